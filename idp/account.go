@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Accounts lets people manage their own accounts: create one, and change the password and email
-// address.
+// Accounts lets people manage their own accounts. They can create an account, and change its
+// password and email address.
 type Accounts struct {
 	*core
 	letters  *Letters
@@ -19,8 +19,8 @@ type Accounts struct {
 	requests *Requests
 }
 
-// ForAccount returns an authorization request for the account page of a project's subscribers. Like
-// a client's request, it is answered by a login.
+// ForAccount returns an authorization request for the account page of a project's subscribers. A
+// login answers it, as for a client's request.
 func (rs *Requests) ForAccount(ctx context.Context, projectID string) (AuthRequest, Client, error) {
 	project, err := rs.Fabric.Projects.Find(ctx, projectID)
 	if err != nil {
@@ -29,13 +29,13 @@ func (rs *Requests) ForAccount(ctx context.Context, projectID string) (AuthReque
 	return AuthRequest{ID: randomToken(), Account: project.ID, Created: rs.Now()}, ownClient(project.ID), nil
 }
 
-// ownClient stands in for a client in requests for the account page. It needs no consent and gets
-// no tokens.
+// ownClient returns the client of requests for the account page. This client needs no consent and
+// gets no tokens.
 func ownClient(projectID string) Client {
 	return Client{ProjectID: projectID, Name: "your account", FirstParty: true}
 }
 
-// ChangePassword sets a new password, if current is the subscriber's password. It ends all of the
+// ChangePassword sets a new password if current is the subscriber's password. It ends all of the
 // subscriber's logins and tokens. A new login with the same AMR replaces s.
 func (as *Accounts) ChangePassword(ctx context.Context, s Login, current, fresh string, from Visitor) (Login, error) {
 	sub, err := as.Subscribers.FindSubscriber(ctx, s.ProjectID, s.SubscriberID)
@@ -55,7 +55,7 @@ func (as *Accounts) ChangePassword(ctx context.Context, s Login, current, fresh 
 
 	from.known = true // the browser just proved that it knows the password
 	next, err := as.logins.create(ctx, sub, as.Now(), s.AMR, from)
-	if errors.Is(err, problem.Conflict) { // the password was changed again, or the subscriber disabled
+	if errors.Is(err, problem.Conflict) { // the password was changed again, or the subscriber was disabled
 		return Login{}, problem.NoCredentials()
 	}
 	return next, err

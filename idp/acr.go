@@ -7,10 +7,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The authentication context classes (OpenID Connect Core, section 2) are named after the levels of
+// The authentication context classes (OpenID Connect Core, section 2) have the names of levels in
 // ISO/IEC 29115. One factor is a password, or a passkey whose device did not verify its user. Two
-// factors are a password with a code or a passkey, or only a passkey whose device verified its
-// user.
+// factors are a password with a code or a passkey, or a passkey whose device verified its user.
 const (
 	acrOne = "1"
 	acrTwo = "2"
@@ -36,7 +35,7 @@ func (s Login) TwoFactors() bool { return acrOf(s.AMR) == acrTwo }
 // A Want is the authentication context class that a request asks for.
 type Want string
 
-// Values of Want. The zero value accepts any login.
+// These are the values of Want. The zero value accepts any login.
 const (
 	WantTwo   Want = "two"    // two factors
 	PreferTwo Want = "prefer" // two factors if the subscriber has them
@@ -83,8 +82,8 @@ func (a *AuthRequest) wantClaim(acr *claimRequest) error {
 	return nil
 }
 
-// Need returns the class that a request needs of its login: the strictest of those required by the
-// request, its client and its project.
+// Need returns the class of login that a request needs. It is the strictest of the classes that the
+// request, its client and its project require.
 func (rs *Requests) Need(ctx context.Context, c Client, a AuthRequest) (Want, error) {
 	if a.Want == WantTwo || c.RequireACR == acrTwo {
 		return WantTwo, nil

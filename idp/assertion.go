@@ -22,15 +22,15 @@ import (
 // section 2.2).
 const AssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
-// Limits of an assertion.
+// These are the limits of an assertion.
 const (
 	maxAssertion = 8 << 10
-	maxAhead     = 10 * time.Minute // of its exp
+	maxAhead     = 10 * time.Minute // how far its exp may be ahead
 	clientSkew   = 10 * time.Second // how far a client's clock may be ahead
-	usedFor      = skew             // how much longer its use is remembered, since the clocks of nodes differ
+	usedFor      = skew             // how much longer its use is remembered, because the clocks of nodes differ
 )
 
-// refuseAssertion returns the error for a bad assertion. The error may say what is wrong, because
+// refuseAssertion returns the error for a bad assertion. The error may contain the reason, because
 // only the author of the assertion sees it.
 func refuseAssertion(format string, args ...any) error {
 	return problem.New(problem.Unauthenticated, "invalid_client", "client_assertion: "+format, args...)
@@ -52,12 +52,12 @@ type Assertions struct {
 // 9; RFC 7523, section 3).
 type Assertion struct {
 	JWT       string
-	ClientID  string   // client_id of the request, or ""
+	ClientID  string   // client_id of the request; may be ""
 	Audiences []string // audiences that name this server
 }
 
-// Verify returns the client that made an assertion, and adds its use to uses, because an assertion can
-// be used once, across all nodes. Every failure is problem.Unauthenticated.
+// Verify returns the client that made an assertion. It adds the assertion's use to uses, because an
+// assertion can be used only once, on all nodes together. Every failure is problem.Unauthenticated.
 func (as *Assertions) Verify(ctx context.Context, a Assertion, uses *Uses) (Client, error) {
 	if len(a.JWT) > maxAssertion {
 		return Client{}, refuseAssertion("it is longer than %d bytes", maxAssertion)
@@ -76,8 +76,8 @@ func (as *Assertions) Verify(ctx context.Context, a Assertion, uses *Uses) (Clie
 	}
 	claims.Audience = claims.To.Audience
 
-	// Do not trust the claims until the signature has been verified with a key of the client that
-	// they name.
+	// Do not trust the claims yet. First the signature must be verified with a key of the client
+	// that they name.
 	c, err := as.findClient(ctx, a, claims.Claims)
 	if err != nil {
 		return c, err
@@ -101,7 +101,7 @@ type assertionClaims struct {
 	To assertionAudience `json:"aud"`
 }
 
-// An assertionAudience is an audience that knows whether it was written as a list.
+// An assertionAudience is an audience. isList reports whether it was written as a list.
 type assertionAudience struct {
 	jwt.Audience
 	isList bool
@@ -128,8 +128,8 @@ func (as *Assertions) findClient(ctx context.Context, a Assertion, claims jwt.Cl
 	return c, err
 }
 
-// checkSignature verifies the signature with one of the client's keys that fits the header. It
-// never takes a key from the assertion itself (RFC 8725, section 3.10).
+// checkSignature verifies the signature with one of the client's keys that match the header. It
+// never uses a key from the assertion itself (RFC 8725, section 3.10).
 func (as *Assertions) checkSignature(ctx context.Context, c Client, token *jwt.JSONWebToken) error {
 	head := token.Headers[0]
 	typ, _ := head.ExtraHeaders[jose.HeaderType].(string)
@@ -150,7 +150,8 @@ func (as *Assertions) checkSignature(ctx context.Context, c Client, token *jwt.J
 	return err
 }
 
-// An unverified error says why a signature could not be verified. The client sees it.
+// An unverified error contains the reason why a signature could not be verified. The client sees
+// it.
 type unverified string
 
 func (u unverified) Error() string { return string(u) }
@@ -197,7 +198,7 @@ func checkAssertion(c jwt.Claims, audiences []string, now time.Time) error {
 	return nil
 }
 
-// useOf returns the use of an assertion, which its jti identifies.
+// useOf returns the use of an assertion. The jti identifies the use.
 func useOf(c Client, claims jwt.Claims) Use {
 	return Use{Hash: session.Digest(c.ID + " " + claims.ID), Expires: claims.Expiry.Time().Add(usedFor),
 		Refusal: refuseAssertion("it was used before; each assertion needs a unique jti")}

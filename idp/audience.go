@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// audience returns the audience of a token: the requested resource, or the issuer if none is
-// requested (RFC 8707, section 2; RFC 9068, section 3). A token has a single audience, so that a
-// resource that receives it cannot use it at another.
+// audience returns the audience of a token: the requested resource, or the issuer if no resource is
+// requested (RFC 8707, section 2; RFC 9068, section 3). A token has a single audience. A resource
+// that receives the token therefore cannot use it at another resource.
 func (co *core) audience(c Client, asked []string) (string, error) {
 	switch {
 	case len(asked) == 0:
@@ -39,8 +39,8 @@ func (rs *Requests) parseResources(c Client, asked []string) ([]string, error) {
 	return resources, nil
 }
 
-// grantedAudience returns the audience of an access token: the resource in asked, which must be in
-// granted, or the only granted one if asked is empty (RFC 8707, section 2.2).
+// grantedAudience returns the audience of an access token. It is the resource in asked, which must
+// be in granted. If asked is empty, it is the only granted resource (RFC 8707, section 2.2).
 func (co *core) grantedAudience(c Client, granted, asked []string) (string, error) {
 	if len(granted) == 0 {
 		granted = []string{co.Issuer}

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// checkBrand returns an error if pages cannot show the branding. A color with too little contrast
-// is accepted: pages show a lighter or darker one.
+// checkBrand returns an error if pages cannot show the branding. It accepts a color with too little
+// contrast, because pages show a lighter or darker one instead.
 func (c Client) checkBrand() error {
 	var errs []error
 	if c.BrandColor != "" && !mail.IsColor(c.BrandColor) {
@@ -24,7 +24,7 @@ func (c Client) checkBrand() error {
 }
 
 // SetLogo sets a client's logo, which [brand.MakeLogo] made. The zero value removes the logo, so
-// that pages show the project's.
+// that pages show the project's logo.
 func (cs *Clients) SetLogo(ctx context.Context, id string, l brand.Logo) (Client, error) {
 	defer cs.recent.Drop(id)
 	defer cs.Fabric.Projects.ForgetLogos()
@@ -36,13 +36,12 @@ func (cs *Clients) SetLogo(ctx context.Context, id string, l brand.Logo) (Client
 
 // A Brand is the branding of a page or email.
 type Brand struct {
-	Color          string // "#rrggbb", or ""
-	Logo           string // name of a picture, or ""
-	Terms, Privacy string // addresses, or ""
+	Color          string // "#rrggbb"; may be ""
+	Logo           string // name of a picture; may be ""
+	Terms, Privacy string // addresses; may be ""
 }
 
-// Brand returns the branding of a client. Settings that the client does not have come from its
-// project.
+// Brand returns the branding of a client. Settings that the client lacks come from its project.
 func (cs *Clients) Brand(ctx context.Context, c Client) (Brand, error) {
 	b := Brand{Color: c.BrandColor, Logo: c.Logo, Terms: c.TermsURI, Privacy: c.PolicyURI}
 	project, err := cs.Fabric.Projects.Find(ctx, c.ProjectID)

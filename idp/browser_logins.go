@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// BrowserLogins lists the ids of the logins that a browser holds in a project: first the current
-// one, or "", then the others that the person may choose.
+// BrowserLogins lists the IDs of the logins that a browser holds in a project. The first is the
+// current login, or "". The others are logins that the person may choose.
 type BrowserLogins []string
 
 // MaxLogins is the maximum number of logins that a browser holds in a project.
@@ -41,7 +41,7 @@ func (l BrowserLogins) String() string {
 	return strings.Join(l, " ")
 }
 
-// Use returns the logins with id as the current one, and at most MaxLogins in total.
+// Use returns the logins with id as the current login. The result has at most MaxLogins logins.
 func (l BrowserLogins) Use(id string) BrowserLogins {
 	others := slices.DeleteFunc(slices.Clone(l), func(other string) bool { return other == id || other == "" })
 	return append(BrowserLogins{id}, others[:min(len(others), MaxLogins-1)]...)

@@ -51,7 +51,7 @@ func (s CertificateSubject) matches(c *x509.Certificate) bool {
 	return false
 }
 
-// all returns the fields that are set, each after its name.
+// all returns the names and values of the fields that are set.
 func (s CertificateSubject) all() (fields [][2]string) {
 	for _, f := range [][2]string{
 		{"tls_client_auth_subject_dn", s.DN}, {"tls_client_auth_san_dns", s.DNS},
@@ -75,7 +75,7 @@ func (s CertificateSubject) Setting() string {
 }
 
 // errCertificate is the error for a client that does not authenticate with its certificate. It does
-// not name the certificate's fault, since anyone may have opened the connection.
+// not contain the reason, because anyone may have opened the connection.
 var errCertificate = problem.New(problem.Unauthenticated, "invalid_client",
 	"the certificate of the connection is missing, expired, or not the client's")
 
@@ -123,16 +123,16 @@ func (as *Assertions) checkSelfSigned(ctx context.Context, c Client, leaf *x509.
 	return err
 }
 
-// byCertificate reports whether clients that use the method have a certificate.
+// byCertificate reports whether clients that use the method authenticate with a certificate.
 func (m AuthMethod) byCertificate() bool { return m == AuthTLS || m == AuthSelfSignedTLS }
 
 // ByCertificate reports whether the client authenticates with a certificate.
 func (c Client) ByCertificate() bool { return c.AuthMethod.byCertificate() }
 
-// Binding returns what a new token of the client is bound to, or "". jkt is the thumbprint of the
-// key that the client proved to have, and certificate the binding to the certificate of its
-// connection; both may be "". A client of the profile FAPI2 that sends no proof gets tokens that are
-// bound to its certificate.
+// Binding returns the key or certificate to which a new token of the client is bound, or "". jkt is
+// the thumbprint of the key that the client has proved to have. certificate is the binding to the
+// certificate of its connection. Both may be "". A client with the profile FAPI2 that sends no
+// proof gets tokens that are bound to its certificate.
 func (c Client) Binding(jkt, certificate string) (string, error) {
 	switch {
 	case c.CertificateBound && jkt != "":
@@ -157,10 +157,11 @@ func (c Client) checkBinding(binding string) error {
 	return oauth("invalid_dpop_proof", "this client's tokens are bound to a key; a DPoP proof is missing")
 }
 
-// mayRefresh reports whether a client that proved to have binding may refresh a grant that was bound
-// to old. A client that signs its assertions or authenticates with its certificate is enough to bind
-// the grant. It may have a new key or certificate, since these are renewed more often than grants end
-// (RFC 9449, section 5; RFC 8705, section 6.3). Other clients need the same one.
+// mayRefresh reports whether a client that has proved binding may refresh a grant that was bound to
+// old. For clients that sign assertions or authenticate with a certificate, the client
+// authentication binds the grant. These clients may have a new key or certificate, because keys are
+// renewed more often than grants end (RFC 9449, section 5; RFC 8705, section 6.3). Other clients
+// need the same key.
 func (c Client) mayRefresh(old, binding string) bool {
 	switch {
 	case old == "" || old == binding:

@@ -7,12 +7,12 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// Claims are the claims that a request asks for by name, in addition to those of its scopes (OpenID
-// Connect Core, section 5.5).
+// Claims are the claims that a request asks for by name, in addition to the claims of its scopes
+// (OpenID Connect Core, section 5.5).
 type Claims struct {
 	Userinfo []string `json:"userinfo,omitempty"`
 	IDToken  []string `json:"id_token,omitempty"`
-	ACR      string   `json:"acr,omitempty"` // the class to report, if a lower one was demanded
+	ACR      string   `json:"acr,omitempty"` // class to report, if the request requires a lower one
 }
 
 // claimScopes maps each claim about a subscriber to its scope (OpenID Connect Core,
@@ -123,14 +123,15 @@ func (c Client) onlyClaims(names []string) []string {
 	})
 }
 
-// FabricAccess is the right to act as a subscriber in the fabric. Every fabric token has it,
-// whatever its scopes are. People consent to it as they do to scopes, but it is not a scope: a
-// client gets it if its access tokens are fabric tokens.
+// FabricAccess is the right to act as a subscriber in the fabric. Every fabric token has this
+// right, whatever its scopes are. People consent to it in the same way as to scopes, but it is not
+// a scope. A client gets the right if its access tokens are fabric tokens.
 const FabricAccess = "fabric"
 
-// Rights returns the rights that people must consent to before the client's request is answered:
-// the requested scopes, the scopes of the requested claims, the resources, and [FabricAccess] if
-// the client gets a fabric token. Resources are URIs, so they cannot be mistaken for scopes.
+// Rights returns the rights to which people must consent before the client's request is answered.
+// These are the requested scopes, the scopes of the requested claims, and the resources. If the
+// client gets a fabric token, [FabricAccess] is added. Resources are URIs, so they cannot be
+// mistaken for scopes.
 func (c Client) Rights(a AuthRequest) []string {
 	rights := slices.Clone(a.Scope)
 	for _, name := range slices.Concat(a.Claims.Userinfo, a.Claims.IDToken) {
@@ -152,7 +153,8 @@ type claimRequest struct {
 	Values    []any `json:"values"`
 }
 
-// among returns the strings that satisfy the claim request. ok is false if any value does.
+// among returns the strings that satisfy the claim request. ok is false if every value satisfies
+// it.
 func (r *claimRequest) among() (values []string, ok bool) {
 	if r == nil || r.Value == nil && r.Values == nil {
 		return nil, false
@@ -165,9 +167,9 @@ func (r *claimRequest) among() (values []string, ok bool) {
 	return values, true
 }
 
-// parseClaims reads the claims parameter. It leaves out claims that are unknown, or that the client
-// may not have (section 5.5.1). Only two values are requirements: the value of sub, and the value
-// of an essential acr.
+// parseClaims reads the claims parameter. It omits claims that are unknown or that the client may
+// not have (section 5.5.1). Only two values are requirements: the value of sub, and the value of an
+// essential acr.
 func (rs *Requests) parseClaims(c Client, a *AuthRequest, raw string) error {
 	if raw == "" {
 		return nil
@@ -198,7 +200,7 @@ func (rs *Requests) parseClaims(c Client, a *AuthRequest, raw string) error {
 	return a.wantClaim(asked.IDToken["acr"])
 }
 
-// meanOneOf narrows the request to the subscribers whom the client knows by the names in subs.
+// meanOneOf restricts the request to the subscribers that the client knows under the names in subs.
 func (a *AuthRequest) meanOneOf(ss *Subjects, c Client, subs []string) {
 	meant := []string{}
 	for _, sub := range subs {

@@ -16,8 +16,8 @@ import (
 // A ClientType selects the defaults of a client.
 type ClientType string
 
-// Client types: an app in a browser, an app on a device, a server-rendered web app, and a server
-// that acts for itself.
+// These are the client types: an app in a browser, an app on a device, a server-rendered web app,
+// and a server that acts for itself.
 const (
 	SPA     ClientType = "spa"
 	Native  ClientType = "native"
@@ -29,7 +29,7 @@ const (
 // accepts what existing native fabric clients send, and FAPI2 is the FAPI 2.0 Security Profile.
 type Profile string
 
-// Client profiles.
+// These are the client profiles.
 const (
 	Default      Profile = "default"
 	MobileLegacy Profile = "mobile-legacy"
@@ -40,7 +40,8 @@ const (
 // section 9).
 type AuthMethod string
 
-// Authentication methods. A client may only use the one that it is registered for.
+// These are the authentication methods. A client may use only the method for which it is
+// registered.
 const (
 	AuthNone  AuthMethod = "none"
 	AuthBasic AuthMethod = "client_secret_basic"
@@ -48,9 +49,9 @@ const (
 	// AuthPrivateKeyJWT means that the client signs an assertion for each request (RFC 7523,
 	// section 2.2).
 	AuthPrivateKeyJWT AuthMethod = "private_key_jwt"
-	// AuthTLS means that the client has a certificate by a trusted authority for a registered subject
-	// (RFC 8705, section 2.1), and AuthSelfSignedTLS that it has a registered certificate (section
-	// 2.2).
+	// AuthTLS means that the client has a certificate from a trusted authority for a registered
+	// subject (RFC 8705, section 2.1). AuthSelfSignedTLS means that the client has a registered
+	// certificate (section 2.2).
 	AuthTLS           AuthMethod = "tls_client_auth"
 	AuthSelfSignedTLS AuthMethod = "self_signed_tls_client_auth"
 )
@@ -67,24 +68,25 @@ func (m AuthMethod) bySecret() bool { return m == AuthBasic || m == AuthPost }
 // according to RFC 9068.
 type TokenFormat string
 
-// Formats of access tokens.
+// These are the formats of access tokens.
 const (
 	FabricToken TokenFormat = "fabric"
 	JWTToken    TokenFormat = "jwt"
 )
 
-// Grants that a client may be registered for.
+// These are the grants for which a client may be registered.
 const (
 	GrantCode              = "authorization_code"
 	GrantRefresh           = "refresh_token"
 	GrantClientCredentials = "client_credentials"
 	GrantDevice            = "urn:ietf:params:oauth:grant-type:device_code"
 	// GrantImplicit is the grant type that RFC 7591, section 2.1 requires for ResponseIDToken. It
-	// is not stored with clients: their response types imply it.
+	// is not stored with clients, because their response types imply it.
 	GrantImplicit = "implicit"
 )
 
-// ShortDevice is the short name of GrantDevice, which is a URN, in commands and settings.
+// ShortDevice is the short name of GrantDevice in commands and settings. GrantDevice itself is a
+// URN.
 const ShortDevice = "device_code"
 
 // GrantNames returns the names of the grants in commands and settings.
@@ -109,34 +111,34 @@ func (c *Client) NormalizeGrants() {
 // A Client is an app that asks for tokens.
 type Client struct {
 	ID, ProjectID string
-	Name          string // shown at sign-in
+	Name          string // name shown at sign-in
 	Type          ClientType
 	Profile       Profile
 	AuthMethod    AuthMethod
 	SecretHash    string    // SHA-256 in hex; "" if the AuthMethod has no secret
-	SecretMade    time.Time // when the current secret replaced another; zero if it is the first
+	SecretMade    time.Time // time at which the current secret replaced another one; zero if it is the first
 	Old           OldSecret
 	Logo          string // name of the picture shown at sign-in; "" means the project's logo
-	FirstParty    bool   // the operator's own: people are not asked for consent
-	PKCEOptional  bool   // a confidential client may omit PKCE
+	FirstParty    bool   // whether it is the operator's own app, for which people are not asked for consent
+	PKCEOptional  bool   // whether a confidential client may omit PKCE
 	RedirectURIs  []string
-	LogoutURIs    []string // where a logout may redirect to
+	LogoutURIs    []string // URIs to which a logout may redirect
 	Grants        []string
-	Scopes        []string // scopes that the client may ask for
+	Scopes        []string // scopes that the client may request
 	AccessToken   TokenFormat
 	IDTokenAlg    keys.Use
 	Metadata
 
-	// RegisteredBy is how the client registered itself: RegisteredOpenly, or the id of its initial
-	// access token. It is "" for a client of the operator.
+	// RegisteredBy describes how the client registered itself. It is RegisteredOpenly, or the ID of
+	// its initial access token. It is "" for a client that an operator created.
 	RegisteredBy     string
-	RegistrationHash string // SHA-256 of its registration access token in hex, or ""
+	RegistrationHash string // SHA-256 of its registration access token in hex; may be ""
 
 	Created time.Time
 	Updated time.Time
 }
 
-// adopt copies the settings of now that differ from was.
+// adopt copies the settings that differ between was and now from now to c.
 func (c *Client) adopt(was, now Client) {
 	adopt(reflect.ValueOf(c).Elem(), reflect.ValueOf(was), reflect.ValueOf(now))
 }
@@ -162,8 +164,8 @@ const tokenLength = 52
 func randomToken() string { return rand.Text() + rand.Text() }
 
 // AllowsRedirect reports whether an authorization response may be sent to uri. It must be equal to
-// one of the registered URIs (RFC 9700, section 2.1). As an exception, a native client's loopback
-// address may have any port (RFC 8252, section 7.3).
+// one of the registered URIs (RFC 9700, section 2.1). There is one exception: a native client's
+// loopback address may have any port (RFC 8252, section 7.3).
 func (c Client) AllowsRedirect(uri string) bool {
 	if slices.Contains(c.RedirectURIs, uri) {
 		return true
@@ -211,8 +213,8 @@ func isPort(text string) bool {
 // AllowsLogoutTo reports whether a logout may redirect to uri.
 func (c Client) AllowsLogoutTo(uri string) bool { return slices.Contains(c.LogoutURIs, uri) }
 
-// Host returns the name by which people recognize an app: the host of its redirect URI, or the
-// URI's scheme for a native app.
+// Host returns the name by which people recognize an app. This is the host of its redirect URI or,
+// for a native app, the URI's scheme.
 func (a AuthRequest) Host() string {
 	u, err := url.Parse(a.RedirectURI)
 	if err != nil {
@@ -229,23 +231,24 @@ func (a AuthRequest) Origin() string {
 	return originOf(a.RedirectURI)
 }
 
-// Metadata holds the settings that only some clients have. Their JSON names are those of client
+// Metadata holds the settings that only some clients have. They have the JSON names of client
 // registration (RFC 7591, section 2; OpenID Connect Dynamic Client Registration, section 2). Every
 // field is optional.
 type Metadata struct {
 	ResponseTypes []string        `json:"response_types,omitempty"` // empty means only code
 	JWKS          json.RawMessage `json:"jwks,omitempty"`           // public keys by value (RFC 7517, section 5)
-	JWKSURI       string          `json:"jwks_uri,omitempty"`       // by URL
+	JWKSURI       string          `json:"jwks_uri,omitempty"`       // URL of its public keys
 
-	// How the client sends authorization requests (RFC 9126, section 6; RFC 9101, section 10.5).
+	// These fields control how the client sends authorization requests (RFC 9126, section 6; RFC
+	// 9101, section 10.5).
 	RequirePushed    bool     `json:"require_pushed_authorization_requests,omitempty"`
 	RequireObject    bool     `json:"require_signed_request_object,omitempty"`
 	RequestObjectAlg string   `json:"request_object_signing_alg,omitempty"`        // "" means any
 	RequestURIs      []string `json:"request_uris,omitempty"`                      // URLs of its request objects
 	ResponseAlg      keys.Use `json:"authorization_signed_response_alg,omitempty"` // "" means that of ID tokens
 
-	// The certificate of the client, and what its tokens are bound to (RFC 8705, section 3.4; RFC
-	// 9449, section 5.2).
+	// These fields describe the client's certificate, and the key or certificate to which its
+	// tokens are bound (RFC 8705, section 3.4; RFC 9449, section 5.2).
 	CertificateSubject
 	CertificateBound bool `json:"tls_client_certificate_bound_access_tokens,omitempty"`
 	DPoPBound        bool `json:"dpop_bound_access_tokens,omitempty"`
@@ -254,40 +257,41 @@ type Metadata struct {
 	SectorURI   string      `json:"sector_identifier_uri,omitempty"`
 	UserinfoAlg keys.Use    `json:"userinfo_signed_response_alg,omitempty"` // "" means plain JSON
 	Resources   []string    `json:"resources,omitempty"`                    // possible audiences (RFC 8707)
-	RequireACR  string      `json:"require_acr,omitempty"`                  // required of its logins; "" means any
+	RequireACR  string      `json:"require_acr,omitempty"`                  // class its logins need; "" means any
 
-	// Defaults for authorization requests without the parameter.
-	DefaultMaxAge   *int64   `json:"default_max_age,omitempty"` // seconds
+	// These are the defaults for authorization requests without the parameter.
+	DefaultMaxAge   *int64   `json:"default_max_age,omitempty"` // in seconds
 	DefaultACR      []string `json:"default_acr_values,omitempty"`
-	RequireAuthTime bool     `json:"require_auth_time,omitempty"` // every ID token has auth_time
+	RequireAuthTime bool     `json:"require_auth_time,omitempty"` // whether every ID token contains auth_time
 
 	AssertionAlg string `json:"token_endpoint_auth_signing_alg,omitempty"` // "" means any
 
-	// InitiateLoginURI starts a login at the client (OpenID Connect Core, section 4).
+	// InitiateLoginURI is the URI at which a login at the client starts (OpenID Connect Core,
+	// section 4).
 	InitiateLoginURI string `json:"initiate_login_uri,omitempty"`
 
 	ClientURI       string   `json:"client_uri,omitempty"` // its home page
-	LogoURI         string   `json:"logo_uri,omitempty"`   // where its logo was read from
+	LogoURI         string   `json:"logo_uri,omitempty"`   // URL from which its logo was read
 	Contacts        []string `json:"contacts,omitempty"`   // email addresses
 	SoftwareID      string   `json:"software_id,omitempty"`
 	SoftwareVersion string   `json:"software_version,omitempty"`
 
-	BrandColor string `json:"brand_color,omitempty"` // at sign-in, "#rrggbb"; "" means the project's
+	BrandColor string `json:"brand_color,omitempty"` // color at sign-in, "#rrggbb"; "" means the project's color
 	TermsURI   string `json:"tos_uri,omitempty"`     // its terms, shown at sign-in
 	PolicyURI  string `json:"policy_uri,omitempty"`  // its privacy policy, shown at sign-in
 
 	BackchannelLogoutURI     string `json:"backchannel_logout_uri,omitempty"`
-	BackchannelLogoutSession bool   `json:"backchannel_logout_session_required,omitempty"` // tokens have the sid
+	BackchannelLogoutSession bool   `json:"backchannel_logout_session_required,omitempty"` // tokens contain the sid
 
 	FrontchannelLogoutURI     string `json:"frontchannel_logout_uri,omitempty"`
-	FrontchannelLogoutSession bool   `json:"frontchannel_logout_session_required,omitempty"` // requests have the sid
+	FrontchannelLogoutSession bool   `json:"frontchannel_logout_session_required,omitempty"` // requests contain the sid
 }
 
-// A SubjectType determines whether all clients know a subscriber by the same subject (Public) or
+// A SubjectType determines whether all clients get the same subject for a subscriber (Public) or
 // not (Pairwise); see OpenID Connect Core, section 8.
 type SubjectType string
 
-// Subject types. A subscriber's pairwise subject is different in each sector.
+// These are the subject types. A subscriber's pairwise subject is different in each sector.
 const (
 	Public   SubjectType = "public"
 	Pairwise SubjectType = "pairwise"

@@ -10,8 +10,9 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// ClientMetadata is what a client states about itself when it registers (RFC 7591, section 2; OpenID
-// Connect Dynamic Client Registration, section 2). Empty members get the defaults of these standards.
+// ClientMetadata holds what a client states about itself when it registers (RFC 7591, section 2;
+// OpenID Connect Dynamic Client Registration, section 2). Empty members get the defaults of these
+// standards.
 type ClientMetadata struct {
 	RedirectURIs    []string   `json:"redirect_uris,omitempty"`
 	LogoutURIs      []string   `json:"post_logout_redirect_uris,omitempty"`
@@ -19,22 +20,23 @@ type ClientMetadata struct {
 	ApplicationType string     `json:"application_type,omitempty"` // web or native
 	AuthMethod      AuthMethod `json:"token_endpoint_auth_method,omitempty"`
 	GrantTypes      []string   `json:"grant_types,omitempty"`
-	Scope           string     `json:"scope,omitempty"` // separated by spaces
+	Scope           string     `json:"scope,omitempty"` // scopes, separated by spaces
 	IDTokenAlg      keys.Use   `json:"id_token_signed_response_alg,omitempty"`
 	Profile         Profile    `json:"profile,omitempty"` // an extension of selvage
 	Metadata
 }
 
-// Values of application_type.
+// These are the values of application_type.
 const (
 	applicationWeb    = "web"
 	applicationNative = "native"
 )
 
-// maxListed is the most values of a list in the metadata.
+// maxListed is the maximum number of values in a list in the metadata.
 const maxListed = 50
 
-// atMost reports a list that is too long, and returns its first values, so that only those are checked.
+// atMost reports a list that is too long. It returns the first values of the list, so that only
+// these are checked.
 func atMost(bad func(param, format string, args ...any), param string, list []string) []string {
 	if len(list) <= maxListed {
 		return list
@@ -63,14 +65,13 @@ func (c Client) Registered() ClientMetadata {
 	return m
 }
 
-// keepForOperator replaces the members that only the operator may set with those of kept.
+// keepForOperator replaces the members that only the operator may set with the members of kept.
 func (m *Metadata) keepForOperator(kept Metadata) {
 	m.Resources, m.RequireACR, m.BrandColor = kept.Resources, kept.RequireACR, kept.BrandColor
 }
 
-// describe replaces the settings of c with those that m states. It leaves the settings of the
-// operator unchanged. It returns an error that lists what a client that registers itself may not
-// have.
+// describe replaces the settings of c with the settings that m states. It leaves the settings of
+// the operator unchanged. The error lists the settings that a self-registered client may not have.
 func (m ClientMetadata) describe(c *Client) error {
 	var errs []error
 	bad := func(param, format string, args ...any) { errs = append(errs, problem.BadParam(param, format, args...)) }
@@ -93,7 +94,7 @@ func (m ClientMetadata) describe(c *Client) error {
 	m.GrantTypes = atMost(bad, "grant", m.GrantTypes)
 	m.ResponseTypes = atMost(bad, "response_type", m.ResponseTypes)
 
-	if err := fabric.CheckPersonName("name", m.Name); err != nil { // strangers read it on the consent page
+	if err := fabric.CheckPersonName("name", m.Name); err != nil { // strangers read the name on the consent page
 		errs = append(errs, err)
 	}
 	m.keepForOperator(c.Metadata)
@@ -112,8 +113,9 @@ func (m ClientMetadata) describe(c *Client) error {
 	return errors.Join(errs...)
 }
 
-// tighten sets the profile that m asks for. A client may choose the profile FAPI2 for itself. Only the
-// operator chooses another one, such as a profile with fewer rules than the client has.
+// tighten sets the profile that m requests. A client may choose the profile FAPI2 for itself. Only
+// the operator can choose another profile, which may have fewer rules than the client's current
+// one.
 func (m ClientMetadata) tighten(c *Client, bad func(param, format string, args ...any)) {
 	switch m.Profile {
 	case "", c.Profile:
@@ -125,8 +127,9 @@ func (m ClientMetadata) tighten(c *Client, bad func(param, format string, args .
 	c.PKCEOptional = c.PKCEOptional && c.Profile != FAPI2
 }
 
-// grants returns the grants that m asks for. Without grant_types, they are those that its response
-// types need. An operator may have given the client more, had.
+// grants returns the grants that m requests. Without grant_types, these are the grants that its
+// response types need. had lists the grants that the client already has, which may include grants
+// from an operator.
 func (m ClientMetadata) grants(had []string, bad func(param, format string, args ...any)) []string {
 	implicit := slices.ContainsFunc(m.ResponseTypes, func(t string) bool {
 		return canonicalResponseType(t) != ResponseCode
@@ -154,8 +157,8 @@ func containsCode(responseType string) bool {
 	return AuthRequest{ResponseType: canonicalResponseType(responseType)}.Returns(ResponseCode)
 }
 
-// scopes returns the scopes that m asks for, without those that the client may not have yet. Asking for
-// such scopes is not an error (RFC 7591, section 3.2.1).
+// scopes returns the scopes that m requests, except scopes that the client may not have yet.
+// Requesting such scopes is not an error (RFC 7591, section 3.2.1).
 func (m ClientMetadata) scopes(had []string, bad func(param, format string, args ...any)) []string {
 	asked := strings.Fields(m.Scope)
 	if len(asked) == 0 {
@@ -170,10 +173,10 @@ func (m ClientMetadata) scopes(had []string, bad func(param, format string, args
 	return allowed
 }
 
-// Limits of the metadata with which a client registers itself.
+// These are the limits of the metadata with which a client registers itself.
 const (
 	maxTexts = 10
-	maxText  = 255 // bytes of a text that is not a URI
+	maxText  = 255 // maximum number of bytes in a text that is not a URI
 )
 
 // checkDescription reports invalid settings that describe the client, or are defaults for its

@@ -19,47 +19,48 @@ const RegisteredOpenly = "open"
 
 // A RegistrationStore stores clients that register themselves.
 type RegistrationStore interface {
-	// RegisterClient writes a client whose RegisteredBy is set, and counts the use of its initial
-	// access token, in one transaction. If the project or the token does not accept the client, it
-	// returns ErrNoRegistration. If the project already has most such clients, it returns
-	// problem.Forbidden; 0 means no limit.
+	// RegisterClient writes a client whose RegisteredBy is set. In the same transaction, it counts
+	// the use of the client's initial access token. If the project or the token does not accept the
+	// client, it returns ErrNoRegistration. If the project already has most such clients, it
+	// returns problem.Forbidden; 0 means no limit.
 	RegisterClient(ctx context.Context, c Client, most int) error
 }
 
 // ErrNoRegistration returns the error for a client that may not register itself. It does not reveal
-// whether a token or the project's setting is the reason.
+// whether the reason is the token or the project's setting.
 func ErrNoRegistration() *problem.Error {
 	return problem.New(problem.Unauthenticated, "invalid_token",
 		"registration needs a valid initial access token of a project that accepts registrations")
 }
 
-// Registrations lets clients register themselves, and manage their registration (RFC 7591; RFC 7592;
-// OpenID Connect Dynamic Client Registration). Such clients are never first-party, get JWT access
-// tokens, and may only ask for the scopes of OpenID Connect until an operator gives them more. A client
-// that replaces its registration may give up scopes; only an operator can give it others.
+// Registrations lets clients register themselves, and manage their registration (RFC 7591; RFC
+// 7592; OpenID Connect Dynamic Client Registration). Self-registered clients are never first-party
+// and get JWT access tokens. They may request only the scopes of OpenID Connect until an operator
+// gives them more. A client that replaces its registration may give up scopes, but only an operator
+// can add scopes.
 type Registrations struct {
 	*core
 	clients *Clients
 	store   RegistrationStore
 }
 
-// A Registrar is a project in which a client may register, with the initial access token that permits
-// it.
+// A Registrar is a project in which a client may register, together with the initial access token
+// that permits it.
 type Registrar struct {
 	ProjectID string
-	TokenID   string // "" if the project is open
+	TokenID   string // "" if the project has open registration
 }
 
-// A RegisteredClient is a client with the credentials that only it gets.
+// A RegisteredClient is a client with the credentials that only the client itself gets.
 type RegisteredClient struct {
 	Client
 	Secret      string // "" unless it was just created
 	AccessToken string // registration access token
 }
 
-// Admit returns the registrar for an initial access token. Without a token, it is the open project.
-// If there is none, or the token is invalid, Admit returns ErrNoRegistration. Each call counts
-// against the limit of the network.
+// Admit returns the registrar for an initial access token. Without a token, it returns the project
+// with open registration. If there is no such project, or the token is invalid, it returns
+// ErrNoRegistration. Each call counts against the limit of the network.
 func (rs *Registrations) Admit(ctx context.Context, token, network string) (Registrar, error) {
 	if err := rs.Limits.TakeNetwork(ctx, limit.RegisterPerNetwork, network); err != nil {
 		return Registrar{}, err
@@ -112,7 +113,7 @@ func (rs *Registrations) Register(ctx context.Context, by Registrar, m ClientMet
 
 	if logo.Name != "" {
 		made.Client, err = rs.clients.SetLogo(ctx, c.ID, logo)
-		if err != nil { // register no client if its logo cannot be stored
+		if err != nil { // if the logo cannot be stored, the client is not registered
 			return RegisteredClient{}, errors.Join(err, rs.clients.Delete(ctx, c.ID))
 		}
 	}
@@ -120,7 +121,7 @@ func (rs *Registrations) Register(ctx context.Context, by Registrar, m ClientMet
 	return made, nil
 }
 
-// newClient returns a new client that is not described yet.
+// newClient returns a new client without a description.
 func (rs *Registrations) newClient(by Registrar) (Client, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -136,7 +137,7 @@ func (rs *Registrations) newClient(by Registrar) (Client, error) {
 }
 
 // fetchLogo returns the picture at uri. If it cannot be read or shown, fetchLogo returns the zero
-// value, since a client works without a logo.
+// value, because a client works without a logo.
 func (rs *Registrations) fetchLogo(ctx context.Context, uri string) brand.Logo {
 	if uri == "" {
 		return brand.Logo{}
@@ -157,8 +158,8 @@ func errNotRegistered() error {
 		"the registration access token does not belong to this client")
 }
 
-// gone converts the error for a client that was deleted since it authenticated. Its registration access
-// token ended with it (RFC 7592, section 2).
+// gone converts the error for a client that was deleted after it authenticated. The client's
+// registration access token ended at the same time (RFC 7592, section 2).
 func gone(err error) error {
 	if errors.Is(err, problem.NotFound) {
 		return errNotRegistered()
@@ -176,9 +177,9 @@ func (rs *Registrations) Authenticate(ctx context.Context, id, token string) (Re
 	return RegisteredClient{Client: c, AccessToken: token}, err
 }
 
-// Update replaces the settings of a registered client with those in m (RFC 7592, section 2.2). If the
-// client now needs a secret that it did not need before, Update makes one. It counts against the
-// limit of the network, since it may fetch documents.
+// Update replaces the settings of a registered client with the settings in m (RFC 7592, section
+// 2.2). If the client now needs a secret that it did not need before, Update creates one. Update
+// counts against the limit of the network, because it may fetch documents.
 func (rs *Registrations) Update(ctx context.Context, c RegisteredClient, m ClientMetadata,
 	network string) (RegisteredClient, error) {
 	if err := rs.Limits.TakeNetwork(ctx, limit.RegisterPerNetwork, network); err != nil {
@@ -205,7 +206,7 @@ func (rs *Registrations) Update(ctx context.Context, c RegisteredClient, m Clien
 	return updated, gone(err)
 }
 
-// updateLogo replaces the logo of a client if its logo_uri has changed from that of was to uri.
+// updateLogo replaces the logo of a client if its logo_uri has changed to uri.
 func (rs *Registrations) updateLogo(ctx context.Context, was Client, uri string) error {
 	if uri == was.LogoURI {
 		return nil
@@ -214,8 +215,8 @@ func (rs *Registrations) updateLogo(ctx context.Context, was Client, uri string)
 	return err
 }
 
-// Delete deletes a registered client. Its tokens end as those of any deleted client. If another
-// request has deleted the client in the meantime, Delete returns problem.Unauthenticated.
+// Delete deletes a registered client. Its tokens end like the tokens of any deleted client. If
+// another request has deleted the client in the meantime, Delete returns problem.Unauthenticated.
 func (rs *Registrations) Delete(ctx context.Context, c RegisteredClient) error {
 	return gone(rs.clients.Delete(ctx, c.ID))
 }

@@ -8,7 +8,7 @@ import (
 
 // A ClientFilter selects clients.
 type ClientFilter struct {
-	Text string     // each of its words occurs in the name or the id
+	Text string     // words, each of which must occur in the name or the ID
 	Type ClientType // "" means any
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// An OldSecret is a client's previous secret, which remains valid for a while. It is the zero value
-// if the client has no previous secret.
+// An OldSecret is a client's previous secret, which remains valid for a while. If the client has no
+// previous secret, it is the zero value.
 type OldSecret struct {
 	Hash  string
 	Until time.Time
@@ -28,8 +28,8 @@ func (c Client) OldAt(now time.Time) OldSecret {
 	return c.Old
 }
 
-// HasSecret reports in constant time whether secret is valid for the client at now: either the
-// current secret, or the previous one before it expires.
+// HasSecret reports in constant time whether secret is valid for the client at now. It accepts the
+// current secret, and the previous one until it expires.
 func (c Client) HasSecret(secret string, now time.Time) bool {
 	hash := hashSecret(secret)
 	return sameHash(hash, c.SecretHash) || sameHash(hash, c.OldAt(now).Hash)
@@ -39,7 +39,7 @@ func sameHash(hash, kept string) bool {
 	return kept != "" && subtle.ConstantTimeCompare([]byte(hash), []byte(kept)) == 1
 }
 
-// newSecret returns a secret of 256 bits, and its hash to store.
+// newSecret returns a secret of 256 bits, and the hash to store.
 func newSecret() (secret, hash string) {
 	secret = randomToken()
 	return secret, hashSecret(secret)
@@ -53,8 +53,8 @@ func hashSecret(secret string) string {
 // touchEvery is the minimum time between two updates of the last use of an old secret.
 const touchEvery = time.Hour
 
-// VerifySecret reports whether secret authenticates a client. It also records the use of an old
-// secret.
+// VerifySecret reports whether secret authenticates a client. It also records when an old secret is
+// used.
 func (cs *Clients) VerifySecret(ctx context.Context, c Client, secret string) bool {
 	now := cs.Now()
 	if !c.HasSecret(secret, now) {
@@ -70,10 +70,10 @@ func (cs *Clients) VerifySecret(ctx context.Context, c Client, secret string) bo
 // Settle waits until all pending uses of secrets are recorded, or until ctx is done.
 func (cs *Clients) Settle(ctx context.Context) error { return cs.uses.Wait(ctx) }
 
-// RotateSecret makes a new secret for a client, which is valid immediately. The previous secret
-// remains valid for overlap, and any older one expires now. If several rotations run concurrently,
-// one succeeds. by holds the rights of the caller, or nil for the operator. They must cover the
-// client's own rights, since the caller sees the secret.
+// RotateSecret creates a new secret for a client, which is valid immediately. The previous secret
+// remains valid for overlap, and any older secret expires now. If several rotations run
+// concurrently, one succeeds. by holds the rights of the caller, or nil for the operator. Because
+// the caller sees the secret, these rights must include the client's own rights.
 func (cs *Clients) RotateSecret(ctx context.Context, id string, overlap time.Duration,
 	by *fabric.Rights) (c Client, secret string, err error) {
 	if c, err = cs.store.FindClient(ctx, id); err != nil {

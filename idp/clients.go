@@ -44,15 +44,15 @@ type ClientStore interface {
 	CreateClient(ctx context.Context, c Client) error
 	FindClient(ctx context.Context, id string) (Client, error)
 	ListClients(ctx context.Context, projectID string, f ClientFilter, q page.Query) (page.Page[Client], error)
-	// ReplaceClient writes the settings of a client, but not its secret. If the client has changed
+	// ReplaceClient writes the settings of a client, but not its secret. If the client was changed
 	// after since, ReplaceClient returns problem.Conflict.
 	ReplaceClient(ctx context.Context, c Client, since time.Time) error
 	// SetClientSecret writes the secrets of a client. If the stored hash of the secret differs from
-	// the parameter old, SetClientSecret returns problem.Conflict. If the caller has lost the rights in by, it returns
+	// old, it returns problem.Conflict. If the caller has lost the rights in by, it returns
 	// problem.Unauthenticated.
 	SetClientSecret(ctx context.Context, c Client, old string, by *fabric.Rights) error
-	// EndOldSecret deletes the previous secret of a client. If none is valid at now, it returns
-	// problem.Conflict.
+	// EndOldSecret deletes the previous secret of a client. If no previous secret is valid at now,
+	// it returns problem.Conflict.
 	EndOldSecret(ctx context.Context, id string, now time.Time) error
 	// TouchOldSecret records that the old secret with this hash was used at now.
 	TouchOldSecret(ctx context.Context, id, hash string, now time.Time) error
@@ -67,7 +67,7 @@ type Clients struct {
 	*core
 	store  ClientStore
 	recent *cache.Cache[Client]
-	uses   background.Queue // uses of old secrets that are not yet recorded
+	uses   background.Queue // uses of old secrets that have not been recorded yet
 }
 
 // Create registers a client. Empty settings get the defaults for its Type. Create sets the id, the
@@ -89,8 +89,8 @@ func (cs *Clients) Create(ctx context.Context, c Client) (made Client, secret st
 	return c, secret, cs.store.CreateClient(ctx, c)
 }
 
-// Check returns an error that lists everything wrong with the settings of a new or changed client.
-// It changes nothing.
+// Check returns an error that lists all problems with the settings of a new or changed client. It
+// changes nothing.
 func (cs *Clients) Check(ctx context.Context, c Client, isNew bool) error {
 	if isNew {
 		c.fill()
@@ -98,8 +98,8 @@ func (cs *Clients) Check(ctx context.Context, c Client, isNew bool) error {
 	return cs.checkSettings(ctx, &c)
 }
 
-// Find returns a client, from a cache that is at most 300 ms old. If id cannot be a client's id,
-// Find returns problem.NotFound.
+// Find returns a client, from a cache that is at most 300 ms old. If id does not have the form of a
+// client's ID, Find returns problem.NotFound.
 func (cs *Clients) Find(ctx context.Context, id string) (Client, error) {
 	if len(id) > 64 || !utf8.ValidString(id) || strings.ContainsRune(id, 0) {
 		return Client{}, problem.NoSuch("client")
@@ -113,13 +113,14 @@ func (cs *Clients) List(ctx context.Context, projectID string, q page.Query) (pa
 }
 
 // Update changes the settings of a client that differ between was, which the caller has read, and
-// now. It does not change the project, the secret, or other settings that have changed since.
+// now. It does not change the project, the secret, or settings that another caller has changed in
+// the meantime.
 func (cs *Clients) Update(ctx context.Context, was, now Client) error {
 	return cs.Change(ctx, was.ID, func(c *Client) { c.adopt(was, now) })
 }
 
-// Change applies change to the stored settings of a client. It does not use the cache: saving
-// cached settings could undo a concurrent change. It may call change more than once.
+// Change applies change to the stored settings of a client. It does not use the cache, because
+// saving cached settings could undo a concurrent change. It may call change more than once.
 func (cs *Clients) Change(ctx context.Context, id string, change func(*Client)) error {
 	defer cs.recent.Drop(id)
 	for tries := 1; ; tries++ {
@@ -190,7 +191,7 @@ func (c *Client) fill() {
 	}
 }
 
-// checkSettings returns an error that lists everything wrong with a client. Some checks use the
+// checkSettings returns an error that lists all problems with a client. Some checks use the
 // network.
 func (cs *Clients) checkSettings(ctx context.Context, c *Client) error {
 	err := errors.Join(c.check(), c.checkBrand(), c.checkACR(), cs.checkBackchannel(*c), cs.checkAddresses(*c))
@@ -200,8 +201,8 @@ func (cs *Clients) checkSettings(ctx context.Context, c *Client) error {
 	return err
 }
 
-// check returns an error that lists everything wrong with the settings, as far as the settings
-// themselves show it. It also converts the client's grants and scopes to canonical form.
+// check returns an error that lists the problems that the settings themselves show. It also
+// converts the client's grants and scopes to canonical form.
 func (c *Client) check() error {
 	var errs []error
 	bad := func(param, format string, args ...any) { errs = append(errs, problem.BadParam(param, format, args...)) }
@@ -252,7 +253,7 @@ func (c *Client) check() error {
 	return errors.Join(errs...)
 }
 
-// checkGrants converts a client's grants to canonical form, and reports those that the client
+// checkGrants converts a client's grants to canonical form, and reports grants that the client
 // cannot have.
 func (c *Client) checkGrants(bad func(param, format string, args ...any)) {
 	c.NormalizeGrants()
@@ -283,8 +284,8 @@ func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
 const maxURI = 2000
 
 // checkURI reports a URI that may not be registered. A URI must be absolute and valid (RFC 3986,
-// section 2). It must not have a fragment (RFC 6749, section 3.1.2), a wildcard, or a scheme that a
-// browser would run. http is only allowed on loopback.
+// section 2). It must not have a fragment (RFC 6749, section 3.1.2), a wildcard, or a scheme that
+// makes a browser run code. http is allowed only on loopback.
 func (c *Client) checkURI(bad func(param, format string, args ...any), param, uri string) {
 	u, err := url.Parse(uri)
 	switch {
@@ -311,7 +312,7 @@ func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 || isControl(r) })
 }
 
-// CanonicalScope returns a scope in canonical form, and anything else unchanged.
+// CanonicalScope returns a scope in canonical form. It returns an unknown scope unchanged.
 func CanonicalScope(name string) string {
 	if known, _ := canonicalScopes([]string{name}); len(known) == 1 {
 		return known[0]
@@ -319,8 +320,8 @@ func CanonicalScope(name string) string {
 	return name
 }
 
-// canonicalScopes returns scopes in canonical form, each once, in order, and separately
-// those that are unknown. Fabric scopes are compared without case.
+// canonicalScopes returns scopes in canonical form, each once and in order. It returns unknown
+// scopes separately. It compares fabric scopes without case.
 func canonicalScopes(scopes []string) (known, unknown []string) {
 	for _, s := range scopes {
 		name := s

@@ -17,8 +17,8 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// A Code is the content of an authorization code, or of a device code after the device was signed
-// in.
+// A Code is the content of an authorization code. It is also the content of a device code whose
+// device was signed in.
 type Code struct {
 	Request   AuthRequest `json:"request"`
 	ProjectID string      `json:"project_id"`
@@ -42,8 +42,8 @@ type Codes struct {
 type RedeemedCode struct {
 	Hash, GrantID, ClientID string
 	Expires                 time.Time
-	Rights                  []string // rights that need consent, not stored; nil if no consent is needed
-	Uses                    []Use    // stored in the same transaction, before the code
+	Rights                  []string // rights that need consent, which are not stored; nil if no consent is needed
+	Uses                    []Use    // uses to store in the same transaction, before the code
 }
 
 func invalidGrant(why string) error { return oauth("invalid_grant", "%s", why) }
@@ -61,10 +61,10 @@ func codeOf(a AuthRequest, s Login) Code {
 		AuthTime: s.AuthTime, AMR: s.AMR}
 }
 
-// An authorization code contains its data, sealed with its own key as fabric tokens are. Issuing a
-// code therefore writes nothing. Redeeming a code writes one row, which makes it redeemable only
-// once. The id inside the code names the row. Decoders may accept several spellings of a code, for
-// example with a line break, but all of them lead to the same row.
+// An authorization code contains its data, sealed with its own key like a fabric token. Issuing a
+// code therefore writes nothing. Redeeming a code writes one row, so that it can be redeemed only
+// once. The ID in the code is the key of the row. Decoders may accept several spellings of a code,
+// for example with a line break, but all of them lead to the same row.
 //
 // Codes are parts of URLs. If the sealed code would be too long, the session store holds the data
 // instead, under the digest of a random code.
@@ -81,7 +81,7 @@ type sealedCode struct {
 
 func codeKey(code string) session.Key { return session.Key{Kind: "code", ID: session.Digest(code)} }
 
-// Issue returns an authorization code for a request that login s answers.
+// Issue returns an authorization code for a request that the login s answers.
 func (cs *Codes) Issue(ctx context.Context, c Client, a AuthRequest, s Login) (string, error) {
 	life := cs.Lifetimes().Code
 	if c.Profile == FAPI2 {
@@ -109,7 +109,7 @@ func (cs *Codes) keep(ctx context.Context, c Code, life time.Duration) (code str
 	return code, cs.Sessions.Put(ctx, codeKey(code), value, life)
 }
 
-// redeemable returns a with only the fields that are needed to redeem its code.
+// redeemable returns a copy of a with only the fields that are needed to redeem its code.
 func (a AuthRequest) redeemable() AuthRequest {
 	return AuthRequest{
 		ClientID: a.ClientID, RedirectURI: a.RedirectURI, Nonce: a.Nonce, Challenge: a.Challenge,
@@ -144,7 +144,7 @@ func (cs *Codes) find(ctx context.Context, c Client, r Redemption) (code Code, h
 	return code, hash, err
 }
 
-// load reads a code's content, which keep stored.
+// load reads a code's content from the session store, where keep has stored it.
 func (cs *Codes) load(ctx context.Context, code string) (c Code, err error) {
 	if len(code) > 128 {
 		return c, unknown("the code is not valid")
@@ -162,11 +162,11 @@ func (cs *Codes) load(ctx context.Context, code string) (c Code, err error) {
 // A Redemption is a request to exchange a code for tokens (RFC 6749, section 4.1.3).
 type Redemption struct {
 	Code        string
-	RedirectURI string   // "" if omitted
+	RedirectURI string   // "" if the request omits it
 	Verifier    string   // RFC 7636, section 4.5
 	Resources   []string // RFC 8707, section 2.2
-	Binding     string   // what the client proved to have, see package cnf
-	Uses        *Uses    // stored with the grant, or before another grant is revoked
+	Binding     string   // what the client proved to have; see package cnf
+	Uses        *Uses    // uses to store with the grant, or before another grant is revoked
 }
 
 // Redeem exchanges a code for tokens. Every failure is invalid_grant. If the code was redeemed
@@ -196,7 +196,7 @@ func (cs *Codes) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, 
 	return set, nil
 }
 
-// exchange makes the tokens of a code, or of a device code, once. The access token is for audience.
+// exchange returns the tokens for a code or a device code, once. The access token is for audience.
 // exchange reads only the Binding and the Uses of r.
 func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience string, r Redemption,
 	redeemed RedeemedCode) (TokenSet, error) {
@@ -257,7 +257,7 @@ func checkRedemption(c Client, code Code, r Redemption) error {
 	return nil
 }
 
-// refuse returns why, the error of an invalid redemption. If the code was redeemed before, refuse
+// refuse returns why, the error for an invalid redemption. If the code was redeemed before, refuse
 // also revokes the grant of the first redemption.
 func (cs *Codes) refuse(ctx context.Context, c Client, hash string, uses *Uses, why error) error {
 	switch _, err := cs.store.FindRedeemedCode(ctx, hash); {
@@ -270,9 +270,9 @@ func (cs *Codes) refuse(ctx context.Context, c Client, hash string, uses *Uses, 
 }
 
 // revokeReplayed returns the error for a code that was redeemed before. It revokes the grant of the
-// first redemption in its own transaction, so that the error does not roll that back (RFC 9700,
-// section 4.5; RFC 6749, section 4.1.2). It first stores the uses of the request, so that a
-// thief who repeats the whole request of a client revokes nothing.
+// first redemption in its own transaction, so that the error does not roll back the revocation (RFC
+// 9700, section 4.5; RFC 6749, section 4.1.2). Before that, it stores the uses of the request. A
+// thief who repeats the whole request of a client therefore revokes nothing.
 func (cs *Codes) revokeReplayed(ctx context.Context, c Client, hash string, uses *Uses) error {
 	first, err := cs.store.FindRedeemedCode(ctx, hash)
 	if errors.Is(err, problem.NotFound) {

@@ -20,12 +20,12 @@ type ConsentStore interface {
 	// AddConsent adds scopes to a subscriber's consent for a client, and creates the consent if
 	// necessary.
 	AddConsent(ctx context.Context, subscriberID, clientID string, scopes []string, now time.Time) error
-	// RevokeConsent revokes a consent and ends the client's grants, in one transaction.
-	// If there is neither, it returns problem.NotFound.
+	// RevokeConsent revokes a consent and ends the client's grants, in one transaction. If there is
+	// no consent and no grant, it returns problem.NotFound.
 	RevokeConsent(ctx context.Context, subscriberID, clientID string, now time.Time,
 		ending func(grantID string) revocation.Revocation) error
-	// ListApps returns the clients to which a subscriber has consented, or which have a valid grant
-	// from the subscriber, sorted by name.
+	// ListApps returns the clients to which a subscriber has consented, and clients with a valid
+	// grant from the subscriber, sorted by name.
 	ListApps(ctx context.Context, projectID, subscriberID string, now time.Time) ([]App, error)
 	// Record writes an audit event for a decision that changes no row.
 	Record(ctx context.Context, e audit.Event) error
@@ -35,9 +35,9 @@ type ConsentStore interface {
 type App struct {
 	ClientID, Name string
 	FirstParty     bool
-	Scopes         []string  // consented to, or granted if no consent is needed
+	Scopes         []string  // scopes of the consent, or of the grant if no consent is needed
 	Since          time.Time // time of the consent or grant
-	OpenURL        string    // starts a login at the client, or ""
+	OpenURL        string    // URL that starts a login at the client; may be ""
 }
 
 // Consents records which rights people have given to apps.
@@ -60,8 +60,9 @@ func (cs *Consents) Covers(ctx context.Context, c Client, subscriberID string, s
 	return !slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(agreed, s) }), nil
 }
 
-// needed returns the rights that a request needs consent for, or nil if it needs none. They are
-// checked when the code is redeemed, so that a consent revoked or given in the meantime counts.
+// needed returns the rights for which a request needs consent, or nil if it needs none. They are
+// checked when the code is redeemed, so that a consent that was revoked or given in the meantime
+// counts.
 func (c Client) needed(a AuthRequest) []string {
 	if c.FirstParty {
 		return nil
@@ -69,7 +70,7 @@ func (c Client) needed(a AuthRequest) []string {
 	return append([]string{}, c.Rights(a)...)
 }
 
-// Add records that a subscriber consented to scopes for a client, in addition to earlier ones.
+// Add records that a subscriber consented to scopes for a client, in addition to earlier scopes.
 func (cs *Consents) Add(ctx context.Context, c Client, subscriberID string, scopes []string) error {
 	return cs.store.AddConsent(ctx, subscriberID, c.ID, scopes, cs.Now())
 }
@@ -85,8 +86,8 @@ func (cs *Consents) Deny(ctx context.Context, c Client, s Login) error {
 }
 
 // Revoke revokes a subscriber's consent for a client, so that the client must ask again. It also
-// revokes the client's refresh tokens and access tokens for the subscriber: immediately on this
-// node, within a second on the others.
+// revokes the client's refresh tokens and access tokens for the subscriber. This takes effect
+// immediately on this node, and within a second on the others.
 func (cs *Consents) Revoke(ctx context.Context, subscriberID, clientID string) error {
 	ctx = context.WithoutCancel(ctx) // finish even if the caller has disconnected
 	ending := func(grantID string) revocation.Revocation {
@@ -116,7 +117,7 @@ func (cs *Consents) Apps(ctx context.Context, projectID, subscriberID string) ([
 }
 
 // initiateLogin returns the URL at which the client starts a login at the issuer (OpenID Connect
-// Core, section 4), or "" if it has none.
+// Core, section 4). It returns "" if the client has none.
 func (c Client) initiateLogin(issuer string) string {
 	if c.InitiateLoginURI == "" {
 		return ""

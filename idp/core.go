@@ -26,7 +26,8 @@ type core struct {
 	open      *cache.Cache[bool] // whether people ("") or clients ("clients") can register in any project
 }
 
-// Lifetimes holds how long things are valid. A zero field means the default in its comment.
+// Lifetimes holds how long things are valid. A zero field means the default, which its comment
+// contains.
 type Lifetimes struct {
 	Request         time.Duration // an authorization request during the sign-in: 30 minutes
 	Pushed          time.Duration // a pushed authorization request that no browser has opened: 90 seconds
@@ -79,8 +80,8 @@ func (l Lifetimes) link(purpose mail.Kind) time.Duration {
 }
 
 // MaxAccess is the longest lifetime that can be configured for access tokens. Revocations are kept
-// for longer, so that they outlive every access token, whichever node issued it under whatever
-// configuration.
+// for longer than that. They therefore outlive every access token, whichever node issued it, with
+// any configuration.
 const (
 	MaxAccess  = 30 * 24 * time.Hour
 	remembered = MaxAccess + 24*time.Hour

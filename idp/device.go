@@ -22,10 +22,10 @@ type Device struct {
 	Scope    []string      `json:"scope"`
 	UserCode string        `json:"user_code"` // sealed
 	Expires  time.Time     `json:"expires"`
-	Interval time.Duration `json:"interval"` // between two polls
+	Interval time.Duration `json:"interval"` // time between two polls
 	Polled   time.Time     `json:"polled"`
 	Denied   bool          `json:"denied,omitempty"`
-	Granted  *Code         `json:"granted,omitempty"` // what it may redeem; nil until a person signs it in
+	Granted  *Code         `json:"granted,omitempty"` // code that the device may redeem; nil until a person signs it in
 }
 
 // Devices manages the devices that are waiting for a login, in the session store.
@@ -36,7 +36,7 @@ type Devices struct {
 }
 
 const (
-	devicePoll    = 5 * time.Second // between polls; each early poll adds this much (RFC 8628, section 3.5)
+	devicePoll    = 5 * time.Second // time between polls; each early poll adds this much (RFC 8628, section 3.5)
 	devicePollMax = time.Minute
 	deviceJitter  = time.Second      // how much too early a poll may arrive
 	deviceKept    = 10 * time.Minute // how long an expired device is kept, so that polls get the right error
@@ -55,7 +55,7 @@ type DeviceCodes struct {
 }
 
 // Begin registers a device that waits for a login with the requested scope. Its tokens are always
-// for the issuer, so resources may only contain the issuer.
+// for the issuer, so resources may contain only the issuer.
 func (ds *Devices) Begin(ctx context.Context, c Client, rawScope string, resources []string) (DeviceCodes, error) {
 	if _, err := ds.grantedAudience(c, nil, resources); err != nil {
 		return DeviceCodes{}, err
@@ -97,7 +97,8 @@ const (
 	userLength  = 8
 )
 
-// newUserCode returns a user code that no other device has, and stores which device it belongs to.
+// newUserCode returns a user code that no other device has. It stores the device to which the code
+// belongs.
 func (ds *Devices) newUserCode(ctx context.Context, device string, life time.Duration) (string, error) {
 	for {
 		code := randomUserCode()
@@ -135,7 +136,7 @@ func ReadUserCode(typed string) (code string, ok bool) {
 	return letters[:userLength/2] + "-" + letters[userLength/2:], true
 }
 
-// Responses to a device's polls (RFC 8628, section 3.5).
+// These are the responses to a device's polls (RFC 8628, section 3.5).
 var (
 	errPending      = oauth("authorization_pending", "the request is not answered yet; poll again")
 	errSlowDown     = oauth("slow_down", "poll less often: wait five more seconds between requests")
@@ -143,8 +144,9 @@ var (
 	errDeviceDenied = oauth("access_denied", "the subscriber denied the access")
 )
 
-// Redeem returns the tokens of a device that was signed in, once. If the device code was redeemed
-// before, Redeem revokes the grant of the first redemption. resources means the same as in Begin.
+// Redeem returns the tokens for a device that was signed in, once. If the device code was redeemed
+// before, Redeem revokes the grant of the first redemption. resources has the same meaning as in
+// Begin.
 func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources []string,
 	binding string) (TokenSet, error) {
 	if err := c.checkBinding(binding); err != nil {
@@ -177,7 +179,7 @@ func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources 
 	return set, err
 }
 
-// poll returns the code that a device may redeem, or the error to answer its poll with.
+// poll returns the code that a device may redeem, or the error with which to answer its poll.
 func (ds *Devices) poll(ctx context.Context, c Client, id string) (granted Code, err error) {
 	var answer error
 	err = ds.change(ctx, id, func(d *Device) error {

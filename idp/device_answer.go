@@ -13,13 +13,13 @@ import (
 )
 
 // EnterUserCode begins an authorization request for the device that shows a code. typed is the code
-// as a person typed it, and place is the person's network. EnterUserCode returns problem.NotFound
-// if no waiting device shows the code, and problem.RateLimited if too many codes come from place
-// (RFC 8628, section 5.1).
+// as a person typed it, and place is the person's network. If no waiting device shows the code,
+// EnterUserCode returns problem.NotFound. If too many codes come from place, it returns
+// problem.RateLimited (RFC 8628, section 5.1).
 func (ds *Devices) EnterUserCode(ctx context.Context, typed, place string) (a AuthRequest, c Client, err error) {
 	code, ok := ReadUserCode(typed)
 	if !ok {
-		return a, c, problem.NoSuch("device") // this is a typing error, so it is not counted as a guess
+		return a, c, problem.NoSuch("device") // a typing error, which does not count as a guess
 	}
 	if err := ds.countGuess(ctx, place); err != nil {
 		return a, c, err
@@ -38,8 +38,8 @@ func (ds *Devices) EnterUserCode(ctx context.Context, typed, place string) (a Au
 		return a, c, err
 	}
 
-	// Always ask for consent: the person who typed the code may not be the one who has the device
-	// (RFC 8628, section 5.4).
+	// Always ask for consent, because the device may belong to someone other than the person who
+	// typed the code (RFC 8628, section 5.4).
 	return AuthRequest{ID: randomToken(), ClientID: d.ClientID, Device: string(id), Scope: d.Scope,
 		Prompt: []string{"consent"}, Created: ds.Now()}, c, nil
 }
@@ -128,9 +128,9 @@ func (ds *Devices) change(ctx context.Context, id string, change func(*Device) e
 // guessWindow is the period over which the user codes typed in a network are counted.
 const guessWindow = 10 * time.Minute
 
-// countGuess counts a user code, and returns problem.RateLimited if too many were typed in the
+// countGuess counts a user code. It returns problem.RateLimited if too many were typed in the
 // network place, or in the range of networks that one person may have. It also refuses correct
-// codes, because otherwise guessers would learn which ones are correct. Codes are counted
+// codes, because otherwise guessers would learn which codes are correct. Codes are counted
 // atomically before they are looked up, so that the limit also applies to concurrent guesses.
 func (ds *Devices) countGuess(ctx context.Context, place string) error {
 	if ds.DeviceGuesses <= 0 {

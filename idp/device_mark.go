@@ -18,16 +18,17 @@ import (
 )
 
 // A device that signs in gets a mark, which names the subscribers who use it. A mark has a random
-// id and, for each subscriber, an expiry and a MAC of the id, the expiry, the subscriber and the
-// subscriber's epoch. The epoch invalidates marks when the password changes, since somebody else
-// may have known the old one.
+// ID. For each subscriber, it has an expiry and a MAC of the ID, the expiry, the subscriber and the
+// subscriber's epoch. The epoch invalidates marks when the password changes, because somebody else
+// may have known the old password.
 //
-// A mark gives no access. When failed passwords are counted, it distinguishes the device from those
-// of strangers; see [Logins.LogIn]. For attempts at a second factor, only a mark earned by a login
-// with two factors counts. The MAC of this mark includes that it had two factors.
+// A mark gives no access. When failed passwords are counted, it distinguishes the device from the
+// devices of strangers; see [Logins.LogIn]. For attempts at a second factor, only a mark that was
+// earned by a login with two factors counts. The MAC of this mark also covers the fact that the login
+// had two factors.
 const (
 	knownFor       = 180 * 24 * time.Hour
-	deviceAccounts = 5 // accounts that a mark names: the last ones that signed in
+	deviceAccounts = 5 // number of accounts that a mark names: the last ones that signed in
 	maxDeviceMark  = 1 << 10
 )
 
@@ -35,8 +36,8 @@ const (
 type DeviceMarks struct{ *core }
 
 // Mark returns a new mark for a device that has just signed in as sub, and how long it is valid.
-// mark is the device's previous mark, and factors reports whether the login had two factors. Once a
-// device has been marked by a login with two factors, its later marks keep that status.
+// mark is the device's previous mark. factors reports whether the login had two factors. If a login
+// with two factors has marked a device, its later marks keep that status.
 func (ms *DeviceMarks) Mark(mark string, sub fabric.Subscriber, factors bool) (string, time.Duration) {
 	id, codes, ok := parseDevice(mark)
 	if !ok {
@@ -90,8 +91,8 @@ const (
 	twoFactors earning = " two factors" // a login with two factors
 )
 
-// newDeviceLetters returns the letter that notifies a subscriber of a login on a new device, or nil
-// if the account knows the device.
+// newDeviceLetters returns the letter that notifies a subscriber of a login on a new device. It
+// returns nil if the account knows the device.
 func (ls *Logins) newDeviceLetters(sub fabric.Subscriber, s Login, from Visitor) ([]mail.Letter, error) {
 	if sub.Email == "" || from.known || ls.marks.find(from.Device, sub) != "" {
 		return nil, nil
@@ -104,7 +105,7 @@ func (ls *Logins) newDeviceLetters(sub fabric.Subscriber, s Login, from Visitor)
 }
 
 // verify reports whether code, an entry in a device's mark, is valid for the subscriber and was
-// earned in the way that the parameter by names.
+// earned in the way given by the parameter by.
 func (ms *DeviceMarks) verify(id, code string, sub fabric.Subscriber, by earning) bool {
 	until, mac, _ := strings.Cut(code, "-")
 	at, err := strconv.ParseInt(until, 10, 64)
@@ -123,7 +124,7 @@ func (ms *DeviceMarks) code(id string, sub fabric.Subscriber, until string, by e
 func codeWith(key [sha256.Size]byte, id string, sub fabric.Subscriber, until string, by earning) string {
 	h := hmac.New(sha256.New, key[:])
 	fmt.Fprintf(h, "%s %s %s", id, sub.ID, until)
-	if sub.Epoch > 0 { // epoch 0 is left out, so that marks made before there were epochs remain valid
+	if sub.Epoch > 0 { // the MAC omits epoch 0, so that marks from before there were epochs remain valid
 		fmt.Fprintf(h, " %d", sub.Epoch)
 	}
 	h.Write([]byte(by))

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// attributeTypes are the attribute types that names may contain by name: those of RFC 4514, section
-// 3, and three others that are common.
+// attributeTypes are the attribute types that names may contain by name. These are the types in RFC
+// 4514, section 3, and three other common types.
 var attributeTypes = map[string]string{
 	"CN": "2.5.4.3", "L": "2.5.4.7", "ST": "2.5.4.8", "O": "2.5.4.10", "OU": "2.5.4.11", "C": "2.5.4.6",
 	"STREET": "2.5.4.9", "DC": "0.9.2342.19200300.100.1.25", "UID": "0.9.2342.19200300.100.1.1",
@@ -27,8 +27,8 @@ type attribute struct{ oid, value string }
 var errDN = errors.New("the syntax is wrong")
 
 // parseDN parses a distinguished name (RFC 4514, section 3), except for values in hexadecimal form.
-// Each element is a set of attributes, which usually has one member. The last element of the text is
-// the first one of the name.
+// Each element is a set of attributes, which usually has one member. The last element of the text
+// is the first element of the name.
 func parseDN(text string) (name [][]attribute, err error) {
 	for _, element := range splitDN(text, ',') {
 		var set []attribute
@@ -91,7 +91,7 @@ func isOID(text string) bool {
 // unescapeDN returns a value without its escapes and without spaces at the end that are not escaped.
 func unescapeDN(text string) (string, error) {
 	var value []byte
-	kept := 0 // the length up to the last byte that is not an unescaped space
+	kept := 0 // length up to the last byte that is not an unescaped space
 
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -123,7 +123,7 @@ func unescapeDN(text string) (string, error) {
 	return string(value[:kept]), nil
 }
 
-// matchesDN reports whether a certificate's subject in DER is the name want.
+// matchesDN reports whether want is the name of a certificate's subject in DER.
 func matchesDN(want [][]attribute, subject []byte) bool {
 	var got pkix.RDNSequence
 	rest, err := asn1.Unmarshal(subject, &got)

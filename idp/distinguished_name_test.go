@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestDistinguishedName shows which texts are the name of a certificate's subject.
+// TestDistinguishedName shows which texts match the name of a certificate's subject.
 func TestDistinguishedName(t *testing.T) {
 	set := func(pairs ...string) (set pkix.RelativeDistinguishedNameSET) {
 		for i := 0; i < len(pairs); i += 2 {

@@ -16,10 +16,10 @@ func (as *Accounts) AskVerification(ctx context.Context, sub fabric.Subscriber, 
 	return as.letters.Ask(ctx, mail.Verify, sub.ProjectID, sub.Email, "", network)
 }
 
-// AskAddress queues an email to a new address that a subscriber wants to use, with a link that
-// confirms it. The current address remains until the link is used. If the password changes before
-// that, the link becomes invalid. selvage checks whether another account has the address only when
-// it writes the email, and only the email says so.
+// AskAddress queues an email to a new address that a subscriber wants to use. The email contains a
+// link that confirms the address. The current address remains until the link is used. If the
+// password changes before that, the link becomes invalid. Whether another account has the address
+// is checked only when the email is written, and only the email contains the result.
 func (as *Accounts) AskAddress(ctx context.Context, sub fabric.Subscriber, email, network string) error {
 	if err := fabric.CheckEmail("email", email); err != nil {
 		return err
@@ -69,8 +69,8 @@ func (ls *Letters) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft
 	return d, err
 }
 
-// ChangeAddress sets a subscriber's email address to the one to which the link with this token was
-// sent. If another account has the address by now, it returns problem.Conflict.
+// ChangeAddress changes a subscriber's email address to the address to which the link with this
+// token was sent. If another account has that address by now, it returns problem.Conflict.
 func (as *Accounts) ChangeAddress(ctx context.Context, token string) (Link, error) {
 	return as.useLink(ctx, mail.ChangeAddress, token, "address_changed", func(l Link) fabric.SubscriberInput {
 		return fabric.SubscriberInput{Email: &l.Email}

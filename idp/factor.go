@@ -15,14 +15,14 @@ import (
 )
 
 // A Proof is the first part of a login that needs a second factor: a correct password, or a login
-// to raise. It is stored in the authorization request, and so belongs to the browser that began the
-// request.
+// to raise. It is stored in the authorization request, and therefore belongs to the browser that
+// began the request.
 type Proof struct {
 	SubscriberID string    `json:"subscriber_id"`
 	AMR          []string  `json:"amr"`
 	Began        time.Time `json:"began"`
-	Password     string    `json:"password,omitempty"` // digest of the hash that was checked
-	Raises       string    `json:"raises,omitempty"`   // the login to raise; "" makes a new one
+	Password     string    `json:"password,omitempty"` // digest of the password hash that was checked
+	Raises       string    `json:"raises,omitempty"`   // ID of the login to raise; "" creates a new login
 }
 
 // proofFor is how long a Proof waits for the second factor.
@@ -74,9 +74,9 @@ func (ls *Logins) Pending(proof *Proof) bool {
 	return proof != nil && ls.Now().Sub(proof.Began) <= proofFor
 }
 
-// Finish completes a login whose second factor was just shown. It makes a new login, or raises the
-// one that the proof names. If the subscriber was disabled, deleted or got another password in the
-// meantime, it returns problem.Unauthenticated.
+// Finish completes a login whose second factor was just presented. It creates a new login, or
+// raises the login that the proof names. If the subscriber was disabled, deleted or got another
+// password in the meantime, it returns problem.Unauthenticated.
 func (ls *Logins) Finish(ctx context.Context, projectID string, proof Proof, amr []string,
 	from Visitor) (Login, error) {
 	if !ls.Pending(&proof) {
@@ -100,7 +100,7 @@ func (ls *Logins) Finish(ctx context.Context, projectID string, proof Proof, amr
 	return ls.enter(ctx, sub, proof.Began, together(proof.AMR, amr), from)
 }
 
-// Raise adds amr, the methods just proven, to a live login. The login keeps its id and time, but
+// Raise adds amr, the methods just proven, to a live login. The login keeps its ID and time, but
 // its browser must get a new cookie.
 func (ls *Logins) Raise(ctx context.Context, sid, subscriberID string, amr []string) (Login, error) {
 	s, err := ls.Find(ctx, sid)
@@ -159,10 +159,10 @@ func (ls *Logins) LogInByPasskey(ctx context.Context, projectID string, key fact
 	return s, nil
 }
 
-// PlaceOf returns the device from which a second factor is shown, if the subscriber has finished a
-// login with two factors on it before. Otherwise it returns "". Devices that only had logins with
-// the password do not count as the subscriber's own: they may belong to anyone who knew the
-// password before the subscriber added a factor.
+// PlaceOf returns the device on which a second factor is presented, if the subscriber has finished
+// a login with two factors on it before. Otherwise it returns "". Devices that had only logins with
+// the password do not count as the subscriber's own. Such a device may belong to anyone who knew
+// the password before the subscriber added a factor.
 func (ls *Logins) PlaceOf(ctx context.Context, projectID string, proof Proof, from Visitor) (factor.Place, error) {
 	sub, err := ls.Subscribers.FindSubscriber(ctx, projectID, proof.SubscriberID)
 	if err != nil && !errors.Is(err, problem.NotFound) {
@@ -174,8 +174,8 @@ func (ls *Logins) PlaceOf(ctx context.Context, projectID string, proof Proof, fr
 	return "", nil
 }
 
-// RefuseFactor records a failed second factor, and why it failed. A reached limit is recorded at
-// most once a minute. subscriberID is "" if the owner of the factor is unknown.
+// RefuseFactor records a failed second factor and the reason. It records that a limit was reached
+// at most once a minute. subscriberID is "" if the owner of the factor is unknown.
 func (at *Attempts) RefuseFactor(ctx context.Context, projectID, subscriberID string, why *problem.Error) error {
 	target := audit.Target{Kind: "account"}
 	if subscriberID != "" {
@@ -198,11 +198,11 @@ func (at *Attempts) RefuseFactor(ctx context.Context, projectID, subscriberID st
 	return nil
 }
 
-// enter makes a login for which every needed factor was proven.
+// enter creates a login after all required factors were proven.
 func (ls *Logins) enter(ctx context.Context, sub fabric.Subscriber, began time.Time, amr []string,
 	from Visitor) (Login, error) {
 	s, err := ls.create(ctx, sub, began, amr, from)
-	if errors.Is(err, problem.Conflict) { // the subscriber changed after it was read
+	if errors.Is(err, problem.Conflict) { // the subscriber was changed after it was read
 		return Login{}, problem.NoCredentials()
 	}
 	if err != nil {
@@ -212,7 +212,7 @@ func (ls *Logins) enter(ctx context.Context, sub fabric.Subscriber, began time.T
 	return s, nil
 }
 
-// together returns the AMR of a login with two factors: the methods of both, and mfa.
+// together returns the AMR of a login with two factors: the methods of both factors, and mfa.
 func together(before, beside []string) []string {
 	all := slices.Clone(before)
 	for _, way := range append(slices.Clone(beside), "mfa") {

@@ -13,11 +13,12 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// A client with the profile FAPI2 pushes its requests, authenticates with a key or a certificate, and
-// gets only tokens that are bound to one (FAPI 2.0 Security Profile, section 5.3.2). It may sign its
-// requests, and ask for signed responses and signed introspection (FAPI 2.0 Message Signing).
+// A client with the profile FAPI2 pushes its requests and authenticates with a key or a
+// certificate. It gets only tokens that are bound to a key or a certificate (FAPI 2.0 Security
+// Profile, section 5.3.2). It may sign its requests, and may ask for signed responses and signed
+// introspection (FAPI 2.0 Message Signing).
 
-// Longest lifetimes under FAPI2 of codes and of pushed requests.
+// These are the longest lifetimes of codes and of pushed requests under FAPI2.
 const (
 	maxFAPICode   = time.Minute
 	maxFAPIPushed = 10*time.Minute - time.Second
@@ -38,8 +39,8 @@ func (c Client) mustPush() bool { return c.RequirePushed || c.Profile == FAPI2 }
 func (c Client) mustBind() bool { return c.DPoPBound || c.CertificateBound || c.Profile == FAPI2 }
 
 // keepsRefreshToken reports whether the client's refresh tokens are not rotated. Under FAPI2,
-// rotation would add no protection, because the tokens are bound to the client and a key. It would
-// only make clients that miss a response lose their token.
+// rotation would add no protection, because the tokens are bound to the client and a key. A client
+// that misses a response would only lose its token.
 func (c Client) keepsRefreshToken() bool { return c.Profile == FAPI2 }
 
 // signingAlgorithms returns the algorithms that the client may sign with.
@@ -87,7 +88,7 @@ func (c *Client) checkFAPI(bad func(param, format string, args ...any)) {
 }
 
 // checkProfile applies FAPI 2.0 Security Profile, section 5.3.2.1 to an assertion from a client
-// with that profile: alg must be strong, and the audience must be the issuer, as a string.
+// with this profile. alg must be strong, and the audience must be the issuer, as a string.
 func (as *Assertions) checkProfile(c Client, alg string, to assertionAudience) error {
 	if c.Profile != FAPI2 {
 		return nil

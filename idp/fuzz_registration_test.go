@@ -17,8 +17,8 @@ import (
 var settingsBound = fuzzcost.Bound{CPU: 100 * time.Millisecond, CPUPerByte: 10 * time.Microsecond, Heap: 8 << 20,
 	PerByte: 2 << 10}
 
-// FuzzMetadata shows that no metadata with which a client registers itself makes it first-party, or
-// gives it scopes or grants that only an operator can give.
+// FuzzMetadata shows that a client cannot register itself as first-party, whatever metadata it
+// sends. It also cannot get scopes or grants that only an operator can give.
 func FuzzMetadata(f *testing.F) {
 	for _, text := range []string{
 		`{"redirect_uris":["https://app.example/cb"],"client_name":"App","scope":"openid Voice","contacts":["a@b"]}`,
@@ -58,7 +58,7 @@ func FuzzMetadata(f *testing.F) {
 }
 
 // FuzzDistinguishedName shows that no name in a client's settings and no subject of a certificate
-// breaks the parser, and that a name never matches a subject with another number of parts.
+// breaks the parser. A name never matches a subject with a different number of parts.
 func FuzzDistinguishedName(f *testing.F) {
 	for _, text := range []string{
 		`CN=app,O=Acme\, \"Inc\",C=DE`, `cn = \20J\C3\B6rg , l=b + ou=a`, "CN=#0403", "1.2.3=a", `CN=a\`, "CN=\x00",
@@ -87,8 +87,9 @@ func FuzzDistinguishedName(f *testing.F) {
 	})
 }
 
-// FuzzIdentity shows that no claims of an upstream provider break the rules for subscribers: an email
-// counts as verified only if the provider says so, and names are checked.
+// FuzzIdentity shows that the claims of an upstream provider cannot break the rules for
+// subscribers. An email address counts as verified only if the provider says so, and names are
+// checked.
 func FuzzIdentity(f *testing.F) {
 	for _, text := range []string{
 		`{"email":"Ada@Example.com","email_verified":true,"given_name":"Ada","family_name":"Lovelace"}`,

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// FuzzRedirectURI shows that only registered addresses match, and that the port of a loopback
-// address may differ, but nothing else.
+// FuzzRedirectURI shows that only registered URIs match. Only the port of a loopback address may
+// differ.
 func FuzzRedirectURI(f *testing.F) {
 	for _, uri := range []string{
 		"https://app.example/cb", "http://127.0.0.1:8080/cb?x=1", "http://[::1]:1/cb", "com.example.app:/cb",
@@ -41,8 +41,8 @@ func FuzzRedirectURI(f *testing.F) {
 	})
 }
 
-// FuzzKeySet parses key sets as clients publish them. Parsing may take 3 ms for each of the at most
-// 32 keys, since the curve of each key is checked.
+// FuzzKeySet parses key sets in the form that clients publish. Parsing may take 3 ms for each of
+// the at most 32 keys, because the curve of each key is checked.
 func FuzzKeySet(f *testing.F) {
 	const point = `{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",` +
 		`"y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`

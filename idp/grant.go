@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Grant is the right of a client to tokens for a subscriber. Redeeming a code makes it. It lasts
-// until its refresh token expires or its login ends.
+// A Grant is the right of a client to tokens for a subscriber. Redeeming a code creates it. It
+// lasts until its refresh token expires or its login ends.
 type Grant struct {
 	ID, ProjectID, ClientID, SubscriberID string
 	SessionID                             string
@@ -25,12 +25,12 @@ type Grant struct {
 	Resources                             []string // possible audiences of access tokens; empty means the issuer
 	AuthTime                              time.Time
 	AMR                                   []string
-	Binding                               string    // what its tokens are bound to, see package cnf
-	RefreshHash                           string    // SHA-256 of the refresh token, or ""
-	Seed                                  string    // sealed; the previous refresh token and Seed yield the current one
-	Rotated                               time.Time // when the current refresh token was made; zero for the first token
+	Binding                               string    // what its tokens are bound to; see package cnf
+	RefreshHash                           string    // SHA-256 of the refresh token; may be ""
+	Seed                                  string    // sealed; yields the current token together with the previous one
+	Rotated                               time.Time // when the current token was created; zero for the first token
 	Created                               time.Time
-	IdleUntil, Expires                    time.Time // when the refresh token expires if unused, and in any case
+	IdleUntil, Expires                    time.Time // expiry of the refresh token if it is unused, and in any case
 	Revoked                               time.Time
 }
 
@@ -46,7 +46,7 @@ type GrantStore interface {
 	FindConsent(ctx context.Context, subscriberID, clientID string) ([]string, error)
 	// RotateGrant writes the refresh token of an active grant: its hash, Seed, Rotated and
 	// IdleUntil. If the stored hash is no longer old, the token was used before, and RotateGrant
-	// returns problem.Conflict. It stores uses in the same transaction, see UseStore.
+	// returns problem.Conflict. It stores uses in the same transaction; see UseStore.
 	RotateGrant(ctx context.Context, g Grant, old string, uses ...Use) error
 	// RevokeGrant ends a grant and revokes its access tokens, in one transaction.
 	RevokeGrant(ctx context.Context, id string, now time.Time, r revocation.Revocation) error
@@ -60,8 +60,8 @@ type Grants struct {
 	tokens *Tokens
 }
 
-// create returns the grant for a code, and a refresh token if the client may refresh. Clients with
-// fabric access tokens always may. Others need the scope offline_access.
+// create returns the grant for a code. It also returns a refresh token if the client may refresh.
+// Clients with fabric access tokens always may. Other clients need the scope offline_access.
 func (gs *Grants) create(c Client, code Code) (g Grant, refresh string, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -88,7 +88,7 @@ func (c Client) mayKeepGoing(scopes []string) bool {
 	return c.May(GrantRefresh) && (c.AccessToken == FabricToken || slices.Contains(c.only(scopes), "offline_access"))
 }
 
-// grantRef returns the name of a grant in access tokens. The name is not the id, because the id is
+// grantRef returns the name of a grant in access tokens. It differs from the ID, because the ID is
 // part of the refresh token.
 func grantRef(id string) string { return session.Digest(id) }
 
@@ -121,7 +121,7 @@ func (gs *Grants) checkLogin(ctx context.Context, sid string) error {
 
 // findHolder returns the subscriber for the tokens of a grant whose row is about to be written.
 // Writing the row fails if the subscriber was disabled or deleted. findHolder therefore reads the
-// subscriber only if the ID token needs more than the id.
+// subscriber only if the ID token needs more than the ID.
 func (gs *Grants) findHolder(ctx context.Context, g Grant) (fabric.Subscriber, error) {
 	if len(g.Claims.IDToken) > 0 {
 		return gs.findSubscriber(ctx, g.ProjectID, g.SubscriberID, g.SessionID)
@@ -138,11 +138,11 @@ func (gs *Grants) Revoke(ctx context.Context, id string) error {
 	return gs.Revocations.Sync(ctx)
 }
 
-// RevokeToken revokes a token that the client presents (RFC 7009). For a refresh token it ends the
-// grant; an access token is revoked by itself. A refresh token that was used before, or that is
-// forged, also ends the grant that it names, as it does at the token endpoint. Otherwise a thief
-// who used the token first would keep access. Another client's token, or an invalid one, is ignored
-// without an error.
+// RevokeToken revokes a token that the client presents (RFC 7009). A refresh token ends the grant.
+// An access token is revoked by itself. A refresh token that was used before, or that is forged,
+// also ends the grant that it names, as at the token endpoint. Otherwise a thief who used the token
+// first would keep access. RevokeToken ignores another client's token, or an invalid one, without
+// an error.
 func (gs *Grants) RevokeToken(ctx context.Context, c Client, token string) error {
 	if id, ok := grantOf(token); ok {
 		g, err := gs.store.FindGrant(ctx, id.String())

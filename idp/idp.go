@@ -1,13 +1,13 @@
 // Package idp is the identity provider: OAuth clients, authorization requests, logins, codes,
 // grants and tokens.
 //
-// It implements the rules of OpenID Connect and OAuth 2, and uses neither HTTP nor SQL: package
+// It implements the rules of OpenID Connect and OAuth 2, and does not use HTTP or SQL. Package
 // idp/oidc implements the protocol, and package store the storage. Anything that must happen only
 // once, such as redeeming a code or rotating a refresh token, depends on a row in the database. The
-// session store only holds data that lives for minutes.
+// session store holds only data that lives for minutes.
 //
-// A [Provider] consists of the parts below. The rules of each part are in the file of its name,
-// together with a small interface for its storage:
+// A [Provider] consists of the parts below. The rules of each part are in the file with the same
+// name, together with a small interface for its storage:
 //
 //   - [Clients] manages the registered apps, [Registrations] lets apps register themselves, and
 //     [Assertions] verifies clients that authenticate with a key.
@@ -81,14 +81,14 @@ type Config struct {
 	// DeviceGuesses is the number of device user codes that may be typed in one network within ten
 	// minutes. 0 means no limit.
 	DeviceGuesses int
-	// MaxRegistered is the most clients of a project that have registered themselves. 0 means no
+	// MaxRegistered is the maximum number of self-registered clients in a project. 0 means no
 	// limit.
 	MaxRegistered int
 	// Limits enforces rate limits of logins, authorization requests and emails. nil means no
 	// limits.
 	Limits *limit.Limiter
 
-	Lifetimes Lifetimes          // initial ones, see [Provider.SetLifetimes]
+	Lifetimes Lifetimes          // initial lifetimes; see [Provider.SetLifetimes]
 	Observe   func(event string) // called with "login", "login_refused", "code", "token_<grant>" and others; may be nil
 	Now       func() time.Time   // nil means time.Now
 }
@@ -167,7 +167,7 @@ func New(c Config) *Provider {
 	return p
 }
 
-// Sweep deletes rows that no token depends on anymore.
+// Sweep deletes rows on which no token depends any longer.
 func (p *Provider) Sweep(ctx context.Context) error {
 	l, expired := p.Lifetimes(), p.Now().Add(-remembered)
 	return p.Store.Logins.SweepLogins(ctx, expired.Add(-l.BrowserAbsolute-l.RefreshAbsolute), expired)

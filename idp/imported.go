@@ -18,12 +18,12 @@ var (
 	secretHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-// ImportedSecret returns the SecretHash for a client's secret that another system has made.
+// ImportedSecret returns the SecretHash for a client's secret that another system has created.
 func ImportedSecret(secret string) string { return hashSecret(secret) }
 
-// Import registers a client with its id and the hash of its secret, so that the app need not change.
-// Empty settings get the defaults for its Type. If dry is set, Import only checks the settings. If
-// the id is taken, in any project, it returns problem.Conflict.
+// Import registers a client with its ID and the hash of its secret, so that the app does not have
+// to change. Empty settings get the defaults for its Type. If dry is set, Import only checks the
+// settings. If a client in any project has this ID, Import returns problem.Conflict.
 func (cs *Clients) Import(ctx context.Context, c Client, dry bool) (Client, error) {
 	c.fill()
 	errs := []error{cs.checkSettings(ctx, &c)}
@@ -50,8 +50,9 @@ func (cs *Clients) Import(ctx context.Context, c Client, dry bool) (Client, erro
 	return c, cs.store.CreateClient(ctx, c)
 }
 
-// Import creates an upstream provider with the fields of u, except its secret. If dry is set, it only
-// checks them. If the project has a provider of the same name, Import returns problem.Conflict.
+// Import creates an upstream provider with the fields of u, except its secret. If dry is set, it
+// only checks them. If the project has a provider with the same name, Import returns
+// problem.Conflict.
 func (us *Upstreams) Import(ctx context.Context, u Upstream, dry bool) error {
 	in := UpstreamInput{Name: &u.Name, Issuer: &u.Issuer, ClientID: &u.ClientID, Enabled: &u.Enabled,
 		Scopes: &u.Scopes, Claims: &u.Claims, SignUp: &u.SignUp, Logout: &u.Logout}

@@ -17,11 +17,11 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// assertionAlgorithms are the algorithms that clients may sign with. All are asymmetric: with a
-// symmetric algorithm, anyone who knows the public key could sign.
+// assertionAlgorithms are the algorithms with which clients may sign. All of them are asymmetric:
+// with a symmetric algorithm, anyone who knows the public key could sign.
 var assertionAlgorithms = []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256, jose.EdDSA, ed25519Name}
 
-// ed25519Name is the name of EdDSA with Ed25519 keys (RFC 9864, section 2.2). go-jose only knows
+// ed25519Name is the name of EdDSA with Ed25519 keys (RFC 9864, section 2.2). go-jose knows only
 // the name EdDSA.
 const ed25519Name jose.SignatureAlgorithm = "Ed25519"
 
@@ -47,7 +47,7 @@ func verificationKey(k jose.JSONWebKey, alg jose.SignatureAlgorithm) any {
 	return k.Key
 }
 
-// AssertionAlgorithms returns the algorithms that clients may sign assertions with.
+// AssertionAlgorithms returns the algorithms with which clients may sign assertions.
 func AssertionAlgorithms() (names []string) {
 	for _, alg := range assertionAlgorithms {
 		names = append(names, string(alg))
@@ -55,22 +55,22 @@ func AssertionAlgorithms() (names []string) {
 	return names
 }
 
-// Limits of a client's key set.
+// These are the limits of a client's key set.
 const (
 	maxKeySet = 64 << 10
 	maxKeys   = 32
 )
 
-// A fit reports whether a key in a client's key set is one of those that are looked for.
+// A fit reports whether a key in a client's key set is one of the wanted keys.
 type fit func(jose.JSONWebKey) bool
 
-// keysOf returns the client's keys that match fits.
+// keysOf returns the client's keys that fits accepts.
 func (as *Assertions) keysOf(ctx context.Context, c Client, fits fit) ([]jose.JSONWebKey, error) {
 	if c.JWKSURI != "" {
 		return as.remoteKeys(ctx, c.JWKSURI, fits)
 	}
 	known, err := as.local.Load(c.ID, func() (keySet, error) { return readKeySet(c.JWKS) })
-	if err == nil && !bytes.Equal(known.raw, c.JWKS) { // the client has changed within 300 ms
+	if err == nil && !bytes.Equal(known.raw, c.JWKS) { // the client was changed within the last 300 ms
 		known, err = readKeySet(c.JWKS)
 	}
 	if err != nil {
@@ -90,7 +90,7 @@ func readKeySet(raw []byte) (keySet, error) {
 	return keySet{raw, set}, err
 }
 
-// fitting returns the keys in set that fit.
+// fitting returns the keys in set that fits accepts.
 func fitting(set []jose.JSONWebKey, fits fit) (some []jose.JSONWebKey) {
 	for _, k := range set {
 		if fits(k) {
@@ -100,8 +100,8 @@ func fitting(set []jose.JSONWebKey, fits fit) (some []jose.JSONWebKey) {
 	return some
 }
 
-// verifying fits the keys for a JWT header with this kid and alg. If kid is "", the key's id does not
-// matter.
+// verifying returns a fit for the keys that match a JWT header with this kid and alg. If kid is "",
+// keys with any ID match.
 func verifying(kid string, alg jose.SignatureAlgorithm) fit {
 	return func(k jose.JSONWebKey) bool {
 		return (kid == "" || k.KeyID == kid) && (k.Algorithm == "" || isNamed(k, alg)) && signs(k, alg)
@@ -125,8 +125,8 @@ func isNamed(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
 	return k.Algorithm == string(alg)
 }
 
-// signs reports whether a key can be used with alg and is as strong as RFC 7518, sections 3.3 and
-// 3.4 require.
+// signs reports whether a key can be used with alg and is strong enough (RFC 7518, sections 3.3 and
+// 3.4).
 func signs(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
 	if k.Use != "" && k.Use != "sig" {
 		return false
@@ -143,9 +143,9 @@ func signs(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
 	return false
 }
 
-// parseKeySet parses a JWKS (RFC 7517, section 5), and leaves out keys that neither have a
-// certificate nor can verify any supported signature. A private or symmetric key is an error, since
-// clients must not share it.
+// parseKeySet parses a JWKS (RFC 7517, section 5). It omits keys that have no certificate and
+// cannot verify any supported signature. A private or symmetric key is an error, because clients
+// must not share it.
 func parseKeySet(raw []byte) (set []jose.JSONWebKey, err error) {
 	tooLarge := fmt.Errorf("a key set has at most %d keys in %d KiB", maxKeys, maxKeySet>>10)
 	if len(raw) > maxKeySet {
@@ -181,8 +181,8 @@ func parseKeySet(raw []byte) (set []jose.JSONWebKey, err error) {
 	return set, nil
 }
 
-// checkFetched reports a URL from which a document cannot be fetched securely: anyone on the
-// network path could change the response.
+// checkFetched reports a URL from which a document cannot be fetched securely. Over plain HTTP,
+// anyone on the network path could change the response.
 func checkFetched(bad func(param, format string, args ...any), param, uri string) {
 	u, err := url.Parse(uri)
 	if err != nil || len(uri) > maxURI || u.Host == "" || u.Scheme != "https" &&
@@ -191,7 +191,7 @@ func checkFetched(bad func(param, format string, args ...any), param, uri string
 	}
 }
 
-// hasKeys reports whether the client has keys to sign with.
+// hasKeys reports whether the client has keys with which it can sign.
 func (c Client) hasKeys() bool { return len(c.JWKS) > 0 || c.JWKSURI != "" }
 
 // checkObjects reports invalid settings for signed requests and responses.
@@ -213,9 +213,9 @@ func (c *Client) checkObjects(bad func(param, format string, args ...any)) {
 	}
 }
 
-// withoutFragment returns uri without its fragment, which is not sent. The fragment of a request_uri
-// is a hash of the request object, so that a changed object has another URI (OpenID Connect Core,
-// section 6.2).
+// withoutFragment returns uri without its fragment, which is not sent. The fragment of a
+// request_uri is a hash of the request object. A changed object therefore has another URI (OpenID
+// Connect Core, section 6.2).
 func withoutFragment(uri string) string {
 	uri, _, _ = strings.Cut(uri, "#")
 	return uri
@@ -255,7 +255,7 @@ func (c *Client) checkKeys(bad func(param, format string, args ...any)) {
 	}
 }
 
-// checkAddresses returns an error for each URL that selvage may not fetch documents from.
+// checkAddresses returns an error for each URL from which selvage may not fetch documents.
 func (cs *Clients) checkAddresses(c Client) (err error) {
 	if c.JWKSURI != "" {
 		err = cs.CheckURL("jwks_uri", c.JWKSURI)

@@ -18,7 +18,7 @@ import (
 )
 
 // A Login is one login of a person. Its ID is the sid in the tokens issued for it. The database row
-// is authoritative. A copy in the session store lets every service check the login cheaply.
+// is authoritative. A copy in the session store allows every service to check the login cheaply.
 type Login struct {
 	ID           string    `json:"sid"`
 	ProjectID    string    `json:"project_id"`
@@ -27,23 +27,23 @@ type Login struct {
 	AMR          []string  `json:"amr"` // authentication methods (RFC 8176), such as "pwd"
 	UserAgent    string    `json:"user_agent"`
 	Address      string    `json:"address"`
-	Expires      time.Time `json:"expires"` // when the browser's cookie expires; tokens may outlive it
-	Ended        time.Time `json:"ended"`   // zero until it ends
+	Expires      time.Time `json:"expires"` // expiry of the browser's cookie; tokens may outlive it
+	Ended        time.Time `json:"ended"`   // zero until the login ends
 
-	// Mark is the digest of the browser's mark when the login was made, or "" if there was
-	// no browser. It does not change when the browser's cookie is renewed.
+	// Mark is the digest of the browser's mark at the time of the login, or "" if there was no
+	// browser. It does not change when the browser's cookie is renewed.
 	Mark string `json:"mark,omitempty"`
 
-	// Silent means that nobody proved anything for the login: an upstream provider may have recognized
-	// the browser. Changes to the account need another login.
+	// Silent means that the person may not have proven anything for the login, because an upstream
+	// provider may only have recognized the browser. Changes to the account need another login.
 	Silent bool `json:"silent,omitempty"`
 
-	// Seen is the time of the browser's last visit, or AuthTime if it never returned. Only
+	// Seen is the time of the browser's last visit, or AuthTime if it has never returned. Only
 	// Logins.List sets it.
 	Seen time.Time `json:"-"`
 }
 
-// A LoginClient is a login, and a client that has had a grant from it.
+// A LoginClient is a login together with a client that has had a grant from it.
 type LoginClient struct {
 	LoginID, ClientID string
 }
@@ -55,11 +55,11 @@ type LoginStore interface {
 
 	// RehashPassword replaces old, the hash of a subscriber's password, with new, another hash of
 	// the same password. If the stored hash is no longer old, it returns problem.NotFound.
-	// RehashPassword ends no logins.
+	// RehashPassword does not end logins.
 	RehashPassword(ctx context.Context, projectID, subscriberID, old, new string) error
-	// CreateLogin writes a login. If passwordHash, the hash that was checked, is no longer the
-	// subscriber's, or if the subscriber is disabled, it returns problem.Conflict. CreateLogin also
-	// queues notices, unless this is the subscriber's first login.
+	// CreateLogin writes a login. passwordHash is the hash that was checked. If it is no longer the
+	// subscriber's hash, or if the subscriber is disabled, CreateLogin returns problem.Conflict.
+	// CreateLogin also queues notices, unless this is the subscriber's first login.
 	CreateLogin(ctx context.Context, l Login, passwordHash string, notices ...mail.Letter) error
 	FindLogin(ctx context.Context, id string) (Login, error)
 	// RaiseLogin writes the AMR of a login that has not ended.
@@ -76,8 +76,8 @@ type LoginStore interface {
 	EndLogins(ctx context.Context, now time.Time, all ...revocation.Revocation) error
 
 	// SweepLogins deletes redeemed codes and used assertions that have expired. It also deletes
-	// grants that began before began and expired before expired, and logins that began before began
-	// and have no grants left.
+	// grants that began before began and expired before expired. It deletes logins that began
+	// before began and have no grants left.
 	SweepLogins(ctx context.Context, began, expired time.Time) error
 }
 
@@ -90,14 +90,14 @@ type Logins struct {
 	recent   *cache.Cache[Login]
 }
 
-// A Visitor describes the browser that a login comes from. UserAgent and Address are what the
-// subscriber sees in the list of logins, and Mark is the digest of the browser's mark.
+// A Visitor describes the browser that a login comes from. UserAgent and Address are shown to the
+// subscriber in the list of logins. Mark is the digest of the browser's mark.
 type Visitor struct {
 	UserAgent, Address, Mark string
 	Network                  string // attempts from one network are counted together
-	Device                   string // see [DeviceMarks.Mark]
+	Device                   string // mark of the device; see [DeviceMarks.Mark]
 
-	known  bool // the account knows the device, even if Device does not name it
+	known  bool // whether the account knows the device, even if Device does not name it
 	silent bool // see [Login.Silent]
 }
 
@@ -141,7 +141,7 @@ func (ls *Logins) LogIn(ctx context.Context, projectID, email, password string, 
 	return s, err
 }
 
-// decide makes the login of a subscriber whose password was checked, or refuses it.
+// decide creates the login of a subscriber whose password was checked, or refuses it.
 func (ls *Logins) decide(ctx context.Context, projectID, email, password string, sub fabric.Subscriber, ok bool,
 	began time.Time, from Visitor) (Login, error) {
 	var err error
@@ -156,7 +156,7 @@ func (ls *Logins) decide(ctx context.Context, projectID, email, password string,
 	}
 
 	s, err := ls.begin(ctx, sub, began, from)
-	if errors.Is(err, problem.Conflict) { // the password or the subscriber changed after it was read
+	if errors.Is(err, problem.Conflict) { // the password or the subscriber was changed after it was read
 		return Login{}, ls.attempts.refuse(ctx, projectID, email, sub, refusedChanged)
 	}
 	if err != nil {
@@ -166,7 +166,7 @@ func (ls *Logins) decide(ctx context.Context, projectID, email, password string,
 	return s, nil
 }
 
-// refusalOf returns the reason to refuse a login, or "" to accept it. password is whether the
+// refusalOf returns the reason to refuse a login, or "" to accept it. password reports whether the
 // password is correct.
 func refusalOf(sub fabric.Subscriber, password bool) string {
 	switch {
@@ -212,7 +212,7 @@ func cut(s string, n int) string {
 }
 
 // End ends logins in one transaction, with their cookies, grants and tokens. All services on this
-// node reject these immediately, and those on other nodes within a second.
+// node reject these immediately. Services on other nodes reject them within a second.
 func (ls *Logins) End(ctx context.Context, sids ...string) error {
 	if len(sids) == 0 {
 		return nil
@@ -227,8 +227,8 @@ func (ls *Logins) End(ctx context.Context, sids ...string) error {
 		return fmt.Errorf("ending session: %w", err)
 	}
 
-	// The copy in the session store only makes the end known faster. The revocation, which was
-	// written with the row, is effective without it.
+	// The copy in the session store only spreads the end faster. The revocation, which was written
+	// with the row, is effective without it.
 	errs := []error{ls.Revocations.Sync(ctx)}
 	for _, sid := range sids {
 		ls.recent.Drop(sid)
@@ -243,7 +243,7 @@ func (ls *Logins) End(ctx context.Context, sids ...string) error {
 
 // MadeIn returns the logins made in the browser with this mark (a digest) that have not ended. They
 // include logins that another login has replaced in the browser. They also include logins whose
-// cookie has expired, since their tokens may still be valid.
+// cookie has expired, because their tokens may still be valid.
 func (ls *Logins) MadeIn(ctx context.Context, mark string) ([]Login, error) {
 	if mark == "" {
 		return nil, nil
@@ -251,9 +251,9 @@ func (ls *Logins) MadeIn(ctx context.Context, mark string) ([]Login, error) {
 	return ls.store.LoginsMadeIn(ctx, mark)
 }
 
-// rehash replaces the hash of a correct password if it was imported or made with other parameters.
-// It returns the subscriber with the new hash. If the hash was changed concurrently, ok reports
-// whether the password is also correct for the changed hash.
+// rehash replaces the hash of a correct password if it was imported or created with other
+// parameters. It returns the subscriber with the new hash. If the hash was changed concurrently, ok
+// reports whether the password is also correct for the changed hash.
 func (ls *Logins) rehash(ctx context.Context, sub fabric.Subscriber, password string) (fabric.Subscriber, bool, error) {
 	if !ls.Passwords.Stale(sub.PasswordHash) {
 		return sub, true, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// rememberFor is how long the copy of a login in the session store outlives the last read of its
+// rememberFor is how long the session store keeps the copy of a login after the last read of its
 // row.
 const rememberFor = 12 * time.Hour
 
@@ -32,8 +32,8 @@ func (ls *Logins) cache(ctx context.Context, s Login,
 	return nil
 }
 
-// Find returns a login that has not ended. It uses a copy in memory that is at most 300 ms old, or
-// else the session store, or else the database. If the login has ended or is unknown, Find returns
+// Find returns a login that has not ended. It uses a copy in memory that is at most 300 ms old,
+// then the session store, then the database. If the login has ended or is unknown, Find returns
 // problem.Unauthenticated.
 func (ls *Logins) Find(ctx context.Context, sid string) (Login, error) {
 	s, err := ls.recent.Load(sid, func() (Login, error) { return ls.read(ctx, sid) })
@@ -71,12 +71,11 @@ func (ls *Logins) read(ctx context.Context, sid string) (s Login, err error) {
 		return Login{}, fmt.Errorf("reading session: %w", err)
 	}
 
-	_ = ls.cache(ctx, s, ls.Sessions.Add) // so that the next reader need not read the row
+	_ = ls.cache(ctx, s, ls.Sessions.Add) // the next reader then need not read the row
 	return s, nil
 }
 
-// FindInBrowser returns a login of the project whose cookie is still valid: it has neither ended
-// nor expired.
+// FindInBrowser returns a login in the project that has not ended and whose cookie has not expired.
 func (ls *Logins) FindInBrowser(ctx context.Context, sid, projectID string) (Login, error) {
 	s, err := ls.Find(ctx, sid)
 	if err != nil {
@@ -88,8 +87,8 @@ func (ls *Logins) FindInBrowser(ctx context.Context, sid, projectID string) (Log
 	return s, nil
 }
 
-// Forget removes logins from the session store after their rows were deleted. The store would
-// otherwise still hold the subscriber and address of each login.
+// Forget removes logins from the session store after their rows were deleted. Otherwise the store
+// would still contain the subscriber and address of each login.
 func (ls *Logins) Forget(ctx context.Context, sids ...string) error {
 	var errs []error
 	for _, sid := range sids {

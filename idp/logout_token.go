@@ -35,7 +35,7 @@ type logoutClaims struct {
 }
 
 // LogoutToken returns a signed token that informs a client of the end of a subscriber's login. Each
-// token has its own id, even if a logout is sent again, so that clients that remember ids do not
+// token has its own ID, even if a logout is sent again. Clients that remember IDs therefore do not
 // mistake it for a replay.
 func (ts *Tokens) LogoutToken(ctx context.Context, clientID, subscriberID, sid string) (string, error) {
 	c, err := ts.clients.Find(ctx, clientID)
@@ -51,9 +51,9 @@ func (ts *Tokens) LogoutToken(ctx context.Context, clientID, subscriberID, sid s
 	})
 }
 
-// checkBackchannel returns an error if logouts cannot be sent to the client's URI: if selvage may
-// not send requests to it, or if it is http and the client has no secret (OpenID Connect
-// Back-Channel Logout, section 2.2).
+// checkBackchannel returns an error if logouts cannot be sent to the client's URI. This is the case
+// if selvage may not send requests to it. It is also the case if the URI is http and the client has
+// no secret (OpenID Connect Back-Channel Logout, section 2.2).
 func (cs *Clients) checkBackchannel(c Client) error {
 	const param = "backchannel_logout_uri"
 	uri := c.BackchannelLogoutURI

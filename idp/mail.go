@@ -17,12 +17,12 @@ import (
 type LetterStore interface {
 	// QueueLetter writes a letter to send.
 	QueueLetter(ctx context.Context, l mail.Letter) error
-	// ForgetLetters deletes letters that were sent before sent, letters that became dead letters
-	// before dead, and links that expired before expired.
+	// ForgetLetters deletes letters that were sent before sent, letters that failed for good before
+	// dead, and links that expired before expired.
 	ForgetLetters(ctx context.Context, sent, dead, expired time.Time) error
 	// CreateLink writes a link. If the subscriber is disabled by now, or no longer has the address
-	// that the link is bound to, it returns problem.NotFound. If the link is Alone, CreateLink
-	// deletes the earlier ones.
+	// to which the link is bound, it returns problem.NotFound. If the link is Alone, CreateLink
+	// deletes the earlier links.
 	CreateLink(ctx context.Context, l Link) error
 	// FindLink returns a link that is unused and still valid.
 	FindLink(ctx context.Context, hash string) (Link, error)
@@ -40,12 +40,12 @@ func (ls *Letters) Ask(ctx context.Context, kind mail.Kind, projectID, email, re
 }
 
 // AskIn queues an email that a person requested from a network. language is the language of the
-// email, or "" for that of the account. requestID is the authorization request in which the person
-// asked, or "".
+// email, or "" for the language of the account. requestID is the authorization request in which the
+// person asked, or "".
 //
-// AskIn does the same for every address and takes the same time: the account is looked up only when
-// the letter is written. If too many emails were requested for an address, it drops the letter
-// silently. If too many were requested from a network, it returns an error.
+// AskIn takes the same steps and the same time for every address, because the account is looked up
+// only when the letter is written. If too many emails were requested for an address, it drops the
+// letter silently. If too many were requested from a network, it returns an error.
 func (ls *Letters) AskIn(ctx context.Context, language string, kind mail.Kind, projectID, email,
 	requestID, network string) error {
 	if err := ls.Limits.TakeNetwork(ctx, limit.MailPerNetwork, network); err != nil {
@@ -72,10 +72,10 @@ func (ls *Letters) AskIn(ctx context.Context, language string, kind mail.Kind, p
 	return ls.store.QueueLetter(ctx, l)
 }
 
-// Write drafts a letter and makes its link. If the letter's recipient or reason no longer exists,
+// Write drafts a letter and creates its link. If the letter's recipient or reason no longer exists,
 // Write returns problem.NotFound.
 func (ls *Letters) Write(ctx context.Context, l mail.Letter) (mail.Draft, error) {
-	if l.ProjectID == "" { // to an operator, about the installation
+	if l.ProjectID == "" { // a letter to an operator about the installation
 		return mail.Draft{Kind: l.Kind, To: l.To, Brand: mail.Brand{Name: "selvage at " + hostOf(ls.Issuer)},
 			Facts: l.Facts}, nil
 	}
@@ -90,7 +90,7 @@ func (ls *Letters) Write(ctx context.Context, l mail.Letter) (mail.Draft, error)
 	link := Link{Purpose: l.Kind, ProjectID: l.ProjectID, SubscriberID: l.SubscriberID, Email: l.To,
 		Inviter: l.Facts["inviter"], Request: l.Facts["request"]}
 
-	// Check the recipient of each kind of letter again, since its reason may no longer exist.
+	// Check the recipient of each kind of letter again, because its reason may no longer exist.
 	switch l.Kind {
 	case mail.Reset, mail.Verify:
 		s, err := ls.Subscribers.FindSubscriberByEmail(ctx, l.ProjectID, l.To)
@@ -138,8 +138,8 @@ func (ls *Letters) picture(ctx context.Context, project fabric.Project) mail.Pic
 	return mail.Picture{PNG: body, Wide: shown.Wide, High: shown.High, Plate: shown.Plate}
 }
 
-// language returns the language of a letter: the language of the page where it was requested, or
-// else the language of the account.
+// language returns the language of a letter. It is the language of the page where the letter was
+// requested or, if there is none, the language of the account.
 func (ls *Letters) language(ctx context.Context, l mail.Letter) string {
 	if asked := l.Facts["language"]; asked != "" {
 		return asked
@@ -167,8 +167,8 @@ func (ls *Letters) addLifetimes(facts map[string]string) map[string]string {
 	return all
 }
 
-// How long finished letters are kept: sent ones as a record, and failed ones so that an operator
-// can send them again.
+// These constants are how long finished letters are kept. Sent letters are kept as a record, and
+// failed letters so that an operator can send them again.
 const (
 	keepSent = 7 * 24 * time.Hour
 	keepDead = 30 * 24 * time.Hour

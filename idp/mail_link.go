@@ -15,32 +15,32 @@ import (
 )
 
 // A Link is a link in an email. Its token proves that the user reads email at the address, and
-// permits one use for the link's purpose. The link becomes invalid when it is used, and when the
-// subscriber's password or email address changes.
+// permits one use for the link's purpose. The link becomes invalid when it is used. It also becomes
+// invalid when the subscriber's password or email address changes.
 type Link struct {
 	Hash         string // hash of its token, which is only in the email
 	Purpose      mail.Kind
 	ProjectID    string
 	SubscriberID string // "" before the subscriber exists
-	Email        string // the address to which it was sent
-	Bound        string // the subscriber's address when the link was made
-	Epoch        int64  // for ChangeAddress: the epoch of the password when the link was requested
-	Alone        bool   // the link invalidates the subscriber's earlier links with the same purpose
-	Inviter      string // for an invitation: the name of the inviter; "" means the project
-	Request      string // the authorization request that continues afterwards, or ""
+	Email        string // address to which the link was sent
+	Bound        string // subscriber's address when the link was created
+	Epoch        int64  // for ChangeAddress: epoch of the password when the link was requested
+	Alone        bool   // whether the link invalidates the subscriber's earlier links with the same purpose
+	Inviter      string // for an invitation: name of the inviter; "" means the project
+	Request      string // authorization request that continues afterwards; may be ""
 	Created      time.Time
 	Expires      time.Time
 }
 
-// pathOf maps the purpose of a link to the page that it leads to.
+// pathOf maps the purpose of a link to the page to which it leads.
 var pathOf = map[mail.Kind]string{
 	mail.Reset: "reset", mail.Verify: "verify", mail.Invitation: "invite",
 	mail.ChangeAddress: "change-address", mail.Registration: "welcome",
 }
 
-// newLink makes a link and returns its URL. The URL contains the language of the email, which may
-// differ from the browser's. English is left out: it is also the default for a recipient without an
-// account, whose language the browser may know.
+// newLink creates a link and returns its URL. The URL contains the language of the email, which may
+// differ from the browser's language. It does not contain English. English is also the default for
+// a recipient without an account, and the browser may know that recipient's language.
 func (ls *Letters) newLink(ctx context.Context, l Link, language string) (string, error) {
 	token := randomToken()
 	l.Hash, l.Created = session.Digest(token), ls.Now()
@@ -85,7 +85,7 @@ func (as *Accounts) linkOwner(ctx context.Context, l Link) (fabric.Subscriber, e
 	return s, err
 }
 
-// used turns the error for a link that was used concurrently into the error for an unknown link.
+// used converts the error for a link that was used concurrently into the error for an unknown link.
 func used(err error) error {
 	if errors.Is(err, problem.Conflict) && problem.First(err).Code == "link_over" {
 		return problem.NoSuch("link")
@@ -94,7 +94,7 @@ func used(err error) error {
 }
 
 // useLink applies a link's change to the subscriber and uses the link up, in one transaction. It
-// also marks the address as verified, since the link was received there. The link of a disabled
+// also marks the address as verified, because the link was received there. The link of a disabled
 // subscriber is invalid. If the change is invalid, the link remains valid.
 func (as *Accounts) useLink(ctx context.Context, purpose mail.Kind, token, done string,
 	change func(Link) fabric.SubscriberInput) (Link, error) {

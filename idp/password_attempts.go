@@ -25,17 +25,17 @@ type Attempts struct {
 	marks *DeviceMarks
 }
 
-// A try is a counted attempt with a password. It is counted before the password is checked, so that
-// the limit also applies to concurrent attempts.
+// A try is a counted attempt with a password. The attempt is counted before the password is
+// checked, so that the limit also applies to concurrent attempts.
 type try struct {
 	limits *limit.Limiter
 	counts []limit.Count
 }
 
-// count counts an attempt against the limits of the network and of the email address as it was
-// typed, whether or not the address has an account. A device that signed in to the account before
-// is counted separately, so that strangers' guesses do not lock it out. After too many attempts,
-// the error is problem.RateLimited for every address.
+// count counts an attempt against the limits of the network and of the email address, whether or
+// not the address has an account. A device that signed in to the account before is counted
+// separately, so that strangers' guesses do not lock it out. After too many attempts, the error is
+// problem.RateLimited for every address.
 func (at *Attempts) count(ctx context.Context, projectID, email string, sub fabric.Subscriber,
 	from Visitor) (try, error) {
 	t := try{limits: at.Limits}
@@ -62,11 +62,11 @@ func networkCounts(from Visitor) []limit.Count {
 		{Name: limit.LoginPerRange, Who: limit.Range(from.Network)}}
 }
 
-// back undoes the count, if the password was correct or was not checked.
+// back undoes the count. It is called if the password was correct or was not checked.
 func (t try) back(ctx context.Context) { t.limits.ReturnAll(ctx, t.counts) }
 
-// accountOf returns the name under which attempts for an email address are counted. The spelling of
-// the address does not matter.
+// accountOf returns the name under which attempts for an email address are counted. It does not
+// depend on the spelling of the address.
 func accountOf(projectID, email string) string {
 	return projectID + " " + fabric.NormalizeEmail(email)
 }
@@ -76,7 +76,8 @@ func (at *Attempts) Unlock(ctx context.Context, sub fabric.Subscriber) error {
 	return at.Limits.Reset(ctx, limit.LoginPerAccount, accountOf(sub.ProjectID, sub.Email))
 }
 
-// Reasons to refuse a login. Only operators see them, never the person who tries to sign in.
+// These are the reasons to refuse a login. Only operators see them, never the person who tries to
+// sign in.
 const (
 	refusedUnknown  = "unknown account"
 	refusedPassword = "wrong password"
@@ -86,12 +87,12 @@ const (
 )
 
 // refuse records a failed login with its reason, and returns the error for the person who tried. If
-// the failure cannot be recorded, it returns that error instead, so that no decision goes
-// unrecorded.
+// the failure cannot be recorded, it returns the error of the recording instead, so that no
+// decision goes unrecorded.
 //
-// A known subscriber is recorded by id. An unknown email address may be a typing error or even a
-// password in the wrong field, so only a digest is recorded. Operators can find it again by the
-// digest. Recording takes the same time for existing and unknown accounts.
+// A known subscriber is recorded by ID. An unknown email address may be a typing error or even a
+// password in the wrong field, so only a digest is recorded. Operators can find the attempts again
+// by the digest. Recording takes the same time for existing and unknown accounts.
 func (at *Attempts) refuse(ctx context.Context, projectID, email string, sub fabric.Subscriber, reason string) error {
 	if err := at.record(ctx, projectID, email, sub, reason); err != nil {
 		return err
@@ -114,8 +115,8 @@ func (at *Attempts) record(ctx context.Context, projectID, email string, sub fab
 	return nil
 }
 
-// throttledEvery is the minimum time between two records of the same reached limit, so that a flood
-// of passwords does not fill the disk.
+// throttledEvery is the minimum time between two records of the same limit. It prevents a flood of
+// passwords from filling the disk.
 const throttledEvery = time.Minute
 
 // recordThrottled records that a limit has stopped a login, unless the same limit was recorded
@@ -129,8 +130,8 @@ func (at *Attempts) recordThrottled(ctx context.Context, projectID, email string
 	return at.record(ctx, projectID, email, sub, refusedTooMany, "limit", string(over.Name))
 }
 
-// recordedRecently reports whether a reached limit was recorded recently. If not, it notes that the
-// caller is recording it now.
+// recordedRecently reports whether a reached limit was recorded recently. If it was not,
+// recordedRecently stores that the caller is recording it now.
 func (at *Attempts) recordedRecently(ctx context.Context, count string) (bool, error) {
 	err := at.Sessions.Add(ctx, session.Key{Kind: "throttled", ID: session.Digest(count)}, nil, throttledEvery)
 	if errors.Is(err, problem.Conflict) {

@@ -17,27 +17,27 @@ import (
 )
 
 // A client may push its authorization request to selvage, and then send the browser with a
-// reference to the request (RFC 9126). Until it expires, a browser may open it more than once, since
-// people reload pages, but only one response is sent.
+// reference to the request (RFC 9126). Until the request expires, a browser may open it more than
+// once, because people reload pages. Only one response is sent.
 //
-// The reference contains the request, sealed with its own key as codes are. Pushing a request
+// The reference contains the request, sealed with its own key like a code. Pushing a request
 // therefore writes nothing. If the sealed request would be too long for a URL, the session store
 // holds it instead, under the digest of a random reference. A row marks a request as answered.
 
 // pushedPrefix is the prefix of the request_uri of a pushed request (RFC 9126, section 2.2).
 const pushedPrefix = "urn:ietf:params:oauth:request_uri:"
 
-// maxSealedRequest is the maximum length of a sealed request. A browser can restart a login whose
-// address is not much longer.
+// maxSealedRequest is the maximum length of a sealed request. With this length, the URL of a login
+// stays short enough for a browser to restart it.
 const maxSealedRequest = 1 << 10
 
-// A pushedRequest is an authorization request as its client pushed it.
+// A pushedRequest is an authorization request in the form in which its client pushed it.
 type pushedRequest struct {
 	ID       string     `json:"id"`
 	Expires  time.Time  `json:"exp"`
 	ClientID string     `json:"client_id"`
 	Params   url.Values `json:"params"`
-	Signed   bool       `json:"signed,omitempty"` // the parameters come from a signed request object
+	Signed   bool       `json:"signed,omitempty"` // whether the parameters come from a signed request object
 }
 
 func pushedKey(ref string) session.Key { return session.Key{Kind: "pushed", ID: session.Digest(ref)} }
@@ -46,8 +46,9 @@ func pushedKey(ref string) session.Key { return session.Key{Kind: "pushed", ID: 
 func answered(id string) string { return "pushed:" + id }
 
 // Push checks and stores an authorization request that the client sends directly. It returns the
-// request_uri of the request and how long it is valid. If the client proved to have a key, jkt is
-// the key's thumbprint, and the code will be bound to the key (RFC 9449, section 10.1).
+// request_uri of the request and how long it is valid. If the client proved possession of a key,
+// jkt is the thumbprint of that key. The code will then be bound to the key (RFC 9449, section
+// 10.1).
 func (rs *Requests) Push(ctx context.Context, c Client, v url.Values,
 	jkt string) (uri string, life time.Duration, err error) {
 	if v.Has("request_uri") {
@@ -73,8 +74,8 @@ func (rs *Requests) Push(ctx context.Context, c Client, v url.Values,
 		return "", 0, err
 	}
 
-	// The parameters are parsed again when the browser opens the request, since the client may have
-	// changed by then. Credentials and unknown parameters are not stored.
+	// The parameters are parsed again when the browser opens the request, because the client may
+	// have changed by then. Credentials and unknown parameters are not stored.
 	maps.DeleteFunc(v, func(name string, _ []string) bool { return !slices.Contains(requestParams, name) })
 	life = rs.Lifetimes().Pushed
 	if c.Profile == FAPI2 {
@@ -120,7 +121,8 @@ func (rs *Requests) findPushed(ctx context.Context, c Client, uri string) (url.V
 	return p.Params, Source{pushed: p.ID, until: p.Expires, signed: p.Signed}, nil
 }
 
-// openPushed returns the request with a reference. It does not check whether the request has expired.
+// openPushed returns the request for a reference. It does not check whether the request has
+// expired.
 func (rs *Requests) openPushed(ctx context.Context, ref string) (p pushedRequest, err error) {
 	if strings.Contains(ref, "..") {
 		if !rs.sealer.Open(ref, &p) {
@@ -138,14 +140,15 @@ func (rs *Requests) openPushed(ctx context.Context, ref string) (p pushedRequest
 	return p, json.Unmarshal(value, &p)
 }
 
-// EndPushed ends the pushed request that a is from, if any. Callers send the response only if it
-// succeeds: if the request was answered before, EndPushed returns problem.NotFound.
+// EndPushed ends the pushed request from which a comes, if there is one. Callers send the response
+// only if EndPushed succeeds. If the request was answered before, EndPushed returns
+// problem.NotFound.
 func (rs *Requests) EndPushed(ctx context.Context, a AuthRequest) error {
 	if a.Pushed == "" {
 		return nil
 	}
-	// A browser that has already opened the request may answer it for as long as its pages are
-	// valid. Each page extends that time, so it may have passed PushedUntil long ago.
+	// A browser that has already opened the request may answer it as long as its pages are valid.
+	// Each page extends that time, so PushedUntil may be long ago.
 	until := a.PushedUntil
 	if now := rs.Now(); now.After(until) {
 		until = now

@@ -18,8 +18,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// newRefreshToken returns a refresh token and its hash. The token consists of the grant's id and a
-// secret of 256 bits. The id makes it possible to find the grant even by a token that is no longer
+// newRefreshToken returns a refresh token and its hash. The token consists of the grant's ID and a
+// secret of 256 bits. With the ID, the grant can be found even by a token that is no longer
 // current.
 func newRefreshToken(grant uuid.UUID) (token, hash string) {
 	token = base64.RawURLEncoding.EncodeToString(grant[:]) + "." + randomToken()
@@ -35,25 +35,26 @@ func grantOf(token string) (id uuid.UUID, ok bool) {
 	return uuid.UUID(raw), true
 }
 
-// grace is how long the previous refresh token still yields the current one. It is for clients that
-// send two requests at the same time, or do not receive the response.
+// grace is the time in which the previous refresh token still returns the current one. Clients need
+// it if they send two requests at the same time, or do not receive the response.
 const grace = 10 * time.Second
 
 // A Refreshing is a request to exchange a refresh token for new tokens (RFC 6749, section 6).
 type Refreshing struct {
 	Token     string
-	Scope     string   // narrows the granted scope; "" means all of it
-	Resources []string // must be among those granted (RFC 8707)
-	Binding   string   // what the client proved to have, or "": the new access token is bound to it
-	Uses      *Uses    // stored with the new refresh token, or before the grant is revoked
+	Scope     string   // narrows the granted scope; "" means the whole granted scope
+	Resources []string // must be among the granted resources (RFC 8707)
+	Binding   string   // what the client proved to have, to which the new access token is bound; may be ""
+	Uses      *Uses    // uses to store with the new refresh token, or before the grant is revoked
 }
 
-// Refresh replaces a refresh token and mints new tokens. If the grant is bound, the client must have
-// the same key or certificate, or may have another of the same kind.
+// Refresh replaces a refresh token and creates new tokens. If the grant is bound, the client must
+// have the same key or certificate. Some clients may have another one of the same kind; see
+// mayRefresh.
 //
-// For a short while, a token that was used before yields the same successor again, so that a grant
-// never has more than one current token. After that, using it again revokes the grant (RFC 9700,
-// section 4.14.2).
+// For a short time, a used token returns the same successor again, so that a grant never has more
+// than one current token. After that time, using it again revokes the grant (RFC 9700, section
+// 4.14.2).
 func (gs *Grants) Refresh(ctx context.Context, c Client, r Refreshing) (TokenSet, error) {
 	id, ok := grantOf(r.Token)
 	if !ok {
@@ -108,8 +109,8 @@ func (gs *Grants) renew(ctx context.Context, c Client, g Grant, r Refreshing) (n
 	if !errors.Is(err, problem.Conflict) {
 		return next, err
 	}
-	// The rotation stored nothing. A replay of the whole request must neither get the successor nor
-	// revoke the grant.
+	// The rotation has stored nothing. A replay of the whole request must not get the successor and
+	// must not revoke the grant.
 	if err := r.Uses.Store(ctx); err != nil {
 		return "", err
 	}
@@ -117,7 +118,8 @@ func (gs *Grants) renew(ctx context.Context, c Client, g Grant, r Refreshing) (n
 }
 
 // checkFabricAccess returns an error if a client would get a fabric token although the subscriber
-// never consented to [FabricAccess]. This happens if the client's access tokens were JWTs before.
+// has never consented to [FabricAccess]. This happens if the client's access tokens used to be
+// JWTs.
 func (gs *Grants) checkFabricAccess(ctx context.Context, c Client, g Grant) error {
 	if c.FirstParty || c.AccessToken != FabricToken {
 		return nil
@@ -148,9 +150,9 @@ func (gs *Grants) rotate(ctx context.Context, g Grant, r Refreshing) (next strin
 }
 
 // retry handles a refresh token that is not the current one. Within the grace period it returns the
-// token's successor; after that it revokes the grant.
+// token's successor. After the grace period it revokes the grant.
 func (gs *Grants) retry(ctx context.Context, c Client, id, token string) (next string, err error) {
-	g, err := gs.findRefreshable(ctx, c, id) // read the grant again, since it has changed
+	g, err := gs.findRefreshable(ctx, c, id) // read the grant again, because it has changed
 	if err != nil {
 		return "", err
 	}
@@ -164,7 +166,7 @@ func (gs *Grants) retry(ctx context.Context, c Client, id, token string) (next s
 }
 
 // successor returns a grant's current refresh token if token is the previous one and the grace
-// period is not over.
+// period has not ended.
 func (gs *Grants) successor(g Grant, token string) (string, bool) {
 	if !gs.Now().Before(g.Rotated.Add(grace)) {
 		return "", false
@@ -174,8 +176,8 @@ func (gs *Grants) successor(g Grant, token string) (string, bool) {
 	return next, err == nil && hashSecret(next) == g.RefreshHash
 }
 
-// refreshAfter returns the successor of a refresh token. It depends on both token and seed, so that
-// neither old tokens nor the database with all keys are enough to compute it.
+// refreshAfter returns the successor of a refresh token. It depends on both token and seed. Old
+// tokens alone, or the database with all keys alone, are not enough to compute it.
 func refreshAfter(token, seed string) string {
 	head, _, _ := strings.Cut(token, ".")
 	h := hmac.New(sha256.New, []byte(seed))
@@ -210,13 +212,13 @@ func (gs *Grants) findRefreshable(ctx context.Context, c Client, id string) (Gra
 	return g, nil
 }
 
-// only returns the scopes that the client may still ask for.
+// only returns the scopes that the client may still request.
 func (c Client) only(scopes []string) []string {
 	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return !slices.Contains(c.Scopes, s) })
 }
 
-// narrowed returns the scope that a refresh asks for, which must be within granted (RFC 6749,
-// section 6).
+// narrowed returns the scope that a refresh requests. It must be within granted (RFC 6749, section
+// 6).
 func narrowed(granted []string, raw string) ([]string, error) {
 	asked := strings.Fields(raw)
 	if len(asked) == 0 {

@@ -11,13 +11,13 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Pending is an account that a person has asked for. It is stored in the authorization request,
-// and so belongs to the browser where the password was typed. If the link in the email is opened in
-// another browser, a new password must be chosen. Otherwise a stranger could prepare an account for
-// somebody and know its password.
+// A Pending is an account that a person has requested. It is stored in the authorization request,
+// and therefore belongs to the browser in which the password was typed. If the link in the email is
+// opened in another browser, a new password must be chosen. Otherwise a stranger could prepare an
+// account for somebody and know its password.
 type Pending struct {
 	Email     string `json:"email"`
-	Password  string `json:"password"` // its hash, sealed
+	Password  string `json:"password"` // hash of the password, sealed
 	FirstName string `json:"first_name,omitempty"`
 	LastName  string `json:"last_name,omitempty"`
 }
@@ -33,8 +33,8 @@ func (in Registrant) input() fabric.SubscriberInput {
 }
 
 // Register stores the pending account in the request and queues an email to its address. The email
-// contains a link that creates the account, or says that the account already exists. Register does
-// the same for every address and takes the same time.
+// contains a link that creates the account, or says that the account already exists. Register takes
+// the same steps and the same time for every address.
 func (as *Accounts) Register(ctx context.Context, c Client, req AuthRequest, in Registrant, network string) error {
 	if err := as.checkRegistrationOpen(ctx, c.ProjectID); err != nil {
 		return err
@@ -64,14 +64,14 @@ func (as *Accounts) Register(ctx context.Context, c Client, req AuthRequest, in 
 // pendingName returns the name that binds a sealed hash to its request.
 func pendingName(requestID string) string { return "registration " + requestID }
 
-// Waits reports whether the request holds the pending account that a link confirms.
+// Waits reports whether the request contains the pending account that a link confirms.
 func (a AuthRequest) Waits(l Link) bool {
 	return a.ID != "" && a.ID == l.Request && a.Pending != nil && a.Pending.Email == l.Email
 }
 
-// CompleteRegistration creates the account of a Registration link, with its address verified. The
-// password is that of the account pending in req, if any, or else password. If the account exists
-// by now, CompleteRegistration returns problem.Conflict.
+// CompleteRegistration creates the account of a Registration link, with its address verified. It
+// uses the password of the pending account in req, if there is one, and otherwise password. If the
+// account exists by now, CompleteRegistration returns problem.Conflict.
 func (as *Accounts) CompleteRegistration(ctx context.Context, token string, req AuthRequest,
 	password string) (Link, fabric.Subscriber, error) {
 	l, err := as.letters.FindLink(ctx, mail.Registration, token)

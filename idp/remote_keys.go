@@ -9,9 +9,9 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// How key sets fetched from clients' URLs are cached.
+// These constants control how key sets fetched from clients' URLs are cached.
 const (
-	keysFresh = 5 * time.Minute // how long a set is used; a removed key remains valid for as long
+	keysFresh = 5 * time.Minute // how long a set is used; a removed key remains valid for the same time
 	keysStale = time.Hour       // how long a set is used if it cannot be fetched again
 	keysRetry = 5 * time.Second // minimum time between fetches, whatever kids are requested
 	maxRemote = 10_000          // maximum number of cached sets; beyond it, all are dropped
@@ -48,16 +48,16 @@ func (k *keyring) set(uri string) *remoteSet {
 	return s
 }
 
-// remoteKeys returns the keys at a client's jwks_uri that fit. It fetches the set again if the set is
-// old or has no such key, since the client may have a new one (OpenID Connect Core, section 10.1.1).
-// Made-up kids cause at most one fetch every keysRetry.
+// remoteKeys returns the keys at a client's jwks_uri that fits accepts. It fetches the set again if
+// the set is old or contains no such key, because the client may have a new key (OpenID Connect
+// Core, section 10.1.1). Invented kids cause at most one fetch every keysRetry.
 func (as *Assertions) remoteKeys(ctx context.Context, uri string, fits fit) ([]jose.JSONWebKey, error) {
 	s := as.remote.set(uri)
 	if found := s.fresh(as.Now(), fits); len(found) > 0 {
 		return found, nil
 	}
 
-	// One caller at a time fetches the set. The others use the old set if it has the key.
+	// One caller at a time fetches the set. The others use the old set if it contains the key.
 	if !s.reading.TryLock() {
 		if found := s.since(as.Now(), keysStale, fits); len(found) > 0 {
 			return found, nil // better than waiting for a server that may not respond
@@ -68,12 +68,12 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri string, fits fit) ([]j
 
 	now := as.Now()
 	if found := s.fresh(now, fits); len(found) > 0 {
-		return found, nil // another caller fetched it in the meantime
+		return found, nil // another caller has fetched it in the meantime
 	}
 	if now.Sub(s.tried) >= keysRetry {
-		set, err := as.fetchKeys(context.WithoutCancel(ctx), uri) // other callers need the result, too
+		set, err := as.fetchKeys(context.WithoutCancel(ctx), uri) // other callers need the result as well
 		s.store(set, err, now)
-		s.tried = as.Now() // so that callers that waited do not fetch again
+		s.tried = as.Now() // callers that waited then do not fetch again
 	}
 
 	if s.read.IsZero() || s.err != nil && now.Sub(s.read) >= keysStale {
@@ -82,12 +82,12 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri string, fits fit) ([]j
 	return fitting(s.keys, fits), nil
 }
 
-// fresh returns the fitting keys if the set was fetched recently.
+// fresh returns the keys that fits accepts if the set was fetched recently.
 func (s *remoteSet) fresh(now time.Time, fits fit) []jose.JSONWebKey {
 	return s.since(now, keysFresh, fits)
 }
 
-// since returns the fitting keys if the set is younger than age.
+// since returns the keys that fits accepts if the set is younger than age.
 func (s *remoteSet) since(now time.Time, age time.Duration, fits fit) []jose.JSONWebKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,18 +13,18 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// An AuthRequest is an authorization request whose client, redirect URI and parameters were checked
-// (OpenID Connect Core, section 3.1.2.1).
+// An AuthRequest is an authorization request whose client, redirect URI and parameters have been
+// checked (OpenID Connect Core, section 3.1.2.1).
 type AuthRequest struct {
 	ID           string       `json:"id,omitempty"`
 	ClientID     string       `json:"client_id"`
 	ResponseType string       `json:"response_type,omitempty"` // "" means ResponseCode
 	RedirectURI  string       `json:"redirect_uri"`
 	Mode         ResponseMode `json:"response_mode,omitempty"` // "" means Query
-	Signed       bool         `json:"signed,omitempty"`        // the response is a signed JWT (JARM)
-	Pushed       string       `json:"pushed,omitempty"`        // id of the pushed request, if it was pushed
-	PushedUntil  time.Time    `json:"pushed_until,omitzero"`   // when no browser can open the pushed request anymore
-	Device       string       `json:"device,omitempty"`        // the waiting device, instead of a redirect URI
+	Signed       bool         `json:"signed,omitempty"`        // whether the response is a signed JWT (JARM)
+	Pushed       string       `json:"pushed,omitempty"`        // ID of the pushed request, if it was pushed
+	PushedUntil  time.Time    `json:"pushed_until,omitzero"`   // time from which no browser can open the pushed request
+	Device       string       `json:"device,omitempty"`        // waiting device, instead of a redirect URI
 	Account      string       `json:"account,omitempty"`       // for an account page: its project, instead of a client
 	State        string       `json:"state,omitempty"`
 	Nonce        string       `json:"nonce,omitempty"`
@@ -32,26 +32,26 @@ type AuthRequest struct {
 	JKT          string       `json:"dpop_jkt,omitempty"`       // thumbprint of the key to which its code is bound
 	Scope        []string     `json:"scope,omitempty"`
 	Prompt       []string     `json:"prompt,omitempty"`
-	MaxAge       *int64       `json:"max_age,omitempty"` // seconds
+	MaxAge       *int64       `json:"max_age,omitempty"` // in seconds
 	LoginHint    string       `json:"login_hint,omitempty"`
 	Meant        []string     `json:"meant,omitzero"`    // ids of subscribers who may answer it; nil means any
 	Want         Want         `json:"want,omitempty"`    // class that the login must have; "" means any
 	Proof        *Proof       `json:"proof,omitempty"`   // first part of a login that needs a second factor
-	Pending      *Pending     `json:"pending,omitempty"` // the account that a person is creating during the request
-	Link         *Identity    `json:"link,omitempty"`    // to link with the account to which the person signs in
+	Pending      *Pending     `json:"pending,omitempty"` // account that a person is creating during the request
+	Link         *Identity    `json:"link,omitempty"`    // identity to link with the account of the login
 	Claims       Claims       `json:"claims,omitzero"`
 	Resources    []string     `json:"resources,omitempty"`  // possible audiences (RFC 8707); empty means the issuer
 	UILocales    string       `json:"ui_locales,omitempty"` // languages of pages, the preferred one first
-	Chosen       string       `json:"chosen,omitempty"`     // the login that a person chose for it
+	Chosen       string       `json:"chosen,omitempty"`     // login that a person chose for the request
 	Created      time.Time    `json:"created,omitzero"`
-	Browser      string       `json:"browser,omitempty"` // digest of the cookie in the browser that began it
+	Browser      string       `json:"browser,omitempty"` // digest of the cookie in the browser that began the request
 }
 
 // Has reports whether the request's prompt parameter contains prompt.
 func (a AuthRequest) Has(prompt string) bool { return slices.Contains(a.Prompt, prompt) }
 
-// Satisfied reports whether a login can answer the request: it must be recent enough, and Means
-// must report true.
+// Satisfied reports whether a login can answer the request. The login must be recent enough, and
+// Means must return true.
 func (a AuthRequest) Satisfied(s Login, now time.Time) bool {
 	if !a.Means(s) {
 		return false
@@ -63,7 +63,7 @@ func (a AuthRequest) Satisfied(s Login, now time.Time) bool {
 	return a.MaxAge == nil || !old || now.Sub(s.AuthTime) <= time.Duration(*a.MaxAge)*time.Second
 }
 
-// Means reports whether a login belongs to a subscriber whom the request asks for, by an
+// Means reports whether a login belongs to a subscriber whom the request asks for by an
 // id_token_hint or the claim sub. A request that names nobody accepts every subscriber.
 func (a AuthRequest) Means(s Login) bool {
 	return a.Meant == nil || slices.Contains(a.Meant, s.SubscriberID)
@@ -128,8 +128,8 @@ func (rs *Requests) Drop(ctx context.Context, a AuthRequest) error {
 	return err
 }
 
-// mayEnd reports whether the client may still receive an answer to the request, at its redirect URI
-// or on its device.
+// mayEnd reports whether the client may still receive a response to the request, at its redirect
+// URI or on its device.
 func (c Client) mayEnd(a AuthRequest) bool {
 	if a.Device != "" {
 		return c.May(GrantDevice)

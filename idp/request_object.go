@@ -16,9 +16,9 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// The parameters of an authorization request may be the claims of a JWT that its client signed (RFC
-// 9101). Either the parameter request contains the JWT, or request_uri is its URL. All other
-// parameters are then ignored, except client_id.
+// The parameters of an authorization request may be the claims of a JWT that its client has signed
+// (RFC 9101). The parameter request contains the JWT, or request_uri is its URL. All other
+// parameters except client_id are then ignored.
 
 // maxObject is the maximum size of a request object.
 const maxObject = 16 << 10
@@ -27,15 +27,15 @@ const maxObject = 16 << 10
 // its requests (FAPI 2.0 Message Signing, section 5.3.1).
 const maxObjectAge = time.Hour
 
-// A Source is how the parameters of an authorization request arrived.
+// A Source describes how the parameters of an authorization request arrived.
 type Source struct {
-	pushed string    // id of the pushed request, or ""
-	until  time.Time // when the pushed request expires
-	signed bool      // the parameters are the claims of a signed request object
+	pushed string    // ID of the pushed request; may be ""
+	until  time.Time // time at which the pushed request expires
+	signed bool      // whether the parameters are the claims of a signed request object
 }
 
-// Resolve returns the parameters of an authorization request, and how they arrived. They are those
-// of the request object or pushed request that v refers to, or otherwise v itself.
+// Resolve returns the parameters of an authorization request, and how they arrived. They come from
+// the request object or pushed request to which v refers. If there is none, they are v itself.
 func (rs *Requests) Resolve(ctx context.Context, c Client, v url.Values) (url.Values, Source, error) {
 	object, reference := v.Get("request"), v.Get("request_uri")
 	switch {
@@ -130,7 +130,7 @@ func (c Client) checkObject(claims map[string]any, issuer string, now time.Time)
 			return badObject("its %s must be %s", name, want)
 		}
 	}
-	if claims["sub"] == c.ID { // a client assertion, which must not serve as a request (RFC 9101, section 10.8)
+	if claims["sub"] == c.ID { // a client assertion, which must not be used as a request (RFC 9101, section 10.8)
 		return badObject("its sub must not be the client")
 	}
 	for _, name := range []string{"request", "request_uri"} {
@@ -183,7 +183,7 @@ func paramsOf(c Client, claims map[string]any) (url.Values, error) {
 		for _, value := range values {
 			text, isText := value.(string)
 			if !isText {
-				raw, err := json.Marshal(value) // such as max_age (a number) or claims (an object)
+				raw, err := json.Marshal(value) // for example, max_age (a number) or claims (an object)
 				if err != nil {
 					return nil, badObject("its claim %s is invalid", name)
 				}
@@ -206,7 +206,7 @@ func (rs *Requests) Unresolved(c Client, v url.Values) AuthRequest {
 }
 
 // heedObject adds the state and response_mode in an unverified request object to the parameters v,
-// unless v has them. This way, the client learns of an invalid object in the mode that it expects.
+// unless v contains them. The client then receives the error in the mode that it expects.
 func heedObject(v url.Values) url.Values {
 	parts := strings.Split(v.Get("request"), ".")
 	if len(parts) != 3 {

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Limits of a request's parameters.
+// These are the limits of a request's parameters.
 const (
 	maxState     = 4096
 	maxScopes    = 64
@@ -32,9 +32,10 @@ var requestParams = []string{
 	"response_mode", "response_type", "scope", "state", "ui_locales",
 }
 
-// Parse checks the parameters of a request whose client and redirect URI were checked before. Its
+// Parse checks the parameters of a request whose client and redirect URI have been checked. Its
 // errors have the codes of RFC 6749, section 4.1.2.1 and OpenID Connect Core, section 3.1.2.6. They
-// are sent to the client in the Mode of the request that Parse returns, even with an error.
+// are sent to the client in the Mode of the request that Parse returns, even together with an
+// error.
 func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, error) {
 	a := AuthRequest{
 		ID: randomToken(), ClientID: c.ID, RedirectURI: v.Get("redirect_uri"), State: v.Get("state"),
@@ -43,7 +44,7 @@ func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, erro
 		Pushed: src.pushed, PushedUntil: src.until,
 	}
 
-	// Parse the mode first: all later errors are sent in it.
+	// Parse the mode first, because all later errors are sent in it.
 	err := a.parseResponseMode(v)
 	if err != nil {
 		return a, err
@@ -79,14 +80,15 @@ func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, erro
 		return a, oauth("invalid_request", "dpop_jkt must be the 43 characters of a base64url SHA-256 (RFC 7638)")
 	}
 
-	// Which logins can answer the request: maximum age, subscriber and class.
+	// These parameters determine which logins can answer the request: maximum age, subscriber and
+	// class.
 	if a.MaxAge, err = parseMaxAge(v); err != nil {
 		return a, err
 	}
 	if a.MaxAge == nil {
 		a.MaxAge = c.DefaultMaxAge
 	}
-	// Ignore an invalid hint: it must not make the request fail.
+	// Ignore an invalid hint, because it must not make the request fail.
 	if hint, ok := rs.tokens.OpenIDHint(v.Get("id_token_hint")); ok && hint.ClientID == c.ID {
 		a.meanOneOf(rs.subjects, c, []string{hint.Subject})
 	}
@@ -103,7 +105,7 @@ func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, erro
 		return a, err
 	}
 
-	// The response must repeat state and nonce unchanged, so one that is too long is an error.
+	// The response must repeat state and nonce unchanged, so a value that is too long is an error.
 	// Hints that are too long are ignored.
 	switch {
 	case len(a.State) > maxState:
@@ -205,8 +207,8 @@ func (c Client) allowedScopes(asked []string) ([]string, error) {
 }
 
 // Prompts returns the supported values of prompt (OpenID Connect Core, section 3.1.2.1). If open is
-// set, they include create, for projects in which people may create their own accounts (Initiating
-// User Registration via OpenID Connect 1.0).
+// set, they include create. open is for projects in which people may create their own accounts
+// (Initiating User Registration via OpenID Connect 1.0).
 func Prompts(open bool) []string {
 	all := []string{"none", "login", "consent", "select_account"}
 	if open {

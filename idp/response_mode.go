@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// A ResponseMode is how an authorization response reaches the client (OAuth 2.0 Multiple
-// Response Type Encoding Practices, section 2.1; OAuth 2.0 Form Post Response Mode).
+// A ResponseMode is the way in which an authorization response reaches the client (OAuth 2.0
+// Multiple Response Type Encoding Practices, section 2.1; OAuth 2.0 Form Post Response Mode).
 type ResponseMode string
 
-// Response modes: parameters in the query of the redirect URI, in its fragment, or in a form that
-// the browser posts to it.
+// These are the response modes: parameters in the query of the redirect URI, in its fragment, or in
+// a form that the browser posts to it.
 const (
 	Query    ResponseMode = "query"
 	Fragment ResponseMode = "fragment"
 	FormPost ResponseMode = "form_post"
 )
 
-// signedMode is the response mode, or the suffix of one, in which the parameters are a signed JWT
-// (JWT Secured Authorization Response Mode, JARM, section 2.3).
+// signedMode is the response mode, or the suffix of one, for parameters in a signed JWT (JWT
+// Secured Authorization Response Mode, JARM, section 2.3).
 const signedMode = "jwt"
 
 // ResponseModes returns the supported values of response_mode.

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// What an authorization response can contain. A response type is a set of these, separated by spaces
-// (OAuth 2.0 Multiple Response Type Encoding Practices, section 3).
+// These are the parts that an authorization response can contain. A response type is a set of
+// parts, separated by spaces (OAuth 2.0 Multiple Response Type Encoding Practices, section 3).
 const (
 	ResponseCode    = "code"
 	ResponseIDToken = "id_token"
@@ -23,8 +23,8 @@ const (
 )
 
 // responseTypes are the supported response types: the code flow, the implicit flow and the hybrid
-// flow (OpenID Connect Core, section 3). A client is registered for all but the first, because tokens
-// in an authorization response can leak and be injected (RFC 9700, section 2.1.2).
+// flow (OpenID Connect Core, section 3). A client must be registered for all except the first.
+// Tokens in an authorization response can leak and be injected (RFC 9700, section 2.1.2).
 var responseTypes = []string{"code", "id_token", "id_token token", "code id_token", "code token",
 	"code id_token token"}
 
@@ -95,8 +95,8 @@ func (a *AuthRequest) checkImplicit(c Client) error {
 	return nil
 }
 
-// claimScopesIn returns openid and the scopes of claims. Tokens in an authorization response have no
-// others.
+// claimScopesIn returns openid and the scopes of claims. Tokens in an authorization response have
+// no other scopes.
 func claimScopesIn(scope []string) []string {
 	return slices.DeleteFunc(slices.Clone(scope), func(s string) bool { return s != "openid" && len(ClaimsOf(s)) == 0 })
 }
@@ -104,11 +104,11 @@ func claimScopesIn(scope []string) []string {
 // directFor is how long an access token in an authorization response is valid.
 const directFor = 10 * time.Minute
 
-// IssueDirect returns the tokens in the response to a request that login s answers. code is the code
-// in the same response, or "". Like a code, the tokens make a grant.
+// IssueDirect returns the tokens in the response to a request that login s answers. code is the
+// code in the same response, or "". Like redeeming a code, issuing these tokens creates a grant.
 //
-// The access token opens userinfo and nothing else. If there is neither an access token nor a code,
-// the ID token contains the claims of the requested scopes (OpenID Connect Core, section 5.4).
+// The access token is valid only at userinfo. If there is no access token and no code, the ID token
+// contains the claims of the requested scopes (OpenID Connect Core, section 5.4).
 func (gs *Grants) IssueDirect(ctx context.Context, c Client, a AuthRequest, s Login, code string) (TokenSet, error) {
 	gone := oauth("login_required", "the login ended or the consent was revoked in the meantime")
 	sub, err := gs.findSubscriber(ctx, s.ProjectID, s.SubscriberID, s.ID)
@@ -128,7 +128,8 @@ func (gs *Grants) IssueDirect(ctx context.Context, c Client, a AuthRequest, s Lo
 	g.RefreshHash, g.Seed = "", ""
 	g.Expires = g.Created.Add(gs.Lifetimes().IDToken)
 	g.IdleUntil = g.Expires
-	// RedeemCode needs the hash of a code. There is none, so use that of a random string.
+	// RedeemCode needs the hash of a code. There is no code here, so use the hash of a random
+	// string.
 	err = gs.store.RedeemCode(ctx, RedeemedCode{Hash: session.Digest(randomToken()), GrantID: g.ID,
 		ClientID: c.ID, Rights: rights, Expires: g.Created}, g)
 	if errors.Is(err, problem.NotFound) {
@@ -140,7 +141,7 @@ func (gs *Grants) IssueDirect(ctx context.Context, c Client, a AuthRequest, s Lo
 	return gs.tokens.mintDirect(c, g, sub, a, code)
 }
 
-// mintDirect makes the tokens in the response to a request.
+// mintDirect creates the tokens in the response to a request.
 func (ts *Tokens) mintDirect(c Client, g Grant, sub fabric.Subscriber, a AuthRequest, code string) (TokenSet, error) {
 	set, m := TokenSet{Scope: g.Scope}, minting{scope: g.Scope, nonce: a.Nonce, code: code}
 	if a.Returns(ResponseToken) {
@@ -167,5 +168,5 @@ func (ts *Tokens) mintDirect(c Client, g Grant, sub fabric.Subscriber, a AuthReq
 	return set, err
 }
 
-// userinfoURL is the audience of access tokens that open only userinfo.
+// userinfoURL is the audience of access tokens that are valid only at userinfo.
 func (ts *Tokens) userinfoURL() string { return ts.Issuer + "oauth/userinfo" }

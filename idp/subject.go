@@ -14,11 +14,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Subjects maps subscribers and logins to the names by which clients know them.
+// Subjects maps subscribers and logins to the names that clients use for them.
 type Subjects struct{ *core }
 
-// SubjectFor returns the sub by which a client knows a subscriber. It is the subscriber's id or,
-// for pairwise subjects, a name shared only by the clients of a sector (OpenID Connect Core,
+// SubjectFor returns the sub that a client uses for a subscriber. It is the subscriber's ID. For
+// pairwise subjects, it is a name that only the clients of a sector share (OpenID Connect Core,
 // section 8.1). Every sub sent to a client comes from this method.
 func (ss *Subjects) SubjectFor(c Client, subscriberID string) string {
 	if c.SubjectType != Pairwise {
@@ -26,7 +26,7 @@ func (ss *Subjects) SubjectFor(c Client, subscriberID string) string {
 	}
 	id, err := uuid.Parse(subscriberID)
 	if err != nil {
-		return "" // not the id of a subscriber
+		return "" // not the ID of a subscriber
 	}
 	ss.pairing("pairwise", c).Encrypt(id[:], id[:])
 	return base64.RawURLEncoding.EncodeToString(id[:])
@@ -45,9 +45,9 @@ func (ss *Subjects) SubscriberOf(c Client, sub string) string {
 	return id.String()
 }
 
-// SessionFor returns the sid by which a client knows a login. It is the login's id or, for pairwise
-// subjects, a name shared only by the clients of a sector: a common sid would reveal that two
-// subjects are the same person. Every sid sent to a client comes from this method.
+// SessionFor returns the sid that a client uses for a login. It is the login's ID. For pairwise
+// subjects, it is a name that only the clients of a sector share, because a common sid would reveal
+// that two subjects are the same person. Every sid sent to a client comes from this method.
 func (ss *Subjects) SessionFor(c Client, sid string) string {
 	id, err := uuid.Parse(sid)
 	if c.SubjectType != Pairwise || err != nil {
@@ -57,8 +57,8 @@ func (ss *Subjects) SessionFor(c Client, sid string) string {
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
-// SessionOf returns the id of the login that a client knows by sid. Tokens that are older than
-// pairwise sids contain the id itself.
+// SessionOf returns the ID of the login that a client knows by sid. Tokens from before there were
+// pairwise sids contain the ID itself.
 func (ss *Subjects) SessionOf(c Client, sid string) string {
 	id, ok := pairwiseSubject(sid)
 	if c.SubjectType != Pairwise || !ok {
@@ -77,8 +77,8 @@ func pairwiseSubject(sub string) (id uuid.UUID, ok bool) {
 	return uuid.UUID(raw), true
 }
 
-// pairing returns a cipher that maps ids of this kind to pairwise ids for the client's sector. An
-// id is one AES block. The result is as unguessable as a hash, differs for every two ids, and can
+// pairing returns a cipher that maps IDs of this kind to pairwise IDs for the client's sector. An
+// ID is one AES block. The result is as hard to guess as a hash, differs for every two IDs, and can
 // be reversed without a table.
 func (ss *Subjects) pairing(kind string, c Client) cipher.Block {
 	key := ss.Ring.DeriveFirst(kind + " " + c.sector())
@@ -86,8 +86,8 @@ func (ss *Subjects) pairing(kind string, c Client) cipher.Block {
 	return block
 }
 
-// sector returns the host shared by clients with the same pairwise subjects. It is the host of the
-// sector document or, without one, the only host of the redirect URIs.
+// sector returns the host that clients with the same pairwise subjects share. It is the host of the
+// sector document or, without a document, the only host of the redirect URIs.
 func (c Client) sector() string {
 	uri := c.SectorURI
 	if uri == "" && len(c.RedirectURIs) > 0 {

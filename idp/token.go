@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// Values of the typ header in JWTs minted here. Each verifier accepts only one, so that a token
-// cannot be used as another kind of token (RFC 8725, section 3.11).
+// These are the values of the typ header in JWTs from this package. Each verifier accepts only one
+// of them, so that a token cannot be used as another kind of token (RFC 8725, section 3.11).
 const (
 	typAccess = "at+jwt" // RFC 9068, section 2.1
 	typID     = "JWT"
@@ -25,13 +25,13 @@ const (
 type TokenSet struct {
 	AccessToken  string
 	ExpiresIn    time.Duration
-	RefreshToken string // or ""
+	RefreshToken string // may be ""
 	IDToken      string // "" if the scope openid was not granted
 	Scope        []string
-	Bound        bool // the access token is bound to a key (RFC 9449)
+	Bound        bool // whether the access token is bound to a key (RFC 9449)
 }
 
-// Tokens mints and reads tokens.
+// Tokens creates and reads tokens.
 type Tokens struct {
 	*core
 	clients  *Clients
@@ -44,12 +44,12 @@ type minting struct {
 	nonce    string
 	refresh  string
 	idToken  bool
-	code     string // authorization code in the same response, or ""
+	code     string // authorization code in the same response; may be ""
 	audience string // audience of the access token
-	binding  string // what the access token is bound to, see package cnf
+	binding  string // what the access token is bound to; see package cnf
 }
 
-// mint makes the tokens for a grant.
+// mint creates the tokens for a grant.
 func (ts *Tokens) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (TokenSet, error) {
 	t := fabric.Token{
 		Kind: fabric.SAT, ProjectID: g.ProjectID, SubscriberID: g.SubscriberID, ClientID: c.ID,
@@ -74,8 +74,8 @@ func (ts *Tokens) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (Tok
 }
 
 // ClientCredentials returns an access token for a service itself. rawScope is the requested scope;
-// "" means all scopes that the service is registered for. resources is empty or names the audience
-// (RFC 8707). binding is what the client proved to have, or "".
+// "" means all scopes for which the service is registered. resources is empty or names the audience
+// (RFC 8707). binding is what the client proved to have; it may be "".
 func (ts *Tokens) ClientCredentials(_ context.Context, c Client, rawScope string,
 	resources []string, binding string) (TokenSet, error) {
 	if err := c.checkBinding(binding); err != nil {
@@ -135,7 +135,7 @@ func (ts *Tokens) signAccess(c Client, t fabric.Token, audience string, authTime
 		claims.Subject = c.ID // without a subscriber, the client is the subject (RFC 9068, section 2.2)
 	}
 
-	return ts.Ring.SignUnique(keys.ES256, typAccess, claims) // by its jti
+	return ts.Ring.SignUnique(keys.ES256, typAccess, claims) // the jti makes it unique
 }
 
 func unixSeconds(t time.Time) int64 {
@@ -148,7 +148,7 @@ func unixSeconds(t time.Time) int64 {
 // skew is the maximum difference between the clocks of two nodes.
 const skew = time.Minute
 
-// accessClaims are the claims of RFC 9068, section 2.2, and a few of selvage's own.
+// accessClaims are the claims of RFC 9068, section 2.2, and a few claims of selvage.
 type accessClaims struct {
 	Issuer    string   `json:"iss"`
 	Subject   string   `json:"sub"`
@@ -165,7 +165,7 @@ type accessClaims struct {
 	AuthTime  int64    `json:"auth_time,omitempty"`
 	ACR       string   `json:"acr,omitempty"`
 	AMR       []string `json:"amr,omitempty"`
-	Claims    []string `json:"claims,omitempty"` // for userinfo, in addition to those of the scope
+	Claims    []string `json:"claims,omitempty"` // claims for userinfo, in addition to the claims of the scope
 
 	Confirmation *cnf.Claim `json:"cnf,omitempty"`
 }
@@ -200,10 +200,10 @@ func (ts *Tokens) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, a
 		codeHash = c.IDTokenAlg.HalfHash(m.code)
 	}
 
-	sign := ts.Ring.SignUnique // unique, as the access token or the code is
+	sign := ts.Ring.SignUnique // the access token or the code makes it unique
 	if access == "" && m.code == "" {
 		sign = ts.Ring.Sign
-		names = slices.Concat(names, ClaimsOf(m.scope...)) // the client cannot ask userinfo
+		names = slices.Concat(names, ClaimsOf(m.scope...)) // the client cannot request userinfo
 	}
 	return sign(c.IDTokenAlg, typID, idClaims{
 		Issuer: ts.Issuer, Subject: ts.subjects.SubjectFor(c, sub.ID), Audience: c.ID, AZP: c.ID, IssuedAt: now.Unix(),
@@ -214,8 +214,9 @@ func (ts *Tokens) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, a
 	})
 }
 
-// sid returns the name of a grant's login for a client, or "" if the client has the profile FAPI2 and
-// takes no part in logouts. FAPI 2.0 clients may not know other claims than those they ask for.
+// sid returns the name of a grant's login for a client. It returns "" for a client with the profile
+// FAPI2 that takes no part in logouts. FAPI 2.0 clients may not know claims that they did not
+// request.
 func (ts *Tokens) sid(c Client, g Grant) string {
 	if c.Profile == FAPI2 && len(c.LogoutURIs) == 0 && c.BackchannelLogoutURI == "" && c.FrontchannelLogoutURI == "" {
 		return ""

@@ -15,7 +15,7 @@ import (
 )
 
 // An IDHint is the content of an id_token_hint. Its login may have ended long ago. Subject and
-// SessionID are the client's names: [Subjects.SubscriberOf] returns the subscriber, and
+// SessionID are the names that the client uses: [Subjects.SubscriberOf] returns the subscriber, and
 // [Subjects.SessionOf] the login.
 type IDHint struct{ Subject, ClientID, SessionID string }
 
@@ -31,7 +31,7 @@ func (ts *Tokens) OpenIDHint(token string) (IDHint, bool) {
 }
 
 // Open checks an access token of this issuer, sealed or JWT, and returns its content. If the token
-// is invalid or is for another audience, Open returns problem.Unauthenticated.
+// is invalid or has another audience, Open returns problem.Unauthenticated.
 func (ts *Tokens) Open(ctx context.Context, raw string) (fabric.Token, error) {
 	t, audience, err := ts.Inspect(ctx, raw)
 	if err == nil && audience != ts.Issuer {
@@ -40,7 +40,7 @@ func (ts *Tokens) Open(ctx context.Context, raw string) (fabric.Token, error) {
 	return t, err
 }
 
-// OpenForUserinfo is like Open, but also accepts tokens that open only userinfo.
+// OpenForUserinfo is like Open, but also accepts tokens that are valid only at userinfo.
 func (ts *Tokens) OpenForUserinfo(ctx context.Context, raw string) (fabric.Token, error) {
 	t, audience, err := ts.Inspect(ctx, raw)
 	if err == nil && audience != ts.Issuer && audience != ts.userinfoURL() {
@@ -50,7 +50,7 @@ func (ts *Tokens) OpenForUserinfo(ctx context.Context, raw string) (fabric.Token
 }
 
 // Inspect is like Open, but accepts a token for any of the client's resources, and also returns the
-// audience. It is for callers that describe or revoke the token, and do not grant access.
+// audience. It is for callers that describe or revoke the token and do not grant access.
 func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audience string, err error) {
 	if strings.Contains(raw, "..") { // a JWE without an encrypted key
 		t, err = ts.Fabric.Tokens.Open(ctx, raw, fabric.SAT, fabric.Service)
@@ -111,7 +111,7 @@ func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token,
 	return t, ts.Fabric.Tokens.Check(ctx, check)
 }
 
-// Client returns the client that a token was issued to.
+// Client returns the client to which a token was issued.
 func (ts *Tokens) Client(ctx context.Context, t fabric.Token) (Client, error) {
 	c, err := ts.clients.Find(ctx, t.ClientID)
 	if errors.Is(err, problem.NotFound) {

@@ -22,9 +22,9 @@ import (
 // An Upstream is another OpenID provider with which subscribers of a project sign in.
 type Upstream struct {
 	ID, ProjectID string
-	Name          string // on the button of the sign-in page
+	Name          string // label of the button on the sign-in page
 	Issuer        string
-	ClientID      string // of this server, at the provider
+	ClientID      string // client ID of this server at the provider
 	Secret        string // sealed; "" for a public client
 	Enabled       bool
 	UpstreamSettings
@@ -34,15 +34,15 @@ type Upstream struct {
 // UpstreamSettings are the settings of an upstream provider that have defaults.
 type UpstreamSettings struct {
 	Scopes []string `json:"scopes,omitempty"` // empty means openid, email and profile
-	// Claims maps fields of a subscriber, see UpstreamFields, to the provider's claims. A field that is
-	// missing has the claim in the standard.
+	// Claims maps fields of a subscriber (see UpstreamFields) to the provider's claims. A missing
+	// field uses the claim that the standard defines.
 	Claims map[string]string `json:"claims,omitempty"`
-	SignUp bool              `json:"sign_up,omitempty"` // create accounts, if the project permits it
-	Logout bool              `json:"logout,omitempty"`  // signing out here also signs out there
+	SignUp bool              `json:"sign_up,omitempty"` // whether to create accounts, if the project permits it
+	Logout bool              `json:"logout,omitempty"`  // whether signing out here also signs out at the provider
 }
 
-// upstreamClaims are the fields of a subscriber that an upstream provider sets, with their claims in
-// the standard (OpenID Connect Core, section 5.1).
+// upstreamClaims are the fields of a subscriber that an upstream provider sets. Each has its claim
+// in the standard (OpenID Connect Core, section 5.1).
 var upstreamClaims = map[string]string{"email": "email", "email_verified": "email_verified",
 	"first_name": "given_name", "last_name": "family_name"}
 
@@ -52,9 +52,9 @@ func UpstreamFields() []string { return slices.Sorted(maps.Keys(upstreamClaims))
 // CallbackPath is the beginning of the path to which upstream providers redirect after a login.
 const CallbackPath = "/login/upstream/callback/"
 
-// Callback returns the path to which the provider redirects after a login: [CallbackPath], and the
-// issuer without its scheme and final slash. Since issuers do not share a path, a provider cannot have
-// the code of another one sent to itself (RFC 9700, section 4.4.2).
+// Callback returns the path to which the provider redirects after a login: [CallbackPath], followed
+// by the issuer without its scheme and final slash. Because issuers do not share a path, a provider
+// cannot receive the code of another provider (RFC 9700, section 4.4.2).
 func (u Upstream) Callback() string {
 	_, name, _ := strings.Cut(u.Issuer, "://")
 	return CallbackPath + strings.TrimSuffix(name, "/")
@@ -76,16 +76,16 @@ func (s UpstreamSettings) AllScopes() []string {
 	return s.Scopes
 }
 
-// An UpstreamLink is an account at an upstream provider that signs in to a subscriber.
+// An UpstreamLink is an account at an upstream provider with which a subscriber signs in.
 type UpstreamLink struct {
 	ID, UpstreamID, ProjectID, SubscriberID string
-	Issuer, Subject                         string // the account's iss and sub
+	Issuer, Subject                         string // iss and sub of the account
 	Created                                 time.Time
 }
 
 // An UpstreamStore stores upstream providers and their links.
 type UpstreamStore interface {
-	// CreateUpstream returns problem.Conflict if the project has one of the same name.
+	// CreateUpstream returns problem.Conflict if the project has a provider with the same name.
 	CreateUpstream(ctx context.Context, u Upstream) error
 	FindUpstream(ctx context.Context, projectID, id string) (Upstream, error)
 	// ListUpstreams lists the providers that contain each word of text in their name, issuer, client
@@ -93,7 +93,7 @@ type UpstreamStore interface {
 	ListUpstreams(ctx context.Context, projectID, text string, q page.Query) (page.Page[Upstream], error)
 	// UpdateUpstream writes an upstream provider. old is the Updated time that the caller has read.
 	// UpdateUpstream returns problem.Conflict if the stored time differs, or if the project has
-	// another provider of the same name.
+	// another provider with the same name.
 	UpdateUpstream(ctx context.Context, u Upstream, old time.Time) error
 	// DeleteUpstream also deletes its links.
 	DeleteUpstream(ctx context.Context, projectID, id string) error
@@ -111,17 +111,17 @@ type Upstreams struct {
 	*core
 	store   UpstreamStore
 	logins  *Logins
-	offered *cache.Cache[[]Upstream] // by project
+	offered *cache.Cache[[]Upstream] // providers by project
 }
 
-// An UpstreamInput holds the fields of an upstream provider to create or update. nil fields are left
-// unchanged. A new one is enabled unless set otherwise.
+// An UpstreamInput holds the fields of an upstream provider to create or update. nil fields are
+// left unchanged. A new provider is enabled unless the input says otherwise.
 type UpstreamInput struct {
 	Name, Issuer, ClientID *string
-	Secret                 *string // "" removes it
+	Secret                 *string // "" removes the secret
 	Enabled                *bool
 	Scopes                 *[]string
-	Claims                 *map[string]string // replaces all
+	Claims                 *map[string]string // replaces all claims
 	SignUp, Logout         *bool
 }
 
@@ -144,8 +144,8 @@ func (in UpstreamInput) apply(u *Upstream) {
 	setGiven(&u.Logout, in.Logout)
 }
 
-// Check returns everything that is wrong with an input of an update of u, or of a new upstream
-// provider if u is the zero value.
+// Check returns an error that lists all problems with an input for an update of u. If u is the zero
+// value, the input is for a new upstream provider.
 func (us *Upstreams) Check(u Upstream, in UpstreamInput) error {
 	issuer := u.Issuer
 	in.apply(&u)
@@ -170,7 +170,7 @@ func (us *Upstreams) Check(u Upstream, in UpstreamInput) error {
 		errs = append(errs, us.checkIssuer(u.Issuer))
 	}
 	if u.Issuer != issuer && u.Secret != "" && in.Secret == nil {
-		// Otherwise an admin could have the stored secret sent to a server of their own.
+		// Otherwise an admin could make selvage send the stored secret to a server of their own.
 		bad("client_secret", "the secret must be sent again for another issuer")
 	}
 	errs = append(errs, u.checkSettings())
@@ -196,14 +196,14 @@ func (us *Upstreams) checkIssuer(issuer string) error {
 	return errors.Join(errs...)
 }
 
-// isClean reports whether a URL's path has no segments that are empty or dots, except for a final slash.
-// The server redirects from others, so that they cannot be part of a callback's path.
+// isClean reports whether a URL's path has no segments that are empty or dots, except for a final
+// slash. The server redirects requests with other paths, so a callback's path cannot contain them.
 func isClean(escaped string) bool {
 	escaped = strings.TrimPrefix(strings.TrimSuffix(escaped, "/"), "/")
 	return path.Clean("/"+escaped) == "/"+escaped
 }
 
-// checkSettings returns an error that lists everything wrong with scopes and claims.
+// checkSettings returns an error that lists all problems with scopes and claims.
 func (s UpstreamSettings) checkSettings() error {
 	var errs []error
 	for _, scope := range s.Scopes {
@@ -330,11 +330,11 @@ func (us *Upstreams) Delete(ctx context.Context, projectID, id string) error {
 	return us.store.DeleteUpstream(ctx, projectID, id)
 }
 
-// maxOffered is the most upstream providers that the sign-in page offers.
+// maxOffered is the maximum number of upstream providers that the sign-in page offers.
 const maxOffered = 20
 
-// Offered returns the upstream providers that the sign-in page of a project offers. The list is from
-// a cache.
+// Offered returns the upstream providers that the sign-in page of a project offers. The list comes
+// from a cache.
 func (us *Upstreams) Offered(ctx context.Context, projectID string) ([]Upstream, error) {
 	return us.offered.Load(projectID, func() ([]Upstream, error) {
 		some, err := us.store.ListUpstreams(ctx, projectID, "", page.Query{Size: maxOffered})

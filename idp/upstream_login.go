@@ -19,17 +19,17 @@ import (
 const UpstreamMethod = "fed"
 
 // An UpstreamAttempt is a login that a browser has begun at an upstream provider. The session store
-// keeps it under its state.
+// keeps it under the attempt's state.
 type UpstreamAttempt struct {
 	State      string `json:"-"`
-	RequestID  string `json:"request"` // the authorization request that the login is for
+	RequestID  string `json:"request"` // authorization request for which the login is
 	ProjectID  string `json:"project"`
 	UpstreamID string `json:"upstream"`
 	Nonce      string `json:"nonce"`
 	Verifier   string `json:"verifier"` // RFC 7636
 
 	Began  time.Time `json:"began"`
-	MaxAge *int64    `json:"max_age,omitempty"` // how long before Began the person may have signed in, in seconds
+	MaxAge *int64    `json:"max_age,omitempty"` // maximum time between the sign-in and Began, in seconds
 }
 
 // Accepts reports whether the person may have signed in to the provider at this time.
@@ -37,9 +37,9 @@ func (a UpstreamAttempt) Accepts(at time.Time) bool {
 	return a.MaxAge == nil || !at.Before(a.Began.Add(-skew-time.Duration(*a.MaxAge)*time.Second))
 }
 
-// IsFresh reports whether the person signed in to the provider during the attempt. at is when they
-// did, or zero if the provider does not say it. Such a provider is trusted to sign the person in if
-// it was asked to.
+// IsFresh reports whether the person signed in to the provider during the attempt. at is the time
+// of the sign-in, or zero if the provider does not report it. In that case, selvage trusts the
+// provider to sign the person in if the request demanded it.
 func (a UpstreamAttempt) IsFresh(at time.Time) bool {
 	if at.IsZero() {
 		return a.MaxAge != nil && *a.MaxAge == 0
@@ -65,7 +65,8 @@ func (us *Upstreams) Begin(ctx context.Context, u Upstream, req AuthRequest) (Up
 	return a, us.Sessions.Put(ctx, attemptKey(a.State), value, us.Lifetimes().Request)
 }
 
-// Take returns the attempt with a state, once. If there is none, it returns problem.NotFound.
+// Take returns the attempt with a state, once. If there is no such attempt, it returns
+// problem.NotFound.
 func (us *Upstreams) Take(ctx context.Context, state string) (a UpstreamAttempt, err error) {
 	if len(state) != tokenLength {
 		return a, problem.NoSuch("attempt")
@@ -78,16 +79,16 @@ func (us *Upstreams) Take(ctx context.Context, state string) (a UpstreamAttempt,
 	return a, json.Unmarshal(value, &a)
 }
 
-// An Identity is an account at an upstream provider, as the provider describes it.
+// An Identity is an account at an upstream provider, in the provider's description.
 type Identity struct {
 	UpstreamID string `json:"upstream"`
 	Issuer     string `json:"iss"`
 	Subject    string `json:"sub"`
 	Email      string `json:"email,omitempty"`
-	Verified   bool   `json:"verified,omitempty"` // the provider says that Email belongs to the person
+	Verified   bool   `json:"verified,omitempty"` // whether the provider says that Email belongs to the person
 	FirstName  string `json:"first_name,omitempty"`
 	LastName   string `json:"last_name,omitempty"`
-	Fresh      bool   `json:"-"` // the person signed in to the provider during the attempt
+	Fresh      bool   `json:"-"` // whether the person signed in to the provider during the attempt
 }
 
 // IdentityOf returns the identity in the claims of an upstream provider.
@@ -108,17 +109,18 @@ func (u Upstream) IdentityOf(subject string, claims map[string]any) Identity {
 		FirstName: person("first_name"), LastName: person("last_name")}
 }
 
-// Errors of a login with an upstream provider, which the sign-in page shows. Their messages are for
-// the audit trail.
+// These are the errors of a login with an upstream provider, which the sign-in page shows. Their
+// messages are for the audit trail.
 var (
-	// ErrUpstreamUnknown is the error if the identity has no account here, and none may be created.
+	// ErrUpstreamUnknown is the error for an identity that has no account here and for which none
+	// may be created.
 	ErrUpstreamUnknown = problem.New(problem.Forbidden, "upstream_unknown", "no account has this identity")
-	// ErrUpstreamEmail is the error if the provider does not confirm an email.
+	// ErrUpstreamEmail is the error for an email address that the provider does not confirm.
 	ErrUpstreamEmail = problem.New(problem.Forbidden, "upstream_email", "the provider does not confirm an email")
 )
 
-// Unlinked is the error if an account here has the identity's email, but is not linked to it. The
-// person must sign in to the account first, and then agree to the link.
+// Unlinked is the error if an account here has the identity's email, but is not linked to the
+// identity. The person must sign in to the account first, and then agree to the link.
 type Unlinked struct{ Identity Identity }
 
 func (u *Unlinked) Error() string { return "the account is not linked" }
@@ -130,7 +132,7 @@ func (u *Unlinked) Error() string { return "the account is not linked" }
 //   - If a subscriber has the identity's email, it returns [Unlinked].
 //   - Otherwise it creates a subscriber, if u and the project permit that.
 //
-// The email only counts if the provider has verified it.
+// The email counts only if the provider has verified it.
 func (us *Upstreams) LogIn(ctx context.Context, u Upstream, id Identity, from Visitor) (Login, error) {
 	began := us.Now()
 	from.silent = !id.Fresh
@@ -151,7 +153,7 @@ func (us *Upstreams) LogIn(ctx context.Context, u Upstream, id Identity, from Vi
 	return us.begin(ctx, sub, began, from)
 }
 
-// begin makes the login of a subscriber, or returns [Unfinished] if a second factor is needed.
+// begin creates the login of a subscriber. If a second factor is needed, it returns [Unfinished].
 func (us *Upstreams) begin(ctx context.Context, sub fabric.Subscriber, began time.Time, from Visitor) (Login, error) {
 	set, err := us.logins.FactorsOf(ctx, sub.ID)
 	if err != nil {
@@ -198,7 +200,7 @@ func (us *Upstreams) register(ctx context.Context, u Upstream, id Identity, from
 	verified := true
 	sub, err := us.Fabric.Subscribers.Create(ctx, u.ProjectID, fabric.SubscriberInput{Email: &id.Email,
 		Verified: &verified, Profile: fabric.Profile{FirstName: &id.FirstName, LastName: &id.LastName}})
-	if errors.Is(err, problem.Conflict) { // somebody created an account with this email in the meantime
+	if errors.Is(err, problem.Conflict) { // somebody has created an account with this email in the meantime
 		return Login{}, &Unlinked{id}
 	}
 	if err != nil {
@@ -234,7 +236,7 @@ func (us *Upstreams) link(ctx context.Context, u Upstream, id Identity, subscrib
 		SubscriberID: subscriberID, Issuer: id.Issuer, Subject: id.Subject, Created: us.Now()})
 }
 
-// refuse records a refused login, and returns why.
+// refuse records a refused login, and returns the error why.
 func (us *Upstreams) refuse(ctx context.Context, u Upstream, subscriberID string, why *problem.Error) error {
 	if err := us.logins.attempts.RefuseFactor(ctx, u.ProjectID, subscriberID, why); err != nil {
 		return err
@@ -242,8 +244,8 @@ func (us *Upstreams) refuse(ctx context.Context, u Upstream, subscriberID string
 	return why
 }
 
-// An upstreamSession is what signing out at an upstream provider needs. The session store keeps it
-// for a login. If it is lost, signing out here does not sign out there.
+// An upstreamSession is the data for signing out at an upstream provider. The session store keeps
+// it for a login. If it is lost, signing out here does not sign out there.
 type upstreamSession struct {
 	UpstreamID string `json:"upstream"`
 	ProjectID  string `json:"project"`
@@ -264,8 +266,8 @@ func (us *Upstreams) Remember(ctx context.Context, u Upstream, s Login, idToken 
 	return us.Sessions.Put(ctx, upstreamSessionKey(s.ID), value, us.Lifetimes().BrowserAbsolute)
 }
 
-// Forget returns the upstream provider and the ID token of the first of these logins that was made
-// with a provider where signing out here also signs out. ok is false if there is none.
+// Forget returns the upstream provider and the ID token for the first of these logins that was made
+// with a provider at which signing out here also signs out. ok is false if there is none.
 func (us *Upstreams) Forget(ctx context.Context, sids ...string) (u Upstream, idToken string, ok bool) {
 	for _, sid := range sids {
 		value, err := us.Sessions.Take(ctx, upstreamSessionKey(sid))

@@ -8,13 +8,12 @@ import (
 
 // A Use is the only use of something that must not be used again, such as a client's assertion.
 type Use struct {
-	Hash    string    // identifies what is used
-	Expires time.Time // when the thing itself expires, so that its use need not be remembered
-	Refusal error     // the error of any other use
+	Hash    string    // identifies the used thing
+	Expires time.Time // time at which the thing itself expires, after which its use need not be stored
+	Refusal error     // error of any other use
 }
 
-// A UseStore remembers uses until they expire. It must not forget them if the session store is
-// emptied.
+// A UseStore stores uses until they expire. It must not lose them if the session store is emptied.
 type UseStore interface {
 	// MarkUsed stores uses, all or none. If one of them is already stored, MarkUsed returns its
 	// Refusal.
@@ -23,9 +22,9 @@ type UseStore interface {
 	WasUsed(ctx context.Context, hash string) (bool, error)
 }
 
-// Uses holds the uses of a request that are not stored yet. One transaction stores all of them:
-// that of the change which the request causes, or otherwise that of [Uses.Store]. A nil *Uses is
-// empty.
+// Uses holds the uses of a request that are not stored yet. One transaction stores all of them. It
+// is the transaction of the change that the request causes or, without a change, the transaction of
+// [Uses.Store]. A nil *Uses is empty.
 type Uses struct {
 	store UseStore
 	due   []Use

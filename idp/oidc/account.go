@@ -73,8 +73,8 @@ var notices = map[string]string{
 	"app":      "done.app",
 }
 
-// project returns the project whose account page is shown: asked if it is set, or else the project
-// in which the browser signed in last, or else the only project.
+// project returns the project whose account page is shown. This is asked if it is set. Otherwise it
+// is the project in which the browser signed in last or, if there is none, the only project.
 func (ac *account) project(r *http.Request, asked string) (string, error) {
 	if asked != "" {
 		return asked, nil
@@ -127,8 +127,8 @@ func (ac *account) visitOf(r *http.Request, projectID string) (visit, error) {
 	return visit{l.all[0], sub}, err
 }
 
-// logIn starts a login that leads to the account page. If again is not nil, the login of that visit
-// is too old or lacks a factor, and the same subscriber must sign in again.
+// logIn starts a login that leads to the account page. again is nil, or a visit whose login is too
+// old or lacks a factor. In the latter case, the same subscriber must sign in again.
 func (ac *account) logIn(w http.ResponseWriter, r *http.Request, projectID string, again *visit) error {
 	if err := ac.Limits.PassNetwork(r.Context(), limit.AuthorizePerNetwork, web.Network(r)); err != nil {
 		return err // the request is stored, so it counts as an authorization request
@@ -191,16 +191,16 @@ func (ac *account) form(serve accountHandler) func(http.ResponseWriter, *http.Re
 	}
 }
 
-// mayChange reports whether a login may change how its subscriber signs in. It must be recent, and
-// must not owe a second factor.
+// mayChange reports whether a login may change how its subscriber signs in. The login must be
+// recent and must not lack a required second factor.
 func (ac *account) mayChange(r *http.Request, v visit) (bool, error) {
 	owes, err := ac.owesFactor(r, v)
 	return ac.isRecent(v.Login) && !owes, err
 }
 
-// owesFactor reports whether a login has no second factor although the subscriber has one by now.
-// Such a login may belong to somebody who knew the password before, so it must not allow more than
-// the password does.
+// owesFactor reports whether a login has no second factor although the subscriber has one now.
+// Somebody who knew the password before may have made the login, so it must not allow more than the
+// password does.
 func (ac *account) owesFactor(r *http.Request, v visit) (bool, error) {
 	if v.TwoFactors() {
 		return false, nil
@@ -209,9 +209,9 @@ func (ac *account) owesFactor(r *http.Request, v visit) (bool, error) {
 	return set.Any(), err
 }
 
-// sensitive is like form, for changes to how a subscriber signs in. If the login may not make them,
-// the subscriber must sign in again, so that somebody else cannot use an open browser to take over
-// the account.
+// sensitive is like form, but for changes to how a subscriber signs in. If the login may not make
+// these changes, the subscriber must sign in again. Otherwise somebody else could use an open
+// browser to take over the account.
 func (ac *account) sensitive(serve accountHandler) func(http.ResponseWriter, *http.Request) error {
 	return ac.form(func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 		may, err := ac.mayChange(r, v)

@@ -31,7 +31,7 @@ func (ac *account) changeAddress(w http.ResponseWriter, r *http.Request, v visit
 	return ac.asked(w, r, v, email, ac.Accounts.AskAddress(r.Context(), v.sub, email, web.Network(r)))
 }
 
-// asked shows the result of a request for a link to email.
+// asked shows the result of a request for a link by email.
 func (ac *account) asked(w http.ResponseWriter, r *http.Request, v visit, email string, err error) error {
 	p := problem.First(err)
 	switch {

@@ -36,8 +36,8 @@ func (ac *account) changeDisplay(w http.ResponseWriter, r *http.Request, v visit
 	return backToAccount(w, v, "display")
 }
 
-// setLocale sets the language of an account. It keeps the current locale if that has the same
-// language, perhaps with a region.
+// setLocale sets the language of an account. It keeps the current locale if that locale has the
+// same language, perhaps with a region.
 func (ac *account) setLocale(r *http.Request, v visit, tag string) error {
 	claims := v.sub.Claims
 	if known := words.In(claims.Locale); known != nil && known.Tag == tag {

@@ -98,7 +98,7 @@ func (ac *account) appPage(w http.ResponseWriter, r *http.Request, v visit, faul
 	return ac.write(w, r, page, templates.Options{Status: status})
 }
 
-// confirmApp serves POST /account/app/confirm, which has the first code from the app.
+// confirmApp serves POST /account/app/confirm, which contains the first code from the app.
 func (ac *account) confirmApp(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 	if ac.Factors == nil {
 		return errForm
@@ -123,7 +123,7 @@ func (ac *account) confirmApp(w http.ResponseWriter, r *http.Request, v visit, f
 }
 
 // afterFactor raises a login with the factor that its subscriber has just set up. If the subscriber
-// has no recovery codes yet, it makes and shows them.
+// has no recovery codes yet, it creates and shows them.
 func (ac *account) afterFactor(w http.ResponseWriter, r *http.Request, v visit, done string, amr []string) error {
 	s, err := ac.Logins.Raise(r.Context(), v.ID, v.SubscriberID, amr)
 	if err != nil {

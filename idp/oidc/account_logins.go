@@ -15,8 +15,8 @@ import (
 // sameBrowser reports whether two logins were made in the same browser.
 func sameBrowser(a, b idp.Login) bool { return a.ID == b.ID || a.Mark != "" && a.Mark == b.Mark }
 
-// browsersOf groups a subscriber's logins by browser, each group with the newest login first.
-// People see a login that replaced another in the same browser as the same session.
+// browsersOf groups a subscriber's logins by browser, and sorts each group with the newest login
+// first. If a login has replaced another one in the same browser, people see both as one session.
 func browsersOf(all []idp.Login) (browsers [][]idp.Login) {
 	for _, h := range all {
 		i := slices.IndexFunc(browsers, func(of []idp.Login) bool { return sameBrowser(of[0], h) })
@@ -76,7 +76,7 @@ func (ac *account) endLogin(w http.ResponseWriter, r *http.Request, v visit, for
 		}
 	}
 
-	return backToAccount(w, v, "session") // even if it had already ended
+	return backToAccount(w, v, "session") // also if the session had already ended
 }
 
 // endAllLogins serves POST /account/sessions/end-all. It signs the subscriber out of all browsers
@@ -90,7 +90,7 @@ func (ac *account) endAllLogins(w http.ResponseWriter, r *http.Request, v visit,
 		return err
 	}
 
-	var here []string // other browsers are signed out by the apps' back-channel logouts
+	var here []string // the apps' back-channel logouts sign other browsers out
 	for _, h := range all {
 		if sameBrowser(h, v.Login) {
 			here = append(here, h.ID)

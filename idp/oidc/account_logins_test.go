@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// on returns a browser that sends userAgent.
+// on returns a browser that sends this User-Agent.
 func (w *world) on(userAgent string) *browser {
 	b := w.browser()
 	b.http.Transport = named{b.http.Transport, userAgent}
@@ -36,8 +36,8 @@ const (
 
 var sessionField = regexp.MustCompile(`(?s)<span class="name">([^<]*)</span>(.*?)name="session" value="([^"]+)"`)
 
-// sessionsOf returns the sessions that an account page lists, as ids by device name, and the device
-// name of this browser.
+// sessionsOf returns the sessions that an account page lists, as IDs by device name, and the device
+// name of the current browser.
 func sessionsOf(page reply) (ids map[string]string, here string) {
 	ids = make(map[string]string)
 	for _, m := range sessionField.FindAllStringSubmatch(page.body, -1) {
@@ -134,7 +134,8 @@ func TestAccountApps(t *testing.T) {
 		}
 	}
 
-	// Revoking one app's access does not affect the other app's tokens. The app must ask again.
+	// Revoking one app's access does not affect the other app's tokens. The first app must ask
+	// again.
 	form := formOf(t, page, "/account/apps/revoke")
 	got := b.post("/account/apps/revoke", with(form, "client", third.ID))
 	if strings.Contains(got.body, ">Third<") || !strings.Contains(got.body, `id="account-notice"`) {
@@ -157,8 +158,9 @@ func TestAccountApps(t *testing.T) {
 	w.lives("the revoked app's", false, ours)
 }
 
-// TestBrowserLimits shows that a browser's session ends 12 hours after its last visit, and 7 days
-// after its login even if it is used often. The session store may lose the session in between.
+// TestBrowserLimits shows that a browser's session ends 12 hours after its last visit. It also ends
+// 7 days after its login, even if it is used often. The session store may lose the session before
+// then.
 func TestBrowserLimits(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -174,7 +176,7 @@ func TestBrowserLimits(t *testing.T) {
 		w.empty()
 	}
 
-	// A longer absence ends it.
+	// A longer absence ends the session.
 	w.pass(12*time.Hour + time.Minute)
 	if b.signedIn(c) {
 		t.Error("a browser that was away for 12 hours is still signed in")

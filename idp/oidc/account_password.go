@@ -16,7 +16,7 @@ func showPassword(ac *account, r *http.Request, v visit, page *templates.Account
 
 // changePassword serves POST /account/password. A subscriber with a password must enter it. A
 // subscriber without one must have signed in recently. A subscriber with a second factor must have
-// shown it.
+// presented it.
 func (ac *account) changePassword(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 	owes, err := ac.owesFactor(r, v)
 	if err != nil {

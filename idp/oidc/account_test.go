@@ -26,8 +26,8 @@ func (b *browser) account() reply {
 	return page
 }
 
-// onPage posts the form on page whose action is path, including its hidden fields. pairs are its
-// other fields.
+// onPage posts the form on page whose action is path, including its hidden fields. pairs contains
+// its other fields.
 func (b *browser) onPage(page reply, path string, pairs ...string) reply {
 	b.w.t.Helper()
 	form := url.Values{}
@@ -103,7 +103,7 @@ func TestAccountCalls(t *testing.T) {
 	}
 }
 
-// TestAccountForms shows that the forms on the account page are accepted only from the login to
+// TestAccountForms shows that the forms on the account page are accepted only from the login for
 // which the page was shown.
 func TestAccountForms(t *testing.T) {
 	w := newWorld(t)

@@ -37,7 +37,7 @@ func (w *world) who(c idp.Client, got reply) string {
 const bobs = "bob@example.com"
 
 // TestAccounts shows that a browser can hold several logins in a project. A person chooses one of
-// them, and an app gets the login that it asks for.
+// them. An app gets the login for which it asks.
 func TestAccounts(t *testing.T) {
 	w := newWorld(t)
 	bob := w.subscriber(bobs)
@@ -55,8 +55,8 @@ func TestAccounts(t *testing.T) {
 		t.Fatalf("bob signs in, but the tokens belong to %s", got)
 	}
 
-	// A request is answered by the current login, or by the login that it names. The second round
-	// reads the logins from the database.
+	// A request is answered by the current login, or by the login that the request names. The
+	// second round reads the logins from the database.
 	for range 2 {
 		for _, tt := range []struct {
 			name  string
@@ -148,8 +148,8 @@ func TestAccountsAfterLogout(t *testing.T) {
 	}
 }
 
-// TestAccountsOfOthers shows that a choice is refused if it names an unknown login or a login of
-// another browser or project, or if it comes from another site.
+// TestAccountsOfOthers shows that a choice is refused if it names an unknown login, or a login of
+// another browser or project. It is also refused if it comes from another site.
 func TestAccountsOfOthers(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -184,7 +184,7 @@ func TestAccountsOfOthers(t *testing.T) {
 		}
 	}
 
-	// Choices from another browser or another site are refused, too.
+	// Choices from another browser or another site are also refused.
 	if got := stranger.post("/accounts", url.Values{"id": {id}, "account": {own}}); got.status != http.StatusForbidden {
 		t.Errorf("a page shown to another browser: %d, want 403", got.status)
 	}
@@ -210,7 +210,7 @@ func TestAccountsInUse(t *testing.T) {
 	third, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
 	b := w.browser()
 
-	// Sign in once more than the maximum, so that the first login is dropped.
+	// Sign in one more time than the maximum, so that the first login is dropped.
 	b.logIn(b.authorize(request(c)), "1@example.com", secret)
 	for i := 2; i <= idp.MaxLogins+1; i++ {
 		w.subscriber(fmt.Sprintf("%d@example.com", i))

@@ -85,7 +85,7 @@ func (p party) claims(pairs ...any) map[string]any {
 	return c
 }
 
-// sign returns a signed JWT with claims. head holds additional header fields.
+// sign returns a signed JWT with claims. head contains additional header fields.
 func (p party) sign(t testing.TB, claims map[string]any, head ...any) string {
 	t.Helper()
 	opts := (&jose.SignerOptions{}).WithHeader("kid", p.kid)
@@ -150,8 +150,7 @@ func TestAssertion(t *testing.T) {
 	}
 }
 
-// TestAssertionClaims tries correctly signed assertions whose claims are wrong or merely
-// unusual.
+// TestAssertionClaims tries correctly signed assertions whose claims are wrong or only unusual.
 func TestAssertionClaims(t *testing.T) {
 	w := newWorld(t)
 
@@ -270,7 +269,7 @@ func TestAssertionForgeries(t *testing.T) {
 		wantInvalidClient(t, name, p.ask(assertion))
 	}
 
-	// The right JWT type is accepted, and so is a missing kid if there is only one key.
+	// The right JWT type is accepted. A missing kid is also accepted if there is only one key.
 	if got := p.ask(p.sign(t, p.claims(), "typ", "client-authentication+jwt")); got.status != http.StatusOK {
 		t.Errorf("the right type of JWT: %d %s", got.status, got.body)
 	}
@@ -288,7 +287,7 @@ func TestAssertionRequests(t *testing.T) {
 	p, other := w.party(t, jose.ES256), w.party(t, jose.ES256)
 	secretive, secret := w.client(func(n *idp.Client) { n.Type, n.AuthMethod = idp.Web, idp.AuthPost })
 
-	// Requests that name or authenticate the client wrongly are rejected.
+	// Requests that identify or authenticate the client wrongly are rejected.
 	wantInvalidClient(t, "another client's client_id", p.ask(p.assertion(t), "client_id", other.c.ID))
 	wantInvalidClient(t, "another type",
 		p.ask(p.assertion(t), "client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:saml2-bearer"))
@@ -358,7 +357,7 @@ func TestAssertionOnce(t *testing.T) {
 		t.Errorf("%d of %d requests got a token for one assertion, want 1", won, len(errs))
 	}
 
-	// The use is remembered even if the session store is emptied.
+	// The use is still known after the session store was emptied.
 	w.empty()
 	if err := verify(t, nodes[1], a); problem.First(err) == nil ||
 		problem.First(err).Code != "invalid_client" {
@@ -425,15 +424,15 @@ func TestKeySets(t *testing.T) {
 		t.Error("registering keys and a secret: no error")
 	}
 
-	// Keys of unknown types are ignored, since a client may publish newer ones.
+	// Keys of unknown types are ignored, because a client may publish newer types.
 	mixed := json.RawMessage(strings.Replace(string(good), `[`, `[{"kty":"AKP","alg":"ML-DSA-44","pub":"AAAA"},`, 1))
 	if err := register(mixed, idp.AuthPrivateKeyJWT); err != nil {
 		t.Errorf("a key of an unknown type next to a known one: %v", err)
 	}
 }
 
-// TestKeyAlgorithm shows that a key registered for one algorithm does not verify another, and
-// that a removed key verifies nothing.
+// TestKeyAlgorithm shows that a key registered for one algorithm does not verify signatures of
+// another, and that a removed key verifies nothing.
 func TestKeyAlgorithm(t *testing.T) {
 	w := newWorld(t)
 	p := w.party(t, jose.RS256)

@@ -22,7 +22,7 @@ const maxQuery = 16 << 10
 // authorizePath is the path of the authorization endpoint.
 const authorizePath = "/login/oauth/authorize"
 
-// flow handles authorization requests, from their parameters to their answer.
+// flow handles authorization requests, from their parameters to their response.
 type flow struct {
 	*pages
 	logins *browserLogins
@@ -125,7 +125,7 @@ func (f *flow) findClient(r *http.Request, v url.Values) (idp.Client, error) {
 }
 
 // checkRedirect returns an error unless the redirect URI is registered for the client. Until this
-// is known, errors must be shown as pages and not be sent to the URI (RFC 9700, section 4.11).
+// is known, errors must be shown on pages and must not be sent to the URI (RFC 9700, section 4.11).
 func checkRedirect(c idp.Client, v url.Values) error {
 	if err := once(v, "redirect_uri"); err != nil {
 		return err
@@ -161,8 +161,8 @@ func (f *flow) refuse(w http.ResponseWriter, r *http.Request, c idp.Client, v ur
 		page: templates.Error{Title: "error.app", Text: "error.object"}, cause: p.Message}
 }
 
-// proceed answers a request with a login of the browser, or redirects to the page that is needed
-// first. The package comment has a diagram of the steps.
+// proceed answers a request with a login of the browser. If a page is needed first, it redirects to
+// that page. The package comment has a diagram of the steps.
 func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest) error {
 	l, err := f.logins.live(r, c.ProjectID)
 	if err != nil {
@@ -199,7 +199,7 @@ func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req
 		return f.askFactor(w, r, c, req, s, page)
 	}
 
-	// Has the subscriber consented to what the request asks for?
+	// Has the subscriber consented to everything that the request asks for?
 	agreed, err := f.Consents.Covers(r.Context(), c, s.SubscriberID, c.Rights(req))
 	if err != nil {
 		return f.respondError(w, r, c, req, err)
@@ -214,7 +214,7 @@ func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req
 	return f.grant(w, r, c, req, s)
 }
 
-// Errors for prompt=none (OpenID Connect Core, section 3.1.2.6).
+// These are the errors for prompt=none (OpenID Connect Core, section 3.1.2.6).
 var (
 	errSelectionRequired = &problem.Error{Kind: problem.Invalid, Code: "account_selection_required",
 		Message: "several accounts are signed in, and none was chosen"}

@@ -73,7 +73,8 @@ func TestLoginRevealsNothing(t *testing.T) {
 	}
 }
 
-// mask replaces the parts of a response that differ by design: the email address and the challenge.
+// mask replaces the parts of a response that differ intentionally: the email address and the
+// challenge.
 func mask(r reply, email string) string {
 	r.body = noChallenge(r.body)
 	i, j := strings.Index(r.body, `value="`+escaped(email)), 0
@@ -84,8 +85,7 @@ func mask(r reply, email string) string {
 	return r.body
 }
 
-// TestLoginOfAnotherBrowser shows that a login page only works in the browser that requested
-// it.
+// TestLoginOfAnotherBrowser shows that a login page works only in the browser that requested it.
 func TestLoginOfAnotherBrowser(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -350,8 +350,8 @@ func TestConsent(t *testing.T) {
 		t.Errorf("deny: %v", got.location)
 	}
 
-	// A consent covers later requests with the same scope, but not those with a wider scope or
-	// prompt=consent.
+	// A consent covers later requests with the same scope. It does not cover requests with a wider
+	// scope or with prompt=consent.
 	page = b.authorize(request(c))
 	if got := b.consent(page, "allow"); got.param("code") == "" {
 		t.Errorf("allow: %v", got.location)

@@ -25,9 +25,9 @@ func LogoutWriter(p *idp.Provider) func(context.Context, deliver.Receiver) (deli
 }
 
 // LogoutVerdict classifies the response to a logout (OpenID Connect Back-Channel Logout, section
-// 2.8). 200 means success, and so does 204, which some frameworks send for an empty response. 400
-// means that the client has rejected the token: retries would fail in the same way until the cause
-// is fixed.
+// 2.8). Status 200 means success. Status 204, which some frameworks send for an empty response,
+// also means success. Status 400 means that the client has rejected the token. Retries would then
+// fail in the same way until the cause is fixed.
 func LogoutVerdict(status int) deliver.State {
 	switch status {
 	case http.StatusOK, http.StatusNoContent:

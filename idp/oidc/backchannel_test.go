@@ -131,8 +131,8 @@ func (w *world) deliver() {
 	})
 }
 
-// wantLogoutToken checks a token against OpenID Connect Back-Channel Logout, section 2.4, and
-// against idToken, the ID token of the login that it ends.
+// wantLogoutToken checks a token against OpenID Connect Back-Channel Logout, section 2.4. It also
+// checks it against idToken, the ID token of the login that has ended.
 func wantLogoutToken(t *testing.T, w *world, c idp.Client, token, idToken string) {
 	t.Helper()
 
@@ -301,7 +301,7 @@ func TestBackchannelRetry(t *testing.T) {
 	}
 }
 
-// TestBackchannelRefused shows that a 400 response ends the retries until an operator redelivers
+// TestBackchannelRefused shows that a 400 response ends the retries. An operator can then redeliver
 // the logout.
 func TestBackchannelRefused(t *testing.T) {
 	w := newWorld(t)
@@ -339,7 +339,7 @@ func TestLogoutVerdict(t *testing.T) {
 	}
 }
 
-// TestLogoutTokenAlone shows that a logout token is not accepted as any other kind of token.
+// TestLogoutTokenAlone shows that a logout token is not accepted as another kind of token.
 func TestLogoutTokenAlone(t *testing.T) {
 	w := newWorld(t)
 	r := w.rp(func(c *idp.Client) { c.IDTokenAlg = keys.ES256 }) // this key also signs access tokens

@@ -13,7 +13,7 @@ import (
 )
 
 // showColor serves GET /brand/{file}, the style sheet for a color. The content depends only on the
-// file name, so it can be cached forever and reveals nothing.
+// file name. It can therefore be cached forever, and reveals nothing.
 func (pg *pages) showColor(w http.ResponseWriter, r *http.Request) error {
 	digits, isSheet := strings.CutSuffix(r.PathValue("file"), ".css")
 	c, ok := brand.ParseColor(digits)
@@ -28,7 +28,7 @@ func (pg *pages) showColor(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showLogo serves GET /brand/logo/{file}, the logo of a project or client. The file name is derived
-// from the content. The image was re-encoded on upload, and headers would make even a malicious one
+// from the content. The image was re-encoded on upload, and the headers make even a malicious image
 // harmless.
 func (pg *pages) showLogo(w http.ResponseWriter, r *http.Request) error {
 	name, isPNG := strings.CutSuffix(r.PathValue("file"), ".png")
@@ -52,14 +52,15 @@ func writeNoColor(w http.ResponseWriter, _ *http.Request, _ error) {
 	w.WriteHeader(http.StatusNotFound)
 }
 
-// learn notes the client of a request, and the languages that the request asks for, so that pages
-// are shown accordingly.
+// learn stores the client of a request, and the languages that the request asks for. Pages for the
+// request then use its branding and language.
 func learn(r *http.Request, req idp.AuthRequest, c idp.Client) {
 	m := presentationOf(r)
 	m.locales, m.client = req.UILocales, c
 }
 
-// brand returns the branding of the pages for r: its client's, or else its project's.
+// brand returns the branding of the pages for r: the client's branding or, if there is none, the
+// project's.
 func (pg *pages) brand(r *http.Request) (b templates.Brand) {
 	c := presentationOf(r).client
 	if c.ProjectID == "" {

@@ -23,8 +23,8 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// TestBrand shows that login pages have the color and links of the client, or else those of its
-// project.
+// TestBrand shows that login pages have the color and links of the client. If the client has none,
+// they have those of its project.
 func TestBrand(t *testing.T) {
 	w := newWorld(t)
 	own, _ := w.client(func(c *idp.Client) {
@@ -58,7 +58,7 @@ func TestBrand(t *testing.T) {
 		}
 	}
 
-	// A page opened from a link in an email is branded, too.
+	// A page opened from a link in an email is also branded.
 	token := strings.Repeat("a", 52)
 	must(t, w.rows.CreateLink(t.Context(), idp.Link{
 		Hash: session.Digest(token), Purpose: mail.Reset, ProjectID: w.project.ID, SubscriberID: w.ada.ID,
@@ -73,7 +73,7 @@ func TestBrand(t *testing.T) {
 		}
 	}
 
-	// A color with too little contrast is darkened. Other file names have no style sheet.
+	// A color with too little contrast is darkened. Other file names lead to no style sheet.
 	sheet := b.get("/brand/ffffff.css")
 	if sheet.status != 200 || !strings.Contains(sheet.body, "--thread: light-dark(#") ||
 		strings.Contains(sheet.body, "--thread: light-dark(#ffffff") ||
@@ -100,8 +100,8 @@ func picture(t *testing.T, c color.Color) brand.Logo {
 	return l
 }
 
-// TestLogo shows that pages and emails have the logo of the client, or else that of its project.
-// The image is re-encoded, so that it is harmless.
+// TestLogo shows that pages and emails have the logo of the client or, if the client has none, the
+// logo of its project. The image is re-encoded, so that it is harmless.
 func TestLogo(t *testing.T) {
 	w := newWorld(t)
 	own, _ := w.client(func(c *idp.Client) { c.Name = `"><script>alert(1)</script>` })
@@ -151,7 +151,7 @@ func TestLogo(t *testing.T) {
 		t.Errorf("an email does not contain the logo: %v", err)
 	}
 
-	// Without its own logo, the client has that of its project again.
+	// Without its own logo, the client uses the logo of its project again.
 	_, err = w.idp.Clients.SetLogo(ctx, own.ID, brand.Logo{})
 	must(t, err)
 	if page := b.authorize(request(own)); !strings.Contains(page.body, of.Logo) {
@@ -229,7 +229,7 @@ func (c *countingStore) FindLogo(ctx context.Context, name string) ([]byte, erro
 }
 
 // TestLogoIsRemembered shows that logos are cached, and that a logo removed on another node
-// disappears here within a second.
+// disappears on this node within a second.
 func TestLogoIsRemembered(t *testing.T) {
 	w := newWorld(t)
 	rows := &countingStore{ProjectStore: w.rows}

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// logins holds a browser's live logins in a project, the current one first.
+// logins holds a browser's live logins in a project, with the current login first.
 type logins struct {
 	all   []idp.Login
 	inUse bool // whether there is a current login, which is the first one
@@ -49,8 +49,9 @@ func (bl *browserLogins) live(r *http.Request, projectID string) (l logins, err 
 	return l, nil
 }
 
-// answering returns the login that can answer a request: the one that the person chose, or else one of
-// the subscriber whom the request names. If nobody was chosen or named, it is the current login.
+// answering returns the login that can answer a request. It is the login that the person chose, or
+// a login of the subscriber whom the request names. If nobody was chosen or named, it is the
+// current login.
 func (l logins) answering(req idp.AuthRequest) (s idp.Login, ok bool) {
 	is := func(s idp.Login) bool { return s.ID == req.Chosen }
 	switch {
@@ -74,7 +75,7 @@ func (l logins) mayChoose(req idp.AuthRequest) bool {
 	return len(l.all) > 0 && (req.Has("select_account") || !l.inUse && req.Meant == nil)
 }
 
-// use makes s the current login in its project and renews the browser's cookie. It replaces another
+// use makes s the current login in its project and renews the browser's cookie. s replaces another
 // login of the same subscriber in the list. The replaced login's tokens remain valid until the
 // subscriber signs out in this browser. Logins beyond the maximum number are ended.
 func (bl *browserLogins) use(w http.ResponseWriter, r *http.Request, s idp.Login) error {
@@ -116,7 +117,7 @@ func (bl *browserLogins) use(w http.ResponseWriter, r *http.Request, s idp.Login
 }
 
 // markDevice marks the browser as one that the subscriber's account knows. If factors is set, the
-// mark also says that the browser had a login with two factors.
+// mark also records that the browser had a login with two factors.
 func (bl *browserLogins) markDevice(w http.ResponseWriter, r *http.Request, projectID,
 	subscriberID string, factors bool) error {
 	sub, err := bl.Subscribers.FindSubscriber(r.Context(), projectID, subscriberID)
@@ -140,8 +141,8 @@ func (pg *pages) browserMark(r *http.Request) string {
 	return session.Digest(mark)
 }
 
-// all returns the browser's logins that have not ended: those in its cookie, and those made in it
-// whose cookie has expired or that another login has replaced.
+// all returns the browser's logins that have not ended. These are the logins in its cookie, and
+// logins made in it whose cookie has expired or that another login has replaced.
 func (bl *browserLogins) all(r *http.Request) (all []idp.Login, err error) {
 	if all, err = bl.Logins.MadeIn(r.Context(), bl.browserMark(r)); err != nil {
 		return nil, err
@@ -185,7 +186,7 @@ func (bl *browserLogins) end(r *http.Request, meant func(idp.Login) bool) (ids [
 }
 
 // removeEnded removes ended logins from a browser. If the current login has ended, no other login
-// becomes the current one: a person who signs out must not silently become somebody else.
+// becomes the current one. A person who signs out must not silently become somebody else.
 func (bl *browserLogins) removeEnded(r *http.Request, b *web.Browser) {
 	for projectID, text := range b.Values() {
 		kept := idp.BrowserLogins{""}

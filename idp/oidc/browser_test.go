@@ -16,7 +16,8 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// forget removes the entries of this kind from the session store, or all entries if kind is "".
+// forget removes the entries of this kind from the session store. If kind is "", it removes all
+// entries.
 func (w *world) forget(kind string) {
 	w.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "sessions.db")+"?_pragma=busy_timeout(5000)")
@@ -67,7 +68,7 @@ func (b *browser) copy() *browser {
 	return other
 }
 
-// TestSessionStoreEmptied shows that emptying the session store signs nobody out or in.
+// TestSessionStoreEmptied shows that nobody is signed out or in when the session store is emptied.
 func TestSessionStoreEmptied(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
@@ -159,7 +160,7 @@ func TestEmptiedStoreAndOldID(t *testing.T) {
 }
 
 // TestEmptiedStoreAndTwoLogins shows that a browser may hold a login in each project, and can lose
-// one of them without the other.
+// one of them without losing the other.
 func TestEmptiedStoreAndTwoLogins(t *testing.T) {
 	w := newWorld(t)
 	here, _ := w.client(withLogout)
@@ -184,7 +185,7 @@ func TestEmptiedStoreAndTwoLogins(t *testing.T) {
 	}
 }
 
-// slowRows calls meanwhile after it reads a browser and before it returns it.
+// slowRows calls meanwhile between reading a browser and returning it.
 type slowRows struct {
 	*store.Store
 	meanwhile func()
@@ -222,9 +223,9 @@ func TestEmptiedStoreDuringRenewal(t *testing.T) {
 	}
 }
 
-// TestRetiredIDs shows that the mark of a retired browser id outlives the session entry under that
-// id. The session store may still contain the entry if it was unreachable when the mark was
-// written.
+// TestRetiredIDs shows that the mark of a retired browser ID lasts longer than the session entry
+// under this ID. If the session store was unreachable when the mark was written, it may still
+// contain the entry.
 func TestRetiredIDs(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)

@@ -42,7 +42,8 @@ func newAuthority(t *testing.T) authority {
 	return a
 }
 
-// sign returns a certificate for key. Without a certificate of the authority, it signs itself.
+// sign returns a certificate for key. If the authority has no certificate, it returns a self-signed
+// one.
 func (a authority) sign(change func(*x509.Certificate), key crypto.Signer) tls.Certificate {
 	a.t.Helper()
 	draft := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()),
@@ -87,14 +88,15 @@ func certified(t *testing.T, all ...tls.Certificate) json.RawMessage {
 	return raw
 }
 
-// A tlsClient sends requests with a certificate, or with none.
+// A tlsClient sends requests with a certificate, or without one.
 type tlsClient struct {
 	w    *world
 	url  string
 	http *http.Client
 }
 
-// listenTLS returns a function that makes clients of a listener which asks for certificates.
+// listenTLS starts a listener that asks for certificates. It returns a function that creates
+// clients of the listener.
 func (w *world) listenTLS() func(certificates ...tls.Certificate) tlsClient {
 	srv := httptest.NewUnstartedServer(w.handler)
 	srv.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
@@ -145,8 +147,9 @@ func (w *world) service(method idp.AuthMethod, change func(*idp.Client)) idp.Cli
 	return c
 }
 
-// TestCertificateOfAuthority shows that a client authenticates with a certificate of a trusted
-// authority that has the registered name (RFC 8705, section 2.1).
+// TestCertificateOfAuthority shows that a client can authenticate with a certificate that contains
+// the registered name. A trusted authority must have issued the certificate (RFC 8705, section
+// 2.1).
 func TestCertificateOfAuthority(t *testing.T) {
 	w := newWorld(t)
 	ca, connect := newAuthority(t), w.listenTLS()
@@ -202,8 +205,8 @@ func TestCertificateOfAuthority(t *testing.T) {
 	}
 }
 
-// TestSelfSignedCertificate shows that a client authenticates at each endpoint with a certificate in
-// its key set (RFC 8705, section 2.2).
+// TestSelfSignedCertificate shows that a client can authenticate at each endpoint with a
+// certificate in its key set (RFC 8705, section 2.2).
 func TestSelfSignedCertificate(t *testing.T) {
 	w := newWorld(t)
 	connect := w.listenTLS()
@@ -304,8 +307,8 @@ func (w *world) certificateFlow(t *testing.T, conn tlsClient, c idp.Client) map[
 	return set.json(t)
 }
 
-// TestCertificateBoundRefresh shows that the refresh token of a public client is bound to its
-// certificate, too.
+// TestCertificateBoundRefresh shows that the refresh token of a public client is also bound to its
+// certificate.
 func TestCertificateBoundRefresh(t *testing.T) {
 	w := newWorld(t)
 	connect := w.listenTLS()

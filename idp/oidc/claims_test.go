@@ -12,7 +12,8 @@ import (
 )
 
 // TestClaimsParameter shows that a claim requested by name is returned in the requested place, and
-// no other claim is. This also applies after a refresh, and to both formats of access tokens.
+// that no other claim is returned. This also applies after a refresh, and to both formats of access
+// tokens.
 func TestClaimsParameter(t *testing.T) {
 	w := newWorld(t)
 	for _, kind := range []idp.TokenFormat{idp.FabricToken, idp.JWTToken} {
@@ -40,8 +41,8 @@ func TestClaimsParameter(t *testing.T) {
 	}
 }
 
-// TestClaimsAreRights shows that a client never gets a claim whose scope is not registered for
-// it, and that people are asked for consent before it gets any.
+// TestClaimsAreRights shows that a client never gets a claim whose scope is not registered for it.
+// People are asked for consent before it gets any claim.
 func TestClaimsAreRights(t *testing.T) {
 	w := newWorld(t)
 	const both = `{"userinfo":{"given_name":null,"email":null},"id_token":{"email":null}}`
@@ -113,8 +114,8 @@ func TestClaimsSub(t *testing.T) {
 	}
 }
 
-// TestACR shows that a request fails if it has an essential acr that cannot be met. If the acr is
-// voluntary, the request succeeds, and the ID token reports the actual class.
+// TestACR shows that a request fails if it has an essential acr that cannot be satisfied. If the
+// acr is voluntary, the request succeeds, and the ID token reports the actual class.
 func TestACR(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestOperatorKeepsScopes shows that a client which replaces its registration keeps the scopes that
-// an operator gave it, and cannot give itself others, nor those that the operator took away.
+// TestOperatorKeepsScopes shows that a client that replaces its registration keeps the scopes that
+// an operator gave it. It cannot give itself other scopes, or scopes that the operator removed.
 func TestOperatorKeepsScopes(t *testing.T) {
 	w := newWorld(t)
 	made := w.registered(w.initialToken(), app(nil))
@@ -36,8 +36,8 @@ func TestOperatorKeepsScopes(t *testing.T) {
 	}
 }
 
-// TestDeleteRegistrationTogether shows that of several requests that delete a client at once, one does,
-// and the others learn that the token has ended.
+// TestDeleteRegistrationTogether shows that only one of several concurrent requests deletes a
+// client. The others get the error for an invalid token.
 func TestDeleteRegistrationTogether(t *testing.T) {
 	w := newWorld(t)
 	made := w.registered(w.initialToken(), app(nil))
@@ -58,7 +58,7 @@ func TestDeleteRegistrationTogether(t *testing.T) {
 		t.Errorf("deleting a client at once = %v, want %v", statuses, want)
 	}
 
-	// The same for requests that authenticated before the client was deleted.
+	// This also applies to requests that authenticated before the client was deleted.
 	_, updateErr := w.idp.Registrations.Update(t.Context(), c, c.Registered(), "192.0.2.1")
 	for name, err := range map[string]error{"deleting": w.idp.Registrations.Delete(t.Context(), c),
 		"replacing": updateErr} {
@@ -68,8 +68,8 @@ func TestDeleteRegistrationTogether(t *testing.T) {
 	}
 }
 
-// TestRegisterFAPI shows that a client can choose the profile fapi2 when it registers. Then it completes
-// a flow by the rules of the profile, and cannot leave it.
+// TestRegisterFAPI shows that a client can choose the profile fapi2 when it registers. It then
+// completes a flow by the rules of the profile, and cannot change to another profile.
 func TestRegisterFAPI(t *testing.T) {
 	w := newWorld(t)
 	p := party{w: w, kid: "k1", alg: jose.ES256, key: newKey(t, jose.ES256)}

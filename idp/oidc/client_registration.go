@@ -19,8 +19,8 @@ import (
 // Dynamic Client Registration).
 type registrar struct{ *core }
 
-// registerPath is the path of the registration endpoint. Below it, each client has an endpoint to
-// manage its registration.
+// registerPath is the path of the registration endpoint. Below it, each client has an endpoint for
+// managing its registration.
 const registerPath = "/oauth/register"
 
 // maxRegistration is the maximum size of the body of a registration. Half of it is for keys.
@@ -102,7 +102,7 @@ func (rg *registrar) replace(r *http.Request, c idp.RegisteredClient) (idp.Regis
 	return rg.Registrations.Update(r.Context(), c, in.ClientMetadata, web.Network(r))
 }
 
-// onlyMethods returns an error for any other method.
+// onlyMethods returns an error if r has a method other than these.
 func onlyMethods(w http.ResponseWriter, r *http.Request, methods ...string) error {
 	for _, m := range methods {
 		if r.Method == m {
@@ -165,7 +165,7 @@ func readRegistration(r *http.Request) (in registrationRequest, err error) {
 // A registrationResponse is the response defined in RFC 7591, section 3.2.1 and RFC 7592, section 3.
 type registrationResponse struct {
 	ClientID      string `json:"client_id"`
-	ClientSecret  string `json:"client_secret,omitempty"` // only when it was just created
+	ClientSecret  string `json:"client_secret,omitempty"` // set only if it was just created
 	SecretExpires *int64 `json:"client_secret_expires_at,omitempty"`
 	IssuedAt      int64  `json:"client_id_issued_at"`
 	AccessToken   string `json:"registration_access_token"`
@@ -222,7 +222,7 @@ func (rg *registrar) writeError(w http.ResponseWriter, r *http.Request, err erro
 	}
 }
 
-// statusOf returns the status for a request that is invalid in itself.
+// statusOf returns the status for a request with an error of its own.
 func statusOf(p *problem.Error) int {
 	switch {
 	case p.Kind == problem.Unsupported:
@@ -233,7 +233,7 @@ func statusOf(p *problem.Error) int {
 	return http.StatusBadRequest
 }
 
-// maxDescription is the maximum length of a description of what is wrong.
+// maxDescription is the maximum length of an error description.
 const maxDescription = 1000
 
 // wrongMetadata returns the code for invalid metadata, and a description that names each invalid
@@ -256,7 +256,7 @@ func wrongMetadata(err error) (code, text string) {
 	return code, text[:min(len(text), maxDescription)]
 }
 
-// memberOf returns the name in the metadata of a setting that has another name elsewhere.
+// memberOf returns the metadata name of a setting that has a different name elsewhere.
 func memberOf(param string) string {
 	if name, ok := memberNames[param]; ok {
 		return name
@@ -264,7 +264,7 @@ func memberOf(param string) string {
 	return param
 }
 
-// memberNames maps settings to their names in the metadata, where these differ.
+// memberNames maps settings to their metadata names, where the names differ.
 var memberNames = map[string]string{
 	"auth_method":              "token_endpoint_auth_method",
 	"grant":                    "grant_types",

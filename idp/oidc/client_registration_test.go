@@ -49,7 +49,7 @@ func app(more metadata) metadata {
 	return m
 }
 
-// send sends body, which is JSON or becomes JSON, with a bearer token unless token is "".
+// send sends body as JSON, with a bearer token unless token is "". A string is sent unchanged.
 func (w *world) send(method, path, token string, body any) reply {
 	w.t.Helper()
 	text, isText := body.(string)
@@ -79,7 +79,7 @@ func (w *world) registered(token string, m metadata) map[string]any {
 	return got.json(w.t)
 }
 
-// clientOf returns the client that a registration made.
+// clientOf returns the client that a registration created.
 func (w *world) clientOf(made map[string]any) idp.Client {
 	w.t.Helper()
 	c, err := w.idp.Clients.Find(w.t.Context(), text(made["client_id"]))
@@ -87,8 +87,8 @@ func (w *world) clientOf(made map[string]any) idp.Client {
 	return c
 }
 
-// TestRegister shows what a client with few settings gets, and that it completes a login: people are
-// asked for consent, and its tokens do not open the fabric.
+// TestRegister shows what a client with few settings gets, and that it completes a login. People
+// are asked for consent, and its tokens do not give access to the fabric.
 func TestRegister(t *testing.T) {
 	w := newWorld(t)
 	got := w.send("POST", registerPath, w.initialToken(), app(metadata{"surprise": true, "client_uri": nil,
@@ -141,15 +141,15 @@ func (w *world) postAs(name, password, path string, form url.Values) reply {
 	return w.browser().do(r)
 }
 
-// TestRegisterPermission shows who may register, and that discovery has the endpoint only where
-// someone may.
+// TestRegisterPermission shows who may register. The discovery document contains the endpoint only
+// if registration is possible somewhere.
 func TestRegisterPermission(t *testing.T) {
 	w := newWorld(t)
 	token := w.initialToken()
 	limited := fabric.RegistrationTokenInput{MaxUses: 1, Expires: w.now().Add(time.Hour)}
 	_, once, err := w.fabric.RegistrationTokens.Create(t.Context(), w.project.ID, limited, nil)
 	must(t, err)
-	wrong := app(metadata{"redirect_uris": []string{"ftp://x"}}) // a registration that fails uses no token
+	wrong := app(metadata{"redirect_uris": []string{"ftp://x"}}) // a failed registration uses no token
 	if got := w.send("POST", registerPath, once, wrong); got.status != http.StatusBadRequest {
 		t.Errorf("a wrong registration = %d", got.status)
 	}
@@ -175,7 +175,7 @@ func TestRegisterPermission(t *testing.T) {
 			t.Errorf("%d: the challenge is %q, the body %s", i, challenge, got.body)
 		}
 
-		w.pass(time.Second) // until caches have expired
+		w.pass(time.Second) // caches expire
 		doc := w.browser().get("/.well-known/openid-configuration").json(t)
 		want := any(w.url + registerPath)
 		if step.mode == fabric.ClientsOff {
@@ -242,8 +242,8 @@ func TestRegisterInvalid(t *testing.T) {
 	}
 }
 
-// TestRegisterHostile shows that everything a client registers appears in pages and headers only as
-// text, and that oversized and unreadable bodies are refused.
+// TestRegisterHostile shows that everything that a client registers appears in pages and headers
+// only as text. Oversized and unreadable bodies are refused.
 func TestRegisterHostile(t *testing.T) {
 	w := newWorld(t)
 	token := w.initialToken()
@@ -283,8 +283,8 @@ func TestRegisterHostile(t *testing.T) {
 	}
 }
 
-// TestRegisterLimits shows that the registrations of a network per hour are limited, and so are the
-// registered clients of a project.
+// TestRegisterLimits shows that two numbers are limited: the registrations of a network per hour,
+// and the registered clients of a project.
 func TestRegisterLimits(t *testing.T) {
 	w := newWorld(t)
 	token := w.initialToken()
@@ -305,8 +305,8 @@ func TestRegisterLimits(t *testing.T) {
 	}
 }
 
-// TestManageRegistration shows that a client reads, replaces and deletes its registration, and that
-// nobody else does.
+// TestManageRegistration shows that a client can read, replace and delete its registration, and
+// that nobody else can.
 func TestManageRegistration(t *testing.T) {
 	w := newWorld(t)
 	initial := w.initialToken()
@@ -326,7 +326,7 @@ func TestManageRegistration(t *testing.T) {
 			}
 		}
 	}
-	own, _ := w.client(nil) // a client of the operator cannot be managed this way
+	own, _ := w.client(nil) // a client that an operator created cannot be managed this way
 	for _, token := range []string{"", token} {
 		if got := w.send("GET", registerPath+"/"+own.ID, token, nil); got.status != 401 {
 			t.Errorf("reading a client of the operator = %d", got.status)
@@ -368,8 +368,8 @@ func (w *world) tokensOf(c idp.Client, password string) map[string]any {
 		"redirect_uri": {callback}, "code_verifier": {verifier}}).json(w.t)
 }
 
-// TestRegisterDocuments shows what happens to the documents of a client: the list of its sector must
-// have its redirect URIs, and a logo is shown if it is a picture.
+// TestRegisterDocuments shows what happens to the documents of a client. The list of its sector
+// must contain its redirect URIs. A logo is shown if it is a picture.
 func TestRegisterDocuments(t *testing.T) {
 	w := newWorld(t)
 	token := w.initialToken()
@@ -409,7 +409,7 @@ func TestRegisterDocuments(t *testing.T) {
 }
 
 // TestRequestDefaults shows that the default maximum age and class of a client apply to requests
-// that have none.
+// without these parameters.
 func TestRequestDefaults(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.DefaultMaxAge, n.DefaultACR = new(int64(60)), []string{"2"} })
@@ -433,8 +433,8 @@ func TestRequestDefaults(t *testing.T) {
 	}
 }
 
-// TestInitiateLogin shows that the account page links the place where an app starts a login, with
-// the issuer (OpenID Connect Core, section 4).
+// TestInitiateLogin shows that the account page links to the URL at which an app starts a login,
+// with the issuer as a parameter (OpenID Connect Core, section 4).
 func TestInitiateLogin(t *testing.T) {
 	w := newWorld(t)
 	start, _ := w.client(func(n *idp.Client) { n.Name, n.InitiateLoginURI = "A", "https://app.example/start?a=b" })

@@ -10,7 +10,7 @@ import (
 )
 
 // TestSealedCode shows that a code has no entry in the session store, and can be redeemed after the
-// store was emptied.
+// store has been emptied.
 func TestSealedCode(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -55,8 +55,8 @@ func TestRewrittenCode(t *testing.T) {
 	}
 }
 
-// TestReplayMisused shows that replaying a code revokes its tokens, even if the replay is also
-// invalid for another reason or comes late.
+// TestReplayMisused shows that replaying a code revokes its tokens, even if the replay is late or
+// invalid for another reason.
 func TestReplayMisused(t *testing.T) {
 	w := newWorld(t)
 	for name, replay := range map[string]func(c idp.Client, code string) reply{
@@ -85,7 +85,7 @@ func TestReplayMisused(t *testing.T) {
 }
 
 // TestLongCode shows that the session store holds the content of a code that would be too long for
-// a URL. The code can be redeemed once, and is lost with the store.
+// a URL. The code can be redeemed once. It is lost if the store is lost.
 func TestLongCode(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

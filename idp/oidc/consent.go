@@ -106,7 +106,7 @@ func (cp *consentPages) answerConsent(w http.ResponseWriter, r *http.Request) er
 }
 
 // consentingLogin returns the login that answers a suspended request. If the login still needs a
-// second factor, it returns an error, since the consent page is only shown after that.
+// second factor, it returns an error, because the consent page is shown only after that factor.
 func (cp *consentPages) consentingLogin(r *http.Request, c idp.Client, req idp.AuthRequest) (idp.Login, error) {
 	l, err := cp.logins.live(r, c.ProjectID)
 	s, ok := l.answering(req)

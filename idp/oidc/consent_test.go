@@ -48,7 +48,7 @@ func TestConsentRevoked(t *testing.T) {
 			t.Errorf("%s: a code from before the consent was revoked: %d %s", kind, r.status, r.body)
 		}
 
-		// The client must ask for consent again, for ID tokens too.
+		// The client must ask for consent again, also for ID tokens.
 		if r := b.authorize(request(c, "prompt", "none")); r.param("error") != "consent_required" {
 			t.Errorf("%s: prompt=none after the consent was revoked: %v", kind, r.parameters())
 		}
@@ -74,8 +74,8 @@ func TestConsentRevoked(t *testing.T) {
 	}
 }
 
-// TestConsentOfFirstParty shows that first-party clients need no consent, and that revoking one
-// still ends the client's tokens.
+// TestConsentOfFirstParty shows that first-party clients need no consent. Revoking their consent
+// still ends their tokens.
 func TestConsentOfFirstParty(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

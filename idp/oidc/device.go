@@ -80,8 +80,8 @@ func (cp *consentPages) devicePage(w http.ResponseWriter, r *http.Request, req i
 	return cp.write(w, r, templates.DeviceConsent{Consent: page, UserCode: code}, templates.Options{})
 }
 
-// signInDevice signs in the device of a request with login s. The device accepts only the first
-// answer. The request is dropped afterwards, so that the person can try again if the answer could
+// signInDevice signs in the device of a request with the login s. The device accepts only the first
+// answer. The request is deleted afterwards, so that the person can try again if the answer could
 // not be stored.
 func (f *flow) signInDevice(w http.ResponseWriter, r *http.Request, c idp.Client,
 	req idp.AuthRequest, s idp.Login) error {
@@ -100,15 +100,15 @@ func (f *flow) denyDevice(w http.ResponseWriter, r *http.Request, c idp.Client, 
 	return f.write(w, r, templates.DeviceDone{App: f.appName(r, c, req), Denied: true}, templates.Options{})
 }
 
-// dropAnswered drops a device's request after it was answered. If this fails, no harm is done: the
-// request expires by itself, and the device does not accept a second answer.
+// dropAnswered deletes a device's request after it was answered. A failure does no harm, because
+// the request expires by itself and the device does not accept a second answer.
 func (f *flow) dropAnswered(r *http.Request, req idp.AuthRequest) {
 	if err := f.Requests.Drop(r.Context(), req); err != nil && !errors.Is(err, problem.NotFound) {
 		web.LogInternal(r, f.log, err)
 	}
 }
 
-// stale turns problem.NotFound, the error for a device that is no longer waiting, into errStale.
+// stale converts problem.NotFound, the error for a device that is no longer waiting, into errStale.
 func stale(err error) error {
 	if errors.Is(err, problem.NotFound) {
 		return errStale

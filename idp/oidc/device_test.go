@@ -59,8 +59,8 @@ func (d device) poll(pairs ...string) reply {
 		d.code}, pairs...)...)
 }
 
-// wants polls, and reports a test error unless the response is the error code, or a success if code
-// is "".
+// wants polls, and reports a test error unless the response is an error with this code. If code is
+// "", the response must be a success.
 func (d device) wants(when, code string) map[string]any {
 	d.w.t.Helper()
 	got := d.poll()
@@ -147,8 +147,8 @@ func TestDevice(t *testing.T) {
 		t.Errorf("refresh: %d %s", got.status, got.body)
 	}
 
-	// Each device must be confirmed, even if the browser is signed in and has confirmed another
-	// device before.
+	// Each device must be confirmed, even if the browser is signed in and has already confirmed
+	// another device.
 	second := w.device(c)
 	if got := b.consent(b.confirmation(second), "allow"); got.status != http.StatusOK {
 		t.Errorf("a second device: %d %s", got.status, got.body)
@@ -295,7 +295,7 @@ func TestUserCodeWrong(t *testing.T) {
 	}
 }
 
-// TestUserCodeGuessed shows that guesses at user codes are limited for a while.
+// TestUserCodeGuessed shows that the number of guesses at user codes is limited.
 func TestUserCodeGuessed(t *testing.T) {
 	w := newWorld(t)
 	w.idp.DeviceGuesses = 5
@@ -390,8 +390,8 @@ func TestDeviceAnsweredAgain(t *testing.T) {
 	}
 }
 
-// TestDeviceConfirmation shows that a confirmation page only works for the browser and the login
-// with which the code was entered.
+// TestDeviceConfirmation shows that a confirmation page works only for the browser and the login in
+// which the code was entered.
 func TestDeviceConfirmation(t *testing.T) {
 	w := newWorld(t)
 	w.subscriber("bob@example.com")
@@ -452,14 +452,14 @@ func TestDeviceConfirmation(t *testing.T) {
 	}
 }
 
-// TestDeviceMeanwhile shows that a device gets no tokens if its subscriber, client or codes are
-// removed during the flow.
+// TestDeviceMeanwhile shows that a device gets no tokens if its subscriber, its client or its codes
+// are removed during the flow.
 func TestDeviceMeanwhile(t *testing.T) {
 	tests := []struct {
 		name string
 		end  func(w *world, d device)
-		// answered and polled are the errors that a device gets if end runs while its confirmation
-		// page is open, or after the page was submitted.
+		// answered and polled are the errors that the device gets. For answered, end runs while the
+		// confirmation page is open. For polled, it runs after the page was submitted.
 		answered, polled string
 	}{
 		{"the subscriber is disabled", func(w *world, _ device) {
@@ -517,8 +517,8 @@ func TestDeviceConsent(t *testing.T) {
 	}
 }
 
-// TestDeviceAtNodes shows that each step may reach another node. Of two concurrent answers one
-// counts, and of fifty concurrent polls one gets tokens. The session store never contains codes.
+// TestDeviceAtNodes shows that each step may reach another node. Of two concurrent answers, one
+// counts. Of fifty concurrent polls, one gets tokens. The session store never contains codes.
 func TestDeviceAtNodes(t *testing.T) {
 	w := newWorld(t)
 	other := w.second()
@@ -553,7 +553,7 @@ func TestDeviceAtNodes(t *testing.T) {
 	d.wantsOneOfMany(other)
 }
 
-// wantsOneOfMany polls fifty times concurrently, on two nodes, and checks that one poll gets
+// wantsOneOfMany polls fifty times concurrently, on two nodes. It checks that only one poll gets
 // tokens.
 func (d device) wantsOneOfMany(other *idp.Provider) {
 	d.w.t.Helper()

@@ -30,7 +30,7 @@ type discovery struct {
 	metadata map[openTo]metadata
 }
 
-// openTo states who may register in at least one project. The document depends on it.
+// openTo records who may register in at least one project. The document depends on it.
 type openTo struct{ people, clients bool }
 
 func newDiscovery(c *core) (*discovery, error) {
@@ -153,8 +153,8 @@ func algorithms() (names []string) {
 }
 
 // serveMetadata serves the discovery document. If people may create their own accounts in at least
-// one project, the document lists prompt=create. If clients may register themselves, it has the
-// registration endpoint.
+// one project, the document lists prompt=create. If clients may register themselves, it contains
+// the registration endpoint.
 func (d *discovery) serveMetadata(w http.ResponseWriter, r *http.Request) {
 	people, err := d.MayRegisterSomewhere(r.Context())
 	clients, clientsErr := d.MayClientsRegister(r.Context())

@@ -26,7 +26,7 @@ func (w *world) lives(when string, want bool, sets ...map[string]any) {
 }
 
 // TestDisplacedLogins shows that the tokens of a login stay valid if another login of the same
-// subscriber replaces it in a browser. They end when the subscriber signs out there.
+// subscriber replaces it in a browser. They end when the subscriber signs out in that browser.
 func TestDisplacedLogins(t *testing.T) {
 	for name, out := range map[string]func(b *browser, newest string){
 		"with an ID token": func(b *browser, newest string) {
@@ -84,8 +84,9 @@ func TestOneLoginTooMany(t *testing.T) {
 	w.lives("the other logins", true, sets[1:]...)
 }
 
-// TestHintOfAnotherBrowser shows that an ID token is not a credential. In a browser other than that
-// of its login it ends nothing, and a signed-in person must confirm before their own login ends.
+// TestHintOfAnotherBrowser shows that an ID token is not a credential. In a browser other than the
+// browser of its login, it ends nothing. A signed-in person must confirm before that person's own
+// login ends.
 func TestHintOfAnotherBrowser(t *testing.T) {
 	w := newWorld(t)
 	w.subscriber(bobs)

@@ -32,8 +32,8 @@ func (h holder) thumbprint() string {
 	return base64.RawURLEncoding.EncodeToString(sum)
 }
 
-// proof returns a proof for a request with the access token, which may be "". pairs are additional
-// claims.
+// proof returns a proof for a request with the access token, which may be "". pairs contains
+// additional claims.
 func (h holder) proof(method, path, token string, pairs ...any) string {
 	h.w.t.Helper()
 	claims := map[string]any{"jti": rand.Text(), "htm": method, "htu": h.w.url + path, "iat": h.w.now().Unix()}
@@ -68,7 +68,7 @@ func (w *world) postProven(path, proof string, form url.Values) reply {
 	return w.browser().do(req)
 }
 
-// tokens redeems a code, with a proof from the holder.
+// tokens redeems a code with a proof by the holder.
 func (h holder) tokens(c idp.Client, code string) reply {
 	h.w.t.Helper()
 	return h.w.postProven("/oauth/token", h.proof("POST", "/oauth/token", ""), url.Values{
@@ -88,7 +88,8 @@ func (h holder) userinfo(scheme, token, proof string) reply {
 	return h.w.browser().do(req)
 }
 
-// TestDPoP shows that tokens requested with a proof, in both formats, are rejected without one.
+// TestDPoP shows that tokens that were requested with a proof, in both formats, are rejected
+// without one.
 func TestDPoP(t *testing.T) {
 	w := newWorld(t)
 	for _, format := range []idp.TokenFormat{idp.FabricToken, idp.JWTToken} {
@@ -142,7 +143,8 @@ func TestDPoP(t *testing.T) {
 			t.Errorf("%s: introspection %v", format, seen)
 		}
 
-		// The refresh token is bound to the same key, and so are the tokens that it yields.
+		// The refresh token is bound to the same key. The tokens from a refresh are also bound to
+		// it.
 		refresh := func(proof string) reply {
 			return w.postProven("/oauth/token", proof, url.Values{"grant_type": {"refresh_token"}, "client_id": {c.ID},
 				"client_secret": {secret}, "refresh_token": {text(set["refresh_token"])}})
@@ -165,8 +167,8 @@ func (w *world) unbound(c idp.Client, secret string) map[string]any {
 	return w.redeem(c, w.browser().code(c), "client_secret", secret).json(w.t)
 }
 
-// TestDPoPCode shows that a code can be bound to a key, by dpop_jkt or by a proof in the pushed
-// request.
+// TestDPoPCode shows that a code can be bound to a key, either by dpop_jkt or by a proof in the
+// pushed request.
 func TestDPoPCode(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -235,7 +237,7 @@ func TestDPoPRequired(t *testing.T) {
 		t.Errorf("the same proof again: %s", got.body)
 	}
 
-	// Another node also accepts the nonce, and knows which proofs were used.
+	// Another node also accepts the nonce, and knows which proofs have been used.
 	second := dpop.New(dpop.Config{Sessions: w.idp.Sessions, Key: w.second().Ring.Derive, Origins: []string{w.url},
 		Now: w.now})
 	use := dpop.Use{Method: "GET", Path: "/oauth/userinfo"}

@@ -25,8 +25,8 @@ func (p party) signEd(t *testing.T, head map[string]any, claims map[string]any) 
 	return said + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(p.key.(ed25519.PrivateKey), []byte(said)))
 }
 
-// TestAssertionEd25519 shows that an assertion may name its algorithm Ed25519 (RFC 9864), and is
-// then checked as strictly as one with the name EdDSA.
+// TestAssertionEd25519 shows that an assertion may use the algorithm name Ed25519 (RFC 9864). It is
+// then checked as strictly as an assertion with the name EdDSA.
 func TestAssertionEd25519(t *testing.T) {
 	w := newWorld(t)
 	p, other := w.party(t, jose.EdDSA), w.party(t, jose.EdDSA)

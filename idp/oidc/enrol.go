@@ -21,8 +21,8 @@ type enrolment struct {
 }
 
 // enrolmentOf returns the enrolment for a request. over reports that the person must sign in again,
-// because the login has ended or is not recent. If it is not recent, somebody else may be using the
-// browser, who could take over the account. The request in e then asks for it.
+// because the login has ended or is not recent. After a while, somebody else may be using the
+// browser and could take over the account. The request in e then requires a new login.
 func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.Client) (e enrolment,
 	over bool, err error) {
 	e.req, e.c = req, c
@@ -33,7 +33,7 @@ func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.C
 
 	s, ok := l.answering(e.req)
 	if ok && s.Silent && !e.req.Has("login") {
-		// Otherwise the upstream provider could recognize the browser again, without end.
+		// Otherwise the upstream provider could recognize the browser again and again.
 		e.req.Prompt = append(e.req.Prompt, "login")
 	}
 	if !ok || !e.req.Satisfied(s, fp.Now()) || !fp.isRecent(s) || fp.Factors == nil {
@@ -54,7 +54,7 @@ func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.C
 	return e, false, err
 }
 
-// flow returns the name of the set-up. It must be begun and finished under the same name.
+// flow returns the name of the setup. It must begin and end under the same name.
 func (e enrolment) flow() string { return enrolFlow(e.s) }
 
 func enrolFlow(s idp.Login) string { return "enrol " + s.ID }
@@ -120,7 +120,7 @@ func nameOf(sub fabric.Subscriber) string {
 	return sub.Title()
 }
 
-// enrolApp serves POST /login/enrol, which has the first code from an authenticator app.
+// enrolApp serves POST /login/enrol, which contains the first code from an authenticator app.
 func (fp *factorPages) enrolApp(w http.ResponseWriter, r *http.Request) error {
 	return fp.enrol(w, r, func(e enrolment, form url.Values) ([]string, templates.Enrol, error) {
 		err := fp.Factors.ConfirmTOTP(r.Context(), idp.OwnerOf(e.s.SubscriberID), true, e.flow(), form.Get("code"))
@@ -129,7 +129,7 @@ func (fp *factorPages) enrolApp(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// enrolPasskey serves POST /login/enrol/passkey, which has a passkey created on the page.
+// enrolPasskey serves POST /login/enrol/passkey, which contains a passkey created on the page.
 func (fp *factorPages) enrolPasskey(w http.ResponseWriter, r *http.Request) error {
 	return fp.enrol(w, r, func(e enrolment, form url.Values) ([]string, templates.Enrol, error) {
 		key, err := fp.Factors.CreatePasskey(r.Context(), idp.OwnerOf(e.s.SubscriberID), true, e.flow(),
@@ -140,7 +140,7 @@ func (fp *factorPages) enrolPasskey(w http.ResponseWriter, r *http.Request) erro
 }
 
 // enrol sets up a factor and raises the login with it. If the subscriber has no recovery codes yet,
-// it makes and shows them.
+// it creates and shows them.
 func (fp *factorPages) enrol(w http.ResponseWriter, r *http.Request,
 	set func(enrolment, url.Values) (amr []string, faulty templates.Enrol, err error)) error {
 	form, req, c, err := fp.requestForm(w, r)

@@ -14,14 +14,14 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// Paths of the page that asks for a second factor, and of the page that sets one up.
+// These are the paths of the page that asks for a second factor, and of the page that sets one up.
 const (
 	factorPage = "/login/factor"
 	enrolPage  = "/login/enrol"
 )
 
-// factorPageFor returns the path of the page where login s must show or set up a second factor for
-// the request, or "" if the login suffices.
+// factorPageFor returns the path of the page on which the login s must present or set up a second
+// factor for the request. It returns "" if the login is sufficient.
 func (f *flow) factorPageFor(r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) (string, error) {
 	need, err := f.Requests.Need(r.Context(), c, req)
 	if err != nil || need == "" || s.TwoFactors() {
@@ -39,7 +39,8 @@ func (f *flow) factorPageFor(r *http.Request, c idp.Client, req idp.AuthRequest,
 	return enrolPage, nil
 }
 
-// askFactor suspends a request and redirects to page, where login s shows or sets up a factor.
+// askFactor suspends a request and redirects to page, where the person presents or sets up a factor
+// for login s.
 func (f *flow) askFactor(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest,
 	s idp.Login, page string) error {
 	req.Chosen, req.Proof = s.ID, nil
@@ -54,10 +55,10 @@ type step struct {
 	req  idp.AuthRequest
 	c    idp.Client
 	has  factor.Set
-	with string // the type of factor to ask for
+	with string // type of factor to ask for
 }
 
-// factorPages serves the pages where people show a second factor or set one up.
+// factorPages serves the pages on which people present a second factor or set one up.
 type factorPages struct {
 	*pages
 	flow   *flow
@@ -211,8 +212,8 @@ func (fp *factorPages) checkFactor(r *http.Request, st step, form url.Values) (a
 	return nil, fp.Factors.UseCode(r.Context(), owner, at, form.Get("code"))
 }
 
-// finishLogin makes or raises a login with the request's proof, and continues the request under a
-// new cookie.
+// finishLogin creates or raises a login with the request's proof. It then continues the request
+// with a new cookie.
 func (fp *factorPages) finishLogin(w http.ResponseWriter, r *http.Request, c idp.Client,
 	req idp.AuthRequest, amr []string) error {
 	if sid := req.Proof.Raises; sid != "" {
@@ -235,7 +236,7 @@ func (fp *factorPages) finishLogin(w http.ResponseWriter, r *http.Request, c idp
 	return fp.flow.enter(w, r, c, req, s)
 }
 
-// enter continues a request whose login was just made or raised.
+// enter continues a request whose login was just created or raised.
 func (f *flow) enter(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) error {
 	if err := f.logins.use(w, r, s); err != nil {
 		return err
@@ -247,7 +248,8 @@ func (f *flow) enter(w http.ResponseWriter, r *http.Request, c idp.Client, req i
 	return f.afterLogin(w, r, c, req, s)
 }
 
-// logInByPasskey serves POST /login/passkey, which has a passkey used on the login page.
+// logInByPasskey serves POST /login/passkey, which contains the response of a passkey on the login
+// page.
 func (si *signIn) logInByPasskey(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := si.requestForm(w, r)
 	if err != nil {

@@ -31,7 +31,7 @@ func (w *world) app() string {
 	e, err := w.idp.Factors.BeginTOTP(ctx, o, "test", "Acme", email)
 	must(w.t, err)
 	must(w.t, w.idp.Factors.ConfirmTOTP(ctx, o, false, "test", factortest.Code(e.Secret, w.now())))
-	w.pass(time.Minute) // so that the next code is different
+	w.pass(time.Minute) // the next code is then different
 	return e.Secret
 }
 
@@ -49,7 +49,7 @@ func (w *world) passkey(subscriberID string) *factortest.Authenticator {
 
 var optionsOfPage = regexp.MustCompile(`data-options="([^"]*)"`)
 
-// options returns the passkey options that a page passes to a device.
+// options returns the passkey options that a page passes to an authenticator.
 func (r reply) options(t testing.TB) []byte {
 	t.Helper()
 	m := optionsOfPage.FindStringSubmatch(r.body)
@@ -90,7 +90,7 @@ func wantProven(t *testing.T, what, acr string, amr []string, want ...string) {
 }
 
 // TestLoginWithTOTP shows that a subscriber with a second factor cannot sign in with only a
-// password, and that each code is accepted once.
+// password. Each code is accepted only once.
 func TestLoginWithTOTP(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -135,8 +135,8 @@ func TestLoginWithTOTP(t *testing.T) {
 	}
 }
 
-// TestFactorGuesses shows that someone who knows the password can guess six codes, however many
-// browsers they use. The owner is not locked out on a device that signed in before.
+// TestFactorGuesses shows that a person who knows the password can guess only six codes, with any
+// number of browsers. The owner is not locked out on a device that signed in before.
 func TestFactorGuesses(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -167,7 +167,7 @@ func TestFactorGuesses(t *testing.T) {
 		t.Errorf("%d codes from five browsers were checked, want 6", looked)
 	}
 
-	// After this, an unknown browser is refused, and the owner's is not.
+	// After this, an unknown browser is refused, but the owner's browser is not.
 	stranger := w.browser()
 	page = stranger.logIn(stranger.authorize(request(c)), email, secret)
 	if got := stranger.form(page, "/login/factor", "code",
@@ -178,7 +178,7 @@ func TestFactorGuesses(t *testing.T) {
 	page = home.logIn(home.authorize(request(c, "prompt", "login")), email, secret)
 	w.proven(c, home.form(page, "/login/factor", "code", factortest.Code(key, w.now())))
 
-	// The audit trail records each guess, and records once that the limit was reached.
+	// The audit trail contains each guess. It also contains, once, that the limit was reached.
 	events, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
 		pages.Query{Size: 100})
 	must(t, err)
@@ -322,7 +322,7 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 	}
 }
 
-// TestStepUp shows that a login with only a password is raised by a second factor if a request
+// TestStepUp shows that a login with only a password can be raised by a second factor if a request
 // requires it.
 func TestStepUp(t *testing.T) {
 	w := newWorld(t)
@@ -336,7 +336,7 @@ func TestStepUp(t *testing.T) {
 		before := b.cookie()
 		key := w.app()
 
-		// The request cannot be answered with prompt=none. Other requests need only one factor.
+		// prompt=none cannot answer this request. Other requests need only one factor.
 		if got := b.authorize(request(c, append(pair, "prompt", "none")...)); got.param("error") != "login_required" {
 			t.Errorf("%v with prompt=none: %v", pair, got.parameters())
 		}
@@ -417,13 +417,13 @@ func TestEnrolDuringLogin(t *testing.T) {
 			b := w.browser()
 			page := b.logIn(b.authorize(request(c, pairs...)), email, secret)
 
-			// The login continues with the set-up.
+			// The login continues with the setup.
 			m := secretOfPage.FindStringSubmatch(page.body)
 			if m == nil || !strings.Contains(page.body, "Set up a second factor") {
 				t.Fatalf("no set-up page: %d %s", page.status, page.body)
 			}
 
-			// The set-up cannot be skipped.
+			// The setup cannot be skipped.
 			id := hiddenID.FindStringSubmatch(page.body)[1]
 			for _, past := range []reply{b.post("/login/continue", url.Values{"id": {id}}),
 				b.post("/consent", url.Values{"id": {id}, "answer": {"allow"}})} {
@@ -447,7 +447,7 @@ func TestEnrolDuringLogin(t *testing.T) {
 	}
 }
 
-// TestAccountFactors shows that people add passkeys and apps on their account page.
+// TestAccountFactors shows that people can add passkeys and apps on their account page.
 func TestAccountFactors(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
@@ -477,7 +477,7 @@ func TestAccountFactors(t *testing.T) {
 		t.Errorf("new codes: %d %s", got.status, got.body)
 	}
 
-	// An old login must be repeated before it may change any of this.
+	// An old login may no longer change any of this. The person must sign in again first.
 	w.pass(11 * time.Minute)
 	page = b.get("/account")
 	for _, path := range []string{"/account/app", "/account/codes", "/account/passkeys",
@@ -491,8 +491,9 @@ func TestAccountFactors(t *testing.T) {
 	}
 }
 
-// TestFactorGuardsFactors shows that a login with only a password, from before the subscriber had a
-// second factor, may no longer manage factors. The login that set the factor up may.
+// TestFactorGuardsFactors shows what a login with only a password may do if it is older than the
+// subscriber's second factor. It may no longer manage factors. The login that set the factor up
+// still may.
 func TestFactorGuardsFactors(t *testing.T) {
 	w := newWorld(t)
 	old, own := w.browser(), w.browser()
@@ -501,7 +502,7 @@ func TestFactorGuardsFactors(t *testing.T) {
 	page := own.account()
 	d := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1)}
 	theirs := &factortest.Authenticator{Origin: d.Origin}
-	answer := theirs.Create(stale.options(t)) // begun before there was a factor
+	answer := theirs.Create(stale.options(t)) // begun before the subscriber had a factor
 	own.onPage(page, "/account/passkeys", "credential", string(d.Create(page.options(t))), "name", "Phone")
 
 	all, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(w.ada.ID))
@@ -532,8 +533,8 @@ func TestFactorGuardsFactors(t *testing.T) {
 	}
 }
 
-// TestPasskeysAreCounted shows that refused passkeys count against the login limits, as wrong
-// passwords do.
+// TestPasskeysAreCounted shows that refused passkeys count against the login limits, like wrong
+// passwords.
 func TestPasskeysAreCounted(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerNetwork: {Burst: 2, Every: time.Hour}})
@@ -576,8 +577,9 @@ func TestOnlyPasskeyStays(t *testing.T) {
 	}
 }
 
-// TestFactorTriesDoNotMultiply shows that all browsers together can make six guesses. This includes
-// logins and devices from before there was a factor, and passwords set with links.
+// TestFactorTriesDoNotMultiply shows that all browsers together can make six guesses. These include
+// guesses in logins and on devices that are older than the factor, and after setting a password
+// with a link.
 func TestFactorTriesDoNotMultiply(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -604,7 +606,7 @@ func TestFactorTriesDoNotMultiply(t *testing.T) {
 
 	// Guess in logins and on devices that are older than the factor.
 	for _, b := range before {
-		try(b, b.authorize(request(c, "acr_values", "2"))) // the old login must show the factor
+		try(b, b.authorize(request(c, "acr_values", "2"))) // the old login must present the factor
 		try(b, b.logIn(b.authorize(request(c, "prompt", "login")), email, secret))
 	}
 	if looked != 6 {

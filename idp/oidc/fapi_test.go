@@ -18,8 +18,8 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// A bank is a client with the profile fapi2. It has a key for its assertions and another for its
-// proofs.
+// A bank is a client with the profile fapi2. It has a key for its assertions and another key for
+// its proofs.
 type bank struct {
 	party
 	holder
@@ -109,7 +109,7 @@ func TestFAPI(t *testing.T) {
 	}
 }
 
-// TestFAPIErrors shows which requests the profile rejects that are allowed for other clients.
+// TestFAPIErrors shows which requests the profile rejects although other clients may send them.
 func TestFAPIErrors(t *testing.T) {
 	w := newWorld(t)
 	b := w.bank(t, nil)
@@ -211,7 +211,7 @@ func TestFAPIMessageSigning(t *testing.T) {
 	}
 }
 
-// introspect introspects a token. It returns the response for the header Accept.
+// introspect introspects a token. accept is the value of the Accept header.
 func (b bank) introspect(t *testing.T, token, accept string) reply {
 	t.Helper()
 	form := url.Values{"token": {token}, "client_assertion": {b.assertion(t)},
@@ -224,8 +224,9 @@ func (b bank) introspect(t *testing.T, token, accept string) reply {
 	return w.browser().do(req)
 }
 
-// TestSignedIntrospection shows signed introspection responses (RFC 9701, section 5). They are for the
-// client that asks, and cannot be used as other tokens: they have neither sub nor exp.
+// TestSignedIntrospection shows signed introspection responses (RFC 9701, section 5). They are for
+// the requesting client. Because they contain no sub and no exp, they cannot be used as other
+// tokens.
 func TestSignedIntrospection(t *testing.T) {
 	w := newWorld(t)
 	b, other := w.bank(t, nil), w.bank(t, func(n *idp.Client) { n.IDTokenAlg = keys.PS256 })

@@ -15,9 +15,9 @@ import (
 // In addition to the check of its origin (see sameOrigin), every form contains a secret that other
 // sites cannot know:
 //
-//   - in a login, the id of its authorization request, which only the browser that began the
+//   - in a login, the ID of its authorization request, which only the browser that began the
 //     request may answer;
-//   - on the account page, a token for the login to which the page was shown;
+//   - on the account page, a token for the login in which the page was shown;
 //   - on other pages, a token for the browser's mark.
 
 var errForm = pageError(http.StatusForbidden, "error.form-other", "error.form-other-text")
@@ -31,8 +31,8 @@ func signWith(key [sha256.Size]byte, id string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// signed reports whether a form has a token of this kind, perhaps made before the master key was
-// replaced.
+// signed reports whether a form contains a token of this kind. The token may have been created
+// before the master key was replaced.
 func (pg *pages) signed(form url.Values, kind, id string) bool {
 	for _, key := range pg.Ring.DeriveTrusted(kind) {
 		if sameToken(form, signWith(key, id)) {

@@ -25,8 +25,8 @@ func formOf(t *testing.T, page reply, action string) url.Values {
 	return form
 }
 
-// TestFormTokens shows that each form that changes something is bound to the browser to which it
-// was shown. Without its token, or with another browser's, the form has no effect.
+// TestFormTokens shows that each form that changes something is bound to the browser in which it
+// was shown. Without its token, or with another browser's token, the form has no effect.
 func TestFormTokens(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -58,7 +58,7 @@ func TestFormTokens(t *testing.T) {
 			"with an empty one's neighbour": "x", "with another browser's": theirs} {
 			form := with(formOf(t, b.get(tt.page), tt.action), append(tt.more, tt.field, token)...)
 			if token == "x" && tt.field == "id" {
-				continue // the response is that for an expired request, which may be innocent
+				continue // the response is the same as for an expired request, which may be harmless
 			}
 			got := b.post(tt.action, form)
 			if got.status != http.StatusForbidden || len(got.header["Set-Cookie"]) != 0 {

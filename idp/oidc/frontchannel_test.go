@@ -22,8 +22,8 @@ func framesIn(page string) (urls []string) {
 }
 
 // TestFrontchannelLogout shows that the page after a logout loads the logout URI of each app that
-// used the login, and then leads to the app. The URI contains iss, and the sid by which the app
-// knows the login.
+// used the login. It then leads to the app. The URI contains iss and the sid that the app has for
+// the login.
 func TestFrontchannelLogout(t *testing.T) {
 	w := newWorld(t)
 	front := func(uri string, more ...func(*idp.Client)) idp.Client {
@@ -73,8 +73,8 @@ func TestFrontchannelLogout(t *testing.T) {
 	}
 }
 
-// TestFrontchannelWithoutRedirect shows that a confirmed logout also loads the URIs, and that a
-// logout that ends no login loads none.
+// TestFrontchannelWithoutRedirect shows that a confirmed logout also loads the URIs. A logout that
+// ends no login loads none.
 func TestFrontchannelWithoutRedirect(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) {

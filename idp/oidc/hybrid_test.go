@@ -24,8 +24,8 @@ func and(first, second func(*idp.Client)) func(*idp.Client) {
 	}
 }
 
-// TestHybrid shows what the response of each type contains: exactly what the type names, with the
-// hashes of the values that come with the ID token.
+// TestHybrid shows what the response of each type contains. It contains exactly the parts in the
+// name of the type, and the hashes of values that come with the ID token.
 func TestHybrid(t *testing.T) {
 	w := newWorld(t)
 	for _, kind := range []string{"id_token token", "code id_token", "code token", "code id_token token",
@@ -76,9 +76,8 @@ func TestHybrid(t *testing.T) {
 	}
 }
 
-// TestDirectToken shows that an access token in an authorization response opens userinfo and
-// nothing else, also if the client's other tokens are fabric tokens, and that it ends with its
-// login.
+// TestDirectToken shows that an access token in an authorization response works only at userinfo,
+// even if the client's other tokens are fabric tokens. It ends with its login.
 func TestDirectToken(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withTypes("code token", "code"))
@@ -107,7 +106,7 @@ func TestDirectToken(t *testing.T) {
 	}
 }
 
-// TestDirectTokenRevoked shows that a client can revoke the token by itself.
+// TestDirectTokenRevoked shows that a client can revoke this token without ending its grant.
 func TestDirectTokenRevoked(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withTypes("id_token token"))
@@ -120,8 +119,8 @@ func TestDirectTokenRevoked(t *testing.T) {
 	}
 }
 
-// TestHybridErrors shows that requests without what a type needs are rejected, and that the error
-// is sent in the fragment.
+// TestHybridErrors shows that requests without the parameters that a type needs are rejected. The
+// error is sent in the fragment.
 func TestHybridErrors(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withTypes("code id_token", "code token", "id_token token"))

@@ -89,8 +89,8 @@ func TestImplicitErrors(t *testing.T) {
 	}
 }
 
-// TestImplicitIsAGrant shows that an app with an ID token is listed among the subscriber's apps,
-// and that its grant does not include offline access.
+// TestImplicitIsAGrant shows that an app with an ID token is among the subscriber's apps. Its grant
+// does not include offline access.
 func TestImplicitIsAGrant(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withIDToken)
@@ -113,8 +113,8 @@ func TestImplicitIsAGrant(t *testing.T) {
 	}
 }
 
-// TestGrantNames shows that the names of grants in settings and errors are those in the metadata, and that
-// a client can have each of them.
+// TestGrantNames shows that grants have the same names in settings and errors as in the metadata,
+// and that a client can have each of them.
 func TestGrantNames(t *testing.T) {
 	w := newWorld(t)
 	var metadata struct {

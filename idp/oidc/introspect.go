@@ -18,8 +18,8 @@ import (
 )
 
 // introspect serves POST /oauth/introspect (RFC 7662). Resource servers may call it for every
-// request they receive. It does not use the handler of zitadel/oidc, which would take more time
-// than the introspection itself.
+// request they receive. It does not use the handler of zitadel/oidc, because that handler would
+// take more time than the introspection itself.
 func (s *server) introspect(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials) {
 	answer, c, err := s.about(r, cc)
 	if err != nil {
@@ -38,8 +38,8 @@ func (s *server) introspect(w http.ResponseWriter, r *http.Request, cc *op.Clien
 // introspectionType is the media type of signed introspection responses (RFC 9701, section 4).
 const introspectionType = "application/token-introspection+jwt"
 
-// asksSigned reports whether r accepts a signed response. Since a client must name its type, the order of
-// preference does not matter.
+// asksSigned reports whether r accepts a signed response. The order of preference does not matter,
+// because only clients that want a signed response name its type.
 func asksSigned(r *http.Request) bool {
 	for accepted := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
 		kind, params, err := mime.ParseMediaType(accepted)
@@ -66,8 +66,8 @@ func (s *server) introspectSigned(w http.ResponseWriter, r *http.Request, c idp.
 	_, _ = io.WriteString(w, token) // the client may have disconnected
 }
 
-// about authenticates the client and returns what it may know about the token in r: everything
-// about its own tokens, and nothing about others.
+// about authenticates the client and returns what it may know about the token in r. It may know
+// everything about its own tokens, and nothing about others.
 func (s *server) about(r *http.Request, cc *op.ClientCredentials) (introspection, idp.Client, error) {
 	ctx := r.Context()
 	c, err := s.verifyClient(ctx, r.Header, web.Certificates(r), cc)

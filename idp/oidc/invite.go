@@ -66,8 +66,9 @@ func (lp *linkPages) acceptInvitation(w http.ResponseWriter, r *http.Request) er
 	return lp.passwordSet(w, r, l, say.Say("invite.done"), say.Say("invite.done-text", "Email", l.Email))
 }
 
-// signInInvited signs in the subscriber who has just accepted an invitation in this browser. It does
-// not if a second factor is needed, or if the account has changed since: then they sign in as usual.
+// signInInvited signs in the subscriber who has just accepted an invitation in this browser. It
+// does not do so if a second factor is needed, or if the account has changed in the meantime. The
+// subscriber then signs in as usual.
 func (lp *linkPages) signInInvited(w http.ResponseWriter, r *http.Request, l idp.Link) (bool, error) {
 	project, err := lp.Letters.LinkProject(r.Context(), l)
 	if err != nil || project.RequireFactor {
@@ -83,7 +84,7 @@ func (lp *linkPages) signInInvited(w http.ResponseWriter, r *http.Request, l idp
 	}
 
 	s, err := lp.Logins.LogInRegistered(r.Context(), sub, lp.visitor(r))
-	if errors.Is(err, problem.Unauthenticated) { // the account has changed since it was read
+	if errors.Is(err, problem.Unauthenticated) { // the account was changed after it was read
 		return false, nil
 	}
 	if err != nil {

@@ -90,8 +90,8 @@ func (si *signIn) logIn(w http.ResponseWriter, r *http.Request) error {
 var errOther = &problem.Error{Kind: problem.Invalid, Code: "login_required",
 	Message: "a different person signed in than the request requires"}
 
-// afterLogin continues a request with login s: it redirects to the next page that is needed, or
-// answers the client. If the request asks for another person, the client only gets an error (OpenID
+// afterLogin continues a request with login s. It redirects to the next page that is needed, or
+// answers the client. If the request asks for another person, the client gets only an error (OpenID
 // Connect Core, section 3.1.2.1).
 func (f *flow) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest,
 	s idp.Login) error {
@@ -118,7 +118,7 @@ func (f *flow) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, 
 	return f.answer(w, r, c, req, s)
 }
 
-// answer answers a suspended request with login s. It does so once, even if the form is posted
+// answer answers a suspended request with login s. It does so only once, even if the form is posted
 // several times.
 func (f *flow) answer(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) error {
 	if req.Device != "" {
@@ -130,7 +130,7 @@ func (f *flow) answer(w http.ResponseWriter, r *http.Request, c idp.Client, req 
 	return f.grant(w, r, c, req, s)
 }
 
-// drop ends a suspended request. If several answers are given concurrently, one succeeds.
+// drop ends a suspended request. If there are several concurrent answers, one succeeds.
 func (f *flow) drop(w http.ResponseWriter, r *http.Request, req idp.AuthRequest) error {
 	f.forgetStart(w, r)
 	err := f.Requests.Drop(r.Context(), req)
@@ -140,7 +140,7 @@ func (f *flow) drop(w http.ResponseWriter, r *http.Request, req idp.AuthRequest)
 	return err
 }
 
-// resume returns the request with this id, which a page belongs to.
+// resume returns the request with this ID, to which a page belongs.
 func (pg *pages) resume(r *http.Request, id string) (idp.AuthRequest, idp.Client, error) {
 	req, c, err := pg.Requests.Resume(r.Context(), id, pg.cookies.FlowOf(r))
 	switch {
@@ -187,8 +187,9 @@ func (pg *pages) appName(r *http.Request, c idp.Client, req idp.AuthRequest) str
 	return req.Host()
 }
 
-// formAction returns the form-action policy for a page whose form leads to redirectURI: its scheme.
-// Browsers also apply the policy to redirects, and the client may redirect to another host.
+// formAction returns the form-action policy for a page whose form leads to redirectURI. The policy
+// is the scheme of the URI. Browsers also apply the policy to redirects, and the client may
+// redirect to another host.
 func formAction(redirectURI string) []string {
 	scheme, _, found := strings.Cut(redirectURI, ":")
 	if !found {

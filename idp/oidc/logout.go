@@ -19,8 +19,8 @@ type logout struct {
 	logins *browserLogins
 }
 
-// Pages for logout requests that are invalid, name an unknown app, or have an unregistered redirect
-// URI.
+// These are the pages for logout requests that are invalid, name an unknown app, or have an
+// unregistered redirect URI.
 var (
 	badLogoutRequest = templates.Error{Title: "error.logout", Text: "error.logout-request",
 		Advice: "error.logout-request-advice"}
@@ -34,18 +34,19 @@ func badLogout(page templates.Error, cause string) error {
 	return &shown{status: http.StatusBadRequest, page: page, cause: cause}
 }
 
-// A logoutRequest is a request as in RP-Initiated Logout, section 2. parse has verified its fields.
+// A logoutRequest is a request as defined in RP-Initiated Logout, section 2. parse has verified its
+// fields.
 type logoutRequest struct {
 	client     idp.Client // zero if omitted
 	hint       idp.IDHint // zero if omitted
-	redirectTo string     // a registered URI, or ""
+	redirectTo string     // a registered URI; may be ""
 	state      string
 	again      string // URL for signing in again: the app or the account page
 }
 
 // endSessionByPost serves POST /oauth/logout. The browser sends the request from the client's site
 // without our cookies, which are SameSite=Lax. The handler therefore redirects to a GET, with which
-// the browser sends them.
+// the browser sends the cookies.
 func (lo *logout) endSessionByPost(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
@@ -91,9 +92,9 @@ func (lo *logout) endSession(w http.ResponseWriter, r *http.Request) error {
 
 // ends returns the logins that a request ends, out of all logins of the browser.
 //
-// An ID token is not a credential: apps pass it on, and old ones are found in logs. The hint
-// therefore only counts in the browser where its login was made. There it stands for all logins of
-// the subscriber, since some may be newer than the token.
+// An ID token is not a credential, because apps pass it on and logs contain old ones. The hint
+// therefore counts only in the browser in which its login was made. There it stands for all logins
+// of the subscriber, because some may be newer than the token.
 //
 // sure is false if the person must be asked first. This is the case if the hint is missing or names
 // another login, and if confirming would end at least one login.
@@ -191,9 +192,9 @@ func (lo *logout) confirmPage(w http.ResponseWriter, r *http.Request, req logout
 	return lo.write(w, r, page, o)
 }
 
-// onlyProject returns the project of all logins in the browser, or "" if nobody is logged in, or if the
-// logins belong to several projects. If the request names no app, its pages are shown with the looks of
-// that project.
+// onlyProject returns the project of all logins in the browser. It returns "" if nobody is logged
+// in, or if the logins belong to several projects. If the request names no app, its pages have the
+// branding of this project.
 func (lo *logout) onlyProject(r *http.Request) (projectID string, err error) {
 	all, err := lo.logins.all(r)
 	if err != nil {
@@ -217,7 +218,7 @@ func (lo *logout) showLogout(w http.ResponseWriter, r *http.Request) error {
 }
 
 // logOut serves POST /logout, the confirmation page. It ends the browser's logins in the client's
-// project, no matter who made them, or all of the browser's logins if no client is named. It never
+// project, no matter who made them. If no client is named, it ends all of the browser's logins. It never
 // ends a login in another browser, whatever the hint says.
 func (lo *logout) logOut(w http.ResponseWriter, r *http.Request) error {
 	form, err := lo.pageForm(w, r)
@@ -259,9 +260,8 @@ func home(c idp.Client) string {
 	return ""
 }
 
-// finish removes ended logins from the browser's cookie and redirects to the app, or
-// shows that the person is signed out. If apps have a front-channel logout URI, a page loads
-// those first.
+// finish removes ended logins from the browser's cookie and redirects to the app, or shows that the
+// person is signed out. If apps have a front-channel logout URI, a page loads these URIs first.
 func (lo *logout) finish(w http.ResponseWriter, r *http.Request, req logoutRequest, ended []string) error {
 	b, err := lo.browsers.Open(r)
 	if err != nil {
@@ -291,7 +291,7 @@ func (lo *logout) finish(w http.ResponseWriter, r *http.Request, req logoutReque
 		}
 		to += sep + url.Values{"state": {req.state}}.Encode()
 	}
-	// A page leads to the provider: the policy of the form that was posted forbids a redirect there.
+	// A page leads to the provider, because the policy of the posted form forbids a redirect to it.
 	if upstream := lo.upstreamLogout(r, ended, to); upstream != "" {
 		return lo.showLoggedOut(w, r, req, frames, upstream)
 	}

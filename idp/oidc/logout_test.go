@@ -18,7 +18,7 @@ const goodbye = "https://app.example/bye"
 func withLogout(n *idp.Client) { n.LogoutURIs = []string{goodbye} }
 
 // TestLogout shows that a logout with a hint ends the login and its tokens, and redirects to the
-// client. Refresh tokens end even if offline_access was granted.
+// client. Refresh tokens also end, even if offline_access was granted.
 func TestLogout(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
@@ -67,8 +67,8 @@ func TestLogoutEndsCopiedCookies(t *testing.T) {
 	}
 }
 
-// TestLoginRenewsCookie shows that a login changes the id of the browser's session, so that an id
-// planted in a victim's browser is useless.
+// TestLoginRenewsCookie shows that a login changes the ID of the browser's session. An ID planted
+// in a victim's browser is therefore useless.
 func TestLoginRenewsCookie(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -131,8 +131,8 @@ func TestLogoutAsks(t *testing.T) {
 	}
 }
 
-// TestLogoutLooks shows that the pages of a logout have the looks of the project while it is known,
-// and that people can cancel.
+// TestLogoutLooks shows that the pages of a logout have the branding of the project if it is known.
+// People can cancel the logout.
 func TestLogoutLooks(t *testing.T) {
 	w := newWorld(t)
 	color := "#106040"
@@ -436,8 +436,8 @@ func fabricChange(disabled bool) fabric.SubscriberInput {
 
 func escaped(s string) string { return template.HTMLEscapeString(s) }
 
-// TestLogoutByPost shows that a logout by POST, with which browsers send no cookies, is redirected
-// to a GET unless it has a hint.
+// TestLogoutByPost shows that a logout by POST is redirected to a GET unless it has a hint, because
+// browsers send no cookies with the POST.
 func TestLogoutByPost(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// linkPages serves the pages that links in emails lead to, and the page for requesting a link.
+// linkPages serves the pages to which links in emails lead, and the page for requesting a link.
 type linkPages struct {
 	*pages
 	logins *browserLogins
@@ -28,8 +28,8 @@ func (lp *linkPages) showForgot(w http.ResponseWriter, r *http.Request) error {
 		templates.Options{})
 }
 
-// askReset serves POST /forgot, the form of that page. It does the same for every address, and
-// sends the same response.
+// askReset serves POST /forgot, the form of that page. It takes the same steps for every address,
+// and sends the same response.
 func (lp *linkPages) askReset(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
@@ -85,7 +85,7 @@ func (lp *linkPages) find(r *http.Request, purpose mail.Kind, token string) (idp
 	return l, convertMissing(purpose, err)
 }
 
-// followed notes the project of a link, so that pages for r are shown with its branding.
+// followed stores the project of a link, so that pages for r have its branding.
 func followed(r *http.Request, l idp.Link) {
 	presentationOf(r).client = idp.Client{ProjectID: l.ProjectID}
 }
@@ -141,7 +141,7 @@ func (lp *linkPages) reset(w http.ResponseWriter, r *http.Request) error {
 // passwordSet shows that a password was set. If the login in which the link was requested is still
 // waiting in this browser, the page leads back to it. passwordSet also marks the browser as known,
 // so that strangers' guesses of the password do not lock it out. For second factors, the browser
-// remains unknown until it has shown one.
+// remains unknown until the person has presented one in it.
 func (lp *linkPages) passwordSet(w http.ResponseWriter, r *http.Request, l idp.Link, title, text string) error {
 	if err := lp.logins.markDevice(w, r, l.ProjectID, l.SubscriberID, false); err != nil {
 		return err
@@ -159,8 +159,8 @@ func (lp *linkPages) passwordSet(w http.ResponseWriter, r *http.Request, l idp.L
 	return lp.write(w, r, page, templates.Options{})
 }
 
-// wayBack returns a link to the login in which an email was requested, or nil if this browser has
-// no such login anymore.
+// wayBack returns a link to the login in which an email was requested. It returns nil if this
+// browser no longer has that login.
 func (lp *linkPages) wayBack(r *http.Request, l idp.Link) (*templates.Link, error) {
 	if l.Request == "" {
 		return nil, nil

@@ -3,12 +3,12 @@
 //
 // # What zitadel/oidc serves
 //
-// Three things use op.Server from zitadel/oidc, after server.strict has read the form more
-// strictly: POST /oauth/device_authorization, POST /oauth/revoke, and the error for unsupported
-// grants at POST /oauth/token. The library also writes OAuth errors and defines the types of the
-// discovery document. This package implements everything else itself, because the library deviates
-// from the standards there or is noticeably slower: authorization, the pages, the supported grants,
-// introspection, userinfo, discovery and logout.
+// Three things use op.Server from zitadel/oidc: POST /oauth/device_authorization, POST
+// /oauth/revoke, and the error for unsupported grants at POST /oauth/token. Before that,
+// server.strict reads the form more strictly. The library also writes OAuth errors and defines the
+// types of the discovery document. This package implements everything else itself: authorization,
+// the pages, the supported grants, introspection, userinfo, discovery and logout. In these, the
+// library deviates from the standards or is noticeably slower.
 //
 // # Authorization
 //
@@ -60,12 +60,12 @@ type Config struct {
 	Provider *idp.Provider
 	Proofs   *dpop.Verifier
 	Sessions session.Store   // stores browser sessions
-	Browsers web.BrowserRows // stores what must survive if Sessions is emptied
-	Mailbox  bool            // emails are kept at /dev/mail instead of being sent, and pages say so
+	Browsers web.BrowserRows // stores what must not be lost if Sessions is emptied
+	Mailbox  bool            // whether emails are kept at /dev/mail instead of being sent; pages mention it
 	AuthURL  string          // {auth_url} without the slash: the URL that browsers use
-	HTTP     *http.Client    // sends requests to upstream providers; nil means that it sends none
-	// Certificates means that requests may come with a certificate of the client. MTLSURL is the URL
-	// at which connections have one, without the slash, or "" if it is AuthURL.
+	HTTP     *http.Client    // sends requests to upstream providers; nil means that no requests are sent
+	// Certificates means that requests may contain a certificate of the client. MTLSURL is the URL
+	// for connections with a certificate, without the slash. It is "" if it equals AuthURL.
 	Certificates bool
 	MTLSURL      string
 	Log          *slog.Logger // nil means slog.Default()
@@ -303,7 +303,7 @@ func (a *API) mount(mux web.Mux) {
 	anyOrigin("/oauth/userinfo", web.Handle(a.userinfo.serve, a.userinfo.writeError), http.MethodGet, http.MethodPost)
 }
 
-// Paths of the endpoints whose requests server.strict reads.
+// These are the paths of the endpoints whose requests server.strict reads.
 const (
 	devicePath     = "/oauth/device_authorization"
 	tokenPath      = "/oauth/token"

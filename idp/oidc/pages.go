@@ -17,7 +17,7 @@ import (
 // pages holds what all parts that show pages share.
 type pages struct {
 	*core
-	origin   string // of authURL
+	origin   string // origin of authURL
 	browsers *web.Browsers
 	cookies  web.Cookies
 	mailbox  bool
@@ -54,14 +54,14 @@ func badRequest(text string) error {
 	return pageError(http.StatusBadRequest, "error.unreadable", text)
 }
 
-// notProven returns the error for any unknown client or redirect URI. Its page does not redirect,
-// and only the log and developers on this machine see the cause.
+// notProven returns the error for any unknown client or redirect URI. Its page does not redirect.
+// Only the log, and developers on this machine, see the cause.
 func notProven(cause string) error {
 	return &shown{status: http.StatusBadRequest,
 		page: templates.Error{Title: "error.app", Text: "error.app-text", Advice: "error.app-advice"}, cause: cause}
 }
 
-// noClient is the cause stated in errors about an unknown client_id.
+// noClient is the cause in errors about an unknown client_id.
 const noClient = "no client has this client_id; `selvage client list` lists all clients"
 
 // listKnown lists the registered URIs of a client. Error messages append it to the client's id.
@@ -85,15 +85,15 @@ func (pg *pages) sameOrigin(next http.Handler) http.Handler {
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { pg.writePage(w, r, errCrossSite) }))
 }
 
-// recentFor is how long after a login the subscriber may change how they sign in.
+// recentFor is the time after a login in which subscribers may change how they sign in.
 const recentFor = 10 * time.Minute
 
-// isRecent reports whether the subscriber proved for a login, and recently, who they are.
+// isRecent reports whether the subscriber has recently proved their identity for this login.
 func (pg *pages) isRecent(s idp.Login) bool {
 	return !s.Silent && pg.Now().Sub(s.AuthTime) <= recentFor
 }
 
-// write writes a page, with the theme, language and branding that fit r.
+// write writes a page with the theme, language and branding for r.
 func (pg *pages) write(w http.ResponseWriter, r *http.Request, p templates.Page, o templates.Options) error {
 	o.View = pg.view(r)
 	if _, leaves := p.(templates.Return); leaves {

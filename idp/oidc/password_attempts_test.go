@@ -19,8 +19,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// guesses enters wrong passwords for an account until an attempt is refused without a check, and
-// returns that response. allowed is the number of attempts before it.
+// guesses enters wrong passwords for an account until an attempt is refused without a check. It
+// returns that response. allowed is the number of attempts that are checked.
 func (b *browser) guesses(c idp.Client, email string, allowed int) reply {
 	b.w.t.Helper()
 	page := b.authorize(request(c))
@@ -38,8 +38,8 @@ func (b *browser) guesses(c idp.Client, email string, allowed int) reply {
 	return page
 }
 
-// TestThrottled shows that after a few wrong passwords even the right one is refused for a while.
-// This does not reveal whether the account exists.
+// TestThrottled shows that, after a few wrong passwords, even the right password is refused for a
+// while. This does not reveal whether the account exists.
 func TestThrottled(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 3, Every: 4 * time.Minute}})
@@ -74,8 +74,8 @@ func TestThrottled(t *testing.T) {
 		}
 	}
 
-	// After the wait, the right password is accepted any number of times, since only wrong ones
-	// count.
+	// After the wait, the right password is accepted any number of times, because only wrong
+	// passwords count.
 	w.pass(4 * time.Minute)
 	for range 5 {
 		if got := w.browser().code(c); got == "" {
@@ -111,7 +111,7 @@ func newKnownDevice(t *testing.T) (w *world, c idp.Client, home *browser) {
 func loginAgain(b *browser, c idp.Client) reply { return b.authorize(request(c, "prompt", "login")) }
 
 // TestKnownDevice shows that strangers' guesses do not lock out a device that signed in before. The
-// device may make as many guesses as others, but is not locked out for long.
+// device may make as many guesses as other devices, but is not locked out for long.
 func TestKnownDevice(t *testing.T) {
 	w, c, home := newKnownDevice(t)
 	login := func(b *browser, page reply) int { return b.logIn(page, email, secret).status }
@@ -147,7 +147,7 @@ func TestDeviceOfOther(t *testing.T) {
 	}
 }
 
-// TestForgedMark shows that altered marks and those of other accounts do not count.
+// TestForgedMark shows that altered marks and marks of other accounts do not count.
 func TestForgedMark(t *testing.T) {
 	w, _, _ := newKnownDevice(t)
 	mark, _ := w.idp.DeviceMarks.Mark("", w.subscriber("grace@example.com"), false)
@@ -187,8 +187,8 @@ func TestMarkExpires(t *testing.T) {
 	}
 }
 
-// TestDeviceMark shows that a mark names only a few accounts, most recent first, so that its size
-// is limited.
+// TestDeviceMark shows that a mark names only a few accounts, most recent first. Its size is
+// therefore limited.
 func TestDeviceMark(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: time.Hour}})
@@ -256,9 +256,9 @@ func TestThrottledCurrent(t *testing.T) {
 	}
 }
 
-// TestPasswordAsEmail shows that the audit trail does not contain unknown email addresses, which
-// may be passwords typed into the wrong field. Repeated attempts with the same text can still be
-// recognized.
+// TestPasswordAsEmail shows that the audit trail does not contain unknown email addresses, because
+// people may have typed a password into the wrong field. Repeated attempts with the same text can
+// still be recognized.
 func TestPasswordAsEmail(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -292,8 +292,8 @@ func TestPasswordAsEmail(t *testing.T) {
 	}
 }
 
-// TestSprayingFromRange shows that the limit of a range of networks is lower than the sum of its
-// networks' limits.
+// TestSprayingFromRange shows that the limit of a range of networks is lower than the sum of the
+// limits of its networks.
 func TestSprayingFromRange(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: limit.Of(5, time.Hour),
@@ -327,7 +327,7 @@ func TestSprayingFromRange(t *testing.T) {
 	}
 }
 
-// TestDeviceOfAnotherPassword shows that after the password changes, old device marks no longer
+// TestDeviceOfAnotherPassword shows that marks from before a change of the password no longer
 // exempt a device from the limits for strangers.
 func TestDeviceOfAnotherPassword(t *testing.T) {
 	w := newWorld(t)

@@ -14,11 +14,11 @@ import (
 )
 
 // A presentation collects what handlers learn about the language and branding of a request's pages.
-// Any code that writes a page or an error uses it.
+// All code that writes a page or an error uses it.
 type presentation struct {
 	locales string     // ui_locales of the authorization request
 	account string     // language of the subscriber
-	client  idp.Client // client for which pages are shown, or zero
+	client  idp.Client // client for which pages are shown; may be zero
 }
 
 type presentationKey struct{}
@@ -39,8 +39,8 @@ func presentationOf(r *http.Request) *presentation {
 }
 
 // words returns the texts in the language of r. In order of preference, it is the language that the
-// app asks for, that of the account, the one chosen in the browser, or the browser's preferred
-// language.
+// app requests, the language of the account, the language chosen in the browser, or the browser's
+// preferred language.
 func (pg *pages) words(r *http.Request) *words.Words {
 	m := presentationOf(r)
 	asked := cmp.Or(m.locales, r.URL.Query().Get("ui_locales"))
@@ -88,8 +88,8 @@ func ownPath(raw string) string {
 	return u.RequestURI()
 }
 
-// changeLanguage serves POST /language, the language menu at the bottom of pages. It also overrides
-// the language that the app asked for.
+// changeLanguage serves POST /language, the language menu at the bottom of pages. The chosen
+// language also overrides the language that the app requested.
 func (pg *pages) changeLanguage(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
@@ -109,7 +109,7 @@ func (pg *pages) changeLanguage(w http.ResponseWriter, r *http.Request) error {
 		seeOther(w, to)
 		return nil
 	}
-	if q := u.Query(); q.Has("ui_locales") { // such as in the link of an email
+	if q := u.Query(); q.Has("ui_locales") { // for example, in the link of an email
 		q.Set("ui_locales", chosen.Tag)
 		u.RawQuery = q.Encode()
 		to = u.RequestURI()

@@ -53,7 +53,7 @@ func TestPush(t *testing.T) {
 	b := w.browser()
 	b.authorize(reference(c, uri))
 	page := b.authorize(with(reference(c, uri), "state", "outside", "redirect_uri", "https://evil.example/"))
-	w.pass(2 * time.Minute) // a person may take longer than the request_uri is valid
+	w.pass(2 * time.Minute) // a person may take longer than the lifetime of the request_uri
 	answer := b.logIn(page, email, secret)
 	if answer.param("state") != "pushed" || answer.param("code") == "" {
 		t.Fatalf("the response is %v", answer.parameters())
@@ -147,8 +147,7 @@ func TestPushErrors(t *testing.T) {
 	}
 }
 
-// TestPushRequired shows that a client that must push its requests cannot send them in any other
-// way.
+// TestPushRequired shows that a client that must push its requests cannot send them in another way.
 func TestPushRequired(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.RequirePushed = true })
@@ -161,8 +160,8 @@ func TestPushRequired(t *testing.T) {
 	}
 }
 
-// TestPushedLate shows that a pushed request is answered only once, even long after it has expired. A
-// browser can keep its pages valid for hours.
+// TestPushedLate shows that a pushed request is answered only once, even long after it has expired.
+// A browser can keep its pages valid for hours.
 func TestPushedLate(t *testing.T) {
 	w := newWorld(t)
 	late := idp.AuthRequest{Pushed: "id", PushedUntil: w.now().Add(-24 * time.Hour)}

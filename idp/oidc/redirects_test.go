@@ -32,7 +32,7 @@ func TestRegisterRedirects(t *testing.T) {
 		"https://rp.example/a|b^c`":                 "characters that a URI must escape as %XX",
 	} {
 
-		// Each URI is registered by itself.
+		// Each URI is registered separately.
 		c := idp.Client{ProjectID: w.project.ID, Type: idp.Native, RedirectURIs: []string{uri}}
 		_, _, err := w.idp.Clients.Create(t.Context(), c)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -43,8 +43,8 @@ func (rp *registrationPages) registerPage(w http.ResponseWriter, r *http.Request
 	return rp.write(w, r, page, templates.Options{Status: status})
 }
 
-// register serves POST /register, the form of that page. It does the same for every address, and
-// sends the same response.
+// register serves POST /register, the form of that page. It takes the same steps for every address,
+// and sends the same response.
 func (rp *registrationPages) register(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := rp.requestForm(w, r)
 	if err != nil {
@@ -97,8 +97,8 @@ func (rp *registrationPages) showWelcome(w http.ResponseWriter, r *http.Request)
 	return rp.welcomePage(w, r, l, token, "", http.StatusOK)
 }
 
-// welcomePage asks the person to confirm the account, in the browser where its password was typed.
-// In other browsers it asks for another password.
+// welcomePage asks the person to confirm the account, in the browser in which the password was
+// typed. In other browsers it asks for another password.
 func (rp *registrationPages) welcomePage(w http.ResponseWriter, r *http.Request, l idp.Link, token,
 	wrong string, status int) error {
 	req, _, err := rp.waiting(r, l)

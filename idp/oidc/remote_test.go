@@ -65,7 +65,7 @@ func (p party) set(t *testing.T) json.RawMessage {
 	return keySet(t, "", map[string]crypto.Signer{p.kid: p.key})
 }
 
-// A standing is a provider whose clock only moves when the test moves it.
+// A standing is a provider whose clock moves only when the test moves it.
 type standing struct {
 	*idp.Provider
 	at time.Time
@@ -128,8 +128,7 @@ func TestRemoteKeys(t *testing.T) {
 	want("the address is unreachable for an hour", false, 6)
 }
 
-// TestUnknownKids shows that made-up kids do not cause a flood of requests to the client's
-// host.
+// TestUnknownKids shows that invented kids do not cause a flood of requests to the client's host.
 func TestUnknownKids(t *testing.T) {
 	w, at := newWorld(t), newPublisher(t)
 	p, node := w.remoteParty(t, at.url), w.standing()
@@ -191,8 +190,8 @@ func TestBadKeySets(t *testing.T) {
 	}
 }
 
-// TestPrivateKeySets shows that key sets are neither fetched from nor registered at private
-// addresses.
+// TestPrivateKeySets shows that key sets at private addresses are not fetched and cannot be
+// registered.
 func TestPrivateKeySets(t *testing.T) {
 	w, at := newWorld(t), newPublisher(t)
 	p := w.remoteParty(t, at.url) // registered while private addresses were allowed

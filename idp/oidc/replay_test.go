@@ -21,8 +21,8 @@ func (b bank) asserted(t *testing.T, form url.Values) url.Values {
 func (b bank) tokenProof() string { return b.proof("POST", "/oauth/token", "") }
 
 // TestReplayedRedemption shows that an assertion, a proof and a code are used up together. A thief
-// who repeats a client's whole request gets no tokens, and does not revoke those of the client. It
-// makes no difference whether the session store was emptied.
+// who repeats a client's whole request gets no tokens, and does not revoke the client's tokens.
+// This is also true after the session store was emptied.
 func TestReplayedRedemption(t *testing.T) {
 	w := newWorld(t)
 	b := w.bank(t, nil)
@@ -50,7 +50,8 @@ func TestReplayedRedemption(t *testing.T) {
 	w.empty()
 	replay("after the session store was emptied")
 
-	// The client itself, with a new assertion and a new proof, revokes its tokens (RFC 9700, section 4.5).
+	// If the client itself uses the code again, with a new assertion and a new proof, its tokens
+	// are revoked (RFC 9700, section 4.5).
 	got := w.postProven("/oauth/token", b.tokenProof(), b.asserted(t, form))
 	if got.json(t)["error"] != "invalid_grant" {
 		t.Errorf("the same code: %d %s", got.status, got.body)
@@ -60,8 +61,8 @@ func TestReplayedRedemption(t *testing.T) {
 	}
 }
 
-// TestConcurrentReplays shows that of several identical requests at the same time, one gets tokens,
-// and that its tokens are valid.
+// TestConcurrentReplays shows that only one of several identical concurrent requests gets tokens,
+// and that these tokens are valid.
 func TestConcurrentReplays(t *testing.T) {
 	w := newWorld(t)
 	b := w.bank(t, nil)
@@ -91,8 +92,9 @@ func TestConcurrentReplays(t *testing.T) {
 	}
 }
 
-// TestReplayedRefresh shows that a thief who repeats the whole request for a refresh neither gets
-// the new tokens nor revokes the grant, whether or not the client's tokens are rotated.
+// TestReplayedRefresh shows that a thief who repeats the whole request for a refresh does not get
+// the new tokens and does not revoke the grant. This applies whether or not the client's tokens are
+// rotated.
 func TestReplayedRefresh(t *testing.T) {
 	w := newWorld(t)
 	b := w.bank(t, nil)
@@ -127,8 +129,9 @@ func TestReplayedRefresh(t *testing.T) {
 	}
 }
 
-// TestInventedCodeWritesNothing shows that a request which anyone can make, without a secret and with
-// an invented code or refresh token, does not use up its proof. A request with a real code does.
+// TestInventedCodeWritesNothing shows that an invented code or refresh token does not use up the
+// proof of a request. Anyone can make this request without a secret. A request with a real code
+// uses up its proof.
 func TestInventedCodeWritesNothing(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "offline_access"} })
@@ -162,7 +165,7 @@ func TestInventedCodeWritesNothing(t *testing.T) {
 	}
 }
 
-// TestRefusedRequestUsesUp shows that a request that is refused uses up its assertion and its proof.
+// TestRefusedRequestUsesUp shows that a refused request uses up its assertion and its proof.
 func TestRefusedRequestUsesUp(t *testing.T) {
 	w := newWorld(t)
 	b := w.bank(t, nil)
@@ -193,8 +196,9 @@ func TestRefusedRequestUsesUp(t *testing.T) {
 	}
 }
 
-// TestPushedForms shows that a pushed request works the same whether its reference contains it or
-// the session store does, and that both are answered once even if the session store was emptied.
+// TestPushedForms shows that a pushed request works in the same way whether its reference or the
+// session store contains it. Each request is answered only once, even if the session store was
+// emptied.
 func TestPushedForms(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

@@ -71,8 +71,8 @@ func TestRequestObject(t *testing.T) {
 	}
 }
 
-// TestRequestObjectErrors shows that altered, stale and other clients' request objects are refused,
-// and that the error is sent where the client expects it.
+// TestRequestObjectErrors shows that altered, stale and other clients' request objects are refused.
+// The error is sent where the client expects it.
 func TestRequestObjectErrors(t *testing.T) {
 	w := newWorld(t)
 	p := w.signer(t, func(n *idp.Client) { n.RequestObjectAlg = "ES256" })
@@ -107,8 +107,8 @@ func TestRequestObjectErrors(t *testing.T) {
 		t.Errorf("a client without keys: %v", got.parameters())
 	}
 
-	// If the redirect URI outside the object is missing, or the one inside is not registered, the
-	// browser is not redirected.
+	// The browser is not redirected if the redirect URI outside the object is missing, or if the
+	// one in the object is not registered.
 	for name, v := range map[string]string{
 		"invalid, and no address outside": good[:len(good)-4] + "AAAA",
 		"a foreign address inside":        p.sign(t, p.object("redirect_uri", "https://evil.example/")),
@@ -129,7 +129,7 @@ func none(t *testing.T, claims map[string]any) string {
 	return "eyJhbGciOiJub25lIn0." + base64.RawURLEncoding.EncodeToString(raw) + "."
 }
 
-// TestRequestObjectRequired shows that a client that must sign its requests must also state their
+// TestRequestObjectRequired shows that a client that must sign its requests must also include their
 // audience and lifetime.
 func TestRequestObjectRequired(t *testing.T) {
 	w := newWorld(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// TestResource shows that a service can get a token for each of its registered resources or the
+// TestResource shows that a service can get a token for each of its registered resources or for the
 // issuer, but only for one at a time (RFC 8707).
 func TestResource(t *testing.T) {
 	w := newWorld(t)
@@ -66,8 +66,8 @@ func TestResource(t *testing.T) {
 	}
 }
 
-// TestResourceOfGrant shows that a subscriber's access token has a single audience, which must
-// have been granted.
+// TestResourceOfGrant shows that a subscriber's access token has a single audience. This audience
+// must have been granted.
 func TestResourceOfGrant(t *testing.T) {
 	w := newWorld(t)
 	const billing, mail = "https://billing.example/", "https://mail.example/"

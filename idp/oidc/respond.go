@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// grant answers a request with login s: with a code, an ID token, a signed-in device or the account
-// page.
+// grant answers a request with login s. The answer is a code, an ID token, a signed-in device or
+// the account page.
 func (f *flow) grant(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) error {
 	switch {
 	case req.Device != "":
@@ -113,16 +113,16 @@ func (f *flow) postBack(w http.ResponseWriter, r *http.Request, c idp.Client, re
 	}
 	page := templates.Return{App: f.appName(r, c, req), Host: req.Host(), URL: req.RedirectURI, Fields: fields}
 	o := templates.Options{FormAction: formAction(req.RedirectURI), Scripts: true,
-		Referrer: "strict-origin"} // so that the app can check the Origin of the form
+		Referrer: "strict-origin"} // lets the app check the Origin of the form
 	if req.Has("none") {
 		o.Framer = req.Origin() // apps may renew their tokens in a frame
 	}
 	return f.write(w, r, page, o)
 }
 
-// respondError sends an error to the client. An internal error is logged and sent as server_error.
-// For a device or the account page, there is no client to send the error to, so respondError
-// returns it.
+// respondError sends an error to the client. It logs an internal error, and sends it as
+// server_error. A device or the account page has no client that could receive the error, so
+// respondError returns it.
 func (f *flow) respondError(w http.ResponseWriter, r *http.Request, c idp.Client,
 	req idp.AuthRequest, err error) error {
 	if req.Device != "" || req.Account != "" {

@@ -45,9 +45,9 @@ func TestResponseModes(t *testing.T) {
 	}
 }
 
-// TestRequestObjectRefused shows that the error for a request object is sent in the response mode
-// and with the state that the object contains. Parameters of the request itself take precedence,
-// and invalid values are ignored.
+// TestRequestObjectRefused shows that the error for a request object is sent with the response mode
+// and the state in the object. Parameters of the request itself take precedence. Invalid values are
+// ignored.
 func TestRequestObjectRefused(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -82,7 +82,7 @@ func TestRequestObjectRefused(t *testing.T) {
 	}
 }
 
-// TestResponseModeOfDenial shows that errors after a denial are sent in the requested mode, too.
+// TestResponseModeOfDenial shows that errors after a denial are also sent in the requested mode.
 func TestResponseModeOfDenial(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
@@ -134,8 +134,8 @@ func TestFormPostLimits(t *testing.T) {
 	}
 }
 
-// TestFraming shows that only the page that answers a prompt=none request may be framed, and only
-// by the app.
+// TestFraming shows that only the page that answers a prompt=none request may be in a frame, and
+// only in a frame of the app.
 func TestFraming(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -159,7 +159,8 @@ func TestFraming(t *testing.T) {
 		b.code(c)
 	}
 
-	// The page that sends the error of a prompt=none request may be framed. An error page may not.
+	// The page that sends the error of a prompt=none request may be in a frame. An error page may
+	// not.
 	bad := b.authorize(request(c, "response_mode", "form_post", "prompt", "none", "scope", "bogus"))
 	if bad.param("error") != "invalid_scope" || bad.header.Get("X-Frame-Options") != "" {
 		t.Errorf("a failed prompt=none request: %v %v", bad.parameters(), bad.header)
@@ -171,8 +172,8 @@ func TestFraming(t *testing.T) {
 	}
 }
 
-// TestDescriptions shows that an error_description has only the characters of RFC 6749, section 5.2,
-// even if it quotes the client.
+// TestDescriptions shows that an error_description contains only the characters of RFC 6749,
+// section 5.2, even if it quotes the client.
 func TestDescriptions(t *testing.T) {
 	w := newWorld(t)
 	b := w.bank(t, nil)

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// A login whose request no longer exists is started over automatically. For this, the browser
-// stores the URL at which the login started. The browser is redirected there, with the email
-// address that was typed. This is as safe as a reload of the app, since the request is fully
-// checked again.
+// A login whose request no longer exists starts over automatically. For this, the browser stores
+// the URL at which the login started. The browser is redirected to this URL, with the email address
+// that was typed. This is as safe as a reload of the app, because the request is fully checked
+// again.
 
 // restartCookie stores the browser's latest request: its id, start time and URL.
 const restartCookie = "selvage-again"

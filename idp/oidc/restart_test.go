@@ -7,8 +7,8 @@ import (
 )
 
 // TestBeginAgain shows that a login whose request has expired starts over with the email address
-// that was typed. This only works in the browser that began the login, and only until it is
-// answered.
+// that was typed. It does so only in the browser that began the login, and only until the login has
+// been answered.
 func TestBeginAgain(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

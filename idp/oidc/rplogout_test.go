@@ -23,8 +23,8 @@ func forged(t *testing.T, token string) string {
 	return said + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-// TestRPInitiatedLogout has a case for each module of the RP-Initiated Logout certification plan,
-// with the module's name.
+// TestRPInitiatedLogout has a case for each module of the RP-Initiated Logout certification plan.
+// Each case has the name of its module.
 func TestRPInitiatedLogout(t *testing.T) {
 	const state = "a state of 0123"
 	w := newWorld(t)
@@ -33,7 +33,7 @@ func TestRPInitiatedLogout(t *testing.T) {
 	tests := []struct {
 		module string
 		change func(v url.Values) // changes the hint, URI or state of the request
-		want   string             // URL to which the browser is redirected, or id of the page
+		want   string             // URL to which the browser is redirected, or ID of the page
 	}{
 		{"oidcc-rp-initiated-logout", func(url.Values) {}, goodbye + "?state=a+state+of+0123"},
 		{"oidcc-rp-initiated-logout-no-state", func(v url.Values) { v.Del("state") }, goodbye},
@@ -124,8 +124,8 @@ func TestLogoutFault(t *testing.T) {
 	}
 }
 
-// TestLogoutOfAnOlderLogin shows that a logout with the ID token of an older login ends that
-// login and the one that replaced it in the browser.
+// TestLogoutOfAnOlderLogin shows that a logout with the ID token of an older login ends that login.
+// It also ends the login that replaced it in the browser.
 func TestLogoutOfAnOlderLogin(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)

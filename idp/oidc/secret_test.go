@@ -26,8 +26,8 @@ func (s *slowNote) TouchOldSecret(ctx context.Context, id, hash string, now time
 	return s.ClientStore.TouchOldSecret(ctx, id, hash, now)
 }
 
-// TestOldSecretNotedOnce shows that concurrent uses of an old secret are recorded once, and that a
-// server waits for the record before it stops.
+// TestOldSecretNotedOnce shows that concurrent uses of an old secret are recorded once. A server
+// waits for this record before it stops.
 func TestOldSecretNotedOnce(t *testing.T) {
 	w := newWorld(t)
 	c, secret := w.client(func(c *idp.Client) { c.Type = idp.Web })
@@ -81,7 +81,7 @@ func (s secretService) try(when, secret string, want int) {
 	}
 }
 
-// rotate returns a new secret. It also writes settings that were read before the rotation.
+// rotate returns a new secret. It then writes settings that were read before the rotation.
 func (s secretService) rotate(overlap time.Duration) string {
 	s.t.Helper()
 	after, secret, err := s.idp.Clients.RotateSecret(s.t.Context(), s.ID, overlap, nil)
@@ -93,8 +93,8 @@ func (s secretService) rotate(overlap time.Duration) string {
 	return secret
 }
 
-// TestRotateSecret shows that a new secret survives an update with settings that were read before.
-// The old secret is valid until the overlap ends or an operator ends it.
+// TestRotateSecret shows that a new secret is kept when settings are written that were read before
+// the rotation. The old secret is valid until the overlap ends or an operator ends it.
 func TestRotateSecret(t *testing.T) {
 	c, first := newSecretService(t)
 
@@ -124,9 +124,9 @@ func TestRotateSecret(t *testing.T) {
 	c.try("the fifth", fifth, 200)
 }
 
-// TestRotateSecretRefused shows that excessive overlaps are refused. Callers with fewer rights than
-// the client, or with rights for a shorter time, are refused, too, and so are keys that are revoked
-// between their check and the rotation.
+// TestRotateSecretRefused shows that excessive overlaps are refused. Callers are refused if they
+// have fewer rights than the client, or have them for a shorter time. Keys that are revoked between
+// their check and the rotation are also refused.
 func TestRotateSecretRefused(t *testing.T) {
 	c, secret := newSecretService(t)
 	made, key, err := c.fabric.APIKeys.Create(t.Context(), c.ProjectID,

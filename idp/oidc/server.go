@@ -19,9 +19,9 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A server handles the requests that zitadel/oidc's Server has parsed, and those to the token and
-// introspection endpoints. The embedded op.UnimplementedServer rejects grants that are not among
-// the server's granters.
+// A server handles the requests that zitadel/oidc's Server has parsed, and requests to the token
+// and introspection endpoints. The embedded op.UnimplementedServer rejects grants that are not
+// among the server's granters.
 type server struct {
 	op.UnimplementedServer
 	*core
@@ -35,7 +35,7 @@ func refuseClient(cause string) *problem.Error {
 		"the client is unknown, or did not authenticate in the way it is registered for").Because(cause)
 }
 
-// VerifyClient authenticates a client with the method that it is registered for.
+// VerifyClient authenticates a client with the method for which it is registered.
 func (s *server) VerifyClient(ctx context.Context, r *op.Request[op.ClientCredentials]) (op.Client, error) {
 	c, err := s.verifyClient(ctx, r.Header, certificatesIn(ctx), r.Data)
 	if err != nil {
@@ -56,8 +56,9 @@ func (s *server) verifyClient(ctx context.Context, h http.Header, chain []*x509.
 	return c, uses.Store(ctx)
 }
 
-// authenticate is like verifyClient, but adds the use of an assertion to uses. The caller must store
-// them before or together with anything that the request changes, even if it refuses the request.
+// authenticate is like verifyClient, but adds the use of an assertion to uses. The caller must
+// store the uses before or together with anything that the request changes, even if it refuses the
+// request.
 func (s *server) authenticate(ctx context.Context, h http.Header, chain []*x509.Certificate,
 	cc *op.ClientCredentials, uses *idp.Uses) (idp.Client, error) {
 	if cc.ClientAssertion != "" {
@@ -117,7 +118,7 @@ func (s *server) audiences() []string {
 		s.authURL + revokePath, s.authURL + parPath}
 }
 
-// Revocation implements RFC 7009. Invalid tokens and those of other clients get the same response
+// Revocation implements RFC 7009. Invalid tokens and tokens of other clients get the same response
 // as valid ones. If a revocation cannot be written, Revocation returns an error.
 func (s *server) Revocation(ctx context.Context, r *op.ClientRequest[oidc.RevocationRequest]) (*op.Response, error) {
 	err := s.Grants.RevokeToken(ctx, registered(r.Client), r.Data.Token)

@@ -24,14 +24,14 @@ import (
 //     and the browser state.
 //   - The page in the frame computes session_state again and compares the two values.
 //
-// If the browser blocks the cookie in frames on other sites, the page answers "error", so that the
-// app does not sign in again and again.
+// If the browser blocks the cookie in frames on other sites, the page answers "error". Otherwise
+// the app would sign in again and again.
 
 // sessionPath is the path of the page that apps load in a frame.
 const sessionPath = "/oauth/check-session"
 
-// browserState returns a digest of a browser's logins, which changes with them and reveals nothing
-// about them.
+// browserState returns a digest of a browser's logins. It changes when the logins change, and
+// reveals nothing about them.
 func (pg *pages) browserState(b *web.Browser) string {
 	values := b.Values()
 	projects := make([]string, 0, len(values))
@@ -59,7 +59,7 @@ func (pg *pages) writeBrowserState(w http.ResponseWriter, r *http.Request, b *we
 }
 
 // sessionState returns the session_state for a response (OpenID Connect Session Management 1.0,
-// section 3). It is "" if the request is not for an ID token or has no web origin.
+// section 3). It is "" if the request does not ask for an ID token or has no web origin.
 func (f *flow) sessionState(w http.ResponseWriter, r *http.Request, req idp.AuthRequest) (string, error) {
 	origin := req.Origin()
 	if origin == "" || !slices.Contains(req.Scope, "openid") {
@@ -76,7 +76,8 @@ func (f *flow) sessionState(w http.ResponseWriter, r *http.Request, req idp.Auth
 	return hex.EncodeToString(sum[:]) + "." + salt, nil
 }
 
-// showCheckSession serves GET /oauth/check-session, which any site may frame. It shows nothing.
+// showCheckSession serves GET /oauth/check-session, which any site may load in a frame. The page
+// shows nothing.
 func (pg *pages) showCheckSession(w http.ResponseWriter, r *http.Request) error {
 	return pg.write(w, r, templates.CheckSession{}, templates.Options{Scripts: true, Framer: "*"})
 }

@@ -24,8 +24,8 @@ func (b *browser) browserState() string {
 	return ""
 }
 
-// isUnchanged reports whether state matches the browser state, as the page in the frame does
-// (OpenID Connect Session Management 1.0, section 3.2).
+// isUnchanged reports whether state matches the browser state, in the same way as the page in the
+// frame (OpenID Connect Session Management 1.0, section 3.2).
 func isUnchanged(client, origin, browser, state string) bool {
 	digest, salt, _ := strings.Cut(state, ".")
 	sum := sha256.Sum256([]byte(client + " " + origin + " " + browser + " " + salt))
@@ -82,8 +82,8 @@ func TestNoSessionState(t *testing.T) {
 	}
 }
 
-// TestCheckSession shows that any site may frame the page that compares session states, and no
-// other page.
+// TestCheckSession shows that the page that compares session states is the only page that any site
+// may have in a frame.
 func TestCheckSession(t *testing.T) {
 	b := newWorld(t).browser()
 	doc := b.get("/.well-known/openid-configuration").json(t)

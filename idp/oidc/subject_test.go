@@ -25,8 +25,8 @@ func (w *world) pairwise(redirect string) idp.Client {
 	return c
 }
 
-// TestPairwise shows that clients in one sector know a subscriber and a login by the same
-// identifiers, and that other sectors use different ones.
+// TestPairwise shows that the clients in one sector have the same identifiers for a subscriber and
+// a login. Other sectors have different identifiers.
 func TestPairwise(t *testing.T) {
 	w := newWorld(t)
 	app, sister := w.pairwise(callback), w.pairwise("https://app.example/sister")
@@ -34,7 +34,7 @@ func TestPairwise(t *testing.T) {
 	b := w.browser()
 	seen := make(map[string]string) // sub by client
 	sids := make(map[string]string) // sid by client
-	var login string                // the id of the login
+	var login string                // ID of the login
 	for _, c := range []idp.Client{app, sister, other} {
 		got := w.redeem(c, b.code(c)).json(t)
 		id := payload(t, w, text(got["id_token"]))
@@ -67,8 +67,8 @@ func TestPairwise(t *testing.T) {
 	}
 }
 
-// wantPairwise checks that all tokens in got have a pairwise sub and sid, and that the provider still
-// knows the subscriber and the login. It returns the opened access token.
+// wantPairwise checks that all tokens in got have a pairwise sub and sid. The provider must still
+// be able to find the subscriber and the login. It returns the opened access token.
 func wantPairwise(t *testing.T, w *world, c idp.Client, got map[string]any, sub, sid string) fabric.Token {
 	t.Helper()
 	if raw, err := base64.RawURLEncoding.DecodeString(sub); err != nil || len(raw) != 16 ||

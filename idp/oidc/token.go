@@ -17,12 +17,12 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A granter makes the tokens for one grant type. The client is authenticated.
+// A granter creates the tokens for one grant type. The client is authenticated.
 type granter func(r *http.Request, c idp.Client, p proven) (idp.TokenSet, error)
 
-// proven is what a client proved in a request.
+// proven is what a client has proved in a request.
 type proven struct {
-	binding string // what it has: a key, the certificate that its tokens are bound to, or "" for nothing
+	binding string // a key or certificate to which its tokens are bound; "" means none
 	uses    *idp.Uses
 }
 
@@ -41,7 +41,7 @@ func (s *server) granters() map[string]granter {
 var errGrantType = problem.New(problem.Invalid, "unsupported_grant_type", "the grant type is missing or unsupported")
 
 // token serves POST /oauth/token (RFC 6749, section 3.2). It is the busiest endpoint, so it handles
-// all supported grants itself: zitadel/oidc's own handling of a grant takes as long as a signature.
+// all supported grants itself. In zitadel/oidc, handling a grant takes as long as a signature.
 func (s *server) token(library http.Handler) clientHandler {
 	granters := s.granters()
 	return func(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials) {
@@ -78,7 +78,7 @@ func (s *server) granted(r *http.Request, cc *op.ClientCredentials, grant grante
 	set, err := s.grantTo(r, c, uses, grant)
 	if err != nil && (c.AuthMethod != idp.AuthNone || !errors.Is(err, idp.ErrUnknown)) {
 		// A refused request also uses up its assertion and its proof. Requests that anyone can make
-		// write nothing: those of public clients with an invented code.
+		// write nothing. These are requests of public clients with an invented code.
 		if used := uses.Store(r.Context()); used != nil {
 			return idp.TokenSet{}, used
 		}
@@ -102,7 +102,7 @@ func (s *server) grantTo(r *http.Request, c idp.Client, uses *idp.Uses, grant gr
 		return idp.TokenSet{}, err
 	}
 
-	if kind != idp.GrantCode && kind != idp.GrantRefresh { // whose transactions store the uses
+	if kind != idp.GrantCode && kind != idp.GrantRefresh { // the transactions of these two grants store the uses
 		if err := uses.Store(r.Context()); err != nil {
 			return idp.TokenSet{}, err
 		}
@@ -110,9 +110,9 @@ func (s *server) grantTo(r *http.Request, c idp.Client, uses *idp.Uses, grant gr
 	return grant(r, c, proven{binding, uses})
 }
 
-// provenKey returns the thumbprint of the key whose possession r proves, or "" if r has no DPoP
-// proof (RFC 9449, section 5). It adds the use of the proof to uses, not to the session store. All
-// proofs for the token and PAR endpoints are used in this way, whatever the grant and the client.
+// provenKey returns the thumbprint of the key whose possession r proves. It returns "" if r has no
+// DPoP proof (RFC 9449, section 5). It adds the use of the proof to uses, not to the session store.
+// This applies to all proofs for the token and PAR endpoints, whatever the grant and the client.
 func (s *server) provenKey(r *http.Request, uses *idp.Uses) (string, error) {
 	proofs := dpop.Proofs(r)
 	if len(proofs) == 0 {

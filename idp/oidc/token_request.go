@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// Limits of requests to the token endpoint and similar ones.
+// These are the limits of requests to the token endpoint and similar endpoints.
 const (
 	maxTokenBody   = 32 << 10
 	maxTokenFields = 40
@@ -82,14 +82,14 @@ func (s *server) strict(next clientHandler) http.Handler {
 }
 
 // countRequest counts a request for a client, before the client is authenticated. Each network has
-// its own count, so that secrets cannot be guessed and one network cannot use up the limit of the
+// its own count. Secrets therefore cannot be guessed, and one network cannot use up the limit of
 // others.
 func (s *server) countRequest(r *http.Request, id string) error {
 	return s.Limits.Pass(r.Context(), limit.TokenPerClient, id+" "+web.Network(r))
 }
 
-// keepKnown removes unknown parameters. The library ignores the case of names, so another spelling
-// could otherwise bypass the checks of a parameter.
+// keepKnown removes unknown parameters. The library ignores the case of names, so a different
+// spelling could otherwise bypass the checks of a parameter.
 func keepKnown(form url.Values) {
 	for name := range form {
 		if !slices.Contains(knownParams, name) {
@@ -98,7 +98,7 @@ func keepKnown(form url.Values) {
 	}
 }
 
-// knownParams lists the parameters that are used here. checkForm rejects any repeated parameter
+// knownParams lists the parameters that this package uses. checkForm rejects any repeated parameter
 // except resource, which may be repeated (RFC 8707, section 2).
 var knownParams = []string{
 	"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret", "client_assertion",
@@ -183,8 +183,8 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, err
 }
 
-// parseForm is url.ParseQuery with a fast path: tokens, secrets and names seldom contain escapes,
-// and ParseQuery examines each byte.
+// parseForm is like url.ParseQuery, with a fast path. Tokens, secrets and names seldom contain
+// escapes, and ParseQuery examines each byte.
 func parseForm(body string) (url.Values, error) {
 	for _, c := range []byte("%+;") {
 		if strings.IndexByte(body, c) >= 0 {
@@ -278,7 +278,7 @@ func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *
 	if cc.ClientSecret != "" {
 		return nil, invalidRequest("the client authenticates in more than one way")
 	}
-	form.Del("client_secret") // some clients send an empty one, which counts as omitted (RFC 6749, section 3.2)
+	form.Del("client_secret") // some clients send an empty value, which counts as omitted (RFC 6749, section 3.2)
 	if cc.ClientID != "" && cc.ClientID != name {
 		return nil, invalidRequest("client_id is not the one of the Authorization header")
 	}
@@ -313,15 +313,15 @@ func (co *core) writeOAuth(w http.ResponseWriter, r *http.Request, status int, c
 }
 
 // challenged reports whether a 401 response to r includes a challenge. It does if the client sent
-// an Authorization header (RFC 6749, section 5.2) or did not name itself. A client that names
-// itself in the form is not using Basic, and strict libraries would show the challenge instead of
-// the error.
+// an Authorization header (RFC 6749, section 5.2) or did not identify itself. A client that
+// identifies itself in the form does not use Basic, and strict libraries would show the challenge
+// instead of the error.
 func challenged(r *http.Request, form url.Values) bool {
 	return len(r.Header.Values("Authorization")) > 0 || !form.Has("client_id") && !form.Has("client_assertion")
 }
 
-// A challenger adds a challenge to 401 responses (RFC 9110, section 11.6.1) if challenge is set,
-// and Retry-After to 503 responses.
+// A challenger adds a challenge to 401 responses if challenge is set (RFC 9110, section 11.6.1). It
+// adds Retry-After to 503 responses.
 type challenger struct {
 	http.ResponseWriter
 	challenge bool

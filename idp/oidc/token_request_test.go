@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestParseForm shows that parseForm returns the same as url.ParseQuery, with or without its
+// TestParseForm shows that parseForm returns the same result as url.ParseQuery, with or without its
 // fast path.
 func TestParseForm(t *testing.T) {
 	for _, body := range []string{

@@ -73,8 +73,8 @@ func payload(t testing.TB, w *world, token string) map[string]any {
 	return reply{body: string(raw)}.json(t)
 }
 
-// TestRedeemRefuses shows that an invalid redemption is refused without using up the code, and
-// which parameters may be omitted.
+// TestRedeemRefuses shows that an invalid redemption is refused without using up the code. It also
+// shows which parameters may be omitted.
 func TestRedeemRefuses(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -115,8 +115,8 @@ func TestRedeemRefuses(t *testing.T) {
 		}
 	}
 
-	// If the request had no challenge, the redemption must have no verifier and must have a
-	// redirect_uri.
+	// If the request had no challenge, the redemption must have a redirect_uri and must not have a
+	// verifier.
 	code := w.browser().code(confidential, "code_challenge", "", "code_challenge_method", "")
 	if got := w.redeem(confidential, code, "client_secret", secret1); got.json(t)["error"] != "invalid_grant" {
 		t.Errorf("a verifier without a challenge: %d %s", got.status, got.body)
@@ -198,8 +198,8 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// TestRefreshParallel shows that of concurrent uses of one refresh token, on any node, one rotates
-// it. All callers get the refresh token from that rotation.
+// TestRefreshParallel shows that only one of several concurrent uses of a refresh token rotates it,
+// on any node. All callers get the refresh token from this rotation.
 func TestRefreshParallel(t *testing.T) {
 	w := newWorld(t)
 	other := w.second()
@@ -247,7 +247,7 @@ func TestRefreshGrace(t *testing.T) {
 
 	tests := []struct {
 		name string
-		// Each case uses the old token again, then checks whether the grant survives.
+		// Each case uses the old token again, and then checks whether the grant is still valid.
 		again func(p *idp.Provider, used, next string) error
 		lives bool
 	}{
@@ -326,8 +326,8 @@ func TestRefreshGraceRevoked(t *testing.T) {
 	}
 }
 
-// wantRefresh refreshes token on node p. It returns an error unless the new refresh token is want, or the
-// refresh is refused if want is "".
+// wantRefresh refreshes token on node p. It returns an error unless the new refresh token is want.
+// If want is "", the refresh must be refused.
 func (w *world) wantRefresh(p *idp.Provider, c idp.Client, token, want string) error {
 	set, err := p.Grants.Refresh(context.Background(), c, idp.Refreshing{Token: token})
 	if set.RefreshToken != want || (err == nil) != (want != "") {
@@ -336,7 +336,7 @@ func (w *world) wantRefresh(p *idp.Provider, c idp.Client, token, want string) e
 	return nil
 }
 
-// TestRefresh shows what a refresh may ask for, what it returns, and that reusing a token ends the
+// TestRefresh shows what a refresh may request and what it returns. Using a token again ends the
 // grant.
 func TestRefresh(t *testing.T) {
 	w := newWorld(t)
@@ -392,8 +392,8 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestEndedUnheard shows that grants and codes end with their subscriber even on a node that has
-// not yet received the revocation.
+// TestEndedUnheard shows that grants and codes end with their subscriber, even on a node that has
+// not received the revocation yet.
 func TestEndedUnheard(t *testing.T) {
 	for name, end := range map[string]func(w *world, r revocation.Revocation) error{
 		"disabled": func(w *world, r revocation.Revocation) error {
@@ -549,8 +549,8 @@ func TestClientAuthentication(t *testing.T) {
 			!strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
 			t.Errorf("%s: headers %v", tt.name, got.header)
 		}
-		// Only a client that used the header, or did not name itself, is challenged (RFC 6749,
-		// section 5.2).
+		// Only a client that used the header, or did not identify itself, gets a challenge (RFC
+		// 6749, section 5.2).
 		if want := got.status == 401 && (len(tt.headers) > 0 ||
 			!tt.form.Has("client_id")); want != (got.header.Get("WWW-Authenticate") != "") {
 			t.Errorf("%s: %d with WWW-Authenticate %q", tt.name, got.status, got.header.Get("WWW-Authenticate"))
@@ -618,7 +618,7 @@ func TestTokenRequestShape(t *testing.T) {
 	}
 }
 
-// TestMobileLegacy shows what clients with the profile mobile-legacy may do differently: omit
+// TestMobileLegacy shows the exceptions for clients with the profile mobile-legacy. They may omit
 // parameters that have defaults, and send JSON.
 func TestMobileLegacy(t *testing.T) {
 	w := newWorld(t)
@@ -649,8 +649,8 @@ func TestMobileLegacy(t *testing.T) {
 	}
 }
 
-// TestInventedRefreshToken shows that a JWT access token cannot be used to make up a refresh token
-// that ends the grant, because it does not contain the grant's id.
+// TestInventedRefreshToken shows that a JWT access token does not help anyone to invent a refresh
+// token that ends the grant, because it does not contain the grant's ID.
 func TestInventedRefreshToken(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.AccessToken = idp.JWTToken })

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// Paths of logins and logouts with upstream providers.
+// These are the paths of logins and logouts with upstream providers.
 const (
 	upstreamPath       = "/login/upstream"
 	upstreamLogoutPath = "/logout/upstream"
@@ -41,8 +41,8 @@ func (si *signIn) offerUpstreams(r *http.Request, c idp.Client, req idp.AuthRequ
 	return targets, nil
 }
 
-// beginUpstream serves POST /login/upstream, a button of the login page. It redirects to the
-// provider. Each attempt counts like an authorization request, since it is stored, and may read
+// beginUpstream serves POST /login/upstream, a button on the login page. It redirects to the
+// provider. Each attempt counts like an authorization request, because it is stored and may read
 // the provider's discovery document.
 func (si *signIn) beginUpstream(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := si.requestForm(w, r)
@@ -109,10 +109,11 @@ func (si *signIn) finishUpstream(w http.ResponseWriter, r *http.Request) error {
 	return si.enterUpstream(w, r, c, req, u, upstreamLogin{login: s, idToken: idToken, err: err})
 }
 
-// errOtherProvider is the error for a response whose state is of an attempt at another provider.
+// errOtherProvider is the error for a response whose state belongs to an attempt at another
+// provider.
 var errOtherProvider = problem.New(problem.Invalid, "upstream_failed", "another provider sent the response")
 
-// An upstreamLogin is the result of [idp.Upstreams.LogIn], and the ID token that it is for.
+// An upstreamLogin is the result of [idp.Upstreams.LogIn], together with the ID token of the login.
 type upstreamLogin struct {
 	login   idp.Login
 	idToken string
@@ -141,8 +142,8 @@ func (si *signIn) enterUpstream(w http.ResponseWriter, r *http.Request, c idp.Cl
 	return si.flow.enter(w, r, c, req, l.login)
 }
 
-// upstreamFault shows the login page, which has the other ways to sign in, with the error of a login
-// at u.
+// upstreamFault shows the login page with the error of a login at u. The page also has the other
+// ways to sign in.
 func (si *signIn) upstreamFault(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest,
 	u idp.Upstream, err error) error {
 	p := problem.First(err)
@@ -192,8 +193,8 @@ func (si *signIn) linkRequest(r *http.Request, id string) (req idp.AuthRequest, 
 	return req, c, s, u, err
 }
 
-// showLink serves GET /login/link?id=. It asks the person who has just signed in whether to link the
-// account. If it is another account than the one with the identity's email, there is nothing to ask.
+// showLink serves GET /login/link?id=. It asks the person who has just signed in whether to link
+// the account. If the identity's email is that of a different account, there is nothing to ask.
 func (si *signIn) showLink(w http.ResponseWriter, r *http.Request) error {
 	req, c, s, u, err := si.linkRequest(r, r.URL.Query().Get("id"))
 	if err != nil {
@@ -235,7 +236,7 @@ func (si *signIn) answerLink(w http.ResponseWriter, r *http.Request) error {
 }
 
 // An upstreamReturn is where a person goes after signing out at an upstream provider. The session
-// store keeps it under its state.
+// store keeps it under the state of the logout.
 type upstreamReturn struct {
 	To string `json:"to"` // "" means the page that says that the person is signed out
 }
@@ -246,7 +247,7 @@ func upstreamReturnKey(state string) session.Key {
 
 // upstreamLogout returns the URL at which to sign out of the upstream provider of one of the logins
 // that have just ended, or "". Afterwards the provider redirects back, and then to the URL to. A
-// failure is only logged, since the person is signed out here.
+// failure is only logged, because the person is already signed out here.
 func (lo *logout) upstreamLogout(r *http.Request, ended []string, to string) string {
 	u, idToken, ok := lo.Upstreams.Forget(r.Context(), ended...)
 	if !ok {

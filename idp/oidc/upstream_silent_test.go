@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestUpstreamSilent shows that a login for which the provider may only have recognized the browser
-// does not allow changes to the account, however new it is.
+// TestUpstreamSilent shows that a login is not enough for changes to the account if the provider
+// may only have recognized the browser. This is true even for a very recent login.
 func TestUpstreamSilent(t *testing.T) {
 	fg := newForger(t)
 	f := federateWith(t, fg)
@@ -51,9 +51,9 @@ func TestUpstreamSilent(t *testing.T) {
 	}
 }
 
-// TestUpstreamSilentEnrol shows that whom the provider may only have recognized cannot set up a second
-// factor. The provider is then asked to sign the person in, so that it does not recognize the browser
-// again and again.
+// TestUpstreamSilentEnrol shows that a person cannot set up a second factor if the provider may
+// only have recognized the browser. The provider is then asked to sign the person in. Otherwise it
+// would recognize the browser repeatedly.
 func TestUpstreamSilentEnrol(t *testing.T) {
 	fg := newForger(t)
 	f := federateWith(t, fg)

@@ -21,12 +21,12 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A federation is a world whose subscribers sign in with another one.
+// A federation is a world whose subscribers sign in with another world.
 type federation struct {
 	*world
 	up   *world // the upstream provider
 	u    idp.Upstream
-	site idp.Client // of world
+	site idp.Client // client in world
 }
 
 // federate returns a federation. change changes the upstream provider.
@@ -110,8 +110,8 @@ func (f federation) subject(got reply) string {
 	return text(payload(f.t, f.world, text(f.redeem(f.site, got.param("code")).json(f.t)["id_token"]))["sub"])
 }
 
-// TestUpstreamSignUp shows that a person without an account gets one, and signs in to it the next
-// time, even with another email.
+// TestUpstreamSignUp shows that a person without an account gets one. The person signs in to the
+// same account the next time, even with another email address.
 func TestUpstreamSignUp(t *testing.T) {
 	yes := true
 	f := federate(t, func(in *idp.UpstreamInput) { in.SignUp = &yes })
@@ -122,7 +122,7 @@ func TestUpstreamSignUp(t *testing.T) {
 	}
 
 	f.openRegistration()
-	f.pass(time.Second) // the project is cached
+	f.pass(time.Second) // the cached project expires
 	first := f.subject(f.signIn(f.browser(), other.Email))
 	sub, err := f.fabric.Subscribers.Find(context.Background(), f.project.ID, first)
 	if err != nil || sub.Email != other.Email || !sub.Verified || sub.FirstName != "Ada" || sub.PasswordHash != "" {
@@ -146,8 +146,8 @@ func TestUpstreamSignUp(t *testing.T) {
 	}
 }
 
-// TestUpstreamLink shows that an existing account is linked only after its owner has signed in to it
-// and agreed.
+// TestUpstreamLink shows that an existing account is linked only after its owner has signed in to
+// it and agreed.
 func TestUpstreamLink(t *testing.T) {
 	f := federate(t, nil)
 	eve := f.subscriber("eve@example.com")
@@ -176,8 +176,8 @@ func TestUpstreamLink(t *testing.T) {
 	}
 }
 
-// TestUpstreamLimit shows that a browser cannot begin any number of attempts with one authorization
-// request.
+// TestUpstreamLimit shows that the number of attempts that a browser can begin with one
+// authorization request is limited.
 func TestUpstreamLimit(t *testing.T) {
 	f := federate(t, nil)
 	b := f.browser()
@@ -193,7 +193,7 @@ func TestUpstreamLimit(t *testing.T) {
 	}
 }
 
-// TestUpstreamEmail shows that an email which the provider has not verified counts for nothing.
+// TestUpstreamEmail shows that an email address that the provider has not verified has no effect.
 func TestUpstreamEmail(t *testing.T) {
 	yes := true
 	f := federate(t, func(in *idp.UpstreamInput) { in.SignUp = &yes })
@@ -214,7 +214,8 @@ func TestUpstreamEmail(t *testing.T) {
 	}
 }
 
-// TestUpstreamState shows that a response counts once, and only in the browser that began the login.
+// TestUpstreamState shows that a response is accepted once, and only in the browser that began the
+// login.
 func TestUpstreamState(t *testing.T) {
 	f := federate(t, nil)
 	b := f.browser()
@@ -297,7 +298,7 @@ func TestUpstreamLogout(t *testing.T) {
 	}
 }
 
-// A forger is a provider that signs wrong ID tokens.
+// A forger is a provider that signs invalid ID tokens.
 type forger struct {
 	url    string
 	key    crypto.Signer
@@ -305,10 +306,10 @@ type forger struct {
 	nonce  string
 	change func(claims map[string]any)
 
-	redeemed atomic.Int32 // codes that were sent to it
+	redeemed atomic.Int32 // number of codes sent to it
 }
 
-// newForger starts a provider. Without a change, its ID tokens are right.
+// newForger starts a provider. Without a change, its ID tokens are valid.
 func newForger(t *testing.T) *forger {
 	f := &forger{key: newKey(t, jose.ES256)}
 	f.signer = f.key
@@ -343,8 +344,8 @@ func newForger(t *testing.T) *forger {
 	return f
 }
 
-// forge signs in to the app with an ID token of fg whose claims are changed.
-// params are further parameters of the app's request.
+// forge signs in to the app with an ID token of fg with changed claims. params contains additional
+// parameters for the app's request.
 func (f federation) forge(fg *forger, change func(map[string]any), params ...string) reply {
 	f.t.Helper()
 	return f.forgeIn(f.browser(), fg, change, params...)
@@ -357,7 +358,7 @@ func (f federation) forgeIn(b *browser, fg *forger, change func(map[string]any),
 	return f.answer(b, fg, f.begin(b, params...))
 }
 
-// answer sends the browser back with the response of fg to the request sent.
+// answer sends the browser back with fg's response to the request sent.
 func (f federation) answer(b *browser, fg *forger, sent url.Values) reply {
 	f.t.Helper()
 	fg.nonce = sent.Get("nonce")
@@ -365,8 +366,8 @@ func (f federation) answer(b *browser, fg *forger, sent url.Values) reply {
 	return b.get(idp.Upstream{Issuer: fg.url}.Callback() + "?" + answer.Encode())
 }
 
-// begin presses the button of the provider, and returns the request to it. params are further parameters of
-// the app's request.
+// begin presses the button of the provider, and returns the request to the provider. params
+// contains additional parameters for the app's request.
 func (f federation) begin(b *browser, params ...string) url.Values {
 	f.t.Helper()
 	sent, err := url.Parse(f.press(b, b.authorize(request(f.site, params...))).header.Get("Location"))
@@ -374,8 +375,9 @@ func (f federation) begin(b *browser, params ...string) url.Values {
 	return sent.Query()
 }
 
-// TestUpstreamMixUp answers an attempt at one provider with the code of another one. A hostile provider
-// would get the code, if it could lead the browser to the other one (RFC 9700, section 4.4).
+// TestUpstreamMixUp answers an attempt at one provider with the code of another provider. A hostile
+// provider could get the code if it could lead the browser to the other provider (RFC 9700, section
+// 4.4).
 func TestUpstreamMixUp(t *testing.T) {
 	hostile := newForger(t)
 	hostile.change = func(map[string]any) {}
@@ -410,8 +412,8 @@ func federateWith(t *testing.T, fg *forger) federation {
 	return f
 }
 
-// TestUpstreamMaxAge shows that an app's max_age and prompt=login count at the provider, too: the login there
-// must be as recent. A provider that does not say when it was is trusted.
+// TestUpstreamMaxAge shows that an app's max_age and prompt=login also apply at the provider, whose
+// login must be as recent. If the provider does not say when its login was, it is trusted.
 func TestUpstreamMaxAge(t *testing.T) {
 	fg := newForger(t)
 	f := federateWith(t, fg)
@@ -473,8 +475,8 @@ func TestUpstreamToken(t *testing.T) {
 	}
 }
 
-// TestUpstreamIssuerChanged shows that a link counts only for the issuer that confirmed the account:
-// another issuer may use the same subject for somebody else.
+// TestUpstreamIssuerChanged shows that a link is valid only for the issuer that confirmed the
+// account. Another issuer may use the same subject for another person.
 func TestUpstreamIssuerChanged(t *testing.T) {
 	fg, other := newForger(t), newForger(t)
 	f := federateWith(t, fg)
@@ -497,8 +499,8 @@ func TestUpstreamIssuerChanged(t *testing.T) {
 	}
 }
 
-// TestUpstreamSecretStays shows that a stored secret is never sent to a new issuer: a change of the
-// issuer sends the secret again, or removes it.
+// TestUpstreamSecretStays shows that a stored secret is never sent to a new issuer. A change of the
+// issuer must include the secret again, or it removes the secret.
 func TestUpstreamSecretStays(t *testing.T) {
 	f, other := federate(t, nil), newForger(t)
 	ctx, none := context.Background(), ""
@@ -512,7 +514,7 @@ func TestUpstreamSecretStays(t *testing.T) {
 	}
 
 	_, err = f.idp.Upstreams.Update(ctx, f.project.ID, f.u.ID, idp.UpstreamInput{Issuer: &f.u.Issuer})
-	must(t, err) // the same one
+	must(t, err) // the same issuer
 	u, err := f.idp.Upstreams.Update(ctx, f.project.ID, f.u.ID, idp.UpstreamInput{Issuer: &other.url, Secret: &none})
 	must(t, err)
 	if u.Secret != "" {
@@ -533,8 +535,8 @@ func TestUpstreamFactor(t *testing.T) {
 	}
 }
 
-// TestUpstreamSettings shows which settings an upstream provider may not have, and that its secret is
-// sealed.
+// TestUpstreamSettings shows which settings an upstream provider may not have. It also shows that
+// its secret is sealed.
 func TestUpstreamSettings(t *testing.T) {
 	f := federate(t, nil)
 	ctx := context.Background()

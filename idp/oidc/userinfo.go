@@ -66,8 +66,8 @@ func (u *userinfo) serve(w http.ResponseWriter, r *http.Request) error {
 	return web.JSON(w, http.StatusOK, claims)
 }
 
-// serveSigned sends the claims as a JWT (OpenID Connect Core, section 5.3.2). The JWT has no exp,
-// so it cannot be used as an ID token, although the same keys sign both.
+// serveSigned sends the claims as a JWT (OpenID Connect Core, section 5.3.2). The JWT has no exp.
+// It therefore cannot be used as an ID token, although the same keys sign both.
 func (u *userinfo) serveSigned(w http.ResponseWriter, c idp.Client, claims userClaims) error {
 	token, err := u.Ring.Sign(c.UserinfoAlg, "JWT", struct {
 		Issuer   string `json:"iss"`

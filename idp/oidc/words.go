@@ -24,7 +24,7 @@ var faults = []string{
 	"no_passkeys", "too_many_passkeys", "enrolment_over", "enrolled", "too_many_codes",
 }
 
-// fault describes an error in the language of r. Only in English does it explain why a password is
+// fault describes an error in the language of r. It explains only in English why a password is
 // weak.
 func (pg *pages) fault(r *http.Request, p *problem.Error) string {
 	say := pg.words(r)
@@ -75,13 +75,13 @@ func changedWords(say *words.Words, email, projectID string) templates.Notice {
 		Text: []string{say.Say("address.changed-text", "Email", email)}}
 }
 
-// accountLink returns a link to the account page, for people who come from an email and have no app
-// to return to.
+// accountLink returns a link to the account page. It is for people who come from an email and have
+// no app to which they could return.
 func accountLink(say *words.Words, projectID string) *templates.Link {
 	return &templates.Link{Title: say.Say("login.submit", "App", say.Say("your-account")), URL: accountURL(projectID)}
 }
 
-// Errors if people cannot create accounts, or already have one.
+// These are the errors if people cannot create accounts, or already have one.
 var (
 	errNoRegistration = pageError(http.StatusNotFound, "error.registration", "error.registration-text")
 	errHasAccount     = pageError(http.StatusConflict, "error.registered", "error.registered-text")

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/mail"
 )
 
-// said returns a browser that sends acceptLanguage.
+// said returns a browser that sends this Accept-Language header.
 func (w *world) said(acceptLanguage string) *browser {
 	b := w.browser()
 	b.http.Transport = liking{b.http.Transport, acceptLanguage}
@@ -33,8 +33,9 @@ const (
 	inEnglish = `<html lang="en">`
 )
 
-// TestLanguage shows which language pages have. In order of preference, it is the one that the app
-// asks for, the account's, the one chosen in the browser, and the browser's preferred one.
+// TestLanguage shows which language pages have. In order of preference, it is the language that the
+// app requests, the account's language, the language chosen in the browser, and the browser's
+// preferred language.
 func TestLanguage(t *testing.T) {
 	w := newWorld(t)
 	want := func(what string, got reply, language string) {
@@ -106,8 +107,8 @@ func TestLanguageOfLinks(t *testing.T) {
 	}
 }
 
-// TestLanguageSwitch shows that a language chosen on a login page overrides the one that the app
-// asked for, and that the form cannot be used to redirect to another site.
+// TestLanguageSwitch shows that a language chosen on a login page overrides the language that the
+// app requested. The form cannot be used to redirect to another site.
 func TestLanguageSwitch(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

@@ -44,7 +44,7 @@ const (
 	challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 )
 
-// TestMain silences the default logger, which only the library uses.
+// TestMain silences the default logger, which only a library uses.
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	os.Exit(m.Run())
@@ -60,7 +60,7 @@ type world struct {
 	rows    *store.Store
 	fabric  *fabric.Fabric
 	idp     *idp.Provider
-	limits  *limit.Limiter // no limits until a test sets them
+	limits  *limit.Limiter // enforces no limits until a test sets them
 	project fabric.Project
 	ada     fabric.Subscriber
 
@@ -161,7 +161,7 @@ func (w *world) subscriber(email string) fabric.Subscriber {
 	return s
 }
 
-// client registers a client, which is a first-party SPA unless change changes that.
+// client registers a client. It is a first-party SPA unless change sets other values.
 func (w *world) client(change func(*idp.Client)) (idp.Client, string) {
 	w.t.Helper()
 	n := idp.Client{ProjectID: w.project.ID, Name: "App", Type: idp.SPA, FirstParty: true,
@@ -205,7 +205,7 @@ type reply struct {
 	status   int
 	header   http.Header
 	body     string
-	location *url.URL // target of a redirect, or nil
+	location *url.URL // target of a redirect; nil if there is none
 }
 
 func (r reply) json(t testing.TB) map[string]any {
@@ -217,8 +217,8 @@ func (r reply) json(t testing.TB) map[string]any {
 	return v
 }
 
-// parameters returns the parameters that the client receives, from the query or fragment of a redirect or
-// from a form.
+// parameters returns the parameters that the client receives. They come from the query or fragment
+// of a redirect, or from a form.
 func (r reply) parameters() url.Values {
 	if r.location == nil {
 		told := url.Values{}

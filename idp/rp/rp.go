@@ -1,9 +1,9 @@
-// Package rp is the relying party of OpenID Connect: it signs people in with upstream providers, by
+// Package rp is the relying party of OpenID Connect. It signs people in with upstream providers, by
 // the authorization code flow with PKCE.
 //
-// It checks what the provider sends: the issuer of the response, the signature, issuer, audience and
-// nonce of the ID token, and the subject of userinfo. What an identity may do is decided in package
-// idp.
+// It checks what the provider sends: the issuer of the response, the signature, issuer, audience
+// and nonce of the ID token, and the subject of userinfo. Package idp decides what an identity may
+// do.
 package rp
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Limits of requests to a provider.
+// These are the limits of requests to a provider.
 const (
 	timeout      = 10 * time.Second
 	maxBody      = 1 << 20
@@ -35,7 +35,7 @@ const (
 
 // Config holds the dependencies of a Client.
 type Config struct {
-	HTTP     *http.Client // for all requests; nil means that there can be none
+	HTTP     *http.Client // client for all requests; nil means that no requests are possible
 	Provider *idp.Provider
 	AuthURL  string // URL of this server, without a final slash
 	Logout   string // URL to which providers redirect after a logout
@@ -49,7 +49,7 @@ type Client struct {
 	providers map[string]*provider // by issuer
 }
 
-// A provider is a provider's discovery document (OpenID Connect Discovery, section 3).
+// A provider holds the discovery document of a provider (OpenID Connect Discovery, section 3).
 type provider struct {
 	*oidc.Provider
 	read time.Time
@@ -88,8 +88,8 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// unusable returns the error for a provider that does not respond as it should. Its message is for
-// the log.
+// unusable returns the error for a provider that does not respond correctly. Its message is for the
+// log.
 func unusable(doing string, err error) error {
 	return fmt.Errorf("%w: %w", problem.New(problem.Invalid, "upstream_failed", "%s", doing), err)
 }
@@ -172,7 +172,7 @@ func (c *Client) Finish(ctx context.Context, u idp.Upstream, a idp.UpstreamAttem
 	if err != nil {
 		return id, "", err
 	}
-	// The issuer in the response shows that another provider did not send it (RFC 9207, section 2.4).
+	// The issuer in the response proves that no other provider sent it (RFC 9207, section 2.4).
 	if iss := answer.Get("iss"); (iss != "" || p.ResponseIss) && iss != u.Issuer {
 		return id, "", problem.New(problem.Invalid, "upstream_failed", "the response is of another issuer")
 	}
@@ -255,8 +255,8 @@ func (c *Client) verify(ctx context.Context, p *provider, u idp.Upstream, a idp.
 	return got, nil
 }
 
-// LogoutURL returns the URL at which a person signs out of u (RP-Initiated Logout, section 2), or ""
-// if u has none. state comes back with the person.
+// LogoutURL returns the URL at which a person signs out of u (RP-Initiated Logout, section 2). It
+// returns "" if u has none. The provider redirects the person back with state.
 func (c *Client) LogoutURL(ctx context.Context, u idp.Upstream, idToken, state string) (string, error) {
 	p, err := c.discover(ctx, u.Issuer)
 	if err != nil || p.EndSession == "" {
