@@ -148,27 +148,33 @@ type DeliveryStore interface {
 	ForgetCallbacks(ctx context.Context, delivered, dead, now time.Time) error
 }
 
-// ListCallbacks returns a page of the deliveries to callbacks in state s, newest first. If s is "",
+// Callbacks are the deliveries of events to the callbacks of recordings.
+type Callbacks struct{ *Recordings }
+
+// Callbacks returns the deliveries to callbacks.
+func (r *Recordings) Callbacks() Callbacks { return Callbacks{r} }
+
+// List returns a page of the deliveries to callbacks in state s, newest first. If s is "",
 // it returns those in any state.
-func (r *Recordings) ListCallbacks(
+func (c Callbacks) List(
 	ctx context.Context, projectID string, s deliver.State, q page.Query,
 ) (page.Page[Delivery], error) {
-	return r.store.ListCallbacks(ctx, projectID, s, q)
+	return c.store.ListCallbacks(ctx, projectID, s, q)
 }
 
 // Redeliver queues a delivery to a callback again, in whatever state it is, with the same fields.
-func (r *Recordings) Redeliver(ctx context.Context, projectID, id string) (Delivery, error) {
+func (c Callbacks) Redeliver(ctx context.Context, projectID, id string) (Delivery, error) {
 	u, err := uuid.Parse(id)
 	if err != nil {
 		return Delivery{}, problem.NoSuch("delivery")
 	}
-	return r.store.RedeliverCallback(ctx, projectID, u.String(), r.now())
+	return c.store.RedeliverCallback(ctx, projectID, u.String(), c.now())
 }
 
 // RedeliverDead queues all dead letters of a project's callbacks again, and returns how many there
 // were.
-func (r *Recordings) RedeliverDead(ctx context.Context, projectID string) (int, error) {
-	return r.store.RedeliverDeadCallbacks(ctx, projectID, r.now())
+func (c Callbacks) RedeliverDead(ctx context.Context, projectID string) (int, error) {
+	return c.store.RedeliverDeadCallbacks(ctx, projectID, c.now())
 }
 
 // sweepCallbacks turns deliveries that have waited too long into dead letters, and deletes old

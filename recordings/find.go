@@ -159,7 +159,7 @@ func (r *Recordings) Forget(ctx context.Context, keys ...string) error {
 func (r *Recordings) Sweep(ctx context.Context) error {
 	return errors.Join(
 		r.store.GiveUpRecordings(ctx, r.now()),
-		r.retain(ctx),
+		r.Retention().applyInTurn(ctx),
 		r.store.SweepRecordings(ctx, r.now().Add(-StubLife)),
 		r.sweepCallbacks(ctx),
 		r.store.IndexRecordings(ctx),

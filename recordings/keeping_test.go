@@ -46,7 +46,7 @@ func TestHold(t *testing.T) {
 	if rec.Hold != "case 4711" {
 		t.Errorf("the hold = %q", rec.Hold)
 	}
-	if _, err := w.AddRule(t.Context(), recordings.Rule{ProjectID: w.project, Days: 1}); err != nil {
+	if _, err := w.Retention().Add(t.Context(), recordings.Rule{ProjectID: w.project, Days: 1}); err != nil {
 		t.Fatal(err)
 	}
 	w.now = w.now.AddDate(0, 0, 2)
@@ -59,7 +59,7 @@ func TestHold(t *testing.T) {
 	if err != nil || sum.Refused != 1 || sum.Changed != 0 {
 		t.Errorf("deleting it in bulk = %+v, %v, want one refused", sum, err)
 	}
-	if err := w.ApplyRetention(t.Context()); err != nil {
+	if err := w.Retention().Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.deleteProject(t); !errors.Is(err, problem.Conflict) {
@@ -144,13 +144,13 @@ func TestRetention(t *testing.T) {
 	for _, u := range []recordings.Rule{{Days: 30}, {Days: 7, Tag: "brief"}, {Days: 0, Tag: "keep"},
 		{Days: 90, SubscriberID: alice}} {
 		u.ProjectID = w.project
-		more, err := w.AddRule(t.Context(), u)
+		more, err := w.Retention().Add(t.Context(), u)
 		if err != nil {
 			t.Fatal(err)
 		}
 		added = append(added, more)
 	}
-	if _, err := w.AddRule(t.Context(), recordings.Rule{ProjectID: w.project, Days: 3}); !errors.Is(
+	if _, err := w.Retention().Add(t.Context(), recordings.Rule{ProjectID: w.project, Days: 3}); !errors.Is(
 		err, problem.Conflict) {
 		t.Errorf("a second rule for all: %v, want Conflict", err)
 	}
@@ -170,7 +170,7 @@ func TestRetention(t *testing.T) {
 	} {
 		before := len(w.list(t, recordings.Filter{}))
 		w.now = start.AddDate(0, 0, tt.days)
-		sum, err := w.PreviewRetention(t.Context(), w.project, nil)
+		sum, err := w.Retention().Preview(t.Context(), w.project, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,17 +186,17 @@ func TestRetention(t *testing.T) {
 		}
 	}
 
-	sum, err := w.PreviewRetention(t.Context(), w.project, &recordings.Rule{Days: 1, Tag: "keep"})
+	sum, err := w.Retention().Preview(t.Context(), w.project, &recordings.Rule{Days: 1, Tag: "keep"})
 	if err != nil || sum.Recordings != 1 || sum.Bytes != keep.Bytes {
 		t.Errorf("a preview with another rule = %+v, %v, want one recording", sum, err)
 	}
-	if err := w.DeleteRule(t.Context(), w.addProject(t), added[0].ID); !errors.Is(err, problem.NotFound) {
+	if err := w.Retention().Delete(t.Context(), w.addProject(t), added[0].ID); !errors.Is(err, problem.NotFound) {
 		t.Errorf("deleting another project's rule: %v, want NotFound", err)
 	}
-	if err := w.DeleteRule(t.Context(), w.project, added[2].ID); err != nil {
+	if err := w.Retention().Delete(t.Context(), w.project, added[2].ID); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.ApplyRetention(t.Context()); err != nil {
+	if err := w.Retention().Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if left := w.mediaFiles(t); len(left) != 0 {

@@ -110,19 +110,25 @@ type RetentionStore interface {
 	ListKept(ctx context.Context, projectID, after, before string, n int) ([]Kept, error)
 }
 
-// AddRule adds a retention rule to a project. The first deletion follows within an hour.
-func (r *Recordings) AddRule(ctx context.Context, u Rule) (Rule, error) {
+// Retention holds the rules for how long projects keep their recordings, and applies them.
+type Retention struct{ *Recordings }
+
+// Retention returns the retention rules.
+func (r *Recordings) Retention() Retention { return Retention{r} }
+
+// Add adds a retention rule to a project. The first deletion follows within an hour.
+func (r Retention) Add(ctx context.Context, u Rule) (Rule, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Rule{}, err
 	}
 	u.ID, u.Created = id.String(), r.now().Truncate(time.Microsecond)
-	return u, r.ImportRule(ctx, u, false)
+	return u, r.Import(ctx, u, false)
 }
 
-// ImportRule adds a retention rule with its id and time of creation. If dry is set, it only checks the
+// Import adds a retention rule with its id and time of creation. If dry is set, it only checks the
 // fields, and not whether the subscriber exists.
-func (r *Recordings) ImportRule(ctx context.Context, u Rule, dry bool) error {
+func (r Retention) Import(ctx context.Context, u Rule, dry bool) error {
 	err := u.check()
 	if !isUUID(u.ID) {
 		err = errors.Join(err, problem.BadParam("id", "id must be a UUID"))
@@ -147,14 +153,14 @@ func (r *Recordings) ImportRule(ctx context.Context, u Rule, dry bool) error {
 	return r.store.AddRule(ctx, u, maxRules)
 }
 
-// Rules returns the retention rules of a project, oldest first.
-func (r *Recordings) Rules(ctx context.Context, projectID string) ([]Rule, error) {
+// List returns the retention rules of a project, oldest first.
+func (r Retention) List(ctx context.Context, projectID string) ([]Rule, error) {
 	return r.store.ListRules(ctx, projectID)
 }
 
-// FindRule returns a retention rule of a project.
-func (r *Recordings) FindRule(ctx context.Context, projectID, id string) (Rule, error) {
-	rules, err := r.Rules(ctx, projectID)
+// Find returns a retention rule of a project.
+func (r Retention) Find(ctx context.Context, projectID, id string) (Rule, error) {
+	rules, err := r.List(ctx, projectID)
 	if err != nil {
 		return Rule{}, err
 	}
@@ -166,17 +172,17 @@ func (r *Recordings) FindRule(ctx context.Context, projectID, id string) (Rule, 
 	return Rule{}, problem.NoSuch("retention rule")
 }
 
-// DeleteRule deletes a retention rule of a project.
-func (r *Recordings) DeleteRule(ctx context.Context, projectID, id string) error {
+// Delete deletes a retention rule of a project.
+func (r Retention) Delete(ctx context.Context, projectID, id string) error {
 	if !isUUID(id) {
 		return problem.NoSuch("retention rule")
 	}
 	return r.store.DeleteRule(ctx, projectID, id)
 }
 
-// PreviewRetention sums up the recordings that the rules of a project would delete now, together
+// Preview sums up the recordings that the rules of a project would delete now, together
 // with a rule that does not exist yet. more may be nil.
-func (r *Recordings) PreviewRetention(ctx context.Context, projectID string, more *Rule) (sum Expiry, err error) {
+func (r Retention) Preview(ctx context.Context, projectID string, more *Rule) (sum Expiry, err error) {
 	rules, err := r.store.ListRules(ctx, projectID)
 	if err != nil {
 		return sum, err
@@ -196,9 +202,9 @@ func (r *Recordings) PreviewRetention(ctx context.Context, projectID string, mor
 	return sum, err
 }
 
-// ApplyRetention deletes the recordings of all projects whose time has expired. A recording that is
+// Apply deletes the recordings of all projects whose time has expired. A recording that is
 // changed meanwhile is left to the next call.
-func (r *Recordings) ApplyRetention(ctx context.Context) error {
+func (r Retention) Apply(ctx context.Context) error {
 	all, err := r.store.ListRules(ctx, "")
 	if err != nil {
 		return err
@@ -225,7 +231,7 @@ func (r *Recordings) ApplyRetention(ctx context.Context) error {
 const keptBatch = 500
 
 // eachExpired calls do for each recording of a project whose time has expired, oldest first.
-func (r *Recordings) eachExpired(
+func (r Retention) eachExpired(
 	ctx context.Context, projectID string, rules []Rule, do func(Kept) error,
 ) error {
 	slices.SortStableFunc(rules, compareRules)
@@ -259,13 +265,13 @@ func (r *Recordings) eachExpired(
 	}
 }
 
-// retain calls ApplyRetention if that has not happened for an hour.
-func (r *Recordings) retain(ctx context.Context) error {
+// applyInTurn calls Apply unless that has happened within the last hour.
+func (r Retention) applyInTurn(ctx context.Context) error {
 	r.retaining.Lock()
 	defer r.retaining.Unlock()
 	if now := r.now(); now.Sub(r.retained) >= retainEvery || now.Before(r.retained) {
 		r.retained = now
-		return r.ApplyRetention(ctx)
+		return r.Apply(ctx)
 	}
 	return nil
 }

@@ -119,7 +119,7 @@ func (a *recordingPages) retentionPage(v *visit, code int, p retentionPage) erro
 	if a.Recordings == nil {
 		return problem.NoSuch("page")
 	}
-	rules, err := a.Recordings.Rules(v.r.Context(), v.project.ID)
+	rules, err := a.Recordings.Retention().List(v.r.Context(), v.project.ID)
 	if err != nil {
 		return err
 	}
@@ -178,11 +178,11 @@ func (a *recordingPages) addRule(v *visit) error {
 
 	var sum recordings.Expiry
 	if v.form.Get("do") == "preview" {
-		sum, err = a.Recordings.PreviewRetention(v.r.Context(), v.project.ID, &u)
+		sum, err = a.Recordings.Retention().Preview(v.r.Context(), v.project.ID, &u)
 		p.Preview = words.Textf("With this rule, %s recordings (%s) would be deleted now.",
 			thousands(sum.Recordings), cmp.Or(formatSize(sum.Bytes), "0 B"))
 	} else {
-		_, err = a.Recordings.AddRule(v.r.Context(), u)
+		_, err = a.Recordings.Retention().Add(v.r.Context(), u)
 	}
 	if wrong, ok := describeFaults(err); ok {
 		p.Faults, p.Preview = wrong, ""
@@ -202,7 +202,7 @@ func (a *recordingPages) removeRule(v *visit) error {
 	if a.Recordings == nil {
 		return problem.NoSuch("page")
 	}
-	if err := a.Recordings.DeleteRule(v.r.Context(), v.project.ID, v.r.PathValue("id")); err != nil {
+	if err := a.Recordings.Retention().Delete(v.r.Context(), v.project.ID, v.r.PathValue("id")); err != nil {
 		return err
 	}
 	return v.redirect(v.base() + "/retention?done=ruleremoved")

@@ -66,7 +66,7 @@ func (w *world) things(t *testing.T) *strings.Replacer {
 	sent, err := w.fabric.Webhooks.Test(ctx, w.one.ID, hook.ID)
 	must(t, err)
 
-	rule, err := w.recordings.AddRule(ctx, recordings.Rule{ProjectID: w.one.ID, Days: 9})
+	rule, err := w.recordings.Retention().Add(ctx, recordings.Rule{ProjectID: w.one.ID, Days: 9})
 	must(t, err)
 
 	return strings.NewReplacer("/webhooks/{id}", "/webhooks/"+hook.ID, "{delivery}", sent.ID,

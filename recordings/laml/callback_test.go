@@ -111,7 +111,7 @@ func (a *app) await(t *testing.T, n int) []callback {
 func (s *server) idle(t *testing.T) []recordings.Delivery {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {
-		all, err := s.rules.ListCallbacks(t.Context(), s.project, "", page.Query{Size: 100})
+		all, err := s.rules.Callbacks().List(t.Context(), s.project, "", page.Query{Size: 100})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,12 +242,12 @@ func TestDeadCallback(t *testing.T) {
 	}
 
 	a.answer(http.StatusOK)
-	if n, err := s.rules.RedeliverDead(t.Context(), s.project); n != 1 || err != nil {
+	if n, err := s.rules.Callbacks().RedeliverDead(t.Context(), s.project); n != 1 || err != nil {
 		t.Errorf("RedeliverDead = %d, %v, want 1", n, err)
 	}
 	a.await(t, 2)
 	s.idle(t)
-	if _, err := s.rules.Redeliver(t.Context(), s.project, dead[0].ID); err != nil {
+	if _, err := s.rules.Callbacks().Redeliver(t.Context(), s.project, dead[0].ID); err != nil {
 		t.Error(err)
 	}
 	told := a.await(t, 3)

@@ -70,7 +70,7 @@ func (a *API) listCallbacks(w http.ResponseWriter, r *http.Request, o recordings
 	if err != nil {
 		return err
 	}
-	found, err := a.c.Recordings.ListCallbacks(r.Context(), o.ProjectID, state, asked.Query)
+	found, err := a.c.Recordings.Callbacks().List(r.Context(), o.ProjectID, state, asked.Query)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (a *API) redeliver(w http.ResponseWriter, r *http.Request, o recordings.Own
 	if err := o.MayChange(); err != nil {
 		return err
 	}
-	d, err := a.c.Recordings.Redeliver(r.Context(), o.ProjectID, r.PathValue("callback"))
+	d, err := a.c.Recordings.Callbacks().Redeliver(r.Context(), o.ProjectID, r.PathValue("callback"))
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (a *API) redeliverDead(w http.ResponseWriter, r *http.Request, o recordings
 	if err := o.MayChange(); err != nil {
 		return err
 	}
-	n, err := a.c.Recordings.RedeliverDead(r.Context(), o.ProjectID)
+	n, err := a.c.Recordings.Callbacks().RedeliverDead(r.Context(), o.ProjectID)
 	if err != nil {
 		return err
 	}

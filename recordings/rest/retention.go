@@ -39,7 +39,7 @@ func optional(s string) *string {
 
 // listRules serves GET /api/relay/rest/recordings/retention, oldest first.
 func (a *API) listRules(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
-	all, err := a.c.Recordings.Rules(r.Context(), o.ProjectID)
+	all, err := a.c.Recordings.Retention().List(r.Context(), o.ProjectID)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (a *API) addRule(w http.ResponseWriter, r *http.Request, o recordings.Owner
 	if in.Days == nil {
 		return problem.Missing("days")
 	}
-	u, err := a.c.Recordings.AddRule(r.Context(), recordings.Rule{ProjectID: o.ProjectID, Tag: in.Tag,
+	u, err := a.c.Recordings.Retention().Add(r.Context(), recordings.Rule{ProjectID: o.ProjectID, Tag: in.Tag,
 		SubscriberID: in.SubscriberID, Days: *in.Days})
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (a *API) addRule(w http.ResponseWriter, r *http.Request, o recordings.Owner
 
 // removeRule serves DELETE /api/relay/rest/recordings/retention/{rule}.
 func (a *API) removeRule(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
-	if err := a.c.Recordings.DeleteRule(r.Context(), o.ProjectID, r.PathValue("rule")); err != nil {
+	if err := a.c.Recordings.Retention().Delete(r.Context(), o.ProjectID, r.PathValue("rule")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -92,7 +92,7 @@ func (a *API) previewRules(w http.ResponseWriter, r *http.Request, o recordings.
 		more = &recordings.Rule{ProjectID: o.ProjectID, Tag: q.Get("tag"), SubscriberID: q.Get("subscriber_id"),
 			Days: days}
 	}
-	sum, err := a.c.Recordings.PreviewRetention(r.Context(), o.ProjectID, more)
+	sum, err := a.c.Recordings.Retention().Preview(r.Context(), o.ProjectID, more)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (c recordingCommands) listCallbacks(ctx context.Context, a *app, cmd *cobra
 		return err
 	}
 	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[recordings.Delivery], error) {
-		return a.Recordings.ListCallbacks(ctx, p.ID, state, q)
+		return a.Recordings.Callbacks().List(ctx, p.ID, state, q)
 	})
 	if err != nil {
 		return err
@@ -77,13 +77,13 @@ func (c recordingCommands) redeliverCallbacks(ctx context.Context, a *app, cmd *
 		return err
 	}
 	if len(args) == 1 {
-		d, err := a.Recordings.Redeliver(ctx, p.ID, args[0])
+		d, err := a.Recordings.Callbacks().Redeliver(ctx, p.ID, args[0])
 		if err != nil {
 			return err
 		}
 		return cli.Show(c.Env, callbackView, d)
 	}
-	n, err := a.Recordings.RedeliverDead(ctx, p.ID)
+	n, err := a.Recordings.Callbacks().RedeliverDead(ctx, p.ID)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ flags describe counts, too.`
 	remove := cli.Command("remove ID", "Remove a rule", c.withMedia(
 		func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 			_, err := among(ctx, a, cmd, func(projectID string) (struct{}, error) {
-				return struct{}{}, a.Recordings.DeleteRule(ctx, projectID, args[0])
+				return struct{}{}, a.Recordings.Retention().Delete(ctx, projectID, args[0])
 			})
 			return err
 		}))
@@ -86,7 +86,7 @@ func flagRule(cmd *cobra.Command, projectID string) (u recordings.Rule) {
 }
 
 func addRule(ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project) (recordings.Rule, error) {
-	return a.Recordings.AddRule(ctx, flagRule(cmd, p.ID))
+	return a.Recordings.Retention().Add(ctx, flagRule(cmd, p.ID))
 }
 
 func listRules(ctx context.Context, a *app, cmd *cobra.Command) ([]recordings.Rule, error) {
@@ -94,7 +94,7 @@ func listRules(ctx context.Context, a *app, cmd *cobra.Command) ([]recordings.Ru
 	if err != nil {
 		return nil, err
 	}
-	return a.Recordings.Rules(ctx, p.ID)
+	return a.Recordings.Retention().List(ctx, p.ID)
 }
 
 func (c recordingCommands) previewRules(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
@@ -107,7 +107,7 @@ func (c recordingCommands) previewRules(ctx context.Context, a *app, cmd *cobra.
 		u := flagRule(cmd, p.ID)
 		more = &u
 	}
-	sum, err := a.Recordings.PreviewRetention(ctx, p.ID, more)
+	sum, err := a.Recordings.Retention().Preview(ctx, p.ID, more)
 	if err != nil {
 		return err
 	}

@@ -93,12 +93,12 @@ func (im *Importer) ingestKey(ctx context.Context, r *IngestKey) (Outcome, error
 
 func (im *Importer) rule(ctx context.Context, r *Rule) (Outcome, error) {
 	find := func() error {
-		_, err := im.Recordings.FindRule(ctx, r.ProjectID, r.ID)
+		_, err := im.Recordings.Retention().Find(ctx, r.ProjectID, r.ID)
 		return err
 	}
 	o := Outcome{Kind: kindRule, ID: r.ID, Name: cmp.Or(r.Tag, r.SubscriberID, strconv.Itoa(r.Days)+" days")}
 	return im.create(ctx, o, r.ProjectID, find, func() error {
-		return im.Recordings.ImportRule(ctx, recordings.Rule{ID: r.ID, ProjectID: r.ProjectID, Tag: r.Tag,
+		return im.Recordings.Retention().Import(ctx, recordings.Rule{ID: r.ID, ProjectID: r.ProjectID, Tag: r.Tag,
 			SubscriberID: r.SubscriberID, Days: r.Days, Created: r.Created}, im.Dry)
 	})
 }
