@@ -54,7 +54,7 @@ type Address struct {
 	ResourceID  string
 	Type        string
 	Context     string
-	Name        string // unique in its project and context, see [slug]
+	Name        string // unique within the project and context; see [slug]
 	DisplayName string
 	Channels    []string // audio, messaging, video
 	Created     time.Time

@@ -71,9 +71,10 @@ func (a Address) withSuffix() Address {
 	return a
 }
 
-// slug turns text into the name of an address: at most 50 characters of [a-z0-9._-] that begin and
-// end with a letter or digit, or "" if nothing is left. Other letters are excluded so that no two
-// names look the same and every name can be dialed. slug reads only the first 4*maxText bytes.
+// slug converts text to the name of an address. The name has at most 50 characters of [a-z0-9._-],
+// and begins and ends with a letter or digit. It is "" if nothing is left. Other letters are
+// excluded so that no two names look the same and every name can be dialed. slug reads only the
+// first 4*maxText bytes.
 func slug(text string) string {
 	text = text[:min(len(text), utf8.UTFMax*maxText)]
 	var b strings.Builder

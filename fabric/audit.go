@@ -35,7 +35,7 @@ func (as *Audit) List(
 }
 
 // refusalsEvery is the minimum interval between two events about refusals of the same credentials.
-// It keeps repeated requests from filling the disk.
+// Without it, repeated requests could fill the disk.
 const refusalsEvery = time.Minute
 
 // RefuseManagement records that a request was refused because its credentials lack the scope
@@ -44,7 +44,7 @@ func (as *Audit) RefuseManagement(ctx context.Context, projectID, credentials, w
 	if as.c.Sessions != nil {
 		key := session.Key{Kind: "refused-management", ID: session.Digest(projectID + " " + credentials)}
 		if err := as.c.Sessions.Add(ctx, key, nil, refusalsEvery); errors.Is(err, problem.Conflict) {
-			return nil // if the store fails in another way, record the refusal
+			return nil // after any other error, the refusal is recorded
 		}
 	}
 	e := audit.Of("management", projectID, "project", projectID).With("request", what).Refuse(
@@ -56,7 +56,7 @@ func (as *Audit) RefuseManagement(ctx context.Context, projectID, credentials, w
 }
 
 // NoteToken records that an operator created a token manually. Tokens created with a key are not
-// recorded, since there are too many.
+// recorded, because they are too many.
 func (as *Audit) NoteToken(
 	ctx context.Context, projectID string, kind TokenKind, targetKind, targetID string,
 ) error {

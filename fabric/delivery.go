@@ -25,26 +25,27 @@ type DeliveryStore interface {
 	// ListDeliveries returns a page of a webhook's deliveries, newest first.
 	ListDeliveries(ctx context.Context, webhookID string, state DeliveryState, q page.Query) (
 		page.Page[Delivery], error)
-	// Redeliver queues a delivery again, due now, and ends its webhook's pause.
+	// Redeliver queues a delivery again for immediate sending, and ends its webhook's pause.
 	Redeliver(ctx context.Context, webhookID, id string, now time.Time) (Delivery, error)
 	// RedeliverDead queues all dead letters of a webhook again, and returns their number.
 	RedeliverDead(ctx context.Context, webhookID string, now time.Time) (int, error)
 	// ExpireDeliveries turns deliveries that were queued before a given time into dead letters.
 	ExpireDeliveries(ctx context.Context, before, now time.Time) error
-	// ForgetDeliveries deletes the deliveries that succeeded before the time delivered, those that
-	// became dead letters before the time dead, and those whose webhook no longer exists.
+	// ForgetDeliveries deletes the deliveries that succeeded before the time delivered, and dead
+	// letters from before the time dead. It also deletes deliveries whose webhook no longer exists.
 	ForgetDeliveries(ctx context.Context, delivered, dead time.Time) error
 
-	// ListLogouts returns a page of an OAuth client's logouts, those of the newest logins first.
+	// ListLogouts returns a page of an OAuth client's logouts. Logouts of the newest logins come
+	// first.
 	ListLogouts(ctx context.Context, clientID string, state DeliveryState, q page.Query) (page.Page[Logout], error)
-	// RedeliverLogout queues a logout again, due now, and ends its client's pause.
+	// RedeliverLogout queues a logout again for immediate sending, and ends its client's pause.
 	RedeliverLogout(ctx context.Context, clientID, loginID string, now time.Time) (Logout, error)
 	// RedeliverDeadLogouts queues all of a client's dead letters again and returns their number.
 	RedeliverDeadLogouts(ctx context.Context, clientID string, now time.Time) (int, error)
 	// ExpireLogouts turns logouts that were queued before a given time into dead letters.
 	ExpireLogouts(ctx context.Context, before, now time.Time) error
-	// ForgetLogouts deletes the logouts that succeeded before the time delivered, those that became
-	// dead letters before the time dead, and those whose client no longer receives logouts.
+	// ForgetLogouts deletes the logouts that succeeded before the time delivered, and dead letters
+	// from before the time dead. It also deletes logouts whose client no longer receives logouts.
 	ForgetLogouts(ctx context.Context, delivered, dead time.Time) error
 }
 
@@ -63,12 +64,12 @@ type Progress = deliver.Progress
 
 // A Delivery is an event on its way to a webhook.
 type Delivery struct {
-	ID        string // id of the event
+	ID        string // the id of the event
 	WebhookID string
 	Event     EventName
 	Subject   string
 	Body      []byte
-	Queued    time.Time // when it was last queued
+	Queued    time.Time // when the delivery was last queued
 	Progress
 }
 
@@ -114,7 +115,7 @@ func (ws *Webhooks) Test(ctx context.Context, projectID, id string) (Delivery, e
 	return ws.store.QueueDelivery(ctx, w.ID, e)
 }
 
-// Redeliver queues a delivery again, whatever its state, with the same body and id.
+// Redeliver queues a delivery again in any state, with the same body and id.
 func (ds *Deliveries) Redeliver(ctx context.Context, projectID, webhookID, id string) (Delivery, error) {
 	d, err := ds.Find(ctx, projectID, webhookID, id)
 	if err != nil {
@@ -132,8 +133,8 @@ func (ds *Deliveries) RedeliverDead(ctx context.Context, projectID, webhookID st
 	return ds.store.RedeliverDead(ctx, w.ID, ds.now())
 }
 
-// Sweep turns deliveries that waited too long into dead letters. It deletes old
-// deliveries, and those whose webhook or client no longer exists.
+// Sweep turns deliveries that waited too long into dead letters. It also deletes old deliveries,
+// and deliveries whose webhook or client no longer exists.
 func (ds *Deliveries) Sweep(ctx context.Context) error {
 	now := ds.now()
 	return errors.Join(
@@ -143,8 +144,8 @@ func (ds *Deliveries) Sweep(ctx context.Context) error {
 		ds.store.ForgetLogouts(ctx, now.Add(-deliver.KeepDelivered), now.Add(-deliver.KeepDead)))
 }
 
-// A Logout notifies an OAuth client that a login has ended from which the client holds tokens
-// (OpenID Connect Back-Channel Logout 1.0). It contains only what the project may see.
+// A Logout notifies an OAuth client that a login has ended. The client holds tokens from this login
+// (OpenID Connect Back-Channel Logout 1.0). A Logout contains only what the project may see.
 type Logout struct {
 	ClientID     string
 	LoginID      string // the sid in the client's tokens
@@ -152,8 +153,8 @@ type Logout struct {
 	Progress
 }
 
-// ListLogouts returns a page of a client's logouts in a state, those of the newest logins first. ""
-// means any state.
+// ListLogouts returns a page of a client's logouts in a state. Logouts of the newest logins come
+// first. "" means any state.
 func (ds *Deliveries) ListLogouts(
 	ctx context.Context, projectID, clientID string, state DeliveryState, q page.Query,
 ) (page.Page[Logout], error) {
@@ -164,8 +165,8 @@ func (ds *Deliveries) ListLogouts(
 	return ds.store.ListLogouts(ctx, c.ID, state, q)
 }
 
-// RedeliverLogout queues a logout again, whatever its state. The client gets a new token
-// with the same claims.
+// RedeliverLogout queues a logout again in any state. The client gets a new token with the same
+// claims.
 func (ds *Deliveries) RedeliverLogout(
 	ctx context.Context, projectID, clientID, loginID string,
 ) (Logout, error) {

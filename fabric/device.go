@@ -32,7 +32,7 @@ type DeviceStore interface {
 	ListDevices(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Device], error)
 }
 
-// A Device is an app installation on which a push service can announce a call while none of the
+// A Device is an app installation. A push service can announce a call to it while none of the
 // subscriber's apps is open.
 type Device struct {
 	ID           string
@@ -49,11 +49,11 @@ type Device struct {
 
 // DeviceSecrets are the fields that only the device itself may see.
 type DeviceSecrets struct {
-	Token   string `json:"token"`    // token of the push service
-	PushKey string `json:"push_key"` // key that seals push messages: base64 of 32 bytes
+	Token   string `json:"token"`    // the token of the push service
+	PushKey string `json:"push_key"` // the key that seals push messages: base64 of 32 bytes
 }
 
-// maxDevices is the most devices that a subscriber may have.
+// maxDevices is the maximum number of devices per subscriber.
 const maxDevices = 50
 
 // maxDeviceToken is the maximum length of a push service's token.
@@ -100,8 +100,8 @@ func isVisible(text string) bool {
 	return true
 }
 
-// Register registers a device for the SAT's subscriber. A device that is already registered keeps
-// its id and key.
+// Register registers a device for the SAT's subscriber. If the device is already registered, it
+// keeps its id and key.
 func (ds *Devices) Register(ctx context.Context, sat Token, in DeviceInput) (Device, error) {
 	if err := in.Check(); err != nil {
 		return Device{}, err

@@ -16,8 +16,8 @@ func (rs *Resources) KindOf(r Resource) *kinds.Kind {
 	return &kinds.Kind{Title: r.Type, Meta: kinds.Meta{Type: r.Type, Key: r.Type}}
 }
 
-// Document formats a resource for lists of several kinds: the common members, and its own
-// members under the key of its kind.
+// Document formats a resource for lists of several kinds. The result has the common members, and
+// the resource's own members under the key of its kind.
 func Document(k *kinds.Kind, r Resource) json.RawMessage {
 	own := []kinds.Member{kinds.Text("id", r.ID)}
 	if k.Flat {
@@ -42,8 +42,7 @@ func FlatDocument(k *kinds.Kind, r Resource) json.RawMessage {
 // moment formats a time as the API does (RFC 3339, seconds, UTC).
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// A SubscriberDocument is a subscriber as the API shows it, without its password and
-// reference.
+// A SubscriberDocument is a subscriber in the API's format, without the password and the reference.
 type SubscriberDocument struct {
 	ID          string         `json:"id"`
 	ProjectID   string         `json:"project_id"`
@@ -54,7 +53,7 @@ type SubscriberDocument struct {
 	Subscriber  SubscriberBody `json:"subscriber"`
 }
 
-// A SubscriberBody holds the subscriber's own members.
+// A SubscriberBody contains the subscriber's own members.
 type SubscriberBody struct {
 	ID          string      `json:"id"`
 	Email       string      `json:"email"`

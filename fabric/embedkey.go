@@ -33,15 +33,15 @@ type EmbedKeyStore interface {
 	RevokeEmbedKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error
 }
 
-// An EmbedKey is embedded in a page that anyone may read. It can only get guest tokens for one
+// An EmbedKey is embedded in a page that anyone may read. It is only good for guest tokens for one
 // address.
 type EmbedKey struct {
 	ID        string
 	ProjectID string
 	AddressID string
 	Name      string
-	Prefix    string // its first characters, to recognize it by
-	Hash      string // SHA-256
+	Prefix    string // the secret's first characters, by which people recognize it
+	Hash      string // SHA-256 of the secret
 	Created   time.Time
 	Revoked   time.Time // zero while the key is valid
 }
@@ -81,7 +81,7 @@ func (es *EmbedKeys) Create(
 	return k, secret, nil
 }
 
-// List returns a page of a project's embed keys, revoked ones included.
+// List returns a page of a project's embed keys, including revoked keys.
 func (es *EmbedKeys) List(ctx context.Context, projectID string, q page.Query) (page.Page[EmbedKey], error) {
 	return es.store.ListEmbedKeys(ctx, projectID, q)
 }
@@ -116,7 +116,7 @@ func (es *EmbedKeys) Revoke(ctx context.Context, k EmbedKey) error {
 	return es.c.Revocations.Sync(ctx)
 }
 
-// EmbedLimits limit the use of an embed key, since anyone can read the key in a page. Uses are
+// EmbedLimits limits the use of an embed key, since anyone can read the key in a page. Uses are
 // counted across all nodes. 0 means no limit.
 type EmbedLimits struct {
 	Tokens  int // guest tokens per key per minute
@@ -135,8 +135,8 @@ func (es *EmbedKeys) AdmitSocket(ctx context.Context, t Token) error {
 	return es.count(ctx, "embed-socket", t.KeyID, es.c.EmbedLimits.Sockets)
 }
 
-// count counts one use of a key and returns an error if that exceeds the limit. If the session
-// store cannot count, the use is allowed, so that a failing store does not take the service down.
+// count counts one use of a key. It returns an error if the use exceeds the limit. If the session
+// store cannot count, the use is allowed, so that a failing store does not stop the service.
 func (es *EmbedKeys) count(ctx context.Context, kind, keyID string, limit int) error {
 	if limit <= 0 || es.c.Sessions == nil {
 		return nil

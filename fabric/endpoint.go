@@ -25,17 +25,18 @@ type Endpoints struct {
 type EndpointStore interface {
 	// FindResource returns a resource of a project, by its type and id.
 	FindResource(ctx context.Context, projectID, typ, id string) (Resource, error)
-	// NamedEndpoints returns at most the given number of SIP endpoints with a username, of any project,
-	// oldest first.
+	// NamedEndpoints returns the SIP endpoints of all projects that have a username, oldest first.
+	// It returns at most the given number.
 	NamedEndpoints(ctx context.Context, username string, most int) ([]Resource, error)
-	// SetEndpointPassword writes the sealed password of a SIP endpoint. It returns problem.Conflict if
-	// the endpoint was changed since old, the time of the change that the caller has read.
+	// SetEndpointPassword writes the sealed password of a SIP endpoint. old is the time of the last
+	// change that the caller has read. If the endpoint has changed again, SetEndpointPassword
+	// returns problem.Conflict.
 	SetEndpointPassword(ctx context.Context, r Resource, old time.Time, end revocation.Revocation) error
 }
 
-// NewPassword makes a password for the phones of a SIP endpoint, and returns the account with it. The
-// password is stored sealed and is not shown again. An earlier password is no longer valid, and the calls
-// of phones that have it end.
+// NewPassword creates a password for the phones of a SIP endpoint, and returns the account with it.
+// The password is stored sealed and is not shown again. An earlier password is no longer valid, and
+// the calls of phones with the earlier password end.
 func (es *Endpoints) NewPassword(ctx context.Context, projectID, id string) (a SIPAccount, err error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -70,7 +71,7 @@ func (es *Endpoints) NewPassword(ctx context.Context, projectID, id string) (a S
 }
 
 // accounts returns the accounts of SIP endpoints with a username. Endpoints without a password are
-// left out.
+// omitted.
 func (es *Endpoints) accounts(ctx context.Context, username string) (all []SIPAccount, err error) {
 	found, err := es.store.NamedEndpoints(ctx, username, maxNamesakes)
 	if err != nil {
@@ -95,8 +96,8 @@ func credentialOf(r Resource) SIPCredential {
 		Created: r.Created, Updated: r.Updated}
 }
 
-// find returns the credentials of a SIP endpoint. If it does not exist or has no password, the error
-// is problem.NotFound.
+// find returns the credentials of a SIP endpoint. If the endpoint does not exist or has no
+// password, find returns problem.NotFound.
 func (es *Endpoints) find(ctx context.Context, projectID, id string) (SIPCredential, error) {
 	r, err := es.store.FindResource(ctx, projectID, EndpointKind, id)
 	if err == nil && r.Secrets == "" {
@@ -111,14 +112,14 @@ const (
 	handlerResource     = "resource"
 )
 
-// MayCallNumbers reports whether a phone with the credentials may dial phone numbers. The rules of the
-// project apply in addition.
+// MayCallNumbers reports whether a phone with the credentials may dial phone numbers. The project's
+// rules also apply.
 func (c SIPCredential) MayCallNumbers() bool {
 	return c.EndpointID == "" || c.Fields.Text("call_handler") != handlerBlockNumbers
 }
 
-// HandlerOf returns the address to which all calls from a phone with the credentials go, whatever it
-// dials. ok is false if no handler is set.
+// HandlerOf returns the address that receives all calls from a phone with the credentials, no
+// matter what the phone dials. ok is false if no handler is set.
 func (sip *SIP) HandlerOf(ctx context.Context, c SIPCredential) (a Address, ok bool, err error) {
 	id := c.Fields.Text(handlerField)
 	if c.EndpointID == "" || c.Fields.Text("call_handler") != handlerResource || id == "" {

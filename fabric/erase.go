@@ -13,7 +13,7 @@ import (
 // An Erasure reports what was deleted and what was kept of the data about a subscriber.
 type Erasure struct {
 	SubscriberID string           `json:"subscriber_id"`
-	Found        bool             `json:"found"` // false if deleted before; the rest is now deleted
+	Found        bool             `json:"found"` // false if the subscriber was already deleted
 	ErasedAt     time.Time        `json:"erased_at"`
 	Deleted      map[string]int64 `json:"deleted"` // deleted rows, by kind
 	Anonymised   map[string]int64 `json:"anonymised"`
@@ -67,18 +67,19 @@ var keptData = []KeptData{
 	},
 }
 
-// An Eraser describes to a store which data belongs to a subscriber. Rows that refer to the subscriber's id
-// are found by the id of the embedded revocation, which ends the subscriber's tokens.
+// An Eraser describes to a store which data belongs to a subscriber. The embedded revocation ends
+// the subscriber's tokens, and contains the id by which the store finds rows that refer to the
+// subscriber.
 type Eraser struct {
 	revocation.Revocation
 
-	// Names returns the values, in lower case, by which a recording may name the subscriber as a
-	// party to its call: addresses, e-mail, phone number and reference.
+	// Names returns the values in lower case by which a recording may name the subscriber as a
+	// party of its call. They are addresses, e-mail, phone number and reference.
 	Names func(s Subscriber, all []Address) []string
 }
 
 // Erase deletes a subscriber and all data about it in one transaction. Rows that must be kept stay
-// without the subscriber; the result lists them, and what was deleted.
+// without the subscriber. The result lists the deleted and the kept data.
 //
 // If the subscriber was already deleted, Erase deletes the data that remains. If
 // no data remains, it returns problem.NotFound.
@@ -88,7 +89,7 @@ func (ss *Subscribers) Erase(ctx context.Context, projectID, id string) (Erasure
 		return Erasure{}, problem.NoSuch("subscriber")
 	}
 
-	ctx = context.WithoutCancel(ctx) // finish even if the caller has disconnected
+	ctx = context.WithoutCancel(ctx) // finish even if the caller disconnects
 	defer ss.caches.forget()
 	now := ss.now()
 	by := Eraser{Revocation: permanentRevocation(revocation.Subscriber, id, now), Names: namesInRecordings}
@@ -100,7 +101,7 @@ func (ss *Subscribers) Erase(ctx context.Context, projectID, id string) (Erasure
 	e.ErasedAt = now.UTC()
 	e.Kept = keptData
 
-	// The rows are gone. Errors from here on are returned with the result.
+	// The rows are deleted. From here on, errors are returned with the result.
 	err = ss.c.Revocations.Sync(ctx)
 	if ss.c.Erased != nil {
 		err = errors.Join(err, ss.c.Erased(ctx, e))

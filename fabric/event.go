@@ -36,7 +36,7 @@ const (
 	MemberLeft             EventName = "member.left"
 
 	MessageCreated     EventName = "message.created"
-	MessageUndelivered EventName = "message.undelivered" // its receiver is not online
+	MessageUndelivered EventName = "message.undelivered" // the receiver is not online
 
 	// WebhookTest is the event of [Webhooks.Test].
 	WebhookTest EventName = "webhook.test"
@@ -62,21 +62,21 @@ type Event struct {
 	ID        string
 	ProjectID string
 	Name      EventName
-	Subject   string // id of the subscriber, resource, call or message
+	Subject   string // the id of the subscriber, resource, call or message
 	Created   time.Time
-	Body      []byte // JSON as sent and signed
+	Body      []byte // the JSON that is sent and signed
 }
 
-// A Teller returns the event that reports a change to a resource.
+// A Teller returns the event for a change of a resource.
 type Teller func(Resource) (Event, error)
 
-// SubscriberEvent returns the event that reports a change to a subscriber. s is the subscriber
-// after the change or before its deletion.
+// SubscriberEvent returns the event for a change of a subscriber. s is the subscriber after the
+// change or before its deletion.
 func SubscriberEvent(name EventName, s Subscriber, at time.Time) (Event, error) {
 	return NewEvent(name, s.ProjectID, s.ID, at, DocumentOf(s))
 }
 
-// event returns a Teller for changes reported under name.
+// event returns a Teller for changes with the given event name.
 func (rs *Resources) event(name EventName, at time.Time) Teller {
 	return func(r Resource) (Event, error) {
 		return NewEvent(name, r.ProjectID, r.ID, at, Document(rs.KindOf(r), r))
@@ -100,12 +100,12 @@ func NewEvent(name EventName, projectID, subject string, at time.Time, data any)
 	return e, err
 }
 
-// exactly is the layout of an event's time, with microseconds, because many events may happen in a
-// second.
+// exactly is the layout of an event's time. It has microseconds, because many events may happen in
+// a second.
 const exactly = "2006-01-02T15:04:05.000000Z07:00"
 
-// checkEvents returns the events with these names, without duplicates, or an error for an
-// unknown name. No names mean all events.
+// checkEvents returns the events with these names, without duplicates. For an unknown name, it
+// returns an error. No names mean all events.
 func checkEvents(names []string) (events []EventName, err error) {
 	if len(names) == 0 {
 		return []EventName{AnyEvent}, nil

@@ -14,9 +14,9 @@ type Export struct {
 	ExportedAt     time.Time               `json:"exported_at"`
 	Subscriber     ExportedSubscriber      `json:"subscriber"`
 	Addresses      []ExportedAddress       `json:"addresses"`
-	Sessions       []ExportedLogin         `json:"sessions"` // including ended logins
+	Sessions       []ExportedLogin         `json:"sessions"` // logins, including ended logins
 	Consents       []ExportedConsent       `json:"consents"`
-	RefreshTokens  []ExportedFamily        `json:"refresh_tokens"` // families whose refresh token was used
+	RefreshTokens  []ExportedFamily        `json:"refresh_tokens"` // families with a used token
 	Devices        []ExportedDevice        `json:"devices"`
 	SIPCredentials []ExportedSIPCredential `json:"sip_credentials"`
 	Passkeys       []ExportedPasskey       `json:"passkeys"`
@@ -121,7 +121,7 @@ type (
 		Direction     string     `json:"direction,omitempty"`
 		Track         string     `json:"track"`
 		Status        string     `json:"status"`
-		Duration      float64    `json:"duration"` // in seconds
+		Duration      float64    `json:"duration"` // seconds
 		Codec         string     `json:"codec"`
 		Bytes         int64      `json:"bytes"`
 		SHA256        string     `json:"sha256"`
@@ -139,7 +139,7 @@ type (
 		Cause        string     `json:"cause,omitempty"`
 		Video        bool       `json:"video"`
 		RecordingSid string     `json:"recording_sid,omitempty"`
-		Duration     int64      `json:"duration"` // in seconds
+		Duration     int64      `json:"duration"` // seconds
 		CreatedAt    time.Time  `json:"created_at"`
 		AnsweredAt   *time.Time `json:"answered_at"`
 		EndedAt      *time.Time `json:"ended_at"`
@@ -199,8 +199,8 @@ func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (e 
 	return e, err
 }
 
-// HideSids truncates the Sids of the recordings, for readers who may not fetch them. Where media
-// are public, anyone who knows a complete Sid can fetch the recording.
+// HideSids truncates the Sids of the recordings, for readers who may not fetch them. If media are
+// public, anyone who knows a complete Sid can fetch the recording.
 func (e *Export) HideSids() {
 	for i, r := range e.Recordings {
 		e.Recordings[i].Sid = HideSid(r.Sid)
@@ -213,7 +213,7 @@ func (e *Export) HideSids() {
 }
 
 // HideSid returns the beginning of a recording's Sid, for logs and for readers who may not fetch
-// it. Where media are public, a complete Sid is enough to fetch them.
+// the recording. If media are public, a complete Sid is enough to fetch it.
 func HideSid(sid string) string { return sid[:min(len(sid), 8)] + "..." }
 
 // JSON formats the export as one document.

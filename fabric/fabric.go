@@ -1,11 +1,11 @@
-// Package fabric manages what calls need: projects and their API keys, subscribers and other
-// resources, the addresses at which they are reached, the tokens that apps and web pages present,
-// and the webhooks that receive events about all of these.
+// Package fabric manages what calls need. It manages projects and their API keys, subscribers and
+// other resources, and the addresses at which they are reached. It also manages the tokens that
+// apps and web pages present, and the webhooks that receive events about all of these.
 //
-// Tokens are sealed, not stored. Issuing a token for a known subscriber writes nothing, and opening
-// a token reads only the key ring and the list of revocations, both in memory. The [Stores] ensure
-// that some changes happen only once, such as creating a subscriber for a reference or using a
-// refresh token.
+// Tokens are sealed and not stored. Issuing a token for a known subscriber writes nothing. Opening
+// a token reads only the key ring and the list of revocations, which are both in memory. The
+// [Stores] ensure that certain changes happen only once, such as creating a subscriber for a
+// reference or using a refresh token.
 //
 // The package knows neither HTTP nor SQL. Package fabric/rest serves the API, and package store
 // stores the rows.
@@ -36,7 +36,7 @@ type Config struct {
 	Sessions    session.Store    // holds presence; nil disables presence
 	Node        string           // name of this node, for sockets; "" if it carries no calls
 	Host        string           // the "ch" member of every token, such as puc.localhost:8443
-	Issuer      string           // the issuer in every token; tokens from other issuers are rejected
+	Issuer      string           // the issuer in every token; other issuers' tokens are rejected
 	Now         func() time.Time // nil means time.Now
 	EmbedLimits EmbedLimits      // counts are kept in Sessions
 
@@ -44,11 +44,11 @@ type Config struct {
 	// every login counts as active.
 	Live func(ctx context.Context, sid string) error
 
-	// Issued is called with the project of each token that is issued. It may be nil.
+	// Issued is called with the project of each issued token. It may be nil.
 	Issued func(projectID string)
 
-	// EndLogin ends the login with this sid and everything issued for it. EndLogin is nil if the
-	// server has no logins.
+	// EndLogin ends the login with this sid and everything that was issued for it. EndLogin is nil
+	// if the server has no logins.
 	EndLogin func(ctx context.Context, sid string) error
 
 	// RevokeConsent revokes a subscriber's consent to an OAuth client, and ends everything that the
@@ -59,17 +59,18 @@ type Config struct {
 	// attacker may know about the subscriber. If Weak is nil, only the length is checked.
 	Weak func(ctx context.Context, param, password string, known ...string) error
 
-	// MinPassword is the length of the shortest password that Weak accepts. Pages and errors show
-	// it.
+	// MinPassword is the minimum length of a password that Weak accepts. Pages and errors show this
+	// length.
 	MinPassword int
 
 	// Export adds data from other services to a subscriber's export. Erased makes other services
-	// delete their data about an erased subscriber: media and entries of the session store. Either
-	// may be nil.
+	// delete their data about an erased subscriber, such as media and entries of the session store.
+	// Both may be nil.
 	Export func(ctx context.Context, e *Export) error
 	Erased func(ctx context.Context, e Erasure) error
 
-	// Factors manages the subscribers' second factors. If it is nil, subscribers have none.
+	// Factors manages the subscribers' second factors. If Factors is nil, subscribers have no
+	// second factors.
 	Factors *factor.Factors
 
 	// CheckURL returns an error on param if the server must not send requests to url. If CheckURL
@@ -192,7 +193,7 @@ func (c *core) now() time.Time { return c.c.Now().UTC().Truncate(time.Microsecon
 // newID returns a new id. Ids sort by their time of creation.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// canonical returns a UUID in lower case. ok is false if id is not a UUID; such an id must not be
+// canonical returns a UUID in lower case. ok is false if id is not a UUID. Then, id must not be
 // passed to a store.
 func canonical(id string) (string, bool) {
 	if len(id) != 36 {
@@ -202,17 +203,18 @@ func canonical(id string) (string, bool) {
 	return u.String(), err == nil
 }
 
-// keepRevocations is the time for which revocations are kept. No token lives that long, so a revocation
-// outlives every token that it applies to.
+// keepRevocations is how long revocations are kept. It is longer than the lifetime of any token, so
+// a revocation outlives every token to which it applies.
 const keepRevocations = 31 * 24 * time.Hour
 
-// revocationUntil returns a revocation of all tokens that were issued for the given row until the time at.
+// revocationUntil returns a revocation of all tokens that were issued for the given row until the
+// time at.
 func revocationUntil(kind, id string, at time.Time) revocation.Revocation {
 	return revocation.Revocation{Kind: kind, ID: id, Until: at, Expires: at.Add(keepRevocations)}
 }
 
-// permanentRevocation returns the revocation for a row that was permanently deleted or revoked. It also applies to
-// tokens that are being issued at the same time.
+// permanentRevocation returns the revocation for a row that was permanently deleted or revoked. It
+// also applies to tokens that are being issued at the same time.
 func permanentRevocation(kind, id string, at time.Time) revocation.Revocation {
 	return revocationUntil(kind, id, at.Add(keepRevocations))
 }
@@ -224,9 +226,9 @@ func permanentRevocation(kind, id string, at time.Time) revocation.Revocation {
 // order of creation.
 //
 // A method with a [revocation.Revocation] parameter writes the revocation in the same transaction.
-// Likewise, each change of a subscriber or resource writes its [Event], once for each webhook that
-// receives this event. The store builds the event only if there is such a webhook: with
-// [SubscriberEvent] for subscribers, and with a [Teller] for resources.
+// Likewise, each change of a subscriber or resource writes its [Event] for each webhook that
+// receives this event. The store builds the event only if such a webhook exists. It uses
+// [SubscriberEvent] for subscribers, and a [Teller] for resources.
 type Stores struct {
 	Projects           ProjectStore
 	APIKeys            APIKeyStore
@@ -259,8 +261,9 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// caches hold rows for up to 300 ms after this node has read them, so that issuing and using tokens
-// reads a row only a few times per second. A revocation takes effect regardless of these caches.
+// caches hold rows for up to 300 ms after this node has read them. Issuing and using tokens
+// therefore reads a row only a few times per second. Revocations take effect regardless of these
+// caches.
 type caches struct {
 	references   *cache.Cache[Subscriber]
 	subscribers  *cache.Cache[reachable]
@@ -272,7 +275,7 @@ type caches struct {
 	logos        *cache.Cache[[]byte]
 }
 
-// keptLogos is the most logos in the cache, at most 12 KiB each.
+// keptLogos is the maximum number of cached logos. Each has at most 12 KiB.
 const keptLogos = 256
 
 func newCaches(now func() time.Time) caches {

@@ -13,11 +13,12 @@ import (
 // RingGroupKind is the type of the resources that are ring groups.
 const RingGroupKind = "ring_group"
 
-// A Forwarding decides where calls go that a callee does not take. The zero value forwards none.
+// A Forwarding decides where calls go that a callee does not take. The zero value forwards no
+// calls.
 type Forwarding struct {
-	// Busy and NoAnswer are addresses, such as /private/bob, or phone numbers in E.164 format; ""
-	// forwards no calls. Busy is for a callee that rejects the call or is in too many others, NoAnswer
-	// for one that does not answer within RingSeconds, or is offline.
+	// Busy and NoAnswer are addresses, such as /private/bob, or phone numbers in E.164 format. ""
+	// forwards no calls. Busy is for a callee that rejects the call or is in too many other calls.
+	// NoAnswer is for a callee that does not answer within RingSeconds, or is offline.
 	Busy, NoAnswer string
 	RingSeconds    int // 0 means DefaultRingSeconds
 }
@@ -46,8 +47,8 @@ func RingGroupOf(r Resource) (g RingGroup) {
 	return g
 }
 
-// ParseTarget returns an address or a phone number to which calls can be forwarded, in the form that
-// [Forwarding] has. ok is false for any other text.
+// ParseTarget returns an address or a phone number to which calls can be forwarded, in the form for
+// [Forwarding]. ok is false for any other text.
 func ParseTarget(text string) (target string, ok bool) {
 	text = strings.TrimSpace(text)
 	if number, ok := ParseNumber(text); ok {
@@ -71,7 +72,7 @@ func checkTarget(param, text string) error {
 		param)
 }
 
-// targetOf returns the target that a checked text names, or "".
+// targetOf returns the target in a checked text, or "".
 func targetOf(text string) string {
 	target, _ := ParseTarget(text)
 	return target
@@ -112,7 +113,7 @@ type ForwardingInput struct {
 	RingSeconds    *int
 }
 
-// apply sets the fields of f that the input has.
+// apply sets the fields of f that are set in the input.
 func (in ForwardingInput) apply(f *Forwarding) {
 	if in.Busy != nil {
 		f.Busy = targetOf(*in.Busy)
@@ -125,7 +126,7 @@ func (in ForwardingInput) apply(f *Forwarding) {
 	}
 }
 
-// change returns the input with its targets as they are stored. It leaves out those that f already has.
+// change returns the input with its targets in stored form. It omits fields that f already has.
 func (in ForwardingInput) change(f Forwarding) (c ForwardingInput) {
 	to := f
 	in.apply(&to)

@@ -31,30 +31,30 @@ type GatewayStore interface {
 	FindResource(ctx context.Context, projectID, typ, id string) (Resource, error)
 	// ListResources returns a page of a project's resources of a type.
 	ListResources(ctx context.Context, projectID, typ string, q page.Query) (page.Page[Resource], error)
-	// ListGateways returns up to most SIP gateways of all projects, ordered by id. It skips ids up
-	// to after.
+	// ListGateways returns up to most SIP gateways of all projects, ordered by id. It begins after
+	// the id after.
 	ListGateways(ctx context.Context, after string, most int) ([]Resource, error)
 }
 
 // A Gateway is a SIP trunk, carrier or PBX.
 type Gateway struct {
 	ID, ProjectID, Name string
-	User, Host          string         // of its URI; User may be ""
-	Port                uint16         // 0 if the URI has none
+	User, Host          string         // user and host of the URI; User may be ""
+	Port                uint16         // port of the URI, or 0
 	Transport           string         // udp, tcp or tls
-	Username, Password  string         // for authentication at the gateway; "" for none
+	Username, Password  string         // for authentication at the gateway; "" without
 	Registers           bool           // the server registers at the gateway
-	CallerID            string         // the number that called parties see; "" for the caller's own
+	CallerID            string         // the number that called parties see; "" is the caller's
 	Encrypted           bool           // calls need encrypted media
-	Codecs, Ciphers     []string       // by their names in the API
-	Prefixes            []string       // of the phone numbers that are called through it
-	Networks            []netip.Prefix // from which its calls come
-	MaxCalls            int            // most calls at a time
+	Codecs, Ciphers     []string       // codecs and ciphers by their names in the API
+	Prefixes            []string       // prefixes of phone numbers that use the gateway
+	Networks            []netip.Prefix // networks from which the gateway's calls come
+	MaxCalls            int            // maximum number of calls at a time
 	Updated             time.Time
 }
 
-// ParseSIPHost splits the URI of a gateway, which is [sip:][user@]host[:port]. Port is 0 if there is
-// none.
+// ParseSIPHost splits the URI of a gateway, which is [sip:][user@]host[:port]. Without a port, port
+// is 0.
 func ParseSIPHost(uri string) (user, host string, port uint16, ok bool) {
 	uri = strings.TrimPrefix(uri, "sip:")
 	if i := strings.LastIndexByte(uri, '@'); i >= 0 {
@@ -101,8 +101,7 @@ func gatewayOf(r Resource) Gateway {
 		g.Transport = "udp"
 	}
 
-	// The schema ensures the types. A gateway that was created before a member was introduced lacks
-	// it.
+	// The schema ensures the types. Older gateways may lack a member that was introduced later.
 	_ = json.Unmarshal(r.Fields["register"], &g.Registers)
 	_ = json.Unmarshal(r.Fields["codecs"], &g.Codecs)
 	_ = json.Unmarshal(r.Fields["prefixes"], &g.Prefixes)
@@ -126,8 +125,8 @@ func networksOf(v kinds.Values) (all []netip.Prefix) {
 	return all
 }
 
-// widest maps the length of an address in bits to the shortest prefix that a network in ip_auth may
-// have. Networks are limited because calls from them need no password.
+// widest maps the length of an address in bits to the shortest prefix of a network in ip_auth.
+// Networks are limited because calls from them need no password.
 var widest = map[int]int{32: 8, 128: 16}
 
 // checkGateway checks the rules that the schema of gateways cannot express.
@@ -157,8 +156,8 @@ func checkGateway(v kinds.Values) error {
 }
 
 // checkDestination returns an error if a gateway with a password moves to another host or port, and
-// the change does not include the password. Otherwise anyone who may change the gateway could have the
-// server prove the stored password to a host of their own.
+// the change does not include the password. Otherwise, anyone who may change the gateway could make
+// the server prove the stored password to their own host.
 func checkDestination(old Resource, v kinds.Values) error {
 	_, host, port, _ := ParseSIPHost(old.Fields.Text("uri"))
 	_, newHost, newPort, _ := ParseSIPHost(v.Text("uri"))
@@ -215,9 +214,9 @@ func (gs *Gateways) All(ctx context.Context) (all []Gateway, err error) {
 	}
 }
 
-// FindFor returns the project's gateway for calls to a phone number in E.164 format: the one with
-// the longest matching prefix. If several have it, FindFor returns the oldest of them. If there is
-// none, the error is problem.NotFound.
+// FindFor returns the project's gateway for calls to a phone number in E.164 format. It returns the
+// gateway with the longest matching prefix, or the oldest of several. If no prefix matches, FindFor
+// returns problem.NotFound.
 func (gs *Gateways) FindFor(ctx context.Context, projectID, number string) (Gateway, error) {
 	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[Resource], error) {
 		return gs.store.ListResources(ctx, projectID, GatewayKind, q)

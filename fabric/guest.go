@@ -10,13 +10,13 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// MaxAllowed is the most addresses that a guest token may reach.
+// MaxAllowed is the maximum number of addresses that a guest token may reach.
 const MaxAllowed = 10
 
 // A GuestTokenInput requests a token that reaches a few addresses.
 type GuestTokenInput struct {
-	AllowedAddresses []string // ids
-	ExpireAt         *int64   // unix seconds
+	AllowedAddresses []string // ids of addresses
+	ExpireAt         *int64   // Unix seconds
 	Ch               string
 	Region           *string
 }
@@ -88,7 +88,7 @@ func (ts *Tokens) IssueGuest(ctx context.Context, by Issuer, in GuestTokenInput)
 // An InviteInput requests a token that reaches one address of the inviting subscriber.
 type InviteInput struct {
 	AddressID string
-	ExpiresAt *int64 // unix seconds
+	ExpiresAt *int64 // Unix seconds
 }
 
 // CheckInvite returns all errors in the input that can be found without the store.

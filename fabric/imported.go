@@ -12,10 +12,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// An Identity is what an imported thing keeps from the other system. Empty fields get new values.
+// An Identity contains what an imported object keeps from the other system. Empty fields get new
+// values.
 type Identity struct {
-	ID      string    // a UUID that no other thing has
-	Address string    // the name of its address; a suffix is added if the name is taken
+	ID      string    // a UUID that no other object has
+	Address string    // its address name; a suffix is added if the name is taken
 	Created time.Time // when the other system created it
 }
 
@@ -40,7 +41,7 @@ func (k *Identity) normalize(now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// named returns the address with the name to keep, if there is one.
+// named returns the address with the name to keep. If no name is set, it returns a.
 func (k *Identity) named(a Address) Address {
 	if k.Address == "" {
 		return a
@@ -52,8 +53,8 @@ func (k *Identity) named(a Address) Address {
 	return a
 }
 
-// Import creates a project with the fields of p, except its logo. If dry is set, it only checks
-// them.
+// Import creates a project with the fields of p, except the logo. If dry is set, Import only checks
+// the fields.
 func (ps *Projects) Import(ctx context.Context, p Project, dry bool) error {
 	kept := Identity{ID: p.ID, Created: p.Created}
 	err := kept.normalize(ps.now())
@@ -72,8 +73,8 @@ func (ps *Projects) Import(ctx context.Context, p Project, dry bool) error {
 // hexDigest matches SHA-256 digests in hexadecimal.
 var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Import creates an API key with the fields of k, so that its secret stays valid. If dry is set, it
-// only checks them.
+// Import creates an API key with the fields of k, so that its secret stays valid. If dry is set,
+// Import only checks the fields.
 func (ks *APIKeys) Import(ctx context.Context, k APIKey, dry bool) error {
 	kept := Identity{ID: k.ID, Created: k.Created}
 	in := APIKeyInput{Name: &k.Name, Scopes: k.Scopes, Expires: &k.Expires}
@@ -98,9 +99,9 @@ type SubscriberImport struct {
 	SubscriberInput
 }
 
-// Import creates a subscriber with its private address. If dry is set, it only checks the fields. If
-// the project has a subscriber with the same e-mail or reference, or the id is taken, Import returns
-// problem.Conflict on "email".
+// Import creates a subscriber with its private address. If dry is set, Import only checks the
+// fields. If the id, the e-mail or the reference is taken, Import returns problem.Conflict on
+// "email".
 func (ss *Subscribers) Import(
 	ctx context.Context, projectID string, in SubscriberImport, dry bool,
 ) (Subscriber, error) {
@@ -122,8 +123,8 @@ func (ss *Subscribers) Import(
 	})
 }
 
-// Import creates a resource of a kind, with its first address. If dry is set, it only checks the
-// members. It does not check then whether a handler exists.
+// Import creates a resource of a kind with its first address. If dry is set, Import only checks the
+// members, except whether a handler exists.
 func (rs *Resources) Import(ctx context.Context, projectID string, k *kinds.Kind, kept Identity,
 	sent map[string]json.RawMessage, dry bool,
 ) (Resource, error) {
@@ -157,8 +158,8 @@ func (ws *Webhooks) Import(ctx context.Context, w Webhook, dry bool) error {
 	return ws.store.CreateWebhook(ctx, made, maxWebhooks)
 }
 
-// Import creates a phone number with the fields of n, except the resource that takes its calls. If dry
-// is set, it only checks them.
+// Import creates a phone number with the fields of n, except the resource that takes its calls. If
+// dry is set, Import only checks the fields.
 func (ns *PhoneNumbers) Import(ctx context.Context, n PhoneNumber, dry bool) error {
 	kept := Identity{ID: n.ID, Created: n.Created}
 	number, ok := ParseNumber(n.Number)
@@ -173,8 +174,8 @@ func (ns *PhoneNumbers) Import(ctx context.Context, n PhoneNumber, dry bool) err
 		PhoneNumber{ID: kept.ID, ProjectID: n.ProjectID, Number: number, Created: kept.Created})
 }
 
-// Import creates an ingest key with the fields of k, so that switches need no other URL than before,
-// except for the host. If dry is set, it only checks the fields.
+// Import creates an ingest key with the fields of k, so that switches only need a new host in their
+// URL. If dry is set, Import only checks the fields.
 func (ks *IngestKeys) Import(ctx context.Context, k IngestKey, dry bool) error {
 	kept := Identity{ID: k.ID, Created: k.Created}
 	errs := []error{kept.normalize(ks.now()), checkText("name", k.Name), checkText("prefix", k.Prefix)}

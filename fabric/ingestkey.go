@@ -40,12 +40,12 @@ type IngestKey struct {
 	ID        string
 	ProjectID string
 	Name      string
-	Prefix    string // its first characters, to recognize it by
-	Hash      string // SHA-256
+	Prefix    string // the secret's first characters, by which people recognize it
+	Hash      string // SHA-256 of the secret
 	Created   time.Time
-	Expires   time.Time // zero for never
+	Expires   time.Time // zero means never
 	Revoked   time.Time // zero while the key is valid
-	LastUsed  time.Time // to the hour; zero if never
+	LastUsed  time.Time // the last use, to the hour; zero if never used
 }
 
 // ingestPrefix begins every ingest key.
@@ -76,7 +76,7 @@ func (ks *IngestKeys) Create(
 	return k, secret, nil
 }
 
-// Find returns an ingest key of a project, whether revoked or not.
+// Find returns an ingest key of a project, even if the key is revoked.
 func (ks *IngestKeys) Find(ctx context.Context, projectID, id string) (IngestKey, error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -85,7 +85,7 @@ func (ks *IngestKeys) Find(ctx context.Context, projectID, id string) (IngestKey
 	return ks.store.FindIngestKey(ctx, projectID, id)
 }
 
-// List returns a page of a project's ingest keys, revoked ones included.
+// List returns a page of a project's ingest keys, including revoked keys.
 func (ks *IngestKeys) List(ctx context.Context, projectID string, q page.Query) (page.Page[IngestKey], error) {
 	return ks.store.ListIngestKeys(ctx, projectID, "", q)
 }
@@ -123,8 +123,7 @@ func (ks *IngestKeys) Authenticate(ctx context.Context, secret string) (IngestKe
 	return k, nil
 }
 
-// Revoke revokes an ingest key of a project. Uploads that are in progress are refused when they
-// finish.
+// Revoke revokes an ingest key of a project. Uploads in progress are refused when they finish.
 func (ks *IngestKeys) Revoke(ctx context.Context, projectID, id string) error {
 	id, ok := canonical(id)
 	if !ok {

@@ -10,8 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The default lifetimes of tokens, and how far in the future a caller may set the expiry of a
-// token.
+// The default lifetimes of tokens, and the maximum lifetime that a caller may set for a token.
 const (
 	TokenLifetime   = 2 * time.Hour
 	RefreshLifetime = TokenLifetime + refreshMargin
@@ -25,15 +24,15 @@ const (
 // holder must prove possession of the key that the SAT is bound to.
 const RefreshingScope = "sat:refresh"
 
-// An Issuer is the requester of a token: a project through an API key, an OAuth client or an
+// An Issuer is the requester of a token. It is a project through an API key, an OAuth client or an
 // operator, or a subscriber through a SAT. When the issuer's credentials are revoked, so are the
 // tokens.
 type Issuer struct {
 	ProjectID string
-	KeyID     string // id of the API key, or of the operator who creates the token manually
+	KeyID     string // the id of the API key, or of the operator who creates the token
 	ClientID  string
 	SAT       *Token
-	Rights    *Rights // rights that the issuer may pass on to API keys; nil means all
+	Rights    *Rights // rights to pass on to API keys; nil means all rights
 }
 
 // token returns a token that is revoked together with its issuer.
@@ -57,8 +56,8 @@ type TokenPair struct {
 
 // A SubscriberTokenInput requests tokens for a subscriber.
 type SubscriberTokenInput struct {
-	Reference     string // identifies the subscriber; an unknown one is created
-	ExpireAt      *int64 // unix seconds
+	Reference     string // identifies the subscriber, who is created if unknown
+	ExpireAt      *int64 // Unix seconds
 	ApplicationID string // an OAuth client of the project
 	Password      string // the new password; "" leaves it unchanged
 	Fingerprint   string
@@ -110,7 +109,7 @@ func (ts *Tokens) checkExpiry(param string, at *int64) error {
 const region = "us-central"
 
 // checkPlace returns an error for a host or region other than ours. Clients connect to the host in
-// a token's header, so it must be our own.
+// a token's header, so it must be our own host.
 func (ts *Tokens) checkPlace(ch string, reg *string) error {
 	var errs []error
 	if ch != "" && ch != ts.c.Host && ch != region {
@@ -131,8 +130,8 @@ func isFingerprint(text string) bool {
 }
 
 // IssueSubscriber returns a SAT and a refresh token for the subscriber with this reference. If the
-// reference is unknown, it creates the subscriber. Otherwise it updates the fields that differ from
-// the input; a new password requires Management.
+// reference is unknown, it creates the subscriber. Otherwise, it updates the fields that differ
+// from the input. A new password requires Management.
 func (ts *Tokens) IssueSubscriber(
 	ctx context.Context, by Issuer, in SubscriberTokenInput,
 ) (TokenPair, error) {
@@ -176,10 +175,10 @@ func (ts *Tokens) checkApplication(ctx context.Context, projectID, id string) er
 	return err
 }
 
-// issuedAfter returns the issue time for a token: began, when issuing began, so that revocations in
-// the meantime apply to the token. But if the subscriber was changed since, issuedAfter returns a
-// time after that change. IssueSubscriber may itself have made the change, which may revoke
-// everything issued before it.
+// issuedAfter returns the issue time for a token. This is usually began, the time when issuing
+// began, so that later revocations apply to the token. If the subscriber has changed in the
+// meantime, issuedAfter returns a time after this change. The reason is that IssueSubscriber may
+// have made the change, which may revoke everything that was issued earlier.
 func issuedAfter(began, change time.Time) time.Time {
 	if began.After(change) {
 		return began

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Logins lists and ends the logins of subscribers and the consents that they gave.
+// Logins lists and ends the logins of subscribers and their consents.
 type Logins struct {
 	*core
 	store       LoginStore
@@ -20,7 +20,7 @@ type Logins struct {
 type LoginStore interface {
 	// ListLogins returns a subscriber's logins with their grants, newest first.
 	ListLogins(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Login], error)
-	// ListConsents returns a subscriber's consents, by client.
+	// ListConsents returns a subscriber's consents, ordered by client.
 	ListConsents(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Consent], error)
 }
 
@@ -30,7 +30,7 @@ type Login struct {
 	Began     time.Time
 	AMR       []string // how the subscriber authenticated (RFC 8176), such as "pwd"
 	UserAgent string
-	Address   string    // network address of the browser
+	Address   string    // the network address of the browser
 	Expires   time.Time // when the cookie expires; tokens may live longer
 	Ended     time.Time // zero while the login is active
 	Grants    []Grant   // oldest first
@@ -42,7 +42,7 @@ type Grant struct {
 	ClientName string
 	Scope      []string
 	Created    time.Time
-	Expires    time.Time // when the grant's refresh token expires, unless used
+	Expires    time.Time // when the grant's refresh token expires unless it is used
 	Revoked    time.Time // zero while the grant is valid
 }
 
@@ -54,8 +54,7 @@ type Consent struct {
 	Updated    time.Time // when scopes were last added
 }
 
-// List returns a page of a subscriber's logins, newest first, including those that have
-// ended.
+// List returns a page of a subscriber's logins, newest first. It includes logins that have ended.
 func (ls *Logins) List(ctx context.Context, projectID, id string, q page.Query) (page.Page[Login], error) {
 	return listOf(ctx, ls.subscribers, projectID, id, q, ls.store.ListLogins)
 }
@@ -79,8 +78,8 @@ func listOf[T any](
 	return list(ctx, s.ProjectID, s.ID, q)
 }
 
-// End ends a login of a subscriber: its cookie and grants, and all tokens and sockets that came
-// from it. Ending a login that has already ended has no effect.
+// End ends a login of a subscriber: its cookie and grants, and all tokens and sockets from it.
+// Ending a login that has already ended has no effect.
 func (ls *Logins) End(ctx context.Context, projectID, subscriberID, sid string) error {
 	noSuch := problem.NoSuch("login")
 	s, err := ls.subscribers.Find(ctx, projectID, subscriberID)

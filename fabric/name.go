@@ -55,13 +55,13 @@ func joinName(err error, param, name string) error {
 func isSlash(r rune) bool { return strings.ContainsRune(`/\／＼⁄∕⧵⧸`, r) }
 
 // checkShown returns an error for text that could be mistaken for other text. The text must not
-// have invisible characters, characters that change the direction of text, more marks on a letter
-// than a script needs, or words that mix scripts.
+// have invisible characters, or characters that change the direction of text. It must not have more
+// marks on a letter than a script needs, or words that mix scripts.
 //
-// The last rule is the level "highly restrictive" of UTS 39, section 5.2, applied to each word: all
-// letters of a word have the same script, except for scripts that are written together.
+// The last rule is the level "highly restrictive" of UTS 39, section 5.2, applied to each word. All
+// letters of a word have the same script, or belong to scripts that are written together.
 //
-// Text longer than maxText characters takes no more work than text of that length.
+// Text longer than maxText characters takes no more work than text of this length.
 func checkShown(param, text string) error {
 	if len(text) > utf8.UTFMax*maxText {
 		return tooLong(param)
@@ -81,17 +81,17 @@ func checkShown(param, text string) error {
 	return nil
 }
 
-// maxMarks is the most marks on one letter (UTS 39, section 5.4).
+// maxMarks is the maximum number of marks on one letter (UTS 39, section 5.4).
 const maxMarks = 4
 
-// hidden are the invisible characters, and the characters that no font has.
+// hidden contains the invisible characters, and the characters that no font has.
 var hidden = []*unicode.RangeTable{
 	unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp,
 	unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Noncharacter_Code_Point,
 }
 
-// isShown reports whether every character of text either is visible or modifies the previous
-// character as its script or an emoji requires.
+// isShown reports whether every character of text is visible, or modifies the previous character as
+// the script or an emoji requires.
 func isShown(text []rune) bool {
 	marks := 0
 	for i, r := range text {
@@ -115,7 +115,7 @@ const (
 )
 
 // joins reports whether the hidden character at i is in a valid place. A joiner must be inside an
-// emoji or where RFC 5892, appendices A.1 and A.2, allows it; a variation selector must follow an
+// emoji, or where RFC 5892, appendices A.1 and A.2, allows it. A variation selector must follow an
 // emoji.
 func joins(text []rune, i int) bool {
 	if i == 0 {
@@ -165,7 +165,7 @@ func nameDigest(name string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// together are the scripts that may be mixed in a word, in addition to Latin.
+// together contains the scripts that may be mixed in a word, in addition to Latin.
 var together = [][]string{{"Han", "Hiragana", "Katakana"}, {"Han", "Bopomofo"}, {"Han", "Hangul"}}
 
 // isPlain reports whether a word has one script, or scripts that are written together.
@@ -205,7 +205,8 @@ func fits(scripts, set []string) bool {
 	return true
 }
 
-// scriptOf returns the script of a letter, or "" if Unicode does not know it yet.
+// scriptOf returns the script of a letter, or "" if this version of Unicode does not know the
+// letter.
 func scriptOf(r rune) (string, *unicode.RangeTable) {
 	if unicode.Is(unicode.Latin, r) {
 		return "Latin", unicode.Latin

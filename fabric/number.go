@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// PhoneNumbers manages the phone numbers of projects, at which SIP gateways deliver calls. [Routes]
+// PhoneNumbers manages the phone numbers of projects. SIP gateways deliver calls to them. [Routes]
 // assigns them to resources.
 type PhoneNumbers struct {
 	*core
@@ -35,11 +35,11 @@ type PhoneNumber struct {
 	ID         string
 	ProjectID  string
 	Number     string // in E.164 format, such as +4930123456
-	ResourceID string // takes its calls; "" for none
+	ResourceID string // the resource that takes the number's calls; "" for none
 	Created    time.Time
 }
 
-// The bounds of the number of digits in a phone number (ITU-T E.164).
+// The minimum and maximum number of digits in a phone number (ITU-T E.164).
 const (
 	fewestDigits = 7
 	maxDigits    = 15
@@ -98,7 +98,7 @@ func (ns *PhoneNumbers) List(ctx context.Context, projectID string, q page.Query
 	return ns.store.ListNumbers(ctx, projectID, q)
 }
 
-// Delete removes a phone number from its project. Its calls are refused from then on.
+// Delete removes a phone number from its project. Its calls are then refused.
 func (ns *PhoneNumbers) Delete(ctx context.Context, projectID, id string) error {
 	id, ok := canonical(id)
 	if !ok {
@@ -107,8 +107,8 @@ func (ns *PhoneNumbers) Delete(ctx context.Context, projectID, id string) error 
 	return ns.store.DeleteNumber(ctx, projectID, id)
 }
 
-// AddressFor returns the address that takes the calls of a phone number. If no project has the number,
-// or nothing takes its calls, the error is problem.NotFound.
+// AddressFor returns the address that takes the calls of a phone number. If no project has the
+// number, or nothing takes its calls, AddressFor returns problem.NotFound.
 func (ns *PhoneNumbers) AddressFor(ctx context.Context, number string) (Address, error) {
 	n, err := ns.store.FindNumberByDigits(ctx, number)
 	if err == nil && n.ResourceID == "" {
@@ -120,8 +120,9 @@ func (ns *PhoneNumbers) AddressFor(ctx context.Context, number string) (Address,
 	return ns.addresses.first(ctx, n.ProjectID, n.ResourceID)
 }
 
-// FindByHost returns the SIP address that a URI means. name is the first label of the URI's host. An
-// address for this user precedes one for any user. If there is none, the error is problem.NotFound.
+// FindByHost returns the SIP address for a URI. name is the first label of the URI's host. An
+// address for this user precedes an address for any user. If no address matches, FindByHost returns
+// problem.NotFound.
 func (sip *SIP) FindByHost(ctx context.Context, name, user string) (SIPAddress, error) {
 	a, err := sip.store.FindSIPAddressByName(ctx, name, user)
 	if errors.Is(err, problem.NotFound) {

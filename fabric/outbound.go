@@ -24,7 +24,7 @@ type Prefixes string
 // List returns the prefixes one by one.
 func (p Prefixes) List() []string { return strings.Fields(string(p)) }
 
-// JoinPrefixes returns prefixes as one value.
+// JoinPrefixes returns the prefixes as one value.
 func JoinPrefixes(all []string) Prefixes { return Prefixes(strings.Join(all, " ")) }
 
 // maxPrefixes limits the prefixes of a project.
@@ -58,7 +58,7 @@ func isPrefix(p string) bool {
 		strings.Trim(digits, "0123456789") == ""
 }
 
-// The reasons for which a call to a phone number is refused.
+// The reasons why a call to a phone number is refused.
 const (
 	ReasonOff       = "outbound_calls_off"
 	ReasonPrefix    = "prefix_not_allowed"
@@ -66,9 +66,9 @@ const (
 	ReasonNoGateway = "no_gateway"
 )
 
-// MayCall returns "" if the project's rules permit calls to a phone number in E.164 format, or the
-// reason why not. A prefix permits expensive numbers only if it names their range, so +49 does not
-// permit +49900.
+// MayCall returns "" if the project's rules permit calls to a phone number in E.164 format.
+// Otherwise, it returns the reason. A prefix permits expensive numbers only if it names their
+// range, so +49 does not permit +49900.
 func (p Project) MayCall(number string) (reason string) {
 	if p.OutboundCalls != OutboundOn {
 		return ReasonOff
@@ -83,10 +83,10 @@ func (p Project) MayCall(number string) (reason string) {
 	return ""
 }
 
-// MayCallUser returns "" if the project's rules permit calls to the user in the URI of a gateway, or the
-// reason why not. A user with as many digits as a phone number, and nothing else, is one. Carriers often
-// accept numbers without a plus sign, and with parameters after a semicolon. The country of a national
-// number is unknown, so it is not permitted.
+// MayCallUser returns "" if the project's rules permit calls to the user in the URI of a gateway.
+// Otherwise, it returns the reason. A user that consists of as many digits as a phone number counts
+// as a phone number. Carriers often accept numbers without a plus sign, and with parameters after a
+// semicolon. The country of a national number is unknown, so it is not permitted.
 func (p Project) MayCallUser(user string) (reason string) {
 	if plain, err := url.PathUnescape(user); err == nil {
 		user = plain
@@ -98,11 +98,11 @@ func (p Project) MayCallUser(user string) (reason string) {
 		case r >= '0' && r <= '9':
 			digits++
 		case !strings.ContainsRune("+ -.()", r):
-			return "" // the name of a user
+			return "" // the user is a name
 		}
 	}
 	if digits < fewestDigits {
-		return "" // such as an extension of a PBX
+		return "" // for example an extension of a PBX
 	}
 	number, ok := ParseNumber(user)
 	if !ok {
@@ -114,7 +114,7 @@ func (p Project) MayCallUser(user string) (reason string) {
 	return p.MayCall(number)
 }
 
-// longestPrefix returns the longest of the prefixes with which number begins, or "".
+// longestPrefix returns the longest of the prefixes of number, or "".
 func longestPrefix(prefixes []string, number string) (longest string) {
 	for _, p := range prefixes {
 		if strings.HasPrefix(number, p) && len(p) > len(longest) {
@@ -124,13 +124,14 @@ func longestPrefix(prefixes []string, number string) (longest string) {
 	return longest
 }
 
-// expensive lists ranges whose calls cost much more than others of their country, and which are
-// therefore the usual destinations of fraud: satellites, international and national premium rates, shared
-// costs, personal numbers, pagers, directory inquiries, and islands of the North American plan that look
-// like calls within it. The sources are ITU-T E.164 and the national numbering plans.
+// expensive lists ranges whose calls cost much more than other calls to their country. They are the
+// usual destinations of fraud. The list contains satellites, international and national premium
+// rates, shared costs, personal numbers, pagers and directory inquiries. It also contains islands
+// in the North American plan, whose numbers look domestic. The sources are ITU-T E.164 and the
+// national numbering plans.
 //
-// Numbers of directory inquiries are listed only where no area code begins with the same digits: +44118 is
-// Reading, and +31118 is Middelburg.
+// Numbers of directory inquiries are listed only if no area code begins with the same digits. For
+// example, +44118 is Reading, and +31118 is Middelburg.
 var expensive = []string{
 	"+870", "+881", "+882", "+883", // satellites and international networks (ITU-T E.164)
 	"+808", "+878", "+888", "+979", // shared cost, personal numbers, disaster relief, premium rate
@@ -141,8 +142,9 @@ var expensive = []string{
 	"+1758", "+1767", "+1784", "+1809", "+1829", "+1849", "+1868", "+1869", "+1876", // the Caribbean
 	"+1900", "+1976", // premium rate
 
-	// NANPA assigns 500 and the codes like it to personal communications, 600 and 622 to Canadian special
-	// services such as satellites, and 700 to services of each carrier: none has a common price.
+	// NANPA assigns 500 and similar codes to personal communications. It assigns 600 and 622 to
+	// Canadian special services such as satellites, and 700 to services of each carrier. None of
+	// them has a common price.
 	"+1500", "+1521", "+1522", "+1523", "+1524", "+1525", "+1526", "+1527", "+1528", "+1529", "+1533", "+1544",
 	"+1566", "+1577", "+1588", "+1600", "+1622", "+1700",
 

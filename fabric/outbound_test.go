@@ -6,8 +6,8 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// TestMayCallUser shows that the user in the URI of a gateway is held to the rules for phone numbers, in
-// whatever form it contains one.
+// TestMayCallUser shows that the user in the URI of a gateway is held to the rules for phone
+// numbers, in whatever form it contains one.
 func TestMayCallUser(t *testing.T) {
 	p := fabric.Project{OutboundCalls: fabric.OutboundOn, OutboundPrefixes: "+49"}
 	for user, want := range map[string]string{
@@ -30,8 +30,8 @@ func TestMayCallUser(t *testing.T) {
 	}
 }
 
-// TestExpensiveRanges shows for each kind of expensive range that the prefix of its country does not permit
-// it, and that ordinary numbers whose digits are similar may be called.
+// TestExpensiveRanges shows that the prefix of a country does not permit its expensive ranges, with
+// a number of each kind. Ordinary numbers with similar digits may be called.
 func TestExpensiveRanges(t *testing.T) {
 	p := fabric.Project{OutboundCalls: fabric.OutboundOn,
 		OutboundPrefixes: "+1 +27 +31 +32 +33 +34 +351 +36 +385 +386 +39 +41 +421 +43 +44 +46 +47 +48 +49 +81 +8"}

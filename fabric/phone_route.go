@@ -118,7 +118,7 @@ func (rs *Routes) AssignSIPEndpoint(ctx context.Context, projectID, id, endpoint
 	return rs.addresses.first(ctx, projectID, canon)
 }
 
-// assignable turns the error of a path into the same error on a parameter.
+// assignable converts the error of a path to the same error on a parameter.
 func assignable(param, id string, err error) error {
 	switch {
 	case id == "":
@@ -131,7 +131,7 @@ func assignable(param, id string, err error) error {
 }
 
 func quoted(text string) json.RawMessage {
-	raw, _ := json.Marshal(text) // a string always encodes
+	raw, _ := json.Marshal(text) // a string can always be encoded
 	return raw
 }
 

@@ -20,17 +20,17 @@ type Presences struct {
 	subscribers *Subscribers
 }
 
-// A PresenceStore stores the reported presence of each subscriber: the presence that webhooks last
-// received; see [Stores]. The current presence is in the session store.
+// A PresenceStore stores the reported presence of each subscriber. This is the presence that
+// webhooks last received; see [Stores]. The current presence is in the session store.
 type PresenceStore interface {
 	// WantsPresence reports whether a webhook of the project wants presence events.
 	WantsPresence(ctx context.Context, projectID string) (bool, error)
-	// FindReported returns the reported presence of a subscriber. Its Version is 0 if webhooks have
-	// received none.
+	// FindReported returns the reported presence of a subscriber. If webhooks have received no
+	// presence, Version is 0.
 	FindReported(ctx context.Context, subscriberID string) (ReportedPresence, error)
-	// ReportPresence replaces the previous version of a subscriber's reported presence, and adds an
-	// event if e is not nil. It returns problem.Conflict if the stored version is not the previous
-	// one, and problem.NotFound if the subscriber no longer exists.
+	// ReportPresence replaces the previous version of a subscriber's reported presence. If e is not
+	// nil, it also adds an event. It returns problem.Conflict if the stored version is not the
+	// previous version, and problem.NotFound if the subscriber no longer exists.
 	ReportPresence(ctx context.Context, t ReportedPresence, due time.Time, e *Event) error
 	// DuePresences returns subscribers that were last reported online and are due for a check,
 	// and postpones their next check.
@@ -44,15 +44,15 @@ type PresenceStore interface {
 const StayOnline = onlineFor / 3
 
 const (
-	onlineFor    = time.Minute // how long a socket stays online without renewal, in case its node is down
-	resumableFor = time.Hour   // how long an offline socket can be resumed, for example after a laptop has slept
-	maxOnline    = 100         // most sockets per subscriber
+	onlineFor    = time.Minute // how long a socket stays online without renewal
+	resumableFor = time.Hour   // how long an offline socket can be resumed, for example after sleep
+	maxOnline    = 100         // maximum number of sockets per subscriber
 
-	maxTries = 2 * maxOnline // most attempts at a change; each attempt fails because of a concurrent change
+	maxTries = 2 * maxOnline // attempts at a change; each fails because of a concurrent change
 )
 
-// A Presence describes whether a subscriber can be reached now. The zero value means that it
-// cannot.
+// A Presence describes whether a subscriber can be reached now. The zero value means that the
+// subscriber cannot be reached.
 type Presence struct {
 	Sockets int       // number of the subscriber's online sockets, on all nodes
 	Since   time.Time // when the subscriber's first socket went online
@@ -61,12 +61,12 @@ type Presence struct {
 // Online reports whether the subscriber can be reached.
 func (p Presence) Online() bool { return p.Sockets > 0 }
 
-// An attendance holds the sockets of a subscriber. It is one entry of the session store
-// per subscriber, changed by compare-and-swap.
+// An attendance holds the sockets of a subscriber. It is one entry of the session store per
+// subscriber, and is changed by compare-and-swap.
 type attendance struct {
 	ProjectID string     `json:"p"`
 	Sockets   []attendee `json:"s"`
-	Reported  bool       `json:"t,omitempty"` // webhooks received that it is online
+	Reported  bool       `json:"t,omitempty"` // webhooks were told that the subscriber is online
 }
 
 // online returns the number of sockets that are online at the time now.
@@ -83,8 +83,8 @@ func (a attendance) online(now time.Time) (n int) {
 // socket can resume it.
 type attendee struct {
 	ID    string `json:"id"`
-	Node  string `json:"n,omitempty"` // the node it is connected to
-	Since int64  `json:"since"`       // microseconds, like Until
+	Node  string `json:"n,omitempty"` // the node to which the socket is connected
+	Since int64  `json:"since"`       // microseconds since 1970, like Until
 	Until int64  `json:"until"`
 }
 
@@ -139,8 +139,8 @@ func (ps *Presences) Sockets(ctx context.Context, projectID, subscriberID string
 	return sockets, nil
 }
 
-// Online marks a socket of a SAT's subscriber as online for a minute; see [StayOnline]. Holders of
-// other tokens cannot be called, so Online returns problem.Forbidden for them.
+// Online marks a socket of a SAT's subscriber as online for a minute; see [StayOnline]. For other
+// tokens, Online returns problem.Forbidden, because their holders cannot be called.
 func (ps *Presences) Online(ctx context.Context, t Token, socket string) error {
 	if t.Kind != SAT {
 		return problem.New(problem.Forbidden, "not_a_subscriber",
@@ -191,8 +191,8 @@ func (ps *Presences) Offline(ctx context.Context, t Token, socket string) error 
 	})
 }
 
-// Resume replaces a lost socket, on any node, with a new one. It reports whether the new socket is
-// online, which is the case if the lost socket could still be resumed.
+// Resume replaces a lost socket on any node with a new socket. online reports whether the new
+// socket is online, which is the case if the lost socket could still be resumed.
 func (ps *Presences) Resume(ctx context.Context, t Token, lost, socket string) (online bool, err error) {
 	if t.Kind != SAT {
 		return false, nil
@@ -212,8 +212,8 @@ func onlineUntil(t Token, now time.Time) int64 {
 	return min(now.Add(onlineFor).UnixMicro(), t.ExpiresAt.UnixMicro())
 }
 
-// attend changes the attendance of a token's subscriber. If there is a concurrent change, attend
-// calls change again, so change must be idempotent.
+// attend changes the attendance of a token's subscriber. After a concurrent change, attend calls
+// change again, so change must be idempotent.
 func (ps *Presences) attend(ctx context.Context, t Token, change func(*attendance, time.Time) error) error {
 	if ps.c.Sessions == nil {
 		return errors.New("changing presence: no session store is configured")
@@ -231,8 +231,8 @@ func (ps *Presences) attend(ctx context.Context, t Token, change func(*attendanc
 		Message: "presence changes too often", RetryAfter: time.Second}
 }
 
-// tryAttend applies change once. It reports whether webhooks may need an event, because the first
-// socket went online, the last one went offline, or a previous event may be missing.
+// tryAttend applies change once. It reports whether webhooks may need an event. They may if the
+// first socket went online, the last socket went offline, or a previous event may be missing.
 func (ps *Presences) tryAttend(
 	ctx context.Context, t Token, change func(*attendance, time.Time) error,
 ) (news bool, err error) {
@@ -241,7 +241,7 @@ func (ps *Presences) tryAttend(
 		return false, err
 	}
 
-	// Forget sockets that can no longer be resumed, then apply the change.
+	// Forget sockets that can no longer be resumed before applying the change.
 	now := ps.now()
 	was := a.online(now)
 	a.ProjectID = t.ProjectID
@@ -257,7 +257,7 @@ func (ps *Presences) tryAttend(
 		return false, nil
 	}
 
-	// Write only if nothing has changed since the read; otherwise, attend tries again.
+	// Write only if nothing has changed since the read. Otherwise, attend tries again.
 	value, err := json.Marshal(a)
 	if err != nil {
 		return false, fmt.Errorf("writing presence: %w", err)
@@ -278,8 +278,8 @@ func (ps *Presences) tryAttend(
 	return (was > 0) != (is > 0) || is > 0 && !a.Reported, nil
 }
 
-// attendance returns a subscriber's sockets, and the bytes from which they were read, or nil if
-// there are none.
+// attendance returns a subscriber's sockets, and the bytes from which they were read. If the store
+// has no entry, value is nil.
 func (ps *Presences) attendance(
 	ctx context.Context, subscriberID string,
 ) (a attendance, value []byte, err error) {
@@ -291,7 +291,7 @@ func (ps *Presences) attendance(
 		return a, nil, fmt.Errorf("reading presence: %w", err)
 	}
 	if json.Unmarshal(value, &a) != nil {
-		a = attendance{} // written by another version of selvage: start over
+		a = attendance{} // written by a different version of selvage: start again
 	}
 	return a, value, nil
 }

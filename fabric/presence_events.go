@@ -13,7 +13,7 @@ type ReportedPresence struct {
 	SubscriberID string
 	ProjectID    string
 	Online       bool
-	Version      int64 // incremented by each check; 0 if nothing was reported yet
+	Version      int64 // incremented by each check; 0 before the first report
 }
 
 // Subscribers that were reported online are checked regularly, because the nodes of their sockets
@@ -21,14 +21,14 @@ type ReportedPresence struct {
 const (
 	checkAgain = 30 * time.Second // interval between checks of the same subscriber
 	checkEvery = 5 * time.Second  // interval between searches for subscribers that are due
-	checkBatch = 500              // subscribers claimed at once
+	checkBatch = 500              // subscribers claimed at a time
 )
 
-// announce sends the presence of a token's subscriber to the webhooks that receive presence events,
-// and records in the session store that they received it.
+// announce sends the presence of a token's subscriber to the webhooks that receive presence events.
+// In the session store, it records that they received it.
 //
 // announce is called after each change of a presence in the session store. It reads the reported
-// version, then the presence, and writes only if the version is unchanged. Therefore, the last
+// version and then the presence, and writes only if the version is unchanged. Therefore, the last
 // writer has read the presence after the last change, and each difference is sent once.
 func (ps *Presences) announce(ctx context.Context, t Token) error {
 	wants, err := ps.wanted(ctx, t.ProjectID)
@@ -81,7 +81,7 @@ func (ps *Presences) report(ctx context.Context, projectID, subscriberID string)
 		}
 		err = ps.store.ReportPresence(ctx, next, now.Add(onlineFor), e)
 		if !errors.Is(err, problem.Conflict) {
-			// The subscriber was deleted; its deletion has an event of its own.
+			// The subscriber was deleted. Its deletion has its own event.
 			return p.Online(), problem.IgnoreNotFound(err)
 		}
 	}
@@ -122,7 +122,7 @@ func (ps *Presences) Watch(ctx context.Context, failed func(error)) {
 	}
 }
 
-// CheckStale does one check for subscribers whose reported presence is no longer true.
+// CheckStale checks once for subscribers whose reported presence is no longer true.
 func (ps *Presences) CheckStale(ctx context.Context) error {
 	for {
 		now := ps.now()

@@ -19,8 +19,8 @@ import (
 // maxText is the maximum length in characters of every text that a caller can store.
 const maxText = 255
 
-// checkText returns an error for text that cannot be stored: text that is too long, not UTF-8, or
-// has control characters such as NUL.
+// checkText returns an error for text that cannot be stored. Such text is too long, is not UTF-8,
+// or contains control characters such as NUL.
 func checkText(param, text string) error {
 	switch {
 	case !utf8.ValidString(text):
@@ -45,7 +45,7 @@ func checkRequired(param, text string) error {
 	return checkText(param, text)
 }
 
-// checkEmail returns an error for a text that is not an e-mail address.
+// checkEmail returns an error for text that is not an e-mail address.
 func checkEmail(param, email string) error {
 	if err := checkRequired(param, email); err != nil {
 		return err
@@ -59,9 +59,9 @@ func checkEmail(param, email string) error {
 // isEmail reports whether normalized text is a plain e-mail address, without a display name,
 // comment, quotes or an address literal. RFC 5321, section 4.5.3, limits its length. The address
 // must pass checkShown.
-//
 // The host must be written as in the DNS. Browsers and mail servers read fullwidth letters and dots
-// as plain ones (UTS 46). Otherwise, two spellings could be two accounts with the same mailbox.
+// as plain characters (UTS 46). Otherwise, two spellings could be two accounts with the same
+// mailbox.
 func isEmail(text string) bool {
 	if len(text) > maxEmail {
 		return false
@@ -88,7 +88,7 @@ func NormalizeEmail(email string) string {
 	return norm.NFC.String(strings.ToLower(norm.NFC.String(strings.TrimSpace(email))))
 }
 
-// A field connects a member of a Profile with its field in a Subscriber.
+// A field connects a member of a Profile with the corresponding field of a Subscriber.
 type field struct {
 	param string
 	said  *string
@@ -148,7 +148,7 @@ func (p Profile) differs(s Subscriber) bool {
 	return false
 }
 
-// CheckEmail returns an error on param for a text that is not an e-mail address.
+// CheckEmail returns an error on param for text that is not an e-mail address.
 func CheckEmail(param, email string) error { return checkEmail(param, email) }
 
 // CheckPersonName returns an error on param for a person's name that cannot be stored or could be
@@ -160,8 +160,8 @@ func CheckPersonName(param, name string) error {
 	return checkShown(param, name)
 }
 
-// StandardClaims are the claims of OpenID Connect Core, section 5.1, that are neither in the
-// [Profile] nor part of the account. Zero fields are not set.
+// StandardClaims contains the claims of OpenID Connect Core, section 5.1, that are neither in the
+// [Profile] nor part of the account. Fields with zero values are not set.
 type StandardClaims struct {
 	MiddleName          string  `json:"middle_name,omitempty"`
 	Nickname            string  `json:"nickname,omitempty"`
@@ -254,5 +254,6 @@ func (p *Postal) check() error {
 	return errors.Join(errs...)
 }
 
-// lineBreaks are allowed in addresses (OpenID Connect Core, section 5.1.1).
+// lineBreaks removes line breaks, which are allowed in addresses (OpenID Connect Core, section
+// 5.1.1).
 var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ")

@@ -27,18 +27,18 @@ type ProjectStore interface {
 	CreateProject(ctx context.Context, p Project) error
 	FindProject(ctx context.Context, id string) (Project, error)
 	ListProjects(ctx context.Context, q page.Query) (page.Page[Project], error)
-	// FindRegistrar returns a project in which clients can register themselves, the open one first.
-	// If there is none, it returns problem.NotFound.
+	// FindRegistrar returns a project in which clients can register themselves. It prefers the open
+	// project. If no project permits this, it returns problem.NotFound.
 	FindRegistrar(ctx context.Context) (Project, error)
 	// AnyRegistration reports whether any project has RegistrationOpen.
 	AnyRegistration(ctx context.Context) (bool, error)
 	// UpdateProject returns problem.Conflict if another project already has ClientsOpen.
 	UpdateProject(ctx context.Context, id string, c ProjectChange, at time.Time) (Project, error)
-	// FindRecordCalls returns the RecordCalls setting of a project and, by id, the settings of its
-	// subscribers with these ids. It reads all of them in one query.
+	// FindRecordCalls returns the RecordCalls setting of a project. It also returns the settings,
+	// by id, of the project's subscribers with these ids. It reads all of them in one query.
 	FindRecordCalls(ctx context.Context, projectID string, ids []string) (
 		project RecordCalls, subscribers map[string]RecordCalls, err error)
-	// SetProjectLogo replaces the logo of a project; the zero value removes it.
+	// SetProjectLogo replaces the logo of a project. The zero value removes the logo.
 	SetProjectLogo(ctx context.Context, id string, l brand.Logo, at time.Time) (Project, error)
 	// FindLogo returns the PNG with this name, whether it belongs to a project or a client.
 	FindLogo(ctx context.Context, name string) ([]byte, error)
@@ -49,22 +49,21 @@ type ProjectStore interface {
 // DefaultRecordRate is the RecordRate of a new project.
 const DefaultRecordRate = 2500
 
-// MaxUploadRate is the largest UploadRate of a project.
+// MaxUploadRate is the maximum UploadRate of a project.
 const MaxUploadRate = 1_000_000
 
-// A Project is a tenant. Everything else belongs to one project and is invisible to
-// others.
+// A Project is a tenant. Everything else belongs to one project and is invisible to other projects.
 type Project struct {
 	ID         string
 	Name       string
 	RecordRate int64  // price per recorded minute, in millionths of a dollar
-	MediaAuth  string // media policy of its recordings: one of MediaAuths
+	MediaAuth  string // media policy of the project's recordings; one of MediaAuths
 	// RequireFactor requires two factors for every login of a subscriber.
 	RequireFactor bool
-	Color         string // color of buttons on its pages and in its emails, "#rrggbb"; "" for ours
-	Logo          string // name of its logo; "" for none
-	Terms         string // URL of its terms, linked on its sign-in pages; "" for none
-	Privacy       string // URL of its privacy policy, likewise
+	Color         string // color of buttons on pages and in emails, "#rrggbb"; "" is ours
+	Logo          string // name of the project's logo; "" for none
+	Terms         string // URL of the terms for sign-in pages; "" for none
+	Privacy       string // URL of the privacy policy for sign-in pages; "" for none
 
 	Registration Registration // whether people can register on its pages
 	RecordCalls  RecordCalls  // RecordOff or RecordOn
@@ -72,17 +71,17 @@ type Project struct {
 	ClientRegistration ClientRegistration // whether OAuth clients can register themselves
 
 	OutboundCalls    OutboundCalls // whether calls to phone numbers and gateways are permitted
-	OutboundPrefixes Prefixes      // of the phone numbers that may be called
+	OutboundPrefixes Prefixes      // prefixes of the phone numbers that may be called
 
-	RecordingQuota int64 // most bytes that its recordings may use; 0 means no limit
-	UploadRate     int64 // most uploads of recordings per minute; 0 means no limit
+	RecordingQuota int64 // maximum size of all recordings in bytes; 0 means no limit
+	UploadRate     int64 // uploads of recordings per minute; 0 means no limit
 
 	Created time.Time
 	Updated time.Time
 }
 
-// A Registration determines who may create accounts: only the project's backends and operators
-// (off), or anyone who can receive email at the account's address (open).
+// A Registration determines who may create accounts. If it is off, only the project's backends and
+// operators may. If it is open, anyone who can receive email at the account's address may.
 type Registration string
 
 // The registration modes, the default first.
@@ -108,9 +107,8 @@ func ClientRegistrations() []ClientRegistration {
 	return []ClientRegistration{ClientsOff, ClientsByToken, ClientsOpen}
 }
 
-// MediaAuths are the media policies, the default first. They allow media to be fetched with only
-// the URL (public), with credentials (basic), or with credentials or a link that they signed
-// (signed).
+// MediaAuths contains the media policies, the default first. They permit fetching media with only
+// the URL (public), with credentials (basic), or with credentials or a signed link (signed).
 var MediaAuths = []string{"public", "basic", "signed"}
 
 // A ProjectChange holds the fields of a project to update; nil fields are left unchanged.
@@ -214,8 +212,8 @@ func (ps *Projects) Update(ctx context.Context, id string, c ProjectChange) (Pro
 	return ps.store.UpdateProject(ctx, id, c, ps.now())
 }
 
-// FindRegistrar returns a project in which clients can register themselves, the open one first. If
-// there is none, it returns problem.NotFound.
+// FindRegistrar returns a project in which clients can register themselves. It prefers the open
+// project. If no project permits this, it returns problem.NotFound.
 func (ps *Projects) FindRegistrar(ctx context.Context) (Project, error) {
 	return ps.store.FindRegistrar(ctx)
 }
@@ -240,7 +238,7 @@ func (ps *Projects) Delete(ctx context.Context, id string) error {
 // maxLink is the maximum length of the URL of the terms or the privacy policy.
 const maxLink = 2000
 
-// CheckLink returns an error on param if link is not an http or https URL, since browsers must not
+// CheckLink returns an error on param unless link is an http or https URL. Browsers must not
 // execute it. "" is valid.
 func CheckLink(param, link string) error {
 	u, err := url.Parse(link)
@@ -258,7 +256,7 @@ func checkLink(param string, link *string) error {
 	return CheckLink(param, *link)
 }
 
-// SetLogo sets the logo of a project to the result of [brand.MakeLogo]; the zero value removes the
+// SetLogo sets the logo of a project to the result of [brand.MakeLogo]. The zero value removes the
 // logo.
 func (ps *Projects) SetLogo(ctx context.Context, id string, l brand.Logo) (Project, error) {
 	id, ok := canonical(id)

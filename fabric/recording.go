@@ -32,8 +32,8 @@ func checkRecordCalls(r *RecordCalls, allowed ...RecordCalls) error {
 	return problem.BadParam("record_calls", "record_calls must be one of %s", strings.Join(names, ", "))
 }
 
-// RecordsCall reports whether a call between these subscribers is recorded, which is the case if
-// the setting is on for at least one of them. For unknown subscribers, and for a call without
+// RecordsCall reports whether a call between these subscribers is recorded. This is the case if the
+// setting is on for at least one of them. For unknown subscribers, and for a call without
 // subscribers, the project's setting applies.
 func (f *Fabric) RecordsCall(ctx context.Context, projectID string, subscriberIDs ...string) (bool, error) {
 	projectID, ok := canonical(projectID)

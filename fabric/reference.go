@@ -7,15 +7,15 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// findOrCreate returns the subscriber with a reference. If there is none, it returns the subscriber
-// with that e-mail, and otherwise a new subscriber. Only one of several concurrent callers creates
-// it.
+// findOrCreate returns the subscriber with a reference. If no subscriber has the reference, it
+// returns the subscriber with this e-mail, and otherwise a new subscriber. Only one of several
+// concurrent callers creates a subscriber.
 func (ss *Subscribers) findOrCreate(
 	ctx context.Context, by Issuer, in SubscriberTokenInput,
 ) (Subscriber, error) {
 	projectID := by.ProjectID
 	s, err := ss.recentReference(ctx, projectID, in.Reference)
-	if err == nil && (in.Password != "" || in.Profile.differs(s)) { // re-read and change the current row
+	if err == nil && (in.Password != "" || in.Profile.differs(s)) { // change the current row
 		s, err = ss.findByReference(ctx, projectID, in.Reference)
 	}
 	if errors.Is(err, problem.NotFound) {
@@ -69,7 +69,7 @@ func (ss *Subscribers) recentReference(ctx context.Context, projectID, reference
 	})
 }
 
-// reachable is a subscriber with its addresses.
+// A reachable is a subscriber with its addresses.
 type reachable struct {
 	Subscriber
 	addresses []Address

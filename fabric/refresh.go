@@ -20,9 +20,9 @@ type FamilyUse struct {
 	ClientID     string
 	Generation   int64
 	Created      time.Time             // when the token was issued
-	Used         time.Time             // now
+	Used         time.Time             // the current time
 	Expires      time.Time             // when both the token and its successor have expired
-	Revocation   revocation.Revocation // written only if the token was used before
+	Revocation   revocation.Revocation // written only if the token was already used
 }
 
 // badRefresh returns the error for an invalid refresh token.
@@ -31,9 +31,9 @@ func badRefresh(code, message string) error {
 		Message: "refresh_token " + message}
 }
 
-// Refresh exchanges a refresh token for its successor and a new token of the kind that was issued
-// with it. The refresh token must belong to the issuer's project. It can be used once; a second use
-// revokes the whole family.
+// Refresh exchanges a refresh token for its successor and a new token. The new token has the same
+// kind as the token that was issued with the refresh token, which must belong to the issuer's
+// project. A refresh token can be used once. A second use revokes the whole family.
 func (ts *Tokens) Refresh(ctx context.Context, by Issuer, raw string) (TokenPair, error) {
 	began := ts.now()
 	old, err := ts.openRefresh(ctx, by.ProjectID, raw)
@@ -65,7 +65,7 @@ func (ts *Tokens) Refresh(ctx context.Context, by Issuer, raw string) (TokenPair
 }
 
 // successor returns the token that replaces the refresh token t, one generation later. It is
-// revoked together with the issuer that requested the refresh, not with the previous one.
+// revoked together with the issuer that requested the refresh, but not with the previous issuer.
 func (t Token) successor(by Issuer) Token {
 	t.ID, t.Kind = "", SAT
 	t.KeyID, t.IssuerID = by.KeyID, by.ClientID
@@ -77,7 +77,7 @@ func (t Token) successor(by Issuer) Token {
 	return t
 }
 
-// openRefresh opens a refresh token, or returns an error with the reason why the token is invalid.
+// openRefresh opens a refresh token. If the token is invalid, the error contains the reason.
 func (ts *Tokens) openRefresh(ctx context.Context, projectID, raw string) (Token, error) {
 	if raw == "" {
 		return Token{}, problem.Missing("refresh_token")
@@ -128,15 +128,14 @@ func (ts *Tokens) checkHolder(ctx context.Context, t Token) error {
 }
 
 // A Family is a refresh token that was used at least once, together with all tokens that came from
-// it. Only its holder knows a refresh token that was never used, because issuing tokens writes
-// nothing.
+// it. A refresh token that was never used has no Family, because issuing tokens writes nothing.
 type Family struct {
 	ID        string
-	ClientID  string    // the OAuth client or application; "" for none
-	Created   time.Time // when its first token was issued; zero if unknown
-	Used      time.Time // when it was last refreshed
+	ClientID  string    // the OAuth client or application; "" for neither
+	Created   time.Time // when the first token was issued; zero if unknown
+	Used      time.Time // when the family was last refreshed
 	Refreshes int64
-	Expires   time.Time // when the last of its tokens expires
+	Expires   time.Time // when the last of the family's tokens expires
 	Revoked   bool
 }
 

@@ -25,7 +25,8 @@ type RegistrationTokenStore interface {
 	// problem.Unauthenticated if the caller no longer has the rights in by.
 	CreateRegistrationToken(ctx context.Context, k RegistrationToken, by *Rights) error
 	FindRegistrationTokenByHash(ctx context.Context, hash string) (RegistrationToken, error)
-	// ListRegistrationTokens lists the tokens that contain each word of text in their name, prefix or id.
+	// ListRegistrationTokens lists the tokens that contain each word of text in their name, prefix
+	// or id.
 	ListRegistrationTokens(
 		ctx context.Context, projectID, text string, q page.Query,
 	) (page.Page[RegistrationToken], error)
@@ -33,19 +34,19 @@ type RegistrationTokenStore interface {
 	RevokeRegistrationToken(ctx context.Context, projectID, id string, at time.Time) error
 }
 
-// A RegistrationToken is an initial access token (RFC 7591, section 1.2). Its holder can register
-// OAuth clients in its project, and nothing else.
+// A RegistrationToken is an initial access token (RFC 7591, section 1.2). Its holder can only
+// register OAuth clients in the token's project.
 type RegistrationToken struct {
 	ID        string
 	ProjectID string
 	Name      string
-	Prefix    string // its first characters, to recognize it by
-	Hash      string // SHA-256
+	Prefix    string // the secret's first characters, by which people recognize it
+	Hash      string // SHA-256 of the secret
 	Created   time.Time
-	Expires   time.Time // zero for never
+	Expires   time.Time // zero means never
 	Revoked   time.Time // zero while the token is valid
-	MaxUses   int64     // clients that it may register; 0 for any number
-	Uses      int64     // clients that it has registered
+	MaxUses   int64     // how many clients may register with it; 0 means any number
+	Uses      int64     // how many clients have registered with it
 }
 
 // IsUsable reports whether the token can register a client at now.
@@ -59,14 +60,14 @@ func (k RegistrationToken) IsUsedUp() bool { return k.MaxUses > 0 && k.Uses >= k
 // A RegistrationTokenInput describes an initial access token to create.
 type RegistrationTokenInput struct {
 	Name    string
-	Expires time.Time // zero for the default, see DefaultRegistration
-	MaxUses int64     // 0 for any number
+	Expires time.Time // zero means the default; see DefaultRegistration
+	MaxUses int64     // 0 means any number
 }
 
 // DefaultRegistration is how long an initial access token is valid if nothing else is set.
 const DefaultRegistration = 30 * 24 * time.Hour
 
-// maxRegistrationUses is the most uses that can be set for a token.
+// maxRegistrationUses is the maximum MaxUses of a token.
 const maxRegistrationUses = 1_000_000
 
 // registrationPrefix begins every initial access token.
@@ -116,7 +117,7 @@ func (in RegistrationTokenInput) check(now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// List returns a page of a project's initial access tokens, revoked ones included.
+// List returns a page of a project's initial access tokens, including revoked tokens.
 func (ts *RegistrationTokens) List(
 	ctx context.Context, projectID string, q page.Query,
 ) (page.Page[RegistrationToken], error) {
@@ -152,7 +153,7 @@ func (ts *RegistrationTokens) Authenticate(ctx context.Context, secret string) (
 	return k, nil
 }
 
-// Revoke revokes an initial access token of a project. Clients that it has registered stay.
+// Revoke revokes an initial access token of a project. Clients that have registered with it remain.
 func (ts *RegistrationTokens) Revoke(ctx context.Context, projectID, id string) error {
 	id, ok := canonical(id)
 	if !ok {

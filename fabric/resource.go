@@ -30,14 +30,14 @@ type ResourceStore interface {
 	FindResource(ctx context.Context, projectID, typ, id string) (Resource, error)
 	ListResources(ctx context.Context, projectID, typ string, q page.Query) (page.Page[Resource], error)
 	// UpdateResource writes a resource and renames its addresses. old is the Updated time that the
-	// caller has read. UpdateResource returns problem.Conflict if the stored time differs or the
-	// resource was deleted, and problem.Conflict on "name" as CreateResource does.
+	// caller has read. If the stored time differs or the resource was deleted, UpdateResource
+	// returns problem.Conflict. If the name is taken, it returns problem.Conflict on "name".
 	UpdateResource(ctx context.Context, r Resource, old time.Time, tell Teller) error
 	// DeleteResource also deletes the resource's addresses. It returns problem.Conflict if the
 	// resource is assigned as a handler. It calls tell with the deleted resource.
 	DeleteResource(ctx context.Context, projectID, typ, id string, end revocation.Revocation, tell Teller) error
 	// FindThings returns the resources and subscribers with these ids, in the order of ids. Missing
-	// ones are skipped.
+	// objects are skipped.
 	FindThings(ctx context.Context, projectID string, ids []string) ([]Thing, error)
 	ListThings(ctx context.Context, projectID string, f ThingFilter, q page.Query) (page.Page[Thing], error)
 
@@ -54,14 +54,14 @@ type Resource struct {
 	ProjectID   string
 	Type        string // the type of its kind
 	DisplayName string
-	NameDigest  string // see [nameDigest]; unique per kind, except ""
+	NameDigest  string // see [nameDigest]; unique per kind unless ""
 	Fields      kinds.Values
-	Secrets     string // sealed values of the write-only members
+	Secrets     string // the sealed values of the write-only members
 	Created     time.Time
 	Updated     time.Time
 }
 
-// A Thing is either a resource or a subscriber; the other field is nil.
+// A Thing is either a resource or a subscriber. The other field is nil.
 type Thing struct {
 	Resource   *Resource
 	Subscriber *Subscriber
@@ -78,8 +78,8 @@ func (t Thing) ID() string {
 // Kinds returns the kinds of resources.
 func (rs *Resources) Kinds() *kinds.Catalog { return rs.c.Kinds }
 
-// Create creates a resource of a kind, with its first address. The error joins those of all invalid
-// members; see [kinds.Kind.New].
+// Create creates a resource of a kind with its first address. The error joins the errors of all
+// invalid members; see [kinds.Kind.New].
 func (rs *Resources) Create(
 	ctx context.Context, projectID string, k *kinds.Kind, sent map[string]json.RawMessage,
 ) (Resource, error) {
@@ -89,7 +89,7 @@ func (rs *Resources) Create(
 }
 
 // create creates a resource with these values. It returns an error if any of errs is not nil, or if
-// the project does not have the handler that the values name.
+// the project does not have the handler in the values.
 func (rs *Resources) create(
 	ctx context.Context, projectID string, k *kinds.Kind, kept Identity, values kinds.Values, errs ...error,
 ) (Resource, error) {
@@ -108,8 +108,8 @@ func (rs *Resources) create(
 	})
 }
 
-// joinNames adds errors for invalid names in values to err. A name that equals the one in old is
-// not checked.
+// joinNames adds errors for invalid names in values to err. Names that have not changed since old
+// are not checked.
 func joinNames(err error, k *kinds.Kind, values, old kinds.Values) error {
 	for _, member := range k.Name {
 		if name := values.Text(member); name != old.Text(member) {
@@ -119,7 +119,7 @@ func joinNames(err error, k *kinds.Kind, values, old kinds.Values) error {
 	return err
 }
 
-// nameTaken turns a conflict about a name into an error on the member that the client sent.
+// nameTaken converts a conflict about a name to an error on the member that the client sent.
 func nameTaken(k *kinds.Kind, r Resource, err error) error {
 	p := problem.First(err)
 	if p == nil || p.Kind != problem.Conflict || p.Param != "name" {
@@ -132,8 +132,9 @@ func nameTaken(k *kinds.Kind, r Resource, err error) error {
 	}
 }
 
-// checkMembers checks what the schema cannot express: that the project has the handler, and the
-// rules for gateways and ring groups. It replaces the handler's id with its canonical form.
+// checkMembers checks what the schema cannot express. The project must have the handler, and
+// gateways and ring groups must follow their rules. It replaces the handler's id with the canonical
+// form.
 func (rs *Resources) checkMembers(ctx context.Context, projectID string, k *kinds.Kind, values kinds.Values) error {
 	if k.Type == GatewayKind {
 		return checkGateway(values)
@@ -152,7 +153,7 @@ func (rs *Resources) checkMembers(ctx context.Context, projectID string, k *kind
 	return noHandler(err)
 }
 
-// handlerGone turns the error for a missing row into an error on the handler. The handler was
+// handlerGone converts the error for a missing row to an error on the handler. The handler was
 // deleted after checkMembers found it.
 func handlerGone(r Resource, err error) error {
 	if r.Fields.Text(handlerField) == "" {
@@ -161,7 +162,7 @@ func handlerGone(r Resource, err error) error {
 	return noHandler(err)
 }
 
-// titleOf returns the name that lists show for a resource: its display name or else its kind's
+// titleOf returns the name of a resource in lists. This is its display name or otherwise its kind's
 // title.
 func titleOf(k *kinds.Kind, values kinds.Values) string {
 	if name := k.DisplayName(values); name != "" {
@@ -186,8 +187,8 @@ func (rs *Resources) List(
 	return rs.store.ListResources(ctx, projectID, k.Type, q)
 }
 
-// Update changes the members that were sent and leaves the others unchanged, even if they
-// are changed concurrently.
+// Update changes the members that were sent. It leaves the others unchanged, even if they are
+// changed concurrently.
 func (rs *Resources) Update(
 	ctx context.Context, projectID string, k *kinds.Kind, id string, sent map[string]json.RawMessage,
 ) (r Resource, err error) {
@@ -222,7 +223,7 @@ func (rs *Resources) Update(
 	return r, err
 }
 
-// tries is the most attempts at a change that conflicts with concurrent changes.
+// tries is the maximum number of attempts at a change that conflicts with concurrent changes.
 const tries = 10
 
 // again calls change until it does not conflict with a concurrent change.
@@ -238,8 +239,8 @@ func again(change func() error) error {
 	}
 }
 
-// isTaken reports whether err is a conflict about a value that is in use, rather than about a
-// concurrent change.
+// isTaken reports whether err is a conflict about a value that is in use. It returns false for a
+// conflict with a concurrent change.
 func isTaken(err error) bool {
 	p := problem.First(err)
 	return p != nil && p.Param != ""
@@ -249,7 +250,7 @@ func isTaken(err error) bool {
 const versionField = "document_version"
 
 // mergeChange merges sent into old. For a kind with versions, the caller must name the next
-// version, so that it cannot overwrite a change that it has not seen.
+// version. Thus, it cannot overwrite a change that it has not seen.
 func mergeChange(k *kinds.Kind, old kinds.Values, sent map[string]json.RawMessage) (kinds.Values, error) {
 	values, err := k.Change(old, sent)
 	if err != nil || !k.Versions {
@@ -287,9 +288,11 @@ func (rs *Resources) delete(ctx context.Context, projectID, typ, id string) erro
 	var end revocation.Revocation
 	switch typ {
 	case EndpointKind:
-		end = permanentRevocation(revocation.Token, id, rs.now()) // tokens made for its phones have this id
+		// Tokens for the phones of the endpoint have its id.
+		end = permanentRevocation(revocation.Token, id, rs.now())
 	case GatewayKind:
-		end = permanentRevocation(revocation.Key, id, rs.now()) // tokens of its calls have this KeyID
+		// Tokens for the calls of the gateway have its id as KeyID.
+		end = permanentRevocation(revocation.Key, id, rs.now())
 	}
 	err := rs.store.DeleteResource(ctx, projectID, typ, id, end, rs.event(ResourceDeleted, rs.now()))
 	switch {

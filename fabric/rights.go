@@ -18,11 +18,11 @@ import (
 // all rights.
 type Rights struct {
 	Scopes  []Scope
-	Expires time.Time // zero for never
+	Expires time.Time // zero means never
 
-	// These identify the credentials that the rights were read from. A change that passes rights on
-	// checks in its transaction that they are still valid; see [Rights.HeldBy] and
-	// [Rights.EndedBy].
+	// These fields identify the credentials that the rights were read from. A change that passes
+	// rights on checks in its transaction that the credentials are still valid; see [Rights.HeldBy]
+	// and [Rights.EndedBy].
 	KeyID      string // the API key, or "" for a service token
 	secretHash string
 	Since      int64 // the last revocation that was known when the service token was checked
@@ -30,7 +30,8 @@ type Rights struct {
 }
 
 // Rights returns the rights of a caller that presents this secret of the key. If it is the previous
-// secret, the rights end when that secret expires, so that keys created with it cannot outlive it.
+// secret, the rights end when this secret expires. Keys that were created with it thus cannot
+// outlive it.
 func (k APIKey) Rights(secret string) *Rights {
 	r := &Rights{Scopes: k.Scopes, Expires: k.Expires, KeyID: k.ID, secretHash: hashKey(secret)}
 	if r.secretHash == k.OldHash && isLater(r.Expires, k.OldUntil) {
@@ -70,7 +71,7 @@ func (t Token) Rights(since int64) *Rights {
 	return r
 }
 
-// end returns the latest expiry that may be set.
+// end returns the latest expiry that a caller may set.
 func (r *Rights) end() time.Time {
 	if r == nil {
 		return time.Time{}
@@ -111,8 +112,9 @@ func (r *Rights) permit(scopes []Scope, expires time.Time) error {
 	return errors.Join(errs...)
 }
 
-// changed returns the revocation that makes nodes read a key's row again. It applies until a little
-// after the time at, because nodes' clocks may be ahead; until then, nodes do not cache the key.
+// changed returns the revocation that makes nodes read a key's row again. It applies for a while
+// after the time at, because nodes' clocks may be ahead. During this time, nodes do not cache the
+// key.
 func changed(id string, at time.Time) revocation.Revocation {
 	return revocation.Revocation{Kind: revocation.KeyChange, ID: id, Until: at.Add(skew),
 		Expires: at.Add(2 * (skew + rememberFor))}
@@ -153,16 +155,16 @@ func isLater(a, b time.Time) bool {
 	return !b.IsZero() && (a.IsZero() || a.After(b))
 }
 
-// UsualOverlap and MaxOverlap are the default and the longest overlap of two secrets.
+// UsualOverlap and MaxOverlap are the default and the maximum overlap of two secrets.
 const (
 	UsualOverlap = 24 * time.Hour
 	MaxOverlap   = 30 * 24 * time.Hour
 )
 
-// Rotate replaces the secret of a key and returns the new one, which is valid immediately. The
-// previous secret stays valid until the overlap ends; an even older one becomes invalid. Only one
-// of several concurrent rotations of a key succeeds. Since the caller gets the secret, by must
-// include all rights of the key. Tokens issued with the key stay valid.
+// Rotate replaces the secret of a key and returns the new secret, which is valid immediately. The
+// previous secret stays valid until the overlap ends. An even older secret becomes invalid. Only
+// one of several concurrent rotations of a key succeeds. Because the caller gets the secret, by
+// must include all rights of the key. Tokens issued with the key stay valid.
 func (ks *APIKeys) Rotate(
 	ctx context.Context, projectID, id string, overlap time.Duration, by *Rights,
 ) (APIKey, string, error) {
@@ -209,7 +211,7 @@ const (
 	Pubsub     Scope = "Pubsub"
 )
 
-// scopes maps every accepted spelling, in lower case, to its scope.
+// scopes maps every accepted spelling of a scope, in lower case, to the scope.
 var scopes = map[string]Scope{
 	"voice": Voice, "calling": Voice, "messaging": Messaging, "fax": Fax, "video": Video,
 	"management": Management, "numbers": Numbers, "chat": Chat, "storage": Storage,
@@ -223,8 +225,8 @@ func ParseScope(name string) (Scope, bool) {
 	return s, ok
 }
 
-// Identifier returns the scope's name in the vendor's API for keys: "calling" for Voice, otherwise
-// its name in lower case.
+// Identifier returns the scope's name in the vendor's API for keys. This is "calling" for Voice,
+// and otherwise the scope's name in lower case.
 func (s Scope) Identifier() string {
 	if s == Voice {
 		return "calling"

@@ -8,8 +8,8 @@ import (
 
 // A ThingFilter selects resources and subscribers.
 type ThingFilter struct {
-	Text string // each of its words occurs in a name, an email, a reference or the id
-	Type string // the type of a kind; "" means resources of all kinds, and subscribers
+	Text string // each word must occur in a name, an email, a reference or the id
+	Type string // the type of a kind; "" means all resources and subscribers
 }
 
 // Search returns a page of the project's resources and subscribers that match a filter.
@@ -21,11 +21,11 @@ func (rs *Resources) Search(
 
 // An APIKeyFilter selects API keys.
 type APIKeyFilter struct {
-	Text  string   // each of its words occurs in the name, the prefix or the id
-	State KeyState // "" means any
+	Text  string   // each word must occur in the name, the prefix or the id
+	State KeyState // "" means any state
 }
 
-// A KeyState says whether an API key can still be used.
+// A KeyState tells whether an API key can still be used.
 type KeyState string
 
 // The states of an API key.

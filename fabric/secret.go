@@ -9,8 +9,8 @@ import (
 )
 
 // sealSecrets removes the secret members, such as a SIP password, from values. It returns them
-// sealed for the resource with this id. A secret that was not sent keeps its value in sealed, the
-// result of an earlier call.
+// sealed for the resource with this id. A secret that was not sent keeps its value in sealed, which
+// is the result of an earlier call.
 func (c *core) sealSecrets(k *kinds.Kind, values kinds.Values, id, sealed string) (string, error) {
 	sent := make(kinds.Values)
 	for _, field := range k.Fields {
@@ -51,6 +51,6 @@ func (c *core) openSecrets(id, sealed string) (all kinds.Values, err error) {
 	return all, nil
 }
 
-// ResourceSecretName returns the name that the sealed secrets of a resource are bound to, so that they
+// ResourceSecretName returns the name to which the sealed secrets of a resource are bound. They
 // cannot be opened for another resource.
 func ResourceSecretName(id string) string { return "resource:" + id }

@@ -33,9 +33,9 @@ type SIPStore interface {
 	// FindSIPAddressByName finds an address of any project by its name and user.
 	FindSIPAddressByName(ctx context.Context, name, user string) (SIPAddress, error)
 	ListSIPAddresses(ctx context.Context, projectID string, q page.Query) (page.Page[SIPAddress], error)
-	// UpdateSIPAddress writes an address. It returns problem.Conflict if the address was changed
-	// since old, the time of the change that the caller has read, and on "name" if the name is
-	// taken.
+	// UpdateSIPAddress writes an address. old is the time of the last change that the caller has
+	// read. If the address has changed again, UpdateSIPAddress returns problem.Conflict. If the
+	// name is taken, it returns problem.Conflict on "name".
 	UpdateSIPAddress(ctx context.Context, a SIPAddress, old time.Time) error
 	DeleteSIPAddress(ctx context.Context, projectID, id string) error
 
@@ -43,8 +43,8 @@ type SIPStore interface {
 	CreateSIPCredential(ctx context.Context, c SIPCredential) error
 	FindSIPCredential(ctx context.Context, projectID, subscriberID, id string) (SIPCredential, error)
 	ListSIPCredentials(ctx context.Context, subscriberID string, q page.Query) (page.Page[SIPCredential], error)
-	// NamedSIPCredentials returns at most the given number of credentials with a username, of any
-	// project, oldest first.
+	// NamedSIPCredentials returns the credentials of all projects with a username, oldest first. It
+	// returns at most the given number.
 	NamedSIPCredentials(ctx context.Context, username string, most int) ([]SIPCredential, error)
 	// UpdateSIPCredential is like UpdateSIPAddress, with "username" instead of "name".
 	UpdateSIPCredential(ctx context.Context, c SIPCredential, old time.Time, end revocation.Revocation) error
@@ -55,9 +55,9 @@ type SIPStore interface {
 type SIPAddress struct {
 	ID         string
 	ProjectID  string
-	ResourceID string // resource that receives the calls
+	ResourceID string // the resource that receives the calls
 	Fields     kinds.Values
-	Secrets    string // sealed; "" if no password is required
+	Secrets    string // the sealed password; "" if no password is required
 	Created    time.Time
 	Updated    time.Time
 }
@@ -66,10 +66,10 @@ type SIPAddress struct {
 type SIPCredential struct {
 	ID           string
 	ProjectID    string
-	SubscriberID string // "" for those of a SIP endpoint
-	EndpointID   string // "" for those of a subscriber
+	SubscriberID string // "" for the credentials of a SIP endpoint
+	EndpointID   string // "" for the credentials of a subscriber
 	Fields       kinds.Values
-	Secrets      string // sealed
+	Secrets      string // the sealed password
 	Created      time.Time
 	Updated      time.Time
 }
@@ -91,7 +91,8 @@ func ciphersOf(v kinds.Values) (names []string) {
 	return names
 }
 
-// Owner returns the id of the subscriber or SIP endpoint that a phone with the credentials belongs to.
+// Owner returns the id of the subscriber or SIP endpoint to which a phone with the credentials
+// belongs.
 func (c SIPCredential) Owner() string {
 	if c.EndpointID != "" {
 		return c.EndpointID
@@ -105,12 +106,12 @@ func (c SIPCredential) MustEncrypt() bool { return c.Fields.Text("encryption") =
 // Username returns the name that the phone registers with.
 func (c SIPCredential) Username() string { return c.Fields.Text("username") }
 
-// URI returns the URI of an address: its name below the domain of the fabric.
+// URI returns the URI of an address. Its host is the address's name below the domain of the fabric.
 func (sip *SIP) URI(a SIPAddress) string {
 	return "sip:" + a.User() + "@" + a.Name() + "." + sip.Domain()
 }
 
-// Domain returns the domain below which SIP addresses are, in lower case.
+// Domain returns the parent domain of SIP addresses in lower case.
 func (sip *SIP) Domain() string {
 	domain, _, err := net.SplitHostPort(sip.c.Host)
 	if err != nil {
@@ -286,8 +287,8 @@ func (sip *SIP) ListCredentials(
 	return sip.store.ListSIPCredentials(ctx, s.ID, q)
 }
 
-// UpdateCredential changes the members that were sent and leaves the others unchanged. A new password ends the
-// calls of phones with the old one.
+// UpdateCredential changes the members that were sent and leaves the others unchanged. A new
+// password ends the calls of phones with the old password.
 func (sip *SIP) UpdateCredential(
 	ctx context.Context, projectID, subscriberID, id string, sent map[string]json.RawMessage,
 ) (c SIPCredential, err error) {
@@ -320,7 +321,7 @@ func (sip *SIP) UpdateCredential(
 	return c, sip.c.Revocations.Sync(ctx)
 }
 
-// DeleteCredential deletes credentials of a subscriber, and ends the calls of their phones.
+// DeleteCredential deletes credentials of a subscriber, and ends the calls of phones that use them.
 func (sip *SIP) DeleteCredential(ctx context.Context, projectID, subscriberID, id string) error {
 	c, err := sip.FindCredential(ctx, projectID, subscriberID, id)
 	if err != nil {

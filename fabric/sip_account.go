@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// maxNamesakes limits how many credentials with the same username, each of another project, are
-// tried for a phone.
+// maxNamesakes is the maximum number of credentials with the same username that are tried for a
+// phone. Each belongs to another project.
 const maxNamesakes = 8
 
 // A SIPAccount is a set of SIP credentials with the password that a phone has to prove.
@@ -18,7 +18,7 @@ type SIPAccount struct {
 	Password string
 }
 
-// Codecs returns the codecs of the phone, in order of preference, as the API names them.
+// Codecs returns the phone's codecs by their names in the API, in order of preference.
 func (c SIPCredential) Codecs() (names []string) {
 	_ = json.Unmarshal(c.Fields["codecs"], &names) // the schema ensures a list of strings
 	return names
@@ -27,9 +27,9 @@ func (c SIPCredential) Codecs() (names []string) {
 // Ciphers returns the SRTP ciphers of the credentials by their names in the API.
 func (c SIPCredential) Ciphers() []string { return ciphersOf(c.Fields) }
 
-// FindAccounts returns the accounts with a username. In a project, a subscriber and a SIP endpoint may
-// have the same username, and so may accounts of other projects. The password decides which account a
-// phone has. Accounts of disabled subscribers are left out.
+// FindAccounts returns the accounts with a username. In a project, a subscriber and a SIP endpoint
+// may have the same username. Accounts of other projects may have it, too. The password decides
+// which account a phone uses. Accounts of disabled subscribers are omitted.
 func (sip *SIP) FindAccounts(ctx context.Context, username string) (all []SIPAccount, err error) {
 	found, err := sip.store.NamedSIPCredentials(ctx, username, maxNamesakes)
 	if err != nil {
@@ -55,8 +55,8 @@ func (sip *SIP) FindAccounts(ctx context.Context, username string) (all []SIPAcc
 	return append(all, endpoints...), err
 }
 
-// FindAccount returns the credentials with which a phone of owner registered. If they were deleted or
-// their subscriber may not make calls, the error is problem.NotFound.
+// FindAccount returns the credentials with which a phone of owner registered. If they were deleted
+// or their subscriber may not make calls, FindAccount returns problem.NotFound.
 func (sip *SIP) FindAccount(ctx context.Context, projectID, owner, id string) (SIPCredential, error) {
 	if owner == id {
 		return sip.endpoints.find(ctx, projectID, id)

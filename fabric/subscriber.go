@@ -29,9 +29,9 @@ type Subscribers struct {
 // A SubscriberStore keeps subscribers; see [Stores].
 type SubscriberStore interface {
 	// CreateSubscriber writes a subscriber with its first address. It returns problem.Conflict on
-	// "email" if the project has another subscriber with the same reference or e-mail, and on
-	// "address" if the address name is taken. Of any number of concurrent callers that conflict,
-	// exactly one succeeds. It returns problem.NotFound if the project is unknown.
+	// "email" if the project has another subscriber with the same reference or e-mail. It returns
+	// problem.Conflict on "address" if the address name is taken. If concurrent calls conflict,
+	// exactly one of them succeeds. If the project is unknown, it returns problem.NotFound.
 	CreateSubscriber(ctx context.Context, s Subscriber, a Address, by ...Proof) error
 	FindSubscriber(ctx context.Context, projectID, id string) (Subscriber, error)
 	// FindSubscriberByEmail finds the subscriber with an e-mail, which must be in the form that
@@ -40,8 +40,8 @@ type SubscriberStore interface {
 	FindSubscriberByReference(ctx context.Context, projectID, reference string) (Subscriber, error)
 	ListSubscribers(ctx context.Context, projectID string, q page.Query) (page.Page[Subscriber], error)
 	// SearchSubscribers lists subscribers whose e-mail, reference or names begin with the text, or
-	// with each of its words. Its page tokens hold more than an id. If filling a page takes too
-	// long, a shorter page is returned.
+	// with each of its words. Its page tokens contain more than an id. If filling a page takes too
+	// long, it returns a shorter page.
 	SearchSubscribers(ctx context.Context, projectID, text string, q page.Query) (page.Page[Subscriber], error)
 	// UpdateSubscriber writes the fields that are not nil, renames the subscriber's addresses and
 	// returns the new row. A revocation also ends the subscriber's logins and grants. If the e-mail
@@ -64,8 +64,8 @@ type SubscriberStore interface {
 type Subscriber struct {
 	ID           string
 	ProjectID    string
-	Email        string // as [NormalizeEmail] returns it; may be ""
-	Reference    string // the project's own identifier for it; may be ""
+	Email        string // in the form of [NormalizeEmail]; may be ""
+	Reference    string // the project's own identifier; may be ""
 	PasswordHash string // "" if no password is set
 	FirstName    string
 	LastName     string
@@ -76,8 +76,8 @@ type Subscriber struct {
 	CompanyName  string
 	Region       string
 	Claims       StandardClaims
-	Verified     bool  // the e-mail address was proven to be the subscriber's
-	Disabled     bool  // cannot sign in, is not listed, has no valid token
+	Verified     bool  // the subscriber has proved that it owns the e-mail address
+	Disabled     bool  // the subscriber cannot sign in, is not listed, has no valid token
 	Epoch        int64 // incremented by each new password; invalidates known devices
 	RecordCalls  RecordCalls
 	Forwarding   Forwarding
@@ -93,8 +93,8 @@ func (s Subscriber) FullName() string {
 	return strings.TrimSpace(s.FirstName + " " + s.LastName)
 }
 
-// Title returns the name that the project sees: the full name, or else the e-mail, the reference or
-// the id.
+// Title returns the name that the project sees. This is the first that is set of the full name, the
+// e-mail, the reference and the id.
 func (s Subscriber) Title() string {
 	for _, title := range []string{s.FullName(), s.Email, s.Reference} {
 		if title != "" {
@@ -120,17 +120,17 @@ type Profile struct {
 // left unchanged.
 type SubscriberInput struct {
 	Email    *string
-	Verified *bool // see [Subscriber]; a new e-mail is unverified unless set
+	Verified *bool // see [Subscriber]; by default, a new e-mail is unverified
 	Password *string
 	// PasswordHash sets the password of a new subscriber to one imported from another system; see
 	// [password.CheckHash]. The hash is replaced when the subscriber signs in.
 	PasswordHash *string
 	Disabled     *bool
 	Claims       *StandardClaims // replaces all claims
-	RecordCalls  *RecordCalls    // RecordInherit for a new subscriber unless set
+	RecordCalls  *RecordCalls    // the default for a new subscriber is RecordInherit
 	Forwarding   ForwardingInput
 	Proof        *Proof  // proof that permits the change or creation
-	Rights       *Rights // rights of the caller's credentials; nil means all
+	Rights       *Rights // rights of the caller's credentials; nil means all rights
 	Profile
 }
 
@@ -139,7 +139,7 @@ type SubscriberInput struct {
 type Proof struct {
 	Hash    string
 	Purpose string
-	Ends    bool // end all logins and tokens, whether or not the password changes
+	Ends    bool // end all logins and tokens, even if the password does not change
 }
 
 // Check returns everything that is wrong with the input of an update or, if isNew, of a
@@ -181,9 +181,9 @@ func (in SubscriberInput) checkSet(isNew bool) error {
 	return errors.Join(errs...)
 }
 
-// Create creates a subscriber with its private address. If no password is given, the subscriber
-// cannot sign in with a password until one is set. If in.RecordCalls is set to anything but
-// RecordInherit and in.Rights do not include Management, Create returns problem.Unauthenticated.
+// Create creates a subscriber with its private address. Without a password, the subscriber cannot
+// sign in with a password until one is set. If in.RecordCalls is set to anything but RecordInherit,
+// but in.Rights do not include Management, Create returns problem.Unauthenticated.
 func (ss *Subscribers) Create(ctx context.Context, projectID string, in SubscriberInput) (Subscriber, error) {
 	if err := in.Check(true); err != nil {
 		return Subscriber{}, err
@@ -198,7 +198,7 @@ func (ss *Subscribers) Create(ctx context.Context, projectID string, in Subscrib
 	return s, ss.insert(ctx, s, in.Proof)
 }
 
-// Draft returns the subscriber that Create would create, without creating it.
+// Draft returns the subscriber that Create would create, but does not create it.
 func (ss *Subscribers) Draft(ctx context.Context, projectID string, in SubscriberInput) (Subscriber, error) {
 	if err := in.Check(true); err != nil {
 		return Subscriber{}, err
@@ -274,8 +274,8 @@ func (ss *Subscribers) List(
 	return ss.store.ListSubscribers(ctx, projectID, q)
 }
 
-// Search returns a page of the project's subscribers whose e-mail, reference or names
-// begin with a text, or with each of its words. An id finds the subscriber with that id.
+// Search returns a page of the project's subscribers whose e-mail, reference or names begin with a
+// text, or with each of its words. An id finds the subscriber with this id.
 func (ss *Subscribers) Search(
 	ctx context.Context, projectID, text string, q page.Query,
 ) (page.Page[Subscriber], error) {

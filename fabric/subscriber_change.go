@@ -24,7 +24,7 @@ type SubscriberChange struct {
 	Forwarding   ForwardingInput
 	Proof        *Proof
 	Letters      []mail.Letter // letters queued together with the change
-	By           *Rights       // rights that the change requires; nil if none, or if the caller has all rights
+	By           *Rights       // required rights; nil if none, or if the caller has all rights
 	Profile
 }
 
@@ -59,10 +59,10 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 		c.Email = &email
 	}
 	if in.Disabled != nil && !*in.Disabled && !s.Disabled {
-		c.Disabled = nil // already enabled: do not undo a concurrent disable
+		c.Disabled = nil // already enabled: a concurrent disable must stay
 	}
 	if in.RecordCalls != nil && *in.RecordCalls == s.RecordCalls {
-		c.RecordCalls = nil // unchanged: do not undo a concurrent change, which needs Management
+		c.RecordCalls = nil // unchanged: a concurrent change with Management must stay
 	}
 	if !c.differs(s) {
 		return s, nil
@@ -100,8 +100,8 @@ func (c SubscriberChange) differs(s Subscriber) bool {
 }
 
 // needsManagement reports whether the change requires Management. It does if it changes whether
-// calls are recorded, or lets somebody else sign in as the subscriber, with a new password or
-// through a link sent to a new e-mail.
+// calls are recorded. It also does if somebody else could then sign in as the subscriber. This
+// needs a new password, or a link sent to a new e-mail.
 func (c SubscriberChange) needsManagement(s Subscriber) bool {
 	return c.PasswordHash != nil || c.RecordCalls != nil || c.Email != nil && *c.Email != s.Email
 }
@@ -111,12 +111,12 @@ func (c SubscriberChange) Begins() bool {
 	return c.PasswordHash != nil || c.Proof != nil && c.Proof.Ends
 }
 
-// disablingTakes is longer than the duration of a commit. Adding it to a revocation ensures that
+// disablingTakes is longer than the duration of a commit. It is added to a revocation, so that
 // disabling a subscriber also revokes a token that is being issued.
 const disablingTakes = 5 * time.Second
 
-// ends returns the revocation that the change makes necessary, or nil. entered reports whether
-// anyone can have signed in before. If not, a first password revokes nothing.
+// ends returns the revocation that the change requires, or nil. entered reports whether anyone can
+// have signed in earlier. If not, a first password revokes nothing.
 func (c SubscriberChange) ends(s Subscriber, now time.Time, entered bool) *revocation.Revocation {
 	var r revocation.Revocation
 	switch {
@@ -144,9 +144,9 @@ func (ss *Subscribers) Delete(ctx context.Context, projectID, id string) error {
 	return ss.c.Revocations.Sync(ctx)
 }
 
-// Revoke ends a subscriber's logins and grants, all its tokens, stored or not, the guest tokens
-// that it requested, and the sockets of all these tokens. The subscriber may get new tokens
-// immediately.
+// Revoke ends a subscriber's logins and grants, and all its tokens, stored or not. It also ends the
+// guest tokens that the subscriber requested, and the sockets of all these tokens. The subscriber
+// may get new tokens immediately.
 func (ss *Subscribers) Revoke(ctx context.Context, projectID, id string) error {
 	s, err := ss.Find(ctx, projectID, id)
 	if err != nil {
@@ -154,7 +154,7 @@ func (ss *Subscribers) Revoke(ctx context.Context, projectID, id string) error {
 	}
 	now := ss.now()
 	end := revocationUntil(revocation.Subscriber, s.ID, now)
-	defer ss.caches.forget() // tokens issued next must see the change
+	defer ss.caches.forget() // the next tokens must see the change
 	if _, err := ss.store.UpdateSubscriber(ctx, s.ProjectID, s.ID, SubscriberChange{}, now, &end); err != nil {
 		return fmt.Errorf("revoking subscriber: %w", err)
 	}

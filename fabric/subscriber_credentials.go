@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// PasswordLength returns the shortest and the longest length of a new password.
+// PasswordLength returns the minimum and the maximum length of a new password.
 func (ss *Subscribers) PasswordLength() (least, most int) {
 	return max(password.MinLength, ss.c.MinPassword), password.MaxLength
 }
@@ -37,7 +37,7 @@ func (ss *Subscribers) hashPassword(ctx context.Context, s Subscriber, secret st
 	return hash, nil
 }
 
-// newHash returns the hash to write for a password. It returns nil if secret is nil or already is
+// newHash returns the hash to write for a password. It returns nil if secret is nil or is already
 // the subscriber's password.
 func (ss *Subscribers) newHash(ctx context.Context, s Subscriber, secret *string) (*string, error) {
 	if secret == nil || *secret == "" {
@@ -56,7 +56,7 @@ func (ss *Subscribers) newHash(ctx context.Context, s Subscriber, secret *string
 	return &hash, err
 }
 
-// ListFactors returns a subscriber's factors other than the password. They always fit on one page.
+// ListFactors returns a subscriber's factors except the password. They always fit on one page.
 func (ss *Subscribers) ListFactors(
 	ctx context.Context, projectID, id string, _ page.Query,
 ) (page.Page[factor.Factor], error) {
@@ -86,8 +86,8 @@ func (ss *Subscribers) RemoveFactor(ctx context.Context, projectID, subscriberID
 	return ss.c.Factors.Remove(ctx, factor.Owner{Kind: factor.Subscriber, ID: s.ID}, id)
 }
 
-// canEnter reports whether anyone can have signed in to the account before change c. Someone can if
-// there is a password, or if there is a passkey and c sets the first password.
+// canEnter reports whether anyone can have signed in to the account before change c. This is
+// possible with a password, or with a passkey if c sets the first password.
 func (ss *Subscribers) canEnter(ctx context.Context, s Subscriber, c SubscriberChange) (bool, error) {
 	if s.PasswordHash != "" {
 		return true, nil
@@ -99,10 +99,10 @@ func (ss *Subscribers) canEnter(ctx context.Context, s Subscriber, c SubscriberC
 	return set.Passkeys, err
 }
 
-// notices returns the letters that inform the subscriber of a change. There is one if the password
-// was changed or, in an account with only passkeys, set for the first time, and one if the e-mail
-// was changed. The latter is sent only to a verified e-mail, or if the subscriber requested the
-// change through a link.
+// notices returns the letters that inform the subscriber of a change. One letter reports a changed
+// password. In an account with only passkeys, it reports the first password. Another letter reports
+// a changed e-mail. It is sent only to a verified e-mail, or if the subscriber requested the change
+// through a link.
 func (c SubscriberChange) notices(
 	s Subscriber, now time.Time, entered bool, from audit.Origin,
 ) (all []mail.Letter) {
@@ -129,7 +129,7 @@ func (c SubscriberChange) notices(
 }
 
 // Verify sends a subscriber a link to verify its e-mail. It returns an error if the subscriber has
-// no e-mail, has a verified one, or is disabled.
+// no e-mail, has a verified e-mail, or is disabled.
 func (ss *Subscribers) Verify(ctx context.Context, projectID, id string) (Subscriber, error) {
 	s, err := ss.Find(ctx, projectID, id)
 	if err != nil {
@@ -152,8 +152,8 @@ func (ss *Subscribers) Verify(ctx context.Context, projectID, id string) (Subscr
 }
 
 // Invite sends a subscriber a link to set its first password. The letter names the inviter or, if
-// that is "", the project. Invite returns an error if the subscriber has a password, has no e-mail,
-// or is disabled.
+// inviter is "", the project. Invite returns an error if the subscriber has a password, has no
+// e-mail, or is disabled.
 func (ss *Subscribers) Invite(ctx context.Context, projectID, id, inviter string) (Subscriber, error) {
 	s, err := ss.Find(ctx, projectID, id)
 	if err != nil {

@@ -24,7 +24,7 @@ type Tokens struct {
 	applications *applications
 }
 
-// A TokenStore records a family of refresh tokens once one of its tokens has been used; see
+// A TokenStore records a family of refresh tokens after one of its tokens has been used; see
 // [Stores].
 type TokenStore interface {
 	// RotateFamily marks a family's refresh token of one generation as used. Only one of several
@@ -38,8 +38,8 @@ type TokenStore interface {
 	RevokeFamily(ctx context.Context, projectID, subscriberID string, r revocation.Revocation) error
 }
 
-// A TokenKind is the purpose of a token. A token of one kind is never accepted as
-// another.
+// A TokenKind is the purpose of a token. A token of one kind is never accepted as a token of
+// another kind.
 type TokenKind string
 
 // The kinds of tokens.
@@ -66,21 +66,21 @@ type Token struct {
 	KeyID        string // the API key or operator that issued the token
 	IssuerID     string // the OAuth client that issued the token, if not ClientID
 	ParentID     string // the family of the SAT that was used to issue the token
-	Generation   int64  // for refresh tokens: how many times the family was refreshed before
+	Generation   int64  // how many times the family of a refresh token was already refreshed
 	Scope        []string
 	Claims       []string // claims that userinfo returns in addition to those of the scope
 	AddressIDs   []string // addresses that a guest or invite token may reach
 	Binding      string   // cnf: what the holder must prove to have, see package cnf
 	Embedded     bool     // KeyID is the id of an embed key, which is public
 	IssuedAt     time.Time
-	RootedAt     time.Time // when the token's first ancestor was issued; zero if it has none
+	RootedAt     time.Time // when the token's first ancestor was issued; zero without
 	ExpiresAt    time.Time
 
-	SealedBy string // id of the ring's key; "" if not sealed
+	SealedBy string // the id of the ring's key; "" if the token is not sealed
 }
 
-// Caller returns the id for which uses of the token are counted: the id of its subscriber or client
-// or, for guest and invite tokens, of the token itself.
+// Caller returns the id for which uses of the token are counted. This is the id of its subscriber
+// or client or, for guest and invite tokens, of the token itself.
 func (t Token) Caller() string {
 	switch t.Kind {
 	case SAT, Access:
@@ -127,7 +127,7 @@ func (ts *Tokens) Seal(t Token) (string, error) {
 	return sealer.Seal(&claims{t})
 }
 
-// unsealToken opens a token. Refresh tokens are not cached, since each is used once.
+// unsealToken opens a token. Refresh tokens are not cached, because each is used only once.
 func unsealToken(sealer *keys.Sealer, kind TokenKind, raw string) (c *claims, kid string, ok bool) {
 	if kind == Refresh {
 		c = new(claims)
@@ -228,9 +228,9 @@ func (t Token) subjects() []revocation.Subject {
 // Known returns the number of the latest revocation that this node has read.
 func (ts *Tokens) Known() int64 { return ts.c.Revocations.Known() }
 
-// root returns the time to compare with revocations: when the token's first ancestor was issued or,
-// if it has none, the token itself. A node that has not yet read a revocation may issue a token
-// from a revoked one. Because of the root, the new token is revoked as well.
+// root returns the time to compare with revocations. This is when the token's first ancestor was
+// issued or, without an ancestor, the token itself. A node that has not yet read a revocation may
+// issue a token from a revoked token. Because of the root, the new token is revoked as well.
 func (t Token) root() time.Time {
 	if t.RootedAt.IsZero() {
 		return t.IssuedAt
@@ -238,14 +238,14 @@ func (t Token) root() time.Time {
 	return t.RootedAt
 }
 
-// reaches reports whether the token may reach an address of its project. A SAT may reach all of
-// them.
+// reaches reports whether the token may reach an address of its project. A SAT may reach all
+// addresses.
 func (t Token) reaches(addressID string) bool {
 	return t.Kind == SAT || slices.Contains(t.AddressIDs, addressID)
 }
 
-// RevokeByHand revokes all tokens that an operator has created manually or is creating at the moment,
-// and all tokens that came from them; see [Issuer].
+// RevokeByHand revokes all tokens that an operator has created manually or is creating at the
+// moment, and all tokens that came from them; see [Issuer].
 func (ts *Tokens) RevokeByHand(ctx context.Context, operatorID string) error {
 	return ts.c.Revocations.Revoke(ctx, revocationUntil(revocation.Key, operatorID, ts.now().Add(disablingTakes)))
 }
@@ -261,7 +261,8 @@ func (ts *Tokens) Revoke(ctx context.Context, t Token) error {
 }
 
 // RevokeRaw revokes the token raw, which must belong to the project. Revoking a refresh token also
-// revokes all tokens that came from it, and revoking an embed key all tokens issued for it.
+// revokes all tokens that came from it. Revoking an embed key also revokes all tokens that were
+// issued for it.
 func (ts *Tokens) RevokeRaw(ctx context.Context, projectID, raw string) error {
 	if raw == "" {
 		return problem.Missing("token")

@@ -12,9 +12,9 @@ import (
 // short and quick to read.
 type claims struct{ Token }
 
-// claimsVersion is the first byte of the binary form; other versions are rejected. A new member
-// requires a new version. Claims, a list that most tokens lack, comes last and is present only if a
-// flag is set.
+// claimsVersion is the first byte of the binary form. Other versions are rejected. A new member
+// requires a new version. The list Claims, which most tokens lack, comes last and is present only
+// if a flag is set.
 const claimsVersion = 1
 
 // The flags in the binary form.
@@ -45,7 +45,7 @@ func (c *claims) MarshalBinary() ([]byte, error) {
 		b = appendList(b, list)
 	}
 
-	// Use microseconds, so that a revocation can distinguish tokens issued within the same second.
+	// Microseconds let a revocation distinguish tokens issued within the same second.
 	for _, n := range []int64{c.Generation, toMicros(c.IssuedAt), toMicros(c.RootedAt), toMicros(c.ExpiresAt)} {
 		b = binary.AppendVarint(b, n)
 	}
@@ -113,8 +113,8 @@ func appendList(b []byte, list []string) []byte {
 	return b
 }
 
-// appendText appends a text. A UUID is encoded as the byte 1 and its sixteen bytes, any other text
-// as its length plus one and its bytes, and "" as 0.
+// appendText appends a text. A UUID is encoded as the byte 1 and its sixteen bytes. "" is encoded
+// as 0, and any other text as its length plus one and its bytes.
 func appendText(b []byte, text string) []byte {
 	if u, ok := plainUUID(text); ok {
 		return append(append(b, 1), u[:]...)

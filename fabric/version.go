@@ -12,19 +12,19 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Version is a copy of a resource, made when it was deployed.
+// A Version is a copy of a resource that was made when the resource was deployed.
 type Version struct {
 	ID              string
 	ProjectID       string
 	ResourceID      string
-	Number          int64 // counts from 1 per resource
+	Number          int64 // the count of the resource's versions, from 1
 	DocumentVersion int64
 	Fields          kinds.Values
 	Created         time.Time
 }
 
-// A DeployInput selects what to deploy: the current document, by its version, or an earlier
-// deployment, by its id.
+// A DeployInput selects what to deploy: the current document by its version, or an earlier
+// deployment by its id.
 type DeployInput struct {
 	DocumentVersion *int64
 	VersionID       string

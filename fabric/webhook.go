@@ -38,8 +38,8 @@ type WebhookStore interface {
 	CreateSigningKey(ctx context.Context, k SigningKey) error
 	// ListSigningKeys returns all signing keys of a project, ordered by their start times.
 	ListSigningKeys(ctx context.Context, projectID string) ([]SigningKey, error)
-	// RotateSigningKey adds a key and deletes those that started before current. If alone is set,
-	// it deletes all other keys.
+	// RotateSigningKey adds a key and deletes the keys that started before current. If alone is
+	// set, it deletes all other keys.
 	RotateSigningKey(ctx context.Context, k SigningKey, current time.Time, alone bool) error
 }
 
@@ -63,14 +63,15 @@ type Webhook struct {
 type WebhookInput struct {
 	URL     *string
 	Name    *string
-	Events  *[]string // event names; none or "*" means all
+	Events  *[]string // event names; no names or "*" means all events
 	Enabled *bool
 }
 
 // maxURL is the maximum length of a webhook's URL.
 const maxURL = 2048
 
-// maxWebhooks is the most webhooks of a project, since each adds a row for every event.
+// maxWebhooks is the maximum number of webhooks of a project, because each adds a row for every
+// event.
 const maxWebhooks = 50
 
 // Check returns everything that is wrong with the input of an update or, if isNew, of a
@@ -191,17 +192,18 @@ type SigningKey struct {
 	ProjectID string
 	Sealed    string
 	Created   time.Time
-	Starts    time.Time // when it starts signing; zero for a project's first key
+	Starts    time.Time // when the key starts signing; zero for a project's first key
 }
 
-// SigningKeys are the keys that a receiver must know: the current key and, after a rotation, the
-// next one.
+// SigningKeys contains the keys that a receiver must know: the current key and, after a rotation,
+// the next key.
 type SigningKeys struct {
 	Current, Next             *SigningKey // Next is nil if no rotation is pending
 	CurrentSecret, NextSecret string
 }
 
-// SigningKeys returns the signing keys of a project. If there are none, it creates the first one.
+// SigningKeys returns the signing keys of a project. If the project has no key, it creates the
+// first key.
 func (ws *Webhooks) SigningKeys(ctx context.Context, projectID string) (SigningKeys, error) {
 	projectID, ok := canonical(projectID)
 	if !ok {
@@ -218,7 +220,7 @@ func (ws *Webhooks) SigningKeys(ctx context.Context, projectID string) (SigningK
 }
 
 // firstSigningKey creates the first key of a project. Only one of several concurrent callers
-// creates it.
+// creates a key.
 func (ws *Webhooks) firstSigningKey(ctx context.Context, projectID string) ([]SigningKey, error) {
 	k, err := ws.newSigningKey(projectID, time.Time{})
 	if err != nil {
@@ -270,8 +272,8 @@ func (ws *Webhooks) openSigningKey(k SigningKey) (string, error) {
 }
 
 // RotateSigningKey creates a key that starts signing after an overlap. If the overlap is 0, for
-// example because a key has leaked, the new key starts immediately. It replaces an earlier next key
-// that has not started yet.
+// example because a key has leaked, the new key starts immediately. The new key replaces an earlier
+// next key that has not started yet.
 func (ws *Webhooks) RotateSigningKey(
 	ctx context.Context, projectID string, overlap time.Duration,
 ) (SigningKeys, error) {
