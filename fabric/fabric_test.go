@@ -84,7 +84,7 @@ func TestParseScope(t *testing.T) {
 	}
 }
 
-// TestTokenKinds shows that a token of one kind cannot be opened as another.
+// TestTokenKinds shows that a token of one kind cannot be opened as a token of another kind.
 func TestTokenKinds(t *testing.T) {
 	ctx := context.Background()
 	ours, theirs := newFabric(t)
@@ -216,7 +216,7 @@ func TestAPIKeys(t *testing.T) {
 		t.Errorf("CreateAPIKey returned %q with %+v", secret, k)
 	}
 
-	for range 2 { // first from its row, then from the cache
+	for range 2 { // first from the row, then from the cache
 		got, err := f.APIKeys.Authenticate(ctx, p.ID, secret)
 		if err != nil || got.ID != k.ID || !got.Has(fabric.Fax) || got.Has(fabric.Video) || got.LastUsed.IsZero() {
 			t.Errorf("Authenticate = %+v, %v", got, err)

@@ -56,7 +56,7 @@ type TokenPair struct {
 
 // A SubscriberTokenInput requests tokens for a subscriber.
 type SubscriberTokenInput struct {
-	Reference     string // identifies the subscriber, who is created if unknown
+	Reference     string // identifies the subscriber; an unknown subscriber is created
 	ExpireAt      *int64 // Unix seconds
 	ApplicationID string // an OAuth client of the project
 	Password      string // the new password; "" leaves it unchanged

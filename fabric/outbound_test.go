@@ -6,8 +6,8 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// TestMayCallUser shows that the user in the URI of a gateway is held to the rules for phone
-// numbers, in whatever form it contains one.
+// TestMayCallUser shows that the user in the URI of a gateway must follow the rules for phone
+// numbers if it contains a phone number in any form.
 func TestMayCallUser(t *testing.T) {
 	p := fabric.Project{OutboundCalls: fabric.OutboundOn, OutboundPrefixes: "+49"}
 	for user, want := range map[string]string{

@@ -66,7 +66,7 @@ func (p Presence) Online() bool { return p.Sockets > 0 }
 type attendance struct {
 	ProjectID string     `json:"p"`
 	Sockets   []attendee `json:"s"`
-	Reported  bool       `json:"t,omitempty"` // webhooks were told that the subscriber is online
+	Reported  bool       `json:"t,omitempty"` // webhooks received that the subscriber is online
 }
 
 // online returns the number of sockets that are online at the time now.

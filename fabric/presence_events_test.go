@@ -17,12 +17,12 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A pair is two nodes with a project whose webhook receives presence events.
+// A pair is two nodes with a project. The project's webhook receives presence events.
 type pair struct {
 	t        *testing.T
 	one, two *fabric.Fabric
 	webhook  fabric.Webhook
-	token    fabric.Token // of a subscriber
+	token    fabric.Token // the subscriber's token
 	pass     func(time.Duration)
 }
 
@@ -87,8 +87,8 @@ func (p *pair) do(errs ...error) {
 	}
 }
 
-// TestAnnounce shows that the start of the first socket and the end of the last one are announced,
-// whichever node they are on.
+// TestAnnounce shows that the start of the first socket and the end of the last socket are
+// announced, no matter which node they are on.
 func TestAnnounce(t *testing.T) {
 	p := newPair(t)
 	ctx := t.Context()

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// nodes returns two nodes on the same stores, and the function pass, which advances their clock.
+// nodes returns two nodes on the same stores. pass advances their clock.
 func nodes(t *testing.T) (one, two *fabric.Fabric, pass func(time.Duration)) {
 	t.Helper()
 	dir := storetest.Dir(t)

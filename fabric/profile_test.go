@@ -2,7 +2,7 @@ package fabric
 
 import "testing"
 
-// TestEmailHosts shows that the host of an e-mail has one spelling. Look-alikes that browsers
+// TestEmailHosts shows that the host of an e-mail has only one spelling. Look-alikes that browsers
 // and mail servers read as plain letters and dots are not accepted as separate e-mails.
 func TestEmailHosts(t *testing.T) {
 	tests := []struct {
@@ -18,7 +18,7 @@ func TestEmailHosts(t *testing.T) {
 		{"ada@\uff25xample.com", false},              // a full-width E
 		{"ada@example\uff0ecom", false},              // a full-width dot
 		{"ada@example\u3002com", false},              // an ideographic full stop
-		{"ada@example\uff61com", false},              // the same, half-width
+		{"ada@example\uff61com", false},              // a half-width full stop
 		{"ada@ex\u00aample.com", false},              // a feminine ordinal indicator
 		{"ada@\U0001d41e\U0001d431ample.com", false}, // mathematical letters
 		{"ada\uff20example.com", false},              // a full-width @

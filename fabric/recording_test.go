@@ -37,7 +37,7 @@ func TestRecordsCall(t *testing.T) {
 		name        string
 		subscribers []string
 		projectOff  bool // wanted result if the project's setting is off
-		projectOn   bool // wanted result if it is on
+		projectOn   bool // wanted result if the project's setting is on
 	}{
 		{"nobody", nil, false, true},
 		{"inherit", []string{inherit}, false, true},
@@ -109,7 +109,7 @@ func TestRecordCallsCheck(t *testing.T) {
 }
 
 // TestRecordCallsRights shows that only credentials with Management can change whose calls are
-// recorded, and that a key cannot if it was revoked in the meantime.
+// recorded. A key that was revoked in the meantime cannot change this.
 func TestRecordCallsRights(t *testing.T) {
 	f, p := projectOf(t)
 	id := newRecorded(t, f, p.ID, "ada@example.com", fabric.RecordOff)

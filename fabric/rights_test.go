@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestRightsLost shows that credentials which lose their rights after a request was authenticated
-// can no longer pass them on, because the change checks them again.
+// TestRightsLost shows that credentials that lose their rights after a request was authenticated
+// can no longer pass the rights on, because the change checks them again.
 func TestRightsLost(t *testing.T) {
 	all := []fabric.Scope{fabric.Management, fabric.Voice}
 	few := []fabric.Scope{fabric.Management}

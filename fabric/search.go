@@ -25,7 +25,7 @@ type APIKeyFilter struct {
 	State KeyState // "" means any state
 }
 
-// A KeyState tells whether an API key can still be used.
+// A KeyState is whether an API key can still be used.
 type KeyState string
 
 // The states of an API key.

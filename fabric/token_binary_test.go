@@ -36,12 +36,12 @@ func whole(t *testing.T) Token {
 		}
 	}
 
-	token.SealedBy = "" // set by opening a token, and not part of its claims
+	token.SealedBy = "" // set when a token is opened, and not part of the claims
 	return token
 }
 
-// TestClaims shows that encoding and decoding keep every member of a token, and that truncated or
-// extended data is rejected.
+// TestClaims shows that encoding and decoding keep every member of a token. Truncated and extended
+// data is rejected.
 func TestClaims(t *testing.T) {
 	ids := Token{ID: newID(), ProjectID: strings.ToUpper(newID()), FamilyID: "{" + newID()[:34] + "}",
 		KeyID: strings.Repeat("k", 300)}

@@ -1,8 +1,8 @@
 // Package kinds defines the kinds of resources. Each kind is one JSON Schema. Routes, validation,
 // documents and forms are derived from the schema.
 //
-// Each file in this folder is a JSON Schema (2020-12) of the members that callers send and read, in
-// the order in which they are shown. Our additions to the schema are in the x-kind member, see
+// Each file in this folder is a JSON Schema (2020-12) of the members that callers send and read.
+// They are in the order of display. Our additions to the schema are in the x-kind member, see
 // [Meta]. Operators define their own kinds as files of the same format in a directory.
 package kinds
 
@@ -36,24 +36,24 @@ type Kind struct {
 
 	Meta `json:"x-kind"`
 
-	// schemas returns the compiled schema of each field, by name. It compiles them on first use:
-	// compiling all kinds would dominate the startup time, and most runs need one kind at most.
+	// schemas returns the compiled schemas of the fields by name. It compiles them on first use.
+	// Compiling all kinds would dominate the startup time, and most runs need at most one kind.
 	schemas func() (map[string]*jsonschema.Schema, error)
 }
 
 // Meta holds what JSON Schema cannot express about a kind.
 type Meta struct {
-	Type     string            `json:"type"`               // in documents, such as "video_room"
-	Path     string            `json:"path"`               // below /resources/, such as "conference_rooms"
-	Key      string            `json:"key"`                // holds the kind's own members: "conference_room"
-	Update   string            `json:"update"`             // what clients update with, PUT or PATCH; both work
-	Name     []string          `json:"name"`               // hold the display name; the first that is set wins
+	Type     string            `json:"type"`               // the type in documents
+	Path     string            `json:"path"`               // the path below /resources/
+	Key      string            `json:"key"`                // the member for the own members
+	Update   string            `json:"update"`             // the method for updates: PUT or PATCH
+	Name     []string          `json:"name"`               // members for the display name, in order
 	Alias    map[string]string `json:"alias,omitempty"`    // accepted alternative names of members
 	Address  string            `json:"address"`            // the type of its addresses: app, room or call
 	Channels []string          `json:"channels"`           // channels of its addresses: audio, messaging, video
-	Context  string            `json:"context,omitempty"`  // context of its first address; "" means public
-	Create   string            `json:"create,omitempty"`   // "command" if only the operator creates it
-	Versions bool              `json:"versions,omitempty"` // has versions that are deployed
+	Context  string            `json:"context,omitempty"`  // context of its first address
+	Create   string            `json:"create,omitempty"`   // "command": only operators create it
+	Versions bool              `json:"versions,omitempty"` // the kind has deployed versions
 
 	// AddressName is the member that names the resource's first address; "" means the display name.
 	AddressName string `json:"addressName,omitempty"`
@@ -71,10 +71,10 @@ type Meta struct {
 
 // FormHints describe a form to people who do not know the names of the members.
 type FormHints struct {
-	First    []string          `json:"first,omitempty"`    // members shown first, in order; the others are folded
-	Labels   map[string]string `json:"labels,omitempty"`   // labels by member; others are derived from the names
+	First    []string          `json:"first,omitempty"`    // the members shown first, in order
+	Labels   map[string]string `json:"labels,omitempty"`   // labels by member
 	Hints    map[string]string `json:"hints,omitempty"`    // sentences that replace the descriptions
-	Examples map[string]string `json:"examples,omitempty"` // shown in empty fields
+	Examples map[string]string `json:"examples,omitempty"` // examples in empty fields
 }
 
 // A Field is one of the kind's own members.
@@ -85,14 +85,15 @@ type Field struct {
 	Format      string          // uri, uuid, date-time, or ""
 	Enum        []string        // the allowed values; nil means any
 	Default     json.RawMessage // the value if the member is not sent; nil means none
-	Required    bool            // must be sent to create a resource
+	Required    bool            // the member must be sent to create a resource
 	Nullable    bool            // null means no value
-	ReadOnly    bool            // set by the server only
+	ReadOnly    bool            // only the server sets the member
 	WriteOnly   bool            // a secret: accepted, never shown
-	Schema      json.RawMessage // as written in the file
+	Schema      json.RawMessage // the schema as written in the file
 
-	// These describe the form input. They help to fill it in; only the schema validates.
-	Mixed            bool    // allows several types besides null
+	// These fields describe the form input. They help people to fill it in. Only the schema
+	// validates.
+	Mixed            bool    // the schema allows several types besides null
 	Minimum, Maximum string  // bounds of an integer; "" means none
 	MaxLength        int     // maximum length of a string; 0 means none
 	Members          []Field // the members of an object, in order, if the schema lists them
@@ -105,7 +106,7 @@ type Catalog struct {
 	all    []*Kind
 	byPath map[string]*Kind
 	byType map[string]*Kind
-	parts  map[string]*Kind // by type
+	parts  map[string]*Kind // parts by type
 }
 
 // Builtin returns the kinds built into selvage.
@@ -117,8 +118,8 @@ var Builtin = sync.OnceValue(func() *Catalog {
 	return c
 })
 
-// Load returns the built-in kinds and those of the *.json files in dir. An empty dir or a
-// directory that does not exist adds none.
+// Load returns the built-in kinds and the kinds in the *.json files in dir. If dir is empty or does
+// not exist, it adds no kinds.
 func Load(dir string) (*Catalog, error) {
 	c := &Catalog{byPath: make(map[string]*Kind), byType: make(map[string]*Kind), parts: make(map[string]*Kind)}
 	if err := errors.Join(c.read(builtin, false), c.readParts()); err != nil {
@@ -139,7 +140,7 @@ func Load(dir string) (*Catalog, error) {
 }
 
 // read adds the kinds in a folder. If try is set, read immediately compiles each schema and checks
-// its defaults. Operators' kinds are tried; for the built-in ones, tests do it.
+// its defaults. This is done for operators' kinds. For the built-in kinds, tests do it.
 func (c *Catalog) read(files fs.FS, try bool) error {
 	names, err := fs.Glob(files, "*.json")
 	if err != nil {
@@ -170,7 +171,7 @@ func (c *Catalog) read(files fs.FS, try bool) error {
 	return nil
 }
 
-// readParts reads the schemas of SIP addresses and credentials, which belong to resources but are
+// readParts reads the schemas of SIP addresses and credentials. These belong to resources, but are
 // not resources.
 func (c *Catalog) readParts() error {
 	names, err := fs.Glob(builtin, "parts/*.json")

@@ -126,7 +126,7 @@ func TestWrongTypes(t *testing.T) {
 	}
 }
 
-// TestChange shows that a change of one field keeps the others.
+// TestChange shows that a change of one field keeps the other fields.
 func TestChange(t *testing.T) {
 	for _, k := range load(t, "").All() {
 		old := whole(t, k)
@@ -221,8 +221,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestLoad shows that operators can add kinds as files, and that an invalid file is refused with
-// the reason.
+// TestLoad shows that operators can add kinds as files. An invalid file is refused with the reason.
 func TestLoad(t *testing.T) {
 	const fax = `{"title":"Fax",
 		"x-kind":{"type":"fax_line","path":"fax_lines","key":"fax_line","update":"PUT",

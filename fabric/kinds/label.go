@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Label returns the label of a member on pages, if its kind names none: its name in words.
+// Label returns the name of a member in words. Pages use it as the label unless the kind has
+// another label.
 func Label(name string) string {
 	parts := strings.Split(name, "_")
 	for i, w := range parts {

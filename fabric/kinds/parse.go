@@ -70,14 +70,15 @@ func (k *Kind) try() error {
 	return nil
 }
 
-// nowhere is a schema loader that refuses all references, so nothing is fetched.
+// A nowhere is a schema loader that rejects all references, so that nothing is fetched.
 type nowhere struct{}
 
 func (nowhere) Load(url string) (any, error) {
 	return nil, fmt.Errorf("a kind cannot refer to %s", url)
 }
 
-// webURL validates a URL to which telephony can send requests: http or https, without credentials.
+// webURL validates a URL to which telephony can send requests. It must be http or https, without
+// credentials.
 func webURL(v any) error {
 	text, ok := v.(string)
 	if !ok {
@@ -90,7 +91,7 @@ func webURL(v any) error {
 	return nil
 }
 
-// A property holds the keywords of a property's schema that this package uses.
+// A property contains the keywords of a property's schema that this package uses.
 type property struct {
 	Type        types           `json:"type"`
 	Description string          `json:"description"`
@@ -106,7 +107,7 @@ type property struct {
 	Properties  json.RawMessage `json:"properties"`
 }
 
-// types is the type keyword: one type or several.
+// types is the type keyword, which is one type or several types.
 type types []string
 
 func (t *types) UnmarshalJSON(text []byte) error {
@@ -129,7 +130,7 @@ func fields(text []byte) (all []Field, err error) {
 		return nil, err
 	}
 
-	// Decode token by token: a map would lose the order of the properties.
+	// Decode token by token, because a map would lose the order of the properties.
 	dec := json.NewDecoder(bytes.NewReader(doc.Properties))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return nil, errors.New("the kind has no properties")
@@ -198,7 +199,8 @@ func (p property) field(name string) (Field, error) {
 }
 
 // inside sets the members of an object or the items of an array, for forms. If the schema of a
-// member or item has an unsupported type, both stay unset, and forms edit the value as JSON.
+// member or item has an unsupported type, inside leaves both unset, and forms edit the value as
+// JSON.
 func (f *Field) inside(p property, raw json.RawMessage) {
 	if p.Properties != nil {
 		f.Members, _ = fields(raw)

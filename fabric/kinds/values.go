@@ -21,8 +21,8 @@ import (
 // Values holds the members of one resource as JSON, by name.
 type Values map[string]json.RawMessage
 
-// Text returns the member as a string without surrounding space, or "" if it is not a
-// string.
+// Text returns the member as a string without surrounding space. If the member is not a string, it
+// returns "".
 func (v Values) Text(name string) string {
 	var text string
 	if json.Unmarshal(v[name], &text) != nil {
@@ -31,9 +31,9 @@ func (v Values) Text(name string) string {
 	return strings.TrimSpace(text)
 }
 
-// New returns the values of a new resource: the members sent, and the defaults of members not sent.
-// Unknown and read-only members are ignored. The error joins a problem.Invalid for each wrong
-// member, named in its Param.
+// New returns the values of a new resource. They are the sent members, and the defaults of the
+// other members. Unknown and read-only members are ignored. The error joins a problem.Invalid for
+// each wrong member, whose name is in its Param.
 func (k *Kind) New(sent map[string]json.RawMessage) (Values, error) {
 	v, errs := k.taken(sent)
 	for _, f := range k.Fields {
@@ -61,7 +61,7 @@ func (k *Kind) Change(old Values, sent map[string]json.RawMessage) (Values, erro
 	return changed, errors.Join(errs...)
 }
 
-// taken returns those members of sent that a caller may set, and the errors in their values.
+// taken returns the members of sent that a caller may set, and the errors in their values.
 func (k *Kind) taken(sent map[string]json.RawMessage) (v Values, errs []error) {
 	v = make(Values)
 	for _, f := range k.Fields {
@@ -150,7 +150,7 @@ func isBounded(value any) bool {
 // isControl reports whether r is a control character other than a line break or a tab.
 func isControl(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }
 
-// leaf follows the first cause of e repeatedly, and returns the error that has no further cause.
+// leaf follows the first cause of e repeatedly, and returns the error without a further cause.
 func leaf(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 	for len(e.Causes) > 0 {
 		e = e.Causes[0]
@@ -224,9 +224,9 @@ func (k *Kind) NamedBy(v Values) string {
 	return ""
 }
 
-// Document returns the JSON of a resource: the members in before, then its own in the order of the
-// schema. It omits secrets. A nullable member without a value becomes null; other members without a
-// value are omitted.
+// Document returns the JSON of a resource. It contains the members in before, and then the
+// resource's own members in the order of the schema. It omits secrets. A nullable member without a
+// value becomes null. Other members without a value are omitted.
 func (k *Kind) Document(before []Member, v Values) json.RawMessage {
 	all := append([]Member(nil), before...)
 	for _, f := range k.Fields {
@@ -250,11 +250,11 @@ type Member struct {
 
 // Text returns a member whose value is a string.
 func Text(name, value string) Member {
-	raw, _ := json.Marshal(value) // a string always encodes
+	raw, _ := json.Marshal(value) // a string can always be encoded
 	return Member{Name: name, Value: raw}
 }
 
-// Object encodes members as a JSON object, in the order given.
+// Object encodes members as a JSON object in the given order.
 func Object(all []Member) json.RawMessage {
 	b := []byte{'{'}
 	for i, m := range all {

@@ -7,8 +7,8 @@ import (
 	"net/http"
 )
 
-// These are the buffer sizes of a socket; longer messages bypass the buffers. The buffers of
-// net/http have 4 KiB each, which is too much for ten thousand idle sockets.
+// The buffer sizes of a socket. Longer messages bypass the buffers. The buffers of net/http have 4
+// KiB each, which is too much for ten thousand idle sockets.
 const (
 	readBuffer  = 256
 	writeBuffer = 512
@@ -26,7 +26,7 @@ func (w slim) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	reader := bufio.NewReaderSize(io.MultiReader(io.LimitReader(large.Reader, int64(early)), conn),
 		max(readBuffer, early))
 	if _, err := reader.Peek(early); err != nil {
-		_ = conn.Close() // no one else owns it yet
+		_ = conn.Close() // nothing else owns the connection yet
 		return nil, nil, err
 	}
 	return conn, bufio.NewReadWriter(reader, bufio.NewWriterSize(conn, writeBuffer)), nil

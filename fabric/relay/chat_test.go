@@ -28,8 +28,9 @@ func (c *client) messages() (all []string) {
 	return all
 }
 
-// TestDeliver shows which sockets receive a message: each socket of its members once, those of a room's
-// guests, and none whose token was revoked or allows other addresses now.
+// TestDeliver shows which sockets receive a message. Each socket of the members receives it once,
+// and so do the sockets of a room's guests. Sockets whose token was revoked or now allows other
+// addresses do not receive it.
 func TestDeliver(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	ada, bob, room := uuidOf("5"), uuidOf("6"), uuidOf("a")

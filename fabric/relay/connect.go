@@ -24,7 +24,7 @@ type authentication struct {
 		Token   string `json:"jwt_token"`
 		Proof   string `json:"dpop_token"`
 	} `json:"authentication"`
-	Proof string `json:"dpop_token"` // SDKs send it here or there
+	Proof string `json:"dpop_token"` // SDKs send the proof in either place
 }
 
 type connectParams struct {
@@ -52,10 +52,10 @@ type fabricSubscriber struct {
 	ApplicationID string `json:"application_id"`
 	ProjectID     string `json:"project_id"`
 	SpaceID       string `json:"space_id"`
-	ExpiresAt     int64  `json:"expires_at"` // unix seconds
+	ExpiresAt     int64  `json:"expires_at"` // Unix seconds
 }
 
-// connect serves signalwire.connect. From then on, the socket acts for the holder of a token.
+// connect serves signalwire.connect. Afterwards, the socket acts for the holder of a token.
 func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	var in connectParams
 	if err := decodeParams(raw, &in); err != nil {
@@ -87,7 +87,7 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 		return nil, err
 	}
 
-	// A client that lost its socket takes over the presence of the old one.
+	// A client that lost its socket takes over the presence of the old socket.
 	id, resumed := uuid.NewString(), false
 	if lost != "" {
 		if resumed, err = s.relay.fabric.Presence.Resume(ctx, token, lost, id); err != nil {
@@ -124,9 +124,9 @@ func (s *socket) setAuthenticated(caller, id string, token fabric.Token, heard i
 
 func tooMany() error { return &fault{refused, "too many sockets are open with this token"} }
 
-// reauthenticate serves signalwire.reauthenticate. It replaces the token with a newer one for the
-// same holder. If the new token is invalid or has another holder, it is refused and nothing
-// changes.
+// reauthenticate serves signalwire.reauthenticate. It replaces the token with a newer token for the
+// same holder. If the new token is invalid or has another holder, reauthenticate refuses it and
+// changes nothing.
 func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	var in authentication
 	if err := decodeParams(raw, &in); err != nil {
@@ -168,8 +168,8 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 }
 
 // openToken validates the token of an authentication and returns the token's claims. A token that
-// is bound to a key needs a proof made for method. One that is bound to a certificate needs a socket
-// that was opened with the certificate.
+// is bound to a key needs a proof made for method. A token that is bound to a certificate needs a
+// socket that was opened with the certificate.
 func (s *socket) openToken(ctx context.Context, method string, in authentication) (fabric.Token, error) {
 	if in.Authentication.Token == "" {
 		return fabric.Token{}, badParams("params.authentication.jwt_token is required")
@@ -188,9 +188,9 @@ func (s *socket) openToken(ctx context.Context, method string, in authentication
 	return token, err
 }
 
-// retryable returns err if the token or the request caused it. For any other error it returns a
-// farewell, which closes the socket. SDKs reconnect after their socket is closed, but give up after
-// an error.
+// retryable returns err if the token or the request caused it. For any other error, it returns a
+// farewell, which closes the socket. SDKs reconnect after their socket is closed, but not after an
+// error.
 func (s *socket) retryable(err error) error {
 	if errors.Is(err, problem.Unauthenticated) {
 		return err
@@ -202,12 +202,12 @@ func (s *socket) retryable(err error) error {
 	return &farewell{code: websocket.StatusTryAgainLater, reason: "try again later"}
 }
 
-// protocolOf returns the protocol, the name by which SDKs remember a socket. They compare its
-// second part with the token's id, and send the whole name when they reconnect.
+// protocolOf returns the protocol, which is the name by which SDKs remember a socket. SDKs compare
+// its second part with the token's id, and send the whole name when they reconnect.
 func protocolOf(t fabric.Token, id string) string { return "signalwire_" + t.ID + "_" + id }
 
-// socketOf returns the id of the socket that protocol names, or "" for an empty protocol. ours
-// reports whether protocol is empty or was returned by protocolOf.
+// socketOf returns the id of the socket in protocol, or "" for an empty protocol. ours reports
+// whether protocol is empty or was returned by protocolOf.
 func socketOf(protocol string) (id string, ours bool) {
 	if protocol == "" {
 		return "", true

@@ -111,7 +111,7 @@ func TestConnectRefused(t *testing.T) {
 }
 
 // TestConnectLater connects to a node that receives no revocations. The node closes the socket
-// instead of returning an error, after which clients would never reconnect.
+// instead of returning an error, because clients would never reconnect after an error.
 func TestConnectLater(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	good := n.seal(nil)
@@ -181,7 +181,7 @@ func TestReauthenticate(t *testing.T) {
 	}
 }
 
-// TestOldTokenRevoked shows that a socket stays open if its former token is revoked.
+// TestOldTokenRevoked shows that a socket stays open if its earlier token is revoked.
 func TestOldTokenRevoked(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	old := n.token(func(t *fabric.Token) { t.ID = uuidOf("a") })

@@ -64,7 +64,7 @@ func show(e calls.Event) (kind string, content any) {
 	}
 
 	if e.Member == nil {
-		return "", nil // a kind of event that only later versions know
+		return "", nil // only later versions know this kind of event
 	}
 	return memberEvents[e.Kind], inRoom{roomRef: refOf(e), Member: showMember(*e.Member, e.Updated, refOf(e), e.Node)}
 }
@@ -75,7 +75,7 @@ var memberEvents = map[calls.EventKind]string{
 	calls.MemberTalking: "member.talking", calls.MemberLeft: "member.left",
 }
 
-// vertoRequest returns a message of the verto protocol in the form in which events carry it.
+// vertoRequest returns a message of the verto protocol in the form for events.
 func vertoRequest(method string, params any) (kind string, content any) {
 	return "webrtc.message", struct {
 		Version string `json:"jsonrpc"`
@@ -97,7 +97,7 @@ type inviteJSON struct {
 
 type mediaJSON struct {
 	CallID string `json:"callID"`
-	SDP    string `json:"sdp,omitempty"` // never in an answer: SDKs would apply it twice
+	SDP    string `json:"sdp,omitempty"` // never in an answer, which SDKs would apply twice
 }
 
 type byeJSON struct {
@@ -106,7 +106,7 @@ type byeJSON struct {
 	Code   int    `json:"causeCode"`
 }
 
-// A roomRef identifies a room. SDKs accept an event if one of the ids is that of their room.
+// A roomRef identifies a room. SDKs accept an event if one of the ids identifies their room.
 type roomRef struct {
 	RoomID      string `json:"room_id"`
 	RoomSession string `json:"room_session_id"`
@@ -134,7 +134,7 @@ type stateJSON struct {
 			To   string `json:"to"`
 		} `json:"params"`
 	} `json:"device"`
-	StartTime int64 `json:"start_time"` // unix milliseconds
+	StartTime int64 `json:"start_time"` // Unix milliseconds
 }
 
 func showState(e calls.Event) stateJSON {
@@ -208,7 +208,7 @@ func showRoom(e calls.Event) *roomJSON {
 	}
 }
 
-// layoutName names the only layout of a room: it shows one member at a time, filling the picture.
+// layoutName is the only layout of a room. It shows one member at a time, who fills the picture.
 const layoutName = "full-screen"
 
 type layoutJSON struct {
@@ -246,8 +246,7 @@ func showLayout(e calls.Event) (l layoutJSON) {
 	return l
 }
 
-// A memberJSON is a member in the form that SDKs expect. The sensitivity is the value that SDKs
-// assume.
+// A memberJSON is a member in the form that SDKs expect. The sensitivity is the default of SDKs.
 type memberJSON struct {
 	roomRef
 	ID          string   `json:"member_id"`
@@ -272,7 +271,7 @@ type memberJSON struct {
 }
 
 // showMember returns the JSON of a member. If the event reports a change, updated names the changed
-// fields. SDKs use it to stop or start the microphone.
+// fields. SDKs then stop or start the microphone.
 func showMember(m calls.Member, updated []string, in roomRef, node string) *memberJSON {
 	return &memberJSON{
 		roomRef: in, ID: m.ID, CallID: m.Leg, NodeID: node, Name: m.Name, Type: string(m.Type), ParentID: m.Parent,

@@ -14,24 +14,24 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// watchEvery and the interval for reading revocations are short enough that a revocation closes its
-// sockets well within a second. refreshers is the number of goroutines that renew presence, and
-// refreshing the number of sockets that can wait for them.
+// The intervals of watchEvery and of reading revocations are so short that a revocation closes its
+// sockets well within a second. refreshers is the number of goroutines that renew presence.
+// refreshing is the number of sockets that can wait for them.
 const (
 	watchEvery = 250 * time.Millisecond
 	refreshers = 4
 	refreshing = 4096
 )
 
-// These bound how long a client may take to answer signalwire.disconnect before its socket
-// is closed.
+// The maximum times that a client may take to answer signalwire.disconnect before its socket is
+// closed.
 const (
-	deadAnswers = 250 * time.Millisecond // after its token expired or was revoked
+	deadAnswers = 250 * time.Millisecond // after the client's token expired or was revoked
 	stopAnswers = 2 * time.Second        // while the server stops
 	stopCloses  = time.Second            // after stopAnswers, until the client closes its side
 )
 
-// These are our own close codes (RFC 6455, section 7.4.2): 4000 plus the HTTP status.
+// Our own close codes (RFC 6455, section 7.4.2): 4000 plus the HTTP status.
 const (
 	tokenDead websocket.StatusCode = 4401
 	tooSlow   websocket.StatusCode = 4408
@@ -59,11 +59,11 @@ func (r *Relay) Run(ctx context.Context) {
 		for _, s := range all {
 			s.watch(now, heard)
 		}
-		clear(all) // do not keep closed sockets alive
+		clear(all) // closed sockets must not stay in memory
 	}
 }
 
-// all appends the open sockets to the slice to.
+// all appends the open sockets to to.
 func (r *Relay) all(to []*socket) []*socket {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,8 +100,8 @@ func (s *socket) watch(now time.Time, heard int64) {
 	}
 }
 
-// isRevoked checks the token again after a revocation. If the node receives no revocations and
-// therefore cannot tell, isRevoked returns false and is called again at the next tick.
+// isRevoked checks the token again after a revocation. If the node cannot tell because it receives
+// no revocations, isRevoked returns false and is called again at the next tick.
 func (s *socket) isRevoked(heard int64) bool {
 	err := s.relay.fabric.Tokens.Revoked(s.token)
 	if errors.Is(err, problem.Unauthenticated) {
@@ -129,7 +129,7 @@ func (s *socket) pingAndRenew(now time.Time) {
 }
 
 // leave asks the client to disconnect, for the reason in f. A client that has not authenticated is
-// not asked; its socket is only closed by the time f.by. s.mu must be held.
+// not asked. Its socket is closed by the time f.by. s.mu must be held.
 func (s *socket) leave(f farewell) {
 	f.id = uuid.NewString()
 	s.leaving = &f
@@ -158,7 +158,7 @@ func (s *socket) renewPresence(ctx context.Context) {
 	defer s.presence.Unlock()
 	token, online := s.attendance()
 	if !online {
-		return // it went offline in the meantime
+		return // the socket went offline in the meantime
 	}
 	if err := s.relay.fabric.Presence.Online(ctx, token, s.id); err != nil && ctx.Err() == nil {
 		s.relay.log.Warn("refreshing a socket's presence", "request_id", s.name, "error", err)

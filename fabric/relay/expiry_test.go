@@ -66,7 +66,7 @@ func TestKeyEnded(t *testing.T) {
 	}
 
 	other, _ := n.connect(n.seal(nil))
-	c.must("subscriber.online") // tokens of a retired key stay valid
+	c.must("subscriber.online") // tokens of a retired key remain valid
 	if err := w.ring.Retire(t.Context(), ended); err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// held delays events while a request from the same socket is being answered. A client learns of its
-// new call from the response, so it could not assign earlier events to a call.
+// A held delays events while a request from the same socket is being answered. A client learns of
+// its new call from the response, so it could not assign earlier events to the call.
 type held struct {
 	mu      sync.Mutex
 	on      bool
@@ -42,7 +42,7 @@ func (s *socket) releaseEvents() {
 	s.events.on, s.events.waiting = false, nil
 }
 
-// forget drops later events for a closed socket, and tells package calls that the socket was
+// forget drops later events for a closed socket, and notifies package calls that the socket was
 // closed.
 func (r *Relay) forget(s *socket, id string, token fabric.Token) {
 	r.mu.Lock()

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Limits bound the cost of sockets. 0 means the default, shown after the semicolon; a negative value
-// means no limit.
+// Limits limit the cost of sockets. 0 means the default, which is given after the semicolon. A
+// negative value means no limit.
 type Limits struct {
 	PerCaller  int // sockets per subscriber, guest token or invite token on this node; 100
 	PerNetwork int // unauthenticated sockets per IPv4 address or IPv6 /64; 200
 
 	Authenticate time.Duration // how long a socket may stay unauthenticated; 10 s
-	Ping         time.Duration // how often clients are pinged; 10 s, since SDKs disconnect after 15 s without a ping
+	Ping         time.Duration // how often clients are pinged; 10 s, because SDKs wait 15 s
 	Silence      time.Duration // how long a client may send nothing; 45 s
 }
 
@@ -48,16 +48,16 @@ func (l Limits) orDefaults() Limits {
 	return l
 }
 
-// These bound the size of a client's message. The longest messages are offers with a media
+// The maximum sizes of a client's messages. The longest messages are offers with a media
 // description (SDP). Before authentication, a client only has to send its token.
 const (
 	maxMessage = 64 << 10
 	maxConnect = 8 << 10
 )
 
-// These bound the rate of a client's messages. Reading pauses while a client exceeds it.
+// The limits on the rate of a client's messages. Reading pauses while a client exceeds them.
 const (
-	messageRate  = 20.0 // a second
+	messageRate  = 20.0 // per second
 	messageBurst = 100.0
 )
 

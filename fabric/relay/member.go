@@ -8,17 +8,17 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// memberParams are the parameters of the call.* methods: the member that sends the command, and the
-// member that the command applies to.
+// memberParams are the parameters of the call.* methods. They name the member that sends the
+// command, and the member that the command applies to.
 type memberParams struct {
 	Channels []calls.Kind `json:"channels"`
 	Volume   float64      `json:"volume"`
-	MemberID string       `json:"member_id"` // instead of target, in older SDKs
+	MemberID string       `json:"member_id"` // used by older SDKs instead of target
 	Self     memberRef    `json:"self"`
 	Target   memberRef    `json:"target"`
 }
 
-// media returns the kinds of media that the command applies to, each once.
+// media returns the kinds of media that the command applies to, without duplicates.
 func (p memberParams) media() (kinds []calls.Kind) {
 	for _, kind := range []calls.Kind{calls.Audio, calls.Video} {
 		if slices.Contains(p.Channels, kind) {
@@ -34,9 +34,9 @@ type memberRef struct {
 	NodeID   string `json:"node_id"`
 }
 
-// memberMethods maps the call.* methods to their operations. SDKs also know methods that would
-// require processing audio or composing video. The capabilities of a call exclude these, so SDKs do
-// not send them.
+// memberMethods maps the call.* methods to their operations. SDKs also have methods that would
+// require processing audio or composing video. The capabilities of a call exclude these methods, so
+// SDKs do not send them.
 var memberMethods = map[string]calls.Op{
 	"call.mute": calls.Mute, "call.unmute": calls.Unmute, "call.deaf": calls.Deaf, "call.undeaf": calls.Undeaf,
 	"call.raisehand": calls.RaiseHand, "call.lowerhand": calls.LowerHand,
@@ -45,8 +45,8 @@ var memberMethods = map[string]calls.Op{
 	"call.microphone.volume.set": calls.SetMicrophone, "call.speaker.volume.set": calls.SetSpeaker,
 }
 
-// listLayouts serves call.layout.list, which needs no capability. There is only one layout, for
-// rooms and for calls between two people.
+// listLayouts serves call.layout.list, which needs no capability. Rooms and calls between two
+// parties have the same, single layout.
 func listLayouts(context.Context, *socket, json.RawMessage) (any, error) {
 	return struct {
 		Code    string   `json:"code"`

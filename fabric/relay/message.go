@@ -19,8 +19,8 @@ type message struct {
 	Params  json.RawMessage `json:"params"`
 }
 
-// The error codes. The codes below -32099 are defined by JSON-RPC. SDKs handle authenticationFailed
-// and validationFailed specially.
+// The error codes. JSON-RPC defines the codes below -32099. SDKs handle authenticationFailed and
+// validationFailed specially.
 const (
 	parseError           = -32700
 	invalidRequest       = -32600
@@ -32,7 +32,7 @@ const (
 	refused              = -32000 // temporary: a limit was exceeded, or a dependency is unavailable
 )
 
-// A fault is an error as it is sent to a client.
+// A fault is an error in the form that a client receives.
 type fault struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -40,7 +40,7 @@ type fault struct {
 
 func (f *fault) Error() string { return f.Message }
 
-// notValid returns the error that makes SDKs forget their former sockets and connect again. SDKs
+// notValid returns the error after which SDKs forget their former sockets and connect again. SDKs
 // recognize the exact message.
 func notValid() error { return &fault{validationFailed, "Requester validation failed"} }
 
@@ -70,7 +70,7 @@ func faultOf(err error) (f *fault, ok bool) {
 	return &fault{refused, p.Message}, true
 }
 
-// label returns the code as text, as passed to Observe.
+// label returns the code as text for Observe.
 func (f *fault) label() string { return strconv.Itoa(f.Code) }
 
 // parse parses a message. Any error is a fault.
@@ -88,7 +88,7 @@ func parse(text []byte) (m message, err error) {
 	return m, nil
 }
 
-// isID reports whether id is a valid request id: a string, a number, null or absent.
+// isID reports whether id is a valid request id. It must be a string, a number, null or absent.
 func isID(id json.RawMessage) bool {
 	return len(id) == 0 || string(id) == "null" || id[0] == '"' || id[0] == '-' || '0' <= id[0] && id[0] <= '9'
 }
@@ -118,7 +118,7 @@ func request(id, method string, params any) []byte {
 	}{Version: "2.0", ID: id, Method: method, Params: params})
 }
 
-// response encodes a response: the fault if there is one, otherwise the result.
+// response encodes a response. If f is not nil, the response contains f, and otherwise the result.
 func response(id json.RawMessage, result any, f *fault) []byte {
 	if len(id) == 0 {
 		id = json.RawMessage("null")
@@ -139,7 +139,7 @@ func encode(v any) []byte {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		panic(err) // our types always encode
+		panic(err) // our types can always be encoded
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

@@ -33,7 +33,7 @@ func served() map[string]method {
 	return all
 }
 
-// checked wraps m for sockets that have authenticated and whose token is still valid.
+// checked wraps m so that it requires a socket that has authenticated and has a valid token.
 func checked(m method) method {
 	return func(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 		token, ok := s.authenticated()
@@ -47,10 +47,10 @@ func checked(m method) method {
 	}
 }
 
-// unknown is the method name passed to Observe for requests that name no method of served.
+// unknown is the method name for Observe if a request names no method of served.
 const unknown = "unknown"
 
-// receive handles a message. It does so in a separate goroutine and waits, so that the reading
+// receive handles a message. It does this in a separate goroutine and waits, so that the reading
 // goroutine keeps its small stack. It returns false after a panic.
 func (s *socket) receive(text []byte) (whole bool) {
 	done := make(chan struct{})
@@ -83,13 +83,13 @@ func (s *socket) handle(text []byte) {
 		if leaving != nil && string(m.ID) == `"`+leaving.id+`"` {
 			s.out.close(s.conn, *leaving)
 		}
-	case leaving == nil: // a client that was asked to disconnect gets no more answers
+	case leaving == nil: // a leaving client gets no more answers
 		s.answer(m)
 	}
 }
 
 // heardOf records a sign of life from the client. If the client was asked to disconnect, it returns
-// the farewell, otherwise nil.
+// the farewell, and otherwise nil.
 func (s *socket) heardOf() (leaving *farewell) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +106,7 @@ func (s *socket) answer(m message) {
 		name, serve = unknown, noSuchMethod
 	}
 
-	// Hold back events that the request causes until it is answered.
+	// Events that the request causes wait until it is answered.
 	s.events.hold()
 	defer s.releaseEvents()
 
@@ -123,7 +123,7 @@ func (s *socket) answer(m message) {
 		s.relay.log.Error("internal error", "request_id", s.name, "method", name, "error", err)
 	}
 
-	// A farewell closes the socket; the SDK then reconnects by itself.
+	// A farewell closes the socket. The SDK then reconnects by itself.
 	var bye *farewell
 	if errors.As(err, &bye) {
 		s.out.close(s.conn, *bye)
@@ -150,8 +150,8 @@ var done = struct {
 	Message string `json:"message"`
 }{"200", "OK"}
 
-// ping serves signalwire.ping, with which a client checks that the server is alive. It echoes the
-// client's timestamp, if there is one.
+// ping serves signalwire.ping, with which a client checks that the server is alive. If the request
+// has a timestamp, ping returns it.
 func ping(_ context.Context, _ *socket, raw json.RawMessage) (any, error) {
 	var in struct {
 		Timestamp json.RawMessage `json:"timestamp"`
@@ -165,14 +165,14 @@ func ping(_ context.Context, _ *socket, raw json.RawMessage) (any, error) {
 	return in, nil
 }
 
-// A beat is the content of a ping: a unix time in seconds.
+// A beat is the content of a ping, a Unix time in seconds.
 type beat struct {
 	Timestamp float64 `json:"timestamp"`
 }
 
 func unixNow() float64 { return float64(time.Now().UnixMilli()) / 1000 }
 
-// goOnline serves subscriber.goOnline. From then on, calls to the subscriber reach this socket.
+// goOnline serves subscriber.goOnline. Afterwards, calls to the subscriber reach this socket.
 func goOnline(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	s.presence.Lock()
 	defer s.presence.Unlock()
@@ -187,7 +187,7 @@ func goOnline(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	return done, nil
 }
 
-// goOffline serves subscriber.goOffline. From then on, calls to the subscriber no longer reach this
+// goOffline serves subscriber.goOffline. Afterwards, calls to the subscriber no longer reach this
 // socket.
 func goOffline(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	s.presence.Lock()

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A moveResult is the result of call.move. The stock SDK repeats a request that fails, for several seconds.
-// A refusal is therefore part of a result that succeeds.
+// A moveResult is the result of call.move. The stock SDK repeats a failed request for several
+// seconds. Therefore, a refusal is part of a successful result.
 type moveResult struct {
 	Code    string       `json:"code"`
 	Message string       `json:"message"`
@@ -21,8 +21,9 @@ type moveRefusal struct {
 	Message string `json:"message"`
 }
 
-// moveCall serves call.move, a method that the SDK does not have. It moves a call between two parties
-// into the conference room at an address, with both sides. If the address is "", the call leaves the room again.
+// moveCall serves call.move, a method that the stock SDK lacks. It moves a call between two parties
+// into the conference room at an address, with both sides. If the address is "", the call leaves
+// the room again.
 func moveCall(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	if s.relay.calls == nil {
 		return nil, &fault{methodNotFound, "this server does not carry calls"}

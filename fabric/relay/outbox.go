@@ -8,7 +8,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// These bound the number of messages queued for a client, and the duration of sending one.
+// The maximum number of messages queued for a client, and the maximum time to send a message.
 const (
 	maxWaiting      = 64
 	maxWaitingBytes = 256 << 10
@@ -22,7 +22,7 @@ type outbox struct {
 	waiting [][]byte
 	bytes   int
 	sending bool
-	last    *farewell // how to close the socket once the queue is empty
+	last    *farewell // how to close the socket after the queue is empty
 }
 
 // send appends a message to the queue. If the queue is full because the client does not read, send
@@ -36,7 +36,7 @@ func (o *outbox) send(conn *websocket.Conn, text []byte) {
 	case len(o.waiting) >= maxWaiting || o.bytes+len(text) > maxWaitingBytes:
 		o.last = &farewell{code: websocket.StatusPolicyViolation}
 		o.waiting = nil
-		go func() { _ = conn.CloseNow() }() // a close frame would have to wait too
+		go func() { _ = conn.CloseNow() }() // a close frame would have to wait, too
 		return
 	}
 	o.waiting = append(o.waiting, text)
@@ -44,7 +44,7 @@ func (o *outbox) send(conn *websocket.Conn, text []byte) {
 	o.start(conn)
 }
 
-// close closes the socket once the queue is empty. Later messages are dropped.
+// close closes the socket after the queue is empty. Later messages are dropped.
 func (o *outbox) close(conn *websocket.Conn, f farewell) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -81,8 +81,8 @@ func (o *outbox) run(conn *websocket.Conn) {
 	}
 }
 
-// next removes and returns the first message. If the queue is empty, it returns the farewell
-// that is due, or nil.
+// next removes and returns the first message. If the queue is empty, it returns the pending
+// farewell, or nil.
 func (o *outbox) next() (text []byte, last *farewell) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -48,7 +48,7 @@ func TestOutbox(t *testing.T) {
 
 	o.close(server, farewell{code: 4401, reason: "enough"})
 	o.send(server, []byte("too late"))
-	go func() { _, _, _ = server.Read(t.Context()) }() // as a socket's goroutine does
+	go func() { _, _, _ = server.Read(t.Context()) }() // in the same way as a socket's goroutine
 	for i := range n {
 		_, text, err := client.Read(t.Context())
 		if err != nil || len(text) != 1+i*50 || text[0] != byte('0'+i%10) {
@@ -62,8 +62,8 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
-// TestOutboxFull shows that a client that does not read is disconnected, and that the memory it
-// uses until then is bounded.
+// TestOutboxFull shows that a client that does not read is disconnected. The memory that it uses
+// until then is limited.
 func TestOutboxFull(t *testing.T) {
 	server, _ := pair(t)
 	var o outbox
@@ -95,8 +95,8 @@ func TestOutboxFull(t *testing.T) {
 	<-gone
 }
 
-// FuzzParse shows that parse returns either a message or a fault for any input, and that the
-// response is valid JSON.
+// FuzzParse shows that parse returns either a message or a fault for any input. The response must
+// be valid JSON.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{`{"jsonrpc":"2.0","id":"1","method":"signalwire.ping","params":{}}`,
 		`{"jsonrpc":"2.0","id":-0,"result":{}}`, `[]`, `{"id":"\ud800"}`, "\x00",

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// online returns the number of sockets through which the tests' subscriber is online, as
-// another node sees it.
+// online returns the number of sockets through which the tests' subscriber is online, according to
+// another node.
 func (n *node) online() int {
 	n.t.Helper()
 	return must[fabric.Presence](n.t)(n.fabric.Presence.Find(n.t.Context(), n.project.ID, uuidOf("5"))).Sockets
@@ -75,7 +75,7 @@ func TestReconnect(t *testing.T) {
 	here, there := w.node(relay.Limits{}), w.node(relay.Limits{})
 	c, first := here.connect(here.seal(nil))
 	c.must("subscriber.online")
-	_ = c.conn.CloseNow() // no goodbye
+	_ = c.conn.CloseNow() // the client sends no close frame
 	eventually(t, "the socket to be uncounted", func() bool { return here.relay.Stats() == relay.Stats{} })
 	if got := here.online(); got != 1 {
 		t.Fatalf("after its socket was lost the subscriber is online %d times, want 1 for a while", got)
@@ -105,7 +105,7 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
-// TestStaysOnline advances the clock past the time for which the session store keeps a socket
+// TestStaysOnline advances the clock beyond the time for which the session store keeps a socket
 // online without renewal.
 func TestStaysOnline(t *testing.T) {
 	w := newWorld(t)

@@ -26,7 +26,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// proof returns a proof for method like those that browser SDKs make. pairs change its claims.
+// proof returns a proof for method in the form of browser SDKs. pairs change the proof's claims.
 func proof(t *testing.T, key *rsa.PrivateKey, method string, now time.Time, pairs ...any) string {
 	t.Helper()
 	claims := map[string]any{"jti": rand.Text(), "rpc": "request", "mth": method, "iat": now.Unix()}
@@ -83,8 +83,8 @@ func TestBoundToken(t *testing.T) {
 	}
 }
 
-// TestCertificateBoundToken shows that a token bound to a certificate connects only on a socket that
-// was opened with the certificate.
+// TestCertificateBoundToken shows that a token bound to a certificate connects only on a socket
+// that was opened with the certificate.
 func TestCertificateBoundToken(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	srv := httptest.NewUnstartedServer(web.Outer(n.relay, slog.New(slog.DiscardHandler), nil))

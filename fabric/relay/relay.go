@@ -2,13 +2,13 @@
 // protocol is JSON-RPC 2.0, with one message per text frame.
 //
 // A client presents its fabric token in the first request, signalwire.connect, and its socket does
-// not outlive the token. When the token expires or is revoked on any node, the client is asked to
-// disconnect (signalwire.disconnect) and the socket is closed. Each request is answered. A socket
-// is closed if its client does not authenticate, falls silent or does not read.
+// not outlive the token. When the token expires or is revoked on any node, the server asks the
+// client to disconnect (signalwire.disconnect) and closes the socket. Each request is answered. A
+// socket is closed if its client does not authenticate, becomes silent or does not read.
 //
-// An idle socket costs one goroutine and small buffers. Package fabric decides what a socket may do
-// and records who is online. Package calls handles the calls that its client makes and receives, and
-// package chat the messages.
+// An idle socket costs one goroutine and small buffers. Package fabric decides what a socket may
+// do, and records which subscribers are online. Package calls handles the calls that its client
+// makes and receives. Package chat handles its messages.
 package relay
 
 import (
@@ -32,15 +32,15 @@ import (
 type Config struct {
 	Fabric *fabric.Fabric
 	Limits Limits
-	Node   string // the name of this node, in events and in sockets' presence
+	Node   string // the name of this node, for events and presence
 
 	// Confirm returns problem.Unauthenticated unless proof was made for method with the key that
 	// has this thumbprint. Tokens can be bound to such a key. If Confirm is nil, proofs are not
 	// checked.
 	Confirm func(ctx context.Context, method, proof, thumbprint string) error
 
-	// Observe is called after each answered request. method is "unknown" if the relay does not
-	// serve it; result is "ok" or the error code. If Observe is nil, it is not called.
+	// Observe is called after each answered request. If the relay does not serve the method, method
+	// is "unknown". result is "ok" or the error code. Observe may be nil.
 	Observe func(method, result string)
 
 	Log *slog.Logger // nil means slog.Default()
@@ -56,10 +56,10 @@ type Relay struct {
 	log     *slog.Logger
 	methods map[string]method
 	node    string
-	calls   *calls.Calls // nil if the server serves no calls; set before the first socket
+	calls   *calls.Calls // nil if the server has no calls; set before the first socket
 
 	iceServers func(fabric.Token) []ICEServer // may be nil; set before the first socket
-	refresh    chan *socket                   // sockets due to renew their presence
+	refresh    chan *socket                   // sockets that are due to renew their presence
 
 	connected, online atomic.Int64
 
@@ -105,9 +105,8 @@ type ICEServer struct {
 	Credential string   `json:"credential"`
 }
 
-// OfferICE makes the relay send clients the list of servers that the function returns for their
-// token. Call it before the first socket opens. If one of the servers does not work, the SDK's
-// calls fail.
+// OfferICE makes the relay send clients the servers that the function returns for their token. Call
+// it before the first socket opens. If one of the servers does not work, the SDK's calls fail.
 func (r *Relay) OfferICE(servers func(fabric.Token) []ICEServer) { r.iceServers = servers }
 
 // Stats counts sockets.
@@ -132,8 +131,8 @@ func Wanted(r *http.Request) bool {
 		})
 }
 
-// ServeHTTP opens a socket. It accepts requests from pages of any origin, since it reads no cookie
-// and a socket can do nothing without a token.
+// ServeHTTP opens a socket. It accepts requests from pages of any origin, because it reads no
+// cookies and a socket can do nothing without a token.
 func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	// Accept overwrites this header unless it refuses the upgrade. Some proxies treat any response
 	// to an upgrade request as success, and would then miss further requests on the connection.
@@ -158,7 +157,7 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if err != nil {
 		r.release(from)
 		r.log.DebugContext(req.Context(), "refusing socket", "request_id", s.name, "error", err)
-		return // Accept has answered
+		return // Accept has responded
 	}
 
 	s.conn.SetReadLimit(maxConnect)

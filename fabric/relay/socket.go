@@ -13,17 +13,17 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// A socket is one WebSocket. Its goroutine reads and answers one message after the other, while Run
-// watches it.
+// A socket is one WebSocket. Its goroutine reads and answers the messages one after the other,
+// while Run watches it.
 type socket struct {
 	relay  *Relay
 	conn   *websocket.Conn
-	from   string // the client's network; the socket is counted for it until it authenticates
+	from   string // the client's network, which counts the socket until it authenticates
 	name   string // the id of the HTTP request that opened the socket, for logs
 	opened time.Time
 	rate   bucket
 	out    outbox
-	events held // events delayed until a request is answered
+	events held // events that wait until a request is answered
 
 	certificate string // the binding to the client's certificate, or ""
 
@@ -31,14 +31,14 @@ type socket struct {
 
 	mu       sync.Mutex
 	caller   string       // the token's holder; "" before authentication
-	id       string       // identifies the socket among those of the same subscriber
-	token    fabric.Token // set once there is a caller
+	id       string       // the id of the socket among the subscriber's sockets
+	token    fabric.Token // set if the socket has a caller
 	heard    int64        // the result of Tokens.Heard when the token was last checked
 	online   bool
 	spoke    time.Time // the client's last sign of life
 	pingAt   time.Time
 	onlineAt time.Time // when to renew presence
-	leaving  *farewell // set once the client has been asked to disconnect
+	leaving  *farewell // set after the client was asked to disconnect
 	over     bool
 }
 
@@ -58,7 +58,7 @@ func newSocket(r *Relay, from, name string) *socket {
 	return &socket{relay: r, from: from, name: name, opened: now, spoke: now, pingAt: now.Add(r.limits.Ping)}
 }
 
-// add registers a socket. It reports false if the relay is shutting down.
+// add registers a socket. It returns false if the relay is shutting down.
 func (r *Relay) add(s *socket) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,14 +72,14 @@ func (r *Relay) add(s *socket) bool {
 // serve answers messages until either side closes the socket.
 func (s *socket) serve() {
 	err := s.read()
-	_ = s.conn.CloseNow() // usually closed already
+	_ = s.conn.CloseNow() // usually already closed
 	s.end(err)
 	s.relay.mu.Lock()
 	defer s.relay.mu.Unlock()
 	delete(s.relay.sockets, s)
 }
 
-// read answers messages until the socket is closed. The error holds the close code.
+// read answers messages until the socket is closed. The error contains the close code.
 func (s *socket) read() error {
 	for {
 		kind, text, err := s.conn.Read(context.Background())
@@ -100,18 +100,19 @@ func (s *socket) read() error {
 	}
 }
 
-// control handles WebSocket ping and pong frames, which are signs of life too.
+// control handles WebSocket ping and pong frames, which are also signs of life.
 func (s *socket) control(context.Context, []byte) bool {
 	s.pace()
 	s.heardOf()
 	return true
 }
 
-// pace slows down a client that sends too much, by delaying the next read.
+// pace slows down a client that sends too much. It delays the next read.
 func (s *socket) pace() { time.Sleep(s.rate.take(time.Now())) }
 
-// end removes a closed socket from the counts. If the client closed it, its presence ends. If the
-// connection was lost, the presence remains for a while so that the client can resume the socket.
+// end removes a closed socket from the counts. If the client closed the socket, its presence ends.
+// If the connection was lost, the presence remains for a while, so that the client can resume the
+// socket.
 func (s *socket) end(err error) {
 	s.mu.Lock()
 	caller, token := s.caller, s.token
@@ -150,8 +151,8 @@ func (s *socket) end(err error) {
 	}
 }
 
-// isGoodbye reports whether the client will not resume the socket, because the client closed it or
-// because its token is no longer valid.
+// isGoodbye reports whether the client will not resume the socket. This is the case if the client
+// closed the socket, or its token is no longer valid.
 func isGoodbye(code websocket.StatusCode) bool {
 	switch code {
 	case websocket.StatusNormalClosure, websocket.StatusGoingAway, websocket.StatusNoStatusRcvd, tokenDead:
@@ -167,22 +168,22 @@ func (s *socket) authenticated() (token fabric.Token, ok bool) {
 	return s.token, s.caller != ""
 }
 
-// client returns the socket in the form that package calls uses.
+// client returns the socket in the form for package calls.
 func (s *socket) client() calls.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return calls.Client{Token: s.token, Socket: calls.Socket{Node: s.relay.node, ID: s.id}}
 }
 
-// attendance returns the socket's token, and whether its subscriber is online through this socket.
-// s.presence must be held.
+// attendance returns the socket's token. online reports whether the token's subscriber is online
+// through this socket. s.presence must be held.
 func (s *socket) attendance() (token fabric.Token, online bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.token, s.online
 }
 
-// setOnline records whether the socket is online and returns whether it was before.
+// setOnline records whether the socket is online. It returns the previous state.
 func (s *socket) setOnline(online bool) (was bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

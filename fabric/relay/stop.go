@@ -8,8 +8,8 @@ import (
 )
 
 // Shutdown stops accepting sockets and asks all clients to disconnect, so that they connect to
-// another node. It waits until all sockets are closed, for at most three seconds or until ctx is
-// done. Then it closes the rest.
+// another node. It waits until all sockets are closed, but at most three seconds or until ctx is
+// done. Then, it closes the remaining sockets.
 func (r *Relay) Shutdown(ctx context.Context) {
 	r.mu.Lock()
 	r.stopping = true
@@ -42,7 +42,7 @@ func (r *Relay) Shutdown(ctx context.Context) {
 		case <-tick.C:
 		case <-ctx.Done():
 			for _, s := range open {
-				go func() { _ = s.conn.CloseNow() }() // not awaited, since the process is about to exit
+				go func() { _ = s.conn.CloseNow() }() // not awaited: the process is about to exit
 			}
 			return
 		}
@@ -61,7 +61,7 @@ func (s *socket) disconnect(by time.Time) {
 		f.by = by
 		s.leave(f)
 		if s.caller == "" {
-			s.out.close(s.conn, f) // nothing to finish before authentication
+			s.out.close(s.conn, f) // before authentication, nothing has to finish
 		}
 	}
 }

@@ -15,7 +15,7 @@ func TestTooMany(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{PerCaller: 2, PerNetwork: 3})
 	good := n.seal(nil)
 	first, _ := n.connect(good)
-	n.connect(n.seal(func(t *fabric.Token) { t.ID = uuidOf("d") })) // another token of the same subscriber
+	n.connect(n.seal(func(t *fabric.Token) { t.ID = uuidOf("d") })) // a second token
 	third := n.dial()
 	if got := third.call("signalwire.connect", authentication(good)+"}"); got.code() != refused {
 		t.Errorf("a third socket of a subscriber returned %+v %s", got.Error, got.Result)
@@ -46,7 +46,7 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// TestPanic shows that a panic in a method closes its socket only.
+// TestPanic shows that a panic in a method closes only its own socket.
 func TestPanic(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	n.relay.Panic("webrtc.verto")

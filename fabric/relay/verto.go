@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// vertoParams are the parameters of webrtc.verto: an envelope around a message of the verto
-// protocol. The message is a request, or the client's response to one of ours.
+// vertoParams are the parameters of webrtc.verto, an envelope around a message of the verto
+// protocol. The message is a request, or the client's response to one of our requests.
 type vertoParams struct {
 	CallID  string       `json:"callID"`
 	NodeID  string       `json:"node_id"`
@@ -22,13 +22,13 @@ type vertoMessage struct {
 	Params struct {
 		Dialog dialogParams `json:"dialogParams"`
 		SDP    string       `json:"sdp"`
-		Action string       `json:"action"` // of verto.modify
+		Action string       `json:"action"` // the action of verto.modify
 		DTMF   string       `json:"dtmf"`
 		Cause  string       `json:"cause"`
 	} `json:"params"`
 }
 
-// dialogParams describe the call. What they claim about the caller is ignored.
+// dialogParams describe the call. Claims about the caller are ignored.
 type dialogParams struct {
 	CallID       string `json:"callID"`
 	To           string `json:"destination_number"`
@@ -38,7 +38,7 @@ type dialogParams struct {
 	Device       bool   `json:"additionalDevice"`
 	FromAddress  string `json:"from_fabric_address_id"`
 	UserVariable struct {
-		MemberID string `json:"memberId"` // whose screen or device it is
+		MemberID string `json:"memberId"` // the member that shares the screen or has the device
 	} `json:"userVariables"`
 }
 
@@ -67,8 +67,8 @@ type vertoOutcome struct {
 
 // verto serves webrtc.verto, with which clients dial, answer and hang up.
 //
-// Only verto.invite returns errors to the client. SDKs repeat any other request ten times if it
-// fails, so for an unknown call the client gets an event instead.
+// Only verto.invite returns errors to the client. SDKs repeat any other failed request ten times.
+// For an unknown call, the client therefore gets an event instead.
 func verto(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	if s.relay.calls == nil {
 		return nil, &fault{methodNotFound, "webrtc.verto: this server does not carry calls"}
@@ -126,8 +126,8 @@ func refusalCode(p *problem.Error) string {
 	return "400"
 }
 
-// command returns the command in the message, and an outcome with the fields that are already
-// known. ok is false if the message contains no command.
+// command returns the command in the message, and an outcome with the known fields. ok is false if
+// the message contains no command.
 func (v vertoParams) command() (cmd calls.Command, o vertoOutcome, ok bool) {
 	p := v.Message.Params
 	cmd = calls.Command{Leg: v.CallID, Node: v.NodeID, SDP: p.SDP}
@@ -168,7 +168,7 @@ func (v vertoParams) readInvite(cmd *calls.Command) {
 	}
 }
 
-// modifications are the actions of verto.modify.
+// modifications contains the actions of verto.modify.
 var modifications = map[string]calls.Op{
 	"hold": calls.Hold, "unhold": calls.Unhold, "updateMedia": calls.Update,
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // FuzzVerto shows that no message of the verto protocol breaks the parser, and that the result can
-// always be written.
+// always be encoded.
 func FuzzVerto(f *testing.F) {
 	for _, text := range []string{
 		`{"callID":"c","message":{"id":1,"method":"verto.invite","params":{"sdp":"v=0","dialogParams":` +

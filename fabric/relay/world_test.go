@@ -27,7 +27,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// deadline is the longest that these tests wait for anything.
+// deadline is the maximum time that these tests wait for anything.
 const deadline = time.Minute
 
 // A world holds the stores that nodes share and a clock that tests set.
@@ -60,7 +60,7 @@ func must[T any](t testing.TB) func(T, error) T {
 	}
 }
 
-// embedLimit is how many sockets per minute an embed key may open here.
+// embedLimit is how many sockets per minute an embed key may open in these tests.
 const embedLimit = 3
 
 func newWorld(t *testing.T) *world {
@@ -76,8 +76,8 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
-// node starts a node and stops it when the test ends. Time limits that are not set never expire
-// during the test.
+// node starts a node and stops it when the test ends. By default, time limits never expire during
+// the test.
 func (w *world) node(limits relay.Limits) *node {
 	w.t.Helper()
 	limits.Authenticate, limits.Silence = cmp.Or(limits.Authenticate, deadline), cmp.Or(limits.Silence, 2*deadline)

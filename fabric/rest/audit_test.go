@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// TestAudit shows that the audit trail of a project is listed page by page for credentials with
-// Management, and for no others.
+// TestAudit shows that credentials with Management can list the audit trail of a project page by
+// page. Other credentials cannot.
 func TestAudit(t *testing.T) {
 	type event struct {
 		ID, Action, Outcome string

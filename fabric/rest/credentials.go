@@ -29,14 +29,15 @@ const (
 	bearerChallenge = `Bearer`
 )
 
-// anyScope lists the scopes of which the handlers under project require at least one. Handlers
-// under manager require Management instead.
+// anyScope lists the scopes for handlers under project, which require at least one of them.
+// Handlers under manager require Management instead.
 var anyScope = []fabric.Scope{fabric.Voice, fabric.Messaging, fabric.Fax, fabric.Video}
 
-// project requires an API key, sent with HTTP Basic, or a service token, with one of anyScope.
+// project requires an API key or a service token with one of anyScope. API keys are sent by HTTP
+// Basic.
 func (c *credentials) project(h handler[fabric.Issuer]) web.Handler { return c.scoped(h, anyScope...) }
 
-// manager requires the same credentials as project, but with the Management scope.
+// manager requires the same credentials as project, but with the scope Management.
 func (c *credentials) manager(h handler[fabric.Issuer]) web.Handler {
 	return c.scoped(h, fabric.Management)
 }
@@ -54,8 +55,8 @@ func (c *credentials) scoped(h handler[fabric.Issuer], scopes ...fabric.Scope) w
 	})
 }
 
-// challenging adds the challenge to every 401 response, even if the credentials are valid and only
-// their owner no longer exists.
+// challenging adds the challenge to every 401 response. This includes responses to valid
+// credentials whose owner no longer exists.
 func challenging(challenge string, h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := h(w, r)
@@ -81,7 +82,7 @@ func (c *credentials) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Iss
 		return fabric.Issuer{}, problem.NoCredentials().Because("neither an API key nor a token was sent")
 	}
 
-	// A service token is either sealed or a JWT; access opens both.
+	// A service token is either sealed or a JWT. access opens both.
 	since := c.fabric.Tokens.Known()
 	t, err := c.access(r.Context(), raw)
 	if err == nil {
@@ -122,7 +123,7 @@ func (c *credentials) refused(r *http.Request, by fabric.Issuer, err error) erro
 	return c.allowed(r, by.ProjectID, cmp.Or(by.KeyID, by.ClientID), false, []fabric.Scope{fabric.Management})
 }
 
-// projectOrSAT accepts a SAT in addition to the credentials that project accepts.
+// projectOrSAT accepts a SAT and the credentials that project accepts.
 func (c *credentials) projectOrSAT(h handler[fabric.Issuer]) web.Handler {
 	forProject := c.project(h)
 	return challenging(basicChallenge, func(w http.ResponseWriter, r *http.Request) error {
@@ -165,8 +166,8 @@ func (c *credentials) bearer(h handler[fabric.Token], kinds ...fabric.TokenKind)
 	})
 }
 
-// unknown serves all unknown paths. The response is 404 for callers with valid credentials
-// and 401 for all others.
+// unknown serves all unknown paths. It responds with 404 to callers with valid credentials and with
+// 401 to all others.
 func (c *credentials) unknown(w http.ResponseWriter, r *http.Request) error {
 	noSuch := problem.NoSuch("path")
 	if raw, ok := web.AccessToken(r); ok {

@@ -154,7 +154,7 @@ func TestEndsOfTokens(t *testing.T) {
 		}
 		w.wantInfo(token, http.StatusUnauthorized)
 		if tt.name == "it is revoked" {
-			continue // alone
+			continue // only the SAT is revoked
 		}
 		for _, born := range []string{invite, guest} {
 			wantUnauthorized(t, "a token born of a SAT, when "+tt.name, [2]string{"GET", addresses},
@@ -183,7 +183,7 @@ func TestRevokedKey(t *testing.T) {
 	}
 
 	wantUnauthorized(t, "a revoked key", [2]string{"GET", subscribers}, w.call(w.basic(), "GET", subscribers, ""))
-	w.pass(2 * time.Minute) // once the key is no longer cached, its row is read
+	w.pass(2 * time.Minute) // the key is no longer cached, so its row is read
 	wantUnauthorized(t, "a revoked key", [2]string{"GET", subscribers}, w.call(w.basic(), "GET", subscribers, ""))
 }
 

@@ -15,7 +15,7 @@ type deliveryResponse struct {
 	Event      fabric.EventName `json:"event"`
 	ResourceID string           `json:"resource_id"`
 	progressResponse
-	Body json.RawMessage `json:"body,omitempty"` // only when a single delivery is requested
+	Body json.RawMessage `json:"body,omitempty"` // only if one delivery is requested
 }
 
 func showDelivery(d fabric.Delivery) deliveryResponse {

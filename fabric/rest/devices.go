@@ -23,8 +23,8 @@ type deviceResponse struct {
 	PushKey    string `json:"push_notification_key"`
 }
 
-// A deviceSummary describes a device to its project. It omits the push token and key, which only
-// the device may see.
+// A deviceSummary describes a device to its project. It omits the push token and the key, which
+// only the device may see.
 type deviceSummary struct {
 	ID         string `json:"id"`
 	Type       string `json:"device_type"`
@@ -47,7 +47,7 @@ func summarizeDevice(d fabric.Device) deviceSummary {
 	return deviceSummary{ID: d.ID, Type: d.Type, Name: d.Name, Registered: iso(d.Created)}
 }
 
-// deviceAPI serves the devices of subscribers, to themselves and to their project.
+// deviceAPI serves the devices of subscribers, both to the subscribers and to their project.
 type deviceAPI struct{ devices *fabric.Devices }
 
 func (a deviceAPI) routes(by *credentials) []route {

@@ -12,7 +12,7 @@ import (
 
 const embeds = "/api/fabric/embeds/tokens"
 
-// TestEmbeds shows that an embed key gets tokens for its address only, until it is revoked.
+// TestEmbeds shows that an embed key gets tokens only for its own address, until it is revoked.
 // Revoking the key also revokes these tokens.
 func TestEmbeds(t *testing.T) {
 	w := newWorld(t)
@@ -100,7 +100,7 @@ func TestEmbedFaults(t *testing.T) {
 	}
 }
 
-// TestEmbedLimit shows that the limit per minute applies to each embed key separately, and starts
+// TestEmbedLimit shows that the limit per minute applies to each embed key separately. It starts
 // again with the next minute.
 func TestEmbedLimit(t *testing.T) {
 	w := newWorld(t)

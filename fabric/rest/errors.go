@@ -26,11 +26,11 @@ type validationError struct {
 	Type      string  `json:"type"`
 	Code      string  `json:"code"`
 	Message   string  `json:"message"`
-	Attribute *string `json:"attribute"` // null if the error concerns no parameter
+	Attribute *string `json:"attribute"` // null if the error is not about a parameter
 	URL       string  `json:"url"`
 }
 
-// statuses holds the kinds of problems whose response contains only the name of their status.
+// statuses contains the kinds of problems whose response contains only the name of their status.
 var statuses = map[problem.Kind]int{
 	problem.Malformed:       http.StatusBadRequest,
 	problem.Unauthenticated: http.StatusUnauthorized,
@@ -43,7 +43,7 @@ var statuses = map[problem.Kind]int{
 	problem.Unavailable:     http.StatusServiceUnavailable,
 }
 
-// names are the status texts that differ from http.StatusText.
+// names contains the status texts that differ from http.StatusText.
 var names = map[int]string{http.StatusRequestEntityTooLarge: "Payload Too Large"}
 
 // fail writes the response for err. It logs unexpected errors and unavailable backends.
@@ -58,7 +58,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	web.Refuse(r.Context(), err)
 	if first.Kind == problem.Invalid || first.Kind == problem.Conflict {
-		_ = web.JSON(w, http.StatusUnprocessableEntity, validation(problem.All(err))) // strings always marshal
+		_ = web.JSON(w, http.StatusUnprocessableEntity, validation(problem.All(err))) // never fails
 		return
 	}
 	web.RetryAfter(w, first)
@@ -70,7 +70,7 @@ func plain(w http.ResponseWriter, status int) {
 	if name == "" {
 		name = http.StatusText(status)
 	}
-	_ = web.JSON(w, status, plainError{name}) // strings always marshal
+	_ = web.JSON(w, status, plainError{name}) // never fails
 }
 
 func validation(all []*problem.Error) (body validationErrors) {
@@ -96,8 +96,8 @@ func notAllowed(allow string) web.Handler {
 }
 
 // also joins the errors from reading a body with the errors in its values, so that the client sees
-// all of them at the same time. It skips errors in values about members that reading already
-// reports.
+// all of them together. It skips errors in values if reading already reports an error about the
+// same member.
 func also(reading, values error) error {
 	if !errors.Is(reading, problem.Invalid) {
 		return reading
@@ -114,8 +114,8 @@ func also(reading, values error) error {
 	return reading
 }
 
-// respelled returns err with the parameter from renamed to to, its name in this API. An error on
-// any other parameter is returned unchanged, with its cause.
+// respelled returns err with the parameter from renamed to to, which is its name in this API.
+// Errors on other parameters are returned unchanged, with their causes.
 func respelled(err error, from, to string) error {
 	if !slices.ContainsFunc(problem.All(err), func(p *problem.Error) bool { return p.Param == from }) {
 		return err
@@ -132,7 +132,7 @@ func respelled(err error, from, to string) error {
 	return errors.Join(all...)
 }
 
-// faults joins the errors found in a body. It keeps only the first error for each member.
+// faults joins the errors in a body. It keeps only the first error for each member.
 func faults(found ...error) (all error) {
 	for _, err := range found {
 		if all == nil {

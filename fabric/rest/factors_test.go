@@ -34,7 +34,7 @@ func (w *world) factorsOf(id string) (secrets []string) {
 type factorList struct {
 	*world
 	path    string
-	ids     map[string]string // of the factors, by type
+	ids     map[string]string // ids of the factors by type
 	reader  authorization
 	manager authorization
 }
@@ -75,7 +75,7 @@ func (l factorList) want(types ...string) reply {
 	return got
 }
 
-// TestListFactors shows that second factors are listed without their secrets, and only to their
+// TestListFactors shows that second factors are listed without their secrets, and only for their
 // project.
 func TestListFactors(t *testing.T) {
 	l, id := newFactorList(t)
@@ -101,8 +101,8 @@ func TestListFactors(t *testing.T) {
 	}
 }
 
-// TestRemoveFactors shows that credentials with Management can remove a subscriber's factors, one
-// by one, and that others cannot.
+// TestRemoveFactors shows that credentials with Management can remove a subscriber's factors one by
+// one. Other credentials cannot.
 func TestRemoveFactors(t *testing.T) {
 	l, id := newFactorList(t)
 	l.factorsOf(id)

@@ -32,8 +32,8 @@ func FuzzBodies(f *testing.F) {
 		}
 	}
 
-	// A hostile request costs at most 50 ms and 5 MiB, part of which is the test's own check of the
-	// response.
+	// A hostile request may cost at most 50 ms and 5 MiB. The test's check of the response is part
+	// of this cost.
 	bound := fuzzcost.Bound{CPU: 50 * time.Millisecond, CPUPerByte: 100 * time.Nanosecond, Heap: 5 << 20, PerByte: 16}
 	w := newWorld(f)
 	go w.revoked.Run(f.Context())

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A handler serves an authenticated request. The type C represents the credentials: a fabric.Issuer
-// for a backend that acts on behalf of its project, or a fabric.Token for the holder of a fabric
+// A handler serves an authenticated request. The type C represents the credentials. It is
+// fabric.Issuer for a backend that acts for its project, or fabric.Token for the holder of a fabric
 // token.
 type handler[C any] func(w http.ResponseWriter, r *http.Request, by C) error
 
@@ -18,12 +18,12 @@ func respondOK[C, T, U any](do func(*http.Request, C) (T, error), show func(T) U
 	return answer(http.StatusOK, do, show)
 }
 
-// created is like ok, with status 201.
+// created is like respondOK, with status 201.
 func created[C, T, U any](do func(*http.Request, C) (T, error), show func(T) U) handler[C] {
 	return answer(http.StatusCreated, do, show)
 }
 
-// accepted is like ok, with status 202, for work that is only queued.
+// accepted is like respondOK, with status 202, for work that is only queued.
 func accepted[C, T, U any](do func(*http.Request, C) (T, error), show func(T) U) handler[C] {
 	return answer(http.StatusAccepted, do, show)
 }
@@ -52,7 +52,7 @@ func noContent[C any](do func(*http.Request, C) error) handler[C] {
 	}
 }
 
-// respondPage returns a handler that responds with the requested page, which it gets from find.
+// respondPage returns a handler that gets the requested page from find and responds with it.
 func respondPage[C, T, U any](
 	find func(*http.Request, C, page.Query) (page.Page[T], error), show func(T) U,
 ) handler[C] {

@@ -12,7 +12,7 @@ import (
 type ingestKeyResponse struct {
 	ID         string  `json:"id"`
 	Name       string  `json:"name"`
-	Token      string  `json:"token,omitempty"` // only in the response that creates it
+	Token      string  `json:"token,omitempty"` // only in the response to the creation
 	Prefix     string  `json:"prefix"`
 	CreatedAt  string  `json:"created_at"`
 	ExpiresAt  *string `json:"expires_at"`
@@ -25,8 +25,8 @@ func showIngestKey(k fabric.IngestKey) ingestKeyResponse {
 		ExpiresAt: isoOrNull(k.Expires), RevokedAt: isoOrNull(k.Revoked), LastUsedAt: isoOrNull(k.LastUsed)}
 }
 
-// ingestKeyAPI serves the ingest keys of a project. Its routes need the Management scope, and
-// creating a key also needs Voice.
+// ingestKeyAPI serves the ingest keys of a project. Its routes need the scope Management. Creating
+// a key also needs Voice.
 type ingestKeyAPI struct {
 	keys *fabric.IngestKeys
 	by   *credentials

@@ -61,8 +61,8 @@ func TestIngestKeys(t *testing.T) {
 	}
 }
 
-// TestIngestKeyRights shows that only a key with Management and Voice can create ingest keys, and
-// that ingest keys do not outlive the key that creates them.
+// TestIngestKeyRights shows that only a key with Management and Voice can create ingest keys. An
+// ingest key does not outlive the key that created it.
 func TestIngestKeyRights(t *testing.T) {
 	w := newWorld(t)
 	_, voice := w.newKey(time.Time{}, fabric.Voice)

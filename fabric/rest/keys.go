@@ -51,8 +51,8 @@ func (in keyRequest) input(projectID string) (out fabric.APIKeyInput, err error)
 	return out, errors.Join(errs...)
 }
 
-// readInstant reads a time in this API's format or in unix seconds. It returns nil if the
-// member was not sent, and the zero time if it is null or empty.
+// readInstant reads a time in this API's format or in Unix seconds. If the member was not sent, it
+// returns nil. If the member is null or empty, it returns the zero time.
 func readInstant(param string, raw json.RawMessage) (*time.Time, error) {
 	var at time.Time
 	var unix seconds
@@ -86,7 +86,7 @@ type keyResponse struct {
 	ID          string     `json:"id"`
 	Name        string     `json:"name"`
 	Permissions []string   `json:"permissions"`
-	Token       string     `json:"token,omitempty"` // only in the response to create and rotate
+	Token       string     `json:"token,omitempty"` // only in the responses of create and rotate
 	Prefix      string     `json:"prefix"`
 	CreatedAt   string     `json:"created_at"`
 	ExpiresAt   *string    `json:"expires_at"`
@@ -114,7 +114,7 @@ func showKey(k fabric.APIKey) keyResponse {
 	return body
 }
 
-// keyFault renames the scopes parameter in err to permissions, its name in this API.
+// keyFault renames the parameter scopes in err to permissions, which is its name in this API.
 func keyFault(err error) error { return respelled(err, "scopes", "permissions") }
 
 // keyAPI serves the API keys of a project. Its routes need the Management scope.
@@ -160,8 +160,7 @@ func (a keyAPI) find(r *http.Request, by fabric.Issuer) (fabric.APIKey, error) {
 	return a.keys.Find(r.Context(), by.ProjectID, r.PathValue("id"))
 }
 
-// update serves PATCH and PUT /api/project/tokens/{id}. Members that are not sent are left
-// unchanged.
+// update serves PATCH and PUT /api/project/tokens/{id}. Members that are not sent remain unchanged.
 func (a keyAPI) update(r *http.Request, by fabric.Issuer) (fabric.APIKey, error) {
 	if k, err := a.find(r, by); err != nil {
 		return k, err
@@ -196,8 +195,8 @@ func (a keyAPI) rotate(r *http.Request, by fabric.Issuer) (body keyResponse, err
 	return body, err
 }
 
-// readOverlap reads the overlap of a rotation, the time for which the old secret is still accepted.
-// The body is optional.
+// readOverlap reads the overlap of a rotation, during which the old secret is still accepted. The
+// body is optional.
 func readOverlap(r *http.Request) (time.Duration, error) {
 	if r.ContentLength == 0 {
 		return fabric.UsualOverlap, nil
@@ -208,6 +207,6 @@ func readOverlap(r *http.Request) (time.Duration, error) {
 	if err != nil || in.Overlap == nil {
 		return fabric.UsualOverlap, err
 	}
-	// Package fabric rejects values that are out of range. Clamping only prevents an overflow here.
+	// Package fabric rejects values out of range. Clamping only prevents an overflow.
 	return time.Duration(max(-1, min(*in.Overlap, seconds(fabric.MaxOverlap.Seconds())+1))) * time.Second, nil
 }

@@ -153,8 +153,8 @@ func TestKeyRefusals(t *testing.T) {
 	}
 }
 
-// TestKeysGiveNoMoreThanTheyHave shows that a key cannot pass on more than it has: no other
-// scopes, no later expiry, and not the secret of a key with more rights.
+// TestKeysGiveNoMoreThanTheyHave shows that a key cannot pass on more than it has. It cannot pass
+// on other scopes or a later expiry, and cannot get the secret of a key with more rights.
 func TestKeysGiveNoMoreThanTheyHave(t *testing.T) {
 	w := newWorld(t)
 	soon := w.now().Add(time.Hour).Truncate(time.Second)
@@ -205,7 +205,7 @@ func TestKeysGiveNoMoreThanTheyHave(t *testing.T) {
 	}
 }
 
-// TestKeysOfOthers shows that keys without Management cannot manage any key, including themselves.
+// TestKeysOfOthers shows that keys without Management cannot manage any key, including their own.
 // Keys of other projects are reported as unknown.
 func TestKeysOfOthers(t *testing.T) {
 	w := newWorld(t)
@@ -269,10 +269,10 @@ func TestKeyExpires(t *testing.T) {
 	k, auth := w.newKey(at, fabric.Voice)
 	sat := as[tokens](t, w.call(auth, "POST", issue, `{"reference":"ada"}`)).Token
 	w.pass(59*time.Minute + 50*time.Second)
-	w.wants(auth, http.StatusOK, "before it expires") // now it is cached
+	w.wants(auth, http.StatusOK, "before it expires") // the key is now cached
 	w.pass(10 * time.Second)
 	w.wants(auth, http.StatusUnauthorized, "after it expired")
-	w.wantInfo(sat, http.StatusOK) // tokens issued with it keep their own lifetime
+	w.wantInfo(sat, http.StatusOK) // tokens issued with the key keep their own lifetime
 	_, boss := w.newKey(time.Time{}, fabric.Management)
 	end := itoa(w.now().Add(time.Hour).Unix())
 	if r := w.call(boss, "PATCH", keyPath+"/"+k.ID, `{"expires_at":`+end+`}`); r.status != http.StatusOK {

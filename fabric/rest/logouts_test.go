@@ -29,7 +29,7 @@ type logoutWorld struct {
 	boss authorization
 	ada  string // the subscriber's id
 	app  idp.Client
-	path string // of the client's logouts
+	path string // path of the client's logouts
 }
 
 func newLogoutWorld(t *testing.T) logoutWorld {
@@ -93,7 +93,7 @@ func TestLogouts(t *testing.T) {
 	}
 }
 
-// TestRedeliverLogouts shows that logouts that were given up are delivered again on request, one or
+// TestRedeliverLogouts shows that abandoned logouts are delivered again on request, one logout or
 // all of them.
 func TestRedeliverLogouts(t *testing.T) {
 	w := newLogoutWorld(t)

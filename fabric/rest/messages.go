@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A messageRequest is a message to send. Versions 3 of the SDK name the conversation by
-// conversation_id, and version 4 by group_id.
+// A messageRequest is a message to send. Versions 3 of the SDK name the conversation in
+// conversation_id, and version 4 in group_id.
 type messageRequest struct {
 	ConversationID string `json:"conversation_id"`
 	GroupID        string `json:"group_id"`
@@ -58,7 +58,7 @@ func (in joinRequest) conversation() (name string, err error) {
 	return name, nil
 }
 
-// A sentMessage is a message with a member in which versions 3 of the SDK expect it.
+// A sentMessage is a message in which versions 3 of the SDK find the member they expect.
 type sentMessage struct {
 	chat.Document
 	Table conversationTable `json:"table"`

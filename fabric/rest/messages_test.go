@@ -17,7 +17,7 @@ const (
 	conversations = "/api/fabric/conversations"
 )
 
-// nobodyThere is the error for an address that cannot be written to.
+// nobodyThere is the error for an address to which nobody can write.
 const nobodyThere = "conversation_id:does_not_exist"
 
 type message struct {
@@ -31,7 +31,7 @@ type message struct {
 	Time           int64  `json:"ts"`
 }
 
-// A person is somebody with a token and, unless it is a guest, with an address.
+// A person has a token and, unless it is a guest, an address.
 type person struct {
 	auth    authorization
 	id      string
@@ -54,7 +54,7 @@ func (w *world) sends(p person, to, text string) message {
 	return as[message](w.t, r)
 }
 
-// reads returns the texts of a list of messages, the newest first.
+// reads returns the texts of a list of messages, newest first.
 func (w *world) reads(p person, path string) (texts []string) {
 	w.t.Helper()
 	for _, m := range as[listed[message]](w.t, w.call(p.auth, "GET", path, "")).Data {
@@ -72,8 +72,8 @@ func (w *world) room(t *testing.T, name string) string {
 	return must[fabric.Address](t)(w.fabric.Addresses.FindAt(t.Context(), w.project.ID, "/public/"+name)).ID
 }
 
-// TestMessages shows that two subscribers write to each other in the forms of both generations of
-// SDKs, and page through what they wrote.
+// TestMessages shows that two subscribers write to each other with both generations of SDKs, and
+// page through their messages.
 func TestMessages(t *testing.T) {
 	w := newWorld(t)
 	ada, bob := w.person("ada"), w.person("bob")
@@ -128,7 +128,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestMessageRefusals shows what is not accepted as a message, and that a conversation is invisible
+// TestMessageRefusals shows which messages are not accepted, and that a conversation is invisible
 // to everybody else.
 func TestMessageRefusals(t *testing.T) {
 	w := newWorld(t)
@@ -185,7 +185,7 @@ func TestMessageRefusals(t *testing.T) {
 	}
 }
 
-// TestRepeatedMessage shows that a request with the same key sends its message once.
+// TestRepeatedMessage shows that a repeated request with the same key sends its message only once.
 func TestRepeatedMessage(t *testing.T) {
 	w := newWorld(t)
 	ada, bob := w.person("ada"), w.person("bob")
@@ -201,8 +201,8 @@ func TestRepeatedMessage(t *testing.T) {
 	}
 }
 
-// TestGuestMessages shows that a guest writes to the addresses of its token only, that the subscriber
-// can answer, and that another guest sees nothing of it.
+// TestGuestMessages shows that a guest writes only to the addresses of its token, and that the
+// subscriber can answer. Another guest sees none of these messages.
 func TestGuestMessages(t *testing.T) {
 	w := newWorld(t)
 	ada, bob := w.person("ada"), w.person("bob")
@@ -238,8 +238,8 @@ func TestGuestMessages(t *testing.T) {
 	}
 }
 
-// TestRoomMessages shows that members read what is written in a room, that others do not, and that a
-// guest reads only what came after its token.
+// TestRoomMessages shows that members read all messages in a room, and that others read none. A
+// guest reads only messages that came after its token.
 func TestRoomMessages(t *testing.T) {
 	w := newWorld(t)
 	room := w.room(t, "hall")
@@ -270,8 +270,8 @@ func TestRoomMessages(t *testing.T) {
 	}
 }
 
-// TestDeletedPeer shows that the messages of somebody who was deleted or disabled can be read, and
-// not answered.
+// TestDeletedPeer shows that the messages of a deleted or disabled subscriber can be read, but not
+// answered.
 func TestDeletedPeer(t *testing.T) {
 	w := newWorld(t)
 	ada, bob, eve := w.person("ada"), w.person("bob"), w.person("eve")

@@ -9,11 +9,11 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A Mover moves a running call of a project into the conference room at an address, with both sides, or out
-// of its room if address is "". See calls.Calls.Move.
+// A Mover moves a running call of a project into the conference room at an address, with both
+// sides. If address is "", the call leaves its room. See calls.Calls.Move.
 type Mover func(ctx context.Context, projectID, id, address string) error
 
-// moveAPI moves calls. The Mover is nil if this server carries no calls.
+// moveAPI moves calls. If this server carries no calls, move is nil.
 type moveAPI struct{ move Mover }
 
 func (a moveAPI) routes(by *credentials) []route {

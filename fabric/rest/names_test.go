@@ -111,7 +111,8 @@ func TestEqualNames(t *testing.T) {
 	}
 }
 
-// TestRename shows that an update can set a free name or the resource's own name, but no other.
+// TestRename shows that an update can set a free name or the resource's own name, but not another
+// resource's name.
 func TestRename(t *testing.T) {
 	w := newWorld(t)
 	k := w.fabric.Resources.Kinds().ByPath("ai_agents")
@@ -131,7 +132,7 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// TestOldNames shows that resources named before these rules existed remain and can be updated.
+// TestOldNames shows that resources with older, invalid names remain and can be updated.
 func TestOldNames(t *testing.T) {
 	w := newWorld(t)
 	k := w.fabric.Resources.Kinds().ByPath("ai_agents")
@@ -163,7 +164,7 @@ func (w *world) resource(k *kinds.Kind, v kinds.Values, address string) (id stri
 
 func newID(t testing.TB) string { return must[uuid.UUID](t)(uuid.NewV7()).String() }
 
-// TestNameRace shows that of many concurrent requests for a name, one succeeds.
+// TestNameRace shows that only one of many concurrent requests for a name succeeds.
 func TestNameRace(t *testing.T) {
 	w := newWorld(t)
 	var won atomic.Int64

@@ -8,7 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// numberAPI serves the phone numbers of a project. Routes of phone numbers assign them to resources.
+// numberAPI serves the phone numbers of a project. Routes for phone numbers assign them to
+// resources.
 type numberAPI struct{ numbers *fabric.PhoneNumbers }
 
 func (a numberAPI) routes(by *credentials) []route {

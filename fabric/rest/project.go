@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// projectAPI serves the project itself. Its routes need the Management scope.
+// projectAPI serves the project itself. Its routes need the scope Management.
 type projectAPI struct {
 	projects *fabric.Projects
 	issuer   string
@@ -27,7 +27,7 @@ func (p projectAPI) routes(by *credentials) []route {
 }
 
 // A brandRequest sets the appearance of a project or a client on pages and in emails. Members that
-// are not sent are left unchanged.
+// are not sent remain unchanged.
 type brandRequest struct {
 	Name       *string         `json:"name"`
 	Color      *string         `json:"color"`
@@ -107,7 +107,7 @@ func (p projectAPI) find(r *http.Request, by fabric.Issuer) (fabric.Project, err
 	return p.projects.Find(r.Context(), by.ProjectID)
 }
 
-// update serves PATCH /api/project. Members that are not sent are left unchanged.
+// update serves PATCH /api/project. Members that are not sent remain unchanged.
 func (p projectAPI) update(r *http.Request, by fabric.Issuer) (fabric.Project, error) {
 	members, err := web.Members(r)
 	if err != nil {

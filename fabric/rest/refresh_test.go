@@ -60,7 +60,7 @@ func TestRefresh(t *testing.T) {
 		t.Errorf("the last refresh token of a revoked family: got %s", got)
 	}
 
-	w.wantInfo(w.tokens(`{"reference":"ada"}`).Token, http.StatusOK) // the subscriber is not
+	w.wantInfo(w.tokens(`{"reference":"ada"}`).Token, http.StatusOK) // the subscriber remains
 }
 
 func TestRefreshRefusals(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 type registrationTokenResponse struct {
 	ID        string  `json:"id"`
 	Name      string  `json:"name"`
-	Token     string  `json:"token,omitempty"` // only in the response that creates it
+	Token     string  `json:"token,omitempty"` // only in the response to the creation
 	Prefix    string  `json:"prefix"`
 	MaxUses   int64   `json:"max_uses"`
 	Uses      int64   `json:"uses"`
@@ -26,8 +26,8 @@ func showRegistrationToken(k fabric.RegistrationToken) registrationTokenResponse
 		CreatedAt: iso(k.Created), ExpiresAt: isoOrNull(k.Expires), RevokedAt: isoOrNull(k.Revoked)}
 }
 
-// registrationTokenAPI serves the initial access tokens of a project. Its routes need the Management
-// scope.
+// registrationTokenAPI serves the initial access tokens of a project. Its routes need the scope
+// Management.
 type registrationTokenAPI struct{ tokens *fabric.RegistrationTokens }
 
 func (a registrationTokenAPI) routes(by *credentials) []route {

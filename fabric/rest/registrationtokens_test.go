@@ -25,7 +25,7 @@ type registrationTokenBody struct {
 }
 
 // TestRegistrationTokens shows that an initial access token is created, listed without its secret,
-// and revoked, and that another project cannot revoke it.
+// and revoked. Another project cannot revoke it.
 func TestRegistrationTokens(t *testing.T) {
 	w := newWorld(t)
 	_, boss := w.newKey(time.Time{}, fabric.Management)
@@ -59,7 +59,7 @@ func TestRegistrationTokens(t *testing.T) {
 	}
 }
 
-// TestRegistrationTokenRights shows who may create tokens, for how long, and which values are
+// TestRegistrationTokenRights shows who may create tokens and for how long, and which values are
 // refused.
 func TestRegistrationTokenRights(t *testing.T) {
 	w := newWorld(t)
@@ -92,8 +92,8 @@ func TestRegistrationTokenRights(t *testing.T) {
 	}
 }
 
-// TestProjectClientRegistration shows that a key with Management changes who may register clients,
-// and that clients state how they were registered.
+// TestProjectClientRegistration shows that a key with Management changes who may register clients.
+// Clients show how they were registered.
 func TestProjectClientRegistration(t *testing.T) {
 	w := newWorld(t)
 	_, boss := w.newKey(time.Time{}, fabric.Management)

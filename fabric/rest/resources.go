@@ -52,7 +52,7 @@ func (a resourceAPI) delete(r *http.Request, by fabric.Issuer) error {
 }
 
 // listPart serves GET /api/fabric/resources/{id}/addresses. The last segment of the pattern is a
-// wildcard, because the routes for kinds have an id in its place.
+// wildcard, because the routes of kinds have an id at this place.
 func (a resourceAPI) listPart(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	if r.PathValue("what") != "addresses" {
 		return problem.NoSuch("path")
@@ -144,7 +144,7 @@ func (a kindAPI) routes(by *credentials) []route {
 	return all
 }
 
-// show returns the document of a resource in its kind's form, flat or nested.
+// show returns the document of a resource in the form of its kind, flat or nested.
 func (a kindAPI) show(r fabric.Resource) json.RawMessage {
 	if a.kind.Flat {
 		return fabric.FlatDocument(a.kind, r)
@@ -152,8 +152,8 @@ func (a kindAPI) show(r fabric.Resource) json.RawMessage {
 	return fabric.Document(a.kind, r)
 }
 
-// maxResource is the maximum size in bytes of a request body with a resource. Handling it takes
-// several times as much memory, since the schema of its kind checks a copy.
+// maxResource is the maximum size in bytes of a request body with a resource. Handling the body
+// takes several times as much memory, because the schema of the kind checks a copy.
 const maxResource = 512 << 10
 
 // create serves POST /api/fabric/resources/{kind}.
@@ -175,8 +175,8 @@ func (a kindAPI) find(r *http.Request, by fabric.Issuer) (fabric.Resource, error
 	return a.fabric.Resources.Find(r.Context(), by.ProjectID, a.kind, r.PathValue("id"))
 }
 
-// update serves PUT and PATCH /api/fabric/resources/{kind}/{id}. Members that are not sent
-// are left unchanged.
+// update serves PUT and PATCH /api/fabric/resources/{kind}/{id}. Members that are not sent remain
+// unchanged.
 func (a kindAPI) update(r *http.Request, by fabric.Issuer) (fabric.Resource, error) {
 	if found, err := a.find(r, by); err != nil {
 		return found, err
@@ -232,8 +232,8 @@ func showDeployedVersion(v fabric.Version) json.RawMessage {
 	return showVersion(v, kinds.Member{Name: "document_version", Value: number})
 }
 
-// showVersion returns the document of a version: its deployed fields and the additional member
-// more.
+// showVersion returns the document of a version. It contains the deployed fields and the additional
+// member more.
 func showVersion(v fabric.Version, more kinds.Member) json.RawMessage {
 	all := []kinds.Member{kinds.Text("id", v.ID), more, kinds.Text("created_at", iso(v.Created)),
 		kinds.Text("updated_at", iso(v.Created))}

@@ -60,8 +60,8 @@ func encode(t *testing.T, v any) string {
 	return string(raw)
 }
 
-// make creates a resource and returns its id. It sends a request, but for kinds that only the
-// operator can create, it calls the function that the operator's command calls.
+// make creates a resource and returns its id. It sends a request. For kinds that only the operator
+// can create, it instead calls the same function as the operator's command.
 func (w *world) make(t *testing.T, k *kinds.Kind, name string) string {
 	t.Helper()
 	doc := document(t, k, name)
@@ -83,7 +83,7 @@ func (w *world) make(t *testing.T, k *kinds.Kind, name string) string {
 	return as[struct{ ID string }](t, r).ID
 }
 
-// own returns the members of a document that the kind defines itself.
+// own returns the members that the kind itself defines from a document.
 func own(t *testing.T, k *kinds.Kind, r reply) map[string]json.RawMessage {
 	t.Helper()
 	doc := as[map[string]json.RawMessage](t, r)
@@ -97,7 +97,7 @@ func own(t *testing.T, k *kinds.Kind, r reply) map[string]json.RawMessage {
 	return inner
 }
 
-// wantOwn compares the members shown with those sent, ignoring secrets.
+// wantOwn compares the shown members with the sent members. It ignores secrets.
 func wantOwn(t *testing.T, what string, k *kinds.Kind, got, want map[string]json.RawMessage) {
 	t.Helper()
 	for _, f := range k.Fields {
@@ -111,8 +111,8 @@ func wantOwn(t *testing.T, what string, k *kinds.Kind, got, want map[string]json
 	}
 }
 
-// TestKinds shows for each kind that a complete document is returned as sent, that an update of one
-// member keeps the others, and that deleting a resource also deletes its address.
+// TestKinds shows for each kind that a complete document is returned as sent. An update of one
+// member keeps the others. Deleting a resource also deletes its address.
 func TestKinds(t *testing.T) {
 	w := newWorld(t)
 	for _, k := range w.fabric.Resources.Kinds().All() {
@@ -184,8 +184,7 @@ func (w *world) wantAddress(t *testing.T, k *kinds.Kind, id string) {
 	}
 }
 
-// TestThings shows that the list of all resources contains each kind and the subscribers, in
-// pages.
+// TestThings shows that the list of all resources contains each kind and the subscribers, in pages.
 func TestThings(t *testing.T) {
 	w := newWorld(t)
 	want := map[string]string{w.tokens(`{"reference":"ada"}`).SubscriberID: "subscriber"}
@@ -231,7 +230,7 @@ func TestThings(t *testing.T) {
 	}
 }
 
-// TestVersions shows that an update of a flow must name the next version, and that one of many
+// TestVersions shows that an update of a flow must name the next version. Only one of many
 // concurrent updates succeeds.
 func TestVersions(t *testing.T) {
 	w := newWorld(t)

@@ -1,4 +1,4 @@
-// Package rest serves three JSON APIs: the fabric API under /api/fabric, the management of a
+// Package rest serves three JSON APIs. The fabric API is under /api/fabric, the management of a
 // project's API keys under /api/project, and the subscribers' own API under /subscriber.
 //
 // Paths, statuses, member names, pages and errors match the Call Fabric API exactly, so that its
@@ -35,9 +35,9 @@ type Config struct {
 	// which its access token is bound. If Confirm is nil, bound tokens need no proof.
 	Confirm func(r *http.Request, raw string, t fabric.Token) error
 
-	// Admit counts a request from an authenticated caller, identified by who. It returns
-	// problem.RateLimited if the caller has sent too many. If Admit is nil, all requests are
-	// admitted.
+	// Admit counts a request from an authenticated caller, which who identifies. It returns
+	// problem.RateLimited if the caller has sent too many requests. If Admit is nil, all requests
+	// are admitted.
 	Admit func(r *http.Request, who string) error
 
 	Log *slog.Logger // nil means slog.Default()
@@ -76,7 +76,7 @@ type route struct {
 	handler      web.Handler
 }
 
-// routes returns every route of the API. Each file defines its own.
+// routes returns every route of the API. Each file defines its own routes.
 func routes(c Config, by *credentials) []route {
 	f := c.Fabric
 	resources := resourceAPI{f}
@@ -130,7 +130,8 @@ func (a *API) Handler() http.Handler {
 		if slices.Contains(methods, http.MethodGet) {
 			methods = append(methods, http.MethodHead)
 		}
-		// Register each method separately: a pattern for all methods would conflict with wildcards.
+		// Register each method separately, because a pattern for all methods would conflict with
+		// wildcards.
 		for _, method := range allMethods {
 			if !slices.Contains(methods, method) {
 				mux.Handle(method+" "+path, a.handle(notAllowed(strings.Join(methods, ", "))))
@@ -142,7 +143,7 @@ func (a *API) Handler() http.Handler {
 	return web.AnyOrigin(mux, allMethods...)
 }
 
-// allMethods are the methods used by at least one path.
+// allMethods contains the methods that at least one path uses.
 var allMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
 	http.MethodDelete}
 

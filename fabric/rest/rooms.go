@@ -45,7 +45,8 @@ func (a roomAPI) end(r *http.Request, by fabric.Issuer) error {
 	return a.rooms.End(r.Context(), by.ProjectID, r.PathValue("id"))
 }
 
-// members serves GET /api/fabric/room_sessions/{id}/members. The last member to join comes first.
+// members serves GET /api/fabric/room_sessions/{id}/members. The member that joined last comes
+// first.
 func (a roomAPI) members(r *http.Request, by fabric.Issuer, q page.Query) (page.Page[calls.Record], error) {
 	return a.rooms.Members(r.Context(), by.ProjectID, r.PathValue("id"), q)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// TestRoomSessions shows that a project's backends can list its room sessions and their members and
-// end the sessions, but cannot do so for other projects.
+// TestRoomSessions shows that a project's backends can list its room sessions and their members,
+// and end the sessions. They cannot do this for other projects.
 func TestRoomSessions(t *testing.T) {
 	w := newWorld(t)
 	ctx, started := context.Background(), time.Now().UTC().Truncate(time.Second)

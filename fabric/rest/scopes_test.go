@@ -10,8 +10,9 @@ import (
 	"github.com/selvage/selvage/openapi/openapitest"
 )
 
-// TestScopes calls every route with API keys and service tokens of one scope each. A route accepts
-// only the scopes that the OpenAPI document names; with all others, the response is the same 401.
+// TestScopes calls every route with API keys and service tokens that have only one scope. A route
+// accepts only the scopes in the OpenAPI document. With any other scope, the response is the same
+// 401.
 func TestScopes(t *testing.T) {
 	w := newWorld(t)
 	by := make(map[fabric.Scope][]authorization)

@@ -10,7 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// sipAPI serves SIP addresses, the SIP credentials of subscribers, and the passwords of SIP endpoints.
+// sipAPI serves SIP addresses, the SIP credentials of subscribers, and the passwords of SIP
+// endpoints.
 type sipAPI struct{ fabric *fabric.Fabric }
 
 func (a sipAPI) routes(by *credentials) []route {
@@ -47,8 +48,8 @@ func (a sipAPI) showAddress(s fabric.SIPAddress) json.RawMessage {
 	}, s.Fields)
 }
 
-// showApplication formats a SIP address as a domain application, the form that clients know.
-// Members that the original API sets for other applications are null.
+// showApplication formats a SIP address as a domain application, which clients know. Members that
+// the original API sets for other applications are null.
 func showApplication(s fabric.SIPAddress) json.RawMessage {
 	null := json.RawMessage("null")
 	member := func(name string) kinds.Member { return kinds.Member{Name: name, Value: s.Fields[name]} }
@@ -115,7 +116,7 @@ func (a sipAPI) deleteCredential(r *http.Request, by fabric.Issuer) error {
 	return a.fabric.SIP.DeleteCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"))
 }
 
-// A passwordResponse shows what a phone of a SIP endpoint authenticates with.
+// A passwordResponse contains the credentials of the phones of a SIP endpoint.
 type passwordResponse struct {
 	Username string `json:"username"`
 	Password string `json:"password"`

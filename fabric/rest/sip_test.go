@@ -228,8 +228,8 @@ func TestSecretsAreSealed(t *testing.T) {
 	}
 }
 
-// TestGatewayPasswordStays shows that a gateway's stored password is never proven to a new host: a key
-// that moves the gateway must send the password again.
+// TestGatewayPasswordStays shows that a gateway's stored password is never proved to a new host. A
+// key that moves the gateway must send the password again.
 func TestGatewayPasswordStays(t *testing.T) {
 	w := newWorld(t)
 	const gateways, secret = resources + "/sip_gateways", `,"password":"hush-hush-hush"}`

@@ -14,7 +14,7 @@ import (
 const (
 	subscribers   = "/api/fabric/resources/subscribers"
 	oneSubscriber = subscribers + "/{id}"
-	ofSubscriber  = subscribers + "/{subscriber}" // prefix of the routes for objects that belong to a subscriber
+	ofSubscriber  = subscribers + "/{subscriber}" // prefix of the routes for a subscriber's objects
 )
 
 // subscriberAPI serves subscribers to their project.
@@ -57,7 +57,7 @@ type subscriberRequest struct {
 	LastName    *string             `json:"last_name"`
 	DisplayName *string             `json:"display_name"`
 	JobTitle    *string             `json:"job_title"`
-	TimeZone    *string             `json:"timezone"` // time_zone everywhere else
+	TimeZone    *string             `json:"timezone"` // other requests use time_zone
 	Country     *string             `json:"country"`
 	CompanyName *string             `json:"company_name"`
 	RecordCalls *fabric.RecordCalls `json:"record_calls"`
@@ -81,8 +81,8 @@ func (in subscriberRequest) input() fabric.SubscriberInput {
 
 func subscriberFault(err error) error { return respelled(err, "time_zone", "timezone") }
 
-// create serves POST /api/fabric/subscribers and /api/fabric/resources/subscribers. A
-// record_calls other than inherit needs Management.
+// create serves POST /api/fabric/subscribers and /api/fabric/resources/subscribers. If record_calls
+// is not inherit, the caller needs Management.
 func (a subscriberAPI) create(r *http.Request, by fabric.Issuer) (s fabric.Subscriber, err error) {
 	in, err := web.Decode[subscriberRequest](r)
 	if err != nil {
@@ -105,8 +105,8 @@ func (a subscriberAPI) find(r *http.Request, by fabric.Issuer) (fabric.Subscribe
 	return a.subscribers.Find(r.Context(), by.ProjectID, r.PathValue("id"))
 }
 
-// update serves PUT and PATCH /api/fabric/resources/subscribers/{id}. Members that are not
-// sent are left unchanged. A new password, e-mail or record_calls needs Management.
+// update serves PUT and PATCH /api/fabric/resources/subscribers/{id}. Members that are not sent
+// remain unchanged. A new password, e-mail or record_calls needs Management.
 func (a subscriberAPI) update(r *http.Request, by fabric.Issuer) (s fabric.Subscriber, err error) {
 	if s, err = a.find(r, by); err != nil {
 		return s, err
@@ -144,8 +144,8 @@ type claimsResponse struct {
 // /api/fabric/resources/subscribers/{id}/claims.
 func showClaims(s fabric.Subscriber) claimsResponse { return claimsResponse{s.Verified, s.Claims} }
 
-// putClaims serves PUT /api/fabric/resources/subscribers/{id}/claims. It replaces all claims,
-// except that email_verified is left unchanged if it is not sent.
+// putClaims serves PUT /api/fabric/resources/subscribers/{id}/claims. It replaces all claims, but
+// leaves email_verified unchanged if it is not sent.
 func (a subscriberAPI) putClaims(r *http.Request, by fabric.Issuer) (s fabric.Subscriber, err error) {
 	members, err := web.Members(r)
 	if err != nil {
@@ -222,7 +222,7 @@ func (a subscriberAPI) removeFactor(r *http.Request, by fabric.Issuer) error {
 	return a.subscribers.RemoveFactor(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"))
 }
 
-// A recipientResponse names the recipient of a mail that was queued.
+// A recipientResponse names the recipient of a queued mail.
 type recipientResponse struct {
 	SubscriberID string `json:"subscriber_id"`
 	Email        string `json:"email"`

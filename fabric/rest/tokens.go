@@ -41,7 +41,7 @@ func (in subscriberTokenRequest) input() fabric.SubscriberTokenInput {
 	}
 }
 
-// seconds is a unix time, sent as a number or, as forms do, as a string of digits.
+// seconds is a Unix time, sent as a number or, in forms, as a string of digits.
 type seconds int64
 
 // UnmarshalJSON reads 1700000000 or "1700000000".
@@ -55,8 +55,8 @@ func (s *seconds) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// words is a list of words, sent as an array of strings or as one string in which spaces separate
-// the words.
+// words is a list of words, sent as an array of strings or as one string with spaces between the
+// words.
 type words []string
 
 // UnmarshalJSON reads "a b" or ["a", "b"].
@@ -160,7 +160,7 @@ func (a tokenAPI) createForGuest(r *http.Request, by fabric.Issuer) (tokens fabr
 
 type inviteRequest struct {
 	AddressID string   `json:"address_id"`
-	ExpiresAt *seconds `json:"expires_at"` // expire_at everywhere else
+	ExpiresAt *seconds `json:"expires_at"` // other requests use expire_at
 }
 
 func (in inviteRequest) input() fabric.InviteInput {
@@ -176,8 +176,8 @@ func (a tokenAPI) createInvite(r *http.Request, sat fabric.Token) (token string,
 	return a.tokens.IssueInvite(r.Context(), sat, in.input())
 }
 
-// createForEmbed serves POST /api/fabric/embeds/tokens. The embed key in the body is the only
-// credential required.
+// createForEmbed serves POST /api/fabric/embeds/tokens. It requires only the embed key in the body,
+// and no other credentials.
 func (a tokenAPI) createForEmbed(w http.ResponseWriter, r *http.Request) error {
 	in, err := web.Decode[tokenRequest](r)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// upstreamAPI serves the upstream providers of a project. Its routes need the Management scope.
+// upstreamAPI serves the upstream providers of a project. Its routes need the scope Management.
 type upstreamAPI struct{ upstreams *idp.Upstreams }
 
 func (a upstreamAPI) routes(by *credentials) []route {
@@ -79,7 +79,7 @@ func (a upstreamAPI) find(r *http.Request, by fabric.Issuer) (idp.Upstream, erro
 	return a.upstreams.Find(r.Context(), by.ProjectID, r.PathValue("id"))
 }
 
-// update serves PATCH /api/project/upstreams/{id}. Members that are not sent are left unchanged.
+// update serves PATCH /api/project/upstreams/{id}. Members that are not sent remain unchanged.
 func (a upstreamAPI) update(r *http.Request, by fabric.Issuer) (idp.Upstream, error) {
 	if found, err := a.find(r, by); err != nil {
 		return found, err

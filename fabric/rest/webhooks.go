@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// webhookAPI serves webhooks, their signing keys and their deliveries. Its routes need the
-// Management scope.
+// webhookAPI serves webhooks, their signing keys and their deliveries. Its routes need the scope
+// Management.
 type webhookAPI struct {
 	webhooks   *fabric.Webhooks
 	deliveries *fabric.Deliveries
@@ -84,7 +84,7 @@ func (a webhookAPI) find(r *http.Request, by fabric.Issuer) (fabric.Webhook, err
 	return a.webhooks.Find(r.Context(), by.ProjectID, r.PathValue("id"))
 }
 
-// update serves PUT and PATCH /api/fabric/webhooks/{id}. Members that are not sent are left
+// update serves PUT and PATCH /api/fabric/webhooks/{id}. Members that are not sent remain
 // unchanged.
 func (a webhookAPI) update(r *http.Request, by fabric.Issuer) (fabric.Webhook, error) {
 	if found, err := a.find(r, by); err != nil {
@@ -114,7 +114,7 @@ type signingKeyResponse struct {
 	Next      *nextSigningKey `json:"next"`
 }
 
-// A nextSigningKey is a key that starts signing at a later time.
+// A nextSigningKey is a key that will start signing later.
 type nextSigningKey struct {
 	ID       string `json:"id"`
 	Key      string `json:"key"`

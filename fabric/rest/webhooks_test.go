@@ -35,7 +35,7 @@ type deliveryBody struct {
 	}
 }
 
-// manager returns credentials with the Management scope only.
+// manager returns credentials with only the scope Management.
 func (w *world) manager() authorization {
 	w.t.Helper()
 	_, auth := w.newKey(time.Time{}, fabric.Management)
@@ -170,7 +170,7 @@ func TestWebhookCredentials(t *testing.T) {
 	}
 }
 
-// TestDeliveries shows that deliveries contain what the API shows, without secrets.
+// TestDeliveries shows that deliveries contain the same data as the API, without secrets.
 func TestDeliveries(t *testing.T) {
 	w := newWorld(t)
 	boss := w.manager()

@@ -47,17 +47,17 @@ type world struct {
 	api     *rest.API
 	handler http.Handler
 	project fabric.Project
-	key     string // Basic password of project
+	key     string // password of project for HTTP Basic
 	keyID   string
 	other   fabric.Project
-	foreign string // Basic password of other
+	foreign string // password of other for HTTP Basic
 
 	mu    sync.Mutex
 	ahead time.Duration
 	ended map[string]bool // sids of logins that have ended
 }
 
-// embedLimit is the number of tokens an embed key issues per minute here.
+// embedLimit is the number of tokens that an embed key issues per minute in these tests.
 const embedLimit = 5
 
 func must[T any](t testing.TB) func(T, error) T {
@@ -251,8 +251,8 @@ type authorization func(*http.Request)
 
 func nobody(*http.Request) {}
 
-// altered returns a token whose last characters differ from those of the given one. Other bits of the
-// last character have no meaning, so that it must not be changed alone.
+// altered returns a token that differs from the given token in the last characters. Some bits of
+// the last character have no meaning, so altered changes more than this character.
 func altered(token string) string {
 	if strings.HasSuffix(token, "AA") {
 		return token[:len(token)-2] + "QA"
@@ -269,7 +269,7 @@ func (w *world) basic() authorization {
 	return func(r *http.Request) { r.SetBasicAuth(w.project.ID, w.key) }
 }
 
-// administrator returns credentials with the Management scope and the scopes that the other routes
+// administrator returns credentials with the scope Management and the scopes that the other routes
 // require.
 func (w *world) administrator() authorization {
 	w.t.Helper()
