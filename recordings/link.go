@@ -147,8 +147,11 @@ const (
 // Formats lists all formats, the most widely playable first.
 var Formats = []Format{WAV, MP3, Original}
 
-// BestFormat returns the first of [Formats] in which the media is available. If the recording has
-// no media yet, it returns the first of all.
+// BestFormat returns MP3 for an MP3, and otherwise the first of [Formats] in which the media is
+// available. If the recording has no media yet, it returns the first of all.
 func (r Recording) BestFormat() Format {
+	if r.Codec == "mp3" && r.HasMedia() {
+		return MP3
+	}
 	return Formats[max(0, slices.IndexFunc(Formats, r.Can))]
 }

@@ -2,6 +2,7 @@ package recordings_test
 
 import (
 	"errors"
+	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -65,6 +66,32 @@ func TestOpusIsMeasured(t *testing.T) {
 	if err != nil || outline.Channels != 1 || outline.Length() != int(got.Frames+2399)/2400 {
 		t.Errorf("Outline = %d channels, %d pixels of %d, %v", outline.Channels, outline.Length(),
 			outline.PerPixel, err)
+	}
+}
+
+// TestMP3IsMeasured shows that an MP3 has the levels of the WAV from which it was made. lame reduced
+// those of one file by 0.45 dB.
+func TestMP3IsMeasured(t *testing.T) {
+	w := newWorld(t)
+	wave, _, err := w.ingest(t, "speech_s16_8k.wav", recordings.Description{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, lost := range map[string]float64{"speech_cbr32.mp3": 0.45, "speech_vbr_notag.mp3": 0} {
+		rec, _, err := w.ingest(t, name, recordings.Description{})
+		if err != nil || rec.Status != recordings.Completed || rec.Levels == nil {
+			t.Fatalf("%s: %s with the levels %+v, %v", name, rec.Status, rec.Levels, err)
+		}
+		got, want := rec.Levels, wave.Levels
+		if math.Abs(*got.RMS+lost-*want.RMS) > 0.2 || math.Abs(*got.Loudness+lost-*want.Loudness) > 0.2 ||
+			math.Abs(*got.Peak-*want.Peak) > 1 || math.Abs(got.Talk[0]-want.Talk[0]) > 0.3 {
+			t.Errorf("%s has RMS %v, %v LUFS, peak %v and talk %v, want about %v, %v, %v and %v", name, *got.RMS,
+				*got.Loudness, *got.Peak, got.Talk, *want.RMS, *want.Loudness, *want.Peak, want.Talk)
+		}
+		if _, outline, err := w.Outline(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid); err != nil ||
+			outline.Length() != int(rec.Frames+399)/400 {
+			t.Errorf("Outline of %s = %d pixels, %v", name, outline.Length(), err)
+		}
 	}
 }
 

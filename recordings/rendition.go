@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"runtime"
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings/audio"
 	"github.com/selvage/selvage/recordings/mp3"
-	"github.com/selvage/selvage/recordings/opus"
 	"github.com/selvage/selvage/recordings/wav"
 )
 
@@ -128,8 +126,8 @@ func (r *Recordings) convert(ctx context.Context, n *Rendition, w Wanted) error 
 	}
 	n.Whole, n.Encoded = false, audio.IsSlow(facts)
 	n.Tag += "-pcm" + viewVersion
-	if facts.Codec == "opus" {
-		n.Tag += "-opus" + opus.Version + runtime.GOARCH // the decoder's floating-point sums depend on it
+	if version := audio.Version(facts.Codec); version != "" {
+		n.Tag += "-" + version
 	}
 	if mixed {
 		source, n.Tag = wav.Mix(source), n.Tag+"-mix"
@@ -182,7 +180,7 @@ func (r *Recordings) source(rec Recording, file io.ReaderAt, facts wav.Facts) (w
 // factsOf parses the facts of a stored file. If the file has no header, or it would take too long to
 // parse, the facts come from the row.
 func factsOf(rec Recording, file io.ReaderAt) (wav.Facts, error) {
-	if rec.Codec == "opus" {
+	if rec.Codec == "mp3" || rec.Codec == "opus" {
 		format := wav.Format{Codec: rec.Codec, SampleRate: rec.SampleRate, Channels: rec.Channels}
 		return wav.Facts{Format: format, Frames: rec.Frames, Length: rec.Bytes}, nil
 	}
@@ -196,20 +194,11 @@ func factsOf(rec Recording, file io.ReaderAt) (wav.Facts, error) {
 // notConverted returns the error for a file that cannot be converted to a format.
 func notConverted(rec Recording, f Format, err error) error {
 	if errors.Is(err, wav.ErrCodec) || errors.Is(err, mp3.ErrSource) {
-		_, ext := container(rec.Codec)
 		return problem.New(problem.NotAcceptable, "not_acceptable",
-			"the recording is stored as %s, which cannot be converted to %s; request it with .wav?Original=true%s",
-			rec.Codec, f, orSame(ext))
+			"the recording is stored as %s, which cannot be converted to %s; request it with .wav?Original=true",
+			rec.Codec, f)
 	}
 	return fmt.Errorf("converting media of %s: %w", rec.ID, err)
-}
-
-// orSame returns " or .mp3" for an error message if the file is an MP3, and "" otherwise.
-func orSame(ext string) string {
-	if ext == "."+string(MP3) {
-		return " or .mp3"
-	}
-	return ""
 }
 
 // container returns the media type and file name extension of files with this codec.
@@ -223,11 +212,11 @@ func container(codec string) (kind, ext string) {
 	return "audio/x-wav", ".wav"
 }
 
-// Can reports whether the media is available in format f. MP3, Vorbis and Speex are not decoded, so
-// they are only available unchanged. The same applies to Opus with more than two channels.
+// Can reports whether the media is available in format f. Vorbis and Speex are not decoded, so they
+// are only available unchanged. The same applies to Opus with more than two channels.
 func (r Recording) Can(f Format) bool {
 	_, ext := container(r.Codec)
-	decoded := ext == ".wav" || r.Codec == "opus" && r.Channels <= 2
+	decoded := ext == ".wav" || r.Codec == "mp3" || r.Codec == "opus" && r.Channels <= 2
 	return r.HasMedia() && (f == Original || decoded || ext == "."+string(f))
 }
 

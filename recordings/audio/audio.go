@@ -1,8 +1,8 @@
 // Package audio recognizes audio files. It is the only package that knows all formats of uploads.
 //
-// A file is recognized by its first bytes, whatever its name. Package wav reads WAV files, and
-// package opus reads Opus in Ogg. This package reads the facts of MP3 files and other Ogg files, which
-// are stored but never decoded. The name or Content-Type of a file is only used if its bytes identify
+// A file is recognized by its first bytes, whatever its name. Packages wav, mp3 and opus read the
+// formats that can be decoded. This package reads the facts of other Ogg files, which are stored but
+// never decoded. The name or Content-Type of a file is only used if its bytes identify
 // no format, as with headerless mu-law.
 //
 // Only a small part of a file is in memory at a time, and at most as many bytes are read as the
@@ -20,6 +20,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/selvage/selvage/recordings/mp3"
 	"github.com/selvage/selvage/recordings/wav"
 )
 
@@ -54,6 +55,20 @@ func Parse(r io.ReaderAt, size int64, hints ...string) (wav.Facts, error) {
 		return wav.Facts{}, ErrUnknown
 	}
 	return wav.ParseRaw(raw, r, size)
+}
+
+// parseMP3 returns the facts of an MP3. ok is false if the file is not one.
+func parseMP3(r io.ReaderAt, size int64, search bool) (f wav.Facts, ok bool, err error) {
+	found, ok, err := mp3.Scan(r, size, search)
+	if !ok {
+		return f, false, err
+	}
+	f.Codec, f.SampleRate, f.Channels = "mp3", found.Rate, found.Channels
+	f.Offset, f.Length, f.Frames = found.Offset, found.Length, found.Frames
+	if found.Junk > 0 {
+		f.Repairs = append(f.Repairs, fmt.Sprintf("%d bytes between the frames are not MP3", found.Junk))
+	}
+	return f, true, err
 }
 
 // rawHint returns the first hint that names a codec, either a Content-Type or the extension of a

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 
+	"github.com/selvage/selvage/recordings/mp3"
 	"github.com/selvage/selvage/recordings/opus"
 	"github.com/selvage/selvage/recordings/wav"
 )
@@ -24,15 +26,34 @@ type Source interface {
 // index returns the result of Index for the same file. Open calls it only for codecs that benefit from
 // an index. It is nil if there is no index.
 func Open(r io.ReaderAt, f wav.Facts, index func() ([]byte, error)) (Source, error) {
-	if f.Codec != "opus" {
-		return wav.Open(r, f, index)
+	switch f.Codec {
+	case "mp3":
+		s, err := mp3.Open(r, f.Offset+f.Length, index)
+		if errors.Is(err, mp3.ErrSparse) {
+			return nil, fmt.Errorf("%w: %w", wav.ErrCodec, err)
+		}
+		return s, err
+	case "opus":
+		s, err := opus.Open(r, f.Length, index)
+		if errors.Is(err, opus.ErrChannels) {
+			return nil, fmt.Errorf("%w: %w", wav.ErrCodec, err)
+		}
+		return s, err
 	}
-	s, err := opus.Open(r, f.Length, index)
-	if errors.Is(err, opus.ErrChannels) {
-		return nil, fmt.Errorf("%w: %w", wav.ErrCodec, err)
+	return wav.Open(r, f, index)
+}
+
+// Version returns a name for the decoder of a codec. It changes when the same file is decoded to
+// different samples. It is empty for codecs whose samples are specified exactly.
+func Version(codec string) string {
+	switch codec {
+	case "mp3":
+		return "mp3" + mp3.DecoderVersion
+	case "opus":
+		return "opus" + opus.Version + runtime.GOARCH // its floating-point sums depend on the architecture
 	}
-	return s, err
+	return ""
 }
 
 // IsSlow reports whether decoding the audio takes much more CPU time than reading it.
-func IsSlow(f wav.Facts) bool { return f.Codec == "opus" }
+func IsSlow(f wav.Facts) bool { return f.Codec == "mp3" || f.Codec == "opus" }

@@ -61,7 +61,7 @@ func TestGoldenARM64(t *testing.T) {
 }
 
 // tool returns the path of a program that checks MP3 files.
-func tool(t *testing.T, name string) string {
+func tool(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {

@@ -67,9 +67,15 @@ func mdct36(before, now *[18]float32, f *folding, out *[18]float32) {
 		o[n] = float32((x - y) * mdctHalves[n])
 	}
 
+	finish36(&e, &o, out)
+}
+
+// finish36 completes a DCT-IV of 18 values, which are the sums e and the differences o of values of
+// a DCT-II.
+func finish36(e, o *[9]float32, out *[18]float32) {
 	var even, odd [9]float32
-	dct9(&e, &even)
-	dct9(&o, &odd)
+	dct9(e, &even)
+	dct9(o, &odd)
 
 	// Each step of the recursion computes one line from a sum of two.
 	last := float32(odd[0] * 0.5)

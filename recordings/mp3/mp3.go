@@ -1,5 +1,7 @@
-// Package mp3 encodes audio as MPEG Layer III. The bytes of the result never depend on the order in
+// Package mp3 encodes audio as MPEG Layer III, and decodes it. The results never depend on the order in
 // which they are requested.
+//
+// A [File] is the audio of an MP3 file.
 //
 // A [Stream] is a whole MP3 file that is never stored. Its length is known before anything is
 // encoded. Any range of it can be computed separately, with the same bytes on every machine and
@@ -10,8 +12,8 @@
 // addition, floating-point code converts each product explicitly. According to the language
 // specification this rounds the product, so compilers may not fuse it with a sum.
 //
-// The encoder implements ISO/IEC 11172-3 and 13818-3, whose clauses the comments cite. For 8 to 12
-// kHz it uses MPEG-2.5, an extension of these standards that all players support.
+// The package implements ISO/IEC 11172-3 and 13818-3, whose clauses the comments cite. For 8 to 12
+// kHz there is MPEG-2.5, an extension of these standards that all players support.
 package mp3
 
 import (

@@ -7,9 +7,9 @@ import "encoding/binary"
 // overlap of the MDCT. lead extends this to whole granules, because ffmpeg fails on packets that
 // have samples to drop at both ends.
 const (
-	decoder = 529
-	delay   = 2*576 - decoder
-	lead    = 2*576 - 481 - 576
+	decoderDelay = 529
+	delay        = 2*576 - decoderDelay
+	lead         = 2*576 - 481 - 576
 )
 
 // id3 is the beginning of the file: an ID3v2.3 tag that names the encoder. Programs that recognize
@@ -23,7 +23,7 @@ const fewest = 2
 // samples.
 func (f *format) frames(samples int64) int64 {
 	spf := int64(f.samples())
-	return max(fewest, (samples+delay+decoder+spf-1)/spf)
+	return max(fewest, (samples+delay+decoderDelay+spf-1)/spf)
 }
 
 // tag writes the first frame, which is silent. It contains the Info tag, with the length of the

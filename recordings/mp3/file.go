@@ -1,0 +1,155 @@
+package mp3
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// DecoderVersion must change when the same file is decoded to different samples.
+const DecoderVersion = "1"
+
+// Errors for files that cannot be decoded.
+var (
+	ErrNotMP3 = errors.New("not an MP3")
+	ErrSparse = errors.New("an MP3 with hardly any frames in it")
+)
+
+const (
+	// segment is the number of frames that one decoder decodes.
+	segment = 512
+	// preroll is the number of frames before a segment with which its decoder starts. The bits of a
+	// frame may begin as many frames earlier, and its samples depend on those of the frame before it.
+	preroll = 32
+)
+
+// A File is the audio of an MP3 file, and a [Source]. It is not safe for concurrent use.
+//
+// The decoder of a frame depends on earlier frames. The audio is therefore divided into segments, and
+// each has a decoder of its own, which starts some frames before the segment. So the samples never
+// depend on what was read before.
+type File struct {
+	scan   *scanner
+	index  *index
+	skip   int64 // samples at the start that are not played
+	frames int64 // samples that are played
+
+	segment int64 // the one that is being decoded, or -1
+	walker  *walker
+	decoder *decoder
+	out     []int16 // samples of the current frame, interleaved
+	from    int64   // position of the first of them, counting those that are not played
+}
+
+var _ Source = (*File)(nil)
+
+// Open returns the audio of a file of the given size. index returns the result of [File.Index] for
+// the same file, or nil. A damaged index is ignored. Without an index, Open reads the whole file.
+func Open(r io.ReaderAt, size int64, index func() ([]byte, error)) (*File, error) {
+	m, ok := begin(r, size, true)
+	if m.err != nil {
+		return nil, m.err
+	}
+	if !ok {
+		return nil, ErrNotMP3
+	}
+
+	f := &File{scan: m, segment: -1, from: 0}
+	if index != nil {
+		b, err := index()
+		if err != nil {
+			return nil, fmt.Errorf("reading index: %w", err)
+		}
+		f.index = parseIndex(b, m.size)
+	}
+	if f.index == nil {
+		var err error
+		if f.index, err = newIndex(m); err != nil {
+			return nil, err
+		}
+	}
+
+	if m.tag.delay > 0 || m.tag.padding > 0 {
+		f.skip = m.tag.delay + decoderDelay
+	}
+	f.frames = max(0, f.index.frames*int64(m.first.samples())-m.tag.delay-m.tag.padding)
+	return f, nil
+}
+
+// Rate returns the sample rate.
+func (f *File) Rate() int { return f.scan.first.rate }
+
+// Channels returns the number of channels, which is 1 or 2.
+func (f *File) Channels() int { return f.scan.first.channels }
+
+// Frames returns the number of samples of each channel.
+func (f *File) Frames() int64 { return f.frames }
+
+// Index returns the positions of the segments in the file, for a later [Open]. The result is at most
+// 512 KiB long.
+func (f *File) Index() []byte { return f.index.marshal(f.scan.size) }
+
+// ReadFrames implements [Source].
+func (f *File) ReadFrames(dst []int16, at int64) (n int, err error) {
+	if at < 0 {
+		return 0, errors.New("reading audio: negative position")
+	}
+	channels := f.Channels()
+	for n*channels < len(dst) {
+		frame := at + int64(n)
+		if frame >= f.frames {
+			return n, io.EOF
+		}
+		have, err := f.decoded(frame + f.skip)
+		if err != nil {
+			return n, fmt.Errorf("reading audio: %w", err)
+		}
+		have = have[:min(int64(len(have)), (f.frames-frame)*int64(channels))]
+		n += copy(dst[n*channels:], have) / channels
+	}
+	return n, nil
+}
+
+// decoded returns at least one sample, from a position on.
+func (f *File) decoded(position int64) ([]int16, error) {
+	spf := int64(f.scan.first.samples())
+	number := position / (segment * spf)
+	if number != f.segment || position < f.from {
+		f.begin(number)
+	}
+	for position >= f.from+int64(len(f.out)/f.Channels()) {
+		f.decode()
+		if err := f.scan.err; err != nil {
+			f.segment = -1
+			return nil, err
+		}
+	}
+	return f.out[int(position-f.from)*f.Channels():], nil
+}
+
+// begin starts a decoder for a segment.
+func (f *File) begin(number int64) {
+	f.segment, f.decoder = number, newDecoder()
+	f.walker = f.index.walk(f.scan, number)
+	f.out = f.out[:0]
+	f.from = f.walker.frames * int64(f.scan.first.samples())
+	for f.walker.frames < number*segment-preroll && f.walker.next() {
+		f.from += int64(f.scan.first.samples())
+	}
+}
+
+// decode decodes the next frame. After the end of the file, it returns silence.
+func (f *File) decode() {
+	f.from += int64(len(f.out) / f.Channels())
+	before := f.walker.after
+	if !f.walker.next() {
+		f.out = f.out[:f.scan.first.samples()*f.Channels()]
+		clear(f.out)
+		return
+	}
+	if f.walker.at != before {
+		f.decoder.forget()
+	}
+	frame := f.scan.at(f.walker.at, f.walker.frame.length)
+	f.out = f.decoder.frame(f.walker.frame, frame, f.Channels(), f.out[:0])
+}

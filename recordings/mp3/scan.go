@@ -1,0 +1,278 @@
+package mp3
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+const (
+	// maxLead is the maximum number of bytes before the first frame, not counting tags.
+	maxLead = 4 << 10
+	// chainLength is the number of consecutive frames that identify an MP3.
+	chainLength = 4
+	// junkShare limits the bytes between frames to 1/4 of the file.
+	junkShare = 4
+	// shortest is the length of the shortest frame, which has 8 kbit/s at 24 kHz.
+	shortest = 24
+	// windowSize is the number of bytes read at a time.
+	windowSize = 64 << 10
+)
+
+// Facts describes a file.
+type Facts struct {
+	Rate     int
+	Channels int
+	Frames   int64 // samples of each channel that are played
+	Offset   int64 // position of the first frame
+	Length   int64 // number of bytes from there to the tags at the end
+	Junk     int64 // number of bytes between the frames, if they were read
+}
+
+// Scan returns the facts of a file of the given size. ok is false if the file is not an MP3, because
+// it lacks several consecutive frames. The frames must be at the start or, if search is set, near it.
+func Scan(r io.ReaderAt, size int64, search bool) (f Facts, ok bool, err error) {
+	m, ok := begin(r, size, search)
+	if !ok {
+		return f, false, m.err
+	}
+	f = Facts{Rate: m.first.rate, Channels: m.first.channels, Offset: m.start, Length: m.size - m.start}
+
+	// The tag contains the number of frames. It is wrong if the file was cut or changed later.
+	frames := m.tag.frames
+	if !m.tag.covers(f.Length) {
+		w := m.walk()
+		for w.next() {
+		}
+		if w.junk > m.size/junkShare {
+			return Facts{}, false, m.err
+		}
+		frames, f.Junk = w.frames, w.junk
+	}
+
+	f.Frames = max(0, frames*int64(m.first.samples())-m.tag.delay-m.tag.padding)
+	return f, true, m.err
+}
+
+// A scanner reads a file.
+type scanner struct {
+	file  io.ReaderAt
+	size  int64 // size without the tags at the end
+	first header
+	start int64 // position of the first frame
+	tag   tag
+
+	offset int64 // position of window in the file
+	window []byte
+	err    error // error from reading; after it, at returns nil
+}
+
+// begin finds the first frame. ok is false if the file is not an MP3.
+func begin(r io.ReaderAt, size int64, search bool) (m *scanner, ok bool) {
+	m = &scanner{file: r, size: size, window: make([]byte, 0, windowSize)}
+	m.dropTail()
+	m.first, m.start = m.findFrame(m.skipID3(), search)
+	if m.err != nil || m.first.length == 0 {
+		return m, false
+	}
+	m.tag = m.readTag()
+	return m, m.err == nil
+}
+
+// at returns the n bytes at offset, or nil if the file has fewer.
+func (m *scanner) at(offset int64, n int) []byte {
+	if m.err != nil || offset < 0 || offset+int64(n) > m.size {
+		return nil
+	}
+	if offset < m.offset || offset+int64(n) > m.offset+int64(len(m.window)) {
+		m.offset = offset
+		window := m.window[:min(windowSize, m.size-offset)]
+		read, err := m.file.ReadAt(window, offset)
+		if err != nil && !errors.Is(err, io.EOF) {
+			m.err = fmt.Errorf("reading MP3: %w", err)
+		}
+		m.window = window[:read]
+	}
+	if len(m.window) < n { // an error occurred, or the file is shorter than its size
+		return nil
+	}
+	return m.window[offset-m.offset:][:n]
+}
+
+// dropTail excludes an ID3v1 tag and an APE tag before it from m.size.
+func (m *scanner) dropTail() {
+	if b := m.at(m.size-128, 128); bytes.HasPrefix(b, []byte("TAG")) {
+		m.size -= 128
+	}
+	if b := m.at(m.size-32, 32); bytes.HasPrefix(b, []byte("APETAGEX")) {
+		length := int64(binary.LittleEndian.Uint32(b[12:]))
+		if binary.LittleEndian.Uint32(b[20:])&(1<<31) != 0 {
+			length += 32 // its head
+		}
+		if length <= m.size {
+			m.size -= length
+		}
+	}
+}
+
+// skipID3 returns the position after the ID3v2 tags at the start. It ignores a tag that exceeds the
+// file.
+func (m *scanner) skipID3() (at int64) {
+	for range 4 {
+		b := m.at(at, 10)
+		if !bytes.HasPrefix(b, []byte("ID3")) || (b[6]|b[7]|b[8]|b[9])&0x80 != 0 {
+			break
+		}
+
+		length := 10 + (int64(b[6])<<21 | int64(b[7])<<14 | int64(b[8])<<7 | int64(b[9]))
+		if b[5]&0x10 != 0 {
+			length += 10 // its foot
+		}
+
+		if at+length > m.size {
+			break
+		}
+		at += length
+	}
+	return at
+}
+
+// findFrame returns the first frame that is followed by others, and its position.
+func (m *scanner) findFrame(start int64, search bool) (header, int64) {
+	end := start
+	if search {
+		end += maxLead
+	}
+	for at := start; at <= end; at++ {
+		if f, ok := m.header(at); ok && m.chains(f, at, chainLength) {
+			return f, at
+		}
+	}
+	return header{}, 0
+}
+
+// chains reports whether a frame begins a chain of n similar frames. If the file ends after the
+// last of these, two frames are enough.
+func (m *scanner) chains(f header, at int64, n int) bool {
+	next := f
+	for i := 1; i < n; i++ {
+		at += int64(next.length)
+		if at == m.size && i >= 2 {
+			return true
+		}
+		var ok bool
+		next, ok = m.header(at)
+		if !ok || !next.like(f) {
+			return false
+		}
+	}
+	return true
+}
+
+// header returns the header of the frame at a position.
+func (m *scanner) header(at int64) (header, bool) { return parseHeader(m.at(at, 4)) }
+
+// A walker visits the frames of a file, without the one that only holds the tag.
+type walker struct {
+	*scanner
+	frame  header
+	at     int64 // position of frame
+	after  int64 // position of the end of frame
+	frames int64 // number of frames visited
+	junk   int64 // number of bytes between the frames visited
+	skip   bool  // the next frame holds the tag
+}
+
+// walk returns a walker that begins at the first frame.
+func (m *scanner) walk() *walker { return &walker{scanner: m, after: m.start, skip: m.tag.there} }
+
+// next goes to the next frame. It returns false at the end of the file, or when there were too many
+// bytes between frames.
+func (w *walker) next() bool {
+	at := w.after
+	for at < w.size && w.junk <= w.size/junkShare {
+		f, ok := w.header(at)
+		end := at + int64(f.length)
+		if !ok || !f.like(w.first) || end < w.size && w.junk > 0 && !w.chains(f, at, 2) {
+			next := w.sync(at + 1)
+			at, w.junk = next, w.junk+next-at
+			continue
+		}
+		if w.skip {
+			at, w.skip = end, false
+			continue
+		}
+		w.frame, w.at, w.after = f, at, end
+		if end > w.size { // the file was cut
+			return false
+		}
+		w.frames++
+		return true
+	}
+	w.after = w.size
+	return false
+}
+
+// sync returns the next position, starting with at, where a frame may begin.
+func (m *scanner) sync(at int64) int64 {
+	for at < m.size {
+		b := m.at(at, int(min(m.size-at, 512)))
+		if len(b) == 0 {
+			return m.size
+		}
+		if i := bytes.IndexByte(b, 0xFF); i >= 0 {
+			return at + int64(i)
+		}
+		at += int64(len(b))
+	}
+	return m.size
+}
+
+// A tag describes the whole stream. Encoders write it into the first frame.
+type tag struct {
+	there   bool
+	frames  int64 // frames after the tag
+	bytes   int64 // length of the stream, including the tag
+	delay   int64 // samples that the encoder added at the start
+	padding int64 // samples that it added at the end
+}
+
+// covers reports whether the stream still has the length in the tag, and whether that length can
+// hold the number of frames in it.
+func (t tag) covers(bytes int64) bool {
+	return t.there && t.bytes == bytes && t.frames > 0 && t.frames <= bytes/shortest
+}
+
+// readTag parses a tag written by Xing or LAME.
+func (m *scanner) readTag() (t tag) {
+	b := m.at(m.start, min(m.first.length, 200))
+	side := 4 + m.first.sideInfo()
+	if len(b) < side+8 || string(b[side:side+4]) != "Xing" && string(b[side:side+4]) != "Info" {
+		return t
+	}
+	t.there = true
+
+	fields := binary.BigEndian.Uint32(b[side+4:])
+	b = b[side+8:]
+	for _, field := range []struct {
+		bit   uint32
+		bytes int
+		to    *int64
+	}{{1, 4, &t.frames}, {2, 4, &t.bytes}, {4, 100, nil}, {8, 4, nil}} {
+		if fields&field.bit == 0 || len(b) < field.bytes {
+			continue
+		}
+		if field.to != nil {
+			*field.to = int64(binary.BigEndian.Uint32(b))
+		}
+		b = b[field.bytes:]
+	}
+
+	if len(b) >= 24 && (string(b[:4]) == "LAME" || string(b[:3]) == "Lav") {
+		both := binary.BigEndian.Uint32(b[20:]) // twelve bits each, after another field of one byte
+		t.delay, t.padding = int64(both>>12&0xFFF), int64(both&0xFFF)
+	}
+	return t
+}
