@@ -66,7 +66,7 @@ func (c *commands) migrateCommand() *cobra.Command {
 followed by .schema-N; the latest two copies are kept. Run ` + "`selvage backup create`" + ` before you
 update PostgreSQL.`
 	return cli.Noun("migrate", "The schema of the database, and copies to another one",
-		status, up, c.downCheckCommand(), c.copyCommand())
+		status, up, c.downCheckCommand(), c.copyCommand(), c.copyMediaCommand())
 }
 
 // showSchema prints the state of the database's schema. The database need not exist.
