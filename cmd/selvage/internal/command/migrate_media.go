@@ -21,7 +21,7 @@ var copiedMediaView = cli.View[backups.CopiedMedia]{
 			Bytes   int64    `json:"bytes"`
 			Written int      `json:"written"`
 			Damaged []string `json:"damaged"`
-		}{Files: r.Files, Bytes: r.Bytes, Written: r.Written, Damaged: append([]string{}, r.Damaged...)}
+		}{r.Files, r.Bytes, r.Written, append([]string{}, r.Damaged...)} // never null
 	},
 	Facts: []cli.Fact[backups.CopiedMedia]{
 		{Name: "Files", Value: func(r backups.CopiedMedia) string {
