@@ -31,9 +31,9 @@ var copiedMediaView = cli.View[backups.CopiedMedia]{
 	},
 }
 
-const copyMediaHelp = `Copy the media of all recordings to another place, such as from a directory to a bucket of an object
-store, or back. Each copy is read again and compared with the checksum measured at the upload. Missing
-and damaged files are listed, and the command then fails.
+const copyMediaHelp = `Copy the media of all recordings to another place, such as from a directory to an
+object store, or back. Each copy is read again and compared with the checksum measured at the upload.
+Missing and damaged files are listed, and the command then fails.
 
 Servers may run during the copy; recordings that they store later are not in it. Stop them, run the
 command again and set media to the new place. Files that are already there are not written again. For
