@@ -53,7 +53,7 @@ func (k *Identity) named(a Address) Address {
 	return a
 }
 
-// Import creates a project with the fields of p, except the logo. If dry is set, Import only checks
+// Import creates a project with the fields of p, except the logos. If dry is set, Import only checks
 // the fields.
 func (ps *Projects) Import(ctx context.Context, p Project, dry bool) error {
 	kept := Identity{ID: p.ID, Created: p.Created}
@@ -65,7 +65,7 @@ func (ps *Projects) Import(ctx context.Context, p Project, dry bool) error {
 	if err := errors.Join(err, change.Check()); err != nil || dry {
 		return err
 	}
-	p.ID, p.Logo = kept.ID, ""
+	p.ID, p.Logo, p.DarkLogo = kept.ID, "", ""
 	p.Created, p.Updated = kept.Created, ps.now()
 	return ps.store.CreateProject(ctx, p)
 }

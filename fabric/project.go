@@ -38,8 +38,8 @@ type ProjectStore interface {
 	// by id, of the project's subscribers with these ids. It reads all of them in one query.
 	FindRecordCalls(ctx context.Context, projectID string, ids []string) (
 		project RecordCalls, subscribers map[string]RecordCalls, err error)
-	// SetProjectLogo replaces the logo of a project. The zero value removes the logo.
-	SetProjectLogo(ctx context.Context, id string, l brand.Logo, at time.Time) (Project, error)
+	// SetProjectLogos sets logos of a project.
+	SetProjectLogos(ctx context.Context, id string, all brand.Logos, at time.Time) (Project, error)
 	// FindLogo returns the PNG with this name, whether it belongs to a project or a client.
 	FindLogo(ctx context.Context, name string) ([]byte, error)
 	// DeleteProject also deletes everything that belongs to the project.
@@ -62,6 +62,7 @@ type Project struct {
 	RequireFactor bool
 	Color         string // color of buttons on pages and in emails, "#rrggbb"; "" is ours
 	Logo          string // name of the project's logo; "" for none
+	DarkLogo      string // name of the logo for dark pages; "" if Logo is for all pages
 	Terms         string // URL of the terms for sign-in pages; "" for none
 	Privacy       string // URL of the privacy policy for sign-in pages; "" for none
 
@@ -256,15 +257,17 @@ func checkLink(param string, link *string) error {
 	return CheckLink(param, *link)
 }
 
-// SetLogo sets the logo of a project to the result of [brand.MakeLogo]. The zero value removes the
-// logo.
-func (ps *Projects) SetLogo(ctx context.Context, id string, l brand.Logo) (Project, error) {
+// SetLogos sets logos of a project, which [brand.MakeLogo] made.
+func (ps *Projects) SetLogos(ctx context.Context, id string, all brand.Logos) (Project, error) {
 	id, ok := canonical(id)
 	if !ok {
 		return Project{}, problem.NoSuch("project")
 	}
+	if len(all) == 0 {
+		return ps.Find(ctx, id)
+	}
 	defer ps.ForgetLogos()
-	return ps.store.SetProjectLogo(ctx, id, l, ps.now())
+	return ps.store.SetProjectLogos(ctx, id, all, ps.now())
 }
 
 // ForgetLogos clears the cache of logos. It must be called after this node has changed a logo.

@@ -23,12 +23,15 @@ func (c Client) checkBrand() error {
 	return errors.Join(errs...)
 }
 
-// SetLogo sets a client's logo, which [brand.MakeLogo] made. The zero value removes the logo, so
-// that pages show the project's logo.
-func (cs *Clients) SetLogo(ctx context.Context, id string, l brand.Logo) (Client, error) {
+// SetLogos sets logos of a client, which [brand.MakeLogo] made. Pages show the logos of the project if
+// the client has none.
+func (cs *Clients) SetLogos(ctx context.Context, id string, all brand.Logos) (Client, error) {
+	if len(all) == 0 {
+		return cs.store.FindClient(ctx, id)
+	}
 	defer cs.recent.Drop(id)
 	defer cs.Fabric.Projects.ForgetLogos()
-	if err := cs.store.SetClientLogo(ctx, id, l, cs.Now()); err != nil {
+	if err := cs.store.SetClientLogos(ctx, id, all, cs.Now()); err != nil {
 		return Client{}, err
 	}
 	return cs.store.FindClient(ctx, id)
@@ -38,18 +41,22 @@ func (cs *Clients) SetLogo(ctx context.Context, id string, l brand.Logo) (Client
 type Brand struct {
 	Color          string // "#rrggbb"; may be ""
 	Logo           string // name of a picture; may be ""
+	DarkLogo       string // name of the picture for dark pages; "" if Logo is for all pages
 	Terms, Privacy string // addresses; may be ""
 }
 
 // Brand returns the branding of a client. Settings that the client lacks come from its project.
 func (cs *Clients) Brand(ctx context.Context, c Client) (Brand, error) {
-	b := Brand{Color: c.BrandColor, Logo: c.Logo, Terms: c.TermsURI, Privacy: c.PolicyURI}
+	b := Brand{Color: c.BrandColor, Terms: c.TermsURI, Privacy: c.PolicyURI}
+	b.Logo, b.DarkLogo = brand.Pair(c.Logo, c.DarkLogo)
 	project, err := cs.Fabric.Projects.Find(ctx, c.ProjectID)
 	if err != nil {
 		return b, err
 	}
-	return Brand{
-		Color: cmp.Or(b.Color, project.Color), Logo: cmp.Or(b.Logo, project.Logo),
-		Terms: cmp.Or(b.Terms, project.Terms), Privacy: cmp.Or(b.Privacy, project.Privacy),
-	}, nil
+	if b.Logo == "" {
+		b.Logo, b.DarkLogo = brand.Pair(project.Logo, project.DarkLogo)
+	}
+	b.Color = cmp.Or(b.Color, project.Color)
+	b.Terms, b.Privacy = cmp.Or(b.Terms, project.Terms), cmp.Or(b.Privacy, project.Privacy)
+	return b, nil
 }

@@ -119,6 +119,7 @@ type Client struct {
 	SecretMade    time.Time // time at which the current secret replaced another one; zero if it is the first
 	Old           OldSecret
 	Logo          string // name of the picture shown at sign-in; "" means the project's logo
+	DarkLogo      string // name of the picture for dark pages; "" if Logo is for all pages
 	FirstParty    bool   // whether it is the operator's own app, for which people are not asked for consent
 	PKCEOptional  bool   // whether a confidential client may omit PKCE
 	RedirectURIs  []string

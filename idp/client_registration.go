@@ -112,7 +112,7 @@ func (rs *Registrations) Register(ctx context.Context, by Registrar, m ClientMet
 	}
 
 	if logo.Name != "" {
-		made.Client, err = rs.clients.SetLogo(ctx, c.ID, logo)
+		made.Client, err = rs.clients.SetLogos(ctx, c.ID, brand.Logos{brand.Light: logo})
 		if err != nil { // if the logo cannot be stored, the client is not registered
 			return RegisteredClient{}, errors.Join(err, rs.clients.Delete(ctx, c.ID))
 		}
@@ -211,7 +211,7 @@ func (rs *Registrations) updateLogo(ctx context.Context, was Client, uri string)
 	if uri == was.LogoURI {
 		return nil
 	}
-	_, err := rs.clients.SetLogo(ctx, was.ID, rs.fetchLogo(ctx, uri))
+	_, err := rs.clients.SetLogos(ctx, was.ID, brand.Logos{brand.Light: rs.fetchLogo(ctx, uri)})
 	return err
 }
 

@@ -56,8 +56,8 @@ type ClientStore interface {
 	EndOldSecret(ctx context.Context, id string, now time.Time) error
 	// TouchOldSecret records that the old secret with this hash was used at now.
 	TouchOldSecret(ctx context.Context, id, hash string, now time.Time) error
-	// SetClientLogo replaces the logo of a client. The zero value removes it.
-	SetClientLogo(ctx context.Context, id string, l brand.Logo, at time.Time) error
+	// SetClientLogos sets logos of a client.
+	SetClientLogos(ctx context.Context, id string, all brand.Logos, at time.Time) error
 	// DeleteClient deletes a client and its grants, and revokes its tokens.
 	DeleteClient(ctx context.Context, r revocation.Revocation) error
 }

@@ -127,7 +127,8 @@ func (ls *Letters) Write(ctx context.Context, l mail.Letter) (mail.Draft, error)
 
 // picture returns the logo of a project for emails. If the logo cannot be read, emails have none.
 func (ls *Letters) picture(ctx context.Context, project fabric.Project) mail.Picture {
-	shown, ok := brand.ParseLogo(project.Logo)
+	name, _ := brand.Pair(project.Logo, project.DarkLogo)
+	shown, ok := brand.ParseLogo(name)
 	if !ok {
 		return mail.Picture{}
 	}

@@ -35,12 +35,12 @@ var clientTable = table[idp.Client]{
 	thing: "client",
 	columns: `id, project_id, name, type, profile, auth_method, secret_hash, first_party, pkce_optional,
 	redirect_uris, logout_uris, grants, scopes, access_token, id_token_alg, metadata, created, updated,
-	secret_made, old_secret_hash, old_secret_until, old_secret_used, logo, registered_by, registration_hash`,
+	secret_made, old_secret_hash, old_secret_until, old_secret_used, logo, dark_logo, registered_by, registration_hash`,
 	fields: func(c *idp.Client) []any {
 		return []any{&c.ID, &c.ProjectID, &c.Name, &c.Type, &c.Profile, &c.AuthMethod, &c.SecretHash, &c.FirstParty,
 			&c.PKCEOptional, (*array)(&c.RedirectURIs), (*array)(&c.LogoutURIs), &c.Grants, &c.Scopes, &c.AccessToken,
 			&c.IDTokenAlg, asJSON{v: &c.Metadata}, &c.Created, &c.Updated,
-			&c.SecretMade, &c.Old.Hash, &c.Old.Until, &c.Old.Used, &c.Logo,
+			&c.SecretMade, &c.Old.Hash, &c.Old.Until, &c.Old.Used, &c.Logo, &c.DarkLogo,
 			&c.RegisteredBy, &c.RegistrationHash}
 	},
 }
@@ -54,7 +54,8 @@ func (a *array) value() (any, error) { return jsonText(append([]string{}, *a...)
 
 // CreateClient inserts a client.
 func (s *Clients) CreateClient(ctx context.Context, c idp.Client) error {
-	c.SecretMade, c.Old, c.Logo = time.Time{}, idp.Client{}.Old, ""
+	c.SecretMade, c.Old = time.Time{}, idp.Client{}.Old
+	c.Logo, c.DarkLogo = "", ""
 	c.RegisteredBy, c.RegistrationHash = "", ""
 	return s.change(ctx, clientEvent("client.created", c), func(t tx) error {
 		err := clientTable.insertNew(ctx, t, &c, "project", problem.Taken("client_id", "another client has this id"))
@@ -162,20 +163,17 @@ func (s *Clients) TouchOldSecret(ctx context.Context, id, hash string, at time.T
 	})
 }
 
-// SetClientLogo replaces the logo of a client; the zero value deletes the logo.
-func (s *Clients) SetClientLogo(ctx context.Context, id string, l brand.Logo, at time.Time) error {
-	return s.change(ctx, audit.Of("client.updated", "", "client", id).With("logo", l.Name), func(t tx) error {
+// SetClientLogos sets logos of a client.
+func (s *Clients) SetClientLogos(ctx context.Context, id string, all brand.Logos, at time.Time) error {
+	return s.change(ctx, audit.Of("client.updated", "", "client", id), func(t tx) error {
 		var name string
-		err := t.Row(ctx, `UPDATE clients SET logo = $2, updated = $3 WHERE id = $1 RETURNING project_id, name`,
-			id, l.Name, micros(at)).Scan(&t.event.ProjectID, &name)
+		err := t.Row(ctx, `UPDATE clients SET updated = $2 WHERE id = $1 RETURNING project_id, name`,
+			id, micros(at)).Scan(&t.event.ProjectID, &name)
 		if err := checkRow(err, "client"); err != nil {
 			return err
 		}
 		t.event.Add("name", name)
-		if _, err := t.Exec(ctx, `DELETE FROM logos WHERE client_id = $1`, id); err != nil {
-			return fmt.Errorf("removing logo: %w", err)
-		}
-		return t.addLogo(ctx, t.event.ProjectID, &id, l)
+		return t.setLogos(ctx, t.event.ProjectID, &id, all)
 	})
 }
 

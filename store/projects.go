@@ -24,18 +24,18 @@ var projectTable = table[fabric.Project]{
 	name:  "projects",
 	thing: "project",
 	columns: `id, name, record_rate, media_auth, require_factor, color, registration, created, updated,
-	logo, terms_uri, policy_uri, record_calls, client_registration, outbound_calls, outbound_prefixes,
+	logo, dark_logo, terms_uri, policy_uri, record_calls, client_registration, outbound_calls, outbound_prefixes,
 	recording_quota, upload_rate`,
 	fields: func(p *fabric.Project) []any {
 		return []any{&p.ID, &p.Name, &p.RecordRate, &p.MediaAuth, &p.RequireFactor, &p.Color, &p.Registration,
-			&p.Created, &p.Updated, &p.Logo, &p.Terms, &p.Privacy, &p.RecordCalls,
+			&p.Created, &p.Updated, &p.Logo, &p.DarkLogo, &p.Terms, &p.Privacy, &p.RecordCalls,
 			&p.ClientRegistration, &p.OutboundCalls, &p.OutboundPrefixes, &p.RecordingQuota, &p.UploadRate}
 	},
 }
 
-// CreateProject inserts a project, without its logo.
+// CreateProject inserts a project, without its logos.
 func (s *Projects) CreateProject(ctx context.Context, p fabric.Project) error {
-	p.Logo = ""
+	p.Logo, p.DarkLogo = "", ""
 	return s.once(ctx, audit.Of("project.created", p.ID, "project", p.ID).With("name", p.Name), func(t tx) error {
 		return projectTable.insertNew(ctx, t, &p, "", problem.Taken("id",
 			"another project has this id, or open client registration"))
@@ -164,33 +164,48 @@ func (s *Projects) FindRecordCalls(
 	return project, subscribers, nil
 }
 
-// SetProjectLogo replaces the logo of a project; the zero value deletes the logo.
-func (s *Projects) SetProjectLogo(
-	ctx context.Context, id string, l brand.Logo, at time.Time,
+// SetProjectLogos sets logos of a project.
+func (s *Projects) SetProjectLogos(
+	ctx context.Context, id string, all brand.Logos, at time.Time,
 ) (fabric.Project, error) {
-	e := audit.Of("project.updated", id, "project", id).With("logo", l.Name)
-	return resultOf(ctx, s.change, e, func(t tx) (fabric.Project, error) {
-		p, err := projectTable.scan(t.Row(ctx, `UPDATE projects SET logo = $2, updated = $3 WHERE id = $1
-			RETURNING `+projectTable.columns, id, l.Name, micros(at)))
+	e := audit.Of("project.updated", id, "project", id)
+	return resultOf(ctx, s.change, e, func(t tx) (p fabric.Project, err error) {
+		p, err = projectTable.scan(t.Row(ctx, `UPDATE projects SET updated = $2 WHERE id = $1
+			RETURNING `+projectTable.columns, id, micros(at)))
 		if err != nil {
 			return p, err
 		}
-		if _, err := t.Exec(ctx, `DELETE FROM logos WHERE project_id = $1 AND client_id IS NULL`, id); err != nil {
-			return p, fmt.Errorf("removing logo: %w", err)
+		if err := t.setLogos(ctx, id, nil, all); err != nil {
+			return p, err
 		}
-		return p, t.addLogo(ctx, id, nil, l)
+		return projectTable.find(ctx, t, `id = $1`, id)
 	})
 }
 
-// addLogo inserts the logo of a client or, if clientID is nil, of a project.
-func (t tx) addLogo(ctx context.Context, projectID string, clientID *string, l brand.Logo) error {
-	if l.Name == "" {
-		return nil
+// setLogos sets logos of a client or, if clientID is nil, of a project.
+func (t tx) setLogos(ctx context.Context, projectID string, clientID *string, all brand.Logos) error {
+	thing, owner := "clients", "client_id = $1"
+	id := clientID
+	if clientID == nil {
+		thing, owner, id = "projects", "project_id = $1 AND client_id IS NULL", &projectID
 	}
-	_, err := t.Exec(ctx, `INSERT INTO logos (project_id, client_id, name, body) VALUES ($1, $2, $3, $4)`,
-		projectID, clientID, l.Name, base64.StdEncoding.EncodeToString(l.PNG))
-	if err != nil {
-		return fmt.Errorf("inserting logo: %w", err)
+	for theme, l := range all {
+		column := theme.Param() // the table of pictures is named like the column, in the plural
+		t.event.Add(column, l.Name)
+		if _, err := t.Exec(ctx, `UPDATE `+thing+` SET `+column+` = $2 WHERE id = $1`, id, l.Name); err != nil {
+			return fmt.Errorf("naming logo: %w", err)
+		}
+		if _, err := t.Exec(ctx, `DELETE FROM `+column+`s WHERE `+owner, id); err != nil {
+			return fmt.Errorf("removing logo: %w", err)
+		}
+		if l.Name == "" {
+			continue
+		}
+		_, err := t.Exec(ctx, `INSERT INTO `+column+`s (project_id, client_id, name, body)
+			VALUES ($1, $2, $3, $4)`, projectID, clientID, l.Name, base64.StdEncoding.EncodeToString(l.PNG))
+		if err != nil {
+			return fmt.Errorf("inserting logo: %w", err)
+		}
 	}
 	return nil
 }
@@ -198,7 +213,8 @@ func (t tx) addLogo(ctx context.Context, projectID string, clientID *string, l b
 // FindLogo returns the PNG with the given name, for any project or client.
 func (s *Projects) FindLogo(ctx context.Context, name string) ([]byte, error) {
 	var body string
-	err := s.read().Row(ctx, `SELECT body FROM logos WHERE name = $1 LIMIT 1`, name).Scan(&body)
+	err := s.read().Row(ctx, `SELECT body FROM logos WHERE name = $1
+		UNION ALL SELECT body FROM dark_logos WHERE name = $1 LIMIT 1`, name).Scan(&body)
 	if err := checkRow(err, "logo"); err != nil {
 		return nil, err
 	}

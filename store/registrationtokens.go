@@ -62,7 +62,8 @@ func (s *Keys) RevokeRegistrationToken(ctx context.Context, projectID, id string
 // RegisterClient inserts a client that registers itself, and counts the use of its registration
 // token.
 func (s *Clients) RegisterClient(ctx context.Context, c idp.Client, most int) error {
-	c.SecretMade, c.Old, c.Logo = time.Time{}, idp.Client{}.Old, ""
+	c.SecretMade, c.Old = time.Time{}, idp.Client{}.Old
+	c.Logo, c.DarkLogo = "", ""
 	e := clientEvent("client.created", c).With("registered_by", c.RegisteredBy)
 	return s.change(ctx, e, func(t tx) error {
 		if err := t.admitClient(ctx, c, most); err != nil {

@@ -35,6 +35,7 @@ func (s *Snapshot) Schema(ctx context.Context) (version int64, err error) {
 // identities maps tables without a primary key to the columns that identify their rows.
 var identities = map[string][]string{
 	"audit":          {"lane", "seq", "id"},
+	"dark_logos":     {"project_id", "client_id"},
 	"logos":          {"project_id", "client_id"},
 	"operator_roles": {"operator_id", "project_id"},
 }

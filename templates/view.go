@@ -3,7 +3,9 @@ package templates
 import (
 	"bytes"
 	"html/template"
+	"strings"
 
+	"github.com/selvage/selvage/internal/brand"
 	"github.com/selvage/selvage/internal/words"
 )
 
@@ -20,7 +22,8 @@ type Brand struct {
 	Name           string // of the app; may be ""
 	Color          string // six hexadecimal digits, or "" for the default
 	Logo           Picture
-	Terms, Privacy string // URLs; may be ""
+	DarkLogo       Picture // shown on dark pages instead of Logo; the zero value means Logo
+	Terms, Privacy string  // URLs; may be ""
 }
 
 // A Picture is a logo to show; the zero value means none. Its URL is a path on this server, or
@@ -29,6 +32,43 @@ type Picture struct {
 	URL        template.URL
 	Wide, High int
 	Plate      string // "l" or "d": the theme in which it needs a background
+}
+
+// PictureOf returns the picture of the logo with the given name, or the zero value if there is none.
+func PictureOf(name string) Picture {
+	shown, ok := brand.ParseLogo(name)
+	if !ok {
+		return Picture{}
+	}
+	return Picture{URL: template.URL("/brand/logo/" + shown.Name + ".png"), Wide: shown.Wide,
+		High: shown.High, Plate: shown.Plate}
+}
+
+// forTheme returns b with only the logo of a chosen theme. Without one, the browser's preference
+// decides between both.
+func (b Brand) forTheme(theme string) Brand {
+	if theme == "dark" && b.DarkLogo.URL != "" {
+		b.Logo = b.DarkLogo
+	}
+	if theme != "" {
+		b.DarkLogo = Picture{}
+	}
+	return b
+}
+
+// Plates returns the themes in which the shown logo needs a background: "l", "d", both or neither.
+func (b Brand) Plates() string {
+	if b.DarkLogo.URL == "" {
+		return b.Logo.Plate
+	}
+	var plates []string
+	if b.Logo.Plate == "l" {
+		plates = append(plates, "l")
+	}
+	if b.DarkLogo.Plate == "d" {
+		plates = append(plates, "d")
+	}
+	return strings.Join(plates, " ")
 }
 
 // A framed is a page inside the common frame. It is used for pages that are not complete documents.
@@ -49,6 +89,7 @@ func render(body *bytes.Buffer, p Page, v View) error {
 	if v.Words == nil {
 		v.Words = words.English()
 	}
+	v.Brand = v.Brand.forTheme(v.Theme)
 
 	set := parsed()[v.Words]()
 	title := set.Lookup(p.name()[:len(p.name())-len("html")] + "title")

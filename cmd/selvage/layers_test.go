@@ -124,7 +124,7 @@ var layers = map[string][]string{
 	"internal/deliver":                {"internal/egress", "internal/problem"},
 	"internal/mail":                   {"internal/agent", "internal/problem", "internal/session"},
 	"internal/egress":                 {"internal/problem"},
-	"templates":                       {"internal/factor", "internal/words", "static"},
+	"templates":                       {"internal/brand", "internal/factor", "internal/words", "static"},
 	"fabric/kinds":                    {"internal/problem"},
 	"internal/agent":                  nil,
 	"internal/background":             nil,

@@ -44,6 +44,7 @@ type clientResponse struct {
 	ClientSecret string     `json:"client_secret,omitempty"` // only in the response to the creation
 	BrandColor   string     `json:"brand_color"`
 	LogoURL      *string    `json:"logo_url"`
+	DarkLogoURL  *string    `json:"dark_logo_url"`
 	TermsURI     string     `json:"tos_uri"`
 	PolicyURI    string     `json:"policy_uri"`
 	RegisteredBy *string    `json:"registered_by"` // null for a client of the operator
@@ -58,7 +59,8 @@ func (a clientAPI) show(c idp.Client) clientResponse {
 		ID: c.ID, Name: c.Name, Type: string(c.Type), AuthMethod: string(c.AuthMethod),
 		Grants: append([]string{}, c.Grants...), Scopes: append([]string{}, c.Scopes...),
 		RedirectURIs: append([]string{}, c.RedirectURIs...), BrandColor: c.BrandColor,
-		LogoURL: logoURL(a.provider.Issuer, c.Logo), TermsURI: c.TermsURI, PolicyURI: c.PolicyURI,
+		LogoURL: logoURL(a.provider.Issuer, c.Logo), DarkLogoURL: logoURL(a.provider.Issuer, c.DarkLogo),
+		TermsURI: c.TermsURI, PolicyURI: c.PolicyURI,
 		CreatedAt: iso(c.Created), UpdatedAt: iso(c.Updated), RotatedAt: isoOrNull(c.SecretMade),
 	}
 	if c.RegisteredBy != "" {
@@ -92,7 +94,7 @@ func (a clientAPI) brand(r *http.Request, by fabric.Issuer) (idp.Client, error) 
 	}
 
 	sent, err := web.Decode[brandRequest](r)
-	made, given, wrong := sent.logo(r.Context())
+	logos, wrong := sent.logos(r.Context())
 	rebrand := func(c *idp.Client) {
 		for to, said := range map[*string]*string{&c.Name: sent.Name, &c.BrandColor: sent.BrandColor,
 			&c.TermsURI: sent.TermsURI, &c.PolicyURI: sent.PolicyURI} {
@@ -109,12 +111,7 @@ func (a clientAPI) brand(r *http.Request, by fabric.Issuer) (idp.Client, error) 
 	if err := a.provider.Clients.Change(r.Context(), c.ID, rebrand); err != nil {
 		return c, err
 	}
-	if given {
-		if _, err := a.provider.Clients.SetLogo(r.Context(), c.ID, made); err != nil {
-			return c, err
-		}
-	}
-	return a.provider.Clients.Find(r.Context(), c.ID)
+	return a.provider.Clients.SetLogos(r.Context(), c.ID, logos)
 }
 
 // rotateSecret serves POST /api/fabric/clients/{id}/secret/rotate. The body is optional.

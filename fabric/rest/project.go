@@ -35,30 +35,44 @@ type brandRequest struct {
 	TermsURI   *string         `json:"tos_uri"`
 	PolicyURI  *string         `json:"policy_uri"`
 	Logo       json.RawMessage `json:"logo"` // a picture in base64; null removes the logo
+	DarkLogo   json.RawMessage `json:"dark_logo"`
 }
 
-// logo decodes the picture of the request. given reports whether the request sets or
-// removes the logo.
-func (in brandRequest) logo(ctx context.Context) (l brand.Logo, given bool, err error) {
+// logos decodes the pictures of the request.
+func (in brandRequest) logos(ctx context.Context) (brand.Logos, error) {
+	all := make(brand.Logos)
+	var errs []error
+	for _, theme := range brand.Themes {
+		sent := in.Logo
+		if theme == brand.Dark {
+			sent = in.DarkLogo
+		}
+		if sent == nil {
+			continue
+		}
+		l, err := decodeLogo(ctx, theme.Param(), sent)
+		if err == nil {
+			all[theme] = l
+		}
+		errs = append(errs, err)
+	}
+	return all, errors.Join(errs...)
+}
+
+// decodeLogo decodes a picture in base64. null and the empty string remove the logo.
+func decodeLogo(ctx context.Context, param string, sent json.RawMessage) (l brand.Logo, err error) {
 	var text *string
-	var raw []byte
-	switch {
-	case in.Logo == nil:
-		return l, false, nil
-	case json.Unmarshal(in.Logo, &text) != nil:
-		err = errors.New("not a string")
-	case text == nil || *text == "":
-		return l, true, nil
-	default:
-		raw, err = base64.StdEncoding.DecodeString(*text)
+	if json.Unmarshal(sent, &text) != nil {
+		return l, problem.BadParam(param, "%s must be an image in base64, or null", param)
 	}
-
+	if text == nil || *text == "" {
+		return l, nil
+	}
+	raw, err := base64.StdEncoding.DecodeString(*text)
 	if err != nil {
-		return l, false, problem.BadParam("logo", "logo must be an image in base64, or null")
+		return l, problem.BadParam(param, "%s must be an image in base64, or null", param)
 	}
-
-	l, err = brand.MakeLogo(ctx, "logo", raw)
-	return l, err == nil, err
+	return brand.MakeLogo(ctx, param, raw)
 }
 
 // logoURL returns the URL at which the issuer serves the logo with this name, or nil if name is "".
@@ -75,6 +89,7 @@ type projectResponse struct {
 	Name        string                    `json:"name"`
 	Color       string                    `json:"color"`
 	LogoURL     *string                   `json:"logo_url"`
+	DarkLogoURL *string                   `json:"dark_logo_url"`
 	TermsURI    string                    `json:"tos_uri"`
 	PolicyURI   string                    `json:"policy_uri"`
 	RecordCalls fabric.RecordCalls        `json:"record_calls"`
@@ -91,6 +106,7 @@ func (p projectAPI) show(of fabric.Project) projectResponse {
 		Name:        of.Name,
 		Color:       of.Color,
 		LogoURL:     logoURL(p.issuer, of.Logo),
+		DarkLogoURL: logoURL(p.issuer, of.DarkLogo),
 		TermsURI:    of.Terms,
 		PolicyURI:   of.Privacy,
 		RecordCalls: of.RecordCalls,
@@ -121,7 +137,7 @@ func (p projectAPI) update(r *http.Request, by fabric.Issuer) (fabric.Project, e
 		Prefixes    *[]string                  `json:"outbound_prefixes"`
 	}](members)
 
-	made, given, wrong := sent.logo(r.Context())
+	logos, wrong := sent.logos(r.Context())
 	change := fabric.ProjectChange{Name: sent.Name, Color: sent.Color, Terms: sent.TermsURI,
 		Privacy: sent.PolicyURI, RecordCalls: rules.RecordCalls,
 		ClientRegistration: rules.Clients, OutboundCalls: rules.Outbound}
@@ -134,8 +150,8 @@ func (p projectAPI) update(r *http.Request, by fabric.Issuer) (fabric.Project, e
 	}
 
 	changed, err := p.projects.Update(r.Context(), by.ProjectID, change)
-	if err != nil || !given {
+	if err != nil || len(logos) == 0 {
 		return changed, err
 	}
-	return p.projects.SetLogo(r.Context(), changed.ID, made)
+	return p.projects.SetLogos(r.Context(), changed.ID, logos)
 }

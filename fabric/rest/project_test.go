@@ -1,6 +1,11 @@
 package rest_test
 
 import (
+	"bytes"
+	"encoding/base64"
+	"image"
+	"image/color"
+	"image/png"
 	"net/http"
 	"testing"
 
@@ -46,6 +51,46 @@ func TestProjectRecordCalls(t *testing.T) {
 	}
 	if p, err := w.fabric.Projects.Find(t.Context(), w.project.ID); err != nil || p.RecordCalls != fabric.RecordOn {
 		t.Errorf("at the end record_calls is %q, %v, want on", p.RecordCalls, err)
+	}
+}
+
+// TestProjectLogos shows that the logos for light and dark pages are set and removed one by one, and
+// that a picture which cannot be read changes nothing.
+func TestProjectLogos(t *testing.T) {
+	const path = "/api/project"
+	w := newWorld(t)
+	manager := w.administrator()
+	type logos struct {
+		Logo *string `json:"logo_url"`
+		Dark *string `json:"dark_logo_url"`
+	}
+	dot := func(c color.Color) string {
+		p := image.NewNRGBA(image.Rect(0, 0, 2, 2))
+		p.Set(1, 1, c)
+		var out bytes.Buffer
+		if err := png.Encode(&out, p); err != nil {
+			t.Fatal(err)
+		}
+		return base64.StdEncoding.EncodeToString(out.Bytes())
+	}
+
+	set := as[logos](t, w.call(manager, "PATCH", path,
+		`{"logo":"`+dot(color.Black)+`","dark_logo":"`+dot(color.White)+`"}`))
+	if set.Logo == nil || set.Dark == nil || *set.Logo == *set.Dark {
+		t.Fatalf("PATCH of both logos: got %+v", set)
+	}
+	for _, bad := range []string{`"%%"`, `7`, `"PHN2Zy8+"`} {
+		r := w.call(manager, "PATCH", path, `{"logo":null,"dark_logo":`+bad+`}`)
+		if faults := r.faults(t); faults != "dark_logo:invalid_parameter" {
+			t.Errorf("PATCH of dark_logo to %s: got %s", bad, faults)
+		}
+	}
+	if got := as[logos](t, w.call(manager, "GET", path, "")); got.Logo == nil || *got.Logo != *set.Logo {
+		t.Error("a dark_logo that cannot be read removes the logo")
+	}
+	got := as[logos](t, w.call(manager, "PATCH", path, `{"dark_logo":null}`))
+	if got.Dark != nil || got.Logo == nil || *got.Logo != *set.Logo {
+		t.Errorf("PATCH of dark_logo to null: got %+v", got)
 	}
 }
 

@@ -97,7 +97,8 @@ func openWorld(t testing.TB, dir string) *world {
 		Sessions:      sessions, EmbedLimits: fabric.EmbedLimits{Tokens: embedLimit}, CheckURL: egress.Policy{}.Check,
 	})
 
-	clients := idp.New(idp.Config{Store: idp.Stores{Clients: w.rows, Upstreams: w.rows}, Now: w.now})
+	clients := idp.New(idp.Config{Issuer: "http://localhost:8080/", Now: w.now,
+		Store: idp.Stores{Clients: w.rows, Upstreams: w.rows}})
 	w.api = rest.New(rest.Config{Fabric: w.fabric, Clients: clients, Rooms: calls.NewRooms(w.rows, w.rows),
 		Chat: chat.New(chat.Config{Fabric: w.fabric, Store: w.rows, Now: w.now}), Log: slog.New(slog.DiscardHandler)})
 	w.handler = w.api.Handler()

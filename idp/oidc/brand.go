@@ -1,7 +1,6 @@
 package oidc
 
 import (
-	"html/template"
 	"net/http"
 	"strings"
 
@@ -74,10 +73,7 @@ func (pg *pages) brand(r *http.Request) (b templates.Brand) {
 	b.Color, b.Terms, b.Privacy = own.Color, own.Terms, own.Privacy
 	b.Name = c.Name
 
-	if shown, ok := brand.ParseLogo(own.Logo); ok {
-		b.Logo = templates.Picture{URL: template.URL("/brand/logo/" + shown.Name + ".png"), Wide: shown.Wide,
-			High: shown.High, Plate: shown.Plate}
-	}
+	b.Logo, b.DarkLogo = templates.PictureOf(own.Logo), templates.PictureOf(own.DarkLogo)
 	b.Color = strings.TrimPrefix(b.Color, "#")
 	return b
 }

@@ -109,7 +109,7 @@ func TestLogo(t *testing.T) {
 	draw := func(c color.Color) brand.Logo { return picture(t, c) }
 
 	// The logo of the project is shown until the client has its own.
-	of, err := w.fabric.Projects.SetLogo(ctx, w.project.ID, draw(color.Black))
+	of, err := w.fabric.Projects.SetLogos(ctx, w.project.ID, brand.Logos{brand.Light: draw(color.Black)})
 	must(t, err)
 	b := w.browser()
 	if page := b.authorize(request(own)); !strings.Contains(page.body, `src="/brand/logo/`+of.Logo+`.png"`) ||
@@ -117,7 +117,7 @@ func TestLogo(t *testing.T) {
 		t.Errorf("the login page does not have the project's logo:\n%s", page.body)
 	}
 
-	c, err := w.idp.Clients.SetLogo(ctx, own.ID, draw(color.White))
+	c, err := w.idp.Clients.SetLogos(ctx, own.ID, brand.Logos{brand.Light: draw(color.White)})
 	must(t, err)
 	if page := b.authorize(request(own)); !strings.Contains(page.body, c.Logo) ||
 		strings.Contains(page.body, of.Logo) {
@@ -152,7 +152,7 @@ func TestLogo(t *testing.T) {
 	}
 
 	// Without its own logo, the client uses the logo of its project again.
-	_, err = w.idp.Clients.SetLogo(ctx, own.ID, brand.Logo{})
+	_, err = w.idp.Clients.SetLogos(ctx, own.ID, brand.Logos{brand.Light: {}})
 	must(t, err)
 	if page := b.authorize(request(own)); !strings.Contains(page.body, of.Logo) {
 		t.Error("a client whose logo was removed does not have its project's")
@@ -164,6 +164,52 @@ func TestLogo(t *testing.T) {
 			t.Errorf("%s: %d, want 404", bad, got.status)
 		}
 	}
+}
+
+// TestDarkLogo shows that pages offer the browser a logo for dark pages, and that emails have the one for
+// light pages.
+func TestDarkLogo(t *testing.T) {
+	w := newWorld(t)
+	own, _ := w.client(func(*idp.Client) {})
+	light, dark := picture(t, color.Black), picture(t, color.White)
+	of, err := w.fabric.Projects.SetLogos(t.Context(), w.project.ID,
+		brand.Logos{brand.Light: light, brand.Dark: dark})
+	must(t, err)
+	b := w.browser()
+	shown := func(name, forDark, forAll string) {
+		t.Helper()
+		page := b.authorize(request(own)).body
+		source := `<source media="(prefers-color-scheme: dark)" srcset="/brand/logo/` + forDark + `.png"`
+		if strings.Contains(page, "<source") != (forDark != "") || forDark != "" && !strings.Contains(page, source) ||
+			!strings.Contains(page, `src="/brand/logo/`+forAll+`.png"`) {
+			_, logo, _ := strings.Cut(page, `<p class="logo">`)
+			t.Errorf("%s: the page shows %.400s", name, logo)
+		}
+	}
+
+	shown("both", of.DarkLogo, of.Logo)
+	if got := b.get("/brand/logo/" + of.DarkLogo + ".png"); got.status != 200 || got.body != string(dark.PNG) {
+		t.Errorf("the logo for dark pages: %d, %d bytes", got.status, len(got.body))
+	}
+	draft, err := w.idp.Letters.Write(t.Context(), mail.Letter{Kind: mail.Reset, ProjectID: w.project.ID, To: email})
+	if err != nil || !bytes.Equal(draft.Brand.Logo.PNG, light.PNG) {
+		t.Errorf("an email does not have the logo for light pages: %v", err)
+	}
+
+	// The logos of a client replace both logos of its project.
+	c, err := w.idp.Clients.SetLogos(t.Context(), own.ID, brand.Logos{brand.Light: picture(t, color.Gray{Y: 99})})
+	must(t, err)
+	shown("the client has one for light pages", "", c.Logo)
+	_, err = w.idp.Clients.SetLogos(t.Context(), own.ID, brand.Logos{brand.Light: {}, brand.Dark: dark})
+	must(t, err)
+	shown("the client has one for dark pages", "", of.DarkLogo)
+	_, err = w.idp.Clients.SetLogos(t.Context(), own.ID, brand.Logos{brand.Dark: {}})
+	must(t, err)
+	shown("the client has none again", of.DarkLogo, of.Logo)
+
+	_, err = w.fabric.Projects.SetLogos(t.Context(), w.project.ID, brand.Logos{brand.Dark: {}})
+	must(t, err)
+	shown("the project has none for dark pages", "", of.Logo)
 }
 
 // TestBrandRefused shows that branding is rejected if pages cannot show it.
@@ -236,7 +282,8 @@ func TestLogoIsRemembered(t *testing.T) {
 	node := fabric.New(fabric.Config{Stores: fabric.Stores{Projects: rows},
 		Ring: storetest.Ring(t, w.dir, w.rows, w.now),
 		Now:  w.now})
-	p, err := w.fabric.Projects.SetLogo(t.Context(), w.project.ID, picture(t, color.Black))
+	p, err := w.fabric.Projects.SetLogos(t.Context(), w.project.ID,
+		brand.Logos{brand.Light: picture(t, color.Black)})
 	must(t, err)
 
 	began := w.now()
@@ -250,7 +297,7 @@ func TestLogoIsRemembered(t *testing.T) {
 		t.Errorf("500 requests of a logo within %v read it %d times, want %d at most", w.now().Sub(began), n, most)
 	}
 
-	_, err = w.fabric.Projects.SetLogo(t.Context(), w.project.ID, brand.Logo{})
+	_, err = w.fabric.Projects.SetLogos(t.Context(), w.project.ID, brand.Logos{brand.Light: {}})
 	must(t, err)
 	w.pass(time.Second)
 	if _, err := node.Projects.FindLogo(t.Context(), p.Logo); !errors.Is(err, problem.NotFound) {

@@ -51,6 +51,39 @@ type Logo struct {
 	PNG  []byte
 }
 
+// A Theme is the kind of page that a logo is for.
+type Theme string
+
+// The constants are the possible themes. Emails contain the logo for light pages.
+const (
+	Light Theme = "light"
+	Dark  Theme = "dark"
+)
+
+// Themes are all themes.
+var Themes = []Theme{Light, Dark}
+
+// Logos are logos to set. A zero value removes the logo for its theme; the logos for missing themes
+// are left unchanged.
+type Logos map[Theme]Logo
+
+// Param returns the name of the parameter that sets the logo for t.
+func (t Theme) Param() string {
+	if t == Dark {
+		return "dark_logo"
+	}
+	return "logo"
+}
+
+// Pair returns the names of the logos that pages show, given those of a project or client. If there
+// is only one, it is for all pages, and forDark is "".
+func Pair(light, dark string) (forAll, forDark string) {
+	if light == "" {
+		return dark, ""
+	}
+	return light, dark
+}
+
 // one limits memory and CPU use: only one picture is decoded at a time.
 var one = make(chan struct{}, 1)
 

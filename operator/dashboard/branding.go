@@ -2,12 +2,10 @@ package dashboard
 
 import (
 	"cmp"
-	"encoding/base64"
 	"errors"
-	"html/template"
-	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/selvage/selvage/fabric"
@@ -31,54 +29,20 @@ type brandPage struct {
 	Base, Action, Back, BackTo, Title string
 	Client                            bool
 	Form                              form
-	Logo                              *logoView // nil if the project or client has no logo
-	Chosen                            *logoView // a new logo that is not saved yet, or nil
-	ChosenFile                        string    // the picture of Chosen in base64, sent back with the form
+	Logos                             []logoField
 	Preview                           preview
 	MayChange                         bool
-}
-
-// A logoView is a logo as a data URL for a page. The page cannot use the public URL, which may be
-// on another host.
-type logoView struct {
-	brand.ShownLogo
-	URL template.URL
-}
-
-// logoOf returns the logo with the given name, or nil if it does not exist.
-func (a *brandPages) logoOf(v *visit, name string) (*logoView, error) {
-	shown, ok := brand.ParseLogo(name)
-	if !ok {
-		return nil, nil
-	}
-	body, err := a.Fabric.Projects.FindLogo(v.r.Context(), name)
-	if errors.Is(err, problem.NotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return viewLogo(shown, body), nil
-}
-
-// viewLogo returns a logo that package brand has drawn.
-func viewLogo(shown brand.ShownLogo, body []byte) *logoView {
-	return &logoView{shown, template.URL(
-		"data:image/png;base64," + base64.StdEncoding.EncodeToString(body))} // base64 of our own image
 }
 
 // showBranding serves GET /dashboard/projects/{project}/branding. It also serves POST for the
 // preview, which shows the form again with a preview of its values and saves nothing.
 func (a *brandPages) showBranding(v *visit) error { return a.previewForm(v, nil) }
 
-// previewForm shows the form with the submitted values and the chosen logo, if there are any.
+// previewForm shows the form with the submitted values and the chosen logos, if there are any.
 func (a *brandPages) previewForm(v *visit, c *idp.Client) error {
-	chosen, isGiven, err := v.typedLogo()
+	chosen, err := v.typedLogos()
 	if err != nil {
-		return a.brandPage(v, http.StatusUnprocessableEntity, c, brand.Logo{}, err)
-	}
-	if !isGiven {
-		chosen = brand.Logo{}
+		return a.brandPage(v, http.StatusUnprocessableEntity, c, chosen, err)
 	}
 	return a.brandPage(v, http.StatusOK, c, chosen, nil)
 }
@@ -118,12 +82,12 @@ func (v *visit) brandForm(c *idp.Client) form {
 }
 
 // brandPage shows the form and a preview, for a client or, if c is nil, for the project. The form
-// keeps a chosen logo until it is saved.
-func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, chosen brand.Logo, wrong error) error {
+// keeps chosen logos until they are saved.
+func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, chosen brand.Logos, wrong error) error {
 	project := v.project
 	p := brandPage{Base: v.base(), Action: v.base() + "/branding", Title: "Branding",
 		MayChange: v.mayIn(operator.Write), Form: v.brandForm(c)}
-	logoName, fallback := project.Logo, ""
+	kept, fallback := map[brand.Theme]string{brand.Light: project.Logo, brand.Dark: project.DarkLogo}, ""
 	p.Preview.Real = a.AuthURL + "/account?project=" + project.ID
 	if c != nil {
 		row := v.clientRow(*c)
@@ -131,7 +95,7 @@ func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, chosen brand.L
 		p.Action, p.Title = row.URL+"/branding", words.Textf("Branding of %s", row.Title)
 		p.Back, p.BackTo = row.URL, row.Title
 		p.Preview.Real = a.clients.tryURL(*c)
-		logoName, fallback = c.Logo, project.Color
+		kept, fallback = map[brand.Theme]string{brand.Light: c.Logo, brand.Dark: c.DarkLogo}, project.Color
 	}
 
 	if v.form != nil {
@@ -144,7 +108,7 @@ func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, chosen brand.L
 		return wrong
 	}
 	var err error
-	if p.Logo, err = a.logoOf(v, logoName); err != nil {
+	if p.Logos, err = a.logoFields(v, kept, chosen); err != nil {
 		return err
 	}
 
@@ -153,9 +117,8 @@ func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, chosen brand.L
 		look.Set(in.Name, strings.TrimSpace(in.Value))
 	}
 	p.Preview.Page = p.Action + "/preview?" + look.Encode()
-	if shown, ok := brand.ParseLogo(chosen.Name); ok {
-		p.Chosen, p.ChosenFile = viewLogo(shown, chosen.PNG), base64.StdEncoding.EncodeToString(chosen.PNG)
-		if p.Preview.Documents, err = a.samples(v, c, look, p.Chosen); err != nil {
+	if slices.ContainsFunc(p.Logos, func(f logoField) bool { return f.Chosen != nil }) {
+		if p.Preview.Documents, err = a.samples(v, c, look, p.Logos); err != nil {
 			return err
 		}
 	}
@@ -181,6 +144,9 @@ func relabel(err error) error {
 		}
 		q.Message = strings.NewReplacer("tos_uri", "the URL", "policy_uri", "the URL", "color must",
 			"the color must").Replace(q.Message)
+		if q.Param == brand.Dark.Param() {
+			q.Message = strings.ReplaceAll(q.Message, "_", " ")
+		}
 		all = append(all, &q)
 	}
 	if all == nil {
@@ -193,7 +159,7 @@ func relabel(err error) error {
 // the operator changed, so that it does not overwrite changes by others.
 func (a *brandPages) saveBranding(v *visit) error {
 	wrong := v.merge(v.brandForm(nil).Inputs)
-	uploaded, isGiven, err := v.typedLogo()
+	logos, err := v.typedLogos()
 	text := func(name, kept string) *string {
 		if s := strings.TrimSpace(v.form.Get(name)); s != kept {
 			return &s
@@ -207,15 +173,13 @@ func (a *brandPages) saveBranding(v *visit) error {
 		Terms: text("tos_uri", p.Terms), Privacy: text("policy_uri", p.Privacy)}
 	wrong = errors.Join(wrong, change.Check(), err)
 	if wrong != nil {
-		return a.brandPage(v, http.StatusUnprocessableEntity, nil, uploaded, wrong)
+		return a.brandPage(v, http.StatusUnprocessableEntity, nil, logos, wrong)
 	}
 	if _, err := a.Fabric.Projects.Update(v.r.Context(), p.ID, change); err != nil {
 		return err
 	}
-	if isGiven {
-		if _, err := a.Fabric.Projects.SetLogo(v.r.Context(), p.ID, uploaded); err != nil {
-			return err
-		}
+	if _, err := a.Fabric.Projects.SetLogos(v.r.Context(), p.ID, logos); err != nil {
+		return err
 	}
 	return v.redirect(v.base() + "/branding?done=changed")
 }
@@ -227,7 +191,7 @@ func (a *brandPages) saveClientBranding(v *visit) error {
 		return err
 	}
 	wrong := v.merge(v.brandForm(&c).Inputs)
-	uploaded, isGiven, err := v.typedLogo()
+	logos, err := v.typedLogos()
 
 	v.form.Set("color", colorOf(v.form))
 	wrong = errors.Join(wrong, err)
@@ -245,42 +209,10 @@ func (a *brandPages) saveClientBranding(v *visit) error {
 	}
 
 	if wrong != nil {
-		return a.brandPage(v, http.StatusUnprocessableEntity, &c, uploaded, wrong)
+		return a.brandPage(v, http.StatusUnprocessableEntity, &c, logos, wrong)
 	}
-	if isGiven {
-		if _, err := a.Clients.Clients.SetLogo(v.r.Context(), c.ID, uploaded); err != nil {
-			return err
-		}
+	if _, err := a.Clients.Clients.SetLogos(v.r.Context(), c.ID, logos); err != nil {
+		return err
 	}
 	return v.redirect(v.clientRow(c).URL + "/branding?done=changed")
-}
-
-// maxLogoForm is the maximum number of bytes that are read of an uploaded file. It is more than the
-// limit for logos, so that an operator who uploads too large a picture still gets the form as the
-// response.
-const maxLogoForm = 4 * brand.MaxUpload
-
-// typedLogo returns the uploaded logo, and whether the form changes the logo. If the picture is
-// unreadable, typedLogo fails before anything is changed.
-func (v *visit) typedLogo() (l brand.Logo, isGiven bool, err error) {
-	if v.file != nil && v.file.FileName() != "" {
-		raw, err := io.ReadAll(io.LimitReader(v.file, brand.MaxUpload+1))
-		if err != nil {
-			return l, false, problem.New(problem.Malformed, "file", "the file did not arrive completely")
-		}
-		_, _ = io.Copy(io.Discard, v.file) // browsers show no response until the upload is complete
-		if len(raw) > 0 {
-			l, err = brand.MakeLogo(v.r.Context(), "logo", raw)
-			return l, err == nil, err
-		}
-	}
-	if kept := v.form.Get("logo"); kept != "" { // a logo that was chosen earlier and sent back with the form
-		raw, err := base64.StdEncoding.DecodeString(kept)
-		if err != nil {
-			return l, false, problem.New(problem.Malformed, "bad_request", "the form is invalid")
-		}
-		l, err = brand.MakeLogo(v.r.Context(), "logo", raw)
-		return l, err == nil, err
-	}
-	return l, v.form.Get("remove") != "", nil
 }

@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -151,13 +152,78 @@ func TestBranding(t *testing.T) {
 			t.Errorf("%s: the saved values are not shown", name)
 		}
 
-		b.upload(at, "", "form", token, "seen", b.marks(at), "name", "Shop", "remove", "yes").leadsTo(t,
+		b.upload(at, "", "form", token, "seen", b.marks(at), "name", "Shop", "remove_logo", "yes").leadsTo(t,
 			at+"?done=changed")
 	}
 
 	p, err := w.fabric.Projects.Find(t.Context(), w.one.ID)
 	if err != nil || p.Name != "Shop" || p.Logo != "" || p.Color != "" || p.Terms != "" {
 		t.Errorf("the project is %+v, %v", p, err)
+	}
+}
+
+// TestBothLogos shows that one form sets the logos for light and dark pages, that the preview shows
+// each in its theme, and that one can be removed alone.
+func TestBothLogos(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	light, dark := picture(t, color.Black), picture(t, color.White)
+	for name, at := range w.brandingPages(t) {
+		send := func(path, light, dark string, fields ...string) answer {
+			var body bytes.Buffer
+			form := multipart.NewWriter(&body)
+			fields = append(fields, "form", b.token(at), "seen", b.marks(at), "name", "Shop")
+			for i := 0; i < len(fields); i += 2 {
+				must(t, form.WriteField(fields[i], fields[i+1]))
+			}
+			for input, raw := range map[string]string{"file": light, "dark_file": dark} {
+				part, err := form.CreateFormFile(input, "logo.png")
+				must(t, err)
+				_, err = part.Write([]byte(raw))
+				must(t, err)
+			}
+			must(t, form.Close())
+			return b.multipart(path, form.FormDataContentType(), &body)
+		}
+		saved := func() (logos [2]string) {
+			p, err := w.fabric.Projects.Find(t.Context(), w.one.ID)
+			must(t, err)
+			if name == "project" {
+				return [2]string{p.Logo, p.DarkLogo}
+			}
+			c, err := w.idp.Clients.Find(t.Context(), at[strings.Index(at, "/clients/")+9:len(at)-len("/branding")])
+			must(t, err)
+			return [2]string{c.Logo, c.DarkLogo}
+		}
+
+		previewed := send(at+"/preview", light, dark)
+		kept := func(name string) string {
+			return html.UnescapeString(previewed.find(t, `<input type="hidden" name="`+name+`" value="([^"]+)">`))
+		}
+		if kept("logo") == kept("dark_logo") {
+			t.Errorf("%s: the form keeps the same picture twice", name)
+		}
+		frame := func(theme string) string {
+			return html.UnescapeString(previewed.find(t, `(?s)<iframe class="`+theme+`"[^>]* srcdoc="([^"]+)"`))
+		}
+		if strings.Contains(frame("light"), kept("dark_logo")) || !strings.Contains(frame("light"), kept("logo")) ||
+			strings.Contains(frame("dark"), kept("logo")) || !strings.Contains(frame("dark"), kept("dark_logo")) {
+			t.Errorf("%s: the preview does not show each logo in its theme", name)
+		}
+
+		send(at, "", "", "logo", kept("logo"), "dark_logo", kept("dark_logo")).leadsTo(t, at+"?done=changed")
+		first := saved()
+		if first[0] == "" || first[1] == "" || first[0] == first[1] {
+			t.Fatalf("%s: the logos %q were saved", name, first)
+		}
+		broken := send(at, "", "<svg/>", "name", "Shop")
+		if broken.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(broken.body, "Dark logo") {
+			t.Errorf("%s: a file that is not a picture: %s", name, broken.Status)
+		}
+		send(at, "", "", "remove_dark_logo", "yes").leadsTo(t, at+"?done=changed")
+		if now := saved(); now != [2]string{first[0], ""} {
+			t.Errorf("%s: without the logo for dark pages: %q", name, now)
+		}
 	}
 }
 

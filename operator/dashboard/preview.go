@@ -3,7 +3,6 @@ package dashboard
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"net/url"
 	"strings"
 
@@ -56,13 +55,25 @@ func (a *brandPages) showClientPreview(v *visit) error {
 	return a.signInPage(v, &c)
 }
 
-// samples returns the login page in both themes, with the values in q and an unsaved logo.
-func (a *brandPages) samples(v *visit, c *idp.Client, q url.Values, logo *logoView) (map[string]string, error) {
+// samples returns the login page in both themes, with the values in q and unsaved logos.
+func (a *brandPages) samples(v *visit, c *idp.Client, q url.Values, logos []logoField) (map[string]string, error) {
 	page, view, err := a.sample(v, c, q)
 	if err != nil {
 		return nil, err
 	}
-	view.Brand.Logo = templates.Picture{URL: logo.URL, Wide: logo.Wide, High: logo.High, Plate: logo.Plate}
+	var own []templates.Picture // the first is for light pages unless there is only one
+	for _, f := range logos {
+		if l := f.shown(); l != nil {
+			own = append(own, l.picture())
+		}
+	}
+	if len(own) > 0 {
+		view.Brand.Logo = own[0]
+		view.Brand.DarkLogo = templates.Picture{}
+	}
+	if len(own) > 1 {
+		view.Brand.DarkLogo = own[1]
+	}
 
 	all := make(map[string]string)
 	for _, view.Theme = range []string{"light", "dark"} {
@@ -104,7 +115,7 @@ func (a *brandPages) sample(v *visit, c *idp.Client, q url.Values) (page templat
 		return page, view, err
 	}
 	if c == nil { // the project is the last brand to fall back on
-		b = idp.Brand{Logo: b.Logo}
+		b = idp.Brand{Logo: b.Logo, DarkLogo: b.DarkLogo}
 	}
 
 	view = templates.View{Brand: templates.Brand{
@@ -116,10 +127,7 @@ func (a *brandPages) sample(v *visit, c *idp.Client, q url.Values) (page templat
 			view.Brand.Color = digits
 		}
 	}
-	if shown, ok := brand.ParseLogo(b.Logo); ok {
-		view.Brand.Logo = templates.Picture{URL: template.URL("/brand/logo/" + shown.Name + ".png"), Wide: shown.Wide,
-			High: shown.High, Plate: shown.Plate}
-	}
+	view.Brand.Logo, view.Brand.DarkLogo = templates.PictureOf(b.Logo), templates.PictureOf(b.DarkLogo)
 	if theme := q.Get("theme"); theme == "light" || theme == "dark" {
 		view.Theme = theme
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// openUpload reads the fields of a form up to its file, which comes last. This verifies the form
-// token before any part of the file is read.
+// openUpload reads the fields of a form up to its first file. Files come last, so that the form token
+// is verified before any part of a file is read.
 func (a *site) openUpload(v *visit) error {
 	kind, params, err := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
@@ -38,8 +38,8 @@ func (a *site) openUpload(v *visit) error {
 		if err != nil {
 			return err
 		}
-		if part.FormName() == "file" {
-			v.file = part
+		if isFile(part) {
+			v.file, v.files = part, parts
 			return nil
 		}
 
@@ -50,6 +50,11 @@ func (a *site) openUpload(v *visit) error {
 		}
 		v.r.PostForm.Add(part.FormName(), string(value))
 	}
+}
+
+// isFile reports whether part belongs to an input for a file.
+func isFile(part *multipart.Part) bool {
+	return part.FormName() == "file" || part.FormName() == "dark_file"
 }
 
 // fieldOverhead is approximately the memory in bytes that a field needs in addition to its name and

@@ -37,6 +37,7 @@ type visit struct {
 	project  fabric.Project    // the project in the path, if any
 	form     url.Values        // the fields of a POST
 	file     *multipart.Part   // the file of an upload, which has not been read yet; nil if there is no file
+	files    *multipart.Reader // the files after file; nil if there is no file
 	now      time.Time
 	notice   string // describes the change that was just made; replaces the notice that the URL selects
 }

@@ -45,6 +45,7 @@ var clientView = cli.View[client]{
 			idp.Metadata
 			RegisteredBy string   `json:"registered_by,omitempty"`
 			Logo         string   `json:"logo,omitempty"`
+			DarkLogo     string   `json:"dark_logo,omitempty"`
 			CreatedAt    cli.Time `json:"created_at"`
 			UpdatedAt    cli.Time `json:"updated_at"`
 			SecretMade   cli.Time `json:"secret_rotated_at,omitempty"`
@@ -69,6 +70,7 @@ var clientView = cli.View[client]{
 			Metadata:     c.Metadata,
 			RegisteredBy: c.RegisteredBy,
 			Logo:         c.Logo,
+			DarkLogo:     c.DarkLogo,
 			CreatedAt:    cli.UTC(c.Created),
 			UpdatedAt:    cli.UTC(c.Updated),
 			SecretMade:   cli.UTC(c.SecretMade),
@@ -96,6 +98,7 @@ var clientView = cli.View[client]{
 		{Name: "After logout", Detail: true, Value: func(c client) string { return cli.Lines(c.LogoutURIs) }},
 		{Name: "Color", Detail: true, Value: func(c client) string { return c.BrandColor }},
 		{Name: "Logo", Detail: true, Value: func(c client) string { return c.Logo }},
+		{Name: "Dark logo", Detail: true, Value: func(c client) string { return c.DarkLogo }},
 		{Name: "Terms", Detail: true, Value: func(c client) string { return c.TermsURI }},
 		{Name: "Privacy", Detail: true, Value: func(c client) string { return c.PolicyURI }},
 		{Name: "Back-channel logout", Detail: true, Value: func(c client) string { return c.BackchannelLogoutURI }},
@@ -230,7 +233,7 @@ func (c clientCommands) createClient(
 	if err := setClient(cmd, &settings); err != nil {
 		return client{}, err
 	}
-	picture, given, err := flagLogo(cmd)
+	logos, err := flagLogos(cmd)
 	if err != nil {
 		return client{}, err
 	}
@@ -239,13 +242,11 @@ func (c clientCommands) createClient(
 	if err != nil {
 		return client{}, err
 	}
-	if given {
-		withLogo, err := a.IDP.Clients.SetLogo(ctx, created.ID, picture)
-		if err != nil { // if the logo cannot be stored, the client is not created
-			return client{}, errors.Join(err, a.IDP.Clients.Delete(ctx, created.ID))
-		}
-		created = withLogo
+	branded, err := a.IDP.Clients.SetLogos(ctx, created.ID, logos)
+	if err != nil { // create no client if its logo cannot be stored
+		return client{}, errors.Join(err, a.IDP.Clients.Delete(ctx, created.ID))
 	}
+	created = branded
 	if created.Type == idp.Service && len(created.Scopes) == 0 {
 		fmt.Fprintf(c.Stderr, "this client may request no scope yet; add some with "+
 			"`selvage client update %s --scope …`\n", created.ID)
@@ -258,17 +259,15 @@ func updateClient(ctx context.Context, a *app, cmd *cobra.Command, cl client) (c
 	if err := setClient(cmd, &updated); err != nil {
 		return client{}, err
 	}
-	picture, given, err := flagLogo(cmd)
+	logos, err := flagLogos(cmd)
 	if err != nil {
 		return client{}, err
 	}
 	if err := a.IDP.Clients.Update(ctx, cl.Client, updated); err != nil {
 		return client{}, err
 	}
-	if given {
-		if _, err := a.IDP.Clients.SetLogo(ctx, cl.ID, picture); err != nil {
-			return client{}, err
-		}
+	if _, err := a.IDP.Clients.SetLogos(ctx, cl.ID, logos); err != nil {
+		return client{}, err
 	}
 	return findClient(ctx, a, cmd, cl.ID)
 }

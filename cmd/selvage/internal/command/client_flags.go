@@ -43,6 +43,7 @@ func addPageFlags(f *pflag.FlagSet) {
 	f.String("name", "", "`name` shown to people who sign in")
 	f.String("brand-color", "", "`color` of buttons on sign-in pages, such as #2f4b9b; \"\" uses the project's")
 	f.String("logo", "", "`file` with a logo for sign-in pages, PNG, JPEG or WebP; \"\" uses the project's")
+	f.String("dark-logo", "", "`file` with a logo for dark sign-in pages; \"\" uses the other one")
 	f.String("tos-uri", "", "`uri` of the terms of service, shown on sign-in pages; \"\" for none")
 	f.String("policy-uri", "", "`uri` of the privacy policy, shown on sign-in pages; \"\" for none")
 }
@@ -194,19 +195,29 @@ func shortGrants(grants []string) []string {
 	return short
 }
 
-// flagLogo returns the logo in the file named by --logo. given reports whether the flag is set. An
-// empty flag removes the logo. flagLogo returns an error if the file is not a picture.
-func flagLogo(cmd *cobra.Command) (l brand.Logo, given bool, err error) {
-	name := cli.Text(cmd, "logo")
-	if name == nil || *name == "" {
-		return l, name != nil, nil
+// flagLogos returns the logos in the files named by --logo and --dark-logo. An empty flag removes
+// the logo.
+func flagLogos(cmd *cobra.Command) (brand.Logos, error) {
+	all := make(brand.Logos)
+	for _, theme := range brand.Themes {
+		flag := strings.ReplaceAll(theme.Param(), "_", "-")
+		name := cli.Text(cmd, flag)
+		if name == nil {
+			continue
+		}
+		if *name == "" {
+			all[theme] = brand.Logo{}
+			continue
+		}
+		raw, err := os.ReadFile(*name)
+		if err != nil {
+			return nil, cli.Usagef("--%s: %v", flag, err)
+		}
+		if all[theme], err = brand.MakeLogo(cmd.Context(), theme.Param(), raw); err != nil {
+			return nil, err
+		}
 	}
-	raw, err := os.ReadFile(*name)
-	if err != nil {
-		return l, false, cli.Usagef("--logo: %v", err)
-	}
-	l, err = brand.MakeLogo(cmd.Context(), "logo", raw)
-	return l, true, err
+	return all, nil
 }
 
 // maxKeyFile is the maximum size of a file of public keys.

@@ -31,6 +31,7 @@ var projectView = cli.View[fabric.Project]{
 			UploadRate int64    `json:"upload_rate"`
 			Color      string   `json:"color,omitempty"`
 			Logo       string   `json:"logo,omitempty"`
+			DarkLogo   string   `json:"dark_logo,omitempty"`
 			Terms      string   `json:"tos_uri,omitempty"`
 			Privacy    string   `json:"policy_uri,omitempty"`
 			CreatedAt  cli.Time `json:"created_at"`
@@ -50,6 +51,7 @@ var projectView = cli.View[fabric.Project]{
 			UploadRate: p.UploadRate,
 			Color:      p.Color,
 			Logo:       p.Logo,
+			DarkLogo:   p.DarkLogo,
 			Terms:      p.Terms,
 			Privacy:    p.Privacy,
 			CreatedAt:  cli.UTC(p.Created),
@@ -87,6 +89,7 @@ var projectView = cli.View[fabric.Project]{
 		}},
 		{Name: "Color", Detail: true, Value: func(p fabric.Project) string { return p.Color }},
 		{Name: "Logo", Detail: true, Value: func(p fabric.Project) string { return p.Logo }},
+		{Name: "Dark logo", Detail: true, Value: func(p fabric.Project) string { return p.DarkLogo }},
 		{Name: "Terms", Detail: true, Value: func(p fabric.Project) string { return p.Terms }},
 		{Name: "Privacy", Detail: true, Value: func(p fabric.Project) string { return p.Privacy }},
 		{Name: "Created", Minor: true, Value: func(p fabric.Project) string { return cli.FormatTime(p.Created) }},
@@ -169,6 +172,7 @@ func addProjectFlags(cmd *cobra.Command) {
 	f.Int64("upload-rate", 0, "most `uploads` of recordings per minute; 0 for no limit")
 	f.String("color", "", "`color` of buttons on pages and in mails, such as #2f4b9b")
 	f.String("logo", "", "`file` with a logo for pages and mails, PNG, JPEG or WebP; \"\" for none")
+	f.String("dark-logo", "", "`file` with a logo for dark pages; \"\" uses the other one")
 	f.String("tos-uri", "", "`uri` of the terms of service, shown on sign-in pages; \"\" for none")
 	f.String("policy-uri", "", "`uri` of the privacy policy, shown on sign-in pages; \"\" for none")
 	f.String("media-auth", "", "`access` to the media of recordings: public (anyone), basic (callers with "+
@@ -232,14 +236,14 @@ func updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 		}
 		*field = &n
 	}
-	picture, given, err := flagLogo(cmd)
+	logos, err := flagLogos(cmd)
 	if err != nil {
 		return fabric.Project{}, err
 	}
 
 	p, err := a.Fabric.Projects.Update(ctx, args[0], change)
-	if err != nil || !given {
+	if err != nil || len(logos) == 0 {
 		return p, err
 	}
-	return a.Fabric.Projects.SetLogo(ctx, p.ID, picture)
+	return a.Fabric.Projects.SetLogos(ctx, p.ID, logos)
 }

@@ -86,7 +86,7 @@ func (e *exporter) write(kind string, record any) error {
 }
 
 func (e *exporter) project(_ context.Context, p fabric.Project) error {
-	if p.Logo != "" {
+	if p.Logo != "" || p.DarkLogo != "" {
 		e.sum.Left["logo"]++
 	}
 	return e.write(kindProject, Project{Kind: kindProject, ID: p.ID, Name: p.Name, RecordRate: p.RecordRate,
@@ -133,7 +133,7 @@ func (e *exporter) clients(ctx context.Context, p fabric.Project) error {
 			e.sum.Left["client that registered itself"]++
 			return nil
 		}
-		if c.Logo != "" {
+		if c.Logo != "" || c.DarkLogo != "" {
 			e.sum.Left["logo"]++
 		}
 		if c.OldAt(e.c.Now).Hash != "" {

@@ -1,0 +1,158 @@
+package dashboard
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"html/template"
+	"io"
+
+	"github.com/selvage/selvage/internal/brand"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/templates"
+)
+
+// A logoField is the part of the branding form that is about the logo for one theme.
+type logoField struct {
+	ID, Name, File, Remove string // of the inputs
+	IsDark, IsRemoved      bool
+	Kept                   *logoView // nil if the project or client has no such logo
+	Chosen                 *logoView // a new logo that is not saved yet, or nil
+	ChosenFile             string    // the picture of Chosen in base64, sent back with the form
+}
+
+// A logoView is a logo as a data URL for a page. The page cannot use the public URL, which may be
+// on another host.
+type logoView struct {
+	brand.ShownLogo
+	URL template.URL
+}
+
+// picture returns the logo for the login page.
+func (l *logoView) picture() templates.Picture {
+	return templates.Picture{URL: l.URL, Wide: l.Wide, High: l.High, Plate: l.Plate}
+}
+
+// viewLogo returns a logo that package brand has drawn.
+func viewLogo(shown brand.ShownLogo, body []byte) *logoView {
+	return &logoView{shown, template.URL(
+		"data:image/png;base64," + base64.StdEncoding.EncodeToString(body))} // base64 of our own image
+}
+
+// logoOf returns the logo with the given name, or nil if it does not exist.
+func (a *brandPages) logoOf(ctx context.Context, name string) (*logoView, error) {
+	shown, ok := brand.ParseLogo(name)
+	if !ok {
+		return nil, nil
+	}
+	body, err := a.Fabric.Projects.FindLogo(ctx, name)
+	if errors.Is(err, problem.NotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return viewLogo(shown, body), nil
+}
+
+// logoFields returns the fields for the logos with the names in kept, and for the chosen ones.
+func (a *brandPages) logoFields(
+	v *visit, kept map[brand.Theme]string, chosen brand.Logos,
+) (all []logoField, err error) {
+	for _, theme := range brand.Themes {
+		param := theme.Param()
+		f := logoField{ID: "f-" + param, Name: param, File: fileOf(theme), Remove: "remove_" + param,
+			IsDark: theme == brand.Dark}
+		if f.Kept, err = a.logoOf(v.r.Context(), kept[theme]); err != nil {
+			return nil, err
+		}
+		l, isChosen := chosen[theme]
+		f.IsRemoved = isChosen && l.Name == ""
+		if shown, ok := brand.ParseLogo(l.Name); ok {
+			f.Chosen, f.ChosenFile = viewLogo(shown, l.PNG), base64.StdEncoding.EncodeToString(l.PNG)
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// shown returns the logo that the form would save, or nil.
+func (f logoField) shown() *logoView {
+	switch {
+	case f.IsRemoved:
+		return nil
+	case f.Chosen != nil:
+		return f.Chosen
+	}
+	return f.Kept
+}
+
+// maxLogoForm is the maximum number of bytes that are read of the uploaded files. It is more than
+// the limit for logos, so that an operator who uploads too large pictures still gets the form as the
+// response.
+const maxLogoForm = 8 * brand.MaxUpload
+
+// fileOf returns the name of the input for the file of a logo.
+func fileOf(theme brand.Theme) string {
+	if theme == brand.Dark {
+		return "dark_file"
+	}
+	return "file"
+}
+
+// typedLogos returns the logos that the form sets or removes. If a picture is unreadable, typedLogos
+// returns an error and the other logos.
+func (v *visit) typedLogos() (brand.Logos, error) {
+	files, err := v.pictures()
+	if err != nil {
+		return nil, err
+	}
+
+	all := make(brand.Logos)
+	var errs []error
+	for _, theme := range brand.Themes {
+		raw := files[fileOf(theme)]
+		if kept := v.form.Get(theme.Param()); len(raw) == 0 && kept != "" { // chosen earlier, and sent back
+			if raw, err = base64.StdEncoding.DecodeString(kept); err != nil {
+				return nil, problem.New(problem.Malformed, "bad_request", "the form is invalid")
+			}
+		}
+		if len(raw) > 0 {
+			l, err := brand.MakeLogo(v.r.Context(), theme.Param(), raw)
+			if err == nil {
+				all[theme] = l
+			}
+			errs = append(errs, err)
+			continue
+		}
+
+		if v.form.Get("remove_"+theme.Param()) != "" {
+			all[theme] = brand.Logo{}
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+// pictures reads the uploaded pictures, by the names of their inputs.
+func (v *visit) pictures() (map[string][]byte, error) {
+	all := make(map[string][]byte)
+	for part := v.file; part != nil; {
+		raw, err := io.ReadAll(io.LimitReader(part, brand.MaxUpload+1))
+		if err != nil {
+			return nil, problem.New(problem.Malformed, "file", "the file did not arrive completely")
+		}
+		if isFile(part) {
+			all[part.FormName()] = raw
+		}
+		_, _ = io.Copy(io.Discard, part) // browsers show no response until the upload is complete
+
+		part, err = v.files.NextPart()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, problem.New(problem.Malformed, "file", "the file did not arrive completely")
+		}
+	}
+	return all, nil
+}
