@@ -23,6 +23,7 @@ type call struct {
 	inRoom     *room     // the room that the call is in; nil for other calls
 	moving     bool      // a room's mailbox will make the call a member
 	transfer   *transfer // the transfer in progress; nil if there is none
+	script     *script   // the script that controls the call; nil if there is none
 	transfers  int       // the number of transfers that have begun
 	state      State
 	record     Record
@@ -144,6 +145,7 @@ func (k *call) end(c Cause, hungUp *leg) {
 	if k.capTimer != nil {
 		k.capTimer.Stop()
 	}
+	k.stopScript()
 	k.recordings.stop()
 	k.record.Recorded = false
 	if k.transfer != nil {

@@ -28,6 +28,9 @@ type Config struct {
 	// Trunk connects with SIP gateways. It is nil if the server has no SIP.
 	Trunk Trunk
 
+	// Scripts decides what happens in calls to scripts. If it is nil, these calls are refused.
+	Scripts Scripts
+
 	// Recorder records calls. IsRecorded reports whether to record a call from its beginning. Both
 	// are nil if the server has no storage for recordings.
 	Recorder   Recorder
@@ -60,6 +63,7 @@ type Calls struct {
 	nodes      Nodes // nil if this is the only node
 	phones     func(ctx context.Context, projectID, subscriberID string) ([]Phone, error)
 	trunk      Trunk
+	scripts    Scripts
 	recorder   Recorder
 	isRecorded func(ctx context.Context, r Record) (bool, error)
 	recordTone time.Duration
@@ -93,7 +97,7 @@ func New(c Config) *Calls {
 		Records: NewRecords(c.Store), peers: newPeers(c.Node, c.Nodes, c.Sessions),
 		remote: remoteLegs{legs: make(map[legKey]remoteLeg)},
 		fabric: c.Fabric, engine: c.Engine, clients: c.Clients, store: c.Store, sessions: c.Sessions,
-		nodes: c.Nodes, phones: c.Phones, trunk: c.Trunk,
+		nodes: c.Nodes, phones: c.Phones, trunk: c.Trunk, scripts: c.Scripts,
 		recorder: c.Recorder, isRecorded: c.IsRecorded, recordTone: c.RecordTone,
 		node: c.Node, log: c.Log, meter: c.Meter, limits: c.Limits.orDefaults(),
 		calls: make(map[legKey]*call), legs: make(map[legKey]*leg),

@@ -75,7 +75,10 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command, anywhere
 	}
 
 	k := c.newCall(client, cmd, from, to)
-	if !k.echo {
+	switch {
+	case to.ScriptID != "":
+		err = k.runScript(ctx, to.ScriptID)
+	case !k.echo:
 		p := planner{calls: c, project: k.project}
 		k.route, err = p.plan(ctx, to, "", nil)
 	}
@@ -160,6 +163,9 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 
 	terms := termsFor(client.Socket)
 	terms.Codecs = commonCodecs(k.route.phones())
+	if k.script != nil {
+		terms.Codecs = scriptCodecs
+	}
 	media, answer, err := k.openMedia(l, cmd.SDP, terms)
 	if err != nil {
 		k.abandon(l)
@@ -181,6 +187,8 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 		k.end(cause, nil)
 	case k.inRoom != nil:
 		k.inRoom.join(k)
+	case k.script != nil:
+		go k.script.run()
 	case k.echo:
 		k.answerEcho()
 	default:
@@ -194,6 +202,9 @@ func (k *call) openMedia(l *leg, offer string, t Terms) (Media, string, error) {
 	if k.inRoom != nil {
 		return k.inRoom.mixer.Answer(watcher{l}, offer, t)
 	}
+	if k.script != nil {
+		return k.script.openMedia(watcher{l}, offer, t)
+	}
 	return k.calls.engine.Answer(watcher{l}, offer, t)
 }
 
@@ -206,6 +217,7 @@ func (k *call) stopTimers() {
 // abandon removes a call that never began.
 func (k *call) abandon(l *leg) {
 	k.stopTimers()
+	k.stopScript()
 	k.state, l.ended = Completed, true
 	k.forgetLeg(l)
 	k.calls.remove(k)
@@ -262,6 +274,7 @@ func (c *Calls) partyAt(ctx context.Context, a fabric.Address) (to Party, cause 
 		to.SubscriberID = a.ResourceID
 		return to, Cause{}, nil
 	}
+
 	thing, err := c.fabric.Resources.FindThing(ctx, a.ProjectID, a.ResourceID)
 	switch {
 	case errors.Is(err, problem.NotFound):
@@ -276,6 +289,8 @@ func (c *Calls) partyAt(ctx context.Context, a fabric.Address) (to Party, cause 
 		to.EndpointID = a.ResourceID
 	case thing.Resource.Type == fabric.RingGroupKind:
 		to.GroupID = a.ResourceID
+	case c.scripts != nil:
+		to.ScriptID = a.ResourceID
 	default:
 		cause = NotImplemented
 	}

@@ -63,7 +63,7 @@ type Terms struct {
 // of at most one of them. Its methods are safe for concurrent use.
 type Mixer interface {
 	// Answer opens media for an offer like [Engine.Answer]. Its audio uses a codec that can be
-	// mixed, regardless of t.Codecs. The client is not a member yet.
+	// mixed; other codecs in t.Codecs are ignored. The client is not a member yet.
 	Answer(w Watcher, offer string, t Terms) (m Media, answer string, err error)
 
 	// Add makes m a member. m must come from the mixer's Answer. Closing m removes it.
@@ -90,6 +90,11 @@ type Mixer interface {
 	// SetVolumes sets how loud m is for the others, and how loud the others are for m. Each is -50
 	// to 50: 0 changes nothing, and 10 doubles the amplitude.
 	SetVolumes(m Media, in, out int)
+
+	// Play plays a sound to all members: samples of one channel at 16 kHz. It replaces a sound that
+	// still plays. done is called once all of the sound was played, but not if it is replaced or the
+	// mixer is closed.
+	Play(sound []int16, done func())
 
 	// ChimeUp and ChimeDown play a short sound to all members, which rises or falls.
 	ChimeUp()

@@ -78,6 +78,7 @@ type Party struct {
 	GatewayID    string `json:",omitempty"` // id of the SIP gateway there; not stored
 	EndpointID   string `json:",omitempty"` // id of the SIP endpoint there; not stored
 	GroupID      string `json:",omitempty"` // id of the ring group there; not stored
+	ScriptID     string `json:",omitempty"` // id of the script there; not stored
 }
 
 // A Room is a call as its members see it. A call between two parties is a room, too.

@@ -224,6 +224,9 @@ func (w watcher) Connected(Path) {
 	w.leg.call.post(func() {
 		l := w.leg
 		l.mediaLost = time.Time{}
+		if s := l.call.script; s != nil {
+			s.noteConnected()
+		}
 		if !l.described.IsZero() {
 			l.call.calls.meter.Connected(now.Sub(l.described))
 			l.described = time.Time{}

@@ -111,6 +111,8 @@ var refusals = map[string]string{
 	reasonForwardGone:      "The call was to be forwarded to an address that does not exist",
 	reasonForwardLoop:      "The call was forwarded in a circle, or too often",
 	reasonSecondGateway:    "The members of a ring group need several SIP gateways",
+	reasonScriptFailed:     "The script of the address failed",
+	reasonScriptLoop:       "The script of the address took too many steps",
 	reasonCannotBeRouted:   "The call was to be forwarded to something that does not ring",
 }
 

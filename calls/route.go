@@ -170,7 +170,7 @@ func (p *planner) find(ctx context.Context, text string) (to Party, reason strin
 	case err != nil:
 	case cause == UnallocatedNumber:
 		reason = reasonForwardGone
-	case cause != Cause{}, to.RoomID != "":
+	case cause != Cause{}, to.RoomID != "", to.ScriptID != "":
 		reason = reasonCannotBeRouted
 	}
 	return to, reason, err

@@ -45,6 +45,9 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 		return c.rooms.takeOver(ctx, r.ProjectID, r.RoomSession)
 	}
 
+	if r.CalleeLeg == "" && r.To.Address != EchoAddress {
+		return nil // its script has ended with its node
+	}
 	if c.has(r.ProjectID, r.ID, r.CalleeLeg) {
 		c.log.Warn("not taking over a call, because other calls use its ids", "call_id", r.ID)
 		return nil

@@ -112,6 +112,8 @@ func (c *Calls) planTransfer(
 		return to, nil, err
 	case cause == Cause{} && to.isOutside() && client.Inside:
 		cause = CallRejected
+	case cause == Cause{} && to.ScriptID != "":
+		cause = NotImplemented
 	case cause == Cause{} && (to.Address == EchoAddress || to.key() == stays.key()):
 		cause = Incompatible // there is nobody else to talk to
 	}

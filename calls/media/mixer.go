@@ -31,7 +31,8 @@ type mixer struct {
 	mu     sync.Mutex // never held while the engine's mu is taken
 	voices []*voice
 	closed bool
-	chime  []int16 // the rest of the chime that is playing
+	sound  []int16 // the rest of the sound that is playing
+	played func()  // called when it is over; nil for none
 	tap    calls.Tap
 
 	// Only the mixer's goroutine uses the following fields.
@@ -66,7 +67,10 @@ func (e *Engine) NewMixer() calls.Mixer {
 
 // Answer implements calls.Mixer.
 func (m *mixer) Answer(w calls.Watcher, offer string, terms calls.Terms) (calls.Media, string, error) {
-	terms.Codecs = mixable
+	wanted := slices.DeleteFunc(slices.Clone(terms.Codecs), func(name string) bool {
+		return !slices.Contains(mixable, name)
+	})
+	terms.Codecs = slices.Concat(wanted, mixable)
 	l := m.engine.newLeg(w, terms)
 	l.mixed = true
 	l.voice.Store(&voice{leg: l})
@@ -172,7 +176,7 @@ func (m *mixer) mix(now time.Time) {
 			}
 		}
 	}
-	m.addChime()
+	m.addSound()
 
 	// Members who begin to speak continue the common stream from its state before this frame.
 	for _, v := range m.voices {
@@ -250,22 +254,27 @@ func newChime(pitches ...float64) []int16 {
 }
 
 // ChimeUp implements calls.Mixer.
-func (m *mixer) ChimeUp() { m.playChime(risingChime) }
+func (m *mixer) ChimeUp() { m.Play(risingChime, nil) }
 
 // ChimeDown implements calls.Mixer.
-func (m *mixer) ChimeDown() { m.playChime(fallingChime) }
+func (m *mixer) ChimeDown() { m.Play(fallingChime, nil) }
 
-func (m *mixer) playChime(chime []int16) {
+// Play implements calls.Mixer.
+func (m *mixer) Play(sound []int16, done func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.chime = chime
+	m.sound, m.played = sound, done
 }
 
-// addChime adds the next part of the chime. The caller holds mu.
-func (m *mixer) addChime() {
-	n := min(len(m.chime), frameSamples)
-	for i, s := range m.chime[:n] {
+// addSound adds the next part of a sound. The caller holds mu.
+func (m *mixer) addSound() {
+	n := min(len(m.sound), frameSamples)
+	for i, s := range m.sound[:n] {
 		m.sum[i] += int32(s)
 	}
-	m.chime = m.chime[n:]
+	m.sound = m.sound[n:]
+	if len(m.sound) == 0 && m.played != nil {
+		go m.played()
+		m.played = nil
+	}
 }

@@ -39,6 +39,9 @@ var kernel = sync.OnceValue(func() []float32 {
 	return k
 })
 
+// Resample returns a source with the audio of src at another sample rate.
+func Resample(src Source, rate int) Source { return newResampled(src, rate) }
+
 func newResampled(src Source, rate int) *resampled {
 	from, to := int64(src.Rate()), int64(rate)
 	for a, b := from, to; ; a, b = b, a%b {

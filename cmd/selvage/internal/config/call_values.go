@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -15,6 +16,7 @@ type (
 	turnURL        string
 	digests        []string
 	ngAddresses    []string // hosts with ports
+	scriptsURL     string   // http or https
 	portRange      string   // two numbers, or 0 for any free ports
 )
 
@@ -47,6 +49,19 @@ func (a *ngAddresses) UnmarshalText(text []byte) error {
 			return fmt.Errorf("needs hosts with ports, such as 127.0.0.1:2223; it has %q", part)
 		}
 		*a = append(*a, part)
+	}
+	return nil
+}
+
+func (u *scriptsURL) UnmarshalText(text []byte) error {
+	*u = scriptsURL(text)
+	if len(text) == 0 {
+		return nil
+	}
+	p, err := url.Parse(string(text))
+	if err != nil || p.Scheme != "http" && p.Scheme != "https" || p.Hostname() == "" || p.User != nil ||
+		p.Fragment != "" {
+		return errors.New("needs http:// or https:// and a host, such as https://ivr.example.com/calls")
 	}
 	return nil
 }
@@ -98,6 +113,22 @@ func (t *turnURL) UnmarshalText(text []byte) error {
 	if *t != "" && (scheme != "turn" && scheme != "turns" || err != nil || host == "" || port == "" ||
 		transport != "transport=tcp") {
 		return fmt.Errorf("needs a URL such as turns:turn.example.com:443?transport=tcp; it is %q", text)
+	}
+	return nil
+}
+
+// minSecret is the minimum length of a secret that signs requests, in bytes.
+const minSecret = 16
+
+// checkScripts rejects a URL for scripts whose requests would have no signature, or a weak one.
+func (c Config) checkScripts(from Origins) error {
+	s := c.Calls.Scripts
+	switch {
+	case s.URL == "" && s.Secret != "":
+		return from.errorf("calls.scripts.secret", "is set and calls.scripts.url is not: set both or neither")
+	case s.URL != "" && len(s.Secret) < minSecret:
+		return from.errorf("calls.scripts.url", "needs calls.scripts.secret, which signs the requests, "+
+			"with at least %d characters", minSecret)
 	}
 	return nil
 }

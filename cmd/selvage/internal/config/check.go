@@ -17,7 +17,7 @@ import (
 func (c Config) check(from Origins) error {
 	return errors.Join(c.checkListeners(from), c.checkURLPasswords(from), c.checkKeys(from),
 		c.checkServices(from), c.checkTLS(from), c.checkClientCertificates(from), c.checkOffload(from),
-		c.checkBucket(from), c.checkBootstrap(from), c.checkBackup(from))
+		c.checkBucket(from), c.checkBootstrap(from), c.checkBackup(from), c.checkScripts(from))
 }
 
 // HasCertificates reports whether requests may have client certificates.

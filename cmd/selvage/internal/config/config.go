@@ -278,6 +278,14 @@ type Config struct {
 		// rtpengine that answers carries the media of two-party calls. If the list is empty, the
 		// built-in engine does. Rooms always use the built-in engine.
 		RTPEngine ngAddresses `key:"rtpengine"`
+
+		Scripts struct {
+			// URL that decides by POST what happens in calls to scripts, such as SWML scripts and AI
+			// agents (default: none; these calls are refused).
+			URL scriptsURL `key:"url"`
+			// Secret that signs the requests to the URL.
+			Secret string `key:"secret" secret:"true"`
+		} `key:"scripts"`
 	} `key:"calls"`
 
 	Backup struct {
@@ -292,8 +300,8 @@ type Config struct {
 	} `key:"backup"`
 
 	Egress struct {
-		// Host names that webhooks, fetches of client documents and calls through SIP gateways
-		// may reach even at private addresses or unusual ports.
+		// Host names that webhooks, fetches of client documents and of sounds for scripts, and calls
+		// through SIP gateways may reach even at private addresses or unusual ports.
 		Allow texts `key:"allow"`
 	} `key:"egress"`
 

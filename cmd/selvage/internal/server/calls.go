@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"path/filepath"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 	"github.com/selvage/selvage/calls/media"
 	"github.com/selvage/selvage/calls/record"
 	"github.com/selvage/selvage/calls/rtpengine"
+	"github.com/selvage/selvage/calls/script"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/internal/bus"
 	"github.com/selvage/selvage/internal/database"
@@ -76,6 +78,9 @@ func (a *App) openCalls(ctx context.Context, meter calls.Meter, log *slog.Logger
 	if err := a.openSIP(ctx, &conf); err != nil {
 		return err
 	}
+	if err := a.openScripts(&conf); err != nil {
+		return err
+	}
 	if a.Recordings != nil {
 		dir := filepath.Join(a.Config.Data, "spool")
 		if a.spools, err = record.Open(record.Config{Dir: dir, Recordings: a.Recordings, Log: log}); err != nil {
@@ -105,6 +110,21 @@ func (a *App) openRTPEngine(c *calls.Config) (err error) {
 	}
 	a.opened = append(a.opened, a.rtpengines)
 	c.Engine = a.rtpengines
+	return nil
+}
+
+// openScripts makes the configured webhook decide about calls to scripts.
+func (a *App) openScripts(c *calls.Config) error {
+	s := a.Config.Calls.Scripts
+	if s.URL == "" {
+		return nil
+	}
+	hook, err := script.New(script.Config{URL: string(s.URL), Secret: s.Secret, Egress: a.egress,
+		Trace: func(c *http.Client) *http.Client { return a.tracer.Client("script", c) }})
+	if err != nil {
+		return err
+	}
+	c.Scripts = hook
 	return nil
 }
 

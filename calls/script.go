@@ -1,0 +1,192 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A script has control of a call until the call ends. Its goroutine asks Scripts what to do, and carries
+// out each verb in the call's mailbox. Until then, the caller is the only member of a mixer, which
+// plays sounds.
+type script struct {
+	call     *call           // fixed
+	resource fabric.Resource // fixed
+	ctx      context.Context // fixed: done when the script has lost control
+	cancel   context.CancelFunc
+
+	mixer Mixer // nil until the caller has media; only the mailbox uses it
+
+	connected     context.Context // done once media can flow to the caller
+	noteConnected context.CancelFunc
+}
+
+// connectTime is how long the first sound waits until media can flow to the caller.
+const connectTime = 5 * time.Second
+
+// maxSteps is how often Scripts is asked about one call, so that a script that runs in circles ends.
+const maxSteps = 100
+
+// The reasons for which a script fails.
+const (
+	reasonScriptFailed = "script_failed"
+	reasonScriptLoop   = "script_too_long"
+)
+
+// runScript puts a call that is about to begin under the control of a script. If the script was deleted, it returns
+// problem.NotFound.
+func (k *call) runScript(ctx context.Context, id string) error {
+	t, err := k.calls.fabric.Resources.FindThing(ctx, k.project, id)
+	if err != nil {
+		return err
+	}
+	if t.Resource == nil {
+		return problem.NoSuch("resource")
+	}
+	s := &script{call: k, resource: *t.Resource}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.connected, s.noteConnected = context.WithTimeout(s.ctx, connectTime)
+	k.script = s
+	return nil
+}
+
+// scriptCodecs are the preferred codecs of callers. They can be mixed, and nearly every phone to which a
+// script may connect the caller supports the first.
+var scriptCodecs = []string{"PCMU", "PCMA", "G722"}
+
+// openMedia answers the offer of the caller's client.
+func (s *script) openMedia(w Watcher, offer string, t Terms) (Media, string, error) {
+	if s.mixer == nil {
+		s.mixer = s.call.calls.engine.NewMixer()
+	}
+	return s.mixer.Answer(w, offer, t)
+}
+
+// stopScript ends the control of a script, if there is one.
+func (k *call) stopScript() {
+	s := k.script
+	if s == nil {
+		return
+	}
+	k.script = nil
+	s.cancel()
+	if s.mixer != nil {
+		s.mixer.Close()
+	}
+}
+
+// run asks Scripts for verbs, and carries them out, until the call ends.
+func (s *script) run() {
+	defer s.cancel()
+	var last *VerbResult
+	for step := 1; step <= maxSteps; step++ {
+		verbs, err := s.next(step, last)
+		if err != nil {
+			s.fail(reasonScriptFailed, err)
+			return
+		}
+		if len(verbs) == 0 {
+			verbs = []Verb{{Name: HangUpVerb}}
+		}
+		last = s.perform(verbs)
+		if s.ctx.Err() != nil {
+			return
+		}
+	}
+	s.fail(reasonScriptLoop, errors.New("the script asked for too many steps"))
+}
+
+// next returns the verbs of a step.
+func (s *script) next(step int, last *VerbResult) ([]Verb, error) {
+	var d Document
+	if !s.do(func() { d = s.call.record.Document() }) {
+		return nil, s.ctx.Err()
+	}
+	return s.call.calls.scripts.Next(s.ctx, ScriptStep{Call: d, Script: s.resource, Step: step, Last: last})
+}
+
+// perform carries out verbs until one fails, and returns the result of the last one.
+func (s *script) perform(verbs []Verb) *VerbResult {
+	r := &VerbResult{}
+	for _, v := range verbs {
+		r.Verb = v.Name
+		switch v.Name {
+		case AnswerVerb:
+			s.do(s.answer)
+		case PlayVerb:
+			r.Error = s.play(v.URL)
+		case HangUpVerb:
+			s.do(func() { s.call.end(ScriptCauses[v.Cause], nil) })
+		}
+		if r.Error != "" || s.ctx.Err() != nil {
+			return r
+		}
+	}
+	return r
+}
+
+// do runs f in the call's mailbox. It returns false if the script has lost control of the call.
+func (s *script) do(f func()) bool {
+	_, err := s.call.do(s.ctx, func() (Reply, error) {
+		if s.call.script != s {
+			return Reply{}, context.Canceled
+		}
+		f()
+		return Reply{}, nil
+	})
+	return err == nil
+}
+
+// fail ends the call because its script has failed.
+func (s *script) fail(reason string, err error) {
+	k := s.call
+	s.do(func() {
+		k.calls.log.Warn("the script of a call failed", "call_id", k.id, "resource_id", s.resource.ID, "error", err)
+		k.record.Refusal = reason
+		k.end(TemporaryFailure, nil)
+	})
+}
+
+// answer answers the call, unless it was answered before.
+func (s *script) answer() {
+	k := s.call
+	if k.state == InCall {
+		return
+	}
+	l := k.caller()
+	k.ringTimer.Stop()
+	k.setState(InCall)
+	l.tell(Event{Kind: Answered})
+	l.join()
+	l.tellState(InCall)
+	s.mixer.Add(l.media)
+	k.recordIfWanted()
+}
+
+// errorNoSound is the error of a verb whose audio cannot be played.
+const errorNoSound = "sound_unavailable"
+
+// play plays the audio at a URL to the caller, and returns once it is over. If that fails, it returns the
+// error of the verb.
+func (s *script) play(url string) string {
+	k := s.call
+	sound, release, err := k.calls.scripts.Sound(s.ctx, url)
+	if err != nil {
+		k.calls.log.Warn("fetching a sound for a script", "call_id", k.id, "resource_id", s.resource.ID, "error", err)
+		return errorNoSound
+	}
+	defer release()
+
+	s.do(s.answer)
+	<-s.connected.Done()
+	over := make(chan struct{})
+	s.do(func() { s.mixer.Play(sound, func() { close(over) }) })
+	select {
+	case <-over:
+	case <-s.ctx.Done():
+	}
+	return ""
+}

@@ -1,0 +1,210 @@
+// Package script asks a webhook of the operator what happens in calls to scripts.
+//
+// A request has the call, the script and the result of the last verb as JSON, signed like webhooks of
+// projects. The response has the next verbs. Requests, responses and sounds are bounded in size and
+// time, and go only to hosts that the egress policy permits.
+package script
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/deliver"
+	"github.com/selvage/selvage/internal/egress"
+)
+
+// The limits of a request to the webhook.
+const (
+	timeout   = 10 * time.Second
+	maxAnswer = 64 << 10
+	maxVerbs  = 20
+)
+
+// Config configures a Webhook.
+type Config struct {
+	URL    string        // receives the requests; required
+	Secret string        // signs them; required
+	Egress egress.Policy // permits the hosts of sounds; that of URL is always permitted
+
+	// Trace returns a client whose requests are traced. If it is nil, they are not.
+	Trace func(*http.Client) *http.Client
+}
+
+// A Webhook implements calls.Scripts.
+type Webhook struct {
+	url    *url.URL
+	secret string
+	egress egress.Policy
+	client *http.Client
+	slots  chan struct{} // one for each sound in memory
+}
+
+var _ calls.Scripts = (*Webhook)(nil)
+
+// New returns a Webhook.
+func New(c Config) (*Webhook, error) {
+	at, err := url.Parse(c.URL)
+	if err != nil {
+		return nil, fmt.Errorf("parsing the URL of scripts: %w", err)
+	}
+	policy := c.Egress
+	policy.Allow = append(slices.Clone(policy.Allow), at.Hostname())
+	client := policy.Client()
+	if c.Trace != nil {
+		client = c.Trace(client)
+	}
+	return &Webhook{url: at, secret: c.Secret, egress: policy, client: client,
+		slots: make(chan struct{}, maxSounds)}, nil
+}
+
+// A question is the body of a request.
+type question struct {
+	Step   int            `json:"step"`
+	Call   calls.Document `json:"call"`
+	Script described      `json:"script"`
+	Last   *result        `json:"last"` // null in the first step
+}
+
+// A described is a script, with the settings of its kind, such as its content or URL.
+type described struct {
+	ID          string       `json:"id"`
+	Type        string       `json:"type"`
+	DisplayName string       `json:"display_name"`
+	Settings    kinds.Values `json:"settings"`
+}
+
+type result struct {
+	Verb  calls.VerbName `json:"verb"`
+	Error string         `json:"error,omitempty"`
+}
+
+// Next implements calls.Scripts.
+func (w *Webhook) Next(ctx context.Context, s calls.ScriptStep) ([]calls.Verb, error) {
+	q := question{Step: s.Step, Call: s.Call, Script: described{ID: s.Script.ID, Type: s.Script.Type,
+		DisplayName: s.Script.DisplayName, Settings: s.Script.Fields}}
+	if s.Last != nil {
+		r := result(*s.Last)
+		q.Last = &r
+	}
+	body, err := json.Marshal(q)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a request: %w", err)
+	}
+
+	header := deliver.Signature(w.secret, w.url.String(), body)
+	header.Set("Content-Type", "application/json")
+	answer, err := w.exchange(ctx, http.MethodPost, w.url.String(), header, body, maxAnswer)
+	if err != nil {
+		return nil, fmt.Errorf("asking calls.scripts.url: %w", err)
+	}
+	verbs, err := parse(answer)
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer of calls.scripts.url: %w", err)
+	}
+	return verbs, nil
+}
+
+// exchange sends a request and returns the body of the response, which has at most limit bytes.
+func (w *Webhook) exchange(
+	ctx context.Context, method, address string, header http.Header, body []byte, limit int64,
+) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, errors.New("the URL is invalid")
+	}
+	req.Header = header
+	req.Header.Set("User-Agent", "selvage")
+
+	resp, err := w.client.Do(req)
+	if err != nil {
+		return nil, errors.New(egress.Reason(err))
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the server returned status %d", resp.StatusCode)
+	}
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	switch {
+	case err != nil:
+		return nil, errors.New(egress.Reason(err))
+	case int64(len(answer)) > limit:
+		return nil, fmt.Errorf("the response is larger than %d bytes", limit)
+	}
+	return answer, nil
+}
+
+// A verb is a verb in a response. Its members after Verb are the parameters of all verbs.
+type verb struct {
+	Verb  calls.VerbName `json:"verb"`
+	URL   string         `json:"url"`
+	Cause string         `json:"cause"`
+}
+
+// parse returns the verbs in the body of a response.
+func parse(body []byte) ([]calls.Verb, error) {
+	var r struct {
+		Verbs []verb `json:"verbs"`
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		return nil, err
+	}
+	if d.More() {
+		return nil, errors.New("there is text after the JSON")
+	}
+	if len(r.Verbs) > maxVerbs {
+		return nil, fmt.Errorf("there are %d verbs, more than %d", len(r.Verbs), maxVerbs)
+	}
+
+	verbs := make([]calls.Verb, len(r.Verbs))
+	for i, v := range r.Verbs {
+		if err := v.check(); err != nil {
+			return nil, fmt.Errorf("verb %d: %w", i+1, err)
+		}
+		verbs[i] = calls.Verb{Name: v.Verb, URL: v.URL, Cause: v.Cause}
+	}
+	return verbs, nil
+}
+
+// check returns an error for an unknown verb, and for parameters that are missing or that the verb
+// does not have.
+func (v verb) check() error {
+	switch v.Verb {
+	case calls.AnswerVerb:
+		return v.only(verb{})
+	case calls.PlayVerb:
+		return cmp.Or(v.only(verb{URL: v.URL}), need(v.URL != "", "play needs a url"))
+	case calls.HangUpVerb:
+		_, known := calls.ScriptCauses[v.Cause]
+		return cmp.Or(v.only(verb{Cause: v.Cause}), need(known, "hangup has an unknown cause"))
+	}
+	return fmt.Errorf("%.20q is not a verb", string(v.Verb))
+}
+
+// only returns an error if v has parameters that own does not have.
+func (v verb) only(own verb) error {
+	own.Verb = v.Verb
+	return need(v == own, string(v.Verb)+" has a parameter of another verb")
+}
+
+// need returns an error with the given text, unless ok is true.
+func need(ok bool, text string) error {
+	if ok {
+		return nil
+	}
+	return errors.New(text)
+}

@@ -1,0 +1,96 @@
+package script
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/selvage/selvage/recordings/audio"
+	"github.com/selvage/selvage/recordings/mp3"
+	"github.com/selvage/selvage/recordings/wav"
+)
+
+// The limits of sounds. Together they bound the memory for sounds to about 400 MB.
+const (
+	maxSound    = 2 << 20 // bytes of the file
+	maxDuration = 2 * time.Minute
+	maxSounds   = 64 // at the same time
+)
+
+// soundRate is the sample rate of sounds.
+const soundRate = 16000
+
+// Sound implements calls.Scripts. A relative URL is resolved against that of the webhook.
+func (w *Webhook) Sound(ctx context.Context, address string) (sound []int16, release func(), err error) {
+	at, err := w.url.Parse(address)
+	if err != nil {
+		return nil, nil, errors.New("the URL of the sound is invalid")
+	}
+	if err := w.egress.Check("url", at.String()); err != nil {
+		return nil, nil, fmt.Errorf("checking the URL of the sound: %w", err)
+	}
+
+	select {
+	case w.slots <- struct{}{}:
+	default:
+		return nil, nil, fmt.Errorf("%d sounds are already playing", maxSounds)
+	}
+	release = func() { <-w.slots }
+	if sound, err = w.load(ctx, at.String()); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return sound, release, nil
+}
+
+// load fetches and decodes a sound.
+func (w *Webhook) load(ctx context.Context, address string) ([]int16, error) {
+	file, err := w.exchange(ctx, http.MethodGet, address, http.Header{"Accept": {"audio/*"}}, nil, maxSound)
+	if err != nil {
+		return nil, fmt.Errorf("fetching the sound: %w", err)
+	}
+	sound, err := decode(file)
+	if err != nil {
+		return nil, fmt.Errorf("decoding the sound: %w", err)
+	}
+	return sound, nil
+}
+
+// decode returns the audio of a file, mixed to one channel. The file may be hostile, so a panic counts as an
+// error.
+func decode(file []byte) (sound []int16, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("internal error: %v", p)
+		}
+	}()
+	r := bytes.NewReader(file)
+	f, err := audio.Parse(r, r.Size())
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case f.Duration() > maxDuration:
+		return nil, fmt.Errorf("it is longer than %s", maxDuration)
+	case f.SampleRate < 8000 || f.SampleRate > 192000:
+		return nil, fmt.Errorf("its sample rate is %d Hz", f.SampleRate)
+	}
+
+	opened, err := audio.Open(r, f, nil)
+	if err != nil {
+		return nil, err
+	}
+	var s wav.Source = wav.Mix(opened)
+	if s.Rate() != soundRate {
+		s = mp3.Resample(s, soundRate)
+	}
+	sound = make([]int16, s.Frames())
+	if _, err := s.ReadFrames(sound, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return sound, nil
+}
