@@ -14,7 +14,7 @@ import (
 )
 
 // When batchSize accesses are pending, they are written immediately. While writing fails, at most
-// maxPending accesses are kept; further ones are lost.
+// maxPending accesses are kept. Additional accesses are lost.
 const (
 	batchSize  = 1000
 	maxPending = 10 * batchSize
@@ -24,11 +24,11 @@ const (
 type Access struct {
 	ID          string // IDs sort by the first request
 	RecordingID string
-	Actor       string // the credentials of the client, such as "key:ID"; Anyone if it had none
-	Address     string // the IP address of the client; for Anyone with IPv6, its /64
+	Actor       string // the client's credentials, such as "key:ID", or Anyone
+	Address     string // the client's IP address; for Anyone with IPv6, its /64
 	Format      Format
 	Requests    int64
-	Bytes       int64 // bytes that were requested; a client may have stopped reading earlier
+	Bytes       int64 // requested bytes; a client may have stopped reading earlier
 	First, Last time.Time
 }
 
@@ -53,14 +53,14 @@ func (a Access) Hour() int64 { return a.First.Unix() / 3600 }
 
 // An AccessStore holds the accesses to media.
 type AccessStore interface {
-	// AddAccesses adds accesses to those that are stored. Accesses to recordings that no longer
-	// exist are dropped.
+	// AddAccesses adds accesses to the stored accesses. Accesses to recordings that no longer exist
+	// are dropped.
 	AddAccesses(ctx context.Context, all []Access) error
 	// ListAccesses returns a page of the accesses to a recording, the latest first.
 	ListAccesses(ctx context.Context, recordingID string, q page.Query) (page.Page[Access], error)
 }
 
-// An accessLog holds accesses that are not written yet.
+// An accessLog holds accesses that are not yet written.
 type accessLog struct {
 	mu      sync.Mutex
 	pending map[accessKey]*Access
@@ -72,8 +72,9 @@ type accessKey struct {
 	hour                        int64
 }
 
-// NoteAccess records that a client requested bytes of a recording's media. The access is kept in
-// memory until [Recordings.FlushAccesses] writes it; if the process is killed first, it is lost.
+// NoteAccess records that a client requested bytes of a recording's media. The access stays in
+// memory until [Recordings.FlushAccesses] writes it. If the process is killed earlier, the access
+// is lost.
 func (r *Recordings) NoteAccess(ctx context.Context, a Access) {
 	a.Requests, a.First = 1, r.now().Truncate(time.Microsecond)
 	a.Last = a.First
@@ -109,8 +110,8 @@ func (r *Recordings) NoteAccess(ctx context.Context, a Access) {
 	}
 }
 
-// networkOf returns the /64 of an IPv6 address, and other texts unchanged. A client with IPv6
-// usually has a whole /64, with which it could otherwise make the log grow without limit.
+// networkOf returns the /64 of an IPv6 address, and other text unchanged. A client with IPv6
+// usually has a whole /64. With its single addresses, it could make the log grow without limit.
 func networkOf(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil || ip.Unmap().Is4() {
@@ -136,7 +137,7 @@ func (r *Recordings) FlushAccesses(ctx context.Context) error {
 		a.ID = uuid7.At(a.First)
 		all = append(all, *a)
 	}
-	slices.SortFunc(all, func(x, y Access) int { // a fixed order, so that nodes do not deadlock
+	slices.SortFunc(all, func(x, y Access) int { // a fixed order prevents deadlocks between nodes
 		return cmp.Or(cmp.Compare(x.RecordingID, y.RecordingID), cmp.Compare(x.Actor, y.Actor),
 			cmp.Compare(x.Address, y.Address), cmp.Compare(x.Format, y.Format))
 	})
@@ -148,7 +149,7 @@ func (r *Recordings) FlushAccesses(ctx context.Context) error {
 }
 
 // ListAccesses returns a page of the accesses to the media of a project's recording, the latest
-// first. Accesses that other nodes have not written yet are missing.
+// first. Accesses that other nodes have not yet written are missing.
 func (r *Recordings) ListAccesses(
 	ctx context.Context, projectID, sid string, q page.Query,
 ) (page.Page[Access], error) {

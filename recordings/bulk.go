@@ -8,30 +8,30 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// maxBulk is the most recordings that Bulk changes at once.
+// maxBulk is the maximum number of recordings that a Bulk changes.
 const maxBulk = 10_000
 
 // A Bulk changes all recordings that match a filter.
 type Bulk struct {
 	Filter Filter
-	Delete bool      // delete them; otherwise mark them
+	Delete bool      // delete the recordings; otherwise mark them
 	Mark   MarkInput // ignored if Delete is set
 	DryRun bool      // only count
-	// Expect is the number of recordings that the caller expects to match, from a dry run. If
-	// another number matches, nothing is changed. A negative number expects nothing.
+	// Expect is the number of recordings that the caller expects to match, from a dry run. If a
+	// different number matches, nothing is changed. A negative number means no expectation.
 	Expect int64
 }
 
 // A BulkResult sums up a [Bulk].
 type BulkResult struct {
-	Matched int64 // recordings that match
-	Bytes   int64 // their size
+	Matched int64 // matching recordings
+	Bytes   int64 // the size of the matching recordings
 	Changed int64
-	Refused int64 // recordings that could not be changed, such as those on hold
+	Refused int64 // recordings that could not be changed, for example because of a hold
 }
 
 // Change applies a change to all recordings that match its filter, at most 10,000. Each recording
-// changes by itself, so an error or the end of ctx leaves some of them unchanged.
+// is changed separately, so an error or the end of ctx leaves some recordings unchanged.
 func (r *Recordings) Change(ctx context.Context, b Bulk) (sum BulkResult, err error) {
 	if err := b.Mark.Check(); err != nil {
 		return sum, err
@@ -81,7 +81,7 @@ func (r *Recordings) changeEach(ctx context.Context, b Bulk, sids []string, sum 
 		switch {
 		case err == nil:
 			sum.Changed++
-		case errors.Is(err, problem.NotFound): // someone else deleted it
+		case errors.Is(err, problem.NotFound): // deleted by somebody else
 		case first != nil && (first.Kind == problem.Conflict || first.Kind == problem.Invalid):
 			sum.Refused++
 		default:

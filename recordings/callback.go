@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Callback says where a recording's status is reported.
+// A Callback is where a recording's status is reported.
 type Callback struct {
 	URL    string   // "" disables the callback
 	Events []string // members of CallbackEvents
@@ -57,7 +57,7 @@ func (c Callback) withDefaults() Callback {
 	return c
 }
 
-// checkCallback returns an error that lists everything wrong with a callback.
+// checkCallback returns an error that lists all faults of a callback.
 func (r *Recordings) checkCallback(c Callback) error {
 	errs := []error{checkMember("RecordingStatusCallbackMethod", c.Method, CallbackMethods)}
 	for _, event := range c.Events {
@@ -106,8 +106,8 @@ func (r Recording) CallbackFields() url.Values {
 	return fields
 }
 
-// A Delivery is a report of a recording's status that is sent, or was sent, to the recording's
-// callback.
+// A Delivery is a report of a recording's status to the recording's callback. It was sent, or will
+// be sent.
 type Delivery struct {
 	ID        string // IDs sort by creation
 	ProjectID string
@@ -133,13 +133,13 @@ func ParseDelivery(job []byte) (Delivery, error) {
 // change the status of a recording.
 type DeliveryStore interface {
 	// ListCallbacks returns a page of a project's deliveries in state s, newest first. If s is "",
-	// it returns those in any state.
+	// it returns deliveries in any state.
 	ListCallbacks(ctx context.Context, projectID string, s deliver.State, q page.Query) (page.Page[Delivery], error)
 	// RedeliverCallback queues a delivery of the project again, due at now. If the delivery is
 	// unknown, it returns problem.NotFound.
 	RedeliverCallback(ctx context.Context, projectID, id string, now time.Time) (Delivery, error)
-	// RedeliverDeadCallbacks queues all dead letters of the project again, and returns how many
-	// there were.
+	// RedeliverDeadCallbacks queues all dead letters of the project again, and returns their
+	// number.
 	RedeliverDeadCallbacks(ctx context.Context, projectID string, now time.Time) (int, error)
 	// ExpireCallbacks turns deliveries that were queued before the given time into dead letters.
 	ExpireCallbacks(ctx context.Context, before, now time.Time) error
@@ -154,15 +154,15 @@ type Callbacks struct{ *Recordings }
 // Callbacks returns the deliveries to callbacks.
 func (r *Recordings) Callbacks() Callbacks { return Callbacks{r} }
 
-// List returns a page of the deliveries to callbacks in state s, newest first. If s is "",
-// it returns those in any state.
+// List returns a page of the deliveries to callbacks in state s, newest first. If s is "", it
+// returns deliveries in any state.
 func (c Callbacks) List(
 	ctx context.Context, projectID string, s deliver.State, q page.Query,
 ) (page.Page[Delivery], error) {
 	return c.store.ListCallbacks(ctx, projectID, s, q)
 }
 
-// Redeliver queues a delivery to a callback again, in whatever state it is, with the same fields.
+// Redeliver queues a delivery to a callback again in any state, with the same fields.
 func (c Callbacks) Redeliver(ctx context.Context, projectID, id string) (Delivery, error) {
 	u, err := uuid.Parse(id)
 	if err != nil {
@@ -171,8 +171,7 @@ func (c Callbacks) Redeliver(ctx context.Context, projectID, id string) (Deliver
 	return c.store.RedeliverCallback(ctx, projectID, u.String(), c.now())
 }
 
-// RedeliverDead queues all dead letters of a project's callbacks again, and returns how many there
-// were.
+// RedeliverDead queues all dead letters of a project's callbacks again, and returns their number.
 func (c Callbacks) RedeliverDead(ctx context.Context, projectID string) (int, error) {
 	return c.store.RedeliverDeadCallbacks(ctx, projectID, c.now())
 }

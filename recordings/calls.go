@@ -7,17 +7,18 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Calls gives access to the calls and conferences that this deployment carries, on any of its nodes.
-// Implementations are safe for concurrent use.
+// Calls gives access to the calls and conferences that this deployment carries, on any of its
+// nodes. Implementations are safe for concurrent use.
 type Calls interface {
-	// FindCall describes a running call of a project. If there is no such call, it returns
-	// problem.NotFound. If Track is set, only that track can be recorded; if Channels is 1, only in
-	// one channel.
+	// FindCall describes a running call of a project. If no such call exists, it returns
+	// problem.NotFound. If Track is set, only this track can be recorded. If Channels is 1, the
+	// call can only be recorded in one channel.
 	FindCall(ctx context.Context, projectID, callSid string) (Description, error)
-	// FindConference is FindCall for a conference.
+	// FindConference is like FindCall, for a conference.
 	FindConference(ctx context.Context, projectID, conferenceSid string) (Description, error)
-	// Record starts, pauses, resumes or stops recording a call or conference, so that it matches
-	// rec.Status. If that has ended or is not carried here, Record returns problem.NotFound.
+	// Record starts, pauses, resumes or stops recording a call or conference, so that the recorder
+	// matches rec.Status. If the call has ended or is not carried here, Record returns
+	// problem.NotFound.
 	Record(ctx context.Context, rec Recording) error
 }
 
@@ -35,7 +36,7 @@ func (noCalls) FindConference(context.Context, string, string) (Description, err
 func (noCalls) Record(context.Context, Recording) error { return problem.NoSuch("call") }
 
 // findCall describes the call or conference in of, which can be recorded. carried reports whether
-// this deployment carries it.
+// this deployment carries the call or conference.
 func (r *Recordings) findCall(
 	ctx context.Context, projectID string, of Metadata,
 ) (d Description, carried bool, err error) {
@@ -64,7 +65,8 @@ func (r *Recordings) findCall(
 }
 
 // follow makes the recorder of a call match the status of a recording. If this deployment does not
-// carry the call, its recorder, such as an operator's switch, follows the status by itself.
+// carry the call, its recorder is for example an operator's switch, which follows the status by
+// itself.
 func (r *Recordings) follow(ctx context.Context, rec Recording) error {
 	if err := r.calls.Record(ctx, rec); !errors.Is(err, problem.NotFound) {
 		return err
@@ -72,8 +74,8 @@ func (r *Recordings) follow(ctx context.Context, rec Recording) error {
 	return nil
 }
 
-// mustFollow is like follow, for a recording that was just added of a call carried here. If
-// recording cannot begin, for example because the call has ended, mustFollow deletes the recording.
+// mustFollow is like follow, for a newly added recording of a call carried here. If recording
+// cannot begin, for example because the call has ended, mustFollow deletes the recording.
 func (r *Recordings) mustFollow(ctx context.Context, rec Recording) error {
 	err := r.calls.Record(ctx, rec)
 	if err == nil {

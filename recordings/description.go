@@ -29,26 +29,26 @@ const maxText = 255
 // A Description holds the properties of a recording that come with its upload.
 type Description struct {
 	Metadata
-	SubscriberID string // the project's subscriber to whom the recording belongs
+	SubscriberID string // the project's subscriber that owns the recording
 	Callback     Callback
-	Sid          string // the waiting recording to complete; if "", it is found by call or conference
+	Sid          string // the waiting recording to complete; if "", call or conference find it
 
 	// The following fields are only for recorders in this process. Senders cannot set them.
 
-	Subscribers []string // more subscribers to whom the recording belongs
-	Channels    int      // number of channels that the media will have; 0 means 1
-	ErrorCode   string   // error code of a recording that has some audio, such as Incomplete
+	Subscribers []string // more subscribers that own the recording
+	Channels    int      // channels of the later media; 0 means 1
+	ErrorCode   string   // error code of a recording with some audio, such as Incomplete
 	Late        bool     // Sid may name a recording that no longer waits for its media
 
-	// An upload is a repetition if it has the same identity as an earlier one. The identity is the
-	// first of these that is set: IdempotencyKey; Path and the bytes; CallSid, any Track and the
-	// bytes; Sid and the bytes.
+	// An upload is a repetition if it has the same identity as an earlier upload. The identity is
+	// the first of these that is set: IdempotencyKey; Path and the bytes; CallSid, any Track and
+	// the bytes; Sid and the bytes.
 	IdempotencyKey string
 	Path           string // path of the file on the sender's machine
 }
 
-// Check returns an error that lists everything wrong with a description. Ingest also calls it, but
-// only after it has received the file.
+// Check returns an error that lists all faults of a description. Ingest also calls it, but only
+// after it has received the file.
 func (r *Recordings) Check(d Description) error {
 	var errs []error
 	for _, text := range []struct{ param, value string }{

@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Find returns one of the owner's recordings. For a recording that is unknown, deleted, or belongs
-// to another owner, it returns the same problem.NotFound.
+// Find returns one of the owner's recordings. If the recording is unknown, deleted, or belongs to
+// another owner, Find always returns the same problem.NotFound.
 func (r *Recordings) Find(ctx context.Context, o Owner, sid string) (Recording, error) {
 	if !isUUID(sid) || !isUUID(o.ProjectID) {
 		return Recording{}, problem.NoSuch("recording")
@@ -30,13 +30,14 @@ func isUUID(id string) bool {
 	return err == nil && u.String() == id
 }
 
-// List returns a page of recordings, newest first. If the filter has CallBegins, they are sorted by
+// List returns a page of recordings, newest first. If the filter has CallBegins, List sorts them by
 // call id instead.
 func (r *Recordings) List(ctx context.Context, f Filter, q page.Query) (page.Page[Recording], error) {
 	return r.store.ListRecordings(ctx, f, q)
 }
 
-// minBeginning is the minimum length of a prefix in a search for Sids. Shorter ones match too many.
+// minBeginning is the minimum length of a prefix in a search for Sids. Shorter prefixes match too
+// many.
 const minBeginning = 6
 
 // FindBeginning returns at most fifty recordings of a project whose Sids begin with sid. If sid has
@@ -70,7 +71,7 @@ func (r *Recordings) withMedia(ctx context.Context, o Owner, sid string) (Record
 }
 
 // unlessGone returns the error for missing media. If the recording has been deleted since its row
-// was read, this is problem.NotFound. Otherwise it is err.
+// was read, the error is problem.NotFound, and otherwise err.
 func (r *Recordings) unlessGone(ctx context.Context, o Owner, sid string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, gone := r.Find(ctx, o, sid); gone != nil {
@@ -104,8 +105,8 @@ func (r *Recordings) Open(ctx context.Context, o Owner, sid string) (Recording, 
 	return rec, media, nil
 }
 
-// Delete removes the media of a project's recording. Its row remains as a stub for [StubLife]. If the
-// recording is on hold, Delete returns problem.Conflict.
+// Delete removes the media of a project's recording. Its row remains as a stub for [StubLife]. If
+// the recording is on hold, Delete returns problem.Conflict.
 func (r *Recordings) Delete(ctx context.Context, projectID, sid string) error {
 	if !isUUID(sid) {
 		return problem.NoSuch("recording")
@@ -113,11 +114,11 @@ func (r *Recordings) Delete(ctx context.Context, projectID, sid string) error {
 	return r.remove(ctx, projectID, sid, Removal{At: r.now()})
 }
 
-// A Removal says when and why a recording is deleted.
+// A Removal describes when and why a recording is deleted.
 type Removal struct {
 	At        time.Time
-	Why       string    // such as "retention"; "" if someone deletes it
-	Unchanged time.Time // the recording must not have changed since; zero means any change is fine
+	Why       string    // such as "retention"; "" if somebody deletes it
+	Unchanged time.Time // when the recording was last changed; zero permits any change
 }
 
 func (r *Recordings) remove(ctx context.Context, projectID, sid string, how Removal) error {
@@ -129,7 +130,7 @@ func (r *Recordings) remove(ctx context.Context, projectID, sid string, how Remo
 	return r.removeMedia(ctx, key)
 }
 
-// removeMedia removes the media with this key, unless another recording has the same.
+// removeMedia removes the media with this key, unless another recording has the same key.
 func (r *Recordings) removeMedia(ctx context.Context, key string) error {
 	// No upload can share the media after the last recording with this key was deleted.
 	used, err := r.store.MediaInUse(ctx, key, key)
@@ -142,8 +143,8 @@ func (r *Recordings) removeMedia(ctx context.Context, key string) error {
 	return nil
 }
 
-// Forget removes the media with these keys. It is for recordings whose rows were not deleted by
-// Delete.
+// Forget removes the media with these keys. It is for recordings whose rows were deleted in a
+// different way than by Delete.
 func (r *Recordings) Forget(ctx context.Context, keys ...string) error {
 	defer r.lately.Clear()
 	var errs []error
@@ -154,8 +155,8 @@ func (r *Recordings) Forget(ctx context.Context, keys ...string) error {
 }
 
 // Sweep removes the remains of interrupted uploads and deleted recordings, and stubs that are older
-// than [StubLife]. It also marks recordings as absent if their media did not arrive in time, and once
-// an hour it deletes recordings whose retention has expired. Call it at start and every minute.
+// than [StubLife]. It marks recordings as absent if their media did not arrive in time. Once an
+// hour, it deletes recordings whose retention has expired. Call it at start and every minute.
 func (r *Recordings) Sweep(ctx context.Context) error {
 	return errors.Join(
 		r.store.GiveUpRecordings(ctx, r.now()),

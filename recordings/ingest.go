@@ -29,17 +29,18 @@ type Upload struct {
 	// Hints are the sender's names for the file, the best first. Each is a name, a path or a
 	// Content-Type. They are only needed for audio without a header.
 	Hints []string
-	// Own means that this deployment recorded the call. Its quota does not apply then, because the
-	// audio is already stored and would otherwise be kept as a spool forever.
+	// Own means that this deployment recorded the call. In this case, the quota does not apply,
+	// because the audio is already stored and would otherwise be kept as a spool forever.
 	Own bool
-	// Imported means that an operator's command imports the file. The upload rate, which protects
-	// the server from its senders, does not apply then.
+	// Imported means that an operator's command imports the file. In this case, the upload rate,
+	// which protects the server from senders, does not apply.
 	Imported bool
 }
 
-// Ingest stores an upload and creates its recording. If the upload repeats an earlier one, Ingest
-// returns the earlier recording, with added false. A file without audible audio is stored with the
-// status [Absent]. Nothing remains of an upload that is refused, interrupted or wrongly described.
+// Ingest stores an upload and creates its recording. If the upload repeats an earlier upload,
+// Ingest returns the earlier recording, with added false. A file without audible audio is stored
+// with the status [Absent]. If an upload is refused, interrupted or wrongly described, nothing
+// remains of it.
 func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, added bool, err error) {
 	terms, err := r.admit(ctx, u)
 	if err != nil {
@@ -103,7 +104,7 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 	return kept, added, nil
 }
 
-// bytesIf returns the size of a recording that was added, and otherwise 0.
+// bytesIf returns the size of a recording if it was added, and otherwise 0.
 func bytesIf(added bool, r Recording) int64 {
 	if !added {
 		return 0
@@ -119,7 +120,7 @@ func (r *Recordings) begin(projectID string) Recording {
 		Updated: now, Live: Live{Trim: Trims[0]}}
 }
 
-// describe returns the description of an upload, checked.
+// describe returns and checks the description of an upload.
 func (r *Recordings) describe(u Upload) (Description, error) {
 	d, err := u.Describe()
 	if err != nil {
@@ -159,8 +160,8 @@ func heard(rec Recording) (status Status, errorCode string) {
 	return Completed, ""
 }
 
-// subscribers returns the subscribers to whom a recording belongs: those in the description, or
-// else those whose addresses are the call's From and To.
+// subscribers returns the subscribers that own a recording. They are named in the description, or
+// otherwise are the subscribers with the addresses in the call's From and To.
 func (r *Recordings) subscribers(ctx context.Context, projectID string, d Description) ([]string, error) {
 	if d.SubscriberID != "" {
 		known, err := r.store.HasSubscriber(ctx, projectID, d.SubscriberID)
@@ -204,8 +205,8 @@ func (r *Recordings) existing(ctx context.Context, projectID string, ids []strin
 	return known, nil
 }
 
-// A source reads the body of an upload, up to a limit. Its errors are problems of the sender, which
-// distinguishes them from disk errors.
+// A source reads the body of an upload up to a limit. Its errors are problems of the sender, so
+// that they can be told from disk errors.
 type source struct {
 	body io.Reader
 	left int64
@@ -223,7 +224,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, problem.New(problem.Malformed, "bad_request", "the upload is incomplete")
 }
 
-// refuse turns the error of a rejected file into a problem.
+// refuse converts the error of a rejected file to a problem.
 func refuse(err error, size int64) error {
 	switch {
 	case size == 0:

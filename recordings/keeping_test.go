@@ -38,8 +38,8 @@ func hold(reason string) recordings.MarkInput { return recordings.MarkInput{Hold
 
 func tag(tags ...string) recordings.MarkInput { return recordings.MarkInput{Tag: tags} }
 
-// TestHold shows that a recording on hold cannot be deleted in any way: not by itself, by a rule, in
-// bulk or with its project. When it is released, it can.
+// TestHold shows that a recording on hold cannot be deleted in any way: not by itself, by a rule,
+// in bulk or with its project. When it is released, it can.
 func TestHold(t *testing.T) {
 	w := newWorld(t)
 	rec := w.add(t, "a", hold(" case 4711 "))
@@ -236,8 +236,8 @@ func TestBulk(t *testing.T) {
 	}
 }
 
-// TestUsage shows that recordings count on the day on which they were stored, also after their stubs
-// are gone.
+// TestUsage shows that recordings count on the day on which they were stored, also after their
+// stubs are gone.
 func TestUsage(t *testing.T) {
 	w := newWorld(t)
 	first := w.now.Truncate(24 * time.Hour)
@@ -311,8 +311,8 @@ func TestAccesses(t *testing.T) {
 	}
 }
 
-// TestAccessesOfStrangers shows that a client with many IPv6 addresses causes one entry, unless it has
-// proved who it is.
+// TestAccessesOfStrangers shows that a client with many IPv6 addresses causes one entry, unless it
+// has proved who it is.
 func TestAccessesOfStrangers(t *testing.T) {
 	w := newWorld(t)
 	rec := w.add(t, "a", recordings.MarkInput{})
@@ -336,7 +336,8 @@ func TestAccessesOfStrangers(t *testing.T) {
 	}
 }
 
-// TestAccessesWithoutDatabase shows that accesses do not use up the memory while they cannot be written.
+// TestAccessesWithoutDatabase shows that accesses do not use up the memory while they cannot be
+// written.
 func TestAccessesWithoutDatabase(t *testing.T) {
 	w := newWorld(t)
 	rec := w.add(t, "a", recordings.MarkInput{})

@@ -19,11 +19,11 @@ type MediaAuth string
 // Values of MediaAuth.
 const (
 	Public MediaAuth = "public" // anyone who knows the Sid
-	Basic  MediaAuth = "basic"  // callers who may read the recording's document
+	Basic  MediaAuth = "basic"  // callers that may read the recording's document
 	Signed MediaAuth = "signed" // the same callers, and anyone with a link that they created
 )
 
-// LongestLink is the longest lifetime of a link. Keys are kept for longer than that.
+// LongestLink is the maximum lifetime of a link. Keys are kept longer.
 const LongestLink = 30 * 24 * time.Hour
 
 // Links creates and verifies the codes in links. All nodes share the keys, which are used for no
@@ -42,7 +42,7 @@ type Link struct {
 }
 
 // MediaAuth returns who may fetch the media of a project, from a cache that is at most 300 ms old.
-// For an unknown project it returns the same problem.NotFound as for an unknown recording.
+// For an unknown project, it returns the same problem.NotFound as for an unknown recording.
 func (r *Recordings) MediaAuth(ctx context.Context, projectID string) (MediaAuth, error) {
 	if !isUUID(projectID) {
 		return "", problem.NoSuch("recording")
@@ -74,8 +74,8 @@ func (r *Recordings) Sign(rec Recording, f Format, lasts time.Duration, maker st
 }
 
 // Verify reports whether a link to a recording in format f is valid. exp and sig are the link's
-// parameters. It returns an error if this node cannot tell at the moment whether the link's maker has
-// ended.
+// parameters. If this node currently cannot know whether the link's maker has ended, Verify returns
+// an error.
 func (r *Recordings) Verify(projectID, sid string, f Format, exp, sig string) (bool, error) {
 	expires, err := strconv.ParseInt(exp, 10, 64)
 	if err != nil || r.links == nil || strconv.FormatInt(expires, 10) != exp || sig == "" {
@@ -94,7 +94,7 @@ func (r *Recordings) Verify(projectID, sid string, f Format, exp, sig string) (b
 }
 
 // cutMaker splits off the third part of a signature, which contains the link's maker and the time
-// when the link was made. Links made on the command line have only two parts.
+// when the link was created. Links from the command line have only two parts.
 func cutMaker(sig string) (code, made string) {
 	i := strings.LastIndexByte(sig, '.')
 	if i <= 0 || strings.Count(sig, ".") != 2 {
@@ -107,7 +107,7 @@ func cutMaker(sig string) (code, made string) {
 	return sig[:i], string(text)
 }
 
-// isMakerLive reports whether the maker of a link has not ended since the link was made.
+// isMakerLive reports whether the maker of a link has not ended since the link was created.
 func (r *Recordings) isMakerLive(made string) (bool, error) {
 	if made == "" {
 		return true, nil
@@ -141,7 +141,7 @@ type Format string
 const (
 	WAV      Format = "wav"
 	MP3      Format = "mp3"
-	Original Format = "original" // the bytes as uploaded
+	Original Format = "original" // the uploaded bytes
 )
 
 // Formats lists all formats, the most widely playable first.

@@ -11,9 +11,9 @@ import (
 
 // Live holds the fields of a recording whose call is still in progress.
 type Live struct {
-	Waits         time.Time // deadline for its media; zero if it is not waiting
+	Waits         time.Time // deadline for the media; zero if the recording is not waiting
 	Trim          string    // a member of Trims
-	PauseBehavior string    // behavior in the last pause, a member of PauseBehaviors; "" if there was no pause
+	PauseBehavior string    // a member of PauseBehaviors for the last pause; "" without a pause
 	Callback      Callback
 }
 
@@ -30,8 +30,8 @@ const (
 )
 
 // Announce creates a recording that has begun and whose media will be uploaded later. If the same
-// track of the same call is already being recorded, Announce returns that recording, with added
-// false.
+// track of the same call is already being recorded, Announce returns the existing recording, with
+// added false.
 func (r *Recordings) Announce(
 	ctx context.Context, projectID string, d Description,
 ) (kept Recording, added bool, err error) {
@@ -64,7 +64,7 @@ func (r *Recordings) addLive(
 }
 
 // liveIdentity returns the identity of a recording in progress. Each track of a call can have only
-// one such recording at a time.
+// one recording in progress at a time.
 func liveIdentity(m Metadata) string {
 	if m.ConferenceSid != "" {
 		return "live:conference:" + m.Track + ":" + m.ConferenceSid
@@ -90,7 +90,7 @@ func (r *Recordings) checkStart(s Start) error {
 	return errors.Join(errs...)
 }
 
-// fit applies the parameters to what is known of a call that this deployment carries.
+// fit applies the parameters to the known facts about a call that this deployment carries.
 func (s *Start) fit(call *Description) error {
 	only, mono := call.Track, call.Channels == 1
 	switch {
@@ -99,7 +99,7 @@ func (s *Start) fit(call *Description) error {
 	case mono && s.Channels == "dual":
 		return problem.BadParam("RecordingChannels", "RecordingChannels must be mono here")
 	case !mono && s.Channels == "":
-		s.Channels = "dual" // both sides are recorded anyway, and can be mixed into one channel on request
+		s.Channels = "dual" // both sides are recorded, and can be mixed on request
 	}
 	if only == "" {
 		call.Track = s.Track
@@ -107,8 +107,8 @@ func (s *Start) fit(call *Description) error {
 	return nil
 }
 
-// withCode sets the code of a problem to one that existing clients expect. It returns other errors
-// unchanged.
+// withCode sets the code of a problem to the code that existing clients expect. It returns other
+// errors unchanged.
 func withCode(code string, err error) error {
 	p := problem.First(err)
 	if p == nil {
@@ -124,14 +124,14 @@ func notInCall() error {
 		"the call is not known to be in progress; announce a recording of it first")
 }
 
-// Start begins to record a call. This deployment must carry the call, or an announced recording of
-// it must be waiting for its media. If the same track is already being recorded, Start applies the
-// parameters to that recording and returns it.
+// Start begins to record a call. Either this deployment must carry the call, or an announced
+// recording of the call must be waiting for its media. If the same track is already being recorded,
+// Start applies the parameters to the existing recording and returns it.
 func (r *Recordings) Start(ctx context.Context, projectID, callSid string, s Start) (Recording, error) {
 	return r.start(ctx, projectID, Metadata{CallSid: callSid}, s)
 }
 
-// StartConference is Start for a conference.
+// StartConference is like Start, for a conference.
 func (r *Recordings) StartConference(ctx context.Context, projectID, sid string, s Start) (Recording, error) {
 	return r.start(ctx, projectID, Metadata{ConferenceSid: sid}, s)
 }
@@ -229,7 +229,7 @@ func (r *Recordings) Move(ctx context.Context, rec Recording, to Status, pauseBe
 	return rec, r.follow(ctx, rec)
 }
 
-// change applies a change to a waiting recording. If the recording was changed concurrently, it
+// change applies a change to a waiting recording. If the recording was changed concurrently, change
 // applies the change again to the new state. A retry means that another caller has succeeded, so
 // every caller eventually succeeds.
 func (r *Recordings) change(ctx context.Context, rec Recording, change func(*Recording) error) (Recording, error) {

@@ -18,10 +18,10 @@ const (
 	maxReason = 200 // characters of the reason for a hold
 )
 
-// Marks hold what people decided about a recording.
+// Marks contains what people have decided about a recording.
 type Marks struct {
 	Tags []string // sorted, without duplicates
-	Hold string   // why the recording must not be deleted; "" if it may be
+	Hold string   // why the recording must not be deleted; "" without a hold
 }
 
 // A MarkInput changes the marks of a recording. Fields that are nil or empty change nothing.
@@ -48,8 +48,8 @@ func (in MarkInput) Check() error {
 	return errors.Join(errs...)
 }
 
-// CheckTag returns a problem that names param if tag is not a valid tag: 1 to 64 lowercase letters,
-// digits, and characters in "-_.:".
+// CheckTag returns a problem that names param unless tag is valid. A tag has 1 to 64 lowercase
+// letters, digits, and characters in "-_.:".
 func CheckTag(param, tag string) error {
 	valid := func(c rune) bool {
 		return unicode.IsDigit(c) || unicode.IsLetter(c) && unicode.ToLower(c) == c || strings.ContainsRune("-_.:", c)
@@ -103,13 +103,13 @@ func (r *Recordings) Mark(ctx context.Context, projectID, sid string, in MarkInp
 	return r.store.MarkRecording(ctx, projectID, sid, in.apply, r.now())
 }
 
-// ErrHeld returns the error for the deletion of a recording on hold.
+// ErrHeld returns the error for deleting a recording on hold.
 func ErrHeld(hold string) error {
 	return problem.New(problem.Conflict, "recording_held",
 		"the recording is on hold and cannot be deleted: %s", hold)
 }
 
-// ErrHeldIn returns the error for the deletion of a project in which n recordings are on hold.
+// ErrHeldIn returns the error for deleting a project in which n recordings are on hold.
 func ErrHeldIn(n int64) error {
 	return problem.New(problem.Conflict, "recording_held",
 		"recordings on hold in the project: %d; it can be deleted when they are released", n)

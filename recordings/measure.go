@@ -21,8 +21,8 @@ const (
 	indexPart = "index" // decoder checkpoints, for codecs that need them
 )
 
-// maxSlow is the longest audio that is measured if decoding it takes much CPU time. The sender waits
-// for the measurement, and two bytes of Opus can contain 120 ms.
+// maxSlow is the maximum length of audio that is measured if decoding it takes much CPU time. The
+// sender waits for the measurement, and two bytes of Opus can contain 120 ms.
 const maxSlow = 4 * time.Hour
 
 var partNames = []string{peaksPart, indexPart}
@@ -35,7 +35,8 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 		return nil
 	}
 
-	// Limit the number of concurrent measurements. Those that take minutes do not make others wait.
+	// This limits the number of concurrent measurements. Long measurements have their own limit, so
+	// that other uploads do not wait for them.
 	turns := r.measuring
 	if audio.IsSlow(facts) {
 		turns = r.decoding
@@ -73,7 +74,8 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 	return parts
 }
 
-// indexOf returns the index of a recording's audio as a part, if it has one.
+// indexOf returns the index of a recording's audio as a part. Without an index, it returns no
+// parts.
 func indexOf(samples audio.Source) map[string][]byte {
 	parts := make(map[string][]byte)
 	if index := samples.Index(); index != nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Limits of the words by which recordings are found. Longer words are cut, and further words are left
-// out.
+// These constants limit the words by which recordings are found. Longer words are cut, and
+// additional words are omitted.
 const (
 	maxWordBytes = 40
 	maxWords     = 32
@@ -36,7 +36,7 @@ func lowerWord(word string) string {
 	return cut(strings.ToLower(word), maxWordBytes)
 }
 
-// cut returns the longest beginning of text that has at most n bytes and no part of a character.
+// cut returns the longest beginning of text that has at most n bytes and only whole characters.
 func cut(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -47,9 +47,9 @@ func cut(text string, n int) string {
 	return text[:n]
 }
 
-// Words returns the words by which a recording is found: those of its file name, its conference, and
-// its parties, unless they are numbers, which are found by their digits. A capital letter inside a
-// word begins another one, so that "MonthlyReview" is also found by "review".
+// Words returns the words by which a recording is found. They come from its file name, its
+// conference, and its parties, except for numbers, which are found by their digits. A capital
+// letter inside a word begins another word, so that "review" also finds "MonthlyReview".
 func (m Metadata) Words() (all []string) {
 	texts := []string{m.Name, m.ConferenceSid}
 	for _, party := range []string{m.From, m.To} {
@@ -70,7 +70,8 @@ func (m Metadata) Words() (all []string) {
 	return all
 }
 
-// withInner returns a word, and what follows each lowercase letter before a capital one.
+// withInner returns a word, and each part that begins with a capital letter after a lowercase
+// letter.
 func withInner(word string) []string {
 	all := []string{word}
 	small := false
@@ -83,8 +84,8 @@ func withInner(word string) []string {
 	return all
 }
 
-// fileName returns the last element of the path of a file, without anything that cannot be stored. The
-// separators of all operating systems count.
+// fileName returns the last element of the path of a file, without characters that cannot be
+// stored. It knows the separators of all operating systems.
 func fileName(path string) string {
 	path = path[strings.LastIndexAny(path, `/\`)+1:]
 	path = strings.Map(func(r rune) rune {

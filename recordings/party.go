@@ -2,13 +2,13 @@ package recordings
 
 import "strings"
 
-// maxDigits is the maximum number of digits of a telephone number. E.164 numbers have at most 15,
-// and dial plans add some in front.
+// maxDigits is the maximum number of digits of a telephone number. E.164 numbers have at most 15
+// digits, and dial plans put some more in front.
 const maxDigits = 20
 
 // Digits returns the digits of a telephone number in any notation, or "" if party is not a number.
 // If the number has a country code (after a plus, or after the prefix 00 or 011), the digits begin
-// with it. The leading zero of a national number and an extension are left out.
+// with it. The leading zero of a national number and an extension are omitted.
 func Digits(party string) string {
 	number, international := strings.CutPrefix(bareNumber(party), "+")
 	switch {
@@ -27,7 +27,7 @@ func Digits(party string) string {
 	return number
 }
 
-// bareNumber removes everything that surrounds and separates the digits of a number, and keeps all
+// bareNumber removes everything that surrounds or separates the digits of a number. It keeps all
 // other characters.
 func bareNumber(party string) string {
 	if _, inside, ok := strings.Cut(party, "<"); ok { // "Name" <sip:…>
@@ -78,7 +78,7 @@ func Tail(party string) string {
 const minNational = 7
 
 // NationalTails returns the possible tails of the same number without its country code, which has
-// up to three digits. Switches may write numbers in that form.
+// up to three digits. Switches may write numbers in this form.
 func NationalTails(tail string) (all []string) {
 	for n := max(minNational, len(tail)-3); n < len(tail); n++ {
 		all = append(all, tail[:n])

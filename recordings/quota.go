@@ -8,34 +8,34 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Terms are what a project pays for uploads, and how many it may have.
+// Terms are the price that a project pays for uploads, and the limits on them.
 type Terms struct {
 	RecordRate int64 // price per minute, in millionths of the project's currency
-	Quota      int64 // most bytes that the project's recordings may use; 0 means no limit
-	UploadRate int64 // most uploads per minute; 0 means no limit
+	Quota      int64 // maximum bytes of the project's recordings; 0 means no limit
+	UploadRate int64 // maximum uploads per minute; 0 means no limit
 }
 
-// A node adds up the bytes of a project when it needs them and its last sum is older than sumLife. In
-// between, it counts its own uploads, but not those of other nodes. Before it refuses an upload, it adds
-// up again if the sum is older than refusalLife, since recordings may have been deleted.
+// A node sums up the bytes of a project when it needs them and its last sum is older than sumLife.
+// Between sums, it counts only its own uploads. Before it refuses an upload, it sums up again if
+// the sum is older than refusalLife, because recordings may have been deleted.
 const (
 	sumLife     = time.Minute
 	refusalLife = 5 * time.Second
 )
 
-// quotas holds the bytes that projects with a quota use.
+// quotas contains the bytes that projects with a quota use.
 type quotas struct {
 	mu       sync.Mutex
 	projects map[string]*usedBytes
 }
 
-// usedBytes are the bytes that a project uses.
+// A usedBytes is the number of bytes that a project uses.
 type usedBytes struct {
 	mu      sync.Mutex
 	summed  time.Time // when sum was read; zero means never
-	sum     int64     // as stored
-	added   int64     // by uploads that have ended since
-	pending int64     // of uploads that are being stored
+	sum     int64     // the stored bytes
+	added   int64     // bytes of uploads that have ended since
+	pending int64     // bytes of uploads that are being stored
 }
 
 // of returns the bytes that a project uses.
@@ -53,10 +53,10 @@ func (q *quotas) of(projectID string) *usedBytes {
 	return u
 }
 
-// reserve takes bytes of a project's quota for an upload. The caller must call settle when the upload
-// has ended, with the bytes that it has added. If bytes is 0, reserve only checks that the quota is not
-// exceeded: if it is exactly used up, a repeated upload still succeeds. If the quota does not suffice,
-// reserve returns problem.Forbidden.
+// reserve takes bytes of a project's quota for an upload. After the upload, the caller must call
+// settle with the number of added bytes. If bytes is 0, reserve only checks that the quota is not
+// exceeded. Thus, a repeated upload still succeeds if the quota is exactly used up. If the quota
+// does not suffice, reserve returns problem.Forbidden.
 func (r *Recordings) reserve(
 	ctx context.Context, projectID string, quota, bytes int64,
 ) (settle func(added int64), err error) {
@@ -85,8 +85,8 @@ func (r *Recordings) reserve(
 		u.used(), quota)
 }
 
-// Stored returns a project's terms for uploads, and the bytes that its recordings use. Recordings that
-// share their media count once.
+// Stored returns a project's terms for uploads, and the bytes that its recordings use. Recordings
+// that share their media count once.
 func (r *Recordings) Stored(ctx context.Context, projectID string) (terms Terms, bytes int64, err error) {
 	if terms, err = r.store.Terms(ctx, projectID); err != nil {
 		return terms, 0, err
@@ -106,8 +106,9 @@ func (u *usedBytes) settle(reserved, added int64) {
 	u.added += added
 }
 
-// admit returns the terms for an upload. It returns problem.RateLimited if the project has had too many
-// uploads within a minute, and problem.Forbidden if its quota is exceeded, before the body is read.
+// admit returns the terms for an upload. It returns problem.RateLimited if the project has had too
+// many uploads within a minute, and problem.Forbidden if its quota is exceeded. It runs before the
+// body is read.
 func (r *Recordings) admit(ctx context.Context, u Upload) (Terms, error) {
 	terms, err := r.store.Terms(ctx, u.ProjectID)
 	if err != nil || u.Own {

@@ -32,8 +32,8 @@ func distinct(t *testing.T, n byte) string {
 	return string(file)
 }
 
-// TestQuota shows that uploads are refused once the quota is used up, that nothing of them remains, that
-// equal files need no quota, and that deleting a recording makes room again.
+// TestQuota shows that uploads are refused once the quota is used up, that nothing of them remains,
+// that equal files need no quota, and that deleting a recording makes room again.
 func TestQuota(t *testing.T) {
 	everyMedia(t, func(t *testing.T, w *world, _ blob.Store, _ string) {
 		size := int64(len(distinct(t, 0)))
@@ -99,8 +99,8 @@ func TestQuotaAtOnce(t *testing.T) {
 	}
 }
 
-// TestFullQuota shows that the body of an upload is not read when the quota is used up, and that the
-// quota does not apply to calls that this deployment recorded.
+// TestFullQuota shows that the body of an upload is not read when the quota is used up, and that
+// the quota does not apply to calls that this deployment recorded.
 func TestFullQuota(t *testing.T) {
 	w := newWorld(t)
 	w.limitTo(t, 1, 0)
@@ -112,8 +112,8 @@ func TestFullQuota(t *testing.T) {
 	w.wantUnread(t, problem.Forbidden)
 }
 
-// TestRepeatAtFullQuota shows that a repeated upload succeeds when the quota is exactly used up, and that
-// another file is refused.
+// TestRepeatAtFullQuota shows that a repeated upload succeeds when the quota is exactly used up,
+// and that another file is refused.
 func TestRepeatAtFullQuota(t *testing.T) {
 	w := newWorld(t)
 	w.limitTo(t, int64(len(distinct(t, 0))), 0)

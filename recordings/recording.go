@@ -11,14 +11,14 @@ import (
 // A Recording is one recorded call or conference, with facts about its audio.
 type Recording struct {
 	ID        string // IDs sort by creation; never shown to clients
-	MediaKey  string // key of the media; equals ID unless the media was uploaded later
+	MediaKey  string // key of the media; differs from ID if the media came later
 	Sid       string // 122 random bits
 	ProjectID string
 	Metadata
 	Status    Status
-	ErrorCode string // why some or all audio is missing; "" if none is
+	ErrorCode string // why some or all audio is missing; "" if no audio is missing
 
-	Codec      string // name in ffmpeg, such as pcm_s16le
+	Codec      string // its name in ffmpeg, such as pcm_s16le
 	SampleRate int
 	Channels   int
 	Bits       int      // bits per stored sample; 0 if this varies
@@ -47,15 +47,15 @@ const (
 	Paused     Status = "paused"
 	Stopped    Status = "stopped"
 	Completed  Status = "completed"
-	Absent     Status = "absent" // there is no audio, or only silence
+	Absent     Status = "absent" // the recording has no audio, or only silence
 )
 
-// NoAudio is the ErrorCode of a recording without audible audio: its upload contained only a header
-// or silence, or its media never came.
+// NoAudio is the ErrorCode of a recording without audible audio. Its upload contained only a header
+// or silence, or its media never arrived.
 const NoAudio = "16102"
 
-// Incomplete is the ErrorCode of a completed recording in which a part of the call is missing,
-// because the recorder was interrupted or its disk was full or slow.
+// Incomplete is the ErrorCode of a completed recording that lacks a part of the call. The recorder
+// was interrupted, or its disk was full or slow.
 const Incomplete = "16103"
 
 // Metadata describes a recorded call. At most one of CallSid and ConferenceSid is set.
@@ -77,7 +77,8 @@ func (r Recording) Duration() time.Duration {
 	return f.Duration()
 }
 
-// Seconds returns the duration rounded to whole seconds, and at least 1 if there is any audio.
+// Seconds returns the duration rounded to whole seconds. If the recording has any audio, it is at
+// least 1.
 func (r Recording) Seconds() int64 {
 	if r.Frames == 0 {
 		return 0
@@ -88,8 +89,8 @@ func (r Recording) Seconds() int64 {
 // HasMedia reports whether the recording has media.
 func (r Recording) HasMedia() bool { return r.Bytes > 0 && r.Waits.IsZero() && r.Deleted.IsZero() }
 
-// EndTime returns StartTime plus the whole seconds of the recording, or zero if StartTime is
-// unknown.
+// EndTime returns StartTime plus the whole seconds of the recording. If StartTime is unknown, it
+// returns the zero time.
 func (r Recording) EndTime() time.Time {
 	if r.StartTime.IsZero() {
 		return time.Time{}
@@ -97,19 +98,19 @@ func (r Recording) EndTime() time.Time {
 	return r.StartTime.Add(time.Duration(r.Seconds()) * time.Second)
 }
 
-// price returns the price of a recording: rate for each started minute.
+// price returns the price of a recording, which is rate for each started minute.
 func price(seconds, rate int64) int64 { return (seconds + 59) / 60 * rate }
 
-// An Owner selects recordings: all recordings of a project or, if SubscriberID is set, only those
-// that belong to that subscriber.
+// An Owner selects recordings. It selects all recordings of a project or, if SubscriberID is set,
+// only recordings that belong to this subscriber.
 type Owner struct {
 	ProjectID    string
 	SubscriberID string
-	Maker        string // makes links that end with it, see [Config.CheckMaker]; "" if nothing ends them
+	Maker        string // ends its links when it ends, see [Config.CheckMaker]; or ""
 }
 
-// MayChange returns problem.Forbidden if o is a subscriber. Subscribers may read their recordings but
-// not change them.
+// MayChange returns problem.Forbidden if o is a subscriber. Subscribers may read their recordings,
+// but not change them.
 func (o Owner) MayChange() error {
 	if o.SubscriberID == "" {
 		return nil
@@ -123,7 +124,7 @@ type Filter struct {
 	CallSid        string    // "" means any
 	ConferenceSid  string    // "" means any
 	CallBegins     string    // prefix of the call id; also sorts by call id; "" means any
-	Party          string    // caller or callee: a number, the end of a number, or an address; "" means any
+	Party          string    // caller or callee: a number, its end, or an address; or ""
 	Name           string    // beginnings of words, see Metadata.Words; "" means any
 	Direction      string    // a member of Directions; "" means any
 	CreatedFrom    time.Time // inclusive; zero means any

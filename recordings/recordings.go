@@ -2,7 +2,7 @@
 // uploads, ownership, retention and price.
 //
 // [Recordings.Ingest] hashes, parses, measures and stores an upload. Senders delete their copy
-// after it returns, so the file and its row must be on disk by then. The bytes are stored
+// after Ingest returns, so the file and its row must then be on disk. The bytes are stored
 // unchanged. If the header is wrong, the row contains the corrected facts and lists the repairs.
 // Media is converted to WAV or MP3 when it is read.
 //
@@ -28,7 +28,7 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// DefaultMaxUpload is the maximum size of an upload unless [Config] sets another: 2 GiB.
+// DefaultMaxUpload is the maximum size of an upload, 2 GiB, unless [Config] sets another maximum.
 const DefaultMaxUpload = 2 << 30
 
 // DefaultWait is how long an announced recording waits for its media after its last change.
@@ -42,19 +42,19 @@ type Config struct {
 	Store Store // holds the rows; required
 	Media Media // holds the bytes; required
 
-	// SubscriberOf returns the subscriber in a project who has the address "/context/name", or "".
-	// If it is nil, recordings are not assigned to subscribers by address.
+	// SubscriberOf returns the subscriber of a project with the address "/context/name", or "". If
+	// SubscriberOf is nil, recordings are not assigned to subscribers by address.
 	SubscriberOf func(ctx context.Context, projectID, address string) (subscriberID string, err error)
 
-	// Calls gives access to the calls that this deployment carries. nil means none.
+	// Calls gives access to the calls that this deployment carries. Nil means no calls.
 	Calls Calls
 
-	// CheckURL returns a problem that names param if selvage may not send requests to url. nil
+	// CheckURL returns a problem that names param if selvage may not send requests to url. Nil
 	// accepts every URL.
 	CheckURL func(param, url string) error
 
-	// CountUpload counts an upload to a project, and returns problem.RateLimited if it had more than
-	// perMinute. nil counts nothing.
+	// CountUpload counts an upload to a project. If the project had more than perMinute uploads, it
+	// returns problem.RateLimited. Nil counts nothing.
 	CountUpload func(ctx context.Context, projectID string, perMinute int64) error
 
 	MaxUpload int64         // maximum size of an upload, in bytes; 0 means DefaultMaxUpload
@@ -62,7 +62,7 @@ type Config struct {
 	Links     Links         // signs links to media; nil disables them
 
 	// CheckMaker returns problem.Unauthenticated if the maker of a link has ended since made, the
-	// time when the link was made. If it is nil, links that have a maker are refused.
+	// time when the link was created. If CheckMaker is nil, links that have a maker are refused.
 	CheckMaker func(maker string, made time.Time) error
 
 	Now func() time.Time // nil means time.Now
@@ -84,9 +84,9 @@ type Recordings struct {
 	checkMaker   func(maker string, made time.Time) error
 	now          func() time.Time
 	log          *slog.Logger
-	measuring    chan struct{}           // holds one token for each upload being measured
-	decoding     chan struct{}           // likewise, for codecs that are slow to decode
-	lately       *cache.Cache[Recording] // by owner and Sid; players request many ranges of the same media
+	measuring    chan struct{}           // one token for each upload that is being measured
+	decoding     chan struct{}           // one token for each that is slow to decode
+	lately       *cache.Cache[Recording] // by owner and Sid; players request many ranges
 	facts        *cache.Cache[wav.Facts] // by MediaKey
 	auth         *cache.Cache[MediaAuth] // by project
 	accesses     accessLog
@@ -135,56 +135,56 @@ func New(c Config) *Recordings {
 // MaxUpload returns the maximum size of an upload, in bytes.
 func (r *Recordings) MaxUpload() int64 { return r.maxUpload }
 
-// A Store holds the rows. Its methods are atomic and safe for concurrent use. A method that sets a
-// status also queues a delivery if the recording's callback wants that status.
+// A Store holds the rows. Its methods are atomic and safe for concurrent use. If a method sets a
+// status that the recording's callback wants, it also queues a delivery.
 type Store interface {
-	// AddRecording inserts a recording, or completes the one that waits for it. The recording gets the
-	// MediaKey of a.Twin if that one is not deleted. If the project has a recording with the same
-	// identity that is not deleted, AddRecording changes nothing and returns that recording, with
-	// added false. Of several concurrent callers, one adds the recording. If a.Sid names a recording
-	// that is not waiting, AddRecording returns problem.Invalid, unless a.Late is set and the recording
-	// never got media.
+	// AddRecording inserts a recording, or completes the recording that waits for it. The recording
+	// gets the MediaKey of a.Twin if the twin is not deleted. If the project has a recording with
+	// the same identity that is not deleted, AddRecording changes nothing and returns the existing
+	// recording, with added false. Only one of several concurrent callers adds the recording. If
+	// a.Sid names a recording that is not waiting, AddRecording returns problem.Invalid. It accepts
+	// the recording if a.Late is set and the recording never got media.
 	AddRecording(ctx context.Context, r Recording, a Arrival) (kept Recording, added bool, err error)
 	// UpdateRecording writes the status and the other Live fields of a waiting recording. If the
-	// stored recording was not last changed at old, it returns problem.Conflict. identity is the
-	// identity shared with other announcements of the same recording, or "".
+	// last change of the stored recording was not at old, it returns problem.Conflict. identity is
+	// the identity shared with other announcements of the same recording, or "".
 	UpdateRecording(ctx context.Context, r Recording, identity string, old time.Time) error
 	// AwaitsMedia reports whether a recording of the call or conference in m is waiting for its
 	// media.
 	AwaitsMedia(ctx context.Context, projectID string, m Metadata) (bool, error)
 	// GiveUpRecordings marks waiting recordings as Absent if their deadline is not after until.
 	GiveUpRecordings(ctx context.Context, until time.Time) error
-	// FindRecording returns one of the owner's recordings. If it is unknown or deleted,
+	// FindRecording returns one of the owner's recordings. If the recording is unknown or deleted,
 	// FindRecording returns problem.NotFound.
 	FindRecording(ctx context.Context, o Owner, sid string) (Recording, error)
 	// ListRecordings returns a page, newest first, or sorted by call id if the filter has
-	// CallBegins. If too many numbers end with the digits of Party, or Name has no words, it returns
-	// problem.Invalid.
+	// CallBegins. If too many numbers end with the digits of Party, or Name has no words, it
+	// returns problem.Invalid.
 	ListRecordings(ctx context.Context, f Filter, q page.Query) (page.Page[Recording], error)
-	// IndexRecordings prepares recordings that an older version stored for the searches by number and
-	// by name.
+	// IndexRecordings prepares recordings that an older version stored, so that searches by number
+	// and by name find them.
 	IndexRecordings(ctx context.Context) error
 	// FindRecordingsBeginning returns at most fifty recordings of the project whose Sids begin with
-	// sid and which are not deleted.
+	// sid. It omits deleted recordings.
 	FindRecordingsBeginning(ctx context.Context, projectID, sid string) ([]Recording, error)
-	// MarkRecording calls change with the marks of a recording of the project and stores the result.
-	// It may call change repeatedly.
+	// MarkRecording calls change with the marks of a recording of the project and stores the
+	// result. It may call change repeatedly.
 	MarkRecording(
 		ctx context.Context, projectID, sid string, change func(*Marks) error, at time.Time,
 	) (Recording, error)
 	// DeleteRecording turns a recording of the project into a stub and returns its MediaKey, which
-	// other recordings may have, too. If the recording is unknown or already deleted, it returns
-	// problem.NotFound. If the recording is on hold, it returns ErrHeld. If it has changed against
-	// how, it returns problem.Conflict.
+	// other recordings may share. If the recording is unknown or already deleted, it returns
+	// problem.NotFound. If the recording is on hold, it returns ErrHeld. If it has changed after
+	// how.Unchanged, it returns problem.Conflict.
 	DeleteRecording(ctx context.Context, projectID, sid string, how Removal) (key string, err error)
 	// SweepRecordings removes the stubs of recordings that were deleted before the given time.
 	SweepRecordings(ctx context.Context, before time.Time) error
 	// MediaInUse returns the MediaKeys from first to last, both inclusive, of recordings that are
 	// not deleted.
 	MediaInUse(ctx context.Context, first, last string) ([]string, error)
-	// FindTwin returns the oldest recording of the same project that is not deleted and whose file has
-	// the same size, SHA-256, format and levels as that of r. If no recording matches, FindTwin returns
-	// the zero Twin.
+	// FindTwin returns the oldest recording of the same project whose file has the same size,
+	// SHA-256, format and levels as r. It skips deleted recordings. If no recording matches,
+	// FindTwin returns the zero Twin.
 	FindTwin(ctx context.Context, r Recording) (Twin, error)
 	// Terms returns a project's terms for uploads. If the project is unknown, it returns
 	// problem.NotFound.
@@ -203,17 +203,17 @@ type Store interface {
 	AccessStore
 }
 
-// An Arrival holds the facts about an upload that a store needs in addition to the recording.
+// An Arrival contains the facts about an upload that a store needs in addition to the recording.
 type Arrival struct {
-	Identity      string   // shared by repetitions of the upload; "" if it has none
-	SubscriberIDs []string // subscribers to whom the recording belongs
+	Identity      string   // shared by repetitions of the upload; "" without an identity
+	SubscriberIDs []string // subscribers that own the recording
 
-	// Given holds the properties of the call that the sender set, without defaults. It takes
+	// Given contains the properties of the call that the sender set, without defaults. They take
 	// precedence over the fields of the waiting recording.
 	Given Metadata
 
-	// Sid names the waiting recording. If it is "", the upload completes the recording of the same
-	// track and call or conference that has waited longest.
+	// Sid names the waiting recording. If Sid is "", the upload completes a waiting recording of
+	// the same track and call or conference. If several wait, it completes the oldest.
 	Sid string
 	// Late allows Sid to name a recording that no longer waits for media.
 	Late bool
@@ -228,16 +228,16 @@ type Twin struct {
 	MediaKey string
 }
 
-// A File is media that is being written. It is read only after everything was written.
+// A File is media that is being written. It is read only after all bytes were written.
 type File = interface {
 	io.Writer
 	io.ReaderAt
 }
 
-// Media stores immutable bytes under a key, the MediaKey of their recording. Its methods are safe
-// for concurrent use by several processes.
+// A Media stores immutable bytes under a key, which is the MediaKey of their recording. Its methods
+// are safe for concurrent use by several processes.
 type Media interface {
-	// Put stores the file that write fills, and the small parts that write returns by name. When
+	// Put stores the file that write fills, and the small parts that write returns by name. After
 	// everything is safe on disk, Put calls commit, which creates the row. If write fails, or
 	// commit returns keep false, Put removes the bytes before it returns. If commit fails, a later
 	// Sweep removes the bytes unless the row exists. A part never exists without the bytes of its
@@ -251,11 +251,11 @@ type Media interface {
 	// *os.File, so that the kernel can send it. If the key does not exist, Open returns
 	// fs.ErrNotExist.
 	Open(key string) (io.ReadSeekCloser, error)
-	// ReadPart returns a part stored with a key. If it does not exist, ReadPart returns
-	// fs.ErrNotExist.
+	// ReadPart returns a part that was stored with a key. If the part does not exist, ReadPart
+	// returns fs.ErrNotExist.
 	ReadPart(key, part string) ([]byte, error)
-	// Remove deletes the bytes with this key and the given parts. It ignores missing ones. Readers
-	// that have the bytes open can continue.
+	// Remove deletes the bytes with this key and the given parts. It ignores missing bytes and
+	// parts. Readers that have the bytes open can continue.
 	Remove(key string, parts ...string) error
 	// Sweep deletes bytes and parts that no Put is writing and whose key is not in use. inUse
 	// returns the keys in use from first to last, both inclusive.

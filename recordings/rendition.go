@@ -13,10 +13,10 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// A Wanted says in which form a caller wants a recording's media.
+// A Wanted is the form in which a caller wants a recording's media.
 type Wanted struct {
 	Format   Format
-	Channels int // 1 means mixed; 2 requires two channels; 0 means all channels as recorded
+	Channels int // 1 means mixed, 2 requires two channels, 0 means all channels
 	Leg      int // the only channel to return, counted from 1; 0 means all
 }
 
@@ -29,14 +29,14 @@ const CodeNoChannel = "16113"
 // A Rendition is the media of a recording in the requested form. Callers must close it.
 type Rendition struct {
 	Recording Recording
-	// Content holds the bytes. If they are the whole original file, it is that *os.File, so that
-	// the kernel can send it.
+	// Content holds the bytes. If they are the whole original file, Content is the file's *os.File,
+	// so that the kernel can send it.
 	Content io.ReadSeeker
 	Whole   bool   // Content is the original file
 	Stored  bool   // Content is the file as the storage has it, not encrypted
 	Encoded bool   // reading Content takes CPU time
 	Type    string // media type of Content
-	Ext     string // file name extension, dot included
+	Ext     string // file name extension with the dot
 	Tag     string // entity tag, which is the same only for the same bytes
 	media   io.Closer
 }
@@ -45,7 +45,7 @@ type Rendition struct {
 func (n *Rendition) Close() error { return n.media.Close() }
 
 // Render opens one of the owner's recordings in the form w, from a cache that is at most 300 ms
-// old. If the recording cannot be converted to that form, Render returns problem.NotAcceptable.
+// old. If the recording cannot be converted to this form, Render returns problem.NotAcceptable.
 func (r *Recordings) Render(ctx context.Context, o Owner, sid string, w Wanted) (_ *Rendition, err error) {
 	rec, media, err := r.Open(ctx, o, sid)
 	if err != nil {
@@ -61,7 +61,7 @@ func (r *Recordings) Render(ctx context.Context, o Owner, sid string, w Wanted) 
 		n.Stored = n.Whole && !sealed
 	}()
 
-	// The original needs no conversion, and neither does an MP3 with all its channels.
+	// The original and an MP3 with all its channels need no conversion.
 	n.Type, n.Ext = container(rec.Codec)
 	switch {
 	case w.Format == Original:
@@ -99,8 +99,8 @@ func countOf(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// convert replaces n.Content, the original file, with its conversion. The result can be read until
-// ctx is done.
+// convert replaces n.Content, which is the original file, with its conversion. The result can be
+// read until ctx is done.
 func (r *Recordings) convert(ctx context.Context, n *Rendition, w Wanted) error {
 	file, ok := n.Content.(io.ReaderAt)
 	if !ok {
@@ -151,8 +151,8 @@ func (r *Recordings) convert(ctx context.Context, n *Rendition, w Wanted) error 
 }
 
 // An awaited file can be read until its context is done. Without an index, reading a byte near the
-// end of a long file means decoding everything before it. A client that has disconnected must not
-// cause that work.
+// end of a long file requires decoding everything before it. A disconnected client must not cause
+// this work.
 type awaited struct {
 	io.ReaderAt
 	ctx context.Context
@@ -166,7 +166,7 @@ func (a awaited) ReadAt(p []byte, off int64) (int, error) {
 	return a.ReaderAt.ReadAt(p, off)
 }
 
-// source opens the audio of a file, with the index that was stored during the upload.
+// source opens the audio of a file with the index that was stored during the upload.
 func (r *Recordings) source(rec Recording, file io.ReaderAt, facts wav.Facts) (wav.Source, error) {
 	return audio.Open(file, facts, func() ([]byte, error) {
 		index, err := r.media.ReadPart(rec.MediaKey, indexPart)
@@ -177,7 +177,7 @@ func (r *Recordings) source(rec Recording, file io.ReaderAt, facts wav.Facts) (w
 	})
 }
 
-// factsOf parses the facts of a stored file. If the file has no header, or it would take too long to
+// factsOf parses the facts of a stored file. If the file has no header, or would take too long to
 // parse, the facts come from the row.
 func factsOf(rec Recording, file io.ReaderAt) (wav.Facts, error) {
 	if rec.Codec == "mp3" || rec.Codec == "opus" {
@@ -220,7 +220,7 @@ func (r Recording) Can(f Format) bool {
 	return r.HasMedia() && (f == Original || decoded || ext == "."+string(f))
 }
 
-// original sets the type and extension of audio without a header to those in RFC 3551.
+// original sets the type and extension of audio without a header according to RFC 3551.
 func (n *Rendition) original() {
 	file, ok := n.Content.(io.ReaderAt)
 	if !ok || n.Ext != ".wav" {

@@ -13,25 +13,25 @@ import (
 	"github.com/selvage/selvage/internal/uuid7"
 )
 
-// maxDays is the longest time of a retention rule: a hundred years.
+// maxDays is the maximum time of a retention rule, a hundred years.
 const maxDays = 36_525
 
-// maxRules is the most retention rules of a project.
+// maxRules is the maximum number of retention rules of a project.
 const maxRules = 100
 
 // retainEvery is how often a process looks for recordings whose time has expired.
 const retainEvery = time.Hour
 
-// A Rule says how long recordings of a project are kept. Of several rules that apply to a recording,
-// the most specific one counts: a rule with a tag before one without, then a rule with a subscriber
-// before one without. Of several tags, the one with the longest time counts. A recording to which no
-// rule applies is kept forever, and so is one on hold.
+// A Rule determines how long recordings of a project are kept. If several rules apply to a
+// recording, the most specific rule counts. A rule with a tag precedes a rule without a tag. Then,
+// a rule with a subscriber precedes a rule without a subscriber. Of several tags, the tag with the
+// longest time counts. A recording is kept forever if no rule applies to it, or if it is on hold.
 type Rule struct {
 	ID           string
 	ProjectID    string
-	Tag          string // "" means recordings with any tags or none
-	SubscriberID string // "" means recordings of anyone
-	Days         int    // since the recording was stored; 0 means forever
+	Tag          string // "" means recordings with any tags or no tags
+	SubscriberID string // "" means all recordings
+	Days         int    // days since the recording was stored; 0 means forever
 	Created      time.Time
 }
 
@@ -60,7 +60,7 @@ func (u Rule) expired(stored, now time.Time) bool {
 	return u.Days > 0 && !stored.AddDate(0, 0, u.Days).After(now)
 }
 
-// compareRules sorts the rule that counts first.
+// compareRules sorts the rule that counts to the front.
 func compareRules(a, b Rule) int {
 	rank := func(u Rule) (n int) {
 		if u.Tag != "" {
@@ -98,15 +98,15 @@ type Expiry struct {
 
 // A RetentionStore holds the retention rules.
 type RetentionStore interface {
-	// AddRule inserts a rule. If the project has as many as most, or a rule with the same tag and
-	// subscriber, AddRule returns a problem.
+	// AddRule inserts a rule. If the project already has most rules, or a rule with the same tag
+	// and subscriber, AddRule returns a problem.
 	AddRule(ctx context.Context, u Rule, most int) error
 	// ListRules returns the rules of a project, oldest first. projectID "" means all projects.
 	ListRules(ctx context.Context, projectID string) ([]Rule, error)
 	// DeleteRule deletes a rule of the project, or returns problem.NotFound.
 	DeleteRule(ctx context.Context, projectID, id string) error
-	// ListKept returns at most n recordings with media of the project that are not on hold, whose ids
-	// follow after and precede before.
+	// ListKept returns at most n recordings of the project that have media and are not on hold.
+	// Their ids are between after and before.
 	ListKept(ctx context.Context, projectID, after, before string, n int) ([]Kept, error)
 }
 
@@ -126,8 +126,8 @@ func (r Retention) Add(ctx context.Context, u Rule) (Rule, error) {
 	return u, r.Import(ctx, u, false)
 }
 
-// Import adds a retention rule with its id and time of creation. If dry is set, it only checks the
-// fields, and not whether the subscriber exists.
+// Import adds a retention rule with its id and time of creation. If dry is set, Import only checks
+// the fields, but not whether the subscriber exists.
 func (r Retention) Import(ctx context.Context, u Rule, dry bool) error {
 	err := u.check()
 	if !isUUID(u.ID) {
@@ -180,8 +180,8 @@ func (r Retention) Delete(ctx context.Context, projectID, id string) error {
 	return r.store.DeleteRule(ctx, projectID, id)
 }
 
-// Preview sums up the recordings that the rules of a project would delete now, together
-// with a rule that does not exist yet. more may be nil.
+// Preview sums up the recordings that the rules of a project would delete now. It includes more, a
+// rule that does not exist yet. more may be nil.
 func (r Retention) Preview(ctx context.Context, projectID string, more *Rule) (sum Expiry, err error) {
 	rules, err := r.store.ListRules(ctx, projectID)
 	if err != nil {
@@ -202,8 +202,8 @@ func (r Retention) Preview(ctx context.Context, projectID string, more *Rule) (s
 	return sum, err
 }
 
-// Apply deletes the recordings of all projects whose time has expired. A recording that is
-// changed meanwhile is left to the next call.
+// Apply deletes the recordings of all projects whose time has expired. If a recording changes in
+// the meantime, Apply leaves it to the next call.
 func (r Retention) Apply(ctx context.Context) error {
 	all, err := r.store.ListRules(ctx, "")
 	if err != nil {
@@ -227,7 +227,7 @@ func (r Retention) Apply(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// keptBatch is how many recordings ListKept returns at once.
+// keptBatch is how many recordings ListKept returns at a time.
 const keptBatch = 500
 
 // eachExpired calls do for each recording of a project whose time has expired, oldest first.
@@ -265,7 +265,7 @@ func (r Retention) eachExpired(
 	}
 }
 
-// applyInTurn calls Apply unless that has happened within the last hour.
+// applyInTurn calls Apply, unless it did so within the last hour.
 func (r Retention) applyInTurn(ctx context.Context) error {
 	r.retaining.Lock()
 	defer r.retaining.Unlock()

@@ -64,8 +64,8 @@ func isMissing(t *testing.T, media blob.Store, key string) bool {
 	return false
 }
 
-// TestStoredOnce shows that two calls with the same audio are two recordings whose bytes are stored and
-// counted once, that deleting one leaves the other whole, and that projects share nothing.
+// TestStoredOnce shows that two calls with the same audio are two recordings whose bytes are stored
+// and counted once, that deleting one leaves the other whole, and that projects share nothing.
 func TestStoredOnce(t *testing.T) {
 	everyMedia(t, func(t *testing.T, w *world, media blob.Store, _ string) {
 		want := string(corpusFile(t, sharedFile))
@@ -126,7 +126,8 @@ func (w *world) wantUsage(t *testing.T, uploaded, stored int64) {
 	}
 }
 
-// TestDamagedTwin shows that an upload is stored if the stored file with the same digest is damaged.
+// TestDamagedTwin shows that an upload is stored if the stored file with the same digest is
+// damaged.
 func TestDamagedTwin(t *testing.T) {
 	everyMedia(t, func(t *testing.T, w *world, _ blob.Store, where string) {
 		if where == "" {
@@ -153,8 +154,8 @@ func TestDamagedTwin(t *testing.T) {
 	})
 }
 
-// TestSameBytesOtherFormat shows that a file without a header is not shared by recordings that decode it
-// in different ways, because their outlines differ.
+// TestSameBytesOtherFormat shows that a file without a header is not shared by recordings that
+// decode it in different ways, because their outlines differ.
 func TestSameBytesOtherFormat(t *testing.T) {
 	w := newWorld(t)
 	sound := corpusFile(t, sharedFile)[44:][:16_000]

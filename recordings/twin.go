@@ -8,9 +8,9 @@ import (
 	"io"
 )
 
-// findTwin returns a recording of the project whose stored file is a copy of the upload f, so that the
-// bytes are stored once. Projects never share files, because they could then learn about the files of
-// others.
+// findTwin returns a recording of the project whose stored file is a copy of the upload f, so that
+// the bytes are stored only once. Projects never share files. Otherwise, they could learn about the
+// files of other projects.
 func (r *Recordings) findTwin(ctx context.Context, rec Recording, f io.ReaderAt) (Twin, error) {
 	twin, err := r.store.FindTwin(ctx, rec)
 	if err != nil || twin == (Twin{}) {
@@ -27,8 +27,8 @@ func (r *Recordings) findTwin(ctx context.Context, rec Recording, f io.ReaderAt)
 }
 
 // hasBytes reports whether the media with this key has the bytes of wanted. It reads both, because
-// media may have been damaged after its checksum was computed, and the sender of an upload deletes its
-// copy.
+// media may have been damaged after its checksum was computed. The sender of an upload deletes its
+// copy, so the stored bytes must be intact.
 func (r *Recordings) hasBytes(ctx context.Context, key string, wanted io.Reader) (bool, error) {
 	media, err := r.media.Open(key)
 	if err != nil {
@@ -48,12 +48,12 @@ func (r *Recordings) hasBytes(ctx context.Context, key string, wanted io.Reader)
 			return false, nil
 		}
 		if errA != nil {
-			return true, nil // both end here, because b would be full otherwise
+			return true, nil // otherwise, b would be full
 		}
 	}
 }
 
-// unlessEnd returns the error of io.ReadFull unless it means that the file ends.
+// unlessEnd returns the error of io.ReadFull, or nil if the error means that the file ends.
 func unlessEnd(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil

@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// A Usage sums up the recordings that a project stored on a day.
+// A Usage sums up the recordings that a project stored on one day.
 type Usage struct {
 	Day        time.Time // midnight in UTC
 	Recordings int64
 	Seconds    int64
-	Bytes      int64 // as uploaded
+	Bytes      int64 // uploaded bytes
 	Price      int64 // in millionths of a dollar
 	Stored     int64 // bytes that are not deleted yet
 }
 
 // A UsageStore sums up recordings.
 type UsageStore interface {
-	// ListUsage returns the usage of a project on each day from from to before with any recordings,
-	// oldest first. Deleted recordings count.
+	// ListUsage returns the usage of a project on each day with recordings from from, inclusive, to
+	// before, exclusive. It returns the oldest day first. Deleted recordings count.
 	ListUsage(ctx context.Context, projectID string, from, before time.Time) ([]Usage, error)
 }
 
 // Usage returns the usage of a project on each day from from, inclusive, to before, exclusive. Days
-// without recordings are left out. Recordings count on the day on which they were stored, also after
-// they are deleted.
+// without recordings are omitted. A recording counts on the day on which it was stored, even after
+// it is deleted.
 func (r *Recordings) Usage(ctx context.Context, projectID string, from, before time.Time) ([]Usage, error) {
 	return r.store.ListUsage(ctx, projectID, from, before)
 }

@@ -12,10 +12,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// VerifyMedia reads the media of a recording and compares it with the size and the digest that Ingest
-// measured. It returns the damage in a few words, or "" if there is none. Recordings that have no
-// media, or are deleted in the meantime, are not damaged. count wraps the reader of the media, to
-// count its bytes; nil reads it unchanged. Only a failed database or a canceled ctx is an error.
+// VerifyMedia reads the media of a recording and compares it with the size and the digest that
+// Ingest measured. It returns a short description of the damage, or "" without damage. Recordings
+// that have no media, or are deleted in the meantime, are not damaged. count wraps the reader of
+// the media to count its bytes. If count is nil, the reader is not wrapped. Only a failed database
+// or a canceled ctx is an error.
 func (r *Recordings) VerifyMedia(
 	ctx context.Context, rec Recording, count func(io.Reader) io.Reader,
 ) (damage string, err error) {
@@ -27,7 +28,7 @@ func (r *Recordings) VerifyMedia(
 		return "", ctx.Err()
 	}
 
-	// The row is read again, since the media may have been deleted while it was read.
+	// The row is read again, because the media may have been deleted while it was read.
 	now, err := r.Find(ctx, Owner{ProjectID: rec.ProjectID}, rec.Sid)
 	if errors.Is(err, problem.NotFound) || err == nil && now.MediaKey != rec.MediaKey {
 		return "", nil

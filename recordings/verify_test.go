@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// TestVerify shows that VerifyMedia finds media that is missing, cut short or changed, and accepts media
-// that is intact or deleted together with its row.
+// TestVerify shows that VerifyMedia finds media that is missing, cut short or changed, and accepts
+// media that is intact or deleted together with its row.
 func TestVerify(t *testing.T) {
 	tests := []struct {
 		name   string

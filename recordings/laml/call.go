@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A callList is a page of calls. As in a list, clients take the one member that they do not know to
-// be the items.
+// A callList is a page of calls. As in a list, clients look for the items in the only member that
+// they do not know.
 type callList struct {
 	paging
 	Calls []callDocument `json:"calls"`
@@ -120,8 +120,8 @@ func (a *API) findCall(r *http.Request, o recordings.Owner) (calls.Record, error
 	return a.calls.Find(r.Context(), o.ProjectID, o.SubscriberID, id)
 }
 
-// endCall serves POST /Calls/{file}. Status=completed ends a call, and Status=canceled ends a call
-// that has not been answered. The call's node ends it within a second, so the response may still
+// endCall serves POST /Calls/{file}. Status=completed ends a call. Status=canceled ends a call that
+// has not been answered. The call's node ends the call within a second, so the response may still
 // show it in progress.
 func (a *API) endCall(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
 	if err := o.MayChange(); err != nil {
@@ -170,9 +170,9 @@ func notInProgress() error {
 	return problem.New(problem.Invalid, "21220", "the call is not in progress")
 }
 
-// A callDocument is a call in the format that clients read. It always has all members, and unknown
-// values are null. Two members have different names in the vendor's documents and clients, so both
-// names are used.
+// A callDocument is a call in the format that clients read. It always has all members. Unknown
+// values are null. Two members have different names in the vendor's documents and clients, so it
+// has both names.
 type callDocument struct {
 	Sid             string            `json:"sid"`
 	AccountSid      string            `json:"account_sid"`

@@ -12,8 +12,8 @@ import (
 )
 
 // CallbackWriter returns a function that writes requests to status callbacks. Their jobs are
-// deliveries; see [recordings.ParseDelivery]. Each request is signed with the key of its project,
-// in the form that the vendors' validators expect. publicURL is the prefix of each RecordingUrl.
+// deliveries; see [recordings.ParseDelivery]. Each request is signed with its project's key in the
+// form that the vendors' validators expect. publicURL is the prefix of each RecordingUrl.
 func CallbackWriter(
 	publicURL string, key func(ctx context.Context, projectID string) (string, error),
 ) func(context.Context, deliver.Receiver) (deliver.Write, error) {
@@ -29,8 +29,8 @@ func CallbackWriter(
 	}
 }
 
-// callbackMessage returns the request for a delivery. A POST has the fields in a form, a GET in the
-// query.
+// callbackMessage returns the request for a delivery. A POST has the fields in a form, and a GET in
+// the query.
 func callbackMessage(publicURL, secret string, d recordings.Delivery) (deliver.Message, error) {
 	fields, err := url.ParseQuery(d.Fields)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A document is a recording in the format that clients read. It always has all members, and unknown
+// A document is a recording in the format that clients read. It always has all members. Unknown
 // values are null.
 type document struct {
 	Sid               string            `json:"sid"`
@@ -37,24 +37,24 @@ type document struct {
 	Media             media             `json:"media"` // an extension of selvage
 }
 
-// media holds the values for which the vendor's document has no members.
+// A media contains the values for which the vendor's document has no members.
 type media struct {
-	MediaURL   *string  `json:"media_url"` // null if there is no media
+	MediaURL   *string  `json:"media_url"` // null without media
 	MP3URL     *string  `json:"mp3_url"`
-	PeaksURL   *string  `json:"peaks_url"`   // null if there is no outline
+	PeaksURL   *string  `json:"peaks_url"`   // null without an outline
 	URLExpires *string  `json:"url_expires"` // null if the URLs do not expire
 	SampleRate int      `json:"sample_rate"`
 	Codec      string   `json:"codec"`
 	Bits       int      `json:"bits"`
 	Bytes      int64    `json:"bytes"`
-	SHA256     *string  `json:"sha256"`   // null until there is media
-	Duration   float64  `json:"duration"` // exact, in seconds
+	SHA256     *string  `json:"sha256"`   // null without media
+	Duration   float64  `json:"duration"` // exact duration in seconds
 	Repaired   bool     `json:"repaired"`
 	Repairs    []string `json:"repairs"`
 	From       *string  `json:"from"`
 	To         *string  `json:"to"`
 	Direction  *string  `json:"direction"`
-	Name       *string  `json:"name"` // of the file; null if unknown
+	Name       *string  `json:"name"` // the file's name; null if unknown
 	Track      string   `json:"track"`
 	Tags       []string `json:"tags"`
 	Hold       *string  `json:"hold"` // null if the recording may be deleted
@@ -118,8 +118,8 @@ func optional(s string) *string {
 	return &s
 }
 
-// date formats a time as in RFC 2822, with the numeric time zone that clients expect. For the zero
-// time it returns "".
+// date formats a time according to RFC 2822, with the numeric time zone that clients expect. For
+// the zero time, it returns "".
 func date(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -127,7 +127,8 @@ func date(t time.Time) string {
 	return t.UTC().Format(time.RFC1123Z)
 }
 
-// price formats millionths of a dollar as a payment: a negative number with four to six decimals.
+// price formats millionths of a dollar as a payment, which is a negative number with four to six
+// decimals.
 func price(micros int64) string {
 	sign := "-"
 	if micros == 0 {

@@ -41,7 +41,8 @@ func (t *inTurn) Read(p []byte) (int, error) {
 	return t.ReadSeeker.Read(p)
 }
 
-// turn waits for a turn, which lasts until the caller calls done. A disconnected client gets none.
+// turn waits for a turn, which lasts until the caller calls done. A disconnected client gets no
+// turn.
 func (a *API) turn(ctx context.Context) (done func(), err error) {
 	select {
 	case a.turns <- struct{}{}:

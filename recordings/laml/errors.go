@@ -35,8 +35,8 @@ var statuses = map[problem.Kind]int{
 	problem.Unavailable:     http.StatusServiceUnavailable,
 }
 
-// codeOf returns the LaML code for an HTTP status. Three statuses have special codes. Problems that
-// have their own numeric code do not use codeOf.
+// codeOf returns the LaML code for an HTTP status. Three statuses have special codes. A problem
+// with its own numeric code does not use codeOf.
 func codeOf(status int) int {
 	switch status {
 	case http.StatusBadRequest:
@@ -49,7 +49,7 @@ func codeOf(status int) int {
 	return 20000 + status
 }
 
-// fail writes an error response. If err contains several problems, it reports the first.
+// fail writes an error response. If err contains several problems, fail reports the first of them.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	web.Refuse(r.Context(), err)
 	p := problem.First(err)
@@ -85,5 +85,5 @@ func (a *API) write(w http.ResponseWriter, status, code int, message string) {
 		Message:  message,
 		MoreInfo: moreInfo,
 		Status:   status,
-	}) // these types always marshal
+	}) // these types can always be encoded
 }

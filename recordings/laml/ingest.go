@@ -23,8 +23,8 @@ type ingested struct {
 }
 
 // ingest serves PUT and POST /ingest/{key}/{path...} to switches, which authenticate only with the
-// key in the URL. It responds with 201 for a new recording and with 200 for one that already
-// exists. The body is the file, whatever its Content-Type, or a form that contains the file.
+// key in the URL. It responds with 201 for a new recording, and with 200 for a recording that
+// already exists. The body is the file with any Content-Type, or a form that contains the file.
 func (a *API) ingest(w http.ResponseWriter, r *http.Request) error {
 	web.NoStore(w)
 	projectID, recheck, err := a.ingestKey(r, r.PathValue("key"))
@@ -61,7 +61,8 @@ func (a *API) ingest(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	rec, added, err := a.recordings.Ingest(r.Context(), upload)
-	if errors.Is(err, problem.Conflict) { // the message contains the digest of a file that the key may not read
+	// The message has the digest of a file, which the key may not read.
+	if errors.Is(err, problem.Conflict) {
 		return problem.New(problem.Conflict, "conflict", "Idempotency-Key was used before for a different file")
 	}
 	if err != nil {
@@ -81,7 +82,7 @@ func (a *API) ingest(w http.ResponseWriter, r *http.Request) error {
 }
 
 // checkIngested returns an error if a description has a property that only an API key may set. An
-// ingest key is kept in the configuration of a switch and may do nothing but add recordings.
+// ingest key is in the configuration of a switch, and may only add recordings.
 func checkIngested(d recordings.Description) error {
 	for _, field := range []struct{ name, value string }{
 		{"RecordingStatusCallback", d.Callback.URL}, {"RecordingSid", d.Sid}, {"SubscriberId", d.SubscriberID},
@@ -94,7 +95,7 @@ func checkIngested(d recordings.Description) error {
 }
 
 // ingestUpload finds the file in a request. Switches guess the Content-Type from the file name, so
-// the type only matters if it is a form's.
+// the type only matters if it is the type of a form.
 func (a *API) ingestUpload(w http.ResponseWriter, r *http.Request, query url.Values) (recordings.Upload, error) {
 	if err := a.checkBody(r); err != nil {
 		return recordings.Upload{}, err
@@ -109,8 +110,8 @@ func (a *API) ingestUpload(w http.ResponseWriter, r *http.Request, query url.Val
 	return u, err
 }
 
-// named returns a description whose path is that of the URL, unless the sender gave another path.
-// Some senders use the same name for all files, so the call in the query becomes part of the path.
+// named returns a description with the path of the URL, unless the sender gave another path. Some
+// senders use the same name for all files, so the call in the query becomes part of the path.
 func named(d recordings.Description, r *http.Request) recordings.Description {
 	if d.Path != "" || r.PathValue("path") == "" {
 		return d

@@ -89,8 +89,8 @@ func (s *server) raw(t *testing.T, shape string, file []byte) (status int, got m
 	return res.StatusCode, got
 }
 
-// TestIngestShapes shows that requests are accepted exactly as switches send them, wherever media is
-// kept, and that repeating a request creates no second recording.
+// TestIngestShapes shows that requests are accepted exactly as switches send them, wherever media
+// is kept, and that repeating a request creates no second recording.
 func TestIngestShapes(t *testing.T) {
 	for where, s := range everywhere(t) {
 		t.Run(where, func(t *testing.T) { s.testShapes(t) })

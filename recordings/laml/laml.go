@@ -1,11 +1,11 @@
 // Package laml serves recordings and calls to the vendor's compatibility clients over LaML
 // (2010-04-01).
 //
-// By default, media is public: anyone who knows the Sid may fetch it. Projects can change this.
+// By default, media is public, so anyone who knows the Sid may fetch it. Projects can change this.
 // Switches upload recordings with an ingest key in the URL. All other requests need credentials.
-// Functions in the [Config] check keys and credentials. A recording or call that is unknown,
-// deleted, or belongs to another account always gets the same 404 response. Every error response is
-// a LaML object.
+// Functions in the [Config] check keys and credentials. If a recording or call is unknown, deleted,
+// or belongs to another account, the response is always the same 404. Every error response is a
+// LaML object.
 package laml
 
 import (
@@ -32,19 +32,19 @@ type Config struct {
 	Credentials func(r *http.Request) (recordings.Owner, error)
 
 	// IngestKey returns the project of an ingest key. If the key is unknown or revoked, it returns
-	// problem.NotFound. recheck does the same if the key was revoked in the meantime. If IngestKey
-	// is nil, all keys are unknown.
+	// problem.NotFound. recheck returns problem.NotFound if the key was revoked in the meantime. If
+	// IngestKey is nil, all keys are unknown.
 	IngestKey func(r *http.Request, key string) (projectID string, recheck func() error, err error)
 
-	// Miss counts a request for media against its network, before it is known whether the media
-	// exists. If there were too many, it returns problem.RateLimited. found undoes the count. If
-	// Miss is nil, nothing is counted.
+	// Miss counts a request for media against its network before the media is looked up. If the
+	// network sent too many, it returns problem.RateLimited. found undoes the count. If Miss is
+	// nil, nothing is counted.
 	Miss func(r *http.Request) (found func(), err error)
 
 	PublicURL string // prefix of each media_url; if "", URLs are paths
 
-	// Encoders limits how many pieces of MP3 are encoded, and outlines drawn, at the same time. 0
-	// means one per CPU.
+	// Encoders limits how many pieces of MP3 are encoded, and how many outlines are drawn, at the
+	// same time. 0 means one per CPU.
 	Encoders int
 
 	// Offload returns the header that makes the reverse proxy send the file with this MediaKey. If
@@ -68,7 +68,7 @@ type API struct {
 	publicURL   string
 	offload     func(key string) (header, value string)
 	redirect    func(key string, headers map[string]string) (string, error)
-	turns       chan struct{} // holds one token for each piece being encoded or drawn
+	turns       chan struct{} // one token for each piece that is being encoded or drawn
 	log         *slog.Logger
 }
 
@@ -184,7 +184,7 @@ func (a *API) owned(h ownedHandler) web.Handler {
 	}
 }
 
-// A documentHandler responds with documents. urls writes the links in them.
+// A documentHandler responds with documents. urls writes the links in the documents.
 type documentHandler func(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error
 
 // documented prepares the links before it calls h, so that a wrong MediaUrlTtl is detected before
@@ -199,8 +199,8 @@ func (a *API) documented(h documentHandler) web.Handler {
 	})
 }
 
-// unrouted answers requests that match no route of mux. The status is 405 if the path supports
-// another method, and 404 otherwise.
+// unrouted responds to requests that match no route of mux. The status is 405 if the path supports
+// another method, and otherwise 404.
 func (a *API) unrouted(mux *http.ServeMux) http.Handler {
 	return web.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		probe, allowed := *r, []string(nil)

@@ -2,7 +2,8 @@ package laml
 
 import "github.com/selvage/selvage/recordings"
 
-// sound holds the measurements of a recording. If it was not measured, all members are null.
+// A sound contains the measurements of a recording. If the recording was not measured, all members
+// are null.
 type sound struct {
 	Flags          []string  `json:"flags"`
 	PeakDB         *float64  `json:"peak_db"`
@@ -10,7 +11,7 @@ type sound struct {
 	LUFS           *float64  `json:"lufs"`
 	Clipped        *float64  `json:"clipped"`
 	DCOffset       *float64  `json:"dc_offset"`
-	TalkS          []float64 `json:"talk_s"` // per channel
+	TalkS          []float64 `json:"talk_s"` // talk time per channel
 	OverlapS       *float64  `json:"overlap_s"`
 	SilenceRatio   *float64  `json:"silence_ratio"`
 	LongestSilence *float64  `json:"longest_silence_s"`

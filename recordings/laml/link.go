@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// urlTTL is the query parameter with the lifetime of a document's links, in seconds.
+// urlTTL is the query parameter with the lifetime of a document's links in seconds.
 const urlTTL = "MediaUrlTtl"
 
 // linkLasts is the default lifetime of links.
@@ -23,8 +23,8 @@ type mediaURLs struct {
 	sign   func(rec recordings.Recording, f recordings.Format) (recordings.Link, error)
 }
 
-// mediaURLs returns the mediaURLs for a caller. If the project's media needs signed links, it signs
-// them.
+// mediaURLs returns the mediaURLs for a caller. If the project's media needs signed links,
+// mediaURLs signs the links.
 func (a *API) mediaURLs(r *http.Request, o recordings.Owner) (mediaURLs, error) {
 	lasts, err := linkTime(r.URL.Query().Get(urlTTL))
 	if err != nil {
@@ -41,7 +41,7 @@ func (a *API) mediaURLs(r *http.Request, o recordings.Owner) (mediaURLs, error) 
 	return urls, err
 }
 
-// linkTime parses the lifetime of links, in seconds. "" means the default.
+// linkTime parses the lifetime of links in seconds. "" means the default.
 func linkTime(seconds string) (time.Duration, error) {
 	if seconds == "" {
 		return linkLasts, nil
@@ -66,8 +66,8 @@ func (u mediaURLs) put(m *media, rec recordings.Recording) {
 	}
 }
 
-// url returns a link to path. If links are signed, the link is signed for format f. If it cannot be
-// signed, url returns nil.
+// url returns a link to path. If links are signed, url signs the link for format f. If the link
+// cannot be signed, url returns nil.
 func (u mediaURLs) url(m *media, rec recordings.Recording, f recordings.Format, path string) *string {
 	link := u.public + path
 	if u.sign != nil {
@@ -103,7 +103,7 @@ func MediaPath(rec recordings.Recording, f recordings.Format) string {
 	return path + "." + string(f)
 }
 
-// original is the query parameter that requests the bytes as uploaded.
+// original is the query parameter that requests the uploaded bytes.
 const original = "Original"
 
 // WithLink adds the expiry and signature of a link to the URL of a recording's media.
@@ -116,9 +116,9 @@ func WithLink(mediaURL string, l recordings.Link) string {
 		"&sig=" + url.QueryEscape(l.Signature)
 }
 
-// mayFetch returns the owner whose recordings the request may fetch. This is the whole project if
-// its media is public, or if the request has a valid link to sid in one of formats. Otherwise it is
-// the caller.
+// mayFetch returns the owner whose recordings the request may fetch. If the project's media is
+// public, or if the request has a valid link to sid in one of formats, the owner is the whole
+// project. Otherwise, it is the caller.
 func (a *API) mayFetch(
 	r *http.Request, sid string, formats ...recordings.Format,
 ) (o recordings.Owner, auth recordings.MediaAuth, err error) {

@@ -17,14 +17,14 @@ import (
 	"github.com/selvage/selvage/recordings/levels"
 )
 
-// A list is a page of recordings. Clients take the one member that they do not know to be the
-// items, so there must be only one such member.
+// A list is a page of recordings. Clients look for the items in the only member that they do not
+// know, so there must be only one such member.
 type list struct {
 	paging
 	Recordings []document `json:"recordings"`
 }
 
-// paging holds the members that all pages have.
+// A paging contains the members that all pages have.
 type paging struct {
 	URI             string  `json:"uri"`
 	FirstPageURI    string  `json:"first_page_uri"`
@@ -34,7 +34,7 @@ type paging struct {
 	PageSize        int     `json:"page_size"`
 }
 
-// listRecordings serves GET /Recordings, also below a call or a conference.
+// listRecordings serves GET /Recordings, both for an account and below a call or a conference.
 func (a *API) listRecordings(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error {
 	q, err := parseListQuery(r)
 	if err != nil {
@@ -55,14 +55,14 @@ func (a *API) listRecordings(w http.ResponseWriter, r *http.Request, o recording
 
 // A pageQuery is a parsed request for a page of a list.
 type pageQuery struct {
-	path  string     // path of the list, repeated in links
-	kept  url.Values // the filters, repeated in links
+	path  string     // path of the list, which links repeat
+	kept  url.Values // the filters, which links repeat
 	page  int
 	query page.Query
 }
 
-// neighbors returns the paging members for the requested page, with links to the pages around it.
-// prev and next are the first ids of those pages, or "" if there is no such page.
+// neighbors returns the paging members for the requested page, with links to the previous and the
+// next page. prev and next are the first ids of these pages, or "" for a missing page.
 func (q pageQuery) neighbors(prev, next string) paging {
 	p := paging{URI: q.uri(q.page, q.query.From), FirstPageURI: q.uri(0, ""), Page: q.page, PageSize: q.query.Size}
 	if next != "" {
@@ -74,7 +74,7 @@ func (q pageQuery) neighbors(prev, next string) paging {
 	return p
 }
 
-// uri returns a link to a page, as a path.
+// uri returns a link to a page as a path.
 func (q pageQuery) uri(number int, from string) string {
 	values := url.Values{"Page": {strconv.Itoa(number)}, "PageSize": {strconv.Itoa(q.query.Size)}}
 	for name, v := range q.kept {
@@ -134,8 +134,8 @@ func parseListQuery(r *http.Request) (listQuery, error) {
 		q.lasting(values))
 }
 
-// parsePageQuery parses the page in a query, and keeps the parameters named in filters. The path of
-// the result is that of the account.
+// parsePageQuery parses the page in a query, and keeps the parameters named in filters. The result
+// has the path of the account.
 func parsePageQuery(r *http.Request, filters []string) (pageQuery, url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -154,7 +154,7 @@ func parsePageQuery(r *http.Request, filters []string) (pageQuery, url.Values, e
 	return q, values, q.paging(values)
 }
 
-// paging parses which page is requested. A size above the maximum is lowered, since clients send
+// paging parses which page is requested. It lowers a size above the maximum, because clients send
 // the limit for a whole listing as the page size.
 func (q *pageQuery) paging(values url.Values) (err error) {
 	q.query.Size = page.DefaultSize
@@ -173,7 +173,8 @@ func (q *pageQuery) paging(values url.Values) (err error) {
 		}
 	}
 
-	// Every page except the first is found by its token. The number is only for the client.
+	// The token in the query identifies every page except the first. The number is only for the
+	// client.
 	token, ok := "", true
 	if given := values.Get("PageToken"); given != "" {
 		token, ok = page.ParseToken(given)
@@ -224,8 +225,8 @@ func parseSpan(values url.Values, name string) (from, before time.Time, err erro
 	return from, before, nil
 }
 
-// span returns the length of the period that a time stands for. For midnight it is a day, since
-// clients write days as midnight. For other times it is a second.
+// span returns the length of the period that a time stands for. For midnight, it is a day, because
+// clients write days as midnight. For other times, it is a second.
 func span(at time.Time) time.Duration {
 	if at.Equal(at.Truncate(24 * time.Hour)) {
 		return 24 * time.Hour
@@ -233,7 +234,7 @@ func span(at time.Time) time.Duration {
 	return time.Second
 }
 
-// parseDate parses a date as clients and documents write it: as a day, or in ISO 8601 or RFC 2822.
+// parseDate parses a date in the forms of clients and documents: a day, ISO 8601 or RFC 2822.
 func parseDate(text string) (time.Time, bool) {
 	for _, layout := range []string{time.DateOnly, time.RFC3339} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -249,7 +250,7 @@ func badDate(param string) error {
 		"%s must be a date like 2026-11-20, 2026-11-20T10:11:12Z or Fri, 20 Nov 2026 10:11:12 +0000", param)
 }
 
-// deleted parses whether to list the stubs of deleted recordings, too.
+// deleted parses whether the list includes the stubs of deleted recordings.
 func (q *listQuery) deleted(values url.Values) error {
 	switch values.Get(includeDeleted) {
 	case "", "false":
@@ -273,7 +274,7 @@ func (q *listQuery) directed(values url.Values) error {
 // maxSeconds is the maximum duration in a query: one year.
 const maxSeconds = 366 * 24 * 60 * 60
 
-// lasting parses the durations by which to filter, in seconds.
+// lasting parses the durations, in seconds, by which to filter.
 func (q *listQuery) lasting(values url.Values) error {
 	for _, bound := range []struct {
 		param string

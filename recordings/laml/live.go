@@ -11,7 +11,7 @@ import (
 )
 
 // announceRecording serves POST /Recordings?Status=in-progress without a body. It responds with 201
-// for a recording that has just begun, and with 200 for one that was announced before.
+// for a recording that has just begun, and with 200 for a recording that was already announced.
 func (a *API) announceRecording(
 	w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs, query url.Values,
 ) error {

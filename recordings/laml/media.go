@@ -13,16 +13,17 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// maxRanges is the maximum number of ranges per request. A request with more gets the whole file.
+// maxRanges is the maximum number of ranges per request. A request with more ranges gets the whole
+// file.
 const maxRanges = 4
 
 // beyond is a range that begins after the end of any file.
 const beyond = "9223372036854775807-"
 
-// cleanRange changes the Range header into one that http.ServeContent handles correctly. It removes
-// a header with an unknown unit, as RFC 9110, section 14.2 requires, or with too many ranges, as
-// the same section permits. For the last 0 bytes, http.ServeContent would respond with an invalid
-// Content-Range. cleanRange replaces this range with one that cannot be satisfied, as section
+// cleanRange changes the Range header so that http.ServeContent handles it correctly. It removes a
+// header with an unknown unit, as RFC 9110, section 14.2 requires, or with too many ranges, as the
+// same section permits. For the last 0 bytes, http.ServeContent would respond with an invalid
+// Content-Range. cleanRange replaces this range with a range that cannot be satisfied, as section
 // 14.1.2 requires.
 func cleanRange(h http.Header) {
 	ranges, known := strings.CutPrefix(h.Get("Range"), "bytes=")
@@ -79,7 +80,8 @@ func (a *API) serveMedia(w http.ResponseWriter, r *http.Request, sid string, f r
 	return sendContent(w, r, media.Recording.Created, content)
 }
 
-// noteAccess records that a client has requested media. The headers of the response say how much.
+// noteAccess records that a client has requested media. The response's headers contain the
+// requested amount.
 func (a *API) noteAccess(
 	w http.ResponseWriter, r *http.Request, o recordings.Owner, media *recordings.Rendition, f recordings.Format,
 ) {
@@ -87,7 +89,7 @@ func (a *API) noteAccess(
 	if media.Stored && (a.offload != nil || a.redirect != nil) {
 		length, err = media.Recording.Bytes, nil
 	}
-	if r.Method == http.MethodHead || err != nil { // such as a 304
+	if r.Method == http.MethodHead || err != nil { // for example a 304
 		return
 	}
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
@@ -165,8 +167,8 @@ func mediaHeaders(h http.Header, m *recordings.Rendition, auth recordings.MediaA
 	setCaching(h, auth)
 }
 
-// unlikePages holds headers that prevent browsers from treating media as a page, whatever was
-// uploaded. All responses share its values.
+// unlikePages contains headers that prevent browsers from treating media as a page, no matter what
+// was uploaded. All responses share its values.
 var unlikePages = http.Header{
 	"X-Content-Type-Options":       {"nosniff"},
 	"Content-Security-Policy":      {"default-src 'none'; sandbox"},
@@ -182,7 +184,7 @@ func setCaching(h http.Header, auth recordings.MediaAuth) {
 	if auth != recordings.Public {
 		h.Set("Cache-Control", "private, no-store")
 	}
-	h.Del("Pragma") // set if the handler tried to serve the document first
+	h.Del("Pragma") // set if the handler first tried to serve the document
 	maps.Copy(h, unlikePages)
 }
 
@@ -195,7 +197,7 @@ func (a *API) handOver(w http.ResponseWriter, key string) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// allowAnyOrigin allows scripts on any page to read the media, which needs no cookies (Fetch,
+// allowAnyOrigin allows scripts on any page to read the media. This needs no cookies (Fetch,
 // section 3.3).
 func allowAnyOrigin(h http.Header) {
 	h.Set("Access-Control-Allow-Origin", "*")

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/recordings/levels"
 )
 
-// peaksEnd is the suffix, after the Sid, of the file name of a waveform outline.
+// peaksEnd is what follows the Sid in the file name of a waveform outline.
 const peaksEnd = ".peaks.json"
 
 // peaksPath returns the path of a recording's outline.
@@ -29,8 +29,8 @@ const (
 	formatParam   = "format"
 )
 
-// servePeaks serves GET /Recordings/{Sid}.peaks.json, the waveform outline for players. It is
-// available to callers who may fetch the media in any format.
+// servePeaks serves GET /Recordings/{Sid}.peaks.json, which is the waveform outline for players.
+// Callers who may fetch the media in any format may also fetch the outline.
 func (a *API) servePeaks(w http.ResponseWriter, r *http.Request, sid string) error {
 	allowAnyOrigin(w.Header())
 	owner, auth, err := a.mayFetch(r, sid, recordings.Formats...)
@@ -51,7 +51,7 @@ func (a *API) servePeaks(w http.ResponseWriter, r *http.Request, sid string) err
 	return nil
 }
 
-// draw waits for a turn, because even a short request may take much memory. Then it reads and
+// draw waits for a turn, because even a short request may take much memory. Then, it reads and
 // encodes an outline.
 func (a *API) draw(r *http.Request, o recordings.Owner, sid string) (recordings.Recording, []byte, error) {
 	done, err := a.turn(r.Context())
@@ -77,7 +77,7 @@ func drawn(r *http.Request, rec recordings.Recording, o levels.Outline) ([]byte,
 	o = o.Scale(perPixel, rec.Frames)
 	switch format := query.Get(formatParam); format {
 	case "", "audiowaveform":
-		return o.MarshalJSON() // json.Marshal would scan the result twice more
+		return o.MarshalJSON() // json.Marshal would scan the result twice
 	case "wavesurfer":
 		return json.Marshal(struct {
 			Peaks    [][]float64 `json:"peaks"`
@@ -87,8 +87,8 @@ func drawn(r *http.Request, rec recordings.Recording, o levels.Outline) ([]byte,
 	return nil, problem.BadParam(formatParam, "%s must be audiowaveform or wavesurfer", formatParam)
 }
 
-// pixelSize returns the number of frames per pixel. It is either perPixel, or computed from pixels,
-// the maximum number of pixels. It is at least the resolution of the measured outline.
+// pixelSize returns the number of frames per pixel. This is either perPixel, or computed from
+// pixels, the maximum number of pixels. It is at least the resolution of the measured outline.
 func pixelSize(pixels, perPixel string, rec recordings.Recording, o levels.Outline) (int, error) {
 	switch {
 	case pixels != "" && perPixel != "":

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// parseFile splits the last element of a path into the Sid and the extension, including the dot.
+// parseFile splits the last element of a path into the Sid and the extension with its dot.
 func parseFile(file string) (sid, ext string) {
 	if i := strings.LastIndexByte(file, '.'); i >= 0 {
 		return file[:i], file[i:]
@@ -20,7 +20,7 @@ func parseFile(file string) (sid, ext string) {
 
 // getRecording serves GET /Recordings/{file}. The project's media policy applies to the media and
 // its outline. The document needs valid credentials. If the path has no extension, callers get the
-// media, or the document if they have valid credentials and accept JSON.
+// document if they have valid credentials and accept JSON. Otherwise, they get the media.
 func (a *API) getRecording(w http.ResponseWriter, r *http.Request) error {
 	if sid, ok := strings.CutSuffix(r.PathValue("file"), peaksEnd); ok {
 		return a.guessed(r, func() error { return a.servePeaks(w, r, sid) })
@@ -46,14 +46,14 @@ func (a *API) getRecording(w http.ResponseWriter, r *http.Request) error {
 	return problem.NoSuch("recording")
 }
 
-// serveGuessed is serveMedia for callers who may be guessing Sids.
+// serveGuessed is like serveMedia, for callers that may be guessing Sids.
 func (a *API) serveGuessed(w http.ResponseWriter, r *http.Request, sid string, f recordings.Format) error {
 	return a.guessed(r, func() error { return a.serveMedia(w, r, sid, f) })
 }
 
 // guessed calls serve for a request that needs only the Sid. After too many requests for unknown
-// Sids from a network, it refuses all requests from there, even for existing recordings: otherwise
-// guessers would learn which Sids exist.
+// Sids from a network, it refuses all requests from this network, even for existing recordings.
+// Otherwise, guessers would learn which Sids exist.
 func (a *API) guessed(r *http.Request, serve func() error) error {
 	found, err := a.miss(r)
 	if err == nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// sendContent sends content, or the ranges that the request asks for. If the content cannot be read,
-// sendContent returns an error as long as nothing was sent. Afterwards it aborts the response, so that no
-// client takes a part for the whole.
+// sendContent sends content, or the ranges in the request. If the content cannot be read before
+// anything was sent, sendContent returns an error. Afterwards, it aborts the response, so that no
+// client mistakes a part for the whole.
 func sendContent(w http.ResponseWriter, r *http.Request, modified time.Time, content io.ReadSeeker) error {
 	if _, ok := content.(*os.File); ok {
 		http.ServeContent(w, r, "", modified, content) // the kernel sends it
@@ -28,7 +28,7 @@ func sendContent(w http.ResponseWriter, r *http.Request, modified time.Time, con
 		late.send()
 		return nil
 	case r.Context().Err() != nil:
-		return nil // the client has gone
+		return nil // the client has disconnected
 	case late.sent:
 		panic(http.ErrAbortHandler)
 	}
@@ -39,7 +39,7 @@ func sendContent(w http.ResponseWriter, r *http.Request, modified time.Time, con
 	return err
 }
 
-// noted is content whose first failure is kept.
+// A noted is content that records its first failure.
 type noted struct {
 	io.ReadSeeker
 	mu  sync.Mutex

@@ -33,8 +33,8 @@ type SourceRecording struct {
 	path string // path of the account
 }
 
-// sourceDocument has the members of a recording's document that are copied. Services use different
-// types for the others.
+// A sourceDocument contains the members of a recording's document that are copied. Services use
+// different types for the other members.
 type sourceDocument struct {
 	Sid           string            `json:"sid"`
 	CallSid       string            `json:"call_sid"`
@@ -56,7 +56,7 @@ func (s Source) Recordings(ctx context.Context) func(yield func(SourceRecording,
 	return func(yield func(SourceRecording, error) bool) {
 		account := s.account()
 		next := account + "/Recordings.json?PageSize=100"
-		seen := map[string]bool{next: true} // a source whose pages form a circle would never end
+		seen := map[string]bool{next: true} // pages that form a circle would never end
 		for next != "" {
 			var page struct {
 				Recordings  []sourceDocument `json:"recordings"`
@@ -84,8 +84,8 @@ func (s Source) Recordings(ctx context.Context) func(yield func(SourceRecording,
 	}
 }
 
-// account returns the path of the account. Services use one of two prefixes, unless the path of
-// Base says which.
+// account returns the path of the account. If the path of Base does not determine the prefix,
+// services use one of two prefixes.
 func (s Source) account() string {
 	path := clientPrefix
 	if u, err := url.Parse(s.Base); err == nil && u.Path != "" && u.Path != "/" {
@@ -96,7 +96,7 @@ func (s Source) account() string {
 	return path + "/Accounts/" + s.AccountID
 }
 
-// recording converts a document. It leaves out values that are not allowed here.
+// recording converts a document. It omits values that are not allowed here.
 func (d sourceDocument) recording(account string) SourceRecording {
 	r := SourceRecording{Sid: d.Sid, Status: d.Status, path: account}
 	r.CallSid, r.ConferenceSid = d.CallSid, d.ConferenceSid
@@ -123,7 +123,7 @@ func member(text string, all []string) string {
 	return ""
 }
 
-// URL returns the URL of a recording's media. It also serves as the name of the recording.
+// URL returns the URL of a recording's media, which is also the name of the recording.
 func (s Source) URL(r SourceRecording) string {
 	return s.origin() + r.path + "/Recordings/" + url.PathEscape(r.Sid) + ".wav"
 }
@@ -137,8 +137,8 @@ func (s Source) origin() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// Open returns the media of a recording. size is -1 if it is unknown. If the media is cut short,
-// reading it returns an error.
+// Open returns the media of a recording. If the size is unknown, size is -1. If the media is cut
+// short, reading it returns an error.
 func (s Source) Open(ctx context.Context, r SourceRecording) (media io.ReadCloser, size int64, err error) {
 	res, err := s.get(ctx, s.URL(r))
 	if err != nil {
@@ -147,7 +147,7 @@ func (s Source) Open(ctx context.Context, r SourceRecording) (media io.ReadClose
 	return res.Body, res.ContentLength, nil
 }
 
-// read decodes the page at path, which is relative to the origin, as links between pages are.
+// read decodes the page at path. path is relative to the origin, like the links between pages.
 func (s Source) read(ctx context.Context, path string, to any) error {
 	if !strings.HasPrefix(path, "/") { // the link could lead to another host
 		return fmt.Errorf("reading the list of recordings: the link %q is not a path", path)
@@ -163,8 +163,8 @@ func (s Source) read(ctx context.Context, path string, to any) error {
 	return nil
 }
 
-// get sends a request to the source, with the account's credentials. If the source redirects to
-// another host, as some do for media, net/http removes the credentials.
+// get sends a request to the source with the account's credentials. If the source redirects to
+// another host, net/http removes the credentials. Some sources redirect media.
 func (s Source) get(ctx context.Context, address string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -72,8 +72,8 @@ func TestCorpusEverywhere(t *testing.T) {
 	}
 }
 
-// storeInAllWays stores a file in four ways, and returns the responses to requests for its media. The
-// responses to uploads have no bodies, since these have Sids and times.
+// storeInAllWays stores a file in four ways, and returns the responses to requests for its media.
+// The responses to uploads have no bodies, since these have Sids and times.
 func (s *server) storeInAllWays(t *testing.T, name string) (all []answer) {
 	t.Helper()
 	file := corpusFile(t, name)

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// createRecording serves POST /Recordings. It responds with 201 for a new recording and with 200
-// for one that already exists. The body is the file, or a form that contains the file.
+// createRecording serves POST /Recordings. It responds with 201 for a new recording, and with 200
+// for a recording that already exists. The body is the file, or a form that contains the file.
 func (a *API) createRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error {
 	if err := o.MayChange(); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (a *API) checkBody(r *http.Request) error {
 	return nil
 }
 
-// rawUpload takes the body as the file. The description is in the headers and the query, so its
+// rawUpload uses the body as the file. The description is in the headers and the query, so its
 // errors are found before the file is read.
 func (a *API) rawUpload(r *http.Request, query url.Values) (recordings.Upload, error) {
 	d, err := readDescription(r.Header, query)
@@ -110,7 +110,7 @@ const (
 )
 
 // A form reads the file in a multipart form. It collects the fields before the file immediately,
-// and the fields after it when the file has been read.
+// and the fields after the file when the file has been read.
 type form struct {
 	reader *multipart.Reader
 	file   *multipart.Part
@@ -147,7 +147,7 @@ func (f *form) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next collects fields up to the next file, and returns that file. At the end of the form it
+// next collects fields up to the next file, and returns this file. At the end of the form, it
 // returns nil.
 func (f *form) next() (file *multipart.Part, err error) {
 	for {

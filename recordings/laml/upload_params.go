@@ -12,9 +12,9 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A parameter is a value that a sender can give with an upload: in the query or the form under its
-// name, or in one of the headers. The headers after the first two are those of rtpengine's
-// recording daemon (notify-uri).
+// A parameter is a value that a sender can give with an upload. It is in the query or the form
+// under its name, or in one of the headers. All headers except the first two are headers of
+// rtpengine's recording daemon (notify-uri).
 type parameter struct {
 	name    string
 	headers []string
@@ -55,8 +55,8 @@ var parameters = []parameter{
 		setText(func(d *recordings.Description) *string { return &d.Path })},
 }
 
-// readDescription reads the description of an upload from its request. Earlier elements of fields take
-// precedence over later ones, and all of them over headers.
+// readDescription reads the description of an upload from its request. Earlier elements of fields
+// take precedence over later elements, and all elements over headers.
 func readDescription(headers http.Header, fields ...url.Values) (recordings.Description, error) {
 	var d recordings.Description
 	for _, p := range parameters {
@@ -74,7 +74,7 @@ func readDescription(headers http.Header, fields ...url.Values) (recordings.Desc
 	return d, nil
 }
 
-// value returns the first value that is not empty, from fields in their order and then from
+// value returns the first value that is not empty. It looks at fields in their order, and then at
 // headers.
 func (p parameter) value(headers http.Header, fields []url.Values) (string, error) {
 	for _, f := range fields {

@@ -36,7 +36,8 @@ func FuzzSidecar(f *testing.F) {
 	})
 }
 
-// FuzzNames shows that no path breaks the presets, and that no pattern breaks the parser of patterns.
+// FuzzNames shows that no path breaks the presets, and that no pattern breaks the parser of
+// patterns.
 func FuzzNames(f *testing.F) {
 	for _, path := range []string{
 		"archive/2026/Nov/20/6f1de2a4-0c5a-4b0c-8f57-3b9b1c7a9e10.wav", "in-100-200-20261120-101500-1.2.wav",

@@ -1,7 +1,7 @@
 // Package naming extracts facts about calls from the names of their recordings.
 //
-// A [Pattern] describes names such as "{domain}/archive/{Y}/{b}/{d}/{uuid}.{ext}", and presets are
-// the patterns of common switches. [ReadSidecar] reads a JSON file about a recording.
+// A [Pattern] describes names such as "{domain}/archive/{Y}/{b}/{d}/{uuid}.{ext}". Presets are the
+// patterns of common switches. [ReadSidecar] reads a JSON file about a recording.
 package naming
 
 import (
@@ -42,7 +42,7 @@ var presets = map[string][]string{
 // Presets returns the names of the presets.
 func Presets() []string { return slices.Sorted(maps.Keys(presets)) }
 
-// Patterns are tried in order.
+// Patterns is a list of patterns that are tried in order.
 type Patterns []Pattern
 
 // A Pattern matches the end of a path.
@@ -66,7 +66,7 @@ func Preset(name string) (all Patterns, err error) {
 
 var field = regexp.MustCompile(`\{([A-Za-z]+)\}`)
 
-// Parse parses a pattern: text with fields in braces.
+// Parse parses a pattern, which is text with fields in braces.
 func Parse(pattern string) (Pattern, error) {
 	var expression strings.Builder
 	expression.WriteString(`(?:^|/)`)
@@ -158,7 +158,7 @@ func startTime(values map[string]string) time.Time {
 		return time.UnixMicro(int64(seconds * 1e6)).UTC()
 	}
 	if values["Y"] == "" || values["H"] == "" {
-		return time.Time{} // a date alone does not say when the call began
+		return time.Time{} // a date does not say when the call began
 	}
 	month, layout := values["m"], "2006-01-02 15:04:05"
 	if month == "" {

@@ -12,7 +12,7 @@ import (
 )
 
 // members maps the fields of a description to their names in the JSON of switches and platforms,
-// the best first. The names are in lower case and without underscores.
+// the best first. The names are in lower case without underscores.
 var members = map[string][]string{
 	"call":       {"callsid", "callid", "calluuid"},
 	"conference": {"conferencesid", "roomname", "roomid"},
@@ -78,7 +78,7 @@ func parseTime(text string) time.Time {
 		}
 	}
 	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(n > 0 && n < 1e21) { // also false for NaN and infinity
+	if err != nil || !(n > 0 && n < 1e21) { // also rejects NaN and infinity
 		return time.Time{}
 	}
 	for n > 1e11 { // milliseconds, microseconds or nanoseconds

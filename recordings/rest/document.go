@@ -17,7 +17,7 @@ type document struct {
 	Price             float64           `json:"price"`
 	PriceUnit         string            `json:"price_unit"`
 	Status            recordings.Status `json:"status"`
-	URL               *string           `json:"url"` // null if there is no media
+	URL               *string           `json:"url"` // null without media
 	Stereo            bool              `json:"stereo"`
 	ByteSize          int64             `json:"byte_size,omitempty"`
 	Track             string            `json:"track"`
@@ -25,7 +25,7 @@ type document struct {
 	Tags              []string          `json:"tags"`
 	Hold              *string           `json:"hold"` // null if the recording may be deleted
 
-	// SIPLegID is the id of the call, which came through the operator's switch.
+	// SIPLegID is the id of the call, which the operator's switch carried.
 	SIPLegID string `json:"relay_sip_leg_id,omitempty"`
 }
 

@@ -53,7 +53,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 	web.NoStore(w)
 	if status != http.StatusUnprocessableEntity {
-		_ = web.JSON(w, status, map[string]string{"error": http.StatusText(status)}) // a map of strings always encodes
+		_ = web.JSON(w, status, map[string]string{"error": http.StatusText(status)}) // never fails
 		return
 	}
 
@@ -61,5 +61,5 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	for i, p := range all {
 		faults[i] = fault{Detail: p.Message, Status: strconv.Itoa(status), Title: "Invalid parameter", Code: p.Code}
 	}
-	_ = web.JSON(w, status, map[string][]fault{"errors": faults}) // these types always marshal
+	_ = web.JSON(w, status, map[string][]fault{"errors": faults}) // never fails
 }

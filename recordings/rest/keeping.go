@@ -107,7 +107,7 @@ func inSeconds(s float64) time.Duration {
 	return time.Duration(math.Round(s*1000)) * time.Millisecond
 }
 
-// parseTime parses a day, or a time as in RFC 3339. "" is the zero time.
+// parseTime parses a day, or a time in RFC 3339. "" is the zero time.
 func parseTime(param, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

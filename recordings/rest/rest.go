@@ -1,8 +1,8 @@
-// Package rest serves recordings under /api/relay/rest in the format of the vendor's native API: it
+// Package rest serves recordings under /api/relay/rest in the format of the vendor's native API. It
 // lists, shows, marks and deletes recordings. It also serves the deliveries to status callbacks.
 //
-// The rules are those of package recordings, and the permissions are the same as in LaML. Only the
-// format is different.
+// Package recordings makes the rules. The permissions are the same as in LaML, and only the format
+// is different.
 package rest
 
 import (
@@ -23,8 +23,8 @@ type Config struct {
 	// is nil, all callers are refused.
 	Credentials func(r *http.Request) (recordings.Owner, error)
 
-	// MediaURLs returns a function that returns the URL of a recording's media for a caller, or ""
-	// if it has no media. If MediaURLs is nil, documents have no media URLs.
+	// MediaURLs returns a function that returns the URL of a recording's media for a caller. The
+	// URL is "" without media. If MediaURLs is nil, documents have no media URLs.
 	MediaURLs func(r *http.Request, o recordings.Owner) (func(recordings.Recording) string, error)
 
 	Log *slog.Logger // nil means slog.Default
@@ -114,7 +114,7 @@ func (a *API) owned(h ownedHandler) web.Handler {
 	}
 }
 
-// list serves GET /api/relay/rest/recordings, which lists recordings, newest first.
+// list serves GET /api/relay/rest/recordings, newest first.
 func (a *API) list(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
 	asked, err := web.ReadPage(r.URL.Query())
 	if err != nil {

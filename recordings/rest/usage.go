@@ -46,10 +46,10 @@ func (a *API) listAccesses(w http.ResponseWriter, r *http.Request, o recordings.
 	})
 }
 
-// maxUsageDays is the longest time of a usage report.
+// maxUsageDays is the maximum number of days in a usage report.
 const maxUsageDays = 3660
 
-// dayUsage is the usage of a day, or of all days.
+// A dayUsage is the usage of one day, or of all days.
 type dayUsage struct {
 	Day        string  `json:"day,omitempty"`
 	Recordings int64   `json:"recordings"`
