@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
 )
 
 // subscriberCommands builds the commands for subscribers.
@@ -45,7 +47,7 @@ func (c subscriberCommands) command() *cobra.Command {
 	cmds = append(cmds, c.subscriberMailCommands()...)
 	addProject(cmds...)
 	return cli.Noun("subscriber",
-		"Subscribers: the people of a project, each named by id or, within the project, e-mail", cmds...)
+		"Subscribers: the people of a project, each named by id or, within the project, by e-mail or reference", cmds...)
 }
 
 func addSubscriberFlags(cmd *cobra.Command) {
@@ -133,19 +135,26 @@ func (c subscriberCommands) createSubscriber(ctx context.Context, a *app, cmd *c
 	return a.Fabric.Subscribers.Create(ctx, p.ID, in)
 }
 
-// findSubscriber finds a subscriber by id or, within one project, by email address. Different
-// projects may have different subscribers with the same address.
+// findSubscriber finds a subscriber by id or, within one project, by email address or reference.
+// Different projects may have different subscribers with the same address or reference.
 func findSubscriber(ctx context.Context, a *app, cmd *cobra.Command, id string) (fabric.Subscriber, error) {
-	if strings.Contains(id, "@") {
-		p, err := a.project(ctx, cmd)
-		if err != nil {
-			return fabric.Subscriber{}, err
+	if !strings.Contains(id, "@") {
+		s, err := among(ctx, a, cmd, func(projectID string) (fabric.Subscriber, error) {
+			return a.Fabric.Subscribers.Find(ctx, projectID, id)
+		})
+		if !errors.Is(err, problem.NotFound) {
+			return s, err
 		}
-		return a.Store.FindSubscriberByEmail(ctx, p.ID, fabric.NormalizeEmail(id))
+		if _, several := a.project(ctx, cmd); several != nil {
+			return s, err
+		}
 	}
-	return among(ctx, a, cmd, func(projectID string) (fabric.Subscriber, error) {
-		return a.Fabric.Subscribers.Find(ctx, projectID, id)
-	})
+
+	p, err := a.project(ctx, cmd)
+	if err != nil {
+		return fabric.Subscriber{}, err
+	}
+	return a.Fabric.Subscribers.FindReferred(ctx, p.ID, id)
 }
 
 func (c subscriberCommands) showSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
