@@ -47,7 +47,7 @@ func (c subscriberCommands) command() *cobra.Command {
 	cmds = append(cmds, c.subscriberMailCommands()...)
 	addProject(cmds...)
 	return cli.Noun("subscriber",
-		"Subscribers: the people of a project, each named by id or, within the project, by e-mail or reference", cmds...)
+		"Subscribers: the people of a project, each named by id or, in a project, by e-mail or reference", cmds...)
 }
 
 func addSubscriberFlags(cmd *cobra.Command) {
