@@ -39,7 +39,8 @@ var logoutView = cli.View[fabric.Logout]{
 func (c clientCommands) logoutCommands() (logouts, redeliver *cobra.Command) {
 	logouts = cli.Command("logouts ID", "List the back-channel logouts of a client", c.with(c.listLogouts))
 	addState(logouts)
-	redeliver = cli.Command("redeliver ID [SESSION]", "Queue a back-channel logout again, or all dead letters",
+	redeliver = cli.Command("redeliver ID [SESSION]",
+		"Queue a back-channel logout again, or all that could not be delivered",
 		c.with(c.redeliverLogout))
 	return logouts, redeliver
 }

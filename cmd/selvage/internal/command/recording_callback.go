@@ -47,7 +47,8 @@ func (c recordingCommands) callbackCommands() []*cobra.Command {
 	callbacks := cli.Command("callbacks", "List the status callbacks of a project, the newest first",
 		c.withMedia(c.listCallbacks))
 	addState(callbacks)
-	redeliver := cli.Command("redeliver [CALLBACK]", "Queue a status callback again, or all dead letters",
+	redeliver := cli.Command("redeliver [CALLBACK]",
+		"Queue a status callback again, or all that could not be delivered",
 		c.withMedia(c.redeliverCallbacks))
 	addProject(callbacks, redeliver)
 	return []*cobra.Command{callbacks, redeliver}

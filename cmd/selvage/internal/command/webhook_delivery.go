@@ -79,7 +79,8 @@ func (c webhookCommands) deliveryCommands() []*cobra.Command {
 	deliveries := cli.Command("deliveries ID", "List the deliveries of a webhook, the newest first",
 		c.with(c.listDeliveries))
 	addState(deliveries)
-	redeliver := cli.Command("redeliver ID [DELIVERY]", "Queue a delivery again, or all dead letters",
+	redeliver := cli.Command("redeliver ID [DELIVERY]",
+		"Queue an event again, or all that could not be delivered",
 		c.with(c.redeliver))
 	addProject(test, deliveries, redeliver)
 	return []*cobra.Command{test, deliveries, redeliver}
