@@ -20,6 +20,8 @@ type script struct {
 
 	mixer Mixer // nil until the caller has media; only the mailbox uses it
 
+	failed chan<- VerbResult // the result of the connect verb, if nobody answers; only the mailbox uses it
+
 	connected     context.Context // done once media can flow to the caller
 	noteConnected context.CancelFunc
 }
@@ -48,7 +50,7 @@ func (k *call) runScript(ctx context.Context, id string) error {
 	}
 	s := &script{call: k, resource: *t.Resource}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.connected, s.noteConnected = context.WithTimeout(s.ctx, connectTime)
+	s.connected, s.noteConnected = context.WithCancel(s.ctx)
 	k.script = s
 	return nil
 }
@@ -118,6 +120,8 @@ func (s *script) perform(verbs []Verb) *VerbResult {
 			s.do(s.answer)
 		case PlayVerb:
 			r.Error = s.play(v.URL)
+		case ConnectVerb:
+			*r = s.connect(v.To)
 		case HangUpVerb:
 			s.do(func() { s.call.end(ScriptCauses[v.Cause], nil) })
 		}
@@ -181,7 +185,9 @@ func (s *script) play(url string) string {
 	defer release()
 
 	s.do(s.answer)
-	<-s.connected.Done()
+	waits, cancel := context.WithTimeout(s.connected, connectTime)
+	<-waits.Done()
+	cancel()
 	over := make(chan struct{})
 	s.do(func() { s.mixer.Play(sound, func() { close(over) }) })
 	select {

@@ -29,6 +29,7 @@ type ScriptStep struct {
 type Verb struct {
 	Name  VerbName
 	URL   string // of the audio to play
+	To    string // address or phone number to connect
 	Cause string // why the call ends; "" is a normal end
 }
 
@@ -37,15 +38,17 @@ type VerbName string
 
 // The verbs. Those that need media answer the call first.
 const (
-	AnswerVerb VerbName = "answer"
-	PlayVerb   VerbName = "play"
-	HangUpVerb VerbName = "hangup"
+	AnswerVerb  VerbName = "answer"
+	PlayVerb    VerbName = "play"
+	ConnectVerb VerbName = "connect"
+	HangUpVerb  VerbName = "hangup"
 )
 
 // A VerbResult is the outcome of a verb.
 type VerbResult struct {
-	Verb  VerbName
-	Error string // why it failed; "" if it succeeded
+	Verb   VerbName
+	Error  string // why it failed; "" if it succeeded
+	Reason string // the rule that forbids to connect the caller; "" for none
 }
 
 // ScriptCauses are the causes with which Scripts may end a call, by text.

@@ -215,6 +215,10 @@ func (k *call) failTransfer(c Cause) {
 	refusal := k.record.Refusal
 	t.restore(&k.record)
 	k.saveTransfer(Transfer{By: t.by.party, Cause: c, Refusal: refusal})
+	if k.script != nil {
+		k.script.resume(c, refusal)
+		return
+	}
 	if t.by.ended {
 		k.record.Refusal = refusal
 		k.end(c, nil)
@@ -228,6 +232,7 @@ func (k *call) failTransfer(c Cause) {
 func (k *call) replace(l *leg) {
 	t := k.transfer
 	k.transfer = nil
+	k.handOver()
 	k.noteTransfer(l, t)
 	t.by.tell(Event{Kind: Transferring, State: InCall})
 	if !t.by.ended {

@@ -171,7 +171,10 @@ func (e *Engine) Answer(w calls.Watcher, offer string, terms calls.Terms) (calls
 // Offer implements calls.Engine.
 func (e *Engine) Offer(w calls.Watcher, other calls.Media, terms calls.Terms) (calls.Media, string, error) {
 	from, ok := other.(*leg)
-	if !ok || from.engine != e {
+	if !ok {
+		return e.rooms.Offer(w, other, terms) // the other leg belongs to a call that a script connects
+	}
+	if from.engine != e {
 		return nil, "", errors.New("offering to a leg: the other leg belongs to another engine")
 	}
 	l := e.newLeg(from.daemon, w, terms)

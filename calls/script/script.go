@@ -29,6 +29,7 @@ const (
 	timeout   = 10 * time.Second
 	maxAnswer = 64 << 10
 	maxVerbs  = 20
+	maxTo     = 256 // bytes of an address
 )
 
 // Config configures a Webhook.
@@ -85,8 +86,9 @@ type described struct {
 }
 
 type result struct {
-	Verb  calls.VerbName `json:"verb"`
-	Error string         `json:"error,omitempty"`
+	Verb   calls.VerbName `json:"verb"`
+	Error  string         `json:"error,omitempty"`
+	Reason string         `json:"reason,omitempty"`
 }
 
 // Next implements calls.Scripts.
@@ -150,6 +152,7 @@ func (w *Webhook) exchange(
 type verb struct {
 	Verb  calls.VerbName `json:"verb"`
 	URL   string         `json:"url"`
+	To    string         `json:"to"`
 	Cause string         `json:"cause"`
 }
 
@@ -175,7 +178,7 @@ func parse(body []byte) ([]calls.Verb, error) {
 		if err := v.check(); err != nil {
 			return nil, fmt.Errorf("verb %d: %w", i+1, err)
 		}
-		verbs[i] = calls.Verb{Name: v.Verb, URL: v.URL, Cause: v.Cause}
+		verbs[i] = calls.Verb{Name: v.Verb, URL: v.URL, To: v.To, Cause: v.Cause}
 	}
 	return verbs, nil
 }
@@ -188,6 +191,8 @@ func (v verb) check() error {
 		return v.only(verb{})
 	case calls.PlayVerb:
 		return cmp.Or(v.only(verb{URL: v.URL}), need(v.URL != "", "play needs a url"))
+	case calls.ConnectVerb:
+		return cmp.Or(v.only(verb{To: v.To}), need(v.To != "" && len(v.To) <= maxTo, "connect needs an address in to"))
 	case calls.HangUpVerb:
 		_, known := calls.ScriptCauses[v.Cause]
 		return cmp.Or(v.only(verb{Cause: v.Cause}), need(known, "hangup has an unknown cause"))

@@ -42,9 +42,9 @@ type question struct {
 		Settings map[string]json.RawMessage `json:"settings"`
 	} `json:"script"`
 	Last *struct {
-		Verb  string `json:"verb"`
-		Error string `json:"error"`
-		To    string `json:"to"`
+		Verb   string `json:"verb"`
+		Error  string `json:"error"`
+		Reason string `json:"reason"`
 	} `json:"last"`
 }
 

@@ -1,0 +1,95 @@
+package calls
+
+import (
+	"context"
+	"math"
+	"sync"
+)
+
+// A script connects its caller with somebody else in the way in which a side of a call transfers it: the
+// party who answers takes the place of the script. The rules and caps of forwarding apply, and the
+// script's own account pays for calls through gateways, no matter who called it.
+
+// connect rings the party at an address or phone number, and returns the result if nobody answers.
+// Otherwise, the script has lost control of the call when connect returns.
+func (s *script) connect(to string) (r VerbResult) {
+	r.Verb = ConnectVerb
+	k := s.call
+	route, reason, err := s.plan(to)
+	switch {
+	case err != nil:
+		k.calls.log.Error("connecting the caller of a script", "call_id", k.id, "error", err)
+		r.Error = TemporaryFailure.Text
+		return r
+	case reason != "":
+		r.Error, r.Reason = CallRejected.Text, reason
+		return r
+	}
+
+	failed := make(chan VerbResult, 1)
+	s.do(func() {
+		s.answer()
+		s.failed = failed
+		k.transfers++
+		k.transfer = &transfer{by: s.side(), stays: k.caller(), before: k.record}
+		s.ringBack()
+		k.try(route)
+	})
+	select {
+	case r = <-failed:
+	case <-s.ctx.Done():
+	}
+	return r
+}
+
+// plan returns the route to an address or phone number, or the reason why nobody there can ring.
+func (s *script) plan(text string) (*route, string, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, lookUp)
+	defer cancel()
+	p := planner{calls: s.call.calls, project: s.call.project}
+	to, reason, err := p.find(ctx, text)
+	if err != nil || reason != "" {
+		return nil, reason, err
+	}
+	r, err := p.plan(ctx, to, s.resource.ID, nil)
+	return r, "", err
+}
+
+// side returns a leg that stands for the script in a transfer. It has no client.
+func (s *script) side() *leg {
+	l := s.call.newLeg(newID(), Client{}, s.call.record.To)
+	l.ended = true
+	return l
+}
+
+// handOver ends the control of a script, if there is one, because somebody is about to answer the caller.
+func (k *call) handOver() {
+	if s := k.script; s != nil {
+		s.mixer.Release(k.caller().media)
+		k.stopScript()
+	}
+}
+
+// resume continues a script whose caller nobody has answered.
+func (s *script) resume(c Cause, refusal string) {
+	s.mixer.Play(nil, nil)
+	s.failed <- VerbResult{Verb: ConnectVerb, Error: c.Text, Reason: refusal}
+}
+
+// ringBack plays the sound of ringing to the caller until somebody answers.
+func (s *script) ringBack() {
+	if s.call.transfer != nil {
+		s.mixer.Play(ringing(), func() { s.do(s.ringBack) })
+	}
+}
+
+// ringing is the sound of ringing: a tone of one second, and four seconds of silence.
+var ringing = sync.OnceValue(func() []int16 {
+	const rate, pitch, fade = 16000, 425, 160.0
+	sound := make([]int16, 5*rate)
+	for i := range rate {
+		loud := min(1, float64(i)/fade, float64(rate-i)/fade)
+		sound[i] = int16(3000 * loud * math.Sin(2*math.Pi*pitch*float64(i)/rate))
+	}
+	return sound
+})

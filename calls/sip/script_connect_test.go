@@ -1,0 +1,124 @@
+package sip_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/fabric"
+)
+
+// connecting returns the answer that connects a caller.
+func connecting(to string) string { return `{"verbs": [{"verb": "connect", "to": "` + to + `"}]}` }
+
+// TestScriptConnects connects alice, who hears ringing until bob answers. Her call then continues like any
+// other, without its script.
+func TestScriptConnects(t *testing.T) {
+	w, h := newScripted(t, nil, connecting("/private/bob"))
+	bob, alice := w.registered("bob"), w.newPhone("alice")
+	m := alice.answeredBy("menu")
+	invite := bob.expect("INVITE")
+	alice.hearsTone(m)
+	bob.takes(invite)
+	hear(t, alice, alice.mediaOf(m), bob, "hello bob")
+	hear(t, bob, bob.mediaOf(invite), alice, "hello alice")
+	if r := w.lastCall(); r.To.Address != "/private/bob" || r.Dialed != "menu" && r.Dialed != "/public/menu" {
+		t.Errorf("the record is %+v, want a call to bob that dialed the script", r)
+	}
+
+	alice.hangsUp(m)
+	bob.respond(bob.expect("BYE"), "200 OK", "")
+	w.isOver()
+	if len(h.asked) != 1 {
+		t.Errorf("the webhook got %d requests, want 1", len(h.asked))
+	}
+}
+
+// TestScriptConnectsNobody asks the webhook again after bob was busy, and connects carol instead.
+func TestScriptConnectsNobody(t *testing.T) {
+	w, h := newScripted(t, nil, connecting("/private/bob"), connecting("/private/carol"))
+	bob, carol, alice := w.registered("bob"), w.registered("carol"), w.newPhone("alice")
+	m := alice.answeredBy("menu")
+	bob.refuses(bob.expect("INVITE"), "486 Busy Here")
+	invite := carol.expect("INVITE")
+	carol.takes(invite)
+	hear(t, alice, alice.mediaOf(m), carol, "hello carol")
+	<-h.asked
+	if q := <-h.asked; q.Last == nil || q.Last.Verb != "connect" || q.Last.Error != "USER_BUSY" {
+		t.Errorf("the webhook was asked %+v, want USER_BUSY", q)
+	}
+}
+
+// TestScriptConnectHungUp shows that bob's phone stops ringing when the caller of a script hangs up.
+func TestScriptConnectHungUp(t *testing.T) {
+	w, _ := newScripted(t, nil, connecting("/private/bob"))
+	bob, alice := w.registered("bob"), w.newPhone("alice")
+	m := alice.answeredBy("menu")
+	bob.respond(bob.expect("INVITE"), "180 Ringing", "")
+	alice.hangsUp(m)
+	bob.canceled()
+	w.isOver()
+}
+
+// TestScriptMayNotConnect shows that a script reaches only what the project's rules permit.
+func TestScriptMayNotConnect(t *testing.T) {
+	for _, tt := range []struct{ to, cause, reason string }{
+		{"+442079460000", "CALL_REJECTED", fabric.ReasonPrefix},
+		{"+49900123456", "CALL_REJECTED", fabric.ReasonExpensive},
+		{"0049 900 123456", "CALL_REJECTED", fabric.ReasonExpensive},
+		{"/private/nobody", "CALL_REJECTED", "forward_unknown"},
+		{"/public/lobby", "CALL_REJECTED", "forward_not_possible"},
+		{"/public/menu", "CALL_REJECTED", "forward_not_possible"},
+		{"/public/echo", "CALL_REJECTED", "forward_unknown"},
+		{"/private/bob", "USER_NOT_REGISTERED", ""},
+	} {
+		t.Run(tt.to, func(t *testing.T) {
+			w, h := newScripted(t, nil, connecting(tt.to))
+			carrier, _ := w.newCarrier(nil)
+			w.addRoom()
+			w.permit(fabric.OutboundOn, "+49")
+			alice := w.newPhone("alice")
+			r, m := alice.dial("menu")
+			if m.kind() != "200" {
+				alice.send(alice.acknowledge(r, m))
+			}
+
+			<-h.asked
+			if q := <-h.asked; q.Last == nil || q.Last.Error != tt.cause || q.Last.Reason != tt.reason {
+				t.Errorf("the webhook was asked %+v, want %s and %q", q.Last, tt.cause, tt.reason)
+			}
+			if m := carrier.next(silence); m != "" {
+				t.Errorf("the gateway got\n%s\nwant nothing", m)
+			}
+		})
+	}
+}
+
+// TestScriptConnectsNumber connects callers with a phone number. The script pays, and its caps apply to all of
+// its callers together.
+func TestScriptConnectsNumber(t *testing.T) {
+	const number = "+4930123456"
+	w, h := newScripted(t, func(c *calls.Config) { c.Limits.Outbound.Running = 1 }, connecting(number),
+		connecting(number))
+	carrier, gateway := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.0/8"]`)})
+	w.permit(fabric.OutboundOn, "+49")
+	alice, bob := w.newPhone("alice"), w.newPhone("bob")
+	m := alice.answeredBy("menu")
+	invite := carrier.expect("INVITE")
+	carrier.takes(invite)
+	hear(t, alice, alice.mediaOf(m), carrier, "hello")
+	first := <-h.asked
+	if r := w.lastCall(); r.Gateway != gateway || r.Payer != first.Script.ID || r.To.Address != number ||
+		r.OutboundFrom.IsZero() {
+		t.Errorf("the record is %+v, want a call through the gateway that counts for the script", r)
+	}
+
+	bob.answeredBy("menu")
+	<-h.asked
+	if q := <-h.asked; q.Last == nil || q.Last.Reason != "too_many_calls_of_caller" {
+		t.Errorf("the webhook was asked %+v, want too_many_calls_of_caller", q.Last)
+	}
+	if m := carrier.next(silence); m != "" {
+		t.Errorf("the gateway got\n%s\nwant nothing", m)
+	}
+}
