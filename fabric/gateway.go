@@ -218,9 +218,7 @@ func (gs *Gateways) All(ctx context.Context) (all []Gateway, err error) {
 // gateway with the longest matching prefix, or the oldest of several. If no prefix matches, FindFor
 // returns problem.NotFound.
 func (gs *Gateways) FindFor(ctx context.Context, projectID, number string) (Gateway, error) {
-	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[Resource], error) {
-		return gs.store.ListResources(ctx, projectID, GatewayKind, q)
-	})
+	all, err := gs.of(ctx, projectID)
 	if err != nil {
 		return Gateway{}, err
 	}
@@ -236,6 +234,37 @@ func (gs *Gateways) FindFor(ctx context.Context, projectID, number string) (Gate
 		return Gateway{}, problem.NoSuch("SIP gateway for this number")
 	}
 	return gs.open(best)
+}
+
+// FindAt returns the project's gateway whose calls may come from an address, without its password. These
+// are the gateways that accept the address, and those whose ids are in registered. If encrypted is false,
+// gateways that need encrypted media are left out. If there are several, FindAt returns the one with the
+// lowest id. If there is none, the error is problem.NotFound.
+func (gs *Gateways) FindAt(
+	ctx context.Context, projectID string, from netip.Addr, registered map[string]bool, encrypted bool,
+) (found Gateway, err error) {
+	all, err := gs.of(ctx, projectID)
+	if err != nil {
+		return found, err
+	}
+	for _, r := range all {
+		g := gatewayOf(r)
+		if (g.Accepts(from) || registered[g.ID]) && (encrypted || !g.Encrypted) &&
+			(found.ID == "" || g.ID < found.ID) {
+			found = g
+		}
+	}
+	if found.ID == "" {
+		return found, problem.NoSuch("SIP gateway at this address")
+	}
+	return found, nil
+}
+
+// of returns the gateways of a project.
+func (gs *Gateways) of(ctx context.Context, projectID string) ([]Resource, error) {
+	return page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[Resource], error) {
+		return gs.store.ListResources(ctx, projectID, GatewayKind, q)
+	})
 }
 
 // Accepts reports whether the gateway's calls may come from an address.

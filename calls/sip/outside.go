@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -79,25 +78,22 @@ func (s *Server) outsider(ctx context.Context, r *sip.Request, f flow) (c caller
 // number. Any project may claim that its gateways are in a network. Therefore, the number is looked
 // up first, and only once.
 func (s *Server) fromGateway(ctx context.Context, r *sip.Request, f flow) (caller, bool, error) {
-	all, ours := s.gatewaysAt(f.source(), r.Recipient.User)
+	registered, ours := s.registeredAt(f.source(), r.Recipient.User)
 	user := r.Recipient.User
 	if ours {
 		user = r.To().Address.User
 	}
 	number, ok := dialedNumber(user)
-	if len(all) == 0 || !ok || f.udp != nil && !s.rates.allowAnswer(networkOf(f.source()), time.Now()) {
+	if !ok || len(registered) == 0 && !s.isGateway(f.source()) && !s.rates.allowNewGateway(time.Now()) ||
+		f.udp != nil && !s.rates.allowAnswer(networkOf(f.source()), time.Now()) {
 		return caller{}, false, nil
 	}
-
 	to, err := s.c.Fabric.PhoneNumbers.AddressFor(ctx, number)
-	i := slices.IndexFunc(all, func(g fabric.Gateway) bool {
-		return g.ProjectID == to.ProjectID && (!g.Encrypted || f.isSecure())
-	})
-	if err != nil || i < 0 {
+	if err != nil {
 		return caller{}, false, problem.IgnoreNotFound(err)
 	}
-	g, err := s.c.Fabric.Gateways.Find(ctx, to.ProjectID, all[i].ID) // the gateway may be gone
-	if err != nil || g.Encrypted && !f.isSecure() {
+	g, err := s.c.Fabric.Gateways.FindAt(ctx, to.ProjectID, f.source(), registered, f.isSecure())
+	if err != nil {
 		return caller{}, false, problem.IgnoreNotFound(err)
 	}
 

@@ -18,6 +18,11 @@ const (
 	maxProven       = 10_000                  // the number of proven networks
 	provenFor       = maxExpiry + time.Minute // a network is proven while it renews registrations
 	strangerBuckets = 4096
+
+	// The INVITEs to phone numbers, from networks of no known gateway, that are looked up. They may come
+	// from a gateway that was created since the gateways were last read.
+	newGatewaysPerSecond = 10
+	newGatewaysAtOnce    = 50
 )
 
 // These constants limit the answers by UDP to a network in which no phone has authenticated. The
@@ -32,7 +37,8 @@ const (
 // a hash. Forged addresses can use up some of the shared limits, but never the limit of a proven
 // network.
 type rates struct {
-	seed maphash.Seed
+	seed        maphash.Seed
+	newGateways *rate.Limiter
 
 	mu        sync.Mutex
 	proven    map[netip.Prefix]*provenRate
@@ -48,7 +54,8 @@ type provenRate struct {
 type strangerRate struct{ messages, answers *rate.Limiter }
 
 func newRates() *rates {
-	return &rates{seed: maphash.MakeSeed(), proven: make(map[netip.Prefix]*provenRate)}
+	return &rates{seed: maphash.MakeSeed(), proven: make(map[netip.Prefix]*provenRate),
+		newGateways: rate.NewLimiter(newGatewaysPerSecond, newGatewaysAtOnce)}
 }
 
 // prove records that a phone in a network has authenticated.
@@ -100,6 +107,10 @@ func (r *rates) allowAnswer(n netip.Prefix, now time.Time) bool {
 	defer r.mu.Unlock()
 	return r.proven[n] != nil || r.stranger(n).answers.AllowN(now, 1)
 }
+
+// allowNewGateway counts an INVITE from a network of no known gateway, and reports whether it may be
+// looked up.
+func (r *rates) allowNewGateway(now time.Time) bool { return r.newGateways.AllowN(now, 1) }
 
 // sweep deletes networks that are no longer proven.
 func (r *rates) sweep(now time.Time) {

@@ -62,6 +62,20 @@ func TestAnswersToStrangers(t *testing.T) {
 	}
 }
 
+// TestNewGateways shows that strangers who call phone numbers, from any number of networks, cannot keep the
+// database busy.
+func TestNewGateways(t *testing.T) {
+	r, now, found := newRates(), time.Now(), 0
+	for range 1000 {
+		if r.allowNewGateway(now) {
+			found++
+		}
+	}
+	if found != newGatewaysAtOnce {
+		t.Errorf("%d of 1000 INVITEs are looked up at once, want %d", found, newGatewaysAtOnce)
+	}
+}
+
 // TestNonceShare shows that one set of credentials cannot use up the nonces of all other
 // credentials. A nonce that was evicted cannot be used again.
 func TestNonceShare(t *testing.T) {

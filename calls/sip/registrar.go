@@ -239,25 +239,29 @@ func expiryOf(r *sip.Response, user string) time.Duration {
 	return registerFor
 }
 
-// gatewaysAt returns the gateways whose calls may come from an address. They have the address in
-// their networks, or the server is registered there. ours reports whether a user is in the Contact
-// header of one of these registrations.
-func (s *Server) gatewaysAt(from netip.Addr, user string) (all []fabric.Gateway, ours bool) {
-	now, registered := time.Now(), make(map[string]bool)
+// registeredAt returns the ids of the gateways at an address at which the server is registered. ours
+// reports whether a user is in the Contact header of one of these registrations.
+func (s *Server) registeredAt(from netip.Addr, user string) (ids map[string]bool, ours bool) {
+	now := time.Now()
 	s.mu.Lock()
-	every := s.gateways
+	defer s.mu.Unlock()
 	for id, r := range s.registrations {
-		if r.at.Addr() == from && now.Before(r.until) {
-			registered[id] = true
-			ours = ours || strings.EqualFold(r.user, user)
+		if r.at.Addr() != from || !now.Before(r.until) {
+			continue
 		}
+		if ids == nil {
+			ids = make(map[string]bool)
+		}
+		ids[id] = true
+		ours = ours || strings.EqualFold(r.user, user)
 	}
-	s.mu.Unlock()
+	return ids, ours
+}
 
-	for _, g := range every {
-		if registered[g.ID] || g.Accepts(from) {
-			all = append(all, g)
-		}
-	}
-	return all, ours
+// isGateway reports whether any gateway in the latest list accepts calls from an address.
+func (s *Server) isGateway(from netip.Addr) bool {
+	s.mu.Lock()
+	all := s.gateways
+	s.mu.Unlock()
+	return slices.ContainsFunc(all, func(g fabric.Gateway) bool { return g.Accepts(from) })
 }
