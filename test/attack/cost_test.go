@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,29 +26,10 @@ func (p process) since(before process) process {
 	return process{p.cpu - before.cpu, p.heap - before.heap}
 }
 
-// processOf returns the resources that a server has used. It reads CPU time in nanoseconds from
-// proc(5) (/proc/PID/task/TID/schedstat), and the rest from the server's metrics.
+// processOf returns the resources that a server has used.
 func processOf(t *testing.T, s *harness.Server) (p process) {
 	t.Helper()
-	for _, pid := range harness.Family(s.PID()) {
-		files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				continue // the thread has ended
-			}
-			first, _, _ := strings.Cut(string(text), " ")
-			n, err := strconv.ParseInt(first, 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p.cpu += time.Duration(n)
-		}
-	}
-
+	p.cpu = harness.CPU(s.PID())
 	for line := range bytes.Lines(s.Get(t, s.Ops+"/metrics").Want(t, 200).Body) {
 		if rest, ok := strings.CutPrefix(string(line), "go_memstats_alloc_bytes_total "); ok {
 			f, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)

@@ -19,6 +19,7 @@ type sipPhone struct {
 	server               string
 	user, password, port string
 	transport            string
+	others               []*sipPhone // that make calls in turn with this one
 }
 
 // newSIPPhone creates SIP credentials for a subscriber and returns a phone that uses them.
@@ -26,6 +27,12 @@ func newSIPPhone(t *testing.T, s *harness.Server, p *harness.Project, subscriber
 	t.Helper()
 	p.Post(t, "/api/fabric/resources/subscribers/"+subscriber+"/sip_endpoints", p.Basic(),
 		harness.JSON(map[string]string{"username": user, "password": "secret-" + user})).Want(t, 201)
+	return newSIPP(t, s, user, "secret-"+user, transport)
+}
+
+// newSIPP returns a sipp that sends its messages to the server.
+func newSIPP(t *testing.T, s *harness.Server, user, password, transport string) *sipPhone {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.Data, "run.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -34,9 +41,8 @@ func newSIPPhone(t *testing.T, s *harness.Server, p *harness.Project, subscriber
 	if err := json.Unmarshal(text, &running); err != nil || running.SIP == "" {
 		t.Fatalf("run.json is %s, want a member sip", text)
 	}
-
-	port := fmt.Sprint(harness.FreePort(t))
-	return &sipPhone{t, running.SIP, user, "secret-" + user, port, transport}
+	return &sipPhone{t: t, server: running.SIP, user: user, password: password,
+		port: fmt.Sprint(harness.FreePort(t)), transport: transport}
 }
 
 // run starts sipp with a scenario and returns a function that waits for its end.
@@ -44,9 +50,12 @@ func (p *sipPhone) run(scenario, to string, more ...string) (wait func() error) 
 	p.t.Helper()
 	dir := p.t.TempDir()
 	values := filepath.Join(dir, "values.csv")
-	err := os.WriteFile(values, fmt.Appendf(nil, "SEQUENTIAL\n%s;[authentication username=%s password=%s];%s\n",
-		p.user, p.user, p.password, to), 0o600)
-	if err != nil {
+	lines := "SEQUENTIAL\n"
+	for _, who := range append([]*sipPhone{p}, p.others...) {
+		lines += fmt.Sprintf("%s;[authentication username=%s password=%s];%s;%s\n",
+			who.user, who.user, who.password, to, who.password)
+	}
+	if err := os.WriteFile(values, []byte(lines), 0o600); err != nil {
 		p.t.Fatal(err)
 	}
 
