@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A switchboard is a fake that carries one call. It stores the status of each recording passed to
-// Record.
+// A switchboard is a fake that carries one call. It stores the status of each recording that Record
+// receives.
 type switchboard struct {
 	call     recordings.Description
 	statuses []recordings.Status
@@ -41,8 +41,8 @@ func (s *switchboard) Record(_ context.Context, rec recordings.Recording) error 
 	return s.fault
 }
 
-// TestCarriedCall shows that a call carried by this deployment can be recorded immediately, and
-// that its recorder follows each change.
+// TestCarriedCall shows that a call carried by this deployment can be recorded immediately. Its
+// recorder follows each change.
 func TestCarriedCall(t *testing.T) {
 	s := &switchboard{}
 	w := newWorld(t, func(c *recordings.Config) { c.Calls = s })
@@ -82,7 +82,7 @@ func TestCarriedCall(t *testing.T) {
 }
 
 // TestCarriedConference shows that a conference carried by this deployment is recorded in one
-// channel, and that a call of which only one track can be recorded yields that one.
+// channel. If only one track of a call can be recorded, the recording has this track.
 func TestCarriedConference(t *testing.T) {
 	s := &switchboard{call: recordings.Description{Channels: 1, Metadata: recordings.Metadata{ConferenceSid: "room",
 		To: "/public/room", Track: "both"}}}
@@ -128,8 +128,8 @@ func TestCarriedCallEnds(t *testing.T) {
 	}
 }
 
-// TestLateMedia shows that an upload marked as late completes the recording that it names, once,
-// even after the recording has stopped waiting for media. Other uploads do not.
+// TestLateMedia shows that an upload marked as late completes the named recording once, even after
+// the recording has stopped waiting for media. Other uploads do not complete it.
 func TestLateMedia(t *testing.T) {
 	w := newWorld(t)
 	call := recordings.Metadata{CallSid: "c"}

@@ -1,6 +1,6 @@
 package recordings
 
-// MaxPending is the most accesses that wait to be written.
+// MaxPending is the maximum number of accesses that wait to be written.
 const MaxPending = maxPending
 
 // PendingAccesses returns how many accesses wait to be written.
@@ -10,7 +10,7 @@ func (r *Recordings) PendingAccesses() int {
 	return len(r.accesses.pending)
 }
 
-// DecodeAll takes the turns of all uploads in slow codecs, until the caller calls end.
+// DecodeAll takes the turns of all uploads in slow codecs until the caller calls end.
 func (r *Recordings) DecodeAll() (end func()) {
 	for range cap(r.decoding) {
 		r.decoding <- struct{}{}

@@ -14,8 +14,8 @@ type brokenDisk func() error
 
 func (b brokenDisk) ReadAt([]byte, int64) (int, error) { return 0, b() }
 
-// TestMeasuringNeverFails shows that a recording is stored without levels if measuring it fails,
-// and that the failure is logged.
+// TestMeasuringNeverFails shows that a recording is stored without levels if measuring it fails.
+// The failure is logged.
 func TestMeasuringNeverFails(t *testing.T) {
 	facts := wav.Facts{Format: wav.Format{Codec: "pcm_s16le", SampleRate: 8000, Channels: 1, Bits: 16,
 		BlockAlign: 2, BlockFrames: 1}, Frames: 100, Length: 200}

@@ -8,14 +8,14 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// BenchmarkIngest stores ten minutes of speech, with 8 kHz and one channel: it copies, hashes and
+// BenchmarkIngest stores ten minutes of speech at 8 kHz with one channel. It copies, hashes and
 // measures the file, and syncs it to disk.
 func BenchmarkIngest(b *testing.B) {
 	w := newWorld(b)
 	speech := corpusFile(b, "speech_s16_8k.wav")
 	file := append(bytes.Clone(speech[:44]), bytes.Repeat(speech[44:], 106)...)
-	// Set the sizes in the header to 0, as in a streamed file: the audio extends to the end of the
-	// file.
+	// The sizes in the header become 0, as in a streamed file. The audio then extends to the end of
+	// the file.
 	clear(file[4:8])
 	clear(file[40:44])
 	var before, after syscall.Rusage

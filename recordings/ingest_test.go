@@ -125,7 +125,7 @@ func TestIngestIdentity(t *testing.T) {
 	tests := []struct {
 		name          string
 		first, second recordings.Description
-		file          string // file of the second upload
+		file          string // the file of the second upload
 		same          bool
 		conflict      bool
 	}{
@@ -166,7 +166,7 @@ func TestIngestIdentity(t *testing.T) {
 }
 
 // TestIdentityEndsWithItsRecording shows that an identity can be used again after its recording is
-// deleted, and that it is not shared between projects.
+// deleted. Projects do not share identities.
 func TestIdentityEndsWithItsRecording(t *testing.T) {
 	w := newWorld(t)
 	key := recordings.Description{IdempotencyKey: "k"}

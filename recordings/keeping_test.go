@@ -16,7 +16,7 @@ import (
 // add ingests a file as the recording of a call.
 func (w *world) add(t *testing.T, call string, m recordings.MarkInput) recordings.Recording {
 	t.Helper()
-	w.now = w.now.Add(time.Second) // ids of the same time have no order
+	w.now = w.now.Add(time.Second) // ids from the same time have no order
 	rec, _, err := w.ingest(t, "canonical_44.wav", recordings.Description{
 		Metadata: recordings.Metadata{CallSid: call}})
 	if err != nil {
@@ -38,8 +38,8 @@ func hold(reason string) recordings.MarkInput { return recordings.MarkInput{Hold
 
 func tag(tags ...string) recordings.MarkInput { return recordings.MarkInput{Tag: tags} }
 
-// TestHold shows that a recording on hold cannot be deleted in any way: not by itself, by a rule,
-// in bulk or with its project. When it is released, it can.
+// TestHold shows that a recording on hold cannot be deleted in any way: alone, by a rule, in bulk
+// or with its project. After the hold ends, it can be deleted.
 func TestHold(t *testing.T) {
 	w := newWorld(t)
 	rec := w.add(t, "a", hold(" case 4711 "))
@@ -127,7 +127,7 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// TestRetention shows which recordings the rules delete, and that a preview counts them before.
+// TestRetention shows which recordings the rules delete. A preview counts these recordings first.
 func TestRetention(t *testing.T) {
 	w := newWorld(t)
 	alice := w.addSubscriber(t, "alice")
@@ -204,8 +204,8 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// TestBulk shows that a change in bulk affects only the recordings that match, and none if their
-// number is not the expected one.
+// TestBulk shows that a change in bulk affects only the matching recordings. It affects none if
+// their number differs from the expected number.
 func TestBulk(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.add(t, "a", tag("x")), w.add(t, "b", tag("x"))
@@ -236,8 +236,8 @@ func TestBulk(t *testing.T) {
 	}
 }
 
-// TestUsage shows that recordings count on the day on which they were stored, also after their
-// stubs are gone.
+// TestUsage shows that recordings count on the day on which they were stored, even after their
+// stubs are removed.
 func TestUsage(t *testing.T) {
 	w := newWorld(t)
 	first := w.now.Truncate(24 * time.Hour)
@@ -261,7 +261,7 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%s: the sum = %+v", name, sum)
 		}
 	}
-	check("stored", a.Bytes) // once, since they have the same bytes
+	check("stored", a.Bytes) // counted once, because they have the same bytes
 	if err := w.Delete(t.Context(), w.project, a.Sid); err != nil {
 		t.Fatal(err)
 	}
@@ -311,8 +311,8 @@ func TestAccesses(t *testing.T) {
 	}
 }
 
-// TestAccessesOfStrangers shows that a client with many IPv6 addresses causes one entry, unless it
-// has proved who it is.
+// TestAccessesOfStrangers shows that a client with many IPv6 addresses causes only one entry,
+// unless it has authenticated.
 func TestAccessesOfStrangers(t *testing.T) {
 	w := newWorld(t)
 	rec := w.add(t, "a", recordings.MarkInput{})
@@ -336,7 +336,7 @@ func TestAccessesOfStrangers(t *testing.T) {
 	}
 }
 
-// TestAccessesWithoutDatabase shows that accesses do not use up the memory while they cannot be
+// TestAccessesWithoutDatabase shows that pending accesses use limited memory while they cannot be
 // written.
 func TestAccessesWithoutDatabase(t *testing.T) {
 	w := newWorld(t)

@@ -24,7 +24,7 @@ func (w *world) limitTo(t *testing.T, quota, rate int64) {
 	}
 }
 
-// distinct returns the file of a recording that differs from those with other numbers.
+// distinct returns a recording's file that differs from the files with other numbers.
 func distinct(t *testing.T, n byte) string {
 	t.Helper()
 	file := corpusFile(t, "canonical_44.wav")
@@ -32,8 +32,8 @@ func distinct(t *testing.T, n byte) string {
 	return string(file)
 }
 
-// TestQuota shows that uploads are refused once the quota is used up, that nothing of them remains,
-// that equal files need no quota, and that deleting a recording makes room again.
+// TestQuota shows that uploads are refused after the quota is used up, and that nothing of them
+// remains. Equal files need no quota. Deleting a recording makes room again.
 func TestQuota(t *testing.T) {
 	everyMedia(t, func(t *testing.T, w *world, _ blob.Store, _ string) {
 		size := int64(len(distinct(t, 0)))
@@ -99,8 +99,8 @@ func TestQuotaAtOnce(t *testing.T) {
 	}
 }
 
-// TestFullQuota shows that the body of an upload is not read when the quota is used up, and that
-// the quota does not apply to calls that this deployment recorded.
+// TestFullQuota shows that the body of an upload is not read when the quota is used up. The quota
+// does not apply to calls that this deployment recorded.
 func TestFullQuota(t *testing.T) {
 	w := newWorld(t)
 	w.limitTo(t, 1, 0)
@@ -112,8 +112,8 @@ func TestFullQuota(t *testing.T) {
 	w.wantUnread(t, problem.Forbidden)
 }
 
-// TestRepeatAtFullQuota shows that a repeated upload succeeds when the quota is exactly used up,
-// and that another file is refused.
+// TestRepeatAtFullQuota shows that a repeated upload succeeds when the quota is exactly used up. A
+// different file is refused.
 func TestRepeatAtFullQuota(t *testing.T) {
 	w := newWorld(t)
 	w.limitTo(t, int64(len(distinct(t, 0))), 0)
@@ -144,8 +144,8 @@ func (w *world) wantUnread(t *testing.T, want problem.Kind) {
 	}
 }
 
-// TestUploadRate shows that uploads of a project with a rate are counted, and refused before their
-// bodies are read.
+// TestUploadRate shows that uploads of a project with a rate are counted. They are refused before
+// their bodies are read.
 func TestUploadRate(t *testing.T) {
 	var counted []string
 	tooMany := problem.New(problem.RateLimited, "rate_limit_exceeded", "too many requests")

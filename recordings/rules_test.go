@@ -23,7 +23,7 @@ func TestSecondsAndPrice(t *testing.T) {
 		{8000, 12_000, 2, 2500}, // rounded to the nearest second
 		{8000, 8000 * 60, 60, 2500},
 		{8000, 8000*60 + 3999, 60, 2500},
-		{8000, 8000 * 61, 61, 5000}, // started minutes count
+		{8000, 8000 * 61, 61, 5000}, // each started minute counts
 		{44100, 44100 * 3600, 3600, 150_000},
 		{0, 0, 0, 0},
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A world holds the rules, a real database and a real directory, with one project and a clock that
-// does not move.
+// A world contains the rules, a real database and a real directory. It has one project and a clock
+// that does not move.
 type world struct {
 	*recordings.Recordings
 	store   *store.Store

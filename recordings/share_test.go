@@ -17,7 +17,8 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// everyMedia calls try with each kind of storage. If the storage is a directory, where is its path.
+// everyMedia calls try with each kind of storage. If the storage is a directory, where is the
+// directory's path.
 func everyMedia(t *testing.T, try func(t *testing.T, w *world, media blob.Store, where string)) {
 	secret := sha256.Sum256([]byte(t.Name()))
 	seal := func(s blob.Store) blob.Store {
@@ -64,8 +65,8 @@ func isMissing(t *testing.T, media blob.Store, key string) bool {
 	return false
 }
 
-// TestStoredOnce shows that two calls with the same audio are two recordings whose bytes are stored
-// and counted once, that deleting one leaves the other whole, and that projects share nothing.
+// TestStoredOnce shows that the bytes of two recordings with the same audio are stored and counted
+// only once. Deleting one recording leaves the other whole. Projects share nothing.
 func TestStoredOnce(t *testing.T) {
 	everyMedia(t, func(t *testing.T, w *world, media blob.Store, _ string) {
 		want := string(corpusFile(t, sharedFile))
@@ -113,7 +114,7 @@ func TestStoredOnce(t *testing.T) {
 	})
 }
 
-// wantUsage checks the bytes that were uploaded and those that are stored.
+// wantUsage checks the numbers of uploaded and stored bytes.
 func (w *world) wantUsage(t *testing.T, uploaded, stored int64) {
 	t.Helper()
 	day := w.now.Truncate(24 * time.Hour)
@@ -154,7 +155,7 @@ func TestDamagedTwin(t *testing.T) {
 	})
 }
 
-// TestSameBytesOtherFormat shows that a file without a header is not shared by recordings that
+// TestSameBytesOtherFormat shows that recordings do not share a file without a header if they
 // decode it in different ways, because their outlines differ.
 func TestSameBytesOtherFormat(t *testing.T) {
 	w := newWorld(t)
@@ -173,8 +174,8 @@ func TestSameBytesOtherFormat(t *testing.T) {
 	}
 }
 
-// TestShareAgainstDelete shows that uploads of a file while its other recordings are deleted lose
-// nothing: every recording that is left is whole.
+// TestShareAgainstDelete shows that nothing is lost if a file is uploaded while other recordings of
+// it are deleted. Every remaining recording is whole.
 func TestShareAgainstDelete(t *testing.T) {
 	w := newWorld(t)
 	want := string(corpusFile(t, sharedFile))

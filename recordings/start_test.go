@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A busyStore calls before, once, just before the next update of a recording.
+// A busyStore calls before once, just before the next update of a recording.
 type busyStore struct {
 	recordings.Store
 	before func()
@@ -55,8 +55,8 @@ func TestStartRevivesNothing(t *testing.T) {
 	}
 }
 
-// TestStartLosesNothing shows that if two starts of a recording run concurrently, the parameters of
-// both are stored.
+// TestStartLosesNothing shows that the parameters of two concurrent starts of a recording are both
+// stored.
 func TestStartLosesNothing(t *testing.T) {
 	var busy *busyStore
 	w := newWorld(t, func(c *recordings.Config) {
@@ -84,7 +84,7 @@ func TestStartLosesNothing(t *testing.T) {
 	}
 }
 
-// TestStartKeepsEventsOnce shows that an event given several times is stored once.
+// TestStartKeepsEventsOnce shows that an event that is given several times is stored once.
 func TestStartKeepsEventsOnce(t *testing.T) {
 	w := newWorld(t)
 	if _, _, err := w.Announce(

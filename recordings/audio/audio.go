@@ -1,9 +1,9 @@
 // Package audio recognizes audio files. It is the only package that knows all formats of uploads.
 //
 // A file is recognized by its first bytes, whatever its name. Packages wav, mp3 and opus read the
-// formats that can be decoded. This package reads the facts of other Ogg files, which are stored but
-// never decoded. The name or Content-Type of a file is only used if its bytes identify
-// no format, as with headerless mu-law.
+// formats that can be decoded. This package reads the facts of other Ogg files, which are stored
+// but never decoded. The name or Content-Type of a file is only used if its bytes identify no
+// format, as with headerless mu-law.
 //
 // Only a small part of a file is in memory at a time, and at most as many bytes are read as the
 // file has.

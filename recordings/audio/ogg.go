@@ -11,16 +11,16 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// Only two parts of an Ogg file with Vorbis or Speex are read. The part at the start contains the first page. The part
-// at the end contains the last page, which has at most 65,307 bytes, and perhaps pages of other
-// streams after it.
+// Only two parts of an Ogg file with Vorbis or Speex are read. The part at the start contains the
+// first page. The part at the end contains the last page, which has at most 65,307 bytes. Pages of
+// other streams may follow it.
 const (
 	oggHead = 27 // bytes in a page before its segment table
 	oggTail = 2 * 65307
 )
 
-// parseOgg reads the facts of an Ogg file with Opus, Vorbis or Speex (RFC 3533). ok is false if the
-// file is not Ogg.
+// parseOgg reads the facts of an Ogg file with Opus, Vorbis or Speex (RFC 3533). If the file is not
+// Ogg, ok is false.
 func parseOgg(r io.ReaderAt, size int64) (f wav.Facts, ok bool, err error) {
 	first, err := read(r, make([]byte, 512), 0)
 	if err != nil || len(first) < oggHead+1 || string(first[:5]) != "OggS\x00" {
@@ -89,8 +89,8 @@ func oggFormat(f *wav.Facts, packet []byte) error {
 	return f.Check()
 }
 
-// lastGranule returns the position at the end of a stream's last whole page, or -1 if there is
-// none.
+// lastGranule returns the position at the end of a stream's last whole page. If the stream has no
+// whole page, it returns -1.
 func lastGranule(tail []byte, serial uint32) int64 {
 	for at := len(tail); ; {
 		at = bytes.LastIndex(tail[:at], []byte("OggS\x00"))
@@ -113,8 +113,8 @@ func lastGranule(tail []byte, serial uint32) int64 {
 	}
 }
 
-// read fills p with the bytes at offset, and returns them. At the end of the file, there may be
-// fewer.
+// read fills p with the bytes at offset, and returns them. At the end of the file, it returns fewer
+// bytes.
 func read(r io.ReaderAt, p []byte, offset int64) ([]byte, error) {
 	n, err := r.ReadAt(p, offset)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -31,8 +31,8 @@ func (s *server) addCall(t *testing.T, at time.Time, change func(*calls.Record))
 	return r
 }
 
-// over returns a change that ends a call ten seconds after it began, or one minute after it was
-// answered.
+// over returns a change that ends a call. The call ends ten seconds after it began, or one minute
+// after it was answered.
 func over(cause calls.Cause, answered bool) func(*calls.Record) {
 	return func(r *calls.Record) {
 		r.State, r.Cause, r.Ended = calls.Completed, cause, r.Created.Add(10*time.Second)

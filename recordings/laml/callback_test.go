@@ -24,10 +24,10 @@ import (
 // A callback is a request to a status callback.
 type callback struct {
 	method string
-	url    string // URL that the receiver sees
+	url    string // the URL that the receiver sees
 	fields url.Values
 	header http.Header
-	shown  int // status of the GET of the recording's document during the callback
+	shown  int // the status of a request for the document during the callback
 }
 
 // An app is a server that receives status callbacks.
@@ -91,7 +91,7 @@ func (a *app) answer(status int) {
 	a.status = status
 }
 
-// await waits until there are n requests, and returns them.
+// await waits until the app has received n requests, and returns them.
 func (a *app) await(t *testing.T, n int) []callback {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {
@@ -148,7 +148,7 @@ func (c callback) check(t *testing.T, want url.Values) {
 }
 
 // TestCallbacks shows that a callback is called once when a recording begins and once when it is
-// complete, by POST or GET.
+// complete. It is called by POST or GET.
 func TestCallbacks(t *testing.T) {
 	for _, method := range recordings.CallbackMethods {
 		t.Run(method, func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestCallbacks(t *testing.T) {
 }
 
 // TestCallbackOfUpload shows that an upload can name a callback, which replaces the callback of the
-// waiting recording. The callback is called once, however many times the upload is repeated.
+// waiting recording. The callback is called only once, even if the upload is repeated.
 func TestCallbackOfUpload(t *testing.T) {
 	s := newServer(t)
 	a := s.newApp(t)
@@ -211,7 +211,7 @@ func TestCallbackOfUpload(t *testing.T) {
 }
 
 // TestCallbackOfAbsent shows that a callback with the event absent is called if an upload is
-// silent, and if the media never came.
+// silent, and if the media never arrived.
 func TestCallbackOfAbsent(t *testing.T) {
 	s := newServer(t)
 	a := s.newApp(t)

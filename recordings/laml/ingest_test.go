@@ -42,8 +42,8 @@ func ingesting(revoked *atomic.Bool) func(*server, *recordings.Config, *laml.Con
 	}
 }
 
-// raw sends a request from testdata, byte for byte, with the key, the file and the length of the
-// body filled in.
+// raw sends a request from testdata byte for byte. It fills in the key, the file and the length of
+// the body.
 func (s *server) raw(t *testing.T, shape string, file []byte) (status int, got map[string]any) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "ingest", shape))
@@ -71,7 +71,7 @@ func (s *server) raw(t *testing.T, shape string, file []byte) (status int, got m
 	replace := strings.NewReplacer("{key}", ingestKey, "{length}", fmt.Sprint(len(body)))
 	go func() {
 		_, _ = io.WriteString(conn, replace.Replace(head)+"\r\n\r\n")
-		_, _ = conn.Write(body) // on errors, the response shows what is missing
+		_, _ = conn.Write(body) // after an error, the response shows what is missing
 	}()
 
 	from := bufio.NewReader(conn)
@@ -89,8 +89,8 @@ func (s *server) raw(t *testing.T, shape string, file []byte) (status int, got m
 	return res.StatusCode, got
 }
 
-// TestIngestShapes shows that requests are accepted exactly as switches send them, wherever media
-// is kept, and that repeating a request creates no second recording.
+// TestIngestShapes shows that requests are accepted exactly as switches send them, with each kind
+// of storage. Repeating a request creates no second recording.
 func TestIngestShapes(t *testing.T) {
 	for where, s := range everywhere(t) {
 		t.Run(where, func(t *testing.T) { s.testShapes(t) })
@@ -148,7 +148,7 @@ func (s *server) put(t *testing.T, path string, file []byte) answer {
 }
 
 // TestIngestOfCalls shows that two calls whose files have the same audio and name become two
-// recordings, and that deleting one does not affect the other.
+// recordings. Deleting one recording does not affect the other.
 func TestIngestOfCalls(t *testing.T) {
 	s := newServer(t, ingesting(new(atomic.Bool)))
 	wav := corpusFile(t, speech)
@@ -166,8 +166,8 @@ func TestIngestOfCalls(t *testing.T) {
 	}
 }
 
-// TestIngestRaces shows that when identical uploads arrive concurrently, one is stored and all get
-// its Sid.
+// TestIngestRaces shows that only one of several concurrent identical uploads is stored. All of
+// them get its Sid.
 func TestIngestRaces(t *testing.T) {
 	s := newServer(t, ingesting(new(atomic.Bool)))
 	wav := corpusFile(t, speech)
@@ -187,8 +187,8 @@ func TestIngestRaces(t *testing.T) {
 	}
 }
 
-// TestIngestOfFaults shows that faulty requests from switches either create a recording, which is
-// repaired or has the status absent, or are refused and store nothing.
+// TestIngestOfFaults shows that faulty requests from switches are either refused or create a
+// recording, which is repaired or has the status absent. Refused requests store nothing.
 func TestIngestOfFaults(t *testing.T) {
 	s := newServer(t, ingesting(new(atomic.Bool)))
 	wav := corpusFile(t, speech)
@@ -227,8 +227,8 @@ func TestIngestOfFaults(t *testing.T) {
 	}
 }
 
-// TestIngestRights shows that an ingest key cannot set a callback, a subscriber or a Sid, wherever
-// in the request the field is, and that it does not learn the digest of another file.
+// TestIngestRights shows that an ingest key cannot set a callback, a subscriber or a Sid anywhere
+// in the request. It does not learn the digest of another file.
 func TestIngestRights(t *testing.T) {
 	s := newServer(t, ingesting(new(atomic.Bool)))
 	wav := corpusFile(t, speech)
@@ -264,7 +264,7 @@ func TestIngestRights(t *testing.T) {
 }
 
 // TestIngestKeys shows that nothing is stored if the key is unknown, or is revoked during the
-// upload, and that other methods are refused.
+// upload. Other methods are refused.
 func TestIngestKeys(t *testing.T) {
 	var revoked atomic.Bool
 	s := newServer(t, ingesting(&revoked))

@@ -43,7 +43,8 @@ func TestHeld(t *testing.T) {
 		http.StatusBadRequest, 10000)
 }
 
-// TestAccessLog shows that requests for media are recorded, and those for nothing are not.
+// TestAccessLog shows that requests for media are recorded, and that requests for missing media are
+// not.
 func TestAccessLog(t *testing.T) {
 	s := newServer(t)
 	sid := s.upload(t, "canonical_44.wav", "?CallSid=a")

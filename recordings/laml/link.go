@@ -117,8 +117,8 @@ func WithLink(mediaURL string, l recordings.Link) string {
 }
 
 // mayFetch returns the owner whose recordings the request may fetch. If the project's media is
-// public, or if the request has a valid link to sid in one of formats, the owner is the whole
-// project. Otherwise, it is the caller.
+// public, or the request has a valid link to sid in one of formats, the owner is the whole project.
+// Otherwise, it is the caller.
 func (a *API) mayFetch(
 	r *http.Request, sid string, formats ...recordings.Format,
 ) (o recordings.Owner, auth recordings.MediaAuth, err error) {

@@ -23,7 +23,7 @@ type links struct {
 	} `json:"media"`
 }
 
-// pathOf returns a link without its prefix, the public URL.
+// pathOf returns a link without the public URL at its beginning.
 func pathOf(t *testing.T, link *string) string {
 	t.Helper()
 	path, ok := strings.CutPrefix(fmt.Sprint(*link), "https://example.com")
@@ -50,7 +50,7 @@ func TestWhoMayFetchMedia(t *testing.T) {
 		{recordings.Public, own, wrong, 200},
 		{recordings.Public, unknown, nobody, 404},
 		{recordings.Basic, own, nobody, 401},
-		{recordings.Basic, unknown, nobody, 401}, // does not reveal whether the recording exists
+		{recordings.Basic, unknown, nobody, 401}, // the response reveals nothing
 		{recordings.Basic, own, wrong, 401},
 		{recordings.Basic, own, foreign, 404},
 		{recordings.Basic, own, s.basic, 200},
@@ -86,8 +86,8 @@ func TestWhoMayFetchMedia(t *testing.T) {
 	}
 }
 
-// TestLinksEndWithMaker shows that a link becomes invalid when its maker ends. Links that others
-// made, or that the same maker makes later, remain valid.
+// TestLinksEndWithMaker shows that a link becomes invalid when its maker ends. Links from other
+// makers, or later links from the same maker, remain valid.
 func TestLinksEndWithMaker(t *testing.T) {
 	s := newServer(t, signing(t))
 	sid := s.upload(t, speech, "")

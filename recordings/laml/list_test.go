@@ -147,8 +147,8 @@ func TestListFilters(t *testing.T) {
 	}
 }
 
-// TestListByParty shows that a list can be filtered by number, however the number is written in the
-// recording and the query, and by direction and duration.
+// TestListByParty shows that a list can be filtered by number, direction and duration. The number
+// may have any notation in the recording and the query.
 func TestListByParty(t *testing.T) {
 	s := newServer(t)
 	stored := s.upload(t, speech, url.Values{"From": {"+1 (415) 555-0134"}, "To": {"1000"},
@@ -194,8 +194,8 @@ func TestListByParty(t *testing.T) {
 	}
 }
 
-// TestListByName shows that recordings are found by words of the name of their file, in each way in
-// which a sender can give it, and of their addresses.
+// TestListByName shows that recordings are found by words of their addresses and of their file's
+// name, no matter how the sender gave the name.
 func TestListByName(t *testing.T) {
 	s := newServer(t)
 	send := func(path string, opts ...option) string {

@@ -90,8 +90,8 @@ func TestStartedRecording(t *testing.T) {
 	}
 }
 
-// TestMovedRecording shows that a recording can be paused, resumed and stopped, but not resumed
-// after that.
+// TestMovedRecording shows that a recording can be paused, resumed and stopped. A stopped recording
+// cannot be resumed.
 func TestMovedRecording(t *testing.T) {
 	s := newServer(t)
 	begun := s.announce(t, "CallSid=c&From=/private/alice")
@@ -100,7 +100,7 @@ func TestMovedRecording(t *testing.T) {
 		{"Status=paused&PauseBehavior=skip", "paused", "skip"},
 		{"Status=in-progress", "in-progress", "skip"},
 		{"Status=stopped", "stopped", "skip"},
-		{"Status=stopped", "stopped", "skip"}, // a second time
+		{"Status=stopped", "stopped", "skip"}, // stopped a second time
 	} {
 		a := s.post(t, "/Calls/c/Recordings/"+begun.Sid+".json", move.fields)
 		if got := read[live](t, a); a.StatusCode != 200 || got.Status != move.status || got.Sid != begun.Sid {
@@ -117,7 +117,7 @@ func TestMovedRecording(t *testing.T) {
 }
 
 // TestLiveRecording shows that the media of an announced recording is stored once, under the Sid of
-// the announcement, and completes the recording.
+// the announcement. It completes the recording.
 func TestLiveRecording(t *testing.T) {
 	s := newServer(t)
 	begun := s.announce(t, "CallSid=c&From=/private/alice")

@@ -84,7 +84,7 @@ func TestMediaRanges(t *testing.T) {
 		{"bytes=-0", "", 416, nil}, // the last 0 bytes (RFC 9110, section 14.1.2)
 		{"bytes= - 00", "", 416, nil},
 		{"bytes=-0,-0", "", 416, nil},
-		{"bytes=0-0,-0", "", 206, file[:1]}, // only the satisfiable range
+		{"bytes=0-0,-0", "", 206, file[:1]}, // only the valid range
 		{"bytes=-0", `"other"`, 200, file},
 		{"lines=0-1", "", 200, file}, // an unknown unit
 		{"bytes=0-9", etag, 206, file[:10]},
@@ -161,7 +161,7 @@ func TestUnknownIsOneAnswer(t *testing.T) {
 	want := s.do(t, "GET", s.path("/Recordings/"+unknown+".wav"))
 	wantError(t, "an unknown recording", want, 404, 20404)
 	tests := []struct{ method, path string }{
-		{"GET", s.path("/Recordings/" + sid)},          // another project's recording, in this account
+		{"GET", s.path("/Recordings/" + sid)},          // another project's recording in this account
 		{"GET", s.path("/Recordings/" + sid + ".wav")}, //
 		{"GET", s.path("/Recordings/" + sid + ".json")},
 		{"GET", foreign + ".json"}, // another project's recording
@@ -224,7 +224,7 @@ func (w *readerFrom) ReadFrom(src io.Reader) (int64, error) {
 	return io.Copy(w.ResponseRecorder, src)
 }
 
-// TestMediaReachesReadFrom shows that all middleware forwards ReadFrom. Otherwise the kernel could
+// TestMediaReachesReadFrom shows that all middleware forwards ReadFrom. Otherwise, the kernel could
 // not send the file itself (sendfile).
 func TestMediaReachesReadFrom(t *testing.T) {
 	s := newServer(t)

@@ -105,7 +105,7 @@ func TestPeaksOfWhatHasNone(t *testing.T) {
 }
 
 // TestPeaksByLink shows that a link to the media of a recording is also valid for its outline, but
-// not for another recording's.
+// not for another recording's outline.
 func TestPeaksByLink(t *testing.T) {
 	s := newServer(t, signing(t))
 	s.setMediaAuth(t, recordings.Signed)

@@ -180,8 +180,8 @@ func TestMP3(t *testing.T) {
 	}
 }
 
-// vorbis is an Ogg file whose headers say that it is Vorbis, at 8 kHz with one channel. Its page ends at
-// position 8000.
+// vorbis is an Ogg file whose headers say that it is Vorbis, at 8 kHz with one channel. Its page
+// ends at position 8000.
 var vorbis = slices.Concat([]byte("OggS\x00\x02\x40\x1f\x00\x00\x00\x00\x00\x00one!"), make([]byte, 8),
 	[]byte("\x01\x1e\x01vorbis\x00\x00\x00\x00\x01\x40\x1f\x00\x00"), make([]byte, 14))
 

@@ -41,8 +41,8 @@ type server struct {
 	subscriber string // a subscriber of the project, with the address /private/alice
 	clock      clock
 
-	ended   map[string]time.Time // when each maker of links ended, if it has
-	unknown error                // error of every check of a maker, or nil
+	ended   map[string]time.Time // when each ended maker of links ended
+	unknown error                // the error of every check of a maker, or nil
 }
 
 const maxUpload = 1 << 20
@@ -180,7 +180,8 @@ func read[T any](t testing.TB, a answer) (v T) {
 	return v
 }
 
-// A clock is set by the test. A handler may read it after its response has arrived.
+// A clock returns the time that the test has set. A handler may read it after its response has
+// arrived.
 type clock struct{ at atomic.Pointer[time.Time] }
 
 func (c *clock) now() time.Time { return *c.at.Load() }

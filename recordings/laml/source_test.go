@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/recordings/laml"
 )
 
-// TestSource shows that a source yields the recordings on all pages, with their calls, and opens
+// TestSource shows that a source returns the recordings on all pages with their calls, and opens
 // their media. Wrong credentials are an error.
 func TestSource(t *testing.T) {
 	s := newServer(t)

@@ -28,7 +28,7 @@ func sealed(s blob.Store) blob.Store {
 	return blob.NewSealed(s, true, func() [][sha256.Size]byte { return [][sha256.Size]byte{secret} })
 }
 
-// everywhere returns a server for each place where media can be kept.
+// everywhere returns a server for each kind of storage.
 func everywhere(t *testing.T) map[string]*server {
 	t.Helper()
 	return map[string]*server{
@@ -40,8 +40,8 @@ func everywhere(t *testing.T) map[string]*server {
 	}
 }
 
-// TestCorpusEverywhere shows that each file of the corpus gets the same responses wherever media is
-// kept: to its upload in four ways, and to requests for each format and for ranges.
+// TestCorpusEverywhere shows that each file of the corpus gets the same responses with each kind of
+// storage. It is uploaded in four ways, and requested in each format and in ranges.
 func TestCorpusEverywhere(t *testing.T) {
 	files, err := os.ReadDir(filepath.Join("..", "testdata"))
 	if err != nil {
@@ -73,7 +73,7 @@ func TestCorpusEverywhere(t *testing.T) {
 }
 
 // storeInAllWays stores a file in four ways, and returns the responses to requests for its media.
-// The responses to uploads have no bodies, since these have Sids and times.
+// It leaves out the bodies of responses to uploads, because these contain Sids and times.
 func (s *server) storeInAllWays(t *testing.T, name string) (all []answer) {
 	t.Helper()
 	file := corpusFile(t, name)
@@ -114,8 +114,8 @@ func (s *server) mediaOf(t *testing.T, sid string) []answer {
 	}
 }
 
-// TestNeverShort shows that media that cannot be read whole is never sent as if it were whole: the
-// response is an error or is aborted.
+// TestNeverShort shows that media that cannot be completely read is never sent as if it were
+// complete. The response is an error or is aborted.
 func TestNeverShort(t *testing.T) {
 	where := filepath.Join(t.TempDir(), "media")
 	s := newServer(t, keptIn(sealed(storetest.Media(t, where))))
@@ -148,7 +148,7 @@ func TestNeverShort(t *testing.T) {
 	}
 }
 
-// damage changes a byte of a file, if it is that long.
+// damage changes a byte of a file, if the file is long enough.
 func damage(t *testing.T, name string, at int64) {
 	t.Helper()
 	content, err := os.ReadFile(name)

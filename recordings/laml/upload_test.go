@@ -104,8 +104,8 @@ func TestUploadForms(t *testing.T) {
 	}
 }
 
-// TestUploadsOfOtherFormats shows that audio without a header is recognized by its type or name,
-// and that formats other than WAV are stored, too.
+// TestUploadsOfOtherFormats shows that audio without a header is recognized by its type or name.
+// Other formats than WAV are stored, too.
 func TestUploadsOfOtherFormats(t *testing.T) {
 	s := newServer(t)
 	file := func(name string) []byte { return corpusFile(t, name) }
@@ -205,7 +205,7 @@ func TestUploadsThatAreRefused(t *testing.T) {
 	file := part{"x", "a.wav", "", string(wav)}
 	raw := body("audio/wav", wav)
 	large := body("audio/wav", append(bytes.Clone(wav), make([]byte, maxUpload)...))
-	endless := func(r *http.Request) { // of unknown length
+	endless := func(r *http.Request) { // a body of unknown length
 		r.Body, r.ContentLength = io.NopCloser(
 			io.MultiReader(bytes.NewReader(wav), bytes.NewReader(make([]byte, maxUpload)))), -1
 	}

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// textVersion is the first word of each text. It allows later versions to add words.
+// textVersion is the first word of each text. It lets later versions add words.
 const textVersion = "1"
 
 // unknown is the word for an unknown value.
 const unknown = "-"
 
-// singles returns pointers to the facts that are single numbers, in the order of the text. may
-// points to those that may be unknown, and are to the others.
+// singles returns pointers to the facts that are single numbers, in the order of the text. The
+// numbers in may may be unknown, and the numbers in are are always known.
 func (f *Facts) singles() (may []**float64, are []*float64) {
 	return []**float64{&f.Peak, &f.RMS, &f.Loudness, &f.Overlap, &f.FirstSpeech},
 		[]*float64{&f.Clipped, &f.DCOffset, &f.SilenceRatio, &f.LongestSilence}

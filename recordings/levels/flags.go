@@ -12,7 +12,7 @@ type Flags uint8
 // The flags. Databases store their values.
 const (
 	Silent  Flags = 1 << iota // no sample is louder than an idle line
-	OneWay                    // one leg talks, and another does not
+	OneWay                    // one leg talks, and another leg does not
 	Clipped                   // samples were cut off at full scale
 	DeadAir                   // ten seconds or more without talk
 )
@@ -62,7 +62,7 @@ func (f *Flags) UnmarshalJSON(b []byte) error {
 
 // Thresholds of the flags.
 const (
-	idle        = 8     // largest sample of a silent line, which is the smallest in A-law
+	idle        = 8     // largest sample of a silent line: the smallest A-law sample
 	clippedFrom = 0.001 // fraction of samples
 	deadAirFrom = 10.0  // seconds
 	oneWayTalk  = 2.0   // minimum seconds of talk in one leg

@@ -1,12 +1,11 @@
-// Package levels measures audio in one pass: how loud it is, who talks and when, which faults it
-// has, and the outline that a player draws.
+// Package levels measures audio in one pass. It measures how loud the audio is, who talks and when,
+// and which faults the audio has. It also draws the outline for a player.
 //
-// Talk is detected in each leg by energy alone: music and tones count as talk, and steady noise
-// does not. Levels are in dB relative to full scale. A square wave of the largest samples has 0 dB,
-// and a sine has -3.01 dB. Loudness is measured as defined in ITU-R BS.1770-4.
+// Talk is detected in each leg by energy alone. Therefore, music and tones count as talk, and
+// steady noise does not. Levels are in dB relative to full scale. A square wave of the largest
+// samples has 0 dB, and a sine has -3.01 dB. Loudness is measured as defined in ITU-R BS.1770-4.
 //
-// The package imports no other package of selvage. It uses little memory, and the same amount for
-// audio of any length.
+// The package imports no other package of selvage. It uses little memory, even for very long audio.
 package levels
 
 import (
@@ -25,16 +24,16 @@ type Source interface {
 	ReadFrames(dst []int16, at int64) (n int, err error)
 }
 
-// Facts holds the measurements. nil means unknown, as for the loudness of silence.
+// Facts contains the measurements. A nil field is unknown, such as the loudness of silence.
 type Facts struct {
 	Peak     *float64 `json:"peak_db"` // level of the largest sample
 	RMS      *float64 `json:"rms_db"`  // level of all samples
-	Loudness *float64 `json:"lufs"`    // integrated; also nil for audio shorter than 400 ms
+	Loudness *float64 `json:"lufs"`    // integrated loudness; also nil for less than 400 ms
 	Clipped  float64  `json:"clipped"` // fraction of samples, 0 to 1, in the worst leg
 	DCOffset float64  `json:"dc_offset"`
 
 	Talk           []float64 `json:"talk_s"`            // seconds per leg
-	Overlap        *float64  `json:"overlap_s"`         // seconds in which two or more legs talk; nil for one leg
+	Overlap        *float64  `json:"overlap_s"`         // seconds with several talking legs; nil for one
 	SilenceRatio   float64   `json:"silence_ratio"`     // fraction of time without talk, 0 to 1
 	LongestSilence float64   `json:"longest_silence_s"` // seconds
 	FirstSpeech    *float64  `json:"first_speech_s"`    // seconds from the start; nil without talk

@@ -2,11 +2,11 @@ package levels
 
 import "math"
 
-// A biquad holds the coefficients of a second-order filter, with a0 = 1.
+// A biquad contains the coefficients of a second-order filter with a0 = 1.
 type biquad struct{ b0, b1, b2, a1, a2 float64 }
 
-// A weighting holds the two filters of BS.1770-4, annex 1, with their states: a shelf that models
-// the effect of the head, and a high-pass filter with b = 1, -2, 1.
+// A weighting contains the two filters of BS.1770-4, annex 1, with their states. The first is a
+// shelf that models the effect of the head. The second is a high-pass filter with b = 1, -2, 1.
 type weighting struct {
 	shelf, high    biquad
 	s1, s2, h1, h2 float64
@@ -40,8 +40,8 @@ func newWeighting(rate int) weighting {
 	return w
 }
 
-// audible returns 0 for a filter state that has decayed far below any sample. Denormal numbers
-// would slow down the CPU.
+// audible returns 0 for a filter state that has decayed far below any sample. Otherwise, denormal
+// numbers would slow down the CPU.
 func audible(state float64) float64 {
 	if math.Abs(state) < 1e-9 {
 		return 0
@@ -58,7 +58,7 @@ const (
 	loudest      = 30
 )
 
-// A loudness collects blocks of 400 ms, one of which begins every 100 ms.
+// A loudness collects blocks of 400 ms. A block begins every 100 ms.
 type loudness struct {
 	slots  int
 	hop    float64    // power of the slots in the current hop
@@ -69,7 +69,7 @@ type loudness struct {
 
 const slotsPerHop = slotsPerSecond / 10
 
-// slot adds a slot with the given power, summed over all channels.
+// slot adds a slot with the given power, which is the sum over all channels.
 func (l *loudness) slot(power float64) {
 	l.hop += power
 	if l.slots++; l.slots < slotsPerHop {
@@ -97,7 +97,8 @@ func (l *loudness) integrated() float64 {
 	return l.from(max(0, int(math.Ceil((gate-absoluteGate)*binsPerLU))))
 }
 
-// from returns the loudness of the blocks in the histogram from a bin on, or NaN if there are none.
+// from returns the loudness of the blocks in the histogram from a bin on. If there are none, it
+// returns NaN.
 func (l *loudness) from(bin int) float64 {
 	var power, n float64
 	for i := bin; i < len(l.blocks); i++ {

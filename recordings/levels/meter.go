@@ -7,15 +7,15 @@ type meter struct {
 	rate     int
 	channels int
 	legs     []leg
-	frames   int64 // added so far
+	frames   int64 // frames added so far
 	slot     slot
 	outline  outliner
 	talk     talk
 	loudness loudness
 }
 
-// A slot is a period of 20 ms, the unit in which talk is detected. If the rate is not divisible by
-// 50, slots differ in length by one frame, so that they do not drift.
+// A slot is a period of 20 ms, in which talk is detected as a whole. If the rate is not divisible
+// by 50, slots differ in length by one frame, so that they do not drift.
 type slot struct {
 	number int64
 	began  int64 // first frame
@@ -24,7 +24,7 @@ type slot struct {
 
 const slotsPerSecond = 50
 
-// A leg holds the measurements of one channel.
+// A leg contains the measurements of one channel.
 type leg struct {
 	weight     weighting
 	energy     float64 // weighted energy of the current slot, in squared samples
@@ -37,7 +37,7 @@ type leg struct {
 	largest    int // largest magnitude of all samples
 	clipped    int64
 	rail       int   // last sample near full scale
-	railAt     int64 // its frame
+	railAt     int64 // the frame of the sample in rail
 	railLength int   // number of consecutive samples equal to rail
 }
 
@@ -56,7 +56,7 @@ func newMeter(rate, channels int, frames int64) *meter {
 	return m
 }
 
-// add measures interleaved samples, in runs that end where a pixel or a slot ends.
+// add measures interleaved samples in runs. A run ends at the end of a pixel or a slot.
 func (m *meter) add(samples []int16) {
 	for len(samples) > 0 {
 		n := min(m.slot.ends-m.frames, m.outline.left, int64(len(samples)/m.channels))
@@ -76,12 +76,12 @@ func (m *meter) add(samples []int16) {
 	}
 }
 
-// add measures one channel of a run. at is the frame number of the run's first sample.
+// add measures one channel of a run. at is the number of the run's first frame.
 func (l *leg) add(run []int16, channel, channels int, at int64) {
 	least, most := l.least, l.most
 	sum, squares, energy := l.sum, l.squares, l.energy
 
-	// Two second-order filters, in transposed direct form II, kept in registers.
+	// These are two second-order filters in transposed direct form II, kept in registers.
 	shelf, a1, a2 := l.weight.shelf, l.weight.high.a1, l.weight.high.a2
 	s1, s2 := l.weight.s1, l.weight.s2
 	h1, h2 := l.weight.h1, l.weight.h2
@@ -112,7 +112,7 @@ func (l *leg) add(run []int16, channel, channels int, at int64) {
 
 // Samples beyond nearRail are near the maximum of a codec, which is 32124 for mu-law and 32256 for
 // A-law. Several equal samples in a row were clipped. A sine that just reaches this level has only
-// few of them.
+// a few equal samples in a row.
 const (
 	nearRail  = 31999
 	railFrom  = 3
@@ -135,8 +135,8 @@ func (l *leg) clip(v int, at int64) {
 	}
 }
 
-// endSlot passes on the results of a slot. It also adds the integer sums to the floating-point ones
-// before they can overflow. This happens so often that no precision is lost even over days.
+// endSlot passes on the results of a slot. It also adds the integer sums to the floating-point sums
+// before they can overflow. It does this so often that no precision is lost, even over days.
 func (m *meter) endSlot() {
 	length := float64(m.frames - m.slot.began)
 	var all float64
@@ -173,7 +173,7 @@ func (m *meter) endPixel() {
 	m.outline.left = m.outline.perPixel
 }
 
-// end returns the facts and the outline. Call it when all audio has been added.
+// end returns the facts and the outline. Call it after all audio has been added.
 func (m *meter) end() (f Facts, o Outline) {
 	if m.frames == 0 {
 		return Facts{Talk: make([]float64, m.channels)}, m.outline.end()
@@ -206,10 +206,11 @@ func (m *meter) end() (f Facts, o Outline) {
 	return f, m.outline.end()
 }
 
-// decibels returns the level of a power, given in squared samples. For 0 it returns minus infinity.
+// decibels returns the level of a power, which is given in squared samples. For 0, it returns minus
+// infinity.
 func decibels(power float64) float64 { return 10 * math.Log10(power/(fullScale*fullScale)) }
 
-// roundLevel rounds a level to hundredths. For an infinite level it returns nil.
+// roundLevel rounds a level to hundredths. For an infinite level, it returns nil.
 func roundLevel(db float64) *float64 {
 	if math.IsInf(db, 0) || math.IsNaN(db) {
 		return nil

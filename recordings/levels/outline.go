@@ -7,20 +7,20 @@ import (
 	"strconv"
 )
 
-// An Outline holds the lowest and highest sample of each channel in each pixel, as 8-bit numbers,
-// in the order that audiowaveform uses.
+// An Outline contains the lowest and highest sample of each channel in each pixel, as 8-bit numbers
+// in the order of audiowaveform.
 type Outline struct {
 	Rate     int
 	Channels int
 	PerPixel int    // frames per pixel
-	Data     []int8 // lowest and highest sample, for each pixel and channel
+	Data     []int8 // lowest and highest sample of each pixel and channel
 }
 
-// PixelsPerSecond is the resolution of measured outlines. Very long audio has a lower one.
+// PixelsPerSecond is the resolution of measured outlines. Very long audio has a lower resolution.
 const PixelsPerSecond = 20
 
 // maxData is the maximum number of values in an outline. It is limited because anyone who knows a
-// recording may request the outline any number of times.
+// recording may request its outline any number of times.
 const maxData = 512 << 10
 
 // Length returns the number of pixels.
@@ -44,7 +44,7 @@ func newOutliner(rate, channels int, frames int64) outliner {
 }
 
 func (o *outliner) add(least, most int) {
-	if len(o.Data) < 2*maxData { // the source may be longer than Frames returned
+	if len(o.Data) < 2*maxData { // the source may be longer than it says
 		o.Data = append(o.Data, int8(least/256), int8(most/256))
 	}
 }
@@ -139,8 +139,8 @@ func (o Outline) MarshalJSON() ([]byte, error) {
 	return append(b, "]}"...), nil
 }
 
-// Waves returns the values that wavesurfer.js draws: for each channel, the lowest and highest
-// sample of each pixel alternately, from -1 to 1.
+// Waves returns the values that wavesurfer.js draws. For each channel, they are the lowest and
+// highest sample of each pixel alternately, from -1 to 1.
 func (o Outline) Waves() [][]float64 {
 	waves := make([][]float64, o.Channels)
 	for i := 0; i < len(o.Data); i += 2 {

@@ -2,9 +2,9 @@ package levels
 
 import "math"
 
-// Rules that separate talk from noise, in dB and in slots of 20 ms. A leg begins to talk when it is
-// well above its noise for three slots, and continues while it is a little above the noise. Pauses
-// shorter than 300 ms count as talk.
+// These rules separate talk from noise, in dB and in slots of 20 ms. A leg begins to talk when it
+// is well above its noise for three slots. It continues while it is slightly above the noise.
+// Pauses shorter than 300 ms count as talk.
 const (
 	onAbove, offAbove   = 9.0, 5.0 // above the noise
 	onFrom, offFrom     = -50.0, -55.0
@@ -20,7 +20,7 @@ type voice struct {
 	power   float64 // power of the current slot, set by the meter
 	talking bool
 	loud    int    // number of consecutive loud slots, while not talking
-	pause   int    // number of slots since the last loud one, while talking
+	pause   int    // number of slots since the last loud slot, while talking
 	history uint32 // one bit for each slot, the newest in the lowest bit
 
 	noise   float64 // estimated level of the noise
@@ -87,7 +87,7 @@ type talk struct {
 	silence int64 // number of slots without talk
 	quiet   int64 // number of slots since the last talk
 	longest int64
-	first   int64 // number of the first slot with talk, counted from 1; 0 if there is none
+	first   int64 // number of the first slot with talk, from 1; 0 without talk
 }
 
 // step processes the slot whose power was just set in all legs.
@@ -139,8 +139,8 @@ func (t *talk) end() {
 	}
 }
 
-// facts stores the results in f. seconds is the length of the audio. The part after the last whole
-// slot counts like that slot.
+// facts stores the results in f. seconds is the length of the audio. The rest after the last whole
+// slot counts like this slot.
 func (t *talk) facts(f *Facts, seconds float64) {
 	const slot = 1.0 / slotsPerSecond
 	f.Talk = make([]float64, len(t.legs))

@@ -1,8 +1,8 @@
 package mp3
 
 // attacks finds attacks, which are sudden rises or falls of energy. In a long block, the noise of a
-// rise would be heard before it, and the noise of a fall after it. A granule with an attack
-// therefore has three short blocks.
+// rise would be audible before the rise, and the noise of a fall after the fall. Therefore, a
+// granule with an attack has three short blocks.
 //
 // Attacks depend only on the samples. They are found by comparing the energies of parts of 64
 // samples, which are kept for a few granules.
@@ -10,7 +10,7 @@ type attacks struct {
 	in       *input
 	channels int
 	back     int
-	tags     [8]int64 // number of each entry's granule, plus 2; negated if only the energies are known
+	tags     [8]int64 // granule of each entry, plus 2; negated: only the energies are known
 	energies [8][2][9]float32
 	changes  [8][2]uint8 // one bit for each third of the granule
 }
@@ -23,10 +23,11 @@ const (
 )
 
 // lookBack returns how many parts count as recent. They span 12 ms, so that the pulses of a voice
-// are not attacks. There are at least 3 and at most 9 of them, as many as a granule has.
+// are not attacks. Their number is at least 3 and at most 9, which is the number of parts of a
+// granule.
 func lookBack(rate int) int { return max(3, min(9, rate*12/64000)) }
 
-// find finds the attacks in granule n. It uses the energies of n and of the granule before it.
+// find finds the attacks in granule n. It uses the energies of n and of the previous granule.
 func (a *attacks) find(n int64) error {
 	if a.tags[n&7] == n+2 {
 		return nil
@@ -89,8 +90,8 @@ func (a *attacks) measure(n int64) error {
 	return nil
 }
 
-// within reports whether there is an attack where granule n would have its short blocks: in the
-// last two thirds of the granule before n, or in the first two thirds of n.
+// within reports whether an attack lies where granule n would have its short blocks. This is in the
+// last two thirds of the previous granule, or in the first two thirds of n.
 func (a *attacks) within(n int64, ch int) (bool, error) {
 	if err := a.find(n - 1); err != nil {
 		return false, err
@@ -102,7 +103,7 @@ func (a *attacks) within(n int64, ch int) (bool, error) {
 }
 
 // kind returns the window type of granule n. A granule between two granules with short blocks also
-// has short blocks, since there is no room for the slopes of a long window.
+// has short blocks, because it has no room for the slopes of a long window.
 func (a *attacks) kind(n int64, ch int) (int, error) {
 	var at [3]bool
 	for i := range at {

@@ -1,19 +1,19 @@
 package mp3
 
-// bands holds the edges of the scale factor bands at a sample rate. The lines between edges b and
-// b+1 share a scale factor.
+// A bands contains the edges of the scale factor bands at a sample rate. The lines between edges b
+// and b+1 share a scale factor.
 type bands struct {
 	long  [23]int // the last band has no scale factor
-	short [14]int // for each of the three windows; the last band has no scale factor either
-	// The line at which the second region of Huffman codes begins: for short blocks, and for other
-	// windows that are not normal. At 8 kHz there is only one region, because decoders disagree
+	short [14]int // for each window; the last band has no scale factor
+	// The line at which the second region of Huffman codes begins, for short blocks and for other
+	// windows that are not normal. At 8 kHz, there is only one region, because decoders disagree
 	// about the border.
 	firstShort, firstLong int
 	triple                [40]int // edges of short, repeated for each of the three windows
 }
 
 // The edges are from ISO 11172-3, table B.8, and from ISO 13818-3, table B.2. 8 kHz has its own
-// edges in MPEG-2.5. 11.025 and 12 kHz use those of 16 kHz.
+// edges in MPEG-2.5. 11.025 and 12 kHz use the edges of 16 kHz.
 var (
 	bands44 = bands{
 		long: [23]int{0, 4, 8, 12, 16, 20, 24, 30, 36, 44, 52, 62, 74, 90, 110, 134, 162, 196, 238, 288, 342,

@@ -8,8 +8,8 @@ type bitReader struct {
 	at  int    // position in bits
 }
 
-// bitPadding is the number of bytes after the last one that a bitReader may access. No decoding step
-// reads more than this many bytes without a check.
+// bitPadding is the number of bytes after the last one that a bitReader may access. No decoding
+// step reads more than this many bytes without a check.
 const bitPadding = 32
 
 // peek returns the next 32 bits.

@@ -29,7 +29,8 @@ func newDecoder() *decoder { return &decoder{tables: decoding(), rateBits: -1} }
 // forget forgets the data of earlier frames, because the next frame does not follow them.
 func (d *decoder) forget() { d.kept = d.kept[:0] }
 
-// frame decodes a frame. It appends its samples to out, interleaved for the given number of channels.
+// frame decodes a frame. It appends its samples to out, interleaved for the given number of
+// channels.
 func (d *decoder) frame(h header, frame []byte, channels int, out []int16) []int16 {
 	if key := h.version<<2 | h.rateBits; key != d.rateBits {
 		d.bands, d.rateBits = bandsOf(h.version, h.rateBits), key

@@ -19,15 +19,16 @@ const (
 	// segment is the number of frames that one decoder decodes.
 	segment = 512
 	// preroll is the number of frames before a segment with which its decoder starts. The bits of a
-	// frame may begin as many frames earlier, and its samples depend on those of the frame before it.
+	// frame may begin as many frames earlier, and its samples depend on those of the frame before
+	// it.
 	preroll = 32
 )
 
 // A File is the audio of an MP3 file, and a [Source]. It is not safe for concurrent use.
 //
-// The decoder of a frame depends on earlier frames. The audio is therefore divided into segments, and
-// each has a decoder of its own, which starts some frames before the segment. So the samples never
-// depend on what was read before.
+// The decoder of a frame depends on earlier frames. The audio is therefore divided into segments,
+// and each has a decoder of its own, which starts some frames before the segment. So the samples
+// never depend on what was read before.
 type File struct {
 	scan   *scanner
 	index  *index
@@ -85,8 +86,8 @@ func (f *File) Channels() int { return f.scan.first.channels }
 // Frames returns the number of samples of each channel.
 func (f *File) Frames() int64 { return f.frames }
 
-// Index returns the positions of the segments in the file, for a later [Open]. The result is at most
-// 512 KiB long.
+// Index returns the positions of the segments in the file, for a later [Open]. The result is at
+// most 512 KiB long.
 func (f *File) Index() []byte { return f.index.marshal(f.scan.size) }
 
 // ReadFrames implements [Source].

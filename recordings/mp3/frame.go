@@ -1,13 +1,13 @@
 package mp3
 
-// An encoder encodes frames. It reuses its memory for all frames, and the subbands of the last
-// granule if frames are requested in order.
+// An encoder encodes frames. It reuses its memory for all frames. If frames are requested in order,
+// it also reuses the subbands of the last granule.
 type encoder struct {
 	f    *format
 	in   *input
 	subs [2][2][32][18]float32 // by parity of the granule number and by channel
 	last int64                 // the last granule in subs
-	gr   [2][2]granule         // granules of a frame, by number and channel
+	gr   [2][2]granule         // granules of a frame by number and channel
 
 	attacks attacks
 	gain    int // argument of the last quantise
@@ -19,8 +19,8 @@ func newEncoder(f *format, src Source) *encoder {
 	return e
 }
 
-// frame encodes audio frame n into buf, whose length is that of the frame. The frame with the tag
-// is not counted.
+// frame encodes audio frame n into buf, which has the frame's length. The frame with the tag is not
+// counted.
 func (e *encoder) frame(n int64, padded bool, buf []byte) error {
 	for i := range e.f.granules {
 		if err := e.analyse(n*int64(e.f.granules)+int64(i), &e.gr[i]); err != nil {
@@ -69,9 +69,9 @@ func (e *encoder) split(n int64) error {
 	return nil
 }
 
-// chooseGain finds the lowest gain at which all granules together take at most the given number of bits.
-// The granules use the same gain, except for their offsets. The search starts at an estimate from
-// the energies, so that the result depends only on the frame.
+// chooseGain finds the lowest gain at which all granules together take at most the given number of
+// bits. The granules use the same gain, except for their offsets. The search starts at an estimate
+// from the energies, so that the result depends only on the frame.
 func (e *encoder) chooseGain(bits int) {
 	lo, hi := -100, 255 // lo is too low, hi is high enough
 	at := e.guess(bits)
@@ -248,7 +248,7 @@ func (g *granule) writeValues(w *bitWriter) {
 	}
 }
 
-// sign returns 1 if line i is negative, and 0 otherwise.
+// sign returns 1 if line i is negative, and otherwise 0.
 func (g *granule) sign(i int) uint32 {
 	if g.lines[i] < 0 {
 		return 1
@@ -266,8 +266,8 @@ func (g *granule) writePairs(w *bitWriter, from, to int, b *book) {
 	}
 }
 
-// writeRest writes the parts of value x that its code does not contain: the excess over 15, and the
-// sign.
+// writeRest writes the parts of value x that its code does not contain. These are the excess over
+// 15 and the sign.
 func (g *granule) writeRest(w *bitWriter, i, x, linbits int) {
 	if x >= 15 && linbits > 0 {
 		w.put(uint32(x-15), linbits)

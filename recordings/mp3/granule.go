@@ -2,7 +2,7 @@ package mp3
 
 import "math"
 
-// A granule holds 576 lines of one channel, with their side information.
+// A granule contains 576 lines of one channel with their side information.
 type granule struct {
 	kind  int // window type
 	edges []int
@@ -14,7 +14,7 @@ type granule struct {
 	gain     int         // global_gain
 	minGain  int         // lowest gain at which all values can be coded
 	heights  [39]float32 // levels of the bands above their noise, as exponents of 2
-	offset   int         // gain relative to that of the other granules in the frame
+	offset   int         // gain relative to the frame's other granules
 	sf       [39]uint8
 	scale    int // scalefac_scale
 	subGain  [3]int
@@ -35,12 +35,12 @@ type granule struct {
 const (
 	maxValue  = 8191 + 15
 	maxBits   = 4095
-	rounding  = 0.4054 // below 0.5, since decoders raise values to the power of 4/3
+	rounding  = 0.4054 // below 0.5, because decoders raise values to the power of 4/3
 	unit      = 150    // gain at which a step is one unit of a 16-bit sample
 	floorGain = unit - 12
 )
 
-// steps holds, for each gain, the factor by which mags are multiplied.
+// steps contains the factor by which mags are multiplied for each gain.
 var steps = allSteps()
 
 func allSteps() (s [256]float32) {
@@ -131,8 +131,8 @@ func regionsOf(bands int) (first, second int) {
 	return min(first, 15), min(second, 7)
 }
 
-// split divides the pairs into regions and picks a table for each. It returns the number of bits of
-// all regions.
+// split divides the pairs into regions and chooses a table for each region. It returns the number
+// of bits of all regions.
 func (g *granule) split() (sum int) {
 	if g.kind == normal {
 		bands := 0

@@ -2,7 +2,7 @@ package mp3
 
 import "math/bits"
 
-// A code is a Huffman code: its bits, right-aligned, and their number.
+// A code is a Huffman code. It contains the right-aligned bits and their number.
 type code struct {
 	bits uint32
 	len  uint8
@@ -18,8 +18,8 @@ type book struct {
 var (
 	books = allBooks()
 	quads = [2][16]code{quadBook(2742), quadBook(2773)}
-	// linbits16 holds the linbits of the tables 16 to 23, and linbits24 those of the tables 24 to 31.
-	// The tables in each group have the same codes.
+	// linbits16 contains the linbits of the tables 16 to 23. linbits24 contains the linbits of the
+	// tables 24 to 31. The tables in each group have the same codes.
 	linbits16 = [8]int{1, 2, 3, 4, 6, 8, 10, 13}
 	linbits24 = [8]int{4, 5, 6, 7, 8, 9, 11, 13}
 )
@@ -63,17 +63,17 @@ func branch(node, shift int) int {
 	return node + int(trees[node]>>shift&0xff)
 }
 
-// A choice is a group of tables that can code values up to the same maximum. lens holds the length
-// of each pair's code, including signs. A word contains the lengths for all tables in the group, 16
-// bits each, so that one addition is enough for all of them.
+// A choice is a group of tables that can code values up to the same maximum. lens contains the
+// length of each pair's code, including signs. A word contains the lengths for all tables in the
+// group with 16 bits each, so that one addition is enough for all of them.
 type choice struct {
 	tables [3]int
 	count  int
 	lens   [256]uint64
 }
 
-// choiceOf maps the largest value in a region to its choice. The last of choices is for values
-// above 15.
+// choiceOf maps the largest value in a region to its choice. The last element of choices is for
+// values above 15.
 var (
 	choices  = allChoices()
 	choiceOf = [16]uint8{0, 0, 1, 2, 3, 3, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5}
@@ -101,8 +101,8 @@ func allChoices() *[7]choice {
 	return &all
 }
 
-// quadLens holds the code lengths of four values of at most 1 in both tables, including signs. The
-// length for the second table is in the upper half of the word.
+// quadLens contains the code lengths of four values of at most 1 in both tables, including signs.
+// The length for the second table is in the upper half of the word.
 var quadLens = allQuadLens()
 
 func allQuadLens() (lens [16]uint32) {
@@ -113,8 +113,8 @@ func allQuadLens() (lens [16]uint32) {
 	return lens
 }
 
-// pairBits returns the best table for the values in q, and the number of bits that they take with
-// it. q has an even number of values, and top is the largest.
+// pairBits returns the best table for the values in q, and the number of bits that the values take
+// with this table. q has an even number of values, and top is the largest.
 func pairBits(q []uint16, top uint16) (table, length int) {
 	if top == 0 {
 		return 0, 0
@@ -138,8 +138,8 @@ func pairBits(q []uint16, top uint16) (table, length int) {
 	return table, length
 }
 
-// longBits is pairBits for values that include escaped ones. These are coded as 15, with the rest
-// in linbits.
+// longBits is like pairBits, for values that include escaped values. These are coded as 15, and
+// their rest is in linbits.
 func longBits(q []uint16, top uint16) (table, length int) {
 	lens := &choices[6].lens
 	sum, escapes := uint64(0), 0

@@ -18,8 +18,8 @@ var turns = func() (t [18]float32) {
 	return t
 }()
 
-// imdct36 transforms the lines of a subband into 36 samples and adds the first 18 of them to those
-// that the previous granule left in rest (ISO 11172-3, 2.4.3.4.10).
+// imdct36 transforms the lines of a subband into 36 samples. It adds the first 18 samples to the
+// samples that the previous granule left in rest (ISO 11172-3, 2.4.3.4.10).
 func imdct36(lines *[18]float32, kind int, rest, out *[18]float32) {
 	var e, o [9]float32
 	for n := range 9 {
@@ -67,8 +67,8 @@ func imdct12(lines *[18]float32, rest, out *[18]float32) {
 	copy(rest[:], sum[18:])
 }
 
-// realias restores the aliasing between the first n pairs of neighboring subbands that the filters of
-// the synthesis expect.
+// realias restores the aliasing between the first n pairs of neighboring subbands that the filters
+// of the synthesis expect.
 func realias(lines *[576]float32, n int) {
 	for sb := 18; sb <= 18*n; sb += 18 {
 		x := (*[16]float32)(lines[sb-8:])

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// An input returns the samples of a source by channel, with zeros before the first sample and after
-// the last. It reads in blocks and keeps the last block.
+// An input returns the samples of a source by channel. Before the first sample and after the last
+// sample, it returns zeros. It reads in blocks and keeps the last block.
 type input struct {
 	src    Source
 	frames int64
@@ -15,7 +15,7 @@ type input struct {
 	block  [][]float32 // one slice per channel
 	from   int64       // first frame in block
 	have   int         // number of frames in block
-	wide   []int16     // interleaved, as read from src
+	wide   []int16     // interleaved frames from src
 }
 
 // blockFrames is the minimum number of frames in a block. Reading this many costs little per frame,

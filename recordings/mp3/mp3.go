@@ -1,5 +1,5 @@
-// Package mp3 encodes audio as MPEG Layer III, and decodes it. The results never depend on the order in
-// which they are requested.
+// Package mp3 encodes audio as MPEG Layer III, and decodes it. The results never depend on the
+// order in which they are requested.
 //
 // A [File] is the audio of an MP3 file.
 //

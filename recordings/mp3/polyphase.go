@@ -1,10 +1,10 @@
 package mp3
 
-// history is the number of samples before a granule on which its subbands depend.
+// history is how many samples before a granule affect its subbands.
 const history = 480
 
-// analysis is the window of the filterbank (ISO 11172-3, table C.1, which is D/32). It is reversed,
-// so that it has the order of the samples.
+// analysis is the window of the filterbank (ISO 11172-3, table C.1, which is D/32). It is reversed
+// to the order of the samples.
 var analysis = analysisWindow()
 
 func analysisWindow() (w [512]float32) {
@@ -19,8 +19,8 @@ func analysisWindow() (w [512]float32) {
 }
 
 // polyphase splits a granule into 32 subbands of 18 samples each (annex C.1.3). pcm begins history
-// samples before the granule. In every second subband, every second sample is negated, as the MDCT
-// requires.
+// samples before the granule. In every second subband, every second sample is negated, because the
+// MDCT requires this.
 func polyphase(pcm *[history + 576]float32, sub *[32][18]float32) {
 	var y [2][64]float32
 	for t := 0; t < 18; t += 2 {
@@ -30,8 +30,8 @@ func polyphase(pcm *[history + 576]float32, sub *[32][18]float32) {
 	}
 }
 
-// windowed multiplies the samples that begin at at, and those that begin 32 later, by the window.
-// It then adds the products that are 64 apart. The newest sum comes first.
+// windowed multiplies the samples that begin at at, and the samples that begin 32 later, by the
+// window. It then adds the products that are 64 apart. The newest sum comes first.
 func windowed(pcm *[history + 576]float32, at int, y *[2][64]float32) {
 	x := (*[544]float32)(pcm[at:])
 	for m := range 64 {
@@ -52,8 +52,8 @@ func windowed(pcm *[history + 576]float32, at int, y *[2][64]float32) {
 	}
 }
 
-// split computes sample t of all subbands. It uses the symmetry of the matrix, which is that of a
-// cosine around 16.
+// split computes sample t of all subbands. The matrix is symmetric like a cosine around 16, which
+// split uses.
 func split(y *[64]float32, sub *[32][18]float32, t int, negate bool) {
 	var v, s [32]float32
 	v[0] = y[16]
@@ -90,8 +90,8 @@ func secants[T [16]float32 | [8]float32 | [4]float32 | [2]float32](n int) (t T) 
 	return t
 }
 
-// dct32 returns s[i] = Σ v[k]·cos((2i+1)kπ/64). It uses Lee's algorithm: the even inputs are a
-// transform of half the size, and so are the sums of neighboring odd inputs.
+// dct32 returns s[i] = Σ v[k]·cos((2i+1)kπ/64). In Lee's algorithm, the even inputs are a transform
+// of half the size. The sums of neighboring odd inputs are another.
 func dct32(v, s *[32]float32) {
 	var even, odd, e, o [16]float32
 	last := float32(0)

@@ -25,7 +25,8 @@ var scaleCounts = [6][3][4]int{
 	{{8, 8, 5, 0}, {15, 12, 9, 0}, {6, 18, 9, 0}},
 }
 
-// boosts holds the values that preflag adds to scale factors of long blocks (ISO 11172-3, table B.6).
+// boosts holds the values that preflag adds to scale factors of long blocks (ISO 11172-3, table
+// B.6).
 var boosts = [22]int{11: 1, 1, 1, 1, 2, 2, 3, 3, 3, 2, 0}
 
 // prepare sets the ranges of bands for a layout.

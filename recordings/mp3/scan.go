@@ -31,8 +31,9 @@ type Facts struct {
 	Junk     int64 // number of bytes between the frames, if they were read
 }
 
-// Scan returns the facts of a file of the given size. ok is false if the file is not an MP3, because
-// it lacks several consecutive frames. The frames must be at the start or, if search is set, near it.
+// Scan returns the facts of a file of the given size. ok is false if the file is not an MP3,
+// because it lacks several consecutive frames. The frames must be at the start or, if search is
+// set, near it.
 func Scan(r io.ReaderAt, size int64, search bool) (f Facts, ok bool, err error) {
 	m, ok := begin(r, size, search)
 	if !ok {

@@ -14,7 +14,7 @@ func log2(x float32) float32 {
 	return float32(float32(int32(math.Float32bits(x))-0x3f800000) * (1.0 / (1 << 23)))
 }
 
-// shape picks the scale factors, so that the noise in a band depends on the energy of the band. It
+// shape chooses the scale factors so that the noise in a band depends on the energy of the band. It
 // also sets the offset of the gain relative to other granules.
 func (g *granule) shape(mpeg1 bool) {
 	var levels [39]float32
@@ -41,7 +41,7 @@ func (g *granule) shape(mpeg1 bool) {
 	g.amplify(scaled)
 }
 
-// follow computes the levels of noise as exponents of 2, and returns the highest.
+// follow computes the levels of noise as exponents of 2, and returns the highest level.
 func (g *granule) follow(levels *[39]float32) (top float32) {
 	for b := range len(g.edges) - 1 {
 		sum := float32(0)
@@ -59,9 +59,9 @@ func (g *granule) follow(levels *[39]float32) (top float32) {
 	return top
 }
 
-// factors computes scale factors from depths, which say how far the noise of each band must be
-// below the highest level, as an exponent of 2. Steps are 3 dB, or 6 dB if that is not enough.
-// Factors have at most 4 bits in bands before wide, and at most 3 bits in later bands.
+// factors computes scale factors from depths. A depth is how far the noise of a band must be below
+// the highest level, as an exponent of 2. Steps are 3 dB, or 6 dB if this is not enough. Factors
+// have at most 4 bits in bands before wide, and at most 3 bits in later bands.
 func (g *granule) factors(depths []float32, wide int) {
 	g.scale = 0
 	for b, depth := range depths {
@@ -124,7 +124,7 @@ func (g *granule) amplify(scaled int) {
 	}
 }
 
-// amplifiers holds the powers 2^(n/16).
+// amplifiers contains the powers 2^(n/16).
 var amplifiers = func() (a [512]float32) {
 	for n := range a {
 		a[n] = float32(exp2(n))
@@ -132,14 +132,14 @@ var amplifiers = func() (a [512]float32) {
 	return a
 }()
 
-// lengths1 holds the number of bits per scale factor in the first and second group in MPEG-1, by
+// lengths1 contains the number of bits per scale factor in the first and second group in MPEG-1, by
 // scalefac_compress (ISO 11172-3, 2.4.2.7).
 var lengths1 = [16][2]int{
 	{0, 0}, {0, 1}, {0, 2}, {0, 3}, {3, 0}, {1, 1}, {1, 2}, {1, 3},
 	{2, 1}, {2, 2}, {2, 3}, {3, 1}, {3, 2}, {3, 3}, {4, 2}, {4, 3},
 }
 
-// A group is a run of scale factors that have the same length. It ends before to.
+// A group is a run of scale factors with the same length. It ends before to.
 type group struct{ to, length int }
 
 // pack finds the shortest coding of the scale factors.
@@ -161,7 +161,7 @@ func (g *granule) pack(mpeg1 bool, scaled int) {
 		return
 	}
 
-	// MPEG-2 has four groups, each with its own length.
+	// MPEG-2 has four groups, and each has its own length.
 	g.groups = [4]group{{to: 6}, {to: 11}, {to: 16}, {to: 21}} // ISO 13818-3, 2.4.3.2
 	if g.kind == short {
 		g.groups = [4]group{{to: 9}, {to: 18}, {to: 27}, {to: 36}}
@@ -180,7 +180,7 @@ func (g *granule) pack(mpeg1 bool, scaled int) {
 	g.compress = (l[0].length*5+l[1].length)<<4 | l[2].length<<2 | l[3].length
 }
 
-// width returns the number of bits that the largest of the scale factors in the range needs.
+// width returns the number of bits that the largest scale factor in the range needs.
 func (g *granule) width(from, to int) (n int) {
 	for _, v := range g.sf[from:to] {
 		for v>>n != 0 {

@@ -11,7 +11,7 @@ import (
 type Stream struct {
 	f      *format
 	enc    *encoder
-	frames int64 // number of audio frames, without the first frame, which is the tag
+	frames int64 // number of audio frames, without the frame with the tag
 	size   int64
 	in     int64 // samples per channel
 	pos    int64
@@ -22,13 +22,13 @@ type Stream struct {
 
 var _ io.ReadSeeker = (*Stream)(nil)
 
-// maxAhead is the maximum number of frames per Read, so that a caller with a large buffer gets the
-// first bytes before all frames are encoded.
+// maxAhead is the maximum number of frames per Read. With this limit, a caller with a large buffer
+// gets the first bytes before all frames are encoded.
 const maxAhead = 64
 
 // New returns a stream of src, without reading from src. It has the sample rate of Layer III that
-// fits the source, and the bit rate for that rate. If the audio cannot be encoded, for example
-// because it has more than two channels, the error is ErrSource.
+// fits the source, and the bit rate for this sample rate. If the audio cannot be encoded, New
+// returns ErrSource. An example is audio with more than two channels.
 func New(src Source) (*Stream, error) {
 	f, err := formatOf(src.Rate(), src.Channels())
 	if err != nil {
@@ -49,7 +49,7 @@ func New(src Source) (*Stream, error) {
 	return s, nil
 }
 
-// Size returns the length of the whole file, in bytes.
+// Size returns the length of the whole file in bytes.
 func (s *Stream) Size() int64 { return s.size }
 
 // Seek sets the position of the next Read. It implements [io.Seeker].
@@ -76,7 +76,7 @@ func (s *Stream) Seek(offset int64, whence int) (int64, error) {
 
 // Read encodes only as many frames as fit into p. The first Read after a Seek returns at most one
 // frame, so that its caller does not wait for more. Each later Read may return twice as many frames
-// as the one before.
+// as the previous Read.
 func (s *Stream) Read(p []byte) (n int, err error) {
 	if s.pos >= s.size {
 		return 0, io.EOF

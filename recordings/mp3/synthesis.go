@@ -32,7 +32,8 @@ func (s *synthesis) add(sub *[32]float32, out *[32]float32) {
 	for i := 1; i < 16; i++ {
 		v[48+i] = -t[i]
 	}
-	// The loop above also wrote v[17] to v[48]; v[16] belongs to the middle of the cosine, and is 0.
+	// The loop above also wrote v[17] to v[48]; v[16] belongs to the middle of the cosine, and is
+	// 0.
 
 	*out = [32]float32{}
 	for i := range 8 {
@@ -45,8 +46,9 @@ func (s *synthesis) add(sub *[32]float32, out *[32]float32) {
 	}
 }
 
-// cosine32 returns t[k] = Σ s[i]·cos((2i+1)kπ/64), the transpose of dct32. It uses Lee's algorithm in
-// the other direction: sums of opposite inputs give the even outputs, and differences the odd ones.
+// cosine32 returns t[k] = Σ s[i]·cos((2i+1)kπ/64), the transpose of dct32. It uses Lee's algorithm
+// in the other direction: sums of opposite inputs give the even outputs, and differences the odd
+// ones.
 func cosine32(s, t *[32]float32) {
 	var even, odd, e, o [16]float32
 	for i := range 16 {

@@ -29,8 +29,8 @@ func cosPi(n, d int) float64 {
 // sinPi returns sin(π·n/d).
 func sinPi(n, d int) float64 { return cosPi(2*n-d, 2*d) }
 
-// taylor returns the Taylor series of the cosine if k is 0, or of the sine if k is 1, for 0 <= x <=
-// π/4.
+// taylor returns the Taylor series of the cosine if k is 0, and of the sine if k is 1. It requires
+// 0 <= x <= π/4.
 func taylor(x float64, k int) float64 {
 	term := 1.0
 	if k == 1 {
@@ -51,7 +51,7 @@ func exp2(n int) float64 {
 	return math.Ldexp(sixteenths[part], whole)
 }
 
-// sixteenths holds the powers 2^(i/16).
+// sixteenths contains the powers 2^(i/16).
 var sixteenths = roots()
 
 func roots() (r [16]float64) {

@@ -18,18 +18,18 @@ type index struct {
 // A mark is a page from which the decoder of a segment can start.
 type mark struct {
 	offset int64
-	from   int64 // position at which the page before it ends
+	from   int64 // position at the end of the previous page
 }
 
 const (
 	// maxMarks limits an index to 512 KiB. Up to 36 hours of audio have a mark for each segment.
 	maxMarks = 32 << 10
-	// maxBack is how many bytes a mark may go back to a page that begins with a whole packet.
+	// maxBack is how many bytes a mark may go back to reach a page that begins with a whole packet.
 	maxBack = 1 << 20
-	// maxSpan is how many bytes may lie between two marks, or after the last one. Reading from any
-	// frame reads at most about twice as many.
+	// maxSpan is how many bytes may lie between two marks, or after the last mark. Reading from any
+	// frame reads at most about twice as many bytes.
 	maxSpan = 16 << 20
-	// maxGranule bounds positions, so that sums of them do not overflow.
+	// maxGranule limits positions, so that their sums do not overflow.
 	maxGranule = 1 << 60
 )
 
@@ -77,7 +77,7 @@ func scan(w *window, h head) (*index, error) {
 	}
 }
 
-// mark adds m for each segment whose decoder starts before a position.
+// mark adds m for each segment whose decoder starts before the position before.
 func (x *index) mark(h head, m mark, before int64) {
 	for x.lead(h, int64(len(x.marks))*x.step) < before {
 		x.marks = append(x.marks, m)
@@ -91,9 +91,9 @@ func (x *index) mark(h head, m mark, before int64) {
 	}
 }
 
-// isSparse reports whether reading from some frame would read much more than maxSpan. Long
-// gaps in the audio can cause this: most marks then lie in the gaps, and few are left for the rest
-// of the file.
+// isSparse reports whether reading from some frame would read much more than maxSpan. Long gaps in
+// the audio can cause this. Most marks then lie in the gaps, and few are left for the rest of the
+// file.
 func (x *index) isSparse(size int64) bool {
 	for i, m := range x.marks {
 		next := size
@@ -110,9 +110,9 @@ func (x *index) isSparse(size int64) bool {
 // A timeline assigns positions to the packets of a walker.
 type timeline struct {
 	walker
-	began  bool  // a packet of audio was seen
-	heads  int   // packets of headers still to come
-	from   int64 // position of the first packet of the page, unless packets were lost before it
+	began  bool  // a packet of audio has been read
+	heads  int   // packets of headers that have not been read
+	from   int64 // position of the page's first packet, unless packets were lost
 	at     int64 // position of the end of the page
 	frames int64 // number of frames in the packets of the page
 }
@@ -129,7 +129,7 @@ func (t *timeline) restart(m mark) {
 	t.packets = nil
 }
 
-// page advances to the next page, and removes the headers from its packets. Its packets lie
+// page advances to the next page, and removes the headers from its packets. The page's packets lie
 // between the positions t.from and t.at. The last packet may be cut off at t.at.
 func (t *timeline) page() (page, error) {
 	p, err := t.walker.page()
@@ -191,8 +191,8 @@ func sum(b []byte) uint32 {
 	return crc32.Update(s, crc32.IEEETable, b[indexHead:])
 }
 
-// parseIndex parses an index. ok is false if the index is damaged or belongs to a file of another
-// size.
+// parseIndex parses an index. If the index is damaged or belongs to a file of a different size, ok
+// is false.
 func parseIndex(b []byte, size int64) (x *index, ok bool) {
 	le := binary.LittleEndian
 	if len(b) < indexHead || string(b[:len(indexMagic)]) != indexMagic || le.Uint32(b[indexHead-4:]) != sum(b) {

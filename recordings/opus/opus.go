@@ -2,15 +2,16 @@
 //
 // A [Source] is the audio as 16-bit samples at 48 kHz, and can be read from any frame. An Opus
 // decoder depends on all packets since it started, and its state cannot be saved. The audio is
-// therefore divided into segments of four seconds. Each has a decoder of its own, which starts with
-// the packets of the half second before the segment. RFC 7845 recommends 80 ms. So the samples of a
-// frame never depend on what was read before, and differ inaudibly from those of one long decode.
+// therefore divided into segments of four seconds. Each segment has its own decoder, which starts
+// with the packets of the half second before the segment. RFC 7845 recommends 80 ms. Therefore, the
+// samples of a frame never depend on earlier reads, and differ inaudibly from the samples of one
+// long decode.
 //
-// [Source.Index] returns the positions of the segments in the file. Without it, [Open] finds them by
-// reading all pages. Lost packets become silence of the same length, so times stay correct.
+// [Source.Index] returns the positions of the segments in the file. Without the index, [Open] finds
+// them by reading all pages. Lost packets become silence of the same length, so times stay correct.
 //
-// No input can cause large allocations. The work for a read is limited by the number of frames, and
-// by the pages between two entries of the index.
+// No input can cause large allocations. The number of frames, and the pages between two entries of
+// the index, limit the work for a read.
 package opus
 
 import (
@@ -22,14 +23,14 @@ import (
 	"math"
 )
 
-// Errors for files that cannot be decoded.
+// The errors for files that cannot be decoded.
 var (
 	ErrNotOpus  = errors.New("not an Ogg file with Opus")
 	ErrSparse   = errors.New("an Ogg file with hardly any audio in it")
 	ErrChannels = errors.New("an Opus stream with more than two channels or an unknown channel mapping")
 )
 
-// Version must change when the same file is decoded to different samples.
+// Version must change when the same file decodes to different samples.
 const Version = "1"
 
 // Rate is the sample rate of every [Source].
@@ -37,8 +38,9 @@ const Rate = 48_000
 
 const (
 	segment = 4 * Rate // frames per segment
-	preroll = Rate / 2 // frames before a segment with which its decoder starts
-	// maxDecoded is how many frames may be decoded for a segment, which in valid files are about half.
+	preroll = Rate / 2 // frames before a segment at which its decoder starts
+	// maxDecoded is how many frames may be decoded for a segment. In valid files, about half as
+	// many are decoded.
 	maxDecoded = 2 * (segment + preroll)
 )
 
@@ -69,7 +71,7 @@ type head struct {
 	channels int
 	skip     int64   // frames at the start that are not played
 	gain     float64 // factor for all samples
-	plain    bool    // the stream has one or two channels, mapped in the usual way
+	plain    bool    // the stream has one or two channels with the usual mapping
 }
 
 // readHead reads the first page of a file.
@@ -95,15 +97,15 @@ func readHead(w *window) (head, error) {
 	return h, nil
 }
 
-// oneStream reports whether a channel mapping means the same as the usual one for this number of
+// oneStream reports whether a channel mapping is equivalent to the usual mapping for this number of
 // channels (RFC 7845, section 5.1.1).
 func oneStream(packet []byte, channels int) bool {
 	usual := []byte{1, byte(channels - 1), 0, 1}[:2+channels]
 	return bytes.HasPrefix(packet[19:], usual)
 }
 
-// duration returns the number of frames in a packet, or 0 if the packet is invalid (RFC 6716,
-// section 3).
+// duration returns the number of frames in a packet. If the packet is invalid, it returns 0 (RFC
+// 6716, section 3).
 func duration(packet []byte) int {
 	if len(packet) == 0 {
 		return 0

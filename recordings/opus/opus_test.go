@@ -103,8 +103,8 @@ func wantFrames(t *testing.T, s *Source, whole []int16, at int64, n int) {
 	}
 }
 
-// TestPages shows that the layout of a file does not change its audio: pages of any size, packets
-// that span pages, a stream that began before the recording, and junk between pages.
+// TestPages shows that the layout of a file does not change its audio. It tests pages of any size,
+// packets that span pages, a stream that began before the recording, and junk between pages.
 func TestPages(t *testing.T) {
 	packets := packetsOf(t, encode(t, "two channels, CELT"))
 	want := all(t, open(t, mux(packets, 0, 50)))
@@ -258,8 +258,9 @@ func TestSparse(t *testing.T) {
 	}
 }
 
-// TestShortPages shows that the work for a segment is limited even if each of its pages ends a frame
-// after the page before it, but contains a whole packet. The rest of the segment is silent.
+// TestShortPages shows that the work for a segment is limited even if its pages are too short. Each
+// ends a frame after the previous page, but contains a whole packet. The rest of the segment is
+// silent.
 func TestShortPages(t *testing.T) {
 	packets := packetsOf(t, encode(t, "CELT"))
 	packets = append(packets, packets[2:]...)

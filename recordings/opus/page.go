@@ -10,8 +10,8 @@ import (
 const (
 	pageHead = 27    // bytes in a page before its segment table
 	maxPage  = 65307 // bytes in the largest page
-	// maxPacket is the length of the largest packet that is decoded. A packet of 120 ms has at most 48
-	// frames of 1275 bytes.
+	// maxPacket is the maximum length of a packet that is decoded. A packet of 120 ms has at most
+	// 48 frames of 1275 bytes.
 	maxPacket = 64 << 10
 )
 
@@ -27,7 +27,8 @@ func newWindow(r io.ReaderAt, size int64) *window {
 	return &window{file: r, size: size, buf: make([]byte, 0, 2*maxPage)}
 }
 
-// held returns the bytes at offset that are in memory. They are valid until the next call of read.
+// held returns the bytes at offset that are in memory. The bytes are valid until the next call of
+// read.
 func (w *window) held(offset int64) []byte {
 	if offset < w.offset || offset >= w.offset+int64(len(w.buf)) {
 		return nil
@@ -35,7 +36,7 @@ func (w *window) held(offset int64) []byte {
 	return w.buf[offset-w.offset:]
 }
 
-// read reads the bytes at offset, at least maxPage unless the file ends before.
+// read reads the bytes at offset. It reads at least maxPage bytes, unless the file ends earlier.
 func (w *window) read(offset int64) ([]byte, error) {
 	n, err := w.file.ReadAt(w.buf[:max(0, min(int64(cap(w.buf)), w.size-offset))], offset)
 	w.buf, w.offset = w.buf[:n], offset
@@ -45,7 +46,7 @@ func (w *window) read(offset int64) ([]byte, error) {
 	return w.buf, nil
 }
 
-// page returns the bytes at offset, and the page there, if there is one.
+// page returns the bytes at offset. If a page begins there, it also returns the page.
 func (w *window) page(offset int64) (b []byte, p page, ok bool, err error) {
 	b = w.held(offset)
 	p, ok = parsePage(b, offset)
@@ -61,12 +62,12 @@ type page struct {
 	offset  int64
 	next    int64 // offset of the next page
 	serial  uint32
-	granule int64 // position at the end of the last packet that ends in the page; -1 if none does
+	granule int64 // position at the end of the last packet that ends here, or -1
 	goesOn  bool  // the page begins with the rest of a packet
 	body    int   // position of the first packet in the page
 }
 
-// parsePage parses the page at the start of b, which lies at an offset of the file.
+// parsePage parses the page at the start of b. offset is its position in the file.
 func parsePage(b []byte, offset int64) (p page, ok bool) {
 	if len(b) < pageHead || string(b[:5]) != "OggS\x00" {
 		return p, false
@@ -93,13 +94,13 @@ type walker struct {
 	serial uint32
 	next   int64  // offset of the next page
 	part   []byte // beginning of a packet that continues on the next page
-	open   bool   // part is such a beginning, and not too long
+	open   bool   // part is the beginning of a packet, and not too long
 
-	packets [][]byte // those that end in the current page
+	packets [][]byte // packets that end in the current page
 }
 
-// page advances to the next page of the stream. At the end of the file, it returns io.EOF. A page
-// that is cut off does not count. Bytes that are not pages are skipped.
+// page advances to the next page of the stream. At the end of the file, it returns io.EOF. It
+// ignores an incomplete page, and skips bytes that are not pages.
 func (w *walker) page() (page, error) {
 	for w.next < w.window.size {
 		b, p, ok, err := w.window.page(w.next)
@@ -121,7 +122,7 @@ func (w *walker) page() (page, error) {
 	return page{}, io.EOF
 }
 
-// skip returns the number of bytes after which a page may begin, other than at the start of b.
+// skip returns the number of bytes after which a page may begin. It ignores the start of b.
 func skip(b []byte) int64 {
 	if len(b) <= 5 {
 		return int64(len(b))
@@ -132,7 +133,7 @@ func skip(b []byte) int64 {
 	return int64(len(b) - 4)
 }
 
-// split collects the packets that end in a page. They are valid until the next call of page.
+// split collects the packets that end in a page. The packets are valid until the next call of page.
 func (w *walker) split(b []byte, p page) {
 	w.packets = w.packets[:0]
 	rest := b[p.body:]
@@ -165,7 +166,7 @@ func (w *walker) split(b []byte, p page) {
 	}
 }
 
-// keep keeps the part of a packet that is in this page. follows means that the packet began on an
+// keep stores the part of a packet that is in this page. follows means that the packet began on an
 // earlier page.
 func (w *walker) keep(part []byte, follows bool) {
 	if !follows {

@@ -18,15 +18,15 @@ type Source struct {
 	timeline *timeline
 	segment  int64 // number of the segment that is being decoded, or -1
 	packet   int   // next packet of the page
-	at       int64 // position of that packet
+	at       int64 // position of the next packet
 	decoder  *pion.Decoder
 	budget   int64   // number of frames that may still be decoded for the segment
 	out      []int16 // decoded frames, interleaved
-	from     int64   // position of the first of them
+	from     int64   // position of the first decoded frame
 }
 
-// Open returns the audio of a file of the given size. index returns the result of [Source.Index] for
-// the same file, or nil. A damaged index is ignored.
+// Open returns the audio of a file of the given size. index returns the result of [Source.Index]
+// for the same file, or nil. Open ignores a damaged index.
 func Open(r io.ReaderAt, size int64, index func() ([]byte, error)) (*Source, error) {
 	w := newWindow(r, size)
 	h, err := readHead(w)
@@ -88,7 +88,7 @@ func (s *Source) ReadFrames(dst []int16, at int64) (n int, err error) {
 	return n, nil
 }
 
-// decoded returns at least one frame, beginning with the given one, up to the end of its segment.
+// decoded returns at least one frame, beginning with the given frame, up to the end of its segment.
 func (s *Source) decoded(frame int64) ([]int16, error) {
 	position, number := s.index.start+s.head.skip+frame, frame/segment
 	if number != s.segment || position < s.from {
@@ -119,7 +119,7 @@ func (s *Source) begin(number int64) {
 	s.at = m.from
 }
 
-// decode decodes the next packet into out. Where packets are missing, it adds silence.
+// decode decodes the next packet into out. If packets are missing, it adds silence.
 func (s *Source) decode() error {
 	end := s.end()
 	for {
@@ -134,7 +134,7 @@ func (s *Source) decode() error {
 			s.at += frames
 		}
 		if packet != nil && (s.at <= end || from >= s.timeline.at) {
-			continue // it is not needed, or cut off
+			continue // not needed, or cut off
 		}
 
 		s.from, s.out = end, s.out[:0]
@@ -169,7 +169,7 @@ func (s *Source) next() ([]byte, error) {
 	return s.timeline.packets[s.packet-1], nil
 }
 
-// cut removes frames after the end of the page. The last packet of a file may have some.
+// cut removes frames after the end of the page, which the last packet of a file may have.
 func (s *Source) cut() {
 	keep := max(0, s.timeline.at-s.from)
 	s.out = s.out[:min(int64(len(s.out)), keep*int64(s.head.channels))]
@@ -181,9 +181,9 @@ func (s *Source) silence(frames int64) {
 	clear(s.out)
 }
 
-// play decodes a packet into out. A packet that cannot be decoded becomes silence, and so does a
-// packet that exceeds the budget of its segment. The budget bounds the work for a file whose pages
-// end long before their packets do.
+// play decodes a packet into out. A packet that cannot be decoded, or that exceeds the budget of
+// its segment, becomes silence. The budget limits the work for a file whose pages end long before
+// their packets.
 func (s *Source) play(packet []byte, frames int) {
 	s.silence(int64(frames))
 	if s.budget -= int64(frames); s.budget < 0 {

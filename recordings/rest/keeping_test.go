@@ -36,7 +36,7 @@ func (s *server) send(t *testing.T, method, path, body, key string) (status int,
 	return res.StatusCode, string(b)
 }
 
-// TestKeeping shows how recordings are marked, kept, deleted in bulk and added up over HTTP.
+// TestKeeping shows how recordings are marked, kept, deleted in bulk and summed up over HTTP.
 func TestKeeping(t *testing.T) {
 	s := newServer(t)
 	rec := s.upload(t, "canonical_44.wav", recordings.Metadata{CallSid: "a"})

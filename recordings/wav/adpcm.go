@@ -2,8 +2,8 @@ package wav
 
 import "encoding/binary"
 
-// imaSteps holds the step sizes of IMA ADPCM, and imaAdjust the change of the step index for each
-// codeword (IMA Digital Audio Focus, 1992).
+// imaSteps contains the step sizes of IMA ADPCM. imaAdjust contains the change of the step index
+// for each codeword (IMA Digital Audio Focus, 1992).
 var (
 	imaSteps = [89]int32{
 		7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 19, 21, 23, 25, 28, 31, 34, 37, 41, 45, 50, 55, 60, 66, 73, 80,
@@ -17,8 +17,8 @@ var (
 	imaAdjust = [8]int32{-1, -1, -1, -1, 2, 4, 6, 8}
 )
 
-// ima decodes blocks of IMA ADPCM, which are independent. A block begins with the first sample and
-// the step index of each channel. Then the channels alternate, with eight samples each.
+// An ima decodes blocks of IMA ADPCM, which are independent. A block begins with the first sample
+// and the step index of each channel. Then, the channels alternate, with eight samples each.
 type ima struct{ channels int }
 
 func (d ima) block(dst []int16, src []byte) {
@@ -53,20 +53,20 @@ var (
 	msAdapt        = [16]int64{230, 230, 230, 230, 307, 409, 512, 614, 768, 614, 512, 409, 307, 230, 230, 230}
 )
 
-// Limits of the step in MS ADPCM. The upper one keeps products within 32 bits.
+// The limits of the step in MS ADPCM. The upper limit keeps products within 32 bits.
 const (
 	msMinStep = 16
 	msMaxStep = (1<<31 - 1) / 768
 )
 
-// msChannel holds the state of one channel within a block of MS ADPCM.
+// An msChannel contains the state of one channel within a block of MS ADPCM.
 type msChannel struct {
 	coefficients [2]int32
 	step         int32
 	last, before int32 // the last two samples
 }
 
-// ms decodes blocks of MS ADPCM, which are independent.
+// An ms decodes blocks of MS ADPCM, which are independent.
 type ms struct{ channels []msChannel }
 
 func (d ms) block(dst []int16, src []byte) {

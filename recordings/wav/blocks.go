@@ -7,8 +7,8 @@ type decoder interface {
 	block(dst []int16, src []byte)
 }
 
-// blocks reads audio that is coded in blocks. It decodes one block at a time, and keeps the last
-// one.
+// A blocks reads audio that is coded in blocks. It decodes one block at a time, and keeps the last
+// block.
 type blocks struct {
 	decoder decoder
 	marks   *marks // nil if blocks are independent
@@ -58,8 +58,8 @@ func (b *blocks) readFrames(dst []int16, at int64) error {
 		n, skip := at/size, int(at%size)*channels
 		out := b.out
 		if n != b.held {
-			// Decode a whole block directly into dst. Keep the last block in out, because the
-			// caller may continue with its last frame.
+			// A whole block is decoded directly into dst. The last block is kept in out, because
+			// the caller may continue with its last frame.
 			direct := skip == 0 && len(dst) > len(out)
 			if direct {
 				out = dst[:len(out)]
@@ -84,7 +84,7 @@ func (b *blocks) readFrames(dst []int16, at int64) error {
 }
 
 // decode decodes block n into out, which has room for a whole block. If the decoder depends on
-// earlier blocks, decode decodes those first.
+// earlier blocks, decode decodes the earlier blocks first.
 func (b *blocks) decode(out []int16, n int64) error {
 	from := n
 	if b.marks != nil {
@@ -114,8 +114,8 @@ type window struct {
 	offset     int64 // position of buf, relative to start
 }
 
-// at returns n bytes at an offset from start, or fewer at the end. They are valid until the next
-// call of at.
+// at returns n bytes at an offset from start. At the end, it returns fewer. The bytes are valid
+// until the next call of at.
 func (w *window) at(offset, n int64) ([]byte, error) {
 	n = min(n, w.end-w.start-offset)
 	if held := int64(len(w.buf)); offset < w.offset || offset+n > w.offset+held {

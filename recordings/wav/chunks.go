@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// maxChunks is the maximum number of chunks in a file. No call recorder writes more.
+// maxChunks is the maximum number of chunks in a file. No call recorder writes more chunks.
 const maxChunks = 1024
 
 // unknown is the size in the header of a chunk whose writer did not know the size.
@@ -32,7 +32,7 @@ type parser struct {
 	ahead    int       // number of bytes in head; 0 before it is read
 }
 
-// A chunk is a section of the file. It has an id, and size bytes at offset.
+// A chunk is a section of the file with an id and a content of size bytes at offset.
 type chunk struct {
 	id     string
 	offset int64
@@ -89,7 +89,7 @@ func (p *parser) header() error {
 	return ErrNotWAV
 }
 
-// ds64 reads the 64-bit sizes of an RF64 file (EBU Tech 3306). Its chunk must be the first.
+// ds64 reads the 64-bit sizes of an RF64 file (EBU Tech 3306). They must be in the first chunk.
 func (p *parser) ds64() error {
 	b, err := p.read(12, 8+24)
 	if err != nil {
@@ -106,8 +106,8 @@ func (p *parser) ds64() error {
 	return nil
 }
 
-// chunkAt reads the header of a chunk. ok is false at the end of the file, or if the id is not
-// text.
+// chunkAt reads the header of a chunk. At the end of the file, or if the id is not text, ok is
+// false.
 func (p *parser) chunkAt(offset int64) (c chunk, ok bool, err error) {
 	if offset < 0 || p.size-offset < 8 {
 		return chunk{}, false, nil
@@ -142,10 +142,11 @@ func (p *parser) after(c chunk) (next chunk, ok bool, err error) {
 	return next, ok, nil
 }
 
-// fits reports whether a chunk lies within the file. All chunks except the audio must.
+// fits reports whether a chunk lies within the file. All chunks except the audio must lie within
+// it.
 func (p *parser) fits(c chunk) bool { return c.id == "data" || c.end() <= p.size }
 
-// beforeData reads the chunks up to "data" and records where the audio is.
+// beforeData reads the chunks up to "data" and records the position of the audio.
 func (p *parser) beforeData() error {
 	c, ok, err := p.chunkAt(12)
 	for ; ok && err == nil && c.id != "data"; c, ok, err = p.after(c) {
@@ -219,7 +220,7 @@ func (p *parser) data() error {
 	return nil
 }
 
-// toTheEnd makes the audio extend to the end of the file, and records why.
+// toTheEnd extends the audio to the end of the file, and records why.
 func (p *parser) toTheEnd(why string) {
 	p.facts.Length, p.streamed = p.size-p.facts.Offset, true
 	p.facts.repaired("%s", why)
@@ -238,7 +239,7 @@ func (p *parser) onlyChunks(offset int64) (bool, error) {
 	return end >= p.size, err
 }
 
-// afterData checks the rest of the file, after the audio. If the rest does not consist of whole
+// afterData checks the rest of the file after the audio. If the rest does not consist of whole
 // chunks, or the size in the RIFF header is wrong, afterData records a repair.
 func (p *parser) afterData() error {
 	audio := chunk{id: "data", offset: p.facts.Offset, size: p.facts.Length}

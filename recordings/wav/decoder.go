@@ -9,7 +9,7 @@ type Decoder struct {
 	decode  func(dst []int16, src []byte)
 }
 
-// NewDecoder returns a decoder for "mulaw", "alaw" or "g722". For any other codec it returns
+// NewDecoder returns a decoder for "mulaw", "alaw" or "g722". For any other codec, it returns
 // [ErrCodec].
 func NewDecoder(codec string) (*Decoder, error) {
 	switch codec {

@@ -10,7 +10,7 @@ type Encoder struct {
 	state   *g722Encoder // nil for G.711, which has no state
 }
 
-// NewEncoder returns an encoder for "mulaw", "alaw" or "g722". For any other codec it returns
+// NewEncoder returns an encoder for "mulaw", "alaw" or "g722". For any other codec, it returns
 // [ErrCodec].
 func NewEncoder(codec string) (*Encoder, error) {
 	switch codec {
@@ -26,7 +26,7 @@ func NewEncoder(codec string) (*Encoder, error) {
 }
 
 // Encode fills dst with the codewords of the samples in src. A byte encodes one sample with G.711,
-// and two with G.722.
+// and two samples with G.722.
 func (e *Encoder) Encode(dst []byte, src []int16) {
 	for len(dst) > 0 {
 		n := min(len(dst), g722Block)
@@ -36,23 +36,23 @@ func (e *Encoder) Encode(dst []byte, src []int16) {
 }
 
 // Follow copies the state of other, an encoder with the same codec. Decoders of other's stream can
-// then decode what e encodes next.
+// then decode the further output of e.
 func (e *Encoder) Follow(other *Encoder) {
 	if e.state != nil {
 		*e.state = *other.state
 	}
 }
 
-// A g722Encoder encodes ITU-T G.722 at 64 kbit/s. It predicts both bands as the decoder does, from
-// the values that the decoder will have.
+// A g722Encoder encodes ITU-T G.722 at 64 kbit/s. It predicts both bands like the decoder, from the
+// values that the decoder will have.
 type g722Encoder struct {
 	low, high g722Band
-	// The first and second samples of all pairs. They begin with those of the last block that the
-	// filter needs, followed by those of this block.
+	// The first and second samples of all pairs. They begin with the pairs of the last block that
+	// the filter needs. The pairs of this block follow.
 	firsts, seconds [g722Past + g722Block]int32
 }
 
-// Tables of the quantizers: the decision levels of the lower band, and its codewords for each
+// The tables of the quantizers: the decision levels of the lower band, and its codewords for each
 // level.
 var (
 	g722Decisions = [30]int32{0, 35, 72, 110, 150, 190, 233, 276, 323, 370, 422, 473, 530, 587, 650, 714, 786, 858,

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// A Format holds the content of the chunk "fmt ".
+// A Format contains the content of the chunk "fmt ".
 type Format struct {
-	Codec       string // name in ffmpeg, such as pcm_s16le, mulaw or gsm_ms
+	Codec       string // the name in ffmpeg, such as pcm_s16le, mulaw or gsm_ms
 	SampleRate  int    // in Hz
 	Channels    int
 	Bits        int // bits per stored sample; 0 if this varies
-	ValidBits   int // bits in use, which are fewer than Bits only if EXTENSIBLE says so
+	ValidBits   int // bits in use; fewer than Bits only in EXTENSIBLE
 	BlockAlign  int // bytes per block: a frame of PCM, a packet of GSM or ADPCM
 	BlockFrames int // frames per block
 }
@@ -23,7 +23,7 @@ const (
 	maxRate     = 768_000
 )
 
-// Format tags, as in mmreg.h.
+// Format tags from mmreg.h.
 const (
 	tagPCM        = 0x0001
 	tagMSADPCM    = 0x0002
@@ -129,7 +129,7 @@ func (f *Format) codec(tag uint16, order binary.ByteOrder) error {
 	return fmt.Errorf("%w: format tag 0x%04x", ErrCodec, tag)
 }
 
-// linear sets the codec for PCM or float, from its kind (s or f), bits and byte order.
+// linear sets the codec for PCM or float from its kind (s or f), bits and byte order.
 func (f *Format) linear(kind string, order binary.ByteOrder, widths ...int) error {
 	end := "le"
 	if order == binary.BigEndian {
@@ -149,8 +149,8 @@ func (f *Format) linear(kind string, order binary.ByteOrder, widths ...int) erro
 	return nil
 }
 
-// align repairs redundant fields: the block align must be one sample per channel, and the byte rate
-// follows from it.
+// align repairs redundant fields. The block align must be one sample per channel, and determines
+// the byte rate.
 func (f *Format) align(byteRate int64, repaired func(format string, args ...any)) {
 	align := f.Channels * f.Bits / 8
 	if f.BlockAlign != align {

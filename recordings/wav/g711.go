@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Samples for all codewords of ITU-T G.711, as 16-bit numbers.
+// Tables with the samples of all codewords of ITU-T G.711 as 16-bit numbers.
 var (
 	muLaw = expand(muLawSample)
 	aLaw  = expand(aLawSample)
@@ -55,14 +55,14 @@ func companded(table *[256]int16) func(dst []int16, src []byte) {
 	}
 }
 
-// The codes of both laws for the upper 14 bits of a sample.
+// Tables with the codewords of both laws for the upper 14 bits of a sample.
 var (
 	muLawCodes = sync.OnceValue(func() *[1 << 14]byte { return invert(muLaw) })
 	aLawCodes  = sync.OnceValue(func() *[1 << 14]byte { return invert(aLaw) })
 )
 
-// invert returns a table of codewords for the upper 14 bits of a sample. It holds, for each range
-// of four samples, the codeword whose sample is nearest to the middle of the range.
+// invert returns a table of codewords for the upper 14 bits of a sample. For each range of four
+// samples, the table contains the codeword whose sample is nearest to the middle of the range.
 func invert(samples *[256]int16) *[1 << 14]byte {
 	byValue := make([]byte, len(samples))
 	for i := range byValue {
@@ -72,7 +72,7 @@ func invert(samples *[256]int16) *[1 << 14]byte {
 
 	var codes [1 << 14]byte
 	near := 0
-	for v := -1 << 13; v < 1<<13; v++ { // in ascending order, as byValue is
+	for v := -1 << 13; v < 1<<13; v++ { // in ascending order, like byValue
 		sample := 4*v + 2
 		for near+1 < len(byValue) &&
 			abs(int(samples[byValue[near+1]])-sample) <= abs(int(samples[byValue[near]])-sample) {

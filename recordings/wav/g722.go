@@ -1,7 +1,7 @@
 package wav
 
-// Tables of ITU-T G.722: levels of the quantizers with 6, 4 and 2 bits, and what a codeword adds to
-// the logarithm of the step.
+// The tables of ITU-T G.722: levels of the quantizers with 6, 4 and 2 bits, and how a codeword
+// changes the logarithm of the step.
 var (
 	g722Levels6 = [64]int32{
 		-136, -136, -136, -136, -24808, -21904, -19008, -16704, -14984, -13512, -12280, -11192, -10232, -9360,
@@ -25,19 +25,19 @@ var (
 // g722Block is the number of bytes decoded at a time, which contain 20 ms.
 const g722Block = 160
 
-// A g722 decodes ITU-T G.722 at 64 kbit/s. There are two bands: the lower has six bits, and the
-// upper has two. Each is predicted from its past.
+// A g722 decodes ITU-T G.722 at 64 kbit/s. It has two bands. The lower band has six bits, and the
+// upper band has two. Each band is predicted from its past.
 type g722 struct {
 	low, high g722Band
-	// The sums and differences of the bands. They begin with those of the last block that the
-	// filter needs, followed by those of this block.
+	// The sums and differences of the bands. They begin with the values of the last block that the
+	// filter needs. The values of this block follow.
 	sums, diffs [g722Past + g722Block]int32
 }
 
 // g722Past is the number of earlier pairs of samples that the filter needs.
 const g722Past = 11
 
-// g722Band is the predictor of a band (G.722, section 6.2.1.4).
+// A g722Band is the predictor of a band (G.722, section 6.2.1.4).
 type g722Band struct {
 	log     int32    // NB, the logarithm of the step
 	step    int32    // DET
@@ -99,7 +99,7 @@ func (g *g722) block(dst []int16, src []byte) {
 	g.join(dst[:2*len(src)])
 }
 
-// limit14 is LIMIT: it limits the output of a band to 15 bits.
+// limit14 is LIMIT, which limits the output of a band to 15 bits.
 func limit14(v int32) int32 { return min(max(v, -16384), 16383) }
 
 // join computes two samples from each pair of band samples. It is the receiving part of the

@@ -2,7 +2,7 @@ package wav
 
 import "encoding/binary"
 
-// Tables of GSM 06.10 (ETS 300 961, tables 5.1, 5.3 and 5.4).
+// The tables of GSM 06.10 (ETS 300 961, tables 5.1, 5.3 and 5.4).
 var (
 	gsmB    = [8]int32{0, 0, 2048, -2560, 94, -1792, -341, -1144}
 	gsmMIC  = [8]int32{-32, -32, -16, -16, -8, -8, -4, -4}
@@ -11,19 +11,19 @@ var (
 	gsmFAC  = [8]int32{18431, 20479, 22527, 24575, 26623, 28671, 30719, 32767}
 )
 
-// gsmLARBits and gsmSubBits hold the number of bits of the parameters in a GSM frame. A frame has
-// eight log area ratios, followed by four sub-frames. Each sub-frame has a lag, a gain, a grid, a
-// block maximum and thirteen pulses.
+// gsmLARBits and gsmSubBits contain the number of bits of each parameter in a GSM frame. A frame
+// has eight log area ratios and four sub-frames. Each sub-frame has a lag, a gain, a grid, a block
+// maximum and thirteen pulses.
 var (
 	gsmLARBits = [8]uint{6, 6, 5, 5, 4, 4, 3, 3}
 	gsmSubBits = [4]uint{7, 2, 2, 6}
 )
 
-// gsmParts holds the first sample of each part of a frame. Each part has its own coefficients
+// gsmParts contains the first sample of each part of a frame. Each part has its own coefficients
 // (table 5.2.9.1).
 var gsmParts = [4]int{0, 13, 27, 40}
 
-// Sizes of GSM 06.10.
+// The sizes of GSM 06.10.
 const (
 	gsmFrame    = 160 // samples per frame
 	gsmSubFrame = 40
@@ -38,7 +38,7 @@ type gsm struct {
 	wav49 bool // two frames in 65 bytes, least significant bit first
 	bits  bitReader
 
-	// State that one frame passes on to the next.
+	// The state that one frame passes to the next.
 	residual [gsmMaxLag + gsmFrame]int32 // drp: the last 120 samples, then those of this frame
 	lag      int32                       // nrp
 	ratios   [8]int32                    // LARpp of the last frame
@@ -56,7 +56,7 @@ func (g *gsm) save(b []byte) []byte {
 	return appendInts(b, []int32{g.lag, g.output})
 }
 
-// restore restores a state written by save.
+// restore restores a state that was written by save.
 func (g *gsm) restore(b []byte) {
 	b = takeInts(b, g.residual[:gsmMaxLag])
 	b = takeInts(b, g.ratios[:])
@@ -74,7 +74,7 @@ func appendInts(b []byte, values []int32) []byte {
 	return b
 }
 
-// takeInts reads numbers written by appendInts and returns the rest of b.
+// takeInts reads numbers that were written by appendInts, and returns the rest of b.
 func takeInts(b []byte, values []int32) []byte {
 	for i := range values {
 		values[i] = int32(int16(binary.LittleEndian.Uint16(b[2*i:])))
@@ -82,7 +82,7 @@ func takeInts(b []byte, values []int32) []byte {
 	return b[2*len(values):]
 }
 
-// block decodes one frame of 33 bytes, or two in 65.
+// block decodes one frame from 33 bytes, or two frames from 65 bytes.
 func (g *gsm) block(dst []int16, src []byte) {
 	g.bits = bitReader{src: src, low: g.wav49}
 	if g.wav49 {
@@ -153,8 +153,8 @@ func gsmMaximum(coded int32) (exponent, mantissa int32) {
 	return exponent, mantissa - 8
 }
 
-// shortTerm filters the residual of a frame into its samples (section 5.3.3). It interpolates the
-// ratios with those of the last frame.
+// shortTerm filters the residual of a frame into its samples (section 5.3.3). It interpolates
+// between the ratios of this frame and of the last frame.
 func (g *gsm) shortTerm(dst []int16, ratios *[8]int32) {
 	residual := g.residual[gsmMaxLag:]
 	for part, from := range gsmParts {

@@ -6,7 +6,7 @@ import (
 )
 
 // In recordings of up to two hours, marks are markSeconds apart. Longer recordings have at most
-// maxMarks, which are farther apart.
+// maxMarks marks, which are farther apart.
 const (
 	markSeconds = 4
 	maxMarks    = 2048
@@ -15,18 +15,18 @@ const (
 // A resumable is a decoder that needs the earlier blocks to decode a block.
 type resumable interface {
 	decoder
-	reset()                   // resets the state to that at the start of the audio
+	reset()                   // resets the state to the start of the audio
 	save(state []byte) []byte // appends the current state, which always has the same size
 	restore(state []byte)     // restores a saved state; any other bytes lead to a safe state
 }
 
-// marks holds saved states of a decoder, at blocks where it can resume. It also tracks the position
-// of the decoder.
+// A marks contains saved states of a decoder at blocks where it can resume. It also tracks the
+// position of the decoder.
 type marks struct {
 	decoder resumable
 	blocks  int64 // number of blocks in the audio
 	next    int64 // number of the next block to decode
-	step    int64 // number of blocks between marks; there is no mark at the start
+	step    int64 // number of blocks between marks; the start has no mark
 	size    int   // bytes per state
 	states  []byte
 }
@@ -38,11 +38,11 @@ func newMarks(d resumable, blocks int64, blocksPerSecond int) *marks {
 }
 
 // seek moves the decoder to the nearest block, at or before block n, where it can resume without
-// decoding anything. It returns the number of that block.
+// decoding anything. It returns the number of this block.
 func (m *marks) seek(n int64) int64 {
 	mark := min(n/m.step, m.count())
 	switch {
-	case m.next <= n && m.next >= mark*m.step: // the current position is nearer than the last mark before n
+	case m.next <= n && m.next >= mark*m.step: // the current position is nearer than the mark
 	case mark == 0:
 		m.decoder.reset()
 		m.next = 0
@@ -55,7 +55,7 @@ func (m *marks) seek(n int64) int64 {
 
 func (m *marks) count() int64 { return int64(len(m.states) / m.size) }
 
-// passed records that block n was decoded, and adds a mark after it if one is due.
+// passed records that block n was decoded. If a mark is due after the block, passed adds it.
 func (m *marks) passed(n int64) {
 	m.next = n + 1
 	if m.next != (m.count()+1)*m.step || m.next >= m.blocks {
@@ -82,8 +82,8 @@ const (
 	indexHead  = len(indexMagic) + 4*8 + 4
 )
 
-// index returns an index with the marks, or nil if there are no marks or some are missing. f holds
-// the facts of the audio.
+// index returns an index with the marks, or nil if marks are missing. f contains the facts of the
+// audio.
 func (m *marks) index(f Facts) []byte {
 	if m.count() == 0 || m.count() != (m.blocks-1)/m.step {
 		return nil
@@ -92,7 +92,7 @@ func (m *marks) index(f Facts) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, m.sum(f, b, m.states)), m.states...)
 }
 
-// head returns the part of an index that precedes its checksum.
+// head returns the part of an index before the checksum.
 func (m *marks) head(f Facts) []byte {
 	b := append(make([]byte, 0, indexHead+len(m.states)), indexMagic...)
 	for _, n := range []int64{f.Offset, f.Length, int64(f.BlockAlign), m.step} {

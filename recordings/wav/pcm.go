@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// directDecoder returns a decoder for a codec whose samples are coded independently, or nil for other
-// codecs.
+// directDecoder returns a decoder for a codec whose samples are coded independently, or nil for
+// other codecs.
 //
 // Samples with more than 16 bits are rounded to the nearest value, and clipped. Halves are rounded
 // up for integers, and to even for floats. No dither is added, so that the same file always decodes
@@ -68,7 +68,7 @@ func directDecoder(codec string) func(dst []int16, src []byte) {
 	return float(codec)
 }
 
-// float is like direct, for codecs whose samples are floats between -1 and 1.
+// float is like directDecoder, for codecs whose samples are floats between -1 and 1.
 func float(codec string) func(dst []int16, src []byte) {
 	switch codec {
 	case "pcm_f32le":

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// raw maps the extensions of files without a header to their codecs, as in Asterisk and FreeSWITCH.
-// All of them have one channel.
+// raw maps the extensions of files without a header to their codecs, like Asterisk and FreeSWITCH.
+// All of these files have one channel.
 var raw = map[string]struct {
 	codec string
 	rate  int
@@ -39,7 +39,7 @@ var rawTypes = map[string]struct {
 
 // ParseRaw returns the facts of a file without a header. kind is an extension such as ".sln16", or
 // a media type such as "audio/L16;rate=16000;channels=2". Samples of audio/L16 are big-endian, and
-// those of audio/x-sln are little-endian. If the codec of kind is unknown, the error is
+// samples of audio/x-sln are little-endian. If the codec of kind is unknown, ParseRaw returns
 // [ErrNotWAV].
 func ParseRaw(kind string, r io.ReaderAt, size int64) (Facts, error) {
 	codec, rate, channels, err := rawKind(kind)
@@ -56,7 +56,7 @@ func ParseRaw(kind string, r io.ReaderAt, size int64) (Facts, error) {
 	return f, nil
 }
 
-// IsRaw reports whether [ParseRaw] knows kind, an extension or a media type.
+// IsRaw reports whether [ParseRaw] knows kind, which is an extension or a media type.
 func IsRaw(kind string) bool {
 	_, _, _, err := rawKind(kind)
 	return !errors.Is(err, ErrNotWAV)
@@ -89,7 +89,7 @@ func rawKind(kind string) (codec string, rate, channels int, err error) {
 }
 
 // Headerless returns the facts of a file of size bytes that contains only audio with this codec. If
-// the codec needs a header, the error is [ErrCodec].
+// the codec needs a header, it returns [ErrCodec].
 func Headerless(codec string, rate, channels int, size int64) (Facts, error) {
 	f := Facts{Format: Format{Codec: codec, SampleRate: rate, Channels: channels}, Length: size}
 	if err := f.Check(); err != nil {

@@ -16,12 +16,12 @@ type Samples struct {
 	blocks *blocks
 }
 
-// Open returns the audio in a file whose facts are f. If the audio cannot be converted, the error
-// is [ErrCodec].
+// Open returns the audio in a file whose facts are f. If the audio cannot be converted, it returns
+// [ErrCodec].
 //
 // index returns the result of [Samples.Index] for the same file. Open calls it only for codecs that
-// benefit from an index, and keeps the result, which must not be changed. Without an index, or with
-// a damaged or wrong one, reading from the middle may have to decode everything before it.
+// benefit from an index. It keeps the result, which must not be changed. Without an intact index,
+// reading from the middle may have to decode everything before it.
 func Open(r io.ReaderAt, f Facts, index func() ([]byte, error)) (*Samples, error) {
 	s := &Samples{facts: f, plain: newPlain(r, f), blocks: newBlocks(r, f)}
 	if s.plain == nil && s.blocks == nil {
@@ -57,7 +57,7 @@ func (s *Samples) Index() []byte {
 	return s.blocks.marks.index(s.facts)
 }
 
-// ReadFrames implements [Source]. If the file is shorter than its facts say, the error is
+// ReadFrames implements [Source]. If the file is shorter than its facts say, it returns
 // [io.ErrUnexpectedEOF].
 func (s *Samples) ReadFrames(dst []int16, at int64) (n int, err error) {
 	if at < 0 {
@@ -83,7 +83,7 @@ func (s *Samples) ReadFrames(dst []int16, at int64) (n int, err error) {
 	return n, err
 }
 
-// plain reads audio whose samples are coded independently.
+// A plain reads audio whose samples are coded independently.
 type plain struct {
 	file   io.ReaderAt
 	facts  Facts

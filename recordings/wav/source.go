@@ -9,8 +9,8 @@ type Source interface {
 	Channels() int // samples per frame
 	Frames() int64
 	// ReadFrames fills dst with interleaved frames, beginning with frame at. The length of dst is a
-	// whole number of frames. ReadFrames returns the number of frames that it filled. If there are
-	// fewer than requested, it also returns an error, which is [io.EOF] at the end of the audio.
+	// whole number of frames. ReadFrames returns the number of frames that it filled. If this is
+	// less than requested, it also returns an error, which is [io.EOF] at the end of the audio.
 	ReadFrames(dst []int16, at int64) (n int, err error)
 }
 
@@ -42,12 +42,12 @@ func mean(frame []int16) int16 {
 		sum += 2 * int(v)
 	}
 	if sum < 0 {
-		sum -= n - 1 // makes the division round down
+		sum -= n - 1 // now, the division rounds down
 	}
 	return int16(sum / n)
 }
 
-// mono is a source that combines several channels into one.
+// A mono is a source that combines several channels into one channel.
 type mono struct {
 	Source
 	one func(frame []int16) int16

@@ -141,7 +141,7 @@ func header(rate, channels int, frames int64) []byte {
 		b = le.AppendUint64(b, uint64(data+72))
 		b = le.AppendUint64(b, uint64(data))
 		b = le.AppendUint64(b, uint64(frames))
-		b = le.AppendUint32(b, 0) // further sizes
+		b = le.AppendUint32(b, 0) // more sizes
 	}
 
 	b = append(b, "fmt \x10\x00\x00\x00\x01\x00"...)

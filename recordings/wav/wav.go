@@ -2,13 +2,13 @@
 // such as the codec, and the position and length of the audio. It also converts the audio to 16-bit
 // PCM.
 //
-// It supports what telephone systems write: PCM, float, G.711, GSM 6.10, IMA and MS ADPCM in RIFF,
-// RIFX, RF64 and BW64, and headerless G.711, G.722, GSM and PCM. Chunks may come in any order.
-// Headers may be unfinished because the writer streamed or crashed. A fault that has only one
-// possible meaning is repaired, and [Facts] lists the repair. Other faulty files are rejected. The
-// bytes in the file are never changed.
+// It supports what telephone systems write. This is PCM, float, G.711, GSM 6.10, IMA and MS ADPCM
+// in RIFF, RIFX, RF64 and BW64, and headerless G.711, G.722, GSM and PCM. Chunks may come in any
+// order. Headers may be unfinished because the writer streamed or crashed. A fault that has only
+// one possible meaning is repaired, and [Facts] lists the repair. Other faulty files are rejected.
+// The bytes in the file are never changed.
 //
-// A [Source] is the audio of any codec: its length is known, and it can be read from any position.
+// A [Source] is the audio of any codec. Its length is known, and it can be read from any position.
 // A [View] turns a Source into a file that every player can read. Reading any range of a view
 // returns the same bytes as reading the whole view.
 //
@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-// Errors for rejected files. Unless reading fails, the errors of [Parse], [ParseRaw] and [Open]
+// The errors for rejected files. Unless reading fails, the errors of [Parse], [ParseRaw] and [Open]
 // wrap one of them with details.
 var (
 	ErrNotWAV = errors.New("not a RIFF/WAVE file")
@@ -35,10 +35,10 @@ var (
 // Facts describes the audio in a file.
 type Facts struct {
 	Format
-	Frames  int64    // samples per channel; 0 if there is no audio
+	Frames  int64    // samples per channel; 0 without audio
 	Offset  int64    // position of the first byte of audio
 	Length  int64    // number of bytes of audio
-	Repairs []string // faults that were repaired, one sentence each
+	Repairs []string // repaired faults, one sentence each
 
 	common bool // every player can read the header
 }
