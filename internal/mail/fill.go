@@ -17,10 +17,10 @@ func (d Draft) values(in tongue) map[string]string {
 	}
 
 	if at, err := time.Parse(time.RFC3339, d.Facts["when"]); err == nil {
-		all["when"] = at.UTC().Format("2 January 2006, 15:04 UTC")
+		all["when"] = at.UTC().Format(in.date)
 	}
 	if says, ok := d.Facts["agent"]; ok {
-		all["device"] = agent.Name(says)
+		all["device"] = in.device.Replace(agent.Name(says))
 	}
 
 	if d.Facts["by"] != "" {

@@ -1,5 +1,7 @@
 package mail
 
+import "strings"
+
 // german holds the German words for each kind of letter. They use the same facts as the English
 // words.
 var german = tongue{
@@ -148,6 +150,9 @@ var german = tongue{
 	others: "die Betreiber von {brand}",
 	signed: "{brand} schickt Ihnen diese E-Mail zu Ihrem Konto.",
 	broken: "Falls die Schaltfläche nicht funktioniert, öffnen Sie diese Adresse:",
+	date:   "2.1.2006, 15:04 Uhr (UTC)",
+	device: strings.NewReplacer("A browser", "Ein Browser", "An app", "Eine App",
+		"An unknown device", "Ein unbekanntes Gerät", " on ", " auf "),
 }
 
 const (

@@ -20,6 +20,8 @@ type tongue struct {
 	others  string            // the author of a change that the account's owner did not make
 	signed  string            // the footer
 	broken  string            // the sentence before the address of the link
+	date    string            // the layout of times, in UTC
+	device  *strings.Replacer // translates the names of devices that package agent returns
 }
 
 // inEnglish is used for languages without a translation.
@@ -30,6 +32,8 @@ var inEnglish = tongue{
 	others:  others,
 	signed:  signed,
 	broken:  "If the button does not work, open this address:",
+	date:    "2 January 2006, 15:04 UTC",
+	device:  strings.NewReplacer(),
 }
 
 // tongueOf returns the tongue for a language tag, regardless of the region.

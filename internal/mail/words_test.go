@@ -59,4 +59,12 @@ func TestTongues(t *testing.T) {
 		!strings.Contains(m.HTML, `<html lang="de">`) || strings.Contains(m.HTML, "If the button") {
 		t.Errorf("an email in German: %v, %q", err, m.Subject)
 	}
+
+	m, err = Draft{Kind: NewDevice, Language: "de", To: "ada@example.com", Brand: Brand{Name: "Acme"},
+		Facts: map[string]string{"when": "2026-11-02T12:30:00Z",
+			"agent": "Mozilla/5.0 (X11; Linux) Firefox/140.0"}}.write("id", Sender{Address: "no-reply@example.com"})
+	if err != nil || !strings.Contains(m.Text, "Wann: 2.11.2026, 12:30 Uhr (UTC)") ||
+		!strings.Contains(m.Text, "Gerät: Firefox auf Linux") {
+		t.Errorf("an email in German about a device: %v, %s", err, m.Text)
+	}
 }
