@@ -1,12 +1,12 @@
-// Uses AppAuth for JavaScript like a desktop app: discovery, a challenge, tokens without a
+// Uses AppAuth for JavaScript like a desktop app. It covers discovery, a challenge, tokens without a
 // secret, a refresh and a revocation.
 import assert from 'node:assert/strict'
 import { register } from 'node:module'
 import { settings, visit } from './settings.mjs'
 
-console.log = console.error // it logs, and what is printed is a URL to visit
+console.log = console.error // AppAuth logs to stdout, but the test reads URLs from stdout
 
-// Its modules import each other without extensions, which bundlers add.
+// AppAuth's modules import each other without file extensions, which bundlers add.
 register('data:text/javascript,' + encodeURIComponent(`
   export const resolve = (name, context, next) => next(name, context).catch(() => next(name + '.js', context))
 `))

@@ -17,7 +17,8 @@ assert.equal(said.client_id, settings.client_id)
 
 await assert.rejects(client.clientCredentialsGrant(config, { scope: 'Datasphere' }), oauthError('invalid_scope'))
 
-// If a secret or assertion in the body is invalid, the response explains why. With Basic, it has a challenge (RFC 6749, section 5.2).
+// If a secret or assertion in the body is invalid, the response explains why. With Basic, the
+// response has a challenge (RFC 6749, section 5.2).
 const stranger = await discover({ stranger: true })
 const refusal = client.clientCredentialsGrant(stranger, { scope: settings.scope })
 await (settings.method === 'client_secret_basic'

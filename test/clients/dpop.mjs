@@ -35,11 +35,12 @@ assert.equal(downgraded.status, 401)
 
 const fresh = await client.refreshTokenGrant(config, tokens.refresh_token, undefined, { DPoP })
 assert.equal(fresh.token_type, 'dpop')
-const current = fresh.refresh_token ?? tokens.refresh_token // under FAPI 2.0 it stays the same
+const current = fresh.refresh_token ?? tokens.refresh_token // under FAPI 2.0, the refresh token stays the same
 await assert.rejects(client.refreshTokenGrant(config, current), oauthError('invalid_grant'))
 const elsewhere = client.refreshTokenGrant(config, current, undefined, { DPoP: thief })
 if (settings.key) {
-  // The client signs its assertions, so it may use a new key (RFC 9449, section 5). The new token is bound to it.
+  // The client signs its assertions, so it may use a new key (RFC 9449, section 5). The new token is
+  // bound to this key.
   const moved = await elsewhere
   await client.fetchUserInfo(config, moved.access_token, sub, { DPoP: thief })
   await assert.rejects(client.fetchUserInfo(config, moved.access_token, sub, { DPoP }))

@@ -1,6 +1,6 @@
-// Follows FAPI 2.0 with oauth4webapi: a pushed request, an assertion whose audience is the issuer, tokens
-// bound by DPoP with nonces, and a refresh token that stays the same. Then it signs requests, and verifies
-// signed responses.
+// Follows FAPI 2.0 with oauth4webapi: a pushed request, an assertion whose audience is the issuer,
+// tokens bound by DPoP with nonces, and a refresh token that stays the same. The script also signs
+// requests, and verifies signed responses.
 import assert from 'node:assert/strict'
 import * as oauth from 'oauth4webapi'
 import { settings, signingKey, visit } from './settings.mjs'

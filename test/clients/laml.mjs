@@ -1,4 +1,5 @@
-// The clients of the recordings API: the vendor's, and twilio's, from which it derives.
+// Creates clients of the recordings API: the vendor's client, and twilio's client, from which it
+// derives.
 import { RestClient } from '@signalwire/compatibility-api'
 import twilio from 'twilio'
 

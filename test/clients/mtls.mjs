@@ -5,7 +5,7 @@ import https from 'node:https'
 import * as client from 'openid-client'
 import { oauthError, settings, visit } from './settings.mjs'
 
-/** Returns a fetch that uses a certificate, or none. */
+/** Returns a fetch that uses the certificate, if one is given. */
 const fetchWith = (pair) => (url, { method, headers, body } = {}) => new Promise((resolve, reject) => {
   if (new URL(url).protocol === 'http:') return resolve(fetch(url, { method, headers, body }))
   const request = https.request(url, { method, headers: Object.fromEntries(new Headers(headers)), ca: settings.ca, agent: false, ...pair }, (response) => {

@@ -1,5 +1,5 @@
-// Runs a login from beginning to end: discovery, code with PKCE, userinfo, introspection, refresh
-// with rotation, reuse, revocation.
+// Runs a login from beginning to end: discovery, a code with PKCE, userinfo, introspection, refreshes
+// with rotation, reuse of a refresh token, and a revocation.
 import assert from 'node:assert/strict'
 import * as client from 'openid-client'
 import { discover, oauthError, settings, visit } from './settings.mjs'

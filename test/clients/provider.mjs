@@ -1,5 +1,5 @@
-// Serves node-oidc-provider as another OpenID provider, until the standard input ends. Its own pages accept
-// any name; the account's email is that name.
+// Serves node-oidc-provider as another OpenID provider, until the standard input ends. The provider's
+// own pages accept any name, and the account's email address is this name.
 import Provider from 'oidc-provider'
 
 const settings = JSON.parse(process.env.SETTINGS)

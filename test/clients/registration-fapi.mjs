@@ -1,5 +1,5 @@
 // Registers clients of the profile fapi2 with openid-client and with oauth4webapi, and follows FAPI 2.0
-// with each: keys instead of secrets, pushed requests, and tokens bound by DPoP.
+// with each client: keys instead of secrets, pushed requests, and tokens bound by DPoP.
 import assert from 'node:assert/strict'
 import * as client from 'openid-client'
 import * as oauth from 'oauth4webapi'

@@ -1,5 +1,5 @@
-// Registers a client with openid-client and another with oauth4webapi, signs in with each, and deletes
-// them.
+// Registers one client with openid-client and one with oauth4webapi, signs in with each client, and
+// deletes both.
 import assert from 'node:assert/strict'
 import * as client from 'openid-client'
 import * as oauth from 'oauth4webapi'
@@ -10,7 +10,7 @@ const metadata = {
   client_name: 'Parrot',
   redirect_uris: [settings.redirect_uri],
   grant_types: ['authorization_code', 'refresh_token'],
-  token_endpoint_auth_method: 'client_secret_post', // what openid-client uses by default
+  token_endpoint_auth_method: 'client_secret_post', // openid-client's default
   'client_name#de': 'Papagei',
 }
 

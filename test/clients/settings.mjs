@@ -1,4 +1,4 @@
-// The settings that a test passes to each script, and functions to report to the test.
+// Provides the settings that a test passes to each script, and functions to report to the test.
 import readline from 'node:readline'
 import * as client from 'openid-client'
 
@@ -6,7 +6,7 @@ export const settings = JSON.parse(process.env.SETTINGS)
 
 const lines = readline.createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 
-/** Makes the test's browser open a URL and sign in, and returns the final URL. */
+/** Asks the test's browser to open a URL and to sign in, and returns the final URL. */
 export async function visit(url) {
   process.stdout.write(`${url}\n`)
   return new URL((await lines.next()).value)
@@ -22,10 +22,13 @@ const algorithms = {
 const jwk = settings.key && JSON.parse(settings.key)
 export const signingKey = jwk && { key: await crypto.subtle.importKey('jwk', { ...jwk, alg: undefined }, algorithms[jwk.alg], false, ['sign']), kid: jwk.kid }
 
-/** Discovers the provider as the client in the settings, or as a client with a wrong secret and audience. */
+/**
+ * Discovers the provider as the client in the settings, or as a client with a wrong secret and
+ * audience.
+ */
 export async function discover({ stranger, ...options } = {}) {
   const secret = stranger ? 'wrong' : settings.client_secret
-  // RFC 9864 renames EdDSA with Ed25519; the metadata uses the name in RFC 8037.
+  // RFC 9864 renames EdDSA with Ed25519. The metadata uses the name in RFC 8037.
   const modified = (header, payload) => {
     header.alg = jwk.alg
     if (stranger) payload.aud = 'https://elsewhere.example/'

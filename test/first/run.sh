@@ -1,7 +1,7 @@
 #!/bin/bash
-# Measures how long docs/start.md takes a newcomer: with a fresh clone and empty caches of modules
-# and builds. It runs the commands of the page in order, and prints the seconds. The server gets free
-# ports, so that it does not collide with another one.
+# Measures how long docs/start.md takes a newcomer with a fresh clone and empty caches of modules and
+# builds. It runs the commands of the page in order, and prints the seconds. The server gets free
+# ports, so that it does not collide with another server.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 dir=$(mktemp -d)

@@ -1,5 +1,5 @@
-// A browser app as in the vendor's documentation: oidc-client-ts with explicit metadata, without scope
-// and discovery. outcome holds the result of a callback.
+// A browser app as in the vendor's documentation: oidc-client-ts with explicit metadata, without a
+// scope and without discovery. outcome holds the result of a callback.
 const settings = await (await fetch('/settings.json')).json()
 
 const manager = new oidc.UserManager({
@@ -19,7 +19,10 @@ const manager = new oidc.UserManager({
   ...(settings.dpop && { dpop: { bind_authorization_code: true, store: new oidc.IndexedDbDPoPStore() } }),
 })
 
-/** The messages from the provider's frame about the login, and whether the app was notified of a logout. */
+/**
+ * Collects the messages from the provider's frame about the login, and whether the app was notified of
+ * a logout.
+ */
 const session = { said: [], signedOut: false }
 addEventListener('message', ({ data }) => session.said.push(data))
 manager.events.addUserSignedOut(() => (session.signedOut = true))

@@ -1,5 +1,5 @@
-// An app with our SDK. The query of the first page contains its options, which are stored for the pages
-// that logins return to.
+// An app with our SDK. The query of the first page contains the app's options. They are stored for the
+// pages to which logins return.
 if (location.search && !location.search.includes('state=')) sessionStorage.setItem('setup', location.search)
 const setup = new URLSearchParams(sessionStorage.getItem('setup') ?? '')
 if (setup.has('nolocks')) Object.defineProperty(navigator, 'locks', { value: undefined })

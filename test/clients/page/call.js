@@ -5,9 +5,9 @@
 let call, dialing
 let tone = 440
 const invites = []
-const states = [] // of call.state and of the call's end
-const updates = [] // of members
-const rooms = [] // as they were at first, and after each update
+const states = [] // the states in call.state events, and the call's end
+const updates = [] // events about members
+const rooms = [] // the room at first, and after each update
 
 /** Returns a video of one color. It has few and small frames, because two tabs encode and decode it. */
 function film(color) {
@@ -24,7 +24,10 @@ function film(color) {
   return canvas.captureStream(10)
 }
 
-/** Creates the microphone and the camera: a tone of the given frequency, and a picture of the given color. */
+/**
+ * Creates the microphone and the camera: a tone of the given frequency, and a picture of the given
+ * color.
+ */
 function wear(frequency, color) {
   tone = frequency
   const audio = new AudioContext()
@@ -48,7 +51,10 @@ function wear(frequency, color) {
   return 0
 }
 
-/** Connects with a token, and goes online if `reachable`. Its calls outlive their server if `kept`. */
+/**
+ * Connects with a token, and goes online if `reachable`. Calls of this page outlive their server if
+ * `kept`.
+ */
 async function enter(token, reachable, kept) {
   await open(token)
   if (kept) client = Selvage.keepCalls(client)
@@ -73,7 +79,7 @@ async function dial(to, params) {
   return c.callId
 }
 
-/** Attaches to the call from before a reload. */
+/** Attaches to the call that the page had before a reload. */
 async function reattach(to, params) {
   const c = follow(await client.reattach({ to, audio: true, video: false, ...params }))
   await c.start()
@@ -140,7 +146,7 @@ const hear = (frequency) => until(async () => {
   return frequency === 0 ? h === 0 : Math.abs(h - frequency) < 25
 }).then(() => frequency)
 
-/** Waits until each of some tones is heard, and none of others. */
+/** Waits until each of the given tones is heard, and none of the other tones. */
 const hearAll = (tones, others) => until(async () => {
   const bins = await spectrum()
   const loudness = (tone) => bins[Math.round((tone * analyser.fftSize) / analyser.context.sampleRate)]

@@ -1,7 +1,7 @@
 'use strict'
 // Functions with which the tests use messages in a page, with the SDK under test and with our SDK.
 
-/** The texts of the messages that the SDK's listener, and that of our SDK, got. */
+/** The texts of the messages that the listener of each SDK got. */
 const heard = []
 const oursHeard = []
 let ours

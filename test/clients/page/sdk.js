@@ -22,7 +22,7 @@ const session = () => client.__wsClient.session ?? client.__wsClient.wsClient.se
 /** Creates a client with a token; `more` are options of SignalWire(). */
 async function open(token, more) {
   client = await SignalWire.SignalWire({ token, logLevel: 'silent', ...more })
-  await client.connect?.() // 3.27 connects only when it is asked to
+  await client.connect?.() // 3.27 connects only on this call
   for (const name of ['session.connected', 'session.reconnecting', 'session.auth_error', 'session.disconnected']) {
     session().on(name, (err) => events.push(err ? `${name} ${err.code}` : name))
   }

@@ -2,7 +2,7 @@
 // Watches the sockets and media connections that an SDK opens. Load it before the SDK.
 
 const sockets = []
-const messages = [] // of the verto protocol, as they arrived
+const messages = [] // messages of the verto protocol, in the order of their arrival
 
 globalThis.WebSocket = class extends WebSocket {
   constructor(...args) {
@@ -15,11 +15,11 @@ globalThis.WebSocket = class extends WebSocket {
   }
 }
 
-const connections = [] // of media
-let restriction = {} // of the configuration of later connections
-let codecs // the only codecs of audio that later connections offer; undefined for all
+const connections = [] // media connections
+let restriction = {} // changes to the configuration of later connections
+let codecs // the only audio codecs that later connections offer; undefined means all codecs
 
-// The SDK makes Chromium gather ten pools of candidates in advance. On a busy machine, Chromium then
+// For the SDK, Chromium gathers ten pools of candidates in advance. On a busy machine, Chromium then
 // sometimes gathers none at all, and the SDK never stops waiting for them.
 if (globalThis.RTCPeerConnection) {
   globalThis.RTCPeerConnection = class extends RTCPeerConnection {
