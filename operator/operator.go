@@ -55,6 +55,7 @@ type Store interface {
 	AccountStore
 	SessionStore
 	LinkStore
+	FilterStore
 
 	// Record writes an audit event for a decision that changes no row.
 	Record(ctx context.Context, e audit.Event) error

@@ -77,6 +77,8 @@ var sentences = map[string]struct{ done, refused string }{
 	"resource.updated":            {"Resource updated", ""},
 	"registration_token.created":  {"Initial access token created", ""},
 	"registration_token.revoked":  {"Initial access token revoked", ""},
+	"recording_filter.removed":    {"Saved filter removed", ""},
+	"recording_filter.saved":      {"Filter saved", ""},
 	"retention_rule.created":      {"Retention rule added", ""},
 	"retention_rule.deleted":      {"Retention rule removed", ""},
 	"ring.changed":                {"Installation keys rotated", ""},

@@ -173,7 +173,9 @@ var faults = []string{
 	"must not be negative.", "must not contain control characters.", "must not contain an address twice.",
 	"must be a phone number such as +4930123456.", "must be sent again for another host or port.",
 	"must be user@host or user@host:port.", "The current password is wrong.", "The subscriber is disabled.",
-	"The project has no subscriber with this id.",
+	"The project has no subscriber with this id.", "The filter needs a name.",
+	"The name of a filter can have at most %d characters.", "There is no filter to save, or it is too long.",
+	"You can save at most %d filters: remove one first.",
 }
 
 // TestTexts shows that every language translates exactly the texts of the dashboard and the demo,

@@ -99,6 +99,8 @@ var notices = map[string]string{
 	"recordingsdeleted":    "Recordings deleted: {n}.",
 	"recordingsheld":       "Recordings put on hold: {n}.",
 	"recordingsreleased":   "Recordings released: {n}.",
+	"filterremoved":        "Filter removed.",
+	"filtersaved":          "Filter saved. Only you see it.",
 	"ruleadded":            "Rule added. It applies within an hour.",
 	"ruleremoved":          "Rule removed.",
 	"subscribersdisabled":  "Subscribers disabled: {n}.",

@@ -224,17 +224,22 @@ func (a *recordingPages) listRecordings(v *visit) error {
 	if a.Recordings == nil {
 		return problem.NoSuch("page")
 	}
+	return a.recordingsPage(v, http.StatusOK, nil)
+}
+
+// recordingsPage shows the recordings that match the search in the URL.
+func (a *recordingPages) recordingsPage(v *visit, code int, faults []string) error {
 	p := struct {
 		list[recordingRow]
 		Finder  finder
+		Saved   savedFilters
 		API, ID string
 		Live    string
 		Faults  []string
-	}{API: a.PublicURL, ID: v.project.ID}
+	}{API: a.PublicURL, ID: v.project.ID, Faults: faults}
 
 	ask, err := a.recordingFilter(v)
 	p.Finder = v.recordingFinder().exportable(v)
-	code := http.StatusOK
 	var found page.Page[recordings.Recording]
 	if err != nil {
 		p.Faults, _ = describeFaults(err)
@@ -248,6 +253,9 @@ func (a *recordingPages) listRecordings(v *visit) error {
 			return err
 		}
 		p.Live = liveURL(v, found.Items, func(i recordings.Recording) string { return i.Sid })
+	}
+	if p.Saved, err = a.savedFilters(v, p.Finder); err != nil {
+		return err
 	}
 	p.list = listOf(v, found, v.recordingRow)
 	return a.pageWith(v, templates.Options{Status: code, Media: true, Connect: []string{"'self'"}},

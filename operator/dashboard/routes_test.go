@@ -69,8 +69,14 @@ func (w *world) things(t *testing.T) *strings.Replacer {
 	rule, err := w.recordings.Retention().Add(ctx, recordings.Rule{ProjectID: w.one.ID, Days: 9})
 	must(t, err)
 
+	must(t, w.operators.SaveRecordingFilter(ctx, operator.RecordingFilter{OperatorID: o.ID, ProjectID: w.one.ID,
+		Name: "late", Query: "after=2030-01-31"}))
+	filters, err := w.operators.RecordingFilters(ctx, o.ID, w.one.ID)
+	must(t, err)
+
 	return strings.NewReplacer("/webhooks/{id}", "/webhooks/"+hook.ID, "{delivery}", sent.ID,
 		"{project}", w.one.ID, "/retention/{id}", "/retention/"+rule.ID,
+		"/filters/{id}", "/filters/"+filters[0].ID,
 		"/ingest-keys/{id}", "/ingest-keys/"+ingest.ID,
 		"/registration-tokens/{id}", "/registration-tokens/"+token.ID, "/upstreams/{id}", "/upstreams/"+u.ID,
 		"/keys/{id}",
@@ -130,8 +136,9 @@ func TestRoutesAreRefused(t *testing.T) {
 		}
 
 		// Routes that change something, or lead to a form that does, are also refused to
-		// viewers.
-		changes := method == http.MethodPost || strings.HasSuffix(pattern, "/new") ||
+		// viewers. Viewers may save filters, which only they see.
+		changes := method == http.MethodPost && !strings.Contains(pattern, "/recordings/filters") ||
+			strings.HasSuffix(pattern, "/new") ||
 			strings.HasSuffix(pattern, "/edit") || strings.HasSuffix(pattern, "/{kind}") ||
 			strings.HasSuffix(pattern, "/upload") || strings.HasSuffix(pattern, "{id}/export") ||
 			strings.HasSuffix(pattern, "/{what}")

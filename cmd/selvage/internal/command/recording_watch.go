@@ -27,6 +27,9 @@ const (
 // watchPause is the time between two scans of a watched directory.
 const watchPause = time.Second
 
+// maxTold is the number of files for which a watcher remembers what it printed.
+const maxTold = 10_000
+
 // errNotRegular is the error for a file that is not regular, such as a device or a pipe.
 var errNotRegular = errors.New("not a regular file")
 
@@ -193,6 +196,9 @@ func (w *watcher) tell(path string, err error) {
 	reason := rejectReason(err)
 	if w.told[path] == reason || errors.Is(err, errGrowing) || errors.Is(err, fs.ErrNotExist) {
 		return
+	}
+	if len(w.told) >= maxTold { // most of these files are gone, and the others are told again
+		clear(w.told)
 	}
 	w.told[path] = reason
 	fmt.Fprintf(w.Stderr, "%s stays: %s\n", cli.Sanitize(path), cli.Sanitize(reason))
