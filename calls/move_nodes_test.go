@@ -59,27 +59,33 @@ func (w *wire) Listen(ctx context.Context, channels []string, receive func(messa
 	all.Wait()
 }
 
-// TestMoveByOtherNode shows that a node which does not carry a call can move it. The audit trail
-// then names the operator who asked that node.
-func TestMoveByOtherNode(t *testing.T) {
+// twoNodes returns a meeting, and another node with the same stores.
+func twoNodes(t *testing.T) (m *meeting, second *calls.Calls) {
+	t.Helper()
 	joint := &wire{channels: make(map[string]chan []byte)}
 	running, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
 	node := func(name string) *bus.Bus {
 		return bus.New(bus.Config{Node: name, Transports: []bus.Transport{joint}, Log: slog.New(slog.DiscardHandler)})
 	}
-	first, second := node("node"), node("second")
+	one, two := node("node"), node("second")
 	var other calls.Config
-	m := newMeeting(t, func(c *calls.Config) {
+	m = newMeeting(t, func(c *calls.Config) {
 		other = *c
-		other.Node, other.Nodes = "second", second
-		c.Nodes = first
+		other.Node, other.Nodes = "second", two
+		c.Nodes = one
 	})
-	asked := calls.New(other)
-	for _, b := range []*bus.Bus{first, second} {
+	second = calls.New(other)
+	for _, b := range []*bus.Bus{one, two} {
 		go b.Run(running)
 	}
+	return m, second
+}
 
+// TestMoveByOtherNode shows that a node which does not carry a call can move it. The audit trail
+// then names the operator who asked that node.
+func TestMoveByOtherNode(t *testing.T) {
+	m, asked := twoNodes(t)
 	p := m.talk("ada", "bob")
 	by := audit.Origin{Actor: audit.Actor{Kind: audit.Operator, ID: "op"}, Address: "192.0.2.7", RequestID: "r"}
 	if err := asked.Move(audit.With(t.Context(), &by), m.project, p.caller.leg, lobby); err != nil {
@@ -92,6 +98,34 @@ func TestMoveByOtherNode(t *testing.T) {
 		m.store.ListAudit(t.Context(), audit.Filter{Action: "call.moved_in"}, page.Query{Size: 9})).Items
 	if len(trail) != 1 || trail[0].Actor != by.Actor || trail[0].Address != by.Address || trail[0].RequestID != "r" {
 		t.Errorf("the audit trail has %+v, want one event by %+v", trail, by)
+	}
+}
+
+// TestMoveToOtherNode shows that a call is refused by a room that is open on another node, and continues. Once
+// nobody is in the room, the room opens on the node of the call.
+func TestMoveToOtherNode(t *testing.T) {
+	m, second := twoNodes(t)
+	host := m.guest()
+	host.Socket.Node = "second"
+	at := func(cmd calls.Command) {
+		t.Helper()
+		cmd.Leg = host.leg
+		must[calls.Reply](t)(second.Do(t.Context(), host.Client, cmd))
+	}
+	at(calls.Command{Op: calls.Invite, To: lobby, SDP: offer})
+
+	p := m.talk("ada", "bob")
+	var refused *problem.Error
+	if err := p.caller.move(lobby); !errors.As(err, &refused) || refused.Code != "room_elsewhere" {
+		t.Fatalf("moving into a room on another node = %v, want room_elsewhere", err)
+	}
+	if r := p.call(); r.RoomSession != "" || !r.Ended.IsZero() {
+		t.Errorf("the record is %+v, want that of a running call", r)
+	}
+	at(calls.Command{Op: calls.Hangup})
+	eventually(t, "the call to move", func() bool { return p.caller.move(lobby) == nil })
+	if m.calls.Stats().Rooms != 1 || second.Stats().Rooms != 0 {
+		t.Errorf("the nodes have %d and %d rooms, want 1 and none", m.calls.Stats().Rooms, second.Stats().Rooms)
 	}
 }
 
