@@ -1,12 +1,12 @@
 // Package audio recognizes audio files. It is the only package that knows all formats of uploads.
 //
-// A file is recognized by its first bytes, whatever its name. Packages wav, mp3 and opus read the
-// formats that can be decoded. This package reads the facts of other Ogg files, which are stored
-// but never decoded. The name or Content-Type of a file is only used if its bytes identify no
-// format, as with headerless mu-law.
+// A file is recognized by its first bytes, no matter what its name is. Packages wav, mp3 and opus
+// read the formats that can be decoded. This package reads the facts of other Ogg files, which are
+// stored but never decoded. The name or Content-Type of a file is only used if its bytes identify
+// no format, as with headerless mu-law.
 //
-// Only a small part of a file is in memory at a time, and at most as many bytes are read as the
-// file has.
+// Only a small part of a file is in memory at a time. This package reads at most as many bytes as
+// the file has.
 package audio
 
 import (
@@ -27,9 +27,9 @@ import (
 // ErrUnknown is the error for a file that is not audio, or audio in an unknown format.
 var ErrUnknown = errors.New("not WAV, MP3 or Ogg, and neither the name nor the Content-Type identifies the codec")
 
-// Parse returns the facts of a file with the given size. Hints are the sender's names for it, the
-// best first. Each is a name, a path or a Content-Type. If Parse rejects the file, the error is
-// [ErrUnknown], [wav.ErrCodec] or [wav.ErrBroken].
+// Parse returns the facts of a file with the given size. hints are the sender's names for the file,
+// the best first. Each hint is a name, a path or a Content-Type. If Parse rejects the file, the
+// error is [ErrUnknown], [wav.ErrCodec] or [wav.ErrBroken].
 func Parse(r io.ReaderAt, size int64, hints ...string) (wav.Facts, error) {
 	f, err := wav.Parse(r, size)
 	if !errors.Is(err, wav.ErrNotWAV) {
@@ -39,7 +39,7 @@ func Parse(r io.ReaderAt, size int64, hints ...string) (wav.Facts, error) {
 		return f, err
 	}
 
-	// A file without a header may still have another format than the hints say.
+	// A file without a header may still have a different format than the hints say.
 	raw := rawHint(hints)
 	if f, ok, err := parseMP3(r, size, raw == ""); ok || err != nil {
 		return f, err
@@ -57,7 +57,7 @@ func Parse(r io.ReaderAt, size int64, hints ...string) (wav.Facts, error) {
 	return wav.ParseRaw(raw, r, size)
 }
 
-// parseMP3 returns the facts of an MP3. ok is false if the file is not one.
+// parseMP3 returns the facts of an MP3. If the file is not an MP3, ok is false.
 func parseMP3(r io.ReaderAt, size int64, search bool) (f wav.Facts, ok bool, err error) {
 	found, ok, err := mp3.Scan(r, size, search)
 	if !ok {
@@ -71,8 +71,8 @@ func parseMP3(r io.ReaderAt, size int64, search bool) (f wav.Facts, ok bool, err
 	return f, true, err
 }
 
-// rawHint returns the first hint that names a codec, either a Content-Type or the extension of a
-// name.
+// rawHint returns the first hint that names a codec. The hint is either a Content-Type or the
+// extension of a name.
 func rawHint(hints []string) string {
 	for _, hint := range hints {
 		for _, kind := range []string{hint, path.Ext(strings.ReplaceAll(hint, `\`, "/"))} {
@@ -100,8 +100,8 @@ var others = []struct{ start, name string }{
 	{"ID3", "MP3 without frames"}, {"RIFF", "another kind of RIFF"}, {"PK\x03\x04", "ZIP"}, {"\x1f\x8b", "gzip"},
 }
 
-// looksLike returns the name of a file's format if it is not accepted, or "" if the format is
-// unknown.
+// looksLike returns the name of a file's format if the format is not accepted. If the format is
+// unknown, it returns "".
 func looksLike(r io.ReaderAt) (string, error) {
 	var head [512]byte
 	n, err := r.ReadAt(head[:], 0)
@@ -129,7 +129,8 @@ func looksLike(r io.ReaderAt) (string, error) {
 // with one of these characters, but does not continue in this way.
 var opening = regexp.MustCompile(`^\s*(<[!?a-zA-Z]|\{\s*["}]|\[\s*["{\]])`)
 
-// isText reports whether the bytes are a page or a message, such as a proxy's error, and not audio.
+// isText reports whether the bytes are text instead of audio. The text may be a page or a message,
+// such as a proxy's error.
 func isText(b []byte) bool {
 	if !opening.Match(b) {
 		return false

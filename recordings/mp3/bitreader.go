@@ -2,13 +2,13 @@ package mp3
 
 import "encoding/binary"
 
-// A bitReader reads bits, most significant bit first. After the end it reads zeros.
+// A bitReader reads bits, most significant bit first. After the end, it reads zeros.
 type bitReader struct {
 	buf []byte // with bitPadding more bytes than at may reach
 	at  int    // position in bits
 }
 
-// bitPadding is the number of bytes after the last one that a bitReader may access. No decoding
+// bitPadding is the number of bytes after the last byte that a bitReader may access. No decoding
 // step reads more than this many bytes without a check.
 const bitPadding = 32
 

@@ -8,7 +8,7 @@ import (
 // maxBack is the number of bytes of earlier frames that a frame may use.
 const maxBack = 511
 
-// A decoder decodes consecutive frames. It never fails: what cannot be decoded is silent.
+// A decoder decodes consecutive frames. It never fails. Frames that cannot be decoded are silent.
 type decoder struct {
 	*tables
 	bands    bands
@@ -26,7 +26,7 @@ type decoder struct {
 
 func newDecoder() *decoder { return &decoder{tables: decoding(), rateBits: -1} }
 
-// forget forgets the data of earlier frames, because the next frame does not follow them.
+// forget drops the data of earlier frames. It is called if the next frame does not follow them.
 func (d *decoder) forget() { d.kept = d.kept[:0] }
 
 // frame decodes a frame. It appends its samples to out, interleaved for the given number of
@@ -101,7 +101,7 @@ func (d *decoder) spectrum(r *bitReader, h *header, l *layout, ch, number, end i
 	l.scaleLines(f, &d.bands, &d.lines[ch])
 }
 
-// synthesize turns the lines of a granule into samples, which it appends to out.
+// synthesize converts the lines of a granule to samples, and appends the samples to out.
 func (d *decoder) synthesize(h *header, layouts *[2]layout, channels int, out []int16) []int16 {
 	at := len(out)
 	for range 576 * channels {
@@ -124,8 +124,8 @@ func (d *decoder) synthesize(h *header, layouts *[2]layout, channels int, out []
 	return out
 }
 
-// write writes 32 samples of a channel into interleaved frames. If the numbers of channels differ,
-// it copies one channel to both, or adds half of each.
+// write writes 32 samples of a channel into interleaved frames. If the frames have a different
+// number of channels, it copies one channel to both, or adds half of each.
 func write(out []int16, samples *[32]float32, ch, channels, coded int) {
 	for i, v := range samples {
 		frame := out[i*channels:]
@@ -183,15 +183,15 @@ type header struct {
 	channels int
 }
 
-// bitrates holds the bit rates of Layer III in kbit/s: those of MPEG-1, then those for lower sample
-// rates.
+// bitrates contains the bit rates of Layer III in kbit/s, first for MPEG-1, and then for lower
+// sample rates.
 var bitrates = [2][16]int{
 	{0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320},
 	{0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160},
 }
 
-// parseHeader parses the header of a frame (ISO 11172-3, 2.4.2.3). ok is false if b does not begin
-// with one.
+// parseHeader parses the header of a frame (ISO 11172-3, 2.4.2.3). If b does not begin with a
+// header, ok is false.
 func parseHeader(b []byte) (h header, ok bool) {
 	if len(b) < 4 || b[0] != 0xFF || b[1]&0xE6 != 0xE2 { // sync word and Layer III
 		return h, false
@@ -233,7 +233,7 @@ func (h *header) granules() int {
 // samples returns the number of samples of each channel.
 func (h *header) samples() int { return 576 * h.granules() }
 
-// sideInfo returns the length of the side information, in bytes (2.4.1.7).
+// sideInfo returns the length of the side information in bytes (2.4.1.7).
 func (h *header) sideInfo() int {
 	switch {
 	case h.mpeg1() && h.channels == 2:

@@ -18,17 +18,17 @@ var (
 const (
 	// segment is the number of frames that one decoder decodes.
 	segment = 512
-	// preroll is the number of frames before a segment with which its decoder starts. The bits of a
-	// frame may begin as many frames earlier, and its samples depend on those of the frame before
-	// it.
+	// preroll is the number of frames before a segment at which its decoder starts. The bits of a
+	// frame may begin this many frames earlier, and its samples depend on the samples of the
+	// previous frame.
 	preroll = 32
 )
 
 // A File is the audio of an MP3 file, and a [Source]. It is not safe for concurrent use.
 //
-// The decoder of a frame depends on earlier frames. The audio is therefore divided into segments,
-// and each has a decoder of its own, which starts some frames before the segment. So the samples
-// never depend on what was read before.
+// The decoder of a frame depends on earlier frames. Therefore, the audio is divided into segments.
+// Each segment has its own decoder, which starts some frames before the segment. Thus, the samples
+// never depend on earlier reads.
 type File struct {
 	scan   *scanner
 	index  *index
@@ -45,7 +45,7 @@ type File struct {
 var _ Source = (*File)(nil)
 
 // Open returns the audio of a file of the given size. index returns the result of [File.Index] for
-// the same file, or nil. A damaged index is ignored. Without an index, Open reads the whole file.
+// the same file, or nil. Open ignores a damaged index. Without an index, it reads the whole file.
 func Open(r io.ReaderAt, size int64, index func() ([]byte, error)) (*File, error) {
 	m, ok := begin(r, size, true)
 	if m.err != nil {

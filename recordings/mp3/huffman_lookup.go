@@ -2,8 +2,8 @@ package mp3
 
 import "sync"
 
-// A lookup decodes the codes of a book. The next bits of the stream select an entry. An entry holds
-// either the value and the length of a code, or the place of a table for the bits that follow.
+// A lookup decodes the codes of a book. The next bits of the stream select an entry. An entry
+// contains either the value and the length of a code, or the index of a table for the next bits.
 type lookup struct {
 	entries []lookupEntry
 	bits    int // number of bits that select an entry of the first table
@@ -19,7 +19,7 @@ type lookupEntry struct {
 // lookupBits is the number of bits that select an entry of a table.
 const lookupBits = 8
 
-// find returns the value of the code with which peek begins, and its length.
+// find returns the value and the length of the code at the beginning of peek.
 func (l *lookup) find(peek uint32) (value, length int) {
 	e := l.entries[peek>>(32-l.bits)]
 	used := 0
@@ -105,7 +105,7 @@ var decoding = sync.OnceValue(func() *tables {
 	return t
 })
 
-// cubeRoot returns the cube root of x, the same on all machines.
+// cubeRoot returns the cube root of x, which is the same on all machines.
 func cubeRoot(x float64) float64 {
 	if x == 0 {
 		return 0

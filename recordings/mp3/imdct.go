@@ -1,6 +1,6 @@
 package mp3
 
-// longWindows holds the windows of long blocks by type.
+// longWindows contains the windows of long blocks by type.
 var longWindows = func() (w [4][36]float32) {
 	for kind := range w {
 		for i := range w[kind] {
@@ -50,7 +50,7 @@ var shortInverse = func() (m [12][6]float32) {
 	return m
 }()
 
-// imdct12 is imdct36 for three short blocks, whose lines are interleaved.
+// imdct12 is like imdct36, for three short blocks whose lines are interleaved.
 func imdct12(lines *[18]float32, rest, out *[18]float32) {
 	var sum [36]float32
 	copy(sum[:], rest[:])
@@ -67,8 +67,8 @@ func imdct12(lines *[18]float32, rest, out *[18]float32) {
 	copy(rest[:], sum[18:])
 }
 
-// realias restores the aliasing between the first n pairs of neighboring subbands that the filters
-// of the synthesis expect.
+// realias restores the aliasing between the first n pairs of neighboring subbands. The filters of
+// the synthesis expect this aliasing.
 func realias(lines *[576]float32, n int) {
 	for sb := 18; sb <= 18*n; sb += 18 {
 		x := (*[16]float32)(lines[sb-8:])

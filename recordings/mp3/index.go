@@ -15,12 +15,13 @@ type index struct {
 const (
 	// maxMarks limits an index to 512 KiB.
 	maxMarks = 64 << 10
-	// maxSpan is the most bytes between two marks, or after the last one. No read needs more.
+	// maxSpan is the maximum number of bytes between two marks, or after the last mark. No read
+	// needs more bytes.
 	maxSpan = 16 << 20
 )
 
-// newIndex reads the headers of all frames. Each mark is the position of a frame, doubled, plus 1
-// if bytes that belong to no frame were found before it.
+// newIndex reads the headers of all frames. Each mark is the doubled position of a frame. It is
+// greater by 1 if bytes that belong to no frame were found earlier.
 func newIndex(m *scanner) (*index, error) {
 	x := &index{step: 1}
 	w := m.walk()
@@ -103,8 +104,8 @@ func sum(b []byte) uint32 {
 	return crc32.Update(crc32.ChecksumIEEE(b[:indexHead-4]), crc32.IEEETable, b[indexHead:])
 }
 
-// parseIndex parses an index. It returns nil if the index is damaged or belongs to a file of
-// another size.
+// parseIndex parses an index. It returns nil if the index is damaged or belongs to a file of a
+// different size.
 func parseIndex(b []byte, size int64) *index {
 	le := binary.LittleEndian
 	if len(b) < indexHead || string(b[:len(indexMagic)]) != indexMagic || le.Uint32(b[indexHead-4:]) != sum(b) {

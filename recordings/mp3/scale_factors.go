@@ -1,7 +1,7 @@
 package mp3
 
-// A factors holds the scale factors of a granule. Those of long blocks come first, then those of
-// short blocks: three for each band, one for each window.
+// A factors holds the scale factors of a granule. Factors of long blocks come first. Then come the
+// factors of short blocks, which have three for each band, one for each window.
 type factors struct {
 	values  [39 + 3]uint8 // the last band repeats the one before it, as intensity stereo requires
 	illegal [39 + 3]bool  // the value is not an intensity position
@@ -14,8 +14,8 @@ type factors struct {
 var scaleLengths = [16][2]int{{0, 0}, {0, 1}, {0, 2}, {0, 3}, {3, 0}, {1, 1}, {1, 2}, {1, 3},
 	{2, 1}, {2, 2}, {2, 3}, {3, 1}, {3, 2}, {3, 3}, {4, 2}, {4, 3}}
 
-// scaleCounts holds the number of scale factors of each length in MPEG-2: for long, short and mixed
-// blocks (ISO 13818-3, 2.4.3.2). The last three rows apply to intensity positions.
+// scaleCounts contains the number of scale factors of each length in MPEG-2, for long, short and
+// mixed blocks (ISO 13818-3, 2.4.3.2). The last three rows apply to intensity positions.
 var scaleCounts = [6][3][4]int{
 	{{6, 5, 5, 5}, {9, 9, 9, 9}, {6, 9, 9, 9}},
 	{{6, 5, 7, 3}, {9, 9, 12, 6}, {6, 9, 12, 6}},
@@ -126,7 +126,7 @@ func (f *factors) take(r *bitReader, from, to, length int) {
 }
 
 // repeatLast sets the values of the last band, which the bit stream does not contain. As scale
-// factors they count as 0, see [layout.exponent].
+// factors, they count as 0; see [layout.exponent].
 func (f *factors) repeatLast() {
 	n := f.count()
 	if f.short >= 12 {

@@ -31,9 +31,9 @@ type Facts struct {
 	Junk     int64 // number of bytes between the frames, if they were read
 }
 
-// Scan returns the facts of a file of the given size. ok is false if the file is not an MP3,
-// because it lacks several consecutive frames. The frames must be at the start or, if search is
-// set, near it.
+// Scan returns the facts of a file of the given size. If the file lacks several consecutive frames,
+// it is not an MP3, and ok is false. The frames must be at the start or, if search is set, near the
+// start.
 func Scan(r io.ReaderAt, size int64, search bool) (f Facts, ok bool, err error) {
 	m, ok := begin(r, size, search)
 	if !ok {
@@ -82,7 +82,7 @@ func begin(r io.ReaderAt, size int64, search bool) (m *scanner, ok bool) {
 	return m, m.err == nil
 }
 
-// at returns the n bytes at offset, or nil if the file has fewer.
+// at returns the n bytes at offset. If the file has fewer, it returns nil.
 func (m *scanner) at(offset int64, n int) []byte {
 	if m.err != nil || offset < 0 || offset+int64(n) > m.size {
 		return nil
@@ -102,7 +102,7 @@ func (m *scanner) at(offset int64, n int) []byte {
 	return m.window[offset-m.offset:][:n]
 }
 
-// dropTail excludes an ID3v1 tag and an APE tag before it from m.size.
+// dropTail excludes an ID3v1 tag, and an APE tag before it, from m.size.
 func (m *scanner) dropTail() {
 	if b := m.at(m.size-128, 128); bytes.HasPrefix(b, []byte("TAG")) {
 		m.size -= 128
@@ -140,7 +140,7 @@ func (m *scanner) skipID3() (at int64) {
 	return at
 }
 
-// findFrame returns the first frame that is followed by others, and its position.
+// findFrame returns the first frame that other frames follow, and its position.
 func (m *scanner) findFrame(start int64, search bool) (header, int64) {
 	end := start
 	if search {
@@ -155,7 +155,7 @@ func (m *scanner) findFrame(start int64, search bool) (header, int64) {
 }
 
 // chains reports whether a frame begins a chain of n similar frames. If the file ends after the
-// last of these, two frames are enough.
+// last of these frames, two frames are enough.
 func (m *scanner) chains(f header, at int64, n int) bool {
 	next := f
 	for i := 1; i < n; i++ {
@@ -175,7 +175,7 @@ func (m *scanner) chains(f header, at int64, n int) bool {
 // header returns the header of the frame at a position.
 func (m *scanner) header(at int64) (header, bool) { return parseHeader(m.at(at, 4)) }
 
-// A walker visits the frames of a file, without the one that only holds the tag.
+// A walker visits the frames of a file, except the frame that only contains the tag.
 type walker struct {
 	*scanner
 	frame  header
@@ -189,8 +189,8 @@ type walker struct {
 // walk returns a walker that begins at the first frame.
 func (m *scanner) walk() *walker { return &walker{scanner: m, after: m.start, skip: m.tag.there} }
 
-// next goes to the next frame. It returns false at the end of the file, or when there were too many
-// bytes between frames.
+// next goes to the next frame. It returns false at the end of the file, or after too many bytes
+// between frames.
 func (w *walker) next() bool {
 	at := w.after
 	for at < w.size && w.junk <= w.size/junkShare {
@@ -216,7 +216,7 @@ func (w *walker) next() bool {
 	return false
 }
 
-// sync returns the next position, starting with at, where a frame may begin.
+// sync returns the next position at which a frame may begin. at itself may be this position.
 func (m *scanner) sync(at int64) int64 {
 	for at < m.size {
 		b := m.at(at, int(min(m.size-at, 512)))
@@ -240,13 +240,13 @@ type tag struct {
 	padding int64 // samples that it added at the end
 }
 
-// covers reports whether the stream still has the length in the tag, and whether that length can
-// hold the number of frames in it.
+// covers reports whether the stream still has the length in the tag. The tag's number of frames
+// must also fit into this length.
 func (t tag) covers(bytes int64) bool {
 	return t.there && t.bytes == bytes && t.frames > 0 && t.frames <= bytes/shortest
 }
 
-// readTag parses a tag written by Xing or LAME.
+// readTag parses a tag that was written by Xing or LAME.
 func (m *scanner) readTag() (t tag) {
 	b := m.at(m.start, min(m.first.length, 200))
 	side := 4 + m.first.sideInfo()

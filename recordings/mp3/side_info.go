@@ -7,7 +7,7 @@ type sideInfo struct {
 	granules [2][2]layout // by number and channel
 }
 
-// A layout says how a granule of one channel is coded.
+// A layout describes how a granule of one channel is coded.
 type layout struct {
 	bits      int // part2_3_length
 	big       int // number of lines coded in pairs

@@ -3,8 +3,8 @@ package mp3
 // rootHalf is 1/√2.
 var rootHalf = float32(exp2(-8))
 
-// intensity1 holds the factors of both channels by intensity position in MPEG-1 (ISO 11172-3,
-// 2.4.3.4.9.3): with r = tan(position·π/12) they are r/(1+r) and 1/(1+r).
+// intensity1 contains the factors of both channels by intensity position in MPEG-1 (ISO 11172-3,
+// 2.4.3.4.9.3). With r = tan(position·π/12), they are r/(1+r) and 1/(1+r).
 var intensity1 = func() (f [7][2]float32) {
 	for i := range f {
 		s, c := sinPi(i, 12), cosPi(i, 12)
@@ -22,15 +22,15 @@ type stereo struct {
 	right     *[576]float32
 }
 
-// join computes the left and right channels. l and f are those of the right channel, in whose scale
-// factors the intensity positions are.
+// join computes the left and right channels. l and f belong to the right channel, whose scale
+// factors contain the intensity positions.
 func (s *stereo) join(l *layout, f *factors, b *bands) {
 	if !s.intensity {
 		s.unmix(0, 576)
 		return
 	}
 
-	// Intensity applies to the bands above the last one in which the right channel is not 0.
+	// Intensity applies to the bands above the last band in which the right channel is not 0.
 	end := 576
 	var found [3]bool
 	if l.kind == short {
@@ -87,7 +87,7 @@ func (s *stereo) factors(position, compress int) (left, right float32) {
 	return 1, factor
 }
 
-// unmix turns middle and side into left and right.
+// unmix converts middle and side to left and right.
 func (s *stereo) unmix(from, to int) {
 	if !s.middle {
 		return

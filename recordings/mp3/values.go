@@ -1,7 +1,7 @@
 package mp3
 
 // values reads the quantized values of a granule up to the bit at end, as powers of 4/3 with their
-// signs. It returns the number of lines up to the last one that may not be 0.
+// signs. It returns the number of lines up to the last line that may not be 0.
 func (t *tables) values(r *bitReader, l *layout, end int, to *[576]float32) (used int) {
 	i := 0
 	for region, edge := range [3]int{l.ends[0], l.ends[1], l.big} {
@@ -55,7 +55,7 @@ func (t *tables) value(r *bitReader, v, linbits int) float32 {
 // levelsFrom is the exponent, in quarters of a power of 2, of the first level.
 const levelsFrom = -512
 
-// levelsOf holds the factors 2^(n/4) for exponents from levelsFrom on.
+// levelsOf contains the factors 2^(n/4) for exponents from levelsFrom on.
 var levelsOf = allLevels()
 
 func allLevels() (l [1024]float32) {
