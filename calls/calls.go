@@ -28,7 +28,7 @@ type Config struct {
 	// Trunk connects with SIP gateways. It is nil if the server has no SIP.
 	Trunk Trunk
 
-	// Scripts decides what happens in calls to scripts. If it is nil, these calls are refused.
+	// Scripts decides what happens in calls to scripts. If Scripts is nil, these calls are refused.
 	Scripts Scripts
 
 	// Recorder records calls. IsRecorded reports whether to record a call from its beginning. Both

@@ -8,7 +8,8 @@ type Client struct {
 	Socket Socket
 
 	// Party describes a caller that is neither a browser nor a subscriber's phone. The caller is a
-	// SIP endpoint, or is outside the project. The gateway or the SIP message names outside callers.
+	// SIP endpoint, or is outside the project. The gateway or the SIP message names outside
+	// callers.
 	Party *Party `json:",omitempty"`
 
 	Inside bool `json:",omitempty"` // the client may not call phone numbers and SIP gateways

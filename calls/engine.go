@@ -91,9 +91,9 @@ type Mixer interface {
 	// to 50: 0 changes nothing, and 10 doubles the amplitude.
 	SetVolumes(m Media, in, out int)
 
-	// Play plays a sound to all members: samples of one channel at 16 kHz. It replaces a sound that
-	// still plays. done is called once all of the sound was played, but not if it is replaced or the
-	// mixer is closed.
+	// Play plays a sound to all members. The sound is one channel of samples at 16 kHz, and
+	// replaces a sound that still plays. done is called after the whole sound was played. It is not
+	// called if the sound is replaced or the mixer is closed.
 	Play(sound []int16, done func())
 
 	// ChimeUp and ChimeDown play a short sound to all members, which rises or falls.

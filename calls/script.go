@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A script has control of a call until the call ends. Its goroutine asks Scripts what to do, and carries
-// out each verb in the call's mailbox. Until then, the caller is the only member of a mixer, which
+// A script controls a call until the call ends. Its goroutine asks Scripts for verbs, and carries
+// out each verb in the call's mailbox. Meanwhile, the caller is the only member of a mixer, which
 // plays sounds.
 type script struct {
 	call     *call           // fixed
@@ -20,26 +20,26 @@ type script struct {
 
 	mixer Mixer // nil until the caller has media; only the mailbox uses it
 
-	failed chan<- VerbResult // the result of the connect verb, if nobody answers; only the mailbox uses it
+	failed chan<- VerbResult // receives the connect verb's result; only the mailbox uses it
 
-	connected     context.Context // done once media can flow to the caller
+	connected     context.Context // done when media can flow to the caller
 	noteConnected context.CancelFunc
 }
 
 // connectTime is how long the first sound waits until media can flow to the caller.
 const connectTime = 5 * time.Second
 
-// maxSteps is how often Scripts is asked about one call, so that a script that runs in circles ends.
+// maxSteps is how often Scripts is asked about one call. A script that runs in circles thus ends.
 const maxSteps = 100
 
-// The reasons for which a script fails.
+// The reasons why a script fails.
 const (
 	reasonScriptFailed = "script_failed"
 	reasonScriptLoop   = "script_too_long"
 )
 
-// runScript puts a call that is about to begin under the control of a script. If the script was deleted, it returns
-// problem.NotFound.
+// runScript gives a script control of a call that is about to begin. If the script was deleted,
+// runScript returns problem.NotFound.
 func (k *call) runScript(ctx context.Context, id string) error {
 	t, err := k.calls.fabric.Resources.FindThing(ctx, k.project, id)
 	if err != nil {
@@ -55,8 +55,8 @@ func (k *call) runScript(ctx context.Context, id string) error {
 	return nil
 }
 
-// scriptCodecs are the preferred codecs of callers. They can be mixed, and nearly every phone to which a
-// script may connect the caller supports the first.
+// scriptCodecs are the preferred codecs of callers. They can be mixed. A script may connect the
+// caller to a phone, and nearly every phone supports the first codec.
 var scriptCodecs = []string{"PCMU", "PCMA", "G722"}
 
 // openMedia answers the offer of the caller's client.
@@ -67,7 +67,7 @@ func (s *script) openMedia(w Watcher, offer string, t Terms) (Media, string, err
 	return s.mixer.Answer(w, offer, t)
 }
 
-// stopScript ends the control of a script, if there is one.
+// stopScript ends the script's control of the call. Without a script, it does nothing.
 func (k *call) stopScript() {
 	s := k.script
 	if s == nil {
@@ -80,7 +80,7 @@ func (k *call) stopScript() {
 	}
 }
 
-// run asks Scripts for verbs, and carries them out, until the call ends.
+// run asks Scripts for verbs and carries them out until the call ends.
 func (s *script) run() {
 	defer s.cancel()
 	var last *VerbResult
@@ -110,7 +110,7 @@ func (s *script) next(step int, last *VerbResult) ([]Verb, error) {
 	return s.call.calls.scripts.Next(s.ctx, ScriptStep{Call: d, Script: s.resource, Step: step, Last: last})
 }
 
-// perform carries out verbs until one fails, and returns the result of the last one.
+// perform carries out verbs until a verb fails. It returns the result of the last verb.
 func (s *script) perform(verbs []Verb) *VerbResult {
 	r := &VerbResult{}
 	for _, v := range verbs {
@@ -154,7 +154,7 @@ func (s *script) fail(reason string, err error) {
 	})
 }
 
-// answer answers the call, unless it was answered before.
+// answer answers the call, unless the call was already answered.
 func (s *script) answer() {
 	k := s.call
 	if k.state == InCall {
@@ -173,8 +173,8 @@ func (s *script) answer() {
 // errorNoSound is the error of a verb whose audio cannot be played.
 const errorNoSound = "sound_unavailable"
 
-// play plays the audio at a URL to the caller, and returns once it is over. If that fails, it returns the
-// error of the verb.
+// play plays the audio at a URL to the caller, and returns after the audio has ended. If playing
+// fails, it returns the error of the verb.
 func (s *script) play(url string) string {
 	k := s.call
 	sound, release, err := k.calls.scripts.Sound(s.ctx, url)

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// A script connects its caller with somebody else in the way in which a side of a call transfers it: the
-// party who answers takes the place of the script. The rules and caps of forwarding apply, and the
+// A script connects its caller with somebody else in the same way as a side transfers a call. The
+// party that answers takes the place of the script. The rules and caps of forwarding apply, and the
 // script's own account pays for calls through gateways, no matter who called it.
 
 // connect rings the party at an address or phone number, and returns the result if nobody answers.
@@ -55,14 +55,15 @@ func (s *script) plan(text string) (*route, string, error) {
 	return r, "", err
 }
 
-// side returns a leg that stands for the script in a transfer. It has no client.
+// side returns a leg that stands for the script in a transfer. The leg has no client.
 func (s *script) side() *leg {
 	l := s.call.newLeg(newID(), Client{}, s.call.record.To)
 	l.ended = true
 	return l
 }
 
-// handOver ends the control of a script, if there is one, because somebody is about to answer the caller.
+// handOver ends the script's control of the call, because somebody is about to answer the caller.
+// Without a script, it does nothing.
 func (k *call) handOver() {
 	if s := k.script; s != nil {
 		s.mixer.Release(k.caller().media)
@@ -70,7 +71,7 @@ func (k *call) handOver() {
 	}
 }
 
-// resume continues a script whose caller nobody has answered.
+// resume continues a script after nobody has answered its caller.
 func (s *script) resume(c Cause, refusal string) {
 	s.mixer.Play(nil, nil)
 	s.failed <- VerbResult{Verb: ConnectVerb, Error: c.Text, Reason: refusal}
@@ -83,7 +84,7 @@ func (s *script) ringBack() {
 	}
 }
 
-// ringing is the sound of ringing: a tone of one second, and four seconds of silence.
+// ringing is the sound of ringing. It is a tone of one second and four seconds of silence.
 var ringing = sync.OnceValue(func() []int16 {
 	const rate, pitch, fade = 16000, 425, 160.0
 	sound := make([]int16, 5*rate)

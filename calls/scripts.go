@@ -6,14 +6,14 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// Scripts decides what happens in calls to scripts: resources such as SWML scripts and AI agents, which
-// selvage stores but does not run. It is safe for concurrent use.
+// Scripts decides what happens in calls to scripts. Scripts are resources such as SWML scripts and
+// AI agents, which selvage stores but does not run. It is safe for concurrent use.
 type Scripts interface {
-	// Next returns what happens next in a call. No verbs end the call.
+	// Next returns what happens next in a call. If it returns no verbs, the call ends.
 	Next(ctx context.Context, s ScriptStep) ([]Verb, error)
 
-	// Sound returns the audio at a URL: one channel of samples at 16 kHz. release must be called once the
-	// samples are no longer used.
+	// Sound returns the audio at a URL as one channel of samples at 16 kHz. The caller must call
+	// release when it no longer uses the samples.
 	Sound(ctx context.Context, url string) (sound []int16, release func(), err error)
 }
 
@@ -21,14 +21,14 @@ type Scripts interface {
 type ScriptStep struct {
 	Call   Document
 	Script fabric.Resource
-	Step   int         // from 1
-	Last   *VerbResult // of the last verb; nil in the first step
+	Step   int         // number of the step, from 1
+	Last   *VerbResult // result of the last verb; nil in the first step
 }
 
 // A Verb is an instruction of Scripts. The fields after Name are parameters of single verbs.
 type Verb struct {
 	Name  VerbName
-	URL   string // of the audio to play
+	URL   string // URL of the audio to play
 	To    string // address or phone number to connect
 	Cause string // why the call ends; "" is a normal end
 }
@@ -36,7 +36,7 @@ type Verb struct {
 // A VerbName names a verb.
 type VerbName string
 
-// The verbs. Those that need media answer the call first.
+// The verbs. Verbs that need media answer the call first.
 const (
 	AnswerVerb  VerbName = "answer"
 	PlayVerb    VerbName = "play"
@@ -47,11 +47,11 @@ const (
 // A VerbResult is the outcome of a verb.
 type VerbResult struct {
 	Verb   VerbName
-	Error  string // why it failed; "" if it succeeded
-	Reason string // the rule that forbids to connect the caller; "" for none
+	Error  string // why the verb failed; "" if it succeeded
+	Reason string // the rule that forbids connecting the caller; "" for none
 }
 
-// ScriptCauses are the causes with which Scripts may end a call, by text.
+// ScriptCauses contains the causes, by text, with which Scripts may end a call.
 var ScriptCauses = map[string]Cause{
 	"": NormalClearing, NormalClearing.Text: NormalClearing, UserBusy.Text: UserBusy, NoAnswer.Text: NoAnswer,
 	CallRejected.Text: CallRejected, UnallocatedNumber.Text: UnallocatedNumber,

@@ -1,8 +1,8 @@
 // Package script asks a webhook of the operator what happens in calls to scripts.
 //
-// A request has the call, the script and the result of the last verb as JSON, signed like webhooks of
-// projects. The response has the next verbs. Requests, responses and sounds are bounded in size and
-// time, and go only to hosts that the egress policy permits.
+// A request contains the call, the script and the result of the last verb as JSON. It is signed
+// like webhooks of projects. The response contains the next verbs. Requests, responses and sounds
+// are limited in size and time. The egress policy limits their hosts.
 package script
 
 import (
@@ -36,9 +36,9 @@ const (
 type Config struct {
 	URL    string        // receives the requests; required
 	Secret string        // signs them; required
-	Egress egress.Policy // permits the hosts of sounds; that of URL is always permitted
+	Egress egress.Policy // permits the hosts of sounds; the host of URL is always permitted
 
-	// Trace returns a client whose requests are traced. If it is nil, they are not.
+	// Trace returns a client whose requests are traced. If Trace is nil, requests are not traced.
 	Trace func(*http.Client) *http.Client
 }
 
@@ -48,7 +48,7 @@ type Webhook struct {
 	secret string
 	egress egress.Policy
 	client *http.Client
-	slots  chan struct{} // one for each sound in memory
+	slots  chan struct{} // one entry for each sound in memory
 }
 
 var _ calls.Scripts = (*Webhook)(nil)
@@ -77,7 +77,7 @@ type question struct {
 	Last   *result        `json:"last"` // null in the first step
 }
 
-// A described is a script, with the settings of its kind, such as its content or URL.
+// A described is a script with the settings of its kind, such as its content or URL.
 type described struct {
 	ID          string       `json:"id"`
 	Type        string       `json:"type"`
@@ -183,8 +183,8 @@ func parse(body []byte) ([]calls.Verb, error) {
 	return verbs, nil
 }
 
-// check returns an error for an unknown verb, and for parameters that are missing or that the verb
-// does not have.
+// check returns an error for an unknown verb, for missing parameters, and for parameters that the
+// verb does not have.
 func (v verb) check() error {
 	switch v.Verb {
 	case calls.AnswerVerb:
@@ -206,7 +206,7 @@ func (v verb) only(own verb) error {
 	return need(v == own, string(v.Verb)+" has a parameter of another verb")
 }
 
-// need returns an error with the given text, unless ok is true.
+// need returns an error with the given text if ok is false.
 func need(ok bool, text string) error {
 	if ok {
 		return nil

@@ -14,17 +14,17 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// The limits of sounds. Together they bound the memory for sounds to about 400 MB.
+// The limits of sounds. Together, they limit the memory for sounds to about 400 MB.
 const (
 	maxSound    = 2 << 20 // bytes of the file
 	maxDuration = 2 * time.Minute
-	maxSounds   = 64 // at the same time
+	maxSounds   = 64 // sounds at the same time
 )
 
 // soundRate is the sample rate of sounds.
 const soundRate = 16000
 
-// Sound implements calls.Scripts. A relative URL is resolved against that of the webhook.
+// Sound implements calls.Scripts. A relative URL is resolved against the webhook's URL.
 func (w *Webhook) Sound(ctx context.Context, address string) (sound []int16, release func(), err error) {
 	at, err := w.url.Parse(address)
 	if err != nil {
@@ -60,8 +60,8 @@ func (w *Webhook) load(ctx context.Context, address string) ([]int16, error) {
 	return sound, nil
 }
 
-// decode returns the audio of a file, mixed to one channel. The file may be hostile, so a panic counts as an
-// error.
+// decode returns the audio of a file, mixed to one channel. The file may be hostile, so decode
+// returns a panic as an error.
 func decode(file []byte) (sound []int16, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -240,8 +240,8 @@ func TestGatewayMedia(t *testing.T) {
 	hear(t, alice, alice.mediaOf(answered), carrier, "to elsewhere")
 }
 
-// TestCallFromGateway calls a subscriber by a phone number, as soon as the gateway has been created. Changes
-// of the gateway apply at once, too.
+// TestCallFromGateway calls a subscriber by a phone number immediately after the gateway was
+// created. Changes of the gateway also apply immediately.
 func TestCallFromGateway(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.0/8"]`)})

@@ -19,8 +19,9 @@ const (
 	provenFor       = maxExpiry + time.Minute // a network is proven while it renews registrations
 	strangerBuckets = 4096
 
-	// The INVITEs to phone numbers, from networks of no known gateway, that are looked up. They may come
-	// from a gateway that was created since the gateways were last read.
+	// These constants limit the INVITEs to phone numbers, from networks of no known gateway, that
+	// are looked up. They may come from a gateway that was created since the gateways were last
+	// read.
 	newGatewaysPerSecond = 10
 	newGatewaysAtOnce    = 50
 )
@@ -108,8 +109,8 @@ func (r *rates) allowAnswer(n netip.Prefix, now time.Time) bool {
 	return r.proven[n] != nil || r.stranger(n).answers.AllowN(now, 1)
 }
 
-// allowNewGateway counts an INVITE from a network of no known gateway, and reports whether it may be
-// looked up.
+// allowNewGateway counts an INVITE from a network of no known gateway, and reports whether it may
+// be looked up.
 func (r *rates) allowNewGateway(now time.Time) bool { return r.newGateways.AllowN(now, 1) }
 
 // sweep deletes networks that are no longer proven.

@@ -62,8 +62,8 @@ func TestAnswersToStrangers(t *testing.T) {
 	}
 }
 
-// TestNewGateways shows that strangers who call phone numbers, from any number of networks, cannot keep the
-// database busy.
+// TestNewGateways shows that strangers who call phone numbers cannot keep the database busy, no
+// matter how many networks they use.
 func TestNewGateways(t *testing.T) {
 	r, now, found := newRates(), time.Now(), 0
 	for range 1000 {

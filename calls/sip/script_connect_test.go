@@ -11,8 +11,8 @@ import (
 // connecting returns the answer that connects a caller.
 func connecting(to string) string { return `{"verbs": [{"verb": "connect", "to": "` + to + `"}]}` }
 
-// TestScriptConnects connects alice, who hears ringing until bob answers. Her call then continues like any
-// other, without its script.
+// TestScriptConnects connects alice, who hears ringing until bob answers. Her call then continues
+// like any other call, without its script.
 func TestScriptConnects(t *testing.T) {
 	w, h := newScripted(t, nil, connecting("/private/bob"))
 	bob, alice := w.registered("bob"), w.newPhone("alice")
@@ -49,7 +49,8 @@ func TestScriptConnectsNobody(t *testing.T) {
 	}
 }
 
-// TestScriptConnectHungUp shows that bob's phone stops ringing when the caller of a script hangs up.
+// TestScriptConnectHungUp shows that bob's phone stops ringing when the caller of a script hangs
+// up.
 func TestScriptConnectHungUp(t *testing.T) {
 	w, _ := newScripted(t, nil, connecting("/private/bob"))
 	bob, alice := w.registered("bob"), w.newPhone("alice")
@@ -94,8 +95,8 @@ func TestScriptMayNotConnect(t *testing.T) {
 	}
 }
 
-// TestScriptConnectsNumber connects callers with a phone number. The script pays, and its caps apply to all of
-// its callers together.
+// TestScriptConnectsNumber connects callers with a phone number. The script pays, and its caps
+// apply to all of its callers together.
 func TestScriptConnectsNumber(t *testing.T) {
 	const number = "+4930123456"
 	w, h := newScripted(t, func(c *calls.Config) { c.Limits.Outbound.Running = 1 }, connecting(number),

@@ -48,8 +48,8 @@ type question struct {
 	} `json:"last"`
 }
 
-// newScripted returns a world whose calls to /public/menu are decided by a webhook that returns the answers
-// in order. The webhook also serves /tone.wav: half a second of a square wave.
+// newScripted returns a world with a webhook that decides the calls to /public/menu. It returns the
+// answers in order. The webhook also serves /tone.wav, which is half a second of a square wave.
 func newScripted(t *testing.T, change func(*calls.Config), answers ...string) (*world, *webhook) {
 	t.Helper()
 	h := &webhook{answers: make(chan string, 200), asked: make(chan question, 200)}
@@ -98,7 +98,7 @@ func (h *webhook) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// squareWave returns a WAV file with a loud tone of 500 Hz: samples of 16 bits at 8 kHz.
+// squareWave returns a WAV file with a loud tone of 500 Hz, in samples of 16 bits at 8 kHz.
 func squareWave(samples int) []byte {
 	b := []byte("RIFF")
 	b = binary.LittleEndian.AppendUint32(b, uint32(36+2*samples))
@@ -193,7 +193,7 @@ func TestScriptPlays(t *testing.T) {
 	}
 }
 
-// TestScriptRefuses lets a script refuse a call without answering it.
+// TestScriptRefuses makes a script refuse a call without answering it.
 func TestScriptRefuses(t *testing.T) {
 	w, _ := newScripted(t, nil, `{"verbs": [{"verb": "hangup", "cause": "CALL_REJECTED"}]}`)
 	alice := w.newPhone("alice")
@@ -208,7 +208,8 @@ func TestScriptRefuses(t *testing.T) {
 	}
 }
 
-// TestScriptFails shows that calls end with a clear reason if the webhook answers with an error or nonsense.
+// TestScriptFails shows that calls end with a clear reason if the webhook answers with an error or
+// nonsense.
 func TestScriptFails(t *testing.T) {
 	many := `{"verbs": [` + strings.Repeat(`{"verb": "answer"},`, 20) + `{"verb": "answer"}]}`
 	for name, answer := range map[string]string{
@@ -238,7 +239,8 @@ func TestScriptFails(t *testing.T) {
 	}
 }
 
-// TestScriptWithoutWebhook shows the causes of calls if no webhook is configured, and if it is down.
+// TestScriptWithoutWebhook shows the causes of calls if no webhook is configured, and if it is
+// down.
 func TestScriptWithoutWebhook(t *testing.T) {
 	down := httptest.NewServer(http.NotFoundHandler())
 	down.Close()
@@ -263,7 +265,7 @@ func TestScriptWithoutWebhook(t *testing.T) {
 	}
 }
 
-// TestScriptInCircles shows that a script which never ends is stopped.
+// TestScriptInCircles shows that a script that never ends is stopped.
 func TestScriptInCircles(t *testing.T) {
 	w, h := newScripted(t, nil)
 	for range 150 {
@@ -292,7 +294,7 @@ func TestScriptCallerHangsUp(t *testing.T) {
 	}
 }
 
-// TestScriptSounds shows which sounds cannot be played: too long ones, files without audio, and those at
+// TestScriptSounds shows which sounds cannot be played. They are too long, have no audio, or are at
 // addresses that the egress policy forbids.
 func TestScriptSounds(t *testing.T) {
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
