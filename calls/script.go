@@ -38,7 +38,7 @@ const (
 	reasonScriptLoop   = "script_too_long"
 )
 
-// runScript gives a script control of a call that is about to begin. If the script was deleted,
+// runScript makes a script control a call that is about to begin. If the script was deleted,
 // runScript returns problem.NotFound.
 func (k *call) runScript(ctx context.Context, id string) error {
 	t, err := k.calls.fabric.Resources.FindThing(ctx, k.project, id)
