@@ -8,6 +8,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -40,7 +41,8 @@ var (
 		{Value: string(fabric.RecordOff), Title: "Off",
 			Why: "A call is recorded only if one of its subscribers has recording on."},
 		{Value: string(fabric.RecordOn), Title: "On",
-			Why: "Every call is recorded, unless all its subscribers have recording off. " + recordConsent},
+			Why: words.Sentences("Every call is recorded, unless all its subscribers have recording off.",
+				recordConsent)},
 	}
 )
 

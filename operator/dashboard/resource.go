@@ -58,8 +58,7 @@ func (v *visit) resourceNew(k *kinds.Kind, values kinds.Values) resourceForm {
 	v.addAddressHint(k, &fields)
 	return resourceForm{
 		Base: v.base(), Action: v.base() + "/kinds/" + k.Path, Back: v.base() + "/resources/new",
-		BackTo: "Kinds of resources",
-		Title:  words.Textf("New %s", v.inSentence(k.Title)), About: k.Description,
+		Title: words.Textf("New %s", v.inSentence(k.Title)), About: k.Description,
 		Button: words.Textf("Add %s", v.inSentence(k.Title)),
 		Form:   fields,
 	}

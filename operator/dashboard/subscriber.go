@@ -69,7 +69,8 @@ func subscriberInputs(s fabric.Subscriber, passwordHint string) []input {
 		text("timezone", "Time zone", s.TimeZone, "For example Europe/Berlin."),
 		{Kind: "select", Name: "record_calls", Label: "Recording of calls",
 			Options: selectChoices(recordSettings, string(s.RecordCalls)),
-			Hint:    "A call is recorded if recording is on for one of its subscribers. " + recordConsent},
+			Hint: words.Sentences("A call is recorded if recording is on for one of its subscribers.",
+				recordConsent)},
 	}
 	return append(all, forwardingInputs(s.Forwarding)...)
 }
