@@ -18,7 +18,7 @@ import (
 
 // TestDescriptorsExhausted opens more connections than the server may have files, and leaves them
 // idle. A client that was connected before is still served, the server closes connections without
-// requests, and then accepts new ones.
+// requests, says why it accepted no others, and then accepts new ones.
 func TestDescriptorsExhausted(t *testing.T) {
 	harness.Rows(t)
 	prlimit, err := exec.LookPath("prlimit")
@@ -64,6 +64,9 @@ func TestDescriptorsExhausted(t *testing.T) {
 		}
 		return err
 	})
+	if !strings.Contains(s.Log(), "too many open files") {
+		t.Error("the log does not say why no connection was accepted")
+	}
 	if report := s.CLI(t, "", "audit", "verify"); report["whole"] != true {
 		t.Errorf("audit verify: %v", report)
 	}

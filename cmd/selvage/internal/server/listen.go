@@ -1,11 +1,13 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	stdlog "log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -30,6 +32,19 @@ const (
 	maxHeader     = 32 << 10
 )
 
+// An errorLog receives what net/http logs. Failed connections, such as broken TLS handshakes, are logged
+// at level debug. If no connection can be accepted, as without free file descriptors, it is a warning.
+type errorLog struct{ *slog.Logger }
+
+func (l errorLog) Write(line []byte) (int, error) {
+	level := slog.LevelDebug
+	if bytes.HasPrefix(line, []byte("http: Accept error")) {
+		level = slog.LevelWarn
+	}
+	l.Log(context.Background(), level, string(bytes.TrimSpace(line)))
+	return len(line), nil
+}
+
 // newServer returns an HTTP server with the limits that all listeners share.
 func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
@@ -37,7 +52,7 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ErrorLog:          stdlog.New(errorLog{log}, "", 0),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: 100,
 			SendPingTimeout:      patience,
