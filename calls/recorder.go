@@ -20,7 +20,9 @@ type Recorder interface {
 	Interrupt(ctx context.Context, of Recorded) (recorded bool, err error)
 
 	// End ends the recordings of a call or room session that are in progress or paused.
-	End(ctx context.Context, of Recorded) error
+	//
+	// If sid is set, End ends only this recording.
+	End(ctx context.Context, of Recorded, sid string) error
 
 	// Wanted returns the recordings of a call or room session whose status is in progress or
 	// paused.

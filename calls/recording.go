@@ -98,7 +98,7 @@ func (k *call) recordAgain() {
 	go func() {
 		wanted := k.isWanted(r)
 		_ = k.recordings.change(func(ctx context.Context) error { // change logs its error
-			err := c.recorder.End(ctx, k.recordings.about)
+			err := c.recorder.End(ctx, k.recordings.about, "")
 			if err == nil && wanted {
 				_, err = c.recorder.Start(ctx, r.recorded(started))
 			}

@@ -120,6 +120,8 @@ func (s *script) perform(verbs []Verb) *VerbResult {
 			s.do(s.answer)
 		case PlayVerb:
 			r.Error = s.play(v.URL)
+		case RecordVerb:
+			*r = s.record(time.Duration(v.Seconds) * time.Second)
 		case ConnectVerb:
 			*r = s.connect(v.To)
 		case HangUpVerb:

@@ -27,10 +27,11 @@ type ScriptStep struct {
 
 // A Verb is an instruction of Scripts. The fields after Name are parameters of single verbs.
 type Verb struct {
-	Name  VerbName
-	URL   string // URL of the audio to play
-	To    string // address or phone number to connect
-	Cause string // why the call ends; "" is a normal end
+	Name    VerbName
+	URL     string // URL of the audio to play
+	Seconds int    // the length of a recording
+	To      string // address or phone number to connect
+	Cause   string // why the call ends; "" is a normal end
 }
 
 // A VerbName names a verb.
@@ -40,6 +41,7 @@ type VerbName string
 const (
 	AnswerVerb  VerbName = "answer"
 	PlayVerb    VerbName = "play"
+	RecordVerb  VerbName = "record"
 	ConnectVerb VerbName = "connect"
 	HangUpVerb  VerbName = "hangup"
 )
@@ -49,6 +51,8 @@ type VerbResult struct {
 	Verb   VerbName
 	Error  string // why the verb failed; "" if it succeeded
 	Reason string // the rule that forbids connecting the caller; "" for none
+
+	RecordingSid string // the beginning of the recording's Sid; "" if there is none
 }
 
 // ScriptCauses contains the causes, by text, with which Scripts may end a call.

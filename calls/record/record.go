@@ -174,8 +174,8 @@ func (s *Spools) Interrupt(ctx context.Context, of calls.Recorded) (recorded boo
 }
 
 // End implements [calls.Recorder].
-func (s *Spools) End(ctx context.Context, of calls.Recorded) error {
-	_, err := s.end(ctx, of, func(string) bool { return true })
+func (s *Spools) End(ctx context.Context, of calls.Recorded, sid string) error {
+	_, err := s.end(ctx, of, func(found string) bool { return sid == "" || found == sid })
 	return err
 }
 

@@ -30,6 +30,7 @@ const (
 	maxAnswer = 64 << 10
 	maxVerbs  = 20
 	maxTo     = 256 // bytes of an address
+	maxRecord = 600 // seconds
 )
 
 // Config configures a Webhook.
@@ -89,6 +90,8 @@ type result struct {
 	Verb   calls.VerbName `json:"verb"`
 	Error  string         `json:"error,omitempty"`
 	Reason string         `json:"reason,omitempty"`
+
+	RecordingSid string `json:"recording_sid,omitempty"`
 }
 
 // Next implements calls.Scripts.
@@ -150,10 +153,11 @@ func (w *Webhook) exchange(
 
 // A verb is a verb in a response. Its members after Verb are the parameters of all verbs.
 type verb struct {
-	Verb  calls.VerbName `json:"verb"`
-	URL   string         `json:"url"`
-	To    string         `json:"to"`
-	Cause string         `json:"cause"`
+	Verb    calls.VerbName `json:"verb"`
+	URL     string         `json:"url"`
+	Seconds int            `json:"seconds"`
+	To      string         `json:"to"`
+	Cause   string         `json:"cause"`
 }
 
 // parse returns the verbs in the body of a response.
@@ -178,7 +182,7 @@ func parse(body []byte) ([]calls.Verb, error) {
 		if err := v.check(); err != nil {
 			return nil, fmt.Errorf("verb %d: %w", i+1, err)
 		}
-		verbs[i] = calls.Verb{Name: v.Verb, URL: v.URL, To: v.To, Cause: v.Cause}
+		verbs[i] = calls.Verb{Name: v.Verb, URL: v.URL, Seconds: v.Seconds, To: v.To, Cause: v.Cause}
 	}
 	return verbs, nil
 }
@@ -191,6 +195,9 @@ func (v verb) check() error {
 		return v.only(verb{})
 	case calls.PlayVerb:
 		return cmp.Or(v.only(verb{URL: v.URL}), need(v.URL != "", "play needs a url"))
+	case calls.RecordVerb:
+		return cmp.Or(v.only(verb{Seconds: v.Seconds}),
+			need(v.Seconds >= 1 && v.Seconds <= maxRecord, "record needs seconds from 1 to 600"))
 	case calls.ConnectVerb:
 		return cmp.Or(v.only(verb{To: v.To}), need(v.To != "" && len(v.To) <= maxTo, "connect needs an address in to"))
 	case calls.HangUpVerb:

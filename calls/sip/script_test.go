@@ -45,6 +45,8 @@ type question struct {
 		Verb   string `json:"verb"`
 		Error  string `json:"error"`
 		Reason string `json:"reason"`
+
+		RecordingSid string `json:"recording_sid"`
 	} `json:"last"`
 }
 
@@ -219,6 +221,9 @@ func TestScriptFails(t *testing.T) {
 		"a foreign parameter": `{"verbs": [{"verb": "answer", "url": "/tone.wav"}]}`,
 		"an unknown cause":    `{"verbs": [{"verb": "hangup", "cause": "TOKEN_REVOKED"}]}`,
 		"no sound":            `{"verbs": [{"verb": "play"}]}`,
+		"no end":              `{"verbs": [{"verb": "record"}]}`,
+		"too many seconds":    `{"verbs": [{"verb": "record", "seconds": 601}]}`,
+		"nobody":              `{"verbs": [{"verb": "connect"}]}`,
 		"too many bytes":      `{"verbs": []}` + strings.Repeat(" ", 64<<10),
 	} {
 		t.Run(name, func(t *testing.T) {

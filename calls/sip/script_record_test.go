@@ -1,0 +1,83 @@
+package sip_test
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/record"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/store"
+	"github.com/selvage/selvage/store/storetest"
+)
+
+// TestScriptRecords records what alice says for two seconds. The recording of her whole call, which her
+// settings require, continues.
+func TestScriptRecords(t *testing.T) {
+	var all *recordings.Recordings
+	var spools *record.Spools
+	w, h := newScripted(t, func(c *calls.Config) {
+		all = recordings.New(recordings.Config{Store: c.Store.(*store.Store),
+			Media:        storetest.Media(t, filepath.Join(t.TempDir(), "media")),
+			SubscriberOf: c.Store.(*store.Store).SubscriberOf})
+		spools = must[*record.Spools](t)(record.Open(record.Config{Dir: t.TempDir(), Recordings: all}))
+		c.Recorder = spools
+		c.IsRecorded = func(ctx context.Context, r calls.Record) (bool, error) {
+			return c.Fabric.RecordsCall(ctx, r.ProjectID, r.Subscribers()...)
+		}
+	}, `{"verbs": [{"verb": "record", "seconds": 2}]}`,
+		`{"verbs": [{"verb": "play", "url": "/tone.wav"}, {"verb": "play", "url": "/tone.wav"}]}`)
+	t.Cleanup(func() { _ = spools.Close(context.Background()) })
+	w.recordsCalls("alice")
+
+	alice := w.newPhone("alice")
+	m := alice.answeredBy("menu")
+	<-h.asked
+	loud := string(bytes.Repeat([]byte{0x80, 0x00}, 80))
+	var q question
+	eventually(t, "the webhook to be asked again", func() bool {
+		alice.say(alice.mediaOf(m), uint16(alice.seq), loud)
+		alice.seq++
+		select {
+		case q = <-h.asked:
+			return true
+		default:
+			return false
+		}
+	})
+	if q.Last == nil || q.Last.Verb != "record" || q.Last.Error != "" || q.Last.RecordingSid == "" {
+		t.Errorf("the webhook was asked %+v, want a recording", q.Last)
+	}
+	if !w.lastCall().Recorded {
+		t.Error("the recording of the whole call has ended")
+	}
+	alice.hangsUp(m)
+	w.isOver()
+
+	of := recordings.Filter{Owner: recordings.Owner{ProjectID: w.project}}
+	eventually(t, "both recordings to be completed", func() bool {
+		found := must[page.Page[recordings.Recording]](t)(all.List(t.Context(), of, page.Query{Size: 9})).Items
+		done := map[string]bool{}
+		for _, r := range found {
+			if r.Status == recordings.Completed && r.Duration() > 0 {
+				done[r.Track] = true
+			}
+		}
+		return len(found) == 2 && done["inbound"] && done["both"]
+	})
+}
+
+// TestScriptRecordsNowhere shows the error of a recording if the server stores none.
+func TestScriptRecordsNowhere(t *testing.T) {
+	w, h := newScripted(t, nil, `{"verbs": [{"verb": "record", "seconds": 2}]}`)
+	alice := w.newPhone("alice")
+	r, m := alice.dial("menu")
+	alice.send(alice.acknowledge(r, m))
+	<-h.asked
+	if q := <-h.asked; q.Last == nil || q.Last.Error != "recordings_unavailable" {
+		t.Errorf("the webhook was asked %+v, want recordings_unavailable", q.Last)
+	}
+}
