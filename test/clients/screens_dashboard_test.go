@@ -8,7 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestScreensOfDashboard shows that the pages of the dashboard pass the checks of screens.
+// TestScreensOfDashboard shows that the pages of the dashboard pass the checks of screens, and in
+// German those that a translation can change.
 func TestScreensOfDashboard(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -52,7 +53,7 @@ func TestScreensOfDashboard(t *testing.T) {
 		"https://hooks.example.com/events")["id"].(string)
 	delivery := p.CLI(t, "", "webhook", "test", hook)["id"].(string)
 
-	for _, at := range []struct{ name, path string }{
+	pages := []struct{ name, path string }{
 		{"webhooks", home + "/webhooks"}, {"webhook", home + "/webhooks/" + hook},
 		{"webhook-new", home + "/webhooks/new"},
 		{"delivery", home + "/webhooks/" + hook + "/deliveries/" + delivery},
@@ -81,11 +82,18 @@ func TestScreensOfDashboard(t *testing.T) {
 		{"resources", home + "/resources"}, {"addresses", home + "/addresses"},
 		{"recordings", home + "/recordings"}, {"recordings-none", home + "/recordings?call=other"},
 		{"rules", home + "/rules"}, {"rules-edit", home + "/rules/edit"}, {"audit", home + "/audit"},
-		{"audit-all", "/dashboard/audit"}, {"styles", "/dashboard/_styles"},
-		{"styles-pages", "/dashboard/_styles?of=pages"},
-	} {
+		{"audit-all", "/dashboard/audit"},
+	}
+	for _, at := range pages {
 		s.open("dashboard-"+at.name, p.PublicURL+at.path)
 	}
+	s.prefer("de")
+	for _, at := range pages {
+		s.translated("dashboard-"+at.name, p.PublicURL+at.path, "de")
+	}
+	s.prefer("en")
+	s.open("dashboard-styles", p.PublicURL+"/dashboard/_styles") // in English alone
+	s.open("dashboard-styles-pages", p.PublicURL+"/dashboard/_styles?of=pages")
 
 	s.do(goTo(p.PublicURL + home + "/keys/new"))
 	s.fill("key-submit", "name", "billing backend")

@@ -67,14 +67,25 @@ func TestScreensOfMails(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		s.do(goTo("data:text/html;charset=utf-8;base64," + base64.StdEncoding.EncodeToString([]byte(d.last.HTML))))
+		s.do(goTo(asURL(d.last)))
 		s.stop("mail-" + string(kind))
 		s.keep("mail-"+string(kind), 600, "light")
 		if kind == mail.Reset {
 			s.keep("mail-"+string(kind)+"-dark", 600, "dark")
 			s.keep("mail-"+string(kind)+"-phone", 390, "light")
 		}
+
+		draft.Language = "de"
+		if err := post.Deliver(context.Background(), "picture", draft); err != nil {
+			t.Fatal(err)
+		}
+		s.translated("mail-"+string(kind), asURL(d.last), "de")
 	}
+}
+
+// asURL returns a data URL with the HTML of an email.
+func asURL(m mail.Message) string {
+	return "data:text/html;charset=utf-8;base64," + base64.StdEncoding.EncodeToString([]byte(m.HTML))
 }
 
 // keep saves a screenshot for the documentation, if SELVAGE_TEST_MAILS is set.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
 	"github.com/selvage/selvage/test/harness"
@@ -68,17 +69,7 @@ func (s *screens) stop(name string) {
 				s.Errorf("%s is %d pixels wide on a screen of %d", name, wide, l.wide)
 			}
 		}
-		if s.dir == "" {
-			continue
-		}
-
-		raw, err := chromedp.Run(s.ctx, chromedp.FullScreenshot(80))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(s.dir, name+"."+l.name+".jpg"), raw, 0o644)
-		}
-		if err != nil {
-			s.Fatal(err)
-		}
+		s.save(name + "." + l.name)
 	}
 	s.look(1280, 800, "light")
 }
@@ -95,6 +86,50 @@ func (s *screens) audit(name, look, options string) {
 			n.any.map((a) => a.message).join("; "))))`)
 	for _, fault := range found {
 		s.Errorf("%s (%s): %s", name, look, fault)
+	}
+}
+
+// prefer makes the browser ask for pages in a language.
+func (s *screens) prefer(language string) {
+	s.Helper()
+	_, err := chromedp.Call(s.ctx, network.SetExtraHTTPHeaders,
+		network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Accept-Language": language}})
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// translated opens an address and checks what a translation can change: the language and the labels,
+// and the width of the page on a phone.
+func (s *screens) translated(name, url, language string) {
+	s.Helper()
+	s.do(goTo(url))
+	s.until("the page "+name+" in another language", "document.documentElement.lang === "+quoted(language))
+	s.audit(name, language, "{rules: {region: {enabled: false}, 'color-contrast': {enabled: false}}}")
+	for _, l := range looks {
+		if s.dir == "" && l.name != "phone" {
+			continue
+		}
+		s.look(l.wide, l.high, l.theme)
+		if wide := eval[int](s.tab, "document.documentElement.scrollWidth"); wide > int(l.wide) {
+			s.Errorf("%s (%s) is %d pixels wide on a screen of %d", name, language, wide, l.wide)
+		}
+		s.save(name + "." + language + "-" + l.name)
+	}
+}
+
+// save saves a screenshot, if a folder is set.
+func (s *screens) save(name string) {
+	s.Helper()
+	if s.dir == "" {
+		return
+	}
+	raw, err := chromedp.Run(s.ctx, chromedp.FullScreenshot(80))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(s.dir, name+".jpg"), raw, 0o644)
+	}
+	if err != nil {
+		s.Fatal(err)
 	}
 }
 
