@@ -11,7 +11,7 @@ import (
 func (s *Server) CheckDialogs(now time.Time) { s.checkDialogs(now) }
 
 // ReadGateways reads all gateways, and begins the registrations that are due.
-func (s *Server) ReadGateways(ctx context.Context) error { return s.readGateways(ctx) }
+func (s *Server) ReadGateways(ctx context.Context) error { return registrar{s}.readGateways(ctx) }
 
 // TimeOutACKs makes the server stop waiting for the ACKs to all responses, as it does after 32
 // seconds.

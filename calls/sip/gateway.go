@@ -36,7 +36,7 @@ func (s *Server) Trunk(ctx context.Context, g fabric.Gateway, number string) (ca
 	if g.Encrypted && g.Transport != "tls" {
 		return calls.Phone{}, errEncryption
 	}
-	at, err := s.resolve(ctx, g)
+	at, err := trunks{s}.resolve(ctx, g)
 	if err != nil {
 		return calls.Phone{}, err
 	}
@@ -49,9 +49,12 @@ func (s *Server) Trunk(ctx context.Context, g fabric.Gateway, number string) (ca
 		Gateway: true, SRTP: srtpOf(g.Encrypted, g.Ciphers)}}, nil
 }
 
+// trunks connects a [Server] to gateways.
+type trunks struct{ *Server }
+
 // resolve returns the address of a gateway (RFC 3263). Projects choose the names of their gateways.
 // Therefore, resolve rejects names that lead to hosts that only this machine can reach.
-func (s *Server) resolve(ctx context.Context, g fabric.Gateway) (netip.AddrPort, error) {
+func (s trunks) resolve(ctx context.Context, g fabric.Gateway) (netip.AddrPort, error) {
 	host, port := g.Host, g.Port
 	if a, err := netip.ParseAddr(host); err == nil {
 		return s.permitted(g, []netip.Addr{a.Unmap()}, port)
@@ -74,7 +77,7 @@ func (s *Server) resolve(ctx context.Context, g fabric.Gateway) (netip.AddrPort,
 }
 
 // permitted returns the first address that MayReach permits and that can reach this machine.
-func (s *Server) permitted(g fabric.Gateway, all []netip.Addr, port uint16) (netip.AddrPort, error) {
+func (s trunks) permitted(g fabric.Gateway, all []netip.Addr, port uint16) (netip.AddrPort, error) {
 	switch {
 	case port != 0:
 	case g.Transport == "tls":
@@ -96,7 +99,7 @@ const dialFor = 5 * time.Second
 
 // flowTo returns the path to a gateway at an address. For TCP and TLS, it opens a connection unless
 // one is open.
-func (s *Server) flowTo(ctx context.Context, g fabric.Gateway, at netip.AddrPort) (flow, error) {
+func (s trunks) flowTo(ctx context.Context, g fabric.Gateway, at netip.AddrPort) (flow, error) {
 	if g.Transport == "udp" && s.c.UDP == nil {
 		return flow{}, errNoUDP
 	}
@@ -139,7 +142,7 @@ func (s *Server) flowTo(ctx context.Context, g fabric.Gateway, at netip.AddrPort
 	go func() {
 		defer s.removeTrunk(t, key)
 		defer t.close()
-		s.readStream(t, at)
+		listener{s.Server}.readStream(t, at)
 	}()
 	return flow{tcp: t, remote: at}, nil
 }
@@ -154,7 +157,7 @@ type trunk struct {
 
 // addTrunk adds a connection to a gateway and returns it. If such a connection was added in the
 // meantime, addTrunk returns the earlier connection instead.
-func (s *Server) addTrunk(t *stream, key trunk) (*stream, error) {
+func (s trunks) addTrunk(t *stream, key trunk) (*stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if other := s.trunks[key]; other != nil {
@@ -167,7 +170,7 @@ func (s *Server) addTrunk(t *stream, key trunk) (*stream, error) {
 	return t, nil
 }
 
-func (s *Server) removeTrunk(t *stream, key trunk) {
+func (s trunks) removeTrunk(t *stream, key trunk) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.trunks[key] == t {
@@ -176,9 +179,10 @@ func (s *Server) removeTrunk(t *stream, key trunk) {
 }
 
 // ringGateway sends the invitation e to a gateway.
-func (s *Server) ringGateway(to calls.Socket, e calls.Event) {
+func (s trunks) ringGateway(to calls.Socket, e calls.Event) {
 	id, _, _ := strings.Cut(to.ID, "/")
-	d := &dialog{server: s, key: dialogKey{rand.Text() + "@selvage", newTag()}, leg: e.Leg, node: e.Node, sdp: e.SDP,
+	d := &dialog{server: s.Server, key: dialogKey{rand.Text() + "@selvage", newTag()},
+		leg: e.Leg, node: e.Node, sdp: e.SDP,
 		client: calls.Client{Socket: to, Token: fabric.Token{Kind: fabric.Guest, ID: id, KeyID: id,
 			ProjectID: e.Project, IssuedAt: time.Now()}}}
 	if s.add(d) {
@@ -209,7 +213,7 @@ func (d *dialog) startAtGateway(socket string, e calls.Event) error {
 	if err != nil {
 		return err
 	}
-	f, err := s.flowTo(ctx, g, at)
+	f, err := trunks{s}.flowTo(ctx, g, at)
 	if err == nil && d.client.Socket.SRTP.Required && !f.isSecure() {
 		err = errEncryption // the gateway has changed since Trunk
 	}

@@ -71,17 +71,17 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 // callerOf returns the caller of an INVITE. If the INVITE must not be handled, ok is false, and
 // callerOf has sent the response, if any.
 func (s *Server) callerOf(ctx context.Context, r *sip.Request, f flow) (c caller, ok bool) {
-	c, ok, err := s.outsider(ctx, r, f)
+	c, ok, err := outsiders{s}.outsider(ctx, r, f)
 	if err != nil {
 		s.log.Error("finding what an outside caller dialed", "error", err)
 		return c, false // the caller repeats the request
 	}
 	if ok {
-		return c, s.admitOutsider(c, f)
+		return c, outsiders{s}.admitOutsider(c, f)
 	}
 	a, ok := s.admit(ctx, r, f)
 	if !ok {
-		s.countGuess(ctx, c, f)
+		outsiders{s}.countGuess(ctx, c, f)
 		return c, false
 	}
 	at := calls.Socket{Node: s.c.Node, ID: uuid.NewString(), Phone: f.source(),

@@ -66,8 +66,11 @@ func networkOf(a netip.Addr) netip.Prefix {
 	return p
 }
 
+// A listener reads the messages that a [Server] receives, and limits its connections.
+type listener struct{ *Server }
+
 // readUDP handles datagrams until the socket is closed.
-func (s *Server) readUDP() {
+func (s listener) readUDP() {
 	b := make([]byte, maxHead+maxBody)
 	for {
 		n, remote, err := s.c.UDP.ReadFromUDPAddrPort(b)
@@ -97,7 +100,7 @@ func (s *Server) admits(a netip.Addr) bool {
 
 // accept accepts connections of TCP or TLS until the listener is closed. The first message is read
 // after the handshake. A stranger's handshake may take as long as its first request.
-func (s *Server) accept(from net.Listener) {
+func (s listener) accept(from net.Listener) {
 	for {
 		conn, err := from.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -125,7 +128,7 @@ func (s *Server) accept(from net.Listener) {
 
 // admitConnection counts a connection, and reports whether it may be served. Connections without
 // authentication have a separate limit, so that they do not keep phones out.
-func (s *Server) admitConnection(from netip.Addr) bool {
+func (s listener) admitConnection(from netip.Addr) bool {
 	if !s.open.Add(from) {
 		return false
 	}
@@ -198,7 +201,7 @@ func (t *stream) write() {
 }
 
 // serveTCP handles the messages of a connection until it ends.
-func (s *Server) serveTCP(t *stream, remote netip.AddrPort) {
+func (s listener) serveTCP(t *stream, remote netip.AddrPort) {
 	defer s.open.Remove(remote.Addr())
 	defer t.keep()
 	defer t.close()
@@ -212,7 +215,7 @@ func (s *Server) serveTCP(t *stream, remote netip.AddrPort) {
 }
 
 // readStream handles the messages of a connection until it ends.
-func (s *Server) readStream(t *stream, remote netip.AddrPort) {
+func (s listener) readStream(t *stream, remote netip.AddrPort) {
 	f, in := flow{tcp: t, remote: remote}, bufio.NewReaderSize(t.conn, maxHead)
 	for {
 		b, err := readMessage(in, func() { t.send([]byte("\r\n")) })
@@ -226,7 +229,7 @@ func (s *Server) readStream(t *stream, remote netip.AddrPort) {
 	}
 }
 
-func (s *Server) addStream(t *stream, remote netip.AddrPort) bool {
+func (s listener) addStream(t *stream, remote netip.AddrPort) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -236,7 +239,7 @@ func (s *Server) addStream(t *stream, remote netip.AddrPort) bool {
 	return true
 }
 
-func (s *Server) removeStream(t *stream, remote netip.AddrPort) {
+func (s listener) removeStream(t *stream, remote netip.AddrPort) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.streams[remote] == t {

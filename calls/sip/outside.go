@@ -30,10 +30,13 @@ type caller struct {
 	guessed string // the id of the SIP address for which it sent a wrong password, or ""
 }
 
+// outsiders admits callers that are not registered: gateways, and strangers who call SIP addresses.
+type outsiders struct{ *Server }
+
 // admitOutsider reports whether a caller from outside may begin another call. Outside callers have
 // the same limit as phones that share a set of credentials. The caller's network and connection
 // count as authenticated only if the caller is a gateway or proved a password.
-func (s *Server) admitOutsider(c caller, f flow) bool {
+func (s outsiders) admitOutsider(c caller, f flow) bool {
 	if !s.accounts.allow(c.client.Token.KeyID, time.Now()) {
 		s.counters.limited.Add(1)
 		return false
@@ -50,7 +53,7 @@ func (s *Server) admitOutsider(c caller, f flow) bool {
 // countGuess counts a wrong password for a SIP address. After too many wrong passwords from a
 // network, requests from there are denied without checking the password, no matter which username
 // they use.
-func (s *Server) countGuess(ctx context.Context, c caller, f flow) {
+func (s outsiders) countGuess(ctx context.Context, c caller, f flow) {
 	if c.guessed == "" {
 		return
 	}
@@ -64,7 +67,7 @@ func (s *Server) countGuess(ctx context.Context, c caller, f flow) {
 
 // outsider returns the caller of an INVITE from outside. If the INVITE is not from outside or must
 // not be accepted, ok is false. The server then treats it like an INVITE from an unknown phone.
-func (s *Server) outsider(ctx context.Context, r *sip.Request, f flow) (c caller, ok bool, err error) {
+func (s outsiders) outsider(ctx context.Context, r *sip.Request, f flow) (c caller, ok bool, err error) {
 	if len(r.GetHeaders("authorization")) == 0 {
 		c, ok, err = s.fromGateway(ctx, r, f)
 		if ok || err != nil {
@@ -77,7 +80,7 @@ func (s *Server) outsider(ctx context.Context, r *sip.Request, f flow) (c caller
 // fromGateway returns the caller of an INVITE from a gateway, if the gateway's project has the
 // number. Any project may claim that its gateways are in a network. Therefore, the number is looked
 // up first, and only once.
-func (s *Server) fromGateway(ctx context.Context, r *sip.Request, f flow) (caller, bool, error) {
+func (s outsiders) fromGateway(ctx context.Context, r *sip.Request, f flow) (caller, bool, error) {
 	registered, ours := s.registeredAt(f.source(), r.Recipient.User)
 	user := r.Recipient.User
 	if ours {
@@ -123,7 +126,7 @@ func dialedNumber(user string) (string, bool) {
 // password permit the call. If an address has neither networks nor a password, anyone may call it,
 // but only by TCP. The source of a UDP packet may be forged, and a victim would then receive the
 // responses and the media.
-func (s *Server) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (caller, bool, error) {
+func (s outsiders) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (caller, bool, error) {
 	name, domain, _ := strings.Cut(strings.ToLower(r.Recipient.Host), ".")
 	if domain == "" || domain != s.c.Fabric.SIP.Domain() || len(name) > maxField || len(r.Recipient.User) > maxField {
 		return caller{}, false, nil
@@ -172,7 +175,7 @@ func (s *Server) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (call
 // knowsPassword reports whether a request proves the password of a SIP address, with any username.
 // It returns true if the address has no password. wrong is true if the request has a different
 // password.
-func (s *Server) knowsPassword(r *sip.Request, f flow, id, password string) (ok, wrong bool) {
+func (s outsiders) knowsPassword(r *sip.Request, f flow, id, password string) (ok, wrong bool) {
 	if password == "" {
 		return true, false
 	}
@@ -192,7 +195,7 @@ func (s *Server) knowsPassword(r *sip.Request, f flow, id, password string) (ok,
 // callerFrom returns a caller that reaches only the address to. id is the id of the gateway or SIP
 // address. All callers with the same id share their limits, like the holders of tokens from one
 // embed key.
-func (s *Server) callerFrom(f flow, to fabric.Address, id string, from calls.Party) caller {
+func (s outsiders) callerFrom(f flow, to fabric.Address, id string, from calls.Party) caller {
 	return caller{to: to.Path(), client: calls.Client{
 		Party:  &from,
 		Socket: calls.Socket{Node: s.c.Node, ID: uuid.NewString(), Phone: f.source()},

@@ -45,8 +45,11 @@ type enrollment struct {
 	pending     bool
 }
 
+// A registrar registers a [Server] at gateways.
+type registrar struct{ *Server }
+
 // runGateways updates the list of gateways and registers at those that require it, until ctx ends.
-func (s *Server) runGateways(ctx context.Context) {
+func (s registrar) runGateways(ctx context.Context) {
 	tick := time.NewTicker(gatewaysEvery)
 	defer tick.Stop()
 	for {
@@ -62,7 +65,7 @@ func (s *Server) runGateways(ctx context.Context) {
 }
 
 // readGateways reads all gateways, and begins the registrations that are due.
-func (s *Server) readGateways(ctx context.Context) error {
+func (s registrar) readGateways(ctx context.Context) error {
 	all, err := s.c.Fabric.Gateways.All(ctx)
 	if err != nil {
 		return err
@@ -96,7 +99,7 @@ func (s *Server) readGateways(ctx context.Context) error {
 
 // isRegistrar reports whether this node registers at a gateway. With several nodes, this is the
 // first node that gets the lease.
-func (s *Server) isRegistrar(ctx context.Context, g fabric.Gateway) bool {
+func (s registrar) isRegistrar(ctx context.Context, g fabric.Gateway) bool {
 	if s.c.Alone {
 		return true
 	}
@@ -113,7 +116,7 @@ func (s *Server) isRegistrar(ctx context.Context, g fabric.Gateway) bool {
 
 // registerAt registers at a gateway if a registration is due, unless too many registrations are
 // waiting. It does not wait for the gateway.
-func (s *Server) registerAt(ctx context.Context, g fabric.Gateway, waiting map[string]int) {
+func (s registrar) registerAt(ctx context.Context, g fabric.Gateway, waiting map[string]int) {
 	now := time.Now()
 	s.mu.Lock()
 	r := s.registrations[g.ID]
@@ -137,13 +140,13 @@ func (s *Server) registerAt(ctx context.Context, g fabric.Gateway, waiting map[s
 }
 
 // reachRegistrar sends the first REGISTER to a gateway.
-func (s *Server) reachRegistrar(ctx context.Context, g fabric.Gateway, r *enrollment) {
+func (s registrar) reachRegistrar(ctx context.Context, g fabric.Gateway, r *enrollment) {
 	ctx, cancel := context.WithTimeout(ctx, reachFor)
 	defer cancel()
-	at, err := s.resolve(ctx, g)
+	at, err := trunks{s.Server}.resolve(ctx, g)
 	var f flow
 	if err == nil {
-		f, err = s.flowTo(ctx, g, at)
+		f, err = trunks{s.Server}.flowTo(ctx, g, at)
 	}
 	if err != nil {
 		s.log.Warn("registering at a SIP gateway", "gateway_id", g.ID, "host", addressOfGateway(g), "error", err)
@@ -157,7 +160,7 @@ func (s *Server) reachRegistrar(ctx context.Context, g fabric.Gateway, r *enroll
 }
 
 // sendRegister sends a REGISTER to a gateway (RFC 3261, section 10.2).
-func (s *Server) sendRegister(g fabric.Gateway, reg *enrollment, f flow, authorization sip.Header) {
+func (s registrar) sendRegister(g fabric.Gateway, reg *enrollment, f flow, authorization sip.Header) {
 	s.mu.Lock()
 	reg.seq++
 	seq := reg.seq
@@ -188,7 +191,7 @@ func (s *Server) sendRegister(g fabric.Gateway, reg *enrollment, f flow, authori
 }
 
 // answeredRegister handles the response to a REGISTER. answer is nil if no response arrived.
-func (s *Server) answeredRegister(g fabric.Gateway, reg *enrollment, f flow, authorized bool, answer *sip.Response) {
+func (s registrar) answeredRegister(g fabric.Gateway, reg *enrollment, f flow, authorized bool, answer *sip.Response) {
 	switch {
 	case answer == nil:
 		s.log.Warn("a SIP gateway does not answer", "gateway_id", g.ID, "host", addressOfGateway(g))
@@ -211,7 +214,7 @@ func (s *Server) answeredRegister(g fabric.Gateway, reg *enrollment, f flow, aut
 
 // registered records a registration that lasts for the given time. A time of 0 means that it
 // failed.
-func (s *Server) registered(reg *enrollment, lasts time.Duration) {
+func (s registrar) registered(reg *enrollment, lasts time.Duration) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -168,13 +168,13 @@ const pingEvery = 20 * time.Second
 func (s *Server) Run(ctx context.Context) {
 	var work sync.WaitGroup
 	if s.c.UDP != nil {
-		work.Go(s.readUDP)
-		work.Go(func() { s.accept(s.c.TCP) })
+		work.Go(listener{s}.readUDP)
+		work.Go(func() { listener{s}.accept(s.c.TCP) })
 	}
 	if s.c.TLS != nil {
-		work.Go(func() { s.accept(s.c.TLS) })
+		work.Go(func() { listener{s}.accept(s.c.TLS) })
 	}
-	work.Go(func() { s.runGateways(ctx) })
+	work.Go(func() { registrar{s}.runGateways(ctx) })
 
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()

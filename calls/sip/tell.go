@@ -16,7 +16,7 @@ func cutSocket(id string) (owner, binding string, ok bool) { return strings.Cut(
 func (s *Server) Tell(to calls.Socket, e calls.Event) {
 	if e.Kind == calls.Invited {
 		if to.Gateway {
-			s.ringGateway(to, e)
+			trunks{s}.ringGateway(to, e)
 		} else {
 			s.ring(to, e)
 		}
