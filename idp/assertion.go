@@ -150,8 +150,7 @@ func (as *Assertions) checkSignature(ctx context.Context, c Client, token *jwt.J
 	return err
 }
 
-// An unverified error contains the reason why a signature could not be verified. The client sees
-// it.
+// An unverified error is shown to the client. It explains why a signature could not be verified.
 type unverified string
 
 func (u unverified) Error() string { return string(u) }

@@ -70,7 +70,7 @@ func (ls *Letters) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft
 }
 
 // ChangeAddress changes a subscriber's email address to the address to which the link with this
-// token was sent. If another account has that address by now, it returns problem.Conflict.
+// token was sent. If another account has taken that address, it returns problem.Conflict.
 func (as *Accounts) ChangeAddress(ctx context.Context, token string) (Link, error) {
 	return as.useLink(ctx, mail.ChangeAddress, token, "address_changed", func(l Link) fabric.SubscriberInput {
 		return fabric.SubscriberInput{Email: &l.Email}

@@ -37,8 +37,8 @@ type Grant struct {
 // A GrantStore stores grants and redeemed codes.
 type GrantStore interface {
 	// RedeemCode writes the grant of a code. If the code with this hash was redeemed before,
-	// RedeemCode returns problem.Conflict. If in the meantime the login ended, the consent was
-	// revoked, or the client or subscriber was deleted, it returns problem.NotFound.
+	// RedeemCode returns problem.Conflict. If the login has ended, the consent was revoked, or the
+	// client or subscriber was deleted in the meantime, it returns problem.NotFound.
 	RedeemCode(ctx context.Context, c RedeemedCode, g Grant) error
 	FindRedeemedCode(ctx context.Context, hash string) (RedeemedCode, error)
 	FindGrant(ctx context.Context, id string) (Grant, error)

@@ -20,7 +20,7 @@ type LetterStore interface {
 	// ForgetLetters deletes letters that were sent before sent, letters that failed for good before
 	// dead, and links that expired before expired.
 	ForgetLetters(ctx context.Context, sent, dead, expired time.Time) error
-	// CreateLink writes a link. If the subscriber is disabled by now, or no longer has the address
+	// CreateLink writes a link. If the subscriber has been disabled, or no longer has the address
 	// to which the link is bound, it returns problem.NotFound. If the link is Alone, CreateLink
 	// deletes the earlier links.
 	CreateLink(ctx context.Context, l Link) error

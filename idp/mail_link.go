@@ -93,9 +93,9 @@ func used(err error) error {
 	return err
 }
 
-// useLink applies a link's change to the subscriber and uses the link up, in one transaction. It
-// also marks the address as verified, because the link was received there. The link of a disabled
-// subscriber is invalid. If the change is invalid, the link remains valid.
+// useLink applies a link's change to the subscriber and invalidates the link, in one transaction.
+// It also marks the address as verified, because the link was received there. The link of a
+// disabled subscriber is invalid. If the change is invalid, the link remains valid.
 func (as *Accounts) useLink(ctx context.Context, purpose mail.Kind, token, done string,
 	change func(Link) fabric.SubscriberInput) (Link, error) {
 	l, err := as.letters.FindLink(ctx, purpose, token)

@@ -91,8 +91,8 @@ const (
 // decision goes unrecorded.
 //
 // A known subscriber is recorded by ID. An unknown email address may be a typing error or even a
-// password in the wrong field, so only a digest is recorded. Operators can find the attempts again
-// by the digest. Recording takes the same time for existing and unknown accounts.
+// password in the wrong field, so only a digest is recorded. Operators can find the attempts by the
+// digest. Recording takes the same time for existing and unknown accounts.
 func (at *Attempts) refuse(ctx context.Context, projectID, email string, sub fabric.Subscriber, reason string) error {
 	if err := at.record(ctx, projectID, email, sub, reason); err != nil {
 		return err

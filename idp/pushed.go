@@ -140,9 +140,8 @@ func (rs *Requests) openPushed(ctx context.Context, ref string) (p pushedRequest
 	return p, json.Unmarshal(value, &p)
 }
 
-// EndPushed ends the pushed request from which a comes, if there is one. Callers send the response
-// only if EndPushed succeeds. If the request was answered before, EndPushed returns
-// problem.NotFound.
+// EndPushed ends the pushed request that a comes from, if any. Callers send the response only if
+// EndPushed succeeds. If the request was answered before, EndPushed returns problem.NotFound.
 func (rs *Requests) EndPushed(ctx context.Context, a AuthRequest) error {
 	if a.Pushed == "" {
 		return nil

@@ -71,7 +71,7 @@ func (a AuthRequest) Waits(l Link) bool {
 
 // CompleteRegistration creates the account of a Registration link, with its address verified. It
 // uses the password of the pending account in req, if there is one, and otherwise password. If the
-// account exists by now, CompleteRegistration returns problem.Conflict.
+// account already exists, CompleteRegistration returns problem.Conflict.
 func (as *Accounts) CompleteRegistration(ctx context.Context, token string, req AuthRequest,
 	password string) (Link, fabric.Subscriber, error) {
 	l, err := as.letters.FindLink(ctx, mail.Registration, token)

@@ -15,8 +15,8 @@ import (
 )
 
 // An IDHint is the content of an id_token_hint. Its login may have ended long ago. Subject and
-// SessionID are the names that the client uses: [Subjects.SubscriberOf] returns the subscriber, and
-// [Subjects.SessionOf] the login.
+// SessionID may be pairwise. [Subjects.SubscriberOf] and [Subjects.SessionOf] convert them to the
+// ids of the subscriber and the login.
 type IDHint struct{ Subject, ClientID, SessionID string }
 
 // OpenIDHint reads an ID token issued here, and verifies everything except its expiry (OpenID
@@ -74,7 +74,7 @@ func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audi
 	return t, c.Audience, err
 }
 
-// readAccess checks the claims of a JWT access token, except for whether this server is the
+// readAccess checks the claims of a JWT access token. It does not check that this server is the
 // audience.
 func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token, error) {
 	now := ts.Now()
@@ -103,9 +103,9 @@ func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token,
 		return fabric.Token{}, problem.NoCredentials().Because(
 			"the token is incomplete or expired, or another issuer made it")
 	}
-	// iat has a resolution of seconds. A revocation of the subscriber revokes the tokens issued
-	// before it, but must not affect the token of a new login in the same second. Older tokens from
-	// that second become invalid with their login.
+	// iat has a resolution of seconds. Revoking a subscriber's tokens must not revoke the token of
+	// a new login in the same second. Older tokens from that second are invalid because their login
+	// has ended.
 	check := t
 	check.IssuedAt = t.IssuedAt.Add(time.Second - time.Microsecond)
 	return t, ts.Fabric.Tokens.Check(ctx, check)
@@ -126,7 +126,7 @@ func (ts *Tokens) revoke(ctx context.Context, t fabric.Token) error {
 		Until: t.ExpiresAt, Expires: t.ExpiresAt})
 }
 
-// Subscriber returns the subscriber of a token. If the subscriber is disabled by now, it returns
+// Subscriber returns the subscriber of a token. If the subscriber has been disabled, it returns
 // problem.Unauthenticated.
 func (ts *Tokens) Subscriber(ctx context.Context, t fabric.Token) (fabric.Subscriber, error) {
 	sub, err := ts.Fabric.Subscribers.Recent(ctx, t.ProjectID, t.SubscriberID)

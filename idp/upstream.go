@@ -34,15 +34,15 @@ type Upstream struct {
 // UpstreamSettings are the settings of an upstream provider that have defaults.
 type UpstreamSettings struct {
 	Scopes []string `json:"scopes,omitempty"` // empty means openid, email and profile
-	// Claims maps fields of a subscriber (see UpstreamFields) to the provider's claims. A missing
-	// field uses the claim that the standard defines.
+	// Claims maps fields of a subscriber (see UpstreamFields) to the provider's claims. A field
+	// that is missing here uses its standard claim.
 	Claims map[string]string `json:"claims,omitempty"`
 	SignUp bool              `json:"sign_up,omitempty"` // whether to create accounts, if the project permits it
 	Logout bool              `json:"logout,omitempty"`  // whether signing out here also signs out at the provider
 }
 
-// upstreamClaims are the fields of a subscriber that an upstream provider sets. Each has its claim
-// in the standard (OpenID Connect Core, section 5.1).
+// upstreamClaims are the fields of a subscriber that an upstream provider sets. Each maps to its
+// standard claim (OpenID Connect Core, section 5.1).
 var upstreamClaims = map[string]string{"email": "email", "email_verified": "email_verified",
 	"first_name": "given_name", "last_name": "family_name"}
 
@@ -53,8 +53,8 @@ func UpstreamFields() []string { return slices.Sorted(maps.Keys(upstreamClaims))
 const CallbackPath = "/login/upstream/callback/"
 
 // Callback returns the path to which the provider redirects after a login: [CallbackPath], followed
-// by the issuer without its scheme and final slash. Because issuers do not share a path, a provider
-// cannot receive the code of another provider (RFC 9700, section 4.4.2).
+// by the issuer without its scheme and final slash. Each issuer has its own path, so that a
+// provider cannot receive the code of another provider (RFC 9700, section 4.4.2).
 func (u Upstream) Callback() string {
 	_, name, _ := strings.Cut(u.Issuer, "://")
 	return CallbackPath + strings.TrimSuffix(name, "/")
@@ -106,7 +106,7 @@ type UpstreamStore interface {
 	CreateUpstreamLink(ctx context.Context, l UpstreamLink) error
 }
 
-// Upstreams manages upstream providers, and the logins with them.
+// Upstreams manages upstream providers, and logins through them.
 type Upstreams struct {
 	*core
 	store   UpstreamStore

@@ -236,7 +236,7 @@ func (us *Upstreams) link(ctx context.Context, u Upstream, id Identity, subscrib
 		SubscriberID: subscriberID, Issuer: id.Issuer, Subject: id.Subject, Created: us.Now()})
 }
 
-// refuse records a refused login, and returns the error why.
+// refuse records a refused login, and returns why, which is shown to the person.
 func (us *Upstreams) refuse(ctx context.Context, u Upstream, subscriberID string, why *problem.Error) error {
 	if err := us.logins.attempts.RefuseFactor(ctx, u.ProjectID, subscriberID, why); err != nil {
 		return err

@@ -22,9 +22,9 @@ type UseStore interface {
 	WasUsed(ctx context.Context, hash string) (bool, error)
 }
 
-// Uses holds the uses of a request that are not stored yet. One transaction stores all of them. It
-// is the transaction of the change that the request causes or, without a change, the transaction of
-// [Uses.Store]. A nil *Uses is empty.
+// Uses holds the uses of a request that are not stored yet. The change that the request makes
+// stores all of them in its transaction. If the request makes no change, [Uses.Store] stores them.
+// A nil *Uses is empty.
 type Uses struct {
 	store UseStore
 	due   []Use

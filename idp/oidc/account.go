@@ -127,8 +127,8 @@ func (ac *account) visitOf(r *http.Request, projectID string) (visit, error) {
 	return visit{l.all[0], sub}, err
 }
 
-// logIn starts a login that leads to the account page. again is nil, or a visit whose login is too
-// old or lacks a factor. In the latter case, the same subscriber must sign in again.
+// logIn starts a login that leads to the account page. If the login of a visit is too old or lacks
+// a factor, again is this visit: the same subscriber must sign in. Otherwise, again is nil.
 func (ac *account) logIn(w http.ResponseWriter, r *http.Request, projectID string, again *visit) error {
 	if err := ac.Limits.PassNetwork(r.Context(), limit.AuthorizePerNetwork, web.Network(r)); err != nil {
 		return err // the request is stored, so it counts as an authorization request

@@ -46,7 +46,7 @@ func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.C
 		return e, false, err
 	}
 	if page != enrolPage {
-		return e, false, errStale // the subscriber has a factor by now, or needs none
+		return e, false, errStale // the subscriber already has a factor, or no longer needs one
 	}
 
 	e.sub, err = fp.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)

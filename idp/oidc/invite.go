@@ -37,7 +37,7 @@ func (lp *linkPages) invitationPage(w http.ResponseWriter, r *http.Request, l id
 	}, templates.Options{Status: status})
 }
 
-// acceptInvitation serves POST /invite, the form of that page. It uses the link up.
+// acceptInvitation serves POST /invite, the form of that page. The link is then used up.
 func (lp *linkPages) acceptInvitation(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {

@@ -120,7 +120,7 @@ func (lp *linkPages) resetPage(w http.ResponseWriter, r *http.Request, l idp.Lin
 	}, templates.Options{Status: status})
 }
 
-// reset serves POST /reset, the form of that page. It uses the link up.
+// reset serves POST /reset, the form of that page. The link is then used up.
 func (lp *linkPages) reset(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {

@@ -123,8 +123,9 @@ func (rp *registrationPages) welcomePage(w http.ResponseWriter, r *http.Request,
 	return rp.write(w, r, page, o)
 }
 
-// welcome serves POST /welcome, the form of that page. It uses the link up and creates the account.
-// In the browser where the account was requested, it signs the person in and continues the request.
+// welcome serves POST /welcome, the form of that page. It creates the account, and the link is then
+// used up. In the browser where the account was requested, it signs the person in and continues the
+// request.
 func (rp *registrationPages) welcome(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {

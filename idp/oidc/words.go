@@ -75,8 +75,8 @@ func changedWords(say *words.Words, email, projectID string) templates.Notice {
 		Text: []string{say.Say("address.changed-text", "Email", email)}}
 }
 
-// accountLink returns a link to the account page. It is for people who come from an email and have
-// no app to which they could return.
+// accountLink returns a link to the account page. It is for people who open a link in an email, and
+// so cannot return to an app.
 func accountLink(say *words.Words, projectID string) *templates.Link {
 	return &templates.Link{Title: say.Say("login.submit", "App", say.Say("your-account")), URL: accountURL(projectID)}
 }
