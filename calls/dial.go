@@ -20,7 +20,7 @@ const maxDialed = 256
 // EchoAddress is an address in each project. Callers hear and see themselves there.
 const EchoAddress = "/public/echo"
 
-// The values of anywhere, which decides where invite looks for a room.
+// The values of anywhere, which decides on which nodes invite looks for a room.
 const (
 	onAnyNode  = true
 	onThisNode = false
@@ -33,9 +33,9 @@ const (
 //   - opens the caller's media, so that the SDK receives its answer immediately,
 //   - rings the clients at the address, or answers the echo itself.
 //
-// invite returns an error if the client's offer is invalid. If the call is refused for any other
-// reason, it begins and immediately ends with a cause. SDKs show causes to their apps, but repeat
-// commands after some errors.
+// invite returns an error if the client's offer is invalid. A call that is refused for any other
+// reason begins and immediately ends with a cause. SDKs show causes to their apps, but may retry a
+// command that failed with an error.
 //
 // Unless anywhere is true, invite joins only rooms that are already open on this node.
 func (c *Calls) invite(ctx context.Context, client Client, cmd Command, anywhere bool) (Reply, error) {
@@ -93,8 +93,8 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command, anywhere
 // lists of calls, an address that contains r could look like another one.
 func isInvisible(r rune) bool { return !unicode.IsPrint(r) }
 
-// checkUnused returns an error if any node has an answered call with a leg of this id. If another
-// leg of a node had the same id, that node could not take over a lost call with this leg.
+// checkUnused returns an error if a leg of an answered call, on any node, already has this id. A
+// node with such a leg could not take over a lost call that contains another leg with the same id.
 func (c *Calls) checkUnused(ctx context.Context, projectID, leg string) error {
 	_, err := c.store.FindLeg(ctx, projectID, leg)
 	switch {
@@ -223,7 +223,7 @@ func (k *call) abandon(l *leg) {
 	k.calls.remove(k)
 }
 
-// answerEcho connects the caller with itself.
+// answerEcho connects the caller's media to the caller itself.
 func (k *call) answerEcho() {
 	l := k.caller()
 	for _, kind := range []Kind{Audio, Video} {
@@ -308,14 +308,14 @@ func (p Party) owner() string {
 // isOutside reports whether calls to the party leave through a SIP gateway.
 func (p Party) isOutside() bool { return p.GatewayID != "" || strings.HasPrefix(p.Address, "+") }
 
-// CanReach reports whether a browser may offer its user to call an address. It may for subscribers
-// and rooms, because people answer there.
+// CanReach reports whether a browser may show a button for calling an address. It may for
+// subscribers and rooms, because people answer there.
 func CanReach(a fabric.Address) bool {
 	return a.Type == fabric.TypeSubscriber || a.Type == fabric.TypeRoom
 }
 
-// partyOf returns a client as others see it. wish is the id of the address that the client wants to
-// show. If this is not an address of the client, partyOf ignores it.
+// partyOf returns a client as the other parties see it. wish is the id of the address that the
+// client wants to show. If the client does not have this address, partyOf ignores wish.
 func (c *Calls) partyOf(ctx context.Context, client Client, wish string) (Party, error) {
 	t := client.Token
 	if client.Party != nil {

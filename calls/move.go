@@ -227,7 +227,7 @@ func (r *room) take(ctx context.Context, k *call, settings roomSettings, by stri
 	people := k.people()
 	switch {
 	case k.state != InCall || len(people) != 2:
-		return errNotMovable // a side has left in the meantime
+		return errNotMovable // a side has already left
 	case r.locked:
 		return errRoomLocked
 	case settings.MaxMembers > 0 && r.present()+len(people) > settings.MaxMembers:

@@ -70,8 +70,8 @@ const (
 	reasonOtherGateway = "other_gateway_in_use"
 )
 
-// check returns the reason why a call exceeds a cap when it uses the given number of additional
-// lines of a gateway, or "". most is the gateway's MaxCalls.
+// check returns the cap that a call would exceed if it used the given number of additional lines of
+// a gateway, or "". most is the gateway's MaxCalls.
 func (l OutboundLimits) check(u Usage, lines, most int) string {
 	switch {
 	case u.GatewayRunning+lines > most:
@@ -84,7 +84,7 @@ func (l OutboundLimits) check(u Usage, lines, most int) string {
 	return l.checkDay(u)
 }
 
-// checkDay returns the reason why a call may not last longer, or "".
+// checkDay returns the cap that prevents a call from continuing, or "".
 func (l OutboundLimits) checkDay(u Usage) string {
 	switch {
 	case u.Daily >= l.Daily:

@@ -147,8 +147,8 @@ func peerIn(name, memberID string) (peer string, ok bool) {
 	return u.String(), err == nil
 }
 
-// visibleSince returns the time since when the holder of a token may read the messages of a room:
-// for a guest, since its first token was issued.
+// visibleSince returns the time of the oldest messages that the holder of a token may read in a
+// room. For a guest, this is the time at which its first token was issued.
 func visibleSince(t fabric.Token) time.Time {
 	switch {
 	case t.Kind == fabric.SAT:

@@ -17,8 +17,8 @@ type path struct {
 	local  netip.AddrPort
 	trial  *trial // limits the packets; nil means no limit
 
-	// What the client requested for the path (RFC 8445, section 8.1.1), and since when the path has
-	// been used.
+	// The client's request for the path (RFC 8445, section 8.1.1), and the time at which the
+	// transport switched to the path.
 	nominated bool
 	priority  uint32
 	at        time.Time

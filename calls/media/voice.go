@@ -84,7 +84,7 @@ func (v *voice) reroute() {
 	}
 }
 
-// mixableCodec returns the first codec that a mixer can encode.
+// mixableCodec returns the first codec in which a mixer can send.
 func mixableCodec(codecs []sdp.Codec) (sdp.Codec, bool) {
 	i := slices.IndexFunc(codecs, func(c sdp.Codec) bool { return slices.Contains(mixable, c.Name) })
 	if i < 0 {

@@ -26,9 +26,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// recordUntilKilled records calls whose recordings were announced. It reads their Sids. After three
-// seconds, it waits until at most a second of each call is missing on disk. Then, it prints how
-// much is on disk. A disk that is busy for half a minute may lack more.
+// recordUntilKilled reads the Sids of announced recordings from stdin, and records their calls.
+// After three seconds, it waits until at most a second of each call is missing on disk. Then it
+// prints how much is on disk. If the disk is busy for half a minute, more may be missing.
 func recordUntilKilled(dir, project string) {
 	s, err := Open(Config{Dir: dir})
 	if err != nil {

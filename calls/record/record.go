@@ -142,7 +142,7 @@ func (s *Spools) announce(ctx context.Context, c calls.RecordedCall) (sid string
 			return rec.Sid, nil
 		}
 		_, err = s.recordings.Move(ctx, rec, recordings.Stopped, "")
-		if err != nil && !errors.Is(err, problem.Invalid) { // Invalid: it has ended meanwhile
+		if err != nil && !errors.Is(err, problem.Invalid) { // Invalid: the recording has already ended
 			return "", fmt.Errorf("ending an interrupted recording: %w", err)
 		}
 	}
@@ -195,7 +195,7 @@ func (s *Spools) end(
 		}
 		recorded = recorded || rec.Status == recordings.InProgress
 		_, err := s.recordings.Move(ctx, rec, recordings.Stopped, "")
-		if err != nil && !errors.Is(err, problem.Invalid) { // Invalid: it has ended meanwhile
+		if err != nil && !errors.Is(err, problem.Invalid) { // Invalid: the recording has already ended
 			return false, fmt.Errorf("ending a recording: %w", err)
 		}
 	}

@@ -6,9 +6,9 @@ const (
 	windowLength = time.Second            // maximum length of a window
 	minWindow    = 250 * time.Millisecond // limits the windows and segments of a hostile sender
 
-	// leap is the minimum difference between the change of a timestamp and the time between two
-	// packets that counts as a leap. The cause may be the network or the sender. For example, the
-	// sender's clock may have stood still while it sent nothing.
+	// leap is how much the change of a timestamp must differ from the time between two packets to
+	// count as a leap. The cause may be the network or the sender. For example, the sender's clock
+	// may have stood still while it sent nothing.
 	leap = 100 * time.Millisecond
 
 	// Beyond these limits, the sender has restarted. RFC 3550, appendix A.1, uses 3000 and 100.
