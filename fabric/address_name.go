@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// resourceAddress returns the first address of a new resource. If nothing names the resource, the
+// resourceAddress returns the first address of a new resource. If the resource has no name, the
 // address is named after its kind and the end of its id.
 func resourceAddress(k *kinds.Kind, r Resource) Address {
 	return Address{
@@ -25,7 +25,8 @@ func resourceAddress(k *kinds.Kind, r Resource) Address {
 	}
 }
 
-// resourceName returns the address name that the members of a resource suggest, or "".
+// resourceName derives an address name from the members of a resource. It returns "" if they
+// contain none.
 func resourceName(k *kinds.Kind, r Resource) string {
 	return cmp.Or(slug(r.Fields.Text(k.AddressName)), slug(r.DisplayName))
 }

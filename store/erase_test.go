@@ -236,8 +236,8 @@ func testEraseSubscriber(t *testing.T, c Config) {
 
 func TestEraseDuringCall(t *testing.T) { EachDatabase(t, testEraseDuringCall) }
 
-// testEraseDuringCall shows that if a party is erased during a call, the end of the call writes
-// none of its data again.
+// testEraseDuringCall shows that if a party is erased during a call, its data is not written again
+// when the call ends.
 func testEraseDuringCall(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	sub := plantCanary(t, s)

@@ -124,7 +124,7 @@ func (s *Letters) RetryLetter(ctx context.Context, id string) (mail.Letter, erro
 	})
 }
 
-// RetryDeadLetters queues all emails again that were given up.
+// RetryDeadLetters queues again all emails that were given up.
 func (s *Letters) RetryDeadLetters(ctx context.Context) (int, error) {
 	return resultOf(ctx, s.once, audit.Of("mail.retried", "", "mail", "dead"), func(t tx) (int, error) {
 		res, err := t.Exec(ctx, retried+`WHERE state = 'dead'`)

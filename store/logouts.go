@@ -100,7 +100,7 @@ func (s *Logouts) RedeliverLogout(
 	})
 }
 
-// RedeliverDeadLogouts queues all logouts of a client again that were given up.
+// RedeliverDeadLogouts queues again all of a client's logouts that were given up.
 func (s *Logouts) RedeliverDeadLogouts(ctx context.Context, clientID string, now time.Time) (int, error) {
 	return s.queue().requeueDead(ctx, clientID, now)
 }

@@ -222,7 +222,7 @@ func testReseal(t *testing.T, c Config) {
 }
 
 // TestSealedColumns lists the columns with secrets. A new column must be added to secretColumns in
-// package server, or be listed here with the reason why not.
+// package server, or be listed here with a reason.
 func TestSealedColumns(t *testing.T) { EachDatabase(t, testSealedColumns) }
 
 func testSealedColumns(t *testing.T, c Config) {

@@ -253,7 +253,7 @@ func hasParty(party string, tails []string) (c check) {
 }
 
 // ofDuration restricts a listing to recordings with the filter's durations, in whole milliseconds.
-// If the filter has a party, it reads all of the party's recordings, of which there are few.
+// If the filter has a party, it reads all of the party's recordings, because they are few.
 // Otherwise it checks recordings page by page.
 func ofDuration(l listing[recordings.Recording], f recordings.Filter) listing[recordings.Recording] {
 	add := func(condition string, d time.Duration) {

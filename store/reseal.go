@@ -25,8 +25,8 @@ type Resealer = func(name, sealed string) (resealed string, current bool, err er
 const resealBatch = 500
 
 // Reseal seals the secrets of a column with the newest master key, and returns how many it changed.
-// It leaves secrets unchanged that other processes change in the meantime. It skips secrets that
-// cannot be opened, and returns their errors at the end.
+// It does not overwrite a secret that another process has changed since Reseal read it. It skips
+// secrets that cannot be opened, and returns their errors at the end.
 func (s *Ring) Reseal(ctx context.Context, c SecretColumn, reseal Resealer) (changed int, err error) {
 	after := make([]string, len(c.Key))
 	var errs []error

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/fabric/relay"
 )
 
-// TestEmbedSockets shows that sockets opened with an embed key's tokens count against the key
-// across all nodes. Other sockets do not count.
+// TestEmbedSockets shows that sockets opened with an embed key's tokens count against the key's
+// limit, across all nodes. Other sockets do not count against it.
 func TestEmbedSockets(t *testing.T) {
 	w := newWorld(t)
 	w.ahead.Store(int64(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)))) // start a new minute

@@ -54,8 +54,8 @@ func TestProjectRecordCalls(t *testing.T) {
 	}
 }
 
-// TestProjectLogos shows that the logos for light and dark pages are set and removed one by one, and
-// that a picture which cannot be read changes nothing.
+// TestProjectLogos shows that the logos for light and dark pages are set and removed independently,
+// and that an unreadable picture changes nothing.
 func TestProjectLogos(t *testing.T) {
 	const path = "/api/project"
 	w := newWorld(t)

@@ -48,8 +48,8 @@ func pack(f *testing.F, entries ...string) []byte {
 }
 
 // FuzzArchive shows that no archive breaks the reader, that rows have the columns of their table,
-// and that a truncated archive is refused. Entries are compressed, so a short archive may cost as
-// much as the longest lines of one entry.
+// and that a truncated archive is refused. Entries are compressed, so even a short archive may
+// expand to an entry of very long lines.
 func FuzzArchive(f *testing.F) {
 	header := fmt.Sprintf(`{"format":%q,"version":%d,"inside":true,"tables":[{"name":"a","columns":[{"name":"id"},`+
 		`{"name":"n","integer":true}]}]}`, format, version)

@@ -99,7 +99,7 @@ func (f folder) Use(name string) (bool, error) {
 func (f folder) Files(prefix string, do func(File) error) error {
 	err := fs.WalkDir(f.root.FS(), prefix, func(name string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it was removed in the meantime
+			return nil // it has already been removed
 		}
 		if err != nil {
 			return err

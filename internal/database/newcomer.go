@@ -14,8 +14,8 @@ func Newcomer(ctx context.Context) context.Context {
 	return context.WithValue(ctx, newcomerKey{}, new(atomic.Bool))
 }
 
-// hadConnection reports whether ctx belongs to a background task, or to a request whose first
-// connection this is not. It records that the request will have one.
+// hadConnection reports whether ctx belongs to a background task, or to a request that has already
+// had a connection. It records that the request will have one.
 func hadConnection(ctx context.Context) bool {
 	had, ok := ctx.Value(newcomerKey{}).(*atomic.Bool)
 	return !ok || had.Swap(true)

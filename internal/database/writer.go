@@ -283,8 +283,8 @@ func (w *writer) close() error {
 	return w.closed
 }
 
-// A memory holds a value that changes pass on to later changes. The value is valid as long as no
-// other process writes. Only the writer's goroutine uses the memory.
+// A memory holds a value that changes pass on to later changes. The value is valid until another
+// process writes. Only the writer's goroutine uses the memory.
 type memory struct {
 	v        any
 	last     func(Tx) error // runs before the commit; nil if no change in this commit has remembered a value

@@ -82,8 +82,8 @@ type Queue interface {
 	// Settle stores the outcome of an attempt. It leaves the job unchanged if it is no longer
 	// pending, or was requested again since the attempt began.
 	Settle(ctx context.Context, r Result) error
-	// ReleaseReceiver ends the hold of holder, if it still has it. It also stores the receiver's
-	// number of failures, and the time until which it rests.
+	// ReleaseReceiver ends the hold if holder still has it. It also stores the receiver's number of
+	// failures, and the end of its pause.
 	ReleaseReceiver(ctx context.Context, id, holder string, now time.Time, failures int, rests time.Time) error
 	// Backlog returns the number of waiting jobs, and when the oldest was queued. oldest is zero if
 	// no job is waiting.

@@ -21,7 +21,7 @@ const timeout = 10 * time.Second
 // response was read completely.
 const maxAnswer = 16 << 10
 
-// An answer is a receiver's response, or the reason why there is none.
+// An answer is a receiver's response, or the reason for its absence.
 type answer struct {
 	status     int
 	err        string // why there is no response; never quotes the receiver

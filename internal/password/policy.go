@@ -72,7 +72,7 @@ const (
 // A Rating describes how hard a password is to guess.
 type Rating struct {
 	Score  int    // the score from zxcvbn, 0 to 4
-	Advice string // the reason why the score is not higher
+	Advice string // why the score is not higher
 	steps  int
 }
 

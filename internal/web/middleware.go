@@ -101,8 +101,8 @@ func handlePanic(w *recorder, r *http.Request, log *slog.Logger, cause any) {
 	}
 }
 
-// LogInternal logs causes that clients must not see: the cause of an internal error, or the reason
-// why a service is unavailable.
+// LogInternal logs causes that clients must not see: the cause of an internal error, or why a
+// service is unavailable.
 func LogInternal(r *http.Request, log *slog.Logger, err error) {
 	message := "internal error"
 	switch first := problem.First(err); {

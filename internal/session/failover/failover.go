@@ -45,7 +45,7 @@
 // # Several nodes
 //
 // The primary may be unavailable to only some of the nodes, so all nodes must share the fallback.
-// The time until which the fallback lingers is stored in the fallback. Each node reads it when it
+// The time at which the lingering ends is stored in the fallback. Each node reads it when it
 // starts, and then once a second. Before a node has read it, the node may find an older copy in the
 // primary, or take an entry from the primary that was also taken from the fallback. A node that
 // cannot reach the primary does not see what other nodes write there.

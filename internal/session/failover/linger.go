@@ -8,11 +8,12 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// lingerKey is the key of the fallback's entry with the time until which the fallback lingers.
+// lingerKey is the key of the entry in the fallback that holds the time at which the lingering
+// ends.
 var lingerKey = session.Key{Kind: "failover", ID: "until"}
 
-// grain is the precision of the time until which the fallback lingers. It is coarse, so that the
-// time is rarely written and clocks may differ slightly.
+// grain is the precision of the time at which the lingering ends. It is coarse, so that the time is
+// rarely written and clocks may differ slightly.
 const grain = time.Minute
 
 // lingers reports whether the fallback may hold entries from an outage.
