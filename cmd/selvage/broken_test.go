@@ -50,8 +50,8 @@ func cmdRelease(ts *testscript.TestScript, _ bool, _ []string) {
 // A hold is the lock that a script holds.
 type hold struct{ release func() }
 
-// orNamespaces adds two conditions. [namespaces] holds if this account may create namespaces.
-// [modules] holds if npm has installed the clients in test/clients.
+// orNamespaces adds two conditions. [namespaces] is true if this account may create namespaces.
+// [modules] is true if npm has installed the clients in test/clients.
 func orNamespaces(others func(string) (bool, error)) func(string) (bool, error) {
 	may := sync.OnceValue(func() bool { return exec.Command("unshare", "-rm", "true").Run() == nil })
 	return func(condition string) (bool, error) {

@@ -77,8 +77,8 @@ func racing(t *testing.T) string {
 //	port NAME...                     sets each NAME to a free port that no other test uses
 //	receive FILE                     starts a webhook receiver at HOOK that writes each delivery to FILE, one per line
 //
-// [namespaces] holds if a script may mount file systems that only it sees, with unshare -rm.
-// [modules] holds if npm has installed the clients of test/clients.
+// [namespaces] is true if a script may mount file systems that only it sees, with unshare -rm.
+// [modules] is true if npm has installed the clients of test/clients.
 //
 // On a busy machine, a server may report changes late. Check for them with until, await or prints,
 // which wait for up to a minute.

@@ -146,8 +146,8 @@ func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, []string, 
 }
 
 // actor returns the id of the operator or, on the page of a project, of the subscriber that text
-// names. It returns other text unchanged, because the ids of commands and imported clients may be
-// any text. For an operator it also returns the kind, so that the store can use an index.
+// names. It returns any other text unchanged, because the ids of commands and imported clients may
+// be any text. For an operator, actor also returns the kind, so that the store can use an index.
 func (a *auditPages) actor(v *visit, text string) (id string, kind audit.ActorKind, err error) {
 	o, err := a.Operators.Find(v.r.Context(), text)
 	if !errors.Is(err, problem.NotFound) {

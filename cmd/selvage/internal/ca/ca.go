@@ -86,7 +86,7 @@ func Open(c Config) (*Authority, error) {
 	return a, err
 }
 
-// check returns the reason why the authority cannot be used, or nil.
+// check returns an error if the authority cannot be used.
 func (a *Authority) check(file string) error {
 	switch public, ok := a.cert.PublicKey.(*ecdsa.PublicKey); {
 	case !ok || !public.Equal(&a.key.PublicKey):

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// TestCacheOfMalformedName shows that malformed names of challenges are reported as missing and are
-// not logged. Anyone can send such names.
+// TestCacheOfMalformedName shows that challenges with malformed names are reported as missing and
+// are not logged, because anyone can send such names.
 func TestCacheOfMalformedName(t *testing.T) {
 	rows, err := store.Open(t.Context(), store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	if err != nil {

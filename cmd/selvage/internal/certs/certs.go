@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// check returns the reason why a certificate cannot be used, or nil. what names the certificate in
-// the error.
+// check returns an error if a certificate cannot be used. what names the certificate in the error.
 func check(leaf *x509.Certificate, what string, now time.Time, hosts []string) error {
 	switch {
 	case now.Before(leaf.NotBefore):

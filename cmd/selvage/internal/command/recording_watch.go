@@ -191,7 +191,7 @@ func isFault(err error) bool {
 	return errors.As(err, &syntax) || errors.As(err, &kind) || errors.Is(err, errSidecar)
 }
 
-// tell prints the reason why a file stays in place, unless it was printed already.
+// tell prints why a file stays in place, unless it has already printed this.
 func (w *watcher) tell(path string, err error) {
 	reason := rejectReason(err)
 	if w.told[path] == reason || errors.Is(err, errGrowing) || errors.Is(err, fs.ErrNotExist) {

@@ -58,7 +58,7 @@ type importedSubscriber struct {
 	Status string `json:"status"`
 	Error  string `json:"error,omitempty"`
 
-	err error // the reason why the line was rejected
+	err error // why the line was rejected
 }
 
 // reject returns the outcome of a line that was rejected because of err.

@@ -7,8 +7,8 @@ import (
 )
 
 // TestMediaAddresses shows that browsers on the server's machine get loopback and the machine's
-// other addresses. They do not get the latter if the server listens only on loopback or the
-// addresses are configured.
+// other addresses. If the server listens only on loopback, they get only loopback. If addresses are
+// configured, they get only these.
 func TestMediaAddresses(t *testing.T) {
 	loopback, named := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("192.0.2.7")
 	tests := []struct {

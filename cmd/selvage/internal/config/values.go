@@ -46,7 +46,8 @@ type (
 	headerName    string // an HTTP header in canonical form
 )
 
-// These headers make the proxy in front send whole files of recordings.
+// The values of recordings.offload and s3.serve. Each Offload header makes the reverse proxy send
+// whole recordings.
 const (
 	offloadOff  offloading = "off"
 	OffloadXAR  offloading = "x-accel-redirect"

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// An upstream is an upstream provider as files describe it. Its secret does not belong in a file.
+// An upstream is an upstream provider in a file. Files do not contain its secret.
 type upstream struct {
 	idp.Upstream
 	Claims json.RawMessage

@@ -122,7 +122,7 @@ func (e *Examination) uploads(ctx context.Context) []Finding {
 	client := e.client()
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil // the server asked for the body, or did not respond; the discovery check reports the latter
+		return nil // the server asked for the body, or did not respond, which the discovery check reports
 	}
 	defer resp.Body.Close()
 

@@ -25,7 +25,7 @@ const (
 // A dependency is something that a server needs in order to serve.
 type dependency struct {
 	name string
-	// ask returns the reason why the dependency is not ready, or nil. note is shown in either case.
+	// ask returns an error if the dependency is not ready. note is shown in either case.
 	ask func(ctx context.Context) (note string, err error)
 
 	asked chan answer // receives the answer of a pending ask; nil if none is pending

@@ -169,8 +169,8 @@ func (e *exporter) subscribers(ctx context.Context, p fabric.Project) error {
 // handler is the member that holds the id of a resource's handler.
 const handler = "calling_handler_resource_id"
 
-// resources writes resources without a handler first, and then resources with a handler, because
-// the handler may be one of the former.
+// resources writes resources without a handler first, because they may be the handlers of other
+// resources.
 func (e *exporter) resources(ctx context.Context, p fabric.Project) error {
 	for _, handled := range []bool{false, true} {
 		for _, k := range e.c.Fabric.Resources.Kinds().All() {

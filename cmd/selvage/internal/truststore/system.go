@@ -31,8 +31,8 @@ func hasSystem() bool {
 	return err == nil && info.IsDir()
 }
 
-// place returns the file of the certificate. If that file does not exist, but a file of an
-// authority with the same name does, place returns the latter.
+// place returns the file of the certificate. If this file does not exist, place returns the file of
+// an authority with the same name, if there is one.
 func (s system) place() Place {
 	p := Place{Kind: System, Path: s.file()}
 	if files, err := s.files(); err == nil && files[p.Path] == nil {

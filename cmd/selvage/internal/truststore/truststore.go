@@ -48,7 +48,7 @@ type Place struct {
 	Kind  Kind
 	Path  string // the file or directory
 	State State
-	Err   error // reason why the store could not be read or changed
+	Err   error // why the store could not be read or changed
 }
 
 // Config selects the stores and the certificate.
