@@ -49,7 +49,7 @@ func (w *world) redeem(c *wire, f *harness.Flow, code string) error {
 }
 
 // refreshChain returns a task that redeems a refresh token. Each repetition redeems the token that
-// the previous one returned. The first token comes from a separate flow.
+// the previous one returned. The first token comes from an authorization flow of its own.
 func (w *world) refreshChain(p *harness.Program) task {
 	f := w.login.NewFlow(loginScope)
 	code, err := f.QuickCode(harness.Header("Cookie", w.cookies))

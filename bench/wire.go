@@ -39,8 +39,8 @@ type answer struct {
 	length int64
 }
 
-// maxKept limits how many bytes of a body are kept. Copying more would cost the load more than the
-// server.
+// maxKept limits how many bytes of a body are kept. Copying more could take more CPU time in the
+// load generator than in the server.
 const maxKept = 64 << 10
 
 // do sends a request and reads the response.

@@ -17,7 +17,7 @@ import (
 
 // logins signs in from many browsers at the same time, two per CPU. It compares the server's CPU
 // time with the CPU time of the hashes alone. The ratio of the two is the fraction of the possible
-// login rate that the server reaches. Only hashing limits the possible login rate.
+// login rate that the server reaches, where the possible rate is limited only by hashing.
 func (w *world) logins(length time.Duration) {
 	const wanted = 0.85
 	hash := hashTime(length / 2)

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/recordings/levels"
 )
 
-// A call is a source of several legs at 8 kHz, made of speech and noise.
+// A call is a source at 8 kHz with speech and noise. It has one channel per leg.
 type call [][]int16
 
 func (c call) Rate() int     { return 8000 }

@@ -83,7 +83,7 @@ func TestWindowsFitTogether(t *testing.T) {
 
 		last := normal
 		for n := int64(2); n < 12; n++ {
-			for m := n - 2; m <= n+1; m++ { // one bit per granule, in its first third
+			for m := n - 2; m <= n+1; m++ { // each bit is an attack in a granule's first third
 				a.tags[m&7] = m + 2
 				a.changes[m&7][0] = uint8(pattern >> m & 1)
 			}
@@ -99,7 +99,7 @@ func TestWindowsFitTogether(t *testing.T) {
 	}
 }
 
-// TestExact compares the constants with those of package math.
+// TestExact compares cosPi and exp2 with the functions of package math.
 func TestExact(t *testing.T) {
 	for d := 1; d < 130; d++ {
 		for n := -3 * d; n < 3*d; n++ {

@@ -121,7 +121,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// junked returns a file with bytes before each page but the first that belong to no page.
+// junked returns the file with extra bytes, which belong to no page, before each page but the
+// first.
 func junked(file []byte) []byte {
 	parts := bytes.SplitAfter(file, []byte("OggS\x00"))
 	var b []byte

@@ -13,13 +13,13 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// bystanderLimit is the maximum 99th percentile of the durations of a bystander's token
-// verifications during the attacks. It is enforced if SELVAGE_TEST_BYSTANDER is set. `make attack`
-// sets the variable and runs one part at a time.
+// bystanderLimit is how long 99 % of a bystander's token verifications may take, at most, during
+// the attacks. It is enforced if SELVAGE_TEST_BYSTANDER is set. `make attack` sets the variable and
+// runs one part at a time.
 const bystanderLimit = 25 * time.Millisecond
 
-// A bystander is a project on the shared server that is not attacked. One of its tokens is verified
-// fifty times a second during the attacks.
+// A bystander is a project that is not attacked, on the shared server. One of its tokens is
+// verified fifty times a second during the attacks.
 type bystander struct {
 	start sync.Once
 	end   chan struct{} // closed when the attacks have ended

@@ -221,8 +221,8 @@ func (th *things) addRoom(t *testing.T) {
 // lamlAccounts lists the prefixes of the LaML API.
 var lamlAccounts = []string{"/api/laml/2010-04-01/Accounts/", "/2010-04-01/Accounts/"}
 
-// addRecordings adds a recording of a conference and a recording of a call. The callback of the
-// latter is reported.
+// addRecordings adds a recording of a conference and a recording of a call. It reports the callback
+// of the call's recording.
 func (th *things) addRecordings(t *testing.T) {
 	t.Helper()
 	app := harness.NewReceiver(t)

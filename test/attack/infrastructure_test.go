@@ -39,7 +39,8 @@ func raw(t *testing.T, s *harness.Server, request io.Reader) (status int, closed
 	return resp.StatusCode, resp.Close
 }
 
-// TestI02Headers shows that headers that are too many, too long or malformed are refused.
+// TestI02Headers shows that requests are refused if they have too many headers, or headers that are
+// too long or malformed.
 func TestI02Headers(t *testing.T) {
 	s := harness.Shared(t)
 	many := strings.Repeat("X-A: b\r\n", 200_000)
@@ -88,8 +89,8 @@ func TestI02Smuggling(t *testing.T) {
 	}
 }
 
-// TestI02Continue shows that a request that announces a body but never sends it is refused
-// immediately.
+// TestI02Continue shows that a request is refused immediately if it announces a body but never
+// sends it.
 func TestI02Continue(t *testing.T) {
 	p := project(t)
 	began := time.Now()
@@ -224,8 +225,8 @@ func TestErrorPageCause(t *testing.T) {
 	}
 }
 
-// TestI10OpsOfOtherSites shows that the ops listener refuses requests from another site's page in
-// an operator's browser.
+// TestI10OpsOfOtherSites shows that the ops listener refuses cross-site requests, which a page of
+// another site could send from an operator's browser.
 func TestI10OpsOfOtherSites(t *testing.T) {
 	s := harness.Shared(t)
 	for _, path := range []string{"/debug/pprof/cmdline", "/debug/pprof/heap", "/metrics"} {

@@ -57,8 +57,8 @@ func overHTTPS(t *testing.T, s *harness.Server, host string) string {
 	return "https://" + host + ":" + u.Port() + "/"
 }
 
-// visit opens a page in a fresh Chromium. It returns the page's title, or the reason why the page
-// did not open.
+// visit opens a page in a fresh Chromium. It returns the page's title, or an error if the page did
+// not open.
 func visit(t *testing.T, home, address string) (title string, err error) {
 	t.Helper()
 	t.Run("visit", func(t *testing.T) { // Chromium stops at the end of this subtest

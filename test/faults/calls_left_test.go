@@ -83,7 +83,7 @@ func descriptors(t *testing.T, s *harness.Server) (sockets, files int) {
 		t.Skipf("needs /proc: %v", err)
 	}
 	for _, e := range entries {
-		target, _ := os.Readlink(filepath.Join(dir, e.Name())) // "" if it was closed in the meantime
+		target, _ := os.Readlink(filepath.Join(dir, e.Name())) // "" if it was closed before
 		switch {
 		case strings.HasPrefix(target, "socket:"):
 			sockets++

@@ -17,7 +17,7 @@ import (
 const tellDeadline = 90 * time.Second
 
 // TestKillBeforeDelivery kills the server while subscribers are created. Every acknowledged
-// subscriber is delivered to the webhook. No subscriber is delivered that does not exist.
+// subscriber is delivered to the webhook. Every delivered subscriber exists.
 func TestKillBeforeDelivery(t *testing.T) {
 	harness.Rows(t)
 	t.Parallel()

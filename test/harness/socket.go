@@ -170,7 +170,7 @@ func (s *Socket) Closed() int {
 	}
 }
 
-// Said reads until the server has sent n messages of conversations. It returns all messages so far.
+// Said reads until the server has sent n conversation messages. It returns all messages so far.
 func (s *Socket) Said(t T, n int) []Said {
 	t.Helper()
 	for len(s.said) < n {

@@ -30,7 +30,8 @@ func online(t *testing.T, s *harness.Socket) {
 	}
 }
 
-// TestOnlineSeenElsewhere shows that a subscriber is online while there is a socket at either node.
+// TestOnlineSeenElsewhere shows that a subscriber is online while it has an online socket at either
+// node.
 func TestOnlineSeenElsewhere(t *testing.T) {
 	n := two(t)
 	here, there := n.Each[0], n.Each[1]

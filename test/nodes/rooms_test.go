@@ -172,7 +172,7 @@ func sizeOf(t *testing.T, dir string) (size int64) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		if info, err := f.Info(); err == nil && info.Mode().IsRegular() { // it may have been deleted in the meantime
+		if info, err := f.Info(); err == nil && info.Mode().IsRegular() { // it may already have been deleted
 			size += info.Size()
 		}
 	}

@@ -26,7 +26,7 @@ func TestPostgres(t *testing.T) {
 	}
 }
 
-// TestPostgresFaults shows that a server keeps its rows when it is stopped, killed or paused.
+// TestPostgresFaults shows that a server keeps its rows after it was stopped, killed or paused.
 func TestPostgresFaults(t *testing.T) {
 	p := OwnPostgres(t, "max_connections=20")
 	url := p.Database(t)
@@ -49,8 +49,8 @@ func TestPostgresFaults(t *testing.T) {
 	}
 }
 
-// TestPostgresPair shows that a promoted replica has every acknowledged transaction, and that the URL
-// then leads to it.
+// TestPostgresPair shows that a promoted replica has every acknowledged transaction, and that the
+// URL then connects to the replica.
 func TestPostgresPair(t *testing.T) {
 	p := OwnPostgresPair(t)
 	url := p.Database(t)
@@ -71,8 +71,8 @@ func TestRedis(t *testing.T) {
 	}
 }
 
-// TestRedisFaults shows that a server keeps its data when it is stopped, killed or paused. It loses
-// the data when it is started empty.
+// TestRedisFaults shows that a server keeps its data after it was stopped, killed or paused, and
+// loses the data only if it is started empty.
 func TestRedisFaults(t *testing.T) {
 	r := OwnRedis(t, "--requirepass", "secret")
 	r.CLI(t, "SET", "k", "v")
@@ -98,7 +98,7 @@ func TestRedisFaults(t *testing.T) {
 }
 
 // TestCluster shows that a cluster serves every key, that a replica takes over from a killed
-// master, and that the shared cluster is started once.
+// master, and that the shared cluster is started only once.
 func TestCluster(t *testing.T) {
 	c := OwnCluster(t, 1)
 	for _, key := range []string{"a", "b", "c", "d"} {
