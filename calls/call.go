@@ -230,7 +230,7 @@ func (k *call) addLeg(l *leg) bool {
 	}
 	c.legs[l.key()] = l
 	for _, a := range l.counted {
-		h := c.holderOf(a)
+		h := c.counts().holderOf(a)
 		h.legs++
 		if l.inbound {
 			h.addRinging(l, 1)
@@ -248,7 +248,7 @@ func (k *call) forgetLeg(l *leg) {
 	defer c.mu.Unlock()
 	delete(c.legs, l.key())
 	for _, a := range l.counted {
-		h := c.holderOf(a)
+		h := c.counts().holderOf(a)
 		h.legs--
 		if l.inbound && !l.active {
 			h.addRinging(l, -1)
@@ -265,7 +265,7 @@ func (k *call) stopRinging(l *leg) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, a := range l.counted {
-		c.holderOf(a).addRinging(l, -1)
+		c.counts().holderOf(a).addRinging(l, -1)
 	}
 }
 

@@ -46,7 +46,7 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command, anywhere
 		return Reply{}, problem.BadParam("destination_number",
 			"destination_number must have at most %d bytes and no control or invisible characters", maxDialed)
 	}
-	if err := c.admitCall(client); err != nil {
+	if err := c.counts().admitCall(client); err != nil {
 		return Reply{}, err
 	}
 	if err := c.checkUnused(ctx, client.Token.ProjectID, cmd.Leg); err != nil {
@@ -56,11 +56,11 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command, anywhere
 		return Reply{}, c.addSource(ctx, client, cmd)
 	}
 
-	from, err := c.partyOf(ctx, client, cmd.From)
+	from, err := c.directory().partyOf(ctx, client, cmd.From)
 	if err != nil {
 		return Reply{}, err
 	}
-	to, cause, err := c.destination(ctx, client, cmd.To)
+	to, cause, err := c.directory().destination(ctx, client, cmd.To)
 	switch {
 	case err != nil:
 		return Reply{}, err
@@ -127,7 +127,7 @@ func (c *Calls) newCall(client Client, cmd Command, from, to Party) *call {
 	}
 	k.recordings.init(c, k, Recorded{Project: k.project, CallID: k.id})
 	k.visible.Store(Created)
-	k.ringTimer = time.AfterFunc(c.limits.Ring, func() { k.post(k.giveUp) })
+	k.ringTimer = time.AfterFunc(c.limits.Ring, func() { k.post(ringer{k}.giveUp) })
 	k.limitLength()
 	return k
 }
@@ -192,7 +192,7 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	case k.echo:
 		k.answerEcho()
 	default:
-		k.try(k.route)
+		ringer{k}.try(k.route)
 	}
 	return nil
 }
@@ -236,9 +236,14 @@ func (k *call) answerEcho() {
 	l.tellState(InCall)
 }
 
+// A directory finds the parties of calls.
+type directory struct{ *Calls }
+
+func (c *Calls) directory() directory { return directory{c} }
+
 // destination returns the party at an address. If the call cannot be made, cause is set, and the
 // party contains only the known fields.
-func (c *Calls) destination(ctx context.Context, client Client, dialed string) (to Party, cause Cause, err error) {
+func (c directory) destination(ctx context.Context, client Client, dialed string) (to Party, cause Cause, err error) {
 	path, _, _ := strings.Cut(dialed, "?")
 	t, member := client.Token, client.isMember()
 	to = Party{Address: path, Name: path}
@@ -268,7 +273,7 @@ func (c *Calls) destination(ctx context.Context, client Client, dialed string) (
 
 // partyAt returns the party at an address of a project. If the address takes no calls, cause is
 // set.
-func (c *Calls) partyAt(ctx context.Context, a fabric.Address) (to Party, cause Cause, err error) {
+func (c directory) partyAt(ctx context.Context, a fabric.Address) (to Party, cause Cause, err error) {
 	to = Party{Name: a.DisplayName, Address: a.Path(), AddressID: a.ID}
 	if a.Type == fabric.TypeSubscriber {
 		to.SubscriberID = a.ResourceID
@@ -316,7 +321,7 @@ func CanReach(a fabric.Address) bool {
 
 // partyOf returns a client as the other parties see it. wish is the id of the address that the
 // client wants to show. If the client does not have this address, partyOf ignores wish.
-func (c *Calls) partyOf(ctx context.Context, client Client, wish string) (Party, error) {
+func (c directory) partyOf(ctx context.Context, client Client, wish string) (Party, error) {
 	t := client.Token
 	if client.Party != nil {
 		return *client.Party, nil

@@ -87,7 +87,7 @@ func (l *leg) answer(sdp string) error {
 	k.stopRinging(l)
 	transferred := k.transfer != nil
 	if transferred {
-		k.replace(l)
+		transferring{k}.replace(l)
 	}
 	l.active = true
 	l.mediaLost = time.Now()
@@ -98,11 +98,11 @@ func (l *leg) answer(sdp string) error {
 	}
 	k.link()
 	if transferred {
-		k.joinTransferred(l)
+		transferring{k}.joinTransferred(l)
 		return nil
 	}
 	k.record.CalleeLeg = l.id
-	k.takenBy(l)
+	ringer{k}.takenBy(l)
 	k.setState(InCall)
 
 	// The callee's SDK also needs an Answered event: without it, mute does not stop its microphone.
@@ -177,7 +177,7 @@ func (l *leg) clientHungUp(c Cause) {
 			}
 		}
 		l.leaveSilently(c)
-		l.call.legRefused(c)
+		ringer{l.call}.legRefused(c)
 	default:
 		l.departSilently(c)
 	}

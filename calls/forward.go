@@ -267,7 +267,7 @@ func (c *Calls) noteForwarded(node string, client Client, cmd Command) {
 // against the rate limit of dialing.
 func (c *Calls) owners(ctx context.Context, client Client, cmd Command) ([]string, error) {
 	if cmd.Op == Invite {
-		if err := c.admitCall(client); err != nil {
+		if err := c.counts().admitCall(client); err != nil {
 			return nil, err
 		}
 	}

@@ -130,7 +130,7 @@ func (l *leg) hangUp(c Cause) {
 	switch {
 	case l.isRinging():
 		l.leave(c)
-		l.call.legRefused(c)
+		ringer{l.call}.legRefused(c)
 	default:
 		l.depart(c)
 	}

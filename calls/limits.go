@@ -111,8 +111,13 @@ func (h *holder) addRinging(l *leg, n int) {
 	}
 }
 
+// counts limits what the holders of tokens may begin.
+type counts struct{ *Calls }
+
+func (c *Calls) counts() counts { return counts{c} }
+
 // holderOf returns the holder for an account. The caller holds c.mu.
-func (c *Calls) holderOf(a account) *holder {
+func (c counts) holderOf(a account) *holder {
 	h := c.holders[a.id]
 	if h == nil {
 		h = &holder{dials: dialLimit(), rejected: dialLimit(), wide: wideLimit()}
@@ -135,7 +140,7 @@ func (h *holder) isIdle(now time.Time) bool {
 func isFull(l *rate.Limiter, now time.Time) bool { return l.TokensAt(now) >= float64(l.Burst()) }
 
 // admitCall returns an error if the holder of a token may not begin another call now.
-func (c *Calls) admitCall(client Client) error {
+func (c counts) admitCall(client Client) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -168,7 +173,7 @@ func (c *Calls) admitCall(client Client) error {
 const checksPerCall = 16
 
 // forgetIdle removes some idle holders, so that the map does not grow. The caller holds c.mu.
-func (c *Calls) forgetIdle(now time.Time) {
+func (c counts) forgetIdle(now time.Time) {
 	looks := 0
 	for name, h := range c.holders { // the order is random
 		if h.isIdle(now) {
@@ -183,7 +188,7 @@ func (c *Calls) forgetIdle(now time.Time) {
 // admitRejected returns an error if the holder of a token has dialed too many addresses that cannot
 // be called. Each of these calls leaves a record, and pages with an embed key have no reason to
 // dial many such addresses.
-func (c *Calls) admitRejected(client Client) error {
+func (c counts) admitRejected(client Client) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -201,7 +206,7 @@ func (l *leg) admitWide() error {
 	c := l.call.calls
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.holderOf(l.counted[0]).wide.Allow() {
+	if !c.counts().holderOf(l.counted[0]).wide.Allow() {
 		return &problem.Error{Kind: problem.RateLimited, Code: "too_many_commands",
 			Message: "too many commands for the whole room within seconds", RetryAfter: time.Second}
 	}
@@ -214,7 +219,7 @@ func tooMany(message string) error {
 
 // admitMove counts the move of a call as if it were a dial. It returns problem.RateLimited above
 // the limit.
-func (c *Calls) admitMove(client Client) error {
+func (c counts) admitMove(client Client) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, a := range accountsOf(client.Token) {
@@ -228,7 +233,7 @@ func (c *Calls) admitMove(client Client) error {
 // admitTransfer counts an attempt to transfer a call through a gateway, and reports whether the
 // account that pays may make this attempt. The record of the call does not count attempts that
 // nobody answers.
-func (c *Calls) admitTransfer(payer string) bool {
+func (c counts) admitTransfer(payer string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.holderOf(account{id: payer})

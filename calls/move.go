@@ -82,7 +82,7 @@ func (c *Calls) moveHere(ctx context.Context, m moveRequest) error {
 	if err != nil {
 		return err
 	}
-	to, _, err := c.partyAt(ctx, a)
+	to, _, err := c.directory().partyAt(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -104,10 +104,10 @@ func (c *Calls) moveByClient(ctx context.Context, client Client, l *leg, address
 		_, err := k.do(ctx, func() (Reply, error) { return Reply{}, k.leaveRoom(ctx, client.Token.SubscriberID) })
 		return err
 	}
-	if err := c.admitMove(client); err != nil {
+	if err := c.counts().admitMove(client); err != nil {
 		return err
 	}
-	to, cause, err := c.destination(ctx, client, address)
+	to, cause, err := c.directory().destination(ctx, client, address)
 	if err == nil && cause != (Cause{}) {
 		return errNotRoom
 	}

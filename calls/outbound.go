@@ -183,7 +183,7 @@ func (k *call) saveOutbound(r *route) error {
 		if err := k.transfer.bill(&k.record); err != nil {
 			return err
 		}
-		if !k.calls.admitTransfer(r.payer) {
+		if !k.calls.counts().admitTransfer(r.payer) {
 			return overCap(reasonCallerBusy)
 		}
 	}

@@ -15,9 +15,12 @@ const lookUp = 5 * time.Second
 // maxDevices is the maximum number of a subscriber's sockets that ring, and also of its phones.
 const maxDevices = 10
 
+// A ringer makes clients ring for a call, and handles their answers.
+type ringer struct{ *call }
+
 // try rings the targets of a route at the same time. If no target can ring, try forwards or ends
 // the call.
-func (k *call) try(r *route) {
+func (k ringer) try(r *route) {
 	k.route = r
 	k.ringTimer.Reset(r.ring)
 	ctx, cancel := context.WithTimeout(context.Background(), lookUp)
@@ -46,7 +49,7 @@ func (k *call) try(r *route) {
 func (k *call) rings() bool { return slices.ContainsFunc(k.legs, (*leg).isRinging) }
 
 // ringTarget rings the clients of a target. If no client rings, it returns the reason.
-func (k *call) ringTarget(ctx context.Context, t target) Cause {
+func (k ringer) ringTarget(ctx context.Context, t target) Cause {
 	sockets, err := k.socketsOf(ctx, t)
 	if err != nil {
 		k.calls.log.Error("finding the subscribers to ring", "call_id", k.id, "error", err)
@@ -70,7 +73,7 @@ func (k *call) ringTarget(ctx context.Context, t target) Cause {
 
 // socketsOf returns the connections of a target's clients: first the newest sockets, then the
 // phones.
-func (k *call) socketsOf(ctx context.Context, t target) ([]Socket, error) {
+func (k ringer) socketsOf(ctx context.Context, t target) ([]Socket, error) {
 	var all []Socket
 	if id := t.party.SubscriberID; id != "" {
 		online, err := k.calls.fabric.Presence.Sockets(ctx, k.project, id)
@@ -88,7 +91,7 @@ func (k *call) socketsOf(ctx context.Context, t target) ([]Socket, error) {
 }
 
 // ringSocket rings one client of a party, unless too many ring already.
-func (k *call) ringSocket(s Socket, to Party) {
+func (k ringer) ringSocket(s Socket, to Party) {
 	ringing := 0
 	for _, l := range k.legs {
 		if l.isRinging() {
@@ -124,7 +127,7 @@ func (k *call) ringSocket(s Socket, to Party) {
 
 // admit returns the targets of a route that may ring. If the call would exceed a cap of the account
 // that pays, admit leaves out phone numbers and sets cause.
-func (k *call) admit(r *route) (targets []target, cause Cause) {
+func (k ringer) admit(r *route) (targets []target, cause Cause) {
 	if r.gateway == nil || k.admitted == r {
 		return r.targets, Cause{}
 	}
@@ -146,7 +149,7 @@ func (k *call) admit(r *route) (targets []target, cause Cause) {
 
 // legRefused forwards or ends the call after a ringing leg has left with cause c. If other clients
 // still ring, it does nothing.
-func (k *call) legRefused(c Cause) {
+func (k ringer) legRefused(c Cause) {
 	k.outcome = k.outcome.orBetter(c)
 	if !k.rings() {
 		k.forwardOrEnd(k.outcome)
@@ -155,7 +158,7 @@ func (k *call) legRefused(c Cause) {
 
 // forwardOrEnd tries the next route after the targets of a route did not take the call. c is the
 // cause. After the last route, the call or its transfer ends.
-func (k *call) forwardOrEnd(c Cause) {
+func (k ringer) forwardOrEnd(c Cause) {
 	if c == (Cause{}) {
 		c = CallRejected // a rule forbids all targets
 	}
@@ -168,7 +171,7 @@ func (k *call) forwardOrEnd(c Cause) {
 	}
 	switch {
 	case next == nil && k.transfer != nil:
-		k.failTransfer(c)
+		transferring{k.call}.failTransfer(c)
 		return
 	case next == nil:
 		k.end(c, nil)
@@ -184,7 +187,7 @@ func (k *call) forwardOrEnd(c Cause) {
 }
 
 // giveUp forwards or ends a call, or a transfer, that nobody answered in time.
-func (k *call) giveUp() {
+func (k ringer) giveUp() {
 	if k.state == InCall && k.transfer == nil || k.state == Completed {
 		return
 	}
@@ -196,7 +199,7 @@ func (k *call) giveUp() {
 }
 
 // takenBy notes in the record which party took the call.
-func (k *call) takenBy(l *leg) {
+func (k ringer) takenBy(l *leg) {
 	k.record.To = l.party
 	k.record.Refusal = ""
 	if !l.party.isOutside() {

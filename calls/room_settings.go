@@ -84,7 +84,7 @@ func (c *Calls) refuse(ctx context.Context, client Client, cmd Command, from, to
 func (c *Calls) refuseFor(
 	ctx context.Context, client Client, cmd Command, from, to Party, cause Cause, reason string,
 ) error {
-	if err := c.admitRejected(client); err != nil {
+	if err := c.counts().admitRejected(client); err != nil {
 		return err
 	}
 	k := c.newCall(client, cmd, from, to)

@@ -165,7 +165,7 @@ func (p *planner) find(ctx context.Context, text string) (to Party, reason strin
 	if err != nil {
 		return to, "", err
 	}
-	to, cause, err := p.calls.partyAt(ctx, a)
+	to, cause, err := p.calls.directory().partyAt(ctx, a)
 	switch {
 	case err != nil:
 	case cause == UnallocatedNumber:

@@ -33,7 +33,7 @@ func (s *script) connect(to string) (r VerbResult) {
 		k.transfers++
 		k.transfer = &transfer{by: s.side(), stays: k.caller(), before: k.record}
 		s.ringBack()
-		k.try(route)
+		ringer{k}.try(route)
 	})
 	select {
 	case r = <-failed:

@@ -106,7 +106,7 @@ func (c *Calls) revive(r Record, in *room) *call {
 	}
 	k.recordings.init(c, k, Recorded{Project: k.project, CallID: k.id})
 	k.visible.Store(InCall)
-	k.ringTimer = time.AfterFunc(c.limits.Ring, func() { k.post(k.giveUp) })
+	k.ringTimer = time.AfterFunc(c.limits.Ring, func() { k.post(ringer{k}.giveUp) })
 	k.ringTimer.Stop()
 	k.limitLength()
 

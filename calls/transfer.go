@@ -57,7 +57,7 @@ func (c *Calls) transferByClient(ctx context.Context, client Client, l *leg, add
 	if !client.isMember() {
 		return errMayNotTransfer
 	}
-	if err := c.admitMove(client); err != nil {
+	if err := c.counts().admitMove(client); err != nil {
 		return err
 	}
 	k := l.call
@@ -65,7 +65,7 @@ func (c *Calls) transferByClient(ctx context.Context, client Client, l *leg, add
 	var begun *transfer
 	_, err := k.do(ctx, func() (Reply, error) {
 		l.rebind(client)
-		err := k.beginTransfer(l)
+		err := transferring{k}.beginTransfer(l)
 		if err == nil {
 			begun, stays = k.transfer, k.transfer.stays.party
 		}
@@ -74,7 +74,7 @@ func (c *Calls) transferByClient(ctx context.Context, client Client, l *leg, add
 	if err != nil {
 		k.post(func() { // ctx may have ended before the transfer began
 			if begun != nil && k.transfer == begun {
-				k.failTransfer(TemporaryFailure)
+				transferring{k}.failTransfer(TemporaryFailure)
 			}
 		})
 		return err
@@ -82,15 +82,18 @@ func (c *Calls) transferByClient(ctx context.Context, client Client, l *leg, add
 
 	to, r, err := c.planTransfer(ctx, client, stays, address)
 	if err == nil && to.RoomID != "" {
-		return k.transferToRoom(ctx, to, l)
+		return transferring{k}.transferToRoom(ctx, to, l)
 	}
-	k.post(func() { k.continueTransfer(r, err) })
+	k.post(func() { transferring{k}.continueTransfer(r, err) })
 	return nil
 }
 
+// transferring transfers a call to another party.
+type transferring struct{ *call }
+
 // beginTransfer notes that a transfer is in progress. It returns an error if the call cannot be
 // transferred.
-func (k *call) beginTransfer(by *leg) error {
+func (k transferring) beginTransfer(by *leg) error {
 	people := k.people()
 	i := slices.Index(people, by)
 	if k.movable() != nil || i < 0 || k.transfers == maxTransfers {
@@ -106,7 +109,7 @@ func (k *call) beginTransfer(by *leg) error {
 func (c *Calls) planTransfer(
 	ctx context.Context, client Client, stays Party, address string,
 ) (to Party, r *route, err error) {
-	to, cause, err := c.destination(ctx, client, address)
+	to, cause, err := c.directory().destination(ctx, client, address)
 	switch {
 	case err != nil:
 		return to, nil, err
@@ -137,7 +140,7 @@ func (c *Calls) planTransfer(
 }
 
 // continueTransfer rings the targets of a route, or ends the transfer if err is not nil.
-func (k *call) continueTransfer(r *route, err error) {
+func (k transferring) continueTransfer(r *route, err error) {
 	if k.transfer == nil {
 		return // the call has ended
 	}
@@ -150,12 +153,12 @@ func (k *call) continueTransfer(r *route, err error) {
 		k.calls.log.Error("transferring a call", "call_id", k.id, "error", err)
 		k.failTransfer(TemporaryFailure)
 	default:
-		k.try(r)
+		ringer{k.call}.try(r)
 	}
 }
 
 // transferToRoom moves both sides into a room, and makes the one that transfers the call leave.
-func (k *call) transferToRoom(ctx context.Context, to Party, by *leg) error {
+func (k transferring) transferToRoom(ctx context.Context, to Party, by *leg) error {
 	_, err := k.do(ctx, func() (Reply, error) {
 		if k.transfer != nil && by.ended {
 			k.failTransfer(NormalClearing)
@@ -202,7 +205,7 @@ func (t *transfer) restore(r *Record) {
 
 // failTransfer ends a transfer that nobody has answered, for the given cause. The sides of the call
 // continue to talk, unless the one that transferred it has hung up.
-func (k *call) failTransfer(c Cause) {
+func (k transferring) failTransfer(c Cause) {
 	t := k.transfer
 	k.transfer = nil
 	k.ringTimer.Stop()
@@ -229,7 +232,7 @@ func (k *call) failTransfer(c Cause) {
 
 // replace makes room for a leg that is about to answer a transferred call: the side that
 // transferred it leaves. The other side becomes the caller.
-func (k *call) replace(l *leg) {
+func (k transferring) replace(l *leg) {
 	t := k.transfer
 	k.transfer = nil
 	k.handOver()
@@ -244,7 +247,7 @@ func (k *call) replace(l *leg) {
 }
 
 // noteTransfer writes the new parties of a transferred call into its record.
-func (k *call) noteTransfer(l *leg, t *transfer) {
+func (k transferring) noteTransfer(l *leg, t *transfer) {
 	done := Transfer{By: t.by.party, Swapped: t.stays.id == k.record.CalleeLeg}
 	r := &k.record
 	if done.Swapped {
@@ -266,7 +269,7 @@ func (k *call) noteTransfer(l *leg, t *transfer) {
 }
 
 // joinTransferred makes l, which has replaced a side of the call, a member.
-func (k *call) joinTransferred(l *leg) {
+func (k transferring) joinTransferred(l *leg) {
 	if k.record.Gateway != "" && k.capTimer == nil {
 		k.endTimer.Reset(k.timeLeft())
 		k.watchCaps()
@@ -281,7 +284,7 @@ func (k *call) joinTransferred(l *leg) {
 }
 
 // saveTransfer writes the result of a transfer. If this fails, the call continues.
-func (k *call) saveTransfer(t Transfer) {
+func (k transferring) saveTransfer(t Transfer) {
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
 	err := k.calls.store.SaveTransfer(ctx, k.record, t)
