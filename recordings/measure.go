@@ -55,7 +55,7 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 	if errors.Is(err, wav.ErrCodec) {
 		return nil
 	}
-	if err == nil && audio.IsSlow(facts) && facts.Duration() > maxSlow {
+	if err == nil && audio.IsSlow(facts) && lengthOf(samples) > maxSlow {
 		return indexOf(samples)
 	}
 	var found levels.Facts
@@ -72,6 +72,12 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 	parts = indexOf(samples)
 	parts[peaksPart] = outline.Marshal()
 	return parts
+}
+
+// lengthOf returns the length of decoded audio. The length in facts may come from a tag in the file,
+// and the tag may be wrong.
+func lengthOf(samples audio.Source) time.Duration {
+	return wav.Facts{Format: wav.Format{SampleRate: samples.Rate()}, Frames: samples.Frames()}.Duration()
 }
 
 // indexOf returns the index of a recording's audio as a part. Without an index, it returns no
