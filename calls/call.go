@@ -24,7 +24,7 @@ type call struct {
 	moving     bool      // a room's mailbox will make the call a member
 	transfer   *transfer // the transfer in progress; nil if there is none
 	script     *script   // the script that controls the call; nil if there is none
-	transfers  int       // the number of transfers that have begun
+	transfers  int       // the number of transfers that the sides have begun
 	state      State
 	record     Record
 	legs       []*leg

@@ -30,7 +30,6 @@ func (s *script) connect(to string) (r VerbResult) {
 	s.do(func() {
 		s.answer()
 		s.failed = failed
-		k.transfers++
 		k.transfer = &transfer{by: s.side(), stays: k.caller(), before: k.record}
 		s.ringBack()
 		ringer{k}.try(route)

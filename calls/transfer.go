@@ -15,7 +15,7 @@ import (
 // apply, and the account of that side pays. Until somebody answers, the two sides can still talk,
 // and the side that transfers the call may hang up. The call keeps its id and its record.
 
-// maxTransfers is the maximum number of attempts to transfer a call.
+// maxTransfers is the maximum number of attempts of the sides to transfer a call.
 const maxTransfers = 10
 
 // The errors of transfers that cannot begin.
@@ -96,7 +96,7 @@ type transferring struct{ *call }
 func (k transferring) beginTransfer(by *leg) error {
 	people := k.people()
 	i := slices.Index(people, by)
-	if k.movable() != nil || i < 0 || k.transfers == maxTransfers {
+	if k.movable() != nil || i < 0 || k.transfers >= maxTransfers {
 		return errNotTransferable
 	}
 	k.transfers++

@@ -49,6 +49,26 @@ func TestScriptConnectsNobody(t *testing.T) {
 	}
 }
 
+// TestScriptLeavesTransfers connects alice with bob after nine attempts to reach somebody else. The
+// attempts do not count as transfers of the call, so alice can transfer it.
+func TestScriptLeavesTransfers(t *testing.T) {
+	w, h := newScripted(t, nil)
+	w.subscriber("carol")
+	for range 9 {
+		h.answers <- connecting("/private/carol")
+	}
+	h.answers <- connecting("/private/bob")
+	bob, alice := w.registered("bob"), w.newPhone("alice")
+	m := alice.answeredBy("menu")
+	invite := bob.expect("INVITE")
+	bob.takes(invite)
+	hear(t, alice, alice.mediaOf(m), bob, "hello bob")
+
+	carol := w.registered("carol")
+	alice.transfers(alice.inDialog("REFER", m), "carol")
+	carol.expect("INVITE")
+}
+
 // TestScriptConnectHungUp shows that bob's phone stops ringing when the caller of a script hangs
 // up.
 func TestScriptConnectHungUp(t *testing.T) {
