@@ -37,7 +37,7 @@ const (
 type Config struct {
 	URL    string        // receives the requests; required
 	Secret string        // signs them; required
-	Egress egress.Policy // permits the hosts of sounds; the host of URL is always permitted
+	Egress egress.Policy // permits the hosts of sounds; the host and port of URL are always permitted
 
 	// Trace returns a client whose requests are traced. If Trace is nil, requests are not traced.
 	Trace func(*http.Client) *http.Client
@@ -47,8 +47,9 @@ type Config struct {
 type Webhook struct {
 	url    *url.URL
 	secret string
-	egress egress.Policy
-	client *http.Client
+	egress egress.Policy // of others
+	client *http.Client  // for the host and port of url
+	others *http.Client  // for sounds elsewhere
 	slots  chan struct{} // one entry for each sound in memory
 }
 
@@ -62,11 +63,11 @@ func New(c Config) (*Webhook, error) {
 	}
 	policy := c.Egress
 	policy.Allow = append(slices.Clone(policy.Allow), at.Hostname())
-	client := policy.Client()
+	client, others := policy.Client(), c.Egress.Client()
 	if c.Trace != nil {
-		client = c.Trace(client)
+		client, others = c.Trace(client), c.Trace(others)
 	}
-	return &Webhook{url: at, secret: c.Secret, egress: policy, client: client,
+	return &Webhook{url: at, secret: c.Secret, egress: c.Egress, client: client, others: others,
 		slots: make(chan struct{}, maxSounds)}, nil
 }
 
@@ -109,7 +110,7 @@ func (w *Webhook) Next(ctx context.Context, s calls.ScriptStep) ([]calls.Verb, e
 
 	header := deliver.Signature(w.secret, w.url.String(), body)
 	header.Set("Content-Type", "application/json")
-	answer, err := w.exchange(ctx, http.MethodPost, w.url.String(), header, body, maxAnswer)
+	answer, err := exchange(ctx, w.client, http.MethodPost, w.url.String(), header, body, maxAnswer)
 	if err != nil {
 		return nil, fmt.Errorf("asking calls.scripts.url: %w", err)
 	}
@@ -121,8 +122,8 @@ func (w *Webhook) Next(ctx context.Context, s calls.ScriptStep) ([]calls.Verb, e
 }
 
 // exchange sends a request and returns the body of the response, which has at most limit bytes.
-func (w *Webhook) exchange(
-	ctx context.Context, method, address string, header http.Header, body []byte, limit int64,
+func exchange(
+	ctx context.Context, client *http.Client, method, address string, header http.Header, body []byte, limit int64,
 ) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -133,7 +134,7 @@ func (w *Webhook) exchange(
 	req.Header = header
 	req.Header.Set("User-Agent", "selvage")
 
-	resp, err := w.client.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return nil, errors.New(egress.Reason(err))
 	}

@@ -30,8 +30,12 @@ func (w *Webhook) Sound(ctx context.Context, address string) (sound []int16, rel
 	if err != nil {
 		return nil, nil, errors.New("the URL of the sound is invalid")
 	}
-	if err := w.egress.Check("url", at.String()); err != nil {
-		return nil, nil, fmt.Errorf("checking the URL of the sound: %w", err)
+	client := w.client
+	if at.Scheme != w.url.Scheme || at.Host != w.url.Host {
+		client = w.others
+		if err := w.egress.Check("url", at.String()); err != nil {
+			return nil, nil, fmt.Errorf("checking the URL of the sound: %w", err)
+		}
 	}
 
 	select {
@@ -40,7 +44,7 @@ func (w *Webhook) Sound(ctx context.Context, address string) (sound []int16, rel
 		return nil, nil, fmt.Errorf("%d sounds are already playing", maxSounds)
 	}
 	release = func() { <-w.slots }
-	if sound, err = w.load(ctx, at.String()); err != nil {
+	if sound, err = w.load(ctx, client, at.String()); err != nil {
 		release()
 		return nil, nil, err
 	}
@@ -48,8 +52,8 @@ func (w *Webhook) Sound(ctx context.Context, address string) (sound []int16, rel
 }
 
 // load fetches and decodes a sound.
-func (w *Webhook) load(ctx context.Context, address string) ([]int16, error) {
-	file, err := w.exchange(ctx, http.MethodGet, address, http.Header{"Accept": {"audio/*"}}, nil, maxSound)
+func (w *Webhook) load(ctx context.Context, client *http.Client, address string) ([]int16, error) {
+	file, err := exchange(ctx, client, http.MethodGet, address, http.Header{"Accept": {"audio/*"}}, nil, maxSound)
 	if err != nil {
 		return nil, fmt.Errorf("fetching the sound: %w", err)
 	}
@@ -73,16 +77,17 @@ func decode(file []byte) (sound []int16, err error) {
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case f.Duration() > maxDuration:
-		return nil, fmt.Errorf("it is longer than %s", maxDuration)
-	case f.SampleRate < 8000 || f.SampleRate > 192000:
+	if f.SampleRate < 8000 || f.SampleRate > 192000 {
 		return nil, fmt.Errorf("its sample rate is %d Hz", f.SampleRate)
 	}
 
 	opened, err := audio.Open(r, f, nil)
 	if err != nil {
 		return nil, err
+	}
+	// The length in f may come from a tag in the file, and the tag may be wrong.
+	if opened.Frames() > int64(maxDuration/time.Second)*int64(opened.Rate()) {
+		return nil, fmt.Errorf("it is longer than %s", maxDuration)
 	}
 	var s wav.Source = wav.Mix(opened)
 	if s.Rate() != soundRate {

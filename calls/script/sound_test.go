@@ -1,0 +1,52 @@
+package script
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// TestSoundWithLyingTag refuses five minutes of MP3 whose tag claims that it has one frame. The
+// memory of a sound depends on its real length.
+func TestSoundWithLyingTag(t *testing.T) {
+	const frames = 12_500 // of 24 bytes and 24 ms
+	file := make([]byte, 48)
+	copy(file, "\xff\xf3\x24\xc0")
+	copy(file[13:], "Info\x00\x00\x00\x03\x00\x00\x00\x01")
+	binary.BigEndian.PutUint32(file[25:], uint32(len(file)+24*frames))
+	frame := make([]byte, 24)
+	copy(frame, "\xff\xf3\x14\xc0")
+	file = append(file, bytes.Repeat(frame, frames)...)
+
+	sound, err := decode(file)
+	if err == nil || !strings.Contains(err.Error(), "longer than 2m0s") {
+		t.Errorf("decode = %d samples, %v, want an error that the sound is too long", len(sound), err)
+	}
+}
+
+// TestSoundFromOtherPort shows that the webhook's host is trusted only at the port of the webhook. A
+// script must not reach the other services of a private host.
+func TestSoundFromOtherPort(t *testing.T) {
+	var reached atomic.Bool
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Store(true) }))
+	defer other.Close()
+	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "gone", http.StatusGone)
+	}))
+	defer own.Close()
+	w, err := New(Config{URL: own.URL + "/calls", Secret: "a secret for scripts"})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if _, _, err := w.Sound(t.Context(), "/tone.wav"); err == nil || !strings.Contains(err.Error(), "410") {
+		t.Errorf("a sound at the webhook's own port: %v, want its status 410", err)
+	}
+	if _, _, err := w.Sound(t.Context(), other.URL+"/tone.wav"); err == nil || reached.Load() {
+		t.Errorf("a sound at another port of the webhook's host: %v, reached: %v", err, reached.Load())
+	}
+}
