@@ -12,17 +12,20 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/google/uuid"
+
 	"github.com/selvage/selvage/internal/blob"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/store"
 )
 
 // A CopiedMedia describes a copy of the media of recordings.
 type CopiedMedia struct {
-	Files   int   // in the copy, each equal to its checksum
-	Bytes   int64 // of these files
-	Written int   // files that the copy did not have before
-	Damaged []string
+	Files   int      // in the copy, each equal to its checksum
+	Bytes   int64    // of these files
+	Written int      // files that the copy did not have before
+	Damaged []string // keys of files that are missing or damaged in the source, or have damaged parts
 }
 
 // copiers is how many files are copied at a time, since an object store answers each request late.
@@ -34,20 +37,56 @@ const copiers = 8
 // listed as damaged, and the others are copied.
 func CopyMedia(ctx context.Context, rows *store.Store, from, to blob.Store, p Progress) (CopiedMedia, error) {
 	c := &mediaCopy{rows: rows, from: from, to: to, progress: p}
-	err := rows.Snapshot(ctx, func(s *store.Snapshot) error {
-		var all []store.StoredMedium
+	if err := c.checkTarget(); err != nil {
+		return c.result, err
+	}
+	var all []store.StoredMedium
+	err := rows.Snapshot(ctx, func(s *store.Snapshot) error { // a longer snapshot would make the database grow
 		for m, err := range s.Media(ctx) {
 			if err != nil {
 				return err
 			}
 			all = append(all, m)
 		}
-		p.ExpectThings(len(all))
-		return c.copyAll(ctx, all)
+		return nil
 	})
+	if err != nil {
+		return c.result, err
+	}
+
+	p.ExpectThings(len(all))
+	err = c.copyAll(ctx, all)
 	to.Settle()
 	slices.Sort(c.result.Damaged)
 	return c.result, err
+}
+
+// ErrSamePlace is returned by CopyMedia if both storages are the same place.
+var ErrSamePlace = errors.New("the media is there already")
+
+// checkTarget writes a file to the target. If the source has the file, too, both are the same place,
+// and checkTarget returns ErrSamePlace. Otherwise, replacing a bad copy could delete the only file.
+func (c *mediaCopy) checkTarget() error {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return fmt.Errorf("choosing a key: %w", err)
+	}
+	key := id.String()
+	err = c.to.Restore(key, "", func(w io.Writer) error {
+		_, err := w.Write([]byte{0})
+		return err
+	})
+	if err == nil {
+		var f io.ReadSeekCloser
+		f, err = c.from.Open(key)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			err = nil
+		case err == nil:
+			err = errors.Join(ErrSamePlace, f.Close())
+		}
+	}
+	return errors.Join(err, c.to.Remove(key))
 }
 
 // A mediaCopy is a copy in progress.
@@ -92,7 +131,16 @@ func (c *mediaCopy) copyOne(ctx context.Context, m store.StoredMedium) error {
 	if ctx.Err() != nil {
 		return nil // another file could not be written
 	}
-	copied, err := c.isCopied(m)
+	parts, whole, err := c.readParts(m)
+	if err != nil {
+		return err
+	}
+	if !whole { // the file is copied without its damaged parts
+		if err := c.noteDamaged(ctx, m); err != nil {
+			return err
+		}
+	}
+	copied, err := c.isCopied(m, parts)
 	if err != nil {
 		return err
 	}
@@ -102,21 +150,22 @@ func (c *mediaCopy) copyOne(ctx context.Context, m store.StoredMedium) error {
 	}
 
 	// A damaged file is not copied, and nothing is removed for it.
-	whole, err := isWhole(c.from, m)
+	whole, err = isWhole(c.from, m)
 	if err != nil {
 		return err
 	}
 	if !whole {
-		return c.countDamaged(ctx, m)
+		c.step()
+		return c.noteDamaged(ctx, m)
 	}
 
 	if err := c.to.Remove(m.Key, recordings.MediaParts()...); err != nil { // of an interrupted copy
 		return err
 	}
-	if err := c.write(m); err != nil {
+	if err := c.write(m, parts); err != nil {
 		return err
 	}
-	if copied, err = c.isCopied(m); err == nil && !copied {
+	if copied, err = c.isCopied(m, parts); err == nil && !copied {
 		err = errors.New("the copy differs from the file")
 	}
 	if err == nil {
@@ -125,8 +174,27 @@ func (c *mediaCopy) copyOne(ctx context.Context, m store.StoredMedium) error {
 	return err
 }
 
+// readParts returns the parts of a file in the source, by name. If any of them is damaged, whole is
+// false.
+func (c *mediaCopy) readParts(m store.StoredMedium) (parts map[string][]byte, whole bool, err error) {
+	parts, whole = make(map[string][]byte), true
+	for _, part := range recordings.MediaParts() {
+		content, err := c.from.ReadPart(m.Key, part)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case isUnavailable(err):
+			return nil, false, err
+		case err != nil:
+			whole = false
+		default:
+			parts[part] = content
+		}
+	}
+	return parts, whole, nil
+}
+
 // write writes a file and its parts to the target.
-func (c *mediaCopy) write(m store.StoredMedium) error {
+func (c *mediaCopy) write(m store.StoredMedium, parts map[string][]byte) error {
 	f, err := c.from.Open(m.Key)
 	if err != nil {
 		return err
@@ -136,42 +204,24 @@ func (c *mediaCopy) write(m store.StoredMedium) error {
 		_, err := io.Copy(w, f)
 		return err
 	})
-	if err != nil {
-		return err
-	}
-
-	for _, part := range recordings.MediaParts() {
-		content, err := c.from.ReadPart(m.Key, part)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+	for part, content := range parts {
 		if err != nil {
-			return err
+			break
 		}
 		err = c.to.Restore(m.Key, part, func(w io.Writer) error {
 			_, err := w.Write(content)
 			return err
 		})
-		if err != nil {
-			return err
-		}
 	}
-	return nil
+	return err
 }
 
-// isCopied reports whether the target has a file with the right checksum, and the parts of the source.
-func (c *mediaCopy) isCopied(m store.StoredMedium) (bool, error) {
+// isCopied reports whether the target has a file with the right checksum, and its parts.
+func (c *mediaCopy) isCopied(m store.StoredMedium, parts map[string][]byte) (bool, error) {
 	if whole, err := isWhole(c.to, m); err != nil || !whole {
 		return false, err
 	}
-	for _, part := range recordings.MediaParts() {
-		want, err := c.from.ReadPart(m.Key, part)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return false, err
-		}
+	for part, want := range parts {
 		if got, err := c.to.ReadPart(m.Key, part); err != nil || !bytes.Equal(got, want) {
 			return false, nil
 		}
@@ -179,14 +229,17 @@ func (c *mediaCopy) isCopied(m store.StoredMedium) (bool, error) {
 	return true, nil
 }
 
+// isUnavailable reports whether a storage could not be read at the moment.
+func isUnavailable(err error) bool { return errors.Is(err, problem.Unavailable) }
+
 // isWhole reports whether a storage has the bytes of a file that were uploaded.
 func isWhole(b blob.Store, m store.StoredMedium) (bool, error) {
 	f, err := b.Open(m.Key)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
+	switch {
+	case isUnavailable(err):
 		return false, err
+	case err != nil:
+		return false, nil // it is missing, or cannot be decrypted
 	}
 	defer f.Close()
 	sum := sha256.New()
@@ -206,16 +259,24 @@ func (c *mediaCopy) count(m store.StoredMedium, written int) {
 	c.progress.Steps(1)
 }
 
-// countDamaged counts a file that is missing or damaged in the source, unless its recording was deleted
+// noteDamaged lists a file that is missing or damaged in the source, unless its recording was deleted
 // in the meantime.
-func (c *mediaCopy) countDamaged(ctx context.Context, m store.StoredMedium) error {
+func (c *mediaCopy) noteDamaged(ctx context.Context, m store.StoredMedium) error {
 	used, err := c.rows.MediaInUse(ctx, m.Key, m.Key)
 	if err != nil || len(used) == 0 {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.result.Damaged = append(c.result.Damaged, m.Key)
-	c.progress.Steps(1)
+	if !slices.Contains(c.result.Damaged, m.Key) {
+		c.result.Damaged = append(c.result.Damaged, m.Key)
+	}
 	return nil
+}
+
+// step reports that a file is done.
+func (c *mediaCopy) step() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.progress.Steps(1)
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/selvage/selvage/cmd/selvage/internal/backups"
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/mediastore"
 )
 
@@ -56,9 +58,7 @@ func (c *commands) copyMedia(ctx context.Context, a *app, cmd *cobra.Command, _ 
 	if err := conf.Media.UnmarshalText([]byte(to)); err != nil {
 		return cli.Usagef("--to %v", err)
 	}
-	if conf.Media == a.Config.Media {
-		return cli.Usagef("--to names the place where the media is")
-	}
+	conf.S3.Serve = config.ServeStream // the cache has files of the other bucket, with the same keys
 	target, err := mediastore.Open(conf, a.Ring, "")
 	if err != nil {
 		return err
@@ -68,6 +68,9 @@ func (c *commands) copyMedia(ctx context.Context, a *app, cmd *cobra.Command, _ 
 	progress := c.NewProgressLine("file")
 	copied, err := backups.CopyMedia(ctx, a.Store, a.Media(), target, progress)
 	progress.End()
+	if errors.Is(err, backups.ErrSamePlace) {
+		return cli.Usagef("--to names the place where the media is")
+	}
 	if err != nil {
 		return err
 	}
