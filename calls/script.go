@@ -3,6 +3,8 @@ package calls
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
@@ -83,6 +85,11 @@ func (k *call) stopScript() {
 // run asks Scripts for verbs and carries them out until the call ends.
 func (s *script) run() {
 	defer s.cancel()
+	defer func() { // a panic ends only this call
+		if cause := recover(); cause != nil {
+			s.fail(reasonScriptFailed, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+		}
+	}()
 	var last *VerbResult
 	for step := 1; step <= maxSteps; step++ {
 		verbs, err := s.next(step, last)

@@ -2,6 +2,7 @@ package sip_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"io"
@@ -268,6 +269,25 @@ func TestScriptWithoutWebhook(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A panicking implements calls.Scripts.
+type panicking struct{ calls.Scripts }
+
+func (panicking) Next(context.Context, calls.ScriptStep) ([]calls.Verb, error) { panic("a mistake") }
+
+// TestScriptPanics shows that a panic in a script's goroutine ends only its call.
+func TestScriptPanics(t *testing.T) {
+	w := newWorld(t, func(c *calls.Config) { c.Scripts = panicking{} })
+	w.addScript("menu")
+	alice := w.newPhone("alice")
+	r, m := alice.dial("menu")
+	alice.send(alice.acknowledge(r, m))
+	w.isOver()
+	if last := w.lastCall(); m.kind() != "500" || last.Refusal != "script_failed" {
+		t.Errorf("the call ended with %s and the reason %q, want 500 and script_failed", m.kind(), last.Refusal)
+	}
+	w.logs("a mistake")
 }
 
 // TestScriptInCircles shows that a script that never ends is stopped.
