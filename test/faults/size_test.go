@@ -1,0 +1,219 @@
+package faults
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+	"github.com/selvage/selvage/test/servers"
+)
+
+// An installation is a server with many rows and recordings, and with tokens that must stay valid.
+type installation struct {
+	*load
+	owner       harness.Subscriber
+	refresh     string // a refresh token of the owner
+	sids        []string
+	credentials []string // environment variables for the object store
+}
+
+// sizes returns the numbers of subscribers and recordings in an installation.
+func sizes() (subscribers, recordings int) {
+	if os.Getenv("LONG") == "1" {
+		return 100_000, 10_000
+	}
+	return 200, 40
+}
+
+// TestMoveInstallation backs up an installation while it serves, and restores it elsewhere. Then it
+// moves the installation to PostgreSQL, Redis and an object store, and back. Its tokens stay valid.
+// LONG=1 makes it large.
+func TestMoveInstallation(t *testing.T) {
+	harness.OneBackend(t)
+	t.Parallel()
+	store, bucket := servers.S3(t)
+	var credentials []string
+	for name, value := range store.Env(bucket) {
+		if name != "SELVAGE_MEDIA" {
+			credentials = append(credentials, name+"="+value)
+		}
+	}
+	in := fill(t, credentials)
+	t.Run("backed up and restored", in.restored)
+
+	in.moves(t, place{rows: servers.Postgres(t), sessions: servers.Redis(t), media: store.Env(bucket)["SELVAGE_MEDIA"]})
+	back := t.TempDir()
+	in.moves(t, place{rows: "sqlite:" + filepath.Join(back, "rows.db"), media: "dir:" + filepath.Join(back, "media"),
+		sessions: "sqlite:" + filepath.Join(back, "sessions.db")})
+}
+
+// A place is where the data of an installation is, as URLs.
+type place struct{ rows, sessions, media string }
+
+func (p place) env() []string {
+	return []string{"SELVAGE_DATABASE=" + p.rows, "SELVAGE_SESSIONS=" + p.sessions, "SELVAGE_MEDIA=" + p.media}
+}
+
+// fill starts a server and fills it. credentials are environment variables for the object store.
+func fill(t *testing.T, credentials []string) *installation {
+	t.Helper()
+	subscribers, recordings := sizes()
+	s := harness.StartConfig(t, harness.Config{Backends: []string{}, Env: credentials})
+	p := s.NewProject(t)
+	in := &installation{load: newVerifications(t, p), owner: p.NewSubscriber(t),
+		credentials: credentials}
+	tokens, _ := in.client.SignIn(t, in.owner, "openid offline_access")
+	in.refresh = tokens.RefreshToken
+
+	list := new(strings.Builder)
+	list.WriteString("email,first_name\n")
+	for i := range subscribers {
+		fmt.Fprintf(list, "person%d@example.com,Person %d\n", i, i)
+	}
+	s.Command(t, list.String(), "subscriber", "import", "-", "--project", p.ID)
+
+	var uploads sync.WaitGroup
+	sids := make([]string, recordings)
+	const parallel = 4
+	for worker := range parallel {
+		uploads.Go(func() {
+			for i := worker; i < recordings; i += parallel {
+				sids[i] = p.Upload(t, harness.Tone(8000+i, 2))
+			}
+		})
+	}
+	uploads.Wait()
+	in.sids = sids
+	return in
+}
+
+// restored creates a backup under load, restores it into another directory, and signs in there.
+func (in *installation) restored(t *testing.T) {
+	dir := t.TempDir()
+	key, archive := filepath.Join(dir, "key.txt"), filepath.Join(dir, "backups")+"/"
+	recipient := strings.TrimSpace(in.project.Command(t, "", "backup", "key", key))
+	idle := make(chan struct{})
+	time.AfterFunc(time.Second, func() { close(idle) })
+	before := in.paced(t, idle)
+
+	done, took := make(chan struct{}), time.Duration(0)
+	go func() {
+		defer close(done)
+		began := time.Now()
+		if out, err := in.project.TryCommand("backup", "create", archive, "--recipient", recipient); err != nil {
+			t.Errorf("backup create: %v\n%s", err, out)
+		}
+		took = time.Since(began)
+	}()
+	during := in.paced(t, done)
+	t.Logf("a backup took %v; a request takes %v before it and %v during it", took, before, during)
+	in.project.Command(t, "", "backup", "verify", archive, "--identity", key)
+
+	data := filepath.Join(dir, "data")
+	master, err := os.ReadFile(filepath.Join(in.project.Data, "master.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "master.key"), master, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	restore := exec.Command(harness.Binary(t), "backup", "restore", archive, "--identity", key, "--data", data)
+	if out, err := restore.CombinedOutput(); err != nil {
+		t.Fatalf("backup restore: %v\n%s", err, out)
+	}
+
+	there := in.at(harness.StartConfig(t, harness.Config{Data: data, Backends: []string{}}))
+	there.wantComplete(t)
+	there.client.SignIn(t, in.owner, "openid")
+	for _, v := range in.tokens {
+		there.project.Get(t, v.path, harness.Bearer(v.token)).Want(t, 401)
+	}
+}
+
+// paced verifies tokens at a fixed rate until done is closed. It returns the median of how long a
+// verification takes.
+func (in *installation) paced(t *testing.T, done <-chan struct{}) time.Duration {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	var took []time.Duration
+	for {
+		select {
+		case <-done:
+			slices.Sort(took)
+			return took[len(took)/2]
+		case <-tick.C:
+		}
+		v := in.tokens[len(took)%len(in.tokens)]
+		began := time.Now()
+		in.project.Get(t, v.path, harness.Bearer(v.token)).Want(t, 200)
+		took = append(took, time.Since(began))
+	}
+}
+
+// moves copies the rows and the media while the server runs and again after it has stopped, and
+// starts it in the new place. All tokens are valid there.
+func (in *installation) moves(t *testing.T, to place) {
+	t.Helper()
+	for _, running := range []bool{true, false} {
+		began := time.Now()
+		in.project.Command(t, "", "migrate", "copy", "--to", to.rows)
+		copied := time.Now()
+		in.project.Command(t, "", "migrate", "copy-media", "--to", to.media)
+		t.Logf("copying took %v for rows and %v for media (running: %v)", copied.Sub(began), time.Since(copied), running)
+		if running {
+			if err := in.project.Stop(t); err != nil {
+				t.Fatalf("stopping the server: %v", err)
+			}
+		}
+	}
+
+	// The address stays the same, because it is part of the issuer.
+	listen := []string{"--listen", strings.TrimPrefix(in.project.HTTP, "http://")}
+	*in = *in.at(harness.StartConfig(t, harness.Config{Data: in.project.Data, Backends: to.env(),
+		Args: listen, Env: in.credentials}))
+	in.wantComplete(t)
+	for _, v := range in.tokens {
+		in.project.Get(t, v.path, harness.Bearer(v.token)).Want(t, 200)
+	}
+	tokens, err := in.client.QuickRefresh(in.refresh)
+	if err != nil {
+		t.Fatalf("refreshing a token from before the move: %v", err)
+	}
+	in.refresh = tokens.RefreshToken
+	in.mint()
+}
+
+// at returns the installation as another server serves it.
+func (in *installation) at(s *harness.Server) *installation {
+	p, c := *in.project, *in.client
+	p.Server, c.Project = s, &p
+	return &installation{load: &load{t: in.t, project: &p, client: &c, cookies: in.cookies, tokens: in.tokens},
+		owner: in.owner, refresh: in.refresh, sids: in.sids, credentials: in.credentials}
+}
+
+// wantComplete checks the audit trail, all media, and that a subscriber and a recording are found.
+func (in *installation) wantComplete(t *testing.T) {
+	t.Helper()
+	p := in.project
+	if report := p.CLI(t, "", "audit", "verify"); report["whole"] != true {
+		t.Errorf("audit verify = %v", report)
+	}
+	p.Command(t, "", "recording", "verify", "--project", p.ID)
+	subscribers, _ := sizes()
+	last := fmt.Sprintf("person%d@example.com", subscribers-1)
+	p.Command(t, "", "subscriber", "show", last, "--project", p.ID)
+	for _, sid := range []string{in.sids[0], in.sids[len(in.sids)-1]} {
+		p.Get(t, p.LaML("/Recordings/"+sid+".wav"), p.Basic()).Want(t, 200)
+	}
+}
