@@ -252,49 +252,6 @@ if (seek) {
   }
 }
 
-// Each form is sent once, however often its button is clicked.
-for (const form of document.querySelectorAll("form[method=post]")) {
-  form.addEventListener("submit", (event) => {
-    if (event.defaultPrevented) return;
-    if (form.dataset.sent) event.preventDefault();
-    form.dataset.sent = "yes";
-  });
-}
-addEventListener("pageshow", () => {
-  for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
-});
-
-// What was typed comes back after an expired session or with the back button. Secrets are not kept.
-const main = document.querySelector("main[data-restored]");
-if (main) {
-  const forms = [...main.querySelectorAll("form[method=post]")];
-  const key = (form) => `draft ${location.pathname} ${forms.indexOf(form)}`;
-  const fields = (form) => [...form.elements].filter((e) => e.name && !["hidden", "password", "file", "submit", "button"].includes(e.type));
-  const state = (form) => fields(form).map((e) => (e.type === "checkbox" || e.type === "radio" ? e.checked : e.value));
-  const doors = /^\/dashboard\/(login|confirm|factor|enrol)/;
-  const from = document.referrer && new URL(document.referrer);
-  const again = performance.getEntriesByType("navigation")[0]?.type === "back_forward"
-    || from && from.origin === location.origin && doors.test(from.pathname);
-  for (const form of forms) {
-    const kept = sessionStorage.getItem(key(form));
-    if (kept && again && !document.getElementById("faults") && kept !== JSON.stringify(state(form))) {
-      const values = JSON.parse(kept);
-      const all = fields(form);
-      if (values.length === all.length) {
-        all.forEach((e, i) => {
-          if (e.type === "checkbox" || e.type === "radio") e.checked = values[i];
-          else e.value = values[i];
-        });
-        main.prepend(Object.assign(document.createElement("p"), { className: "notice", role: "status", textContent: main.dataset.restored }));
-      }
-    } else if (!again) sessionStorage.removeItem(key(form));
-    form.addEventListener("input", () => sessionStorage.setItem(key(form), JSON.stringify(state(form))));
-  }
-  for (const out of document.querySelectorAll("form[action='/dashboard/logout']")) {
-    out.addEventListener("submit", () => sessionStorage.clear());
-  }
-}
-
 // Actions on several rows appear once a row is selected, and a box selects all rows.
 const bulk = document.getElementById("bulk");
 if (bulk) {

@@ -170,7 +170,8 @@ func (in *installation) moves(t *testing.T, to place) {
 		in.project.Command(t, "", "migrate", "copy", "--to", to.rows)
 		copied := time.Now()
 		in.project.Command(t, "", "migrate", "copy-media", "--to", to.media)
-		t.Logf("copying took %v for rows and %v for media (running: %v)", copied.Sub(began), time.Since(copied), running)
+		t.Logf("copying took %v for rows and %v for media (running: %v)",
+			copied.Sub(began), time.Since(copied), running)
 		if running {
 			if err := in.project.Stop(t); err != nil {
 				t.Fatalf("stopping the server: %v", err)

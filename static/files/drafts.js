@@ -1,0 +1,48 @@
+// Each form is sent once, however often its button is clicked.
+for (const form of document.querySelectorAll("form[method=post]")) {
+  form.addEventListener("submit", (event) => {
+    if (event.defaultPrevented) return;
+    if (form.dataset.sent) event.preventDefault();
+    form.dataset.sent = "yes";
+  });
+}
+addEventListener("pageshow", () => {
+  for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
+});
+
+// What was typed comes back after an expired session or with the back button. Secrets are not kept.
+// The account page shows a draft until something was saved. Its drafts belong to one subscriber.
+const main = document.querySelector("main[data-restored]");
+if (main) {
+  const forms = [...main.querySelectorAll("form[method=post]")];
+  const key = (form) => `draft ${main.dataset.drafts ?? location.pathname} ${forms.indexOf(form)}`;
+  const isKept = (e) => e.name && !["hidden", "password", "file", "submit", "button"].includes(e.type)
+    && e.autocomplete !== "one-time-code";
+  const fields = (form) => [...form.elements].filter(isKept);
+  const isChoice = (e) => e.type === "checkbox" || e.type === "radio";
+  const state = (form) => fields(form).map((e) => (isChoice(e) ? e.checked : e.value));
+  const doors = /^\/dashboard\/(login|confirm|factor|enrol)/;
+  const from = document.referrer && new URL(document.referrer);
+  const again = main.dataset.drafts
+    ? !new URLSearchParams(location.search).has("done")
+    : performance.getEntriesByType("navigation")[0]?.type === "back_forward"
+      || from && from.origin === location.origin && doors.test(from.pathname);
+  for (const form of forms) {
+    const kept = sessionStorage.getItem(key(form));
+    if (kept && again && !document.getElementById("faults") && kept !== JSON.stringify(state(form))) {
+      const values = JSON.parse(kept);
+      const all = fields(form);
+      if (values.length === all.length) {
+        all.forEach((e, i) => {
+          if (isChoice(e)) e.checked = values[i];
+          else e.value = values[i];
+        });
+        main.prepend(Object.assign(document.createElement("p"), { className: "notice", role: "status", textContent: main.dataset.restored }));
+      }
+    } else if (!again) sessionStorage.removeItem(key(form));
+    form.addEventListener("input", () => sessionStorage.setItem(key(form), JSON.stringify(state(form))));
+  }
+  for (const out of document.querySelectorAll("form[action='/dashboard/logout']")) {
+    out.addEventListener("submit", () => sessionStorage.clear());
+  }
+}

@@ -1,0 +1,41 @@
+package clients
+
+import (
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// TestAccountForms shows that the account page keeps what was typed when the login ends, and drops
+// it once the subscriber has saved something. Another subscriber does not see it.
+func TestAccountForms(t *testing.T) {
+	harness.NotStorage(t)
+	s := harness.Start(t)
+	p := s.NewProject(t)
+	ada, bob := p.NewSubscriber(t), p.NewSubscriber(t)
+	b := ownTab(t)
+	account := s.AuthURL + "/account?project=" + p.ID
+	b.do(goTo(account))
+	b.fill("login-submit", "username", ada.Email, "password", ada.Password)
+	b.arrive("/account")
+
+	b.typeInto("display-name", "Countess")
+	p.Command(t, "", "subscriber", "revoke", ada.ID)
+	b.leave("document.getElementById('profile-submit').click()")
+	b.fill("login-submit", "username", bob.Email, "password", bob.Password)
+	b.arrive("/account")
+	if name := eval[string](b, "document.getElementById('display-name').value"); name == "Countess" {
+		t.Error("another subscriber sees what was typed")
+	}
+
+	p.Command(t, "", "subscriber", "revoke", bob.ID)
+	b.do(goTo(account))
+	b.fill("login-submit", "username", ada.Email, "password", ada.Password)
+	b.arrive("/account")
+	b.until("the name after the login", "document.getElementById('display-name')?.value === 'Countess'")
+	b.leave("document.getElementById('profile-submit').click()")
+	b.until("the saved name", "document.getElementById('account-notice')")
+	b.typeInto("display-name", "Nobody")
+	b.do(goTo(account + "&done=profile"))
+	b.until("the saved name again", "document.getElementById('display-name')?.value === 'Countess'")
+}
