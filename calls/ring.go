@@ -171,7 +171,7 @@ func (k ringer) forwardOrEnd(c Cause) {
 	}
 	switch {
 	case next == nil && k.transfer != nil:
-		transferring{k.call}.failTransfer(c)
+		transferring(k).failTransfer(c)
 		return
 	case next == nil:
 		k.end(c, nil)

@@ -153,7 +153,7 @@ func (k transferring) continueTransfer(r *route, err error) {
 		k.calls.log.Error("transferring a call", "call_id", k.id, "error", err)
 		k.failTransfer(TemporaryFailure)
 	default:
-		ringer{k.call}.try(r)
+		ringer(k).try(r)
 	}
 }
 

@@ -89,7 +89,7 @@ func decode(file []byte) (sound []int16, err error) {
 	if opened.Frames() > int64(maxDuration/time.Second)*int64(opened.Rate()) {
 		return nil, fmt.Errorf("it is longer than %s", maxDuration)
 	}
-	var s wav.Source = wav.Mix(opened)
+	s := wav.Mix(opened)
 	if s.Rate() != soundRate {
 		s = mp3.Resample(s, soundRate)
 	}

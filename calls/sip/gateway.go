@@ -142,7 +142,7 @@ func (s trunks) flowTo(ctx context.Context, g fabric.Gateway, at netip.AddrPort)
 	go func() {
 		defer s.removeTrunk(t, key)
 		defer t.close()
-		listener{s.Server}.readStream(t, at)
+		listener(s).readStream(t, at)
 	}()
 	return flow{tcp: t, remote: at}, nil
 }

@@ -143,10 +143,10 @@ func (s registrar) registerAt(ctx context.Context, g fabric.Gateway, waiting map
 func (s registrar) reachRegistrar(ctx context.Context, g fabric.Gateway, r *enrollment) {
 	ctx, cancel := context.WithTimeout(ctx, reachFor)
 	defer cancel()
-	at, err := trunks{s.Server}.resolve(ctx, g)
+	at, err := trunks(s).resolve(ctx, g)
 	var f flow
 	if err == nil {
-		f, err = trunks{s.Server}.flowTo(ctx, g, at)
+		f, err = trunks(s).flowTo(ctx, g, at)
 	}
 	if err != nil {
 		s.log.Warn("registering at a SIP gateway", "gateway_id", g.ID, "host", addressOfGateway(g), "error", err)

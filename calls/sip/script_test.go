@@ -82,7 +82,7 @@ func newScripted(t *testing.T, change func(*calls.Config), answers ...string) (*
 // answer answers a request.
 func (h *webhook) answer(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	signed := deliver.Signature(scriptSecret, h.URL+"/calls", body)
+	var signed map[string][]string = deliver.Signature(scriptSecret, h.URL+"/calls", body)
 	if r.Header.Get(deliver.SHA256Header) != signed[deliver.SHA256Header][0] {
 		h.forged.Add(1)
 	}

@@ -27,7 +27,7 @@ func (p installationPages) all() dashboard.Installation {
 	return dashboard.Installation{
 		Policies: p.policies, Keys: p.shownKeys, Rotate: p.rotateUse,
 		Mailing: &dashboard.Mailing{State: p.mailState, List: p.letters, Retry: p.retryLetter, Test: p.sendTest},
-		Backups: backupRunner{p.App}.shown(),
+		Backups: backupRunner(p).shown(),
 		Examine: p.examine, Findings: p.findings,
 	}
 }
