@@ -19,10 +19,6 @@ const (
 // It replaces the pool that comes with pgx because it behaves differently while the server is down.
 // If an attempt to connect fails, all waiting callers get the error immediately, unless an open
 // connection may still be put back. The pool then pauses before the next attempt.
-//
-// Callers of a [Newcomer] who had no connection yet wait until all others have theirs. So when many
-// requests wait, as after an outage, those that have begun are completed first. Otherwise each of
-// their queries would wait as long as a new request.
 type pool struct {
 	max      int
 	patience time.Duration // how long to wait while all connections are in use or being opened
@@ -30,10 +26,9 @@ type pool struct {
 
 	mu      sync.Mutex
 	idle    []*conn
-	open    int          // the number of connections, including those being opened
-	waiting []chan given // in the order of arrival
-	new     []chan given // the same for newcomers, who come after all in waiting
-	failed  time.Time    // the time of the last failure to connect; zero after a success
+	open    int // the number of connections, including those being opened
+	waiting []chan given
+	failed  time.Time // the time of the last failure to connect; zero after a success
 	failure error
 	closed  bool
 	emptied chan struct{} // closed once a closed pool has no connections left
@@ -55,7 +50,7 @@ func newPool(max int, patience time.Duration, connect func(context.Context) (*co
 // get returns a connection. The caller must put it back.
 func (p *pool) get(ctx context.Context) (*conn, error) {
 	for {
-		c, turn, err := p.take(hadConnection(ctx))
+		c, turn, err := p.take()
 		switch {
 		case err != nil:
 			return nil, err
@@ -69,7 +64,7 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 }
 
 // take returns an idle connection, or a channel on which the caller receives one later.
-func (p *pool) take(had bool) (*conn, chan given, error) {
+func (p *pool) take() (*conn, chan given, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -81,11 +76,7 @@ func (p *pool) take(had bool) (*conn, chan given, error) {
 		return c, nil, nil
 	}
 	turn := make(chan given, 1)
-	if had {
-		p.waiting = append(p.waiting, turn)
-	} else {
-		p.new = append(p.new, turn)
-	}
+	p.waiting = append(p.waiting, turn)
 	p.more()
 	return nil, turn, nil
 }
@@ -111,8 +102,8 @@ func (p *pool) wait(ctx context.Context, turn chan given) (*conn, error) {
 	// returned. If ctx is done, it is passed to another caller.
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if leave(&p.waiting, turn) || leave(&p.new, turn) {
-		// No connection has arrived.
+	if i := slices.Index(p.waiting, turn); i >= 0 {
+		p.waiting = slices.Delete(p.waiting, i, i+1)
 	} else if g := <-turn; g.err != nil {
 		return nil, g.err
 	} else if err == nil {
@@ -125,29 +116,6 @@ func (p *pool) wait(ctx context.Context, turn chan given) (*conn, error) {
 	}
 	err = unavailable(p.busy())
 	return nil, err
-}
-
-// leave removes turn from a queue, and reports whether it was there.
-func leave(queue *[]chan given, turn chan given) bool {
-	i := slices.Index(*queue, turn)
-	if i >= 0 {
-		*queue = slices.Delete(*queue, i, i+1)
-	}
-	return i >= 0
-}
-
-// next removes the turn of the caller who gets the next connection, or returns nil if no caller is
-// waiting.
-func (p *pool) next() (turn chan given) {
-	queue := &p.waiting
-	if len(*queue) == 0 {
-		queue = &p.new
-	}
-	if len(*queue) > 0 {
-		turn = (*queue)[0]
-		*queue = slices.Delete(*queue, 0, 1)
-	}
-	return turn
 }
 
 // busy explains why no connection became free in time.
@@ -167,7 +135,7 @@ func (p *pool) note(waited time.Duration) {
 
 // more starts opening another connection if callers are waiting and the pool is not full.
 func (p *pool) more() {
-	if len(p.waiting)+len(p.new) == 0 || p.open >= p.max {
+	if len(p.waiting) == 0 || p.open >= p.max {
 		return
 	}
 	if time.Since(p.failed) < restFor {
@@ -203,23 +171,21 @@ func (p *pool) refuse() {
 	if p.open > 0 {
 		return
 	}
-	p.endWaits(unavailable(p.failure))
-}
-
-// endWaits returns an error to all waiting callers.
-func (p *pool) endWaits(err error) {
-	for turn := p.next(); turn != nil; turn = p.next() {
-		turn <- given{err: err}
+	for _, turn := range p.waiting {
+		turn <- given{err: unavailable(p.failure)}
 	}
+	p.waiting = nil
 }
 
-// give passes a connection to a waiting caller, or keeps it if no caller is waiting.
+// give passes a connection to the caller that has waited longest, or keeps it if no caller is
+// waiting.
 func (p *pool) give(c *conn) {
-	if turn := p.next(); turn != nil {
-		turn <- given{conn: c}
-	} else {
+	if len(p.waiting) == 0 {
 		p.idle = append(p.idle, c)
+		return
 	}
+	p.waiting[0] <- given{conn: c}
+	p.waiting = slices.Delete(p.waiting, 0, 1)
 }
 
 // put takes a connection back.
@@ -258,9 +224,11 @@ func (p *pool) close() {
 		return
 	}
 	p.closed = true
-	p.endWaits(unavailable(ErrClosed))
+	for _, turn := range p.waiting {
+		turn <- given{err: unavailable(ErrClosed)}
+	}
 	idle := p.idle
-	p.idle = nil
+	p.idle, p.waiting = nil, nil
 	p.ended()
 	p.mu.Unlock()
 

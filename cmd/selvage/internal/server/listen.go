@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
-	"github.com/selvage/selvage/internal/database"
 )
 
 // These are the limits of a connection. The server closes the connection if the client neither
@@ -182,13 +181,6 @@ func (c *patientConn) ReadFrom(src io.Reader) (sent int64, err error) {
 	}
 
 	return sent, nil
-}
-
-// newcomers lets requests that have begun use the database before new ones.
-func newcomers(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(database.Newcomer(r.Context())))
-	})
 }
 
 // patientBodies aborts reading a request body that stops arriving. It replaces the body in the

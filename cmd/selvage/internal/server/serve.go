@@ -217,7 +217,7 @@ func (s *server) run(ctx context.Context) error {
 		handler = c.Handler(handler)
 	}
 	handler = s.app.tracer.Handler(strictTransport(s.app.Config, patientBodies(handler, patience)))
-	s.start(s.letGo(s.app.proxies.Handler(web.Outer(newcomers(handler), s.log, s.metrics.request))))
+	s.start(s.letGo(s.app.proxies.Handler(web.Outer(handler, s.log, s.metrics.request))))
 	if r, ok := s.certs.(runner); ok {
 		work.Go(func() { r.Run(background) })
 	}
