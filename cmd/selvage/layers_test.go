@@ -40,7 +40,7 @@ var layers = map[string][]string{
 		"recordings", "recordings/laml", "recordings/rest", "sdk", "static", "templates"},
 	"cmd/selvage/internal/backups": {"cmd/selvage/internal/config", "cmd/selvage/internal/datadir",
 		"cmd/selvage/internal/mediastore", "internal/audit", "internal/backup", "internal/blob", "internal/database",
-		"keys", "recordings", "store"},
+		"internal/problem", "keys", "recordings", "store"},
 	"cmd/selvage/internal/mediastore": {"cmd/selvage/internal/config", "internal/blob", "keys"},
 	"cmd/selvage/internal/demo": {"cmd/selvage/internal/config", "cmd/selvage/internal/datadir", "fabric",
 		"idp", "internal/page", "internal/problem", "internal/web", "internal/words", "operator", "recordings", "sdk",

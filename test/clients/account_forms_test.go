@@ -1,7 +1,9 @@
 package clients
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/test/harness"
 )
@@ -20,16 +22,14 @@ func TestAccountForms(t *testing.T) {
 	b.arrive("/account")
 
 	b.typeInto("display-name", "Countess")
-	p.Command(t, "", "subscriber", "revoke", ada.ID)
-	b.leave("document.getElementById('profile-submit').click()")
+	endLogin(b, p, ada)
 	b.fill("login-submit", "username", bob.Email, "password", bob.Password)
 	b.arrive("/account")
 	if name := eval[string](b, "document.getElementById('display-name').value"); name == "Countess" {
 		t.Error("another subscriber sees what was typed")
 	}
 
-	p.Command(t, "", "subscriber", "revoke", bob.ID)
-	b.do(goTo(account))
+	endLogin(b, p, bob)
 	b.fill("login-submit", "username", ada.Email, "password", ada.Password)
 	b.arrive("/account")
 	b.until("the name after the login", "document.getElementById('display-name')?.value === 'Countess'")
@@ -38,4 +38,17 @@ func TestAccountForms(t *testing.T) {
 	b.typeInto("display-name", "Nobody")
 	b.do(goTo(account + "&done=profile"))
 	b.until("the saved name again", "document.getElementById('display-name')?.value === 'Countess'")
+}
+
+// endLogin revokes the login of a tab, and opens the account page until it asks for another login.
+func endLogin(b tab, p *harness.Project, sub harness.Subscriber) {
+	b.Helper()
+	p.Command(b, "", "subscriber", "revoke", sub.ID)
+	harness.Eventually(b, time.Minute, "the end of the login", func() error {
+		b.do(goTo(p.AuthURL + "/account?project=" + p.ID))
+		if !eval[bool](b, "document.getElementById('username') !== null") {
+			return errors.New("the account page is still open")
+		}
+		return nil
+	})
 }
