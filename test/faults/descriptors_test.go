@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,15 +20,12 @@ import (
 // requests, says why it accepted no others, and then accepts new ones.
 func TestDescriptorsExhausted(t *testing.T) {
 	harness.Rows(t)
-	prlimit, err := exec.LookPath("prlimit")
-	if err != nil {
-		t.Skip("prlimit is missing")
-	}
+	harness.Need(t, "prlimit")
 	files, idle := 200, 400
 	if os.Getenv("LONG") == "1" {
 		files, idle = 4096, 10000
 	}
-	s := harness.StartConfig(t, harness.Config{Prefix: []string{prlimit, "--nofile=" + strconv.Itoa(files)}})
+	s := harness.StartConfig(t, harness.Config{Prefix: []string{"prlimit", "--nofile=" + strconv.Itoa(files)}})
 	p := s.NewProject(t)
 	c := p.NewClient(t, "web", "--first-party")
 	sub := p.NewSubscriber(t)
