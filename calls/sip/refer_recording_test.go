@@ -18,18 +18,7 @@ import (
 // the settings of the new parties require a recording, another recording begins.
 func TestTransferRecorded(t *testing.T) {
 	var all *recordings.Recordings
-	var spools *record.Spools
-	w := newWorld(t, func(c *calls.Config) {
-		all = recordings.New(recordings.Config{Store: c.Store.(*store.Store),
-			Media:        storetest.Media(t, filepath.Join(t.TempDir(), "media")),
-			SubscriberOf: c.Store.(*store.Store).SubscriberOf})
-		spools = must[*record.Spools](t)(record.Open(record.Config{Dir: t.TempDir(), Recordings: all}))
-		c.Recorder = spools
-		c.IsRecorded = func(ctx context.Context, r calls.Record) (bool, error) {
-			return c.Fabric.RecordsCall(ctx, r.ProjectID, r.Subscribers()...)
-		}
-	})
-	t.Cleanup(func() { _ = spools.Close(context.Background()) })
+	w := newWorld(t, recordsInto(t, &all))
 	w.recordsCalls("bob")
 	carol, dave := w.registered("carol"), w.registered("dave")
 	w.recordsCalls("dave")
@@ -56,6 +45,22 @@ func TestTransferRecorded(t *testing.T) {
 	for user, want := range map[string]int{"alice": 2, "bob": 1, "carol": 0, "dave": 1} {
 		if n := owned(user); n != want {
 			t.Errorf("%s has %d recordings, want %d", user, n, want)
+		}
+	}
+}
+
+// recordsInto returns a change to the configuration of calls, after which they can be recorded. The
+// change sets all to the recordings.
+func recordsInto(t *testing.T, all **recordings.Recordings) func(*calls.Config) {
+	return func(c *calls.Config) {
+		rows := c.Store.(*store.Store)
+		*all = recordings.New(recordings.Config{Store: rows, SubscriberOf: rows.SubscriberOf,
+			Media: storetest.Media(t, filepath.Join(t.TempDir(), "media"))})
+		spools := must[*record.Spools](t)(record.Open(record.Config{Dir: t.TempDir(), Recordings: *all}))
+		t.Cleanup(func() { _ = spools.Close(context.Background()) })
+		c.Recorder = spools
+		c.IsRecorded = func(ctx context.Context, r calls.Record) (bool, error) {
+			return c.Fabric.RecordsCall(ctx, r.ProjectID, r.Subscribers()...)
 		}
 	}
 }

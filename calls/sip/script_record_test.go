@@ -2,35 +2,18 @@ package sip_test
 
 import (
 	"bytes"
-	"context"
-	"path/filepath"
 	"testing"
 
-	"github.com/selvage/selvage/calls"
-	"github.com/selvage/selvage/calls/record"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/recordings"
-	"github.com/selvage/selvage/store"
-	"github.com/selvage/selvage/store/storetest"
 )
 
 // TestScriptRecords records what alice says for two seconds. The recording of her whole call, which her
 // settings require, continues.
 func TestScriptRecords(t *testing.T) {
 	var all *recordings.Recordings
-	var spools *record.Spools
-	w, h := newScripted(t, func(c *calls.Config) {
-		all = recordings.New(recordings.Config{Store: c.Store.(*store.Store),
-			Media:        storetest.Media(t, filepath.Join(t.TempDir(), "media")),
-			SubscriberOf: c.Store.(*store.Store).SubscriberOf})
-		spools = must[*record.Spools](t)(record.Open(record.Config{Dir: t.TempDir(), Recordings: all}))
-		c.Recorder = spools
-		c.IsRecorded = func(ctx context.Context, r calls.Record) (bool, error) {
-			return c.Fabric.RecordsCall(ctx, r.ProjectID, r.Subscribers()...)
-		}
-	}, `{"verbs": [{"verb": "record", "seconds": 2}]}`,
+	w, h := newScripted(t, recordsInto(t, &all), `{"verbs": [{"verb": "record", "seconds": 2}]}`,
 		`{"verbs": [{"verb": "play", "url": "/tone.wav"}, {"verb": "play", "url": "/tone.wav"}]}`)
-	t.Cleanup(func() { _ = spools.Close(context.Background()) })
 	w.recordsCalls("alice")
 
 	alice := w.newPhone("alice")
