@@ -22,8 +22,8 @@ type call struct {
 	echo       bool      // never changes: whether callers hear themselves
 	inRoom     *room     // the room that the call is in; nil for other calls
 	moving     bool      // a room's mailbox will make the call a member
-	transfer   *transfer // the transfer in progress; nil if there is none
-	script     *script   // the script that controls the call; nil if there is none
+	transfer   *transfer // the transfer in progress; nil without a transfer
+	script     *script   // the script that controls the call; nil without a script
 	transfers  int       // the number of transfers that the sides have begun
 	state      State
 	record     Record
