@@ -85,10 +85,10 @@ type Nodes interface {
 // A Store keeps conversations, their members and their messages. Each method is one transaction.
 type Store interface {
 	// AddMessage inserts a message. It first inserts the conversation and its members if they do not
-	// exist; a conversation with the same key keeps its id. It sets the message's id and time to
-	// values after those of the conversation's last message. If the sender has sent a message with the
-	// same key to the conversation before, AddMessage returns that message instead. Events are queued
-	// for webhooks; see [Message.Event].
+	// exist; a conversation with the same key keeps its id, and k must have a new one. It sets the
+	// message's id and time to values after those of the conversation's last message. If the sender
+	// has sent a message with the same key to the conversation before, AddMessage returns that message
+	// instead. Events are queued for webhooks; see [Message.Event].
 	AddMessage(ctx context.Context, k Conversation, m Message, offline bool) (Message, error)
 	// JoinRoom inserts the conversation of a room, and a member of it, if they do not exist.
 	JoinRoom(ctx context.Context, k Conversation, m Member) error

@@ -22,13 +22,16 @@ type view struct {
 	refusal error // why the member cannot write to the conversation, or nil
 }
 
-// conversation returns the conversation to write to, which is new if there is no row.
+// conversation returns a new conversation with the key of the view. Its id is used only if there is no
+// row with that key.
 func (v view) conversation(projectID string) Conversation {
-	if v.row.ID != "" {
-		return v.row
-	}
-	k := Conversation{ID: newID(), ProjectID: projectID, Key: v.peer.AddressID, Room: v.room}
-	if !v.room {
+	k := Conversation{ID: newID(), ProjectID: projectID, Room: v.room}
+	switch {
+	case v.row.ID != "":
+		k.Key = v.row.Key
+	case v.room:
+		k.Key = v.peer.AddressID
+	default:
 		k.Key = keyOf(v.self.MemberID, v.peer.MemberID)
 	}
 	return k

@@ -51,6 +51,9 @@ func (c *Chat) Send(ctx context.Context, t fabric.Token, in Input) (Message, err
 		return Message{}, err
 	}
 	m, err = c.cfg.Store.AddMessage(ctx, v.conversation(t.ProjectID), m, offline)
+	if errors.Is(err, problem.NotFound) { // the other party has been deleted
+		return Message{}, unreachable()
+	}
 	if err != nil {
 		return Message{}, fmt.Errorf("sending a message: %w", err)
 	}

@@ -63,22 +63,20 @@ type messageTx struct{ tx }
 
 func (t tx) messages() messageTx { return messageTx{t} }
 
-// openConversation returns a conversation, and inserts it if necessary. It locks the conversation
-// until the transaction ends, so that its messages are inserted one after another.
+// openConversation returns the conversation with the key of k. If there is none, it inserts k. It locks
+// the conversation until the transaction ends, so that its messages are inserted one after another.
+//
+// The id of k must be new even if the conversation exists. PostgreSQL can overlook a row that another
+// transaction is updating when it looks for a conflict. When it then finds the conflict while it
+// inserts, it tries again if the key conflicts, but fails if the id does.
 func (t messageTx) openConversation(ctx context.Context, k chat.Conversation, at time.Time) (chat.Conversation, error) {
-	if k.Created.IsZero() {
-		k.Created = at
-	}
+	k.Created = at
 	query, args, err := conversationTable.insertion(&k)
 	if err != nil {
 		return k, err
 	}
-	found, err := conversationTable.scan(t.Row(ctx, query+` ON CONFLICT (project_id, pair) DO UPDATE
+	return conversationTable.scan(t.Row(ctx, query+` ON CONFLICT (project_id, pair) DO UPDATE
 		SET room = excluded.room RETURNING `+conversationTable.columns, args...))
-	if isUnique(err) { // the conversation's members have changed since it was read
-		return k, problem.NoSuch("conversation")
-	}
-	return found, err
 }
 
 // AddMessage inserts a message at the end of its conversation, and queues its events.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,6 +62,33 @@ func textsOf(all []chat.Message) (texts []string) {
 		texts = append(texts, m.Text)
 	}
 	return texts
+}
+
+func TestMessagesAtOnce(t *testing.T) { EachDatabase(t, testMessagesAtOnce) }
+
+// testMessagesAtOnce shows that both members can write many messages at the same time.
+func testMessagesAtOnce(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	people := addPeople(t, s, "ada", "bob")
+	const writers, each = 8, 50
+	var writing sync.WaitGroup
+	for i := range writers {
+		from, to := people[i%2], people[1-i%2]
+		writing.Go(func() {
+			for range each {
+				if _, err := s.AddMessage(t.Context(), between(from, to), written(from, to, "now"), false); err != nil {
+					t.Errorf("writing a message: %v", err)
+				}
+			}
+		})
+	}
+	writing.Wait()
+
+	first := addMessage(t, s, written(people[0], people[1], "last"))
+	p, err := s.ListMessages(t.Context(), chat.Filter{ConversationID: first.ConversationID}, page.Query{Size: 1000})
+	if err != nil || len(p.Items) != writers*each+1 {
+		t.Errorf("%d messages are in the conversation (%v), want %d", len(p.Items), err, writers*each+1)
+	}
 }
 
 func TestMessages(t *testing.T) { EachDatabase(t, testMessages) }
