@@ -87,6 +87,11 @@ func (t tx) saveCall(ctx context.Context, r calls.Record) error {
 	if err != nil {
 		return err
 	}
+	// Lock the row, if there is one. PostgreSQL could overlook it in the next statement while another
+	// transaction updates it, and report that the call id is in use.
+	if _, err := t.Exec(ctx, `UPDATE calls SET node = node WHERE id = $1`, r.Key); err != nil {
+		return fmt.Errorf("locking a call: %w", err)
+	}
 	var webhooks int
 	err = t.Row(ctx, query+` ON CONFLICT (id) DO UPDATE SET state = excluded.state, cause = excluded.cause,
 				cause_code = excluded.cause_code, video = excluded.video, recording_sid = excluded.recording_sid,
