@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
 	"os/user"
@@ -74,33 +73,6 @@ func SQL(t T, url, statements string) string {
 	out, err := psql(url, statements)
 	check(t, err)
 	return out
-}
-
-func database(t T, admin, like string) string {
-	t.Helper()
-	name := "test_" + strings.ToLower(rand.Text())
-	password := rand.Text()
-
-	template, member := "template0", ""
-	if like != "" {
-		u, err := url.Parse(like)
-		check(t, err)
-		template, member = strings.TrimPrefix(u.Path, "/"), " IN ROLE "+u.User.Username()
-	}
-	_, err := psql(admin, fmt.Sprintf(
-		"CREATE ROLE %[1]s LOGIN PASSWORD '%[2]s'%[4]s;\nCREATE DATABASE %[1]s OWNER %[1]s TEMPLATE %[3]s;\n",
-		name, password, template, member))
-	check(t, err)
-
-	t.Cleanup(func() {
-		// This fails if the server was stopped. Its databases are then removed with the server.
-		_, _ = psql(admin, fmt.Sprintf("DROP DATABASE %[1]s WITH (FORCE);\nDROP ROLE %[1]s;\n", name))
-	})
-
-	u, err := url.Parse(admin)
-	check(t, err)
-	u.User, u.Path = url.UserPassword(name, password), "/"+name
-	return u.String()
 }
 
 func startPostgres(settings []string) (*PostgresServer, error) {
