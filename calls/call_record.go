@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"strings"
@@ -27,7 +28,7 @@ const (
 // A Record is a call's row in the database.
 type Record struct {
 	Key       string // sorts by Created
-	ID        string // the caller leg's id, which the caller's client chose
+	ID        string // the id of the leg that dialed, which its client chose
 	ProjectID string
 	From, To  Party
 	Dialed    string // the address as the caller dialed it
@@ -53,6 +54,7 @@ type Record struct {
 	// After a node is lost, the clients of the call find it by these fields. The node that takes
 	// the call over restores its controls.
 	Guest                          string // the id of the caller's token, if it is not a subscriber
+	CallerLeg                      string // the id of the leg that became the caller; "" if it dialed
 	CalleeLeg                      string // the id of the leg that answered; "" before the answer
 	CallerControls, CalleeControls Controls
 	Recorded                       bool // the call is being recorded now, without a pause
@@ -62,6 +64,9 @@ type Record struct {
 	Jitter, RoundTrip time.Duration
 	Transport         string // udp or tcp; "" if no media came
 }
+
+// callerLeg returns the id of the caller's leg. It is ID, unless the caller has transferred the call.
+func (r Record) callerLeg() string { return cmp.Or(r.CallerLeg, r.ID) }
 
 // outboundSince returns when the call began to leave through a gateway.
 func (r Record) outboundSince() time.Time {
@@ -251,7 +256,6 @@ type Request struct {
 // A Store stores the records of calls.
 type Store interface {
 	// SaveCall writes a record and its webhook event. It replaces the previous record of the call,
-	// SaveCall writes a record and its webhook event. It replaces the previous record of the call,
 	// unless the call had already ended. If a record is new, but the project already has a call
 	// with its id, SaveCall returns problem.Conflict. If another node has taken the call over,
 	// SaveCall writes nothing and returns ErrTaken.
@@ -275,8 +279,8 @@ type Store interface {
 	// joined or left. If the call has ended, nothing is written. If another node has taken the call
 	// over, SaveMove returns ErrTaken.
 	SaveMove(ctx context.Context, r Record, m RoomChange) error
-	// SaveTransfer writes the result of a transfer: the parties, the leg of the callee, the gateway
-	// and the lines. If the call has ended, nothing is written. If another node has taken the call
+	// SaveTransfer writes the result of a transfer: the parties, their legs, the gateway and the
+	// lines. If the call has ended, nothing is written. If another node has taken the call
 	// over, SaveTransfer returns ErrTaken.
 	SaveTransfer(ctx context.Context, r Record, t Transfer) error
 	// FindLeg returns the answered call that has the given leg, unless the call has ended.

@@ -89,7 +89,7 @@ func (k *call) keepControls() {
 func (k *call) noteControls() {
 	for _, l := range k.legs {
 		switch l.id {
-		case k.record.ID:
+		case k.record.callerLeg():
 			k.record.CallerControls = l.controls()
 		case k.record.CalleeLeg:
 			k.record.CalleeControls = l.controls()

@@ -17,7 +17,6 @@ import (
 // lose entries, for example when a replica of Redis takes over. A node therefore counts as dead
 // only after this node has seen no entry and no answer of it for aliveFor. The calls of a dead node
 // have ended, because their media went through that node.
-// node have ended, because their media went through it.
 const (
 	renewEvery = 3 * time.Second
 	entryFor   = 3 * renewEvery

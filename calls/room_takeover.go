@@ -60,7 +60,7 @@ func (r *room) revive(members []Record) {
 	c := r.calls
 	r.locked = r.session.Locked
 	for _, m := range members {
-		if c.has(m.ProjectID, m.ID) {
+		if c.hasLegOf(m) {
 			c.log.Warn("not taking over a member of a room, because another call uses its id", "call_id", m.ID)
 			continue
 		}

@@ -48,7 +48,7 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 	if r.CalleeLeg == "" && r.To.Address != EchoAddress {
 		return nil // its script has ended with its node
 	}
-	if c.has(r.ProjectID, r.ID, r.CalleeLeg) {
+	if c.hasLegOf(r) {
 		c.log.Warn("not taking over a call, because other calls use its ids", "call_id", r.ID)
 		return nil
 	}
@@ -68,7 +68,7 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 // isHeldBy reports whether a leg of the call belongs to the holder of a token.
 func (r Record) isHeldBy(t fabric.Token, leg string) bool {
 	switch leg {
-	case r.ID:
+	case r.callerLeg():
 		return t.Caller() == r.caller()
 	case r.CalleeLeg:
 		return t.Kind == fabric.SAT && t.SubscriberID == r.To.SubscriberID
@@ -84,11 +84,13 @@ func (r Record) caller() string {
 	return r.From.SubscriberID
 }
 
-// has reports whether this node has a leg with any of the ids.
-func (c *Calls) has(projectID string, ids ...string) bool {
+// hasLegOf reports whether this node has a leg with the id of a record, or of a leg in it.
+func (c *Calls) hasLegOf(r Record) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.ContainsFunc(ids, func(id string) bool { return c.legs[legKey{projectID, id}] != nil })
+	return slices.ContainsFunc([]string{r.ID, r.callerLeg(), r.CalleeLeg}, func(id string) bool {
+		return c.legs[legKey{r.ProjectID, id}] != nil
+	})
 }
 
 // revive adds a call that was answered on a lost node, in a room or outside a room. The call's
@@ -114,14 +116,10 @@ func (c *Calls) revive(r Record, in *room) *call {
 	if r.Guest != "" {
 		caller = fabric.Token{Kind: fabric.Guest, ID: r.Guest}
 	}
-	k.addLeg(k.newAbsentLeg(r.ID, caller, r.From, r.CallerControls))
+	k.addAbsent(k.newAbsentLeg(r.callerLeg(), caller, r.From, r.CallerControls))
 	if r.CalleeLeg != "" {
 		callee := fabric.Token{Kind: fabric.SAT, SubscriberID: r.To.SubscriberID}
-		l := k.newAbsentLeg(r.CalleeLeg, callee, r.To, r.CalleeControls)
-		l.inbound = true
-		if k.addLeg(l) {
-			k.stopRinging(l)
-		}
+		k.addAbsent(k.newAbsentLeg(r.CalleeLeg, callee, r.To, r.CalleeControls))
 	}
 
 	c.mu.Lock()
@@ -140,6 +138,14 @@ func (k *call) newAbsentLeg(id string, t fabric.Token, p Party, c Controls) *leg
 	l.active, l.socketLost = true, time.Now()
 	l.restore(c)
 	return l
+}
+
+// addAbsent adds a leg whose client has not reconnected yet.
+func (k *call) addAbsent(l *leg) {
+	l.inbound = l.id != k.id
+	if k.addLeg(l) && l.inbound {
+		k.stopRinging(l)
+	}
 }
 
 // WatchNodes sends [Lost] to this node's clients when the nodes that carry their calls are lost. It
@@ -199,7 +205,7 @@ func (c *Calls) findLost(client Client) {
 
 	for _, r := range running.Items {
 		lost := r.Node != c.node && c.peers.isLost(ctx, r.Node)
-		for _, leg := range []string{r.ID, r.CalleeLeg} {
+		for _, leg := range []string{r.callerLeg(), r.CalleeLeg} {
 			if r.isHeldBy(client.Token, leg) && c.lacksMedia(client, leg, lost) {
 				c.tellLost(client.Socket, client.Token.Caller(), r.ProjectID, leg)
 			}

@@ -251,7 +251,7 @@ func (k transferring) noteTransfer(l *leg, t *transfer) {
 	done := Transfer{By: t.by.party, Swapped: t.stays.id == k.record.CalleeLeg}
 	r := &k.record
 	if done.Swapped {
-		r.From, r.Guest = t.stays.party, ""
+		r.From, r.CallerLeg, r.Guest = t.stays.party, t.stays.id, ""
 		if t.stays.party.SubscriberID == "" {
 			r.Guest = t.stays.holder
 		}

@@ -23,9 +23,10 @@ func (s *Calls) SaveTransfer(ctx context.Context, r calls.Record, t calls.Transf
 				from_subscriber = to_subscriber`
 		}
 		if t.Cause == (calls.Cause{}) {
-			set += `, guest = $6, callee_leg = $7,
-				to_name = $8, to_address = $9, to_address_id = $10, to_subscriber = $11`
-			args = append(args, r.Guest, r.CalleeLeg, r.To.Name, r.To.Address, r.To.AddressID, r.To.SubscriberID)
+			set += `, guest = $6, caller_leg = $7, callee_leg = $8,
+				to_name = $9, to_address = $10, to_address_id = $11, to_subscriber = $12`
+			args = append(args, r.Guest, r.CallerLeg, r.CalleeLeg,
+				r.To.Name, r.To.Address, r.To.AddressID, r.To.SubscriberID)
 		}
 		res, err := tx.Exec(ctx, `UPDATE calls SET `+set+` WHERE id = $1 AND node = $2 AND ended = 0`, args...)
 		err = requireRow(res, err, "call")

@@ -30,12 +30,18 @@ func testSaveTransfer(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	number := calls.Party{Name: "+4930123456", Address: "+4930123456"}
-	out.From, out.To, out.CalleeLeg = talks.To, number, newID()
+	out.From, out.To = talks.To, number
+	out.CallerLeg, out.CalleeLeg = talks.CalleeLeg, newID()
 	if err := s.SaveTransfer(ctx, out, calls.Transfer{By: talks.From, Swapped: true}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := s.FindCall(ctx, "p", talks.ID); err != nil || got != out {
 		t.Errorf("after the transfer, the call is %+v, %v, want %+v", got, err, out)
+	}
+	for _, leg := range []string{out.ID, out.CallerLeg, out.CalleeLeg} {
+		if got, err := s.FindLeg(ctx, "p", leg); err != nil || got != out {
+			t.Errorf("the call with the leg %s is %+v, %v, want %+v", leg, got, err, out)
+		}
 	}
 	u, err := s.OutboundUsage(ctx, "p", talks.ID)
 	if err != nil || u.Running != 1 || u.Hourly != 1 || u.Daily < 10*time.Minute || u.Daily > 20*time.Minute {

@@ -22,7 +22,7 @@ var callTable = table[calls.Record]{
 	"calls", "call", `id, project_id, call_id, state, cause, cause_code, node,
 		from_name, from_address, from_address_id, from_subscriber,
 		to_name, to_address, to_address_id, to_subscriber, dialed, video, recording_sid,
-		received, lost, jitter, round_trip, transport, guest, callee_leg,
+		received, lost, jitter, round_trip, transport, guest, caller_leg, callee_leg,
 		caller_controls, callee_controls, recorded, room_session, joined, gateway, payer, lines, reason, outbound_from,
 		created, answered, ended, asked`,
 	func(r *calls.Record) []any {
@@ -31,7 +31,8 @@ var callTable = table[calls.Record]{
 			&r.From.Name, &r.From.Address, &r.From.AddressID, &r.From.SubscriberID,
 			&r.To.Name, &r.To.Address, &r.To.AddressID, &r.To.SubscriberID, &r.Dialed, &r.Video, &r.RecordingSid,
 			&r.Received, &r.Lost, (*period)(&r.Jitter), (*period)(&r.RoundTrip), &r.Transport,
-			&r.Guest, &r.CalleeLeg, &r.CallerControls, &r.CalleeControls, &r.Recorded, &r.RoomSession, &r.Joined,
+			&r.Guest, &r.CallerLeg, &r.CalleeLeg, &r.CallerControls, &r.CalleeControls,
+			&r.Recorded, &r.RoomSession, &r.Joined,
 			&r.Gateway, &r.Payer, &r.Lines, &r.Refusal, &r.OutboundFrom,
 			&r.Created, &r.Answered, &r.Ended, (*ending)(&r.Ending),
 		}
@@ -173,7 +174,7 @@ func unsavedCall(ctx context.Context, t tx, r calls.Record) error {
 // FindLeg returns the answered call in a project that has the given leg, unless the call has ended.
 func (s *Calls) FindLeg(ctx context.Context, projectID, leg string) (calls.Record, error) {
 	return callTable.find(ctx, s.read(), `project_id = $1 AND ended = 0 AND state = $2
-		AND (call_id = $3 OR callee_leg = $3)`, projectID, string(calls.InCall), leg)
+		AND (call_id = $3 OR caller_leg = $3 OR callee_leg = $3)`, projectID, string(calls.InCall), leg)
 }
 
 // TakeCall assigns an answered call to node, if the node in the record still has the call. If
