@@ -60,6 +60,7 @@ type Bucket struct {
 	mu    sync.Mutex
 	known map[string]sums // by name; the objects that were read recently
 	swept time.Time       // when Sweep last listed the bucket
+	gone  map[string]bool // removed objects that the store may still have; see confirmRemoved
 }
 
 // Limits of the requests to the store.
@@ -68,6 +69,7 @@ const (
 	uploadTime  = 12 * time.Hour   // for all requests that store one blob
 	maxRetries  = 4
 	maxKnown    = 4096 // number of objects whose checksums are kept in memory
+	maxGone     = 4096 // number of removed objects that Sweep looks for
 )
 
 // sumsHeader is the metadata field that holds the checksums of an object.
@@ -100,7 +102,7 @@ func OpenBucket(c BucketConfig) (*Bucket, error) {
 		return nil, fmt.Errorf("opening directory for uploads: %w", err)
 	}
 	b := &Bucket{client: *client, public: *public, name: c.Name, prefix: c.Prefix, spool: spool,
-		known: make(map[string]sums)}
+		known: make(map[string]sums), gone: make(map[string]bool)}
 	if c.Cache == "" {
 		return b, nil
 	}
@@ -167,28 +169,43 @@ func (b *Bucket) ReadPart(key, part string) ([]byte, error) {
 	return content, nil
 }
 
-// Remove implements [Store].
+// Remove implements [Store]. If the store fails, or does not do what it confirms, the next calls of
+// Sweep remove the objects.
 func (b *Bucket) Remove(key string, parts ...string) error {
-	name, err := nameOf(key)
+	objects, err := b.objectsOf(key, parts)
 	if err != nil {
 		return err
 	}
+	b.doubt(objects)
+	return b.remove(key, objects)
+}
+
+// remove removes the objects of a key.
+func (b *Bucket) remove(key string, objects []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTime)
 	defer cancel()
-
 	var errs []error
-	for _, part := range parts {
-		file, err := partOf(key, part)
-		if err == nil {
-			err = b.removeObject(ctx, b.object(file))
-		}
-		errs = append(errs, err)
+	for _, object := range objects {
+		errs = append(errs, b.removeObject(ctx, object))
 	}
-	errs = append(errs, b.removeObject(ctx, b.object(name)))
 	if b.cache != nil {
 		errs = append(errs, b.cache.remove(key))
 	}
 	return errors.Join(errs...)
+}
+
+// objectsOf returns the names of the parts of a key, and then of its blob.
+func (b *Bucket) objectsOf(key string, parts []string) ([]string, error) {
+	var objects []string
+	for _, part := range parts {
+		file, err := partOf(key, part)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, b.object(file))
+	}
+	name, err := nameOf(key)
+	return append(objects, b.object(name)), err
 }
 
 func (b *Bucket) removeObject(ctx context.Context, name string) error {

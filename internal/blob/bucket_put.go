@@ -40,15 +40,18 @@ func (b *Bucket) Put(
 	if err != nil {
 		return unavailable(err)
 	}
-	remove := func() error { return b.Remove(key, slices.Collect(maps.Keys(parts))...) }
+	objects, err := b.objectsOf(key, slices.Collect(maps.Keys(parts)))
+	if err != nil {
+		return err
+	}
 	if err := b.send(key, f, parts); err != nil {
-		return errors.Join(err, remove())
+		return errors.Join(err, b.remove(key, objects))
 	}
 	keep, err := commit()
 	if err != nil || keep {
 		return err
 	}
-	return remove()
+	return b.remove(key, objects)
 }
 
 // receive creates a local file without a name, which disappears when it is closed.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -22,13 +24,16 @@ const (
 	sweepInterval = 6 * time.Hour
 )
 
-// Sweep implements [Store]. It lists the bucket every six hours, and deletes objects without an
-// owner that are at least a day old.
+// Sweep implements [Store]. It confirms that the store no longer has removed objects. It lists the
+// bucket every six hours, and deletes objects without an owner that are at least a day old.
 func (b *Bucket) Sweep(ctx context.Context, inUse InUse) error {
 	if b.cache != nil {
 		if err := b.cache.sweep(ctx, inUse); err != nil {
 			return err
 		}
+	}
+	if err := b.confirmRemoved(ctx, inUse); err != nil {
+		return err
 	}
 	b.mu.Lock()
 	now := time.Now()
@@ -41,6 +46,58 @@ func (b *Bucket) Sweep(ctx context.Context, inUse InUse) error {
 		return nil
 	}
 	return b.sweepBefore(ctx, inUse, now.Add(-orphanAge))
+}
+
+// doubt adds objects that confirmRemoved looks for. If there are too many, the rest is deleted when
+// it is a day old.
+func (b *Bucket) doubt(objects []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, object := range objects {
+		if len(b.gone) < maxGone {
+			b.gone[object] = true
+		}
+	}
+}
+
+// confirmRemoved removes those objects again that [Bucket.Remove] has removed and the store still
+// has.
+func (b *Bucket) confirmRemoved(ctx context.Context, inUse InUse) error {
+	b.mu.Lock()
+	objects := slices.Sorted(maps.Keys(b.gone))
+	b.mu.Unlock()
+
+	for _, object := range objects {
+		removed, err := b.removeAgain(ctx, object, inUse)
+		if err != nil {
+			return err
+		}
+		if removed {
+			b.mu.Lock()
+			delete(b.gone, object)
+			b.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+// removeAgain reports whether an object is gone. If it is not, removeAgain removes it, unless a row
+// owns it.
+func (b *Bucket) removeAgain(ctx context.Context, object string, inUse InUse) (gone bool, err error) {
+	_, err = b.client.StatObject(ctx, b.name, object, minio.StatObjectOptions{})
+	if err = storeError(err); errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking for a removed blob: %w", err)
+	}
+
+	key, _ := b.keyOf(object)
+	used, err := inUse(ctx, key, key)
+	if err != nil || len(used) > 0 {
+		return true, err
+	}
+	return false, b.removeObject(ctx, object)
 }
 
 // sweepBefore deletes objects without an owner that were stored before the given time, and the parts of
