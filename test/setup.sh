@@ -32,6 +32,7 @@ need_command nginx nginx-light
 need_command qemu-aarch64 qemu-user # runs what is built for arm64
 need_command sipp sip-tester
 need_command sox sox
+need_command strace strace
 need_command systemd-analyze systemd
 need_command taskset util-linux
 need_command node nodejs npm
