@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/phone"
 )
 
-// manyCalls is the number of two-party calls that one core should be able to carry.
+// manyCalls is the number of calls between two parties that one core should be able to carry.
 const manyCalls = 200
 
 // A talk holds the cost of many simultaneous calls. Times are in milliseconds.

@@ -60,7 +60,7 @@ func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audi
 	payload, ok := ts.Ring.VerifyJWS(raw, typAccess)
 	var c accessClaims
 	if !ok || json.Unmarshal(payload, &c) != nil {
-		return t, "", problem.NoCredentials().Because("no key of this server signed the token")
+		return t, "", problem.NoCredentials().Because("the token is not signed with a key of this server")
 	}
 	t, err = ts.readAccess(ctx, c)
 	if err != nil || c.Audience == ts.Issuer || c.Audience == ts.userinfoURL() {

@@ -2,8 +2,8 @@
 //
 // It computes the same keys as golang.org/x/crypto/argon2, in about half the time on processors
 // with AVX2. It mixes four words in one instruction. A [Deriver] reuses its memory for the next
-// key, so that neither the kernel nor the garbage collector has to prepare memory again. With
-// several lanes, and on other processors, the package calls golang.org/x/crypto/argon2.
+// key, so that neither the kernel nor the garbage collector has to prepare memory again. For
+// several lanes, and on processors without AVX2, the package calls golang.org/x/crypto/argon2.
 package argon2
 
 import (

@@ -9,8 +9,8 @@ type fill struct {
 	blocks []block
 
 	// In the first half of the first pass, the choice of blocks does not depend on the password, so
-	// that memory accesses reveal nothing. Choices are computed 128 at a time, from a block that
-	// counts them.
+	// that memory accesses reveal nothing. Choices are computed 128 at a time, from counter, which
+	// is incremented each time.
 	counter block
 	choices block
 }

@@ -75,8 +75,8 @@ func (t Theme) Param() string {
 	return "logo"
 }
 
-// Pair returns the names of the logos that pages show, given those of a project or client. If there
-// is only one, it is for all pages, and forDark is "".
+// Pair returns the names of the logos that pages show, given the logos of a project or client. If
+// only one logo is set, all pages show it, and forDark is "".
 func Pair(light, dark string) (forAll, forDark string) {
 	if light == "" {
 		return dark, ""
@@ -94,7 +94,7 @@ func MakeLogo(ctx context.Context, param string, raw []byte) (Logo, error) {
 		return Logo{}, problem.BadParam(param, format, args...)
 	}
 	if len(raw) > MaxUpload {
-		return bad("%s must have at most %d kB", param, MaxUpload>>10)
+		return bad("%s must be at most %d KiB long", param, MaxUpload>>10)
 	}
 
 	select {
@@ -171,7 +171,7 @@ func pixelLimit(raw []byte, format string, model color.Model) (kind string, most
 		return "a JPEG in CMYK", maxPixels / 8
 	case format == "jpeg" && isProgressive(raw): // 15 bytes per pixel, since it is decoded in several passes
 		return "a progressive JPEG", maxPixels / 5
-	case format == "webp" && len(raw) > 16 && string(raw[12:16]) != "VP8 ": // at least partly lossless
+	case format == "webp" && len(raw) > 16 && string(raw[12:16]) != "VP8 ": // lossless, or with transparency
 		return "a lossless or transparent WebP", maxPixels / 4
 	}
 	return "a picture", maxPixels

@@ -161,7 +161,7 @@ func FuzzMake(f *testing.F) {
 	})
 }
 
-// progressiveHeight is the offset of the height in a JPEG made by scans.
+// progressiveHeight is the offset of the picture's height in the JPEG that scans returns.
 const progressiveHeight = 2 + 4 + 65 + 5
 
 // scans returns a gray JPEG of 512 by 400 pixels with n scans. Each scan takes 18 bytes, but makes

@@ -1,7 +1,7 @@
 // Package bus carries messages between the nodes of an installation.
 //
 // A message arrives at most once, usually within a few milliseconds. Messages from one node to
-// another arrive in the order in which they were sent, and so do those from one node to all others.
+// another arrive in the order in which they were sent. So do messages from one node to all others.
 // A message is lost if its receiver is not connected, so senders must cope with losses.
 //
 // Messages are sealed with a key derived from a secret that only the nodes know. An attacker who
@@ -96,7 +96,7 @@ type Handler = func(ctx context.Context, from string, body json.RawMessage) (ans
 
 // An envelope is a message in the form that transports carry.
 type envelope struct {
-	From   string          `json:"-"`              // the sender, as the seal authenticates it
+	From   string          `json:"-"`              // the sender, whose name the seal authenticates
 	Kind   string          `json:"kind,omitempty"` // "" for an answer
 	ID     string          `json:"id,omitempty"`   // the same in a request and its answer
 	Body   json.RawMessage `json:"body,omitempty"`
@@ -150,14 +150,14 @@ func (b *Bus) Received() uint64 { return b.received.Load() }
 func (b *Bus) Dropped() uint64 { return b.dropped.Load() }
 
 // Refused returns how many messages were refused since the process started. A message is refused if
-// it was not sealed by another node for this one, is too old, or was received before.
+// it was not sealed by another node for this node, if it is too old, or if it was received before.
 func (b *Bus) Refused() uint64 { return b.refused.Load() }
 
 // Send queues a message to a node and returns without waiting for it to be sent.
 func (b *Bus) Send(node, kind string, v any) {
 	body, err := json.Marshal(v)
 	if err == nil && len(b.out) >= maxEvents {
-		err = errFull // the rest of the queue is for requests and answers
+		err = errFull // the rest of the queue is reserved for requests and answers
 	}
 	if err == nil {
 		err = b.enqueue(node, envelope{Kind: kind, Body: body})

@@ -27,7 +27,8 @@ func tap(t *testing.T, by bus.Transport, channel string) <-chan []byte {
 	return messages
 }
 
-// overhear sends messages of the given kind until one is tapped, and returns it in its sealed form.
+// overhear sends messages of the given kind until the tap receives one, and returns the sealed
+// message.
 func overhear(t *testing.T, from *bus.Bus, tapped <-chan []byte, to, kind string) []byte {
 	t.Helper()
 	for end := time.After(time.Minute); ; {
@@ -91,7 +92,7 @@ func TestForged(t *testing.T) {
 	})
 }
 
-// waitFor returns the first tapped message whose length differs from that of the message than.
+// waitFor returns the first tapped message that is not as long as the message than.
 func waitFor(t *testing.T, tapped <-chan []byte, than []byte) []byte {
 	t.Helper()
 	for {

@@ -46,7 +46,7 @@ type secret = [sha256.Size]byte
 
 // The reasons for refusing a message.
 var (
-	errSeal  = errors.New("it was not sealed for this node with the same master key")
+	errSeal  = errors.New("it was not sealed for this node with the current master key")
 	errOld   = fmt.Errorf("its time is more than %v off", freshFor)
 	errAgain = errors.New("it or a later one arrived before")
 )

@@ -1,8 +1,8 @@
 // Package cnf represents what a token is bound to: the key of a client's DPoP proofs (RFC 9449), or
 // the certificate that a client uses for TLS (RFC 8705).
 //
-// A binding is a string, which tokens and grants contain. It is "" for a token that is not bound,
-// the thumbprint of a key, or the thumbprint of a certificate with a prefix.
+// A binding is a string, which tokens and grants contain. It is the thumbprint of a key, or a
+// prefix and the thumbprint of a certificate. For a token that is not bound, it is "".
 package cnf
 
 import (

@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/internal/cnf"
 )
 
-// TestClaim shows that a claim and a binding describe each other.
+// TestClaim shows that a binding converted to a claim and back is unchanged.
 func TestClaim(t *testing.T) {
 	const key = "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"
 	certificate := cnf.OfCertificate([]byte("test"))

@@ -2,11 +2,11 @@
 // a request. It shows that the client holds the key to which its tokens are bound.
 // [Verifier.Confirm] also checks the certificates to which tokens are bound (RFC 8705).
 //
-// A proof can be used once, on any node: its jti is stored for as long as the proof would be
-// accepted. [Verifier.Verify] stores the jti in the session store. Callers of [Verifier.Check]
-// store it elsewhere, together with the change that the request makes. A proof may contain one of
-// the server's nonces, which must be recent. A Verifier checks everything else about a proof before
-// its jti is stored.
+// A proof can be used once, on any node. Its jti is stored until the proof expires.
+// [Verifier.Verify] stores the jti in the session store. Callers of [Verifier.Check] store it
+// elsewhere, together with the change that the request makes. A proof may contain one of the
+// server's nonces, which must be recent. A Verifier checks everything else about a proof before its
+// jti is stored.
 package dpop
 
 import (

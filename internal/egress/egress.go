@@ -71,7 +71,7 @@ func (p Policy) MayReach(host string, at netip.AddrPort) bool {
 	return judge(at.String(), p.allows(host)) == nil
 }
 
-// judge returns an error if connections to address are not permitted. allowed reports whether the
+// judge returns an error if connections to address are not permitted. allowed means that the
 // operator allows the name that resolved to address.
 func judge(address string, allowed bool) error {
 	at, err := netip.ParseAddrPort(address)

@@ -94,8 +94,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// receiver starts a server on loopback and returns its port. reached reports whether the server has
-// received a request.
+// receiver starts a server on the loopback interface and returns its port. reached reports whether
+// the server has received a request.
 func receiver(t *testing.T) (port string, reached func() bool) {
 	t.Helper()
 	hits := make(chan struct{}, 16)

@@ -62,7 +62,8 @@ func (u user) WebAuthnDisplayName() string                { return u.shown }
 func (u user) WebAuthnCredentials() []webauthn.Credential { return u.credentials }
 
 // BeginPasskey returns the options for a browser to create a passkey, as JSON. The caller must pass
-// the same flow to CreatePasskey. The device shows name and shown as the names of the account.
+// the same flow to CreatePasskey. The device shows name as the account's user name, and shown as
+// its display name.
 func (f *Factors) BeginPasskey(ctx context.Context, o Owner, flow, name, shown string) ([]byte, error) {
 	if f.web == nil {
 		return nil, ErrNone

@@ -137,8 +137,8 @@ func (f *Factors) pendingTOTP(ctx context.Context, o Owner, flow string) (p pend
 // ConfirmTOTP completes the setup of an authenticator app with one of its codes, which cannot be
 // used again.
 //
-// Callers set first if the owner has not proved a second factor. In that case, ConfirmTOTP sets up
-// the app only if it is the owner's first factor, and otherwise returns ErrNotFirst.
+// Callers set first if the owner has not proved a second factor. ConfirmTOTP then sets up the app
+// only if the owner has no other factor, and otherwise returns ErrNotFirst.
 func (f *Factors) ConfirmTOTP(ctx context.Context, o Owner, first bool, flow, code string) error {
 	p, err := f.pendingTOTP(ctx, o, flow)
 	if errors.Is(err, problem.NotFound) {

@@ -151,8 +151,8 @@ func (l *Limiter) rate(name Name) (session.Rate, bool) {
 	return rate, rate.Burst > 0
 }
 
-// keyOf returns the key of a counter. It contains a digest of who, which may be arbitrary text from
-// a client.
+// keyOf returns the key of a counter. The key contains a digest of who, because who may be
+// arbitrary text from a client.
 func keyOf(name Name, who string) session.Key {
 	return session.Key{Kind: "limit-" + string(name), ID: session.Digest(who)}
 }

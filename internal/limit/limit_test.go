@@ -94,8 +94,8 @@ func TestTakeOnce(t *testing.T) {
 	}
 }
 
-// TestPass shows that the events taken from shares add up to the rate, and that refusing a caller
-// repeatedly does not access the store.
+// TestPass shows that exactly as many calls of Pass succeed as the rate allows, and that refusing a
+// caller again does not access the store.
 func TestPass(t *testing.T) {
 	ctx := t.Context()
 	c := &counting{Store: open(t)}

@@ -238,7 +238,7 @@ type failing struct{ io.Reader }
 
 func (f failing) ReadAt(p []byte, _ int64) (int, error) { return f.Read(p) }
 
-func TestParseTellsOfReading(t *testing.T) {
+func TestParseReturnsReadErrors(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	if _, err := Parse(failing{iotest.ErrReader(broken)}, 1000, "x.ulaw"); !errors.Is(err, broken) {
 		t.Errorf("Parse = %v, want %v", err, broken)

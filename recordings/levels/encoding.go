@@ -12,8 +12,8 @@ const textVersion = "1"
 // unknown is the word for an unknown value.
 const unknown = "-"
 
-// singles returns pointers to the facts that are single numbers, in the order of the text: first
-// those that may be unknown, and then those that are always known.
+// singles returns pointers to the facts that are single numbers, in the order of the text. The
+// facts in may can be unknown, and the facts in are are always known.
 func (f *Facts) singles() (may []**float64, are []*float64) {
 	return []**float64{&f.Peak, &f.RMS, &f.Loudness, &f.Overlap, &f.FirstSpeech},
 		[]*float64{&f.Clipped, &f.DCOffset, &f.SilenceRatio, &f.LongestSilence}

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Flags is a set of properties by which operators search.
+// Flags is a set of properties of a recording. Operators can search for recordings by their flags.
 type Flags uint8
 
 // The flags. Databases store their values.

@@ -1,5 +1,5 @@
-// Package levels measures audio in one pass. It measures how loud the audio is, who talks and when,
-// and which faults the audio has. It also draws the outline for a player.
+// Package levels measures audio in one pass. It measures how loud the audio is, which legs talk and
+// when, and which faults the audio has. It also computes the outline that a player draws.
 //
 // Talk is detected in each leg by energy alone. Therefore, music and tones count as talk, and
 // steady noise does not. Levels are in dB relative to full scale. A square wave of the largest

@@ -203,7 +203,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// TestLongAudio shows that repeating a cycle for ten hours yields the same facts as one cycle.
+// TestLongAudio shows that ten hours of a repeated cycle have the same levels as one cycle.
 func TestLongAudio(t *testing.T) {
 	short, long := cycle(10), cycle(36000)
 	a, _ := measure(t, short)

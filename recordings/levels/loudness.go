@@ -58,7 +58,7 @@ const (
 	loudest      = 30
 )
 
-// A loudness collects blocks of 400 ms. A block begins every 100 ms.
+// A loudness collects the loudness of overlapping blocks of 400 ms, which begin every 100 ms.
 type loudness struct {
 	slots  int
 	hop    float64    // power of the slots in the current hop
@@ -97,8 +97,8 @@ func (l *loudness) integrated() float64 {
 	return l.from(max(0, int(math.Ceil((gate-absoluteGate)*binsPerLU))))
 }
 
-// from returns the loudness of the blocks in the histogram from a bin on. If there are none, it
-// returns NaN.
+// from returns the loudness of the blocks in a bin of the histogram and all higher bins. If they
+// contain no blocks, it returns NaN.
 func (l *loudness) from(bin int) float64 {
 	var power, n float64
 	for i := bin; i < len(l.blocks); i++ {

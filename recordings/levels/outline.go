@@ -19,8 +19,8 @@ type Outline struct {
 // PixelsPerSecond is the resolution of measured outlines. Very long audio has a lower resolution.
 const PixelsPerSecond = 20
 
-// maxData is the maximum number of values in an outline. It is limited because anyone who knows a
-// recording may request its outline any number of times.
+// maxData is the maximum number of values in an outline. It is limited because each request for an
+// outline encodes it again.
 const maxData = 512 << 10
 
 // Length returns the number of pixels.

@@ -33,7 +33,7 @@ func (c call) ReadFrames(dst []int16, at int64) (n int, err error) {
 type part struct{ from, to float64 }
 
 // leg returns a leg with speech during parts, and with noise throughout. Their levels are speechDB
-// and noiseDB; -inf means none.
+// and noiseDB; a level of -inf omits the speech or the noise.
 func leg(t *testing.T, seconds, speechDB, noiseDB float64, parts ...part) []int16 {
 	t.Helper()
 	speech := make([]int16, 36_000) // 4.5 s of speech, without the silence before and after it

@@ -12,7 +12,7 @@ const maxBack = 511
 type decoder struct {
 	*tables
 	bands    bands
-	rateBits int // of bands, with the version
+	rateBits int // sampling frequency for which bands is set, together with version
 
 	kept []byte // last bytes of the main data of earlier frames
 	data []byte // main data of the frame
@@ -26,7 +26,8 @@ type decoder struct {
 
 func newDecoder() *decoder { return &decoder{tables: decoding(), rateBits: -1} }
 
-// forget drops the data of earlier frames. It is called if the next frame does not follow them.
+// forget drops the data of earlier frames. It is called if the next frame does not directly follow
+// the last one.
 func (d *decoder) forget() { d.kept = d.kept[:0] }
 
 // frame decodes a frame. It appends its samples to out, interleaved for the given number of

@@ -53,7 +53,7 @@ func TestJudgeOfDecoder(t *testing.T) {
 		})
 	}
 
-	// At 24 kHz, ffmpeg has a band that ends at line 330. It ends at 332 in lame and in libmad.
+	// At 24 kHz, one band ends at line 332 in lame and in libmad, but at line 330 in ffmpeg.
 	file := lame(t, wave, "-b 80 -m j --resample 24")
 	judge(t, file, program(t, "sox", file, "-t mp3 %in -t s16 -"))
 }
@@ -80,7 +80,7 @@ func TestIntensity(t *testing.T) {
 }
 
 // judge compares the decoded samples of a file with a reference, which may lack a frame at the end.
-// Samples of 16 bits that are rounded correctly differ by about -100 dB.
+// Correctly rounded 16-bit samples differ from it by about -100 dB.
 func judge(t *testing.T, file, reference []byte) {
 	t.Helper()
 	got := all(t, open(t, file))
@@ -129,7 +129,7 @@ func TestAnyRangeEqualsTheWhole(t *testing.T) {
 	}
 }
 
-// wantFrames checks n frames of a file against those in whole.
+// wantFrames checks that n frames of a file, beginning with frame at, equal those in whole.
 func wantFrames(t *testing.T, f *File, whole []int16, at int64, n int) {
 	t.Helper()
 	got := make([]int16, n*f.Channels())
@@ -141,7 +141,8 @@ func wantFrames(t *testing.T, f *File, whole []int16, at int64, n int) {
 	}
 }
 
-// TestSegmentsEqualOneDecoder shows that the border of two segments cannot be heard.
+// TestSegmentsEqualOneDecoder shows that the segments have the same samples as the whole file
+// decoded by one decoder.
 func TestSegmentsEqualOneDecoder(t *testing.T) {
 	wave := makeWave(t, 30)
 	for _, args := range []string{"-b 8 -m m --resample 24", "-b 128 -m j --resample 44.1"} {
@@ -158,7 +159,7 @@ func TestSegmentsEqualOneDecoder(t *testing.T) {
 	}
 }
 
-// TestCutFiles shows that files cut at any place keep the audio before.
+// TestCutFiles shows that the audio before the cut is unchanged if a file is cut at any position.
 func TestCutFiles(t *testing.T) {
 	file := corpus(t, "speech_vbr_notag.mp3")
 	whole := all(t, open(t, file))
@@ -227,7 +228,7 @@ func TestLongIndex(t *testing.T) {
 	}
 }
 
-// TestSparse shows that a file is refused if a read could have to skip many bytes.
+// TestSparse shows that a file is refused if reading from some frame would skip many bytes.
 func TestSparse(t *testing.T) {
 	frames := corpus(t, "speech_vbr_notag.mp3")
 	file := slices.Concat(bytes.Repeat(frames, 3600), make([]byte, maxSpan+1), frames)
@@ -236,7 +237,8 @@ func TestSparse(t *testing.T) {
 	}
 }
 
-// FuzzDecoder decodes damaged files. The cost must stay in proportion to the number of frames.
+// FuzzDecoder decodes damaged files. Decoding must not take more time and memory than the size of
+// the file justifies.
 func FuzzDecoder(f *testing.F) {
 	for _, name := range []string{"speech_cbr32.mp3", "speech_vbr_notag.mp3", "false_sync.mp3"} {
 		f.Add(corpus(f, name), uint16(0), uint16(0))
@@ -298,19 +300,20 @@ func makeWave(t testing.TB, seconds int) []byte {
 	return ffmpeg(t, raw.Bytes(), "-f s16le -ar 48000 -ac 2 -i %in -f wav")
 }
 
-// ffmpeg returns the output of ffmpeg, for whose arguments %in is a file with the given bytes.
+// ffmpeg returns the output of ffmpeg. In its arguments, %in stands for a file that contains in.
 func ffmpeg(t testing.TB, in []byte, args string) []byte {
 	t.Helper()
 	return program(t, "ffmpeg", in, "-v error "+args+" -")
 }
 
-// lame returns a WAV file as an MP3.
+// lame encodes a WAV file as MP3.
 func lame(t testing.TB, wave []byte, args string) []byte {
 	t.Helper()
 	return program(t, "lame", wave, "--quiet "+args+" %in -")
 }
 
-// program returns the output of a program, for whose arguments %in is a file with the given bytes.
+// program returns the output of a program. In its arguments, %in stands for a file that contains
+// in.
 func program(t testing.TB, name string, in []byte, args string) []byte {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "in")

@@ -26,20 +26,20 @@ const (
 
 // A File is the audio of an MP3 file, and a [Source]. It is not safe for concurrent use.
 //
-// The decoder of a frame depends on earlier frames. Therefore, the audio is divided into segments.
-// Each segment has its own decoder, which starts some frames before the segment. Thus, the samples
-// never depend on earlier reads.
+// Decoding a frame depends on earlier frames. The audio is therefore divided into segments. Each
+// segment has its own decoder, which starts some frames before the segment. So the samples never
+// depend on earlier reads.
 type File struct {
 	scan   *scanner
 	index  *index
 	skip   int64 // samples at the start that are not played
 	frames int64 // samples that are played
 
-	segment int64 // the one that is being decoded, or -1
+	segment int64 // number of the segment that is being decoded, or -1
 	walker  *walker
 	decoder *decoder
 	out     []int16 // samples of the current frame, interleaved
-	from    int64   // position of the first of them, counting those that are not played
+	from    int64   // position of the first sample in out, counting samples that are not played
 }
 
 var _ Source = (*File)(nil)
@@ -111,7 +111,7 @@ func (f *File) ReadFrames(dst []int16, at int64) (n int, err error) {
 	return n, nil
 }
 
-// decoded returns at least one sample, from a position on.
+// decoded returns at least one sample, beginning at a position.
 func (f *File) decoded(position int64) ([]int16, error) {
 	spf := int64(f.scan.first.samples())
 	number := position / (segment * spf)
@@ -128,7 +128,7 @@ func (f *File) decoded(position int64) ([]int16, error) {
 	return f.out[int(position-f.from)*f.Channels():], nil
 }
 
-// begin starts a decoder for a segment.
+// begin starts a new decoder for a segment.
 func (f *File) begin(number int64) {
 	f.segment, f.decoder = number, newDecoder()
 	f.walker = f.index.walk(f.scan, number)

@@ -44,7 +44,7 @@ func quadBook(root int) (b [16]code) {
 	return b
 }
 
-// walk calls tell with each leaf below a node and its code.
+// walk calls tell for each leaf below a node, with the code of the leaf.
 func walk(node int, prefix uint32, length uint8, tell func(leaf uint8, c code)) {
 	v := trees[node]
 	if v&0xff00 == 0 {
@@ -138,8 +138,8 @@ func pairBits(q []uint16, top uint16) (table, length int) {
 	return table, length
 }
 
-// longBits is like pairBits, for values that include escaped values. These are coded as 15, and
-// their rest is in linbits.
+// longBits is like pairBits, for regions with values above 15. These are coded as 15, and linbits
+// contain the excess.
 func longBits(q []uint16, top uint16) (table, length int) {
 	lens := &choices[6].lens
 	sum, escapes := uint64(0), 0

@@ -67,8 +67,8 @@ func imdct12(lines *[18]float32, rest, out *[18]float32) {
 	copy(rest[:], sum[18:])
 }
 
-// realias restores the aliasing between the first n pairs of neighboring subbands. The filters of
-// the synthesis expect this aliasing.
+// realias restores the aliasing between the first n pairs of neighboring subbands. The synthesis
+// filterbank expects this aliasing.
 func realias(lines *[576]float32, n int) {
 	for sb := 18; sb <= 18*n; sb += 18 {
 		x := (*[16]float32)(lines[sb-8:])

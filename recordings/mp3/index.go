@@ -15,13 +15,13 @@ type index struct {
 const (
 	// maxMarks limits an index to 512 KiB.
 	maxMarks = 64 << 10
-	// maxSpan is the maximum number of bytes between two marks, or after the last mark. No read
-	// needs more bytes.
+	// maxSpan is the maximum number of bytes between two marks, or after the last mark. No read has
+	// to read more bytes than this.
 	maxSpan = 16 << 20
 )
 
-// newIndex reads the headers of all frames. Each mark is the doubled position of a frame. It is
-// greater by 1 if bytes that belong to no frame were found earlier.
+// newIndex reads the headers of all frames. Each mark is twice the position of a frame, plus 1 if
+// earlier parts of the file contain bytes that belong to no frame.
 func newIndex(m *scanner) (*index, error) {
 	x := &index{step: 1}
 	w := m.walk()
@@ -52,7 +52,7 @@ func (x *index) last(m *scanner) int64 {
 	return x.marks[len(x.marks)-1] >> 1
 }
 
-// add adds a mark for the current frame of w.
+// add adds a mark at the current frame of w.
 func (x *index) add(before int64, w *walker) {
 	mark := w.at << 1
 	if w.junk > 0 {

@@ -11,7 +11,7 @@ import (
 type input struct {
 	src    Source
 	frames int64
-	back   int         // number of frames before a request that remain available
+	back   int         // number of frames that remain available before the requested frame
 	block  [][]float32 // one slice per channel
 	from   int64       // first frame in block
 	have   int         // number of frames in block
@@ -22,7 +22,7 @@ type input struct {
 // and does not delay short ranges much.
 const blockFrames = 4096
 
-// newInput returns an input for src. A request may ask for at most back frames.
+// newInput returns an input for src. A call of samples may request at most back frames.
 func newInput(src Source, back int) *input {
 	in := &input{src: src, frames: src.Frames(), back: back, block: make([][]float32, src.Channels())}
 	size := max(blockFrames, 2*back)

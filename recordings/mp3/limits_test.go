@@ -36,8 +36,8 @@ func (l *long) ReadFrames(dst []int16, at int64) (int, error) {
 	return n, nil
 }
 
-// TestLongLengths encodes hours and years of audio. The lengths must be right, and reading the end
-// must only read the end of the source.
+// TestLongLengths encodes audio of hours and of years. The size must be correct, and reading the
+// end of the stream must read only the end of the source.
 func TestLongLengths(t *testing.T) {
 	for _, f := range rates {
 		for _, frames := range []int64{10 * 3600 * int64(f.rate), 1 << 40} {
@@ -66,7 +66,7 @@ func TestLongLengths(t *testing.T) {
 }
 
 // TestFirstRead reads into a large buffer. The first Read must return at most the ID3 tag and one
-// frame, which need no samples. Later Reads must not encode more than was requested.
+// frame, which it computes without samples. Later Reads must not encode more than was requested.
 func TestFirstRead(t *testing.T) {
 	src := &long{rate: 8000, channels: 1, frames: 1 << 20}
 	s := newStream(t, src)
@@ -99,8 +99,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFailingSource shows that an error from a source is returned, and that the stream is never
-// silently shorter than promised.
+// TestFailingSource shows that Read returns an error of the source, also if the source ends too
+// early.
 func TestFailingSource(t *testing.T) {
 	broken := errors.New("broken")
 	for _, rate := range []int{8000, 9000} {

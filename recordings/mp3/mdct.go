@@ -56,12 +56,12 @@ func halves() (h [9]float32) {
 	return h
 }
 
-// mdct36 transforms 36 samples. before holds the first half, and now the second.
+// mdct36 transforms 36 samples. before holds the first half of them, and now holds the second half.
 func mdct36(before, now *[18]float32, f *folding, out *[18]float32) {
 	var e, o [9]float32
 	for n := range 9 {
 		x := float32(now[8-n]*f.c[n]) + float32(now[9+n]*f.d[n])
-		// The counterpart of n in the other half is 17-n, which is 8-n there.
+		// The counterpart of value n is value 17-n, which has index 8-n in the other half.
 		y := float32(before[8-n]*f.a[8-n]) + float32(before[9+n]*f.b[8-n])
 		e[n] = x + y
 		o[n] = float32((x - y) * mdctHalves[n])

@@ -12,8 +12,8 @@
 // addition, floating-point code converts each product explicitly. According to the language
 // specification this rounds the product, so compilers may not fuse it with a sum.
 //
-// The package implements ISO/IEC 11172-3 and 13818-3, whose clauses the comments cite. For 8 to 12
-// kHz there is MPEG-2.5, an extension of these standards that all players support.
+// The package implements ISO/IEC 11172-3 and 13818-3, whose clauses the comments cite. Rates from 8
+// to 12 kHz use MPEG-2.5, an extension of these standards that all players support.
 package mp3
 
 import (
@@ -66,7 +66,7 @@ var rates = []struct{ rate, mono, stereo, version, bits int }{
 	{48000, 64, 128, 3, 1},
 }
 
-// Limits of the sample rate. Rates that are not among those of Layer III are resampled.
+// Limits of the sample rate. Audio with a rate that Layer III does not have is resampled.
 const (
 	minRate = 1000
 	maxRate = 768000
@@ -146,7 +146,7 @@ func (f *format) header(padded bool) uint32 {
 	if f.channels == 1 {
 		h |= 3 << 6
 	}
-	return h | 1<<2 // an original
+	return h | 1<<2 // original, not a copy
 }
 
 // bitrateIndex returns bitrate_index as defined in ISO 11172-3, 2.4.2.3, and in ISO 13818-3,

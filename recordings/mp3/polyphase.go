@@ -31,7 +31,7 @@ func polyphase(pcm *[history + 576]float32, sub *[32][18]float32) {
 }
 
 // windowed multiplies the samples that begin at at, and the samples that begin 32 later, by the
-// window. It then adds the products that are 64 apart. The newest sum comes first.
+// window. It then adds the products whose distance is a multiple of 64. The newest sum comes first.
 func windowed(pcm *[history + 576]float32, at int, y *[2][64]float32) {
 	x := (*[544]float32)(pcm[at:])
 	for m := range 64 {
@@ -52,8 +52,8 @@ func windowed(pcm *[history + 576]float32, at int, y *[2][64]float32) {
 	}
 }
 
-// split computes sample t of all subbands. The matrix is symmetric like a cosine around 16, which
-// split uses.
+// split computes sample t of all subbands. split uses that the matrix is symmetric around 16, like
+// a cosine.
 func split(y *[64]float32, sub *[32][18]float32, t int, negate bool) {
 	var v, s [32]float32
 	v[0] = y[16]
@@ -90,8 +90,8 @@ func secants[T [16]float32 | [8]float32 | [4]float32 | [2]float32](n int) (t T) 
 	return t
 }
 
-// dct32 returns s[i] = Σ v[k]·cos((2i+1)kπ/64). In Lee's algorithm, the even inputs are a transform
-// of half the size. The sums of neighboring odd inputs are another.
+// dct32 returns s[i] = Σ v[k]·cos((2i+1)kπ/64). In Lee's algorithm, the even inputs need one
+// transform of half the size, and the sums of neighboring odd inputs need another.
 func dct32(v, s *[32]float32) {
 	var even, odd, e, o [16]float32
 	last := float32(0)

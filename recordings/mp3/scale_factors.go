@@ -1,7 +1,7 @@
 package mp3
 
-// A factors holds the scale factors of a granule. Factors of long blocks come first. Then come the
-// factors of short blocks, which have three for each band, one for each window.
+// A factors holds the scale factors of a granule. The factors of long blocks come first. Short
+// blocks follow with three factors for each band, one for each window.
 type factors struct {
 	values  [39 + 3]uint8 // the last band repeats the one before it, as intensity stereo requires
 	illegal [39 + 3]bool  // the value is not an intensity position

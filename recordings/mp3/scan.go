@@ -27,7 +27,7 @@ type Facts struct {
 	Channels int
 	Frames   int64 // samples of each channel that are played
 	Offset   int64 // position of the first frame
-	Length   int64 // number of bytes from there to the tags at the end
+	Length   int64 // number of bytes from Offset to the tags at the end
 	Junk     int64 // number of bytes between the frames, if they were read
 }
 
@@ -96,7 +96,7 @@ func (m *scanner) at(offset int64, n int) []byte {
 		}
 		m.window = window[:read]
 	}
-	if len(m.window) < n { // an error occurred, or the file is shorter than its size
+	if len(m.window) < n { // reading failed, or the file is shorter than m.size
 		return nil
 	}
 	return m.window[offset-m.offset:][:n]
@@ -110,7 +110,7 @@ func (m *scanner) dropTail() {
 	if b := m.at(m.size-32, 32); bytes.HasPrefix(b, []byte("APETAGEX")) {
 		length := int64(binary.LittleEndian.Uint32(b[12:]))
 		if binary.LittleEndian.Uint32(b[20:])&(1<<31) != 0 {
-			length += 32 // its head
+			length += 32 // the header of the tag
 		}
 		if length <= m.size {
 			m.size -= length
@@ -129,7 +129,7 @@ func (m *scanner) skipID3() (at int64) {
 
 		length := 10 + (int64(b[6])<<21 | int64(b[7])<<14 | int64(b[8])<<7 | int64(b[9]))
 		if b[5]&0x10 != 0 {
-			length += 10 // its foot
+			length += 10 // the footer of the tag
 		}
 
 		if at+length > m.size {

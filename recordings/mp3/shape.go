@@ -2,8 +2,9 @@ package mp3
 
 import "math"
 
-// The level of noise in a band is the level of the band to the power of following. Flat noise would
-// be audible in bands where nothing masks it, and proportional noise would cost too many bits.
+// The level of noise in a band is the level of the band, raised to the power of following. Flat
+// noise would be audible in bands where nothing masks it, and proportional noise would cost too
+// many bits.
 const (
 	following = 0.3
 	quietest  = 1.0 // energy of a line below which the noise is flat

@@ -4,8 +4,8 @@ import "encoding/binary"
 
 // delay is the delay of this encoder's output, without the 529 samples that each decoder adds. The
 // filterbanks delay the output by 1057 samples: 481 in the polyphase filterbank, and 576 by the
-// overlap of the MDCT. lead extends this to whole granules, because ffmpeg fails on packets that
-// have samples to drop at both ends.
+// overlap of the MDCT. lead extends this to whole granules, because ffmpeg fails on a packet if
+// samples at both of its ends have to be dropped.
 const (
 	decoderDelay = 529
 	delay        = 2*576 - decoderDelay

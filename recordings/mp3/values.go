@@ -21,7 +21,7 @@ func (t *tables) values(r *bitReader, l *layout, end int, to *[576]float32) (use
 		}
 	}
 
-	// Values of at most 1 follow, in fours. A four that exceeds the end does not count.
+	// Values of at most 1 follow, in fours. Four values that extend beyond the end are ignored.
 	book := &t.quads[l.quadTable]
 	for i <= 572 && r.at < end {
 		four, length := book.find(r.peek())

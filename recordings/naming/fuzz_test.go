@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/recordings/naming"
 )
 
-// FuzzSidecar shows that no JSON about a recording breaks the reader. A description never names
-// both a call and a conference.
+// FuzzSidecar checks that no JSON makes ReadSidecar panic, and that a description never names both
+// a call and a conference.
 func FuzzSidecar(f *testing.F) {
 	for _, text := range []string{
 		`{"call_sid":"c","From":"1","direction":"INBOUND","start_time":"2026-11-20T10:00:00Z","track":"both"}`,
@@ -36,7 +36,7 @@ func FuzzSidecar(f *testing.F) {
 	})
 }
 
-// FuzzNames shows that no path breaks the presets. No pattern may break the parser of patterns.
+// FuzzNames checks that no path makes a preset panic, and that no pattern makes Parse panic.
 func FuzzNames(f *testing.F) {
 	for _, path := range []string{
 		"archive/2026/Nov/20/6f1de2a4-0c5a-4b0c-8f57-3b9b1c7a9e10.wav", "in-100-200-20261120-101500-1.2.wav",

@@ -158,7 +158,7 @@ func startTime(values map[string]string) time.Time {
 		return time.UnixMicro(int64(seconds * 1e6)).UTC()
 	}
 	if values["Y"] == "" || values["H"] == "" {
-		return time.Time{} // a date does not say when the call began
+		return time.Time{} // a date without a time is not precise enough
 	}
 	month, layout := values["m"], "2006-01-02 15:04:05"
 	if month == "" {

@@ -10,7 +10,7 @@ import (
 // An index records where the segments begin in a file. It depends only on the file.
 type index struct {
 	start int64 // position of the first packet
-	end   int64 // position of the end
+	end   int64 // position of the end of the last packet
 	step  int64 // number of segments between two marks
 	marks []mark
 }
@@ -77,9 +77,9 @@ func scan(w *window, h head) (*index, error) {
 	}
 }
 
-// mark adds m for each segment whose decoder starts before the position before.
-func (x *index) mark(h head, m mark, before int64) {
-	for x.lead(h, int64(len(x.marks))*x.step) < before {
+// mark makes m the mark of each segment whose decoder starts before position end.
+func (x *index) mark(h head, m mark, end int64) {
+	for x.lead(h, int64(len(x.marks))*x.step) < end {
 		x.marks = append(x.marks, m)
 		if len(x.marks) < maxMarks {
 			continue
@@ -92,7 +92,7 @@ func (x *index) mark(h head, m mark, before int64) {
 }
 
 // isSparse reports whether reading from some frame would read much more than maxSpan. Long gaps in
-// the audio can cause this. Most marks then lie in the gaps, and few are left for the rest of the
+// the audio can cause this, because most marks then lie in the gaps and few in the rest of the
 // file.
 func (x *index) isSparse(size int64) bool {
 	for i, m := range x.marks {
@@ -107,12 +107,12 @@ func (x *index) isSparse(size int64) bool {
 	return false
 }
 
-// A timeline assigns positions to the packets of a walker.
+// A timeline is a walker that also computes the positions of packets.
 type timeline struct {
 	walker
 	began  bool  // a packet of audio has been read
-	heads  int   // packets of headers that have not been read
-	from   int64 // position of the page's first packet, unless packets were lost
+	heads  int   // header packets that have not been read
+	from   int64 // position of the page's first packet
 	at     int64 // position of the end of the page
 	frames int64 // number of frames in the packets of the page
 }
@@ -151,7 +151,7 @@ func (t *timeline) page() (page, error) {
 
 	end := p.granule
 	switch {
-	case end < 0 || end > maxGranule: // the position is missing
+	case end < 0 || end > maxGranule: // the page does not contain its position
 		end = t.at + t.frames
 	case !t.began: // recording may have begun in the middle of a stream
 		t.from = max(0, end-t.frames)

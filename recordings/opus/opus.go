@@ -2,16 +2,16 @@
 //
 // A [Source] is the audio as 16-bit samples at 48 kHz, and can be read from any frame. An Opus
 // decoder depends on all packets since it started, and its state cannot be saved. The audio is
-// therefore divided into segments of four seconds. Each segment has its own decoder, which starts
-// with the packets of the half second before the segment. RFC 7845 recommends 80 ms. Therefore, the
-// samples of a frame never depend on earlier reads, and differ inaudibly from the samples of one
-// long decode.
+// therefore divided into segments of four seconds. Each segment has its own decoder, so the samples
+// of a frame never depend on earlier reads. The decoder starts half a second before the segment,
+// where RFC 7845 recommends 80 ms. The samples therefore differ only inaudibly from those of one
+// decoder for the whole file.
 //
 // [Source.Index] returns the positions of the segments in the file. Without the index, [Open] finds
 // them by reading all pages. Lost packets become silence of the same length, so times stay correct.
 //
-// No input can cause large allocations. The number of frames, and the pages between two entries of
-// the index, limit the work for a read.
+// No input can cause large allocations. The work for a read is limited by the number of frames, and
+// by the number of bytes between two marks of the index.
 package opus
 
 import (
@@ -38,7 +38,7 @@ const Rate = 48_000
 
 const (
 	segment = 4 * Rate // frames per segment
-	preroll = Rate / 2 // frames before a segment at which its decoder starts
+	preroll = Rate / 2 // number of frames that a decoder starts before its segment
 	// maxDecoded is how many frames may be decoded for a segment. In valid files, about half as
 	// many are decoded.
 	maxDecoded = 2 * (segment + preroll)

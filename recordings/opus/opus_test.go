@@ -40,7 +40,7 @@ func encode(t testing.TB, name string) []byte {
 	return ffmpeg(t, corpus(t, e.file), "-stream_loop 2 -i %in -ar 48000 -c:a libopus "+e.args+" -f ogg")
 }
 
-// TestJudge compares the samples with those to which ffmpeg decodes the file with libopus.
+// TestJudge compares the samples with those of ffmpeg, which uses libopus.
 func TestJudge(t *testing.T) {
 	for name := range encodings {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestAnyRangeEqualsTheWhole(t *testing.T) {
 	}
 }
 
-// wantFrames checks n frames of a source against those in whole.
+// wantFrames checks that n frames of a source, beginning with frame at, equal those in whole.
 func wantFrames(t *testing.T, s *Source, whole []int16, at int64, n int) {
 	t.Helper()
 	got := make([]int16, n*s.Channels())
@@ -139,7 +139,7 @@ func junked(file []byte) []byte {
 	return b
 }
 
-// TestLostPages shows that lost pages become silence, and that the rest keeps its time.
+// TestLostPages shows that lost pages become silence, and that later audio keeps its position.
 func TestLostPages(t *testing.T) {
 	packets := packetsOf(t, encode(t, "two channels in music"))
 	file := mux(packets, 0, 50)
@@ -157,7 +157,7 @@ func TestLostPages(t *testing.T) {
 	lost := 2 * (whole.index.marks[1].from - whole.index.start - whole.head.skip)
 	loud := func(v int16) bool { return v != 0 }
 	if !slices.Equal(got[:lost], want[:lost]) || slices.ContainsFunc(got[lost:lost+1920], loud) {
-		t.Errorf("a lost page is not silent, or changes what is before it")
+		t.Errorf("a lost page is not silent, or changes earlier audio")
 	}
 	if after := 2 * 8 * Rate; !slices.Equal(got[after:], want[after:]) {
 		t.Errorf("a lost page changes the segments after its own")
@@ -218,7 +218,7 @@ func TestDamagedIndex(t *testing.T) {
 	}
 }
 
-// TestIndexIsSmall shows that the index of days of audio stays small and works.
+// TestIndexIsSmall shows that the index of two days of audio is small and works.
 func TestIndexIsSmall(t *testing.T) {
 	short := packetsOf(t, encode(t, "SILK, narrow"))
 	packets := slices.Clone(short[:2])
@@ -259,9 +259,9 @@ func TestSparse(t *testing.T) {
 	}
 }
 
-// TestShortPages shows that the work for a segment is limited even if its pages are too short. Each
-// ends a frame after the previous page, but contains a whole packet. The rest of the segment is
-// silent.
+// TestShortPages shows that the work for a segment is limited even if its pages are too short.
+// According to its position, each page contains only one frame, but it contains a whole packet. The
+// rest of the segment is silent.
 func TestShortPages(t *testing.T) {
 	packets := packetsOf(t, encode(t, "CELT"))
 	packets = append(packets, packets[2:]...)
@@ -298,7 +298,8 @@ func TestChannels(t *testing.T) {
 	}
 }
 
-// FuzzOpen checks that no file costs much, and that ranges equal the whole.
+// FuzzOpen checks that no file takes much time or memory, and that reading a range of a file yields
+// the same samples as reading the whole file.
 func FuzzOpen(f *testing.F) {
 	file := corpus(f, "speech.ogg")
 	packets := packetsOf(f, file)

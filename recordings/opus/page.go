@@ -88,7 +88,7 @@ func parsePage(b []byte, offset int64) (p page, ok bool) {
 	return p, length <= len(b)
 }
 
-// A walker walks through the pages of a stream, and assembles their packets.
+// A walker reads the pages of a stream in order, and assembles their packets.
 type walker struct {
 	window *window
 	serial uint32
@@ -107,7 +107,7 @@ func (w *walker) page() (page, error) {
 		switch {
 		case err != nil:
 			return page{}, err
-		case len(b) == 0: // the file is shorter than its size
+		case len(b) == 0: // the file is shorter than w.size
 			return page{}, io.EOF
 		case ok && p.serial == w.serial:
 			w.next = p.next
@@ -122,7 +122,7 @@ func (w *walker) page() (page, error) {
 	return page{}, io.EOF
 }
 
-// skip returns the number of bytes after which a page may begin. It ignores the start of b.
+// skip returns the offset in b, greater than 0, at which the next page may begin.
 func skip(b []byte) int64 {
 	if len(b) <= 5 {
 		return int64(len(b))
@@ -166,7 +166,7 @@ func (w *walker) split(b []byte, p page) {
 	}
 }
 
-// keep stores the part of a packet that is in this page. follows means that the packet began on an
+// keep stores the part of a packet that is in this page. If follows is true, the packet began on an
 // earlier page.
 func (w *walker) keep(part []byte, follows bool) {
 	if !follows {

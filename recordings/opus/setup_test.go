@@ -23,7 +23,7 @@ func corpus(t testing.TB, name string) []byte {
 	return b
 }
 
-// ffmpeg returns the output of ffmpeg, for whose arguments %in is a file with the given bytes.
+// ffmpeg returns the output of ffmpeg. In its arguments, %in stands for a file that contains in.
 func ffmpeg(t testing.TB, in []byte, args string) []byte {
 	t.Helper()
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
@@ -94,8 +94,8 @@ type muxer struct {
 	goesOn   bool // the current page begins within a packet
 }
 
-// mux returns a file with these packets. Audio begins at position start, and each page has at most
-// this many segments.
+// mux returns a file with these packets. Audio begins at position start. Each page has at most the
+// given number of segments.
 func mux(packets [][]byte, start int64, segments int) []byte {
 	m := &muxer{segments: segments}
 	for i, p := range packets {

@@ -109,7 +109,7 @@ func (s *Source) decoded(frame int64) ([]int16, error) {
 // end returns the position after the decoded frames.
 func (s *Source) end() int64 { return s.from + int64(len(s.out)/s.head.channels) }
 
-// begin starts a decoder for a segment.
+// begin starts a new decoder for a segment.
 func (s *Source) begin(number int64) {
 	s.segment, s.decoder, s.packet = number, nil, 0
 	s.budget = maxDecoded
@@ -169,7 +169,8 @@ func (s *Source) next() ([]byte, error) {
 	return s.timeline.packets[s.packet-1], nil
 }
 
-// cut removes frames after the end of the page, which the last packet of a file may have.
+// cut removes decoded frames that lie after the end of the page. The last packet of a file may have
+// such frames.
 func (s *Source) cut() {
 	keep := max(0, s.timeline.at-s.from)
 	s.out = s.out[:min(int64(len(s.out)), keep*int64(s.head.channels))]

@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// maxChunks is the maximum number of chunks in a file. No call recorder writes more chunks.
+// maxChunks is the maximum number of chunks in a file. No known call recorder writes more chunks.
 const maxChunks = 1024
 
 // unknown is the size in the header of a chunk whose writer did not know the size.

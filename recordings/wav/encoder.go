@@ -35,8 +35,8 @@ func (e *Encoder) Encode(dst []byte, src []int16) {
 	}
 }
 
-// Follow copies the state of other, an encoder with the same codec. Decoders of other's stream can
-// then decode the further output of e.
+// Follow copies the state of other, an encoder with the same codec. A decoder that has decoded the
+// output of other can then continue with the output of e.
 func (e *Encoder) Follow(other *Encoder) {
 	if e.state != nil {
 		*e.state = *other.state
@@ -47,8 +47,8 @@ func (e *Encoder) Follow(other *Encoder) {
 // values that the decoder will have.
 type g722Encoder struct {
 	low, high g722Band
-	// The first and second samples of all pairs. They begin with the pairs of the last block that
-	// the filter needs. The pairs of this block follow.
+	// The first and second samples of all pairs. The last g722Past pairs of the previous block,
+	// which the filter needs, come before the pairs of this block.
 	firsts, seconds [g722Past + g722Block]int32
 }
 

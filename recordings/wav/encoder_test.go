@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestEncoderReference shows that the codewords of G.722 are those of SpanDSP's encoder, which
-// computed the hash. The signal is not so loud that it has to be limited, which SpanDSP does not
-// do.
+// TestEncoderReference shows that the codewords of G.722 equal those of SpanDSP's encoder, whose
+// hash is want. The signal is quiet enough that no value has to be limited, because SpanDSP does
+// not limit values.
 func TestEncoderReference(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	samples := make([]int16, 64000)

@@ -29,8 +29,8 @@ const g722Block = 160
 // upper band has two. Each band is predicted from its past.
 type g722 struct {
 	low, high g722Band
-	// The sums and differences of the bands. They begin with the values of the last block that the
-	// filter needs. The values of this block follow.
+	// The sums and differences of the bands. The last g722Past values of the previous block, which
+	// the filter needs, come before the values of this block.
 	sums, diffs [g722Past + g722Block]int32
 }
 

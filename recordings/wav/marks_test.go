@@ -54,8 +54,8 @@ func mustOpen(t testing.TB, file []byte, f Facts, index []byte) (*Samples, *coun
 	return s, r
 }
 
-// TestIndex shows that the middle of a recording has the same samples with and without an index.
-// With an index, little must be read to reach it.
+// TestIndex shows that the middle of a recording has the same samples with and without an index,
+// and that reading it with an index reads only a small part of the file.
 func TestIndex(t *testing.T) {
 	for codec, file := range longFiles(t, 60) {
 		facts := factsOf(t, codec, file)

@@ -32,14 +32,14 @@ func run(t testing.TB, command ...string) []byte {
 	return out
 }
 
-// ffmpeg returns the 16-bit samples to which ffmpeg decodes a file.
+// ffmpeg decodes a file with ffmpeg and returns its 16-bit samples.
 func ffmpeg(t testing.TB, path string, raw ...string) []byte {
 	t.Helper()
 	args := append([]string{"ffmpeg", "-v", "error"}, raw...)
 	return run(t, append(args, "-i", path, "-f", "s16le", "-c:a", "pcm_s16le", "-")...)
 }
 
-// sox returns the 16-bit samples to which sox decodes a file.
+// sox decodes a file with sox and returns its 16-bit samples.
 func sox(t testing.TB, path string, raw ...string) []byte {
 	t.Helper()
 	args := append([]string{"sox", "-D", "-V1"}, raw...)
@@ -109,8 +109,8 @@ func decoded(t testing.TB, path string) []byte {
 	return readView(t, s)[44:]
 }
 
-// same compares samples with those of another program. The other program may return more, since it
-// ignores the fact chunk. All samples in both must be equal.
+// same checks that want, the samples of another program, begins with got. want may be a little
+// longer, because some programs ignore the fact chunk.
 func same(t *testing.T, name string, got, want []byte) {
 	t.Helper()
 	if len(got) > len(want) || len(want)-len(got) > 4*640 {

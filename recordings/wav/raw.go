@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// raw maps the extensions of files without a header to their codecs, like Asterisk and FreeSWITCH.
-// All of these files have one channel.
+// raw maps the extensions of files without a header to their codecs. Asterisk and FreeSWITCH use
+// these extensions. All of these files have one channel.
 var raw = map[string]struct {
 	codec string
 	rate  int

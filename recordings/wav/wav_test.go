@@ -144,7 +144,7 @@ type failing struct{ io.Reader }
 
 func (f failing) ReadAt(p []byte, _ int64) (int, error) { return f.Read(p) }
 
-func TestParseTellsOfReading(t *testing.T) {
+func TestParseReturnsReadErrors(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	if _, err := Parse(failing{iotest.ErrReader(broken)}, 1000); !errors.Is(err, broken) {
 		t.Errorf("Parse = %v, want %v", err, broken)
@@ -163,7 +163,8 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 	return c.ReaderAt.ReadAt(p, off)
 }
 
-// FuzzParse checks the promises of Parse.
+// FuzzParse checks that Parse returns only documented errors and plausible facts, and reads only a
+// small part of the file.
 func FuzzParse(f *testing.F) {
 	for name := range expectations(f) {
 		file, err := os.ReadFile(filepath.Join(corpus, name))

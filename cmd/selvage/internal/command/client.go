@@ -183,7 +183,7 @@ func (c clientCommands) command() *cobra.Command {
 	addClientFlags(create)
 	ls := n.listCommand("list", "List the clients of a project")
 	show := n.showCommand("show ID", "Show a client")
-	update := n.changeCommand("update ID", "Update a client; flags not given leave their value unchanged", updateClient)
+	update := n.changeCommand("update ID", "Update a client: only the given flags change it", updateClient)
 	addClientFlags(update)
 	rotate := n.command("rotate-secret ID", "Replace a client's secret; the old one stays valid for a while",
 		func(ctx context.Context, a *app, cmd *cobra.Command, args []string) (client, error) {

@@ -52,7 +52,7 @@ func (c gatewayCommands) command() *cobra.Command {
 	create := n.projectCommand("create", "Create a SIP gateway", []string{"name", "uri"}, c.createGateway)
 	ls := n.listCommand("list", "List the SIP gateways of a project")
 	show := n.showCommand("show ID", "Show a SIP gateway")
-	update := n.changeCommand("update ID", "Update a SIP gateway; flags not given leave their value unchanged",
+	update := n.changeCommand("update ID", "Update a SIP gateway: only the given flags change it",
 		c.updateGateway)
 	remove := n.deleteCommand("delete ID", "Delete a SIP gateway and its address",
 		func(r resource) (what, name string) {

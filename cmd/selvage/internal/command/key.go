@@ -104,7 +104,7 @@ func (c *commands) keyCommand() *cobra.Command {
 	create := n.projectCommand("create", "Create an API key of a project", []string{"scope"}, createKey)
 	ls := n.listCommand("list", "List the API keys of a project")
 	show := n.showCommand("show ID", "Show an API key")
-	update := n.changeCommand("update ID", "Update an API key; flags not given leave their value unchanged", updateKey)
+	update := n.changeCommand("update ID", "Update an API key: only the given flags change it", updateKey)
 	rotate := n.changeCommand("rotate ID", "Replace the secret of an API key; the old one stays valid for a while",
 		rotateKey)
 	revoke := cli.Command("revoke ID", "Revoke an API key and the tokens created with it", c.with(revokeKey))

@@ -90,7 +90,7 @@ func (c operatorCommands) command() *cobra.Command {
 	create := n.command("create", "Create an operator", c.createOperator)
 	ls := n.listCommand("list", "List operators")
 	show := n.showCommand("show EMAIL", "Show an operator, by e-mail or id")
-	update := n.command("update EMAIL", "Update an operator; flags not given leave their value unchanged",
+	update := n.command("update EMAIL", "Update an operator: only the given flags change it",
 		updateOperator)
 	disable := n.command("disable EMAIL", "Disable an operator and end their sessions", setDisabled(true))
 	enable := n.command("enable EMAIL", "Enable a disabled operator", setDisabled(false))

@@ -153,7 +153,7 @@ func (c *commands) projectCommand() *cobra.Command {
 	create := cli.Command("create NAME", "Create a project", c.createProject)
 	ls := n.listCommand("list", "List projects")
 	show := n.showCommand("show ID", "Show a project")
-	update := n.command("update ID", "Update a project; flags not given leave their value unchanged", updateProject)
+	update := n.command("update ID", "Update a project: only the given flags change it", updateProject)
 	addProjectFlags(update)
 	remove := n.deleteCommand("delete ID", "Delete a project and everything in it",
 		func(p fabric.Project) (what, name string) {

@@ -25,7 +25,7 @@ func (c subscriberCommands) command() *cobra.Command {
 	create := n.projectCommand("create", "Create a subscriber", []string{"email"}, c.createSubscriber)
 	ls := n.listCommand("list", "List the subscribers of a project")
 	show := cli.Command("show ID", "Show a subscriber", c.with(c.showSubscriber))
-	update := n.changeCommand("update ID", "Update a subscriber; flags not given leave their value unchanged",
+	update := n.changeCommand("update ID", "Update a subscriber: only the given flags change it",
 		c.updateSubscriber)
 	remove := n.deleteCommand("delete ID", "Delete a subscriber and revoke its tokens",
 		func(s fabric.Subscriber) (what, name string) {

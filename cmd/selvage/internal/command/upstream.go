@@ -85,7 +85,7 @@ func (c upstreamCommands) command() *cobra.Command {
 		[]string{"name", "issuer", "client-id"}, c.createUpstream)
 	ls := n.listCommand("list", "List the upstream providers of a project")
 	show := n.showCommand("show ID", "Show an upstream provider")
-	update := n.changeCommand("update ID", "Update an upstream provider; flags not given leave their value unchanged",
+	update := n.changeCommand("update ID", "Update an upstream provider: only the given flags change it",
 		c.updateUpstream)
 	remove := n.deleteCommand("delete ID", "Delete an upstream provider",
 		func(u idp.Upstream) (what, name string) {

@@ -64,7 +64,7 @@ func (c webhookCommands) command() *cobra.Command {
 		createWebhook)
 	ls := n.listCommand("list", "List the webhooks of a project")
 	show := n.showCommand("show ID", "Show a webhook")
-	update := n.changeCommand("update ID", "Update a webhook; flags not given leave their value unchanged",
+	update := n.changeCommand("update ID", "Update a webhook: only the given flags change it",
 		updateWebhook)
 	remove := n.deleteCommand("delete ID", "Delete a webhook and its pending deliveries",
 		func(w fabric.Webhook) (what, name string) {

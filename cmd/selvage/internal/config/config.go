@@ -275,8 +275,8 @@ type Config struct {
 		// for none. The first is at the beginning of the recording.
 		RecordTone toneEvery `key:"record_tone" default:"0s"`
 		// Control addresses of rtpengines (NG protocol over UDP), such as 127.0.0.1:2223. The first
-		// rtpengine that answers carries the media of two-party calls. If the list is empty, the
-		// built-in engine does. Rooms always use the built-in engine.
+		// rtpengine that answers carries the media of calls between two parties. If the list is
+		// empty, the built-in engine carries all media. Rooms always use the built-in engine.
 		RTPEngine ngAddresses `key:"rtpengine"`
 
 		Scripts struct {

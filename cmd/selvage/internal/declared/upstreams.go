@@ -73,7 +73,7 @@ func (u *upstream) settle() error {
 		return nil
 	}
 	if json.Unmarshal(u.Claims, &u.Upstream.Claims) != nil {
-		return problem.BadParam("claims", "needs the claims by field, such as {email: mail}")
+		return problem.BadParam("claims", "must name the claim of each field, such as {email: mail}")
 	}
 	u.Claims = nil
 	if len(u.Upstream.Claims) > 0 {
