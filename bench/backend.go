@@ -29,8 +29,8 @@ func (b *backend) env() []string {
 
 // A spending is the cost of one operation, or the counters from which the cost is computed.
 type spending struct {
-	node, postgres, redis, load time.Duration // CPU time; load is the benchmark itself
-	commits, walBytes           float64       // counters of PostgreSQL; transactions that only read do not count
+	node, postgres, redis, load time.Duration // CPU time; load is the benchmark's own
+	commits, walBytes           float64       // counters of PostgreSQL; transactions that only read are not counted
 	commands                    float64       // number of Redis commands
 	auditBytes, tableBytes      float64       // growth of tables in bytes; the audit trail is counted separately
 }

@@ -105,7 +105,7 @@ func rivalsOf(op operation, peers []peer) (rivals []rival) {
 	return rivals
 }
 
-// compareWith returns the row of an operation.
+// compareWith measures an operation at selvage and its rivals, and returns its row of the table.
 func compareWith(p *harness.Program, s settings, op operation, pid int, rivals []rival) string {
 	var ours []sample
 	theirs, ratios := make([][]sample, len(rivals)), make([][]float64, len(rivals))

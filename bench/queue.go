@@ -22,10 +22,10 @@ type visit struct {
 	commits        bool          // whether it waits for a flush of the disk
 }
 
-// simulate returns the durations of operations that arrive at the given times. cost returns what
-// one operation needs. A proxy sends the operations to the nodes in turn. Each core works on one
-// operation until it is done, in the order of arrival. A flush of the disk serves all operations
-// that wait when it begins, like PostgreSQL's group commit.
+// simulate returns the durations of operations that arrive at the given times. cost returns the
+// service times of one operation. A proxy sends the operations to the nodes in turn. Each core
+// works on one operation until it is done, in the order of arrival. A flush of the disk serves all
+// operations that wait when it begins, like PostgreSQL's group commit.
 func simulate(c cluster, arrivals []time.Duration, cost func() visit) []time.Duration {
 	s := &simulation{}
 	database, disk := &station{cores: c.database}, &groupCommit{flush: c.flush}
@@ -117,7 +117,7 @@ func (st *station) serve(s *simulation, d time.Duration, done func()) {
 	work()
 }
 
-// release lets the freed core start the next operation in the queue.
+// release makes a core that has become free start the next operation in the queue.
 func (st *station) release() {
 	if len(st.queue) == 0 {
 		st.busy--

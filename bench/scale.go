@@ -23,8 +23,8 @@ type cost struct {
 	alone []time.Duration // durations when no other operation runs
 }
 
-// scaling measures what operations cost a node, PostgreSQL and Redis, and how much data remains. It
-// checks the queueing simulation against the server. It then computes the requirements of
+// scaling measures the cost of operations at a node, PostgreSQL and Redis, and the data that they
+// leave. It checks the queueing simulation against the server. It then computes the requirements of
 // installations of several sizes.
 func scaling(p *harness.Program, s settings, pinned bool, out io.Writer) {
 	b := startBackend(p)
@@ -53,7 +53,8 @@ func measureIdle(p *harness.Program, s settings, b *backend, node int) spending 
 	return b.spent(p, node, os.Getpid()).minus(before)
 }
 
-// measureCost measures an operation with 8 connections, and then alone. It subtracts idle.
+// measureCost measures an operation with 8 connections, and then alone. It subtracts idle, the
+// costs without any operation.
 func measureCost(p *harness.Program, s settings, b *backend, node int, op operation, idle spending) cost {
 	p.Logf("%s", op.title())
 	c := cost{operation: op}
@@ -216,7 +217,7 @@ func arrive(p *harness.Program, op operation, arrivals []time.Duration) []time.D
 	return took
 }
 
-// A growth is the amount of data that one thing occupies, in bytes.
+// A growth is the amount of data for one subscriber, recording or pending login, in bytes.
 type growth struct{ subscriber, recording, pendingLogin float64 }
 
 // measureGrowth creates subscribers, recordings and unfinished logins.

@@ -89,7 +89,7 @@ func (c *Calls) moveHere(ctx context.Context, m moveRequest) error {
 	return k.enterRoom(ctx, to, "")
 }
 
-// moveByClient carries out a Move of a leg's client. The client may move the call into rooms that
+// moveByClient carries out a Move command of a leg's client. The client may move the call into rooms that
 // it may dial.
 func (c *Calls) moveByClient(ctx context.Context, client Client, l *leg, address string) error {
 	k := l.call
@@ -177,7 +177,7 @@ func (k *call) moveTo(ctx context.Context, r *room, settings roomSettings, by st
 	enter := func() {
 		err := errRoomOver
 		if !r.ended {
-			err = errFault // remains if take panics
+			err = errFault // is returned if take panics
 			r.run(func() { err = r.take(ctx, k, settings, by) })
 		}
 		r.endIfEmpty()
@@ -212,8 +212,8 @@ func (k *call) moveTo(ctx context.Context, r *room, settings roomSettings, by st
 	}
 }
 
-// endIfEmpty ends the room session if it has no members. It was opened for a call that does not
-// move.
+// endIfEmpty ends the room session if it has no members. Such a session was opened for a call that
+// did not move in the end.
 func (r *room) endIfEmpty() {
 	if len(r.members) == 0 {
 		r.end(NormalClearing)
@@ -289,11 +289,11 @@ type RoomChange struct {
 	Session RoomSession
 	Joined  time.Time // when the call moved into the room that it leaves
 	Left    time.Time // zero if the call moves into the room
-	By      string    // the subscriber who requested it; "" if somebody else did
+	By      string    // the subscriber who requested the move; "" if somebody else did
 }
 
-// saveMove writes that the call has moved, with the origin in ctx. If writing fails, the call stays
-// where it is now.
+// saveMove stores that the call has moved. The audit event has the origin in ctx. If writing fails,
+// the call stays where it is now.
 func (k *call) saveMove(ctx context.Context, m RoomChange) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()

@@ -82,8 +82,8 @@ func twoNodes(t *testing.T) (m *meeting, second *calls.Calls) {
 	return m, second
 }
 
-// TestMoveByOtherNode shows that a node which does not carry a call can move it. The audit trail
-// then names the operator who asked that node.
+// TestMoveByOtherNode shows that a call can be moved by a request to another node than its own. The
+// audit trail then names the operator who made the request.
 func TestMoveByOtherNode(t *testing.T) {
 	m, asked := twoNodes(t)
 	p := m.talk("ada", "bob")
@@ -101,8 +101,8 @@ func TestMoveByOtherNode(t *testing.T) {
 	}
 }
 
-// TestMoveToOtherNode shows that a call is refused by a room that is open on another node, and continues. Once
-// nobody is in the room, the room opens on the node of the call.
+// TestMoveToOtherNode shows that a call cannot move into a room on another node, and that the call
+// continues. When the room is empty, it opens on the node of the call.
 func TestMoveToOtherNode(t *testing.T) {
 	m, second := twoNodes(t)
 	host := m.guest()

@@ -40,7 +40,7 @@ func (m *meeting) talk(from, to string) pair {
 // "".
 func (m *member) move(address string) error { return m.try(calls.Command{Op: calls.Move, To: address}) }
 
-// lastJoined returns the last event that made a client a member.
+// lastJoined returns the last Joined event of a client.
 func (m *meeting) lastJoined(by *member) calls.Event {
 	m.t.Helper()
 	all := m.received(calls.Joined, by)
@@ -221,7 +221,7 @@ func TestMoveEnded(t *testing.T) {
 	})
 }
 
-// TestMoveUnseen shows that members stop seeing a call immediately when it moves out of their room.
+// TestMoveUnseen shows that the members of a room stop seeing a call as soon as it moves out.
 func TestMoveUnseen(t *testing.T) {
 	m := newMeeting(t)
 	host := m.guest().join()
@@ -275,8 +275,7 @@ func TestMoveTakenOver(t *testing.T) {
 	}
 }
 
-// TestMoveOften shows that a call survives moves in both directions while its clients send other
-// commands.
+// TestMoveOften shows that a call can move in and out often while its clients send other commands.
 func TestMoveOften(t *testing.T) {
 	m := newMeeting(t)
 	m.guest().join()

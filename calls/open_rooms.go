@@ -36,8 +36,7 @@ func (o *openRooms) count() int {
 
 // open returns the room at an address. If no node has the room, or the node that has it is lost,
 // this node opens the room or takes it over. If another node has it, r is nil, and node is the name
-// of that node. Unless anywhere is true, open returns only a room that is already open on this
-// node.
+// of that node. If anywhere is false, open returns only a room that is already open on this node.
 func (o *openRooms) open(ctx context.Context, projectID string, to Party, settings roomSettings, anywhere bool) (
 	r *room, node string, err error,
 ) {
@@ -181,8 +180,8 @@ func (o *openRooms) addUnwritten(s RoomSession) {
 	o.unwritten = append(o.unwritten, s)
 }
 
-// writeEnds writes the ends of sessions that could not be written before. Otherwise, they would run
-// until this node dies.
+// writeEnds writes the ends of sessions that could not be written before. Otherwise, these sessions
+// would seem to run until this node dies.
 func (o *openRooms) writeEnds(ctx context.Context) error {
 	o.mu.Lock()
 	waiting := o.unwritten

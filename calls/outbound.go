@@ -70,8 +70,8 @@ const (
 	reasonOtherGateway = "other_gateway_in_use"
 )
 
-// check returns the cap that a call would exceed if it used the given number of additional lines of
-// a gateway, or "". most is the gateway's MaxCalls.
+// check returns the cap that would be exceeded if a call used the given number of additional lines
+// of a gateway. If no cap would be exceeded, it returns "". most is the gateway's MaxCalls.
 func (l OutboundLimits) check(u Usage, lines, most int) string {
 	switch {
 	case u.GatewayRunning+lines > most:

@@ -14,9 +14,9 @@ import (
 )
 
 // A node shows that it is alive by an entry in the session store, which it renews. The store may
-// lose entries, for example when a replica of Redis takes over. A node therefore counts as dead
-// only after this node has seen no entry and no answer of it for aliveFor. The calls of a dead node
-// have ended, because their media went through that node.
+// lose entries, for example when a replica of Redis takes over. Another node therefore counts as
+// dead only after this node has seen neither an entry nor an answer from it for aliveFor. The calls
+// of a dead node have ended, because their media went through that node.
 const (
 	renewEvery = 3 * time.Second
 	entryFor   = 3 * renewEvery
@@ -116,7 +116,7 @@ func (p *peers) forgetSilent(now time.Time) {
 	maps.DeleteFunc(p.lastAlive, func(_ string, at time.Time) bool { return now.Sub(at) > forgetAfter })
 }
 
-// isLost reports whether a node does not answer while the bus delivers messages.
+// isLost reports whether a node does not answer although the bus delivers messages.
 func (p *peers) isLost(ctx context.Context, node string) bool {
 	if p.nodes == nil {
 		return true // this is the only node, so the call belongs to an earlier process

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// lookUp limits how long a call in progress waits for the list of online sockets.
+// lookUp limits how long a call waits for the list of online sockets.
 const lookUp = 5 * time.Second
 
 // maxDevices is the maximum number of a subscriber's sockets that ring, and also of its phones.
@@ -198,7 +198,7 @@ func (k ringer) giveUp() {
 	k.forwardOrEnd(NoAnswer)
 }
 
-// takenBy notes in the record which party took the call.
+// takenBy writes into the record which party answered the call.
 func (k ringer) takenBy(l *leg) {
 	k.record.To = l.party
 	k.record.Refusal = ""
@@ -211,8 +211,8 @@ func (k ringer) takenBy(l *leg) {
 	k.watchCaps()
 }
 
-// isBusy reports whether the maximum number of calls is already ringing the subscriber. A single
-// caller may use all places except one, so that it cannot block all other callers.
+// isBusy reports whether the subscriber is already ringing for the maximum number of calls. A
+// single caller may use all places except one, so that it cannot block all other callers.
 func (c *Calls) isBusy(subscriberID string, sockets int, callers []account) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,15 +10,15 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A route is a step in the search for a party that takes a call. All targets of a route ring at the
-// same time. Routes are planned before the call begins. The reason is that the caller's media can
-// only use codecs that every phone supports, and cannot change them later.
+// A route is a step in the search for a party that answers a call. All targets of a route ring at
+// the same time. All routes are planned before the call begins, because the caller's media may only
+// use codecs that every phone supports, and cannot change them later.
 type route struct {
 	targets []target
 	ring    time.Duration
 	gateway *fabric.Gateway // the gateway for numbers; nil if no target is a number
 	payer   string          // the account that these calls count against
-	refusal string          // the rule that keeps a number from ringing; "" for none
+	refusal string          // the rule that forbids calling a number; "" for none
 
 	busy, noAnswer *route // where the call goes next; nil ends the call
 }
@@ -271,7 +271,7 @@ func (p Party) id() string {
 	return p.owner()
 }
 
-// key identifies a party among the parties that a call may reach.
+// key returns a string that identifies a party among all parties that a call may reach.
 func (p Party) key() string {
 	if p.AddressID != "" {
 		return p.AddressID

@@ -28,10 +28,11 @@ type script struct {
 	noteConnected context.CancelFunc
 }
 
-// connectTime is how long the first sound waits until media can flow to the caller.
+// connectTime is how long the first sound waits at most until media can flow to the caller.
 const connectTime = 5 * time.Second
 
-// maxSteps is how often Scripts is asked about one call. A script that runs in circles thus ends.
+// maxSteps limits how often Scripts is asked about one call, so that a script that runs in circles
+// ends.
 const maxSteps = 100
 
 // The reasons why a script fails.

@@ -13,8 +13,8 @@ const (
 	errorNotRecorded = "recording_failed"
 )
 
-// record records what the caller says after a tone, for the given time. A recording of the whole call is
-// not affected.
+// record plays a tone and then records the caller for the given time. It does not affect a
+// recording of the whole call.
 func (s *script) record(length time.Duration) (r VerbResult) {
 	r.Verb = RecordVerb
 	k := s.call

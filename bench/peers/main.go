@@ -108,7 +108,7 @@ type signedClient struct{ op.Client }
 
 func (signedClient) AccessTokenType() op.AccessTokenType { return op.AccessTokenTypeJWT }
 
-// keyID names the only key.
+// keyID is the id of the only key.
 const keyID = "bench"
 
 type privateKey struct{ key *ecdsa.PrivateKey }

@@ -12,7 +12,7 @@ import (
 
 // Phones encrypt with keys in descriptions (RFC 4568). The engine makes a random key for each
 // section, which never changes. A phone may change its own key. The two directions never use the
-// same key, because SRTP would then encrypt packets with the same number with the same key stream.
+// same key. Otherwise, SRTP would use the same key stream for two packets with the same number.
 
 // profiles maps the suites in a=crypto to their names in package srtp.
 var profiles = map[string]srtp.ProtectionProfile{
@@ -24,8 +24,8 @@ var profiles = map[string]srtp.ProtectionProfile{
 	"AEAD_AES_256_GCM":        srtp.ProtectionProfileAeadAes256Gcm,
 }
 
-// keys returns our keys for the media of a phone. RTP has no keys. Before an offer is answered,
-// there are several. The caller holds the engine's mu.
+// keys returns our keys for the media of a phone. Plain RTP has no keys. An offer has one key for
+// each suite until the phone answers it. The caller holds the engine's mu.
 func (s *section) keys() []sdp.Crypto {
 	if s == nil || !s.live() {
 		return nil
@@ -67,7 +67,8 @@ func (t *transport) makeKeys(suites []sdp.Crypto) {
 }
 
 // setRemoteKey sets the key of the media that a phone sends, and keeps only our key for the same
-// suite. A phone that keeps its key continues its stream. The caller holds the engine's mu.
+// suite. If the phone's key has not changed, the state of its stream is kept. The caller holds the
+// engine's mu.
 func (t *transport) setRemoteKey(s *sdp.Section) {
 	ours, theirs, ok := chooseKeys(t.crypto, s)
 	if !ok {

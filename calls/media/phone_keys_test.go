@@ -129,7 +129,7 @@ func (p *securePhone) echoes(from *net.UDPConn, payload string) {
 		must(p.t, err)
 		plain, err := p.in.DecryptRTP(nil, b[:n], nil)
 		if err != nil {
-			continue // the packet has an earlier key
+			continue // the packet is encrypted with an earlier key
 		}
 		packet := &rtp.Packet{}
 		must(p.t, packet.Unmarshal(plain))
@@ -140,7 +140,7 @@ func (p *securePhone) echoes(from *net.UDPConn, payload string) {
 	p.t.Fatalf("the phone did not hear %q", payload)
 }
 
-// TestSecurePhone calls with each suite. Both directions have different keys.
+// TestSecurePhone calls with each suite. The two directions have different keys.
 func TestSecurePhone(t *testing.T) {
 	for suite := range suites {
 		t.Run(suite, func(t *testing.T) {
@@ -199,7 +199,8 @@ func TestSecureOffer(t *testing.T) {
 	p.echoes(p.conn, "hello")
 }
 
-// TestSecureOfferRefused shows which offers are refused. Encryption never ends during a call.
+// TestSecureOfferRefused shows which offers are refused. An offer that begins or ends the
+// encryption of a running call is also refused.
 func TestSecureOfferRefused(t *testing.T) {
 	e, p := newEngine(t), newSecurePhone(t, suite80)
 	plain := p.description(p.port(), "sendrecv")
@@ -249,8 +250,8 @@ func TestSecureOfferRefused(t *testing.T) {
 	}
 }
 
-// TestSecurePhoneChangesKey renegotiates with the same key, which continues the stream, and then
-// with a new key. Our key remains.
+// TestSecurePhoneChangesKey renegotiates with the phone's old key, which continues the stream, and
+// then with a new key. The engine's key stays the same.
 func TestSecurePhoneChangesKey(t *testing.T) {
 	e, p := newEngine(t), newSecurePhone(t, suite80)
 	before := keyIn(t, p.dial(calls.Terms{}, e))
@@ -278,8 +279,9 @@ func TestSecurePhoneChangesKey(t *testing.T) {
 	}
 }
 
-// TestSecureStrangers shows that packets without the phone's key are dropped, even from its
-// address. They do not divert the phone's media. Repeated packets are dropped, too.
+// TestSecureStrangers shows that packets that are not encrypted with the phone's key are dropped,
+// even if they come from the phone's address. They do not divert the phone's media. Repeated
+// packets are dropped, too.
 func TestSecureStrangers(t *testing.T) {
 	e, p := newEngine(t), newSecurePhone(t, suite80)
 	p.dial(calls.Terms{}, e)

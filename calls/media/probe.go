@@ -33,8 +33,8 @@ func newProbe() *probe {
 	return &probe{credentials: newCredentials(), rate: bucket{rate: probesPerSecond, burst: probesPerSecond}}
 }
 
-// Probe returns the credentials for Reach and TestCall, which are valid only there. Each engine has
-// its own credentials.
+// Probe returns the credentials for Reach and TestCall, which serve no other purpose. Each engine
+// has its own credentials.
 func (e *Engine) Probe() string { return e.probe.ufrag + ":" + e.probe.password }
 
 // receiveProbe handles a request for a user name that no transport has. If the request is a test,
@@ -100,7 +100,7 @@ func withoutCandidates(description string) string {
 	return kept.String()
 }
 
-// A testWatcher ignores what happens to the media of a test call.
+// A testWatcher ignores all events of a test call.
 type testWatcher struct{}
 
 func (testWatcher) Connected(calls.Path) {}

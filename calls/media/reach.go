@@ -24,8 +24,8 @@ func Reach(ctx context.Context, at netip.AddrPort, probe string) error {
 }
 
 // TestCall calls the engine at the UDP port of an address. It checks the path, exchanges keys and
-// sends audio until it hears itself. It returns how long the audio took. The call belongs to no
-// project and leaves no record. probe comes from the engine's Probe.
+// sends audio until it hears itself. It returns how long the audio took to come back. The call
+// belongs to no project and leaves no record. probe comes from the engine's Probe.
 func TestCall(ctx context.Context, at netip.AddrPort, probe string) (time.Duration, error) {
 	answer, err := askEngine(ctx, at, probe, stun.RawAttribute{Type: stun.AttrData, Value: []byte(line.Description())})
 	if err != nil {
@@ -50,7 +50,7 @@ func TestCall(ctx context.Context, at netip.AddrPort, probe string) (time.Durati
 	return hearSelf(ctx, l, heard)
 }
 
-// hearSelf sends a packet every 20 ms until one comes back. It returns how long the packet took.
+// hearSelf sends a packet every 20 ms until one comes back. It returns how long this packet took.
 func hearSelf(ctx context.Context, l *line.Line, heard <-chan string) (time.Duration, error) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

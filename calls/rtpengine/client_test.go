@@ -287,7 +287,7 @@ func waitFor(t *testing.T, what string, from <-chan []byte, is func(packet []byt
 	}
 }
 
-// isPCMU and isEvent distinguish the packets to the phone.
+// isPCMU and isEvent report what a packet to the phone contains.
 func isPCMU(packet []byte) bool  { return packet[1]&0x7f == 0 && len(packet) == 172 }
 func isEvent(packet []byte) bool { return packet[1]&0x7f == 101 }
 

@@ -91,15 +91,16 @@ func (l *leg) answer(o *sdp.Section, before []*section) (a sdp.Section) {
 	return a
 }
 
-// withoutRoomCodec removes the second codec of audio, which is for rooms.
+// withoutRoomCodec removes the second audio codec, which only rooms use.
 func withoutRoomCodec(codecs []sdp.Codec) []sdp.Codec {
 	return slices.DeleteFunc(slices.Clone(codecs), func(c sdp.Codec) bool {
 		return c.Name != codecs[0].Name && c.Name != sdp.Events
 	})
 }
 
-// phoneEvents returns the codec of audio. For a called phone, it adds telephone events at the clock
-// rate of phones. Many phones answer with the payload type 101, no matter which type was offered.
+// phoneEvents returns the audio codecs of a section. For a called phone, it adds telephone events
+// at the clock rate of phones. Many phones answer with the payload type 101, no matter which type
+// was offered.
 func phoneEvents(codecs []sdp.Codec) []sdp.Codec {
 	events := sdp.Codec{Type: 101, Name: sdp.Events, Clock: 8000, Parameters: "0-15"}
 	for _, c := range codecs[1:] {
@@ -160,8 +161,8 @@ func (l *leg) clean(o *sdp.Section, ours sdp.Section) sdp.Section {
 	return c
 }
 
-// remoteFor returns the address to exchange packets with, if a phone's description contains the
-// address described. For phones, it is the proved address. For gateways, it is the described
+// remoteFor returns the address with which packets are exchanged, for a description that contains
+// the address described. For phones, it is the proved address. For gateways, it is the described
 // address, unless only the described address is in a private network.
 func (l *leg) remoteFor(described netip.Addr) netip.Addr {
 	proved := l.terms.Phone
@@ -232,8 +233,8 @@ func (l *leg) describeClient() string {
 	return d.String()
 }
 
-// describeSwitch returns the switch's description, which says where the client's media goes. The
-// caller holds io.
+// describeSwitch returns the switch's description, which contains the addresses to which the
+// client's media goes. The caller holds io.
 func (l *leg) describeSwitch(sending map[calls.Kind]netip.AddrPort) string {
 	d := sdp.Description{Session: 1, Version: l.version}
 	for _, s := range l.sections {

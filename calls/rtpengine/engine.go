@@ -129,7 +129,7 @@ func (e *Engine) legsOf(d *daemon) (all []*leg) {
 	return all
 }
 
-// Check returns nil if an rtpengine answers, so that calls can be made.
+// Check returns an error if no rtpengine answers, in which case no calls can be made.
 func (e *Engine) Check() error {
 	if e.firstUp() == nil {
 		return errUnavailable
@@ -147,8 +147,8 @@ func (e *Engine) firstUp() *daemon {
 	return nil
 }
 
-// errSource refuses shared screens. rtpengine would send reports about a screen's video to the
-// camera of the same member, which cannot repeat the missing picture.
+// errSource is the error for shared screens. rtpengine would send reports about a screen's video to
+// the same member's camera, which cannot repeat the lost picture.
 var errSource = problem.New(problem.Invalid, "no_media", "rtpengine carries no shared screens and no further devices")
 
 // Answer implements calls.Engine.
@@ -237,8 +237,8 @@ func (e *Engine) NewMixer() calls.Mixer { return mixer{e.rooms.NewMixer()} }
 // A mixer is a mixer of the built-in engine.
 type mixer struct{ calls.Mixer }
 
-// Adopt implements calls.Mixer. Media cannot move to another engine, because only the client can
-// open it.
+// Adopt implements calls.Mixer. Media cannot move to another engine, because only its client can
+// open new media.
 func (m mixer) Adopt(media calls.Media) error {
 	if _, ok := media.(*leg); ok {
 		return problem.New(problem.Invalid, "no_media", "rtpengine carries the call, which cannot move into rooms")

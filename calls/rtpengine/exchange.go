@@ -52,7 +52,7 @@ func (l *leg) exchange() (forClient string, err error) {
 	return withoutTrickle(forClient), nil
 }
 
-// describe sends rtpengine text, which describes the side with the tag by. It returns the
+// describe sends rtpengine a description, text, of the side with the tag by. It returns the
 // description for the other side. Errors of rtpengine are internal, because they are not the
 // client's fault.
 func (l *leg) describe(command, by, text string) (string, error) {

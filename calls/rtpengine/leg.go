@@ -34,7 +34,7 @@ type leg struct {
 	sending  map[calls.Kind]netip.AddrPort // where rtpengine sends the client's media
 	muted    map[calls.Kind]bool
 	deaf     bool
-	proved   bool // media may be sent to the client
+	proved   bool // the client has proved its address, so media may be sent there
 	closed   bool
 	quality  calls.Quality
 }
@@ -110,7 +110,7 @@ func (l *leg) inheritCodecs(from *leg) {
 	}
 }
 
-// agreed returns the live sections in the form that the client agreed to.
+// agreed returns the live sections with the settings on which both sides have agreed.
 func (l *leg) agreed() (live []sdp.Section) {
 	l.io.Lock()
 	defer l.io.Unlock()

@@ -21,7 +21,7 @@ func (l *leg) Link(kind calls.Kind, to calls.Media) {
 	l.sync()
 }
 
-// relink changes a link. It returns the leg whose media the target has received so far, or nil.
+// relink changes a link. It returns the leg whose media the target received until now, or nil.
 func (l *leg) relink(kind calls.Kind, target *leg) (displaced *leg) {
 	l.engine.mu.Lock()
 	defer l.engine.mu.Unlock()
@@ -61,8 +61,8 @@ func (l *leg) Deafen(deaf bool) {
 	}
 }
 
-// destinations returns where the client's media goes. If the linked leg may not hear it, the media
-// goes to the drain.
+// destinations returns where the client's media goes. If the linked leg must not receive media of a
+// kind, the media goes to the drain.
 func (l *leg) destinations() map[calls.Kind]netip.AddrPort {
 	drain := addressOf(l.daemon.drain)
 	l.engine.mu.Lock()

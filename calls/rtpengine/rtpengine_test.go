@@ -64,8 +64,8 @@ func (t tap) waitPacket(test *testing.T, codec, payload string) {
 	}
 }
 
-// TestRecording reads the packets of both sides as the sides sent them, also after the browser has
-// reloaded its page.
+// TestRecording shows that a recording gets the packets of both sides unchanged, also after the
+// browser has reloaded its page.
 func TestRecording(t *testing.T) {
 	e, _ := newEngine(t)
 	alice := dial(t, e, calls.Terms{})

@@ -17,9 +17,9 @@ import (
 // cryptoOf finds the key with which rtpengine encrypts media for a phone.
 var cryptoOf = regexp.MustCompile(`a=crypto:(\d+) AES_CM_128_HMAC_SHA1_80 inline:(\S+)`)
 
-// TestSecurePhone calls a phone that must use SRTP. It hears the browser with the key from the
-// offer. Answers without encryption are refused, and so are answers with a suite that does not
-// encrypt.
+// TestSecurePhone calls a phone that must use SRTP. The phone can decrypt the browser's audio with
+// the key from the offer. Answers without encryption are refused, and so are answers with a suite
+// that does not encrypt.
 func TestSecurePhone(t *testing.T) {
 	e, _ := newEngine(t)
 	alice := dial(t, e, calls.Terms{})

@@ -16,7 +16,7 @@ const (
 )
 
 // timeout is how long the client may be silent before it counts as lost. Browsers that send no
-// audio report every five seconds what they receive.
+// audio still send a report about received packets every five seconds.
 const timeout = 2 * calls.LostAfter
 
 // errStranger ends the media of a phone if rtpengine receives the phone's media from another
@@ -155,7 +155,7 @@ func (l *leg) read(reply dict) (v view) {
 	return v
 }
 
-// endpoint returns an address and port, or the zero value if the address is not one.
+// endpoint returns an address and port, or the zero value if host is not an IP address.
 func endpoint(host string, port int) netip.AddrPort {
 	a, err := netip.ParseAddr(host)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package script asks a webhook of the operator what happens in calls to scripts.
+// Package script lets a webhook of the operator decide what happens in calls to scripts.
 //
 // A request contains the call, the script and the result of the last verb as JSON. It is signed
 // like webhooks of projects. The response contains the next verbs. Requests, responses and sounds
@@ -47,7 +47,7 @@ type Config struct {
 type Webhook struct {
 	url    *url.URL
 	secret string
-	egress egress.Policy // of others
+	egress egress.Policy // the policy of others
 	client *http.Client  // for the host and port of url
 	others *http.Client  // for sounds elsewhere
 	slots  chan struct{} // one entry for each sound in memory

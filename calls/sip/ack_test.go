@@ -14,22 +14,22 @@ func (p *phone) unacknowledged() message {
 	return m
 }
 
-// endedByServer ends all calls at the server, which must release them at once.
+// endedByServer ends all calls at the server, which must release them immediately.
 func (p *phone) endedByServer() {
 	p.t.Helper()
 	p.calls.Shutdown(p.t.Context())
 	p.isOver()
 }
 
-// hasNoBYE fails if the server has sent a BYE: then it would arrive before the response to a
-// request.
+// hasNoBYE fails the test if the server has sent a BYE, which would arrive before the response to a
+// new request.
 func (p *phone) hasNoBYE(answered message) {
 	p.t.Helper()
 	p.send(p.write(p.inDialog("OPTIONS", answered), ""))
 	p.expect("200")
 }
 
-// TestNoBYEBeforeACK shows that a phone gets the BYE of a call that has ended only once it has
+// TestNoBYEBeforeACK shows that a phone gets the BYE of an ended call only after it has
 // acknowledged the 200 to its INVITE (RFC 3261, section 15).
 func TestNoBYEBeforeACK(t *testing.T) {
 	w := newWorld(t)
@@ -40,7 +40,7 @@ func TestNoBYEBeforeACK(t *testing.T) {
 	p.respond(p.expect("BYE"), "200 OK", "")
 }
 
-// TestNoBYEBeforeLaterACK is the same for the 200 to a re-INVITE.
+// TestNoBYEBeforeLaterACK is like TestNoBYEBeforeACK, for the 200 to a re-INVITE.
 func TestNoBYEBeforeLaterACK(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("alice")
@@ -55,7 +55,7 @@ func TestNoBYEBeforeLaterACK(t *testing.T) {
 	p.respond(p.expect("BYE"), "200 OK", "")
 }
 
-// TestBYEWithoutACK shows that the BYE is sent when the ACK is no longer awaited.
+// TestBYEWithoutACK shows that the server sends the BYE when it no longer waits for the ACK.
 func TestBYEWithoutACK(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("alice")
@@ -65,8 +65,8 @@ func TestBYEWithoutACK(t *testing.T) {
 	p.respond(p.expect("BYE"), "200 OK", "")
 }
 
-// TestBYEInsteadOfACK shows that a phone that hangs up instead of acknowledging the 200 gets no
-// BYE.
+// TestBYEInsteadOfACK shows that a phone gets no BYE if it hangs up instead of acknowledging the
+// 200.
 func TestBYEInsteadOfACK(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("alice")

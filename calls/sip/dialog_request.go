@@ -70,7 +70,7 @@ func (d *dialog) advance(seq uint32) bool {
 	return true
 }
 
-// byPhone ends the call after the phone has sent a BYE. If the call is already over, byPhone
+// byPhone ends the call after the phone has sent a BYE. If the call has already ended, byPhone
 // removes the dialog, which waited for an ACK.
 func (d *dialog) byPhone() {
 	if d.finish() {

@@ -65,7 +65,7 @@ func TestEndedEndpoint(t *testing.T) {
 }
 
 // TestEndedCredentialsInCall shows the same for the credentials of a subscriber. Other changes, and
-// changes of other credentials, end no call. A phone with the new password may call.
+// changes of other credentials, do not end calls. A phone with the new password may call.
 func TestEndedCredentialsInCall(t *testing.T) {
 	w := newWorld(t).watched()
 	subscriber, credential := w.subscriber("carol")
@@ -108,7 +108,8 @@ func TestEndedRegistration(t *testing.T) {
 	}
 }
 
-// TestDeletedGateway shows that deleting a gateway ends its calls, both from the gateway and to it.
+// TestDeletedGateway shows that deleting a gateway ends the calls from the gateway and the calls to
+// it.
 func TestDeletedGateway(t *testing.T) {
 	for name, begin := range map[string]func(w *world, carrier *phone) (peer *phone){
 		"from it": func(w *world, carrier *phone) *phone {

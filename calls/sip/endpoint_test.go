@@ -24,7 +24,7 @@ func (w *world) endpoint(name, more string) (fabric.Resource, *phone) {
 }
 
 // TestEndpoint shows that a phone registers as a SIP endpoint, and calls members of the project. It
-// rings only at the endpoint's address.
+// rings only for calls to the endpoint's address.
 func TestEndpoint(t *testing.T) {
 	w := newWorld(t)
 	r, desk := w.endpoint("desk-12", `, "caller_id": "Front desk"`)
@@ -133,7 +133,8 @@ func TestEndpointHandler(t *testing.T) {
 	bob.expect("INVITE")
 }
 
-// TestForeignEndpoint shows that a phone cannot reach anything outside its endpoint's project.
+// TestForeignEndpoint shows that a phone cannot call anyone outside its endpoint's project, and
+// that other projects cannot use the endpoint.
 func TestForeignEndpoint(t *testing.T) {
 	w := newWorld(t)
 	w.newPhone("bob").register()

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// forwarding sets where the calls of a subscriber are forwarded.
+// forwarding sets the destinations to which the calls of a subscriber are forwarded.
 func (w *world) forwarding(subscriber, busy, noAnswer string, seconds int) {
 	w.t.Helper()
 	must[fabric.Subscriber](w.t)(w.fabric.Subscribers.Update(w.t.Context(), w.project, w.subscribers[subscriber],
@@ -56,7 +56,7 @@ func (p *phone) refuses(invite message, status string) {
 	p.expect("ACK")
 }
 
-// canceled expects that an invitation is canceled.
+// canceled waits until an invitation is canceled.
 func (p *phone) canceled() message {
 	p.t.Helper()
 	m := p.expect("CANCEL")
@@ -111,8 +111,8 @@ func TestForwardNoAnswer(t *testing.T) {
 	alice.expect("200")
 }
 
-// TestForwardEnds shows that forwards in circles end. Forwards to unknown addresses and to
-// addresses that cannot ring end, too. The caller learns why the last callee did not take the call.
+// TestForwardEnds shows that forwards in circles end, and so do forwards to unknown addresses and
+// to addresses that cannot ring. The caller learns why the last callee did not answer the call.
 func TestForwardEnds(t *testing.T) {
 	w := newWorld(t)
 	bob, carol, alice := w.registered("bob"), w.registered("carol"), w.newPhone("alice")
@@ -271,8 +271,8 @@ func TestRingGroup(t *testing.T) {
 	}
 }
 
-// TestRingGroupRefuses shows the causes of calls to a group that nobody takes. It also shows that
-// numbers that the project's rules forbid do not ring.
+// TestRingGroupRefuses shows the causes with which calls to a group end if nobody answers. Numbers
+// that the project's rules forbid do not ring.
 func TestRingGroupRefuses(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(nil)
@@ -295,8 +295,8 @@ func TestRingGroupRefuses(t *testing.T) {
 	}
 }
 
-// TestRingGroupForwards forwards a call that no member answers to a phone number. It also shows
-// that all lines of a group count.
+// TestRingGroupForwards forwards a call that no member answers to a phone number. All lines that a
+// group uses at a gateway count.
 func TestRingGroupForwards(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(nil)
@@ -309,7 +309,7 @@ func TestRingGroupForwards(t *testing.T) {
 		t.Errorf("the record has %d lines, want 2", last.Lines)
 	}
 
-	w.newPhone("bob").calling("sales") // both lines of the group are taken
+	w.newPhone("bob").calling("sales") // both lines of the group are in use
 	carol.expect("INVITE")
 	for _, invite := range []message{first, second} {
 		carrier.reply(invite, "480 Temporarily Unavailable", "")

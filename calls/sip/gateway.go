@@ -24,7 +24,7 @@ const (
 	defaultTLSPort = 5061
 )
 
-// The errors for gateways to which no call can be sent.
+// The errors of gateways that cannot be called.
 var (
 	errEncryption = errors.New("the gateway requires encrypted media, but its transport is not tls")
 	errNoUDP      = errors.New("the gateway uses UDP, which this server does not serve; see listen_sip")
@@ -235,8 +235,8 @@ func (d *dialog) startAtGateway(socket string, e calls.Event) error {
 	return nil
 }
 
-// callerFor returns the user in the From header of a call. The called party does not see the
-// caller's name.
+// callerFor returns the user in the From header of a call. The header never contains the caller's
+// name.
 func callerFor(g fabric.Gateway, from calls.Party) string {
 	switch {
 	case g.CallerID != "":
@@ -319,7 +319,7 @@ func answerChallenge(r *sip.Response, method sip.RequestMethod, uri, user, passw
 	return sip.NewHeader(names[1], text), true
 }
 
-// parseChallenge parses a challenge. ok is false if it cannot be answered.
+// parseChallenge parses a challenge. ok is false if the server cannot answer this challenge.
 func parseChallenge(header string) (c credentials, ok bool) {
 	c, ok = parseDigest(header)
 	if c.qop != "" {

@@ -64,7 +64,7 @@ func (p *phone) reply(m message, status, headers string) {
 		m.header("Call-ID")[0], m.header("CSeq")[0], headers))
 }
 
-// challenge answers a request with a challenge, and returns the next request after the ACK.
+// challenge answers a request with a challenge, and returns the first request after the ACK.
 func (p *phone) challenge(m message, header string) message {
 	p.t.Helper()
 	p.reply(m, "407 Proxy Authentication Required", header)
@@ -133,8 +133,8 @@ func (p *phone) checkAuthorization(m message) {
 	}
 }
 
-// TestGatewayRefuses shows that the server sends the INVITE with a gateway's password only once,
-// and that the caller is notified of the refusal.
+// TestGatewayRefuses shows that the server sends the gateway's credentials only once in response to
+// challenges, and that the caller learns that the gateway refused the call.
 func TestGatewayRefuses(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(nil)
@@ -179,7 +179,7 @@ func TestTollFraud(t *testing.T) {
 		if tt.rule != "" {
 			w.permit(tt.rule, tt.prefixes)
 		}
-		caller := fmt.Sprintf("caller-%d", i) // each may be refused only a few times
+		caller := fmt.Sprintf("caller-%d", i) // the number of refused calls of a caller is limited
 		w.subscriber(caller)
 		phone := w.newPhone(caller)
 		r, m := phone.dial(tt.number)
@@ -380,7 +380,7 @@ func TestSIPAddress(t *testing.T) {
 	p, r := call(true)
 	p.expect("100")
 	rings(p, r)
-	p, _ = call(false) // anyone could have forged the source address
+	p, _ = call(false) // the source address could be forged
 	p.expect("401")
 
 	change("encryption", `"required"`) // the call does not use TLS

@@ -35,7 +35,7 @@ type outsiders struct{ *Server }
 
 // admitOutsider reports whether a caller from outside may begin another call. Outside callers have
 // the same limit as phones that share a set of credentials. The caller's network and connection
-// count as authenticated only if the caller is a gateway or proved a password.
+// count as authenticated only if the caller is a gateway or has proved a password.
 func (s outsiders) admitOutsider(c caller, f flow) bool {
 	if !s.accounts.allow(c.client.Token.KeyID, time.Now()) {
 		s.counters.limited.Add(1)
@@ -204,11 +204,11 @@ func (s outsiders) callerFrom(f flow, to fabric.Address, id string, from calls.P
 	}}
 }
 
-// maxShown is the maximum number of characters in a name that others see.
+// maxShown is the maximum number of characters of a caller's name that other people see.
 const maxShown = 100
 
-// printable returns the beginning of a text. It removes characters that change how others are
-// displayed.
+// printable returns at most maxShown characters of a text. It removes characters that change how
+// other characters are displayed.
 func printable(text string) string {
 	var b strings.Builder
 	n := 0

@@ -101,8 +101,8 @@ func TestOpenSIPAddressProvesNothing(t *testing.T) {
 	}
 }
 
-// TestManyOutsideCalls shows that callers of a SIP address cannot begin calls faster than phones.
-// The server has to remember each request.
+// TestManyOutsideCalls shows that callers of a SIP address cannot begin calls faster than phones,
+// because the server has to remember each request.
 func TestManyOutsideCalls(t *testing.T) {
 	w := newWorld(t)
 	w.newSIPAddress(nil)

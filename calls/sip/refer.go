@@ -19,13 +19,13 @@ var fragType = sip.NewHeader("Content-Type", "message/sipfrag;version=2.0")
 // A reference is the REFER of a transfer in progress. The zero value means no transfer.
 type reference struct {
 	seq   uint32 // the CSeq number of the REFER
-	later bool   // the phone sent a REFER before, so notifications name this REFER
+	later bool   // the phone sent another REFER before, so notifications must name this REFER
 }
 
 // errAttended is the error for a REFER that requests an attended transfer (RFC 3891).
 var errAttended = errors.New("the Refer-To header has a Replaces header")
 
-// errReferTo is the error for a Refer-To header that names nobody at this server.
+// errReferTo is the error for a Refer-To header that does not name a user of this server.
 var errReferTo = errors.New("the Refer-To header names nobody here")
 
 // refer handles a REFER, with which a phone transfers the call (RFC 5589, section 6). The response

@@ -50,7 +50,7 @@ func TestTransferRecorded(t *testing.T) {
 }
 
 // recordsInto returns a change to the configuration of calls, after which they can be recorded. The
-// change sets all to the recordings.
+// function also stores the recordings in all.
 func recordsInto(t *testing.T, all **recordings.Recordings) func(*calls.Config) {
 	return func(c *calls.Config) {
 		rows := c.Store.(*store.Store)

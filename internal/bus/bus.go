@@ -1,8 +1,8 @@
 // Package bus carries messages between the nodes of an installation.
 //
 // A message arrives at most once, usually within a few milliseconds. Messages from one node to
-// another arrive in the order in which they were sent. So do messages from one node to all others.
-// A message is lost if its receiver is not connected, so senders must cope with losses.
+// another arrive in the order in which they were sent, and broadcasts from one node also arrive in
+// order. A message is lost if its receiver is not connected, so senders must cope with losses.
 //
 // Messages are sealed with a key derived from a secret that only the nodes know. An attacker who
 // can use a transport but lacks the secret can withhold messages. The attacker cannot read, change,
