@@ -35,6 +35,9 @@ type FilterStore interface {
 	SaveRecordingFilter(ctx context.Context, f RecordingFilter, most int) error
 	// ListRecordingFilters returns an operator's filters of a project by name.
 	ListRecordingFilters(ctx context.Context, operatorID, projectID string) ([]RecordingFilter, error)
+	// RenameRecordingFilter renames one of an operator's filters of a project. It returns
+	// problem.NotFound, or problem.Conflict if another filter has the name.
+	RenameRecordingFilter(ctx context.Context, operatorID, projectID, id, name string) error
 	// DeleteRecordingFilter deletes one of an operator's filters of a project, or returns
 	// problem.NotFound.
 	DeleteRecordingFilter(ctx context.Context, operatorID, projectID, id string) error
@@ -43,17 +46,35 @@ type FilterStore interface {
 // SaveRecordingFilter saves a search for its operator. A filter with the same name is replaced.
 func (a *Operators) SaveRecordingFilter(ctx context.Context, f RecordingFilter) error {
 	f.Name = strings.TrimSpace(f.Name)
-	switch {
-	case f.Name == "":
-		return problem.BadParam("name", "the filter needs a name")
-	case !utf8.ValidString(f.Name) || utf8.RuneCountInString(f.Name) > maxFilterName ||
-		strings.ContainsFunc(f.Name, unicode.IsControl):
-		return problem.BadParam("name", "the name of a filter can have at most %d characters", maxFilterName)
-	case f.Query == "" || len(f.Query) > maxFilterQuery:
+	if err := checkFilterName(f.Name); err != nil {
+		return err
+	}
+	if f.Query == "" || len(f.Query) > maxFilterQuery {
 		return problem.BadParam("query", "there is no filter to save, or it is too long")
 	}
 	f.ID, f.Created = newID(), a.now()
 	return a.c.Store.SaveRecordingFilter(ctx, f, maxFilters)
+}
+
+// checkFilterName checks the name of a filter.
+func checkFilterName(name string) error {
+	switch {
+	case name == "":
+		return problem.BadParam("name", "the filter needs a name")
+	case !utf8.ValidString(name) || utf8.RuneCountInString(name) > maxFilterName ||
+		strings.ContainsFunc(name, unicode.IsControl):
+		return problem.BadParam("name", "the name of a filter can have at most %d characters", maxFilterName)
+	}
+	return nil
+}
+
+// RenameRecordingFilter renames one of an operator's saved filters.
+func (a *Operators) RenameRecordingFilter(ctx context.Context, operatorID, projectID, id, name string) error {
+	name = strings.TrimSpace(name)
+	if err := checkFilterName(name); err != nil {
+		return err
+	}
+	return a.c.Store.RenameRecordingFilter(ctx, operatorID, projectID, id, name)
 }
 
 // RecordingFilters returns an operator's saved filters of a project by name.

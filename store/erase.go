@@ -45,6 +45,9 @@ func (s *Subscribers) EraseSubscriber(
 		if err := eraseCalls(ctx, t, projectID, by.ID, names, &e); err != nil {
 			return err
 		}
+		if err := eraseFilters(ctx, t, projectID, by.ID, names, &e); err != nil {
+			return err
+		}
 		if err := eraseMessages(ctx, t, projectID, by.ID, &e); err != nil {
 			return err
 		}

@@ -3,10 +3,16 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
+	"github.com/selvage/selvage/recordings"
 )
 
 var recordingFilterTable = table[operator.RecordingFilter]{
@@ -23,6 +29,10 @@ var recordingFilterTable = table[operator.RecordingFilter]{
 func (s *Operators) SaveRecordingFilter(ctx context.Context, f operator.RecordingFilter, most int) error {
 	e := audit.Of("recording_filter.saved", f.ProjectID, "recording filter", f.ID).With("name", f.Name)
 	return s.change(ctx, e, func(t tx) error {
+		// Concurrent saves of an operator wait for one another, so that each counts the others.
+		if _, err := t.Exec(ctx, `UPDATE operators SET disabled = disabled WHERE id = $1`, f.OperatorID); err != nil {
+			return fmt.Errorf("locking operator: %w", err)
+		}
 		var others int
 		err := t.Row(ctx, `SELECT COUNT(*) FROM recording_filters
 			WHERE operator_id = $1 AND project_id = $2 AND name <> $3`, f.OperatorID, f.ProjectID, f.Name).Scan(&others)
@@ -48,6 +58,60 @@ func (s *Operators) ListRecordingFilters(
 ) ([]operator.RecordingFilter, error) {
 	return recordingFilterTable.gather(ctx, s.read(), `WHERE operator_id = $1 AND project_id = $2 ORDER BY name`,
 		operatorID, projectID)
+}
+
+// RenameRecordingFilter renames one of an operator's filters of a project.
+func (s *Operators) RenameRecordingFilter(ctx context.Context, operatorID, projectID, id, name string) error {
+	e := audit.Of("recording_filter.renamed", projectID, "recording filter", id).With("name", name)
+	return s.change(ctx, e, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE recording_filters SET name = $4
+			WHERE operator_id = $1 AND project_id = $2 AND id = $3`, operatorID, projectID, id, name)
+		if isUnique(err) {
+			return problem.New(problem.Conflict, "conflict", "another filter already has this name")
+		}
+		return requireRow(res, err, "saved filter")
+	})
+}
+
+// eraseFilters deletes the saved searches of a project for a subscriber, which contain its id or one
+// of its names.
+func eraseFilters(ctx context.Context, t tx, projectID, id string, names []string, e *fabric.Erasure) error {
+	all, err := recordingFilterTable.gather(ctx, t, `WHERE project_id = $1`, projectID)
+	if err != nil {
+		return err
+	}
+	for _, f := range all {
+		if !searchesFor(f.Query, append(names[:len(names):len(names)], id)) {
+			continue
+		}
+		if err := t.Later(ctx, `DELETE FROM recording_filters WHERE id = $1`, f.ID); err != nil {
+			return fmt.Errorf("erasing saved filter: %w", err)
+		}
+		e.Deleted["recording_filters"]++
+	}
+	return nil
+}
+
+// searchesFor reports whether a query has a value that contains one of names, which are in lower
+// case, or that is the same telephone number.
+func searchesFor(query string, names []string) bool {
+	values, _ := url.ParseQuery(query) // contains all valid parameters
+	for _, value := range slices.Concat(slices.Collect(maps.Values(values))...) {
+		tail := recordings.Tail(value)
+		for _, name := range names {
+			if name != "" && strings.Contains(strings.ToLower(value), name) || sameNumber(tail, recordings.Tail(name)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sameNumber reports whether the tails belong to the same number, of which either may lack the
+// country code.
+func sameNumber(a, b string) bool {
+	return a != "" && (a == b || slices.Contains(recordings.NationalTails(a), b) ||
+		slices.Contains(recordings.NationalTails(b), a))
 }
 
 // DeleteRecordingFilter deletes one of an operator's filters of a project.

@@ -78,6 +78,7 @@ var sentences = map[string]struct{ done, refused string }{
 	"registration_token.created":  {"Initial access token created", ""},
 	"registration_token.revoked":  {"Initial access token revoked", ""},
 	"recording_filter.removed":    {"Saved filter removed", ""},
+	"recording_filter.renamed":    {"Saved filter renamed", ""},
 	"recording_filter.saved":      {"Filter saved", ""},
 	"retention_rule.created":      {"Retention rule added", ""},
 	"retention_rule.deleted":      {"Retention rule removed", ""},

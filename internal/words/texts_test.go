@@ -175,7 +175,7 @@ var faults = []string{
 	"must be user@host or user@host:port.", "The current password is wrong.", "The subscriber is disabled.",
 	"The project has no subscriber with this id.", "The filter needs a name.",
 	"The name of a filter can have at most %d characters.", "There is no filter to save, or it is too long.",
-	"You can save at most %d filters: remove one first.",
+	"You can save at most %d filters: remove one first.", "Another filter already has this name.",
 }
 
 // TestTexts shows that every language translates exactly the texts of the dashboard and the demo,

@@ -100,6 +100,7 @@ var notices = map[string]string{
 	"recordingsheld":       "Recordings put on hold: {n}.",
 	"recordingsreleased":   "Recordings released: {n}.",
 	"filterremoved":        "Filter removed.",
+	"filterrenamed":        "Filter renamed.",
 	"filtersaved":          "Filter saved. Only you see it.",
 	"ruleadded":            "Rule added. It applies within an hour.",
 	"ruleremoved":          "Rule removed.",

@@ -71,6 +71,23 @@ func (a *recordingPages) saveFilter(v *visit) error {
 	return v.redirect(v.base() + "/recordings?" + query + "&done=filtersaved")
 }
 
+// renameFilter serves POST /dashboard/projects/{project}/recordings/filters/{id}/rename.
+func (a *recordingPages) renameFilter(v *visit) error {
+	if a.Recordings == nil {
+		return problem.NoSuch("page")
+	}
+	err := a.Operators.RenameRecordingFilter(
+		v.r.Context(), v.operator.ID, v.project.ID, v.r.PathValue("id"), v.form.Get("name"))
+	if wrong, ok := describeFaults(err); ok {
+		v.r.URL.Path = v.base() + "/recordings"
+		return a.recordingsPage(v, http.StatusUnprocessableEntity, wrong)
+	}
+	if err != nil {
+		return err
+	}
+	return v.redirect(v.base() + "/recordings?done=filterrenamed")
+}
+
 // removeFilter serves POST /dashboard/projects/{project}/recordings/filters/{id}/remove.
 func (a *recordingPages) removeFilter(v *visit) error {
 	err := a.Operators.RemoveRecordingFilter(v.r.Context(), v.operator.ID, v.project.ID, v.r.PathValue("id"))

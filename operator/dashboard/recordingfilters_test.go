@@ -41,14 +41,32 @@ func TestSavedFilters(t *testing.T) {
 
 	// The same name replaces the filter. Other projects do not have it.
 	save(b, "Late sales", "held=yes").leadsTo(t, at+"?held=yes&done=filtersaved")
-	if page := b.get(at).body; strings.Count(page, "Late sales") != 1 || !strings.Contains(page, at+"?held=yes") {
+	if page := b.get(at).body; strings.Count(page, "<bdi>Late sales<") != 1 || !strings.Contains(page, at+"?held=yes") {
 		t.Error("a filter with the same name is not replaced")
 	}
 	if page := b.get("/dashboard/projects/" + w.two.ID + "/recordings").body; strings.Contains(page, "Late sales") {
 		t.Error("another project has the filter")
 	}
 
-	// Nobody else can remove it.
+	// Nobody else can rename or remove it.
+	rename := regexp.MustCompile(at + "/filters/[^/]+/rename").FindString(b.get(at).body)
+	if a := viewer.post(at, rename, url.Values{"name": {"Mine"}}); a.StatusCode != http.StatusNotFound {
+		t.Errorf("renaming the filter of another operator returned %s, want 404", a.Status)
+	}
+	b.post(at, rename, url.Values{"name": {" Kept "}}).leadsTo(t, at+"?done=filterrenamed")
+	if page := b.get(at).body; !strings.Contains(page, "<bdi>Kept</bdi>") || strings.Contains(page, "Late sales") {
+		t.Error("the filter does not have its new name")
+	}
+	save(b, "Late sales", "held=yes").leadsTo(t, at+"?held=yes&done=filtersaved")
+	for name, want := range map[string]string{"Late sales": "Another filter already has this name.",
+		" ": "The filter needs a name."} {
+		a := b.post(at, rename, url.Values{"name": {name}})
+		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, want) {
+			t.Errorf("renaming a filter to %q returned %s, want 422 with %q", name, a.Status, want)
+		}
+	}
+	b.post(at, strings.Replace(rename, "/rename", "/remove", 1), nil).leadsTo(t, at+"?done=filterremoved")
+
 	remove := regexp.MustCompile(at + "/filters/[^/]+/remove")
 	mine := remove.FindString(b.get(at).body)
 	if a := viewer.post(at, mine, nil); a.StatusCode != http.StatusNotFound {

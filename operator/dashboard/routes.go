@@ -221,6 +221,8 @@ func (a *recordingPages) routes() []route {
 			serve: a.exportRecordings},
 		{pattern: "POST /dashboard/projects/{project}/recordings/filters", may: operator.Read,
 			serve: a.saveFilter},
+		{pattern: "POST /dashboard/projects/{project}/recordings/filters/{id}/rename", may: operator.Read,
+			serve: a.renameFilter},
 		{pattern: "POST /dashboard/projects/{project}/recordings/filters/{id}/remove", may: operator.Read,
 			serve: a.removeFilter},
 		{pattern: "GET /dashboard/projects/{project}/recordings/live", may: operator.Read,

@@ -1,0 +1,90 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator"
+)
+
+// filtering returns a store with project p and operator o.
+func filtering(t *testing.T, c Config) *Store {
+	t.Helper()
+	s, _, _ := grantRows(t, c)
+	o := operator.Operator{ID: "o", Email: "o@example.com", Name: "O",
+		Roles: []operator.Membership{{Role: operator.Owner}}, Created: time.Now()}
+	if err := s.CreateOperator(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func saveSearch(t *testing.T, s *Store, name, query string, most int) error {
+	t.Helper()
+	return s.SaveRecordingFilter(t.Context(), operator.RecordingFilter{ID: newID(), OperatorID: "o", ProjectID: "p",
+		Name: name, Query: query, Created: time.Now()}, most)
+}
+
+func TestFiltersAreLimited(t *testing.T) { EachDatabase(t, testFiltersAreLimited) }
+
+// testFiltersAreLimited shows that concurrent saves do not exceed the limit together.
+func testFiltersAreLimited(t *testing.T, c Config) {
+	s := filtering(t, c)
+	const most, tries = 5, 20
+	var saved atomic.Int64
+	var all sync.WaitGroup
+	for i := range tries {
+		all.Go(func() {
+			err := saveSearch(t, s, fmt.Sprint("filter ", i), "held=yes", most)
+			if err == nil {
+				saved.Add(1)
+			} else if !errors.Is(err, problem.Invalid) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	found, err := s.ListRecordingFilters(t.Context(), "o", "p")
+	if err != nil || len(found) != most || saved.Load() != most {
+		t.Errorf("%d of %d saves succeeded and left %d filters, %v, want %d", saved.Load(), tries, len(found),
+			err, most)
+	}
+}
+
+func TestEraseFilters(t *testing.T) { EachDatabase(t, testEraseFilters) }
+
+// testEraseFilters shows that an erasure deletes the saved searches for the subscriber, and no others.
+func testEraseFilters(t *testing.T, c Config) {
+	s := filtering(t, c)
+	sub := plantCanary(t, s)
+	for name, value := range map[string]string{
+		"email": "Canary@Example.com ", "address": "/private/canary", "number": "+1 (555) 019-9877",
+		"national number": "5550199877", "id": sub.ID, "other email": "bob@example.com",
+		"other number": "+1 555 019 9878", "end of a number": "9877", "word": "example",
+	} {
+		if err := saveSearch(t, s, name, url.Values{"q": {value}, "tag": {"sales"}}.Encode(), 20); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	e, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now())
+	if err != nil || e.Deleted["recording_filters"] != 5 {
+		t.Errorf("EraseSubscriber deleted %d filters, %v, want 5", e.Deleted["recording_filters"], err)
+	}
+	wantNoCanary(t, s, c.URL)
+	var names []string
+	left, err := s.ListRecordingFilters(t.Context(), "o", "p")
+	for _, f := range left {
+		names = append(names, f.Name)
+	}
+	if want := []string{"end of a number", "other email", "other number", "word"}; !slices.Equal(names, want) {
+		t.Errorf("the filters %q remain, %v, want %q", names, err, want)
+	}
+}
