@@ -204,7 +204,7 @@ var only = map[string][]string{
 	"github.com/rs/cors":                  {"internal/web"},
 	"github.com/pressly/goose":            {"store"},
 	"modernc.org/sqlite":                  {"internal/database"},
-	"github.com/jackc/pgx":                {"internal/database"},
+	"github.com/jackc/pgx":                {"internal/database", "test/servers"},
 	"github.com/go-webauthn/webauthn":     {"internal/factor"},
 	"golang.org/x/image":                  {"internal/brand"},
 	"github.com/pquerna/otp":              {"internal/factor"},
