@@ -36,6 +36,7 @@ func TestLanguage(t *testing.T) {
 		base + "/clients/new": {"OAuth-Client anlegen", "Browser-App", "Eine je Zeile"},
 		"/dashboard/settings/doctor": {"Daten: Platz", "der Server läuft als root, was er nicht braucht",
 			"Prüfen Sie die Dateien.", "12 widgets"},
+		"/dashboard/projects":  {"<bdi>One</bdi>", "<td>Eigentümer</td>"},
 		"/dashboard/operators": {"ann@example.com", "<bdi>allen Projekten</bdi>", "Eigentümer"},
 	} {
 		body := german(path)

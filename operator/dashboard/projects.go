@@ -63,7 +63,7 @@ type projectsPage struct {
 
 type projectRow struct {
 	fabric.Project
-	Role operator.Role
+	Role string
 }
 
 // listProjects serves GET /dashboard/projects.
@@ -76,7 +76,7 @@ func (a *projectPages) projectsPage(v *visit, status int, name string, faults []
 	}
 	p := projectsPage{MayMake: v.operator.Check(operator.MakeProject, "") == nil, Name: name, Faults: faults}
 	for _, project := range all {
-		p.Projects = append(p.Projects, projectRow{project, v.operator.In(project.ID)})
+		p.Projects = append(p.Projects, projectRow{project, string(v.operator.In(project.ID))})
 	}
 	return a.page(v, status, "Projects", "projects", p)
 }

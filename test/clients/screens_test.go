@@ -16,8 +16,8 @@ import (
 )
 
 // screens checks the pages that a tab shows. axe-core must find nothing serious in either theme,
-// and no page may be wider than a phone. If SELVAGE_TEST_SCREENSHOTS names a folder, screenshots
-// are saved there.
+// and no page may be wider than a tablet or a phone. If SELVAGE_TEST_SCREENSHOTS names a folder,
+// screenshots are saved there.
 type screens struct {
 	tab
 	axe string // script of axe-core
@@ -45,13 +45,17 @@ var looks = []struct {
 	name       string
 	wide, high int64
 	theme      string
-}{{"light", 1280, 800, "light"}, {"dark", 1280, 800, "dark"}, {"phone", 390, 844, "light"},
-	{"phone-dark", 390, 844, "dark"}}
+}{{"light", 1440, 900, "light"}, {"dark", 1440, 900, "dark"}, {"tablet", 768, 1024, "light"},
+	{"phone", 390, 844, "light"}, {"phone-dark", 390, 844, "dark"}}
 
 // stop checks the current page.
 func (s *screens) stop(name string) {
 	s.Helper()
 	s.until("the page "+name, "true")
+	if eval[bool](s.tab, "document.title.startsWith('Something went wrong')") {
+		s.Errorf("%s is an error on the server", name)
+	}
+
 	for _, l := range looks {
 		if s.dir == "" && l.name == "phone-dark" {
 			continue
@@ -64,14 +68,14 @@ func (s *screens) stop(name string) {
 			s.audit(name, l.name, "{rules: {region: {enabled: false}}}")
 		case "dark":
 			s.audit(name, l.name, "{runOnly: ['color-contrast']}")
-		case "phone":
+		case "tablet", "phone":
 			if wide := eval[int](s.tab, "document.documentElement.scrollWidth"); wide > int(l.wide) {
 				s.Errorf("%s is %d pixels wide on a screen of %d", name, wide, l.wide)
 			}
 		}
 		s.save(name + "." + l.name)
 	}
-	s.look(1280, 800, "light")
+	s.look(1440, 900, "light")
 }
 
 // audit checks the page with axe-core and reports serious and critical violations.
