@@ -77,9 +77,12 @@ func (a *site) pageWith(v *visit, o templates.Options, title, name string, data 
 type errorPage struct{ Text, RequestID string }
 
 // fail responds to an error. If the operator must sign in or confirm their identity, fail redirects
-// to the page for that. Otherwise it shows a page that describes the error and a remedy.
+// to the page for that, or keeps the submitted form. Otherwise it shows a page that describes the
+// error and a remedy.
 func (a *site) fail(v *visit, err error) {
 	switch {
+	case a.keepUnsent(v, err):
+		return
 	case errors.Is(err, errSignIn):
 		_ = v.redirect(Prefix + "/login" + nextOf(v.r)) // never fails
 		return

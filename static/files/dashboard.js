@@ -1,3 +1,8 @@
+// A form that was sent after the session ended leads to the login page and back, where drafts.js
+// fills it in again.
+const door = document.getElementById("unsent-signin");
+if (door) location.replace(door.dataset.return);
+
 // Copy buttons. Everything else works without scripts.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   button.hidden = false;

@@ -1,0 +1,106 @@
+package dashboard_test
+
+import (
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+var hiddenField = regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)">`)
+
+// sendAgain submits the form that a page keeps, and returns the response.
+func (b browser) sendAgain(kept answer) answer {
+	b.Helper()
+	form := make(url.Values)
+	for _, m := range hiddenField.FindAllStringSubmatch(kept.body, -1) {
+		form.Add(html.UnescapeString(m[1]), html.UnescapeString(m[2]))
+	}
+	return b.send(b.request("POST", kept.find(b, `<form method="post" action="([^"]+)">\n<input`), form))
+}
+
+// TestUnsentForm shows that a browser without scripts keeps a form that was submitted after the
+// session ended, and can send it after the next login.
+func TestUnsentForm(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	form := "/dashboard/projects/" + w.one.ID + "/webhooks/new"
+	typed := url.Values{"url": {"https://hooks.example/?a=1&b=\"<i>\""}, "name": {"CRM"},
+		"events": {"call.ended", "call.created"}, "form": {b.token(form)}}
+
+	b.post("/dashboard/account", "/dashboard/logout", nil).leadsTo(t, "/dashboard/login")
+	r := b.request("POST", strings.TrimSuffix(form, "/new"), typed)
+	r.Header.Set("Referer", b.url+form)
+	kept := b.send(r)
+	if kept.StatusCode != http.StatusForbidden || !strings.Contains(kept.body, "Your session has ended") ||
+		!strings.Contains(kept.body, `data-return="/dashboard/login?next=`+url.QueryEscape(form)) {
+		t.Fatalf("without a session: %s\n%s", kept.Status, kept.body)
+	}
+	if again := b.sendAgain(kept); !strings.Contains(again.body, "Your session has ended") {
+		t.Errorf("still without a session: %s", again.Status)
+	}
+
+	b.signIn("ann@example.com")
+	kept = b.sendAgain(kept)
+	if kept.StatusCode != http.StatusForbidden || !strings.Contains(kept.body, "Send the form now?") {
+		t.Fatalf("after the login: %s\n%s", kept.Status, kept.body)
+	}
+	if found := webhooksOf(w); len(found) != 0 {
+		t.Fatalf("a form with the token of another session created %+v", found)
+	}
+	if sent := b.sendAgain(kept); sent.StatusCode != http.StatusSeeOther {
+		t.Fatalf("after the confirmation: %s\n%s", sent.Status, sent.body)
+	}
+	found := webhooksOf(w)
+	if len(found) != 1 || found[0].Name != "CRM" || found[0].URL != typed.Get("url") || len(found[0].Events) != 2 {
+		t.Errorf("the webhooks are %+v", found)
+	}
+}
+
+// webhooksOf returns the webhooks of the first project.
+func webhooksOf(w *world) []fabric.Webhook {
+	w.Helper()
+	found, err := w.fabric.Webhooks.List(w.Context(), w.one.ID, firstPage)
+	must(w, err)
+	return found.Items
+}
+
+// TestUnsentFormRefused shows which forms no page keeps: those with secrets, those from other sites
+// and of unknown origin, large ones, and buttons without fields.
+func TestUnsentFormRefused(t *testing.T) {
+	w := newWorld(t)
+	b := w.browser()
+	one := "/dashboard/projects/" + w.one.ID
+	const canary = "canary-6f1d"
+
+	for name, c := range map[string]struct {
+		path, site string
+		form       url.Values
+	}{
+		"password":    {"/dashboard/account/password", "same-origin", url.Values{"current": {canary}}},
+		"SIP secret":  {one + "/kinds/sip_gateways", "same-origin", url.Values{"name": {"x"}, "password": {canary}}},
+		"member":      {one + "/kinds/sip_gateways", "same-origin", url.Values{"trunk.password": {canary}}},
+		"OIDC secret": {one + "/upstreams", "same-origin", url.Values{"client_secret": {canary}}},
+		"token":       {one + "/tokens/inspect", "same-origin", url.Values{"token": {canary}}},
+		"cross-site":  {one + "/webhooks", "cross-site", url.Values{"name": {canary}}},
+		"no origin":   {one + "/webhooks", "", url.Values{"name": {canary}}},
+		"large": {one + "/kinds/rooms", "same-origin",
+			url.Values{"name": {canary}, "description": {strings.Repeat("x", 64<<10)}}},
+		"button": {one + "/delete", "same-origin", url.Values{"form": {canary}}},
+	} {
+
+		r := b.request("POST", c.path, c.form)
+		if c.site == "" {
+			r.Header.Del("Sec-Fetch-Site")
+		} else {
+			r.Header.Set("Sec-Fetch-Site", c.site)
+		}
+		if got := b.send(r); strings.Contains(got.body, canary) || strings.Contains(got.body, "unsent-submit") {
+			t.Errorf("%s: %s keeps the form\n%s", name, got.Status, got.body)
+		}
+	}
+}
