@@ -14,12 +14,26 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// noNodes are the other nodes of a single one.
-type noNodes struct{}
+// nodes let a test send what another node would send.
+type nodes map[string]chat.Handler
 
-func (noNodes) Alone() bool                                                                { return true }
-func (noNodes) Broadcast(string, any)                                                      {}
-func (noNodes) Handle(string, func(context.Context, string, json.RawMessage) (any, error)) {}
+func (nodes) Alone() bool                          { return true }
+func (nodes) Broadcast(string, any)                {}
+func (n nodes) Handle(kind string, h chat.Handler) { n[kind] = h }
+
+// send sends a notice from another node.
+func (n nodes) send(t *testing.T, notice chat.Notice) {
+	t.Helper()
+	body, err := json.Marshal(notice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, handle := range n {
+		if _, err := handle(t.Context(), "another", body); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
 
 // A received receives what is delivered to sockets.
 type received chan string
@@ -48,8 +62,8 @@ func TestNotices(t *testing.T) {
 		all = append(all, chat.Notice{Message: sent, Keys: []string{bob.MemberID}})
 	}
 
-	c, got := chat.New(chat.Config{Store: rows}), make(received, 10)
-	c.DeliverTo(got, noNodes{})
+	c, got, others := chat.New(chat.Config{Store: rows}), make(received, 10), nodes{}
+	c.DeliverTo(got, others)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -61,7 +75,7 @@ func TestNotices(t *testing.T) {
 		<-done
 	})
 	for _, i := range []int{1, 0, 1, 3, 2, 3, 4} { // the first two are swapped, and 2 comes after 3
-		c.Enqueue(all[i])
+		others.send(t, all[i])
 	}
 	var texts []string
 	for range all {
