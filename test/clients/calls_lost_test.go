@@ -208,9 +208,7 @@ func TestCallsOutliveTheirServer(t *testing.T) {
 			if version == "3.27.0" {
 				return // this version cannot attach; see callReload
 			}
-			if version != sdkVersions[0] {
-				harness.OneBackend(t)
-			}
+			oldOnOneBackend(t, version)
 			outliveServer(t, s, version)
 		})
 	}

@@ -13,9 +13,7 @@ func TestRooms(t *testing.T) {
 	s := harness.Shared(t)
 	for _, version := range sdkVersions {
 		t.Run(version, func(t *testing.T) {
-			if version != sdkVersions[0] {
-				harness.OneBackend(t)
-			}
+			oldOnOneBackend(t, version)
 
 			alice, bob := phones(t, s, version)
 			carol := newTabPhone(t, alice.project, alice.window.beside(), version, alice.page, 1600, "lime")
