@@ -88,7 +88,7 @@ func (cs *Codes) Issue(ctx context.Context, c Client, a AuthRequest, s Login) (s
 		life = min(life, maxFAPICode)
 	}
 	code := codeOf(a.redeemable(), s)
-	sealed, err := cs.sealer.Seal(sealedCode{ID: rand.Text(), Expires: cs.Now().Add(life), Code: code})
+	sealed, err := cs.sealer.Seal(&sealedCode{ID: rand.Text(), Expires: cs.Now().Add(life), Code: code})
 	if err == nil && len(sealed) > maxSealed {
 		sealed, err = cs.keep(ctx, code, life)
 	}

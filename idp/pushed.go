@@ -88,7 +88,7 @@ func (rs *Requests) Push(ctx context.Context, c Client, v url.Values,
 
 // keepPushed returns the reference of a pushed request.
 func (rs *Requests) keepPushed(ctx context.Context, p pushedRequest, life time.Duration) (ref string, err error) {
-	ref, err = rs.sealer.Seal(p)
+	ref, err = rs.sealer.Seal(&p)
 	if err == nil && len(ref) <= maxSealedRequest {
 		return ref, nil
 	}
