@@ -25,6 +25,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -75,6 +76,7 @@ type Verifier struct {
 	c       Config
 	origins []string // normalized
 	headers headers
+	offered atomic.Pointer[offer]
 }
 
 // New returns a Verifier.
@@ -257,8 +259,23 @@ func originOf(u *url.URL) string {
 	return scheme + "://" + host
 }
 
-// Nonce returns the current nonce, for the header DPoP-Nonce.
-func (v *Verifier) Nonce() string { return v.nonce(v.c.Now().Unix() / int64(nonceFor.Seconds())) }
+// An offer is the nonce that was current in some second.
+type offer struct {
+	second int64
+	nonce  string
+}
+
+// Nonce returns the current nonce, for the header DPoP-Nonce. It computes the nonce once a second,
+// so that a new key takes effect within a second.
+func (v *Verifier) Nonce() string {
+	now := v.c.Now().Unix()
+	if last := v.offered.Load(); last != nil && last.second == now {
+		return last.nonce
+	}
+	o := &offer{now, v.nonce(now / int64(nonceFor.Seconds()))}
+	v.offered.Store(o)
+	return o.nonce
+}
 
 func (v *Verifier) nonce(number int64) string {
 	key := v.c.Key("dpop nonce")

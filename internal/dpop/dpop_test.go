@@ -306,6 +306,33 @@ func TestNonce(t *testing.T) {
 	}
 }
 
+// TestReplacedKey shows that the server offers valid nonces again a second after the key was
+// replaced.
+func TestReplacedKey(t *testing.T) {
+	w, h := newWorld(t), newHolder(t)
+	key := "first"
+	c := w.config
+	c.Key = func(string) [32]byte { return sha256.Sum256([]byte(key)) }
+	v := dpop.New(c)
+	verify := func(nonce string) error {
+		_, err := v.Verify(t.Context(), []string{h.proof(t, w.now, "nonce", nonce)}, use)
+		return err
+	}
+
+	old := v.Nonce()
+	if err := verify(old); err != nil {
+		t.Fatal(err)
+	}
+	key = "second"
+	w.now = w.now.Add(time.Second)
+	if err := verify(v.Nonce()); err != nil {
+		t.Errorf("the new nonce: %v", err)
+	}
+	if err := verify(old); problem.First(err) == nil || problem.First(err).Code != "use_dpop_nonce" {
+		t.Errorf("the nonce with the old key: %v, want use_dpop_nonce", err)
+	}
+}
+
 // TestConfirm shows that a bound token needs the scheme DPoP and a proof signed with its key. A
 // token that is not bound must not be used with this scheme.
 func TestConfirm(t *testing.T) {
