@@ -48,6 +48,18 @@ func rateReturned(t *testing.T, s session.Store) {
 	wantRefused(t, s, k, rate, 1, time.Hour)
 }
 
+// rateClockBack takes events from a key whose entry says that the key recovers later than it ever
+// does. The clock was set back, or the rate was lowered. An event is available, and then the key
+// recovers in the usual time.
+func rateClockBack(t *testing.T, s session.Store) {
+	slow, fast := session.Rate{Burst: 2, Every: time.Hour}, session.Rate{Burst: 2, Every: time.Minute}
+	k := key(t, "limit")
+	wantAllowed(t, s, k, slow, 2)
+	wantAllowed(t, s, k, fast, 1)
+	wantRefused(t, s, k, fast, 1, time.Minute)
+	wantAllowed(t, s, k, slow, 1) // the entry now says that the key recovers in two minutes
+}
+
 // rateExact shows that exactly as many concurrent callers are allowed as the burst permits.
 func rateExact(t *testing.T, s session.Store) {
 	rate := session.Rate{Burst: callers / 5, Every: time.Hour}

@@ -27,6 +27,7 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 		{"CompareAndSwap", compareAndSwap, false},
 		{"Delete", remove, false}, {"Incr", incr, false}, {"Kinds", kinds, false}, {"Values", values, false},
 		{"Rates", rates, false}, {"RateReturned", rateReturned, false}, {"RateExact", rateExact, false},
+		{"RateClockBack", rateClockBack, false},
 		{"RateRefills", rateRefills, true},
 		{"Cancelled", cancelled, false}, {"Leaving", leaving, false},
 		{"Expiry", expiry, true}, {"AddAfterExpiry", addAfterExpiry, true},

@@ -128,15 +128,18 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 	err = s.db.Once(ctx, func(t database.Tx) error {
 		now, cost := s.after(0), rate.Cost(n).Microseconds()
 
-		// n events are available if the key recovers all events by latest.
-		latest := now + rate.Slack().Microseconds() - cost
+		// n events are available if the key recovers all events by latest. A key recovers by most,
+		// unless a clock was set back or the rate was lowered. Then n events are available, too.
+		most := now + rate.Slack().Microseconds()
+		latest := most - cost
 		err := changed(t.Exec(ctx, `
 			INSERT INTO selvage_sessions (kind, id, value, count, expires) VALUES ($1, $2, '', 0, $3)
 			ON CONFLICT (kind, id) DO UPDATE SET
 				expires = CASE WHEN selvage_sessions.expires <= $4 THEN excluded.expires
+				               WHEN selvage_sessions.expires > $7 THEN $7
 				               ELSE selvage_sessions.expires + $5 END
-			WHERE selvage_sessions.expires <= $6`,
-			key.Kind, key.ID, now+cost, now, cost, latest))
+			WHERE selvage_sessions.expires <= $6 OR selvage_sessions.expires > $7`,
+			key.Kind, key.ID, now+cost, now, cost, latest, most))
 		if !errors.Is(err, problem.Conflict) {
 			return err
 		}
