@@ -1,0 +1,104 @@
+package faults
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// TestClockJumps sets the clock of a server forward and back. Tokens expire by the new time. A token
+// from a time that has not come yet is refused, and no token is valid longer than its lifetime after
+// the latest time that the clock has shown. Refresh tokens are not lost.
+func TestClockJumps(t *testing.T) {
+	harness.OneBackend(t)
+	t.Parallel()
+	s := harness.Start(t)
+	clock := s.Clock(t)
+	p := s.NewProject(t)
+	c := p.NewClient(t, "spa", "--first-party", "--access-token", "jwt", "--id-token-alg", "ES256")
+	sub := p.NewSubscriber(t)
+
+	// An issue is a JWT that is valid for 15 minutes, a fabric token for 2 hours, and a refresh token.
+	type issue struct{ jwt, sat, refresh string }
+	issued := func() issue {
+		tokens, _ := c.SignIn(t, sub, "openid offline_access")
+		return issue{tokens.AccessToken, p.NewSAT(t, "ada").Token, tokens.RefreshToken}
+	}
+	want := func(when string, i issue, jwt, sat int) {
+		t.Helper()
+		if err := s.Get(t, "/oauth/userinfo", harness.Bearer(i.jwt)).StatusIs(jwt); err != nil {
+			t.Errorf("a JWT %s: %v", when, err)
+		}
+		if err := s.Get(t, "/subscriber/info", harness.Bearer(i.sat)).StatusIs(sat); err != nil {
+			t.Errorf("a fabric token %s: %v", when, err)
+		}
+	}
+
+	for _, tt := range []struct {
+		jump               time.Duration
+		oldJWT, oldSAT     int // statuses of tokens from before the jump
+		laterJWT, laterSAT int // statuses of tokens from after the jump, once the clock is right again
+	}{
+		{30 * time.Second, 200, 200, 200, 200},
+		{-30 * time.Second, 200, 200, 200, 200},
+		{10 * time.Minute, 200, 200, 401, 401},
+		{-10 * time.Minute, 401, 401, 200, 200},
+		{time.Hour, 401, 200, 401, 401},
+		{-time.Hour, 401, 401, 401, 200},
+	} {
+		clock.Set(0)
+		old := issued()
+		clock.Set(tt.jump)
+		want("from before a jump by "+tt.jump.String(), old, tt.oldJWT, tt.oldSAT)
+		if _, err := c.QuickRefresh(old.refresh); err != nil {
+			t.Errorf("a refresh token from before a jump by %v: %v", tt.jump, err)
+		}
+
+		later := issued()
+		clock.Set(0)
+		want("from after a jump by "+tt.jump.String(), later, tt.laterJWT, tt.laterSAT)
+		clock.Set(max(tt.jump, 0) + 2*time.Hour + time.Minute)
+		want("that has expired", old, 401, 401)
+		want("that has expired since a jump by "+tt.jump.String(), later, 401, 401)
+	}
+}
+
+// TestClockJumpsLimits uses up a rate limit while the clock is an hour ahead. Once the clock is right
+// again, the limit permits one more guess, and recovers as soon as usual.
+func TestClockJumpsLimits(t *testing.T) {
+	harness.OneBackend(t)
+	t.Parallel()
+	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LIMITS__LOGIN_PER_ACCOUNT=3"}})
+	clock := s.Clock(t)
+	c := s.NewProject(t).NewClient(t, "spa", "--first-party")
+	sub := c.NewSubscriber(t)
+	guess := func() harness.Page {
+		b := c.Browser()
+		page := b.Open(t, c.NewFlow("openid").URL())
+		return b.Submit(t, page, "login-submit",
+			map[string]string{"username": sub.Email, "password": "fathom-lantern"})
+	}
+
+	const interval = 15 * time.Minute
+	for _, offset := range []time.Duration{time.Hour, 0, -time.Hour} {
+		clock.Set(offset)
+		guesses := 1
+		if offset == time.Hour {
+			guesses = 3
+		}
+		for range guesses {
+			if page := guess(); page.Status == 429 {
+				t.Errorf("a guess at %v = 429 with Retry-After %q", offset, page.Header.Get("Retry-After"))
+			}
+		}
+
+		page := guess()
+		wait, err := strconv.Atoi(page.Header.Get("Retry-After"))
+		if page.Status != 429 || err != nil || time.Duration(wait)*time.Second > interval {
+			t.Errorf("one guess too many at %v = %d with Retry-After %q, want 429 with at most %v", offset,
+				page.Status, page.Header.Get("Retry-After"), interval)
+		}
+	}
+}
