@@ -187,7 +187,7 @@ const errorNoSound = "sound_unavailable"
 // fails, it returns the error of the verb.
 func (s *script) play(url string) string {
 	k := s.call
-	sound, release, err := k.calls.scripts.Sound(s.ctx, url)
+	sound, release, err := k.calls.scripts.Sound(s.ctx, s.resource.ProjectID, url)
 	if err != nil {
 		k.calls.log.Warn("fetching a sound for a script", "call_id", k.id, "resource_id", s.resource.ID, "error", err)
 		return errorNoSound

@@ -12,9 +12,9 @@ type Scripts interface {
 	// Next returns what happens next in a call. If it returns no verbs, the call ends.
 	Next(ctx context.Context, s ScriptStep) ([]Verb, error)
 
-	// Sound returns the audio at a URL as one channel of samples at 16 kHz. The caller must call
-	// release when it no longer uses the samples.
-	Sound(ctx context.Context, url string) (sound []int16, release func(), err error)
+	// Sound returns the audio at a URL as one channel of samples at 16 kHz, for a call of a project.
+	// The caller must call release when it no longer uses the samples.
+	Sound(ctx context.Context, projectID, url string) (sound []int16, release func(), err error)
 }
 
 // A ScriptStep is the state of a call before the next verbs.

@@ -50,7 +50,7 @@ type Webhook struct {
 	egress egress.Policy // the policy of others
 	client *http.Client  // for the host and port of url
 	others *http.Client  // for sounds elsewhere
-	slots  chan struct{} // one entry for each sound in memory
+	sounds soundCount
 }
 
 var _ calls.Scripts = (*Webhook)(nil)
@@ -67,8 +67,7 @@ func New(c Config) (*Webhook, error) {
 	if c.Trace != nil {
 		client, others = c.Trace(client), c.Trace(others)
 	}
-	return &Webhook{url: at, secret: c.Secret, egress: c.Egress, client: client, others: others,
-		slots: make(chan struct{}, maxSounds)}, nil
+	return &Webhook{url: at, secret: c.Secret, egress: c.Egress, client: client, others: others}, nil
 }
 
 // A question is the body of a request.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/selvage/selvage/recordings/audio"
@@ -16,16 +17,54 @@ import (
 
 // The limits of sounds. Together, they limit the memory for sounds to about 400 MB.
 const (
-	maxSound    = 2 << 20 // bytes of the file
-	maxDuration = 2 * time.Minute
-	maxSounds   = 64 // sounds at the same time
+	maxSound         = 2 << 20 // bytes of the file
+	maxDuration      = 2 * time.Minute
+	maxSounds        = 64 // sounds at the same time
+	maxProjectSounds = 16 // sounds of one project at the same time
 )
 
 // soundRate is the sample rate of sounds.
 const soundRate = 16000
 
+// A soundCount counts the sounds in memory, so that neither all projects nor one of them have too
+// many.
+type soundCount struct {
+	mu  sync.Mutex
+	all int
+	of  map[string]int // by project
+}
+
+// take counts a sound of a project until release is called.
+func (c *soundCount) take(projectID string) (release func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.of[projectID] >= maxProjectSounds:
+		return nil, fmt.Errorf("%d sounds of the project are already playing", maxProjectSounds)
+	case c.all >= maxSounds:
+		return nil, fmt.Errorf("%d sounds are already playing", maxSounds)
+	}
+	if c.of == nil {
+		c.of = make(map[string]int)
+	}
+	c.all++
+	c.of[projectID]++
+	return func() { c.release(projectID) }, nil
+}
+
+func (c *soundCount) release(projectID string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all--
+	if c.of[projectID]--; c.of[projectID] == 0 {
+		delete(c.of, projectID)
+	}
+}
+
 // Sound implements calls.Scripts. A relative URL is resolved against the webhook's URL.
-func (w *Webhook) Sound(ctx context.Context, address string) (sound []int16, release func(), err error) {
+func (w *Webhook) Sound(
+	ctx context.Context, projectID, address string,
+) (sound []int16, release func(), err error) {
 	at, err := w.url.Parse(address)
 	if err != nil {
 		return nil, nil, errors.New("the URL of the sound is invalid")
@@ -38,12 +77,9 @@ func (w *Webhook) Sound(ctx context.Context, address string) (sound []int16, rel
 		}
 	}
 
-	select {
-	case w.slots <- struct{}{}:
-	default:
-		return nil, nil, fmt.Errorf("%d sounds are already playing", maxSounds)
+	if release, err = w.sounds.take(projectID); err != nil {
+		return nil, nil, err
 	}
-	release = func() { <-w.slots }
 	if sound, err = w.load(ctx, client, at.String()); err != nil {
 		release()
 		return nil, nil, err

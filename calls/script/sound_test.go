@@ -3,6 +3,7 @@ package script
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -43,10 +44,44 @@ func TestSoundFromOtherPort(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if _, _, err := w.Sound(t.Context(), "/tone.wav"); err == nil || !strings.Contains(err.Error(), "410") {
+	if _, _, err := w.Sound(t.Context(), "p", "/tone.wav"); err == nil || !strings.Contains(err.Error(), "410") {
 		t.Errorf("a sound at the webhook's own port: %v, want its status 410", err)
 	}
-	if _, _, err := w.Sound(t.Context(), other.URL+"/tone.wav"); err == nil || reached.Load() {
+	if _, _, err := w.Sound(t.Context(), "p", other.URL+"/tone.wav"); err == nil || reached.Load() {
 		t.Errorf("a sound at another port of the webhook's host: %v, reached: %v", err, reached.Load())
+	}
+}
+
+// TestSoundsAreLimited shows that a project cannot use up the sounds of other projects, and that all
+// projects together are limited.
+func TestSoundsAreLimited(t *testing.T) {
+	var c soundCount
+	var releases []func()
+	for i := range maxSounds {
+		release, err := c.take(fmt.Sprint("project ", i/maxProjectSounds))
+		if err != nil {
+			t.Fatalf("sound %d: %v", i, err)
+		}
+		releases = append(releases, release)
+		if _, err := c.take("project 0"); i >= maxProjectSounds-1 && err == nil {
+			t.Fatal("a project has more sounds than its limit")
+		} else if err == nil {
+			c.release("project 0")
+		}
+	}
+	if _, err := c.take("another"); err == nil {
+		t.Error("all projects together have more sounds than the limit")
+	}
+
+	releases[0]()
+	if _, err := c.take("another"); err != nil {
+		t.Errorf("after a release: %v", err)
+	}
+	c.release("another")
+	for _, release := range releases[1:] {
+		release()
+	}
+	if c.all != 0 || len(c.of) != 0 {
+		t.Errorf("%d sounds of %v remain after all were released", c.all, c.of)
 	}
 }

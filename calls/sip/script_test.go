@@ -352,7 +352,7 @@ func TestSoundOfAllowedHost(t *testing.T) {
 	address := strings.Replace(sounds.URL, "127.0.0.1", "localhost", 1)
 	hook := must[*script.Webhook](t)(script.New(script.Config{URL: "https://ivr.example.com/", Secret: scriptSecret,
 		Egress: egress.Policy{Allow: []string{"localhost"}}}))
-	sound, release, err := hook.Sound(t.Context(), address)
+	sound, release, err := hook.Sound(t.Context(), "p", address)
 	if err != nil {
 		t.Fatal(err)
 	}
