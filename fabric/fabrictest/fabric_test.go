@@ -1,4 +1,5 @@
-package fabric_test
+// Package fabrictest tests package fabric with the store; see docs/testing.md.
+package fabrictest
 
 import (
 	"context"

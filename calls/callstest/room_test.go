@@ -1,4 +1,5 @@
-package calls_test
+// Package callstest tests package calls with the store; see docs/testing.md.
+package callstest
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package factor_test
+package factortest_test
 
 import (
 	"context"

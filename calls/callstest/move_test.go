@@ -1,4 +1,4 @@
-package calls_test
+package callstest
 
 import (
 	"context"

@@ -1,4 +1,5 @@
-package deliver_test
+// Package delivertest tests package deliver with a queue in the store; see docs/testing.md.
+package delivertest
 
 import (
 	"context"
