@@ -11,9 +11,9 @@ import (
 )
 
 // Each side of an answered call between two parties can transfer the call. A target then takes the
-// place of that side. The target is found as if that side had dialed it. The same rules and caps
-// apply, and the account of that side pays. Until somebody answers, the two sides can still talk,
-// and the side that transfers the call may hang up. The call keeps its id and its record.
+// place of that side. The same rules and caps apply as if that side had dialed the target, and the
+// account of that side pays. Until somebody answers, the two sides can still talk, and the side
+// that transfers the call may hang up. The call keeps its id and its record.
 
 // maxTransfers is the maximum number of attempts of the sides to transfer a call.
 const maxTransfers = 10

@@ -14,8 +14,8 @@ const (
 	CountedRecordings Counted = "recordings"   // recordings that were stored
 )
 
-// A DailyCount is the number of times that something happened in a project on a day. Counts are
-// informal: a server that crashes loses the counts of its last seconds.
+// A DailyCount is the number of times that something happened in a project on a day. Counts may be
+// too low, because a server that crashes loses the counts of its last seconds.
 type DailyCount struct {
 	ProjectID string
 	Day       time.Time // midnight in UTC

@@ -34,9 +34,9 @@ type EndpointStore interface {
 	SetEndpointPassword(ctx context.Context, r Resource, old time.Time, end revocation.Revocation) error
 }
 
-// NewPassword creates a password for the phones of a SIP endpoint, and returns the account with it.
-// The password is stored sealed and is not shown again. An earlier password is no longer valid, and
-// the calls of phones with the earlier password end.
+// NewPassword creates a password for the phones of a SIP endpoint, and returns the account with the
+// new password. The password is stored sealed and is not shown again. An earlier password is no
+// longer valid, and the calls of phones with the earlier password end.
 func (es *Endpoints) NewPassword(ctx context.Context, projectID, id string) (a SIPAccount, err error) {
 	id, ok := canonical(id)
 	if !ok {

@@ -13,8 +13,8 @@ import (
 // RingGroupKind is the type of the resources that are ring groups.
 const RingGroupKind = "ring_group"
 
-// A Forwarding decides where calls go that a callee does not take. The zero value forwards no
-// calls.
+// A Forwarding contains the destinations of calls that a callee does not answer. The zero value
+// forwards no calls.
 type Forwarding struct {
 	// Busy and NoAnswer are addresses, such as /private/bob, or phone numbers in E.164 format. ""
 	// forwards no calls. Busy is for a callee that rejects the call or is in too many other calls.

@@ -42,9 +42,9 @@ type Gateway struct {
 	User, Host          string         // user and host of the URI; User may be ""
 	Port                uint16         // port of the URI, or 0
 	Transport           string         // udp, tcp or tls
-	Username, Password  string         // for authentication at the gateway; "" without
+	Username, Password  string         // credentials at the gateway; "" without authentication
 	Registers           bool           // the server registers at the gateway
-	CallerID            string         // the number that called parties see; "" is the caller's
+	CallerID            string         // the number that called parties see; "" means the caller's number
 	Encrypted           bool           // calls need encrypted media
 	Codecs, Ciphers     []string       // codecs and ciphers by their names in the API
 	Prefixes            []string       // prefixes of phone numbers that use the gateway
@@ -236,10 +236,11 @@ func (gs *Gateways) FindFor(ctx context.Context, projectID, number string) (Gate
 	return gs.open(best)
 }
 
-// FindAt returns the project's gateway whose calls may come from an address, without its password. These
-// are the gateways that accept the address, and those whose ids are in registered. If encrypted is false,
-// gateways that need encrypted media are left out. If there are several, FindAt returns the one with the
-// lowest id. If there is none, the error is problem.NotFound.
+// FindAt returns the project's gateway whose calls may come from an address, without its password.
+// These are the gateways that accept the address, and those whose ids are in registered. If
+// encrypted is false, gateways that need encrypted media are left out. Of several gateways, FindAt
+// returns the gateway with the lowest id. If there is no such gateway, the error is
+// problem.NotFound.
 func (gs *Gateways) FindAt(
 	ctx context.Context, projectID string, from netip.Addr, registered map[string]bool, encrypted bool,
 ) (found Gateway, err error) {

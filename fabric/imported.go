@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// An Identity contains what an imported object keeps from the other system. Empty fields get new
-// values.
+// An Identity contains the values from the other system that an imported object keeps. Empty fields
+// get new values.
 type Identity struct {
 	ID      string    // a UUID that no other object has
 	Address string    // its address name; a suffix is added if the name is taken
@@ -41,7 +41,7 @@ func (k *Identity) normalize(now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// named returns the address with the name to keep. If no name is set, it returns a.
+// named returns the address a with the name in k. If k has no name, it returns a unchanged.
 func (k *Identity) named(a Address) Address {
 	if k.Address == "" {
 		return a
@@ -174,8 +174,8 @@ func (ns *PhoneNumbers) Import(ctx context.Context, n PhoneNumber, dry bool) err
 		PhoneNumber{ID: kept.ID, ProjectID: n.ProjectID, Number: number, Created: kept.Created})
 }
 
-// Import creates an ingest key with the fields of k, so that switches only need a new host in their
-// URL. If dry is set, Import only checks the fields.
+// Import creates an ingest key with the fields of k. The secret part of the key's URL stays the
+// same, so switches only need a new host. If dry is set, Import only checks the fields.
 func (ks *IngestKeys) Import(ctx context.Context, k IngestKey, dry bool) error {
 	kept := Identity{ID: k.ID, Created: k.Created}
 	errs := []error{kept.normalize(ks.now()), checkText("name", k.Name), checkText("prefix", k.Prefix)}

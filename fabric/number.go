@@ -30,7 +30,7 @@ type NumberStore interface {
 	DeleteNumber(ctx context.Context, projectID, id string) error
 }
 
-// A PhoneNumber is a phone number of a project. Its ID names it in phone routes.
+// A PhoneNumber is a phone number of a project. Phone routes refer to it by its ID.
 type PhoneNumber struct {
 	ID         string
 	ProjectID  string
@@ -121,8 +121,8 @@ func (ns *PhoneNumbers) AddressFor(ctx context.Context, number string) (Address,
 }
 
 // FindByHost returns the SIP address for a URI. name is the first label of the URI's host. An
-// address for this user precedes an address for any user. If no address matches, FindByHost returns
-// problem.NotFound.
+// address for this user takes precedence over an address for any user. If no address matches,
+// FindByHost returns problem.NotFound.
 func (sip *SIP) FindByHost(ctx context.Context, name, user string) (SIPAddress, error) {
 	a, err := sip.store.FindSIPAddressByName(ctx, name, user)
 	if errors.Is(err, problem.NotFound) {

@@ -21,7 +21,7 @@ const (
 // Prefixes are the beginnings of phone numbers in E.164 format, such as +49, separated by spaces.
 type Prefixes string
 
-// List returns the prefixes one by one.
+// List returns the prefixes as a list.
 func (p Prefixes) List() []string { return strings.Fields(string(p)) }
 
 // JoinPrefixes returns the prefixes as one value.
@@ -84,9 +84,9 @@ func (p Project) MayCall(number string) (reason string) {
 }
 
 // MayCallUser returns "" if the project's rules permit calls to the user in the URI of a gateway.
-// Otherwise, it returns the reason. A user that consists of as many digits as a phone number counts
-// as a phone number. Carriers often accept numbers without a plus sign, and with parameters after a
-// semicolon. The country of a national number is unknown, so it is not permitted.
+// Otherwise, it returns the reason. A user with as many digits as a phone number counts as a phone
+// number. Carriers often accept numbers without a plus sign, and with parameters after a semicolon.
+// The country of a national number is unknown, so it is not permitted.
 func (p Project) MayCallUser(user string) (reason string) {
 	if plain, err := url.PathUnescape(user); err == nil {
 		user = plain

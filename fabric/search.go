@@ -25,13 +25,13 @@ type APIKeyFilter struct {
 	State KeyState // "" means any state
 }
 
-// A KeyState is whether an API key can still be used.
+// A KeyState is the state of an API key.
 type KeyState string
 
 // The states of an API key.
 const (
 	KeyUsable KeyState = "usable" // neither revoked nor expired
-	KeyEnded  KeyState = "ended"
+	KeyEnded  KeyState = "ended"  // revoked or expired
 )
 
 // Search returns a page of the project's keys that match a filter.

@@ -73,7 +73,7 @@ func (ds *Devices) UserCode(ctx context.Context, a AuthRequest) (string, error) 
 	return string(code), err
 }
 
-// SignIn lets the device of request a get tokens for login s.
+// SignIn permits the device of request a to get tokens for login s.
 func (ds *Devices) SignIn(ctx context.Context, a AuthRequest, s Login) error {
 	code := codeOf(a, s)
 	return ds.answer(ctx, a, func(d *Device) { d.Granted = &code })
@@ -129,9 +129,9 @@ func (ds *Devices) change(ctx context.Context, id string, change func(*Device) e
 const guessWindow = 10 * time.Minute
 
 // countGuess counts a user code. It returns problem.RateLimited if too many were typed in the
-// network place, or in the range of networks that one person may have. It also refuses correct
-// codes, because otherwise guessers would learn which codes are correct. Codes are counted
-// atomically before they are looked up, so that the limit also applies to concurrent guesses.
+// network place, or in the range of networks that one person may have. Correct codes are refused,
+// too. Otherwise, guessers would learn which codes are correct. Codes are counted atomically before
+// they are looked up, so that the limit also applies to concurrent guesses.
 func (ds *Devices) countGuess(ctx context.Context, place string) error {
 	if ds.DeviceGuesses <= 0 {
 		return nil

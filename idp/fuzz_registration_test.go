@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// settingsBound limits the cost of checking settings. Keys of a client cost more than other settings;
-// see FuzzKeySet.
+// settingsBound limits the cost of checking settings. FuzzKeySet has a higher limit for the keys of
+// a client.
 var settingsBound = fuzzcost.Bound{CPU: 100 * time.Millisecond, CPUPerByte: 10 * time.Microsecond, Heap: 8 << 20,
 	PerByte: 2 << 10}
 
@@ -58,7 +58,7 @@ func FuzzMetadata(f *testing.F) {
 }
 
 // FuzzDistinguishedName shows that no name in a client's settings and no subject of a certificate
-// breaks the parser. A name never matches a subject with a different number of parts.
+// makes the parser panic. A name never matches a subject with a different number of parts.
 func FuzzDistinguishedName(f *testing.F) {
 	for _, text := range []string{
 		`CN=app,O=Acme\, \"Inc\",C=DE`, `cn = \20J\C3\B6rg , l=b + ou=a`, "CN=#0403", "1.2.3=a", `CN=a\`, "CN=\x00",
@@ -87,9 +87,9 @@ func FuzzDistinguishedName(f *testing.F) {
 	})
 }
 
-// FuzzIdentity shows that the claims of an upstream provider cannot break the rules for
-// subscribers. An email address counts as verified only if the provider says so, and names are
-// checked.
+// FuzzIdentity shows that subscribers created from the claims of an upstream provider obey the
+// rules for subscribers. An email address counts as verified only if the provider says so, and
+// names are checked.
 func FuzzIdentity(f *testing.F) {
 	for _, text := range []string{
 		`{"email":"Ada@Example.com","email_verified":true,"given_name":"Ada","family_name":"Lovelace"}`,

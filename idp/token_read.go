@@ -14,9 +14,9 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// An IDHint is the content of an id_token_hint. Its login may have ended long ago. Subject and
-// SessionID may be pairwise. [Subjects.SubscriberOf] and [Subjects.SessionOf] convert them to the
-// ids of the subscriber and the login.
+// An IDHint is the content of an id_token_hint. The login in it may have ended long ago. Subject
+// and SessionID may be pairwise. [Subjects.SubscriberOf] and [Subjects.SessionOf] convert them to
+// the ids of the subscriber and the login.
 type IDHint struct{ Subject, ClientID, SessionID string }
 
 // OpenIDHint reads an ID token issued here, and verifies everything except its expiry (OpenID
@@ -50,7 +50,7 @@ func (ts *Tokens) OpenForUserinfo(ctx context.Context, raw string) (fabric.Token
 }
 
 // Inspect is like Open, but accepts a token for any of the client's resources, and also returns the
-// audience. It is for callers that describe or revoke the token and do not grant access.
+// audience. Use it to describe or revoke a token, but not to grant access.
 func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audience string, err error) {
 	if strings.Contains(raw, "..") { // a JWE without an encrypted key
 		t, err = ts.Fabric.Tokens.Open(ctx, raw, fabric.SAT, fabric.Service)

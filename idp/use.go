@@ -10,7 +10,7 @@ import (
 type Use struct {
 	Hash    string    // identifies the used thing
 	Expires time.Time // time at which the thing itself expires, after which its use need not be stored
-	Refusal error     // error of any other use
+	Refusal error     // the error for any further use
 }
 
 // A UseStore stores uses until they expire. It must not lose them if the session store is emptied.

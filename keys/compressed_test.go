@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// TestJ06Compressed opens valid tokens that are compressed. Only an insider could make them. They
+// TestJ06Compressed opens valid tokens that are compressed, which only an insider could make. They
 // are refused before anything is decompressed, so that a small token cannot fill the memory (RFC
 // 8725, section 3.6).
 func TestJ06Compressed(t *testing.T) {

@@ -2,8 +2,8 @@ package keys
 
 import "encoding/base64"
 
-// SealRaw returns a token that is sealed with the current key, but has the header that header
-// returns for the key's kid. Insiders who know the keys could make these tokens.
+// SealRaw returns a token that is sealed with the current key. Its header is what the function
+// header returns for the key's kid. Insiders who know the keys could make these tokens.
 func (s *Sealer) SealRaw(header func(kid string) string, payload []byte) (string, error) {
 	now := s.ends()
 	e, err := s.end(now, now.from.makers[Seal].Kid)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A MasterRecord is a master key of the installation in the form in which the store holds it. The
-// store has no records until the first rotation.
+// A MasterRecord is the stored form of a master key of the installation. The store has no records
+// until the first rotation.
 type MasterRecord struct {
 	Generation  int64     // 0 for the first master key of the installation
 	Fingerprint string    // the key's name; see [Fingerprint]
@@ -50,8 +50,8 @@ func newRoot(master []byte, leaked bool) (root, error) {
 }
 
 // FindMasters returns the master keys of the installation in store. candidates are the keys that
-// this machine has. One of them must be the newest: before the first rotation, this is the first
-// candidate. If none is the newest, the error is [ErrMaster].
+// this machine has. One of them must be the newest master key, which is the first candidate before
+// the first rotation. If no candidate is the newest master key, the error is [ErrMaster].
 func FindMasters(ctx context.Context, store MasterStore, candidates ...[]byte) (Masters, error) {
 	records, err := store.MasterKeys(ctx)
 	if err != nil {
@@ -124,8 +124,8 @@ func (m Masters) roots() ([]root, error) {
 	return all, nil
 }
 
-// A Replacement is a new master key, with what is stored together with it: the earlier master keys
-// and the ring, sealed with the new key.
+// A Replacement is a new master key. It is stored together with the earlier master keys and the
+// ring, which are sealed with the new key.
 type Replacement struct {
 	Masters []MasterRecord // all master keys, oldest first
 	Ring    []ResealedKey
@@ -202,7 +202,7 @@ func (r *Ring) sealMasters(ctx context.Context, all []root, to root, leaked bool
 		Generation: records[len(records)-1].Generation + 1, Fingerprint: Fingerprint(to.key)}), nil
 }
 
-// errRotated is the error for a rotation if another process has just rotated the master key.
+// errRotated is the error of a rotation if another process has just rotated the master key.
 var errRotated = errors.New("the master key has just been replaced; run the command again")
 
 // openAny opens a secret with the first of the roots that can open it.
@@ -216,7 +216,7 @@ func openAny(all []root, of func(root) *vault, sealed, name string) (secret []by
 }
 
 // syncMasters reads the master keys, if they have changed. A node that does not have the newest key
-// continues with the keys it has.
+// continues to use the keys that it has.
 func (r *Ring) syncMasters(ctx context.Context) error {
 	candidates := [][]byte{r.c.Master}
 	if known := r.roots.Load(); known != nil {

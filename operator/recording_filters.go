@@ -10,28 +10,29 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A RecordingFilter is a search of a project's recordings that an operator named. Other operators do
-// not see it.
+// A RecordingFilter is a search of a project's recordings that an operator has saved under a name.
+// Other operators do not see it.
 type RecordingFilter struct {
 	ID         string
 	OperatorID string
 	ProjectID  string
 	Name       string
-	Query      string // of the URL
+	Query      string // the query of the list's URL
 	Created    time.Time
 }
 
 // Limits of recording filters.
 const (
-	maxFilters     = 20   // of an operator, for each project
-	maxFilterName  = 60   // characters
-	maxFilterQuery = 4000 // bytes
+	maxFilters     = 20   // filters of an operator in one project
+	maxFilterName  = 60   // characters in a name
+	maxFilterQuery = 4000 // bytes in a query
 )
 
 // A FilterStore stores recording filters.
 type FilterStore interface {
 	// SaveRecordingFilter inserts a filter, or changes the query of the operator's filter with the
-	// same name. If the operator has as many others as most, it returns problem.Invalid.
+	// same name. If the operator already has most other filters in the project, it returns
+	// problem.Invalid.
 	SaveRecordingFilter(ctx context.Context, f RecordingFilter, most int) error
 	// ListRecordingFilters returns an operator's filters of a project by name.
 	ListRecordingFilters(ctx context.Context, operatorID, projectID string) ([]RecordingFilter, error)

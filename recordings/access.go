@@ -111,7 +111,8 @@ func (r *Recordings) NoteAccess(ctx context.Context, a Access) {
 }
 
 // networkOf returns the /64 of an IPv6 address, and other text unchanged. A client with IPv6
-// usually has a whole /64. With its single addresses, it could make the log grow without limit.
+// usually has a whole /64. By using many of its addresses, it could make the log grow without
+// limit.
 func networkOf(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil || ip.Unmap().Is4() {

@@ -24,7 +24,7 @@ type Bulk struct {
 
 // A BulkResult sums up a [Bulk].
 type BulkResult struct {
-	Matched int64 // matching recordings
+	Matched int64 // number of matching recordings
 	Bytes   int64 // the size of the matching recordings
 	Changed int64
 	Refused int64 // recordings that could not be changed, for example because of a hold

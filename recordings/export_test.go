@@ -10,7 +10,7 @@ func (r *Recordings) PendingAccesses() int {
 	return len(r.accesses.pending)
 }
 
-// DecodeAll takes the turns of all uploads in slow codecs until the caller calls end.
+// DecodeAll occupies all slots for decoding uploads in slow codecs until the caller calls end.
 func (r *Recordings) DecodeAll() (end func()) {
 	for range cap(r.decoding) {
 		r.decoding <- struct{}{}

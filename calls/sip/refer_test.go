@@ -152,8 +152,8 @@ func TestCallerTransfers(t *testing.T) {
 	}
 }
 
-// TestTransferFails shows that the parties of a call can still talk after a transfer that nobody
-// took, and that a phone may try again.
+// TestTransferFails shows that the parties of a call can still talk if nobody answered its
+// transfer, and that a phone may try again.
 func TestTransferFails(t *testing.T) {
 	w := newWorld(t)
 	carol := w.registered("carol")
@@ -194,7 +194,7 @@ func TestTransferFails(t *testing.T) {
 }
 
 // TestTransferrerHangsUp shows that a transfer continues after the phone that began it has hung up.
-// If nobody takes the call, the call ends. If the other side hangs up, all ringing stops.
+// If nobody answers, the call ends. If the other side hangs up, all phones stop ringing.
 func TestTransferrerHangsUp(t *testing.T) {
 	for _, end := range []string{"answered", "refused", "left alone"} {
 		t.Run(end, func(t *testing.T) {
@@ -227,7 +227,8 @@ func TestTransferrerHangsUp(t *testing.T) {
 }
 
 // TestTransferTollFraud shows that a transfer to a phone number follows the same rules and caps as
-// calls that the transferring party dials. If they forbid the transfer, nothing is dialed.
+// calls that the transferring party dials. If the rules or caps forbid the transfer, nothing is
+// dialed.
 func TestTransferTollFraud(t *testing.T) {
 	w := newWorld(t)
 	carrier, id := w.newCarrier(nil)
@@ -296,7 +297,7 @@ func TestTransferCaps(t *testing.T) {
 		t.Errorf("after a transfer that failed, the record is %+v, want one of a call inside", r)
 	}
 
-	// The attempt counts for an hour, although the record does not show it.
+	// The failed attempt counts for an hour, although the record does not contain it.
 	c.bob.transfers(c.bobRequests("REFER"), "+4930123456")
 	c.bob.notified("SIP/2.0 503 Service Unavailable")
 	if m := carrier.next(silence); m.kind() == "INVITE" {
@@ -316,8 +317,8 @@ func TestTransferCaps(t *testing.T) {
 	}
 }
 
-// TestReferRefused shows which requests for transfers are refused immediately. A stranger's
-// requests have no effect.
+// TestReferRefused shows which requests for transfers are refused immediately, and that requests of
+// a stranger have no effect.
 func TestReferRefused(t *testing.T) {
 	w := newWorld(t)
 	carol := w.registered("carol")
@@ -364,7 +365,7 @@ func TestReferRefused(t *testing.T) {
 	hear(t, c.alice, c.alice.mediaOf(c.answered), c.bob, "still here")
 }
 
-// TestManyRefers shows that requests for transfers from a phone are limited.
+// TestManyRefers shows that a phone can make only a limited number of requests for transfers.
 func TestManyRefers(t *testing.T) {
 	c := converse(t, newWorld(t))
 	kinds := make(map[string]int)
@@ -440,7 +441,7 @@ func TestTransferToRoom(t *testing.T) {
 	c.alice.hangsUp(c.answered)
 }
 
-// lastTransfer returns the rule that the last transfer broke, according to the audit trail.
+// lastTransfer returns the rule that forbade the last transfer, according to the audit trail.
 func (w *world) lastTransfer() string {
 	w.t.Helper()
 	p := must[page.Page[audit.Event]](w.t)(w.store.ListAudit(w.t.Context(),
@@ -451,8 +452,8 @@ func (w *world) lastTransfer() string {
 	return p.Items[0].Detail["reason"]
 }
 
-// TestTransferTimesOut shows that a transfer ends if its request is canceled before it begins. The
-// transferring party can then still end the call by hanging up.
+// TestTransferTimesOut shows that a transfer does not take place if its request is canceled before
+// the transfer begins. The transferring party can then still end the call by hanging up.
 func TestTransferTimesOut(t *testing.T) {
 	w := newWorld(t)
 	c := converse(t, w)

@@ -22,7 +22,7 @@ const (
 	registerFor   = 5 * time.Minute // requested length of a registration
 	retryAfter    = time.Minute     // pause after a failed registration
 	registrarFor  = 30 * time.Second
-	reachFor      = 2 * dialFor // for finding a gateway's address and connecting to it
+	reachFor      = 2 * dialFor // time limit for finding a gateway's address and connecting to it
 
 	// The number of registrations that wait for a response at the same time is limited, also for
 	// each project. Therefore, gateways that do not respond cannot keep other projects from
@@ -190,7 +190,8 @@ func (s registrar) sendRegister(g fabric.Gateway, reg *enrollment, f flow, autho
 	})
 }
 
-// answeredRegister handles the response to a REGISTER. answer is nil if no response arrived.
+// answeredRegister handles answer, the response to a REGISTER. answer is nil if no response
+// arrived.
 func (s registrar) answeredRegister(g fabric.Gateway, reg *enrollment, f flow, authorized bool, answer *sip.Response) {
 	switch {
 	case answer == nil:
@@ -212,8 +213,8 @@ func (s registrar) answeredRegister(g fabric.Gateway, reg *enrollment, f flow, a
 	s.registered(reg, 0)
 }
 
-// registered records a registration that lasts for the given time. A time of 0 means that it
-// failed.
+// registered records a registration that lasts for the given time. A time of 0 means that the
+// registration failed.
 func (s registrar) registered(reg *enrollment, lasts time.Duration) {
 	now := time.Now()
 	s.mu.Lock()
@@ -227,7 +228,7 @@ func (s registrar) registered(reg *enrollment, lasts time.Duration) {
 	reg.next = now.Add(max(lasts/2, gatewaysEvery))
 }
 
-// expiryOf returns how long a response says that the registration with our contact lasts.
+// expiryOf returns how long the registration with our contact lasts, according to a response.
 func expiryOf(r *sip.Response, user string) time.Duration {
 	for _, h := range r.GetHeaders("contact") {
 		if c, ok := h.(*sip.ContactHeader); ok && c.Address.User == user {

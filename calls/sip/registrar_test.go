@@ -31,8 +31,8 @@ func TestRegistrationsAreShared(t *testing.T) {
 	carrier.expect("REGISTER")
 }
 
-// TestSilentGatewaysHoldUpNothing shows that the list of gateways is read while connections to some
-// gateways are being opened.
+// TestSilentGatewaysHoldUpNothing shows that the server continues to read the list of gateways
+// while it connects to gateways that do not respond.
 func TestSilentGatewaysHoldUpNothing(t *testing.T) {
 	w := newWorld(t)
 	silent := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0")) // connects, but speaks no TLS

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// connecting returns the answer that connects a caller.
+// connecting returns a webhook's answer that connects the caller to an address.
 func connecting(to string) string { return `{"verbs": [{"verb": "connect", "to": "` + to + `"}]}` }
 
 // TestScriptConnects connects alice, who hears ringing until bob answers. Her call then continues

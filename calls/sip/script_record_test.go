@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// TestScriptRecords records what alice says for two seconds. The recording of her whole call, which her
-// settings require, continues.
+// TestScriptRecords makes a script record alice for two seconds. The recording of her whole call,
+// which her settings require, continues.
 func TestScriptRecords(t *testing.T) {
 	var all *recordings.Recordings
 	w, h := newScripted(t, recordsInto(t, &all), `{"verbs": [{"verb": "record", "seconds": 2}]}`,
@@ -53,7 +53,7 @@ func TestScriptRecords(t *testing.T) {
 	})
 }
 
-// TestScriptRecordsNowhere shows the error of a recording if the server stores none.
+// TestScriptRecordsNowhere shows the error of the record verb if the server stores no recordings.
 func TestScriptRecordsNowhere(t *testing.T) {
 	w, h := newScripted(t, nil, `{"verbs": [{"verb": "record", "seconds": 2}]}`)
 	alice := w.newPhone("alice")

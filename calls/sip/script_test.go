@@ -127,7 +127,7 @@ func (w *world) addScript(name string) fabric.Resource {
 			"contents": json.RawMessage(`{"sections": {"main": ["answer"]}}`)}))
 }
 
-// answered calls a script that answers, and confirms the answer.
+// answeredBy makes the phone call a script that answers, and acknowledges the answer.
 func (p *phone) answeredBy(user string) message {
 	p.t.Helper()
 	_, m := p.dial(user)
@@ -271,7 +271,7 @@ func TestScriptWithoutWebhook(t *testing.T) {
 	}
 }
 
-// A panicking implements calls.Scripts.
+// A panicking is a calls.Scripts whose methods panic.
 type panicking struct{ calls.Scripts }
 
 func (panicking) Next(context.Context, calls.ScriptStep) ([]calls.Verb, error) { panic("a mistake") }
@@ -319,8 +319,8 @@ func TestScriptCallerHangsUp(t *testing.T) {
 	}
 }
 
-// TestScriptSounds shows which sounds cannot be played. They are too long, have no audio, or are at
-// addresses that the egress policy forbids.
+// TestScriptSounds shows which sounds cannot be played: sounds that are too long, files without
+// audio, and sounds at addresses that the egress policy forbids.
 func TestScriptSounds(t *testing.T) {
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		t.Error("a request reached a private address")

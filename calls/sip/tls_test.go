@@ -98,7 +98,8 @@ func cipher(t *testing.T, key string) *srtp.Context {
 		srtp.CreateContext([]byte(key[:16]), []byte(key[16:]), srtp.ProtectionProfileAes128CmHmacSha1_80))
 }
 
-// hearSecure sends payload over SRTP from one phone until the phone at receives it.
+// hearSecure sends payload from one phone to an address over SRTP, until the phone called at
+// receives it.
 func hearSecure(t *testing.T, from *phone, to *net.UDPAddr, at *phone, key, payload string) {
 	t.Helper()
 	out, in, b := cipher(t, phoneKey), cipher(t, key), make([]byte, 2048)

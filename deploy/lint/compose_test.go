@@ -7,8 +7,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// TestCompose loads the compose file with Compose's own library, which checks it against its
-// schema. It also checks what the comments of the file promise.
+// TestCompose loads the compose file with Compose's own library, which checks the file against the
+// schema. It also checks that the comments of the file are true.
 func TestCompose(t *testing.T) {
 	project, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{WorkingDir: "../compose",
 		ConfigFiles: []types.ConfigFile{{Filename: "../compose/compose.yaml"}},

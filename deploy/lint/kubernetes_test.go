@@ -29,7 +29,7 @@ var kinds = map[string]func() any{
 }
 
 // TestKubernetes decodes each manifest into Kubernetes' own type, which rejects unknown fields and
-// values of a wrong type. It also checks what the comments of the manifests promise.
+// values of a wrong type. It also checks that the comments of the manifests are true.
 func TestKubernetes(t *testing.T) {
 	raw, err := os.ReadFile("../kubernetes/selvage.yaml")
 	if err != nil {
@@ -66,7 +66,7 @@ func TestKubernetes(t *testing.T) {
 		t.Errorf("the container has more rights than it needs: %+v", s)
 	}
 	if c.ReadinessProbe.HTTPGet.Path != "/readyz" || c.LivenessProbe.HTTPGet.Path != "/healthz" {
-		t.Error("the probes do not ask what the ops listener serves")
+		t.Error("the probes do not use the paths of the ops listener")
 	}
 	mounted := make(map[string]bool)
 	for _, v := range pod.Volumes {

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// exposed returns the names of the server's metrics that its sources contain.
+// exposed returns the names of the metrics in the server's source code.
 func exposed(t *testing.T) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob("../../cmd/selvage/internal/server/metrics*.go")

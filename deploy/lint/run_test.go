@@ -25,7 +25,8 @@ import (
 	"time"
 )
 
-// need skips the test if a command is missing. It fails the test where no test may be skipped.
+// need skips the test if a command is missing. If tests may not be skipped, it fails the test
+// instead.
 func need(t *testing.T, command string) {
 	t.Helper()
 	if err := os.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin"); err != nil {
@@ -84,7 +85,7 @@ func TestSystemd(t *testing.T) {
 	}
 }
 
-// through returns a client that connects to a socket, whatever the URL.
+// through returns a client that connects to a socket, regardless of the URL.
 func through(socket string) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -106,7 +107,7 @@ func start(t *testing.T, name string, args ...string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = c.Process.Signal(syscall.SIGTERM) // it may have ended
+		_ = c.Process.Signal(syscall.SIGTERM) // fails if the process has already ended
 		_ = c.Wait()
 		if t.Failed() {
 			t.Logf("%s: %s", name, out.String())
@@ -114,7 +115,7 @@ func start(t *testing.T, name string, args ...string) {
 	})
 }
 
-// get fetches a URL, and tries again until something answers.
+// get fetches a URL. It tries again until a server answers.
 func get(t *testing.T, client *http.Client, url string) (*http.Response, []byte) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
@@ -166,8 +167,7 @@ func serve(t *testing.T) (address, media, recording string) {
 	return address, dir + "/data/media", recording
 }
 
-// await waits until a server is ready and returns its address. A server that is ready writes
-// run.json.
+// await waits until a server is ready, and returns its address. A ready server writes run.json.
 func await(t *testing.T, run string) string {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
@@ -239,8 +239,8 @@ func TestNginx(t *testing.T) {
 	checkProxy(t, address, through(dir+"/socket"), "https://id.example.org", recording)
 }
 
-// TestCaddy validates the Caddyfile. It then runs Caddy with the file in front of a server, without
-// certificates.
+// TestCaddy validates the Caddyfile. It then runs Caddy with this file in front of a server, but
+// without certificates.
 func TestCaddy(t *testing.T) {
 	need(t, "caddy")
 	if out, err := exec.Command("caddy", "validate", "--config", "../caddy/Caddyfile").CombinedOutput(); err != nil {

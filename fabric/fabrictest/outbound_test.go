@@ -30,8 +30,8 @@ func TestMayCallUser(t *testing.T) {
 	}
 }
 
-// TestExpensiveRanges shows that the prefix of a country does not permit its expensive ranges, with
-// a number of each kind. Ordinary numbers with similar digits may be called.
+// TestExpensiveRanges tries a number of each expensive kind. The prefix of a country does not
+// permit calls to these numbers. Ordinary numbers with similar digits may be called.
 func TestExpensiveRanges(t *testing.T) {
 	p := fabric.Project{OutboundCalls: fabric.OutboundOn,
 		OutboundPrefixes: "+1 +27 +31 +32 +33 +34 +351 +36 +385 +386 +39 +41 +421 +43 +44 +46 +47 +48 +49 +81 +8"}

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// FuzzVerto shows that no message of the verto protocol breaks the parser, and that the result can
-// always be encoded.
+// FuzzVerto shows that no message of the verto protocol makes the parser panic, and that its result
+// can always be encoded.
 func FuzzVerto(f *testing.F) {
 	for _, text := range []string{
 		`{"callID":"c","message":{"id":1,"method":"verto.invite","params":{"sdp":"v=0","dialogParams":` +

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestForwarding sets where the calls of a subscriber are forwarded. Numbers are stored in E.164
-// format. An update of other members keeps the forwarding.
+// TestForwarding sets the destinations to which the calls of a subscriber are forwarded. Numbers
+// are stored in E.164 format. An update of other members keeps the forwarding.
 func TestForwarding(t *testing.T) {
 	w := newWorld(t)
 	one := subscribers + "/" + as[envelope](t, w.call(w.basic(), "POST", subscribers,

@@ -10,15 +10,15 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// showData shows whether the subscriber's calls are recorded, including calls with people whose own
-// setting is off. Only operators and backends can change the setting.
+// showData shows whether the subscriber's calls are recorded. If so, this includes calls with
+// people whose own setting is off. Only operators and backends can change the setting.
 func showData(ac *account, r *http.Request, v visit, page *templates.AccountPage) (err error) {
 	page.Recorded, err = ac.Fabric.RecordsCall(r.Context(), v.ProjectID, v.SubscriberID)
 	return err
 }
 
 // downloadsPerHour is the number of times per hour that subscribers may download their data. The
-// data is read as a whole.
+// number is small because a download reads all data.
 const downloadsPerHour = 6
 
 // downloadData serves POST /account/data. It sends all data about the subscriber as JSON.

@@ -14,8 +14,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestOperatorKeepsScopes shows that a client that replaces its registration keeps the scopes that
-// an operator gave it. It cannot give itself other scopes, or scopes that the operator removed.
+// TestOperatorKeepsScopes shows that a client keeps the scopes that an operator gave it when it
+// replaces its registration. It cannot give itself other scopes, or scopes that the operator
+// removed.
 func TestOperatorKeepsScopes(t *testing.T) {
 	w := newWorld(t)
 	made := w.registered(w.initialToken(), app(nil))

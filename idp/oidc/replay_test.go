@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// asserted returns form with a new assertion of the bank.
+// asserted returns form with a new client assertion of the bank.
 func (b bank) asserted(t *testing.T, form url.Values) url.Values {
 	t.Helper()
 	return with(form, "client_assertion", b.assertion(t), "client_assertion_type", idp.AssertionType)
@@ -129,9 +129,9 @@ func TestReplayedRefresh(t *testing.T) {
 	}
 }
 
-// TestInventedCodeWritesNothing shows that an invented code or refresh token does not use up the
-// proof of a request. Anyone can make this request without a secret. A request with a real code
-// uses up its proof.
+// TestInventedCodeWritesNothing shows that a request with an invented code or refresh token does
+// not use up its proof, because anyone can make this request without a secret. A request with a
+// real code uses up its proof.
 func TestInventedCodeWritesNothing(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "offline_access"} })
@@ -196,9 +196,9 @@ func TestRefusedRequestUsesUp(t *testing.T) {
 	}
 }
 
-// TestPushedForms shows that a pushed request works in the same way whether its reference or the
-// session store contains it. Each request is answered only once, even if the session store was
-// emptied.
+// TestPushedForms shows that a pushed request works in the same way whether it is stored in its
+// reference or in the session store. Each request is answered only once, even if the session store
+// was emptied.
 func TestPushedForms(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

@@ -52,8 +52,8 @@ func TestUpstreamSilent(t *testing.T) {
 }
 
 // TestUpstreamSilentEnrol shows that a person cannot set up a second factor if the provider may
-// only have recognized the browser. The provider is then asked to sign the person in. Otherwise it
-// would recognize the browser repeatedly.
+// only have recognized the browser. The person must then sign in at the provider again. Otherwise,
+// the provider would only recognize the browser again.
 func TestUpstreamSilentEnrol(t *testing.T) {
 	fg := newForger(t)
 	f := federateWith(t, fg)

@@ -129,7 +129,7 @@ func (a Archive) Verify(ctx context.Context, identities []age.Identity, progress
 
 // Check compares the archive with the SHA-256 in its summary. It needs no identity, so it cannot
 // read the media outside the archive. Check reveals damage, but not changes by someone who can also
-// change the summary. If the archive and the SHA-256 differ, the error is a [Mismatch].
+// change the summary. If the archive has a different SHA-256, the error is a [Mismatch].
 func (a Archive) Check(ctx context.Context) error {
 	s, err := a.dir.summary(Summary{Name: a.Name})
 	if err != nil {

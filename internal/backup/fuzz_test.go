@@ -47,9 +47,9 @@ func pack(f *testing.F, entries ...string) []byte {
 	return b.Bytes()
 }
 
-// FuzzArchive shows that no archive breaks the reader, that rows have the columns of their table,
-// and that a truncated archive is refused. Entries are compressed, so even a short archive may
-// expand to an entry of very long lines.
+// FuzzArchive shows that no archive makes the reader panic, that rows have the columns of their
+// table, and that a truncated archive is refused. Entries are compressed, so even a short archive
+// may expand to an entry of very long lines.
 func FuzzArchive(f *testing.F) {
 	header := fmt.Sprintf(`{"format":%q,"version":%d,"inside":true,"tables":[{"name":"a","columns":[{"name":"id"},`+
 		`{"name":"n","integer":true}]}]}`, format, version)

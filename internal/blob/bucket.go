@@ -24,7 +24,7 @@ type BucketConfig struct {
 	Endpoint url.URL // scheme and host of the store
 	Name     string  // name of the bucket, which must exist
 	Prefix   string  // prefix of all objects, without a slash at the end; may be ""
-	Region   string  // region of the bucket; "" means that the store is asked
+	Region   string  // region of the bucket; if it is "", the Bucket asks the store
 	// Public is the scheme and host at which clients reach the store. If it is empty, they use
 	// Endpoint.
 	Public url.URL
@@ -45,9 +45,9 @@ type BucketConfig struct {
 // A Bucket keeps blobs in a bucket of an object store that speaks the protocol of Amazon S3. Its
 // methods are safe for concurrent use, and several processes may share a bucket.
 //
-// Each object has checksums in its metadata. Every read is verified with them. So a store that
-// loses or changes bytes causes an error, never wrong or missing bytes. Objects have the names that
-// files have in a [Dir].
+// Each object has checksums in its metadata, and every read is verified with them. If the store
+// loses or changes bytes, reading returns an error, never wrong bytes. Objects have the same names
+// as files in a [Dir].
 type Bucket struct {
 	client   minio.Core
 	public   minio.Core // makes links; never sends a request
@@ -148,7 +148,7 @@ func (b *Bucket) Probe() error {
 	return nil
 }
 
-// object returns the name of the object that stands for a file of a [Dir].
+// object returns the name of the object for a file with the given name in a [Dir].
 func (b *Bucket) object(file string) string { return path.Join(b.prefix, file) }
 
 // ReadPart implements [Store].

@@ -11,8 +11,8 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// firstWindow is the number of bytes in the first request. Each request for the bytes that follow
-// is for four times as many as the previous one, up to lastWindow.
+// firstWindow is the number of bytes in the first request. Each further request is for four times
+// as many bytes as the previous request, but for at most lastWindow.
 const (
 	firstWindow = 1 << 20
 	lastWindow  = 64 << 20
@@ -62,7 +62,7 @@ type object struct {
 
 	body   io.ReadCloser // the response to the last request, or nil
 	cancel func()        // ends that request
-	next   int64         // the index of the piece that body continues with
+	next   int64         // the index of the next piece in body
 	end    int64         // the index of the first piece that body does not contain whole
 	window int64         // size of the last request, in bytes
 }
@@ -88,7 +88,8 @@ func (o *object) drop() error {
 	return err
 }
 
-// loadTwice reads piece i and verifies it. If it is wrong or incomplete, loadTwice requests it once more.
+// loadTwice reads piece i and verifies it. If the piece is wrong or incomplete, loadTwice requests
+// it once more.
 func (o *object) loadTwice(i int64, piece []byte) error {
 	var err error
 	for range 2 {

@@ -100,8 +100,8 @@ func (b *Bucket) removeAgain(ctx context.Context, object string, inUse InUse) (g
 	return false, b.removeObject(ctx, object)
 }
 
-// sweepBefore deletes objects without an owner that were stored before the given time, and the parts of
-// uploads that began before.
+// sweepBefore deletes objects without an owner that were stored before the given time. It also
+// deletes the parts of uploads that began before this time.
 func (b *Bucket) sweepBefore(ctx context.Context, inUse InUse, before time.Time) error {
 	ctx, cancel := context.WithCancel(ctx) // stops listing when Sweep returns early
 	defer cancel()

@@ -28,8 +28,8 @@ var (
 	_ Store            = (*Bucket)(nil)
 )
 
-// bucketIn returns a bucket of the object store, with a cache of the given size in bytes, or
-// without one if cache is 0.
+// bucketIn returns a bucket of the object store, with a cache of the given size in bytes. If cache
+// is 0, the bucket has no cache.
 func bucketIn(t *testing.T, s *servers.S3Server, name string, cache int64) *Bucket {
 	t.Helper()
 	endpoint, err := url.Parse(s.Endpoint)
@@ -231,7 +231,7 @@ func TestBucketWithoutRow(t *testing.T) {
 		},
 	} {
 		key := newKey(t)
-		_ = put(key) // the second one fails
+		_ = put(key) // the second call fails
 		if _, err := b.Open(key); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("after %s, Open returns %v, want fs.ErrNotExist", what, err)
 		}
@@ -369,8 +369,8 @@ func TestBucketLinkInPublic(t *testing.T) {
 	}
 }
 
-// TestBucketCache shows that a blob that was read is copied, that the copies stay within their limit, and
-// that removing a blob removes its copy.
+// TestBucketCache shows that reading a blob copies it into the cache, that the copies stay within
+// their limit, and that removing a blob removes its copy.
 func TestBucketCache(t *testing.T) {
 	s, name := servers.S3(t)
 	b := bucketIn(t, s, name, 2500)

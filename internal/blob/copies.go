@@ -84,9 +84,9 @@ func (c *copies) open(key string) (io.ReadSeekCloser, error) {
 	return f, nil
 }
 
-// add copies a blob in the background. It does nothing if the blob is too large or is being copied,
-// or if maxCopying other blobs are being copied. A blob that is read often is then copied at a
-// later request.
+// add copies a blob in the background. It does nothing if the blob is too large or is already being
+// copied. It also does nothing while maxCopying other blobs are being copied, because a blob that
+// is read often is copied at a later request.
 func (c *copies) add(key string, bytes int64, open func() (io.ReadCloser, error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,7 +128,7 @@ func (c *copies) shrink() {
 	}
 }
 
-// drop removes copy i. A reader that has it open can continue.
+// drop removes copy i. Readers that have already opened the copy can continue.
 func (c *copies) drop(i int) {
 	if err := c.dir.Remove(c.order[i].key); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return // the next call of shrink tries again

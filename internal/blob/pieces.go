@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// pieces reads a file that can only be read and verified in pieces of the same size, except for the last
-// one, which may be shorter. It keeps the piece that was read last. Its methods are safe for concurrent
-// use, except for Read and Seek.
+// pieces reads a file that can only be read and verified in whole pieces. All pieces have the same
+// size, except that the last piece may be shorter. pieces keeps the piece that was read last. Its
+// methods are safe for concurrent use, except for Read and Seek.
 type pieces struct {
 	size  int64 // size of the file in bytes
 	piece int64 // size of a piece in bytes

@@ -75,11 +75,11 @@ func (s *Sealed) Put(
 	}, commit)
 }
 
-// refuseMark rejects a file that could later be taken for a sealed one.
+// refuseMark rejects a file that would later be mistaken for a sealed blob.
 func refuseMark(f io.ReaderAt) error {
 	mark := make([]byte, len(sealedMark))
 	if n, err := f.ReadAt(mark, 0); n < len(mark) || err != nil {
-		return nil // the file is shorter than the mark, or cannot be read, which the caller notices
+		return nil // the file is shorter than the mark, or cannot be read; the caller reports the error
 	}
 	if string(mark) == sealedMark {
 		return problem.New(problem.Unsupported, "unsupported_media_type", "the upload is not audio")
@@ -151,7 +151,7 @@ func (s *Sealed) Restore(key, part string, write func(w io.Writer) error) error 
 func (s *Sealed) Sweep(ctx context.Context, inUse InUse) error { return s.Store.Sweep(ctx, inUse) }
 
 // open returns the content of a stored file. name is its key, followed by the name of the part if
-// it is one.
+// the file is a part.
 func (s *Sealed) open(name string, f readable) (readable, error) {
 	head := make([]byte, headSize)
 	n, err := f.ReadAt(head, 0)

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestSealedKeys shows that the files of sealed blobs are unreadable, that blobs stay readable
-// after a rotation of the secret and among plain ones, and that no blob can replace another.
+// TestSealedKeys shows that the files of sealed blobs are unreadable, that sealed and plain blobs
+// stay readable after a rotation of the secret, and that no blob can replace another.
 func TestSealedKeys(t *testing.T) {
 	d, where := open(t)
 	old, latest := sha256.Sum256([]byte("old")), sha256.Sum256([]byte("new"))

@@ -27,7 +27,7 @@ type sessions struct {
 	system attribute.KeyValue
 }
 
-// trace runs an operation in a span. Results such as an unknown key are not errors of the store.
+// trace runs an operation in a span. Results such as an unknown key do not count as errors.
 func (s *sessions) trace(ctx context.Context, name string, key session.Key, do func() error) error {
 	span, ok := s.t.start(ctx, "session "+name, s.system, attribute.String("selvage.session.kind", key.Kind))
 	if !ok {

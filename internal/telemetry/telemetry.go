@@ -7,8 +7,8 @@
 // on sessions are spans within a trace. Background work is not traced.
 //
 // Spans contain no values from requests: a query is recorded with its placeholders, a path as its
-// pattern. All methods of a nil [Tracer] return their argument, so tracing costs nothing while it
-// is disabled.
+// pattern. All methods of a nil [Tracer] return their argument unchanged, so disabled tracing has
+// no cost.
 package telemetry
 
 import (
@@ -48,7 +48,7 @@ type Tracer struct {
 const flushFor = 5 * time.Second
 
 // New returns a Tracer. It does not connect to the collector yet. While the collector is
-// unavailable, a bounded number of spans waits, and the oldest are dropped.
+// unavailable, a limited number of spans is kept, and the oldest spans are dropped.
 func New(ctx context.Context, c Config) (*Tracer, error) {
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(c.URL), otlptracehttp.WithHeaders(c.Headers),
 		otlptracehttp.WithCompression(otlptracehttp.GzipCompression))

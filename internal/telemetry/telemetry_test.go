@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// TestOff shows that tracing costs nothing while it is disabled, because nothing is wrapped.
+// TestOff shows that disabled tracing has no cost, because the nil Tracer wraps nothing.
 func TestOff(t *testing.T) {
 	var off *Tracer
 	handler := http.NotFoundHandler()

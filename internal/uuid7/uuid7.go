@@ -10,8 +10,8 @@ import (
 )
 
 // At returns a new id for the given time. Its first 48 bits are the milliseconds. The 12 bits after
-// the version are the fraction of the millisecond (RFC 9562, section 6.2, method 3). So ids sort by
-// time if their times differ by at least a quarter of a microsecond. The rest is random.
+// the version are the fraction of the millisecond (RFC 9562, section 6.2, method 3). The rest is
+// random. So ids sort by time if their times differ by at least a quarter of a microsecond.
 func At(at time.Time) string {
 	u := uuid.New()
 	fraction := int64(at.Nanosecond()) % int64(time.Millisecond) << 12 / int64(time.Millisecond)

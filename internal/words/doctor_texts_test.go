@@ -53,8 +53,7 @@ func doctorTexts(t *testing.T) (all []string) {
 	return slices.Compact(all)
 }
 
-// findingArgs maps functions of package doctor to the number of their first arguments that are
-// texts.
+// findingArgs maps functions of package doctor to how many of their first arguments are texts.
 var findingArgs = map[string]int{"finef": 1, "skippedf": 1, "warnedf": 2, "brokenf": 2, "of": 1}
 
 // isCheck reports whether a literal is a check: a group, a name, and a function.
@@ -84,7 +83,7 @@ var settingRow = regexp.MustCompile(
 	"(?m)^\\| `((?:limits|password|session|operators|tokens|keys|audit|recordings|mail)\\.\\w+)`" +
 		"[^|]* \\| .* \\| (.*) \\|$")
 
-// settingTexts returns what the settings mean. The reference is generated from the settings.
+// settingTexts returns the descriptions of the settings, from the generated reference.
 func settingTexts(t *testing.T) (all []string) {
 	t.Helper()
 	reference, err := os.ReadFile("../../docs/configuration.md")

@@ -24,10 +24,10 @@ type Backups struct {
 	Keep      int    // number of backups that the server keeps; 0 means all
 
 	List func() ([]Backup, error) // newest first
-	Job  func() BackupJob         // the running job, or else the last job of this process
+	Job  func() BackupJob         // the running job; if no job runs, the last job of this process
 
-	// Create starts to create a backup, and Check to check one. They return ErrBackupRuns while
-	// another job runs.
+	// Create starts a job that creates a backup, and Check starts a job that checks a backup. They
+	// return ErrBackupRuns while another job runs.
 	Create func(ctx context.Context) error
 	Check  func(ctx context.Context, name string) error
 }

@@ -30,7 +30,7 @@ type bulkPage struct {
 	nameOf              func(id string) (string, error)
 }
 
-// bulk serves the form of the selected rows of a list. It asks for confirmation first, and then
+// bulk serves the form for the selected rows of a list. It first asks for confirmation, and then
 // changes each row. Rows that no longer exist or that cannot be changed now are skipped.
 func (a *site) bulk(v *visit, p bulkPage) error {
 	p.IDs = slices.Compact(slices.Sorted(slices.Values(v.form["id"])))
@@ -149,7 +149,7 @@ func (a *subscriberPages) bulkSubscribers(v *visit) error {
 		p.change, p.changed = set(false), "subscribersenabled"
 	case "signout":
 		p.Title, p.Button = "Sign out subscribers", "Sign out everywhere"
-		p.Text = "All their sessions and tokens end. They can sign in again at once."
+		p.Text = "All their sessions and tokens end. They can sign in again immediately."
 		p.change = func(id string) error { return all.Revoke(ctx, v.project.ID, id) }
 		p.changed = "subscriberssignedout"
 	default:

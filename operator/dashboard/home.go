@@ -213,7 +213,7 @@ const (
 	chartHigh = 40
 )
 
-// counted lists the charts of a home page.
+// counted lists the counts that a home page shows as charts.
 var counted = []struct {
 	of    fabric.Counted
 	title string
@@ -271,7 +271,7 @@ func (a *projectPages) charts(v *visit) (all []chart, days []chartDay, err error
 	return all, days, nil
 }
 
-// chartOf draws counts of consecutive days, the first of which is first.
+// chartOf draws the counts of consecutive days, beginning with the day first.
 func chartOf(w *words.Words, title string, n []int64, first time.Time) chart {
 	c := chart{Title: title, Today: thousands(n[len(n)-1]), Since: "in 30 days"}
 	most, sum := int64(1), int64(0)

@@ -14,7 +14,7 @@ import (
 
 // A logoField is the part of the branding form that is about the logo for one theme.
 type logoField struct {
-	ID, Name, File, Remove string // of the inputs
+	ID, Name, File, Remove string // id of the field, and names of its inputs
 	IsDark, IsRemoved      bool
 	Kept                   *logoView // nil if the project or client has no such logo
 	Chosen                 *logoView // a new logo that is not saved yet, or nil
@@ -33,7 +33,7 @@ func (l *logoView) picture() templates.Picture {
 	return templates.Picture{URL: l.URL, Wide: l.Wide, High: l.High, Plate: l.Plate}
 }
 
-// viewLogo returns a logo that package brand has drawn.
+// viewLogo returns the view of a logo that package brand has drawn.
 func viewLogo(shown brand.ShownLogo, body []byte) *logoView {
 	return &logoView{shown, template.URL(
 		"data:image/png;base64," + base64.StdEncoding.EncodeToString(body))} // base64 of our own image
@@ -87,8 +87,8 @@ func (f logoField) shown() *logoView {
 	return f.Kept
 }
 
-// maxLogoForm is the maximum number of bytes that are read of the uploaded files. It is more than
-// the limit for logos, so that an operator who uploads too large pictures still gets the form as the
+// maxLogoForm is the maximum number of bytes that are read of the uploaded files. It is larger than
+// the limit for logos, so that an operator whose pictures are too large still gets the form as the
 // response.
 const maxLogoForm = 8 * brand.MaxUpload
 

@@ -46,7 +46,7 @@ type hit struct{ Title, Note, URL string }
 const maxHits = 6
 
 // search serves GET /dashboard/search and GET /dashboard/projects/{project}/search. The query
-// parameter q is the name, or part of it, or an id. The second path also searches the project.
+// parameter q is an id, or a name or a part of one. The second path also searches the project.
 func (a *searchPages) search(v *visit) error {
 	p := searchPage{Query: plainText(v.r.URL.Query().Get("q"))}
 	all := []func(*visit, string) (hitGroup, error){a.findPages, a.findProjects}

@@ -22,19 +22,20 @@ import (
 
 // A CopiedMedia describes a copy of the media of recordings.
 type CopiedMedia struct {
-	Files   int      // in the copy, each equal to its checksum
-	Bytes   int64    // of these files
-	Written int      // files that the copy did not have before
+	Files   int      // number of files in the copy, each with the right checksum
+	Bytes   int64    // size of these files
+	Written int      // number of files that the target did not have before
 	Damaged []string // keys of files that are missing or damaged in the source, or have damaged parts
 }
 
-// copiers is how many files are copied at a time, since an object store answers each request late.
+// copiers is how many files are copied at a time, because each request to an object store takes
+// long to answer.
 const copiers = 8
 
-// CopyMedia copies the media of all recordings from one storage to another. It reads each copy again,
-// and compares it with the checksum measured at the upload. Files that the target has are not written
-// again, so an interrupted copy continues. Files that are missing or differ from their checksum are
-// listed as damaged, and the others are copied.
+// CopyMedia copies the media of all recordings from one storage to another. It reads each copy
+// again, and compares it with the checksum measured at the upload. It does not write files that the
+// target already has, so an interrupted copy can be continued. Files that are missing or differ
+// from their checksum are listed as damaged, and the others are copied.
 func CopyMedia(ctx context.Context, rows *store.Store, from, to blob.Store, p Progress) (CopiedMedia, error) {
 	c := &mediaCopy{rows: rows, from: from, to: to, progress: p}
 	if err := c.checkTarget(); err != nil {
@@ -61,11 +62,12 @@ func CopyMedia(ctx context.Context, rows *store.Store, from, to blob.Store, p Pr
 	return c.result, err
 }
 
-// ErrSamePlace is returned by CopyMedia if both storages are the same place.
+// ErrSamePlace is returned by CopyMedia if the source and the target are the same place.
 var ErrSamePlace = errors.New("the media is there already")
 
-// checkTarget writes a file to the target. If the source has the file, too, both are the same place,
-// and checkTarget returns ErrSamePlace. Otherwise, replacing a bad copy could delete the only file.
+// checkTarget writes a file to the target. If the source then also has the file, both are the same
+// place, and checkTarget returns ErrSamePlace. Without this check, replacing a bad copy could
+// delete the only file.
 func (c *mediaCopy) checkTarget() error {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -159,7 +161,7 @@ func (c *mediaCopy) copyOne(ctx context.Context, m store.StoredMedium) error {
 		return c.noteDamaged(ctx, m)
 	}
 
-	if err := c.to.Remove(m.Key, recordings.MediaParts()...); err != nil { // of an interrupted copy
+	if err := c.to.Remove(m.Key, recordings.MediaParts()...); err != nil { // left by an interrupted copy
 		return err
 	}
 	if err := c.write(m, parts); err != nil {
@@ -232,24 +234,24 @@ func (c *mediaCopy) isCopied(m store.StoredMedium, parts map[string][]byte) (boo
 // isUnavailable reports whether a storage could not be read at the moment.
 func isUnavailable(err error) bool { return errors.Is(err, problem.Unavailable) }
 
-// isWhole reports whether a storage has the bytes of a file that were uploaded.
+// isWhole reports whether a file in a storage has the bytes that were uploaded.
 func isWhole(b blob.Store, m store.StoredMedium) (bool, error) {
 	f, err := b.Open(m.Key)
 	switch {
 	case isUnavailable(err):
 		return false, err
 	case err != nil:
-		return false, nil // it is missing, or cannot be decrypted
+		return false, nil // the file is missing, or cannot be decrypted
 	}
 	defer f.Close()
 	sum := sha256.New()
 	if _, err := io.Copy(sum, f); err != nil {
-		return false, nil // it is cut off or changed, which the storage notices, too
+		return false, nil // the file is cut off or changed; storages also check this
 	}
 	return hex.EncodeToString(sum.Sum(nil)) == m.SHA256, nil
 }
 
-// count counts a file that is equal in both storages.
+// count counts a file that is the same in both storages.
 func (c *mediaCopy) count(m store.StoredMedium, written int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -158,8 +158,8 @@ func sumsOf(ctx context.Context, s *store.Snapshot, progress func(table string))
 
 // end updates the schema, verifies the audit trail, and ends all logins and tokens. Then it places
 // the media, and lets servers use the rows. The times of tokens are in whole seconds. end therefore
-// waits for the next second, so that tokens issued after it returns are newer than the tokens it
-// has ended.
+// waits for the next second, so that all tokens issued later are newer than the tokens that it has
+// ended.
 func (r *Restore) end(ctx context.Context, rows store.Config, media string) (err error) {
 	masters, err := keys.FindMasters(ctx, archivedRing{masters: r.masters}, r.master)
 	if err != nil {

@@ -20,8 +20,8 @@ func Noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
 // Help runs a command by printing its help.
 func Help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// Command returns a command that runs do. use is the name of the command followed by its arguments,
-// such as "show ID". The last argument may be optional ("[ID]") or repeatable ("ID…").
+// Command returns a command that runs do. use is the name of the command and its arguments, such as
+// "show ID". The last argument may be optional ("[ID]") or repeatable ("ID…").
 func Command(use, short string, do func(*cobra.Command, []string) error) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: Arguments(strings.Fields(use)[1:]...), RunE: do}
 }

@@ -75,8 +75,8 @@ func exportedProjects(ctx context.Context, a *app, cmd *cobra.Command) ([]fabric
 	return []fabric.Project{p}, err
 }
 
-// writePrivate creates a file that only its owner can read. The file appears when it is complete.
-// If the file exists already, writePrivate returns an error.
+// writePrivate creates a file that only its owner can read. The file does not appear until it is
+// complete. If the file already exists, writePrivate returns an error.
 func writePrivate(name string, write func(io.Writer) error) (err error) {
 	if _, err := os.Lstat(name); err == nil {
 		return fmt.Errorf("%s exists; name another file, or remove it", name)

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// field returns a fact about a member of the resource.
+// field returns the fact that shows a member of a resource.
 func field(title, name string, detail bool) cli.Fact[resource] {
 	return cli.Fact[resource]{Name: title, Detail: detail, Value: func(r resource) string {
 		var many []string

@@ -144,7 +144,7 @@ func (r *importRun) foreign(ctx context.Context, a *app, cmd *cobra.Command, fil
 	return r.end()
 }
 
-// record imports a record and prints its outcome.
+// record imports a record and prints the outcome.
 func (r *importRun) record(ctx context.Context, record any) error {
 	if err := ctx.Err(); err != nil {
 		return err

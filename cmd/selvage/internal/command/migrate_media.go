@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/mediastore"
 )
 
-// copiedMediaView prints the contents of a copy of media.
+// copiedMediaView describes how commands print a copy of media.
 var copiedMediaView = cli.View[backups.CopiedMedia]{
 	ID: func(r backups.CopiedMedia) string { return strconv.Itoa(r.Files) },
 	JSON: func(r backups.CopiedMedia) any {

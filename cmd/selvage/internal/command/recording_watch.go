@@ -197,7 +197,7 @@ func (w *watcher) tell(path string, err error) {
 	if w.told[path] == reason || errors.Is(err, errGrowing) || errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	if len(w.told) >= maxTold { // most of these files are gone, and the others are told again
+	if len(w.told) >= maxTold { // most of these files are gone; messages about the others are repeated
 		clear(w.told)
 	}
 	w.told[path] = reason

@@ -63,7 +63,7 @@ func (w topWatch) drawHeading(p top.Picture) []string {
 	return append(lines, "")
 }
 
-// columnsOf returns the columns that fit: the total of all servers first, then single servers.
+// columnsOf returns the columns that fit: first the total of all servers, then one for each server.
 func columnsOf(p top.Picture, width int) []topColumn {
 	if len(p.Nodes) == 1 {
 		return []topColumn{{values: p.Nodes[0].Values}}

@@ -1,7 +1,7 @@
 package config
 
-// Limits holds the settings that limit what one caller, address or project may do. Each number is
-// the maximum allowed.
+// Limits holds the settings that limit what one caller, address or project may do. Each number is a
+// maximum.
 type Limits struct {
 	// Open sockets to this server per subscriber or guest token; 0 for no limit.
 	RelaySockets limit `key:"relay_sockets" default:"100"`

@@ -150,8 +150,8 @@ func findSections(query string) (found []templates.DocsHit, err error) {
 // excerptSize is the length of an excerpt in bytes.
 const excerptSize = 180
 
-// excerpt returns the part of text around the first occurrence of one of words. If there is none,
-// it returns the beginning of text.
+// excerpt returns the part of text around the first occurrence of one of words. If text contains
+// none of the words, it returns the beginning of text.
 func excerpt(text, low string, words []string) string {
 	first := -1
 	for _, word := range words {

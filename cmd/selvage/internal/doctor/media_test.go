@@ -54,7 +54,7 @@ func TestMediaUnreachable(t *testing.T) {
 }
 
 // TestTestCall shows that doctor hears its own audio in a call to a running server. It also shows
-// that doctor reports a server that does not take part in the call.
+// that doctor reports a server that does not answer the call.
 func TestTestCall(t *testing.T) {
 	engine, err := media.New(media.Config{Listen: "127.0.0.1:0"})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // A Media is the open storage of media.
 type Media struct {
 	blob.Store
-	Bucket *blob.Bucket // nil unless the media is in an object store
+	Bucket *blob.Bucket // the object store; nil if the media is in a directory
 }
 
 // Open opens the storage of media. It creates the directory if it does not exist. Keys from the

@@ -37,7 +37,7 @@ type mediaNodes struct {
 
 type knownMedia struct {
 	addresses []netip.AddrPort
-	at        time.Time // time at which the node sent them
+	at        time.Time // when the node sent the addresses
 }
 
 // newMediaNodes returns a mediaNodes that handles messages from other nodes.

@@ -28,8 +28,8 @@ type reading struct {
 // samples are the metrics of a node, each with its labels.
 type samples map[model.Fingerprint]*model.Sample
 
-// mostBytes is the maximum number of bytes read of a response. The metrics of a busy node have a
-// tenth of this size.
+// mostBytes is the maximum number of bytes read of a response. The metrics of a busy node are about
+// a tenth of this size.
 const mostBytes = 16 << 20
 
 // read reads the metrics and the state of a node.
@@ -109,7 +109,7 @@ func parse(body io.Reader) (samples, error) {
 	}
 }
 
-// A filter reports whether a metric with these labels counts.
+// A filter reports whether a metric with these labels is included in a sum.
 type filter func(labels model.Metric) bool
 
 // sum adds the values of the metrics with this name. A nil filter accepts all of them. ok is false

@@ -28,9 +28,9 @@ type Row struct {
 	Unit    Unit
 	Fault   bool // whether a value above zero is a fault
 
-	// shared marks values that are not added up over the nodes: the sum of all nodes is the
-	// greatest value. These are values that every node reports for all nodes, such as queues in the
-	// database, and values for which a sum makes no sense.
+	// shared marks values whose total is the greatest value of any node, instead of the sum. Every
+	// node reports the same value, such as the length of a queue in the database, or a sum would
+	// make no sense.
 	shared bool
 	read   func(span) (float64, bool)
 }
@@ -129,8 +129,8 @@ func below(prefixes ...string) filter {
 	}
 }
 
-// isPage reports whether a route belongs to none of the groups: sign-in pages, documentation,
-// files.
+// isPage reports whether a route belongs to none of the other groups. Examples are sign-in pages,
+// documentation and files.
 func isPage(labels model.Metric) bool {
 	groups := slices.Concat(oauthPaths, fabricPaths, recordingPaths, dashboardPaths)
 	return !below(groups...)(labels)
@@ -161,7 +161,7 @@ func rate(name string, accept ...filter) func(span) (float64, bool) {
 }
 
 // responses returns the rate of requests. A node that has served no requests has no histogram of
-// them.
+// their durations.
 func responses(accept ...filter) func(span) (float64, bool) {
 	return func(s span) (float64, bool) {
 		n, _ := s.rate(served, every(accept))

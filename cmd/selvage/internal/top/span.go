@@ -15,7 +15,7 @@ type span struct {
 	before, now samples
 }
 
-// started is the name of the metric that differs between two processes of a node.
+// started is the name of a metric whose value changes when a node restarts.
 const started = "process_start_time_seconds"
 
 // between returns the span between two readings. If the node has restarted, its counters began at

@@ -34,7 +34,7 @@ selvage_http_request_duration_seconds_count{route="GET /login",status="503"} %d
 }
 
 // TestValues computes the values of nodes between two readings. A restarted node counts from zero.
-// Queues that all nodes report are not added.
+// The queues that all nodes report are not added up.
 func TestValues(t *testing.T) {
 	tests := []struct {
 		name        string

@@ -75,7 +75,7 @@ func (a *auth0) add(o object) error {
 	return nil
 }
 
-// hash reads a line of the file with hashes. The user's ID in it is the ID in a database
+// hash reads a line of the file with hashes. A line identifies the user by the ID within a database
 // connection.
 func (a *auth0) hash(o object) {
 	var id struct {
@@ -108,7 +108,7 @@ func (a *auth0) hash(o object) {
 	}
 }
 
-// addUser adds a user. If only the user's hash was known, it completes the user.
+// addUser adds a user. If the user's hash was read before, addUser completes that user.
 func (a *auth0) addUser(id string, s *Subscriber) {
 	if old := a.users[id]; old != nil && id != "" {
 		*old = *s
@@ -180,11 +180,12 @@ func (a *auth0) importedHash(o object, s *Subscriber, name string) {
 	s.PasswordHash = hash
 }
 
-// auth0Types maps the types of Auth0's clients to ours.
+// auth0Types maps the types of clients in Auth0 to types in selvage.
 var auth0Types = map[string]idp.ClientType{"spa": idp.SPA, "native": idp.Native, "regular_web": idp.Web,
 	"non_interactive": idp.Service}
 
-// auth0Grants maps Auth0's grants to ours. The others are not supported.
+// auth0Grants maps the names of grants in Auth0 to names in selvage. Other grants are not
+// supported.
 var auth0Grants = map[string]string{"authorization_code": idp.GrantCode, "refresh_token": idp.GrantRefresh,
 	"client_credentials": idp.GrantClientCredentials, idp.GrantDevice: idp.GrantDevice}
 

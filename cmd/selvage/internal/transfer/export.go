@@ -18,7 +18,7 @@ import (
 // A Summary describes a complete export.
 type Summary struct {
 	Counts map[string]int // number of records by kind
-	// Left counts the things that an export cannot hold, by their description.
+	// Left counts the things that an export cannot contain, by their description.
 	Left map[string]int
 }
 
@@ -35,8 +35,8 @@ type ExportConfig struct {
 	Rules func(ctx context.Context, projectID string) ([]recordings.Rule, error)
 }
 
-// Export writes projects with all their things to w; see [Kinds]. Servers may change a thing during
-// the export. The file then has the thing as it was before or after the change.
+// Export writes projects and everything that belongs to them to w; see [Kinds]. If a server changes
+// something during the export, the file contains its state before or after the change.
 func Export(ctx context.Context, w io.Writer, c ExportConfig) (Summary, error) {
 	out := bufio.NewWriter(w)
 	e := &exporter{c: c, enc: json.NewEncoder(out), sum: Summary{make(map[string]int), make(map[string]int)}}

@@ -13,7 +13,7 @@ import (
 type Foreign struct {
 	Clients     []*Client
 	Subscribers []*Subscriber
-	// Unmapped lists the parts of the records that selvage cannot hold, sorted by What.
+	// Unmapped lists the parts of the records that selvage cannot store, sorted by What.
 	Unmapped []Unmapped
 }
 
@@ -25,7 +25,7 @@ type Unmapped struct {
 	Why     string `json:"why,omitempty"`
 }
 
-// unmapped collects the parts of a file that selvage cannot hold.
+// unmapped collects the parts of a file that selvage cannot store.
 type unmapped map[string]*Unmapped
 
 // add counts one occurrence.
@@ -45,8 +45,8 @@ func (u unmapped) list() (all []Unmapped) {
 	return all
 }
 
-// An object is a JSON object. Its members are taken one by one, so that the remaining ones can be
-// reported.
+// An object is a JSON object. Readers remove the members that they understand, so that the
+// remaining members can be reported.
 type object map[string]json.RawMessage
 
 // take decodes a member into v and removes it. If the member is missing, v stays unchanged. A
@@ -74,7 +74,7 @@ func (o object) flag(name string) (on bool) {
 	return on
 }
 
-// ignore removes members that have no meaning here.
+// ignore removes members that selvage does not need.
 func (o object) ignore(names ...string) {
 	for _, name := range names {
 		delete(o, name)

@@ -61,8 +61,8 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// TestUnmapped shows that every member of a user that selvage cannot hold is reported, unless it is
-// empty.
+// TestUnmapped shows that every member of a user that selvage cannot store is reported, unless it
+// is empty.
 func TestUnmapped(t *testing.T) {
 	f, err := transfer.Keycloak(strings.NewReader(`{"realm":"acme","groups":[{},{}],"users":[
 		{"username":"ada@example.com","groups":["/staff"],"requiredActions":[],

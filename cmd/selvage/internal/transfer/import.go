@@ -21,7 +21,7 @@ type Status string
 // These are the possible statuses.
 const (
 	Created  Status = "created"
-	Exists   Status = "exists" // the thing exists and was left unchanged
+	Exists   Status = "exists" // something with this identity already exists, and was left unchanged
 	Rejected Status = "rejected"
 )
 
@@ -49,8 +49,9 @@ type Importer struct {
 	seen map[string]bool // in a dry run: what the earlier records would have created
 }
 
-// Import creates what a record describes: a *Project, or a pointer to another record type. An error
-// that is not about the record, such as a lost database connection, is returned as the error.
+// Import creates what a record describes: a *Project, or a pointer to another record type. Import
+// returns an error only if the record is not the cause, for example if the database connection was
+// lost.
 func (im *Importer) Import(ctx context.Context, record any) (Outcome, error) {
 	var o Outcome
 	var err error
@@ -114,7 +115,8 @@ func (im *Importer) checkProject(ctx context.Context, id string) error {
 	return err
 }
 
-// found converts the error of a search: it returns true for nil, and false for problem.NotFound.
+// found converts the error of a search. It returns true if the error is nil, and false if it is
+// problem.NotFound.
 func found(err error) (bool, error) {
 	if errors.Is(err, problem.NotFound) {
 		return false, nil

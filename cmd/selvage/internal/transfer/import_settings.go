@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// create runs make for a record, unless the project has a thing with the record's ID. find returns
-// problem.NotFound if it does not.
+// create runs make for a record, unless the project already has something with the record's ID.
+// find searches for it, and returns problem.NotFound if it does not exist.
 func (im *Importer) create(ctx context.Context, o Outcome, projectID string, find func() error,
 	create func() error) (Outcome, error) {
 	if err := im.checkProject(ctx, projectID); err != nil {

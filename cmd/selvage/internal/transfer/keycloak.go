@@ -119,7 +119,7 @@ func keycloakAttributes(o object, s *Subscriber, name string, u unmapped) {
 		"birthdate": &claims.Birthdate, "gender": &claims.Gender, "nickname": &claims.Nickname,
 		"middleName": &claims.MiddleName, "zoneinfo": &s.TimeZone, "company": &s.CompanyName,
 		"country": &s.Country, "region": &s.Region, "jobTitle": &s.JobTitle, "displayName": &s.DisplayName}
-	for _, attribute := range slices.Sorted(maps.Keys(attributes)) { // phone_number wins over phoneNumber
+	for _, attribute := range slices.Sorted(maps.Keys(attributes)) { // phone_number takes precedence over phoneNumber
 		values := attributes[attribute]
 		if to := places[attribute]; to != nil && len(values) == 1 {
 			*to = values[0]
@@ -201,20 +201,20 @@ func (c keycloakCredential) hash() (string, error) {
 var keycloakBuiltIn = []string{"account", "account-console", "admin-cli", "broker", "realm-management",
 	"security-admin-console", "master-realm"}
 
-// keycloakClient returns a client. It returns nil for a built-in client or one that selvage cannot
-// hold.
+// keycloakClient returns a client. It returns nil for a built-in client, or for a client that
+// selvage cannot store.
 func keycloakClient(o object, u unmapped) *Client {
 	id := o.text("clientId")
 	if slices.Contains(keycloakBuiltIn, id) {
 		return nil
 	}
 	if protocol := o.text("protocol"); protocol != "" && protocol != "openid-connect" {
-		u.add("clients", id, "only OpenID Connect clients have a place")
+		u.add("clients", id, "only OpenID Connect clients are imported")
 		return nil
 	}
 	enabled := true
 	if o.take("enabled", &enabled); !enabled || o.flag("bearerOnly") {
-		u.add("clients", id, "disabled and bearer-only clients have no place")
+		u.add("clients", id, "disabled and bearer-only clients are not imported")
 		return nil
 	}
 

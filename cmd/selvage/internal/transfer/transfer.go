@@ -1,13 +1,13 @@
 // Package transfer moves projects between installations. It also imports people and apps from other
 // identity providers.
 //
-// An export is a file of JSON lines. The first line is a [Header]. The last line counts the lines
-// between the two. Each line between is a project or something that belongs to one; see [Kinds].
-// Everything keeps its ID. The file contains secrets only as hashes. [Export] writes the file and
-// [Importer] reads it, whichever databases the two installations use.
+// An export is a file of JSON lines. The first line is a [Header]. The last line contains the
+// number of lines in between. Each of these lines is a project or something that belongs to a
+// project; see [Kinds]. Everything keeps its ID. The file contains secrets only as hashes. [Export]
+// writes the file and [Importer] reads it, whichever databases the two installations use.
 //
 // [Keycloak] and [Auth0] read the exports of these systems into the same records. They report
-// everything that selvage cannot hold.
+// everything that selvage cannot store.
 package transfer
 
 import (
@@ -55,14 +55,14 @@ const (
 	kindEnd        = "end"
 )
 
-// Kinds returns the kinds of records, in the order that a file has.
+// Kinds returns the kinds of records, in the order of a file.
 func Kinds() []string {
 	return []string{kindProject, kindKey, kindClient, kindSubscriber, kindResource, kindNumber, kindWebhook,
 		kindUpstream, kindIngestKey, kindRule}
 }
 
-// These are the record types, one for each kind. The first member of each is its kind, so that
-// people can search for it at the beginning of lines.
+// These are the record types, one for each kind. The first member of each record is its kind, so
+// that people can search for the kind at the beginning of lines.
 type (
 	// A Project is a record of a [fabric.Project].
 	Project struct {
