@@ -56,7 +56,7 @@ func (l *leg) key() legKey { return legKey{l.call.project, l.id} }
 func (k *call) newLeg(id string, client Client, party Party) *leg {
 	l := &leg{
 		call: k, id: id, holder: client.Token.Caller(), client: client, party: party,
-		counted: accountsOf(client.Token),
+		counted: accountsOf(client),
 		heard:   k.calls.fabric.Tokens.Heard(),
 		member: Member{ID: id, Leg: id, Type: Person, Name: party.Name, SubscriberID: party.SubscriberID,
 			AddressID: party.AddressID},

@@ -5,7 +5,6 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -19,7 +18,14 @@ type Limits struct {
 	Ring time.Duration // how long a call rings; 1 minute
 	Most time.Duration // how long a call may last; 4 hours
 
+	Gateway  GatewayLimits
 	Outbound OutboundLimits
+}
+
+// GatewayLimits limits the calls from each SIP gateway.
+type GatewayLimits struct {
+	Running   int // calls at a time; 200
+	PerSecond int // calls that begin within a second, after a burst of ten times as many; 10
 }
 
 // The times that a client may be unreachable before its leg ends.
@@ -35,13 +41,21 @@ func dialLimit() *rate.Limiter { return rate.NewLimiter(1, 5) }
 // embedLimit returns the limit for an embed key: twice a second, in bursts of up to 20.
 func embedLimit() *rate.Limiter { return rate.NewLimiter(2, 20) }
 
+// gatewayLimit returns the limit for calls from a gateway.
+func (l GatewayLimits) gatewayLimit() *rate.Limiter {
+	return rate.NewLimiter(rate.Limit(l.PerSecond), 10*l.PerSecond)
+}
+
 // wideLimit returns the limit for commands that affect all members of a room: once a second, in
 // bursts of up to 5. Each such command sends events to all members, or lists the members.
 func wideLimit() *rate.Limiter { return rate.NewLimiter(1, 5) }
 
 // legsOf returns the maximum number of legs for an account.
 func (l Limits) legsOf(a account) int {
-	if a.embed {
+	switch {
+	case a.gateway:
+		return l.Gateway.Running
+	case a.embed:
 		return l.PerEmbed
 	}
 	return l.PerHolder
@@ -51,12 +65,13 @@ func (l Limits) orDefaults() Limits {
 	for _, n := range []struct {
 		limit    *int
 		standard int
-	}{{&l.PerHolder, 10}, {&l.PerEmbed, 100}, {&l.PerProject, 1000}, {&l.Ringing, 3}} {
+	}{{&l.PerHolder, 10}, {&l.PerEmbed, 100}, {&l.PerProject, 1000}, {&l.Ringing, 3},
+		{&l.Gateway.Running, 200}, {&l.Gateway.PerSecond, 10}} {
 		switch {
 		case *n.limit == 0:
 			*n.limit = n.standard
 		case *n.limit < 0:
-			*n.limit = 1 << 30
+			*n.limit = unlimited
 		}
 	}
 	if l.Ring == 0 {
@@ -69,19 +84,27 @@ func (l Limits) orDefaults() Limits {
 	return l
 }
 
-// An account is the subject of limits: a holder of tokens, or an embed key.
+// unlimited is a number of calls that nobody reaches.
+const unlimited = 1 << 26
+
+// An account is the subject of limits: a holder of tokens, an embed key, or a gateway.
 type account struct {
-	id    string
-	embed bool // an embed key, which many people use
+	id      string
+	embed   bool // an embed key, which many people use
+	gateway bool // a gateway, from which many people call
 }
 
-// accountsOf returns the accounts that a token counts against. Invites and guest tokens made by a
+// accountsOf returns the accounts that a client counts against. Invites and guest tokens made by a
 // subscriber count against the subscriber. Guest tokens made with an embed key also count against
-// the key, since anyone who has the key can make more of them.
-func accountsOf(t fabric.Token) []account {
+// the key, since anyone who has the key can make more of them. The caller behind a gateway counts
+// against the gateway.
+func accountsOf(client Client) []account {
+	t := client.Token
 	switch {
 	case t.SubscriberID != "":
 		return []account{{id: t.SubscriberID}}
+	case t.Embedded && client.Socket.Gateway:
+		return []account{{id: t.Caller()}, {id: t.KeyID, gateway: true}}
 	case t.Embedded:
 		return []account{{id: t.Caller()}, {id: t.KeyID, embed: true}}
 	}
@@ -121,7 +144,10 @@ func (c counts) holderOf(a account) *holder {
 	h := c.holders[a.id]
 	if h == nil {
 		h = &holder{dials: dialLimit(), rejected: dialLimit(), wide: wideLimit()}
-		if a.embed {
+		switch {
+		case a.gateway:
+			h.dials = c.limits.Gateway.gatewayLimit()
+		case a.embed:
 			h.dials = embedLimit()
 		}
 		c.holders[a.id] = h
@@ -153,7 +179,7 @@ func (c counts) admitCall(client Client) error {
 		return tooMany("too many calls in this project")
 	}
 
-	accounts := accountsOf(client.Token)
+	accounts := accountsOf(client)
 	for _, a := range accounts {
 		switch h := c.holderOf(a); {
 		case h.legs-h.ringing >= c.limits.legsOf(a):
@@ -192,7 +218,7 @@ func (c counts) admitRejected(client Client) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	for _, a := range accountsOf(client.Token) {
+	for _, a := range accountsOf(client) {
 		if !c.holderOf(a).rejected.AllowN(now, 1) {
 			return tooMany("too many addresses that cannot be called were dialed with this token")
 		}
@@ -222,7 +248,7 @@ func tooMany(message string) error {
 func (c counts) admitMove(client Client) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, a := range accountsOf(client.Token) {
+	for _, a := range accountsOf(client) {
 		if !c.holderOf(a).dials.Allow() {
 			return tooMany("calls were moved too often with this token within seconds")
 		}

@@ -13,18 +13,24 @@ import (
 // TestAccounts shows which accounts the calls of each kind of token count against.
 func TestAccounts(t *testing.T) {
 	for name, tt := range map[string]struct {
-		token fabric.Token
-		want  []account
+		token   fabric.Token
+		gateway bool
+		want    []account
 	}{
-		"a subscriber's token": {fabric.Token{Kind: fabric.SAT, ID: "1", SubscriberID: "alice"},
+		"a subscriber's token": {fabric.Token{Kind: fabric.SAT, ID: "1", SubscriberID: "alice"}, false,
 			[]account{{id: "alice"}}},
-		"a subscriber's invite": {fabric.Token{Kind: fabric.Invite, ID: "2", SubscriberID: "alice"},
+		"a subscriber's invite": {fabric.Token{Kind: fabric.Invite, ID: "2", SubscriberID: "alice"}, false,
 			[]account{{id: "alice"}}},
-		"a backend's guest token": {fabric.Token{Kind: fabric.Guest, ID: "3", KeyID: "key"}, []account{{id: "3"}}},
+		"a backend's guest token": {fabric.Token{Kind: fabric.Guest, ID: "3", KeyID: "key"}, false,
+			[]account{{id: "3"}}},
 		"an embed key's guest token": {fabric.Token{Kind: fabric.Guest, ID: "4", KeyID: "embed", Embedded: true},
+			false,
 			[]account{{id: "4"}, {id: "embed", embed: true}}},
+		"a caller behind a gateway": {fabric.Token{Kind: fabric.Guest, ID: "5", KeyID: "g", Embedded: true}, true,
+			[]account{{id: "5"}, {id: "g", gateway: true}}},
 	} {
-		if got := accountsOf(tt.token); !slices.Equal(got, tt.want) {
+		client := Client{Token: tt.token, Socket: Socket{Gateway: tt.gateway}}
+		if got := accountsOf(client); !slices.Equal(got, tt.want) {
 			t.Errorf("%s counts for %v, want %v", name, got, tt.want)
 		}
 	}
@@ -45,6 +51,34 @@ func TestHoldersForgotten(t *testing.T) {
 		}
 		if n := len(c.holders); n > 200 {
 			t.Errorf("%d accounts are known, want those of the last seconds", n)
+		}
+	})
+}
+
+// TestGatewayLimits shows how many calls a gateway may begin within a second, and at a time. Each
+// caller behind the gateway has its own token.
+func TestGatewayLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Config{Limits: Limits{PerProject: -1, Gateway: GatewayLimits{Running: 300, PerSecond: 25}}})
+		callers := 0
+		admitted := func() (n int) {
+			for {
+				callers++
+				token := fabric.Token{Kind: fabric.Guest, ID: fmt.Sprint(callers), KeyID: "g", Embedded: true}
+				caller := Client{Token: token, Socket: Socket{Gateway: true}}
+				if c.counts().admitCall(caller) != nil {
+					return n
+				}
+				n++
+				c.counts().holderOf(accountsOf(caller)[1]).legs++
+			}
+		}
+
+		for _, want := range []int{250, 25, 25, 0} {
+			if n := admitted(); n != want {
+				t.Errorf("%d calls of the gateway were admitted, want %d", n, want)
+			}
+			time.Sleep(time.Second)
 		}
 	})
 }

@@ -27,7 +27,9 @@ var (
 	errRoomNotOpen   = problem.New(problem.Conflict, "room_not_open", "the room is not open now")
 	errRoomLocked    = problem.New(problem.Conflict, "room_locked", "the room is locked")
 	errRoomFull      = problem.New(problem.Conflict, "room_full", "the room has no place for both sides of the call")
-	errRoomElsewhere = problem.New(problem.Conflict, "room_elsewhere", "another server has the room")
+	errRoomElsewhere = problem.New(problem.Conflict, "room_elsewhere",
+		"somebody is in the room, and another server has it: both sides can dial the room's address instead, "+
+			"or the call can move once the room is empty")
 )
 
 // A moveRequest asks the node that carries a call to move it.

@@ -33,11 +33,12 @@ type caller struct {
 // outsiders admits callers that are not registered: gateways, and strangers who call SIP addresses.
 type outsiders struct{ *Server }
 
-// admitOutsider reports whether a caller from outside may begin another call. Outside callers have
-// the same limit as phones that share a set of credentials. The caller's network and connection
-// count as authenticated only if the caller is a gateway or has proved a password.
+// admitOutsider reports whether a caller from outside may begin another call. Callers of SIP
+// addresses have the same limit as phones that share a set of credentials. Package calls limits the
+// calls from gateways. The caller's network and connection count as authenticated only if the caller
+// is a gateway or has proved a password.
 func (s outsiders) admitOutsider(c caller, f flow) bool {
-	if !s.accounts.allow(c.client.Token.KeyID, time.Now()) {
+	if c.gateway == nil && !s.accounts.allow(c.client.Token.KeyID, time.Now()) {
 		s.counters.limited.Add(1)
 		return false
 	}
@@ -193,8 +194,7 @@ func (s outsiders) knowsPassword(r *sip.Request, f flow, id, password string) (o
 }
 
 // callerFrom returns a caller that reaches only the address to. id is the id of the gateway or SIP
-// address. All callers with the same id share their limits, like the holders of tokens from one
-// embed key.
+// address. All callers with the same id share their limits.
 func (s outsiders) callerFrom(f flow, to fabric.Address, id string, from calls.Party) caller {
 	return caller{to: to.Path(), client: calls.Client{
 		Party:  &from,

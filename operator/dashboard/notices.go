@@ -79,7 +79,7 @@ var notices = map[string]string{
 	"movecodec":            "The call was not moved, because a room cannot send the audio codec of one side.",
 	"movedin":              "Call moved into the room. Both sides are members there.",
 	"movedout":             "Call moved out of the room. Both sides talk to each other again.",
-	"moveelsewhere":        "The call was not moved, because another server has the room.",
+	"moveelsewhere":        "The call was not moved, because another server has the room. Try again once it is empty.",
 	"movefull":             "The call was not moved, because the room has no place for both sides.",
 	"movelocked":           "The call was not moved, because the room is locked.",
 	"moverefused":          "The call was not moved. Only an answered call between two can be moved.",

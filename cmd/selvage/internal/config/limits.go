@@ -48,6 +48,11 @@ type Limits struct {
 	SIPPerUser limit `key:"sip_per_user" default:"20" reload:"true"`
 	// Wrong SIP credentials from one address in ten minutes; 0 for no limit.
 	SIPPerNetwork limit `key:"sip_per_network" default:"100" reload:"true"`
+	// Calls from one SIP gateway at a time, on each node; 0 for no limit.
+	GatewayCalls limit `key:"gateway_calls" default:"200"`
+	// Calls that one SIP gateway may begin per second, on each node, after a burst of ten times as
+	// many; 0 for no limit.
+	GatewayCallsPerSecond limit `key:"gateway_calls_per_second" default:"10"`
 	// Calls of a subscriber through SIP gateways at a time; 0 for no limit.
 	OutboundCalls limit `key:"outbound_calls" default:"2"`
 	// Calls of a project through SIP gateways at a time; 0 for no limit.

@@ -64,7 +64,8 @@ func (a *App) openCalls(ctx context.Context, meter calls.Meter, log *slog.Logger
 	conf := calls.Config{
 		Fabric: a.Fabric, Engine: engine, Clients: a.relay, Store: a.Store, Rooms: a.Store,
 		Sessions: a.sessions, Node: a.node, Log: log, Meter: meter,
-		Limits: calls.Limits{Ring: time.Duration(a.Config.Calls.Ring), Outbound: outboundLimits(a.Config)},
+		Limits: calls.Limits{Ring: time.Duration(a.Config.Calls.Ring), Outbound: outboundLimits(a.Config),
+			Gateway: gatewayLimits(a.Config)},
 	}
 	if err := a.openRTPEngine(&conf); err != nil {
 		return err

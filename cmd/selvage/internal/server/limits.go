@@ -39,28 +39,36 @@ func rates(c config.Config) limit.Rates {
 func outboundLimits(c config.Config) calls.OutboundLimits {
 	l := c.Limits
 	return calls.OutboundLimits{
-		Running:        outboundCount(int(l.OutboundCalls)),
-		ProjectRunning: outboundCount(int(l.OutboundCallsPerProject)),
-		Hourly:         outboundCount(int(l.OutboundHourly)),
-		ProjectHourly:  outboundCount(int(l.OutboundHourlyPerProject)),
+		Running:        callCount(int(l.OutboundCalls)),
+		ProjectRunning: callCount(int(l.OutboundCallsPerProject)),
+		Hourly:         callCount(int(l.OutboundHourly)),
+		ProjectHourly:  callCount(int(l.OutboundHourlyPerProject)),
 		Daily:          outboundMinutes(int(l.OutboundMinutes)),
 		ProjectDaily:   outboundMinutes(int(l.OutboundMinutesPerProject)),
 		Longest:        outboundMinutes(int(l.OutboundLongest)),
 	}
 }
 
-// outboundCount converts a configured number for package calls. In the configuration, 0 means
+// gatewayLimits returns the limits on calls from SIP gateways.
+func gatewayLimits(c config.Config) calls.GatewayLimits {
+	return calls.GatewayLimits{
+		Running:   callCount(int(c.Limits.GatewayCalls)),
+		PerSecond: callCount(int(c.Limits.GatewayCallsPerSecond)),
+	}
+}
+
+// callCount converts a configured number for package calls. In the configuration, 0 means
 // unlimited. In package calls, -1 means unlimited and 0 means the default.
-func outboundCount(limit int) int {
+func callCount(limit int) int {
 	if limit == 0 {
 		return -1
 	}
 	return limit
 }
 
-// outboundMinutes is like outboundCount, but for a number of minutes.
+// outboundMinutes is like callCount, but for a number of minutes.
 func outboundMinutes(limit int) time.Duration {
-	return time.Duration(outboundCount(limit)) * time.Minute
+	return time.Duration(callCount(limit)) * time.Minute
 }
 
 // loginRate returns a rate that allows this many wrong passwords immediately. After that, it allows
