@@ -10,15 +10,6 @@ import (
 // sdkVersions lists the versions of the stock SDK that the tests of calls use.
 var sdkVersions = []string{"3.30.0", "3.29.2", "3.28.0", "3.27.0"}
 
-// oldOnOneBackend skips an older version of the stock SDK on all backends except SQLite. Versions
-// differ in what they send. Whether a backend loses or delays it shows in the newest version.
-func oldOnOneBackend(t *testing.T, version string) {
-	t.Helper()
-	if version != sdkVersions[0] {
-		harness.OneBackend(t)
-	}
-}
-
 // TestCallDetails shows details of calls with each version of the stock SDK. They do not depend on
 // the backend.
 func TestCallDetails(t *testing.T) {

@@ -208,7 +208,6 @@ func TestCallsOutliveTheirServer(t *testing.T) {
 			if version == "3.27.0" {
 				return // this version cannot attach; see callReload
 			}
-			oldOnOneBackend(t, version)
 			outliveServer(t, s, version)
 		})
 	}

@@ -14,7 +14,6 @@ func TestCallUnanswered(t *testing.T) {
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_CALLS__RING=2s"}})
 	for _, version := range sdkVersions {
 		t.Run(version, func(t *testing.T) {
-			oldOnOneBackend(t, version)
 			alice, bob := phones(t, s, version)
 			alice.enter(false)
 			bob.enter(true)

@@ -13,10 +13,9 @@ func TestRooms(t *testing.T) {
 	s := harness.Shared(t)
 	for _, version := range sdkVersions {
 		t.Run(version, func(t *testing.T) {
-			oldOnOneBackend(t, version)
-
 			alice, bob := phones(t, s, version)
 			carol := newTabPhone(t, alice.project, alice.window.beside(), version, alice.page, 1600, "lime")
+
 			for _, j := range []struct {
 				name string
 				walk func(alice, bob, carol *phone)

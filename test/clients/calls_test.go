@@ -157,7 +157,6 @@ func TestCalls(t *testing.T) {
 
 	for _, version := range sdkVersions {
 		t.Run(version, func(t *testing.T) {
-			oldOnOneBackend(t, version)
 			alice, bob := phones(t, s, version)
 			for _, j := range journeys {
 				walkAgain(t, j.name, alice, bob, j.walk)

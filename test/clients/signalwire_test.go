@@ -81,7 +81,6 @@ func TestSignalWireJS(t *testing.T) {
 	} {
 		t.Run(tt.version+" in "+tt.where, func(t *testing.T) {
 			t.Parallel()
-			oldOnOneBackend(t, tt.version)
 			app := load[tt.where](t, s, tt.version)
 			for _, j := range journeys {
 				if tt.where == "Node" && j.name == "dial" {
