@@ -175,6 +175,8 @@ var faults = []string{
 	"must be user@host or user@host:port.", "The current password is wrong.", "The subscriber is disabled.",
 	"The project has no subscriber with this id.", "The filter needs a name.",
 	"The name of a filter can have at most %d characters.", "There is no filter to save, or it is too long.",
+	"must be a PNG, JPEG or WebP image.", "must be at most %d KiB long.", "is damaged or incomplete.",
+	"has %d by %d pixels; each side must be at most %d.", "has too many scans; save it as a baseline JPEG.",
 	"You can save at most %d filters: remove one first.", "Another filter already has this name.",
 }
 

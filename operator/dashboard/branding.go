@@ -144,8 +144,10 @@ func relabel(err error) error {
 		}
 		q.Message = strings.NewReplacer("tos_uri", "the URL", "policy_uri", "the URL", "color must",
 			"the color must").Replace(q.Message)
-		if q.Param == brand.Dark.Param() {
-			q.Message = strings.ReplaceAll(q.Message, "_", " ")
+		for theme, label := range map[brand.Theme]string{brand.Light: "Logo", brand.Dark: "Logo for dark pages"} {
+			if rest, ok := strings.CutPrefix(q.Message, theme.Param()+" "); ok {
+				q.Message = words.Sentences(label, lowerSentence(rest))
+			}
 		}
 		all = append(all, &q)
 	}

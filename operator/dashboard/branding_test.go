@@ -217,7 +217,8 @@ func TestBothLogos(t *testing.T) {
 			t.Fatalf("%s: the logos %q were saved", name, first)
 		}
 		broken := send(at, "", "<svg/>", "name", "Shop")
-		if broken.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(broken.body, "Dark logo") {
+		if broken.StatusCode != http.StatusUnprocessableEntity ||
+			!strings.Contains(broken.body, "Logo for dark pages must be a PNG") {
 			t.Errorf("%s: a file that is not a picture: %s", name, broken.Status)
 		}
 		send(at, "", "", "remove_dark_logo", "yes").leadsTo(t, at+"?done=changed")

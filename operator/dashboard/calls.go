@@ -122,7 +122,7 @@ func (v *visit) callFinder() finder {
 		v.choiceFilter("result", "Result", "Any", results),
 		v.dayFilter("after", "Began from"), v.dayFilter("before", "Began until"),
 		v.textFilter("caller", "From address", "/private/grace"), v.textFilter("callee", "To address", "/private/alan"),
-		v.textFilter("subscriber", "Subscriber", "email, reference or id"))
+		v.textFilter("subscriber", "Subscriber", "email or id"))
 }
 
 // callFilter reads the filters from the URL, except for the search box. err describes invalid days.

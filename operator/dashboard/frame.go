@@ -120,12 +120,13 @@ func (a *site) linksFor(v *visit, projectID string) (all []navLink) {
 // nav returns the navigation of an operator in a project. crumbs is the path to the current page:
 // its project, and the entry that the page belongs to.
 func (a *site) nav(v *visit, in fabric.Project) (all []templates.FrameGroup, crumbs []templates.FrameLink) {
+	at := entryOf(v.r.URL.Path)
 	for _, l := range a.linksFor(v, in.ID) {
 		if len(all) == 0 || all[len(all)-1].Title != string(l.group) {
 			all = append(all, templates.FrameGroup{Title: string(l.group)})
 		}
 		link := templates.FrameLink{Title: l.title, URL: l.path,
-			Current: isWithin(v.r.URL.Path, l.path, l.title == "Home")}
+			Current: isWithin(at, l.path, l.title == "Home")}
 		last := &all[len(all)-1]
 		last.Links = append(last.Links, link)
 
@@ -141,6 +142,19 @@ func (a *site) nav(v *visit, in fabric.Project) (all []templates.FrameGroup, cru
 		}
 	}
 	return all, crumbs
+}
+
+// entries maps parts of a project's paths to the entry of the navigation that their pages belong to.
+var entries = map[string]string{"kinds": "resources", "rooms": "calls", "registration-tokens": "clients",
+	"upstreams": "clients"}
+
+// entryOf returns path with the entry of the navigation that it belongs to.
+func entryOf(path string) string {
+	parts := strings.Split(path, "/") // /dashboard/projects/{project}/part
+	if len(parts) > 4 && entries[parts[4]] != "" {
+		return strings.Join(append(parts[:4:4], entries[parts[4]], parts[4]), "/")
+	}
+	return path
 }
 
 // isWithin reports whether path is base or a path below it. If alone is set, only base itself

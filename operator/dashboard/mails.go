@@ -40,9 +40,9 @@ type Mailing struct {
 
 // MailState describes how emails are sent.
 type MailState struct {
-	Way  string // how emails are sent, in words
-	From string
-	Box  string // URL of the local mailbox; "" if emails are actually sent
+	From   string
+	IsKept bool   // emails are stored on this machine and not sent
+	Box    string // URL of the local mailbox; "" if there is none
 }
 
 // A letterRow is a row in the list of emails.

@@ -20,7 +20,7 @@ import (
 func (w *world) mailing() *dashboard.Mailing {
 	return &dashboard.Mailing{
 		State: func(context.Context) (dashboard.MailState, error) {
-			return dashboard.MailState{Way: "by pigeon"}, nil
+			return dashboard.MailState{From: "selvage@example.com"}, nil
 		},
 		List: func(_ context.Context, state string, _ page.Query) (p page.Page[dashboard.Letter], err error) {
 			for _, l := range []dashboard.Letter{
@@ -59,7 +59,8 @@ func TestMailPages(t *testing.T) {
 	const at = "/dashboard/mails"
 
 	a := b.get(at)
-	for _, want := range []string{"by pigeon", "&lt;b&gt;x@example.com", "550 no", `status bad">Given up`,
+	for _, want := range []string{"The server in mail.url sends them.", "selvage@example.com",
+		"&lt;b&gt;x@example.com", "550 no", `status bad">Given up`,
 		"Invitation"} {
 		if !strings.Contains(a.body, want) {
 			t.Errorf("the mails returned %s, want %s in it", a.Status, want)

@@ -35,9 +35,9 @@ func readingsOf(c brand.Color) []reading {
 		return reading{ground, messages.Textf(change, ratio, shown), "warn"}
 	}
 	return []reading{
-		describe("On light pages", brand.ReadOnLight(c), brand.OnLight(c),
+		describe("Light pages", brand.ReadOnLight(c), brand.OnLight(c),
 			"Contrast %s to 1, below the 4.5 that text needs: shown darker, as %s."),
-		describe("On dark pages", brand.ReadOnDark(c), brand.OnDark(c),
+		describe("Dark pages", brand.ReadOnDark(c), brand.OnDark(c),
 			"Contrast %s to 1, below the 4.5 that text needs: shown lighter, as %s."),
 	}
 }

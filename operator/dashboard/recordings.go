@@ -39,7 +39,7 @@ func (v *visit) recordingRow(r recordings.Recording) recordingRow {
 	row := recordingRow{
 		Recording: r, At: r.Created, URL: v.base() + "/recordings/" + r.Sid,
 		Length: formatLength(r.Duration()), Size: formatSize(r.Bytes), Who: between(r.From, r.To),
-		Status: status{"", humanize(string(r.Status))},
+		Status: status{"", recordingStates[r.Status]},
 	}
 	if !r.StartTime.IsZero() {
 		row.At = r.StartTime
@@ -67,6 +67,11 @@ func (v *visit) recordingRow(r recordings.Recording) recordingRow {
 	}
 	return row
 }
+
+// recordingStates describes the statuses of recordings.
+var recordingStates = map[recordings.Status]string{recordings.InProgress: "In progress",
+	recordings.Paused: "Paused", recordings.Stopped: "Stopped", recordings.Completed: "Completed",
+	recordings.Absent: "No audio"}
 
 // humanize returns a code such as "in-progress" as people write it: "In progress".
 func humanize(s string) string {
@@ -133,11 +138,11 @@ func (v *visit) recordingFinder() finder {
 		v.choiceFilter("flag", "Audio", "Any", flags), v.choiceFilter("direction", "Direction", "Any", directions),
 		v.textFilter("tag", "Tag", ""),
 		v.choiceFilter("held", "Hold", "Any", []choice{{Value: "yes", Title: "Only on hold"}}),
-		v.textFilter("party", "Number or address", "or the end of a number"),
-		v.textFilter("name", "Name", "words of the file name or an address"),
+		v.textFilter("party", "Number or address", "or its end"),
+		v.textFilter("name", "Name", "words of it"),
 		v.textFilter("call", "Call or recording", "beginning of an id"),
 		v.textFilter("conference", "Conference id", ""),
-		v.textFilter("subscriber", "Subscriber", "email, reference or id"))
+		v.textFilter("subscriber", "Subscriber", "email or id"))
 }
 
 // recordingFilter reads the filters from the URL, except for the search box. err describes invalid

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,10 +24,27 @@ func (a *resourcePages) chooseKind(v *visit) error {
 		Base  string
 		Kinds []choice
 	}{Base: v.base()}
-	for _, k := range a.Fabric.Resources.Kinds().All() {
+	for _, k := range inUse(a.Fabric.Resources.Kinds().All()) {
 		p.Kinds = append(p.Kinds, choice{Value: k.Path, Title: k.Title, Why: k.Description})
 	}
 	return a.page(v, http.StatusOK, "New resource", "resource_new", p)
+}
+
+// firstKinds lists the kinds that most people need, in the order of the page.
+var firstKinds = []string{"conference_rooms", "swml_scripts", "ring_groups", "sip_endpoints", "sip_gateways",
+	"swml_webhooks"}
+
+// inUse returns the kinds with firstKinds first.
+func inUse(all []*kinds.Kind) []*kinds.Kind {
+	rank := func(k *kinds.Kind) int {
+		if at := slices.Index(firstKinds, k.Path); at >= 0 {
+			return at
+		}
+		return len(firstKinds)
+	}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b *kinds.Kind) int { return rank(a) - rank(b) })
+	return all
 }
 
 // A resourceForm is the form that creates or changes a resource.

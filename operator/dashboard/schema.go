@@ -199,7 +199,7 @@ func factsOf(k *kinds.Kind, values kinds.Values) (all []fact) {
 		if f.WriteOnly || text == "" {
 			continue
 		}
-		one := fact{Name: kinds.Label(f.Name), Text: text}
+		one := fact{Name: cmp.Or(k.Form.Labels[f.Name], kinds.Label(f.Name)), Text: text}
 		switch {
 		case f.Type == "boolean":
 			one.Text = map[string]string{"true": "yes", "false": "no"}[text]

@@ -26,7 +26,7 @@ func (v *visit) newSubscriberForm() subscriberForm {
 	p := subscriberForm{
 		Back: all, Action: all, Title: "New subscriber", Button: "Add subscriber",
 	}
-	p.Form.Inputs = subscriberInputs(fabric.Subscriber{}, "Leave empty for no password. They can choose one with an "+
+	p.Form = subscriberInputs(fabric.Subscriber{}, "Leave empty for no password. They can choose one with an "+
 		"invitation that you send next.")
 	email := &p.Form.Inputs[0]
 	email.Required = true
@@ -43,26 +43,28 @@ func (v *visit) editSubscriberForm(s fabric.Subscriber) subscriberForm {
 	p := subscriberForm{Back: row.URL, BackTo: row.Title, Action: row.URL + "/edit",
 		Title:  words.Textf("Edit %s", row.Title),
 		Button: "Save changes"}
-	p.Form.Inputs = subscriberInputs(s, "Leave empty to keep it. A new one ends their sessions and tokens.")
+	p.Form = subscriberInputs(s, "Leave empty to keep it. A new one ends their sessions and tokens.")
 	p.Form.Inputs[0].Required = s.Email != ""
-	p.Form.Seen = marks(p.Form.Inputs)
+	p.Form.mark()
 	return p
 }
 
 // subscriberInputs returns the inputs of both forms. The email comes first.
-func subscriberInputs(s fabric.Subscriber, passwordHint string) []input {
+func subscriberInputs(s fabric.Subscriber, passwordHint string) form {
 	text := func(name, label, value, hint string) input {
 		return input{Kind: "text", Type: "text", Name: name, Label: label, Value: value, Hint: hint, Length: 255}
 	}
 	email := text("email", "Email", s.Email, "They sign in with it.")
 	email.Type, email.Length = "email", 254
 
-	all := []input{
+	first := []input{
 		email,
 		text("first_name", "First name", s.FirstName, ""),
 		text("last_name", "Last name", s.LastName, ""),
-		text("display_name", "Display name", s.DisplayName, "Shown to others instead of first and last name."),
 		{Kind: "secret", Name: "password", Label: "Password", Hint: passwordHint, Length: 72},
+	}
+	more := []input{
+		text("display_name", "Display name", s.DisplayName, "Shown to others instead of first and last name."),
 		text("job_title", "Job title", s.JobTitle, ""),
 		text("company_name", "Company", s.CompanyName, ""),
 		text("country", "Country", s.Country, ""),
@@ -72,7 +74,8 @@ func subscriberInputs(s fabric.Subscriber, passwordHint string) []input {
 			Hint: words.Sentences("A call is recorded if recording is on for one of its subscribers.",
 				recordConsent)},
 	}
-	return append(all, forwardingInputs(s.Forwarding)...)
+	return form{Inputs: first, More: append(more, forwardingInputs(s.Forwarding)...),
+		About: "Display name, company, calls"}
 }
 
 // forwardingInputs returns the inputs for where a subscriber's calls are forwarded.
@@ -153,7 +156,7 @@ func (a *subscriberPages) createSubscriber(v *visit) error {
 }
 
 func (a *subscriberPages) subscriberFault(v *visit, p subscriberForm, err error) error {
-	retype(p.Form.Inputs, v.form)
+	p.Form.retype(v.form)
 	if !p.Form.blame(err) {
 		return err
 	}
@@ -179,7 +182,7 @@ func (a *subscriberPages) saveSubscriber(v *visit) error {
 		return err
 	}
 	p := v.editSubscriberForm(s)
-	if err = v.merge(p.Form.Inputs); err == nil {
+	if err = v.merge(p.Form.Inputs, p.Form.More); err == nil {
 		_, err = a.Fabric.Subscribers.Update(v.r.Context(), v.project.ID, s.ID, v.subscriberInput(s))
 	}
 	if err != nil {

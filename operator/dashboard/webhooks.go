@@ -69,7 +69,7 @@ type webhookForm struct {
 
 func (v *visit) webhookForm(w fabric.Webhook) webhookForm {
 	p := webhookForm{Action: v.base() + "/webhooks", Title: "New webhook", Button: "Create webhook",
-		Back: v.base() + "/webhooks", BackTo: "Webhooks"}
+		Back: v.base() + "/webhooks"}
 	p.Form.Inputs = webhookInputs(w)
 	if w.ID != "" {
 		row := v.webhookRow(w)

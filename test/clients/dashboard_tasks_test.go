@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"github.com/selvage/selvage/test/harness"
@@ -23,8 +24,24 @@ func (b tab) follow(says string) {
 	b.leave(found + ".click()")
 }
 
+// countClicks counts the clicks of the tab on links and buttons, on all pages that it opens next.
+func (b tab) countClicks() {
+	b.Helper()
+	_, err := chromedp.Call(b.ctx, page.AddScriptToEvaluateOnNewDocument,
+		page.AddScriptToEvaluateOnNewDocumentParams{Source: `addEventListener("click", (event) => {
+			if (event.target.closest("a, button, summary"))
+				sessionStorage.clicks = Number(sessionStorage.clicks ?? 0) + 1;
+		}, true)`})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// mostClicks is the number of clicks in which an operator must be able to do all usual tasks.
+const mostClicks = 30
+
 // TestDashboardTasks shows that operators can do their usual tasks by following the links and
-// buttons of the pages.
+// buttons of the pages, with few clicks and without an id from another page.
 func TestDashboardTasks(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.Start(t)
@@ -39,6 +56,8 @@ func TestDashboardTasks(t *testing.T) {
 	b.do(goTo(s.CLI(t, "", "operator", "setup-link")["url"].(string)))
 	b.fill("setup-submit", "username", "ann@example.com", "name", "Ann", "password", "a loom of one's own")
 	b.arrive("/dashboard/projects/" + p.ID)
+	b.countClicks()
+	b.do(goTo(s.PublicURL + "/dashboard/projects/" + p.ID))
 
 	// A recording is found by its call and its day.
 	b.follow("Recordings")
@@ -151,4 +170,10 @@ func TestDashboardTasks(t *testing.T) {
 	b.until("the room", "document.querySelector('.notice')?.textContent.includes('/public/team-standup')")
 	b.follow("Addresses")
 	b.until("the address", "document.querySelector('.table')?.textContent.includes('/public/team-standup')")
+
+	clicks := eval[int](b, "Number(sessionStorage.clicks)")
+	t.Logf("all tasks take %d clicks", clicks)
+	if clicks < 10 || clicks > mostClicks {
+		t.Errorf("all tasks take %d clicks, want at most %d", clicks, mostClicks)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,24 +89,16 @@ func (e certificates) trust(ctx context.Context) []Finding {
 		return []Finding{skippedf("%v", err)}
 	}
 
-	var not []string
 	places := stores.Status(ctx)
-	for _, p := range places {
-		switch {
-		case p.Err != nil:
-			not = append(not, fmt.Sprintf("%s (%v)", p.Kind, p.Err))
-		case p.State != truststore.Trusted:
-			not = append(not, fmt.Sprintf("%s (%s)", p.Kind, p.State))
-		}
-	}
+	isUntrusted := func(p truststore.Place) bool { return p.Err != nil || p.State != truststore.Trusted }
 
 	switch {
 	case len(places) == 0:
 		return []Finding{skippedf("no certificate store found on this machine")}
-	case not != nil:
+	case slices.ContainsFunc(places, isUntrusted):
 		return []Finding{warnedf(
 			"run `selvage ca install` if browsers or programs on this machine use HTTPS; it reports what needs root",
-			"not trusted by %s", strings.Join(not, ", "))}
+			"not every certificate store of this machine trusts it: `selvage ca status` lists them")}
 	}
 
 	return []Finding{finef("trusted by %s on this machine", plural(len(places), "store"))}

@@ -75,12 +75,9 @@ func (p installationPages) rotateUse(ctx context.Context, name string) error {
 // mailState returns how emails are sent.
 func (p installationPages) mailState(context.Context) (m dashboard.MailState, err error) {
 	sender := p.sender()
-	m.From, m.Way = strings.TrimSpace(sender.Name+" <"+sender.Address+">"), "Sent by the server in mail.url."
-	if p.Box != nil {
-		m.Way = "No mail server is set (mail.url is “log:”), so mails are stored here."
-		if p.showsMailbox() {
-			m.Box = p.Where.Public + "/dev/mail"
-		}
+	m.From, m.IsKept = strings.TrimSpace(sender.Name+" <"+sender.Address+">"), p.Box != nil
+	if m.IsKept && p.showsMailbox() {
+		m.Box = p.Where.Public + "/dev/mail"
 	}
 	return m, nil
 }
