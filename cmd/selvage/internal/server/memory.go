@@ -24,9 +24,12 @@ func boundMemory(ctx context.Context, getenv func(string) string) {
 	case <-ctx.Done():
 		return
 	case <-time.After(time.Second):
-		debug.FreeOSMemory()
+		trimMemory()
 	}
+	late := time.AfterFunc(10*time.Second, trimMemory) // when delayed parts of the start are done
+	defer late.Stop()
 	if getenv("GOMEMLIMIT") != "" {
+		<-ctx.Done()
 		return
 	}
 
@@ -46,6 +49,12 @@ func boundMemory(ctx context.Context, getenv func(string) string) {
 			last = limit
 		}
 	}
+}
+
+// trimMemory returns memory to the system that is not in use at the moment.
+func trimMemory() {
+	debug.FreeOSMemory()
+	_ = unmapBinary() // if it fails, the process only uses more memory
 }
 
 // memoryLimit returns the limit for the memory in use. The limit has coarse steps, so that it

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package server
+
+func unmapBinary() error { return nil }
