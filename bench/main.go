@@ -161,6 +161,7 @@ func run(p *harness.Program, s settings, pinned bool) report {
 	r.BusyMiB = residentMiB(p, w.PID())
 	r.bare.stop()
 	r.Crowd = sockets(p, s, serverPrefix(pinned))
+	r.Burst = uploadsAtOnce(p, s, serverPrefix(pinned))
 	r.Talk = talking(p, s, serverPrefix(pinned))
 	harness.Sweep()
 	return r

@@ -41,12 +41,18 @@ func cpu(p *harness.Program, pid int) time.Duration {
 }
 
 // residentMiB returns the resident memory of a process.
-func residentMiB(p *harness.Program, pid int) float64 {
+func residentMiB(p *harness.Program, pid int) float64 { return memoryMiB(p, pid, "VmRSS:") }
+
+// anonymousMiB returns the resident memory of a process, without files such as its binary.
+func anonymousMiB(p *harness.Program, pid int) float64 { return memoryMiB(p, pid, "RssAnon:") }
+
+// memoryMiB returns a size in the status of a process.
+func memoryMiB(p *harness.Program, pid int, field string) float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		p.Fatalf("reading memory: %v", err)
 	}
-	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	_, rest, _ := strings.Cut(string(text), field)
 	kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
 	if err != nil {
 		p.Fatalf("reading memory: %v", err)

@@ -27,6 +27,7 @@ type report struct {
 	Figures  []row   `json:"figures"`
 	Ratios   []ratio `json:"ratios,omitempty"`
 	Crowd    *crowd  `json:"crowd,omitempty"`
+	Burst    *burst  `json:"burst,omitempty"`
 	Talk     *talk   `json:"calls,omitempty"`
 }
 
@@ -109,6 +110,10 @@ func (r *report) print(w io.Writer) {
 	if c := r.Crowd; c != nil {
 		fmt.Fprintf(w, "\n%d idle sockets: %.0f MiB, %.3f CPU ms to open one, %.1f %% of a core for all\n",
 			c.Sockets, c.MiB, c.Connect, 100*c.Idle)
+	}
+	if b := r.Burst; b != nil {
+		fmt.Fprintf(w, "\n%d parallel uploads: %.0f MiB of anonymous memory at most, %.0f MiB before\n",
+			b.Uploads, b.Most, b.Idle)
 	}
 	if r.Talk != nil {
 		r.Talk.print(w)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/selvage/selvage/test/harness"
@@ -22,8 +23,9 @@ type world struct {
 	jwt     harness.Tokens  // of a client whose access tokens are JWTs (ES256)
 	sat     harness.SAT
 	address string
-	speech  []byte // recording of ten minutes
-	media   string // path of the recording
+	speech  []byte       // recording of ten minutes
+	media   string       // path of the recording
+	uploads atomic.Int64 // number of uploads so far
 }
 
 // loginScope is the scope that the flows request.

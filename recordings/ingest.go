@@ -134,7 +134,7 @@ func (r *Recordings) describe(u Upload) (Description, error) {
 func (r *Recordings) receive(f File, u Upload, rec *Recording) (wav.Facts, error) {
 	hash := sha256.New()
 	size, err := io.CopyBuffer(io.MultiWriter(f, hash), &source{body: u.Body, left: r.maxUpload},
-		make([]byte, 256<<10))
+		make([]byte, 64<<10)) // small, because many uploads run at once
 	if err != nil {
 		return wav.Facts{}, fmt.Errorf("receiving upload: %w", err)
 	}
