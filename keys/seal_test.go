@@ -13,9 +13,7 @@ import (
 // TestSealIsJWE shows that go-jose opens our tokens, and that we open tokens from go-jose.
 func TestSealIsJWE(t *testing.T) {
 	root := bytes.Repeat([]byte{7}, 32)
-	ring := &Ring{}
-	ring.latest.Store(&snapshot{roots: map[string][]byte{"k1": root}, makers: map[Use]Record{Seal: {Kid: "k1"}}})
-	sealer := ring.Sealer("sat", "SAT", "puc.localhost:8443")
+	sealer := sealRing(root).Sealer("sat", "SAT", "puc.localhost:8443")
 	key, err := hkdf.Key(sha256.New, root, nil, "selvage token sat", 32)
 	if err != nil {
 		t.Fatal(err)
@@ -55,4 +53,11 @@ func TestSealIsJWE(t *testing.T) {
 	if ok := sealer.Open(token, &got); !ok || string(got["sub"]) != `"bob"` {
 		t.Errorf("Open(%q) = %v, %s, want bob", token, ok, got["sub"])
 	}
+}
+
+// sealRing returns a ring whose only key is k1, derived from root.
+func sealRing(root []byte) *Ring {
+	ring := &Ring{}
+	ring.latest.Store(&snapshot{roots: map[string][]byte{"k1": root}, makers: map[Use]Record{Seal: {Kid: "k1"}}})
+	return ring
 }

@@ -1,4 +1,5 @@
-package keys_test
+// Package keystest tests package keys with the store; see docs/testing.md.
+package keystest
 
 import (
 	"context"
