@@ -20,7 +20,7 @@ const maxDialed = 256
 // EchoAddress is an address in each project. Callers hear and see themselves there.
 const EchoAddress = "/public/echo"
 
-// The values of anywhere, which decides on which nodes invite looks for a room.
+// The values of anywhere, the argument that decides on which nodes invite looks for a room.
 const (
 	onAnyNode  = true
 	onThisNode = false

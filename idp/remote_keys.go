@@ -13,7 +13,7 @@ import (
 const (
 	keysFresh = 5 * time.Minute // how long a set is used; a removed key remains valid for the same time
 	keysStale = time.Hour       // how long a set is used if it cannot be fetched again
-	keysRetry = 5 * time.Second // minimum time between fetches, whatever kids are requested
+	keysRetry = 5 * time.Second // minimum time between fetches, even for unknown kids
 	maxRemote = 10_000          // maximum number of cached sets; beyond it, all are dropped
 )
 

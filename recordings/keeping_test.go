@@ -78,7 +78,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestTags shows how tags are set, found and limited.
+// TestTags shows how tags are set and limited, and how recordings are found by their tags.
 func TestTags(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.add(t, "a", tag("sales", "berlin", "sales")), w.add(t, "b", tag("sales"))

@@ -24,7 +24,7 @@ func (w *world) limitTo(t *testing.T, quota, rate int64) {
 	}
 }
 
-// distinct returns a recording's file that differs from the files with other numbers.
+// distinct returns the contents of an audio file. The contents differ for each n.
 func distinct(t *testing.T, n byte) string {
 	t.Helper()
 	file := corpusFile(t, "canonical_44.wav")
@@ -32,8 +32,8 @@ func distinct(t *testing.T, n byte) string {
 	return string(file)
 }
 
-// TestQuota shows that uploads are refused after the quota is used up, and that nothing of them
-// remains. Equal files need no quota. Deleting a recording makes room again.
+// TestQuota shows that uploads are refused after the quota is used up, and that refused uploads
+// leave nothing behind. Equal files need no quota. Deleting a recording makes room again.
 func TestQuota(t *testing.T) {
 	everyMedia(t, func(t *testing.T, w *world, _ blob.Store, _ string) {
 		size := int64(len(distinct(t, 0)))

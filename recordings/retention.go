@@ -23,9 +23,10 @@ const maxRules = 100
 const retainEvery = time.Hour
 
 // A Rule determines how long recordings of a project are kept. If several rules apply to a
-// recording, the most specific rule counts. A rule with a tag precedes a rule without a tag. Then,
-// a rule with a subscriber precedes a rule without a subscriber. Of several tags, the tag with the
-// longest time counts. A recording is kept forever if no rule applies to it, or if it is on hold.
+// recording, the most specific rule counts. A rule with a tag takes precedence over a rule without
+// a tag. Then, a rule with a subscriber takes precedence over a rule without a subscriber. Of
+// several tags, the tag with the longest time counts. A recording is kept forever if no rule
+// applies to it, or if it is on hold.
 type Rule struct {
 	ID           string
 	ProjectID    string
@@ -60,7 +61,7 @@ func (u Rule) expired(stored, now time.Time) bool {
 	return u.Days > 0 && !stored.AddDate(0, 0, u.Days).After(now)
 }
 
-// compareRules sorts the rule that counts to the front.
+// compareRules orders rules so that the rule that counts comes first.
 func compareRules(a, b Rule) int {
 	rank := func(u Rule) (n int) {
 		if u.Tag != "" {
@@ -265,7 +266,7 @@ func (r Retention) eachExpired(
 	}
 }
 
-// applyInTurn calls Apply, unless it did so within the last hour.
+// applyInTurn calls Apply, unless it has called Apply within the last hour.
 func (r Retention) applyInTurn(ctx context.Context) error {
 	r.retaining.Lock()
 	defer r.retaining.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// everyMedia calls try with each kind of storage. If the storage is a directory, where is the
+// everyMedia calls try with each kind of storage. For a directory, the argument where is the
 // directory's path.
 func everyMedia(t *testing.T, try func(t *testing.T, w *world, media blob.Store, where string)) {
 	secret := sha256.Sum256([]byte(t.Name()))
@@ -66,7 +66,7 @@ func isMissing(t *testing.T, media blob.Store, key string) bool {
 }
 
 // TestStoredOnce shows that the bytes of two recordings with the same audio are stored and counted
-// only once. Deleting one recording leaves the other whole. Projects share nothing.
+// only once. Deleting one recording does not affect the other. Projects share no files.
 func TestStoredOnce(t *testing.T) {
 	everyMedia(t, func(t *testing.T, w *world, media blob.Store, _ string) {
 		want := string(corpusFile(t, sharedFile))
@@ -174,8 +174,8 @@ func TestSameBytesOtherFormat(t *testing.T) {
 	}
 }
 
-// TestShareAgainstDelete shows that nothing is lost if a file is uploaded while other recordings of
-// it are deleted. Every remaining recording is whole.
+// TestShareAgainstDelete shows that nothing is lost if a file is uploaded while other recordings
+// with the same bytes are deleted. Every remaining recording is complete.
 func TestShareAgainstDelete(t *testing.T) {
 	w := newWorld(t)
 	want := string(corpusFile(t, sharedFile))

@@ -9,8 +9,8 @@ import (
 )
 
 // findTwin returns a recording of the project whose stored file is a copy of the upload f, so that
-// the bytes are stored only once. Projects never share files. Otherwise, they could learn about the
-// files of other projects.
+// the bytes are stored only once. Projects never share files, because they could otherwise learn
+// about the files of other projects.
 func (r *Recordings) findTwin(ctx context.Context, rec Recording, f io.ReaderAt) (Twin, error) {
 	twin, err := r.store.FindTwin(ctx, rec)
 	if err != nil || twin == (Twin{}) {

@@ -13,7 +13,8 @@ import (
 // SaveTransfer writes the result of a transfer. If the call has ended, SaveTransfer writes nothing.
 // If another node has taken over the call, the error is [calls.ErrTaken].
 //
-// A callee that becomes the caller is named as in the row, because it may have been erased.
+// If the callee becomes the caller, its name is taken from the row, because the callee may have
+// been erased.
 func (s *Calls) SaveTransfer(ctx context.Context, r calls.Record, t calls.Transfer) error {
 	return s.change(ctx, transferEvent(r, t), func(tx tx) error {
 		set := `gateway = $3, lines = $4, outbound_from = $5, payer = CASE WHEN $3 = '' THEN '' ELSE payer END`

@@ -14,8 +14,8 @@ import (
 )
 
 // Counts records how often events happened in each project on each day. Events are counted in
-// memory when they are committed. FlushCounts writes one row for each count that changed, however
-// many events there were.
+// memory when they are committed. FlushCounts writes one row for each count that changed,
+// regardless of the number of events.
 type Counts struct{ *core }
 
 // keepCounts is how long counts are kept.
@@ -90,7 +90,7 @@ func monthOf(day int64) int64 {
 	return int64(at.Year()-1970)*12 + int64(at.Month()) - 1
 }
 
-// CountToken counts a token that was issued for a project.
+// CountToken counts a token that was issued in a project.
 func (s *Counts) CountToken(projectID string) { s.tally.add(projectID, fabric.CountedTokens, s.now()) }
 
 // FlushCounts writes the counts since the last call. If it fails, they are lost.

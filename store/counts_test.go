@@ -76,8 +76,8 @@ func testCounts(t *testing.T, c Config) {
 	}
 	got := read()
 	for day, most := range map[string]int64{now: 1, "2030-03-01": 1, "2030-03-02": 1, "2030-04-02": 1} {
-		// Two nodes that write concurrently may count a day after a later one, but never count it
-		// twice.
+		// Two nodes that write concurrently may count a later day before an earlier day, but never
+		// count a day twice.
 		for _, of := range []fabric.Counted{fabric.CountedActive, fabric.CountedMonthly} {
 			if got[key{day, of}] > most {
 				t.Errorf("%s on %s: %d", of, day, got[key{day, of}])
@@ -104,7 +104,7 @@ func testCountsActive(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	ctx, sums := t.Context(), make(map[fabric.Counted]int64)
 	first := time.Date(2030, time.March, 30, 12, 0, 0, 0, time.UTC)
-	for _, days := range []int{0, 0, 1, 2, 2, 3, 0} { // ends before it began: a late node
+	for _, days := range []int{0, 0, 1, 2, 2, 3, 0} { // the last flush is that of a late node
 		s.tally.note(audit.Event{ProjectID: "p", Action: "login", Outcome: audit.Done,
 			Target: audit.Target{ID: "s"}}, first.AddDate(0, 0, days))
 		if err := s.FlushCounts(ctx); err != nil {

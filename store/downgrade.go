@@ -17,7 +17,7 @@ import (
 // A Downgrade describes the consequences of going back to an older version of selvage.
 type Downgrade struct {
 	Current int64 // the schema of the database
-	Schema  int64 // the older schema: the schema of the copy, or else the one before Current
+	Schema  int64 // the older schema: the schema of the copy or, without a copy, the schema before Current
 	Copy    string
 	// Until is the time of the last change in the copy. Lost is the number of later audited
 	// changes.

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// TestEraseHeld shows that erasing a subscriber leaves a recording on hold unchanged, and that
-// another erasure deletes it after the hold.
+// TestEraseHeld shows that erasing a subscriber leaves a recording on hold unchanged. After the
+// hold, another erasure deletes the recording.
 func TestEraseHeld(t *testing.T) { EachDatabase(t, testEraseHeld) }
 
 func testEraseHeld(t *testing.T, c Config) {

@@ -20,7 +20,7 @@ func (f *Filler) Sync(
 	if !isUnique(err) {
 		return changed, err
 	}
-	// Rows have exchanged unique values, so they cannot be updated one after another.
+	// Some rows have exchanged their unique values, so the rows cannot be updated one by one.
 	return changed, f.Load(ctx, t, from.Rows(ctx, t), func(int) {})
 }
 

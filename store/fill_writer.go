@@ -41,7 +41,7 @@ func (f *Filler) writer(t database.Table, progress func(rows int)) *rowWriter {
 	for _, name := range identityColumns(t) {
 		i := slices.Index(names, name)
 		w.keys = append(w.keys, i)
-		// NULL can identify a row, too.
+		// The columns that identify a row may be NULL, unless they are the primary key.
 		is := `("%[1]s" = $%[2]d OR "%[1]s" IS NULL AND $%[2]d IS NULL)`
 		if len(t.Key) > 0 {
 			is = `"%[1]s" = $%[2]d`

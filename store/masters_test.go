@@ -18,8 +18,8 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// ringOf opens the key ring of a store. Its master key is the one from which the store's audit key
-// is derived.
+// ringOf opens the key ring of a store, with the master key from which the store's audit key is
+// derived.
 func ringOf(t *testing.T, s *Store, candidates ...[]byte) *keys.Ring {
 	t.Helper()
 	ring, err := keys.Open(t.Context(), keys.Config{Store: s, Master: candidates[0],
@@ -51,7 +51,7 @@ func replaceMaster(t *testing.T, s *Store, ring *keys.Ring, next []byte, earlier
 }
 
 // TestReplaceMaster shows that the audit trail can be verified across two rotations of the master
-// key while another process writes to it. No part of it can be changed unnoticed.
+// key while another process writes to it. VerifyAudit reports every change to the trail.
 func TestReplaceMaster(t *testing.T) { EachDatabase(t, testReplaceMaster) }
 
 func testReplaceMaster(t *testing.T, c Config) {

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// TestTwinAgainstDelete shows that no recording gets the media of another one after that media may
-// have been removed, in whatever order uploads and deletions happen.
+// TestTwinAgainstDelete shows that no recording gets the media of another recording once that media
+// may be removed, regardless of the order of uploads and deletions.
 func TestTwinAgainstDelete(t *testing.T) { EachDatabase(t, testTwinAgainstDelete) }
 
 func testTwinAgainstDelete(t *testing.T, c Config) {

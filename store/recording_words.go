@@ -152,13 +152,13 @@ func (ws wordSearch) drives(f recordings.Filter) bool {
 	return len(ws.begins) > 0 && f.CallBegins == "" && !few(f) && (ws.few || ws.whole && plain)
 }
 
-// maxWordsChecked is maxChecked for searches by words. They read each row of recordings to check it, often in
-// an order that is not that of the table.
+// maxWordsChecked is maxChecked for searches by words. These searches read each row of recordings
+// to check it, often in another order than the order of the table.
 const maxWordsChecked = 500
 
-// byWords restricts a listing to recordings with the words. If few recordings have a word, or the
-// filter has no other condition, the listing reads these recordings. Otherwise it checks recordings
-// page by page.
+// byWords restricts a listing to recordings with the words. If few recordings have the first word,
+// or the filter has no other condition, the listing reads all recordings with this word. Otherwise
+// it checks recordings page by page.
 func (ws wordSearch) byWords(l listing[recordings.Recording], f recordings.Filter) listing[recordings.Recording] {
 	others := ws.begins
 	if ws.drives(f) {

@@ -18,7 +18,8 @@ type SecretColumn struct {
 	Name func(key []string) string
 }
 
-// A Resealer seals a secret with the newest master key. current is true if it already was.
+// A Resealer seals a secret with the newest master key. current is true if the secret was already
+// sealed with that key.
 type Resealer = func(name, sealed string) (resealed string, current bool, err error)
 
 // resealBatch is the number of rows that Reseal reads at a time.

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// endingYears is how long the revocation by a restore is kept. No token lives longer.
+// endingYears is how long the revocation by a restore is kept. All tokens expire earlier.
 const endingYears = 10
 
 // EndAll ends all existing logins, grants, tokens and links, and revokes the tokens issued until
@@ -30,8 +30,8 @@ func (s *Store) EndAll(ctx context.Context, until time.Time) error {
 			{`UPDATE operator_sessions SET ended = $1 WHERE ended = 0`, []any{now}},
 			{`DELETE FROM mail_links`, nil},
 			{`DELETE FROM operator_links`, nil},
-			// A new epoch invalidates the marks of known devices. No subscriber ever had this
-			// number as its epoch.
+			// A new epoch invalidates the marks of known devices. No subscriber has ever had this
+			// epoch.
 			{`UPDATE subscribers SET epoch = $1`, []any{now}},
 			// The codes of authenticator apps can be used only once.
 			{`UPDATE totps SET step = $1 WHERE step < $1`, []any{until.Unix() / totpSeconds}},

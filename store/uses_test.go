@@ -42,7 +42,7 @@ func testMarkUsed(t *testing.T, c Config) {
 		t.Errorf("%d of 50 callers stored a use, want 1", won.Load())
 	}
 
-	// The callers that lost have stored nothing else.
+	// The callers that failed have stored nothing.
 	stored := 0
 	for i := range 50 {
 		if was, err := s.WasUsed(t.Context(), strconv.Itoa(i)); err != nil {

@@ -66,7 +66,7 @@ func Texts() (all []string, err error) {
 // A token is a part of a template: an action, a tag or text.
 type token struct {
 	text string
-	name string // of a tag, in lower case and with "/" if it closes; "{{" for an action; "" for text
+	name string // name of a tag in lower case, with "/" if it closes; "{{" for an action; "" for text
 }
 
 // inline are the elements that a text may contain.
@@ -298,8 +298,8 @@ func join(all []token) string {
 	return b.String()
 }
 
-// sayTokens translates tokens as one text. Its tags get their attributes back, in their order for
-// each element.
+// sayTokens translates tokens as one text. It then restores the attributes of the tags in the
+// translation, element by element in their original order.
 func sayTokens(run []token, say func(string) string) string {
 	var key strings.Builder
 	tags := make(map[string][]string)

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A messageRequest is a message to send. Versions 3 of the SDK name the conversation in
+// A messageRequest is a message to send. Version 3 of the SDK names the conversation in
 // conversation_id, and version 4 in group_id.
 type messageRequest struct {
 	ConversationID string `json:"conversation_id"`
@@ -58,7 +58,7 @@ func (in joinRequest) conversation() (name string, err error) {
 	return name, nil
 }
 
-// A sentMessage is a message in which versions 3 of the SDK find the member they expect.
+// A sentMessage is a message with the additional member that version 3 of the SDK expects.
 type sentMessage struct {
 	chat.Document
 	Table conversationTable `json:"table"`

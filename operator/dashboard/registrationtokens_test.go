@@ -65,7 +65,8 @@ func TestRegistrationTokenPage(t *testing.T) {
 	}
 }
 
-// TestOpenRule shows that a second project cannot be open, and that the form explains why.
+// TestOpenRule shows that only one project can be open for client registration, and that the form
+// explains this.
 func TestOpenRule(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

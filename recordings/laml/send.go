@@ -39,7 +39,7 @@ func sendContent(w http.ResponseWriter, r *http.Request, modified time.Time, con
 	return err
 }
 
-// A noted is content that records its first failure.
+// A noted is content that remembers its first read error.
 type noted struct {
 	io.ReadSeeker
 	mu  sync.Mutex

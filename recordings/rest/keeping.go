@@ -13,7 +13,8 @@ import (
 	"github.com/selvage/selvage/recordings/levels"
 )
 
-// changing calls h unless the caller is a subscriber. Subscribers may not change recordings.
+// changing returns a handler that calls h unless the caller is a subscriber. Subscribers may not
+// change recordings.
 func changing(h ownedHandler) ownedHandler {
 	return func(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
 		if err := o.MayChange(); err != nil {

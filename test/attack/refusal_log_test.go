@@ -17,7 +17,7 @@ type refusal struct {
 	method, target string
 	opts           []harness.Option
 	status         int
-	body           string // part of the response body, which shows its format
+	body           string // part of the response body, in the format of the API
 	cause          string // part of the cause in the log
 }
 
@@ -90,9 +90,9 @@ func TestRefusalLog(t *testing.T) {
 	}
 }
 
-// checkRefusal sends a request, and checks the response and its line in the log. If a limit has to
-// refuse the request, checkRefusal repeats it, because the limit permits more requests as time
-// passes.
+// checkRefusal sends a request, and checks the response and its line in the log. If a limit should
+// refuse the request, checkRefusal repeats the request, because the limit permits more requests as
+// time passes.
 func checkRefusal(t *testing.T, s *harness.Server, r refusal) {
 	t.Helper()
 	a := s.Do(t, r.method, r.target, r.opts...)

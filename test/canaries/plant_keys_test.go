@@ -90,7 +90,8 @@ func (n *nest) mailedLink(t *testing.T) (token string) {
 	return token
 }
 
-// backedUp returns the bytes of a backup, which is encrypted.
+// backedUp returns the bytes of an encrypted backup, and the output of the commands that created
+// and checked it.
 func backedUp(t *testing.T, s *harness.Server) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()

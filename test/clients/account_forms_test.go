@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestAccountForms shows that the account page keeps what was typed when the login ends, and drops
-// it once the subscriber has saved something. Another subscriber does not see it.
+// TestAccountForms shows that the account page keeps typed text when the login ends, and drops the
+// text once the subscriber has saved something. Another subscriber does not see the text.
 func TestAccountForms(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Start(t)

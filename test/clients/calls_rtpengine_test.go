@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// TestCallsByRTPEngine walks the journeys of calls with rtpengine as the engine. It also calls a
-// phone that supports only PCMU. rtpengine transcodes the Opus that Chromium sends.
+// TestCallsByRTPEngine runs the journeys of calls with rtpengine as the media engine. It also calls
+// a phone that supports only PCMU. rtpengine transcodes the Opus that Chromium sends.
 func TestCallsByRTPEngine(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "sipp")
@@ -37,7 +37,7 @@ func callScreenRefused(alice, bob *phone) {
 	var failed bool
 	alice.do("call.startScreenShare({ audio: false, video: true }).then(() => false, () => true)", &failed)
 	if !failed {
-		alice.Error("a screen is shared, but rtpengine carries none")
+		alice.Error("a screen is shared, but rtpengine does not support shared screens")
 	}
 	hear(alice, bob)
 	see(alice, bob)

@@ -46,8 +46,9 @@ func assignNumber(t *testing.T, p *harness.Project, number, resource string) {
 		"phone_route_id": made.Want(t, 201).Object(t)["id"], "handler": "calling"})).Want(t, 200)
 }
 
-// TestSIPGateways lets sipp be a carrier that calls a browser and is called by it. Each side hangs up once.
-// One carrier is known by its address, the other by the server's registration.
+// TestSIPGateways uses sipp as a carrier that calls a browser and is called by it. Each side hangs
+// up once. The server recognizes one carrier by its address, and the other carrier by the server's
+// registration there.
 func TestSIPGateways(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "sipp")

@@ -40,10 +40,10 @@ func (l *load) checkFaults() {
 	}
 }
 
-// checked is the number of logins that are used once more at the end, except in a release's run.
+// checked is the number of logins that are checked at the end. A release's run checks all of them.
 const checked = 100
 
-// checkLogins uses the newest refresh token of each login, and then its code. It judges all
+// checkLogins uses the newest refresh token of each login, and then its code. It checks all
 // histories.
 func (l *load) checkLogins() {
 	l.t.Helper()

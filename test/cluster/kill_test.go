@@ -19,7 +19,8 @@ type loss struct {
 // every lists all kinds of operations.
 var every = []kind{logins, changes, uploads, downloads}
 
-// losses lists all processes of a cluster. PostgreSQL's primary is last because it does not return.
+// losses lists all processes of a cluster. PostgreSQL's primary is last because it is not started
+// again.
 func (c *Cluster) losses(t *testing.T) (all []loss) {
 	for i, node := range c.Each {
 		all = append(all, loss{what: "node", kill: node.Kill, replace: func() { node.Restart(t) },

@@ -38,8 +38,8 @@ const (
 	kinds // number of kinds
 )
 
-// A load is clients that sign in, refresh, write and revoke while parts of a cluster fail. It
-// records every response.
+// A load is a group of clients that sign in, refresh, write and revoke while parts of a cluster
+// fail. It records every response.
 type load struct {
 	t       *testing.T
 	front   *harness.Nodes

@@ -33,8 +33,8 @@ func (c *Cluster) restartNodes(t *testing.T) {
 	r.end(t)
 }
 
-// A requests sends requests to a cluster at a steady rate, whether or not earlier ones were
-// answered.
+// A requests sends requests to a cluster at a steady rate, even while earlier requests are
+// unanswered.
 type requests struct {
 	stop chan struct{}
 	work sync.WaitGroup

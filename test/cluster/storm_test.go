@@ -28,7 +28,7 @@ type storm struct {
 	waiting  atomic.Int64 // number of clients that were refused at least once
 }
 
-// newStorm starts the clients. They give up after a while.
+// newStorm starts the clients. Clients that cannot sign in for a long time give up.
 func newStorm(l *load) *storm {
 	s := &storm{clients: 200, load: l}
 	if long() {
@@ -121,8 +121,9 @@ func (s *storm) begins(t *testing.T) {
 	})
 }
 
-// ends waits until every client has signed in. In a release's run, half of them have to within 10
-// seconds; the others depend on how much CPU time nodes, databases and clients have.
+// ends waits until every client has signed in. In a release's run, half of the clients must sign in
+// within 10 seconds. How long the others take depends on the CPU time of nodes, databases and
+// clients.
 func (s *storm) ends(t *testing.T, mended time.Time) {
 	t.Helper()
 	harness.Eventually(t, patience, "half of the clients to sign in", func() error {

@@ -17,8 +17,8 @@ import (
 )
 
 // newBankProvider returns a provider that trusts this machine as a proxy. It has two banks for each
-// way. The redirect URI of the second bank has a query. The clients have flags in addition to their
-// own.
+// way. The redirect URI of the second bank has a query. flags are additional flags for creating the
+// clients.
 func newBankProvider(t *testing.T, ways []string, flags ...string) *provider {
 	t.Helper()
 	s := harness.StartConfig(t, harness.Config{Args: trustingProxy})
@@ -235,7 +235,7 @@ func (r transfer) received(a harness.Answer, nonce string) harness.Tokens {
 	return t
 }
 
-// resource uses an access token at userinfo, which is the protected resource here.
+// resource uses an access token at the userinfo endpoint, the protected resource in these tests.
 func (m *module) resource(b bank, token string) harness.Answer {
 	m.Helper()
 	at := m.op.endpoint(m, "userinfo_endpoint")

@@ -33,8 +33,8 @@ func keysDiffer(m *module) {
 	m.wantRefused(r.push(r.pushProof(b)), "invalid_dpop_proof", "invalid_request")
 }
 
-// boundCode returns a module that binds the code to a key, by a proof or by dpop_jkt. It redeems
-// the code with the same key or with another one.
+// boundCode returns a module that binds the code to a key, by a proof or by dpop_jkt. The module
+// redeems the code with the same key or with another key.
 func boundCode(byProof, same bool) func(*module) {
 	return func(m *module) {
 		b := m.bank()

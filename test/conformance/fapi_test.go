@@ -67,8 +67,8 @@ func longParameter(name string) func(*module) {
 	return func(m *module) { m.transfer(m.bank(), name, strings.Repeat("0123456789abcdef", 24)).complete() }
 }
 
-// otherOutside sends the browser with another value of a parameter. The provider must ignore that
-// value.
+// otherOutside opens a pushed request with another value of a parameter in the URL. The provider
+// must ignore that value.
 func otherOutside(name string) func(*module) {
 	return func(m *module) {
 		r := m.transfer(m.bank())
@@ -77,7 +77,8 @@ func otherOutside(name string) func(*module) {
 	}
 }
 
-// stateOnlyOutside sends the browser with a state that the pushed request does not contain.
+// stateOnlyOutside opens a pushed request with a state in the URL that the pushed request does not
+// contain.
 func stateOnlyOutside(m *module) {
 	r := m.transfer(m.bank(), "state", "")
 	r.code(r.response(m.signIn(r.visit(r.reference(r.push()), "state", "outside")))) // it has no state
@@ -117,7 +118,7 @@ func headerCase(m *module) {
 	}
 }
 
-// notPushed sends the browser with a request that was not pushed.
+// notPushed opens an authorization request that was not pushed.
 func notPushed(m *module) {
 	r := m.transfer(m.bank())
 	if m.isSigned() {
@@ -195,7 +196,7 @@ func bankRefresh(m *module) {
 	for range 2 {
 		again := r.received(m.token(b, form, nil), "")
 		m.check(again.RefreshToken == "" || again.RefreshToken == first.RefreshToken, "the refresh token is rotated")
-		m.check(again.AccessToken != first.AccessToken, "the access token is that of before")
+		m.check(again.AccessToken != first.AccessToken, "the access token is still the first one")
 		m.resource(b, again.AccessToken).Want(m, 200)
 	}
 	m.wantRefused(m.token(m.secondBank(), form, nil), wrongGrant...)
@@ -256,7 +257,7 @@ func redeemRefused(verifier string) func(*module) {
 	}
 }
 
-// duplicated sends the browser with the parameters of the pushed request, as older clients do.
+// duplicated repeats the parameters of the pushed request in the URL, like older clients.
 func duplicated(m *module) {
 	r := m.transfer(m.bank())
 	p := r.visit(r.reference(r.push()), "response_type", "code", "scope", "openid", "state", r.Get("state"))

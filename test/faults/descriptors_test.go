@@ -68,7 +68,7 @@ func TestDescriptorsExhausted(t *testing.T) {
 	}
 }
 
-// A connection is one that stays open until the end of the test.
+// A connection stays open until the end of the test.
 type connection struct {
 	net.Conn
 	answers *bufio.Reader

@@ -46,7 +46,8 @@ func (n *Nodes) Balance(t T) {
 	n.balancer.Store(b)
 }
 
-// Pin makes the HTTP address lead only to node i; -1 undoes it. It needs [Nodes.Balance].
+// Pin makes the HTTP address lead only to node i. If i is -1, it leads to all nodes again. Call
+// [Nodes.Balance] first.
 func (n *Nodes) Pin(i int) { n.balancer.Load().pinned.Store(int64(i + 1)) }
 
 // probe requests /readyz of a node until ctx is done.

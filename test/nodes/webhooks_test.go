@@ -16,8 +16,9 @@ func telling(t *testing.T) *harness.Nodes {
 	return harness.StartNodes(t, nil, c, c)
 }
 
-// TestDeliveredOnce creates subscribers at two nodes. Each is delivered to the webhook once. If a
-// node is killed while the receiver fails, the remaining node delivers all events.
+// TestDeliveredOnce creates subscribers at two nodes. The event of each subscriber is delivered to
+// the webhook once. If a node is killed while the receiver fails, the remaining node delivers all
+// events.
 func TestDeliveredOnce(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -68,9 +69,9 @@ func toldOf(r *harness.Receiver, ids []string) error {
 	return nil
 }
 
-// TestPresenceDelivered brings a subscriber online at both nodes. The first socket that comes
-// online and the end of the last socket are delivered. If a node is killed, the other node may
-// repeat the killed node's last delivery, as the same event.
+// TestPresenceDelivered brings a subscriber online at both nodes. The webhook receives an event
+// when the first socket comes online, and another when the last socket ends. If a node is killed,
+// the other node may repeat the killed node's last delivery, as the same event.
 func TestPresenceDelivered(t *testing.T) {
 	t.Parallel()
 	n := telling(t)

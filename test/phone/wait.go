@@ -4,13 +4,13 @@ import (
 	"time"
 )
 
-// WaitConnected waits until the call can carry audio. It must be a call of a light phone.
+// WaitConnected waits until audio can flow in the call, which must be a call of a light phone.
 func (c *Call) WaitConnected() {
 	c.phone.t.Helper()
 	select {
 	case <-c.connected:
 	case <-time.After(patience):
-		c.phone.t.Fatalf("the sound of a call did not connect")
+		c.phone.t.Fatalf("the media of the call did not connect")
 	}
 }
 
@@ -34,7 +34,7 @@ func (c *Call) WaitLost() {
 	case cause := <-c.ended:
 		c.phone.t.Fatalf("the call ended with %s", cause)
 	case <-time.After(patience):
-		c.phone.t.Fatalf("nothing was heard of the lost node")
+		c.phone.t.Fatalf("the server did not report the lost node")
 	}
 }
 
