@@ -24,6 +24,7 @@ const (
 	byFirst   = `LOWER(first_name || ' ' || last_name)`
 	byLast    = `LOWER(last_name || ' ' || first_name)`
 	byDisplay = `LOWER(display_name)`
+	byHost    = `SUBSTR(email, LENGTH(RTRIM(email, REPLACE(email, '@', ''))) + 1)`
 	byWord    = `LOWER(SUBSTR(display_name, LENGTH(RTRIM(display_name, REPLACE(display_name, ' ', ''))) + 1))`
 )
 
@@ -39,6 +40,8 @@ var searchKeys = []searchKey{
 		func(s fabric.Subscriber) string { return lower(s.DisplayName) }, spellings},
 	{byWord, []string{byWord, "id"}, `display_name <> REPLACE(display_name, ' ', '')`,
 		func(s fabric.Subscriber) string { return lastWord(s.DisplayName) }, spellings},
+	{byHost, []string{byHost, "id"}, `email <> ''`, func(s fabric.Subscriber) string { return mailHost(s.Email) },
+		func(text string) []string { return []string{fabric.NormalizeEmail(text)} }},
 	{"reference", []string{"reference"}, "", func(s fabric.Subscriber) string { return s.Reference },
 		func(text string) []string { return distinct(text, strings.ToLower(text), strings.ToUpper(text)) }},
 }
@@ -50,6 +53,9 @@ func twoNames(name, after string) string {
 	}
 	return lower(name + " " + after)
 }
+
+// mailHost returns the part of an email address after the last @.
+func mailHost(email string) string { return email[strings.LastIndexByte(email, '@')+1:] }
 
 // lastWord returns the last of several words, or "" if there is only one.
 func lastWord(name string) string {
