@@ -163,6 +163,7 @@ func run(p *harness.Program, s settings, pinned bool) report {
 	r.Crowd = sockets(p, s, serverPrefix(pinned))
 	r.Burst = uploadsAtOnce(p, s, serverPrefix(pinned))
 	r.Talk = talking(p, s, serverPrefix(pinned))
+	r.Room = conferring(p, s, serverPrefix(pinned))
 	harness.Sweep()
 	return r
 }

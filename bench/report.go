@@ -24,11 +24,12 @@ type report struct {
 	BusyMiB  float64 `json:"busy_mib"`
 	BinaryMB float64 `json:"binary_mb"`
 	bare     bareServer
-	Figures  []row   `json:"figures"`
-	Ratios   []ratio `json:"ratios,omitempty"`
-	Crowd    *crowd  `json:"crowd,omitempty"`
-	Burst    *burst  `json:"burst,omitempty"`
-	Talk     *talk   `json:"calls,omitempty"`
+	Figures  []row       `json:"figures"`
+	Ratios   []ratio     `json:"ratios,omitempty"`
+	Crowd    *crowd      `json:"crowd,omitempty"`
+	Burst    *burst      `json:"burst,omitempty"`
+	Talk     *talk       `json:"calls,omitempty"`
+	Room     *conference `json:"rooms,omitempty"`
 }
 
 // A row holds the results of one operation.
@@ -117,6 +118,9 @@ func (r *report) print(w io.Writer) {
 	}
 	if r.Talk != nil {
 		r.Talk.print(w)
+	}
+	if r.Room != nil {
+		r.Room.print(w)
 	}
 }
 

@@ -31,6 +31,7 @@ const password = "abcdefghijklmnopqrstuvwx"
 
 // A Line carries the audio of one call.
 type Line struct {
+	Ticks   uint32 // the length of a packet in the clock of the codec; may be set before Send
 	conn    *net.UDPConn
 	answers chan []byte // received STUN packets
 	keys    chan []byte // received DTLS packets
@@ -84,7 +85,7 @@ func OpenAt(ctx context.Context, at, description string, hear func(payload []byt
 	if err != nil {
 		return nil, fmt.Errorf("opening a line: %w", err)
 	}
-	l := &Line{conn: conn.(*net.UDPConn), answers: make(chan []byte, 16), keys: make(chan []byte, 64),
+	l := &Line{Ticks: 960, conn: conn.(*net.UDPConn), answers: make(chan []byte, 16), keys: make(chan []byte, 64),
 		closed: make(chan struct{}), hear: hear}
 	go l.read()
 
@@ -177,7 +178,7 @@ func (l *Line) prove(ctx context.Context, ufrag, secret string) error {
 func (l *Line) Send(seq uint16, payload string) error {
 	b := append(l.packet[:0], 0x80, 111)
 	b = binary.BigEndian.AppendUint16(b, seq)
-	b = binary.BigEndian.AppendUint32(b, uint32(seq)*960)
+	b = binary.BigEndian.AppendUint32(b, uint32(seq)*l.Ticks)
 	b = binary.BigEndian.AppendUint32(b, 0x1234)
 	l.packet = append(b, payload...)
 	sealed, err := l.out.EncryptRTP(l.sealed[:0], l.packet, nil)

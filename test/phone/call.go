@@ -95,7 +95,7 @@ func (c *Call) describe() string {
 	case c.phone.silent:
 		return silence
 	case c.phone.hear != nil:
-		return line.Description()
+		return strings.Replace(line.Description(), "opus/48000/2", c.phone.lightCodec(), 1)
 	}
 	c.open()
 	describe := func() (webrtc.SessionDescription, error) { return c.pc.CreateOffer(nil) }
@@ -151,6 +151,7 @@ func (c *Call) openLine(description string) {
 		c.phone.t.Errorf("the sound of a call: %v", err)
 		return
 	}
+	l.Ticks = c.phone.codec.ClockRate / PerSecond
 	c.line = l
 	close(c.connected)
 }
@@ -242,6 +243,8 @@ func (c *Call) must(err error) {
 var (
 	opus = webrtc.RTPCodecParameters{PayloadType: 111,
 		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2}}
+	g722 = webrtc.RTPCodecParameters{PayloadType: 9,
+		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeG722, ClockRate: 8000}}
 	g711 = webrtc.RTPCodecParameters{PayloadType: 0,
 		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypePCMU, ClockRate: 8000}}
 )

@@ -96,6 +96,20 @@ func (p *Phone) G711() *Phone {
 	return p
 }
 
+// G722 makes the later calls of a light phone use G.722, the best codec of rooms.
+func (p *Phone) G722() *Phone {
+	p.codec = g722
+	return p
+}
+
+// lightCodec returns the codec of a light phone, as descriptions name it.
+func (p *Phone) lightCodec() string {
+	if p.codec.PayloadType == g722.PayloadType {
+		return "G722/8000"
+	}
+	return "opus/48000/2"
+}
+
 // Light makes the phone's later calls carry audio at a fraction of the cost, so that one program
 // can make many calls. hear is called with each payload that arrives.
 func (p *Phone) Light(hear func(payload []byte)) *Phone {
