@@ -73,7 +73,7 @@ var placements = []placement{
 	{suite: "attack", backend: "cluster", seconds: 30, only: sessionAttacks},
 	{suite: "canaries", backend: "sqlite", seconds: 15},
 	{suite: "canaries", backend: "redis", seconds: 15},
-	{suite: "conformance", backend: "sqlite", seconds: 10},
+	{suite: "conformance", backend: "sqlite", seconds: 35},
 }
 
 // computing lists packages that compute a lot and share hardly any data between goroutines. The
