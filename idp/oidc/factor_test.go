@@ -3,10 +3,8 @@ package oidc_test
 import (
 	"context"
 	"fmt"
-	"html"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,7 +16,6 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/factor/factortest"
-	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/mail"
 	pages "github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/session"
@@ -33,30 +30,6 @@ func (w *world) app() string {
 	must(w.t, w.idp.Factors.ConfirmTOTP(ctx, o, false, "test", factortest.Code(e.Secret, w.now())))
 	w.pass(time.Minute) // the next code is then different
 	return e.Secret
-}
-
-// passkey adds a passkey for a subscriber, and returns the device that holds it.
-func (w *world) passkey(subscriberID string) *factortest.Authenticator {
-	w.t.Helper()
-	ctx, o := context.Background(), idp.OwnerOf(subscriberID)
-	d := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1)}
-	options, err := w.idp.Factors.BeginPasskey(ctx, o, "test", email, "Ada")
-	must(w.t, err)
-	_, err = w.idp.Factors.CreatePasskey(ctx, o, false, "test", "Laptop", d.Create(options))
-	must(w.t, err)
-	return d
-}
-
-var optionsOfPage = regexp.MustCompile(`data-options="([^"]*)"`)
-
-// options returns the passkey options that a page passes to an authenticator.
-func (r reply) options(t testing.TB) []byte {
-	t.Helper()
-	m := optionsOfPage.FindStringSubmatch(r.body)
-	if m == nil {
-		t.Fatalf("the page asks for no passkey: %d %s", r.status, r.body)
-	}
-	return []byte(html.UnescapeString(m[1]))
 }
 
 // form posts to path with the request id in page. pairs are additional fields.
@@ -250,78 +223,6 @@ func TestPasswordChangesBetween(t *testing.T) {
 	}
 }
 
-// TestLoginWithPasskey shows that a passkey can be used by itself or as a second factor.
-func TestLoginWithPasskey(t *testing.T) {
-	w := newWorld(t)
-	c, _ := w.client(nil)
-	d := w.passkey(w.ada.ID)
-	b := w.browser()
-	page := b.authorize(request(c))
-	acr, amr := w.proven(c, b.form(page, "/login/passkey", "credential", string(d.Get(page.options(t)))))
-	wantProven(t, "only a passkey", acr, amr, "hwk", "user", "pop", "mfa")
-
-	other := w.browser()
-	page = other.logIn(other.authorize(request(c)), email, secret)
-	acr, amr = w.proven(c, other.form(page, "/login/factor", "with", "passkey", "credential",
-		string(d.Get(page.options(t)))))
-	wantProven(t, "password and passkey", acr, amr, "pwd", "hwk", "user", "pop", "mfa")
-}
-
-// TestPasskeyRefusedAtLogin shows that a login refuses a passkey with the wrong challenge, origin,
-// project or subscriber, and the passkey of a disabled subscriber.
-func TestPasskeyRefusedAtLogin(t *testing.T) {
-	w := newWorld(t)
-	c, _ := w.client(nil)
-	grace := w.subscriber("grace@example.com")
-	mine, hers := w.passkey(w.ada.ID), w.passkey(grace.ID)
-	elsewhere, err := w.fabric.Projects.Create(t.Context(), "Other")
-	must(t, err)
-	foreign, _ := w.client(func(c *idp.Client) { c.ProjectID = elsewhere.ID })
-
-	b, other := w.browser(), w.browser()
-	page, strange := b.authorize(request(c)), other.authorize(request(c))
-	credential := func(d *factortest.Authenticator, page reply) []string {
-		return []string{"credential", string(d.Get(page.options(t)))}
-	}
-
-	lying := *mine
-	lying.Origin = "http://localhost.evil.example"
-	for name, got := range map[string]reply{
-		"the challenge of another flow": b.form(page, "/login/passkey", credential(mine, strange)...),
-		"another origin":                other.form(strange, "/login/passkey", credential(&lying, strange)...),
-		"nothing":                       b.form(b.authorize(request(c)), "/login/passkey"),
-	} {
-		if got.status != http.StatusUnprocessableEntity ||
-			!strings.Contains(got.body, `id="passkey-error" role="alert">`) {
-			t.Errorf("%s: %d %s", name, got.status, got.body)
-		}
-	}
-
-	// A passkey is only valid in its project, and only for its own subscriber.
-	page = b.authorize(request(foreign))
-	if got := b.form(page, "/login/passkey",
-		credential(mine, page)...); got.status != http.StatusUnprocessableEntity ||
-		!strings.Contains(got.body, "unknown here") {
-		t.Errorf("a passkey of another project: %d %s", got.status, got.body)
-	}
-	page = b.logIn(b.authorize(request(c)), email, secret)
-	if got := b.form(page, "/login/factor",
-		append(credential(hers, page), "with", "passkey")...); got.status != http.StatusUnprocessableEntity {
-		t.Errorf("another subscriber's passkey as the second factor: %d %v", got.status, got.parameters())
-	}
-
-	disabled := true
-	_, err = w.fabric.Subscribers.Update(t.Context(), w.project.ID, grace.ID,
-		fabric.SubscriberInput{Disabled: &disabled})
-	must(t, err)
-	page = other.authorize(request(c))
-	if got := other.form(page, "/login/passkey",
-		credential(hers, page)...); got.status != http.StatusUnprocessableEntity ||
-		!strings.Contains(got.body, "unknown here") {
-		t.Errorf("a disabled subscriber's passkey: %d %s", got.status, got.body)
-	}
-}
-
 // TestStepUp shows that a login with only a password can be raised by a second factor if a request
 // requires it.
 func TestStepUp(t *testing.T) {
@@ -392,189 +293,6 @@ func (b *browser) cookie() string {
 		}
 	}
 	return ""
-}
-
-var secretOfPage = regexp.MustCompile(`id="totp-secret">([A-Z2-7 ]+)<`)
-
-// TestEnrolDuringLogin shows that subscribers who lack a required second factor set one up during
-// the login.
-func TestEnrolDuringLogin(t *testing.T) {
-	for name, need := range map[string]func(*world, *idp.Client) []string{
-		"required by the project": func(w *world, _ *idp.Client) []string {
-			yes := true
-			_, err := w.fabric.Projects.Update(context.Background(), w.project.ID,
-				fabric.ProjectChange{RequireFactor: &yes})
-			must(w.t, err)
-			return nil
-		},
-		"required by the client":  func(_ *world, c *idp.Client) []string { c.RequireACR = "2"; return nil },
-		"required by the request": func(*world, *idp.Client) []string { return []string{"acr_values", "2"} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			var pairs []string
-			c, _ := w.client(func(c *idp.Client) { pairs = need(w, c) })
-			b := w.browser()
-			page := b.logIn(b.authorize(request(c, pairs...)), email, secret)
-
-			// The login continues with the setup.
-			m := secretOfPage.FindStringSubmatch(page.body)
-			if m == nil || !strings.Contains(page.body, "Set up a second factor") {
-				t.Fatalf("no set-up page: %d %s", page.status, page.body)
-			}
-
-			// The setup cannot be skipped.
-			id := hiddenID.FindStringSubmatch(page.body)[1]
-			for _, past := range []reply{b.post("/login/continue", url.Values{"id": {id}}),
-				b.post("/consent", url.Values{"id": {id}, "answer": {"allow"}})} {
-				if past.param("code") != "" {
-					t.Errorf("skipping the set-up: %d %v", past.status, past.parameters())
-				}
-			}
-
-			if got := b.form(page, "/login/enrol", "code",
-				"000000"); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, m[1]) {
-				t.Errorf("a wrong code: %d %s", got.status, got.body)
-			}
-			codes := b.form(page, "/login/enrol", "code", factortest.Code(strings.ReplaceAll(m[1], " ", ""), w.now()))
-			if !strings.Contains(codes.body, `id="recovery-codes"`) {
-				t.Fatalf("no recovery codes: %d %s", codes.status, codes.body)
-			}
-
-			acr, amr := w.proven(c, b.form(codes, "/login/continue"))
-			wantProven(t, name, acr, amr, "pwd", "otp", "mfa")
-		})
-	}
-}
-
-// TestAccountFactors shows that people can add passkeys and apps on their account page.
-func TestAccountFactors(t *testing.T) {
-	w := newWorld(t)
-	b := w.browser()
-	page := b.account()
-
-	d := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1), Synced: true}
-	got := b.onPage(page, "/account/passkeys", "credential", string(d.Create(page.options(t))), "name", "Phone <b>")
-	if !strings.Contains(got.body, `id="recovery-codes"`) {
-		t.Fatalf("adding a passkey: %d %s", got.status, got.body)
-	}
-	if page = b.account(); !strings.Contains(page.body, "Phone &lt;b&gt;") ||
-		!strings.Contains(page.body, "synced across devices") || !strings.Contains(page.body, "10 codes are left") {
-		t.Errorf("the account page does not show the passkey: %s", page.body)
-	}
-
-	app := b.onPage(page, "/account/app")
-	m := secretOfPage.FindStringSubmatch(app.body)
-	if m == nil {
-		t.Fatalf("the page offers no app to set up: %d %s", app.status, app.body)
-	}
-	got = b.onPage(app, "/account/app/confirm", "code", factortest.Code(strings.ReplaceAll(m[1], " ", ""), w.now()))
-	if !strings.Contains(got.body, "Your authenticator app is set up.") {
-		t.Errorf("setting up an app: %d %s", got.status, got.body)
-	}
-
-	if got := b.onPage(page, "/account/codes"); !strings.Contains(got.body, `id="recovery-codes"`) {
-		t.Errorf("new codes: %d %s", got.status, got.body)
-	}
-
-	// An old login may no longer change any of this. The person must sign in again first.
-	w.pass(11 * time.Minute)
-	page = b.get("/account")
-	for _, path := range []string{"/account/app", "/account/codes", "/account/passkeys",
-		"/account/factors/remove", "/account/password"} {
-		if got := b.onPage(page, path, "factor", w.appID()); !strings.Contains(got.body, `id="password"`) {
-			t.Errorf("%s by an old login: %d %s", path, got.status, got.body)
-		}
-	}
-	if w.appID() == "" {
-		t.Error("an old login removed the app")
-	}
-}
-
-// TestFactorGuardsFactors shows what a login with only a password may do if it is older than the
-// subscriber's second factor. It may no longer manage factors. The login that set the factor up
-// still may.
-func TestFactorGuardsFactors(t *testing.T) {
-	w := newWorld(t)
-	old, own := w.browser(), w.browser()
-
-	stale := old.account()
-	page := own.account()
-	d := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1)}
-	theirs := &factortest.Authenticator{Origin: d.Origin}
-	answer := theirs.Create(stale.options(t)) // begun before the subscriber had a factor
-	own.onPage(page, "/account/passkeys", "credential", string(d.Create(page.options(t))), "name", "Phone")
-
-	all, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(w.ada.ID))
-	must(t, err)
-	for _, pairs := range [][]string{
-		{"/account/passkeys", "credential", string(answer)}, {"/account/factors/remove", "factor", all[0].ID},
-		{"/account/app"}, {"/account/codes"},
-		{"/account/password", "current", secret, "password", secret + " more"},
-		{"/account/email", "email", "mallory@example.com"},
-	} {
-		if got := old.onPage(stale, pairs[0], pairs[1:]...); !strings.Contains(got.body, `id="login-submit"`) {
-			t.Errorf("%s by an earlier login: %d %s, want the login page", pairs[0], got.status, got.body)
-		}
-	}
-
-	// The old login cannot add factors and has changed nothing.
-	if got := old.get("/account?project=" + w.project.ID); strings.Contains(got.body, "data-options") {
-		t.Error("an earlier login is offered to add a passkey")
-	}
-	after, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(w.ada.ID))
-	must(t, err)
-	if len(after) != len(all) || after[0].ID != all[0].ID {
-		t.Errorf("the factors were %v and are now %v", all, after)
-	}
-
-	if got := own.onPage(own.account(), "/account/codes"); !strings.Contains(got.body, `id="recovery-codes"`) {
-		t.Errorf("the login that set up the factor: %d %s", got.status, got.body)
-	}
-}
-
-// TestPasskeysAreCounted shows that refused passkeys count against the login limits, like wrong
-// passwords.
-func TestPasskeysAreCounted(t *testing.T) {
-	w := newWorld(t)
-	w.limits.Set(limit.Rates{limit.LoginPerNetwork: {Burst: 2, Every: time.Hour}})
-	c, _ := w.client(nil)
-
-	b := w.browser()
-	page := b.authorize(request(c))
-	for i, want := range []int{http.StatusUnprocessableEntity, http.StatusUnprocessableEntity,
-		http.StatusTooManyRequests} {
-		if got := b.form(page, "/login/passkey", "credential", "{}"); got.status != want {
-			t.Errorf("attempt %d: %d %s, want %d", i+1, got.status, got.parameters(), want)
-		}
-	}
-}
-
-// TestOnlyPasskeyStays shows that the last passkey cannot be removed if its subscriber has no
-// password.
-func TestOnlyPasskeyStays(t *testing.T) {
-	w := newWorld(t)
-	address := "grace@example.com"
-	grace, err := w.fabric.Subscribers.Create(t.Context(), w.project.ID, fabric.SubscriberInput{Email: &address})
-	must(t, err)
-
-	d := w.passkey(grace.ID)
-	b := w.browser()
-	page := b.get("/account?project=" + w.project.ID)
-	page = b.form(page, "/login/passkey", "credential", string(d.Get(page.options(t))))
-	if !strings.Contains(page.body, `id="account-page"`) {
-		t.Fatalf("a login without a password: %d %s", page.status, page.body)
-	}
-
-	all, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(grace.ID))
-	must(t, err)
-	if got := b.onPage(page, "/account/factors/remove", "factor",
-		all[0].ID); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "the only way") {
-		t.Errorf("removing the only passkey: %d %s", got.status, got.body)
-	}
-	if left, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(grace.ID)); err != nil || len(left) != 1 {
-		t.Errorf("remaining factors: %v, %v", left, err)
-	}
 }
 
 // TestFactorTriesDoNotMultiply shows that all browsers together can make six guesses. These include

@@ -1,0 +1,303 @@
+package backup
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+)
+
+// TestDamagedSummary shows that a damaged summary does not hide its backup, or any other.
+func TestDamagedSummary(t *testing.T) {
+	id, dir, i := newKey(t), t.TempDir(), newInstallation()
+	create(t, dir, i, id.Recipient(), "")
+	i.now = i.now.Add(time.Hour)
+	newest, _ := create(t, dir, i, id.Recipient(), "")
+	for _, text := range []string{"", "{", `{"rows":"x"}`, "\x00\x00"} {
+		if err := os.WriteFile(filepath.Join(dir, newest.Name+summarySuffix), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all, err := OpenDir(openFolder(t, dir)).List()
+		if err != nil || len(all) != 2 || all[0].Name != newest.Name || all[1].Rows != 1201 {
+			t.Errorf("with the summary %q: List = %+v, %v", text, all, err)
+		}
+	}
+}
+
+// TestMediaThatDiffers shows how a backup treats media that is missing, or that differs from its
+// row.
+func TestMediaThatDiffers(t *testing.T) {
+	id, i := newKey(t), newInstallation()
+	i.listed = append(i.listed, "deleted", "missing")
+	s := i.source()
+	s.Exists = func(_ context.Context, key string) (bool, error) { return key == "missing", nil }
+	media := s.Media
+	s.Media = func(ctx context.Context) iter.Seq2[Object, error] {
+		return func(yield func(Object, error) bool) {
+			for o, err := range media(ctx) {
+				if o.Key == "k1" {
+					o.SHA256 = strings.Repeat("0", 64)
+				}
+				if !yield(o, err) {
+					return
+				}
+			}
+		}
+	}
+
+	dir := t.TempDir()
+	r, err := OpenDir(openFolder(t, dir)).Create(t.Context(), []age.Recipient{id.Recipient()}, s)
+	var mismatch *Mismatch
+	if !errors.As(err, &mismatch) || len(mismatch.Found) != 2 {
+		t.Errorf("Create = %v, want two differences", err)
+	}
+	if r.Manifest.Media.Deleted != 1 || r.Manifest.Media.Missing != 1 || r.Recordings != 2 {
+		t.Errorf("media = %+v", r.Manifest.Media)
+	}
+	a, err := Find(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := a.Verify(t.Context(), []age.Identity{id}, func(string) {}); err != nil {
+		t.Errorf("Verify = %v", err)
+	}
+}
+
+// TestDamage shows that changes to each kind of entry, and a truncated archive, are found. The
+// damaged archive is encrypted again, so that decryption alone does not reveal the damage.
+func TestDamage(t *testing.T) {
+	id, dir := newKey(t), t.TempDir()
+	create(t, dir, newInstallation(), id.Recipient(), "one.age")
+	plain := decrypted(t, filepath.Join(dir, "one.age"), id)
+
+	for name, damage := range map[string]func(name string, content []byte) (string, []byte){
+		"header":         replaced("header.json", `"schema": 7`, `"schema": "x"`),
+		"version":        replaced("header.json", `"version": 1`, `"version": 2`),
+		"column":         replaced("header.json", `"name": "id"`, `"name": "id", "integer": true`),
+		"row":            rezipped("rows/parents/000000.jsonl.gz", "[\"a\",2,null]\n"),
+		"row too many":   rezipped("rows/parents/000000.jsonl.gz", "[\"a\",1,null]\n[\"b\",1,null]\n"),
+		"values":         rezipped("rows/parents/000000.jsonl.gz", "[\"a\",1]\n"),
+		"type":           rezipped("rows/parents/000000.jsonl.gz", "[1,1,null]\n"),
+		"nested":         rezipped("rows/parents/000000.jsonl.gz", "[[\"a\"],1,null]\n"),
+		"object":         rezipped("rows/parents/000000.jsonl.gz", "{\"id\":\"a\"}\n"),
+		"too long":       rezipped("rows/parents/000000.jsonl.gz", strings.Repeat(" ", maxLine)+"[\"a\",1,null]\n"),
+		"not JSON":       rezipped("rows/parents/000000.jsonl.gz", "[\"a\",1,null\n"),
+		"part missing":   removed("rows/children/000001.jsonl.gz"),
+		"table missing":  removed("rows/parents/000000.jsonl.gz"),
+		"checksum":       replaced("manifest.json", `"rows": 1200`, `"rows": 1201`),
+		"no manifest":    removed("manifest.json"),
+		"no code":        removed("manifest.hmac"),
+		"media":          replaced("media/k1", "sound one", "sound 0ne"),
+		"media missing":  removed("media/k1"),
+		"media unlisted": renamed("media/k1.peaks", "media/k1.other"),
+		"objects":        removed("objects/000000.jsonl.gz"),
+		"unknown entry":  renamed("media/k1", "other/k1"),
+	} {
+		file := filepath.Join(dir, "damaged.age")
+		rewrite(t, plain, file, id.Recipient(), damage)
+		a, err := Find(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := a.Verify(t.Context(), []age.Identity{id}, func(string) {}); err == nil {
+			t.Errorf("%s: damage is not found", name)
+		}
+	}
+
+	whole, err := os.ReadFile(filepath.Join(dir, "one.age"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{
+		"last byte cut off": whole[:len(whole)-1], "half": whole[:len(whole)/2], "empty": nil,
+		"first byte": append([]byte{'A'}, whole[1:]...), "middle": flipped(whole, len(whole)/2),
+		"last byte": flipped(whole, len(whole)-1),
+	} {
+		file := filepath.Join(dir, "damaged.age")
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a, err := Find(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := a.Verify(t.Context(), []age.Identity{id}, func(string) {}); err == nil {
+			t.Errorf("%s: damage is not found", name)
+		}
+	}
+}
+
+// TestDamagedMedia shows that damage to media files outside the archive is found.
+func TestDamagedMedia(t *testing.T) {
+	id, dir := newKey(t), t.TempDir()
+	a, _ := create(t, dir, newInstallation(), id.Recipient(), "")
+	file := filepath.Join(dir, mediaFileOf(t, "sound one", id))
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var other bytes.Buffer
+	w, err := age.Encrypt(&other, id.Recipient())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.WriteString(w, "sound 1")
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{
+		"cut off": whole[:len(whole)-1], "changed": flipped(whole, len(whole)-1), "other bytes": other.Bytes(),
+		"missing": nil,
+	} {
+		err := os.WriteFile(file, content, 0o600)
+		if content == nil {
+			err = os.Remove(file)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := a.Verify(t.Context(), []age.Identity{id}, func(string) {}); err == nil {
+			t.Errorf("%s: damage is not found", name)
+		}
+	}
+}
+
+// TestRowOfManyValues shows that a line of many values is refused without reading all of them
+// into memory.
+func TestRowOfManyValues(t *testing.T) {
+	text := []byte("[" + strings.Repeat("1,", 10_000) + "1]\n")
+	table := TableOf(newInstallation().tables[0])
+	for i := range table.Columns {
+		table.Columns[i].Integer = true
+	}
+	allocations := testing.AllocsPerRun(1, func() {
+		if _, err := parseRow(table, text); err == nil {
+			t.Error("a row of too many values is accepted")
+		}
+	})
+	if allocations > 1000 {
+		t.Errorf("parseRow allocates %.0f times for a row of 3 columns", allocations)
+	}
+}
+
+func flipped(content []byte, at int) []byte {
+	changed := bytes.Clone(content)
+	changed[at] ^= 1
+	return changed
+}
+
+func decrypted(t *testing.T, file string, id age.Identity) []byte {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := age.Decrypt(f, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain
+}
+
+// rewrite writes an archive whose entries were changed by damage. Entries whose name is then empty
+// are omitted.
+func rewrite(t *testing.T, plain []byte, file string, to age.Recipient,
+	damage func(string, []byte) (string, []byte)) {
+	t.Helper()
+	var out bytes.Buffer
+	encrypted, err := age.Encrypt(&out, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	w := tar.NewWriter(encrypted)
+	for archive := tar.NewReader(bytes.NewReader(plain)); ; {
+		head, err := archive.Next()
+		if err == io.EOF {
+			break
+		}
+		content, readErr := io.ReadAll(archive)
+		if err = errors.Join(err, readErr); err != nil {
+			t.Fatal(err)
+		}
+		name, content := damage(head.Name, content)
+		if name == "" {
+			continue
+		}
+		head.Name, head.Size = name, int64(len(content))
+		err = w.WriteHeader(head)
+		if err == nil {
+			_, err = w.Write(content)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if err := errors.Join(w.Close(), encrypted.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type damage = func(string, []byte) (string, []byte)
+
+func renewed(entry, text string) damage {
+	return func(name string, content []byte) (string, []byte) {
+		if name == entry {
+			content = []byte(text)
+		}
+		return name, content
+	}
+}
+
+func replaced(entry, old, text string) damage {
+	return func(name string, content []byte) (string, []byte) {
+		if name == entry {
+			content = bytes.Replace(content, []byte(old), []byte(text), 1)
+		}
+		return name, content
+	}
+}
+
+func removed(entry string) damage { return renamed(entry, "") }
+
+func renamed(entry, to string) damage {
+	return func(name string, content []byte) (string, []byte) {
+		if name == entry {
+			return to, content
+		}
+		return name, content
+	}
+}
+
+func rezipped(entry, text string) damage {
+	return func(name string, content []byte) (string, []byte) {
+		if name != entry {
+			return name, content
+		}
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, _ = io.WriteString(z, text)
+		_ = z.Close()
+		return name, b.Bytes()
+	}
+}
