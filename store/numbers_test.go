@@ -104,24 +104,3 @@ func testIndexRecordings(t *testing.T, c Config) {
 		t.Errorf("%d recordings are found, %v, want %d", len(p.Items), err, indexBatch+1)
 	}
 }
-
-// BenchmarkSearchByNumber searches a million recordings for a number that all of them have.
-func BenchmarkSearchByNumber(b *testing.B) {
-	c := Config{Dir: b.TempDir(), Audit: auditKey(b)}
-	s, err := Open(b.Context(), c)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer s.Close()
-	filled(b, c, s, `INSERT INTO projects (id, name, record_rate, created, updated) VALUES ('p', 'p', 1, 1, 1)`)
-	manyRecordings(b, c, s, "p", 1_000_000)
-	began := processor(b)
-	for b.Loop() {
-		p, err := s.ListRecordings(b.Context(),
-			recordings.Filter{Owner: recordings.Owner{ProjectID: "p"}, Party: "555-1234"}, page.Query{Size: 50})
-		if err != nil || len(p.Items) != 50 {
-			b.Fatal(len(p.Items), err)
-		}
-	}
-	b.ReportMetric(float64(processor(b)-began)/float64(b.N), "cpu-ns/op")
-}

@@ -1,8 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,47 +101,69 @@ func (s *Recordings) addSubscribers(ctx context.Context, all []recordings.Kept) 
 	return err
 }
 
+// stubBatch is the maximum number of stubs that SweepRecordings deletes in one transaction. A stub is
+// in many indexes, so deleting it takes longer than deleting other rows.
+const stubBatch = 50
+
 // SweepRecordings deletes the stubs of recordings that were deleted before the given time. It adds
 // their usage to their project's usage.
 func (s *Recordings) SweepRecordings(ctx context.Context, before time.Time) error {
 	for {
 		n := 0
-		err := s.change(ctx, audit.None("stubs of what was deleted"), func(t tx) error {
-			type stub struct {
-				project string
-				usage   recordings.Usage
-			}
-			all, err := gather(ctx, t, "deleting stubs", func(row scanner) (u stub, err error) {
-				err = row.Scan(&u.project, scanTarget(&u.usage.Day), &u.usage.Seconds, &u.usage.Bytes, &u.usage.Price)
-				return u, err
-			}, `DELETE FROM recordings WHERE id IN (SELECT id FROM recordings
-					WHERE deleted <> 0 AND deleted < $1 ORDER BY deleted LIMIT $2)
-				RETURNING project_id, created, `+secondsSQL+`, bytes, `+priceSQL, micros(before), sweepBatch)
-			n = len(all)
-			if err != nil {
-				return err
-			}
-
-			for _, u := range all {
-				if u.usage.Bytes == 0 {
-					continue
-				}
-				err := t.Later(ctx, `INSERT INTO recording_usage (project_id, day, recordings, seconds, bytes, price)
-					VALUES ($1, $2, 1, $3, $4, $5) ON CONFLICT (project_id, day) DO UPDATE SET
-						recordings = recording_usage.recordings + 1,
-						seconds = recording_usage.seconds + excluded.seconds,
-						bytes = recording_usage.bytes + excluded.bytes, price = recording_usage.price + excluded.price`,
-					u.project, dayOf(u.usage.Day), u.usage.Seconds, u.usage.Bytes, u.usage.Price)
-				if err != nil {
-					return fmt.Errorf("adding up usage: %w", err)
-				}
-			}
-			return nil
+		err := s.change(ctx, audit.None("stubs of what was deleted"), func(t tx) (err error) {
+			n, err = t.recordings().sweepStubs(ctx, before)
+			return err
 		})
-		if err != nil || n < sweepBatch {
+		if err != nil || n < stubBatch {
 			return err
 		}
 	}
+}
+
+// sweepStubs deletes a batch of stubs, and returns their number.
+func (t recordingTx) sweepStubs(ctx context.Context, before time.Time) (n int, err error) {
+	type key struct {
+		project string
+		day     int64
+	}
+	type stub struct {
+		project string
+		usage   recordings.Usage
+	}
+	all, err := gather(ctx, t.tx, "deleting stubs", func(row scanner) (u stub, err error) {
+		err = row.Scan(&u.project, scanTarget(&u.usage.Day), &u.usage.Seconds, &u.usage.Bytes, &u.usage.Price)
+		return u, err
+	}, `DELETE FROM recordings WHERE id IN (SELECT id FROM recordings
+			WHERE deleted <> 0 AND deleted < $1 ORDER BY deleted LIMIT $2)
+		RETURNING project_id, created, `+secondsSQL+`, bytes, `+priceSQL, micros(before), stubBatch)
+	if err != nil {
+		return 0, err
+	}
+
+	sums := make(map[key][]recordings.Usage)
+	for _, u := range all {
+		if u.usage.Bytes > 0 {
+			k := key{u.project, dayOf(u.usage.Day)}
+			u.usage.Recordings = 1
+			sums[k] = append(sums[k], u.usage)
+		}
+	}
+	// Concurrent sweeps lock the rows in the same order, so that they do not block each other.
+	for _, k := range slices.SortedFunc(maps.Keys(sums), func(a, b key) int {
+		return cmp.Or(strings.Compare(a.project, b.project), cmp.Compare(a.day, b.day))
+	}) {
+		sum := recordings.SumUsage(sums[k])
+		err := t.Later(ctx, `INSERT INTO recording_usage (project_id, day, recordings, seconds, bytes, price)
+			VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (project_id, day) DO UPDATE SET
+				recordings = recording_usage.recordings + excluded.recordings,
+				seconds = recording_usage.seconds + excluded.seconds,
+				bytes = recording_usage.bytes + excluded.bytes, price = recording_usage.price + excluded.price`,
+			k.project, k.day, sum.Recordings, sum.Seconds, sum.Bytes, sum.Price)
+		if err != nil {
+			return 0, fmt.Errorf("adding up usage: %w", err)
+		}
+	}
+	return len(all), nil
 }
 
 // SQL for the seconds and the price of a recording, as [recordings.Recording] computes them.
