@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
 )
 
