@@ -103,7 +103,7 @@ func (s *Recordings) addSubscribers(ctx context.Context, all []recordings.Kept) 
 
 // stubBatch is the maximum number of stubs that SweepRecordings deletes in one transaction. A stub is
 // in many indexes, so deleting it takes longer than deleting other rows.
-const stubBatch = 50
+const stubBatch = 20
 
 // SweepRecordings deletes the stubs of recordings that were deleted before the given time. It adds
 // their usage to their project's usage.
