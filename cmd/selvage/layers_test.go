@@ -169,7 +169,7 @@ var layers = map[string][]string{
 	"sdk/build":         {"sdk"},
 	"static":            nil,
 	// Tests that use the built binary from outside.
-	"bench":           {"test/harness", "test/phone", "test/servers"},
+	"bench":           {"recordings/wav", "test/harness", "test/phone", "test/servers"},
 	"bench/mp3":       {"recordings/mp3"},
 	"bench/passwords": {"test/harness"},
 	"test/attack":     {"test/harness", "test/inbox", "test/phone"},
