@@ -10,28 +10,33 @@ import (
 
 // unmapBinary removes the code and constants of this program from the memory of the process.
 // Starting touches most of them, although few are needed later. The kernel maps those again when
-// they are used, from its cache of the file.
+// they are used, from its cache of the file. A mapping that a debugger has changed stays.
 func unmapBinary() error {
 	binary, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return err
 	}
-	maps, err := os.Open("/proc/self/maps")
+	maps, err := os.Open("/proc/self/smaps")
 	if err != nil {
 		return err
 	}
 	defer maps.Close()
 
+	var from, to uintptr
+	constant := false // whether the lines are about code or constants of the binary
 	lines := bufio.NewScanner(maps)
 	for lines.Scan() {
-		var from, to uintptr
-		var rights string
-		if _, err := fmt.Sscanf(lines.Text(), "%x-%x %s", &from, &to, &rights); err != nil {
-			return fmt.Errorf("reading /proc/self/maps: %w", err)
+		fields := strings.Fields(lines.Text())
+		if !strings.HasSuffix(fields[0], ":") { // the first line of a mapping
+			if _, err := fmt.Sscanf(fields[0], "%x-%x", &from, &to); err != nil {
+				return fmt.Errorf("reading /proc/self/smaps: %w", err)
+			}
+			constant = fields[1][1] != 'w' && strings.HasSuffix(lines.Text(), " "+binary)
 		}
-		if rights[1] == 'w' || !strings.HasSuffix(lines.Text(), " "+binary) {
+		if !constant || fields[0] != "Anonymous:" || fields[1] != "0" {
 			continue
 		}
+
 		_, _, failed := syscall.Syscall(syscall.SYS_MADVISE, from, to-from, syscall.MADV_DONTNEED)
 		if failed != 0 {
 			return fmt.Errorf("unmapping %s: %w", binary, failed)
