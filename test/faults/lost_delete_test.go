@@ -32,18 +32,19 @@ func TestLostDeletes(t *testing.T) {
 		env = append(env, name+"="+strings.ReplaceAll(value, store.Endpoint, endpoint))
 	}
 	p := harness.StartConfig(t, harness.Config{Env: env}).NewProject(t)
+	objects := filepath.Dir(store.File(bucket, "any"))
 
 	for i, fault := range []struct{ answer, want int }{{204, 204}, {403, 503}} {
 		sid := p.Upload(t, harness.Tone(8000+i, 2))
 		answer.Store(int64(fault.answer))
 		p.Do(t, "DELETE", p.LaML("/Recordings/"+sid), p.Basic()).Want(t, fault.want)
 		p.Get(t, p.LaML("/Recordings/"+sid+".wav"), p.Basic()).Want(t, 404)
+		if kept := files(t, objects); len(kept) == 0 {
+			t.Fatal("the store has deleted the objects")
+		}
 		answer.Store(0)
 	}
-	objects := filepath.Dir(store.File(bucket, "any"))
-	if kept := files(t, objects); len(kept) == 0 {
-		t.Fatal("the store has deleted the objects")
-	}
+
 	harness.Eventually(t, sweepDeadline, "the objects to be deleted", func() error {
 		if kept := files(t, objects); len(kept) > 0 {
 			return errors.New("the store has " + strings.Join(kept, " "))
