@@ -2,6 +2,7 @@
 // passes it a token, which contains the server's host.
 "use strict";
 
+let trusted; // whether this browser trusts the server's certificate
 let stock; // the client that SignalWire() returns
 let invite; // a call that rings
 let call; // the call in progress
@@ -43,8 +44,10 @@ const stockSteps = [
       const address = `https://fabric.${fabricHost.slice(fabricHost.indexOf(".") + 1)}`;
       try {
         const answer = await fetch(`${address}/.well-known/openid-configuration`);
+        trusted = true;
         return { trusted: address, status: answer.status };
       } catch {
+        trusted = false;
         throw Object.assign(new Error(`This browser does not trust the certificate of ${address}.`), {
           hint: "Run `selvage ca install` on this machine, start the browser again, and look once more.",
         });
@@ -56,7 +59,8 @@ const stockSteps = [
     title: "Connect",
     text: "SignalWire() opens a WebSocket and authenticates before it resolves.",
     button: "Connect",
-    needs: () => app.isSignedIn && window.SignalWire,
+    needs: () => trusted && app.isSignedIn && window.SignalWire,
+    seconds: 10, // the SDK does not give up by itself
     async run() {
       const options = await app.signalwireOptions(); // { host, token, onRefreshToken }
       stock = await SignalWire.SignalWire(options);

@@ -109,12 +109,29 @@ function drawSteps(list, steps, signedIn) {
     }
   }
 
+  /** Runs a step, and gives up after the number of seconds that the step sets. */
+  async function runInTime({ run, seconds }) {
+    if (!seconds) return run();
+    let timer;
+    const late = new Promise((_, reject) => {
+      const err = Object.assign(new Error("The server does not answer."), {
+        hint: "Run `selvage doctor` on the server's machine. It checks the certificate and the addresses.",
+      });
+      timer = setTimeout(() => reject(err), 1000 * seconds);
+    });
+    try {
+      return await Promise.race([run(), late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
   async function run(s) {
     s.button.disabled = true;
     s.item.classList.remove("failed");
     s.state.textContent = say("running");
     try {
-      const value = await record(s, s.step.run);
+      const value = await record(s, () => runInTime(s.step));
       s.finished = true;
       show(s, value);
     } catch (err) {

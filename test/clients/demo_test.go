@@ -78,6 +78,7 @@ func TestDemo(t *testing.T) {
 		b.do(goTo(page), chromedp.Click(chromedp.CSS("#tab-stock")), chromedp.Click(chromedp.CSS("#certificate-run")))
 		b.until("what to do",
 			"document.querySelector('#step-certificate .error')?.textContent.includes('selvage ca install')")
+		b.until("the next step to wait", "document.querySelector('#connect-run').disabled")
 		b.picture("demo-untrusted")
 	})
 
@@ -188,6 +189,7 @@ func (b tab) callFromOtherTab() {
 	other.do(goTo(eval[string](b, "location.href.split('#')[0]")))
 	other.waitDone("signin") // the browser is signed in
 	other.do(chromedp.Click(chromedp.CSS("#tab-stock")))
+	other.step("certificate")
 	other.step("connect")
 	other.leave("document.querySelector('#other-run').click()")
 	b.step("answer")
