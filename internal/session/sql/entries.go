@@ -109,6 +109,10 @@ func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (s
 	return sum, wrap("counting", key, err)
 }
 
+// maxSkew is the maximum difference between the clocks of two nodes, because a node is not ready if
+// its clock differs from the database's by more than a minute.
+const maxSkew = 2 * time.Minute
+
 // Allow takes n events from a key's rate. The entry expires when the rate has fully recovered, so
 // it makes no difference whether the entry is absent or expired.
 func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n int) (wait time.Duration, err error) {
@@ -129,17 +133,18 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 		now, cost := s.after(0), rate.Cost(n).Microseconds()
 
 		// n events are available if the key recovers all events by latest. A key recovers by most,
-		// unless a clock was set back or the rate was lowered. Then n events are available, too.
+		// unless the clock of the node that wrote the entry is ahead, or was set back. If it was set
+		// back, n events are available, too.
 		most := now + rate.Slack().Microseconds()
-		latest := most - cost
+		latest, ahead := most-cost, most+maxSkew.Microseconds()
 		err := changed(t.Exec(ctx, `
 			INSERT INTO selvage_sessions (kind, id, value, count, expires) VALUES ($1, $2, '', 0, $3)
 			ON CONFLICT (kind, id) DO UPDATE SET
 				expires = CASE WHEN selvage_sessions.expires <= $4 THEN excluded.expires
-				               WHEN selvage_sessions.expires > $7 THEN $7
+				               WHEN selvage_sessions.expires > $7 THEN $8
 				               ELSE selvage_sessions.expires + $5 END
 			WHERE selvage_sessions.expires <= $6 OR selvage_sessions.expires > $7`,
-			key.Kind, key.ID, now+cost, now, cost, latest, most))
+			key.Kind, key.ID, now+cost, now, cost, latest, ahead, most))
 		if !errors.Is(err, problem.Conflict) {
 			return err
 		}

@@ -61,6 +61,38 @@ func testTwoProcesses(t *testing.T, fresh func(*testing.T) Config) {
 	}
 }
 
+// TestSkewedRates shows that two nodes whose clocks differ by less than two minutes permit no more
+// events together than one of them would, no matter at which of them callers ask.
+func TestSkewedRates(t *testing.T) { eachDatabase(t, testSkewedRates) }
+
+func testSkewedRates(t *testing.T, fresh func(*testing.T) Config) {
+	c := fresh(t)
+	at := time.Now()
+	c.Now = func() time.Time { return at }
+	right := open(t, c)
+	const ahead = 90 * time.Second
+	c.Now = func() time.Time { return at.Add(ahead) }
+	fast := open(t, c)
+
+	rate := session.Rate{Burst: 10, Every: 10 * time.Second}
+	k := session.Key{Kind: "limit", ID: "1"}
+	allowed := 0
+	for range 50 {
+		for _, s := range []*Store{fast, right} {
+			wait, err := s.Allow(t.Context(), k, rate, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if wait == 0 {
+				allowed++
+			}
+		}
+	}
+	if most := rate.Burst + int(ahead/rate.Every); allowed > most || allowed < rate.Burst {
+		t.Errorf("%d events were allowed, want %d to %d", allowed, rate.Burst, most)
+	}
+}
+
 func TestReopen(t *testing.T) { eachDatabase(t, testReopen) }
 
 func testReopen(t *testing.T, fresh func(*testing.T) Config) {
