@@ -32,9 +32,8 @@ func (b *Bucket) Sweep(ctx context.Context, inUse InUse) error {
 			return err
 		}
 	}
-	if err := b.confirmRemoved(ctx, inUse); err != nil {
-		return err
-	}
+	err := b.confirmRemoved(ctx, inUse)
+
 	b.mu.Lock()
 	now := time.Now()
 	early := now.Sub(b.swept) < sweepInterval
@@ -43,9 +42,9 @@ func (b *Bucket) Sweep(ctx context.Context, inUse InUse) error {
 	}
 	b.mu.Unlock()
 	if early {
-		return nil
+		return err
 	}
-	return b.sweepBefore(ctx, inUse, now.Add(-orphanAge))
+	return errors.Join(err, b.sweepBefore(ctx, inUse, now.Add(-orphanAge)))
 }
 
 // doubt adds objects that confirmRemoved looks for. If there are too many, the rest is deleted when
@@ -61,32 +60,34 @@ func (b *Bucket) doubt(objects []string) {
 }
 
 // confirmRemoved removes those objects again that [Bucket.Remove] has removed and the store still
-// has.
+// has. If the store keeps refusing to delete an object, confirmRemoved continues with the others.
 func (b *Bucket) confirmRemoved(ctx context.Context, inUse InUse) error {
 	b.mu.Lock()
 	objects := slices.Sorted(maps.Keys(b.gone))
 	b.mu.Unlock()
 
+	var errs []error
 	for _, object := range objects {
-		removed, err := b.removeAgain(ctx, object, inUse)
+		orphan, err := b.isOrphan(ctx, object, inUse)
 		if err != nil {
-			return err
+			return errors.Join(append(errs, err)...)
 		}
-		if removed {
-			b.mu.Lock()
-			delete(b.gone, object)
-			b.mu.Unlock()
+		if orphan {
+			errs = append(errs, b.removeObject(ctx, object))
+			continue
 		}
+		b.mu.Lock()
+		delete(b.gone, object)
+		b.mu.Unlock()
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
-// removeAgain reports whether an object is gone. If it is not, removeAgain removes it, unless a row
-// owns it.
-func (b *Bucket) removeAgain(ctx context.Context, object string, inUse InUse) (gone bool, err error) {
-	_, err = b.client.StatObject(ctx, b.name, object, minio.StatObjectOptions{})
+// isOrphan reports whether the store has an object that no row owns.
+func (b *Bucket) isOrphan(ctx context.Context, object string, inUse InUse) (bool, error) {
+	_, err := b.client.StatObject(ctx, b.name, object, minio.StatObjectOptions{})
 	if err = storeError(err); errors.Is(err, fs.ErrNotExist) {
-		return true, nil
+		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("looking for a removed blob: %w", err)
@@ -94,10 +95,7 @@ func (b *Bucket) removeAgain(ctx context.Context, object string, inUse InUse) (g
 
 	key, _ := b.keyOf(object)
 	used, err := inUse(ctx, key, key)
-	if err != nil || len(used) > 0 {
-		return true, err
-	}
-	return false, b.removeObject(ctx, object)
+	return len(used) == 0, err
 }
 
 // sweepBefore deletes objects without an owner that were stored before the given time. It also

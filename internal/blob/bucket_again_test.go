@@ -1,0 +1,70 @@
+package blob
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/servers"
+)
+
+// TestBucketRemovesOthersAgain shows that an object that the store refuses to delete does not keep
+// Sweep from deleting others. Objects that a row owns stay.
+func TestBucketRemovesOthersAgain(t *testing.T) {
+	keys := []string{newKey(t), newKey(t), newKey(t)}
+	slices.Sort(keys)
+	stuck, other, used := keys[0], keys[1], keys[2]
+	s, name := servers.S3(t)
+	to, err := url.Parse(s.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refuses atomic.Bool
+	refuses.Store(true)
+	store := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to)
+		r.Out.Host = r.In.Host // the signature covers it
+	}}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if refuses.Load() && r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, Name(stuck)) {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		store.ServeHTTP(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+
+	b := bucketIn(t, &servers.S3Server{Endpoint: proxy.URL, Access: s.Access, Secret: s.Secret}, name, 0)
+	for _, key := range keys {
+		if err := b.Put(key, storing([]byte("audio")), keeping(true, nil)); err != nil {
+			t.Fatal(err)
+		}
+		b.doubt([]string{b.object(Name(key))})
+	}
+	b.swept = time.Now() // only the removed objects are swept
+	wantObjects := func(when string, want map[string]bool) {
+		t.Helper()
+		for key, there := range want {
+			if _, err := os.Stat(s.File(name, b.object(Name(key)))); (err == nil) != there {
+				t.Errorf("%s, an object: %v, want it there: %t", when, err, there)
+			}
+		}
+	}
+
+	if err := b.Sweep(t.Context(), using(used)); err == nil {
+		t.Error("Sweep does not report that the store refuses to delete an object")
+	}
+	wantObjects("while the store refuses", map[string]bool{stuck: true, other: false, used: true})
+	refuses.Store(false)
+	if err := b.Sweep(t.Context(), using(used)); err != nil {
+		t.Error(err)
+	}
+	wantObjects("after it refused", map[string]bool{stuck: false, other: false, used: true})
+}
