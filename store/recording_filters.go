@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
@@ -27,7 +29,8 @@ var recordingFilterTable = table[operator.RecordingFilter]{
 // SaveRecordingFilter inserts a filter, or changes the query of the operator's filter with the same
 // name.
 func (s *Operators) SaveRecordingFilter(ctx context.Context, f operator.RecordingFilter, most int) error {
-	e := audit.Of("recording_filter.saved", f.ProjectID, "recording filter", f.ID).With("name", f.Name)
+	// The audit trail is never erased, so events have no name, which may be that of a subscriber.
+	e := audit.Of("recording_filter.saved", f.ProjectID, "recording filter", f.ID)
 	return s.change(ctx, e, func(t tx) error {
 		// Concurrent saves of an operator wait for one another, so that each counts the others.
 		if _, err := t.Exec(ctx, `UPDATE operators SET disabled = disabled WHERE id = $1`, f.OperatorID); err != nil {
@@ -62,7 +65,7 @@ func (s *Operators) ListRecordingFilters(
 
 // RenameRecordingFilter renames one of an operator's filters of a project.
 func (s *Operators) RenameRecordingFilter(ctx context.Context, operatorID, projectID, id, name string) error {
-	e := audit.Of("recording_filter.renamed", projectID, "recording filter", id).With("name", name)
+	e := audit.Of("recording_filter.renamed", projectID, "recording filter", id)
 	return s.change(ctx, e, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE recording_filters SET name = $4
 			WHERE operator_id = $1 AND project_id = $2 AND id = $3`, operatorID, projectID, id, name)
@@ -73,15 +76,15 @@ func (s *Operators) RenameRecordingFilter(ctx context.Context, operatorID, proje
 	})
 }
 
-// eraseFilters deletes the saved searches of a project for a subscriber, which contain its id or one
-// of its names.
+// eraseFilters deletes the saved searches of a project for a subscriber: those that contain its id or
+// one of its names, also in the name of the filter.
 func eraseFilters(ctx context.Context, t tx, projectID, id string, names []string, e *fabric.Erasure) error {
 	all, err := recordingFilterTable.gather(ctx, t, `WHERE project_id = $1`, projectID)
 	if err != nil {
 		return err
 	}
 	for _, f := range all {
-		if !searchesFor(f.Query, append(names[:len(names):len(names)], id)) {
+		if !searchesFor(f, append(names[:len(names):len(names)], id)) {
 			continue
 		}
 		if err := t.Later(ctx, `DELETE FROM recording_filters WHERE id = $1`, f.ID); err != nil {
@@ -92,16 +95,41 @@ func eraseFilters(ctx context.Context, t tx, projectID, id string, names []strin
 	return nil
 }
 
-// searchesFor reports whether a query has a value that contains one of names, which are in lower
-// case, or that is the same telephone number.
-func searchesFor(query string, names []string) bool {
-	values, _ := url.ParseQuery(query) // contains all valid parameters
-	for _, value := range slices.Concat(slices.Collect(maps.Values(values))...) {
+// aboutAudio lists the parameters of searches that never name a person. A reference may be a number
+// that is also a day or a length.
+var aboutAudio = []string{"after", "before", "longer", "shorter", "flag", "direction", "held"}
+
+// searchesFor reports whether a filter contains one of names, which are in lower case, or the same
+// telephone number.
+func searchesFor(f operator.RecordingFilter, names []string) bool {
+	values, _ := url.ParseQuery(f.Query) // contains all valid parameters
+	maps.DeleteFunc(values, func(param string, _ []string) bool { return slices.Contains(aboutAudio, param) })
+	for _, value := range append(slices.Concat(slices.Collect(maps.Values(values))...), f.Name) {
 		tail := recordings.Tail(value)
 		for _, name := range names {
-			if name != "" && strings.Contains(strings.ToLower(value), name) || sameNumber(tail, recordings.Tail(name)) {
+			if hasWord(strings.ToLower(value), name) || sameNumber(tail, recordings.Tail(name)) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// hasWord reports whether a text contains a name that is not part of a longer word.
+func hasWord(text, name string) bool {
+	inWord := func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_'
+	}
+	for at := 0; name != ""; at++ {
+		next := strings.Index(text[at:], name)
+		if next < 0 {
+			break
+		}
+		at += next
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		after, _ := utf8.DecodeRuneInString(text[at+len(name):])
+		if !inWord(before) && !inWord(after) {
+			return true
 		}
 	}
 	return false

@@ -64,6 +64,9 @@ func TestEraseFilters(t *testing.T) { EachDatabase(t, testEraseFilters) }
 func testEraseFilters(t *testing.T, c Config) {
 	s := filtering(t, c)
 	sub := plantCanary(t, s)
+	if err := saveSearch(t, s, "Calls of canary@example.com", "held=yes", 20); err != nil {
+		t.Fatal(err)
+	}
 	for name, value := range map[string]string{
 		"email": "Canary@Example.com ", "address": "/private/canary", "number": "+1 (555) 019-9877",
 		"national number": "5550199877", "id": sub.ID, "other email": "bob@example.com",
@@ -75,8 +78,8 @@ func testEraseFilters(t *testing.T, c Config) {
 	}
 
 	e, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now())
-	if err != nil || e.Deleted["recording_filters"] != 5 {
-		t.Errorf("EraseSubscriber deleted %d filters, %v, want 5", e.Deleted["recording_filters"], err)
+	if err != nil || e.Deleted["recording_filters"] != 6 {
+		t.Errorf("EraseSubscriber deleted %d filters, %v, want 6", e.Deleted["recording_filters"], err)
 	}
 	wantNoCanary(t, s, c.URL)
 	var names []string
@@ -86,5 +89,19 @@ func testEraseFilters(t *testing.T, c Config) {
 	}
 	if want := []string{"end of a number", "other email", "other number", "word"}; !slices.Equal(names, want) {
 		t.Errorf("the filters %q remain, %v, want %q", names, err, want)
+	}
+}
+
+// TestSearchesFor shows that short names do not match days, lengths and longer words.
+func TestSearchesFor(t *testing.T) {
+	for query, want := range map[string]bool{
+		"subscriber=17": true, "q=customer+17": true, "party=%2Fprivate%2Fada": true, "q=Ada%40example.com": true,
+		"after=2026-11-17": false, "longer=17": false, "q=170": false, "q=2026-11-17": false,
+		"party=%2Fprivate%2Fadam": false, "q=nada%40example.com": false, "": false,
+	} {
+		f := operator.RecordingFilter{Name: "filter", Query: query}
+		if got := searchesFor(f, []string{"17", "ada@example.com", "/private/ada"}); got != want {
+			t.Errorf("the filter %q names the subscriber: %t, want %t", query, got, want)
+		}
 	}
 }
