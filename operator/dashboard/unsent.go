@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/selvage/selvage/fabric/kinds"
 )
 
 // An unsentPage keeps the fields of a form that was submitted without a valid session, so that a
@@ -21,16 +23,16 @@ type unsentPage struct {
 
 type unsentField struct{ Name, Value string }
 
-// maxUnsent is the maximum size of a form that is kept, in bytes.
+// maxUnsent is the maximum size of a form that is kept, in bytes, with fieldOverhead for each field.
 const maxUnsent = maxForm
 
 // keepUnsent responds to a form that could not be handled because of err with a page that keeps its
 // fields. It returns false if err has another remedy or the form cannot be kept.
 func (a *site) keepUnsent(v *visit, err error) bool {
-	if v.r.Method != http.MethodPost || !a.isSameOrigin(v.r) {
-		return false
+	if v.r.Method != http.MethodPost || v.route.upload > 0 || !a.isSameOrigin(v.r) {
+		return false // a page cannot keep a file
 	}
-	fields, ok := unsentFields(v.form)
+	fields, ok := a.unsentFields(v.form)
 	if !ok {
 		return false
 	}
@@ -53,33 +55,48 @@ func (a *site) keepUnsent(v *visit, err error) bool {
 
 // unsentFields returns the fields of a form that can be kept. ok is false if the form is too large,
 // contains only its token, or may contain a secret.
-func unsentFields(form url.Values) (all []unsentField, ok bool) {
+func (a *site) unsentFields(form url.Values) (all []unsentField, ok bool) {
 	size := 0
 	for name, values := range form {
 		if name == "form" {
 			continue
 		}
 		for _, value := range values {
-			if value != "" && maySecret(name) {
+			size += len(name) + len(value) + fieldOverhead
+			if size > maxUnsent || value != "" && a.maySecret(name) {
 				return nil, false
 			}
-			size += len(name) + len(value)
 			all = append(all, unsentField{name, value})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b unsentField) int { return strings.Compare(a.Name, b.Name) })
-	return all, len(all) > 0 && size <= maxUnsent
+	return all, len(all) > 0
 }
 
 // maySecret reports whether the input with the given name may contain a secret.
-func maySecret(name string) bool {
-	_, member, isMember := strings.Cut(name, ".")
-	if isMember {
-		return maySecret(member)
-	}
+func (a *site) maySecret(name string) bool {
+	name = name[strings.LastIndexByte(name, '.')+1:] // the member of an object
 	switch name {
 	case "code", "credential", "current", "password", "secret", "token":
 		return true
 	}
-	return strings.HasSuffix(name, "_secret") || strings.HasSuffix(name, "_password")
+	if strings.HasSuffix(name, "_secret") || strings.HasSuffix(name, "_password") {
+		return true
+	}
+	return slices.ContainsFunc(a.Fabric.Resources.Kinds().All(), func(k *kinds.Kind) bool {
+		return hasSecret(k.Fields, name)
+	})
+}
+
+// hasSecret reports whether one of the fields, or of their members, has the given name and contains
+// a secret.
+func hasSecret(all []kinds.Field, name string) bool {
+	return slices.ContainsFunc(all, func(f kinds.Field) bool {
+		return f.Name == name && isSecret(f) || hasSecret(f.Members, name)
+	})
+}
+
+// isSecret reports whether a field is a secret, or may contain one.
+func isSecret(f kinds.Field) bool {
+	return f.WriteOnly || f.Items != nil && isSecret(*f.Items) || slices.ContainsFunc(f.Members, isSecret)
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,7 +71,8 @@ func webhooksOf(w *world) []fabric.Webhook {
 }
 
 // TestUnsentFormRefused shows which forms no page keeps: those with secrets, those from other sites
-// and of unknown origin, large ones, and buttons without fields.
+// and of unknown origin, large ones, and buttons without fields. A kind of the data directory can have
+// secrets with any name.
 func TestUnsentFormRefused(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
@@ -85,6 +87,8 @@ func TestUnsentFormRefused(t *testing.T) {
 		"SIP secret":  {one + "/kinds/sip_gateways", "same-origin", url.Values{"name": {"x"}, "password": {canary}}},
 		"member":      {one + "/kinds/sip_gateways", "same-origin", url.Values{"trunk.password": {canary}}},
 		"OIDC secret": {one + "/upstreams", "same-origin", url.Values{"client_secret": {canary}}},
+		"own kind":    {one + "/kinds/doors", "same-origin", url.Values{"name": {"x"}, "phrase": {canary}}},
+		"fields":      {one + "/webhooks", "same-origin", url.Values{"name": slices.Repeat([]string{canary}, 1000)}},
 		"token":       {one + "/tokens/inspect", "same-origin", url.Values{"token": {canary}}},
 		"cross-site":  {one + "/webhooks", "cross-site", url.Values{"name": {canary}}},
 		"no origin":   {one + "/webhooks", "", url.Values{"name": {canary}}},
@@ -102,5 +106,17 @@ func TestUnsentFormRefused(t *testing.T) {
 		if got := b.send(r); strings.Contains(got.body, canary) || strings.Contains(got.body, "unsent-submit") {
 			t.Errorf("%s: %s keeps the form\n%s", name, got.Status, got.body)
 		}
+	}
+}
+
+// TestUnsentUpload shows that no page keeps a form that can have a file, because it would lack the
+// file.
+func TestUnsentUpload(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	at := "/dashboard/projects/" + w.one.ID + "/branding"
+	got := b.send(b.request("POST", at, url.Values{"name": {"Shop"}, "form": {"of another session"}}))
+	if got.StatusCode != http.StatusForbidden || strings.Contains(got.body, "unsent-submit") {
+		t.Errorf("an upload with the token of another session: %s\n%s", got.Status, got.body)
 	}
 }
