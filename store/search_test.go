@@ -73,6 +73,35 @@ func testSearchSubscribers(t *testing.T, c store.Config) {
 	}
 }
 
+// TestSearchSharedHost shows that many people with the same host hide neither a reference nor a name.
+func TestSearchSharedHost(t *testing.T) { store.EachDatabase(t, testSearchSharedHost) }
+
+func testSearchSharedHost(t *testing.T, c store.Config) {
+	ctx := context.Background()
+	s, p := fabricRows(t, c)
+	add := func(n int, mail, ref, first string) {
+		t.Helper()
+		sub, a := subscriber(p, mail, ref, fmt.Sprintf("name-%d", n))
+		sub.FirstName = first
+		if err := s.CreateSubscriber(ctx, sub, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const crowd = 510 // more than a search reads for a page
+	for i := range crowd {
+		add(i, fmt.Sprintf("person-%d@acme.example", i), "", "")
+	}
+	add(crowd, "", "acme-7", "")
+	add(crowd+1, "zoe@acme.example", "zoe", "Zoe")
+
+	for text, want := range map[string]string{"acme": "acme-7", "zoe acme.example": "zoe"} {
+		found, err := s.SearchSubscribers(ctx, p.ID, text, page.Query{Size: 10})
+		if err != nil || len(found.Items) == 0 || found.Items[0].Reference != want {
+			t.Errorf("the first page for %q: %+v, %v, want the reference %s first", text, found.Items, err, want)
+		}
+	}
+}
+
 // TestSearchPages shows that a subscriber who matches in several ways is on only one page, and that
 // the pages link to each other.
 func TestSearchPages(t *testing.T) { store.EachDatabase(t, testSearchPages) }

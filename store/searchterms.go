@@ -40,10 +40,11 @@ var searchKeys = []searchKey{
 		func(s fabric.Subscriber) string { return lower(s.DisplayName) }, spellings},
 	{byWord, []string{byWord, "id"}, `display_name <> REPLACE(display_name, ' ', '')`,
 		func(s fabric.Subscriber) string { return lastWord(s.DisplayName) }, spellings},
-	{byHost, []string{byHost, "id"}, `email <> ''`, func(s fabric.Subscriber) string { return mailHost(s.Email) },
-		func(text string) []string { return []string{fabric.NormalizeEmail(text)} }},
 	{"reference", []string{"reference"}, "", func(s fabric.Subscriber) string { return s.Reference },
 		func(text string) []string { return distinct(text, strings.ToLower(text), strings.ToUpper(text)) }},
+	// The last, because everybody may have the same host.
+	{byHost, []string{byHost, "id"}, `email <> ''`, func(s fabric.Subscriber) string { return mailHost(s.Email) },
+		func(text string) []string { return []string{fabric.NormalizeEmail(text)} }},
 }
 
 // twoNames joins two names, or returns "" if the first is missing.
@@ -121,21 +122,27 @@ const maxWords = 5
 
 // newSearch returns the search for a text as a whole, and by its words in any order. If there are
 // several words, the candidates are the subscribers that match the longest word, which is likely to
-// be the rarest.
+// be the rarest. A word with a dot and no @ is rather a host, and everybody may have the same host.
 func newSearch(text string) (f search) {
 	f.terms = termsOf(text, false)
 	words := strings.Fields(text)
 	if len(words) < 2 || len(words) > maxWords {
 		return f
 	}
-	longest := slices.MaxFunc(words, func(a, b string) int {
-		return utf8.RuneCountInString(a) - utf8.RuneCountInString(b)
-	})
+	longest := slices.MaxFunc(words, func(a, b string) int { return rarity(a) - rarity(b) })
 	for _, word := range words {
 		f.words = append(f.words, termsOf(word, false))
 	}
 	f.terms = append(f.terms, termsOf(longest, true)...)
 	return f
+}
+
+// rarity returns a number that is larger for words that fewer subscribers are likely to match.
+func rarity(word string) int {
+	if strings.Contains(word, ".") && !strings.Contains(word, "@") {
+		return 0
+	}
+	return utf8.RuneCountInString(word)
 }
 
 // isFirst reports whether the term with the given number is the first one that finds s. Lists use
