@@ -165,11 +165,30 @@ func (h *holder) isIdle(now time.Time) bool {
 // isFull reports whether l has all of its tokens, as in its initial state.
 func isFull(l *rate.Limiter, now time.Time) bool { return l.TokensAt(now) >= float64(l.Burst()) }
 
-// admitCall returns an error if the holder of a token may not begin another call now.
+// CheckLimits returns an error if the holder of a token may not begin another call now. It counts
+// nothing.
+func (c *Calls) CheckLimits(client Client) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.counts().check(client, time.Now())
+}
+
+// admitCall is like CheckLimits, and counts the call against the rates of its accounts.
 func (c counts) admitCall(client Client) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
+	if err := c.check(client, now); err != nil {
+		return err
+	}
+	for _, a := range accountsOf(client) {
+		c.holderOf(a).dials.AllowN(now, 1)
+	}
+	return nil
+}
+
+// check implements CheckLimits. The caller holds c.mu.
+func (c counts) check(client Client, now time.Time) error {
 	c.forgetIdle(now)
 	switch {
 	case c.draining:
@@ -179,17 +198,13 @@ func (c counts) admitCall(client Client) error {
 		return tooMany("too many calls in this project")
 	}
 
-	accounts := accountsOf(client)
-	for _, a := range accounts {
+	for _, a := range accountsOf(client) {
 		switch h := c.holderOf(a); {
 		case h.legs-h.ringing >= c.limits.legsOf(a):
 			return tooMany("too many calls with this token")
 		case h.dials.TokensAt(now) < 1:
 			return tooMany("too many calls were begun with this token within seconds")
 		}
-	}
-	for _, a := range accounts {
-		c.holderOf(a).dials.AllowN(now, 1)
 	}
 	return nil
 }

@@ -26,3 +26,10 @@ func (s *Server) TimeOutACKs() {
 		t.tick()
 	}
 }
+
+// Transactions returns the number of requests that the server remembers.
+func (s *Server) Transactions() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.served)
+}

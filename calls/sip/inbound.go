@@ -77,7 +77,7 @@ func (s *Server) callerOf(ctx context.Context, r *sip.Request, f flow) (c caller
 		return c, false // the caller repeats the request
 	}
 	if ok {
-		return c, outsiders{s}.admitOutsider(c, f)
+		return c, outsiders{s}.admitOutsider(c, r, f)
 	}
 	a, ok := s.admit(ctx, r, f)
 	if !ok {

@@ -35,9 +35,10 @@ type outsiders struct{ *Server }
 
 // admitOutsider reports whether a caller from outside may begin another call. Callers of SIP
 // addresses have the same limit as phones that share a set of credentials. Package calls limits the
-// calls from gateways. The caller's network and connection count as authenticated only if the caller
-// is a gateway or has proved a password.
-func (s outsiders) admitOutsider(c caller, f flow) bool {
+// calls from gateways. A gateway above its limits gets an answer at once, so that its requests do
+// not use up the transactions. The caller's network and connection count as authenticated only if
+// the caller is a gateway or has proved a password.
+func (s outsiders) admitOutsider(c caller, r *sip.Request, f flow) bool {
 	if c.gateway == nil && !s.accounts.allow(c.client.Token.KeyID, time.Now()) {
 		s.counters.limited.Add(1)
 		return false
@@ -47,6 +48,11 @@ func (s outsiders) admitOutsider(c caller, f flow) bool {
 		s.prove(f)
 	case f.tcp != nil:
 		f.tcp.keep()
+	}
+	if c.gateway != nil && s.calls.CheckLimits(c.client) != nil {
+		s.counters.limited.Add(1)
+		s.reply(r, f, 503, "Service Unavailable", sip.NewHeader("Retry-After", "5"))
+		return false
 	}
 	return true
 }

@@ -141,6 +141,35 @@ func TestClaimedNetworks(t *testing.T) {
 	}
 }
 
+// TestGatewayAboveItsLimits shows that the server remembers no calls of a gateway above its limits, so
+// that a gateway cannot use up the transactions of all phones.
+func TestGatewayAboveItsLimits(t *testing.T) {
+	w := newWorld(t, func(c *calls.Config) { c.Limits.Gateway.Running = 1 })
+	carrier, _ := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.1"]`)})
+	bob := w.newPhone("bob")
+	bob.register()
+	w.assign("+49305551234", "bob")
+	if err := w.server.ReadGateways(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	carrier.send(carrier.write(carrier.invitation("+49305551234"), ""))
+	carrier.expect("100")
+	carrier.expect("180")
+	bob.respond(bob.expect("INVITE"), "200 OK", bob.offer("sendrecv"))
+	bob.expect("ACK")
+	carrier.acks(carrier.expect("200"), carrier.seq)
+
+	before := w.server.Transactions()
+	for i := range 20 {
+		carrier.callID = fmt.Sprint("another-", i)
+		carrier.send(carrier.write(carrier.invitation("+49305551234"), ""))
+		carrier.expect("503")
+	}
+	if after := w.server.Transactions(); after > before {
+		t.Errorf("after calls above the limit, the server remembers %d requests, before %d", after, before)
+	}
+}
+
 // TestGatewayNamesVictim shows that a gateway cannot direct the media of a call to an address that
 // has sent no media. This applies at the beginning of the call and later.
 func TestGatewayNamesVictim(t *testing.T) {
