@@ -23,7 +23,7 @@ func unmapBinary() error {
 	defer maps.Close()
 
 	var from, to uintptr
-	constant := false // whether the lines are about code or constants of the binary
+	constant, same := false, false // whether the lines are about code or constants, as in the file
 	lines := bufio.NewScanner(maps)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
@@ -33,7 +33,10 @@ func unmapBinary() error {
 			}
 			constant = fields[1][1] != 'w' && strings.HasSuffix(lines.Text(), " "+binary)
 		}
-		if !constant || fields[0] != "Anonymous:" || fields[1] != "0" {
+		if fields[0] == "Anonymous:" { // changed pages in memory
+			same = fields[1] == "0"
+		}
+		if !constant || !same || fields[0] != "Swap:" || fields[1] != "0" { // changed pages elsewhere
 			continue
 		}
 
