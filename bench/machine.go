@@ -35,9 +35,9 @@ func (m machine) of(n work) float64 {
 	return n.signatures*m.Signature + n.verifications*m.Verification + n.hashes*m.Hash
 }
 
-// there converts a measurement on this machine to the reference machine. It replaces the cost of
-// signatures and hashes with their cost there. It scales all other costs by the ratio of the
-// floors.
+// there converts a time measured on this machine to the time expected on the reference machine. The
+// cost of signatures and hashes is replaced by their cost on the reference machine. The rest is
+// scaled by the ratio of the two machines' floors.
 func (m machine) there(ms float64, n work) float64 {
 	return reference.of(n) + (ms-m.of(n))/m.Floor*reference.Floor
 }

@@ -25,7 +25,7 @@ type visit struct {
 // simulate returns the durations of operations that arrive at the given times. cost returns the
 // service times of one operation. A proxy sends the operations to the nodes in turn. Each core
 // works on one operation until it is done, in the order of arrival. A flush of the disk serves all
-// operations that wait when it begins, like PostgreSQL's group commit.
+// operations that are waiting when it begins, like PostgreSQL's group commit.
 func simulate(c cluster, arrivals []time.Duration, cost func() visit) []time.Duration {
 	s := &simulation{}
 	database, disk := &station{cores: c.database}, &groupCommit{flush: c.flush}

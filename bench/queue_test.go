@@ -40,7 +40,7 @@ func TestSimulateQueue(t *testing.T) {
 	}
 }
 
-// TestSimulateFlush checks that one flush serves all transactions that wait for it.
+// TestSimulateFlush checks that one flush serves all waiting transactions.
 func TestSimulateFlush(t *testing.T) {
 	c := cluster{nodes: 1, cores: 1, database: 1, flush: 10 * time.Millisecond}
 	arrivals := []time.Duration{0, 1 * time.Millisecond, 2 * time.Millisecond, 30 * time.Millisecond}

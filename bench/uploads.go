@@ -22,8 +22,8 @@ type burst struct {
 // manyUploads is the number of parallel uploads.
 const manyUploads = 100
 
-// uploadsAtOnce sends the same number of uploads of ten minutes at once to a separate server, twice. It
-// measures the memory of the server meanwhile.
+// uploadsAtOnce sends manyUploads recordings of ten minutes in parallel to a separate server,
+// twice. It measures the memory that the server uses during this time.
 func uploadsAtOnce(p *harness.Program, s settings, prefix []string) *burst {
 	const name = "parallel uploads"
 	if !s.only.MatchString(name) {
