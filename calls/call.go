@@ -65,7 +65,7 @@ func (k *call) do(ctx context.Context, f func() (Reply, error)) (Reply, error) {
 // caller returns the leg that dialed. After a transfer, caller returns the leg that stayed.
 func (k *call) caller() *leg { return k.legs[0] }
 
-// waiting returns the leg that waits for somebody to answer.
+// waiting returns the leg that is waiting for somebody to answer.
 func (k *call) waiting() *leg {
 	if k.transfer != nil {
 		return k.transfer.stays

@@ -313,8 +313,8 @@ func (p Party) owner() string {
 // isOutside reports whether calls to the party leave through a SIP gateway.
 func (p Party) isOutside() bool { return p.GatewayID != "" || strings.HasPrefix(p.Address, "+") }
 
-// CanReach reports whether a browser may show a button for calling an address. It may for
-// subscribers and rooms, because people answer there.
+// CanReach reports whether a browser may show a button for calling an address. Only subscribers and
+// rooms get a button, because people answer there.
 func CanReach(a fabric.Address) bool {
 	return a.Type == fabric.TypeSubscriber || a.Type == fabric.TypeRoom
 }

@@ -41,7 +41,7 @@ type Terms struct {
 	Phone netip.Addr
 
 	// Gateway means that the phone is a SIP gateway. Its media may come from the address in its
-	// description. If this address is private, Phone must be private, too.
+	// description. If this address is private, Phone must also be private.
 	Gateway bool
 
 	// Claimed means that Phone is only the source of a UDP packet, which may be forged. Until media
@@ -62,7 +62,7 @@ type Terms struct {
 // A Mixer connects the media of a room. Each member hears the sum of all others, and sees the video
 // of at most one of them. Its methods are safe for concurrent use.
 type Mixer interface {
-	// Answer opens media for an offer like [Engine.Answer]. Its audio uses a codec that can be
+	// Answer opens media for an offer, as [Engine.Answer] does. The audio uses a codec that can be
 	// mixed; other codecs in t.Codecs are ignored. The client is not a member yet.
 	Answer(w Watcher, offer string, t Terms) (m Media, answer string, err error)
 
@@ -92,8 +92,8 @@ type Mixer interface {
 	SetVolumes(m Media, in, out int)
 
 	// Play plays a sound to all members. The sound is one channel of samples at 16 kHz, and
-	// replaces a sound that still plays. done is called after the whole sound was played. It is not
-	// called if the sound is replaced or the mixer is closed.
+	// replaces a sound that is still playing. done is called after the whole sound was played. It
+	// is not called if the sound is replaced or the mixer is closed.
 	Play(sound []int16, done func())
 
 	// ChimeUp and ChimeDown play a short sound to all members, which rises or falls.

@@ -153,7 +153,7 @@ func (c *Calls) gatewayFor(
 	return g, reason, err
 }
 
-// overCap is the error of a call that exceeds a cap.
+// overCap is the error for a call that exceeds a cap.
 type overCap string
 
 func (o overCap) Error() string { return "the call is over a cap: " + string(o) }

@@ -13,10 +13,10 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A node shows that it is alive by an entry in the session store, which it renews. The store may
-// lose entries, for example when a replica of Redis takes over. Another node therefore counts as
-// dead only after this node has seen neither an entry nor an answer from it for aliveFor. The calls
-// of a dead node have ended, because their media went through that node.
+// A node shows that it is alive by renewing an entry in the session store. The store may lose
+// entries, for example when a replica of Redis takes over. Another node therefore counts as dead
+// only after this node has seen neither an entry nor an answer from it for aliveFor. The calls of a
+// dead node have ended, because their media went through that node.
 const (
 	renewEvery = 3 * time.Second
 	entryFor   = 3 * renewEvery
@@ -40,7 +40,7 @@ type peers struct {
 	sessions session.Store
 
 	mu        sync.Mutex
-	lastAlive map[string]time.Time // when each other node last showed a sign of life
+	lastAlive map[string]time.Time // when each other node was last heard from
 	lost      map[string]time.Time // when each other node last failed to answer
 }
 
@@ -60,7 +60,7 @@ func (p *peers) noteAlive(node string, at time.Time) {
 	}
 }
 
-// isAlive reports whether a node has an entry, or showed a sign of life within aliveFor.
+// isAlive reports whether a node has an entry, or was heard from within aliveFor.
 func (p *peers) isAlive(ctx context.Context, node string) (bool, error) {
 	_, err := p.sessions.Get(ctx, nodeKey(node))
 	switch {
@@ -106,10 +106,10 @@ func (p *peers) isKnown(node string) bool {
 	return known
 }
 
-// forgetAfter is how long this node remembers another node that shows no sign of life.
+// forgetAfter is how long this node remembers another node that is silent.
 const forgetAfter = time.Hour
 
-// forgetSilent forgets the nodes that have shown no sign of life for forgetAfter.
+// forgetSilent forgets the nodes that have been silent for forgetAfter.
 func (p *peers) forgetSilent(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

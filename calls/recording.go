@@ -21,7 +21,7 @@ const recordTimeout = 10 * time.Second
 type recordings struct {
 	calls *Calls   // fixed
 	of    recorded // fixed
-	about Recorded // fixed: the identity of of
+	about Recorded // fixed: identifies what of records
 
 	// changing is held while the recordings are being changed. A change uses the database and the
 	// disk, so the mailbox never waits for changing.

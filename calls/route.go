@@ -32,7 +32,7 @@ type target struct {
 
 // The limits of routes.
 const (
-	maxRoutes   = 10 // routes of a call, so that forwards in circles end
+	maxRoutes   = 10 // routes of a call, so that circular forwards end
 	maxRinging  = 40 // clients that ring at the same time
 	resolveTime = 3 * time.Second
 )

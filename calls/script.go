@@ -31,8 +31,8 @@ type script struct {
 // connectTime is how long the first sound waits at most until media can flow to the caller.
 const connectTime = 5 * time.Second
 
-// maxSteps limits how often Scripts is asked about one call, so that a script that runs in circles
-// ends.
+// maxSteps limits the number of requests to Scripts for one call, so that a script in an endless
+// loop ends.
 const maxSteps = 100
 
 // The reasons why a script fails.
@@ -180,7 +180,7 @@ func (s *script) answer() {
 	k.recordIfWanted()
 }
 
-// errorNoSound is the error of a verb whose audio cannot be played.
+// errorNoSound is the error for a verb whose audio cannot be played.
 const errorNoSound = "sound_unavailable"
 
 // play plays the audio at a URL to the caller, and returns after the audio has ended. If playing

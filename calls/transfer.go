@@ -40,7 +40,7 @@ type Transfer struct {
 	Refusal string // the rule that a refused transfer broke; "" for none
 }
 
-// A refusedTransfer is the error of a transfer to an address that cannot be called.
+// A refusedTransfer is the error for a transfer to an address that cannot be called.
 type refusedTransfer struct {
 	cause  Cause
 	reason string

@@ -82,7 +82,7 @@ func twoNodes(t *testing.T) (m *meeting, second *calls.Calls) {
 	return m, second
 }
 
-// TestMoveByOtherNode shows that a call can be moved by a request to another node than its own. The
+// TestMoveByOtherNode shows that a call can be moved by a request to a node other than its own. The
 // audit trail then names the operator who made the request.
 func TestMoveByOtherNode(t *testing.T) {
 	m, asked := twoNodes(t)

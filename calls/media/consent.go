@@ -48,9 +48,9 @@ func (p *peer) hasConsent(now time.Time) bool {
 	return !p.consentAt.IsZero() && now.Sub(p.consentAt) <= consentTimeout
 }
 
-// receiveCheck records a check that a client sent by UDP. It returns a check to send to the client,
-// or nil. consent reports whether the path may already be used. ok is false if the client sent too
-// many checks.
+// receiveCheck records a check that a client sent over UDP. It returns a check to send to the
+// client, or nil. consent reports whether the path may already be used. ok is false if the client
+// sent too many checks.
 func (t *transport) receiveCheck(from *path, c *credentials, now time.Time) (request []byte, consent, ok bool) {
 	owned := t.engine.table.refreshClaim(from.remote, t, now)
 	t.mu.Lock()

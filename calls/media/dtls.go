@@ -131,7 +131,7 @@ func (t *transport) handshake() {
 		dtls.WithClientAuth(dtls.RequireAnyClientCert),
 		dtls.WithVerifyPeerCertificate(t.verifyCertificate),
 		dtls.WithExtendedMasterSecret(dtls.RequireExtendedMasterSecret),
-		dtls.WithInsecureSkipVerifyHello(true), // ICE has proven the address
+		dtls.WithInsecureSkipVerifyHello(true), // ICE has verified the address
 		dtls.WithSRTPProtectionProfiles(dtls.SRTP_AEAD_AES_128_GCM, dtls.SRTP_AES128_CM_HMAC_SHA1_80),
 		dtls.WithMTU(1200),
 		dtls.WithFlightInterval(200*time.Millisecond),

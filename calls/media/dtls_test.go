@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// FuzzDTLS looks for packets from a proven client that break the DTLS library. A panic in one of
+// FuzzDTLS looks for packets from a verified client that break the DTLS library. A panic in one of
 // the library's goroutines would end the process. An input is a sequence of packets. Two bytes with
 // the length precede each packet.
 func FuzzDTLS(f *testing.F) {

@@ -11,7 +11,7 @@
 // Only the audio of rooms is decoded, by the goroutine of their mixer.
 //
 // Nobody can make the engine send media to a third party. It ignores the candidates in
-// descriptions. By UDP, it sends media, keys and reports only to addresses that answered a STUN
+// descriptions. Over UDP, it sends media, keys and reports only to addresses that answered a STUN
 // check with the client's password. It repeats these checks while an address is in use (RFC 7675).
 // Any other address receives only checks, and answers to signed requests from this address.
 //

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// receiveRTP handles an SRTP packet from a proven client: it decrypts the packet, passes it to the
-// recording and forwards it to the linked leg.
+// receiveRTP handles an SRTP packet from a client whose address has been verified: it decrypts the
+// packet, passes it to the recording and forwards it to the linked leg.
 func (w *worker) receiveRTP(t *transport, b []byte, now time.Time) {
 	s := t.section
 	loudness, ok := w.forward(t, b, now)

@@ -39,7 +39,7 @@ func isSTUN(b []byte) bool {
 // receiveSTUN handles a STUN packet that arrived on a path. It returns the transport whose client
 // sent it, or nil if the sender did not prove that it knows the password.
 //
-// If the request came by UDP, the engine also sends a check, and only the answer to this check
+// If the request came over UDP, the engine also sends a check, and only the answer to this check
 // makes the source a path. The check is sent before the answer to the request, so that the client
 // answers the check before it sends anything else.
 //
@@ -137,8 +137,9 @@ func (w *worker) respond(m *stun.Message, to *path, c *credentials, kind stun.Me
 	}
 }
 
-// selectPath decides whether to use a path on which the client proved itself. It uses the path that
-// the client nominated last. Before any nomination, it uses the path that was proven last.
+// selectPath decides whether to use a path on which the client has passed a connectivity check. It
+// uses the path that the client nominated last. Before any nomination, it uses the path that was
+// checked last.
 func (t *transport) selectPath(from *path, now time.Time) {
 	current := t.path.Load()
 	if current != nil && current.same(from) && current.nominated {

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// A path is the way in which packets reach a client. It leads from our UDP socket to an address, or
+// A path is a route on which packets reach a client. It leads from our UDP socket to an address, or
 // over a TCP connection that the client opened. It is immutable.
 type path struct {
 	udp    *net.UDPConn

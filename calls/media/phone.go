@@ -35,10 +35,10 @@ type phonePort struct {
 	trial   trial                      // limits packets to claimed addresses
 }
 
-// A trial counts the packets to an address that a gateway has named or a caller by UDP has claimed.
-// It ends when media comes from the address. Otherwise, anyone with a gateway could direct the
-// media of calls to a victim, and so could anyone who forges the source of a packet. Some gateways
-// learn our address only from our packets, so a trial sends some packets.
+// A trial counts the packets to an address that a gateway has named or a caller over UDP has
+// claimed. It ends when media comes from the address. Otherwise, anyone with a gateway could direct
+// the media of calls to a victim, and so could anyone who forges the source of a packet. Some
+// gateways learn our address only from our packets, so a trial sends some packets.
 type trial struct{ sent atomic.Int64 }
 
 // maxOnTrial is five seconds of audio. After this many packets, a trial sends only one of

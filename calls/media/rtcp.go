@@ -15,10 +15,10 @@ const (
 	maxRepeated    = 128 // packets that one datagram may request again
 )
 
-// receiveRTCP handles an SRTCP packet from a proven client. Reports and requests about media that
-// the client receives go to the media's source, with the source's numbers. Reports about media that
-// the client sends go to the clients that receive it. The engine does not create its own reports,
-// so a leg without a link receives none.
+// receiveRTCP handles an SRTCP packet from a client whose address has been verified. Reports and
+// requests about media that the client receives go to the media's source, with the source's SSRCs
+// and sequence numbers. Reports about media that the client sends go to the clients that receive
+// it. The engine does not create its own reports, so a leg without a link receives none.
 func (w *worker) receiveRTCP(t *transport, b []byte, now time.Time) {
 	packets, ok := w.decryptRTCP(t, b, now)
 	if !ok {
@@ -75,8 +75,8 @@ func (w *worker) decryptRTCP(t *transport, b []byte, now time.Time) ([]rtcp.Pack
 	return parseRTCP(plain)
 }
 
-// parseRTCP parses the packets of a datagram that the engine uses. It skips other packets, because
-// some kinds are small but expand to a lot of memory.
+// parseRTCP parses a datagram, and returns the packets that the engine uses. It skips all others,
+// because some kinds are small but expand to a lot of memory.
 func parseRTCP(b []byte) (packets []rtcp.Packet, ok bool) {
 	for len(b) > 0 {
 		var h rtcp.Header
@@ -143,8 +143,8 @@ func toSource(back []rtcp.Packet, from *section) []rtcp.Packet {
 	return back
 }
 
-// forwardReport forwards a sender report to the linked leg with our numbers, and to the recording
-// unchanged.
+// forwardReport forwards a sender report to the linked leg with our SSRC and timestamps, and to the
+// recording unchanged.
 func (s *section) forwardReport(p *rtcp.SenderReport, now time.Time) {
 	if p.SSRC != s.source.Load() {
 		return
@@ -184,8 +184,8 @@ func (o *sender) sendReport(from *section, p *rtcp.SenderReport, now time.Time) 
 }
 
 // receiveReports records from the client's report how well our stream arrives. It returns the
-// report with the source's numbers. If many clients receive the source, it returns nothing, because
-// their reports would contradict each other.
+// report with the source's sequence numbers. If many clients receive the source, it returns
+// nothing, because their reports would contradict each other.
 func (s *section) receiveReports(blocks []rtcp.ReceptionReport, many bool, now time.Time) (back []rtcp.Packet) {
 	o := &s.out
 	o.mu.Lock()
@@ -205,7 +205,8 @@ func (s *section) receiveReports(blocks []rtcp.ReceptionReport, many bool, now t
 	return back
 }
 
-// extend returns a sequence number from the client extended by its known roll-overs.
+// extend returns a 16-bit sequence number with its roll-overs in the upper bits. It assumes that
+// the number is close to the highest one received.
 func (s *section) extend(seq uint16) uint32 {
 	high := s.highest.Load()
 	return high + uint32(int32(int16(seq-uint16(high))))

@@ -96,7 +96,7 @@ func (e *Engine) serveTCP(s *stream) {
 	w.serveStream(t, s, in)
 }
 
-// serveStream handles the packets of a proven connection.
+// serveStream handles the packets of a connection whose client has been verified.
 func (w *worker) serveStream(t *transport, s *stream, in *bufio.Reader) {
 	_ = s.conn.SetReadDeadline(time.Now().Add(idleTimeout))
 	for {

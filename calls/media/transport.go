@@ -27,7 +27,7 @@ type transport struct {
 	created   time.Time
 
 	path      atomic.Pointer[path]
-	lastHeard atomic.Int64 // when the client last proved itself, in ns since 1970
+	lastHeard atomic.Int64 // when an authenticated packet last arrived, in ns since 1970
 	up        atomic.Bool  // the keys exist
 
 	// Guarded by the engine's table.

@@ -61,7 +61,8 @@ func (w *worker) receiveDatagram(b []byte, remote netip.AddrPort, now time.Time)
 	w.engine.counters.unknown.Add(1)
 }
 
-// dispatch handles a packet from a proven client according to its first byte (RFC 7983, section 7).
+// dispatch handles a packet from a client whose address has been verified, according to its first
+// byte (RFC 7983, section 7).
 func (w *worker) dispatch(t *transport, b []byte, now time.Time) {
 	defer func() { w.engine.handlePanic(t.owner(), recover()) }()
 	switch {

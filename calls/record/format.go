@@ -31,8 +31,8 @@ func seal(block []byte, before uint32) uint32 {
 	return sum
 }
 
-// A kind is the type of an entry. In the file, the length of the body (16 bits), the time since the
-// start of the recording in microseconds (64 bits) and the body follow the kind.
+// A kind is the type of an entry. In the file, it is followed by the length of the body (16 bits),
+// the time since the start of the recording in microseconds (64 bits) and the body.
 type kind uint8
 
 const (

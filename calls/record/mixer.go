@@ -145,8 +145,7 @@ type cut struct {
 	from, to int64
 }
 
-// newCut returns the frames of s from from up to, but not including, to. It reads and discards the
-// earlier frames.
+// newCut returns the frames [from, to) of s. It reads and discards the earlier frames.
 func newCut(s wav.Source, from, to int64) (wav.Source, error) {
 	buf := make([]int16, mixed*s.Channels())
 	for at := int64(0); at < from; {

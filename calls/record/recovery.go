@@ -105,8 +105,8 @@ func (s *Spools) enqueue(file *os.File, sid string) {
 	})
 }
 
-// createFile creates and locks the spool of a recording. It tries again if another process found
-// the file before it was locked and deleted it.
+// createFile creates and locks the spool of a recording. If another process deletes the file before
+// it is locked, createFile tries again.
 func (s *Spools) createFile(sid string) (*os.File, error) {
 	for {
 		file, err := s.dir.OpenFile(sid+extension, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)

@@ -19,7 +19,7 @@ type sideReader struct {
 	decoder decoder
 	ended   bool // the reader has reached the end of the spool
 
-	queue []packet // packets that wait for earlier packets; sorted by place
+	queue []packet // packets waiting for earlier packets; sorted by place
 	free  [][]byte // unused payload buffers
 	last  place    // place of the last decoded packet
 	next  int64    // timestamp at the end of the last decoded packet

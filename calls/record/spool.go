@@ -11,10 +11,10 @@ import (
 
 const (
 	firstBuffer = 16 << 10
-	maxBuffer   = 512 << 10 // entries that wait for a slow disk: 30 s of two G.711 legs
+	maxBuffer   = 512 << 10 // entries waiting for a slow disk: 30 s of two G.711 legs
 )
 
-// A spool is a recording in progress. It consists of a file and the entries that wait to be written
+// A spool is a recording in progress. It consists of a file and the entries waiting to be written
 // to it. It has two buffers. Taps append to one buffer while the other is being written, so that a
 // slow disk never delays a call.
 type spool struct {

@@ -64,7 +64,7 @@ func (t tap) waitPacket(test *testing.T, codec, payload string) {
 	}
 }
 
-// TestRecording shows that a recording gets the packets of both sides unchanged, also after the
+// TestRecording shows that a recording gets the packets of both sides unchanged, even after the
 // browser has reloaded its page.
 func TestRecording(t *testing.T) {
 	e, _ := newEngine(t)

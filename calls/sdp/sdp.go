@@ -5,7 +5,7 @@
 // [Parse] reads a client's description within fixed limits, [Section.Answer] selects what a section
 // can carry, and [Description.String] formats a description. The functions have no side effects.
 // Credentials, addresses and keys come from the caller. Clients' candidates are not read, because
-// the engine sends only to addresses that proved themselves by STUN.
+// the engine sends only to addresses that were verified with STUN.
 package sdp
 
 import (

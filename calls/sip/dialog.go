@@ -46,7 +46,7 @@ type dialog struct {
 	invite     *sip.Request    // the INVITE that began the dialog
 	received   *serverTx       // the transaction of invite, if the phone sent it
 	heard      bool            // the phone has responded to our INVITE
-	reason     sip.Header      // the reason in a CANCEL that waits for the phone's first response
+	reason     sip.Header      // the reason in a CANCEL that is held until the phone's first response
 	gateway    *fabric.Gateway // the gateway of the call, or nil; fixed once flow is set
 	authorized bool            // the INVITE to the gateway had credentials
 

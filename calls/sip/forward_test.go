@@ -111,8 +111,8 @@ func TestForwardNoAnswer(t *testing.T) {
 	alice.expect("200")
 }
 
-// TestForwardEnds shows that forwards in circles end, and so do forwards to unknown addresses and
-// to addresses that cannot ring. The caller learns why the last callee did not answer the call.
+// TestForwardEnds shows that circular forwards end, and so do forwards to unknown addresses and to
+// addresses that cannot ring. The caller learns why the last callee did not answer the call.
 func TestForwardEnds(t *testing.T) {
 	w := newWorld(t)
 	bob, carol, alice := w.registered("bob"), w.registered("carol"), w.newPhone("alice")

@@ -131,7 +131,7 @@ func dialedNumber(user string) (string, bool) {
 
 // atSIPAddress returns the caller of an INVITE to a SIP address, if the address's networks and
 // password permit the call. If an address has neither networks nor a password, anyone may call it,
-// but only by TCP. The source of a UDP packet may be forged, and a victim would then receive the
+// but only over TCP. The source of a UDP packet may be forged, and a victim would then receive the
 // responses and the media.
 func (s outsiders) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (caller, bool, error) {
 	name, domain, _ := strings.Cut(strings.ToLower(r.Recipient.Host), ".")

@@ -19,14 +19,14 @@ const (
 	provenFor       = maxExpiry + time.Minute // a network is proven while it renews registrations
 	strangerBuckets = 4096
 
-	// These constants limit the INVITEs to phone numbers, from networks of no known gateway, that
-	// are looked up. They may come from a gateway that was created since the gateways were last
-	// read.
+	// An INVITE to a phone number from an unknown network may come from a gateway that was created
+	// since the gateways were last read. These constants limit how many of these INVITEs cause the
+	// gateways to be read again.
 	newGatewaysPerSecond = 10
 	newGatewaysAtOnce    = 50
 )
 
-// These constants limit the answers by UDP to a network in which no phone has authenticated. The
+// These constants limit the answers over UDP to a network in which no phone has authenticated. The
 // network's address may be forged, and an answer is larger than its request.
 const (
 	answersPerSecond = 10

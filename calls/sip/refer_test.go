@@ -182,7 +182,7 @@ func TestTransferFails(t *testing.T) {
 		t.Errorf("the record is %+v, want the call to bob as before", r)
 	}
 
-	// Forwards in a circle end. Forwards to the party that is being transferred end, too.
+	// Circular forwards end. Forwards to the party that is being transferred also end.
 	w.forwarding("carol", "/private/alice", "", 0)
 	c.bob.transfers(c.bobRequests("REFER"), "carol")
 	carol.refuses(carol.expect("INVITE"), "486 Busy Here")

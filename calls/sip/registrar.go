@@ -24,9 +24,9 @@ const (
 	registrarFor  = 30 * time.Second
 	reachFor      = 2 * dialFor // time limit for finding a gateway's address and connecting to it
 
-	// The number of registrations that wait for a response at the same time is limited, also for
-	// each project. Therefore, gateways that do not respond cannot keep other projects from
-	// registering. maxRegistered is the number of registrations per project.
+	// The number of registrations waiting for a response is limited, both in total and for each
+	// project. Therefore, gateways that do not respond cannot keep other projects from registering.
+	// maxRegistered is the number of registrations per project.
 	maxAtRegister = 64
 	maxOfProject  = 4
 	maxRegistered = 100
@@ -228,7 +228,7 @@ func (s registrar) registered(reg *enrollment, lasts time.Duration) {
 	reg.next = now.Add(max(lasts/2, gatewaysEvery))
 }
 
-// expiryOf returns how long the registration with our contact lasts, according to a response.
+// expiryOf returns how long a registration lasts, according to our contact in the response.
 func expiryOf(r *sip.Response, user string) time.Duration {
 	for _, h := range r.GetHeaders("contact") {
 		if c, ok := h.(*sip.ContactHeader); ok && c.Address.User == user {

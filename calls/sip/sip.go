@@ -1,4 +1,4 @@
-// Package sip connects phones to package calls. Phones register by SIP (RFC 3261) with the SIP
+// Package sip connects phones to package calls. Phones register over SIP (RFC 3261) with the SIP
 // credentials of a subscriber. They call addresses in the subscriber's project, and ring when the
 // subscriber is called.
 //
