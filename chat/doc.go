@@ -2,9 +2,9 @@
 // other, and which open sockets receive a message.
 //
 // A conversation is between two parties, each a subscriber or a guest, or between the members of a
-// conference room. Members name a conversation by its address: that of the other party, or that of
-// the room. Messages are rows. Each has an id that sorts after those of the earlier messages of its
-// conversation, on every node.
+// conference room. Members name a conversation by an address, which is the address of the other
+// party or of the room. Messages are rows. On every node, a message's id sorts after the ids of all
+// earlier messages in its conversation.
 //
 // A message is sent to the sockets of all members, on all nodes. A socket receives each message at
 // most once, and the messages of a conversation in their order. A client that was not connected
@@ -86,9 +86,9 @@ type Nodes interface {
 type Store interface {
 	// AddMessage inserts a message. It first inserts the conversation and its members if they do not
 	// exist; a conversation with the same key keeps its id, and k must have a new one. It sets the
-	// message's id and time to values after those of the conversation's last message. If the sender
-	// has sent a message with the same key to the conversation before, AddMessage returns that message
-	// instead. Events are queued for webhooks; see [Message.Event].
+	// message's id and time to values greater than those of the conversation's last message. If the
+	// sender has sent a message with the same key to the conversation before, AddMessage returns
+	// that message instead. Events are queued for webhooks; see [Message.Event].
 	AddMessage(ctx context.Context, k Conversation, m Message, offline bool) (Message, error)
 	// JoinRoom inserts the conversation of a room, and a member of it, if they do not exist.
 	JoinRoom(ctx context.Context, k Conversation, m Member) error
@@ -113,8 +113,8 @@ type Store interface {
 	// order and limited to most.
 	MessagesBetween(ctx context.Context, conversationID, after, before string, most int) ([]Message, error)
 
-	// ReachableAddresses returns those of the ids that are addresses of the project, without those of
-	// disabled subscribers.
+	// ReachableAddresses returns the ids that belong to addresses of the project. It omits
+	// addresses of disabled subscribers.
 	ReachableAddresses(ctx context.Context, projectID string, ids []string) ([]string, error)
 
 	// PruneMessages deletes the messages that were sent before the given time, and conversations of

@@ -98,9 +98,9 @@ type delivery struct {
 	at        time.Time
 }
 
-// runQueue delivers the notices of a queue until ctx is done. It forgets the last delivery of a
-// conversation after forgetAge. Notices of earlier messages are not delayed that long, so no message
-// is delivered twice.
+// runQueue delivers the notices of a queue until ctx is done. To avoid delivering a message twice,
+// it remembers the last delivery of each conversation for forgetAge, which is longer than any
+// notice of an earlier message can be delayed.
 func (c *Chat) runQueue(ctx context.Context, queue <-chan Notice) {
 	last := make(map[string]delivery)
 	tick := time.NewTicker(forgetAge)
