@@ -111,7 +111,8 @@ func (ks *APIKeys) Check(in APIKeyInput, isNew bool) error {
 }
 
 // Create creates a key for a project and returns its secret, which cannot be read again. The key's
-// rights cannot exceed the rights in by. A nil by means the operator and permits all rights.
+// rights cannot exceed the rights in by. If by is nil, an operator creates the key, which may have
+// any rights.
 func (ks *APIKeys) Create(
 	ctx context.Context, projectID string, in APIKeyInput, by *Rights,
 ) (k APIKey, secret string, err error) {

@@ -56,7 +56,7 @@ func (as *Audit) RefuseManagement(ctx context.Context, projectID, credentials, w
 }
 
 // NoteToken records that an operator created a token manually. Tokens created with a key are not
-// recorded, because they are too many.
+// recorded, because there are too many of them.
 func (as *Audit) NoteToken(
 	ctx context.Context, projectID string, kind TokenKind, targetKind, targetID string,
 ) error {

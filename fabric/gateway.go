@@ -215,8 +215,8 @@ func (gs *Gateways) All(ctx context.Context) (all []Gateway, err error) {
 }
 
 // FindFor returns the project's gateway for calls to a phone number in E.164 format. It returns the
-// gateway with the longest matching prefix, or the oldest of several. If no prefix matches, FindFor
-// returns problem.NotFound.
+// gateway with the longest matching prefix. If several gateways have this prefix, it returns the
+// oldest. If no prefix matches, FindFor returns problem.NotFound.
 func (gs *Gateways) FindFor(ctx context.Context, projectID, number string) (Gateway, error) {
 	all, err := gs.of(ctx, projectID)
 	if err != nil {

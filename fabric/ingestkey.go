@@ -52,8 +52,8 @@ type IngestKey struct {
 const ingestPrefix = "ik_"
 
 // Create creates an ingest key for a project and returns its secret, which cannot be read again.
-// The key expires no later than the rights in by, which must include Voice. A nil by means the
-// operator.
+// The key expires no later than the rights in by, which must include Voice. If by is nil, an
+// operator creates the key.
 func (ks *IngestKeys) Create(
 	ctx context.Context, projectID, name string, by *Rights,
 ) (k IngestKey, secret string, err error) {

@@ -74,7 +74,8 @@ const maxRegistrationUses = 1_000_000
 const registrationPrefix = "rt_"
 
 // Create creates an initial access token for a project and returns its secret, which cannot be read
-// again. The token expires no later than the rights in by. A nil by means the operator.
+// again. The token expires no later than the rights in by. If by is nil, an operator creates the
+// token.
 func (ts *RegistrationTokens) Create(
 	ctx context.Context, projectID string, in RegistrationTokenInput, by *Rights,
 ) (k RegistrationToken, secret string, err error) {

@@ -162,8 +162,8 @@ func handlerGone(r Resource, err error) error {
 	return noHandler(err)
 }
 
-// titleOf returns the name of a resource in lists. This is its display name or otherwise its kind's
-// title.
+// titleOf returns the name of a resource in lists. This is its display name or, if it has none, its
+// kind's title.
 func titleOf(k *kinds.Kind, values kinds.Values) string {
 	if name := k.DisplayName(values); name != "" {
 		return name

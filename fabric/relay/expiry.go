@@ -63,7 +63,7 @@ func (r *Relay) Run(ctx context.Context) {
 	}
 }
 
-// all appends the open sockets to to.
+// all appends the open sockets to the slice to.
 func (r *Relay) all(to []*socket) []*socket {
 	r.mu.Lock()
 	defer r.mu.Unlock()

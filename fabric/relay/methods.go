@@ -88,8 +88,8 @@ func (s *socket) handle(text []byte) {
 	}
 }
 
-// heardOf records a sign of life from the client. If the client was asked to disconnect, it returns
-// the farewell, and otherwise nil.
+// heardOf records that the client is alive. If the client was asked to disconnect, heardOf returns
+// the farewell. Otherwise it returns nil.
 func (s *socket) heardOf() (leaving *farewell) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,7 +23,7 @@ type socket struct {
 	opened time.Time
 	rate   bucket
 	out    outbox
-	events held // events that wait until a request is answered
+	events held // events held back until a request is answered
 
 	certificate string // the binding to the client's certificate, or ""
 
@@ -35,7 +35,7 @@ type socket struct {
 	token    fabric.Token // set if the socket has a caller
 	heard    int64        // the result of Tokens.Heard when the token was last checked
 	online   bool
-	spoke    time.Time // the client's last sign of life
+	spoke    time.Time // when the client was last heard from
 	pingAt   time.Time
 	onlineAt time.Time // when to renew presence
 	leaving  *farewell // set after the client was asked to disconnect
@@ -100,7 +100,7 @@ func (s *socket) read() error {
 	}
 }
 
-// control handles WebSocket ping and pong frames, which are also signs of life.
+// control handles WebSocket ping and pong frames, which also show that the client is alive.
 func (s *socket) control(context.Context, []byte) bool {
 	s.pace()
 	s.heardOf()

@@ -33,7 +33,7 @@ const (
 // Handlers under manager require Management instead.
 var anyScope = []fabric.Scope{fabric.Voice, fabric.Messaging, fabric.Fax, fabric.Video}
 
-// project requires an API key or a service token with one of anyScope. API keys are sent by HTTP
+// project requires an API key or a service token with one of anyScope. API keys are sent over HTTP
 // Basic.
 func (c *credentials) project(h handler[fabric.Issuer]) web.Handler { return c.scoped(h, anyScope...) }
 

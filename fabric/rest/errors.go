@@ -114,8 +114,8 @@ func also(reading, values error) error {
 	return reading
 }
 
-// respelled returns err with the parameter from renamed to to, which is its name in this API.
-// Errors on other parameters are returned unchanged, with their causes.
+// respelled returns err with a parameter renamed. from is the parameter's name in err, and to is
+// its name in this API. Errors on other parameters are returned unchanged, with their causes.
 func respelled(err error, from, to string) error {
 	if !slices.ContainsFunc(problem.All(err), func(p *problem.Error) bool { return p.Param == from }) {
 		return err
