@@ -29,7 +29,7 @@ func acrOf(amr []string) string {
 	return ""
 }
 
-// TwoFactors reports whether the login was proven with two factors.
+// TwoFactors reports whether the login used two factors.
 func (s Login) TwoFactors() bool { return acrOf(s.AMR) == acrTwo }
 
 // A Want is the authentication context class that a request asks for.

@@ -246,7 +246,7 @@ type Metadata struct {
 	RequireObject    bool     `json:"require_signed_request_object,omitempty"`
 	RequestObjectAlg string   `json:"request_object_signing_alg,omitempty"`        // "" means any
 	RequestURIs      []string `json:"request_uris,omitempty"`                      // URLs of its request objects
-	ResponseAlg      keys.Use `json:"authorization_signed_response_alg,omitempty"` // "" means that of ID tokens
+	ResponseAlg      keys.Use `json:"authorization_signed_response_alg,omitempty"` // "" means the same as for ID tokens
 
 	// These fields describe the client's certificate, and the key or certificate to which its
 	// tokens are bound (RFC 8705, section 3.4; RFC 9449, section 5.2).

@@ -215,8 +215,8 @@ func (rs *Registrations) updateLogo(ctx context.Context, was Client, uri string)
 	return err
 }
 
-// Delete deletes a registered client. Its tokens end like the tokens of any deleted client. If
-// another request has deleted the client in the meantime, Delete returns problem.Unauthenticated.
+// Delete deletes a registered client. Its tokens are revoked, as for any deleted client. If another
+// request has deleted the client in the meantime, Delete returns problem.Unauthenticated.
 func (rs *Registrations) Delete(ctx context.Context, c RegisteredClient) error {
 	return gone(rs.clients.Delete(ctx, c.ID))
 }

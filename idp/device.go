@@ -54,8 +54,8 @@ type DeviceCodes struct {
 	ExpiresIn, Interval time.Duration
 }
 
-// Begin registers a device that waits for a login with the requested scope. Its tokens are always
-// for the issuer, so resources may contain only the issuer.
+// Begin registers a device, for which a person can then sign in with the requested scope. Its
+// tokens are always for the issuer, so resources may contain only the issuer.
 func (ds *Devices) Begin(ctx context.Context, c Client, rawScope string, resources []string) (DeviceCodes, error) {
 	if _, err := ds.grantedAudience(c, nil, resources); err != nil {
 		return DeviceCodes{}, err

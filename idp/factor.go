@@ -36,7 +36,7 @@ func OwnerOf(subscriberID string) factor.Owner {
 	return factor.Owner{Kind: factor.Subscriber, ID: subscriberID}
 }
 
-// Unfinished is the error of a login whose password was correct but which needs a second factor.
+// Unfinished is the error for a login with a correct password that still needs a second factor.
 type Unfinished struct{ Proof Proof }
 
 func (u *Unfinished) Error() string { return "a second factor is needed" }
@@ -100,8 +100,8 @@ func (ls *Logins) Finish(ctx context.Context, projectID string, proof Proof, amr
 	return ls.enter(ctx, sub, proof.Began, together(proof.AMR, amr), from)
 }
 
-// Raise adds amr, the methods just proven, to a live login. The login keeps its ID and time, but
-// its browser must get a new cookie.
+// Raise adds amr, the authentication methods just used, to a live login. The login keeps its ID and
+// time, but its browser must get a new cookie.
 func (ls *Logins) Raise(ctx context.Context, sid, subscriberID string, amr []string) (Login, error) {
 	s, err := ls.Find(ctx, sid)
 	if err != nil {
@@ -198,7 +198,7 @@ func (at *Attempts) RefuseFactor(ctx context.Context, projectID, subscriberID st
 	return nil
 }
 
-// enter creates a login after all required factors were proven.
+// enter creates a login after all required factors were verified.
 func (ls *Logins) enter(ctx context.Context, sub fabric.Subscriber, began time.Time, amr []string,
 	from Visitor) (Login, error) {
 	s, err := ls.create(ctx, sub, began, amr, from)

@@ -34,7 +34,7 @@ type Login struct {
 	// browser. It does not change when the browser's cookie is renewed.
 	Mark string `json:"mark,omitempty"`
 
-	// Silent means that the person may not have proven anything for the login, because an upstream
+	// Silent means that the person may not have authenticated for this login, because an upstream
 	// provider may only have recognized the browser. Changes to the account need another login.
 	Silent bool `json:"silent,omitempty"`
 

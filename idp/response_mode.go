@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A ResponseMode is the way in which an authorization response reaches the client (OAuth 2.0
-// Multiple Response Type Encoding Practices, section 2.1; OAuth 2.0 Form Post Response Mode).
+// A ResponseMode is how an authorization response is sent to the client (OAuth 2.0 Multiple
+// Response Type Encoding Practices, section 2.1; OAuth 2.0 Form Post Response Mode).
 type ResponseMode string
 
 // These are the response modes: parameters in the query of the redirect URI, in its fragment, or in

@@ -9,7 +9,7 @@ import (
 // A Use is the only use of something that must not be used again, such as a client's assertion.
 type Use struct {
 	Hash    string    // identifies the used thing
-	Expires time.Time // time at which the thing itself expires, after which its use need not be stored
+	Expires time.Time // when the thing itself expires; its use need not be stored after that
 	Refusal error     // the error for any further use
 }
 
@@ -22,9 +22,9 @@ type UseStore interface {
 	WasUsed(ctx context.Context, hash string) (bool, error)
 }
 
-// Uses holds the uses of a request that are not stored yet. The change that the request makes
-// stores all of them in its transaction. If the request makes no change, [Uses.Store] stores them.
-// A nil *Uses is empty.
+// Uses holds the uses of a request that are not stored yet. If the request changes anything, all of
+// them are stored in the same transaction. Otherwise, [Uses.Store] stores them. A nil *Uses is
+// empty.
 type Uses struct {
 	store UseStore
 	due   []Use

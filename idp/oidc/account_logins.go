@@ -76,7 +76,7 @@ func (ac *account) endLogin(w http.ResponseWriter, r *http.Request, v visit, for
 		}
 	}
 
-	return backToAccount(w, v, "session") // also if the session had already ended
+	return backToAccount(w, v, "session") // even if the session had already ended
 }
 
 // endAllLogins serves POST /account/sessions/end-all. It signs the subscriber out of all browsers

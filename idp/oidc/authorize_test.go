@@ -368,7 +368,7 @@ func TestConsent(t *testing.T) {
 		t.Errorf("prompt=consent: %d %v, want the consent page", page.status, page.location)
 	}
 
-	// A consent page shown to ada cannot be answered after bob signs in in another tab.
+	// A consent page shown to ada cannot be answered after bob has signed in using another tab.
 	w.subscriber("bob@example.com")
 	b.logIn(b.authorize(request(c, "prompt", "login")), "bob@example.com", secret)
 	if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {

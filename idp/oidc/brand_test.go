@@ -24,7 +24,7 @@ import (
 )
 
 // TestBrand shows that login pages have the color and links of the client. If the client has none,
-// they have those of its project.
+// they have the color and links of its project.
 func TestBrand(t *testing.T) {
 	w := newWorld(t)
 	own, _ := w.client(func(c *idp.Client) {

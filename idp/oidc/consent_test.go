@@ -48,7 +48,7 @@ func TestConsentRevoked(t *testing.T) {
 			t.Errorf("%s: a code from before the consent was revoked: %d %s", kind, r.status, r.body)
 		}
 
-		// The client must ask for consent again, also for ID tokens.
+		// The client must ask for consent again, even for ID tokens.
 		if r := b.authorize(request(c, "prompt", "none")); r.param("error") != "consent_required" {
 			t.Errorf("%s: prompt=none after the consent was revoked: %v", kind, r.parameters())
 		}

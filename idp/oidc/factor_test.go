@@ -164,7 +164,7 @@ func TestFactorGuesses(t *testing.T) {
 	}
 }
 
-// TestOneCodeTwoLogins shows that of two concurrent logins with the same code, one succeeds.
+// TestOneCodeTwoLogins shows that only one of two concurrent logins with the same code succeeds.
 func TestOneCodeTwoLogins(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

@@ -72,7 +72,7 @@ func listKnown(uris []string) string {
 	return ": " + strings.Join(uris, " ")
 }
 
-// errStale is the error of a page whose authorization request has ended, or was begun in another
+// errStale is the error for a page whose authorization request has ended, or was started in another
 // browser.
 var errStale = pageError(http.StatusBadRequest, "error.over", "error.over-text")
 

@@ -163,7 +163,7 @@ func TestCodeReplay(t *testing.T) {
 	}
 }
 
-// TestParallel shows that of concurrent redemptions of the same code, one succeeds.
+// TestParallel shows that only one of several concurrent redemptions of the same code succeeds.
 func TestParallel(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

@@ -69,8 +69,8 @@ func (si *signIn) beginUpstream(w http.ResponseWriter, r *http.Request) error {
 
 // finishUpstream serves GET /login/upstream/callback/{issuer...}, to which providers redirect:
 //
-//  1. The state names the attempt, and so the authorization request. It counts once, and only in the
-//     browser that began the request. The path must be that of the attempt's provider.
+//  1. The state names the attempt, and so the authorization request. It is valid once, and only in
+//     the browser that began the request. The path must be the callback of the attempt's provider.
 //  2. The provider's response is verified.
 //  3. The person is signed in, asked for a second factor, or asked to sign in to the account with the
 //     same email, to link it.
@@ -142,8 +142,8 @@ func (si *signIn) enterUpstream(w http.ResponseWriter, r *http.Request, c idp.Cl
 	return si.flow.enter(w, r, c, req, l.login)
 }
 
-// upstreamFault shows the login page with the error of a login at u. The page also has the other
-// ways to sign in.
+// upstreamFault shows the login page with the error of a login at u. The page still offers the
+// other ways to sign in.
 func (si *signIn) upstreamFault(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest,
 	u idp.Upstream, err error) error {
 	p := problem.First(err)
@@ -194,7 +194,7 @@ func (si *signIn) linkRequest(r *http.Request, id string) (req idp.AuthRequest, 
 }
 
 // showLink serves GET /login/link?id=. It asks the person who has just signed in whether to link
-// the account. If the identity's email is that of a different account, there is nothing to ask.
+// the account. If that account has a different email than the identity, it does not ask.
 func (si *signIn) showLink(w http.ResponseWriter, r *http.Request) error {
 	req, c, s, u, err := si.linkRequest(r, r.URL.Query().Get("id"))
 	if err != nil {
@@ -212,7 +212,7 @@ func (si *signIn) showLink(w http.ResponseWriter, r *http.Request) error {
 		templates.Options{FormAction: formAction(req.RedirectURI)})
 }
 
-// answerLink serves POST /login/link, the form of that page.
+// answerLink serves POST /login/link, the form on the page of showLink.
 func (si *signIn) answerLink(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
@@ -246,8 +246,9 @@ func upstreamReturnKey(state string) session.Key {
 }
 
 // upstreamLogout returns the URL at which to sign out of the upstream provider of one of the logins
-// that have just ended, or "". Afterwards the provider redirects back, and then to the URL to. A
-// failure is only logged, because the person is already signed out here.
+// that have just ended, or "". Afterwards the provider redirects the browser back here, and
+// finishUpstream redirects it to the URL in to. A failure is only logged, because the person is
+// already signed out here.
 func (lo *logout) upstreamLogout(r *http.Request, ended []string, to string) string {
 	u, idToken, ok := lo.Upstreams.Forget(r.Context(), ended...)
 	if !ok {
