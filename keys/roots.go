@@ -202,7 +202,7 @@ func (r *Ring) sealMasters(ctx context.Context, all []root, to root, leaked bool
 		Generation: records[len(records)-1].Generation + 1, Fingerprint: Fingerprint(to.key)}), nil
 }
 
-// errRotated is the error of a rotation if another process has just rotated the master key.
+// errRotated is returned by a rotation if another process has just rotated the master key.
 var errRotated = errors.New("the master key has just been replaced; run the command again")
 
 // openAny opens a secret with the first of the roots that can open it.

@@ -188,8 +188,8 @@ func (r *Ring) record(use Use, state State, secret []byte) (rec Record, err erro
 //
 // The keys are created concurrently, on all CPUs. An RSA key takes a tenth of a second, and the
 // first start needs four of them. On two CPUs, these take no longer than the two keys for RS256
-// would take one after the other. If the keys for PS256 were created later, discovery would
-// meanwhile name an algorithm without a key.
+// would take one after the other. If the keys for PS256 were created later, discovery would name an
+// algorithm that has no key yet.
 func (r *Ring) complete(ctx context.Context) error {
 	var added []Record
 	s := r.latest.Load()

@@ -69,8 +69,7 @@ func (s *signer) head(typ string) (string, error) {
 	return head, nil
 }
 
-// sign returns a compact JWS (RFC 7515, section 7.1), signed by by, which is one of the signers in
-// s.
+// sign returns a compact JWS (RFC 7515, section 7.1), signed with by, one of the signers in s.
 func (s *signer) sign(by jose.OpaqueSigner, typ string, payload []byte) (string, error) {
 	head, err := s.head(typ)
 	if err != nil {
