@@ -26,7 +26,7 @@ type Session struct {
 	ID         string
 	OperatorID string
 	Browser    string // digest of the cookie
-	Proven     bool   // whether a required second factor was shown; until then the session allows nothing
+	Proven     bool   // whether a required second factor was presented; until then the session permits nothing
 	AMR        []string
 	Began      time.Time
 	Fresh      time.Time // when the operator last confirmed their identity
@@ -48,8 +48,8 @@ type Visitor struct {
 var errWrong = problem.New(problem.Unauthenticated, "wrong_credentials", "Email or password is wrong.")
 
 // SignIn checks an email and a password, and begins a session. It returns the session's cookie. If
-// wantsFactor reports true for the operator, the session is not proven until a second factor is
-// shown.
+// wantsFactor reports true for the operator, the session permits nothing until the operator
+// presents a second factor.
 func (a *Operators) SignIn(
 	ctx context.Context, email, secret string, from Visitor, wantsFactor func(Operator) (bool, error),
 ) (s Session, cookie string, err error) {
@@ -169,9 +169,9 @@ func cut(s string, n int) string {
 	return strings.ReplaceAll(s, "\x00", "")
 }
 
-// Open returns the session with this cookie and its operator, even if the session is not proven. It
-// records that the session was used. If the session has ended for any reason, Open returns
-// problem.Unauthenticated.
+// Open returns the session with this cookie and its operator, even if a second factor is still
+// missing. It records that the session was used. If the session has ended for any reason, Open
+// returns problem.Unauthenticated.
 func (a *Operators) Open(ctx context.Context, cookie string) (Session, Operator, error) {
 	s, o, err := a.Peek(ctx, cookie)
 	if now := a.now(); err == nil && now.Sub(s.Seen) >= seeEvery {

@@ -17,11 +17,11 @@ import (
 // knownFor is how long a network is remembered after a login from it.
 const knownFor = 90 * 24 * time.Hour
 
-// try counts a login attempt before the password is checked, so that concurrent attempts are
-// counted, too. It returns the counts that it took. Attempts for unknown accounts are counted in
-// the same way, by normalized email. A network from which the operator has signed in before has its
-// own count. So guesses from other networks do not lock the operator out there. try records
-// exceeded limits once a minute.
+// try counts a login attempt before the password is checked, so that concurrent attempts are also
+// counted. It returns the counts that it took. Attempts for unknown accounts are counted in the
+// same way, by normalized email. A network from which the operator has signed in before has its own
+// count. So guesses from other networks do not lock the operator out there. try records exceeded
+// limits once a minute.
 func (a *Operators) try(ctx context.Context, email string, o Operator, from Visitor) ([]limit.Count, error) {
 	account := limit.Count{Name: limit.LoginPerAccount, Who: "operator\n" + fabric.NormalizeEmail(email)}
 	if a.KnowsPlace(ctx, o, from) {

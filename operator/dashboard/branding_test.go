@@ -229,7 +229,7 @@ func TestBothLogos(t *testing.T) {
 }
 
 // TestBrandingConflict shows that saving an outdated form writes only the fields changed in it. A
-// field that another operator has changed, too, is reported.
+// field that another operator has also changed is reported.
 func TestBrandingConflict(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -38,7 +38,8 @@ func (a *factorPages) confirmPage(v *visit, status int, next string, wrong []str
 }
 
 // confirm serves POST /dashboard/confirm. It verifies either a passkey, or the password and then a
-// code, and raises the session. A code that is sent with a wrong password remains unused.
+// code, and records the factors in the session. A code that is sent with a wrong password remains
+// unused.
 func (a *factorPages) confirm(v *visit) error {
 	next := ownPath(v.form.Get("next"))
 	if v.form.Has("credential") {
@@ -67,7 +68,7 @@ func (a *factorPages) confirm(v *visit) error {
 	return a.raiseAndContinue(v, next, "pwd")
 }
 
-// confirmCode runs check. It then raises the session with methods and the methods that check returns.
+// confirmCode runs check. It then adds methods, and the methods that check returns, to the session.
 func (a *factorPages) confirmCode(
 	v *visit, next string, check func(*visit, operator.Operator) ([]string, error), methods ...string,
 ) error {

@@ -104,7 +104,7 @@ func (a *factorPages) passkeyPrompt(
 }
 
 // checkFactor serves POST /dashboard/factor. It accepts a passkey, a code from the app or a
-// recovery code, and then raises the session.
+// recovery code, and then records the second factor in the session.
 func (a *factorPages) checkFactor(v *visit) error {
 	next := ownPath(v.form.Get("next"))
 	check := a.checkCode
@@ -181,7 +181,7 @@ func wrongCode(err error) ([]string, bool) {
 	return describeFaults(err)
 }
 
-// raiseAndContinue raises the session to the given methods and redirects to next.
+// raiseAndContinue adds authentication methods to the session and redirects to next.
 func (a *factorPages) raiseAndContinue(v *visit, next string, methods ...string) error {
 	if err := a.raise(v, methods...); err != nil {
 		return err
@@ -265,8 +265,8 @@ func (a *factorPages) ifNoFactor(v *visit, do func() error) error {
 	return do()
 }
 
-// enrol serves POST /dashboard/enrol. It sets up a passkey or an authenticator app, raises the session
-// and shows the recovery codes.
+// enrol serves POST /dashboard/enrol. It sets up a passkey or an authenticator app, records the
+// second factor in the session and shows the recovery codes.
 func (a *factorPages) enrol(v *visit) error {
 	return a.ifNoFactor(v, func() error {
 		p := enrolPage{Action: Prefix + "/enrol", Next: ownPath(v.form.Get("next")), Forced: true}
@@ -288,7 +288,8 @@ func (a *factorPages) enrol(v *visit) error {
 	})
 }
 
-// confirmApp sets up an app with its first code, raises the session and shows the recovery codes.
+// confirmApp sets up an app with its first code, records the second factor in the session and shows
+// the recovery codes.
 func (a *factorPages) confirmApp(v *visit, p enrolPage) error {
 	err := a.Factors.ConfirmTOTP(v.r.Context(), ownerOf(v.account), !v.session.TwoFactors(), flowOf(v),
 		v.form.Get("code"))

@@ -15,7 +15,7 @@ import (
 )
 
 // TestFinder shows that the search box of a list finds rows by any of their parts. Filters stay in
-// the URL and are unfolded while they are set. The exported file contains the rows of the search.
+// the URL and are expanded while they are set. The exported file contains the rows of the search.
 func TestFinder(t *testing.T) {
 	w := newWorld(t)
 	mail, other := "ada@example.com", "=1+1@example.com"
@@ -126,8 +126,8 @@ func TestBulk(t *testing.T) {
 	}
 }
 
-// TestKindForm shows that the form of a kind begins with the fields that the kind names, and
-// unfolds the others if one of them has an error.
+// TestKindForm shows that the form for a kind of resource begins with the kind's main fields, and
+// expands the others if one of them has an error.
 func TestKindForm(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("boss@example.com", operator.Membership{Role: operator.Owner})

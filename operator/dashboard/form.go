@@ -185,8 +185,8 @@ func retype(all []input, posted url.Values) {
 	}
 }
 
-// rechosen returns options with the options in values selected. If ordered is set, the options are
-// in the order of values.
+// rechosen returns options, with those in values selected. If ordered is set, the options are in
+// the order of values.
 func rechosen(options []choice, values []string, ordered bool) []choice {
 	if !ordered {
 		return selectChoices(options, values...)

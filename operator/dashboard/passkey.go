@@ -59,7 +59,8 @@ func (a *factorPages) makePasskey(v *visit, f passkeyForm) (passkeyForm, error) 
 	return f, err
 }
 
-// createPasskey creates the passkey in a form, and raises the session to two factors.
+// createPasskey creates the passkey in a form, and records in the session that two factors were
+// used.
 func (a *factorPages) createPasskey(v *visit) error {
 	if !a.passkeys() {
 		return factor.ErrNone

@@ -85,7 +85,7 @@ func groupOf(
 	f kinds.Field, name string, posted url.Values, old json.RawMessage, isNew bool,
 ) (json.RawMessage, []error) {
 	whole := make(kinds.Values)
-	_ = json.Unmarshal(old, &whole) // any other value than an object is ignored
+	_ = json.Unmarshal(old, &whole) // a value other than an object is ignored
 	sent, errs := valuesFrom(f.Members, name+".", posted, whole, isNew)
 	for member, value := range sent {
 		whole[member] = value

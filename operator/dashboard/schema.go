@@ -89,7 +89,7 @@ func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew,
 	case f.Type == "object" && f.Members != nil:
 		in.Kind = "group"
 		var inner, shown map[string]json.RawMessage
-		_ = json.Unmarshal(value, &inner) // any other value than an object leaves inner empty
+		_ = json.Unmarshal(value, &inner) // a value other than an object leaves inner empty
 		_ = json.Unmarshal(example, &shown)
 		in.Members = inputsFor(f.Members, name+".", inner, shown, isNew)
 	case f.Type == "array" && f.Items != nil && f.Items.Enum != nil:
@@ -165,7 +165,7 @@ func pretty(value json.RawMessage) string {
 // listed returns the strings in a JSON array.
 func listed(value json.RawMessage) []string {
 	var all []string
-	_ = json.Unmarshal(value, &all) // other values than arrays are ignored
+	_ = json.Unmarshal(value, &all) // values other than arrays are ignored
 	return all
 }
 
