@@ -1,6 +1,6 @@
 package recordings
 
-// MaxPending is the maximum number of accesses that wait to be written.
+// MaxPending is the maximum number of accesses waiting to be written.
 const MaxPending = maxPending
 
 // PendingAccesses returns how many accesses wait to be written.

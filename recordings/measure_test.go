@@ -116,8 +116,8 @@ func TestLengthInTagIsCorrected(t *testing.T) {
 	}
 }
 
-// TestOpusDelaysNoOthers shows that uploads of WAV do not wait while as much Opus is measured as is
-// possible at a time, which can take minutes.
+// TestOpusDelaysNoOthers shows that WAV uploads do not wait while the maximum number of Opus files
+// is being measured, which can take minutes.
 func TestOpusDelaysNoOthers(t *testing.T) {
 	w := newWorld(t)
 	end := w.DecodeAll()

@@ -138,12 +138,13 @@ func (r *Recordings) MaxUpload() int64 { return r.maxUpload }
 // A Store holds the rows. Its methods are atomic and safe for concurrent use. If a method sets a
 // status that the recording's callback wants, it also queues a delivery.
 type Store interface {
-	// AddRecording inserts a recording, or completes the recording that waits for it. The recording
-	// gets the MediaKey of a.Twin if the twin is not deleted. If the project has a recording with
-	// the same identity that is not deleted, AddRecording changes nothing and returns the existing
-	// recording, with added false. Only one of several concurrent callers adds the recording. If
-	// a.Sid names a recording that is not waiting, AddRecording returns problem.Invalid. It accepts
-	// the recording if a.Late is set and the recording never got media.
+	// AddRecording inserts a recording, or completes the announced recording that is waiting for
+	// this media. The recording gets the MediaKey of a.Twin if the twin is not deleted. If the
+	// project has a recording with the same identity that is not deleted, AddRecording changes
+	// nothing and returns the existing recording, with added false. Only one of several concurrent
+	// callers adds the recording. If a.Sid names a recording that is not waiting, AddRecording
+	// returns problem.Invalid. It accepts the recording if a.Late is set and the recording never
+	// got media.
 	AddRecording(ctx context.Context, r Recording, a Arrival) (kept Recording, added bool, err error)
 	// UpdateRecording writes the status and the other Live fields of a waiting recording. If the
 	// last change of the stored recording was not at old, it returns problem.Conflict. identity is

@@ -17,14 +17,14 @@ type Usage struct {
 
 // A UsageStore sums up recordings.
 type UsageStore interface {
-	// ListUsage returns the usage of a project on each day with recordings from from, inclusive, to
-	// before, exclusive. It returns the oldest day first. Deleted recordings count.
+	// ListUsage returns the usage of a project on each day with recordings. from is the first day,
+	// and before is the day after the last. The oldest day comes first. Deleted recordings count.
 	ListUsage(ctx context.Context, projectID string, from, before time.Time) ([]Usage, error)
 }
 
-// Usage returns the usage of a project on each day from from, inclusive, to before, exclusive. Days
-// without recordings are omitted. A recording counts on the day on which it was stored, even after
-// it is deleted.
+// Usage returns the usage of a project on each day. from is the first day, and before is the day
+// after the last. Days without recordings are omitted. A recording counts on the day on which it
+// was stored, even after it is deleted.
 func (r *Recordings) Usage(ctx context.Context, projectID string, from, before time.Time) ([]Usage, error) {
 	return r.store.ListUsage(ctx, projectID, from, before)
 }

@@ -105,7 +105,7 @@ func TestUploadForms(t *testing.T) {
 }
 
 // TestUploadsOfOtherFormats shows that audio without a header is recognized by its type or name.
-// Other formats than WAV are stored, too.
+// It also shows that formats other than WAV are stored.
 func TestUploadsOfOtherFormats(t *testing.T) {
 	s := newServer(t)
 	file := func(name string) []byte { return corpusFile(t, name) }

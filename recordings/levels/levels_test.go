@@ -74,9 +74,9 @@ func show(level *float64) string {
 	return fmt.Sprint(*level)
 }
 
-// TestCorpusAsFFmpegHasIt compares the levels with those measured by ffmpeg 5.1.9: astats for peak
+// TestCorpusMatchesFFmpeg compares the levels with those measured by ffmpeg 5.1.9: astats for peak
 // and RMS, and ebur128 for loudness.
-func TestCorpusAsFFmpegHasIt(t *testing.T) {
+func TestCorpusMatchesFFmpeg(t *testing.T) {
 	none := math.NaN()
 	tests := []struct {
 		file            string

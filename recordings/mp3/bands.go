@@ -1,7 +1,7 @@
 package mp3
 
-// A bands contains the edges of the scale factor bands at a sample rate. The lines between edges b
-// and b+1 share a scale factor.
+// bands holds the edges of the scale factor bands at a sample rate. The lines between edges b and
+// b+1 share a scale factor.
 type bands struct {
 	long  [23]int // the last band has no scale factor
 	short [14]int // for each window; the last band has no scale factor

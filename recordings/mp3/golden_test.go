@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "rewrite the golden hashes")
 const golden = "testdata/golden.txt"
 
 // TestGolden compares the hash of each format's bytes with the stored one. If you change the bytes
-// on purpose, change Version, too, and run the test with -update.
+// on purpose, also change Version, and run the test with -update.
 func TestGolden(t *testing.T) {
 	got := "version " + Version + "\n"
 	eachFormat(t, func(t *testing.T, rate, channels int) {

@@ -36,8 +36,8 @@ func (l *long) ReadFrames(dst []int16, at int64) (int, error) {
 	return n, nil
 }
 
-// TestLongLengths encodes audio of hours and of years. The size must be correct, and reading the
-// end of the stream must read only the end of the source.
+// TestLongLengths encodes hours and years of audio. The size must be correct, and reading the end
+// of the stream must read only the end of the source.
 func TestLongLengths(t *testing.T) {
 	for _, f := range rates {
 		for _, frames := range []int64{10 * 3600 * int64(f.rate), 1 << 40} {
@@ -99,7 +99,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFailingSource shows that Read returns an error of the source, also if the source ends too
+// TestFailingSource shows that Read returns an error of the source, even if the source ends too
 // early.
 func TestFailingSource(t *testing.T) {
 	broken := errors.New("broken")

@@ -37,7 +37,7 @@ func TestEncoderReference(t *testing.T) {
 	}
 }
 
-// TestEncoderNearest shows that the codewords of G.711 are those of the nearest samples.
+// TestEncoderNearest shows that G.711 encodes each sample as the codeword with the nearest value.
 func TestEncoderNearest(t *testing.T) {
 	for codec, table := range map[string]*[256]int16{"mulaw": muLaw, "alaw": aLaw} {
 		samples := make([]int16, 1<<16)
