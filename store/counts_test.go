@@ -104,7 +104,7 @@ func testCountsActive(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	ctx, sums := t.Context(), make(map[fabric.Counted]int64)
 	first := time.Date(2030, time.March, 30, 12, 0, 0, 0, time.UTC)
-	for _, days := range []int{0, 0, 1, 2, 2, 3, 0} { // the last flush is that of a late node
+	for _, days := range []int{0, 0, 1, 2, 2, 3, 0} { // the last flush comes from a late node
 		s.tally.note(audit.Event{ProjectID: "p", Action: "login", Outcome: audit.Done,
 			Target: audit.Target{ID: "s"}}, first.AddDate(0, 0, days))
 		if err := s.FlushCounts(ctx); err != nil {

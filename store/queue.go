@@ -25,7 +25,7 @@ var _ deliver.Queue = queue{}
 
 // DueReceivers returns receivers with due deliveries, limited to most. It reads one index entry per
 // receiver, no matter how many deliveries are waiting. Projects take turns: the first receiver of
-// each project comes before any second receiver, and so on. Receivers that are held count, too.
+// each project comes before any second receiver, and so on. Receivers that are held also count.
 func (q queue) DueReceivers(ctx context.Context, now time.Time, most int) ([]string, error) {
 	return gather(ctx, q.read(), "finding due receivers", scanID, q.names.Replace(`SELECT id FROM {receivers} r
 		WHERE {on} AND lease <= $1 AND rests <= $1

@@ -153,7 +153,7 @@ func (ws wordSearch) drives(f recordings.Filter) bool {
 }
 
 // maxWordsChecked is maxChecked for searches by words. These searches read each row of recordings
-// to check it, often in another order than the order of the table.
+// to check it, often not in the order of the table.
 const maxWordsChecked = 500
 
 // byWords restricts a listing to recordings with the words. If few recordings have the first word,

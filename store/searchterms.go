@@ -67,8 +67,8 @@ func lastWord(name string) string {
 	return lower(name[before+1:])
 }
 
-// spellings returns the values that LOWER may return for a text in lower, title or upper case. They
-// differ only in letters other than A to Z.
+// spellings returns the values that LOWER may return for the text in lower, title or upper case.
+// They differ only in letters other than A to Z.
 func spellings(text string) []string {
 	before := ' '
 	title := strings.Map(func(r rune) rune {
