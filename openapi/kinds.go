@@ -164,7 +164,7 @@ func (b *builder) addPart(k *kinds.Kind, name string, before []*yaml.Node) {
 }
 
 // fields adds the schemas for the bodies that create and update a resource. It returns the schema
-// of the resource itself, which has the members in before and those of the kind.
+// of the resource itself, which has the members in before, followed by the kind's members.
 func (b *builder) fields(k *kinds.Kind, name string, before []*yaml.Node) *yaml.Node {
 	var create, change, shown []*yaml.Node
 	var required, always []string
