@@ -16,8 +16,8 @@ import (
 	"filippo.io/age"
 )
 
-// A Visitor receives the contents of an archive while it is read. The contents are proven to be
-// intact only when reading ends without an error.
+// A Visitor receives the contents of an archive while it is read. The contents are known to be
+// intact only after the whole archive was read without an error.
 type Visitor struct {
 	Header func(Header) error
 	// Rows is called for each table that has rows, in the order of the header. It must read all

@@ -38,7 +38,7 @@ type Transport interface {
 const (
 	maxMessage = 256 << 10 // size of a message in bytes
 	maxWaiting = 4096      // length of the queue
-	maxEvents  = 3072      // length of the queue above which events are dropped, so that requests and answers still fit
+	maxEvents  = 3072      // queue length above which events are dropped, to leave room for requests and answers
 	answering  = 64        // requests from other nodes that this node answers at the same time
 	sendFor    = 2 * time.Second
 	askFor     = 5 * time.Second
@@ -83,7 +83,7 @@ type Bus struct {
 	dropLogged       atomic.Pointer[time.Time]
 }
 
-// A question is a request of this node that waits for its answer.
+// A question is a request from this node that has not been answered yet.
 type question struct {
 	node   string // the only node that may answer
 	answer chan envelope
@@ -104,7 +104,7 @@ type envelope struct {
 	Failed bool            `json:"failed,omitempty"` // in an answer: an error that clients must not see
 }
 
-// A queuedMessage is an encoded message that waits to be sent.
+// A queuedMessage is an encoded message waiting to be sent.
 type queuedMessage struct {
 	node string // the receiver
 	text []byte
@@ -202,7 +202,7 @@ func (b *Bus) Ask(ctx context.Context, node, kind string, v, answer any) error {
 		b.answered(time.Since(asked))
 		return got.read(answer)
 	case <-ctx.Done():
-		return problem.New(problem.Unavailable, "temporarily_unavailable", "another server does not answer")
+		return problem.New(problem.Unavailable, "temporarily_unavailable", "another server did not answer")
 	}
 }
 
@@ -242,7 +242,8 @@ func (b *Bus) enqueue(node string, e envelope) error {
 }
 
 // errFull is the error for a message that does not fit in the queue.
-var errFull = problem.New(problem.Unavailable, "temporarily_unavailable", "too many messages wait for other servers")
+var errFull = problem.New(problem.Unavailable, "temporarily_unavailable",
+	"too many messages are waiting for other servers")
 
 // drop counts a message that could not be sent, and logs it unless another one was logged recently.
 func (b *Bus) drop(kind string, err error) {

@@ -208,8 +208,8 @@ func TestSelf(t *testing.T) {
 	})
 }
 
-// TestBroadcast shows that a broadcast reaches all other nodes of an installation once and in order,
-// also among other messages.
+// TestBroadcast shows that a broadcast reaches all other nodes of an installation once and in
+// order, even between other messages.
 func TestBroadcast(t *testing.T) {
 	eachTransport(t, func(t *testing.T, ta, tb bus.Transport) {
 		listener := func() (bus.Handler, chan string) {

@@ -14,10 +14,10 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// ErrClosed is the error of queries after the database was closed.
+// ErrClosed is returned by queries after the database was closed.
 var ErrClosed = errors.New("the database is closed")
 
-// ErrReadOnly is the error of changes to a database that was opened with Config.ReadOnly.
+// ErrReadOnly is returned by changes to a database that was opened with Config.ReadOnly.
 var ErrReadOnly = errors.New("the database was opened read-only")
 
 // explain converts an error to problem.Unavailable if the database caused it, not the query.

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestPoolWaits shows that a caller waits for a new or free connection for at most the pool's
-// patience, and then gets an error.
+// TestPoolWaits shows that a caller waits for a new or free connection for at most Patience, and
+// then gets an error.
 func TestPoolWaits(t *testing.T) {
 	gone := errors.New("gone")
 	for _, tt := range []struct {

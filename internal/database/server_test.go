@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// at returns a Config for the server at url, with a long patience.
+// at returns a Config for the server at url, with a long Patience.
 func at(url string) Config {
 	return Config{URL: url, Sync: Full, Patience: time.Minute, Ours: hasT, Prepare: makeTable}
 }

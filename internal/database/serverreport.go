@@ -76,7 +76,7 @@ func (r *ServerReport) read(ctx context.Context, db *sql.DB, ours []string) erro
 	return r.readRefused(ctx, db, ours)
 }
 
-// readRefused lists those of selvage's tables that the role may not both read and write.
+// readRefused lists the selvage tables that the role cannot read or cannot write.
 func (r *ServerReport) readRefused(ctx context.Context, db *sql.DB, ours []string) error {
 	for _, name := range ours {
 		var may sql.NullBool // NULL if the table does not exist

@@ -95,7 +95,7 @@ func (t *serverTx) Later(ctx context.Context, query string, args ...any) error {
 	return nil
 }
 
-// Recall returns nil, because other nodes write, too.
+// Recall returns nil, because other nodes also write.
 func (t *serverTx) Recall() any { return nil }
 
 // Remember runs last immediately.

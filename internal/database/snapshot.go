@@ -168,7 +168,7 @@ func each(ctx context.Context, t Tx, query string, columns int, do func(row []st
 }
 
 // parentsFirst sorts tables so that each comes after the tables that it references. Tables that
-// reference each other in a circle are not supported.
+// reference each other in a cycle are not supported.
 func parentsFirst(tables []Table) (sorted []Table) {
 	placed := make(map[string]bool)
 	for len(sorted) < len(tables) {

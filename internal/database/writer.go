@@ -31,7 +31,7 @@ type writer struct {
 	changes, commits atomic.Int64
 }
 
-// A change is one caller's transaction, which waits for its commit.
+// A change is one caller's transaction, waiting to be committed.
 type change struct {
 	do   func(Tx) error
 	once bool // do executes at most one statement that changes rows; SQLite undoes it if it fails

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// delays are the waits after each failed attempt. If the attempt after the last wait fails, too,
+// delays are the waits after each failed attempt. If the attempt after the last wait also fails,
 // the job becomes a dead letter. Together the delays span most of a day.
 var delays = [...]time.Duration{
 	10 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour, 3 * time.Hour,

@@ -39,7 +39,7 @@ const (
 	leaseFor  = 2 * time.Minute // must be more than sendFor
 )
 
-// delays are the waits after each failed attempt. If the attempt after the last wait fails, too,
+// delays are the waits after each failed attempt. If the attempt after the last wait also fails,
 // the letter becomes a dead letter. Together the delays span about a day.
 var delays = [...]time.Duration{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour,
@@ -226,7 +226,7 @@ func (p *Post) report(l Letter, r Result) {
 	}
 }
 
-// Deliver sends a draft immediately, bypassing the queue, for callers that wait for the result.
+// Deliver sends a draft immediately, bypassing the queue, for callers that need the result.
 func (p *Post) Deliver(ctx context.Context, id string, d Draft) error {
 	m, err := d.write(id, p.c.Sender)
 	if err != nil {

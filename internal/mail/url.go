@@ -20,7 +20,7 @@ type Server struct {
 	Roots    *x509.CertPool // trusted roots; nil means the system's
 }
 
-// ErrBox is the error of ParseURL for a URL that selects the [Box] instead of a server.
+// ErrBox is returned by ParseURL for a URL that selects the [Box] instead of a server.
 var ErrBox = errors.New("emails are stored on this server")
 
 // ParseURL parses the URL of a mail server:

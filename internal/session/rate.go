@@ -72,7 +72,7 @@ func (m *Meter) Allow(key Key, rate Rate, n int) (wait time.Duration) {
 }
 
 // forget makes room for more keys. It deletes keys that have recovered all events. If there are too
-// few of these, it deletes some others, too.
+// few of these, it also deletes some others.
 func (m *Meter) forget(now time.Time) {
 	maps.DeleteFunc(m.full, func(_ Key, full time.Time) bool { return !full.After(now) })
 	for k := range m.full {

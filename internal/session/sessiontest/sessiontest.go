@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A check is one test case. Cases that wait for an entry to expire run in parallel.
+// A check is one test case. Cases in which an entry must expire run in parallel.
 type check struct {
 	name  string
 	run   func(*testing.T, session.Store)
