@@ -17,7 +17,7 @@ import (
 )
 
 // TestSettled shows that a file is taken only when neither it nor its JSON file has changed for a
-// while. Its name must also be that of a finished recording.
+// while. It must also have the name of a finished recording.
 func TestSettled(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
 	w := &watcher{dir: dir, root: rootOf(t, dir), settle: time.Minute, now: func() time.Time { return now }}

@@ -68,7 +68,7 @@ func (w Where) Issuer() string { return w.Auth + "/" }
 func Locate(c Config, httpPort, httpsPort string) Where {
 	w := Where{Public: string(c.PublicURL), Auth: string(c.AuthURL), Fabric: string(c.FabricHost),
 		MTLS: string(c.MTLSURL)}
-	w.NoWSS = c.FabricHost == "" && c.TLSAddress() == Off // a configured host may be that of a proxy
+	w.NoWSS = c.FabricHost == "" && c.TLSAddress() == Off // a configured host may belong to a proxy
 	if w.Public == "" {
 		w.Public = "http://" + net.JoinHostPort(nameOf(c.Listen), httpPort)
 	}

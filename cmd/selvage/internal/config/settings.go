@@ -110,7 +110,7 @@ func (s Setting) Show(c Config) string {
 	return Redact(fmt.Sprint(v))
 }
 
-// NeedRestart lists the keys that have other values than in old and are read only at startup.
+// NeedRestart lists the keys whose values differ from old and are read only at startup.
 func (c Config) NeedRestart(old Config) (keys []string) {
 	for _, s := range Settings() {
 		if !s.reload && !reflect.DeepEqual(s.Value(old), s.Value(c)) {

@@ -54,7 +54,7 @@ func (d *Declarer) readResource(e entry) (r resource, err error) {
 	var errs []error
 	for _, m := range e.members {
 		at, name := e.at(m.value, m.key.Value), m.key.Value
-		// Differences are computed by field name, so replace aliases by that name.
+		// Differences are computed by field name, so replace aliases with that name.
 		if of, ok := r.kind.Alias[name]; ok {
 			name = of
 		}

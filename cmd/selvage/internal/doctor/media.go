@@ -65,7 +65,7 @@ func (e callChecks) mediaPort(ctx context.Context) []Finding {
 	return []Finding{finef("%s is free for UDP and TCP", address)}
 }
 
-// tryBoth listens on an address by TCP and UDP, and closes both listeners.
+// tryBoth listens on an address over TCP and UDP, and closes both listeners.
 func tryBoth(ctx context.Context, address string) error {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {

@@ -185,7 +185,7 @@ func (c *patientConn) ReadFrom(src io.Reader) (sent int64, err error) {
 
 // patientBodies aborts reading a request body that stops arriving. It replaces the body in the
 // request, which must be a copy. net/http checks the type of the original body to decide how to
-// treat the unread rest. Without the copy, a client that waits for 100 Continue would wait forever.
+// treat the unread rest. Without the copy, a client waiting for 100 Continue would wait forever.
 func patientBodies(next http.Handler, patience time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != nil && r.Body != http.NoBody {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// errForced is the error of a server that a second signal stopped.
+// errForced is the error for a server that was stopped by a second signal.
 var errForced = errors.New("stopped by a second signal before all requests had finished")
 
 // notifySignals makes the process send its signals to s.
@@ -137,7 +137,7 @@ func (s *server) finishRecordings(ctx context.Context) {
 		return
 	}
 	if err := s.app.spools.Close(ctx); err != nil {
-		s.log.Warn("some recordings of calls will be finished by the next start", "error", err)
+		s.log.Warn("some call recordings will be finished at the next start", "error", err)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // TestRelayURL shows that the relay is listed only if HTTPS is served, because browser SDKs connect
-// to it only by HTTPS.
+// to it only over HTTPS.
 func TestRelayURL(t *testing.T) {
 	running := func(https string) config.Config {
 		dir := t.TempDir()
