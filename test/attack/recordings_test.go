@@ -53,7 +53,7 @@ func insideRedirect(a harness.Answer) bool {
 	return (a.Status == 301 || a.Status == 307 || a.Status == 308) && strings.HasPrefix(a.Header.Get("Location"), "/")
 }
 
-// rawGet sends a path unchanged, even if clients would clean it.
+// rawGet requests a path exactly as given, even one that clients would normally clean.
 func rawGet(t *testing.T, p *harness.Project, path string) harness.Answer {
 	t.Helper()
 	return p.Get(t, "/", func(r *http.Request) { r.URL.Opaque = "//" + r.URL.Host + path })
@@ -111,7 +111,7 @@ func TestR05Conditions(t *testing.T) {
 
 	head := p.Do(t, "HEAD", p.LaML("/Recordings/01900000-0000-7000-8000-000000000000.mp3"))
 	if head.Status != 404 || len(head.Body) != 0 {
-		t.Errorf("HEAD of an absent .mp3 = %d", head.Status)
+		t.Errorf("HEAD of a missing .mp3 = %d", head.Status)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestR13SubscriberToken(t *testing.T) {
 	var list struct{ Recordings []struct{ Sid string } }
 	p.Get(t, p.LaML("/Recordings"), by).Want(t, 200).Read(t, &list)
 	if len(list.Recordings) != 1 || list.Recordings[0].Sid != own {
-		t.Errorf("the subscriber sees %v, want %s alone", list.Recordings, own)
+		t.Errorf("the subscriber sees %v, want only %s", list.Recordings, own)
 	}
 
 	p.Get(t, p.LaML("/Recordings/"+own+".json"), by).Want(t, 200)

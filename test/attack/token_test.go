@@ -40,18 +40,18 @@ func TestT04BasicForms(t *testing.T) {
 		header string
 		status int
 	}{
-		"as documented":    {"Basic " + encode(c.ID+":"+c.Secret), 200},
-		"lower-case":       {"basic " + encode(c.ID+":"+c.Secret), 200},
-		"escaped letters":  {"Basic " + encode(escapeAll(c.ID)+":"+escapeAll(c.Secret)), 200},
-		"bad escape":       {"Basic " + encode("%zz:"+c.Secret), 401},
-		"bad escape after": {"Basic " + encode(c.ID+":%zz"), 401},
-		"no colon":         {"Basic " + encode(c.ID+c.Secret), 401},
-		"no base64":        {"Basic !!!!", 401},
-		"nothing":          {"Basic ", 401},
-		"not UTF-8":        {"Basic " + encode("\xff\xfe:\xff"), 401},
-		"special letters":  {"Basic " + encode(c.ID+":%3A%20%25%2B%26%3D%C3%A9"), 401},
-		"another scheme":   {"Bearer " + c.Secret, 401},
-		"digest":           {"Digest username=x", 401},
+		"as documented":      {"Basic " + encode(c.ID+":"+c.Secret), 200},
+		"lower-case":         {"basic " + encode(c.ID+":"+c.Secret), 200},
+		"escaped characters": {"Basic " + encode(escapeAll(c.ID)+":"+escapeAll(c.Secret)), 200},
+		"bad escape":         {"Basic " + encode("%zz:"+c.Secret), 401},
+		"bad escape after":   {"Basic " + encode(c.ID+":%zz"), 401},
+		"no colon":           {"Basic " + encode(c.ID+c.Secret), 401},
+		"not base64":         {"Basic !!!!", 401},
+		"nothing":            {"Basic ", 401},
+		"not UTF-8":          {"Basic " + encode("\xff\xfe:\xff"), 401},
+		"special characters": {"Basic " + encode(c.ID+":%3A%20%25%2B%26%3D%C3%A9"), 401},
+		"another scheme":     {"Bearer " + c.Secret, 401},
+		"digest":             {"Digest username=x", 401},
 	}
 
 	for name, tt := range tests {
@@ -110,11 +110,11 @@ func TestT05WrongClient(t *testing.T) {
 			harness.Basic(basic.ID, harness.Challenge(basic.Secret))},
 		"secret with a suffix": {harness.Form(clientCredentials()),
 			harness.Basic(basic.ID, basic.Secret+"x")},
-		"secret without its last letter": {harness.Form(clientCredentials()),
+		"secret without its last character": {harness.Form(clientCredentials()),
 			harness.Basic(basic.ID, basic.Secret[:len(basic.Secret)-1])},
 		"secret with a NUL after it": {harness.Form(clientCredentials()),
 			harness.Basic(basic.ID, basic.Secret+"%00")},
-		"client id in another letter case": {harness.Form(clientCredentials()),
+		"client id in upper case": {harness.Form(clientCredentials()),
 			harness.Basic(strings.ToUpper(basic.ID), basic.Secret)},
 	}
 
@@ -157,9 +157,9 @@ func TestT07Grants(t *testing.T) {
 	service.Refresh(t, "x").WantError(t, 400, "unauthorized_client")
 }
 
-// TestT08RefreshReuse uses a refresh token again, which ends its family. During a grace period, the
-// predecessor of the current token returns the current one. After the grace period, it ends the
-// family. An older token ends the family immediately.
+// TestT08RefreshReuse uses a refresh token again, which ends its family. During a grace period,
+// redeeming the predecessor of the current token returns the current token again. After the grace
+// period, it ends the family. An older token ends the family immediately.
 func TestT08RefreshReuse(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)

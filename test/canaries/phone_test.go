@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A sipLine sends SIP requests by UDP.
+// A sipLine sends SIP requests over UDP.
 type sipLine struct {
 	t    *testing.T
 	conn net.Conn

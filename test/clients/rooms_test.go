@@ -81,7 +81,7 @@ func TestRoomGuests(t *testing.T) {
 	}
 }
 
-// TestRoomSound shows that a member hears the others, also after a moderator has muted the member.
+// TestRoomSound shows that a member hears the others, even after a moderator has muted the member.
 // A member whose token is revoked leaves the room.
 func TestRoomSound(t *testing.T) {
 	harness.OneBackend(t)

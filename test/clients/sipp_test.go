@@ -45,7 +45,7 @@ func newSIPP(t *testing.T, s *harness.Server, user, password, transport string) 
 		port: fmt.Sprint(harness.FreePort(t)), transport: transport}
 }
 
-// run starts sipp with a scenario and returns a function that waits for its end.
+// run starts sipp with a scenario, and returns a function that waits until sipp has ended.
 func (p *sipPhone) run(scenario, to string, more ...string) (wait func() error) {
 	p.t.Helper()
 	dir := p.t.TempDir()
@@ -96,7 +96,7 @@ func (p *sipPhone) run(scenario, to string, more ...string) (wait func() error) 
 	}
 }
 
-// TestSIPPhones makes sipp register, ring, call, hold, cancel and hang up, by UDP and TCP. The
+// TestSIPPhones makes sipp register, ring, call, hold, cancel and hang up, over UDP and TCP. The
 // other side is a client of the relay, as browsers are.
 func TestSIPPhones(t *testing.T) {
 	harness.OneBackend(t)

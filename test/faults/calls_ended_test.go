@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/test/phone"
 )
 
-// An ending is a way in which a call can end.
+// An ending is one of the ways a call can end.
 type ending struct {
 	name   string
 	causes []string // causes in the records of its calls

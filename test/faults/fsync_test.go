@@ -17,7 +17,8 @@ import (
 )
 
 // TestSyncFails makes the kernel fail each request to write files to the disk, as a dying disk does.
-// No change is acknowledged meanwhile, and none that was is lost, also if the server is killed then.
+// The server acknowledges no change during this time. No change that it acknowledged before is
+// lost, even if the server is killed.
 func TestSyncFails(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()

@@ -18,9 +18,9 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// TestLostDeletes deletes recordings while the object store refuses to delete objects, or confirms
-// it and keeps them. The recordings are gone at once, and their objects as soon as the store deletes
-// again.
+// TestLostDeletes deletes recordings while the object store refuses to delete objects, or claims to
+// have deleted them but keeps them. The recordings are gone immediately, and their objects as soon
+// as the store deletes objects again.
 func TestLostDeletes(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()

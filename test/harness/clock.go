@@ -43,9 +43,9 @@ type Clock struct {
 	adds   int64 // address of the offset in seconds
 }
 
-// Clock takes over the clock of a server until its process ends. It replaces the function by which
-// Go programs read the kernel's clock, because no setting of the kernel changes the time of a single
-// process. It writes the replacement over code that runs only once, when a program starts.
+// Clock takes over the clock of a server until its process ends. It replaces the function with
+// which Go programs read the kernel's clock, because no setting of the kernel changes the time of a
+// single process. It writes the replacement over code that runs only once, when a program starts.
 func (s *Server) Clock(t T) *Clock {
 	t.Helper()
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {

@@ -30,7 +30,7 @@ const (
 // keys.
 type Config struct {
 	Data     string   // data directory; "" creates one with the keys of an earlier start
-	Backends []string // variables that name the database and sessions; nil uses those of Beside, or new ones
+	Backends []string // variables that name the database and sessions; nil means the same as Beside, or new ones
 	Beside   *Server  // server whose database and sessions to share; nil makes new ones, see servers.Backend
 	Args     []string // additional arguments of selvage serve
 	Env      []string // additional environment

@@ -16,7 +16,7 @@ import (
 )
 
 // A PostgresServer is a running PostgreSQL. Acknowledged transactions are on disk. As on most
-// servers, the default collation is that of a language, not of bytes.
+// servers, the default collation follows a language, not the byte order.
 type PostgresServer struct {
 	Server
 	URL string // URL of the superuser; see [PostgresServer.Database]
