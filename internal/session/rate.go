@@ -54,8 +54,11 @@ func (m *Meter) Allow(key Key, rate Rate, n int) (wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 
-	at := now()
-	next, wait := rate.next(at, m.full[key], n)
+	at, full := now(), m.full[key]
+	if most := at.Add(rate.Slack()); full.After(most) { // the rate was lowered, so n events are available
+		full = most.Add(-rate.Cost(n))
+	}
+	next, wait := rate.next(at, full, n)
 	switch {
 	case wait > 0:
 		return wait

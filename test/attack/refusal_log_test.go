@@ -49,7 +49,7 @@ func TestRefusalLog(t *testing.T) {
 			"the API key is unknown"},
 		{"GET", fabric, []harness.Option{harness.Basic(other.ID, p.Key)}, 401, `"Unauthorized"`, "another project"},
 		{"GET", fabric, []harness.Option{harness.Bearer("hush..token")}, 401, `"Unauthorized"`,
-			"not signed with a key of this server"},
+			"no key of this server opens the token"},
 		{"POST", "/api/project/ingest_keys", []harness.Option{voice, harness.JSON(map[string]any{"name": "x"})},
 			401, `"Unauthorized"`, "lack the scope"},
 		{"GET", fabric + "/4d0d4a42-0000-4000-8000-000000000001", []harness.Option{p.Basic()}, 404,
