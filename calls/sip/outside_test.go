@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 )
 
