@@ -13,8 +13,8 @@ import (
 // translations.
 var demoScripts = []string{"demo.js", "demo-view.js", "demo-stock.js", "demo-chat.js"}
 
-// scriptText matches a text in a script: a property of a step, or the argument of say.
-var scriptText = regexp.MustCompile(`(?:\b(?:title|text|button|hint): |\bsay\()("(?:[^"\\]|\\.)*")`)
+// scriptText matches a text in a script: a property of a step, or the argument of say or Error.
+var scriptText = regexp.MustCompile(`(?:\b(?:title|text|button|hint): |\b(?:say|Error)\()("(?:[^"\\]|\\.)*")`)
 
 // scriptTexts returns the texts in the scripts of the demo.
 func scriptTexts() (all []string) {
