@@ -104,12 +104,12 @@ func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, chosen brand.L
 	if v.form != nil && code == http.StatusOK { // a preview keeps the typed values
 		p.Form.Seen = v.form.Get("seen")
 	}
-	if wrong != nil && !p.Form.blame(relabel(wrong)) {
-		return wrong
-	}
 	var err error
 	if p.Logos, err = a.logoFields(v, kept, chosen); err != nil {
 		return err
+	}
+	if wrong != nil && !p.blame(relabel(wrong)) {
+		return wrong
 	}
 
 	look := make(url.Values)
@@ -144,11 +144,6 @@ func relabel(err error) error {
 		}
 		q.Message = strings.NewReplacer("tos_uri", "the URL", "policy_uri", "the URL", "color must",
 			"the color must").Replace(q.Message)
-		for theme, label := range map[brand.Theme]string{brand.Light: "Logo", brand.Dark: "Logo for dark pages"} {
-			if rest, ok := strings.CutPrefix(q.Message, theme.Param()+" "); ok {
-				q.Message = words.Sentences(label, lowerSentence(rest))
-			}
-		}
 		all = append(all, &q)
 	}
 	if all == nil {

@@ -218,7 +218,8 @@ func TestBothLogos(t *testing.T) {
 		}
 		broken := send(at, "", "<svg/>", "name", "Shop")
 		if broken.StatusCode != http.StatusUnprocessableEntity ||
-			!strings.Contains(broken.body, "Logo for dark pages must be a PNG") {
+			!strings.Contains(broken.body, `<a href="#f-dark_logo">Logo for dark pages must be a PNG`) ||
+			!strings.Contains(broken.body, `id="f-dark_logo-fault"`) {
 			t.Errorf("%s: a file that is not a picture: %s", name, broken.Status)
 		}
 		send(at, "", "", "remove_dark_logo", "yes").leadsTo(t, at+"?done=changed")

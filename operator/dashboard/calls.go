@@ -187,7 +187,6 @@ type callsPage struct {
 	First   bool
 	Finder  finder
 	Live    string
-	Faults  []string
 }
 
 // maxRunning is the maximum number of running calls that the list shows.
@@ -202,7 +201,9 @@ func (a *callPages) listCalls(v *visit) error {
 	p := callsPage{Finder: v.callFinder().exportable(v), First: !v.r.URL.Query().Has("from")}
 	options := templates.Options{Status: http.StatusOK, Connect: []string{"'self'"}}
 	if err != nil {
-		p.Faults, _ = describeFaults(err)
+		if !p.Finder.blame(err) {
+			return err
+		}
 		options.Status = http.StatusUnprocessableEntity
 		p.list = listOf(v, page.Page[calls.Record]{}, v.callRow)
 		return a.pageWith(v, options, "Calls", "calls", p)

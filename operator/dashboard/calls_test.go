@@ -108,8 +108,13 @@ func TestCalls(t *testing.T) {
 			}
 		}
 	}
-	if a := b.get(base + "/calls?after=tomorrow"); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("a day that is not one = %s, want 422", a.Status)
+	for list, label := range map[string]string{"/calls": "Began from", "/recordings": "Stored from"} {
+		a := b.get(base + list + "?after=tomorrow")
+		want := `<a href="#f-after">` + label + " must be a day, such as 2030-01-31.</a>"
+		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, want) ||
+			!strings.Contains(a.body, `id="f-after-fault"`) {
+			t.Errorf("%s with a day that is not one: %s, without %q", list, a.Status, want)
+		}
 	}
 }
 

@@ -18,8 +18,9 @@ type finder struct {
 	Hint    string // an example, shown in the empty search box
 	Query   string // the text in the search box
 	Filters []input
-	All     string // URL of the whole list
-	Export  string // URL of the list as CSV; "" if there is none
+	Faults  []fault // wrong values of filters
+	All     string  // URL of the whole list
+	Export  string  // URL of the list as CSV; "" if there is none
 }
 
 // Count returns the number of filters that are set, not counting the search box.
@@ -30,6 +31,15 @@ func (f finder) Count() (n int) {
 		}
 	}
 	return n
+}
+
+// blame assigns the parts of an error to the filters that caused them. ok is false if the operator
+// cannot resolve the error by changing a filter.
+func (f *finder) blame(err error) (ok bool) {
+	filters := form{Inputs: f.Filters}
+	ok = filters.blame(err)
+	f.Faults = filters.Faults
+	return ok
 }
 
 // chosen returns the chosen option of a filter, or "".

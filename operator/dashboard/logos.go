@@ -14,11 +14,12 @@ import (
 
 // A logoField is the part of the branding form that is about the logo for one theme.
 type logoField struct {
-	ID, Name, File, Remove string // id of the field, and names of its inputs
-	IsDark, IsRemoved      bool
-	Kept                   *logoView // nil if the project or client has no such logo
-	Chosen                 *logoView // a new logo that is not saved yet, or nil
-	ChosenFile             string    // the picture of Chosen in base64, sent back with the form
+	input
+	File, Remove      string // names of the inputs for a new picture, and to remove the logo
+	IsDark, IsRemoved bool
+	Kept              *logoView // nil if the project or client has no such logo
+	Chosen            *logoView // a new logo that is not saved yet, or nil
+	ChosenFile        string    // the picture of Chosen in base64, sent back with the form
 }
 
 // A logoView is a logo as a data URL for a page. The page cannot use the public URL, which may be
@@ -60,8 +61,7 @@ func (a *brandPages) logoFields(
 	v *visit, kept map[brand.Theme]string, chosen brand.Logos,
 ) (all []logoField, err error) {
 	for _, theme := range brand.Themes {
-		param := theme.Param()
-		f := logoField{ID: "f-" + param, Name: param, File: fileOf(theme), Remove: "remove_" + param,
+		f := logoField{input: logoInput(theme), File: fileOf(theme), Remove: "remove_" + theme.Param(),
 			IsDark: theme == brand.Dark}
 		if f.Kept, err = a.logoOf(v.r.Context(), kept[theme]); err != nil {
 			return nil, err
@@ -74,6 +74,30 @@ func (a *brandPages) logoFields(
 		all = append(all, f)
 	}
 	return all, nil
+}
+
+func logoInput(theme brand.Theme) input {
+	if theme == brand.Dark {
+		return input{Name: theme.Param(), Label: "Logo for dark pages",
+			Hint: "Leave empty to show the same logo on light and dark pages."}
+	}
+	return input{Name: theme.Param(), Label: "Logo",
+		Hint: "PNG, JPEG or WebP up to 1 MB. It is shown at up to 200 by 48 pixels. Transparency is kept."}
+}
+
+// blame assigns the parts of an error to the inputs and logos of the form. ok is false if the
+// operator cannot resolve the error there.
+func (p *brandPage) blame(err error) (ok bool) {
+	all := form{Inputs: p.Form.Inputs}
+	for _, l := range p.Logos {
+		all.More = append(all.More, l.input)
+	}
+	ok = all.blame(err)
+	for i := range p.Logos {
+		p.Logos[i].input = all.More[i]
+	}
+	p.Form.Faults = all.Faults
+	return ok
 }
 
 // shown returns the logo that the form would save, or nil.

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -209,19 +210,24 @@ func parseSeconds(text string) time.Duration {
 // parseDays returns the time range of a filter, whose first day is after and whose last day is
 // before. An empty date sets no limit.
 func parseDays(after, before string) (from, end time.Time, err error) {
-	if after != "" {
-		if from, err = time.Parse(time.DateOnly, after); err != nil {
-			return from, end, problem.BadParam("after", "from must be a day, such as 2030-01-31")
-		}
+	from, wrong := parseDay("after", after)
+	end, err = parseDay("before", before)
+	if !end.IsZero() {
+		end = end.AddDate(0, 0, 1) // the last day is included
 	}
-	if before != "" {
-		last, err := time.Parse(time.DateOnly, before)
-		if err != nil {
-			return from, end, problem.BadParam("before", "until must be a day, such as 2030-01-31")
-		}
-		end = last.AddDate(0, 0, 1) // the last day is included
+	return from, end, errors.Join(wrong, err)
+}
+
+// parseDay returns the first moment of the day in a filter, or the zero time if text is empty.
+func parseDay(filter, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
 	}
-	return from, end, nil
+	at, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return time.Time{}, problem.BadParam(filter, "%s must be a day, such as 2030-01-31", filter)
+	}
+	return at, nil
 }
 
 // listRecordings serves GET /dashboard/projects/{project}/recordings.
@@ -247,7 +253,9 @@ func (a *recordingPages) recordingsPage(v *visit, code int, faults []string) err
 	p.Finder = v.recordingFinder().exportable(v)
 	var found page.Page[recordings.Recording]
 	if err != nil {
-		p.Faults, _ = describeFaults(err)
+		if !p.Finder.blame(err) {
+			return err
+		}
 		code = http.StatusUnprocessableEntity
 	} else {
 		found, err = a.findRecordings(v.r.Context(), ask, p.Finder.Query, v.query())

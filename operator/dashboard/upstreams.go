@@ -78,7 +78,7 @@ func upstreamInputs(u idp.Upstream) []input {
 		{Kind: "text", Type: "url", Name: "issuer", Label: "Issuer", Value: u.Issuer, Length: 2000, Required: true,
 			Hint: "The endpoints are discovered from it.", Example: "https://id.example.com/"},
 		{Kind: "text", Type: "text", Name: "client_id", Label: "Client id", Value: u.ClientID, Length: 500,
-			Hint: "Of this server at the provider.", Required: true},
+			Hint: "The id of this server at the provider.", Required: true},
 		{Kind: "text", Type: "password", Name: "client_secret", Label: "Client secret", Hint: secret, Length: 500},
 		{Kind: "text", Type: "text", Name: "scopes", Label: "Scopes", Value: strings.Join(u.AllScopes(), " ")},
 		{Kind: "check", Name: "enabled", Label: "The sign-in page has the button", Checked: u.Enabled || u.ID == ""},
