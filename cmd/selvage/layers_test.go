@@ -97,7 +97,7 @@ var layers = map[string][]string{
 		"cmd/selvage/internal/config", "internal/database", "cmd/selvage/internal/datadir",
 		"cmd/selvage/internal/mediastore", "internal/deliver",
 		"internal/problem", "internal/session/redis", "internal/session/sql", "store",
-		"cmd/selvage/internal/truststore", "keys"},
+		"cmd/selvage/internal/truststore", "internal/words", "keys"},
 	"cmd/selvage/internal/console":  {"cmd/selvage/internal/config"},
 	"cmd/selvage/internal/declared": {"fabric", "fabric/kinds", "idp", "internal/page", "internal/problem"},
 	"cmd/selvage/internal/transfer": {"fabric", "fabric/kinds", "idp", "internal/page", "internal/password",

@@ -13,16 +13,16 @@ import (
 )
 
 // doctorTexts returns the texts of the checks of `selvage doctor` that a page shows: their names,
-// those findings that contain no values, and the remedies.
+// findings and remedies.
 func doctorTexts(t *testing.T) (all []string) {
 	t.Helper()
 	files, err := filepath.Glob("../../cmd/selvage/internal/doctor/*.go")
 	if err != nil || len(files) < 15 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
-	add := func(from []ast.Expr) {
+	add := func(from ...ast.Expr) {
 		for _, e := range from {
-			if text, ok := constant(e); ok && text != "" && !strings.Contains(text, "%") {
+			if text, ok := constant(e); ok && sayable.MatchString(verb.ReplaceAllString(text, "")) {
 				all = append(all, text)
 			}
 		}
@@ -39,12 +39,19 @@ func doctorTexts(t *testing.T) (all []string) {
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:
-				if texts, ok := findingArgs[nameOf(n.Fun)]; ok {
-					add(n.Args[:texts])
+				if texts, ok := findingArgs[nameOf(n.Fun)]; ok && !n.Ellipsis.IsValid() {
+					wantFormat(t, name, n, texts)
+					add(n.Args[:texts]...)
+				}
+			case *ast.ValueSpec: // constants of several words are remedies
+				for _, e := range n.Values {
+					if text, _ := constant(e); strings.Contains(text, " ") {
+						add(e)
+					}
 				}
 			case *ast.CompositeLit:
 				if isCheck(n) {
-					add(n.Elts[:2])
+					add(n.Elts[:2]...)
 				}
 			}
 			return true
@@ -53,8 +60,30 @@ func doctorTexts(t *testing.T) (all []string) {
 	return slices.Compact(all)
 }
 
-// findingArgs maps functions of package doctor to how many of their first arguments are texts.
-var findingArgs = map[string]int{"finef": 1, "skippedf": 1, "warnedf": 2, "brokenf": 2, "of": 1}
+var (
+	// findingArgs maps functions of package doctor to how many of their first arguments are texts.
+	findingArgs = map[string]int{"finef": 1, "skippedf": 1, "textf": 1, "warnedf": 2, "brokenf": 2, "of": 1, "and": 1}
+
+	verb    = regexp.MustCompile(`%(?:\[\d\])?s`)
+	sayable = regexp.MustCompile(`[A-Za-z]{2}`) // not only values and punctuation
+)
+
+// wantFormat checks that a call has a constant format, with one verb for each value.
+func wantFormat(t *testing.T, file string, call *ast.CallExpr, texts int) {
+	t.Helper()
+	name := nameOf(call.Fun)
+	if name == "of" || name == "and" {
+		return
+	}
+	format, isConstant := constant(call.Args[texts-1])
+	if !isConstant {
+		t.Errorf("%s: a format of %s is not a constant", file, name)
+	}
+	values, rest := len(call.Args)-texts, verb.ReplaceAllString(format, "")
+	if n := len(verb.FindAllString(format, -1)); n != values || strings.Contains(rest, "%") {
+		t.Errorf("%s: %s gets %d values for %q", file, name, values, format)
+	}
+}
 
 // isCheck reports whether a literal is a check: a group, a name, and a function.
 func isCheck(n *ast.CompositeLit) bool {

@@ -55,7 +55,7 @@ type RingKey struct {
 	Since   time.Time // when it became the current key; may be zero
 }
 
-// A Finding is the result of one check.
+// A Finding is the result of one check. Its texts are texts of package words.
 type Finding struct {
 	Group, Name, Found, Remedy string
 	Status                     string // ok, warning, failed or skipped

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/operator/dashboard"
 )
@@ -44,6 +45,8 @@ func (w *world) installation() dashboard.Installation {
 				Remedy: "buy a disk", Status: "failed"},
 				{Group: "Process", Name: "account", Found: "the server runs as root, which it does not need",
 					Remedy: "check the files", Status: "warning"},
+				{Group: "Data", Name: "space", Found: words.Textf("%s of %s free", "12 MB", "40 GB"),
+					Remedy: words.Textf("set %s", "--listen"), Status: "warning"},
 				{Group: "Data", Name: "space", Found: "12 widgets", Status: "ok"}}
 		},
 	}

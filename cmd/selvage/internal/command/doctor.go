@@ -124,8 +124,8 @@ func (c doctorCommands) formatFindings(findings []doctor.Finding) string {
 		}
 		verdict := c.Color(verdictColors[f.Status], cli.Pad(string(f.Status), status))
 		fmt.Fprintf(&b, "  %s  %s  ", verdict, cli.Pad(f.Name, names))
-		wrap(&b, cli.Sanitize(f.Found), status+names+6, c.Width())
-		c.formatRemedy(&b, f.Remedy, status+6)
+		wrap(&b, cli.Sanitize(f.Found.String()), status+names+6, c.Width())
+		c.formatRemedy(&b, f.Remedy.String(), status+6)
 	}
 
 	fmt.Fprintf(&b, "%d ok, %d skipped, %s, %d failed\n", count(findings, doctor.Fine),

@@ -41,5 +41,5 @@ func (e *Examination) backups(context.Context) []Finding {
 		return []Finding{warnedf("look for \"creating a backup\" in the server's log",
 			"the newest in %s is %s old; one is due every %s", absolute(dir), age.Round(time.Minute), every)}
 	}
-	return []Finding{finef("%d in %s, the newest %s old", len(all), absolute(dir), age.Round(time.Minute))}
+	return []Finding{finef("%s in %s, the newest %s old", len(all), absolute(dir), age.Round(time.Minute))}
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net"
 	"net/url"
@@ -34,7 +33,7 @@ func (e certificates) sourceChecks() []check {
 			return []Finding{skippedf("off; the proxy in front of this server has its own certificate")}
 		}}}
 	}
-	served := check{group: "Certificates", name: "served", look: e.servedCertificate}
+	served := check{"Certificates", "served", e.servedCertificate}
 	switch {
 	case e.Config.TLS.Cert != "":
 		return []check{{"Certificates", "files", e.certificateFiles}, served}
@@ -54,7 +53,7 @@ func (e certificates) localAuthority(context.Context) []Finding {
 	case missing(certErr) && missing(keyErr):
 		return []Finding{skippedf("missing; the first start creates it")}
 	case missing(certErr) || missing(keyErr):
-		return []Finding{brokenf(fmt.Sprintf(
+		return []Finding{brokenf(textf(
 			"restore the missing file, or delete both to create new ones (cd %s && rm %s %s)", dir,
 			ca.CertFile, ca.KeyFile),
 			"%s or %s is missing", ca.CertFile, ca.KeyFile)}
@@ -64,12 +63,12 @@ func (e certificates) localAuthority(context.Context) []Finding {
 	a, err := ca.Open(ca.Config{Dir: dir, Hosts: e.Config.CertifiedHosts()})
 	if err != nil {
 		found, remedy, _ := strings.Cut(strings.Replace(err.Error(), ": delete", "; delete", 1), "; ")
-		return []Finding{brokenf(remedy, "%s", found)}
+		return []Finding{brokenf(Text(remedy), "%s", found)}
 	}
 
 	end := a.Certificate().NotAfter
 	if time.Until(end) < 60*24*time.Hour {
-		return []Finding{warnedf(fmt.Sprintf(
+		return []Finding{warnedf(textf(
 			"delete %s and %s, restart the server, then `selvage ca install`", ca.CertFile, ca.KeyFile),
 			"expires on %s", end.Format(time.DateOnly))}
 	}
@@ -86,7 +85,7 @@ func (e certificates) trust(ctx context.Context) []Finding {
 
 	stores, err := truststore.Open(truststore.Config{Cert: cert, Name: cert.Subject.CommonName, Getenv: e.Getenv})
 	if err != nil {
-		return []Finding{skippedf("%v", err)}
+		return []Finding{skippedf("%s", err)}
 	}
 
 	places := stores.Status(ctx)
@@ -101,7 +100,7 @@ func (e certificates) trust(ctx context.Context) []Finding {
 			"not every certificate store of this machine trusts it: `selvage ca status` lists them")}
 	}
 
-	return []Finding{finef("trusted by %s on this machine", plural(len(places), "store"))}
+	return []Finding{finef("every certificate store of this machine trusts it (%s)", len(places))}
 }
 
 // certificateFiles reads the certificate files in the same way as a server does at startup. It also
@@ -112,12 +111,12 @@ func (e certificates) certificateFiles(context.Context) []Finding {
 		Hosts: c.SecureHosts()})
 	if err != nil {
 		found, remedy, _ := strings.Cut(err.Error(), "; ")
-		return []Finding{brokenf(remedy, "%s", found)}
+		return []Finding{brokenf(Text(remedy), "%s", found)}
 	}
 
 	pair, err := f.TLS().GetCertificate(nil)
 	if err != nil {
-		return []Finding{brokenf("check the files", "%v", err)}
+		return []Finding{brokenf("check the files", "%s", err)}
 	}
 
 	all := []Finding{ending(pair.Leaf, string(c.TLS.Cert))}
@@ -133,7 +132,7 @@ func (e certificates) certificateFiles(context.Context) []Finding {
 		all = append(all, warnedf(
 			"set tls.cert to the file with the whole chain (certbot: fullchain.pem); for a private "+
 				"authority, install it on all clients",
-			"not trusted by this machine: %v", err).of("chain"))
+			"not trusted by this machine: %s", err).of("chain"))
 	}
 	return all
 }
@@ -142,14 +141,15 @@ func (e certificates) certificateFiles(context.Context) []Finding {
 // lifetime, because the certificate should have been renewed earlier.
 func ending(leaf *x509.Certificate, what string) Finding {
 	left, life := time.Until(leaf.NotAfter), leaf.NotAfter.Sub(leaf.NotBefore)
-	told := fmt.Sprintf("%s, valid until %s", what, stamp(leaf.NotAfter))
+	end := stamp(leaf.NotAfter)
 	switch {
 	case left < 0:
-		return brokenf("renew it; the server reloads it automatically", "%s: expired", told)
+		return brokenf("renew it; the server reloads it automatically", "%s, expired on %s", what, end)
 	case left < life/5:
-		return warnedf("find out why it was not renewed", "%s, expires in %s", told, left.Round(time.Hour))
+		return warnedf("find out why it was not renewed", "%s, expires on %s, in %s", what, end,
+			left.Round(time.Hour))
 	}
-	return finef("%s", told)
+	return finef("%s, valid until %s", what, end)
 }
 
 // acme checks that each host resolves, and reports the certificates obtained so far.
@@ -157,7 +157,7 @@ func (e certificates) acme(ctx context.Context) (all []Finding) {
 	for _, host := range e.Config.TLS.ACME.Hosts {
 		if _, err := net.DefaultResolver.LookupHost(ctx, host); err != nil {
 			all = append(all, brokenf("add an A or AAAA record that points to this "+
-				"server", "%s: %v", host, err).of("DNS"))
+				"server", "%s: %s", host, err).of("DNS"))
 		}
 	}
 
@@ -216,7 +216,7 @@ func (e certificates) servedCertificate(ctx context.Context) []Finding {
 
 	leaf := conn.(*tls.Conn).ConnectionState().PeerCertificates[0]
 	if err := leaf.VerifyHostname(name); err != nil {
-		return []Finding{brokenf("use a certificate that includes this name", "%s: %v", u.Host, err)}
+		return []Finding{brokenf("use a certificate that includes this name", "%s: %s", u.Host, err)}
 	}
 	return []Finding{ending(leaf, name)}
 }

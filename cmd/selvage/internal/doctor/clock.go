@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-const setClocks = "set the clocks of all machines by NTP (apt install chrony; check with `chronyc " +
+const setClocks Text = "set the clocks of all machines by NTP (apt install chrony; check with `chronyc " +
 	"tracking` or `timedatectl`)"
 
 // clocks checks that NTP is active, and compares this machine's clock with the database's clock and
@@ -27,7 +27,7 @@ func (e *Examination) clocks(ctx context.Context) []Finding {
 // machine, with the database's clock.
 func (e *Examination) clocksOfRows(ctx context.Context, s *store.Store) (all []Finding) {
 	if e.Config.Database.Shared() {
-		all = append(all, compareClock(ctx, "the database's", clock.Source(s.Clock)).of("database"))
+		all = append(all, compareClock(ctx, s.Clock).of("database"))
 	}
 
 	newest, err := s.Newest(ctx)
@@ -47,16 +47,22 @@ func (e *Examination) clocksOfRows(ctx context.Context, s *store.Store) (all []F
 	return all
 }
 
-// compareClock compares this machine's clock with the clock of another machine.
-func compareClock(ctx context.Context, whose string, c clock.Source) Finding {
+// compareClock compares this machine's clock with the database's clock.
+func compareClock(ctx context.Context, c clock.Source) Finding {
 	ahead, err := c.Ahead(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return skippedf("%s", plainly(err))
-	case ahead.Abs() > clock.Tolerated:
-		return brokenf(setClocks, "this machine's clock is %s %s", clock.Apart(ahead), whose)
-	case ahead.Abs() > time.Second:
-		return finef("this machine's clock is %s %s", clock.Apart(ahead), whose)
 	}
-	return finef("this machine's clock matches %s to the second", whose)
+	if ahead.Abs() <= time.Second {
+		return finef("this machine's clock matches the database's to the second")
+	}
+
+	f := finef("this machine's clock is %s ahead of the database's", ahead.Round(time.Second))
+	if ahead < 0 {
+		f = finef("this machine's clock is %s behind the database's", ahead.Abs().Round(time.Second))
+	}
+	if ahead.Abs() > clock.Tolerated {
+		f.Status, f.Remedy = Broken, setClocks
+	}
+	return f
 }

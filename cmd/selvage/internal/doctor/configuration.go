@@ -27,14 +27,14 @@ func Unreadable(err error) (all []Finding) {
 // with secrets that every user can read.
 func (e *Examination) Configuration() []Finding {
 	sources := sourcesOf(e.From)
-	told := "defaults only"
+	told := finef("defaults only")
 	if len(sources) > 0 {
-		told = strings.Join(sources, ", ") + "; `selvage config show` prints what each sets"
+		told = finef("%s; `selvage config show` prints what each sets", strings.Join(sources, ", "))
 	}
-	all := []Finding{configured(finef("%s", told))}
+	all := []Finding{configured(told)}
 	for _, warning := range e.Config.Warnings() {
 		found, remedy, _ := strings.Cut(warning, "; ")
-		all = append(all, configured(warnedf(remedy, "%s", found)))
+		all = append(all, configured(warnedf(Text(remedy), "%s", found)))
 	}
 	return append(all, readableSecrets(e.Config, e.Getenv, e.From)...)
 }
@@ -78,7 +78,7 @@ func readableSecrets(c config.Config, getenv func(string) string, from config.Or
 			continue
 		}
 
-		f := warnedf("chmod o-r "+file, "every user of this machine can read %s, which sets %s", file, s.Path)
+		f := warnedf(Text("chmod o-r "+file), "every user of this machine can read %s, which sets %s", file, s.Path)
 		f.Group, f.Name = "Configuration", "secrets"
 		all = append(all, f)
 	}

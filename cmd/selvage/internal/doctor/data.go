@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -17,8 +18,7 @@ import (
 // dataChecks returns the checks of the data and media directories. The space and filesystem
 // of the media directory are checked only if it is on another device.
 func (e *Examination) dataChecks() []check {
-	data, media := folder{Examination: e, name: "the data directory", path: e.Config.Data},
-		folder{Examination: e, name: "the media directory", path: e.Config.MediaDir()}
+	data, media := folder{e, e.Config.Data}, folder{e, e.Config.MediaDir()}
 	all := []check{
 		{"Data", "directory", e.dataDirectory},
 		{"Data", "files", func(context.Context) []Finding { return e.files(data.path) }},
@@ -47,10 +47,10 @@ func (e *Examination) dataChecks() []check {
 	return all
 }
 
-// A folder is a directory to check, with the name that findings use for it.
+// A folder is a directory to check.
 type folder struct {
 	*Examination
-	name, path string
+	path string
 }
 
 // dataDirectory checks that the data directory exists and that no other user has access to it.
@@ -69,12 +69,14 @@ func (e *Examination) dataDirectory(context.Context) []Finding {
 	mode := info.Mode().Perm()
 	switch {
 	case mode&0o002 != 0 && info.Mode()&fs.ModeSticky == 0:
-		return []Finding{brokenf("chmod 700 "+dir, "every user can write to %s (mode %o)", absolute(dir), mode)}
+		return []Finding{brokenf(Text("chmod 700 "+dir), "every user can write to %s (mode %s)", absolute(dir),
+			octal(mode))}
 	case mode&0o007 != 0:
-		return []Finding{warnedf("chmod 700 "+dir, "every user can read %s (mode %o)", absolute(dir), mode)}
+		return []Finding{warnedf(Text("chmod 700 "+dir), "every user can read %s (mode %s)", absolute(dir),
+			octal(mode))}
 	}
 
-	return []Finding{finef("%s, owner %s, mode %o", absolute(dir), datadir.Owner(info), mode)}
+	return []Finding{finef("%s, owner %s, mode %s", absolute(dir), datadir.Owner(info), octal(mode))}
 }
 
 // noDirectory returns the finding for a missing data directory. It depends on whether a starting
@@ -89,7 +91,7 @@ func (e *Examination) noDirectory(dir string) Finding {
 	}
 	if err := syscall.Access(above, writable); err != nil {
 		return brokenf("set --data, or create the directory for the server's account",
-			"%s does not exist and cannot be created: %s: %v", absolute(dir), above, err)
+			"%s does not exist and cannot be created: %s: %s", absolute(dir), above, err)
 	}
 	return warnedf(
 		"set --data or SELVAGE_DATA to the server's directory, or run `selvage serve` to create it",
@@ -108,7 +110,8 @@ func (e *Examination) mediaDirectory(ctx context.Context) []Finding {
 	case !info.IsDir():
 		return []Finding{brokenf("set --media to a directory", "%s is not a directory", absolute(dir))}
 	}
-	return []Finding{finef("%s, owner %s, mode %o", absolute(dir), datadir.Owner(info), info.Mode().Perm())}
+	return []Finding{finef("%s, owner %s, mode %s", absolute(dir), datadir.Owner(info),
+		octal(info.Mode().Perm()))}
 }
 
 // bucket checks that the object store can be reached and contains the bucket.
@@ -153,12 +156,12 @@ func (f folder) writing(context.Context) []Finding {
 		return []Finding{brokenf(
 			"remount it writable (mount -o remount,rw), and check `dmesg` for the reason: failing disks "+
 				"become read-only",
-			"%s is on a read-only filesystem", f.name)}
+			"%s is on a read-only filesystem", absolute(f.path))}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return []Finding{brokenf("free some space or raise the quota; the server recovers automatically",
-			"no space is left in %s", f.name)}
+			"no space is left in %s", absolute(f.path))}
 	case errors.Is(err, fs.ErrPermission):
-		return []Finding{brokenf(f.asServer(f.path), "%s is not writable", f.name)}
+		return []Finding{brokenf(f.asServer(f.path), "%s is not writable", absolute(f.path))}
 	case err != nil:
 		return []Finding{brokenf("check `dmesg`: the disk may be failing", "%s", cause(err))}
 	case took > 250*time.Millisecond:
@@ -188,6 +191,9 @@ func tryWriting(dir string) error {
 	}
 	return errors.Join(err, os.Remove(name))
 }
+
+// octal formats the mode of a file, such as 700.
+func octal(mode fs.FileMode) string { return strconv.FormatUint(uint64(mode), 8) }
 
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {

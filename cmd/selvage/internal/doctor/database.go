@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -49,11 +48,11 @@ func (e *Examination) rows(ctx context.Context) []Finding {
 		all = append(all, finef("none yet; the first start creates it").of("schema"))
 	case r.Schema < known:
 		all = append(all, finef(
-			"%d; the next start upgrades it to %d. A file is copied first; back up a server with "+
+			"%s; the next start upgrades it to %s. A file is copied first; back up a server with "+
 				"`selvage backup create`",
 			r.Schema, known).of("schema"))
 	default:
-		all = append(all, finef("%d, current", r.Schema).of("schema"))
+		all = append(all, finef("%s, current", r.Schema).of("schema"))
 	}
 
 	return all
@@ -147,9 +146,9 @@ func unfit(url string, err error) Finding {
 	var u *database.Unfit
 	if errors.As(err, &u) {
 		if config.DatabaseURL(url).Shared() {
-			return brokenf(u.Remedy, "%s", u.Found)
+			return brokenf(Text(u.Remedy), "%s", u.Found)
 		}
-		return brokenf(u.Remedy, "%s: %s", fileOf(url), u.Found)
+		return brokenf(Text(u.Remedy), "%s: %s", fileOf(url), u.Found)
 	}
 	return brokenf("see the findings about the data directory, and check the server's log", "%s", plainly(err))
 }
@@ -162,12 +161,10 @@ const largeLog = 256 << 20
 func (e *Examination) file(r database.Report, url string) []Finding {
 	name := fileOf(url)
 	size := inUnits(uint64(r.Size + r.Log))
-	told := fmt.Sprintf("%s, %s, intact", name, size)
+	all := []Finding{finef("%s, %s, intact", name, size)}
 	if !r.Checked {
-		told = fmt.Sprintf("%s, %s; too large to verify within %s", name, size, patienceOfCheck)
+		all[0] = finef("%s, %s; too large to verify within %s", name, size, patienceOfCheck)
 	}
-
-	all := []Finding{finef("%s", told)}
 	if r.Log > largeLog {
 		all = append(all, warnedf(
 			"restart the server; if the file grows again, look for a long-running reader, such as a "+
@@ -177,7 +174,7 @@ func (e *Examination) file(r database.Report, url string) []Finding {
 
 	if r.Writer != 0 && r.Writer != e.running.PID {
 		all = append(all, brokenf("stop that process; until then changes wait, and return 503 after 5 seconds",
-			"process %d has locked %s for writing", r.Writer, name).of("lock"))
+			"process %s has locked %s for writing", r.Writer, name).of("lock"))
 	}
 	return all
 }
@@ -191,19 +188,19 @@ const stale = time.Hour
 // webhooks checks the queue of webhook deliveries.
 func (e *Examination) webhooks(ctx context.Context) []Finding {
 	queue := func(s *store.Store) deliver.Queue { return s.Webhooks.Queue() }
-	return e.waiting(ctx, queue, "deliveries",
-		"`selvage webhook list` shows which receivers fail, and `selvage webhook deliveries ID` shows why")
+	return e.waiting(ctx, queue,
+		textf("`selvage webhook list` shows which receivers fail, and `selvage webhook deliveries ID` shows why"))
 }
 
 // logouts checks the queue of back-channel logouts.
 func (e *Examination) logouts(ctx context.Context) []Finding {
 	queue := func(s *store.Store) deliver.Queue { return s.Logouts.Queue() }
-	return e.waiting(ctx, queue, "logouts", "`selvage client logouts ID` shows why a client fails")
+	return e.waiting(ctx, queue, textf("`selvage client logouts ID` shows why a client fails"))
 }
 
 // waiting reports how many deliveries are pending in a queue. If the oldest is stale, it warns with
 // advice.
-func (e *Examination) waiting(ctx context.Context, of func(*store.Store) deliver.Queue, what, advice string) []Finding {
+func (e *Examination) waiting(ctx context.Context, of func(*store.Store) deliver.Queue, advice Text) []Finding {
 	return e.overRows(ctx, func(s *store.Store) []Finding {
 		n, oldest, err := of(s).Backlog(ctx)
 		switch waits := time.Since(oldest); {
@@ -212,8 +209,8 @@ func (e *Examination) waiting(ctx context.Context, of func(*store.Store) deliver
 		case n == 0:
 			return []Finding{finef("nothing is pending")}
 		case waits > stale:
-			return []Finding{warnedf(advice, "%d %s are pending, the oldest for %s", n, what, waits.Round(time.Minute))}
+			return []Finding{warnedf(advice, "%s pending, the oldest for %s", n, waits.Round(time.Minute))}
 		}
-		return []Finding{finef("%d %s are pending, none for long", n, what)}
+		return []Finding{finef("%s pending, none for long", n)}
 	})
 }

@@ -18,25 +18,25 @@ func (f folder) space(context.Context) []Finding {
 		return nil
 	}
 	if err := syscall.Statfs(f.path, &s); err != nil {
-		return []Finding{skippedf("the filesystem does not report its free space: %v", err)}
+		return []Finding{skippedf("the filesystem does not report its free space: %s", err)}
 	}
 
 	free, all := uint64(s.Bavail)*uint64(s.Bsize), uint64(s.Blocks)*uint64(s.Bsize)
 	inodes, most := uint64(s.Ffree), uint64(s.Files)
-	const remedy = "free some space, or move it to a larger disk; when the disk is full, the server " +
+	const remedy Text = "free some space, or move it to a larger disk; when the disk is full, the server " +
 		"only reads and answers writes with 503"
-	told := inUnits(free) + " of " + inUnits(all) + " free"
-	findings := []Finding{finef("%s", told)}
+	left := finef("%s of %s free", inUnits(free), inUnits(all))
 	switch {
 	case free < 32<<20:
-		findings[0] = brokenf(remedy, "%s", told)
+		left.Status, left.Remedy = Broken, remedy
 	case free < 1<<30 && free < all/20, free < 256<<20:
-		findings[0] = warnedf(remedy, "%s", told)
+		left.Status, left.Remedy = Warned, remedy
 	}
+	findings := []Finding{left}
 
 	if most > 0 && inodes < most/100 {
 		findings = append(findings, warnedf("remove unneeded files, or move it to another filesystem",
-			"%d of %d inodes are free", inodes, most).of("inodes"))
+			"%s of %s inodes are free", inodes, most).of("inodes"))
 	}
 	return findings
 }
@@ -89,7 +89,7 @@ func (f folder) filesystem(context.Context) []Finding {
 		return []Finding{warnedf("use a filesystem on disk", "%s, mounted at %s, is lost when the "+
 			"machine restarts", kind, mount)}
 	case kind == "overlay":
-		return []Finding{warnedf("mount a volume at "+absolute(f.path),
+		return []Finding{warnedf(textf("mount a volume at %s", absolute(f.path)),
 			"it is in the container's own layer and is lost with the container")}
 	}
 

@@ -42,25 +42,25 @@ type Finding struct {
 	Group  string  `json:"group"`
 	Name   string  `json:"name"`
 	Status Verdict `json:"status"`
-	Found  string  `json:"found"`
-	Remedy string  `json:"remedy,omitempty"`
+	Found  Text    `json:"found"`
+	Remedy Text    `json:"remedy,omitempty"`
 }
 
-func finef(format string, args ...any) Finding {
-	return Finding{Status: Fine, Found: fmt.Sprintf(format, args...)}
+func finef(format string, values ...any) Finding {
+	return Finding{Status: Fine, Found: textf(format, values...)}
 }
 
-func skippedf(format string, args ...any) Finding {
-	return Finding{Status: Skipped, Found: fmt.Sprintf(format, args...)}
+func skippedf(format string, values ...any) Finding {
+	return Finding{Status: Skipped, Found: textf(format, values...)}
 }
 
 // warnedf and brokenf return findings that need a remedy.
-func warnedf(remedy, format string, args ...any) Finding {
-	return Finding{Status: Warned, Found: fmt.Sprintf(format, args...), Remedy: remedy}
+func warnedf(remedy Text, format string, values ...any) Finding {
+	return Finding{Status: Warned, Found: textf(format, values...), Remedy: remedy}
 }
 
-func brokenf(remedy, format string, args ...any) Finding {
-	return Finding{Status: Broken, Found: fmt.Sprintf(format, args...), Remedy: remedy}
+func brokenf(remedy Text, format string, values ...any) Finding {
+	return Finding{Status: Broken, Found: textf(format, values...), Remedy: remedy}
 }
 
 // of returns f under another name. Checks that examine several things use it.
@@ -148,7 +148,7 @@ func examine(ctx context.Context, checks []check, patience time.Duration) (all [
 			if f.Name == "" {
 				f.Name = c.name
 			}
-			f.Group, f.Found = c.group, strings.ReplaceAll(f.Found, "\n", "; ")
+			f.Group, f.Found = c.group, Text(strings.ReplaceAll(string(f.Found), "\n", "; "))
 			all = append(all, f)
 		}
 	}
@@ -180,10 +180,3 @@ func plainly(err error) string {
 
 // stamp formats t in local time, to the minute.
 func stamp(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
-
-func plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
-}

@@ -12,7 +12,7 @@ import (
 )
 
 // asServer returns the remedy for a path that the current user cannot read.
-func (e *Examination) asServer(path string) string {
+func (e *Examination) asServer(path string) Text {
 	me, theirs := os.Geteuid(), -1
 	for dir := absolute(path); ; dir = filepath.Dir(dir) {
 		if info, err := os.Stat(dir); err == nil {
@@ -21,9 +21,9 @@ func (e *Examination) asServer(path string) string {
 		}
 	}
 	if me == theirs {
-		return "chmod u+rwX " + path
+		return Text("chmod u+rwX " + path)
 	}
-	return fmt.Sprintf(
+	return textf(
 		"run this as the server's account (sudo -u %s selvage doctor), or change the owner to this "+
 			"account (chown -R %s %s)",
 		datadir.Account(theirs), datadir.Account(me), e.Config.Data)
@@ -68,17 +68,17 @@ func (e *Examination) files(dir string) (all []Finding) {
 	}
 
 	if strange != nil {
-		all = append(all, brokenf(fmt.Sprintf("chown -R %s %s", datadir.Account(who), dir),
+		all = append(all, brokenf(Text("chown -R "+datadir.Account(who)+" "+dir),
 			"not owned by %s, the server's account: %s", datadir.Account(who), few(strange)))
 	}
 
 	if open != nil {
-		all = append(all, warnedf(fmt.Sprintf("cd %s && chmod 600 %s", dir, strings.Join(open, " ")),
+		all = append(all, warnedf(Text("cd "+dir+" && chmod 600 "+strings.Join(open, " ")),
 			"every user can read %s", few(open)))
 	}
 
 	if all == nil {
-		all = []Finding{finef("%s, all owned by %s", plural(len(entries), "file"), datadir.Account(who))}
+		all = []Finding{finef("files: %s, all owned by %s", len(entries), datadir.Account(who))}
 	}
 	return all
 }
@@ -90,16 +90,15 @@ func (e *Examination) ownKinds(context.Context) []Finding {
 		return nil
 	}
 	if _, err := kinds.Load(dir); err != nil {
-		return []Finding{brokenf("fix or remove the file: the server does not start with it", "%v", err)}
+		return []Finding{brokenf("fix or remove the file: the server does not start with it", "%s", err)}
 	}
 	return []Finding{finef("all kinds in %s are valid", absolute(dir))}
 }
 
-// few joins names. If there are more than four, it joins the first three and adds the number of the
-// others.
+// few joins names. If there are more than four, it joins the first three and adds their number.
 func few(all []string) string {
 	if len(all) > 4 {
-		return strings.Join(all[:3], ", ") + fmt.Sprintf(" and %d others", len(all)-3)
+		return fmt.Sprintf("%s, … (%d)", strings.Join(all[:3], ", "), len(all))
 	}
 	return strings.Join(all, ", ")
 }

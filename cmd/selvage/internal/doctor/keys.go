@@ -42,7 +42,7 @@ func (e *Examination) master(needed bool) ([]byte, Finding) {
 	if e.Config.MasterKey != "" {
 		key, err := keys.ParseMaster(string(e.Config.MasterKey))
 		if err != nil {
-			return nil, brokenf("set the correct key", "%v", err)
+			return nil, brokenf("set the correct key", "%s", err)
 		}
 		return key, finef("from %s", place.ReplaceAllString(e.From["master_key"], ""))
 	}
@@ -50,9 +50,7 @@ func (e *Examination) master(needed bool) ([]byte, Finding) {
 	file := e.Config.MasterFile()
 	switch _, err := os.Stat(file); {
 	case errors.Is(err, fs.ErrNotExist) && needed:
-		return nil, brokenf(
-			e.Config.MasterKeyAdvice()+", or set SELVAGE_MASTER_KEY_FILE to a file that contains it",
-			"%s is missing; the key ring is encrypted with it", file)
+		return nil, brokenf(e.masterRemedy(), "%s is missing; the key ring is encrypted with it", file)
 	case err != nil:
 		return nil, skippedf("missing; the first start creates it")
 	}
@@ -60,22 +58,29 @@ func (e *Examination) master(needed bool) ([]byte, Finding) {
 	key, err := keys.ReadMaster(file)
 	if err != nil {
 		found, remedy, _ := strings.Cut(err.Error(), "; ")
-		return nil, brokenf(remedy, "%s", found)
+		return nil, brokenf(Text(remedy), "%s", found)
 	}
 	return key, finef("%s; keep a copy elsewhere", absolute(file))
+}
+
+// masterRemedy returns the remedy for a master key that is missing or wrong.
+func (e *Examination) masterRemedy() Text {
+	if e.Config.Database.Shared() {
+		return textf("copy the key from a node that uses the same database, or set SELVAGE_MASTER_KEY_FILE to a " +
+			"file that contains it")
+	}
+	return textf("restore the key from your backup, or set SELVAGE_MASTER_KEY_FILE to a file that contains it")
 }
 
 // ringKeys checks the ring for keys that are missing, cannot be decrypted, or are overdue for
 // rotation.
 func (e *Examination) ringKeys(status keys.Status, records []keys.Record) (all []Finding) {
 	if errors.Is(status.Err, keys.ErrMaster) {
-		return []Finding{brokenf(
-			e.Config.MasterKeyAdvice()+", or set SELVAGE_MASTER_KEY_FILE to a file that contains the correct key",
-			"the key ring is encrypted with another master key")}
+		return []Finding{brokenf(e.masterRemedy(), "the key ring is encrypted with another master key")}
 	}
 
 	if status.Err != nil {
-		all = append(all, brokenf("check where these keys are stored", "%v", status.Err))
+		all = append(all, brokenf("check where these keys are stored", "%s", status.Err))
 	}
 
 	var missing, overdue []string
@@ -91,20 +96,22 @@ func (e *Examination) ringKeys(status keys.Status, records []keys.Record) (all [
 		}
 		// A tenth of the period, or at least an hour, is allowed before a rotation is overdue.
 		if since, ok := status.Since[use]; ok && time.Since(since) > period+max(period/10, time.Hour) {
-			overdue = append(overdue, fmt.Sprintf("%s since %s", use, stamp(since)))
+			overdue = append(overdue, fmt.Sprintf("%s (%s)", use, stamp(since)))
 		}
 	}
 
-	const start = "start the server, which does this"
-	remedy := map[bool]string{false: start, true: "check the server's log for \"maintaining the key ring\""}[e.alive]
+	remedy := textf("start the server, which does this")
+	if e.alive {
+		remedy = textf("check the server's log for \"maintaining the key ring\"")
+	}
 	if missing != nil && len(records) > 0 {
 		all = append(all, warnedf(remedy, "missing keys: %s", strings.Join(missing, ", ")).of("missing"))
 	}
 	if overdue != nil {
-		all = append(all, warnedf(remedy, "overdue: %s", strings.Join(overdue, ", ")).of("rotation"))
+		all = append(all, warnedf(remedy, "overdue since: %s", strings.Join(overdue, ", ")).of("rotation"))
 	}
 	if all == nil {
-		all = append(all, finef("%s, decrypted with the master key", plural(len(records), "key")))
+		all = append(all, finef("%s keys, decrypted with the master key", len(records)))
 	}
 
 	return all

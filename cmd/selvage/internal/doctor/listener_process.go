@@ -12,22 +12,22 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// holderOf describes the process that listens on an address, as far as the current user can see.
-func holderOf(address config.HostPort) string {
+// usedBy names the process that listens on an address, as far as the current user can see it.
+func usedBy(address config.HostPort) Text {
 	_, text, err := net.SplitHostPort(string(address))
 	port, convErr := strconv.Atoi(text)
 	if err != nil || convErr != nil {
-		return "another program"
+		return textf("%s is used by another program", address)
 	}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		for _, inode := range listeningOn(table, port) {
 			if pid := owning(inode); pid != "" {
 				name, _ := os.ReadFile("/proc/" + pid + "/comm") // the process may have ended
-				return strings.TrimSpace(fmt.Sprintf("process %s %s", pid, name))
+				return textf("%s is used by process %s", address, strings.TrimSpace(pid+" "+string(name)))
 			}
 		}
 	}
-	return "a program of another account (`ss -ltnp` as root shows which)"
+	return textf("%s is used by a program of another account (`ss -ltnp` as root shows which)", address)
 }
 
 // listeningOn returns the inodes of the sockets that listen on a port (proc(5),

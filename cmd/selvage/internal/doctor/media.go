@@ -31,12 +31,12 @@ func (e callChecks) all() []check {
 
 // carriesCalls reports whether the server carries calls with this configuration. If it does not,
 // why is the reason.
-func (e callChecks) carriesCalls() (why string, carries bool) {
+func (e callChecks) carriesCalls() (why Text, carries bool) {
 	switch {
 	case !e.Config.Services.Has(config.Relay):
-		return "this server does not serve " + string(config.Relay), false
+		return textf("this server does not serve %s", config.Relay), false
 	case e.Config.MediaListener() == config.Off:
-		return "off: there are no calls", false
+		return textf("off: there are no calls"), false
 	}
 	return "", true
 }
@@ -45,7 +45,7 @@ func (e callChecks) carriesCalls() (why string, carries bool) {
 // checks that the port is free for UDP and TCP.
 func (e callChecks) mediaPort(ctx context.Context) []Finding {
 	if why, carries := e.carriesCalls(); !carries {
-		return []Finding{skippedf("%s", why)}
+		return []Finding{{Status: Skipped, Found: why}}
 	}
 	address := e.Config.MediaListener()
 	switch {
@@ -58,7 +58,7 @@ func (e callChecks) mediaPort(ctx context.Context) []Finding {
 	err := tryBoth(ctx, string(address))
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE) && e.Config.ListenMedia == config.Auto:
-		return []Finding{finef("%s is used by %s; the server will choose a free port", address, holderOf(address))}
+		return []Finding{{Status: Fine, Found: usedBy(address).and("(the server will choose a free port)")}}
 	case err != nil:
 		return []Finding{unlistenable(address, "--listen-media", err)}
 	}
@@ -82,7 +82,7 @@ func tryBoth(ctx context.Context, address string) error {
 // mediaAddresses checks whether browsers can reach the addresses to which they send media.
 func (e callChecks) mediaAddresses(ctx context.Context) []Finding {
 	if why, carries := e.carriesCalls(); !carries {
-		return []Finding{skippedf("%s", why)}
+		return []Finding{{Status: Skipped, Found: why}}
 	}
 	local := (config.Where{Public: e.where.Public, Auth: e.where.Public}).Local()
 	listener := e.Config.MediaListener()
@@ -95,7 +95,7 @@ func (e callChecks) mediaAddresses(ctx context.Context) []Finding {
 	all, elsewhere, err := e.Config.MediaAddresses(ctx, e.where.Public)
 	switch {
 	case err != nil:
-		return []Finding{warnedf("set --public-url", "%v", err)}
+		return []Finding{warnedf("set --public-url", "%s", err)}
 	case len(all) == 0 && len(elsewhere) > 0:
 		return []Finding{warnedf("set --media-address to the address at which browsers reach this machine, and "+
 			"forward the media port to it unchanged",
@@ -107,15 +107,15 @@ func (e callChecks) mediaAddresses(ctx context.Context) []Finding {
 	if blocked := e.unreachable(ctx, all); len(blocked) > 0 {
 		return blocked
 	}
-	told, called := list(all), []Finding(nil)
+	told, called := finef("browsers get %s", list(all)), []Finding(nil)
 	if port, known := e.mediaPortNumber(); known {
-		told += ", where the running server answers by TCP and UDP"
+		told = finef("browsers get %s, where the running server answers by TCP and UDP", list(all))
 		called = append(called, e.testCall(ctx, netip.AddrPortFrom(all[0], port)).of("test call"))
 	}
 	if listener.Loopback() {
-		told += "; calls in Firefox need --listen-media :8444"
+		told.Found = told.Found.and("(calls in Firefox need --listen-media :8444)")
 	}
-	return append([]Finding{finef("browsers get %s", told)}, called...)
+	return append([]Finding{told}, called...)
 }
 
 // reachFor limits how long the running server may take to answer at an address.
@@ -158,9 +158,10 @@ func (e callChecks) testCall(ctx context.Context, at netip.AddrPort) Finding {
 	defer cancel()
 	after, err := media.TestCall(ctx, at, e.running.Probe)
 	if err != nil {
-		return brokenf("look for the cause in the server's log", "no audio by UDP to %s: %v", at, err)
+		return brokenf("look for the cause in the server's log", "no audio by UDP to %s: %s", at, err)
 	}
-	return finef("by UDP to %s; its audio comes back after %.1f ms", at, float64(after.Microseconds())/1000)
+	return finef("by UDP to %s; its audio comes back after %s ms", at,
+		strconv.FormatFloat(float64(after.Microseconds())/1000, 'f', 1, 64))
 }
 
 // mediaPortNumber returns the number of the running server's media port.
@@ -189,7 +190,7 @@ func (e callChecks) turn(ctx context.Context) []Finding {
 	why, carries := e.carriesCalls()
 	switch {
 	case !carries:
-		return []Finding{skippedf("%s", why)}
+		return []Finding{{Status: Skipped, Found: why}}
 	case e.alive && e.running.TURN != "":
 		return []Finding{e.runningTURN(ctx)}
 	case e.Config.ListenTURN == config.Off:
@@ -202,7 +203,7 @@ func (e callChecks) turn(ctx context.Context) []Finding {
 func (e callChecks) runningTURN(ctx context.Context) Finding {
 	if err := turn.Reach(ctx, e.running.TURN, e.roots()); err != nil {
 		return warnedf("forward its port to --listen-turn, or correct --turn-url; until then, browsers do not use it",
-			"%s does not answer: %v", e.running.TURN, err)
+			"%s does not answer: %s", e.running.TURN, err)
 	}
 	return finef("%s answers", e.running.TURN)
 }

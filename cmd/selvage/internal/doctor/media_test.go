@@ -46,7 +46,7 @@ func TestMediaUnreachable(t *testing.T) {
 		}
 		for i, by := range tt.want {
 			wantVerdict(t, tt.name, found[i], Warned)
-			if !strings.HasSuffix(found[i].Found, "does not answer at 127.0.0.1 by "+by) {
+			if !strings.HasSuffix(found[i].Found.String(), "does not answer at 127.0.0.1 by "+by) {
 				t.Errorf("%s: doctor prints %q, want %s", tt.name, found[i].Found, by)
 			}
 		}

@@ -48,14 +48,14 @@ func (e *Examination) listener(
 
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
 		if errors.Is(err, syscall.EADDRINUSE) && yields {
-			return []Finding{warnedf("set "+flag, "%s is used by %s, so the server will use another port", address,
-				holderOf(address))}
+			return []Finding{{Status: Warned, Found: usedBy(address).and("(the server will use another port)"),
+				Remedy: textf("set %s", flag)}}
 		}
 		if err != nil {
 			return []Finding{unlistenable(address, flag, err)}
 		}
 		if err := l.Close(); err != nil {
-			return []Finding{warnedf("run this command again", "closing %s: %v", address, err)}
+			return []Finding{warnedf("run this command again", "closing %s: %s", address, err)}
 		}
 
 		return []Finding{finef("%s is free", address)}
@@ -65,18 +65,20 @@ func (e *Examination) listener(
 // unlistenable returns the finding for an address that cannot be listened on. flag is the flag that
 // sets the address.
 func unlistenable(address config.HostPort, flag string, err error) Finding {
-	another := "choose another address with " + flag
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return brokenf("stop it, or "+another, "%s is used by %s", address, holderOf(address))
+		return Finding{Status: Broken, Found: usedBy(address),
+			Remedy: textf("stop it, or choose another address with %s", flag)}
 	case errors.Is(err, syscall.EACCES):
-		return brokenf("choose a port of 1024 or above with "+flag+", or give the binary CAP_NET_BIND_SERVICE",
+		return brokenf(
+			textf("choose a port of 1024 or above with %s, or give the binary CAP_NET_BIND_SERVICE", flag),
 			"%s needs privileges", address)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return brokenf(another+"; `ip address` lists this machine's addresses",
+		return brokenf(
+			textf("choose another address with %s; `ip address` lists this machine's addresses", flag),
 			"%s is not an address of this machine", address)
 	}
-	return brokenf(another, "%v", err)
+	return brokenf(textf("choose another address with %s", flag), "%s", err)
 }
 
 // findRunning returns the content of run.json, and whether a server is running in the directory. It
@@ -99,14 +101,14 @@ func (e *Examination) runningServer(ctx context.Context) []Finding {
 		return []Finding{warnedf(
 			"find out why with `journalctl -u selvage` and `dmesg | grep -i oom`; the next start "+
 				"continues where it stopped",
-			"no server runs; the last one, process %d, was killed", e.running.PID)}
+			"no server runs; the last one, process %s, was killed", e.running.PID)}
 	case !e.alive:
 		return []Finding{skippedf("no server runs in %s", e.Config.Data)}
 	case e.running.PID == 0:
 		return []Finding{warnedf("wait and run this command again", "the server is starting or stopping")}
 	}
 
-	all := []Finding{finef("process %d at %s", e.running.PID, e.running.PublicURL)}
+	all := []Finding{finef("process %s at %s", e.running.PID, e.running.PublicURL)}
 	if given := e.where; e.running.AuthURL != given.Auth || e.running.PublicURL != given.Public {
 		all = append(all, warnedf("run this command with the server's --config and variables, or restart the server",
 			"the server runs as %s with issuer %s/, but this configuration has %s and %s",

@@ -11,7 +11,7 @@ import (
 // checks that the port is free for UDP and TCP. It also checks that phones on other machines can
 // reach the port.
 func (e callChecks) phones(ctx context.Context) []Finding {
-	return e.checkPhones(e.Config.ListenSIP, "--listen-sip", e.running.SIP, "UDP and TCP",
+	return e.checkPhones(e.Config.ListenSIP, "--listen-sip", e.running.SIP, "UDP/TCP",
 		func(address string) error { return tryBoth(ctx, address) })
 }
 
@@ -39,7 +39,7 @@ func (e callChecks) checkPhones(
 	why, carries := e.carriesCalls()
 	switch {
 	case !carries:
-		return []Finding{skippedf("%s", why)}
+		return []Finding{{Status: Skipped, Found: why}}
 	case address == config.Off:
 		return []Finding{skippedf("off: phones cannot register by %s", transports)}
 	case !e.alive:

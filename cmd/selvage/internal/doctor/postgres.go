@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/selvage/selvage/internal/database"
@@ -52,16 +51,16 @@ func postgres(r database.Report, needed int, rows bool) (all []Finding) {
 
 // room compares the server's connection limit with the number of connections that this node needs.
 func room(s *database.ServerReport, needed int) Finding {
-	told := fmt.Sprintf("%d of %d in use; this node opens up to %d", s.InUse, s.Connections, needed)
-	const remedy = "raise max_connections in postgresql.conf and restart PostgreSQL, or lower " +
+	f := finef("%s of %s in use; this node opens up to %s", s.InUse, s.Connections, needed)
+	const remedy Text = "raise max_connections in postgresql.conf and restart PostgreSQL, or lower " +
 		"pool.database and pool.sessions on each node"
 	switch {
 	case needed > s.Connections:
-		return brokenf(remedy, "%s", told)
+		f.Status, f.Remedy = Broken, remedy
 	case s.InUse > s.Connections*9/10, 2*needed > s.Connections:
-		return warnedf(remedy, "%s", told)
+		f.Status, f.Remedy = Warned, remedy
 	}
-	return finef("%s", told)
+	return f
 }
 
 // rights checks that the role has all privileges that the server needs, and that it is not a
@@ -69,11 +68,11 @@ func room(s *database.ServerReport, needed int) Finding {
 func rights(s *database.ServerReport) Finding {
 	switch {
 	case len(s.Refused) > 0:
-		return brokenf(fmt.Sprintf(
+		return brokenf(textf(
 			"GRANT ALL ON ALL TABLES IN SCHEMA public TO %s; or use the role that created them", s.Role),
 			"role %s lacks read or write permission on %s", s.Role, strings.Join(s.Refused, ", "))
 	case !s.Creates:
-		return brokenf(fmt.Sprintf("GRANT CREATE, USAGE ON SCHEMA public TO %s", s.Role),
+		return brokenf(Text("GRANT CREATE, USAGE ON SCHEMA public TO "+s.Role),
 			"role %s cannot create tables, which upgrades need", s.Role)
 	case s.Superuser:
 		return warnedf("create a role with CREATE ROLE selvage LOGIN PASSWORD '…', and make it the database's owner",
@@ -84,12 +83,12 @@ func rights(s *database.ServerReport) Finding {
 
 // safety checks that acknowledged commits survive a power failure.
 func safety(s *database.ServerReport) Finding {
-	const remedy = "ALTER SYSTEM SET %s = on, then SELECT pg_reload_conf()"
 	switch {
 	case !s.Fsync:
-		return brokenf(fmt.Sprintf(remedy, "fsync"), "fsync is off: a power failure destroys the database")
+		return brokenf("ALTER SYSTEM SET fsync = on, then SELECT pg_reload_conf()",
+			"fsync is off: a power failure destroys the database")
 	case !s.FullPages:
-		return brokenf(fmt.Sprintf(remedy, "full_page_writes"),
+		return brokenf("ALTER SYSTEM SET full_page_writes = on, then SELECT pg_reload_conf()",
 			"full_page_writes is off: a power failure can destroy the database")
 	}
 	return finef("commits are on disk when they return (synchronous_commit is %s)", s.SynchronousCommit)

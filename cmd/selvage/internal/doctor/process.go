@@ -45,23 +45,23 @@ func isDir(path string) bool {
 // openFiles checks the running server's limit of open files. If no server is running, it checks the
 // limit that a server started by the current user would have.
 func (e *Examination) openFiles(context.Context) []Finding {
-	const remedy = "set LimitNOFILE=65536 in the unit, or run `ulimit -n 65536` before the start"
-	most, whose := uint64(0), "a server started by this account"
-	most = limitOf(e.running.PID)
-	if e.alive && most > 0 {
-		whose = "the running server"
-	} else {
+	const remedy Text = "set LimitNOFILE=65536 in the unit, or run `ulimit -n 65536` before the start"
+	most := limitOf(e.running.PID)
+	f := finef("the running server can open %s files", most)
+	if !e.alive || most == 0 {
 		var limit syscall.Rlimit
 		if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-			return []Finding{skippedf("%v", err)}
+			return []Finding{skippedf("%s", err)}
 		}
 		most = uint64(limit.Max) // Go raises the soft limit to this value at startup
+		f = finef("a server started by this account can open %s files", most)
 	}
 
 	if most < fewFiles {
-		return []Finding{warnedf(remedy, "%s can open %d files, and each connection counts as one", whose, most)}
+		f.Status, f.Remedy = Warned, remedy
+		f.Found = f.Found.and("(each connection counts as one)")
 	}
-	return []Finding{finef("%s can open %d files", whose, most)}
+	return []Finding{f}
 }
 
 // limitOf returns the number of files that a process may open. It returns 0 if the number is

@@ -56,16 +56,16 @@ func (e *Examination) discovery(ctx context.Context) []Finding {
 		return []Finding{brokenf(e.unreached(err, "--public-url"), "%s does not answer: %s", at, netCause(err))}
 	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable ||
 		status == http.StatusGatewayTimeout:
-		return []Finding{brokenf("configure the proxy to forward requests to this server; for nginx:\n"+e.nginx(),
-			"%s returns %d: a proxy answers, but does not reach the server", at, status)}
+		return []Finding{brokenf(
+			textf("configure the proxy to forward requests to this server; for nginx:\n%s", e.nginx()),
+			"%s returns %s: a proxy answers, but does not reach the server", at, status)}
 	case err != nil || status != http.StatusOK:
-		return []Finding{brokenf("configure the proxy to forward every path unchanged; for nginx:\n"+e.nginx(),
-			"%s returns %d, and not selvage's document", at, status)}
+		return []Finding{brokenf(e.unchanged(), "%s returns %s, and not selvage's document", at, status)}
 	case doc.Issuer != e.where.Issuer():
 		return []Finding{brokenf(
 			"set --public-url (or --auth-url) to the URL at which clients reach this server, or point "+
 				"that address to this server",
-			"%s has issuer %q, but this server has %q; clients compare them byte for byte", at,
+			"%s has issuer \"%s\", but this server has \"%s\"; clients compare them byte for byte", at,
 			doc.Issuer, e.where.Issuer())}
 	}
 
@@ -130,7 +130,7 @@ func (e *Examination) uploads(ctx context.Context) []Finding {
 		return nil
 	}
 
-	return []Finding{warnedf("raise the proxy's limit; for nginx:\n"+e.nginx(),
+	return []Finding{warnedf(textf("raise the proxy's limit; for nginx:\n%s", e.nginx()),
 		"uploads of %s, which recordings.max_upload allows, are rejected at %s",
 		e.Config.Recordings.MaxUpload, e.where.Public).of("uploads")}
 }
@@ -155,35 +155,40 @@ location / {
 }
 
 // unmoved returns the remedy for a redirect to another address.
-func (e *Examination) unmoved(to string) string {
+func (e *Examination) unmoved(to string) Text {
 	u, err := url.Parse(to)
 	if err == nil && strings.HasPrefix(u.Path, "/.well-known/") {
-		return "clients do not follow this redirect: set --public-url " + u.Scheme + "://" + u.Host
+		return textf("clients do not follow this redirect: set --public-url %s", u.Scheme+"://"+u.Host)
 	}
-	return "configure the proxy to forward every path unchanged; for nginx:\n" + e.nginx()
+	return e.unchanged()
+}
+
+// unchanged returns the remedy for a proxy that changes requests.
+func (e *Examination) unchanged() Text {
+	return textf("configure the proxy to forward every path unchanged; for nginx:\n%s", e.nginx())
 }
 
 // unreached returns the remedy for a host that does not respond. flag is the flag that sets the
 // host.
-func (e *Examination) unreached(err error, flag string) string {
+func (e *Examination) unreached(err error, flag string) Text {
 	var dns *net.DNSError
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
 	switch {
 	case errors.As(err, &dns):
-		return "add a DNS record for that name, or set " + flag + " to a name that has one"
+		return textf("add a DNS record for that name, or set %s to a name that has one", flag)
 	case errors.As(err, &unknown):
-		return "for the local authority, run `selvage ca install`; otherwise complete the certificate " +
-			"chain of the proxy"
+		return textf("for the local authority, run `selvage ca install`; otherwise complete the certificate " +
+			"chain of the proxy")
 	case errors.As(err, &name):
-		return "use a certificate for that host in the proxy, or set " + flag + " to a host that the certificate has"
+		return textf("use a certificate for that host in the proxy, or set %s to a host that the certificate has", flag)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "start the server or proxy at that address, or set " +
-			"" + flag + " to the address at which clients reach this server"
+		return textf("start the server or proxy at that address, or set %s to the address at which clients reach "+
+			"this server", flag)
 	}
 
-	return "set " + flag +
-		" to the address at which clients reach this server; if it is correct, check firewalls and proxies in between"
+	return textf("set %s to the address at which clients reach this server; if it is correct, check firewalls "+
+		"and proxies in between", flag)
 }
 
 // A redirected error reports a redirect. Clients do not follow redirects from the discovery

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/clock"
@@ -16,7 +15,7 @@ func (e *Examination) inRedis(ctx context.Context) []Finding {
 		return []Finding{brokenf(
 			"set --sessions as `selvage config sample` shows; put the password in SELVAGE_SESSIONS or "+
 				"in the file named by SELVAGE_SESSIONS_FILE",
-			"%v", err)}
+			"%s", err)}
 	}
 	defer s.Close()
 
@@ -26,21 +25,19 @@ func (e *Examination) inRedis(ctx context.Context) []Finding {
 		return []Finding{brokenf(
 			"start Redis or check its log; until then sessions are kept in the database, and logins in "+
 				"progress have to start over",
-			"%v", err)}
+			"%s", err)}
 	}
 	if err := s.Probe(ctx); err != nil {
 		return []Finding{brokenf(
 			"start Redis or check its log; until then sessions are kept in the database, and logins in "+
 				"progress have to start over",
-			"%v", err)}
+			"%s", err)}
 	}
 
-	masters := "1 server"
-	if len(info.Servers) > 1 {
-		masters = fmt.Sprintf("%d masters", len(info.Servers))
+	all := []Finding{finef("Redis %s, %s, 1 server, accepts writes", info.Servers[0].Version, info.Mode)}
+	if n := len(info.Servers); n > 1 {
+		all[0] = finef("Redis %s, %s, %s masters, accepts writes", info.Servers[0].Version, info.Mode, n)
 	}
-
-	all := []Finding{finef("Redis %s, %s, %s, accepts writes", info.Servers[0].Version, info.Mode, masters)}
 	for _, server := range info.Servers {
 		all = append(all, redisServer(server, before)...)
 	}
@@ -51,23 +48,21 @@ func (e *Examination) inRedis(ctx context.Context) []Finding {
 // at which the server's clock was read.
 func redisServer(s redis.Server, asked time.Time) (all []Finding) {
 	add := func(name string, f Finding) { all = append(all, f.of(name)) }
-	used := inUnits(uint64(s.Used)) + ", without a limit"
-	if s.Max > 0 {
-		used = fmt.Sprintf("%s of %s", inUnits(uint64(s.Used)), inUnits(uint64(s.Max)))
-	}
-
-	const grow = "raise maxmemory, or add masters"
+	used, most := inUnits(uint64(s.Used)), inUnits(uint64(s.Max))
+	const grow Text = "raise maxmemory, or add masters"
 	switch {
 	case s.Policy != "noeviction" && s.Max > 0:
 		add("memory", brokenf("CONFIG SET maxmemory-policy noeviction, and the same in redis.conf",
 			"%s: evicts entries when memory is full (maxmemory-policy %s), such as logins in progress "+
 				"and counts of wrong passwords", s.Address, s.Policy))
 	case s.Max > 0 && s.Used > s.Max/100*95:
-		add("memory", brokenf(grow, "%s: %s in use; writes will soon fail", s.Address, used))
+		add("memory", brokenf(grow, "%s: %s of %s in use; writes will soon fail", s.Address, used, most))
 	case s.Max > 0 && s.Used > s.Max/100*80:
-		add("memory", warnedf(grow, "%s: %s in use", s.Address, used))
+		add("memory", warnedf(grow, "%s: %s of %s in use", s.Address, used, most))
+	case s.Max > 0:
+		add("memory", finef("%s: %s of %s in use", s.Address, used, most))
 	default:
-		add("memory", finef("%s: %s", s.Address, used))
+		add("memory", finef("%s: %s in use, without a limit", s.Address, used))
 	}
 
 	switch {
@@ -80,9 +75,11 @@ func redisServer(s redis.Server, asked time.Time) (all []Finding) {
 		add("persistence", finef("%s: snapshots are stored on disk periodically", s.Address))
 	}
 
-	ahead := asked.Sub(s.Clock)
-	if ahead.Abs() > clock.Tolerated {
-		add("clock", brokenf(setClocks, "%s: this machine's clock is %s its clock", s.Address, clock.Apart(ahead)))
+	switch ahead := asked.Sub(s.Clock).Round(time.Second); {
+	case ahead > clock.Tolerated:
+		add("clock", brokenf(setClocks, "%s: this machine's clock is %s ahead of its clock", s.Address, ahead))
+	case -ahead > clock.Tolerated:
+		add("clock", brokenf(setClocks, "%s: this machine's clock is %s behind its clock", s.Address, -ahead))
 	}
 	return all
 }

@@ -50,8 +50,8 @@ func (e *Examination) webSocket(ctx context.Context) Finding {
 	defer resp.Body.Close()
 
 	if resp.StatusCode != http.StatusSwitchingProtocols {
-		return brokenf("configure the proxy to forward the upgrade; for nginx:\n"+e.nginx(),
-			"wss://%s returns %d and opens no WebSocket", e.where.Fabric, resp.StatusCode)
+		return brokenf(textf("configure the proxy to forward the upgrade; for nginx:\n%s", e.nginx()),
+			"wss://%s returns %s and opens no WebSocket", e.where.Fabric, resp.StatusCode)
 	}
 	return finef("wss://%s opens WebSockets", e.where.Fabric)
 }
@@ -60,13 +60,14 @@ func (e *Examination) webSocket(ctx context.Context) Finding {
 func (e *Examination) fabricAPI(ctx context.Context, host string) Finding {
 	resp, err := e.askFabric(ctx, host, "/subscriber/info", http.Header{})
 	if err != nil {
-		return brokenf("browser SDKs derive that name from --fabric-host: "+e.unreached(err, "--fabric-host"),
+		return brokenf(
+			textf("browser SDKs derive that name from --fabric-host:").and(e.unreached(err, "--fabric-host")),
 			"https://%s does not answer: %s", host, netCause(err)).of("fabric API")
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusUnauthorized && e.Config.Services.Has(config.Fabric) {
-		return brokenf("configure the proxy to forward that host, too; for nginx:\n"+e.nginx(),
-			"https://%s returns %d for a request without a token", host, resp.StatusCode).of("fabric API")
+		return brokenf(textf("configure the proxy to forward that host, too; for nginx:\n%s", e.nginx()),
+			"https://%s returns %s for a request without a token", host, resp.StatusCode).of("fabric API")
 	}
 	return finef("https://%s answers", host).of("fabric API")
 }

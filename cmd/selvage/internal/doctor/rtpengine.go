@@ -9,7 +9,7 @@ import (
 // rtpengine checks that each rtpengine answers and has the interfaces that calls need.
 func (e callChecks) rtpengine(ctx context.Context) (all []Finding) {
 	if why, carries := e.carriesCalls(); !carries {
-		return []Finding{skippedf("%s", why)}
+		return []Finding{{Status: Skipped, Found: why}}
 	}
 	addresses := e.Config.Calls.RTPEngine
 	if len(addresses) == 0 {
@@ -19,8 +19,8 @@ func (e callChecks) rtpengine(ctx context.Context) (all []Finding) {
 		at, err := rtpengine.Probe(ctx, address)
 		switch {
 		case err != nil:
-			all = append(all, brokenf("start it with --listen-ng "+address+", or correct calls.rtpengine",
-				"%s: %v", address, err))
+			all = append(all, brokenf(textf("start it with --listen-ng %s, or correct calls.rtpengine", address),
+				"%s: %s", address, err))
 		case !at.Internal.IsLoopback() && !at.Internal.IsPrivate():
 			all = append(all, warnedf("give rtpengine an --interface internal/ADDRESS that only this machine reaches",
 				"%s exchanges media without encryption at %s", address, at.Internal))

@@ -114,8 +114,8 @@ func (p installationPages) examine(ctx context.Context) (all []dashboard.Finding
 	defer examining.Unlock()
 	e := &doctor.Examination{Config: p.Config, Getenv: os.Getenv, Version: p.version}
 	for _, f := range e.Examine(ctx) {
-		all = append(all, dashboard.Finding{Group: f.Group, Name: f.Name, Found: f.Found, Remedy: f.Remedy,
-			Status: string(f.Status)})
+		all = append(all, dashboard.Finding{Group: f.Group, Name: f.Name, Found: string(f.Found),
+			Remedy: string(f.Remedy), Status: string(f.Status)})
 	}
 	if ctx.Err() == nil {
 		p.examined.Store(&all)
