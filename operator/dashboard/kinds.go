@@ -14,6 +14,7 @@ type kindPages struct{ *site }
 type kindRow struct {
 	*kinds.Kind
 	API     string // the path of the kind's routes
+	Has     string // describes the channels of its addresses
 	Members []kindMember
 	BuiltIn bool
 }
@@ -28,7 +29,7 @@ type kindMember struct {
 func (a *kindPages) listKinds(v *visit) error {
 	var all []kindRow
 	for _, k := range a.Fabric.Resources.Kinds().All() {
-		row := kindRow{Kind: k, API: "/api/fabric/resources/" + k.Path,
+		row := kindRow{Kind: k, API: "/api/fabric/resources/" + k.Path, Has: v.describeChannels(k.Channels),
 			BuiltIn: kinds.Builtin().ByType(k.Type) != nil}
 		for _, f := range k.Fields {
 			about := f.Type

@@ -186,12 +186,30 @@ func (a *resourcePages) listAddresses(v *visit) error {
 
 type addressRow struct {
 	fabric.Address
-	Has string // the address's channels
+	Is  string // describes the type of the address
+	Has string // describes the channels of the address
 	Of  string // URL of the address's resource
 }
 
 func (v *visit) addressRow(a fabric.Address) addressRow {
-	return addressRow{Address: a, Has: strings.Join(a.Channels, ", "), Of: v.thingURL(a.Type, a.ResourceID)}
+	return addressRow{Address: a, Is: addressTypes[a.Type], Has: v.describeChannels(a.Channels),
+		Of: v.thingURL(a.Type, a.ResourceID)}
+}
+
+// addressTypes describes the types of addresses.
+var addressTypes = map[string]string{fabric.TypeApp: "App", fabric.TypeRoom: "Room", fabric.TypeCall: "Call",
+	fabric.TypeSubscriber: "Subscriber"}
+
+// channelTitles describes the channels of addresses.
+var channelTitles = map[string]string{"audio": "Audio", "messaging": "Messages", "video": "Video"}
+
+// describeChannels returns channels in the reader's language.
+func (v *visit) describeChannels(channels []string) string {
+	all := make([]string, len(channels))
+	for i, name := range channels {
+		all[i] = v.say(channelTitles[name])
+	}
+	return strings.Join(all, ", ")
 }
 
 // thingURL returns the URL of the page of a resource or subscriber.
