@@ -34,7 +34,6 @@ func addPeople(t *testing.T, s *Store, names ...string) (all []chat.Party) {
 }
 
 // between returns the conversation of two parties, with the same key as in package chat.
-// conversation.
 func between(a, b chat.Party) chat.Conversation {
 	key := min(a.MemberID, b.MemberID) + "+" + max(a.MemberID, b.MemberID)
 	return chat.Conversation{ID: newID(), ProjectID: "p", Key: key}
