@@ -57,15 +57,15 @@ func (co *core) grantedAudience(c Client, granted, asked []string) (string, erro
 }
 
 // checkResources applies RFC 8707, section 2 to a client's resources.
-func (c *Client) checkResources(bad func(param, format string, args ...any)) {
+func (c *Client) checkResources(found *problems) {
 	if len(c.Resources) > 0 && c.AccessToken != JWTToken {
-		bad("resource", "only a client whose access tokens are JWTs may have resources")
+		found.add("resource", "only a client whose access tokens are JWTs may have resources")
 	}
 	for _, uri := range c.Resources {
 		u, err := url.Parse(uri)
 		if err != nil || len(uri) > maxURI || !u.IsAbs() || u.Fragment != "" || u.User != nil ||
 			!isASCII(uri) || strings.Contains(uri, " ") {
-			bad("resource", "%q is not an absolute URI without fragment or user", uri)
+			found.add("resource", "%q is not an absolute URI without fragment or user", uri)
 		}
 	}
 }

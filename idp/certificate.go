@@ -173,29 +173,29 @@ func (c Client) mayRefresh(old, binding string) bool {
 }
 
 // checkCertificate reports invalid settings for the client's certificate.
-func (c *Client) checkCertificate(bad func(param, format string, args ...any)) {
+func (c *Client) checkCertificate(found *problems) {
 	subject := c.CertificateSubject.all()
 	switch {
 	case c.AuthMethod == AuthTLS && len(subject) != 1:
-		bad("tls_client_auth_subject_dn", "a client with tls_client_auth needs exactly one of "+
+		found.add("tls_client_auth_subject_dn", "a client with tls_client_auth needs exactly one of "+
 			"tls_client_auth_subject_dn, _san_dns, _san_uri, _san_ip and _san_email")
 	case c.AuthMethod != AuthTLS && len(subject) > 0:
-		bad(subject[0][0], "is only for clients with the auth method tls_client_auth")
+		found.add(subject[0][0], "is only for clients with the auth method tls_client_auth")
 	}
 	if _, err := parseDN(c.CertificateSubject.DN); c.CertificateSubject.DN != "" && err != nil {
-		bad("tls_client_auth_subject_dn", "%q is not a name such as CN=app,O=Acme (RFC 4514): %v",
+		found.add("tls_client_auth_subject_dn", "%q is not a name such as CN=app,O=Acme (RFC 4514): %v",
 			c.CertificateSubject.DN, err)
 	}
 	if _, err := netip.ParseAddr(c.CertificateSubject.IP); c.CertificateSubject.IP != "" && err != nil {
-		bad("tls_client_auth_san_ip", "%q is not an IP address", c.CertificateSubject.IP)
+		found.add("tls_client_auth_san_ip", "%q is not an IP address", c.CertificateSubject.IP)
 	}
 	for _, f := range subject {
 		if len(f[1]) > maxURI || strings.ContainsFunc(f[1], isControl) {
-			bad(f[0], "must have at most %d bytes and no control characters", maxURI)
+			found.add(f[0], "must have at most %d bytes and no control characters", maxURI)
 		}
 	}
 	if c.CertificateBound && c.DPoPBound {
-		bad("tls_client_certificate_bound_access_tokens",
+		found.add("tls_client_certificate_bound_access_tokens",
 			"tokens are bound either to a certificate or to a key (dpop_bound_access_tokens)")
 	}
 }

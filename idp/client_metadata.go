@@ -1,12 +1,11 @@
 package idp
 
 import (
-	"errors"
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/keys"
 )
 
@@ -35,22 +34,29 @@ const (
 // maxListed is the maximum number of values in a list in the metadata.
 const maxListed = 50
 
-// atMost reports a list that is too long. It returns the first values of the list, so that only
-// these are checked.
-func atMost(bad func(param, format string, args ...any), param string, list []string) []string {
+// firstListed returns the first maxListed values of a list, so that only these are checked. It
+// reports a longer list.
+func firstListed(found *problems, param string, list []string) []string {
 	if len(list) <= maxListed {
 		return list
 	}
-	bad(param, "a client may have at most %d", maxListed)
+	found.add(param, "a client may have at most %d", maxListed)
 	return list[:maxListed]
 }
 
 // Registered returns the metadata with which the client could register again.
 func (c Client) Registered() ClientMetadata {
 	m := ClientMetadata{
-		RedirectURIs: c.RedirectURIs, LogoutURIs: c.LogoutURIs, Name: c.Name, ApplicationType: applicationWeb,
-		AuthMethod: c.AuthMethod, GrantTypes: slices.Clone(c.Grants), Scope: strings.Join(c.Scopes, " "),
-		IDTokenAlg: c.IDTokenAlg, Profile: c.Profile, Metadata: c.Metadata,
+		RedirectURIs:    c.RedirectURIs,
+		LogoutURIs:      c.LogoutURIs,
+		Name:            c.Name,
+		ApplicationType: applicationWeb,
+		AuthMethod:      c.AuthMethod,
+		GrantTypes:      slices.Clone(c.Grants),
+		Scope:           strings.Join(c.Scopes, " "),
+		IDTokenAlg:      c.IDTokenAlg,
+		Profile:         c.Profile,
+		Metadata:        c.Metadata,
 	}
 	if c.Type == Native {
 		m.ApplicationType = applicationNative
@@ -58,6 +64,8 @@ func (c Client) Registered() ClientMetadata {
 	if c.isImplicit() {
 		m.GrantTypes = append(m.GrantTypes, GrantImplicit)
 	}
+
+	// Without response types, a client has the default of the standard.
 	if len(m.ResponseTypes) == 0 && c.May(GrantCode) {
 		m.ResponseTypes = []string{ResponseCode}
 	}
@@ -73,56 +81,62 @@ func (m *Metadata) keepForOperator(kept Metadata) {
 // describe replaces the settings of c with the settings that m states. It leaves the settings of
 // the operator unchanged. The error lists the settings that a self-registered client may not have.
 func (m ClientMetadata) describe(c *Client) error {
-	var errs []error
-	bad := func(param, format string, args ...any) { errs = append(errs, problem.BadParam(param, format, args...)) }
+	var found problems
 
-	c.Type, c.AuthMethod = Web, m.AuthMethod
-	if c.AuthMethod == "" {
-		c.AuthMethod = AuthBasic
-	}
-	oneOf(bad, "application_type", m.ApplicationType, "", applicationWeb, applicationNative)
-	switch {
-	case m.ApplicationType == applicationNative:
-		c.Type = Native
-	case c.AuthMethod == AuthNone:
-		c.Type = SPA
-	}
+	oneOf(&found, "application_type", m.ApplicationType, "", applicationWeb, applicationNative)
+	c.AuthMethod = cmp.Or(m.AuthMethod, AuthBasic)
+	c.Type = m.clientType()
 	c.PKCEOptional = c.PKCEOptional && c.AuthMethod != AuthNone
 
-	m.RedirectURIs = atMost(bad, "redirect_uri", m.RedirectURIs)
-	m.LogoutURIs = atMost(bad, "post_logout_redirect_uri", m.LogoutURIs)
-	m.GrantTypes = atMost(bad, "grant", m.GrantTypes)
-	m.ResponseTypes = atMost(bad, "response_type", m.ResponseTypes)
+	m.RedirectURIs = firstListed(&found, "redirect_uri", m.RedirectURIs)
+	m.LogoutURIs = firstListed(&found, "post_logout_redirect_uri", m.LogoutURIs)
+	m.GrantTypes = firstListed(&found, "grant", m.GrantTypes)
+	m.ResponseTypes = firstListed(&found, "response_type", m.ResponseTypes)
 
-	if err := fabric.CheckPersonName("name", m.Name); err != nil { // strangers read the name on the consent page
-		errs = append(errs, err)
+	// Strangers read the name on the consent page, so it must not deceive them.
+	if err := fabric.CheckPersonName("name", m.Name); err != nil {
+		found = append(found, err)
 	}
+
 	m.keepForOperator(c.Metadata)
-	m.tighten(c, bad)
+	m.tighten(c, &found)
 	if m.SubjectType == "" && m.SectorURI != "" {
 		m.SubjectType = Pairwise
 	}
-	c.Grants = m.grants(c.Grants, bad)
-	c.Name, c.Metadata = m.Name, m.Metadata
-	c.RedirectURIs, c.LogoutURIs = m.RedirectURIs, m.LogoutURIs
-	c.Scopes = m.scopes(c.Scopes, bad)
-	c.IDTokenAlg = m.IDTokenAlg
-	if c.IDTokenAlg == "" {
-		c.IDTokenAlg = c.Profile.idTokenAlg()
+
+	c.Name = m.Name
+	c.RedirectURIs = m.RedirectURIs
+	c.LogoutURIs = m.LogoutURIs
+	c.Grants = m.grants(c.Grants, &found)
+	c.Scopes = m.scopes(c.Scopes, &found)
+	c.Metadata = m.Metadata
+	c.IDTokenAlg = cmp.Or(m.IDTokenAlg, c.Profile.idTokenAlg())
+	return found.err()
+}
+
+// clientType returns the type of client that m describes. A client that runs in a browser is one
+// without authentication.
+func (m ClientMetadata) clientType() ClientType {
+	switch {
+	case m.ApplicationType == applicationNative:
+		return Native
+	case m.AuthMethod == AuthNone:
+		return SPA
+	default:
+		return Web
 	}
-	return errors.Join(errs...)
 }
 
 // tighten sets the profile that m requests. A client may choose the profile FAPI2 for itself. Only
 // the operator can choose another profile, which may have fewer rules than the client's current
 // one.
-func (m ClientMetadata) tighten(c *Client, bad func(param, format string, args ...any)) {
+func (m ClientMetadata) tighten(c *Client, found *problems) {
 	switch m.Profile {
 	case "", c.Profile:
 	case FAPI2:
 		c.Profile = FAPI2
 	default:
-		bad("profile", "a client may choose only %s", FAPI2)
+		found.add("profile", "a client may choose only %s", FAPI2)
 	}
 	c.PKCEOptional = c.PKCEOptional && c.Profile != FAPI2
 }
@@ -130,10 +144,7 @@ func (m ClientMetadata) tighten(c *Client, bad func(param, format string, args .
 // grants returns the grants that m requests. Without grant_types, these are the grants that its
 // response types need. had lists the grants that the client already has, which may include grants
 // from an operator.
-func (m ClientMetadata) grants(had []string, bad func(param, format string, args ...any)) []string {
-	implicit := slices.ContainsFunc(m.ResponseTypes, func(t string) bool {
-		return canonicalResponseType(t) != ResponseCode
-	})
+func (m ClientMetadata) grants(had []string, found *problems) []string {
 	if len(m.GrantTypes) == 0 {
 		if len(m.ResponseTypes) > 0 && !slices.ContainsFunc(m.ResponseTypes, containsCode) {
 			return []string{GrantImplicit}
@@ -144,31 +155,44 @@ func (m ClientMetadata) grants(had []string, bad func(param, format string, args
 	grants := slices.Clone(m.GrantTypes)
 	slices.Sort(grants)
 	grants = slices.Compact(grants)
+
+	implicit := slices.ContainsFunc(m.ResponseTypes, containsTokens)
 	if implicit && !slices.Contains(grants, GrantImplicit) {
-		bad("grant", "a response type with id_token or token needs the grant type implicit")
+		found.add("grant", "a response type with id_token or token needs the grant type implicit")
 	}
 	if slices.Contains(grants, GrantClientCredentials) && !slices.Contains(had, GrantClientCredentials) {
-		bad("grant", "client_credentials is only for clients that the operator registers")
+		found.add("grant", "client_credentials is only for clients that the operator registers")
 	}
 	return grants
 }
 
+// containsTokens reports whether responses of the type contain an ID token or an access token.
+func containsTokens(responseType string) bool {
+	return canonicalResponseType(responseType) != ResponseCode
+}
+
+// containsCode reports whether responses of the type contain a code.
 func containsCode(responseType string) bool {
 	return AuthRequest{ResponseType: canonicalResponseType(responseType)}.Returns(ResponseCode)
 }
 
 // scopes returns the scopes that m requests, except scopes that the client may not have yet.
 // Requesting such scopes is not an error (RFC 7591, section 3.2.1).
-func (m ClientMetadata) scopes(had []string, bad func(param, format string, args ...any)) []string {
+func (m ClientMetadata) scopes(had []string, found *problems) []string {
 	asked := strings.Fields(m.Scope)
 	if len(asked) == 0 {
 		return had
 	}
 
 	known, _ := canonicalScopes(asked)
-	allowed := slices.DeleteFunc(known, func(s string) bool { return !slices.Contains(had, s) })
+	var allowed []string
+	for _, scope := range known {
+		if slices.Contains(had, scope) {
+			allowed = append(allowed, scope)
+		}
+	}
 	if len(allowed) == 0 {
-		bad("scope", "a client may register for %s", strings.Join(had, ", "))
+		found.add("scope", "a client may register for %s", strings.Join(had, ", "))
 	}
 	return allowed
 }
@@ -181,37 +205,45 @@ const (
 
 // checkDescription reports invalid settings that describe the client, or are defaults for its
 // requests.
-func (c *Client) checkDescription(bad func(param, format string, args ...any)) {
-	if uri := c.InitiateLoginURI; uri != "" && !strings.HasPrefix(uri, "https://") {
-		bad("initiate_login_uri", "%q must be https (OpenID Connect Core, section 4)", uri)
-	} else if uri != "" {
-		c.checkURI(bad, "initiate_login_uri", uri)
+func (c *Client) checkDescription(found *problems) {
+	switch uri := c.InitiateLoginURI; {
+	case uri == "":
+	case !strings.HasPrefix(uri, "https://"):
+		found.add("initiate_login_uri", "%q must be https (OpenID Connect Core, section 4)", uri)
+	default:
+		c.checkURI(found, "initiate_login_uri", uri)
 	}
 	if fabric.CheckLink("client_uri", c.ClientURI) != nil {
-		bad("client_uri", "client_uri must be an http or https URL")
+		found.add("client_uri", "client_uri must be an http or https URL")
 	}
 	if fabric.CheckLink("logo_uri", c.LogoURI) != nil {
-		bad("logo_uri", "logo_uri must be an http or https URL")
+		found.add("logo_uri", "logo_uri must be an http or https URL")
 	}
 
 	if age := c.DefaultMaxAge; age != nil && (*age < 0 || *age > maxMaxAge) {
-		bad("default_max_age", "default_max_age must be a number of seconds from 0 to %d", maxMaxAge)
+		found.add("default_max_age", "default_max_age must be a number of seconds from 0 to %d", maxMaxAge)
 	}
 	if c.AssertionAlg != "" {
-		oneOf(bad, "token_endpoint_auth_signing_alg", c.AssertionAlg, AssertionAlgorithms()...)
+		oneOf(found, "token_endpoint_auth_signing_alg", c.AssertionAlg, AssertionAlgorithms()...)
 	}
 
-	checkTexts(bad, "contacts", c.Contacts...)
-	checkTexts(bad, "default_acr_values", c.DefaultACR...)
-	checkTexts(bad, "software_id", c.SoftwareID)
-	checkTexts(bad, "software_version", c.SoftwareVersion)
+	checkTexts(found, "contacts", c.Contacts...)
+	checkTexts(found, "default_acr_values", c.DefaultACR...)
+	checkTexts(found, "software_id", c.SoftwareID)
+	checkTexts(found, "software_version", c.SoftwareVersion)
 }
 
 // checkTexts reports too many or too long texts, and control characters in them.
-func checkTexts(bad func(param, format string, args ...any), param string, texts ...string) {
-	invalid := func(s string) bool { return len(s) > maxText || strings.ContainsFunc(s, isControl) }
-	if len(texts) > maxTexts || slices.ContainsFunc(texts, invalid) {
-		bad(param, "%s may have at most %d texts of at most %d bytes, without control characters",
+func checkTexts(found *problems, param string, texts ...string) {
+	valid := len(texts) <= maxTexts
+	for _, text := range texts {
+		if len(text) > maxText || strings.ContainsFunc(text, isControl) {
+			valid = false
+		}
+	}
+
+	if !valid {
+		found.add(param, "%s may have at most %d texts of at most %d bytes, without control characters",
 			param, maxTexts, maxText)
 	}
 }

@@ -204,77 +204,76 @@ func (cs *Clients) checkSettings(ctx context.Context, c *Client) error {
 // check returns an error that lists the problems that the settings themselves show. It also
 // converts the client's grants and scopes to canonical form.
 func (c *Client) check() error {
-	var errs []error
-	bad := func(param, format string, args ...any) { errs = append(errs, problem.BadParam(param, format, args...)) }
+	var found problems
 
-	oneOf(bad, "type", c.Type, SPA, Native, Web, Service)
-	oneOf(bad, "profile", c.Profile, Default, MobileLegacy, FAPI2)
-	oneOf(bad, "auth_method", c.AuthMethod, AuthMethods()...)
-	oneOf(bad, "access_token", c.AccessToken, FabricToken, JWTToken)
-	oneOf(bad, "id_token_alg", c.IDTokenAlg, c.tokenAlgorithms()...)
-	c.checkGrants(bad)
+	oneOf(&found, "type", c.Type, SPA, Native, Web, Service)
+	oneOf(&found, "profile", c.Profile, Default, MobileLegacy, FAPI2)
+	oneOf(&found, "auth_method", c.AuthMethod, AuthMethods()...)
+	oneOf(&found, "access_token", c.AccessToken, FabricToken, JWTToken)
+	oneOf(&found, "id_token_alg", c.IDTokenAlg, c.tokenAlgorithms()...)
+	c.checkGrants(&found)
 
 	if utf8.RuneCountInString(c.Name) > 100 || !utf8.ValidString(c.Name) || strings.ContainsFunc(c.Name, isControl) {
-		bad("name", "a name must have at most 100 characters and no control characters")
+		found.add("name", "a name must have at most 100 characters and no control characters")
 	}
-	c.checkResponseTypes(bad)
+	c.checkResponseTypes(&found)
 
 	if (c.May(GrantCode) || c.isImplicit()) && len(c.RedirectURIs) == 0 {
-		bad("redirect_uri", "a client that people sign in to needs a redirect URI")
+		found.add("redirect_uri", "a client that people sign in to needs a redirect URI")
 	}
 	if c.PKCEOptional && c.AuthMethod == AuthNone {
-		bad("pkce", "PKCE is optional only for a client that authenticates, with a secret or a key")
+		found.add("pkce", "PKCE is optional only for a client that authenticates, with a secret or a key")
 	}
 
-	c.checkKeys(bad)
-	c.checkCertificate(bad)
-	c.checkObjects(bad)
-	c.checkFAPI(bad)
-	c.checkSubjects(bad)
-	c.checkResources(bad)
-	c.checkFrontchannel(bad)
-	c.checkDescription(bad)
+	c.checkKeys(&found)
+	c.checkCertificate(&found)
+	c.checkObjects(&found)
+	c.checkFAPI(&found)
+	c.checkSubjects(&found)
+	c.checkResources(&found)
+	c.checkFrontchannel(&found)
+	c.checkDescription(&found)
 	if c.UserinfoAlg != "" {
-		oneOf(bad, "userinfo_signed_response_alg", c.UserinfoAlg, c.tokenAlgorithms()...)
+		oneOf(&found, "userinfo_signed_response_alg", c.UserinfoAlg, c.tokenAlgorithms()...)
 	}
 
 	for _, uri := range c.RedirectURIs {
-		c.checkURI(bad, "redirect_uri", uri)
+		c.checkURI(&found, "redirect_uri", uri)
 	}
 	for _, uri := range c.LogoutURIs {
-		c.checkURI(bad, "post_logout_redirect_uri", uri)
+		c.checkURI(&found, "post_logout_redirect_uri", uri)
 	}
 
 	scopes, unknown := canonicalScopes(c.Scopes)
 	for _, s := range unknown {
-		bad("scope", "%q is not a scope; known are %s", s, strings.Join(Scopes(), ", "))
+		found.add("scope", "%q is not a scope; known are %s", s, strings.Join(Scopes(), ", "))
 	}
 	c.Scopes = scopes
-	return errors.Join(errs...)
+	return found.err()
 }
 
 // checkGrants converts a client's grants to canonical form, and reports grants that the client
 // cannot have.
-func (c *Client) checkGrants(bad func(param, format string, args ...any)) {
+func (c *Client) checkGrants(found *problems) {
 	c.NormalizeGrants()
 	for _, g := range c.Grants {
 		switch g {
 		case GrantCode, GrantRefresh, GrantDevice:
 		case GrantClientCredentials:
 			if c.AuthMethod == AuthNone {
-				bad("grant", "client_credentials needs a client that authenticates, with a secret or a key")
+				found.add("grant", "client_credentials needs a client that authenticates, with a secret or a key")
 			}
 		case GrantImplicit:
-			bad("grant", "implicit needs a response type with id_token or token")
+			found.add("grant", "implicit needs a response type with id_token or token")
 		default:
-			oneOf(bad, "grant", g, GrantNames()...)
+			oneOf(found, "grant", g, GrantNames()...)
 		}
 	}
 }
 
-func oneOf[T ~string](bad func(param, format string, args ...any), param string, got T, allowed ...T) {
+func oneOf[T ~string](found *problems, param string, got T, allowed ...T) {
 	if !slices.Contains(allowed, got) {
-		bad(param, "%q is not one of %s", string(got), strings.Trim(fmt.Sprint(allowed), "[]"))
+		found.add(param, "%q is not one of %s", string(got), strings.Trim(fmt.Sprint(allowed), "[]"))
 	}
 }
 
@@ -286,20 +285,20 @@ const maxURI = 2000
 // checkURI reports a URI that may not be registered. A URI must be absolute and valid (RFC 3986,
 // section 2). It must not have a fragment (RFC 6749, section 3.1.2), a wildcard, or a scheme that
 // makes a browser run code. http is allowed only on loopback.
-func (c *Client) checkURI(bad func(param, format string, args ...any), param, uri string) {
+func (c *Client) checkURI(found *problems, param, uri string) {
 	u, err := url.Parse(uri)
 	switch {
 	case err != nil || len(uri) > maxURI || !u.IsAbs() || strings.ContainsAny(uri, "#*\\ \t\r\n") ||
 		u.User != nil || !isASCII(uri):
-		bad(param, "%q is not an absolute address without fragment, wildcard, user or spaces", uri)
+		found.add(param, "%q is not an absolute address without fragment, wildcard, user or spaces", uri)
 	case strings.ContainsAny(uri, "\"<>^`{|}"):
-		bad(param, "%q has characters that a URI must escape as %%XX, "+
+		found.add(param, "%q has characters that a URI must escape as %%XX, "+
 			"such as %%22 for a quote (RFC 3986, section 2)", uri)
 	case u.Scheme == "https" && u.Host != "", u.Scheme == "http" && isLocal(u.Hostname()):
 	case u.Scheme == "http":
-		bad(param, "%q must be https; http is only for localhost, 127.0.0.1 and [::1]", uri)
+		found.add(param, "%q must be https; http is only for localhost, 127.0.0.1 and [::1]", uri)
 	case c.Type != Native || !strings.Contains(u.Scheme, "."):
-		bad(param, "%q must be https; a private scheme is only for native clients and is a reversed domain name, "+
+		found.add(param, "%q must be https; a private scheme is only for native clients and is a reversed domain name, "+
 			"such as com.example.app (RFC 8252, section 7.1)", uri)
 	}
 }

@@ -62,26 +62,26 @@ func (c Client) tokenAlgorithms() []keys.Use {
 }
 
 // checkFAPI reports settings that a client with the profile FAPI2 may not have.
-func (c *Client) checkFAPI(bad func(param, format string, args ...any)) {
+func (c *Client) checkFAPI(found *problems) {
 	if c.Profile != FAPI2 {
 		return
 	}
 	if c.AuthMethod != AuthPrivateKeyJWT && !c.ByCertificate() {
-		bad("auth_method", "a client of the profile fapi2 authenticates with %s, %s or %s",
+		found.add("auth_method", "a client of the profile fapi2 authenticates with %s, %s or %s",
 			AuthPrivateKeyJWT, AuthTLS, AuthSelfSignedTLS)
 	}
 	if c.PKCEOptional {
-		bad("pkce", "the profile fapi2 requires PKCE")
+		found.add("pkce", "the profile fapi2 requires PKCE")
 	}
 	if c.isImplicit() {
-		bad("response_type", "the profile fapi2 has only the response type code")
+		found.add("response_type", "the profile fapi2 has only the response type code")
 	}
 	if c.May(GrantDevice) {
-		bad("grant", "the profile fapi2 has no device_code: its requests are pushed")
+		found.add("grant", "the profile fapi2 has no device_code: its requests are pushed")
 	}
 	for _, uri := range c.RedirectURIs {
 		if _, loopback := withoutLoopbackPort(uri); strings.HasPrefix(uri, "http:") && (c.Type != Native || !loopback) {
-			bad("redirect_uri", "%q must be https; under the profile fapi2, http is only for native clients "+
+			found.add("redirect_uri", "%q must be https; under the profile fapi2, http is only for native clients "+
 				"on 127.0.0.1 and [::1]", uri)
 		}
 	}

@@ -57,24 +57,24 @@ func withQuery(uri string, v url.Values) string {
 
 // checkFrontchannel checks that the front-channel logout URI has the origin of a redirect URI
 // (OpenID Connect Front-Channel Logout 1.0, section 2).
-func (c *Client) checkFrontchannel(bad func(param, format string, args ...any)) {
+func (c *Client) checkFrontchannel(found *problems) {
 	const param = "frontchannel_logout_uri"
 	uri := c.FrontchannelLogoutURI
 	if uri == "" {
 		if c.FrontchannelLogoutSession {
-			bad("frontchannel_logout_session_required", "a client without a %s receives no logouts", param)
+			found.add("frontchannel_logout_session_required", "a client without a %s receives no logouts", param)
 		}
 		return
 	}
 
-	c.checkURI(bad, param, uri)
+	c.checkURI(found, param, uri)
 	origin := originOf(uri)
 	for _, redirect := range c.RedirectURIs {
 		if origin != "" && originOf(redirect) == origin {
 			return
 		}
 	}
-	bad(param, "%q must have the scheme, host and port of a redirect URI", uri)
+	found.add(param, "%q must have the scheme, host and port of a redirect URI", uri)
 }
 
 // originOf returns the scheme, host and port of an http or https URI, or "" for any other URI.

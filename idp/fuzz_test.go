@@ -26,14 +26,14 @@ func FuzzRedirectURI(f *testing.F) {
 	f.Fuzz(func(t *testing.T, uri, path string) {
 		fuzzcost.Parser.Check(t, len(uri)+len(path), func() {
 			c := Client{Type: Native, RedirectURIs: []string{"https://app.example/cb", "http://127.0.0.1/cb"}}
-			faults := 0
-			c.checkURI(func(string, string, ...any) { faults++ }, "redirect_uri", uri)
+			var found problems
+			c.checkURI(&found, "redirect_uri", uri)
 			if !c.AllowsRedirect(uri) {
 				return
 			}
 
 			u, err := url.Parse(uri)
-			if faults > 0 || err != nil || u.Path != "/cb" || u.RawQuery != "" ||
+			if len(found) > 0 || err != nil || u.Path != "/cb" || u.RawQuery != "" ||
 				u.Hostname() != "127.0.0.1" && uri != "https://app.example/cb" {
 				t.Errorf("%q is allowed, but is registered neither unchanged nor with another port", uri)
 			}

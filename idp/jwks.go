@@ -183,11 +183,11 @@ func parseKeySet(raw []byte) (set []jose.JSONWebKey, err error) {
 
 // checkFetched reports a URL from which a document cannot be fetched securely. Over plain HTTP,
 // anyone on the network path could change the response.
-func checkFetched(bad func(param, format string, args ...any), param, uri string) {
+func checkFetched(found *problems, param, uri string) {
 	u, err := url.Parse(uri)
 	if err != nil || len(uri) > maxURI || u.Host == "" || u.Scheme != "https" &&
 		(u.Scheme != "http" || !isLocal(u.Hostname())) {
-		bad(param, "%q must be https; http is only for localhost, 127.0.0.1 and [::1]", uri)
+		found.add(param, "%q must be https; http is only for localhost, 127.0.0.1 and [::1]", uri)
 	}
 }
 
@@ -195,21 +195,21 @@ func checkFetched(bad func(param, format string, args ...any), param, uri string
 func (c Client) hasKeys() bool { return len(c.JWKS) > 0 || c.JWKSURI != "" }
 
 // checkObjects reports invalid settings for signed requests and responses.
-func (c *Client) checkObjects(bad func(param, format string, args ...any)) {
+func (c *Client) checkObjects(found *problems) {
 	if c.RequestObjectAlg != "" {
-		oneOf(bad, "request_object_signing_alg", c.RequestObjectAlg, c.signingAlgorithms()...)
+		oneOf(found, "request_object_signing_alg", c.RequestObjectAlg, c.signingAlgorithms()...)
 	}
 	if c.ResponseAlg != "" {
-		oneOf(bad, "authorization_signed_response_alg", c.ResponseAlg, c.tokenAlgorithms()...)
+		oneOf(found, "authorization_signed_response_alg", c.ResponseAlg, c.tokenAlgorithms()...)
 	}
 	if len(c.RequestURIs) > maxRequestURIs {
-		bad("request_uri", "a client may have at most %d", maxRequestURIs)
+		found.add("request_uri", "a client may have at most %d", maxRequestURIs)
 	}
 	if len(c.RequestURIs) > 0 && !c.hasKeys() {
-		bad("request_uri", "request objects are signed: the client needs its public keys, jwks or jwks_uri")
+		found.add("request_uri", "request objects are signed: the client needs its public keys, jwks or jwks_uri")
 	}
 	for _, uri := range c.RequestURIs {
-		checkFetched(bad, "request_uri", uri)
+		checkFetched(found, "request_uri", uri)
 	}
 }
 
@@ -225,31 +225,31 @@ func withoutFragment(uri string) string {
 const maxRequestURIs = 32
 
 // checkKeys reports invalid settings for the client's keys.
-func (c *Client) checkKeys(bad func(param, format string, args ...any)) {
+func (c *Client) checkKeys(found *problems) {
 	if c.JWKSURI != "" {
-		checkFetched(bad, "jwks_uri", c.JWKSURI)
+		checkFetched(found, "jwks_uri", c.JWKSURI)
 	}
 
 	has := len(c.JWKS) > 0
 	byKey := c.AuthMethod == AuthPrivateKeyJWT || c.AuthMethod == AuthSelfSignedTLS
 	switch {
 	case c.hasKeys() && c.Type == Service && !byKey:
-		bad("jwks", "only a client with the auth method private_key_jwt or self_signed_tls_client_auth, "+
+		found.add("jwks", "only a client with the auth method private_key_jwt or self_signed_tls_client_auth, "+
 			"or one that people sign in to, may have keys")
 	case has && c.JWKSURI != "", !c.hasKeys() && byKey:
-		bad("jwks", "a client with %s needs its public keys: either by value (jwks) or by address (jwks_uri)",
+		found.add("jwks", "a client with %s needs its public keys: either by value (jwks) or by address (jwks_uri)",
 			c.AuthMethod)
 	case !c.hasKeys() && c.RequireObject:
-		bad("jwks", "a client that signs its requests needs its public keys, jwks or jwks_uri")
+		found.add("jwks", "a client that signs its requests needs its public keys, jwks or jwks_uri")
 	case has:
 		set, err := parseKeySet(c.JWKS)
 		switch {
 		case err != nil:
-			bad("jwks", "%v", err)
+			found.add("jwks", "%v", err)
 		case c.AuthMethod == AuthSelfSignedTLS && len(fitting(set, isCertified)) == 0:
-			bad("jwks", "a client with self_signed_tls_client_auth needs a key with its certificate (x5c)")
+			found.add("jwks", "a client with self_signed_tls_client_auth needs a key with its certificate (x5c)")
 		case c.AuthMethod != AuthSelfSignedTLS && len(fitting(set, isUsable)) == 0:
-			bad("jwks", "it has no usable key: one for %v is needed (RSA of 2048 to 8192 bits, P-256 or Ed25519)",
+			found.add("jwks", "it has no usable key: one for %v is needed (RSA of 2048 to 8192 bits, P-256 or Ed25519)",
 				assertionAlgorithms)
 		}
 	}

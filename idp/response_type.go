@@ -62,17 +62,17 @@ func (c Client) isImplicit() bool {
 }
 
 // checkResponseTypes puts the client's response types in canonical form and reports invalid ones.
-func (c *Client) checkResponseTypes(bad func(param, format string, args ...any)) {
+func (c *Client) checkResponseTypes(found *problems) {
 	c.ResponseTypes = slices.Clone(c.ResponseTypes)
 	for i, t := range c.ResponseTypes {
 		c.ResponseTypes[i] = canonicalResponseType(t)
 		switch a := (AuthRequest{ResponseType: c.ResponseTypes[i]}); {
 		case !slices.Contains(responseTypes, a.ResponseType):
-			bad("response_type", "%q is not one of %s", t, strings.Join(responseTypes, ", "))
+			found.add("response_type", "%q is not one of %s", t, strings.Join(responseTypes, ", "))
 		case a.Returns(ResponseCode) && !c.May(GrantCode):
-			bad("response_type", "%q needs the grant %s", t, GrantCode)
+			found.add("response_type", "%q needs the grant %s", t, GrantCode)
 		case a.Returns(ResponseToken) && c.mustBind():
-			bad("response_type", "%q returns a token that cannot be bound to a key", t)
+			found.add("response_type", "%q returns a token that cannot be bound to a key", t)
 		}
 	}
 }

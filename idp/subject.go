@@ -111,21 +111,21 @@ const maxSector = 64 << 10
 
 // checkSubjects applies the rules for pairwise subjects (OpenID Connect Core, section 8.1), except
 // for the content of the sector document.
-func (c *Client) checkSubjects(bad func(param, format string, args ...any)) {
-	oneOf(bad, "subject_type", c.SubjectType, "", Public, Pairwise)
+func (c *Client) checkSubjects(found *problems) {
+	oneOf(found, "subject_type", c.SubjectType, "", Public, Pairwise)
 	switch {
 	case c.SubjectType != Pairwise && c.SectorURI != "":
-		bad(sectorParam, "only a client with the subject type pairwise has a sector")
+		found.add(sectorParam, "only a client with the subject type pairwise has a sector")
 	case c.SubjectType != Pairwise:
 	case c.AccessToken != JWTToken:
-		bad("subject_type", "pairwise needs access tokens that are JWTs: a fabric token reveals the subscriber's id")
+		found.add("subject_type", "pairwise needs access tokens that are JWTs: a fabric token reveals the subscriber's id")
 	case len(c.RedirectURIs) == 0:
-		bad("subject_type", "pairwise needs redirect URIs, which tie the client to its sector")
+		found.add("subject_type", "pairwise needs redirect URIs, which tie the client to its sector")
 	case c.SectorURI != "":
-		checkFetched(bad, sectorParam, c.SectorURI)
+		checkFetched(found, sectorParam, c.SectorURI)
 	case c.sector() == "" || slices.ContainsFunc(
 		c.RedirectURIs, func(uri string) bool { return hostOf(uri) != c.sector() }):
-		bad("subject_type", "pairwise needs redirect URIs of one host, or a sector_identifier_uri that lists them")
+		found.add("subject_type", "pairwise needs redirect URIs of one host, or a sector_identifier_uri that lists them")
 	}
 }
 

@@ -2,7 +2,6 @@ package idp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -149,51 +148,50 @@ func (in UpstreamInput) apply(u *Upstream) {
 func (us *Upstreams) Check(u Upstream, in UpstreamInput) error {
 	issuer := u.Issuer
 	in.apply(&u)
-	var errs []error
-	bad := func(param, format string, args ...any) { errs = append(errs, problem.BadParam(param, format, args...)) }
+
+	var found problems
 	for param, value := range map[string]string{"name": u.Name, "issuer": u.Issuer, "client_id": u.ClientID} {
 		if strings.TrimSpace(value) == "" {
-			errs = append(errs, problem.Missing(param))
+			found = append(found, problem.Missing(param))
 		}
 	}
 
 	if utf8.RuneCountInString(u.Name) > 60 || !utf8.ValidString(u.Name) || strings.ContainsFunc(u.Name, isControl) {
-		bad("name", "a name must have at most 60 characters and no control characters")
+		found.add("name", "a name must have at most 60 characters and no control characters")
 	}
 	if len(u.ClientID) > 500 || !isASCII(u.ClientID) {
-		bad("client_id", "a client id must have at most 500 ASCII characters")
+		found.add("client_id", "a client id must have at most 500 ASCII characters")
 	}
 	if in.Secret != nil && (len(*in.Secret) > 500 || !isASCII(*in.Secret)) {
-		bad("client_secret", "a secret must have at most 500 ASCII characters")
+		found.add("client_secret", "a secret must have at most 500 ASCII characters")
 	}
 	if u.Issuer != "" {
-		errs = append(errs, us.checkIssuer(u.Issuer))
+		found = append(found, us.checkIssuer(u.Issuer))
 	}
 	if u.Issuer != issuer && u.Secret != "" && in.Secret == nil {
 		// Otherwise an admin could make selvage send the stored secret to a server of their own.
-		bad("client_secret", "the secret must be sent again for another issuer")
+		found.add("client_secret", "the secret must be sent again for another issuer")
 	}
-	errs = append(errs, u.checkSettings())
-	return errors.Join(errs...)
+	found = append(found, u.checkSettings())
+	return found.err()
 }
 
 // checkIssuer returns an error if an issuer cannot be discovered securely.
 func (us *Upstreams) checkIssuer(issuer string) error {
-	var errs []error
-	bad := func(param, format string, args ...any) { errs = append(errs, problem.BadParam(param, format, args...)) }
-	checkFetched(bad, "issuer", issuer)
+	var found problems
+	checkFetched(&found, "issuer", issuer)
 	if u, err := url.Parse(issuer); err == nil && (u.RawQuery != "" || u.Fragment != "") {
-		bad("issuer", "%q must have no query and no fragment", issuer)
+		found.add("issuer", "%q must have no query and no fragment", issuer)
 	} else if err == nil && !isClean(u.EscapedPath()) {
-		bad("issuer", "the path of %q must have no empty segments and no dots", issuer)
+		found.add("issuer", "the path of %q must have no empty segments and no dots", issuer)
 	}
 	if issuer == us.Issuer {
-		bad("issuer", "it is this server")
+		found.add("issuer", "it is this server")
 	}
-	if len(errs) == 0 {
+	if len(found) == 0 {
 		return us.CheckURL("issuer", issuer)
 	}
-	return errors.Join(errs...)
+	return found.err()
 }
 
 // isClean reports whether a URL's path has no segments that are empty or dots, except for a final
@@ -205,28 +203,30 @@ func isClean(escaped string) bool {
 
 // checkSettings returns an error that lists all problems with scopes and claims.
 func (s UpstreamSettings) checkSettings() error {
-	var errs []error
+	var found problems
+
 	for _, scope := range s.Scopes {
 		if scope == "" || strings.ContainsAny(scope, " \"\\") || !isASCII(scope) || len(scope) > 200 {
-			errs = append(errs, problem.BadParam("scopes", "%q is not a scope", scope))
+			found.add("scopes", "%q is not a scope", scope)
 		}
 	}
+
 	if len(s.Scopes) > 0 && !slices.Contains(s.Scopes, "openid") {
-		errs = append(errs, problem.BadParam("scopes", "openid is missing"))
+		found.add("scopes", "openid is missing")
 	}
 	if len(s.Scopes) > maxScopes {
-		errs = append(errs, problem.BadParam("scopes", "there may be at most %d", maxScopes))
+		found.add("scopes", "there may be at most %d", maxScopes)
 	}
+
 	for field, claim := range s.Claims {
 		if upstreamClaims[field] == "" {
-			errs = append(errs, problem.BadParam("claims", "%q is not one of %s", field,
-				strings.Join(UpstreamFields(), ", ")))
+			found.add("claims", "%q is not one of %s", field, strings.Join(UpstreamFields(), ", "))
 		}
 		if claim == "" || len(claim) > 200 || !utf8.ValidString(claim) || strings.ContainsFunc(claim, isControl) {
-			errs = append(errs, problem.BadParam("claims", "the claim for %q must have 1 to 200 characters", field))
+			found.add("claims", "the claim for %q must have 1 to 200 characters", field)
 		}
 	}
-	return errors.Join(errs...)
+	return found.err()
 }
 
 // Create creates an upstream provider.
