@@ -22,6 +22,12 @@ const (
 	refused              = -32000
 )
 
+// Codes with which the server closes sockets.
+const (
+	tokenDead = 4401
+	tooSlow   = 4408
+)
+
 func TestConnect(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	for _, kind := range []fabric.TokenKind{fabric.SAT, fabric.Guest, fabric.Invite} {
@@ -203,7 +209,7 @@ func TestOldTokenRevoked(t *testing.T) {
 		}
 	}
 
-	if code, reason := c.closed(); code != 4401 {
+	if code, reason := c.closed(); code != tokenDead {
 		t.Errorf("after its own token was revoked the socket is closed with %d %q", code, reason)
 	}
 }

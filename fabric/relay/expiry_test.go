@@ -38,7 +38,7 @@ func TestRevoked(t *testing.T) {
 			if err := there.revoked.Revoke(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
-			if code, reason := c.closed(); code != 4401 || !strings.Contains(reason, "revoked") ||
+			if code, reason := c.closed(); code != tokenDead || !strings.Contains(reason, "revoked") ||
 				!c.wasTold("signalwire.disconnect") {
 				t.Errorf("the client received %+v, then a close with %d %q, want signalwire.disconnect and 4401",
 					c.told, code, reason)
@@ -70,7 +70,7 @@ func TestKeyEnded(t *testing.T) {
 	if err := w.ring.Retire(t.Context(), ended); err != nil {
 		t.Fatal(err)
 	}
-	if code, reason := c.closed(); code != 4401 || !strings.Contains(reason, "revoked") {
+	if code, reason := c.closed(); code != tokenDead || !strings.Contains(reason, "revoked") {
 		t.Errorf("the socket is closed with %d %q, want 4401", code, reason)
 	}
 
@@ -90,7 +90,7 @@ func TestExpired(t *testing.T) {
 			n.relay.WatchAt(time.Now().Add(3 * time.Hour))
 		}
 		code, reason := c.closed()
-		if code != 4401 || !strings.Contains(reason, "expired") || !c.deaf && !c.wasTold("signalwire.disconnect") {
+		if code != tokenDead || !strings.Contains(reason, "expired") || !c.deaf && !c.wasTold("signalwire.disconnect") {
 			t.Errorf("deaf %v: the client received %+v, then a close with %d %q, want signalwire.disconnect and 4401",
 				c.deaf, c.told, code, reason)
 		}
@@ -103,7 +103,7 @@ func TestExpired(t *testing.T) {
 func TestSilence(t *testing.T) {
 	w := newWorld(t)
 	nobody := w.node(relay.Limits{Authenticate: 100 * time.Millisecond}).dial()
-	if code, reason := nobody.closed(); code != 4408 || len(nobody.told) != 0 {
+	if code, reason := nobody.closed(); code != tooSlow || len(nobody.told) != 0 {
 		t.Errorf("a client that does not connect received %+v and was closed with %d %q, want 4408", nobody.told,
 			code, reason)
 	}
@@ -115,7 +115,7 @@ func TestSilence(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if code, reason := deaf.closed(); code != 4408 {
+		if code, reason := deaf.closed(); code != tooSlow {
 			t.Errorf("a client that answers nothing was closed with %d %q, want 4408", code, reason)
 		}
 	}()

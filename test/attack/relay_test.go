@@ -1,7 +1,6 @@
 package attack
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -21,14 +20,18 @@ func connectWith(t *testing.T, s *harness.Server, params any) int {
 		t.Fatalf("opening a socket returned %d", status)
 	}
 	defer socket.Abandon()
-	if r := socket.Call(t, "signalwire.connect", params); r.Error != nil {
-		return r.Error.Code
-	}
-	return 0
+
+	return socket.Call(t, "signalwire.connect", params).Code()
 }
 
+// withToken returns the parameters of signalwire.connect that authenticate with a token.
 func withToken(token any) map[string]any {
 	return map[string]any{"authentication": map[string]any{"jwt_token": token}}
+}
+
+// isRefusal reports whether code says that a socket may not authenticate with its parameters.
+func isRefusal(code int) bool {
+	return code == harness.CodeAuthenticationFailed || code == harness.CodeInvalidParams
 }
 
 // TestJ11RelayTokens shows that a socket can authenticate only with a SAT. Other kinds of tokens,
@@ -36,75 +39,106 @@ func withToken(token any) map[string]any {
 func TestJ11RelayTokens(t *testing.T) {
 	p := project(t)
 	sat := p.NewSAT(t, "ada")
-	if got := connectWith(t, p.Server, withToken(sat.Token)); got != 0 {
-		t.Fatalf("a SAT returned %d", got)
+	if code := connectWith(t, p.Server, withToken(sat.Token)); code != 0 {
+		t.Fatalf("a SAT returned %d", code)
 	}
 
-	service, _ := p.NewClient(t, "service", "--scope", "Voice", "--access-token", "fabric").Token(t,
-		clientCredentials()).Want(t, 200).Object(t)["access_token"].(string)
-	parts := strings.Split(sat.Token, ".")
+	service := p.NewClient(t, "service", "--scope", "Voice", "--access-token", "fabric")
+	serviceToken := service.Token(t, clientCredentials()).Want(t, 200).Object(t)["access_token"]
+	_, withoutHeader, _ := strings.Cut(sat.Token, ".")
 
 	for name, token := range map[string]any{
-		"refresh": sat.RefreshToken, "service": service, "API key": p.Key, "empty": "", "null": nil,
-		"list":      []string{sat.Token},
-		"no header": strings.Join(parts[1:], "."), "altered header": "e30." + strings.Join(parts[1:], "."),
-		"two tokens": sat.Token + " " + sat.Token,
-		"long":       sat.Token + strings.Repeat("A", 4000),
+		"refresh token":  sat.RefreshToken,
+		"service token":  serviceToken,
+		"API key":        p.Key,
+		"empty":          "",
+		"null":           nil,
+		"list":           []string{sat.Token},
+		"no header":      withoutHeader,
+		"altered header": "e30." + withoutHeader,
+		"two tokens":     sat.Token + " " + sat.Token,
+		"long":           sat.Token + strings.Repeat("A", 4000),
 	} {
-		if got := connectWith(t, p.Server, withToken(token)); got != -32002 && got != -32602 {
-			t.Errorf("%s returned %d, want -32002 or -32602", name, got)
+		if code := connectWith(t, p.Server, withToken(token)); !isRefusal(code) {
+			t.Errorf("%s returned %d, want a refusal", name, code)
 		}
 	}
 
+	foreign := project(t)
 	for name, params := range map[string]any{
 		"another place": map[string]any{"jwt_token": sat.Token},
-		"an API key":    map[string]any{"authentication": map[string]any{"project": p.ID, "token": p.Key}},
-		"another project": map[string]any{"authentication": map[string]any{"project": project(t).ID,
-			"jwt_token": sat.Token}},
+		"an API key": map[string]any{
+			"authentication": map[string]any{"project": p.ID, "token": p.Key},
+		},
+		"another project": map[string]any{
+			"authentication": map[string]any{"project": foreign.ID, "jwt_token": sat.Token},
+		},
 	} {
-		if got := connectWith(t, p.Server, params); got != -32002 && got != -32602 {
-			t.Errorf("%s returned %d, want -32002 or -32602", name, got)
+		if code := connectWith(t, p.Server, params); !isRefusal(code) {
+			t.Errorf("%s returned %d, want a refusal", name, code)
 		}
 	}
 }
 
-// TestF11RelayForeign shows that a socket cannot act for another subscriber. It has no success with
-// the protocol of that subscriber's socket, with that subscriber's token, or before it has
-// authenticated.
+// TestF11RelayForeign shows that a socket cannot act for another subscriber, neither with the
+// protocol of that subscriber's socket nor with that subscriber's token.
 func TestF11RelayForeign(t *testing.T) {
 	p := project(t)
-	ada, bob := p.NewSAT(t, "ada"), p.NewSAT(t, "bob")
-	online := func(id string) any { return p.CLI(t, "", "subscriber", "show", "--project", p.ID, id)["online"] }
+	ada := p.NewSAT(t, "ada")
+	bob := p.NewSAT(t, "bob")
+	online := func(id string) any {
+		return p.CLI(t, "", "subscriber", "show", "--project", p.ID, id)["online"]
+	}
 
 	// Resuming ada's protocol with bob's token does not change the presence of either.
-	s, protocol := p.Connect(t, ada.Token, "")
-	s.Call(t, "subscriber.online", nil)
-	s.Abandon()
+	socket, protocol := p.Connect(t, ada.Token, "")
+	socket.Call(t, "subscriber.online", nil)
+	socket.Abandon()
 	thief, _ := p.Connect(t, bob.Token, protocol)
-	if online(bob.SubscriberID) != false || online(ada.SubscriberID) != true {
-		t.Errorf("with the protocol of ada's socket bob is online: %v, ada: %v", online(bob.SubscriberID),
-			online(ada.SubscriberID))
+	if online(bob.SubscriberID) != false {
+		t.Error("bob is online after connecting with the protocol of ada's socket")
+	}
+	if online(ada.SubscriberID) != true {
+		t.Error("ada is offline after bob connected with the protocol of ada's socket")
 	}
 
 	// A socket cannot change its subscriber.
-	guest := p.NewGuest(t, p.Address(t, ada.SubscriberID))
-	invite := p.NewInvite(t, ada.Token, p.Address(t, ada.SubscriberID))
-	for name, token := range map[string]string{"another's SAT": ada.Token, "a guest token": guest.Token,
-		"another subscriber's invite": invite} {
-		if r := thief.Call(t, "signalwire.reauthenticate", withToken(token)); r.Error == nil ||
-			r.Error.Code != -32003 {
-			t.Errorf("a socket takes %s: %+v %s", name, r.Error, r.Result)
+	address := p.Address(t, ada.SubscriberID)
+	for name, token := range map[string]string{
+		"another's SAT":               ada.Token,
+		"a guest token":               p.NewGuest(t, address).Token,
+		"another subscriber's invite": p.NewInvite(t, ada.Token, address),
+	} {
+		r := thief.Call(t, "signalwire.reauthenticate", withToken(token))
+		if r.Code() != harness.CodeValidationFailed {
+			t.Errorf("reauthenticating with %s returned %+v %s", name, r.Error, r.Result)
 		}
 	}
+}
 
-	stranger, _ := p.Dial(t)
-	for _, method := range []string{"subscriber.online", "subscriber.offline", "signalwire.reauthenticate",
-		"webrtc.verto"} {
-		if r := stranger.Call(t, method, withToken(ada.Token)); r.Error == nil || r.Error.Code != -32002 {
+// TestF11RelayUnauthenticated shows that a socket cannot act for a subscriber before it has
+// authenticated, even with a valid token in its requests.
+func TestF11RelayUnauthenticated(t *testing.T) {
+	p := project(t)
+	sat := p.NewSAT(t, "ada")
+	socket, _ := p.Dial(t)
+
+	for _, method := range []string{
+		"subscriber.online", "subscriber.offline", "signalwire.reauthenticate", "webrtc.verto",
+	} {
+		r := socket.Call(t, method, withToken(sat.Token))
+		if r.Code() != harness.CodeAuthenticationFailed {
 			t.Errorf("%s before authentication returned %+v %s", method, r.Error, r.Result)
 		}
 	}
 }
+
+// These constants are the limits for unauthenticated sockets from one address: their number, and
+// how long they may stay open.
+const (
+	maxSilent      = 200
+	maxSilenceTime = 10 * time.Second
+)
 
 // TestI01Sockets opens sockets that never authenticate. At most 200 of them may be open from one
 // address, and the server closes each after a limited time. The server still answers other clients.
@@ -115,45 +149,30 @@ func TestI01Sockets(t *testing.T) {
 	p := s.NewProject(t)
 	sat := p.NewSAT(t, "ada")
 
-	// Count the sockets that were certainly open at the same time as each one. They opened before
-	// it was dialed, and were too young to be closed when it opened.
 	began := time.Now()
 	silent := dialUntilRefused(t, s)
-	for _, last := range silent {
-		open := 1
-		for _, other := range silent {
-			if other.opened.Before(last.asked) && last.opened.Sub(other.asked) < authenticates {
-				open++
-			}
-		}
-		if open > strangers {
-			t.Fatalf("%d silent sockets are open at once, want %d at most", open, strangers)
+	if len(silent) < maxSilent {
+		t.Errorf("%d silent sockets are open when the next is refused, want %d", len(silent), maxSilent)
+	}
+	for _, socket := range silent {
+		if n := openWith(silent, socket); n > maxSilent {
+			t.Fatalf("%d silent sockets are open at the same time, want %d at most", n, maxSilent)
 		}
 	}
 
-	if len(silent) < strangers {
-		t.Errorf("%d silent sockets are open when the next is refused, want %d", len(silent), strangers)
-	}
-
+	// The server closes the silent sockets, and meanwhile answers other clients.
 	p.Get(t, "/subscriber/info", harness.Bearer(sat.Token)).Want(t, 200)
 	for i, socket := range silent {
-		if code := socket.Closed(); code != 4408 {
-			t.Fatalf("silent socket %d is closed with %d, want 4408", i, code)
+		if code := socket.Closed(); code != harness.ClosedTimeout {
+			t.Fatalf("silent socket %d is closed with %d, want %d", i, code, harness.ClosedTimeout)
 		}
 	}
 
 	if took := time.Since(began); took > time.Minute {
-		t.Errorf("silent sockets are closed after %v, want %v", took, authenticates)
+		t.Errorf("silent sockets are closed after %v, want %v", took, maxSilenceTime)
 	}
 	p.Connect(t, sat.Token, "")
 }
-
-// These constants are the limits for unauthenticated sockets from one address: their number, and
-// how long they may stay open.
-const (
-	strangers     = 200
-	authenticates = 10 * time.Second
-)
 
 // A silentSocket never authenticates. It was opened between the times asked and opened.
 type silentSocket struct {
@@ -161,42 +180,60 @@ type silentSocket struct {
 	asked, opened time.Time
 }
 
+// openWith returns how many of the sockets were certainly open when last was opened, including
+// last. The others were opened before last was dialed, and were too young to be closed when it
+// opened.
+func openWith(sockets []silentSocket, last silentSocket) int {
+	n := 1
+	for _, s := range sockets {
+		if s.opened.Before(last.asked) && last.opened.Sub(s.asked) < maxSilenceTime {
+			n++
+		}
+	}
+	return n
+}
+
 // dialUntilRefused opens sockets until one is refused. It dials in parallel, so that all sockets
 // are open before the first has been silent for too long.
-func dialUntilRefused(t *testing.T, s *harness.Server) (silent []silentSocket) {
+func dialUntilRefused(t *testing.T, s *harness.Server) []silentSocket {
 	t.Helper()
 
 	var mu sync.Mutex
-	var all sync.WaitGroup
+	var silent []silentSocket
 	var refused atomic.Bool
+	var dialing sync.WaitGroup
+	deadline := time.Now().Add(time.Minute)
 
 	for range 8 {
-		all.Go(func() {
-			for began := time.Now(); !refused.Load(); {
+		dialing.Go(func() {
+			for !refused.Load() {
 				asked := time.Now()
-				if asked.Sub(began) > time.Minute {
+				if asked.After(deadline) {
 					t.Error("no socket is refused")
 					return
 				}
+
 				socket, status, err := s.TryDial()
 				opened := time.Now()
 				if socket == nil {
-					if refused.Store(true); err != nil || status != http.StatusTooManyRequests {
+					refused.Store(true)
+					if err != nil || status != http.StatusTooManyRequests {
 						t.Errorf("a socket is refused with %d, %v, want 429", status, err)
 					}
 					return
 				}
+
 				mu.Lock()
 				silent = append(silent, silentSocket{socket, asked, opened})
 				mu.Unlock()
 			}
 		})
 	}
+	dialing.Wait()
 
-	all.Wait()
 	t.Cleanup(func() {
-		for _, socket := range silent {
-			socket.Abandon()
+		for _, s := range silent {
+			s.Abandon()
 		}
 	})
 	return silent
@@ -227,7 +264,11 @@ func TestI08RelayLog(t *testing.T) {
 		t.Errorf("the log does not mention sockets:\n%s", log)
 	}
 
-	for name, secret := range map[string]string{"SAT": sat.Token, "refresh token": sat.RefreshToken, "key": p.Key} {
+	for name, secret := range map[string]string{
+		"SAT":           sat.Token,
+		"refresh token": sat.RefreshToken,
+		"key":           p.Key,
+	} {
 		for _, part := range strings.Split(secret, ".") {
 			if len(part) > 20 && strings.Contains(log, part) {
 				t.Errorf("the %s is in the log", name)
@@ -242,29 +283,32 @@ func TestF05Messages(t *testing.T) {
 	p := project(t)
 	sat := p.NewSAT(t, "ada")
 
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"signalwire.ping"}`
+	nested := strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000)
+	longMethod := strings.Repeat("m", 60_000)
+	longID := strings.Repeat("i", 60_000)
+
 	for name, text := range map[string]string{
-		"nested": `{"jsonrpc":"2.0","id":1,"method":"signalwire.ping","params":` +
-			strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000) + "}",
-		"a long method": fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q}`, strings.Repeat("m", 60_000)),
-		"a long id": fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"signalwire.ping"}`,
-			strings.Repeat("i", 60_000)),
-		"a number":        `{"jsonrpc":"2.0","id":1e99999,"method":"signalwire.ping","params":{"timestamp":1e99999}}`,
-		"duplicate":       `{"jsonrpc":"2.0","id":1,"id":2,"method":"subscriber.online","method":"signalwire.ping"}`,
-		"a batch":         `[` + strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"signalwire.ping"},`, 500) + `1]`,
+		"nested":          `{"jsonrpc":"2.0","id":1,"method":"signalwire.ping","params":` + nested + `}`,
+		"a long method":   `{"jsonrpc":"2.0","id":1,"method":"` + longMethod + `"}`,
+		"a long id":       `{"jsonrpc":"2.0","id":"` + longID + `","method":"signalwire.ping"}`,
+		"a large number":  `{"jsonrpc":"2.0","id":1e99999,"method":"signalwire.ping","params":{"timestamp":1e99999}}`,
+		"duplicates":      `{"jsonrpc":"2.0","id":1,"id":2,"method":"subscriber.online","method":"signalwire.ping"}`,
+		"a batch":         `[` + strings.Repeat(ping+",", 500) + `1]`,
 		"control and RTL": `{"jsonrpc":"2.0","id":"\u0000\u202e","method":"\u001b[31m"}`,
 	} {
-
-		s, _ := p.Connect(t, sat.Token, "")
-		if err := s.Send(text); err != nil {
+		socket, _ := p.Connect(t, sat.Token, "")
+		if err := socket.Send(text); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if r := s.Call(t, "signalwire.ping", nil); r.Error != nil {
+		if r := socket.Call(t, "signalwire.ping", nil); r.Error != nil {
 			t.Errorf("%s: a ping after it returned %+v", name, r.Error)
 		}
 	}
 
-	large, _ := p.Connect(t, sat.Token, "")
-	if err := large.Send(`"` + strings.Repeat("a", 1<<20) + `"`); err == nil && large.Closed() == 0 {
+	socket, _ := p.Connect(t, sat.Token, "")
+	large := `"` + strings.Repeat("a", 1<<20) + `"`
+	if err := socket.Send(large); err == nil && socket.Closed() == 0 {
 		t.Error("a message of a MiB is accepted")
 	}
 	p.Get(t, "/subscriber/info", harness.Bearer(sat.Token)).Want(t, 200)

@@ -117,8 +117,8 @@ func walkKinds(s sdk, v visitor) {
 		}
 
 		if kind == "guest" { // the SDK tries ten times
-			if o := s.try("online()"); o.Error == nil || o.Error.Code != -32000 {
-				s.Errorf("a guest that goes online: %s, want the error -32000", o)
+			if o := s.try("online()"); o.Error == nil || o.Error.Code != harness.CodeRefused {
+				s.Errorf("a guest that goes online: %s, want the error %d", o, harness.CodeRefused)
 			}
 		}
 		s.do("client.disconnect()", nil)
@@ -231,7 +231,7 @@ func walkRefused(s sdk, v visitor) {
 			s := s
 			s.T = t
 			s.reload(t)
-			s.wantError(promise, "AuthError", -32002)
+			s.wantError(promise, "AuthError", harness.CodeAuthenticationFailed)
 		})
 	}
 }
@@ -245,7 +245,7 @@ func walkRevoked(s sdk, v visitor) {
 	v.Command(s, token, "token", "revoke")
 	v.wantOnline(s.T, false)
 	s.wantEvent("session.reconnecting")
-	s.wantEvent("session.auth_error -32002")
+	s.wantEvent(fmt.Sprint("session.auth_error ", harness.CodeAuthenticationFailed))
 	if s.version != "3.27.0" { // version 3.27.0 has no such error
 		s.wantError("client.getSubscriberInfo()", "AuthError", 401)
 	}
@@ -276,7 +276,8 @@ func walkUpdateToken(s sdk, v visitor) {
 		s.Errorf("after updateToken the old token is revoked, and the SDK reports %q", events)
 	}
 	if s.version == "3.30.0" {
-		s.wantError(fmt.Sprintf("client.updateToken(%q)", v.NewSAT(s, "someone else").Token), "AuthError", -32003)
+		foreign := v.NewSAT(s, "someone else").Token
+		s.wantError(fmt.Sprintf("client.updateToken(%q)", foreign), "AuthError", harness.CodeValidationFailed)
 	}
 }
 

@@ -39,6 +39,28 @@ type Reply struct {
 	} `json:"error"`
 }
 
+// Codes of errors in replies. JSON-RPC defines CodeInvalidParams.
+const (
+	CodeInvalidParams        = -32602
+	CodeValidationFailed     = -32003 // for a request that only another subscriber may send
+	CodeAuthenticationFailed = -32002
+	CodeRefused              = -32000
+)
+
+// Code returns the code of the error, or 0 if the request succeeded.
+func (r Reply) Code() int {
+	if r.Error == nil {
+		return 0
+	}
+	return r.Error.Code
+}
+
+// Codes with which the server closes sockets (RFC 6455, section 7.4.2): 4000 plus an HTTP status.
+const (
+	ClosedUnauthorized = 4401 // the token expired or was revoked
+	ClosedTimeout      = 4408 // the client did not authenticate, or answer, in time
+)
+
 // Dial opens a socket and returns the status of the HTTP response. If the server refuses the
 // socket, Dial returns nil for it.
 func (s *Server) Dial(t T) (*Socket, int) {

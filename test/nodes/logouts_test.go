@@ -51,8 +51,9 @@ func TestLogoutNotifiedOnce(t *testing.T) {
 			sid := tokens.SessionOf(t)
 			sids = append(sids, sid)
 			do = append(do, func() { way(n.Each[i%2], sub.ID, sid) }, func() {
-				if code := s.Closed(); code != 4401 {
-					t.Errorf("the socket of an ended login is closed with %d, want 4401", code)
+				if code := s.Closed(); code != harness.ClosedUnauthorized {
+					t.Errorf("the socket of an ended login is closed with %d, want %d", code,
+						harness.ClosedUnauthorized)
 				}
 			})
 		}
