@@ -298,8 +298,8 @@ func (c *Client) checkURI(found *problems, param, uri string) {
 	case u.Scheme == "http":
 		found.add(param, "%q must be https; http is only for localhost, 127.0.0.1 and [::1]", uri)
 	case c.Type != Native || !strings.Contains(u.Scheme, "."):
-		found.add(param, "%q must be https; a private scheme is only for native clients and is a reversed domain name, "+
-			"such as com.example.app (RFC 8252, section 7.1)", uri)
+		found.add(param, "%q must be https; a private scheme is only for native clients "+
+			"and is a reversed domain name, such as com.example.app (RFC 8252, section 7.1)", uri)
 	}
 }
 

@@ -118,14 +118,16 @@ func (c *Client) checkSubjects(found *problems) {
 		found.add(sectorParam, "only a client with the subject type pairwise has a sector")
 	case c.SubjectType != Pairwise:
 	case c.AccessToken != JWTToken:
-		found.add("subject_type", "pairwise needs access tokens that are JWTs: a fabric token reveals the subscriber's id")
+		found.add("subject_type", "pairwise needs access tokens that are JWTs: "+
+			"a fabric token reveals the subscriber's id")
 	case len(c.RedirectURIs) == 0:
 		found.add("subject_type", "pairwise needs redirect URIs, which tie the client to its sector")
 	case c.SectorURI != "":
 		checkFetched(found, sectorParam, c.SectorURI)
 	case c.sector() == "" || slices.ContainsFunc(
 		c.RedirectURIs, func(uri string) bool { return hostOf(uri) != c.sector() }):
-		found.add("subject_type", "pairwise needs redirect URIs of one host, or a sector_identifier_uri that lists them")
+		found.add("subject_type", "pairwise needs redirect URIs of one host, "+
+			"or a sector_identifier_uri that lists them")
 	}
 }
 
