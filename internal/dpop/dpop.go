@@ -3,10 +3,10 @@
 // [Verifier.Confirm] also checks the certificates to which tokens are bound (RFC 8705).
 //
 // A proof can be used once, on any node. Its jti is stored until the proof expires.
-// [Verifier.Verify] stores the jti in the session store. Callers of [Verifier.Check] store it
-// elsewhere, together with the change that the request makes. A proof may contain one of the
-// server's nonces, which must be recent. A Verifier checks everything else about a proof before its
-// jti is stored.
+// [Verifier.Verify] stores the jti in the session store, or in a file if this is the only node.
+// Callers of [Verifier.Check] store it elsewhere, together with the change that the request makes.
+// A proof may contain one of the server's nonces, which must be recent. A Verifier checks
+// everything else about a proof before its jti is stored.
 package dpop
 
 import (
@@ -34,6 +34,7 @@ import (
 	"github.com/selvage/selvage/internal/cnf"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
+	"github.com/selvage/selvage/internal/spent"
 	"github.com/selvage/selvage/internal/web"
 )
 
@@ -69,6 +70,9 @@ type Config struct {
 	Key      func(purpose string) [sha256.Size]byte // derives the key that signs nonces; the same on all nodes
 	Origins  []string                               // origins of the server, such as https://id.example:8443
 	Now      func() time.Time                       // nil means time.Now
+
+	// Used remembers used proofs instead of Sessions. It is nil unless this is the only node.
+	Used *spent.Log
 }
 
 // A Verifier verifies proofs. Its methods may be called concurrently.
@@ -145,14 +149,26 @@ func (v *Verifier) Verify(ctx context.Context, proofs []string, u Use) (thumbpri
 	if err != nil {
 		return "", err
 	}
-	err = v.c.Sessions.Add(ctx, session.Key{Kind: "dpop", ID: p.ID}, []byte("1"), kept)
-	if errors.Is(err, problem.Conflict) {
-		return "", ErrUsed
-	}
-	if err != nil {
-		return "", fmt.Errorf("remembering DPoP proof: %w", err)
+	if err := v.use(ctx, p); err != nil {
+		return "", err
 	}
 	return p.Thumbprint, nil
+}
+
+// use stores that a proof was used. If it was used before, use returns ErrUsed.
+func (v *Verifier) use(ctx context.Context, p Proof) (err error) {
+	if v.c.Used != nil {
+		err = v.c.Used.Add(spent.Use{ID: p.ID, Expires: p.Expires})
+	} else {
+		err = v.c.Sessions.Add(ctx, session.Key{Kind: "dpop", ID: p.ID}, []byte("1"), kept)
+	}
+	if errors.As(err, new(spent.Repeated)) || errors.Is(err, problem.Conflict) {
+		return ErrUsed
+	}
+	if err != nil {
+		return fmt.Errorf("remembering DPoP proof: %w", err)
+	}
+	return nil
 }
 
 // Check is like Verify, but does not store that the proof was used. The caller must store the ID of

@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 	"github.com/selvage/selvage/internal/problem"
 	sessions "github.com/selvage/selvage/internal/session/sql"
+	"github.com/selvage/selvage/internal/spent"
 )
 
 const (
@@ -287,6 +289,43 @@ func TestOnce(t *testing.T) {
 	}
 	if _, err := w.Verify(t.Context(), []string{h.proof(t, w.now, "jti", "a")}, use); err != nil {
 		t.Errorf("another key with the same jti: %v", err)
+	}
+}
+
+// TestOnceAlone shows that the only node accepts a proof once, whichever header is remembered, and
+// also refuses it if its process has ended without closing the log.
+func TestOnceAlone(t *testing.T) {
+	w, h := newWorld(t), newHolder(t)
+	dir := t.TempDir()
+	node := func() *dpop.Verifier {
+		log, err := spent.Open(spent.Config{Dir: dir, Now: w.config.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = log.Close() })
+		c := w.config
+		c.Used = log
+		return dpop.New(c)
+	}
+
+	first := node()
+	var proofs []string
+	for range 3 {
+		proof := h.proof(t, w.now)
+		proofs = append(proofs, proof)
+		if _, err := first.Verify(t.Context(), []string{proof}, use); err != nil {
+			t.Fatalf("Verify = %v", err)
+		}
+	}
+	for age := time.Duration(0); age < time.Minute; age += 10 * time.Second {
+		for _, v := range []*dpop.Verifier{first, node()} {
+			for _, proof := range proofs {
+				if _, err := v.Verify(t.Context(), []string{proof}, use); !errors.Is(err, dpop.ErrUsed) {
+					t.Errorf("Verify of a proof used %s ago = %v, want ErrUsed", age, err)
+				}
+			}
+		}
+		w.now = w.now.Add(10 * time.Second)
 	}
 }
 

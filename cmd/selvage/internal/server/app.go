@@ -99,6 +99,7 @@ type Options struct {
 	observe func(event string)  // receives the events of the identity provider; may be nil
 	mails   func(result string) // receives the result of each attempt to send an email; may be nil
 	Media   bool                // open the media of recordings
+	serves  bool                // this process is the server of its data directory, which is locked
 	version string              // version of the program
 	tracer  *telemetry.Tracer   // nil without tracing
 	check   time.Duration       // limits how long the database is checked for damage
@@ -131,6 +132,11 @@ func Open(ctx context.Context, c config.Config, w config.Where, o Options) (_ *A
 	}
 	if err := a.openSessions(ctx, c, o.Log); err != nil {
 		return nil, err
+	}
+	if o.serves {
+		if err := a.openUsed(c); err != nil {
+			return nil, err
+		}
 	}
 	if o.Media {
 		if err := a.openMedia(c); err != nil {
@@ -185,7 +191,8 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 	a.proxies.Set(a.Config.TrustedProxies.Prefixes())
 	a.egress = egress.Policy{Allow: a.Config.Egress.Allow}
 
-	a.proofs = dpop.New(dpop.Config{Sessions: a.sessions, Key: a.Ring.Derive, Origins: a.Where.Origins()})
+	a.proofs = dpop.New(dpop.Config{Sessions: a.sessions, Used: a.proofsUsed, Key: a.Ring.Derive,
+		Origins: a.Where.Origins()})
 	a.Fabric = fabric.New(fabric.Config{
 		Stores: a.Store.Fabric(), Ring: a.Ring, Kinds: all, Passwords: a.passwords, Revocations: a.revocations,
 		Sessions: a.sessions, Node: a.node,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/selvage/selvage/internal/session/failover"
 	"github.com/selvage/selvage/internal/session/redis"
 	sessionsql "github.com/selvage/selvage/internal/session/sql"
+	"github.com/selvage/selvage/internal/spent"
 	"github.com/selvage/selvage/internal/telemetry"
 	"github.com/selvage/selvage/store"
 )
@@ -26,6 +28,8 @@ type backends struct {
 	sessions session.Store
 	media    blob.Store   // nil if recordings are not opened
 	bucket   *blob.Bucket // nil unless media is in an object store
+
+	proofsUsed *spent.Log // remembers used proofs; nil unless this is a server and the only node
 
 	sessionRows *sessionsql.Store // store of the sessions, or their fallback if they are in Redis
 	redis       *redis.Store      // nil if sessions are not in Redis
@@ -105,6 +109,19 @@ func (b *backends) openSessionRows(ctx context.Context, c config.Config, url str
 	}
 	b.opened = append(b.opened, b.sessionRows)
 	b.databases["sessions"] = b.sessionRows.Stats
+	return nil
+}
+
+// openUsed opens the log of used proofs, if this is the only node. The data directory must be locked.
+func (b *backends) openUsed(c config.Config) (err error) {
+	if c.Database.Shared() || c.Sessions.Shared() {
+		return nil
+	}
+	b.proofsUsed, err = spent.Open(spent.Config{Dir: filepath.Join(c.Data, "used", "proofs")})
+	if err != nil {
+		return err
+	}
+	b.opened = append(b.opened, b.proofsUsed)
 	return nil
 }
 

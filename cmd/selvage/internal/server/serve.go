@@ -105,6 +105,7 @@ func Serve(ctx context.Context, c Config) (err error) {
 	if s.app, err = Open(ctx, conf, w, Options{
 		Log: s.log, observe: s.metrics.event, mails: s.metrics.mail,
 		Media: conf.Services.Has(config.Recordings), check: damageCheckTime, version: c.Version, tracer: tracer,
+		serves: true,
 	}); err != nil {
 		return errors.Join(err, s.ports.close())
 	}
