@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,15 +20,25 @@ import (
 // upload submits a form whose last part is a file.
 func (b browser) upload(path, file string, fields ...string) answer {
 	b.Helper()
+	return b.uploadFirst(path, fields, file)
+}
+
+// uploadFirst submits a form with fields before and after the file.
+func (b browser) uploadFirst(path string, before []string, file string, after ...string) answer {
+	b.Helper()
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
-	for i := 0; i < len(fields); i += 2 {
-		must(b, w.WriteField(fields[i], fields[i+1]))
+	write := func(fields []string) {
+		for i := 0; i < len(fields); i += 2 {
+			must(b, w.WriteField(fields[i], fields[i+1]))
+		}
 	}
+	write(before)
 	part, err := w.CreateFormFile("file", "call.wav")
 	must(b, err)
 	_, err = io.WriteString(part, file)
 	must(b, err)
+	write(after)
 	must(b, w.Close())
 	return b.multipart(path, w.FormDataContentType(), &body)
 }
@@ -93,7 +104,8 @@ func TestUploadFaults(t *testing.T) {
 	base, raw := "/dashboard/projects/"+w.one.ID+"/recordings", stereo(t)
 	token := b.token(base + "/upload")
 
-	if a := b.upload(base, "<script>alert(1)</script>", "form", token, "CallSid", "kept-call", "Direction",
+	first := []string{"form", token}
+	if a := b.uploadFirst(base, first, "<script>alert(1)</script>", "CallSid", "kept-call", "Direction",
 		"inbound"); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `value="kept-call"`) || !strings.Contains(a.body, `id="faults"`) ||
 		strings.Contains(a.body, "<script>alert") {
@@ -104,7 +116,14 @@ func TestUploadFaults(t *testing.T) {
 		!strings.Contains(a.body, "Choose a file") {
 		t.Errorf("an upload without a file: %s", a.Status)
 	}
-	if a := b.upload(base, raw, "form", token, "StartTime",
+	if a := b.uploadFirst(base, first, raw, "From", "a\x00b"); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("a field after the file that is not text: %s", a.Status)
+	}
+	many := slices.Repeat([]string{"CallSid", "x"}, 300)
+	if a := b.uploadFirst(base, first, raw, many...); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("300 fields after the file: %s", a.Status)
+	}
+	if a := b.uploadFirst(base, first, raw, "StartTime",
 		"yesterday"); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `id="f-StartTime-fault"`) {
 		t.Errorf("an invalid time: %s %s", a.Status, a.body)
@@ -125,8 +144,8 @@ func TestUpload(t *testing.T) {
 	token := b.token(base + "/upload")
 
 	// A valid upload is stored with its metadata.
-	a := b.upload(base, stereo(t), "form", token, "CallSid", "a-call", "From", "/private/<b>ada", "To",
-		"+15551234567", "Direction", "inbound", "StartTime", "2026-01-31T15:04")
+	a := b.uploadFirst(base, []string{"form", token}, stereo(t), "CallSid", "a-call", "From", "/private/<b>ada",
+		"To", "+15551234567", "Direction", "inbound", "StartTime", "2026-01-31T15:04")
 	one, ok := strings.CutSuffix(a.Header.Get("Location"), "?done=stored")
 	if !ok {
 		t.Fatalf("a valid upload: %s %s", a.Status, a.body)

@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// openUpload reads the fields of a form up to its first file. Files come last, so that the form token
-// is verified before any part of a file is read.
+// openUpload reads the fields of a form up to its first file. The form token comes before the files,
+// so that it is verified before any part of a file is read.
 func (a *site) openUpload(v *visit) error {
 	kind, params, err := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
@@ -30,26 +30,47 @@ func (a *site) openUpload(v *visit) error {
 
 	parts := multipart.NewReader(v.r.Body, params["boundary"])
 	v.r.PostForm = make(url.Values)
-	for left := fields; ; {
+	if v.file, err = readFields(parts, v.r.PostForm, fields); v.file != nil {
+		v.files = parts
+	}
+	return err
+}
+
+// readFields reads the fields of a form into posted, up to the next file. It returns that file, or nil
+// after the last field. limit is the maximum size of the fields.
+func readFields(parts *multipart.Reader, posted url.Values, limit int) (*multipart.Part, error) {
+	for left := limit; ; {
 		part, err := parts.NextPart()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return nil, nil
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if isFile(part) {
-			v.file, v.files = part, parts
-			return nil
+			return part, nil
 		}
 
 		value, err := io.ReadAll(io.LimitReader(part, int64(left)))
 		left -= len(value) + len(part.FormName()) + fieldOverhead
 		if err != nil || left <= 0 || part.FormName() == "" {
-			return errors.New("too many fields")
+			return nil, errors.New("too many fields")
 		}
-		v.r.PostForm.Add(part.FormName(), string(value))
+		posted.Add(part.FormName(), string(value))
 	}
+}
+
+// readRest reads the fields after the only file of a form. It skips the unread part of the file, because
+// browsers show no response until they have sent the whole form.
+func (v *visit) readRest() error {
+	if v.files == nil {
+		return nil
+	}
+	next, err := readFields(v.files, v.form, maxForm)
+	if v.files = nil; err != nil || next != nil {
+		return problem.New(problem.Malformed, "bad_request", "the form is invalid")
+	}
+	return checkText(v.form)
 }
 
 // isFile reports whether part belongs to an input for a file.
@@ -129,9 +150,34 @@ func (a *recordingPages) uploadRecording(v *visit) error {
 	if a.Recordings == nil {
 		return problem.NoSuch("page")
 	}
+	r, err := a.storeUpload(v)
+	if err != nil {
+		if wrong := v.readRest(); wrong != nil {
+			return wrong
+		}
+		return a.uploadPage(v, http.StatusUnprocessableEntity, err)
+	}
+	return v.redirect(v.base() + "/recordings/" + r.Sid + "?done=stored")
+}
+
+// storeUpload stores the file of the form.
+func (a *recordingPages) storeUpload(v *visit) (recordings.Recording, error) {
 	if v.file == nil || v.file.FileName() == "" {
-		return a.uploadPage(v, http.StatusUnprocessableEntity,
-			problem.New(problem.Invalid, "missing_required_parameter", "choose a file"))
+		return recordings.Recording{}, problem.New(problem.Invalid, "missing_required_parameter", "choose a file")
+	}
+	hints := slices.DeleteFunc([]string{v.file.Header.Get("Content-Type"), v.file.FileName()},
+		func(s string) bool { return s == "" })
+	r, _, err := a.Recordings.Ingest(v.r.Context(), recordings.Upload{
+		ProjectID: v.project.ID, Body: v.file, Hints: hints,
+		Describe: func() (recordings.Description, error) { return v.describeUpload() },
+	})
+	return r, err
+}
+
+// describeUpload returns the description of a recording in the fields of the form.
+func (v *visit) describeUpload() (recordings.Description, error) {
+	if err := v.readRest(); err != nil {
+		return recordings.Description{}, err
 	}
 	about := recordings.Description{Metadata: recordings.Metadata{
 		CallSid: v.form.Get("CallSid"), From: v.form.Get("From"), To: v.form.Get("To"),
@@ -145,19 +191,5 @@ func (a *recordingPages) uploadRecording(v *visit) error {
 				"the start of the call must be a day and a time, such as 2030-01-31T15:04")
 		}
 	}
-	err = errors.Join(err, a.Recordings.Check(about))
-	var r recordings.Recording
-	if err == nil {
-		hints := slices.DeleteFunc([]string{v.file.Header.Get("Content-Type"), v.file.FileName()},
-			func(s string) bool { return s == "" })
-		r, _, err = a.Recordings.Ingest(v.r.Context(), recordings.Upload{
-			ProjectID: v.project.ID, Body: v.file, Hints: hints,
-			Describe: func() (recordings.Description, error) { return about, nil },
-		})
-	}
-	if err != nil {
-		_, _ = io.Copy(io.Discard, v.file) // browsers show no response until they have sent the whole file
-		return a.uploadPage(v, http.StatusUnprocessableEntity, err)
-	}
-	return v.redirect(v.base() + "/recordings/" + r.Sid + "?done=stored")
+	return about, err
 }

@@ -146,12 +146,8 @@ func (a *site) readForm(v *visit) error {
 	if err := a.parseForm(v); err != nil {
 		return problem.New(problem.Malformed, "bad_request", "the form is invalid")
 	}
-	for _, values := range v.r.PostForm {
-		for _, text := range values {
-			if strings.ToValidUTF8(text, "") != text || strings.ContainsRune(text, 0) {
-				return problem.New(problem.Malformed, "bad_request", "a form field is not valid text")
-			}
-		}
+	if err := checkText(v.r.PostForm); err != nil {
+		return err
 	}
 
 	v.form = v.r.PostForm
@@ -162,6 +158,18 @@ func (a *site) readForm(v *visit) error {
 		return errSignIn // the session ended while the form was open
 	}
 	return errForm
+}
+
+// checkText checks that all fields are text.
+func checkText(posted url.Values) error {
+	for _, values := range posted {
+		for _, text := range values {
+			if strings.ToValidUTF8(text, "") != text || strings.ContainsRune(text, 0) {
+				return problem.New(problem.Malformed, "bad_request", "a form field is not valid text")
+			}
+		}
+	}
+	return nil
 }
 
 func (a *site) parseForm(v *visit) error {
