@@ -3,7 +3,9 @@ package dashboard
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -101,18 +103,35 @@ func (a *webhookPages) showDelivery(v *visit) error {
 		Delivery  deliveryRow
 		Webhook   webhookRow
 		Body      string
+		Live      string // URL of the event stream for the next attempt; "" if there is none
 		MayChange bool
 	}{
 		Delivery:  v.deliveryRow(d),
 		Webhook:   v.webhookRow(w),
 		Body:      string(d.Body),
+		Live:      "",
 		MayChange: v.mayIn(operator.Write),
+	}
+	if d.State == fabric.Pending {
+		p.Live = v.live(deliveryMark(d))
 	}
 	var body bytes.Buffer
 	if json.Indent(&body, d.Body, "", "  ") == nil {
 		p.Body = body.String()
 	}
 	return a.page(v, http.StatusOK, string(d.Event), "delivery", p)
+}
+
+// deliveryMark returns a text that changes with each attempt.
+func deliveryMark(d fabric.Delivery) string { return fmt.Sprint(d.State, "-", d.Attempts) }
+
+// followDelivery serves GET /dashboard/projects/{project}/webhooks/{id}/deliveries/{delivery}/live.
+func (a *webhookPages) followDelivery(v *visit) error {
+	hook, id := v.r.PathValue("id"), v.r.PathValue("delivery")
+	return a.follow(v, func(ctx context.Context) (string, error) {
+		d, err := a.Fabric.Deliveries.Find(ctx, v.project.ID, hook, id)
+		return deliveryMark(d), err
+	})
 }
 
 // redeliver serves POST /dashboard/projects/{project}/webhooks/{id}/deliveries/{delivery}/redeliver.

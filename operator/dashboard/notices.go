@@ -60,10 +60,10 @@ func (a *site) notice(v *visit, title string) string {
 // {gone} is the name of the deleted row.
 var notices = map[string]string{
 	"apprevoked":  "App disconnected from {this}. It has lost its access and must ask again.",
-	"backupbegan": "The backup has begun. Reload this page to see how far it is.",
+	"backupbegan": "The backup has begun. Its result appears below.",
 	"callover":    "The call had already ended.",
 	"changed":     "Changes saved.",
-	"checkbegan":  "The check has begun. Reload this page to see the result.",
+	"checkbegan":  "The check has begun. Its result appears below.",
 	"clientended": "The old secret of {this} has been revoked. Only the new one works.",
 	"clientdeleted": "OAuth client {gone} deleted. Its tokens stop working everywhere within a second, " +
 		"and nobody can sign in to it.",
@@ -137,6 +137,6 @@ var notices = map[string]string{
 	"redelivered":       "Queued again. The next attempt is under way.",
 	"webhookadded":      "Webhook created. Send a test event to see whether it is received.",
 	"webhookdeleted":    "Webhook {gone} deleted, with its pending deliveries.",
-	"webhooktested":     "Test event queued. Reload this page to see the answer.",
+	"webhooktested":     "Test event queued. The answer appears below.",
 	"withdrawn":         "Invitation withdrawn. Its link no longer works.",
 }

@@ -268,6 +268,8 @@ func (a *webhookPages) routes() []route {
 		{pattern: "POST " + webhooks + "/{id}/redeliver", may: operator.Write, serve: a.redeliverDead},
 		{pattern: "POST " + webhooks + "/{id}/delete", may: operator.Write, serve: a.deleteWebhook},
 		{pattern: "GET " + webhooks + "/{id}/deliveries/{delivery}", may: operator.Read, serve: a.showDelivery},
+		{pattern: "GET " + webhooks + "/{id}/deliveries/{delivery}/live", may: operator.Read,
+			serve: a.followDelivery},
 		{pattern: "POST " + webhooks + "/{id}/deliveries/{delivery}/redeliver", may: operator.Write,
 			serve: a.redeliver},
 		{pattern: "POST " + key, may: operator.Write, serve: a.showSigningKey, fresh: true},

@@ -52,8 +52,18 @@ func TestWebhookPages(t *testing.T) {
 	}
 	delivery := one + "/deliveries/" + sent.Items[0].ID
 	tested.leadsTo(t, delivery+"?done=webhooktested")
-	if got := b.get(delivery); !strings.Contains(got.body, "&#34;event&#34;: &#34;webhook.test&#34;") {
+	got := b.get(delivery)
+	if !strings.Contains(got.body, "&#34;event&#34;: &#34;webhook.test&#34;") {
 		t.Errorf("the delivery's page lacks the body: %s", got.Status)
+	}
+
+	// While a delivery is pending, its page follows the attempts.
+	live := strings.ReplaceAll(between(got.body, `data-live="`, `"`), "&amp;", "&")
+	if event := b.follow(strings.Replace(live, "pending-0", "pending-1", 1)).next(); event != "new" {
+		t.Errorf("an attempt is announced by %q at %s, want new", event, live)
+	}
+	if a := b.follow(all + "/other/deliveries/" + sent.Items[0].ID + "/live"); a.next() == "new" {
+		t.Error("a delivery can be followed under another webhook")
 	}
 	b.post(delivery, delivery+"/redeliver", nil).leadsTo(t, delivery+"?done=redelivered")
 	if got := b.get(one + "?state=dead"); strings.Contains(got.body, sent.Items[0].ID) {

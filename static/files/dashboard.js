@@ -189,16 +189,27 @@ if (brand) {
   });
 }
 
-// A list offers to reload when the server has newer items.
-const live = document.querySelector("[data-live]");
-if (live) {
+// When the server has newer data, a page offers to reload, or replaces the elements with the given ids.
+const follow = (live) => {
   const stream = new EventSource(live.dataset.live);
-  stream.addEventListener("new", () => {
-    live.hidden = false;
+  stream.addEventListener("new", async () => {
     stream.close();
+    if (!live.dataset.replaces) {
+      live.hidden = false;
+      return;
+    }
+    const answer = await fetch(location.href);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const id of live.dataset.replaces.split(" ")) {
+      document.getElementById(id)?.replaceChildren(...page.getElementById(id)?.childNodes ?? []);
+    }
+    live.dataset.live = page.querySelector("[data-live]")?.dataset.live ?? "";
+    if (live.dataset.live) follow(live);
   });
   stream.addEventListener("end", () => stream.close());
-}
+};
+const live = document.querySelector("[data-live]");
+if (live) follow(live);
 
 // The palette: "/" or Ctrl-K opens the search above any page. Its results are those of the search page.
 const seek = document.querySelector("[data-seek]");
@@ -264,8 +275,7 @@ if (bulk) {
   const head = document.querySelector("th.tick");
   const all = Object.assign(document.createElement("input"), { type: "checkbox" });
   all.setAttribute("aria-label", head.textContent);
-  head.replaceChildren(all);
-  all.hidden = boxes.length === 0;
+  if (boxes.length > 0) head.replaceChildren(all);
   const show = () => {
     const n = boxes.filter((b) => b.checked).length;
     bulk.toggleAttribute("data-none", n === 0);

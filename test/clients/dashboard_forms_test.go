@@ -8,10 +8,11 @@ import (
 )
 
 // TestDashboardForms shows that forms keep what was typed when the session ends and when the
-// operator goes back, and that a double click sends a form once.
+// operator goes back, that a double click sends a form once, and that the page of a test event shows
+// the answer without a reload.
 func TestDashboardForms(t *testing.T) {
 	harness.NotStorage(t)
-	s := harness.Start(t)
+	s := harness.StartConfig(t, harness.Config{Env: []string{harness.AllowLocal}})
 	p := s.NewProject(t)
 	b := ownTab(t)
 	const secret = "a loom of one's own"
@@ -20,7 +21,7 @@ func TestDashboardForms(t *testing.T) {
 	home := "/dashboard/projects/" + p.ID
 	b.arrive(home)
 
-	const url = "https://hooks.example.com/events"
+	url := harness.NewReceiver(t).URL
 	typed := fmt.Sprintf("document.getElementById('f-url')?.value === %q", url)
 	form := home + "/webhooks/new"
 	b.do(goTo(s.PublicURL + form))
@@ -59,6 +60,9 @@ func TestDashboardForms(t *testing.T) {
 		t.Errorf("a double click sends the form %d times", sent)
 	}
 	b.leave("document.getElementById('webhook-submit').click()")
-	b.until("the webhook",
-		"document.querySelector('dl.facts') && document.body.innerText.includes('hooks.example.com')")
+	b.until("the webhook", "document.getElementById('webhook-test')")
+
+	b.leave("document.getElementById('webhook-test').click()")
+	b.until("the delivery", "document.getElementById('attempts')")
+	b.until("the answer", "document.getElementById('attempts').innerText.includes('Delivered')")
 }
