@@ -176,19 +176,39 @@ func (a *clientPages) rotateClient(v *visit) error {
 	return a.clientPage(v, c, secret, nil)
 }
 
-// endOldSecret serves POST /dashboard/projects/{project}/clients/{id}/old-secret.
+// endOldSecret serves POST /dashboard/projects/{project}/clients/{id}/old-secret. If the form was on
+// the page that shows the new secret, the response shows this secret again.
 func (a *clientPages) endOldSecret(v *visit) error {
 	c, err := a.client(v)
 	if err != nil {
 		return err
 	}
-	if _, err := a.Clients.Clients.EndOldSecret(v.r.Context(), c.ID); err != nil {
-		if p := problem.First(err); p != nil && p.Kind == problem.Conflict {
-			return a.clientPage(v, c, "", []string{sentence(p.Message)})
-		}
+	if v.form.Get("confirm") != "yes" {
+		return a.clientPage(v, c, v.keptSecret(c),
+			[]string{"Confirm that the app uses the new secret. Nothing was revoked."})
+	}
+	ended, err := a.Clients.Clients.EndOldSecret(v.r.Context(), c.ID)
+	if p := problem.First(err); p != nil && p.Kind == problem.Conflict {
+		return a.clientPage(v, c, v.keptSecret(c), []string{sentence(p.Message)})
+	}
+	if err != nil {
 		return err
 	}
-	return v.redirect(v.clientRow(c).URL + "?done=clientended")
+	secret := v.keptSecret(ended)
+	if secret == "" {
+		return v.redirect(v.clientRow(c).URL + "?done=clientended")
+	}
+	v.notice = strings.ReplaceAll(v.say(notices["clientended"]), "{this}", v.quote(v.clientRow(c).Title))
+	return a.clientPage(v, ended, secret, nil)
+}
+
+// keptSecret returns the secret that a form sent back, or "" if it is not the client's current secret.
+func (v *visit) keptSecret(c idp.Client) string {
+	c.Old = idp.OldSecret{}
+	if secret := v.form.Get("secret"); c.HasSecret(secret, v.now) {
+		return secret
+	}
+	return ""
 }
 
 // deleteClient serves POST /dashboard/projects/{project}/clients/{id}/delete.

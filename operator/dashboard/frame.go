@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -62,7 +63,7 @@ func (a *site) frame(v *visit, f *templates.Frame) error {
 			Title: p.Name, URL: Prefix + "/projects/" + p.ID, Current: p.ID == current.ID,
 		})
 	}
-	f.Nav, f.Crumbs = a.nav(v, current)
+	f.Nav, f.Crumbs = a.nav(v, current, f.Title)
 	f.Search = Prefix + "/search"
 	if current.ID != "" {
 		f.Search = Prefix + "/projects/" + current.ID + "/search"
@@ -118,8 +119,10 @@ func (a *site) linksFor(v *visit, projectID string) (all []navLink) {
 }
 
 // nav returns the navigation of an operator in a project. crumbs is the path to the current page:
-// its project, and the entry that the page belongs to.
-func (a *site) nav(v *visit, in fabric.Project) (all []templates.FrameGroup, crumbs []templates.FrameLink) {
+// its project, and the entry that the page belongs to. title is the title of the page.
+func (a *site) nav(
+	v *visit, in fabric.Project, title string,
+) (all []templates.FrameGroup, crumbs []templates.FrameLink) {
 	at := entryOf(v.r.URL.Path)
 	for _, l := range a.linksFor(v, in.ID) {
 		if len(all) == 0 || all[len(all)-1].Title != string(l.group) {
@@ -137,7 +140,7 @@ func (a *site) nav(v *visit, in fabric.Project) (all []templates.FrameGroup, cru
 		if l.inProject {
 			crumbs[0] = templates.FrameLink{Title: in.Name, URL: Prefix + "/projects/" + in.ID, Named: true}
 		}
-		if l.path != v.r.URL.Path {
+		if l.path != v.r.URL.Path || l.title != title && v.r.Method == http.MethodPost {
 			crumbs = append(crumbs, link)
 		}
 	}

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -165,18 +166,18 @@ func (a *keyPages) showKey(v *visit) error {
 func (a *keyPages) keyPage(v *visit, k fabric.APIKey, secret string, wrong []string) error {
 	row := v.keyRow(k)
 	p := struct {
-		Key               keyRow
-		Base, Secret, API string
-		Project           string
-		TwoSecrets        bool
-		MayChange         bool
-		Faults            []string
+		Key          keyRow
+		Base, Secret string
+		Snippets     []snippet
+		TwoSecrets   bool
+		MayChange    bool
+		Faults       []string
 	}{
-		Key:        row,
-		Base:       v.base(),
-		Secret:     secret,
-		API:        a.PublicURL,
-		Project:    v.project.ID,
+		Key:    row,
+		Base:   v.base(),
+		Secret: secret,
+		Snippets: []snippet{{"curl", fmt.Sprintf("curl -u %s:%s %s/api/laml/2010-04-01/Accounts/%s/Recordings.json",
+			v.project.ID, secret, a.PublicURL, v.project.ID)}},
 		TwoSecrets: row.Status.Word == "Two secrets",
 		MayChange:  v.mayIn(operator.Write) && k.Revoked.IsZero(),
 		Faults:     wrong,

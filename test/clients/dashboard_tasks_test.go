@@ -82,8 +82,12 @@ func TestDashboardTasks(t *testing.T) {
 	if a, c := try(app.Secret), try(next); a != 200 || c != 200 {
 		t.Errorf("after a rotation the old secret returns %d, the new one %d", a, c)
 	}
-	b.follow("Revoke the old secret now")
-	b.until("the revocation", "document.querySelector('.notice')")
+	b.click("sure")
+	b.follow("Revoke the old secret")
+	b.until("the revocation", "document.querySelector('.notice')?.textContent.includes('revoked')")
+	if again := b.text("#secret code"); again != next {
+		t.Errorf("after the revocation the page shows the secret %q, want %q", again, next)
+	}
 	harness.Eventually(t, patience, "the end of the old secret", func() error {
 		if got := try(app.Secret); got != 401 {
 			return fmt.Errorf("it returns %d", got)
