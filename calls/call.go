@@ -228,6 +228,7 @@ func (k *call) addLeg(l *leg) bool {
 	if c.legs[l.key()] != nil {
 		return false
 	}
+
 	c.legs[l.key()] = l
 	for _, a := range l.counted {
 		h := c.counts().holderOf(a)
@@ -236,6 +237,7 @@ func (k *call) addLeg(l *leg) bool {
 			h.addRinging(l, 1)
 		}
 	}
+
 	c.projects[k.project]++
 	k.legs = append(k.legs, l)
 	return true

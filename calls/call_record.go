@@ -141,6 +141,7 @@ func (r Record) Document() Document {
 			*at.to = &text
 		}
 	}
+
 	if r.State == Completed && r.Received > 0 {
 		d.Quality = &Report{
 			Transport: r.Transport, Packets: r.Received, Lost: r.Lost,

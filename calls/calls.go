@@ -93,6 +93,7 @@ func New(c Config) *Calls {
 	if c.Meter == nil {
 		c.Meter = unmetered{}
 	}
+
 	all := &Calls{
 		Records: NewRecords(c.Store), peers: newPeers(c.Node, c.Nodes, c.Sessions),
 		remote: remoteLegs{legs: make(map[legKey]remoteLeg)},
@@ -156,6 +157,7 @@ func (c *Calls) Do(ctx context.Context, client Client, cmd Command) (Reply, erro
 			return r, err
 		}
 	}
+
 	r, err := c.doHere(ctx, client, cmd)
 	r.Node = cmp.Or(r.Node, c.node) // the room that the client dialed may be on another node
 	return r, err
@@ -175,6 +177,7 @@ func (c *Calls) doHere(ctx context.Context, client Client, cmd Command) (Reply, 
 	case cmd.Op == TransferTo:
 		return Reply{}, c.transferByClient(ctx, client, l, cmd.To)
 	}
+
 	return l.call.do(ctx, func() (Reply, error) {
 		l.rebind(client)
 		return l.execute(cmd)
@@ -233,16 +236,19 @@ func (c *Calls) Run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+
 		legs, heard := c.allLegs(), c.fabric.Tokens.Heard()
 		for _, l := range legs {
 			l.call.post(func() { l.watch(time.Now(), heard) })
 		}
+
 		if len(legs) > 0 {
 			c.carryOutRequests(ctx)
 		}
 		if err := c.rooms.carryOutRequests(ctx); err != nil && ctx.Err() == nil {
 			c.log.Error("finding the requests to change rooms", "error", err)
 		}
+
 		if err := c.rooms.writeEnds(ctx); err != nil && ctx.Err() == nil {
 			c.log.Error("writing the ends of room sessions", "error", err)
 		}
@@ -255,6 +261,7 @@ func (c *Calls) carryOutRequests(ctx context.Context) {
 	if err != nil && ctx.Err() == nil {
 		c.log.Error("finding the requests to change calls", "error", err)
 	}
+
 	for _, a := range asked {
 		k := c.find(a.ProjectID, a.CallID)
 		if k == nil {

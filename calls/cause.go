@@ -45,6 +45,7 @@ func (c Cause) orBetter(other Cause) Cause {
 		}
 		return 2
 	}
+
 	if rank(c) > rank(other) {
 		return c
 	}

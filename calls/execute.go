@@ -89,6 +89,7 @@ func (l *leg) answer(sdp string) error {
 	if transferred {
 		transferring{k}.replace(l)
 	}
+
 	l.active = true
 	l.mediaLost = time.Now()
 	for _, other := range slices.Clone(k.legs) {
@@ -96,11 +97,13 @@ func (l *leg) answer(sdp string) error {
 			other.leave(LoseRace)
 		}
 	}
+
 	k.link()
 	if transferred {
 		transferring{k}.joinTransferred(l)
 		return nil
 	}
+
 	k.record.CalleeLeg = l.id
 	ringer{k}.takenBy(l)
 	k.setState(InCall)
@@ -132,6 +135,7 @@ func (l *leg) reattach(sdp string) error {
 	if err != nil {
 		return err
 	}
+
 	l.mediaLost = time.Now()
 	l.tellState(Created)
 	l.tell(Event{Kind: EarlyMedia, SDP: answer})
@@ -139,6 +143,7 @@ func (l *leg) reattach(sdp string) error {
 		l.tellState(l.call.state)
 		return nil
 	}
+
 	l.tell(Event{Kind: Answered})
 	l.join()
 	l.tellState(InCall)
@@ -236,6 +241,7 @@ func (l *leg) apply(cmd Command, own bool) {
 		*field = value
 		names = append(names, name)
 	}
+
 	m := &l.member
 	switch cmd.Op {
 	case Mute, Unmute:

@@ -53,6 +53,7 @@ func (k *call) discard() {
 			k.forgetLeg(l)
 		}
 	}
+
 	k.calls.remove(k)
 	if k.inRoom != nil {
 		k.inRoom.members = slices.DeleteFunc(k.inRoom.members, func(m *call) bool { return m == k })

@@ -222,6 +222,7 @@ func (c *Calls) forward(ctx context.Context, client Client, cmd Command) (r Repl
 	if err != nil {
 		return Reply{}, false, err
 	}
+
 	for _, node := range owners {
 		if node == c.node {
 			continue

@@ -74,6 +74,7 @@ func (l Limits) orDefaults() Limits {
 			*n.limit = unlimited
 		}
 	}
+
 	if l.Ring == 0 {
 		l.Ring = time.Minute
 	}

@@ -15,6 +15,7 @@ func (k *call) link() {
 		k.inRoom.link(k)
 		return
 	}
+
 	people := slices.DeleteFunc(slices.Clone(k.legs), func(l *leg) bool {
 		return l.ended || !l.active || l.media == nil || l.member.Type != Person
 	})
@@ -102,11 +103,13 @@ func (l *leg) addSource(client Client, cmd Command) error {
 	if err != nil {
 		return err
 	}
+
 	s.media = media
 	if !k.addLeg(s) {
 		media.Close()
 		return problem.Taken("callID", "a call with this callID exists")
 	}
+
 	s.active = true
 	s.noteVideo()
 	k.link()

@@ -56,6 +56,7 @@ func (c *Calls) Move(ctx context.Context, projectID, id, address string) error {
 	if !errors.Is(err, errNotHere) || c.nodes == nil {
 		return err
 	}
+
 	r, err := c.store.FindCall(ctx, projectID, id)
 	if err != nil {
 		return err
@@ -106,6 +107,7 @@ func (c *Calls) moveByClient(ctx context.Context, client Client, l *leg, address
 		_, err := k.do(ctx, func() (Reply, error) { return Reply{}, k.leaveRoom(ctx, client.Token.SubscriberID) })
 		return err
 	}
+
 	if err := c.counts().admitMove(client); err != nil {
 		return err
 	}
@@ -144,6 +146,7 @@ func (k *call) enterRoom(ctx context.Context, to Party, by string) error {
 	if settings.refuse(time.Now()) != (Cause{}) {
 		return errRoomNotOpen
 	}
+
 	if _, err := k.do(ctx, func() (Reply, error) { return Reply{}, k.movable() }); err != nil {
 		return err // no room opens
 	}
@@ -206,6 +209,7 @@ func (k *call) moveTo(ctx context.Context, r *room, settings roomSettings, by st
 	if err != nil {
 		return err
 	}
+
 	select {
 	case err := <-result:
 		return err
@@ -235,6 +239,7 @@ func (r *room) take(ctx context.Context, k *call, settings roomSettings, by stri
 	case settings.MaxMembers > 0 && r.present()+len(people) > settings.MaxMembers:
 		return errRoomFull
 	}
+
 	k.unlink()
 	if err := r.adopt(k); err != nil {
 		k.link()

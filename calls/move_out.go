@@ -14,10 +14,12 @@ func (k *call) leaveRoom(ctx context.Context, by string) error {
 	if r == nil || k.state != InCall || len(k.people()) != 2 {
 		return errNotMovedIn
 	}
+
 	var gone []Member
 	for _, l := range k.people() {
 		gone = append(gone, l.member)
 	}
+
 	left := RoomChange{Session: r.session, Left: time.Now().UTC(), Joined: k.record.Joined, By: by}
 	r.forget(k)
 	r.hide(k)

@@ -158,6 +158,7 @@ func (o *openRooms) carryOutRequests(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	for _, a := range asked {
 		r := o.find(roomKey{a.ProjectID, a.RoomID})
 		if r == nil || r.session.ID != a.Session {

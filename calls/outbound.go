@@ -106,6 +106,7 @@ func (c *Calls) dialOut(ctx context.Context, client Client, cmd Command, from, t
 	if from.SubscriberID != "" {
 		r.payer = from.SubscriberID
 	}
+
 	if err := p.addOutside(ctx, r, to); err != nil {
 		return err
 	}
@@ -187,6 +188,7 @@ func (k *call) saveOutbound(r *route) error {
 			return overCap(reasonCallerBusy)
 		}
 	}
+
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
 	err := k.calls.store.SaveOutbound(ctx, k.record, func(u Usage) error {

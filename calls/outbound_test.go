@@ -28,6 +28,7 @@ func TestCaps(t *testing.T) {
 			t.Errorf("%s: check(%+v) = %q, want %q", tt.name, tt.used, got, tt.want)
 		}
 	}
+
 	none := OutboundLimits{-1, -1, -1, -1, -1, -1, -1}.orDefaults()
 	if got := none.check(Usage{1000, 1000, 9, 1000, 1000, 1000 * time.Hour, 1000 * time.Hour}, 1, 10); got != "" {
 		t.Errorf("without limits, check = %q", got)

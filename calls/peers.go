@@ -133,11 +133,13 @@ func (p *peers) isLost(ctx context.Context, node string) bool {
 			return false
 		}
 	}
+
 	if !p.ping(ctx, p.self) {
 		return false // messages are being lost, so the node may be alive
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	for name, at := range p.lost {
 		if time.Since(at) > lostFor {
 			delete(p.lost, name)

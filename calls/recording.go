@@ -182,6 +182,7 @@ func (r *recordings) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	running, listening := make(map[string]Recording, len(wanted)), false
 	for _, w := range wanted {
 		rec, err := r.calls.recorder.Start(ctx, w.RecordedCall)

@@ -76,6 +76,7 @@ func (c *Calls) Moved(ctx context.Context, from Socket, to Client) {
 	if c.nodes == nil {
 		return
 	}
+
 	holder, owners := to.Token.Caller(), make(map[string]bool)
 	moved := c.remote.take(func(_ string, a remoteLeg) bool { return a.socket.ID == from.ID && a.holder == holder })
 	for leg, a := range moved {
@@ -83,11 +84,13 @@ func (c *Calls) Moved(ctx context.Context, from Socket, to Client) {
 		a.socket = to.Socket
 		c.remote.add(leg.id, a)
 	}
+
 	if from.ID != to.Socket.ID && len(owners) == 0 { // only the old socket's node knows the owners
 		for _, node := range c.runningNodes(ctx) {
 			owners[node] = node != c.node
 		}
 	}
+
 	for node, other := range owners {
 		if other {
 			c.nodes.Send(node, movedMessage, move{from, to})

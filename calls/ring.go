@@ -32,6 +32,7 @@ func (k ringer) try(r *route) {
 			outcome = outcome.orBetter(cause)
 		}
 	}
+
 	if k.outcome = outcome; !k.rings() {
 		k.forwardOrEnd(outcome)
 		return
@@ -61,10 +62,12 @@ func (k ringer) ringTarget(ctx context.Context, t target) Cause {
 	case !t.party.isOutside() && k.calls.isBusy(t.party.owner(), len(sockets), k.waiting().counted):
 		return UserBusy
 	}
+
 	before := len(k.legs)
 	for _, s := range sockets {
 		k.ringSocket(s, t.party)
 	}
+
 	if len(k.legs) == before {
 		return Congestion
 	}
@@ -113,6 +116,7 @@ func (k ringer) ringSocket(s Socket, to Party) {
 	default:
 		token.ID = s.Credential // "" for browsers
 	}
+
 	l := k.newLeg(newID(), Client{Token: token, Socket: s}, to)
 	l.inbound = true
 	media, offer, err := k.calls.engine.Offer(watcher{l}, k.waiting().media, termsFor(s))
@@ -120,6 +124,7 @@ func (k ringer) ringSocket(s Socket, to Party) {
 		k.calls.log.Error("opening media to ring a subscriber", "call_id", k.id, "error", err)
 		return
 	}
+
 	l.media, l.callers = media, k.waiting().counted
 	k.addLeg(l)
 	l.tell(Event{Kind: Invited, SDP: offer, From: k.waiting().party, To: to})
@@ -136,6 +141,7 @@ func (k ringer) admit(r *route) (targets []target, cause Cause) {
 	if err == nil {
 		return r.targets, Cause{}
 	}
+
 	k.record = was
 	var over overCap
 	if errors.As(err, &over) {

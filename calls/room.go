@@ -59,6 +59,7 @@ func (c *Calls) dialRoom(
 		if r == nil {
 			return c.rooms.joinElsewhere(ctx, node, client, cmd)
 		}
+
 		k := c.newCall(client, cmd, from, to)
 		k.inRoom = r
 		k.box.Store(r.mailbox)
@@ -90,6 +91,7 @@ func (r *room) admit(k *call, client Client, cmd Command, settings roomSettings)
 	if cause == (Cause{}) {
 		k.record.RoomSession = r.session.ID
 	}
+
 	err := k.begin(client, cmd, cause)
 	if len(r.members) == 0 {
 		r.end(NormalClearing) // the first client could not join

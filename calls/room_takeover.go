@@ -39,10 +39,12 @@ func (o *openRooms) take(ctx context.Context, s RoomSession) (*room, error) {
 	if err != nil && !errors.Is(err, problem.NotFound) { // NotFound: it was deleted during the session
 		return nil, err
 	}
+
 	members, err := o.store.TakeRoom(ctx, s, o.calls.node)
 	if err != nil {
 		return nil, err
 	}
+
 	o.calls.log.Info("taking over a room session from a lost node", "room_session_id", s.ID, "node", s.Node,
 		"members", len(members))
 	s.Node = o.calls.node
@@ -69,6 +71,7 @@ func (r *room) revive(members []Record) {
 		r.settings.limitStay(k, m.joined())
 		r.members = append(r.members, k)
 	}
+
 	r.session.Most = max(r.session.Most, len(r.members))
 	if c.recorder != nil {
 		go r.recordings.resume(r.session.Recorded, r.session.recorded(time.Now()))

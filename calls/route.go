@@ -165,6 +165,7 @@ func (p *planner) find(ctx context.Context, text string) (to Party, reason strin
 	if err != nil {
 		return to, "", err
 	}
+
 	to, cause, err := p.calls.directory().partyAt(ctx, a)
 	switch {
 	case err != nil:
@@ -250,6 +251,7 @@ func (p *planner) addOutside(ctx context.Context, r *route, to Party) error {
 	if to.AddressID == "" {
 		number = to.Address
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, resolveTime)
 	defer cancel()
 	phone, err := p.calls.trunk(ctx, g, number)
@@ -258,6 +260,7 @@ func (p *planner) addOutside(ctx context.Context, r *route, to Party) error {
 		r.refusal = reasonUnreachable
 		return nil
 	}
+
 	r.gateway = &g
 	r.targets = append(r.targets, target{to, []Phone{phone}})
 	return nil

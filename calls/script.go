@@ -91,6 +91,7 @@ func (s *script) run() {
 			s.fail(reasonScriptFailed, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
 		}
 	}()
+
 	var last *VerbResult
 	for step := 1; step <= maxSteps; step++ {
 		verbs, err := s.next(step, last)

@@ -132,6 +132,7 @@ func (r *room) preferred() *leg {
 			return legs[i]
 		}
 	}
+
 	var hand *leg
 	for _, l := range legs {
 		source := r.sourceOf(l)
@@ -140,6 +141,7 @@ func (r *room) preferred() *leg {
 			hand = l
 		}
 	}
+
 	if hand != nil {
 		return r.sourceOf(hand)
 	}
@@ -190,6 +192,7 @@ func (r *room) chooseSpeaker() {
 	if s.speaker != nil && s.speaker.member.Talking {
 		return
 	}
+
 	var next *leg
 	for _, l := range r.legs() {
 		if l.member.Talking && l.member.Type == Person && !l.member.AudioMuted {
@@ -197,6 +200,7 @@ func (r *room) chooseSpeaker() {
 			break
 		}
 	}
+
 	if next == nil || next == s.speaker {
 		return
 	}

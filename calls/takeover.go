@@ -34,6 +34,7 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 	if c.legOf(client, leg) != nil {
 		return nil // the other side attached first
 	}
+
 	r, err := c.store.FindLeg(ctx, client.Token.ProjectID, leg)
 	if errors.Is(err, problem.NotFound) || err == nil && !r.isHeldBy(client.Token, leg) {
 		return nil
@@ -52,6 +53,7 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 		c.log.Warn("not taking over a call, because other calls use its ids", "call_id", r.ID)
 		return nil
 	}
+
 	err = c.store.TakeCall(ctx, r, c.node)
 	if errors.Is(err, ErrTaken) {
 		return nil // another node has taken the call over, and forward finds that node
@@ -59,6 +61,7 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 	if err != nil {
 		return err
 	}
+
 	c.log.Info("taking over a call from a lost node", "call_id", r.ID, "node", r.Node)
 	r.Node = c.node
 	c.revive(r, nil)
@@ -101,11 +104,13 @@ func (c *Calls) revive(r Record, in *room) *call {
 	if k.roomID == "" {
 		k.roomID = newID()
 	}
+
 	k.box.Store(&mailbox{})
 	if in != nil {
 		k.box.Store(in.mailbox)
 		k.session, k.roomID = in.session.ID, in.session.RoomID
 	}
+
 	k.recordings.init(c, k, Recorded{Project: k.project, CallID: k.id})
 	k.visible.Store(InCall)
 	k.ringTimer = time.AfterFunc(c.limits.Ring, func() { k.post(ringer{k}.giveUp) })

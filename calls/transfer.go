@@ -57,6 +57,7 @@ func (c *Calls) transferByClient(ctx context.Context, client Client, l *leg, add
 	if !client.isMember() {
 		return errMayNotTransfer
 	}
+
 	if err := c.counts().admitMove(client); err != nil {
 		return err
 	}
@@ -172,6 +173,7 @@ func (k transferring) transferToRoom(ctx context.Context, to Party, by *leg) err
 	if err != nil {
 		return err
 	}
+
 	_, err = k.do(ctx, func() (Reply, error) {
 		by.tell(Event{Kind: Transferring, State: InCall})
 		if !by.ended {
@@ -256,6 +258,7 @@ func (k transferring) noteTransfer(l *leg, t *transfer) {
 			r.Guest = t.stays.holder
 		}
 	}
+
 	r.To, r.CalleeLeg, r.Refusal = l.party, l.id, t.before.Refusal
 	switch {
 	case !l.party.isOutside():

@@ -68,6 +68,7 @@ func twoNodes(t *testing.T) (m *meeting, second *calls.Calls) {
 	node := func(name string) *bus.Bus {
 		return bus.New(bus.Config{Node: name, Transports: []bus.Transport{joint}, Log: slog.New(slog.DiscardHandler)})
 	}
+
 	one, two := node("node"), node("second")
 	var other calls.Config
 	m = newMeeting(t, func(c *calls.Config) {

@@ -83,12 +83,14 @@ func TestMove(t *testing.T) {
 				e.RoomSession, m.membersIn(side), session, everybody)
 		}
 	}
+
 	if n := len(m.received(calls.MemberJoined, host)); n != 2 {
 		t.Errorf("the host was notified of %d new members, want 2", n)
 	}
 	if r := p.call(); r.RoomSession != session || r.Joined.Before(before.Answered) || r.Key != before.Key {
 		t.Errorf("the record is %+v, want that of the call, in session %s", r, session)
 	}
+
 	members := must[page.Page[calls.Record]](t)(
 		calls.NewRooms(m.store, m.store).Members(t.Context(), m.project, session, page.Query{Size: 10})).Items
 	if len(members) != 2 || !members[0].Joined.Equal(p.call().Joined) && !members[1].Joined.Equal(p.call().Joined) {
@@ -104,6 +106,7 @@ func TestMove(t *testing.T) {
 			t.Errorf("afterwards, a side is with %v, want %v in a session of their own", m.membersIn(side), both)
 		}
 	}
+
 	if n := len(m.received(calls.MemberLeft, host)); n != 2 {
 		t.Errorf("the host was notified of %d members that left, want 2", n)
 	}
@@ -111,6 +114,7 @@ func TestMove(t *testing.T) {
 	if r := p.call(); r.State != calls.Completed || r.RoomSession != "" || !r.Answered.Equal(before.Answered) {
 		t.Errorf("the record is %+v, want that of a call outside that has ended", r)
 	}
+
 	if n := len(m.received(calls.HungUp, p.caller)); n != 1 {
 		t.Errorf("the caller was notified of %d ends, want 1", n)
 	}
@@ -129,6 +133,7 @@ func TestMoveLast(t *testing.T) {
 			if err := m.calls.Move(t.Context(), m.project, p.caller.leg, lobby); err != nil {
 				t.Fatalf("moving into an empty room: %v", err)
 			}
+
 			session := m.lastJoined(p.caller).RoomSession
 			leaver, other := first(p)
 			leaver.do(calls.Command{Op: calls.Hangup})
@@ -136,6 +141,7 @@ func TestMoveLast(t *testing.T) {
 				t.Errorf("the other was notified of %d leavers, and the call is %s; want 1 and %s",
 					n, p.call().State, calls.InCall)
 			}
+
 			if err := other.move(""); !errors.Is(err, problem.Conflict) {
 				t.Errorf("moving out alone = %v, want %v", err, problem.Conflict)
 			}
@@ -181,6 +187,7 @@ func TestMoveRefused(t *testing.T) {
 			t.Errorf("%s: moving = %v, want %v", name, tt.err, tt.kind)
 		}
 	}
+
 	if err := stranger.move(lobby); err != nil || len(m.received(calls.HungUp, stranger)) != 1 {
 		t.Errorf("a stranger's move = %v and %d ends, want none and 1", err, len(m.received(calls.HungUp, stranger)))
 	}
@@ -213,6 +220,7 @@ func TestMoveEnded(t *testing.T) {
 	if err := p.caller.move(lobby); !errors.Is(err, problem.Conflict) {
 		t.Errorf("moving a call that ends = %v, want %v", err, problem.Conflict)
 	}
+
 	eventually(t, "the room session to end", func() bool {
 		rooms := calls.NewRooms(m.store, m.store)
 		all := must[page.Page[calls.RoomSession]](t)(
@@ -230,6 +238,7 @@ func TestMoveUnseen(t *testing.T) {
 		all := m.received(calls.LayoutChanged, host)
 		return all[len(all)-1].Seen
 	}
+
 	for range 2 {
 		if err := p.caller.move(lobby); err != nil {
 			t.Fatalf("moving into the room: %v", err)
@@ -260,6 +269,7 @@ func TestMoveTakenOver(t *testing.T) {
 	if err := p.caller.move(lobby); err != nil {
 		t.Fatalf("moving into the room: %v", err)
 	}
+
 	r := p.call()
 	r.Answered = r.Answered.Add(-time.Hour)
 	if err := m.store.SaveCall(t.Context(), r); err != nil {

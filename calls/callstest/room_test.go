@@ -232,6 +232,7 @@ func TestSwitchRarely(t *testing.T) {
 	for range 5 {
 		others = append(others, m.guest().join())
 	}
+
 	sees := func(who *member) string {
 		all := m.received(calls.LayoutChanged, who)
 		if len(all) == 0 {
@@ -239,6 +240,7 @@ func TestSwitchRarely(t *testing.T) {
 		}
 		return all[len(all)-1].Seen
 	}
+
 	eventually(t, "all members to see the first", func() bool {
 		for _, o := range others {
 			if sees(o) != first.leg {
@@ -352,10 +354,12 @@ func TestWideCommands(t *testing.T) {
 			done++
 		}
 	}
+
 	seconds := 1 + int(time.Since(start)/time.Second)
 	if done < 5 || done > 5+seconds {
 		t.Errorf("%d of 60 commands were carried out in %d s, want 5 and one a second", done, seconds)
 	}
+
 	if n := len(m.received(calls.RoomUpdated, guest)); n > 1+seconds {
 		t.Errorf("a guest was notified %d times in %d s, want once a second", n, seconds)
 	}

@@ -159,6 +159,7 @@ func (l *Line) prove(ctx context.Context, ufrag, secret string) error {
 		if err != nil {
 			return err
 		}
+
 		if _, err := l.conn.Write(m.Raw); err != nil {
 			return err
 		}

@@ -107,6 +107,7 @@ func (t *transcoder) decode(payload []byte) (n int, err error) {
 			err = fmt.Errorf("decoding Opus: %v", p)
 		}
 	}()
+
 	if t.encoder == nil {
 		if t.encoder, err = wav.NewEncoder(wavNames[sdp.G722]); err != nil {
 			return 0, err

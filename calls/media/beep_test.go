@@ -51,6 +51,7 @@ func TestBeep(t *testing.T) {
 					t.Fatalf("heard %d bytes of the tone, want %d", len(heard), len(tone))
 				}
 			}
+
 			if string(heard) != string(tone) {
 				t.Error("the tone is another one")
 			}
@@ -84,6 +85,7 @@ func TestBeepSounds(t *testing.T) {
 		must(t, err)
 		sound = append(sound, out...)
 	}
+
 	if got := crossings(len(sound), func(i int) bool { return sound[i] > 0 }); math.Abs(got-1400) > 40 {
 		t.Errorf("the tone in Opus has %.0f Hz", got)
 	}

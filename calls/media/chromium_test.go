@@ -114,6 +114,7 @@ func (b *browser) run(result any, function string, arguments ...any) {
 		must(b.t, err)
 		text += string(j)
 	}
+
 	raw, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](
 		function+"("+text+").then(r => JSON.stringify(r ?? null))", chromedp.EvalAwaitPromise))
 	if err != nil {

@@ -68,6 +68,7 @@ func (c *plain) DecryptRTP(dst, packet []byte, _ *rtp.Header) ([]byte, error) {
 		s.rejected++
 		return nil, errRepeated
 	}
+
 	s.rejected = 0
 	s.seen.add(count, s.highest)
 	s.highest = max(s.highest, count)

@@ -79,6 +79,7 @@ func newEngine(t *testing.T, change ...func(*media.Config)) *media.Engine {
 	for _, f := range change {
 		f(&cfg)
 	}
+
 	e, err := media.New(cfg)
 	if err != nil {
 		t.Fatalf("New: %v", err)
@@ -253,6 +254,7 @@ func hear(t *testing.T, from, to *part, payload string) *rtp.Packet {
 	end := time.After(deadline)
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
+
 	for {
 		select {
 		case p := <-to.packets:

@@ -54,6 +54,7 @@ func TestSpoofedSource(t *testing.T) {
 			t.Fatalf("heard %q, want hello", heard)
 		}
 	}
+
 	e.Housekeep(time.Now().Add(time.Second))
 	for b := receive(t, victim, soon); b != nil; b = receive(t, victim, soon) {
 		got += len(b)
@@ -61,6 +62,7 @@ func TestSpoofedSource(t *testing.T) {
 			t.Errorf("the victim got a packet that begins with %x, want nothing but STUN", b[:2])
 		}
 	}
+
 	if got > 3*sent {
 		t.Errorf("the victim got %d bytes for %d spoofed ones, want three times as many at most", got, sent)
 	}
@@ -77,10 +79,12 @@ func TestSpoofedFlood(t *testing.T) {
 		_, err := victim.Write(c.nominate())
 		must(t, err)
 	}
+
 	packets := 0
 	for b := receive(t, victim, soon); b != nil; b = receive(t, victim, soon) {
 		packets++
 	}
+
 	most := 2 * (atOnce + rate + int(rate*time.Since(began).Seconds()))
 	if packets == 0 || packets > most {
 		t.Errorf("the victim got %d packets, want some, and an answer and a check for each request, at most %d",
@@ -142,6 +146,7 @@ func TestMove(t *testing.T) {
 	if !ok {
 		t.Fatal("the first packet to a new address is no check")
 	}
+
 	_, err = there.Write(answerTo(check, lightPassword))
 	must(t, err)
 	_, err = there.Write(c.packet("from there"))
@@ -239,6 +244,7 @@ func TestManySources(t *testing.T) {
 			t.Error("the check has no id")
 		}
 	}
+
 	if _, addresses, checks := e.Known(); addresses != 1 || checks > 8 {
 		t.Errorf("the engine knows %d addresses and %d checks, want 1, and 8 at most", addresses, checks)
 	}

@@ -75,6 +75,7 @@ func TestRepeatBound(t *testing.T) {
 	if n, _ := ask(now); n == 0 || n > maxRepeated+1 {
 		t.Errorf("one datagram repeats %d packets, want some, and %d at most", n, maxRepeated)
 	}
+
 	if n, _ := ask(now); n > 1 {
 		t.Errorf("the same request at the same time repeats %d packets, want none", n)
 	}
@@ -83,6 +84,7 @@ func TestRepeatBound(t *testing.T) {
 		_, bytes := ask(now.Add(time.Duration(i+1) * repeatAfter))
 		sum += bytes
 	}
+
 	if most := uint64((burst + 3) * videoBytes / 2); sum == 0 || sum > most {
 		t.Errorf("two seconds of requests repeat %d bytes, want some, and %d at most", sum, most)
 	}

@@ -106,6 +106,7 @@ func (l *leg) sendDigit(w *worker, o *sender, event byte) bool {
 	at := o.timestampAt(start)
 	ticker := time.NewTicker(digitStep)
 	defer ticker.Stop()
+
 	for step := 1; step <= digitSteps+int(digitPause/digitStep); step++ {
 		select {
 		case <-l.done:

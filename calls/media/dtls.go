@@ -126,6 +126,7 @@ func (t *transport) handshake() {
 			t.engine.handlePanic(t.owner(), cause)
 		}
 	}()
+
 	conn, err := dtls.ServerWithOptions(t.pipe, &net.UDPAddr{},
 		dtls.WithCertificates(t.identity.certificate),
 		dtls.WithClientAuth(dtls.RequireAnyClientCert),
@@ -157,6 +158,7 @@ func (t *transport) handshake() {
 		t.handshaking.Store(false)
 		return
 	}
+
 	t.section.connected(t)
 	<-t.ctx.Done()
 	_ = conn.Close()

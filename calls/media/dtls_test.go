@@ -28,6 +28,7 @@ func FuzzDTLS(f *testing.F) {
 		whole = appendFrame(whole, packet)
 		f.Add(appendFrame(nil, packet))
 	}
+
 	f.Add(whole)
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		t := p.newRemote()
@@ -77,11 +78,13 @@ func (p *pair) flights(f *testing.F) [][]byte {
 	if err != nil {
 		f.Fatal(err)
 	}
+
 	ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
 	defer cancel()
 	if err := client.HandshakeContext(ctx); err != nil {
 		f.Fatal(err)
 	}
+
 	sent := conn.packets()
 	if len(sent) < 2 {
 		f.Fatalf("the client sent %d packets, want those of two flights at least", len(sent))

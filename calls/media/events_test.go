@@ -130,6 +130,7 @@ func TestDial(t *testing.T) {
 			t.Fatalf("heard the digits %v, want two", digits)
 		}
 	}
+
 	if !slices.Equal(digits, []byte{7, 11}) {
 		t.Errorf("heard the digits %v, want 7 and 11", digits)
 	}

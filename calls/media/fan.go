@@ -103,17 +103,20 @@ func (s *section) setFan(fan []*route) {
 	for _, r := range before {
 		receives[r.to] = false
 	}
+
 	added := false
 	for _, r := range fan {
 		_, known := receives[r.to]
 		added = added || !known
 		receives[r.to] = true
 	}
+
 	for _, r := range before {
 		if !receives[r.to] {
 			r.to.out.endEpoch(s)
 		}
 	}
+
 	if added {
 		s.askKeyframe(time.Now())
 	}
@@ -133,6 +136,7 @@ func (w *worker) forwardAll(s *section, fan []*route, plain []byte, p packet, no
 		b[1] = b[1]&0x80 | uint8(kind)
 		ask = r.to.out.forward(w, s, b, p, f.names[p.kind], now) || ask
 	}
+
 	if ask {
 		s.askKeyframe(now)
 	}
@@ -155,6 +159,7 @@ func (s *section) limitBitrate(from *section, p *rtcp.ReceiverEstimatedMaximumBi
 	if fan == nil {
 		return
 	}
+
 	lowest := float32(maxBitrate)
 	usable := false
 	for _, r := range *fan {
@@ -163,6 +168,7 @@ func (s *section) limitBitrate(from *section, p *rtcp.ReceiverEstimatedMaximumBi
 			lowest, usable = min(lowest, e.bitrate), true
 		}
 	}
+
 	p.Bitrate = lowest
 	if !usable {
 		p.Bitrate = minBitrate

@@ -80,6 +80,7 @@ func (l videoLeg) received(t *testing.T) (all []rtcp.Packet) {
 	if _, err := l.engine.udp.WriteToUDPAddrPort([]byte(end), at); err != nil {
 		t.Fatal(err)
 	}
+
 	_ = l.client.SetReadDeadline(time.Now().Add(20 * time.Second))
 	b := make([]byte, 4096)
 	for {
@@ -128,10 +129,12 @@ func TestShowMany(t *testing.T) {
 	if allocations > 10*n {
 		t.Errorf("showing another source to %d viewers takes %v allocations, want at most %d", n, allocations, 10*n)
 	}
+
 	fan := legs[1-next].video.fan.Load()
 	if fan == nil || len(*fan) != len(viewers) {
 		t.Errorf("the source that is shown has the routes %v, want %d", fan, len(viewers))
 	}
+
 	if fan := legs[next].video.fan.Load(); fan != nil {
 		t.Errorf("the source that was shown before has %d routes, want none", len(*fan))
 	}
@@ -186,10 +189,12 @@ func TestSharedRequests(t *testing.T) {
 			}
 		}
 	}
+
 	ask(now)
 	if n := requested(source.received(t)); n != 1 {
 		t.Errorf("the source is asked for %d packets, want 1", n)
 	}
+
 	ask(now.Add(requestAfter))
 	if n := requested(source.received(t)); n != 1 {
 		t.Errorf("after %v, the source is asked for %d packets, want 1", requestAfter, n)

@@ -80,10 +80,12 @@ func (w *worker) forward(t *transport, b []byte, now time.Time) (loudness uint8,
 	if fan := s.fan.Load(); fan != nil {
 		w.forwardAll(s, *fan, plain, p, now)
 	}
+
 	r := s.route.Load()
 	if r == nil {
 		return rewriteExtensions(plain, p, &noExtensions, f.level), true
 	}
+
 	loudness = rewriteExtensions(plain, p, &r.extensions, f.level)
 	if kind := r.types[p.kind]; kind >= 0 {
 		plain[1] = plain[1]&0x80 | uint8(kind)

@@ -50,6 +50,7 @@ func newPair(t testing.TB, kind calls.Kind, profile srtp.ProtectionProfile) *pai
 	if kind == calls.Video {
 		codec = sdp.Codec{Type: 111, Name: sdp.VP8, Clock: 90000}
 	}
+
 	var legs []*leg
 	for id := range uint8(2) {
 		l := e.newLeg(nil, calls.Terms{})
@@ -65,6 +66,7 @@ func newPair(t testing.TB, kind calls.Kind, profile srtp.ProtectionProfile) *pai
 		e.legs[l] = struct{}{}
 		legs = append(legs, l)
 	}
+
 	legs[0].Link(kind, legs[1])
 	e.table.claimAddress(p.source, legs[0].sections[0].transport, time.Now())
 	return p
@@ -194,6 +196,7 @@ func TestEpochs(t *testing.T) {
 			t.Errorf("packet %d of source %d is sent: %v, want %v", seq, ssrc, got, want)
 			return
 		}
+
 		if out := binary.BigEndian.Uint16(plain[2:]); want && used[out] {
 			t.Errorf("number %d is used twice", out)
 		} else if want {

@@ -17,6 +17,7 @@ func FuzzDatagram(f *testing.F) {
 		f.Add(b, true)
 		f.Add(b, false)
 	}
+
 	f.Add([]byte{22, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5}, true)
 	f.Add(append([]byte{0, 1, 0, 8, 0x21, 0x12, 0xa4, 0x42}, make([]byte, 20)...), false)
 	f.Add([]byte{0x80, 200, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0}, true)
@@ -43,6 +44,7 @@ func FuzzPacket(f *testing.F) {
 		if !ok {
 			return
 		}
+
 		payload := bytes.Clone(b[p.offset:p.end])
 		ids := [16]uint8{1: 3, 2: 1}
 		if loudness := rewriteExtensions(b, p, &ids, 1); loudness > silence {
@@ -51,6 +53,7 @@ func FuzzPacket(f *testing.F) {
 		if !bytes.Equal(b[p.offset:p.end], payload) {
 			t.Error("the payload was changed")
 		}
+
 		for _, codec := range []string{sdp.VP8, sdp.H264} {
 			startsKeyframe(codec, payload)
 		}

@@ -66,6 +66,7 @@ func (h *hall) enter(codec string, pitch float64) *talker {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+
 	h.t.Cleanup(func() { _ = sink.Close() })
 	n := len(h.members)
 	c := &talker{sink: sink, at: netip.AddrPortFrom(netip.MustParseAddr("192.0.2.1"), uint16(1000+n)), pitch: pitch,
@@ -73,6 +74,7 @@ func (h *hall) enter(codec string, pitch float64) *talker {
 	if c.say, err = wav.NewEncoder(wavNames[codec]); err != nil {
 		h.t.Fatal(err)
 	}
+
 	if c.hear, err = wav.NewDecoder(wavNames[codec]); err != nil {
 		h.t.Fatal(err)
 	}
@@ -148,6 +150,7 @@ func (c *talker) receive(t testing.TB) {
 	if err := c.sink.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
+
 	for {
 		n, err := c.sink.Read(c.buffer[:])
 		if err != nil {
@@ -156,10 +159,12 @@ func (c *talker) receive(t testing.TB) {
 		if c.buffer[1] >= 192 && c.buffer[1] <= 223 {
 			continue // a report
 		}
+
 		plain, err := c.open.DecryptRTP(nil, c.buffer[:n], nil)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		samples := make([]int16, c.hear.Samples(len(plain)-12))
 		c.hear.Decode(samples, plain[12:])
 		c.heard = append(c.heard, samples...)

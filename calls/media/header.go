@@ -65,6 +65,7 @@ func rewriteExtensions(b []byte, p packet, ids *[16]uint8, level uint8) (loudnes
 			i++
 			continue
 		}
+
 		end := i + 1 + size
 		if id == reservedID || end > len(elements) {
 			clear(elements[i:]) // RFC 8285, section 4.2: stop here
@@ -73,6 +74,7 @@ func rewriteExtensions(b []byte, p packet, ids *[16]uint8, level uint8) (loudnes
 		if id == level {
 			loudness = elements[i+1] & 0x7f
 		}
+
 		if to := ids[id]; to == 0 {
 			clear(elements[i:end])
 		} else {

@@ -177,6 +177,7 @@ func TestTooManyPackets(t *testing.T) {
 			c.prove()
 		}
 	}
+
 	waitFor(t, "the last packet", func() bool { s := e.Stats(); return s.Received+s.Dropped == sent })
 	most := atOnce + 1 + uint64(rate*time.Since(began).Seconds())
 	if s := e.Stats(); s.Received < atOnce || s.Received > most {

@@ -58,16 +58,19 @@ func (w *worker) receiveSTUN(b []byte, from *path, now time.Time) (t *transport)
 	if m.Type != stun.BindingRequest {
 		return nil
 	}
+
 	name, err := m.Get(stun.AttrUsername)
 	if err != nil {
 		return nil
 	}
+
 	ufrag, _, _ := bytes.Cut(name, []byte(":"))
 	named := w.engine.table.findByName(ufrag)
 	if named == nil {
 		w.receiveProbe(m, ufrag, from, now)
 		return nil
 	}
+
 	c := named.credential(ufrag)
 	if c == nil || c.key.Check(m) != nil {
 		w.engine.counters.badSTUN.Add(1)
@@ -94,6 +97,7 @@ func (w *worker) receiveSTUN(b []byte, from *path, now time.Time) (t *transport)
 		from.send(request)
 		consent = known
 	}
+
 	w.respond(m, from, c, stun.BindingSuccess, nil)
 	if consent {
 		t.selectPath(from, now)

@@ -65,11 +65,13 @@ func TestClose(t *testing.T) {
 		must(t, c.connect())
 		all = append(all, c)
 	}
+
 	must(t, e.Close())
 	must(t, e.Close())
 	if _, _, err := e.Answer(newWatcher(), lightOffer(""), calls.Terms{}); err == nil {
 		t.Error("a closed engine answers")
 	}
+
 	for _, c := range all {
 		c.close()
 	}

@@ -106,6 +106,7 @@ func (l *leg) plan(d *sdp.Description) ([]step, error) {
 		}
 		steps = append(steps, s)
 	}
+
 	if accepted == 0 {
 		return nil, problem.New(problem.Invalid, "no_media",
 			"the offer has no section that can be used: Opus, G.722, PCMU or PCMA for audio, VP8 or H.264 for video")
@@ -134,6 +135,7 @@ func (l *leg) planPhone(d *sdp.Description) (steps []step, err error) {
 		accepted = accepted || !s.answer.Rejected
 		steps = append(steps, s)
 	}
+
 	if !accepted {
 		return nil, problem.New(problem.Invalid, "no_media",
 			"the offer has no audio that can be used: RTP or SRTP with Opus, G.722, PCMU or PCMA")
@@ -211,11 +213,13 @@ func (l *leg) apply(steps []step) {
 	for _, s := range steps {
 		l.sections = append(l.sections, l.applyStep(s))
 	}
+
 	for _, s := range before {
 		if !slices.Contains(l.sections, s) {
 			l.closeSection(s)
 		}
 	}
+
 	l.version++
 	if !l.isPhone() { // phones expect their offer's order, browsers the SDK's
 		slices.SortStableFunc(l.sections, func(a, b *section) int { return rank(a) - rank(b) })
@@ -269,6 +273,7 @@ func (l *leg) addOffered(s *section) (err error) {
 			return err
 		}
 	}
+
 	n := l.newSection(o, port)
 	n.offered = true
 	l.sections = append(l.sections, n)

@@ -104,10 +104,12 @@ func newLight(t testing.TB, e *media.Engine, offer string) *light {
 	if err != nil {
 		t.Fatalf("Answer: %v", err)
 	}
+
 	conn, err := net.DialUDP("udp", nil, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: e.Port()})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	c := &light{t: t, leg: leg, watch: watch, conn: conn, ssrc: 0x1234, ufrag: attribute(answer, "ice-ufrag"),
 		password: attribute(answer, "ice-pwd"), stun: make(chan []byte, 64), srtp: make(chan []byte, 1024)}
 	c.handshake = &queue{UDPConn: conn, packets: make(chan []byte, 64), closed: make(chan struct{})}
@@ -123,10 +125,12 @@ func (c *light) read() {
 		if err != nil {
 			return
 		}
+
 		if m := (&stun.Message{Raw: buffer[:n]}); n > 1 && buffer[0] == 0 && buffer[1] == 1 && m.Decode() == nil {
 			c.answer(m)
 			continue
 		}
+
 		to := c.srtp
 		switch b := buffer[0]; {
 		case b < 4:
@@ -134,6 +138,7 @@ func (c *light) read() {
 		case b < 64:
 			to = c.handshake.packets
 		}
+
 		select {
 		case to <- append([]byte(nil), buffer[:n]...):
 		default:

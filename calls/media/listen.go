@@ -37,6 +37,7 @@ func (e *Engine) listen(cfg Config) error {
 			break
 		}
 	}
+
 	if err != nil {
 		return fmt.Errorf("listening for media: %w", err)
 	}

@@ -37,10 +37,12 @@ func TestLostConsent(t *testing.T) {
 	if events.lost > 0 {
 		t.Error("a leg is lost while its client answers")
 	}
+
 	p.engine.doHousekeeping(now.Add(time.Millisecond))
 	if events.lost != 1 || s.transport.path.Load() != nil {
 		t.Errorf("without an answer for %v, Lost was called %d times, want once", consentTimeout, events.lost)
 	}
+
 	s.transport.peers[0].consentAt = now
 	s.transport.selectPath(path, now)
 	p.engine.doHousekeeping(now)
@@ -72,6 +74,7 @@ func (p *pair) toSink(t *testing.T) (check *stun.Message, media int) {
 			media++
 			continue
 		}
+
 		m := &stun.Message{Raw: b[:n]}
 		if err := m.Decode(); err != nil {
 			t.Fatal(err)
@@ -101,6 +104,7 @@ func TestConsent(t *testing.T) {
 			stun.RawAttribute{Type: stun.AttrUseCandidate}, ours.key, stun.Fingerprint)
 		p.worker.receiveDatagram(m.Raw, remote, start.Add(at))
 	}
+
 	answer := func(check *stun.Message, at time.Duration) {
 		t.Helper()
 		if check == nil {
@@ -110,6 +114,7 @@ func TestConsent(t *testing.T) {
 			stun.NewShortTermIntegrity(password), stun.Fingerprint)
 		p.worker.receiveDatagram(m.Raw, remote, start.Add(at))
 	}
+
 	// hears reports whether the client receives media, and returns the last check that it received.
 	hears := func(at time.Duration) (heard bool, check *stun.Message) {
 		t.Helper()
@@ -123,6 +128,7 @@ func TestConsent(t *testing.T) {
 	if heard {
 		t.Error("media goes to a client that has not answered")
 	}
+
 	answer(check, 0)
 	last := check
 	for at := 6 * time.Second; at <= time.Minute; at += 6 * time.Second {
@@ -142,11 +148,13 @@ func TestConsent(t *testing.T) {
 	if heard, _ = hears(silent); !heard {
 		t.Error("no media is sent to a client that has not answered for 29 seconds")
 	}
+
 	request(gone)
 	p.engine.doHousekeeping(start.Add(gone))
 	if heard, _ = hears(gone); heard || p.engine.Stats().ConsentLost != 1 {
 		t.Error("media is sent to a client that has not answered for 31 seconds")
 	}
+
 	request(back)
 	_, check = hears(back)
 	answer(check, back)

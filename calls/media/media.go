@@ -26,6 +26,7 @@ func (l *leg) Accept(answer string) error {
 	if l.closed.Load() {
 		return nil
 	}
+
 	answers := map[string]*sdp.Section{}
 	accepted := 0
 	for i := range d.Sections {
@@ -42,6 +43,7 @@ func (l *leg) Accept(answer string) error {
 		}
 		accepted++
 	}
+
 	if accepted == 0 {
 		return problem.New(problem.Invalid, "no_media", "the answer has no section that can be used")
 	}

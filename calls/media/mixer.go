@@ -142,6 +142,7 @@ func (m *mixer) run() {
 		case now := <-timer.C:
 			m.tryMix(now)
 		}
+
 		next = next.Add(frameTime)
 		if late := time.Since(next); late > maxLate {
 			m.engine.counters.lateFrames.Add(uint64(late / frameTime))

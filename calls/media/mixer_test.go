@@ -42,11 +42,13 @@ func TestMixSilence(t *testing.T) {
 	if b.leg.voice.Load().shared {
 		t.Errorf("the stream of a member that speaks is shared")
 	}
+
 	b.pitch = 0
 	h.run(3*alone, nil)
 	if !b.leg.voice.Load().shared {
 		t.Errorf("the stream of a member that is silent again is not shared")
 	}
+
 	h.wantHears(b, a)
 	if noise := b.noise(440); noise > 300 {
 		t.Errorf("the changes of encoders are heard with an amplitude of %.0f, want 300 at most", noise)
@@ -178,12 +180,14 @@ func (t *tape) hears(test *testing.T, pitches ...float64) {
 	if err != nil {
 		test.Fatal(err)
 	}
+
 	all := talker{codec: sdp.Codec{Name: sdp.G722}}
 	for _, p := range t.packets {
 		samples := make([]int16, d.Samples(len(p.Payload)))
 		d.Decode(samples, p.Payload)
 		all.heard = append(all.heard, samples...)
 	}
+
 	for _, pitch := range pitches {
 		if got := all.loudness(pitch); math.Abs(got-6000) > 600 {
 			test.Errorf("the recording has the tone of %.0f Hz with an amplitude of %.0f, want 6000", pitch, got)
@@ -207,6 +211,7 @@ func TestMixAllocations(t *testing.T) {
 			all = append(all, c.packet(t))
 		}
 	}
+
 	next := 0
 	allocations := testing.AllocsPerRun(runs, func() {
 		for _, c := range h.members {
@@ -233,10 +238,12 @@ func TestPlayout(t *testing.T) {
 		}
 		p.put(sdp.G722, uint32(n)*frameBytes, payload)
 	}
+
 	take := func() (int, audioKind) {
 		_, what := p.take(&b)
 		return int(b[0]), what
 	}
+
 	if _, what := take(); what != noAudio {
 		t.Errorf("before the first packet, take returns %v, want noAudio", what)
 	}
@@ -249,11 +256,13 @@ func TestPlayout(t *testing.T) {
 			t.Errorf("take returns frame %d (%v), want %d", got, what, want)
 		}
 	}
+
 	for range maxStall {
 		if _, what := take(); what != lateAudio {
 			t.Errorf("while a client is silent, take returns %v, want lateAudio", what)
 		}
 	}
+
 	take()
 	if _, what := take(); what != noAudio {
 		t.Errorf("after half a second, take returns %v, want noAudio", what)
@@ -293,12 +302,14 @@ func benchmarkRoom(b *testing.B, some int) {
 		}
 		h.enter(sdp.G722, pitch)
 	}
+
 	all := make([][][]byte, b.N+distinct)
 	for i := range all {
 		for _, c := range h.members {
 			all[i] = append(all[i], c.packet(b))
 		}
 	}
+
 	frame := func(packets [][]byte) {
 		for i, c := range h.members {
 			h.worker.receiveDatagram(packets[i], c.at, h.now)
@@ -306,6 +317,7 @@ func benchmarkRoom(b *testing.B, some int) {
 		h.now = h.now.Add(frameTime)
 		h.mixer.mix(h.now)
 	}
+
 	for _, packets := range all[:distinct] {
 		frame(packets)
 	}

@@ -55,6 +55,7 @@ func TestKeystreams(t *testing.T) {
 			}
 			used[stream] = i
 		}
+
 		if tt.name == "reordered" && len(used) != len(tt.seqs) {
 			t.Errorf("%d of %d reordered packets were sent, want all", len(used), len(tt.seqs))
 		}

@@ -173,6 +173,7 @@ func (w *worker) receivePhone(t *transport, b []byte, remote netip.AddrPort, now
 		w.engine.counters.unknown.Add(1)
 		return
 	}
+
 	current, last := t.path.Load(), t.lastHeard.Load()
 	switch {
 	case t.port.latched.Load() && current.remote == remote:

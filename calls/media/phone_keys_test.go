@@ -126,11 +126,13 @@ func (p *securePhone) echoes(from *net.UDPConn, payload string) {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			continue
 		}
+
 		must(p.t, err)
 		plain, err := p.in.DecryptRTP(nil, b[:n], nil)
 		if err != nil {
 			continue // the packet is encrypted with an earlier key
 		}
+
 		packet := &rtp.Packet{}
 		must(p.t, packet.Unmarshal(plain))
 		if string(packet.Payload) == payload {
@@ -171,6 +173,7 @@ func TestSecureOffer(t *testing.T) {
 		p.take(offer)
 		return offer
 	}
+
 	p := newSecurePhone(t, suite80)
 	first := offer(p)
 	d, err := sdp.ParsePhone(first)
@@ -224,6 +227,7 @@ func TestSecureOfferRefused(t *testing.T) {
 			t.Errorf("Answer of an offer with %s = %v, want %v", tt.name, err, problem.Invalid)
 		}
 	}
+
 	if leg, answer, err := e.Answer(p.watch, bad("|2^31"), calls.Terms{Phone: loopback}); err != nil {
 		t.Errorf("Answer of a key with a lifetime = %q, %v, want no error", answer, err)
 	} else {
@@ -263,15 +267,18 @@ func TestSecurePhoneChangesKey(t *testing.T) {
 			p.secret = newSecret(suite80)
 			p.out = p.context(t)
 		}
+
 		answer, err := p.leg.Update(p.offer())
 		must(t, err)
 		if keyIn(t, answer) != before {
 			t.Errorf("after an update, the answer is\n%s\nwant the same key", answer)
 		}
+
 		p.echoes(p.conn, fmt.Sprint("updated ", changed))
 		if !changed {
 			continue
 		}
+
 		dropped := e.Stats().Dropped
 		_, err = p.conn.WriteToUDP(old, p.to)
 		must(t, err)
@@ -320,12 +327,14 @@ func TestSecureFFmpeg(t *testing.T) {
 	if err != nil {
 		servers.Missing(t, "ffmpeg")
 	}
+
 	var samples []int16
 	for range 5 { // another program may take a port before ffmpeg opens it
 		if samples, err = toneThrough(t, ffmpeg); err == nil {
 			break
 		}
 	}
+
 	must(t, err)
 	crossings := 0
 	for i := range len(samples) - 1 {
@@ -333,6 +342,7 @@ func TestSecureFFmpeg(t *testing.T) {
 			crossings++
 		}
 	}
+
 	if crossings < 450 || crossings > 550 { // 500 Hz crosses zero 500 times in half a second
 		t.Errorf("the sound crosses zero %d times in half a second, want about 500", crossings)
 	}

@@ -267,6 +267,7 @@ func TestPhoneOnHold(t *testing.T) {
 		if err != nil || !strings.Contains(answer, want) {
 			t.Errorf("Update(%s) = %v,\n%s\nwant %s", direction, err, answer, want)
 		}
+
 		e.Housekeep(time.Now().Add(time.Minute))
 		e.Housekeep(time.Now().Add(time.Minute + calls.LostAfter/2))
 		if len(p.watch.lost) > 0 {

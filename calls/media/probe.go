@@ -48,6 +48,7 @@ func (w *worker) receiveProbe(m *stun.Message, ufrag []byte, from *path, now tim
 		w.engine.counters.badSTUN.Add(1)
 		return
 	}
+
 	p.mu.Lock()
 	ok := p.rate.take(1, now)
 	p.mu.Unlock()
@@ -55,6 +56,7 @@ func (w *worker) receiveProbe(m *stun.Message, ufrag []byte, from *path, now tim
 		w.engine.counters.limited.Add(1)
 		return
 	}
+
 	if offer, err := m.Get(stun.AttrData); err == nil {
 		w.receiveTestCall(m, offer, from)
 		return

@@ -39,6 +39,7 @@ func TestTestCall(t *testing.T) {
 	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(e.Port()))
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
+
 	began, placed := time.Now(), 0
 	for e.Stats().Limited == 0 && ctx.Err() == nil {
 		limited, cancel := context.WithCancel(ctx)
@@ -53,6 +54,7 @@ func TestTestCall(t *testing.T) {
 		}
 		cancel()
 	}
+
 	most := media.MaxTestCalls * (1 + int(time.Since(began)/media.TestCallFor))
 	if placed == 0 || placed > most {
 		t.Errorf("%d test calls were possible, want 1 to %d", placed, most)

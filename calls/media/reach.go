@@ -84,6 +84,7 @@ func askEngine(ctx context.Context, at netip.AddrPort, probe string, attributes 
 	if err != nil {
 		return nil, fmt.Errorf("making a STUN request: %w", err)
 	}
+
 	conn, err := new(net.Dialer).DialContext(ctx, "udp", at.String())
 	if err != nil {
 		return nil, err

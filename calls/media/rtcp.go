@@ -51,6 +51,7 @@ func (w *worker) receiveRTCP(t *transport, b []byte, now time.Time) {
 			back = append(back, p)
 		}
 	}
+
 	if from != nil && len(back) > 0 {
 		from.out.sendRTCP(w.engine, toSource(back, from)...)
 	}
@@ -65,6 +66,7 @@ func (w *worker) decryptRTCP(t *transport, b []byte, now time.Time) ([]rtcp.Pack
 	if t.in.ctx == nil || !known && len(t.in.reporters) == maxSourcesRTCP || !t.in.rtcp.take(1, now) {
 		return nil, false
 	}
+
 	plain, err := t.in.ctx.DecryptRTCP(w.plain[:0], b, nil)
 	if err != nil {
 		return nil, false
@@ -83,10 +85,12 @@ func parseRTCP(b []byte) (packets []rtcp.Packet, ok bool) {
 		if err := h.Unmarshal(b); err != nil {
 			return nil, false
 		}
+
 		size := 4 * (int(h.Length) + 1)
 		if size > len(b) {
 			return nil, false
 		}
+
 		if p := newRTCP(h); p != nil {
 			if err := p.Unmarshal(b[:size]); err != nil {
 				return nil, false
@@ -242,6 +246,7 @@ func (s *section) resend(e *Engine, p *rtcp.TransportLayerNack, budget *int, now
 			return true
 		})
 	}
+
 	if len(missing) == 0 {
 		return nil
 	}

@@ -75,6 +75,7 @@ func TestRepeat(t *testing.T) {
 			t.Fatal("the packet after the lost one did not arrive")
 		}
 	}
+
 	p.await(t, "bob's request for a lost packet", func(p rtcp.Packet) bool {
 		nack, ok := p.(*rtcp.TransportLayerNack)
 		return ok && slices.Contains(nack.Nacks[0].PacketList(), missing)

@@ -89,6 +89,7 @@ func (s *section) routeTo(to *section) *route {
 	for i := range r.types {
 		r.types[i] = -1
 	}
+
 	for _, c := range s.agreed.Codecs {
 		for _, d := range to.agreed.Codecs {
 			if c.Name == d.Name {
@@ -96,6 +97,7 @@ func (s *section) routeTo(to *section) *route {
 			}
 		}
 	}
+
 	for _, e := range s.agreed.Extensions {
 		r.extensions[e.ID] = to.agreed.Extension(e.URI)
 	}
@@ -116,6 +118,7 @@ func (s *section) describe() sdp.Section {
 		d.Crypto = t.crypto
 		return d
 	}
+
 	t.mu.Lock()
 	d.Ufrag, d.Password = t.ours.ufrag, t.ours.password
 	t.mu.Unlock()

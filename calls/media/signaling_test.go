@@ -119,6 +119,7 @@ func (c *client) answer(offer string) string {
 		kind, _, _ := strings.Cut(strings.TrimPrefix(s, "m="), " ")
 		c.add(kind, false)
 	}
+
 	c.take(webrtc.SDPTypeOffer, offer)
 	text := "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n"
 	for _, p := range c.parts {

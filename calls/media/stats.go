@@ -116,6 +116,7 @@ func (l *leg) Quality() calls.Quality {
 			s.out.mu.Unlock()
 		}
 	}
+
 	q.Received, q.Sent = all.received, all.sent
 	q.Lost = all.expected - min(all.expected, all.received)
 	return q

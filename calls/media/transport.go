@@ -201,11 +201,13 @@ func (t *transport) close() {
 	} else {
 		t.engine.table.remove(t)
 	}
+
 	t.in.mu.Lock()
 	t.in.ctx = nil
 	t.in.mu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+
 	for _, s := range t.streams {
 		s.close()
 	}

@@ -75,6 +75,7 @@ func (c *client) hears(p *part, payload string) bool {
 	for len(p.packets) > 0 {
 		<-p.packets
 	}
+
 	end := time.After(250 * time.Millisecond)
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()

@@ -60,10 +60,12 @@ func ffmpeg(t testing.TB, samples []int16, args ...string) []byte {
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		servers.Missing(t, "the command ffmpeg")
 	}
+
 	in := make([]byte, 0, 2*len(samples))
 	for _, v := range samples {
 		in = binary.LittleEndian.AppendUint16(in, uint16(v))
 	}
+
 	c := exec.Command("ffmpeg", append(append([]string{"-v", "error", "-f", "s16le", "-ar", "16000", "-ac", "1",
 		"-i", "-"}, args...), "-")...)
 	var complaints bytes.Buffer
@@ -139,6 +141,7 @@ func (s stream) packets(t testing.TB, side calls.Side) (all []sent) {
 		if s.at != nil && !s.at(i, &p) || random.Float64() < s.loss {
 			continue
 		}
+
 		all = append(all, p)
 		if random.Float64() < s.dup {
 			p.arrives += 30 * time.Millisecond
@@ -175,6 +178,7 @@ func spoolOf(t testing.TB, between func(p *spool, at time.Duration), sides ...[]
 			t.Fatal("the spool was not written")
 		}
 	}
+
 	p.stopAt(length) // the test itself may take longer
 	if !p.write() {
 		t.Fatal("the spool was not written")
@@ -200,14 +204,17 @@ func rendered(t testing.TB, p *spool) (left, right []int16, rate int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	m, err := newMixer(p.file, plan)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	both := make([]int16, 2*m.Frames())
 	if n, err := m.ReadFrames(both, 0); int64(n) != m.Frames() || err != nil {
 		t.Fatalf("ReadFrames = %d, %v, want %d", n, err, m.Frames())
 	}
+
 	for i := 0; i < len(both); i += 2 {
 		left, right = append(left, both[i]), append(right, both[i+1])
 	}

@@ -45,14 +45,17 @@ func TestDecodingBound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		m, err := newMixer(p.file, plan)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		out := make([]int16, 2*plan.frames)
 		if _, err := m.ReadFrames(out, 0); err != nil {
 			t.Fatal(err)
 		}
+
 		if most, got := length+length/2, m.legs[calls.CallerSide].decoded; got == 0 || got > most {
 			t.Errorf("%s: %v are decoded for a call of %v, want %v at most", tt.name, got, length, most)
 		}

@@ -58,11 +58,13 @@ func recordUntilKilled(dir, project string) {
 				r.Tap(calls.Side(side)).Packet(packet)
 			}
 		}
+
 		all = append(all, packets{now, time.Now()})
 		lag, lasted := s.Stats().Lag, time.Since(began)
 		if lasted < 3*time.Second || lag > time.Second && lasted < 30*time.Second {
 			continue
 		}
+
 		written, _ := slices.BinarySearchFunc(all, time.Now().Add(-lag), func(p packets, end time.Time) int {
 			return p.passed.Compare(end)
 		})
@@ -83,10 +85,12 @@ func TestKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	out, err := child.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}

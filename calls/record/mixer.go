@@ -64,6 +64,7 @@ func (m *mixer) ReadFrames(dst []int16, at int64) (n int, err error) {
 			copy(m.last[:], dst[2*n-2:])
 		}
 	}()
+
 	for 2*n < len(dst) {
 		if m.at == m.plan.frames {
 			return n, io.EOF

@@ -154,6 +154,7 @@ func (s *Spools) Wanted(ctx context.Context, of calls.Recorded) (all []calls.Wan
 	if err != nil {
 		return nil, err
 	}
+
 	for _, rec := range found {
 		paused := rec.Status == recordings.Paused
 		if rec.Waits.IsZero() || !paused && rec.Status != recordings.InProgress {
@@ -188,6 +189,7 @@ func (s *Spools) end(
 	if err != nil {
 		return false, err
 	}
+
 	for _, rec := range found {
 		running := rec.Status == recordings.InProgress || rec.Status == recordings.Paused
 		if rec.Waits.IsZero() || !running || !matches(rec.Sid) {

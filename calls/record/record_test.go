@@ -50,6 +50,7 @@ func TestRecording(t *testing.T) {
 		!rec.StartTime.Equal(call.Started.Truncate(time.Microsecond)) {
 		t.Errorf("it is of %q to %q, %s, at %v", rec.From, rec.To, rec.Direction, rec.StartTime)
 	}
+
 	if d := rec.Duration(); d != 4*time.Second {
 		t.Errorf("it lasts %v, want 4 s", d)
 	}
@@ -57,6 +58,7 @@ func TestRecording(t *testing.T) {
 	if _, err := w.recordings.Find(t.Context(), owner, p.Sid()); err != nil {
 		t.Errorf("it is not alice's: %v", err)
 	}
+
 	if files := w.spoolFiles(t); len(files) != 0 {
 		t.Errorf("files left: %q", files)
 	}
@@ -76,6 +78,7 @@ func TestRoom(t *testing.T) {
 	if err != nil || len(wanted) != 1 || wanted[0].Sid != p.Sid() || wanted[0].RoomSession != "s" {
 		t.Errorf("the wanted recordings of the session are %+v, %v", wanted, err)
 	}
+
 	if recorded, err := w.Interrupt(t.Context(), room.Recorded()); err != nil || recorded {
 		t.Errorf("a recording of this process is interrupted: %v, %v", recorded, err)
 	}
@@ -84,6 +87,7 @@ func TestRoom(t *testing.T) {
 		packet.Payload = []byte(strings.Repeat("\x20", 80) + strings.Repeat("\xa0", 80))
 		p.Tap(calls.CallerSide).Packet(packet)
 	}
+
 	p.Stop()
 	if err := w.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -245,12 +249,14 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := errors.Join(other.enqueueUnlocked(t.Context()), other.renders.Wait(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.find(t, p.Sid()).Status; got != recordings.InProgress {
 		t.Errorf("after another process looked, it is %s, want in-progress", got)
 	}
+
 	p.Stop()
 	if err := w.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -346,6 +352,7 @@ func TestPause(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, e := range all {
 			if e.kind == packetKind && e.at >= 10*time.Second && e.at < 20*time.Second {
 				t.Fatalf("the spool has a packet of %v, in the pause", e.at)
@@ -361,10 +368,12 @@ func TestPause(t *testing.T) {
 				t.Error("the pause is not silent")
 			}
 		}
+
 		if got := time.Duration(len(left)) * time.Second / time.Duration(rate); abs(
 			got-time.Duration(len(want))*time.Second/16000) > 200*time.Millisecond {
 			t.Errorf("skip %v: the length is %v", skip, got)
 		}
+
 		sounds(t, "left", left[:10*rate], rate, want, 100*time.Millisecond)
 		sounds(t, "left after the pause", left[len(left)-10*rate:], rate, want[len(want)-10*16000:],
 			100*time.Millisecond)

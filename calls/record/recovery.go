@@ -52,6 +52,7 @@ func (s *Spools) enqueueUnlocked(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing spools: %w", err)
 	}
+
 	for _, e := range entries {
 		sid, ok := strings.CutSuffix(e.Name(), extension)
 		if !ok || !s.isDue(sid) {
@@ -134,10 +135,12 @@ func (s *Spools) lockFile(sid string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening spool: %w", err)
 	}
+
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil && s.names(sid, file) {
 		return file, nil
 	}
+
 	_ = file.Close()
 	if err != nil && !slices.Contains([]error{syscall.EWOULDBLOCK, syscall.EINTR}, err) {
 		return nil, fmt.Errorf("locking spool: %w", err)

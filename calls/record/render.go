@@ -66,6 +66,7 @@ func (s *Spools) render(ctx context.Context, file *os.File) error {
 	if err != nil {
 		return fmt.Errorf("finding the recording: %w", err)
 	}
+
 	err = s.ingest(ctx, file, rec)
 	if errors.Is(err, problem.Invalid) {
 		// The recording may have been deleted or completed in the meantime.

@@ -115,18 +115,22 @@ func (w *world) samples(t testing.TB, sid string) []int16 {
 		t.Fatal(err)
 	}
 	defer media.Close()
+
 	b, err := io.ReadAll(media)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	facts, err := wav.Parse(bytes.NewReader(b), rec.Bytes)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	source, err := wav.Open(bytes.NewReader(b), facts, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	all := make([]int16, source.Frames()*int64(source.Channels()))
 	if _, err := source.ReadFrames(all, 0); err != nil && len(all) > 0 {
 		t.Fatal(err)
@@ -142,15 +146,18 @@ func (w *world) interrupted(t testing.TB, c calls.RecordedCall, packets int) (si
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	c.Sid = sid
 	p := newSpool(w.Spools, c)
 	if err := p.create(); err != nil {
 		t.Fatal(err)
 	}
+
 	speak(p, 0, packets)
 	if !p.write() {
 		t.Fatal("the spool was not written")
 	}
+
 	if _, err := p.file.WriteAt([]byte("torn"), p.offset); err != nil {
 		t.Fatal(err)
 	}

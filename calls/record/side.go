@@ -99,6 +99,7 @@ func (l *sideReader) receive() error {
 	if e.kind != packetKind || e.side != l.side {
 		return nil
 	}
+
 	at, ok := l.tracker.place(&e)
 	if !ok || at.compare(l.last) <= 0 {
 		return nil

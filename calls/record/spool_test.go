@@ -41,6 +41,7 @@ func readAll(file io.ReaderAt) (all []entry, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	for {
 		e, err := r.next()
 		if errors.Is(err, io.EOF) {
@@ -66,6 +67,7 @@ func TestSpool(t *testing.T) {
 	for _, packet := range []calls.Packet{video, digit, empty} {
 		p.Tap(calls.CallerSide).Packet(packet)
 	}
+
 	p.write()
 	p.Pause(true)
 	p.Tap(calls.CallerSide).Packet(audio(p, 6))
@@ -82,10 +84,12 @@ func TestSpool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var got string
 	for _, e := range all {
 		got += fmt.Sprintln(e.kind, e.side, e.codec, e.seq, e.rtp, e.wall, e.skip, len(e.payload))
 	}
+
 	want := `2 0 3 1 160 0 false 20
 2 1 3 2 320 0 false 20
 3 0 0 0 160 5 false 0
@@ -115,6 +119,7 @@ func TestTornTail(t *testing.T) {
 		}
 		ends = append(ends, p.offset)
 	}
+
 	whole, err := os.ReadFile(filepath.Join(p.owner.dir.Name(), p.call.Sid+extension))
 	if err != nil {
 		t.Fatal(err)
@@ -136,6 +141,7 @@ func TestTornTail(t *testing.T) {
 			t.Errorf("%s at byte %d: %d entries, %v, want %d", what, at, got, err, want)
 		}
 	}
+
 	for at := range len(whole) + 1 {
 		check("cut", at, whole[:at])
 		check("zeros", at, append(bytes.Clone(whole[:at]), make([]byte, len(whole)-at)...))
@@ -184,6 +190,7 @@ func TestFullDisk(t *testing.T) {
 			t.Fatal("writing to a full disk succeeds")
 		}
 	}
+
 	if n := len(p.open) + len(p.sealed); n > 2*maxBuffer+blockHead {
 		t.Errorf("%d bytes wait, want %d at most", n, 2*maxBuffer)
 	}
@@ -191,6 +198,7 @@ func TestFullDisk(t *testing.T) {
 	if !p.write() {
 		t.Fatal("the spool was not written after the disk had room again")
 	}
+
 	p.Tap(calls.CallerSide).Packet(audio(p, packets))
 	p.Stop()
 	p.write()
@@ -199,6 +207,7 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	kept, lost := 0, 0
 	for _, e := range all {
 		switch e.kind {
@@ -208,10 +217,12 @@ func TestFullDisk(t *testing.T) {
 			lost += int(binary.LittleEndian.Uint32(e.payload))
 		}
 	}
+
 	if lost == 0 || kept+lost != packets+1 || p.owner.Stats().Lost != uint64(lost) {
 		t.Errorf("%d packets are kept and %d lost, want %d in all; Stats has %d", kept, lost, packets+1,
 			p.owner.Stats().Lost)
 	}
+
 	plan, err := survey(file)
 	if err != nil || plan.whole {
 		t.Errorf("survey = whole %v, %v, want a part missing", plan.whole, err)
@@ -296,6 +307,7 @@ func TestFlood(t *testing.T) {
 			p.write()
 		}
 	}
+
 	p.write()
 	if most := int64(maxBurst + 2*60*maxRate); p.offset > most {
 		t.Errorf("a minute has %d bytes, want %d at most", p.offset, most)

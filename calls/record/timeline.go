@@ -38,6 +38,7 @@ func (t *timeline) add(e *entry) bool {
 	if t.tracker.started {
 		t.segments = append(t.segments, segment{clock: t.tracker.clock})
 	}
+
 	s := &t.segments[len(t.segments)-1]
 	if t.tracker.started || age >= windowLength || t.tracker.leapt && age >= minWindow {
 		w := window{rtp: p.rtp, base: base, leap: t.tracker.leapt}
@@ -50,6 +51,7 @@ func (t *timeline) add(e *entry) bool {
 		s.windows = append(s.windows, w)
 		t.opened = e.at
 	}
+
 	w := &s.windows[len(s.windows)-1]
 	w.base = min(w.base, base)
 	return true
@@ -94,6 +96,7 @@ func (s *segment) fitLine() {
 		}
 		from = to
 	}
+
 	for i := range w {
 		w[i].base = least[i]
 	}

@@ -147,6 +147,7 @@ func TestTimeline(t *testing.T) {
 					worst = off
 				}
 			}
+
 			if abs(worst) > tt.most || lost > 12 {
 				t.Errorf("%d packets have no place, and one is off by %v; want 12 and %v at most", lost, worst, tt.most)
 			}
@@ -166,6 +167,7 @@ func TestHostileTimeline(t *testing.T) {
 			worst = max(worst, abs(time.Duration(line.at(p))*time.Microsecond-e.at))
 		}
 	}
+
 	all := make([]entry, 200*600) // 200 per second for ten minutes
 	for i := range all {
 		e := entry{kind: packetKind, codec: opusCodec, at: time.Duration(i) * 5 * time.Millisecond}
@@ -181,6 +183,7 @@ func TestHostileTimeline(t *testing.T) {
 		default:
 			e.seq, e.rtp = uint16(i*3), uint32(i)*48*uint32(random.IntN(100))
 		}
+
 		all[i] = e
 		line.add(&e)
 		line.report(&entry{rtp: random.Uint32(), wall: int64(random.Uint64())})

@@ -33,6 +33,7 @@ func newEngine(t *testing.T) (*rtpengine.Engine, *servers.RTPEngine) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	e, err := rtpengine.New(rtpengine.Config{Addresses: []string{daemon.Address}, Rooms: rooms,
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
@@ -201,12 +202,14 @@ func ring(t *testing.T, e *rtpengine.Engine, from calls.Media, terms calls.Terms
 	if err != nil {
 		t.Fatalf("Offer: %v", err)
 	}
+
 	p.media = m
 	for _, want := range []string{"RTP/AVP", "PCMU/8000", "telephone-event/8000"} {
 		if !strings.Contains(offer, want) {
 			t.Fatalf("the offer to the phone is %q, want %s in it", offer, want)
 		}
 	}
+
 	if err := m.Accept(p.describe()); err != nil {
 		t.Fatalf("Accept: %v", err)
 	}
@@ -243,6 +246,7 @@ func (p *phone) speak(conn *net.UDPConn) {
 		p.t.Error(err)
 		return
 	}
+
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for range tick.C {

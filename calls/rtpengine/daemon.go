@@ -94,6 +94,7 @@ func (d *daemon) read() {
 		if err != nil {
 			continue // an ICMP error: the request times out
 		}
+
 		cookie, body, _ := bytes.Cut(b[:n], []byte(" "))
 		d.mu.Lock()
 		waits := d.waiting[string(cookie)]
@@ -102,6 +103,7 @@ func (d *daemon) read() {
 		if waits == nil {
 			continue
 		}
+
 		reply, err := decodeDict(body)
 		if err != nil {
 			reply = dict{"result": "error", "error-reason": err.Error()}

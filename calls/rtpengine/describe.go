@@ -58,6 +58,7 @@ func (l *leg) plan(offer string, before []*section) (planned []*section, err err
 		}
 		planned = append(planned, s)
 	}
+
 	if len(carried) == 0 {
 		return nil, problem.New(problem.Invalid, "no_media", "the offer has no section that can be used: "+
 			"Opus, G.722, PCMU or PCMA for audio and, from browsers, VP8 or H.264 for video")
@@ -74,6 +75,7 @@ func (l *leg) answer(o *sdp.Section, before []*section) (a sdp.Section) {
 			first = []string{s.ours.Codecs[0].Name}
 		}
 	}
+
 	if l.isPhone() {
 		if len(first) == 0 {
 			first = l.terms.Codecs
@@ -86,6 +88,7 @@ func (l *leg) answer(o *sdp.Section, before []*section) (a sdp.Section) {
 	} else {
 		a = o.Answer(first...)
 	}
+
 	a.Protocol, a.Setup = l.innerProtocol(), ""
 	a.SetCodecs(withoutRoomCodec(a.Codecs))
 	return a
@@ -154,6 +157,7 @@ func (l *leg) clean(o *sdp.Section, ours sdp.Section) sdp.Section {
 		c.Address, c.Port = drain.Addr(), int(drain.Port())
 		return c
 	}
+
 	c.Address = l.remoteFor(o.Address)
 	c.Crypto = slices.DeleteFunc(slices.Clone(o.Crypto), func(k sdp.Crypto) bool {
 		return !slices.Contains(sdp.Suites(l.terms.SRTP.Suites), k.Suite)
@@ -192,6 +196,7 @@ func (l *leg) accept(d *sdp.Description) error {
 		s.client = l.clean(a, sdp.Section{Codecs: a.Codecs, Extensions: a.Extensions})
 		accepted++
 	}
+
 	if accepted == 0 {
 		return problem.New(problem.Invalid, "no_media", "the answer has no section that can be used")
 	}

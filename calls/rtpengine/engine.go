@@ -111,6 +111,7 @@ func (e *Engine) check(d *daemon) {
 	if e.isClosed() {
 		return
 	}
+
 	e.log.Error("rtpengine does not answer; its calls end", "address", d.address)
 	for _, l := range e.legsOf(d) {
 		l.fail(errDown)

@@ -91,6 +91,7 @@ func (l *leg) ring(from *leg) (offer string, err error) {
 		}
 		l.sections = append(l.sections, &section{kind: calls.Kind(s.Kind), ours: o})
 	}
+
 	if len(l.sections) == 0 {
 		return "", problem.New(problem.Invalid, "no_media", "the caller has no media that the callee can use")
 	}
@@ -130,6 +131,7 @@ func (l *leg) Accept(answer string) error {
 	if err != nil {
 		return err
 	}
+
 	if err := l.accept(d); err != nil {
 		return err
 	}
@@ -167,6 +169,7 @@ func (l *leg) Renew(offer string) (answer string, err error) {
 	if err != nil {
 		return "", err
 	}
+
 	before, session, offered := l.sections, l.session, l.offered
 	l.sections, l.session = planned, rand.Text()
 	l.offered, l.accepted, l.established = false, true, false
@@ -175,6 +178,7 @@ func (l *leg) Renew(offer string) (answer string, err error) {
 		l.offered, l.established = offered, true
 		return "", err
 	}
+
 	l.engine.background(func() { l.end(session) })
 	l.resubscribe()
 	l.engine.background(l.syncSources)
@@ -204,6 +208,7 @@ func (l *leg) Close() {
 		e.mu.Unlock()
 		return
 	}
+
 	l.closed = true
 	close(l.done)
 	delete(e.legs, l)
@@ -212,6 +217,7 @@ func (l *leg) Close() {
 		delete(from.to, kind)
 		sources = append(sources, from)
 	}
+
 	for kind, to := range l.to {
 		delete(to.from, kind)
 	}

@@ -28,6 +28,7 @@ func (l *leg) relink(kind calls.Kind, target *leg) (displaced *leg) {
 	if l.closed || target != nil && target.closed || l.to[kind] == target {
 		return nil
 	}
+
 	if before := l.to[kind]; before != nil {
 		delete(before.from, kind)
 		delete(l.to, kind)
@@ -35,6 +36,7 @@ func (l *leg) relink(kind calls.Kind, target *leg) (displaced *leg) {
 	if target == nil {
 		return nil
 	}
+
 	if displaced = target.from[kind]; displaced != nil {
 		delete(displaced.to, kind)
 	}
@@ -120,6 +122,7 @@ func (l *leg) Dial(digits string) {
 	if to == nil || !to.isPhone() {
 		return
 	}
+
 	to.io.Lock()
 	session := to.session
 	to.io.Unlock()

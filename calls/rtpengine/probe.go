@@ -35,6 +35,7 @@ func Probe(ctx context.Context, address string) (at Place, err error) {
 	offer := (&sdp.Description{Session: 1, Version: 1, Sections: []sdp.Section{o}}).Phone()
 	session := rand.Text()
 	defer func() { _, _ = d.request("delete", dict{"call-id": session, "delete-delay": 0}) }()
+
 	for _, step := range []struct {
 		command string
 		to      *netip.Addr
@@ -46,10 +47,12 @@ func Probe(ctx context.Context, address string) (at Place, err error) {
 		} else {
 			arguments["to-tag"] = switchTag
 		}
+
 		reply, err := d.request(step.command, arguments)
 		if err != nil {
 			return at, err
 		}
+
 		ports, err := readInner(reply.text("sdp"))
 		if err != nil {
 			return at, err

@@ -83,10 +83,12 @@ func TestRecording(t *testing.T) {
 	if err != nil {
 		t.Fatalf("Renew: %v", err)
 	}
+
 	before := alice.line
 	for len(left) > 0 {
 		<-left
 	}
+
 	alice.renew(answer)
 	left.waitPacket(t, "opus", "")
 	for len(alice.heard) > 0 {
@@ -139,6 +141,7 @@ func TestMute(t *testing.T) {
 		alice.say(what + "-last")
 		recorded.waitPacket(t, "opus", what+"-last")
 	}
+
 	hears := func(what string) {
 		t.Helper()
 		tick := time.NewTicker(20 * time.Millisecond)
@@ -160,6 +163,7 @@ func TestMute(t *testing.T) {
 			}
 		}
 	}
+
 	hears("linked")
 	alice.media.Mute(calls.Audio, true)
 	silence("silent: muted")
@@ -255,6 +259,7 @@ func TestStranger(t *testing.T) {
 	if len(desk.heard) > 0 {
 		t.Errorf("the phone, which has not sent anything, received %d packets", len(desk.heard))
 	}
+
 	_ = stranger.SetReadDeadline(time.Now())
 	if n, err := stranger.Read(make([]byte, 2000)); err == nil {
 		t.Errorf("the stranger received a packet of %d bytes", n)
@@ -268,6 +273,7 @@ func TestRefusals(t *testing.T) {
 	if err := e.NewMixer().Adopt(alice.media); !errors.Is(err, problem.Invalid) {
 		t.Errorf("moving into a room: %v, want problem.Invalid", err)
 	}
+
 	secure := atLoopback
 	secure.SRTP.Required = true
 	for name, tt := range map[string]struct {

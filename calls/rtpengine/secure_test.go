@@ -35,6 +35,7 @@ func TestSecurePhone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	key := cryptoOf.FindStringSubmatch(offer)
 	if key == nil || strings.Contains(offer, "NULL") || !strings.Contains(offer, "RTP/SAVP ") {
 		t.Fatalf("the offer is %q, want SRTP with AES_CM_128_HMAC_SHA1_80, and no suite without encryption", offer)
@@ -55,6 +56,7 @@ func TestSecurePhone(t *testing.T) {
 	if err := m.Accept(answer); err != nil {
 		t.Fatalf("Accept: %v", err)
 	}
+
 	link(alice.media, m)
 	alice.speak()
 	go p.listen()
@@ -62,10 +64,12 @@ func TestSecurePhone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	in, err := srtp.CreateContext(raw[:16], raw[16:], srtp.ProtectionProfileAes128CmHmacSha1_80)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	waitFor(t, "the phone hears the tone", p.heard, func(packet []byte) bool {
 		plain, err := in.DecryptRTP(nil, packet, nil)
 		return err == nil && isPCMU(plain) && loud(plain)

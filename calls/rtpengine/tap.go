@@ -109,6 +109,7 @@ func (t *tap) read(s sdp.Section) {
 	for _, c := range s.Codecs {
 		names[c.Type] = codecName(c.Name)
 	}
+
 	from := netip.AddrPortFrom(s.Address, uint16(s.Port))
 	b := make([]byte, 2048)
 	for {
@@ -141,11 +142,13 @@ func (t *tap) take(b []byte, names map[byte]string) {
 		t.takeReport(b)
 		return
 	}
+
 	payload := payloadOf(b)
 	codec := names[b[1]&0x7f]
 	if payload == nil || codec == "" {
 		return
 	}
+
 	t.to.Packet(calls.Packet{Kind: calls.Audio, Codec: codec, Seq: binary.BigEndian.Uint16(b[2:]),
 		Time: binary.BigEndian.Uint32(b[4:]), SSRC: binary.BigEndian.Uint32(b[8:]), Arrived: time.Now(),
 		Payload: payload})
@@ -161,6 +164,7 @@ func payloadOf(b []byte) []byte {
 		}
 		at += 4 + 4*int(binary.BigEndian.Uint16(b[at+2:]))
 	}
+
 	end := len(b)
 	if b[0]&0x20 != 0 { // padding
 		end -= int(b[len(b)-1])

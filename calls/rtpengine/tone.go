@@ -21,6 +21,7 @@ var tone = sync.OnceValue(func() string {
 	for _, v := range []uint16{1, 1, rate, 0, 2 * rate, 0, 2, 16} { // PCM, mono, 8 kHz, 16 bits
 		b = binary.LittleEndian.AppendUint16(b, v)
 	}
+
 	b = append(b, "data"...)
 	b = binary.LittleEndian.AppendUint32(b, 2*samples)
 	for i := range samples {

@@ -147,6 +147,7 @@ func (l *leg) read(reply dict) (v view) {
 			v.remote = endpoint(s.at("endpoint").text("address"), s.at("endpoint").number("port"))
 		}
 	}
+
 	for _, media := range reply.at("tags", switchTag).dicts("medias") {
 		for _, s := range media.dicts("streams") {
 			v.sent += s.at("stats").number("packets")

@@ -138,6 +138,7 @@ func exchange(
 		return nil, errors.New(egress.Reason(err))
 	}
 	defer resp.Body.Close()
+
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the server returned status %d", resp.StatusCode)
 	}

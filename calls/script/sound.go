@@ -125,10 +125,12 @@ func decode(file []byte) (sound []int16, err error) {
 	if opened.Frames() > int64(maxDuration/time.Second)*int64(opened.Rate()) {
 		return nil, fmt.Errorf("it is longer than %s", maxDuration)
 	}
+
 	s := wav.Mix(opened)
 	if s.Rate() != soundRate {
 		s = mp3.Resample(s, soundRate)
 	}
+
 	sound = make([]int16, s.Frames())
 	if _, err := s.ReadFrames(sound, 0); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err

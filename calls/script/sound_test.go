@@ -69,6 +69,7 @@ func TestSoundsAreLimited(t *testing.T) {
 			c.release("project 0")
 		}
 	}
+
 	if _, err := c.take("another"); err == nil {
 		t.Error("all projects together have more sounds than the limit")
 	}

@@ -108,11 +108,13 @@ func (p *parser) format(name, value string) error {
 		if len(parts) < 2 || len(parts) > 3 || !token(parts[0]) {
 			return invalid("a=rtpmap is malformed")
 		}
+
 		c.Name = parts[0]
 		clock, err := strconv.ParseUint(parts[1], 10, 24)
 		if err != nil || clock == 0 {
 			return invalid("a=rtpmap has a malformed clock rate")
 		}
+
 		c.Clock = int(clock)
 		if len(parts) == 3 {
 			channels, err := strconv.ParseUint(parts[2], 10, 8)

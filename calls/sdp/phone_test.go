@@ -83,12 +83,14 @@ func TestPhone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	agreed := browser.Sections[0].Answer(sdp.PCMU)
 	offer := agreed.OfferPhone("0", nil)
 	phone, err := sdp.ParsePhone(deskPhone)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	offer.Address, offer.Port = phone.Sections[0].Address, 20000
 	got := (&sdp.Description{Session: 7, Version: 1, Sections: []sdp.Section{offer}}).Phone()
 	want := "v=0\r\no=- 7 1 IN IP4 192.168.1.20\r\ns=-\r\nt=0 0\r\n" +

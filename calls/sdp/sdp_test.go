@@ -211,6 +211,7 @@ func FuzzParse(f *testing.F) {
 				written = append(written, sdp.Description{Sections: []sdp.Section{a.Offer("0")}})
 			}
 		}
+
 		for _, written := range written {
 			once, err := sdp.Parse(written.String())
 			if err != nil {

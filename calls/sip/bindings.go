@@ -51,6 +51,7 @@ func (r *register) bind(b binding, expires time.Duration) error {
 	if expires == 0 {
 		return nil
 	}
+
 	r.Bindings = append(r.Bindings, b)
 	r.limit(maxBindings, func(o binding) bool { return o.Credential == b.Credential })
 	r.limit(maxContacts, func(binding) bool { return true })
@@ -93,6 +94,7 @@ func (s *Server) Phones(ctx context.Context, projectID, owner string) (all []cal
 	if err != nil || r.Project != projectID {
 		return nil, err
 	}
+
 	known := make(map[string]fabric.SIPCredential)
 	for _, b := range slices.Backward(r.Bindings) {
 		c, ok := known[b.Credential]
@@ -148,10 +150,12 @@ func (s *Server) findBinding(ctx context.Context, id string) (b binding, f flow,
 	if err != nil {
 		return b, f, err
 	}
+
 	i := slices.IndexFunc(r.Bindings, func(b binding) bool { return b.ID == name })
 	if i < 0 {
 		return b, f, problem.NoSuch("phone")
 	}
+
 	b = r.Bindings[i]
 	f = flow{udp: s.c.UDP, remote: b.Remote}
 	if b.TCP || f.udp == nil {

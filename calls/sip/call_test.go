@@ -33,10 +33,12 @@ func converse(t *testing.T, w *world) (c conversation) {
 	if ringing.kind() != "180" {
 		t.Fatalf("calling bob returned\n%s\nwant 180", ringing)
 	}
+
 	c.invite = c.bob.expect("INVITE")
 	if from := c.invite.header("From")[0]; !strings.Contains(from, `"alice" <sip:alice@`) {
 		t.Errorf("bob's phone shows the caller %s, want alice", from)
 	}
+
 	c.bob.respond(c.invite, "180 Ringing", "")
 	c.bob.respond(c.invite, "200 OK", c.bob.offer("sendrecv"))
 	c.bob.expect("ACK")
@@ -187,6 +189,7 @@ func TestManyUpdates(t *testing.T) {
 			t.Fatalf("no Retry-After in\n%s", m)
 		}
 	}
+
 	if counts["200"] < 10 || counts["500"] == 0 || counts["200"]+counts["500"] != 60 {
 		t.Errorf("the responses to 60 updates are %v, want at least 10 times 200, and then 500", counts)
 	}
@@ -265,11 +268,13 @@ func TestRefusedByPhone(t *testing.T) {
 		if m.kind() != "180" {
 			t.Fatalf("calling bob returned\n%s\nwant 180", m)
 		}
+
 		bob.respond(bob.expect("INVITE"), tt.status, "")
 		bob.expect("ACK")
 		if m := alice.next(deadline); m.kind() != tt.want {
 			t.Errorf("after %s the caller got\n%s\nwant %s", tt.status, m, tt.want)
 		}
+
 		bob.callID += " ends"
 		bob.ask(bob.registration(0))
 		w.isOver()
@@ -302,6 +307,7 @@ func TestFirstAnswerWins(t *testing.T) {
 	if _, m := alice.dial("bob"); m.kind() != "180" {
 		t.Fatalf("calling bob returned\n%s\nwant 180", m)
 	}
+
 	one, two := desk.expect("INVITE"), cordless.expect("INVITE")
 	desk.respond(one, "180 Ringing", "")
 	cordless.respond(two, "180 Ringing", "")
@@ -442,6 +448,7 @@ func TestRoom(t *testing.T) {
 					t.Fatalf("calling a room returned\n%s\nwant 200", m)
 				}
 			}
+
 			if want := fmt.Sprintf("RTP/AVP %d ", codec); !strings.Contains(one.body(), want) {
 				t.Errorf("the answer to alice is\n%s\nwant %s", one.body(), want)
 			}
@@ -461,6 +468,7 @@ func (p *phone) hearsVoice(from *phone, to *net.UDPAddr, codec string) bool {
 	if codec == "g722" {
 		tone = make([]int16, 320)
 	}
+
 	for i := range tone {
 		tone[i] = int16(10000 - 20000*(i/8%2))
 	}

@@ -24,6 +24,7 @@ func contactsOf(r *sip.Request) (all []contact, wildcard bool, err error) {
 	if h := r.GetHeader("expires"); h != nil {
 		general = seconds(h.Value())
 	}
+
 	headers := r.GetHeaders("contact")
 	for _, h := range headers {
 		c, ok := h.(*sip.ContactHeader)

@@ -175,11 +175,13 @@ func (d *dialog) request(method sip.RequestMethod, seq uint32) *sip.Request {
 	for _, h := range d.routes {
 		r.AppendHeader(h)
 	}
+
 	r.AppendHeader(d.from)
 	to := d.uri
 	if d.remoteTag != "" {
 		to += ";tag=" + d.remoteTag
 	}
+
 	r.AppendHeader(sip.NewHeader("To", to))
 	id := sip.CallIDHeader(d.key.callID)
 	r.AppendHeader(&id)
@@ -238,6 +240,7 @@ func (d *dialog) check(now time.Time) {
 	if !d.confirmed || d.over || now.Sub(d.checked) < checkEvery {
 		return
 	}
+
 	d.checked = now
 	d.seq++
 	r := d.request(sip.OPTIONS, d.seq)

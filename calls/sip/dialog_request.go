@@ -33,6 +33,7 @@ func (s *Server) handleInDialog(r *sip.Request, f flow) {
 		s.rejectUnknown(r, f)
 		return
 	}
+
 	t, fresh := s.serve(r, f)
 	if t == nil || !fresh {
 		return

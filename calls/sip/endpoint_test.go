@@ -38,10 +38,12 @@ func TestEndpoint(t *testing.T) {
 	if _, m := desk.dial("bob"); m.kind() != "180" {
 		t.Fatalf("calling bob from a SIP endpoint returned\n%s\nwant 180", m)
 	}
+
 	invite := bob.expect("INVITE")
 	if from := invite.header("From")[0]; !strings.Contains(from, `"Front desk" <sip:desk-12@`) {
 		t.Errorf("bob's phone shows the caller %s, want the endpoint's caller id", from)
 	}
+
 	bob.respond(invite, "200 OK", bob.offer("sendrecv"))
 	bob.expect("ACK")
 	answered := desk.expect("200")
@@ -50,6 +52,7 @@ func TestEndpoint(t *testing.T) {
 	if record.From.Address != "/private/desk-12" || record.Guest != r.ID {
 		t.Errorf("the call is from %q of %q, want /private/desk-12 of %s", record.From.Address, record.Guest, r.ID)
 	}
+
 	desk.send(desk.write(desk.inDialog("BYE", answered), ""))
 	desk.expect("200")
 	bob.respond(bob.expect("BYE"), "200 OK", "")
@@ -89,10 +92,12 @@ func TestEndpointPassword(t *testing.T) {
 	if second == desk.password {
 		t.Fatal("the new password is the old one")
 	}
+
 	refused("the old password", desk)
 	if _, m := w.newPhone("alice").dial("desk"); m.kind() != "480" {
 		t.Errorf("calling an endpoint whose phone knows only the old password returned\n%s\nwant 480", m)
 	}
+
 	desk.password = second
 	desk.register()
 	if _, err := w.fabric.Resources.Update(t.Context(), w.project, kind, r.ID,

@@ -126,6 +126,7 @@ func TestForwardEnds(t *testing.T) {
 				w.fabric.Resources.Kinds().ByType("video_room"),
 				map[string]json.RawMessage{"name": quoted("standup")}))
 		}
+
 		w.forwarding("carol", tt.to, "", 0)
 		r := alice.calling("bob")
 		bob.refuses(bob.expect("INVITE"), "486 Busy Here")
@@ -165,6 +166,7 @@ func TestForwardFan(t *testing.T) {
 			bob.refuses(m, "486 Busy Here")
 		}
 	}
+
 	if end.kind() != "486" {
 		t.Errorf("the caller got\n%s\nwant 486", end)
 	}
@@ -290,6 +292,7 @@ func TestRingGroupRefuses(t *testing.T) {
 				fabric.ReasonOff)
 		}
 	}
+
 	if m := carrier.next(silence); m != "" {
 		t.Errorf("the gateway got\n%s\nwant nothing", m)
 	}

@@ -40,6 +40,7 @@ func FuzzMessage(f *testing.F) {
 		if err != nil {
 			return
 		}
+
 		routeSet(m)
 		contactOf(m)
 		isSDP(m)

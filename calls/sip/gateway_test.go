@@ -120,12 +120,14 @@ func (p *phone) checkAuthorization(m message) {
 	if len(all) != 1 {
 		p.t.Fatalf("the gateway got\n%s\nwant one Proxy-Authorization", m)
 	}
+
 	value := func(name string) string {
 		_, rest, _ := strings.Cut(all[0], name+"=")
 		v, _, _ := strings.Cut(strings.TrimPrefix(rest, `"`), `"`)
 		v, _, _ = strings.Cut(v, ",")
 		return v
 	}
+
 	h := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 	want := h(h("trunk-1:isp:secret-trunk") + ":def:00000001:" + value("cnonce") + ":auth:" + h("INVITE:"+value("uri")))
 	if got := value("response"); got != want || value("opaque") != "o" || value("cnonce") == "" {
@@ -186,12 +188,14 @@ func TestTollFraud(t *testing.T) {
 		if m.kind() != tt.status {
 			t.Errorf("%s: calling %s returned %s, want %s", tt.name, tt.number, m.kind(), tt.status)
 		}
+
 		phone.send(phone.acknowledge(r, m))
 		w.isOver()
 		if r := w.lastCall(); r.Refusal != tt.refusals || r.Gateway != "" {
 			t.Errorf("%s: the call of %s was refused for %q, want %q", tt.name, tt.number, r.Refusal, tt.refusals)
 		}
 	}
+
 	if m := carrier.next(silence); m != "" {
 		t.Errorf("the gateway %s got\n%s\nwant nothing", id, m)
 	}
@@ -258,6 +262,7 @@ func TestCallFromGateway(t *testing.T) {
 	if from := invite.header("From")[0]; !strings.Contains(from, "+4917612345") {
 		t.Errorf("bob's phone shows the caller %s, want +4917612345", from)
 	}
+
 	bob.respond(invite, "200 OK", bob.offer("sendrecv"))
 	bob.expect("ACK")
 	answered := carrier.expect("200")
@@ -352,6 +357,7 @@ func TestSIPAddress(t *testing.T) {
 		must[fabric.SIPAddress](t)(w.fabric.SIP.UpdateAddress(t.Context(), w.project, a.ID,
 			map[string]json.RawMessage{name: json.RawMessage(value)}))
 	}
+
 	call := func(overTCP bool) (*phone, request) {
 		p := w.newPhone("stranger")
 		if overTCP {
@@ -364,6 +370,7 @@ func TestSIPAddress(t *testing.T) {
 		p.send(p.write(r, ""))
 		return p, r
 	}
+
 	rings := func(p *phone, r request) {
 		t.Helper()
 		p.expect("180")
@@ -411,6 +418,7 @@ func TestSIPAddress(t *testing.T) {
 			p.expect(want)
 		}
 	}
+
 	for _, host := range []string{"example.com", "localhost", "nobody.localhost"} {
 		p := w.newPhone("stranger")
 		r := p.invitation("help")

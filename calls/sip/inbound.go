@@ -23,10 +23,12 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 		t.repeat()
 		return
 	}
+
 	c, ok := s.callerOf(ctx, r, f)
 	if !ok {
 		return
 	}
+
 	t, fresh := s.serve(r, f)
 	switch {
 	case t == nil:
@@ -35,10 +37,12 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 	case !fresh:
 		return
 	}
+
 	if name := requires(r); name != "" {
 		t.respond(response(r, 420, "Bad Extension", nil, sip.NewHeader("Unsupported", name)), nil)
 		return
 	}
+
 	contact := contactOf(r)
 	if !isSDP(r) || contact == nil {
 		t.respond(response(r, 488, "Not Acceptable Here", nil), nil)
@@ -54,11 +58,13 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 			return
 		}
 	}
+
 	d := s.inboundDialog(r, f, c, t, contact)
 	if !s.add(d) {
 		t.respond(response(r, 503, "Service Unavailable", nil), nil)
 		return
 	}
+
 	s.counters.inbound.Add(1)
 	if _, err := d.do(calls.Command{Op: calls.Invite, To: c.to, SDP: string(r.Body())}); err != nil {
 		s.remove(d)
@@ -79,16 +85,19 @@ func (s *Server) callerOf(ctx context.Context, r *sip.Request, f flow) (c caller
 	if ok {
 		return c, outsiders{s}.admitOutsider(c, r, f)
 	}
+
 	a, ok := s.admit(ctx, r, f)
 	if !ok {
 		outsiders{s}.countGuess(ctx, c, f)
 		return c, false
 	}
+
 	at := calls.Socket{Node: s.c.Node, ID: uuid.NewString(), Phone: f.source(),
 		SRTP: srtpOf(a.MustEncrypt(), a.Ciphers())}
 	if a.EndpointID == "" {
 		return caller{client: clientOf(a.SIPCredential, at)}, true
 	}
+
 	if c, err = s.fromEndpoint(ctx, a.SIPCredential, at); err != nil {
 		s.log.Error("finding the SIP endpoint of a phone", "error", err)
 		return c, false // the caller repeats the request
@@ -151,10 +160,12 @@ func (s *Server) addressOf(ctx context.Context, projectID, user string) (string,
 	if number, ok := fabric.ParseNumber(user); ok {
 		return number, nil
 	}
+
 	private, public := "/private/"+user, "/public/"+user
 	if public == calls.EchoAddress {
 		return public, nil
 	}
+
 	_, err := s.c.Fabric.Addresses.FindAt(ctx, projectID, private)
 	if errors.Is(err, problem.NotFound) {
 		if _, err := s.c.Fabric.Addresses.FindAt(ctx, projectID, public); err == nil {

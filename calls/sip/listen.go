@@ -110,6 +110,7 @@ func (s listener) accept(from net.Listener) {
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
+
 		a, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 		remote := netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 		if err != nil || !s.admitConnection(remote.Addr()) {
@@ -117,6 +118,7 @@ func (s listener) accept(from net.Listener) {
 			_ = conn.Close()
 			continue
 		}
+
 		t := newStream(conn)
 		t.keep = sync.OnceFunc(func() {
 			t.kept.Store(true)

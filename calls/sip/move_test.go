@@ -29,6 +29,7 @@ func TestMovePhones(t *testing.T) {
 			if err := w.calls.Move(t.Context(), w.project, call, "/public/lobby"); err != nil {
 				t.Fatalf("moving into the room: %v", err)
 			}
+
 			_, joined := carol.dial("lobby")
 			if joined.kind() != "200" {
 				t.Fatalf("calling the room returned\n%s\nwant 200", joined)
@@ -59,11 +60,13 @@ func (w *world) conversationFrom(t *testing.T, from string) (c conversation) {
 	if from == "phone" {
 		return converse(t, w)
 	}
+
 	c.alice, _ = w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.0/8"]`)})
 	w.assign("+49305551234", "bob")
 	if err := w.server.ReadGateways(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	c.bob = w.registered("bob")
 	c.alice.callID = "inbound"
 	c.alice.send(c.alice.write(c.alice.invitation("+49305551234"), ""))

@@ -139,6 +139,7 @@ func (d *dialog) accept(r *sip.Response) {
 			d.routes = append(d.routes, routes[i])
 		}
 	}
+
 	ack := d.request(sip.ACK, d.invite.CSeq().SeqNo)
 	ack.SetBody(nil)
 	d.flow.write([]byte(ack.String()))

@@ -93,15 +93,18 @@ func (s outsiders) fromGateway(ctx context.Context, r *sip.Request, f flow) (cal
 	if ours {
 		user = r.To().Address.User
 	}
+
 	number, ok := dialedNumber(user)
 	if !ok || len(registered) == 0 && !s.isGateway(f.source()) && !s.rates.allowNewGateway(time.Now()) ||
 		f.udp != nil && !s.rates.allowAnswer(networkOf(f.source()), time.Now()) {
 		return caller{}, false, nil
 	}
+
 	to, err := s.c.Fabric.PhoneNumbers.AddressFor(ctx, number)
 	if err != nil {
 		return caller{}, false, problem.IgnoreNotFound(err)
 	}
+
 	g, err := s.c.Fabric.Gateways.FindAt(ctx, to.ProjectID, f.source(), registered, f.isSecure())
 	if err != nil {
 		return caller{}, false, problem.IgnoreNotFound(err)
@@ -152,11 +155,13 @@ func (s outsiders) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (ca
 	if a.Encrypted() && !f.isSecure() {
 		return caller{}, false, nil
 	}
+
 	password, err := s.c.Fabric.SIP.Password(a)
 	open := password == "" && !a.Limited()
 	if err != nil || open && f.udp != nil || !a.Accepts(f.source()) {
 		return caller{}, false, err
 	}
+
 	if proven, wrong := s.knowsPassword(r, f, a.ID, password); wrong {
 		return caller{guessed: a.ID}, false, nil
 	} else if !proven {

@@ -133,6 +133,7 @@ func TestClaimedNetworks(t *testing.T) {
 	if err := w.server.ReadGateways(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	carrier.send(carrier.write(carrier.invitation("+49305551234"), ""))
 	carrier.expect("100")
 	carrier.expect("180")

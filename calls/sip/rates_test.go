@@ -48,6 +48,7 @@ func TestAnswersToStrangers(t *testing.T) {
 		}
 		return answers
 	}
+
 	if got := count(); got != answersAtOnce {
 		t.Errorf("a stranger gets %d answers at once, want %d", got, answersAtOnce)
 	}
@@ -55,6 +56,7 @@ func TestAnswersToStrangers(t *testing.T) {
 	if got := count(); got != 1000 {
 		t.Errorf("a known network gets %d answers to 1000 requests", got)
 	}
+
 	now = now.Add(provenFor + time.Second)
 	r.sweep(now)
 	if got := count(); got != answersAtOnce {
@@ -93,6 +95,7 @@ func TestNonceShare(t *testing.T) {
 			t.Fatal("a fresh nonce was refused")
 		}
 	}
+
 	if len(n.used) != noncesEach {
 		t.Errorf("%d nonces are remembered, want %d", len(n.used), noncesEach)
 	}
@@ -102,6 +105,7 @@ func TestNonceShare(t *testing.T) {
 	if !n.use("victim", issue(), "00000001", now) {
 		t.Error("a fresh nonce of other credentials was refused")
 	}
+
 	n.sweep(now.Add(nonceFor + time.Second))
 	if len(n.used) != 0 || len(n.by) != 0 {
 		t.Errorf("%d nonces and %d shares are left, want none", len(n.used), len(n.by))

@@ -37,10 +37,12 @@ func (d *dialog) refer(r *sip.Request, t *serverTx) {
 		t.respond(response(r, 500, "Too Many Transfers", nil, sip.NewHeader("Retry-After", "1")), nil)
 		return
 	}
+
 	if name := requires(r); name != "" {
 		t.respond(response(r, 420, "Bad Extension", nil, sip.NewHeader("Unsupported", name)), nil)
 		return
 	}
+
 	user, err := d.referTo(r)
 	switch {
 	case errors.Is(err, errAttended):
@@ -53,6 +55,7 @@ func (d *dialog) refer(r *sip.Request, t *serverTx) {
 		t.respond(response(r, 400, "Bad Request", nil), nil)
 		return
 	}
+
 	c, ok, err := d.referrer(ctx, user)
 	if err != nil {
 		d.server.log.Error("finding who transfers a call", "leg_id", d.leg, "error", err)
@@ -81,10 +84,12 @@ func (d *dialog) referTo(r *sip.Request) (user string, err error) {
 	if len(all) != 1 {
 		return "", errors.New("a REFER needs exactly one Refer-To header")
 	}
+
 	var u sip.Uri
 	if _, err := sip.ParseAddressValue(all[0].Value(), &u, &sip.HeaderParams{}); err != nil {
 		return "", fmt.Errorf("parsing a Refer-To header: %w", err)
 	}
+
 	method, hasMethod := u.UriParams.Get("method")
 	scheme := strings.ToLower(u.Scheme)
 	switch {

@@ -177,6 +177,7 @@ func TestTransferFails(t *testing.T) {
 			t.Errorf("the notification has the event %q, want %s", event, want)
 		}
 	}
+
 	hear(t, c.alice, c.alice.mediaOf(c.answered), c.bob, "still here")
 	if r := w.lastCall(); r.To.SubscriberID != w.subscribers["bob"] || r.Refusal != "" {
 		t.Errorf("the record is %+v, want the call to bob as before", r)
@@ -252,6 +253,7 @@ func TestTransferTollFraud(t *testing.T) {
 			t.Errorf("%s was refused for %q, want %q", tt.user, reason, tt.reason)
 		}
 	}
+
 	if m := carrier.next(silence); m != "" {
 		t.Errorf("the gateway got\n%s\nwant nothing", m)
 	}
@@ -352,6 +354,7 @@ func TestReferRefused(t *testing.T) {
 			t.Errorf("%s: the response is\n%s\nwant 481 or none", name, m)
 		}
 	}
+
 	if m := carol.next(silence); m != "" {
 		t.Errorf("carol's phone got\n%s\nwant nothing", m)
 	}
@@ -388,6 +391,7 @@ func TestOutsiderTransfers(t *testing.T) {
 	if err := w.server.ReadGateways(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	bob, carol := w.registered("bob"), w.registered("carol")
 	carrier.callID = "inbound"
 	carrier.send(carrier.write(carrier.invitation("+49305551234"), ""))
@@ -435,6 +439,7 @@ func TestTransferToRoom(t *testing.T) {
 	if _, m := carol.dial("standup"); m.kind() != "200" {
 		t.Fatalf("joining the room returned\n%s\nwant 200", m)
 	}
+
 	if r := w.calls.Stats(); r.Rooms != 1 || r.Calls != 2 || r.Legs != 2 {
 		t.Errorf("there are %d rooms with %d calls and %d legs, want 1, 2 and 2", r.Rooms, r.Calls, r.Legs)
 	}

@@ -78,10 +78,12 @@ func (s *Server) changeRegister(
 		if r, old, err = s.registerOf(ctx, c.Owner()); err != nil {
 			return r, err
 		}
+
 		r.Project = c.ProjectID
 		if err := change(&r); err != nil {
 			return r, err
 		}
+
 		value, err := json.Marshal(r)
 		if err != nil {
 			return r, fmt.Errorf("writing registrations: %w", err)
@@ -164,14 +166,17 @@ func (s *Server) handleRegister(ctx context.Context, r *sip.Request, f flow) {
 		t.repeat()
 		return
 	}
+
 	a, ok := s.admit(ctx, r, f)
 	if !ok {
 		return
 	}
+
 	t, fresh := s.serve(r, f)
 	if t != nil && !fresh {
 		return
 	}
+
 	resp := s.register(ctx, r, f, a.SIPCredential)
 	if t == nil {
 		f.write([]byte(resp.String()))

@@ -50,6 +50,7 @@ func TestUnregister(t *testing.T) {
 	if _, m := p.ask(p.registration(0)); m.kind() != "200" || len(m.header("Contact")) != 0 {
 		t.Errorf("unregistering returned\n%s\nwant 200 without a contact", m)
 	}
+
 	p.register()
 	r := p.registration(0)
 	p.send(p.write(r, ""))
@@ -102,10 +103,12 @@ func TestReplay(t *testing.T) {
 	if m.kind() != "200" {
 		t.Fatalf("registering: %s", m)
 	}
+
 	p.send(strings.Replace(sent, "branch=z9hG4bK", "branch=z9hG4bKreplay", 1))
 	if m := p.next(deadline); m.kind() != "401" || !strings.Contains(string(m), "stale=true") {
 		t.Errorf("a replayed request returned\n%s\nwant 401 with a new nonce", m)
 	}
+
 	thief := w.newPhone("alice")
 	sent, _ = p.ask(p.registration(600))
 	thief.conn = thief.from("127.0.0.2")
@@ -134,6 +137,7 @@ func TestGuessing(t *testing.T) {
 			t.Fatalf("a wrong password returned\n%s\nwant 401", m)
 		}
 	}
+
 	if _, m := p.askSilently(); m != "" {
 		t.Errorf("a fifth guess returned\n%s\nwant no answer", m)
 	}
@@ -164,6 +168,7 @@ func TestGuessingNeighbor(t *testing.T) {
 			t.Fatalf("a wrong password returned\n%s\nwant 401", m)
 		}
 	}
+
 	if _, m := w.newPhone("nobody7").askSilently(); m != "" {
 		t.Errorf("a seventh guess returned\n%s\nwant no answer", m)
 	}
@@ -230,11 +235,13 @@ func TestManyStrangers(t *testing.T) {
 		t.Cleanup(func() { _ = conn.Close() })
 		return conn
 	}
+
 	for i := range 5 {
 		p := w.newPhone("bob")
 		p.conn, p.callID = connect(), fmt.Sprint("phone ", i)
 		p.register()
 	}
+
 	for range 100 {
 		connect()
 	}
@@ -292,15 +299,18 @@ func TestEndedCredentials(t *testing.T) {
 		_, m := caller.dial("carol")
 		return m.kind() == "180"
 	}
+
 	p.register()
 	if !rings() {
 		t.Error("a registered phone does not ring")
 	}
+
 	update := func(values map[string]json.RawMessage) {
 		t.Helper()
 		must[fabric.SIPCredential](t)(
 			w.fabric.SIP.UpdateCredential(t.Context(), w.project, subscriber, credential, values))
 	}
+
 	update(map[string]json.RawMessage{"password": quoted("another")})
 	if rings() {
 		t.Error("a phone rings after its password was changed")
@@ -312,12 +322,14 @@ func TestEndedCredentials(t *testing.T) {
 	if !rings() {
 		t.Error("a phone with the new password does not ring")
 	}
+
 	update(map[string]json.RawMessage{"encryption": quoted("required")})
 	p = w.newPhone("carol")
 	p.password, p.callID = "another", "without encryption"
 	if _, m := p.ask(p.registration(600)); m.kind() != "403" {
 		t.Errorf("registering without encryption, which is required, returned\n%s\nwant 403", m)
 	}
+
 	if err := w.fabric.SIP.DeleteCredential(t.Context(), w.project, subscriber, credential); err != nil {
 		t.Fatal(err)
 	}

@@ -70,6 +70,7 @@ func (s registrar) readGateways(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	s.mu.Lock()
 	s.gateways = all
 	waiting := make(map[string]int) // registrations by project; "" counts all
@@ -125,12 +126,14 @@ func (s registrar) registerAt(ctx context.Context, g fabric.Gateway, waiting map
 			updated: g.Updated}
 		s.registrations[g.ID] = r
 	}
+
 	due := !r.pending && !now.Before(r.next) && waiting[""] < maxAtRegister && waiting[g.ProjectID] < maxOfProject
 	r.pending = r.pending || due
 	s.mu.Unlock()
 	if !due {
 		return
 	}
+
 	waiting[""]++
 	waiting[g.ProjectID]++
 	go func() {
@@ -153,6 +156,7 @@ func (s registrar) reachRegistrar(ctx context.Context, g fabric.Gateway, r *enro
 		s.registered(r, 0)
 		return
 	}
+
 	s.mu.Lock()
 	r.at = at
 	s.mu.Unlock()

@@ -23,6 +23,7 @@ func TestRegistrationsAreShared(t *testing.T) {
 		w.newCarrier(map[string]json.RawMessage{"name": quoted(fmt.Sprint("Silent ", i)),
 			"register": json.RawMessage("true"), "uri": quoted("trunk@" + silent.LocalAddr().String())})
 	}
+
 	w.project = victim
 	carrier, _ := w.newCarrier(map[string]json.RawMessage{"register": json.RawMessage("true")})
 	if err := w.server.ReadGateways(t.Context()); err != nil {
@@ -44,6 +45,7 @@ func TestSilentGatewaysHoldUpNothing(t *testing.T) {
 			"register": json.RawMessage("true"), "transport": quoted("tls"),
 			"uri": quoted("trunk@" + silent.Addr().String())})
 	}
+
 	w.project = victim
 	carrier, _ := w.newCarrier(map[string]json.RawMessage{"register": json.RawMessage("true")})
 	read := make(chan error, 1)
@@ -83,6 +85,7 @@ func TestTrunksByName(t *testing.T) {
 		w.newCarrier(map[string]json.RawMessage{"name": quoted("At " + host), "transport": quoted("tcp"),
 			"uri": quoted("trunk@" + host + ":" + port), "prefixes": json.RawMessage(`["` + prefix + `"]`)})
 	}
+
 	w.permit(fabric.OutboundOn, "+49 +1")
 	for i, number := range []string{"+4930123456", "+12125550100", "+4930123456", "+12125550100"} {
 		w.subscriber(fmt.Sprint("caller", i))
@@ -91,6 +94,7 @@ func TestTrunksByName(t *testing.T) {
 			t.Errorf("the gateway got %s, want %s", got, number)
 		}
 	}
+
 	if n := len(opened); n != 2 {
 		t.Errorf("calls through two gateways opened %d connections, want 2", n)
 	}

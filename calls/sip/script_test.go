@@ -86,6 +86,7 @@ func (h *webhook) answer(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(deliver.SHA256Header) != signed[deliver.SHA256Header][0] {
 		h.forged.Add(1)
 	}
+
 	var q question
 	_ = json.Unmarshal(body, &q)
 	h.asked <- q
@@ -191,6 +192,7 @@ func TestScriptPlays(t *testing.T) {
 	if h.forged.Load() != 0 {
 		t.Error("a request had no correct signature")
 	}
+
 	if r := w.lastCall(); r.Cause != calls.UserBusy || r.Answered.IsZero() || r.Refusal != "" {
 		t.Errorf("the record is %+v, want an answered call that ended with USER_BUSY", r)
 	}
@@ -349,6 +351,7 @@ func TestSoundOfAllowedHost(t *testing.T) {
 		_, _ = w.Write(squareWave(800))
 	}))
 	defer sounds.Close()
+
 	address := strings.Replace(sounds.URL, "127.0.0.1", "localhost", 1)
 	hook := must[*script.Webhook](t)(script.New(script.Config{URL: "https://ivr.example.com/", Secret: scriptSecret,
 		Egress: egress.Policy{Allow: []string{"localhost"}}}))
@@ -356,6 +359,7 @@ func TestSoundOfAllowedHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	release()
 	if len(sound) != 1600 {
 		t.Errorf("0.1 s of sound have %d samples, want 1600", len(sound))

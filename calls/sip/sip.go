@@ -203,18 +203,21 @@ func (s *Server) Close() error {
 	if s.c.TLS != nil {
 		_ = s.c.TLS.Close()
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
 	for _, t := range s.streams {
 		t.close()
 	}
+
 	for _, t := range s.trunks {
 		t.close()
 	}
 	for _, t := range s.sent {
 		t.stop()
 	}
+
 	for _, t := range s.served {
 		t.stop()
 	}

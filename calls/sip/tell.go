@@ -36,6 +36,7 @@ func (d *dialog) tell(e calls.Event) {
 	if e.Node != "" {
 		d.node = e.Node
 	}
+
 	d.mu.Unlock()
 	switch e.Kind {
 	case calls.EarlyMedia:

@@ -30,6 +30,7 @@ var certificate = sync.OnceValue(func() tls.Certificate {
 	if err != nil {
 		panic(err)
 	}
+
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"},
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour)}
@@ -37,6 +38,7 @@ var certificate = sync.OnceValue(func() tls.Certificate {
 	if err != nil {
 		panic(err)
 	}
+
 	leaf, err := x509.ParseCertificate(der)
 	if err != nil {
 		panic(err)
@@ -140,12 +142,14 @@ func TestSecurePhones(t *testing.T) {
 		!strings.Contains(invite.body(), "a=crypto:1 AEAD_AES_256_GCM inline:") {
 		t.Errorf("bob's phone got\n%s\nwant TLS, and AEAD_AES_256_GCM first", invite)
 	}
+
 	tag, bobs := serverKey(t, invite)
 	bob.respond(invite, "200 OK", bob.secureOffer(tag))
 	bob.expect("ACK")
 	if m := alice.next(deadline); m.kind() != "180" {
 		t.Fatalf("alice's phone got\n%s\nwant 180", m)
 	}
+
 	answered := alice.expect("200")
 	tag, alices := serverKey(t, answered)
 	if tag != "7" || alices == bobs || alices == phoneKey || bobs == phoneKey {
@@ -191,12 +195,14 @@ func TestRequiredEncryption(t *testing.T) {
 			t.Errorf("%s without TLS returned\n%s\nwant 403", name, m)
 		}
 	}
+
 	secure := w.newPhone("bob").overTLS()
 	r := secure.invitation("echo")
 	_, m := secure.ask(r)
 	for m.kind() == "100" {
 		m = secure.next(deadline)
 	}
+
 	if m.kind() != "488" {
 		t.Errorf("calling without SRTP returned\n%s\nwant 488", m)
 	}
@@ -254,6 +260,7 @@ func TestSecureGateway(t *testing.T) {
 	if _, m := alice.dial("+4930123456"); m.kind() != "180" {
 		t.Fatalf("calling through the gateway by TLS returned\n%s\nwant 180", m)
 	}
+
 	trunk := w.newPhone("carrier")
 	trunk.conn = must[net.Conn](t)(carrier.Accept())
 	t.Cleanup(func() { _ = trunk.conn.Close() })
@@ -275,6 +282,7 @@ func TestSecureGateway(t *testing.T) {
 			}
 		}
 	}
+
 	if !heard {
 		t.Error("the gateway did not hear the phone over SRTP")
 	}

@@ -106,17 +106,20 @@ func (t *serverTx) respond(r *sip.Response, unread func()) {
 	if t.final {
 		return
 	}
+
 	t.server.counters.sent.add(r.StatusCode)
 	t.last, t.final = b, r.StatusCode >= 200
 	t.flow.write(b)
 	if !t.final {
 		return
 	}
+
 	t.timer.Stop()
 	if t.key.method != string(sip.INVITE) {
 		t.timer = t.server.after(timerEnd, t.end)
 		return
 	}
+
 	t.unread, t.awaitsACK = unread, true
 	t.pause, t.since = timerT1, time.Now()
 	t.timer = t.server.after(t.pause, t.tick)
@@ -142,6 +145,7 @@ func (t *serverTx) tick() {
 		return
 	}
 	defer t.mu.Unlock()
+
 	if t.flow.udp != nil {
 		t.flow.write(t.last)
 	}
@@ -251,6 +255,7 @@ func (t *clientTx) tick() {
 		}
 		t.timer = t.server.after(t.pause, t.tick)
 	}
+
 	t.mu.Unlock()
 	if over || final {
 		t.end()
@@ -280,6 +285,7 @@ func (t *clientTx) receive(r *sip.Response) {
 	if t.request.IsInvite() && r.StatusCode >= 300 {
 		t.flow.write([]byte(acknowledgment(t.request, r).String()))
 	}
+
 	t.mu.Unlock()
 	if first || r.StatusCode < 300 {
 		t.handle(r)

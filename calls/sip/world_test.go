@@ -112,6 +112,7 @@ func newWorld(t *testing.T, change ...func(*calls.Config)) *world {
 	if err := revoked.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	w := &world{t: t, store: rows, subscribers: map[string]string{}, browser: make(chan calls.Event, 1000)}
 	w.fabric = fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil),
 		Revocations: revoked, Sessions: sessions, Host: "puc.localhost", Issuer: "http://localhost/"})
@@ -134,6 +135,7 @@ func newWorld(t *testing.T, change ...func(*calls.Config)) *world {
 	for _, f := range change {
 		f(&cfg)
 	}
+
 	w.calls = calls.New(cfg)
 	w.records = calls.NewRecords(rows)
 	w.server.Carry(w.calls)
@@ -316,11 +318,13 @@ func (p *phone) write(r request, authorization string) string {
 	if r.branch == "" {
 		r.branch = fmt.Sprintf("z9hG4bK-%s-%s-%d-%d", p.user, r.method, r.seq, len(authorization))
 	}
+
 	local := p.conn.LocalAddr().String()
 	transport := strings.ToUpper(p.conn.LocalAddr().Network())
 	if _, ok := p.conn.(*tls.Conn); ok {
 		transport = "TLS"
 	}
+
 	return fmt.Sprintf("%s %s SIP/2.0\r\nVia: SIP/2.0/%s %s;rport;branch=%s\r\nMax-Forwards: 70\r\n"+
 		"From: <sip:%s@selvage.test>;tag=%s\r\nTo: %s\r\nCall-ID: %s\r\nCSeq: %d %s\r\n"+
 		"Contact: <sip:%s@%s;transport=%s>\r\n%s%sContent-Length: %d\r\n\r\n%s",
@@ -335,12 +339,14 @@ func (p *phone) authorize(challenge message, method, uri string, count int) stri
 	if nonce == nil {
 		p.t.Fatalf("no nonce in\n%s", challenge)
 	}
+
 	sum := map[string]func() hash.Hash{"SHA-256": sha256.New, "MD5": md5.New}[p.algorithm]
 	h := func(text string) string {
 		s := sum()
 		s.Write([]byte(text))
 		return hex.EncodeToString(s.Sum(nil))
 	}
+
 	nc := fmt.Sprintf("%08x", count)
 	response := h(h(p.user+":selvage:"+p.password) + ":" + nonce[1] + ":" + nc + ":c:auth:" + h(method+":"+uri))
 	return fmt.Sprintf("Authorization: Digest username=%q, realm=\"selvage\", nonce=%q, uri=%q, response=%q, "+

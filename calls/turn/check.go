@@ -25,11 +25,13 @@ func (s *Server) Check(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
+
 	username, password := s.credentials("check", time.Now().Add(checkTimeout))
 	family := turn.RequestedAddressFamilyIPv4
 	if s.config.Own[0].Addr().Is6() {
 		family = turn.RequestedAddressFamilyIPv6
 	}
+
 	client, end, err := connect(ctx, s.config.URL, s.config.Roots, turn.ClientConfig{
 		Username: username, Password: password, Realm: realm, RequestedAddressFamily: family,
 	})

@@ -34,10 +34,12 @@ func (r relays) AllocatePacketConn(c turn.AllocateListenerConfig) (net.PacketCon
 	if own < 0 {
 		return nil, nil, errors.New("this node has no media address of that family")
 	}
+
 	socket, err := net.ListenUDP("udp", nil)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	port := socket.LocalAddr().(*net.UDPAddr).AddrPort().Port()
 	shown := net.UDPAddrFromAddrPort(netip.AddrPortFrom(r.config.Own[own].Addr(), port))
 	return &relay{

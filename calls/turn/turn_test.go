@@ -71,12 +71,14 @@ func connect(t *testing.T, address, username, password string) *pion.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	c, err := pion.NewClient(&pion.ClientConfig{Conn: pion.NewSTUNConn(conn), STUNServerAddr: address,
 		TURNServerAddr: address, Username: username, Password: password, Realm: "selvage",
 		LoggerFactory: logging.NewDefaultLoggerFactory()})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := c.Listen(); err != nil {
 		t.Fatal(err)
 	}
@@ -162,6 +164,7 @@ func TestCredentials(t *testing.T) {
 			t.Errorf("%s: allocated %v", name, relay.LocalAddr())
 		}
 	}
+
 	if _, err := connect(t, address, username, password).Allocate(); err != nil {
 		t.Error(err)
 	}
@@ -175,11 +178,13 @@ func TestLimits(t *testing.T) {
 	for i := range relays {
 		_, relays[i] = allocate(t, s, address)
 	}
+
 	username, password := s.Credentials("ada", time.Now().Add(2*time.Hour)) // as from a later token
 	_, err := connect(t, address, username, password).Allocate()
 	if err == nil || !strings.Contains(err.Error(), "486") {
 		t.Errorf("one allocation more: %v, want 486", err)
 	}
+
 	if err := relays[0].Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -190,6 +195,7 @@ func TestLimits(t *testing.T) {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+
 	if _, err := connect(t, address, username, password).Allocate(); err != nil {
 		t.Errorf("after another ended: %v", err)
 	}
@@ -215,6 +221,7 @@ func TestICEServers(t *testing.T) {
 	if got := s.ICEServers("ada", time.Now().Add(time.Hour)); len(got) > 0 {
 		t.Errorf("before the first check: %v", got)
 	}
+
 	s.Update(t.Context())
 	got := s.ICEServers("ada", time.Now().Add(time.Hour))
 	if len(got) != 1 {
@@ -223,6 +230,7 @@ func TestICEServers(t *testing.T) {
 	if got[0].URLs[0] != "turn:"+address+"?transport=tcp" {
 		t.Errorf("clients get %v", got)
 	}
+
 	if _, err := connect(t, address, got[0].Username, got[0].Credential).Allocate(); err != nil {
 		t.Errorf("with what clients get: %v", err)
 	}
