@@ -120,6 +120,7 @@ func (ks *APIKeys) Create(
 	if !ok {
 		return APIKey{}, "", problem.NoSuch("project")
 	}
+
 	k = APIKey{ID: newID(), ProjectID: projectID, Created: ks.now(), Scopes: distinct(in.Scopes), Expires: by.end()}
 	if in.Name != nil {
 		k.Name = *in.Name
@@ -127,6 +128,7 @@ func (ks *APIKeys) Create(
 	if in.Expires != nil {
 		k.Expires = in.Expires.UTC().Truncate(time.Microsecond)
 	}
+
 	if err := errors.Join(ks.Check(in, true), by.permit(k.Scopes, k.Expires)); err != nil {
 		return APIKey{}, "", err
 	}
@@ -199,6 +201,7 @@ func (ks *APIKeys) Authenticate(ctx context.Context, projectID, apiKey string) (
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return APIKey{}, fmt.Errorf("finding API key: %w", err)
 	}
+
 	same := subtle.ConstantTimeCompare([]byte(projectID), []byte(k.ProjectID)) == 1
 	switch {
 	case err != nil:

@@ -60,6 +60,7 @@ func (es *EmbedKeys) Create(
 	if !ok {
 		return EmbedKey{}, "", badAddress()
 	}
+
 	if err := checkText("name", name); err != nil {
 		return EmbedKey{}, "", err
 	}
@@ -68,6 +69,7 @@ func (es *EmbedKeys) Create(
 	} else if err != nil {
 		return EmbedKey{}, "", fmt.Errorf("finding address: %w", err)
 	}
+
 	var random [24]byte
 	rand.Read(random[:])
 	secret = embedPrefix + hex.EncodeToString(random[:])

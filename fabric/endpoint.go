@@ -77,6 +77,7 @@ func (es *Endpoints) accounts(ctx context.Context, username string) (all []SIPAc
 	if err != nil {
 		return nil, err
 	}
+
 	for _, r := range found {
 		if r.Secrets == "" {
 			continue

@@ -60,6 +60,7 @@ func ParseSIPHost(uri string) (user, host string, port uint16, ok bool) {
 	if i := strings.LastIndexByte(uri, '@'); i >= 0 {
 		user, uri = uri[:i], uri[i+1:]
 	}
+
 	host = uri
 	if h, p, err := net.SplitHostPort(uri); err == nil {
 		n, err := strconv.ParseUint(p, 10, 16)
@@ -68,6 +69,7 @@ func ParseSIPHost(uri string) (user, host string, port uint16, ok bool) {
 		}
 		host, port = h, uint16(n)
 	}
+
 	host = strings.Trim(host, "[]")
 	_, err := netip.ParseAddr(host)
 	return user, host, port, (err == nil || isHostName(host)) && isSIPUser(user)
@@ -222,6 +224,7 @@ func (gs *Gateways) FindFor(ctx context.Context, projectID, number string) (Gate
 	if err != nil {
 		return Gateway{}, err
 	}
+
 	longest, best := -1, Resource{}
 	for _, r := range all {
 		for _, p := range gatewayOf(r).Prefixes {
@@ -230,6 +233,7 @@ func (gs *Gateways) FindFor(ctx context.Context, projectID, number string) (Gate
 			}
 		}
 	}
+
 	if longest < 0 {
 		return Gateway{}, problem.NoSuch("SIP gateway for this number")
 	}
@@ -248,6 +252,7 @@ func (gs *Gateways) FindAt(
 	if err != nil {
 		return found, err
 	}
+
 	for _, r := range all {
 		g := gatewayOf(r)
 		if (g.Accepts(from) || registered[g.ID]) && (encrypted || !g.Encrypted) &&
@@ -255,6 +260,7 @@ func (gs *Gateways) FindAt(
 			found = g
 		}
 	}
+
 	if found.ID == "" {
 		return found, problem.NoSuch("SIP gateway at this address")
 	}

@@ -142,6 +142,7 @@ func (ts *Tokens) IssueSubscriber(
 	if err := ts.checkApplication(ctx, by.ProjectID, in.ApplicationID); err != nil {
 		return TokenPair{}, err
 	}
+
 	began := ts.now()
 	s, err := ts.subscribers.findOrCreate(ctx, by, in)
 	if err != nil {
@@ -150,6 +151,7 @@ func (ts *Tokens) IssueSubscriber(
 	if s.Disabled {
 		return TokenPair{}, problem.BadParam("reference", "the subscriber is disabled")
 	}
+
 	t := by.token(SAT)
 	t.SubscriberID, t.FamilyID = s.ID, newID()
 	t.Scope, t.Binding = in.Scope, in.Fingerprint

@@ -71,6 +71,7 @@ func checkShown(param, text string) error {
 		return problem.BadParam(param,
 			"%s must not contain invisible characters or characters that change the text direction", param)
 	}
+
 	for _, word := range strings.FieldsFunc(text,
 		func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.Nd) }) {
 		if !isPlain(word) {

@@ -56,6 +56,7 @@ func ParseNumber(text string) (number string, ok bool) {
 			return "", false
 		}
 	}
+
 	var b strings.Builder
 	b.WriteByte('+')
 	for _, r := range digits {
@@ -66,6 +67,7 @@ func ParseNumber(text string) (number string, ok bool) {
 			return "", false
 		}
 	}
+
 	number = b.String()
 	n := len(number) - 1
 	return number, n >= fewestDigits && n <= maxDigits && number[1] != '0'

@@ -39,6 +39,7 @@ func (c ProjectChange) checkOutbound() error {
 	if c.OutboundPrefixes == nil {
 		return errors.Join(errs...)
 	}
+
 	prefixes := c.OutboundPrefixes.List()
 	if len(prefixes) > maxPrefixes {
 		errs = append(errs, problem.BadParam("outbound_prefixes",
@@ -101,6 +102,7 @@ func (p Project) MayCallUser(user string) (reason string) {
 			return "" // the user is a name
 		}
 	}
+
 	if digits < fewestDigits {
 		return "" // for example an extension of a PBX
 	}

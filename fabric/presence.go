@@ -262,6 +262,7 @@ func (ps *Presences) tryAttend(
 	if err != nil {
 		return false, fmt.Errorf("writing presence: %w", err)
 	}
+
 	key, ttl := presenceKey(t.SubscriberID), onlineFor+resumableFor
 	switch {
 	case old == nil:

@@ -65,10 +65,12 @@ func (ps *Presences) report(ctx context.Context, projectID, subscriberID string)
 		if err != nil {
 			return false, err
 		}
+
 		p, err := ps.Find(ctx, projectID, subscriberID)
 		if err != nil {
 			return false, err
 		}
+
 		now := ps.now()
 		var e *Event
 		if last.Version == 0 || last.Online != p.Online() {
@@ -76,6 +78,7 @@ func (ps *Presences) report(ctx context.Context, projectID, subscriberID string)
 				return false, err
 			}
 		}
+
 		next := ReportedPresence{
 			SubscriberID: subscriberID, ProjectID: projectID, Online: p.Online(), Version: last.Version + 1,
 		}

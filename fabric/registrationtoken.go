@@ -141,6 +141,7 @@ func (ts *RegistrationTokens) Authenticate(ctx context.Context, secret string) (
 	if !strings.HasPrefix(secret, registrationPrefix) || len(secret) > 255 {
 		return RegistrationToken{}, refused
 	}
+
 	k, err := ts.store.FindRegistrationTokenByHash(ctx, hashKey(secret))
 	if errors.Is(err, problem.NotFound) {
 		return RegistrationToken{}, refused

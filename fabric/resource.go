@@ -142,10 +142,12 @@ func (rs *Resources) checkMembers(ctx context.Context, projectID string, k *kind
 	if k.Type == RingGroupKind {
 		return checkRingGroup(values)
 	}
+
 	id := values.Text(handlerField)
 	if id == "" {
 		return nil
 	}
+
 	t, err := rs.FindThing(ctx, projectID, id)
 	if err == nil {
 		values[handlerField] = quoted(t.ID())
@@ -294,6 +296,7 @@ func (rs *Resources) delete(ctx context.Context, projectID, typ, id string) erro
 		// Tokens for the calls of the gateway have its id as KeyID.
 		end = permanentRevocation(revocation.Key, id, rs.now())
 	}
+
 	err := rs.store.DeleteResource(ctx, projectID, typ, id, end, rs.event(ResourceDeleted, rs.now()))
 	switch {
 	case errors.Is(err, problem.Conflict):

@@ -180,12 +180,14 @@ func (ks *APIKeys) Rotate(
 		return APIKey{}, "", problem.BadParam(
 			"overlap", "overlap must be from 0 to %d seconds", int(MaxOverlap.Seconds()))
 	}
+
 	now, old := ks.now(), k.Hash
 	k.Rotated = now
 	k.OldHash, k.OldUntil, k.OldUsed = old, now.Add(overlap), k.LastUsed
 	if overlap == 0 {
 		k.OldHash, k.OldUntil, k.OldUsed = "", time.Time{}, time.Time{}
 	}
+
 	secret := k.renew()
 	if err := ks.store.RotateAPIKey(ctx, k, old, by, changed(k.ID, now)); err != nil {
 		return APIKey{}, "", fmt.Errorf("rotating API key: %w", err)

@@ -220,12 +220,14 @@ func (sip *SIP) UpdateAddress(
 		if a.User() != user {
 			err = joinName(err, "user", a.User())
 		}
+
 		if err := errors.Join(err, checkNetworks(a.Fields)); err != nil {
 			return err
 		}
 		if err := sip.checkHandler(ctx, projectID, &a); err != nil {
 			return err
 		}
+
 		if a.Secrets, err = sip.sealSecrets(sip.c.Kinds.Part("sip_address"), a.Fields, a.ID, a.Secrets); err != nil {
 			return err
 		}
@@ -304,6 +306,7 @@ func (sip *SIP) UpdateCredential(
 		if err != nil {
 			return err
 		}
+
 		if c.Secrets, err = sip.sealSecrets(sip.c.Kinds.Part("sip_credential"), c.Fields, c.ID, c.Secrets); err != nil {
 			return err
 		}

@@ -35,6 +35,7 @@ func (sip *SIP) FindAccounts(ctx context.Context, username string) (all []SIPAcc
 	if err != nil {
 		return nil, err
 	}
+
 	for _, c := range found {
 		active, err := sip.hasActiveOwner(ctx, c)
 		if err != nil {

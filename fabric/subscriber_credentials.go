@@ -115,6 +115,7 @@ func (c SubscriberChange) notices(
 			To: s.Email, Facts: facts, Created: now})
 		return facts
 	}
+
 	switch {
 	case c.PasswordHash == nil || !entered:
 	case s.PasswordHash == "":

@@ -150,14 +150,17 @@ func (ts *Tokens) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 		if sealer == nil {
 			continue
 		}
+
 		c, kid, ok := unsealToken(sealer, kind, raw)
 		if !ok {
 			continue
 		}
+
 		t := c.Token
 		if t.Kind != kind {
 			continue
 		}
+
 		t.SealedBy = kid
 		t.Scope, t.Claims, t.AddressIDs = slices.Clip(t.Scope), slices.Clip(t.Claims), slices.Clip(t.AddressIDs)
 		return t, true

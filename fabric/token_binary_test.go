@@ -51,6 +51,7 @@ func TestClaims(t *testing.T) {
 		if err != nil || got.UnmarshalBinary(raw) != nil {
 			t.Fatalf("%+v cannot be read: %v", token, err)
 		}
+
 		if diff := cmp.Diff(token, got.Token, cmp.AllowUnexported(Token{})); diff != "" {
 			t.Errorf("claims changed:\n%s", diff)
 		}
@@ -59,6 +60,7 @@ func TestClaims(t *testing.T) {
 				t.Errorf("the first %d of %d bytes are accepted", n, len(raw))
 			}
 		}
+
 		if new(claims).UnmarshalBinary(append(raw, 0)) == nil {
 			t.Error("an additional byte is accepted")
 		}

@@ -38,6 +38,7 @@ func (rs *Resources) Deploy(
 	if err != nil {
 		return Version{}, err
 	}
+
 	v := Version{ID: newID(), ProjectID: projectID, ResourceID: r.ID, Created: rs.now()}
 	switch {
 	case in.VersionID != "":

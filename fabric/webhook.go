@@ -281,6 +281,7 @@ func (ws *Webhooks) RotateSigningKey(
 		return SigningKeys{}, problem.BadParam(
 			"overlap", "overlap must be from 0 to %d seconds", int(MaxOverlap.Seconds()))
 	}
+
 	old, err := ws.SigningKeys(ctx, projectID)
 	if err != nil {
 		return old, err
@@ -289,11 +290,13 @@ func (ws *Webhooks) RotateSigningKey(
 		return old, problem.BadParam("overlap",
 			"a new key takes over at %s; set overlap to 0 to create another one now", moment(old.Next.Starts))
 	}
+
 	now := ws.now()
 	k, err := ws.newSigningKey(old.Current.ProjectID, now.Add(overlap))
 	if err != nil {
 		return old, err
 	}
+
 	if err := ws.store.RotateSigningKey(ctx, k, old.Current.Starts, overlap == 0); err != nil {
 		return old, fmt.Errorf("rotating signing key: %w", err)
 	}

@@ -96,6 +96,7 @@ func TestTokenKinds(t *testing.T) {
 		if err != nil {
 			t.Fatalf("Seal(%s): %v", kind, err)
 		}
+
 		for _, as := range kinds {
 			got, err := ours.Tokens.Open(ctx, raw, as)
 			if as == kind && (err != nil || got.Kind != kind || got.ID == "" || got.IssuedAt.IsZero()) {
@@ -105,12 +106,14 @@ func TestTokenKinds(t *testing.T) {
 				t.Errorf("Open of a %s as a %s: got %v, want unauthenticated", kind, as, err)
 			}
 		}
+
 		if got, err := ours.Tokens.Open(ctx, raw, kinds...); err != nil || got.Kind != kind {
 			t.Errorf("Open of a %s as any kind = %s, %v", kind, got.Kind, err)
 		}
 		if _, err := ours.Tokens.Open(ctx, raw); !errors.Is(err, problem.Unauthenticated) {
 			t.Errorf("Open of a %s as no kind: got %v", kind, err)
 		}
+
 		if _, err := theirs.Tokens.Open(ctx, raw, kind); !errors.Is(err, problem.Unauthenticated) {
 			t.Errorf("Open of a %s of another issuer: got %v", kind, err)
 		}
@@ -174,10 +177,12 @@ func TestProjectRules(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if found, err := f.Projects.Find(ctx, strings.ToUpper(p.ID)); err != nil || found != p || p.Name != "uno" ||
 		p.RecordRate != 5000 {
 		t.Errorf("FindProject = %+v, %v, want %+v", found, err, p)
 	}
+
 	if all, err := f.Projects.List(ctx, page.Query{Size: 10}); err != nil || len(all.Items) != 1 {
 		t.Errorf("ListProjects = %+v, %v", all, err)
 	}

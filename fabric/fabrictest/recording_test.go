@@ -120,12 +120,14 @@ func TestRecordCallsRights(t *testing.T) {
 		}
 		return k, k.Rights(secret)
 	}
+
 	_, voice := key(fabric.Voice)
 	manager, management := key(fabric.Management)
 	update := func(set fabric.RecordCalls, by *fabric.Rights) error {
 		_, err := f.Subscribers.Update(t.Context(), p.ID, id, fabric.SubscriberInput{RecordCalls: &set, Rights: by})
 		return err
 	}
+
 	create := func(email string, set fabric.RecordCalls, by *fabric.Rights) error {
 		_, err := f.Subscribers.Create(t.Context(), p.ID,
 			fabric.SubscriberInput{Email: &email, RecordCalls: &set, Rights: by})
@@ -137,11 +139,13 @@ func TestRecordCallsRights(t *testing.T) {
 			t.Errorf("Update to %s with Voice = %v, want Unauthenticated", set, err)
 		}
 	}
+
 	for _, set := range []fabric.RecordCalls{fabric.RecordOff, fabric.RecordOn} {
 		if err := create("bob@example.com", set, voice); !errors.Is(err, problem.Unauthenticated) {
 			t.Errorf("Create with %s and Voice = %v, want Unauthenticated", set, err)
 		}
 	}
+
 	if err := update(fabric.RecordOff, voice); err != nil {
 		t.Errorf("Update that changes nothing = %v", err)
 	}
@@ -155,12 +159,14 @@ func TestRecordCallsRights(t *testing.T) {
 	if err := create("eve@example.com", fabric.RecordOn, management); err != nil {
 		t.Errorf("Create with Management = %v", err)
 	}
+
 	if err := f.APIKeys.Revoke(t.Context(), p.ID, manager.ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := update(fabric.RecordOff, management); !errors.Is(err, problem.Unauthenticated) {
 		t.Errorf("Update with a key revoked since = %v, want Unauthenticated", err)
 	}
+
 	if s, err := f.Subscribers.Find(t.Context(), p.ID, id); err != nil || s.RecordCalls != fabric.RecordOn {
 		t.Errorf("after the refused changes the setting is %q, %v, want on", s.RecordCalls, err)
 	}

@@ -63,6 +63,7 @@ func TestRightsLost(t *testing.T) {
 		if err := f.Tokens.Revoke(t.Context(), other); err != nil {
 			t.Fatal(err)
 		}
+
 		wantPassed(t, f, p, by, nil)
 		if err := f.Tokens.Revoke(t.Context(), token); err != nil {
 			t.Fatal(err)

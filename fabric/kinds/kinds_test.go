@@ -89,12 +89,14 @@ func TestNew(t *testing.T) {
 		if k.DisplayName(got) == "" {
 			t.Errorf("%s has no display name", k.Type)
 		}
+
 		sent["id"], sent["project_id"], sent["no_such"] = []byte(`"x"`), []byte(`"y"`), []byte(`{}`)
 		for _, f := range k.Fields {
 			if f.ReadOnly {
 				sent[f.Name] = []byte(`"ours"`)
 			}
 		}
+
 		if ignored, err := k.New(sent); cmp.Diff(got, ignored) != "" || err != nil {
 			t.Errorf("%s: New with members that cannot be set = %v, %v", k.Type, ignored, err)
 		}
@@ -112,6 +114,7 @@ func TestWrongTypes(t *testing.T) {
 			want = append(want, f.Name)
 			sent[f.Name] = []byte(`17.5`)
 		}
+
 		_, err := k.New(sent)
 		var got []string
 		for _, p := range problem.All(err) {
@@ -120,6 +123,7 @@ func TestWrongTypes(t *testing.T) {
 				t.Errorf("%s: %v is %s %s", k.Type, p, p.Kind, p.Code)
 			}
 		}
+
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: wrong types are reported for %v, want %v", k.Type, got, want)
 		}
@@ -255,6 +259,7 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%s: Load = %v, want fax.json and %q", tt.name, err, tt.want)
 		}
 	}
+
 	if _, err := Load(filepath.Join(t.TempDir(), "none")); err != nil {
 		t.Errorf("Load of a missing directory = %v", err)
 	}
@@ -279,6 +284,7 @@ func FuzzNew(f *testing.F) {
 		if json.Unmarshal([]byte(text), &sent) != nil {
 			return
 		}
+
 		bound.Check(t, len(text), func() {
 			for _, k := range c.All() {
 				v, err := k.New(sent)

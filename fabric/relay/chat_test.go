@@ -56,12 +56,14 @@ func TestDeliver(t *testing.T) {
 		}
 		n.relay.Deliver(chat.Notice{Message: m, Keys: keys})
 	}
+
 	want := func(c *client, name string, all ...string) {
 		t.Helper()
 		if got := c.messages(); !slices.Equal(got, all) {
 			t.Errorf("%s gets %q, want %q", name, got, all)
 		}
 	}
+
 	private, public := "one in "+uuidOf("d"), "two in "+room
 	write("one", false)
 	write("two", true)

@@ -45,6 +45,7 @@ func TestConnect(t *testing.T) {
 				a.Subscriber.ExpiresAt != token.ExpiresAt.Unix() || a.Subscriber.Version != 1 {
 				t.Errorf("connecting with %+v returned %+v", token, a)
 			}
+
 			if parts := strings.Split(got.Protocol, "_"); len(parts) != 3 || parts[1] != token.ID ||
 				got.Identity == "" || got.ICEServers == nil {
 				t.Errorf("connecting returned the protocol %q, the identity %q, the ICE servers %v",
@@ -148,10 +149,12 @@ func TestReauthenticate(t *testing.T) {
 				}
 			})
 		}
+
 		other := fabric.Guest
 		if kind == fabric.Guest {
 			other = fabric.SAT
 		}
+
 		c, first := n.connect(make(nil))
 		for name, tt := range map[string]struct {
 			token string
@@ -169,6 +172,7 @@ func TestReauthenticate(t *testing.T) {
 				t.Errorf("%s, %s: got %+v %s, want the code %d", kind, name, got.Error, got.Result, tt.code)
 			}
 		}
+
 		var second connected
 		token := make(func(t *fabric.Token) { t.ExpiresAt = t.ExpiresAt.Add(time.Hour) })
 		c.call("signalwire.reauthenticate",

@@ -38,6 +38,7 @@ func TestRevoked(t *testing.T) {
 			if err := there.revoked.Revoke(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
+
 			if code, reason := c.closed(); code != tokenDead || !strings.Contains(reason, "revoked") ||
 				!c.wasTold("signalwire.disconnect") {
 				t.Errorf("the client received %+v, then a close with %d %q, want signalwire.disconnect and 4401",

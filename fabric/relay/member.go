@@ -79,6 +79,7 @@ func memberMethod(op calls.Op) method {
 		if err != nil || reply.Room == nil {
 			return done, err
 		}
+
 		return struct {
 			Code    string        `json:"code"`
 			Message string        `json:"message"`

@@ -71,6 +71,7 @@ func (o *outbox) run(conn *websocket.Conn) {
 		if text == nil {
 			return
 		}
+
 		ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 		err := conn.Write(ctx, websocket.MessageText, text)
 		cancel()

@@ -54,6 +54,7 @@ func TestBoundToken(t *testing.T) {
 	if got := n.dial().call(connect, with(used)); got.code() != 0 {
 		t.Fatalf("with a proof: %+v", got.Error)
 	}
+
 	for name, params := range map[string]string{
 		"no proof":           authentication(bound) + "}",
 		"an empty proof":     with(""),
@@ -115,6 +116,7 @@ func TestCertificateBoundToken(t *testing.T) {
 			t.Errorf("with %s: %+v, want %d", name, got.Error, tt.want)
 		}
 	}
+
 	if got := n.dial().call("signalwire.connect", authentication(bound)+"}"); got.code() != authenticationFailed {
 		t.Errorf("without TLS: %+v", got.Error)
 	}

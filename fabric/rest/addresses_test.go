@@ -151,6 +151,7 @@ func TestInfo(t *testing.T) {
 				t.Errorf("GET %s: %s is %s, want %s", path, member, object[member], want)
 			}
 		}
+
 		claims := as[struct {
 			Claims struct {
 				Scope     []string
@@ -161,6 +162,7 @@ func TestInfo(t *testing.T) {
 		if len(claims.Scope) != 1 || claims.Cnf["jkt"] != jkt || claims.ExpiresAt == 0 {
 			t.Errorf("GET %s: sat_claims %+v", path, claims)
 		}
+
 		if _, has := object["app_settings"]; has {
 			t.Errorf("GET %s: app_settings without an application", path)
 		}
@@ -193,6 +195,7 @@ func TestInfoOfApplication(t *testing.T) {
 		if info.App == nil || info.App.DisplayName != app.Name || len(info.App.Scopes) != len(app.Scopes) {
 			t.Errorf("app_settings: got %+v, want %s", info.App, app.Name)
 		}
+
 		sat := w.open(got.Token, fabric.SAT)
 		if info.Claims.Cnf["jkt"] != jkt || len(info.Claims.Scope) != 1 ||
 			info.Claims.ExpiresAt != sat.ExpiresAt.Unix() || sat.ClientID != app.ID {

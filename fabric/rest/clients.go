@@ -66,6 +66,7 @@ func (a clientAPI) show(c idp.Client) clientResponse {
 	if c.RegisteredBy != "" {
 		body.RegisteredBy = &c.RegisteredBy
 	}
+
 	if old := c.OldAt(a.provider.Now()); old.Hash != "" {
 		body.Previous = &oldSecret{ExpiresAt: iso(old.Until), LastUsedAt: isoOrNull(old.Used)}
 	}

@@ -151,6 +151,7 @@ func (c *credentials) bearer(h handler[fabric.Token], kinds ...fabric.TokenKind)
 		if !ok {
 			return problem.NoCredentials().Because("no token was sent")
 		}
+
 		t, err := c.fabric.Tokens.Open(r.Context(), raw, kinds...)
 		if err == nil {
 			err = c.confirm(r, raw, t)
@@ -158,6 +159,7 @@ func (c *credentials) bearer(h handler[fabric.Token], kinds ...fabric.TokenKind)
 		if err != nil {
 			return err
 		}
+
 		if err := c.admit(r, t.Caller()); err != nil {
 			return err
 		}

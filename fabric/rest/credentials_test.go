@@ -152,10 +152,12 @@ func TestEndsOfTokens(t *testing.T) {
 		if err := tt.end(w, sat); err != nil {
 			t.Fatalf("when %s: %v", tt.name, err)
 		}
+
 		w.wantInfo(token, http.StatusUnauthorized)
 		if tt.name == "it is revoked" {
 			continue // only the SAT is revoked
 		}
+
 		for _, born := range []string{invite, guest} {
 			wantUnauthorized(t, "a token born of a SAT, when "+tt.name, [2]string{"GET", addresses},
 				w.call(bearer(born), "GET", addresses, ""))
@@ -202,6 +204,7 @@ func TestStaleRevocations(t *testing.T) {
 		t.Errorf("a SAT on a stale node: got %d %s, Retry-After %q, want 503", r.status, r.text,
 			r.header.Get("Retry-After"))
 	}
+
 	if r := w.call(w.basic(), "GET", subscribers, ""); r.status != http.StatusOK {
 		t.Errorf("a key on a stale node: got %d, want 200", r.status)
 	}

@@ -38,12 +38,14 @@ func TestDevices(t *testing.T) {
 	if other.ID == first.ID || other.PushKey == first.PushKey {
 		t.Error("another subscriber's device has the same id or key")
 	}
+
 	if r := w.call(grace, "DELETE", devices+"/"+first.ID, ""); r.status != http.StatusNotFound {
 		t.Errorf("DELETE by another = %d, want 404", r.status)
 	}
 	if r := w.call(ada, "DELETE", devices+"/"+first.ID, ""); r.status != http.StatusNoContent || r.text != "" {
 		t.Errorf("DELETE = %d %s, want 204", r.status, r.text)
 	}
+
 	if r := w.call(ada, "DELETE", devices+"/"+first.ID, ""); r.status != http.StatusNotFound {
 		t.Errorf("DELETE again = %d, want 404", r.status)
 	}

@@ -35,12 +35,14 @@ func TestEmbeds(t *testing.T) {
 	if len(list.Data) != 1 || list.Data[0].ID != a.ID {
 		t.Errorf("the guest sees %v, want %s alone", list.Data, a.ID)
 	}
+
 	if r := w.call(guest, "GET", "/api/fabric/addresses/"+other.ID, ""); r.status != http.StatusNotFound {
 		t.Errorf("another address = %d, want 404", r.status)
 	}
 	if r := w.call(guest, "GET", "/subscriber/info", ""); r.status != http.StatusUnauthorized {
 		t.Errorf("subscriber info by a guest = %d, want 401", r.status)
 	}
+
 	if err := w.fabric.EmbedKeys.Revoke(t.Context(), k); err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +50,7 @@ func TestEmbeds(t *testing.T) {
 		strings.TrimSpace(r.text) != `{"error":"Forbidden"}` {
 		t.Errorf("POST after revocation = %d %s, want 403", r.status, r.text)
 	}
+
 	if r := w.call(guest, "GET", "/api/fabric/addresses", ""); r.status != http.StatusUnauthorized {
 		t.Errorf("a guest token of a revoked key = %d, want 401", r.status)
 	}

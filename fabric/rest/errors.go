@@ -56,6 +56,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 		plain(w, http.StatusInternalServerError)
 		return
 	}
+
 	web.Refuse(r.Context(), err)
 	if first.Kind == problem.Invalid || first.Kind == problem.Conflict {
 		_ = web.JSON(w, http.StatusUnprocessableEntity, validation(problem.All(err))) // never fails

@@ -51,14 +51,17 @@ func TestGuestToken(t *testing.T) {
 		if r.status != http.StatusCreated || got.RefreshToken == "" || header(t, got.Token)["typ"] != "SAT" {
 			t.Errorf("guest token by %s: got %d %s", name, r.status, r.text)
 		}
+
 		guest := w.open(got.Token, fabric.Guest)
 		if life := guest.ExpiresAt.Sub(guest.IssuedAt).Round(time.Second); life != 7200*time.Second {
 			t.Errorf("a guest token lives for %v", life)
 		}
+
 		all := as[listed[address]](t, w.call(bearer(got.Token), "GET", "/api/fabric/addresses", ""))
 		if len(all.Data) != 1 || all.Data[0].ID != b.ID {
 			t.Errorf("guest by %s sees %+v, want only %s", name, all.Data, b.ID)
 		}
+
 		if r := w.call(bearer(got.Token), "GET", "/api/fabric/addresses/"+b.ID, ""); r.status != http.StatusOK {
 			t.Errorf("guest by %s at its address: got %d, want 200", name, r.status)
 		}
@@ -169,10 +172,12 @@ func TestGuestBySubscriber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	got := w.call(bearer(ada.Token), "POST", guests, allowing(theirs)).faults(t)
 	if got != "allowed_addresses:must_belong_to_project" {
 		t.Errorf("POST of an address that the SAT no longer reaches: got %s", got)
 	}
+
 	all := as[listed[address]](t, w.call(bearer(guest.Token), "GET", "/api/fabric/addresses", ""))
 	if len(all.Data) != 1 || all.Data[0].ID != mine {
 		t.Errorf("the guest sees %+v, want %s alone", all.Data, mine)

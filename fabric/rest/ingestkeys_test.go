@@ -34,10 +34,12 @@ func TestIngestKeys(t *testing.T) {
 		!strings.HasPrefix(made.Token, made.Prefix) || made.ExpiresAt != nil || made.LastUsedAt != nil {
 		t.Fatalf("creating = %d %s", r.status, r.text)
 	}
+
 	k, err := w.fabric.IngestKeys.Authenticate(context.Background(), made.Token)
 	if err != nil || k.ProjectID != w.project.ID || k.ID != made.ID {
 		t.Errorf("Authenticate = %+v, %v", k, err)
 	}
+
 	r = w.call(boss, "GET", ingestKeyPath, "")
 	if listed := as[struct{ Data []ingestKeyBody }](t, r).Data; len(listed) != 1 || listed[0].LastUsedAt == nil ||
 		strings.Contains(r.text, made.Token) {
@@ -53,6 +55,7 @@ func TestIngestKeys(t *testing.T) {
 			t.Errorf("Authenticate(%.20q) = %v, want not found", secret, err)
 		}
 	}
+
 	if r := w.call(boss, "DELETE", ingestKeyPath+"/x", ""); r.status != http.StatusNotFound {
 		t.Errorf("revoking an unknown key = %d, want 404", r.status)
 	}

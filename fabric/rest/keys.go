@@ -40,6 +40,7 @@ func (in keyRequest) input(projectID string) (out fabric.APIKeyInput, err error)
 		}
 		out.Scopes = append(out.Scopes, s)
 	}
+
 	if out.Expires, err = readInstant("expires_at", in.ExpiresAt); err != nil {
 		errs = append(errs, err)
 	}

@@ -43,6 +43,7 @@ func (in joinRequest) conversation() (name string, err error) {
 	if name != "" {
 		return name, nil
 	}
+
 	for _, id := range in.Addresses {
 		if strings.EqualFold(id, in.From) || id == name {
 			continue
@@ -52,6 +53,7 @@ func (in joinRequest) conversation() (name string, err error) {
 		}
 		name = id
 	}
+
 	if name == "" {
 		return "", problem.Missing("conversation_id")
 	}
@@ -106,14 +108,17 @@ func (a chatAPI) join(w http.ResponseWriter, r *http.Request, t fabric.Token) er
 	if err != nil {
 		return err
 	}
+
 	name, err := in.conversation()
 	if err != nil {
 		return err
 	}
+
 	joined, err := a.chat.Join(r.Context(), t, in.From, name)
 	if err != nil {
 		return err
 	}
+
 	return web.JSON(w, http.StatusOK,
 		joinedResponse{
 			ConversationID: joined.AddressID,

@@ -100,6 +100,7 @@ func TestMessages(t *testing.T) {
 			t.Errorf("ada reads %q at %s", got, path)
 		}
 	}
+
 	var texts []string
 	for next := messagesOf(ada.address) + "?page_size=2"; next != ""; {
 		p := as[listed[message]](t, w.call(bob.auth, "GET", next, ""))
@@ -111,6 +112,7 @@ func TestMessages(t *testing.T) {
 		}
 		next = p.Links["next"]
 	}
+
 	if !slices.Equal(texts, []string{"three", "two", "one"}) {
 		t.Errorf("bob pages through %q", texts)
 	}
@@ -159,6 +161,7 @@ func TestMessageRefusals(t *testing.T) {
 			t.Errorf("POST %.100s = %s, want %s", body, got, want)
 		}
 	}
+
 	for _, id := range []string{uuid.NewString(), mallory.address, "x", bob.id, eve.id + "_" + bob.address,
 		"_" + bob.address} {
 		if got := w.call(ada.auth, "POST", messages, to(id, `,"text":"a"`)).faults(t); got != nobodyThere {
@@ -168,6 +171,7 @@ func TestMessageRefusals(t *testing.T) {
 			t.Errorf("reading %s = %d %s, want 404", id, r.status, r.text)
 		}
 	}
+
 	long := strings.Repeat("é", 4000)
 	if got := w.sends(ada, bob.address, long); got.Text != long {
 		t.Error("a text of 4,000 characters is changed")
@@ -226,12 +230,14 @@ func TestGuestMessages(t *testing.T) {
 	if got := w.reads(again, messagesOf(ada.address)); !slices.Equal(got, []string{"hello!", "hello?"}) {
 		t.Errorf("with a refreshed token, the guest reads %q", got)
 	}
+
 	other := person{auth: bearer(w.guest(ada.address).Token)}
 	for _, path := range []string{messagesOf(ada.address), messages, conversations} {
 		if got := w.reads(other, path); len(got) > 0 {
 			t.Errorf("another guest reads %q at %s", got, path)
 		}
 	}
+
 	if got := w.call(bob.auth, "POST", messages, `{"conversation_id":"`+asked.UserID+`","text":"a"}`).faults(t); got !=
 		nobodyThere {
 		t.Errorf("somebody else who writes to the guest = %s, want %s", got, nobodyThere)
@@ -264,6 +270,7 @@ func TestRoomMessages(t *testing.T) {
 			t.Errorf("%s reads %q, want %q", name, got, tt.want)
 		}
 	}
+
 	if r := w.call(ada.auth, "POST", conversations+"/join", `{"fabric_address_ids":["`+room+`","`+
 		uuid.NewString()+`"]}`); r.faults(t) != "fabric_address_ids:invalid_parameter" {
 		t.Errorf("joining three = %d %s", r.status, r.text)
@@ -278,6 +285,7 @@ func TestDeletedPeer(t *testing.T) {
 	for _, other := range []person{bob, eve} {
 		w.sends(other, ada.address, "remember me")
 	}
+
 	of := "/api/fabric/resources/subscribers/"
 	w.call(w.basic(), "DELETE", of+bob.id, "")
 	disabled := true
@@ -285,12 +293,14 @@ func TestDeletedPeer(t *testing.T) {
 		fabric.SubscriberInput{Disabled: &disabled}); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, other := range []person{bob, eve} {
 		got := as[listed[message]](t, w.call(ada.auth, "GET", messagesOf(other.address), "")).Data
 		if len(got) != 1 || got[0].Text != "remember me" || got[0].From != other.address || got[0].Found != "" {
 			t.Errorf("ada reads %+v, want a message whose sender is not found", got)
 		}
 	}
+
 	if got := w.call(ada.auth, "POST", messages, `{"conversation_id":"`+bob.address+`","text":"a"}`).faults(t); got !=
 		nobodyThere {
 		t.Errorf("answering somebody who was deleted = %s, want %s", got, nobodyThere)

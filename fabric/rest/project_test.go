@@ -79,12 +79,14 @@ func TestProjectLogos(t *testing.T) {
 	if set.Logo == nil || set.Dark == nil || *set.Logo == *set.Dark {
 		t.Fatalf("PATCH of both logos: got %+v", set)
 	}
+
 	for _, bad := range []string{`"%%"`, `7`, `"PHN2Zy8+"`} {
 		r := w.call(manager, "PATCH", path, `{"logo":null,"dark_logo":`+bad+`}`)
 		if faults := r.faults(t); faults != "dark_logo:invalid_parameter" {
 			t.Errorf("PATCH of dark_logo to %s: got %s", bad, faults)
 		}
 	}
+
 	if got := as[logos](t, w.call(manager, "GET", path, "")); got.Logo == nil || *got.Logo != *set.Logo {
 		t.Error("a dark_logo that cannot be read removes the logo")
 	}

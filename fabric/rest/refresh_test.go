@@ -180,10 +180,12 @@ func TestDisabledSubscriber(t *testing.T) {
 	if fault := w.refused(w.basic(), got.RefreshToken); fault != "refresh_token:token_invalid" {
 		t.Errorf("refresh: got %s", fault)
 	}
+
 	fault := w.call(w.basic(), "POST", issue, `{"reference":"ada"}`).faults(t)
 	if fault != "reference:invalid_parameter" {
 		t.Errorf("new tokens: got %s", fault)
 	}
+
 	if r := w.call(bearer(bob.Token), "GET", "/api/fabric/addresses/"+where.ID, ""); r.status != http.StatusNotFound {
 		t.Errorf("the subscriber's address: got %d, want 404", r.status)
 	}
@@ -191,6 +193,7 @@ func TestDisabledSubscriber(t *testing.T) {
 	if len(all.Data) != 1 {
 		t.Errorf("addresses seen by others: got %+v, want only bob's", all.Data)
 	}
+
 	fault = w.call(w.basic(), "POST", guests, `{"allowed_addresses":["`+where.ID+`"]}`).faults(t)
 	if fault != "allowed_addresses:must_belong_to_project" {
 		t.Errorf("a guest token for the subscriber's address: got %s", fault)

@@ -45,6 +45,7 @@ func TestRegistrationTokens(t *testing.T) {
 		strings.Contains(r.text, made.Token) {
 		t.Errorf("listing = %d %s, want the token without its secret", r.status, r.text)
 	}
+
 	if r := w.call(boss, "DELETE", registrationTokenPath+"/"+made.ID, ""); r.status != http.StatusNoContent {
 		t.Errorf("revoking = %d %s", r.status, r.text)
 	}
@@ -54,6 +55,7 @@ func TestRegistrationTokens(t *testing.T) {
 			t.Errorf("Authenticate(%.20q) = %v, want unauthenticated", secret, err)
 		}
 	}
+
 	if r := w.call(boss, "DELETE", registrationTokenPath+"/x", ""); r.status != http.StatusNotFound {
 		t.Errorf("revoking an unknown token = %d, want 404", r.status)
 	}
@@ -103,12 +105,14 @@ func TestProjectClientRegistration(t *testing.T) {
 	if got := as[body](t, w.call(boss, "GET", "/api/project", "")); got.Clients != "off" {
 		t.Errorf("a new project has client_registration %q, want off", got.Clients)
 	}
+
 	for _, mode := range []string{"token", "open", "off"} {
 		r := w.call(boss, "PATCH", "/api/project", `{"client_registration":"`+mode+`"}`)
 		if got := as[body](t, r); got.Clients != mode {
 			t.Errorf("PATCH to %s = %d %s", mode, r.status, r.text)
 		}
 	}
+
 	r := w.call(boss, "PATCH", "/api/project", `{"client_registration":"maybe"}`)
 	if faults := r.faults(t); faults != "client_registration:invalid_parameter" {
 		t.Errorf("PATCH to maybe = %d %s", r.status, r.text)

@@ -41,6 +41,7 @@ func document(t *testing.T, k *kinds.Kind, name string) map[string]json.RawMessa
 			v = map[string]any{"string": "text", "integer": 1, "boolean": true,
 				"object": map[string]any{"a": 1}, "array": []any{}}[f.Type]
 		}
+
 		raw, err := json.Marshal(v)
 		if err != nil {
 			t.Fatal(err)
@@ -136,6 +137,7 @@ func TestKinds(t *testing.T) {
 					t.Fatal("fields moved")
 				}
 			}
+
 			method := []string{"PUT", "PATCH"}[i%2]
 			r := w.call(w.basic(), method, at, encode(t, change))
 			if r.status != http.StatusOK {
@@ -144,16 +146,19 @@ func TestKinds(t *testing.T) {
 			}
 			wantOwn(t, method+" of "+f.Name, k, own(t, k, r), doc)
 		}
+
 		w.wantAddress(t, k, id)
 		if r := w.call(w.stranger(), "GET", at, ""); r.status != http.StatusNotFound {
 			t.Errorf("GET %s by another project = %d, want 404", k.Path, r.status)
 		}
+
 		if r := w.call(w.stranger(), "DELETE", at, ""); r.status != http.StatusNotFound {
 			t.Errorf("DELETE %s by another project = %d, want 404", k.Path, r.status)
 		}
 		if r := w.call(w.basic(), "DELETE", at, ""); r.status != http.StatusNoContent || r.text != "" {
 			t.Errorf("DELETE %s = %d %s, want 204", k.Path, r.status, r.text)
 		}
+
 		if r := w.call(w.basic(), "GET", at, ""); r.status != http.StatusNotFound {
 			t.Errorf("GET %s after DELETE = %d, want 404", k.Path, r.status)
 		}

@@ -38,10 +38,12 @@ func TestRoomSessions(t *testing.T) {
 			t.Errorf("GET %s lists %+v, want %d sessions", path+query, got.Data, want)
 		}
 	}
+
 	if got := as[calls.RoomDocument](t, w.call(mine, "GET", path+"/"+s.ID, "")); got.ID != s.ID ||
 		got.Status != "in-progress" || got.Address != s.Address {
 		t.Errorf("GET of the session returns %+v", got)
 	}
+
 	members := as[struct{ Data []calls.MemberDocument }](t, w.call(mine, "GET", path+"/"+s.ID+"/members", ""))
 	if len(members.Data) != 1 || members.Data[0].ID != member.ID || members.Data[0].Name != "Grace" {
 		t.Errorf("the members are %+v, want Grace", members.Data)
@@ -60,6 +62,7 @@ func TestRoomSessions(t *testing.T) {
 			t.Errorf("%s %s = %d %s, want %d", tt.method, path+tt.path, got.status, got.text, tt.want)
 		}
 	}
+
 	if all, err := w.rows.RunningRooms(ctx, "n"); err != nil || len(all) != 1 || !all[0].Ending {
 		t.Errorf("after the end was requested, the sessions are %v, %v", fmt.Sprint(all), err)
 	}

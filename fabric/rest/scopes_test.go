@@ -38,6 +38,7 @@ func TestScopes(t *testing.T) {
 			t.Errorf("%s is not in the document", rt)
 			continue
 		}
+
 		for s, auths := range by {
 			for i, auth := range auths {
 				r := w.call(auth, method, path, "{}")

@@ -74,10 +74,12 @@ func TestWebhooks(t *testing.T) {
 		len(got.Events) != 2 {
 		t.Errorf("PUT: got %d %s", r.status, r.text)
 	}
+
 	if r := w.call(boss, "GET", webhookPath, ""); r.status != http.StatusOK ||
 		!strings.Contains(r.text, made.ID) || !strings.Contains(r.text, `"links":{"self"`) {
 		t.Errorf("GET: got %d %s", r.status, r.text)
 	}
+
 	if r := w.call(boss, "DELETE", path, ""); r.status != http.StatusNoContent {
 		t.Errorf("DELETE: got %d %s", r.status, r.text)
 	}
@@ -213,6 +215,7 @@ func TestDeliveries(t *testing.T) {
 			strings.TrimSpace(shown.text) != string(d.Body.Data) {
 			t.Errorf("delivered %s, want what the API shows: %s", r.text, shown.text)
 		}
+
 		if _, err := time.Parse(time.RFC3339, d.Body.CreatedAt); err != nil {
 			t.Error(err)
 		}
