@@ -72,6 +72,7 @@ func (as *Accounts) checkCurrent(ctx context.Context, sub fabric.Subscriber, cur
 	if err := as.Limits.Take(ctx, limit.LoginPerDevice, who); err != nil {
 		return err
 	}
+
 	ok, err := as.Passwords.Verify(ctx, sub.PasswordHash, current)
 	if ok || err != nil {
 		as.Limits.Return(ctx, limit.LoginPerDevice, who)

@@ -82,12 +82,14 @@ func (as *Assertions) Verify(ctx context.Context, a Assertion, uses *Uses) (Clie
 	if err != nil {
 		return c, err
 	}
+
 	if err := as.checkSignature(ctx, c, token); err != nil {
 		return c, err
 	}
 	if err := as.checkProfile(c, token.Headers[0].Algorithm, claims.To); err != nil {
 		return c, err
 	}
+
 	if err := checkAssertion(claims.Claims, a.Audiences, as.Now()); err != nil {
 		return c, err
 	}

@@ -182,10 +182,12 @@ func (c *Client) checkCertificate(found *problems) {
 	case c.AuthMethod != AuthTLS && len(subject) > 0:
 		found.add(subject[0][0], "is only for clients with the auth method tls_client_auth")
 	}
+
 	if _, err := parseDN(c.CertificateSubject.DN); c.CertificateSubject.DN != "" && err != nil {
 		found.add("tls_client_auth_subject_dn", "%q is not a name such as CN=app,O=Acme (RFC 4514): %v",
 			c.CertificateSubject.DN, err)
 	}
+
 	if _, err := netip.ParseAddr(c.CertificateSubject.IP); c.CertificateSubject.IP != "" && err != nil {
 		found.add("tls_client_auth_san_ip", "%q is not an IP address", c.CertificateSubject.IP)
 	}
@@ -194,6 +196,7 @@ func (c *Client) checkCertificate(found *problems) {
 			found.add(f[0], "must have at most %d bytes and no control characters", maxURI)
 		}
 	}
+
 	if c.CertificateBound && c.DPoPBound {
 		found.add("tls_client_certificate_bound_access_tokens",
 			"tokens are bound either to a certificate or to a key (dpop_bound_access_tokens)")

@@ -79,6 +79,7 @@ func (c *Client) checkFAPI(found *problems) {
 	if c.May(GrantDevice) {
 		found.add("grant", "the profile fapi2 has no device_code: its requests are pushed")
 	}
+
 	for _, uri := range c.RedirectURIs {
 		if _, loopback := withoutLoopbackPort(uri); strings.HasPrefix(uri, "http:") && (c.Type != Native || !loopback) {
 			found.add("redirect_uri", "%q must be https; under the profile fapi2, http is only for native clients "+

@@ -39,6 +39,7 @@ func FuzzMetadata(f *testing.F) {
 		if len(text) > 128<<10 || json.Unmarshal(text, &m) != nil {
 			return
 		}
+
 		settingsBound.Check(t, len(text), func() {
 			c := Client{Profile: Default, AccessToken: JWTToken, PKCEOptional: true, RegisteredBy: RegisteredOpenly,
 				Scopes: slices.Clone(loginScopes)}
@@ -106,6 +107,7 @@ func FuzzIdentity(f *testing.F) {
 		if json.Unmarshal(text, &claims) != nil {
 			return
 		}
+
 		bound.Check(t, len(text), func() {
 			id := Upstream{ID: "u", Issuer: "i"}.IdentityOf("1", claims)
 			says := claims["email_verified"]

@@ -37,6 +37,7 @@ func (cs *Clients) Import(ctx context.Context, c Client, dry bool) (Client, erro
 	case c.SecretHash != "" && !secretHash.MatchString(c.SecretHash):
 		errs = append(errs, problem.BadParam("secret_hash", "secret_hash must be a SHA-256 digest in hexadecimal"))
 	}
+
 	if err := errors.Join(errs...); err != nil || dry {
 		return c, err
 	}

@@ -208,6 +208,7 @@ func (c *Client) checkObjects(found *problems) {
 	if len(c.RequestURIs) > 0 && !c.hasKeys() {
 		found.add("request_uri", "request objects are signed: the client needs its public keys, jwks or jwks_uri")
 	}
+
 	for _, uri := range c.RequestURIs {
 		checkFetched(found, "request_uri", uri)
 	}

@@ -48,10 +48,12 @@ func (ls *Letters) newLink(ctx context.Context, l Link, language string) (string
 	if l.Bound == "" && l.Purpose != mail.ChangeAddress {
 		l.Bound = l.Email
 	}
+
 	l.Alone = l.Purpose != mail.Reset // anyone can ask for a reset, so it must not invalidate earlier links
 	if err := ls.store.CreateLink(ctx, l); err != nil {
 		return "", err
 	}
+
 	to := ls.Issuer + pathOf[l.Purpose] + "?token=" + url.QueryEscape(token)
 	if language != "" && !strings.HasPrefix(language, "en") {
 		to += "&ui_locales=" + url.QueryEscape(language)

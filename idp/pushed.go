@@ -152,6 +152,7 @@ func (rs *Requests) EndPushed(ctx context.Context, a AuthRequest) error {
 	if now := rs.Now(); now.After(until) {
 		until = now
 	}
+
 	err := rs.Store.Uses.MarkUsed(ctx, Use{Hash: answered(a.Pushed), Refusal: problem.NoSuch("pushed request"),
 		Expires: until.Add(2 * rs.Lifetimes().Request)})
 	if err != nil && !errors.Is(err, problem.NotFound) {

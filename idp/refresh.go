@@ -77,14 +77,17 @@ func (gs *Grants) Refresh(ctx context.Context, c Client, r Refreshing) (TokenSet
 	if err != nil {
 		return TokenSet{}, err
 	}
+
 	audience, err := gs.grantedAudience(c, g.Resources, r.Resources)
 	if err != nil {
 		return TokenSet{}, err
 	}
+
 	sub, err := gs.findHolder(ctx, g)
 	if err != nil {
 		return TokenSet{}, err
 	}
+
 	if err := gs.checkFabricAccess(ctx, c, g); err != nil {
 		return TokenSet{}, err
 	}

@@ -130,6 +130,7 @@ func (c Client) checkObject(claims map[string]any, issuer string, now time.Time)
 			return badObject("its %s must be %s", name, want)
 		}
 	}
+
 	if claims["sub"] == c.ID { // a client assertion, which must not be used as a request (RFC 9101, section 10.8)
 		return badObject("its sub must not be the client")
 	}
@@ -180,6 +181,7 @@ func paramsOf(c Client, claims map[string]any) (url.Values, error) {
 		if !isList {
 			values = []any{claims[name]}
 		}
+
 		for _, value := range values {
 			text, isText := value.(string)
 			if !isText {

@@ -88,10 +88,12 @@ func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, erro
 	if a.MaxAge == nil {
 		a.MaxAge = c.DefaultMaxAge
 	}
+
 	// Ignore an invalid hint, because it must not make the request fail.
 	if hint, ok := rs.tokens.OpenIDHint(v.Get("id_token_hint")); ok && hint.ClientID == c.ID {
 		a.meanOneOf(rs.subjects, c, []string{hint.Subject})
 	}
+
 	acr := c.DefaultACR
 	if v.Has("acr_values") {
 		acr = strings.Fields(v.Get("acr_values"))
@@ -152,6 +154,7 @@ func parseResponseType(c Client, v url.Values) (string, error) {
 	if c.Answers(t) {
 		return t, nil
 	}
+
 	code := "unauthorized_client"
 	if strings.Contains(t, " ") {
 		code = "unsupported_response_type" // such types exist only for clients that are registered for them

@@ -125,6 +125,7 @@ func (gs *Grants) IssueDirect(ctx context.Context, c Client, a AuthRequest, s Lo
 	if err != nil {
 		return TokenSet{}, err
 	}
+
 	g.RefreshHash, g.Seed = "", ""
 	g.Expires = g.Created.Add(gs.Lifetimes().IDToken)
 	g.IdleUntil = g.Expires

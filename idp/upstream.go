@@ -238,6 +238,7 @@ func (us *Upstreams) Create(ctx context.Context, projectID string, in UpstreamIn
 	if err != nil {
 		return Upstream{}, fmt.Errorf("creating upstream id: %w", err)
 	}
+
 	u := Upstream{ID: id.String(), ProjectID: projectID, Enabled: true, Created: us.Now()}
 	u.Updated = u.Created
 	in.apply(&u)

@@ -143,6 +143,7 @@ func (us *Upstreams) LogIn(ctx context.Context, u Upstream, id Identity, from Vi
 	if err != nil {
 		return Login{}, fmt.Errorf("finding link: %w", err)
 	}
+
 	sub, err := us.Subscribers.FindSubscriber(ctx, u.ProjectID, l.SubscriberID)
 	if err != nil {
 		return Login{}, fmt.Errorf("finding subscriber: %w", err)
@@ -206,6 +207,7 @@ func (us *Upstreams) register(ctx context.Context, u Upstream, id Identity, from
 	if err != nil {
 		return Login{}, err
 	}
+
 	if err := us.link(ctx, u, id, sub.ID); err != nil {
 		return Login{}, err
 	}

@@ -29,6 +29,7 @@ func showFactors(ac *account, r *http.Request, v visit, page *templates.AccountP
 	if at.Stale || !at.CanPasskey {
 		return nil
 	}
+
 	options, err := ac.Factors.BeginPasskey(r.Context(), idp.OwnerOf(v.SubscriberID), accountFlow(v),
 		nameOf(v.sub), v.sub.Title())
 	if errors.Is(err, factor.ErrTooMany) {

@@ -58,6 +58,7 @@ func (ac *account) endLogin(w http.ResponseWriter, r *http.Request, v visit, for
 	if err != nil {
 		return err
 	}
+
 	for _, of := range browsersOf(all) {
 		if session.Digest(of[0].ID) != form.Get("session") {
 			continue
@@ -104,6 +105,7 @@ func showApps(ac *account, r *http.Request, v visit, page *templates.AccountPage
 	if err != nil {
 		return err
 	}
+
 	for _, app := range apps {
 		row := templates.AppRow{ClientID: app.ClientID, Name: app.Name, Since: ac.words(r).Ago(ac.Now(), app.Since),
 			URL: app.OpenURL}

@@ -63,6 +63,7 @@ func (l logins) answering(req idp.AuthRequest) (s idp.Login, ok bool) {
 	default:
 		return s, false
 	}
+
 	i := slices.IndexFunc(l.all, is)
 	if i < 0 {
 		return s, false
@@ -152,6 +153,7 @@ func (bl *browserLogins) all(r *http.Request) (all []idp.Login, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	for _, text := range b.Values() {
 		for _, sid := range idp.ParseBrowserLogins(text) {
 			if sid == "" || slices.ContainsFunc(all, func(s idp.Login) bool { return s.ID == sid }) {

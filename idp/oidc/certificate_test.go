@@ -53,10 +53,12 @@ func (a authority) sign(change func(*x509.Certificate), key crypto.Signer) tls.C
 	if change != nil {
 		change(draft)
 	}
+
 	issuer, signer := a.leaf, a.key
 	if issuer == nil {
 		issuer, signer = draft, key
 	}
+
 	der, err := x509.CreateCertificate(rand.Reader, draft, issuer, key.Public(), signer)
 	must(a.t, err)
 	leaf, err := x509.ParseCertificate(der)
@@ -168,6 +170,7 @@ func TestCertificateOfAuthority(t *testing.T) {
 			url.Values{"grant_type": {"client_credentials"}, "client_id": {c.ID}})
 		return text(got.json(t)["error"])
 	}
+
 	var last idp.Client
 	for name, subject := range map[string]idp.CertificateSubject{
 		"subject": {DN: "CN=app, O=Acme"}, "DNS": {DNS: "App.example"}, "URI": {URI: address.String()},
@@ -186,6 +189,7 @@ func TestCertificateOfAuthority(t *testing.T) {
 	with := func(change func(*x509.Certificate)) tls.Certificate {
 		return ca.issue(func(c *x509.Certificate) { full(c); change(c) })
 	}
+
 	for name, got := range map[string]string{
 		"no certificate":           ask(last),
 		"an unknown authority":     ask(last, newAuthority(t).issue(full)),
@@ -200,6 +204,7 @@ func TestCertificateOfAuthority(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
+
 	if got := w.token("grant_type", "client_credentials", "client_id", last.ID); got.status != 401 {
 		t.Errorf("without TLS: %d %s", got.status, got.body)
 	}
@@ -229,6 +234,7 @@ func TestSelfSignedCertificate(t *testing.T) {
 		if got := connect(own).post(path, form); got.status >= 300 {
 			t.Errorf("%s: %d %s", path, got.status, got.body)
 		}
+
 		for name, client := range map[string]tlsClient{
 			"no certificate": connect(), "another certificate": connect(stranger),
 			"another one with the same key": connect(renewed), "one that has expired": connect(expired),
@@ -237,6 +243,7 @@ func TestSelfSignedCertificate(t *testing.T) {
 				t.Errorf("%s, %s: %d %s", path, name, got.status, got.body)
 			}
 		}
+
 		form.Set("client_secret", "x")
 		if got := connect(own).post(path, form); got.status != 401 {
 			t.Errorf("%s, with a secret: %d %s", path, got.status, got.body)
@@ -281,11 +288,13 @@ func TestCertificateBoundTokens(t *testing.T) {
 			bound["x5t#S256"] != want {
 			t.Errorf("%s: %v, introspection %v", format, set["token_type"], seen)
 		}
+
 		refresh := url.Values{"grant_type": {"refresh_token"}, "client_id": {c.ID},
 			"refresh_token": {text(set["refresh_token"])}}
 		if got := connect(stranger).post("/oauth/token", refresh).json(t); got["error"] != "invalid_client" {
 			t.Errorf("%s: refreshing with another certificate: %v", format, got)
 		}
+
 		next := text(connect(own).post("/oauth/token", refresh).json(t)["access_token"])
 		if got := connect(stranger).userinfo("Bearer", next); got.status != 401 {
 			t.Errorf("%s: a refreshed token with another certificate: %d", format, got.status)

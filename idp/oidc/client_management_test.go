@@ -109,6 +109,7 @@ func TestRegisterFAPI(t *testing.T) {
 			t.Errorf("replacing with %v = %d %s", change, got.status, got.body)
 		}
 	}
+
 	put := metadata{"client_id": made["client_id"]}
 	maps.Copy(put, asked)
 	delete(put, "profile")
@@ -116,6 +117,7 @@ func TestRegisterFAPI(t *testing.T) {
 	if c := w.clientOf(made); c.Profile != idp.FAPI2 {
 		t.Errorf("after a replacement without a profile, it is %s", c.Profile)
 	}
+
 	if got := w.send("POST", registerPath, initial, app(metadata{"profile": "mobile-legacy"})); got.status != 400 {
 		t.Errorf("registering with the profile mobile-legacy = %d %s", got.status, got.body)
 	}

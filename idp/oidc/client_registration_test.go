@@ -58,6 +58,7 @@ func (w *world) send(method, path, token string, body any) reply {
 		must(w.t, err)
 		text = string(raw)
 	}
+
 	r, err := http.NewRequest(method, w.url+path, strings.NewReader(text))
 	must(w.t, err)
 	if body != nil {
@@ -98,6 +99,7 @@ func TestRegister(t *testing.T) {
 	if got.status != http.StatusCreated || got.header.Get("Cache-Control") != "no-store" {
 		t.Fatalf("registering = %d %v %s", got.status, got.header, got.body)
 	}
+
 	for name, want := range map[string]string{"token_endpoint_auth_method": "client_secret_basic",
 		"response_types": "[code]", "grant_types": "[authorization_code refresh_token]", "application_type": "web",
 		"scope": "openid profile offline_access", "client_secret_expires_at": "0", "client_name": "Parrot",
@@ -111,11 +113,13 @@ func TestRegister(t *testing.T) {
 	if c.FirstParty || c.AccessToken != idp.JWTToken || c.ProjectID != w.project.ID || c.RegisteredBy == "" {
 		t.Errorf("the client is %+v", c)
 	}
+
 	b := w.browser()
 	consent := b.logIn(b.authorize(request(c, "scope", "openid offline_access")), email, secret)
 	if !strings.Contains(consent.body, "consent-allow") || !strings.Contains(consent.body, "Parrot") {
 		t.Fatalf("no consent page: %d %s", consent.status, consent.body)
 	}
+
 	code := b.consent(consent, "allow").param("code")
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {callback},
 		"code_verifier": {verifier}}
@@ -123,6 +127,7 @@ func TestRegister(t *testing.T) {
 	if tokens["refresh_token"] == nil || tokens["id_token"] == nil {
 		t.Fatalf("the tokens are %v", tokens)
 	}
+
 	if _, err := w.fabric.Tokens.Open(t.Context(), text(tokens["access_token"]), fabric.SAT); err == nil {
 		t.Error("the access token opens the fabric")
 	}
@@ -272,12 +277,14 @@ func TestRegisterHostile(t *testing.T) {
 			t.Errorf("the body %.40s = %d %s, want %d", body, got.status, got.body, status)
 		}
 	}
+
 	r, err := http.NewRequest("POST", w.url+registerPath, strings.NewReader("client_name=x"))
 	must(t, err)
 	r.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Authorization": {"Bearer " + token}}
 	if got := w.browser().do(r); got.status != http.StatusUnsupportedMediaType {
 		t.Errorf("a form = %d %s", got.status, got.body)
 	}
+
 	if got := w.browser().get(registerPath); got.status != http.StatusMethodNotAllowed {
 		t.Errorf("GET = %d", got.status)
 	}
@@ -319,6 +326,7 @@ func TestManageRegistration(t *testing.T) {
 	if !maps.EqualFunc(got.json(t), made, func(a, b any) bool { return text(a) == text(b) }) {
 		t.Errorf("reading = %d %s, want %v", got.status, got.body, made)
 	}
+
 	for _, wrong := range []string{"", initial, text(other["registration_access_token"]), token + "x"} {
 		for _, method := range []string{"GET", "PUT", "DELETE"} {
 			if got := w.send(method, at, wrong, app(metadata{"client_id": made["client_id"]})); got.status != 401 {
@@ -326,6 +334,7 @@ func TestManageRegistration(t *testing.T) {
 			}
 		}
 	}
+
 	own, _ := w.client(nil) // a client that an operator created cannot be managed this way
 	for _, token := range []string{"", token} {
 		if got := w.send("GET", registerPath+"/"+own.ID, token, nil); got.status != 401 {

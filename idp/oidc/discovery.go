@@ -118,6 +118,7 @@ func (d *discovery) newMetadata(open openTo) (metadata, error) {
 	if open.clients {
 		doc.RegistrationEndpoint = d.authURL + registerPath
 	}
+
 	doc.TokenEndpointAuthSigningAlgValuesSupported = idp.AssertionAlgorithms()
 	doc.RevocationEndpointAuthSigningAlgValuesSupported = idp.AssertionAlgorithms()
 	doc.IntrospectionEndpointAuthSigningAlgValuesSupported = idp.AssertionAlgorithms()

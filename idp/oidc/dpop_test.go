@@ -112,6 +112,7 @@ func TestDPoP(t *testing.T) {
 		get := func(h holder, token string, pairs ...any) string {
 			return h.proof("GET", "/oauth/userinfo", token, pairs...)
 		}
+
 		for _, tt := range []struct {
 			name   string
 			reply  reply
@@ -132,6 +133,7 @@ func TestDPoP(t *testing.T) {
 				t.Errorf("%s %s: %d %v", format, tt.name, tt.reply.status, tt.reply.header)
 			}
 		}
+
 		if other := w.userinfo(text(w.unbound(c, secret)["access_token"])); other.status != 200 {
 			t.Errorf("%s: a token that is not bound: %d", format, other.status)
 		}
@@ -195,10 +197,12 @@ func TestDPoPCode(t *testing.T) {
 		b := w.browser()
 		return b.logIn(b.authorize(reference(c, text(pushed.json(t)["request_uri"]))), email, secret).param("code")
 	}
+
 	proof := func() string { return h.proof("POST", "/oauth/par", "") }
 	if got := thief.tokens(c, code(push(proof()))); got.json(t)["error"] != "invalid_grant" {
 		t.Errorf("another key than that of the pushed request: %s", got.body)
 	}
+
 	if got := h.tokens(c, code(push(proof(), "dpop_jkt", h.thumbprint()))); got.status != 200 {
 		t.Errorf("the key of the pushed request: %s", got.body)
 	}
@@ -224,15 +228,18 @@ func TestDPoPRequired(t *testing.T) {
 	if got := w.postProven("/oauth/token", "", form); got.json(t)["error"] != "invalid_dpop_proof" {
 		t.Errorf("no proof: %s", got.body)
 	}
+
 	got := w.postProven("/oauth/token", w.holder().proof("POST", "/oauth/token", "", "nonce", "x"), form)
 	if got.status != 400 || got.json(t)["error"] != "use_dpop_nonce" {
 		t.Errorf("an unknown nonce: %d %s", got.status, got.body)
 	}
+
 	h := w.holder()
 	proof := h.proof("POST", "/oauth/token", "", "nonce", got.header.Get("DPoP-Nonce"))
 	if got := w.postProven("/oauth/token", proof, form); got.json(t)["token_type"] != "DPoP" {
 		t.Errorf("with the nonce: %s", got.body)
 	}
+
 	if got := w.postProven("/oauth/token", proof, form); got.json(t)["error"] != "invalid_dpop_proof" {
 		t.Errorf("the same proof again: %s", got.body)
 	}

@@ -136,6 +136,7 @@ func TestFactorGuesses(t *testing.T) {
 			}
 		}
 	}
+
 	if looked != 6 {
 		t.Errorf("%d codes from five browsers were checked, want 6", looked)
 	}
@@ -348,6 +349,7 @@ func TestFactorTriesDoNotMultiply(t *testing.T) {
 		}
 		try(b, b.logIn(page, email, fresh))
 	}
+
 	if looked != 6 {
 		t.Errorf("%d codes were checked after new passwords by links, want no more than 6", looked)
 	}

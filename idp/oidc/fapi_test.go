@@ -93,14 +93,17 @@ func TestFAPI(t *testing.T) {
 			t.Errorf("refreshing: %v", got)
 		}
 	}
+
 	refresh.Set("client_assertion", b.assertion(t))
 	if got := w.postProven("/oauth/token", "", refresh).json(t); got["error"] != "invalid_grant" {
 		t.Errorf("refreshing without a proof: %v", got)
 	}
+
 	b.holder = w.holder() // the client's own key binds its grants
 	if got := b.post(t, "/oauth/token", refresh).json(t); got["token_type"] != "DPoP" {
 		t.Errorf("refreshing with a new key: %v", got)
 	}
+
 	if got := b.post(t, "/oauth/token", b.redemption(code)).json(t); got["error"] != "invalid_grant" {
 		t.Errorf("the code again: %v", got)
 	}
@@ -128,12 +131,14 @@ func TestFAPIErrors(t *testing.T) {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 	}
+
 	if got := b.post(t, "/oauth/par", request(b.c), "nbf", w.now().Add(8*time.Second).Unix()); got.status != 201 {
 		t.Errorf("an nbf in eight seconds: %d %s", got.status, got.body)
 	}
 	if got := w.browser().authorize(request(b.c)); got.param("error") != "invalid_request" {
 		t.Errorf("a request that is not pushed: %v", got.parameters())
 	}
+
 	if got := b.post(t, "/oauth/par", request(b.c, "redirect_uri", "")); got.json(t)["error"] != "invalid_request" {
 		t.Errorf("no redirect URI: %s", got.body)
 	}
@@ -255,6 +260,7 @@ func TestSignedIntrospection(t *testing.T) {
 		if about["active"] != tt.active || tt.active != (about["cnf"] != nil) || !tt.active && len(about) != 1 {
 			t.Errorf("the token is %v, want active: %t", about, tt.active)
 		}
+
 		if got := w.userinfo(seen.body); got.status != http.StatusUnauthorized {
 			t.Errorf("signed introspection as an access token: %d", got.status)
 		}

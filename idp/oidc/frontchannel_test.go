@@ -36,6 +36,7 @@ func TestFrontchannelLogout(t *testing.T) {
 		})
 		return c
 	}
+
 	chat := front("https://app.example/bye")
 	mail := front("https://app.example/bye?app=mail", func(n *idp.Client) {
 		n.SubjectType, n.AccessToken = idp.Pairwise, idp.JWTToken

@@ -60,6 +60,7 @@ func FuzzAuthorize(f *testing.F) {
 	} {
 		f.Add(good + "&" + more)
 	}
+
 	for _, object := range []string{p.sign(f, p.object()), "a.b.c", strings.Repeat("A", 12_000),
 		"eyJhbGciOiJub25lIn0." + strings.Repeat("W1tb", 3_000) + ".", strings.Repeat("eyJ", 4_000) + ".e30.AA"} {
 		f.Add("client_id=" + p.c.ID + "&request=" + object)

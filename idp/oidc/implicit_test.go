@@ -139,6 +139,7 @@ func TestGrantNames(t *testing.T) {
 		}
 		names = append(names, name)
 	}
+
 	slices.Sort(names)
 	slices.Sort(metadata.Grants)
 	if !slices.Equal(names, metadata.Grants) {

@@ -291,6 +291,7 @@ func (lo *logout) finish(w http.ResponseWriter, r *http.Request, req logoutReque
 		}
 		to += sep + url.Values{"state": {req.state}}.Encode()
 	}
+
 	// A page leads to the provider, because the policy of the posted form forbids a redirect to it.
 	if upstream := lo.upstreamLogout(r, ended, to); upstream != "" {
 		return lo.showLoggedOut(w, r, req, frames, upstream)

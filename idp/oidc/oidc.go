@@ -110,6 +110,7 @@ func New(c Config) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	shared := &core{Provider: c.Provider, proofs: c.Proofs, log: c.Log, authURL: strings.TrimSuffix(c.AuthURL, "/"),
 		certificates: c.Certificates, mtlsURL: c.MTLSURL}
 	shared.rp = rp.New(rp.Config{HTTP: c.HTTP, Provider: c.Provider,

@@ -227,6 +227,7 @@ func TestParallelGuesses(t *testing.T) {
 			answers[fmt.Sprint(err)]++
 		})
 	}
+
 	all.Wait()
 	if answers["Email or password is wrong."] != 10 || len(answers) != 2 {
 		t.Errorf("the answers to 64 concurrent guesses were %v, want 10 checked", answers)

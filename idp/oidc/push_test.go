@@ -138,10 +138,12 @@ func TestPushErrors(t *testing.T) {
 			t.Errorf("%s: %d %v", name, got.status, got.location)
 		}
 	}
+
 	w.pass(91 * time.Second)
 	if got := w.browser().authorize(reference(c, uri)); got.status != 400 || got.location != nil {
 		t.Errorf("expired: %d %v", got.status, got.location)
 	}
+
 	if got := w.browser().get("/oauth/par"); got.status != http.StatusMethodNotAllowed {
 		t.Errorf("GET: %d", got.status)
 	}

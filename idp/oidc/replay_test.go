@@ -46,6 +46,7 @@ func TestReplayedRedemption(t *testing.T) {
 			t.Errorf("%s: userinfo: %d %s", name, got.status, got.body)
 		}
 	}
+
 	replay("at once")
 	w.empty()
 	replay("after the session store was emptied")
@@ -83,6 +84,7 @@ func TestConcurrentReplays(t *testing.T) {
 			t.Errorf("a replay: %d %s", got.status, got.body)
 		}
 	}
+
 	if len(tokens) != 1 {
 		t.Fatalf("%d of %d identical requests got tokens, want 1", len(tokens), len(replies))
 	}
@@ -122,6 +124,7 @@ func TestReplayedRefresh(t *testing.T) {
 		}
 		w.empty()
 	}
+
 	form.Set("refresh_token", text(next["refresh_token"]))
 	got := w.postProven("/oauth/token", app.proof("POST", "/oauth/token", ""), form)
 	if got.status != http.StatusOK {
@@ -141,10 +144,12 @@ func TestInventedCodeWritesNothing(t *testing.T) {
 		return w.postProven("/oauth/token", proof, url.Values{"grant_type": {"authorization_code"}, "code": {code},
 			"client_id": {c.ID}, "redirect_uri": {callback}, "code_verifier": {verifier}})
 	}
+
 	refresh := func(token string) reply {
 		return w.postProven("/oauth/token", proof, url.Values{"grant_type": {"refresh_token"},
 			"client_id": {c.ID}, "refresh_token": {token}})
 	}
+
 	unissued := base64.RawURLEncoding.EncodeToString(make([]byte, 16)) + "." + strings.Repeat("A", 26)
 	for name, got := range map[string]reply{
 		"a code": redeem("x", verifier), "a sealed code": redeem("x..y", verifier),

@@ -59,6 +59,7 @@ func TestRequestObject(t *testing.T) {
 	if got.param("state") != "inside" {
 		t.Fatalf("the response is %v", got.parameters())
 	}
+
 	set := w.redeem(p.c, got.param("code")).json(t)
 	if id := payload(t, w, text(set["id_token"])); set["scope"] != "openid email" || id["email"] != email {
 		t.Errorf("scope %v, ID token %v", set["scope"], id)
@@ -103,6 +104,7 @@ func TestRequestObjectErrors(t *testing.T) {
 			t.Errorf("%s: %d %v, want %s", name, got.status, got.parameters(), tt.code)
 		}
 	}
+
 	if got := w.browser().authorize(request(unkeyed, "request", good)); got.param("error") != "request_not_supported" {
 		t.Errorf("a client without keys: %v", got.parameters())
 	}
@@ -203,12 +205,14 @@ func TestSignedResponse(t *testing.T) {
 				sign != "" && !strings.HasPrefix(got.location.String(), callback+sign) {
 				t.Fatalf("%s: %d %v", mode, got.status, got.location)
 			}
+
 			claims := payload(t, w, got.param("response"))
 			if len(got.parameters()) != 1 ||
 				claims["iss"] != w.url+"/" || claims["aud"] != c.ID || claims["state"] != "s" ||
 				(claims["code"] == nil) != (v != "none") || (claims["error"] == nil) != (v == "none") {
 				t.Errorf("%s, prompt %s: %v with %v", mode, v, got.parameters(), claims)
 			}
+
 			if life := claims["exp"].(float64) - float64(w.now().Unix()); life < 590 || life > 610 {
 				t.Errorf("%s: valid for %v seconds", mode, life)
 			}

@@ -80,6 +80,7 @@ func (f *flow) respond(w http.ResponseWriter, r *http.Request, c idp.Client, req
 	if req.State != "" {
 		v.Set("state", req.State)
 	}
+
 	v.Set("iss", f.Issuer)
 	if req.Signed {
 		signed, err := f.Tokens.SignResponse(c, v)

@@ -69,11 +69,13 @@ func (s *server) granted(r *http.Request, cc *op.ClientCredentials, grant grante
 		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_request",
 			Message: "client_id or client_assertion must be provided"}
 	}
+
 	uses := s.Assertions.Uses()
 	c, err := s.authenticate(r.Context(), r.Header, web.Certificates(r), cc, uses)
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
+
 	audit.As(r.Context(), audit.Client, c.ID)
 	set, err := s.grantTo(r, c, uses, grant)
 	if err != nil && (c.AuthMethod != idp.AuthNone || !errors.Is(err, idp.ErrUnknown)) {

@@ -129,6 +129,7 @@ func (s *server) readForm(r *http.Request) (url.Values, *refusal) {
 			text:   "compressed bodies are not supported",
 		}
 	}
+
 	body, err := readBody(r)
 	if err != nil {
 		return nil, invalidRequest("the body is incomplete")

@@ -49,6 +49,7 @@ func (si *signIn) beginUpstream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	if err := si.Limits.PassNetwork(r.Context(), limit.AuthorizePerNetwork, web.Network(r)); err != nil {
 		return err
 	}
@@ -59,6 +60,7 @@ func (si *signIn) beginUpstream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	to, err := si.rp.Begin(r.Context(), u, req)
 	if err != nil {
 		return si.upstreamFault(w, r, c, req, u, err)
@@ -79,6 +81,7 @@ func (si *signIn) finishUpstream(w http.ResponseWriter, r *http.Request) error {
 	if checkParams(q) != nil {
 		return badRequest("error.parameters")
 	}
+
 	a, err := si.Upstreams.Take(r.Context(), q.Get("state"))
 	if errors.Is(err, problem.NotFound) {
 		return errStale
@@ -86,10 +89,12 @@ func (si *signIn) finishUpstream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	req, c, err := si.resume(r, a.RequestID)
 	if err != nil {
 		return err
 	}
+
 	u, err := si.Upstreams.Find(r.Context(), a.ProjectID, a.UpstreamID)
 	if errors.Is(err, problem.NotFound) || err == nil && (!u.Enabled || a.ProjectID != c.ProjectID) {
 		return errStale
@@ -135,6 +140,7 @@ func (si *signIn) enterUpstream(w http.ResponseWriter, r *http.Request, c idp.Cl
 	case l.err != nil:
 		return si.upstreamFault(w, r, c, req, u, l.err)
 	}
+
 	if err := si.Upstreams.Remember(r.Context(), u, l.login, l.idToken); err != nil {
 		return err
 	}
@@ -150,6 +156,7 @@ func (si *signIn) upstreamFault(w http.ResponseWriter, r *http.Request, c idp.Cl
 	if p == nil {
 		return err
 	}
+
 	text, status := "upstream.failed", http.StatusBadGateway
 	switch {
 	case p.Kind == problem.RateLimited:
@@ -164,6 +171,7 @@ func (si *signIn) upstreamFault(w http.ResponseWriter, r *http.Request, c idp.Cl
 	case p.Code != "upstream_failed":
 		return err
 	}
+
 	si.Observe("upstream_refused")
 	si.log.WarnContext(r.Context(), "signing in with an upstream provider", "request_id", web.RequestID(r.Context()),
 		"upstream", u.ID, "issuer", u.Issuer, "error", err)
@@ -182,10 +190,12 @@ func (si *signIn) linkRequest(r *http.Request, id string) (req idp.AuthRequest, 
 	if err != nil {
 		return req, c, s, u, err
 	}
+
 	s, ok := l.answering(req)
 	if !ok || req.Link == nil || req.Chosen == "" {
 		return req, c, s, u, errStale
 	}
+
 	u, err = si.Upstreams.Find(r.Context(), c.ProjectID, req.Link.UpstreamID)
 	if errors.Is(err, problem.NotFound) {
 		err = errStale
@@ -218,6 +228,7 @@ func (si *signIn) answerLink(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	req, c, s, u, err := si.linkRequest(r, form.Get("id"))
 	if err != nil {
 		return err
@@ -254,6 +265,7 @@ func (lo *logout) upstreamLogout(r *http.Request, ended []string, to string) str
 	if !ok {
 		return ""
 	}
+
 	state := rand.Text()
 	leave, err := lo.rp.LogoutURL(r.Context(), u, idToken, state)
 	if err == nil && leave != "" {

@@ -36,6 +36,7 @@ func TestUpstreamSilent(t *testing.T) {
 		if got := f.forgeIn(b, fg, tt.change, tt.asked...); got.param("code") == "" {
 			t.Fatalf("%s: %d %v", tt.name, got.status, got.parameters())
 		}
+
 		for _, where := range []string{"", "after the session store was emptied"} {
 			if where != "" {
 				f.empty()

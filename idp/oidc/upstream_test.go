@@ -236,6 +236,7 @@ func TestUpstreamState(t *testing.T) {
 		}
 		return url.Values{"state": {sent.Query().Get("state")}, "iss": {f.up.url + "/"}}
 	}
+
 	for name, tt := range map[string]struct {
 		change func(url.Values)
 		status int
@@ -279,19 +280,23 @@ func TestUpstreamLogout(t *testing.T) {
 	for _, m := range hiddenField.FindAllStringSubmatch(page.body, -1) {
 		form.Set(m[1], m[2])
 	}
+
 	page = b.post("/logout", form)
 	_, rest, ok := strings.Cut(page.header.Get("Refresh"), "url="+f.up.url)
 	if !ok {
 		t.Fatalf("the page does not lead to the provider: %d %v", page.status, page.header)
 	}
+
 	back := ub.get(rest)
 	if back.location == nil || !strings.HasPrefix(back.location.String(), f.url+"/logout/upstream?state=") {
 		t.Fatalf("the provider does not return: %d %v %s", back.status, back.location, back.body)
 	}
+
 	page = b.get(strings.TrimPrefix(back.location.String(), f.url))
 	if got := page; !strings.Contains(got.body, "You are signed out") {
 		t.Errorf("after returning: %d %s", got.status, got.body)
 	}
+
 	ours := idp.Client{ID: f.u.ClientID, RedirectURIs: []string{f.url + f.callback()}}
 	if got := ub.authorize(request(ours, "prompt", "none")); got.param("error") != "login_required" {
 		t.Errorf("the login at the provider lives on: %v", got.parameters())
@@ -434,6 +439,7 @@ func TestUpstreamMaxAge(t *testing.T) {
 			t.Errorf("%v, signed in %s ago: %d %v", tt.asked, tt.ago, got.status, got.parameters())
 		}
 	}
+
 	if got := f.forge(fg, func(map[string]any) {}, "prompt", "login"); got.param("code") == "" {
 		t.Errorf("without auth_time: %d %s", got.status, got.body)
 	}
@@ -552,6 +558,7 @@ func TestUpstreamSettings(t *testing.T) {
 			t.Errorf("%s: %v", issuer, err)
 		}
 	}
+
 	for param, in := range map[string]idp.UpstreamInput{
 		"name":          {Name: text(" ")},
 		"issuer":        {Issuer: text("http://id.example/")},

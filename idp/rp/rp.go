@@ -108,10 +108,12 @@ func (c *Client) discover(ctx context.Context, issuer string) (*provider, error)
 	if err != nil {
 		return nil, unusable("reading the discovery document", err)
 	}
+
 	p := &provider{Provider: found, read: now}
 	if err := found.Claims(p); err != nil {
 		return nil, unusable("reading the discovery document", err)
 	}
+
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.providers) >= maxProviders {
@@ -143,14 +145,17 @@ func (c *Client) Begin(ctx context.Context, u idp.Upstream, req idp.AuthRequest)
 	if err != nil {
 		return "", err
 	}
+
 	config, err := c.config(p, u)
 	if err != nil {
 		return "", err
 	}
+
 	a, err := c.Provider.Upstreams.Begin(ctx, u, req)
 	if err != nil {
 		return "", err
 	}
+
 	options := []oauth2.AuthCodeOption{oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)}
 	if req.LoginHint != "" {
 		options = append(options, oauth2.SetAuthURLParam("login_hint", req.LoginHint))
@@ -184,15 +189,18 @@ func (c *Client) Finish(ctx context.Context, u idp.Upstream, a idp.UpstreamAttem
 	if err != nil {
 		return id, "", err
 	}
+
 	tokens, err := config.Exchange(c.with(ctx), answer.Get("code"), oauth2.VerifierOption(a.Verifier))
 	if err != nil {
 		return id, "", unusable("redeeming the code", err)
 	}
+
 	idToken, _ = tokens.Extra("id_token").(string)
 	claims, err := c.verify(ctx, p, u, a, tokens, idToken)
 	if err != nil {
 		return id, "", err
 	}
+
 	id = u.IdentityOf(claims.subject, claims.all)
 	id.Fresh = claims.fresh
 	return id, idToken, nil
@@ -213,15 +221,18 @@ func (c *Client) verify(ctx context.Context, p *provider, u idp.Upstream, a idp.
 	if err != nil {
 		return claims{}, unusable("verifying the ID token", err)
 	}
+
 	got := claims{subject: token.Subject, all: make(map[string]any)}
 	if err := token.Claims(&got.all); err != nil {
 		return claims{}, unusable("reading the ID token", err)
 	}
+
 	azp, _ := got.all["azp"].(string)
 	var at time.Time
 	if seconds, dated := got.all["auth_time"].(float64); dated { // some providers never send it
 		at = time.Unix(int64(seconds), 0)
 	}
+
 	got.fresh = a.IsFresh(at)
 	switch {
 	case token.Subject == "" || len(token.Subject) > 255:
@@ -262,10 +273,12 @@ func (c *Client) LogoutURL(ctx context.Context, u idp.Upstream, idToken, state s
 	if err != nil || p.EndSession == "" {
 		return "", err
 	}
+
 	to, err := url.Parse(p.EndSession)
 	if err != nil || to.Scheme != "https" && to.Scheme != "http" {
 		return "", unusable("reading the discovery document", err)
 	}
+
 	q := to.Query()
 	q.Set("id_token_hint", idToken)
 	q.Set("client_id", u.ClientID)
