@@ -133,11 +133,13 @@ func (r *Recordings) FlushAccesses(ctx context.Context) error {
 	if len(r.accesses.pending) == 0 {
 		return nil
 	}
+
 	all := make([]Access, 0, len(r.accesses.pending))
 	for _, a := range r.accesses.pending {
 		a.ID = uuid7.At(a.First)
 		all = append(all, *a)
 	}
+
 	slices.SortFunc(all, func(x, y Access) int { // a fixed order prevents deadlocks between nodes
 		return cmp.Or(cmp.Compare(x.RecordingID, y.RecordingID), cmp.Compare(x.Actor, y.Actor),
 			cmp.Compare(x.Address, y.Address), cmp.Compare(x.Format, y.Format))

@@ -100,6 +100,7 @@ func (r Recording) CallbackFields() url.Values {
 			fields.Set(name, value)
 		}
 	}
+
 	if !r.StartTime.IsZero() {
 		fields.Set("RecordingStartTime", r.StartTime.UTC().Format(time.RFC1123Z))
 	}

@@ -68,12 +68,14 @@ func TestCarriedCall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if rec, err = w.Start(t.Context(), w.project, "c", recordings.Start{Channels: "mono"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err = w.Move(t.Context(), rec, recordings.Stopped, ""); err != nil {
 		t.Fatal(err)
 	}
+
 	want := []recordings.Status{recordings.InProgress, recordings.Paused, recordings.InProgress,
 		recordings.InProgress, recordings.Stopped}
 	if !slices.Equal(s.statuses, want) || rec.Channels != 1 {
@@ -93,11 +95,13 @@ func TestCarriedConference(t *testing.T) {
 			t.Errorf("starting with another %s: %v, want %v", field, err, problem.Invalid)
 		}
 	}
+
 	rec, err := w.StartConference(t.Context(), w.project, "room", recordings.Start{})
 	if err != nil || rec.Channels != 1 || rec.ConferenceSid != "room" || rec.CallSid != "" ||
 		rec.Source != "StartConferenceRecording" || rec.Track != "both" || rec.To != "/public/room" {
 		t.Errorf("the recording of the conference is %+v, %v", rec, err)
 	}
+
 	if _, err = w.Move(t.Context(), rec, recordings.Stopped, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -159,6 +163,7 @@ func TestLateMedia(t *testing.T) {
 				got.Status, got.ErrorCode, got.CallSid, wantAdded, rec.Sid, recordings.Completed, recordings.Incomplete)
 		}
 	}
+
 	if err := w.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -44,16 +44,19 @@ func TestDelete(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer open.Close()
+
 	w.now = w.now.Add(time.Hour)
 	if err := w.Delete(t.Context(), w.project, rec.Sid); err != nil {
 		t.Fatal(err)
 	}
+
 	if left := w.mediaFiles(t); len(left) != 0 {
 		t.Errorf("remaining files: %q", left)
 	}
 	if n, err := open.Read(make([]byte, 100)); n != 100 {
 		t.Errorf("reading on after Delete = %d bytes, %v", n, err)
 	}
+
 	if err := w.Delete(t.Context(), w.project, rec.Sid); !errors.Is(err, problem.NotFound) {
 		t.Errorf("second Delete: %v, want NotFound", err)
 	}
@@ -62,6 +65,7 @@ func TestDelete(t *testing.T) {
 	); !errors.Is(err, problem.NotFound) {
 		t.Errorf("Open after Delete: %v, want NotFound", err)
 	}
+
 	if got := w.list(t, recordings.Filter{}); len(got) != 0 {
 		t.Errorf("List after Delete: %q, want none", got)
 	}
@@ -100,15 +104,18 @@ func TestSweepAfterDeletedProject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	w.project = w.addProject(t)
 	if _, _, err := w.ingest(t, "canonical_44.wav", recordings.Description{}); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := w.store.DeleteProject(t.Context(), revocation.Revocation{
 		Kind: revocation.Project, ID: w.project, Until: w.now, Expires: w.now,
 	}); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := w.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -134,6 +141,7 @@ func TestOwners(t *testing.T) {
 		}
 		return rec.Sid
 	}
+
 	between := func(from, to string) recordings.Description {
 		return recordings.Description{Metadata: recordings.Metadata{From: from, To: to}}
 	}
@@ -165,11 +173,13 @@ func TestOwners(t *testing.T) {
 			}
 		}
 	}
+
 	if err := w.store.DeleteSubscriber(t.Context(), w.project, revocation.Revocation{
 		Kind: revocation.Subscriber, ID: alice, Until: w.now, Expires: w.now,
 	}); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := w.Find(t.Context(), recordings.Owner{ProjectID: w.project}, toAlice); err != nil {
 		t.Errorf("the recording of a deleted subscriber: %v, want it to remain", err)
 	}

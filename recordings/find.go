@@ -88,10 +88,12 @@ func (r *Recordings) Open(ctx context.Context, o Owner, sid string) (Recording, 
 	if err != nil {
 		return Recording{}, nil, err
 	}
+
 	media, err := r.media.Open(rec.MediaKey)
 	if err != nil {
 		return Recording{}, nil, r.unlessGone(ctx, o, sid, fmt.Errorf("opening media of %s: %w", rec.ID, err))
 	}
+
 	size, err := media.Seek(0, io.SeekEnd)
 	if err == nil && size != rec.Bytes {
 		err = fmt.Errorf("it has %d bytes instead of %d", size, rec.Bytes)

@@ -57,12 +57,14 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 		if err != nil {
 			return nil, err
 		}
+
 		if about, err = r.describe(u); err != nil {
 			return nil, err
 		}
 		if subscribers, err = r.subscribers(ctx, u.ProjectID, about); err != nil {
 			return nil, err
 		}
+
 		parts = r.measure(f, facts, &rec)
 		if twin, err = r.findTwin(ctx, rec, f); err != nil || twin != (Twin{}) {
 			return parts, err
@@ -77,6 +79,7 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 		if rec.Status == Completed {
 			rec.ErrorCode = about.ErrorCode
 		}
+
 		rec.Callback = about.Callback.withDefaults()
 		rec.Metadata, rec.Price = about.Metadata.withDefaults(), price(rec.Seconds(), terms.RecordRate)
 		kept, added, err = r.store.AddRecording(

@@ -36,10 +36,12 @@ func TestIngestCorpus(t *testing.T) {
 			t.Errorf("Ingest(%s) = added %v, %v, want a recording", name, added, err)
 			continue
 		}
+
 		stored++
 		if status := statusOf(want); rec.Status != status || len(rec.Repairs) > 0 != (want.Result == "repair") {
 			t.Errorf("Ingest(%s) = %s, repairs %q, want %s, %s", name, rec.Status, rec.Repairs, status, want.Result)
 		}
+
 		if off := math.Abs(rec.Duration().Seconds() - want.Duration); rec.Codec != want.Codec &&
 			!want.Absent || off > max(want.Tolerance, 1e-6) {
 			t.Errorf("Ingest(%s) = %s, %v, want %s, %v s", name, rec.Codec, rec.Duration(), want.Codec, want.Duration)
@@ -48,6 +50,7 @@ func TestIngestCorpus(t *testing.T) {
 			t.Errorf("Ingest(%s) = %d bytes, SHA-256 %s, want %d, %s", name, rec.Bytes, rec.SHA256, len(file),
 				want.SHA256)
 		}
+
 		if got := w.read(t, rec.Sid); !bytes.Equal(got, file) {
 			t.Errorf("the media of %s differs from the upload", name)
 		}
@@ -145,6 +148,7 @@ func TestIngestIdentity(t *testing.T) {
 		if err != nil || !added {
 			t.Fatalf("%s: first Ingest = %v, %v", tt.name, added, err)
 		}
+
 		second, added, err := w.ingest(t, tt.file, tt.second)
 		if conflict := errors.Is(err, problem.Conflict); conflict != tt.conflict || err != nil && !conflict {
 			t.Errorf("%s: second Ingest: %v, want conflict %v", tt.name, err, tt.conflict)
@@ -152,6 +156,7 @@ func TestIngestIdentity(t *testing.T) {
 		if tt.conflict && !strings.Contains(err.Error(), first.SHA256) {
 			t.Errorf("%s: %q does not name %s", tt.name, err, first.SHA256)
 		}
+
 		if same := err == nil && !added && second.Sid == first.Sid; same != tt.same {
 			t.Errorf("%s: the same recording %v, want %v", tt.name, same, tt.same)
 		}
@@ -159,6 +164,7 @@ func TestIngestIdentity(t *testing.T) {
 		if tt.file != a && !tt.conflict {
 			files = 2
 		}
+
 		if got := len(w.keys(t)); got != files {
 			t.Errorf("%s: %d files, want %d", tt.name, got, files)
 		}

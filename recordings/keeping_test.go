@@ -59,12 +59,14 @@ func TestHold(t *testing.T) {
 	if err != nil || sum.Refused != 1 || sum.Changed != 0 {
 		t.Errorf("deleting it in bulk = %+v, %v, want one refused", sum, err)
 	}
+
 	if err := w.Retention().Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.deleteProject(t); !errors.Is(err, problem.Conflict) {
 		t.Errorf("deleting its project: %v, want Conflict", err)
 	}
+
 	if got := w.list(t, recordings.Filter{Held: true}); !slices.Equal(got, []string{rec.Sid}) {
 		t.Fatalf("recordings on hold: %q, want %q", got, rec.Sid)
 	}
@@ -85,6 +87,7 @@ func TestTags(t *testing.T) {
 	if !slices.Equal(a.Tags, []string{"berlin", "sales"}) {
 		t.Errorf("tags = %q", a.Tags)
 	}
+
 	for _, tt := range []struct {
 		f    recordings.Filter
 		want []string
@@ -174,6 +177,7 @@ func TestRetention(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if err := w.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -190,12 +194,14 @@ func TestRetention(t *testing.T) {
 	if err != nil || sum.Recordings != 1 || sum.Bytes != keep.Bytes {
 		t.Errorf("a preview with another rule = %+v, %v, want one recording", sum, err)
 	}
+
 	if err := w.Retention().Delete(t.Context(), w.addProject(t), added[0].ID); !errors.Is(err, problem.NotFound) {
 		t.Errorf("deleting another project's rule: %v, want NotFound", err)
 	}
 	if err := w.Retention().Delete(t.Context(), w.project, added[2].ID); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := w.Retention().Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -261,10 +267,12 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%s: the sum = %+v", name, sum)
 		}
 	}
+
 	check("stored", a.Bytes) // counted once, because they have the same bytes
 	if err := w.Delete(t.Context(), w.project, a.Sid); err != nil {
 		t.Fatal(err)
 	}
+
 	check("deleted", a.Bytes)
 	w.now = w.now.Add(recordings.StubLife + time.Hour)
 	if err := w.Sweep(t.Context()); err != nil {
@@ -281,12 +289,14 @@ func TestAccesses(t *testing.T) {
 		w.NoteAccess(t.Context(), recordings.Access{RecordingID: rec.ID, Actor: actor, Address: "192.0.2.1",
 			Format: recordings.MP3, Bytes: bytes})
 	}
+
 	note("key:1", 10)
 	note("key:1", 20)
 	note(recordings.Anyone, 5)
 	if err := w.FlushAccesses(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	note("key:1", 30)
 	w.now = w.now.Add(time.Hour)
 	note("key:1", 40)
@@ -295,16 +305,19 @@ func TestAccesses(t *testing.T) {
 	if err != nil || len(found.Items) != 3 {
 		t.Fatalf("accesses = %+v, %v, want three", found.Items, err)
 	}
+
 	var sums []int64
 	for _, a := range found.Items {
 		sums = append(sums, a.Requests, a.Bytes)
 	}
+
 	if slices.Sort(sums); !slices.Equal(sums, []int64{1, 1, 3, 5, 40, 60}) {
 		t.Errorf("requests and bytes = %v", sums)
 	}
 	if a := found.Items[0]; a.Bytes != 40 || a.Actor != "key:1" || !a.First.Equal(w.now) {
 		t.Errorf("the latest access = %+v", a)
 	}
+
 	if _, err := w.ListAccesses(t.Context(), w.addProject(t), rec.Sid, page.Query{Size: 10}); !errors.Is(
 		err, problem.NotFound) {
 		t.Errorf("accesses for another project: %v, want NotFound", err)
@@ -322,14 +335,17 @@ func TestAccessesOfStrangers(t *testing.T) {
 				Address: fmt.Sprintf("2001:db8::%x", 1+i%2), Format: recordings.MP3, Bytes: 1})
 		}
 	}
+
 	found, err := w.ListAccesses(t.Context(), w.project, rec.Sid, page.Query{Size: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	got := make(map[string]int64)
 	for _, a := range found.Items {
 		got[a.Actor+" "+a.Address] = a.Requests
 	}
+
 	want := map[string]int64{"public 2001:db8::/64": 50, "key:1 2001:db8::1": 25, "key:1 2001:db8::2": 25}
 	if !maps.Equal(got, want) {
 		t.Errorf("the accesses are %v, want %v", got, want)

@@ -152,6 +152,7 @@ func (r *Recordings) start(ctx context.Context, projectID string, of Metadata, s
 	if err != nil {
 		return Recording{}, err
 	}
+
 	subscribers, err := r.subscribers(ctx, projectID, call)
 	if err != nil {
 		return Recording{}, err

@@ -76,6 +76,7 @@ func (in MarkInput) apply(m *Marks) error {
 	if in.Tags != nil {
 		tags = *in.Tags
 	}
+
 	tags = slices.Concat(tags, in.Tag)
 	tags = slices.DeleteFunc(tags, func(tag string) bool { return slices.Contains(in.Untag, tag) })
 	slices.Sort(tags)
@@ -83,6 +84,7 @@ func (in MarkInput) apply(m *Marks) error {
 	if len(tags) > maxTags {
 		return problem.BadParam("tags", "a recording can have at most %d tags", maxTags)
 	}
+
 	m.Tags = tags
 	if in.Hold != nil {
 		m.Hold = strings.TrimSpace(*in.Hold)

@@ -61,6 +61,7 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 	if err == nil && audio.IsSlow(facts) && lengthOf(samples) > maxSlow {
 		return indexOf(samples)
 	}
+
 	var found levels.Facts
 	var outline levels.Outline
 	if err == nil {

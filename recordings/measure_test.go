@@ -38,17 +38,20 @@ func TestIngestMeasures(t *testing.T) {
 		t.Errorf("Outline = %d channels, %d pixels of %d, %v", outline.Channels, outline.Length(),
 			outline.PerPixel, err)
 	}
+
 	if _, _, err := w.Outline(
 		t.Context(), recordings.Owner{ProjectID: w.addProject(t)}, rec.Sid,
 	); !errors.Is(err, problem.NotFound) {
 		t.Errorf("Outline of another project's recording: %v, want NotFound", err)
 	}
+
 	if err := w.Delete(t.Context(), w.project, rec.Sid); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := w.Outline(t.Context(), owner, rec.Sid); !errors.Is(err, problem.NotFound) {
 		t.Errorf("Outline of a deleted recording: %v, want NotFound", err)
 	}
+
 	if left := w.mediaFiles(t); len(left) != 0 {
 		t.Errorf("remaining files: %q", left)
 	}
@@ -79,6 +82,7 @@ func TestMP3IsMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for name, lost := range map[string]float64{"speech_cbr32.mp3": 0.45, "speech_vbr_notag.mp3": 0} {
 		rec, _, err := w.ingest(t, name, recordings.Description{})
 		if err != nil || rec.Status != recordings.Completed || rec.Levels == nil {

@@ -21,6 +21,7 @@ func Digits(party string) string {
 	case strings.HasPrefix(number, "011") && len(number) >= 13: // longer than any national number
 		return number[3:]
 	}
+
 	if national, ok := strings.CutPrefix(number, "0"); ok && national != "" {
 		return national
 	}
@@ -40,6 +41,7 @@ func bareNumber(party string) string {
 			break
 		}
 	}
+
 	lower, _, _ = strings.Cut(lower, ";") // parameters of a URI
 	for _, extension := range []string{"ext", "x"} {
 		if number, after, ok := strings.Cut(lower, extension); ok && number != "" &&
@@ -47,6 +49,7 @@ func bareNumber(party string) string {
 			lower = number
 		}
 	}
+
 	if strings.HasPrefix(lower, "+") || strings.HasPrefix(lower, "00") {
 		lower = strings.Replace(lower, "(0)", "", 1) // +44 (0)20 …
 	}

@@ -64,6 +64,7 @@ func (r *Recordings) reserve(
 	if quota == 0 {
 		return nothing, nil
 	}
+
 	u := r.quotas.of(projectID)
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -80,6 +81,7 @@ func (r *Recordings) reserve(
 			return func(added int64) { u.settle(bytes, added) }, nil
 		}
 	}
+
 	return nothing, problem.New(problem.Forbidden, "quota_exceeded",
 		"the recordings of the project use %d bytes of its quota of %d: delete some, or raise the quota",
 		u.used(), quota)

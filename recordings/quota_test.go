@@ -55,10 +55,12 @@ func TestQuota(t *testing.T) {
 			}
 			w.wantUsage(t, 2*size, 2*size)
 		}
+
 		refused("over the quota")
 		if _, added, err := w.upload(t.Context(), distinct(t, 0), recordings.Description{}); err != nil || !added {
 			t.Errorf("an equal file: added %v, %v", added, err)
 		}
+
 		if err := w.Delete(t.Context(), w.project, first.Sid); err != nil {
 			t.Fatal(err)
 		}
@@ -122,10 +124,12 @@ func TestRepeatAtFullQuota(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	again, added, err := w.upload(t.Context(), distinct(t, 0), about)
 	if err != nil || added || again.Sid != first.Sid {
 		t.Errorf("the same upload again: %s, added %v, %v, want %s", again.Sid, added, err, first.Sid)
 	}
+
 	_, _, err = w.upload(t.Context(), distinct(t, 1), recordings.Description{})
 	if !errors.Is(err, problem.Forbidden) {
 		t.Errorf("another file: %v, want it refused", err)

@@ -17,6 +17,7 @@ func TestRenditionMixes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	render := func(wanted recordings.Wanted) (tag, content string) {
 		t.Helper()
 		n, err := w.Render(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid, wanted)

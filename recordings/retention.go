@@ -72,6 +72,7 @@ func compareRules(a, b Rule) int {
 		}
 		return n
 	}
+
 	longest := func(u Rule) int {
 		if u.Days == 0 {
 			return maxDays + 1
@@ -196,6 +197,7 @@ func (r Retention) Preview(ctx context.Context, projectID string, more *Rule) (s
 			return u.Tag == more.Tag && u.SubscriberID == more.SubscriberID
 		}), *more)
 	}
+
 	err = r.eachExpired(ctx, projectID, rules, func(k Kept) error {
 		sum.Recordings, sum.Bytes = sum.Recordings+1, sum.Bytes+k.Bytes
 		return nil

@@ -24,12 +24,14 @@ func everyMedia(t *testing.T, try func(t *testing.T, w *world, media blob.Store,
 	seal := func(s blob.Store) blob.Store {
 		return blob.NewSealed(s, true, func() [][sha256.Size]byte { return [][sha256.Size]byte{secret} })
 	}
+
 	run := func(name, where string, media blob.Store) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, func(c *recordings.Config) { c.Media = media })
 			try(t, w, media, where)
 		})
 	}
+
 	dir := func() string { return filepath.Join(t.TempDir(), "media") }
 	plain, encrypted := dir(), dir()
 	run("directory", plain, storetest.Media(t, plain))
@@ -98,6 +100,7 @@ func TestStoredOnce(t *testing.T) {
 		if fourth.MediaKey != second.MediaKey {
 			t.Error("the audio of the recording that is left is stored twice")
 		}
+
 		w.wantUsage(t, 3*size, size)
 		for _, rec := range []recordings.Recording{second, fourth} {
 			if isMissing(t, media, second.MediaKey) {
@@ -107,6 +110,7 @@ func TestStoredOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		if !isMissing(t, media, second.MediaKey) {
 			t.Error("the media remains after its last recording was deleted")
 		}
@@ -198,6 +202,7 @@ func TestShareAgainstDelete(t *testing.T) {
 					left = append(left, rec.Sid)
 					mu.Unlock()
 				}
+
 				if err := w.Sweep(context.Background()); err != nil {
 					t.Error(err)
 				}

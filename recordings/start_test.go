@@ -68,11 +68,13 @@ func TestStartLosesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	busy.before = func() {
 		if _, err := w.Start(t.Context(), w.project, "c", recordings.Start{Trim: "trim-silence"}); err != nil {
 			t.Error(err)
 		}
 	}
+
 	if _, err := w.Start(t.Context(), w.project, "c", recordings.Start{Channels: "dual"}); err != nil {
 		t.Error(err)
 	}

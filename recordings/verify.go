@@ -51,6 +51,7 @@ func (r *Recordings) compare(ctx context.Context, rec Recording, count func(io.R
 	if count != nil {
 		content = count(content)
 	}
+
 	hash := sha256.New()
 	size, err := io.CopyBuffer(hash, content, make([]byte, 256<<10))
 	switch {

@@ -27,10 +27,12 @@ func BenchmarkWAV(b *testing.B) {
 				if bm.ranges != "" {
 					r.Header.Set("Range", bm.ranges)
 				}
+
 				res, err := http.DefaultTransport.RoundTrip(r)
 				if err != nil {
 					b.Fatal(err)
 				}
+
 				n, err := io.Copy(io.Discard, res.Body)
 				if err != nil || res.StatusCode >= 400 {
 					b.Fatalf("status %d, %d bytes, %v", res.StatusCode, n, err)

@@ -131,6 +131,7 @@ func (a *API) endCall(w http.ResponseWriter, r *http.Request, o recordings.Owner
 	if err != nil {
 		return err
 	}
+
 	var status, document, script string
 	err = single(fields, map[string]*string{"Status": &status, "Url": &document, "Twiml": &script})
 	switch {

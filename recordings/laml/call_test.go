@@ -25,6 +25,7 @@ func (s *server) addCall(t *testing.T, at time.Time, change func(*calls.Record))
 	if change != nil {
 		change(&r)
 	}
+
 	if err := s.store.SaveCall(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
@@ -133,6 +134,7 @@ func TestListCalls(t *testing.T) {
 		}
 		uri = *p.NextPageURI
 	}
+
 	if len(paged) != 8 || !slices.Equal(paged[:3], newest) {
 		t.Errorf("the pages contain %q, want 8 calls, newest first", paged)
 	}
@@ -183,6 +185,7 @@ func TestCallAccess(t *testing.T) {
 	} {
 		wantError(t, name, a, 401, 20003)
 	}
+
 	other := s.addProject(t)
 	wantError(t, "another project's call", s.do(t, "GET", "/2010-04-01/Accounts/"+other+"/Calls/"+own.ID,
 		func(r *http.Request) { r.SetBasicAuth(other, key) }), 404, 20404)

@@ -133,15 +133,18 @@ func (c callback) check(t *testing.T, want url.Values) {
 			t.Errorf("callback %s: %s = %q, want %q", c.fields.Get("RecordingStatus"), name, got, want.Get(name))
 		}
 	}
+
 	signed := deliver.FormSignature(signingKey, c.url, c.fields)
 	if c.method == http.MethodGet {
 		signed = deliver.FormSignature(signingKey, c.url, nil)
 	}
+
 	for name := range signed {
 		if got := c.header.Get(name); got != signed.Get(name) {
 			t.Errorf("callback to %s: %s = %q, want %q", c.url, name, got, signed.Get(name))
 		}
 	}
+
 	if c.shown != http.StatusOK {
 		t.Errorf("during the callback, GET of the recording = %d, want 200", c.shown)
 	}
@@ -163,6 +166,7 @@ func TestCallbacks(t *testing.T) {
 					t.Fatalf("Start = %d %s", got.StatusCode, got.body)
 				}
 			}
+
 			begun := a.await(t, 1)[0]
 			if uploaded := s.upload(t, "speech_stereo_8k.wav", "CallSid=c"); uploaded != sid {
 				t.Fatalf("the upload went to %s, want %s", uploaded, sid)
@@ -173,6 +177,7 @@ func TestCallbacks(t *testing.T) {
 					t.Errorf("method = %s, want %s", c.method, method)
 				}
 			}
+
 			common := url.Values{"AccountSid": {s.project}, "CallSid": {"c"}, "RecordingSid": {sid},
 				"RecordingChannels": {"2"}, "RecordingSource": {"StartCallRecordingApi"}, "RecordingTrack": {"both"},
 				"RecordingUrl":       {"https://example.com" + s.path("/Recordings/"+sid)},
@@ -203,6 +208,7 @@ func TestCallbackOfUpload(t *testing.T) {
 			t.Fatalf("upload = %d %s", got.StatusCode, got.body)
 		}
 	}
+
 	told := a.await(t, 1)[0]
 	told.check(t, url.Values{"RecordingStatus": {"completed"}})
 	if all := s.idle(t); len(all) != 1 || all[0].URL != a.URL || told.url != a.URL+"/" {
@@ -269,6 +275,7 @@ func TestUnsafeCallback(t *testing.T) {
 		wantError(t, "start with the callback "+bad,
 			s.post(t, "/Calls/c/Recordings", url.Values{"RecordingStatusCallback": {bad}}.Encode()), 400, 10000)
 	}
+
 	all := read[struct{ Recordings []json.RawMessage }](t, s.do(t, "GET", s.path("/Recordings"), s.basic))
 	if len(all.Recordings) != 1 {
 		t.Errorf("%d recordings, want only the announced one", len(all.Recordings))

@@ -32,6 +32,7 @@ func TestDocuments(t *testing.T) {
 		if err := json.Indent(&got, a.body, "", "\t"); err != nil {
 			t.Fatalf("%s = %q: %v", tt.name, a.body, err)
 		}
+
 		text := strings.NewReplacer(sid, "SID", s.project, "ACCOUNT").Replace(got.String())
 		golden := filepath.Join("testdata", tt.name)
 		if *update {
@@ -39,6 +40,7 @@ func TestDocuments(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		want, err := os.ReadFile(golden)
 		if err != nil {
 			t.Fatal(err)

@@ -98,10 +98,12 @@ func FuzzListQuery(f *testing.F) {
 			if q.query.Size < 1 || q.query.Size > page.MaxSize || q.page < 0 {
 				t.Errorf("%q asks for page %d of %d items", query, q.page, q.query.Size)
 			}
+
 			link, err := url.Parse(q.uri(q.page, q.query.From))
 			if err != nil {
 				t.Fatalf("%q has the link %q", query, q.uri(q.page, q.query.From))
 			}
+
 			if again, err := parseListQuery(&http.Request{URL: link}); err != nil || again.query != q.query {
 				t.Errorf("%q is read as %+v, and the link to the same page as %+v, %v",
 					query, q.query, again.query, err)

@@ -31,14 +31,17 @@ func (a *API) ingest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return problem.New(problem.Malformed, "bad_request", "the query is invalid")
 	}
+
 	about, err := readDescription(r.Header, query)
 	if err != nil {
 		return err
 	}
+
 	if err := checkIngested(about); err != nil { // before the file is read
 		return err
 	}
@@ -47,6 +50,7 @@ func (a *API) ingest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	describe := upload.Describe
 	upload.ProjectID = projectID
 	upload.Describe = func() (recordings.Description, error) {
@@ -68,10 +72,12 @@ func (a *API) ingest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	status := http.StatusOK
 	if added {
 		status = http.StatusCreated
 	}
+
 	return web.JSON(w, status, ingested{
 		Sid:      rec.Sid,
 		Status:   rec.Status,

@@ -50,6 +50,7 @@ func (s *server) raw(t *testing.T, shape string, file []byte) (status int, got m
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	head, form, _ := strings.Cut(strings.ReplaceAll(string(text), "\n", "\r\n"), "\r\n\r\n")
 	body := file
 	if form != "" {
@@ -176,12 +177,14 @@ func TestIngestRaces(t *testing.T) {
 	for i := range answers {
 		wait.Go(func() { answers[i] = s.put(t, "a.wav?CallSid=c", wav) })
 	}
+
 	wait.Wait()
 	sids, statuses := make(map[string]int), make(map[int]int)
 	for _, a := range answers {
 		sids[read[struct{ Sid string }](t, a).Sid]++
 		statuses[a.StatusCode]++
 	}
+
 	if len(sids) != 1 || statuses[201] != 1 || statuses[200] != 49 {
 		t.Errorf("%d recordings, statuses %v, want one recording, a 201 and 200s", len(sids), statuses)
 	}
@@ -198,6 +201,7 @@ func TestIngestOfFaults(t *testing.T) {
 			t.Errorf("%s = %d %s, want %d %s", file, a.StatusCode, a.body, want, is)
 		}
 	}
+
 	status("header_only_44.wav", 201, "absent")
 	status("silence.wav", 201, "absent")
 	status("sizes_node_wav_stream.wav", 201, "completed")
@@ -216,12 +220,14 @@ func TestIngestOfFaults(t *testing.T) {
 			t.Errorf("PUT %.40s = %d %s, want %d", path, a.StatusCode, a.body, want)
 		}
 	}
+
 	if a := s.put(t, "a.wav", nil); a.StatusCode != 400 {
 		t.Errorf("an empty body = %d %s, want 400", a.StatusCode, a.body)
 	}
 	if a := s.put(t, "a.wav", append(bytes.Clone(wav), make([]byte, maxUpload)...)); a.StatusCode != 413 {
 		t.Errorf("a large file = %d %s, want 413", a.StatusCode, a.body)
 	}
+
 	if after := s.mediaFiles(t); after != before {
 		t.Errorf("refused uploads left %d files", after-before)
 	}
@@ -244,12 +250,14 @@ func TestIngestRights(t *testing.T) {
 			}
 		}
 	}
+
 	for _, name := range []string{"X-Recording-SubscriberId", "X-Recording-Sid"} {
 		a := s.do(t, "PUT", "/ingest/"+ingestKey+"/a.wav", body("audio/wav", wav), header(name, "x"))
 		if a.StatusCode != 400 {
 			t.Errorf("the header %s = %d %s, want 400", name, a.StatusCode, a.body)
 		}
 	}
+
 	if after := s.mediaFiles(t); after != before {
 		t.Errorf("refused uploads left %d files", after-before)
 	}

@@ -131,6 +131,7 @@ func TestSignedLinks(t *testing.T) {
 		*doc.Media.URLExpires != want {
 		t.Fatalf("url_expires = %v, want %s", doc.Media.URLExpires, want)
 	}
+
 	wav := pathOf(t, doc.Media.MediaURL)
 	query := wav[strings.Index(wav, "?"):]
 	exp := s.clock.now().Add(600 * time.Second).Unix()

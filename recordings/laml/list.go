@@ -212,6 +212,7 @@ func parseSpan(values url.Values, name string) (from, before time.Time, err erro
 	if text == "" {
 		return from, before, nil
 	}
+
 	on, ok := parseDate(text)
 	if !ok {
 		return from, before, badDate(name)
@@ -219,6 +220,7 @@ func parseSpan(values url.Values, name string) (from, before time.Time, err erro
 	if from.Before(on) {
 		from = on
 	}
+
 	if end := on.Add(span(on)); before.IsZero() || before.After(end) {
 		before = end
 	}

@@ -108,6 +108,7 @@ func TestListFilters(t *testing.T) {
 	if a := s.do(t, "DELETE", s.path("/Recordings/"+gone), s.basic); a.StatusCode != 204 {
 		t.Fatalf("DELETE = %d", a.StatusCode)
 	}
+
 	tests := []struct {
 		query url.Values
 		want  []string
@@ -207,6 +208,7 @@ func TestListByName(t *testing.T) {
 		}
 		return read[struct{ Sid string }](t, a).Sid
 	}
+
 	raw := corpusFile(t, "one_sample.wav")
 	byHeader := send(s.path("/Recordings"), body("audio/wav", raw),
 		header("X-Recording-Full-File-Name", "/spool/Quarterly-SalesReview.wav"))
@@ -216,6 +218,7 @@ func TestListByName(t *testing.T) {
 	if err == nil {
 		_, err = part.Write(raw)
 	}
+
 	if err := errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -60,6 +60,7 @@ func TestAnnouncedRecording(t *testing.T) {
 		begun.Start == nil || *begun.Start != s.clock.now().Format(time.RFC1123Z) || *begun.CallSid != "c" {
 		t.Errorf("announced: %+v", begun)
 	}
+
 	for _, end := range []string{"", ".wav", ".mp3"} {
 		a := s.do(t, "GET", s.path("/Recordings/"+begun.Sid+end))
 
@@ -82,6 +83,7 @@ func TestStartedRecording(t *testing.T) {
 		got.Channels != "2" || got.Trim != "trim-silence" {
 		t.Errorf("start = %d %+v, want 201 and the live recording with these settings", started.StatusCode, got)
 	}
+
 	kept, err := s.rules.Find(t.Context(), recordings.Owner{ProjectID: s.project}, begun.Sid)
 	if want := (recordings.Callback{
 		URL: "https://example.com/cb", Events: []string{"completed", "absent"}, Method: "GET",
@@ -134,10 +136,12 @@ func TestLiveRecording(t *testing.T) {
 		done.Trim != "trim-silence" {
 		t.Errorf("the upload = %d %+v, want it to complete %s", up.StatusCode, done, begun.Sid)
 	}
+
 	if a := s.do(t, "GET", s.path("/Recordings/"+begun.Sid+".wav")); a.StatusCode != 200 ||
 		string(a.body) != string(corpusFile(t, speech)) {
 		t.Errorf("the media = %d with %d bytes, want the file", a.StatusCode, len(a.body))
 	}
+
 	again := s.do(t, "POST", s.path("/Recordings?CallSid=c&To=/private/bob"), s.basic,
 		body("audio/wav", corpusFile(t, speech)))
 	if again.StatusCode != 200 || read[live](t, again).Sid != begun.Sid {
@@ -322,10 +326,12 @@ func TestWaitingEnds(t *testing.T) {
 	if err := s.rules.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	if got := s.show(t, begun.Sid); got.Status != "absent" || got.Error == nil ||
 		*got.Error != recordings.NoAudio || got.Price != nil {
 		t.Errorf("a recording without changes for 25 hours: %+v, want it absent", got)
 	}
+
 	if got := s.show(t, other.Sid); got.Status != "paused" {
 		t.Errorf("a recording that changed two hours ago: %+v, want it paused", got)
 	}
@@ -355,6 +361,7 @@ func TestLiveAtOnce(t *testing.T) {
 		for i := range answers {
 			wait.Go(func() { answers[i] = do() })
 		}
+
 		wait.Wait()
 		sids := make(map[string]int)
 		for _, a := range answers {
@@ -363,6 +370,7 @@ func TestLiveAtOnce(t *testing.T) {
 			}
 			sids[read[live](t, a).Sid]++
 		}
+
 		if len(sids) != 1 {
 			t.Errorf("%s returned %d recordings, want one", what, len(sids))
 		}

@@ -49,11 +49,13 @@ func TestMediaHeaders(t *testing.T) {
 					t.Errorf("%s %s%s = %d with %d bytes, want the file", method, path, ext, a.StatusCode,
 						len(a.body))
 				}
+
 				for name, value := range want {
 					if got := a.Header.Get(name); got != value {
 						t.Errorf("%s %s%s: %s = %q, want %q", method, path, ext, name, got, value)
 					}
 				}
+
 				if varies := a.Header.Get("Vary") != ""; varies != (ext == "") {
 					t.Errorf("%s %s%s: Vary = %q", method, path, ext, a.Header.Get("Vary"))
 				}
@@ -153,6 +155,7 @@ func TestUnknownIsOneAnswer(t *testing.T) {
 	if a := s.do(t, "DELETE", s.path("/Recordings/"+deleted), s.basic); a.StatusCode != 204 || len(a.body) != 0 {
 		t.Fatalf("DELETE = %d %q, want 204", a.StatusCode, a.body)
 	}
+
 	sid := s.upload(t, speech, "")
 	home := s.project
 	s.project = s.addProject(t)

@@ -74,6 +74,7 @@ func drawn(r *http.Request, rec recordings.Recording, o levels.Outline) ([]byte,
 	if err != nil {
 		return nil, err
 	}
+
 	o = o.Scale(perPixel, rec.Frames)
 	switch format := query.Get(formatParam); format {
 	case "", "audiowaveform":

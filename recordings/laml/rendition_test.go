@@ -159,11 +159,13 @@ func TestMP3(t *testing.T) {
 	if a := s.do(t, "GET", path, header("If-None-Match", etag)); a.StatusCode != 304 {
 		t.Errorf("If-None-Match = %d, want 304", a.StatusCode)
 	}
+
 	if a := s.do(
 		t, "GET", path, header("Range", "bytes=0-9"), header("If-Range", `"other"`),
 	); a.StatusCode != 200 || !bytes.Equal(a.body, whole.body) {
 		t.Errorf("If-Range with another ETag = %d with %d bytes, want the whole file", a.StatusCode, len(a.body))
 	}
+
 	if a := s.do(
 		t, "GET", path+"?Download=true",
 	); a.Header.Get("Content-Disposition") != `attachment; filename="`+sid+`.mp3"` {
@@ -206,10 +208,12 @@ func TestOriginalsAreServed(t *testing.T) {
 		if tt.file != "vorbis.ogg" {
 			content = corpusFile(t, tt.file)
 		}
+
 		up := s.do(t, "POST", s.path("/Recordings"), s.basic, body(tt.kind, content))
 		if up.StatusCode != 201 {
 			t.Fatalf("%s = %d %s", tt.file, up.StatusCode, up.body)
 		}
+
 		sid := read[struct{ Sid string }](t, up).Sid
 		path := s.path("/Recordings/" + sid)
 		as := s.do(t, "GET", path+".wav?Original=true")
@@ -218,6 +222,7 @@ func TestOriginalsAreServed(t *testing.T) {
 			as.Header.Get("Content-Disposition") != `inline; filename="`+sid+tt.ext+`"` {
 			t.Errorf("the original of %s = %d with %d bytes, %v", tt.file, as.StatusCode, len(as.body), as.Header)
 		}
+
 		for ext, status := range map[string]int{"": tt.wav, ".wav": tt.wav, ".mp3": tt.mp3} {
 			a := s.do(t, "GET", path+ext)
 			if a.StatusCode != status {
@@ -227,6 +232,7 @@ func TestOriginalsAreServed(t *testing.T) {
 				wantError(t, tt.file, a, 406, 20406)
 			}
 		}
+
 		urls := read[links](t, s.do(t, "GET", path+".json", s.basic)).Media
 		for _, link := range []*string{urls.MediaURL, urls.MP3URL} {
 			if link == nil {
@@ -236,6 +242,7 @@ func TestOriginalsAreServed(t *testing.T) {
 				t.Errorf("the link %s of %s = %d, want 200", *link, tt.file, a.StatusCode)
 			}
 		}
+
 		if urls.MediaURL == nil || (urls.MP3URL != nil) != (tt.mp3 == 200) {
 			t.Errorf("the links of %s are %v and %v", tt.file, urls.MediaURL, urls.MP3URL)
 		}

@@ -32,6 +32,7 @@ func sendContent(w http.ResponseWriter, r *http.Request, modified time.Time, con
 	case late.sent:
 		panic(http.ErrAbortHandler)
 	}
+
 	for _, name := range []string{"Accept-Ranges", "Cache-Control", "Content-Disposition", "Content-Length",
 		"Content-Range", "Content-Type", "Etag", "Last-Modified"} {
 		w.Header().Del(name)

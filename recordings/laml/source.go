@@ -170,6 +170,7 @@ func (s Source) get(ctx context.Context, address string) (*http.Response, error)
 	if err != nil {
 		return nil, problem.BadParam("from", "the address of the service is invalid")
 	}
+
 	req.SetBasicAuth(s.AccountID, s.Token)
 	req.Header.Set("User-Agent", "selvage")
 	res, err := sourceClient.Do(req)

@@ -130,6 +130,7 @@ func TestNeverShort(t *testing.T) {
 		got, err := io.ReadAll(res.Body)
 		return res.StatusCode, got, err
 	}
+
 	if status, got, err := get(); status != 200 || err != nil || !bytes.Equal(got, file) {
 		t.Fatalf("the media = %d with %d bytes, %v", status, len(got), err)
 	}

@@ -26,14 +26,17 @@ func form(t *testing.T, parts ...part) option {
 		if p.file != "" {
 			disposition += fmt.Sprintf(`; filename=%q`, p.file)
 		}
+
 		h := textproto.MIMEHeader{"Content-Disposition": {disposition}}
 		if p.kind != "" {
 			h.Set("Content-Type", p.kind)
 		}
+
 		to, err := w.CreatePart(h)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if _, err := io.WriteString(to, p.value); err != nil {
 			t.Fatal(err)
 		}
@@ -88,6 +91,7 @@ func TestUploadForms(t *testing.T) {
 			t.Errorf("%s = %d %s, want 201", tt.name, a.StatusCode, a.body)
 			continue
 		}
+
 		got := read[map[string]any](t, a)
 		for name, want := range tt.want {
 			value, ok := got[name]
@@ -98,6 +102,7 @@ func TestUploadForms(t *testing.T) {
 				t.Errorf("%s: %s = %v, want %s", tt.name, name, value, want)
 			}
 		}
+
 		if media := s.do(t, "GET", s.path(fmt.Sprintf("/Recordings/%s.wav", got["sid"]))); string(media.body) != wav {
 			t.Errorf("%s: the media has %d bytes and differs from the upload", tt.name, len(media.body))
 		}
@@ -156,6 +161,7 @@ func TestUploadTwice(t *testing.T) {
 		t.Errorf("the same key and bytes = %d then %d, %s then %s, want 201, 200 and one recording",
 			first.StatusCode, again.StatusCode, sid(first), sid(again))
 	}
+
 	conflict := post(other, header("Idempotency-Key", "k"))
 	wantError(t, "the same key with other bytes", conflict, 409, 20409)
 	for _, hash := range []string{"90ca927ecb0a6a97b0fd6d07f8b90ffebada16a846cdfa720b7e2f3e65aade32",
@@ -164,6 +170,7 @@ func TestUploadTwice(t *testing.T) {
 			t.Errorf("the conflict %s does not name %s", conflict.body, hash)
 		}
 	}
+
 	path := header("X-Recording-File-Name", "a.wav")
 	if one, two := post(wav, path), post(wav, path); two.StatusCode != 200 || sid(one) != sid(two) {
 		t.Errorf("the same file name and bytes = %d, want 200 and the same recording", two.StatusCode)
@@ -290,6 +297,7 @@ func TestUploadCutOff(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		r := http.Request{Header: make(http.Header)}
 		s.basic(&r)
 		_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\n%s",
@@ -297,6 +305,7 @@ func TestUploadCutOff(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		eventually(t, name+": the upload has begun", func() bool { return s.mediaFiles(t) == 1 })
 		if err := conn.Close(); err != nil {
 			t.Fatal(err)

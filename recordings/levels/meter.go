@@ -94,6 +94,7 @@ func (l *leg) add(run []int16, channel, channels int, at int64) {
 		if uint(v+nearRail) > 2*nearRail {
 			l.clip(v, at+int64(i/channels))
 		}
+
 		x := float64(v)
 		y := shelf.b0*x + s1
 		s1 = shelf.b1*x + s2 - shelf.a1*y // in this order, because y is available last

@@ -87,6 +87,7 @@ func TestParseOutlineOfRubbish(t *testing.T) {
 			t.Fatalf("ParseOutline accepts %d bytes of %d", i, len(whole))
 		}
 	}
+
 	for range 1000 {
 		b := append([]byte{}, whole...)
 		b[random.IntN(24)] ^= byte(1 + random.IntN(255))

@@ -82,11 +82,13 @@ func TestTalkOfACall(t *testing.T) {
 				t.Errorf("%s: leg %d talks %v s, want about %v", tt.name, i+1, f.Talk[i], want[i])
 			}
 		}
+
 		if math.Abs(*f.Overlap-1) > 0.3 || math.Abs(*f.FirstSpeech-2) > 0.25 ||
 			math.Abs(f.LongestSilence-18) > 0.5 || math.Abs(f.SilenceRatio-28.0/50) > 0.05 {
 			t.Errorf("%s: overlap %v, first speech %v, longest silence %v, silence %v, want about 1, 2, 18 and 0.56",
 				tt.name, *f.Overlap, *f.FirstSpeech, f.LongestSilence, f.SilenceRatio)
 		}
+
 		if got := f.Flags.Names(); !slices.Equal(got, []string{"dead-air"}) {
 			t.Errorf("%s: flags %q, want only dead air", tt.name, got)
 		}

@@ -51,6 +51,7 @@ func (d *decoder) frame(h header, frame []byte, channels int, out []int16) []int
 			d.spectrum(&r, &h, l, ch, i, end, side.share[ch])
 			start = end
 		}
+
 		if ok && h.channels == 2 {
 			s := stereo{h.modes&2 != 0, h.modes&1 != 0, h.mpeg1(), &d.lines[0], &d.lines[1]}
 			s.join(&side.granules[i][1], &d.factors[1], &d.bands)
@@ -108,6 +109,7 @@ func (d *decoder) synthesize(h *header, layouts *[2]layout, channels int, out []
 	for range 576 * channels {
 		out = append(out, 0)
 	}
+
 	for ch := range h.channels {
 		subs := d.subbands(&layouts[ch], ch)
 		for t := range 18 {

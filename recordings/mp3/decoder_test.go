@@ -180,6 +180,7 @@ func TestLostFrames(t *testing.T) {
 	for range 30 {
 		w.next()
 	}
+
 	damaged := slices.Concat(file[:w.at], make([]byte, 100), file[w.at+int64(w.frame.length):])
 	got := all(t, open(t, damaged))
 	spf := f.scan.first.samples()
@@ -203,6 +204,7 @@ func TestDamagedIndex(t *testing.T) {
 			t.Fatalf("an index with byte %d changed is accepted", i)
 		}
 	}
+
 	other := slices.Concat(file, file)
 	f, err := Open(bytes.NewReader(other), int64(len(other)), func() ([]byte, error) { return index, nil })
 	if err != nil || f.Frames() <= s.Frames() || !slices.Equal(all(t, f)[:len(want)/2], want[:len(want)/2]) {
@@ -246,6 +248,7 @@ func FuzzDecoder(f *testing.F) {
 	for _, source := range []*clip{makeClip(8000, 2, 4000), makeClip(44100, 2, 9000), makeClip(22050, 1, 5000)} {
 		f.Add(encode(f, source), uint16(500), uint16(0x55aa))
 	}
+
 	bound := fuzzcost.Bound{CPU: 200 * time.Millisecond, CPUPerByte: 20 * time.Microsecond, Heap: 2 << 20, PerByte: 256}
 	f.Fuzz(func(t *testing.T, file []byte, at, change uint16) {
 		file = bytes.Clone(file)

@@ -166,11 +166,13 @@ func (e *encoder) write(padded bool, buf []byte) {
 		w.put(0, 8)
 		w.put(0, e.f.channels)
 	}
+
 	for i := range e.f.granules {
 		for ch := range e.f.channels {
 			e.gr[i][ch].writeSide(&w, e.f.mpeg1())
 		}
 	}
+
 	for i := range e.f.granules {
 		for ch := range e.f.channels {
 			g := &e.gr[i][ch]

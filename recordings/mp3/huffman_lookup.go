@@ -60,6 +60,7 @@ func (l *lookup) add(codes []code, prefix uint32, length int) (width int) {
 			}
 		}
 	}
+
 	for i := range 1 << width {
 		if l.entries[start+i].bits == 0 {
 			at := len(l.entries)
@@ -96,6 +97,7 @@ var decoding = sync.OnceValue(func() *tables {
 		}
 		t.pairs[n] = shared[same]
 	}
+
 	for i := range t.quads {
 		t.quads[i] = newLookup(quads[i][:])
 	}

@@ -74,6 +74,7 @@ func TestFirstRead(t *testing.T) {
 	if n, err := s.Read(room); n == 0 || n > len(id3)+int(s.f.size) || err != nil || src.last != 0 {
 		t.Errorf("the first read is %d bytes, %v, and reads %d frames", n, err, src.last)
 	}
+
 	for range 20 {
 		before := s.pos
 		if n, err := s.Read(room); err != nil || int64(n) > (maxAhead+1)*s.f.size {

@@ -60,6 +60,7 @@ func split(y *[64]float32, sub *[32][18]float32, t int, negate bool) {
 	for k := 1; k <= 16; k++ {
 		v[k] = y[16+k] + y[16-k]
 	}
+
 	for k := 17; k < 32; k++ {
 		v[k] = y[16+k] - y[80-k]
 	}

@@ -63,6 +63,7 @@ func (f *factors) read1(r *bitReader, l *layout, share uint8) {
 		f.take(r, 0, lower, lengths[0])
 		f.take(r, lower, f.count(), lengths[1])
 	}
+
 	for i := range f.count() {
 		f.illegal[i] = f.values[i] >= 7
 	}

@@ -205,6 +205,7 @@ func (w *walker) next() bool {
 			at, w.skip = end, false
 			continue
 		}
+
 		w.frame, w.at, w.after = f, at, end
 		if end > w.size { // the file was cut
 			return false

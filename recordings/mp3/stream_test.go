@@ -34,6 +34,7 @@ func TestRangesEqualTheWhole(t *testing.T) {
 			if i%2 == 0 {
 				s = newStream(t, src)
 			}
+
 			if _, err := s.Seek(int64(from), io.SeekStart); err != nil {
 				t.Fatal(err)
 			}

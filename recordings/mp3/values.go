@@ -80,6 +80,7 @@ func (l *layout) scaleLines(f *factors, b *bands, lines *[576]float32) {
 		if band == f.long && l.kind == short {
 			break
 		}
+
 		factor := 0
 		if band < f.long {
 			factor = int(f.values[band])
@@ -90,6 +91,7 @@ func (l *layout) scaleLines(f *factors, b *bands, lines *[576]float32) {
 		multiply(lines[from:to], base-step*factor)
 		from = to
 	}
+
 	if l.kind != short {
 		return
 	}

@@ -22,6 +22,7 @@ func FuzzSidecar(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
+
 	bound := fuzzcost.Bound{CPU: time.Millisecond, CPUPerByte: time.Microsecond, Heap: 64 << 10, PerByte: 256}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		bound.Check(t, len(text), func() {
@@ -58,6 +59,7 @@ func FuzzNames(f *testing.F) {
 		}
 		presets = append(presets, all...)
 	}
+
 	bound := fuzzcost.Bound{CPU: 5 * time.Millisecond, CPUPerByte: 20 * time.Microsecond, Heap: 1 << 20,
 		PerByte: 4 << 10}
 	f.Fuzz(func(t *testing.T, path, pattern string) {

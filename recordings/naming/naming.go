@@ -83,6 +83,7 @@ func Parse(pattern string) (Pattern, error) {
 		expression.WriteString(regexp.QuoteMeta(pattern[at:m[0]]) + `(?P<` + name + `>` + matches + `)`)
 		at = m[1]
 	}
+
 	expression.WriteString(regexp.QuoteMeta(pattern[at:]) + `$`)
 	compiled, err := regexp.Compile(expression.String())
 	if err != nil {
@@ -117,6 +118,7 @@ func (p Pattern) fill(found []string, d *recordings.Description) {
 			*to = value
 		}
 	}
+
 	if d.ConferenceSid == "" && d.CallSid == "" {
 		d.CallSid, d.ConferenceSid = unescape(values["call"]+values["uuid"]), values["conference"]
 	}
@@ -160,10 +162,12 @@ func startTime(values map[string]string) time.Time {
 	if values["Y"] == "" || values["H"] == "" {
 		return time.Time{} // a date without a time is not precise enough
 	}
+
 	month, layout := values["m"], "2006-01-02 15:04:05"
 	if month == "" {
 		month, layout = values["b"], "2006-Jan-02 15:04:05"
 	}
+
 	at, err := time.Parse(layout, fmt.Sprintf("%s-%s-%s %s:%s:%s", values["Y"], month, values["d"], values["H"],
 		values["M"], values["S"]))
 	if err != nil {

@@ -61,16 +61,19 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	d := recordings.Description{Metadata: recordings.Metadata{From: "given"}}
 	if !(naming.Patterns{p}).Describe("x/1000_+1555/1763633472.5.wav", &d) || d.From != "given" || d.To != "+1555" ||
 		!d.StartTime.Equal(time.UnixMilli(1763633472500)) {
 		t.Errorf("Describe = %+v", d.Metadata)
 	}
+
 	for _, bad := range []string{"{nothing}.wav", "{call}-{call}.wav"} {
 		if _, err := naming.Parse(bad); err == nil {
 			t.Errorf("Parse(%q) succeeds", bad)
 		}
 	}
+
 	if _, err := naming.Preset("unknown"); err == nil {
 		t.Error("an unknown preset is accepted")
 	}
@@ -97,6 +100,7 @@ func TestReadSidecar(t *testing.T) {
 			t.Errorf("ReadSidecar(%s) = %+v, %v, want %+v", tt.text, d.Metadata, err, tt.want)
 		}
 	}
+
 	var d recordings.Description
 	if err := naming.ReadSidecar([]byte("[]"), &d); err == nil {
 		t.Error("a sidecar that is not an object is accepted")

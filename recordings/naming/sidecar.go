@@ -30,6 +30,7 @@ func ReadSidecar(text []byte, d *recordings.Description) error {
 	if err := json.Unmarshal(text, &object); err != nil {
 		return fmt.Errorf("reading the JSON about the recording: %w", err)
 	}
+
 	values := make(map[string]string)
 	for name, value := range object {
 		plain := strings.ToLower(strings.ReplaceAll(name, "_", ""))
@@ -40,6 +41,7 @@ func ReadSidecar(text []byte, d *recordings.Description) error {
 			values[plain] = strconv.FormatFloat(value, 'f', -1, 64)
 		}
 	}
+
 	of := func(field string) string {
 		i := slices.IndexFunc(members[field], func(name string) bool { return values[name] != "" })
 		if i < 0 {
@@ -53,12 +55,14 @@ func ReadSidecar(text []byte, d *recordings.Description) error {
 			*to = value
 		}
 	}
+
 	if d.CallSid == "" && d.ConferenceSid == "" {
 		d.CallSid = of("call")
 		if d.CallSid == "" {
 			d.ConferenceSid = of("conference")
 		}
 	}
+
 	set(&d.From, of("from"))
 	set(&d.To, of("to"))
 	set(&d.Direction, directions[strings.ToLower(of("direction"))])

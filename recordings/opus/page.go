@@ -148,6 +148,7 @@ func (w *walker) split(b []byte, p page) {
 		if n == 255 {
 			continue
 		}
+
 		packet := rest[:length]
 		rest, length = rest[length:], 0
 		if !inPart {

@@ -29,10 +29,12 @@ func ffmpeg(t testing.TB, in []byte, args string) []byte {
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		servers.Missing(t, "the command ffmpeg")
 	}
+
 	name := filepath.Join(t.TempDir(), "in")
 	if err := os.WriteFile(name, in, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	c := exec.Command("ffmpeg", strings.Fields("-v error "+strings.ReplaceAll(args, "%in", name)+" -")...)
 	var complaints bytes.Buffer
 	c.Stderr = &complaints
@@ -71,6 +73,7 @@ func packetsOf(t testing.TB, b []byte) (packets [][]byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for walk := (walker{window: w, serial: h.serial}); ; {
 		if _, err := walk.page(); err == io.EOF {
 			return packets
@@ -137,10 +140,12 @@ func (m *muxer) flush(within bool) {
 	if !m.ends {
 		granule = -1
 	}
+
 	flags := byte(0)
 	if m.goesOn {
 		flags = 1
 	}
+
 	m.file.WriteString("OggS\x00")
 	m.file.WriteByte(flags)
 	m.file.Write(le.AppendUint64(nil, uint64(granule)))

@@ -148,6 +148,7 @@ func (s *Source) decode() error {
 			s.silence(frames)
 			return nil
 		}
+
 		s.play(packet, int(frames))
 		s.from = from
 		s.cut()
@@ -190,12 +191,14 @@ func (s *Source) play(packet []byte, frames int) {
 	if s.budget -= int64(frames); s.budget < 0 {
 		return
 	}
+
 	n, err := s.try(packet)
 	if err != nil {
 		s.decoder = nil
 		clear(s.out)
 		return
 	}
+
 	clear(s.out[min(n*s.head.channels, len(s.out)):])
 	if s.head.gain != 1 {
 		for i, v := range s.out {

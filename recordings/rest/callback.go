@@ -37,6 +37,7 @@ func showCallback(d recordings.Delivery) callback {
 	for name := range fields {
 		c.Fields[name] = fields.Get(name)
 	}
+
 	if d.Status != 0 {
 		c.Status = &d.Status
 	}
@@ -66,10 +67,12 @@ func (a *API) listCallbacks(w http.ResponseWriter, r *http.Request, o recordings
 	if err != nil {
 		return err
 	}
+
 	state, err := deliver.ParseState(r.URL.Query().Get("state"))
 	if err != nil {
 		return err
 	}
+
 	found, err := a.c.Recordings.Callbacks().List(r.Context(), o.ProjectID, state, asked.Query)
 	if err != nil {
 		return err

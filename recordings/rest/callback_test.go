@@ -40,6 +40,7 @@ func (s *server) settle(t *testing.T, state deliver.State, status int) (n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, id := range receivers {
 		jobs, err := queue.DueJobs(t.Context(), id, now, 10)
 		if err != nil {
@@ -77,14 +78,17 @@ func TestCallbacks(t *testing.T) {
 		dead.Data[0].Fields["CallSid"] != "b" || len(s.listCallbacks(t, "?state=pending").Data) != 0 {
 		t.Fatalf("dead callbacks: %+v, want two, the newest first", dead)
 	}
+
 	one := rest.Prefix + "/callbacks/" + dead.Data[0].ID + "/redeliver"
 	if status, body := s.do(t, "POST", one, "key"); status != http.StatusAccepted {
 		t.Errorf("redelivering one = %d %s, want 202", status, body)
 	}
+
 	if status, body := s.do(t, "POST", rest.Prefix+"/callbacks/redeliver", "key"); status != http.StatusAccepted ||
 		body != `{"redelivered":1}` {
 		t.Errorf("redelivering all = %d %s, want 1", status, body)
 	}
+
 	if n := s.settle(t, deliver.Delivered, 200); n != 2 {
 		t.Errorf("%d callbacks were due again, want 2", n)
 	}

@@ -135,6 +135,7 @@ func (a *API) bulk(w http.ResponseWriter, r *http.Request, o recordings.Owner) e
 	if err != nil {
 		return err
 	}
+
 	b := recordings.Bulk{Delete: in.Action == "delete", DryRun: in.DryRun, Expect: -1,
 		Mark: recordings.MarkInput{Hold: in.Hold, Tag: in.Tag, Untag: in.Untag}}
 	if b.Filter, err = in.Filter.filter(o.ProjectID); err != nil {

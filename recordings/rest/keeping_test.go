@@ -22,6 +22,7 @@ func (s *server) send(t *testing.T, method, path, body, key string) (status int,
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	req.Header.Set("Content-Type", "application/json")
 	req.SetBasicAuth(s.project, key)
 	res, err := s.Client().Do(req)
@@ -29,6 +30,7 @@ func (s *server) send(t *testing.T, method, path, body, key string) (status int,
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
+
 	b, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatal(err)

@@ -76,6 +76,7 @@ func (s *server) upload(t *testing.T, file string, m recordings.Metadata) record
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s.now = s.now.Add(time.Second)
 	rec, _, err := s.rules.Ingest(t.Context(), recordings.Upload{
 		ProjectID: s.project, Body: bytes.NewReader(b), Describe: func() (recordings.Description, error) {
@@ -97,15 +98,18 @@ func (s *server) do(t *testing.T, method, path, key string) (status int, body st
 	if key != "" {
 		r.SetBasicAuth(s.project, key)
 	}
+
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
+
 	b, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if cache := res.Header.Get("Cache-Control"); cache != "no-store" {
 		t.Errorf("%s %s: Cache-Control = %q, want no-store", method, path, cache)
 	}
@@ -163,6 +167,7 @@ func TestPages(t *testing.T) {
 		if err := json.Unmarshal([]byte(body), &p); status != 200 || err != nil {
 			t.Fatalf("GET %s = %d %s, %v", path, status, body, err)
 		}
+
 		for _, d := range p.Data {
 			got = append(got, d.ID)
 		}

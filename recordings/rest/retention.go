@@ -63,6 +63,7 @@ func (a *API) addRule(w http.ResponseWriter, r *http.Request, o recordings.Owner
 	if in.Days == nil {
 		return problem.Missing("days")
 	}
+
 	u, err := a.c.Recordings.Retention().Add(r.Context(), recordings.Rule{ProjectID: o.ProjectID, Tag: in.Tag,
 		SubscriberID: in.SubscriberID, Days: *in.Days})
 	if err != nil {
@@ -92,6 +93,7 @@ func (a *API) previewRules(w http.ResponseWriter, r *http.Request, o recordings.
 		more = &recordings.Rule{ProjectID: o.ProjectID, Tag: q.Get("tag"), SubscriberID: q.Get("subscriber_id"),
 			Days: days}
 	}
+
 	sum, err := a.c.Recordings.Retention().Preview(r.Context(), o.ProjectID, more)
 	if err != nil {
 		return err

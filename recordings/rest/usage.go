@@ -29,10 +29,12 @@ func (a *API) listAccesses(w http.ResponseWriter, r *http.Request, o recordings.
 	if err != nil {
 		return err
 	}
+
 	found, err := a.c.Recordings.ListAccesses(r.Context(), o.ProjectID, r.PathValue("id"), asked.Query)
 	if err != nil {
 		return err
 	}
+
 	return web.AnswerPage(w, r, asked, found, func(c recordings.Access) access {
 		return access{
 			Actor:    c.Actor,
@@ -87,6 +89,7 @@ func (a *API) usage(w http.ResponseWriter, r *http.Request, o recordings.Owner) 
 	if from.IsZero() {
 		from = before.AddDate(0, 0, -30)
 	}
+
 	from, before = from.UTC().Truncate(24*time.Hour), before.UTC().Truncate(24*time.Hour)
 	if days := before.Sub(from) / (24 * time.Hour); days < 1 || days > maxUsageDays {
 		return problem.BadParam("from", "from must be 1 to %d days before the end", maxUsageDays)

@@ -90,6 +90,7 @@ func (b *blocks) decode(out []int16, n int64) error {
 	if b.marks != nil {
 		from = b.marks.seek(n)
 	}
+
 	for i := from; i <= n; i++ {
 		src, err := b.file.at(i*b.bytes, b.bytes)
 		if err != nil {

@@ -83,6 +83,7 @@ func checkFacts(t *testing.T, name string, got Facts, want expectation) {
 	if want.ValidBits != 0 && got.ValidBits != want.ValidBits {
 		t.Errorf("Parse(%s): valid bits %d, want %d", name, got.ValidBits, want.ValidBits)
 	}
+
 	if off := math.Abs(got.Duration().Seconds() - want.Duration); off > max(want.Tolerance, 1e-6) {
 		t.Errorf("Parse(%s): %v long, want %v s", name, got.Duration(), want.Duration)
 	}

@@ -17,18 +17,22 @@ func TestDecoder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		rate := 8000
 		if codec == "g722" {
 			rate = 16000
 		}
+
 		facts, err := Headerless(codec, rate, 1, int64(len(raw)))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		whole, err := Open(bytes.NewReader(raw), facts, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		want := make([]int16, whole.Frames())
 		if _, err := whole.ReadFrames(want, 0); err != nil {
 			t.Fatal(err)

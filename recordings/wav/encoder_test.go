@@ -31,6 +31,7 @@ func TestEncoderReference(t *testing.T) {
 			samples[i] = int16(12000*math.Sin(float64(i)*float64(i)/160000) + float64(random.IntN(2000)))
 		}
 	}
+
 	const want = "44d3028b9a55f6d3ef1483fbaaba8f3324e740c0cbc0d6efc1ec455da4522bf9"
 	if got := fmt.Sprintf("%x", sha256.Sum256(encoded(t, "g722", samples))); got != want {
 		t.Errorf("the hash of the codes is %s, want %s", got, want)
@@ -44,6 +45,7 @@ func TestEncoderNearest(t *testing.T) {
 		for i := range samples {
 			samples[i] = int16(i)
 		}
+
 		for i, code := range encoded(t, codec, samples) {
 			best := 1 << 16
 			for _, s := range table {
@@ -81,11 +83,13 @@ func TestEncoderRoundTrip(t *testing.T) {
 	for i := range samples {
 		samples[i] = int16(8000 * math.Sin(2*math.Pi*440*float64(i)/16000))
 	}
+
 	for codec, delay := range map[string]int{"g722": 22, "mulaw": 0, "alaw": 0} {
 		d, err := NewDecoder(codec)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		codes := encoded(t, codec, samples)
 		back := make([]int16, d.Samples(len(codes)))
 		d.Decode(back, codes)
@@ -95,6 +99,7 @@ func TestEncoderRoundTrip(t *testing.T) {
 			noise += difference * difference
 			power += float64(samples[i]) * float64(samples[i])
 		}
+
 		if ratio := 10 * math.Log10(power/noise); ratio < 30 {
 			t.Errorf("%s: the noise is %.1f dB below the signal, want 30 dB at least", codec, ratio)
 		}

@@ -135,11 +135,13 @@ func (f *Format) linear(kind string, order binary.ByteOrder, widths ...int) erro
 	if order == binary.BigEndian {
 		end = "be"
 	}
+
 	for _, bits := range widths {
 		if f.Bits == bits {
 			f.Codec = fmt.Sprintf("pcm_%s%d%s", kind, bits, end)
 		}
 	}
+
 	if f.Codec == "" {
 		return broken("it claims samples of %d bits", f.Bits)
 	}

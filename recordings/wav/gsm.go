@@ -241,6 +241,7 @@ func (b *bitReader) take(n uint) uint32 {
 		}
 		b.n += 8
 	}
+
 	b.n -= n
 	if b.low {
 		v := b.held & (1<<n - 1)

@@ -197,6 +197,7 @@ func FuzzIndex(f *testing.F) {
 		if file == nil {
 			return
 		}
+
 		facts := factsOf(t, codec, file)
 		s, _ := mustOpen(t, file, facts, nil)
 		if m := s.blocks.marks; len(index) >= indexHead { // set the checksum, because only that is checked
@@ -204,6 +205,7 @@ func FuzzIndex(f *testing.F) {
 			binary.LittleEndian.PutUint32(b[indexHead-4:], m.sum(facts, b[:indexHead-4], b[indexHead:]))
 			index = b
 		}
+
 		s, _ = mustOpen(t, file, facts, index)
 		got := make([]int16, 500)
 		if n, err := s.ReadFrames(got, at); at >= 0 && at < facts.Frames-500 && (n != 500 || err != nil) {

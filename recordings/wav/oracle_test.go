@@ -95,6 +95,7 @@ func decoded(t testing.TB, path string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	facts, err := Parse(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		facts, err = ParseRaw(filepath.Ext(path), bytes.NewReader(b), int64(len(b)))
@@ -102,6 +103,7 @@ func decoded(t testing.TB, path string) []byte {
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
+
 	s, err := Open(bytes.NewReader(b), facts, nil)
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)

@@ -55,6 +55,7 @@ func TestParseRaw(t *testing.T) {
 		if err != nil {
 			continue
 		}
+
 		if again, err := Headerless(f.Codec, f.SampleRate, f.Channels, 990); err != nil ||
 			fmt.Sprint(again) != fmt.Sprint(f) {
 			t.Errorf("Headerless of %q = %+v, %v, want %+v", tt.kind, again, err, f)

@@ -18,6 +18,7 @@ func open(t testing.TB, name string, index []byte) *Samples {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	facts, err := Parse(bytes.NewReader(file), int64(len(file)))
 	if errors.Is(err, ErrNotWAV) {
 		facts, err = ParseRaw(filepath.Ext(name), bytes.NewReader(file), int64(len(file)))
@@ -25,6 +26,7 @@ func open(t testing.TB, name string, index []byte) *Samples {
 	if err != nil {
 		return nil
 	}
+
 	s, err := Open(bytes.NewReader(file), facts, having(index))
 	if err != nil {
 		return nil
