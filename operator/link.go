@@ -146,11 +146,13 @@ func (a *Operators) Use(ctx context.Context, token string, in Input) (Operator, 
 	if l.Email != "" {
 		in.Email = &l.Email
 	}
+
 	in.Roles, in.Disabled = []Membership{l.Role}, nil
 	o, err := a.build(ctx, in)
 	if err != nil {
 		return Operator{}, err
 	}
+
 	o, err = a.c.Store.UseOperatorLink(ctx, l.Hash, o, a.now())
 	if errors.Is(err, problem.NotFound) {
 		return Operator{}, errOver

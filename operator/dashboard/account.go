@@ -55,6 +55,7 @@ func (a *accountPages) accountPage(v *visit, status int, codes, wrong []string) 
 	if p.Factors, err = a.factorSection(v); err != nil {
 		return err
 	}
+
 	for _, s := range sessions {
 		p.Sessions = append(p.Sessions, sessionRow{
 			Session: s,
@@ -176,12 +177,14 @@ func (a *accountPages) addPasskey(v *visit) error {
 	if errors.Is(err, factor.ErrNotFirst) {
 		return v.redirect(factorPath(""))
 	}
+
 	if all, ok := describeFaults(err); ok {
 		return a.passkeyPage(v, http.StatusUnprocessableEntity, all[0])
 	}
 	if err != nil {
 		return err
 	}
+
 	codes, err := a.Factors.FirstCodes(v.r.Context(), ownerOf(v.operator))
 	if err != nil {
 		return err
@@ -217,6 +220,7 @@ func (a *accountPages) newCodes(v *visit) error {
 	if !has.Any() || !v.session.TwoFactors() {
 		return v.redirect(Prefix + "/account")
 	}
+
 	codes, err := a.Factors.NewCodes(v.r.Context(), ownerOf(v.operator))
 	if err != nil {
 		return err

@@ -91,14 +91,17 @@ func (a *auditPages) listAudit(v *visit) error {
 	if wrong != nil {
 		return a.pageWith(v, options, title, "audit", p)
 	}
+
 	found, err := a.trail.audit(v, ask, v.query())
 	if err != nil {
 		return err
 	}
+
 	p.Pager = v.pager(found.Prev, found.Next)
 	if p.Events, err = a.trail.eventRows(v, found.Items); err != nil {
 		return err
 	}
+
 	p.Live = liveURL(v, found.Items, func(i audit.Event) string { return i.ID })
 	options.Status = http.StatusOK
 	return a.pageWith(v, options, title, "audit", p)

@@ -113,6 +113,7 @@ func TestBackupPages(t *testing.T) {
 			t.Errorf("the page of %+v does not contain %q", job, text)
 		}
 	}
+
 	if got := live.next(); got != "new" {
 		t.Errorf("the end of a job is announced by %q, want new", got)
 	}

@@ -116,12 +116,14 @@ func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, chosen brand.L
 	for _, in := range p.Form.Inputs {
 		look.Set(in.Name, strings.TrimSpace(in.Value))
 	}
+
 	p.Preview.Page = p.Action + "/preview?" + look.Encode()
 	if slices.ContainsFunc(p.Logos, func(f logoField) bool { return f.Chosen != nil }) {
 		if p.Preview.Documents, err = a.samples(v, c, look, p.Logos); err != nil {
 			return err
 		}
 	}
+
 	if chosen, ok := brand.ParseColor(strings.TrimPrefix(cmp.Or(colorOf(look), fallback), "#")); ok {
 		p.Preview.Verdicts = readingsOf(chosen)
 	}
@@ -172,6 +174,7 @@ func (a *brandPages) saveBranding(v *visit) error {
 	if wrong != nil {
 		return a.brandPage(v, http.StatusUnprocessableEntity, nil, logos, wrong)
 	}
+
 	if _, err := a.Fabric.Projects.Update(v.r.Context(), p.ID, change); err != nil {
 		return err
 	}

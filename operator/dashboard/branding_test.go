@@ -185,6 +185,7 @@ func TestBothLogos(t *testing.T) {
 			must(t, form.Close())
 			return b.multipart(path, form.FormDataContentType(), &body)
 		}
+
 		saved := func() (logos [2]string) {
 			p, err := w.fabric.Projects.Find(t.Context(), w.one.ID)
 			must(t, err)
@@ -216,12 +217,14 @@ func TestBothLogos(t *testing.T) {
 		if first[0] == "" || first[1] == "" || first[0] == first[1] {
 			t.Fatalf("%s: the logos %q were saved", name, first)
 		}
+
 		broken := send(at, "", "<svg/>", "name", "Shop")
 		if broken.StatusCode != http.StatusUnprocessableEntity ||
 			!strings.Contains(broken.body, `<a href="#f-dark_logo">Logo for dark pages must be a PNG`) ||
 			!strings.Contains(broken.body, `id="f-dark_logo-fault"`) {
 			t.Errorf("%s: a file that is not a picture: %s", name, broken.Status)
 		}
+
 		send(at, "", "", "remove_dark_logo", "yes").leadsTo(t, at+"?done=changed")
 		if now := saved(); now != [2]string{first[0], ""} {
 			t.Errorf("%s: without the logo for dark pages: %q", name, now)

@@ -155,6 +155,7 @@ func (a *subscriberPages) bulkSubscribers(v *visit) error {
 	default:
 		return problem.BadParam("do", "choose what to do with the selected subscribers")
 	}
+
 	p.nameOf = func(id string) (string, error) {
 		s, err := all.Find(ctx, v.project.ID, id)
 		return v.subscriberRow(s).Title, err

@@ -39,6 +39,7 @@ func (a *callPages) showCall(v *visit) error {
 	if err != nil {
 		return err
 	}
+
 	p := callPage{
 		Call: v.callRow(r), Base: v.base(), Quality: qualityFacts(r), Snippets: a.callSnippets(r),
 		MayHangUp: r.State != calls.Completed && !r.Ending && v.mayIn(operator.Write),
@@ -59,10 +60,12 @@ func (a *callPages) showCall(v *visit) error {
 	if p.Recordings, err = a.recordingsOf(v, r); err != nil {
 		return err
 	}
+
 	found, err := a.trail.audit(v, audit.Filter{ProjectID: v.project.ID, Target: r.ID}, page.Query{Size: 20})
 	if err != nil {
 		return err
 	}
+
 	if p.Events, err = a.trail.eventRows(v, found.Items); err != nil {
 		return err
 	}

@@ -88,6 +88,7 @@ func callStatus(r calls.Record) status {
 	case calls.InCall:
 		return status{"good", "In call"}
 	}
+
 	return map[calls.Result]status{
 		calls.Connected: {"good", resultTitles[calls.Connected]}, calls.Busy: {"", resultTitles[calls.Busy]},
 		calls.Missed: {"warn", resultTitles[calls.Missed]}, calls.Canceled: {"", resultTitles[calls.Canceled]},
@@ -216,6 +217,7 @@ func (a *callPages) listCalls(v *visit) error {
 	if err != nil {
 		return err
 	}
+
 	ask.State = calls.Completed
 	found, err := a.Calls.List(v.r.Context(), v.project.ID, ask, v.query())
 	if err != nil {
@@ -291,6 +293,7 @@ func (a *callPages) followCalls(v *visit) error {
 	if err != nil {
 		return err
 	}
+
 	return a.follow(v, func(ctx context.Context) (string, error) {
 		running, err := a.runningCalls(ctx, v.project.ID, ask)
 		if err != nil {

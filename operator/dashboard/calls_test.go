@@ -90,6 +90,7 @@ func TestCalls(t *testing.T) {
 			t.Errorf("the list of calls lacks %q", text)
 		}
 	}
+
 	if !slices.IsSorted(at[:6]) {
 		t.Errorf("the parts of the list are at %v, want live calls before past ones", at)
 	}
@@ -108,6 +109,7 @@ func TestCalls(t *testing.T) {
 			}
 		}
 	}
+
 	for list, label := range map[string]string{"/calls": "Began from", "/recordings": "Stored from"} {
 		a := b.get(base + list + "?after=tomorrow")
 		want := `<a href="#f-after">` + label + " must be a day, such as 2030-01-31.</a>"
@@ -132,6 +134,7 @@ func TestCallPage(t *testing.T) {
 			t.Errorf("the page of a call lacks %q", text)
 		}
 	}
+
 	if strings.Contains(body, `id="hang-up"`) {
 		t.Error("a call that has ended can be hung up")
 	}
@@ -140,6 +143,7 @@ func TestCallPage(t *testing.T) {
 			t.Errorf("%s = %s, want 404", path, a.Status)
 		}
 	}
+
 	if a := b.get("/dashboard/projects/" + w.two.ID + "/calls/" + past.ID); a.StatusCode != http.StatusNotFound {
 		t.Errorf("the call in another project = %s, want 404", a.Status)
 	}
@@ -174,12 +178,14 @@ func TestHangUp(t *testing.T) {
 			t.Errorf("hanging up = %s %s, want 303 to done=%s", a.Status, a.Header.Get("Location"), done)
 		}
 	}
+
 	for _, path := range []string{list, list + "/" + runs.ID} {
 		body := b.get(path).body
 		if strings.Contains(body, "In call") || !strings.Contains(body, "Ending") || strings.Contains(body, "/hangup") {
 			t.Errorf("%s shows a call that is about to end as one that runs", path)
 		}
 	}
+
 	if asked, err := w.rows.TakeRequests(t.Context(), "n"); err != nil ||
 		!slices.Equal(asked, []calls.Request{{ProjectID: runs.ProjectID, CallID: runs.ID, HangUp: true}}) {
 		t.Errorf("the calls to end are %v, %v, want %s", asked, err, runs.ID)

@@ -113,10 +113,12 @@ func clientSettings(c idp.Client) []input {
 	if c.PKCEOptional {
 		pkce = "optional"
 	}
+
 	var algs, scopes []choice
 	for _, a := range keys.Algorithms() {
 		algs = append(algs, choice{Value: string(a), Title: string(a)})
 	}
+
 	for _, s := range idp.Scopes() {
 		scopes = append(scopes, choice{Value: s, Title: s})
 	}
@@ -230,6 +232,7 @@ func clientOf(posted url.Values, c idp.Client) idp.Client {
 	if m := idp.AuthMethod(text("auth_method")); m != "" || c.ID == "" {
 		c.AuthMethod = m
 	}
+
 	if f := idp.TokenFormat(text("access_token")); f != "" || c.ID == "" {
 		c.AccessToken = f
 	}
@@ -237,6 +240,7 @@ func clientOf(posted url.Values, c idp.Client) idp.Client {
 	if set := text("jwks"); set != "" {
 		c.JWKS = keySet(set)
 	}
+
 	c.JWKSURI = text("jwks_uri")
 	c.DPoPBound = text("dpop_bound_access_tokens") != ""
 	c.CertificateBound = text("tls_client_certificate_bound_access_tokens") != ""

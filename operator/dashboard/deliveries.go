@@ -81,6 +81,7 @@ func (a *webhookPages) webhookPage(v *visit, w fabric.Webhook, wrong []string) e
 	for _, d := range found.Items {
 		p.Dead = p.Dead || d.State == fabric.Dead
 	}
+
 	code := http.StatusOK
 	if wrong != nil {
 		code = http.StatusUnprocessableEntity

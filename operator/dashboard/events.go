@@ -71,6 +71,7 @@ func (a *trail) eventRows(v *visit, events []audit.Event) (all []eventRow, err e
 		if e.Outcome == audit.Refused {
 			row.Status, row.Why = status{"bad", "Refused"}, reasonOf(e)
 		}
+
 		if row.Who, err = find(e, string(e.Actor.Kind), e.Actor.ID); err != nil {
 			return nil, err
 		}

@@ -129,10 +129,12 @@ func (a *factorPages) checkPasskey(v *visit, o operator.Operator) ([]string, err
 	if err := a.Operators.CountPasskey(v.r.Context(), from); err != nil {
 		return nil, err
 	}
+
 	key, err := a.usePasskey(v)
 	if err == nil && key.Owner != ownerOf(o) {
 		err = factor.ErrUnknown
 	}
+
 	if _, wrong := wrongCode(err); wrong {
 		return nil, errors.Join(a.Operators.RefuseFactor(v.r.Context(), o, err), err)
 	}
@@ -273,10 +275,12 @@ func (a *factorPages) enrol(v *visit) error {
 		if !v.form.Has("credential") {
 			return a.confirmApp(v, p)
 		}
+
 		err := a.createPasskey(v)
 		if errors.Is(err, factor.ErrNotFirst) {
 			return v.redirect(factorPath(p.Next))
 		}
+
 		if all, ok := describeFaults(err); ok {
 			p.Passkey.Error = all[0]
 			return a.enrolPage(v, http.StatusUnprocessableEntity, p)
@@ -296,6 +300,7 @@ func (a *factorPages) confirmApp(v *visit, p enrolPage) error {
 	if errors.Is(err, factor.ErrNotFirst) {
 		return v.redirect(factorPath(p.Next))
 	}
+
 	if all, ok := wrongCode(err); ok {
 		p.App.Error = all[0]
 		return a.enrolPage(v, http.StatusUnprocessableEntity, p)
@@ -303,6 +308,7 @@ func (a *factorPages) confirmApp(v *visit, p enrolPage) error {
 	if err != nil {
 		return err
 	}
+
 	if err := a.raise(v, "otp"); err != nil {
 		return err
 	}

@@ -77,6 +77,7 @@ func TestBulk(t *testing.T) {
 		must(t, err)
 		ids = append(ids, s.ID)
 	}
+
 	foreign, err := w.fabric.Subscribers.Create(ctx, w.two.ID, fabric.SubscriberInput{Email: new("d@example.com")})
 	must(t, err)
 	disabled := func() (n int) {
@@ -104,6 +105,7 @@ func TestBulk(t *testing.T) {
 	if n := disabled(); n != 2 {
 		t.Errorf("%d subscribers are disabled, want 2", n)
 	}
+
 	if s, err := w.fabric.Subscribers.Find(ctx, w.two.ID, foreign.ID); err != nil || s.Disabled {
 		t.Errorf("a subscriber of another project was changed: %v", err)
 	}
@@ -111,6 +113,7 @@ func TestBulk(t *testing.T) {
 		"Subscribers disabled: 2. 1 could not be changed.") {
 		t.Error("the notice does not count")
 	}
+
 	b.post(list, change, url.Values{"do": {"disable"}}).leadsTo(t, list+"?done=noneselected")
 	a = b.post(list, change, url.Values{"id": {ids[2]}, "do": {"burn"}})
 	if a.StatusCode != http.StatusUnprocessableEntity {

@@ -116,6 +116,7 @@ func (f *form) blame(err error) (ok bool) {
 			f.Faults = append(f.Faults, fault{Text: text})
 			continue
 		}
+
 		if rest, ok := strings.CutPrefix(p.Message, at.Name); ok {
 			text = words.Sentences(at.Label, lowerSentence(rest)) // replaces the name with the label
 		}

@@ -100,6 +100,7 @@ func linksOf(all []route) (links []navLink) {
 			})
 		}
 	}
+
 	slices.SortStableFunc(links, func(x, y navLink) int {
 		return slices.Index(navGroups, x.group) - slices.Index(navGroups, y.group)
 	})

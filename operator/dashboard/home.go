@@ -75,6 +75,7 @@ func (a *projectPages) home(v *visit) (err error) {
 	if err != nil {
 		return err
 	}
+
 	if p.Events, err = a.trail.eventRows(v, last.Items); err != nil {
 		return err
 	}
@@ -83,6 +84,7 @@ func (a *projectPages) home(v *visit) (err error) {
 			return err
 		}
 	}
+
 	for i, s := range p.Steps {
 		if s.Done {
 			p.Done++
@@ -177,6 +179,7 @@ func (a *projectPages) installationAttention(v *visit) (all []attention, err err
 	if a.Installation.Findings == nil {
 		return all, nil
 	}
+
 	for _, f := range a.Installation.Findings() {
 		if (f.Status == "failed" || f.Status == "warning") && len(all) < maxFindings {
 			check := v.say(f.Group) + ": " + v.say(f.Name)
@@ -254,6 +257,7 @@ func (a *projectPages) charts(v *visit) (all []chart, days []chartDay, err error
 	for i := range days {
 		days[i].Day = v.words().Format(today.AddDate(0, 0, -i), "2 Jan 2006")
 	}
+
 	for _, of := range counted {
 		n := by[of.of]
 		if n == nil {
@@ -278,6 +282,7 @@ func chartOf(w *words.Words, title string, n []int64, first time.Time) chart {
 	for _, count := range n {
 		most, sum = max(most, count), sum+count
 	}
+
 	c.Span = thousands(sum)
 	for i, count := range n {
 		high := int(count * chartHigh / most)

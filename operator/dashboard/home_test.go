@@ -31,12 +31,14 @@ func TestHome(t *testing.T) {
 			t.Errorf("the home page lacks %s", want)
 		}
 	}
+
 	if strings.Contains(page, "Delete project") || !strings.Contains(page, "Mail not sent") {
 		t.Error("the home page offers the deletion of the project, or does not say that a mail failed")
 	}
 	if page := viewer.get(home).body; strings.Contains(page, "Mail not sent") {
 		t.Error("the home page shows viewers the state of the installation")
 	}
+
 	if page := viewer.get(home).body; strings.Contains(page, "next-step") || strings.Contains(page, "/new\"") {
 		t.Error("the home page offers viewers what they may not do")
 	}
@@ -64,10 +66,12 @@ func TestProjectSettings(t *testing.T) {
 		!strings.Contains(page, "Delete project") {
 		t.Error("the settings lack the new name or the deletion")
 	}
+
 	if page := viewer.get(home + "/settings").body; strings.Contains(page, "<button class=\"danger\"") ||
 		strings.Contains(page, "id=\"rename\"") {
 		t.Error("the settings offer viewers what they may not do")
 	}
+
 	if a := boss.post(home+"/settings", home+"/delete", url.Values{"confirm": {"One"}}); a.StatusCode != 422 ||
 		!strings.Contains(a.body, "The name does not match") {
 		t.Errorf("a deletion with a wrong name returned %d", a.StatusCode)

@@ -23,15 +23,18 @@ func TestIngestKeyPage(t *testing.T) {
 	if empty.StatusCode != http.StatusOK || !strings.Contains(empty.body, "There are no ingest keys yet") {
 		t.Errorf("the page without keys = %d %s", empty.StatusCode, empty.body)
 	}
+
 	made := b.post(path, path, url.Values{"name": {"fs1"}})
 	secret := regexp.MustCompile(`/ingest/(ik_[0-9a-f]{48})/`).FindStringSubmatch(made.body)
 	if made.StatusCode != http.StatusOK || secret == nil {
 		t.Fatalf("creating = %d %s", made.StatusCode, made.body)
 	}
+
 	k, err := w.fabric.IngestKeys.Authenticate(context.Background(), secret[1])
 	if err != nil || k.ProjectID != w.one.ID || k.Name != "fs1" {
 		t.Errorf("Authenticate = %+v, %v", k, err)
 	}
+
 	if listed := b.get(path); strings.Contains(listed.body, secret[1]) || !strings.Contains(listed.body, "fs1") {
 		t.Error("the list shows the secret, or lacks the name")
 	}

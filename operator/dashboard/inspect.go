@@ -144,6 +144,7 @@ func (a *tokenPages) tokenFacts(v *visit, t fabric.Token, raw string) (*tokenInf
 	if err := a.addIssuer(v, t, found); err != nil {
 		return nil, err
 	}
+
 	found.add("Scopes", strings.Join(t.Scope, ", "), "")
 	for _, id := range t.AddressIDs {
 		path, err := a.addressPath(v, id)
@@ -152,10 +153,12 @@ func (a *tokenPages) tokenFacts(v *visit, t fabric.Token, raw string) (*tokenInf
 		}
 		found.add("Reaches", path, "")
 	}
+
 	if bound := cnf.ClaimOf(t.Binding); bound != nil {
 		found.add("Bound to the key", bound.JKT, "")
 		found.add("Bound to the certificate", bound.X5T, "")
 	}
+
 	found.add("Issued", t.IssuedAt.UTC().Format(minute), "")
 	found.add("Expires", t.ExpiresAt.UTC().Format(minute), "")
 	return found, nil

@@ -76,6 +76,7 @@ func (a *operatorPages) invite(v *visit) error {
 		p.Faults = []string{"Email is required."}
 		return a.inviteForm(v, http.StatusUnprocessableEntity, p, m)
 	}
+
 	_, token, err := a.Operators.Invite(v.r.Context(), p.Email, m, v.operator.Email)
 	var ok bool
 	p.Faults, ok = describeFaults(err)

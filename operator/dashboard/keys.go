@@ -32,6 +32,7 @@ func (v *visit) keyRow(k fabric.APIKey) keyRow {
 	for i, s := range k.Scopes {
 		names[i] = string(s)
 	}
+
 	row := keyRow{
 		APIKey: k, Title: cmp.Or(k.Name, k.Prefix+"…"), URL: v.base() + "/keys/" + k.ID,
 		Scopes: strings.Join(names, ", "), Status: status{"good", "Active"},

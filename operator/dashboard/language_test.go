@@ -27,6 +27,7 @@ func TestLanguage(t *testing.T) {
 		r.Header.Set("Accept-Language", "de-AT,de;q=0.9,en;q=0.1")
 		return b.send(r).body
 	}
+
 	for path, wants := range map[string][]string{
 		base: {`<html lang="de">`, ">Aufnahmen</a>", "Nächster Schritt", "Teilnehmer anlegen"},
 		base + "/resources/" + room.ID: {"<bdi>Webhooks</bdi></h1>", "Konferenzraum",

@@ -52,6 +52,7 @@ func TestLists(t *testing.T) {
 			must(t, w.fabric.APIKeys.Revoke(ctx, w.one.ID, k.ID))
 		}
 	}
+
 	w.client(w.one.ID, "Corner shop", idp.SPA)
 	w.client(w.one.ID, "Robot", idp.Service)
 	w.room("big-hall")
@@ -92,15 +93,18 @@ func TestLists(t *testing.T) {
 		if err != nil || a.StatusCode != http.StatusOK || len(rows) == 0 {
 			t.Fatalf("%s?%s: status %d, %v", tt.path, tt.query, a.StatusCode, err)
 		}
+
 		names := namesIn(rows)
 		if got := strings.Join(names, ", "); got != tt.rows {
 			t.Errorf("%s?%s lists %q, want %q", tt.path, tt.query, got, tt.rows)
 		}
+
 		for _, name := range names {
 			if !strings.Contains(shown.body, "<bdi>"+name+"</bdi>") {
 				t.Errorf("%s?%s does not show %q", tt.path, tt.query, name)
 			}
 		}
+
 		if query, err := url.ParseQuery(tt.query); err != nil || query.Get("q") != "" &&
 			!strings.Contains(shown.body, `value="`+query.Get("q")+`"`) {
 			t.Errorf("%s?%s: the box does not keep the search", tt.path, tt.query)
@@ -147,12 +151,14 @@ func TestBulkLists(t *testing.T) {
 		if !k.Revoked.IsZero() {
 			all = append(all, "key")
 		}
+
 		if _, err := w.idp.Clients.Find(ctx, client.ID); problem.IgnoreNotFound(err) == nil && err != nil {
 			all = append(all, "client")
 		}
 		if _, err := w.fabric.Resources.FindThing(ctx, w.one.ID, room.ID); err != nil {
 			all = append(all, "resource")
 		}
+
 		if o, err := w.operators.Find(ctx, other.ID); err == nil && o.Disabled {
 			all = append(all, "operator")
 		}
@@ -172,10 +178,12 @@ func TestBulkLists(t *testing.T) {
 		if a := viewer.post(tt.path, tt.path+"/bulk", form); a.StatusCode < 400 {
 			t.Errorf("%s: a viewer gets status %d", tt.path, a.StatusCode)
 		}
+
 		if a := b.post(tt.path, tt.path+"/bulk", form); a.StatusCode != http.StatusOK ||
 			!strings.Contains(a.body, `id="bulk-confirm"`) {
 			t.Errorf("%s: the change is not asked about: status %d", tt.path, a.StatusCode)
 		}
+
 		if got := strings.Join(changed(), " "); got != before {
 			t.Errorf("%s: changed before the answer: %q", tt.path, got)
 		}
@@ -184,6 +192,7 @@ func TestBulkLists(t *testing.T) {
 		if a.StatusCode != http.StatusSeeOther || !strings.HasSuffix(a.Header.Get("Location"), tt.notice) {
 			t.Errorf("%s: status %d to %s, want %s", tt.path, a.StatusCode, a.Header.Get("Location"), tt.notice)
 		}
+
 		if got := strings.TrimSpace(before + " " + tt.what); strings.Join(changed(), " ") != got {
 			t.Errorf("%s: changed %v, want %q", tt.path, changed(), got)
 		}

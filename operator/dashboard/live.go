@@ -39,6 +39,7 @@ func (s *streams) enter(session string) (leave func(), ok bool) {
 	if s.all >= maxStreams || s.by[session] >= maxStreamsPerSession {
 		return nil, false
 	}
+
 	s.all++
 	s.by[session]++
 	return func() {
@@ -73,6 +74,7 @@ func (a *site) follow(v *visit, newest func(ctx context.Context) (string, error)
 	poll, timeout, sent := time.NewTicker(pollEvery), time.NewTimer(streamLifetime), time.Now()
 	defer poll.Stop()
 	defer timeout.Stop()
+
 	for {
 		now, err := newest(v.r.Context())
 		if err != nil {

@@ -62,6 +62,7 @@ func (a *loginPages) logIn(v *visit) error {
 	if err != nil {
 		return err
 	}
+
 	a.cookies.Set(v.w, v.r, sessionCookie, cookie)
 	if !s.Proven {
 		return v.redirect(factorPath(next))
@@ -167,6 +168,7 @@ func (a *loginPages) setupPage(v *visit, token string) (setupPage, error) {
 	if err != nil {
 		return setupPage{}, err
 	}
+
 	p := setupPage{
 		Token: token, Email: l.Email, Fixed: l.Email != "", Recovers: l.OperatorID != "",
 		Role: string(l.Role.Role), InvitedBy: l.MadeBy, Shortest: operator.MinPassword,
@@ -216,6 +218,7 @@ func (a *loginPages) setUp(v *visit) error {
 	if !p.Fixed {
 		p.Email = email
 	}
+
 	p.Name = name
 	o, err := a.Operators.Use(v.r.Context(), p.Token, operator.Input{Email: &email, Name: &name, Password: &secret})
 	p.Faults, _ = describeFaults(err)

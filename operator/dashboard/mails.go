@@ -144,14 +144,17 @@ func (a *mailPages) testMail(v *visit) error {
 	if m == nil || m.Test == nil {
 		return problem.NoSuch("page")
 	}
+
 	to := v.form.Get("to")
 	if err := fabric.CheckEmail("to", to); err != nil {
 		return a.mailPage(v, http.StatusUnprocessableEntity, []fault{{"This is not an email address.", "to"}})
 	}
+
 	if err := m.Test(v.r.Context(), fabric.NormalizeEmail(to)); err != nil {
 		return a.mailPage(v, http.StatusUnprocessableEntity,
 			[]fault{{words.Sentences("The mail server did not accept the mail:", sentence(err.Error())), "to"}})
 	}
+
 	done := "mailed"
 	if s, err := m.State(v.r.Context()); err == nil && s.Box != "" {
 		done = "mailkept"

@@ -66,6 +66,7 @@ func TestMailPages(t *testing.T) {
 			t.Errorf("the mails returned %s, want %s in it", a.Status, want)
 		}
 	}
+
 	if strings.Contains(a.body, at+"/two/retry") {
 		t.Error("a mail that was sent can be sent again")
 	}
@@ -73,10 +74,12 @@ func TestMailPages(t *testing.T) {
 		!strings.Contains(a.body, "ada@example.com") {
 		t.Errorf("the mails that were sent returned %s", a.Status)
 	}
+
 	b.post(at, at+"/one/retry", nil).leadsTo(t, at+"?done=mailretried")
 	if a := b.post(at, at+"/two/retry", nil); a.StatusCode != http.StatusNotFound {
 		t.Errorf("sending an unknown mail again returned %s", a.Status)
 	}
+
 	if a := b.get("/dashboard/projects/" + w.one.ID); !strings.Contains(a.body, at+"?state=dead") {
 		t.Error("the home page does not lead to the mail that was given up")
 	}

@@ -40,6 +40,7 @@ func (a *tokenPages) mintPage(v *visit) (p mintPage, err error) {
 	if i < 0 {
 		return p, problem.NoSuch("page")
 	}
+
 	p = mintPage{
 		Base: v.base(), Action: v.base() + "/tokens/make/" + what,
 		Title: words.Textf("New %s", v.inSentence(tokenKinds[i].Title)), About: tokenKinds[i].Why,
@@ -50,6 +51,7 @@ func (a *tokenPages) mintPage(v *visit) (p mintPage, err error) {
 		}
 		return v.r.URL.Query().Get(name) // a link can fill in the form
 	}
+
 	p.Form.Inputs = v.tokenInputs(what, value)
 	if err := a.suggest(v, p.Form.Inputs); err != nil || what == "embed" {
 		return p, err
@@ -108,12 +110,14 @@ func (a *tokenPages) makeToken(v *visit) error {
 	if err != nil {
 		return err
 	}
+
 	if isNew, err := a.isNewSubscriber(v); err != nil {
 		return err
 	} else if isNew {
 		p.New = v.form.Get("reference")
 		return a.tokenForm(v, http.StatusUnprocessableEntity, p)
 	}
+
 	made, err := a.mint(v)
 	if err != nil {
 		if !p.Form.blame(err) {

@@ -15,10 +15,12 @@ func (a *operatorPages) exportOperators(v *visit) error {
 	if err != nil {
 		return err
 	}
+
 	_, filter := v.operatorFinder()
 	list := func(q page.Query) (page.Page[operator.Operator], error) {
 		return a.Operators.Search(v.r.Context(), filter, q)
 	}
+
 	header := []string{"id", "email", "name", "roles", "disabled", "created"}
 	return writeCSV(a.site, v, "operators", header, list, func(o operator.Operator) []string {
 		var roles []string
@@ -50,6 +52,7 @@ func (a *operatorPages) bulkOperators(v *visit) error {
 		o, err := a.Operators.Find(ctx, id)
 		return o.Title(), err
 	}
+
 	p.change = func(id string) error {
 		o, err := a.Operators.Find(ctx, id)
 		if err != nil {

@@ -61,12 +61,14 @@ func (a *brandPages) samples(v *visit, c *idp.Client, q url.Values, logos []logo
 	if err != nil {
 		return nil, err
 	}
+
 	var own []templates.Picture // the first is for light pages unless there is only one
 	for _, f := range logos {
 		if l := f.shown(); l != nil {
 			own = append(own, l.picture())
 		}
 	}
+
 	if len(own) > 0 {
 		view.Brand.Logo = own[0]
 		view.Brand.DarkLogo = templates.Picture{}
@@ -109,6 +111,7 @@ func (a *brandPages) sample(v *visit, c *idp.Client, q url.Values) (page templat
 		page.Host = first.Host()
 		page.App = cmp.Or(strings.TrimSpace(q.Get("name")), page.Host)
 	}
+
 	own.BrandColor, own.TermsURI, own.PolicyURI = "", "", ""
 	b, err := a.Clients.Clients.Brand(v.r.Context(), own)
 	if err != nil {

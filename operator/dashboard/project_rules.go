@@ -150,10 +150,12 @@ func (v *visit) rulesChange() (c fabric.ProjectChange, err error) {
 		value = v.form.Get(name)
 		return value, v.form.Has(name) && value != current
 	}
+
 	if text, ok := changed("registration", string(v.project.Registration)); ok {
 		r := fabric.Registration(text)
 		c.Registration = &r
 	}
+
 	if text, ok := changed("require_factor", yesOrNo(v.project.RequireFactor)); ok {
 		required := text == "yes"
 		c.RequireFactor = &required
@@ -168,12 +170,14 @@ func (v *visit) rulesChange() (c fabric.ProjectChange, err error) {
 	if text, ok := changed("record_calls", string(v.project.RecordCalls)); ok {
 		c.RecordCalls = (*fabric.RecordCalls)(&text)
 	}
+
 	if text, ok := changed("client_registration", string(v.project.ClientRegistration)); ok {
 		c.ClientRegistration = (*fabric.ClientRegistration)(&text)
 	}
 	if text, ok := changed("outbound_calls", string(v.project.OutboundCalls)); ok {
 		c.OutboundCalls = (*fabric.OutboundCalls)(&text)
 	}
+
 	if text, ok := changed("outbound_prefixes", string(v.project.OutboundPrefixes)); ok {
 		c.OutboundPrefixes = (*fabric.Prefixes)(&text)
 	}

@@ -64,6 +64,7 @@ func (a *recordingPages) recordingPage(v *visit, code int, wrong []string) error
 	if p.Accesses, err = a.accessesOf(v, r.Sid); err != nil {
 		return err
 	}
+
 	if p.CallPage, err = a.callPageOf(v, r); err != nil {
 		return err
 	}
@@ -132,6 +133,7 @@ func legs(o levels.Outline, frames int64) (all []leg) {
 	if o.Channels > 1 {
 		names = []string{"First leg", "Second leg"}
 	}
+
 	for c := range min(o.Channels, 8) {
 		var above, below strings.Builder
 		n := o.Length()
@@ -143,6 +145,7 @@ func legs(o levels.Outline, frames int64) (all []leg) {
 			least := int(o.Data[2*(j*o.Channels+c)])
 			fmt.Fprintf(&below, "L%.0f %d", float64(j)*step, halfHigh+max(1, -least*halfHigh/127))
 		}
+
 		name := words.Textf("Leg %s", c+1)
 		if c < len(names) {
 			name = names[c]
@@ -166,6 +169,7 @@ func soundFacts(r recordings.Recording) (all []fact) {
 	if l.Peak != nil {
 		add("Peak", fmt.Sprintf("%.1f dB", *l.Peak))
 	}
+
 	for i, t := range l.Talk {
 		name := "Talk"
 		if len(l.Talk) > 1 {
@@ -173,6 +177,7 @@ func soundFacts(r recordings.Recording) (all []fact) {
 		}
 		add(name, formatLength(time.Duration(t*float64(time.Second))))
 	}
+
 	if l.LongestSilence >= 1 {
 		add("Longest silence", formatLength(time.Duration(l.LongestSilence*float64(time.Second))))
 	}

@@ -57,6 +57,7 @@ func (a *recordingPages) saveFilter(v *visit) error {
 	if err != nil {
 		asked = nil
 	}
+
 	query := searchOf(asked, v.recordingFinder())
 	err = a.Operators.SaveRecordingFilter(v.r.Context(), operator.RecordingFilter{
 		OperatorID: v.operator.ID, ProjectID: v.project.ID, Name: v.form.Get("name"), Query: query})

@@ -27,6 +27,7 @@ func TestSavedFilters(t *testing.T) {
 	save := func(b browser, name, query string) answer {
 		return b.post(at+"?"+search, at+"/filters", url.Values{"name": {name}, "query": {query}})
 	}
+
 	for _, who := range []browser{b, viewer} {
 		save(who, " Late sales ", search+"&from=abc&done=password&evil=1").leadsTo(t, at+"?"+search+"&done=filtersaved")
 		page := html.UnescapeString(who.get(at).body)
@@ -35,6 +36,7 @@ func TestSavedFilters(t *testing.T) {
 			t.Error("the list has no link to the saved search")
 		}
 	}
+
 	if page := b.get(at + "?" + search).body; !strings.Contains(page, `aria-current="true"`) {
 		t.Error("the shown filter is not marked")
 	}
@@ -53,10 +55,12 @@ func TestSavedFilters(t *testing.T) {
 	if a := viewer.post(at, rename, url.Values{"name": {"Mine"}}); a.StatusCode != http.StatusNotFound {
 		t.Errorf("renaming the filter of another operator returned %s, want 404", a.Status)
 	}
+
 	b.post(at, rename, url.Values{"name": {" Kept "}}).leadsTo(t, at+"?done=filterrenamed")
 	if page := b.get(at).body; !strings.Contains(page, "<bdi>Kept</bdi>") || strings.Contains(page, "Late sales") {
 		t.Error("the filter does not have its new name")
 	}
+
 	save(b, "Late sales", "held=yes").leadsTo(t, at+"?held=yes&done=filtersaved")
 	for name, want := range map[string]string{"Late sales": "Another filter already has this name.",
 		" ": "The filter needs a name."} {
@@ -86,10 +90,12 @@ func TestSavedFiltersAreBounded(t *testing.T) {
 	save := func(name, query string) answer {
 		return b.post(at+"?held=yes", at+"/filters", url.Values{"name": {name}, "query": {query}})
 	}
+
 	long := url.Values{}
 	for _, name := range []string{"q", "tag", "party", "name", "call", "conference", "subscriber"} {
 		long.Set(name, strings.Repeat("é", 120))
 	}
+
 	for want, a := range map[string]answer{
 		"The filter needs a name.":                             save(" ", "held=yes"),
 		"The name of a filter can have at most 60 characters.": save(strings.Repeat("é", 61), "held=yes"),

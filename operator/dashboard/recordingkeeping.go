@@ -90,6 +90,7 @@ func showRule(u recordings.Rule, named string) ruleRow {
 	case u.SubscriberID != "":
 		row.Of = words.Textf("Recordings of subscriber %s", named)
 	}
+
 	switch u.Days {
 	case 0:
 	case 1:
@@ -123,6 +124,7 @@ func (a *recordingPages) retentionPage(v *visit, code int, p retentionPage) erro
 	if err != nil {
 		return err
 	}
+
 	p.Base, p.MayMake = v.base(), v.mayIn(operator.Write)
 	for _, u := range rules {
 		named := u.SubscriberID
@@ -184,6 +186,7 @@ func (a *recordingPages) addRule(v *visit) error {
 	} else {
 		_, err = a.Recordings.Retention().Add(v.r.Context(), u)
 	}
+
 	if wrong, ok := describeFaults(err); ok {
 		p.Faults, p.Preview = wrong, ""
 		return a.retentionPage(v, http.StatusUnprocessableEntity, p)
@@ -220,6 +223,7 @@ func (a *recordingPages) usageDays(v *visit) (all []recordings.Usage, first time
 	for i := range all {
 		all[i].Day = first.AddDate(0, 0, i)
 	}
+
 	for _, u := range found {
 		if i := int(u.Day.Sub(first) / (24 * time.Hour)); i >= 0 && i < len(all) {
 			all[i] = u
@@ -245,6 +249,7 @@ func (a *recordingPages) showUsage(v *visit) error {
 	if err != nil {
 		return err
 	}
+
 	p := struct {
 		Base   string
 		Total  usageRow
@@ -256,6 +261,7 @@ func (a *recordingPages) showUsage(v *visit) error {
 	if err != nil {
 		return err
 	}
+
 	p.Quota = cmp.Or(formatSize(stored), "0 B")
 	if terms.Quota > 0 {
 		p.Quota = words.Textf("%s of %s", cmp.Or(formatSize(stored), "0 B"), formatSize(terms.Quota))
@@ -275,6 +281,7 @@ func (a *recordingPages) showUsage(v *visit) error {
 		}
 		p.Charts = append(p.Charts, chartOf(v.words(), of.title, counts, first))
 	}
+
 	for i := len(all) - 1; i >= 0; i-- {
 		row := showUsage(all[i])
 		row.Day = all[i].Day.Format("2 Jan 2006")
@@ -289,6 +296,7 @@ func (a *recordingPages) exportUsage(v *visit) error {
 	if err != nil {
 		return err
 	}
+
 	web.NoStore(v.w)
 	v.w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	v.w.Header().Set("Content-Disposition", `attachment; filename="usage.csv"`)

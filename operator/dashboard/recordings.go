@@ -130,6 +130,7 @@ func (v *visit) recordingFinder() finder {
 	for _, name := range levels.FlagNames() {
 		flags = append(flags, choice{Value: name, Title: flagTitles[name]})
 	}
+
 	for _, name := range recordings.Directions {
 		directions = append(directions, choice{Value: name, Title: name})
 	}
@@ -155,6 +156,7 @@ func (a *recordingPages) recordingFilter(v *visit) (ask recordings.Filter, err e
 	if err != nil {
 		return ask, err
 	}
+
 	ask = recordings.Filter{
 		Owner:      recordings.Owner{ProjectID: v.project.ID, SubscriberID: who},
 		CallBegins: text("call"), Party: text("party"), ConferenceSid: text("conference"), Name: text("name"),
@@ -189,10 +191,12 @@ func (a *recordingPages) findRecordings(
 			return found, err
 		}
 	}
+
 	found, err := a.searchRecordings(ctx, byConference, q)
 	if err != nil || len(found.Items) > 0 || found.Next != "" || found.Prev != "" || len(recordings.Words(text)) == 0 {
 		return found, err
 	}
+
 	byName := ask
 	byName.Name = strings.TrimSpace(ask.Name + " " + text)
 	return a.searchRecordings(ctx, byName, q)
@@ -267,6 +271,7 @@ func (a *recordingPages) recordingsPage(v *visit, code int, faults []string) err
 		}
 		p.Live = liveURL(v, found.Items, func(i recordings.Recording) string { return i.Sid })
 	}
+
 	if p.Saved, err = a.savedFilters(v, p.Finder); err != nil {
 		return err
 	}
@@ -299,10 +304,12 @@ func (a *recordingPages) exportRecordings(v *visit) error {
 	if err != nil {
 		return err
 	}
+
 	text := v.recordingFinder().Query
 	list := func(q page.Query) (page.Page[recordings.Recording], error) {
 		return a.findRecordings(v.r.Context(), ask, text, q)
 	}
+
 	header := []string{"sid", "call_sid", "from", "to", "direction", "status", "start_time", "created", "seconds",
 		"bytes"}
 	return writeCSV(a.site, v, "recordings", header, list, func(r recordings.Recording) []string {
@@ -329,6 +336,7 @@ func (a *recordingPages) deleteRecording(v *visit) error {
 	if a.Recordings == nil {
 		return problem.NoSuch("recording")
 	}
+
 	err := a.Recordings.Delete(v.r.Context(), v.project.ID, sid)
 	if wrong, ok := describeFaults(err); ok {
 		return a.recordingPage(v, http.StatusConflict, wrong)

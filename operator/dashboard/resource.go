@@ -283,6 +283,7 @@ func (a *resourcePages) deleteResource(v *visit) error {
 	if v.form.Get("confirm") != a.resourceRow(v, r).Title {
 		return a.resourcePage(v, http.StatusUnprocessableEntity, []string{wrongName})
 	}
+
 	if err = a.Fabric.Resources.Delete(v.r.Context(), v.project.ID, k, r.ID); err != nil {
 		if all, ok := describeFaults(err); ok {
 			return a.resourcePage(v, http.StatusUnprocessableEntity, all)

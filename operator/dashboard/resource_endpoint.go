@@ -32,6 +32,7 @@ func (a *resourcePages) newPassword(v *visit, id string) error {
 	if err != nil {
 		return err
 	}
+
 	t, err := a.Fabric.Resources.FindThing(v.r.Context(), v.project.ID, id)
 	if err != nil {
 		return err
@@ -39,6 +40,7 @@ func (a *resourcePages) newPassword(v *visit, id string) error {
 	if t.Resource == nil {
 		return problem.NoSuch("resource")
 	}
+
 	v.notice = words.Textf("%s has a new password. Enter it in the phone now: it is not shown again.",
 		v.quote(made.Username()))
 	return a.pageOf(v, http.StatusOK, *t.Resource, a.Fabric.Resources.KindOf(*t.Resource), nil,

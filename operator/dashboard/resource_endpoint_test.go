@@ -26,6 +26,7 @@ func TestEndpointPassword(t *testing.T) {
 		text := between(after, `<code`, "</code>")
 		return text[strings.IndexByte(text, '>')+1:]
 	}
+
 	valid := func(password string) bool {
 		t.Helper()
 		all, err := w.fabric.SIP.FindAccounts(context.Background(), "desk-12")

@@ -108,6 +108,7 @@ func jsonOf(f kinds.Field, name, text string, isNew bool) (json.RawMessage, []er
 		}
 		return json.RawMessage("{}"), nil
 	}
+
 	var any json.RawMessage
 	if err := json.Unmarshal([]byte(text), &any); err != nil {
 		return nil, []error{problem.BadParam(name, "%s", badJSON(name, text, err))}

@@ -159,6 +159,7 @@ func (a *resourcePages) resourceRow(v *visit, r fabric.Resource) resourceRow {
 	if row.Title == "" {
 		row.Title = r.ID
 	}
+
 	if k := a.Fabric.Resources.Kinds().ByType(r.Type); k != nil {
 		row.Kind = kindTitle(k)
 	}

@@ -47,10 +47,12 @@ func (a *roomPages) showRoom(v *visit) error {
 	if err != nil {
 		return err
 	}
+
 	members, err := a.members(v, s)
 	if err != nil {
 		return err
 	}
+
 	p := roomPage{
 		Session: s, Document: s.Document(), Base: v.base(), URL: v.base() + "/rooms/" + s.ID, Running: s.Ended.IsZero(),
 	}
@@ -58,6 +60,7 @@ func (a *roomPages) showRoom(v *visit) error {
 	if p.Running {
 		p.Live = v.live(roomMark(s, members))
 	}
+
 	for _, r := range members {
 		row := v.callRow(r)
 		if !row.Running {

@@ -47,17 +47,20 @@ func TestRoomPage(t *testing.T) {
 			t.Errorf("the page of a room session lacks %q", text)
 		}
 	}
+
 	body := viewer.get(at).body
 	for _, text := range shown {
 		if !strings.Contains(body, text) {
 			t.Errorf("the page for viewers lacks %q", text)
 		}
 	}
+
 	for _, text := range buttons {
 		if strings.Contains(body, text) {
 			t.Errorf("the page for viewers has %q", text)
 		}
 	}
+
 	if body := b.get("/dashboard/projects/" + w.one.ID + "/calls/" + member.ID).body; !strings.Contains(body, at) {
 		t.Error("the page of a member does not link to the room session")
 	}
@@ -84,11 +87,13 @@ func TestRoomChanges(t *testing.T) {
 			t.Errorf("%s by a viewer = %s, want 403", path, a.Status)
 		}
 	}
+
 	for _, path := range []string{"/members/" + elsewhere.ID + "/remove", "/members/" + member.ID + "/promote"} {
 		if a := b.post(at, at+path, nil); a.StatusCode != http.StatusNotFound {
 			t.Errorf("%s = %s, want 404", path, a.Status)
 		}
 	}
+
 	if asked, err := w.rows.TakeRequests(t.Context(), "n"); err != nil || len(asked) != 0 {
 		t.Fatalf("refused requests change %v, %v", asked, err)
 	}
@@ -99,10 +104,12 @@ func TestRoomChanges(t *testing.T) {
 			t.Errorf("%s = %s %s, want 303 to done=%s", changes[i], a.Status, a.Header.Get("Location"), done)
 		}
 	}
+
 	want := []calls.Request{{ProjectID: w.one.ID, CallID: member.ID, HangUp: true, Mute: true}}
 	if asked, err := w.rows.TakeRequests(t.Context(), "n"); err != nil || !slices.Equal(asked, want) {
 		t.Errorf("the requests are %v, %v, want %v", asked, err, want)
 	}
+
 	rooms, err := w.rows.TakeRoomRequests(t.Context(), "n")
 	if err != nil || len(rooms) != 1 || !rooms[0].End {
 		t.Errorf("the rooms to end are %v, %v, want the session", rooms, err)

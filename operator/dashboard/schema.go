@@ -58,12 +58,14 @@ func kindForm(k *kinds.Kind, values kinds.Values, isNew bool) form {
 	if first == nil {
 		return form{Inputs: all}
 	}
+
 	var f form
 	for _, name := range first {
 		if at := findInput(all, name); at != nil {
 			f.Inputs = append(f.Inputs, *at)
 		}
 	}
+
 	for _, in := range all {
 		if !slices.Contains(first, in.Name) {
 			f.More = append(f.More, in)
@@ -77,6 +79,7 @@ func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew,
 	if value == nil && isNew && fill {
 		value = f.Default
 	}
+
 	text := written(value)
 	switch {
 	case f.WriteOnly:
@@ -199,6 +202,7 @@ func factsOf(k *kinds.Kind, values kinds.Values) (all []fact) {
 		if f.WriteOnly || text == "" {
 			continue
 		}
+
 		one := fact{Name: cmp.Or(k.Form.Labels[f.Name], kinds.Label(f.Name)), Text: text}
 		switch {
 		case f.Type == "boolean":

@@ -114,6 +114,7 @@ func (a *searchPages) findByID(v *visit, query string) (g hitGroup, err error) {
 	if !uuid.MatchString(query) {
 		return g, nil
 	}
+
 	id, ctx := strings.ToLower(query), v.r.Context()
 	for _, find := range []func(context.Context, *visit, string) (hit, error){
 		a.resourceWithID, a.addressWithID, a.clientWithID, a.keyWithID, a.callWithID, a.webhookWithID,
@@ -141,6 +142,7 @@ func (a *searchPages) resourceWithID(ctx context.Context, v *visit, id string) (
 			URL:   v.thingURL(t.Resource.Type, id),
 		}, nil
 	}
+
 	return hit{
 		Title: v.subscriberRow(*t.Subscriber).Title,
 		Note:  "Subscriber",
@@ -218,6 +220,7 @@ func (a *searchPages) findAddresses(v *visit, query string) (hitGroup, error) {
 			})
 		}
 	}
+
 	if strings.HasPrefix(query, "/") {
 		one, err := a.site.Fabric.Addresses.FindAt(v.r.Context(), v.project.ID, query)
 		if err == nil {

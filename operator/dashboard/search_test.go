@@ -52,6 +52,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("search for %q does not escape names", c.query)
 		}
 	}
+
 	if a := viewer.get("/dashboard/projects/" + w.two.ID + "/search?q=grace"); a.StatusCode != http.StatusNotFound {
 		t.Errorf("search in a foreign project: %d", a.StatusCode)
 	}

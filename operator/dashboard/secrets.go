@@ -41,6 +41,7 @@ func (a *operatorPages) secretsOf(v *visit, o operator.Operator) (m knownSecrets
 	if err != nil {
 		return m, err
 	}
+
 	for _, e := range secretChain(o.ID, all) {
 		row, err := a.secretRow(v, e.Event)
 		if errors.Is(err, problem.NotFound) {
@@ -176,6 +177,7 @@ func (a *operatorPages) endSecrets(v *visit, o operator.Operator) error {
 	if err != nil {
 		return err
 	}
+
 	for _, row := range m.Secrets {
 		if row.Value != "" && slices.Contains(v.form["end"], row.Value) {
 			if err := row.end(); err != nil && !errors.Is(err, problem.NotFound) {
@@ -183,6 +185,7 @@ func (a *operatorPages) endSecrets(v *visit, o operator.Operator) error {
 			}
 		}
 	}
+
 	if !slices.Contains(v.form["end"], allTokens) {
 		return nil
 	}

@@ -42,6 +42,7 @@ func (w *world) makeToken(b browser, base string) (valid func() bool) {
 	if !strings.Contains(facts.body, "Created manually by") {
 		w.Errorf("the token's page does not say who created it: %s", facts.body)
 	}
+
 	return func() bool {
 		_, err := w.fabric.Tokens.Open(w.Context(), raw, fabric.SAT)
 		if err != nil && !errors.Is(err, problem.Unauthenticated) {

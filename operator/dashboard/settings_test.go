@@ -73,15 +73,18 @@ func TestSettings(t *testing.T) {
 			t.Errorf("the settings page returned %s, want %s in it", a.Status, want)
 		}
 	}
+
 	changed, usual, _ := strings.Cut(a.body, `id="defaults"`)
 	if strings.Contains(a.body, "12h0m0s") || strings.Count(usual, ">12h<") != 2 ||
 		!strings.Contains(changed, "tokens.guest") || strings.Contains(a.body, "limits.login_per_account") {
 		t.Errorf("a default value is shown as changed: %s", a.body)
 	}
+
 	if a := b.get("/dashboard/limits"); !strings.Contains(a.body, "limits.login_per_account") ||
 		strings.Contains(a.body, "session.idle") {
 		t.Errorf("the page of limits returned %s", a.Status)
 	}
+
 	if a := b.get("/dashboard/kinds"); !strings.Contains(a.body, "/api/fabric/resources/conference_rooms") {
 		t.Errorf("the page of kinds returned %s", a.Status)
 	}

@@ -55,10 +55,12 @@ func (a *site) addressSnippet(v *visit, at fabric.Address) snippet {
 			channel = c
 		}
 	}
+
 	warning := ""
 	if a.NoCalls {
 		warning = "// This server carries no calls: listen_media is off, or it does not serve the relay.\n\n"
 	}
+
 	return snippet{"JavaScript", warning + fmt.Sprintf(
 		`// On your backend: a token that reaches only this address, for two hours.
 const answer = await fetch("%s/api/fabric/guests/tokens", {

@@ -109,6 +109,7 @@ func (v *visit) subscriberInput(s fabric.Subscriber) (in fabric.SubscriberInput)
 			*into = &text
 		}
 	}
+
 	set("email", s.Email, &in.Email)
 	set("first_name", s.FirstName, &in.FirstName)
 	set("last_name", s.LastName, &in.LastName)

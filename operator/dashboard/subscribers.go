@@ -113,14 +113,17 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string) err
 	if err != nil {
 		return err
 	}
+
 	addresses, err := a.Fabric.Subscribers.ListAddresses(ctx, v.project.ID, s.ID, page.Query{Size: page.DefaultSize})
 	if err != nil {
 		return err
 	}
+
 	logins, err := a.Fabric.Logins.List(ctx, v.project.ID, s.ID, page.Query{Size: 20})
 	if err != nil {
 		return err
 	}
+
 	presence, err := a.Fabric.Presence.Find(ctx, v.project.ID, s.ID)
 	if err != nil {
 		return err

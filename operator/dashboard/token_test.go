@@ -249,6 +249,7 @@ func TestNamesForIDs(t *testing.T) {
 		strings.Contains(page, `<option value="Twin">`) {
 		t.Error("clients are not offered by name, or twins are")
 	}
+
 	for name, want := range map[string]string{
 		"corner SHOP": "", shop.ID: "", "Foreign shop": "is not an OAuth client of this project",
 		"Corner": "is not an OAuth client of this project", "Twin": "names more than one OAuth client",
@@ -259,6 +260,7 @@ func TestNamesForIDs(t *testing.T) {
 			t.Errorf("a token for the client %q: %s, want %q", name, a.Status, want)
 		}
 	}
+
 	for name, want := range map[string]string{"HALL": "", "hal": "is not an address of this project"} {
 		a := p.mint("guest", url.Values{"allowed_addresses": {"/private/ada\n" + name}})
 		if strings.Contains(a.body, `id="made"`) != (want == "") || !strings.Contains(a.body, want) {

@@ -50,10 +50,12 @@ func (a *tokenPages) tokensPage(v *visit, code int, found *tokenInfo, wrong []fa
 	if err != nil {
 		return err
 	}
+
 	paths, err := a.pathsOf(v, keys.Items)
 	if err != nil {
 		return err
 	}
+
 	rows := listOf(v, keys, func(k fabric.EmbedKey) embedRow {
 		row := embedRowOf(k)
 		row.Address = cmp.Or(paths[k.AddressID], k.AddressID)
@@ -106,6 +108,7 @@ func (a *tokenPages) revokeToken(v *visit) error {
 		}
 		return v.redirect(v.base() + "/tokens?done=tokenrevoked")
 	}
+
 	err := a.revoke(v, trimToken(v.form.Get("token")))
 	if errors.Is(err, errUnknownToken) {
 		return a.tokensPage(v, http.StatusUnprocessableEntity, nil, []fault{{unknownToken, "f-token"}})
@@ -127,6 +130,7 @@ func (a *tokenPages) revoke(v *visit, raw string) error {
 	if err != nil && !isMissing(err) {
 		return err
 	}
+
 	t, ok, err := a.openToken(v, raw)
 	if err != nil {
 		return err

@@ -50,12 +50,14 @@ func TestUnsentForm(t *testing.T) {
 	if kept.StatusCode != http.StatusForbidden || !strings.Contains(kept.body, "Send the form now?") {
 		t.Fatalf("after the login: %s\n%s", kept.Status, kept.body)
 	}
+
 	if found := webhooksOf(w); len(found) != 0 {
 		t.Fatalf("a form with the token of another session created %+v", found)
 	}
 	if sent := b.sendAgain(kept); sent.StatusCode != http.StatusSeeOther {
 		t.Fatalf("after the confirmation: %s\n%s", sent.Status, sent.body)
 	}
+
 	found := webhooksOf(w)
 	if len(found) != 1 || found[0].Name != "CRM" || found[0].URL != typed.Get("url") || len(found[0].Events) != 2 {
 		t.Errorf("the webhooks are %+v", found)

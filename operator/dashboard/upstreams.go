@@ -72,6 +72,7 @@ func upstreamInputs(u idp.Upstream) []input {
 	if u.Secret != "" {
 		secret = "A secret is set. Empty keeps it."
 	}
+
 	inputs := []input{
 		{Kind: "text", Type: "text", Name: "name", Label: "Name", Hint: "On the button of the sign-in page.",
 			Value: u.Name, Length: 60, Required: true},

@@ -20,6 +20,7 @@ func TestUpstreamPages(t *testing.T) {
 	if got := b.get(all); !strings.Contains(got.body, "There are no upstream providers yet") {
 		t.Fatalf("the empty list: %s", got.Status)
 	}
+
 	fill := func(pairs ...string) url.Values {
 		form := url.Values{"name": {"Acme ID"}, "issuer": {"https://id.example/"}, "client_id": {"selvage"},
 			"client_secret": {"hunter2"}, "scopes": {"openid email"}, "enabled": {"on"}}
@@ -28,6 +29,7 @@ func TestUpstreamPages(t *testing.T) {
 		}
 		return form
 	}
+
 	wrong := b.post(all+"/new", all, fill("issuer", "http://id.example/"))
 	if wrong.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(wrong.body, "must be https") ||
 		strings.Contains(wrong.body, "hunter2") {
@@ -39,10 +41,12 @@ func TestUpstreamPages(t *testing.T) {
 	if link == nil {
 		t.Fatal("the list does not link to the provider")
 	}
+
 	shown := b.get(link[1])
 	if strings.Contains(shown.body, "hunter2") || !strings.Contains(shown.body, "/login/upstream/callback/id.example") {
 		t.Errorf("the form shows the secret, or lacks the redirect URI")
 	}
+
 	seen := regexp.MustCompile(`name="seen" value="([^"]*)"`).FindStringSubmatch(shown.body)
 	b.post(link[1], link[1], fill("name", "New", "client_secret", "", "claim_email", "mail", "seen",
 		strings.ReplaceAll(seen[1], "&amp;", "&"))).leadsTo(t, all+"?done=changed")

@@ -63,6 +63,7 @@ func (a *resourcePages) deploy(v *visit) error {
 		}
 		in.DocumentVersion = &document
 	}
+
 	_, err = a.Fabric.Resources.Deploy(v.r.Context(), v.project.ID, k, r.ID, in)
 	if all, ok := describeFaults(err); ok {
 		return a.resourcePage(v, http.StatusUnprocessableEntity, all)

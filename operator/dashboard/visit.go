@@ -79,6 +79,7 @@ func (a *site) admit(v *visit) error {
 	case v.operator.ID == "", v.route.may == halfway:
 		return errSignIn
 	}
+
 	if err := a.authorize(v); err != nil {
 		return err
 	}

@@ -85,6 +85,7 @@ func webhookInputs(w fabric.Webhook) []input {
 	for i, name := range fabric.EventNames() {
 		events[i] = choice{Value: string(name), Title: string(name), Chosen: slices.Contains(w.Events, name)}
 	}
+
 	inputs := []input{
 		{Kind: "text", Type: "url", Name: "url", Label: "URL", Value: w.URL, Required: true,
 			Hint: "Receives each event by POST.", Example: "https://example.com/events"},
