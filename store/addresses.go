@@ -64,6 +64,7 @@ func filtered(projectID string, f fabric.AddressFilter) where {
 	} else { // not by an index: SQLite could prefer it to the index by resource
 		w.and(`project_id || '' = $%d`, projectID)
 	}
+
 	for _, c := range []struct{ condition, value string }{
 		{`type = $%d`, f.Type},
 		{`name = $%d`, f.Name},
@@ -73,6 +74,7 @@ func filtered(projectID string, f fabric.AddressFilter) where {
 			w.and(c.condition, c.value)
 		}
 	}
+
 	if len(f.IDs) > 0 {
 		w.in(`id`, f.IDs)
 	}
@@ -161,6 +163,7 @@ func (s *Resources) SubscriberWithAddresses(
 			scanTarget(&a.Channels), scanTarget(&a.Created))
 		return a, err
 	}
+
 	all, err = gather(ctx, s.read(), "reading subscriber", scan, withAddresses, projectID, id)
 	if err != nil {
 		return sub, nil, err

@@ -55,10 +55,12 @@ func (c *core) record(ctx context.Context, t tx) error {
 				return err
 			}
 		}
+
 		if err := c.write(ctx, t, end, e); err != nil {
 			return err
 		}
 	}
+
 	if end == nil {
 		return nil
 	}

@@ -351,6 +351,7 @@ func TestAuditOfEarlier(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		if n, broken := verified(t, again); n != 11 || broken != nil {
 			t.Errorf("VerifyAudit = %d events, %v, want 11 and nothing broken", n, broken)
 		}
@@ -359,6 +360,7 @@ func TestAuditOfEarlier(t *testing.T) {
 		if err := s.Record(t.Context(), audit.Of("login", "", "subscriber", "s")); err != nil {
 			t.Fatal(err)
 		}
+
 		if n, broken := verified(t, again); n != 12 || broken != nil {
 			t.Errorf("VerifyAudit after an earlier server = %d events, %v, want 12 and nothing broken", n, broken)
 		}

@@ -43,10 +43,12 @@ func auditListing(f audit.Filter, from string) listing[audit.Event] {
 		l.where.and(`actor_id = $%d`, f.Actor)
 		l.where.always(byActor)
 	}
+
 	action := ""
 	if f.Action != "" { // the action itself, or any action that begins with it and a dot
 		action = strings.TrimPrefix(contains(f.Action+"."), "%")
 	}
+
 	for _, c := range []struct{ condition, value string }{
 		{`actor_kind = $%d`, string(f.ActorKind)},
 		{`actor_id = $%d`, f.Actor},

@@ -20,14 +20,17 @@ func (s *Audit) PruneAudit(ctx context.Context, before time.Time) error {
 	if key == nil {
 		return errors.New("pruning audit trail: there is no key")
 	}
+
 	spans, err := s.read().auditSpans(ctx)
 	if err != nil {
 		return err
 	}
+
 	heads, err := s.AuditHeads(ctx)
 	if err != nil {
 		return err
 	}
+
 	if broken, err := s.verifyRing(ctx, key, heads); broken != nil || err != nil {
 		return fmt.Errorf("pruning audit trail: %w", errors.Join(broken, err))
 	}
@@ -51,6 +54,7 @@ func (s *Audit) pruneLane(
 		if readErr != nil {
 			return readErr
 		}
+
 		more = len(events) == auditBatch
 		for _, e := range events {
 			if !e.At.Before(before) {

@@ -25,6 +25,7 @@ func (s *Audit) SealAudit(ctx context.Context) error {
 	if err != nil || key == nil || !unsealed(key, heads) {
 		return err
 	}
+
 	err = s.change(ctx, audit.None("codes of empty lanes"), func(t tx) error {
 		if _, err := t.Exec(ctx, `UPDATE audit_heads SET seq = seq`); err != nil {
 			return err

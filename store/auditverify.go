@@ -92,14 +92,17 @@ func (s *Audit) verifyAudit(ctx context.Context) (r AuditReport, key *audit.Key,
 	if key == nil {
 		return r, nil, errors.New("verifying audit trail: there is no key")
 	}
+
 	spans, err := s.read().auditSpans(ctx)
 	if err != nil {
 		return r, key, err
 	}
+
 	heads, err := s.AuditHeads(ctx)
 	if err != nil {
 		return r, key, err
 	}
+
 	for lane := range serverLanes {
 		if lane >= len(heads) || heads[lane].Lane != lane {
 			r.Broken = append(r.Broken, &audit.Break{Lane: lane, What: "its end is missing"})
@@ -117,6 +120,7 @@ func (s *Audit) verifyAudit(ctx context.Context) (r AuditReport, key *audit.Key,
 		}
 		r.Lanes = append(r.Lanes, *v)
 	}
+
 	broken, err := s.verifyRing(ctx, key, heads)
 	if broken != nil {
 		r.Broken = append(r.Broken, broken)
@@ -152,18 +156,21 @@ func (s *Audit) verifyEvents(ctx context.Context, v *audit.Verifier, head audit.
 	if from == 0 {
 		from = -1 << 62
 	}
+
 	for {
 		events, err := gather(ctx, s.read(), "reading audit trail", scanEvent, `SELECT `+auditColumns+` FROM audit
 			WHERE lane = $1 AND (seq, id) > ($2, $3) ORDER BY lane, seq, id LIMIT $4`, head.Lane, from, id, auditBatch)
 		if err != nil {
 			return nil, err
 		}
+
 		for _, e := range events {
 			if broken := v.Next(e); broken != nil {
 				return broken, nil
 			}
 			from, id = e.Seq, e.ID
 		}
+
 		if len(events) < auditBatch {
 			now, err := s.auditHead(ctx, head.Lane)
 			return v.End(now), err

@@ -26,6 +26,7 @@ func (s *Logins) FindBrowser(
 	scan := func(row scanner) (l login, err error) {
 		return l, row.Scan(&l.project, &l.id, scanTarget(&l.seen), &l.place)
 	}
+
 	all, err := gather(ctx, s.read(), "finding browser", scan, `SELECT project_id, id, seen, place FROM login_sessions
 		WHERE browser = $1 AND browser <> '' AND ended = 0 AND expires > $2 ORDER BY place, id`,
 		browser, micros(s.now()))
@@ -66,6 +67,7 @@ func (s *Logins) MoveBrowser(ctx context.Context, from, to string, held map[stri
 		if to == "" {
 			return nil
 		}
+
 		for _, project := range slices.Sorted(maps.Keys(held)) {
 			if err := t.holdLogins(ctx, to, project, idp.ParseBrowserLogins(held[project]), s.now()); err != nil {
 				return err

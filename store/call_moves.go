@@ -19,10 +19,12 @@ func (s *Calls) SaveMove(ctx context.Context, r calls.Record, m calls.RoomChange
 	if !m.Left.IsZero() {
 		action = "call.moved_out"
 	}
+
 	e := audit.Of(action, r.ProjectID, "call", r.ID).With("room", m.Session.RoomID, "room_session", m.Session.ID)
 	if m.By != "" {
 		e = e.By(audit.Subscriber, m.By)
 	}
+
 	return s.change(ctx, e, func(t tx) error {
 		var webhooks int
 		err := t.Row(ctx, `UPDATE calls SET room_session = $3, joined = $4 WHERE id = $1 AND node = $2 AND ended = 0

@@ -40,16 +40,19 @@ func testSaveMove(t *testing.T, c Config) {
 	if err := s.SaveMove(ctx, elsewhere, calls.RoomChange{Session: session}); !errors.Is(err, calls.ErrTaken) {
 		t.Errorf("a move by another node = %v, want %v", err, calls.ErrTaken)
 	}
+
 	out := calls.RoomChange{Session: session, Joined: in.Joined, Left: at.Add(2 * time.Minute)}
 	if err := s.SaveMove(ctx, talks, out); err != nil {
 		t.Fatalf("moving out: %v", err)
 	}
+
 	over := ended(talks, calls.NormalClearing, true)
 	over.Answered = talks.Answered
 	saveCalls(t, s, over)
 	if err := s.SaveMove(ctx, in, calls.RoomChange{Session: session}); err != nil {
 		t.Errorf("moving a call that has ended = %v, want nothing to happen", err)
 	}
+
 	if got, err := s.FindCall(ctx, "p", talks.ID); err != nil || got != over {
 		t.Errorf("at last, the call is %+v, %v, want %+v", got, err, over)
 	}

@@ -59,6 +59,7 @@ func (s *Calls) TakeRequests(ctx context.Context, node string) ([]calls.Request,
 	if err != nil || !slices.ContainsFunc(all, func(a calls.Request) bool { return askedOnce(a) != 0 }) {
 		return all, err
 	}
+
 	err = s.once(ctx, audit.None("the progress of calls"), func(t tx) error {
 		for _, a := range all {
 			_, err := t.Exec(ctx, `UPDATE calls SET asked = asked & $3 WHERE project_id = $1 AND call_id = $2`,

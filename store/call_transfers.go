@@ -29,6 +29,7 @@ func (s *Calls) SaveTransfer(ctx context.Context, r calls.Record, t calls.Transf
 			args = append(args, r.Guest, r.CallerLeg, r.CalleeLeg,
 				r.To.Name, r.To.Address, r.To.AddressID, r.To.SubscriberID)
 		}
+
 		res, err := tx.Exec(ctx, `UPDATE calls SET `+set+` WHERE id = $1 AND node = $2 AND ended = 0`, args...)
 		err = requireRow(res, err, "call")
 		if errors.Is(err, problem.NotFound) {
@@ -47,6 +48,7 @@ func transferEvent(r calls.Record, t calls.Transfer) audit.Event {
 	if t.Cause != (calls.Cause{}) {
 		action = "call.transfer_failed"
 	}
+
 	e := audit.Of(action, r.ProjectID, "call", r.ID)
 	if t.Cause == (calls.Cause{}) {
 		e = e.With("to", auditedParty(r.To))

@@ -29,12 +29,14 @@ func testSaveTransfer(t *testing.T, c Config) {
 	if err := s.SaveOutbound(ctx, out, func(calls.Usage) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
+
 	number := calls.Party{Name: "+4930123456", Address: "+4930123456"}
 	out.From, out.To = talks.To, number
 	out.CallerLeg, out.CalleeLeg = talks.CalleeLeg, newID()
 	if err := s.SaveTransfer(ctx, out, calls.Transfer{By: talks.From, Swapped: true}); err != nil {
 		t.Fatal(err)
 	}
+
 	if got, err := s.FindCall(ctx, "p", talks.ID); err != nil || got != out {
 		t.Errorf("after the transfer, the call is %+v, %v, want %+v", got, err, out)
 	}
@@ -43,6 +45,7 @@ func testSaveTransfer(t *testing.T, c Config) {
 			t.Errorf("the call with the leg %s is %+v, %v, want %+v", leg, got, err, out)
 		}
 	}
+
 	u, err := s.OutboundUsage(ctx, "p", talks.ID)
 	if err != nil || u.Running != 1 || u.Hourly != 1 || u.Daily < 10*time.Minute || u.Daily > 20*time.Minute {
 		t.Errorf("the usage of a call of two hours that was transferred ten minutes ago is %+v, %v", u, err)
@@ -55,19 +58,23 @@ func testSaveTransfer(t *testing.T, c Config) {
 	if err := s.SaveTransfer(ctx, failed, nobody); err != nil {
 		t.Fatal(err)
 	}
+
 	want := out
 	want.Gateway, want.Payer, want.OutboundFrom = "", "", time.Time{}
 	if got, err := s.FindCall(ctx, "p", talks.ID); err != nil || got != want {
 		t.Errorf("after a failed transfer, the call is %+v, %v, want %+v", got, err, want)
 	}
+
 	trail, err := s.ListAudit(ctx, audit.Filter{Target: talks.ID}, page.Query{Size: 9})
 	if err != nil || len(trail.Items) != 2 {
 		t.Fatalf("the audit trail has %+v, %v, want both transfers", trail.Items, err)
 	}
+
 	e := trail.Items[0]
 	if e.Action != "call.transfer_failed" || e.Actor.ID != "bob" || e.Detail["reason"] != "a rule" {
 		t.Errorf("the event of the failed transfer is %+v", e)
 	}
+
 	e = trail.Items[1]
 	if e.Action != "call.transferred" || e.Actor.ID != "alice" || e.Detail["gateway"] != "g" {
 		t.Errorf("the event of the transfer is %+v", e)

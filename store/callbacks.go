@@ -58,10 +58,12 @@ func (t recordingTx) queueCallback(ctx context.Context, r recordings.Recording) 
 	if err != nil {
 		return err
 	}
+
 	id, err := uuid.NewV7()
 	if err != nil {
 		return fmt.Errorf("creating delivery id: %w", err)
 	}
+
 	err = t.Later(ctx, `INSERT INTO callback_deliveries
 			(id, project_id, receiver_id, sid, event, url, method, fields, state, created, queued, due)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'pending', $9, $9, 0)`,

@@ -52,10 +52,12 @@ func testCallbacks(t *testing.T, c store.Config) {
 		if err != nil || held.ProjectID != p.ID {
 			t.Errorf("HoldReceiver = %+v, %v", held, err)
 		}
+
 		jobs, err := queue.DueJobs(ctx, id, now, 10)
 		if err != nil || len(jobs) == 0 {
 			t.Fatalf("DueJobs = %v, %v", jobs, err)
 		}
+
 		for _, j := range jobs {
 			if d, err := recordings.ParseDelivery(j.Body); err != nil || d.Method != "POST" || d.Fields == "" {
 				t.Errorf("ParseDelivery(%q) = %+v, %v", j.Body, d, err)
@@ -66,6 +68,7 @@ func testCallbacks(t *testing.T, c store.Config) {
 			}
 		}
 	}
+
 	if dead := listCallbacks(t, s, p.ID, deliver.Dead); len(dead) != 4 {
 		t.Fatalf("%d dead letters, want 4", len(dead))
 	}
@@ -75,18 +78,21 @@ func testCallbacks(t *testing.T, c store.Config) {
 	if err := s.ForgetCallbacks(ctx, now, now.Add(-time.Hour), later); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := queue.HoldReceiver(ctx, receivers[0], "node", later, later.Add(time.Minute)); err == nil {
 		t.Error("a receiver for which nothing waits was not forgotten")
 	}
 	if n, err := s.RedeliverDeadCallbacks(ctx, p.ID, later); n != 4 || err != nil {
 		t.Errorf("RedeliverDeadCallbacks = %d, %v, want 4", n, err)
 	}
+
 	if again, err := queue.DueReceivers(ctx, later, 10); len(again) != 2 || err != nil {
 		t.Errorf("DueReceivers after dead letters were queued again = %v, %v, want 2", again, err)
 	}
 	if err := s.ForgetCallbacks(ctx, later, later, later.Add(2*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
+
 	if left := listCallbacks(t, s, p.ID, deliver.Pending); len(left) != 4 {
 		t.Errorf("%d callbacks wait after ForgetCallbacks, want 4", len(left))
 	}

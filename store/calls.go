@@ -88,11 +88,13 @@ func (t tx) saveCall(ctx context.Context, r calls.Record) error {
 	if err != nil {
 		return err
 	}
+
 	// Lock the row, if there is one. PostgreSQL could overlook it in the next statement while another
 	// transaction updates it, and report that the call id is in use.
 	if _, err := t.Exec(ctx, `UPDATE calls SET node = node WHERE id = $1`, r.Key); err != nil {
 		return fmt.Errorf("locking a call: %w", err)
 	}
+
 	var webhooks int
 	err = t.Row(ctx, query+` ON CONFLICT (id) DO UPDATE SET state = excluded.state, cause = excluded.cause,
 				cause_code = excluded.cause_code, video = excluded.video, recording_sid = excluded.recording_sid,
@@ -215,10 +217,12 @@ func queueRecordedOf[T any](ctx context.Context, t tx, rec recordings.Recording,
 	if err != nil {
 		return fmt.Errorf("finding the call of a recording: %w", err)
 	}
+
 	r, err := of.find(ctx, t, condition, rec.ProjectID, id)
 	if err != nil {
 		return err
 	}
+
 	return queueEventOf(ctx, t, webhooks, r, func(r T) (fabric.Event, error) {
 		return event(r, rec.Sid, rec.Duration(), rec.Updated)
 	})
@@ -291,11 +295,13 @@ func eraseCalls(ctx context.Context, t tx, projectID, id string, names []string,
 	if err != nil {
 		return err
 	}
+
 	for _, call := range found {
 		if err := eraseDeliveries(ctx, t, projectID, call, e); err != nil {
 			return err
 		}
 	}
+
 	if len(found) > 0 {
 		e.Anonymised["calls"] = int64(len(found))
 	}
@@ -306,6 +312,7 @@ func eraseCalls(ctx context.Context, t tx, projectID, id string, names []string,
 			return fmt.Errorf("erasing from calls: %w", err)
 		}
 	}
+
 	err = t.Later(ctx, `UPDATE calls SET payer = '' WHERE project_id = $1 AND payer = $2 AND gateway <> ''`,
 		projectID, id)
 	if err != nil {

@@ -171,6 +171,7 @@ func testAskCalls(t *testing.T, c Config) {
 			t.Errorf("AskHangUp(%s, %s) = %v, want ok %v", tt.project, tt.id, err, tt.ok)
 		}
 	}
+
 	if err := errors.Join(s.AskRecord(t.Context(), "p", runs.ID), s.AskRecord(t.Context(), "p", runs.ID)); err != nil {
 		t.Fatal(err)
 	}
@@ -198,6 +199,7 @@ func askMutes(t *testing.T, s *Store, outside calls.Record) {
 	if err := s.AskMute(t.Context(), "p", outside.ID, true); !errors.Is(err, problem.NotFound) {
 		t.Errorf("AskMute outside a room = %v, want not found", err)
 	}
+
 	member := callAt("p", time.Now())
 	member.Node, member.RoomSession = "room", newID()
 	member.State, member.Answered = calls.InCall, member.Created
@@ -207,10 +209,12 @@ func askMutes(t *testing.T, s *Store, outside calls.Record) {
 			t.Fatal(err)
 		}
 	}
+
 	want := []calls.Request{{ProjectID: "p", CallID: member.ID, Unmute: true}}
 	if got, err := s.TakeRequests(t.Context(), "room"); err != nil || !slices.Equal(got, want) {
 		t.Errorf("TakeRequests = %v, %v, want %v", got, err, want)
 	}
+
 	if got, err := s.TakeRequests(t.Context(), "room"); err != nil || len(got) != 0 {
 		t.Errorf("a second TakeRequests = %v, %v, want none", got, err)
 	}
@@ -294,6 +298,7 @@ func testTakeCall(t *testing.T, c Config) {
 	if err := s.SaveControls(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := s.TakeCall(t.Context(), r, "m"); err != nil {
 		t.Fatal(err)
 	}
@@ -305,12 +310,14 @@ func testTakeCall(t *testing.T, c Config) {
 		t.Errorf("the controls of the taken call are %d and %d, %v, want %d and %d",
 			taken.CallerControls, taken.CalleeControls, err, r.CallerControls, r.CalleeControls)
 	}
+
 	if err := s.SaveControls(t.Context(), r); !errors.Is(err, calls.ErrTaken) {
 		t.Errorf("the former node's SaveControls = %v, want ErrTaken", err)
 	}
 	if err := s.TakeCall(t.Context(), r, "o"); !errors.Is(err, calls.ErrTaken) {
 		t.Errorf("taking a call that was taken = %v, want ErrTaken", err)
 	}
+
 	if err := s.SaveCall(t.Context(), ended(r, calls.NodeLost, true)); !errors.Is(err, calls.ErrTaken) {
 		t.Errorf("the former node's SaveCall = %v, want ErrTaken", err)
 	}

@@ -100,6 +100,7 @@ func (s *Clients) ReplaceClient(ctx context.Context, c idp.Client, since time.Ti
 	if err := errors.Join(redirectsErr, logoutsErr, metadataErr); err != nil {
 		return err
 	}
+
 	return s.change(ctx, clientEvent("client.updated", c), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE clients SET name = $2, profile = $3, auth_method = $4, first_party = $5,
 				pkce_optional = $6, redirect_uris = $7, logout_uris = $8, grants = $9, scopes = $10,

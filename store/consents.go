@@ -79,6 +79,7 @@ func (s *Grants) RevokeConsent(
 				return fmt.Errorf("ending grants: %w", err)
 			}
 		}
+
 		for _, id := range grants {
 			if err := t.revoke(ctx, s.ending(ending(id))); err != nil {
 				return err
@@ -112,11 +113,13 @@ func (s *Grants) AddConsent(
 		if err != nil {
 			return err
 		}
+
 		for _, scope := range scopes {
 			if !slices.Contains(agreed, scope) {
 				agreed = append(agreed, scope)
 			}
 		}
+
 		err = t.Later(ctx, `UPDATE consents SET scope = $3, updated = $4 WHERE subscriber_id = $1 AND client_id = $2`,
 			subscriberID, clientID, strings.Join(agreed, " "), micros(now))
 		if err != nil {

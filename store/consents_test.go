@@ -54,6 +54,7 @@ func newConsents(t *testing.T, c store.Config) consents {
 			ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: app, Rights: []string{"openid"},
 				Expires: now}, g))
 	}
+
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}

@@ -147,6 +147,7 @@ func countActive(ctx context.Context, t tx, active map[activeKey]bool, sums map[
 		if k.day <= day {
 			continue
 		}
+
 		res, err := t.Exec(ctx, `INSERT INTO active_days (subscriber_id, day, month)
 			SELECT id, $2, $3 FROM subscribers WHERE id = $1
 			ON CONFLICT (subscriber_id) DO UPDATE SET day = excluded.day, month = excluded.month
@@ -157,6 +158,7 @@ func countActive(ctx context.Context, t tx, active map[activeKey]bool, sums map[
 			}
 			return err
 		}
+
 		sums[countKey{project: k.project, day: k.day, of: fabric.CountedActive}]++
 		if monthOf(k.day) > month {
 			sums[countKey{project: k.project, day: k.day, of: fabric.CountedMonthly}]++

@@ -68,6 +68,7 @@ func testCounts(t *testing.T, c Config) {
 		}
 		return found
 	}
+
 	now := today.Format(time.DateOnly)
 	want := map[key]int64{
 		{now, fabric.CountedSignIns}: 1, {now, fabric.CountedTokens}: 3, {"2030-03-01", fabric.CountedSignIns}: 2,
@@ -85,6 +86,7 @@ func testCounts(t *testing.T, c Config) {
 			delete(got, key{day, of})
 		}
 	}
+
 	if !maps.Equal(got, want) {
 		t.Errorf("counted %v, want %v", got, want)
 	}
@@ -111,10 +113,12 @@ func testCountsActive(t *testing.T, c Config) {
 			t.Fatal(err)
 		}
 	}
+
 	all, err := s.ListCounts(ctx, "p", first)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, one := range all {
 		sums[one.Of] += one.N
 	}

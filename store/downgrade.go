@@ -47,15 +47,18 @@ func CheckDowngrade(ctx context.Context, c Config) (d Downgrade, err error) {
 		if copied.Dir, err = filepath.Abs(filepath.Dir(d.Copy)); err != nil {
 			return d, fmt.Errorf("finding the copy: %w", err)
 		}
+
 		copied.URL = "sqlite:" + filepath.Base(d.Copy)
 		older, _, err := Look(ctx, copied)
 		if err != nil {
 			return d, fmt.Errorf("reading the copy: %w", err)
 		}
+
 		last, err := lastEvent(ctx, copied)
 		if err != nil {
 			return d, fmt.Errorf("reading the copy: %w", err)
 		}
+
 		if d.Lost, err = eventsAfter(ctx, c, last.id); err != nil {
 			return d, err
 		}
@@ -119,6 +122,7 @@ func breaking(all fs.FS, from, to int64) (found []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading migrations: %w", err)
 	}
+
 	for _, file := range files {
 		version, err := goose.NumericComponent(file)
 		if err != nil {

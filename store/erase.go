@@ -33,27 +33,32 @@ func (s *Subscribers) EraseSubscriber(
 		if err != nil {
 			return err
 		}
+
 		e.Sessions, err = gather(ctx, t, "finding sessions", scanID,
 			`SELECT id FROM login_sessions WHERE subscriber_id = $1 AND project_id = $2`, by.ID, projectID)
 		if err != nil {
 			return err
 		}
+
 		names := by.Names(sub, addresses)
 		if err := eraseRecordings(ctx, t, projectID, by.ID, names, now, &e); err != nil {
 			return err
 		}
+
 		if err := eraseCalls(ctx, t, projectID, by.ID, names, &e); err != nil {
 			return err
 		}
 		if err := eraseFilters(ctx, t, projectID, by.ID, names, &e); err != nil {
 			return err
 		}
+
 		if err := eraseMessages(ctx, t, projectID, by.ID, &e); err != nil {
 			return err
 		}
 		if err := eraseMails(ctx, t, projectID, by.ID, sub.Email); err != nil {
 			return err
 		}
+
 		if err := eraseDeliveries(ctx, t, projectID, by.ID, &e); err != nil {
 			return err
 		}
@@ -185,6 +190,7 @@ func eraseRecordings(
 		case from != r.from || to != r.to || r.tied:
 			e.Anonymised["recordings"]++
 		}
+
 		err := t.Later(ctx, `UPDATE recordings SET deleted = CASE WHEN deleted = 0 THEN $2 ELSE deleted END,
 				updated = $3, waits = CASE WHEN $2 = 0 THEN waits ELSE 0 END,
 				callback_url = CASE WHEN $2 = 0 THEN callback_url ELSE '' END,
@@ -194,6 +200,7 @@ func eraseRecordings(
 		if err != nil {
 			return fmt.Errorf("erasing recording: %w", err)
 		}
+
 		// IndexRecordings adds the words that remain.
 		if err := t.Later(ctx, `DELETE FROM recording_words WHERE recording_id = $1`, r.id); err != nil {
 			return fmt.Errorf("erasing words: %w", err)
@@ -219,6 +226,7 @@ func recordingsToErase(ctx context.Context, t tx, projectID, id string, names []
 		r.held = r.live && hold != ""
 		return r, err
 	}
+
 	args := []any{projectID, id}
 	named := ""
 	if len(names) > 0 {
@@ -228,6 +236,7 @@ func recordingsToErase(ctx context.Context, t tx, projectID, id string, names []
 			args = append(args, name)
 		}
 	}
+
 	const tie = `EXISTS (SELECT 1 FROM recording_subscribers s WHERE s.recording_id = recordings.id AND s.subscriber_id`
 	return gather(ctx, t, "finding recordings", scan, `SELECT id, COALESCE(media_key, id), from_address, to_address,
 			deleted, hold, `+tie+` = $2), `+tie+` <> $2)

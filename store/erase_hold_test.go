@@ -25,6 +25,7 @@ func testEraseHeld(t *testing.T, c Config) {
 		}
 		return p.Items
 	}
+
 	before := list()
 	i := slices.IndexFunc(before, func(r recordings.Recording) bool { return r.To == "+15550100000" })
 	if i < 0 {

@@ -182,6 +182,7 @@ func testEraseSubscriber(t *testing.T, c Config) {
 			planted++
 		}
 	}
+
 	if planted < 6 {
 		t.Fatalf("the canary is in %d tables, too few for this test", planted)
 	}
@@ -189,6 +190,7 @@ func testEraseSubscriber(t *testing.T, c Config) {
 		eraser(sub.ID), time.Now()); !errors.Is(err, problem.NotFound) {
 		t.Fatalf("erasing the subscriber of another project: %v, want not found", err)
 	}
+
 	if _, err := s.FindSubscriber(t.Context(), "p", sub.ID); err != nil {
 		t.Fatalf("the subscriber was erased by another project: %v", err)
 	}

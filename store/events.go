@@ -100,6 +100,7 @@ func changedFields(c fabric.SubscriberChange) string {
 			names = append(names, f.name)
 		}
 	}
+
 	if c.Disabled != nil {
 		names = append(names, "disabled="+strconv.FormatBool(*c.Disabled))
 	}

@@ -235,6 +235,7 @@ func testSweepFamilies(t *testing.T, c store.Config) {
 			t.Fatalf("RotateFamily = %v, %v", used, err)
 		}
 	}
+
 	if err := rows.SweepFamilies(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -314,6 +315,7 @@ func testPages(t *testing.T, c store.Config) {
 			from = append(from, at)
 			at = found.Next
 		}
+
 		if found, _ := list(from[0]); found.Prev != "" {
 			t.Errorf("ListAddresses(%+v): the first page has Prev = %q", tt.filter, found.Prev)
 		}

@@ -223,6 +223,7 @@ func (s *Factors) ReplaceRecoveryCodes(ctx context.Context, o factor.Owner, hash
 		if err != nil {
 			return err
 		}
+
 		if what := codesChange(before, len(hashes)); what != "" {
 			if err := t.mails().notifyOwner(ctx, s.now(), o, what); err != nil {
 				return err
@@ -269,6 +270,7 @@ func (s *Factors) TakeRecoveryCode(ctx context.Context, o factor.Owner, hash str
 		if err := requireRow(res, err, "recovery code"); err != nil {
 			return err
 		}
+
 		if err := t.placeOwner(ctx, o); err != nil {
 			return err
 		}

@@ -86,6 +86,7 @@ func checkFilled(ctx context.Context, db *sql.DB, dialect database.Dialect) erro
 	if err != nil || !marked {
 		return err
 	}
+
 	state, err := fillState(ctx, db)
 	if err != nil {
 		return err
@@ -93,6 +94,7 @@ func checkFilled(ctx context.Context, db *sql.DB, dialect database.Dialect) erro
 	if state == unfinished {
 		return errUnfinished
 	}
+
 	if _, err = db.ExecContext(ctx, `DROP TABLE `+fillTable); err != nil {
 		return fmt.Errorf("using a copy: %w", err)
 	}
@@ -156,6 +158,7 @@ func requireEmpty(ctx context.Context, db *sql.DB, dialect database.Dialect) err
 	if err != nil {
 		return err
 	}
+
 	for _, name := range tables {
 		if slices.Contains(initial, name) {
 			continue

@@ -96,10 +96,12 @@ func compare(t database.Table, left, right iter.Seq2[Row, error], do func(left, 
 	if err != nil {
 		return err
 	}
+
 	r, err := pull(nextRight)
 	if err != nil {
 		return err
 	}
+
 	for l != nil || r != nil {
 		which := 0
 		switch {

@@ -229,6 +229,7 @@ func TestEndAll(t *testing.T) {
 		if err := s.EndAll(t.Context(), until); err != nil {
 			t.Fatal(err)
 		}
+
 		for _, query := range []string{
 			`SELECT COUNT(*) FROM login_sessions WHERE ended = 0`,
 			`SELECT COUNT(*) FROM grants WHERE revoked = 0`,

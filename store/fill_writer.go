@@ -37,6 +37,7 @@ func (f *Filler) writer(t database.Table, progress func(rows int)) *rowWriter {
 		places[i] = fmt.Sprintf("$%d", i+1)
 		sets[i] = fmt.Sprintf(`"%s" = $%d`, name, i+1)
 	}
+
 	where, only := make([]string, 0), make([]string, 0)
 	for _, name := range identityColumns(t) {
 		i := slices.Index(names, name)
@@ -97,6 +98,7 @@ func (w *rowWriter) flush(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("writing table %s: %w", w.thing, err)
 	}
+
 	w.progress(len(w.pending))
 	w.pending = w.pending[:0]
 	return nil

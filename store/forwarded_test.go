@@ -27,6 +27,7 @@ func testForwardedCalls(t *testing.T, c Config) {
 			t.Fatal(err)
 		}
 	}
+
 	u, err := s.OutboundUsage(t.Context(), "p", r.ID)
 	if err != nil || u.Running != 2 || u.ProjectRunning != 2 || u.GatewayRunning != 2 {
 		t.Errorf("OutboundUsage returned %+v, %v, want two lines", u, err)
@@ -44,6 +45,7 @@ func testForwardedCalls(t *testing.T, c Config) {
 		}
 		return f
 	}
+
 	if f := found(); f.To != r.To || f.Lines != 1 || f.Payer != g.SubscriberID || f.Dialed != r.Dialed {
 		t.Errorf("once it was answered, the record is %+v, want one to %+v", f, r.To)
 	}

@@ -138,6 +138,7 @@ func (s *Grants) RotateGrant(ctx context.Context, g idp.Grant, old string, uses 
 	if len(uses) > 0 {
 		run = s.change
 	}
+
 	err := run(ctx, audit.None("a use that replaces tokens"), func(t tx) error {
 		if len(uses) > 0 {
 			query, args := insertUses(uses)

@@ -52,6 +52,7 @@ func (t tx) bindLink(ctx context.Context, l idp.Link) error {
 	if !l.Alone {
 		return nil
 	}
+
 	err = t.Later(ctx, `DELETE FROM mail_links WHERE subscriber_id = $1 AND purpose = $2`,
 		l.SubscriberID, string(l.Purpose))
 	if err != nil {

@@ -52,6 +52,7 @@ func testListLogins(t *testing.T, c store.Config) {
 		if err != nil || len(found.Items) != min(2, i+1) {
 			t.Fatalf("ListLogins(%+v) = %+v, %v", q, found, err)
 		}
+
 		for _, l := range found.Items {
 			if l.ID != sids[i] || len(l.Grants) != i || l.UserAgent != "Firefox" || len(l.AMR) != 2 ||
 				!l.Ended.IsZero() {

@@ -116,6 +116,7 @@ func (s *Logins) EndLogins(ctx context.Context, now time.Time, all ...revocation
 				ended = append(ended, r)
 			}
 		}
+
 		for _, r := range ended {
 			if err := t.revoke(ctx, s.ending(r)); err != nil {
 				return err
@@ -227,6 +228,7 @@ func (s *Logins) addGrants(ctx context.Context, logins []fabric.Login) error {
 		ids[i] = logins[i].ID
 		byID[ids[i]] = &logins[i]
 	}
+
 	w.in(`g.session_id`, ids)
 	grants, err := gather(ctx, s.read(), "listing grants", scan,
 		`SELECT g.session_id, g.client_id, c.name, g.scope, g.created, g.idle_until, g.expires, g.revoked

@@ -87,12 +87,14 @@ func (t mailTx) notifyOperators(
 	if err != nil {
 		return err
 	}
+
 	addFacts(facts, more)
 	to, err := gather(ctx, t.tx, "finding operators", scanID,
 		`SELECT email FROM operators WHERE `+condition+` ORDER BY id`, id)
 	if err != nil {
 		return err
 	}
+
 	var letters []mail.Letter
 	for _, email := range to {
 		letter, err := uuid.NewV7()

@@ -81,6 +81,7 @@ func TestNotices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for what, err := range map[string]error{
 			"a used code":       s.TakeRecoveryCode(ctx, ada, "1"),
 			"a removed app":     s.DeleteTOTP(ctx, ada, app.ID),
@@ -90,6 +91,7 @@ func TestNotices(t *testing.T) {
 				t.Errorf("%s = %v, want not found", what, err)
 			}
 		}
+
 		want("new_device", "new_device", "factor_changed totp_added", "factor_changed passkey_added",
 			"factor_changed codes_replaced",
 			"factor_changed code_used 1", "factor_changed codes_used_up", "factor_changed totp_removed",

@@ -100,6 +100,7 @@ func (t ringTx) putMasters(ctx context.Context, p keys.Replacement) error {
 	if len(known) > 0 && len(known) != len(p.Masters)-1 || len(known) == 0 && len(p.Masters) != 2 {
 		return errRingChanged
 	}
+
 	if _, err := t.Exec(ctx, `DELETE FROM master_keys`); err != nil {
 		return fmt.Errorf("replacing master keys: %w", err)
 	}
@@ -127,6 +128,7 @@ func (t ringTx) resealRing(
 	if err != nil {
 		return err
 	}
+
 	for _, k := range bindings {
 		bound := k.bound
 		if beginning != "" && from.Binds(k.kid, beginning, k.bound) {
@@ -153,6 +155,7 @@ func (t ringTx) rewriteSpans(ctx context.Context, from, to *audit.Key) error {
 	if err != nil {
 		return err
 	}
+
 	for _, s := range spans {
 		if !from.SealsSpan(s) {
 			continue

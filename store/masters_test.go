@@ -68,6 +68,7 @@ func testReplaceMaster(t *testing.T, c Config) {
 		return node.CreateProject(t.Context(),
 			fabric.Project{ID: fmt.Sprint("p-", n), Name: fmt.Sprint(n), Created: at, Updated: at})
 	}
+
 	stop, done := make(chan struct{}), new(sync.WaitGroup)
 	done.Go(func() {
 		for {
@@ -89,15 +90,18 @@ func testReplaceMaster(t *testing.T, c Config) {
 			t.Fatal(err)
 		}
 	}
+
 	close(stop)
 	done.Wait()
 	if err := project(); err != nil {
 		t.Fatal(err)
 	}
+
 	count, broken := verified(t, s)
 	if broken != nil || count < made.Load()+3 {
 		t.Fatalf("VerifyAudit = %d events, %v, want at least %d", count, broken, made.Load()+3)
 	}
+
 	if _, broken := verified(t, node); broken != nil {
 		t.Errorf("VerifyAudit by the other process = %v", broken)
 	}
@@ -151,10 +155,12 @@ func testReplaceMasterOnce(t *testing.T, c Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	key, err := audit.NewKey(second, first)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := s.ReplaceMaster(t.Context(), p, key); err != nil {
 		t.Fatal(err)
 	}

@@ -117,15 +117,18 @@ func (t messageTx) insertMessage(ctx context.Context, m chat.Message, offline bo
 	if err != nil {
 		return err
 	}
+
 	var webhooks int
 	err = t.Row(ctx, query+` RETURNING `+webhooksOf("messages"), args...).Scan(&webhooks)
 	if err := insertedReturning(err, "message", nil); err != nil {
 		return err
 	}
+
 	names := []fabric.EventName{fabric.MessageCreated}
 	if offline {
 		names = append(names, fabric.MessageUndelivered)
 	}
+
 	for _, name := range names {
 		event := func(m chat.Message) (fabric.Event, error) { return m.Event(name) }
 		if err := queueEventOf(ctx, t.tx, webhooks, m, event); err != nil {
@@ -145,6 +148,7 @@ func (t messageTx) addMembers(ctx context.Context, m chat.Message) error {
 		}
 		return t.joinRoom(ctx, sender)
 	}
+
 	receiver := chat.Member{ConversationID: m.ConversationID, ID: m.To.MemberID, SubscriberID: m.To.SubscriberID,
 		AddressID: m.To.AddressID, Peer: m.From.AddressID, Joined: m.Created}
 	for _, member := range []chat.Member{sender, receiver} {
@@ -176,6 +180,7 @@ func (t messageTx) joinRoom(ctx context.Context, m chat.Member) error {
 	if err != nil || !added {
 		return err
 	}
+
 	var members, rooms int
 	err = t.Row(ctx, `SELECT (SELECT count(*) FROM conversation_members WHERE conversation_id = $1),
 		(SELECT count(*) FROM conversation_members m JOIN conversations c ON c.id = m.conversation_id

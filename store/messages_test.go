@@ -116,14 +116,17 @@ func testMessages(t *testing.T, c Config) {
 	if err != nil || !slices.Equal(textsOf(p.Items), []string{"three", "two"}) || p.Next != first.ID {
 		t.Errorf("the first page is %q, %q, %v", textsOf(p.Items), p.Next, err)
 	}
+
 	p, err = s.ListMessages(ctx, chat.Filter{ConversationID: first.ConversationID}, page.Query{Size: 2, From: p.Next})
 	if err != nil || !slices.Equal(textsOf(p.Items), []string{"one"}) || p.Next != "" || p.Prev != third.ID {
 		t.Errorf("the second page is %q, %q, %q, %v", textsOf(p.Items), p.Next, p.Prev, err)
 	}
+
 	middle, err := s.MessagesBetween(ctx, first.ConversationID, first.ID, third.ID, 10)
 	if err != nil || !slices.Equal(textsOf(middle), []string{"two"}) {
 		t.Errorf("between the first and the third are %q, %v", textsOf(middle), err)
 	}
+
 	for _, who := range []struct{ me, peer chat.Party }{{ada, bob}, {bob, ada}} {
 		all, err := s.ListConversations(ctx, "p", who.me.MemberID, page.Query{Size: 10})
 		if err != nil || len(all.Items) != 1 || all.Items[0].Peer != who.peer.AddressID ||
@@ -135,6 +138,7 @@ func testMessages(t *testing.T, c Config) {
 			t.Errorf("FindConversationOf for %s returns %+v, %v", who.me.Name, found, err)
 		}
 	}
+
 	sent, err := s.ListDeliveries(ctx, hook.ID, "", page.Query{Size: 10})
 	if err != nil || len(sent.Items) != 1 || sent.Items[0].Subject != second.ID {
 		t.Errorf("the deliveries are %+v, %v, want one about the message to somebody offline", sent.Items, err)
@@ -197,6 +201,7 @@ func testRoomMessages(t *testing.T, c Config) {
 		m.Room = true
 		return addMessage(t, s, m)
 	}
+
 	first := inRoom(ada, "hello")
 	inRoom(guest, "from a guest")
 	k := chat.Conversation{ID: newID(), ProjectID: "p", Key: room.AddressID, Room: true}
@@ -217,6 +222,7 @@ func testRoomMessages(t *testing.T, c Config) {
 	if err != nil || !slices.Equal(members, want) {
 		t.Errorf("the members are %q, %v, want %q", members, err, want)
 	}
+
 	if in, err := s.IsMember(ctx, first.ConversationID, eve.MemberID); in || err != nil {
 		t.Errorf("IsMember of eve = %v, %v", in, err)
 	}
@@ -231,6 +237,7 @@ func testRoomMessages(t *testing.T, c Config) {
 			t.Errorf("all messages of %s are %q, %v, want %q", tt.who.Name, textsOf(p.Items), err, tt.want)
 		}
 	}
+
 	since := chat.Filter{ConversationID: first.ConversationID, Since: time.Now().Add(time.Hour)}
 	if p, err := s.ListMessages(ctx, since, page.Query{Size: 10, From: first.ID}); err != nil || len(p.Items) > 0 {
 		t.Errorf("messages of the future: %q, %v", textsOf(p.Items), err)
@@ -248,12 +255,14 @@ func testRoomLimits(t *testing.T, c Config) {
 		return s.JoinRoom(t.Context(), chat.Conversation{ID: newID(), ProjectID: "p", Key: room, Room: true},
 			chat.Member{ID: member, SubscriberID: subscriber, AddressID: member, Peer: room, Joined: time.Now()})
 	}
+
 	for i := range maxRooms + 1 {
 		err := join(fmt.Sprint("room", i), ada.MemberID, ada.SubscriberID)
 		if full := i == maxRooms; errors.Is(err, problem.Invalid) != full || err != nil && !full {
 			t.Fatalf("joining room %d: %v", i, err)
 		}
 	}
+
 	filled(t, c, s, `INSERT INTO conversation_members (conversation_id, member_id, address_id, peer, joined)
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < `+fmt.Sprint(maxRoomMembers-1)+`)
 		SELECT (SELECT id FROM conversations WHERE pair = 'room0'), 'm' || i, '', '', 0 FROM n`)
@@ -285,10 +294,12 @@ func testEraseMessages(t *testing.T, c Config) {
 	if err != nil || e.Found || e.Deleted["messages"] != 1 || e.Anonymised["messages"] != 1 {
 		t.Errorf("erasing ada returns %+v, %v", e, err)
 	}
+
 	left, err := s.MessagesBetween(ctx, m.ConversationID, "", "g", 10)
 	if err != nil || !slices.Equal(textsOf(left), []string{"from bob"}) {
 		t.Errorf("bob keeps %q, %v", textsOf(left), err)
 	}
+
 	k, err := s.FindConversationOf(ctx, "p", bob.MemberID, ada.AddressID)
 	if err != nil || k.ID != m.ConversationID || k.Key != k.ID {
 		t.Errorf("bob finds %+v, %v, want the conversation without its members' ids", k, err)

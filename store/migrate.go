@@ -52,6 +52,7 @@ func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect, all fs.F
 	if current == target {
 		return nil
 	}
+
 	if err := copyBefore(ctx, db, dialect, current); err != nil {
 		return err
 	}
@@ -113,6 +114,7 @@ func copies(file string) (versions []int64) {
 	if err != nil {
 		return nil
 	}
+
 	created := make(map[int64]time.Time)
 	for _, e := range entries {
 		text, ok := strings.CutPrefix(e.Name(), filepath.Base(file)+copyMark)
@@ -127,6 +129,7 @@ func copies(file string) (versions []int64) {
 			created[version] = info.ModTime()
 		}
 	}
+
 	return slices.SortedFunc(maps.Keys(created), func(a, b int64) int {
 		return cmp.Or(created[a].Compare(created[b]), cmp.Compare(a, b))
 	})
@@ -166,6 +169,7 @@ func copyTo(ctx context.Context, db *sql.DB, file string) (err error) {
 	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+
 	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return err

@@ -175,6 +175,7 @@ func testKilledMigrations(t *testing.T, c Config) {
 		}
 		killed++
 	}
+
 	if killed == 0 {
 		t.Error("no process was killed")
 	}

@@ -49,11 +49,13 @@ func testSearchByNumber(t *testing.T, c Config) {
 	for _, from := range append(others, numberSpellings...) {
 		addFrom(t, s, from)
 	}
+
 	for _, asked := range numberSpellings {
 		if found := partiesOf(t, s, asked); len(found) != len(numberSpellings) {
 			t.Errorf("%q finds %q, want all %d spellings", asked, found, len(numberSpellings))
 		}
 	}
+
 	for asked, want := range map[string]int{"0134": 12, "5550134": 12, "0135": 1, "+49 30 5550134": 1,
 		"030 5550134": 1, "1000": 1, "000": 1, "9999999": 0, "/private/bob": 1, "/private/ada": 15, "bob": 0} {
 		if found := partiesOf(t, s, asked); len(found) != want {
@@ -86,6 +88,7 @@ func testIndexRecordings(t *testing.T, c Config) {
 	for range indexBatch + 1 {
 		addFrom(t, s, "+1 415 555 0134")
 	}
+
 	err := s.db.Once(t.Context(), func(tx database.Tx) error {
 		_, err := tx.Exec(t.Context(), `UPDATE recordings SET from_tail = NULL, to_tail = NULL, words = NULL`)
 		return err
@@ -93,12 +96,14 @@ func testIndexRecordings(t *testing.T, c Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if found := partiesOf(t, s, "5550134"); len(found) != 0 {
 		t.Errorf("%d recordings are found before they were read", len(found))
 	}
 	if err := s.IndexRecordings(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	if p, err := s.ListRecordings(t.Context(), recordings.Filter{Owner: recordings.Owner{ProjectID: "p"},
 		Party: "5550134"}, page.Query{Size: 1000}); err != nil || len(p.Items) != indexBatch+1 {
 		t.Errorf("%d recordings are found, %v, want %d", len(p.Items), err, indexBatch+1)

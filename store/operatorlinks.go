@@ -55,6 +55,7 @@ func insertLink(ctx context.Context, t tx, l operator.Link) error {
 			return err
 		}
 	}
+
 	if err := operatorLinkTable.insert(ctx, t, &l, "project"); err != nil {
 		return err
 	}

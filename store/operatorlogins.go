@@ -125,6 +125,7 @@ func (s *Operators) EndOperatorSession(ctx context.Context, operatorID, id, keep
 	if id == "" {
 		action = "session.ended_all"
 	}
+
 	e := audit.Of(action, "", "operator", operatorID).With("session", id, "all_but", keep)
 	return s.once(ctx, e, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE operator_sessions SET ended = $4

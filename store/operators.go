@@ -140,6 +140,7 @@ func (s *Operators) keepOwner(ctx context.Context, e audit.Event, do func(tx) er
 		if err := t.Row(ctx, countOwners).Scan(&before); err != nil {
 			return fmt.Errorf("counting owners: %w", err)
 		}
+
 		if err := do(t); err != nil {
 			return err
 		}

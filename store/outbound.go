@@ -19,6 +19,7 @@ func (s *Calls) SaveOutbound(ctx context.Context, r calls.Record, admit func(cal
 		if err := requireRow(res, err, "project"); err != nil {
 			return err
 		}
+
 		u, err := t.usage(ctx, r, s.now(), r.Key)
 		if err == nil {
 			err = admit(u)
@@ -26,6 +27,7 @@ func (s *Calls) SaveOutbound(ctx context.Context, r calls.Record, admit func(cal
 		if err != nil {
 			return err
 		}
+
 		res, err = t.Exec(ctx, `UPDATE calls SET gateway = $3, payer = $4, lines = $5, outbound_from = $6
 			WHERE id = $1 AND node = $2 AND ended = 0`,
 			r.Key, r.Node, r.Gateway, r.Payer, int64(r.Lines), micros(r.OutboundFrom))
@@ -56,6 +58,7 @@ func (t tx) usage(ctx context.Context, r calls.Record, now time.Time, except str
 	sum := func(condition string) string {
 		return `CAST(COALESCE(SUM(CASE WHEN ` + condition + ` THEN lines ELSE 0 END), 0) AS BIGINT)`
 	}
+
 	var daily, projectDaily int64
 	err = t.Row(ctx, `SELECT
 			`+sum(`ended = 0 AND `+its)+`, `+sum(`ended = 0`)+`, `+sum(`ended = 0 AND gateway = $7`)+`,

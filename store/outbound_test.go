@@ -21,6 +21,7 @@ func testOutboundUsage(t *testing.T, c Config) {
 		r.Gateway, r.Payer, r.Lines = gateway, r.From.SubscriberID, 1
 		return r
 	}
+
 	other := through("g", 90*time.Minute)
 	other.From.SubscriberID, other.Payer = "carol", "carol"
 	guest := through("h", time.Minute)
@@ -97,6 +98,7 @@ func testOutboundTogether(t *testing.T, c Config) {
 			}
 		})
 	}
+
 	all.Wait()
 	if n := admitted.Load(); n != 3 {
 		t.Errorf("%d calls began, want 3", n)

@@ -128,6 +128,7 @@ func lists() (all []lister) {
 			return p.Next, err
 		}, false}
 	}
+
 	return append(all,
 		lister{"resources and subscribers", func(s *Store, q page.Query) (string, error) {
 			p, err := s.ListThings(ctx, one, fabric.ThingFilter{}, q)
@@ -340,6 +341,7 @@ func TestImportedHashes(t *testing.T) {
 			}
 			after = want
 		}
+
 		for _, q := range watch.asked {
 			plan := explain(t, s, q, c.URL != "")
 			if step := costly.FindString(plan); step != "" || !strings.Contains(plan, "subscribers_imported") {

@@ -54,11 +54,13 @@ func testReportPresence(t *testing.T, c store.Config) {
 	if won != 1 {
 		t.Errorf("ReportPresence: %d of %d won, want 1", won, crowd)
 	}
+
 	for _, err := range errs {
 		if !errors.Is(err, problem.Conflict) {
 			t.Errorf("ReportPresence = %v, want a conflict", err)
 		}
 	}
+
 	if d, err := s.ListDeliveries(ctx, w.ID, "", page.Query{Size: 10}); err != nil || len(d.Items) != 1 {
 		t.Errorf("%d deliveries, %v, want the winner's", len(d.Items), err)
 	}

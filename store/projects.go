@@ -189,18 +189,21 @@ func (t tx) setLogos(ctx context.Context, projectID string, clientID *string, al
 	if clientID == nil {
 		thing, owner, id = "projects", "project_id = $1 AND client_id IS NULL", &projectID
 	}
+
 	for theme, l := range all {
 		column := theme.Param() // the table of pictures is named like the column, in the plural
 		t.event.Add(column, l.Name)
 		if _, err := t.Exec(ctx, `UPDATE `+thing+` SET `+column+` = $2 WHERE id = $1`, id, l.Name); err != nil {
 			return fmt.Errorf("naming logo: %w", err)
 		}
+
 		if _, err := t.Exec(ctx, `DELETE FROM `+column+`s WHERE `+owner, id); err != nil {
 			return fmt.Errorf("removing logo: %w", err)
 		}
 		if l.Name == "" {
 			continue
 		}
+
 		_, err := t.Exec(ctx, `INSERT INTO `+column+`s (project_id, client_id, name, body)
 			VALUES ($1, $2, $3, $4)`, projectID, clientID, l.Name, base64.StdEncoding.EncodeToString(l.PNG))
 		if err != nil {

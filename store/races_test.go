@@ -325,6 +325,7 @@ func testRevocationsInOrder(t *testing.T, c Config) {
 
 		seq = at
 	}
+
 	if len(seen) != writers*each || seq != writers*each {
 		t.Errorf("%d revocations seen, up to %d, want %d", len(seen), seq, writers*each)
 	}

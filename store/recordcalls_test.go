@@ -35,10 +35,12 @@ func testFindRecordCalls(t *testing.T, c store.Config) {
 		got.RecordCalls != on {
 		t.Errorf("UpdateProject = %q, %v, want on", got.RecordCalls, err)
 	}
+
 	if got, err := s.UpdateSubscriber(t.Context(), p.ID, ada, fabric.SubscriberChange{RecordCalls: &on}, now,
 		nil); err != nil || got.RecordCalls != on {
 		t.Errorf("UpdateSubscriber = %q, %v, want on", got.RecordCalls, err)
 	}
+
 	name := "Bob" // a change of another field does not affect the setting
 	if got, err := s.UpdateSubscriber(t.Context(), p.ID, bob,
 		fabric.SubscriberChange{Profile: fabric.Profile{FirstName: &name}}, now, nil); err != nil ||

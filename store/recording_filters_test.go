@@ -50,6 +50,7 @@ func testFiltersAreLimited(t *testing.T, c Config) {
 			}
 		})
 	}
+
 	all.Wait()
 	found, err := s.ListRecordingFilters(t.Context(), "o", "p")
 	if err != nil || len(found) != most || saved.Load() != most {

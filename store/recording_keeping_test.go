@@ -31,11 +31,13 @@ func testRecordingKeeping(t *testing.T, c Config) {
 	if err != nil || marked.Hold != "court" || !marked.Updated.After(now) {
 		t.Fatalf("MarkRecording = %+v, %v", marked, err)
 	}
+
 	found, err := s.ListRecordings(ctx, recordings.Filter{Owner: recordings.Owner{ProjectID: "p"}, Tag: "b",
 		Held: true}, page.Query{Size: 10})
 	if err != nil || len(found.Items) != 1 || !slices.Equal(found.Items[0].Tags, []string{"a", "b"}) {
 		t.Errorf("recordings with the tag = %+v, %v", found.Items, err)
 	}
+
 	if _, err := s.DeleteRecording(ctx, "p", r.Sid, recordings.Removal{At: now}); !errors.Is(err, problem.Conflict) {
 		t.Errorf("deleting a recording on hold: %v, want Conflict", err)
 	}
@@ -78,14 +80,17 @@ func testRemoval(t *testing.T, s *Store, r, marked recordings.Recording) {
 	if err := s.AddRule(ctx, rule, 1); err != nil {
 		t.Fatal(err)
 	}
+
 	more := recordings.Rule{ID: newID(), ProjectID: "p", Tag: "a", Days: 4, Created: now}
 	if err := s.AddRule(ctx, more, 1); !errors.Is(err, problem.Invalid) {
 		t.Errorf("one rule too many: %v, want Invalid", err)
 	}
+
 	same := recordings.Rule{ID: newID(), ProjectID: "p", Days: 4, Created: now}
 	if err := s.AddRule(ctx, same, 9); !errors.Is(err, problem.Conflict) {
 		t.Errorf("a rule for the same recordings: %v, want Conflict", err)
 	}
+
 	if all, err := s.ListRules(ctx, ""); err != nil || len(all) != 1 || all[0] != rule {
 		t.Errorf("rules = %+v, %v, want %+v", all, err, rule)
 	}

@@ -148,6 +148,7 @@ func (t recordingTx) sweepStubs(ctx context.Context, before time.Time) (n int, e
 			sums[k] = append(sums[k], u.usage)
 		}
 	}
+
 	// Concurrent sweeps lock the rows in the same order, so that they do not block each other.
 	for _, k := range slices.SortedFunc(maps.Keys(sums), func(a, b key) int {
 		return cmp.Or(strings.Compare(a.project, b.project), cmp.Compare(a.day, b.day))
@@ -197,6 +198,7 @@ func (s *Recordings) ListUsage(
 		u.Day = time.Unix(day*secondsPerDay, 0).UTC()
 		return u, err
 	}
+
 	perDay := strconv.FormatInt(secondsPerDay*1_000_000, 10)
 	// PostgreSQL sums up BIGINT as NUMERIC.
 	sum := func(of string) string { return `CAST(SUM(` + of + `) AS BIGINT)` }

@@ -34,6 +34,7 @@ func testTwinAgainstDelete(t *testing.T, c Config) {
 		if err != nil || twin != (recordings.Twin{ID: first.ID, MediaKey: first.ID}) {
 			t.Fatalf("FindTwin = %+v, %v, want %s", twin, err, first.ID)
 		}
+
 		var mu sync.Mutex
 		var removed bool
 		var sharing []recordings.Recording
@@ -46,6 +47,7 @@ func testTwinAgainstDelete(t *testing.T, c Config) {
 			defer mu.Unlock()
 			removed = removed || key == first.ID && len(used) == 0
 		}
+
 		upload := func() {
 			r := add(twin)
 			mu.Lock()
@@ -59,11 +61,13 @@ func testTwinAgainstDelete(t *testing.T, c Config) {
 		if removed && len(sharing) > 0 {
 			t.Fatalf("%d recordings have media that was removed", len(sharing))
 		}
+
 		for i, r := range sharing {
 			if remove(r); removed != (i == len(sharing)-1) {
 				t.Errorf("the media is removed: %v, with %d recordings left", removed, len(sharing)-1-i)
 			}
 		}
+
 		if !removed {
 			t.Error("the media remains without a recording")
 		}

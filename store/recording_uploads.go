@@ -56,11 +56,13 @@ func (s *Recordings) addRecording(
 		if shared {
 			r.MediaKey = a.Twin.MediaKey
 		}
+
 		kept, added, err = t.recordings().settleRecording(ctx, r, a)
 		if err != nil || !added {
 			t.event.Drop()
 			return err
 		}
+
 		if err := t.recordings().indexAdded(ctx, kept, r); err != nil {
 			return err
 		}
@@ -201,6 +203,7 @@ func (w *where) waitsFor(projectID string, a recordings.Arrival) {
 	} else {
 		w.always(`waits <> 0`)
 	}
+
 	w.always(`deleted = 0`)
 	if a.Sid != "" {
 		w.and(`sid = $%d`, a.Sid)
@@ -233,6 +236,7 @@ func (s *Recordings) UpdateRecording(
 		if err != nil {
 			return err
 		}
+
 		res, err := t.Exec(ctx, `UPDATE recordings SET identity = $1, status = $2, channels = $3, waits = $4, trim = $5,
 				pause_behavior = $6, callback_url = $7, callback_events = $8, callback_method = $9, updated = $10
 			WHERE id = $11 AND updated = $12 AND waits <> 0 AND deleted = 0`,

@@ -24,6 +24,7 @@ func (t recordingTx) addWords(ctx context.Context, projectID, id string, words [
 		args = append(args, word)
 		rows[i] = fmt.Sprintf("($1, $%d, $2)", len(args))
 	}
+
 	err := t.Later(ctx, `INSERT INTO recording_words (project, word, recording_id) VALUES `+strings.Join(rows, ", "),
 		args...)
 	if err != nil {
@@ -123,6 +124,7 @@ func (s *Recordings) wordsFor(ctx context.Context, f recordings.Filter) (ws word
 			ws.begins[0], ws.begins[i] = ws.begins[i], ws.begins[0]
 		}
 	}
+
 	if ws.few {
 		return ws, nil
 	}

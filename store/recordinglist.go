@@ -23,10 +23,12 @@ func (s *Recordings) ListRecordings(
 	if err != nil {
 		return page.Page[recordings.Recording]{}, err
 	}
+
 	words, err := s.wordsFor(ctx, f)
 	if err != nil {
 		return page.Page[recordings.Recording]{}, err
 	}
+
 	l := recordingListing(f, q.From, tails, words)
 	if f.CallBegins != "" && q.From != "" {
 		call, err := s.callOf(ctx, f.ProjectID, q.From)

@@ -247,6 +247,7 @@ func (s *Recordings) SubscriberOf(ctx context.Context, projectID, address string
 	if len(parts) != 3 || parts[0] != "" {
 		return "", nil
 	}
+
 	err = s.read().Row(ctx, `SELECT resource_id FROM addresses
 			WHERE project_id = $1 AND context = $2 AND name = $3 AND type = 'subscriber'`,
 		projectID, parts[1], parts[2]).Scan(&subscriberID)

@@ -41,6 +41,7 @@ func BenchmarkMillionRecordings(b *testing.B) {
 			})
 		})
 	}
+
 	epoch := time.UnixMilli(0x019000000000)
 	b.Run("usage", func(b *testing.B) {
 		timed(b, func() error {
@@ -98,6 +99,7 @@ func reportChanges(b *testing.B, s *Store, name string, do func(ctx context.Cont
 		if err != nil {
 			b.Fatal(err)
 		}
+
 		took = append(took, time.Since(began))
 		select {
 		case err := <-done:
@@ -108,6 +110,7 @@ func reportChanges(b *testing.B, s *Store, name string, do func(ctx context.Cont
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+
 	slices.Sort(took)
 	for at, what := range map[int]string{len(took) / 2: "p50", len(took) * 99 / 100: "p99", len(took) - 1: "max"} {
 		b.ReportMetric(float64(took[at])/1e6, "ms-"+what+"-"+name)

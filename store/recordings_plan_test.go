@@ -138,10 +138,12 @@ func testRecordingPlans(t *testing.T, c Config) {
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				words, err := s.wordsFor(t.Context(), f)
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				q := recordingListing(f, from, tails, words).query(51, dir)
 				for _, bound := range []string{`[ (]id\)? <`, `[ (]id\)? >`, `call_sid <`, `call_sid >`} {
 					if n := len(regexp.MustCompile(bound).FindAllString(q.sql, -1)); n >

@@ -51,12 +51,14 @@ func testRegisterClient(t *testing.T, c Config) {
 		one.Created = time.Now().Add(time.Duration(ahead.Load()))
 		return s.RegisterClient(ctx, one, most)
 	}
+
 	refused := func(what, by string) {
 		t.Helper()
 		if err := register(by, 0); !errors.Is(err, problem.Unauthenticated) {
 			t.Errorf("%s: RegisterClient = %v, want unauthenticated", what, err)
 		}
 	}
+
 	accepted := func(what, by string) {
 		t.Helper()
 		if err := register(by, 0); err != nil {

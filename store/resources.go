@@ -38,6 +38,7 @@ func (s *Resources) CreateResource(
 	if err != nil {
 		return err
 	}
+
 	e := audit.Of("resource.created", r.ProjectID, r.Type, r.ID).With("name", r.DisplayName)
 	return s.change(ctx, e, func(t tx) error {
 		var webhooks int
@@ -49,6 +50,7 @@ func (s *Resources) CreateResource(
 		if err := insertedReturning(err, "resource", nameTaken()); err != nil {
 			return err
 		}
+
 		if err := t.lockHandler(ctx, r); err != nil {
 			return err
 		}
@@ -113,6 +115,7 @@ func (s *Resources) UpdateResource(
 	if err != nil {
 		return err
 	}
+
 	e := audit.Of("resource.updated", r.ProjectID, r.Type, r.ID).With("name", r.DisplayName)
 	return s.change(ctx, e, func(t tx) error {
 		var webhooks int
@@ -222,10 +225,12 @@ func (s *Resources) ListThings(
 		l.where.and(`type = $%d`, f.Type)
 		l.checks = containing(`display_name || ' ' || id`, f.Text)
 	}
+
 	ids, err := l.page(ctx, s.read(), q)
 	if err != nil {
 		return p, err
 	}
+
 	p.Next, p.Prev = ids.Next, ids.Prev
 	p.Items, err = s.FindThings(ctx, projectID, ids.Items)
 	return p, err
@@ -280,6 +285,7 @@ func (s *Resources) CreateVersion(ctx context.Context, v fabric.Version) (fabric
 	if err != nil {
 		return v, err
 	}
+
 	e := audit.Of("resource.deployed", v.ProjectID, "resource", v.ResourceID).With("version", v.ID)
 	err = s.change(ctx, e, func(t tx) error {
 		// Deployments of the same resource wait here for one another, so that each gets its own

@@ -69,6 +69,7 @@ func (t tx) revocationsSince(
 	scan := func(row scanner) (r numbered, err error) {
 		return r, row.Scan(&last, &r.seq, &r.Kind, &r.ID, scanTarget(&r.Until), scanTarget(&r.Expires))
 	}
+
 	rows, err := gather(ctx, t, "looking", scan, `SELECT s.value, COALESCE(r.seq, 0), COALESCE(r.kind, ''),
 			COALESCE(r.id, ''), COALESCE(r.until, 0), COALESCE(r.expires, 0)
 		FROM sequences s LEFT JOIN revocations r ON r.seq > $1 AND r.expires > $2
@@ -79,6 +80,7 @@ func (t tx) revocationsSince(
 	if len(rows) == 0 {
 		return nil, 0, errors.New("their sequence is missing")
 	}
+
 	for _, r := range rows {
 		if r.seq > 0 { // otherwise the row contains only the last number
 			found = append(found, r.Revocation)

@@ -77,11 +77,13 @@ func (s *Rooms) TakeRoom(ctx context.Context, r calls.RoomSession, node string) 
 		if err != nil {
 			return err
 		}
+
 		const its = ` room_session = $1 AND room_session <> '' AND node = $2 AND ended = 0 AND state = $3`
 		_, err = t.Exec(ctx, `UPDATE calls SET node = $4 WHERE`+its, r.ID, r.Node, string(calls.InCall), node)
 		if err != nil {
 			return fmt.Errorf("taking over the members of a room session: %w", err)
 		}
+
 		const order = ` ORDER BY CASE WHEN joined > 0 THEN joined ELSE answered END`
 		members, err = callTable.gather(ctx, t, `WHERE`+its+order, r.ID, node, string(calls.InCall))
 		return err

@@ -24,6 +24,7 @@ func testRoomSessions(t *testing.T, c Config) {
 	if err := s.CreateWebhook(ctx, hook, 10); err != nil {
 		t.Fatal(err)
 	}
+
 	first := calls.RoomSession{ID: newID(), ProjectID: "p", RoomID: "r", Address: "/public/r", Name: "R", Node: "n",
 		Started: at}
 	second := first
@@ -31,12 +32,14 @@ func testRoomSessions(t *testing.T, c Config) {
 	if err := s.OpenRoom(ctx, first); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := s.OpenRoom(ctx, second); !errors.Is(err, problem.Conflict) {
 		t.Errorf("a second session of an open room returns %v, want a conflict", err)
 	}
 	if got, err := s.FindOpenRoom(ctx, "p", "r"); err != nil || got != first {
 		t.Errorf("FindOpenRoom returns %+v, %v, want %+v", got, err, first)
 	}
+
 	if nodes, err := s.RunningNodes(ctx); err != nil || !slices.Contains(nodes, "n") {
 		t.Errorf("RunningNodes returns %q, %v, want the node of the session", nodes, err)
 	}
@@ -54,6 +57,7 @@ func testRoomSessions(t *testing.T, c Config) {
 	if err := s.SaveRoom(ctx, first); err != nil {
 		t.Fatal(err)
 	}
+
 	if got, err := s.FindRoom(ctx, "p", first.ID); err != nil || got != first {
 		t.Errorf("a saved session is %+v, %v, want %+v", got, err, first)
 	}
@@ -62,15 +66,18 @@ func testRoomSessions(t *testing.T, c Config) {
 	if err := s.SaveRoom(ctx, elsewhere); !errors.Is(err, calls.ErrTaken) {
 		t.Errorf("saving a session of another node returns %v, want ErrTaken", err)
 	}
+
 	askOfRoom(t, s, first)
 	first = moveRoom(t, s, first)
 	if all, err := s.RunningRooms(ctx, first.Node); err != nil || len(all) != 1 || !all[0].Ending {
 		t.Errorf("RunningRooms returns %+v, %v, want the session, which is to end", all, err)
 	}
+
 	first.Ended, first.Most = at.Add(time.Hour), 1
 	if err := s.EndRoom(ctx, first); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := s.EndRoom(ctx, first); !errors.Is(err, problem.NotFound) {
 		t.Errorf("ending a session twice returns %v, want problem.NotFound", err)
 	}
@@ -107,6 +114,7 @@ func askOfRoom(t *testing.T, s *Store, r calls.RoomSession) {
 		}
 		want.Record, want.End = false, true
 	}
+
 	if got, err := s.TakeRoomRequests(ctx, r.Node); err != nil || !slices.Equal(got, []calls.RoomRequest{want}) {
 		t.Errorf("a second time, TakeRoomRequests returns %+v, %v, want %+v", got, err, want)
 	}
@@ -129,6 +137,7 @@ func moveRoom(t *testing.T, s *Store, r calls.RoomSession) calls.RoomSession {
 	if got, err := s.TakeRoom(ctx, r, there.Node); err != nil || !slices.Equal(got, []calls.Record{there}) {
 		t.Errorf("TakeRoom returns %+v, %v, want the running call %+v", got, err, there)
 	}
+
 	if _, err := s.TakeRoom(ctx, r, "third"); !errors.Is(err, calls.ErrTaken) {
 		t.Errorf("taking a session that was taken over returns %v, want ErrTaken", err)
 	}
@@ -136,6 +145,7 @@ func moveRoom(t *testing.T, s *Store, r calls.RoomSession) calls.RoomSession {
 	if err := s.EndRoom(ctx, r); !errors.Is(err, problem.NotFound) {
 		t.Errorf("the end of a session that was taken over returns %v, want problem.NotFound", err)
 	}
+
 	if err := s.SaveCall(ctx, ended(member, calls.NormalClearing, true)); !errors.Is(err, calls.ErrTaken) {
 		t.Errorf("the end of a member that was taken over returns %v, want ErrTaken", err)
 	}
@@ -152,10 +162,12 @@ func wantEvents(t *testing.T, s *Store, webhook string, want ...fabric.EventName
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var got []fabric.EventName
 	for _, name := range rows {
 		got = append(got, fabric.EventName(name))
 	}
+
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {

@@ -87,6 +87,7 @@ func testSearchSharedHost(t *testing.T, c store.Config) {
 			t.Fatal(err)
 		}
 	}
+
 	const crowd = 510 // more than a search reads for a page
 	for i := range crowd {
 		add(i, fmt.Sprintf("person-%d@acme.example", i), "", "")
@@ -142,11 +143,13 @@ func testSearchPages(t *testing.T, c store.Config) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			for i, sub := range found.Items {
 				if want := whole.Items[len(there)+i].ID; sub.ID != want {
 					t.Fatalf("%q: %s is at position %d, want %s", text, sub.ID, len(there)+i, want)
 				}
 			}
+
 			if q.From != "" {
 				back, err := s.SearchSubscribers(ctx, p.ID, text, page.Query{Size: 3, From: found.Prev})
 				if err != nil || back.Next != q.From || len(back.Items) != 3 ||

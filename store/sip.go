@@ -30,6 +30,7 @@ func (s *Resources) CreateSIPAddress(ctx context.Context, a fabric.SIPAddress) e
 	if err != nil {
 		return err
 	}
+
 	e := audit.Of("sip_address.created", a.ProjectID, "sip_address", a.ID).With("name", a.Name())
 	return s.change(ctx, e, func(t tx) error {
 		if err := t.lock(ctx, a.ProjectID, a.ResourceID); err != nil {
@@ -69,6 +70,7 @@ func (s *Resources) UpdateSIPAddress(ctx context.Context, a fabric.SIPAddress, o
 	if err != nil {
 		return err
 	}
+
 	e := audit.Of("sip_address.updated", a.ProjectID, "sip_address", a.ID).With("name", a.Name())
 	return s.change(ctx, e, func(t tx) error {
 		if err := t.lock(ctx, a.ProjectID, a.ResourceID); err != nil {
@@ -155,6 +157,7 @@ func (s *Resources) UpdateSIPCredential(
 	if err != nil {
 		return err
 	}
+
 	e := audit.Of("sip_credential.updated", c.ProjectID, "sip_credential", c.ID).With("subscriber", c.SubscriberID)
 	return s.once(ctx, e, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE sip_credentials SET fields = $3, secrets = $4, updated = $5, username = $6

@@ -108,6 +108,7 @@ func (s *Snapshot) rows(ctx context.Context, t database.Table, query string, do 
 	for i := range row {
 		dest[i] = &row[i]
 	}
+
 	for found.Next() {
 		if err := found.Scan(dest...); err != nil {
 			return err
@@ -127,6 +128,7 @@ func (s *Snapshot) rows(ctx context.Context, t database.Table, query string, do 
 				return fmt.Errorf("column %s holds a %T", column.Name, row[i])
 			}
 		}
+
 		if !do(row) {
 			return nil
 		}

@@ -246,6 +246,7 @@ func (s *Store) Newest(ctx context.Context) (newest time.Time, err error) {
 	if err != nil {
 		return newest, err
 	}
+
 	for _, id := range ids {
 		u, err := uuid.Parse(id)
 		if err != nil || u.Version() != 7 {

@@ -39,6 +39,7 @@ func (s *Subscribers) CreateSubscriber(
 	if err != nil {
 		return err
 	}
+
 	return s.change(ctx, audit.Of("subscriber.created", sub.ProjectID, "subscriber", sub.ID), func(t tx) error {
 		if sub.RecordCalls != fabric.RecordInherit {
 			t.event.Add("record_calls", string(sub.RecordCalls))
@@ -134,11 +135,13 @@ func (s *Subscribers) UpdateSubscriber(
 		if err := t.beginUpdate(ctx, projectID, id, c, r != nil, s.now); err != nil {
 			return fabric.Subscriber{}, err
 		}
+
 		at := later(at, s.now())
 		sub, webhooks, err := t.updateSubscriber(ctx, projectID, id, c, at)
 		if err != nil {
 			return sub, err
 		}
+
 		err = t.Later(ctx, `UPDATE addresses SET display_name = COALESCE(NULLIF($2, ''), name), hidden = $3
 			WHERE resource_id = $1`, id, sub.FullName(), flag(sub.Disabled))
 		if err != nil {
@@ -263,6 +266,7 @@ func (c *core) deleteSubscriber(
 	if err != nil {
 		return err
 	}
+
 	// If a code of the subscriber is redeemed concurrently, one of the two changes must wait for
 	// the other. So no grant is created without its client being notified. In PostgreSQL, inserting
 	// a row that references another one waits only for changes to the other row's keys. Therefore,
@@ -270,6 +274,7 @@ func (c *core) deleteSubscriber(
 	if err := t.Later(ctx, `UPDATE subscribers SET email = id WHERE id = $1`, r.ID); err != nil {
 		return fmt.Errorf("locking subscriber: %w", err)
 	}
+
 	if err := t.endLogins(ctx, r.ID, c.now()); err != nil {
 		return err
 	}
@@ -296,6 +301,7 @@ func (t tx) deleteRowsOf(ctx context.Context, sub fabric.Subscriber) error {
 	if err := t.Later(ctx, `DELETE FROM subscribers WHERE id = $1`, sub.ID); err != nil {
 		return fmt.Errorf("deleting subscriber: %w", err)
 	}
+
 	if err := t.deleteFactors(ctx, factor.Subscriber, "= $1", sub.ID); err != nil {
 		return err
 	}
@@ -304,6 +310,7 @@ func (t tx) deleteRowsOf(ctx context.Context, sub fabric.Subscriber) error {
 			return fmt.Errorf("deleting from %s: %w", table, err)
 		}
 	}
+
 	err := t.Later(ctx, `DELETE FROM mails WHERE subscriber_id = $1 OR recipient = $2 AND project_id = $3`,
 		sub.ID, sub.Email, sub.ProjectID)
 	if err != nil {

@@ -138,6 +138,7 @@ func (f finder) rowsOfTerms(
 		if dir == backward {
 			step = -1
 		}
+
 		for ; term >= 0 && term < len(f.terms); term += step {
 			for one, err := range f.rowsOfTerm(ctx, term, from, n, dir) {
 				if !yield(one, err) || err != nil {
@@ -161,6 +162,7 @@ func (f finder) rowsOfTerm(
 				yield(foundSubscriber{}, err)
 				return
 			}
+
 			full := len(rows) == size
 			if full {
 				from = &foundSubscriber{rows[size-1], term}
@@ -168,11 +170,13 @@ func (f finder) rowsOfTerm(
 			if full && dir == forward {
 				rows = rows[:size-1]
 			}
+
 			for _, sub := range rows {
 				if !yield(foundSubscriber{sub, term}, nil) {
 					return
 				}
 			}
+
 			if !full {
 				return
 			}

@@ -41,6 +41,7 @@ func newFamilies(t *testing.T, c store.Config) families {
 			t.Fatalf("RotateFamily(%+v) = %v, %v", u, ok, err)
 		}
 	}
+
 	use(f.first, ada.ID, 0, f.now)
 	use(f.second, ada.ID, 0, f.now)
 	use(f.first, ada.ID, 1, f.now.Add(time.Minute))

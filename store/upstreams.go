@@ -63,6 +63,7 @@ func (s *Upstreams) UpdateUpstream(ctx context.Context, u idp.Upstream, old time
 	if err != nil {
 		return err
 	}
+
 	e := audit.Of("upstream.updated", u.ProjectID, "upstream", u.ID).With("name", u.Name, "issuer", u.Issuer)
 	return s.change(ctx, e, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE upstreams SET name = $3, issuer = $4, client_id = $5, secret = $6,

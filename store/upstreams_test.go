@@ -27,6 +27,7 @@ func testUpstreams(t *testing.T, c store.Config) {
 			t.Errorf("%s: %v, want %v", what, err, want)
 		}
 	}
+
 	check("creating", s.CreateUpstream(ctx, u), nil)
 	same, other := u, u
 	same.ID, other.ID, other.Name = newID(), newID(), "Other"
@@ -53,10 +54,12 @@ func testUpstreams(t *testing.T, c store.Config) {
 	if err := s.CreateSubscriber(ctx, ada, address); err != nil {
 		t.Fatal(err)
 	}
+
 	link := func(subject, subscriberID string) idp.UpstreamLink {
 		return idp.UpstreamLink{ID: newID(), UpstreamID: u.ID, ProjectID: p.ID, SubscriberID: subscriberID,
 			Issuer: u.Issuer, Subject: subject, Created: now}
 	}
+
 	won, errs := race(func(int) (bool, error) {
 		err := s.CreateUpstreamLink(ctx, link("1", ada.ID))
 		return err == nil, problem.IgnoreNotFound(err)
@@ -64,6 +67,7 @@ func testUpstreams(t *testing.T, c store.Config) {
 	if won != 1 || len(errs) != crowd-1 || !errors.Is(errs[0], problem.Conflict) {
 		t.Errorf("%d links of one account were created, want 1; %d errors, such as %v", won, len(errs), errs[0])
 	}
+
 	check("an unknown subscriber", s.CreateUpstreamLink(ctx, link("2", newID())), problem.NotFound)
 	_, err = s.FindUpstreamLink(ctx, u.ID, "https://other.example/", "1")
 	check("the same subject at another issuer", err, problem.NotFound)

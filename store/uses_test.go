@@ -104,6 +104,7 @@ func testRedeemCodeUses(t *testing.T, c Config) {
 			}
 		})
 	}
+
 	all.Wait()
 	if won.Load() != 1 {
 		t.Errorf("%d of 20 redemptions succeeded with the same use, want 1", won.Load())
@@ -129,6 +130,7 @@ func testRedeemCodeUses(t *testing.T, c Config) {
 			t.Errorf("%s: its grant: %v, want none", tt.name, err)
 		}
 	}
+
 	for _, hash := range []string{"c", "d", "e"} {
 		if was, err := s.WasUsed(t.Context(), hash); was || err != nil {
 			t.Errorf("a use of a refused redemption is stored: %v, %v", was, err)
@@ -206,18 +208,21 @@ func testRotateGrantUses(t *testing.T, c Config) {
 		return s.RotateGrant(t.Context(), idp.Grant{ID: g.ID, RefreshHash: next}, old,
 			idp.Use{Hash: use, Expires: time.Now().Add(time.Minute), Refusal: refusal})
 	}
+
 	if err := rotate("first", "second", "a"); err != nil {
 		t.Fatal(err)
 	}
 	if err := rotate("second", "third", "a"); err != refusal {
 		t.Errorf("rotating with a stored use: %v, want its refusal", err)
 	}
+
 	if err := rotate("first", "third", "b"); !errors.Is(err, problem.Conflict) {
 		t.Errorf("rotating an old token: %v, want a conflict", err)
 	}
 	if was, err := s.WasUsed(t.Context(), "b"); err != nil || was {
 		t.Errorf("the use of a refused rotation is stored: %v, %v", was, err)
 	}
+
 	if got, err := s.FindGrant(t.Context(), g.ID); err != nil || got.RefreshHash != "second" {
 		t.Errorf("the token is %q, %v, want the second", got.RefreshHash, err)
 	}
