@@ -26,6 +26,7 @@ func TestJ06Compressed(t *testing.T) {
 		forged := end{kid: e.kid, head: base64.RawURLEncoding.EncodeToString([]byte(header)), aead: e.aead}
 		return forged.seal(payload)
 	}
+
 	opens := func(s *Sealer, token string) bool {
 		var got struct{ Sub string }
 		return s.Open(token, &got) && got.Sub == "alice"

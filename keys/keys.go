@@ -147,6 +147,7 @@ func Open(ctx context.Context, c Config) (*Ring, error) {
 			break
 		}
 	}
+
 	if err != nil {
 		return nil, fmt.Errorf("opening key ring: %w", err)
 	}

@@ -156,6 +156,7 @@ func (r *Ring) Replace(ctx context.Context, next []byte, leaked bool) (p Replace
 	if err != nil {
 		return p, fmt.Errorf("reading key ring: %w", err)
 	}
+
 	for _, rec := range records {
 		if rec.State == Revoked {
 			continue
@@ -222,6 +223,7 @@ func (r *Ring) syncMasters(ctx context.Context) error {
 	if known := r.roots.Load(); known != nil {
 		candidates = append([][]byte{(*known)[0].key}, candidates...)
 	}
+
 	m, err := FindMasters(ctx, r.c.Store, candidates...)
 	if errors.Is(err, ErrMaster) && r.c.Masters != nil {
 		more, moreErr := r.c.Masters()

@@ -182,6 +182,7 @@ func TestOpenTogether(t *testing.T) {
 	for i := range rings {
 		wg.Go(func() { rings[i] = openRing(t, rows) })
 	}
+
 	wg.Wait()
 	for _, r := range rings {
 		if err := r.Sync(context.Background()); err != nil {

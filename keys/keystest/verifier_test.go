@@ -33,6 +33,7 @@ func (v *verifier) verify(t *testing.T, node *keys.Ring, token string) bool {
 			t.Fatal(err)
 		}
 	}
+
 	jws, err := jose.ParseSignedCompact(
 		token, []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.PS256, jose.EdDSA})
 	if err != nil {
@@ -117,6 +118,7 @@ func TestRunHearsOfRetire(t *testing.T) {
 		var work sync.WaitGroup
 		defer work.Wait()
 		defer stop()
+
 		c := keys.Config{Store: rows, Master: make([]byte, 32)}
 		here, there := open(t, c), open(t, c)
 		work.Go(func() { there.Run(ctx, slog.New(slog.DiscardHandler)) })
