@@ -71,6 +71,7 @@ func (c *Chat) publish(ctx context.Context, m Message) {
 		}
 		n.Keys = append(members, m.To.AddressID) // the address is for guests
 	}
+
 	c.enqueue(n)
 	if c.nodes != nil && !c.nodes.Alone() {
 		c.nodes.Broadcast(noticeMessage, n)

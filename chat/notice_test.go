@@ -50,6 +50,7 @@ func TestNotices(t *testing.T) {
 		id := storetest.AddSubscriber(t, rows, project, name, now)
 		return chat.Party{MemberID: id, SubscriberID: id, AddressID: uuid.NewString(), Name: name}
 	}
+
 	ada, bob := party("ada"), party("bob")
 	k := chat.Conversation{ID: uuid.NewString(), ProjectID: project, Key: "ada and bob"}
 	var all []chat.Notice
@@ -77,10 +78,12 @@ func TestNotices(t *testing.T) {
 	for _, i := range []int{1, 0, 1, 3, 2, 3, 4} { // the first two are swapped, and 2 comes after 3
 		others.send(t, all[i])
 	}
+
 	var texts []string
 	for range all {
 		texts = append(texts, <-got)
 	}
+
 	if want := []string{"0", "1", "2", "3", "4"}; !slices.Equal(texts, want) {
 		t.Errorf("delivered %q, want %q", texts, want)
 	}

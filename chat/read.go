@@ -23,6 +23,7 @@ func (c *Chat) Messages(
 	if err != nil || v.row.ID == "" {
 		return p, err
 	}
+
 	f := Filter{ConversationID: v.row.ID}
 	if v.room {
 		f.Since = visibleSince(t)
@@ -55,12 +56,14 @@ func (c *Chat) markGone(ctx context.Context, t fabric.Token, all []Message) erro
 			ids = append(ids, from)
 		}
 	}
+
 	if len(ids) > 0 {
 		var err error
 		if ids, err = c.cfg.Store.ReachableAddresses(ctx, t.ProjectID, ids); err != nil {
 			return err
 		}
 	}
+
 	for i, m := range all {
 		all[i].From.Gone = !slices.Contains(ids, m.From.AddressID)
 	}

@@ -68,12 +68,14 @@ func (c *Chat) partyOf(ctx context.Context, t fabric.Token, from string) (Party,
 	if err != nil {
 		return me, err
 	}
+
 	me.SubscriberID, me.Name = s.ID, s.Title()
 	for i, a := range all {
 		if i == 0 || a.ID == from {
 			me.AddressID = a.ID
 		}
 	}
+
 	if from != "" && me.AddressID != from {
 		const param = "from_fabric_address_id"
 		return me, problem.BadParam(param, "%s must be an address of the subscriber", param)
@@ -99,6 +101,7 @@ func (c *Chat) find(ctx context.Context, t fabric.Token, from, name string) (vie
 	if err != nil {
 		return view{}, err
 	}
+
 	found := view{self: me, peer: Party{AddressID: a.ID, Name: a.DisplayName}}
 	switch {
 	case a.Type == fabric.TypeRoom:
