@@ -158,12 +158,14 @@ func (e *Event) Clean() {
 		&e.Address, &e.RequestID} {
 		*text = clean(*text)
 	}
+
 	if len(e.Detail) == 0 {
 		return
 	}
 	if len(e.Detail) <= maxDetail && isClean(e.Detail) {
 		return // Detail may be shared with other events, so it is not changed in place
 	}
+
 	detail := make(map[string]string, len(e.Detail))
 	for name, value := range e.Detail {
 		if len(detail) < maxDetail {
@@ -218,6 +220,7 @@ func (e Event) DetailText() string {
 	for name := range e.Detail {
 		names = append(names, name)
 	}
+
 	slices.Sort(names)
 	b := make([]byte, 0, 256)
 	for i, name := range names {

@@ -210,6 +210,7 @@ func Compare(got, want []Sum) error {
 	for _, s := range got {
 		found[s.Name] = s
 	}
+
 	var errs []error
 	for _, w := range want {
 		switch g, ok := found[w.Name]; {
@@ -222,6 +223,7 @@ func Compare(got, want []Sum) error {
 		}
 		delete(found, w.Name)
 	}
+
 	for name := range found {
 		errs = append(errs, fmt.Errorf("table %s is not in the manifest", name))
 	}

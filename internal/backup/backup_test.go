@@ -34,6 +34,7 @@ func TestRoundTrip(t *testing.T) {
 		if !reflect.DeepEqual(got.media, want.media) || !reflect.DeepEqual(got.listed, want.listed) {
 			t.Errorf("%q: the media differs", file)
 		}
+
 		if _, _, err := a.Verify(t.Context(), []age.Identity{id}, func(string) {}); err != nil {
 			t.Errorf("%q: Verify: %v", file, err)
 		}
@@ -66,24 +67,28 @@ func TestStockTools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var content io.Reader = archive
 		if strings.HasSuffix(head.Name, ".gz") {
 			if content, err = gzip.NewReader(archive); err != nil {
 				t.Fatal(err)
 			}
 		}
+
 		text, err := io.ReadAll(content)
 		if err != nil {
 			t.Fatal(err)
 		}
 		entries[head.Name] = string(text)
 	}
+
 	if got := entries["rows/parents/000000.jsonl.gz"]; got != "[\"a\",1,null]\n" {
 		t.Errorf("rows of parents: %q", got)
 	}
 	if entries["rows/children/000001.jsonl.gz"] == "" || entries["media/k1.peaks"] != "peaks" {
 		t.Error("rows or media are missing")
 	}
+
 	var m Manifest
 	if err := json.Unmarshal([]byte(entries["manifest.json"]), &m); err != nil || m.Rows() != 1201 {
 		t.Errorf("manifest: %v, %d rows", err, m.Rows())
@@ -112,14 +117,17 @@ func TestIncremental(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	removed, err := OpenDir(openFolder(t, dir)).Prune(1, newest.Name)
 	if err != nil || len(removed) != 1 {
 		t.Fatalf("Prune = %q, %v", removed, err)
 	}
+
 	all, err := OpenDir(openFolder(t, dir)).List()
 	if err != nil || len(all) != 1 || all[0].Name != newest.Name || all[0].Rows != 1201 {
 		t.Errorf("List = %+v, %v", all, err)
 	}
+
 	if _, _, err := newest.Verify(t.Context(), []age.Identity{id}, func(string) {}); err != nil {
 		t.Errorf("after Prune: %v", err)
 	}
@@ -183,6 +191,7 @@ func TestOtherRecipients(t *testing.T) {
 	if r.Added != 3 {
 		t.Errorf("the backup for other recipients writes %d media files, want 3", r.Added)
 	}
+
 	for name, test := range map[string]struct {
 		a     Archive
 		id    age.Identity

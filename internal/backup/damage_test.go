@@ -64,10 +64,12 @@ func TestMediaThatDiffers(t *testing.T) {
 	if r.Manifest.Media.Deleted != 1 || r.Manifest.Media.Missing != 1 || r.Recordings != 2 {
 		t.Errorf("media = %+v", r.Manifest.Media)
 	}
+
 	a, err := Find(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if _, _, err := a.Verify(t.Context(), []age.Identity{id}, func(string) {}); err != nil {
 		t.Errorf("Verify = %v", err)
 	}
@@ -118,6 +120,7 @@ func TestDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for name, content := range map[string][]byte{
 		"last byte cut off": whole[:len(whole)-1], "half": whole[:len(whole)/2], "empty": nil,
 		"first byte": append([]byte{'A'}, whole[1:]...), "middle": flipped(whole, len(whole)/2),
@@ -152,10 +155,12 @@ func TestDamagedMedia(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	_, err = io.WriteString(w, "sound 1")
 	if err = errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
+
 	for name, content := range map[string][]byte{
 		"cut off": whole[:len(whole)-1], "changed": flipped(whole, len(whole)-1), "other bytes": other.Bytes(),
 		"missing": nil,
@@ -204,10 +209,12 @@ func decrypted(t *testing.T, file string, id age.Identity) []byte {
 		t.Fatal(err)
 	}
 	defer f.Close()
+
 	r, err := age.Decrypt(f, id)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	plain, err := io.ReadAll(r)
 	if err != nil {
 		t.Fatal(err)
@@ -232,14 +239,17 @@ func rewrite(t *testing.T, plain []byte, file string, to age.Recipient,
 		if err == io.EOF {
 			break
 		}
+
 		content, readErr := io.ReadAll(archive)
 		if err = errors.Join(err, readErr); err != nil {
 			t.Fatal(err)
 		}
+
 		name, content := damage(head.Name, content)
 		if name == "" {
 			continue
 		}
+
 		head.Name, head.Size = name, int64(len(content))
 		err = w.WriteHeader(head)
 		if err == nil {

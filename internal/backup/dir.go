@@ -76,14 +76,17 @@ func (d Dir) Create(ctx context.Context, to []age.Recipient, s Source) (r Report
 	if err != nil {
 		return r, err
 	}
+
 	r.Manifest, r.Summary = w.manifest, w.summary(name, out)
 	if err := d.check(name, r.SHA256); err != nil {
 		return r, err
 	}
+
 	text, err := json.Marshal(r.Summary)
 	if err != nil {
 		return r, err
 	}
+
 	err = d.files.Write(name+summarySuffix, func(file io.Writer) error {
 		_, err := file.Write(append(text, '\n'))
 		return err
@@ -165,10 +168,12 @@ func (d Dir) store(ctx context.Context, to []age.Recipient, o Object, open func(
 	if o.Bytes, err = io.Copy(sum, content); err != nil {
 		return o, false, err
 	}
+
 	o.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	if _, err := content.(io.Seeker).Seek(0, io.SeekStart); err != nil {
 		return o, false, err
 	}
+
 	err = d.files.Write(mediaFile(o.SHA256, recipients), func(file io.Writer) error {
 		encrypted, err := age.Encrypt(file, to...)
 		if err != nil {
@@ -206,6 +211,7 @@ func (d Dir) List() (all []Summary, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	slices.SortFunc(all, func(a, b Summary) int { return b.Created.Compare(a.Created) })
 	for i := range all {
 		if all[i], err = d.summary(all[i]); err != nil {
@@ -261,10 +267,12 @@ func (d Dir) Prune(keep int, made string) (removed []string, err error) {
 	if err != nil || keep <= 0 {
 		return nil, err
 	}
+
 	all = slices.DeleteFunc(all, func(s Summary) bool { return s.Name != made && s.future() })
 	if len(all) <= keep {
 		return nil, nil
 	}
+
 	slices.SortStableFunc(all, func(a, b Summary) int {
 		switch made {
 		case a.Name:
@@ -308,6 +316,7 @@ func CreateFile(ctx context.Context, file string, to []age.Recipient, s Source) 
 	if err != nil {
 		return r, err
 	}
+
 	var w *writer
 	var out *counted
 	err = files.Write(name, func(file io.Writer) (err error) {
@@ -318,6 +327,7 @@ func CreateFile(ctx context.Context, file string, to []age.Recipient, s Source) 
 	if err != nil {
 		return r, err
 	}
+
 	r = Report{Summary: w.summary(name, out), Manifest: w.manifest, Added: w.manifest.Media.Files,
 		AddedBytes: w.manifest.Media.Bytes}
 	return r, errors.Join(Dir{files}.check(name, r.SHA256), w.mismatch())

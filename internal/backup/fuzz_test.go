@@ -41,6 +41,7 @@ func pack(f *testing.F, entries ...string) []byte {
 			f.Fatal(err)
 		}
 	}
+
 	if err := w.Close(); err != nil {
 		f.Fatal(err)
 	}

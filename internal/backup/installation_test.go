@@ -154,6 +154,7 @@ func create(t *testing.T, dir string, i *installation, to age.Recipient, file st
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	a, err := Find(target)
 	if err != nil {
 		t.Fatal(err)

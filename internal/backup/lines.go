@@ -64,6 +64,7 @@ func (l *lineReader) one(yield func(json.RawMessage, error) bool) (goesOn bool, 
 			return false, nil
 		}
 	}
+
 	if limited.N == 0 {
 		return false, fmt.Errorf("%s is too long", l.r.entry.Name)
 	}

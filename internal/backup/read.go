@@ -86,6 +86,7 @@ func (r *reader) read() (want Manifest, err error) {
 	if r.entry == nil || r.entry.Name != headerName {
 		return want, errors.New("this is not a backup of selvage: the header is missing")
 	}
+
 	if err := r.readJSON(&r.header); err != nil {
 		return want, err
 	}
@@ -93,6 +94,7 @@ func (r *reader) read() (want Manifest, err error) {
 		return want, fmt.Errorf("the backup has the format %q, version %d; this selvage reads %q, version %d",
 			r.header.Format, r.header.Version, format, version)
 	}
+
 	if err := r.Header(r.header); err != nil {
 		return want, err
 	}
@@ -194,6 +196,7 @@ func parseRow(t Table, text json.RawMessage) ([]any, error) {
 	if begin, err := dec.Token(); err != nil || begin != json.Delim('[') {
 		return nil, errors.Join(errors.New("a row is not an array"), err)
 	}
+
 	row := make([]any, 0, len(t.Columns))
 	for dec.More() {
 		if len(row) == len(t.Columns) {
@@ -205,6 +208,7 @@ func parseRow(t Table, text json.RawMessage) ([]any, error) {
 		}
 		row = append(row, value)
 	}
+
 	if len(row) != len(t.Columns) {
 		return nil, fmt.Errorf("a row has %d values, not %d", len(row), len(t.Columns))
 	}
@@ -216,6 +220,7 @@ func parseValue(dec *json.Decoder, c Column) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	switch v := value.(type) {
 	case nil:
 		return nil, nil

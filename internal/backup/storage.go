@@ -63,10 +63,12 @@ func (f folder) Write(name string, write func(io.Writer) error) (err error) {
 	if err != nil {
 		return err
 	}
+
 	err = write(file)
 	if err == nil {
 		err = file.Sync()
 	}
+
 	if err = errors.Join(err, file.Close()); err == nil {
 		err = f.root.Rename(part, name)
 	}
@@ -110,6 +112,7 @@ func (f folder) Files(prefix string, do func(File) error) error {
 			}
 			return nil
 		}
+
 		info, err := e.Info()
 		if err != nil || strings.HasSuffix(name, partMark) {
 			return err

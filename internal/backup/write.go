@@ -66,12 +66,14 @@ func writeArchive(
 	if err != nil {
 		return nil, fmt.Errorf("encrypting: %w", err)
 	}
+
 	w = &writer{Source: s, tar: tar.NewWriter(encrypted), beside: beside, covered: newCovered()}
 	if beside != nil {
 		if w.header.Recipients, err = digestOf(to); err != nil {
 			return nil, err
 		}
 	}
+
 	if err := w.write(ctx); err != nil {
 		return nil, err
 	}
@@ -87,6 +89,7 @@ func (w *writer) write(ctx context.Context) error {
 	for _, t := range w.Tables {
 		w.header.Tables = append(w.header.Tables, TableOf(t))
 	}
+
 	if err := w.addJSON(headerName, w.header); err != nil {
 		return err
 	}
@@ -95,6 +98,7 @@ func (w *writer) write(ctx context.Context) error {
 			return err
 		}
 	}
+
 	if err := w.addMedia(ctx); err != nil {
 		return err
 	}
@@ -154,10 +158,12 @@ func (l *lines) flush() error {
 	if err != nil {
 		return err
 	}
+
 	_, err = l.text.WriteTo(z)
 	if err = errors.Join(err, z.Close()); err != nil {
 		return err
 	}
+
 	name := fmt.Sprintf("%s%06d.jsonl.gz", l.prefix, l.number)
 	l.number++
 	l.w.Progress(name)
@@ -233,6 +239,7 @@ func (w *writer) addRecording(ctx context.Context, o Object, list func(Object) e
 		if err != nil {
 			return err
 		}
+
 		sum := sha256.Sum256(content)
 		stored, err := w.store(ctx, Object{Key: o.Key, Part: part, Bytes: int64(len(content)),
 			SHA256: hex.EncodeToString(sum[:])},
@@ -240,6 +247,7 @@ func (w *writer) addRecording(ctx context.Context, o Object, list func(Object) e
 		if err != nil {
 			return err
 		}
+
 		if err := list(stored); err != nil {
 			return err
 		}

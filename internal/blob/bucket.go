@@ -83,10 +83,12 @@ func OpenBucket(c BucketConfig) (*Bucket, error) {
 	} else {
 		creds = credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.IAM{}})
 	}
+
 	client, err := newClient(c.Endpoint, creds, c.Region)
 	if err != nil {
 		return nil, err
 	}
+
 	public := client
 	if c.Public.Host != "" {
 		if public, err = newClient(c.Public, creds, c.Region); err != nil {
@@ -101,11 +103,13 @@ func OpenBucket(c BucketConfig) (*Bucket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening directory for uploads: %w", err)
 	}
+
 	b := &Bucket{client: *client, public: *public, name: c.Name, prefix: c.Prefix, spool: spool,
 		known: make(map[string]sums), gone: make(map[string]bool)}
 	if c.Cache == "" {
 		return b, nil
 	}
+
 	if b.cache, err = openCopies(c.Cache, c.CacheSize); err != nil {
 		return nil, errors.Join(err, spool.Close())
 	}
@@ -224,10 +228,12 @@ func (b *Bucket) Link(key string, valid time.Duration, h map[string]string) (str
 	if err != nil {
 		return "", err
 	}
+
 	query := make(url.Values)
 	for header, value := range h {
 		query.Set("response-"+strings.ToLower(header), value)
 	}
+
 	ctx, cancel := context.WithTimeout(context.Background(), requestTime)
 	defer cancel()
 	u, err := b.public.PresignedGetObject(ctx, b.name, b.object(name), valid, query)

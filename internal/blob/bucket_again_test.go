@@ -26,6 +26,7 @@ func TestBucketRemovesOthersAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var refuses atomic.Bool
 	refuses.Store(true)
 	store := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
@@ -48,6 +49,7 @@ func TestBucketRemovesOthersAgain(t *testing.T) {
 		}
 		b.doubt([]string{b.object(Name(key))})
 	}
+
 	b.swept = time.Now() // only the removed objects are swept
 	wantObjects := func(when string, want map[string]bool) {
 		t.Helper()

@@ -40,10 +40,12 @@ func (b *Bucket) Put(
 	if err != nil {
 		return unavailable(err)
 	}
+
 	objects, err := b.objectsOf(key, slices.Collect(maps.Keys(parts)))
 	if err != nil {
 		return err
 	}
+
 	if err := b.send(key, f, parts); err != nil {
 		return errors.Join(err, b.remove(key, objects))
 	}
@@ -132,11 +134,13 @@ func (b *Bucket) Restore(key, part string, write func(w io.Writer) error) error 
 	if err != nil {
 		return err
 	}
+
 	f, err := b.receive()
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+
 	if err := write(f); err != nil {
 		return err
 	}
@@ -144,6 +148,7 @@ func (b *Bucket) Restore(key, part string, write func(w io.Writer) error) error 
 	if err != nil {
 		return fmt.Errorf("restoring blob: %w", err)
 	}
+
 	ctx, cancel := context.WithTimeout(context.Background(), uploadTime)
 	defer cancel()
 	return b.sendObject(ctx, b.object(name), f, info.Size())

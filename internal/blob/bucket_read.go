@@ -27,6 +27,7 @@ func (b *Bucket) Open(key string) (io.ReadSeekCloser, error) {
 	if b.cache == nil {
 		return b.open(b.object(name))
 	}
+
 	if f, err := b.cache.open(key); err == nil {
 		return f, nil
 	}

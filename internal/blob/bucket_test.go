@@ -36,11 +36,13 @@ func bucketIn(t *testing.T, s *servers.S3Server, name string, cache int64) *Buck
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	c := BucketConfig{Endpoint: *endpoint, Name: name, Prefix: "calls", Region: "us-east-1",
 		AccessKey: s.Access, SecretKey: s.Secret, Spool: t.TempDir()}
 	if cache > 0 {
 		c.Cache, c.CacheSize = t.TempDir(), cache
 	}
+
 	b, err := OpenBucket(c)
 	if err != nil {
 		t.Fatal(err)
@@ -56,14 +58,17 @@ func places(t *testing.T, try func(t *testing.T, s Store, stored func(key string
 	seal := func(s Store) Store {
 		return NewSealed(s, true, func() [][sha256.Size]byte { return [][sha256.Size]byte{secret} })
 	}
+
 	inDir := func(t *testing.T) (Store, func(key string) string) {
 		d, where := open(t)
 		return d, func(key string) string { return path.Join(where, Name(key)) }
 	}
+
 	inBucket := func(t *testing.T) (Store, func(key string) string) {
 		s, name := servers.S3(t)
 		return bucketIn(t, s, name, 0), func(key string) string { return s.File(name, "calls/"+Name(key)) }
 	}
+
 	for name, make := range map[string]func(t *testing.T) (Store, func(key string) string){
 		"directory": inDir, "bucket": inBucket,
 	} {
@@ -113,6 +118,7 @@ func TestEveryRange(t *testing.T) {
 			if err != nil {
 				t.Fatalf("storing %d bytes: %v", size, err)
 			}
+
 			readRanges(t, s, key, want)
 			if part, err := s.ReadPart(key, "peaks"); err != nil || !bytes.Equal(part, want[:min(size, 5)]) {
 				t.Errorf("ReadPart of a blob of %d bytes returns %q, %v", size, part, err)
@@ -128,10 +134,12 @@ func readRanges(t *testing.T, s Store, key string, want []byte) {
 		t.Fatal(err)
 	}
 	defer f.Close()
+
 	size := len(want)
 	if end, err := f.Seek(0, io.SeekEnd); err != nil || end != int64(size) {
 		t.Errorf("the end is at %d, %v, want %d", end, err, size)
 	}
+
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
@@ -236,6 +244,7 @@ func TestBucketWithoutRow(t *testing.T) {
 			t.Errorf("after %s, Open returns %v, want fs.ErrNotExist", what, err)
 		}
 	}
+
 	if empty, err := b.Empty(t.Context()); err != nil || !empty {
 		t.Errorf("Empty() = %v, %v, want true", empty, err)
 	}
@@ -251,6 +260,7 @@ func TestBucketSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	exists := func(key string) bool {
 		b.forget(b.object(Name(key)))
 		f, err := b.open(b.object(Name(key)))
@@ -283,17 +293,20 @@ func TestBucketUnavailable(t *testing.T) {
 	if err := b.Put(key, storing([]byte("audio")), keeping(true, nil)); err != nil {
 		t.Fatal(err)
 	}
+
 	s.Stop(t)
 	b.forget(b.object(Name(key)))
 	if _, err := b.Open(key); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("Open returns %v, want problem.Unavailable", err)
 	}
+
 	if err := b.Put(newKey(t), storing([]byte("audio")), keeping(true, nil)); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("Put returns %v, want problem.Unavailable", err)
 	}
 	if b.Probe() == nil {
 		t.Error("Probe finds no problem")
 	}
+
 	s.Start(t)
 	if err := b.Probe(); err != nil {
 		t.Errorf("Probe of a store that is back: %v", err)
@@ -309,15 +322,18 @@ func TestBucketLink(t *testing.T) {
 	if err := b.Put(key, storing(want), keeping(true, nil)); err != nil {
 		t.Fatal(err)
 	}
+
 	link, err := b.Link(key, time.Minute, map[string]string{"Content-Type": "audio/x-wav"})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	res, err := http.Get(link)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
+
 	got, err := io.ReadAll(res.Body)
 	if err != nil || !bytes.Equal(got, want) || res.Header.Get("Content-Type") != "audio/x-wav" {
 		t.Errorf("the link answers %s with %q: %d bytes, %v", res.Status, res.Header.Get("Content-Type"), len(got), err)
@@ -332,6 +348,7 @@ func TestBucketLinkInPublic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(endpoint)
 		r.Out.Host = r.In.Host
@@ -341,6 +358,7 @@ func TestBucketLinkInPublic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	b, err := OpenBucket(BucketConfig{Endpoint: *endpoint, Public: *public, Name: name, Region: "us-east-1",
 		AccessKey: s.Access, SecretKey: s.Secret, Spool: t.TempDir()})
 	if err != nil {
@@ -352,10 +370,12 @@ func TestBucketLinkInPublic(t *testing.T) {
 	if err := b.Put(key, storing(want), keeping(true, nil)); err != nil {
 		t.Fatal(err)
 	}
+
 	link, err := b.Link(key, time.Minute, nil)
 	if err != nil || !strings.HasPrefix(link, proxy.URL+"/"+name+"/") {
 		t.Fatalf("Link = %q, %v, want one of %s", link, err, proxy.URL)
 	}
+
 	for at, status := range map[string]int{link: 200, strings.Replace(link, proxy.URL, s.Endpoint, 1): 403} {
 		res, err := http.Get(at)
 		if err != nil {
@@ -393,6 +413,7 @@ func TestBucketCache(t *testing.T) {
 		}
 		return f.Close() == nil
 	}
+
 	if copied(keys[0]) || !copied(keys[1]) || !copied(keys[2]) {
 		t.Errorf("copies: %v, %v and %v, want the last two", copied(keys[0]), copied(keys[1]), copied(keys[2]))
 	}

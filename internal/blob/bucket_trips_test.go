@@ -20,6 +20,7 @@ func TestBucketRoundTrips(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var requests atomic.Int64
 	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		requests.Add(1)
@@ -31,6 +32,7 @@ func TestBucketRoundTrips(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	b, err := OpenBucket(BucketConfig{Endpoint: *at, Name: name, Region: "us-east-1", AccessKey: s.Access,
 		SecretKey: s.Secret, Spool: t.TempDir()})
 	if err != nil {
@@ -49,11 +51,13 @@ func TestBucketRoundTrips(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		got := make([]byte, 1)
 		_, err = f.Seek(from, io.SeekStart)
 		if err == nil {
 			_, err = io.ReadFull(f, got)
 		}
+
 		if trips := requests.Load() - before; err != nil || !bytes.Equal(got, want[from:from+1]) || trips != 1 {
 			t.Errorf("reading the byte at %d took %d requests, %v, want 1", from, trips, err)
 		}

@@ -40,6 +40,7 @@ func openCopies(dir string, size int64) (*copies, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	c := &copies{dir: d, size: size, copying: make(map[string]bool)}
 	folders, err := d.list(".")
 	for _, folder := range folders {
@@ -55,6 +56,7 @@ func openCopies(dir string, size int64) (*copies, error) {
 			}
 		}
 	}
+
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -93,6 +95,7 @@ func (c *copies) add(key string, bytes int64, open func() (io.ReadCloser, error)
 	if c.closed || bytes > c.size || c.copying[key] || len(c.copying) >= maxCopying {
 		return
 	}
+
 	c.copying[key] = true
 	c.running.Go(func() {
 		err := c.copy(key, bytes, open)

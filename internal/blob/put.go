@@ -22,10 +22,12 @@ func (d *Dir) Put(
 	if err := d.checkFree(); err != nil {
 		return unavailable(err)
 	}
+
 	w := writing{dir: d, key: key}
 	// Closing releases the locks, so it must happen after the row is committed or the files are
 	// deleted.
 	defer w.close()
+
 	if err := w.settle(write); err != nil {
 		return errors.Join(unavailable(err), w.remove())
 	}
@@ -69,6 +71,7 @@ func (w *writing) settle(write func(f File) (map[string][]byte, error)) error {
 	if err != nil {
 		return err
 	}
+
 	for part, content := range parts {
 		if _, err := partOf(w.key, part); err != nil {
 			return err
@@ -180,6 +183,7 @@ func (d *Dir) Restore(key, part string, write func(w io.Writer) error) (err erro
 	if err != nil {
 		return err
 	}
+
 	if err := d.root.Mkdir(folderOf(key), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("creating folder: %w", err)
 	}

@@ -58,14 +58,17 @@ func (s *Sealed) Put(
 			parts, err := write(f)
 			return parts, errors.Join(err, refuseMark(f))
 		}
+
 		w, err := s.seal(key, f)
 		if err != nil {
 			return nil, err
 		}
+
 		parts, err := write(w)
 		if err = errors.Join(err, w.finish()); err != nil {
 			return nil, err
 		}
+
 		for part, content := range parts {
 			if parts[part], err = s.sealPart(key+partMark+part, content); err != nil {
 				return nil, err
@@ -161,14 +164,17 @@ func (s *Sealed) open(name string, f readable) (readable, error) {
 		}
 		return f, err
 	}
+
 	key, err := s.findKey(name, head)
 	if err != nil {
 		return nil, err
 	}
+
 	sealed, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return nil, err
 	}
+
 	size, err := sio.DecryptedSize(uint64(sealed) - uint64(headSize))
 	if err != nil {
 		return nil, errCut
@@ -221,10 +227,12 @@ func (s *Sealed) encrypt(name string, w io.Writer) (io.WriteCloser, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	head := bytes.Join([][]byte{[]byte(sealedMark), fingerprint(secret), salt}, nil)
 	if _, err := w.Write(head); err != nil {
 		return nil, err
 	}
+
 	enc, err := sio.EncryptWriter(onlyWriter{w}, newCipher(key, 0))
 	if err != nil {
 		return nil, fmt.Errorf("encrypting a file: %w", err)

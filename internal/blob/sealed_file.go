@@ -33,6 +33,7 @@ func (o *sealedReader) loadPiece(i int64, piece []byte) (err error) {
 			return fmt.Errorf("decrypting blob: %w", err)
 		}
 	}
+
 	o.next = -1
 	if _, err := io.ReadFull(o.decrypted, piece); err != nil {
 		return fmt.Errorf("decrypting blob: %w", errors.Join(err, isCut(err)))

@@ -38,10 +38,12 @@ func sumUp(r io.ReaderAt, size int64) (sums, error) {
 	for s.count() > maxSums {
 		s.piece *= 2
 	}
+
 	if s.piece > maxPiece {
 		return sums{}, problem.New(problem.TooLarge, "request_too_large",
 			"an object store holds files of at most 16 GiB")
 	}
+
 	buf := make([]byte, minPiece)
 	for at := int64(0); at < size; at += s.piece {
 		crc := crc32.New(castagnoli)

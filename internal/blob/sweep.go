@@ -24,6 +24,7 @@ func (d *Dir) Sweep(ctx context.Context, inUse InUse) error {
 	if err != nil {
 		return err
 	}
+
 	var errs []error
 	for _, folder := range folders {
 		if folder != incoming && len(folder) != prefix {
@@ -39,6 +40,7 @@ func (d *Dir) Sweep(ctx context.Context, inUse InUse) error {
 			}
 			errs = append(errs, err)
 		}
+
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -117,6 +119,7 @@ func (d *Dir) removeUnowned(name string, orphaned func() (bool, error)) error {
 		return fmt.Errorf("opening blob: %w", err)
 	}
 	defer f.Close()
+
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return nil // a process is still writing it
@@ -124,6 +127,7 @@ func (d *Dir) removeUnowned(name string, orphaned func() (bool, error)) error {
 	if err != nil {
 		return fmt.Errorf("locking blob: %w", err)
 	}
+
 	if orphan, err := orphaned(); err != nil || !orphan {
 		return err
 	}

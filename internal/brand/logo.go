@@ -117,6 +117,7 @@ func MakeLogo(ctx context.Context, param string, raw []byte) (Logo, error) {
 		from = shrink(from, n)
 		scale *= float64(n)
 	}
+
 	first := redraw(from, scale)
 	drawn := first
 	encoder := png.Encoder{CompressionLevel: png.BestCompression, BufferPool: &buffer{}}
@@ -292,11 +293,13 @@ func ParseLogo(name string) (s ShownLogo, ok bool) {
 	if m == nil {
 		return s, false
 	}
+
 	w, _ := strconv.Atoi(m[1]) // at most three digits
 	h, _ := strconv.Atoi(m[2])
 	if w == 0 || h == 0 {
 		return s, false
 	}
+
 	scale := min(1, wide/2/float64(w), high/2/float64(h))
 	return ShownLogo{
 		Name:  name,

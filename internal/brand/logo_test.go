@@ -110,6 +110,7 @@ func TestRefused(t *testing.T) {
 	if err := png.Encode(&encoded, image.NewNRGBA64(image.Rect(0, 0, 1024, 600))); err != nil {
 		t.Fatal(err)
 	}
+
 	progressive := scans(1)
 	binary.BigEndian.PutUint16(progressive[progressiveHeight:], 500)
 	bomb := bytes.Clone(fine)

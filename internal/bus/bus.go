@@ -121,6 +121,7 @@ func New(c Config) *Bus {
 	if c.Secrets == nil {
 		c.Secrets = func() [][sha256.Size]byte { return [][sha256.Size]byte{c.Secret} }
 	}
+
 	return &Bus{
 		node:       c.Node,
 		sealer:     newSealer(c.Secrets, c.Node),
@@ -233,6 +234,7 @@ func (b *Bus) enqueue(node string, e envelope) error {
 	case b.Alone():
 		return problem.New(problem.Unavailable, "temporarily_unavailable", "there are no other servers")
 	}
+
 	select {
 	case b.out <- queuedMessage{node: node, text: text}:
 		return nil
@@ -263,6 +265,7 @@ func (b *Bus) Run(ctx context.Context) {
 			t.Listen(ctx, []string{b.node, b.broadcasts.receiver}, func(text []byte) { b.receive(ctx, text) })
 		})
 	}
+
 	for {
 		select {
 		case <-ctx.Done():

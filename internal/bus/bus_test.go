@@ -66,6 +66,7 @@ func startNode(t *testing.T, secret [32]byte, handle map[string]bus.Handler, tra
 	for kind, h := range handle {
 		b.Handle(kind, h)
 	}
+
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -119,6 +120,7 @@ func TestOrder(t *testing.T) {
 		for i := range count {
 			a.Send(name, "item", item{i, strings.Repeat("ä€", length(i)/5)})
 		}
+
 		for i := range count {
 			select {
 			case it := <-got:
@@ -219,6 +221,7 @@ func TestBroadcast(t *testing.T) {
 				return nil, nil
 			}, got
 		}
+
 		secret := [32]byte([]byte(uuid.NewString())) // tests share the transports
 		own, mine := listener()
 		one, first := listener()
@@ -235,17 +238,20 @@ func TestBroadcast(t *testing.T) {
 			a.Broadcast("note", i)
 			a.Send(bName, "note", "direct")
 		}
+
 		var numbers []string
 		for range 40 {
 			if text := <-first; text != `"direct"` {
 				numbers = append(numbers, text)
 			}
 		}
+
 		for i := range 20 {
 			if text := <-second; text != numbers[i] || text != strconv.Itoa(i) {
 				t.Errorf("broadcast %d arrives as %s and as %s", i, numbers[i], text)
 			}
 		}
+
 		if len(mine) > 0 {
 			t.Errorf("the sender or a stranger gets %s", <-mine)
 		}

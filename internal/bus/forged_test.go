@@ -77,15 +77,18 @@ func TestForged(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		stranger.Send(name, "note", "of a stranger")
 		want := uint64(len(forged)) + 1
 		for end := time.Now().Add(time.Minute); b.Refused() < want && time.Now().Before(end); {
 			meet(t, a, name)
 		}
+
 		close(got)
 		for text := range got {
 			t.Errorf("a forged note arrived: %s", text)
 		}
+
 		if n := b.Refused(); n != want {
 			t.Errorf("%d messages were refused, want %d", n, want)
 		}

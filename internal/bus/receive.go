@@ -16,6 +16,7 @@ func (b *Bus) receive(ctx context.Context, sealed []byte) {
 	if len(sealed) > 0 && sealed[0] == toAll {
 		by = b.broadcasts
 	}
+
 	from, text, err := by.open(sealed, time.Now())
 	if err != nil {
 		b.refuse(err)
@@ -24,11 +25,13 @@ func (b *Bus) receive(ctx context.Context, sealed []byte) {
 	if from == b.node && by == b.broadcasts {
 		return
 	}
+
 	e := envelope{From: from}
 	if err := json.Unmarshal(text, &e); err != nil {
 		b.log.Warn("ignoring a message from another node", "error", err)
 		return
 	}
+
 	b.received.Add(1)
 	if e.Kind == "" {
 		b.takeAnswer(e)
@@ -45,6 +48,7 @@ func (b *Bus) receive(ctx context.Context, sealed []byte) {
 		}
 		return
 	}
+
 	select {
 	case b.slots <- struct{}{}:
 		go func() {
@@ -94,6 +98,7 @@ func (b *Bus) answer(ctx context.Context, h Handler, e envelope) {
 			reply.Failed = true
 		}
 	}
+
 	if err := b.enqueue(e.From, reply); err != nil {
 		b.drop(e.Kind, err)
 	}

@@ -160,6 +160,7 @@ func (s *sealer) open(sealed []byte, now time.Time) (from string, text []byte, e
 	if known == nil {
 		known = new(sender)
 	}
+
 	if text, err = s.openFrom(known, from, ciphertext, bind(head, s.receiver)); err != nil {
 		return "", nil, errSeal
 	}
@@ -190,6 +191,7 @@ func (s *sealer) openFrom(known *sender, from string, ciphertext, bound []byte) 
 			return text, nil
 		}
 	}
+
 	for _, with := range all {
 		if known.aead != nil && with == known.with {
 			continue

@@ -83,6 +83,7 @@ func TestSenders(t *testing.T) {
 	if _, _, err := b.open(first, now); err != nil {
 		t.Fatal(err)
 	}
+
 	for i := range 10 {
 		now = now.Add(freshFor)
 		message := newSealer(only([32]byte{1}), "node"+strconv.Itoa(i+1)).seal("b", nil, now)
@@ -93,6 +94,7 @@ func TestSenders(t *testing.T) {
 			t.Errorf("after %d×%v, the first message is opened again", i+1, freshFor)
 		}
 	}
+
 	if n := len(b.senders); n > 3 {
 		t.Errorf("it remembers %d senders", n)
 	}
@@ -122,6 +124,7 @@ func TestSecretReplaced(t *testing.T) {
 			t.Errorf("%s: open = %v, want success %v", when, err, want)
 		}
 	}
+
 	arrives("at first", true)
 	first = []secret{next, old}
 	arrives("the sender knows the new secret, the receiver does not", true)

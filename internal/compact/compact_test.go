@@ -28,6 +28,7 @@ func TestReader(t *testing.T) {
 	if diff := cmp.Diff(texts, r.List()); diff != "" {
 		t.Errorf("the texts changed:\n%s", diff)
 	}
+
 	if got := r.List(); got != nil {
 		t.Errorf("an empty list is %q", got)
 	}
@@ -37,6 +38,7 @@ func TestReader(t *testing.T) {
 	if !r.More() || r.Done() {
 		t.Error("the number is missing")
 	}
+
 	if n := r.Number(); n != -5 || r.More() || !r.Done() {
 		t.Errorf("the number is %d, more: %t, done: %t", n, r.More(), r.Done())
 	}

@@ -95,6 +95,7 @@ func isServerOutage(code string) bool {
 		"57014": // the statement took too long
 		return true
 	}
+
 	switch class := code[:min(2, len(code))]; class {
 	case "08", // the connection failed
 		"28", // authorization was withdrawn

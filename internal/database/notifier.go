@@ -181,10 +181,12 @@ func (a *assembly) add(payload string) []byte {
 	if fields[0] != a.id || i != len(a.parts) {
 		return nil
 	}
+
 	a.parts = append(a.parts, fields[3])
 	if len(a.parts) < count {
 		return nil
 	}
+
 	message, err := base64.RawStdEncoding.DecodeString(strings.Join(a.parts, ""))
 	a.id, a.parts = "", nil
 	if err != nil {

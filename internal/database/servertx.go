@@ -238,6 +238,7 @@ func (r *serverRows) Close() error {
 			r.err = r.explained(err)
 		}
 	}
+
 	r.closed = true
 	if r.pool != nil {
 		r.pool.put(r.conn)

@@ -128,6 +128,7 @@ func (c catalogue) read(ctx context.Context, t Tx) (tables []Table, err error) {
 		}
 		return &tables[i]
 	}
+
 	err = each(ctx, t, c.keys, 2, func(row []string) error {
 		found := find(row[0])
 		found.Key = append(found.Key, row[1])
@@ -136,6 +137,7 @@ func (c catalogue) read(ctx context.Context, t Tx) (tables []Table, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	err = each(ctx, t, c.parents, 2, func(row []string) error {
 		found := find(row[0])
 		found.parents = append(found.parents, row[1])
@@ -151,11 +153,13 @@ func each(ctx context.Context, t Tx, query string, columns int, do func(row []st
 		return err
 	}
 	defer rows.Close()
+
 	row := make([]string, columns)
 	dest := make([]any, columns)
 	for i := range row {
 		dest[i] = &row[i]
 	}
+
 	for rows.Next() {
 		if err := rows.Scan(dest...); err != nil {
 			return err

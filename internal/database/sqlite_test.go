@@ -152,6 +152,7 @@ func TestLimitParameter(t *testing.T) {
 		}
 		return best
 	}
+
 	constant := fastest(`SELECT id FROM t WHERE id > $1 ORDER BY id LIMIT 5`, "a")
 	parameter := fastest(`SELECT id FROM t WHERE id > $1 ORDER BY id LIMIT $2`, "a", 5)
 	if 2*parameter > 3*constant {

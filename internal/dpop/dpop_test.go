@@ -106,14 +106,17 @@ func (h holder) proof(t testing.TB, now time.Time, pairs ...any) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	raw, err := json.Marshal(claims)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	jws, err := signer.Sign(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text, err := jws.CompactSerialize()
 	if err != nil {
 		t.Fatal(err)
@@ -227,10 +230,12 @@ func TestAlgorithms(t *testing.T) {
 		}
 		return key
 	}
+
 	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -278,6 +283,7 @@ func TestOnce(t *testing.T) {
 			}
 		})
 	}
+
 	all.Wait()
 	if len(won) != 1 {
 		t.Errorf("%d of 50 uses of a proof succeeded, want 1", len(won))
@@ -415,6 +421,7 @@ func FuzzProof(f *testing.F) {
 	} {
 		f.Add(proof)
 	}
+
 	bound := fuzzcost.Bound{CPU: 5 * time.Millisecond, CPUPerByte: time.Microsecond, Heap: 256 << 10, PerByte: 128}
 	f.Fuzz(func(t *testing.T, proof string) {
 		var got string

@@ -56,6 +56,7 @@ func isPublic(ip netip.Addr) bool {
 			return false
 		}
 	}
+
 	for _, p := range elsewhere {
 		if p.Contains(ip) {
 			return false

@@ -36,12 +36,14 @@ func fetch(ctx context.Context, client *http.Client, url string, limit int64) ([
 	if err != nil {
 		return nil, errors.New("the URL is invalid")
 	}
+
 	req.Header = http.Header{"Accept": {"application/json"}, "User-Agent": {"selvage"}}
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, errors.New(Reason(err))
 	}
 	defer resp.Body.Close()
+
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the server returned status %d", resp.StatusCode)
 	}

@@ -46,6 +46,7 @@ func (l *Limiter) pass(ctx context.Context, name Name, who string, rate session.
 	if wait, known := l.use(c); known {
 		return refused(wait, nil)
 	}
+
 	key := keyOf(name, who)
 	n := max(1, rate.Burst/100)
 	wait, err := l.ask(ctx, key, rate, n)

@@ -22,6 +22,7 @@ func dates(password string) (found []match.Match) {
 				if at[2*k] >= 0 {
 					text = password[at[2*k]:at[2*k+1]]
 				}
+
 				n, _ := strconv.ParseInt(text, 10, 16) // at most four digits
 				switch name {
 				case "year":

@@ -35,6 +35,7 @@ func readBcrypt(text string) (hash, error) {
 		return hash{}, fmt.Errorf("it is too expensive to check: its bcrypt cost is %d, and at most %d is allowed",
 			cost, maxBcrypt)
 	}
+
 	right := []byte{1}
 	return hash{
 		derive: func(password []byte) ([]byte, error) {
@@ -121,6 +122,7 @@ func newScrypt(n, r, p int, salt, want []byte, err error) (hash, error) {
 	if n < 2 || n&(n-1) != 0 {
 		return hash{}, errors.New("its N is not a power of two")
 	}
+
 	return hash{
 		derive: padded(func(password []byte) ([]byte, error) {
 			return scrypt.Key(password, salt, n, r, p, len(want))
@@ -208,6 +210,7 @@ func newPBKDF2(digest string, n int, salt, want []byte, err error) (hash, error)
 		return hash{}, fmt.Errorf("it is too expensive to check: it has %d PBKDF2 rounds, and at most %d are allowed",
 			n, maxPBKDF2)
 	}
+
 	return hash{
 		derive: padded(func(password []byte) ([]byte, error) {
 			return pbkdf2.Key(of, string(password), salt, n, len(want))

@@ -114,6 +114,7 @@ func TestWait(t *testing.T) {
 		if got := took(Attempt{of: h, began: time.Now()}); got != maxWait {
 			t.Errorf("the wait for a hash that takes an hour = %v, want %v", got, maxWait)
 		}
+
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()

@@ -58,6 +58,7 @@ func (m *Meter) Allow(key Key, rate Rate, n int) (wait time.Duration) {
 	if most := at.Add(rate.Slack()); full.After(most) { // the rate was lowered, so n events are available
 		full = most.Add(-rate.Cost(n))
 	}
+
 	next, wait := rate.next(at, full, n)
 	switch {
 	case wait > 0:

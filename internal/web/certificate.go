@@ -103,6 +103,7 @@ func envoyCertificate(value string) (text string, ok bool) {
 	if pairs == nil {
 		return "", false
 	}
+
 	for _, pair := range pairs {
 		name, quoted, _ := strings.Cut(pair, "=")
 		if !strings.EqualFold(strings.TrimSpace(name), "Cert") {
@@ -135,6 +136,7 @@ func splitEscaped(element string) (parts []string) {
 			begin = i + 1
 		}
 	}
+
 	if quoted {
 		return nil
 	}

@@ -22,6 +22,7 @@ func FuzzCertificate(f *testing.F) {
 	} {
 		f.Add(value)
 	}
+
 	bound := fuzzcost.Bound{CPU: 2 * time.Millisecond, CPUPerByte: time.Microsecond, Heap: 256 << 10, PerByte: 64}
 	f.Fuzz(func(t *testing.T, value string) {
 		bound.Check(t, len(value), func() {

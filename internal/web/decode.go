@@ -170,6 +170,7 @@ func readAll(r io.Reader, length int64) ([]byte, error) {
 	if length >= 0 {
 		first = min(first, length+1)
 	}
+
 	body := make([]byte, 0, first)
 	for {
 		n, err := r.Read(body[len(body):cap(body)])

@@ -29,6 +29,7 @@ func TestRefusalFlood(t *testing.T) {
 		cancel()
 		l.write(r.WithContext(v), &recorder{status: http.StatusUnauthorized}, v, 0)
 	}
+
 	for range refusalBurst + 7 {
 		refuse(problem.NoCredentials().Because("the cause"))
 	}

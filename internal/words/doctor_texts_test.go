@@ -36,6 +36,7 @@ func doctorTexts(t *testing.T) (all []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:

@@ -58,6 +58,7 @@ func codeTexts(t *testing.T) (all []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			if _, isImport := n.(*ast.ImportSpec); isImport {
 				return false
@@ -70,6 +71,7 @@ func codeTexts(t *testing.T) (all []string) {
 				}
 				return false
 			}
+
 			text, ok := constant(n)
 			if ok && prose.MatchString(text) && !other.MatchString(text) && !slices.Contains(internalTexts, text) {
 				all = append(all, strings.TrimSpace(text))
@@ -131,6 +133,7 @@ func kindTexts() (all []string) {
 			members(f.Members, nil)
 		}
 	}
+
 	for _, k := range kinds.Builtin().All() {
 		all = append(all, k.Title, k.Description)
 		for _, texts := range []map[string]string{k.Form.Labels, k.Form.Hints} {
@@ -209,12 +212,14 @@ func TestTexts(t *testing.T) {
 				t.Errorf("%s has %q in its translation of %q", w.Tag, got, text)
 			}
 		}
+
 		for text := range w.Texts() {
 			if _, found := slices.BinarySearch(all, text); !found {
 				t.Errorf("%s translates %q, which no page has", w.Tag, text)
 			}
 		}
 	}
+
 	if path := os.Getenv("SELVAGE_TEXTS"); path != "" {
 		if err := os.WriteFile(path, []byte(strings.Join(all, "\n")), 0o600); err != nil {
 			t.Fatal(err)

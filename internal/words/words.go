@@ -79,14 +79,17 @@ func load(bundle *i18n.Bundle, tag language.Tag) (texts map[string]string, err e
 			}
 			continue
 		}
+
 		var said any
 		if err := json.Unmarshal(message, &said); err != nil {
 			return nil, err
 		}
+
 		m, err := i18n.NewMessage(said)
 		if err != nil {
 			return nil, fmt.Errorf("message %s: %w", key, err)
 		}
+
 		m.ID = key
 		if err := bundle.AddMessages(tag, m); err != nil {
 			return nil, err

@@ -240,6 +240,7 @@ func TestOrder(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+
 	for i := range 20 {
 		name := fmt.Sprint(i)
 		if _, err := w.rows.UpdateSubscriber(t.Context(), w.project.ID, s.ID,

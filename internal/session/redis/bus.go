@@ -48,6 +48,7 @@ func (c Channel) Listen(ctx context.Context, channels []string, receive func(mes
 	for i, channel := range channels {
 		names[i] = c.name(channel)
 	}
+
 	messages := c.store.client.Subscribe(ctx, names...)
 	defer messages.Close()
 	all := messages.Channel(redis.WithChannelSize(maxUnread), redis.WithChannelHealthCheckInterval(askAlive))

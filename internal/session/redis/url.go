@@ -101,6 +101,7 @@ func (l *location) parseCredentials(raw string) (err error) {
 				raw = ":" + password
 			}
 		}
+
 		l.master, err = url.PathUnescape(name)
 		if err != nil || l.master == "" {
 			return fmt.Errorf("the Redis URL lacks the master's name in the Sentinels: "+

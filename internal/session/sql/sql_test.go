@@ -88,6 +88,7 @@ func testSkewedRates(t *testing.T, fresh func(*testing.T) Config) {
 			}
 		}
 	}
+
 	if most := rate.Burst + int(ahead/rate.Every); allowed > most || allowed < rate.Burst {
 		t.Errorf("%d events were allowed, want %d to %d", allowed, rate.Burst, most)
 	}
