@@ -36,6 +36,7 @@ func TestWhere(t *testing.T) {
 			t.Errorf("this row is not a behavior, a file and names: %s", line)
 			continue
 		}
+
 		declared := declaredNames(t, "../../"+m[1])
 		for _, name := range codeSpan.FindAllStringSubmatch(m[2], -1) {
 			if !declared[name[1]] {
@@ -43,6 +44,7 @@ func TestWhere(t *testing.T) {
 			}
 		}
 	}
+
 	if rows < 20 {
 		t.Errorf("the table has %d rows, want at least 20", rows)
 	}

@@ -110,6 +110,7 @@ func TestRestoreForged(t *testing.T) {
 			t.Errorf("%s: a forged backup is restored", name)
 		}
 	}
+
 	forged.MasterKey = "0123456789abcdef"
 	_, err := restore(t, create(t, rows, forged, id.Recipient()), id, "sqlite:selvage.db", master)
 	if err == nil || !strings.Contains(err.Error(), `another master key: its fingerprint is "0123`) {
@@ -129,6 +130,7 @@ func TestRestoreBrokenAudit(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "the audit trail in the backup is broken: lane 0, ") {
 		t.Errorf("restoring a broken audit trail = %v", err)
 	}
+
 	if _, err := os.Stat(filepath.Join(to, "selvage.db")); err == nil {
 		t.Error("a refused backup is restored")
 	}
@@ -162,6 +164,7 @@ func TestRestoreElsewhere(t *testing.T) {
 		}
 		return restored
 	}
+
 	t.Run("sqlite", func(t *testing.T) {
 		dir, err := restore(t, a, id, "sqlite:selvage.db", master)
 		if err != nil {
@@ -201,11 +204,13 @@ func TestRestoreOlderSchema(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer older.Close()
+
 			a := create(t, older.Store(), keyOf(t, master), id.Recipient())
 			dir, err := restore(t, a, id, "sqlite:selvage.db", master)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			if got := schemaOf(t, storetest.Open(t, dir, nil)); got != newest {
 				t.Errorf("the restored database has schema %d, want %d", got, newest)
 			}
@@ -232,11 +237,13 @@ func TestCopyOfUnfinished(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer f.Close()
+
 			to := store.Config{Dir: t.TempDir()}
 			_, err = Copy(t.Context(), c, to, noProgress{})
 			if err == nil || !strings.Contains(err.Error(), "unfinished copy") {
 				t.Errorf("copying an unfinished copy = %v", err)
 			}
+
 			if err := f.Finish(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -275,6 +282,7 @@ func TestRestoreWithoutMedia(t *testing.T) {
 			t.Error(err)
 		}
 	}
+
 	if _, _, err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "moving the media") {
 		t.Fatalf("Run = %v, want that the media cannot be moved", err)
 	}
@@ -321,6 +329,7 @@ func TestRestoreStops(t *testing.T) {
 	if err := conf.Media.UnmarshalText([]byte("dir:media")); err != nil {
 		t.Fatal(err)
 	}
+
 	r := Restore{Config: conf, Archive: a, Identities: []age.Identity{id}, Progress: func(string) {
 		if steps++; steps == 12 { // after the check of the archive
 			cancel()
@@ -329,6 +338,7 @@ func TestRestoreStops(t *testing.T) {
 	if _, _, err := r.Run(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Run = %v, want context.Canceled", err)
 	}
+
 	if entries, err := os.ReadDir(filepath.Join(target, "media")); len(entries) > 0 || err != nil {
 		t.Errorf("left behind in media: %v, %v", entries, err)
 	}

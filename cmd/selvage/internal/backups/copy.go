@@ -75,12 +75,14 @@ func (c *Copied) fill(ctx context.Context, from *store.Snapshot, to *store.Fille
 	if err != nil {
 		return err
 	}
+
 	if c.Tables, err = Sums(ctx, to.Store(), checked); err != nil {
 		return err
 	}
 	if err := backup.Compare(c.Tables, want); err != nil {
 		return fmt.Errorf("the copy differs from its source: %w", err)
 	}
+
 	for _, t := range c.Tables {
 		c.Rows += t.Rows
 	}

@@ -41,6 +41,7 @@ func CopyMedia(ctx context.Context, rows *store.Store, from, to blob.Store, p Pr
 	if err := c.checkTarget(); err != nil {
 		return c.result, err
 	}
+
 	var all []store.StoredMedium
 	err := rows.Snapshot(ctx, func(s *store.Snapshot) error { // a longer snapshot would make the database grow
 		for m, err := range s.Media(ctx) {
@@ -73,6 +74,7 @@ func (c *mediaCopy) checkTarget() error {
 	if err != nil {
 		return fmt.Errorf("choosing a key: %w", err)
 	}
+
 	key := id.String()
 	err = c.to.Restore(key, "", func(w io.Writer) error {
 		_, err := w.Write([]byte{0})
@@ -142,6 +144,7 @@ func (c *mediaCopy) copyOne(ctx context.Context, m store.StoredMedium) error {
 			return err
 		}
 	}
+
 	copied, err := c.isCopied(m, parts)
 	if err != nil {
 		return err
@@ -202,6 +205,7 @@ func (c *mediaCopy) write(m store.StoredMedium, parts map[string][]byte) error {
 		return err
 	}
 	defer f.Close()
+
 	err = c.to.Restore(m.Key, "", func(w io.Writer) error {
 		_, err := io.Copy(w, f)
 		return err

@@ -26,14 +26,17 @@ func replaceMaster(t *testing.T, rows *store.Store, ring *keys.Ring, next []byte
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	masters, err := keys.FindMasters(t.Context(), archivedRing{masters: p.Masters}, next)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	chains, err := audit.NewKey(masters.Newest(), masters.Earlier()...)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := rows.ReplaceMaster(t.Context(), p, chains); err != nil {
 		t.Fatal(err)
 	}
@@ -73,12 +76,14 @@ func testBackupAroundMaster(t *testing.T, dir string, rows *store.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	replaceMaster(t, rows, ring, next)
 	file := filepath.Join(t.TempDir(), "late.age")
 	late := Backup{Rows: rows, Key: keyOf(t, before), To: []age.Recipient{id.Recipient()}}
 	if _, err := late.Create(t.Context(), file); !errors.Is(err, ErrKeyReplaced) {
 		t.Errorf("a backup marked with the replaced master key = %v, want ErrKeyReplaced", err)
 	}
+
 	if _, err := os.Stat(file); err == nil {
 		t.Error("a backup that nobody can restore is left")
 	}
@@ -108,15 +113,18 @@ func wantRestored(t *testing.T, r *Restore, project, sealed string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	rows, err := store.Open(t.Context(), store.Config{Dir: r.Config.Data})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rows.Close()
+
 	masters, err := keys.FindMasters(t.Context(), rows, master)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	chains, err := audit.NewKey(masters.Newest(), masters.Earlier()...)
 	if err != nil {
 		t.Fatal(err)

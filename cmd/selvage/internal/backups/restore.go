@@ -88,6 +88,7 @@ func (r *Restore) run(ctx context.Context) (err error) {
 	if !r.Config.Database.Shared() {
 		rows.URL, rows.Dir = "sqlite:restored.db", temp
 	}
+
 	if err := r.load(ctx, rows, media); err != nil {
 		return err
 	}
@@ -97,6 +98,7 @@ func (r *Restore) run(ctx context.Context) (err error) {
 	if r.Config.Database.Shared() {
 		return nil
 	}
+
 	if err := os.Rename(filepath.Join(temp, "restored.db"), r.databaseFile()); err != nil {
 		return fmt.Errorf("moving the database to its place: %w", err)
 	}
@@ -201,6 +203,7 @@ func (r *Restore) checkTarget(ctx context.Context) (unlock func(), err error) {
 			}
 		}
 	}
+
 	empty, err := r.hasNoMedia(ctx)
 	if err == nil && !empty {
 		err = inUse(r.mediaPlace())
@@ -264,6 +267,7 @@ func (r *Restore) check(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+
 	if err := CheckOrigin(r.header, m, r.master); err != nil {
 		return err
 	}

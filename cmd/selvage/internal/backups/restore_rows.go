@@ -35,6 +35,7 @@ func (r *Restore) load(ctx context.Context, rows store.Config, mediaDir string) 
 	if err != nil {
 		return err
 	}
+
 	var deleted []string
 	_, r.manifest, err = r.Archive.Read(r.Identities, backup.Visitor{
 		Header: func(h backup.Header) error {
@@ -140,6 +141,7 @@ func sumsOf(ctx context.Context, s *store.Snapshot, progress func(table string))
 	if err != nil {
 		return nil, err
 	}
+
 	for _, t := range tables {
 		digest := backup.NewDigest()
 		for row, err := range s.Rows(ctx, t) {
@@ -181,11 +183,13 @@ func (r *Restore) end(ctx context.Context, rows store.Config, media string) (err
 	if err := f.Store().EndAll(ctx, next.Add(-time.Microsecond)); err != nil {
 		return err
 	}
+
 	select {
 	case <-time.After(time.Until(next)):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+
 	if err := r.placeMedia(media); err != nil { // before the rows that name them can be used
 		return err
 	}
@@ -200,6 +204,7 @@ func (r *Restore) verifyAudit(ctx context.Context, rows *store.Store) error {
 	if err := rows.SealAudit(ctx); err != nil { // as a server does after an upgrade
 		return err
 	}
+
 	found, err := rows.VerifyAudit(ctx)
 	if err != nil {
 		return err

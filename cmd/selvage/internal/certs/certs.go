@@ -21,12 +21,14 @@ func check(leaf *x509.Certificate, what string, now time.Time, hosts []string) e
 		return fmt.Errorf("%s is not valid before %s, and this machine's clock is at %s", what,
 			leaf.NotBefore.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	}
+
 	for _, h := range hosts {
 		if leaf.VerifyHostname(h) != nil {
 			return fmt.Errorf("%s is not valid for %s, where clients reach this server; it is valid for %s", what, h,
 				names(leaf))
 		}
 	}
+
 	if now.After(leaf.NotAfter) {
 		return fmt.Errorf("%s %w on %s: renew it", what, errExpired, leaf.NotAfter.Format(time.DateOnly))
 	}

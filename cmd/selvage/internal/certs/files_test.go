@@ -118,16 +118,19 @@ func TestExpired(t *testing.T) {
 		write(t, c.Cert, chain, 0o644)
 		write(t, c.Key, key, 0o600)
 	}
+
 	put(past, pastKey)
 	f, err := OpenFiles(c)
 	logged := log.take()
 	if err != nil || !f.Ends().Before(now) || !strings.Contains(logged, "expired on") {
 		t.Fatalf("OpenFiles = %v, and logged %q", err, logged)
 	}
+
 	put(chain, key)
 	if err := f.Reload(); err != nil || f.Ends().Before(now) {
 		t.Errorf("Reload of a valid certificate = %v", err)
 	}
+
 	put(past, pastKey)
 	if err := f.Reload(); err == nil || f.Ends().Before(now) {
 		t.Errorf("Reload of an expired certificate = %v, want an error, and the valid one in use", err)

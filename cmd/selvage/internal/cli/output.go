@@ -75,6 +75,7 @@ func Show[T any](e *Env, v View[T], item T) error {
 	for _, f := range v.Facts {
 		width = max(width, utf8.RuneCountInString(f.Name))
 	}
+
 	for _, f := range v.Facts {
 		text := f.Value(item)
 		if text == "" {

@@ -117,12 +117,14 @@ func (p *Progress) showBar(seconds float64) {
 	if p.of > 0 {
 		part, whole = min(p.bytes, p.of), p.of
 	}
+
 	full := int(barWidth * part / whole)
 	fmt.Fprintf(p.w, "\r\x1b[K[%s%s] %d of %s", strings.Repeat("=", full), strings.Repeat(" ", barWidth-full), done,
 		Plural(p.things, p.what))
 	if p.of > 0 {
 		fmt.Fprintf(p.w, ", %.1f MB a second", float64(p.bytes)/1e6/seconds)
 	}
+
 	if rate := float64(part) / seconds; rate > 0 && part < whole {
 		left := time.Duration(float64(whole-part) / rate * float64(time.Second))
 		fmt.Fprintf(p.w, ", %s left", left.Round(time.Second))

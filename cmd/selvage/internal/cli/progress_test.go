@@ -40,6 +40,7 @@ func TestProgressOfBytes(t *testing.T) {
 	if _, err := io.Copy(io.Discard, p.Reader(io.LimitReader(zeros{}, 2e6))); err != nil {
 		t.Fatal(err)
 	}
+
 	at = at.Add(2 * time.Second)
 	p.Step()
 	const want = "\r\x1b[K2 files, 6.0 of 10.0 MB, 0.5 MB a second, 8s left"
@@ -73,6 +74,7 @@ func TestProgressBarOfBytes(t *testing.T) {
 	if _, err := io.CopyN(io.Discard, p.Reader(zeros{}), 10_000_000); err != nil {
 		t.Fatal(err)
 	}
+
 	out.Reset()
 	at = at.Add(5 * time.Second)
 	p.Step()

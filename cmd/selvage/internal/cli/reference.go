@@ -149,6 +149,7 @@ func (d described) sameAs(flags []string) string {
 			missing = append(missing, name)
 		}
 	}
+
 	switch {
 	case len(common) == 0:
 		return ""
@@ -184,6 +185,7 @@ func writeItem(b *strings.Builder, indent, text string) {
 		if i%2 == 1 {
 			words = []string{"`" + part + "`"}
 		}
+
 		for j, word := range words {
 			// Text that follows code directly, such as a comma, stays with it.
 			glued := j == 0 && i%2 == 0 && i > 0 && !strings.HasPrefix(part, " ")

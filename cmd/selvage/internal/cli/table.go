@@ -86,6 +86,7 @@ func narrow(widths []int, rows [][]string, limit int) {
 	for j := range whole {
 		whole[j] = slices.ContainsFunc(rows[1:], func(row []string) bool { return isTime(row[j]) })
 	}
+
 	for total(widths) > limit {
 		widest := 0
 		for j := 1; j < len(widths); j++ {

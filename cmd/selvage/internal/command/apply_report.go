@@ -60,6 +60,7 @@ func (r *applyReport) saveSecret(s declared.Done) error {
 	if err != nil {
 		return err
 	}
+
 	if _, err := r.secrets.Write(append(line, '\n')); err != nil {
 		return fmt.Errorf("writing secrets: %w", err)
 	}
@@ -115,6 +116,7 @@ func (r *applyReport) printStep(s declared.Done) {
 		r.print("%s\n", r.c.Faint("project "+cli.Sanitize(s.Project)))
 		r.project = s.Project
 	}
+
 	line := actionSigns[s.Action] + " " + s.Kind + " " + cli.Sanitize(s.Name)
 	r.print("  %s\n", r.c.Color(actionColors[s.Action], line))
 	for _, ch := range s.Changes {
@@ -124,6 +126,7 @@ func (r *applyReport) printStep(s declared.Done) {
 			r.print("      %s: %s → %s\n", ch.Member, orNone(ch.Old), orNone(ch.New))
 		}
 	}
+
 	if s.Action == declared.Create && s.ID != "" {
 		r.print("      id: %s\n", s.ID)
 	}

@@ -150,6 +150,7 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	if ago.Set(text) == nil {
 		return now.Add(-ago.Length), nil
 	}
+
 	if at, err := time.ParseInLocation(time.DateOnly, text, time.Local); err == nil {
 		return at, nil
 	}
@@ -230,6 +231,7 @@ func (c auditCommands) followAudit(ctx context.Context, a *app, f audit.Filter, 
 		if err != nil {
 			return err
 		}
+
 		for _, e := range fresh {
 			if !f.Fits(e) {
 				continue
@@ -238,6 +240,7 @@ func (c auditCommands) followAudit(ctx context.Context, a *app, f audit.Filter, 
 				return err
 			}
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil

@@ -19,6 +19,7 @@ func (c auditCommands) exportAudit(ctx context.Context, a *app, cmd *cobra.Comma
 	if err != nil {
 		return err
 	}
+
 	var write func(audit.Event) error
 	switch format := cmd.Flags().Lookup("format").Value.String(); format {
 	case "jsonl":

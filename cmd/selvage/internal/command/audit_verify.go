@@ -118,6 +118,7 @@ func sumAudit(r store.AuditReport) auditSum {
 			s.Ends = append(s.Ends, auditEnd{Lane: at.Lane, Seq: at.Seq, Hash: at.Hash})
 		}
 	}
+
 	s.First, s.Last = cli.UTC(first), cli.UTC(last)
 	for _, err := range r.Broken {
 		s.Broken = append(s.Broken, err.Error())

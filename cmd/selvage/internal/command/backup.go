@@ -100,10 +100,12 @@ func (c backupCommands) create(ctx context.Context, a *app, cmd *cobra.Command, 
 	if target == "" {
 		return cli.Usagef("name a directory or a file for the backup, or set backup.directory")
 	}
+
 	recipients, err := c.recipients(cmd, a.Config)
 	if err != nil {
 		return err
 	}
+
 	keep := int(a.Config.Backup.Keep)
 	if cmd.Flags().Changed("keep") {
 		keep, _ = cmd.Flags().GetInt("keep")
@@ -118,6 +120,7 @@ func (c backupCommands) create(ctx context.Context, a *app, cmd *cobra.Command, 
 	if err != nil && !errors.As(err, &mismatch) {
 		return err
 	}
+
 	if printErr := cli.Show(c.Env, backupView, r.Report); printErr != nil {
 		return printErr
 	}
@@ -189,6 +192,7 @@ func (c backupCommands) list(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+
 	if _, err := os.Stat(target); err != nil {
 		return fmt.Errorf("listing backups: %w", err)
 	}
@@ -196,6 +200,7 @@ func (c backupCommands) list(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+
 	all, err := backup.OpenDir(files).List()
 	if err != nil {
 		return err
@@ -228,16 +233,19 @@ func (c backupCommands) verify(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+
 	a, ids, err := c.openArchive(cmd, target)
 	if err != nil {
 		return err
 	}
+
 	progress := c.NewProgressLine("file")
 	h, m, err := a.Verify(cmd.Context(), ids, func(string) { progress.Step() })
 	progress.End()
 	if err != nil {
 		return fmt.Errorf("%s is damaged: %w", a.Name, err)
 	}
+
 	if err := c.checkOrigin(cmd, h, m); err != nil {
 		return fmt.Errorf("%s: %w", a.Name, err)
 	}
@@ -288,6 +296,7 @@ func (c backupCommands) restore(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return fmt.Errorf("restoring %s: %w", a.Name, err)
 	}
+
 	if err := cli.Show(c.Env, backupView, reportOf(a, h, m)); err != nil {
 		return err
 	}

@@ -118,6 +118,7 @@ have it are left unchanged; an older authority of the same name is replaced. Res
 		cmd.Flags().StringSlice("store", nil,
 			"a `store` to change: system, chromium or firefox; repeatable (default all that exist)")
 	}
+
 	status := cli.Command("status", "Show the local certificate authority and where it is trusted", c.withCA(c.showCA))
 	export := cli.Command("export", "Print its certificate as PEM", c.withCA(
 		func(_ *cobra.Command, a localCA) error {
@@ -158,10 +159,12 @@ func (c caCommands) withCA(do func(*cobra.Command, localCA) error) runner {
 		if err != nil {
 			return err
 		}
+
 		if _, err := ca.Read(conf.Data); errors.Is(err, fs.ErrNotExist) && c.calledBySudo() {
 			return fmt.Errorf("no certificate authority in %s, and root would own a new one: "+
 				"run `selvage ca status` without sudo first", conf.Data)
 		}
+
 		if err := datadir.Make(conf.Data); err != nil {
 			return err
 		}
@@ -185,6 +188,7 @@ func (c caCommands) openTrust(cmd *cobra.Command, cert *x509.Certificate) (*trus
 	if cert != nil {
 		conf.Name = cert.Subject.CommonName
 	}
+
 	if names := cli.Texts(cmd, "store"); names != nil {
 		for _, name := range *names {
 			if !slices.Contains(truststore.Kinds, truststore.Kind(name)) {

@@ -259,10 +259,12 @@ func updateClient(ctx context.Context, a *app, cmd *cobra.Command, cl client) (c
 	if err := setClient(cmd, &updated); err != nil {
 		return client{}, err
 	}
+
 	logos, err := flagLogos(cmd)
 	if err != nil {
 		return client{}, err
 	}
+
 	if err := a.IDP.Clients.Update(ctx, cl.Client, updated); err != nil {
 		return client{}, err
 	}

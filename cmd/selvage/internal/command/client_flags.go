@@ -209,10 +209,12 @@ func flagLogos(cmd *cobra.Command) (brand.Logos, error) {
 			all[theme] = brand.Logo{}
 			continue
 		}
+
 		raw, err := os.ReadFile(*name)
 		if err != nil {
 			return nil, cli.Usagef("--%s: %v", flag, err)
 		}
+
 		if all[theme], err = brand.MakeLogo(cmd.Context(), theme.Param(), raw); err != nil {
 			return nil, err
 		}
@@ -253,10 +255,12 @@ func readKeys(file string) (json.RawMessage, error) {
 	if err != nil {
 		return nil, cli.Usagef("--jwks: %v", err)
 	}
+
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		return nil, cli.Usagef("--jwks: %v", err)
 	}
+
 	var set bytes.Buffer
 	if json.Compact(&set, raw) != nil {
 		return nil, cli.Usagef("--jwks: %s is not JSON; it must be a JWKS, {\"keys\": [...]}", file)

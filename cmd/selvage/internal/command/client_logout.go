@@ -50,10 +50,12 @@ func (c clientCommands) listLogouts(ctx context.Context, a *app, cmd *cobra.Comm
 	if err != nil {
 		return err
 	}
+
 	cl, err := a.IDP.Clients.Find(ctx, args[0])
 	if err != nil {
 		return err
 	}
+
 	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Logout], error) {
 		return a.Fabric.Deliveries.ListLogouts(ctx, cl.ProjectID, cl.ID, state, q)
 	})
@@ -75,6 +77,7 @@ func (c clientCommands) redeliverLogout(ctx context.Context, a *app, _ *cobra.Co
 		}
 		return cli.Show(c.Env, logoutView, l)
 	}
+
 	n, err := a.Fabric.Deliveries.RedeliverDeadLogouts(ctx, cl.ProjectID, cl.ID)
 	if err != nil {
 		return err

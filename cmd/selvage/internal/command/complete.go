@@ -52,6 +52,7 @@ func completeFlags(cmd *cobra.Command) {
 			_ = cmd.RegisterFlagCompletionFunc(flag, fixed) // fails only for unknown flags
 		}
 	}
+
 	for flag, values := range choices {
 		complete(flag, values)
 	}
@@ -61,6 +62,7 @@ func completeFlags(cmd *cobra.Command) {
 		recording := map[string][]string{"project": {"off", "on"}, "subscriber": {"inherit", "off", "on"}}
 		complete("record-calls", recording[cmd.Parent().Name()])
 	}
+
 	for _, sub := range cmd.Commands() {
 		completeFlags(sub)
 	}

@@ -90,6 +90,7 @@ func writePrivate(name string, write func(io.Writer) error) (err error) {
 			err = errors.Join(err, os.Remove(f.Name()))
 		}
 	}()
+
 	if err := errors.Join(write(f), f.Sync(), f.Close()); err != nil {
 		return err
 	}

@@ -99,6 +99,7 @@ func (c gatewayCommands) gatewayMembers(cmd *cobra.Command) (map[string]json.Raw
 		if !f.Changed {
 			continue
 		}
+
 		var value any = f.Value.String()
 		switch f.Value.Type() {
 		case "stringSlice":
@@ -106,6 +107,7 @@ func (c gatewayCommands) gatewayMembers(cmd *cobra.Command) (map[string]json.Raw
 		case "bool", "int":
 			value = json.RawMessage(f.Value.String())
 		}
+
 		raw, err := json.Marshal(value)
 		if err != nil {
 			return nil, err

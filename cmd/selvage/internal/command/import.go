@@ -130,12 +130,14 @@ func (r *importRun) foreign(ctx context.Context, a *app, cmd *cobra.Command, fil
 			return err
 		}
 	}
+
 	for _, s := range all.Subscribers {
 		s.ProjectID = p.ID
 		if err := r.record(ctx, s); err != nil {
 			return err
 		}
 	}
+
 	for _, m := range all.Unmapped {
 		if err := r.printUnmapped(m); err != nil {
 			return err

@@ -140,6 +140,7 @@ func nextMaster(conf config.Config) ([]byte, error) {
 	if conf.MasterKey != "" {
 		return nil, cli.Usagef("the master key comes from the configuration: set master_key_next on every node first")
 	}
+
 	all, err := conf.MasterKeys()
 	if err != nil {
 		return nil, err
@@ -148,6 +149,7 @@ func nextMaster(conf config.Config) ([]byte, error) {
 		return nil, cli.Usagef("run `selvage master-key prepare` first, and copy %s to every node",
 			conf.NextMasterFile())
 	}
+
 	next, err := keys.ReadMaster(conf.NextMasterFile())
 	if err == nil && len(all) > 0 && bytes.Equal(next, all[0]) {
 		return nil, fmt.Errorf("%s holds the master key in use", conf.NextMasterFile())

@@ -53,6 +53,7 @@ func (c *commands) copyRows(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+
 	at := func(flag string) (store.Config, error) {
 		url := conf.Database
 		text := cmd.Flags().Lookup(flag).Value.String()
@@ -64,10 +65,12 @@ func (c *commands) copyRows(cmd *cobra.Command, _ []string) error {
 		}
 		return store.Config{URL: string(url), Dir: conf.Data}, nil
 	}
+
 	from, err := at("from")
 	if err != nil {
 		return err
 	}
+
 	to, err := at("to")
 	if err != nil {
 		return err

@@ -61,6 +61,7 @@ func (c *commands) downCheck(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+
 	if err := checkRows(conf); err != nil {
 		return err
 	}
@@ -68,6 +69,7 @@ func (c *commands) downCheck(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+
 	if err := cli.Show(c.Env, downgradeView, d); err != nil || d.Copy != "" {
 		return err
 	}

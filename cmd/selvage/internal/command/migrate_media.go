@@ -74,12 +74,14 @@ func (c *commands) copyMedia(ctx context.Context, a *app, cmd *cobra.Command, _ 
 	if err != nil {
 		return err
 	}
+
 	if err := cli.Show(c.Env, copiedMediaView, copied); err != nil {
 		return err
 	}
 	if len(copied.Damaged) == 0 {
 		return nil
 	}
+
 	for _, key := range copied.Damaged {
 		fmt.Fprintf(c.Stderr, "missing or damaged: %s\n", key)
 	}

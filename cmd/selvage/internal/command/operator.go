@@ -25,6 +25,7 @@ var operatorView = cli.View[operator.Operator]{
 		for i, m := range o.Roles {
 			roles[i] = role{m.Role, m.ProjectID}
 		}
+
 		return struct {
 			ID          string   `json:"id"`
 			Email       string   `json:"email"`
@@ -135,6 +136,7 @@ func flagRoles(cmd *cobra.Command) ([]operator.Membership, error) {
 	if given == nil {
 		return nil, nil
 	}
+
 	all := []operator.Membership{}
 	for _, text := range *given {
 		name, project, _ := strings.Cut(text, "@")
@@ -200,6 +202,7 @@ func (c operatorCommands) resetPassword(ctx context.Context, a *app, cmd *cobra.
 	if password == nil {
 		return problem.Missing("password")
 	}
+
 	o, err := a.Operators.Update(ctx, args[0], operator.Input{Password: password}, "")
 	if err != nil {
 		return err

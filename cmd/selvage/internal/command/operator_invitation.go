@@ -52,6 +52,7 @@ func createSetupLink(ctx context.Context, a *app, cmd *cobra.Command, _ []string
 	default:
 		return setupLink{}, cli.Usagef("%s takes one --role; add others with `selvage operator update`", cli.Name(cmd))
 	}
+
 	email, _ := cmd.Flags().GetString("email")
 	l, token, err := a.Operators.Invite(ctx, email, roles[0], "")
 	if err != nil {

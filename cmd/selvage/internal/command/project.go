@@ -201,6 +201,7 @@ func (c *commands) createProject(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
+
 	return c.open(cmd.Context(), conf, server.Options{}, func(a *app) error {
 		p, err := a.Fabric.Projects.Create(cmd.Context(), args[0])
 		if err != nil {
@@ -225,6 +226,7 @@ func updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 		all := fabric.JoinPrefixes(*prefixes)
 		change.OutboundPrefixes = &all
 	}
+
 	for name, field := range map[string]**int64{"record-rate": &change.RecordRate,
 		"recording-quota": &change.RecordingQuota, "upload-rate": &change.UploadRate} {
 		if !cmd.Flags().Changed(name) {
@@ -236,6 +238,7 @@ func updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 		}
 		*field = &n
 	}
+
 	logos, err := flagLogos(cmd)
 	if err != nil {
 		return fabric.Project{}, err

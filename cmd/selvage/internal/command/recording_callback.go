@@ -59,10 +59,12 @@ func (c recordingCommands) listCallbacks(ctx context.Context, a *app, cmd *cobra
 	if err != nil {
 		return err
 	}
+
 	state, err := flagState(cmd)
 	if err != nil {
 		return err
 	}
+
 	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[recordings.Delivery], error) {
 		return a.Recordings.Callbacks().List(ctx, p.ID, state, q)
 	})
@@ -84,6 +86,7 @@ func (c recordingCommands) redeliverCallbacks(ctx context.Context, a *app, cmd *
 		}
 		return cli.Show(c.Env, callbackView, d)
 	}
+
 	n, err := a.Recordings.Callbacks().RedeliverDead(ctx, p.ID)
 	if err != nil {
 		return err

@@ -46,6 +46,7 @@ func (c recordingCommands) downloadRecording(ctx context.Context, a *app, cmd *c
 		return err
 	}
 	defer media.Close()
+
 	if name == "-" {
 		if err := noteDownload(ctx, a, r); err != nil {
 			return err
@@ -126,6 +127,7 @@ func (c recordingCommands) linkRecording(ctx context.Context, a *app, cmd *cobra
 		return fmt.Errorf("the media of this project needs credentials, so links would not work: "+
 			"`selvage project update %s --media-auth signed` allows them", r.ProjectID)
 	}
+
 	signed, err := a.Recordings.Sign(r, format, cli.Span(cmd, "expires-in"), "")
 	if err != nil {
 		return err

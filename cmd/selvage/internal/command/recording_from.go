@@ -40,10 +40,12 @@ func (im *importer) importService(ctx context.Context, cmd *cobra.Command, base 
 			im.files++
 			continue
 		}
+
 		in, err := im.importRemote(ctx, source, r)
 		if err == nil {
 			err = im.journal.add(address, 0, time.Time{}, in.Sid)
 		}
+
 		if err := im.report(in, err); err != nil {
 			return err
 		}
@@ -91,10 +93,12 @@ func openJournal(cmd *cobra.Command) (*journal, error) {
 	if name == "" {
 		return nil, nil
 	}
+
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
+
 	j := &journal{f, make(map[string]entry)}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var e entry

@@ -97,6 +97,7 @@ func (c recordingCommands) importRecordings(ctx context.Context, a *app, cmd *co
 			ways++
 		}
 	}
+
 	if ways != 1 {
 		return cli.Usagef("%s needs PATH…, or --from, or --watch", cli.Name(cmd))
 	}
@@ -104,12 +105,14 @@ func (c recordingCommands) importRecordings(ctx context.Context, a *app, cmd *co
 	if err != nil {
 		return err
 	}
+
 	im := importer{recordingCommands: c, app: a, projectID: p.ID, open: os.Open, progress: c.NewProgress("file")}
 	cli.Set(cmd, "call-sid", &im.about.CallSid)
 	cli.Set(cmd, "subscriber", &im.about.SubscriberID)
 	if im.patterns, err = flagPatterns(cmd); err != nil {
 		return err
 	}
+
 	if im.journal, err = openJournal(cmd); err != nil {
 		return err
 	}
@@ -141,6 +144,7 @@ func flagPatterns(cmd *cobra.Command) (all naming.Patterns, err error) {
 		}
 		all = append(all, p)
 	}
+
 	if name, _ := cmd.Flags().GetString("names"); name != "" {
 		preset, err := naming.Preset(name)
 		if err != nil {
@@ -323,6 +327,7 @@ func (im *importer) store(
 	if err != nil {
 		return in, err
 	}
+
 	in.Sid, in.Duration, in.Status = r.Sid, r.Duration().Seconds(), stored
 	switch {
 	case !added:

@@ -82,16 +82,19 @@ func (c recordingCommands) changeRecordings(ctx context.Context, a *app, cmd *co
 	if err != nil {
 		return err
 	}
+
 	b := recordings.Bulk{Mark: in, DryRun: true, Expect: -1}
 	dry, _ := cmd.Flags().GetBool("dry-run")
 	b.Delete, _ = cmd.Flags().GetBool("delete")
 	if b.Delete == any {
 		return cli.Usagef("needs either --delete or a mark, such as --add-tag")
 	}
+
 	p, err := a.project(ctx, cmd)
 	if err != nil {
 		return err
 	}
+
 	if b.Filter, err = flagRecordingFilter(cmd); err != nil {
 		return err
 	}
@@ -101,10 +104,12 @@ func (c recordingCommands) changeRecordings(ctx context.Context, a *app, cmd *co
 	if err != nil || dry || sum.Matched == 0 {
 		return c.printBulk(sum, err)
 	}
+
 	what := "changes"
 	if b.Delete {
 		what = "deletes"
 	}
+
 	what = fmt.Sprintf("This %s %s of %s (%s).", what, cli.Plural(int(sum.Matched), "recording"), p.Name,
 		formatBytes(sum.Bytes))
 	if err := c.Confirm(cmd, what, strconv.FormatInt(sum.Matched, 10)); err != nil {
@@ -224,14 +229,17 @@ func (c recordingCommands) printUsage(ctx context.Context, a *app, cmd *cobra.Co
 	if err != nil {
 		return err
 	}
+
 	until := time.Time(*cmd.Flags().Lookup("until").Value.(*day))
 	if until.IsZero() {
 		until = time.Now().UTC().Truncate(24 * time.Hour)
 	}
+
 	since := time.Time(*cmd.Flags().Lookup("since").Value.(*day))
 	if since.IsZero() {
 		since = until.AddDate(0, 0, -29)
 	}
+
 	all, err := a.Store.ListUsage(ctx, p.ID, since, until.AddDate(0, 0, 1))
 	if err != nil {
 		return err

@@ -102,11 +102,13 @@ func (c recordingCommands) previewRules(ctx context.Context, a *app, cmd *cobra.
 	if err != nil {
 		return err
 	}
+
 	var more *recordings.Rule
 	if cmd.Flags().Changed("days") {
 		u := flagRule(cmd, p.ID)
 		more = &u
 	}
+
 	sum, err := a.Recordings.Retention().Preview(ctx, p.ID, more)
 	if err != nil {
 		return err
@@ -117,6 +119,7 @@ func (c recordingCommands) previewRules(ctx context.Context, a *app, cmd *cobra.
 			Bytes      int64 `json:"bytes"`
 		}{sum.Recordings, sum.Bytes})
 	}
+
 	_, err = fmt.Fprintf(c.Stdout, "would delete %s recordings (%s)\n",
 		strconv.FormatInt(sum.Recordings, 10), formatBytes(sum.Bytes))
 	return err

@@ -39,6 +39,7 @@ func TestRejection(t *testing.T) {
 			t.Errorf("rejection(%d, %d) = %q, want %q", tt.rejects, tt.files, got, tt.want)
 		}
 	}
+
 	if err := rejection(0, 3); err != nil {
 		t.Errorf("rejection(0, 3) = %v, want nil", err)
 	}

@@ -49,6 +49,7 @@ func (c recordingCommands) verifyRecordings(ctx context.Context, a *app, cmd *co
 	if err != nil {
 		return err
 	}
+
 	progress := c.NewProgress("recording")
 	progress.ExpectThings(all.recordings)
 	progress.Expect(all.bytes)
@@ -115,6 +116,7 @@ func eachStored(
 		if err != nil {
 			return err
 		}
+
 		for _, r := range p.Items {
 			if !r.HasMedia() {
 				continue
@@ -123,6 +125,7 @@ func eachStored(
 				return err
 			}
 		}
+
 		if p.Next == "" {
 			return ctx.Err()
 		}

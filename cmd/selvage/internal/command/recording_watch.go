@@ -170,6 +170,7 @@ func (w *watcher) take(ctx context.Context, path string) error {
 		}
 		folder = failedFolder
 	}
+
 	if moved := w.move(path, folder, err); moved != nil {
 		w.tell(path, moved)
 		return nil
@@ -221,6 +222,7 @@ func (w *watcher) move(path, folder string, fault error) error {
 			return err
 		}
 	}
+
 	if err := w.root.Rename(w.rel(path), to); err != nil {
 		return err
 	}

@@ -62,16 +62,19 @@ func TestUnchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
+
 	before, err := f.Stat()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := unchanged(f, before); err != nil {
 		t.Errorf("unchanged = %v, want nil", err)
 	}
 	if _, err := f.WriteString("more"); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := unchanged(f, before); !errors.Is(err, errGrowing) {
 		t.Errorf("unchanged after a write = %v, want %v", err, errGrowing)
 	}
@@ -135,11 +138,13 @@ func TestWatchedLinks(t *testing.T) {
 			t.Errorf("%s is read", name)
 		}
 	}
+
 	for folder, fault := range map[string]error{doneFolder: nil, failedFolder: errSidecar} {
 		if err := w.move(file, folder, fault); err == nil {
 			t.Errorf("a file is moved to %s, through a link", folder)
 		}
 	}
+
 	b, err := os.ReadFile(secret)
 	entries, err2 := os.ReadDir(outside)
 	if err := errors.Join(err, err2); err != nil || string(b) != "secret" || len(entries) != 1 {

@@ -125,14 +125,17 @@ func (c *commands) createResource(ctx context.Context, a *app, cmd *cobra.Comman
 	if err != nil {
 		return resource{}, err
 	}
+
 	object, err := c.readObject(args[1])
 	if err != nil {
 		return resource{}, err
 	}
+
 	p, err := a.project(ctx, cmd)
 	if err != nil {
 		return resource{}, err
 	}
+
 	created, err := a.Fabric.Resources.Create(ctx, p.ID, k, object)
 	if err != nil {
 		return resource{}, inFile(args[1], err)

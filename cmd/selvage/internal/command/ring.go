@@ -87,6 +87,7 @@ func (c *commands) rotateRing(ctx context.Context, a *app, cmd *cobra.Command, a
 		}
 		records = append(records, rec)
 	}
+
 	if len(records) > 0 {
 		errs = append(errs, cli.List(c.Env, ringView, records))
 	}
@@ -108,6 +109,7 @@ func (c *commands) retireKey(ctx context.Context, a *app, cmd *cobra.Command, ar
 	if err != nil {
 		return err
 	}
+
 	for _, rec := range records {
 		if rec.Kid != args[0] {
 			continue

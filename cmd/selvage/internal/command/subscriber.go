@@ -57,6 +57,7 @@ func addSubscriberFlags(cmd *cobra.Command) {
 	for _, p := range profileFlags {
 		f.String(p.flag, "", p.usage)
 	}
+
 	f.String("claims", "", "`file` with a JSON object of other standard claims, such as picture, birthdate or "+
 		"phone_number; it replaces the previous ones")
 	f.Bool("email-verified", false, "the e-mail address is known to be theirs")
@@ -108,14 +109,17 @@ func (c subscriberCommands) flagClaims(cmd *cobra.Command) (*fabric.StandardClai
 	if file == nil {
 		return nil, nil
 	}
+
 	object, err := c.readObject(*file)
 	if err != nil {
 		return nil, err
 	}
+
 	body, err := json.Marshal(object)
 	if err != nil {
 		return nil, err
 	}
+
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
 	var claims fabric.StandardClaims

@@ -38,6 +38,7 @@ var loginView = cli.View[fabric.Login]{
 				RevokedAt: cli.UTC(g.Revoked),
 			}
 		}
+
 		return struct {
 			SID       string      `json:"sid"`
 			AuthTime  cli.Time    `json:"auth_time"`
@@ -229,6 +230,7 @@ func revokeSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []st
 	if len(given) > 1 {
 		return cli.Usagef("--session, --token and --client exclude each other")
 	}
+
 	s, err := findSubscriber(ctx, a, cmd, args[0])
 	if err != nil {
 		return err

@@ -181,6 +181,7 @@ func importColumns(r *csv.Reader) ([]string, error) {
 	if err != nil {
 		return nil, cli.Usagef("the first line must name the columns: %v", err)
 	}
+
 	known := append(profileColumns(), "email", "password_hash", "email_verified", "disabled",
 		"record_calls", "forward_busy", "forward_no_answer", "ring_seconds")
 	columns := make([]string, len(record))
@@ -195,6 +196,7 @@ func importColumns(r *csv.Reader) ([]string, error) {
 		}
 		columns[i] = name
 	}
+
 	if !slices.Contains(columns, "email") {
 		return nil, cli.Usagef("the column email is missing")
 	}
@@ -281,10 +283,12 @@ func (s *importSum) add(in importedSubscriber) {
 	if in.err == nil {
 		return
 	}
+
 	columns := make(map[string]bool)
 	for _, p := range problem.All(in.err) {
 		columns[cmp.Or(p.Param, "the account")] = true
 	}
+
 	if len(columns) == 0 {
 		columns["the line itself"] = true
 	}

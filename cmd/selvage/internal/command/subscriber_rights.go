@@ -37,14 +37,17 @@ func (c subscriberCommands) exportSubscriber(ctx context.Context, a *app, cmd *c
 	if err != nil {
 		return err
 	}
+
 	media, _ := cmd.Flags().GetBool("recordings")
 	if media && len(args) < 2 {
 		return cli.Usagef("--recordings writes a zip: name its FILE")
 	}
+
 	e, err := a.Fabric.ExportSubscriber(ctx, s.ProjectID, s.ID)
 	if err != nil {
 		return err
 	}
+
 	document, err := e.JSON()
 	if err != nil {
 		return err
@@ -76,6 +79,7 @@ func zipExport(ctx context.Context, a *app, w io.Writer, e fabric.Export, docume
 	if err != nil {
 		return err
 	}
+
 	if _, err := f.Write(document); err != nil {
 		return err
 	}

@@ -91,6 +91,7 @@ func formatClaims(s fabric.Subscriber) string {
 	if err != nil || json.Unmarshal(raw, &claims) != nil {
 		return ""
 	}
+
 	var all []string
 	for name, value := range claims {
 		if _, isText := value.(string); !isText {
@@ -111,6 +112,7 @@ func withPresence(p fabric.Presence) cli.View[fabric.Subscriber] {
 		object.Online, object.OnlineSince = &online, cli.UTC(p.Since)
 		return object
 	}
+
 	v.Facts = append(slices.Clone(v.Facts), cli.Fact[fabric.Subscriber]{
 		Name: "Online", Value: func(fabric.Subscriber) string {
 			if !online {

@@ -195,10 +195,12 @@ func (c tokenCommands) inspectToken(ctx context.Context, a *app, _ *cobra.Comman
 	if err != nil {
 		return err
 	}
+
 	t, err := a.openToken(ctx, raw)
 	if err != nil {
 		return err
 	}
+
 	state := "good"
 	switch {
 	case !time.Now().Before(t.ExpiresAt):

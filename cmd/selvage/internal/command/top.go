@@ -126,6 +126,7 @@ func (w topWatch) print(p top.Picture) error {
 		}
 		return nil
 	}
+
 	for _, line := range w.draw(p, w.Width(), 0) {
 		if _, err := fmt.Fprintln(w.Stdout, strings.TrimRight(line, " ")); err != nil {
 			return err

@@ -49,6 +49,7 @@ func (w topWatch) drawHeading(p top.Picture) []string {
 	if len(p.Nodes) == 1 {
 		title = cli.Sanitize(p.Nodes[0].URL + " " + p.Nodes[0].Version + " " + p.Nodes[0].State)
 	}
+
 	lines := []string{w.Color(cli.Bold, "selvage top") + "  " + title + "  " + p.Time.Local().Format(time.TimeOnly)}
 	for _, n := range p.Nodes {
 		if n.Error != "" {
@@ -104,6 +105,7 @@ func (w topWatch) drawBlocks(columns []topColumn) (blocks [][]string) {
 		last := len(blocks) - 1
 		blocks[last] = append(blocks[last], line)
 	}
+
 	if blocks == nil {
 		return [][]string{{""}}
 	}

@@ -109,6 +109,7 @@ func (c upstreamCommands) command() *cobra.Command {
 		f.Bool("logout", false, "signing out here also signs out at the provider")
 		f.Bool("enabled", true, "show the button; =false hides it")
 	}
+
 	addProject(create, ls, show, update, remove)
 	return cli.Noun("upstream", "Upstream providers: other OpenID providers to sign in with", create, ls, show, update,
 		remove)
@@ -132,6 +133,7 @@ func (c upstreamCommands) upstreamInput(cmd *cobra.Command) (in idp.UpstreamInpu
 		}
 		in.Claims = &claims
 	}
+
 	if fromStdin, _ := cmd.Flags().GetBool("client-secret-stdin"); fromStdin {
 		secret, err := c.Env.ReadSecret("client secret")
 		in.Secret = &secret

@@ -62,6 +62,7 @@ func (c *commands) versionCommand() *cobra.Command {
 		case "json":
 			return c.PrintJSON(v)
 		}
+
 		origin := ""
 		if v.Commit != "" {
 			origin = fmt.Sprintf("commit %s of %s, ", v.Commit, v.Date)

@@ -102,10 +102,12 @@ func (c webhookCommands) listDeliveries(ctx context.Context, a *app, cmd *cobra.
 	if err != nil {
 		return err
 	}
+
 	w, err := findWebhook(ctx, a, cmd, args[0])
 	if err != nil {
 		return err
 	}
+
 	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Delivery], error) {
 		return a.Fabric.Deliveries.List(ctx, w.ProjectID, w.ID, state, q)
 	})
@@ -135,6 +137,7 @@ func (c webhookCommands) redeliver(ctx context.Context, a *app, cmd *cobra.Comma
 		}
 		return cli.Show(c.Env, deliveryView, d)
 	}
+
 	n, err := a.Fabric.Deliveries.RedeliverDead(ctx, w.ProjectID, w.ID)
 	if err != nil {
 		return err

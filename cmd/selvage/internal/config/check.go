@@ -62,6 +62,7 @@ func (c Config) checkListeners(from Origins) error {
 			errs = append(errs, from.errorf(path, "%s; it is %q", needsHostPort, got))
 		}
 	}
+
 	reject("listen", c.Listen, "", Off, Auto)
 	reject("listen_tls", c.ListenTLS, "")
 	reject("listen_mtls", c.ListenMTLS, "", Auto)
@@ -164,6 +165,7 @@ func (c Config) checkKeys(from Origins) error {
 				"(keys.publish): make the rotation longer or keys.publish shorter", k.rotation, c.Keys.Publish))
 		}
 	}
+
 	if c.Keys.SealingRotation > maxSealingRotation {
 		errs = append(errs, from.errorf("keys.sealing_rotation",
 			"needs a time up to %s, or one key would encrypt too many tokens; it is %s",
@@ -188,6 +190,7 @@ func (c Config) checkServices(from Origins) error {
 	if len(embedded) == 0 {
 		return nil
 	}
+
 	return from.errorf("services", "leaves out %s, but only this node can use %s: serve everything, "+
 		"or share the data with other nodes: set --database to PostgreSQL, "+
 		"and --sessions to PostgreSQL or Redis",
@@ -298,6 +301,7 @@ func (c Config) checkBootstrap(from Origins) error {
 	reject := func(path, format string, args ...any) {
 		errs = append(errs, from.errorf(path, format, args...))
 	}
+
 	email, secret, token := c.BootstrapAdminEmail, c.BootstrapAdminPassword, c.BootstrapAdminAPIToken
 	switch {
 	case email == "" && secret == "" && token == "":
@@ -307,6 +311,7 @@ func (c Config) checkBootstrap(from Origins) error {
 	case fabric.CheckEmail("email", email) != nil:
 		reject("bootstrap_admin_email", "needs an e-mail address")
 	}
+
 	if p := problem.First(operator.CheckPassword(secret, email)); p != nil {
 		reject("bootstrap_admin_password", "cannot be used: %s", p.Message)
 	}

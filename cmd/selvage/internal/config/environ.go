@@ -30,6 +30,7 @@ func checkVariables(environ []string) error {
 	for _, s := range Settings() {
 		known = append(known, s.Env(), s.Env()+"_FILE")
 	}
+
 	var errs []error
 	for _, entry := range environ {
 		name, text, _ := strings.Cut(entry, "=")

@@ -81,6 +81,7 @@ func (f *file) section(n *yaml.Node, prefix string) {
 		f.fail(n, "%s needs keys and values below it", describe(prefix))
 		return
 	}
+
 	seen := make(map[string]bool)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, val := n.Content[i], n.Content[i+1]

@@ -158,6 +158,7 @@ func fileLayer(getenv func(string) string, flags *pflag.FlagSet) (layer, error) 
 		}
 		name = defaultFile
 	}
+
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("reading configuration: %w", err)

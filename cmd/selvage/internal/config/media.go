@@ -36,12 +36,14 @@ func (c Config) MediaAddresses(ctx context.Context, public string) (all, elsewhe
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the public URL: %w", err)
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, lookUpHost)
 	defer cancel()
 	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
 	if err != nil {
 		return nil, nil, nil // DNS is unavailable: the server chooses
 	}
+
 	for _, ip := range found {
 		ip = ip.Unmap()
 		if hasAddress(ip) {

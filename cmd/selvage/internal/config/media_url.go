@@ -55,10 +55,12 @@ func (u mediaURL) Bucket() (b Bucket, err error) {
 	if p.User != nil {
 		return b, errors.New("needs no password in the URL: set s3.access_key and s3.secret_key")
 	}
+
 	query, err := url.ParseQuery(p.RawQuery)
 	if err != nil {
 		return b, errors.New(needsMedia)
 	}
+
 	for name := range query {
 		if !slices.Contains(bucketParams, name) {
 			return b, fmt.Errorf("has the unknown parameter %q; there are %s", name,
@@ -70,12 +72,14 @@ func (u mediaURL) Bucket() (b Bucket, err error) {
 	if endpoint == "" {
 		endpoint = "https://s3.amazonaws.com"
 	}
+
 	e, err := url.Parse(endpoint)
 	if err != nil || (e.Scheme != "http" && e.Scheme != "https") || e.Host == "" || e.User != nil ||
 		strings.Trim(e.Path, "/")+e.RawQuery != "" {
 		return b, errors.New("needs http:// or https:// and a host as the endpoint, " +
 			"such as endpoint=https://minio.example.org:9000")
 	}
+
 	prefix := strings.Trim(p.Path, "/")
 	if prefix != "" && path.Clean(prefix) != prefix {
 		return b, errors.New("needs a prefix without . and .. in it")

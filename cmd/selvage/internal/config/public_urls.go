@@ -43,12 +43,14 @@ func (w Where) Origins() []string {
 	if w.MTLS != "" {
 		all = append(all, w.MTLS)
 	}
+
 	if _, domain, ok := strings.Cut(w.Fabric, "."); ok {
 		all = append(all, "https://fabric."+domain)
 	}
 	if !w.Local() {
 		return all
 	}
+
 	for _, raw := range all {
 		u, err := url.Parse(raw)
 		if err != nil || !LocalHost(u.Hostname()) {
@@ -105,6 +107,7 @@ func LocateRunning(c Config) Where {
 	if c.AuthURL == "" && c.PublicURL == "" {
 		w.Auth = r.AuthURL
 	}
+
 	w.NoWSS = c.FabricHost == "" && r.HTTPS == ""
 	if u, err := url.Parse(r.HTTPS); err == nil && u.Port() != "" && c.FabricHost == "" {
 		w.Fabric = net.JoinHostPort("puc.localhost", u.Port())

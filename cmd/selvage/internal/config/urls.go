@@ -69,11 +69,13 @@ func (u *BaseURL) UnmarshalText(text []byte) error {
 	if *u == "" {
 		return nil
 	}
+
 	p, err := url.Parse(string(*u))
 	if err != nil || (p.Scheme != "http" && p.Scheme != "https") || p.Host == "" || p.User != nil ||
 		string(*u) != p.Scheme+"://"+p.Host {
 		return errors.New("needs http:// or https:// and a host, such as https://id.example.org, without a path")
 	}
+
 	// Issuers and origins are compared as strings, and browsers write them this way.
 	implied := map[string]string{"http": "80", "https": "443"}[p.Scheme]
 	if strings.ToLower(p.Host) != p.Host || p.Port() == implied {

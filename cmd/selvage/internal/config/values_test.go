@@ -108,6 +108,7 @@ func TestSample(t *testing.T) {
 	if err := Sample(&sample); err != nil {
 		t.Fatal(err)
 	}
+
 	written, err := parseFile("selvage.yaml", []byte(sample.String()))
 	if err != nil {
 		t.Fatal(err)
@@ -115,10 +116,12 @@ func TestSample(t *testing.T) {
 	if len(written) != len(Settings()) {
 		t.Errorf("the sample has %d keys, want %d", len(written), len(Settings()))
 	}
+
 	var want, got Config
 	if err := errors.Join(want.apply(defaults(), nil), got.apply(written, nil)); err != nil {
 		t.Fatal(err)
 	}
+
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the sample differs from the defaults:\n%s", diff)
 	}

@@ -224,6 +224,7 @@ func (d *Demo) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	client, err := d.IDP.Clients.Find(ctx, found.ClientID)
 	if errors.Is(err, problem.NotFound) {
 		return nil

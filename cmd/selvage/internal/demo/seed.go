@@ -125,6 +125,7 @@ func (d *Demo) seedRecordings(ctx context.Context, s *seed) error {
 		if err != nil {
 			return err
 		}
+
 		about := recordings.Description{
 			Metadata: recordings.Metadata{CallSid: uuid.NewString(), From: call.from, To: call.to,
 				Direction: call.direction},
@@ -171,10 +172,12 @@ func (d *Demo) describe(s seed) string {
 	for i, sid := range s.sids {
 		row(calls[i].name, laml+"/"+sid+".wav")
 	}
+
 	head("Links")
 	for _, l := range d.Links() {
 		row(l.Title, l.URL)
 	}
+
 	if s.setup != "" {
 		head("Operator: open this link within a day to become the first one, an owner")
 		row("setup link", s.setup)

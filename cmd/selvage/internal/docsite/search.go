@@ -80,6 +80,7 @@ func writeText(b *strings.Builder, n ast.Node, source []byte) {
 				b.Write(linesOf(n.Lines(), source))
 			}
 		}
+
 		if !entering && n.Type() == ast.TypeBlock {
 			b.WriteByte(' ')
 		}
@@ -134,6 +135,7 @@ func findSections(query string) (found []templates.DocsHit, err error) {
 			}
 			score += n
 		}
+
 		if score > 0 {
 			matching = append(matching, ranked{s, score})
 		}

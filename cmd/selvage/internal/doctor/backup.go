@@ -16,6 +16,7 @@ func (e *Examination) backups(context.Context) []Finding {
 	if dir == "" {
 		return []Finding{skippedf("backup.directory is not set; run `selvage backup create` regularly")}
 	}
+
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return []Finding{skippedf("none yet; the server creates the first in %s", absolute(dir))}
 	}
@@ -23,6 +24,7 @@ func (e *Examination) backups(context.Context) []Finding {
 	if err != nil {
 		return []Finding{brokenf(e.asServer(dir), "%s", cause(err))}
 	}
+
 	all, err := backup.OpenDir(files).List()
 	newest, found, future := backup.Newest(all)
 	switch {

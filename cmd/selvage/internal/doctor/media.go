@@ -104,6 +104,7 @@ func (e callChecks) mediaAddresses(ctx context.Context) []Finding {
 	case len(all) == 0:
 		return []Finding{finef("browsers get the addresses of this machine's interfaces")}
 	}
+
 	if blocked := e.unreachable(ctx, all); len(blocked) > 0 {
 		return blocked
 	}
@@ -131,6 +132,7 @@ func (e callChecks) unreachable(ctx context.Context, all []netip.Addr) (blocked 
 	if !known {
 		return nil
 	}
+
 	for _, by := range []struct {
 		name  string
 		reach func(context.Context, netip.AddrPort) error

@@ -40,10 +40,12 @@ func TestMediaUnreachable(t *testing.T) {
 				break
 			}
 		}
+
 		if len(found) != len(tt.want) {
 			t.Errorf("%s: doctor finds %+v, want %v", tt.name, found, tt.want)
 			continue
 		}
+
 		for i, by := range tt.want {
 			wantVerdict(t, tt.name, found[i], Warned)
 			if !strings.HasSuffix(found[i].Found.String(), "does not answer at 127.0.0.1 by "+by) {

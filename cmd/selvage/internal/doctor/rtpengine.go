@@ -15,6 +15,7 @@ func (e callChecks) rtpengine(ctx context.Context) (all []Finding) {
 	if len(addresses) == 0 {
 		return []Finding{skippedf("none: the server carries the media of calls itself")}
 	}
+
 	for _, address := range addresses {
 		at, err := rtpengine.Probe(ctx, address)
 		switch {

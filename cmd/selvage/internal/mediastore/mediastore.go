@@ -47,14 +47,17 @@ func openBucket(c config.Config) (*blob.Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	public, err := url.Parse(string(c.S3.PublicURL))
 	if err != nil {
 		return nil, fmt.Errorf("reading s3.public_url: %w", err)
 	}
+
 	cache := ""
 	if c.S3.Serve == config.ServeCache {
 		cache = c.CacheDir()
 	}
+
 	return blob.OpenBucket(blob.BucketConfig{
 		Endpoint: place.Endpoint, Name: place.Name, Prefix: place.Prefix, Region: place.Region,
 		Public:    *public,

@@ -158,12 +158,14 @@ func Open(ctx context.Context, c config.Config, w config.Where, o Options) (_ *A
 	if a.operatorFactors, err = a.newFactors(w.Public); err != nil {
 		return nil, err
 	}
+
 	if err := a.openPolicy(); err != nil {
 		return nil, err
 	}
 	if a.clientCAs, err = readClientCAs(string(c.TLS.ClientCA)); err != nil {
 		return nil, err
 	}
+
 	a.build(all, o.observe)
 	if a.Demo, err = demo.New(demo.Config{
 		Dir: c.Data, Where: w, Allowed: a.AllowsDemo(), Fabric: a.Fabric, IDP: a.IDP, Operators: a.Operators,

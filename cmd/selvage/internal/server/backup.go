@@ -27,6 +27,7 @@ func (b backupRunner) run(ctx context.Context, log *slog.Logger) {
 	if dir == "" {
 		return
 	}
+
 	tick := time.NewTicker(backupCheck)
 	defer tick.Stop()
 	b.backUpIfDue(ctx, dir, log)

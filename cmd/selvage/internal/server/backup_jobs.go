@@ -69,6 +69,7 @@ func (b backupRunner) shown() *dashboard.Backups {
 	if dir == "" {
 		return nil
 	}
+
 	return &dashboard.Backups{
 		Directory: dir, Every: span.InDays(time.Duration(b.Config.Backup.Every)), Keep: int(b.Config.Backup.Keep),
 		List: func() (all []dashboard.Backup, err error) {

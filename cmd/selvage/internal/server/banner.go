@@ -21,12 +21,14 @@ func (a *App) welcome() (home templates.Home) {
 			*to = append(*to, one)
 		}
 	}
+
 	visit := func(served bool, title, url, text string) {
 		add(&home.Pages, served, templates.Link{Title: title, URL: url, Text: text})
 	}
 	page := func(served bool, title, url, text string) {
 		add(&home.Endpoints, served, templates.Link{Title: title, URL: url, Text: text})
 	}
+
 	api := func(served bool, title, url, text string) {
 		add(&home.Endpoints, served, templates.Link{Title: title, URL: url, Text: text, API: true})
 	}
@@ -69,6 +71,7 @@ func (s *server) printReady(c created) {
 		fmt.Fprintf(out, "created a demo project; its ids and secrets are in %s\n",
 			filepath.Join(s.app.Config.Data, demo.TextFile))
 	}
+
 	switch {
 	case c.setup != "" && terminal:
 		fmt.Fprintf(out, "there is no operator yet; open this link within a day to become the first one, "+

@@ -35,10 +35,12 @@ func (a *App) openCalls(ctx context.Context, meter calls.Meter, log *slog.Logger
 		}
 		return nil
 	}
+
 	known, _, err := a.Config.MediaAddresses(ctx, a.Where.Public)
 	if err != nil {
 		return err
 	}
+
 	advertise := make([]netip.AddrPort, len(known))
 	for i, ip := range known {
 		advertise[i] = netip.AddrPortFrom(ip, 0)
@@ -76,6 +78,7 @@ func (a *App) openCalls(ctx context.Context, meter calls.Meter, log *slog.Logger
 		a.mediaNodes = newMediaNodes(a.bus, told)
 		a.mediaNodes.announce()
 	}
+
 	if err := a.openSIP(ctx, &conf); err != nil {
 		return err
 	}
@@ -90,6 +93,7 @@ func (a *App) openCalls(ctx context.Context, meter calls.Meter, log *slog.Logger
 		conf.Recorder, conf.IsRecorded = a.spools, a.isRecorded
 		conf.RecordTone = time.Duration(a.Config.Calls.RecordTone)
 	}
+
 	a.Calls = calls.New(conf)
 	a.relay.Carry(a.Calls)
 	if a.sip != nil {
@@ -174,6 +178,7 @@ func (a recordedCalls) FindCall(ctx context.Context, projectID, id string) (reco
 	if r.State != calls.InCall {
 		return recordings.Description{}, problem.NoSuch("call")
 	}
+
 	d := recordings.Description{
 		Metadata:    recordings.Metadata{From: r.From.Address, To: r.To.Address, Direction: "inbound"},
 		Subscribers: r.Subscribers(),

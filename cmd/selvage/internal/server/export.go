@@ -23,6 +23,7 @@ func (a *App) export(ctx context.Context, e *fabric.Export) error {
 	if err != nil {
 		return err
 	}
+
 	for _, r := range all {
 		e.Recordings = append(e.Recordings, fabric.ExportedRecording{
 			Sid: r.Sid, CallSid: r.CallSid, ConferenceSid: r.ConferenceSid, From: r.From, To: r.To,

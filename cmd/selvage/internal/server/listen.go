@@ -288,6 +288,7 @@ func openPorts(ctx context.Context, c Config, log *slog.Logger) (p ports, err er
 		errs = append(errs, err)
 		return l
 	}
+
 	p.http = open(conf.Listen, "--listen", false)
 	p.tls = open(conf.TLSAddress(), "--listen-tls", conf.ListenTLS == config.Auto && conf.LocalCertificate())
 	p.mtls = open(conf.ListenMTLS, "--listen-mtls", false)

@@ -35,6 +35,7 @@ func OpenRing(ctx context.Context, c config.Config, rows *store.Store, log *slog
 	if err != nil {
 		return nil, err
 	}
+
 	var ring *keys.Ring
 	rows.OnReplacedMaster(func(ctx context.Context) error {
 		if ring == nil {
@@ -52,6 +53,7 @@ func OpenRing(ctx context.Context, c config.Config, rows *store.Store, log *slog
 			log.Error("changing to the new master key", "error", err)
 		}
 	}
+
 	ring, err = keys.Open(ctx, conf)
 	if err == nil {
 		err = promoteMaster(c, masters)

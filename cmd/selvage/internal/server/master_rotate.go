@@ -23,6 +23,7 @@ func secretColumns() []store.SecretColumn {
 		return store.SecretColumn{Table: table, Column: column, Key: []string{"id"},
 			Name: func(key []string) string { return name(key[0]) }}
 	}
+
 	certificates := byID("certificates", "sealed", certs.SecretName)
 	certificates.Key = []string{"name"}
 	return []store.SecretColumn{
@@ -48,14 +49,17 @@ func (a *App) ReplaceMaster(ctx context.Context, next []byte, leaked bool) error
 	if err != nil {
 		return err
 	}
+
 	m, err := keys.FindMasters(ctx, prepared{p.Masters}, next)
 	if err != nil {
 		return err
 	}
+
 	chains, err := audit.NewKey(m.Newest(), m.Earlier()...)
 	if err != nil {
 		return err
 	}
+
 	if err := a.Store.ReplaceMaster(ctx, p, chains); err != nil {
 		return fmt.Errorf("replacing the master key: %w", err)
 	}
@@ -90,11 +94,13 @@ func (a *App) finishResealing(ctx context.Context, log *slog.Logger) error {
 	if err != nil || len(records) < 2 {
 		return err
 	}
+
 	newest := records[len(records)-1]
 	safe := records[len(records)-2].Replaced.Add(straggling)
 	if newest.Resealed.After(safe) || time.Now().Before(safe) {
 		return nil
 	}
+
 	began := time.Now()
 	n, err := a.Reseal(ctx, func(string) {})
 	if err != nil {

@@ -25,6 +25,7 @@ func TestMediaNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if err := m.note("f", json.RawMessage(`["192.0.2.4"]`), time.Now()); err == nil {
 		t.Error("an address without a port is accepted")
 	}

@@ -30,6 +30,7 @@ func (m *callMeter) init(r *prometheus.Registry) {
 		r.MustRegister(h)
 		return h
 	}
+
 	m.setup = histogram("selvage_call_setup_seconds",
 		"Time from the first description of a client until media can flow to and from it.",
 		.05, .1, .2, .3, .5, .75, 1, 1.5, 2, 3, 5, 10, 20)
@@ -73,6 +74,7 @@ func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 		m.gauge("selvage_calls", "Calls of this node, by state.", prometheus.Labels{"state": string(state)},
 			func() float64 { return float64(c.Stats().ByState[state]) })
 	}
+
 	const legs = "Clients in a call of this node, ringing ones included, by kind: browser or phone."
 	m.gauge("selvage_call_legs", legs, prometheus.Labels{"kind": "browser"},
 		func() float64 { s := c.Stats(); return float64(s.Legs - s.Phones) })
@@ -91,6 +93,7 @@ func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 			prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels},
 			func() float64 { return float64(read(e.Stats())) }))
 	}
+
 	const packets = "selvage_media_packets_total"
 	const help = "Packets of calls: received, sent, dropped as not acceptable, not sent because the path was " +
 		"full or dead, or lost on their way here, which is counted when a client leaves."
@@ -103,6 +106,7 @@ func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 	} {
 		total(packets, help, prometheus.Labels{"kind": kind}, read)
 	}
+
 	const paths = "selvage_media_connected_total"
 	total(paths, "Media sections that connected, by transport.", prometheus.Labels{"transport": "udp"},
 		func(s media.Stats) uint64 { return s.ConnectedUDP })
@@ -139,6 +143,7 @@ func (m *metrics) watchSIP(s *sip.Server) {
 			prometheus.CounterOpts{Name: name, Help: help, ConstLabels: prometheus.Labels{"kind": kind}},
 			func() float64 { return float64(read(s.Stats())) }))
 	}
+
 	const messages = "SIP messages: received, and those dropped because they were malformed, because there were too " +
 		"many, or because their sender had too many wrong credentials."
 	for kind, read := range map[string]func(sip.Stats) uint64{
@@ -149,6 +154,7 @@ func (m *metrics) watchSIP(s *sip.Server) {
 	} {
 		total("selvage_sip_messages_total", messages, kind, read)
 	}
+
 	const requests = "Requests of phones: registrations, calls, invitations to ring, and wrong credentials."
 	for kind, read := range map[string]func(sip.Stats) uint64{
 		"register": func(s sip.Stats) uint64 { return s.Registered },
@@ -158,6 +164,7 @@ func (m *metrics) watchSIP(s *sip.Server) {
 	} {
 		total("selvage_sip_requests_total", requests, kind, read)
 	}
+
 	for direction, read := range map[string]func(sip.Stats) [7]uint64{
 		"sent":     func(s sip.Stats) [7]uint64 { return s.Sent },
 		"received": func(s sip.Stats) [7]uint64 { return s.Answered },
@@ -208,6 +215,7 @@ func (m *metrics) watchSpools(s *record.Spools) {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
 			func() float64 { return float64(read(s.Stats())) }))
 	}
+
 	total("selvage_call_recording_bytes_total", "Bytes of recorded calls written to the spool.",
 		func(s record.Stats) uint64 { return s.Bytes })
 	total("selvage_call_recording_lost_packets_total",

@@ -114,6 +114,7 @@ func (o ops) ready(w http.ResponseWriter, _ *http.Request) {
 			a.Status, status = "not ready", http.StatusServiceUnavailable
 		}
 	}
+
 	if o.stopping.Load() {
 		a.Status, status = "stopping", http.StatusServiceUnavailable
 	}

@@ -86,6 +86,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		callers := recordingsCallers{a}
 		api := laml.New(laml.Config{
 			Recordings: a.Recordings, Calls: a.CallRecords,

@@ -99,6 +99,7 @@ func Serve(ctx context.Context, c Config) (err error) {
 	if s.ports.mtls != nil {
 		w = w.LocateMTLS(portIn(s.ports.mtls))
 	}
+
 	for _, warning := range conf.Warnings() {
 		s.log.Warn(warning, "public_url", w.Public, "auth_url", w.Auth)
 	}
@@ -109,6 +110,7 @@ func Serve(ctx context.Context, c Config) (err error) {
 	}); err != nil {
 		return errors.Join(err, s.ports.close())
 	}
+
 	if err := clock.Source(s.app.Store.Clock).Check(ctx, s.log); err != nil {
 		return errors.Join(err, s.app.Close(), s.ports.close())
 	}
@@ -118,6 +120,7 @@ func Serve(ctx context.Context, c Config) (err error) {
 	if err := s.app.openCalls(ctx, &s.metrics.calls, s.log); err != nil {
 		return errors.Join(err, s.app.Close(), s.ports.close())
 	}
+
 	s.app.buildDeliverers(s.log, s.metrics.webhook, s.metrics.logout, s.metrics.callback)
 	s.metrics.watch(s.app)
 	if s.ports.tls != nil || s.ports.mtls != nil {
@@ -126,6 +129,7 @@ func Serve(ctx context.Context, c Config) (err error) {
 		}
 		s.metrics.watchCertificates(s.certs)
 	}
+
 	if err := s.secureSIP(); err != nil {
 		return errors.Join(err, s.ports.close(), s.app.Close())
 	}
@@ -179,6 +183,7 @@ func (s *server) run(ctx context.Context) error {
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer stop()
+
 	work.Go(func() { s.app.revocations.Run(background) })
 	work.Go(func() { boundMemory(background, s.config.Getenv) })
 	work.Go(func() { s.app.Ring.Run(background, s.log) })
@@ -191,6 +196,7 @@ func (s *server) run(ctx context.Context) error {
 			}
 		})
 	}
+
 	if s.app.relay != nil {
 		work.Go(func() { s.app.relay.Run(background) })
 	}

@@ -18,6 +18,7 @@ func (a *App) openSIP(ctx context.Context, c *calls.Config) (err error) {
 	if plain == config.Off && secure == config.Off {
 		return nil
 	}
+
 	var udp *net.UDPConn
 	var tcp, encrypted net.Listener
 	if plain != config.Off {

@@ -68,6 +68,7 @@ func (s span) quantile(q float64, name string, accept filter) (value float64, ok
 	for le := range counts {
 		bounds = append(bounds, le)
 	}
+
 	slices.SortFunc(bounds, cmp.Compare[float64])
 	wanted, lower, below := q*counts[math.Inf(1)], 0.0, 0.0
 	for _, le := range bounds {

@@ -77,12 +77,14 @@ func TestQuantile(t *testing.T) {
 			"%[1]s_bucket{route=\"GET /login\",le=\"0.2\"} %[3]d\n"+
 			"%[1]s_bucket{route=\"GET /login\",le=\"+Inf\"} %[4]d\n", name, first, second, all)
 	}
+
 	s := between(at(t, 0, metrics(5, 5, 5)), at(t, 1, metrics(15, 25, 45)))
 	for q, want := range map[float64]float64{.125: .05, .25: .1, .375: .15, .9: .2} {
 		if got, ok := s.quantile(q, name, every(nil)); !ok || got < want-1e-9 || got > want+1e-9 {
 			t.Errorf("quantile %v = %v, %v, want %v", q, got, ok, want)
 		}
 	}
+
 	if got, ok := between(at(t, 0, metrics(5, 5, 5)), at(t, 1, metrics(5, 5, 5))).quantile(.5, name, every(nil)); ok {
 		t.Errorf("the quantile of nothing = %v", got)
 	}

@@ -173,6 +173,7 @@ func (a *auth0) importedHash(o object, s *Subscriber, name string) {
 	if hash == "" {
 		return
 	}
+
 	if err := password.CheckHash("password", hash); err != nil {
 		a.u.add("users.password_hash", name, err.Error())
 		return
@@ -237,6 +238,7 @@ func (a *auth0) authentication(o object, c *Client) {
 	default:
 		a.u.add("clients.token_endpoint_auth_method."+method, c.ID, "")
 	}
+
 	public := c.AuthMethod == idp.AuthNone || c.AuthMethod == "" && (c.Type == idp.SPA || c.Type == idp.Native)
 	if secret := o.text("client_secret"); secret != "" && !public {
 		c.SecretHash = idp.ImportedSecret(secret)

@@ -104,6 +104,7 @@ func (e *exporter) keys(ctx context.Context, p fabric.Project) error {
 		if k.OldHash != "" && k.OldUntil.After(e.c.Now) {
 			e.sum.Left["previous secret of an API key"]++
 		}
+
 		return e.write(kindKey, Key{
 			Kind:      kindKey,
 			ID:        k.ID,
@@ -139,6 +140,7 @@ func (e *exporter) clients(ctx context.Context, p fabric.Project) error {
 		if c.OldAt(e.c.Now).Hash != "" {
 			e.sum.Left["previous secret of a client"]++
 		}
+
 		return e.write(kindClient, Client{Kind: kindClient, ID: c.ID, ProjectID: p.ID, Name: c.Name, Type: c.Type,
 			Profile: c.Profile, AuthMethod: c.AuthMethod, SecretHash: c.SecretHash, FirstParty: c.FirstParty,
 			PKCEOptional: c.PKCEOptional, RedirectURIs: c.RedirectURIs, LogoutURIs: c.LogoutURIs, Grants: c.Grants,
@@ -199,6 +201,7 @@ func (e *exporter) resource(ctx context.Context, r fabric.Resource) error {
 	if r.Secrets != "" {
 		e.sum.Left["secrets of a "+r.Type]++
 	}
+
 	return e.write(kindResource, Resource{
 		Kind:      kindResource,
 		ID:        r.ID,

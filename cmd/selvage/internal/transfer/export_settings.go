@@ -78,6 +78,7 @@ func (e *exporter) rules(ctx context.Context, p fabric.Project) error {
 	if err != nil {
 		return err
 	}
+
 	for _, u := range rules {
 		if err := e.write(kindRule, Rule{
 			Kind:         kindRule,

@@ -25,6 +25,7 @@ func FuzzRead(f *testing.F) {
 	} {
 		f.Add(text)
 	}
+
 	f.Fuzz(func(t *testing.T, text string) {
 		bound.Check(t, len(text), func() {
 			for line, err := range transfer.Read(strings.NewReader(text)) {

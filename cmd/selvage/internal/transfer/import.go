@@ -77,6 +77,7 @@ func (im *Importer) Import(ctx context.Context, record any) (Outcome, error) {
 	case *Rule:
 		o, err = im.rule(ctx, r)
 	}
+
 	if err == nil {
 		o.Status = cmp.Or(o.Status, Created)
 		return o, nil
@@ -172,6 +173,7 @@ func (im *Importer) client(ctx context.Context, r *Client) (Outcome, error) {
 	if err := im.checkProject(ctx, r.ProjectID); err != nil {
 		return o, err
 	}
+
 	old, err := im.IDP.Clients.Find(ctx, r.ID)
 	there, err := found(err)
 	if there && old.ProjectID != r.ProjectID {
@@ -238,6 +240,7 @@ func (im *Importer) hasSubscriber(ctx context.Context, r *Subscriber) (bool, err
 			return there, err
 		}
 	}
+
 	email := fabric.NormalizeEmail(r.Email)
 	for _, name := range []string{email, r.Reference} {
 		if name == "" {
@@ -269,10 +272,12 @@ func (im *Importer) resource(ctx context.Context, r *Resource) (Outcome, error) 
 	if k == nil {
 		return o, problem.BadParam("type", "this installation has no resources of the type %q", r.Type)
 	}
+
 	o.Name = k.DisplayName(r.Fields)
 	if err := im.checkProject(ctx, r.ProjectID); err != nil {
 		return o, err
 	}
+
 	_, err := im.Fabric.Resources.Find(ctx, r.ProjectID, k, r.ID)
 	there, err := found(err)
 	if im.occupy(kindResource, r.ID) || there {

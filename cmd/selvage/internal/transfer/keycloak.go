@@ -80,6 +80,7 @@ func keycloakUser(o object, u unmapped) *Subscriber {
 		s.Reference = name
 		s.Claims = &fabric.StandardClaims{PreferredUsername: name}
 	}
+
 	if _, err := uuid.Parse(s.ID); err != nil {
 		s.ID = ""
 	}
@@ -114,6 +115,7 @@ func keycloakAttributes(o object, s *Subscriber, name string, u unmapped) {
 	if s.Claims != nil {
 		claims = *s.Claims
 	}
+
 	places := map[string]*string{"phoneNumber": &claims.PhoneNumber, "phone_number": &claims.PhoneNumber,
 		"locale": &claims.Locale, "picture": &claims.Picture, "website": &claims.Website,
 		"birthdate": &claims.Birthdate, "gender": &claims.Gender, "nickname": &claims.Nickname,
@@ -127,6 +129,7 @@ func keycloakAttributes(o object, s *Subscriber, name string, u unmapped) {
 			u.add("users.attributes."+attribute, name, "")
 		}
 	}
+
 	if claims != (fabric.StandardClaims{}) {
 		s.Claims = &claims
 	}
@@ -183,6 +186,7 @@ func (c keycloakCredential) hash() (string, error) {
 		}
 		return ""
 	}
+
 	switch {
 	case data.Algorithm == "pbkdf2":
 		return fmt.Sprintf("$pbkdf2$%d$%s$%s", data.HashIterations, salt, key), nil
@@ -291,6 +295,7 @@ func keycloakURIs(o object, c *Client, u unmapped) {
 	if attributes.text("oauth2.device.authorization.grant.enabled") == "true" {
 		c.Grants = append(c.Grants, idp.GrantDevice)
 	}
+
 	for uri := range strings.SplitSeq(attributes.text("post.logout.redirect.uris"), "##") {
 		switch {
 		case uri == "", uri == "-":
@@ -302,12 +307,14 @@ func keycloakURIs(o object, c *Client, u unmapped) {
 			c.LogoutURIs = append(c.LogoutURIs, uri)
 		}
 	}
+
 	c.BackchannelLogoutURI = attributes.text("backchannel.logout.url")
 	c.BackchannelLogoutSession = attributes.text("backchannel.logout.session.required") == "true" &&
 		c.BackchannelLogoutURI != ""
 	if front := attributes.text("frontchannel.logout.url"); o.flag("frontchannelLogout") {
 		c.FrontchannelLogoutURI = front
 	}
+
 	c.JWKSURI = attributes.text("jwks.url")
 	if alg := attributes.text("id.token.signed.response.alg"); alg != "" && alg != "any" {
 		c.IDTokenAlg = alg

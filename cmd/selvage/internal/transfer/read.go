@@ -26,6 +26,7 @@ func Read(r io.Reader) iter.Seq2[Line, error] {
 			yield(line, err)
 			return
 		}
+
 		for records := 0; next(); records++ {
 			record, err := parse(in.Bytes())
 			if end, ok := record.(*End); ok && err == nil {
@@ -39,6 +40,7 @@ func Read(r io.Reader) iter.Seq2[Line, error] {
 				yield(line, fmt.Errorf("line %d: %w", line.Number, err))
 				return
 			}
+
 			line.Record = record
 			if !yield(line, nil) {
 				return

@@ -69,10 +69,12 @@ func (d database) list(ctx context.Context) (all []named, err error) {
 		if !ok || strings.Count(flags, ",") != 2 || strings.HasPrefix(flags, "SSL,") {
 			continue // the header of the table
 		}
+
 		text, err := d.certutil(ctx, nil, "-L", "-a", "-n", nickname)
 		if err != nil && nickname == d.c.Name {
 			return nil, err // the error matters only for the authority's certificates
 		}
+
 		for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 			if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
 				servers, _, _ := strings.Cut(flags, ",")
