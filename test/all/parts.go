@@ -142,6 +142,7 @@ func parts(backends string, lint, race bool) []part {
 			goTest(append(raceFlags(), "-skip", filling+"|"+computed), racedPackages()),
 		}}
 	}
+
 	all = append(all, part{
 		name: "race", seconds: 1000, onRequest: true, env: append(withCgo, "SELVAGE_TEST_BACKEND=redis"),
 		steps: [][]string{

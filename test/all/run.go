@@ -110,6 +110,7 @@ func (p part) run(prerequisite error) result {
 			}
 		}
 	}
+
 	r.wall = time.Since(started)
 	fmt.Printf("%s:\n%s", p.name, out.Bytes())
 	return r

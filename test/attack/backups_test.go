@@ -61,6 +61,7 @@ func TestBackupsFromPage(t *testing.T) {
 	for i := range tries {
 		all.Go(func() { results[i] = owner.Submit(t, page, "new-backup", nil) })
 	}
+
 	all.Wait()
 	made := 0
 	for _, r := range results {
@@ -69,6 +70,7 @@ func TestBackupsFromPage(t *testing.T) {
 			made++
 		}
 	}
+
 	page = awaitBackups(t, owner, 1+made)
 	if made == 0 {
 		t.Error("no request created a backup")

@@ -68,6 +68,7 @@ func TestI17HostileRequests(t *testing.T) {
 	jsonBody := func(text string) []harness.Option {
 		return []harness.Option{harness.Basic(p.ID, all), harness.JSON(text)}
 	}
+
 	media := p.LaML("/Recordings/" + sid + ".wav")
 	script := "/api/fabric/resources/swml_scripts"
 	type request struct {
@@ -144,6 +145,7 @@ func TestI17HostileRequests(t *testing.T) {
 	note := func(name string, cost process) {
 		fmt.Fprintf(w, "\n%-32s %8.1f ms %8.1f MiB", name, cost.cpu.Seconds()*1000, float64(cost.heap)/(1<<20))
 	}
+
 	least := func(name string, r request, most time.Duration) process {
 		cost := leastCost(t, s, most, func() error {
 			_, err := s.Try(r.method, r.path, r.opts...)
@@ -155,6 +157,7 @@ func TestI17HostileRequests(t *testing.T) {
 		}
 		return cost
 	}
+
 	check := func(name string, r request, most time.Duration) {
 		if cost := least(name, r, most); cost.cpu >= most || cost.heap >= maxHeap {
 			t.Errorf("%s costs %v of processor time and %d bytes, want less than %v and %d", name, cost.cpu,

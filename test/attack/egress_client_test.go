@@ -44,10 +44,12 @@ func TestI12ClientDocuments(t *testing.T) {
 		register(map[string]any{"sector_identifier_uri": at, "subject_type": "pairwise"}).
 			WantError(t, 400, "invalid_client_metadata")
 	}
+
 	documents := func(at string) map[string]any {
 		return map[string]any{"logo_uri": at, "request_uris": []string{at}, "jwks_uri": at,
 			"backchannel_logout_uri": at, "token_endpoint_auth_method": "private_key_jwt"}
 	}
+
 	for _, at := range shown {
 		a := register(documents(at)).WantError(t, 400, "invalid_client_metadata")
 		for _, member := range []string{"logo_uri", "request_uris", "jwks_uri", "backchannel_logout_uri"} {

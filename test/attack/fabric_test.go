@@ -26,6 +26,7 @@ func faults(t *testing.T, a harness.Answer) map[string]string {
 		}
 		found[e.Attribute] = e.Code
 	}
+
 	if len(found) == 0 {
 		t.Errorf("a 422 without errors: %s", a.Body)
 	}

@@ -92,12 +92,14 @@ func TestStreamNeedsFactor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	b.Cookies()(r)
 	a, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer a.Body.Close()
+
 	lines := bufio.NewScanner(a.Body)
 	if !lines.Scan() || a.StatusCode != http.StatusOK || a.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatalf("the stream = %d %s", a.StatusCode, a.Header.Get("Content-Type"))

@@ -41,6 +41,7 @@ func TestK10ForeignIDs(t *testing.T) {
 			first := strings.Index(o.path, "}") + 1
 			paths = append(paths, own.fill(o.path[:first])+theirs.fillFrom(o.path, first))
 		}
+
 		for _, path := range paths {
 			for _, by := range []harness.Option{own.key, harness.Bearer(own.sat.Token)} {
 				n++
@@ -110,6 +111,7 @@ func newThings(t *testing.T, p *harness.Project) *things {
 	for _, list := range []string{"/api/project/ingest_keys", "/api/project/registration_tokens"} {
 		th.ids[list+"/"] = th.made(t, list, map[string]any{"name": canary})
 	}
+
 	th.ids["/api/project/upstreams/"] = th.made(t, "/api/project/upstreams",
 		map[string]any{"name": canary, "issuer": "https://id.example.com", "client_id": canary})
 	return th
@@ -241,6 +243,7 @@ func (th *things) addRecordings(t *testing.T) {
 			th.ids[accounts+"{}/Recordings/"], th.ids[accounts+"{}/"+of+"s/{}/Recordings/"] = sid, sid
 		}
 	}
+
 	th.ids["/api/relay/rest/recordings/retention/"] = th.made(t, "/api/relay/rest/recordings/retention",
 		map[string]any{"days": 36525, "tag": "canary"})
 	th.ids["/api/relay/rest/recordings/callbacks/"] = th.first(t, "/api/relay/rest/recordings/callbacks", "id")

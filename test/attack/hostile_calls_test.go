@@ -124,6 +124,7 @@ func TestStrangeCallIDs(t *testing.T) {
 				}
 			}
 		}
+
 		e := verto(t, socket, "verto.invite", from.ID, map[string]any{"sdp": offer(),
 			"dialogParams": map[string]any{"attach": true, "reattaching": true}})
 		if e.Code == "200" && strings.Contains(e.Result.Result.Message, "v=0") {
@@ -178,12 +179,14 @@ func TestForeignCalls(t *testing.T) {
 				}
 			}
 		}
+
 		recordings := stranger.LaML("/Calls/" + id + "/Recordings")
 		a := s.Post(t, recordings, key, harness.Form(map[string][]string{}))
 		if strings.Contains(string(a.Body), victim.ID) || strings.Contains(string(a.Body), "/private/") {
 			t.Errorf("recording another project's call shows %s", a.Body)
 		}
 	}
+
 	for _, path := range []string{"/Calls.json", "/Recordings.json"} {
 		if a := s.Get(t, stranger.LaML(path), key); strings.Contains(string(a.Body), "/private/") {
 			t.Errorf("GET %s of another project shows %s", path, a.Body)
@@ -214,6 +217,7 @@ func TestMemberFlood(t *testing.T) {
 			_, _ = socket.TryCall("signalwire.ping", map[string]any{}) // answered after all the other messages
 		})
 	}
+
 	flood.Wait()
 	alice.Online() // fails if the socket is closed
 	phone.HearBoth(from, at)

@@ -27,6 +27,7 @@ func raw(t *testing.T, s *harness.Server, request io.Reader) (status int, closed
 		t.Fatal(err)
 	}
 	defer conn.Close()
+
 	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
@@ -170,6 +171,7 @@ func TestErrorPageLog(t *testing.T) {
 	if id == nil {
 		t.Fatalf("the page has no request id: %s", page.Body)
 	}
+
 	harness.Eventually(t, time.Minute, "the page to be logged", func() error {
 		if !regexp.MustCompile(`error page.*` + string(id[1]) + `.*The app cannot sign you in here`).MatchString(
 			s.Log()) {

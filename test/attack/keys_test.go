@@ -142,6 +142,7 @@ func TestF04MassAssignment(t *testing.T) {
 		maps.Copy(body, more)
 		return harness.JSON(body)
 	}
+
 	wantOwn := func(what string, o map[string]any) {
 		t.Helper()
 		for member, bad := range map[string]any{

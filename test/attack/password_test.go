@@ -69,6 +69,7 @@ func TestP12ImportedHashes(t *testing.T) {
 		}
 		return least
 	}
+
 	for _, s := range []harness.Subscriber{ours, costly, cheap, disabled} {
 		wantAlike(t, s.Email, "an unknown e-mail", func() (known, unknown time.Duration) {
 			return fail(s), fail(harness.Subscriber{Email: "nobody@example.com", Password: "wrong"})
@@ -284,6 +285,7 @@ func TestP11CostlyPasswords(t *testing.T) {
 			"email": fmt.Sprintf("p11-%d@example.com", began.UnixNano()), "password": password})).Want(t, 201, 422)
 		return time.Since(began)
 	}
+
 	set("fathom-lantern") // loads the dictionaries, which happens only once
 	for _, password := range []string{
 		"4@8({[<369&#!1/|0$5+7%24@8({[<36", strings.Repeat("4@8({[<369&#!1/|0$5+7%2", 3), strings.Repeat("1|7!", 18),

@@ -298,6 +298,7 @@ func TestS08Headers(t *testing.T) {
 	if !accounts.Has("account-0") {
 		t.Fatalf("prompt=select_account = %d %s, want #account-0", accounts.Status, accounts.Body)
 	}
+
 	back := b.Open(t, c.NewFlow("openid").With("response_mode", "form_post").With("prompt", "none").URL())
 	logout := b.Open(t, "/oauth/logout")
 	fault := b.Open(t, "/login/oauth/authorize")
@@ -314,12 +315,14 @@ func TestS08Headers(t *testing.T) {
 			!strings.Contains(csp, "frame-ancestors 'none'") || !strings.Contains(csp, "default-src") {
 			t.Errorf("%s: Content-Security-Policy = %q", name, csp)
 		}
+
 		for field, want := range map[string]string{"X-Frame-Options": "DENY",
 			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Cache-Control": "no-store"} {
 			if got := h.Get(field); !strings.EqualFold(got, want) {
 				t.Errorf("%s: %s = %q, want %q", name, field, got, want)
 			}
 		}
+
 		if h.Get("Access-Control-Allow-Origin") != "" || h.Get("Server") != "" {
 			t.Errorf("%s: the headers are %v", name, h)
 		}

@@ -179,6 +179,7 @@ func boundCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 			return h.Proof(method, path, token, "")
 		}
 	}
+
 	return []credentials{
 		{name: "a bound token", kind: "service", scopes: allScopes, send: []harness.Option{dpop}, prove: by(owner)},
 		{name: "a bound token as Bearer", send: []harness.Option{harness.Bearer(token)}},
@@ -204,6 +205,7 @@ func otherCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 		}
 		return token
 	}
+
 	p.CLI(t, "", "project", "update", p.ID, "--client-registration", "token")
 	initial := made("/api/project/registration_tokens")
 	registered := p.Post(t, "/oauth/register", harness.Bearer(initial), harness.JSON(map[string]any{
@@ -265,6 +267,7 @@ func TestK09Rights(t *testing.T) {
 			}
 		})
 	}
+
 	for _, o := range table {
 		for _, c := range everyone {
 			requests <- func() {
@@ -280,6 +283,7 @@ func TestK09Rights(t *testing.T) {
 			}
 		}
 	}
+
 	close(requests)
 	all.Wait()
 	t.Logf("%d operations, %d kinds of credentials, %d requests", len(table), len(everyone), len(table)*len(everyone))

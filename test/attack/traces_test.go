@@ -53,6 +53,7 @@ func (c *standIn) take(r *http.Request) error {
 		r.Header.Get("Content-Type") != "application/x-protobuf" || r.Header.Get("X-Tenant") != "acme" {
 		return fmt.Errorf("%s %s with %v", r.Method, r.URL, r.Header)
 	}
+
 	var body io.Reader = r.Body
 	if r.Header.Get("Content-Encoding") == "gzip" {
 		unzipped, err := gzip.NewReader(r.Body)
@@ -61,6 +62,7 @@ func (c *standIn) take(r *http.Request) error {
 		}
 		body = unzipped
 	}
+
 	raw, err := io.ReadAll(body)
 	if err != nil {
 		return err
@@ -70,6 +72,7 @@ func (c *standIn) take(r *http.Request) error {
 	if err := proto.Unmarshal(raw, &sent); err != nil {
 		return err
 	}
+
 	c.raw = append(c.raw, raw...)
 	for _, res := range sent.ResourceSpans {
 		if !strings.Contains(res.Resource.String(), "service.name") {

@@ -100,6 +100,7 @@ func answers(t *testing.T, s *harness.Server, requests string) (statuses []int, 
 		if len(statuses) > 0 {
 			wait = 2 * time.Second
 		}
+
 		if err := conn.SetReadDeadline(time.Now().Add(wait)); err != nil {
 			t.Fatal(err)
 		}
@@ -108,6 +109,7 @@ func answers(t *testing.T, s *harness.Server, requests string) (statuses []int, 
 		if err != nil {
 			return statuses, !errors.As(err, &late) || !late.Timeout()
 		}
+
 		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 			return append(statuses, resp.StatusCode), true
 		}
@@ -275,6 +277,7 @@ func floodConnection(
 		t.Fatal(err)
 	}
 	defer conn.Close()
+
 	over := make(chan struct{}) // closed when the last frame has been answered or the connection is closed
 	last := [8]byte{'o', 'v', 'e', 'r'}
 	go func() {

@@ -30,12 +30,14 @@ func newSIPLine(t *testing.T, s *harness.Server) *sipLine {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var run struct {
 		SIP string `json:"sip"`
 	}
 	if err := json.Unmarshal(raw, &run); err != nil || run.SIP == "" {
 		t.Fatalf("run.json names no SIP port: %v %s", err, raw)
 	}
+
 	conn, err := net.Dial("udp", run.SIP[strings.LastIndex(run.SIP, "/")+1:])
 	if err != nil {
 		t.Fatal(err)
@@ -84,11 +86,13 @@ func (l *sipLine) register(user, password string) {
 	if nonce == nil {
 		l.t.Fatal("the server sent no nonce")
 	}
+
 	const uri, realm = "sip:localhost", "selvage"
 	sum := func(texts ...string) string {
 		h := sha256.Sum256([]byte(strings.Join(texts, ":")))
 		return hex.EncodeToString(h[:])
 	}
+
 	response := sum(sum(user, realm, password), nonce[1], "00000001", "c", "auth", sum("REGISTER", uri))
 	l.send(user, user, fmt.Sprintf(`Digest username="%s", realm="%s", nonce="%s", uri="%s", response="%s", `+
 		`algorithm=SHA-256, qop=auth, nc=00000001, cnonce="c"`, user, realm, nonce[1], uri, response))

@@ -149,6 +149,7 @@ func (n *nest) plantAccounts(t *testing.T, add func(name, secret string)) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	b.Cookies()(r)
 	for _, cookie := range r.Cookies() {
 		if cookie.Value != n.ID { // one cookie contains the ID of the project that the operator opened last
@@ -237,6 +238,7 @@ func (n *nest) spray(t *testing.T) map[string][]byte {
 				answers["the answer to POST "+path+" with a "+how+" of the "+name] = a.Body
 			}
 		}
+
 		socket, _ := n.Dial(t)
 		if socket != nil {
 			socket.Call(t, "signalwire.connect", map[string]any{

@@ -129,6 +129,7 @@ func texts(t *testing.T, db *sql.DB, query string) (all []string) {
 		t.Fatal(err)
 	}
 	defer rows.Close()
+
 	for rows.Next() {
 		var text string
 		if err := rows.Scan(&text); err != nil {
@@ -136,6 +137,7 @@ func texts(t *testing.T, db *sql.DB, query string) (all []string) {
 		}
 		all = append(all, text)
 	}
+
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -253,6 +253,7 @@ func TestBrowserSDKTabs(t *testing.T) {
 					t.Errorf("round %d: %d requests were made, want one", round, n)
 				}
 			}
+
 			for _, b := range both {
 				if got := eval[string](b, "app.me().then((me) => me.email)"); got != sub.Email {
 					t.Errorf("after all rounds me returns %s, want %s", got, sub.Email)

@@ -27,11 +27,13 @@ func callRecord(alice, bob *phone) {
 	for _, f := range []*phone{alice, bob} {
 		f.do("until(() => rooms.at(-1)?.recording)", nil)
 	}
+
 	alice.do("pass(2)", nil)
 	item := list + "/" + fmt.Sprint(rec["sid"])
 	move := func(status string) {
 		p.Post(t, item, p.Basic(), harness.Form(url.Values{"Status": {status}})).Want(t, 200)
 	}
+
 	move("paused")
 	move("in-progress")
 	least := time.Since(began)
@@ -51,6 +53,7 @@ func callRecord(alice, bob *phone) {
 	if rec["call_sid"] != id || fmt.Sprint(rec["channels"]) != "2" || media["to"] != bob.address() {
 		t.Errorf("the recording is %v, want both channels of the call %s to %s", rec, id, bob.address())
 	}
+
 	wav := p.Get(t, p.LaML("/Recordings/"+fmt.Sprint(rec["sid"])+".wav"), p.Basic()).Want(t, 200).Body
 	left, right := channels(t, wav)
 	wantLength(t, len(left), least, most)
@@ -66,10 +69,12 @@ func wantOnly(t *testing.T, what string, samples []float64, has, lacks int) {
 	for block := range slices.Chunk(samples[:len(samples)/toneBlock*toneBlock], toneBlock) {
 		blocks = append(blocks, correlation(block, has))
 	}
+
 	if len(blocks) == 0 {
 		t.Errorf("%s has only %d samples", what, len(samples))
 		return
 	}
+
 	slices.Sort(blocks)
 	own, other := blocks[len(blocks)/2], correlation(samples, lacks)
 	if own < 0.95 || other > 0.05 {

@@ -44,6 +44,7 @@ func callDirections(alice, bob *phone) {
 		hangUp(alice, bob)
 		return
 	}
+
 	hear(alice, bob)
 	alice.do("call.setAudioDirection('sendonly')", nil)
 	alice.do("hear(0)", nil)

@@ -59,6 +59,7 @@ func callsPhoneInOpus(alice, bob *phone) {
 	if alice.do("codecSent()", &codec); codec != "audio/opus" {
 		t.Errorf("the browser sends %s, want audio/opus", codec)
 	}
+
 	alice.do(fmt.Sprintf("hear(%d)", alice.hz), nil)
 	alice.do("pass(2)", nil)
 	alice.do("call.hangup()", nil)

@@ -127,6 +127,7 @@ func wantCallEvents(t *testing.T, hook *harness.Receiver, id string) {
 				got[told.Event] += " " + e.Data.Cause
 			}
 		}
+
 		if !maps.Equal(got, want) {
 			return fmt.Errorf("the webhook has %v, want %v", slices.Sorted(maps.Keys(got)), want)
 		}

@@ -306,6 +306,7 @@ func callMute(alice, bob *phone) {
 		one.do("call.audioUnmute()", nil)
 		other.do(fmt.Sprintf("hear(%d)", one.hz), nil)
 	}
+
 	alice.do("call.deaf()", nil)
 	alice.do("hear(0)", nil)
 	alice.do("call.undeaf()", nil)
@@ -368,6 +369,7 @@ func callReload(alice, bob *phone) {
 		}
 		return
 	}
+
 	connect(alice, bob, false)
 	hear(alice, bob)
 	var before, after string
@@ -378,6 +380,7 @@ func callReload(alice, bob *phone) {
 	if before != after {
 		alice.Errorf("the call is %s after the reload, want %s", after, before)
 	}
+
 	hear(alice, bob)
 	alice.do("call.hangup()", nil)
 	bob.do("until(() => states.includes('destroy'))", nil)

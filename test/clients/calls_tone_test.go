@@ -35,6 +35,7 @@ func TestRecordTone(t *testing.T) {
 		alice.WaitHeard(tone)
 		bob.WaitHeard(tone)
 	}
+
 	for _, status := range []string{"paused", "in-progress"} {
 		p.Post(t, item, p.Basic(), harness.Form(url.Values{"Status": {status}})).Want(t, 200)
 	}

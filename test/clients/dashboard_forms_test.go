@@ -59,6 +59,7 @@ func TestDashboardForms(t *testing.T) {
 	})()`); sent != 1 {
 		t.Errorf("a double click sends the form %d times", sent)
 	}
+
 	b.leave("document.getElementById('webhook-submit').click()")
 	b.until("the webhook", "document.getElementById('webhook-test')")
 

@@ -24,6 +24,7 @@ func (b tab) picture(name string) {
 	if dir == "" {
 		return
 	}
+
 	for _, look := range []struct {
 		name        string
 		width, high int64

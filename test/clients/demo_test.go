@@ -176,6 +176,7 @@ func (b tab) stock() {
 		b.step(step.id)
 		b.wantSaid(step.id, step.says)
 	}
+
 	b.callFromOtherTab()
 	b.step("disconnect")
 	b.wantSaid("disconnect", `null`)

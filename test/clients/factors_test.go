@@ -82,6 +82,7 @@ func TestFactorsInChromium(t *testing.T) {
 		b.click("logout-confirm")
 		b.until("signed out", "document.getElementById('logged-out')")
 	}
+
 	says := func(what string) {
 		t.Helper()
 		b.until(what, "document.body.innerText.includes("+quoted(what)+")")

@@ -47,6 +47,7 @@ func TestMessages(t *testing.T) {
 				wantHistory(t, all, b, "client.chat")
 				stock.do(fmt.Sprintf("client.chat.join({ addressId: %q })", b), nil)
 			}
+
 			stock.do(fmt.Sprintf("history(client.conversation.getConversationMessages({ addressId: %q, pageSize: 5 }))",
 				b), &all)
 			wantHistory(t, all, b, "client.conversation")

@@ -37,16 +37,19 @@ func newCertificate(t *testing.T, name string, issuer *certificate) certificate 
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	draft := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()),
 		Subject: pkix.Name{CommonName: name, Organization: []string{"Acme"}}, IsCA: issuer == nil,
 		BasicConstraintsValid: true, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
 	if issuer == nil {
 		issuer = &certificate{draft, key}
 	}
+
 	der, err := x509.CreateCertificate(rand.Reader, draft, issuer.leaf, key.Public(), issuer.key)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	leaf, err := x509.ParseCertificate(der)
 	if err != nil {
 		t.Fatal(err)

@@ -212,6 +212,7 @@ func TestOIDCClientTSLogout(t *testing.T) {
 	if o := b.arrived(origin); o.User == nil {
 		t.Fatalf("after the login the app has %+v, want a user", o)
 	}
+
 	b.until("the session iframe to say that nothing has changed", "session.said.includes('unchanged')")
 	if eval[bool](b, "session.signedOut || session.said.includes('changed')") {
 		t.Errorf("before the logout the session iframe has said %s", eval[string](b, "session.said.join()"))

@@ -109,6 +109,7 @@ func TestTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if have, err := fs.Glob(committed, "*"); err != nil || !slices.Equal(have, want) || len(want) == 0 {
 		t.Errorf("dist/types has %v, want %v: run `make sdk`", have, want)
 	}
@@ -124,6 +125,7 @@ func TestTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	// Join the examples into one program. First declare the names that the examples do not declare.
 	program := `import { SignalWire } from "./stock"
 declare const button: HTMLButtonElement, audio: HTMLAudioElement
@@ -134,6 +136,7 @@ declare function show(who: string, text: string): void
 		program += strings.ReplaceAll(strings.ReplaceAll(string(m[1]),
 			`import { SignalWire } from "@signalwire/js"`, ""), "…)", "{})")
 	}
+
 	for _, list := range []string{`sortBy: "name" }))`, "list(address.id))", "conversations())"} {
 		program = strings.ReplaceAll(program, list+" …", list+" console.log()")
 	}

@@ -19,6 +19,7 @@ func roomRecorded(alice, bob, carol *phone) {
 	for _, f := range []*phone{alice, bob, carol} {
 		f.do("until(() => rooms.at(-1)?.recording)", nil)
 	}
+
 	var member string
 	bob.do("call.callId", &member)
 	one := p.Post(t, p.LaML("/Calls/"+member+"/Recordings"), p.Basic(),
@@ -29,6 +30,7 @@ func roomRecorded(alice, bob, carol *phone) {
 	if all["status"] != "in-progress" {
 		t.Errorf("the recording of the room is %v, want in-progress", all)
 	}
+
 	for _, f := range []*phone{alice, bob, carol} {
 		f.do("call.hangup()", nil)
 	}
@@ -101,11 +103,13 @@ func TestRoomRecording(t *testing.T) {
 	for _, c := range []*telephone.Call{alice, bob} {
 		c.WaitAnswered()
 	}
+
 	session := openRoomSession(t, p)
 	list := p.LaML("/Conferences/" + session + "/Recordings")
 	for _, wrong := range []url.Values{{"RecordingChannels": {"dual"}}, {"RecordingTrack": {"inbound"}}} {
 		p.Post(t, list, p.Basic(), harness.Form(wrong)).Want(t, 400)
 	}
+
 	sid := fmt.Sprint(p.Post(t, list, p.Basic(), harness.Form(url.Values{})).Want(t, 201).Object(t)["sid"])
 	again := p.Post(t, list, p.Basic(), harness.Form(url.Values{})).Want(t, 201).Object(t)
 	if again["sid"] != sid {

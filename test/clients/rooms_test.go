@@ -73,6 +73,7 @@ func TestRoomGuests(t *testing.T) {
 			}
 		}
 	}
+
 	guest.Command("call.mute", map[string]any{"channels": []string{"audio"}})
 	guest.Hangup()
 	host.Command("call.end", map[string]any{})

@@ -59,6 +59,7 @@ func addCall(
 		r.Received, r.Lost = 50*int64(talked/time.Second), int64(3*minutes)
 		r.Jitter, r.RoundTrip, r.Transport = 3*time.Millisecond, 41*time.Millisecond, "udp"
 	}
+
 	if err := rows.SaveCall(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}

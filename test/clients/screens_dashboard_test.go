@@ -87,10 +87,12 @@ func TestScreensOfDashboard(t *testing.T) {
 	for _, at := range pages {
 		s.open("dashboard-"+at.name, p.PublicURL+at.path)
 	}
+
 	s.prefer("de")
 	for _, at := range pages {
 		s.translated("dashboard-"+at.name, p.PublicURL+at.path, "de")
 	}
+
 	s.prefer("en")
 	s.open("dashboard-styles", p.PublicURL+"/dashboard/_styles") // in English alone
 	s.open("dashboard-styles-pages", p.PublicURL+"/dashboard/_styles?of=pages")

@@ -66,6 +66,7 @@ func (l *load) checkLogins() {
 			}
 		}
 	}
+
 	if wrong > 3 {
 		l.t.Errorf("%d of %d logins were wrong", wrong, len(l.logins))
 	}

@@ -133,6 +133,7 @@ func (l *load) timeLogins() {
 	if long() {
 		n = 400
 	}
+
 	times := make([]time.Duration, n)
 	var work sync.WaitGroup
 	for client := range 4 {

@@ -202,10 +202,12 @@ func (l *load) change(n int) {
 	if err != nil {
 		return
 	}
+
 	tokens, err := f.QuickRedeem(code)
 	if err != nil {
 		return
 	}
+
 	form := url.Values{"token": {tokens.RefreshToken}}
 	if l.acknowledged(changes, "POST", "/oauth/revoke", nil, 200, l.client.Authenticated(form)...) {
 		l.mu.Lock()

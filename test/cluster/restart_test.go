@@ -17,6 +17,7 @@ func (c *Cluster) restartNodes(t *testing.T) {
 	if long() {
 		rate, turns = 500, 10
 	}
+
 	r := newRequests(t, c, rate)
 	for range turns {
 		for _, node := range c.Each {

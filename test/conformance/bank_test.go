@@ -126,14 +126,17 @@ func (m *module) sign(key any, alg jose.SignatureAlgorithm, head, claims members
 	for name, value := range head {
 		o.WithHeader(jose.HeaderKey(name), value)
 	}
+
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: key}, o)
 	if err != nil {
 		m.Fatal(err)
 	}
+
 	jws, err := signer.Sign(mustJSON(m, claims))
 	if err != nil {
 		m.Fatal(err)
 	}
+
 	text, err := jws.CompactSerialize()
 	if err != nil {
 		m.Fatal(err)

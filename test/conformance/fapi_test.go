@@ -22,6 +22,7 @@ func fapiDiscovery(m *module) {
 		"grant_types_supported":                            "authorization_code", "scopes_supported": "openid"} {
 		m.check(m.op.offers(list, value), "%s = %v lacks %s", list, m.op.metadata[list], value)
 	}
+
 	m.check(m.op.offers("token_endpoint_auth_methods_supported", "self_signed_tls_client_auth"), "no mTLS is offered")
 	for name, want := range map[string]any{"authorization_response_iss_parameter_supported": true,
 		"claims_parameter_supported": true, "issuer": m.op.Issuer(),
@@ -29,6 +30,7 @@ func fapiDiscovery(m *module) {
 		"tls_client_certificate_bound_access_tokens": true} {
 		m.check(m.op.metadata[name] == want, "%s = %v, want %v", name, m.op.metadata[name], want)
 	}
+
 	if m.isSigned() {
 		for _, list := range []string{"request_object_signing_alg_values_supported",
 			"authorization_signing_alg_values_supported", "introspection_signing_alg_values_supported"} {

@@ -128,6 +128,7 @@ func (p plan) run(t *testing.T, op *provider) {
 	if t.Name() != p.test {
 		t.Errorf("the plan %s is run by %s, but the page names %s", p.name, t.Name(), p.test)
 	}
+
 	states := readTables(t)[p.name].states
 	for _, e := range p.modules {
 		if p.types == nil {

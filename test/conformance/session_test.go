@@ -43,6 +43,7 @@ func (m *module) isUnchanged(r request, state string) bool {
 	if err != nil {
 		m.Fatal(err)
 	}
+
 	for _, c := range m.browser.Jar.Cookies(frame) {
 		if strings.HasSuffix(c.Name, "selvage-state") {
 			origin := strings.TrimSuffix(harness.RedirectURI, "/cb")

@@ -26,6 +26,7 @@ func TestMediaInAnObjectStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for kind, file := range map[string][]byte{"audio/wav": harness.Tone(8000, 20), "audio/mpeg": song} {
 		up := p.Post(t, p.LaML("/Recordings"), p.Basic(), harness.Body(kind, file)).Want(t, 201).Object(t)
 		sid, _ := up["sid"].(string)

@@ -215,6 +215,7 @@ func TestCallsLeaveNothing(t *testing.T) {
 	if got := causes(t, db); !maps.Equal(got, want) {
 		t.Errorf("the calls ended like this: %v, want %v", got, want)
 	}
+
 	if got := after.ended; !maps.Equal(got, want) {
 		t.Errorf("the metrics count these ends of calls: %v, want %v", got, want)
 	}
@@ -223,6 +224,7 @@ func TestCallsLeaveNothing(t *testing.T) {
 			t.Errorf("the table %s has grown", name)
 		}
 	}
+
 	if n := count(t, db, manyCounts); n > 0 {
 		t.Errorf("%d projects have too many daily counts", n)
 	}

@@ -82,6 +82,7 @@ func descriptors(t *testing.T, s *harness.Server) (sockets, files int) {
 	if err != nil {
 		t.Skipf("needs /proc: %v", err)
 	}
+
 	for _, e := range entries {
 		target, _ := os.Readlink(filepath.Join(dir, e.Name())) // "" if it was closed before
 		switch {
@@ -163,6 +164,7 @@ func rows(t *testing.T, db *sql.DB) map[string]int {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	counts := make(map[string]int)
 	for names.Next() {
 		var name string
@@ -171,6 +173,7 @@ func rows(t *testing.T, db *sql.DB) map[string]int {
 		}
 		counts[name] = 0
 	}
+
 	if err := names.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -197,6 +200,7 @@ func causes(t *testing.T, db *sql.DB) map[string]int {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	counts := make(map[string]int)
 	for found.Next() {
 		var cause string
@@ -206,6 +210,7 @@ func causes(t *testing.T, db *sql.DB) map[string]int {
 		}
 		counts[cause] = n
 	}
+
 	if err := found.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,7 @@ func TestDescriptorsExhausted(t *testing.T) {
 	if status := ask(t, early, "/oauth/jwks"); status != 200 {
 		t.Fatalf("the status is %d before the other connections, want 200", status)
 	}
+
 	for range idle {
 		dial(t, s)
 	}
@@ -91,6 +92,7 @@ func ask(t *testing.T, c connection, path string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := r.Write(c); err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +101,7 @@ func ask(t *testing.T, c connection, path string) int {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
+
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		t.Fatal(err)
 	}

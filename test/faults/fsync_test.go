@@ -53,6 +53,7 @@ func TestSyncFails(t *testing.T) {
 			p.Post(t, p.LaML("/Recordings"), p.Basic(), harness.Body("audio/wav", harness.Tone(8000+i, 2))).Want(t, 503)
 			p.Get(t, "/api/fabric/resources/subscribers", p.Basic()).Want(t, 200)
 		}
+
 		if !killed {
 			mend()
 			harness.Eventually(t, recovers, "a change to succeed", func() error {
@@ -62,6 +63,7 @@ func TestSyncFails(t *testing.T) {
 				return nil
 			})
 		}
+
 		s.Kill()
 		mend()
 		wantWhole(t, s)
@@ -70,6 +72,7 @@ func TestSyncFails(t *testing.T) {
 			p.Get(t, "/api/fabric/resources/subscribers/"+id, p.Basic()).Want(t, 200)
 		}
 	}
+
 	if report := s.CLI(t, "", "audit", "verify"); report["whole"] != true {
 		t.Errorf("audit verify = %v", report)
 	}
@@ -85,6 +88,7 @@ func failSyncs(t *testing.T, pid int) (mend func()) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	exited := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // it reports the signal that ends it

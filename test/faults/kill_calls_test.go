@@ -38,6 +38,7 @@ func TestKillDuringRecordedCalls(t *testing.T) {
 		bob.Speak(bobHz)
 		last = bob
 	}
+
 	harness.Eventually(t, time.Minute, "three seconds of the last call", func() error {
 		if n := last.Spoken(); n < 3*phone.PerSecond {
 			return fmt.Errorf("%d packets", n)
@@ -120,6 +121,7 @@ func (r recording) check(t *testing.T, p *harness.Project, lasted time.Duration)
 	if r.ErrorCode == "" {
 		t.Error("the recording does not say that it is incomplete")
 	}
+
 	for channel, hz := range []int{aliceHz, bobHz} {
 		other := aliceHz + bobHz - hz
 		mine, theirs := sound.Power(channel, hz, -1), sound.Power(channel, other, -1)

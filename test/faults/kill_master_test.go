@@ -106,6 +106,7 @@ func wantUsable(t *testing.T, l *load, secret string) {
 			t.Errorf("a valid token after a rotation: %v", err)
 		}
 	}
+
 	if report := l.project.CLI(t, "", "audit", "verify"); report["whole"] != true {
 		t.Errorf("audit verify after a rotation: %v", report)
 	}

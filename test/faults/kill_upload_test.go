@@ -145,6 +145,7 @@ func wantRecordings(t *testing.T, p *harness.Project, stored map[string][]byte, 
 			t.Errorf("recording %s has %d bytes, not the %d that were acknowledged", sid, len(got.Body), len(wav))
 		}
 	}
+
 	for sid := range stored {
 		if !listed[sid] {
 			t.Errorf("recording %s was acknowledged and is not listed", sid)

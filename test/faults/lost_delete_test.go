@@ -61,6 +61,7 @@ func losing(t *testing.T, to string, status *atomic.Int64) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	proxy := &httputil.ReverseProxy{ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
 		r.Out.Host = r.In.Host // the signature covers it

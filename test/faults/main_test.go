@@ -28,6 +28,7 @@ func wantWhole(t *testing.T, s *harness.Server) {
 	if s.Database() != "" {
 		return
 	}
+
 	for _, name := range []string{"selvage.db", "sessions.db"} {
 		db, err := sql.Open("sqlite", "file:"+filepath.Join(s.Data, name)+"?mode=ro")
 		if err != nil {

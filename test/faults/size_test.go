@@ -121,12 +121,14 @@ func (in *installation) restored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := os.Mkdir(data, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(data, "master.key"), master, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	restore := exec.Command(harness.Binary(t), "backup", "restore", archive, "--identity", key, "--data", data)
 	if out, err := restore.CombinedOutput(); err != nil {
 		t.Fatalf("backup restore: %v\n%s", err, out)

@@ -49,6 +49,7 @@ func TestMemoryCap(t *testing.T) {
 			}
 		})
 	}
+
 	in, refused := crowdOf(t, c, sub, 300)
 	readers.Wait()
 	close(over)
@@ -156,6 +157,7 @@ func crowdOf(t *testing.T, c *harness.Client, sub harness.Subscriber, n int) (in
 			pages[i] = browsers[i].Open(t, c.NewFlow("openid").URL())
 		})
 	}
+
 	all.Wait()
 	for i, b := range browsers {
 		all.Go(func() {

@@ -76,6 +76,7 @@ func run(each, only string) (failed int, err error) {
 		}
 		fmt.Println()
 	}
+
 	fmt.Printf("%d targets, %d inputs in %v, %d failed\n", len(all), total,
 		time.Since(began).Round(time.Second), failed)
 	return failed, nil

@@ -56,6 +56,7 @@ func (b *balancer) probe(ctx context.Context, i int) {
 	ops := b.n.Each[i].Ops // the same after a restart of the node
 	next := time.NewTicker(probeEvery)
 	defer next.Stop()
+
 	for {
 		resp, err := client.Get(ops + "/readyz")
 		if err == nil {
@@ -82,6 +83,7 @@ func (b *balancer) order() (nodes []int) {
 	first := int(b.turn.Add(1))
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	var others []int
 	for k := range b.ready {
 		if i := (first + k) % len(b.ready); b.ready[i] {

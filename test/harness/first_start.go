@@ -76,6 +76,7 @@ func makeBeginning(t T) *beginning {
 			err = readErr
 		}
 	}
+
 	if err != nil {
 		t.Fatalf("beginning: %v", err)
 	}

@@ -110,6 +110,7 @@ func (n *Nodes) frontTLS(l net.Listener) {
 		if err != nil {
 			return
 		}
+
 		go func() {
 			defer client.Close()
 			node := n.dial()

@@ -48,14 +48,17 @@ func (h Holder) Proof(method, path, token, nonce string) Option {
 	if err != nil {
 		h.t.Fatalf("making a DPoP proof: %v", err)
 	}
+
 	raw, err := json.Marshal(claims)
 	if err != nil {
 		h.t.Fatalf("making a DPoP proof: %v", err)
 	}
+
 	jws, err := signer.Sign(raw)
 	if err != nil {
 		h.t.Fatalf("making a DPoP proof: %v", err)
 	}
+
 	text, err := jws.CompactSerialize()
 	if err != nil {
 		h.t.Fatalf("making a DPoP proof: %v", err)

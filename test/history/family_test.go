@@ -63,6 +63,7 @@ func TestRightHistories(t *testing.T) {
 			t.Errorf("%s: the model rejects it", name)
 		}
 	}
+
 	if porcupine.CheckOperations(Model{}.model(), inOrder([]answer{{code, ""}})) {
 		t.Error("a session store that loses nothing may refuse a code")
 	}

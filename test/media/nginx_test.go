@@ -128,6 +128,7 @@ func TestCacheNeverMixes(t *testing.T) {
 			check(first, url)
 		}
 	}
+
 	url := cache + p.LaML("/Recordings/"+p.Upload(t, wav))
 	var wait sync.WaitGroup
 	for range 10 {
@@ -135,6 +136,7 @@ func TestCacheNeverMixes(t *testing.T) {
 			wait.Go(func() { check(name, url) })
 		}
 	}
+
 	wait.Wait()
 	harness.Eventually(t, time.Minute, "the cache to contain the media, without which nothing is tested", func() error {
 		if got := p.Get(t, url).Want(t, 200).Header.Get("X-Cache"); got != "HIT" {

@@ -201,11 +201,13 @@ func (n *Network) forwardTCP() {
 		if err != nil {
 			return
 		}
+
 		server, err := n.dialTCP()
 		if err != nil {
 			_ = client.Close()
 			continue
 		}
+
 		for _, pair := range [][2]net.Conn{{client, server}, {server, client}} {
 			n.keep(pair[0])
 			go func() {

@@ -84,6 +84,7 @@ func TestCallMovesElsewhere(t *testing.T) {
 		m.who.Drop()
 		phone.Connect(t, m.to, m.token, m.who.Protocol).Take(m.who)
 	}
+
 	phone.HearBoth(alice, bob)
 	alice.Hold(true)
 	alice.Hold(false)

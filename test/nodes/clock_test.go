@@ -25,6 +25,7 @@ func TestClockSkew(t *testing.T) {
 			node.Get(t, node.Ops+"/readyz").Want(t, 200)
 		}
 	}
+
 	for i, node := range n.Each {
 		l := logIn(t, n)
 		l.at(node).Revoke(t, l.tokens.RefreshToken).Want(t, 200)

@@ -79,6 +79,7 @@ func TestMessagesElsewhere(t *testing.T) {
 	if len(want) != 2*each {
 		t.Fatalf("%d messages are in the history, want %d", len(want), 2*each)
 	}
+
 	alice.writes(t, bob.address, "last") // a duplicate would arrive before this message
 	want = append(want, "last")
 	for i, s := range sockets {
@@ -90,6 +91,7 @@ func TestMessagesElsewhere(t *testing.T) {
 			t.Errorf("socket %d gets %q, want %q", i, got, want)
 		}
 	}
+
 	eve.writes(t, alice.address, "for alice")
 	if got := stranger.Said(t, 1); len(got) != 1 || got[0].Text != "for alice" {
 		t.Errorf("eve's socket gets %+v, want only her own message", got)

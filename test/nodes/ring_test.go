@@ -74,6 +74,7 @@ func TestRingEndedEverywhere(t *testing.T) {
 			return ask().StatusIs(401)
 		})
 	}
+
 	harness.Eventually(t, patience, "the ended keys to be removed from the JWKS", func() error {
 		var set struct{ Keys []struct{ Kid string } }
 		there.Get(t, "/oauth/jwks").Want(t, 200).Read(t, &set)

@@ -32,6 +32,7 @@ func TestRoomElsewhere(t *testing.T) {
 		}
 		return one, other
 	}
+
 	alice, bob := meet(here, there)
 	first := alice.Node()
 	alice.Speak(440)
@@ -71,6 +72,7 @@ func TestRoomTakenOver(t *testing.T) {
 			for _, c := range []*phone.Call{alice, bob, gone} {
 				c.WaitAnswered()
 			}
+
 			session := p.runningRoom(t, n.Each[1])
 			p.wantRecordings(t, n.Each[1], session, "in-progress")
 			if first == "member" {
@@ -84,6 +86,7 @@ func TestRoomTakenOver(t *testing.T) {
 				dave.WaitAnswered()
 				dave.Hangup()
 			}
+
 			bob = there.Attach(bob)
 			bob.WaitAnswered()
 			again := phone.Connect(t, n.Each[1], p.alice.Token, here.Protocol).G711()
@@ -95,6 +98,7 @@ func TestRoomTakenOver(t *testing.T) {
 			if now := p.runningRoom(t, n.Each[1]); now != session {
 				t.Errorf("the session is %s, want %s as before", now, session)
 			}
+
 			p.wantRecordings(t, n.Each[1], session, "in-progress", "stopped")
 			if first == "member" {
 				late := phone.Connect(t, n.Each[1], p.NewSAT(t, "late").Token, "").G711().Dial("/public/hall")
@@ -102,6 +106,7 @@ func TestRoomTakenOver(t *testing.T) {
 					t.Errorf("a caller of the locked room got %s, want CALL_REJECTED", cause)
 				}
 			}
+
 			if cause := gone.WaitEnded(); cause != "NODE_LOST" {
 				t.Errorf("the member that did not come back left with %s, want NODE_LOST", cause)
 			}

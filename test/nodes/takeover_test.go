@@ -37,6 +37,7 @@ func TestCallTakenOver(t *testing.T) {
 				bob = there.Attach(bob)
 				alice = again.Attach(alice)
 			}
+
 			alice.WaitAnswered()
 			bob.WaitAnswered()
 			phone.HearBoth(alice, bob)

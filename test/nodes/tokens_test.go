@@ -52,12 +52,14 @@ func TestTokensElsewhere(t *testing.T) {
 	remove := func(t *testing.T, g *grantee, _ string) {
 		there.Do(t, "DELETE", subscriber(g), g.Basic()).Want(t, 204)
 	}
+
 	disable := func(t *testing.T, g *grantee, _ string) {
 		there.Command(t, "", "subscriber", "update", g.SubscriberID, "--disabled")
 	}
 	everything := func(t *testing.T, g *grantee, _ string) {
 		there.Do(t, "DELETE", subscriber(g)+"/tokens", g.Basic()).Want(t, 204)
 	}
+
 	endKeys := func(t *testing.T, g *grantee, _ string) {
 		there.Command(t, "", "token", "embed", "revoke", "--project", g.ID,
 			onlyID(t, there, "token", "embed", "list", "--project", g.ID))

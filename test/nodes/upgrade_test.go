@@ -95,6 +95,7 @@ func TestRollingUpgrade(t *testing.T) {
 	if after := schemaOf(t, current); after <= before {
 		t.Errorf("the schema went from %v to %v", before, after)
 	}
+
 	ofNew := account.at(current)
 	for range 20 {
 		made := ofOld.NewSAT(t, "ada").Token
@@ -103,6 +104,7 @@ func TestRollingUpgrade(t *testing.T) {
 		old.Get(t, p.LaML("/Recordings"), harness.Bearer(grant(t, ofNew))).Want(t, 200)
 		current.Get(t, p.LaML("/Recordings"), harness.Bearer(grant(t, ofOld))).Want(t, 200)
 	}
+
 	stop()
 	load.Wait()
 	t.Logf("%d rounds of requests to the old node", count.Load())

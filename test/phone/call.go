@@ -97,12 +97,14 @@ func (c *Call) describe() string {
 	case c.phone.hear != nil:
 		return strings.Replace(line.Description(), "opus/48000/2", c.phone.lightCodec(), 1)
 	}
+
 	c.open()
 	describe := func() (webrtc.SessionDescription, error) { return c.pc.CreateOffer(nil) }
 	if c.offer != "" {
 		c.must(c.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: bundled(c.offer)}))
 		describe = func() (webrtc.SessionDescription, error) { return c.pc.CreateAnswer(nil) }
 	}
+
 	own, err := describe()
 	c.must(err)
 	c.gather(own)

@@ -167,6 +167,7 @@ func (p *Phone) try(method string, params, result any) error {
 	if err := p.send(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params}); err != nil {
 		return err
 	}
+
 	select {
 	case r := <-answer:
 		if r.Error != nil {
@@ -220,6 +221,7 @@ func (p *Phone) read() {
 		if err != nil {
 			return
 		}
+
 		var m message
 		if err := json.Unmarshal(text, &m); err != nil {
 			continue // events in formats that the phone does not support

@@ -114,6 +114,7 @@ func Hear(from, to *Call) (before []string) {
 	what := uuid.NewString()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
+
 	for end := time.After(patience); ; {
 		select {
 		case heard := <-to.heard:

@@ -25,15 +25,18 @@ var thePlace = sync.OnceValues(func() (*place, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	// The account that runs PostgreSQL must be able to traverse the directory.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return nil, err
 	}
+
 	held, end, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer held.Close()
+
 	sweeper := exec.Command("/bin/sh", "-c",
 		`read _; n=0; until rm -rf "$1" 2>/dev/null || [ $n = 100 ]; do n=$((n+1)); sleep 0.1; done`, "sh", dir)
 	sweeper.Stdin = held

@@ -80,14 +80,17 @@ func startPostgres(settings []string) (*PostgresServer, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	account, err := unprivileged()
 	if err != nil {
 		return nil, err
 	}
+
 	port, err := freePort()
 	if err != nil {
 		return nil, err
 	}
+
 	dir, err := newPlace("postgres", account)
 	if err != nil {
 		return nil, err

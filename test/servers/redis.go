@@ -117,10 +117,12 @@ func startRedis(args []string) (*RedisServer, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	dir, err := newPlace("redis", nil)
 	if err != nil {
 		return nil, err
 	}
+
 	r, err := newRedis(port, dir, append([]string{
 		"--save", "", "--appendonly", "yes", "--repl-diskless-sync-delay", "0", "--databases",
 		strconv.Itoa(redisDatabases), "--enable-debug-command", "yes",

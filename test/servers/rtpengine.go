@@ -53,12 +53,14 @@ func pingRTPEngine(address string) error {
 		return err
 	}
 	defer conn.Close()
+
 	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
 		return err
 	}
 	if _, err := conn.Write([]byte("1 d7:command4:pinge")); err != nil {
 		return err
 	}
+
 	reply := make([]byte, 100)
 	n, err := conn.Read(reply)
 	if err == nil && !strings.Contains(string(reply[:n]), "pong") {

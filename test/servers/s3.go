@@ -65,14 +65,17 @@ func startS3() (*S3Server, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	port, err := freePort()
 	if err != nil {
 		return nil, err
 	}
+
 	dir, err := newPlace("s3", nil)
 	if err != nil {
 		return nil, err
 	}
+
 	for _, folder := range []string{"objects", "metadata"} {
 		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
 			return nil, err

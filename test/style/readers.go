@@ -111,11 +111,13 @@ func checkGo(path string, src []byte) ([]finding, error) {
 			found = append(found, checkLine(path, files.Position(c.Pos()).Line, c.Text)...)
 		}
 	}
+
 	ast.Inspect(file, func(n ast.Node) bool {
 		line := 0
 		if n != nil {
 			line = files.Position(n.Pos()).Line
 		}
+
 		switch n := n.(type) {
 		case *ast.BasicLit:
 			if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil {
