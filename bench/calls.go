@@ -107,6 +107,7 @@ func dialAll(people []*phone.Phone, sides []*side) []time.Duration {
 			}
 		})
 	}
+
 	work.Wait()
 	slices.Sort(took)
 	return took

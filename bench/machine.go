@@ -105,6 +105,7 @@ func (s bareServer) measureMachine(p *harness.Program, length time.Duration, n w
 		return measure(p, s.operation(path, path, connections), s.cmd.Process.Pid,
 			max(length/6, 300*time.Millisecond), nil).cpu
 	}
+
 	m.Floor = costs(pathHello, 8)
 	if n.signatures > 0 {
 		m.Signature = costs(pathSign, 8) - m.Floor

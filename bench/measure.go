@@ -130,6 +130,7 @@ func measurePaced(p *harness.Program, op operation, pid int, length time.Duratio
 		began, sent := time.Now(), 0
 		tick := time.NewTicker(200 * time.Microsecond)
 		defer tick.Stop()
+
 		for {
 			select {
 			case <-stop:

@@ -46,6 +46,7 @@ func (v provider) start(p *harness.Program, name string, pinned bool, command ..
 	if err != nil {
 		p.Fatalf("%v", err)
 	}
+
 	if err := cmd.Start(); err != nil {
 		p.Fatalf("starting %s: %v", name, err)
 	}

@@ -111,10 +111,12 @@ func (w *world) prove(c *wire, b bank) (tokens harness.Tokens, err error) {
 	if a, err = c.do(w.get("/login/oauth/authorize?"+query.Encode(), "Cookie: "+w.cookies)); err != nil {
 		return tokens, err
 	}
+
 	code, err := codeOf(a, f)
 	if err != nil {
 		return tokens, err
 	}
+
 	if a, err = w.send(c, b, "/oauth/token", f.Form(code)); err != nil {
 		return tokens, err
 	}

@@ -45,11 +45,13 @@ func (v provider) measured(p *harness.Program) []operation {
 	service := func(id string) []byte {
 		return v.post(v.token, "grant_type=client_credentials", basic(id, peerServiceSecret))
 	}
+
 	one := func(name string, request []byte, parts ...string) operation {
 		return operation{name: name, address: v.host, connections: 8, task: func(int) task {
 			return once(request, 200, parts...)
 		}}
 	}
+
 	flow := func(int) task {
 		return func(c *wire) error {
 			_, err := v.codeFlow(c, peerNative, "")
@@ -69,6 +71,7 @@ func (v provider) measured(p *harness.Program) []operation {
 			return once(ask(tokens.AccessToken), 200, part)
 		}}
 	}
+
 	return []operation{
 		one("client_credentials, sealed", service(peerService), `"access_token"`),
 		one("client_credentials, JWT ES256", service(peerSigned), `"access_token":"ey`),
@@ -101,6 +104,7 @@ func (v provider) signIn(p *harness.Program) string {
 	if err != nil {
 		p.Fatalf("%v", err)
 	}
+
 	browser := http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
 		if strings.HasPrefix(r.URL.String(), peerRedirect) {
 			return http.ErrUseLastResponse
@@ -156,6 +160,7 @@ func (v provider) code(c *wire, f peerFlow) (string, error) {
 		if err != nil {
 			return "", err
 		}
+
 		to, err := url.Parse(a.header("Location"))
 		switch {
 		case err != nil:

@@ -112,6 +112,7 @@ func (r *report) print(w io.Writer) {
 		fmt.Fprintf(w, "\n%d idle sockets: %.0f MiB, %.3f CPU ms to open one, %.1f %% of a core for all\n",
 			c.Sockets, c.MiB, c.Connect, 100*c.Idle)
 	}
+
 	if b := r.Burst; b != nil {
 		fmt.Fprintf(w, "\n%d parallel uploads: %.0f MiB of anonymous memory at most, %.0f MiB before\n",
 			b.Uploads, b.Most, b.Idle)

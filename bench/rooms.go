@@ -107,6 +107,7 @@ func g722Second(p *harness.Program, pitch float64) []string {
 	if err != nil {
 		p.Fatalf("encoding a tone: %v", err)
 	}
+
 	const rate, samples = 16000, 16000 / phone.PerSecond
 	frames := make([]string, phone.PerSecond)
 	for n := range frames {

@@ -76,6 +76,7 @@ func (w *world) stream() error {
 	if err != nil {
 		return err
 	}
+
 	req.ContentLength = int64(len(w.speech))
 	req.Header.Set("Content-Type", "audio/wav")
 	req.SetBasicAuth(w.ID, w.Key)
@@ -84,6 +85,7 @@ func (w *world) stream() error {
 		return err
 	}
 	defer res.Body.Close()
+
 	if text, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusCreated {
 		return fmt.Errorf("answer %d %.300s, %v", res.StatusCode, text, err)
 	}

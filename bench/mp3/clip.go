@@ -91,6 +91,7 @@ func (w *wavFile) ReadFrames(dst []int16, at int64) (int, error) {
 	if n <= 0 {
 		return 0, io.EOF
 	}
+
 	if size := 2 * n * w.channels; len(w.buf) < size {
 		w.buf = make([]byte, size)
 	}
@@ -98,6 +99,7 @@ func (w *wavFile) ReadFrames(dst []int16, at int64) (int, error) {
 	if _, err := w.file.ReadAt(b, 44+at*int64(2*w.channels)); err != nil {
 		return 0, err
 	}
+
 	for i := range n * w.channels {
 		dst[i] = int16(binary.LittleEndian.Uint16(b[2*i:]))
 	}

@@ -38,6 +38,7 @@ func run(quality, speed bool, only, options string, repeat int, self string) err
 		return err
 	}
 	defer os.RemoveAll(dir)
+
 	if !speed {
 		if err := compareQuality(dir, only, options); err != nil {
 			return err

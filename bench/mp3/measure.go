@@ -64,6 +64,7 @@ func distance(x, y []float64, rate int) float64 {
 	for size*1000 < 32*rate {
 		size *= 2
 	}
+
 	sum, n := 0.0, 0
 	for i := 0; i+size <= len(x); i += size / 2 {
 		a, b := spectrum(x[i:i+size]), spectrum(y[i:i+size])

@@ -127,6 +127,7 @@ func pesq(dir string, original, decoded *clip, material string) string {
 	if original.writeWAV(a) != nil || decoded.writeWAV(b) != nil {
 		return "–"
 	}
+
 	mode := map[int]string{8000: "nb", 16000: "wb"}[original.rate]
 	script := `import sys, pesq
 from scipy.io import wavfile
