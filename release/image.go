@@ -52,11 +52,13 @@ func (r release) imageOf(arch string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(files)), nil }
 	layer, err := tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))
 	if err != nil {
 		return nil, err
 	}
+
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	history := v1.History{Created: v1.Time{Time: r.date}, CreatedBy: "selvage " + r.version}
 	img, err := mutate.Append(base, mutate.Addendum{Layer: layer, History: history})
@@ -73,6 +75,7 @@ func (r release) config(img v1.Image, arch string) *v1.ConfigFile {
 	if err != nil {
 		panic(err) // the image is in memory
 	}
+
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Created = "linux", arch, v1.Time{Time: r.date}
 	config.Config = v1.Config{
@@ -172,6 +175,7 @@ func (r release) pack(dir, file string) error {
 	if err != nil {
 		return err
 	}
+
 	if err := w.Close(); err != nil {
 		return err
 	}

@@ -57,6 +57,7 @@ func mayInstall() error {
 			return err
 		}
 	}
+
 	known, err := os.ReadFile("/proc/filesystems")
 	if err == nil && !strings.Contains(string(known), "\toverlay\n") {
 		err = errors.New("this kernel has no overlayfs")

@@ -39,11 +39,13 @@ func (r release) licences() error {
 	if err != nil {
 		return err
 	}
+
 	var b strings.Builder
 	b.WriteString("selvage is under the Apache License 2.0. Linked into it are:\n\n")
 	for _, l := range all {
 		fmt.Fprintf(&b, "%-60s %-40s %s\n", l.Path, l.Version, strings.Join(l.ids, ", "))
 	}
+
 	for _, l := range all {
 		for _, text := range l.texts {
 			fmt.Fprintf(&b, "\n%s\n%s %s, %s", strings.Repeat("=", 80), l.Path, l.Version, text)

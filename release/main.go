@@ -66,6 +66,7 @@ func run(r release, twice bool) (err error) {
 	if r.out, err = filepath.Abs(r.out); err != nil {
 		return err
 	}
+
 	if err := r.describe(); err != nil {
 		return err
 	}
@@ -191,6 +192,7 @@ func sumsOf(dir string) (lines []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	for _, file := range files {
 		if file.Name() == "SHA256SUMS" {
 			continue

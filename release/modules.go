@@ -30,6 +30,7 @@ func (r release) modules() ([]module, error) {
 			linked[d.Path] = *d
 		}
 	}
+
 	var all []module
 	for _, d := range linked {
 		all = append(all, module{Path: d.Path, Version: d.Version, Sum: d.Sum})
@@ -44,12 +45,14 @@ func (r release) locate(all []module) error {
 	for _, m := range all {
 		args = append(args, m.Path+"@"+m.Version)
 	}
+
 	cmd := exec.Command("go", args...)
 	cmd.Dir = r.root
 	out, err := cmd.Output()
 	if err != nil {
 		return fmt.Errorf("finding the modules: %w", err)
 	}
+
 	dirs := make(map[string]string)
 	for dec := json.NewDecoder(strings.NewReader(string(out))); dec.More(); {
 		var m module
@@ -58,6 +61,7 @@ func (r release) locate(all []module) error {
 		}
 		dirs[m.Path] = m.Dir
 	}
+
 	for i := range all {
 		if all[i].Dir = dirs[all[i].Path]; all[i].Dir == "" {
 			return fmt.Errorf("%s is not in the module cache", all[i].Path)

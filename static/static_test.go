@@ -21,6 +21,7 @@ func TestFonts(t *testing.T) {
 		if len(urls) != len(fonts) {
 			t.Fatalf("%s loads %d files, want %d fonts", sheet, len(urls), len(fonts))
 		}
+
 		for _, u := range urls {
 			answer := get(t, string(u[1]))
 			total[string(u[1])] = answer.Body.Len()

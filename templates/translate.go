@@ -26,6 +26,7 @@ func parseIn(set *template.Template, w *words.Words, patterns ...string) *templa
 		}
 		names = append(names, matches...)
 	}
+
 	for _, name := range names {
 		source, err := pages.ReadFile(name)
 		if err != nil {
@@ -47,6 +48,7 @@ func Texts() (all []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	for _, name := range append(names, "pages/demo.html") {
 		source, err := pages.ReadFile(name)
 		if err != nil {
@@ -311,6 +313,7 @@ func sayTokens(run []token, say func(string) string) string {
 		}
 		key.WriteString(spaces.ReplaceAllString(t.text, " "))
 	}
+
 	text := strings.TrimSpace(key.String())
 	visible := actions.ReplaceAllString(text, "")
 	said := say

@@ -35,6 +35,7 @@ func TestKubernetes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	seen := make(map[string]any)
 	for _, doc := range bytes.Split(raw, []byte("\n---\n")) {
 		var head v1.TypeMeta
@@ -52,6 +53,7 @@ func TestKubernetes(t *testing.T) {
 		}
 		seen[head.Kind] = object
 	}
+
 	if len(seen) != len(kinds) {
 		t.Errorf("%d of %d kinds are in the manifests", len(seen), len(kinds))
 	}
@@ -68,15 +70,18 @@ func TestKubernetes(t *testing.T) {
 	if c.ReadinessProbe.HTTPGet.Path != "/readyz" || c.LivenessProbe.HTTPGet.Path != "/healthz" {
 		t.Error("the probes do not use the paths of the ops listener")
 	}
+
 	mounted := make(map[string]bool)
 	for _, v := range pod.Volumes {
 		mounted[v.Name] = true
 	}
+
 	for _, m := range c.VolumeMounts {
 		if !mounted[m.Name] {
 			t.Errorf("the volume %s is missing", m.Name)
 		}
 	}
+
 	if !strings.HasPrefix(c.Env[0].Value, "/run/secrets/selvage/") {
 		t.Error("secrets are not read from files")
 	}

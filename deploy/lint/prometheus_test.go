@@ -60,6 +60,7 @@ func checkExpression(t *testing.T, names map[string]bool, where, expr string) {
 		t.Errorf("%s: %v in %s", where, err, expr)
 		return
 	}
+
 	parser.Inspect(parsed, func(n parser.Node, _ []parser.Node) error {
 		v, ok := n.(*parser.VectorSelector)
 		if !ok {
@@ -87,6 +88,7 @@ func TestAlerts(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
+
 	names := exposed(t)
 	for _, g := range groups.Groups {
 		for _, r := range g.Rules {
@@ -104,6 +106,7 @@ func TestDashboard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	type place struct{ X, Y, W, H int }
 	var d struct {
 		UID    string
@@ -132,6 +135,7 @@ func TestDashboard(t *testing.T) {
 				taken[[2]int{x, y}] = p.Title
 			}
 		}
+
 		if p.Type != "row" && len(p.Targets) == 0 {
 			t.Errorf("%s has no query", p.Title)
 		}

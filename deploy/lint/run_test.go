@@ -123,6 +123,7 @@ func get(t *testing.T, client *http.Client, url string) (*http.Response, []byte)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		resp, err := client.Do(req)
 		if err != nil && time.Now().Before(deadline) {
 			continue
@@ -131,6 +132,7 @@ func get(t *testing.T, client *http.Client, url string) (*http.Response, []byte)
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
+
 		body, err := io.ReadAll(resp.Body)
 		if err != nil {
 			t.Fatal(err)
@@ -262,12 +264,14 @@ func certificate(t *testing.T, dir string) (cert, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"id.example.org"},
 		NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	secret, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
 		t.Fatal(err)
