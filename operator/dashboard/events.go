@@ -15,14 +15,18 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
+	"github.com/selvage/selvage/recordings"
 )
 
 // A trail reads the audit trail and describes its events for people.
 type trail struct {
 	*site
-	Clients *idp.Provider
-	Calls   *calls.Records                                                                  // nil hides all calls
-	Audit   func(context.Context, audit.Filter, page.Query) (page.Page[audit.Event], error) // nil hides all events
+	Clients    *idp.Provider
+	Recordings *recordings.Recordings // nil if the server keeps no recordings
+	Calls      *calls.Records         // nil hides all calls
+
+	// Audit returns a page of the audit trail. If it is nil, pages show no events.
+	Audit func(context.Context, audit.Filter, page.Query) (page.Page[audit.Event], error)
 }
 
 // An eventRow is a row in a list of audit events.
@@ -110,6 +114,10 @@ func (a *trail) entities(v *visit) func(e audit.Event, kind, id string) (entity,
 	names := make(map[key]string)
 	return func(e audit.Event, kind, id string) (found entity, err error) {
 		found = entity{Kind: a.kindOf(kind), ID: id}
+		if kind == "recording" {
+			found.Name, found.URL, err = a.recordingOf(v, e.ProjectID, id)
+			return found, err
+		}
 		of := key{project: e.ProjectID, kind: kind, id: id}
 		name, ok := names[of]
 		if !ok {
@@ -211,6 +219,22 @@ func (a *trail) nameOf(v *visit, projectID, kind, id string) (name string, err e
 		return r.DisplayName, problem.IgnoreNotFound(err)
 	}
 	return "", nil
+}
+
+// recordingOf returns the name and the URL of a recording: its participants, file or time. Both are
+// "" if it was deleted. Events name recordings by id, since a Sid may be enough to fetch the media.
+func (a *trail) recordingOf(v *visit, projectID, id string) (name, url string, err error) {
+	if a.Recordings == nil || id == "" {
+		return "", "", nil
+	}
+	found, err := a.Recordings.List(v.r.Context(), recordings.Filter{Owner: recordings.Owner{ProjectID: projectID}},
+		page.Query{Size: 1, From: id})
+	if err != nil || len(found.Items) == 0 || found.Items[0].ID != id {
+		return "", "", err
+	}
+	r := found.Items[0]
+	name = cmp.Or(between(r.From, r.To), r.Name, r.Created.UTC().Format("2 Jan 2006, 15:04:05"))
+	return name, Prefix + "/projects/" + projectID + "/recordings/" + r.Sid, nil
 }
 
 // reasons maps the reasons for refusing a login to an explanation and a remedy.

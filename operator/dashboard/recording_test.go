@@ -158,6 +158,12 @@ func TestUpload(t *testing.T) {
 		t.Errorf("the recording is %+v, %v", r, err)
 	}
 
+	// The activity on the home page names its parties, and links to it.
+	activity := b.get("/dashboard/projects/" + w.one.ID).body
+	if link := between(activity, `href="`+one+`"`, "</a>"); !strings.Contains(link, "15551234567") {
+		t.Errorf("the home page links to the upload by %q", link)
+	}
+
 	// The list filters by direction, and shows the call and its time.
 	for direction, want := range map[string]bool{"inbound": true, "outbound": false, "' OR 1=1": true} {
 		if a := b.get(base + "?direction=" + url.QueryEscape(direction)); strings.Contains(a.body, one+`"`) != want {

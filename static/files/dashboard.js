@@ -27,7 +27,8 @@ for (const button of document.querySelectorAll("button[data-up]")) {
   });
 }
 
-// The player colors the played part. A click on the waveform seeks. A button copies a link to the time.
+// The player replaces the browser's controls, which do not know the length before they load the file. It
+// colors the played part. A click on the waveform seeks. A button copies a link to the time.
 const player = document.getElementById("player");
 if (player) {
   const sound = document.getElementById("sound");
@@ -37,8 +38,17 @@ if (player) {
   const time = (s) => `${Math.floor(s / 60)}:${String(Math.floor(s % 60)).padStart(2, "0")}`;
   const show = () => {
     for (const rect of played) rect.setAttribute("width", String((480 * sound.currentTime) / length));
-    clock.textContent = `${time(sound.currentTime)} ${document.body.dataset.of} ${time(length)}`;
+    clock.textContent = `${time(sound.currentTime)} ${document.body.dataset.of} ${time(Math.round(length))}`;
+    position.value = sound.currentTime;
+    position.setAttribute("aria-valuetext", clock.textContent);
   };
+  const toggle = () => { sound.paused ? sound.play() : sound.pause(); };
+  const play = document.getElementById("play"), position = document.getElementById("position");
+  const paused = play.textContent;
+  sound.controls = false;
+  play.addEventListener("click", toggle);
+  for (const event of ["play", "pause"]) sound.addEventListener(event, () => { play.textContent = sound.paused ? paused : play.dataset.playing; });
+  position.addEventListener("input", () => seek(Number(position.value)));
   const seek = (to) => {
     const at = Math.min(Math.max(to, 0), length);
     if (sound.readyState > 0) sound.currentTime = at;
@@ -48,7 +58,7 @@ if (player) {
       sound.load();
     }
   };
-  player.querySelector(".controls").hidden = false;
+  for (const row of player.querySelectorAll(".controls")) row.hidden = false;
   for (const event of ["timeupdate", "seeked", "loadedmetadata"]) sound.addEventListener(event, show);
   for (const svg of player.querySelectorAll("svg")) {
     svg.addEventListener("click", (event) => {
@@ -71,7 +81,7 @@ if (player) {
   document.addEventListener("keydown", (event) => {
     if (event.target.closest("input, select, textarea, button, a, summary, audio") || event.ctrlKey || event.metaKey || event.altKey) return;
     const step = event.shiftKey ? 10 : 1;
-    if (event.key === " ") sound.paused ? sound.play() : sound.pause();
+    if (event.key === " ") toggle();
     else if (event.key === "ArrowLeft") seek(sound.currentTime - step);
     else if (event.key === "ArrowRight") seek(sound.currentTime + step);
     else return;

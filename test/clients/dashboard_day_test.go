@@ -63,7 +63,7 @@ func TestDashboardDay(t *testing.T) {
 		chromedp.SetUploadFiles(chromedp.CSS("#f-file"), []string{file}))
 	b.fill("upload-submit", "f-CallSid", "a-call")
 	b.until("the player", "document.querySelector('#sound') && document.querySelector('.leg svg')")
-	b.leave("document.getElementById('sound').play()")
+	b.click("play")
 	b.until("sound", "document.getElementById('sound').currentTime > 0.1")
 	b.until("the played part", "Number(document.querySelector('clipPath rect').getAttribute('width')) > 1")
 	link := eval[string](b, "location.pathname")
