@@ -38,6 +38,9 @@ type file struct {
 	checking sync.WaitGroup
 	uncheck  context.CancelFunc // stops the background check; nil if there is none
 
+	checkpointing sync.WaitGroup
+	uncheckpoint  context.CancelFunc // stops the checkpoints; nil if there are none
+
 	name    string
 	sync    Sync
 	damaged atomic.Pointer[Unfit] // damage found while the file was in use; once set, all queries fail
@@ -88,6 +91,9 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 		return err
 	}
 
+	ctx, d.uncheckpoint = context.WithCancel(context.Background())
+	d.checkpointing.Go(func() { d.checkpoint(ctx) })
+
 	if c.inBackground(seen) {
 		d.checkInBackground(c)
 	}
@@ -129,9 +135,13 @@ const (
 	readerCache = 2000
 )
 
+// maxLogPages is the number of pages in the log at which SQLite itself begins checkpoints, while
+// changes wait. It bounds the log if the checkpoints of [file.checkpoint] fail.
+const maxLogPages = 16000
+
 func dataSource(name string, sync Sync, cache int) string {
 	return fileURI(name, fmt.Sprintf("_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(%s)"+
-		"&_pragma=foreign_keys(1)&_pragma=cache_size(-%d)&_pragma=wal_autocheckpoint(4000)", sync, cache))
+		"&_pragma=foreign_keys(1)&_pragma=cache_size(-%d)&_pragma=wal_autocheckpoint(%d)", sync, cache, maxLogPages))
 }
 
 func (d *file) Ping(ctx context.Context) error {
@@ -162,6 +172,10 @@ func (d *file) Close() (err error) {
 	if d.uncheck != nil {
 		d.uncheck()
 		d.checking.Wait()
+	}
+	if d.uncheckpoint != nil {
+		d.uncheckpoint()
+		d.checkpointing.Wait()
 	}
 	if d.writer != nil {
 		err = d.writer.close()

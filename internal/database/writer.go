@@ -28,6 +28,10 @@ type writer struct {
 	closed error // the result of close
 	memory memory
 
+	pages int           // pages written to the log since full was last signaled
+	full  chan struct{} // signaled when a checkpoint is due
+	rest  chan struct{} // signaled when the writer should move the rest of the log
+
 	changes, commits atomic.Int64
 }
 
@@ -46,6 +50,7 @@ func newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
 	w := &writer{
 		db: db, conn: conn, stmts: make(map[string]*sql.Stmt),
 		queue: make(chan change, maxBatch), quit: make(chan struct{}), done: make(chan struct{}),
+		full: make(chan struct{}, 1), rest: make(chan struct{}, 1),
 	}
 	go w.run()
 	return w, nil
@@ -85,6 +90,9 @@ func (w *writer) run() {
 		select {
 		case c := <-w.queue:
 			w.commit(w.gather(c))
+			w.countPages()
+		case <-w.rest:
+			_ = w.exec(`PRAGMA wal_checkpoint(PASSIVE)`) // the next checkpoint repeats it
 		case <-w.quit:
 			// Commit the changes that are still waiting.
 			for {
