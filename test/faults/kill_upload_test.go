@@ -27,14 +27,20 @@ func TestKillDuringUploads(t *testing.T) {
 	harness.Rows(t)
 	t.Run("directory", func(t *testing.T) { killDuringUploads(t, true) })
 	t.Run("encrypted directory", func(t *testing.T) { killDuringUploads(t, true, "SELVAGE_RECORDINGS__ENCRYPT=true") })
-	t.Run("bucket", func(t *testing.T) {
-		store, bucket := servers.S3(t)
-		var env []string
-		for name, value := range store.Env(bucket) {
-			env = append(env, name+"="+value)
-		}
-		killDuringUploads(t, false, env...)
+	t.Run("bucket", func(t *testing.T) { killDuringUploads(t, false, bucketSettings(t)...) })
+	t.Run("encrypted bucket", func(t *testing.T) {
+		killDuringUploads(t, false, append(bucketSettings(t), "SELVAGE_RECORDINGS__ENCRYPT=true")...)
 	})
+}
+
+// bucketSettings returns the settings that put media into a new bucket.
+func bucketSettings(t *testing.T) (env []string) {
+	t.Helper()
+	store, bucket := servers.S3(t)
+	for name, value := range store.Env(bucket) {
+		env = append(env, name+"="+value)
+	}
+	return env
 }
 
 func killDuringUploads(t *testing.T, swept bool, env ...string) {
