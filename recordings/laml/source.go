@@ -3,6 +3,7 @@ package laml
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -137,14 +138,31 @@ func (s Source) origin() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// Open returns the media of a recording. If the size is unknown, size is -1. If the media is cut
-// short, reading it returns an error.
-func (s Source) Open(ctx context.Context, r SourceRecording) (media io.ReadCloser, size int64, err error) {
-	res, err := s.get(ctx, s.URL(r))
-	if err != nil {
-		return nil, 0, err
+// SourceMedia is the media of a recording in a Source.
+type SourceMedia struct {
+	io.ReadCloser        // if the media is cut short, reading it returns an error
+	Type          string // Content-Type
+	Size          int64  // -1 if unknown
+}
+
+// Open returns the media of a recording. It requests the uploaded file, which selvage serves, while
+// other services ignore the parameter. If a service rejects the parameter, or the file has neither a
+// header nor a type, Open requests the media as WAV.
+func (s Source) Open(ctx context.Context, r SourceRecording) (SourceMedia, error) {
+	res, err := s.get(ctx, s.URL(r)+"?"+original+"=true")
+	var refused *refusal
+	plain := errors.As(err, &refused) && refused.status == http.StatusBadRequest
+	if err == nil && res.Header.Get("Content-Type") == "application/octet-stream" {
+		_ = res.Body.Close()
+		plain = true
 	}
-	return res.Body, res.ContentLength, nil
+	if plain {
+		res, err = s.get(ctx, s.URL(r))
+	}
+	if err != nil {
+		return SourceMedia{}, err
+	}
+	return SourceMedia{res.Body, res.Header.Get("Content-Type"), res.ContentLength}, nil
 }
 
 // read decodes the page at path. path is relative to the origin, like the links between pages.
@@ -163,6 +181,16 @@ func (s Source) read(ctx context.Context, path string, to any) error {
 	return nil
 }
 
+// A refusal is the error for a response with another status than 200.
+type refusal struct {
+	address string
+	status  int
+}
+
+func (r *refusal) Error() string {
+	return fmt.Sprintf("asking the service: %s answered %d %s", r.address, r.status, http.StatusText(r.status))
+}
+
 // get sends a request to the source with the account's credentials. If the source redirects to
 // another host, net/http removes the credentials. Some sources redirect media.
 func (s Source) get(ctx context.Context, address string) (*http.Response, error) {
@@ -179,7 +207,7 @@ func (s Source) get(ctx context.Context, address string) (*http.Response, error)
 	}
 	if res.StatusCode != http.StatusOK {
 		_ = res.Body.Close()
-		return nil, fmt.Errorf("asking the service: %s answered %s", address, res.Status)
+		return nil, &refusal{address, res.StatusCode}
 	}
 	return res, nil
 }

@@ -42,12 +42,12 @@ func TestSource(t *testing.T) {
 		t.Errorf("%d recordings, and the one of the call is %+v, want 101 and %+v", len(found), got.Metadata, about)
 	}
 
-	media, size, err := source.Open(t.Context(), found[want])
+	media, err := source.Open(t.Context(), found[want])
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer media.Close()
-	if got, err := io.ReadAll(media); err != nil || !bytes.Equal(got, wav) || size != int64(len(wav)) {
+	if got, err := io.ReadAll(media); err != nil || !bytes.Equal(got, wav) || media.Size != int64(len(wav)) {
 		t.Errorf("the media has %d bytes, %v, and differs", len(got), err)
 	}
 
@@ -68,6 +68,46 @@ func TestSource(t *testing.T) {
 	for _, err := range source.Recordings(t.Context()) {
 		if err == nil {
 			t.Error("wrong credentials are accepted")
+		}
+	}
+}
+
+// TestSourceWithoutOriginal shows that the media is requested as WAV if a service rejects the
+// parameter for the uploaded file, or sends a file without a header or a type. Other refusals are
+// errors.
+func TestSourceWithoutOriginal(t *testing.T) {
+	for name, tt := range map[string]struct {
+		status int
+		kind   string
+		want   string // "" for an error
+	}{
+		"the file":          {200, "audio/mpeg", "original"},
+		"a refusal":         {400, "application/json", "converted"},
+		"a file of no type": {200, "application/octet-stream", "converted"},
+		"not found":         {404, "application/json", ""},
+	} {
+		service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.FormValue("Original") == "" {
+				w.Header().Set("Content-Type", "audio/x-wav")
+				fmt.Fprint(w, "converted")
+				return
+			}
+			w.Header().Set("Content-Type", tt.kind)
+			w.WriteHeader(tt.status)
+			fmt.Fprint(w, "original")
+		}))
+		defer service.Close()
+
+		media, err := laml.Source{Base: service.URL}.Open(t.Context(), laml.SourceRecording{Sid: "s"})
+		if (err == nil) != (tt.want != "") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil {
+			continue
+		}
+		defer media.Close()
+		if got, err := io.ReadAll(media); string(got) != tt.want || err != nil {
+			t.Errorf("%s: the media is %q, %v, want %q", name, got, err, tt.want)
 		}
 	}
 }

@@ -59,17 +59,17 @@ func (im *importer) importRemote(
 	ctx context.Context, source laml.Source, r laml.SourceRecording,
 ) (importedFile, error) {
 	address := source.URL(r)
-	media, size, err := source.Open(ctx, r)
+	media, err := source.Open(ctx, r)
 	if err != nil {
 		return importedFile{Path: address}, err
 	}
 	defer media.Close()
-	im.progress.Expect(max(0, size))
+	im.progress.Expect(max(0, media.Size))
 
 	d := im.about
 	d.Metadata, d.IdempotencyKey = r.Metadata, address
 	describe := func() (recordings.Description, error) { return d, nil }
-	return im.store(ctx, address, media, r.Sid+".wav", describe)
+	return im.store(ctx, address, media, media.Type, describe)
 }
 
 // A journal lists the files that an import has stored, one JSON object per line. A nil journal is
