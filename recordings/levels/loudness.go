@@ -2,8 +2,18 @@ package levels
 
 import "math"
 
-// A biquad contains the coefficients of a second-order filter with a0 = 1.
-type biquad struct{ b0, b1, b2, a1, a2 float64 }
+// A biquad contains the coefficients of a second-order filter with a0 = 1. Its states s1 and s2 and
+// its output y follow from its input x:
+//
+//	y = b0 x + s1
+//	s1 = c1 x + s2 - a1 s1
+//	s2 = c2 x - a2 s1
+type biquad struct{ b0, c1, c2, a1, a2 float64 }
+
+// newBiquad returns the filter with the transfer function (b0 + b1/z + b2/z²) / (1 + a1/z + a2/z²).
+func newBiquad(b0, b1, b2, a1, a2 float64) biquad {
+	return biquad{b0: b0, c1: b1 - a1*b0, c2: b2 - a2*b0, a1: a1, a2: a2}
+}
 
 // A weighting contains the two filters of BS.1770-4, annex 1, with their states. The first is a
 // shelf that models the effect of the head. The second is a high-pass filter with b = 1, -2, 1.
@@ -28,15 +38,13 @@ func newWeighting(rate int) weighting {
 		vh := math.Pow(10, shelfGain/20)
 		vb := math.Pow(vh, 0.4996667741545416)
 		a0 := 1 + k/shelfQ + k*k
-		w.shelf = biquad{
-			b0: (vh + vb*k/shelfQ + k*k) / a0, b1: 2 * (k*k - vh) / a0, b2: (vh - vb*k/shelfQ + k*k) / a0,
-			a1: 2 * (k*k - 1) / a0, a2: (1 - k/shelfQ + k*k) / a0,
-		}
+		w.shelf = newBiquad((vh+vb*k/shelfQ+k*k)/a0, 2*(k*k-vh)/a0, (vh-vb*k/shelfQ+k*k)/a0,
+			2*(k*k-1)/a0, (1-k/shelfQ+k*k)/a0)
 	}
 
 	k := math.Tan(math.Pi * highAt / float64(rate))
 	a0 := 1 + k/highQ + k*k
-	w.high = biquad{b0: 1, b1: -2, b2: 1, a1: 2 * (k*k - 1) / a0, a2: (1 - k/highQ + k*k) / a0}
+	w.high = newBiquad(1, -2, 1, 2*(k*k-1)/a0, (1-k/highQ+k*k)/a0)
 	return w
 }
 

@@ -81,8 +81,9 @@ func (l *leg) add(run []int16, channel, channels int, at int64) {
 	least, most := l.least, l.most
 	sum, squares, energy := l.sum, l.squares, l.energy
 
-	// These are two second-order filters in transposed direct form II, kept in registers.
-	shelf, a1, a2 := l.weight.shelf, l.weight.high.a1, l.weight.high.a2
+	// The states of the two filters are kept in registers. Each state is computed from the earlier
+	// states and the input of its filter, since the output is available later.
+	shelf, high := l.weight.shelf, l.weight.high
 	s1, s2 := l.weight.s1, l.weight.s2
 	h1, h2 := l.weight.h1, l.weight.h2
 
@@ -91,17 +92,12 @@ func (l *leg) add(run []int16, channel, channels int, at int64) {
 		least, most = min(least, v), max(most, v)
 		sum += int64(v)
 		squares += int64(v * v)
-		if uint(v+nearRail) > 2*nearRail {
-			l.clip(v, at+int64(i/channels))
-		}
 
 		x := float64(v)
 		y := shelf.b0*x + s1
-		s1 = shelf.b1*x + s2 - shelf.a1*y // in this order, because y is available last
-		s2 = shelf.b2*x - shelf.a2*y
+		s1, s2 = (shelf.c1*x+s2)-shelf.a1*s1, shelf.c2*x-shelf.a2*s1
 		z := y + h1
-		h1 = h2 - 2*y - a1*z
-		h2 = y - a2*z
+		h1, h2 = (high.c1*y+h2)-high.a1*h1, high.c2*y-high.a2*h1
 		energy += z * z
 	}
 
@@ -109,6 +105,9 @@ func (l *leg) add(run []int16, channel, channels int, at int64) {
 	l.weight.h1, l.weight.h2 = audible(h1), audible(h2)
 	l.least, l.most = least, most
 	l.sum, l.squares, l.energy = sum, squares, energy
+	if least < -nearRail || most > nearRail {
+		l.findClipped(run, channel, channels, at)
+	}
 }
 
 // Samples beyond nearRail are near the maximum of a codec, which is 32124 for mu-law and 32256 for
@@ -119,6 +118,15 @@ const (
 	railFrom  = 3
 	fullScale = 32768
 )
+
+// findClipped counts the clipped samples of one channel of a run.
+func (l *leg) findClipped(run []int16, channel, channels int, at int64) {
+	for i := channel; i < len(run); i += channels {
+		if v := int(run[i]); v < -nearRail || v > nearRail {
+			l.clip(v, at+int64(i/channels))
+		}
+	}
+}
 
 // clip counts a sample near the largest value.
 func (l *leg) clip(v int, at int64) {
