@@ -172,6 +172,9 @@ type Watcher interface {
 	// Talking is called when the client starts or stops speaking, according to the audio level that
 	// the client reports (RFC 6464).
 	Talking(talking bool)
+	// Pressed is called when the client of a mixer's member presses a key, for which the client
+	// sends telephone events (RFC 4733). digit is one of 0-9, *, # and A-D.
+	Pressed(digit byte)
 	// Failed is called after an internal error ended the media, which is then already closed.
 	Failed(err error)
 }

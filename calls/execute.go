@@ -2,6 +2,7 @@ package calls
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -198,7 +199,7 @@ func (l *leg) hold(held bool) {
 // maxDigits bounds the digits of one command.
 const maxDigits = 64
 
-// dial sends digits to the other side.
+// dial sends digits to the other side, or to the script that controls the call.
 func (l *leg) dial(digits string) error {
 	if len(digits) > maxDigits {
 		return problem.BadParam("dtmf", "dtmf must have at most %d digits", maxDigits)
@@ -207,6 +208,10 @@ func (l *leg) dial(digits string) error {
 		if !slices.Contains([]rune("0123456789*#ABCDabcd"), d) {
 			return problem.BadParam("dtmf", "dtmf must consist of 0-9, *, # and A-D")
 		}
+	}
+	if s := l.call.script; s != nil {
+		s.press(strings.ToUpper(digits))
+		return nil
 	}
 	l.media.Dial(digits)
 	return nil

@@ -263,4 +263,12 @@ func (w watcher) Talking(talking bool) {
 	})
 }
 
+func (w watcher) Pressed(digit byte) {
+	w.leg.call.post(func() {
+		if s := w.leg.call.script; s != nil {
+			s.press(string(digit))
+		}
+	})
+}
+
 func newID() string { return uuid.NewString() }

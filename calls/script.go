@@ -22,7 +22,8 @@ type script struct {
 
 	mixer Mixer // nil until the caller has media; only the mailbox uses it
 
-	failed chan<- VerbResult // receives the connect verb's result; only the mailbox uses it
+	failed  chan<- VerbResult // receives the connect verb's result; only the mailbox uses it
+	pressed chan rune         // digits that no verb has read yet
 
 	connected     context.Context // done when media can flow to the caller
 	noteConnected context.CancelFunc
@@ -51,7 +52,7 @@ func (k *call) runScript(ctx context.Context, id string) error {
 	if t.Resource == nil {
 		return problem.NoSuch("resource")
 	}
-	s := &script{call: k, resource: *t.Resource}
+	s := &script{call: k, resource: *t.Resource, pressed: make(chan rune, maxDigits)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.connected, s.noteConnected = context.WithCancel(s.ctx)
 	k.script = s
@@ -119,7 +120,8 @@ func (s *script) next(step int, last *VerbResult) ([]Verb, error) {
 	return s.call.calls.scripts.Next(s.ctx, ScriptStep{Call: d, Script: s.resource, Step: step, Last: last})
 }
 
-// perform carries out verbs until a verb fails. It returns the result of the last verb.
+// perform carries out verbs until a verb fails, or the caller presses digits for a verb. It returns
+// the result of the last verb.
 func (s *script) perform(verbs []Verb) *VerbResult {
 	r := &VerbResult{}
 	for _, v := range verbs {
@@ -128,7 +130,7 @@ func (s *script) perform(verbs []Verb) *VerbResult {
 		case AnswerVerb:
 			s.do(s.answer)
 		case PlayVerb:
-			r.Error = s.play(v.URL)
+			*r = s.play(v)
 		case RecordVerb:
 			*r = s.record(time.Duration(v.Seconds) * time.Second)
 		case ConnectVerb:
@@ -136,7 +138,7 @@ func (s *script) perform(verbs []Verb) *VerbResult {
 		case HangUpVerb:
 			s.do(func() { s.call.end(ScriptCauses[v.Cause], nil) })
 		}
-		if r.Error != "" || s.ctx.Err() != nil {
+		if r.Error != "" || r.Digits != "" || s.ctx.Err() != nil {
 			return r
 		}
 	}
@@ -179,31 +181,4 @@ func (s *script) answer() {
 	l.tellState(InCall)
 	s.mixer.Add(l.media)
 	k.recordIfWanted()
-}
-
-// errorNoSound is the error for a verb whose audio cannot be played.
-const errorNoSound = "sound_unavailable"
-
-// play plays the audio at a URL to the caller, and returns after the audio has ended. If playing
-// fails, it returns the error of the verb.
-func (s *script) play(url string) string {
-	k := s.call
-	sound, release, err := k.calls.scripts.Sound(s.ctx, s.resource.ProjectID, url)
-	if err != nil {
-		k.calls.log.Warn("fetching a sound for a script", "call_id", k.id, "resource_id", s.resource.ID, "error", err)
-		return errorNoSound
-	}
-	defer release()
-
-	s.do(s.answer)
-	waits, cancel := context.WithTimeout(s.connected, connectTime)
-	<-waits.Done()
-	cancel()
-	over := make(chan struct{})
-	s.do(func() { s.mixer.Play(sound, func() { close(over) }) })
-	select {
-	case <-over:
-	case <-s.ctx.Done():
-	}
-	return ""
 }

@@ -29,7 +29,8 @@ type ScriptStep struct {
 type Verb struct {
 	Name    VerbName
 	URL     string // URL of the audio to play
-	Seconds int    // the length of a recording
+	Digits  int    // the most digits that the caller presses meanwhile; 0 means that it presses none
+	Seconds int    // the length of a recording, or the time to wait for each digit
 	To      string // address or phone number to connect
 	Cause   string // why the call ends; "" is a normal end
 }
@@ -52,6 +53,7 @@ type VerbResult struct {
 	Error  string // why the verb failed; "" if it succeeded
 	Reason string // the rule that forbids connecting the caller; "" for none
 
+	Digits       string // the digits that the caller pressed; "" for none
 	RecordingSid string // the beginning of the recording's Sid; "" if there is none
 }
 

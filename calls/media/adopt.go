@@ -58,6 +58,8 @@ func (v *voice) put(codec string, at uint32, payload []byte) {
 	switch codec {
 	case sdp.G722, sdp.PCMU, sdp.PCMA:
 		v.in.put(codec, at, payload)
+	case sdp.Events:
+		v.keys.put(v.leg, at, payload)
 	case sdp.Opus:
 		if v.opus == nil {
 			return

@@ -284,4 +284,5 @@ func newWatcher() *watcher {
 func (w *watcher) Connected(p calls.Path) { w.connected <- p }
 func (w *watcher) Lost()                  { w.lost <- struct{}{} }
 func (w *watcher) Talking(talking bool)   { w.talking <- talking }
+func (w *watcher) Pressed(byte)           {}
 func (w *watcher) Failed(err error)       { w.failed <- err }

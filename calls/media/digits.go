@@ -22,6 +22,23 @@ const (
 // keys lists the digits in the order of their event codes (RFC 4733, section 3.2).
 const keys = "0123456789*#ABCD"
 
+// pressed finds the keys that a client presses in its telephone events. The caller holds the lock
+// of the client's transport.
+type pressed struct {
+	any  bool
+	last uint32 // timestamp of the last event
+}
+
+// put handles a packet of a telephone event. All packets of an event have the same timestamp, and
+// the first one that arrives counts.
+func (p *pressed) put(l *leg, at uint32, payload []byte) {
+	if len(payload) < 4 || int(payload[0]) >= len(keys) || p.any && p.last == at {
+		return
+	}
+	p.any, p.last = true, at
+	l.reporter.watcher.Pressed(keys[payload[0]])
+}
+
 // A dialer holds the digits to be sent to the linked leg, one after the other.
 type dialer struct {
 	mu      sync.Mutex

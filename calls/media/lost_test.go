@@ -18,6 +18,7 @@ type lostCount struct{ lost, connected int }
 func (c *lostCount) Connected(calls.Path) { c.connected++ }
 func (c *lostCount) Lost()                { c.lost++ }
 func (c *lostCount) Talking(bool)         {}
+func (c *lostCount) Pressed(byte)         {}
 func (c *lostCount) Failed(error)         {}
 
 // TestLostConsent shows that a leg is lost when the engine abandons the path to its client, even if

@@ -108,4 +108,5 @@ type testWatcher struct{}
 func (testWatcher) Connected(calls.Path) {}
 func (testWatcher) Lost()                {}
 func (testWatcher) Talking(bool)         {}
+func (testWatcher) Pressed(byte)         {}
 func (testWatcher) Failed(error)         {}

@@ -35,7 +35,8 @@ const (
 type voice struct {
 	leg  *leg
 	in   playout
-	opus *transcoder            // nil if the client cannot send Opus
+	opus *transcoder // nil if the client cannot send Opus
+	keys pressed
 	out  atomic.Pointer[output] // nil if the client receives no audio
 
 	volumeIn, volumeOut atomic.Int32

@@ -64,6 +64,7 @@ func newWatcher() *watcher {
 func (w *watcher) Connected(p calls.Path) { w.connected <- p }
 func (w *watcher) Lost()                  { w.lost <- calls.Path{} }
 func (w *watcher) Talking(bool)           {}
+func (w *watcher) Pressed(byte)           {}
 func (w *watcher) Failed(err error)       { w.failed <- err }
 
 // wait returns the next value from a channel.

@@ -31,6 +31,8 @@ const (
 	maxVerbs  = 20
 	maxTo     = 256 // bytes of an address
 	maxRecord = 600 // seconds
+	maxDigits = 32
+	maxWait   = 60 // seconds to wait for each digit
 )
 
 // Config configures a Webhook.
@@ -91,6 +93,7 @@ type result struct {
 	Error  string         `json:"error,omitempty"`
 	Reason string         `json:"reason,omitempty"`
 
+	Digits       string `json:"digits,omitempty"`
 	RecordingSid string `json:"recording_sid,omitempty"`
 }
 
@@ -156,6 +159,7 @@ func exchange(
 type verb struct {
 	Verb    calls.VerbName `json:"verb"`
 	URL     string         `json:"url"`
+	Digits  int            `json:"digits"`
 	Seconds int            `json:"seconds"`
 	To      string         `json:"to"`
 	Cause   string         `json:"cause"`
@@ -183,7 +187,7 @@ func parse(body []byte) ([]calls.Verb, error) {
 		if err := v.check(); err != nil {
 			return nil, fmt.Errorf("verb %d: %w", i+1, err)
 		}
-		verbs[i] = calls.Verb{Name: v.Verb, URL: v.URL, Seconds: v.Seconds, To: v.To, Cause: v.Cause}
+		verbs[i] = calls.Verb{Name: v.Verb, URL: v.URL, Digits: v.Digits, Seconds: v.Seconds, To: v.To, Cause: v.Cause}
 	}
 	return verbs, nil
 }
@@ -195,7 +199,7 @@ func (v verb) check() error {
 	case calls.AnswerVerb:
 		return v.only(verb{})
 	case calls.PlayVerb:
-		return cmp.Or(v.only(verb{URL: v.URL}), need(v.URL != "", "play needs a url"))
+		return v.checkPlay()
 	case calls.RecordVerb:
 		return cmp.Or(v.only(verb{Seconds: v.Seconds}),
 			need(v.Seconds >= 1 && v.Seconds <= maxRecord, "record needs seconds from 1 to 600"))
@@ -206,6 +210,15 @@ func (v verb) check() error {
 		return cmp.Or(v.only(verb{Cause: v.Cause}), need(known, "hangup has an unknown cause"))
 	}
 	return fmt.Errorf("%.20q is not a verb", string(v.Verb))
+}
+
+// checkPlay is check for play.
+func (v verb) checkPlay() error {
+	return cmp.Or(v.only(verb{URL: v.URL, Digits: v.Digits, Seconds: v.Seconds}),
+		need(v.URL != "", "play needs a url"),
+		need(v.Digits >= 0 && v.Digits <= maxDigits, "play needs digits from 1 to 32"),
+		need(v.Seconds >= 0 && v.Seconds <= maxWait, "play needs seconds from 1 to 60"),
+		need(v.Digits > 0 || v.Seconds == 0, "play has seconds without digits"))
 }
 
 // only returns an error if v has parameters that own does not have.

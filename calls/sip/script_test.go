@@ -30,7 +30,8 @@ type webhook struct {
 	*httptest.Server
 	answers chan string // the bodies of the answers, in order
 	asked   chan question
-	forged  atomic.Int32 // requests without a correct signature
+	pause   chan struct{} // requests after the first wait until it is closed; nil for no wait
+	forged  atomic.Int32  // requests without a correct signature
 }
 
 // A question is the body of a request.
@@ -47,6 +48,7 @@ type question struct {
 		Error  string `json:"error"`
 		Reason string `json:"reason"`
 
+		Digits       string `json:"digits"`
 		RecordingSid string `json:"recording_sid"`
 	} `json:"last"`
 }
@@ -90,6 +92,9 @@ func (h *webhook) answer(w http.ResponseWriter, r *http.Request) {
 	var q question
 	_ = json.Unmarshal(body, &q)
 	h.asked <- q
+	if h.pause != nil && q.Step > 1 {
+		<-h.pause
+	}
 	select {
 	case next := <-h.answers:
 		if code, ok := strings.CutPrefix(next, "status "); ok {
@@ -224,6 +229,10 @@ func TestScriptFails(t *testing.T) {
 		"a foreign parameter": `{"verbs": [{"verb": "answer", "url": "/tone.wav"}]}`,
 		"an unknown cause":    `{"verbs": [{"verb": "hangup", "cause": "TOKEN_REVOKED"}]}`,
 		"no sound":            `{"verbs": [{"verb": "play"}]}`,
+		"too many digits":     `{"verbs": [{"verb": "play", "url": "/tone.wav", "digits": 33}]}`,
+		"fewer than 0 digits": `{"verbs": [{"verb": "play", "url": "/tone.wav", "digits": -1}]}`,
+		"too long for digits": `{"verbs": [{"verb": "play", "url": "/tone.wav", "digits": 1, "seconds": 61}]}`,
+		"seconds for nothing": `{"verbs": [{"verb": "play", "url": "/tone.wav", "seconds": 5}]}`,
 		"no end":              `{"verbs": [{"verb": "record"}]}`,
 		"too many seconds":    `{"verbs": [{"verb": "record", "seconds": 601}]}`,
 		"nobody":              `{"verbs": [{"verb": "connect"}]}`,

@@ -1,0 +1,101 @@
+package sip_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pion/rtp"
+)
+
+// keyOf returns the RFC 4733 code of a digit.
+func keyOf(digit byte) byte { return byte(strings.IndexByte("0123456789*#ABCD", digit)) }
+
+// presses sends the telephone event of a digit, which began at the given time, in several packets.
+func (p *phone) presses(m message, digit byte, at uint32) {
+	p.t.Helper()
+	for _, rest := range []string{"\x0a\x00\xa0", "\x0a\x01\x40", "\x8a\x01\xe0", "\x8a\x01\xe0"} {
+		p.seq++
+		packet := rtp.Packet{Header: rtp.Header{Version: 2, PayloadType: 101, SequenceNumber: uint16(p.seq), SSRC: 9,
+			Timestamp: at}, Payload: append([]byte{keyOf(digit)}, rest...)}
+		must[int](p.t)(p.rtp.WriteToUDP(must[[]byte](p.t)(packet.Marshal()), p.mediaOf(m)))
+	}
+}
+
+// informs sends a digit as an INFO request.
+func (p *phone) informs(m message, digit string) {
+	p.t.Helper()
+	r := p.inDialog("INFO", m)
+	r.headers, r.body = "Content-Type: application/dtmf-relay\r\n", "Signal="+digit+"\r\nDuration=160\r\n"
+	p.send(p.write(r, ""))
+	p.expect("200")
+}
+
+// gathering returns a webhook's answer that plays a tone until alice presses digits. more has
+// further members of the verb, and then other verbs.
+func gathering(more string) string {
+	return `{"verbs": [{"verb": "play", "url": "/tone.wav", "digits": ` + more + `]}`
+}
+
+// TestScriptDigits gathers the digits that alice presses, as INFO and as telephone events. The
+// second and the third request contain digits that end with the last of four, and with a #.
+func TestScriptDigits(t *testing.T) {
+	w, h := newScripted(t, nil, gathering(`4, "seconds": 60}, {"verb": "hangup"}`),
+		gathering(`8, "seconds": 60}, {"verb": "hangup"}`), gathering(`1, "seconds": 60}`))
+	alice := w.newPhone("alice")
+	m := alice.answeredBy("menu")
+	alice.hearsTone(m)
+	<-h.asked
+	alice.informs(m, "5")
+	alice.presses(m, '2', 8000)
+	alice.presses(m, '2', 9600)
+	alice.presses(m, 'A', 11200)
+	if q := <-h.asked; q.Last == nil || q.Last.Verb != "play" || q.Last.Digits != "522A" {
+		t.Errorf("the webhook was asked %+v, want the digits 522A", q.Last)
+	}
+	alice.informs(m, "0")
+	alice.informs(m, "#")
+	if q := <-h.asked; q.Last == nil || q.Last.Digits != "0" {
+		t.Errorf("the webhook was asked %+v, want the digit 0", q.Last)
+	}
+
+	alice.informs(m, "#")
+	if q := <-h.asked; q.Last == nil || q.Last.Digits != "#" {
+		t.Errorf("the webhook was asked %+v, want #", q.Last)
+	}
+	alice.respond(alice.expect("BYE"), "200 OK", "")
+}
+
+// TestScriptKeepsDigits shows that the next verbs get the digits that alice pressed before, but no
+// more than 64 of them.
+func TestScriptKeepsDigits(t *testing.T) {
+	w, h := newScripted(t, nil, `{"verbs": [{"verb": "answer"}]}`, gathering(`32}`), gathering(`32}`),
+		gathering(`32, "seconds": 1}, {"verb": "answer"}`))
+	h.pause = make(chan struct{})
+	alice := w.newPhone("alice")
+	m := alice.answeredBy("menu")
+	for range 66 {
+		alice.informs(m, "7")
+	}
+	close(h.pause)
+
+	<-h.asked
+	<-h.asked
+	for _, want := range []string{strings.Repeat("7", 32), strings.Repeat("7", 32), ""} {
+		if q := <-h.asked; q.Last == nil || q.Last.Digits != want {
+			t.Errorf("the webhook was asked %+v, want the digits %q", q.Last, want)
+		}
+	}
+}
+
+// TestScriptWithoutDigits carries out the next verb if nobody presses a digit.
+func TestScriptWithoutDigits(t *testing.T) {
+	w, h := newScripted(t, nil, gathering(`1, "seconds": 1}, {"verb": "answer"}`))
+	alice := w.newPhone("alice")
+	m := alice.answeredBy("menu")
+	alice.hearsTone(m)
+	<-h.asked
+	if q := <-h.asked; q.Last == nil || q.Last.Verb != "answer" || q.Last.Digits != "" {
+		t.Errorf("the webhook was asked %+v, want the result of answer without digits", q.Last)
+	}
+	alice.respond(alice.expect("BYE"), "200 OK", "")
+}
