@@ -89,7 +89,7 @@ func (c *Calls) moveHere(ctx context.Context, m moveRequest) error {
 	if err != nil {
 		return err
 	}
-	return k.enterRoom(ctx, to, "")
+	return k.enterRoom(ctx, to, nil, "")
 }
 
 // moveByClient carries out a Move command of a leg's client. The client may move the call into rooms that
@@ -118,7 +118,7 @@ func (c *Calls) moveByClient(ctx context.Context, client Client, l *leg, address
 	if err != nil {
 		return err
 	}
-	return k.enterRoom(ctx, to, client.Token.SubscriberID)
+	return k.enterRoom(ctx, to, nil, client.Token.SubscriberID)
 }
 
 // mayMove returns an error unless the leg is one side of the call.
@@ -130,8 +130,8 @@ func (l *leg) mayMove() error {
 }
 
 // enterRoom moves the call into the room of a party. If the party has no room, it returns
-// errNotRoom. by is as in RoomChange.
-func (k *call) enterRoom(ctx context.Context, to Party, by string) error {
+// errNotRoom. s is the script that controls the call, or nil. by is as in RoomChange.
+func (k *call) enterRoom(ctx context.Context, to Party, s *script, by string) error {
 	if to.RoomID == "" {
 		return errNotRoom
 	}
@@ -147,7 +147,7 @@ func (k *call) enterRoom(ctx context.Context, to Party, by string) error {
 		return errRoomNotOpen
 	}
 
-	if _, err := k.do(ctx, func() (Reply, error) { return Reply{}, k.movable() }); err != nil {
+	if _, err := k.do(ctx, func() (Reply, error) { return Reply{}, k.movable(s) }); err != nil {
 		return err // no room opens
 	}
 
@@ -160,24 +160,34 @@ func (k *call) enterRoom(ctx context.Context, to Party, by string) error {
 		if r == nil {
 			return errRoomElsewhere
 		}
-		if err := k.moveTo(ctx, r, settings, by); !errors.Is(err, errRoomOver) {
+		if err := k.moveTo(ctx, r, settings, s, by); !errors.Is(err, errRoomOver) {
 			return err
 		}
 	}
 	return errRoomOver
 }
 
-// movable returns an error unless the call can move into a room.
-func (k *call) movable() error {
-	if k.state != InCall || k.inRoom != nil || k.echo || k.moving || k.transfer != nil || len(k.people()) != 2 {
+// movable returns an error unless the call can move into a room. s is the script that moves it, or
+// nil.
+func (k *call) movable(s *script) error {
+	if k.state != InCall || k.inRoom != nil || k.echo || k.moving || k.transfer != nil || k.script != s ||
+		len(k.people()) != k.sides() {
 		return errNotMovable
 	}
 	return nil
 }
 
+// sides returns the number of sides of the call if none of them has left. A script is not a side.
+func (k *call) sides() int {
+	if k.script != nil {
+		return 1
+	}
+	return 2
+}
+
 // moveTo makes the call use a room's mailbox and become a member of the room. If the room refuses
-// the call, or has ended, the call continues as before, with its own mailbox.
-func (k *call) moveTo(ctx context.Context, r *room, settings roomSettings, by string) error {
+// the call, or has ended, the call continues as before, with its own mailbox. s is as in enterRoom.
+func (k *call) moveTo(ctx context.Context, r *room, settings roomSettings, s *script, by string) error {
 	result := make(chan error, 1)
 	enter := func() {
 		err := errRoomOver
@@ -197,7 +207,7 @@ func (k *call) moveTo(ctx context.Context, r *room, settings roomSettings, by st
 	}
 
 	_, err := k.do(ctx, func() (Reply, error) {
-		if err := k.movable(); err != nil {
+		if err := k.movable(s); err != nil {
 			r.post(r.endIfEmpty)
 			return Reply{}, err
 		}
@@ -226,13 +236,13 @@ func (r *room) endIfEmpty() {
 	}
 }
 
-// take makes a call a member of the room, with both sides. If the room refuses the call, nothing
-// changes. by is as in RoomChange.
+// take makes a call a member of the room, with all sides. A script loses control of the call. If
+// the room refuses the call, nothing changes. by is as in RoomChange.
 func (r *room) take(ctx context.Context, k *call, settings roomSettings, by string) error {
 	r.settings = settings
 	people := k.people()
 	switch {
-	case k.state != InCall || len(people) != 2:
+	case k.state != InCall || len(people) != k.sides():
 		return errNotMovable // a side has already left
 	case r.locked:
 		return errRoomLocked
@@ -245,6 +255,7 @@ func (r *room) take(ctx context.Context, k *call, settings roomSettings, by stri
 		k.link()
 		return err
 	}
+	k.stopScript()
 
 	k.inRoom, k.session, k.roomID = r, r.session.ID, r.session.RoomID
 	k.record.RoomSession, k.record.Joined = r.session.ID, time.Now().UTC()
@@ -269,13 +280,13 @@ func (r *room) take(ctx context.Context, k *call, settings roomSettings, by stri
 // adopt prepares the media of a call for the room's mixer. If the audio of one side cannot be
 // mixed, no media changes.
 func (r *room) adopt(k *call) error {
-	for _, l := range k.legs {
+	for i, l := range k.legs {
 		if l.ended || l.media == nil {
 			continue
 		}
 		err := r.mixer.Adopt(l.media)
 		if err != nil && l.member.Type == Person {
-			r.release(k)
+			r.release(k.legs[:i])
 			return err
 		}
 	}
@@ -283,8 +294,8 @@ func (r *room) adopt(k *call) error {
 }
 
 // release undoes adopt.
-func (r *room) release(k *call) {
-	for _, l := range k.legs {
+func (r *room) release(legs []*leg) {
+	for _, l := range legs {
 		if l.media != nil {
 			r.mixer.Release(l.media)
 		}

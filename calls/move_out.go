@@ -23,7 +23,7 @@ func (k *call) leaveRoom(ctx context.Context, by string) error {
 	left := RoomChange{Session: r.session, Left: time.Now().UTC(), Joined: k.record.Joined, By: by}
 	r.forget(k)
 	r.hide(k)
-	r.release(k)
+	r.release(k.legs)
 	for _, l := range k.legs {
 		if !l.ended && l.media != nil {
 			r.mixer.Show(nil, l.media)

@@ -2,28 +2,33 @@ package calls
 
 import (
 	"context"
+	"errors"
 	"math"
 	"sync"
+
+	"github.com/selvage/selvage/internal/problem"
 )
 
 // A script connects its caller with somebody else in the same way as a side transfers a call. The
 // party that answers takes the place of the script. The rules and caps of forwarding apply, and the
 // script's own account pays for calls through gateways, no matter who called it.
+//
+// A script can also make its caller a member of a conference room, in the same way as a call moves
+// there.
 
-// connect rings the party at an address or phone number, and returns the result if nobody answers.
-// Otherwise, the script has lost control of the call when connect returns.
-func (s *script) connect(to string) (r VerbResult) {
-	r.Verb = ConnectVerb
+// connect rings the party at an address or phone number, or makes the caller a member of the room
+// there. It returns the result if nobody answers, or if the room refuses the caller. Otherwise, the
+// script has lost control of the call when connect returns.
+func (s *script) connect(to string) VerbResult {
 	k := s.call
-	route, reason, err := s.plan(to)
+	party, route, reason, err := s.plan(to)
 	switch {
 	case err != nil:
-		k.calls.log.Error("connecting the caller of a script", "call_id", k.id, "error", err)
-		r.Error = TemporaryFailure.Text
-		return r
+		return s.cannotConnect(err)
+	case party.RoomID != "":
+		return s.enterRoom(party)
 	case reason != "":
-		r.Error, r.Reason = CallRejected.Text, reason
-		return r
+		return VerbResult{Verb: ConnectVerb, Error: CallRejected.Text, Reason: reason}
 	}
 
 	failed := make(chan VerbResult, 1)
@@ -35,23 +40,55 @@ func (s *script) connect(to string) (r VerbResult) {
 		ringer{k}.try(route)
 	})
 	select {
-	case r = <-failed:
+	case r := <-failed:
+		return r
 	case <-s.ctx.Done():
+		return VerbResult{Verb: ConnectVerb}
 	}
-	return r
 }
 
-// plan returns the route to an address or phone number, or the reason why nobody there can ring.
-func (s *script) plan(text string) (*route, string, error) {
+// cannotConnect logs an internal error, and returns the result for it.
+func (s *script) cannotConnect(err error) VerbResult {
+	s.call.calls.log.Error("connecting the caller of a script", "call_id", s.call.id, "error", err)
+	return VerbResult{Verb: ConnectVerb, Error: TemporaryFailure.Text}
+}
+
+// enterRoom makes the caller a member of a party's room.
+func (s *script) enterRoom(to Party) VerbResult {
+	ctx, cancel := context.WithTimeout(s.ctx, lookUp)
+	defer cancel()
+	s.do(s.answer)
+	err := s.call.enterRoom(ctx, to, s, "")
+	if err == nil || s.ctx.Err() != nil {
+		return VerbResult{Verb: ConnectVerb}
+	}
+	var refused *problem.Error
+	if !errors.As(err, &refused) {
+		return s.cannotConnect(err)
+	}
+	cause, ok := roomCauses[refused.Code]
+	if !ok {
+		cause = CallRejected
+	}
+	return VerbResult{Verb: ConnectVerb, Error: cause.Text, Reason: refused.Code}
+}
+
+// roomCauses contains, by the code of the error, the causes other than CallRejected with which
+// rooms refuse a caller. Callers who dial the room themselves get the same causes.
+var roomCauses = map[string]Cause{errRoomFull.Code: UserBusy, errRoomNotOpen.Code: NotOpen}
+
+// plan returns the party at an address or phone number and the route to it, or the reason why
+// nobody there can ring. Parties with a room have no route.
+func (s *script) plan(text string) (Party, *route, string, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, lookUp)
 	defer cancel()
 	p := planner{calls: s.call.calls, project: s.call.project}
 	to, reason, err := p.find(ctx, text)
 	if err != nil || reason != "" {
-		return nil, reason, err
+		return to, nil, reason, err
 	}
 	r, err := p.plan(ctx, to, s.resource.ID, nil)
-	return r, "", err
+	return to, r, "", err
 }
 
 // side returns a leg that stands for the script in a transfer. The leg has no client.

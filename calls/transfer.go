@@ -97,7 +97,7 @@ type transferring struct{ *call }
 func (k transferring) beginTransfer(by *leg) error {
 	people := k.people()
 	i := slices.Index(people, by)
-	if k.movable() != nil || i < 0 || k.transfers >= maxTransfers {
+	if k.movable(nil) != nil || i < 0 || k.transfers >= maxTransfers {
 		return errNotTransferable
 	}
 	k.transfers++
@@ -168,7 +168,7 @@ func (k transferring) transferToRoom(ctx context.Context, to Party, by *leg) err
 		return Reply{}, nil
 	})
 	if err == nil {
-		err = k.enterRoom(ctx, to, by.party.SubscriberID)
+		err = k.enterRoom(ctx, to, nil, by.party.SubscriberID)
 	}
 	if err != nil {
 		return err

@@ -2,17 +2,19 @@ package sip_test
 
 import (
 	"encoding/json"
+	"maps"
 	"testing"
 
 	"github.com/selvage/selvage/fabric"
 )
 
-// addRoom creates the conference room /public/lobby.
-func (w *world) addRoom() {
+// addRoom creates the conference room /public/lobby with the given settings.
+func (w *world) addRoom(settings map[string]json.RawMessage) {
 	w.t.Helper()
 	kind := w.fabric.Resources.Kinds().ByPath("conference_rooms")
-	must[fabric.Resource](w.t)(w.fabric.Resources.Create(w.t.Context(), w.project, kind,
-		map[string]json.RawMessage{"name": quoted("lobby")}))
+	members := map[string]json.RawMessage{"name": quoted("lobby")}
+	maps.Copy(members, settings)
+	must[fabric.Resource](w.t)(w.fabric.Resources.Create(w.t.Context(), w.project, kind, members))
 }
 
 // TestMovePhones moves the calls of a phone and of a gateway with bob's phone into a room, where
@@ -21,7 +23,7 @@ func TestMovePhones(t *testing.T) {
 	for _, from := range []string{"phone", "gateway"} {
 		t.Run(from, func(t *testing.T) {
 			w := newWorld(t)
-			w.addRoom()
+			w.addRoom(nil)
 			w.subscriber("carol")
 			carol := w.newPhone("carol")
 			c := w.conversationFrom(t, from)

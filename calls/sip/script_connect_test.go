@@ -88,7 +88,6 @@ func TestScriptMayNotConnect(t *testing.T) {
 		{"+49900123456", "CALL_REJECTED", fabric.ReasonExpensive},
 		{"0049 900 123456", "CALL_REJECTED", fabric.ReasonExpensive},
 		{"/private/nobody", "CALL_REJECTED", "forward_unknown"},
-		{"/public/lobby", "CALL_REJECTED", "forward_not_possible"},
 		{"/public/menu", "CALL_REJECTED", "forward_not_possible"},
 		{"/public/echo", "CALL_REJECTED", "forward_unknown"},
 		{"/private/bob", "USER_NOT_REGISTERED", ""},
@@ -96,7 +95,6 @@ func TestScriptMayNotConnect(t *testing.T) {
 		t.Run(tt.to, func(t *testing.T) {
 			w, h := newScripted(t, nil, connecting(tt.to))
 			carrier, _ := w.newCarrier(nil)
-			w.addRoom()
 			w.permit(fabric.OutboundOn, "+49")
 			alice := w.newPhone("alice")
 			r, m := alice.dial("menu")
