@@ -35,6 +35,9 @@ type kindView struct {
 	Example, Change string            // JSON
 }
 
+// callable lists the types of resources whose calls the server handles by itself.
+var callable = []string{"video_room", "sip_gateway", "sip_endpoint", "ring_group"}
+
 // A method is a way to update a resource.
 type method struct{ Method, Verb, Note, About string }
 
@@ -253,6 +256,9 @@ func view(k *kinds.Kind) kindView {
 	v.Name = camel(k.Type)
 	if !v.Creatable {
 		v.About += " The operator creates them with `selvage resource create " + k.Path + " FILE.json`."
+	}
+	if !slices.Contains(callable, k.Type) {
+		v.About += " Calls follow the webhook that the operator has configured; this server does not run them itself."
 	}
 
 	kept := "Omitted members stay unchanged."
