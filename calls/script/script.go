@@ -41,6 +41,10 @@ type Config struct {
 	Secret string        // signs them; required
 	Egress egress.Policy // permits the hosts of sounds; the host and port of URL are always permitted
 
+	// Answered is called after each request for verbs, with its duration and its result. If Answered
+	// is nil, requests are not counted.
+	Answered func(took time.Duration, err error)
+
 	// Trace returns a client whose requests are traced. If Trace is nil, requests are not traced.
 	Trace func(*http.Client) *http.Client
 }
@@ -53,6 +57,8 @@ type Webhook struct {
 	client *http.Client  // for the host and port of url
 	others *http.Client  // for sounds elsewhere
 	sounds soundCount
+
+	answered func(took time.Duration, err error)
 }
 
 var _ calls.Scripts = (*Webhook)(nil)
@@ -69,7 +75,28 @@ func New(c Config) (*Webhook, error) {
 	if c.Trace != nil {
 		client, others = c.Trace(client), c.Trace(others)
 	}
-	return &Webhook{url: at, secret: c.Secret, egress: c.Egress, client: client, others: others}, nil
+	w := &Webhook{url: at, secret: c.Secret, egress: c.Egress, client: client, others: others, answered: c.Answered}
+	if w.answered == nil {
+		w.answered = func(time.Duration, error) {}
+	}
+	return w, nil
+}
+
+// Probe returns an error unless the webhook's server responds, with any status. It sends a HEAD
+// request without a signature, which no webhook mistakes for a call.
+func (w *Webhook) Probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, w.url.String(), nil)
+	if err != nil {
+		return errors.New("the URL is invalid")
+	}
+	req.Header.Set("User-Agent", "selvage")
+	resp, err := w.client.Do(req)
+	if err != nil {
+		return errors.New(egress.Reason(err))
+	}
+	return resp.Body.Close()
 }
 
 // A question is the body of a request.
@@ -99,6 +126,13 @@ type result struct {
 
 // Next implements calls.Scripts.
 func (w *Webhook) Next(ctx context.Context, s calls.ScriptStep) ([]calls.Verb, error) {
+	began := time.Now()
+	verbs, err := w.next(ctx, s)
+	w.answered(time.Since(began), err)
+	return verbs, err
+}
+
+func (w *Webhook) next(ctx context.Context, s calls.ScriptStep) ([]calls.Verb, error) {
 	q := question{Step: s.Step, Call: s.Call, Script: described{ID: s.Script.ID, Type: s.Script.Type,
 		DisplayName: s.Script.DisplayName, Settings: s.Script.Fields}}
 	if s.Last != nil {

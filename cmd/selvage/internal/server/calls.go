@@ -26,7 +26,7 @@ import (
 
 // openCalls opens the media port and sets up calls, unless calls are off. If listen_media is auto
 // and the port is taken, it uses a free one.
-func (a *App) openCalls(ctx context.Context, meter calls.Meter, log *slog.Logger) error {
+func (a *App) openCalls(ctx context.Context, meter *callMeter, log *slog.Logger) error {
 	address := a.Config.MediaListener()
 	if address == config.Off || a.relay == nil {
 		if a.Config.ListenSIP != config.Off || a.Config.ListenSIPS != config.Off {
@@ -82,7 +82,7 @@ func (a *App) openCalls(ctx context.Context, meter calls.Meter, log *slog.Logger
 	if err := a.openSIP(ctx, &conf); err != nil {
 		return err
 	}
-	if err := a.openScripts(&conf); err != nil {
+	if err := a.openScripts(&conf, meter.script); err != nil {
 		return err
 	}
 	if a.Recordings != nil {
@@ -118,13 +118,14 @@ func (a *App) openRTPEngine(c *calls.Config) (err error) {
 	return nil
 }
 
-// openScripts makes the configured webhook decide about calls to scripts.
-func (a *App) openScripts(c *calls.Config) error {
+// openScripts makes the configured webhook decide about calls to scripts. It calls answered after
+// each request to the webhook.
+func (a *App) openScripts(c *calls.Config, answered func(took time.Duration, err error)) error {
 	s := a.Config.Calls.Scripts
 	if s.URL == "" {
 		return nil
 	}
-	hook, err := script.New(script.Config{URL: string(s.URL), Secret: s.Secret, Egress: a.egress,
+	hook, err := script.New(script.Config{URL: string(s.URL), Secret: s.Secret, Egress: a.egress, Answered: answered,
 		Trace: func(c *http.Client) *http.Client { return a.tracer.Client("script", c) }})
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ type callMeter struct {
 	setup, jitter, roundTrip prometheus.Histogram
 	ended                    *prometheus.CounterVec
 	requests                 prometheus.Histogram // duration of requests between nodes
+	scripts                  *prometheus.HistogramVec
 }
 
 var _ calls.Meter = (*callMeter)(nil)
@@ -45,7 +46,12 @@ func (m *callMeter) init(r *prometheus.Registry) {
 	m.ended = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "selvage_calls_ended_total", Help: "Calls that have ended, by cause.",
 	}, []string{"cause"})
-	r.MustRegister(m.ended)
+	m.scripts = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "selvage_script_request_seconds",
+		Help:    "Time until the webhook for scripts has answered, by result: ok or failed.",
+		Buckets: []float64{.005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10},
+	}, []string{"result"})
+	r.MustRegister(m.ended, m.scripts)
 }
 
 // Connected implements [calls.Meter].
@@ -64,6 +70,15 @@ func (m *callMeter) Ended(r calls.Record) {
 
 // answered records a request that another node has answered.
 func (m *callMeter) answered(took time.Duration) { m.requests.Observe(took.Seconds()) }
+
+// script records a request to the webhook for scripts.
+func (m *callMeter) script(took time.Duration, err error) {
+	result := "ok"
+	if err != nil {
+		result = "failed"
+	}
+	m.scripts.WithLabelValues(result).Observe(took.Seconds())
+}
 
 // watchCalls adds the numbers of calls and the traffic of the media engine.
 func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
