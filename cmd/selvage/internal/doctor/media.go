@@ -24,6 +24,7 @@ func (e callChecks) all() []check {
 		{"Calls", "media addresses", e.mediaAddresses},
 		{"Calls", "TURN", e.turn},
 		{"Calls", "rtpengine", e.rtpengine},
+		{"Calls", "scripts", e.scripts},
 		{"Calls", "phones", e.phones},
 		{"Calls", "phones by TLS", e.securePhones},
 	}
