@@ -190,15 +190,21 @@ var (
 	addressOf = regexp.MustCompile(`c=IN IP4 (\S+)`)
 )
 
-// ring makes a phone that answers an offer in PCMU.
-func ring(t *testing.T, e *rtpengine.Engine, from calls.Media, terms calls.Terms) *phone {
+// newPhone returns a phone that is not in a call.
+func newPhone(t *testing.T) *phone {
 	t.Helper()
 	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	p := &phone{watcher: newWatcher(), t: t, conn: conn, heard: make(chan []byte, 1000)}
+	return &phone{watcher: newWatcher(), t: t, conn: conn, heard: make(chan []byte, 1000)}
+}
+
+// ring makes a phone that answers an offer in PCMU.
+func ring(t *testing.T, e *rtpengine.Engine, from calls.Media, terms calls.Terms) *phone {
+	t.Helper()
+	p := newPhone(t)
 	m, offer, err := e.Offer(p, from, terms)
 	if err != nil {
 		t.Fatalf("Offer: %v", err)

@@ -13,7 +13,7 @@
 // candidates, and learns a browser's address from its STUN checks. Therefore, no description can
 // direct packets to a third party.
 //
-// The built-in engine carries rooms.
+// The built-in engine carries rooms and the calls of scripts.
 package rtpengine
 
 import (
@@ -32,7 +32,7 @@ type Config struct {
 	// protocol. Calls use the first rtpengine that answers.
 	Addresses []string
 
-	// Rooms carries rooms.
+	// Rooms carries rooms and the calls of scripts.
 	Rooms calls.Engine
 
 	// Log receives failures. Nil discards them.
@@ -232,7 +232,7 @@ func (e *Engine) Close() error {
 	return err
 }
 
-// NewMixer implements calls.Engine. The built-in engine carries rooms.
+// NewMixer implements calls.Engine. The built-in engine carries rooms and the calls of scripts.
 func (e *Engine) NewMixer() calls.Mixer { return mixer{e.rooms.NewMixer()} }
 
 // A mixer is a mixer of the built-in engine.

@@ -199,6 +199,50 @@ func TestEcho(t *testing.T) {
 	alice.media.Beep()
 }
 
+// TestScriptMedia shows that the built-in engine carries the calls of scripts: a caller in a mixer
+// hears a sound, and then a phone with which a script connects it. The call can move into a room.
+func TestScriptMedia(t *testing.T) {
+	e, _ := newEngine(t)
+	caller, mixer := newPhone(t), e.NewMixer()
+	defer mixer.Close()
+	m, answer, err := mixer.Answer(caller, caller.describe(), atLoopback)
+	if err != nil {
+		t.Fatalf("Answer: %v", err)
+	}
+	defer m.Close()
+	caller.media, caller.offer = m, answer
+	go caller.listen()
+
+	sound := make([]int16, 16000)
+	for i := range sound {
+		sound[i] = int16(10000 - 20000*(i/16%2))
+	}
+	mixer.Add(m)
+	mixer.Play(sound, nil)
+	waitFor(t, "the caller hears the sound", caller.heard, func(p []byte) bool { return isPCMU(p) && loud(p) })
+
+	mixer.Release(m)
+	desk := ring(t, e, m, atLoopback)
+	defer desk.media.Close()
+	link(m, desk.media)
+	go caller.speak(caller.conn)
+	waitFor(t, "the phone hears the caller", desk.heard, func(p []byte) bool { return isPCMU(p) && loud(p) })
+
+	m.Mute(calls.Audio, true)
+	room := e.NewMixer()
+	defer room.Close()
+	for _, side := range []calls.Media{m, desk.media} {
+		side.Link(calls.Audio, nil)
+		if err := room.Adopt(side); err != nil {
+			t.Errorf("moving into a room: %v", err)
+		}
+		room.Add(side)
+	}
+	waitFor(t, "the phone hears the silent room", desk.heard, func(p []byte) bool { return !loud(p) })
+	m.Mute(calls.Audio, false)
+	waitFor(t, "the phone hears the caller in the room", desk.heard, loud)
+}
+
 // TestDeath kills rtpengine during calls. The calls end, and new calls are refused until rtpengine
 // runs again.
 func TestDeath(t *testing.T) {
