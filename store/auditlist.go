@@ -18,15 +18,16 @@ func (s *Audit) ListAudit(ctx context.Context, f audit.Filter, q page.Query) (pa
 
 // ExportAudit returns a page of the audit trail, oldest first.
 func (s *Audit) ExportAudit(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error) {
-	return auditListing(f, q.From).page(ctx, s.read(), q)
+	l := auditListing(f, q.From)
+	return l.page(ctx, s.read(), q)
 }
 
 // auditListing returns the listing of the events that match a filter, in the order of their ids,
 // which is also the order of their times.
 func auditListing(f audit.Filter, from string) listing[audit.Event] {
 	l := listing[audit.Event]{
-		thing: "audit trail", columns: auditColumns, from: "audit", key: []string{"id"},
-		scan: scanEvent, id: func(e audit.Event) string { return e.ID },
+		selection{thing: "audit trail", columns: auditColumns, from: "audit", key: []string{"id"}},
+		scanEvent, func(e audit.Event) string { return e.ID },
 	}
 	if !f.Since.IsZero() {
 		l.within.low = uuid7.First(f.Since)

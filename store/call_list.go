@@ -13,7 +13,8 @@ import (
 func (s *Calls) ListCalls(
 	ctx context.Context, projectID string, f calls.Filter, q page.Query,
 ) (page.Page[calls.Record], error) {
-	return callListing(projectID, f, q.From).page(ctx, s.read(), q)
+	l := callListing(projectID, f, q.From)
+	return l.page(ctx, s.read(), q)
 }
 
 // callListing returns the listing of the calls that match a filter.

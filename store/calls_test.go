@@ -125,7 +125,8 @@ func testCallPlans(t *testing.T, c Config) {
 		"of a time":       {CreatedFrom: time.UnixMilli(0x019000000000)},
 		"of a subscriber": {SubscriberID: "a7"}, "of a subscriber, busy": {SubscriberID: "a7", Result: calls.Busy},
 	} {
-		q := callListing("p", f, "01900000-0000-7000-8000-100000005001").query(51, false)
+		l := callListing("p", f, "01900000-0000-7000-8000-100000005001")
+		q := l.query(51, forward)
 		plan := pageOfWay.ReplaceAllString(strings.Join(explained(t, s, explain+q.sql, q.args), "\n"), "")
 		few := c.URL != "" && (f.SubscriberID != "" || f.Running || f.State != "") &&
 			!strings.Contains(plan, "Seq Scan")

@@ -28,9 +28,12 @@ func (s *Grants) FindConsent(ctx context.Context, subscriberID, clientID string)
 func (s *Grants) ListConsents(
 	ctx context.Context, projectID, subscriberID string, q page.Query,
 ) (page.Page[fabric.Consent], error) {
-	l := listing[fabric.Consent]{
+	consents := selection{
 		thing: "consents", columns: `o.client_id, c.name, o.scope, o.updated`,
 		from: "consents o JOIN clients c ON c.id = o.client_id", key: []string{"o.client_id"}, start: startAt(q.From),
+	}
+	l := listing[fabric.Consent]{
+		selection: consents,
 		scan: func(row scanner) (o fabric.Consent, err error) {
 			err = row.Scan(&o.ClientID, &o.ClientName, scanTarget(&o.Scope), scanTarget(&o.Updated))
 			return o, checkRow(err, "consent")

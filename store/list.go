@@ -11,8 +11,9 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// A listing is a query that returns its rows in pages.
-type listing[T any] struct {
+// A selection is a query that returns its rows in pages. It does not depend on the type of the rows,
+// so that the compiler translates it only once.
+type selection struct {
 	thing   string // the singular name of the rows, for errors
 	columns string
 	from    string // the table, along with any joins
@@ -25,8 +26,13 @@ type listing[T any] struct {
 	until   []any    // key of the row before which to stop, in the direction of reading; nil means the end
 	within  span     // limits on the keys
 	desc    bool
-	scan    func(scanner) (T, error)
-	id      func(T) string
+}
+
+// A listing is a selection whose rows become values of T.
+type listing[T any] struct {
+	selection
+	scan func(scanner) (T, error)
+	id   func(T) string
 }
 
 // A direction is the direction in which the rows of a list are read.
@@ -39,12 +45,13 @@ const (
 
 // page returns one page of the listing. It uses one query for the rows, and another to find the
 // first row of the previous page.
-func (l listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[T], err error) {
-	rows := l
-	if rows.until, err = l.end(ctx, t, forward); err != nil {
+func (l *listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[T], err error) {
+	rows := l.selection
+	if rows.until, err = rows.end(ctx, t, forward); err != nil {
 		return p, err
 	}
-	if p.Items, err = l.rows(ctx, t, rows.query(q.Size+1, forward)); err != nil {
+	found := rows.query(q.Size+1, forward)
+	if p.Items, err = gather(ctx, t, rows.doing(), l.scan, found.sql, found.args...); err != nil {
 		return p, err
 	}
 
@@ -59,16 +66,19 @@ func (l listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[T
 	return p, err
 }
 
+// doing begins the errors of the selection's queries.
+func (s *selection) doing() string { return "listing " + s.thing }
+
 // before returns the id of the first row of the previous page, which ends before start. It reads
 // only ids.
-func (l listing[T]) before(ctx context.Context, t tx, n int) (id string, err error) {
-	ids := l
-	ids.columns = l.key[len(l.key)-1]
-	if ids.until, err = l.end(ctx, t, backward); err != nil {
+func (s *selection) before(ctx context.Context, t tx, n int) (id string, err error) {
+	ids := *s
+	ids.columns = s.key[len(s.key)-1]
+	if ids.until, err = s.end(ctx, t, backward); err != nil {
 		return "", err
 	}
 	q := ids.query(n, backward)
-	found, err := gather(ctx, t, "listing "+l.thing, scanID, q.sql, q.args...)
+	found, err := gather(ctx, t, s.doing(), scanID, q.sql, q.args...)
 	id = idOf(ids.until)
 	if len(found) == n || id == "" && len(found) > 0 {
 		id = found[len(found)-1]
@@ -82,14 +92,15 @@ const maxChecked = 5000
 
 // end returns the key of the row before which a page with checks must stop, counted from start. It
 // returns nil if fewer rows are left.
-func (l listing[T]) end(ctx context.Context, t tx, dir direction) ([]any, error) {
-	if len(l.checks) == 0 {
+func (s *selection) end(ctx context.Context, t tx, dir direction) ([]any, error) {
+	if len(s.checks) == 0 {
 		return nil, nil
 	}
-	most := cmp.Or(l.checked, maxChecked)
-	l.checks, l.columns = nil, strings.Join(l.key, ", ")
-	q := l.query(1, dir)
-	found, err := gather(ctx, t, "listing "+l.thing, l.scanKey, q.sql+fmt.Sprintf(" OFFSET %d", most), q.args...)
+	keys := *s
+	keys.checks, keys.columns = nil, strings.Join(s.key, ", ")
+	q := keys.query(1, dir)
+	beyond := fmt.Sprintf(" OFFSET %d", cmp.Or(s.checked, maxChecked))
+	found, err := gather(ctx, t, s.doing(), s.scanKey, q.sql+beyond, q.args...)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -97,8 +108,8 @@ func (l listing[T]) end(ctx context.Context, t tx, dir direction) ([]any, error)
 }
 
 // scanKey reads the key of a row.
-func (l listing[T]) scanKey(row scanner) (key []any, err error) {
-	texts, into := make([]string, len(l.key)), make([]any, len(l.key))
+func (s *selection) scanKey(row scanner) (key []any, err error) {
+	texts, into := make([]string, len(s.key)), make([]any, len(s.key))
 	for i := range texts {
 		into[i] = &texts[i]
 	}
@@ -133,15 +144,15 @@ func (s span) startAt(id string) []any {
 }
 
 // bound adds the limits of the span on the sides that start and until do not limit.
-func (l listing[T]) bound(w *where, dir direction) {
-	up := l.desc == (dir == backward) // the direction of reading
-	above := l.start != nil && up || l.until != nil && !up
-	below := l.start != nil && !up || l.until != nil && up
-	if l.within.low != "" && !above {
-		w.and(l.key[0]+` >= $%d`, l.within.low)
+func (s *selection) bound(w *where, dir direction) {
+	up := s.desc == (dir == backward) // the direction of reading
+	above := s.start != nil && up || s.until != nil && !up
+	below := s.start != nil && !up || s.until != nil && up
+	if s.within.low != "" && !above {
+		w.and(s.key[0]+` >= $%d`, s.within.low)
 	}
-	if l.within.high != "" && !below {
-		w.and(l.key[0]+` < $%d`, l.within.high)
+	if s.within.high != "" && !below {
+		w.and(s.key[0]+` < $%d`, s.within.high)
 	}
 }
 
@@ -152,42 +163,42 @@ type query struct {
 
 // query returns the query for the rows from start on. Backward, it returns the query for the rows
 // before start.
-func (l listing[T]) query(limit int, dir direction) query {
-	w := where{slices.Clone(l.where.conditions), slices.Clone(l.where.args)}
-	l.bound(&w, dir)
-	for _, c := range l.checks {
+func (s *selection) query(limit int, dir direction) query {
+	w := where{slices.Clone(s.where.conditions), slices.Clone(s.where.args)}
+	s.bound(&w, dir)
+	for _, c := range s.checks {
 		w.check(c)
 	}
-	from, stop, sort := l.comparisons(dir)
-	if l.start != nil {
-		w.compare(l.key, from, l.start)
+	from, stop, sort := s.comparisons(dir)
+	if s.start != nil {
+		w.compare(s.key, from, s.start)
 	}
-	if l.until != nil {
-		w.compare(l.key, stop, l.until)
+	if s.until != nil {
+		w.compare(s.key, stop, s.until)
 	}
 	w.args = append(w.args, limit)
-	end := fmt.Sprintf(" ORDER BY %s%s LIMIT $%d", strings.Join(l.key, sort+", "), sort, len(w.args))
+	end := fmt.Sprintf(" ORDER BY %s%s LIMIT $%d", strings.Join(s.key, sort+", "), sort, len(w.args))
 
-	if len(l.ways) == 0 {
-		return query{l.selection(w) + end, w.args}
+	if len(s.ways) == 0 {
+		return query{s.sql(w) + end, w.args}
 	}
 	// For each way, read as many rows as a page may have, in the order of its index. The rows of
 	// the page are among them.
-	parts := make([]string, len(l.ways))
-	for i, way := range l.ways {
+	parts := make([]string, len(s.ways))
+	for i, way := range s.ways {
 		conditions := where{conditions: append(slices.Clone(w.conditions), way)}
-		parts[i] = fmt.Sprintf("SELECT * FROM (%s%s) AS way%d", l.selection(conditions), end, i)
+		parts[i] = fmt.Sprintf("SELECT * FROM (%s%s) AS way%d", s.sql(conditions), end, i)
 	}
 	return query{fmt.Sprintf("SELECT * FROM (%s) AS ways%s", strings.Join(parts, " UNION ALL "), end), w.args}
 }
 
 // comparisons returns the operators that compare the keys of the wanted rows with start and until,
 // and the direction of reading.
-func (l listing[T]) comparisons(dir direction) (from, stop, sort string) {
+func (s *selection) comparisons(dir direction) (from, stop, sort string) {
 	switch {
-	case l.desc && dir == backward:
+	case s.desc && dir == backward:
 		return ">", "<", " ASC"
-	case l.desc:
+	case s.desc:
 		return "<=", ">", " DESC"
 	case dir == backward:
 		return "<", ">", " DESC"
@@ -195,13 +206,13 @@ func (l listing[T]) comparisons(dir direction) (from, stop, sort string) {
 	return ">=", "<", " ASC"
 }
 
-// selection returns the part of the query before ORDER BY.
-func (l listing[T]) selection(w where) string {
+// sql returns the part of the query before ORDER BY.
+func (s *selection) sql(w where) string {
 	condition := ""
 	if len(w.conditions) > 0 {
 		condition = " WHERE " + w.String()
 	}
-	return "SELECT " + l.columns + " FROM " + l.from + condition
+	return "SELECT " + s.columns + " FROM " + s.from + condition
 }
 
 // params returns n parameters whose numbers follow used, such as "$3, $4".
@@ -216,31 +227,41 @@ func params(used, n int) string {
 	return string(b)
 }
 
-func (l listing[T]) rows(ctx context.Context, t tx, q query) ([]T, error) {
-	return gather(ctx, t, "listing "+l.thing, l.scan, q.sql, q.args...)
-}
-
 // gather reads all rows of a query. doing begins its errors.
 func gather[T any](
 	ctx context.Context, t tx, doing string, scan func(scanner) (T, error), sql string, args ...any,
-) (found []T, err error) {
+) ([]T, error) {
+	var found []T
+	err := each(ctx, t, doing, func(row scanner) error {
+		item, err := scan(row)
+		found = append(found, item)
+		return err
+	}, sql, args)
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// each calls read for each row of a query, and stops at the first error. doing begins its errors.
+func each(
+	ctx context.Context, t tx, doing string, read func(scanner) error, sql string, args []any,
+) error {
 	rows, err := t.Query(ctx, sql, args...)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", doing, err)
 	}
 	defer rows.Close()
 
 	for rows.Next() {
-		item, err := scan(rows)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", doing, err)
+		if err := read(rows); err != nil {
+			return fmt.Errorf("%s: %w", doing, err)
 		}
-		found = append(found, item)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", doing, err)
 	}
-	return found, nil
+	return nil
 }
 
 // startAt returns the key for a listing that is sorted by id only.

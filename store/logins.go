@@ -186,9 +186,12 @@ func (s *Logins) ListApps(ctx context.Context, projectID, subscriberID string, n
 func (s *Logins) ListLogins(
 	ctx context.Context, projectID, subscriberID string, q page.Query,
 ) (page.Page[fabric.Login], error) {
-	l := listing[fabric.Login]{
+	logins := selection{
 		thing: "logins", columns: `id, auth_time, amr, user_agent, address, expires, ended`, from: "login_sessions",
 		key: []string{"id"}, start: startAt(q.From), desc: true,
+	}
+	l := listing[fabric.Login]{
+		selection: logins,
 		scan: func(row scanner) (l fabric.Login, err error) {
 			err = row.Scan(&l.ID, scanTarget(&l.Began), scanTarget(&l.AMR), &l.UserAgent, &l.Address,
 				scanTarget(&l.Expires), scanTarget(&l.Ended))

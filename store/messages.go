@@ -227,15 +227,15 @@ func (s *Messages) FindConversationOf(
 func (s *Messages) ListConversations(
 	ctx context.Context, projectID, memberID string, q page.Query,
 ) (page.Page[chat.Entry], error) {
-	l := listing[chat.Entry]{
+	conversations := selection{
 		thing: "conversations",
 		columns: qualified("c", conversationTable.columns) + `, ` +
 			qualified("m", conversationMemberTable.columns) + `, COALESCE(a.display_name, '')`,
 		from: `conversation_members m JOIN conversations c ON c.id = m.conversation_id
 			LEFT JOIN addresses a ON a.id = m.peer`,
 		key: []string{"m.conversation_id"}, start: startAt(q.From), desc: true,
-		scan: scanEntry, id: func(e chat.Entry) string { return e.Conversation.ID },
 	}
+	l := listing[chat.Entry]{conversations, scanEntry, func(e chat.Entry) string { return e.Conversation.ID }}
 	l.where.and(`m.member_id = $%d`, memberID)
 	l.where.and(`c.project_id = $%d`, projectID)
 	return l.page(ctx, s.read(), q)

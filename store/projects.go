@@ -49,7 +49,8 @@ func (s *Projects) FindProject(ctx context.Context, id string) (fabric.Project, 
 
 // ListProjects returns a page of all projects.
 func (s *Projects) ListProjects(ctx context.Context, q page.Query) (page.Page[fabric.Project], error) {
-	return projectTable.listing(q.From).page(ctx, s.read(), q)
+	l := projectTable.listing(q.From)
+	return l.page(ctx, s.read(), q)
 }
 
 // UpdateProject writes the fields that are not nil.

@@ -215,8 +215,8 @@ func (s *Resources) ListThings(
 	ctx context.Context, projectID string, f fabric.ThingFilter, q page.Query,
 ) (p page.Page[fabric.Thing], err error) {
 	l := listing[string]{
-		thing: "resources", columns: "id", from: things, key: []string{"id"}, start: startAt(q.From),
-		scan: scanID, id: func(id string) string { return id },
+		selection{thing: "resources", columns: "id", from: things, key: []string{"id"}, start: startAt(q.From)},
+		scanID, func(id string) string { return id },
 	}
 	l.where.and(`project_id = $%d`, projectID)
 	l.checks = containing(`sought || ' ' || id`, f.Text)

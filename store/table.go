@@ -29,52 +29,73 @@ type field interface {
 }
 
 // scan reads a row. If the row is missing, the error is problem.NotFound.
-func (tb table[T]) scan(row scanner) (T, error) { return tb.scanWith(row) }
+func (tb *table[T]) scan(row scanner) (T, error) { return tb.scanWith(row) }
 
 // scanWith is like scan, for a query that selects additional columns after those of the table.
-func (tb table[T]) scanWith(row scanner, more ...any) (v T, err error) {
-	fields := tb.fields(&v)
-	for i, f := range fields {
-		fields[i] = scanTarget(f)
-	}
-	err = row.Scan(append(fields, more...)...)
-	return v, checkRow(err, tb.thing)
+func (tb *table[T]) scanWith(row scanner, more ...any) (v T, err error) {
+	return v, scanFields(row, tb.thing, tb.fields(&v), more)
 }
 
 // find reads the only row that meets a condition.
-func (tb table[T]) find(ctx context.Context, t tx, condition string, args ...any) (T, error) {
+func (tb *table[T]) find(ctx context.Context, t tx, condition string, args ...any) (T, error) {
 	return tb.scan(t.Row(ctx, `SELECT `+tb.columns+` FROM `+tb.name+` WHERE `+condition, args...))
 }
 
 // gather reads all rows of a query. end is the part of the query after the name of the table, such
 // as WHERE.
-func (tb table[T]) gather(ctx context.Context, t tx, end string, args ...any) ([]T, error) {
+func (tb *table[T]) gather(ctx context.Context, t tx, end string, args ...any) ([]T, error) {
 	return gather(ctx, t, "listing "+tb.name, tb.scan, `SELECT `+tb.columns+` FROM `+tb.name+` `+end, args...)
 }
 
 // listing returns the listing of all rows by id. It begins with the row whose id is from.
-func (tb table[T]) listing(from string) listing[T] {
-	return listing[T]{
-		thing: tb.name, columns: tb.columns, from: tb.name, key: []string{"id"}, start: startAt(from),
-		scan: tb.scan, id: func(v T) string { return *tb.fields(&v)[0].(*string) },
-	}
+func (tb *table[T]) listing(from string) listing[T] {
+	all := selection{thing: tb.name, columns: tb.columns, from: tb.name, key: []string{"id"}, start: startAt(from)}
+	return listing[T]{all, tb.scan, func(v T) string { return *tb.fields(&v)[0].(*string) }}
 }
 
 // insertion returns the statement that inserts a row, and its arguments.
-func (tb table[T]) insertion(v *T) (query string, args []any, err error) {
-	args = tb.fields(v)
-	for i, f := range args {
-		if args[i], err = storedValue(f); err != nil {
-			return "", nil, fmt.Errorf("writing %s: %w", tb.thing, err)
-		}
-	}
-	return `INSERT INTO ` + tb.name + ` (` + tb.columns + `) VALUES (` + params(0, len(args)) + `)`, args, nil
+func (tb *table[T]) insertion(v *T) (query string, args []any, err error) {
+	return tb.rowOf(v).insertion()
 }
 
 // insert inserts a row. If parent, to which the row belongs, is missing, the error is
 // problem.NotFound.
-func (tb table[T]) insert(ctx context.Context, t tx, v *T, parent string) error {
-	query, args, err := tb.insertion(v)
+func (tb *table[T]) insert(ctx context.Context, t tx, v *T, parent string) error {
+	return tb.rowOf(v).insert(ctx, t, parent)
+}
+
+// insertNew is like insert, but returns conflict if a unique index already contains the row.
+func (tb *table[T]) insertNew(ctx context.Context, t tx, v *T, parent string, conflict error) error {
+	return tb.rowOf(v).insertNew(ctx, t, parent, conflict)
+}
+
+// insertLater queues the insertion of a row. It is sent together with the next statement or the
+// commit, which fails if the insertion fails.
+func (tb *table[T]) insertLater(ctx context.Context, t tx, v *T) error {
+	return tb.rowOf(v).insertLater(ctx, t)
+}
+
+func (tb *table[T]) rowOf(v *T) newRow { return newRow{tb.name, tb.thing, tb.columns, tb.fields(v)} }
+
+// A newRow is a row to insert into a table. It does not depend on the type of the row, so that the
+// compiler translates its methods only once.
+type newRow struct {
+	table, thing, columns string
+	fields                []any
+}
+
+func (r newRow) insertion() (query string, args []any, err error) {
+	args = r.fields
+	for i, f := range args {
+		if args[i], err = storedValue(f); err != nil {
+			return "", nil, fmt.Errorf("writing %s: %w", r.thing, err)
+		}
+	}
+	return `INSERT INTO ` + r.table + ` (` + r.columns + `) VALUES (` + params(0, len(args)) + `)`, args, nil
+}
+
+func (r newRow) insert(ctx context.Context, t tx, parent string) error {
+	query, args, err := r.insertion()
 	if err != nil {
 		return err
 	}
@@ -83,14 +104,13 @@ func (tb table[T]) insert(ctx context.Context, t tx, v *T, parent string) error 
 		return problem.NoSuch(parent)
 	}
 	if err != nil {
-		return fmt.Errorf("inserting %s: %w", tb.thing, err)
+		return fmt.Errorf("inserting %s: %w", r.thing, err)
 	}
 	return nil
 }
 
-// insertNew is like insert, but returns conflict if a unique index already contains the row.
-func (tb table[T]) insertNew(ctx context.Context, t tx, v *T, parent string, conflict error) error {
-	query, args, err := tb.insertion(v)
+func (r newRow) insertNew(ctx context.Context, t tx, parent string, conflict error) error {
+	query, args, err := r.insertion()
 	if err != nil {
 		return err
 	}
@@ -98,20 +118,26 @@ func (tb table[T]) insertNew(ctx context.Context, t tx, v *T, parent string, con
 	if isForeignKey(err) {
 		return problem.NoSuch(parent)
 	}
-	return requireInserted(res, err, tb.thing, conflict)
+	return requireInserted(res, err, r.thing, conflict)
 }
 
-// insertLater queues the insertion of a row. It is sent together with the next statement or the
-// commit, which fails if the insertion fails.
-func (tb table[T]) insertLater(ctx context.Context, t tx, v *T) error {
-	query, args, err := tb.insertion(v)
+func (r newRow) insertLater(ctx context.Context, t tx) error {
+	query, args, err := r.insertion()
 	if err != nil {
 		return err
 	}
 	if err := t.Later(ctx, query, args...); err != nil {
-		return fmt.Errorf("inserting %s: %w", tb.thing, err)
+		return fmt.Errorf("inserting %s: %w", r.thing, err)
 	}
 	return nil
+}
+
+// scanFields reads a row into the fields of a table, followed by more.
+func scanFields(row scanner, thing string, fields, more []any) error {
+	for i, f := range fields {
+		fields[i] = scanTarget(f)
+	}
+	return checkRow(row.Scan(append(fields, more...)...), thing)
 }
 
 // qualified prefixes columns with alias, the name of their table in a query.

@@ -78,9 +78,12 @@ func (s *Families) SweepFamilies(ctx context.Context) error {
 func (s *Families) ListFamilies(
 	ctx context.Context, projectID, subscriberID string, q page.Query,
 ) (page.Page[fabric.Family], error) {
-	l := listing[fabric.Family]{
+	families := selection{
 		thing: "families", columns: `id, client_id, created, used, generation, expires, revoked`, from: "families",
 		key: []string{"id"}, start: startAt(q.From), desc: true,
+	}
+	l := listing[fabric.Family]{
+		selection: families,
 		scan: func(row scanner) (f fabric.Family, err error) {
 			err = row.Scan(&f.ID, &f.ClientID, scanTarget(&f.Created), scanTarget(&f.Used), &f.Refreshes,
 				scanTarget(&f.Expires), &f.Revoked)
