@@ -50,6 +50,11 @@ type SubscriberStore interface {
 		r *revocation.Revocation) (Subscriber, error)
 	// QueueLetter queues a letter to be sent.
 	QueueLetter(ctx context.Context, l mail.Letter) error
+	// FindInvitationOf returns the pending invitation of a subscriber, or problem.NotFound.
+	FindInvitationOf(ctx context.Context, subscriberID string) (Invitation, error)
+	// WithdrawInvitationOf deletes the invitations of a subscriber, with their letters. It returns
+	// problem.Conflict if there are none.
+	WithdrawInvitationOf(ctx context.Context, projectID, subscriberID string) error
 	// DeleteSubscriber also deletes the subscriber's addresses, logins and grants.
 	DeleteSubscriber(ctx context.Context, projectID string, r revocation.Revocation) error
 	// EraseSubscriber deletes a subscriber and everything else that identifies it. If the

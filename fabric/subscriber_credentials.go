@@ -151,35 +151,3 @@ func (ss *Subscribers) Verify(ctx context.Context, projectID, id string) (Subscr
 		Facts: map[string]string{}, Created: ss.now(),
 	})
 }
-
-// Invite sends a subscriber a link to set its first password. The letter names the inviter or, if
-// inviter is "", the project. Invite returns an error if the subscriber has a password, has no
-// e-mail, or is disabled.
-func (ss *Subscribers) Invite(ctx context.Context, projectID, id, inviter string) (Subscriber, error) {
-	s, err := ss.Find(ctx, projectID, id)
-	if err != nil {
-		return s, err
-	}
-	if err := CheckPersonName("inviter", inviter); err != nil {
-		return s, err
-	}
-
-	switch {
-	case s.Email == "":
-		return s, problem.BadParam("email", "email is missing; the invitation needs an address")
-	case s.PasswordHash != "":
-		return s, problem.BadParam("password", "subscribers with a password are not invited")
-	case s.Disabled:
-		return s, problem.BadParam("disabled", "disabled subscribers are not invited")
-	}
-
-	facts := map[string]string{}
-	if inviter != "" {
-		facts["inviter"] = inviter
-	}
-
-	return s, ss.store.QueueLetter(ctx, mail.Letter{
-		ID: newID(), ProjectID: s.ProjectID, SubscriberID: s.ID, Kind: mail.Invitation, To: s.Email,
-		Facts: facts, Created: ss.now(),
-	})
-}

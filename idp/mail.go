@@ -87,7 +87,7 @@ func (ls *Letters) Write(ctx context.Context, l mail.Letter) (mail.Draft, error)
 
 	d := mail.Draft{Kind: l.Kind, Language: ls.language(ctx, l), To: l.To,
 		Brand: mail.Brand{Name: project.Name, Color: project.Color, Logo: ls.picture(ctx, project)}, Facts: l.Facts}
-	link := Link{Purpose: l.Kind, ProjectID: l.ProjectID, SubscriberID: l.SubscriberID, Email: l.To,
+	link := Link{Letter: l.ID, Purpose: l.Kind, ProjectID: l.ProjectID, SubscriberID: l.SubscriberID, Email: l.To,
 		Inviter: l.Facts["inviter"], Request: l.Facts["request"]}
 
 	// Check the recipient of each kind of letter again, because its reason may no longer exist.

@@ -1,6 +1,7 @@
 package idp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,13 +17,16 @@ import (
 
 // A Link is a link in an email. Its token proves that the user reads email at the address, and
 // permits one use for the link's purpose. The link becomes invalid when it is used. It also becomes
-// invalid when the subscriber's password or email address changes.
+// invalid when the subscriber's password or email address changes, when the subscriber is disabled,
+// and when all of its logins are ended. An operator can also hand over an invitation's link, which
+// then proves nothing about the address.
 type Link struct {
 	Hash         string // hash of its token, which is only in the email
 	Purpose      mail.Kind
 	ProjectID    string
 	SubscriberID string // "" before the subscriber exists
-	Email        string // address to which the link was sent
+	Email        string // address to which the link was sent; "" if an operator handed it over
+	Letter       string // id of the letter that contains the link; "" if an operator handed it over
 	Bound        string // subscriber's address when the link was created
 	Epoch        int64  // for ChangeAddress: epoch of the password when the link was requested
 	Alone        bool   // whether the link invalidates the subscriber's earlier links with the same purpose
@@ -74,7 +78,26 @@ func (ls *Letters) FindLink(ctx context.Context, purpose mail.Kind, token string
 	if l.Purpose != purpose || !ls.Now().Before(l.Expires) {
 		return Link{}, problem.NoSuch("link")
 	}
-	return l, nil
+	if l.Email != "" {
+		return l, nil
+	}
+	s, err := ls.Subscribers.FindSubscriber(ctx, l.ProjectID, l.SubscriberID)
+	l.Bound = s.Email
+	return l, err
+}
+
+// Account returns the email address of the account to which an invitation leads.
+func (l Link) Account() string { return cmp.Or(l.Email, l.Bound) }
+
+// HandOver creates an invitation link for a subscriber, which an operator passes on without a mail.
+// It replaces earlier invitations. The errors are those of [fabric.Subscribers.Invite].
+func (ls *Letters) HandOver(ctx context.Context, projectID, subscriberID, inviter string) (string, error) {
+	s, err := ls.Fabric.Subscribers.FindInvitable(ctx, projectID, subscriberID, inviter)
+	if err != nil {
+		return "", err
+	}
+	return ls.newLink(ctx, Link{Purpose: mail.Invitation, ProjectID: projectID, SubscriberID: s.ID, Bound: s.Email,
+		Inviter: inviter}, s.Claims.Locale)
 }
 
 // linkOwner returns the subscriber of a link. If the subscriber is missing or disabled, it returns
@@ -96,8 +119,8 @@ func used(err error) error {
 }
 
 // useLink applies a link's change to the subscriber and invalidates the link, in one transaction.
-// It also marks the address as verified, because the link was received there. The link of a
-// disabled subscriber is invalid. If the change is invalid, the link remains valid.
+// It also marks the address as verified if the link was received there. The link of a disabled
+// subscriber is invalid. If the change is invalid, the link remains valid.
 func (as *Accounts) useLink(ctx context.Context, purpose mail.Kind, token, done string,
 	change func(Link) fabric.SubscriberInput) (Link, error) {
 	l, err := as.letters.FindLink(ctx, purpose, token)
@@ -109,8 +132,11 @@ func (as *Accounts) useLink(ctx context.Context, purpose mail.Kind, token, done 
 		return l, err
 	}
 
-	in, verified := change(l), true
-	in.Verified, in.Proof = &verified, &fabric.Proof{Hash: l.Hash, Purpose: string(purpose), Ends: in.Password != nil}
+	in, received := change(l), true
+	if l.Email != "" {
+		in.Verified = &received
+	}
+	in.Proof = &fabric.Proof{Hash: l.Hash, Purpose: string(purpose), Ends: in.Password != nil}
 	_, err = as.Fabric.Subscribers.Update(ctx, l.ProjectID, s.ID, in)
 	if err = used(err); err == nil {
 		as.Observe(done)

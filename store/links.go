@@ -40,14 +40,23 @@ func (s *Links) CreateLink(ctx context.Context, l idp.Link) error {
 }
 
 // bindLink locks the subscriber of a link, if the subscriber still has the properties to which the
-// link is bound. If the subscriber is changed concurrently, one of the two changes waits for the
-// other. The other change then finds the link, or this one finds that the subscriber has changed.
+// link is bound, and the letter with the link was not withdrawn. If the subscriber is changed
+// concurrently, one of the two changes waits for the other. The other change then finds the link, or
+// this one finds that the subscriber or the letter has changed.
 func (t tx) bindLink(ctx context.Context, l idp.Link) error {
 	res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE project_id = $1 AND id = $2
 			AND COALESCE(email, '') = $3 AND disabled = 0 AND (epoch = $4 OR $5 = 0)`,
 		l.ProjectID, l.SubscriberID, l.Bound, l.Epoch, flag(l.Purpose == mail.ChangeAddress))
 	if err := requireRow(res, err, "subscriber"); err != nil {
 		return err
+	}
+
+	if l.Letter != "" {
+		var id string
+		err := t.Row(ctx, `SELECT id FROM mails WHERE id = $1 AND state = 'pending'`, l.Letter).Scan(&id)
+		if err := checkRow(err, "letter"); err != nil {
+			return err
+		}
 	}
 	if !l.Alone {
 		return nil
@@ -57,6 +66,15 @@ func (t tx) bindLink(ctx context.Context, l idp.Link) error {
 		l.SubscriberID, string(l.Purpose))
 	if err != nil {
 		return fmt.Errorf("ending links: %w", err)
+	}
+	if l.Letter != "" {
+		return nil
+	}
+	// A link that is handed over also replaces the letters that would create another one.
+	err = t.Later(ctx, `DELETE FROM mails WHERE subscriber_id = $1 AND kind = $2 AND state IN ('pending', 'dead')`,
+		l.SubscriberID, string(l.Purpose))
+	if err != nil {
+		return fmt.Errorf("ending letters: %w", err)
 	}
 	return nil
 }
@@ -77,10 +95,18 @@ func (t tx) useLink(ctx context.Context, subscriberID string, p fabric.Proof, no
 	return conflictIfMissing(used, checkRow(err, "link"))
 }
 
-// endLinks deletes the links of a subscriber whose password or email address has changed.
-func (t tx) endLinks(ctx context.Context, subscriberID string) error {
-	if err := t.Later(ctx, `DELETE FROM mail_links WHERE subscriber_id = $1`, subscriberID); err != nil {
+// endLinks deletes the links of a subscriber, and the pending letters that would create new ones.
+// It is called if the subscriber's password or email address has changed, or if all of its logins
+// end.
+func (t tx) endLinks(ctx context.Context, sub fabric.Subscriber) error {
+	if err := t.Later(ctx, `DELETE FROM mail_links WHERE subscriber_id = $1`, sub.ID); err != nil {
 		return fmt.Errorf("ending links: %w", err)
+	}
+	err := t.Later(ctx, `DELETE FROM mails WHERE (subscriber_id = $1 OR recipient = $2 AND project_id = $3)
+			AND state IN ('pending', 'dead') AND kind IN ($4, $5, $6, $7)`, sub.ID, sub.Email, sub.ProjectID,
+		string(mail.Reset), string(mail.Verify), string(mail.Invitation), string(mail.ChangeAddress))
+	if err != nil {
+		return fmt.Errorf("ending letters: %w", err)
 	}
 	return nil
 }

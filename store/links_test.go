@@ -10,6 +10,7 @@ import (
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
 )
 
 // A linkStore is a store with the subscriber s of the project p, and links for it.
@@ -133,6 +134,46 @@ func TestLinkBound(t *testing.T) {
 		}
 		moving.Epoch = 1
 		s.create(moving)
+	})
+}
+
+// TestLinkWithdrawn shows that a letter creates no link after its invitation was withdrawn, even if
+// the letter was being written at that time. Disabling the subscriber does the same.
+func TestLinkWithdrawn(t *testing.T) {
+	eachLinkStore(t, func(s linkStore) {
+		ctx := s.t.Context()
+		disabled := true
+		end := revocation.Revocation{Kind: revocation.Subscriber, ID: "s", Until: time.Now(), Expires: time.Now()}
+		disable := func() error {
+			c := fabric.SubscriberChange{Disabled: &disabled}
+			_, err := s.UpdateSubscriber(ctx, "p", "s", c, time.Now(), &end)
+			enabled := false
+			s.update(fabric.SubscriberChange{Disabled: &enabled})
+			return err
+		}
+
+		for what, withdraw := range map[string]func() error{
+			"withdrawing": func() error { return s.WithdrawInvitationOf(ctx, "p", "s") },
+			"disabling":   disable,
+		} {
+			letter := mail.Letter{ID: newID(), ProjectID: "p", SubscriberID: "s", Kind: mail.Invitation,
+				To: "a@example.com", Created: time.Now()}
+			if err := s.QueueLetter(ctx, letter); err != nil {
+				s.t.Fatal(err)
+			}
+			of := link("of the letter, before "+what, mail.Invitation)
+			of.Letter = letter.ID
+			s.create(of)
+
+			if err := withdraw(); err != nil {
+				s.t.Fatalf("%s: %v", what, err)
+			}
+			s.wantGone(what, of.Hash)
+			of.Hash = "of the letter, after " + what
+			if err := s.CreateLink(ctx, of); !errors.Is(err, problem.NotFound) {
+				s.t.Errorf("%s: a link of the letter = %v, want not found", what, err)
+			}
+		}
 	})
 }
 

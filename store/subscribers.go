@@ -149,9 +149,9 @@ func (s *Subscribers) UpdateSubscriber(
 		}
 
 		// Links that were sent earlier must not give access to an account whose credentials have
-		// changed.
-		if c.PasswordHash != nil || c.Email != nil {
-			if err := t.endLinks(ctx, id); err != nil {
+		// changed, that is disabled, or that is signed out everywhere.
+		if c.PasswordHash != nil || c.Email != nil || r != nil {
+			if err := t.endLinks(ctx, sub); err != nil {
 				return sub, err
 			}
 		}

@@ -26,13 +26,13 @@ func (lp *linkPages) invitationPage(w http.ResponseWriter, r *http.Request, l id
 	if err != nil {
 		return convertMissing(mail.Invitation, err)
 	}
-	text := lp.words(r).Say("invite.text", "Project", project.Name, "Email", l.Email)
+	text := lp.words(r).Say("invite.text", "Project", project.Name, "Email", l.Account())
 	if l.Inviter != "" {
-		text = lp.words(r).Say("invite.text-by", "Inviter", l.Inviter, "Project", project.Name, "Email", l.Email)
+		text = lp.words(r).Say("invite.text-by", "Inviter", l.Inviter, "Project", project.Name, "Email", l.Account())
 	}
 	return lp.write(w, r, templates.NewPassword{
 		Title: lp.words(r).Say("invite.title", "Project", project.Name), Text: text,
-		Action: formAt(r, "/invite"), Token: token, Email: l.Email, Rule: lp.passwordRule(r), Error: wrong,
+		Action: formAt(r, "/invite"), Token: token, Email: l.Account(), Rule: lp.passwordRule(r), Error: wrong,
 		Button: lp.words(r).Say("invite.submit"),
 	}, templates.Options{Status: status})
 }
@@ -59,11 +59,11 @@ func (lp *linkPages) acceptInvitation(w http.ResponseWriter, r *http.Request) er
 	}
 	if signedIn {
 		return lp.write(w, r, templates.Notice{ID: "password-set", Title: say.Say("invite.done"),
-			Text:   []string{say.Say("invite.signed-in", "Email", l.Email)},
+			Text:   []string{say.Say("invite.signed-in", "Email", l.Account())},
 			Button: &templates.Link{Title: say.Say("invite.continue"), URL: accountURL(l.ProjectID)},
 		}, templates.Options{})
 	}
-	return lp.passwordSet(w, r, l, say.Say("invite.done"), say.Say("invite.done-text", "Email", l.Email))
+	return lp.passwordSet(w, r, l, say.Say("invite.done"), say.Say("invite.done-text", "Email", l.Account()))
 }
 
 // signInInvited signs in the subscriber who has just accepted an invitation in this browser. It

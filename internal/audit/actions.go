@@ -42,6 +42,7 @@ var sentences = map[string]struct{ done, refused string }{
 	"login":                       {"Signed in", "Sign-in refused"},
 	"login.raised":                {"Identity confirmed", ""},
 	"installation.restored":       {"Restored from a backup", ""},
+	"invitation.withdrawn":        {"Invitation withdrawn", ""},
 	"ingest_key.created":          {"Ingest key created", ""},
 	"ingest_key.revoked":          {"Ingest key revoked", ""},
 	"logout.redelivered":          {"Logout notification retried", ""},

@@ -22,6 +22,7 @@ type input struct {
 	Rows        int
 	Example     string // an example that is shown in an empty field
 	Required    bool
+	Focus       bool // the field has the focus when the page opens
 	Checked     bool
 	Options     []choice
 	Ordered     bool      // the options are in order of preference
@@ -61,6 +62,9 @@ func (i input) State() template.HTMLAttr {
 	}
 	if i.Required {
 		b.WriteString(" required")
+	}
+	if i.Focus {
+		b.WriteString(" autofocus")
 	}
 	return template.HTMLAttr(b.String()) // safe: the ids are escaped
 }

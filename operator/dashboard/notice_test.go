@@ -51,7 +51,8 @@ func TestNoticesName(t *testing.T) {
 		t.Error("the name of a deleted row is shown twice")
 	}
 
-	says("deleting a person", b.post(ada, ada+"/delete", url.Values{"confirm": {"ada@example.com"}}),
+	account := url.Values{"remove": {"account"}, "confirm": {"ada@example.com"}}
+	says("deleting a person", b.post(ada, ada+"/delete", account),
 		"Subscriber “ada@example.com” deleted")
 	says("a project", b.post("/dashboard/projects", "/dashboard/projects", url.Values{"name": {"<b>Three"}}),
 		"Project “<b>Three” created", "first steps")

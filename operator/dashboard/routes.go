@@ -62,7 +62,7 @@ func routes(c Config, s *site) []route {
 		}).routes(),
 		(&searchPages{s, c}).routes(),
 		(&resourcePages{s}).routes(),
-		(&subscriberPages{s, c.Clients}).routes(),
+		(&subscriberPages{s, c.Clients, c.Installation.Mailing}).routes(),
 		ofCalls.routes(),
 		(&roomPages{ofCalls, c.Rooms}).routes(),
 		(&recordingPages{site: s, Recordings: c.Recordings, Calls: c.Calls}).routes(),
@@ -171,6 +171,10 @@ func (a *subscriberPages) routes() []route {
 			serve: a.saveSubscriber, fresh: true},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/invite", may: operator.Write,
 			serve: a.inviteSubscriber},
+		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/invite/link", may: operator.Write,
+			serve: a.handOverInvitation, fresh: true},
+		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/invite/withdraw", may: operator.Write,
+			serve: a.withdrawInvitation},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/unlock", may: operator.Write,
 			serve: a.unlockSubscriber},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/factors/remove", may: operator.Write,
@@ -179,10 +183,8 @@ func (a *subscriberPages) routes() []route {
 			serve: a.revokeApp},
 		{pattern: "GET /dashboard/projects/{project}/subscribers/{id}/export", may: operator.Write,
 			serve: a.exportSubscriber, fresh: true},
-		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/erase", may: operator.Write,
-			serve: a.eraseSubscriber, fresh: true},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/delete", may: operator.Write,
-			serve: a.deleteSubscriber},
+			serve: a.deleteSubscriber, fresh: true},
 	}
 }
 

@@ -29,7 +29,7 @@ func (v *visit) newSubscriberForm() subscriberForm {
 	p.Form = subscriberInputs(fabric.Subscriber{}, "Leave empty for no password. They can choose one with an "+
 		"invitation that you send next.")
 	email := &p.Form.Inputs[0]
-	email.Required = true
+	email.Required, email.Focus = true, true
 	email.Live = &liveHint{
 		Text: "Their address is derived from the part before the @: ada@example.com is called at /private/ada.",
 		Path: all + "/address", Names: "email",
@@ -197,19 +197,6 @@ func (v *visit) backTo(id, done string) error {
 	return v.redirect(v.base() + "/subscribers/" + id + "?done=" + done)
 }
 
-// inviteSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/invite.
-func (a *subscriberPages) inviteSubscriber(v *visit) error {
-	id := v.r.PathValue("id")
-	_, err := a.Fabric.Subscribers.Invite(v.r.Context(), v.project.ID, id, v.operator.Name)
-	if wrong, ok := describeFaults(err); ok {
-		return a.subscriberPage(v, http.StatusUnprocessableEntity, wrong)
-	}
-	if err != nil {
-		return err
-	}
-	return v.backTo(id, "invited")
-}
-
 // unlockSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/unlock.
 func (a *subscriberPages) unlockSubscriber(v *visit) error {
 	s, err := a.Fabric.Subscribers.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
@@ -250,21 +237,6 @@ func (a *subscriberPages) exportSubscriber(v *visit) error {
 	web.NoStore(v.w)
 	v.w.Header().Set("Content-Disposition", `attachment; filename="subscriber.json"`)
 	return web.JSON(v.w, http.StatusOK, e)
-}
-
-// eraseSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/erase.
-func (a *subscriberPages) eraseSubscriber(v *visit) error {
-	s, err := a.Fabric.Subscribers.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	if v.form.Get("confirm") != v.subscriberRow(s).Title {
-		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{wrongName})
-	}
-	if _, err := a.Fabric.Subscribers.Erase(v.r.Context(), v.project.ID, s.ID); err != nil {
-		return err
-	}
-	return v.redirect(v.base() + "/subscribers?done=erased")
 }
 
 // A factorRow is a row in a list of second factors.

@@ -129,15 +129,21 @@ func TestExportAndErase(t *testing.T) {
 		t.Errorf("the export: %s %v", a.Status, a.Header)
 	}
 
-	if a := b.post(one, one+"/erase", url.Values{"confirm": {"ada"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("erasing with a wrong name returned %s", a.Status)
+	for what, wrong := range map[string]url.Values{
+		"a wrong name": {"remove": {"person"}, "confirm": {"ada"}},
+		"no choice":    {"confirm": {"ada@example.com"}},
+	} {
+		if a := b.post(one, one+"/delete", wrong); a.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("erasing with %s returned %s", what, a.Status)
+		}
 	}
 
 	w.pass(operator.Freshness)
-	b.post(one, one+"/erase", url.Values{"confirm": {"ada@example.com"}}).leadsTo(
+	person := url.Values{"remove": {"person"}, "confirm": {"ada@example.com"}}
+	b.post(one, one+"/delete", person).leadsTo(
 		t, "/dashboard/confirm?next="+url.QueryEscape(one))
 	b.post("/dashboard/confirm", "/dashboard/confirm", url.Values{"password": {good}, "next": {one}}).leadsTo(t, one)
-	b.post(one, one+"/erase", url.Values{"confirm": {"ada@example.com"}}).leadsTo(t, base+"?done=erased")
+	b.post(one, one+"/delete", person).leadsTo(t, base+"?done=erased")
 
 	if a := b.get(one); a.StatusCode != http.StatusNotFound {
 		t.Errorf("the page of an erased subscriber returned %s", a.Status)

@@ -16,6 +16,7 @@ import (
 type subscriberPages struct {
 	*site
 	Clients *idp.Provider
+	Mailing *Mailing // nil if unknown
 }
 
 // A subscriberRow is a row in the list of subscribers.
@@ -90,7 +91,8 @@ type subscriberPage struct {
 	Snippets   []snippet
 	Recording  choice
 	Forwarding fabric.Forwarding
-	MayInvite  bool
+	Invitation *invitationPart // nil if they cannot be invited
+	NoWayIn    bool            // they have nothing to sign in with
 	Online     bool
 	MayChange  bool
 	Faults     []string
@@ -104,10 +106,11 @@ type loginRow struct {
 
 // showSubscriber serves GET /dashboard/projects/{project}/subscribers/{id}.
 func (a *subscriberPages) showSubscriber(v *visit) error {
-	return a.subscriberPage(v, http.StatusOK, nil)
+	return a.subscriberPage(v, http.StatusOK, nil, "")
 }
 
-func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string) error {
+// subscriberPage shows a subscriber's page. link is a new invitation link to hand over, or "".
+func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string, link string) error {
 	ctx := v.r.Context()
 	s, err := a.Fabric.Subscribers.Find(ctx, v.project.ID, v.r.PathValue("id"))
 	if err != nil {
@@ -132,12 +135,25 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string) err
 	p := subscriberPage{
 		Subscriber: v.subscriberRow(s), Name: s.FullName(), Base: v.base(), Addresses: addresses.Items,
 		Online: presence.Online(), MayChange: v.mayIn(operator.Write), Faults: wrong,
-		MayInvite: s.Email != "" && s.PasswordHash == "" && !s.Disabled,
 		Recording: findChoice(recordSettings, string(s.RecordCalls)), Forwarding: s.Forwarding,
 		Snippets: a.subscriberSnippets(v, s, addresses.Items),
 	}
 	if err := a.addFactorsAndApps(v, s, &p); err != nil {
 		return err
+	}
+	canSignIn, err := a.canSignIn(v, s, p.Factors)
+	if err != nil {
+		return err
+	}
+	p.NoWayIn = !canSignIn
+	if s.Email != "" && s.PasswordHash == "" && !s.Disabled {
+		if p.Invitation, err = a.invitationPart(v, s); err != nil {
+			return err
+		}
+		p.Invitation.Link = link
+		if p.Invitation.Pending {
+			p.Subscriber.Status = status{"warn", "Invited"}
+		}
 	}
 
 	for _, l := range logins.Items {
@@ -151,15 +167,24 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string) err
 		p.Logins = append(p.Logins, row)
 	}
 
-	if v.done("subscriberadded") {
-		v.notice = words.Textf("%s is added and can sign in with the password you chose. "+
-			"Share it over a channel you trust.", v.quote(p.Subscriber.Title))
-		if p.MayInvite {
-			v.notice = words.Textf("%s is added without a password. “Send an invitation” below lets them choose one.",
-				v.quote(p.Subscriber.Title))
-		}
-	}
+	v.notice = p.noticeFor(v)
 	return a.page(v, code, p.Subscriber.Title, "subscriber", p)
+}
+
+// noticeFor returns the notices that depend on how the subscriber can sign in, or "".
+func (p subscriberPage) noticeFor(v *visit) string {
+	name := v.quote(p.Subscriber.Title)
+	switch {
+	case v.done("subscriberadded") && p.Invitation != nil:
+		return words.Textf("%s is added without a password. “Send an invitation” below lets them choose one.", name)
+	case v.done("subscriberadded"):
+		return words.Textf("%s is added and can sign in with the password you chose. "+
+			"Share it over a channel you trust.", name)
+	case v.done("enabled") && p.NoWayIn:
+		return words.Textf("%s is enabled again, but cannot sign in without a password. "+
+			"An invitation lets them choose one.", name)
+	}
+	return ""
 }
 
 // changeSubscriber disables or enables a subscriber.
@@ -198,18 +223,28 @@ func (a *subscriberPages) revokeSubscriber(v *visit) (err error) {
 	return v.backTo(id, done)
 }
 
-// deleteSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/delete.
+// deleteSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/delete. The form
+// chooses whether to delete only the account, or to erase the person.
 func (a *subscriberPages) deleteSubscriber(v *visit) error {
 	s, err := a.Fabric.Subscribers.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	if v.form.Get("confirm") != v.subscriberRow(s).Title {
-		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{wrongName})
+	name, what := v.subscriberRow(s).Title, v.form.Get("remove")
+	switch {
+	case what != "account" && what != "person":
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{"Choose what to remove."}, "")
+	case v.form.Get("confirm") != name:
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{wrongName}, "")
+	case what == "person":
+		if _, err := a.Fabric.Subscribers.Erase(v.r.Context(), v.project.ID, s.ID); err != nil {
+			return err
+		}
+		return v.redirect(v.base() + "/subscribers?done=erased")
 	}
 	if err := a.Fabric.Subscribers.Delete(v.r.Context(), v.project.ID, s.ID); err != nil {
 		return err
 	}
-	a.rememberDeleted(v, v.subscriberRow(s).Title)
+	a.rememberDeleted(v, name)
 	return v.redirect(v.base() + "/subscribers?done=subscriberdeleted")
 }

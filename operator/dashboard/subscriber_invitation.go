@@ -1,0 +1,119 @@
+package dashboard
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
+)
+
+// An invitationPart is the part of a subscriber's page about their invitation.
+type invitationPart struct {
+	Pending          bool
+	Status           status
+	How              string // how they get the link
+	Created, Expires time.Time
+	Box              string // URL of the local mailbox that has the mail; "" if there is none
+	Link             string // a new link to hand over, which is shown only once
+}
+
+// invitationPart returns the part about the invitation of a subscriber who may be invited.
+func (a *subscriberPages) invitationPart(v *visit, s fabric.Subscriber) (*invitationPart, error) {
+	p := &invitationPart{}
+	i, err := a.Fabric.Subscribers.FindInvitation(v.r.Context(), v.project.ID, s.ID)
+	if err != nil {
+		return p, problem.IgnoreNotFound(err)
+	}
+	p.Pending, p.Created, p.Expires = true, i.Created, i.Expires
+	p.Status = status{"warn", "Pending"}
+	if !i.Expires.IsZero() && !v.now.Before(i.Expires) {
+		p.Status = status{"bad", "Expired"}
+	}
+
+	kept, box := a.keepsMail(v)
+	switch {
+	case i.To == "":
+		p.How = "As a link to hand over"
+	case i.Letter == mail.Dead:
+		p.Status = status{"bad", "Given up"}
+		p.How = words.Sentences(words.Textf("The mail to %s could not be sent:", i.To), sentence(i.Error))
+	case i.Letter == mail.Kept || kept && i.Letter == mail.Pending:
+		p.How, p.Box = "Kept on this machine, because no mail server is set", box
+	case i.Letter == mail.Pending:
+		p.How = words.Textf("By mail to %s, waiting to be sent", i.To)
+	default:
+		p.How = words.Textf("By mail to %s", i.To)
+	}
+	return p, nil
+}
+
+// keepsMail reports whether mails are kept on this machine instead of being sent, and returns the
+// URL of the mailbox, or "" if there is none.
+func (a *subscriberPages) keepsMail(v *visit) (kept bool, box string) {
+	if a.Mailing == nil {
+		return false, ""
+	}
+	s, err := a.Mailing.State(v.r.Context())
+	return err == nil && s.IsKept, s.Box
+}
+
+// canSignIn reports whether a subscriber has a password or a passkey, or the project offers another
+// provider to sign in with.
+func (a *subscriberPages) canSignIn(v *visit, s fabric.Subscriber, factors []factorRow) (bool, error) {
+	if s.PasswordHash != "" {
+		return true, nil
+	}
+	for _, f := range factors {
+		if f.Type == factor.TypePasskey {
+			return true, nil
+		}
+	}
+	offered, err := a.Clients.Upstreams.Offered(v.r.Context(), v.project.ID)
+	return len(offered) > 0, err
+}
+
+// inviteSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/invite.
+func (a *subscriberPages) inviteSubscriber(v *visit) error {
+	id := v.r.PathValue("id")
+	_, err := a.Fabric.Subscribers.Invite(v.r.Context(), v.project.ID, id, v.operator.Name)
+	if wrong, ok := describeFaults(err); ok {
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, wrong, "")
+	}
+	if err != nil {
+		return err
+	}
+	if kept, _ := a.keepsMail(v); kept {
+		return v.backTo(id, "invitedhere")
+	}
+	return v.backTo(id, "invited")
+}
+
+// handOverInvitation serves POST /dashboard/projects/{project}/subscribers/{id}/invite/link. It
+// creates an invitation link for the operator to hand over. The link is shown only once.
+func (a *subscriberPages) handOverInvitation(v *visit) error {
+	link, err := a.Clients.Letters.HandOver(v.r.Context(), v.project.ID, v.r.PathValue("id"), v.operator.Name)
+	if wrong, ok := describeFaults(err); ok {
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, wrong, "")
+	}
+	if err != nil {
+		return err
+	}
+	return a.subscriberPage(v, http.StatusOK, nil, link)
+}
+
+// withdrawInvitation serves POST /dashboard/projects/{project}/subscribers/{id}/invite/withdraw.
+func (a *subscriberPages) withdrawInvitation(v *visit) error {
+	id := v.r.PathValue("id")
+	err := a.Fabric.Subscribers.WithdrawInvitation(v.r.Context(), v.project.ID, id)
+	if wrong, ok := describeFaults(err); ok {
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, wrong, "")
+	}
+	if err != nil {
+		return err
+	}
+	return v.backTo(id, "withdrawn")
+}

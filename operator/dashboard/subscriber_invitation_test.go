@@ -1,0 +1,154 @@
+package dashboard_test
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// eve creates the subscriber eve@example.com without a password, and returns the path of her page.
+func (w *world) eve(t *testing.T, b browser) (page string) {
+	t.Helper()
+	base := "/dashboard/projects/" + w.one.ID + "/subscribers"
+	made := b.post(base+"/new", base, url.Values{"email": {"eve@example.com"}})
+	page, ok := strings.CutSuffix(made.Header.Get("Location"), "?done=subscriberadded")
+	if !ok {
+		t.Fatalf("creating a subscriber returned %s: %s", made.Status, made.body)
+	}
+	return page
+}
+
+// handOver returns the token of a new invitation link to hand over.
+func handOver(t *testing.T, b browser, one string) string {
+	t.Helper()
+	a := b.post(one, one+"/invite/link", nil)
+	link := a.find(t, `<p id="link"><span[^>]*><code>(.*?)</code>`)
+	at, err := url.Parse(strings.ReplaceAll(link, "&amp;", "&"))
+	must(t, err)
+	if at.Path != "/invite" || at.Query().Get("token") == "" {
+		t.Fatalf("the new link is %q", link)
+	}
+	return at.Query().Get("token")
+}
+
+// send writes the due invitations, as the queue does, and returns the tokens of their links.
+func (w *world) send(t *testing.T) (tokens []string) {
+	t.Helper()
+	now := w.now()
+	letters, err := w.rows.TakeLetters(t.Context(), now, now.Add(time.Minute), 10)
+	must(t, err)
+	for _, l := range letters {
+		if l.Kind != mail.Invitation {
+			continue
+		}
+		draft, err := w.idp.Letters.Write(t.Context(), l)
+		must(t, err)
+		at, err := url.Parse(draft.Link)
+		must(t, err)
+		tokens = append(tokens, at.Query().Get("token"))
+		must(t, w.rows.SettleLetter(t.Context(), mail.Result{ID: l.ID, State: mail.Sent, Ended: now}))
+	}
+	return tokens
+}
+
+// accept accepts an invitation.
+func (w *world) accept(t *testing.T, token string) error {
+	t.Helper()
+	_, err := w.idp.Accounts.ResetPassword(t.Context(), mail.Invitation, token, good)
+	return err
+}
+
+// TestInvitation shows that a subscriber's page shows the pending invitation, sends it again,
+// replaces it with a link to hand over and withdraws it.
+func TestInvitation(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	one := w.eve(t, b)
+	part := func() string { return between(b.get(one).body, `<section id="invitation">`, "</section>") }
+	shows := func(when string, want ...string) {
+		t.Helper()
+		got := part()
+		for _, text := range want {
+			if !strings.Contains(got, text) {
+				t.Errorf("%s: the page shows %q, want %q in it", when, got, text)
+			}
+		}
+	}
+
+	shows("before an invitation", "cannot sign in yet", "Send an invitation", "Make a link to hand over")
+	if a := b.post(one, one+"/invite/withdraw", nil); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("withdrawing without an invitation returned %s", a.Status)
+	}
+
+	b.post(one, one+"/invite", nil).leadsTo(t, one+"?done=invited")
+	shows("while the mail waits", "waiting to be sent", "Send again", "Withdraw")
+	first := w.send(t)
+	shows("after the mail", "By mail to eve@example.com", "Valid until", "Pending")
+	b.post(one, one+"/invite", nil)
+	second := w.send(t)
+	if len(first) != 1 || len(second) != 1 || !errors.Is(w.accept(t, first[0]), problem.NotFound) {
+		t.Errorf("after sending again, the first link of %v and %v is valid", first, second)
+	}
+
+	// A link to hand over replaces those in mails, and does not prove that the address is theirs.
+	link := handOver(t, b, one)
+	shows("after a link to hand over", "As a link to hand over")
+	if strings.Contains(part(), link) {
+		t.Error("the link is shown twice")
+	}
+	if err := w.accept(t, second[0]); !errors.Is(err, problem.NotFound) {
+		t.Errorf("after a new link, the one in the mail = %v, want not found", err)
+	}
+	b.post(one, one+"/invite/withdraw", nil).leadsTo(t, one+"?done=withdrawn")
+	if err := w.accept(t, link); !errors.Is(err, problem.NotFound) {
+		t.Errorf("a withdrawn link = %v, want not found", err)
+	}
+	shows("after withdrawing", "Send an invitation")
+
+	link = handOver(t, b, one)
+	must(t, w.accept(t, link))
+	s, err := w.fabric.Subscribers.Find(t.Context(), w.one.ID, one[strings.LastIndex(one, "/")+1:])
+	if err != nil || s.Verified || s.PasswordHash == "" {
+		t.Errorf("after a link that was handed over the subscriber is %+v, %v", s, err)
+	}
+	if a := b.get(one); strings.Contains(a.body, `id="invitation"`) {
+		t.Error("the page shows an invitation that was accepted")
+	}
+}
+
+// TestInvitationEnds shows that disabling a subscriber, and signing it out everywhere, ends its
+// invitation for good: neither a link nor a letter that waits gives access after it is enabled.
+func TestInvitationEnds(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	one := w.eve(t, b)
+	for _, end := range []string{"/disable", "/revoke"} {
+		b.post(one, one+"/invite", nil)
+		mailed := w.send(t)
+		b.post(one, one+"/invite", nil) // waits to be sent
+		b.post(one, one+end, nil)
+		b.post(one, one+"/enable", nil)
+		if err := w.accept(t, mailed[0]); !errors.Is(err, problem.NotFound) {
+			t.Errorf("%s: the mailed link = %v, want not found", end, err)
+		}
+		if late := w.send(t); len(late) != 0 {
+			t.Errorf("%s: a letter was sent afterwards", end)
+		}
+
+		link := handOver(t, b, one)
+		b.post(one, one+end, nil)
+		b.post(one, one+"/enable", nil)
+		if err := w.accept(t, link); !errors.Is(err, problem.NotFound) {
+			t.Errorf("%s: the link that was handed over = %v, want not found", end, err)
+		}
+	}
+	if a := b.get(one + "?done=enabled"); !strings.Contains(a.body, "cannot sign in without a password") {
+		t.Error("the page says that a subscriber without a password can sign in")
+	}
+}
