@@ -47,7 +47,7 @@ type Chat struct {
 	cfg     Config
 	sockets Sockets // nil if this process has none
 	nodes   Nodes   // nil in commands
-	queues  [queueCount]chan Notice
+	queues  [queueCount]chan *Notice
 
 	sent, dropped atomic.Uint64
 }

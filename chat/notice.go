@@ -44,7 +44,7 @@ func (c *Chat) AnnounceTo(nodes Nodes) { c.nodes = nodes }
 func (c *Chat) DeliverTo(s Sockets, nodes Nodes) {
 	c.sockets = s
 	for i := range c.queues {
-		c.queues[i] = make(chan Notice, queueLength)
+		c.queues[i] = make(chan *Notice, queueLength)
 	}
 	c.AnnounceTo(nodes)
 	nodes.Handle(noticeMessage, func(_ context.Context, _ string, body json.RawMessage) (any, error) {
@@ -87,7 +87,7 @@ func (c *Chat) enqueue(n Notice) {
 		return // this process has no sockets
 	}
 	select {
-	case queue <- n:
+	case queue <- &n:
 	default:
 		c.dropped.Add(1) // delivered with the conversation's next message
 	}
@@ -102,7 +102,7 @@ type delivery struct {
 // runQueue delivers the notices of a queue until ctx is done. To avoid delivering a message twice,
 // it remembers the last delivery of each conversation for forgetAge, which is longer than any
 // notice of an earlier message can be delayed.
-func (c *Chat) runQueue(ctx context.Context, queue <-chan Notice) {
+func (c *Chat) runQueue(ctx context.Context, queue <-chan *Notice) {
 	last := make(map[string]delivery)
 	tick := time.NewTicker(forgetAge)
 	defer tick.Stop()
@@ -111,7 +111,7 @@ func (c *Chat) runQueue(ctx context.Context, queue <-chan Notice) {
 		case <-ctx.Done():
 			return
 		case n := <-queue:
-			c.deliver(ctx, last, n)
+			c.deliver(ctx, last, *n)
 		case now := <-tick.C:
 			maps.DeleteFunc(last, func(_ string, d delivery) bool { return now.Sub(d.at) > forgetAge })
 		}

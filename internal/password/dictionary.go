@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -17,29 +19,50 @@ import (
 	"github.com/ccojocar/zxcvbn-go/match"
 )
 
-// A dictionary holds lowercase words in byte order.
-type dictionary []entry
+// A dictionary holds lowercase words in byte order. They are in one string, because 90,000 strings
+// would need three times as much memory.
+type dictionary struct {
+	text    string
+	lists   []string // the names of the lists
+	entries []entry
+}
 
 // An entry is a word, the list that contains it, and its rank in the list, counted from 1.
 type entry struct {
-	word string
-	list string
-	rank int
+	start uint32 // where the word begins in the text
+	size  uint16
+	list  uint16
+	rank  uint32
 }
 
+// word returns the word of an entry.
+func (d dictionary) word(e entry) string { return d.text[e.start:][:e.size] }
+
 // newDictionary returns a dictionary of the words in lists. Each list begins with the words that
-// attackers try first. A word in several lists keeps its best rank.
-func newDictionary(lists map[string][]string) dictionary {
-	var all dictionary
-	for list, words := range lists {
-		for i, word := range words {
-			all = append(all, entry{word: strings.ToLower(word), list: list, rank: i + 1})
+// attackers try first. A word in several lists keeps its best rank. It omits words
+// of more than 64 KiB.
+func newDictionary(lists map[string][]string) (d dictionary) {
+	var text strings.Builder
+	d.lists = slices.Sorted(maps.Keys(lists))
+	for list, name := range d.lists {
+		for i, word := range lists[name] {
+			word = strings.ToLower(word)
+			if len(word) > math.MaxUint16 {
+				continue
+			}
+			d.entries = append(d.entries, entry{start: uint32(text.Len()), size: uint16(len(word)),
+				list: uint16(list), rank: uint32(i + 1)})
+			text.WriteString(word)
 		}
 	}
-	slices.SortFunc(all, func(a, b entry) int {
-		return cmp.Or(strings.Compare(a.word, b.word), a.rank-b.rank, strings.Compare(a.list, b.list))
+
+	d.text = strings.Clone(text.String()) // without the builder's spare capacity
+	slices.SortFunc(d.entries, func(a, b entry) int {
+		return cmp.Or(strings.Compare(d.word(a), d.word(b)), cmp.Compare(a.rank, b.rank), cmp.Compare(a.list, b.list))
 	})
-	return slices.CompactFunc(all, func(a, b entry) bool { return a.word == b.word })
+	d.entries = slices.CompactFunc(d.entries, func(a, b entry) bool { return d.word(a) == d.word(b) })
+	d.entries = slices.Clone(d.entries)
+	return d
 }
 
 // common returns a dictionary of the words that every attacker tries, from the library's lists. The
@@ -85,21 +108,21 @@ const maxSteps = 20_000
 // but follows only those that begin a word in the dictionary.
 type search struct {
 	dictionary
-	text  string // the text in lower case
-	start int    // where the current word begins
-	steps int
-	best  map[[2]int]entry // the entry with the best rank for each part of the text, by its start and end
+	password string // the text in lower case
+	start    int    // where the current word begins
+	steps    int
+	best     map[[2]int]entry // the entry with the best rank for each part of the text, by its start and end
 }
 
 // find returns the dictionary's words that password contains, and the number of steps of the
 // search. It stops after maxSteps.
 func (d dictionary) find(password string) (found []match.Match, steps int) {
-	s := search{dictionary: d, text: lower(password), best: make(map[[2]int]entry)}
-	for s.start = range s.text {
-		s.follow(0, len(d), 0)
+	s := search{dictionary: d, password: lower(password), best: make(map[[2]int]entry)}
+	for s.start = range s.password {
+		s.follow(0, len(d.entries), 0)
 	}
 	for at, e := range s.best {
-		m := match.Match{Pattern: "dictionary", DictionaryName: e.list, I: at[0], J: at[1] - 1,
+		m := match.Match{Pattern: "dictionary", DictionaryName: d.lists[e.list], I: at[0], J: at[1] - 1,
 			Token: password[at[0]:at[1]]}
 		m.Entropy = entropy.DictionaryEntropy(m, float64(e.rank))
 		found = append(found, m)
@@ -107,37 +130,38 @@ func (d dictionary) find(password string) (found []match.Match, steps int) {
 	return found, s.steps
 }
 
-// follow continues the search with dictionary[low:high], whose words begin with the same depth
+// follow continues the search with entries[low:high], whose words begin with the same depth
 // bytes.
 func (s *search) follow(low, high, depth int) {
 	if s.steps++; s.steps > maxSteps || low == high {
 		return
 	}
 	end := s.start + depth
-	if e := s.dictionary[low]; len(e.word) == depth && depth > 0 {
+	if e := s.entries[low]; int(e.size) == depth && depth > 0 {
 		at := [2]int{s.start, end}
 		if old, ok := s.best[at]; !ok || e.rank < old.rank {
 			s.best[at] = e
 		}
 	}
-	if end == len(s.text) {
+	if end == len(s.password) {
 		return
 	}
 
-	next := s.text[end]
+	next := s.password[end]
 	s.try(low, high, depth, next)
 	for _, letter := range lookalikes()[next] {
 		s.try(low, high, depth, letter)
 	}
 }
 
-// try continues with the words in dictionary[low:high] whose byte at depth is next.
+// try continues with the words of entries[low:high] whose byte at depth is next.
 func (s *search) try(low, high, depth int, next byte) {
-	words := s.dictionary[low:high]
-	from := sort.Search(len(words), func(i int) bool {
-		return len(words[i].word) > depth && words[i].word[depth] >= next
+	entries := s.entries[low:high]
+	from := sort.Search(len(entries), func(i int) bool {
+		word := s.word(entries[i])
+		return len(word) > depth && word[depth] >= next
 	})
-	to := from + sort.Search(len(words)-from, func(i int) bool { return words[from+i].word[depth] > next })
+	to := from + sort.Search(len(entries)-from, func(i int) bool { return s.word(entries[from+i])[depth] > next })
 	if from < to {
 		s.follow(low+from, low+to, depth+1)
 	}
