@@ -118,6 +118,7 @@ func (d *file) openReads(ctx context.Context, dsn string) (err error) {
 	}
 	d.reads.SetMaxOpenConns(8)
 	d.reads.SetMaxIdleConns(8)
+	d.reads.SetConnMaxIdleTime(readerIdle)
 	return d.reads.PingContext(ctx)
 }
 
@@ -138,6 +139,10 @@ const (
 // maxLogPages is the number of pages in the log at which SQLite itself begins checkpoints, while
 // changes wait. It bounds the log if the checkpoints of [file.checkpoint] fail.
 const maxLogPages = 16000
+
+// readerIdle is how long a reader is kept while it is not needed. Its cache and its copy of the
+// schema take 1 to 5 MiB. The sweeps of every minute need several readers at the same time.
+const readerIdle = 20 * time.Second
 
 func dataSource(name string, sync Sync, cache int) string {
 	return fileURI(name, fmt.Sprintf("_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(%s)"+

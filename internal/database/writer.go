@@ -9,11 +9,15 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // maxBatch is the maximum number of changes that share a commit. It bounds how long a change waits
 // for the others in its batch.
 const maxBatch = 128
+
+// shrinkAfter is how long a writer waits for a change before it frees its page cache.
+const shrinkAfter = 10 * time.Second
 
 // A writer owns the only connection that writes to the database. A single goroutine uses the
 // connection.
@@ -86,13 +90,18 @@ func (w *writer) do(ctx context.Context, c change) error {
 func (w *writer) run() {
 	defer close(w.done)
 
+	idle := time.NewTimer(shrinkAfter)
+	defer idle.Stop()
 	for {
 		select {
 		case c := <-w.queue:
 			w.commit(w.gather(c))
 			w.countPages()
+			idle.Reset(shrinkAfter)
 		case <-w.rest:
 			_ = w.exec(`PRAGMA wal_checkpoint(PASSIVE)`) // the next checkpoint repeats it
+		case <-idle.C:
+			_ = w.exec(`PRAGMA shrink_memory`) // if it fails, the process only uses more memory
 		case <-w.quit:
 			// Commit the changes that are still waiting.
 			for {
