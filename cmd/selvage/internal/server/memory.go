@@ -17,31 +17,35 @@ const (
 	memoryExtra = 16 << 20 // memory that the Go runtime uses
 )
 
-// boundMemory returns memory that was only needed during startup to the system. Then it keeps the
-// limit close to the memory in use until ctx is done, unless GOMEMLIMIT sets a limit.
+// boundMemory returns memory that was only needed during startup to the system, and later what is
+// not needed while the process is idle. It keeps the limit close to the memory in use until ctx is
+// done, unless GOMEMLIMIT sets a limit.
 func boundMemory(ctx context.Context, getenv func(string) string) {
-	select {
-	case <-ctx.Done():
-		return
-	case <-time.After(time.Second):
-		trimMemory()
-	}
-	late := time.AfterFunc(10*time.Second, trimMemory) // when delayed parts of the start are done
-	defer late.Stop()
-	if getenv("GOMEMLIMIT") != "" {
-		<-ctx.Done()
-		return
+	limited := getenv("GOMEMLIMIT") != ""
+	if !limited {
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryFloor))
 	}
 
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryFloor))
+	trimmer := newTrimmer()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	inUse := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
-	for last := uint64(memoryFloor); ; {
+	last := uint64(memoryFloor)
+	for seconds := 1; ; seconds++ {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		}
+		switch {
+		case seconds == 1:
+			trimmer.start()
+		case seconds%trimEvery == 0:
+			trimmer.look()
+		}
+
+		if limited {
+			continue
 		}
 		runtimemetrics.Read(inUse)
 		if limit := memoryLimit(inUse[0].Value.Uint64() + inUse[1].Value.Uint64()); limit != last {
@@ -49,12 +53,6 @@ func boundMemory(ctx context.Context, getenv func(string) string) {
 			last = limit
 		}
 	}
-}
-
-// trimMemory returns memory to the system that is not in use at the moment.
-func trimMemory() {
-	debug.FreeOSMemory()
-	_ = unmapBinary() // if it fails, the process only uses more memory
 }
 
 // memoryLimit returns the limit for the memory in use. The limit has coarse steps, so that it

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // unmapBinary removes the code and constants of this program from the memory of the process.
@@ -46,4 +47,25 @@ func unmapBinary() error {
 		}
 	}
 	return lines.Err()
+}
+
+// cpuTime returns the CPU time that the process has used.
+func cpuTime() time.Duration {
+	var use syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &use) // never fails
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+}
+
+// mappedBytes returns how much of the process's memory is a part of files, such as the binary. It
+// returns 0 if that is unknown.
+func mappedBytes() uint64 {
+	var total, resident, mapped uint64
+	text, err := os.ReadFile("/proc/self/statm")
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &total, &resident, &mapped)
+	}
+	if err != nil {
+		return 0
+	}
+	return mapped * uint64(os.Getpagesize())
 }

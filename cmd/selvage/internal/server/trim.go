@@ -1,0 +1,64 @@
+package server
+
+import (
+	"runtime"
+	"runtime/debug"
+	runtimemetrics "runtime/metrics"
+	"time"
+)
+
+// An idle process returns memory to the system. It looks every trimEvery seconds, and is idle if it
+// has used at most a hundredth of a core since the last look.
+const (
+	trimEvery = 2
+	idleTime  = trimEvery * time.Second / 100
+
+	minGarbage = 6 << 20  // allocated bytes that are worth a garbage collection
+	maxMapped  = 16 << 20 // mapped bytes of files that background work needs
+)
+
+// A trimmer returns memory to the system while the process is idle.
+type trimmer struct {
+	heap      []runtimemetrics.Sample
+	used      time.Duration // CPU time of the process at the last look; 0 if the system does not tell
+	allocated uint64        // bytes that were allocated before the last collection
+}
+
+func newTrimmer() *trimmer {
+	return &trimmer{heap: []runtimemetrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}}
+}
+
+// start returns the memory that was only needed during startup.
+func (t *trimmer) start() {
+	runtimemetrics.Read(t.heap)
+	t.collect()
+	t.used = cpuTime()
+}
+
+// look returns memory if the process is idle. A collection reads most of the binary's tables, and so
+// do the stacks that grow again after it. Therefore the binary is unmapped more than once.
+func (t *trimmer) look() {
+	before := t.used
+	t.used = cpuTime()
+	if t.used == 0 || t.used-before > idleTime {
+		return
+	}
+
+	runtimemetrics.Read(t.heap)
+	allocated, live := t.heap[0].Value.Uint64(), t.heap[1].Value.Uint64()
+	switch {
+	case allocated-t.allocated > max(minGarbage, live/4):
+		t.collect()
+	case mappedBytes() > maxMapped:
+		_ = unmapBinary()
+	}
+	t.used = cpuTime()
+}
+
+// collect returns unused memory, including what a sync.Pool keeps until the second collection.
+func (t *trimmer) collect() {
+	t.allocated = t.heap[0].Value.Uint64()
+	runtime.GC()
+	debug.FreeOSMemory()
+	_ = unmapBinary() // if it fails, the process only uses more memory
+}

@@ -1,0 +1,109 @@
+package faults
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// idleMemory limits the memory in KiB of a server that has nothing to do. Collections of garbage,
+// which are minutes apart, need more for some seconds.
+const idleMemory = 40 << 10
+
+// TestIdleMemory shows that a server returns memory to the system when its work is done: after its
+// start, and after many people have signed in.
+func TestIdleMemory(t *testing.T) {
+	harness.OneBackend(t)
+	s := harness.Start(t)
+	wantIdleMemory(t, s, "after the start")
+
+	p := s.NewProject(t)
+	c := p.NewClient(t, "web", "--first-party")
+	sub := p.NewSubscriber(t)
+	_, b := c.SignIn(t, sub, "openid offline_access")
+	cookies := b.Cookies()
+	passwords, flows := 40, 1000
+	if os.Getenv("LONG") == "1" {
+		passwords, flows = 1000, 10_000
+	}
+
+	var workers sync.WaitGroup
+	var next atomic.Int64
+	for range 8 {
+		workers.Go(func() {
+			for next.Add(1) <= int64(flows) {
+				if err := visit(c, cookies); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	for range passwords {
+		c.SignIn(t, sub, "openid")
+	}
+	wantIdleMemory(t, s, "after the work")
+}
+
+// visit gets a code, redeems it and refreshes the tokens.
+func visit(c *harness.Client, cookies harness.Option) error {
+	flow := c.NewFlow("openid offline_access")
+	code, err := flow.QuickCode(cookies)
+	if err != nil {
+		return err
+	}
+	tokens, err := flow.QuickRedeem(code)
+	if err != nil {
+		return err
+	}
+	_, err = c.QuickRefresh(tokens.RefreshToken)
+	return err
+}
+
+// wantIdleMemory waits until the memory of a server was below idleMemory for most of half a minute.
+func wantIdleMemory(t *testing.T, s *harness.Server, when string) {
+	t.Helper()
+	const samples = 60
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	var last []int
+	for deadline := time.Now().Add(5 * time.Minute); ; <-tick.C {
+		last = append(last, resident(t, s.PID()))
+		if len(last) < samples {
+			continue
+		}
+		last = last[len(last)-samples:]
+		sorted := slices.Sorted(slices.Values(last))
+		if typical := sorted[samples*3/4]; typical < idleMemory {
+			t.Logf("%s: %d MiB, %d at most", when, sorted[samples/2]>>10, sorted[samples-1]>>10)
+			return
+		} else if time.Now().After(deadline) {
+			t.Fatalf("%s, an idle server needs %d MiB, want less than %d", when, typical>>10, idleMemory>>10)
+		}
+	}
+}
+
+// resident returns the memory of a process in KiB (proc(5), VmRSS).
+func resident(t *testing.T, pid int) int {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			n, _ := strconv.Atoi(strings.Fields(rest)[0]) // the kernel formats it
+			return n
+		}
+	}
+	t.Fatalf("the status of process %d has no VmRSS", pid)
+	return 0
+}
