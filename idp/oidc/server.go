@@ -122,7 +122,7 @@ func (s *server) audiences() []string {
 // as valid ones. If a revocation cannot be written, Revocation returns an error.
 func (s *server) Revocation(ctx context.Context, r *op.ClientRequest[oidc.RevocationRequest]) (*op.Response, error) {
 	err := s.Grants.RevokeToken(ctx, registered(r.Client), r.Data.Token)
-	if err != nil && problem.First(err) == nil {
+	if err != nil && problem.First(err) == nil && !web.HasClientLeft(ctx, err) {
 		s.log.ErrorContext(ctx, "writing revocation", "request_id", web.RequestID(ctx), "error", err)
 		err = &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
 			Message: "the revocation could not be written; try again"}
@@ -138,6 +138,10 @@ func (s *server) status(ctx context.Context, err error) error {
 	web.Refuse(ctx, err)
 	p := problem.First(err)
 	switch {
+	case web.HasClientLeft(ctx, err):
+		// Nobody receives this response. The library would log a server_error.
+		return op.NewStatusError(oauthError("temporarily_unavailable", "the client has left"),
+			http.StatusServiceUnavailable)
 	case p == nil:
 		s.log.ErrorContext(ctx, "internal error", "request_id", web.RequestID(ctx), "error", err)
 		return op.NewStatusError(oauthError("server_error", "internal error"),

@@ -28,7 +28,8 @@ type Observer func(route string, status int, took time.Duration)
 
 // Outer is the outermost middleware of a listener. It assigns request ids, recovers from panics,
 // and refuses requests that no protocol accepts. It logs each request at debug level, at info level
-// if an API refused it (see [Refuse]), or at error level if the status is 5xx.
+// if an API refused it (see [Refuse]) or its client left before the response, or at error level if
+// the status is 5xx.
 func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
 	requests := newRequestLog(log)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -44,6 +45,9 @@ func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
 				handlePanic(rec, r, log, cause)
 			}
 			took := time.Since(began)
+			if rec.status >= 500 && HasClientLeft(v, v.refusal) {
+				rec.status, v.refusal = statusClientLeft, errClientLeft
+			}
 			if observe != nil {
 				observe(r.Pattern, rec.status, took)
 			}
@@ -106,8 +110,9 @@ func handlePanic(w *recorder, r *http.Request, log *slog.Logger, cause any) {
 func LogInternal(r *http.Request, log *slog.Logger, err error) {
 	message := "internal error"
 	switch first := problem.First(err); {
-	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
-		return // the client has disconnected
+	case HasClientLeft(r.Context(), err):
+		Refuse(r.Context(), err) // for the request's own line
+		return
 	case error(first) == err:
 		return // the client gets the complete error
 	case first != nil && first.Kind == problem.Unavailable:

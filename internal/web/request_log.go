@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -86,7 +87,7 @@ func isRoutine(err error) bool {
 
 // describeRefusal returns why a request was refused and who sent it, if known.
 func (v *visit) describeRefusal() []slog.Attr {
-	cause := problem.Explain(v.refusal)
+	cause := cmp.Or(problem.Explain(v.refusal), v.refusal.Error())
 	if len(cause) > maxCause {
 		cause = strings.ToValidUTF8(cause[:maxCause], "") + "…"
 	}

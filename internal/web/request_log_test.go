@@ -3,6 +3,8 @@ package web
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -62,5 +64,53 @@ func TestRefusalLength(t *testing.T) {
 	cause := v.describeRefusal()[0].Value.String()
 	if len(cause) > maxCause+len("…") || !strings.HasSuffix(cause, "é…") {
 		t.Errorf("a cause of %d bytes is logged", len(cause))
+	}
+}
+
+// TestClientLeft shows that a request whose client has closed the connection is no server error: it
+// is logged at level info and counted with status 499. An error for another reason stays one.
+func TestClientLeft(t *testing.T) {
+	tests := []struct {
+		name       string
+		leaves     bool
+		err        error
+		wantStatus int
+		wantLog    string
+	}{
+		{"the client leaves", true, context.Canceled, 499, "level=INFO msg=request"},
+		{"the client leaves, but something else failed", true, errors.New("no space"), 500, "level=ERROR msg=request"},
+		{"only a part of the work is canceled", false, context.Canceled, 500, "level=ERROR msg=request"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var b bytes.Buffer
+			log := slog.New(slog.NewTextHandler(&b, nil))
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			counted := 0
+			fails := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if tt.leaves {
+					leave()
+				}
+				err := fmt.Errorf("reading a client: %w", tt.err)
+				Refuse(r.Context(), err)
+				LogInternal(r, log, err)
+				w.WriteHeader(http.StatusInternalServerError)
+			})
+
+			r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/oauth/token", nil)
+			Outer(fails, log, func(_ string, status int, _ time.Duration) { counted = status }).
+				ServeHTTP(httptest.NewRecorder(), r)
+
+			if counted != tt.wantStatus || !strings.Contains(b.String(), tt.wantLog) {
+				t.Errorf("counted %d and logged %s, want %d and %s", counted, b.String(), tt.wantStatus, tt.wantLog)
+			}
+			if failed := strings.Contains(b.String(), "ERROR"); failed != (tt.wantStatus == 500) {
+				t.Errorf("logged %s", b.String())
+			}
+			if strings.Contains(b.String(), `cause=""`) {
+				t.Errorf("logged an empty cause: %s", b.String())
+			}
+		})
 	}
 }

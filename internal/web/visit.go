@@ -2,10 +2,20 @@ package web
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/problem"
 )
+
+// statusClientLeft is logged and counted for a request whose client has closed the connection, so
+// that no client receives the response. It is nginx's.
+const statusClientLeft = 499
+
+// errClientLeft is logged as the cause.
+var errClientLeft = problem.New(problem.Malformed, "client_closed_request",
+	"the client closed the connection before the response")
 
 // A visit is the context of a request. It holds facts that middleware and handlers record about the
 // request.
@@ -50,4 +60,10 @@ func Refuse(ctx context.Context, err error) {
 	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
 		v.refusal = err
 	}
+}
+
+// HasClientLeft reports whether err ended the request of ctx only because its client closed the
+// connection.
+func HasClientLeft(ctx context.Context, err error) bool {
+	return errors.Is(err, context.Canceled) && ctx.Err() != nil
 }

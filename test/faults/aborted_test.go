@@ -25,7 +25,8 @@ func aborts() int {
 }
 
 // TestAbortedRequests aborts uploads, downloads, sign-ins and token requests by closing their
-// connections. Afterwards the server has as many goroutines, files and connections as before.
+// connections. Afterwards the server has as many goroutines, files and connections as before, and
+// has logged no error of its own.
 func TestAbortedRequests(t *testing.T) {
 	s := harness.Start(t)
 	p := s.NewProject(t)
@@ -70,6 +71,11 @@ func TestAbortedRequests(t *testing.T) {
 			}
 			return nil
 		})
+	}
+	for line := range strings.Lines(s.Log()) {
+		if strings.Contains(line, `"level":"ERROR"`) || strings.Contains(line, `"cause":""`) {
+			t.Fatalf("an aborted request is logged as an error of the server: %s", line)
+		}
 	}
 }
 
