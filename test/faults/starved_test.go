@@ -61,11 +61,12 @@ func TestMemoryCap(t *testing.T) {
 	}
 }
 
-// TestStarvedCPU lets a server run for a fifth of the time while a crowd signs in. It answers every
-// request, refuses logins that would have to wait too long, stays healthy, and recovers.
+// TestStarvedCPU lets a server of two CPUs run for a fifth of the time while a crowd signs in. The
+// crowd grows until it is too large for this machine. The server answers every request, refuses
+// logins that would have to wait too long, stays healthy, and recovers.
 func TestStarvedCPU(t *testing.T) {
 	harness.OneBackend(t)
-	s := harness.Start(t)
+	s := harness.StartConfig(t, harness.Config{Env: []string{"GOMAXPROCS=2"}})
 	p := s.NewProject(t)
 	c, sub := p.NewClient(t, "spa", "--first-party"), p.NewSubscriber(t)
 
@@ -87,10 +88,13 @@ func TestStarvedCPU(t *testing.T) {
 			}
 		}
 	})
-	in, refused := crowdOf(t, c, sub, 400)
+	in, refused := 0, 0
+	for crowd := 400; refused == 0 && crowd <= 1600; crowd *= 2 {
+		in, refused = crowdOf(t, c, sub, crowd)
+		t.Logf("of a crowd of %d, %d logins succeeded and %d were refused", crowd, in, refused)
+	}
 	close(over)
 	probes.Wait()
-	t.Logf("%d logins succeeded and %d were refused", in, refused)
 	if in == 0 || refused == 0 {
 		t.Errorf("%d logins succeeded and %d were refused, want some of both", in, refused)
 	}
