@@ -147,7 +147,7 @@ func (c counts) holderOf(a account) *holder {
 		h = &holder{dials: dialLimit(), rejected: dialLimit(), wide: wideLimit()}
 		switch {
 		case a.gateway:
-			h.dials = c.limits.Gateway.gatewayLimit()
+			h.dials, h.rejected = c.limits.Gateway.gatewayLimit(), c.limits.Gateway.gatewayLimit()
 		case a.embed:
 			h.dials = embedLimit()
 		}

@@ -55,8 +55,8 @@ func TestHoldersForgotten(t *testing.T) {
 	})
 }
 
-// TestGatewayLimits shows how many calls a gateway may begin within a second, and at a time. Each
-// caller behind the gateway has its own token.
+// TestGatewayLimits shows how many calls a gateway may begin within a second, and at a time. All of
+// them may be to addresses that cannot be called. Each caller behind the gateway has its own token.
 func TestGatewayLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Config{Limits: Limits{PerProject: -1, Gateway: GatewayLimits{Running: 300, PerSecond: 25}}})
@@ -68,6 +68,9 @@ func TestGatewayLimits(t *testing.T) {
 				caller := Client{Token: token, Socket: Socket{Gateway: true}}
 				if c.counts().admitCall(caller) != nil {
 					return n
+				}
+				if err := c.counts().admitRejected(caller); err != nil {
+					t.Fatalf("dialing a wrong address: %v", err)
 				}
 				n++
 				c.counts().holderOf(accountsOf(caller)[1]).legs++
