@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
@@ -61,10 +63,23 @@ func challenging(challenge string, h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := h(w, r)
 		if errors.Is(err, problem.Unauthenticated) {
-			w.Header().Set("WWW-Authenticate", dpop.Challenge(r, err, challenge))
+			w.Header().Set("WWW-Authenticate", dpop.Challenge(r, err, describe(challenge, err)))
 		}
 		return err
 	}
+}
+
+// describe adds a description of err to a challenge, since bodies of 401 responses are all the same.
+func describe(challenge string, err error) string {
+	p := problem.First(err)
+	text, separator := p.Message, ", "
+	if p.Told {
+		text = p.Cause
+	}
+	if !strings.Contains(challenge, " ") { // the challenge is only a scheme
+		separator = " "
+	}
+	return fmt.Sprintf("%s%serror_description=%q", challenge, separator, text)
 }
 
 func (c *credentials) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Issuer, error) {
@@ -79,7 +94,7 @@ func (c *credentials) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Iss
 
 	raw, ok := web.AccessToken(r)
 	if !ok {
-		return fabric.Issuer{}, problem.NoCredentials().Because("neither an API key nor a token was sent")
+		return fabric.Issuer{}, problem.NoCredentials().Telling("neither an API key nor a token was sent")
 	}
 
 	// A service token is either sealed or a JWT. access opens both.
@@ -111,7 +126,11 @@ func (c *credentials) allowed(r *http.Request, projectID, who string, ok bool, s
 			return err
 		}
 	}
-	return problem.NoCredentials().Because("the credentials lack the scope")
+	names := make([]string, len(scopes))
+	for i, s := range scopes {
+		names[i] = string(s)
+	}
+	return problem.NoCredentials().Telling("the credentials lack the scope " + strings.Join(names, " or "))
 }
 
 // refused handles an error from package fabric. If err refuses a change that requires Management,
@@ -149,7 +168,10 @@ func (c *credentials) bearer(h handler[fabric.Token], kinds ...fabric.TokenKind)
 	return challenging(bearerChallenge, func(w http.ResponseWriter, r *http.Request) error {
 		raw, ok := web.AccessToken(r)
 		if !ok {
-			return problem.NoCredentials().Because("no token was sent")
+			if _, _, isKey := web.Basic(r); isKey {
+				return problem.NoCredentials().Telling("an API key was sent, but this operation needs a token")
+			}
+			return problem.NoCredentials().Telling("no token was sent")
 		}
 
 		t, err := c.fabric.Tokens.Open(r.Context(), raw, kinds...)

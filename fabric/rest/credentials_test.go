@@ -35,6 +35,37 @@ func wantUnauthorized(t *testing.T, name string, op [2]string, r reply) {
 	}
 }
 
+// TestChallenge shows that the header of a 401 response describes what is wrong with the credentials,
+// but not whether a key exists.
+func TestChallenge(t *testing.T) {
+	w := newWorld(t)
+	managing, key, _ := w.newProject("managing", fabric.Management)
+	basic := func(name, secret string) authorization { return func(r *http.Request) { r.SetBasicAuth(name, secret) } }
+
+	const wrong = "credentials are missing, wrong or expired, or lack the scope"
+	info, list := [2]string{"GET", "/subscriber/info"}, [2]string{"GET", subscribers}
+	for name, tt := range map[string]struct {
+		op   [2]string
+		auth authorization
+		want string
+	}{
+		"nothing":  {list, nobody, "neither an API key nor a token was sent"},
+		"no token": {info, nobody, "no token was sent"},
+		"a key":    {info, w.basic(), "an API key was sent, but this operation needs a token"},
+		"no scope": {list, basic(managing.ID, key),
+			"the credentials lack the scope Voice or Messaging or Fax or Video"},
+		"a wrong key":                {list, basic(w.project.ID, "PT00"), wrong},
+		"the key of another project": {list, basic(w.other.ID, w.key), wrong},
+		"a wrong token":              {info, bearer("nonsense"), wrong},
+	} {
+		r := w.call(tt.auth, tt.op[0], tt.op[1], "")
+		if got := r.header.Get("WWW-Authenticate"); r.status != http.StatusUnauthorized ||
+			!strings.HasSuffix(got, `error_description="`+tt.want+`"`) {
+			t.Errorf("%s: %d, WWW-Authenticate %q, want %q", name, r.status, got, tt.want)
+		}
+	}
+}
+
 func TestUnauthorized(t *testing.T) {
 	w := newWorld(t)
 	ada := w.tokens(`{"reference":"ada"}`)

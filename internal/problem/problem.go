@@ -42,7 +42,8 @@ type Error struct {
 	Param      string        // the faulty parameter, or ""
 	Message    string        // one sentence for developers; never a secret
 	RetryAfter time.Duration // set for RateLimited and Unavailable; 0 means unknown
-	Cause      string        // the reason for the server's log, which clients never see; may be ""
+	Cause      string        // the reason for the server's log; clients see it only if Told is set; may be ""
+	Told       bool          // the header WWW-Authenticate may tell the cause
 }
 
 // Error returns the message, preceded by the parameter if there is one.
@@ -64,6 +65,13 @@ func (e *Error) Is(target error) bool {
 func (e *Error) Because(cause string) *Error {
 	e.Cause = cause
 	return e
+}
+
+// Telling sets the cause of e and shows it to the client, in the header WWW-Authenticate. It returns e.
+// The cause must contain no secret, and nothing that only the owner of the credentials may know.
+func (e *Error) Telling(cause string) *Error {
+	e.Told = true
+	return e.Because(cause)
 }
 
 // Explain describes err for a log. For each [Error] in err, it returns the cause, or the message if
