@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
@@ -101,6 +100,10 @@ func (a *operatorPages) listOperators(v *visit) error {
 	return a.page(v, http.StatusOK, "Operators", "operators", p)
 }
 
+var roleTitles = map[operator.Role]string{
+	operator.Owner: "Owner", operator.Admin: "Admin", operator.Viewer: "Viewer",
+}
+
 // aboutRoles describes what each role may do.
 var aboutRoles = map[operator.Role]string{
 	operator.Owner:  "Can do everything, including managing operators and deleting projects.",
@@ -110,10 +113,9 @@ var aboutRoles = map[operator.Role]string{
 
 func roleChoices(chosen string) (all []choice) {
 	for _, r := range operator.Roles() {
-		title := strings.ToUpper(string(r[:1])) + string(r[1:])
 		all = append(all, choice{
 			Value:  string(r),
-			Title:  title,
+			Title:  roleTitles[r],
 			Why:    aboutRoles[r],
 			Chosen: string(r) == chosen,
 		})

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -45,6 +46,14 @@ func (p Policy) Shown() string {
 		return p.Default
 	}
 	return p.Value
+}
+
+// rank returns 0 if the value differs from the default, and otherwise 1.
+func (p Policy) rank() int {
+	if p.Shown() != p.Default {
+		return 0
+	}
+	return 1
 }
 
 // A RingKey is a key that signs or encrypts tokens.
@@ -141,9 +150,10 @@ func (i Installation) policies() []Policy {
 	return i.Policies()
 }
 
-// showLimits serves GET /dashboard/limits.
+// showLimits serves GET /dashboard/limits. Limits that differ from their defaults come first.
 func (a *settingsPages) showLimits(v *visit) error {
 	limits := slices.DeleteFunc(a.Installation.policies(), func(p Policy) bool { return p.Group != limitGroup })
+	slices.SortStableFunc(limits, func(p, q Policy) int { return cmp.Compare(p.rank(), q.rank()) })
 	return a.page(v, http.StatusOK, "Limits", "limits", limits)
 }
 
