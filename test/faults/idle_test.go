@@ -22,6 +22,7 @@ const idleMemory = 40 << 10
 // start, and after many people have signed in.
 func TestIdleMemory(t *testing.T) {
 	harness.OneBackend(t)
+	t.Parallel()
 	s := harness.Start(t)
 	wantIdleMemory(t, s, "after the start")
 
