@@ -172,6 +172,9 @@ type Demo struct {
 	StockHost                  string // that serves it; "" means this server
 }
 
+// Join lets guests with a link join a room from a browser.
+type Join struct{}
+
 // A Link leads to a page. An API's link is shown only as text, because browsers cannot display its
 // responses.
 type Link struct {
@@ -193,6 +196,7 @@ func (LoggedOut) name() string     { return "loggedout.html" }
 func (Error) name() string         { return "error.html" }
 func (Home) name() string          { return "home.html" }
 func (Demo) name() string          { return "demo.html" }
+func (Join) name() string          { return "join.html" }
 
 // Options are a page's status, headers and view.
 type Options struct {

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +16,10 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
+// JoinPath is the path of the page on which guests join. The fragment of its URL contains the token,
+// so that it does not reach the server.
+const JoinPath = "/join"
+
 // tokenLifetimes are the lifetimes of a token that an operator can choose.
 var tokenLifetimes = []choice{{Value: "", Title: "two hours"}, {Value: "15m", Title: "15 minutes"},
 	{Value: "24h", Title: "a day"}, {Value: "168h", Title: "a week"}, {Value: "720h", Title: "30 days"}}
@@ -21,6 +27,7 @@ var tokenLifetimes = []choice{{Value: "", Title: "two hours"}, {Value: "15m", Ti
 // A mintPage shows the form that creates a token, or the new token.
 type mintPage struct {
 	Base, Action, Title, About string
+	Button                     string
 	Form                       form
 	New                        string // an unknown reference, for which the token will create a subscriber
 	Made                       *mintedToken
@@ -29,6 +36,7 @@ type mintPage struct {
 // A mintedToken is a new token. It is shown only once.
 type mintedToken struct {
 	Token, Refresh string
+	Link           string // leads a guest to a page that joins; "" if there is none
 	Expires        time.Time
 	Snippets       []snippet
 }
@@ -44,6 +52,12 @@ func (a *tokenPages) mintPage(v *visit) (p mintPage, err error) {
 	p = mintPage{
 		Base: v.base(), Action: v.base() + "/tokens/make/" + what,
 		Title: words.Textf("New %s", v.inSentence(tokenKinds[i].Title)), About: tokenKinds[i].Why,
+		Button: "Create token",
+	}
+	if what == "guest" && !a.NoCalls && v.r.URL.Query().Has("link") {
+		p.Action += "?link"
+		p.Title, p.Button = "New guest link", "Create link"
+		p.About = "Anyone with the link can join from a browser until it expires, without an account."
 	}
 	value := func(name string) string {
 		if v.form != nil {
@@ -181,6 +195,10 @@ func (a *tokenPages) mint(v *visit) (made mintedToken, err error) {
 		targetKind = "project"
 	}
 	made.Token, made.Refresh, made.Snippets = tokens.Access, tokens.Refresh, a.tokenSnippets(tokens.Access)
+	if kind == fabric.Guest && !a.NoCalls {
+		made.Link = a.PublicURL + JoinPath + "#" + url.Values{"token": {made.Token},
+			"until": {strconv.FormatInt(made.Expires.Unix(), 10)}}.Encode()
+	}
 	return made, a.Fabric.Audit.NoteToken(v.r.Context(), v.project.ID, kind, targetKind, target)
 }
 

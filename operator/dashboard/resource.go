@@ -143,6 +143,7 @@ type resourcePage struct {
 	Facts     []fact
 	Addresses []addressRow
 	Answers   bool // the resource answers calls to its addresses
+	Guests    bool // guests can join in a browser
 	Snippets  []snippet
 	Deployed  *versionList
 	Base      string
@@ -174,7 +175,7 @@ func (a *resourcePages) pageOf(
 
 	p := resourcePage{
 		Resource: a.resourceRow(v, r), Updated: r.Updated, About: k.Description, Facts: factsOf(k, r.Fields),
-		Base: v.base(), MayChange: v.mayIn(operator.Write), Faults: wrong, Endpoint: endpoint,
+		Base: v.base(), MayChange: v.mayIn(operator.Write), Faults: wrong, Endpoint: endpoint, Guests: !a.NoCalls,
 		Snippets: a.resourceSnippets(v, k, r, found.Items),
 	}
 	for _, address := range found.Items {

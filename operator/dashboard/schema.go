@@ -206,7 +206,9 @@ func factsOf(k *kinds.Kind, values kinds.Values) (all []fact) {
 		one := fact{Name: cmp.Or(k.Form.Labels[f.Name], kinds.Label(f.Name)), Text: text}
 		switch {
 		case f.Type == "boolean":
-			one.Text = map[string]string{"true": "yes", "false": "no"}[text]
+			one.Text, one.Ours = map[string]string{"true": "yes", "false": "no"}[text], true
+		case text == "0" && k.Form.Hints[f.Name] == noLimit:
+			one.Text, one.Ours = "no limit", true
 		case f.Type == "array" && f.Items != nil && f.Items.Type == "string" && !f.Items.Mixed:
 			one.Text = strings.Join(listed(values[f.Name]), ", ")
 		case f.Type == "object" || f.Type == "array":
@@ -225,7 +227,11 @@ func factsOf(k *kinds.Kind, values kinds.Values) (all []fact) {
 type fact struct {
 	Name, Text string
 	Long       bool // the text may have several lines
+	Ours       bool // the text is one of ours, so it is translated
 }
+
+// noLimit is the hint of a number whose zero lifts the limit.
+const noLimit = "0 means no limit."
 
 // badJSON describes where text is not valid JSON.
 func badJSON(name, text string, err error) string {

@@ -103,6 +103,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 
 	mux.Handle("GET "+demo.Path, a.Demo.Handler(notFound))
 	mux.Handle("GET "+demo.SDKPath, a.Demo.SDKHandler(notFound))
+	a.mountJoin(mux)
 	mux.HandleFunc("GET /robots.txt", robots)
 	mux.HandleFunc("GET /{$}", a.front)
 	return a.proofs.Offer(trimSlash(mux)), nil

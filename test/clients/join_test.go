@@ -1,0 +1,70 @@
+package clients
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// TestJoin shows that a guest with a link joins a room from the page for guests, hears the room, and
+// leaves it. The token reaches the server in no URL, and a link that is over says so.
+func TestJoin(t *testing.T) {
+	harness.NotStorage(t)
+	s := harness.Shared(t)
+	p := s.NewProject(t)
+	room := p.Post(t, "/api/fabric/resources/conference_rooms", p.Basic(),
+		harness.JSON(map[string]any{"name": "lounge"})).Want(t, 201).Object(t)["id"].(string)
+	var addresses struct{ Data []struct{ ID string } }
+	p.Get(t, "/api/fabric/resources/"+room+"/addresses", p.Basic()).Want(t, 200).Read(t, &addresses)
+	token, _ := p.Post(t, "/api/fabric/guests/tokens", p.Basic(), harness.JSON(map[string]any{
+		"allowed_addresses": []string{addresses.Data[0].ID}})).Want(t, 201).Object(t)["token"].(string)
+	link := func(token string) string {
+		until := strconv.FormatInt(time.Now().Add(2*time.Hour).Unix(), 10)
+		return s.PublicURL + "/join#" + url.Values{"token": {token}, "until": {until}}.Encode()
+	}
+
+	b := callTab(t, newHome(t))
+	b.do(goTo(link(token)))
+	b.until("the room", "document.querySelector('#join-name').textContent === 'lounge' && "+
+		"!document.querySelector('#join-form').hidden && !document.querySelector('#join-until').hidden")
+	b.click("join-submit")
+	b.until("the room's sound", "document.querySelector('#join-status').textContent === 'You have joined.' && "+
+		"document.querySelector('#join-video').srcObject?.getAudioTracks().some((t) => !t.muted)")
+	var calls struct{ Calls []struct{ Status, To string } }
+	harness.Eventually(t, patience, "the guest in the room", func() error {
+		p.Get(t, p.LaML("/Calls.json"), p.Basic()).Want(t, 200).Read(t, &calls)
+		if len(calls.Calls) != 1 || calls.Calls[0].Status != "in-progress" {
+			return fmt.Errorf("the calls are %+v", calls.Calls)
+		}
+		return nil
+	})
+
+	b.click("join-mute")
+	b.until("a muted microphone", "document.querySelector('#join-mute').textContent === 'Unmute'")
+	b.click("join-leave")
+	b.until("the form", "!document.querySelector('#join-form').hidden && document.querySelector('#join-call').hidden")
+	harness.Eventually(t, patience, "the end of the call", func() error {
+		p.Get(t, p.LaML("/Calls.json"), p.Basic()).Want(t, 200).Read(t, &calls)
+		if calls.Calls[0].Status != "completed" {
+			return fmt.Errorf("its status is %s", calls.Calls[0].Status)
+		}
+		return nil
+	})
+
+	urls := eval[[]string](b, "performance.getEntries().map((e) => e.name.split('#')[0])")
+	if strings.Contains(strings.Join(urls, " "), token) {
+		t.Error("the token is in a URL that the page requested")
+	}
+
+	s.Command(t, token, "token", "revoke")
+	b.do(chromedp.Evaluate[chromedp.Void]("location.reload(); void 0"))
+	b.until("what is wrong", "document.querySelector('#join-error').textContent.includes('no longer valid') && "+
+		"document.querySelector('#join-form').hidden")
+}
