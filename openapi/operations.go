@@ -268,12 +268,16 @@ func addBody(op *yaml.Node) bool {
 func expandResponse(r *yaml.Node) {
 	r.Style = 0
 	if gives := take(r, "gives"); gives != nil {
-		put(r, "content", mapping("application/json", mapping("schema", ref("schemas", gives.Value))))
+		putJSON(r, ref("schemas", gives.Value))
 	}
 	if lists := take(r, "lists"); lists != nil {
-		put(r, "content", mapping("application/json", mapping("schema", mapping(
-			"type", "object", "required", texts("data", "links"), "properties", mapping(
-				"data", mapping("type", "array", "items", ref("schemas", lists.Value)), "links",
-				ref("schemas", "Links"))))))
+		items := mapping("type", "array", "items", ref("schemas", lists.Value))
+		properties := mapping("data", items, "links", ref("schemas", "Links"))
+		putJSON(r, mapping("type", "object", "required", texts("data", "links"), "properties", properties))
 	}
+}
+
+// putJSON sets the content of a response to JSON with the given schema.
+func putJSON(r, schema *yaml.Node) {
+	put(r, "content", mapping("application/json", mapping("schema", schema)))
 }

@@ -248,16 +248,18 @@ func (s *Logins) addGrants(ctx context.Context, logins []fabric.Login) error {
 // checks the expiry of grants, because a grant may have been created with a longer lifetime than
 // the current configuration allows.
 func (s *Logins) SweepLogins(ctx context.Context, began, expired time.Time) error {
-	return errors.Join(
-		s.sweep(ctx, `DELETE FROM redeemed_codes WHERE hash IN (
-			SELECT hash FROM redeemed_codes WHERE expires < $2 ORDER BY expires LIMIT $1)`, micros(s.now())),
-		s.sweep(ctx, `DELETE FROM used_assertions WHERE hash IN (
-			SELECT hash FROM used_assertions WHERE expires < $2 ORDER BY expires LIMIT $1)`, micros(s.now())),
-		s.sweep(ctx, `DELETE FROM grants WHERE id IN (
-			SELECT id FROM grants WHERE id < $2 AND expires < $3 ORDER BY id LIMIT $1)`,
-			uuid7.First(began), micros(expired)),
-		s.sweep(ctx, `DELETE FROM login_sessions WHERE id IN (SELECT id FROM login_sessions WHERE id < $2
-			AND NOT EXISTS (SELECT 1 FROM grants WHERE session_id = login_sessions.id) ORDER BY id LIMIT $1)`,
-			uuid7.First(began)),
-	)
+	now := micros(s.now())
+	oldest := uuid7.First(began)
+
+	codes := s.sweep(ctx, `DELETE FROM redeemed_codes WHERE hash IN (
+		SELECT hash FROM redeemed_codes WHERE expires < $2 ORDER BY expires LIMIT $1)`, now)
+	assertions := s.sweep(ctx, `DELETE FROM used_assertions WHERE hash IN (
+		SELECT hash FROM used_assertions WHERE expires < $2 ORDER BY expires LIMIT $1)`, now)
+	grants := s.sweep(ctx, `DELETE FROM grants WHERE id IN (
+		SELECT id FROM grants WHERE id < $2 AND expires < $3 ORDER BY id LIMIT $1)`, oldest, micros(expired))
+	logins := s.sweep(ctx, `DELETE FROM login_sessions WHERE id IN (
+		SELECT id FROM login_sessions WHERE id < $2
+			AND NOT EXISTS (SELECT 1 FROM grants WHERE session_id = login_sessions.id)
+		ORDER BY id LIMIT $1)`, oldest)
+	return errors.Join(codes, assertions, grants, logins)
 }

@@ -169,47 +169,58 @@ func (w *world) unbound(c idp.Client, secret string) map[string]any {
 	return w.redeem(c, w.browser().code(c), "client_secret", secret).json(w.t)
 }
 
-// TestDPoPCode shows that a code can be bound to a key, either by dpop_jkt or by a proof in the
-// pushed request.
+// TestDPoPCode shows that dpop_jkt binds a code to a key.
 func TestDPoPCode(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	h, thief := w.holder(), w.holder()
 
-	bound := func() string { return w.browser().code(c, "dpop_jkt", h.thumbprint()) }
-	if got := thief.tokens(c, bound()); got.json(t)["error"] != "invalid_grant" {
+	newCode := func() string { return w.browser().code(c, "dpop_jkt", h.thumbprint()) }
+	if got := thief.tokens(c, newCode()); got.json(t)["error"] != "invalid_grant" {
 		t.Errorf("another key than dpop_jkt: %s", got.body)
 	}
-	if got := w.redeem(c, bound()); got.json(t)["error"] != "invalid_grant" {
+	if got := w.redeem(c, newCode()); got.json(t)["error"] != "invalid_grant" {
 		t.Errorf("no key, but dpop_jkt: %s", got.body)
 	}
-	if got := h.tokens(c, bound()); got.status != 200 {
+	if got := h.tokens(c, newCode()); got.status != 200 {
 		t.Errorf("the key of dpop_jkt: %s", got.body)
 	}
 	if got := w.browser().authorize(request(c, "dpop_jkt", "x")); got.param("error") != "invalid_request" {
 		t.Errorf("an invalid dpop_jkt: %v", got.parameters())
 	}
+}
+
+// TestDPoPPushedRequest shows that the key that proves a pushed request is bound to its code.
+func TestDPoPPushedRequest(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	h, thief := w.holder(), w.holder()
 
 	push := func(proof string, pairs ...string) reply {
 		return w.postProven("/oauth/par", proof, request(c, pairs...))
 	}
-	code := func(pushed reply) string {
+	codeOf := func(pushed reply) string {
 		b := w.browser()
-		return b.logIn(b.authorize(reference(c, text(pushed.json(t)["request_uri"]))), email, secret).param("code")
+		uri := text(pushed.json(t)["request_uri"])
+		page := b.authorize(reference(c, uri))
+		return b.logIn(page, email, secret).param("code")
 	}
-
 	proof := func() string { return h.proof("POST", "/oauth/par", "") }
-	if got := thief.tokens(c, code(push(proof()))); got.json(t)["error"] != "invalid_grant" {
+
+	code := codeOf(push(proof()))
+	if got := thief.tokens(c, code); got.json(t)["error"] != "invalid_grant" {
 		t.Errorf("another key than that of the pushed request: %s", got.body)
 	}
-
-	if got := h.tokens(c, code(push(proof(), "dpop_jkt", h.thumbprint()))); got.status != 200 {
+	code = codeOf(push(proof(), "dpop_jkt", h.thumbprint()))
+	if got := h.tokens(c, code); got.status != 200 {
 		t.Errorf("the key of the pushed request: %s", got.body)
 	}
+
+	anHourAgo := w.now().Add(-time.Hour).Unix()
 	for name, got := range map[string]reply{
 		"a dpop_jkt of another key": push(proof(), "dpop_jkt", thief.thumbprint()),
 		"a proof for another URL":   push(h.proof("POST", "/oauth/token", "")),
-		"an old proof":              push(h.proof("POST", "/oauth/par", "", "iat", w.now().Add(-time.Hour).Unix())),
+		"an old proof":              push(h.proof("POST", "/oauth/par", "", "iat", anHourAgo)),
 	} {
 		if got.status != 400 || got.json(t)["error"] != "invalid_dpop_proof" {
 			t.Errorf("pushing with %s: %d %s", name, got.status, got.body)

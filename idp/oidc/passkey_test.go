@@ -46,13 +46,14 @@ func TestLoginWithPasskey(t *testing.T) {
 	d := w.passkey(w.ada.ID)
 	b := w.browser()
 	page := b.authorize(request(c))
-	acr, amr := w.proven(c, b.form(page, "/login/passkey", "credential", string(d.Get(page.options(t)))))
+	credential := string(d.Get(page.options(t)))
+	acr, amr := w.proven(c, b.form(page, "/login/passkey", "credential", credential))
 	wantProven(t, "only a passkey", acr, amr, "hwk", "user", "pop", "mfa")
 
 	other := w.browser()
 	page = other.logIn(other.authorize(request(c)), email, secret)
-	acr, amr = w.proven(c, other.form(page, "/login/factor", "with", "passkey", "credential",
-		string(d.Get(page.options(t)))))
+	credential = string(d.Get(page.options(t)))
+	acr, amr = w.proven(c, other.form(page, "/login/factor", "with", "passkey", "credential", credential))
 	wantProven(t, "password and passkey", acr, amr, "pwd", "hwk", "user", "pop", "mfa")
 }
 

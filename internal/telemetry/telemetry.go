@@ -50,22 +50,30 @@ const flushFor = 5 * time.Second
 // New returns a Tracer. It does not connect to the collector yet. While the collector is
 // unavailable, a limited number of spans is kept, and the oldest spans are dropped.
 func New(ctx context.Context, c Config) (*Tracer, error) {
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(c.URL), otlptracehttp.WithHeaders(c.Headers),
-		otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
+	exporter, err := otlptracehttp.New(ctx,
+		otlptracehttp.WithEndpointURL(c.URL),
+		otlptracehttp.WithHeaders(c.Headers),
+		otlptracehttp.WithCompression(otlptracehttp.GzipCompression),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("preparing traces: %w", err)
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { c.Log.Warn("sending traces", "error", err) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		c.Log.Warn("sending traces", "error", err)
+	}))
 
+	// A caller may disable tracing for its request, but cannot enable it beyond the configured share.
 	share := sdktrace.TraceIDRatioBased(float64(c.Percent) / 100)
+	sampler := sdktrace.ParentBased(share, sdktrace.WithRemoteParentSampled(share))
+	node := resource.NewSchemaless(
+		attribute.String("service.name", "selvage"),
+		attribute.String("service.version", c.Version),
+		attribute.String("service.instance.id", uuid.NewString()),
+	)
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithBatcher(exporter),
-		// A caller may disable tracing for its request, but cannot enable it beyond the configured
-		// share.
-		sdktrace.WithSampler(sdktrace.ParentBased(share, sdktrace.WithRemoteParentSampled(share))),
-		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "selvage"),
-			attribute.String("service.version", c.Version),
-			attribute.String("service.instance.id", uuid.NewString()))),
+		sdktrace.WithSampler(sampler),
+		sdktrace.WithResource(node),
 	)
 	return &Tracer{provider: provider, tracer: provider.Tracer("github.com/selvage/selvage")}, nil
 }

@@ -31,12 +31,12 @@ func sealed(s blob.Store) blob.Store {
 // everywhere returns a server for each kind of storage.
 func everywhere(t *testing.T) map[string]*server {
 	t.Helper()
+	directory := storetest.Media(t, filepath.Join(t.TempDir(), "media"))
 	return map[string]*server{
-		"a directory": newServer(t, ingesting(new(atomic.Bool))),
-		"an encrypted directory": newServer(t, ingesting(new(atomic.Bool)),
-			keptIn(sealed(storetest.Media(t, filepath.Join(t.TempDir(), "media"))))),
-		"a bucket":            newServer(t, ingesting(new(atomic.Bool)), keptIn(storetest.Bucket(t))),
-		"an encrypted bucket": newServer(t, ingesting(new(atomic.Bool)), keptIn(sealed(storetest.Bucket(t)))),
+		"a directory":            newServer(t, ingesting(new(atomic.Bool))),
+		"an encrypted directory": newServer(t, ingesting(new(atomic.Bool)), keptIn(sealed(directory))),
+		"a bucket":               newServer(t, ingesting(new(atomic.Bool)), keptIn(storetest.Bucket(t))),
+		"an encrypted bucket":    newServer(t, ingesting(new(atomic.Bool)), keptIn(sealed(storetest.Bucket(t)))),
 	}
 }
 

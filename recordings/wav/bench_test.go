@@ -41,11 +41,17 @@ func audioFiles(t testing.TB) map[string]struct {
 		"alaw":          {tagALaw, 1, 8},
 		"adpcm_ima_wav": {tagIMAADPCM, 256, 4}, "adpcm_ms": {tagMSADPCM, 256, 4},
 	} {
-		fmtChunk := le.AppendUint32(le.AppendUint16(le.AppendUint16(nil, format.tag), 1), 8000)
-		fmtChunk = le.AppendUint16(le.AppendUint16(
-			le.AppendUint32(fmtChunk, 8000*uint32(format.align)), format.align), format.bits)
-		file := []byte(riff(piece("fmt ", string(fmtChunk)),
-			piece("data", string(noise[:400_000/int(format.align)*int(format.align)]))))
+		const channels, rate = 1, 8000
+		fmtChunk := le.AppendUint16(nil, format.tag)
+		fmtChunk = le.AppendUint16(fmtChunk, channels)
+		fmtChunk = le.AppendUint32(fmtChunk, rate)
+		fmtChunk = le.AppendUint32(fmtChunk, rate*uint32(format.align)) // bytes per second
+		fmtChunk = le.AppendUint16(fmtChunk, format.align)
+		fmtChunk = le.AppendUint16(fmtChunk, format.bits)
+
+		blocks := len(noise) / int(format.align)
+		data := noise[:blocks*int(format.align)]
+		file := []byte(riff(piece("fmt ", string(fmtChunk)), piece("data", string(data))))
 		facts, err := Parse(bytes.NewReader(file), int64(len(file)))
 		if err != nil || facts.Codec != codec {
 			t.Fatalf("%s: %+v, %v", codec, facts, err)

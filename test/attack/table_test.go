@@ -113,11 +113,14 @@ func eachCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 	add := func(name, kind string, scopes []string, send ...harness.Option) {
 		all = append(all, credentials{name: name, kind: kind, scopes: scopes, send: send})
 	}
+
 	sealed := p.NewClient(t, "service", "--scope", strings.Join(allScopes, ","))
 	jwt := p.NewClient(t, "service", "--access-token", "jwt", "--scope", strings.Join(allScopes, ","))
-	granted := func(c *harness.Client, scopes []string) harness.Option {
-		a := c.Token(t, map[string][]string{"grant_type": {"client_credentials"}, "scope": {strings.Join(scopes, " ")}})
-		return harness.Bearer(fmt.Sprint(a.Want(t, 200).Object(t)["access_token"]))
+	tokenOf := func(c *harness.Client, scopes []string) harness.Option {
+		form := clientCredentials()
+		form.Set("scope", strings.Join(scopes, " "))
+		response := c.Token(t, form).Want(t, 200)
+		return harness.Bearer(fmt.Sprint(response.Object(t)["access_token"]))
 	}
 
 	sets := [][]string{allScopes, {"Management", "Voice"}}
@@ -127,8 +130,8 @@ func eachCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 	for _, scopes := range sets {
 		name := strings.Join(scopes, "+")
 		add("a key with "+name, "basic", scopes, harness.Basic(p.ID, p.NewKey(t, scopes...)))
-		add("a service with "+name, "service", scopes, granted(sealed, scopes))
-		add("a service by JWT with "+name, "service", scopes, granted(jwt, scopes))
+		add("a service with "+name, "service", scopes, tokenOf(sealed, scopes))
+		add("a service by JWT with "+name, "service", scopes, tokenOf(jwt, scopes))
 	}
 
 	sat := p.NewSAT(t, "ada")
@@ -150,10 +153,14 @@ func eachCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 	add("an OAuth refresh token", "", nil, harness.Bearer(voice.RefreshToken))
 
 	embed := p.CLI(t, "", "token", "embed", "--address", address, "--project", p.ID)
-	add("an embed key", "", nil, harness.Bearer(fmt.Sprint(embed["key"])))
-	add("an embed key as a password", "", nil, harness.Basic(p.ID, fmt.Sprint(embed["key"])))
-	add("another project's key", "", nil, harness.Basic(p.ID, project(t).NewKey(t, allScopes...)))
+	embedKey := fmt.Sprint(embed["key"])
+	add("an embed key", "", nil, harness.Bearer(embedKey))
+	add("an embed key as a password", "", nil, harness.Basic(p.ID, embedKey))
+
+	foreignKey := project(t).NewKey(t, allScopes...)
+	add("another project's key", "", nil, harness.Basic(p.ID, foreignKey))
 	add("a key as a token", "", nil, harness.Bearer(p.NewKey(t, allScopes...)))
+
 	revoked := p.CLI(t, "", "key", "create", "--project", p.ID, "--scope", "Voice", "--scope", "Management")
 	p.Command(t, "", "key", "revoke", fmt.Sprint(revoked["id"]))
 	add("a revoked key", "", nil, harness.Basic(p.ID, fmt.Sprint(revoked["key"])))

@@ -332,16 +332,23 @@ func rotateKeys(m *module) {
 
 // keyRotation changes the client's keys between a login and a refresh.
 func keyRotation(m *module) {
-	key, at := newKeyPair(m), m.publish()
-	c, _ := m.registerWith(key, members{"jwks": nil, "jwks_uri": at.put("/jwks", mustJSON(m, publicKeys(key))),
-		"grant_types": []string{"authorization_code", "refresh_token"}})
+	key, site := newKeyPair(m), m.publish()
+	c, _ := m.registerWith(key, members{
+		"jwks":        nil,
+		"jwks_uri":    site.put("/jwks", mustJSON(m, publicKeys(key))),
+		"grant_types": []string{"authorization_code", "refresh_token"},
+	})
 	m.asClient(c)
-	r := m.request("scope", "openid offline_access", "prompt", "consent")
-	first := r.redeem(r.form(r.code(r.answer())))
 
+	r := m.request("scope", "openid offline_access", "prompt", "consent")
+	code := r.code(r.answer())
+	first := r.redeem(r.form(code))
+
+	// The suite also waits after the change, because keys are not read again immediately.
 	m.keys[c.ID] = newKeyPair(m)
-	at.put("/jwks", mustJSON(m, publicKeys(m.keys[c.ID])))
-	m.await(time.Now().Add(6 * time.Second)) // the suite also waits, because keys are not read again immediately
+	site.put("/jwks", mustJSON(m, publicKeys(m.keys[c.ID])))
+	m.await(time.Now().Add(6 * time.Second))
+
 	again := r
 	again.Values = url.Values{}
 	second := again.redeem(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {first.RefreshToken}})
@@ -357,8 +364,8 @@ func requestURIUnsigned(m *module) {
 
 // requestURISigned passes a signed request by reference. The suite registers a URL with a fragment.
 func requestURISigned(m *module) {
-	key, at := newKeyPair(m), m.publish()
-	uri := at.put("/requesturi/"+rand.Text(), nil) + "#" + hashOf(rand.Text())
+	key, site := newKeyPair(m), m.publish()
+	uri := site.put("/requesturi/"+rand.Text(), nil) + "#" + hashOf(rand.Text())
 	c, _ := m.registerWith(key, members{"request_uris": []string{uri}, "request_object_signing_alg": "RS256"})
 	m.asClient(c)
 
@@ -371,11 +378,17 @@ func requestURISigned(m *module) {
 	if err != nil {
 		m.Fatal(err)
 	}
-	at.put(u.Path, []byte(m.signed(key, claims)))
+	site.put(u.Path, []byte(m.signed(key, claims)))
 
-	sent := request{m, c, url.Values{"client_id": {c.ID}, "response_type": {"code"}, "scope": {"openid"},
-		"request_uri": {uri}}}
-	m.userInfo(r.redeem(r.form(r.code(m.parameters(m.signIn(m.browser.Open(m, sent.url())))))))
+	sent := request{m, c, url.Values{
+		"client_id":     {c.ID},
+		"response_type": {"code"},
+		"scope":         {"openid"},
+		"request_uri":   {uri},
+	}}
+	page := m.browser.Open(m, sent.url())
+	code := r.code(m.parameters(m.signIn(page)))
+	m.userInfo(r.redeem(r.form(code)))
 }
 
 // assertionWithIssuer sends an assertion whose audience is the issuer.

@@ -109,18 +109,16 @@ func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 			func() float64 { return float64(read(e.Stats())) }))
 	}
 
-	const packets = "selvage_media_packets_total"
-	const help = "Packets of calls: received, sent, dropped as not acceptable, not sent because the path was " +
-		"full or dead, or lost on their way here, which is counted when a client leaves."
-	for kind, read := range map[string]func(media.Stats) uint64{
-		"received": func(s media.Stats) uint64 { return s.Received },
-		"sent":     func(s media.Stats) uint64 { return s.Sent },
-		"dropped":  func(s media.Stats) uint64 { return s.Dropped },
-		"unsent":   func(s media.Stats) uint64 { return s.Unsent },
-		"lost":     func(s media.Stats) uint64 { return s.Lost },
-	} {
-		total(packets, help, prometheus.Labels{"kind": kind}, read)
+	packets := func(kind string, read func(media.Stats) uint64) {
+		const help = "Packets of calls: received, sent, dropped as not acceptable, not sent because the path was " +
+			"full or dead, or lost on their way here, which is counted when a client leaves."
+		total("selvage_media_packets_total", help, prometheus.Labels{"kind": kind}, read)
 	}
+	packets("received", func(s media.Stats) uint64 { return s.Received })
+	packets("sent", func(s media.Stats) uint64 { return s.Sent })
+	packets("dropped", func(s media.Stats) uint64 { return s.Dropped })
+	packets("unsent", func(s media.Stats) uint64 { return s.Unsent })
+	packets("lost", func(s media.Stats) uint64 { return s.Lost })
 
 	const paths = "selvage_media_connected_total"
 	total(paths, "Media sections that connected, by transport.", prometheus.Labels{"transport": "udp"},
@@ -159,37 +157,35 @@ func (m *metrics) watchSIP(s *sip.Server) {
 			func() float64 { return float64(read(s.Stats())) }))
 	}
 
-	const messages = "SIP messages: received, and those dropped because they were malformed, because there were too " +
-		"many, or because their sender had too many wrong credentials."
-	for kind, read := range map[string]func(sip.Stats) uint64{
-		"received":  func(s sip.Stats) uint64 { return s.Received },
-		"malformed": func(s sip.Stats) uint64 { return s.Malformed },
-		"limited":   func(s sip.Stats) uint64 { return s.Limited },
-		"blocked":   func(s sip.Stats) uint64 { return s.Blocked },
-	} {
-		total("selvage_sip_messages_total", messages, kind, read)
+	messages := func(kind string, read func(sip.Stats) uint64) {
+		const help = "SIP messages: received, and those dropped because they were malformed, because there were too " +
+			"many, or because their sender had too many wrong credentials."
+		total("selvage_sip_messages_total", help, kind, read)
 	}
+	messages("received", func(s sip.Stats) uint64 { return s.Received })
+	messages("malformed", func(s sip.Stats) uint64 { return s.Malformed })
+	messages("limited", func(s sip.Stats) uint64 { return s.Limited })
+	messages("blocked", func(s sip.Stats) uint64 { return s.Blocked })
 
-	const requests = "Requests of phones: registrations, calls, invitations to ring, and wrong credentials."
-	for kind, read := range map[string]func(sip.Stats) uint64{
-		"register": func(s sip.Stats) uint64 { return s.Registered },
-		"call":     func(s sip.Stats) uint64 { return s.Inbound },
-		"ring":     func(s sip.Stats) uint64 { return s.Outbound },
-		"denied":   func(s sip.Stats) uint64 { return s.Denied },
-	} {
-		total("selvage_sip_requests_total", requests, kind, read)
+	requests := func(kind string, read func(sip.Stats) uint64) {
+		const help = "Requests of phones: registrations, calls, invitations to ring, and wrong credentials."
+		total("selvage_sip_requests_total", help, kind, read)
 	}
+	requests("register", func(s sip.Stats) uint64 { return s.Registered })
+	requests("call", func(s sip.Stats) uint64 { return s.Inbound })
+	requests("ring", func(s sip.Stats) uint64 { return s.Outbound })
+	requests("denied", func(s sip.Stats) uint64 { return s.Denied })
 
-	for direction, read := range map[string]func(sip.Stats) [7]uint64{
-		"sent":     func(s sip.Stats) [7]uint64 { return s.Sent },
-		"received": func(s sip.Stats) [7]uint64 { return s.Answered },
-	} {
-		for class := 1; class < 7; class++ {
-			m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-				Name: "selvage_sip_responses_total", Help: "SIP responses to and of phones, by class of their status.",
-				ConstLabels: prometheus.Labels{"direction": direction, "class": fmt.Sprintf("%dxx", class)},
-			}, func() float64 { return float64(read(s.Stats())[class]) }))
-		}
+	responses := func(direction string, class int, read func(sip.Stats) [7]uint64) {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name:        "selvage_sip_responses_total",
+			Help:        "SIP responses to and of phones, by class of their status.",
+			ConstLabels: prometheus.Labels{"direction": direction, "class": fmt.Sprintf("%dxx", class)},
+		}, func() float64 { return float64(read(s.Stats())[class]) }))
+	}
+	for class := 1; class < 7; class++ {
+		responses("sent", class, func(s sip.Stats) [7]uint64 { return s.Sent })
+		responses("received", class, func(s sip.Stats) [7]uint64 { return s.Answered })
 	}
 }
 
