@@ -19,9 +19,8 @@
 // their hashes: passwords, tokens, keys, codes or cookies.
 //
 // Events are stored in lanes. Each lane is a chain: the hash of an event is an HMAC over the
-// previous hash and the event's content, with a key derived from the master key ([Key]). Someone
-// with a key derived from the master key ([Key]). Write access to the database is not enough to
-// forge an event. A [Verifier] checks a lane.
+// previous hash and the event's content, with a key derived from the master key ([Key]). Write
+// access to the database is therefore not enough to forge an event. A [Verifier] checks a lane.
 package audit
 
 import (

@@ -15,27 +15,27 @@ import "time"
 // The comment of each field is its help: the flags, `config sample` and docs/configuration.md
 // print it.
 type Config struct {
-	// Address for HTTP, which serves everything.
+	// Address for HTTP. All services are available there.
 	Listen HostPort `key:"listen" default:"127.0.0.1:8080"`
-	// Address for HTTPS, or off. With auto and tls.cert or tls.acme.hosts set, it is the host
-	// of HTTP on port 443 if HTTP is on 80, else on 8443. With auto and neither set, it is
-	// 127.0.0.1:8443 if HTTP is on loopback, else off.
+	// Address for HTTPS, or off. If tls.cert or tls.acme.hosts is set, auto selects the host of
+	// HTTP, with port 443 if HTTP is on port 80, and port 8443 otherwise. If neither is set, auto
+	// selects 127.0.0.1:8443 if HTTP is on loopback, and off otherwise.
 	ListenTLS HostPort `key:"listen_tls" default:"auto"`
-	// Address for HTTPS with client certificates (RFC 8705), or off. It serves everything, and asks
-	// each client for a certificate.
+	// Address for HTTPS with client certificates (RFC 8705), or off. All services are available
+	// there. Each client is asked for a certificate.
 	ListenMTLS HostPort `key:"listen_mtls" default:"off"`
 	// Address for /healthz, /readyz, /metrics and pprof, or off.
 	ListenOps HostPort `key:"listen_ops" default:"127.0.0.1:9090"`
 
-	// Address for the media of calls, UDP and TCP on one port number, or off. With auto, it is
-	// 127.0.0.1:8444 if HTTP is on loopback, else :8444.
+	// Address for the media of calls, UDP and TCP on one port number, or off. If HTTP is on
+	// loopback, auto selects 127.0.0.1:8444; otherwise it selects :8444.
 	ListenMedia HostPort `key:"listen_media" default:"auto"`
-	// Addresses at which browsers reach the media port, separated by commas (default: those of
-	// the public URL's host that this machine has).
+	// Addresses at which browsers reach the media port, separated by commas (default: this
+	// machine's own addresses among the addresses of the public URL's host).
 	MediaAddress mediaAddresses `key:"media_address"`
 
 	// Address for TURN, through which browsers send media if their network permits only TLS, or
-	// off. It uses the certificate of HTTPS, and leads only to media ports of the nodes.
+	// off. It uses the certificate of HTTPS, and connects clients only to media ports of the nodes.
 	ListenTURN HostPort `key:"listen_turn" default:"off"`
 	// URL of the TURN server for browsers, such as turns:turn.example.com:443?transport=tcp
 	// (default: the public URL's host and the port listened on).
@@ -47,11 +47,11 @@ type Config struct {
 	// Address at which phones register and call by SIP over TLS, such as :5061, or off. It uses the
 	// certificate of HTTPS.
 	ListenSIPS HostPort `key:"listen_sips" default:"off"`
-	// UDP ports for the media of phones, two for each call of a phone; 0 for any free ones.
+	// UDP ports for the media of phones, two for each call of a phone; 0 for any free ports.
 	PhonePorts portRange `key:"phone_ports" default:"20000-20999"`
 
-	// Hash functions with which phones may prove their password, the best first, separated by
-	// commas: SHA-256 and MD5. Some old phones support only the first one.
+	// Hash functions with which phones may prove their password: SHA-256 and MD5, separated by
+	// commas, in order of preference. Some old phones consider only the first one.
 	PhoneDigests digests `key:"phone_digests" default:"SHA-256,MD5"`
 
 	// URL at which clients reach this server; all links start with it (default:
@@ -60,23 +60,24 @@ type Config struct {
 	// URL at which clients reach the identity provider; the issuer is this URL and a slash
 	// (default: the public URL).
 	AuthURL BaseURL `key:"auth_url"`
-	// URL at which connections have client certificates: that of listen_mtls, or of a proxy
-	// (default: the host of the auth URL and the port of listen_mtls).
+	// URL at which clients connect with certificates, to listen_mtls or to a proxy (default: the
+	// host of the auth URL and the port of listen_mtls).
 	MTLSURL BaseURL `key:"mtls_url"`
 	// Host in fabric tokens, from which browser SDKs derive the addresses they call (default:
 	// puc.localhost and the port of HTTPS).
 	FabricHost HostPort `key:"fabric_host"`
 
-	// Networks of the proxies in front, such as 10.0.0.0/8. Only these may name the address of
-	// a client, in X-Forwarded-For or Forwarded.
+	// Networks of your reverse proxies, such as 10.0.0.0/8. Only requests from these may state the
+	// address of a client, in X-Forwarded-For or Forwarded.
 	TrustedProxies networks `key:"trusted_proxies" reload:"true"`
 	// Header in which trusted proxies send the certificate of a client, such as Client-Cert (RFC
-	// 9440), X-Forwarded-Client-Cert (Envoy), or one with $ssl_client_escaped_cert (nginx).
+	// 9440), X-Forwarded-Client-Cert (Envoy), or a header that nginx sets to
+	// $ssl_client_escaped_cert.
 	ClientCertHeader headerName `key:"client_cert_header"`
 
 	// Directory for all data.
 	Data string `key:"data" default:"./selvage-data"`
-	// Database for everything that lasts: sqlite:FILE or postgres://USER@HOST/NAME.
+	// Database for everything that is kept: sqlite:FILE or postgres://USER@HOST/NAME.
 	Database DatabaseURL `key:"database" default:"sqlite:selvage.db"`
 	// Store for short-lived state: sqlite:FILE, postgres://…, redis://HOST:6379,
 	// redis-cluster://HOST,HOST or redis-sentinel://MASTER@HOST,HOST (rediss… for TLS).
@@ -84,8 +85,8 @@ type Config struct {
 	// Place for recordings, which the nodes that serve recordings share: a directory, as
 	// dir:FOLDER, or a bucket of an object store, as s3://BUCKET/PREFIX?endpoint=URL&region=REGION.
 	Media mediaURL `key:"media" default:"dir:media"`
-	// Services to run. To run only some of them, keep the database and the sessions where all
-	// nodes can reach them.
+	// Services to run. If nodes run different services, they must share the database and the
+	// session store.
 	Services Services `key:"services" default:"idp,fabric,relay,recordings,dashboard"`
 	// Create no demo project on the first start.
 	NoDemo bool `key:"no_demo" default:"false"`
@@ -93,7 +94,7 @@ type Config struct {
 	// browser loads the script from cdn.signalwire.com.
 	DemoSDK string `key:"demo_sdk"`
 
-	// Email address of the first owner, created on a start without any operator.
+	// Email address of the first owner, who is created at startup if there is no operator.
 	BootstrapAdminEmail string `key:"bootstrap_admin_email" secret:"true"`
 	// Password of the first owner, at least 12 characters.
 	BootstrapAdminPassword string `key:"bootstrap_admin_password" secret:"true"`
@@ -105,14 +106,14 @@ type Config struct {
 	// directory).
 	MasterKey masterKey `key:"master_key" secret:"true"`
 	// The master key after the next `selvage master-key rotate`, in the same form (default:
-	// master.key.next in the data directory). Servers change to it by themselves.
+	// master.key.next in the data directory). Servers switch to it by themselves.
 	MasterKeyNext masterKey `key:"master_key_next" secret:"true"`
 	// Time that running requests have to finish on shutdown.
 	Grace time.Duration `key:"grace" default:"25s"`
-	// Time after SIGTERM in which the server still accepts requests while /readyz fails, so that
-	// proxies send them elsewhere.
+	// Time after SIGTERM in which /readyz fails but the server still accepts requests, so that
+	// proxies can switch to other nodes.
 	StopDelay patience `key:"stop_delay" default:"0s"`
-	// Time that calls have to end by themselves after SIGTERM; the server then ends them.
+	// Time after SIGTERM in which calls can end by themselves. The server then ends them.
 	Drain patience `key:"drain" default:"0s"`
 
 	TLS struct {
@@ -130,7 +131,8 @@ type Config struct {
 			// Names to request certificates for. The authority must reach them on port 80 or
 			// 443.
 			Hosts hostNames `key:"hosts"`
-			// Accept the terms of service of the authority. Nothing is requested before.
+			// Accept the terms of service of the authority. No certificate is requested unless this
+			// is true.
 			AcceptTerms bool `key:"accept_terms" default:"false"`
 			// Address at which the authority contacts you about the certificates.
 			Email string `key:"email"`
@@ -147,8 +149,8 @@ type Config struct {
 		SigningRotation Period `key:"signing_rotation" default:"720h"`
 		// Time after which the next key takes over encrypting fabric tokens, at most 168h.
 		SealingRotation Period `key:"sealing_rotation" default:"24h"`
-		// Time that a key is published before it signs. Clocks of nodes, and caches of the
-		// JWKS, may be off by half of it.
+		// Time that a key is published before it signs. The clocks of nodes may differ, and copies
+		// of the JWKS may be old, by up to half of it.
 		Publish Period `key:"publish" default:"1h"`
 	} `key:"keys"`
 
@@ -162,17 +164,17 @@ type Config struct {
 	Session struct {
 		// Time without activity after which a browser is signed out.
 		Idle Period `key:"idle" default:"12h" reload:"true"`
-		// Time after which a browser is signed out in any case.
+		// Time after which a browser is signed out, even if it is active.
 		Absolute Period `key:"absolute" default:"168h" reload:"true"`
 	} `key:"session"`
 
 	Operators struct {
 		// Time without activity after which an operator is signed out of the dashboard.
 		Idle Period `key:"idle" default:"1h"`
-		// Time after which an operator is signed out of the dashboard in any case.
+		// Time after which an operator is signed out of the dashboard, even if active.
 		Absolute Period `key:"absolute" default:"12h"`
-		// Operators who need a second factor: yes (all), no (nobody), owners, admins (and
-		// owners), or auto, which is yes unless the server is reachable from this machine only.
+		// Operators who need a second factor: yes (all), no (none), owners, admins (admins and
+		// owners), or auto, which means yes unless the server is reachable from this machine only.
 		RequireFactor factorPolicy `key:"require_factor" default:"auto"`
 	} `key:"operators"`
 
@@ -200,7 +202,8 @@ type Config struct {
 		// Been Pwned. New passwords must not be in it.
 		BreachedList fileName `key:"breached_list"`
 
-		// Maximum number of passwords hashed at once, in 19 MiB each; 0 for one per processor.
+		// Maximum number of passwords hashed at the same time, with 19 MiB of memory each; 0 for
+		// one per processor.
 		Parallel int `key:"parallel" default:"0"`
 	} `key:"password"`
 
@@ -224,16 +227,17 @@ type Config struct {
 	Recordings struct {
 		// Largest recording accepted.
 		MaxUpload size `key:"max_upload" default:"2GiB"`
-		// Space that recordings leave free on their disk. While less is free, uploads are answered
-		// with 503, and senders keep their files.
+		// Space that recordings leave free on their disk. If less is free, uploads are refused with
+		// status 503, and senders keep their files.
 		MinFree size `key:"min_free" default:"256MiB"`
 		// Encrypt new recordings on disk or in the object store, with keys derived from the master
-		// key (AES-256-GCM). Older ones stay as they are, and can be read either way.
+		// key (AES-256-GCM). Existing recordings are not changed, and are readable with either
+		// setting.
 		Encrypt bool `key:"encrypt" default:"false"`
 		// Time that an announced recording waits for its media after the last update about it.
 		// Then its status becomes absent.
 		Wait Period `key:"wait" default:"24h"`
-		// Maximum number of pieces of MP3 encoded at once; 0 for one per processor.
+		// Maximum number of pieces of MP3 encoded at the same time; 0 for one per processor.
 		MP3Parallel int `key:"mp3_parallel" default:"0"`
 		// Header that makes the proxy in front send whole files itself: off, x-accel-redirect
 		// (nginx) or x-sendfile (Apache, lighttpd).
@@ -271,8 +275,8 @@ type Config struct {
 		Keep retention `key:"keep" default:"0"`
 		// Time that a call rings before it ends with NO_ANSWER, at most 10m.
 		Ring ringing `key:"ring" default:"1m"`
-		// Time between the tones that tell everyone on a recorded call about it, such as 15s; 0s
-		// for none. The first is at the beginning of the recording.
+		// Interval of the tones that tell everyone on a call that it is recorded, such as 15s; 0s
+		// for no tones. The first tone is at the beginning of the recording.
 		RecordTone toneEvery `key:"record_tone" default:"0s"`
 		// Control addresses of rtpengines (NG protocol over UDP), such as 127.0.0.1:2223. The first
 		// rtpengine that answers carries the media of calls between two parties. If the list is
@@ -323,7 +327,7 @@ type Config struct {
 	} `key:"telemetry"`
 
 	Log struct {
-		// Least severe level that is logged: debug, info, warn or error.
+		// Lowest level that is logged: debug, info, warn or error.
 		Level logLevel `key:"level" default:"info" reload:"true"`
 		// Format of the log: text, json, or auto, which is text on a terminal.
 		Format LogFormat `key:"format" default:"auto"`

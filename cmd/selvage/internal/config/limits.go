@@ -16,8 +16,8 @@ type Limits struct {
 	DeviceCodes limit `key:"device_codes" default:"20"`
 
 	// Failed passwords after which an account is throttled. Within an hour, two and a half times as
-	// many are allowed in total. Each device that signed in before has the same allowance for itself.
-	// 0 for no limit.
+	// many are allowed in total. Each device that has signed in before is counted separately, with
+	// the same limit. 0 for no limit.
 	LoginPerAccount limit `key:"login_per_account" default:"10" reload:"true"`
 	// Failed passwords from one address in 15 minutes; 0 for no limit.
 	LoginPerNetwork limit `key:"login_per_network" default:"80" reload:"true"`
@@ -38,11 +38,12 @@ type Limits struct {
 	MailPerNetwork limit `key:"mail_per_network" default:"30" reload:"true"`
 	// Requests per minute of an API key, a client or a token; 0 for no limit.
 	APIRequests limit `key:"api_requests" default:"60000" reload:"true"`
-	// Requests per minute of an API key, a client or a token that change something; 0 for no limit.
+	// Requests per minute with which an API key, a client or a token changes something; 0 for no
+	// limit.
 	APIWrites limit `key:"api_writes" default:"30000" reload:"true"`
 	// Messages that a subscriber or guest may send per minute; 0 for no limit.
 	Messages limit `key:"messages" default:"120" reload:"true"`
-	// Messages per minute of guests with tokens of one embed key; 0 for no limit.
+	// Messages per minute from all guests with tokens of one embed key; 0 for no limit.
 	EmbedMessages limit `key:"embed_messages" default:"600" reload:"true"`
 	// Wrong SIP credentials for a username from one address in ten minutes; 0 for no limit.
 	SIPPerUser limit `key:"sip_per_user" default:"20" reload:"true"`
@@ -65,7 +66,7 @@ type Limits struct {
 	OutboundMinutes limit `key:"outbound_minutes" default:"120"`
 	// Minutes that a project may talk through SIP gateways within 24 hours; 0 for no limit.
 	OutboundMinutesPerProject limit `key:"outbound_minutes_per_project" default:"1440"`
-	// Minutes after which a call through a SIP gateway ends; 0 for the 4 hours of all calls.
+	// Minutes after which a call through a SIP gateway ends; 0 for 4 hours, the limit of all calls.
 	OutboundLongest limit `key:"outbound_longest" default:"60"`
 	// Requests for unknown recordings from one address per minute; 0 for no limit.
 	MediaMissesPerNetwork limit `key:"media_misses_per_network" default:"300" reload:"true"`
