@@ -31,7 +31,8 @@ func (w *world) who(c idp.Client, got reply) string {
 	if got.param("code") == "" {
 		w.t.Fatalf("no code: %d %v", got.status, got.parameters())
 	}
-	return text(payload(w.t, w, text(w.redeem(c, got.param("code")).json(w.t)["id_token"]))["sub"])
+	tokens := w.redeem(c, got.param("code")).json(w.t)
+	return text(idClaims(w.t, tokens)["sub"])
 }
 
 const bobs = "bob@example.com"

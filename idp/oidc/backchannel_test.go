@@ -151,7 +151,7 @@ func wantLogoutToken(t *testing.T, w *world, c idp.Client, token, idToken string
 	}
 
 	// The token contains the sub and sid that the client knows.
-	got, id := payload(t, w, token), payload(t, w, idToken)
+	got, id := payload(t, token), payload(t, idToken)
 	for _, name := range []string{"iss", "aud", "sub", "sid"} {
 		if got[name] != id[name] || got[name] == "" || got[name] == nil {
 			t.Errorf("%s = %v, want %v as in the ID token", name, got[name], id[name])
@@ -198,7 +198,7 @@ func TestBackchannelLogout(t *testing.T) {
 			}},
 		{"the login is ended by its id", keys.PS256,
 			func(_ *browser, _ idp.Client, _ fabric.Subscriber, idToken string) error {
-				return w.idp.Logins.End(t.Context(), text(payload(t, w, idToken)["sid"]))
+				return w.idp.Logins.End(t.Context(), text(payload(t, idToken)["sid"]))
 			}},
 		{"the subscriber is disabled", keys.EdDSA, func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
 			_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, s.ID, fabricChange(true))
@@ -248,7 +248,7 @@ func TestBackchannelLogout(t *testing.T) {
 				wantLogoutToken(t, w, each.client, tokens[0], each.id)
 			}
 
-			if a, b := payload(t, w, id)["sub"], payload(t, w, idOfTwo)["sub"]; a == b {
+			if a, b := payload(t, id)["sub"], payload(t, idOfTwo)["sub"]; a == b {
 				t.Errorf("both clients know the subscriber as %v, want a different sub for the pairwise client", a)
 			}
 			if in := b.signedIn(one.client); in {
@@ -289,7 +289,7 @@ func TestBackchannelRetry(t *testing.T) {
 
 	seen := make(map[string]bool)
 	for _, token := range []string{first, second, third} {
-		seen[text(payload(t, w, token)["jti"])] = true
+		seen[text(payload(t, token)["jti"])] = true
 	}
 	if len(seen) != 3 {
 		t.Errorf("three tokens have %d ids, want 3", len(seen))
@@ -320,7 +320,7 @@ func TestBackchannelRefused(t *testing.T) {
 	w.pass(48 * time.Hour)
 	r.answer(http.StatusOK)
 	_, err := w.fabric.Deliveries.RedeliverLogout(t.Context(), w.project.ID, r.client.ID,
-		text(payload(t, w, id)["sid"]))
+		text(payload(t, id)["sid"]))
 	must(t, err)
 	wantLogoutToken(t, w, r.client, r.receiveLogouts(2)[1], id)
 }
@@ -345,7 +345,7 @@ func TestLogoutTokenAlone(t *testing.T) {
 	r := w.rp(func(c *idp.Client) { c.IDTokenAlg = keys.ES256 }) // this key also signs access tokens
 	b := w.browser()
 	id := r.signIn(b, email)
-	token, err := w.idp.Tokens.LogoutToken(t.Context(), r.client.ID, w.ada.ID, text(payload(t, w, id)["sid"]))
+	token, err := w.idp.Tokens.LogoutToken(t.Context(), r.client.ID, w.ada.ID, text(payload(t, id)["sid"]))
 	must(t, err)
 
 	if got := b.get("/oauth/logout?" +

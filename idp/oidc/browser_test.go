@@ -81,7 +81,8 @@ func TestSessionStoreEmptied(t *testing.T) {
 	left := leaves.copy()
 	leaves.signOut()
 
-	sid := text(payload(t, w, text(w.redeem(c, ends.code(c)).json(t)["id_token"]))["sid"])
+	tokens := w.redeem(c, ends.code(c)).json(t)
+	sid := text(idClaims(t, tokens)["sid"])
 	must(t, w.idp.Logins.End(t.Context(), sid))
 
 	bob := w.subscriber("bob@example.com")

@@ -99,7 +99,7 @@ func TestLongCode(t *testing.T) {
 
 	// The code can be redeemed once, and a replay revokes the tokens.
 	got := w.redeem(c, code)
-	if claims := payload(t, w, text(got.json(t)["id_token"])); claims["nonce"] != nonce {
+	if claims := idClaims(t, got.json(t)); claims["nonce"] != nonce {
 		t.Errorf("the nonce of the ID token is %v", claims["nonce"])
 	}
 	if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {

@@ -108,7 +108,7 @@ func TestDeviceConfirmation(t *testing.T) {
 	if got := b.consent(b.get("/consent?id="+form.Get("id")), "allow"); got.status != http.StatusOK {
 		t.Fatalf("bob's page: %d %s", got.status, got.body)
 	}
-	if id := payload(t, w, text(d.wants("for bob's answer", "")["id_token"])); id["sub"] == w.ada.ID {
+	if id := idClaims(t, d.wants("for bob's answer", "")); id["sub"] == w.ada.ID {
 		t.Error("bob's device got ada's tokens")
 	}
 }

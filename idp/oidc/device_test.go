@@ -133,7 +133,7 @@ func TestDevice(t *testing.T) {
 		t.Errorf("tokens of a device: %v", set)
 	}
 
-	if id := payload(t, w, text(set["id_token"])); id["sub"] != w.ada.ID || id["aud"] != c.ID || id["sid"] == nil {
+	if id := idClaims(t, set); id["sub"] != w.ada.ID || id["aud"] != c.ID || id["sid"] == nil {
 		t.Errorf("ID token of a device: %v", id)
 	}
 	if got := w.userinfo(text(set["access_token"])); got.json(t)["email"] != email {

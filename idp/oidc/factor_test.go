@@ -48,7 +48,7 @@ func (w *world) proven(c idp.Client, got reply) (acr string, amr []string) {
 	if got.param("code") == "" {
 		w.t.Fatalf("no code: %d %v %s", got.status, got.location, got.body)
 	}
-	id := payload(w.t, w, text(w.redeem(c, got.param("code")).json(w.t)["id_token"]))
+	id := idClaims(w.t, w.redeem(c, got.param("code")).json(w.t))
 	for _, way := range id["amr"].([]any) {
 		amr = append(amr, text(way))
 	}
@@ -234,7 +234,7 @@ func TestStepUp(t *testing.T) {
 
 		_ = w.idp.Factors.Remove(t.Context(), idp.OwnerOf(w.ada.ID), w.appID())
 		b := w.browser()
-		low := payload(t, w, text(w.redeem(c, b.code(c)).json(t)["id_token"]))
+		low := idClaims(t, w.redeem(c, b.code(c)).json(t))
 		before := b.cookie()
 		key := w.app()
 
@@ -258,7 +258,7 @@ func TestStepUp(t *testing.T) {
 
 		// The login keeps its id and gets a new cookie.
 		got := b.form(page, "/login/factor", "code", factortest.Code(key, w.now()))
-		high := payload(t, w, text(w.redeem(c, got.param("code")).json(t)["id_token"]))
+		high := idClaims(t, w.redeem(c, got.param("code")).json(t))
 		if high["acr"] != "2" || high["sid"] != low["sid"] || high["auth_time"] != low["auth_time"] {
 			t.Errorf("%v: first %v, then %v, want the same login with acr 2", pair, low, high)
 		}

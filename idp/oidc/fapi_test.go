@@ -55,7 +55,8 @@ func (b bank) code(t *testing.T) string {
 		t.Fatalf("pushing: %d %s", pushed.status, pushed.body)
 	}
 	br := b.party.w.browser()
-	got := br.logIn(br.authorize(reference(b.c, text(pushed.json(t)["request_uri"]))), email, secret)
+	uri := text(pushed.json(t)["request_uri"])
+	got := br.logIn(br.authorize(reference(b.c, uri)), email, secret)
 	if got.param("code") == "" || got.param("iss") != b.party.w.url+"/" {
 		t.Fatalf("the response is %v", got.parameters())
 	}
@@ -78,7 +79,7 @@ func TestFAPI(t *testing.T) {
 	if set["token_type"] != "DPoP" || header(t, text(set["id_token"]))["alg"] != "ES256" {
 		t.Fatalf("the tokens are %v", set)
 	}
-	if sid := payload(t, w, text(set["id_token"]))["sid"]; sid != nil {
+	if sid := idClaims(t, set)["sid"]; sid != nil {
 		t.Errorf("a client without logout addresses gets the sid %v", sid)
 	}
 	if got := b.userinfo("DPoP", token, b.proof("GET", "/oauth/userinfo", token)); got.status != http.StatusOK {
@@ -206,7 +207,7 @@ func TestFAPIMessageSigning(t *testing.T) {
 	pushed := b.post(t, "/oauth/par", url.Values{"request": {object}}).json(t)
 	br := w.browser()
 	got := br.logIn(br.authorize(reference(b.c, text(pushed["request_uri"]))), email, secret)
-	claims := payload(t, w, got.param("response"))
+	claims := payload(t, got.param("response"))
 	if len(got.parameters()) != 1 || claims["iss"] != w.url+"/" || header(t, got.param("response"))["alg"] != "ES256" {
 		t.Fatalf("the response is %v with %v", got.parameters(), claims)
 	}

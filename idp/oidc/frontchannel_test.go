@@ -49,7 +49,7 @@ func TestFrontchannelLogout(t *testing.T) {
 	for _, c := range []idp.Client{chat, mail, plain} {
 		tokens[c.ID] = w.redeem(c, b.code(c)).json(t)
 	}
-	sidOf := func(c idp.Client) string { return text(payload(t, w, text(tokens[c.ID]["id_token"]))["sid"]) }
+	sidOf := func(c idp.Client) string { return text(idClaims(t, tokens[c.ID])["sid"]) }
 
 	got := b.get("/oauth/logout?" + url.Values{"id_token_hint": {text(tokens[plain.ID]["id_token"])},
 		"post_logout_redirect_uri": {goodbye}, "state": {"a&b"}}.Encode())

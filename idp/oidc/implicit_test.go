@@ -35,13 +35,13 @@ func TestImplicit(t *testing.T) {
 			t.Fatalf("%q: %d to %v with %v", mode, got.status, got.location, got.parameters())
 		}
 
-		id := payload(t, w, got.param("id_token"))
+		id := payload(t, got.param("id_token"))
 		if id["sub"] != w.ada.ID || id["nonce"] != "n" || id["given_name"] != "Ada" || id["email"] != email ||
 			id["at_hash"] != nil || id["sid"] == nil {
 			t.Errorf("%q: ID token %v", mode, id)
 		}
 
-		if again := b.authorize(implicit(c, "prompt", "none", "scope", "openid")); payload(t, w,
+		if again := b.authorize(implicit(c, "prompt", "none", "scope", "openid")); payload(t,
 			again.param("id_token"))["given_name"] != nil {
 			t.Errorf("%q: a claim of a scope that was not requested: %v", mode, again.parameters())
 		}
@@ -107,7 +107,8 @@ func TestImplicitIsAGrant(t *testing.T) {
 		t.Errorf("the grant is %+v", g)
 	}
 
-	must(t, w.idp.Logins.End(t.Context(), text(payload(t, w, got.param("id_token"))["sid"])))
+	sid := text(payload(t, got.param("id_token"))["sid"])
+	must(t, w.idp.Logins.End(t.Context(), sid))
 	if got := b.authorize(implicit(c, "prompt", "none")); got.param("error") != "login_required" {
 		t.Errorf("after the login was ended: %v", got.parameters())
 	}

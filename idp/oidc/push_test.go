@@ -58,7 +58,7 @@ func TestPush(t *testing.T) {
 	if answer.param("state") != "pushed" || answer.param("code") == "" {
 		t.Fatalf("the response is %v", answer.parameters())
 	}
-	if id := payload(t, w, text(w.redeem(c, answer.param("code")).json(t)["id_token"])); id["nonce"] != "n" {
+	if id := idClaims(t, w.redeem(c, answer.param("code")).json(t)); id["nonce"] != "n" {
 		t.Errorf("ID token %v", id)
 	}
 	if again := b.authorize(reference(c, uri)); again.location != nil || !strings.Contains(again.body, "used before") {

@@ -61,7 +61,7 @@ func TestRequestObject(t *testing.T) {
 	}
 
 	set := w.redeem(p.c, got.param("code")).json(t)
-	if id := payload(t, w, text(set["id_token"])); set["scope"] != "openid email" || id["email"] != email {
+	if id := idClaims(t, set); set["scope"] != "openid email" || id["email"] != email {
 		t.Errorf("scope %v, ID token %v", set["scope"], id)
 	}
 
@@ -206,7 +206,7 @@ func TestSignedResponse(t *testing.T) {
 				t.Fatalf("%s: %d %v", mode, got.status, got.location)
 			}
 
-			claims := payload(t, w, got.param("response"))
+			claims := payload(t, got.param("response"))
 			if len(got.parameters()) != 1 ||
 				claims["iss"] != w.url+"/" || claims["aud"] != c.ID || claims["state"] != "s" ||
 				(claims["code"] == nil) != (v != "none") || (claims["error"] == nil) != (v == "none") {
@@ -227,7 +227,7 @@ func TestSignedResponse(t *testing.T) {
 	if other.param("error") != "login_required" {
 		t.Errorf("a response as a hint: %v", other.parameters())
 	}
-	token := w.redeem(c, text(payload(t, w, signed)["code"]))
+	token := w.redeem(c, text(payload(t, signed)["code"]))
 	if token.status != http.StatusOK {
 		t.Errorf("redeeming: %d %s", token.status, token.body)
 	}

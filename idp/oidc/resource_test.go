@@ -42,7 +42,7 @@ func TestResource(t *testing.T) {
 
 		// The audience is the requested resource, and the issuer accepts only tokens for itself.
 		token := text(got.json(t)["access_token"])
-		if aud := payload(t, w, token)["aud"]; aud != tt.audience {
+		if aud := payload(t, token)["aud"]; aud != tt.audience {
 			t.Errorf("resource %v: the token is for %v, want %s", tt.asked, aud, tt.audience)
 		}
 		if _, err := w.idp.Tokens.Open(t.Context(), token); (err == nil) != tt.ours {
@@ -79,7 +79,7 @@ func TestResourceOfGrant(t *testing.T) {
 		if r.status != http.StatusOK {
 			return r.json(t)["error"]
 		}
-		return payload(t, w, text(r.json(t)["access_token"]))["aud"]
+		return payload(t, text(r.json(t)["access_token"]))["aud"]
 	}
 
 	b := w.browser()

@@ -29,7 +29,7 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s: token response %v", tt.format, got)
 		}
 
-		id := payload(t, w, text(got["id_token"]))
+		id := idClaims(t, got)
 		for name, want := range map[string]any{"iss": w.url + "/", "sub": w.ada.ID, "aud": c.ID, "azp": c.ID,
 			"nonce": "n1"} {
 			if id[name] != want {
@@ -55,7 +55,7 @@ func TestTokens(t *testing.T) {
 }
 
 // payload returns the claims of a JWS.
-func payload(t testing.TB, w *world, token string) map[string]any {
+func payload(t testing.TB, token string) map[string]any {
 	t.Helper()
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -64,6 +64,12 @@ func payload(t testing.TB, w *world, token string) map[string]any {
 	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
 	must(t, err)
 	return reply{body: string(raw)}.json(t)
+}
+
+// idClaims returns the claims of the ID token in a token response.
+func idClaims(t testing.TB, tokens map[string]any) map[string]any {
+	t.Helper()
+	return payload(t, text(tokens["id_token"]))
 }
 
 // TestRedeemRefuses shows that an invalid redemption is refused without using up the code. It also

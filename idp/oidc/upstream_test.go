@@ -107,7 +107,8 @@ func (f federation) subject(got reply) string {
 	if got.param("code") == "" {
 		return ""
 	}
-	return text(payload(f.t, f.world, text(f.redeem(f.site, got.param("code")).json(f.t)["id_token"]))["sub"])
+	tokens := f.redeem(f.site, got.param("code")).json(f.t)
+	return text(idClaims(f.t, tokens)["sub"])
 }
 
 // TestUpstreamSignUp shows that a person without an account gets one. The person signs in to the
