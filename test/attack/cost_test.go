@@ -1,7 +1,6 @@
 package attack
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"maps"
@@ -49,6 +48,12 @@ const (
 	maxMore = 20 * time.Millisecond
 )
 
+// A costlyRequest is a request that is designed to be costly.
+type costlyRequest struct {
+	method, path string
+	opts         []harness.Option
+}
+
 // TestI17HostileRequests sends requests that are designed to be costly. Each costs less than 50 ms
 // of CPU time and 5 MiB. A hostile password costs at most 20 ms more than an ordinary one, whose
 // hash is intentionally expensive.
@@ -57,126 +62,149 @@ func TestI17HostileRequests(t *testing.T) {
 	if _, err := os.Stat("/proc/self/schedstat"); err != nil {
 		t.Skip("only Linux counts a process's time precisely")
 	}
-	s := harness.Start(t)
-	p := s.NewProject(t)
-	c := p.NewClient(t, "web")
-	sat := p.NewSAT(t, "ada")
-	sid := p.Upload(t, harness.Tone(80_000, 8))
-	all := p.NewKey(t, append(harness.APIScopes, "Management")...)
+	p := harness.Start(t).NewProject(t)
+	key := p.NewKey(t, append(harness.APIScopes, "Management")...)
 
-	wide := func(s string, n int) string { return strings.Repeat(s, n) }
-	jsonBody := func(text string) []harness.Option {
-		return []harness.Option{harness.Basic(p.ID, all), harness.JSON(text)}
+	requests := costlyRequests(t, p, key)
+	for name, body := range costlyBodies() {
+		// Resource bodies may be half as large as other bodies.
+		requests[name] = apiRequest(p, key, "resources/conference_rooms", body(520_000))
+		requests[name+", subscriber"] = apiRequest(p, key, "resources/subscribers", body(1_000_000))
 	}
 
-	media := p.LaML("/Recordings/" + sid + ".wav")
-	script := "/api/fabric/resources/swml_scripts"
-	type request struct {
-		method, path string
-		opts         []harness.Option
-	}
-	requests := map[string]request{
-		"a script of text": {"POST", script, jsonBody(`{"name":"a","contents":"` + wide("a", 520_000) + `"}`)},
-		"a script of escapes": {"POST", script,
-			jsonBody(`{"name":"a","contents":"` + wide(`\u00e9`, 85_000) + `"}`)},
-		"an e-mail of brackets": {"POST", "/api/fabric/resources/subscribers",
-			jsonBody(`{"email":"` + wide("(", 900_000) + `@x"}`)},
-		"a reference of marks": {"POST", "/api/fabric/subscribers/tokens",
-			jsonBody(`{"reference":"` + wide("a\u0301", 300_000) + `"}`)},
-		"many addresses": {"POST", "/api/fabric/guests/tokens",
-			jsonBody(`{"allowed_addresses":[` + wide(`"",`, 300_000) + `""]}`)},
-		"an unauthenticated MiB": {"POST", "/api/fabric/subscribers/tokens",
-			[]harness.Option{harness.JSON(`{"reference":"` + wide("a", 1_000_000) + `"}`)}},
-		"a token of dots": {"GET", "/api/fabric/subscriber/info",
-			[]harness.Option{harness.Bearer(wide(".", 30_000))}},
-		"a token of letters": {"GET", "/api/fabric/subscriber/info",
-			[]harness.Option{harness.Bearer(wide("A", 30_000))}},
-		"an altered token": {"GET", "/api/fabric/subscriber/info", []harness.Option{harness.Bearer(sat.Token + "A")}},
-		"a form of fields": {"POST", "/oauth/token", []harness.Option{c.Authenticated(nil)[1],
-			harness.Body("application/x-www-form-urlencoded", []byte(wide("a=&", 10_000)))}},
-		"a form of escapes": {"POST", "/oauth/token", []harness.Option{c.Authenticated(nil)[1],
-			harness.Body("application/x-www-form-urlencoded", []byte("grant_type="+wide("%25", 10_000)))}},
-		"introspected dots": {"POST", "/oauth/introspect", c.Authenticated(url.Values{"token": {wide(".", 30_000)}})},
-		"scopes": {"GET", "/login/oauth/authorize?client_id=" + c.ID + "&redirect_uri=" + url.QueryEscape(c.Redirect) +
-			"&response_type=code&scope=" + wide("openid+", 2_000), nil},
-		"claims": {"GET", "/login/oauth/authorize?client_id=" + c.ID + "&redirect_uri=" + url.QueryEscape(c.Redirect) +
-			"&response_type=code&scope=openid&claims=" + wide("[", 15_000), nil},
-		"cookies": {"GET", "/account?project=" + p.ID,
-			[]harness.Option{harness.Header("Cookie", wide("selvage=a; ", 2_700))}},
-		"languages": {"GET", "/device",
-			[]harness.Option{harness.Header("Accept-Language", wide("de-u-co-", 3_700))}},
-		"forwarded": {"GET", "/device",
-			[]harness.Option{harness.Header("X-Forwarded-For", wide("10.0.0.1,", 3_300))}},
-		"ranges":         {"GET", media, []harness.Option{harness.Header("Range", "bytes="+wide("0-,", 9_000))}},
-		"the same range": {"GET", media, []harness.Option{harness.Header("Range", "bytes=0-,0-,0-,0-")}},
-		"a Sid":          {"GET", p.LaML("/Recordings/" + wide("..%2f", 5_000) + ".wav"), nil},
-		"a date": {"GET", p.LaML("/Recordings.json?DateCreated=" + wide("(", 25_000)),
-			[]harness.Option{p.Basic()}},
-		"a WAV of chunks": {"POST", p.LaML("/Recordings"), []harness.Option{p.Basic(),
-			harness.Body("audio/wav", []byte("RIFF\xff\xff\xff\xffWAVE"+wide("JUNK\x00\x00\x00\x00", 100_000)))}},
-		"an MP3 of frames": {"POST", p.LaML("/Recordings"), []harness.Option{p.Basic(),
-			harness.Body("audio/mpeg", []byte(wide("\xff\xfb\x90\x00", 200_000)))}},
-		"an Ogg of pages": {"POST", p.LaML("/Recordings"), []harness.Option{p.Basic(),
-			harness.Body("audio/ogg", []byte(wide("OggS\x00", 200_000)))}},
-		"a form of parts": {"POST", p.LaML("/Recordings"), []harness.Option{p.Basic(),
-			harness.Body("multipart/form-data; boundary=x", []byte(wide("--x\r\n\r\n\r\n", 80_000)+"--x--"))}},
-		"a hash to import": {"POST", "/api/fabric/resources/subscribers",
-			jsonBody(`{"email":"y@example.com","password_hash":"$2b$31$` + wide("A", 900_000) + `"}`)},
-		"a page token": {"GET", "/api/fabric/resources?page_token=PA" + wide("0", 30_000), []harness.Option{p.Basic()}},
-	}
-
-	// Resource bodies may be half as large as other bodies.
-	for name, body := range map[string]func(n int) string{
-		"nested JSON":         func(n int) string { return `{"display_name":` + wide("[", n/2) },
-		"many members":        func(n int) string { return "{" + wide(`"a":1,`, n/6) + `"b":1}` },
-		"a name of ligatures": func(n int) string { return `{"display_name":"` + wide("\ufdfa", n/3) + `"}` },
-		"a name of marks":     func(n int) string { return `{"display_name":"` + wide("a\u0301", n/3) + `"}` },
-		"a name of scripts":   func(n int) string { return `{"display_name":"` + wide("\u0430a", n/3) + `"}` },
-		"escaped surrogates":  func(n int) string { return `{"display_name":"` + wide(`\ud800`, n/6) + `"}` },
-		"a long number":       func(n int) string { return `{"max_members":1` + wide("0", n) + "}" },
-	} {
-		requests[name] = request{"POST", "/api/fabric/resources/conference_rooms", jsonBody(body(520_000))}
-		requests[name+", subscriber"] = request{"POST", "/api/fabric/resources/subscribers",
-			jsonBody(body(1_000_000))}
-	}
-
-	var table bytes.Buffer
-	w := bufio.NewWriter(&table)
-	note := func(name string, cost process) {
-		fmt.Fprintf(w, "\n%-32s %8.1f ms %8.1f MiB", name, cost.cpu.Seconds()*1000, float64(cost.heap)/(1<<20))
-	}
-
-	least := func(name string, r request, most time.Duration) process {
-		cost := leastCost(t, s, most, func() error {
-			_, err := s.Try(r.method, r.path, r.opts...)
-			return err
-		})
-		note(name, cost)
-		if cost.cpu == time.Hour {
-			t.Errorf("%s: no answer", name)
-		}
-		return cost
-	}
-
-	check := func(name string, r request, most time.Duration) {
-		if cost := least(name, r, most); cost.cpu >= most || cost.heap >= maxHeap {
-			t.Errorf("%s costs %v of processor time and %d bytes, want less than %v and %d", name, cost.cpu,
-				cost.heap, most, maxHeap)
-		}
-	}
-
+	costs := costTable{t: t, server: p.Server}
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
-		check(name, requests[name], maxCPU)
+		costs.check(name, requests[name], maxCPU)
 	}
 
-	subscriber := func(password string) request {
-		return request{"POST", "/api/fabric/resources/subscribers",
-			jsonBody(`{"email":"x@example.com","password":"` + password + `"}`)}
+	subscriber := func(password string) costlyRequest {
+		body := `{"email":"x@example.com","password":"` + password + `"}`
+		return apiRequest(p, key, "resources/subscribers", body)
 	}
-	ordinary := least("an ordinary password", subscriber("fathom lantern quarry"), 0)
-	check("a password of signs", subscriber("4@8({[<369&#!1/|0$5+7%24@8({[<36"), ordinary.cpu+maxMore)
-	_ = w.Flush() // writes to a buffer
-	t.Logf("the cost of each request, with that of measuring it:%s", table.String())
+	ordinary := costs.measure("an ordinary password", subscriber("fathom lantern quarry"), 0)
+	hostile := subscriber("4@8({[<369&#!1/|0$5+7%24@8({[<36")
+	costs.check("a password of signs", hostile, ordinary.cpu+maxMore)
+	t.Logf("the cost of each request, with that of measuring it:%s", costs.lines.String())
+}
+
+// apiRequest returns a POST of JSON to the fabric API.
+func apiRequest(p *harness.Project, key, path, body string) costlyRequest {
+	return costlyRequest{"POST", "/api/fabric/" + path,
+		[]harness.Option{harness.Basic(p.ID, key), harness.JSON(body)}}
+}
+
+// costlyRequests returns the requests by name, except those with the bodies of costlyBodies.
+func costlyRequests(t *testing.T, p *harness.Project, key string) map[string]costlyRequest {
+	t.Helper()
+	repeat := strings.Repeat
+	api := func(path, body string) costlyRequest { return apiRequest(p, key, path, body) }
+	get := func(path string, opts ...harness.Option) costlyRequest { return costlyRequest{"GET", path, opts} }
+
+	c := p.NewClient(t, "web")
+	authorize := "/login/oauth/authorize?client_id=" + c.ID + "&redirect_uri=" + url.QueryEscape(c.Redirect) +
+		"&response_type=code"
+	authenticated := c.Authenticated(nil)[1]
+	form := func(text string) costlyRequest {
+		body := harness.Body("application/x-www-form-urlencoded", []byte(text))
+		return costlyRequest{"POST", "/oauth/token", []harness.Option{authenticated, body}}
+	}
+
+	sat := p.NewSAT(t, "ada")
+	info := "/api/fabric/subscriber/info"
+
+	media := p.LaML("/Recordings/" + p.Upload(t, harness.Tone(80_000, 8)) + ".wav")
+	upload := func(contentType, content string) costlyRequest {
+		opts := []harness.Option{p.Basic(), harness.Body(contentType, []byte(content))}
+		return costlyRequest{"POST", p.LaML("/Recordings"), opts}
+	}
+
+	return map[string]costlyRequest{
+		"a script of text":      api("resources/swml_scripts", `{"name":"a","contents":"`+repeat("a", 520_000)+`"}`),
+		"a script of escapes":   api("resources/swml_scripts", `{"name":"a","contents":"`+repeat(`\u00e9`, 85_000)+`"}`),
+		"an e-mail of brackets": api("resources/subscribers", `{"email":"`+repeat("(", 900_000)+`@x"}`),
+		"a reference of marks":  api("subscribers/tokens", `{"reference":"`+repeat("a\u0301", 300_000)+`"}`),
+		"many addresses":        api("guests/tokens", `{"allowed_addresses":[`+repeat(`"",`, 300_000)+`""]}`),
+		"a hash to import": api("resources/subscribers",
+			`{"email":"y@example.com","password_hash":"$2b$31$`+repeat("A", 900_000)+`"}`),
+		"an unauthenticated MiB": {"POST", "/api/fabric/subscribers/tokens",
+			[]harness.Option{harness.JSON(`{"reference":"` + repeat("a", 1_000_000) + `"}`)}},
+
+		"a token of dots":    get(info, harness.Bearer(repeat(".", 30_000))),
+		"a token of letters": get(info, harness.Bearer(repeat("A", 30_000))),
+		"an altered token":   get(info, harness.Bearer(sat.Token+"A")),
+		"a page token":       get("/api/fabric/resources?page_token=PA"+repeat("0", 30_000), p.Basic()),
+
+		"a form of fields":  form(repeat("a=&", 10_000)),
+		"a form of escapes": form("grant_type=" + repeat("%25", 10_000)),
+		"introspected dots": {"POST", "/oauth/introspect", c.Authenticated(url.Values{"token": {repeat(".", 30_000)}})},
+		"scopes":            get(authorize + "&scope=" + repeat("openid+", 2_000)),
+		"claims":            get(authorize + "&scope=openid&claims=" + repeat("[", 15_000)),
+
+		"cookies":   get("/account?project="+p.ID, harness.Header("Cookie", repeat("selvage=a; ", 2_700))),
+		"languages": get("/device", harness.Header("Accept-Language", repeat("de-u-co-", 3_700))),
+		"forwarded": get("/device", harness.Header("X-Forwarded-For", repeat("10.0.0.1,", 3_300))),
+
+		"ranges":         get(media, harness.Header("Range", "bytes="+repeat("0-,", 9_000))),
+		"the same range": get(media, harness.Header("Range", "bytes=0-,0-,0-,0-")),
+		"a Sid":          get(p.LaML("/Recordings/" + repeat("..%2f", 5_000) + ".wav")),
+		"a date":         get(p.LaML("/Recordings.json?DateCreated="+repeat("(", 25_000)), p.Basic()),
+
+		"a WAV of chunks":  upload("audio/wav", "RIFF\xff\xff\xff\xffWAVE"+repeat("JUNK\x00\x00\x00\x00", 100_000)),
+		"an MP3 of frames": upload("audio/mpeg", repeat("\xff\xfb\x90\x00", 200_000)),
+		"an Ogg of pages":  upload("audio/ogg", repeat("OggS\x00", 200_000)),
+		"a form of parts":  upload("multipart/form-data; boundary=x", repeat("--x\r\n\r\n\r\n", 80_000)+"--x--"),
+	}
+}
+
+// costlyBodies returns functions that return the body of a resource with about n bytes, by name.
+func costlyBodies() map[string]func(n int) string {
+	named := func(text string) func(n int) string {
+		return func(n int) string {
+			return `{"display_name":"` + strings.Repeat(text, n/len(text)) + `"}`
+		}
+	}
+	return map[string]func(n int) string{
+		"nested JSON":         func(n int) string { return `{"display_name":` + strings.Repeat("[", n/2) },
+		"many members":        func(n int) string { return "{" + strings.Repeat(`"a":1,`, n/6) + `"b":1}` },
+		"a long number":       func(n int) string { return `{"max_members":1` + strings.Repeat("0", n) + "}" },
+		"a name of ligatures": named("\ufdfa"),
+		"a name of marks":     named("a\u0301"),
+		"a name of scripts":   named("\u0430a"),
+		"escaped surrogates":  named(`\ud800`),
+	}
+}
+
+// A costTable measures requests, and keeps a line with the cost of each.
+type costTable struct {
+	t      *testing.T
+	server *harness.Server
+	lines  strings.Builder
+}
+
+// measure returns the cost of a request. It stops measuring once the cost is below most.
+func (c *costTable) measure(name string, r costlyRequest, most time.Duration) process {
+	c.t.Helper()
+	cost := leastCost(c.t, c.server, most, func() error {
+		_, err := c.server.Try(r.method, r.path, r.opts...)
+		return err
+	})
+
+	milliseconds := cost.cpu.Seconds() * 1000
+	mebibytes := float64(cost.heap) / (1 << 20)
+	fmt.Fprintf(&c.lines, "\n%-32s %8.1f ms %8.1f MiB", name, milliseconds, mebibytes)
+	if cost.cpu == time.Hour {
+		c.t.Errorf("%s: no answer", name)
+	}
+	return cost
+}
+
+// check fails the test if a request costs at least most, or too much memory.
+func (c *costTable) check(name string, r costlyRequest, most time.Duration) {
+	c.t.Helper()
+	if cost := c.measure(name, r, most); cost.cpu >= most || cost.heap >= maxHeap {
+		c.t.Errorf("%s costs %v of processor time and %d bytes, want less than %v and %d", name, cost.cpu,
+			cost.heap, most, maxHeap)
+	}
 }
 
 // leastCost returns the lowest cost of a request in up to five attempts, because other requests can
