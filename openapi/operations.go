@@ -252,8 +252,8 @@ func addBody(op *yaml.Node) bool {
 		binary := mapping("type", "string", "format", "binary")
 		put(content, "audio/*", mapping("schema", binary))
 		put(content, "application/octet-stream", mapping("schema", plain(binary)))
-		put(content, "multipart/form-data",
-			mapping("schema", mapping("type", "object", "properties", mapping("file", plain(binary)))))
+		form := mapping("type", "object", "properties", mapping("file", plain(binary)))
+		put(content, "multipart/form-data", mapping("schema", form))
 	}
 
 	if len(content.Content) == 0 {

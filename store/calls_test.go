@@ -53,11 +53,20 @@ func TestListCalls(t *testing.T) { EachDatabase(t, testListCalls) }
 func testListCalls(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
-	hour := func(n int) calls.Record { return callAt("p", at.Add(time.Duration(n)*time.Hour)) }
-	talked, busy := ended(hour(0), calls.NormalClearing, true), ended(hour(1), calls.UserBusy, false)
-	missed, gone := ended(hour(2), calls.UserNotRegistered, false), ended(hour(3), calls.OriginatorCancel, false)
-	failed, rings, runs := ended(hour(4), calls.UnallocatedNumber, false), hour(5), hour(6)
-	rings.State, runs.State, runs.Answered = calls.Ringing, calls.InCall, runs.Created.Add(time.Second)
+	afterHours := func(n int) calls.Record { return callAt("p", at.Add(time.Duration(n)*time.Hour)) }
+	const answered, unanswered = true, false
+
+	talked := ended(afterHours(0), calls.NormalClearing, answered)
+	busy := ended(afterHours(1), calls.UserBusy, unanswered)
+	missed := ended(afterHours(2), calls.UserNotRegistered, unanswered)
+	gone := ended(afterHours(3), calls.OriginatorCancel, unanswered)
+	failed := ended(afterHours(4), calls.UnallocatedNumber, unanswered)
+
+	rings := afterHours(5)
+	rings.State = calls.Ringing
+	runs := afterHours(6)
+	runs.State = calls.InCall
+	runs.Answered = runs.Created.Add(time.Second)
 	runs.From = calls.Party{Name: "Carol", Address: "/private/carol", SubscriberID: "carol"}
 	saveCalls(t, s, talked, busy, missed, gone, failed, rings, runs)
 

@@ -76,10 +76,12 @@ func (r *register) limit(most int, matches func(binding) bool) {
 func (r register) headers(credential string) (all []sip.Header) {
 	now := time.Now()
 	for _, b := range r.Bindings {
-		if b.Credential == credential {
-			left := time.UnixMicro(b.Until).Sub(now).Round(time.Second)
-			all = append(all, sip.NewHeader("Contact", fmt.Sprintf("<%s>;expires=%d", b.Contact, int(left.Seconds()))))
+		if b.Credential != credential {
+			continue
 		}
+		left := time.UnixMicro(b.Until).Sub(now).Round(time.Second)
+		contact := fmt.Sprintf("<%s>;expires=%d", b.Contact, int(left.Seconds()))
+		all = append(all, sip.NewHeader("Contact", contact))
 	}
 	return all
 }

@@ -208,6 +208,9 @@ func readOverlap(r *http.Request) (time.Duration, error) {
 	if err != nil || in.Overlap == nil {
 		return fabric.UsualOverlap, err
 	}
+
 	// Package fabric rejects values out of range. Clamping only prevents an overflow.
-	return time.Duration(max(-1, min(*in.Overlap, seconds(fabric.MaxOverlap.Seconds())+1))) * time.Second, nil
+	most := seconds(fabric.MaxOverlap.Seconds()) + 1
+	overlap := max(-1, min(*in.Overlap, most))
+	return time.Duration(overlap) * time.Second, nil
 }

@@ -55,13 +55,16 @@ func (dp *devicePages) enterUserCode(w http.ResponseWriter, r *http.Request) err
 	req, c, err := dp.Devices.EnterUserCode(r.Context(), typed, web.Network(r))
 	switch {
 	case errors.Is(err, problem.NotFound):
-		page := templates.Device{Token: dp.pageToken(w, r), Code: typed, Error: dp.words(r).Say("device.unknown")}
+		unknown := dp.words(r).Say("device.unknown")
+		page := templates.Device{Token: dp.pageToken(w, r), Code: typed, Error: unknown}
 		return dp.write(w, r, page, templates.Options{Status: http.StatusUnprocessableEntity})
 	case errors.Is(err, problem.RateLimited):
 		wait := problem.First(err).RetryAfter
-		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(wait.Seconds()))))
-		page := templates.Device{Token: dp.pageToken(w, r), Code: typed,
-			Error: dp.words(r).Say("device.throttled", "Count", int(wait.Minutes())+1)}
+		seconds := max(1, int(wait.Seconds()))
+		w.Header().Set("Retry-After", strconv.Itoa(seconds))
+
+		throttled := dp.words(r).Say("device.throttled", "Count", int(wait.Minutes())+1)
+		page := templates.Device{Token: dp.pageToken(w, r), Code: typed, Error: throttled}
 		return dp.write(w, r, page, templates.Options{Status: http.StatusTooManyRequests})
 	case err != nil:
 		return err

@@ -238,8 +238,9 @@ func shrink(from image.Image, n int) *image.RGBA {
 // redraw returns the picture scaled down.
 func redraw(from image.Image, scale float64) *image.NRGBA {
 	size := from.Bounds().Size()
-	to := image.NewNRGBA(image.Rect(0, 0, max(1, int(float64(size.X)*scale+0.5)),
-		max(1, int(float64(size.Y)*scale+0.5))))
+	width := max(1, int(float64(size.X)*scale+0.5))
+	height := max(1, int(float64(size.Y)*scale+0.5))
+	to := image.NewNRGBA(image.Rect(0, 0, width, height))
 	draw.CatmullRom.Scale(to, to.Bounds(), from, from.Bounds(), draw.Src, nil)
 	return to
 }

@@ -184,7 +184,7 @@ func TestServerPool(t *testing.T) {
 	waits := s.Stats().Waits
 	done := make(chan error)
 	go func() { done <- read(context.Background()) }()
-	for !func() bool { s.pool.mu.Lock(); defer s.pool.mu.Unlock(); return len(s.pool.waiting) > 0 }() {
+	for !s.pool.hasWaiting() {
 		time.Sleep(time.Millisecond)
 	}
 
@@ -198,10 +198,17 @@ func TestServerPool(t *testing.T) {
 		t.Errorf("Stats = %+v, want one more wait", got)
 	}
 
-	go func() { time.Sleep(time.Millisecond); _ = held[1].Close() }()
+	time.AfterFunc(time.Millisecond, func() { _ = held[1].Close() })
 	if err := s.Close(); err != nil || s.Stats().Open != 0 {
 		t.Errorf("Close = %v, after which Stats are %+v", err, s.Stats())
 	}
+}
+
+// hasWaiting reports whether a caller waits for a connection.
+func (p *pool) hasWaiting() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.waiting) > 0
 }
 
 // TestDeadlock shows that if two changes deadlock, both succeed in the end.

@@ -240,7 +240,8 @@ func (d *Deliverer) lookAround(ctx context.Context) error {
 	}
 
 	// Assume that the queue's clock was read halfway through the call.
-	d.ahead.Store(int64(clock.Sub(before.Add(time.Since(before) / 2))))
+	halfway := before.Add(time.Since(before) / 2)
+	d.ahead.Store(int64(clock.Sub(halfway)))
 
 	n, oldest, err := d.c.Queue.Backlog(ctx)
 	if err != nil {

@@ -41,8 +41,13 @@ func TestForeign(t *testing.T) {
 		if err := CheckHash("hash", tt.hash); err != nil {
 			t.Errorf("%s: CheckHash = %v", tt.name, err)
 		}
-		for password, want := range map[string]bool{tt.password: true, tt.password + "x": false,
-			tt.password + "\x00": false, "": false, strings.ToUpper(tt.password): false} {
+		for password, want := range map[string]bool{
+			tt.password:                  true,
+			tt.password + "x":            false,
+			tt.password + "\x00":         false,
+			strings.ToUpper(tt.password): false,
+			"":                           false,
+		} {
 			if got, err := h.Verify(t.Context(), tt.hash, password); got != want || err != nil {
 				t.Errorf("%s: Verify(%q) = %v, %v, want %v", tt.name, password, got, err, want)
 			}

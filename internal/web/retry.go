@@ -12,6 +12,7 @@ import (
 // time to wait, or is temporary.
 func RetryAfter(w http.ResponseWriter, p *problem.Error) {
 	if p.RetryAfter > 0 || p.Kind == problem.Unavailable || p.Kind == problem.RateLimited {
-		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(p.RetryAfter.Seconds())))))
+		seconds := max(1, int(math.Ceil(p.RetryAfter.Seconds())))
+		w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
 }

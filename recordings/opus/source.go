@@ -202,7 +202,8 @@ func (s *Source) play(packet []byte, frames int) {
 	clear(s.out[min(n*s.head.channels, len(s.out)):])
 	if s.head.gain != 1 {
 		for i, v := range s.out {
-			s.out[i] = int16(min(max(math.Round(float64(v)*s.head.gain), math.MinInt16), math.MaxInt16))
+			louder := math.Round(float64(v) * s.head.gain)
+			s.out[i] = int16(min(max(louder, math.MinInt16), math.MaxInt16))
 		}
 	}
 }

@@ -94,9 +94,13 @@ func TestExtensible(t *testing.T) {
 
 	for _, tt := range tests {
 		file := riff(extensible(tt.tag, tt.channels, tt.align, tt.bits), piece("data", strings.Repeat("\x01", 1300)))
-		for _, file := range []string{file, "BW64\xff\xff\xff\xffWAVE" + piece("ds64",
-			string(binary.LittleEndian.AppendUint64(nil, uint64(len(file)+28)))+"\x14\x05\x00\x00"+
-				strings.Repeat("\x00", 16)) + file[12:]} {
+
+		// A BW64 file has the same chunks after a chunk ds64 with 64-bit sizes.
+		riffSize := string(binary.LittleEndian.AppendUint64(nil, uint64(len(file)+28)))
+		dataSize := "\x14\x05\x00\x00" + strings.Repeat("\x00", 16)
+		bw64 := "BW64\xff\xff\xff\xffWAVE" + piece("ds64", riffSize+dataSize) + file[12:]
+
+		for _, file := range []string{file, bw64} {
 			got, err := Parse(strings.NewReader(file), int64(len(file)))
 			if err != nil || got.Codec != tt.codec || got.Frames != tt.frames ||
 				got.Channels != int(tt.channels) || got.Plain() {

@@ -11,11 +11,15 @@ import (
 // proofWith returns a module that sends proofs with changed claims, which must be accepted.
 func proofWith(changes func() members) func(*module) {
 	return func(m *module) {
-		b, at := m.bank(), m.op.endpoint(m, "userinfo_endpoint")
+		b := m.bank()
 		r := m.transfer(b)
-		t := r.received(m.token(b, r.tokenForm(r.code(r.answer())), changes()), r.Get("nonce"))
-		m.op.Get(m, at, harness.Header("Authorization", "DPoP "+t.AccessToken),
-			harness.Header("DPoP", m.proof(b, "GET", at, t.AccessToken, changes()))).Want(m, 200)
+		form := r.tokenForm(r.code(r.answer()))
+		t := r.received(m.token(b, form, changes()), r.Get("nonce"))
+
+		userinfo := m.op.endpoint(m, "userinfo_endpoint")
+		proof := m.proof(b, "GET", userinfo, t.AccessToken, changes())
+		m.op.Get(m, userinfo, harness.Header("Authorization", "DPoP "+t.AccessToken),
+			harness.Header("DPoP", proof)).Want(m, 200)
 	}
 }
 

@@ -83,7 +83,9 @@ func otherOutside(name string) func(*module) {
 // contain.
 func stateOnlyOutside(m *module) {
 	r := m.transfer(m.bank(), "state", "")
-	r.code(r.response(m.signIn(r.visit(r.reference(r.push()), "state", "outside")))) // it has no state
+	uri := r.reference(r.push())
+	page := m.signIn(r.visit(uri, "state", "outside"))
+	r.code(r.response(page)) // checks that the response has no state
 }
 
 // identityClaims requests claims with the parameter claims.
@@ -210,7 +212,8 @@ func referenceBefore(m *module) {
 	r := m.transfer(m.bank())
 	uri := r.reference(r.push())
 	m.check(r.visit(uri).Has("login-submit"), "the first visit does not show the login page")
-	r.redeem(r.code(r.response(m.signIn(r.visit(uri)))))
+	page := m.signIn(r.visit(uri))
+	r.redeem(r.code(r.response(page)))
 }
 
 // referenceAgain opens a pushed request after it was answered.

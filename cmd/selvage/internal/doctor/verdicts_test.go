@@ -21,26 +21,38 @@ func wantVerdict(t *testing.T, what string, got Finding, want Verdict) {
 // TestRingVerdicts shows the verdicts on several states of the key ring.
 func TestRingVerdicts(t *testing.T) {
 	e := &Examination{}
-	e.Config.Keys.SigningRotation, e.Config.Keys.SealingRotation = config.Period(720*time.Hour),
-		config.Period(24*time.Hour)
-	whole := func() (all []keys.Record) {
+	e.Config.Keys.SigningRotation = config.Period(720 * time.Hour)
+	e.Config.Keys.SealingRotation = config.Period(24 * time.Hour)
+
+	var ring []keys.Record
+	for _, use := range keys.Uses() {
+		ring = append(ring, keys.Record{Use: use, State: keys.Current}, keys.Record{Use: use, State: keys.Next})
+	}
+
+	// sealingSince returns the status of a ring whose sealing key has that age. Its other keys are new.
+	sealingSince := func(age time.Duration) keys.Status {
+		since := make(map[keys.Use]time.Time)
 		for _, use := range keys.Uses() {
-			all = append(all, keys.Record{Use: use, State: keys.Current}, keys.Record{Use: use, State: keys.Next})
+			since[use] = time.Now()
 		}
-		return all
+		since[keys.Seal] = time.Now().Add(-age)
+		return keys.Status{Since: since}
 	}
 
-	since := func(seal time.Duration) keys.Status {
-		now := time.Now()
-		return keys.Status{Since: map[keys.Use]time.Time{keys.RS256: now, keys.ES256: now, keys.PS256: now,
-			keys.EdDSA: now, keys.Seal: now.Add(-seal)}}
+	for _, tt := range []struct {
+		name   string
+		status keys.Status
+		ring   []keys.Record
+		want   Verdict
+	}{
+		{"a complete ring", sealingSince(time.Hour), ring, Fine},
+		{"a ring that has just come due", sealingSince(24*time.Hour + time.Minute), ring, Fine},
+		{"an overdue ring", sealingSince(48 * time.Hour), ring, Warned},
+		{"a ring without a next key", sealingSince(0), ring[1:], Warned},
+		{"a ring under another master key", keys.Status{Err: keys.ErrMaster}, ring, Broken},
+	} {
+		wantVerdict(t, tt.name, e.ringKeys(tt.status, tt.ring)[0], tt.want)
 	}
-
-	wantVerdict(t, "a complete ring", e.ringKeys(since(time.Hour), whole())[0], Fine)
-	wantVerdict(t, "a ring that has just come due", e.ringKeys(since(24*time.Hour+time.Minute), whole())[0], Fine)
-	wantVerdict(t, "an overdue ring", e.ringKeys(since(48*time.Hour), whole())[0], Warned)
-	wantVerdict(t, "a ring without a next key", e.ringKeys(since(0), whole()[1:])[0], Warned)
-	wantVerdict(t, "a ring under another master key", e.ringKeys(keys.Status{Err: keys.ErrMaster}, whole())[0], Broken)
 }
 
 // TestPostgresVerdicts shows the verdicts on several configurations of PostgreSQL.
