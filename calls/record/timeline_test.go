@@ -38,121 +38,201 @@ func lines(length time.Duration, ppm float64, jitter time.Duration, reports bool
 	return all
 }
 
+// isSaidBetween reports whether the audio of a packet was said between two times.
+func (l *line) isSaidBetween(from, to time.Duration) bool { return l.said >= from && l.said < to }
+
+// A timelineTest describes the packets of a sender; see lines.
+type timelineTest struct {
+	name    string
+	length  time.Duration
+	ppm     float64
+	jitter  time.Duration
+	reports bool
+	say     func(l *line) bool
+	most    time.Duration // how far off a packet may be
+}
+
+// timelineTests returns the senders of TestTimeline.
+func timelineTests() []timelineTest {
+	const ms = time.Millisecond
+	return []timelineTest{
+		{name: "no jitter", length: time.Minute, most: 1 * ms},
+		{name: "jitter", length: time.Minute, jitter: 40 * ms, most: 5 * ms},
+		{name: "a fast clock for four hours", length: 4 * time.Hour, ppm: 100, jitter: 40 * ms, most: 15 * ms},
+		{name: "a slow clock for four hours", length: 4 * time.Hour, ppm: -100, jitter: 40 * ms, most: 15 * ms},
+		{
+			name:   "the path gets slower",
+			length: 10 * time.Minute,
+			jitter: 10 * ms,
+			most:   95 * ms,
+			say: func(l *line) bool {
+				if l.isSaidBetween(5*time.Minute, time.Hour) {
+					l.e.at += 90 * ms
+				}
+				return true
+			},
+		},
+		{
+			name:   "silence with running timestamps",
+			length: time.Minute,
+			jitter: 20 * ms,
+			most:   5 * ms,
+			say: func(l *line) bool {
+				return !l.isSaidBetween(20*time.Second, 30*time.Second)
+			},
+		},
+		{
+			name:   "muted, and the clock stands still",
+			length: time.Minute,
+			jitter: 20 * ms,
+			most:   10 * ms,
+			say: func(l *line) bool {
+				if l.said >= 30*time.Second {
+					l.e.rtp -= 10 * 48000
+					l.e.seq -= 500
+				}
+				return !l.isSaidBetween(20*time.Second, 30*time.Second)
+			},
+		},
+		{
+			name:   "muted for less than a second",
+			length: time.Minute,
+			jitter: 20 * ms,
+			most:   10 * ms,
+			say: func(l *line) bool {
+				if l.said >= 21*time.Second {
+					l.e.rtp -= 48000 / 2
+					l.e.seq -= 25
+				}
+				return !l.isSaidBetween(20500*ms, 21*time.Second)
+			},
+		},
+		{
+			name:    "muted again and again, with reports",
+			length:  2 * time.Minute,
+			ppm:     50,
+			jitter:  20 * ms,
+			reports: true,
+			most:    15 * ms,
+			say: func(l *line) bool {
+				mutes := uint32((l.said + 5*time.Second) / (10 * time.Second))
+				l.e.rtp -= mutes * 3 * 48000
+				l.e.seq -= uint16(mutes * 150)
+				end := time.Duration(mutes) * 10 * time.Second
+				return !l.isSaidBetween(end-5*time.Second, end-2*time.Second)
+			},
+		},
+		{
+			name:   "the network stalls for three seconds",
+			length: time.Minute,
+			jitter: 20 * ms,
+			most:   5 * ms,
+			say: func(l *line) bool {
+				if l.isSaidBetween(30*time.Second, 33*time.Second) {
+					l.e.at = 33*time.Second + (l.said-30*time.Second)/100
+				}
+				return true
+			},
+		},
+		{
+			name:    "a minute of congestion, with reports",
+			length:  5 * time.Minute,
+			jitter:  5 * ms,
+			reports: true,
+			most:    60 * ms,
+			say: func(l *line) bool {
+				if l.isSaidBetween(2*time.Minute, 2*time.Minute+40*time.Second) {
+					l.e.at += 400 * ms
+				}
+				return true
+			},
+		},
+		{
+			name:   "the page is reloaded",
+			length: time.Minute,
+			jitter: 20 * ms,
+			most:   10 * ms,
+			say: func(l *line) bool {
+				if l.said >= 22*time.Second {
+					l.e.ssrc = 99
+					l.e.seq += 30000
+					l.e.rtp += 123456789
+				}
+				return !l.isSaidBetween(20*time.Second, 22*time.Second)
+			},
+		},
+		{
+			name:   "the codec changes",
+			length: time.Minute,
+			jitter: 20 * ms,
+			most:   10 * ms,
+			say: func(l *line) bool {
+				if l.said >= 30*time.Second {
+					l.e.codec, l.e.rtp = muLawCodec, uint32(l.said/(20*ms))*160
+				}
+				return true
+			},
+		},
+		{
+			name:   "timestamps leap ahead",
+			length: time.Minute,
+			jitter: 20 * ms,
+			most:   10 * ms,
+			say: func(l *line) bool {
+				if l.said >= 30*time.Second {
+					l.e.rtp += 3 * 48000
+				}
+				return true
+			},
+		},
+	}
+}
+
 // TestTimeline shows where packets are placed. Their place is the time when their audio was said,
 // plus the minimum delay.
 func TestTimeline(t *testing.T) {
-	const ms = time.Millisecond
-	during := func(l *line, from, to time.Duration) bool { return l.said >= from && l.said < to }
-	tests := []struct {
-		name    string
-		length  time.Duration
-		ppm     float64
-		jitter  time.Duration
-		reports bool
-		most    time.Duration // how far off a packet may be
-		say     func(l *line) bool
-	}{
-		{"no jitter", time.Minute, 0, 0, false, 1 * ms, nil},
-		{"jitter", time.Minute, 0, 40 * ms, false, 5 * ms, nil},
-		{"a fast clock for four hours", 4 * time.Hour, 100, 40 * ms, false, 15 * ms, nil},
-		{"a slow clock for four hours", 4 * time.Hour, -100, 40 * ms, false, 15 * ms, nil},
-		{"the path gets slower", 10 * time.Minute, 0, 10 * ms, false, 95 * ms, func(l *line) bool {
-			if during(l, 5*time.Minute, time.Hour) {
-				l.e.at += 90 * ms
-			}
-			return true
-		}},
-		{"silence with running timestamps", time.Minute, 0, 20 * ms, false, 5 * ms, func(l *line) bool {
-			return !during(l, 20*time.Second, 30*time.Second)
-		}},
-		{"muted, and the clock stands still", time.Minute, 0, 20 * ms, false, 10 * ms, func(l *line) bool {
-			if l.said >= 30*time.Second {
-				l.e.rtp -= 10 * 48000
-				l.e.seq -= 500
-			}
-			return !during(l, 20*time.Second, 30*time.Second)
-		}},
-		{"muted for less than a second", time.Minute, 0, 20 * ms, false, 10 * ms, func(l *line) bool {
-			if l.said >= 21*time.Second {
-				l.e.rtp -= 48000 / 2
-				l.e.seq -= 25
-			}
-			return !during(l, 20500*ms, 21*time.Second)
-		}},
-		{"muted again and again, with reports", 2 * time.Minute, 50, 20 * ms, true, 15 * ms, func(l *line) bool {
-			mutes := uint32((l.said + 5*time.Second) / (10 * time.Second))
-			l.e.rtp -= mutes * 3 * 48000
-			l.e.seq -= uint16(mutes * 150)
-			return !during(l, time.Duration(mutes)*10*time.Second-5*time.Second,
-				time.Duration(mutes)*10*time.Second-2*time.Second)
-		}},
-		{"the network stalls for three seconds", time.Minute, 0, 20 * ms, false, 5 * ms, func(l *line) bool {
-			if during(l, 30*time.Second, 33*time.Second) {
-				l.e.at = 33*time.Second + (l.said-30*time.Second)/100
-			}
-			return true
-		}},
-		{"a minute of congestion, with reports", 5 * time.Minute, 0, 5 * ms, true, 60 * ms, func(l *line) bool {
-			if during(l, 2*time.Minute, 2*time.Minute+40*time.Second) {
-				l.e.at += 400 * ms
-			}
-			return true
-		}},
-		{"the page is reloaded", time.Minute, 0, 20 * ms, false, 10 * ms, func(l *line) bool {
-			if l.said >= 22*time.Second {
-				l.e.ssrc, l.e.seq, l.e.rtp = 99, l.e.seq*1+30000, l.e.rtp+123456789
-			}
-			return !during(l, 20*time.Second, 22*time.Second)
-		}},
-		{"the codec changes", time.Minute, 0, 20 * ms, false, 10 * ms, func(l *line) bool {
-			if l.said >= 30*time.Second {
-				l.e.codec, l.e.rtp = muLawCodec, uint32(l.said/(20*ms))*160
-			}
-			return true
-		}},
-		{"timestamps leap ahead", time.Minute, 0, 20 * ms, false, 10 * ms, func(l *line) bool {
-			if l.said >= 30*time.Second {
-				l.e.rtp += 3 * 48000
-			}
-			return true
-		}},
-	}
-	for _, tt := range tests {
+	for _, tt := range timelineTests() {
 		t.Run(tt.name, func(t *testing.T) {
 			all := lines(tt.length, tt.ppm, tt.jitter, tt.reports, tt.say)
-			var line timeline
-			for i := range all {
-				if all[i].e.kind == clockKind {
-					line.report(&all[i].e)
-				} else {
-					line.add(&all[i].e)
-				}
-			}
-			line.fitLines()
-
-			var tracker tracker
-			var lost int
-			var worst time.Duration
-			for i := range all {
-				if all[i].e.kind == clockKind {
-					continue
-				}
-				p, ok := tracker.place(&all[i].e)
-				if !ok {
-					lost++
-					continue
-				}
-				off := time.Duration(line.at(p))*time.Microsecond - all[i].said - 40*ms
-				if abs(off) > abs(worst) {
-					worst = off
-				}
-			}
-
+			lost, worst := placeAll(all)
 			if abs(worst) > tt.most || lost > 12 {
 				t.Errorf("%d packets have no place, and one is off by %v; want 12 and %v at most", lost, worst, tt.most)
 			}
 		})
 	}
+}
+
+// placeAll places packets on the timeline that fits them. It returns how many have no place, and how
+// far the worst place is from the time when the audio was said, plus the minimum delay.
+func placeAll(all []line) (lost int, worst time.Duration) {
+	var line timeline
+	for i := range all {
+		if all[i].e.kind == clockKind {
+			line.report(&all[i].e)
+		} else {
+			line.add(&all[i].e)
+		}
+	}
+	line.fitLines()
+
+	var tracker tracker
+	for i := range all {
+		if all[i].e.kind == clockKind {
+			continue
+		}
+		p, ok := tracker.place(&all[i].e)
+		if !ok {
+			lost++
+			continue
+		}
+
+		place := time.Duration(line.at(p)) * time.Microsecond
+		off := place - all[i].said - 40*time.Millisecond
+		if abs(off) > abs(worst) {
+			worst = off
+		}
+	}
+	return lost, worst
 }
 
 // TestHostileTimeline shows that a sender cannot increase memory use or length with the values in
