@@ -78,9 +78,11 @@ func talking(p *harness.Program, s settings, prefix []string) *talk {
 	before, resident := cpu(p, server.PID()), residentMiB(p, server.PID())
 	took := dialAll(people, sides)
 	t := &talk{
-		Calls: manyCalls, StartP50: milliseconds(took[len(took)/2]), StartMax: milliseconds(took[len(took)-1]),
-		Setup: milliseconds(cpu(p, server.PID())-before) / float64(len(people)),
-		KiB:   (residentMiB(p, server.PID()) - resident) * 1024 / float64(len(people)),
+		Calls:    manyCalls,
+		StartP50: milliseconds(took[len(took)/2]),
+		StartMax: milliseconds(took[len(took)-1]),
+		Setup:    milliseconds(cpu(p, server.PID())-before) / float64(len(people)),
+		KiB:      (residentMiB(p, server.PID()) - resident) * 1024 / float64(len(people)),
 	}
 	for _, some := range [][]*side{sides[:manyCalls], sides} {
 		t.Flows = append(t.Flows, measureFlow(p, s, server.PID(), some))

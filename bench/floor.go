@@ -66,7 +66,12 @@ func (s bareServer) stop() {
 
 func (s bareServer) operation(name, path string, connections int) operation {
 	request := []byte("GET " + path + " HTTP/1.1\r\nHost: " + s.address + "\r\n\r\n")
-	return operation{name: name, address: s.address, connections: connections, task: func(int) task {
-		return once(request, 200, "hello")
-	}}
+	return operation{
+		name:        name,
+		address:     s.address,
+		connections: connections,
+		task: func(int) task {
+			return once(request, 200, "hello")
+		},
+	}
 }

@@ -63,8 +63,11 @@ func (w *world) refreshChain(p *harness.Program) task {
 
 	return func(c *wire) error {
 		a, err := c.do(w.post("/oauth/token", form,
-			url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.RefreshToken},
-				"client_id": {w.login.ID}}.Encode()))
+			url.Values{
+				"grant_type":    {"refresh_token"},
+				"refresh_token": {tokens.RefreshToken},
+				"client_id":     {w.login.ID},
+			}.Encode()))
 		if err != nil {
 			return err
 		}

@@ -76,8 +76,10 @@ func measure(p *harness.Program, op operation, pid int, length time.Duration, ga
 	}
 
 	return sample{
-		rate: float64(n) / elapsed.Seconds(), cpu: milliseconds(used) / float64(n),
-		p50: milliseconds(took[n/2]), p99: milliseconds(took[n*99/100]),
+		rate: float64(n) / elapsed.Seconds(),
+		cpu:  milliseconds(used) / float64(n),
+		p50:  milliseconds(took[n/2]),
+		p99:  milliseconds(took[n*99/100]),
 	}
 }
 
@@ -160,8 +162,10 @@ func measurePaced(p *harness.Program, op operation, pid int, length time.Duratio
 func median(samples []sample) sample {
 	pick := func(value func(sample) float64) float64 { return middle(samples, value) }
 	return sample{
-		rate: pick(func(s sample) float64 { return s.rate }), cpu: pick(func(s sample) float64 { return s.cpu }),
-		p50: pick(func(s sample) float64 { return s.p50 }), p99: pick(func(s sample) float64 { return s.p99 }),
+		rate: pick(func(s sample) float64 { return s.rate }),
+		cpu:  pick(func(s sample) float64 { return s.cpu }),
+		p50:  pick(func(s sample) float64 { return s.p50 }),
+		p99:  pick(func(s sample) float64 { return s.p99 }),
 	}
 }
 

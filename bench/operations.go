@@ -19,12 +19,19 @@ func (w *world) operations(p *harness.Program) []operation {
 	credentials := func(grant url.Values, id, secret string) []byte {
 		return w.post("/oauth/token", form, grant.Encode(), basic(id, secret))
 	}
+
 	who := url.Values{"token": {w.tokens.AccessToken}}.Encode()
 	signature := work{signatures: 1}
 	one := func(name string, goal float64, request []byte, status int, parts ...string) operation {
-		return operation{name: name, address: at, connections: 8, goal: goal, task: func(int) task {
-			return once(request, status, parts...)
-		}}
+		return operation{
+			name:        name,
+			address:     at,
+			connections: 8,
+			goal:        goal,
+			task: func(int) task {
+				return once(request, status, parts...)
+			},
+		}
 	}
 
 	b := w.newBank(p)
@@ -46,22 +53,63 @@ func (w *world) operations(p *harness.Program) []operation {
 			w.get("/oauth/userinfo", "Authorization: Bearer "+w.jwt.AccessToken), 200, w.sub.ID),
 		one("JWKS", 0.018, w.get("/oauth/jwks"), 200, `"keys"`),
 		one("discovery", 0.018, w.get("/.well-known/openid-configuration"), 200, w.Issuer()),
-		{name: "code flow, no password", address: at, connections: 8, goal: 0.27, work: signature,
-			task: func(int) task { return w.codeFlow() }},
-		{name: "code flow, no password", address: at, connections: 64, goal: 0.27, work: signature, pace: 500,
-			task: func(int) task { return w.codeFlow() }},
-		{name: "refresh with rotation", address: at, connections: 8, goal: 0.13, work: signature,
-			task: func(int) task { return w.refreshChain(p) }},
-		{name: "refresh with rotation", address: at, connections: 64, goal: 0.13, work: signature,
-			task: func(int) task { return w.refreshChain(p) }},
-		{name: "FAPI 2.0 flow with DPoP, no password", address: at, connections: 8, goal: 0.75,
-			work: work{signatures: 2, verifications: 4},
-			task: func(int) task { return w.provenFlow(b) }},
-		{name: "userinfo by JWT ES256 with DPoP", address: at, connections: 8, goal: 0.16,
-			work: work{verifications: 1},
-			task: func(int) task { return w.provenUserinfo(b) }},
-		{name: "password login (3 requests)", address: at, connections: 8, goal: 20, work: work{hashes: 1},
-			task: func(int) task { return w.passwordLogin() }},
+		{
+			name:        "code flow, no password",
+			address:     at,
+			connections: 8,
+			goal:        0.27,
+			work:        signature,
+			task:        func(int) task { return w.codeFlow() },
+		},
+		{
+			name:        "code flow, no password",
+			address:     at,
+			connections: 64,
+			goal:        0.27,
+			work:        signature,
+			pace:        500,
+			task:        func(int) task { return w.codeFlow() },
+		},
+		{
+			name:        "refresh with rotation",
+			address:     at,
+			connections: 8,
+			goal:        0.13,
+			work:        signature,
+			task:        func(int) task { return w.refreshChain(p) },
+		},
+		{
+			name:        "refresh with rotation",
+			address:     at,
+			connections: 64,
+			goal:        0.13,
+			work:        signature,
+			task:        func(int) task { return w.refreshChain(p) },
+		},
+		{
+			name:        "FAPI 2.0 flow with DPoP, no password",
+			address:     at,
+			connections: 8,
+			goal:        0.75,
+			work:        work{signatures: 2, verifications: 4},
+			task:        func(int) task { return w.provenFlow(b) },
+		},
+		{
+			name:        "userinfo by JWT ES256 with DPoP",
+			address:     at,
+			connections: 8,
+			goal:        0.16,
+			work:        work{verifications: 1},
+			task:        func(int) task { return w.provenUserinfo(b) },
+		},
+		{
+			name:        "password login (3 requests)",
+			address:     at,
+			connections: 8,
+			goal:        20,
+			work:        work{hashes: 1},
+			task:        func(int) task { return w.passwordLogin() },
+		},
 	}
 
 	for i := range ops {
@@ -84,14 +132,20 @@ func (w *world) mediaOperations(address, path, who string) []operation {
 		request := w.get(path, fmt.Sprintf("Range: bytes=%d-%d", from, from+length-1))
 		return func(int) task { return bytesOf(request, 206, w.speech[from:from+length]) }
 	}
+
 	whole, head := w.get(path), w.request("HEAD", path, "")
 	return []operation{
 		{name: who + ", HEAD", address: address, connections: 8, task: func(int) task { return once(head, 200) }},
 		{name: who + ", 64 KiB range", address: address, connections: 8, task: part(4_000_001, 64<<10)},
 		{name: who + ", 1 MiB range", address: address, connections: 8, task: part(4_000_001, 1<<20)},
-		{name: who + ", whole (9.6 MB)", address: address, connections: 4, task: func(int) task {
-			return bytesOf(whole, 200, w.speech)
-		}},
+		{
+			name:        who + ", whole (9.6 MB)",
+			address:     address,
+			connections: 4,
+			task: func(int) task {
+				return bytesOf(whole, 200, w.speech)
+			},
+		},
 	}
 }
 

@@ -23,12 +23,20 @@ type peer struct {
 // startPeers starts the other providers. `make bench-peers` installs them.
 func startPeers(p *harness.Program, pinned bool) []peer {
 	zitadel := provider{
-		authorize: "/auth", token: "/oauth/token", introspect: "/oauth/introspect", userinfo: "/userinfo",
-		jwks: "/keys", login: "/login/username",
-		form: "username=test-user@localhost&password=verysecure&id=",
+		authorize:  "/auth",
+		token:      "/oauth/token",
+		introspect: "/oauth/introspect",
+		userinfo:   "/userinfo",
+		jwks:       "/keys",
+		login:      "/login/username",
+		form:       "username=test-user@localhost&password=verysecure&id=",
 	}
 	node := provider{
-		authorize: "/auth", token: "/token", introspect: "/token/introspection", userinfo: "/me", jwks: "/jwks",
+		authorize:  "/auth",
+		token:      "/token",
+		introspect: "/token/introspection",
+		userinfo:   "/me",
+		jwks:       "/jwks",
 	}
 	return []peer{
 		zitadel.start(p, "zitadel/oidc example", pinned, "bin/bench-peers"),

@@ -60,15 +60,23 @@ func (b bank) prove(method, path, token string) string {
 // send posts a form with a proof and an assertion.
 func (w *world) send(c *wire, b bank, path string, v url.Values) (answer, error) {
 	now := time.Now().Unix()
-	claims, err := json.Marshal(map[string]any{"iss": b.ID, "sub": b.ID, "aud": w.Issuer(), "jti": rand.Text(),
-		"iat": now, "exp": now + 60})
+	claims, err := json.Marshal(map[string]any{
+		"iss": b.ID,
+		"sub": b.ID,
+		"aud": w.Issuer(),
+		"jti": rand.Text(),
+		"iat": now,
+		"exp": now + 60,
+	})
 	if err != nil {
 		return answer{}, err
 	}
+
 	jws, err := b.signer.Sign(claims)
 	if err != nil {
 		return answer{}, err
 	}
+
 	assertion, err := jws.CompactSerialize()
 	if err != nil {
 		return answer{}, err

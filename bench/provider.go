@@ -47,9 +47,14 @@ func (v provider) measured(p *harness.Program) []operation {
 	}
 
 	one := func(name string, request []byte, parts ...string) operation {
-		return operation{name: name, address: v.host, connections: 8, task: func(int) task {
-			return once(request, 200, parts...)
-		}}
+		return operation{
+			name:        name,
+			address:     v.host,
+			connections: 8,
+			task: func(int) task {
+				return once(request, 200, parts...)
+			},
+		}
 	}
 
 	flow := func(int) task {
@@ -63,13 +68,18 @@ func (v provider) measured(p *harness.Program) []operation {
 	// with returns an operation with a new token for each measurement, because a store in memory
 	// may drop old tokens.
 	with := func(name string, ask func(token string) []byte, part string) operation {
-		return operation{name: name, address: v.host, connections: 8, task: func(int) task {
-			tokens, err := v.tokensOf(peerWeb, peerWebSecret)
-			if err != nil {
-				p.Fatalf("%s: %v", v.host, err)
-			}
-			return once(ask(tokens.AccessToken), 200, part)
-		}}
+		return operation{
+			name:        name,
+			address:     v.host,
+			connections: 8,
+			task: func(int) task {
+				tokens, err := v.tokensOf(peerWeb, peerWebSecret)
+				if err != nil {
+					p.Fatalf("%s: %v", v.host, err)
+				}
+				return once(ask(tokens.AccessToken), 200, part)
+			},
+		}
 	}
 
 	return []operation{
@@ -105,12 +115,15 @@ func (v provider) signIn(p *harness.Program) string {
 		p.Fatalf("%v", err)
 	}
 
-	browser := http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-		if strings.HasPrefix(r.URL.String(), peerRedirect) {
-			return http.ErrUseLastResponse
-		}
-		return nil
-	}}
+	browser := http.Client{
+		Jar: jar,
+		CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+			if strings.HasPrefix(r.URL.String(), peerRedirect) {
+				return http.ErrUseLastResponse
+			}
+			return nil
+		},
+	}
 	for _, client := range []string{peerNative, peerWeb} {
 		r, err := browser.Get("http://" + v.host + v.authorize + "?" + newPeerFlow(client).query())
 		if err != nil {
@@ -135,9 +148,15 @@ func newPeerFlow(client string) peerFlow {
 
 func (f peerFlow) query() string {
 	challenge := sha256.Sum256([]byte(f.verifier))
-	return url.Values{"client_id": {f.client}, "redirect_uri": {peerRedirect}, "response_type": {"code"},
-		"scope": {loginScope}, "state": {f.state}, "code_challenge_method": {"S256"},
-		"code_challenge": {base64.RawURLEncoding.EncodeToString(challenge[:])}}.Encode()
+	return url.Values{
+		"client_id":             {f.client},
+		"redirect_uri":          {peerRedirect},
+		"response_type":         {"code"},
+		"scope":                 {loginScope},
+		"state":                 {f.state},
+		"code_challenge_method": {"S256"},
+		"code_challenge":        {base64.RawURLEncoding.EncodeToString(challenge[:])},
+	}.Encode()
 }
 
 // codeFlow runs a complete authorization flow in the signed-in browser. secret is "" for a public client.
@@ -147,8 +166,12 @@ func (v provider) codeFlow(c *wire, client, secret string) (t harness.Tokens, er
 	if err != nil {
 		return t, err
 	}
-	body := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {peerRedirect},
-		"code_verifier": {f.verifier}}
+	body := url.Values{
+		"grant_type":    {"authorization_code"},
+		"code":          {code},
+		"redirect_uri":  {peerRedirect},
+		"code_verifier": {f.verifier},
+	}
 	return v.redeem(c, body, client, secret)
 }
 

@@ -33,9 +33,12 @@ func sockets(p *harness.Program, s settings, prefix []string) *crowd {
 	}
 
 	p.Logf("%s, %d", name, manySockets)
-	server := harness.StartConfig(p, harness.Config{Prefix: prefix, Env: []string{
-		procs, "SELVAGE_LIMITS__RELAY_SOCKETS=0", "SELVAGE_LIMITS__RELAY_UNAUTHENTICATED=0",
-	}})
+	server := harness.StartConfig(p, harness.Config{
+		Prefix: prefix,
+		Env: []string{
+			procs, "SELVAGE_LIMITS__RELAY_SOCKETS=0", "SELVAGE_LIMITS__RELAY_UNAUTHENTICATED=0",
+		},
+	})
 	sat := server.NewProject(p).NewSAT(p, "crowd")
 
 	before := cpu(p, server.PID())

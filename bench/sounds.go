@@ -51,14 +51,29 @@ func (w *world) soundOperations(p *harness.Program) []operation {
 	peaks := w.get(base + ".peaks.json?pixels=800")
 
 	return []operation{
-		{name: mp3Whole, address: at, connections: 1, task: func(int) task {
-			return bytesOf(w.get(base+".mp3"), 200, whole)
-		}},
-		{name: "MP3, 64 KiB in the middle of ten hours", address: at, connections: 1, goal: 5,
-			task: func(int) task { return bytesOf(part, 206, middle) }},
-		{name: "outline of ten minutes", address: at, connections: 4, task: func(int) task {
-			return once(peaks, 200, `"length":800`)
-		}},
+		{
+			name:        mp3Whole,
+			address:     at,
+			connections: 1,
+			task: func(int) task {
+				return bytesOf(w.get(base+".mp3"), 200, whole)
+			},
+		},
+		{
+			name:        "MP3, 64 KiB in the middle of ten hours",
+			address:     at,
+			connections: 1,
+			goal:        5,
+			task:        func(int) task { return bytesOf(part, 206, middle) },
+		},
+		{
+			name:        "outline of ten minutes",
+			address:     at,
+			connections: 4,
+			task: func(int) task {
+				return once(peaks, 200, `"length":800`)
+			},
+		},
 		{name: "upload of ten minutes", address: at, connections: 1, goal: uploadGoal, task: w.upload},
 	}
 }
@@ -108,8 +123,13 @@ func (w *world) addLame(p *harness.Program, s settings, r *report, prefix []stri
 		cpu := took[len(took)/2]
 		here := r.bare.measureMachine(p, s.length, work{})
 		r.Figures = append(r.Figures, row{
-			Name: "lame " + strings.Join(flags, " "), Connections: 1, CPU: cpu, Machine: here,
-			Floors: cpu / here.Floor, There: here.there(cpu, work{}), Rate: 1000 / cpu,
+			Name:        "lame " + strings.Join(flags, " "),
+			Connections: 1,
+			CPU:         cpu,
+			Machine:     here,
+			Floors:      cpu / here.Floor,
+			There:       here.there(cpu, work{}),
+			Rate:        1000 / cpu,
 		})
 	}
 }
