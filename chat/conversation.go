@@ -75,8 +75,13 @@ type EntryDocument struct {
 // Document returns the entry's EntryDocument.
 func (e Entry) Document() EntryDocument {
 	return EntryDocument{
-		ID: e.Peer, AddressID: e.Peer, GroupID: groupID(e.Member.ID, e.Peer), FromAddressID: e.Member.AddressID,
-		Name: e.Name, CreatedAt: e.Conversation.Created.UnixMilli(), LastMessageAt: millis(e.LastAt),
+		ID:            e.Peer,
+		AddressID:     e.Peer,
+		GroupID:       groupID(e.Member.ID, e.Peer),
+		FromAddressID: e.Member.AddressID,
+		Name:          e.Name,
+		CreatedAt:     e.Conversation.Created.UnixMilli(),
+		LastMessageAt: millis(e.LastAt),
 	}
 }
 

@@ -71,9 +71,18 @@ type Document struct {
 func (m Message) Document(memberID string) Document {
 	peer := m.Peer(memberID)
 	d := Document{
-		ID: m.ID, Type: "message", Subtype: "chat", Kind: "chat", ConversationID: peer, AddressID: peer,
-		GroupID: groupID(memberID, peer), UserID: m.From.MemberID, UserName: m.From.Name,
-		FromFabricAddressID: m.From.AddressID, Text: m.Text, Time: m.Created.UnixMilli(),
+		ID:                  m.ID,
+		Type:                "message",
+		Subtype:             "chat",
+		Kind:                "chat",
+		ConversationID:      peer,
+		AddressID:           peer,
+		GroupID:             groupID(memberID, peer),
+		UserID:              m.From.MemberID,
+		UserName:            m.From.Name,
+		FromFabricAddressID: m.From.AddressID,
+		Text:                m.Text,
+		Time:                m.Created.UnixMilli(),
 	}
 	if m.From.AddressID != m.From.MemberID && !m.From.Gone {
 		d.FromAddressID = m.From.AddressID
@@ -110,9 +119,14 @@ type Summary struct {
 // Summary returns the message's Summary.
 func (m Message) Summary() Summary {
 	return Summary{
-		ID: m.ID, Room: m.Room, FromAddressID: m.From.AddressID, FromSubscriberID: m.From.SubscriberID,
-		FromName: m.From.Name, ToAddressID: m.To.AddressID, ToSubscriberID: m.To.SubscriberID,
-		CreatedAt: m.Created.UTC().Format(time.RFC3339),
+		ID:               m.ID,
+		Room:             m.Room,
+		FromAddressID:    m.From.AddressID,
+		FromSubscriberID: m.From.SubscriberID,
+		FromName:         m.From.Name,
+		ToAddressID:      m.To.AddressID,
+		ToSubscriberID:   m.To.SubscriberID,
+		CreatedAt:        m.Created.UTC().Format(time.RFC3339),
 	}
 }
 

@@ -42,8 +42,12 @@ func noConversation() error { return problem.NoSuch("conversation") }
 // unreachable returns the error for writing to a conversation that does not exist, or in which nobody
 // is left.
 func unreachable() error {
-	return &problem.Error{Kind: problem.Invalid, Code: "does_not_exist", Param: "conversation_id",
-		Message: "conversation_id is not an address that you can write to"}
+	return &problem.Error{
+		Kind:    problem.Invalid,
+		Code:    "does_not_exist",
+		Param:   "conversation_id",
+		Message: "conversation_id is not an address that you can write to",
+	}
 }
 
 // findToWrite is like find, for a request that writes to the conversation.

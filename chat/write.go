@@ -44,12 +44,20 @@ func (c *Chat) Send(ctx context.Context, t fabric.Token, in Input) (Message, err
 		return Message{}, err
 	}
 
-	m := Message{ProjectID: t.ProjectID, Room: v.room, From: v.self, To: v.peer, Text: in.Text, Key: in.Key,
-		Created: c.now()}
+	m := Message{
+		ProjectID: t.ProjectID,
+		Room:      v.room,
+		From:      v.self,
+		To:        v.peer,
+		Text:      in.Text,
+		Key:       in.Key,
+		Created:   c.now(),
+	}
 	offline, err := c.isOffline(ctx, m)
 	if err != nil {
 		return Message{}, err
 	}
+
 	m, err = c.cfg.Store.AddMessage(ctx, v.conversation(t.ProjectID), m, offline)
 	if errors.Is(err, problem.NotFound) { // the other party has been deleted
 		return Message{}, unreachable()
@@ -87,8 +95,13 @@ func (c *Chat) Join(ctx context.Context, t fabric.Token, from, name string) (Ref
 		return Reference{}, err
 	}
 	if v.room && t.Kind == fabric.SAT {
-		m := Member{ID: v.self.MemberID, SubscriberID: v.self.SubscriberID, AddressID: v.self.AddressID,
-			Peer: v.peer.AddressID, Joined: c.now()}
+		m := Member{
+			ID:           v.self.MemberID,
+			SubscriberID: v.self.SubscriberID,
+			AddressID:    v.self.AddressID,
+			Peer:         v.peer.AddressID,
+			Joined:       c.now(),
+		}
 		if err := c.cfg.Store.JoinRoom(ctx, v.conversation(t.ProjectID), m); err != nil {
 			return Reference{}, fmt.Errorf("joining a conversation: %w", err)
 		}
