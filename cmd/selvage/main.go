@@ -22,8 +22,12 @@ func main() {
 	syscall.Umask(0o077) // make new files readable by this user only
 
 	env := &cli.Env{
-		Program: os.Args[0], Getenv: os.Getenv, Environ: os.Environ(),
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Program: os.Args[0],
+		Getenv:  os.Getenv,
+		Environ: os.Environ(),
+		Stdin:   os.Stdin,
+		Stdout:  os.Stdout,
+		Stderr:  os.Stderr,
 	}
 	b := command.Build{Version: build, Commit: buildCommit, Date: buildDate}
 	if err := command.Run(context.Background(), env, b, os.Args[1:]); err != nil {

@@ -30,9 +30,13 @@ func cmdAged(ts *testscript.TestScript, _ bool, args []string) {
 	c := config.Config{Data: ts.MkAbs("selvage-data"), Database: config.DatabaseURL(ts.Getenv("SELVAGE_DATABASE"))}
 	ts.Check(datadir.Make(c.Data))
 
-	rows, err := store.Open(ctx, store.Config{URL: string(c.Database), Dir: c.Data, Now: func() time.Time {
-		return then
-	}})
+	rows, err := store.Open(ctx, store.Config{
+		URL: string(c.Database),
+		Dir: c.Data,
+		Now: func() time.Time {
+			return then
+		},
+	})
 	ts.Check(err)
 	_, err = server.OpenRing(ctx, c, rows, slog.New(slog.DiscardHandler))
 	ts.Check(err)

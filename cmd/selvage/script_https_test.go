@@ -20,8 +20,12 @@ func cmdCertify(ts *testscript.TestScript, _ bool, args []string) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	ts.Check(err)
 	now := time.Now()
-	t := &x509.Certificate{SerialNumber: big.NewInt(now.UnixNano()), NotBefore: now.Add(-time.Hour),
-		NotAfter: now.Add(time.Hour), DNSNames: args[1:]}
+	t := &x509.Certificate{
+		SerialNumber: big.NewInt(now.UnixNano()),
+		NotBefore:    now.Add(-time.Hour),
+		NotAfter:     now.Add(time.Hour),
+		DNSNames:     args[1:],
+	}
 	der, err := x509.CreateCertificate(rand.Reader, t, t, key.Public(), key)
 	ts.Check(err)
 	secret, err := x509.MarshalPKCS8PrivateKey(key)

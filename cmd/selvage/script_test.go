@@ -199,8 +199,14 @@ func cmdReady(ts *testscript.TestScript, _ bool, args []string) {
 		if err != nil || json.Unmarshal(text, &r) != nil || strconv.Itoa(r.PID) == ts.Getenv("PID") {
 			continue
 		}
-		for name, v := range map[string]string{"PID": strconv.Itoa(r.PID), "HTTP": r.HTTP, "HTTPS": r.HTTPS,
-			"OPS": r.Ops, "BASE": r.PublicURL} {
+
+		for name, v := range map[string]string{
+			"PID":   strconv.Itoa(r.PID),
+			"HTTP":  r.HTTP,
+			"HTTPS": r.HTTPS,
+			"OPS":   r.Ops,
+			"BASE":  r.PublicURL,
+		} {
 			ts.Setenv(name, v)
 		}
 		return

@@ -130,10 +130,13 @@ func listMedia(ctx context.Context, snapshot *store.Snapshot) iter.Seq2[backup.O
 // source returns the source of a backup from a snapshot.
 func (b Backup) source(ctx context.Context, snapshot *store.Snapshot) (s backup.Source, err error) {
 	s = backup.Source{
-		Program: b.Program, Key: b.Key, Now: time.Now, Progress: b.Progress,
-		Rows:  func(ctx context.Context, t database.Table) iter.Seq2[[]any, error] { return snapshot.Rows(ctx, t) },
-		Media: func(ctx context.Context) iter.Seq2[backup.Object, error] { return listMedia(ctx, snapshot) },
-		Parts: recordings.MediaParts(),
+		Program:  b.Program,
+		Key:      b.Key,
+		Now:      time.Now,
+		Progress: b.Progress,
+		Rows:     func(ctx context.Context, t database.Table) iter.Seq2[[]any, error] { return snapshot.Rows(ctx, t) },
+		Media:    func(ctx context.Context) iter.Seq2[backup.Object, error] { return listMedia(ctx, snapshot) },
+		Parts:    recordings.MediaParts(),
 		Exists: func(ctx context.Context, key string) (bool, error) {
 			used, err := b.Rows.MediaInUse(ctx, key, key)
 			return len(used) > 0, err

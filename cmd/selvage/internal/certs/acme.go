@@ -79,8 +79,12 @@ func OpenACME(c ACMEConfig) (*ACME, error) {
 		return nil, err
 	}
 
-	a := &ACME{c: c, reasons: &reasons{next: transport, by: make(map[string]string)},
-		again: make(chan struct{}), ready: make(map[string]bool)}
+	a := &ACME{
+		c:       c,
+		reasons: &reasons{next: transport, by: make(map[string]string)},
+		again:   make(chan struct{}),
+		ready:   make(map[string]bool),
+	}
 	// The manager also renews certificates, once it has loaded or obtained them.
 	a.manager = &autocert.Manager{
 		Prompt:     autocert.AcceptTOS,
@@ -88,8 +92,9 @@ func OpenACME(c ACMEConfig) (*ACME, error) {
 		HostPolicy: func(_ context.Context, host string) error { return a.allow(host) },
 		Email:      c.Email,
 		Client: &acme.Client{
-			DirectoryURL: c.Directory, UserAgent: "selvage",
-			HTTPClient: &http.Client{Transport: a.reasons, Timeout: time.Minute},
+			DirectoryURL: c.Directory,
+			UserAgent:    "selvage",
+			HTTPClient:   &http.Client{Transport: a.reasons, Timeout: time.Minute},
 		},
 	}
 
@@ -183,6 +188,7 @@ func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 // the manager request a second certificate by posing as a client without ECDSA.
 func (a *ACME) get(host string) (*tls.Certificate, error) {
 	return a.manager.GetCertificate(&tls.ClientHelloInfo{
-		ServerName: host, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
+		ServerName:   host,
+		CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
 	})
 }

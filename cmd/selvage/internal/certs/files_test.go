@@ -27,8 +27,12 @@ func makePair(t *testing.T, from time.Time, lives time.Duration, names ...string
 		t.Fatal(err)
 	}
 
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: from, NotAfter: from.Add(lives),
-		DNSNames: names}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		NotBefore:    from,
+		NotAfter:     from.Add(lives),
+		DNSNames:     names,
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)
@@ -112,8 +116,11 @@ func TestExpired(t *testing.T) {
 	past, pastKey := makePair(t, now.Add(-91*day), 90*day, "past.example.org")
 	chain, key := makePair(t, now.Add(-day), 90*day, "pbx.example.org")
 	dir, log := t.TempDir(), new(notes)
-	c := FilesConfig{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem"),
-		Log: slog.New(slog.NewTextHandler(log, nil))}
+	c := FilesConfig{
+		Cert: filepath.Join(dir, "cert.pem"),
+		Key:  filepath.Join(dir, "key.pem"),
+		Log:  slog.New(slog.NewTextHandler(log, nil)),
+	}
 	put := func(chain, key []byte) {
 		write(t, c.Cert, chain, 0o644)
 		write(t, c.Key, key, 0o600)
@@ -163,8 +170,12 @@ func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		dir, log := t.TempDir(), new(notes)
-		c := FilesConfig{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem"),
-			Hosts: []string{"a.test"}, Log: slog.New(slog.NewTextHandler(log, nil))}
+		c := FilesConfig{
+			Cert:  filepath.Join(dir, "cert.pem"),
+			Key:   filepath.Join(dir, "key.pem"),
+			Hosts: []string{"a.test"},
+			Log:   slog.New(slog.NewTextHandler(log, nil)),
+		}
 		put := func(names ...string) {
 			chain, key := makePair(t, time.Now(), 30*time.Minute, names...)
 			write(t, c.Cert, chain, 0o644)

@@ -68,7 +68,11 @@ func WriteManual(root *cobra.Command, dir, version string, day time.Time) error 
 	root.DisableAutoGenTag = true
 	mergeFlags(root)
 	head := &doc.GenManHeader{
-		Title: "SELVAGE", Section: "1", Date: &day, Source: "selvage " + version, Manual: "selvage",
+		Title:   "SELVAGE",
+		Section: "1",
+		Date:    &day,
+		Source:  "selvage " + version,
+		Manual:  "selvage",
 	}
 	if err := doc.GenManTree(root, head, dir); err != nil {
 		return fmt.Errorf("writing manual pages: %w", err)

@@ -44,7 +44,9 @@ var addressView = cli.View[fabric.Address]{
 
 func (c *commands) addressCommand() *cobra.Command {
 	n := noun[fabric.Address]{
-		commands: c, view: addressView, find: findAddress,
+		commands: c,
+		view:     addressView,
+		find:     findAddress,
 		list: inProject(func(a *app) lister[fabric.Address] {
 			return func(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.Address], error) {
 				return a.Fabric.Addresses.List(ctx, reachAll(projectID), fabric.AddressFilter{}, q)

@@ -71,7 +71,9 @@ func (r *applyReport) saveSecret(s declared.Done) error {
 var (
 	actionSigns  = map[declared.Action]string{declared.Create: "+", declared.Update: "~", declared.Delete: "-"}
 	actionColors = map[declared.Action]string{
-		declared.Create: cli.Green, declared.Update: cli.Yellow, declared.Delete: cli.Red,
+		declared.Create: cli.Green,
+		declared.Update: cli.Yellow,
+		declared.Delete: cli.Red,
 	}
 )
 

@@ -63,12 +63,18 @@ var eventView = cli.View[audit.Event]{
 		{Name: "At", Value: func(e audit.Event) string { return e.At.Local().Format("2006-01-02 15:04:05") }},
 		{Name: "Action", Value: func(e audit.Event) string { return e.Action }},
 		{Name: "Outcome", Value: func(e audit.Event) string { return string(e.Outcome) }},
-		{Name: "Actor", Value: func(e audit.Event) string {
-			return strings.TrimSpace(string(e.Actor.Kind) + " " + e.Actor.ID)
-		}},
-		{Name: "Target", Value: func(e audit.Event) string {
-			return strings.TrimSpace(e.Target.Kind + " " + e.Target.ID)
-		}},
+		{
+			Name: "Actor",
+			Value: func(e audit.Event) string {
+				return strings.TrimSpace(string(e.Actor.Kind) + " " + e.Actor.ID)
+			},
+		},
+		{
+			Name: "Target",
+			Value: func(e audit.Event) string {
+				return strings.TrimSpace(e.Target.Kind + " " + e.Target.ID)
+			},
+		},
 		{Name: "Address", Value: func(e audit.Event) string { return e.Address }},
 		{Name: "Request", Minor: true, Value: func(e audit.Event) string { return e.RequestID }},
 		{Name: "Detail", Value: func(e audit.Event) string { return e.DetailText() }},
@@ -130,11 +136,17 @@ func addAuditFilter(f *pflag.FlagSet) {
 // auditFilter returns the filter that the flags describe.
 func auditFilter(cmd *cobra.Command, now time.Time) (f audit.Filter, err error) {
 	get := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
-	f = audit.Filter{ProjectID: get("project"), Action: get("action"), Outcome: audit.Outcome(get("outcome")),
-		Actor: get("actor"), Target: get("target")}
+	f = audit.Filter{
+		ProjectID: get("project"),
+		Action:    get("action"),
+		Outcome:   audit.Outcome(get("outcome")),
+		Actor:     get("actor"),
+		Target:    get("target"),
+	}
 	if f.Outcome != "" && f.Outcome != audit.Done && f.Outcome != audit.Refused {
 		return f, cli.Usagef("--outcome needs done or refused; it is %q", f.Outcome)
 	}
+
 	var sinceErr, untilErr error
 	f.Since, sinceErr = parseTime("since", get("since"), now)
 	f.Until, untilErr = parseTime("until", get("until"), now)

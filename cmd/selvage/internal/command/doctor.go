@@ -98,7 +98,10 @@ func worst(findings []doctor.Finding) doctor.Verdict {
 }
 
 var verdictColors = map[doctor.Verdict]string{
-	doctor.Fine: cli.Green, doctor.Warned: cli.Yellow, doctor.Broken: cli.Red, doctor.Skipped: cli.Dim,
+	doctor.Fine:    cli.Green,
+	doctor.Warned:  cli.Yellow,
+	doctor.Broken:  cli.Red,
+	doctor.Skipped: cli.Dim,
 }
 
 // formatFindings formats findings in this form:

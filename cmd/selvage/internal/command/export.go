@@ -39,8 +39,15 @@ func (c *commands) export(ctx context.Context, a *app, cmd *cobra.Command, args 
 		return err
 	}
 	progress := c.NewProgress("record")
-	conf := transfer.ExportConfig{Fabric: a.Fabric, IDP: a.IDP, Version: c.build.Version, Now: time.Now(),
-		Projects: projects, Step: progress.Step, Rules: a.Store.ListRules}
+	conf := transfer.ExportConfig{
+		Fabric:   a.Fabric,
+		IDP:      a.IDP,
+		Version:  c.build.Version,
+		Now:      time.Now(),
+		Projects: projects,
+		Step:     progress.Step,
+		Rules:    a.Store.ListRules,
+	}
 
 	var sum transfer.Summary
 	write := func(w io.Writer) error {

@@ -14,23 +14,28 @@ import (
 
 // field returns the fact that shows a member of a resource.
 func field(title, name string, detail bool) cli.Fact[resource] {
-	return cli.Fact[resource]{Name: title, Detail: detail, Value: func(r resource) string {
-		var many []string
-		if json.Unmarshal(r.Fields[name], &many) == nil {
-			return cli.Join(many)
-		}
-		if text := r.Fields.Text(name); text != "" {
-			return text
-		}
-		if raw := string(r.Fields[name]); raw != "null" && raw != `""` {
-			return raw
-		}
-		return ""
-	}}
+	return cli.Fact[resource]{
+		Name:   title,
+		Detail: detail,
+		Value: func(r resource) string {
+			var many []string
+			if json.Unmarshal(r.Fields[name], &many) == nil {
+				return cli.Join(many)
+			}
+			if text := r.Fields.Text(name); text != "" {
+				return text
+			}
+			if raw := string(r.Fields[name]); raw != "null" && raw != `""` {
+				return raw
+			}
+			return ""
+		},
+	}
 }
 
 var gatewayView = cli.View[resource]{
-	ID: resourceView.ID, JSON: resourceView.JSON,
+	ID:   resourceView.ID,
+	JSON: resourceView.JSON,
 	Facts: []cli.Fact[resource]{
 		{Name: "ID", Value: func(r resource) string { return r.ID }},
 		{Name: "Project", Detail: true, Value: func(r resource) string { return r.ProjectID }},
@@ -86,9 +91,17 @@ func addGatewayFlags(cmd *cobra.Command) {
 
 // gatewayFlags maps flags to the members of the resource that they set.
 var gatewayFlags = map[string]string{
-	"name": "name", "uri": "uri", "transport": "transport", "username": "username", "register": "register",
-	"caller-id": "caller_id", "prefix": "prefixes", "allow-from": "ip_auth", "codec": "codecs",
-	"encryption": "encryption", "max-calls": "max_calls",
+	"name":       "name",
+	"uri":        "uri",
+	"transport":  "transport",
+	"username":   "username",
+	"register":   "register",
+	"caller-id":  "caller_id",
+	"prefix":     "prefixes",
+	"allow-from": "ip_auth",
+	"codec":      "codecs",
+	"encryption": "encryption",
+	"max-calls":  "max_calls",
 }
 
 // gatewayMembers returns the members that the flags set.

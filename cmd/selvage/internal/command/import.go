@@ -51,14 +51,19 @@ func (c *commands) importFiles(ctx context.Context, a *app, cmd *cobra.Command, 
 	// Importing retention rules needs no media store, and a node without the recordings service has
 	// none.
 	rules := recordings.New(recordings.Config{Store: a.Store})
-	run := &importRun{commands: c, counts: make(map[transfer.Status]int),
-		to: &transfer.Importer{Fabric: a.Fabric, IDP: a.IDP, Recordings: rules, Dry: dry}}
+	run := &importRun{
+		commands: c,
+		counts:   make(map[transfer.Status]int),
+		to:       &transfer.Importer{Fabric: a.Fabric, IDP: a.IDP, Recordings: rules, Dry: dry},
+	}
 	run.progress = c.NewProgress("record")
 	defer run.progress.End()
 
 	from, _ := cmd.Flags().GetString("from")
 	read := map[string]func(...io.Reader) (*transfer.Foreign, error){
-		"keycloak": transfer.Keycloak, "auth0": transfer.Auth0}[from]
+		"keycloak": transfer.Keycloak,
+		"auth0":    transfer.Auth0,
+	}[from]
 	switch {
 	case read != nil:
 		return run.foreign(ctx, a, cmd, files, read)

@@ -93,7 +93,9 @@ func formatOldKey(k apiKey) string {
 
 func (c *commands) keyCommand() *cobra.Command {
 	n := noun[apiKey]{
-		commands: c, view: keyView, list: listKeys,
+		commands: c,
+		view:     keyView,
+		list:     listKeys,
 		find: inAnyProject(func(a *app) finder[apiKey] {
 			return func(ctx context.Context, projectID, id string) (apiKey, error) {
 				k, err := a.Fabric.APIKeys.Find(ctx, projectID, id)

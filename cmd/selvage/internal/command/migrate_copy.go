@@ -23,9 +23,12 @@ var copyView = cli.View[backups.Copied]{
 		}{Rows: r.Rows, Changed: r.Changed, Tables: r.Tables}
 	},
 	Facts: []cli.Fact[backups.Copied]{
-		{Name: "Rows", Value: func(r backups.Copied) string {
-			return fmt.Sprintf("%d in %d tables, equal in both databases", r.Rows, len(r.Tables))
-		}},
+		{
+			Name: "Rows",
+			Value: func(r backups.Copied) string {
+				return fmt.Sprintf("%d in %d tables, equal in both databases", r.Rows, len(r.Tables))
+			},
+		},
 		{Name: "Written", Value: func(r backups.Copied) string { return strconv.Itoa(r.Changed) }},
 	},
 }

@@ -34,12 +34,15 @@ var downgradeView = cli.View[store.Downgrade]{
 		{Name: "Older schema", Value: func(d store.Downgrade) string { return strconv.FormatInt(d.Schema, 10) }},
 		{Name: "Copy of it", Value: func(d store.Downgrade) string { return d.Copy }},
 		{Name: "Last change in it", Value: func(d store.Downgrade) string { return cli.FormatTime(d.Until) }},
-		{Name: "Lost", Value: func(d store.Downgrade) string {
-			if d.Copy == "" {
-				return ""
-			}
-			return cli.Plural(d.Lost, "later change") + " of the audit trail"
-		}},
+		{
+			Name: "Lost",
+			Value: func(d store.Downgrade) string {
+				if d.Copy == "" {
+					return ""
+				}
+				return cli.Plural(d.Lost, "later change") + " of the audit trail"
+			},
+		},
 		{Name: "Not additive", Value: func(d store.Downgrade) string { return cli.Lines(d.Breaking) }},
 	},
 }

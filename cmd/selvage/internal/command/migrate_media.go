@@ -26,9 +26,12 @@ var copiedMediaView = cli.View[backups.CopiedMedia]{
 		}{r.Files, r.Bytes, r.Written, append([]string{}, r.Damaged...)} // never null
 	},
 	Facts: []cli.Fact[backups.CopiedMedia]{
-		{Name: "Files", Value: func(r backups.CopiedMedia) string {
-			return fmt.Sprintf("%d, %s, equal to their checksums", r.Files, formatBytes(r.Bytes))
-		}},
+		{
+			Name: "Files",
+			Value: func(r backups.CopiedMedia) string {
+				return fmt.Sprintf("%d, %s, equal to their checksums", r.Files, formatBytes(r.Bytes))
+			},
+		},
 		{Name: "Written", Value: func(r backups.CopiedMedia) string { return strconv.Itoa(r.Written) }},
 	},
 }

@@ -39,9 +39,10 @@ var numberView = cli.View[fabric.PhoneNumber]{
 
 func (c *commands) numberCommand() *cobra.Command {
 	n := noun[fabric.PhoneNumber]{
-		commands: c, view: numberView,
-		find: inAnyProject(func(a *app) finder[fabric.PhoneNumber] { return a.Fabric.PhoneNumbers.Find }),
-		list: inProject(func(a *app) lister[fabric.PhoneNumber] { return a.Fabric.PhoneNumbers.List }),
+		commands: c,
+		view:     numberView,
+		find:     inAnyProject(func(a *app) finder[fabric.PhoneNumber] { return a.Fabric.PhoneNumbers.Find }),
+		list:     inProject(func(a *app) lister[fabric.PhoneNumber] { return a.Fabric.PhoneNumbers.List }),
 	}
 	create := n.command("create NUMBER", "Add a phone number at which SIP gateways deliver calls", createNumber)
 	ls := n.listCommand("list", "List the phone numbers of a project")

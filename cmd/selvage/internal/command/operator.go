@@ -49,14 +49,21 @@ var operatorView = cli.View[operator.Operator]{
 	Facts: []cli.Fact[operator.Operator]{
 		{Name: "ID", Value: func(o operator.Operator) string { return o.ID }},
 		{Name: "E-mail", Value: func(o operator.Operator) string { return o.Email }},
-		{Name: "Disabled", Value: func(o operator.Operator) string {
-			return cli.YesOnly(o.Disabled)
-		}},
+		{
+			Name: "Disabled",
+			Value: func(o operator.Operator) string {
+				return cli.YesOnly(o.Disabled)
+			},
+		},
 		{Name: "Name", Value: func(o operator.Operator) string { return o.Name }},
 		{Name: "Roles", Value: formatRoles},
-		{Name: "Password", Detail: true, Value: func(o operator.Operator) string {
-			return cli.YesNo(o.PasswordHash != "")
-		}},
+		{
+			Name:   "Password",
+			Detail: true,
+			Value: func(o operator.Operator) string {
+				return cli.YesNo(o.PasswordHash != "")
+			},
+		},
 		{Name: "Created", Minor: true, Value: func(o operator.Operator) string { return cli.FormatTime(o.Created) }},
 		{Name: "Updated", Detail: true, Value: func(o operator.Operator) string { return cli.FormatTime(o.Updated) }},
 	},
@@ -80,7 +87,8 @@ type operatorCommands struct{ *commands }
 
 func (c operatorCommands) command() *cobra.Command {
 	n := noun[operator.Operator]{
-		commands: c.commands, view: operatorView,
+		commands: c.commands,
+		view:     operatorView,
 		find: func(ctx context.Context, a *app, _ *cobra.Command, id string) (operator.Operator, error) {
 			return a.Operators.Find(ctx, id)
 		},
@@ -159,12 +167,17 @@ func (c operatorCommands) createOperator(ctx context.Context, a *app, cmd *cobra
 	if err != nil {
 		return operator.Operator{}, err
 	}
+
 	password, err := c.ReadPassword(cmd, true)
 	if err != nil {
 		return operator.Operator{}, err
 	}
+
 	return a.Operators.Create(ctx, operator.Input{
-		Email: cli.Text(cmd, "email"), Name: cli.Text(cmd, "name"), Roles: roles, Password: password,
+		Email:    cli.Text(cmd, "email"),
+		Name:     cli.Text(cmd, "name"),
+		Roles:    roles,
+		Password: password,
 	})
 }
 

@@ -88,9 +88,12 @@ var invitationView = cli.View[operator.Link]{
 	Facts: []cli.Fact[operator.Link]{
 		{Name: "ID", Value: func(l operator.Link) string { return l.ID }},
 		{Name: "For", Value: func(l operator.Link) string { return cmp.Or(l.Email, "anyone with the link") }},
-		{Name: "Role", Value: func(l operator.Link) string {
-			return formatRoles(operator.Operator{Roles: []operator.Membership{l.Role}})
-		}},
+		{
+			Name: "Role",
+			Value: func(l operator.Link) string {
+				return formatRoles(operator.Operator{Roles: []operator.Membership{l.Role}})
+			},
+		},
 		{Name: "By", Value: invitedBy},
 		{Name: "Valid until", Value: func(l operator.Link) string { return cli.FormatTime(l.Expires) }},
 	},
@@ -98,7 +101,8 @@ var invitationView = cli.View[operator.Link]{
 
 func (c operatorCommands) invitationCommands() []*cobra.Command {
 	n := noun[operator.Link]{
-		commands: c.commands, view: invitationView,
+		commands: c.commands,
+		view:     invitationView,
 		list: func(ctx context.Context, a *app, _ *cobra.Command) ([]operator.Link, error) {
 			return page.Every(ctx, a.Operators.Invitations)
 		},

@@ -61,32 +61,64 @@ var projectView = cli.View[fabric.Project]{
 	Facts: []cli.Fact[fabric.Project]{
 		{Name: "ID", Value: func(p fabric.Project) string { return p.ID }},
 		{Name: "Name", Value: func(p fabric.Project) string { return p.Name }},
-		{Name: "Price of a minute", Detail: true, Value: func(p fabric.Project) string {
-			return formatPrice(p.RecordRate)
-		}},
+		{
+			Name:   "Price of a minute",
+			Detail: true,
+			Value: func(p fabric.Project) string {
+				return formatPrice(p.RecordRate)
+			},
+		},
 		{Name: "Media", Detail: true, Value: func(p fabric.Project) string { return mediaText[p.MediaAuth] }},
 		{Name: "Two factors", Detail: true, Value: func(p fabric.Project) string { return cli.YesNo(p.RequireFactor) }},
-		{Name: "Registration", Detail: true, Value: func(p fabric.Project) string {
-			return registrationText[p.Registration]
-		}},
-		{Name: "Record calls", Detail: true, Value: func(p fabric.Project) string {
-			return recordText[p.RecordCalls]
-		}},
-		{Name: "OAuth clients", Detail: true, Value: func(p fabric.Project) string {
-			return clientRegistrationText[p.ClientRegistration]
-		}},
-		{Name: "Outbound calls", Detail: true, Value: func(p fabric.Project) string {
-			return outboundText[p.OutboundCalls]
-		}},
-		{Name: "Outbound prefixes", Detail: true, Value: func(p fabric.Project) string {
-			return cli.Join(p.OutboundPrefixes.List())
-		}},
-		{Name: "Recording quota", Detail: true, Value: func(p fabric.Project) string {
-			return formatQuota(p)
-		}},
-		{Name: "Uploads", Detail: true, Value: func(p fabric.Project) string {
-			return orNoLimit(p.UploadRate, "per minute")
-		}},
+		{
+			Name:   "Registration",
+			Detail: true,
+			Value: func(p fabric.Project) string {
+				return registrationText[p.Registration]
+			},
+		},
+		{
+			Name:   "Record calls",
+			Detail: true,
+			Value: func(p fabric.Project) string {
+				return recordText[p.RecordCalls]
+			},
+		},
+		{
+			Name:   "OAuth clients",
+			Detail: true,
+			Value: func(p fabric.Project) string {
+				return clientRegistrationText[p.ClientRegistration]
+			},
+		},
+		{
+			Name:   "Outbound calls",
+			Detail: true,
+			Value: func(p fabric.Project) string {
+				return outboundText[p.OutboundCalls]
+			},
+		},
+		{
+			Name:   "Outbound prefixes",
+			Detail: true,
+			Value: func(p fabric.Project) string {
+				return cli.Join(p.OutboundPrefixes.List())
+			},
+		},
+		{
+			Name:   "Recording quota",
+			Detail: true,
+			Value: func(p fabric.Project) string {
+				return formatQuota(p)
+			},
+		},
+		{
+			Name:   "Uploads",
+			Detail: true,
+			Value: func(p fabric.Project) string {
+				return orNoLimit(p.UploadRate, "per minute")
+			},
+		},
 		{Name: "Color", Detail: true, Value: func(p fabric.Project) string { return p.Color }},
 		{Name: "Logo", Detail: true, Value: func(p fabric.Project) string { return p.Logo }},
 		{Name: "Dark logo", Detail: true, Value: func(p fabric.Project) string { return p.DarkLogo }},
@@ -142,7 +174,8 @@ func formatPrice(micros int64) string { return fmt.Sprintf("$%d.%06d", micros/1e
 
 func (c *commands) projectCommand() *cobra.Command {
 	n := noun[fabric.Project]{
-		commands: c, view: projectView,
+		commands: c,
+		view:     projectView,
 		find: func(ctx context.Context, a *app, _ *cobra.Command, id string) (fabric.Project, error) {
 			return a.Fabric.Projects.Find(ctx, id)
 		},
@@ -213,8 +246,11 @@ func (c *commands) createProject(cmd *cobra.Command, args []string) error {
 
 func updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []string) (fabric.Project, error) {
 	change := fabric.ProjectChange{
-		Name: cli.Text(cmd, "name"), MediaAuth: cli.Text(cmd, "media-auth"), Color: cli.Text(cmd, "color"),
-		Terms: cli.Text(cmd, "tos-uri"), Privacy: cli.Text(cmd, "policy-uri"),
+		Name:          cli.Text(cmd, "name"),
+		MediaAuth:     cli.Text(cmd, "media-auth"),
+		Color:         cli.Text(cmd, "color"),
+		Terms:         cli.Text(cmd, "tos-uri"),
+		Privacy:       cli.Text(cmd, "policy-uri"),
 		RequireFactor: cli.Bool(cmd, "require-factor"),
 		Registration:  (*fabric.Registration)(cli.Text(cmd, "registration")),
 		RecordCalls:   (*fabric.RecordCalls)(cli.Text(cmd, "record-calls")),
@@ -227,8 +263,11 @@ func updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 		change.OutboundPrefixes = &all
 	}
 
-	for name, field := range map[string]**int64{"record-rate": &change.RecordRate,
-		"recording-quota": &change.RecordingQuota, "upload-rate": &change.UploadRate} {
+	for name, field := range map[string]**int64{
+		"record-rate":     &change.RecordRate,
+		"recording-quota": &change.RecordingQuota,
+		"upload-rate":     &change.UploadRate,
+	} {
 		if !cmd.Flags().Changed(name) {
 			continue
 		}

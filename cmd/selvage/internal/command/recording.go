@@ -78,9 +78,13 @@ var recordingView = cli.View[recordings.Recording]{
 		{Name: "Status", Value: func(r recordings.Recording) string { return string(r.Status) }},
 		{Name: "Length", Value: func(r recordings.Recording) string { return ifAudio(r, formatLength(r.Duration())) }},
 		{Name: "Created", Minor: true, Value: func(r recordings.Recording) string { return cli.FormatTime(r.Created) }},
-		{Name: "Started", Detail: true, Value: func(r recordings.Recording) string {
-			return cli.FormatTime(r.StartTime)
-		}},
+		{
+			Name:   "Started",
+			Detail: true,
+			Value: func(r recordings.Recording) string {
+				return cli.FormatTime(r.StartTime)
+			},
+		},
 		{Name: "From", Value: func(r recordings.Recording) string { return r.From }},
 		{Name: "To", Value: func(r recordings.Recording) string { return r.To }},
 		{Name: "Call", Detail: true, Value: func(r recordings.Recording) string { return r.CallSid }},
@@ -199,7 +203,11 @@ type recordingCommands struct{ *commands }
 
 func (c recordingCommands) command() *cobra.Command {
 	n := noun[recordings.Recording]{
-		commands: c.commands, view: recordingView, media: true, find: findRecording, list: listRecordings,
+		commands: c.commands,
+		view:     recordingView,
+		media:    true,
+		find:     findRecording,
+		list:     listRecordings,
 	}
 	ls := n.listCommand("list", "List the recordings of a project, the newest first")
 	addRecordingFilter(ls.Flags())

@@ -76,8 +76,12 @@ func (c recordingCommands) downloadRecording(ctx context.Context, a *app, cmd *c
 // written.
 func noteDownload(ctx context.Context, a *app, r recordings.Recording) error {
 	by := audit.From(ctx).Actor
-	a.Recordings.NoteAccess(ctx, recordings.Access{RecordingID: r.ID, Actor: string(by.Kind) + ":" + by.ID,
-		Format: recordings.Original, Bytes: r.Bytes})
+	a.Recordings.NoteAccess(ctx, recordings.Access{
+		RecordingID: r.ID,
+		Actor:       string(by.Kind) + ":" + by.ID,
+		Format:      recordings.Original,
+		Bytes:       r.Bytes,
+	})
 	return a.Recordings.FlushAccesses(ctx)
 }
 

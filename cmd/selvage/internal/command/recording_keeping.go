@@ -205,14 +205,20 @@ var usageView = cli.View[recordings.Usage]{
 	Facts: []cli.Fact[recordings.Usage]{
 		{Name: "Day", Value: func(u recordings.Usage) string { return u.Day.Format(time.DateOnly) }},
 		{Name: "Recordings", Value: func(u recordings.Usage) string { return strconv.FormatInt(u.Recordings, 10) }},
-		{Name: "Minutes", Value: func(u recordings.Usage) string {
-			return strconv.FormatFloat(float64(u.Seconds)/60, 'f', 1, 64)
-		}},
+		{
+			Name: "Minutes",
+			Value: func(u recordings.Usage) string {
+				return strconv.FormatFloat(float64(u.Seconds)/60, 'f', 1, 64)
+			},
+		},
 		{Name: "Uploaded", Value: func(u recordings.Usage) string { return formatBytes(u.Bytes) }},
 		{Name: "Stored", Value: func(u recordings.Usage) string { return formatBytes(u.Stored) }},
-		{Name: "Price", Value: func(u recordings.Usage) string {
-			return strconv.FormatFloat(float64(u.Price)/1e6, 'f', 4, 64) + " USD"
-		}},
+		{
+			Name: "Price",
+			Value: func(u recordings.Usage) string {
+				return strconv.FormatFloat(float64(u.Price)/1e6, 'f', 4, 64) + " USD"
+			},
+		},
 	},
 }
 

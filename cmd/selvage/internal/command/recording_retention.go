@@ -36,12 +36,15 @@ var ruleView = cli.View[recordings.Rule]{
 		{Name: "Project", Detail: true, Value: func(u recordings.Rule) string { return u.ProjectID }},
 		{Name: "Tag", Value: func(u recordings.Rule) string { return u.Tag }},
 		{Name: "Subscriber", Value: func(u recordings.Rule) string { return u.SubscriberID }},
-		{Name: "Keep", Value: func(u recordings.Rule) string {
-			if u.Days == 0 {
-				return "forever"
-			}
-			return cli.Plural(u.Days, "day")
-		}},
+		{
+			Name: "Keep",
+			Value: func(u recordings.Rule) string {
+				if u.Days == 0 {
+					return "forever"
+				}
+				return cli.Plural(u.Days, "day")
+			},
+		},
 		{Name: "Created", Minor: true, Value: func(u recordings.Rule) string { return cli.FormatTime(u.Created) }},
 	},
 }

@@ -44,7 +44,8 @@ var ringView = cli.View[keys.Record]{
 
 func (c *commands) ringCommand() *cobra.Command {
 	n := noun[keys.Record]{
-		commands: c, view: ringView,
+		commands: c,
+		view:     ringView,
 		list: func(ctx context.Context, a *app, _ *cobra.Command) ([]keys.Record, error) {
 			return a.Store.RingKeys(ctx)
 		},

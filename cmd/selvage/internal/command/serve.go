@@ -31,10 +31,15 @@ func (c *commands) serve(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+
 	return server.Serve(cmd.Context(), server.Config{
-		Config: conf, Version: c.build.version(), Getenv: c.Getenv, Hashes: c.hashes,
-		Stdout: c.Stdout, Stderr: c.Stderr,
-		IsSet: func(key string) bool { return from[key] != "" },
+		Config:  conf,
+		Version: c.build.version(),
+		Getenv:  c.Getenv,
+		Hashes:  c.hashes,
+		Stdout:  c.Stdout,
+		Stderr:  c.Stderr,
+		IsSet:   func(key string) bool { return from[key] != "" },
 		Reload: func() (config.Config, error) {
 			conf, _, err := c.loadConfig(cmd.Flags())
 			return conf, err

@@ -19,8 +19,10 @@ type subscriberCommands struct{ *commands }
 
 func (c subscriberCommands) command() *cobra.Command {
 	n := noun[fabric.Subscriber]{
-		commands: c.commands, view: subscriberView, find: findSubscriber,
-		list: inProject(func(a *app) lister[fabric.Subscriber] { return a.Fabric.Subscribers.List }),
+		commands: c.commands,
+		view:     subscriberView,
+		find:     findSubscriber,
+		list:     inProject(func(a *app) lister[fabric.Subscriber] { return a.Fabric.Subscribers.List }),
 	}
 	create := n.projectCommand("create", "Create a subscriber", []string{"email"}, c.createSubscriber)
 	ls := n.listCommand("list", "List the subscribers of a project")
@@ -92,10 +94,14 @@ func (c subscriberCommands) subscriberInput(cmd *cobra.Command, prompt bool) (in
 	for _, p := range profileFlags {
 		*p.field(&in.Profile) = cli.Text(cmd, p.flag)
 	}
+
 	in.Disabled, in.Verified = cli.Bool(cmd, "disabled"), cli.Bool(cmd, "email-verified")
 	in.RecordCalls = (*fabric.RecordCalls)(cli.Text(cmd, "record-calls"))
-	in.Forwarding = fabric.ForwardingInput{Busy: cli.Text(cmd, "forward-busy"),
-		NoAnswer: cli.Text(cmd, "forward-no-answer"), RingSeconds: cli.Int(cmd, "ring-seconds")}
+	in.Forwarding = fabric.ForwardingInput{
+		Busy:        cli.Text(cmd, "forward-busy"),
+		NoAnswer:    cli.Text(cmd, "forward-no-answer"),
+		RingSeconds: cli.Int(cmd, "ring-seconds"),
+	}
 	if in.Claims, err = c.flagClaims(cmd); err != nil {
 		return in, err
 	}

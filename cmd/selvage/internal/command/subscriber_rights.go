@@ -116,13 +116,16 @@ var erasureView = cli.View[fabric.Erasure]{
 		{Name: "Erased", Value: func(e fabric.Erasure) string { return e.SubscriberID }},
 		{Name: "Deleted", Value: func(e fabric.Erasure) string { return formatCounts(e.Deleted) }},
 		{Name: "Anonymized", Value: func(e fabric.Erasure) string { return formatCounts(e.Anonymised) }},
-		{Name: "Kept", Value: func(e fabric.Erasure) string {
-			var all []string
-			for _, k := range e.Kept {
-				all = append(all, k.What+": "+k.Why)
-			}
-			return strings.Join(all, "\n")
-		}},
+		{
+			Name: "Kept",
+			Value: func(e fabric.Erasure) string {
+				var all []string
+				for _, k := range e.Kept {
+					all = append(all, k.What+": "+k.Why)
+				}
+				return strings.Join(all, "\n")
+			},
+		},
 	},
 }
 

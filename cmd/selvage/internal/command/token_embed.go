@@ -56,7 +56,8 @@ var embedView = cli.View[embedKey]{
 
 func (c tokenCommands) embedCommand() *cobra.Command {
 	n := noun[embedKey]{
-		commands: c.commands, view: embedView,
+		commands: c.commands,
+		view:     embedView,
 		list: func(ctx context.Context, a *app, cmd *cobra.Command) ([]embedKey, error) {
 			p, err := a.project(ctx, cmd)
 			if err != nil {

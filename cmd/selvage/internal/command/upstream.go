@@ -78,8 +78,10 @@ type upstreamCommands struct{ *commands }
 
 func (c upstreamCommands) command() *cobra.Command {
 	n := noun[idp.Upstream]{
-		commands: c.commands, view: upstreamView, find: findUpstream,
-		list: inProject(func(a *app) lister[idp.Upstream] { return a.IDP.Upstreams.List }),
+		commands: c.commands,
+		view:     upstreamView,
+		find:     findUpstream,
+		list:     inProject(func(a *app) lister[idp.Upstream] { return a.IDP.Upstreams.List }),
 	}
 	create := n.projectCommand("create", "Let people sign in with another OpenID provider",
 		[]string{"name", "issuer", "client-id"}, c.createUpstream)
@@ -118,9 +120,13 @@ func (c upstreamCommands) command() *cobra.Command {
 // upstreamInput returns the fields of an upstream provider that the flags set.
 func (c upstreamCommands) upstreamInput(cmd *cobra.Command) (in idp.UpstreamInput, err error) {
 	in = idp.UpstreamInput{
-		Name: cli.Text(cmd, "name"), Issuer: cli.Text(cmd, "issuer"), ClientID: cli.Text(cmd, "client-id"),
-		Scopes: cli.Texts(cmd, "scope"), SignUp: cli.Bool(cmd, "sign-up"), Logout: cli.Bool(cmd, "logout"),
-		Enabled: cli.Bool(cmd, "enabled"),
+		Name:     cli.Text(cmd, "name"),
+		Issuer:   cli.Text(cmd, "issuer"),
+		ClientID: cli.Text(cmd, "client-id"),
+		Scopes:   cli.Texts(cmd, "scope"),
+		SignUp:   cli.Bool(cmd, "sign-up"),
+		Logout:   cli.Bool(cmd, "logout"),
+		Enabled:  cli.Bool(cmd, "enabled"),
 	}
 	if pairs := cli.Texts(cmd, "claim"); pairs != nil {
 		claims := make(map[string]string)

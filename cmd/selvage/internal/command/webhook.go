@@ -57,8 +57,10 @@ type webhookCommands struct{ *commands }
 
 func (c webhookCommands) command() *cobra.Command {
 	n := noun[fabric.Webhook]{
-		commands: c.commands, view: webhookView, find: findWebhook,
-		list: inProject(func(a *app) lister[fabric.Webhook] { return a.Fabric.Webhooks.List }),
+		commands: c.commands,
+		view:     webhookView,
+		find:     findWebhook,
+		list:     inProject(func(a *app) lister[fabric.Webhook] { return a.Fabric.Webhooks.List }),
 	}
 	create := n.projectCommand("create", "Send events about subscribers and resources to a URL", []string{"url"},
 		createWebhook)
@@ -91,8 +93,10 @@ func (c webhookCommands) command() *cobra.Command {
 // webhookInput returns the fields of a webhook that the flags set.
 func webhookInput(cmd *cobra.Command) fabric.WebhookInput {
 	return fabric.WebhookInput{
-		URL: cli.Text(cmd, "url"), Name: cli.Text(cmd, "name"),
-		Events: cli.Texts(cmd, "event"), Enabled: cli.Bool(cmd, "enabled"),
+		URL:     cli.Text(cmd, "url"),
+		Name:    cli.Text(cmd, "name"),
+		Events:  cli.Texts(cmd, "event"),
+		Enabled: cli.Bool(cmd, "enabled"),
 	}
 }
 

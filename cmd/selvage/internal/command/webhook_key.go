@@ -34,12 +34,15 @@ var signingKeyView = cli.View[fabric.SigningKeys]{
 		{Name: "Project", Value: func(k fabric.SigningKeys) string { return k.Current.ProjectID }},
 		{Name: "Key", Value: func(k fabric.SigningKeys) string { return k.CurrentSecret }},
 		{Name: "Next", Value: func(k fabric.SigningKeys) string { return k.NextSecret }},
-		{Name: "From", Value: func(k fabric.SigningKeys) string {
-			if k.Next == nil {
-				return ""
-			}
-			return cli.FormatTime(k.Next.Starts)
-		}},
+		{
+			Name: "From",
+			Value: func(k fabric.SigningKeys) string {
+				if k.Next == nil {
+					return ""
+				}
+				return cli.FormatTime(k.Next.Starts)
+			},
+		},
 	},
 }
 

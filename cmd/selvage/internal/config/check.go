@@ -212,8 +212,11 @@ func (c Config) checkTLS(from Origins) error {
 
 	acme := c.TLS.ACME
 	if len(acme.Hosts) == 0 {
-		for path, set := range map[string]bool{"tls.acme.accept_terms": acme.AcceptTerms,
-			"tls.acme.email": acme.Email != "", "tls.acme.ca": acme.CA != ""} {
+		for path, set := range map[string]bool{
+			"tls.acme.accept_terms": acme.AcceptTerms,
+			"tls.acme.email":        acme.Email != "",
+			"tls.acme.ca":           acme.CA != "",
+		} {
 			if set {
 				reject(path, "is set and tls.acme.hosts is not: list the names to request certificates for")
 			}

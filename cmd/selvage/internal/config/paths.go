@@ -90,8 +90,11 @@ func (c Config) MasterKeyAdvice() string {
 // RingConfig returns the configuration of the key ring.
 func (c Config) RingConfig(rows keys.Store, master []byte) keys.Config {
 	return keys.Config{
-		Store: rows, Master: master, Masters: c.MasterKeys,
+		Store:           rows,
+		Master:          master,
+		Masters:         c.MasterKeys,
 		SigningRotation: time.Duration(c.Keys.SigningRotation),
-		SealingRotation: time.Duration(c.Keys.SealingRotation), Publish: time.Duration(c.Keys.Publish),
+		SealingRotation: time.Duration(c.Keys.SealingRotation),
+		Publish:         time.Duration(c.Keys.Publish),
 	}
 }

@@ -68,8 +68,12 @@ func (w Where) Issuer() string { return w.Auth + "/" }
 
 // Locate returns the configured URLs. It derives missing ones from the ports of HTTP and HTTPS.
 func Locate(c Config, httpPort, httpsPort string) Where {
-	w := Where{Public: string(c.PublicURL), Auth: string(c.AuthURL), Fabric: string(c.FabricHost),
-		MTLS: string(c.MTLSURL)}
+	w := Where{
+		Public: string(c.PublicURL),
+		Auth:   string(c.AuthURL),
+		Fabric: string(c.FabricHost),
+		MTLS:   string(c.MTLSURL),
+	}
 	w.NoWSS = c.FabricHost == "" && c.TLSAddress() == Off // a configured host may belong to a proxy
 	if w.Public == "" {
 		w.Public = "http://" + net.JoinHostPort(nameOf(c.Listen), httpPort)

@@ -42,9 +42,15 @@ func settingsOf(t reflect.Type, prefix string, index []int, comments map[string]
 			all = append(all, settingsOf(f.Type, path+".", at, comments)...)
 			continue
 		}
+
 		all = append(all, Setting{
-			Path: path, Meaning: comments[path], Default: f.Tag.Get("default"),
-			Secret: f.Tag.Get("secret") == "true", kind: f.Type, index: at, reload: f.Tag.Get("reload") == "true",
+			Path:    path,
+			Meaning: comments[path],
+			Default: f.Tag.Get("default"),
+			Secret:  f.Tag.Get("secret") == "true",
+			kind:    f.Type,
+			index:   at,
+			reload:  f.Tag.Get("reload") == "true",
 		})
 	}
 	return all

@@ -45,8 +45,13 @@ func TestSize(t *testing.T) {
 
 func TestPatience(t *testing.T) {
 	for text, want := range map[string]patience{
-		"0s": 0, "90s": patience(90 * time.Second), "24h": patience(24 * time.Hour),
-		"": -1, "-1s": -1, "25h": -1, "10": -1,
+		"0s":  0,
+		"90s": patience(90 * time.Second),
+		"24h": patience(24 * time.Hour),
+		"":    -1,
+		"-1s": -1,
+		"25h": -1,
+		"10":  -1,
 	} {
 		got := patience(-1)
 		if err := got.UnmarshalText([]byte(text)); got != want || (err == nil) != (want >= 0) {
@@ -57,8 +62,14 @@ func TestPatience(t *testing.T) {
 
 func TestRinging(t *testing.T) {
 	for text, want := range map[string]ringing{
-		"1s": ringing(time.Second), "90s": ringing(90 * time.Second), "10m": ringing(10 * time.Minute),
-		"0s": -1, "11m": -1, "-1s": -1, "": -1, "10": -1,
+		"1s":  ringing(time.Second),
+		"90s": ringing(90 * time.Second),
+		"10m": ringing(10 * time.Minute),
+		"0s":  -1,
+		"11m": -1,
+		"-1s": -1,
+		"":    -1,
+		"10":  -1,
 	} {
 		got := ringing(-1)
 		if err := got.UnmarshalText([]byte(text)); got != want || (err == nil) != (want >= 0) {
@@ -69,8 +80,15 @@ func TestRinging(t *testing.T) {
 
 func TestToneEvery(t *testing.T) {
 	for text, want := range map[string]toneEvery{
-		"0s": 0, "0": 0, "5s": toneEvery(5 * time.Second), "24h": toneEvery(24 * time.Hour),
-		"4s": -1, "25h": -1, "-5s": -1, "": -1, "15": -1,
+		"0s":  0,
+		"0":   0,
+		"5s":  toneEvery(5 * time.Second),
+		"24h": toneEvery(24 * time.Hour),
+		"4s":  -1,
+		"25h": -1,
+		"-5s": -1,
+		"":    -1,
+		"15":  -1,
 	} {
 		got := toneEvery(-1)
 		if err := got.UnmarshalText([]byte(text)); got != want || (err == nil) != (want >= 0) {
@@ -173,8 +191,12 @@ func FuzzParseFile(f *testing.F) {
 	f.Add(strings.Repeat("lisen: 1\n", 1_000)) // each unknown key gets a suggestion
 
 	// An unknown key is compared with all keys, to suggest one.
-	bound := fuzzcost.Bound{CPU: 20 * time.Millisecond, CPUPerByte: 200 * time.Microsecond,
-		Heap: 4 << 20, PerByte: 32 << 10}
+	bound := fuzzcost.Bound{
+		CPU:        20 * time.Millisecond,
+		CPUPerByte: 200 * time.Microsecond,
+		Heap:       4 << 20,
+		PerByte:    32 << 10,
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		bound.Check(t, len(text), func() {
 			if l, err := parseFile("selvage.yaml", []byte(text)); err == nil {
@@ -219,8 +241,17 @@ func TestCheckVariables(t *testing.T) {
 }
 
 func TestRetention(t *testing.T) {
-	for text, want := range map[string]time.Duration{"0": 0, "400d": 400 * span.Day, "720h": 30 * span.Day,
-		"29d": -1, "1h": -1, "-1d": -1, "": -1, "ever": -1, "99999999d": -1} { // -1 means an error
+	for text, want := range map[string]time.Duration{
+		"0":         0,
+		"400d":      400 * span.Day,
+		"720h":      30 * span.Day,
+		"29d":       -1,
+		"1h":        -1,
+		"-1d":       -1,
+		"":          -1,
+		"ever":      -1,
+		"99999999d": -1,
+	} { // -1 means an error
 		var r retention
 		err := r.UnmarshalText([]byte(text))
 		if (err != nil) != (want < 0) || err == nil && time.Duration(r) != want {

@@ -25,13 +25,18 @@ func TestApplyLeavesTheRest(t *testing.T) {
 	f := fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil)})
 	p := idp.New(idp.Config{Store: idp.Stores{Clients: rows, Upstreams: rows}, Fabric: f})
 	d := declared.New(declared.Config{
-		Fabric: f, IDP: p, Store: rows, Suggest: func(string, []string) string { return "" },
+		Fabric:  f,
+		IDP:     p,
+		Store:   rows,
+		Suggest: func(string, []string) string { return "" },
 	})
 
 	project, err := f.Projects.Create(ctx, "Acme")
 	must(t, err)
 	app, _, err := p.Clients.Create(ctx, idp.Client{
-		ProjectID: project.ID, Name: "App", Type: idp.SPA,
+		ProjectID:    project.ID,
+		Name:         "App",
+		Type:         idp.SPA,
 		RedirectURIs: []string{"https://a.example/cb", "https://taken.example/cb"},
 	})
 	must(t, err)
@@ -71,7 +76,10 @@ func TestApplyIgnoresRegistered(t *testing.T) {
 	f := fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil)})
 	p := idp.New(idp.Config{Store: idp.Stores{Clients: rows, Registrations: rows, Upstreams: rows}, Fabric: f})
 	d := declared.New(declared.Config{
-		Fabric: f, IDP: p, Store: rows, Suggest: func(string, []string) string { return "" },
+		Fabric:  f,
+		IDP:     p,
+		Store:   rows,
+		Suggest: func(string, []string) string { return "" },
 	})
 
 	project, err := f.Projects.Create(ctx, "Acme")

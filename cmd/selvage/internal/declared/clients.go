@@ -51,7 +51,8 @@ func clientFields(c *client) []field {
 // clients describes clients. Their type cannot be changed.
 func (d *Declarer) clients() noun[client] {
 	return noun[client]{
-		kind: "client", by: "name",
+		kind:   "client",
+		by:     "name",
 		fields: clientFields,
 		id:     func(c client) string { return c.ID },
 		name:   func(c client) string { return c.Name },

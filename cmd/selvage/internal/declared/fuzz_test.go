@@ -21,8 +21,12 @@ func FuzzParse(f *testing.F) {
 	}
 
 	d := declared.New(declared.Config{Suggest: func(string, []string) string { return "" }})
-	bound := fuzzcost.Bound{CPU: 20 * time.Millisecond, CPUPerByte: 20 * time.Microsecond,
-		Heap: 4 << 20, PerByte: 4 << 10}
+	bound := fuzzcost.Bound{
+		CPU:        20 * time.Millisecond,
+		CPUPerByte: 20 * time.Microsecond,
+		Heap:       4 << 20,
+		PerByte:    4 << 10,
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		bound.Check(t, len(text), func() {
 			if file, err := d.Parse("acme.yaml", []byte(text)); err == nil && file == nil {

@@ -21,7 +21,8 @@ type key struct {
 // keys describes API keys. Pruning a key revokes it.
 func (d *Declarer) keys() noun[key] {
 	return noun[key]{
-		kind: "key", by: "name",
+		kind: "key",
+		by:   "name",
 		fields: func(k *key) []field {
 			return []field{{"name", &k.Name}, {"scopes", &k.Scopes}, {"expires_at", &k.Expires}}
 		},

@@ -117,9 +117,14 @@ func (ts *things[T]) compare(ctx context.Context, e entry) (*Step, error) {
 
 	was, is := *old, now
 	return &Step{
-		Action: Update, Kind: ts.n.kind, Project: ts.p.name, Name: ts.n.name(is), ID: ts.n.id(is),
-		Changes: changes, place: e.place,
-		do: func(ctx context.Context) (made, error) { return made{}, ts.n.update(ctx, ts.p.id, was, is) },
+		Action:  Update,
+		Kind:    ts.n.kind,
+		Project: ts.p.name,
+		Name:    ts.n.name(is),
+		ID:      ts.n.id(is),
+		Changes: changes,
+		place:   e.place,
+		do:      func(ctx context.Context) (made, error) { return made{}, ts.n.update(ctx, ts.p.id, was, is) },
 	}, nil
 }
 
@@ -163,7 +168,11 @@ func (ts *things[T]) find(e entry, said T) (found *T, err error) {
 func (ts *things[T]) creation(e entry, said T) *Step {
 	fresh := ts.n.fresh()
 	return &Step{
-		Action: Create, Kind: ts.n.kind, Project: ts.p.name, Name: ts.n.name(said), place: e.place,
+		Action:  Create,
+		Kind:    ts.n.kind,
+		Project: ts.p.name,
+		Name:    ts.n.name(said),
+		place:   e.place,
 		Changes: differences(ts.n.fields(&fresh), ts.n.fields(&said)),
 		do: func(ctx context.Context) (made, error) {
 			m, err := ts.n.create(ctx, ts.p.id, said)
@@ -178,8 +187,12 @@ func (ts *things[T]) creation(e entry, said T) *Step {
 // removal returns the step that deletes a thing and its mark.
 func (ts *things[T]) removal(t T) Step {
 	return Step{
-		Action: Delete, Kind: ts.n.kind, Project: ts.p.name, Name: ts.n.name(t), ID: ts.n.id(t),
-		place: place{path: ts.n.kind + " " + ts.n.name(t)},
+		Action:  Delete,
+		Kind:    ts.n.kind,
+		Project: ts.p.name,
+		Name:    ts.n.name(t),
+		ID:      ts.n.id(t),
+		place:   place{path: ts.n.kind + " " + ts.n.name(t)},
 		do: func(ctx context.Context) (made, error) {
 			if err := ts.n.remove(ctx, ts.p.id, t); err != nil {
 				return made{}, err

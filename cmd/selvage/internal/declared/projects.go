@@ -46,8 +46,12 @@ func projectFields(p *fabric.Project) []field {
 // freshProject returns a new project with its defaults.
 func freshProject() fabric.Project {
 	return fabric.Project{
-		RecordRate: fabric.DefaultRecordRate, MediaAuth: fabric.MediaAuths[0], Registration: fabric.RegistrationOff,
-		RecordCalls: fabric.RecordOff, ClientRegistration: fabric.ClientsOff, OutboundCalls: fabric.OutboundOff,
+		RecordRate:         fabric.DefaultRecordRate,
+		MediaAuth:          fabric.MediaAuths[0],
+		Registration:       fabric.RegistrationOff,
+		RecordCalls:        fabric.RecordOff,
+		ClientRegistration: fabric.ClientsOff,
+		OutboundCalls:      fabric.OutboundOff,
 	}
 }
 
@@ -123,12 +127,15 @@ func findProject(p project, all []fabric.Project, taken map[string]place) (found
 // changeOf returns the changes from old to p.
 func changeOf(old, p fabric.Project) fabric.ProjectChange {
 	return fabric.ProjectChange{
-		Name: changed(old.Name, p.Name), RecordRate: changed(old.RecordRate, p.RecordRate),
+		Name:          changed(old.Name, p.Name),
+		RecordRate:    changed(old.RecordRate, p.RecordRate),
 		MediaAuth:     changed(old.MediaAuth, p.MediaAuth),
-		RequireFactor: changed(old.RequireFactor, p.RequireFactor), Color: changed(old.Color, p.Color),
-		Terms:   changed(old.Terms, p.Terms),
-		Privacy: changed(old.Privacy, p.Privacy), Registration: changed(old.Registration, p.Registration),
-		RecordCalls: changed(old.RecordCalls, p.RecordCalls),
+		RequireFactor: changed(old.RequireFactor, p.RequireFactor),
+		Color:         changed(old.Color, p.Color),
+		Terms:         changed(old.Terms, p.Terms),
+		Privacy:       changed(old.Privacy, p.Privacy),
+		Registration:  changed(old.Registration, p.Registration),
+		RecordCalls:   changed(old.RecordCalls, p.RecordCalls),
 
 		ClientRegistration: changed(old.ClientRegistration, p.ClientRegistration),
 

@@ -243,8 +243,12 @@ func (d *Declarer) changeResource(p *target, r resource, old fabric.Resource) (*
 // removeResource returns the step that deletes a resource and its mark.
 func (d *Declarer) removeResource(p *target, r fabric.Resource) Step {
 	return Step{
-		Action: Delete, Kind: r.Type, Project: p.name, Name: r.DisplayName, ID: r.ID,
-		place: place{path: r.Type + " " + r.DisplayName},
+		Action:  Delete,
+		Kind:    r.Type,
+		Project: p.name,
+		Name:    r.DisplayName,
+		ID:      r.ID,
+		place:   place{path: r.Type + " " + r.DisplayName},
 		do: func(ctx context.Context) (made, error) {
 			if err := d.c.Fabric.Resources.DeleteThing(ctx, p.id, r.ID); err != nil {
 				return made{}, err

@@ -74,18 +74,23 @@ func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 // at the same time.
 func subscriberInput(old, s fabric.Subscriber) fabric.SubscriberInput {
 	return fabric.SubscriberInput{
-		Email: changed(old.Email, s.Email), Verified: changed(old.Verified, s.Verified),
-		Disabled: changed(old.Disabled, s.Disabled), RecordCalls: changed(old.RecordCalls, s.RecordCalls),
+		Email:       changed(old.Email, s.Email),
+		Verified:    changed(old.Verified, s.Verified),
+		Disabled:    changed(old.Disabled, s.Disabled),
+		RecordCalls: changed(old.RecordCalls, s.RecordCalls),
 		Forwarding: fabric.ForwardingInput{
 			Busy:        changed(old.Forwarding.Busy, s.Forwarding.Busy),
 			NoAnswer:    changed(old.Forwarding.NoAnswer, s.Forwarding.NoAnswer),
 			RingSeconds: changed(old.Forwarding.RingSeconds, s.Forwarding.RingSeconds)},
 		Profile: fabric.Profile{
-			FirstName: changed(old.FirstName, s.FirstName), LastName: changed(old.LastName, s.LastName),
+			FirstName:   changed(old.FirstName, s.FirstName),
+			LastName:    changed(old.LastName, s.LastName),
 			DisplayName: changed(old.DisplayName, s.DisplayName),
-			JobTitle:    changed(old.JobTitle, s.JobTitle), TimeZone: changed(old.TimeZone, s.TimeZone),
+			JobTitle:    changed(old.JobTitle, s.JobTitle),
+			TimeZone:    changed(old.TimeZone, s.TimeZone),
 			Country:     changed(old.Country, s.Country),
-			CompanyName: changed(old.CompanyName, s.CompanyName), Region: changed(old.Region, s.Region),
+			CompanyName: changed(old.CompanyName, s.CompanyName),
+			Region:      changed(old.Region, s.Region),
 		},
 	}
 }

@@ -19,7 +19,8 @@ type upstream struct {
 // upstreams describes upstream providers.
 func (d *Declarer) upstreams() noun[upstream] {
 	return noun[upstream]{
-		kind: "upstream", by: "name",
+		kind: "upstream",
+		by:   "name",
 		fields: func(u *upstream) []field {
 			return []field{{"name", &u.Name}, {"issuer", &u.Issuer}, {"client_id", &u.ClientID}, {"scopes", &u.Scopes},
 				{"claims", &u.Claims}, {"sign_up", &u.SignUp}, {"logout", &u.Logout}, {"enabled", &u.Enabled}}
@@ -84,9 +85,14 @@ func (u *upstream) settle() error {
 
 // input returns the changes from old to u, which must be settled.
 func (u upstream) input(old upstream) idp.UpstreamInput {
-	in := idp.UpstreamInput{Name: changed(old.Name, u.Name), Issuer: changed(old.Issuer, u.Issuer),
-		ClientID: changed(old.ClientID, u.ClientID), SignUp: changed(old.SignUp, u.SignUp),
-		Logout: changed(old.Logout, u.Logout), Enabled: &u.Enabled}
+	in := idp.UpstreamInput{
+		Name:     changed(old.Name, u.Name),
+		Issuer:   changed(old.Issuer, u.Issuer),
+		ClientID: changed(old.ClientID, u.ClientID),
+		SignUp:   changed(old.SignUp, u.SignUp),
+		Logout:   changed(old.Logout, u.Logout),
+		Enabled:  &u.Enabled,
+	}
 	if !slices.Equal(old.Scopes, u.Scopes) {
 		in.Scopes = &u.Scopes
 	}

@@ -58,8 +58,11 @@ func (d *Declarer) webhooks() noun[fabric.Webhook] {
 
 // webhookInput returns the changes from old to w.
 func webhookInput(old, w fabric.Webhook) fabric.WebhookInput {
-	in := fabric.WebhookInput{URL: changed(old.URL, w.URL), Name: changed(old.Name, w.Name),
-		Enabled: changed(old.Enabled, w.Enabled)}
+	in := fabric.WebhookInput{
+		URL:     changed(old.URL, w.URL),
+		Name:    changed(old.Name, w.Name),
+		Enabled: changed(old.Enabled, w.Enabled),
+	}
 	if !slices.Equal(old.Events, w.Events) {
 		names := []string{}
 		for _, e := range w.Events {

@@ -65,7 +65,9 @@ func (d *Demo) seedSubscriber(ctx context.Context, s *seed) (err error) {
 	email, first, last := "ada@example.com", "Ada", "Example"
 	s.password = strings.ToLower(rand.Text()[:16])
 	s.subscriber, err = d.Fabric.Subscribers.Create(ctx, s.project.ID, fabric.SubscriberInput{
-		Email: &email, Password: &s.password, Profile: fabric.Profile{FirstName: &first, LastName: &last},
+		Email:    &email,
+		Password: &s.password,
+		Profile:  fabric.Profile{FirstName: &first, LastName: &last},
 	})
 	return err
 }
@@ -74,7 +76,10 @@ func (d *Demo) seedSubscriber(ctx context.Context, s *seed) (err error) {
 // the browser app are the usual addresses of development servers on this machine.
 func (d *Demo) seedClients(ctx context.Context, s *seed) (err error) {
 	s.spa, _, err = d.IDP.Clients.Create(ctx, idp.Client{
-		ProjectID: s.project.ID, Name: "Demo app", Type: idp.SPA, FirstParty: true,
+		ProjectID:  s.project.ID,
+		Name:       "Demo app",
+		Type:       idp.SPA,
+		FirstParty: true,
 		RedirectURIs: []string{"http://localhost:3000/callback", "http://localhost:5173/callback",
 			d.Where.Public + Path},
 		LogoutURIs: []string{"http://localhost:3000/", "http://localhost:5173/", d.Where.Public + Path},
@@ -83,8 +88,12 @@ func (d *Demo) seedClients(ctx context.Context, s *seed) (err error) {
 	if err != nil {
 		return err
 	}
+
 	s.service, s.secret, err = d.IDP.Clients.Create(ctx, idp.Client{
-		ProjectID: s.project.ID, Name: "Demo backend", Type: idp.Service, Scopes: []string{string(fabric.Voice)},
+		ProjectID: s.project.ID,
+		Name:      "Demo backend",
+		Type:      idp.Service,
+		Scopes:    []string{string(fabric.Voice)},
 	})
 	return err
 }
@@ -127,13 +136,18 @@ func (d *Demo) seedRecordings(ctx context.Context, s *seed) error {
 		}
 
 		about := recordings.Description{
-			Metadata: recordings.Metadata{CallSid: uuid.NewString(), From: call.from, To: call.to,
-				Direction: call.direction},
+			Metadata: recordings.Metadata{
+				CallSid:   uuid.NewString(),
+				From:      call.from,
+				To:        call.to,
+				Direction: call.direction,
+			},
 			SubscriberID: s.subscriber.ID,
 		}
 		r, _, err := d.Recordings.Ingest(ctx, recordings.Upload{
-			ProjectID: s.project.ID, Body: bytes.NewReader(wav),
-			Describe: func() (recordings.Description, error) { return about, nil },
+			ProjectID: s.project.ID,
+			Body:      bytes.NewReader(wav),
+			Describe:  func() (recordings.Description, error) { return about, nil },
 		})
 		if err != nil {
 			return err

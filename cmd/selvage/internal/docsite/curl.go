@@ -18,24 +18,31 @@ export SAT=$(curl -sS -u "$PROJECT_ID:$API_KEY" \
 
 // parameters maps path parameters to their shell variables, where the names differ.
 var parameters = map[string]string{
-	"AccountSid": "PROJECT_ID", "CallSid": "CALL_SID", "ConferenceSid": "CONFERENCE_SID",
+	"AccountSid":           "PROJECT_ID",
+	"CallSid":              "CALL_SID",
+	"ConferenceSid":        "CONFERENCE_SID",
 	"fabric_subscriber_id": "SUBSCRIBER_ID",
 }
 
 // examples maps values in example bodies to the shell variables that replace them.
 var examples = map[string]string{
-	"0f6d2f34-1c55-4f0b-bb0e-5a1c6a3d7e12": "ADDRESS_ID", "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13": "RESOURCE_ID",
+	"0f6d2f34-1c55-4f0b-bb0e-5a1c6a3d7e12": "ADDRESS_ID",
+	"5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13": "RESOURCE_ID",
 	"9a4e6d1b-2c3f-4a5e-8b7d-6c5e4f3a2b14": "SIP_ADDRESS_ID",
 	"d4f0c3b2-a1e9-4d8c-b7f6-5a4e3d2c1b17": "SIP_ENDPOINT_ID",
-	"acme-dialer":                          "CLIENT_ID", "https://dialer.acme.example/cb": "REDIRECT_URI",
-	"c2c_7acc0e5e968706a032983cd80cdca219": "EMBED_KEY", "eyJhbGciOiJkaXIi…": "REFRESH_TOKEN",
+	"acme-dialer":                          "CLIENT_ID",
+	"https://dialer.acme.example/cb":       "REDIRECT_URI",
+	"c2c_7acc0e5e968706a032983cd80cdca219": "EMBED_KEY",
+	"eyJhbGciOiJkaXIi…":                    "REFRESH_TOKEN",
 }
 
 // credentials maps security schemes to the curl options that authenticate with them.
 var credentials = map[string]string{
-	"basic": `-u "$PROJECT_ID:$API_KEY"`, "service": `-H "Authorization: Bearer $ACCESS_TOKEN"`,
-	"login": `-H "Authorization: Bearer $ACCESS_TOKEN"`,
-	"sat":   `-H "Authorization: Bearer $SAT"`, "guest": `-H "Authorization: Bearer $TOKEN"`,
+	"basic":      `-u "$PROJECT_ID:$API_KEY"`,
+	"service":    `-H "Authorization: Bearer $ACCESS_TOKEN"`,
+	"login":      `-H "Authorization: Bearer $ACCESS_TOKEN"`,
+	"sat":        `-H "Authorization: Bearer $SAT"`,
+	"guest":      `-H "Authorization: Bearer $TOKEN"`,
 	"invite":     `-H "Authorization: Bearer $TOKEN"`,
 	"client":     `-u "$CLIENT_ID:$CLIENT_SECRET"`,
 	"registrar":  `-H "Authorization: Bearer $INITIAL_TOKEN"`,

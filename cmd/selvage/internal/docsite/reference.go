@@ -30,13 +30,18 @@ func loadReference(c openapi.Config) (*reference, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	text, err := doc.YAML()
 	if err != nil {
 		return nil, err
 	}
+
 	return &reference{
-		yaml: text, etag: web.ETag(text),
-		intro: rich(doc.Description()), setup: setUp(c.PublicURL), groups: view(doc),
+		yaml:   text,
+		etag:   web.ETag(text),
+		intro:  rich(doc.Description()),
+		setup:  setUp(c.PublicURL),
+		groups: view(doc),
 	}, nil
 }
 
@@ -47,14 +52,22 @@ func (s *Site) showContents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	query, guides := clean(r.URL.Query().Get("q")), guideNav("")
 	hits, err := findSections(query)
 	if err != nil {
 		return err
 	}
+
 	return templates.Write(w, templates.Docs{
-		Title: "Documentation of selvage", Nav: slices.Concat(guides, doc.groups), Guides: guides,
-		Query: query, Hits: hits, Intro: doc.intro, Setup: doc.setup, Contents: findOperations(doc.groups, query),
+		Title:    "Documentation of selvage",
+		Nav:      slices.Concat(guides, doc.groups),
+		Guides:   guides,
+		Query:    query,
+		Hits:     hits,
+		Intro:    doc.intro,
+		Setup:    doc.setup,
+		Contents: findOperations(doc.groups, query),
 	}, templates.Options{Scripts: true, Connect: []string{"'self'"}})
 }
 
@@ -156,8 +169,13 @@ func slug(name string) string {
 func viewOperation(op openapi.Operation) templates.DocsOperation {
 	paths := pathsOf(op)
 	v := templates.DocsOperation{
-		ID: op.ID, Method: op.Method, Path: paths[0], Also: paths[1:], Summary: op.Summary,
-		Text: rich(op.Description), Who: whoMay(op),
+		ID:      op.ID,
+		Method:  op.Method,
+		Path:    paths[0],
+		Also:    paths[1:],
+		Summary: op.Summary,
+		Text:    rich(op.Description),
+		Who:     whoMay(op),
 		Samples: []templates.DocsSample{{Title: "Request", Text: curl(op)}},
 	}
 
@@ -218,10 +236,15 @@ func class(status string) string {
 
 // names maps security schemes to their names in prose.
 var names = map[string]string{
-	"basic": "project and API key", "service": "service's token", "sat": "SAT", "guest": "guest token",
-	"invite": "invite",
-	"login":  "token of a login", "client": "OAuth client",
-	"registrar": "initial access token", "registered": "registration access token",
+	"basic":      "project and API key",
+	"service":    "service's token",
+	"sat":        "SAT",
+	"guest":      "guest token",
+	"invite":     "invite",
+	"login":      "token of a login",
+	"client":     "OAuth client",
+	"registrar":  "initial access token",
+	"registered": "registration access token",
 }
 
 // whoMay describes the credentials and scopes that an operation accepts.
@@ -289,8 +312,13 @@ func membersOf(s openapi.Schema) (all []templates.DocsMember) {
 }
 
 func member(name string, required bool, s openapi.Schema) templates.DocsMember {
-	m := templates.DocsMember{Name: name, Type: s.Type, Required: required,
-		Limits: strings.Join(s.Limits, "; "), Members: membersOf(s)}
+	m := templates.DocsMember{
+		Name:     name,
+		Type:     s.Type,
+		Required: required,
+		Limits:   strings.Join(s.Limits, "; "),
+		Members:  membersOf(s),
+	}
 	if s.Description != "" {
 		m.Text = rich(s.Description)
 	}

@@ -132,8 +132,11 @@ func TestOperatorsKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s := docsite.New(docsite.Config{Config: openapi.Config{Kinds: all, PublicURL: "https://calls.example.org",
-		AuthURL: "https://id.example.org"}})
+	s := docsite.New(docsite.Config{Config: openapi.Config{
+		Kinds:     all,
+		PublicURL: "https://calls.example.org",
+		AuthURL:   "https://id.example.org",
+	}})
 	text := get(t, s, "/docs/openapi.yaml")
 	doc, err := openapitest.Load(text.Body.Bytes())
 	if err == nil {

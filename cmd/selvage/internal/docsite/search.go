@@ -143,8 +143,12 @@ func findSections(query string) (found []templates.DocsHit, err error) {
 
 	slices.SortStableFunc(matching, func(x, y ranked) int { return y.score - x.score })
 	for _, s := range matching[:min(len(matching), maxSections)] {
-		found = append(found, templates.DocsHit{Guide: s.guide, Title: s.title, URL: s.url,
-			Text: excerpt(s.text, s.lowText, words)})
+		found = append(found, templates.DocsHit{
+			Guide: s.guide,
+			Title: s.title,
+			URL:   s.url,
+			Text:  excerpt(s.text, s.lowText, words),
+		})
 	}
 	return found, nil
 }

@@ -107,8 +107,11 @@ func (e certificates) trust(ctx context.Context) []Finding {
 // checks that this machine trusts their chain.
 func (e certificates) certificateFiles(context.Context) []Finding {
 	c := e.Config
-	f, err := certs.OpenFiles(certs.FilesConfig{Cert: string(c.TLS.Cert), Key: string(c.TLS.Key),
-		Hosts: c.SecureHosts()})
+	f, err := certs.OpenFiles(certs.FilesConfig{
+		Cert:  string(c.TLS.Cert),
+		Key:   string(c.TLS.Key),
+		Hosts: c.SecureHosts(),
+	})
 	if err != nil {
 		found, remedy, _ := strings.Cut(err.Error(), "; ")
 		return []Finding{brokenf(Text(remedy), "%s", found)}

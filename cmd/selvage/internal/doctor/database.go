@@ -94,8 +94,11 @@ func (e *Examination) entries(ctx context.Context) []Finding {
 		return []Finding{finef("in the main database")}
 	}
 
-	r, err := sessionsql.Look(ctx, sessionsql.Config{URL: string(e.Config.Sessions), Dir: e.Config.Data,
-		Check: patienceOfCheck})
+	r, err := sessionsql.Look(ctx, sessionsql.Config{
+		URL:   string(e.Config.Sessions),
+		Dir:   e.Config.Data,
+		Check: patienceOfCheck,
+	})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return []Finding{skippedf("missing; the first start creates the file")}

@@ -31,8 +31,13 @@ func TestMediaUnreachable(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = engine.Close() })
-		e := &Examination{alive: true, running: datadir.Running{
-			Media: netip.AddrPortFrom(here, uint16(engine.Port())).String(), Probe: engine.Probe()}}
+		e := &Examination{
+			alive: true,
+			running: datadir.Running{
+				Media: netip.AddrPortFrom(here, uint16(engine.Port())).String(),
+				Probe: engine.Probe(),
+			},
+		}
 
 		var found []Finding
 		for range tries {

@@ -48,8 +48,11 @@ func (e *Examination) listener(
 
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
 		if errors.Is(err, syscall.EADDRINUSE) && yields {
-			return []Finding{{Status: Warned, Found: usedBy(address).and("(the server will use another port)"),
-				Remedy: textf("set %s", flag)}}
+			return []Finding{{
+				Status: Warned,
+				Found:  usedBy(address).and("(the server will use another port)"),
+				Remedy: textf("set %s", flag),
+			}}
 		}
 		if err != nil {
 			return []Finding{unlistenable(address, flag, err)}
@@ -67,8 +70,11 @@ func (e *Examination) listener(
 func unlistenable(address config.HostPort, flag string, err error) Finding {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return Finding{Status: Broken, Found: usedBy(address),
-			Remedy: textf("stop it, or choose another address with %s", flag)}
+		return Finding{
+			Status: Broken,
+			Found:  usedBy(address),
+			Remedy: textf("stop it, or choose another address with %s", flag),
+		}
 	case errors.Is(err, syscall.EACCES):
 		return brokenf(
 			textf("choose a port of 1024 or above with %s, or give the binary CAP_NET_BIND_SERVICE", flag),

@@ -40,8 +40,10 @@ func (e *Examination) webSocket(ctx context.Context) Finding {
 	key := make([]byte, 16)
 	rand.Read(key)
 	resp, err := e.askFabric(ctx, e.where.Fabric, "/", http.Header{
-		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"},
-		"Sec-Websocket-Key": {base64.StdEncoding.EncodeToString(key)},
+		"Connection":            {"Upgrade"},
+		"Upgrade":               {"websocket"},
+		"Sec-Websocket-Version": {"13"},
+		"Sec-Websocket-Key":     {base64.StdEncoding.EncodeToString(key)},
 	})
 	if err != nil {
 		return brokenf(e.unreached(err, "--fabric-host"), "wss://%s does not answer: %s", e.where.Fabric,

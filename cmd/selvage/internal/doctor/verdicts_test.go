@@ -58,8 +58,15 @@ func TestRingVerdicts(t *testing.T) {
 // TestPostgresVerdicts shows the verdicts on several configurations of PostgreSQL.
 func TestPostgresVerdicts(t *testing.T) {
 	as := func(change func(*database.ServerReport)) *database.ServerReport {
-		s := &database.ServerReport{Role: "selvage", Connections: 97, InUse: 3, Fsync: true, FullPages: true,
-			SynchronousCommit: "on", Creates: true}
+		s := &database.ServerReport{
+			Role:              "selvage",
+			Connections:       97,
+			InUse:             3,
+			Fsync:             true,
+			FullPages:         true,
+			SynchronousCommit: "on",
+			Creates:           true,
+		}
 		change(s)
 		return s
 	}

@@ -59,9 +59,15 @@ func openBucket(c config.Config) (*blob.Bucket, error) {
 	}
 
 	return blob.OpenBucket(blob.BucketConfig{
-		Endpoint: place.Endpoint, Name: place.Name, Prefix: place.Prefix, Region: place.Region,
+		Endpoint:  place.Endpoint,
+		Name:      place.Name,
+		Prefix:    place.Prefix,
+		Region:    place.Region,
 		Public:    *public,
-		AccessKey: c.S3.AccessKey, SecretKey: c.S3.SecretKey,
-		Spool: c.SpoolDir(), Cache: cache, CacheSize: int64(c.S3.CacheSize),
+		AccessKey: c.S3.AccessKey,
+		SecretKey: c.S3.SecretKey,
+		Spool:     c.SpoolDir(),
+		Cache:     cache,
+		CacheSize: int64(c.S3.CacheSize),
 	})
 }

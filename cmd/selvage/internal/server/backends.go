@@ -57,8 +57,13 @@ func systemOf(shared bool) string {
 
 // openStore opens the database.
 func (b *backends) openStore(ctx context.Context, c config.Config, check time.Duration) (err error) {
-	b.Store, err = store.Open(ctx, store.Config{URL: string(c.Database), Dir: c.Data,
-		Pool: int(c.Pool.Database), Check: check, Wrap: b.traceRows(c)})
+	b.Store, err = store.Open(ctx, store.Config{
+		URL:   string(c.Database),
+		Dir:   c.Data,
+		Pool:  int(c.Pool.Database),
+		Check: check,
+		Wrap:  b.traceRows(c),
+	})
 	if err != nil {
 		return err
 	}

@@ -82,9 +82,17 @@ func (b backupRunner) backUp(ctx context.Context, dir string, log *slog.Logger) 
 	if err != nil {
 		return "", err
 	}
+
 	began := time.Now()
-	r, err := backups.Backup{Rows: b.Store, Media: b.media, Program: b.version, Key: b.BackupKey(), To: recipients,
-		Keep: int(b.Config.Backup.Keep), Progress: b.backupJobs.step}.Create(ctx, dir+"/")
+	r, err := backups.Backup{
+		Rows:     b.Store,
+		Media:    b.media,
+		Program:  b.version,
+		Key:      b.BackupKey(),
+		To:       recipients,
+		Keep:     int(b.Config.Backup.Keep),
+		Progress: b.backupJobs.step,
+	}.Create(ctx, dir+"/")
 	if r.Name != "" {
 		log.Info("created a backup", "name", r.Name, "rows", r.Rows, "recordings", r.Recordings,
 			"bytes", r.Bytes, "new_media_bytes", r.AddedBytes, "removed", len(r.Removed),

@@ -71,17 +71,26 @@ func (b backupRunner) shown() *dashboard.Backups {
 	}
 
 	return &dashboard.Backups{
-		Directory: dir, Every: span.InDays(time.Duration(b.Config.Backup.Every)), Keep: int(b.Config.Backup.Keep),
+		Directory: dir,
+		Every:     span.InDays(time.Duration(b.Config.Backup.Every)),
+		Keep:      int(b.Config.Backup.Keep),
 		List: func() (all []dashboard.Backup, err error) {
 			found, err := listBackups(dir)
 			for _, s := range found {
-				all = append(all, dashboard.Backup{Name: s.Name, Created: s.Created, Rows: s.Rows,
-					Recordings: s.Recordings, MediaBytes: s.MediaBytes, Bytes: s.Bytes})
+				all = append(all, dashboard.Backup{
+					Name:       s.Name,
+					Created:    s.Created,
+					Rows:       s.Rows,
+					Recordings: s.Recordings,
+					MediaBytes: s.MediaBytes,
+					Bytes:      s.Bytes,
+				})
 			}
 			return all, err
 		},
-		Job: b.backupJobs.job, Create: b.request,
-		Check: func(_ context.Context, name string) error { return b.requestCheck(dir, name) },
+		Job:    b.backupJobs.job,
+		Create: b.request,
+		Check:  func(_ context.Context, name string) error { return b.requestCheck(dir, name) },
 	}
 }
 

@@ -65,8 +65,11 @@ func (a *App) bootstrap(ctx context.Context) error {
 		return err
 	}
 
-	_, err = a.Operators.Create(ctx, operator.Input{Email: &c.BootstrapAdminEmail,
-		Password: &c.BootstrapAdminPassword, Roles: []operator.Membership{owner}})
+	_, err = a.Operators.Create(ctx, operator.Input{
+		Email:    &c.BootstrapAdminEmail,
+		Password: &c.BootstrapAdminPassword,
+		Roles:    []operator.Membership{owner},
+	})
 	if errors.Is(err, problem.Conflict) {
 		return nil
 	}

@@ -26,10 +26,20 @@ func (a *App) export(ctx context.Context, e *fabric.Export) error {
 
 	for _, r := range all {
 		e.Recordings = append(e.Recordings, fabric.ExportedRecording{
-			Sid: r.Sid, CallSid: r.CallSid, ConferenceSid: r.ConferenceSid, From: r.From, To: r.To,
-			Direction: r.Direction, Track: r.Track, Status: string(r.Status),
-			Duration: r.Duration().Seconds(), Codec: r.Codec, Bytes: r.Bytes, SHA256: r.SHA256,
-			StartTime: fabric.Known(r.StartTime), CreatedAt: r.Created,
+			Sid:           r.Sid,
+			CallSid:       r.CallSid,
+			ConferenceSid: r.ConferenceSid,
+			From:          r.From,
+			To:            r.To,
+			Direction:     r.Direction,
+			Track:         r.Track,
+			Status:        string(r.Status),
+			Duration:      r.Duration().Seconds(),
+			Codec:         r.Codec,
+			Bytes:         r.Bytes,
+			SHA256:        r.SHA256,
+			StartTime:     fabric.Known(r.StartTime),
+			CreatedAt:     r.Created,
 		})
 	}
 
@@ -43,8 +53,12 @@ func (a *App) export(ctx context.Context, e *fabric.Export) error {
 		return err
 	}
 	for _, k := range passkeys {
-		e.Passkeys = append(e.Passkeys, fabric.ExportedPasskey{ID: k.ID, Name: k.Name, CreatedAt: k.Created,
-			UsedAt: fabric.Known(k.Used)})
+		e.Passkeys = append(e.Passkeys, fabric.ExportedPasskey{
+			ID:        k.ID,
+			Name:      k.Name,
+			CreatedAt: k.Created,
+			UsedAt:    fabric.Known(k.Used),
+		})
 	}
 
 	set, err := a.Store.HasFactors(ctx, who)
@@ -64,10 +78,19 @@ func (a *App) exportCalls(ctx context.Context, e *fabric.Export) error {
 	})
 	for _, r := range all {
 		e.Calls = append(e.Calls, fabric.ExportedCall{
-			ID: r.ID, From: r.From.Address, FromName: r.From.Name, To: r.To.Address, ToName: r.To.Name,
-			State: string(r.State), Cause: r.Cause.Text, Video: r.Video, RecordingSid: r.RecordingSid,
-			Duration: int64(r.Duration(time.Now()).Round(time.Second).Seconds()), CreatedAt: r.Created,
-			AnsweredAt: fabric.Known(r.Answered), EndedAt: fabric.Known(r.Ended),
+			ID:           r.ID,
+			From:         r.From.Address,
+			FromName:     r.From.Name,
+			To:           r.To.Address,
+			ToName:       r.To.Name,
+			State:        string(r.State),
+			Cause:        r.Cause.Text,
+			Video:        r.Video,
+			RecordingSid: r.RecordingSid,
+			Duration:     int64(r.Duration(time.Now()).Round(time.Second).Seconds()),
+			CreatedAt:    r.Created,
+			AnsweredAt:   fabric.Known(r.Answered),
+			EndedAt:      fabric.Known(r.Ended),
 		})
 	}
 	return err
@@ -80,8 +103,12 @@ func (a *App) exportMessages(ctx context.Context, e *fabric.Export) error {
 	})
 	for _, m := range all {
 		e.Messages = append(e.Messages, fabric.ExportedMessage{
-			ID: m.ID, FromAddressID: m.From.AddressID, FromName: m.From.Name, ToAddressID: m.To.AddressID,
-			Text: m.Text, CreatedAt: m.Created,
+			ID:            m.ID,
+			FromAddressID: m.From.AddressID,
+			FromName:      m.From.Name,
+			ToAddressID:   m.To.AddressID,
+			Text:          m.Text,
+			CreatedAt:     m.Created,
 		})
 	}
 	return err

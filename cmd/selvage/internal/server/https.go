@@ -48,13 +48,21 @@ var (
 func openCertificates(c config.Config, a *App, log *slog.Logger) (certificates, error) {
 	switch {
 	case c.TLS.Cert != "":
-		return certs.OpenFiles(certs.FilesConfig{Cert: string(c.TLS.Cert), Key: string(c.TLS.Key),
-			Hosts: c.SecureHosts(), Log: log})
+		return certs.OpenFiles(certs.FilesConfig{
+			Cert:  string(c.TLS.Cert),
+			Key:   string(c.TLS.Key),
+			Hosts: c.SecureHosts(),
+			Log:   log,
+		})
 	case len(c.TLS.ACME.Hosts) > 0:
 		return certs.OpenACME(certs.ACMEConfig{
-			Hosts: c.TLS.ACME.Hosts, Email: c.TLS.ACME.Email, Directory: string(c.TLS.ACME.Directory),
-			CA:    string(c.TLS.ACME.CA),
-			Store: a.Store, Sealer: a.Ring, Log: log,
+			Hosts:     c.TLS.ACME.Hosts,
+			Email:     c.TLS.ACME.Email,
+			Directory: string(c.TLS.ACME.Directory),
+			CA:        string(c.TLS.ACME.CA),
+			Store:     a.Store,
+			Sealer:    a.Ring,
+			Log:       log,
 		})
 	}
 	return ca.Open(ca.Config{Dir: c.Data, Hosts: c.CertifiedHosts()})

@@ -25,10 +25,13 @@ type installationPages struct{ *App }
 // all returns the functions of every page.
 func (p installationPages) all() dashboard.Installation {
 	return dashboard.Installation{
-		Policies: p.policies, Keys: p.shownKeys, Rotate: p.rotateUse,
-		Mailing: &dashboard.Mailing{State: p.mailState, List: p.letters, Retry: p.retryLetter, Test: p.sendTest},
-		Backups: backupRunner(p).shown(),
-		Examine: p.examine, Findings: p.findings,
+		Policies: p.policies,
+		Keys:     p.shownKeys,
+		Rotate:   p.rotateUse,
+		Mailing:  &dashboard.Mailing{State: p.mailState, List: p.letters, Retry: p.retryLetter, Test: p.sendTest},
+		Backups:  backupRunner(p).shown(),
+		Examine:  p.examine,
+		Findings: p.findings,
 	}
 }
 
@@ -44,10 +47,15 @@ func (p installationPages) policies() (all []dashboard.Policy) {
 			continue
 		}
 		all = append(all, dashboard.Policy{
-			Group: group, Key: s.Path, Value: s.Show(p.Config), Default: s.Default, Means: s.Meaning,
+			Group:    group,
+			Key:      s.Path,
+			Value:    s.Show(p.Config),
+			Default:  s.Default,
+			Means:    s.Meaning,
 			Variable: s.Env(),
 		})
 	}
+
 	slices.SortStableFunc(all, func(x, y dashboard.Policy) int {
 		return slices.Index(policyGroups, x.Group) - slices.Index(policyGroups, y.Group)
 	})
@@ -57,8 +65,13 @@ func (p installationPages) policies() (all []dashboard.Policy) {
 func (p installationPages) shownKeys(ctx context.Context) (all []dashboard.RingKey, err error) {
 	records, err := p.Store.RingKeys(ctx)
 	for _, r := range records {
-		all = append(all, dashboard.RingKey{Kid: r.Kid, Use: string(r.Use), State: string(r.State),
-			Created: r.Created, Since: r.Activated})
+		all = append(all, dashboard.RingKey{
+			Kid:     r.Kid,
+			Use:     string(r.Use),
+			State:   string(r.State),
+			Created: r.Created,
+			Since:   r.Activated,
+		})
 	}
 	return all, err
 }
@@ -88,8 +101,16 @@ func (p installationPages) letters(
 	found, err := p.Store.ListLetters(ctx, mail.State(state), q)
 	all := page.Page[dashboard.Letter]{Prev: found.Prev, Next: found.Next}
 	for _, l := range found.Items {
-		all.Items = append(all.Items, dashboard.Letter{ID: l.ID, Kind: string(l.Kind), To: l.To, State: string(l.State),
-			Attempts: l.Attempts, Error: l.Error, Created: l.Created, Due: l.Due})
+		all.Items = append(all.Items, dashboard.Letter{
+			ID:       l.ID,
+			Kind:     string(l.Kind),
+			To:       l.To,
+			State:    string(l.State),
+			Attempts: l.Attempts,
+			Error:    l.Error,
+			Created:  l.Created,
+			Due:      l.Due,
+		})
 	}
 	return all, err
 }
@@ -114,9 +135,15 @@ func (p installationPages) examine(ctx context.Context) (all []dashboard.Finding
 	defer examining.Unlock()
 	e := &doctor.Examination{Config: p.Config, Getenv: os.Getenv, Version: p.version}
 	for _, f := range e.Examine(ctx) {
-		all = append(all, dashboard.Finding{Group: f.Group, Name: f.Name, Found: string(f.Found),
-			Remedy: string(f.Remedy), Status: string(f.Status)})
+		all = append(all, dashboard.Finding{
+			Group:  f.Group,
+			Name:   f.Name,
+			Found:  string(f.Found),
+			Remedy: string(f.Remedy),
+			Status: string(f.Status),
+		})
 	}
+
 	if ctx.Err() == nil {
 		p.examined.Store(&all)
 	}

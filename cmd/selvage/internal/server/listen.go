@@ -189,8 +189,12 @@ func (c *patientConn) ReadFrom(src io.Reader) (sent int64, err error) {
 func patientBodies(next http.Handler, patience time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != nil && r.Body != http.NoBody {
-			b := &patientBody{ReadCloser: r.Body, conn: http.NewResponseController(w), patience: patience,
-				began: time.Now()}
+			b := &patientBody{
+				ReadCloser: r.Body,
+				conn:       http.NewResponseController(w),
+				patience:   patience,
+				began:      time.Now(),
+			}
 			b.extend(b.began) // also sets a deadline for the part that the handler does not read
 			r.Body = b
 		}

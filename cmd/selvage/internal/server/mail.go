@@ -36,14 +36,23 @@ func (a *App) openPost(log *slog.Logger, observe func(result string)) (err error
 
 	var transport letters.Transport = letters.SMTP{Server: server}
 	if a.Config.Mail.URL.Boxed() {
-		a.Box = &letters.Box{Sessions: a.sessions, Seal: a.Ring.SealSecret, Open: a.Ring.OpenSecret,
-			Now: time.Now, Log: log}
+		a.Box = &letters.Box{
+			Sessions: a.sessions,
+			Seal:     a.Ring.SealSecret,
+			Open:     a.Ring.OpenSecret,
+			Now:      time.Now,
+			Log:      log,
+		}
 		transport = a.Box
 	}
 
 	a.Post = letters.New(letters.Config{
-		Queue: a.Store, Transport: transport, Sender: a.sender(), Write: a.IDP.Letters.Write, Observe: observe,
-		Log: log,
+		Queue:     a.Store,
+		Transport: transport,
+		Sender:    a.sender(),
+		Write:     a.IDP.Letters.Write,
+		Observe:   observe,
+		Log:       log,
 	})
 	return nil
 }

@@ -66,8 +66,12 @@ func (m mailbox) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	var page templates.Mailbox
 	for _, i := range items {
-		page.Mails = append(page.Mails, templates.Mail{Key: i.Key, To: i.To, Subject: i.Subject,
-			Arrived: i.Arrived.UTC().Format("2006-01-02 15:04:05 UTC")})
+		page.Mails = append(page.Mails, templates.Mail{
+			Key:     i.Key,
+			To:      i.To,
+			Subject: i.Subject,
+			Arrived: i.Arrived.UTC().Format("2006-01-02 15:04:05 UTC"),
+		})
 	}
 	return templates.Write(w, page, templates.Options{View: viewOf(r)})
 }
@@ -78,8 +82,17 @@ func (m mailbox) show(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := templates.MailShown{Mail: templates.Mail{Key: r.PathValue("key"), To: found.To,
-		Subject: found.Subject}, From: found.From.String(), Text: found.Text, Link: found.Link}
+
+	page := templates.MailShown{
+		Mail: templates.Mail{
+			Key:     r.PathValue("key"),
+			To:      found.To,
+			Subject: found.Subject,
+		},
+		From: found.From.String(),
+		Text: found.Text,
+		Link: found.Link,
+	}
 	return templates.Write(w, page, templates.Options{Frames: []string{"'self'"}, View: viewOf(r)})
 }
 

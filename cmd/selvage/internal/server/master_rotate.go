@@ -20,8 +20,12 @@ import (
 // the master key. The key ring is sealed with the master key itself.
 func secretColumns() []store.SecretColumn {
 	byID := func(table, column string, name func(id string) string) store.SecretColumn {
-		return store.SecretColumn{Table: table, Column: column, Key: []string{"id"},
-			Name: func(key []string) string { return name(key[0]) }}
+		return store.SecretColumn{
+			Table:  table,
+			Column: column,
+			Key:    []string{"id"},
+			Name:   func(key []string) string { return name(key[0]) },
+		}
 	}
 
 	certificates := byID("certificates", "sealed", certs.SecretName)
@@ -34,10 +38,14 @@ func secretColumns() []store.SecretColumn {
 		byID("signing_keys", "sealed", fabric.SigningKeySecretName),
 		byID("sip_addresses", "secrets", fabric.ResourceSecretName),
 		byID("sip_credentials", "secrets", fabric.ResourceSecretName),
-		{Table: "totps", Column: "sealed", Key: []string{"owner_id", "owner_kind"},
+		{
+			Table:  "totps",
+			Column: "sealed",
+			Key:    []string{"owner_id", "owner_kind"},
 			Name: func(key []string) string {
 				return factor.TOTPSecretName(factor.Owner{Kind: factor.Kind(key[1]), ID: key[0]})
-			}},
+			},
+		},
 		byID("upstreams", "secret", idp.UpstreamSecretName),
 	}
 }

@@ -158,7 +158,8 @@ func (m *metrics) watchRelay(r *relay.Relay) {
 func (m *metrics) watchChat(c *chat.Chat) {
 	m.registry.MustRegister(
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "selvage_messages_total", Help: "Messages that subscribers and guests have sent to this node.",
+			Name: "selvage_messages_total",
+			Help: "Messages that subscribers and guests have sent to this node.",
 		}, func() float64 { return float64(c.Stats().Sent) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "selvage_messages_late_total",

@@ -44,7 +44,8 @@ func (m *callMeter) init(r *prometheus.Registry) {
 		.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5)
 
 	m.ended = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "selvage_calls_ended_total", Help: "Calls that have ended, by cause.",
+		Name: "selvage_calls_ended_total",
+		Help: "Calls that have ended, by cause.",
 	}, []string{"cause"})
 	m.scripts = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "selvage_script_request_seconds",
@@ -193,13 +194,15 @@ func (m *metrics) watchSIP(s *sip.Server) {
 func (m *metrics) watchBus(b *bus.Bus) {
 	for kind, read := range map[string]func() uint64{"sent": b.Sent, "received": b.Received} {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "selvage_bus_messages_total", ConstLabels: prometheus.Labels{"kind": kind},
-			Help: "Messages to and from other nodes.",
+			Name:        "selvage_bus_messages_total",
+			ConstLabels: prometheus.Labels{"kind": kind},
+			Help:        "Messages to and from other nodes.",
 		}, func() float64 { return float64(read()) }))
 	}
 	for kind, read := range map[string]func() uint64{"unsent": b.Dropped, "refused": b.Refused} {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "selvage_bus_messages_lost_total", ConstLabels: prometheus.Labels{"kind": kind},
+			Name:        "selvage_bus_messages_lost_total",
+			ConstLabels: prometheus.Labels{"kind": kind},
 			Help: "Messages between nodes that could not be sent, or that were refused because no node " +
 				"sent them or they came late or twice.",
 		}, func() float64 { return float64(read()) }))

@@ -74,16 +74,22 @@ func TestReadiness(t *testing.T) {
 func TestReadinessOfLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var takes time.Duration
-		r := &dependencies{log: slog.New(slog.DiscardHandler), all: []*dependency{
-			{name: "it", ask: func(context.Context) (string, error) { time.Sleep(takes); return "", nil }},
-			{name: "other", ask: func(context.Context) (string, error) {
-				if takes == 0 {
-					return "", errors.New("refused")
-				}
-				time.Sleep(takes)
-				return "", nil
-			}},
-		}}
+		r := &dependencies{
+			log: slog.New(slog.DiscardHandler),
+			all: []*dependency{
+				{name: "it", ask: func(context.Context) (string, error) { time.Sleep(takes); return "", nil }},
+				{
+					name: "other",
+					ask: func(context.Context) (string, error) {
+						if takes == 0 {
+							return "", errors.New("refused")
+						}
+						time.Sleep(takes)
+						return "", nil
+					},
+				},
+			},
+		}
 
 		r.check()
 		takes = 5 * time.Second
@@ -105,14 +111,20 @@ func TestReadinessOfLost(t *testing.T) {
 func TestReadinessOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var quick, slow atomic.Int32
-		r := &dependencies{log: slog.New(slog.DiscardHandler), all: []*dependency{
-			{name: "quick", ask: func(context.Context) (string, error) { quick.Add(1); return "", nil }},
-			{name: "slow", ask: func(context.Context) (string, error) {
-				slow.Add(1)
-				time.Sleep(time.Minute)
-				return "", nil
-			}},
-		}}
+		r := &dependencies{
+			log: slog.New(slog.DiscardHandler),
+			all: []*dependency{
+				{name: "quick", ask: func(context.Context) (string, error) { quick.Add(1); return "", nil }},
+				{
+					name: "slow",
+					ask: func(context.Context) (string, error) {
+						slow.Add(1)
+						time.Sleep(time.Minute)
+						return "", nil
+					},
+				},
+			},
+		}
 
 		for range 100 {
 			r.check()

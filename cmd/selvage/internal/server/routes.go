@@ -40,15 +40,29 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 	mount(http.HandlerFunc(notFound), "/")
 	mount(static.Handler(), static.Prefix)
 	mount(orNotFound(soon(sdk.Handler)), sdk.Prefix)
-	docs := docsite.New(docsite.Config{Config: openapi.Config{Kinds: a.Fabric.Resources.Kinds(),
-		PublicURL: a.Where.Public, AuthURL: a.Where.Auth}, Log: log})
+	docs := docsite.New(docsite.Config{
+		Config: openapi.Config{
+			Kinds:     a.Fabric.Resources.Kinds(),
+			PublicURL: a.Where.Public,
+			AuthURL:   a.Where.Auth,
+		},
+		Log: log,
+	})
 	mount(orNotFound(docs.Handler()), "/docs", docsite.Prefix)
 
 	if a.serves(config.IDP) {
-		api, err := oidc.New(oidc.Config{Provider: a.IDP, Proofs: a.proofs, Sessions: a.sessions, Browsers: a.Store,
-			AuthURL: a.Where.Auth, MTLSURL: a.Where.MTLS, Certificates: a.Config.HasCertificates(),
-			HTTP:    a.egress.Client(),
-			Mailbox: a.showsMailbox(), Log: log})
+		api, err := oidc.New(oidc.Config{
+			Provider:     a.IDP,
+			Proofs:       a.proofs,
+			Sessions:     a.sessions,
+			Browsers:     a.Store,
+			AuthURL:      a.Where.Auth,
+			MTLSURL:      a.Where.MTLS,
+			Certificates: a.Config.HasCertificates(),
+			HTTP:         a.egress.Client(),
+			Mailbox:      a.showsMailbox(),
+			Log:          log,
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -59,21 +73,40 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 	}
 
 	if a.serves(config.Fabric) {
-		api := rest.New(rest.Config{Fabric: a.Fabric, Clients: a.IDP,
-			Rooms: a.RoomSessions, Move: a.mover(), Chat: a.Chat, Access: a.IDP.Tokens.Open,
-			Confirm: a.confirm, Admit: a.admit, Log: log})
+		api := rest.New(rest.Config{
+			Fabric:  a.Fabric,
+			Clients: a.IDP,
+			Rooms:   a.RoomSessions,
+			Move:    a.mover(),
+			Chat:    a.Chat,
+			Access:  a.IDP.Tokens.Open,
+			Confirm: a.confirm,
+			Admit:   a.admit,
+			Log:     log,
+		})
 		mount(soon(api.Handler), "/api/fabric", "/api/fabric/", "/api/project", "/api/project/", "/subscriber/")
 	}
 	if a.serves(config.Dashboard) {
 		var err error
 		a.pages, err = dashboard.New(dashboard.Config{
-			Operators: a.Operators, Fabric: a.Fabric, Clients: a.IDP, Recordings: a.Recordings,
-			Calls: a.CallRecords, Rooms: a.RoomSessions, NoCalls: a.Calls == nil, Move: a.mover(),
-			PublicURL: a.Where.Public, AuthURL: a.Where.Auth,
-			Factors: a.operatorFactors, RequireFactor: a.Config.Operators.RequireFactor.Roles(a.Local()),
-			Audit: a.Store.ListAudit, SecretsShown: a.Store.SecretsShown, Health: a.healthOf(log),
-			Counts:       a.Store.ListCounts,
-			Installation: installationPages{a}.all(), Log: log,
+			Operators:     a.Operators,
+			Fabric:        a.Fabric,
+			Clients:       a.IDP,
+			Recordings:    a.Recordings,
+			Calls:         a.CallRecords,
+			Rooms:         a.RoomSessions,
+			NoCalls:       a.Calls == nil,
+			Move:          a.mover(),
+			PublicURL:     a.Where.Public,
+			AuthURL:       a.Where.Auth,
+			Factors:       a.operatorFactors,
+			RequireFactor: a.Config.Operators.RequireFactor.Roles(a.Local()),
+			Audit:         a.Store.ListAudit,
+			SecretsShown:  a.Store.SecretsShown,
+			Health:        a.healthOf(log),
+			Counts:        a.Store.ListCounts,
+			Installation:  installationPages{a}.all(),
+			Log:           log,
 		})
 		if err != nil {
 			return nil, err
@@ -89,15 +122,24 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 
 		callers := recordingsCallers{a}
 		api := laml.New(laml.Config{
-			Recordings: a.Recordings, Calls: a.CallRecords,
-			Credentials: callers.caller, IngestKey: callers.ingestKey,
-			Miss: a.countMediaMiss, PublicURL: a.Where.Public,
-			Encoders: a.Config.Recordings.MP3Parallel, Offload: offload, Redirect: a.newRedirect(),
-			Log: log,
+			Recordings:  a.Recordings,
+			Calls:       a.CallRecords,
+			Credentials: callers.caller,
+			IngestKey:   callers.ingestKey,
+			Miss:        a.countMediaMiss,
+			PublicURL:   a.Where.Public,
+			Encoders:    a.Config.Recordings.MP3Parallel,
+			Offload:     offload,
+			Redirect:    a.newRedirect(),
+			Log:         log,
 		})
 		mount(soon(api.Handler), "/api/laml/", "/2010-04-01/", laml.IngestPrefix)
-		native := relayrest.New(relayrest.Config{Recordings: a.Recordings, Credentials: callers.caller,
-			MediaURLs: api.MediaURLs, Log: log})
+		native := relayrest.New(relayrest.Config{
+			Recordings:  a.Recordings,
+			Credentials: callers.caller,
+			MediaURLs:   api.MediaURLs,
+			Log:         log,
+		})
 		mount(soon(native.Handler), relayrest.Prefix, relayrest.Prefix+"/")
 	}
 

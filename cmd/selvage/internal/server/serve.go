@@ -104,9 +104,14 @@ func Serve(ctx context.Context, c Config) (err error) {
 		s.log.Warn(warning, "public_url", w.Public, "auth_url", w.Auth)
 	}
 	if s.app, err = Open(ctx, conf, w, Options{
-		Log: s.log, observe: s.metrics.event, mails: s.metrics.mail,
-		Media: conf.Services.Has(config.Recordings), check: damageCheckTime, version: c.Version, tracer: tracer,
-		serves: true,
+		Log:     s.log,
+		observe: s.metrics.event,
+		mails:   s.metrics.mail,
+		Media:   conf.Services.Has(config.Recordings),
+		check:   damageCheckTime,
+		version: c.Version,
+		tracer:  tracer,
+		serves:  true,
 	}); err != nil {
 		return errors.Join(err, s.ports.close())
 	}
@@ -260,8 +265,12 @@ func (s *server) deferredWork() []func(context.Context) {
 
 // running returns the addresses of the server, in the form that is written to run.json.
 func (s *server) running() datadir.Running {
-	r := datadir.Running{PID: os.Getpid(), HTTP: "http://" + s.ports.http.Addr().String(),
-		PublicURL: s.app.Where.Public, AuthURL: s.app.Where.Auth}
+	r := datadir.Running{
+		PID:       os.Getpid(),
+		HTTP:      "http://" + s.ports.http.Addr().String(),
+		PublicURL: s.app.Where.Public,
+		AuthURL:   s.app.Where.Auth,
+	}
 	if s.ports.tls != nil {
 		r.HTTPS = "https://" + s.ports.tls.Addr().String()
 	}

@@ -36,9 +36,18 @@ func (a *App) openSIP(ctx context.Context, c *calls.Config) (err error) {
 	}
 
 	a.sip = sip.New(sip.Config{
-		UDP: udp, TCP: tcp, TLS: encrypted, Fabric: a.Fabric, Sessions: a.sessions, Limits: a.limits, Node: a.node,
-		Alone: c.Nodes == nil, Digests: a.Config.PhoneDigests, AddressFor: a.engine.AddressFor, Log: c.Log,
-		MayReach: a.egress.MayReach,
+		UDP:        udp,
+		TCP:        tcp,
+		TLS:        encrypted,
+		Fabric:     a.Fabric,
+		Sessions:   a.sessions,
+		Limits:     a.limits,
+		Node:       a.node,
+		Alone:      c.Nodes == nil,
+		Digests:    a.Config.PhoneDigests,
+		AddressFor: a.engine.AddressFor,
+		Log:        c.Log,
+		MayReach:   a.egress.MayReach,
 	})
 	a.opened = append(a.opened, a.sip)
 	c.Phones, c.Trunk, c.Clients = a.sip.Phones, a.sip.Trunk, clients{a.relay, a.sip}

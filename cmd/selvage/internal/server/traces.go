@@ -13,6 +13,11 @@ func traces(ctx context.Context, c Config, log *slog.Logger) (*telemetry.Tracer,
 	if t.OTLPEndpoint.Off() {
 		return nil, nil
 	}
-	return telemetry.New(ctx, telemetry.Config{URL: string(t.OTLPEndpoint), Headers: t.OTLPHeaders.Map(),
-		Percent: int(t.Sample), Version: c.Version, Log: log})
+	return telemetry.New(ctx, telemetry.Config{
+		URL:     string(t.OTLPEndpoint),
+		Headers: t.OTLPHeaders.Map(),
+		Percent: int(t.Sample),
+		Version: c.Version,
+		Log:     log,
+	})
 }

@@ -24,8 +24,14 @@ func (s *server) openTURN() error {
 	}
 
 	told, local := a.engine.UDP()
-	c := turn.Config{Listener: s.ports.turn, URL: turnURL(a.Config, a.Where.Public, s.ports), Own: told, Local: local,
-		Secret: a.Ring.Derive("TURN credentials"), Log: s.log}
+	c := turn.Config{
+		Listener: s.ports.turn,
+		URL:      turnURL(a.Config, a.Where.Public, s.ports),
+		Own:      told,
+		Local:    local,
+		Secret:   a.Ring.Derive("TURN credentials"),
+		Log:      s.log,
+	}
 
 	if a.mediaNodes != nil {
 		c.Others = a.mediaNodes.addresses

@@ -47,10 +47,13 @@ const patience = 5 * time.Second
 // NewWatcher returns a Watcher of the nodes with these ops listeners, such as
 // http://127.0.0.1:9090.
 func NewWatcher(bases []string) *Watcher {
-	return &Watcher{bases: bases, client: &http.Client{
-		Timeout:       patience,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	return &Watcher{
+		bases: bases,
+		client: &http.Client{
+			Timeout:       patience,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
 }
 
 // Look reads all nodes and returns what they did since the last call. The first call can only read

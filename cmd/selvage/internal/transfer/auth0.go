@@ -90,8 +90,12 @@ func (a *auth0) hash(o object) {
 	}
 	a.hashes[user] = hash
 
-	s := &Subscriber{Kind: kindSubscriber, Reference: user, Email: o.text("email"),
-		EmailVerified: o.flag("email_verified")}
+	s := &Subscriber{
+		Kind:          kindSubscriber,
+		Reference:     user,
+		Email:         o.text("email"),
+		EmailVerified: o.flag("email_verified"),
+	}
 	var identifiers []struct {
 		Type, Value string
 		Verified    bool
@@ -120,22 +124,34 @@ func (a *auth0) addUser(id string, s *Subscriber) {
 
 func (a *auth0) user(o object) {
 	id := cmp.Or(o.text("user_id"), o.text("Id"))
-	s := &Subscriber{Kind: kindSubscriber, Reference: id, Email: o.text("email"),
-		EmailVerified: o.flag("email_verified"), FirstName: o.text("given_name"), LastName: o.text("family_name"),
-		Disabled: o.flag("blocked")}
+	s := &Subscriber{
+		Kind:          kindSubscriber,
+		Reference:     id,
+		Email:         o.text("email"),
+		EmailVerified: o.flag("email_verified"),
+		FirstName:     o.text("given_name"),
+		LastName:      o.text("family_name"),
+		Disabled:      o.flag("blocked"),
+	}
 	name := cmp.Or(s.Email, id)
 	if full := o.text("name"); full != s.Email && full != strings.TrimSpace(s.FirstName+" "+s.LastName) {
 		s.DisplayName = full
 	}
 
-	claims := fabric.StandardClaims{Nickname: o.text("nickname"), Picture: o.text("picture"),
-		PreferredUsername: o.text("username"), PhoneNumber: o.text("phone_number"), Locale: o.text("locale")}
+	claims := fabric.StandardClaims{
+		Nickname:          o.text("nickname"),
+		Picture:           o.text("picture"),
+		PreferredUsername: o.text("username"),
+		PhoneNumber:       o.text("phone_number"),
+		Locale:            o.text("locale"),
+	}
 	if verified := o.flag("phone_verified"); verified && claims.PhoneNumber != "" {
 		claims.PhoneNumberVerified = &verified
 	}
 	if claims != (fabric.StandardClaims{}) {
 		s.Claims = &claims
 	}
+
 	if at, err := time.Parse(time.RFC3339, o.text("created_at")); err == nil {
 		s.Created = at
 	}
@@ -182,21 +198,35 @@ func (a *auth0) importedHash(o object, s *Subscriber, name string) {
 }
 
 // auth0Types maps the types of clients in Auth0 to types in selvage.
-var auth0Types = map[string]idp.ClientType{"spa": idp.SPA, "native": idp.Native, "regular_web": idp.Web,
-	"non_interactive": idp.Service}
+var auth0Types = map[string]idp.ClientType{
+	"spa":             idp.SPA,
+	"native":          idp.Native,
+	"regular_web":     idp.Web,
+	"non_interactive": idp.Service,
+}
 
 // auth0Grants maps the names of grants in Auth0 to names in selvage. Other grants are not
 // supported.
-var auth0Grants = map[string]string{"authorization_code": idp.GrantCode, "refresh_token": idp.GrantRefresh,
-	"client_credentials": idp.GrantClientCredentials, idp.GrantDevice: idp.GrantDevice}
+var auth0Grants = map[string]string{
+	"authorization_code": idp.GrantCode,
+	"refresh_token":      idp.GrantRefresh,
+	"client_credentials": idp.GrantClientCredentials,
+	idp.GrantDevice:      idp.GrantDevice,
+}
 
 func (a *auth0) client(o object) {
-	c := &Client{Kind: kindClient, ID: o.text("client_id"), Name: o.text("name"), AccessToken: idp.JWTToken,
-		FirstParty: true}
+	c := &Client{
+		Kind:        kindClient,
+		ID:          o.text("client_id"),
+		Name:        o.text("name"),
+		AccessToken: idp.JWTToken,
+		FirstParty:  true,
+	}
 	c.InitiateLoginURI = o.text("initiate_login_uri")
 	if o.flag("global") {
 		return // the tenant's own client
 	}
+
 	o.take("is_first_party", &c.FirstParty)
 	kind := o.text("app_type")
 	c.Type = cmp.Or(auth0Types[kind], idp.Web)

@@ -89,11 +89,25 @@ func (e *exporter) project(_ context.Context, p fabric.Project) error {
 	if p.Logo != "" || p.DarkLogo != "" {
 		e.sum.Left["logo"]++
 	}
-	return e.write(kindProject, Project{Kind: kindProject, ID: p.ID, Name: p.Name, RecordRate: p.RecordRate,
-		MediaAuth: p.MediaAuth, RequireFactor: p.RequireFactor, Color: p.Color, Terms: p.Terms, Privacy: p.Privacy,
-		Registration: p.Registration, RecordCalls: p.RecordCalls, ClientRegistration: p.ClientRegistration,
-		OutboundCalls: p.OutboundCalls, OutboundPrefixes: p.OutboundPrefixes,
-		RecordingQuota: p.RecordingQuota, UploadRate: p.UploadRate, Created: p.Created})
+	return e.write(kindProject, Project{
+		Kind:               kindProject,
+		ID:                 p.ID,
+		Name:               p.Name,
+		RecordRate:         p.RecordRate,
+		MediaAuth:          p.MediaAuth,
+		RequireFactor:      p.RequireFactor,
+		Color:              p.Color,
+		Terms:              p.Terms,
+		Privacy:            p.Privacy,
+		Registration:       p.Registration,
+		RecordCalls:        p.RecordCalls,
+		ClientRegistration: p.ClientRegistration,
+		OutboundCalls:      p.OutboundCalls,
+		OutboundPrefixes:   p.OutboundPrefixes,
+		RecordingQuota:     p.RecordingQuota,
+		UploadRate:         p.UploadRate,
+		Created:            p.Created,
+	})
 }
 
 func (e *exporter) keys(ctx context.Context, p fabric.Project) error {
@@ -141,11 +155,26 @@ func (e *exporter) clients(ctx context.Context, p fabric.Project) error {
 			e.sum.Left["previous secret of a client"]++
 		}
 
-		return e.write(kindClient, Client{Kind: kindClient, ID: c.ID, ProjectID: p.ID, Name: c.Name, Type: c.Type,
-			Profile: c.Profile, AuthMethod: c.AuthMethod, SecretHash: c.SecretHash, FirstParty: c.FirstParty,
-			PKCEOptional: c.PKCEOptional, RedirectURIs: c.RedirectURIs, LogoutURIs: c.LogoutURIs, Grants: c.Grants,
-			Scopes: c.Scopes, AccessToken: c.AccessToken, IDTokenAlg: string(c.IDTokenAlg), Metadata: c.Metadata,
-			Created: c.Created})
+		return e.write(kindClient, Client{
+			Kind:         kindClient,
+			ID:           c.ID,
+			ProjectID:    p.ID,
+			Name:         c.Name,
+			Type:         c.Type,
+			Profile:      c.Profile,
+			AuthMethod:   c.AuthMethod,
+			SecretHash:   c.SecretHash,
+			FirstParty:   c.FirstParty,
+			PKCEOptional: c.PKCEOptional,
+			RedirectURIs: c.RedirectURIs,
+			LogoutURIs:   c.LogoutURIs,
+			Grants:       c.Grants,
+			Scopes:       c.Scopes,
+			AccessToken:  c.AccessToken,
+			IDTokenAlg:   string(c.IDTokenAlg),
+			Metadata:     c.Metadata,
+			Created:      c.Created,
+		})
 	})
 }
 
@@ -155,16 +184,37 @@ func (e *exporter) subscribers(ctx context.Context, p fabric.Project) error {
 		if err != nil {
 			return err
 		}
+
 		var claims *fabric.StandardClaims
 		if !reflect.ValueOf(s.Claims).IsZero() {
 			claims = &s.Claims
 		}
-		return e.write(kindSubscriber, Subscriber{Kind: kindSubscriber, ID: s.ID, ProjectID: p.ID, Email: s.Email,
-			EmailVerified: s.Verified, Reference: s.Reference, PasswordHash: s.PasswordHash, FirstName: s.FirstName,
-			LastName: s.LastName, DisplayName: s.DisplayName, JobTitle: s.JobTitle, TimeZone: s.TimeZone,
-			Country: s.Country, CompanyName: s.CompanyName, Region: s.Region, Claims: claims, Disabled: s.Disabled,
-			RecordCalls: s.RecordCalls, ForwardBusy: s.Forwarding.Busy, NoAnswer: s.Forwarding.NoAnswer,
-			RingSeconds: s.Forwarding.RingSeconds, Address: address, Created: s.Created})
+
+		return e.write(kindSubscriber, Subscriber{
+			Kind:          kindSubscriber,
+			ID:            s.ID,
+			ProjectID:     p.ID,
+			Email:         s.Email,
+			EmailVerified: s.Verified,
+			Reference:     s.Reference,
+			PasswordHash:  s.PasswordHash,
+			FirstName:     s.FirstName,
+			LastName:      s.LastName,
+			DisplayName:   s.DisplayName,
+			JobTitle:      s.JobTitle,
+			TimeZone:      s.TimeZone,
+			Country:       s.Country,
+			CompanyName:   s.CompanyName,
+			Region:        s.Region,
+			Claims:        claims,
+			Disabled:      s.Disabled,
+			RecordCalls:   s.RecordCalls,
+			ForwardBusy:   s.Forwarding.Busy,
+			NoAnswer:      s.Forwarding.NoAnswer,
+			RingSeconds:   s.Forwarding.RingSeconds,
+			Address:       address,
+			Created:       s.Created,
+		})
 	})
 }
 

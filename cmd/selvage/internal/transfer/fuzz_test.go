@@ -11,8 +11,12 @@ import (
 )
 
 // bound is the maximum cost of a file.
-var bound = fuzzcost.Bound{CPU: 20 * time.Millisecond, CPUPerByte: 20 * time.Microsecond,
-	Heap: 4 << 20, PerByte: 4 << 10}
+var bound = fuzzcost.Bound{
+	CPU:        20 * time.Millisecond,
+	CPUPerByte: 20 * time.Microsecond,
+	Heap:       4 << 20,
+	PerByte:    4 << 10,
+}
 
 // FuzzRead reads exports.
 func FuzzRead(f *testing.F) {

@@ -135,11 +135,25 @@ func (im *Importer) project(ctx context.Context, r *Project) (Outcome, error) {
 	if err != nil || o.Status != "" {
 		return o, err
 	}
-	return o, im.Fabric.Projects.Import(ctx, fabric.Project{ID: r.ID, Name: r.Name, RecordRate: r.RecordRate,
-		MediaAuth: r.MediaAuth, RequireFactor: r.RequireFactor, Color: r.Color, Terms: r.Terms, Privacy: r.Privacy,
-		Registration: r.Registration, RecordCalls: r.RecordCalls, ClientRegistration: r.ClientRegistration,
-		OutboundCalls: r.OutboundCalls, OutboundPrefixes: r.OutboundPrefixes,
-		RecordingQuota: r.RecordingQuota, UploadRate: r.UploadRate, Created: r.Created}, im.Dry)
+
+	return o, im.Fabric.Projects.Import(ctx, fabric.Project{
+		ID:                 r.ID,
+		Name:               r.Name,
+		RecordRate:         r.RecordRate,
+		MediaAuth:          r.MediaAuth,
+		RequireFactor:      r.RequireFactor,
+		Color:              r.Color,
+		Terms:              r.Terms,
+		Privacy:            r.Privacy,
+		Registration:       r.Registration,
+		RecordCalls:        r.RecordCalls,
+		ClientRegistration: r.ClientRegistration,
+		OutboundCalls:      r.OutboundCalls,
+		OutboundPrefixes:   r.OutboundPrefixes,
+		RecordingQuota:     r.RecordingQuota,
+		UploadRate:         r.UploadRate,
+		Created:            r.Created,
+	}, im.Dry)
 }
 
 func (im *Importer) key(ctx context.Context, r *Key) (Outcome, error) {
@@ -156,8 +170,15 @@ func (im *Importer) key(ctx context.Context, r *Key) (Outcome, error) {
 		return o, err
 	}
 
-	k := fabric.APIKey{ID: r.ID, ProjectID: r.ProjectID, Name: r.Name, Prefix: r.Prefix, Hash: r.Hash,
-		Expires: r.Expires, Created: r.Created}
+	k := fabric.APIKey{
+		ID:        r.ID,
+		ProjectID: r.ProjectID,
+		Name:      r.Name,
+		Prefix:    r.Prefix,
+		Hash:      r.Hash,
+		Expires:   r.Expires,
+		Created:   r.Created,
+	}
 	for _, name := range r.Scopes {
 		scope, ok := fabric.ParseScope(name)
 		if !ok {
@@ -186,11 +207,25 @@ func (im *Importer) client(ctx context.Context, r *Client) (Outcome, error) {
 		return o, err
 	}
 
-	c, err := im.IDP.Clients.Import(ctx, idp.Client{ID: r.ID, ProjectID: r.ProjectID, Name: r.Name, Type: r.Type,
-		Profile: r.Profile, AuthMethod: r.AuthMethod, SecretHash: r.SecretHash, FirstParty: r.FirstParty,
-		PKCEOptional: r.PKCEOptional, RedirectURIs: r.RedirectURIs, LogoutURIs: r.LogoutURIs,
-		Grants: slices.Clone(r.Grants), Scopes: slices.Clone(r.Scopes), AccessToken: r.AccessToken,
-		IDTokenAlg: keys.Use(r.IDTokenAlg), Metadata: r.Metadata, Created: r.Created}, im.Dry)
+	c, err := im.IDP.Clients.Import(ctx, idp.Client{
+		ID:           r.ID,
+		ProjectID:    r.ProjectID,
+		Name:         r.Name,
+		Type:         r.Type,
+		Profile:      r.Profile,
+		AuthMethod:   r.AuthMethod,
+		SecretHash:   r.SecretHash,
+		FirstParty:   r.FirstParty,
+		PKCEOptional: r.PKCEOptional,
+		RedirectURIs: r.RedirectURIs,
+		LogoutURIs:   r.LogoutURIs,
+		Grants:       slices.Clone(r.Grants),
+		Scopes:       slices.Clone(r.Scopes),
+		AccessToken:  r.AccessToken,
+		IDTokenAlg:   keys.Use(r.IDTokenAlg),
+		Metadata:     r.Metadata,
+		Created:      r.Created,
+	}, im.Dry)
 	if (c.AuthMethod == idp.AuthBasic || c.AuthMethod == idp.AuthPost) && c.SecretHash == "" {
 		o.Note = "it has no secret; make one with `selvage client rotate-secret`"
 	}
@@ -211,13 +246,27 @@ func (im *Importer) subscriber(ctx context.Context, r *Subscriber) (Outcome, err
 		Identity:  fabric.Identity{ID: r.ID, Address: r.Address, Created: r.Created},
 		Reference: r.Reference,
 		SubscriberInput: fabric.SubscriberInput{
-			Email: set(r.Email), Verified: &r.EmailVerified, PasswordHash: set(r.PasswordHash),
-			Disabled: &r.Disabled, Claims: r.Claims, RecordCalls: set(r.RecordCalls),
-			Forwarding: fabric.ForwardingInput{Busy: set(r.ForwardBusy), NoAnswer: set(r.NoAnswer),
-				RingSeconds: set(r.RingSeconds)},
-			Profile: fabric.Profile{FirstName: set(r.FirstName), LastName: set(r.LastName),
-				DisplayName: set(r.DisplayName), JobTitle: set(r.JobTitle), TimeZone: set(r.TimeZone),
-				Country: set(r.Country), CompanyName: set(r.CompanyName), Region: set(r.Region)},
+			Email:        set(r.Email),
+			Verified:     &r.EmailVerified,
+			PasswordHash: set(r.PasswordHash),
+			Disabled:     &r.Disabled,
+			Claims:       r.Claims,
+			RecordCalls:  set(r.RecordCalls),
+			Forwarding: fabric.ForwardingInput{
+				Busy:        set(r.ForwardBusy),
+				NoAnswer:    set(r.NoAnswer),
+				RingSeconds: set(r.RingSeconds),
+			},
+			Profile: fabric.Profile{
+				FirstName:   set(r.FirstName),
+				LastName:    set(r.LastName),
+				DisplayName: set(r.DisplayName),
+				JobTitle:    set(r.JobTitle),
+				TimeZone:    set(r.TimeZone),
+				Country:     set(r.Country),
+				CompanyName: set(r.CompanyName),
+				Region:      set(r.Region),
+			},
 		},
 	}
 	s, err := im.Fabric.Subscribers.Import(ctx, r.ProjectID, in, im.Dry)

@@ -33,9 +33,14 @@ func (im *Importer) number(ctx context.Context, r *Number) (Outcome, error) {
 		_, err := numbers.Find(ctx, r.ProjectID, r.ID)
 		return err
 	}
+
 	return im.create(ctx, Outcome{Kind: kindNumber, ID: r.ID, Name: r.Number}, r.ProjectID, find, func() error {
-		err := numbers.Import(ctx, fabric.PhoneNumber{ID: r.ID, ProjectID: r.ProjectID, Number: r.Number,
-			Created: r.Created}, im.Dry)
+		err := numbers.Import(ctx, fabric.PhoneNumber{
+			ID:        r.ID,
+			ProjectID: r.ProjectID,
+			Number:    r.Number,
+			Created:   r.Created,
+		}, im.Dry)
 		if err != nil || r.ResourceID == "" || im.Dry {
 			return err
 		}
@@ -50,10 +55,18 @@ func (im *Importer) webhook(ctx context.Context, r *Webhook) (Outcome, error) {
 		_, err := webhooks.Find(ctx, r.ProjectID, r.ID)
 		return err
 	}
+
 	o := Outcome{Kind: kindWebhook, ID: r.ID, Name: cmp.Or(r.Name, r.URL)}
 	o, err := im.create(ctx, o, r.ProjectID, find, func() error {
-		return webhooks.Import(ctx, fabric.Webhook{ID: r.ID, ProjectID: r.ProjectID, URL: r.URL, Name: r.Name,
-			Events: r.Events, Enabled: r.Enabled, Created: r.Created}, im.Dry)
+		return webhooks.Import(ctx, fabric.Webhook{
+			ID:        r.ID,
+			ProjectID: r.ProjectID,
+			URL:       r.URL,
+			Name:      r.Name,
+			Events:    r.Events,
+			Enabled:   r.Enabled,
+			Created:   r.Created,
+		}, im.Dry)
 	})
 	if o.Status == "" {
 		o.Note = "give its receiver the new signing key, which `selvage webhook key show` prints"
@@ -67,10 +80,19 @@ func (im *Importer) upstream(ctx context.Context, r *Upstream) (Outcome, error) 
 		_, err := upstreams.Find(ctx, r.ProjectID, r.ID)
 		return err
 	}
+
 	o := Outcome{Kind: kindUpstream, ID: r.ID, Name: r.Name}
 	o, err := im.create(ctx, o, r.ProjectID, find, func() error {
-		return upstreams.Import(ctx, idp.Upstream{ID: r.ID, ProjectID: r.ProjectID, Name: r.Name, Issuer: r.Issuer,
-			ClientID: r.ClientID, Enabled: r.Enabled, UpstreamSettings: r.UpstreamSettings, Created: r.Created}, im.Dry)
+		return upstreams.Import(ctx, idp.Upstream{
+			ID:               r.ID,
+			ProjectID:        r.ProjectID,
+			Name:             r.Name,
+			Issuer:           r.Issuer,
+			ClientID:         r.ClientID,
+			Enabled:          r.Enabled,
+			UpstreamSettings: r.UpstreamSettings,
+			Created:          r.Created,
+		}, im.Dry)
 	})
 	if o.Status == "" && r.Secret {
 		o.Note = "set its secret again, which an export does not contain"
@@ -84,10 +106,18 @@ func (im *Importer) ingestKey(ctx context.Context, r *IngestKey) (Outcome, error
 		_, err := keys.Find(ctx, r.ProjectID, r.ID)
 		return err
 	}
+
 	o := Outcome{Kind: kindIngestKey, ID: r.ID, Name: cmp.Or(r.Name, r.Prefix)}
 	return im.create(ctx, o, r.ProjectID, find, func() error {
-		return keys.Import(ctx, fabric.IngestKey{ID: r.ID, ProjectID: r.ProjectID, Name: r.Name, Prefix: r.Prefix,
-			Hash: r.Hash, Expires: r.Expires, Created: r.Created}, im.Dry)
+		return keys.Import(ctx, fabric.IngestKey{
+			ID:        r.ID,
+			ProjectID: r.ProjectID,
+			Name:      r.Name,
+			Prefix:    r.Prefix,
+			Hash:      r.Hash,
+			Expires:   r.Expires,
+			Created:   r.Created,
+		}, im.Dry)
 	})
 }
 
@@ -96,9 +126,16 @@ func (im *Importer) rule(ctx context.Context, r *Rule) (Outcome, error) {
 		_, err := im.Recordings.Retention().Find(ctx, r.ProjectID, r.ID)
 		return err
 	}
+
 	o := Outcome{Kind: kindRule, ID: r.ID, Name: cmp.Or(r.Tag, r.SubscriberID, strconv.Itoa(r.Days)+" days")}
 	return im.create(ctx, o, r.ProjectID, find, func() error {
-		return im.Recordings.Retention().Import(ctx, recordings.Rule{ID: r.ID, ProjectID: r.ProjectID, Tag: r.Tag,
-			SubscriberID: r.SubscriberID, Days: r.Days, Created: r.Created}, im.Dry)
+		return im.Recordings.Retention().Import(ctx, recordings.Rule{
+			ID:           r.ID,
+			ProjectID:    r.ProjectID,
+			Tag:          r.Tag,
+			SubscriberID: r.SubscriberID,
+			Days:         r.Days,
+			Created:      r.Created,
+		}, im.Dry)
 	})
 }

@@ -68,8 +68,14 @@ func (f *Foreign) keycloakRealm(realm object, u unmapped) {
 // keycloakUser returns a subscriber, or nil for a service account.
 func keycloakUser(o object, u unmapped) *Subscriber {
 	name := o.text("username")
-	s := &Subscriber{Kind: kindSubscriber, ID: o.text("id"), Email: o.text("email"),
-		EmailVerified: o.flag("emailVerified"), FirstName: o.text("firstName"), LastName: o.text("lastName")}
+	s := &Subscriber{
+		Kind:          kindSubscriber,
+		ID:            o.text("id"),
+		Email:         o.text("email"),
+		EmailVerified: o.flag("emailVerified"),
+		FirstName:     o.text("firstName"),
+		LastName:      o.text("lastName"),
+	}
 	if o.text("serviceAccountClientId") != "" {
 		return nil // a client with client_credentials needs no user
 	}
