@@ -19,9 +19,15 @@ import (
 // address is named after its kind and the end of its id.
 func resourceAddress(k *kinds.Kind, r Resource) Address {
 	return Address{
-		ID: newID(), ProjectID: r.ProjectID, ResourceID: r.ID, Type: k.Address, Context: cmp.Or(k.Context, Public),
+		ID:          newID(),
+		ProjectID:   r.ProjectID,
+		ResourceID:  r.ID,
+		Type:        k.Address,
+		Context:     cmp.Or(k.Context, Public),
 		Name:        cmp.Or(resourceName(k, r), slug(k.Type+"-"+r.ID[len(r.ID)-8:])),
-		DisplayName: r.DisplayName, Channels: k.Channels, Created: r.Created,
+		DisplayName: r.DisplayName,
+		Channels:    k.Channels,
+		Created:     r.Created,
 	}
 }
 
@@ -36,8 +42,15 @@ func resourceName(k *kinds.Kind, r Resource) string {
 func subscriberAddress(s Subscriber) Address {
 	name := cmp.Or(subscriberName(s), "subscriber-"+strings.ToLower(rand.Text()[:8]))
 	return Address{
-		ID: newID(), ProjectID: s.ProjectID, ResourceID: s.ID, Type: TypeSubscriber, Context: Private,
-		Name: name, DisplayName: cmp.Or(s.FullName(), name), Channels: allChannels, Created: s.Created,
+		ID:          newID(),
+		ProjectID:   s.ProjectID,
+		ResourceID:  s.ID,
+		Type:        TypeSubscriber,
+		Context:     Private,
+		Name:        name,
+		DisplayName: cmp.Or(s.FullName(), name),
+		Channels:    allChannels,
+		Created:     s.Created,
 	}
 }
 
@@ -100,5 +113,15 @@ func slug(text string) string {
 
 // latin maps the Latin letters that do not decompose into an ASCII letter and a mark to ASCII
 // spellings.
-var latin = map[rune]string{'æ': "ae", 'œ': "oe", 'ø': "o", 'ł': "l", 'đ': "d", 'ð': "d", 'þ': "th", 'ħ': "h",
-	'ı': "i", 'ŋ': "ng"}
+var latin = map[rune]string{
+	'æ': "ae",
+	'œ': "oe",
+	'ø': "o",
+	'ł': "l",
+	'đ': "d",
+	'ð': "d",
+	'þ': "th",
+	'ħ': "h",
+	'ı': "i",
+	'ŋ': "ng",
+}

@@ -260,8 +260,14 @@ func (ks *APIKeys) Adopt(ctx context.Context, projectID string, in APIKeyInput, 
 		return err
 	}
 
-	k := APIKey{ID: newID(), ProjectID: projectID, Created: ks.now(), Scopes: distinct(in.Scopes),
-		Prefix: secret[:8], Hash: hashKey(secret)}
+	k := APIKey{
+		ID:        newID(),
+		ProjectID: projectID,
+		Created:   ks.now(),
+		Scopes:    distinct(in.Scopes),
+		Prefix:    secret[:8],
+		Hash:      hashKey(secret),
+	}
 	if in.Name != nil {
 		k.Name = *in.Name
 	}

@@ -134,8 +134,13 @@ func (ds *Devices) newDevice(sat Token, in DeviceInput) (Device, error) {
 
 	hash := sha256.Sum256([]byte(in.Token))
 	d := Device{
-		ID: newID(), ProjectID: sat.ProjectID, SubscriberID: sat.SubscriberID, Type: in.Type, Name: in.Name,
-		TokenHash: hex.EncodeToString(hash[:]), Created: ds.now(),
+		ID:           newID(),
+		ProjectID:    sat.ProjectID,
+		SubscriberID: sat.SubscriberID,
+		Type:         in.Type,
+		Name:         in.Name,
+		TokenHash:    hex.EncodeToString(hash[:]),
+		Created:      ds.now(),
 	}
 	d.Sealed, err = ds.c.Ring.SealSecret(DeviceSecretName(d.ID), secrets)
 	return d, err

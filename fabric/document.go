@@ -74,13 +74,26 @@ type SubscriberBody struct {
 // DocumentOf formats a subscriber for lists of several kinds.
 func DocumentOf(s Subscriber) SubscriberDocument {
 	return SubscriberDocument{
-		ID: s.ID, ProjectID: s.ProjectID, DisplayName: s.Title(), Type: "subscriber",
-		CreatedAt: moment(s.Created), UpdatedAt: moment(s.Updated),
+		ID:          s.ID,
+		ProjectID:   s.ProjectID,
+		DisplayName: s.Title(),
+		Type:        "subscriber",
+		CreatedAt:   moment(s.Created),
+		UpdatedAt:   moment(s.Updated),
 		Subscriber: SubscriberBody{
-			ID: s.ID, Email: s.Email, FirstName: s.FirstName, LastName: s.LastName, DisplayName: s.DisplayName,
-			JobTitle: s.JobTitle, TimeZone: s.TimeZone, Country: s.Country, CompanyName: s.CompanyName,
-			RecordCalls: s.RecordCalls, ForwardBusy: s.Forwarding.Busy, ForwardNoAnswer: s.Forwarding.NoAnswer,
-			RingSeconds: s.Forwarding.RingSeconds,
+			ID:              s.ID,
+			Email:           s.Email,
+			FirstName:       s.FirstName,
+			LastName:        s.LastName,
+			DisplayName:     s.DisplayName,
+			JobTitle:        s.JobTitle,
+			TimeZone:        s.TimeZone,
+			Country:         s.Country,
+			CompanyName:     s.CompanyName,
+			RecordCalls:     s.RecordCalls,
+			ForwardBusy:     s.Forwarding.Busy,
+			ForwardNoAnswer: s.Forwarding.NoAnswer,
+			RingSeconds:     s.Forwarding.RingSeconds,
 		},
 	}
 }

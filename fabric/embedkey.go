@@ -74,8 +74,13 @@ func (es *EmbedKeys) Create(
 	rand.Read(random[:])
 	secret = embedPrefix + hex.EncodeToString(random[:])
 	k = EmbedKey{
-		ID: newID(), ProjectID: projectID, AddressID: addressID, Name: name, Prefix: secret[:12],
-		Hash: hashKey(secret), Created: es.now(),
+		ID:        newID(),
+		ProjectID: projectID,
+		AddressID: addressID,
+		Name:      name,
+		Prefix:    secret[:12],
+		Hash:      hashKey(secret),
+		Created:   es.now(),
 	}
 	if err := es.store.CreateEmbedKey(ctx, k); err != nil {
 		return EmbedKey{}, "", fmt.Errorf("creating embed key: %w", err)
@@ -149,8 +154,11 @@ func (es *EmbedKeys) count(ctx context.Context, kind, keyID string, limit int) e
 	if n, err := es.c.Sessions.Incr(ctx, key, 2*embedWindow); err != nil || n <= int64(limit) {
 		return nil
 	}
+
 	return &problem.Error{
-		Kind: problem.RateLimited, Code: "rate_limit_exceeded", Message: "the embed key is used too often",
+		Kind:       problem.RateLimited,
+		Code:       "rate_limit_exceeded",
+		Message:    "the embed key is used too often",
 		RetryAfter: window.Add(embedWindow).Sub(now),
 	}
 }

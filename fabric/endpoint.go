@@ -93,8 +93,15 @@ func (es *Endpoints) accounts(ctx context.Context, username string) (all []SIPAc
 
 // credentialOf returns the credentials of a SIP endpoint.
 func credentialOf(r Resource) SIPCredential {
-	return SIPCredential{ID: r.ID, ProjectID: r.ProjectID, EndpointID: r.ID, Fields: r.Fields, Secrets: r.Secrets,
-		Created: r.Created, Updated: r.Updated}
+	return SIPCredential{
+		ID:         r.ID,
+		ProjectID:  r.ProjectID,
+		EndpointID: r.ID,
+		Fields:     r.Fields,
+		Secrets:    r.Secrets,
+		Created:    r.Created,
+		Updated:    r.Updated,
+	}
 }
 
 // find returns the credentials of a SIP endpoint. If the endpoint does not exist or has no

@@ -280,10 +280,14 @@ const keptLogos = 256
 
 func newCaches(now func() time.Time) caches {
 	return caches{
-		references: cache.New[Subscriber](now), subscribers: cache.New[reachable](now),
-		addresses: cache.New[int](now), applications: cache.New[Application](now),
-		embeds:  cache.New[EmbedKey](now),
-		signing: cache.New[string](now), wants: cache.New[bool](now), logos: cache.NewSize[[]byte](now, keptLogos),
+		references:   cache.New[Subscriber](now),
+		subscribers:  cache.New[reachable](now),
+		addresses:    cache.New[int](now),
+		applications: cache.New[Application](now),
+		embeds:       cache.New[EmbedKey](now),
+		signing:      cache.New[string](now),
+		wants:        cache.New[bool](now),
+		logos:        cache.NewSize[[]byte](now, keptLogos),
 	}
 }
 

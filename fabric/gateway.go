@@ -95,9 +95,17 @@ func isSIPUser(user string) bool { return strings.Trim(user, letters+"-_.!~*'()&
 
 // gatewayOf returns the gateway that a resource describes, without its password.
 func gatewayOf(r Resource) Gateway {
-	g := Gateway{ID: r.ID, ProjectID: r.ProjectID, Name: r.DisplayName, Transport: r.Fields.Text("transport"),
-		Username: r.Fields.Text("username"), CallerID: r.Fields.Text("caller_id"),
-		Encrypted: r.Fields.Text("encryption") == "required", MaxCalls: 100, Updated: r.Updated}
+	g := Gateway{
+		ID:        r.ID,
+		ProjectID: r.ProjectID,
+		Name:      r.DisplayName,
+		Transport: r.Fields.Text("transport"),
+		Username:  r.Fields.Text("username"),
+		CallerID:  r.Fields.Text("caller_id"),
+		Encrypted: r.Fields.Text("encryption") == "required",
+		MaxCalls:  100,
+		Updated:   r.Updated,
+	}
 	g.User, g.Host, g.Port, _ = ParseSIPHost(r.Fields.Text("uri"))
 	if g.Transport == "" {
 		g.Transport = "udp"

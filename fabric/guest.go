@@ -35,7 +35,9 @@ func parseAllowed(given []string) ([]string, error) {
 		return nil, problem.Missing(param)
 	case len(given) > MaxAllowed:
 		return nil, &problem.Error{
-			Kind: problem.Invalid, Code: "allowed_address_limit_exceeded", Param: param,
+			Kind:    problem.Invalid,
+			Code:    "allowed_address_limit_exceeded",
+			Param:   param,
 			Message: fmt.Sprintf("%s has %d addresses (maximum is %d)", param, len(given), MaxAllowed),
 		}
 	}
@@ -74,7 +76,9 @@ func (ts *Tokens) IssueGuest(ctx context.Context, by Issuer, in GuestTokenInput)
 	}
 	if n != len(ids) {
 		return TokenPair{}, &problem.Error{
-			Kind: problem.Invalid, Code: "must_belong_to_project", Param: "allowed_addresses",
+			Kind:    problem.Invalid,
+			Code:    "must_belong_to_project",
+			Param:   "allowed_addresses",
 			Message: "allowed_addresses must belong to the project",
 		}
 	}

@@ -58,13 +58,25 @@ func (k *Identity) named(a Address) Address {
 func (ps *Projects) Import(ctx context.Context, p Project, dry bool) error {
 	kept := Identity{ID: p.ID, Created: p.Created}
 	err := kept.normalize(ps.now())
-	change := ProjectChange{Name: &p.Name, RecordRate: &p.RecordRate, MediaAuth: &p.MediaAuth, Color: &p.Color,
-		Terms: &p.Terms, Privacy: &p.Privacy, Registration: &p.Registration, RecordCalls: &p.RecordCalls,
-		ClientRegistration: &p.ClientRegistration, OutboundCalls: &p.OutboundCalls,
-		OutboundPrefixes: &p.OutboundPrefixes, RecordingQuota: &p.RecordingQuota, UploadRate: &p.UploadRate}
+	change := ProjectChange{
+		Name:               &p.Name,
+		RecordRate:         &p.RecordRate,
+		MediaAuth:          &p.MediaAuth,
+		Color:              &p.Color,
+		Terms:              &p.Terms,
+		Privacy:            &p.Privacy,
+		Registration:       &p.Registration,
+		RecordCalls:        &p.RecordCalls,
+		ClientRegistration: &p.ClientRegistration,
+		OutboundCalls:      &p.OutboundCalls,
+		OutboundPrefixes:   &p.OutboundPrefixes,
+		RecordingQuota:     &p.RecordingQuota,
+		UploadRate:         &p.UploadRate,
+	}
 	if err := errors.Join(err, change.Check()); err != nil || dry {
 		return err
 	}
+
 	p.ID, p.Logo, p.DarkLogo = kept.ID, "", ""
 	p.Created, p.Updated = kept.Created, ps.now()
 	return ps.store.CreateProject(ctx, p)
@@ -85,11 +97,20 @@ func (ks *APIKeys) Import(ctx context.Context, k APIKey, dry bool) error {
 	if len(k.Prefix) > 16 {
 		errs = append(errs, problem.BadParam("prefix", "prefix must have at most 16 characters"))
 	}
+
 	if err := errors.Join(append(errs, checkText("prefix", k.Prefix))...); err != nil || dry {
 		return err
 	}
-	return ks.store.CreateAPIKey(ctx, APIKey{ID: kept.ID, ProjectID: k.ProjectID, Name: k.Name, Prefix: k.Prefix,
-		Hash: k.Hash, Scopes: distinct(k.Scopes), Created: kept.Created, Expires: k.Expires}, nil)
+	return ks.store.CreateAPIKey(ctx, APIKey{
+		ID:        kept.ID,
+		ProjectID: k.ProjectID,
+		Name:      k.Name,
+		Prefix:    k.Prefix,
+		Hash:      k.Hash,
+		Scopes:    distinct(k.Scopes),
+		Created:   kept.Created,
+		Expires:   k.Expires,
+	}, nil)
 }
 
 // A SubscriberImport holds the fields of a subscriber to import. It needs an Email or a Reference.
@@ -185,9 +206,17 @@ func (ks *IngestKeys) Import(ctx context.Context, k IngestKey, dry bool) error {
 	if len(k.Prefix) > 16 {
 		errs = append(errs, problem.BadParam("prefix", "prefix must have at most 16 characters"))
 	}
+
 	if err := errors.Join(errs...); err != nil || dry {
 		return err
 	}
-	return ks.store.CreateIngestKey(ctx, IngestKey{ID: kept.ID, ProjectID: k.ProjectID, Name: k.Name,
-		Prefix: k.Prefix, Hash: k.Hash, Created: kept.Created, Expires: k.Expires}, nil)
+	return ks.store.CreateIngestKey(ctx, IngestKey{
+		ID:        kept.ID,
+		ProjectID: k.ProjectID,
+		Name:      k.Name,
+		Prefix:    k.Prefix,
+		Hash:      k.Hash,
+		Created:   kept.Created,
+		Expires:   k.Expires,
+	}, nil)
 }

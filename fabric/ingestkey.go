@@ -68,8 +68,15 @@ func (ks *IngestKeys) Create(
 	var random [24]byte
 	rand.Read(random[:])
 	secret = ingestPrefix + hex.EncodeToString(random[:])
-	k = IngestKey{ID: newID(), ProjectID: projectID, Name: name, Prefix: secret[:10], Hash: hashKey(secret),
-		Created: ks.now(), Expires: by.end()}
+	k = IngestKey{
+		ID:        newID(),
+		ProjectID: projectID,
+		Name:      name,
+		Prefix:    secret[:10],
+		Hash:      hashKey(secret),
+		Created:   ks.now(),
+		Expires:   by.end(),
+	}
 	if err := ks.store.CreateIngestKey(ctx, k, by); err != nil {
 		return IngestKey{}, "", fmt.Errorf("creating ingest key: %w", err)
 	}

@@ -170,7 +170,9 @@ func (ts *Tokens) checkApplication(ctx context.Context, projectID, id string) er
 	_, err := ts.applications.recent(ctx, projectID, id)
 	if errors.Is(err, problem.NotFound) {
 		return &problem.Error{
-			Kind: problem.Invalid, Code: "does_not_exist", Param: "application_id",
+			Kind:    problem.Invalid,
+			Code:    "does_not_exist",
+			Param:   "application_id",
 			Message: "application_id does not exist in the project",
 		}
 	}

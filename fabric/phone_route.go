@@ -107,9 +107,11 @@ func (rs *Routes) AssignSIPEndpoint(ctx context.Context, projectID, id, endpoint
 	if err != nil {
 		return Address{}, err
 	}
+
 	_, err = rs.resources.Update(ctx, projectID, rs.c.Kinds.ByType("sip_endpoint"), endpointID,
 		map[string]json.RawMessage{
-			"call_handler": quoted("resource"), handlerField: quoted(t.ID()),
+			"call_handler": quoted("resource"),
+			handlerField:   quoted(t.ID()),
 		})
 	if err := assignable(param, endpointID, err); err != nil {
 		return Address{}, err
@@ -124,8 +126,12 @@ func assignable(param, id string, err error) error {
 	case id == "":
 		return problem.Missing(param)
 	case errors.Is(err, problem.NotFound):
-		return &problem.Error{Kind: problem.Invalid, Code: "does_not_exist", Param: param,
-			Message: param + " does not exist in the project"}
+		return &problem.Error{
+			Kind:    problem.Invalid,
+			Code:    "does_not_exist",
+			Param:   param,
+			Message: param + " does not exist in the project",
+		}
 	}
 	return err
 }
@@ -138,7 +144,8 @@ func quoted(text string) json.RawMessage {
 // errAssigned is the error for deleting a resource that is assigned as a handler.
 func errAssigned() error {
 	return &problem.Error{
-		Kind: problem.Invalid, Code: "resource_assigned_as_handler",
+		Kind: problem.Invalid,
+		Code: "resource_assigned_as_handler",
 		Message: "the resource handles the calls of a number, SIP address or SIP endpoint; " +
 			"assign another resource first",
 	}

@@ -227,8 +227,13 @@ func (ps *Presences) attend(ctx context.Context, t Token, change func(*attendanc
 			return err
 		}
 	}
-	return &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
-		Message: "presence changes too often", RetryAfter: time.Second}
+
+	return &problem.Error{
+		Kind:       problem.Unavailable,
+		Code:       "temporarily_unavailable",
+		Message:    "presence changes too often",
+		RetryAfter: time.Second,
+	}
 }
 
 // tryAttend applies change once. It reports whether webhooks may need an event. They may if the

@@ -80,7 +80,10 @@ func (ps *Presences) report(ctx context.Context, projectID, subscriberID string)
 		}
 
 		next := ReportedPresence{
-			SubscriberID: subscriberID, ProjectID: projectID, Online: p.Online(), Version: last.Version + 1,
+			SubscriberID: subscriberID,
+			ProjectID:    projectID,
+			Online:       p.Online(),
+			Version:      last.Version + 1,
 		}
 		err = ps.store.ReportPresence(ctx, next, now.Add(onlineFor), e)
 		if !errors.Is(err, problem.Conflict) {
@@ -89,8 +92,12 @@ func (ps *Presences) report(ctx context.Context, projectID, subscriberID string)
 		}
 	}
 
-	return false, &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
-		Message: "presence changes too often", RetryAfter: time.Second}
+	return false, &problem.Error{
+		Kind:       problem.Unavailable,
+		Code:       "temporarily_unavailable",
+		Message:    "presence changes too often",
+		RetryAfter: time.Second,
+	}
 }
 
 func (ps *Presences) event(

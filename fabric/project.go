@@ -178,9 +178,18 @@ func (ps *Projects) Create(ctx context.Context, name string) (Project, error) {
 		return Project{}, err
 	}
 	now := ps.now()
-	p := Project{ID: newID(), Name: name, RecordRate: DefaultRecordRate, MediaAuth: MediaAuths[0],
-		Registration: RegistrationOff, RecordCalls: RecordOff,
-		ClientRegistration: ClientsOff, OutboundCalls: OutboundOff, Created: now, Updated: now}
+	p := Project{
+		ID:                 newID(),
+		Name:               name,
+		RecordRate:         DefaultRecordRate,
+		MediaAuth:          MediaAuths[0],
+		Registration:       RegistrationOff,
+		RecordCalls:        RecordOff,
+		ClientRegistration: ClientsOff,
+		OutboundCalls:      OutboundOff,
+		Created:            now,
+		Updated:            now,
+	}
 	if err := ps.store.CreateProject(ctx, p); err != nil {
 		return Project{}, fmt.Errorf("creating project: %w", err)
 	}

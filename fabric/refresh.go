@@ -27,8 +27,12 @@ type FamilyUse struct {
 
 // badRefresh returns the error for an invalid refresh token.
 func badRefresh(code, message string) error {
-	return &problem.Error{Kind: problem.Invalid, Code: code, Param: "refresh_token",
-		Message: "refresh_token " + message}
+	return &problem.Error{
+		Kind:    problem.Invalid,
+		Code:    code,
+		Param:   "refresh_token",
+		Message: "refresh_token " + message,
+	}
 }
 
 // Refresh exchanges a refresh token for its successor and a new token. The new token has the same
@@ -47,11 +51,15 @@ func (ts *Tokens) Refresh(ctx context.Context, by Issuer, raw string) (TokenPair
 	t := old.successor(by)
 	t.IssuedAt, t.ExpiresAt = began, began.Add(TokenLifetime)
 	used, err := ts.store.RotateFamily(ctx, FamilyUse{
-		ID: old.FamilyID, ProjectID: old.ProjectID, SubscriberID: old.SubscriberID, ClientID: old.ClientID,
-		Generation: old.Generation,
-		Created:    old.IssuedAt, Used: began,
-		Expires:    later(old.ExpiresAt, t.ExpiresAt.Add(refreshMargin)),
-		Revocation: permanentRevocation(revocation.Family, old.FamilyID, began),
+		ID:           old.FamilyID,
+		ProjectID:    old.ProjectID,
+		SubscriberID: old.SubscriberID,
+		ClientID:     old.ClientID,
+		Generation:   old.Generation,
+		Created:      old.IssuedAt,
+		Used:         began,
+		Expires:      later(old.ExpiresAt, t.ExpiresAt.Add(refreshMargin)),
+		Revocation:   permanentRevocation(revocation.Family, old.FamilyID, began),
 	})
 	if err != nil {
 		return TokenPair{}, fmt.Errorf("rotating family: %w", err)

@@ -98,8 +98,16 @@ func (ts *RegistrationTokens) Create(
 	var random [24]byte
 	rand.Read(random[:])
 	secret = registrationPrefix + hex.EncodeToString(random[:])
-	k = RegistrationToken{ID: newID(), ProjectID: projectID, Name: in.Name, Prefix: secret[:10],
-		Hash: hashKey(secret), Created: now, Expires: in.Expires, MaxUses: in.MaxUses}
+	k = RegistrationToken{
+		ID:        newID(),
+		ProjectID: projectID,
+		Name:      in.Name,
+		Prefix:    secret[:10],
+		Hash:      hashKey(secret),
+		Created:   now,
+		Expires:   in.Expires,
+		MaxUses:   in.MaxUses,
+	}
 	if err := ts.store.CreateRegistrationToken(ctx, k, by); err != nil {
 		return RegistrationToken{}, "", fmt.Errorf("creating registration token: %w", err)
 	}

@@ -116,8 +116,12 @@ func (r *Rights) permit(scopes []Scope, expires time.Time) error {
 // after the time at, because nodes' clocks may be ahead. During this time, nodes do not cache the
 // key.
 func changed(id string, at time.Time) revocation.Revocation {
-	return revocation.Revocation{Kind: revocation.KeyChange, ID: id, Until: at.Add(skew),
-		Expires: at.Add(2 * (skew + rememberFor))}
+	return revocation.Revocation{
+		Kind:    revocation.KeyChange,
+		ID:      id,
+		Until:   at.Add(skew),
+		Expires: at.Add(2 * (skew + rememberFor)),
+	}
 }
 
 // Update changes the name, scopes and expiry of a key. Added scopes and a later expiry must be
@@ -215,9 +219,18 @@ const (
 
 // scopes maps every accepted spelling of a scope, in lower case, to the scope.
 var scopes = map[string]Scope{
-	"voice": Voice, "calling": Voice, "messaging": Messaging, "fax": Fax, "video": Video,
-	"management": Management, "numbers": Numbers, "chat": Chat, "storage": Storage,
-	"tasking": Tasking, "datasphere": Datasphere, "pubsub": Pubsub,
+	"voice":      Voice,
+	"calling":    Voice,
+	"messaging":  Messaging,
+	"fax":        Fax,
+	"video":      Video,
+	"management": Management,
+	"numbers":    Numbers,
+	"chat":       Chat,
+	"storage":    Storage,
+	"tasking":    Tasking,
+	"datasphere": Datasphere,
+	"pubsub":     Pubsub,
 }
 
 // ParseScope parses the name of a scope, ignoring case. "calling" is another name of

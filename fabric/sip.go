@@ -185,8 +185,12 @@ func (sip *SIP) checkHandler(ctx context.Context, projectID string, a *SIPAddres
 
 func noHandler(err error) error {
 	if errors.Is(err, problem.NotFound) {
-		return &problem.Error{Kind: problem.Invalid, Code: "does_not_exist", Param: handlerField,
-			Message: handlerField + " does not exist in the project"}
+		return &problem.Error{
+			Kind:    problem.Invalid,
+			Code:    "does_not_exist",
+			Param:   handlerField,
+			Message: handlerField + " does not exist in the project",
+		}
 	}
 	return err
 }

@@ -51,9 +51,17 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 		return Subscriber{}, err
 	}
 
-	c := SubscriberChange{Email: in.Email, PasswordHash: hash, Disabled: in.Disabled, Verified: in.Verified,
-		Claims: in.Claims, RecordCalls: in.RecordCalls, Forwarding: in.Forwarding.change(s.Forwarding),
-		Proof: in.Proof, Profile: in.Profile}
+	c := SubscriberChange{
+		Email:        in.Email,
+		PasswordHash: hash,
+		Disabled:     in.Disabled,
+		Verified:     in.Verified,
+		Claims:       in.Claims,
+		RecordCalls:  in.RecordCalls,
+		Forwarding:   in.Forwarding.change(s.Forwarding),
+		Proof:        in.Proof,
+		Profile:      in.Profile,
+	}
 	if in.Email != nil {
 		email := NormalizeEmail(*in.Email)
 		c.Email = &email

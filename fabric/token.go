@@ -275,10 +275,15 @@ func (ts *Tokens) RevokeRaw(ctx context.Context, projectID, raw string) error {
 	} else if err != nil && !errors.Is(err, problem.Forbidden) {
 		return err
 	}
+
 	t, ok := ts.Inspect(raw, SAT, Guest, Invite, Refresh)
 	if !ok || t.ProjectID != projectID || t.Issuer != ts.c.Issuer {
-		return &problem.Error{Kind: problem.Invalid, Code: "token_invalid", Param: "token",
-			Message: "the project has no such token"}
+		return &problem.Error{
+			Kind:    problem.Invalid,
+			Code:    "token_invalid",
+			Param:   "token",
+			Message: "the project has no such token",
+		}
 	}
 	return ts.Revoke(ctx, t)
 }

@@ -43,8 +43,12 @@ func whole(t *testing.T) Token {
 // TestClaims shows that encoding and decoding keep every member of a token. Truncated and extended
 // data is rejected.
 func TestClaims(t *testing.T) {
-	ids := Token{ID: newID(), ProjectID: strings.ToUpper(newID()), FamilyID: "{" + newID()[:34] + "}",
-		KeyID: strings.Repeat("k", 300)}
+	ids := Token{
+		ID:        newID(),
+		ProjectID: strings.ToUpper(newID()),
+		FamilyID:  "{" + newID()[:34] + "}",
+		KeyID:     strings.Repeat("k", 300),
+	}
 	for _, token := range []Token{whole(t), ids, {}} {
 		raw, err := (&claims{token}).MarshalBinary()
 		var got claims

@@ -62,7 +62,9 @@ func deployCurrent(r Resource, meant int64, v *Version) error {
 	}
 	if meant != is {
 		return &problem.Error{
-			Kind: problem.Invalid, Code: "document_version_mismatch", Param: versionField,
+			Kind:    problem.Invalid,
+			Code:    "document_version_mismatch",
+			Param:   versionField,
 			Message: fmt.Sprintf("%s must be %d, the current one", versionField, is),
 		}
 	}
@@ -77,10 +79,15 @@ func (rs *Resources) deployAgain(ctx context.Context, id string, v *Version) err
 	if !ok {
 		return problem.BadParam(param, "%s must be a UUID", param)
 	}
+
 	old, err := rs.store.FindVersion(ctx, v.ResourceID, id)
 	if errors.Is(err, problem.NotFound) {
-		return &problem.Error{Kind: problem.Invalid, Code: "does_not_exist", Param: param,
-			Message: param + " is not a version of this resource"}
+		return &problem.Error{
+			Kind:    problem.Invalid,
+			Code:    "does_not_exist",
+			Param:   param,
+			Message: param + " is not a version of this resource",
+		}
 	}
 	v.DocumentVersion, v.Fields = old.DocumentVersion, old.Fields
 	return err

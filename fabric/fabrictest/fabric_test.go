@@ -26,8 +26,15 @@ func newFabric(t *testing.T) (ours, theirs *fabric.Fabric) {
 	if err := revoked.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c := fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil), Passwords: password.Weak(1),
-		Revocations: revoked, Host: "h", Issuer: "http://ours/"}
+
+	c := fabric.Config{
+		Stores:      rows.Fabric(),
+		Ring:        storetest.Ring(t, dir, rows, nil),
+		Passwords:   password.Weak(1),
+		Revocations: revoked,
+		Host:        "h",
+		Issuer:      "http://ours/",
+	}
 	ours = fabric.New(c)
 	c.Issuer = "http://theirs/"
 	return ours, fabric.New(c)
@@ -91,8 +98,12 @@ func TestTokenKinds(t *testing.T) {
 	ours, theirs := newFabric(t)
 	kinds := []fabric.TokenKind{fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service}
 	for _, kind := range kinds {
-		raw, err := ours.Tokens.Seal(fabric.Token{Kind: kind, ProjectID: "p", Scope: []string{"a"},
-			ExpiresAt: time.Now().Add(time.Hour)})
+		raw, err := ours.Tokens.Seal(fabric.Token{
+			Kind:      kind,
+			ProjectID: "p",
+			Scope:     []string{"a"},
+			ExpiresAt: time.Now().Add(time.Hour),
+		})
 		if err != nil {
 			t.Fatalf("Seal(%s): %v", kind, err)
 		}

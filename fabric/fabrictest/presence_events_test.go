@@ -38,8 +38,14 @@ func newPair(t *testing.T) *pair {
 	}
 
 	t.Cleanup(func() { _ = sessions.Close() })
-	c := fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil), Passwords: password.Weak(1),
-		Revocations: revocation.New(rows, now), Sessions: sessions, Now: now}
+	c := fabric.Config{
+		Stores:      rows.Fabric(),
+		Ring:        storetest.Ring(t, dir, rows, nil),
+		Passwords:   password.Weak(1),
+		Revocations: revocation.New(rows, now),
+		Sessions:    sessions,
+		Now:         now,
+	}
 	p := &pair{t: t, one: fabric.New(c), two: fabric.New(c), pass: func(d time.Duration) { ahead.Add(int64(d)) }}
 	project, err := p.one.Projects.Create(ctx, "p")
 	if err != nil {
@@ -54,8 +60,12 @@ func newPair(t *testing.T) *pair {
 		t.Fatal(err, serr)
 	}
 
-	p.token = fabric.Token{Kind: fabric.SAT, ProjectID: project.ID, SubscriberID: s.ID,
-		ExpiresAt: now().Add(24 * time.Hour)}
+	p.token = fabric.Token{
+		Kind:         fabric.SAT,
+		ProjectID:    project.ID,
+		SubscriberID: s.ID,
+		ExpiresAt:    now().Add(24 * time.Hour),
+	}
 	return p
 }
 

@@ -27,14 +27,23 @@ func nodes(t *testing.T) (one, two *fabric.Fabric, pass func(time.Duration)) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sessions.Close() })
-	c := fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil),
-		Revocations: revocation.New(rows, now), Sessions: sessions, Now: now}
+	c := fabric.Config{
+		Stores:      rows.Fabric(),
+		Ring:        storetest.Ring(t, dir, rows, nil),
+		Revocations: revocation.New(rows, now),
+		Sessions:    sessions,
+		Now:         now,
+	}
 	return fabric.New(c), fabric.New(c), func(d time.Duration) { ahead.Add(int64(d)) }
 }
 
 func sat(subscriber string) fabric.Token {
-	return fabric.Token{Kind: fabric.SAT, ProjectID: "p", SubscriberID: subscriber,
-		ExpiresAt: time.Now().Add(24 * time.Hour)}
+	return fabric.Token{
+		Kind:         fabric.SAT,
+		ProjectID:    "p",
+		SubscriberID: subscriber,
+		ExpiresAt:    time.Now().Add(24 * time.Hour),
+	}
 }
 
 // wantSockets fails the test unless a subscriber is online through this many sockets.

@@ -54,8 +54,15 @@ func TestRightsLost(t *testing.T) {
 
 	t.Run("a revoked service token", func(t *testing.T) {
 		f, p := projectOf(t)
-		token := fabric.Token{Kind: fabric.Service, ID: "jti", ProjectID: p.ID, ClientID: "client",
-			Scope: []string{"Management", "Voice"}, IssuedAt: time.Now(), ExpiresAt: time.Now().Add(time.Hour)}
+		token := fabric.Token{
+			Kind:      fabric.Service,
+			ID:        "jti",
+			ProjectID: p.ID,
+			ClientID:  "client",
+			Scope:     []string{"Management", "Voice"},
+			IssuedAt:  time.Now(),
+			ExpiresAt: time.Now().Add(time.Hour),
+		}
 		by := token.Rights(f.Tokens.Known())
 		wantPassed(t, f, p, by, nil)
 		other := token
@@ -102,8 +109,12 @@ func wantPassed(t *testing.T, f *fabric.Fabric, p fabric.Project, by *fabric.Rig
 	_, _, rotated := f.APIKeys.Rotate(ctx, p.ID, target.ID, 0, by)
 	_, taken := f.Subscribers.Update(ctx, p.ID, s.ID, fabric.SubscriberInput{Password: &password, Rights: by})
 
-	for what, err := range map[string]error{"a new key": made, "a scope for a key": changed,
-		"the secret of a key": rotated, "a password": taken} {
+	for what, err := range map[string]error{
+		"a new key":           made,
+		"a scope for a key":   changed,
+		"the secret of a key": rotated,
+		"a password":          taken,
+	} {
 		if !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", what, err, want)
 		}

@@ -41,8 +41,13 @@ func good(t *testing.T, f Field) json.RawMessage {
 	case len(f.Enum) > 0:
 		v = f.Enum[0]
 	default:
-		v = map[string]any{"string": "text", "integer": 1, "boolean": true, "object": map[string]any{"a": 1},
-			"array": []any{}}[f.Type]
+		v = map[string]any{
+			"string":  "text",
+			"integer": 1,
+			"boolean": true,
+			"object":  map[string]any{"a": 1},
+			"array":   []any{},
+		}[f.Type]
 	}
 
 	raw, err := json.Marshal(v)
@@ -277,8 +282,12 @@ func FuzzNew(f *testing.F) {
 	f.Add(`{"members":[` + strings.Repeat(`"a",`, 1<<13) + `"a"]}`)
 
 	// About twenty kinds each check the values.
-	bound := fuzzcost.Bound{CPU: 20 * time.Millisecond, CPUPerByte: 10 * time.Microsecond,
-		Heap: 1 << 20, PerByte: 4 << 10}
+	bound := fuzzcost.Bound{
+		CPU:        20 * time.Millisecond,
+		CPUPerByte: 10 * time.Microsecond,
+		Heap:       1 << 20,
+		PerByte:    4 << 10,
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		var sent map[string]json.RawMessage
 		if json.Unmarshal([]byte(text), &sent) != nil {

@@ -172,9 +172,13 @@ func fields(text []byte) (all []Field, err error) {
 
 func (p property) field(name string) (Field, error) {
 	f := Field{
-		Name: name, Description: p.Description, Format: p.Format, Default: p.Default, ReadOnly: p.ReadOnly,
-		WriteOnly: p.WriteOnly,
-		Nullable:  slices.Contains(p.Type, "null"),
+		Name:        name,
+		Description: p.Description,
+		Format:      p.Format,
+		Default:     p.Default,
+		ReadOnly:    p.ReadOnly,
+		WriteOnly:   p.WriteOnly,
+		Nullable:    slices.Contains(p.Type, "null"),
 	}
 
 	for _, t := range p.Type {

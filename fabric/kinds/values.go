@@ -178,8 +178,12 @@ func explain(f Field, e *jsonschema.ValidationError) error {
 		return problem.BadParam(f.Name, "%s must match %s", at, k.Want)
 	case *schemakind.Format:
 		if k.Want == "uri" {
-			return &problem.Error{Kind: problem.Invalid, Code: "not_an_http_url", Param: f.Name,
-				Message: at + " must be an http or https URL"}
+			return &problem.Error{
+				Kind:    problem.Invalid,
+				Code:    "not_an_http_url",
+				Param:   f.Name,
+				Message: at + " must be an http or https URL",
+			}
 		}
 		return problem.BadParam(f.Name, "%s must be a %s", at, k.Want)
 	}
@@ -198,8 +202,13 @@ func listed(values []any) string {
 
 // oneOf formats JSON type names for a message.
 func oneOf(types []string) string {
-	words := map[string]string{"string": "a string", "integer": "an integer", "boolean": "true or false",
-		"object": "an object", "array": "an array"}
+	words := map[string]string{
+		"string":  "a string",
+		"integer": "an integer",
+		"boolean": "true or false",
+		"object":  "an object",
+		"array":   "an array",
+	}
 	var named []string
 	for _, t := range types {
 		if w := words[t]; w != "" {

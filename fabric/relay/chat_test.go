@@ -46,9 +46,14 @@ func TestDeliver(t *testing.T) {
 	guest, _ := n.connect(n.seal(guestTo(uuidOf("b"), room)))
 
 	write := func(text string, isRoom bool) {
-		m := chat.Message{ID: uuidOf("1"), Text: text, Room: isRoom, Created: time.Now(),
-			From: chat.Party{MemberID: bob, AddressID: uuidOf("d")},
-			To:   chat.Party{MemberID: ada, AddressID: uuidOf("e")}}
+		m := chat.Message{
+			ID:      uuidOf("1"),
+			Text:    text,
+			Room:    isRoom,
+			Created: time.Now(),
+			From:    chat.Party{MemberID: bob, AddressID: uuidOf("d")},
+			To:      chat.Party{MemberID: ada, AddressID: uuidOf("e")},
+		}
 		keys := []string{ada, bob, ada}
 		if isRoom {
 			m.To = chat.Party{AddressID: room}

@@ -230,11 +230,21 @@ func (s *socket) showConnection(id string, t fabric.Token) connectResult {
 	if s.relay.iceServers != nil {
 		servers = append(servers, s.relay.iceServers(t)...)
 	}
+
 	return connectResult{
-		Identity: id, Protocol: protocolOf(t, id), ICEServers: servers,
-		Authorization: authorization{JTI: t.ID, ProjectID: t.ProjectID, Subscriber: fabricSubscriber{
-			Version: 1, SubscriberID: t.SubscriberID, ApplicationID: t.ClientID, ProjectID: t.ProjectID,
-			ExpiresAt: t.ExpiresAt.Unix(),
-		}},
+		Identity:   id,
+		Protocol:   protocolOf(t, id),
+		ICEServers: servers,
+		Authorization: authorization{
+			JTI:       t.ID,
+			ProjectID: t.ProjectID,
+			Subscriber: fabricSubscriber{
+				Version:       1,
+				SubscriberID:  t.SubscriberID,
+				ApplicationID: t.ClientID,
+				ProjectID:     t.ProjectID,
+				ExpiresAt:     t.ExpiresAt.Unix(),
+			},
+		},
 	}
 }

@@ -200,8 +200,12 @@ func TestOldTokenRevoked(t *testing.T) {
 	c.call("signalwire.reauthenticate", fmt.Sprintf(
 		`{"authentication":{"jwt_token":%q}}`, n.seal(func(t *fabric.Token) { t.ID = uuidOf("b") }))).into(t, &r)
 	for _, id := range []string{old.ID, uuidOf("b")} {
-		r := revocation.Revocation{Kind: revocation.Token, ID: id, Until: n.now().Add(time.Hour),
-			Expires: n.now().Add(2 * time.Hour)}
+		r := revocation.Revocation{
+			Kind:    revocation.Token,
+			ID:      id,
+			Until:   n.now().Add(time.Hour),
+			Expires: n.now().Add(2 * time.Hour),
+		}
 		if err := n.revoked.Revoke(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}

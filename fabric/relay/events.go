@@ -24,13 +24,19 @@ func (r *Relay) Tell(to calls.Socket, e calls.Event) {
 	if s == nil {
 		return
 	}
+
 	kind, content := show(e)
 	if kind == "" {
 		return
 	}
+
 	s.tell(request(uuid.NewString(), "signalwire.event", eventParams{
-		Type: kind, Channel: e.RoomSession, Timestamp: float64(e.At.UnixMilli()) / 1000,
-		ProjectID: e.Project, NodeID: e.Node, Params: content,
+		Type:      kind,
+		Channel:   e.RoomSession,
+		Timestamp: float64(e.At.UnixMilli()) / 1000,
+		ProjectID: e.Project,
+		NodeID:    e.Node,
+		Params:    content,
 	}))
 }
 
@@ -39,8 +45,13 @@ func show(e calls.Event) (kind string, content any) {
 	switch e.Kind {
 	case calls.Invited:
 		return vertoRequest("verto.invite", inviteJSON{
-			CallID: e.Leg, SDP: e.SDP, CallerName: e.From.Name, CallerNumber: e.From.Address,
-			CalleeName: e.To.Name, CalleeNumber: e.To.Address, Direction: "inbound",
+			CallID:       e.Leg,
+			SDP:          e.SDP,
+			CallerName:   e.From.Name,
+			CallerNumber: e.From.Address,
+			CalleeName:   e.To.Name,
+			CalleeNumber: e.To.Address,
+			Direction:    "inbound",
 		})
 	case calls.EarlyMedia:
 		return vertoRequest("verto.media", mediaJSON{e.Leg, e.SDP})
@@ -71,8 +82,10 @@ func show(e calls.Event) (kind string, content any) {
 
 // memberEvents are the names of events about one member.
 var memberEvents = map[calls.EventKind]string{
-	calls.MemberJoined: "member.joined", calls.MemberUpdated: "member.updated",
-	calls.MemberTalking: "member.talking", calls.MemberLeft: "member.left",
+	calls.MemberJoined:  "member.joined",
+	calls.MemberUpdated: "member.updated",
+	calls.MemberTalking: "member.talking",
+	calls.MemberLeft:    "member.left",
 }
 
 // vertoRequest returns a message of the verto protocol in the form for events.
@@ -138,8 +151,15 @@ type stateJSON struct {
 }
 
 func showState(e calls.Event) stateJSON {
-	s := stateJSON{roomRef: refOf(e), CallID: e.Leg, NodeID: e.Node, SegmentID: e.Leg,
-		State: string(e.State), Direction: "outbound", StartTime: e.Created.UnixMilli()}
+	s := stateJSON{
+		roomRef:   refOf(e),
+		CallID:    e.Leg,
+		NodeID:    e.Node,
+		SegmentID: e.Leg,
+		State:     string(e.State),
+		Direction: "outbound",
+		StartTime: e.Created.UnixMilli(),
+	}
 	if e.Inbound {
 		s.Direction = "inbound"
 	}
@@ -201,10 +221,17 @@ func showRoom(e calls.Event) *roomJSON {
 		return nil
 	}
 	return &roomJSON{
-		roomRef: refOf(e), ID: e.RoomSession, Name: e.Room.Name, DisplayName: e.Room.DisplayName,
-		Channel: e.RoomSession, Recording: e.Room.Recording, Locked: e.Room.Locked,
-		Members:    showMembers(e.Room.Members, refOf(e), e.Node),
-		Recordings: []struct{}{}, Playbacks: []struct{}{}, Streams: []struct{}{},
+		roomRef:     refOf(e),
+		ID:          e.RoomSession,
+		Name:        e.Room.Name,
+		DisplayName: e.Room.DisplayName,
+		Channel:     e.RoomSession,
+		Recording:   e.Room.Recording,
+		Locked:      e.Room.Locked,
+		Members:     showMembers(e.Room.Members, refOf(e), e.Node),
+		Recordings:  []struct{}{},
+		Playbacks:   []struct{}{},
+		Streams:     []struct{}{},
 	}
 }
 
@@ -274,11 +301,25 @@ type memberJSON struct {
 // fields. SDKs then stop or start the microphone.
 func showMember(m calls.Member, updated []string, in roomRef, node string) *memberJSON {
 	return &memberJSON{
-		roomRef: in, ID: m.ID, CallID: m.Leg, NodeID: node, Name: m.Name, Type: string(m.Type), ParentID: m.Parent,
-		AudioMuted: m.AudioMuted, VideoMuted: m.VideoMuted, Deaf: m.Deaf, Visible: true,
-		HandRaised: m.HandRaised, Talking: m.Talking, InVolume: m.InputVolume, OutVolume: m.OutputVolume,
+		roomRef:     in,
+		ID:          m.ID,
+		CallID:      m.Leg,
+		NodeID:      node,
+		Name:        m.Name,
+		Type:        string(m.Type),
+		ParentID:    m.Parent,
+		AudioMuted:  m.AudioMuted,
+		VideoMuted:  m.VideoMuted,
+		Deaf:        m.Deaf,
+		Visible:     true,
+		HandRaised:  m.HandRaised,
+		Talking:     m.Talking,
+		InVolume:    m.InputVolume,
+		OutVolume:   m.OutputVolume,
 		Sensitivity: 11.11,
-		Subscriber:  m.SubscriberID, Address: m.AddressID, Updated: updated,
+		Subscriber:  m.SubscriberID,
+		Address:     m.AddressID,
+		Updated:     updated,
 	}
 }
 

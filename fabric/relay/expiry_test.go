@@ -21,10 +21,14 @@ func TestRevoked(t *testing.T) {
 	}
 
 	for kind, id := range map[string]string{
-		revocation.Token: uuidOf("7"), revocation.Session: "sid", revocation.Grant: "grant",
+		revocation.Token:      uuidOf("7"),
+		revocation.Session:    "sid",
+		revocation.Grant:      "grant",
 		revocation.Family:     "parent",
-		revocation.Subscriber: uuidOf("5"), revocation.Client: uuidOf("c"), revocation.Key: "key",
-		revocation.Project: w.project.ID,
+		revocation.Subscriber: uuidOf("5"),
+		revocation.Client:     uuidOf("c"),
+		revocation.Key:        "key",
+		revocation.Project:    w.project.ID,
 	} {
 		t.Run(kind, func(t *testing.T) {
 			c, _ := here.connect(here.seal(token))

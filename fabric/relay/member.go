@@ -73,7 +73,11 @@ func memberMethod(op calls.Op) method {
 		}
 
 		reply, err := s.relay.calls.Do(ctx, s.client(), calls.Command{
-			Op: op, Leg: in.Self.CallID, Node: in.Self.NodeID, Target: in.Target.MemberID, Media: in.media(),
+			Op:     op,
+			Leg:    in.Self.CallID,
+			Node:   in.Self.NodeID,
+			Target: in.Target.MemberID,
+			Media:  in.media(),
 			Volume: int(in.Volume),
 		})
 		if err != nil || reply.Room == nil {

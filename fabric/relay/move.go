@@ -37,7 +37,10 @@ func moveCall(ctx context.Context, s *socket, raw json.RawMessage) (any, error) 
 	}
 
 	_, err := s.relay.calls.Do(ctx, s.client(), calls.Command{
-		Op: calls.Move, Leg: in.Self.CallID, Node: in.Self.NodeID, To: in.Address,
+		Op:   calls.Move,
+		Leg:  in.Self.CallID,
+		Node: in.Self.NodeID,
+		To:   in.Address,
 	})
 	result := moveResult{Code: "200", Message: "OK"}
 	if p := problem.First(err); p != nil {

@@ -126,8 +126,11 @@ func TestCertificateBoundToken(t *testing.T) {
 func newCertificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	key := must[*rsa.PrivateKey](t)(rsa.GenerateKey(rand.Reader, 2048))
-	draft := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour),
-		NotAfter: time.Now().Add(time.Hour)}
+	draft := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(time.Hour),
+	}
 	der := must[[]byte](t)(x509.CreateCertificate(rand.Reader, draft, draft, key.Public(), key))
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }

@@ -118,12 +118,31 @@ func TestHandshake(t *testing.T) {
 		alsoCompressed bool
 	}{
 		{name: "no upgrade", header: http.Header{}, status: http.StatusUpgradeRequired},
-		{name: "another protocol", header: http.Header{"Upgrade": {"h2c"}, "Connection": {"Upgrade"}},
-			status: http.StatusUpgradeRequired},
-		{name: "an old version", header: http.Header{"Upgrade": {"WebSocket"}, "Connection": {"Upgrade"},
-			"Sec-Websocket-Version": {"8"}}, wanted: true, status: http.StatusBadRequest},
-		{name: "no key", header: http.Header{"Upgrade": {"h2c, websocket"}, "Connection": {"Upgrade"},
-			"Sec-Websocket-Version": {"13"}}, wanted: true, status: http.StatusBadRequest},
+		{
+			name:   "another protocol",
+			header: http.Header{"Upgrade": {"h2c"}, "Connection": {"Upgrade"}},
+			status: http.StatusUpgradeRequired,
+		},
+		{
+			name: "an old version",
+			header: http.Header{
+				"Upgrade":               {"WebSocket"},
+				"Connection":            {"Upgrade"},
+				"Sec-Websocket-Version": {"8"},
+			},
+			wanted: true,
+			status: http.StatusBadRequest,
+		},
+		{
+			name: "no key",
+			header: http.Header{
+				"Upgrade":               {"h2c, websocket"},
+				"Connection":            {"Upgrade"},
+				"Sec-Websocket-Version": {"13"},
+			},
+			wanted: true,
+			status: http.StatusBadRequest,
+		},
 	}
 
 	for _, tt := range tests {

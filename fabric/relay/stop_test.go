@@ -80,8 +80,11 @@ func TestShutdown(t *testing.T) {
 		n.relay.Shutdown(ctx)
 	}()
 
-	for name, c := range map[string]*client{"a stranger": stranger, "a client": lively,
-		"a client that does not answer": deaf} {
+	for name, c := range map[string]*client{
+		"a stranger":                    stranger,
+		"a client":                      lively,
+		"a client that does not answer": deaf,
+	} {
 		if code, reason := c.closed(); code != 1012 {
 			t.Errorf("the socket of %s is closed with %d %q, want 1012", name, code, reason)
 		}

@@ -170,5 +170,7 @@ func (v vertoParams) readInvite(cmd *calls.Command) {
 
 // modifications contains the actions of verto.modify.
 var modifications = map[string]calls.Op{
-	"hold": calls.Hold, "unhold": calls.Unhold, "updateMedia": calls.Update,
+	"hold":        calls.Hold,
+	"unhold":      calls.Unhold,
+	"updateMedia": calls.Update,
 }

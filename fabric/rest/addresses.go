@@ -38,9 +38,13 @@ func showAddress(a fabric.Address) addressResponse {
 		return a.Path() + "?channel=" + name
 	}
 	return addressResponse{
-		ID: a.ID, ResourceID: a.ResourceID, Name: a.Name, DisplayName: a.DisplayName, Type: a.Type,
-		Channels:  channels{Audio: channel("audio"), Messaging: channel("messaging"), Video: channel("video")},
-		CreatedAt: iso(a.Created),
+		ID:          a.ID,
+		ResourceID:  a.ResourceID,
+		Name:        a.Name,
+		DisplayName: a.DisplayName,
+		Type:        a.Type,
+		Channels:    channels{Audio: channel("audio"), Messaging: channel("messaging"), Video: channel("video")},
+		CreatedAt:   iso(a.Created),
 	}
 }
 
@@ -94,7 +98,9 @@ func readFilter(q url.Values) (fabric.AddressFilter, error) {
 
 	if order != "" && q.Get("sort_by") == "" {
 		errs = append(errs, &problem.Error{
-			Kind: problem.Invalid, Code: "sort_order_validations", Param: "sort_order",
+			Kind:    problem.Invalid,
+			Code:    "sort_order_validations",
+			Param:   "sort_order",
 			Message: "sort_order requires sort_by",
 		})
 	}

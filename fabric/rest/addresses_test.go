@@ -47,11 +47,19 @@ func TestAddress(t *testing.T) {
 	r := w.call(bearer(got.Token), "GET", addresses+"/"+id, "")
 	object := as[map[string]any](t, r)
 	want := map[string]any{
-		"id": id, "resource_id": got.SubscriberID, "name": "ada", "display_name": "Ada", "type": "subscriber",
-		"cover_url": nil, "preview_url": nil, "locked": false, "created_at": object["created_at"],
+		"id":           id,
+		"resource_id":  got.SubscriberID,
+		"name":         "ada",
+		"display_name": "Ada",
+		"type":         "subscriber",
+		"cover_url":    nil,
+		"preview_url":  nil,
+		"locked":       false,
+		"created_at":   object["created_at"],
 		"channels": map[string]any{
-			"audio": "/private/ada?channel=audio", "messaging": "/private/ada?channel=messaging",
-			"video": "/private/ada?channel=video",
+			"audio":     "/private/ada?channel=audio",
+			"messaging": "/private/ada?channel=messaging",
+			"video":     "/private/ada?channel=video",
 		},
 	}
 
@@ -141,11 +149,17 @@ func TestInfo(t *testing.T) {
 		texts = append(texts, r.text)
 		object := as[map[string]json.RawMessage](t, r)
 		for member, want := range map[string]string{
-			"id": `"` + got.SubscriberID + `"`, "email": `"ada@example.com"`, "first_name": `"Ada"`,
-			"last_name":    `"Lovelace"`,
-			"display_name": `"Countess"`, "job_title": `"Analyst"`, "time_zone": `"GMT"`, "country": `"UK"`,
-			"region":       `"us-central"`,
-			"company_name": `"Engines"`, "push_notification_key": `""`,
+			"id":                    `"` + got.SubscriberID + `"`,
+			"email":                 `"ada@example.com"`,
+			"first_name":            `"Ada"`,
+			"last_name":             `"Lovelace"`,
+			"display_name":          `"Countess"`,
+			"job_title":             `"Analyst"`,
+			"time_zone":             `"GMT"`,
+			"country":               `"UK"`,
+			"region":                `"us-central"`,
+			"company_name":          `"Engines"`,
+			"push_notification_key": `""`,
 		} {
 			if string(object[member]) != want {
 				t.Errorf("GET %s: %s is %s, want %s", path, member, object[member], want)

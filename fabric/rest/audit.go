@@ -28,10 +28,18 @@ type auditResponse struct {
 
 func showEvent(e audit.Event) auditResponse {
 	body := auditResponse{
-		ID: e.ID, At: iso(e.At), ProjectID: e.ProjectID, Action: e.Action, Outcome: e.Outcome,
-		ActorKind: e.Actor.Kind, ActorID: e.Actor.ID,
-		TargetKind: e.Target.Kind, TargetID: e.Target.ID, Address: e.Address, RequestID: e.RequestID,
-		Detail: e.Detail,
+		ID:         e.ID,
+		At:         iso(e.At),
+		ProjectID:  e.ProjectID,
+		Action:     e.Action,
+		Outcome:    e.Outcome,
+		ActorKind:  e.Actor.Kind,
+		ActorID:    e.Actor.ID,
+		TargetKind: e.Target.Kind,
+		TargetID:   e.Target.ID,
+		Address:    e.Address,
+		RequestID:  e.RequestID,
+		Detail:     e.Detail,
 	}
 	if body.Detail == nil {
 		body.Detail = map[string]string{}
@@ -50,8 +58,11 @@ func (a auditAPI) routes(by *credentials) []route {
 func (a auditAPI) list(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	query := r.URL.Query()
 	f := audit.Filter{
-		ProjectID: by.ProjectID, Action: query.Get("action"), Outcome: audit.Outcome(query.Get("outcome")),
-		Actor: query.Get("actor_id"), Target: query.Get("target_id"),
+		ProjectID: by.ProjectID,
+		Action:    query.Get("action"),
+		Outcome:   audit.Outcome(query.Get("outcome")),
+		Actor:     query.Get("actor_id"),
+		Target:    query.Get("target_id"),
 	}
 
 	var errs []error

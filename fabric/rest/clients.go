@@ -56,12 +56,21 @@ type clientResponse struct {
 
 func (a clientAPI) show(c idp.Client) clientResponse {
 	body := clientResponse{
-		ID: c.ID, Name: c.Name, Type: string(c.Type), AuthMethod: string(c.AuthMethod),
-		Grants: append([]string{}, c.Grants...), Scopes: append([]string{}, c.Scopes...),
-		RedirectURIs: append([]string{}, c.RedirectURIs...), BrandColor: c.BrandColor,
-		LogoURL: logoURL(a.provider.Issuer, c.Logo), DarkLogoURL: logoURL(a.provider.Issuer, c.DarkLogo),
-		TermsURI: c.TermsURI, PolicyURI: c.PolicyURI,
-		CreatedAt: iso(c.Created), UpdatedAt: iso(c.Updated), RotatedAt: isoOrNull(c.SecretMade),
+		ID:           c.ID,
+		Name:         c.Name,
+		Type:         string(c.Type),
+		AuthMethod:   string(c.AuthMethod),
+		Grants:       append([]string{}, c.Grants...),
+		Scopes:       append([]string{}, c.Scopes...),
+		RedirectURIs: append([]string{}, c.RedirectURIs...),
+		BrandColor:   c.BrandColor,
+		LogoURL:      logoURL(a.provider.Issuer, c.Logo),
+		DarkLogoURL:  logoURL(a.provider.Issuer, c.DarkLogo),
+		TermsURI:     c.TermsURI,
+		PolicyURI:    c.PolicyURI,
+		CreatedAt:    iso(c.Created),
+		UpdatedAt:    iso(c.Updated),
+		RotatedAt:    isoOrNull(c.SecretMade),
 	}
 	if c.RegisteredBy != "" {
 		body.RegisteredBy = &c.RegisteredBy
@@ -97,8 +106,12 @@ func (a clientAPI) brand(r *http.Request, by fabric.Issuer) (idp.Client, error) 
 	sent, err := web.Decode[brandRequest](r)
 	logos, wrong := sent.logos(r.Context())
 	rebrand := func(c *idp.Client) {
-		for to, said := range map[*string]*string{&c.Name: sent.Name, &c.BrandColor: sent.BrandColor,
-			&c.TermsURI: sent.TermsURI, &c.PolicyURI: sent.PolicyURI} {
+		for to, said := range map[*string]*string{
+			&c.Name:       sent.Name,
+			&c.BrandColor: sent.BrandColor,
+			&c.TermsURI:   sent.TermsURI,
+			&c.PolicyURI:  sent.PolicyURI,
+		} {
 			if said != nil {
 				*to = *said
 			}
@@ -150,8 +163,12 @@ type logoutResponse struct {
 }
 
 func showLogout(l fabric.Logout) logoutResponse {
-	return logoutResponse{SessionID: l.LoginID, ClientID: l.ClientID, SubscriberID: l.SubscriberID,
-		progressResponse: showProgress(l.Progress)}
+	return logoutResponse{
+		SessionID:        l.LoginID,
+		ClientID:         l.ClientID,
+		SubscriberID:     l.SubscriberID,
+		progressResponse: showProgress(l.Progress),
+	}
 }
 
 // listLogouts serves GET /api/fabric/clients/{id}/logouts.

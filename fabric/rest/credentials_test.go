@@ -75,8 +75,12 @@ func TestUnauthorized(t *testing.T) {
 	_, fax, _ := w.newProject("chatting", fabric.Chat, fabric.Management)
 	now := w.now()
 	access := must[string](t)(w.fabric.Tokens.Seal(
-		fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID, Scope: []string{"Chat"},
-			ExpiresAt: now.Add(time.Hour)}))
+		fabric.Token{
+			Kind:      fabric.Service,
+			ProjectID: w.project.ID,
+			Scope:     []string{"Chat"},
+			ExpiresAt: now.Add(time.Hour),
+		}))
 	basic := func(name, secret string) authorization { return func(r *http.Request) { r.SetBasicAuth(name, secret) } }
 	raw := func(value string) authorization {
 		return func(r *http.Request) { r.Header.Set("Authorization", value) }
@@ -118,8 +122,11 @@ func TestUnauthorized(t *testing.T) {
 	}
 
 	for _, op := range operations["project"] {
-		for name, token := range map[string]string{"a SAT": ada.Token, "a guest token": guest.Token,
-			"an invite": invite} {
+		for name, token := range map[string]string{
+			"a SAT":         ada.Token,
+			"a guest token": guest.Token,
+			"an invite":     invite,
+		} {
 			if op[1] != guests || name != "a SAT" {
 				wantUnauthorized(t, name, op, w.call(bearer(token), op[0], op[1], "{}"))
 			}
@@ -138,7 +145,10 @@ func TestUnauthorized(t *testing.T) {
 func TestServiceToken(t *testing.T) {
 	w := newWorld(t)
 	token := must[string](t)(w.fabric.Tokens.Seal(fabric.Token{
-		Kind: fabric.Service, ProjectID: w.project.ID, ClientID: "c", Scope: []string{"calling"},
+		Kind:      fabric.Service,
+		ProjectID: w.project.ID,
+		ClientID:  "c",
+		Scope:     []string{"calling"},
 		ExpiresAt: w.now().Add(time.Hour),
 	}))
 	for _, op := range operations["project"] {
@@ -146,6 +156,7 @@ func TestServiceToken(t *testing.T) {
 			t.Errorf("%s %s with a service's token: got 401", op[0], op[1])
 		}
 	}
+
 	for _, op := range operations["sat"] {
 		wantUnauthorized(t, "a service's token", op, w.call(bearer(token), op[0], op[1], "{}"))
 	}

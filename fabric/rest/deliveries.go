@@ -19,8 +19,13 @@ type deliveryResponse struct {
 }
 
 func showDelivery(d fabric.Delivery) deliveryResponse {
-	return deliveryResponse{ID: d.ID, WebhookID: d.WebhookID, Event: d.Event, ResourceID: d.Subject,
-		progressResponse: showProgress(d.Progress)}
+	return deliveryResponse{
+		ID:               d.ID,
+		WebhookID:        d.WebhookID,
+		Event:            d.Event,
+		ResourceID:       d.Subject,
+		progressResponse: showProgress(d.Progress),
+	}
 }
 
 // showDeliveryBody is like showDelivery, but includes the body that was sent.
@@ -44,8 +49,13 @@ type progressResponse struct {
 }
 
 func showProgress(p fabric.Progress) progressResponse {
-	body := progressResponse{State: p.State, Attempts: p.Attempts, CreatedAt: iso(p.Created),
-		NextAt: isoOrNull(p.Due), EndedAt: isoOrNull(p.Ended)}
+	body := progressResponse{
+		State:     p.State,
+		Attempts:  p.Attempts,
+		CreatedAt: iso(p.Created),
+		NextAt:    isoOrNull(p.Due),
+		EndedAt:   isoOrNull(p.Ended),
+	}
 	if p.Status != 0 {
 		body.Status = &p.Status
 	}

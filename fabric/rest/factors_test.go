@@ -48,9 +48,13 @@ func newFactorList(t *testing.T) (l factorList, subscriberID string) {
 	}
 
 	id := w.tokens(`{"reference":"ada@example.com"}`).SubscriberID
-	return factorList{world: w, path: subscribers + "/" + id + "/factors", ids: map[string]string{},
+	return factorList{
+		world:   w,
+		path:    subscribers + "/" + id + "/factors",
+		ids:     map[string]string{},
 		reader:  func(r *http.Request) { r.SetBasicAuth(w.project.ID, w.key) },
-		manager: func(r *http.Request) { r.SetBasicAuth(w.project.ID, managing) }}, id
+		manager: func(r *http.Request) { r.SetBasicAuth(w.project.ID, managing) },
+	}, id
 }
 
 // want checks the types of the listed factors, and records their ids.

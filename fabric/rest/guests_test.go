@@ -183,8 +183,11 @@ func TestGuestBySubscriber(t *testing.T) {
 		t.Errorf("the guest sees %+v, want %s alone", all.Data, mine)
 	}
 
-	for name, token := range map[string]string{"a guest": guest.Token, "an invite": w.invite(ada.Token, mine),
-		"a refresh token": ada.RefreshToken} {
+	for name, token := range map[string]string{
+		"a guest":         guest.Token,
+		"an invite":       w.invite(ada.Token, mine),
+		"a refresh token": ada.RefreshToken,
+	} {
 		wantUnauthorized(t, name, [2]string{"POST", guests}, w.call(bearer(token), "POST", guests, allowing(mine)))
 	}
 }

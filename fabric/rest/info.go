@@ -47,12 +47,22 @@ func (a subscriberAPI) info(r *http.Request, sat fabric.Token) (body infoRespons
 func showInfo(info fabric.Info, sat fabric.Token) infoResponse {
 	s := info.Subscriber
 	body := infoResponse{
-		ID: s.ID, Email: s.Email, FirstName: s.FirstName, LastName: s.LastName, DisplayName: s.DisplayName,
-		JobTitle: s.JobTitle,
-		TimeZone: s.TimeZone, Country: s.Country, Region: s.Region, CompanyName: s.CompanyName,
+		ID:              s.ID,
+		Email:           s.Email,
+		FirstName:       s.FirstName,
+		LastName:        s.LastName,
+		DisplayName:     s.DisplayName,
+		JobTitle:        s.JobTitle,
+		TimeZone:        s.TimeZone,
+		Country:         s.Country,
+		Region:          s.Region,
+		CompanyName:     s.CompanyName,
 		FabricAddresses: make([]addressResponse, len(info.Addresses)),
-		SATClaims: satClaims{Scope: append([]string{}, sat.Scope...), Cnf: cnf.ClaimOf(sat.Binding),
-			ExpiresAt: sat.ExpiresAt.Unix()},
+		SATClaims: satClaims{
+			Scope:     append([]string{}, sat.Scope...),
+			Cnf:       cnf.ClaimOf(sat.Binding),
+			ExpiresAt: sat.ExpiresAt.Unix(),
+		},
 	}
 
 	for i, address := range info.Addresses {

@@ -21,8 +21,15 @@ type ingestKeyResponse struct {
 }
 
 func showIngestKey(k fabric.IngestKey) ingestKeyResponse {
-	return ingestKeyResponse{ID: k.ID, Name: k.Name, Prefix: k.Prefix, CreatedAt: iso(k.Created),
-		ExpiresAt: isoOrNull(k.Expires), RevokedAt: isoOrNull(k.Revoked), LastUsedAt: isoOrNull(k.LastUsed)}
+	return ingestKeyResponse{
+		ID:         k.ID,
+		Name:       k.Name,
+		Prefix:     k.Prefix,
+		CreatedAt:  iso(k.Created),
+		ExpiresAt:  isoOrNull(k.Expires),
+		RevokedAt:  isoOrNull(k.Revoked),
+		LastUsedAt: isoOrNull(k.LastUsed),
+	}
 }
 
 // ingestKeyAPI serves the ingest keys of a project. Its routes need the scope Management. Creating

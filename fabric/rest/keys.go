@@ -105,9 +105,15 @@ type oldSecret struct {
 
 func showKey(k fabric.APIKey) keyResponse {
 	body := keyResponse{
-		ID: k.ID, Name: k.Name, Permissions: identifiers(k.Scopes), Prefix: k.Prefix, CreatedAt: iso(k.Created),
-		ExpiresAt: isoOrNull(k.Expires), RevokedAt: isoOrNull(k.Revoked), LastUsedAt: isoOrNull(k.LastUsed),
-		RotatedAt: isoOrNull(k.Rotated),
+		ID:          k.ID,
+		Name:        k.Name,
+		Permissions: identifiers(k.Scopes),
+		Prefix:      k.Prefix,
+		CreatedAt:   iso(k.Created),
+		ExpiresAt:   isoOrNull(k.Expires),
+		RevokedAt:   isoOrNull(k.Revoked),
+		LastUsedAt:  isoOrNull(k.LastUsed),
+		RotatedAt:   isoOrNull(k.Rotated),
 	}
 	if k.OldHash != "" {
 		body.Previous = &oldSecret{ExpiresAt: iso(k.OldUntil), LastUsedAt: isoOrNull(k.OldUsed)}

@@ -29,9 +29,14 @@ type grantResponse struct {
 
 func showLogin(l fabric.Login) loginResponse {
 	body := loginResponse{
-		ID: l.ID, CreatedAt: iso(l.Began), ExpiresAt: iso(l.Expires), EndedAt: isoOrNull(l.Ended),
+		ID:        l.ID,
+		CreatedAt: iso(l.Began),
+		ExpiresAt: iso(l.Expires),
+		EndedAt:   isoOrNull(l.Ended),
 		AMR:       append([]string{}, l.AMR...),
-		IPAddress: l.Address, UserAgent: l.UserAgent, Grants: make([]grantResponse, len(l.Grants)),
+		IPAddress: l.Address,
+		UserAgent: l.UserAgent,
+		Grants:    make([]grantResponse, len(l.Grants)),
 	}
 	for i, g := range l.Grants {
 		body.Grants[i] = grantResponse{

@@ -36,8 +36,11 @@ func newLogoutWorld(t *testing.T) logoutWorld {
 	t.Helper()
 	ctx := t.Context()
 	w := newWorld(t)
-	app := idp.Client{ID: "0199a000-0000-7000-8000-0000000000aa", ProjectID: w.project.ID,
-		Metadata: idp.Metadata{BackchannelLogoutURI: "https://rp.example/"}}
+	app := idp.Client{
+		ID:        "0199a000-0000-7000-8000-0000000000aa",
+		ProjectID: w.project.ID,
+		Metadata:  idp.Metadata{BackchannelLogoutURI: "https://rp.example/"},
+	}
 	if err := w.rows.CreateClient(ctx, app); err != nil {
 		t.Fatal(err)
 	}
@@ -45,13 +48,25 @@ func newLogoutWorld(t *testing.T) logoutWorld {
 	ada := w.tokens(`{"reference":"ada"}`).SubscriberID
 	hash := must[fabric.Subscriber](t)(w.fabric.Subscribers.Find(ctx, w.project.ID, ada)).PasswordHash
 	for _, sid := range []string{firstLogin, secondLogin} {
-		s := idp.Login{ID: sid, ProjectID: w.project.ID, SubscriberID: ada, AuthTime: w.now(),
-			Expires: w.now().Add(time.Hour)}
+		s := idp.Login{
+			ID:           sid,
+			ProjectID:    w.project.ID,
+			SubscriberID: ada,
+			AuthTime:     w.now(),
+			Expires:      w.now().Add(time.Hour),
+		}
 		if err := w.rows.CreateLogin(ctx, s, hash); err != nil {
 			t.Fatal(err)
 		}
-		g := idp.Grant{ID: sid, ProjectID: w.project.ID, ClientID: app.ID, SubscriberID: ada, SessionID: sid,
-			Expires: w.now().Add(time.Hour)}
+
+		g := idp.Grant{
+			ID:           sid,
+			ProjectID:    w.project.ID,
+			ClientID:     app.ID,
+			SubscriberID: ada,
+			SessionID:    sid,
+			Expires:      w.now().Add(time.Hour),
+		}
 		code := idp.RedeemedCode{Hash: sid, GrantID: sid, ClientID: app.ID, Expires: w.now().Add(time.Hour)}
 		if err := w.rows.RedeemCode(ctx, code, g); err != nil {
 			t.Fatal(err)

@@ -263,8 +263,10 @@ func TestRoomMessages(t *testing.T) {
 		who  person
 		want []string
 	}{
-		"ada": {ada, []string{"from a guest", "hello"}}, "bob": {bob, []string{"from a guest", "hello"}},
-		"eve": {eve, nil}, "the guest": {guest, []string{"from a guest"}},
+		"ada":       {ada, []string{"from a guest", "hello"}},
+		"bob":       {bob, []string{"from a guest", "hello"}},
+		"eve":       {eve, nil},
+		"the guest": {guest, []string{"from a guest"}},
 	} {
 		if got := w.reads(tt.who, messagesOf(room)); !slices.Equal(got, tt.want) {
 			t.Errorf("%s reads %q, want %q", name, got, tt.want)

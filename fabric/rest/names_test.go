@@ -152,10 +152,24 @@ func TestOldNames(t *testing.T) {
 func (w *world) resource(k *kinds.Kind, v kinds.Values, address string) (id string) {
 	w.t.Helper()
 	now := w.now()
-	r := fabric.Resource{ID: newID(w.t), ProjectID: w.project.ID, Type: k.Type, DisplayName: k.DisplayName(v),
-		Fields: v, Created: now, Updated: now}
-	a := fabric.Address{ID: newID(w.t), ProjectID: r.ProjectID, ResourceID: r.ID, Type: k.Address,
-		Context: fabric.Public, Name: address, Created: now}
+	r := fabric.Resource{
+		ID:          newID(w.t),
+		ProjectID:   w.project.ID,
+		Type:        k.Type,
+		DisplayName: k.DisplayName(v),
+		Fields:      v,
+		Created:     now,
+		Updated:     now,
+	}
+	a := fabric.Address{
+		ID:         newID(w.t),
+		ProjectID:  r.ProjectID,
+		ResourceID: r.ID,
+		Type:       k.Address,
+		Context:    fabric.Public,
+		Name:       address,
+		Created:    now,
+	}
 	if err := w.rows.CreateResource(w.t.Context(), r, a, nil); err != nil {
 		w.t.Fatal(err)
 	}

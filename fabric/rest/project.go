@@ -138,13 +138,20 @@ func (p projectAPI) update(r *http.Request, by fabric.Issuer) (fabric.Project, e
 	}](members)
 
 	logos, wrong := sent.logos(r.Context())
-	change := fabric.ProjectChange{Name: sent.Name, Color: sent.Color, Terms: sent.TermsURI,
-		Privacy: sent.PolicyURI, RecordCalls: rules.RecordCalls,
-		ClientRegistration: rules.Clients, OutboundCalls: rules.Outbound}
+	change := fabric.ProjectChange{
+		Name:               sent.Name,
+		Color:              sent.Color,
+		Terms:              sent.TermsURI,
+		Privacy:            sent.PolicyURI,
+		RecordCalls:        rules.RecordCalls,
+		ClientRegistration: rules.Clients,
+		OutboundCalls:      rules.Outbound,
+	}
 	if rules.Prefixes != nil {
 		all := fabric.JoinPrefixes(*rules.Prefixes)
 		change.OutboundPrefixes = &all
 	}
+
 	if err := faults(err, bad, change.Check(), wrong); err != nil {
 		return fabric.Project{}, err
 	}

@@ -22,8 +22,16 @@ type registrationTokenResponse struct {
 }
 
 func showRegistrationToken(k fabric.RegistrationToken) registrationTokenResponse {
-	return registrationTokenResponse{ID: k.ID, Name: k.Name, Prefix: k.Prefix, MaxUses: k.MaxUses, Uses: k.Uses,
-		CreatedAt: iso(k.Created), ExpiresAt: isoOrNull(k.Expires), RevokedAt: isoOrNull(k.Revoked)}
+	return registrationTokenResponse{
+		ID:        k.ID,
+		Name:      k.Name,
+		Prefix:    k.Prefix,
+		MaxUses:   k.MaxUses,
+		Uses:      k.Uses,
+		CreatedAt: iso(k.Created),
+		ExpiresAt: isoOrNull(k.Expires),
+		RevokedAt: isoOrNull(k.Revoked),
+	}
 }
 
 // registrationTokenAPI serves the initial access tokens of a project. Its routes need the scope

@@ -16,14 +16,31 @@ import (
 func TestRoomSessions(t *testing.T) {
 	w := newWorld(t)
 	ctx, started := context.Background(), time.Now().UTC().Truncate(time.Second)
-	s := calls.RoomSession{ID: uuid.NewString(), ProjectID: w.project.ID, RoomID: uuid.NewString(),
-		Address: "/public/lobby", Name: "Lobby", Node: "n", Started: started}
+	s := calls.RoomSession{
+		ID:        uuid.NewString(),
+		ProjectID: w.project.ID,
+		RoomID:    uuid.NewString(),
+		Address:   "/public/lobby",
+		Name:      "Lobby",
+		Node:      "n",
+		Started:   started,
+	}
 	if err := w.rows.OpenRoom(ctx, s); err != nil {
 		t.Fatal(err)
 	}
-	member := calls.Record{Key: uuid.NewString(), ID: uuid.NewString(), ProjectID: w.project.ID, Node: "n",
-		State: calls.InCall, RoomSession: s.ID, Created: started, Answered: started,
-		From: calls.Party{Name: "Grace", Address: "/private/grace"}, To: calls.Party{Address: "/public/lobby"}}
+
+	member := calls.Record{
+		Key:         uuid.NewString(),
+		ID:          uuid.NewString(),
+		ProjectID:   w.project.ID,
+		Node:        "n",
+		State:       calls.InCall,
+		RoomSession: s.ID,
+		Created:     started,
+		Answered:    started,
+		From:        calls.Party{Name: "Grace", Address: "/private/grace"},
+		To:          calls.Party{Address: "/public/lobby"},
+	}
 	if err := w.rows.SaveCall(ctx, member); err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +49,10 @@ func TestRoomSessions(t *testing.T) {
 	mine, others := w.basic(), w.stranger()
 	type sessions struct{ Data []calls.RoomDocument }
 	for query, want := range map[string]int{
-		"": 1, "?state=in-progress": 1, "?room_id=" + s.RoomID: 1, "?room_id=" + uuid.NewString(): 0,
+		"":                             1,
+		"?state=in-progress":           1,
+		"?room_id=" + s.RoomID:         1,
+		"?room_id=" + uuid.NewString(): 0,
 	} {
 		if got := as[sessions](t, w.call(mine, "GET", path+query, "")); len(got.Data) != want {
 			t.Errorf("GET %s lists %+v, want %d sessions", path+query, got.Data, want)

@@ -19,8 +19,12 @@ func TestScopes(t *testing.T) {
 	for _, s := range fabric.Scopes() {
 		_, key := w.newKey(time.Time{}, s)
 		service := must[string](t)(w.fabric.Tokens.Seal(
-			fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID,
-				Scope: []string{strings.ToUpper(string(s))}, ExpiresAt: w.now().Add(time.Hour)}))
+			fabric.Token{
+				Kind:      fabric.Service,
+				ProjectID: w.project.ID,
+				Scope:     []string{strings.ToUpper(string(s))},
+				ExpiresAt: w.now().Add(time.Hour),
+			}))
 		by[s] = []authorization{key, bearer(service)}
 	}
 

@@ -69,12 +69,22 @@ type subscriberRequest struct {
 
 func (in subscriberRequest) input() fabric.SubscriberInput {
 	return fabric.SubscriberInput{
-		Email: in.Email, Password: in.Password, RecordCalls: in.RecordCalls,
-		Forwarding: fabric.ForwardingInput{Busy: in.ForwardBusy, NoAnswer: in.ForwardNoAnswer,
-			RingSeconds: in.RingSeconds},
+		Email:       in.Email,
+		Password:    in.Password,
+		RecordCalls: in.RecordCalls,
+		Forwarding: fabric.ForwardingInput{
+			Busy:        in.ForwardBusy,
+			NoAnswer:    in.ForwardNoAnswer,
+			RingSeconds: in.RingSeconds,
+		},
 		Profile: fabric.Profile{
-			FirstName: in.FirstName, LastName: in.LastName, DisplayName: in.DisplayName, JobTitle: in.JobTitle,
-			TimeZone: in.TimeZone, Country: in.Country, CompanyName: in.CompanyName,
+			FirstName:   in.FirstName,
+			LastName:    in.LastName,
+			DisplayName: in.DisplayName,
+			JobTitle:    in.JobTitle,
+			TimeZone:    in.TimeZone,
+			Country:     in.Country,
+			CompanyName: in.CompanyName,
 		},
 	}
 }

@@ -44,8 +44,12 @@ func TestSubscriberLife(t *testing.T) {
 			"id":"mine","project_id":"theirs","created_at":"1970","nothing":{"of":["ours"]}}`)
 		got := as[envelope](t, r)
 		want := envelope{
-			ID: got.ID, ProjectID: w.project.ID, DisplayName: "Ada", Type: "subscriber",
-			CreatedAt: got.CreatedAt, UpdatedAt: got.CreatedAt,
+			ID:          got.ID,
+			ProjectID:   w.project.ID,
+			DisplayName: "Ada",
+			Type:        "subscriber",
+			CreatedAt:   got.CreatedAt,
+			UpdatedAt:   got.CreatedAt,
 			Subscriber: map[string]any{
 				"id": got.ID, "email": strings.ToLower(email), "first_name": "Ada", "last_name": "",
 				"display_name": "",

@@ -31,12 +31,22 @@ type subscriberTokenRequest struct {
 
 func (in subscriberTokenRequest) input() fabric.SubscriberTokenInput {
 	return fabric.SubscriberTokenInput{
-		Reference: in.Reference, ExpireAt: (*int64)(in.ExpireAt), ApplicationID: in.ApplicationID,
-		Password:    in.Password,
-		Fingerprint: in.Fingerprint, Scope: in.Scope, Ch: in.Ch,
+		Reference:     in.Reference,
+		ExpireAt:      (*int64)(in.ExpireAt),
+		ApplicationID: in.ApplicationID,
+		Password:      in.Password,
+		Fingerprint:   in.Fingerprint,
+		Scope:         in.Scope,
+		Ch:            in.Ch,
 		Profile: fabric.Profile{
-			FirstName: in.FirstName, LastName: in.LastName, DisplayName: in.DisplayName, JobTitle: in.JobTitle,
-			TimeZone: in.TimeZone, Country: in.Country, Region: in.Region, CompanyName: in.CompanyName,
+			FirstName:   in.FirstName,
+			LastName:    in.LastName,
+			DisplayName: in.DisplayName,
+			JobTitle:    in.JobTitle,
+			TimeZone:    in.TimeZone,
+			Country:     in.Country,
+			Region:      in.Region,
+			CompanyName: in.CompanyName,
 		},
 	}
 }
@@ -145,8 +155,12 @@ type guestTokenRequest struct {
 }
 
 func (in guestTokenRequest) input() fabric.GuestTokenInput {
-	return fabric.GuestTokenInput{AllowedAddresses: in.AllowedAddresses, ExpireAt: (*int64)(in.ExpireAt),
-		Ch: in.Ch, Region: in.Region}
+	return fabric.GuestTokenInput{
+		AllowedAddresses: in.AllowedAddresses,
+		ExpireAt:         (*int64)(in.ExpireAt),
+		Ch:               in.Ch,
+		Region:           in.Region,
+	}
 }
 
 // createForGuest serves POST /api/fabric/guests/tokens.
@@ -212,9 +226,13 @@ type familyResponse struct {
 
 func showFamily(f fabric.Family) familyResponse {
 	body := familyResponse{
-		ID: f.ID, Type: "refresh", CreatedAt: isoOrNull(f.Created), RefreshedAt: isoOrNull(f.Used),
-		Refreshes: f.Refreshes,
-		ExpiresAt: iso(f.Expires), Revoked: f.Revoked,
+		ID:          f.ID,
+		Type:        "refresh",
+		CreatedAt:   isoOrNull(f.Created),
+		RefreshedAt: isoOrNull(f.Used),
+		Refreshes:   f.Refreshes,
+		ExpiresAt:   iso(f.Expires),
+		Revoked:     f.Revoked,
 	}
 	if f.ClientID != "" {
 		body.ClientID = &f.ClientID

@@ -46,8 +46,10 @@ func (w *world) open(token string, kind fabric.TokenKind) fabric.Token {
 func (w *world) application(projectID string) idp.Client {
 	w.t.Helper()
 	c := idp.Client{
-		ID: "0199a000-0000-7000-8000-" + projectID[len(projectID)-12:], ProjectID: projectID, Name: "Dialer",
-		Scopes: []string{"openid", "Voice"},
+		ID:        "0199a000-0000-7000-8000-" + projectID[len(projectID)-12:],
+		ProjectID: projectID,
+		Name:      "Dialer",
+		Scopes:    []string{"openid", "Voice"},
 	}
 	if err := w.rows.CreateClient(context.Background(), c); err != nil {
 		w.t.Fatal(err)

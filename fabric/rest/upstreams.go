@@ -51,9 +51,20 @@ type upstreamResponse struct {
 }
 
 func showUpstream(u idp.Upstream) upstreamResponse {
-	body := upstreamResponse{ID: u.ID, Name: u.Name, Issuer: u.Issuer, ClientID: u.ClientID, HasSecret: u.Secret != "",
-		Enabled: u.Enabled, Scopes: u.AllScopes(), Claims: u.Claims, SignUp: u.SignUp, Logout: u.Logout,
-		CreatedAt: iso(u.Created), UpdatedAt: iso(u.Updated)}
+	body := upstreamResponse{
+		ID:        u.ID,
+		Name:      u.Name,
+		Issuer:    u.Issuer,
+		ClientID:  u.ClientID,
+		HasSecret: u.Secret != "",
+		Enabled:   u.Enabled,
+		Scopes:    u.AllScopes(),
+		Claims:    u.Claims,
+		SignUp:    u.SignUp,
+		Logout:    u.Logout,
+		CreatedAt: iso(u.Created),
+		UpdatedAt: iso(u.Updated),
+	}
 	if body.Claims == nil {
 		body.Claims = map[string]string{}
 	}

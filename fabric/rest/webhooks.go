@@ -60,8 +60,16 @@ type webhookResponse struct {
 
 func showWebhook(w fabric.Webhook) webhookResponse {
 	return webhookResponse{
-		ID: w.ID, ProjectID: w.ProjectID, URL: w.URL, Name: w.Name, Events: w.Events, Enabled: w.Enabled,
-		Failures: w.Failures, RestingUntil: isoOrNull(w.Rests), CreatedAt: iso(w.Created), UpdatedAt: iso(w.Updated),
+		ID:           w.ID,
+		ProjectID:    w.ProjectID,
+		URL:          w.URL,
+		Name:         w.Name,
+		Events:       w.Events,
+		Enabled:      w.Enabled,
+		Failures:     w.Failures,
+		RestingUntil: isoOrNull(w.Rests),
+		CreatedAt:    iso(w.Created),
+		UpdatedAt:    iso(w.Updated),
 	}
 }
 

@@ -113,8 +113,9 @@ func TestWebhookFaults(t *testing.T) {
 	}
 
 	for body, want := range map[string]string{
-		`{"url":""}`: "url:missing_required_parameter", `{"url":"http://[::1]/"}`: "url:url_is_unsafe",
-		`{"events":["x"]}`: "events:invalid_parameter",
+		`{"url":""}`:              "url:missing_required_parameter",
+		`{"url":"http://[::1]/"}`: "url:url_is_unsafe",
+		`{"events":["x"]}`:        "events:invalid_parameter",
 	} {
 		if got := w.call(boss, "PATCH", webhookPath+"/"+made.ID, body).faults(t); got != want {
 			t.Errorf("PATCH %s: got %s, want %s", body, got, want)
@@ -153,12 +154,16 @@ func TestWebhookCredentials(t *testing.T) {
 		{"POST", path + "/deliveries/" + id + "/redeliver", ""}, {"POST", path + "/deliveries/redeliver", ""},
 		{"GET", webhookPath + "/signing_key", ""}, {"POST", webhookPath + "/signing_key/rotate", ""},
 	} {
-		for name, auth := range map[string]authorization{"nobody": nobody,
-			"a key without Management": w.basic(), "a SAT": bearer(w.tokens(`{"reference":"ada"}`).Token)} {
+		for name, auth := range map[string]authorization{
+			"nobody":                   nobody,
+			"a key without Management": w.basic(),
+			"a SAT":                    bearer(w.tokens(`{"reference":"ada"}`).Token),
+		} {
 			if r := w.call(auth, route.method, route.path, route.body); r.status != http.StatusUnauthorized {
 				t.Errorf("%s %s by %s: got %d %s, want 401", route.method, route.path, name, r.status, r.text)
 			}
 		}
+
 		if !strings.Contains(route.path, made.ID) {
 			continue
 		}
@@ -276,8 +281,11 @@ func TestSigningKey(t *testing.T) {
 		t.Fatalf("the first key is %+v, and then %+v", first, get())
 	}
 
-	for body, want := range map[string]string{`{"overlap":-1}`: "overlap:invalid_parameter",
-		`{"overlap":99999999999}`: "overlap:invalid_parameter", `{"overlap":"x"}`: "overlap:invalid_parameter"} {
+	for body, want := range map[string]string{
+		`{"overlap":-1}`:          "overlap:invalid_parameter",
+		`{"overlap":99999999999}`: "overlap:invalid_parameter",
+		`{"overlap":"x"}`:         "overlap:invalid_parameter",
+	} {
 		if got := w.call(boss, "POST", path+"/rotate", body).faults(t); got != want {
 			t.Errorf("rotate with %s: got %s, want %s", body, got, want)
 		}
