@@ -14,8 +14,14 @@ import (
 )
 
 // makers are the functions that create an event. Their first argument is the name of the action.
-var makers = map[string]bool{"Of": true, "operatorEvent": true, "clientEvent": true, "webhookEvent": true,
-	"linkEvent": true, "factorEvent": true}
+var makers = map[string]bool{
+	"Of":            true,
+	"operatorEvent": true,
+	"clientEvent":   true,
+	"webhookEvent":  true,
+	"linkEvent":     true,
+	"factorEvent":   true,
+}
 
 // TestEachActionHasWords shows that each action in the code has a description, and that each call
 // that creates an event names its action. A function that gets the name from its caller must be

@@ -10,9 +10,17 @@ import (
 func TestCSVHasNoFormula(t *testing.T) {
 	for _, evil := range []string{"=cmd|'/C calc'!A0", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1"} {
 		e := Event{
-			ID: evil, At: time.Unix(0, 0), ProjectID: evil, Action: evil, Outcome: Outcome(evil),
-			Actor: Actor{ActorKind(evil), evil}, Target: Target{evil, evil},
-			Address: evil, RequestID: evil, Detail: map[string]string{evil: evil}, Hash: evil,
+			ID:        evil,
+			At:        time.Unix(0, 0),
+			ProjectID: evil,
+			Action:    evil,
+			Outcome:   Outcome(evil),
+			Actor:     Actor{ActorKind(evil), evil},
+			Target:    Target{evil, evil},
+			Address:   evil,
+			RequestID: evil,
+			Detail:    map[string]string{evil: evil},
+			Hash:      evil,
 		}
 
 		row := e.CSV()

@@ -196,8 +196,12 @@ func TestOtherRecipients(t *testing.T) {
 		a     Archive
 		id    age.Identity
 		reads bool
-	}{"first, old": {first, old, true}, "first, new": {first, fresh, false},
-		"second, new": {second, fresh, true}, "second, old": {second, old, false}} {
+	}{
+		"first, old":  {first, old, true},
+		"first, new":  {first, fresh, false},
+		"second, new": {second, fresh, true},
+		"second, old": {second, old, false},
+	} {
 		_, _, err := test.a.Verify(t.Context(), []age.Identity{test.id}, func(string) {})
 		if (err == nil) != test.reads {
 			t.Errorf("%s: Verify = %v", name, err)

@@ -122,9 +122,12 @@ func TestDamage(t *testing.T) {
 	}
 
 	for name, content := range map[string][]byte{
-		"last byte cut off": whole[:len(whole)-1], "half": whole[:len(whole)/2], "empty": nil,
-		"first byte": append([]byte{'A'}, whole[1:]...), "middle": flipped(whole, len(whole)/2),
-		"last byte": flipped(whole, len(whole)-1),
+		"last byte cut off": whole[:len(whole)-1],
+		"half":              whole[:len(whole)/2],
+		"empty":             nil,
+		"first byte":        append([]byte{'A'}, whole[1:]...),
+		"middle":            flipped(whole, len(whole)/2),
+		"last byte":         flipped(whole, len(whole)-1),
 	} {
 		file := filepath.Join(dir, "damaged.age")
 		if err := os.WriteFile(file, content, 0o600); err != nil {
@@ -162,8 +165,10 @@ func TestDamagedMedia(t *testing.T) {
 	}
 
 	for name, content := range map[string][]byte{
-		"cut off": whole[:len(whole)-1], "changed": flipped(whole, len(whole)-1), "other bytes": other.Bytes(),
-		"missing": nil,
+		"cut off":     whole[:len(whole)-1],
+		"changed":     flipped(whole, len(whole)-1),
+		"other bytes": other.Bytes(),
+		"missing":     nil,
 	} {
 		err := os.WriteFile(file, content, 0o600)
 		if content == nil {

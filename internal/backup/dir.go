@@ -96,9 +96,17 @@ func (d Dir) Create(ctx context.Context, to []age.Recipient, s Source) (r Report
 
 // summary returns the Summary of the archive that was written.
 func (w *writer) summary(name string, out *counted) Summary {
-	return Summary{Name: name, Created: w.header.Created, Program: w.Program, Schema: w.Schema,
-		Rows: w.manifest.Rows(), Recordings: w.manifest.Media.Recordings, MediaBytes: w.manifest.Media.Bytes,
-		Bytes: out.n, SHA256: hex.EncodeToString(out.hash.Sum(nil))}
+	return Summary{
+		Name:       name,
+		Created:    w.header.Created,
+		Program:    w.Program,
+		Schema:     w.Schema,
+		Rows:       w.manifest.Rows(),
+		Recordings: w.manifest.Media.Recordings,
+		MediaBytes: w.manifest.Media.Bytes,
+		Bytes:      out.n,
+		SHA256:     hex.EncodeToString(out.hash.Sum(nil)),
+	}
 }
 
 // check reads an archive again and compares its SHA-256 with want.
@@ -328,7 +336,11 @@ func CreateFile(ctx context.Context, file string, to []age.Recipient, s Source) 
 		return r, err
 	}
 
-	r = Report{Summary: w.summary(name, out), Manifest: w.manifest, Added: w.manifest.Media.Files,
-		AddedBytes: w.manifest.Media.Bytes}
+	r = Report{
+		Summary:    w.summary(name, out),
+		Manifest:   w.manifest,
+		Added:      w.manifest.Media.Files,
+		AddedBytes: w.manifest.Media.Bytes,
+	}
 	return r, errors.Join(Dir{files}.check(name, r.SHA256), w.mismatch())
 }

@@ -68,12 +68,19 @@ func FuzzArchive(f *testing.F) {
 	f.Add(append(damaged[:len(damaged)-1024], bytes.Repeat([]byte("x"), 512)...)) // the position of the next entry
 	f.Add(bytes.Repeat([]byte{0}, 2048))
 
-	bound := fuzzcost.Bound{CPU: 400 * time.Millisecond, CPUPerByte: 10 * time.Microsecond, Heap: 96 << 20,
-		PerByte: 4 << 10}
+	bound := fuzzcost.Bound{
+		CPU:        400 * time.Millisecond,
+		CPUPerByte: 10 * time.Microsecond,
+		Heap:       96 << 20,
+		PerByte:    4 << 10,
+	}
 	f.Fuzz(func(t *testing.T, archive []byte) {
 		bound.Check(t, len(archive), func() {
-			r := &reader{tar: tar.NewReader(bytes.NewReader(archive)), inside: make(map[string]Object),
-				covered: newCovered(), Visitor: Visitor{
+			r := &reader{
+				tar:     tar.NewReader(bytes.NewReader(archive)),
+				inside:  make(map[string]Object),
+				covered: newCovered(),
+				Visitor: Visitor{
 					Header: func(Header) error { return nil },
 					Bytes:  func(Object, io.Reader) error { return nil },
 					Object: func(Object) error { return nil },
@@ -85,7 +92,8 @@ func FuzzArchive(f *testing.F) {
 						}
 						return nil
 					},
-				}}
+				},
+			}
 			if _, err := r.read(); err == nil && r.entry != nil {
 				t.Error("the archive has data after its end")
 			}

@@ -55,7 +55,10 @@ func (i *installation) source() Source {
 	}
 
 	return Source{
-		Program: "1.2.3", Key: Key{MasterKey: "0123456789abcdef"}, Schema: 7, Tables: i.tables,
+		Program: "1.2.3",
+		Key:     Key{MasterKey: "0123456789abcdef"},
+		Schema:  7,
+		Tables:  i.tables,
 		Rows: func(_ context.Context, t database.Table) iter.Seq2[[]any, error] {
 			return func(yield func([]any, error) bool) {
 				for _, row := range i.rows[t.Name] {

@@ -84,8 +84,16 @@ func writeArchive(
 }
 
 func (w *writer) write(ctx context.Context) error {
-	w.header = Header{Format: format, Version: version, Program: w.Program, Created: w.Now().UTC(), Schema: w.Schema,
-		Inside: w.beside == nil, Recipients: w.header.Recipients, MasterKey: w.Key.MasterKey}
+	w.header = Header{
+		Format:     format,
+		Version:    version,
+		Program:    w.Program,
+		Created:    w.Now().UTC(),
+		Schema:     w.Schema,
+		Inside:     w.beside == nil,
+		Recipients: w.header.Recipients,
+		MasterKey:  w.Key.MasterKey,
+	}
 	for _, t := range w.Tables {
 		w.header.Tables = append(w.header.Tables, TableOf(t))
 	}
@@ -128,8 +136,14 @@ func (w *writer) add(name string, content []byte) error {
 }
 
 func (w *writer) begin(name string, size int64) error {
-	return w.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o600,
-		ModTime: w.header.Created, Format: tar.FormatPAX})
+	return w.tar.WriteHeader(&tar.Header{
+		Typeflag: tar.TypeReg,
+		Name:     name,
+		Size:     size,
+		Mode:     0o600,
+		ModTime:  w.header.Created,
+		Format:   tar.FormatPAX,
+	})
 }
 
 // A lines writes lines to numbered entries of about partSize.
@@ -241,8 +255,12 @@ func (w *writer) addRecording(ctx context.Context, o Object, list func(Object) e
 		}
 
 		sum := sha256.Sum256(content)
-		stored, err := w.store(ctx, Object{Key: o.Key, Part: part, Bytes: int64(len(content)),
-			SHA256: hex.EncodeToString(sum[:])},
+		stored, err := w.store(ctx, Object{
+			Key:    o.Key,
+			Part:   part,
+			Bytes:  int64(len(content)),
+			SHA256: hex.EncodeToString(sum[:]),
+		},
 			func() (io.ReadCloser, error) { return memory{bytes.NewReader(content)}, nil })
 		if err != nil {
 			return err

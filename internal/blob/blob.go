@@ -180,8 +180,12 @@ var away = []error{
 // errors unchanged.
 func unavailable(err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
-	p := &problem.Error{Kind: problem.Unavailable, Code: "no_space",
-		Message: "the disk is full", RetryAfter: 10 * time.Second}
+	p := &problem.Error{
+		Kind:       problem.Unavailable,
+		Code:       "no_space",
+		Message:    "the disk is full",
+		RetryAfter: 10 * time.Second,
+	}
 	switch {
 	case is(syscall.ENOSPC) || is(syscall.EDQUOT):
 	case slices.ContainsFunc(away, is):

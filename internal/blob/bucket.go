@@ -104,8 +104,15 @@ func OpenBucket(c BucketConfig) (*Bucket, error) {
 		return nil, fmt.Errorf("opening directory for uploads: %w", err)
 	}
 
-	b := &Bucket{client: *client, public: *public, name: c.Name, prefix: c.Prefix, spool: spool,
-		known: make(map[string]sums), gone: make(map[string]bool)}
+	b := &Bucket{
+		client: *client,
+		public: *public,
+		name:   c.Name,
+		prefix: c.Prefix,
+		spool:  spool,
+		known:  make(map[string]sums),
+		gone:   make(map[string]bool),
+	}
 	if c.Cache == "" {
 		return b, nil
 	}
@@ -117,8 +124,12 @@ func OpenBucket(c BucketConfig) (*Bucket, error) {
 }
 
 func newClient(endpoint url.URL, creds *credentials.Credentials, region string) (*minio.Core, error) {
-	client, err := minio.NewCore(endpoint.Host, &minio.Options{Creds: creds, Secure: endpoint.Scheme == "https",
-		Region: region, MaxRetries: maxRetries})
+	client, err := minio.NewCore(endpoint.Host, &minio.Options{
+		Creds:      creds,
+		Secure:     endpoint.Scheme == "https",
+		Region:     region,
+		MaxRetries: maxRetries,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("opening bucket: %w", err)
 	}
@@ -276,6 +287,10 @@ func storeError(err error) error {
 	case minio.NoSuchKey, "NotFound":
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	}
-	return errors.Join(&problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
-		Message: "recordings cannot be stored or read at the moment", RetryAfter: 10 * time.Second}, err)
+	return errors.Join(&problem.Error{
+		Kind:       problem.Unavailable,
+		Code:       "temporarily_unavailable",
+		Message:    "recordings cannot be stored or read at the moment",
+		RetryAfter: 10 * time.Second,
+	}, err)
 }

@@ -33,8 +33,14 @@ func TestBucketRoundTrips(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	b, err := OpenBucket(BucketConfig{Endpoint: *at, Name: name, Region: "us-east-1", AccessKey: s.Access,
-		SecretKey: s.Secret, Spool: t.TempDir()})
+	b, err := OpenBucket(BucketConfig{
+		Endpoint:  *at,
+		Name:      name,
+		Region:    "us-east-1",
+		AccessKey: s.Access,
+		SecretKey: s.Secret,
+		Spool:     t.TempDir(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

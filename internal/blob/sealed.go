@@ -213,8 +213,13 @@ func deriveKey(secret [sha256.Size]byte, salt []byte, name string) ([]byte, erro
 }
 
 func newCipher(key []byte, from int64) sio.Config {
-	return sio.Config{MinVersion: sio.Version20, MaxVersion: sio.Version20,
-		CipherSuites: []byte{sio.AES_256_GCM}, Key: key, SequenceNumber: uint32(from)}
+	return sio.Config{
+		MinVersion:     sio.Version20,
+		MaxVersion:     sio.Version20,
+		CipherSuites:   []byte{sio.AES_256_GCM},
+		Key:            key,
+		SequenceNumber: uint32(from),
+	}
 }
 
 // encrypt writes the head of a file to w, and returns a writer that encrypts. Closing the writer

@@ -13,10 +13,13 @@ func TestContrast(t *testing.T) {
 		if !ok {
 			t.Fatalf("%06x is not accepted", rgb)
 		}
+
 		light, dark := OnLight(c), OnDark(c)
 		for what, got := range map[string]float64{
-			"in it on a light page": Contrast(light, lightGround), "in it on a dark page": Contrast(dark, darkGround),
-			"on it on a light page": Contrast(light, On(light)), "on it on a dark page": Contrast(dark, On(dark)),
+			"in it on a light page": Contrast(light, lightGround),
+			"in it on a dark page":  Contrast(dark, darkGround),
+			"on it on a light page": Contrast(light, On(light)),
+			"on it on a dark page":  Contrast(dark, On(dark)),
 		} {
 			if got < enough {
 				t.Errorf("%s: text %s has a contrast of %.2f", c, what, got)

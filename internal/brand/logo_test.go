@@ -116,12 +116,19 @@ func TestRefused(t *testing.T) {
 	bomb := bytes.Clone(fine)
 	copy(bomb[16:], []byte{0, 0, 0x10, 0, 0, 0, 0x10, 0}) // the header claims 4096 by 4096
 	binary.BigEndian.PutUint32(bomb[29:], crc32.ChecksumIEEE(bomb[12:29]))
-	kinds := map[string]string{"16 bits a color": "16 bits", "a progressive JPEG": "progressive",
-		"a WebP without loss": "lossless", "a bomb": "a picture may have"}
+	kinds := map[string]string{
+		"16 bits a color":     "16 bits",
+		"a progressive JPEG":  "progressive",
+		"a WebP without loss": "lossless",
+		"a bomb":              "a picture may have",
+	}
 	for name, raw := range map[string][]byte{
-		"nothing": nil, "text": []byte("<script>alert(1)</script>"),
-		"SVG": []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`),
-		"GIF": encode(t, 9, 9, all(color.Black), asGIF), "half a file": fine[:len(fine)/2], "a bomb": bomb,
+		"nothing":             nil,
+		"text":                []byte("<script>alert(1)</script>"),
+		"SVG":                 []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`),
+		"GIF":                 encode(t, 9, 9, all(color.Black), asGIF),
+		"half a file":         fine[:len(fine)/2],
+		"a bomb":              bomb,
 		"a large file":        make([]byte, brand.MaxUpload+1),
 		"16 bits a color":     encoded.Bytes(),
 		"a progressive JPEG":  progressive,

@@ -20,8 +20,11 @@ func (silentTransport) Listen(ctx context.Context, _ []string, _ func([]byte)) {
 // queue for requests. The bus does not run, so its queue only fills.
 func TestFull(t *testing.T) {
 	var log bytes.Buffer
-	b := bus.New(bus.Config{Node: "one", Transports: []bus.Transport{silentTransport{}},
-		Log: slog.New(slog.NewTextHandler(&log, nil))})
+	b := bus.New(bus.Config{
+		Node:       "one",
+		Transports: []bus.Transport{silentTransport{}},
+		Log:        slog.New(slog.NewTextHandler(&log, nil)),
+	})
 	for range 5000 {
 		b.Send("two", "event", "hello")
 	}

@@ -130,8 +130,12 @@ func (scanFlag) Scan(src []byte, target any) error {
 // patience; 0 means no limit. The kernel sends keep-alive probes, so that it notices if the server
 // is gone.
 func dial(patience time.Duration) func(context.Context, string, string) (net.Conn, error) {
-	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second,
-		Interval: time.Second, Count: 3}}
+	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
+		Enable:   true,
+		Idle:     3 * time.Second,
+		Interval: time.Second,
+		Count:    3,
+	}}
 
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dialer.DialContext(ctx, network, address)

@@ -34,7 +34,10 @@ func unavailable(err error) error {
 		message = "no space is left on the disk of the database"
 	}
 	return fmt.Errorf("%w: %w", &problem.Error{
-		Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: message, RetryAfter: time.Second,
+		Kind:       problem.Unavailable,
+		Code:       "temporarily_unavailable",
+		Message:    message,
+		RetryAfter: time.Second,
 	}, err)
 }
 

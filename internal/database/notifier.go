@@ -36,7 +36,10 @@ const (
 
 // notifierKeepAlive limits how long a dead connection goes unnoticed.
 var notifierKeepAlive = net.KeepAliveConfig{
-	Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 3,
+	Enable:   true,
+	Idle:     5 * time.Second,
+	Interval: 5 * time.Second,
+	Count:    3,
 }
 
 func (n *Notifier) connect(ctx context.Context) (*pgx.Conn, error) {

@@ -38,8 +38,12 @@ func openServer(ctx context.Context, c Config) (*server, error) {
 		c.Pool = 16
 	}
 	connect := connector(config)
-	return &server{pool: newPool(c.Pool, c.patience(), connect), watch: newPool(1, c.patience(), connect),
-		readOnly: c.ReadOnly, unhurried: connector(unhurried(config))}, nil
+	return &server{
+		pool:      newPool(c.Pool, c.patience(), connect),
+		watch:     newPool(1, c.patience(), connect),
+		readOnly:  c.ReadOnly,
+		unhurried: connector(unhurried(config)),
+	}, nil
 }
 
 func (s *server) Ping(ctx context.Context) error {

@@ -106,8 +106,12 @@ func parseServer(raw string) (*pgx.ConnConfig, error) {
 
 // shown returns the URL of a server without its password.
 func shown(config *pgx.ConnConfig) string {
-	return (&url.URL{Scheme: "postgres", User: url.User(config.User), Host: host(config),
-		Path: "/" + config.Database}).String()
+	return (&url.URL{
+		Scheme: "postgres",
+		User:   url.User(config.User),
+		Host:   host(config),
+		Path:   "/" + config.Database,
+	}).String()
 }
 
 // host returns the hosts of a server.

@@ -223,8 +223,12 @@ func (d *file) Stats() Stats {
 		return Stats{Open: reads.OpenConnections, InUse: reads.InUse}
 	}
 	return Stats{
-		Open: reads.OpenConnections + 1, InUse: reads.InUse, Waits: reads.WaitCount, Waited: reads.WaitDuration,
-		Changes: d.writer.changes.Load(), Commits: d.writer.commits.Load(),
+		Open:    reads.OpenConnections + 1,
+		InUse:   reads.InUse,
+		Waits:   reads.WaitCount,
+		Waited:  reads.WaitDuration,
+		Changes: d.writer.changes.Load(),
+		Commits: d.writer.commits.Load(),
 	}
 }
 

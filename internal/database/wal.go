@@ -77,8 +77,12 @@ func readIndex(shm io.ReaderAt) (idx index, ok bool) {
 		return idx, false
 	}
 
-	idx = index{frames: order.Uint32(b[16:]), moved: order.Uint32(b[96:]),
-		pageSize: int64(order.Uint16(b[14:])), salt: [8]byte(b[32:40])}
+	idx = index{
+		frames:   order.Uint32(b[16:]),
+		moved:    order.Uint32(b[96:]),
+		pageSize: int64(order.Uint16(b[14:])),
+		salt:     [8]byte(b[32:40]),
+	}
 	if idx.pageSize == 1 {
 		idx.pageSize = 1 << 16
 	}

@@ -159,8 +159,12 @@ func New(c Config) *Deliverer {
 	}
 
 	return &Deliverer{
-		c: c, holder: rand.Text(), busy: make(map[string]bool),
-		more: make(chan struct{}, 1), quit: make(chan struct{}), idle: make(chan struct{}),
+		c:      c,
+		holder: rand.Text(),
+		busy:   make(map[string]bool),
+		more:   make(chan struct{}, 1),
+		quit:   make(chan struct{}),
+		idle:   make(chan struct{}),
 	}
 }
 

@@ -57,8 +57,16 @@ func Taken(status int) State {
 
 // settled returns the outcome of an attempt at a job.
 func (v *visit) settled(j Job, a answer, now time.Time) Result {
-	r := Result{ReceiverID: v.receiver.ID, JobID: j.ID, Queued: j.Queued, State: v.d.c.Verdict(a.status),
-		Attempts: j.Attempts + 1, Status: a.status, Error: a.err, Ended: now}
+	r := Result{
+		ReceiverID: v.receiver.ID,
+		JobID:      j.ID,
+		Queued:     j.Queued,
+		State:      v.d.c.Verdict(a.status),
+		Attempts:   j.Attempts + 1,
+		Status:     a.status,
+		Error:      a.err,
+		Ended:      now,
+	}
 	if r.State != Pending {
 		return r
 	}

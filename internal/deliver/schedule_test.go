@@ -36,8 +36,14 @@ func TestDelay(t *testing.T) {
 }
 
 func TestRest(t *testing.T) {
-	for failures, want := range map[int]time.Duration{0: 0, 2: 0, 3: 10 * time.Second, 4: 20 * time.Second,
-		9: 10 * time.Minute, 1 << 40: 10 * time.Minute} {
+	for failures, want := range map[int]time.Duration{
+		0:       0,
+		2:       0,
+		3:       10 * time.Second,
+		4:       20 * time.Second,
+		9:       10 * time.Minute,
+		1 << 40: 10 * time.Minute,
+	} {
 		if got := rest(failures); got != want {
 			t.Errorf("rest(%d) = %v, want %v", failures, got, want)
 		}
@@ -47,8 +53,13 @@ func TestRest(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	for text, want := range map[string]time.Duration{
-		"": 0, "5": 5 * time.Second, "-5": 0, "x": 0, "9999999999999": 0,
-		now.Add(time.Minute).Format(http.TimeFormat): time.Minute, now.Add(-time.Minute).Format(http.TimeFormat): 0,
+		"":              0,
+		"5":             5 * time.Second,
+		"-5":            0,
+		"x":             0,
+		"9999999999999": 0,
+		now.Add(time.Minute).Format(http.TimeFormat):  time.Minute,
+		now.Add(-time.Minute).Format(http.TimeFormat): 0,
 	} {
 		if got := retryAfter(http.Header{"Retry-After": {text}}, now); got != want {
 			t.Errorf("retryAfter(%q) = %v, want %v", text, got, want)

@@ -60,8 +60,9 @@ func (p Policy) Dial(ctx context.Context, network, address string) (net.Conn, er
 	}
 	allowed := p.allows(host)
 	d := net.Dialer{
-		Timeout: dialTimeout, Resolver: p.Resolver,
-		Control: func(_, address string, _ syscall.RawConn) error { return judge(address, allowed) },
+		Timeout:  dialTimeout,
+		Resolver: p.Resolver,
+		Control:  func(_, address string, _ syscall.RawConn) error { return judge(address, allowed) },
 	}
 	return d.DialContext(ctx, network, address)
 }

@@ -16,8 +16,12 @@ func (p Policy) Check(param, text string) error {
 	u, err := url.Parse(text)
 	if err != nil || strings.ContainsFunc(text, isOdd) || u.Scheme != "http" && u.Scheme != "https" ||
 		u.Opaque != "" || u.Hostname() == "" {
-		return &problem.Error{Kind: problem.Invalid, Code: "not_an_http_url", Param: param,
-			Message: param + " must be an http or https URL with a host"}
+		return &problem.Error{
+			Kind:    problem.Invalid,
+			Code:    "not_an_http_url",
+			Param:   param,
+			Message: param + " must be an http or https URL with a host",
+		}
 	}
 	if u.User != nil {
 		return unsafe(param, "must not have a user name or password")

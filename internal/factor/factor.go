@@ -134,7 +134,9 @@ func New(c Config) (*Factors, error) {
 	}
 
 	f.web, err = webauthn.New(&webauthn.Config{
-		RPID: at.Hostname(), RPDisplayName: at.Hostname(), RPOrigins: []string{at.Scheme + "://" + at.Host},
+		RPID:                  at.Hostname(),
+		RPDisplayName:         at.Hostname(),
+		RPOrigins:             []string{at.Scheme + "://" + at.Host},
 		AttestationPreference: protocol.PreferNoAttestation,
 	})
 	if err != nil {

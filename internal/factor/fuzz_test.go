@@ -25,8 +25,12 @@ func FuzzPasskey(f *testing.F) {
 	}
 	ada := user{owner: Owner{Kind: Subscriber, ID: "ada"}}
 
-	options, err := json.Marshal(map[string]any{"challenge": "AAAAAAAAAAAAAAAAAAAAAA", "rpId": "id.example",
-		"rp": map[string]string{"id": "id.example"}, "user": map[string]string{"id": "YWRh"}})
+	options, err := json.Marshal(map[string]any{
+		"challenge": "AAAAAAAAAAAAAAAAAAAAAA",
+		"rpId":      "id.example",
+		"rp":        map[string]string{"id": "id.example"},
+		"user":      map[string]string{"id": "YWRh"},
+	})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -43,8 +47,12 @@ func FuzzPasskey(f *testing.F) {
 	f.Add(attested("\xa3\x63fmt\x66packed\x67attStmt\xa1\x63x5c\x99\x10\x00" + strings.Repeat("\x40", 4096)))
 	f.Add([]byte(`{"response":` + strings.Repeat("[", 9_000)))
 
-	session := webauthn.SessionData{Challenge: "AAAAAAAAAAAAAAAAAAAAAA", UserID: ada.WebAuthnID(),
-		RelyingPartyID: "id.example", UserVerification: protocol.VerificationRequired}
+	session := webauthn.SessionData{
+		Challenge:        "AAAAAAAAAAAAAAAAAAAAAA",
+		UserID:           ada.WebAuthnID(),
+		RelyingPartyID:   "id.example",
+		UserVerification: protocol.VerificationRequired,
+	}
 	bound := fuzzcost.Bound{CPU: 10 * time.Millisecond, CPUPerByte: time.Microsecond, Heap: 1 << 20, PerByte: 128}
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		if len(answer) > maxResponse {

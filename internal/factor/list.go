@@ -36,8 +36,14 @@ func (f *Factors) List(ctx context.Context, o Owner) ([]Factor, error) {
 
 	var all []Factor
 	for _, p := range passkeys {
-		all = append(all, Factor{ID: p.ID, Type: TypePasskey, Name: p.Name, BackedUp: p.BackedUp,
-			Created: p.Created, Used: p.Used})
+		all = append(all, Factor{
+			ID:       p.ID,
+			Type:     TypePasskey,
+			Name:     p.Name,
+			BackedUp: p.BackedUp,
+			Created:  p.Created,
+			Used:     p.Used,
+		})
 	}
 
 	t, err := f.c.Store.FindTOTP(ctx, o)

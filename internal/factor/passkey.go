@@ -85,8 +85,9 @@ func (f *Factors) BeginPasskey(ctx context.Context, o Owner, flow, name, shown s
 		webauthn.WithExclusions(webauthn.Credentials(u.credentials).CredentialDescriptors()),
 		webauthn.WithConveyancePreference(protocol.PreferNoAttestation),
 		webauthn.WithAuthenticatorSelection(protocol.AuthenticatorSelection{
-			RequireResidentKey: &must, ResidentKey: protocol.ResidentKeyRequirementRequired,
-			UserVerification: protocol.VerificationRequired,
+			RequireResidentKey: &must,
+			ResidentKey:        protocol.ResidentKeyRequirementRequired,
+			UserVerification:   protocol.VerificationRequired,
 		}))
 	if err != nil {
 		return nil, fmt.Errorf("starting registration: %w", err)

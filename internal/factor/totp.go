@@ -72,8 +72,12 @@ func (f *Factors) BeginTOTP(ctx context.Context, o Owner, flow, issuer, account 
 		return Enrolment{}, err
 	}
 
-	key, err := totp.Generate(totp.GenerateOpts{Issuer: strings.ReplaceAll(issuer, ":", " "),
-		AccountName: account, Period: period, Secret: secret})
+	key, err := totp.Generate(totp.GenerateOpts{
+		Issuer:      strings.ReplaceAll(issuer, ":", " "),
+		AccountName: account,
+		Period:      period,
+		Secret:      secret,
+	})
 	if err != nil {
 		return Enrolment{}, fmt.Errorf("creating otpauth URL: %w", err)
 	}

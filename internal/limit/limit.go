@@ -176,6 +176,10 @@ func refused(wait time.Duration, err error) error {
 	if wait <= 0 || err != nil {
 		return err
 	}
-	return &problem.Error{Kind: problem.RateLimited, Code: "rate_limit_exceeded",
-		Message: "too many requests; try again later", RetryAfter: wait}
+	return &problem.Error{
+		Kind:       problem.RateLimited,
+		Code:       "rate_limit_exceeded",
+		Message:    "too many requests; try again later",
+		RetryAfter: wait,
+	}
 }

@@ -8,9 +8,12 @@ import (
 
 func TestRange(t *testing.T) {
 	for network, want := range map[string]string{
-		"192.0.2.7": "192.0.2.0/24", "2001:db8:1:2::/64": "2001:db8:1::/48",
-		"2001:db8:1:ffff::/64": "2001:db8:1::/48", "2001:db8:2:2::/64": "2001:db8:2::/48",
-		"": "", "elsewhere": "elsewhere",
+		"192.0.2.7":            "192.0.2.0/24",
+		"2001:db8:1:2::/64":    "2001:db8:1::/48",
+		"2001:db8:1:ffff::/64": "2001:db8:1::/48",
+		"2001:db8:2:2::/64":    "2001:db8:2::/48",
+		"":                     "",
+		"elsewhere":            "elsewhere",
 	} {
 		if got := Range(network); got != want {
 			t.Errorf("Range(%q) = %q, want %q", network, got, want)

@@ -45,8 +45,12 @@ func replace(text string, values map[string]string) string {
 // fill replaces the names of facts in the words with the facts. In a paragraph with several lines,
 // fill drops each line whose fact is missing.
 func (w words) fill(values map[string]string) words {
-	filled := words{Subject: oneLine(replace(w.Subject, values)), Title: replace(w.Title, values),
-		Button: w.Button, Note: replace(w.Note, values)}
+	filled := words{
+		Subject: oneLine(replace(w.Subject, values)),
+		Title:   replace(w.Title, values),
+		Button:  w.Button,
+		Note:    replace(w.Note, values),
+	}
 
 	for _, p := range w.Text {
 		lines := strings.Split(p, "\n")

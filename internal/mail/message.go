@@ -68,8 +68,18 @@ func (d Draft) write(id string, from Sender) (Message, error) {
 	}
 
 	values := d.values(in)
-	s := sheet{words: w.fill(values), Lang: in.tag, Broken: in.broken, Brand: oneLine(d.Brand.Name),
-		Logo: d.Brand.Logo, Link: d.Link, Color: "#2f4b9b", Dark: "#9db4ff", Ink: "#ffffff", Deep: "#10131f"}
+	s := sheet{
+		words:  w.fill(values),
+		Lang:   in.tag,
+		Broken: in.broken,
+		Brand:  oneLine(d.Brand.Name),
+		Logo:   d.Brand.Logo,
+		Link:   d.Link,
+		Color:  "#2f4b9b",
+		Dark:   "#9db4ff",
+		Ink:    "#ffffff",
+		Deep:   "#10131f",
+	}
 	s.Footer = words{Note: in.signed}.fill(values).Note
 
 	if colorSyntax.MatchString(d.Brand.Color) {
@@ -78,8 +88,16 @@ func (d Draft) write(id string, from Sender) (Message, error) {
 		s.Deep = s.Ink
 	}
 
-	m := Message{ID: id, Kind: d.Kind, To: d.To, Link: d.Link, Logo: d.Brand.Logo.PNG, Subject: s.Subject,
-		ReplyTo: from.ReplyTo, From: mail.Address{Name: oneLine(from.Name), Address: from.Address}}
+	m := Message{
+		ID:      id,
+		Kind:    d.Kind,
+		To:      d.To,
+		Link:    d.Link,
+		Logo:    d.Brand.Logo.PNG,
+		Subject: s.Subject,
+		ReplyTo: from.ReplyTo,
+		From:    mail.Address{Name: oneLine(from.Name), Address: from.Address},
+	}
 	if m.From.Name == "" {
 		m.From.Name = s.Brand
 	}

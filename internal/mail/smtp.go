@@ -85,8 +85,11 @@ func isASCII(s string) bool {
 func (s SMTP) client() (*gomail.Client, error) {
 	opts := []gomail.Option{
 		gomail.WithPort(s.Server.Port), gomail.WithTimeout(sendFor),
-		gomail.WithTLSConfig(&tls.Config{ServerName: s.Server.Host, RootCAs: s.Server.Roots,
-			MinVersion: tls.VersionTLS12}),
+		gomail.WithTLSConfig(&tls.Config{
+			ServerName: s.Server.Host,
+			RootCAs:    s.Server.Roots,
+			MinVersion: tls.VersionTLS12,
+		}),
 	}
 
 	switch {

@@ -14,8 +14,12 @@ import (
 
 func message(to string) mail.Message {
 	return mail.Message{
-		ID: "0190", From: stdmail.Address{Name: "Acmé", Address: "no-reply@acme.example"}, To: to,
-		Subject: "Grüße", Text: "text of it\n", HTML: "<p>html of it</p>",
+		ID:      "0190",
+		From:    stdmail.Address{Name: "Acmé", Address: "no-reply@acme.example"},
+		To:      to,
+		Subject: "Grüße",
+		Text:    "text of it\n",
+		HTML:    "<p>html of it</p>",
 	}
 }
 
@@ -71,8 +75,11 @@ func TestSend(t *testing.T) {
 				t.Errorf("the email contains %q, %q, %q", m.Subject, m.Text, m.HTML)
 			}
 
-			for name, want := range map[string]string{"Auto-Submitted": "auto-generated",
-				"Message-Id": "<0190@acme.example>", "To": "<ada@example.com>"} {
+			for name, want := range map[string]string{
+				"Auto-Submitted": "auto-generated",
+				"Message-Id":     "<0190@acme.example>",
+				"To":             "<ada@example.com>",
+			} {
 				if m.Header.Get(name) != want {
 					t.Errorf("%s: %q, want %q", name, m.Header.Get(name), want)
 				}

@@ -45,24 +45,41 @@ func TestTongues(t *testing.T) {
 		t.Error("some words exist only in German")
 	}
 
-	for tag, want := range map[string]string{"": "en", "de": "de", "de-AT": "de", "DE": "de", "fr": "en",
-		"den": "en"} {
+	for tag, want := range map[string]string{
+		"":      "en",
+		"de":    "de",
+		"de-AT": "de",
+		"DE":    "de",
+		"fr":    "en",
+		"den":   "en",
+	} {
 		if got := tongueOf(tag).tag; got != want {
 			t.Errorf("%q is written in %s, want %s", tag, got, want)
 		}
 	}
 
-	m, err := Draft{Kind: Reset, Language: "de", To: "ada@example.com", Brand: Brand{Name: "Acme"},
-		Link: "https://id.example/reset", Facts: map[string]string{"minutes": "30"}}.write(
+	m, err := Draft{
+		Kind:     Reset,
+		Language: "de",
+		To:       "ada@example.com",
+		Brand:    Brand{Name: "Acme"},
+		Link:     "https://id.example/reset",
+		Facts:    map[string]string{"minutes": "30"},
+	}.write(
 		"id", Sender{Address: "no-reply@example.com"})
 	if err != nil || m.Subject != "Neues Passwort für Acme" ||
 		!strings.Contains(m.HTML, `<html lang="de">`) || strings.Contains(m.HTML, "If the button") {
 		t.Errorf("an email in German: %v, %q", err, m.Subject)
 	}
 
-	m, err = Draft{Kind: NewDevice, Language: "de", To: "ada@example.com", Brand: Brand{Name: "Acme"},
+	m, err = Draft{
+		Kind:     NewDevice,
+		Language: "de",
+		To:       "ada@example.com",
+		Brand:    Brand{Name: "Acme"},
 		Facts: map[string]string{"when": "2026-11-02T12:30:00Z",
-			"agent": "Mozilla/5.0 (X11; Linux) Firefox/140.0"}}.write("id", Sender{Address: "no-reply@example.com"})
+			"agent": "Mozilla/5.0 (X11; Linux) Firefox/140.0"},
+	}.write("id", Sender{Address: "no-reply@example.com"})
 	if err != nil || !strings.Contains(m.Text, "Wann: 2.11.2026, 12:30 Uhr (UTC)") ||
 		!strings.Contains(m.Text, "Gerät: Firefox auf Linux") {
 		t.Errorf("an email in German about a device: %v, %s", err, m.Text)

@@ -41,8 +41,13 @@ func dates(password string) (found []match.Match) {
 				continue
 			}
 
-			m := match.Match{Pattern: "date", DictionaryName: "date_match", I: at[0], J: at[1] - 1,
-				Token: password[at[0]:at[1]]}
+			m := match.Match{
+				Pattern:        "date",
+				DictionaryName: "date_match",
+				I:              at[0],
+				J:              at[1] - 1,
+				Token:          password[at[0]:at[1]],
+			}
 			m.Entropy = entropy.DateEntropy(d)
 			found = append(found, m)
 		}

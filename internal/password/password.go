@@ -64,11 +64,15 @@ func New(parallel int) *Hasher {
 	if parallel <= 0 {
 		parallel = runtime.GOMAXPROCS(0)
 	}
-	return &Hasher{cost: params{
-		memory:  memoryKiB,
-		time:    passes,
-		threads: lanes,
-	}, sem: make(chan struct{}, parallel), pace: newPace()}
+	return &Hasher{
+		cost: params{
+			memory:  memoryKiB,
+			time:    passes,
+			threads: lanes,
+		},
+		sem:  make(chan struct{}, parallel),
+		pace: newPace(),
+	}
 }
 
 // Weak returns a Hasher for tests that are not about passwords. Its hashes cost almost nothing and
@@ -141,9 +145,12 @@ func (p params) work() work {
 // nobody returns a hash for accounts without one. It costs as much as a real hash, and no password
 // matches it.
 func (h *Hasher) nobody() hash {
-	return hash{derive: func(password []byte) ([]byte, error) {
-		return h.cost.derive(password, make([]byte, saltLen), keyLen), nil
-	}, work: h.cost.work()}
+	return hash{
+		derive: func(password []byte) ([]byte, error) {
+			return h.cost.derive(password, make([]byte, saltLen), keyLen), nil
+		},
+		work: h.cost.work(),
+	}
 }
 
 // Stale reports whether a password should be hashed again when it is next entered, because its hash
@@ -212,8 +219,12 @@ func (h *Hasher) do(t Task) (r Result, err error) {
 
 // turn waits until the caller may run a task.
 func (h *Hasher) turn(ctx context.Context) error {
-	busy := &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
-		Message: "too many passwords are being checked at once", RetryAfter: time.Second}
+	busy := &problem.Error{
+		Kind:       problem.Unavailable,
+		Code:       "temporarily_unavailable",
+		Message:    "too many passwords are being checked at once",
+		RetryAfter: time.Second,
+	}
 
 	if h.waiting.Add(1) > int64(queue*cap(h.sem)) {
 		h.waiting.Add(-1)

@@ -57,8 +57,12 @@ func (p Policy) Weak(ctx context.Context, param, password string, known ...strin
 }
 
 func weak(param, why string) error {
-	return &problem.Error{Kind: problem.Invalid, Code: "weak_password", Param: param,
-		Message: param + " is too easy to guess: " + why}
+	return &problem.Error{
+		Kind:    problem.Invalid,
+		Code:    "weak_password",
+		Param:   param,
+		Message: param + " is too easy to guess: " + why,
+	}
 }
 
 // Limits on the input of a rating. The time to rate a password grows at least with the square of

@@ -188,9 +188,12 @@ func TestBreached(t *testing.T) {
 func TestOpenBreachedRefuses(t *testing.T) {
 	hash := func(first string) string { return first + strings.Repeat("0", 39) + ":1\n" }
 	for name, text := range map[string]string{
-		"empty": "", "words": "password\n123456\n", "no lines": strings.Repeat("A", 1000),
-		"unordered": strings.Repeat(hash("B"), 9) + hash("A"),
-		"NTLM":      strings.Repeat("0", 32) + ":1\n", "not hexadecimal": strings.Repeat("x", 40) + ":1\n",
+		"empty":           "",
+		"words":           "password\n123456\n",
+		"no lines":        strings.Repeat("A", 1000),
+		"unordered":       strings.Repeat(hash("B"), 9) + hash("A"),
+		"NTLM":            strings.Repeat("0", 32) + ":1\n",
+		"not hexadecimal": strings.Repeat("x", 40) + ":1\n",
 	} {
 		file := filepath.Join(t.TempDir(), "list")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -135,8 +135,12 @@ func repeats(password string) (found []match.Match) {
 
 		if j-i > 2 {
 			first := len(string(runes[:i]))
-			m := match.Match{Pattern: "repeat", DictionaryName: string(runes[j-1]), Token: string(runes[i:j]),
-				I: first}
+			m := match.Match{
+				Pattern:        "repeat",
+				DictionaryName: string(runes[j-1]),
+				Token:          string(runes[i:j]),
+				I:              first,
+			}
 			m.J = first + len(m.Token) - 1
 			m.Entropy = entropy.RepeatEntropy(m)
 			found = append(found, m)

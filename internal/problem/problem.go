@@ -120,8 +120,11 @@ func Taken(param, message string) *Error {
 // NoCredentials returns the error for a caller without valid credentials. The message
 // never reveals which part was wrong.
 func NoCredentials() *Error {
-	return &Error{Kind: Unauthenticated, Code: "unauthorized",
-		Message: "credentials are missing, wrong or expired, or lack the scope"}
+	return &Error{
+		Kind:    Unauthenticated,
+		Code:    "unauthorized",
+		Message: "credentials are missing, wrong or expired, or lack the scope",
+	}
 }
 
 // All returns every [Error] in err's tree in order, including those in errors joined by

@@ -212,8 +212,12 @@ func (l *List) Check(issued time.Time, subjects ...Subject) error {
 		l.wait()
 	}
 	if l.stale() {
-		return &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
-			Message: "the list of revocations is not available", RetryAfter: time.Second}
+		return &problem.Error{
+			Kind:       problem.Unavailable,
+			Code:       "temporarily_unavailable",
+			Message:    "the list of revocations is not available",
+			RetryAfter: time.Second,
+		}
 	}
 
 	if len(l.dead) == 0 {

@@ -42,8 +42,12 @@ func TestCheck(t *testing.T) {
 	sync()
 	for _, r := range []revocation.Revocation{
 		{Kind: revocation.Subscriber, ID: "a", Until: began.Add(time.Hour), Expires: began.Add(3 * time.Hour)},
-		{Kind: revocation.Subscriber, ID: "a", Until: began,
-			Expires: began.Add(3 * time.Hour)}, // must not replace the first, whose Until is later
+		{
+			Kind:    revocation.Subscriber,
+			ID:      "a",
+			Until:   began,
+			Expires: began.Add(3 * time.Hour),
+		}, // must not replace the first, whose Until is later
 		{Kind: revocation.Token, ID: "b", Until: began.Add(time.Hour), Expires: began.Add(time.Hour)},
 	} {
 		if err := here.Revoke(t.Context(), r); err != nil {
@@ -169,7 +173,8 @@ func TestSuspended(t *testing.T) {
 		stands time.Duration
 		ok     bool
 	}{
-		"for six seconds": {6 * time.Second, true}, "and still does": {time.Hour, false},
+		"for six seconds": {6 * time.Second, true},
+		"and still does":  {time.Hour, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			log := &slow{}
@@ -214,8 +219,12 @@ func TestRestored(t *testing.T) {
 	revoke := func(s *store.Store, ids ...string) *store.Store {
 		for _, id := range ids {
 			err := s.AddRevocation(t.Context(),
-				revocation.Revocation{Kind: revocation.Token, ID: id, Until: time.Now().Add(time.Hour),
-					Expires: time.Now().Add(time.Hour)})
+				revocation.Revocation{
+					Kind:    revocation.Token,
+					ID:      id,
+					Until:   time.Now().Add(time.Hour),
+					Expires: time.Now().Add(time.Hour),
+				})
 			if err != nil {
 				t.Fatal(err)
 			}

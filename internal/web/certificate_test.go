@@ -28,8 +28,12 @@ func newCertificate(t *testing.T, name string, end time.Time) *x509.Certificate 
 		t.Fatal(err)
 	}
 
-	draft := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: end}
+	draft := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: name},
+		NotBefore:    time.Now().Add(-48 * time.Hour),
+		NotAfter:     end,
+	}
 	der, err := x509.CreateCertificate(rand.Reader, draft, draft, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)

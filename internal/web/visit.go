@@ -31,8 +31,12 @@ type visitKey struct{}
 
 // newVisit returns the context for a request that has just arrived.
 func newVisit(r *http.Request) *visit {
-	v := &visit{origin: audit.Origin{Actor: audit.Actor{Kind: audit.Anonymous}, Address: Address(r),
-		Agent: userAgent(r), RequestID: newID()}}
+	v := &visit{origin: audit.Origin{
+		Actor:     audit.Actor{Kind: audit.Anonymous},
+		Address:   Address(r),
+		Agent:     userAgent(r),
+		RequestID: newID(),
+	}}
 	v.Context = audit.With(r.Context(), &v.origin)
 	return v
 }

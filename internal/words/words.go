@@ -150,8 +150,11 @@ func (w *Words) Say(key string, values ...any) string {
 		data[values[i].(string)] = values[i+1]
 	}
 
-	said, err := w.localizer.Localize(&i18n.LocalizeConfig{MessageID: key, TemplateData: data,
-		PluralCount: data["Count"]})
+	said, err := w.localizer.Localize(&i18n.LocalizeConfig{
+		MessageID:    key,
+		TemplateData: data,
+		PluralCount:  data["Count"],
+	})
 	if err != nil {
 		return key
 	}

@@ -164,14 +164,16 @@ func TestChoose(t *testing.T) {
 func TestSay(t *testing.T) {
 	german, now := words.In("de"), time.Date(2026, 3, 9, 10, 0, 0, 0, time.UTC)
 	for got, want := range map[string]string{
-		words.English().Date(now): "9 March 2026", german.Date(now): "9. März 2026",
+		words.English().Date(now):                           "9 March 2026",
+		german.Date(now):                                    "9. März 2026",
 		words.English().Ago(now, now.Add(-2*time.Minute)):   "2 minutes ago",
 		words.English().Ago(now, now.Add(-119*time.Minute)): "119 minutes ago",
 		german.Ago(now, now.Add(-50*time.Hour)):             "vor 2 Tagen",
-		german.Ago(now, now.Add(time.Minute)):               "gerade eben", german.Ago(now, time.Time{}): "",
-		string(german.HTML("to-app", "App", `<script>"`)): `weiter zu <strong>&lt;script&gt;&#34;</strong>`,
-		german.Say("login.submit", "App", "{{.App}}"):     "Bei {{.App}} anmelden",
-		german.Say("no such key"):                         "no such key",
+		german.Ago(now, now.Add(time.Minute)):               "gerade eben",
+		german.Ago(now, time.Time{}):                        "",
+		string(german.HTML("to-app", "App", `<script>"`)):   `weiter zu <strong>&lt;script&gt;&#34;</strong>`,
+		german.Say("login.submit", "App", "{{.App}}"):       "Bei {{.App}} anmelden",
+		german.Say("no such key"):                           "no such key",
 	} {
 		if got != want {
 			t.Errorf("the messages are %q, want %q", got, want)

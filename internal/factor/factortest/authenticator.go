@@ -73,7 +73,8 @@ func (a *Authenticator) Create(raw []byte) []byte {
 		binary.BigEndian.AppendUint16(nil, uint16(len(data))), data)
 	return a.answer(map[string]any{
 		"clientDataJSON":    encode(a.clientData("webauthn.create", o.Challenge)),
-		"attestationObject": encode(object), "transports": []string{"internal"},
+		"attestationObject": encode(object),
+		"transports":        []string{"internal"},
 	})
 }
 
@@ -97,8 +98,10 @@ func (a *Authenticator) Get(raw []byte) []byte {
 		handle = a.Handle
 	}
 	return a.answer(map[string]any{
-		"clientDataJSON": encode(client), "authenticatorData": encode(data), "signature": encode(signature),
-		"userHandle": encode(handle),
+		"clientDataJSON":    encode(client),
+		"authenticatorData": encode(data),
+		"signature":         encode(signature),
+		"userHandle":        encode(handle),
 	})
 }
 
@@ -108,14 +111,21 @@ func (a *Authenticator) answer(response map[string]any) []byte {
 		id = a.ID
 	}
 	return must(json.Marshal(map[string]any{
-		"id": encode(id), "rawId": encode(id), "type": "public-key", "response": response,
+		"id":                     encode(id),
+		"rawId":                  encode(id),
+		"type":                   "public-key",
+		"response":               response,
 		"clientExtensionResults": map[string]any{},
 	}))
 }
 
 func (a *Authenticator) clientData(kind, challenge string) []byte {
-	return must(json.Marshal(map[string]any{"type": kind, "challenge": challenge, "origin": a.Origin,
-		"crossOrigin": false}))
+	return must(json.Marshal(map[string]any{
+		"type":        kind,
+		"challenge":   challenge,
+		"origin":      a.Origin,
+		"crossOrigin": false,
+	}))
 }
 
 // data returns authenticator data that contains no credential.

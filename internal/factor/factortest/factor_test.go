@@ -62,8 +62,12 @@ func newWorld(t *testing.T, change func(*factor.Config)) *world {
 
 	w.Factors, err = factor.New(c)
 	must(t, err)
-	f := fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: ring,
-		Revocations: revocation.New(rows, w.now), Now: w.now})
+	f := fabric.New(fabric.Config{
+		Stores:      rows.Fabric(),
+		Ring:        ring,
+		Revocations: revocation.New(rows, w.now),
+		Now:         w.now,
+	})
 	p, err := f.Projects.Create(ctx, "Acme")
 	must(t, err)
 
@@ -248,8 +252,12 @@ func TestRecoveryCodes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		o    factor.Owner
 		code string
-	}{"already used": {w.ada, first[0]}, "of another owner": {w.grace, first[1]},
-		"of an unknown owner": {w.ada, "aaaaa-aaaaa"}, "empty": {w.ada, ""}} {
+	}{
+		"already used":        {w.ada, first[0]},
+		"of another owner":    {w.grace, first[1]},
+		"of an unknown owner": {w.ada, "aaaaa-aaaaa"},
+		"empty":               {w.ada, ""},
+	} {
 		if err := w.UseCode(ctx, tt.o, "", tt.code); !errors.Is(err, factor.ErrWrong) {
 			t.Errorf("a code %s: %v, want ErrWrong", name, err)
 		}

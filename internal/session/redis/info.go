@@ -65,9 +65,15 @@ func (m master) info(ctx context.Context) (Server, error) {
 
 	number := func(name string) int64 { n, _ := strconv.ParseInt(fields[name], 10, 64); return n }
 	server := Server{
-		Address: m.address, Version: fields["redis_version"], Clock: clock, Replicas: int(number("connected_slaves")),
-		Used: number("used_memory"), Max: number("maxmemory"), Policy: fields["maxmemory_policy"],
-		AOF: fields["aof_enabled"] == "1", Save: "?",
+		Address:  m.address,
+		Version:  fields["redis_version"],
+		Clock:    clock,
+		Replicas: int(number("connected_slaves")),
+		Used:     number("used_memory"),
+		Max:      number("maxmemory"),
+		Policy:   fields["maxmemory_policy"],
+		AOF:      fields["aof_enabled"] == "1",
+		Save:     "?",
 	}
 
 	// The account may lack the permission to read the configuration, which nothing else needs.

@@ -148,7 +148,12 @@ type Stats struct {
 func (s *Store) Stats() Stats {
 	p := s.client.PoolStats()
 	return Stats{
-		Open: int(p.TotalConns), Idle: int(p.IdleConns), Waits: uint64(p.WaitCount), TimedOut: uint64(p.Timeouts),
-		Waited: time.Duration(p.WaitDurationNs), Dialled: uint64(p.Misses), Retired: uint64(p.StaleConns),
+		Open:     int(p.TotalConns),
+		Idle:     int(p.IdleConns),
+		Waits:    uint64(p.WaitCount),
+		TimedOut: uint64(p.Timeouts),
+		Waited:   time.Duration(p.WaitDurationNs),
+		Dialled:  uint64(p.Misses),
+		Retired:  uint64(p.StaleConns),
 	}
 }

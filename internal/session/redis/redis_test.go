@@ -30,8 +30,11 @@ func open(t testing.TB, c Config) *Store {
 }
 
 func TestStore(t *testing.T) {
-	for name, url := range map[string]func(servers.T) string{"Single": servers.Redis,
-		"Sentinel": servers.Sentinel, "Cluster": servers.Cluster} {
+	for name, url := range map[string]func(servers.T) string{
+		"Single":   servers.Redis,
+		"Sentinel": servers.Sentinel,
+		"Cluster":  servers.Cluster,
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, Config{URL: url(t), Patience: patient})
 			sessiontest.Run(t, func(t *testing.T) session.Store { return s })

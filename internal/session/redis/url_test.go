@@ -17,8 +17,12 @@ func TestParse(t *testing.T) {
 		{"redis://[::1]:7000", location{mode: Single, hosts: []string{"[::1]:7000"}}},
 		{"redis://[::1]", location{mode: Single, hosts: []string{"[::1]:6379"}}},
 		{"redis://:hush@h", location{mode: Single, password: "hush", hosts: []string{"h:6379"}}},
-		{"redis://ann:h%40%2F%3Ash@h", location{mode: Single, user: "ann", password: "h@/:sh",
-			hosts: []string{"h:6379"}}},
+		{"redis://ann:h%40%2F%3Ash@h", location{
+			mode:     Single,
+			user:     "ann",
+			password: "h@/:sh",
+			hosts:    []string{"h:6379"},
+		}},
 		{"redis://ann:hu:sh@h", location{mode: Single, user: "ann", password: "hu:sh", hosts: []string{"h:6379"}}},
 		{"redis://h?prefix=one_1-A", location{mode: Single, hosts: []string{"h:6379"}, prefix: "one_1-A:"}},
 		{"redis-cluster://a,b:7000,c", location{mode: Cluster, hosts: []string{"a:6379", "b:7000", "c:6379"}}},
@@ -28,8 +32,15 @@ func TestParse(t *testing.T) {
 		{"redis-sentinel://main:hush@a",
 			location{mode: Sentinel, master: "main", password: "hush", hosts: []string{"a:26379"}}},
 		{"redis-sentinel://ann:hush@main@a?sentinel_password=hash&sentinel_user=bob",
-			location{mode: Sentinel, user: "ann", password: "hush", master: "main",
-				hosts: []string{"a:26379"}, sentinelUser: "bob", sentinelPassword: "hash"}},
+			location{
+				mode:             Sentinel,
+				user:             "ann",
+				password:         "hush",
+				master:           "main",
+				hosts:            []string{"a:26379"},
+				sentinelUser:     "bob",
+				sentinelPassword: "hash",
+			}},
 	}
 
 	for _, tt := range tests {

@@ -80,8 +80,16 @@ func (c Config) database() database.Config {
 		c.URL = "sqlite:sessions.db"
 	}
 	// With Normal, a power failure may lose the latest logins in progress.
-	return database.Config{URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Normal, Patience: c.Patience,
-		Ours: database.IsOurs, Check: c.Check, Prepare: prepare}
+	return database.Config{
+		URL:      c.URL,
+		Dir:      c.Dir,
+		Pool:     c.Pool,
+		Sync:     database.Normal,
+		Patience: c.Patience,
+		Ours:     database.IsOurs,
+		Check:    c.Check,
+		Prepare:  prepare,
+	}
 }
 
 func prepare(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
