@@ -37,15 +37,24 @@ func (s *snapshot) document(publish time.Duration) (Document, error) {
 	set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{}}
 	for _, rec := range s.records {
 		if key := s.signers[rec.Kid]; key != nil {
-			set.Keys = append(set.Keys, jose.JSONWebKey{Key: key.public, KeyID: key.kid,
-				Algorithm: string(key.alg), Use: "sig"})
+			set.Keys = append(set.Keys, jose.JSONWebKey{
+				Key:       key.public,
+				KeyID:     key.kid,
+				Algorithm: string(key.alg),
+				Use:       "sig",
+			})
 		}
 	}
+
 	body, err := json.Marshal(set)
 	if err != nil {
 		return Document{}, fmt.Errorf("encoding JWKS: %w", err)
 	}
+
 	sum := sha256.Sum256(body)
-	return Document{Body: body, ETag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`,
-		MaxAge: cacheable(publish)}, nil
+	return Document{
+		Body:   body,
+		ETag:   `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`,
+		MaxAge: cacheable(publish),
+	}, nil
 }

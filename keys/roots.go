@@ -200,7 +200,9 @@ func (r *Ring) sealMasters(ctx context.Context, all []root, to root, leaked bool
 		}
 	}
 	return append(records, MasterRecord{
-		Generation: records[len(records)-1].Generation + 1, Fingerprint: Fingerprint(to.key)}), nil
+		Generation:  records[len(records)-1].Generation + 1,
+		Fingerprint: Fingerprint(to.key),
+	}), nil
 }
 
 // errRotated is returned by a rotation if another process has just rotated the master key.

@@ -174,8 +174,13 @@ func (r *Ring) record(use Use, state State, secret []byte) (rec Record, err erro
 	if err != nil {
 		return rec, fmt.Errorf("creating key id: %w", err)
 	}
-	rec = Record{Kid: id.String(), Use: use, State: state,
-		Created: r.c.Now()} // not earlier, since the key counts as published from this time on
+
+	rec = Record{
+		Kid:     id.String(),
+		Use:     use,
+		State:   state,
+		Created: r.c.Now(),
+	} // not earlier, since the key counts as published from this time on
 	if state == Current {
 		rec.Activated = rec.Created
 	}

@@ -25,8 +25,12 @@ type signer struct {
 }
 
 func newSigner(rec Record, key crypto.Signer) *signer {
-	s := &signer{kid: rec.Kid, alg: jose.SignatureAlgorithm(rec.Use), public: key.Public(),
-		key: cryptosigner.Opaque(salted{key})}
+	s := &signer{
+		kid:    rec.Kid,
+		alg:    jose.SignatureAlgorithm(rec.Use),
+		public: key.Public(),
+		key:    cryptosigner.Opaque(salted{key}),
+	}
 	s.unique = s.key
 	if ours, ok := key.(*ecdsa.PrivateKey); ok {
 		s.unique = cryptosigner.Opaque(deterministic{ours})

@@ -135,7 +135,8 @@ func TestNewAlgorithms(t *testing.T) {
 func TestHalfHash(t *testing.T) {
 	const token = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y" // from OpenID Connect Core, appendix A.3
 	for alg, want := range map[keys.Use]string{
-		keys.RS256: "77QmUPtjPfzWtF2AnpK9RQ", keys.PS256: "77QmUPtjPfzWtF2AnpK9RQ",
+		keys.RS256: "77QmUPtjPfzWtF2AnpK9RQ",
+		keys.PS256: "77QmUPtjPfzWtF2AnpK9RQ",
 		keys.EdDSA: "q7nS86GgvvFaZkzALLWqJYaJIKw2wCDAVfCAsm5CrBM",
 	} {
 		if got := alg.HalfHash(token); got != want {

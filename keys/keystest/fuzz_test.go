@@ -65,8 +65,12 @@ func FuzzJWT(f *testing.F) {
 	}
 
 	// A header may be an object with very many members, and verifying a signature takes 1 ms.
-	bound := fuzzcost.Bound{CPU: 3 * fuzzcost.Parser.CPU, CPUPerByte: fuzzcost.Parser.CPUPerByte,
-		Heap: 128 << 10, PerByte: 256}
+	bound := fuzzcost.Bound{
+		CPU:        3 * fuzzcost.Parser.CPU,
+		CPUPerByte: fuzzcost.Parser.CPUPerByte,
+		Heap:       128 << 10,
+		PerByte:    256,
+	}
 	f.Fuzz(func(t *testing.T, token string) {
 		bound.Check(t, len(token), func() {
 			if got, ok := ring.VerifyJWS(token, "JWT"); ok && string(got) != payload {

@@ -49,8 +49,12 @@ func TestSealOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for name, want := range map[string]string{"alg": "dir", "enc": "A256GCM", "typ": "SAT",
-		"ch": "puc.localhost:8443"} {
+	for name, want := range map[string]string{
+		"alg": "dir",
+		"enc": "A256GCM",
+		"typ": "SAT",
+		"ch":  "puc.localhost:8443",
+	} {
 		if header[name] != want {
 			t.Errorf("header %s = %q, want %q", name, header[name], want)
 		}
@@ -74,10 +78,20 @@ func TestSealOpen(t *testing.T) {
 		{"changed", sat, token[:len(token)-2] + flip(token[len(token)-2:]), false},
 		{"changed header", sat, rehead(t, token,
 			map[string]any{"alg": "dir", "enc": "A256GCM", "kid": header["kid"], "typ": "SAT", "ch": "evil"}), false},
-		{"zip", sat, rehead(t, token, map[string]any{"alg": "dir", "enc": "A256GCM", "kid": header["kid"],
-			"typ": "SAT", "zip": "DEF"}), false},
-		{"crit", sat, rehead(t, token, map[string]any{"alg": "dir", "enc": "A256GCM", "kid": header["kid"],
-			"typ": "SAT", "crit": []string{"x"}}), false},
+		{"zip", sat, rehead(t, token, map[string]any{
+			"alg": "dir",
+			"enc": "A256GCM",
+			"kid": header["kid"],
+			"typ": "SAT",
+			"zip": "DEF",
+		}), false},
+		{"crit", sat, rehead(t, token, map[string]any{
+			"alg":  "dir",
+			"enc":  "A256GCM",
+			"kid":  header["kid"],
+			"typ":  "SAT",
+			"crit": []string{"x"},
+		}), false},
 		{"kid of a file", sat, rehead(t, token,
 			map[string]any{"alg": "dir", "enc": "A256GCM", "kid": "../../dev/null", "typ": "SAT"}), false},
 		{"kid a number", sat, rehead(t, token,

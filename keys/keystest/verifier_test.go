@@ -52,12 +52,17 @@ func TestRotationUnderLoad(t *testing.T) {
 		rows, err := store.Open(t.Context(), store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 		check(t, err)
 		defer rows.Close()
+
 		nodes, sealers := make([]*keys.Ring, 3), make([]*keys.Sealer, 3)
 		for i := range nodes {
 			skew := time.Duration(i-1) * publish / 4
 			nodes[i] = open(t, keys.Config{
-				Store: rows, Master: make([]byte, 32), Now: func() time.Time { return time.Now().Add(skew) },
-				SigningRotation: publish, SealingRotation: publish, Publish: publish,
+				Store:           rows,
+				Master:          make([]byte, 32),
+				Now:             func() time.Time { return time.Now().Add(skew) },
+				SigningRotation: publish,
+				SealingRotation: publish,
+				Publish:         publish,
 			})
 			sealers[i] = nodes[i].Sealer("sat", "SAT", "x")
 		}
