@@ -10,7 +10,8 @@ import (
 
 // exampleIDs maps members to the IDs and addresses that are their examples.
 var exampleIDs = map[string]string{
-	"id": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13", "project_id": "2f9d1c1a-6b5e-4c0e-9a51-0d7e3c9b1a10",
+	"id":          "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13",
+	"project_id":  "2f9d1c1a-6b5e-4c0e-9a51-0d7e3c9b1a10",
 	"resource_id": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13",
 	"uri":         "sip:help@support.example.org",
 }
@@ -62,11 +63,19 @@ func sample(f kinds.Field) json.RawMessage {
 	case len(f.Enum) > 0:
 		v = f.Enum[0]
 	case f.Format != "":
-		v = map[string]string{"uri": "https://pbx.example.org/answer",
-			"uuid": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13", "date-time": "2026-11-21T08:00:00Z"}[f.Format]
+		v = map[string]string{
+			"uri":       "https://pbx.example.org/answer",
+			"uuid":      "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13",
+			"date-time": "2026-11-21T08:00:00Z",
+		}[f.Format]
 	default:
-		v = map[string]any{"string": f.Name, "integer": 1, "boolean": true, "object": map[string]any{},
-			"array": []any{}}[f.Type]
+		v = map[string]any{
+			"string":  f.Name,
+			"integer": 1,
+			"boolean": true,
+			"object":  map[string]any{},
+			"array":   []any{},
+		}[f.Type]
 	}
 
 	raw, _ := json.Marshal(v) // encoding plain values cannot fail

@@ -249,8 +249,12 @@ func object(before, members []*yaml.Node, required []string) *yaml.Node {
 
 // view returns the data for the template of a kind.
 func view(k *kinds.Kind) kindView {
-	v := kindView{Kind: k, Creatable: k.Create == "", About: k.Description,
-		ChannelList: strings.Join(k.Channels, ", ")}
+	v := kindView{
+		Kind:        k,
+		Creatable:   k.Create == "",
+		About:       k.Description,
+		ChannelList: strings.Join(k.Channels, ", "),
+	}
 	v.One = lowerFirst(k.Title)
 	v.Many, v.Plural, v.A = v.One+"s", k.Title+"s", article(v.One)
 	v.Name = camel(k.Type)

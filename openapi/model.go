@@ -108,9 +108,15 @@ func serversOf(n *yaml.Node) (all []string) {
 // operation converts an operation in the document, and resolves its references.
 func (d *Document) operation(method, path string, servers []string, n *yaml.Node) Operation {
 	op := Operation{
-		ID: value(n, "operationId"), Method: method, Path: path, Server: servers[0], Servers: servers,
-		Summary: value(n, "summary"), Description: value(n, "description"), Scopes: words(get(n, "x-scopes")),
-		Also: words(get(n, "x-also-scopes")),
+		ID:          value(n, "operationId"),
+		Method:      method,
+		Path:        path,
+		Server:      servers[0],
+		Servers:     servers,
+		Summary:     value(n, "summary"),
+		Description: value(n, "description"),
+		Scopes:      words(get(n, "x-scopes")),
+		Also:        words(get(n, "x-also-scopes")),
 	}
 
 	for _, s := range get(n, "security").Content {

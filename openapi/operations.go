@@ -166,8 +166,11 @@ func (b *builder) expand(a area, path string, op *yaml.Node) error {
 	responses := take(op, "responses")
 	eachMember(responses, func(_ string, r *yaml.Node) { expandResponse(r) })
 	b.addFailures(a, op, responses, traits{
-		guarded: len(who) > 0 && !slices.Contains(who, "none"), body: body,
-		fills: strings.Contains(path, "{"), asks: asks(op), extra: words(take(op, "fails")),
+		guarded: len(who) > 0 && !slices.Contains(who, "none"),
+		body:    body,
+		fills:   strings.Contains(path, "{"),
+		asks:    asks(op),
+		extra:   words(take(op, "fails")),
 	})
 
 	put(op, "responses", responses)

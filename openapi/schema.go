@@ -171,8 +171,11 @@ func (d *Document) exampleOfType(n *yaml.Node, depth int) *yaml.Node {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
 	}
 
-	return textNode(map[string]string{"uuid": "c6b5a4d3-e2f1-4a0b-9c8d-7e6f5a4b3c19",
-		"uri": "https://pbx.example.org/", "date-time": "2026-11-21T08:00:00Z"}[value(n, "format")])
+	return textNode(map[string]string{
+		"uuid":      "c6b5a4d3-e2f1-4a0b-9c8d-7e6f5a4b3c19",
+		"uri":       "https://pbx.example.org/",
+		"date-time": "2026-11-21T08:00:00Z",
+	}[value(n, "format")])
 }
 
 // jsonText returns a value as JSON, with members in order.
