@@ -58,7 +58,11 @@ func component(path, version string, ids []string) cyclonedx.Component {
 		licences = append(licences, cyclonedx.LicenseChoice{License: &cyclonedx.License{ID: id}})
 	}
 	return cyclonedx.Component{
-		BOMRef: purl, Type: cyclonedx.ComponentTypeLibrary, Name: path, Version: version,
-		PackageURL: purl, Licenses: &licences,
+		BOMRef:     purl,
+		Type:       cyclonedx.ComponentTypeLibrary,
+		Name:       path,
+		Version:    version,
+		PackageURL: purl,
+		Licenses:   &licences,
 	}
 }

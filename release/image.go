@@ -30,10 +30,14 @@ func (r release) image() error {
 		if err != nil {
 			return err
 		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{
-			MediaType: types.OCIManifestSchema1, Platform: &v1.Platform{OS: "linux", Architecture: arch},
-			Annotations: map[string]string{"org.opencontainers.image.ref.name": r.version + "-" + arch},
-		}})
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+			Add: img,
+			Descriptor: v1.Descriptor{
+				MediaType:   types.OCIManifestSchema1,
+				Platform:    &v1.Platform{OS: "linux", Architecture: arch},
+				Annotations: map[string]string{"org.opencontainers.image.ref.name": r.version + "-" + arch},
+			},
+		})
 	}
 
 	dir, err := os.MkdirTemp("", "selvage-image-")
@@ -79,10 +83,14 @@ func (r release) config(img v1.Image, arch string) *v1.ConfigFile {
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Created = "linux", arch, v1.Time{Time: r.date}
 	config.Config = v1.Config{
-		User: "65532:65532", WorkingDir: "/data", Entrypoint: []string{"/usr/bin/selvage"}, Cmd: []string{"serve"},
+		User:       "65532:65532",
+		WorkingDir: "/data",
+		Entrypoint: []string{"/usr/bin/selvage"},
+		Cmd:        []string{"serve"},
 		Env: []string{"PATH=/usr/bin", "SELVAGE_DATA=/data",
 			"SELVAGE_LISTEN=0.0.0.0:8080", "SELVAGE_LISTEN_OPS=0.0.0.0:9090"},
-		ExposedPorts: map[string]struct{}{"8080/tcp": {}}, Volumes: map[string]struct{}{"/data": {}},
+		ExposedPorts: map[string]struct{}{"8080/tcp": {}},
+		Volumes:      map[string]struct{}{"/data": {}},
 		Labels: map[string]string{
 			"org.opencontainers.image.title":    "selvage",
 			"org.opencontainers.image.version":  r.version,
@@ -127,11 +135,19 @@ func (r release) layer(arch string) ([]byte, error) {
 		{"usr/bin/", 0o755, 0, nil},
 		{"usr/bin/selvage", 0o755, 0, binary},
 	} {
-		h := &tar.Header{Name: f.name, Mode: f.mode, Uid: f.owner, Gid: f.owner,
-			Size: int64(len(f.body)), ModTime: r.date, Typeflag: tar.TypeReg}
+		h := &tar.Header{
+			Name:     f.name,
+			Mode:     f.mode,
+			Uid:      f.owner,
+			Gid:      f.owner,
+			Size:     int64(len(f.body)),
+			ModTime:  r.date,
+			Typeflag: tar.TypeReg,
+		}
 		if f.body == nil {
 			h.Typeflag = tar.TypeDir
 		}
+
 		if err := w.WriteHeader(h); err != nil {
 			return nil, err
 		}

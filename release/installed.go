@@ -104,7 +104,9 @@ func unpackImage(from, root string) error {
 func describeRun(config v1.Config, root string) error {
 	var errs []error
 	for name, words := range map[string][]string{
-		"user": {config.User}, "env": config.Env, "command": append(config.Entrypoint, config.Cmd...),
+		"user":    {config.User},
+		"env":     config.Env,
+		"command": append(config.Entrypoint, config.Cmd...),
 	} {
 		errs = append(errs, os.WriteFile(root+"."+name, []byte(strings.Join(words, " ")), 0o600))
 	}
