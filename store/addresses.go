@@ -117,8 +117,12 @@ func (s *Resources) startAtName(ctx context.Context, projectID, id string) ([]an
 	var name string
 	err := s.read().Row(ctx, `SELECT name FROM addresses WHERE id = $2 AND project_id = $1`, projectID, id).Scan(&name)
 	if err := checkRow(err, "address"); errors.Is(err, problem.NotFound) {
-		return nil, &problem.Error{Kind: problem.Invalid, Code: "page_token_is_invalid", Param: "page_token",
-			Message: "page_token is invalid"}
+		return nil, &problem.Error{
+			Kind:    problem.Invalid,
+			Code:    "page_token_is_invalid",
+			Param:   "page_token",
+			Message: "page_token is invalid",
+		}
 	} else if err != nil {
 		return nil, err
 	}

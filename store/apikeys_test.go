@@ -16,8 +16,14 @@ import (
 
 func apiKey(t *testing.T, rows *store.Store, p fabric.Project, hash string) fabric.APIKey {
 	t.Helper()
-	k := fabric.APIKey{ID: newID(), ProjectID: p.ID, Name: "key", Hash: hash,
-		Scopes: []fabric.Scope{fabric.Voice}, Created: time.Now().Truncate(time.Microsecond)}
+	k := fabric.APIKey{
+		ID:        newID(),
+		ProjectID: p.ID,
+		Name:      "key",
+		Hash:      hash,
+		Scopes:    []fabric.Scope{fabric.Voice},
+		Created:   time.Now().Truncate(time.Microsecond),
+	}
 	if err := rows.CreateAPIKey(context.Background(), k, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -25,8 +31,12 @@ func apiKey(t *testing.T, rows *store.Store, p fabric.Project, hash string) fabr
 }
 
 func news(k fabric.APIKey) revocation.Revocation {
-	return revocation.Revocation{Kind: revocation.KeyChange, ID: k.ID, Until: time.Now(),
-		Expires: time.Now().Add(time.Hour)}
+	return revocation.Revocation{
+		Kind:    revocation.KeyChange,
+		ID:      k.ID,
+		Until:   time.Now(),
+		Expires: time.Now().Add(time.Hour),
+	}
 }
 
 func TestUpdateAPIKey(t *testing.T) { store.EachDatabase(t, testUpdateAPIKey) }

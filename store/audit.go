@@ -185,7 +185,9 @@ func unaudited(err error) error {
 		err = errors.New("the end of its lane is missing")
 	}
 	return fmt.Errorf("%w: writing audit event: %w", &problem.Error{
-		Kind: problem.Unavailable, Code: "temporarily_unavailable",
-		Message: "the audit trail cannot be written, so nothing was changed", RetryAfter: time.Second,
+		Kind:       problem.Unavailable,
+		Code:       "temporarily_unavailable",
+		Message:    "the audit trail cannot be written, so nothing was changed",
+		RetryAfter: time.Second,
 	}, err)
 }

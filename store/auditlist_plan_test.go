@@ -58,8 +58,11 @@ func TestAuditPages(t *testing.T) {
 			"refused":             {audit.Filter{ProjectID: "p0", Outcome: audit.Refused}, 0, 2},
 			"of a time": {audit.Filter{Since: time.UnixMilli(0x019000000000),
 				Until: time.UnixMilli(0x019000000001)}, many, 12},
-			"rare in a time": {audit.Filter{Action: "project", Since: time.UnixMilli(0x019000000000),
-				Until: time.UnixMilli(0x019000000001)}, 3, 3},
+			"rare in a time": {audit.Filter{
+				Action: "project",
+				Since:  time.UnixMilli(0x019000000000),
+				Until:  time.UnixMilli(0x019000000001),
+			}, 3, 3},
 		} {
 			for order, list := range map[string]func(f audit.Filter, q page.Query) (page.Page[audit.Event], error){
 				"newest first": func(f audit.Filter, q page.Query) (page.Page[audit.Event], error) {

@@ -134,13 +134,18 @@ func (s *Audit) verifyRing(ctx context.Context, key *audit.Key, heads []audit.He
 	if err != nil {
 		return nil, err
 	}
+
 	for _, h := range heads {
 		if !h.Begun() {
 			continue
 		}
 		if kid := unbound(key, ring, h.PrunedHash); kid != "" {
-			return &audit.Break{Lane: h.Lane, Seq: 1, What: "the lane was started without the key " +
-				kid + " of the ring that is stored next to it: all earlier events may be missing"}, nil
+			return &audit.Break{
+				Lane: h.Lane,
+				Seq:  1,
+				What: "the lane was started without the key " +
+					kid + " of the ring that is stored next to it: all earlier events may be missing",
+			}, nil
 		}
 	}
 	return nil, nil

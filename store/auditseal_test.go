@@ -25,8 +25,12 @@ func newRing(t *testing.T, s *Store, name string) {
 	t.Helper()
 	var added []keys.Record
 	for _, use := range []keys.Use{keys.RS256, keys.Seal} {
-		added = append(added, keys.Record{Kid: name + string(use), Use: use, State: keys.Current,
-			Created: time.Now()})
+		added = append(added, keys.Record{
+			Kid:     name + string(use),
+			Use:     use,
+			State:   keys.Current,
+			Created: time.Now(),
+		})
 	}
 	if err := s.ChangeRing(t.Context(), nil, added); err != nil {
 		t.Fatal(err)
@@ -80,8 +84,13 @@ func TestAuditBeginsWithRing(t *testing.T) {
 					audit.Of("login", "", "subscriber", "s")); err != nil { // this process was never stopped
 					t.Fatal(err)
 				}
-				if err := s.ChangeRing(t.Context(), nil, []keys.Record{{Kid: "later", Use: keys.ES256,
-					State: keys.Current, Created: time.Now()}}); err != nil {
+
+				if err := s.ChangeRing(t.Context(), nil, []keys.Record{{
+					Kid:     "later",
+					Use:     keys.ES256,
+					State:   keys.Current,
+					Created: time.Now(),
+				}}); err != nil {
 					t.Fatal(err)
 				}
 

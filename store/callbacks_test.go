@@ -14,8 +14,15 @@ import (
 // addCalledBack stores a completed recording with a callback to url.
 func addCalledBack(t *testing.T, s *store.Store, projectID, url string, now time.Time) {
 	t.Helper()
-	r := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: projectID, Status: recordings.Completed,
-		Bytes: 10, Created: now, Updated: now}
+	r := recordings.Recording{
+		ID:        newID(),
+		Sid:       newID(),
+		ProjectID: projectID,
+		Status:    recordings.Completed,
+		Bytes:     10,
+		Created:   now,
+		Updated:   now,
+	}
 	r.Callback = recordings.Callback{URL: url, Method: "POST", Events: []string{"completed"}}
 	if _, added, err := s.AddRecording(t.Context(), r, recordings.Arrival{}); err != nil || !added {
 		t.Fatalf("AddRecording = %v, %v", added, err)
@@ -62,8 +69,14 @@ func testCallbacks(t *testing.T, c store.Config) {
 			if d, err := recordings.ParseDelivery(j.Body); err != nil || d.Method != "POST" || d.Fields == "" {
 				t.Errorf("ParseDelivery(%q) = %+v, %v", j.Body, d, err)
 			}
-			if err := queue.Settle(ctx, deliver.Result{ReceiverID: id, JobID: j.ID, Queued: j.Queued,
-				State: deliver.Dead, Attempts: 9, Ended: now}); err != nil {
+			if err := queue.Settle(ctx, deliver.Result{
+				ReceiverID: id,
+				JobID:      j.ID,
+				Queued:     j.Queued,
+				State:      deliver.Dead,
+				Attempts:   9,
+				Ended:      now,
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -27,7 +27,8 @@ func TestAddressesStop(t *testing.T) {
 					CASE WHEN i % 5500 = 5 THEN 'Big Lobby' ELSE 'Room' END, 0 FROM n`,
 		)
 		for name, f := range map[string]fabric.AddressFilter{
-			"by age": {DisplayName: "lobb"}, "newest first": {DisplayName: "lobb", Descending: true},
+			"by age":            {DisplayName: "lobb"},
+			"newest first":      {DisplayName: "lobb", Descending: true},
 			"by name":           {DisplayName: "LOBB", ByName: true},
 			"by name, backward": {DisplayName: "lobb", ByName: true, Descending: true},
 			"of a type":         {DisplayName: "lobb", Type: fabric.TypeRoom, ByName: true},
@@ -86,8 +87,11 @@ func TestRecordingsStop(t *testing.T) {
 			"party":     {recordings.Filter{Owner: owner, CallBegins: "call-", Party: "+1999"}, 0, 3},
 			"flag":      {recordings.Filter{Owner: owner, CallBegins: "call-", Flag: levels.OneWay}, 10, 3},
 			"direction": {recordings.Filter{Owner: owner, CallBegins: "call-", Direction: "outbound"}, 0, 3},
-			"time": {recordings.Filter{Owner: owner, CallBegins: "call-",
-				CreatedFrom: time.UnixMilli(0x019000000001)}, 0, 3},
+			"time": {recordings.Filter{
+				Owner:       owner,
+				CallBegins:  "call-",
+				CreatedFrom: time.UnixMilli(0x019000000001),
+			}, 0, 3},
 			"tied": {recordings.Filter{Owner: recordings.Owner{ProjectID: "p", SubscriberID: "nobody"},
 				CallBegins: "call-"}, 0, 3},
 			"both": {recordings.Filter{Owner: owner, Direction: "inbound", Flag: levels.OneWay}, 10, 3},

@@ -47,12 +47,25 @@ func newConsents(t *testing.T, c store.Config) consents {
 	errs = append(errs, rows.CreateLogin(ctx, l, ""))
 	var grants []string
 	for _, app := range []string{apps[0], apps[0], apps[1]} {
-		g := idp.Grant{ID: newID(), ProjectID: p.ID, ClientID: app, SubscriberID: ada.ID, SessionID: l.ID,
-			Created: now, IdleUntil: now.Add(time.Hour), Expires: now.Add(time.Hour)}
+		g := idp.Grant{
+			ID:           newID(),
+			ProjectID:    p.ID,
+			ClientID:     app,
+			SubscriberID: ada.ID,
+			SessionID:    l.ID,
+			Created:      now,
+			IdleUntil:    now.Add(time.Hour),
+			Expires:      now.Add(time.Hour),
+		}
 		grants = append(grants, g.ID)
 		errs = append(errs, rows.RedeemCode(
-			ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: app, Rights: []string{"openid"},
-				Expires: now}, g))
+			ctx, idp.RedeemedCode{
+				Hash:     newID(),
+				GrantID:  g.ID,
+				ClientID: app,
+				Rights:   []string{"openid"},
+				Expires:  now,
+			}, g))
 	}
 
 	if err := errors.Join(errs...); err != nil {
@@ -65,8 +78,12 @@ func newConsents(t *testing.T, c store.Config) consents {
 func (c consents) revoke(subscriberID, clientID string) error {
 	return c.RevokeConsent(context.Background(), subscriberID, clientID, c.now,
 		func(id string) revocation.Revocation {
-			return revocation.Revocation{Kind: revocation.Grant, ID: "of " + id, Until: c.now,
-				Expires: c.now.Add(time.Hour)}
+			return revocation.Revocation{
+				Kind:    revocation.Grant,
+				ID:      "of " + id,
+				Until:   c.now,
+				Expires: c.now.Add(time.Hour),
+			}
 		})
 }
 
@@ -117,12 +134,22 @@ func testRevokeConsent(t *testing.T, config store.Config) {
 		t.Errorf("revoking with a grant, and without one: %v", err)
 	}
 
-	g := idp.Grant{ID: newID(), ProjectID: c.project.ID, ClientID: apps[1], SubscriberID: c.ada.ID,
-		SessionID: c.login.ID}
-	if err := c.RedeemCode(ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: apps[1],
-		Rights: []string{"openid"}}, g); !errors.Is(err, problem.NotFound) {
+	g := idp.Grant{
+		ID:           newID(),
+		ProjectID:    c.project.ID,
+		ClientID:     apps[1],
+		SubscriberID: c.ada.ID,
+		SessionID:    c.login.ID,
+	}
+	if err := c.RedeemCode(ctx, idp.RedeemedCode{
+		Hash:     newID(),
+		GrantID:  g.ID,
+		ClientID: apps[1],
+		Rights:   []string{"openid"},
+	}, g); !errors.Is(err, problem.NotFound) {
 		t.Errorf("a code from before the revocation = %v, want not found", err)
 	}
+
 	if err := c.AddConsent(ctx, c.ada.ID, apps[1], []string{"openid"}, c.now); err != nil {
 		t.Fatal(err)
 	}

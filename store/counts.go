@@ -43,7 +43,9 @@ type activeKey struct {
 
 // countedActions maps the audited actions that are counted to their counts.
 var countedActions = map[string]fabric.Counted{
-	"login": fabric.CountedSignIns, "call.ended": fabric.CountedCalls, "recording.stored": fabric.CountedRecordings,
+	"login":            fabric.CountedSignIns,
+	"call.ended":       fabric.CountedCalls,
+	"recording.stored": fabric.CountedRecordings,
 }
 
 // note counts a committed event.

@@ -71,9 +71,12 @@ func testCounts(t *testing.T, c Config) {
 
 	now := today.Format(time.DateOnly)
 	want := map[key]int64{
-		{now, fabric.CountedSignIns}: 1, {now, fabric.CountedTokens}: 3, {"2030-03-01", fabric.CountedSignIns}: 2,
-		{"2030-03-02", fabric.CountedSignIns}: 2, {"2030-04-02", fabric.CountedSignIns}: 1,
-		{"2030-04-02", fabric.CountedCalls}: 1,
+		{now, fabric.CountedSignIns}:          1,
+		{now, fabric.CountedTokens}:           3,
+		{"2030-03-01", fabric.CountedSignIns}: 2,
+		{"2030-03-02", fabric.CountedSignIns}: 2,
+		{"2030-04-02", fabric.CountedSignIns}: 1,
+		{"2030-04-02", fabric.CountedCalls}:   1,
 	}
 	got := read()
 	for day, most := range map[string]int64{now: 1, "2030-03-01": 1, "2030-03-02": 1, "2030-04-02": 1} {
@@ -107,8 +110,12 @@ func testCountsActive(t *testing.T, c Config) {
 	ctx, sums := t.Context(), make(map[fabric.Counted]int64)
 	first := time.Date(2030, time.March, 30, 12, 0, 0, 0, time.UTC)
 	for _, days := range []int{0, 0, 1, 2, 2, 3, 0} { // the last flush comes from a late node
-		s.tally.note(audit.Event{ProjectID: "p", Action: "login", Outcome: audit.Done,
-			Target: audit.Target{ID: "s"}}, first.AddDate(0, 0, days))
+		s.tally.note(audit.Event{
+			ProjectID: "p",
+			Action:    "login",
+			Outcome:   audit.Done,
+			Target:    audit.Target{ID: "s"},
+		}, first.AddDate(0, 0, days))
 		if err := s.FlushCounts(ctx); err != nil {
 			t.Fatal(err)
 		}

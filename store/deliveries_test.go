@@ -68,8 +68,13 @@ func testSettle(t *testing.T, c store.Config) {
 		t.Errorf("DueJobs = %+v, %v, want the unsettled one", left, err)
 	}
 
-	late := deliver.Result{ReceiverID: s.w.ID, JobID: s.jobs[1].ID, Queued: s.jobs[1].Queued, State: deliver.Dead,
-		Ended: s.now}
+	late := deliver.Result{
+		ReceiverID: s.w.ID,
+		JobID:      s.jobs[1].ID,
+		Queued:     s.jobs[1].Queued,
+		State:      deliver.Dead,
+		Ended:      s.now,
+	}
 	if d := s.find(t, 1, s.Webhooks.Queue().Settle(ctx, late)); d.State != fabric.Delivered ||
 		d.Status != 200 || d.Attempts != 1 {
 		t.Errorf("settled twice: %+v, want no change", d)
@@ -109,8 +114,15 @@ func testRedeliverDead(t *testing.T, c store.Config) {
 		}
 	}
 
-	sent := deliver.Result{ReceiverID: s.w.ID, JobID: s.jobs[4].ID, Queued: s.jobs[4].Queued,
-		State: deliver.Delivered, Status: 200, Attempts: 1, Ended: s.now}
+	sent := deliver.Result{
+		ReceiverID: s.w.ID,
+		JobID:      s.jobs[4].ID,
+		Queued:     s.jobs[4].Queued,
+		State:      deliver.Delivered,
+		Status:     200,
+		Attempts:   1,
+		Ended:      s.now,
+	}
 	if d := s.find(t, 4, s.Webhooks.Queue().Settle(ctx, sent)); d.State != fabric.Pending || d.Attempts != 0 {
 		t.Errorf("a delivery queued again while it was sent: %+v, want it to stay pending", d)
 	}

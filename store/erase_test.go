@@ -76,20 +76,59 @@ func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 	t.Helper()
 	ctx, now := context.Background(), time.Now()
 	sub := fabric.Subscriber{
-		ID: newID(), ProjectID: "p", Email: "canary@example.com", Reference: "canary-7", PasswordHash: "hash",
-		FirstName: "Canary", LastName: "Bird", JobTitle: "canary",
-		Claims: fabric.StandardClaims{PhoneNumber: "+15550199877", Nickname: "canary"}, Created: now, Updated: now,
+		ID:           newID(),
+		ProjectID:    "p",
+		Email:        "canary@example.com",
+		Reference:    "canary-7",
+		PasswordHash: "hash",
+		FirstName:    "Canary",
+		LastName:     "Bird",
+		JobTitle:     "canary",
+		Claims:       fabric.StandardClaims{PhoneNumber: "+15550199877", Nickname: "canary"},
+		Created:      now,
+		Updated:      now,
 	}
 
-	hook := fabric.Webhook{ID: newID(), ProjectID: "p", URL: "https://hook.example/",
-		Events: []fabric.EventName{"*"}, Enabled: true, Created: now, Updated: now}
+	hook := fabric.Webhook{
+		ID:        newID(),
+		ProjectID: "p",
+		URL:       "https://hook.example/",
+		Events:    []fabric.EventName{"*"},
+		Enabled:   true,
+		Created:   now,
+		Updated:   now,
+	}
 	name := "Canary's"
-	login := idp.Login{ID: newID(), ProjectID: "p", SubscriberID: sub.ID, UserAgent: "curl/8",
-		Address: "192.0.2.1", AuthTime: now, Expires: now.Add(time.Hour)}
-	grant := idp.Grant{ID: newID(), ProjectID: "p", ClientID: "c", SubscriberID: sub.ID, SessionID: login.ID,
-		Scope: []string{"openid"}, Created: now, IdleUntil: now.Add(time.Hour), Expires: now.Add(time.Hour)}
-	address := fabric.Address{ID: newID(), ProjectID: "p", ResourceID: sub.ID, Type: fabric.TypeSubscriber,
-		Context: fabric.Private, Name: "canary", DisplayName: "Canary Bird", Created: now}
+	login := idp.Login{
+		ID:           newID(),
+		ProjectID:    "p",
+		SubscriberID: sub.ID,
+		UserAgent:    "curl/8",
+		Address:      "192.0.2.1",
+		AuthTime:     now,
+		Expires:      now.Add(time.Hour),
+	}
+	grant := idp.Grant{
+		ID:           newID(),
+		ProjectID:    "p",
+		ClientID:     "c",
+		SubscriberID: sub.ID,
+		SessionID:    login.ID,
+		Scope:        []string{"openid"},
+		Created:      now,
+		IdleUntil:    now.Add(time.Hour),
+		Expires:      now.Add(time.Hour),
+	}
+	address := fabric.Address{
+		ID:          newID(),
+		ProjectID:   "p",
+		ResourceID:  sub.ID,
+		Type:        fabric.TypeSubscriber,
+		Context:     fabric.Private,
+		Name:        "canary",
+		DisplayName: "Canary Bird",
+		Created:     now,
+	}
 	steps := []func() error{
 		func() error { return s.CreateWebhook(ctx, hook, 10) },
 		func() error { return s.CreateSubscriber(ctx, sub, address) },
@@ -100,18 +139,35 @@ func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 		},
 		func() error { return s.CreateLogin(ctx, login, "hash") },
 		func() error {
-			return s.RedeemCode(ctx, idp.RedeemedCode{Hash: grant.ID, GrantID: grant.ID, ClientID: "c",
-				Expires: now}, grant)
+			return s.RedeemCode(ctx, idp.RedeemedCode{
+				Hash:     grant.ID,
+				GrantID:  grant.ID,
+				ClientID: "c",
+				Expires:  now,
+			}, grant)
 		},
 		func() error { return s.AddConsent(ctx, sub.ID, "c", []string{"email"}, now) },
 		func() error {
-			return s.CreatePasskey(ctx, factor.Passkey{ID: newID(),
-				Owner: factor.Owner{Kind: factor.Subscriber, ID: sub.ID}, Credential: "cred",
-				Name: "Canary's phone", Record: []byte(`{}`), Created: now}, false)
+			return s.CreatePasskey(ctx, factor.Passkey{
+				ID:         newID(),
+				Owner:      factor.Owner{Kind: factor.Subscriber, ID: sub.ID},
+				Credential: "cred",
+				Name:       "Canary's phone",
+				Record:     []byte(`{}`),
+				Created:    now,
+			}, false)
 		},
 		func() error {
-			_, err := s.PutDevice(ctx, fabric.Device{ID: newID(), ProjectID: "p", SubscriberID: sub.ID,
-				Type: "iOS", Name: "Canary's phone", TokenHash: "x", Sealed: "x", Created: now}, 10)
+			_, err := s.PutDevice(ctx, fabric.Device{
+				ID:           newID(),
+				ProjectID:    "p",
+				SubscriberID: sub.ID,
+				Type:         "iOS",
+				Name:         "Canary's phone",
+				TokenHash:    "x",
+				Sealed:       "x",
+				Created:      now,
+			}, 10)
 			return err
 		},
 		func() error {
@@ -145,13 +201,23 @@ func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 		{"+15550199877", "/private/bob", []string{"s"}}, {"CANARY@example.com", "", nil},
 		{"/private/bob", "/private/bob", []string{"s"}},
 	} {
-		rec := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p", Bytes: 10,
-			Metadata: recordings.Metadata{From: r.from, To: r.to}, Created: now}
+		rec := recordings.Recording{
+			ID:        newID(),
+			Sid:       newID(),
+			ProjectID: "p",
+			Bytes:     10,
+			Metadata:  recordings.Metadata{From: r.from, To: r.to},
+			Created:   now,
+		}
 		if len(r.of) == 1 && r.of[0] == sub.ID {
 			rec.Status = recordings.Completed
-			rec.Callback = recordings.Callback{URL: "https://example.com" + r.from, Method: "GET",
-				Events: []string{"completed"}}
+			rec.Callback = recordings.Callback{
+				URL:    "https://example.com" + r.from,
+				Method: "GET",
+				Events: []string{"completed"},
+			}
 		}
+
 		if _, _, err := s.AddRecording(ctx, rec,
 			recordings.Arrival{Identity: rec.ID, SubscriberIDs: r.of}); err != nil {
 			t.Fatal(err)
@@ -162,13 +228,20 @@ func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 
 func eraser(id string) fabric.Eraser {
 	until := time.Now().Add(time.Hour)
-	return fabric.Eraser{Revocation: revocation.Revocation{Kind: revocation.Subscriber, ID: id, Until: until,
-		Expires: until}, Names: func(s fabric.Subscriber, all []fabric.Address) (names []string) {
-		for _, a := range all {
-			names = append(names, a.Path())
-		}
-		return append(names, s.Email, s.Claims.PhoneNumber)
-	}}
+	return fabric.Eraser{
+		Revocation: revocation.Revocation{
+			Kind:    revocation.Subscriber,
+			ID:      id,
+			Until:   until,
+			Expires: until,
+		},
+		Names: func(s fabric.Subscriber, all []fabric.Address) (names []string) {
+			for _, a := range all {
+				names = append(names, a.Path())
+			}
+			return append(names, s.Email, s.Claims.PhoneNumber)
+		},
+	}
 }
 
 // testEraseSubscriber shows that no row identifies an erased subscriber, and that the data of
@@ -201,8 +274,17 @@ func testEraseSubscriber(t *testing.T, c Config) {
 	}
 
 	got, _ := json.Marshal(e.Deleted)
-	for what, want := range map[string]int64{"subscribers": 1, "addresses": 1, "sessions": 1, "grants": 1,
-		"consents": 1, "passkeys": 1, "devices": 1, "recordings": 1, "webhook_deliveries": 4} {
+	for what, want := range map[string]int64{
+		"subscribers":        1,
+		"addresses":          1,
+		"sessions":           1,
+		"grants":             1,
+		"consents":           1,
+		"passkeys":           1,
+		"devices":            1,
+		"recordings":         1,
+		"webhook_deliveries": 4,
+	} {
 		if e.Deleted[what] != want {
 			t.Errorf("%d %s are deleted, want %d: %s", e.Deleted[what], what, want, got)
 		}

@@ -66,8 +66,12 @@ func TestFirstFactorOnce(t *testing.T) {
 			if i%2 == 0 {
 				return s.CreateTOTP(t.Context(), factor.TOTP{ID: fmt.Sprint("f", i), Owner: first}, true)
 			}
-			return s.CreatePasskey(t.Context(), factor.Passkey{ID: fmt.Sprint("f", i), Owner: first,
-				Credential: fmt.Sprint("f", i), Record: []byte("{}")}, true)
+			return s.CreatePasskey(t.Context(), factor.Passkey{
+				ID:         fmt.Sprint("f", i),
+				Owner:      first,
+				Credential: fmt.Sprint("f", i),
+				Record:     []byte("{}"),
+			}, true)
 		}, problem.Forbidden)
 	})
 }
@@ -96,8 +100,13 @@ func TestPasskeyOnce(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)
 		once(t, "a credential", func(i int) error {
-			return s.CreatePasskey(t.Context(), factor.Passkey{ID: fmt.Sprint(i), Owner: ada, Credential: "c",
-				Record: []byte("{}"), Count: 3}, false)
+			return s.CreatePasskey(t.Context(), factor.Passkey{
+				ID:         fmt.Sprint(i),
+				Owner:      ada,
+				Credential: "c",
+				Record:     []byte("{}"),
+				Count:      3,
+			}, false)
 		}, problem.Conflict)
 
 		p, err := s.FindPasskey(t.Context(), "c")
@@ -148,8 +157,12 @@ func TestFactorsOfDeletedOwners(t *testing.T) {
 		ctx := t.Context()
 		own := func(o factor.Owner) error {
 			return errors.Join(s.CreateTOTP(ctx, factor.TOTP{ID: "t" + o.ID, Owner: o}, false),
-				s.CreatePasskey(ctx, factor.Passkey{ID: "p" + o.ID, Owner: o, Credential: o.ID,
-					Record: []byte("{}")}, false),
+				s.CreatePasskey(ctx, factor.Passkey{
+					ID:         "p" + o.ID,
+					Owner:      o,
+					Credential: o.ID,
+					Record:     []byte("{}"),
+				}, false),
 				s.ReplaceRecoveryCodes(ctx, o, []string{"h"}, time.Now()))
 		}
 

@@ -28,8 +28,16 @@ func eachLinkStore(t *testing.T, test func(s linkStore)) {
 }
 
 func link(hash string, purpose mail.Kind) idp.Link {
-	return idp.Link{Hash: hash, Purpose: purpose, ProjectID: "p", SubscriberID: "s",
-		Email: "a@example.com", Bound: "a@example.com", Created: time.Now(), Expires: time.Now().Add(time.Hour)}
+	return idp.Link{
+		Hash:         hash,
+		Purpose:      purpose,
+		ProjectID:    "p",
+		SubscriberID: "s",
+		Email:        "a@example.com",
+		Bound:        "a@example.com",
+		Created:      time.Now(),
+		Expires:      time.Now().Add(time.Hour),
+	}
 }
 
 func (s linkStore) create(l idp.Link) {
@@ -187,8 +195,15 @@ type letterStore struct {
 func eachLetterStore(t *testing.T, test func(s letterStore)) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)
-		letter := mail.Letter{ID: newID(), ProjectID: "p", SubscriberID: "s", Kind: mail.Reset,
-			To: "a@example.com", Facts: map[string]string{"request": "r"}, Created: time.Now()}
+		letter := mail.Letter{
+			ID:           newID(),
+			ProjectID:    "p",
+			SubscriberID: "s",
+			Kind:         mail.Reset,
+			To:           "a@example.com",
+			Facts:        map[string]string{"request": "r"},
+			Created:      time.Now(),
+		}
 		if err := s.QueueLetter(t.Context(), letter); err != nil {
 			t.Fatal(err)
 		}
@@ -255,8 +270,11 @@ func TestSettleLetter(t *testing.T) {
 		if len(s.take(now)) != 1 {
 			s.t.Fatal("a new letter is not due")
 		}
-		if l := s.settle(mail.Result{State: mail.Pending, Error: "away",
-			Due: now.Add(24 * time.Hour)}); l.Error != "away" || len(s.take(now.Add(2*time.Hour))) != 0 {
+		if l := s.settle(mail.Result{
+			State: mail.Pending,
+			Error: "away",
+			Due:   now.Add(24 * time.Hour),
+		}); l.Error != "away" || len(s.take(now.Add(2*time.Hour))) != 0 {
 			s.t.Errorf("after a failure: %+v, want a pending letter", l)
 		}
 

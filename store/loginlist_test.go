@@ -26,8 +26,16 @@ func testListLogins(t *testing.T, c store.Config) {
 	now := time.Now().Truncate(time.Microsecond).UTC()
 	var sids []string
 	for i := range 5 {
-		l := idp.Login{ID: newID(), ProjectID: p.ID, SubscriberID: s.ID, AuthTime: now,
-			AMR: []string{"pwd", "otp"}, UserAgent: "Firefox", Address: "::1", Expires: now.Add(time.Hour)}
+		l := idp.Login{
+			ID:           newID(),
+			ProjectID:    p.ID,
+			SubscriberID: s.ID,
+			AuthTime:     now,
+			AMR:          []string{"pwd", "otp"},
+			UserAgent:    "Firefox",
+			Address:      "::1",
+			Expires:      now.Add(time.Hour),
+		}
 		sids = append(sids, l.ID)
 		if err := rows.CreateLogin(ctx, l, ""); err != nil {
 			t.Fatal(err)
@@ -35,9 +43,15 @@ func testListLogins(t *testing.T, c store.Config) {
 
 		for range i {
 			g := idp.Grant{
-				ID: newID(), ProjectID: p.ID, ClientID: app.ID, SubscriberID: s.ID, SessionID: l.ID,
-				Scope:   []string{"openid", "Voice"},
-				Created: now, IdleUntil: now.Add(time.Minute), Expires: now.Add(time.Hour),
+				ID:           newID(),
+				ProjectID:    p.ID,
+				ClientID:     app.ID,
+				SubscriberID: s.ID,
+				SessionID:    l.ID,
+				Scope:        []string{"openid", "Voice"},
+				Created:      now,
+				IdleUntil:    now.Add(time.Minute),
+				Expires:      now.Add(time.Hour),
 			}
 			if err := rows.RedeemCode(ctx,
 				idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: app.ID, Expires: now}, g); err != nil {
@@ -58,8 +72,13 @@ func testListLogins(t *testing.T, c store.Config) {
 				!l.Ended.IsZero() {
 				t.Errorf("login %d is %+v", i, l)
 			}
-			if want := (fabric.Grant{ClientID: app.ID, ClientName: "Dialer", Created: now,
-				Expires: now.Add(time.Minute)}); i > 0 {
+
+			if want := (fabric.Grant{
+				ClientID:   app.ID,
+				ClientName: "Dialer",
+				Created:    now,
+				Expires:    now.Add(time.Minute),
+			}); i > 0 {
 				got := l.Grants[0]
 				if len(got.Scope) != 2 || got.ClientID != want.ClientID ||
 					got.ClientName != want.ClientName || got.Expires != want.Expires || !got.Revoked.IsZero() {

@@ -24,8 +24,15 @@ func grantRows(t *testing.T, c Config) (s *Store, g idp.Grant, ahead *atomic.Int
 	c.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	s = opened(t, c)
 
-	g = idp.Grant{ProjectID: "p", ClientID: "c", SubscriberID: "s", SessionID: newID(), RefreshHash: "first",
-		Expires: time.Now().Add(time.Hour), IdleUntil: time.Now().Add(time.Hour)}
+	g = idp.Grant{
+		ProjectID:    "p",
+		ClientID:     "c",
+		SubscriberID: "s",
+		SessionID:    newID(),
+		RefreshHash:  "first",
+		Expires:      time.Now().Add(time.Hour),
+		IdleUntil:    time.Now().Add(time.Hour),
+	}
 
 	err := s.change(t.Context(), audit.None("a test"), func(tx tx) error {
 		for _, query := range []string{
@@ -120,8 +127,13 @@ func testRotateGrantOnce(t *testing.T, c Config) {
 	}
 
 	next := func(hash string) idp.Grant {
-		return idp.Grant{ID: g.ID, RefreshHash: hash, Seed: "sealed " + hash,
-			Rotated: time.UnixMicro(5).UTC(), IdleUntil: time.UnixMicro(7).UTC()}
+		return idp.Grant{
+			ID:          g.ID,
+			RefreshHash: hash,
+			Seed:        "sealed " + hash,
+			Rotated:     time.UnixMicro(5).UTC(),
+			IdleUntil:   time.UnixMicro(7).UTC(),
+		}
 	}
 
 	won, lost := crowd(t, func() error { return s.RotateGrant(context.Background(), next(newID()), "first") })

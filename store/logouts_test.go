@@ -38,8 +38,14 @@ func wantLogouts(t *testing.T, s *Store, clientID string, want int) {
 // granted creates a grant in a login, for a client.
 func granted(t *testing.T, s *Store, sid, clientID string) {
 	t.Helper()
-	g := idp.Grant{ID: newID(), ProjectID: "p", ClientID: clientID, SubscriberID: "s", SessionID: sid,
-		Expires: time.Now().Add(time.Hour)}
+	g := idp.Grant{
+		ID:           newID(),
+		ProjectID:    "p",
+		ClientID:     clientID,
+		SubscriberID: "s",
+		SessionID:    sid,
+		Expires:      time.Now().Add(time.Hour),
+	}
 	if err := s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: clientID},
 		g); err != nil {
 		t.Fatal(err)

@@ -39,8 +39,11 @@ func waiting(t *testing.T, s *Store) (all []string) {
 func TestNotices(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, g, _ := grantRows(t, c)
-		ctx := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.Anonymous},
-			Address: "192.0.2.7", Agent: "Mozilla/5.0 (X11; Linux) Firefox/140.0"})
+		ctx := audit.With(t.Context(), &audit.Origin{
+			Actor:   audit.Actor{Kind: audit.Anonymous},
+			Address: "192.0.2.7",
+			Agent:   "Mozilla/5.0 (X11; Linux) Firefox/140.0",
+		})
 		want := func(kinds ...string) {
 			t.Helper()
 			if got := waiting(t, s); !slices.Equal(got, kinds) {
@@ -49,8 +52,14 @@ func TestNotices(t *testing.T) {
 		}
 
 		notice := func() mail.Letter {
-			return mail.Letter{ID: newID(), ProjectID: "p", SubscriberID: "s", Kind: mail.NewDevice,
-				To: "a@example.com", Created: time.Now()}
+			return mail.Letter{
+				ID:           newID(),
+				ProjectID:    "p",
+				SubscriberID: "s",
+				Kind:         mail.NewDevice,
+				To:           "a@example.com",
+				Created:      time.Now(),
+			}
 		}
 
 		signIn(t, s, g)
@@ -139,13 +148,25 @@ func TestEpoch(t *testing.T) {
 			t.Errorf("after a new password: epoch %d, want 1", got)
 		}
 
-		link := idp.Link{Hash: "h", Purpose: mail.Reset, ProjectID: "p", SubscriberID: "s",
-			Email: "a@example.com", Bound: "a@example.com", Created: time.Now(), Expires: time.Now().Add(time.Hour)}
+		link := idp.Link{
+			Hash:         "h",
+			Purpose:      mail.Reset,
+			ProjectID:    "p",
+			SubscriberID: "s",
+			Email:        "a@example.com",
+			Bound:        "a@example.com",
+			Created:      time.Now(),
+			Expires:      time.Now().Add(time.Hour),
+		}
 		if err := s.CreateLink(t.Context(), link); err != nil {
 			t.Fatal(err)
 		}
-		if got := change(fabric.SubscriberChange{Proof: &fabric.Proof{Hash: "h", Purpose: string(mail.Reset),
-			Ends: true}}); got != 2 {
+
+		if got := change(fabric.SubscriberChange{Proof: &fabric.Proof{
+			Hash:    "h",
+			Purpose: string(mail.Reset),
+			Ends:    true,
+		}}); got != 2 {
 			t.Errorf("after a link that sets the same password: epoch %d, want 2", got)
 		}
 	})

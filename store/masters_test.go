@@ -22,7 +22,9 @@ import (
 // derived.
 func ringOf(t *testing.T, s *Store, candidates ...[]byte) *keys.Ring {
 	t.Helper()
-	ring, err := keys.Open(t.Context(), keys.Config{Store: s, Master: candidates[0],
+	ring, err := keys.Open(t.Context(), keys.Config{
+		Store:   s,
+		Master:  candidates[0],
 		Masters: func() ([][]byte, error) { return candidates, nil },
 		Replaced: func(m keys.Masters) {
 			key, err := audit.NewKey(m.Newest(), m.Earlier()...)
@@ -30,7 +32,8 @@ func ringOf(t *testing.T, s *Store, candidates ...[]byte) *keys.Ring {
 				t.Error(err)
 			}
 			s.AuditBy(key)
-		}})
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,8 +205,12 @@ func testReseal(t *testing.T, c Config) {
 		}
 	}
 
-	column := SecretColumn{Table: "certificates", Column: "sealed", Key: []string{"name"},
-		Name: func(key []string) string { return key[0] }}
+	column := SecretColumn{
+		Table:  "certificates",
+		Column: "sealed",
+		Key:    []string{"name"},
+		Name:   func(key []string) string { return key[0] },
+	}
 	bad := errors.New("unreadable")
 	again := func(name, sealed string) (string, bool, error) {
 		switch {

@@ -27,8 +27,14 @@ func partiesOf(t *testing.T, s *Store, party string) (found []string) {
 
 func addFrom(t *testing.T, s *Store, from string) {
 	t.Helper()
-	r := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p", Bytes: 10, Created: time.Now(),
-		Metadata: recordings.Metadata{From: from, To: "/private/ada"}}
+	r := recordings.Recording{
+		ID:        newID(),
+		Sid:       newID(),
+		ProjectID: "p",
+		Bytes:     10,
+		Created:   time.Now(),
+		Metadata:  recordings.Metadata{From: from, To: "/private/ada"},
+	}
 	if _, added, err := s.AddRecording(t.Context(), r, recordings.Arrival{}); err != nil || !added {
 		t.Fatalf("AddRecording = %v, %v", added, err)
 	}
@@ -56,8 +62,19 @@ func testSearchByNumber(t *testing.T, c Config) {
 		}
 	}
 
-	for asked, want := range map[string]int{"0134": 12, "5550134": 12, "0135": 1, "+49 30 5550134": 1,
-		"030 5550134": 1, "1000": 1, "000": 1, "9999999": 0, "/private/bob": 1, "/private/ada": 15, "bob": 0} {
+	for asked, want := range map[string]int{
+		"0134":           12,
+		"5550134":        12,
+		"0135":           1,
+		"+49 30 5550134": 1,
+		"030 5550134":    1,
+		"1000":           1,
+		"000":            1,
+		"9999999":        0,
+		"/private/bob":   1,
+		"/private/ada":   15,
+		"bob":            0,
+	} {
 		if found := partiesOf(t, s, asked); len(found) != want {
 			t.Errorf("%q finds %q, want %d", asked, found, want)
 		}

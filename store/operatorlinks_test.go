@@ -33,9 +33,16 @@ func newInvitations(t *testing.T, c store.Config) invitations {
 // of that operator.
 func (in invitations) create(t *testing.T, email, operatorID string) operator.Link {
 	t.Helper()
-	l := operator.Link{ID: newID(), Hash: newID(), Email: email, OperatorID: operatorID,
-		Role: operator.Membership{Role: operator.Viewer, ProjectID: in.project.ID}, MadeBy: in.ann.Email,
-		Created: in.now, Expires: in.now.Add(time.Hour)}
+	l := operator.Link{
+		ID:         newID(),
+		Hash:       newID(),
+		Email:      email,
+		OperatorID: operatorID,
+		Role:       operator.Membership{Role: operator.Viewer, ProjectID: in.project.ID},
+		MadeBy:     in.ann.Email,
+		Created:    in.now,
+		Expires:    in.now.Add(time.Hour),
+	}
 	if err := in.CreateOperatorLink(t.Context(), l, false); err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +51,15 @@ func (in invitations) create(t *testing.T, email, operatorID string) operator.Li
 
 // renew returns the link that replaces an invitation.
 func (in invitations) renew(old operator.Link) operator.Link {
-	return operator.Link{ID: newID(), Hash: newID(), Email: old.Email, Role: old.Role, MadeBy: in.ann.Email,
-		Created: in.now, Expires: in.now.Add(2 * time.Hour)}
+	return operator.Link{
+		ID:      newID(),
+		Hash:    newID(),
+		Email:   old.Email,
+		Role:    old.Role,
+		MadeBy:  in.ann.Email,
+		Created: in.now,
+		Expires: in.now.Add(2 * time.Hour),
+	}
 }
 
 // list returns the ids of the listed invitations.
@@ -84,8 +98,14 @@ func testWithdrawInvitation(t *testing.T, c store.Config) {
 		t.Errorf("after a withdrawal %v are listed, want %v", got, first.ID)
 	}
 
-	newOne := operator.Operator{ID: newID(), Email: "eve@example.com", PasswordHash: "hash",
-		Roles: []operator.Membership{second.Role}, Created: in.now, Updated: in.now}
+	newOne := operator.Operator{
+		ID:           newID(),
+		Email:        "eve@example.com",
+		PasswordHash: "hash",
+		Roles:        []operator.Membership{second.Role},
+		Created:      in.now,
+		Updated:      in.now,
+	}
 	if _, err := in.UseOperatorLink(ctx, second.Hash, newOne, in.now); !errors.Is(err, problem.NotFound) {
 		t.Errorf("UseOperatorLink of a withdrawn invitation = %v, want not found", err)
 	}
@@ -131,8 +151,15 @@ func testLinksOfOperators(t *testing.T, c store.Config) {
 	newOperator(t, rows, "stays@example.com", ownerOfAll)
 	victim := newOperator(t, rows, "victim@example.com", ownerOfAll)
 	link := func(by, forWhom string) operator.Link {
-		return operator.Link{ID: newID(), Hash: newID(), OperatorID: forWhom, Role: ownerOfAll, MadeBy: by,
-			Created: now, Expires: now.Add(time.Hour)}
+		return operator.Link{
+			ID:         newID(),
+			Hash:       newID(),
+			OperatorID: forWhom,
+			Role:       ownerOfAll,
+			MadeBy:     by,
+			Created:    now,
+			Expires:    now.Add(time.Hour),
+		}
 	}
 
 	good := func(l operator.Link) bool {

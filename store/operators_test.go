@@ -16,8 +16,15 @@ import (
 func newOperator(t *testing.T, rows *store.Store, email string, roles ...operator.Membership) operator.Operator {
 	t.Helper()
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	o := operator.Operator{ID: newID(), Email: email, Name: "Ann", PasswordHash: "hash", Roles: roles,
-		Created: now, Updated: now}
+	o := operator.Operator{
+		ID:           newID(),
+		Email:        email,
+		Name:         "Ann",
+		PasswordHash: "hash",
+		Roles:        roles,
+		Created:      now,
+		Updated:      now,
+	}
 	if err := rows.CreateOperator(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -65,8 +72,11 @@ func testOperators(t *testing.T, c store.Config) {
 
 	name := "Other"
 	got, err := rows.UpdateOperator(ctx, v.ID,
-		operator.Change{Name: &name, Roles: []operator.Membership{{Role: operator.Admin},
-			{ProjectID: p.ID, Role: operator.Viewer}}}, time.Now(), "")
+		operator.Change{
+			Name: &name,
+			Roles: []operator.Membership{{Role: operator.Admin},
+				{ProjectID: p.ID, Role: operator.Viewer}},
+		}, time.Now(), "")
 	if err != nil || got.Name != name || len(got.Roles) != 2 || got.PasswordHash != "hash" {
 		t.Errorf("UpdateOperator = %+v, %v", got, err)
 	}
@@ -127,8 +137,17 @@ func testOperatorSessions(t *testing.T, c store.Config) {
 	rows, _ := fabricRows(t, c)
 	o, now := newOperator(t, rows, "ann@example.com", ownerOfAll), time.Now().UTC().Truncate(time.Microsecond)
 	begin := func(browser string) operator.Session {
-		s := operator.Session{ID: newID(), OperatorID: o.ID, Browser: browser, Proven: true,
-			AMR: []string{"pwd"}, Began: now, Fresh: now, Seen: now, Expires: now.Add(time.Hour)}
+		s := operator.Session{
+			ID:         newID(),
+			OperatorID: o.ID,
+			Browser:    browser,
+			Proven:     true,
+			AMR:        []string{"pwd"},
+			Began:      now,
+			Fresh:      now,
+			Seen:       now,
+			Expires:    now.Add(time.Hour),
+		}
 		if err := rows.CreateOperatorSession(ctx, s, "hash"); err != nil {
 			t.Fatal(err)
 		}
@@ -219,8 +238,14 @@ func testOperatorLinks(t *testing.T, c store.Config) {
 	}
 
 	newOne := func() operator.Operator {
-		return operator.Operator{ID: newID(), Email: newID() + "@example.com", PasswordHash: "hash",
-			Roles: []operator.Membership{l.Role}, Created: now, Updated: now}
+		return operator.Operator{
+			ID:           newID(),
+			Email:        newID() + "@example.com",
+			PasswordHash: "hash",
+			Roles:        []operator.Membership{l.Role},
+			Created:      now,
+			Updated:      now,
+		}
 	}
 
 	taken := newOne()

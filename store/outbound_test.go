@@ -40,10 +40,23 @@ func testOutboundUsage(t *testing.T, c Config) {
 		admits  error
 		want    calls.Usage
 	}{
-		{"refused", "g", errors.New("over"), calls.Usage{Running: 1, ProjectRunning: 2, Hourly: 2, ProjectHourly: 3,
-			Daily: time.Minute, ProjectDaily: 2 * time.Minute}},
-		{"through the busy gateway", "h", nil, calls.Usage{Running: 1, ProjectRunning: 2, GatewayRunning: 2, Hourly: 2,
-			ProjectHourly: 3, Daily: time.Minute, ProjectDaily: 2 * time.Minute}},
+		{"refused", "g", errors.New("over"), calls.Usage{
+			Running:        1,
+			ProjectRunning: 2,
+			Hourly:         2,
+			ProjectHourly:  3,
+			Daily:          time.Minute,
+			ProjectDaily:   2 * time.Minute,
+		}},
+		{"through the busy gateway", "h", nil, calls.Usage{
+			Running:        1,
+			ProjectRunning: 2,
+			GatewayRunning: 2,
+			Hourly:         2,
+			ProjectHourly:  3,
+			Daily:          time.Minute,
+			ProjectDaily:   2 * time.Minute,
+		}},
 	} {
 		next.Gateway = tt.gateway
 		var got calls.Usage

@@ -18,8 +18,13 @@ import (
 func filtering(t *testing.T, c Config) *Store {
 	t.Helper()
 	s, _, _ := grantRows(t, c)
-	o := operator.Operator{ID: "o", Email: "o@example.com", Name: "O",
-		Roles: []operator.Membership{{Role: operator.Owner}}, Created: time.Now()}
+	o := operator.Operator{
+		ID:      "o",
+		Email:   "o@example.com",
+		Name:    "O",
+		Roles:   []operator.Membership{{Role: operator.Owner}},
+		Created: time.Now(),
+	}
 	if err := s.CreateOperator(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -28,8 +33,14 @@ func filtering(t *testing.T, c Config) *Store {
 
 func saveSearch(t *testing.T, s *Store, name, query string, most int) error {
 	t.Helper()
-	return s.SaveRecordingFilter(t.Context(), operator.RecordingFilter{ID: newID(), OperatorID: "o", ProjectID: "p",
-		Name: name, Query: query, Created: time.Now()}, most)
+	return s.SaveRecordingFilter(t.Context(), operator.RecordingFilter{
+		ID:         newID(),
+		OperatorID: "o",
+		ProjectID:  "p",
+		Name:       name,
+		Query:      query,
+		Created:    time.Now(),
+	}, most)
 }
 
 func TestFiltersAreLimited(t *testing.T) { EachDatabase(t, testFiltersAreLimited) }
@@ -68,10 +79,17 @@ func testEraseFilters(t *testing.T, c Config) {
 	if err := saveSearch(t, s, "Calls of canary@example.com", "held=yes", 20); err != nil {
 		t.Fatal(err)
 	}
+
 	for name, value := range map[string]string{
-		"email": "Canary@Example.com ", "address": "/private/canary", "number": "+1 (555) 019-9877",
-		"national number": "5550199877", "id": sub.ID, "other email": "bob@example.com",
-		"other number": "+1 555 019 9878", "end of a number": "9877", "word": "example",
+		"email":           "Canary@Example.com ",
+		"address":         "/private/canary",
+		"number":          "+1 (555) 019-9877",
+		"national number": "5550199877",
+		"id":              sub.ID,
+		"other email":     "bob@example.com",
+		"other number":    "+1 555 019 9878",
+		"end of a number": "9877",
+		"word":            "example",
 	} {
 		if err := saveSearch(t, s, name, url.Values{"q": {value}, "tag": {"sales"}}.Encode(), 20); err != nil {
 			t.Fatal(err)
@@ -96,9 +114,17 @@ func testEraseFilters(t *testing.T, c Config) {
 // TestSearchesFor shows that short names do not match days, lengths and longer words.
 func TestSearchesFor(t *testing.T) {
 	for query, want := range map[string]bool{
-		"subscriber=17": true, "q=customer+17": true, "party=%2Fprivate%2Fada": true, "q=Ada%40example.com": true,
-		"after=2026-11-17": false, "longer=17": false, "q=170": false, "q=2026-11-17": false,
-		"party=%2Fprivate%2Fadam": false, "q=nada%40example.com": false, "": false,
+		"subscriber=17":           true,
+		"q=customer+17":           true,
+		"party=%2Fprivate%2Fada":  true,
+		"q=Ada%40example.com":     true,
+		"after=2026-11-17":        false,
+		"longer=17":               false,
+		"q=170":                   false,
+		"q=2026-11-17":            false,
+		"party=%2Fprivate%2Fadam": false,
+		"q=nada%40example.com":    false,
+		"":                        false,
 	} {
 		f := operator.RecordingFilter{Name: "filter", Query: query}
 		if got := searchesFor(f, []string{"17", "ada@example.com", "/private/ada"}); got != want {

@@ -18,8 +18,18 @@ func TestRecordingKeeping(t *testing.T) { EachDatabase(t, testRecordingKeeping) 
 func testRecordingKeeping(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	ctx, now := t.Context(), time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-	r := recordings.Recording{ID: uuid7.First(now), Sid: newID(), ProjectID: "p", Created: now, Updated: now,
-		Status: recordings.Completed, Frames: 8000 * 90, SampleRate: 8000, Bytes: 1000, Price: 5000}
+	r := recordings.Recording{
+		ID:         uuid7.First(now),
+		Sid:        newID(),
+		ProjectID:  "p",
+		Created:    now,
+		Updated:    now,
+		Status:     recordings.Completed,
+		Frames:     8000 * 90,
+		SampleRate: 8000,
+		Bytes:      1000,
+		Price:      5000,
+	}
 	if _, _, err := s.AddRecording(ctx, r, recordings.Arrival{SubscriberIDs: []string{"s"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -32,8 +42,11 @@ func testRecordingKeeping(t *testing.T, c Config) {
 		t.Fatalf("MarkRecording = %+v, %v", marked, err)
 	}
 
-	found, err := s.ListRecordings(ctx, recordings.Filter{Owner: recordings.Owner{ProjectID: "p"}, Tag: "b",
-		Held: true}, page.Query{Size: 10})
+	found, err := s.ListRecordings(ctx, recordings.Filter{
+		Owner: recordings.Owner{ProjectID: "p"},
+		Tag:   "b",
+		Held:  true,
+	}, page.Query{Size: 10})
 	if err != nil || len(found.Items) != 1 || !slices.Equal(found.Items[0].Tags, []string{"a", "b"}) {
 		t.Errorf("recordings with the tag = %+v, %v", found.Items, err)
 	}
@@ -55,8 +68,17 @@ func testRecordingKeeping(t *testing.T, c Config) {
 		t.Errorf("ListKept = %+v, %v", kept, err)
 	}
 
-	access := recordings.Access{ID: newID(), RecordingID: r.ID, Actor: "key:1", Address: "192.0.2.1",
-		Format: recordings.WAV, Requests: 2, Bytes: 7, First: now, Last: now}
+	access := recordings.Access{
+		ID:          newID(),
+		RecordingID: r.ID,
+		Actor:       "key:1",
+		Address:     "192.0.2.1",
+		Format:      recordings.WAV,
+		Requests:    2,
+		Bytes:       7,
+		First:       now,
+		Last:        now,
+	}
 	lost := access
 	lost.RecordingID = newID()
 	for range 2 {
@@ -64,6 +86,7 @@ func testRecordingKeeping(t *testing.T, c Config) {
 			t.Fatal(err)
 		}
 	}
+
 	accesses, err := s.ListAccesses(ctx, r.ID, page.Query{Size: 10})
 	if err != nil || len(accesses.Items) != 1 || accesses.Items[0].Requests != 4 || accesses.Items[0].Bytes != 14 {
 		t.Errorf("accesses = %+v, %v, want one with 4 requests", accesses.Items, err)

@@ -18,8 +18,14 @@ func testTwinAgainstDelete(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	ctx := context.Background()
 	add := func(twin recordings.Twin) recordings.Recording {
-		r := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p", Created: time.Now(), Bytes: 1,
-			SHA256: "same"}
+		r := recordings.Recording{
+			ID:        newID(),
+			Sid:       newID(),
+			ProjectID: "p",
+			Created:   time.Now(),
+			Bytes:     1,
+			SHA256:    "same",
+		}
 		r.MediaKey = r.ID
 		got, added, err := s.AddRecording(ctx, r, recordings.Arrival{Identity: r.ID, Twin: twin})
 		if expect(t, "AddRecording", err); !added {

@@ -25,8 +25,14 @@ func permit(t *testing.T, s *Store, projectID string, mode fabric.ClientRegistra
 func newRegistrationToken(t *testing.T, s *Store, maxUses int64) fabric.RegistrationToken {
 	t.Helper()
 	id := newID()
-	k := fabric.RegistrationToken{ID: id, ProjectID: "p", Hash: id, Created: time.Now(),
-		Expires: time.Now().Add(time.Hour), MaxUses: maxUses}
+	k := fabric.RegistrationToken{
+		ID:        id,
+		ProjectID: "p",
+		Hash:      id,
+		Created:   time.Now(),
+		Expires:   time.Now().Add(time.Hour),
+		MaxUses:   maxUses,
+	}
 	if err := s.CreateRegistrationToken(t.Context(), k, nil); err != nil {
 		t.Fatal(err)
 	}

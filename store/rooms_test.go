@@ -19,14 +19,26 @@ func TestRoomSessions(t *testing.T) { EachDatabase(t, testRoomSessions) }
 func testRoomSessions(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	ctx, at := t.Context(), time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
-	hook := fabric.Webhook{ID: newID(), ProjectID: "p", URL: "https://example.com", Enabled: true,
-		Events: []fabric.EventName{fabric.RoomStarted, fabric.RoomEnded, fabric.MemberJoined, fabric.MemberLeft}}
+	hook := fabric.Webhook{
+		ID:        newID(),
+		ProjectID: "p",
+		URL:       "https://example.com",
+		Enabled:   true,
+		Events:    []fabric.EventName{fabric.RoomStarted, fabric.RoomEnded, fabric.MemberJoined, fabric.MemberLeft},
+	}
 	if err := s.CreateWebhook(ctx, hook, 10); err != nil {
 		t.Fatal(err)
 	}
 
-	first := calls.RoomSession{ID: newID(), ProjectID: "p", RoomID: "r", Address: "/public/r", Name: "R", Node: "n",
-		Started: at}
+	first := calls.RoomSession{
+		ID:        newID(),
+		ProjectID: "p",
+		RoomID:    "r",
+		Address:   "/public/r",
+		Name:      "R",
+		Node:      "n",
+		Started:   at,
+	}
 	second := first
 	second.ID, second.Node = newID(), "other"
 	if err := s.OpenRoom(ctx, first); err != nil {

@@ -172,8 +172,15 @@ func (c Config) database() (d database.Config, err error) {
 	}
 
 	return database.Config{
-		URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Full, Patience: c.Patience,
-		Ours: database.IsOurs, Check: c.Check, Schema: known, ReadOnly: c.ReadOnly,
+		URL:      c.URL,
+		Dir:      c.Dir,
+		Pool:     c.Pool,
+		Sync:     database.Full,
+		Patience: c.Patience,
+		Ours:     database.IsOurs,
+		Check:    c.Check,
+		Schema:   known,
+		ReadOnly: c.ReadOnly,
 		Prepare: func(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
 			if c.filling {
 				if err := checkFillable(ctx, db, dialect); err != nil {

@@ -79,8 +79,17 @@ func testTextByBytes(t *testing.T, c store.Config) {
 		t.Errorf("sorted by name:\n%q, want\n%q", got, names)
 	}
 
-	for part, want := range map[string]string{"A": "A a a-c ab a\u0301", "ä": "ä", "Ä": "Ä", "S": "ss",
-		"_": "_", "%": "%", "É": "", "Z": "Z", `\`: ""} {
+	for part, want := range map[string]string{
+		"A": "A a a-c ab a\u0301",
+		"ä": "ä",
+		"Ä": "Ä",
+		"S": "ss",
+		"_": "_",
+		"%": "%",
+		"É": "",
+		"Z": "Z",
+		`\`: "",
+	} {
 		got := list(fabric.AddressFilter{ByName: true, DisplayName: part})
 		if strings.Join(got, " ") != want {
 			t.Errorf("addresses with %q in their name: %q, want %q", part, got, want)

@@ -34,8 +34,14 @@ func newFamilies(t *testing.T, c store.Config) families {
 	use := func(id, subscriberID string, generation int64, used time.Time) {
 		t.Helper()
 		u := fabric.FamilyUse{
-			ID: id, ProjectID: p.ID, SubscriberID: subscriberID, ClientID: "app", Generation: generation,
-			Created: f.now, Used: used, Expires: f.now.Add(time.Hour),
+			ID:           id,
+			ProjectID:    p.ID,
+			SubscriberID: subscriberID,
+			ClientID:     "app",
+			Generation:   generation,
+			Created:      f.now,
+			Used:         used,
+			Expires:      f.now.Add(time.Hour),
 		}
 		if ok, err := rows.RotateFamily(t.Context(), u); !ok || err != nil {
 			t.Fatalf("RotateFamily(%+v) = %v, %v", u, ok, err)
@@ -64,11 +70,18 @@ func TestListFamilies(t *testing.T) { store.EachDatabase(t, testListFamilies) }
 
 func testListFamilies(t *testing.T, c store.Config) {
 	f := newFamilies(t, c)
-	want := fabric.Family{ID: f.first, ClientID: "app", Created: f.now, Used: f.now.Add(time.Minute), Refreshes: 2,
-		Expires: f.now.Add(time.Hour)}
+	want := fabric.Family{
+		ID:        f.first,
+		ClientID:  "app",
+		Created:   f.now,
+		Used:      f.now.Add(time.Minute),
+		Refreshes: 2,
+		Expires:   f.now.Add(time.Hour),
+	}
 	if got := f.list(t); got[0].ID != f.second || got[1] != want {
 		t.Errorf("ListFamilies = %+v, want %s and %+v", got, f.second, want)
 	}
+
 	got, err := f.ListFamilies(t.Context(), f.project.ID, "", page.Query{Size: 10})
 	if err != nil || len(got.Items) != 0 {
 		t.Errorf("ListFamilies of an unknown subscriber = %+v, %v", got, err)
@@ -103,8 +116,12 @@ func testRevokeFamily(t *testing.T, c store.Config) {
 		t.Errorf("after one family was revoked: %+v", got)
 	}
 
-	all := revocation.Revocation{Kind: revocation.Subscriber, ID: f.ada.ID, Until: f.now,
-		Expires: f.now.Add(time.Hour)}
+	all := revocation.Revocation{
+		Kind:    revocation.Subscriber,
+		ID:      f.ada.ID,
+		Until:   f.now,
+		Expires: f.now.Add(time.Hour),
+	}
 	if _, err := f.UpdateSubscriber(ctx, f.project.ID, f.ada.ID, fabric.SubscriberChange{}, f.now, &all); err != nil {
 		t.Fatal(err)
 	}

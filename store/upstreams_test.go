@@ -18,9 +18,18 @@ func TestUpstreams(t *testing.T) { store.EachDatabase(t, testUpstreams) }
 func testUpstreams(t *testing.T, c store.Config) {
 	s, p := fabricRows(t, c)
 	ctx, now := t.Context(), time.UnixMicro(time.Now().UnixMicro())
-	u := idp.Upstream{ID: newID(), ProjectID: p.ID, Name: "Acme ID", Issuer: "https://id.example/", ClientID: "c",
-		Secret: "sealed", Enabled: true, Created: now, Updated: now,
-		UpstreamSettings: idp.UpstreamSettings{SignUp: true, Claims: map[string]string{"email": "mail"}}}
+	u := idp.Upstream{
+		ID:               newID(),
+		ProjectID:        p.ID,
+		Name:             "Acme ID",
+		Issuer:           "https://id.example/",
+		ClientID:         "c",
+		Secret:           "sealed",
+		Enabled:          true,
+		Created:          now,
+		Updated:          now,
+		UpstreamSettings: idp.UpstreamSettings{SignUp: true, Claims: map[string]string{"email": "mail"}},
+	}
 	check := func(what string, err error, want error) {
 		t.Helper()
 		if !errors.Is(err, want) {
@@ -56,8 +65,15 @@ func testUpstreams(t *testing.T, c store.Config) {
 	}
 
 	link := func(subject, subscriberID string) idp.UpstreamLink {
-		return idp.UpstreamLink{ID: newID(), UpstreamID: u.ID, ProjectID: p.ID, SubscriberID: subscriberID,
-			Issuer: u.Issuer, Subject: subject, Created: now}
+		return idp.UpstreamLink{
+			ID:           newID(),
+			UpstreamID:   u.ID,
+			ProjectID:    p.ID,
+			SubscriberID: subscriberID,
+			Issuer:       u.Issuer,
+			Subject:      subject,
+			Created:      now,
+		}
 	}
 
 	won, errs := race(func(int) (bool, error) {

@@ -175,9 +175,14 @@ func testMarkedSessions(t *testing.T, c Config) {
 	}
 	var all []revocation.Revocation
 	for _, id := range append(ids[:2], newID()) {
-		all = append(all, revocation.Revocation{Kind: revocation.Session, ID: id,
-			Until: time.Now().Add(time.Hour), Expires: time.Now().Add(time.Hour)})
+		all = append(all, revocation.Revocation{
+			Kind:    revocation.Session,
+			ID:      id,
+			Until:   time.Now().Add(time.Hour),
+			Expires: time.Now().Add(time.Hour),
+		})
 	}
+
 	if err := s.EndLogins(t.Context(), time.Now(), all...); err != nil {
 		t.Fatal(err)
 	}

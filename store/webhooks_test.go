@@ -21,8 +21,15 @@ import (
 // newWebhook creates a webhook in a project, for the given events.
 func newWebhook(t *testing.T, s *store.Store, projectID string, events ...fabric.EventName) fabric.Webhook {
 	t.Helper()
-	w := fabric.Webhook{ID: newID(), ProjectID: projectID, URL: "https://example.com/", Events: events,
-		Enabled: true, Created: time.Now(), Updated: time.UnixMicro(time.Now().UnixMicro())}
+	w := fabric.Webhook{
+		ID:        newID(),
+		ProjectID: projectID,
+		URL:       "https://example.com/",
+		Events:    events,
+		Enabled:   true,
+		Created:   time.Now(),
+		Updated:   time.UnixMicro(time.Now().UnixMicro()),
+	}
 	if err := s.CreateWebhook(t.Context(), w, 50); err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +55,14 @@ func pendingEvents(t *testing.T, s *store.Store, w fabric.Webhook) (names []stri
 
 func event(name fabric.EventName, projectID, subject string) fabric.Event {
 	id := newID()
-	return fabric.Event{ID: id, ProjectID: projectID, Name: name, Subject: subject, Created: time.Now(),
-		Body: []byte(fmt.Sprintf(`{"id":"%s","of":"%s"}`, id, subject))}
+	return fabric.Event{
+		ID:        id,
+		ProjectID: projectID,
+		Name:      name,
+		Subject:   subject,
+		Created:   time.Now(),
+		Body:      []byte(fmt.Sprintf(`{"id":"%s","of":"%s"}`, id, subject)),
+	}
 }
 
 func tell(name fabric.EventName) fabric.Teller {
@@ -66,15 +79,29 @@ func change(t *testing.T, s *store.Store, p fabric.Project) {
 	made := s.CreateSubscriber(ctx, sub, a)
 	_, err := s.UpdateSubscriber(ctx, p.ID, sub.ID,
 		fabric.SubscriberChange{Profile: fabric.Profile{FirstName: &name}}, time.Now(), nil)
-	end := revocation.Revocation{Kind: revocation.Subscriber, ID: sub.ID, Until: time.Now(),
-		Expires: time.Now().Add(time.Hour)}
+	end := revocation.Revocation{
+		Kind:    revocation.Subscriber,
+		ID:      sub.ID,
+		Until:   time.Now(),
+		Expires: time.Now().Add(time.Hour),
+	}
 
-	r := fabric.Resource{ID: newID(), ProjectID: p.ID, Type: "swml_script", Fields: kinds.Values{},
-		Created: time.Now(), Updated: time.UnixMicro(time.Now().UnixMicro())}
+	r := fabric.Resource{
+		ID:        newID(),
+		ProjectID: p.ID,
+		Type:      "swml_script",
+		Fields:    kinds.Values{},
+		Created:   time.Now(),
+		Updated:   time.UnixMicro(time.Now().UnixMicro()),
+	}
 	old := r.Updated
 	err = errors.Join(made, err, s.DeleteSubscriber(ctx, p.ID, end),
-		s.CreateResource(ctx, r, fabric.Address{ID: newID(), ProjectID: p.ID, ResourceID: r.ID,
-			Name: newID()}, tell(fabric.ResourceCreated)))
+		s.CreateResource(ctx, r, fabric.Address{
+			ID:         newID(),
+			ProjectID:  p.ID,
+			ResourceID: r.ID,
+			Name:       newID(),
+		}, tell(fabric.ResourceCreated)))
 
 	r.Updated = old.Add(time.Second)
 	err = errors.Join(err, s.UpdateResource(ctx, r, old, tell(fabric.ResourceUpdated)),
@@ -238,8 +265,14 @@ func testWoken(t *testing.T, c store.Config) {
 	}
 
 	turn(now.Add(time.Hour), func() {
-		if err := q.Settle(ctx, deliver.Result{ReceiverID: w.ID, JobID: jobs[0].ID, Queued: jobs[0].Queued,
-			State: deliver.Dead, Attempts: 9, Ended: now}); err != nil {
+		if err := q.Settle(ctx, deliver.Result{
+			ReceiverID: w.ID,
+			JobID:      jobs[0].ID,
+			Queued:     jobs[0].Queued,
+			State:      deliver.Dead,
+			Attempts:   9,
+			Ended:      now,
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := s.RedeliverDead(ctx, w.ID, now); n != 1 || err != nil {

@@ -146,8 +146,14 @@ func check(t testing.TB, err error) {
 // AddProject adds a project whose media is public, and returns its id.
 func AddProject(t testing.TB, rows *store.Store, now time.Time) string {
 	t.Helper()
-	p := fabric.Project{ID: uuid.NewString(), Name: "p", RecordRate: fabric.DefaultRecordRate,
-		MediaAuth: "public", Created: now, Updated: now}
+	p := fabric.Project{
+		ID:         uuid.NewString(),
+		Name:       "p",
+		RecordRate: fabric.DefaultRecordRate,
+		MediaAuth:  "public",
+		Created:    now,
+		Updated:    now,
+	}
 	check(t, rows.CreateProject(t.Context(), p))
 	return p.ID
 }
@@ -155,10 +161,22 @@ func AddProject(t testing.TB, rows *store.Store, now time.Time) string {
 // AddSubscriber adds a subscriber with the address /private/name, and returns its id.
 func AddSubscriber(t testing.TB, rows *store.Store, project, name string, now time.Time) string {
 	t.Helper()
-	s := fabric.Subscriber{ID: uuid.NewString(), ProjectID: project, Email: name + "@example.com",
-		Created: now, Updated: now}
-	a := fabric.Address{ID: uuid.NewString(), ProjectID: project, ResourceID: s.ID, Type: "subscriber",
-		Context: "private", Name: name, Created: now}
+	s := fabric.Subscriber{
+		ID:        uuid.NewString(),
+		ProjectID: project,
+		Email:     name + "@example.com",
+		Created:   now,
+		Updated:   now,
+	}
+	a := fabric.Address{
+		ID:         uuid.NewString(),
+		ProjectID:  project,
+		ResourceID: s.ID,
+		Type:       "subscriber",
+		Context:    "private",
+		Name:       name,
+		Created:    now,
+	}
 	check(t, rows.CreateSubscriber(t.Context(), s, a))
 	return s.ID
 }
@@ -169,8 +187,14 @@ func Bucket(t testing.TB) *blob.Bucket {
 	s, name := servers.S3(t)
 	endpoint, err := url.Parse(s.Endpoint)
 	check(t, err)
-	b, err := blob.OpenBucket(blob.BucketConfig{Endpoint: *endpoint, Name: name, Region: "us-east-1",
-		AccessKey: s.Access, SecretKey: s.Secret, Spool: t.TempDir()})
+	b, err := blob.OpenBucket(blob.BucketConfig{
+		Endpoint:  *endpoint,
+		Name:      name,
+		Region:    "us-east-1",
+		AccessKey: s.Access,
+		SecretKey: s.Secret,
+		Spool:     t.TempDir(),
+	})
 	check(t, err)
 	t.Cleanup(func() { _ = b.Close() })
 	return b
