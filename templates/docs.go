@@ -92,8 +92,9 @@ type Guide struct {
 // NoGuide returns the error page for an unknown page of the documentation.
 func NoGuide() Error {
 	return Error{
-		Title: "Page not found", Text: "See the other pages of the documentation.",
-		Way: &Link{Title: "All of the documentation", URL: "/docs"},
+		Title: "Page not found",
+		Text:  "See the other pages of the documentation.",
+		Way:   &Link{Title: "All of the documentation", URL: "/docs"},
 	}
 }
 

@@ -29,9 +29,12 @@ type Passkey struct {
 // "create" or "get".
 func passkeyWords(w *words.Words, kind, origin string) (string, error) {
 	all, err := json.Marshal(map[string]string{
-		"cancelled": w.Say("passkey.cancelled-" + kind), "known": w.Say("passkey.known"),
+		"cancelled":   w.Say("passkey.cancelled-" + kind),
+		"known":       w.Say("passkey.known"),
 		"elsewhere":   w.Say("passkey.elsewhere", "Origin", origin),
-		"unsupported": w.Say("passkey.unsupported"), "failed": w.Say("passkey.failed"), "none": w.Say("passkey.none"),
+		"unsupported": w.Say("passkey.unsupported"),
+		"failed":      w.Say("passkey.failed"),
+		"none":        w.Say("passkey.none"),
 	})
 	return string(all), err
 }

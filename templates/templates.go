@@ -35,7 +35,12 @@ func eachLanguage(parse func(*words.Words) *template.Template) map[*words.Words]
 
 func parse(w *words.Words) *template.Template {
 	return parseIn(template.New("").Funcs(template.FuncMap{
-		"static": static.URL, "picture": picture, "say": w.Say, "rich": w.HTML, "date": w.Date, "tr": w.Text,
+		"static":       static.URL,
+		"picture":      picture,
+		"say":          w.Say,
+		"rich":         w.HTML,
+		"date":         w.Date,
+		"tr":           w.Text,
 		"lang":         func() string { return w.Tag },
 		"passkeywords": func(kind, origin string) (string, error) { return passkeyWords(w, kind, origin) },
 		"languages":    words.All,

@@ -20,31 +20,53 @@ const hostile = `"><script>alert(1)</script>{{7*7}}`
 func pages() map[string]templates.Page {
 	return map[string]templates.Page{
 		"login": templates.Login{ID: "abc", App: "Acme Dialer", Host: "dialer.acme.example", EmailFocus: true},
-		"login-wrong": templates.Login{ID: "abc", App: "Acme Dialer", Host: "dialer.acme.example",
-			Email: "ada@acme.example", Error: "Email or password is wrong."},
-		"consent": templates.Consent{ID: "abc", App: "Acme Dialer", Host: "dialer.acme.example",
-			Email: "ada@acme.example", Scopes: []templates.Scope{
+		"login-wrong": templates.Login{
+			ID:    "abc",
+			App:   "Acme Dialer",
+			Host:  "dialer.acme.example",
+			Email: "ada@acme.example",
+			Error: "Email or password is wrong.",
+		},
+		"consent": templates.Consent{
+			ID:    "abc",
+			App:   "Acme Dialer",
+			Host:  "dialer.acme.example",
+			Email: "ada@acme.example",
+			Scopes: []templates.Scope{
 				{Title: "Know who you are", Why: "An identifier that never changes."},
 				{Title: "See your email address"},
-				{Title: "Stay signed in", Why: "Even while you are not using it, until you sign out."}}},
-		"accounts": templates.Accounts{ID: "abc", App: "Acme Dialer", Host: "dialer.acme.example",
+				{Title: "Stay signed in", Why: "Even while you are not using it, until you sign out."}},
+		},
+		"accounts": templates.Accounts{
+			ID:   "abc",
+			App:  "Acme Dialer",
+			Host: "dialer.acme.example",
 			Accounts: []templates.Account{
 				{Login: "1", Name: "Ada Lovelace", Email: "ada@acme.example"},
-				{Login: "2", Email: "grace.hopper.of.the.navy@a-rather-long-host-name.acme.example"}}},
+				{Login: "2", Email: "grace.hopper.of.the.navy@a-rather-long-host-name.acme.example"}},
+		},
 
 		"device": templates.Device{Token: "t"},
 		"device-wrong": templates.Device{Code: "WDJB-MJHT",
 			Error: "No device is showing this code. Check it, or get a new code on the device."},
 		"device-consent": templates.DeviceConsent{UserCode: "WDJB-MJHT",
-			Consent: templates.Consent{ID: "abc", App: "Acme TV", Email: "ada@acme.example",
+			Consent: templates.Consent{
+				ID:    "abc",
+				App:   "Acme TV",
+				Email: "ada@acme.example",
 				Scopes: []templates.Scope{
 					{Title: "Know who you are", Why: "An identifier that never changes."},
-					{Title: "Stay signed in", Why: "Even while you are not using it, until you sign out."}}}},
+					{Title: "Stay signed in", Why: "Even while you are not using it, until you sign out."}},
+			}},
 		"device-done":   templates.DeviceDone{App: "Acme TV"},
 		"device-denied": templates.DeviceDone{App: "Acme TV", Denied: true},
 
-		"return": templates.Return{App: "Acme Dialer", Host: "dialer.acme.example",
-			URL: "https://dialer.acme.example/cb", Fields: map[string]string{"code": "abc", "state": "s"}},
+		"return": templates.Return{
+			App:    "Acme Dialer",
+			Host:   "dialer.acme.example",
+			URL:    "https://dialer.acme.example/cb",
+			Fields: map[string]string{"code": "abc", "state": "s"},
+		},
 		"logout": templates.Logout{App: "Acme Dialer",
 			Fields: map[string]string{"client_id": "1", "state": "s"}},
 		"loggedout": templates.LoggedOut{App: "Acme Dialer"},
@@ -54,8 +76,11 @@ func pages() map[string]templates.Page {
 				"redirect_uri must match one of the client's registered addresses, character for character.",
 			RequestID: "7KQX2MZJ4W"},
 		"home": templates.Home{Version: "0.1.0",
-			Endpoints: []templates.Link{{Title: "Issuer",
-				URL: "http://localhost:8080/.well-known/openid-configuration", Text: "the discovery document"}}},
+			Endpoints: []templates.Link{{
+				Title: "Issuer",
+				URL:   "http://localhost:8080/.well-known/openid-configuration",
+				Text:  "the discovery document",
+			}}},
 	}
 }
 
@@ -91,8 +116,12 @@ func TestPages(t *testing.T) {
 			}
 		}
 
-		for header, want := range map[string]string{"X-Frame-Options": "DENY", "Cache-Control": "no-store",
-			"Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff"} {
+		for header, want := range map[string]string{
+			"X-Frame-Options":        "DENY",
+			"Cache-Control":          "no-store",
+			"Referrer-Policy":        "same-origin",
+			"X-Content-Type-Options": "nosniff",
+		} {
 			if got := rec.Header().Get(header); got != want {
 				t.Errorf("page %s: %s = %q, want %q", name, header, got, want)
 			}
@@ -129,12 +158,26 @@ func write(t *testing.T, name, body string) {
 func TestPagesEscape(t *testing.T) {
 	for _, page := range []templates.Page{
 		templates.Login{ID: hostile, App: hostile, Host: hostile, Email: hostile, Error: hostile},
-		templates.Consent{ID: hostile, Login: hostile, App: hostile, Host: hostile, Email: hostile,
-			Scopes: []templates.Scope{{Title: hostile, Why: hostile}}},
-		templates.Accounts{ID: hostile, App: hostile, Host: hostile,
-			Accounts: []templates.Account{{Login: hostile, Name: hostile, Email: hostile}}},
-		templates.Return{App: hostile, Host: hostile, URL: "javascript:alert(1)",
-			Fields: map[string]string{hostile: hostile}},
+		templates.Consent{
+			ID:     hostile,
+			Login:  hostile,
+			App:    hostile,
+			Host:   hostile,
+			Email:  hostile,
+			Scopes: []templates.Scope{{Title: hostile, Why: hostile}},
+		},
+		templates.Accounts{
+			ID:       hostile,
+			App:      hostile,
+			Host:     hostile,
+			Accounts: []templates.Account{{Login: hostile, Name: hostile, Email: hostile}},
+		},
+		templates.Return{
+			App:    hostile,
+			Host:   hostile,
+			URL:    "javascript:alert(1)",
+			Fields: map[string]string{hostile: hostile},
+		},
 		templates.Logout{Token: hostile, App: hostile, Fields: map[string]string{hostile: hostile}},
 		templates.LoggedOut{App: hostile},
 		templates.Error{Title: hostile, Text: hostile, Advice: hostile, RequestID: hostile},

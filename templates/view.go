@@ -40,8 +40,12 @@ func PictureOf(name string) Picture {
 	if !ok {
 		return Picture{}
 	}
-	return Picture{URL: template.URL("/brand/logo/" + shown.Name + ".png"), Wide: shown.Wide,
-		High: shown.High, Plate: shown.Plate}
+	return Picture{
+		URL:   template.URL("/brand/logo/" + shown.Name + ".png"),
+		Wide:  shown.Wide,
+		High:  shown.High,
+		Plate: shown.Plate,
+	}
 }
 
 // forTheme returns b with only the logo of a chosen theme. Without one, the browser's preference
@@ -105,7 +109,10 @@ func render(body *bytes.Buffer, p Page, v View) error {
 		return err
 	}
 
-	f := framed{View: v, Title: template.HTML(called.String()),
-		Body: template.HTML(inner.String())} // safe: escaped by html/template above
+	f := framed{
+		View:  v,
+		Title: template.HTML(called.String()),
+		Body:  template.HTML(inner.String()),
+	} // safe: escaped by html/template above
 	return set.ExecuteTemplate(body, "frame", f)
 }
