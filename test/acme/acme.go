@@ -48,16 +48,23 @@ func Start(t harness.T, c Config) *Server {
 	run(t, nil, program(t, "pebble-challtestsrv"), "-dnsserver", dns, "-management", Local(harness.FreePort(t)),
 		"-defaultIPv4", "127.0.0.1", "-defaultIPv6", "", "-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "")
 
-	s := &Server{Directory: "https://" + acme + "/dir", manage: "https://" + manage,
-		CA: filepath.Join(dir, "pebble.pem")}
+	s := &Server{
+		Directory: "https://" + acme + "/dir",
+		manage:    "https://" + manage,
+		CA:        filepath.Join(dir, "pebble.pem"),
+	}
 
 	key := filepath.Join(dir, "pebble-key.pem")
 	s.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: certify(t, s.CA, key)}}}
 
 	text, err := json.Marshal(map[string]any{"pebble": map[string]any{
-		"listenAddress": acme, "managementListenAddress": manage, "certificate": s.CA, "privateKey": key,
-		"httpPort": c.HTTP, "tlsPort": c.TLS,
-		"retryAfter": map[string]int{"authz": 1, "order": 1},
+		"listenAddress":           acme,
+		"managementListenAddress": manage,
+		"certificate":             s.CA,
+		"privateKey":              key,
+		"httpPort":                c.HTTP,
+		"tlsPort":                 c.TLS,
+		"retryAfter":              map[string]int{"authz": 1, "order": 1},
 		"profiles": map[string]any{"default": map[string]any{"description": "the only one",
 			"validityPeriod": int(c.Lifetime.Seconds())}},
 	}})

@@ -128,23 +128,40 @@ func parts(backends string, lint, race bool) []part {
 
 	all := []part{
 		{name: "raced", seconds: 280, env: withCgo, onRequest: !race, steps: [][]string{raced}},
-		{name: "packages", seconds: 80, steps: [][]string{
-			goTest([]string{"-skip", filling + "|" + computed}, racedPackages()),
-		}},
-		{name: "computing", seconds: 60, steps: [][]string{
-			goTest([]string{"-run", filling + "|" + computed},
-				[]string{"./store", "./calls/record", "./keys/keystest"}),
-			goTest(nil, computing),
-		}},
+		{
+			name:    "packages",
+			seconds: 80,
+			steps: [][]string{
+				goTest([]string{"-skip", filling + "|" + computed}, racedPackages()),
+			},
+		},
+		{
+			name:    "computing",
+			seconds: 60,
+			steps: [][]string{
+				goTest([]string{"-run", filling + "|" + computed},
+					[]string{"./store", "./calls/record", "./keys/keystest"}),
+				goTest(nil, computing),
+			},
+		},
 	}
 	if race {
-		all[1] = part{name: "packages", seconds: 250, after: "raced", env: withCgo, steps: [][]string{
-			goTest(append(raceFlags(), "-skip", filling+"|"+computed), racedPackages()),
-		}}
+		all[1] = part{
+			name:    "packages",
+			seconds: 250,
+			after:   "raced",
+			env:     withCgo,
+			steps: [][]string{
+				goTest(append(raceFlags(), "-skip", filling+"|"+computed), racedPackages()),
+			},
+		}
 	}
 
 	all = append(all, part{
-		name: "race", seconds: 1000, onRequest: true, env: append(withCgo, "SELVAGE_TEST_BACKEND=redis"),
+		name:      "race",
+		seconds:   1000,
+		onRequest: true,
+		env:       append(withCgo, "SELVAGE_TEST_BACKEND=redis"),
 		steps: [][]string{
 			goTest(append(raceFlags(), "-parallel", "4", "-run", scripts), []string{"./cmd/selvage"}),
 		},
@@ -180,7 +197,10 @@ func (p placement) part(backends string, race bool) part {
 	source := p.source()
 	args := []string{built(filepath.Base(source) + ".test"), "-test.timeout", "30m", "-test.parallel", "4"}
 	made := part{
-		name: p.suite + "-on-" + p.backend, seconds: p.seconds, dir: source, alone: p.suite == "times",
+		name:    p.suite + "-on-" + p.backend,
+		seconds: p.seconds,
+		dir:     source,
+		alone:   p.suite == "times",
 		env: []string{"SELVAGE_TEST_BACKEND=" + p.backend,
 			"SELVAGE_TEST_BACKENDS=" + strings.ReplaceAll(backends, ",", " ")},
 	}

@@ -53,8 +53,13 @@ func (p party) assertion(
 	t *testing.T, alg jose.SignatureAlgorithm, key any, change func(claims map[string]any),
 ) string {
 	t.Helper()
-	claims := map[string]any{"iss": p.ID, "sub": p.ID, "aud": p.Issuer(),
-		"exp": time.Now().Add(time.Minute).Unix(), "jti": rand.Text()}
+	claims := map[string]any{
+		"iss": p.ID,
+		"sub": p.ID,
+		"aud": p.Issuer(),
+		"exp": time.Now().Add(time.Minute).Unix(),
+		"jti": rand.Text(),
+	}
 	if change != nil {
 		change(claims)
 	}
@@ -70,8 +75,11 @@ func (p party) assertion(
 func (p party) ask(t *testing.T, assertion string) harness.Answer {
 	t.Helper()
 	return p.Post(t, "/oauth/token", harness.Form(
-		url.Values{"grant_type": {"client_credentials"}, "client_assertion": {assertion},
-			"client_assertion_type": {assertionType}}))
+		url.Values{
+			"grant_type":            {"client_credentials"},
+			"client_assertion":      {assertion},
+			"client_assertion_type": {assertionType},
+		}))
 }
 
 // TestT7523Assertions shows that assertions with the wrong key, algorithm or claims are refused.
@@ -91,8 +99,13 @@ func TestT7523Assertions(t *testing.T) {
 			return base64.RawURLEncoding.EncodeToString(raw)
 		}
 		return part(map[string]any{"alg": "none", "kid": "k"}) + "." +
-			part(map[string]any{"iss": p.ID, "sub": p.ID, "aud": p.Issuer(),
-				"exp": time.Now().Add(time.Minute).Unix(), "jti": rand.Text()}) + "."
+			part(map[string]any{
+				"iss": p.ID,
+				"sub": p.ID,
+				"aud": p.Issuer(),
+				"exp": time.Now().Add(time.Minute).Unix(),
+				"jti": rand.Text(),
+			}) + "."
 	}
 
 	set := func(name string, value any) func(map[string]any) {

@@ -129,11 +129,18 @@ func TestI08AuditCanaries(t *testing.T) {
 	sat := p.NewSAT(t, "canary@example.com")
 	key := p.NewKey(t, "Voice", "Management")
 	secrets := map[string]string{
-		"a password": sub.Password, "a wrong password": "canary-wrong-password",
-		"the unknown e-mail": typed, "an e-mail": sub.Email,
-		"a client secret": c.Secret, "an API key": p.Key, "another API key": key,
-		"an access token": tokens.AccessToken, "an ID token": tokens.IDToken,
-		"a refresh token": tokens.RefreshToken, "a SAT": sat.Token, "a fabric refresh token": sat.RefreshToken,
+		"a password":             sub.Password,
+		"a wrong password":       "canary-wrong-password",
+		"the unknown e-mail":     typed,
+		"an e-mail":              sub.Email,
+		"a client secret":        c.Secret,
+		"an API key":             p.Key,
+		"another API key":        key,
+		"an access token":        tokens.AccessToken,
+		"an ID token":            tokens.IDToken,
+		"a refresh token":        tokens.RefreshToken,
+		"a SAT":                  sat.Token,
+		"a fabric refresh token": sat.RefreshToken,
 	}
 	for _, cookie := range r.Cookies() {
 		secrets["the cookie "+cookie.Name] = cookie.Value

@@ -31,9 +31,16 @@ func TestCallInput(t *testing.T) {
 		"an address with an empty sign": {id, "/private/bob\u200b"},
 		"an address of two lines":       {id, "/private/bob\u2028x"},
 	} {
-		r := socket.Call(t, "webrtc.verto", map[string]any{"callID": tt.id, "message": map[string]any{
-			"method": "verto.invite", "params": map[string]any{
-				"sdp": "v=0", "dialogParams": map[string]any{"callID": tt.id, "destination_number": tt.to}}}})
+		r := socket.Call(t, "webrtc.verto", map[string]any{
+			"callID": tt.id,
+			"message": map[string]any{
+				"method": "verto.invite",
+				"params": map[string]any{
+					"sdp":          "v=0",
+					"dialogParams": map[string]any{"callID": tt.id, "destination_number": tt.to},
+				},
+			},
+		})
 		var result struct{ Code, Message string }
 		if err := json.Unmarshal(r.Result, &result); err != nil || result.Code != "400" ||
 			!strings.Contains(result.Message, "must") {
@@ -100,9 +107,16 @@ func TestRingAfterRevocation(t *testing.T) {
 func dial(t *testing.T, s *harness.Socket, to string) string {
 	t.Helper()
 	id := uuid.NewString()
-	r := s.Call(t, "webrtc.verto", map[string]any{"callID": id, "message": map[string]any{
-		"method": "verto.invite", "params": map[string]any{
-			"sdp": "v=0", "dialogParams": map[string]any{"callID": id, "destination_number": to}}}})
+	r := s.Call(t, "webrtc.verto", map[string]any{
+		"callID": id,
+		"message": map[string]any{
+			"method": "verto.invite",
+			"params": map[string]any{
+				"sdp":          "v=0",
+				"dialogParams": map[string]any{"callID": id, "destination_number": to},
+			},
+		},
+	})
 	var result struct{ Code string }
 	if err := json.Unmarshal(r.Result, &result); err != nil {
 		t.Fatalf("dialing returned %s", r.Result)

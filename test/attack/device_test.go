@@ -98,8 +98,12 @@ func TestD8628Polls(t *testing.T) {
 		last = c.WantSlowDown(t, pollOf(c, d.Device), last)
 	}
 
-	for name, code := range map[string]string{"the user code": d.User, "cut off": d.Device[:20],
-		"with a suffix": d.Device + "A", "another case": strings.ToLower(d.Device)} {
+	for name, code := range map[string]string{
+		"the user code": d.User,
+		"cut off":       d.Device[:20],
+		"with a suffix": d.Device + "A",
+		"another case":  strings.ToLower(d.Device),
+	} {
 		if a := pollDevice(t, c, code); a.Status != 400 || !strings.Contains(string(a.Body), "invalid_grant") {
 			t.Errorf("%s as device code: %d %s", name, a.Status, a.Body)
 		}

@@ -46,8 +46,13 @@ func TestI12ClientDocuments(t *testing.T) {
 	}
 
 	documents := func(at string) map[string]any {
-		return map[string]any{"logo_uri": at, "request_uris": []string{at}, "jwks_uri": at,
-			"backchannel_logout_uri": at, "token_endpoint_auth_method": "private_key_jwt"}
+		return map[string]any{
+			"logo_uri":                   at,
+			"request_uris":               []string{at},
+			"jwks_uri":                   at,
+			"backchannel_logout_uri":     at,
+			"token_endpoint_auth_method": "private_key_jwt",
+		}
 	}
 
 	for _, at := range shown {
@@ -73,15 +78,25 @@ func wantUnfetched(t *testing.T, c *harness.Client, hidden string) {
 		t.Errorf("the login page is %d %s", page.Status, page.Body)
 	}
 
-	fetched := url.Values{"client_id": {c.ID}, "response_type": {"code"}, "scope": {"openid"},
-		"redirect_uri": {c.Redirect}, "request_uri": {hidden}}
+	fetched := url.Values{
+		"client_id":     {c.ID},
+		"response_type": {"code"},
+		"scope":         {"openid"},
+		"redirect_uri":  {c.Redirect},
+		"request_uri":   {hidden},
+	}
 	got := c.Browser().Open(t, c.Issuer()+"login/oauth/authorize?"+fetched.Encode()).Callback(t)
 	if got.Get("error") != "invalid_request_uri" {
 		t.Errorf("with a request_uri at %s: %v", hidden, got)
 	}
 
-	form := url.Values{"grant_type": {"authorization_code"}, "code": {"x"}, "redirect_uri": {c.Redirect},
-		"client_assertion": {unverified(t, c)}, "client_assertion_type": {assertionType}}
+	form := url.Values{
+		"grant_type":            {"authorization_code"},
+		"code":                  {"x"},
+		"redirect_uri":          {c.Redirect},
+		"client_assertion":      {unverified(t, c)},
+		"client_assertion_type": {assertionType},
+	}
 	c.Post(t, "/oauth/token", harness.Form(form)).WantError(t, 401, "invalid_client")
 }
 
@@ -89,8 +104,13 @@ func wantUnfetched(t *testing.T, c *harness.Client, hidden string) {
 // keys to verify it.
 func unverified(t *testing.T, c *harness.Client) string {
 	t.Helper()
-	claims, err := json.Marshal(map[string]any{"iss": c.ID, "sub": c.ID, "aud": c.Issuer(), "jti": rand.Text(),
-		"exp": time.Now().Add(time.Minute).Unix()})
+	claims, err := json.Marshal(map[string]any{
+		"iss": c.ID,
+		"sub": c.ID,
+		"aud": c.Issuer(),
+		"jti": rand.Text(),
+		"exp": time.Now().Add(time.Minute).Unix(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,9 +124,14 @@ func TestI12Upstream(t *testing.T) {
 	p, tr := project(t), newTrap(t)
 	shown, hidden := tr.inside(t)
 	provider := func(issuer string) harness.Option {
-		return harness.JSON(map[string]any{"name": "Inside", "issuer": issuer, "client_id": "selvage",
-			"client_secret": "secret"})
+		return harness.JSON(map[string]any{
+			"name":          "Inside",
+			"issuer":        issuer,
+			"client_id":     "selvage",
+			"client_secret": "secret",
+		})
 	}
+
 	for _, issuer := range shown {
 		a := p.Post(t, "/api/project/upstreams", manager(t, p), provider(issuer))
 		if a.Status != 422 || !strings.Contains(string(a.Body), "issuer") {

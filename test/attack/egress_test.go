@@ -117,8 +117,11 @@ func listenAnywhere(t *testing.T) (port int, hit chan struct{}) {
 		t.Fatal(err)
 	}
 
-	srv := &http.Server{Handler: http.HandlerFunc(
-		func(http.ResponseWriter, *http.Request) { hit <- struct{}{} }), ReadHeaderTimeout: time.Minute}
+	srv := &http.Server{
+		Handler: http.HandlerFunc(
+			func(http.ResponseWriter, *http.Request) { hit <- struct{}{} }),
+		ReadHeaderTimeout: time.Minute,
+	}
 	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(func() { _ = srv.Close() })
 	return l.Addr().(*net.TCPAddr).Port, hit

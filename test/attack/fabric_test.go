@@ -159,8 +159,11 @@ func TestF08Invites(t *testing.T) {
 	invite(map[string]any{"address_id": mine}).Want(t, 201)
 	for name, body := range map[string]map[string]any{
 		"another's": {"address_id": theirs},
-		"unknown":   {"address_id": "01900000-0000-7000-8000-000000000000"}, "no UUID": {"address_id": "x"},
-		"absent": {}, "null": {"address_id": nil}, "an array": {"address_id": []string{mine}},
+		"unknown":   {"address_id": "01900000-0000-7000-8000-000000000000"},
+		"no UUID":   {"address_id": "x"},
+		"absent":    {},
+		"null":      {"address_id": nil},
+		"an array":  {"address_id": []string{mine}},
 	} {
 		if _, ok := faults(t, invite(body))["address_id"]; !ok {
 			t.Errorf("an invite to an address that is %s: the error does not name address_id", name)

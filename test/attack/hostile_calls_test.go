@@ -108,8 +108,10 @@ func TestStrangeCallIDs(t *testing.T) {
 		socket, _ := s.Connect(t, project.NewSAT(t, "mallory").Token, "")
 		for _, id := range []string{from.ID, at.ID, uuid.NewString(), "", "x", strings.Repeat("9", 10_000)} {
 			for method, params := range map[string]map[string]any{
-				"verto.answer": {"sdp": offer()}, "verto.bye": {"cause": "NORMAL_CLEARING"},
-				"verto.modify": {"action": "hold"}, "verto.info": {"dtmf": "1"},
+				"verto.answer": {"sdp": offer()},
+				"verto.bye":    {"cause": "NORMAL_CLEARING"},
+				"verto.modify": {"action": "hold"},
+				"verto.info":   {"dtmf": "1"},
 			} {
 				if e := verto(t, socket, method, id, params); e.Code != "200" {
 					t.Errorf("%s of %.40q from %s: %+v, want 200", method, id, who, e)

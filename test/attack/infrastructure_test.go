@@ -121,7 +121,8 @@ func TestI04Compressed(t *testing.T) {
 	for _, coding := range []string{"gzip", "deflate", "br", "zstd", "identity, gzip"} {
 		for path, kind := range map[string]string{
 			"/api/fabric/subscribers/tokens": "application/json",
-			"/oauth/token":                   "application/x-www-form-urlencoded", p.LaML("/Recordings"): "audio/wav",
+			"/oauth/token":                   "application/x-www-form-urlencoded",
+			p.LaML("/Recordings"):            "audio/wav",
 		} {
 			a := p.Post(t, path, p.Basic(), harness.Body(kind, small.Bytes()),
 				harness.Header("Content-Encoding", coding))
@@ -232,8 +233,11 @@ func TestErrorPageCause(t *testing.T) {
 func TestI10OpsOfOtherSites(t *testing.T) {
 	s := harness.Shared(t)
 	for _, path := range []string{"/debug/pprof/cmdline", "/debug/pprof/heap", "/metrics"} {
-		for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example",
-			"Referer": "http://evil.example/"} {
+		for name, value := range map[string]string{
+			"Sec-Fetch-Site": "cross-site",
+			"Origin":         "https://evil.example",
+			"Referer":        "http://evil.example/",
+		} {
 			a, err := s.TryURL("GET", s.Ops+path, harness.Header(name, value))
 			if err != nil || a.Status != 403 {
 				t.Errorf("GET %s with %s: %s = %d, %v, want 403", path, name, value, a.Status, err)
@@ -265,8 +269,12 @@ func onlyGCM(t *testing.T, address string) {
 		if !slices.Contains(suite.SupportedVersions, tls.VersionTLS12) {
 			continue
 		}
-		c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, ServerName: "localhost",
-			MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{suite.ID}})
+		c, err := tls.Dial("tcp", address, &tls.Config{
+			InsecureSkipVerify: true,
+			ServerName:         "localhost",
+			MaxVersion:         tls.VersionTLS12,
+			CipherSuites:       []uint16{suite.ID},
+		})
 		if err != nil {
 			continue
 		}

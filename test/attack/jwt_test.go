@@ -106,8 +106,12 @@ func kidOf(t *testing.T, token string) string {
 func TestJ04ForeignKeys(t *testing.T) {
 	v, evil, tr := newVictim(t), newAttacker(t), newTrap(t)
 	jwk := jose.JSONWebKey{Key: &evil.key.PublicKey, KeyID: "evil", Algorithm: "ES256", Use: "sig"}
-	for name, value := range map[jose.HeaderKey]any{"jku": tr.URL + "/jwks", "x5u": tr.URL + "/cert",
-		"x5c": []string{"AAAA"}, "jwk": jwk} {
+	for name, value := range map[jose.HeaderKey]any{
+		"jku": tr.URL + "/jwks",
+		"x5u": tr.URL + "/cert",
+		"x5c": []string{"AAAA"},
+		"jwk": jwk,
+	} {
 		v.wantRefused(t, string(name), evil.sign(t, map[jose.HeaderKey]any{name: value, "kid": "evil"}, v.claims))
 		v.wantRefused(t, string(name)+" with the server's kid",
 			evil.sign(t, map[jose.HeaderKey]any{name: value, "kid": kidOf(t, v.tokens.AccessToken)}, v.claims))
@@ -165,18 +169,25 @@ func TestJ11Confusion(t *testing.T) {
 
 	// Use other tokens as an access token.
 	for what, token := range map[string]string{
-		"a SAT's refresh token": sat.RefreshToken, "a guest's refresh token": guest.RefreshToken,
-		"an OAuth refresh token": v.tokens.RefreshToken,
-		"an ID token":            v.tokens.IDToken, "a code": code, "an API key": p.Key, "a client secret": v.Secret,
+		"a SAT's refresh token":   sat.RefreshToken,
+		"a guest's refresh token": guest.RefreshToken,
+		"an OAuth refresh token":  v.tokens.RefreshToken,
+		"an ID token":             v.tokens.IDToken,
+		"a code":                  code,
+		"an API key":              p.Key,
+		"a client secret":         v.Secret,
 	} {
 		v.wantRefused(t, what, token)
 	}
 
 	// Use other tokens as a refresh token.
 	for what, token := range map[string]string{
-		"a SAT": sat.Token, "a guest token": guest.Token, "an invite": invite,
+		"a SAT":                  sat.Token,
+		"a guest token":          guest.Token,
+		"an invite":              invite,
 		"an OAuth refresh token": v.tokens.RefreshToken,
-		"an access token":        v.tokens.AccessToken, "a code": code,
+		"an access token":        v.tokens.AccessToken,
+		"a code":                 code,
 	} {
 		a := p.Post(t, "/api/fabric/subscribers/tokens/refresh", p.Basic(),
 			harness.JSON(map[string]string{"refresh_token": token}))
@@ -192,11 +203,16 @@ func TestJ11Confusion(t *testing.T) {
 	// Change the header or the parts of a SAT.
 	sealed := strings.Split(sat.Token, ".")
 	for what, change := range map[string]map[string]any{
-		"typ Refresh": {"typ": "Refresh"}, "zip": {"zip": "DEF"}, "alg": {"alg": "A256KW"}, "enc": {"enc": "A128GCM"},
-		"p2c": {"alg": "PBES2-HS256+A128KW", "p2c": 1 << 30, "p2s": "AAAA"}, "crit": {"crit": []string{"x"}},
+		"typ Refresh": {"typ": "Refresh"},
+		"zip":         {"zip": "DEF"},
+		"alg":         {"alg": "A256KW"},
+		"enc":         {"enc": "A128GCM"},
+		"p2c":         {"alg": "PBES2-HS256+A128KW", "p2c": 1 << 30, "p2s": "AAAA"},
+		"crit":        {"crit": []string{"x"}},
 	} {
 		v.wantRefused(t, "a SAT with the header "+what, changedHeader(t, sealed, change))
 	}
+
 	for i := range sealed {
 		v.wantRefused(t, fmt.Sprintf("a SAT without part %d", i),
 			strings.Join(append(append([]string{}, sealed[:i]...), sealed[i+1:]...), "."))

@@ -56,13 +56,17 @@ func TestK05KeysWithoutManagement(t *testing.T) {
 
 	before := keysOf(t, p, boss)
 	for who, by := range map[string]harness.Option{
-		"a key": p.Basic(), "a service": harness.Bearer(given.Token),
+		"a key":             p.Basic(),
+		"a service":         harness.Bearer(given.Token),
 		"a subscriber":      harness.Bearer(p.NewSAT(t, "ada").Token),
 		"another project's": harness.Basic(p.ID, project(t).NewKey(t, "Management")),
 	} {
 		t.Run(who, func(t *testing.T) {
-			all := harness.JSON(map[string]any{"name": "mine",
-				"permissions": []string{"management", "calling"}, "overlap": 0})
+			all := harness.JSON(map[string]any{
+				"name":        "mine",
+				"permissions": []string{"management", "calling"},
+				"overlap":     0,
+			})
 			p.Get(t, keysPath, by).WantUnauthorized(t)
 			p.Post(t, keysPath, by, all).WantUnauthorized(t)
 			for id := range before {
@@ -146,10 +150,15 @@ func TestF04MassAssignment(t *testing.T) {
 	wantOwn := func(what string, o map[string]any) {
 		t.Helper()
 		for member, bad := range map[string]any{
-			"id": eve.ID, "project_id": stranger.ID, "subscriber_id": eve.ID,
-			"created_at": "1999-01-01T00:00:00Z", "token": "PTmine",
-			"prefix": "PTmine", "revoked_at": "1999-01-01T00:00:00Z", "last_used_at": "1999-01-01T00:00:00Z",
-			"type": "admin",
+			"id":            eve.ID,
+			"project_id":    stranger.ID,
+			"subscriber_id": eve.ID,
+			"created_at":    "1999-01-01T00:00:00Z",
+			"token":         "PTmine",
+			"prefix":        "PTmine",
+			"revoked_at":    "1999-01-01T00:00:00Z",
+			"last_used_at":  "1999-01-01T00:00:00Z",
+			"type":          "admin",
 		} {
 			if o[member] == bad {
 				t.Errorf("%s took %s from the body", what, member)
@@ -222,8 +231,12 @@ func TestF05BodiesEverywhere(t *testing.T) {
 		{"POST", "/api/fabric/resources/ai_agents", p.Basic()}, {"POST", "/api/fabric/sip_addresses", p.Basic()},
 	} {
 		t.Run(op.method+" "+op.path, func(t *testing.T) {
-			for name, body := range map[string][]byte{"10 MiB": huge, "100,000 brackets": deep,
-				"closed brackets": closed, "not UTF-8": []byte("{\"name\":\"\xff\xfe\"}")} {
+			for name, body := range map[string][]byte{
+				"10 MiB":           huge,
+				"100,000 brackets": deep,
+				"closed brackets":  closed,
+				"not UTF-8":        []byte("{\"name\":\"\xff\xfe\"}"),
+			} {
 				a := p.Do(t, op.method, op.path, op.by, harness.Body("application/json", body)).Want(t, 400, 413)
 				if want := map[bool]int{true: 413, false: 400}[name == "10 MiB"]; a.Status != want {
 					t.Errorf("%s = %d, want %d", name, a.Status, want)

@@ -66,8 +66,11 @@ func TestLimitsOfKeys(t *testing.T) {
 		p.Get(t, p.LaML("/Recordings.json"), p.Basic()).Want(t, 200)
 	}
 
-	for path, body := range map[string]string{p.LaML("/Recordings.json"): `"status":429`,
-		"/api/relay/rest/recordings": `"error`, "/api/fabric/resources": `{"error":"Too Many Requests"}`} {
+	for path, body := range map[string]string{
+		p.LaML("/Recordings.json"):   `"status":429`,
+		"/api/relay/rest/recordings": `"error`,
+		"/api/fabric/resources":      `{"error":"Too Many Requests"}`,
+	} {
 		tooOften(t, began, time.Minute/6, body, func() harness.Answer { return p.Get(t, path, p.Basic()) })
 	}
 

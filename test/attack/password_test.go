@@ -282,7 +282,9 @@ func TestP11CostlyPasswords(t *testing.T) {
 	set := func(password string) time.Duration {
 		began := time.Now()
 		p.Post(t, "/api/fabric/subscribers", p.Basic(), harness.JSON(map[string]string{
-			"email": fmt.Sprintf("p11-%d@example.com", began.UnixNano()), "password": password})).Want(t, 201, 422)
+			"email":    fmt.Sprintf("p11-%d@example.com", began.UnixNano()),
+			"password": password,
+		})).Want(t, 201, 422)
 		return time.Since(began)
 	}
 

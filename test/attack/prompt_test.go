@@ -127,8 +127,12 @@ func TestA22Requests(t *testing.T) {
 func TestA22Repeated(t *testing.T) {
 	c := project(t).NewClient(t, "spa")
 	b := c.Browser()
-	for name, value := range map[string]string{"scope": "openid", "state": "x", "response_type": "code",
-		"code_challenge": strings.Repeat("a", 43)} {
+	for name, value := range map[string]string{
+		"scope":          "openid",
+		"state":          "x",
+		"response_type":  "code",
+		"code_challenge": strings.Repeat("a", 43),
+	} {
 		b.Open(t, c.NewFlow("openid").URL()+"&"+name+"="+value).WantCallbackError(t, "invalid_request")
 	}
 

@@ -182,8 +182,11 @@ func TestR09Uploads(t *testing.T) {
 func wantMediaHeaders(t *testing.T, a harness.Answer) {
 	t.Helper()
 	for field, want := range map[string]string{
-		"Content-Type": "audio/", "X-Content-Type-Options": "nosniff", "Content-Disposition": "inline",
-		"Content-Security-Policy": "default-src 'none'; sandbox", "X-Robots-Tag": "noindex",
+		"Content-Type":            "audio/",
+		"X-Content-Type-Options":  "nosniff",
+		"Content-Disposition":     "inline",
+		"Content-Security-Policy": "default-src 'none'; sandbox",
+		"X-Robots-Tag":            "noindex",
 	} {
 		if got := a.Header.Get(field); !strings.HasPrefix(got, want) {
 			t.Errorf("media has the header %s: %q, want %q", field, got, want)
@@ -200,11 +203,13 @@ func TestR13NoCredentials(t *testing.T) {
 	address := p.Address(t, sat.SubscriberID)
 
 	callers := map[string]harness.Option{
-		"nobody": func(*http.Request) {}, "a guest": harness.Bearer(p.NewGuest(t, address).Token),
+		"nobody":              func(*http.Request) {},
+		"a guest":             harness.Bearer(p.NewGuest(t, address).Token),
 		"a SAT":               harness.Bearer(sat.Token),
 		"an invite":           harness.Bearer(p.NewInvite(t, sat.Token, address)),
 		"a key without Voice": harness.Basic(p.ID, p.NewKey(t, "Messaging")),
-		"a wrong key":         harness.Basic(p.ID, "PTwrong"), "a key as a token": harness.Bearer(p.Key),
+		"a wrong key":         harness.Basic(p.ID, "PTwrong"),
+		"a key as a token":    harness.Bearer(p.Key),
 	}
 
 	for who, by := range callers {

@@ -38,8 +38,12 @@ func TestRefusalLog(t *testing.T) {
 	rule := harness.JSON(map[string]any{"days": 9})
 	s.Post(t, relay+"/retention", p.Basic(), rule).Want(t, 201)
 
-	code := harness.Form(url.Values{"grant_type": {"authorization_code"}, "code": {"hush-code"},
-		"redirect_uri": {harness.RedirectURI}, "code_verifier": {strings.Repeat("v", 43)}})
+	code := harness.Form(url.Values{
+		"grant_type":    {"authorization_code"},
+		"code":          {"hush-code"},
+		"redirect_uri":  {harness.RedirectURI},
+		"code_verifier": {strings.Repeat("v", 43)},
+	})
 	wrong := harness.Basic(service.ID, "hush-secret")
 	odd := harness.Form(url.Values{"grant_type": {"hush-grant"}})
 

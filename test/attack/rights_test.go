@@ -39,8 +39,11 @@ func TestJ14WrongCredentials(t *testing.T) {
 	p := project(t)
 	sat := p.NewSAT(t, "ada")
 	address := p.Address(t, sat.SubscriberID)
-	tokens := map[string]string{"SAT": sat.Token, "guest": p.NewGuest(t, address).Token,
-		"invite": p.NewInvite(t, sat.Token, address)}
+	tokens := map[string]string{
+		"SAT":    sat.Token,
+		"guest":  p.NewGuest(t, address).Token,
+		"invite": p.NewInvite(t, sat.Token, address),
+	}
 
 	for kind, token := range tokens {
 		t.Run(kind, func(t *testing.T) {
@@ -157,7 +160,10 @@ func TestK06Export(t *testing.T) {
 		harness.Body("audio/wav", harness.Tone(800, 8))).Want(t, 201).Object(t)["sid"].(string)
 	const pushToken = "push-token-that-is-a-secret"
 	p.Post(t, "/subscriber/devices", harness.Bearer(p.NewSAT(t, sub.Email).Token), harness.JSON(map[string]string{
-		"device_type": "iOS", "device_token": pushToken, "device_name": "Phone"})).Want(t, 201)
+		"device_type":  "iOS",
+		"device_token": pushToken,
+		"device_name":  "Phone",
+	})).Want(t, 201)
 
 	path := "/api/fabric/resources/subscribers/" + sub.ID
 	manager := harness.Basic(p.ID, p.NewKey(t, "Management"))

@@ -190,8 +190,11 @@ func boundCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 	return []credentials{
 		{name: "a bound token", kind: "service", scopes: allScopes, send: []harness.Option{dpop}, prove: by(owner)},
 		{name: "a bound token as Bearer", send: []harness.Option{harness.Bearer(token)}},
-		{name: "a bound token as Bearer with a proof", send: []harness.Option{harness.Bearer(token)},
-			prove: by(owner)},
+		{
+			name:  "a bound token as Bearer with a proof",
+			send:  []harness.Option{harness.Bearer(token)},
+			prove: by(owner),
+		},
 		{name: "a bound token without a proof", send: []harness.Option{dpop}},
 		{name: "a bound token with a thief's proof", send: []harness.Option{dpop}, prove: by(thief)},
 		{name: "a bound token with a proof for another request",
@@ -219,18 +222,24 @@ func otherCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 		"redirect_uris": []string{"https://app.example/cb"}})).Want(t, 201).Object(t)
 	const sip = "granite-otter-nine"
 	p.Post(t, "/api/fabric/resources/sip_endpoints", p.Basic(), harness.JSON(map[string]any{
-		"username": "table", "password": sip, "call_handler": "passthrough"})).Want(t, 201)
+		"username":     "table",
+		"password":     sip,
+		"call_handler": "passthrough",
+	})).Want(t, 201)
 	service := p.NewClient(t, "service", "--scope", strings.Join(allScopes, ","))
 
 	for name, secret := range map[string]string{
-		"an ingest key": made("/api/project/ingest_keys"), "an initial access token": initial,
-		"a registration access token": fmt.Sprint(registered["registration_access_token"]),
-		"a SIP password":              sip, "a client's secret": service.Secret,
+		"an ingest key":                made("/api/project/ingest_keys"),
+		"an initial access token":      initial,
+		"a registration access token":  fmt.Sprint(registered["registration_access_token"]),
+		"a SIP password":               sip,
+		"a client's secret":            service.Secret,
 		"a registered client's secret": fmt.Sprint(registered["client_secret"]),
 	} {
 		all = append(all, credentials{name: name + " as a token", send: []harness.Option{harness.Bearer(secret)}},
 			credentials{name: name + " as a key", send: []harness.Option{harness.Basic(p.ID, secret)}})
 	}
+
 	for user, secret := range map[string]string{service.ID: service.Secret, "table": sip} {
 		all = append(all, credentials{name: user + " with its secret",
 			send: []harness.Option{harness.Basic(user, secret)}})

@@ -89,8 +89,12 @@ func TestT05WrongClient(t *testing.T) {
 	}
 
 	refresh := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"x"}}
-	secret := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"x"}, "client_id": {public.ID},
-		"client_secret": {"x"}}
+	secret := url.Values{
+		"grant_type":    {"refresh_token"},
+		"refresh_token": {"x"},
+		"client_id":     {public.ID},
+		"client_secret": {"x"},
+	}
 
 	tests := map[string][]harness.Option{
 		"wrong secret": {harness.Form(clientCredentials()), harness.Basic(basic.ID, "wrong")},
@@ -142,8 +146,14 @@ func TestT07Grants(t *testing.T) {
 	for _, grant := range []string{"password", "implicit", "urn:ietf:params:oauth:grant-type:token-exchange",
 		"urn:ietf:params:oauth:grant-type:jwt-bearer",
 		"urn:ietf:params:oauth:grant-type:device_code", "", "authorization_code "} {
-		form := url.Values{"grant_type": {grant}, "username": {sub.Email}, "password": {sub.Password},
-			"assertion": {"x.y.z"}, "subject_token": {"x"}, "device_code": {"x"}}
+		form := url.Values{
+			"grant_type":    {grant},
+			"username":      {sub.Email},
+			"password":      {sub.Password},
+			"assertion":     {"x.y.z"},
+			"subject_token": {"x"},
+			"device_code":   {"x"},
+		}
 		a := web.Token(t, form).Want(t, 400)
 		if got := a.Object(t)["error"]; got != "unsupported_grant_type" && got != "unauthorized_client" &&
 			(grant != "" || got != "invalid_request") {
@@ -209,8 +219,11 @@ func TestT10RefreshBinding(t *testing.T) {
 
 	ask := func(scope string) harness.Answer {
 		t.Helper()
-		a := c.Token(t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.RefreshToken},
-			"scope": {scope}})
+		a := c.Token(t, url.Values{
+			"grant_type":    {"refresh_token"},
+			"refresh_token": {tokens.RefreshToken},
+			"scope":         {scope},
+		})
 		if a.Status == 200 {
 			a.Read(t, &tokens)
 		}

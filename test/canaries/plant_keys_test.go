@@ -42,8 +42,12 @@ func (n *nest) plantKeys(t *testing.T, add func(name, secret string)) {
 	add("registration access token", manage)
 	add("registered client's secret", secret)
 
-	made("/api/project/upstreams", "id", map[string]any{"name": "Acme", "issuer": "https://id.example.com",
-		"client_id": "us", "client_secret": upstreamSecret})
+	made("/api/project/upstreams", "id", map[string]any{
+		"name":          "Acme",
+		"issuer":        "https://id.example.com",
+		"client_id":     "us",
+		"client_secret": upstreamSecret,
+	})
 	add("upstream client secret", upstreamSecret)
 	connector := uuid.NewString()
 	made("/api/fabric/resources/freeswitch_connectors", "id", map[string]any{"name": "switch", "token": connector})
@@ -66,7 +70,9 @@ func (n *nest) plantSessions(t *testing.T, add func(name, secret string)) {
 
 	ada := n.NewSAT(t, "ada")
 	n.Post(t, "/api/fabric/messages", harness.Bearer(ada.Token), harness.JSON(map[string]string{
-		"conversation_id": n.Address(t, n.subscriber.ID), "text": messageText})).Want(t, 201)
+		"conversation_id": n.Address(t, n.subscriber.ID),
+		"text":            messageText,
+	})).Want(t, 201)
 	add("message", messageText)
 }
 

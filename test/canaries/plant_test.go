@@ -101,7 +101,9 @@ func (n *nest) plantFabric(t *testing.T, add func(name, secret string)) {
 	socket.Abandon()
 
 	device := n.Post(t, "/subscriber/devices", harness.Bearer(sat.Token), harness.JSON(map[string]string{
-		"device_type": "Android", "device_token": deviceToken})).Want(t, 201).Object(t)
+		"device_type":  "Android",
+		"device_token": deviceToken,
+	})).Want(t, 201).Object(t)
 	add("device token", deviceToken)
 	add("push key", fmt.Sprint(device["push_notification_key"]))
 
@@ -112,7 +114,10 @@ func (n *nest) plantFabric(t *testing.T, add func(name, secret string)) {
 
 	hook := harness.NewReceiver(t)
 	n.Post(t, "/api/fabric/webhooks", n.basic(), harness.JSON(map[string]any{
-		"name": "hook", "url": hook.URL, "events": []string{"subscriber.created"}})).Want(t, 200, 201)
+		"name":   "hook",
+		"url":    hook.URL,
+		"events": []string{"subscriber.created"},
+	})).Want(t, 200, 201)
 	keys := n.Get(t, "/api/fabric/webhooks/signing_key", n.basic()).Want(t, 200).Object(t)
 	add("webhook signing key", fmt.Sprint(keys["key"]))
 	n.NewSubscriber(t)
@@ -160,7 +165,9 @@ func (n *nest) plantAccounts(t *testing.T, add func(name, secret string)) {
 	page := n.client.Browser().Open(t, n.client.NewFlow("openid").URL())
 	other := n.client.Browser()
 	other.Submit(t, other.Open(t, n.client.NewFlow("openid").URL()), "login-submit", map[string]string{
-		"username": n.subscriber.Email, "password": wrongPassword})
+		"username": n.subscriber.Email,
+		"password": wrongPassword,
+	})
 	add("wrong password", wrongPassword)
 	if !page.Has("login-submit") {
 		t.Fatalf("there is no login form: %s", page.Body)
@@ -174,10 +181,11 @@ func (n *nest) plantAccounts(t *testing.T, add func(name, secret string)) {
 // forms returns the forms in which a secret may be written, by name.
 func forms(secret string) map[string]string {
 	all := map[string]string{
-		"as it is": secret, "in hexadecimal": hex.EncodeToString([]byte(secret)),
-		"in base64":    strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(secret)), "="),
-		"in base64url": base64.RawURLEncoding.EncodeToString([]byte(secret)),
-		"URL-encoded":  url.QueryEscape(secret),
+		"as it is":       secret,
+		"in hexadecimal": hex.EncodeToString([]byte(secret)),
+		"in base64":      strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(secret)), "="),
+		"in base64url":   base64.RawURLEncoding.EncodeToString([]byte(secret)),
+		"URL-encoded":    url.QueryEscape(secret),
 	}
 	if parts := strings.Split(secret, "."); len(parts) > 2 { // a token, whose header is not secret
 		for i, part := range parts[1:] {
@@ -207,8 +215,12 @@ func (n *nest) spray(t *testing.T) map[string][]byte {
 			"/api/laml/2010-04-01/Accounts/" + url.PathEscape(secret) + "/Recordings", "/account?project=" + escaped,
 		}
 		for _, path := range paths {
-			for how, o := range map[string]harness.Option{"": func(*http.Request) {}, " with a key": n.basic(),
-				" with it as a token": harness.Bearer(secret), " with it as a key": harness.Basic(n.ID, secret)} {
+			for how, o := range map[string]harness.Option{
+				"":                    func(*http.Request) {},
+				" with a key":         n.basic(),
+				" with it as a token": harness.Bearer(secret),
+				" with it as a key":   harness.Basic(n.ID, secret),
+			} {
 				a, err := n.Try("GET", path, o)
 				if err != nil {
 					t.Fatal(err)
@@ -224,10 +236,19 @@ func (n *nest) spray(t *testing.T) map[string][]byte {
 		for _, path := range []string{"/oauth/token", "/oauth/introspect", "/oauth/device_authorization",
 			"/api/fabric/subscribers/tokens/refresh", "/api/fabric/guests/tokens"} {
 			for how, o := range map[string]harness.Option{
-				"form": harness.Form(url.Values{"grant_type": {secret}, "client_id": {secret},
-					"client_secret": {secret}, "token": {secret}, "refresh_token": {secret}, "code": {secret}}),
-				"JSON": harness.JSON(map[string]any{"refresh_token": secret, secret: secret,
-					"allowed_addresses": secret}),
+				"form": harness.Form(url.Values{
+					"grant_type":    {secret},
+					"client_id":     {secret},
+					"client_secret": {secret},
+					"token":         {secret},
+					"refresh_token": {secret},
+					"code":          {secret},
+				}),
+				"JSON": harness.JSON(map[string]any{
+					"refresh_token":     secret,
+					secret:              secret,
+					"allowed_addresses": secret,
+				}),
 				"broken": harness.JSON(`{"` + secret),
 			} {
 				a, err := n.Try("POST", path, o, n.basic(), harness.Header("X-Forwarded-For", secret),
@@ -242,7 +263,9 @@ func (n *nest) spray(t *testing.T) map[string][]byte {
 		socket, _ := n.Dial(t)
 		if socket != nil {
 			socket.Call(t, "signalwire.connect", map[string]any{
-				"authentication": map[string]any{"jwt_token": "x" + secret}, secret: secret})
+				"authentication": map[string]any{"jwt_token": "x" + secret},
+				secret:           secret,
+			})
 			socket.Abandon()
 		}
 	}

@@ -33,9 +33,12 @@ func (n *nest) exports(t *testing.T) map[string][]byte {
 	for name, path := range map[string]string{
 		"export of a subscriber by REST": "/api/fabric/resources/subscribers/" +
 			n.subscriber.ID + "/export",
-		"list of resources": "/api/fabric/resources", "list of devices": "/api/fabric/resources/subscribers",
-		"list of recordings": n.LaML("/Recordings.json"), "list of keys": "/api/project/tokens",
-		"list of clients": "/api/fabric/clients", "audit": "/api/fabric/audit",
+		"list of resources":  "/api/fabric/resources",
+		"list of devices":    "/api/fabric/resources/subscribers",
+		"list of recordings": n.LaML("/Recordings.json"),
+		"list of keys":       "/api/project/tokens",
+		"list of clients":    "/api/fabric/clients",
+		"audit":              "/api/fabric/audit",
 	} {
 		all[name] = n.Get(t, path, n.basic()).Body
 	}

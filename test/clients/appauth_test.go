@@ -77,8 +77,11 @@ func TestAppAuthJSON(t *testing.T) {
 	p.Post(t, "/oauth/token", harness.JSON(members(f.Form(code), "client_id", c.ID))).Want(t, 200).Read(t, &tokens)
 	wantSubscriber(t, p, tokens, sub)
 
-	again := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.RefreshToken},
-		"redirect_uri": {mobileRedirect}}
+	again := url.Values{
+		"grant_type":    {"refresh_token"},
+		"refresh_token": {tokens.RefreshToken},
+		"redirect_uri":  {mobileRedirect},
+	}
 	p.Post(t, "/oauth/token", harness.JSON(members(again, "client_id", c.ID))).Want(t, 200).Read(t, &tokens)
 	wantSubscriber(t, p, tokens, sub)
 }

@@ -21,8 +21,11 @@ func TestCallbackValidators(t *testing.T) {
 	for _, method := range []string{"POST", "GET"} {
 		t.Run(method, func(t *testing.T) {
 			r := harness.NewReceiver(t)
-			query := url.Values{"CallSid": {"a call & " + method}, "RecordingStatusCallbackMethod": {method},
-				"RecordingStatusCallback": {r.URL + "/recorded?of=a%20b&of=c"}}
+			query := url.Values{
+				"CallSid":                       {"a call & " + method},
+				"RecordingStatusCallbackMethod": {method},
+				"RecordingStatusCallback":       {r.URL + "/recorded?of=a%20b&of=c"},
+			}
 			p.Post(t, p.LaML("/Recordings?"+query.Encode()), p.Basic(),
 				harness.Body("audio/wav", harness.Tone(8000, 8))).Want(t, 201)
 			harness.Eventually(t, time.Minute, "the callback", func() error {
@@ -34,8 +37,13 @@ func TestCallbackValidators(t *testing.T) {
 
 			told := r.Told()[0]
 			origin := strings.TrimSuffix(r.URL, "/hook")
-			runNode(t, "callback.mjs", map[string]string{"key": key, "url": origin + told.Target, "method": method,
-				"body": string(told.Body), "signature": told.Header.Get("X-SignalWire-Signature")}, noVisit)
+			runNode(t, "callback.mjs", map[string]string{
+				"key":       key,
+				"url":       origin + told.Target,
+				"method":    method,
+				"body":      string(told.Body),
+				"signature": told.Header.Get("X-SignalWire-Signature"),
+			}, noVisit)
 		})
 	}
 }

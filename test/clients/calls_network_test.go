@@ -23,8 +23,12 @@ func TestCallsByNetwork(t *testing.T) {
 		faults network.Faults
 		by     string // transport of their media
 	}{
-		{"lossy", network.Faults{Lost: 0.05, Delay: 30 * time.Millisecond, Jitter: 20 * time.Millisecond,
-			NoTCP: true}, "udp"},
+		{"lossy", network.Faults{
+			Lost:   0.05,
+			Delay:  30 * time.Millisecond,
+			Jitter: 20 * time.Millisecond,
+			NoTCP:  true,
+		}, "udp"},
 		{"blocked", network.Faults{Blocked: true}, "tcp"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

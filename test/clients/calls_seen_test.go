@@ -38,8 +38,13 @@ func TestCallsSeen(t *testing.T) {
 			bob.load()
 			id := begin(alice, bob)
 			runNode(t, "calls.mjs", map[string]string{
-				"library": library, "project": alice.project.ID, "key": alice.project.Key, "base": s.HTTP,
-				"space": "unused.example", "call": id, "to": bob.address(),
+				"library": library,
+				"project": alice.project.ID,
+				"key":     alice.project.Key,
+				"base":    s.HTTP,
+				"space":   "unused.example",
+				"call":    id,
+				"to":      bob.address(),
 			}, noVisit)
 			alice.do("until(() => states.includes('destroy'))", nil)
 			wantCallEvents(t, hook, id)
@@ -107,8 +112,11 @@ func callInDashboard(alice, bob *phone) {
 func wantCallEvents(t *testing.T, hook *harness.Receiver, id string) {
 	t.Helper()
 	want := map[string]string{
-		"call.created": "created", "call.ringing": "ringing", "call.answered": "answered",
-		"call.ended": "ended MANAGER_REQUEST", "call.recording.completed": "ended MANAGER_REQUEST",
+		"call.created":             "created",
+		"call.ringing":             "ringing",
+		"call.answered":            "answered",
+		"call.ended":               "ended MANAGER_REQUEST",
+		"call.recording.completed": "ended MANAGER_REQUEST",
 	}
 
 	harness.Eventually(t, time.Minute, "the events of the call", func() error {

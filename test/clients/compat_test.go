@@ -44,8 +44,13 @@ func TestRecordingsClients(t *testing.T) {
 				sids = append(sids, upload.Object(t)["sid"].(string))
 			}
 
-			shared := map[string]string{"library": tt.library, "project": p.ID, "key": p.Key, "base": tt.base,
-				"space": tt.space}
+			shared := map[string]string{
+				"library": tt.library,
+				"project": p.ID,
+				"key":     p.Key,
+				"base":    tt.base,
+				"space":   tt.space,
+			}
 			with := func(more map[string]string) map[string]string {
 				all := maps.Clone(shared)
 				maps.Copy(all, more)
@@ -53,8 +58,11 @@ func TestRecordingsClients(t *testing.T) {
 			}
 
 			runNode(t, "recordings.mjs",
-				with(map[string]string{"sids": strings.Join(sids, " "), "call": call,
-					"conference": conference}), noVisit, tt.env...)
+				with(map[string]string{
+					"sids":       strings.Join(sids, " "),
+					"call":       call,
+					"conference": conference,
+				}), noVisit, tt.env...)
 
 			announced := p.Post(t, p.LaML("/Recordings?Status=in-progress&CallSid="+live), p.Basic()).Want(t,
 				201).Object(t)["sid"].(string)

@@ -25,8 +25,13 @@ func TestDevice(t *testing.T) {
 
 	sub := p.NewSubscriber(t)
 	c := p.NewClient(t, "native", "--grant", "device_code", "--grant", "refresh_token", "--access-token", "jwt")
-	settings := map[string]string{"issuer": p.Issuer(), "client_id": c.ID, "method": "none", "sub": sub.ID,
-		"email": sub.Email}
+	settings := map[string]string{
+		"issuer":    p.Issuer(),
+		"client_id": c.ID,
+		"method":    "none",
+		"sub":       sub.ID,
+		"email":     sub.Email,
+	}
 	b := p.Browser()
 	runNode(t, "device.mjs", settings, func(line string) string {
 		where, what, _ := strings.Cut(line, "#")
@@ -67,8 +72,12 @@ func TestPrivateKeyJWT(t *testing.T) {
 			c := p.NewClient(t, "service", "--auth-method", "private_key_jwt", "--jwks", public,
 				"--access-token", "jwt", "--scope", "Voice")
 			runNode(t, "client-credentials.mjs", map[string]string{
-				"issuer": p.Issuer(), "client_id": c.ID, "method": "private_key_jwt", "key": private,
-				"scope": "Voice", "api": p.HTTP + "/api/fabric/resources/subscribers",
+				"issuer":    p.Issuer(),
+				"client_id": c.ID,
+				"method":    "private_key_jwt",
+				"key":       private,
+				"scope":     "Voice",
+				"api":       p.HTTP + "/api/fabric/resources/subscribers",
 			}, noVisit)
 		})
 	}
@@ -77,8 +86,14 @@ func TestPrivateKeyJWT(t *testing.T) {
 	c := p.NewClient(t, "web", "--auth-method", "private_key_jwt", "--jwks", public, "--access-token", "jwt")
 	sub, b := p.NewSubscriber(t), p.Browser()
 	runNode(t, "openid-client.mjs", map[string]string{
-		"issuer": p.Issuer(), "client_id": c.ID, "method": "private_key_jwt", "key": private, "alg": "RS256",
-		"redirect_uri": c.Redirect, "sub": sub.ID, "email": sub.Email,
+		"issuer":       p.Issuer(),
+		"client_id":    c.ID,
+		"method":       "private_key_jwt",
+		"key":          private,
+		"alg":          "RS256",
+		"redirect_uri": c.Redirect,
+		"sub":          sub.ID,
+		"email":        sub.Email,
 	}, func(url string) string { return c.Redirect + "?" + b.SignIn(t, url, sub).Encode() })
 }
 

@@ -26,8 +26,12 @@ func (b tab) authenticator() webauthn.AuthenticatorID {
 
 	made, err := chromedp.Call(b.ctx, webauthn.AddVirtualAuthenticator,
 		webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
-			Protocol: "ctap2", Transport: "internal", HasResidentKey: true, HasUserVerification: true,
-			IsUserVerified: true, AutomaticPresenceSimulation: true,
+			Protocol:                    "ctap2",
+			Transport:                   "internal",
+			HasResidentKey:              true,
+			HasUserVerification:         true,
+			IsUserVerified:              true,
+			AutomaticPresenceSimulation: true,
 		}})
 	if err != nil {
 		b.Fatal(err)
@@ -101,7 +105,9 @@ func TestFactorsInChromium(t *testing.T) {
 	codes := strings.Fields(eval[string](b, "document.getElementById('recovery-codes').innerText"))
 	b.picture("codes")
 	if _, err := chromedp.Call(b.ctx, browser.SetPermission, browser.SetPermissionParams{
-		Permission: &browser.PermissionDescriptor{Name: "clipboard-read"}, Setting: "granted"}); err != nil {
+		Permission: &browser.PermissionDescriptor{Name: "clipboard-read"},
+		Setting:    "granted",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	b.click("codes-copy")

@@ -38,9 +38,14 @@ func newCertificate(t *testing.T, name string, issuer *certificate) certificate 
 		t.Fatal(err)
 	}
 
-	draft := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()),
-		Subject: pkix.Name{CommonName: name, Organization: []string{"Acme"}}, IsCA: issuer == nil,
-		BasicConstraintsValid: true, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	draft := &x509.Certificate{
+		SerialNumber:          big.NewInt(time.Now().UnixNano()),
+		Subject:               pkix.Name{CommonName: name, Organization: []string{"Acme"}},
+		IsCA:                  issuer == nil,
+		BasicConstraintsValid: true,
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(time.Hour),
+	}
 	if issuer == nil {
 		issuer = &certificate{draft, key}
 	}
@@ -120,9 +125,12 @@ func TestMTLS(t *testing.T) {
 			c := p.NewClient(t, "web", append([]string{"--profile", "fapi2", "--access-token", "fabric",
 				"--scope", "openid,email,offline_access,Voice"}, tt.flags...)...)
 			runWithClient(t, "mtls.mjs", c, sub, map[string]string{
-				"ca": string(root), "cert": tt.own.certificate(), "cert_key": tt.own.private(t),
-				"other_cert": other.certificate(), "other_key": other.private(t),
-				"apis": "/api/fabric/subscriber/info /oauth/userinfo",
+				"ca":         string(root),
+				"cert":       tt.own.certificate(),
+				"cert_key":   tt.own.private(t),
+				"other_cert": other.certificate(),
+				"other_key":  other.private(t),
+				"apis":       "/api/fabric/subscriber/info /oauth/userinfo",
 			})
 		})
 	}
@@ -156,9 +164,13 @@ func TestCertificateHeader(t *testing.T) {
 		if err := json.Unmarshal([]byte(body), &set); err != nil {
 			t.Fatal(err)
 		}
+
 		recordings := s.HTTP + "/api/laml/2010-04-01/Accounts/" + c.Project.ID + "/Recordings.json"
-		for certificate, want := range map[string]int{header: http.StatusOK, "": http.StatusUnauthorized,
-			url.PathEscape(newCertificate(t, "self", nil).certificate()): http.StatusUnauthorized} {
+		for certificate, want := range map[string]int{
+			header: http.StatusOK,
+			"":     http.StatusUnauthorized,
+			url.PathEscape(newCertificate(t, "self", nil).certificate()): http.StatusUnauthorized,
+		} {
 			if got := getWith(t, recordings, certificate, set.Token); got != want {
 				t.Errorf("recordings with the certificate %.60q: %d, want %d", certificate, got, want)
 			}

@@ -53,9 +53,12 @@ func app(t *testing.T, p *harness.Project, flags ...string) string {
 
 	mux.HandleFunc("GET /settings.json", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": p.Issuer(), "client_id": c.ID,
-			"dpop":    slices.Contains(flags, "--dpop-bound-access-tokens"),
-			"monitor": slices.Contains(flags, "--frontchannel-logout-session-required")})
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"issuer":    p.Issuer(),
+			"client_id": c.ID,
+			"dpop":      slices.Contains(flags, "--dpop-bound-access-tokens"),
+			"monitor":   slices.Contains(flags, "--frontchannel-logout-session-required"),
+		})
 	})
 	return origin
 }

@@ -28,9 +28,14 @@ func TestOpenIDClient(t *testing.T) {
 			b := p.Browser()
 			visit := func(url string) string { return tt.client.Redirect + "?" + b.SignIn(t, url, sub).Encode() }
 			runNode(t, "openid-client.mjs", map[string]string{
-				"issuer": p.Issuer(), "client_id": tt.client.ID, "client_secret": tt.client.Secret,
-				"method": tt.method,
-				"alg":    tt.alg, "redirect_uri": tt.client.Redirect, "sub": sub.ID, "email": sub.Email,
+				"issuer":        p.Issuer(),
+				"client_id":     tt.client.ID,
+				"client_secret": tt.client.Secret,
+				"method":        tt.method,
+				"alg":           tt.alg,
+				"redirect_uri":  tt.client.Redirect,
+				"sub":           sub.ID,
+				"email":         sub.Email,
 			}, visit)
 		})
 	}
@@ -44,8 +49,12 @@ func TestPushedRequests(t *testing.T) {
 	c := p.NewClient(t, "web", "--auth-method", "private_key_jwt", "--jwks", public, "--access-token", "jwt")
 	sub, b := p.NewSubscriber(t), p.Browser()
 	runNode(t, "pushed.mjs", map[string]string{
-		"issuer": p.Issuer(), "client_id": c.ID, "method": "private_key_jwt", "key": private,
-		"redirect_uri": c.Redirect, "sub": sub.ID,
+		"issuer":       p.Issuer(),
+		"client_id":    c.ID,
+		"method":       "private_key_jwt",
+		"key":          private,
+		"redirect_uri": c.Redirect,
+		"sub":          sub.ID,
 	}, func(url string) string { return c.Redirect + "?" + b.SignIn(t, url, sub).Encode() })
 }
 
@@ -83,9 +92,12 @@ func TestOpenIDClientCredentials(t *testing.T) {
 			t.Run(method+", "+kind, func(t *testing.T) {
 				c := p.NewClient(t, "service", "--auth-method", method, "--access-token", kind, "--scope", "Voice")
 				runNode(t, "client-credentials.mjs", map[string]string{
-					"issuer": p.Issuer(), "client_id": c.ID, "client_secret": c.Secret, "method": method,
-					"scope": "Voice",
-					"api":   p.HTTP + "/api/fabric/resources/subscribers",
+					"issuer":        p.Issuer(),
+					"client_id":     c.ID,
+					"client_secret": c.Secret,
+					"method":        method,
+					"scope":         "Voice",
+					"api":           p.HTTP + "/api/fabric/resources/subscribers",
 				}, noVisit)
 			})
 		}

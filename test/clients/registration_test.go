@@ -20,6 +20,11 @@ func register(t *testing.T, script string) {
 	made := p.CLI(t, "", "client-registration", "token", "create", "--project", p.ID)
 	sub, b := p.NewSubscriber(t), p.Browser()
 	visit := func(url string) string { return harness.RedirectURI + "?" + b.SignIn(t, url, sub).Encode() }
-	runNode(t, script, map[string]string{"issuer": p.Issuer(), "token": made["token"].(string),
-		"redirect_uri": harness.RedirectURI, "sub": sub.ID, "email": sub.Email}, visit)
+	runNode(t, script, map[string]string{
+		"issuer":       p.Issuer(),
+		"token":        made["token"].(string),
+		"redirect_uri": harness.RedirectURI,
+		"sub":          sub.ID,
+		"email":        sub.Email,
+	}, visit)
 }

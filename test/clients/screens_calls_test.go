@@ -48,8 +48,15 @@ func addCall(
 	t.Helper()
 	began := time.Now().Add(-time.Duration(minutes) * time.Minute)
 	r := calls.Record{
-		Key: uuid.Must(uuid.NewV7()).String(), ID: uuid.NewString(), ProjectID: projectID, Node: "gone",
-		From: from, To: to, Dialed: to.Address, State: calls.Ringing, Created: began,
+		Key:       uuid.Must(uuid.NewV7()).String(),
+		ID:        uuid.NewString(),
+		ProjectID: projectID,
+		Node:      "gone",
+		From:      from,
+		To:        to,
+		Dialed:    to.Address,
+		State:     calls.Ringing,
+		Created:   began,
 	}
 	if talked > 0 {
 		r.State, r.Answered = calls.InCall, began.Add(4*time.Second)

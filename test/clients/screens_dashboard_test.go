@@ -31,8 +31,11 @@ func TestScreensOfDashboard(t *testing.T) {
 
 	sub := p.NewSubscriber(t)
 	p.Post(t, "/api/fabric/resources/subscribers", p.Basic(),
-		harness.JSON(map[string]any{"email": longMail, "first_name": "\u05d0\u05d3\u05d4 (2)",
-			"display_name": longApp})).Want(t, 201)
+		harness.JSON(map[string]any{
+			"email":        longMail,
+			"first_name":   "\u05d0\u05d3\u05d4 (2)",
+			"display_name": longApp,
+		})).Want(t, 201)
 
 	client := p.NewClient(t, "spa", "--name", longApp)
 	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "a-call",
@@ -101,8 +104,11 @@ func TestScreensOfDashboard(t *testing.T) {
 	s.fill("key-submit", "name", "billing backend")
 	s.until("the secret", "document.querySelector('#secret code')")
 	s.stop("dashboard-key-made")
-	for name, from := range map[string]string{"recording": home + "/recordings",
-		"operator": "/dashboard/operators", "key": home + "/keys"} {
+	for name, from := range map[string]string{
+		"recording": home + "/recordings",
+		"operator":  "/dashboard/operators",
+		"key":       home + "/keys",
+	} {
 		s.do(goTo(p.PublicURL+from), chromedp.Click(chromedp.CSS(".table td a")))
 		s.until(name, "location.pathname !== "+quoted(from))
 		s.stop("dashboard-" + name)

@@ -31,8 +31,13 @@ var letters = []mail.Kind{
 }
 
 // withLinks maps the kinds of email with a link to the link's path.
-var withLinks = map[mail.Kind]string{mail.Reset: "reset", mail.Verify: "verify", mail.Invitation: "invite",
-	mail.ChangeAddress: "change-address", mail.Registration: "welcome"}
+var withLinks = map[mail.Kind]string{
+	mail.Reset:         "reset",
+	mail.Verify:        "verify",
+	mail.Invitation:    "invite",
+	mail.ChangeAddress: "change-address",
+	mail.Registration:  "welcome",
+}
 
 // TestScreensOfMails shows that every kind of email passes the checks of screens when shown as
 // HTML. If SELVAGE_TEST_MAILS names a folder, screenshots are saved there.
@@ -45,17 +50,28 @@ func TestScreensOfMails(t *testing.T) {
 	post := mail.New(mail.Config{Transport: &d, Sender: mail.Sender{Address: "no-reply@acme.example"}})
 
 	facts := map[string]string{
-		"minutes": "30", "hours": "24", "days": "7", "inviter": "Grace Hopper", "old": "ada@example.com",
-		"new":  "ada@example.org",
-		"when": "2026-11-22T12:30:00Z",
+		"minutes": "30",
+		"hours":   "24",
+		"days":    "7",
+		"inviter": "Grace Hopper",
+		"old":     "ada@example.com",
+		"new":     "ada@example.org",
+		"when":    "2026-11-22T12:30:00Z",
 		"agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) " +
 			"Chrome/148.0.0.0 Safari/537.36",
-		"address": "203.0.113.9", "role": "admin", "what": "passkey_added", "name": "Phone",
+		"address": "203.0.113.9",
+		"role":    "admin",
+		"what":    "passkey_added",
+		"name":    "Phone",
 	}
 
 	for _, kind := range letters {
-		draft := mail.Draft{Kind: kind, To: "ada@example.com",
-			Brand: mail.Brand{Name: "Acme Dialer", Color: "#1f6f43"}, Facts: facts}
+		draft := mail.Draft{
+			Kind:  kind,
+			To:    "ada@example.com",
+			Brand: mail.Brand{Name: "Acme Dialer", Color: "#1f6f43"},
+			Facts: facts,
+		}
 		if strings.HasPrefix(string(kind), "operator_") {
 			draft.Brand = mail.Brand{Name: "selvage at id.acme.example"}
 		}

@@ -52,8 +52,11 @@ func TestScreensOfSignIn(t *testing.T) {
 	p := n.NewProject(t)
 	sub, other := p.NewSubscriber(t), p.NewSubscriber(t)
 	p.Post(t, "/api/fabric/resources/subscribers", p.Basic(),
-		harness.JSON(map[string]any{"email": longMail, "password": sub.Password,
-			"first_name": "\u05d0\u05d3\u05d4 (2)"})).Want(t, 201)
+		harness.JSON(map[string]any{
+			"email":      longMail,
+			"password":   sub.Password,
+			"first_name": "\u05d0\u05d3\u05d4 (2)",
+		})).Want(t, 201)
 
 	first := p.NewClient(t, "spa", "--first-party", "--name", "Acme Dialer")
 	third := p.NewClient(t, "spa", "--name", longApp, "--scope", "openid", "--scope", "profile", "--scope",

@@ -107,8 +107,10 @@ func walkKinds(s sdk, v visitor) {
 		201).Read(s, &exchanged)
 
 	for kind, token := range map[string]string{
-		"SAT": sat, "guest": v.NewGuest(s, address).Token, "invite": v.NewInvite(s, sat, address),
-		"embed": exchanged.Token,
+		"SAT":    sat,
+		"guest":  v.NewGuest(s, address).Token,
+		"invite": v.NewInvite(s, sat, address),
+		"embed":  exchanged.Token,
 	} {
 		s.open(token)
 		var pages [][]string
@@ -147,7 +149,8 @@ func walkInfo(s sdk, v visitor) {
 func walkAddresses(s sdk, v visitor) {
 	for _, name := range []string{"Zoe", "Bob", "Bob"} {
 		v.Post(s, "/api/fabric/subscribers/tokens", v.Basic(), harness.JSON(map[string]any{
-			"reference": "ref " + name + fmt.Sprint(time.Now().UnixNano()), "display_name": name + " & Co",
+			"reference":    "ref " + name + fmt.Sprint(time.Now().UnixNano()),
+			"display_name": name + " & Co",
 		})).Want(s, 200)
 	}
 	s.open(v.token(s.T))
@@ -161,8 +164,11 @@ func walkAddresses(s sdk, v visitor) {
 		s.wantSorted(slices.Concat(pages...))
 	}
 
-	for params, want := range map[string]int{"{ displayName: 'Bob & Co' }": 2, "{ type: 'subscriber' }": 4,
-		"{ type: 'room' }": 0} {
+	for params, want := range map[string]int{
+		"{ displayName: 'Bob & Co' }": 2,
+		"{ type: 'subscriber' }":      4,
+		"{ type: 'room' }":            0,
+	} {
 		var found [][]string
 		if s.do("names("+params+")", &found); len(found) != 1 || len(found[0]) != want {
 			s.Errorf("the addresses of %s are %v, want %d", params, found, want)

@@ -27,12 +27,20 @@ func gatewayServer(t *testing.T) *harness.Server {
 func newSIPGateway(t *testing.T, p *harness.Project, more map[string]any) *sipPhone {
 	t.Helper()
 	g := newSIPP(t, p.Server, "trunk-1", "secret-trunk", "u1")
-	fields := map[string]any{"name": "Carrier", "uri": "trunk@127.0.0.1:" + g.port, "username": g.user,
-		"password": g.password, "prefixes": []string{"+49"}, "codecs": []string{"PCMU"}, "ciphers": []string{},
-		"encryption": "optional"}
+	fields := map[string]any{
+		"name":       "Carrier",
+		"uri":        "trunk@127.0.0.1:" + g.port,
+		"username":   g.user,
+		"password":   g.password,
+		"prefixes":   []string{"+49"},
+		"codecs":     []string{"PCMU"},
+		"ciphers":    []string{},
+		"encryption": "optional",
+	}
 	for name, value := range more {
 		fields[name] = value
 	}
+
 	p.Post(t, "/api/fabric/resources/sip_gateways", p.Basic(), harness.JSON(fields)).Want(t, 201)
 	p.CLI(t, "", "project", "update", p.ID, "--outbound-calls", "on", "--outbound-prefix", "+49")
 	return g
@@ -43,7 +51,9 @@ func assignNumber(t *testing.T, p *harness.Project, number, resource string) {
 	t.Helper()
 	made := p.Post(t, "/api/fabric/phone_numbers", p.Basic(), harness.JSON(map[string]string{"number": number}))
 	p.Post(t, "/api/fabric/resources/"+resource+"/phone_routes", p.Basic(), harness.JSON(map[string]any{
-		"phone_route_id": made.Want(t, 201).Object(t)["id"], "handler": "calling"})).Want(t, 200)
+		"phone_route_id": made.Want(t, 201).Object(t)["id"],
+		"handler":        "calling",
+	})).Want(t, 200)
 }
 
 // TestSIPGateways uses sipp as a carrier that calls a browser and is called by it. Each side hangs
@@ -54,7 +64,8 @@ func TestSIPGateways(t *testing.T) {
 	harness.Need(t, "sipp")
 	s := gatewayServer(t)
 	for name, members := range map[string]map[string]any{
-		"address": {"ip_auth_enabled": true, "ip_auth": []string{"127.0.0.1"}}, "registration": {"register": true},
+		"address":      {"ip_auth_enabled": true, "ip_auth": []string{"127.0.0.1"}},
+		"registration": {"register": true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := s.NewProject(t)

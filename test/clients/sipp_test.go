@@ -37,12 +37,20 @@ func newSIPP(t *testing.T, s *harness.Server, user, password, transport string) 
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var running struct{ SIP string }
 	if err := json.Unmarshal(text, &running); err != nil || running.SIP == "" {
 		t.Fatalf("run.json is %s, want a member sip", text)
 	}
-	return &sipPhone{t: t, server: running.SIP, user: user, password: password,
-		port: fmt.Sprint(harness.FreePort(t)), transport: transport}
+
+	return &sipPhone{
+		t:         t,
+		server:    running.SIP,
+		user:      user,
+		password:  password,
+		port:      fmt.Sprint(harness.FreePort(t)),
+		transport: transport,
+	}
 }
 
 // run starts sipp with a scenario, and returns a function that waits until sipp has ended.

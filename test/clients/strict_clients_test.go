@@ -43,8 +43,13 @@ func runWithClient(t *testing.T, script string, c *harness.Client, sub harness.S
 	t.Helper()
 	b := c.Browser()
 	settings := map[string]string{
-		"issuer": c.Issuer(), "client_id": c.ID, "client_secret": c.Secret, "method": c.AuthMethod,
-		"redirect_uri": c.Redirect, "sub": sub.ID, "email": sub.Email,
+		"issuer":        c.Issuer(),
+		"client_id":     c.ID,
+		"client_secret": c.Secret,
+		"method":        c.AuthMethod,
+		"redirect_uri":  c.Redirect,
+		"sub":           sub.ID,
+		"email":         sub.Email,
 	}
 	for name, value := range more {
 		settings[name] = value

@@ -26,11 +26,17 @@ type upstream struct {
 func nodeProvider(t *testing.T, s *harness.Server) upstream {
 	t.Helper()
 	needNode(t)
-	up := upstream{issuer: fmt.Sprintf("http://127.0.0.1:%d", harness.FreePort(t)), clientID: "selvage",
-		secret: rand.Text()}
-	text, err := json.Marshal(map[string]string{"issuer": up.issuer, "client_secret": up.secret,
-		"redirect_uri": s.Issuer() + "login/upstream/callback/" + strings.TrimPrefix(up.issuer, "http://"),
-		"logout_uri":   s.Issuer() + "logout/upstream"})
+	up := upstream{
+		issuer:   fmt.Sprintf("http://127.0.0.1:%d", harness.FreePort(t)),
+		clientID: "selvage",
+		secret:   rand.Text(),
+	}
+	text, err := json.Marshal(map[string]string{
+		"issuer":        up.issuer,
+		"client_secret": up.secret,
+		"redirect_uri":  s.Issuer() + "login/upstream/callback/" + strings.TrimPrefix(up.issuer, "http://"),
+		"logout_uri":    s.Issuer() + "logout/upstream",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,9 @@ func TestWebhookValidator(t *testing.T) {
 	key := p.CLI(t, "", "webhook", "key", "show", "--project", p.ID)["key"].(string)
 	told := r.Told()[0]
 	runNode(t, "webhook.mjs", map[string]string{
-		"key": key, "url": r.URL, "body": string(told.Body), "signature": told.Header.Get("X-Signalwire-Signature"),
+		"key":       key,
+		"url":       r.URL,
+		"body":      string(told.Body),
+		"signature": told.Header.Get("X-Signalwire-Signature"),
 	}, noVisit)
 }

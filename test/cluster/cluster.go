@@ -31,8 +31,12 @@ func Start(t harness.T, prefix ...string) *Cluster {
 		Postgres: servers.OwnPostgresPair(t),
 		S3:       servers.OwnS3(t),
 	}
-	config := harness.Config{Prefix: prefix, Args: []string{"--stop-delay", "1s"}, Backends: []string{
-		"SELVAGE_DATABASE=" + c.Postgres.Database(t), "SELVAGE_SESSIONS=" + c.Redis.URL}}
+	config := harness.Config{
+		Prefix: prefix,
+		Args:   []string{"--stop-delay", "1s"},
+		Backends: []string{
+			"SELVAGE_DATABASE=" + c.Postgres.Database(t), "SELVAGE_SESSIONS=" + c.Redis.URL},
+	}
 	for name, value := range c.S3.Env(c.S3.NewBucket(t)) {
 		config.Env = append(config.Env, name+"="+value)
 	}

@@ -23,27 +23,53 @@ var every = []kind{logins, changes, uploads, downloads}
 // again.
 func (c *Cluster) losses(t *testing.T) (all []loss) {
 	for i, node := range c.Each {
-		all = append(all, loss{what: "node", kill: node.Kill, replace: func() { node.Restart(t) },
-			without: every, within: 2 * time.Second, long: i > 1})
+		all = append(all, loss{
+			what:    "node",
+			kill:    node.Kill,
+			replace: func() { node.Restart(t) },
+			without: every,
+			within:  2 * time.Second,
+			long:    i > 1,
+		})
 	}
+
 	for i, r := range c.Redis.Nodes {
 		what := "master of Redis"
 		if strings.HasPrefix(r.CLI(t, "ROLE"), "slave") {
 			what = "replica of Redis"
 		}
-		all = append(all, loss{what: what, kill: func() { r.Kill(t) }, replace: func() { r.Start(t) },
-			without: every, within: 10 * time.Second, long: i > 0 && i < len(c.Redis.Nodes)-1})
+		all = append(all, loss{
+			what:    what,
+			kill:    func() { r.Kill(t) },
+			replace: func() { r.Start(t) },
+			without: every,
+			within:  10 * time.Second,
+			long:    i > 0 && i < len(c.Redis.Nodes)-1,
+		})
 	}
 
 	s3, primary, replica := c.S3, c.Postgres.Primary, c.Postgres.Replica
 	return append(all,
-		loss{what: "object store", kill: func() { s3.Kill(t) }, replace: func() { s3.Start(t) },
-			without: []kind{logins, changes}, within: 10 * time.Second},
+		loss{
+			what:    "object store",
+			kill:    func() { s3.Kill(t) },
+			replace: func() { s3.Start(t) },
+			without: []kind{logins, changes},
+			within:  10 * time.Second,
+		},
 		// Without its synchronous replica, PostgreSQL acknowledges no change.
-		loss{what: "replica of PostgreSQL", kill: func() { replica.Kill(t) }, replace: func() { replica.Start(t) },
-			within: 10 * time.Second},
-		loss{what: "primary of PostgreSQL", kill: func() { primary.Kill(t) }, replace: func() { c.Postgres.Promote(t) },
-			within: 5 * time.Second})
+		loss{
+			what:    "replica of PostgreSQL",
+			kill:    func() { replica.Kill(t) },
+			replace: func() { replica.Start(t) },
+			within:  10 * time.Second,
+		},
+		loss{
+			what:    "primary of PostgreSQL",
+			kill:    func() { primary.Kill(t) },
+			replace: func() { c.Postgres.Promote(t) },
+			within:  5 * time.Second,
+		})
 }
 
 // TestCluster restarts the nodes one by one, and then kills each process of the cluster in turn, all

@@ -57,15 +57,35 @@ func TestLinks(t *testing.T) {
 		{what: "Redis does not answer", of: redis, toxic: halfOpen, noticed: onFallback, without: every},
 		{what: "PostgreSQL is cut off", of: postgres, toxic: cut, noticed: notReady, storm: true},
 		{what: "PostgreSQL does not answer", of: postgres, toxic: halfOpen, noticed: notReady},
-		{what: "answers of PostgreSQL are lost", of: postgres, toxic: truncated, noticed: failing(changes),
-			without: []kind{logins, changes}},
+		{
+			what:    "answers of PostgreSQL are lost",
+			of:      postgres,
+			toxic:   truncated,
+			noticed: failing(changes),
+			without: []kind{logins, changes},
+		},
 		{what: "the object store is slow", of: objects, toxic: slow, noticed: nothing, without: every, long: true},
-		{what: "the object store is cut off", of: objects, toxic: cut, noticed: failing(uploads),
-			without: []kind{logins, changes}},
-		{what: "the object store does not answer", of: objects, toxic: halfOpen, noticed: failing(downloads),
-			without: []kind{logins}},
-		{what: "objects are truncated", of: objects, toxic: truncated, noticed: nothing,
-			without: []kind{logins, changes}},
+		{
+			what:    "the object store is cut off",
+			of:      objects,
+			toxic:   cut,
+			noticed: failing(uploads),
+			without: []kind{logins, changes},
+		},
+		{
+			what:    "the object store does not answer",
+			of:      objects,
+			toxic:   halfOpen,
+			noticed: failing(downloads),
+			without: []kind{logins},
+		},
+		{
+			what:    "objects are truncated",
+			of:      objects,
+			toxic:   truncated,
+			noticed: nothing,
+			without: []kind{logins, changes},
+		},
 	} {
 		if d.long && !long() {
 			continue

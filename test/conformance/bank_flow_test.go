@@ -97,8 +97,14 @@ func (r transfer) form() url.Values {
 // claims returns the claims of the request object (FAPI 2.0 Message Signing, section 5.3.1).
 func (r transfer) claims() members {
 	now := time.Now()
-	claims := members{"iss": r.bank.ID, "aud": r.m.op.Issuer(), "nbf": now.Unix(), "iat": now.Unix(),
-		"exp": now.Add(5 * time.Minute).Unix(), "jti": rand.Text()}
+	claims := members{
+		"iss": r.bank.ID,
+		"aud": r.m.op.Issuer(),
+		"nbf": now.Unix(),
+		"iat": now.Unix(),
+		"exp": now.Add(5 * time.Minute).Unix(),
+		"jti": rand.Text(),
+	}
 	for name := range r.Values {
 		claims[name] = r.Get(name)
 	}
@@ -196,8 +202,12 @@ func (r transfer) code(v url.Values) string {
 
 // tokenForm returns the token request for a code.
 func (r transfer) tokenForm(code string) url.Values {
-	return url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {r.bank.Redirect},
-		"code_verifier": {r.verifier}}
+	return url.Values{
+		"grant_type":    {"authorization_code"},
+		"code":          {code},
+		"redirect_uri":  {r.bank.Redirect},
+		"code_verifier": {r.verifier},
+	}
 }
 
 // token sends a token request with the proof or certificate to which the tokens are bound. proof

@@ -110,8 +110,12 @@ func newBankWith(t harness.T, p *harness.Project, w way, signing jose.JSONWebKey
 func selfSigned(t harness.T) (key *ecdsa.PrivateKey, der []byte) {
 	t.Helper()
 	key = newKey(t)
-	draft := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "bank"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour)}
+	draft := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()),
+		Subject:      pkix.Name{CommonName: "bank"},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(24 * time.Hour),
+	}
 	der, err := x509.CreateCertificate(rand.Reader, draft, draft, key.Public(), key)
 	if err != nil {
 		t.Fatalf("%v", err)
@@ -158,9 +162,15 @@ func (m *module) bankAssertion(b bank, changes members) string {
 	m.Helper()
 	now := time.Now()
 	alg := jose.SignatureAlgorithm(cmp.Or(b.signing.Algorithm, "ES256"))
-	return m.sign(b.signing.Key, alg, members{"kid": b.signing.KeyID}, changed(members{"iss": b.ID, "sub": b.ID,
-		"aud": m.op.Issuer(), "jti": rand.Text(), "iat": now.Unix(), "nbf": now.Unix(),
-		"exp": now.Add(time.Minute).Unix()}, changes))
+	return m.sign(b.signing.Key, alg, members{"kid": b.signing.KeyID}, changed(members{
+		"iss": b.ID,
+		"sub": b.ID,
+		"aud": m.op.Issuer(),
+		"jti": rand.Text(),
+		"iat": now.Unix(),
+		"nbf": now.Unix(),
+		"exp": now.Add(time.Minute).Unix(),
+	}, changes))
 }
 
 // authenticated returns the options that send a form as the bank. An assertion in the form is kept.

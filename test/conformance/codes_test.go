@@ -55,8 +55,11 @@ func refreshToken(m *module) {
 	m.check(m.op.offers("grant_types_supported", "refresh_token"), "the metadata does not offer refresh_token")
 	m.refreshed(m.op.basic)
 	last := m.refreshed(m.op.second)
-	m.wantTokenError(m.op.basic, url.Values{"grant_type": {"refresh_token"},
-		"refresh_token": {last.RefreshToken}, "scope": {"openid offline_access"}}, "invalid_grant")
+	m.wantTokenError(m.op.basic, url.Values{
+		"grant_type":    {"refresh_token"},
+		"refresh_token": {last.RefreshToken},
+		"scope":         {"openid offline_access"},
+	}, "invalid_grant")
 }
 
 // refreshed signs in to get a refresh token and redeems it once.

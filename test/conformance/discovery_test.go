@@ -95,11 +95,14 @@ var scopeToken = regexp.MustCompile(`^[\x21\x23-\x5B\x5D-\x7E]+$`) // RFC 6749, 
 func (m *module) wantLists(doc map[string]any) {
 	m.Helper()
 	for name, value := range map[string]string{
-		"response_types_supported": "code", "subject_types_supported": "public",
+		"response_types_supported":              "code",
+		"subject_types_supported":               "public",
 		"id_token_signing_alg_values_supported": "RS256",
-		"scopes_supported":                      "openid", "grant_types_supported": "authorization_code",
-		"code_challenge_methods_supported": "S256",
-		"claims_supported":                 "sub", "response_modes_supported": "query",
+		"scopes_supported":                      "openid",
+		"grant_types_supported":                 "authorization_code",
+		"code_challenge_methods_supported":      "S256",
+		"claims_supported":                      "sub",
+		"response_modes_supported":              "query",
 		"token_endpoint_auth_methods_supported": "client_secret_basic",
 	} {
 		m.check(slices.Contains(texts(doc[name]), value), "%s = %v has no %q", name, doc[name], value)

@@ -64,8 +64,13 @@ func wrongProofs(m *module) {
 	other, public := m.otherHolder(b), jose.JSONWebKey{Key: b.holder.Public()}
 	proof := func(changes members) string { return m.proof(b, "GET", at, token, changes) }
 	head := func(head members) string {
-		return m.sign(b.holder, jose.ES256, head, members{"jti": thumbprintOf(m, newKey(m).Public()), "htm": "GET",
-			"htu": at, "iat": inSeconds(0), "ath": sumOf(token)})
+		return m.sign(b.holder, jose.ES256, head, members{
+			"jti": thumbprintOf(m, newKey(m).Public()),
+			"htm": "GET",
+			"htu": at,
+			"iat": inSeconds(0),
+			"ath": sumOf(token),
+		})
 	}
 	good := proof(nil)
 

@@ -15,19 +15,26 @@ import (
 
 // fapiDiscovery checks the metadata of FAPI 2.0.
 func fapiDiscovery(m *module) {
-	for list, value := range map[string]string{"response_types_supported": "code",
-		"code_challenge_methods_supported": "S256", "token_endpoint_auth_methods_supported": "private_key_jwt",
+	for list, value := range map[string]string{
+		"response_types_supported":                         "code",
+		"code_challenge_methods_supported":                 "S256",
+		"token_endpoint_auth_methods_supported":            "private_key_jwt",
 		"dpop_signing_alg_values_supported":                "ES256",
 		"token_endpoint_auth_signing_alg_values_supported": "PS256",
-		"grant_types_supported":                            "authorization_code", "scopes_supported": "openid"} {
+		"grant_types_supported":                            "authorization_code",
+		"scopes_supported":                                 "openid",
+	} {
 		m.check(m.op.offers(list, value), "%s = %v lacks %s", list, m.op.metadata[list], value)
 	}
 
 	m.check(m.op.offers("token_endpoint_auth_methods_supported", "self_signed_tls_client_auth"), "no mTLS is offered")
-	for name, want := range map[string]any{"authorization_response_iss_parameter_supported": true,
-		"claims_parameter_supported": true, "issuer": m.op.Issuer(),
-		"pushed_authorization_request_endpoint":      m.op.Issuer() + "oauth/par",
-		"tls_client_certificate_bound_access_tokens": true} {
+	for name, want := range map[string]any{
+		"authorization_response_iss_parameter_supported": true,
+		"claims_parameter_supported":                     true,
+		"issuer":                                         m.op.Issuer(),
+		"pushed_authorization_request_endpoint":          m.op.Issuer() + "oauth/par",
+		"tls_client_certificate_bound_access_tokens":     true,
+	} {
 		m.check(m.op.metadata[name] == want, "%s = %v, want %v", name, m.op.metadata[name], want)
 	}
 

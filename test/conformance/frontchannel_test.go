@@ -26,8 +26,11 @@ func frontchannelLogout(m *module) {
 
 	login := m.request("state", longState()).flow()
 	state := longState()
-	p := m.browser.Open(m, m.op.endpoint(m, "end_session_endpoint")+"?"+url.Values{"id_token_hint": {login.IDToken},
-		"post_logout_redirect_uri": {logoutURI}, "state": {state}}.Encode())
+	p := m.browser.Open(m, m.op.endpoint(m, "end_session_endpoint")+"?"+url.Values{
+		"id_token_hint":            {login.IDToken},
+		"post_logout_redirect_uri": {logoutURI},
+		"state":                    {state},
+	}.Encode())
 
 	issuer, _ := m.op.metadata["issuer"].(string)
 	sid, _ := login.claims["sid"].(string)

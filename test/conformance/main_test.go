@@ -148,8 +148,15 @@ func (p plan) run(t *testing.T, op *provider) {
 func (p plan) module(e entry, op *provider, kind, state string) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()
-		m := &module{T: t, op: op, mode: p.mode, kind: kind, browser: op.Browser(), outcome: passes,
-			keys: make(map[string]jose.JSONWebKey)}
+		m := &module{
+			T:       t,
+			op:      op,
+			mode:    p.mode,
+			kind:    kind,
+			browser: op.Browser(),
+			outcome: passes,
+			keys:    make(map[string]jose.JSONWebKey),
+		}
 		e.run(m)
 		if !t.Failed() && state != m.outcome {
 			t.Errorf("docs/openid.md has %q for this module, but its outcome is %q", state, m.outcome)

@@ -90,8 +90,11 @@ func (w *world) refuses(t *testing.T, op operation, see look) {
 	}
 
 	path, body := w.standing(t, op)
-	others := map[string]harness.Option{"nobody": nobody(), "a made-up token": harness.Bearer("made-up"),
-		"a key without any scope": w.weak}
+	others := map[string]harness.Option{
+		"nobody":                  nobody(),
+		"a made-up token":         harness.Bearer("made-up"),
+		"a key without any scope": w.weak,
+	}
 	for name, as := range w.who {
 		if !slices.Contains(who, name) {
 			others[name] = as
@@ -144,9 +147,12 @@ func (w *world) asksForPages(t *testing.T, op operation, see look) {
 	path, _ := w.standing(t, op)
 	as := w.who[op.schemes()[0]]
 	for query, param := range map[string]string{
-		"page_size=0": "page_size", "page_size=1001": "page_size", "page_size=x": "page_size",
+		"page_size=0":    "page_size",
+		"page_size=1001": "page_size",
+		"page_size=x":    "page_size",
 		"page_number=-1": "page_number",
-		"page_number=1":  "page_token", "page_token=x": "page_token",
+		"page_number=1":  "page_token",
+		"page_token=x":   "page_token",
 	} {
 		wantFault(t, see(w.ask(t, op, as, path+"?"+query, nil)), param)
 	}
@@ -236,7 +242,8 @@ func (w *world) refusesOther(t *testing.T, op operation, see look) {
 	case op.method == "DELETE" && op.Responses.Status(422) != nil:
 		path := w.subject(t, op)
 		a := w.Post(t, "/api/fabric/sip_addresses", as, harness.JSON(map[string]string{
-			"name": unique("handled"), "calling_handler_resource_id": path[strings.LastIndexByte(path, '/')+1:],
+			"name":                        unique("handled"),
+			"calling_handler_resource_id": path[strings.LastIndexByte(path, '/')+1:],
 		}))
 		a.Want(t, 201)
 		see(w.ask(t, op, as, path, nil)).Want(t, 422)

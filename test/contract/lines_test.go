@@ -115,8 +115,9 @@ func (w *world) shell(t *testing.T) []string {
 		"ADDRESS_ID":      "0f6d2f34-1c55-4f0b-bb0e-5a1c6a3d7e12",
 		"RESOURCE_ID":     "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13",
 		"SIP_ADDRESS_ID":  "9a4e6d1b-2c3f-4a5e-8b7d-6c5e4f3a2b14",
-		"SIP_ENDPOINT_ID": "d4f0c3b2-a1e9-4d8c-b7f6-5a4e3d2c1b17", "REFRESH_TOKEN": "eyJhbGciOiJkaXIi…",
-		"EMBED_KEY": "c2c_7acc0e5e968706a032983cd80cdca219",
+		"SIP_ENDPOINT_ID": "d4f0c3b2-a1e9-4d8c-b7f6-5a4e3d2c1b17",
+		"REFRESH_TOKEN":   "eyJhbGciOiJkaXIi…",
+		"EMBED_KEY":       "c2c_7acc0e5e968706a032983cd80cdca219",
 	} {
 		env = append(env, name+"="+w.values[example](t))
 	}

@@ -218,8 +218,12 @@ func (r *recordingTest) refuses(t *testing.T) {
 		return
 	}
 
-	for name, who := range map[string]harness.Option{"nobody": nobody(), "a key without any scope": r.weak,
-		"a SAT without the scope": r.who["sat"], "a guest": r.who["guest"]} {
+	for name, who := range map[string]harness.Option{
+		"nobody":                  nobody(),
+		"a key without any scope": r.weak,
+		"a SAT without the scope": r.who["sat"],
+		"a guest":                 r.who["guest"],
+	} {
 		if a := r.do(t, who, path); a.Status != 401 {
 			t.Errorf("as %s: %d %s, want 401", name, a.Status, a.Body)
 		}
@@ -267,8 +271,11 @@ func (r *recordingTest) conflicts(t *testing.T) {
 	case strings.HasSuffix(path, "/retention"):
 		r.do(t, basic, path).Want(t, 201)
 	default:
-		r.do(t, basic, path, harness.JSON(map[string]any{"action": "mark", "filter": map[string]any{},
-			"expect": 1_000_000})).Want(t, 409)
+		r.do(t, basic, path, harness.JSON(map[string]any{
+			"action": "mark",
+			"filter": map[string]any{},
+			"expect": 1_000_000,
+		})).Want(t, 409)
 		return
 	}
 	r.do(t, basic, path).Want(t, 409)

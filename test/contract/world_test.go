@@ -82,10 +82,11 @@ func (w *world) credentials(t *testing.T) map[string]harness.Option {
 	address := w.Address(t, sat.SubscriberID)
 
 	return map[string]harness.Option{
-		"basic": harness.Basic(w.ID, key), "service": harness.Bearer(tokens.AccessToken),
-		"sat":    harness.Bearer(sat.Token),
-		"guest":  harness.Bearer(w.NewGuest(t, address).Token),
-		"invite": harness.Bearer(w.NewInvite(t, sat.Token, address)),
+		"basic":   harness.Basic(w.ID, key),
+		"service": harness.Bearer(tokens.AccessToken),
+		"sat":     harness.Bearer(sat.Token),
+		"guest":   harness.Bearer(w.NewGuest(t, address).Token),
+		"invite":  harness.Bearer(w.NewInvite(t, sat.Token, address)),
 	}
 }
 

@@ -276,8 +276,13 @@ func newPair(t *testing.T, in *harness.Project) *pair {
 	t.Helper()
 	n := pairs.Add(1)
 	name := fmt.Sprint("bob", n)
-	p := &pair{Project: in, t: t, to: "/private/" + name,
-		caller: in.NewSAT(t, fmt.Sprint("alice", n)), callee: in.NewSAT(t, name)}
+	p := &pair{
+		Project: in,
+		t:       t,
+		to:      "/private/" + name,
+		caller:  in.NewSAT(t, fmt.Sprint("alice", n)),
+		callee:  in.NewSAT(t, name),
+	}
 	p.alice = p.connect(p.caller)
 	p.bob = p.connect(p.callee).Online()
 	return p

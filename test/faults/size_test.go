@@ -50,8 +50,11 @@ func TestMoveInstallation(t *testing.T) {
 
 	in.moves(t, place{rows: servers.Postgres(t), sessions: servers.Redis(t), media: store.Env(bucket)["SELVAGE_MEDIA"]})
 	back := t.TempDir()
-	in.moves(t, place{rows: "sqlite:" + filepath.Join(back, "rows.db"), media: "dir:" + filepath.Join(back, "media"),
-		sessions: "sqlite:" + filepath.Join(back, "sessions.db")})
+	in.moves(t, place{
+		rows:     "sqlite:" + filepath.Join(back, "rows.db"),
+		media:    "dir:" + filepath.Join(back, "media"),
+		sessions: "sqlite:" + filepath.Join(back, "sessions.db"),
+	})
 }
 
 // A place is where the data of an installation is, as URLs.
@@ -67,8 +70,11 @@ func fill(t *testing.T, credentials []string) *installation {
 	subscribers, recordings := sizes()
 	s := harness.StartConfig(t, harness.Config{Backends: []string{}, Env: credentials})
 	p := s.NewProject(t)
-	in := &installation{load: newVerifications(t, p), owner: p.NewSubscriber(t),
-		credentials: credentials}
+	in := &installation{
+		load:        newVerifications(t, p),
+		owner:       p.NewSubscriber(t),
+		credentials: credentials,
+	}
 	tokens, _ := in.client.SignIn(t, in.owner, "openid offline_access")
 	in.refresh = tokens.RefreshToken
 
@@ -183,12 +189,17 @@ func (in *installation) moves(t *testing.T, to place) {
 
 	// The address stays the same, because it is part of the issuer.
 	listen := []string{"--listen", strings.TrimPrefix(in.project.HTTP, "http://")}
-	*in = *in.at(harness.StartConfig(t, harness.Config{Data: in.project.Data, Backends: to.env(),
-		Args: listen, Env: in.credentials}))
+	*in = *in.at(harness.StartConfig(t, harness.Config{
+		Data:     in.project.Data,
+		Backends: to.env(),
+		Args:     listen,
+		Env:      in.credentials,
+	}))
 	in.wantComplete(t)
 	for _, v := range in.tokens {
 		in.project.Get(t, v.path, harness.Bearer(v.token)).Want(t, 200)
 	}
+
 	tokens, err := in.client.QuickRefresh(in.refresh)
 	if err != nil {
 		t.Fatalf("refreshing a token from before the move: %v", err)
@@ -201,8 +212,13 @@ func (in *installation) moves(t *testing.T, to place) {
 func (in *installation) at(s *harness.Server) *installation {
 	p, c := *in.project, *in.client
 	p.Server, c.Project = s, &p
-	return &installation{load: &load{t: in.t, project: &p, client: &c, cookies: in.cookies, tokens: in.tokens},
-		owner: in.owner, refresh: in.refresh, sids: in.sids, credentials: in.credentials}
+	return &installation{
+		load:        &load{t: in.t, project: &p, client: &c, cookies: in.cookies, tokens: in.tokens},
+		owner:       in.owner,
+		refresh:     in.refresh,
+		sids:        in.sids,
+		credentials: in.credentials,
+	}
 }
 
 // wantComplete checks the audit trail, all media, and that a subscriber and a recording are found.

@@ -181,8 +181,9 @@ func (tab Tab) Open(t harness.T, address string) {
 func (tab Tab) Eval(t harness.T, expression string, value any) {
 	t.Helper()
 	params := map[string]any{
-		"expression": "(async () => JSON.stringify(await (" + expression + ")))()",
-		"target":     map[string]any{"context": tab.context}, "awaitPromise": true,
+		"expression":   "(async () => JSON.stringify(await (" + expression + ")))()",
+		"target":       map[string]any{"context": tab.context},
+		"awaitPromise": true,
 	}
 	var answer struct {
 		Result           struct{ Value string }

@@ -23,8 +23,12 @@ func (s *Server) Browser() *Browser {
 		panic(err) // never, with no options
 	}
 	b := &Browser{origin: strings.TrimSuffix(s.AuthURL, "/"), Jar: loopbackJar{jar}}
-	b.http = &http.Client{Timeout: time.Minute, Jar: b.Jar, Transport: client.Transport,
-		CheckRedirect: client.CheckRedirect}
+	b.http = &http.Client{
+		Timeout:       time.Minute,
+		Jar:           b.Jar,
+		Transport:     client.Transport,
+		CheckRedirect: client.CheckRedirect,
+	}
 	return b
 }
 

@@ -64,8 +64,13 @@ func StartNodes(t T, route func(path string) int, configs ...Config) *Nodes {
 	}
 
 	first := n.Each[0]
-	n.Server = &Server{Run: first.Run, Data: first.Data, Backends: first.Backends, config: first.config,
-		binary: first.binary}
+	n.Server = &Server{
+		Run:      first.Run,
+		Data:     first.Data,
+		Backends: first.Backends,
+		config:   first.config,
+		binary:   first.binary,
+	}
 	n.HTTP, n.HTTPS = base, "https://localhost:"+securePort
 
 	go func() { _ = front.Serve(plain) }() // returns when the listener is closed

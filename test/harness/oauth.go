@@ -62,9 +62,14 @@ type Flow struct {
 func (c *Client) NewFlow(scope string) *Flow {
 	f := &Flow{Client: c, Verifier: rand.Text() + rand.Text()}
 	f.Query = url.Values{
-		"response_type": {"code"}, "client_id": {c.ID}, "redirect_uri": {c.Redirect}, "scope": {scope},
-		"state": {rand.Text()},
-		"nonce": {rand.Text()}, "code_challenge": {Challenge(f.Verifier)}, "code_challenge_method": {"S256"},
+		"response_type":         {"code"},
+		"client_id":             {c.ID},
+		"redirect_uri":          {c.Redirect},
+		"scope":                 {scope},
+		"state":                 {rand.Text()},
+		"nonce":                 {rand.Text()},
+		"code_challenge":        {Challenge(f.Verifier)},
+		"code_challenge_method": {"S256"},
 	}
 	return f
 }
@@ -97,7 +102,9 @@ func (f *Flow) URL() string {
 // Form returns the token request for an authorization code.
 func (f *Flow) Form(code string) url.Values {
 	return url.Values{
-		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {f.Client.Redirect},
+		"grant_type":    {"authorization_code"},
+		"code":          {code},
+		"redirect_uri":  {f.Client.Redirect},
 		"code_verifier": {f.Verifier},
 	}
 }

@@ -99,7 +99,10 @@ func (p *Project) NewSubscriber(t T) Subscriber {
 	t.Helper()
 	s := Subscriber{Email: "person" + unique() + "@example.com", Password: "fathom-lantern-" + unique()}
 	a := p.Post(t, "/api/fabric/resources/subscribers", p.Basic(), JSON(map[string]any{
-		"email": s.Email, "password": s.Password, "first_name": "Ada", "last_name": "Lovelace",
+		"email":        s.Email,
+		"password":     s.Password,
+		"first_name":   "Ada",
+		"last_name":    "Lovelace",
 		"display_name": "Ada L.",
 	}))
 	s.ID = member(t, a.Want(t, 201).Object(t), "id")

@@ -33,8 +33,12 @@ func Shared(t T) *Server {
 		if err != nil {
 			t.Fatalf("making a data directory: %v", err)
 		}
-		s := &Server{Data: filepath.Join(dir, "data"), Backends: servers.Backend(lasting{t}),
-			binary: Binary(t), shared: true}
+		s := &Server{
+			Data:     filepath.Join(dir, "data"),
+			Backends: servers.Backend(lasting{t}),
+			binary:   Binary(t),
+			shared:   true,
+		}
 		s.start(t, "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0")
 		shared = s
 	}

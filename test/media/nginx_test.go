@@ -155,8 +155,12 @@ func TestCacheKeepsFormatsApart(t *testing.T) {
 	path := p.LaML("/Recordings/" + p.Upload(t, harness.ReadSpeech(t)))
 
 	for range 2 {
-		for end, kind := range map[string]string{".wav": "audio/x-wav", ".mp3": "audio/mpeg",
-			".peaks.json": "application/json", ".peaks.json?format=wavesurfer": "application/json"} {
+		for end, kind := range map[string]string{
+			".wav":                          "audio/x-wav",
+			".mp3":                          "audio/mpeg",
+			".peaks.json":                   "application/json",
+			".peaks.json?format=wavesurfer": "application/json",
+		} {
 			direct, cached := p.Get(t, path+end).Want(t, 200), p.Get(t, cache+path+end).Want(t, 200)
 			if !bytes.Equal(direct.Body, cached.Body) || cached.Header.Get("Content-Type") != kind {
 				t.Errorf("%s: %d bytes of %s from the cache, want %d of %s", end, len(cached.Body),

@@ -79,13 +79,17 @@ func TestNginxSendsFiles(t *testing.T) {
 	}
 
 	for name, want := range map[string]string{
-		"Content-Type": "audio/x-wav", "Content-Disposition": `inline; filename="` + sid + `.wav"`,
-		"X-Content-Type-Options":  "nosniff",
-		"Content-Security-Policy": "default-src 'none'; sandbox",
-		"X-Robots-Tag":            "noindex, nofollow, noarchive", "Referrer-Policy": "no-referrer",
-		"Cross-Origin-Resource-Policy": "cross-origin", "Access-Control-Allow-Origin": "*",
-		"Cache-Control": "public, max-age=300, must-revalidate",
-		"Accept-Ranges": "bytes", "X-Accel-Redirect": "",
+		"Content-Type":                 "audio/x-wav",
+		"Content-Disposition":          `inline; filename="` + sid + `.wav"`,
+		"X-Content-Type-Options":       "nosniff",
+		"Content-Security-Policy":      "default-src 'none'; sandbox",
+		"X-Robots-Tag":                 "noindex, nofollow, noarchive",
+		"Referrer-Policy":              "no-referrer",
+		"Cross-Origin-Resource-Policy": "cross-origin",
+		"Access-Control-Allow-Origin":  "*",
+		"Cache-Control":                "public, max-age=300, must-revalidate",
+		"Accept-Ranges":                "bytes",
+		"X-Accel-Redirect":             "",
 	} {
 		if got := whole.Header.Values(name); fmt.Sprint(got) != fmt.Sprint([]string{want}) &&
 			(want != "" || len(got) != 0) {

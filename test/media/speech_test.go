@@ -34,7 +34,10 @@ func speech(t *testing.T) map[string][]byte {
 func TestSpeechIsUnchanged(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	ways := map[string]func(*testing.T, *harness.Project, string, []byte) string{
-		"raw": uploadRaw, "multipart": uploadForm, "import": importFile}
+		"raw":       uploadRaw,
+		"multipart": uploadForm,
+		"import":    importFile,
+	}
 
 	for name, wav := range speech(t) {
 		for way, upload := range ways {

@@ -57,8 +57,12 @@ func OpenAt(t harness.T, host, server string) (n *Network, args []string) {
 	t.Helper()
 	port := harness.FreePort(t)
 	outside := &net.UDPAddr{IP: net.ParseIP(host), Port: port}
-	n = &Network{server: netip.AddrPortFrom(netip.MustParseAddr(server), uint16(port)).String(),
-		random: rand.New(rand.NewPCG(1, 2)), ways: map[netip.AddrPort]*net.UDPConn{}, conns: map[net.Conn]bool{}}
+	n = &Network{
+		server: netip.AddrPortFrom(netip.MustParseAddr(server), uint16(port)).String(),
+		random: rand.New(rand.NewPCG(1, 2)),
+		ways:   map[netip.AddrPort]*net.UDPConn{},
+		conns:  map[net.Conn]bool{},
+	}
 
 	var err error
 	if n.udp, err = net.ListenUDP("udp4", outside); err != nil {

@@ -60,8 +60,11 @@ func TestACMETogether(t *testing.T) {
 	t.Parallel()
 	for _, proof := range []string{"tls-alpn-01", "http-01"} {
 		t.Run(proof, func(t *testing.T) {
-			f, c := newFront(t), acme.Config{HTTP: harness.FreePort(t), TLS: harness.FreePort(t),
-				Lifetime: 90 * 24 * time.Hour}
+			f, c := newFront(t), acme.Config{
+				HTTP:     harness.FreePort(t),
+				TLS:      harness.FreePort(t),
+				Lifetime: 90 * 24 * time.Hour,
+			}
 
 			scheme := "https://"
 			if proof == "http-01" {

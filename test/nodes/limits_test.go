@@ -18,8 +18,11 @@ func TestGuessesAtAllNodes(t *testing.T) {
 	one, many := func(int) string { return "ada@example.com" }, func(i int) string {
 		return fmt.Sprintf("person%d@example.com", i)
 	}
-	for limit, email := range map[string]func(i int) string{"LOGIN_PER_ACCOUNT": one,
-		"LOGIN_PER_NETWORK": many, "LOGIN_PER_RANGE": many} {
+	for limit, email := range map[string]func(i int) string{
+		"LOGIN_PER_ACCOUNT": one,
+		"LOGIN_PER_NETWORK": many,
+		"LOGIN_PER_RANGE":   many,
+	} {
 		t.Run(limit, func(t *testing.T) {
 			c := harness.Config{Env: []string{fmt.Sprint("SELVAGE_LIMITS__", limit, "=", allowed)}}
 			n := harness.StartNodes(t, nil, c, harness.Config{Env: slices.Clone(c.Env)})

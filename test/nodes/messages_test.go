@@ -32,7 +32,9 @@ func newWriter(t *testing.T, p *harness.Project, node *harness.Server, name stri
 func (w writer) writes(t harness.T, to, text string) {
 	t.Helper()
 	w.node.Post(t, messages, harness.Bearer(w.Token), harness.JSON(map[string]string{
-		"conversation_id": to, "text": text})).Want(t, 201)
+		"conversation_id": to,
+		"text":            text,
+	})).Want(t, 201)
 }
 
 // reads returns the texts of a conversation, newest first.

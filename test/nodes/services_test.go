@@ -48,8 +48,11 @@ func TestOneServiceEach(t *testing.T) {
 	// responses to such requests. These requests therefore bypass the harness, which checks
 	// responses against a document.
 	for path, serving := range map[string]int{
-		"/.well-known/openid-configuration": 0, "/oauth/jwks": 0, "/api/fabric/addresses": 1,
-		"/subscriber/info": 1, l.project.LaML("/Recordings"): 2,
+		"/.well-known/openid-configuration": 0,
+		"/oauth/jwks":                       0,
+		"/api/fabric/addresses":             1,
+		"/subscriber/info":                  1,
+		l.project.LaML("/Recordings"):       2,
 	} {
 		for i, node := range n.Each {
 			res, err := http.Get(node.HTTP + path)

@@ -18,8 +18,14 @@ import (
 func verto(t *testing.T, s *harness.Socket, call, node, method string, dialog map[string]any) string {
 	t.Helper()
 	dialog["callID"] = call
-	r := s.Call(t, "webrtc.verto", map[string]any{"callID": call, "node_id": node, "message": map[string]any{
-		"method": method, "params": map[string]any{"sdp": "v=0", "dialogParams": dialog}}})
+	r := s.Call(t, "webrtc.verto", map[string]any{
+		"callID":  call,
+		"node_id": node,
+		"message": map[string]any{
+			"method": method,
+			"params": map[string]any{"sdp": "v=0", "dialogParams": dialog},
+		},
+	})
 	var result struct{ Code string }
 	if err := json.Unmarshal(r.Result, &result); err != nil || r.Error != nil {
 		t.Fatalf("%s returned %+v %s", method, r.Error, r.Result)

@@ -63,9 +63,13 @@ func TestRollingUpgrade(t *testing.T) {
 	if os.Getenv("LONG") != "1" {
 		return
 	}
+
 	t.Parallel()
-	old := harness.StartConfig(t, harness.Config{Binary: previous(t), Data: filepath.Join(t.TempDir(), "data"),
-		Backends: servers.Backend(t)})
+	old := harness.StartConfig(t, harness.Config{
+		Binary:   previous(t),
+		Data:     filepath.Join(t.TempDir(), "data"),
+		Backends: servers.Backend(t),
+	})
 	before := schemaOf(t, old)
 	p := old.NewProject(t)
 	c := p.NewClient(t, "service", "--access-token", "jwt", "--scope", "Voice")
@@ -88,10 +92,13 @@ func TestRollingUpgrade(t *testing.T) {
 		})
 	}
 
-	current := harness.StartConfig(t, harness.Config{Beside: old, Data: filepath.Join(t.TempDir(), "data"),
-		Env: []string{"SELVAGE_MASTER_KEY_FILE=" + filepath.Join(old.Data, "master.key")},
+	current := harness.StartConfig(t, harness.Config{
+		Beside: old,
+		Data:   filepath.Join(t.TempDir(), "data"),
+		Env:    []string{"SELVAGE_MASTER_KEY_FILE=" + filepath.Join(old.Data, "master.key")},
 		Args: []string{"--public-url", old.PublicURL, "--auth-url", old.AuthURL,
-			"--media", "dir:" + filepath.Join(old.Data, "media")}})
+			"--media", "dir:" + filepath.Join(old.Data, "media")},
+	})
 	if after := schemaOf(t, current); after <= before {
 		t.Errorf("the schema went from %v to %v", before, after)
 	}

@@ -42,9 +42,17 @@ type Call struct {
 }
 
 func newCall(p *Phone, id string) *Call {
-	return &Call{ID: id, phone: p, heard: make(chan string, 1024), answers: make(chan string, 16),
-		answered: make(chan struct{}), ended: make(chan string, 1), lost: make(chan struct{}),
-		done: make(chan struct{}), connected: make(chan struct{})}
+	return &Call{
+		ID:        id,
+		phone:     p,
+		heard:     make(chan string, 1024),
+		answers:   make(chan string, 16),
+		answered:  make(chan struct{}),
+		ended:     make(chan string, 1),
+		lost:      make(chan struct{}),
+		done:      make(chan struct{}),
+		connected: make(chan struct{}),
+	}
 }
 
 // Dial calls an address and returns immediately.
@@ -138,7 +146,9 @@ var silence = line.DescriptionFor(strings.TrimSuffix(strings.Repeat("AB:", 32), 
 func (c *Call) Answer() {
 	c.phone.t.Helper()
 	c.verto("verto.answer", map[string]any{
-		"sdp": c.describe(), "dialogParams": map[string]any{"callID": c.ID}})
+		"sdp":          c.describe(),
+		"dialogParams": map[string]any{"callID": c.ID},
+	})
 	if c.phone.hear != nil {
 		go c.openLine(c.offer)
 	}
@@ -229,7 +239,8 @@ func (c *Call) verto(method string, params map[string]any) {
 func (c *Call) send(method string, params map[string]any, result any) {
 	c.phone.t.Helper()
 	c.phone.request("webrtc.verto", map[string]any{
-		"callID": c.ID, "node_id": c.Node(),
+		"callID":  c.ID,
+		"node_id": c.Node(),
 		"message": map[string]any{"jsonrpc": "2.0", "id": uuid.NewString(), "method": method, "params": params},
 	}, result)
 }

@@ -57,15 +57,25 @@ func Connect(t harness.T, s *harness.Server, token, protocol string) *Phone {
 	if err != nil {
 		t.Fatalf("opening a socket: %v", err)
 	}
+
 	conn.SetReadLimit(1 << 20)
-	p := &Phone{Rings: make(chan *Call, 16), t: t, conn: conn, codec: opus,
-		replies: make(map[string]chan reply), calls: make(map[string]*Call), closed: make(chan struct{})}
+	p := &Phone{
+		Rings:   make(chan *Call, 16),
+		t:       t,
+		conn:    conn,
+		codec:   opus,
+		replies: make(map[string]chan reply),
+		calls:   make(map[string]*Call),
+		closed:  make(chan struct{}),
+	}
 	t.Cleanup(p.Drop)
 	go p.read()
 
 	var connection struct{ Protocol string }
 	p.request("signalwire.connect", map[string]any{
-		"authentication": map[string]string{"jwt_token": token}, "protocol": protocol}, &connection)
+		"authentication": map[string]string{"jwt_token": token},
+		"protocol":       protocol,
+	}, &connection)
 	p.Protocol = connection.Protocol
 	return p
 }

@@ -52,9 +52,14 @@ func (c *Call) Say(payload string) {
 		c.must(c.line.Send(c.seq, payload))
 		return
 	}
+
 	c.must(c.track.WriteRTP(&rtp.Packet{
-		Header: rtp.Header{Version: 2, SequenceNumber: c.seq, Marker: true,
-			Timestamp: uint32(c.seq) * c.phone.codec.ClockRate / PerSecond},
+		Header: rtp.Header{
+			Version:        2,
+			SequenceNumber: c.seq,
+			Marker:         true,
+			Timestamp:      uint32(c.seq) * c.phone.codec.ClockRate / PerSecond,
+		},
 		Payload: []byte(payload),
 	}))
 }

@@ -38,11 +38,19 @@ func startRTPEngine() (*RTPEngine, error) {
 	}
 
 	address := fmt.Sprintf("127.0.0.1:%d", port)
-	r := &RTPEngine{Address: address, Server: Server{Port: port, dir: dir, ending: syscall.SIGTERM,
-		dying: syscall.SIGKILL, ready: func() error { return pingRTPEngine(address) },
-		command: []string{path, "--config-file=none", "--table=-1", "--foreground", "--log-stderr",
-			"--interface=external/127.0.0.1", "--interface=internal/127.0.0.2", "--listen-ng=" + address,
-			"--port-min=50000", "--port-max=59999", "--num-threads=2"}}}
+	r := &RTPEngine{
+		Address: address,
+		Server: Server{
+			Port:   port,
+			dir:    dir,
+			ending: syscall.SIGTERM,
+			dying:  syscall.SIGKILL,
+			ready:  func() error { return pingRTPEngine(address) },
+			command: []string{path, "--config-file=none", "--table=-1", "--foreground", "--log-stderr",
+				"--interface=external/127.0.0.1", "--interface=internal/127.0.0.2", "--listen-ng=" + address,
+				"--port-min=50000", "--port-max=59999", "--num-threads=2"},
+		},
+	}
 	return r, r.start()
 }
 

@@ -56,7 +56,8 @@ func (s *S3Server) File(bucket, object string) string {
 func (s *S3Server) Env(bucket string) map[string]string {
 	return map[string]string{
 		"SELVAGE_MEDIA":          "s3://" + bucket + "/calls?endpoint=" + s.Endpoint + "&region=us-east-1",
-		"SELVAGE_S3__ACCESS_KEY": s.Access, "SELVAGE_S3__SECRET_KEY": s.Secret,
+		"SELVAGE_S3__ACCESS_KEY": s.Access,
+		"SELVAGE_S3__SECRET_KEY": s.Secret,
 	}
 }
 
@@ -85,7 +86,10 @@ func startS3() (*S3Server, error) {
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	s := &S3Server{Endpoint: "http://" + address, Access: "access-" + rand.Text(), Secret: rand.Text()}
 	s.Server = Server{
-		Port: port, dir: dir, ending: syscall.SIGTERM, dying: syscall.SIGKILL,
+		Port:   port,
+		dir:    dir,
+		ending: syscall.SIGTERM,
+		dying:  syscall.SIGKILL,
 		command: []string{path, "--port", address, "--access", s.Access, "--secret", s.Secret, "--quiet",
 			"posix", "--sidecar", filepath.Join(dir, "metadata"), filepath.Join(dir, "objects")},
 		ready: func() error {
