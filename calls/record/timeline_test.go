@@ -72,6 +72,7 @@ func timelineTests() []timelineTest {
 				return true
 			},
 		},
+
 		{
 			name:   "silence with running timestamps",
 			length: time.Minute,
@@ -81,6 +82,7 @@ func timelineTests() []timelineTest {
 				return !l.isSaidBetween(20*time.Second, 30*time.Second)
 			},
 		},
+
 		{
 			name:   "muted, and the clock stands still",
 			length: time.Minute,
@@ -94,6 +96,7 @@ func timelineTests() []timelineTest {
 				return !l.isSaidBetween(20*time.Second, 30*time.Second)
 			},
 		},
+
 		{
 			name:   "muted for less than a second",
 			length: time.Minute,
@@ -107,6 +110,7 @@ func timelineTests() []timelineTest {
 				return !l.isSaidBetween(20500*ms, 21*time.Second)
 			},
 		},
+
 		{
 			name:    "muted again and again, with reports",
 			length:  2 * time.Minute,
@@ -122,6 +126,7 @@ func timelineTests() []timelineTest {
 				return !l.isSaidBetween(end-5*time.Second, end-2*time.Second)
 			},
 		},
+
 		{
 			name:   "the network stalls for three seconds",
 			length: time.Minute,
@@ -134,6 +139,7 @@ func timelineTests() []timelineTest {
 				return true
 			},
 		},
+
 		{
 			name:    "a minute of congestion, with reports",
 			length:  5 * time.Minute,
@@ -147,6 +153,7 @@ func timelineTests() []timelineTest {
 				return true
 			},
 		},
+
 		{
 			name:   "the page is reloaded",
 			length: time.Minute,
@@ -161,6 +168,7 @@ func timelineTests() []timelineTest {
 				return !l.isSaidBetween(20*time.Second, 22*time.Second)
 			},
 		},
+
 		{
 			name:   "the codec changes",
 			length: time.Minute,
@@ -173,6 +181,7 @@ func timelineTests() []timelineTest {
 				return true
 			},
 		},
+
 		{
 			name:   "timestamps leap ahead",
 			length: time.Minute,

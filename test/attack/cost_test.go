@@ -98,11 +98,15 @@ func costlyRequests(t *testing.T, p *harness.Project, key string) map[string]cos
 	t.Helper()
 	repeat := strings.Repeat
 	api := func(path, body string) costlyRequest { return apiRequest(p, key, path, body) }
+	script := func(contents string) costlyRequest {
+		return api("resources/swml_scripts", `{"name":"a","contents":"`+contents+`"}`)
+	}
 	get := func(path string, opts ...harness.Option) costlyRequest { return costlyRequest{"GET", path, opts} }
 
 	c := p.NewClient(t, "web")
 	authorize := "/login/oauth/authorize?client_id=" + c.ID + "&redirect_uri=" + url.QueryEscape(c.Redirect) +
 		"&response_type=code"
+	dots := url.Values{"token": {repeat(".", 30_000)}}
 	authenticated := c.Authenticated(nil)[1]
 	form := func(text string) costlyRequest {
 		body := harness.Body("application/x-www-form-urlencoded", []byte(text))
@@ -119,8 +123,8 @@ func costlyRequests(t *testing.T, p *harness.Project, key string) map[string]cos
 	}
 
 	return map[string]costlyRequest{
-		"a script of text":      api("resources/swml_scripts", `{"name":"a","contents":"`+repeat("a", 520_000)+`"}`),
-		"a script of escapes":   api("resources/swml_scripts", `{"name":"a","contents":"`+repeat(`\u00e9`, 85_000)+`"}`),
+		"a script of text":      script(repeat("a", 520_000)),
+		"a script of escapes":   script(repeat(`\u00e9`, 85_000)),
 		"an e-mail of brackets": api("resources/subscribers", `{"email":"`+repeat("(", 900_000)+`@x"}`),
 		"a reference of marks":  api("subscribers/tokens", `{"reference":"`+repeat("a\u0301", 300_000)+`"}`),
 		"many addresses":        api("guests/tokens", `{"allowed_addresses":[`+repeat(`"",`, 300_000)+`""]}`),
@@ -136,7 +140,7 @@ func costlyRequests(t *testing.T, p *harness.Project, key string) map[string]cos
 
 		"a form of fields":  form(repeat("a=&", 10_000)),
 		"a form of escapes": form("grant_type=" + repeat("%25", 10_000)),
-		"introspected dots": {"POST", "/oauth/introspect", c.Authenticated(url.Values{"token": {repeat(".", 30_000)}})},
+		"introspected dots": {"POST", "/oauth/introspect", c.Authenticated(dots)},
 		"scopes":            get(authorize + "&scope=" + repeat("openid+", 2_000)),
 		"claims":            get(authorize + "&scope=openid&claims=" + repeat("[", 15_000)),
 

@@ -94,7 +94,7 @@ type Config struct {
 	// browser loads the script from cdn.signalwire.com.
 	DemoSDK string `key:"demo_sdk"`
 
-	// Email address of the first owner, who is created at startup if there is no operator.
+	// Email address of the first owner. If there is no operator at startup, the owner is created.
 	BootstrapAdminEmail string `key:"bootstrap_admin_email" secret:"true"`
 	// Password of the first owner, at least 12 characters.
 	BootstrapAdminPassword string `key:"bootstrap_admin_password" secret:"true"`
