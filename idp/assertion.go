@@ -201,6 +201,10 @@ func checkAssertion(c jwt.Claims, audiences []string, now time.Time) error {
 
 // useOf returns the use of an assertion. The jti identifies the use.
 func useOf(c Client, claims jwt.Claims) Use {
-	return Use{Hash: session.Digest(c.ID + " " + claims.ID), Expires: claims.Expiry.Time().Add(usedFor),
+	made := claims.Expiry.Time().Add(-maxAhead - clientSkew) // no earlier use was possible
+	if claims.IssuedAt != nil {
+		made = claims.IssuedAt.Time()
+	}
+	return Use{Hash: session.Digest(c.ID + " " + claims.ID), Made: made, Expires: claims.Expiry.Time().Add(usedFor),
 		Refusal: refuseAssertion("it was used before; each assertion needs a unique jti")}
 }

@@ -34,6 +34,7 @@ import (
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/internal/session"
+	"github.com/selvage/selvage/internal/spent"
 	"github.com/selvage/selvage/keys"
 )
 
@@ -47,6 +48,7 @@ type Stores struct {
 	Consents ConsentStore
 	Letters  LetterStore
 	Uses     UseStore
+	Used     *spent.Log // stores uses that belong to no change, if this is the only node; nil otherwise
 
 	Registrations RegistrationStore
 	Upstreams     UpstreamStore

@@ -111,7 +111,7 @@ func (rs *Requests) findPushed(ctx context.Context, c Client, uri string) (url.V
 		return nil, Source{}, fmt.Errorf("reading pushed request: %w", err)
 	}
 
-	used, err := rs.Store.Uses.WasUsed(ctx, answered(p.ID))
+	used, err := rs.wasAnswered(ctx, p)
 	if err != nil {
 		return nil, Source{}, fmt.Errorf("reading pushed request: %w", err)
 	}
@@ -120,6 +120,17 @@ func (rs *Requests) findPushed(ctx context.Context, c Client, uri string) (url.V
 	}
 	return p.Params, Source{pushed: p.ID, until: p.Expires, signed: p.Signed}, nil
 }
+
+// wasAnswered reports whether a pushed request was answered.
+func (rs *Requests) wasAnswered(ctx context.Context, p pushedRequest) (bool, error) {
+	if log := rs.Store.Used; log != nil {
+		return log.Has(answered(p.ID), rs.pushedAt(p.Expires)), nil
+	}
+	return rs.Store.Uses.WasUsed(ctx, answered(p.ID))
+}
+
+// pushedAt returns when a request was pushed, or an earlier time. until is when it expires.
+func (rs *Requests) pushedAt(until time.Time) time.Time { return until.Add(-rs.Lifetimes().Pushed) }
 
 // openPushed returns the request for a reference. It does not check whether the request has
 // expired.
@@ -153,8 +164,10 @@ func (rs *Requests) EndPushed(ctx context.Context, a AuthRequest) error {
 		until = now
 	}
 
-	err := rs.Store.Uses.MarkUsed(ctx, Use{Hash: answered(a.Pushed), Refusal: problem.NoSuch("pushed request"),
-		Expires: until.Add(2 * rs.Lifetimes().Request)})
+	uses := Uses{store: rs.Store.Uses, log: rs.Store.Used}
+	uses.Add(Use{Hash: answered(a.Pushed), Refusal: problem.NoSuch("pushed request"),
+		Made: rs.pushedAt(a.PushedUntil), Expires: until.Add(2 * rs.Lifetimes().Request)})
+	err := uses.Store(ctx)
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return fmt.Errorf("ending pushed request: %w", err)
 	}

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/selvage/selvage/internal/spent"
 )
 
 // A Use is the only use of something that must not be used again, such as a client's assertion.
 type Use struct {
 	Hash    string    // identifies the used thing
+	Made    time.Time // when the thing itself was made, or earlier; not stored
 	Expires time.Time // when the thing itself expires; its use need not be stored after that
 	Refusal error     // the error for any further use
 }
@@ -26,12 +29,14 @@ type UseStore interface {
 // them are stored in the same transaction. Otherwise, [Uses.Store] stores them. A nil *Uses is
 // empty.
 type Uses struct {
-	store UseStore
-	due   []Use
+	store   UseStore
+	log     *spent.Log
+	due     []Use
+	claimed bool // whether the log contains due
 }
 
 // Uses returns an empty Uses.
-func (as *Assertions) Uses() *Uses { return &Uses{store: as.Store.Uses} }
+func (as *Assertions) Uses() *Uses { return &Uses{store: as.Store.Uses, log: as.Store.Used} }
 
 // ErrUnknown is the error for a code or a refresh token that was never issued, joined to the
 // problem that the client sees.
@@ -49,7 +54,14 @@ func (u *Uses) Store(ctx context.Context) error {
 	if u == nil || len(u.due) == 0 {
 		return nil
 	}
-	return u.storeWith(func(due []Use) error { return u.store.MarkUsed(ctx, due...) })
+	if u.log == nil || u.claimed { // if they are claimed, a change that should have stored them has failed
+		return u.storeWith(func(due []Use) error { return u.store.MarkUsed(ctx, due...) })
+	}
+	err := u.addToLog()
+	if err == nil {
+		u.due = nil
+	}
+	return err
 }
 
 // storeWith calls change, which stores the uses if it succeeds.
@@ -57,9 +69,35 @@ func (u *Uses) storeWith(change func([]Use) error) error {
 	if u == nil {
 		return change(nil)
 	}
+	if u.log != nil && !u.claimed && len(u.due) > 0 {
+		// The change cannot refuse uses that are only in the log.
+		if err := u.addToLog(); err != nil {
+			return err
+		}
+	}
 	err := change(u.due)
 	if err == nil {
 		u.due = nil
 	}
 	return err
+}
+
+// addToLog adds the uses to the log. If one of them is known, addToLog returns its Refusal.
+func (u *Uses) addToLog() error {
+	err := u.log.Add(Logged(u.due)...)
+	var known spent.Repeated
+	if errors.As(err, &known) {
+		return u.due[known.Index].Refusal
+	}
+	u.claimed = true // even if writing failed
+	return err
+}
+
+// Logged returns uses in the form in which a log stores them.
+func Logged(uses []Use) []spent.Use {
+	all := make([]spent.Use, len(uses))
+	for i, u := range uses {
+		all[i] = spent.Use{ID: u.Hash, Made: u.Made, Expires: u.Expires}
+	}
+	return all
 }

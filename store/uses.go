@@ -57,3 +57,15 @@ func (s *Grants) WasUsed(ctx context.Context, hash string) (bool, error) {
 	var found int
 	return s.read().findRow(ctx, "use", `SELECT 1 FROM used_assertions WHERE hash = $1`, []any{hash}, &found)
 }
+
+var useTable = table[idp.Use]{
+	name:    "used_assertions",
+	thing:   "use",
+	columns: "hash, expires",
+	fields:  func(u *idp.Use) []any { return []any{&u.Hash, &u.Expires} },
+}
+
+// LiveUses returns the stored uses that have not expired.
+func (s *Grants) LiveUses(ctx context.Context) ([]idp.Use, error) {
+	return useTable.gather(ctx, s.read(), `WHERE expires >= $1`, micros(s.now()))
+}

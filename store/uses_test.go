@@ -67,7 +67,14 @@ func testMarkUsed(t *testing.T, c Config) {
 		t.Errorf("after an early sweep: %v, want the refusal of the use", err)
 	}
 
+	if live, err := s.LiveUses(t.Context()); err != nil || len(live) != 2 {
+		t.Errorf("LiveUses = %v, %v, want h and the other use of its caller", live, err)
+	}
+
 	ahead.Store(int64(2 * time.Minute))
+	if live, err := s.LiveUses(t.Context()); err != nil || len(live) != 0 {
+		t.Errorf("LiveUses after they have expired = %v, %v, want none", live, err)
+	}
 	sweep()
 	if err := s.MarkUsed(t.Context(), use("h")); err != nil {
 		t.Errorf("after a sweep of the expired use: %v", err)

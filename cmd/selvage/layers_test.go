@@ -70,7 +70,7 @@ var layers = map[string][]string{
 	// Domains: nouns and rules.
 	"idp": {"fabric", "internal/background", "internal/audit", "internal/cnf", "internal/factor", "internal/limit",
 		"internal/brand", "internal/mail", "internal/page", "internal/password", "internal/problem",
-		"internal/cache", "internal/compact", "internal/revocation", "internal/session", "keys"},
+		"internal/cache", "internal/compact", "internal/revocation", "internal/session", "internal/spent", "keys"},
 	"calls": {"fabric", "internal/audit", "internal/page", "internal/problem", "internal/session"},
 	"chat":  {"fabric", "internal/page", "internal/problem", "internal/uuid7"},
 	"fabric": {"fabric/kinds", "internal/background", "internal/audit", "internal/deliver", "internal/factor",

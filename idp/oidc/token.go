@@ -124,7 +124,7 @@ func (s *server) provenKey(r *http.Request, uses *idp.Uses) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	uses.Add(idp.Use{Hash: "dpop:" + p.ID, Expires: p.Expires, Refusal: dpop.ErrUsed})
+	uses.Add(idp.Use{Hash: "dpop:" + p.ID, Made: p.Made, Expires: p.Expires, Refusal: dpop.ErrUsed})
 	return p.Thumbprint, nil
 }
 

@@ -132,6 +132,7 @@ var errNonce = problem.New(problem.Invalid, "use_dpop_nonce", "the nonce in the 
 type Proof struct {
 	Thumbprint string    // thumbprint (RFC 7638) of the key that signed it
 	ID         string    // digest of the jti and the key
+	Made       time.Time // when the client made it
 	Expires    time.Time // when no node accepts the proof anymore
 }
 
@@ -158,7 +159,7 @@ func (v *Verifier) Verify(ctx context.Context, proofs []string, u Use) (thumbpri
 // use stores that a proof was used. If it was used before, use returns ErrUsed.
 func (v *Verifier) use(ctx context.Context, p Proof) (err error) {
 	if v.c.Used != nil {
-		err = v.c.Used.Add(spent.Use{ID: p.ID, Expires: p.Expires})
+		err = v.c.Used.Add(spent.Use{ID: p.ID, Made: p.Made, Expires: p.Expires})
 	} else {
 		err = v.c.Sessions.Add(ctx, session.Key{Kind: "dpop", ID: p.ID}, []byte("1"), kept)
 	}
@@ -186,7 +187,7 @@ func (v *Verifier) Check(proofs []string, u Use) (Proof, error) {
 		return Proof{}, err
 	}
 	return Proof{Thumbprint: thumbprint, ID: session.Digest(thumbprint + " " + c.ID),
-		Expires: v.c.Now().Add(kept)}, nil
+		Made: c.IssuedAt.Time(), Expires: v.c.Now().Add(kept)}, nil
 }
 
 // open verifies the signature of a proof with the key in the proof's header. It returns the

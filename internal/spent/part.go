@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -22,43 +20,22 @@ type part struct {
 	until int64  // the last time at which one of the uses expires, in Unix seconds
 	name  string // "" without a file
 
-	written atomic.Int64 // size of the file
-	failed  atomic.Bool  // whether syncing the file failed; nothing is known about its content then
-
-	syncing sync.Mutex // held while the file is synced or closed
-	file    *os.File   // nil if the part is closed
-	synced  int64      // how much of the file is on the disk
+	file    *os.File // nil if the part is closed
+	written int64    // size of the file
 }
 
 // newPart creates a part with an empty file.
-func newPart(dir string, now time.Time, sync bool) (*part, error) {
+func newPart(dir string, now time.Time) (*part, error) {
 	p := &part{uses: make(map[digest]struct{})}
-	var f *os.File
 	err := fs.ErrExist
 	for at := now.UnixMicro(); errors.Is(err, fs.ErrExist); at++ {
 		p.name = filepath.Join(dir, strconv.FormatInt(at, 10))
-		f, err = os.OpenFile(p.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		p.file, err = os.OpenFile(p.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("creating log of uses: %w", err)
 	}
-	if sync {
-		err = syncDir(dir)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("creating log of uses: %w", err), f.Close())
-	}
-	p.file = f
 	return p, nil
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // readParts reads the files in dir, the oldest first. It deletes files whose uses have all expired.
@@ -119,58 +96,27 @@ func (p *part) add(d digest, expires int64) {
 	p.until = max(p.until, expires)
 }
 
-// write appends records to the file, and returns its new size. If it fails, the next records take the
-// place of these.
-func (p *part) write(records []byte) (end int64, err error) {
-	begin := p.written.Load()
-	if _, err := p.file.WriteAt(records, begin); err != nil {
-		return 0, fmt.Errorf("writing log of uses: %w", err)
+// write appends records to the file. If it fails, the next records take the place of these.
+func (p *part) write(records []byte) error {
+	if _, err := p.file.WriteAt(records, p.written); err != nil {
+		return fmt.Errorf("writing log of uses: %w", err)
 	}
-	end = begin + int64(len(records))
-	p.written.Store(end)
-	return end, nil
-}
-
-// errLost is the error for records that may not be on the disk. A second sync may succeed although
-// the kernel has dropped what the first one could not write.
-var errLost = errors.New("syncing log of uses: an earlier sync failed")
-
-// sync waits until the first end bytes of the file are on the disk. Callers that wait at the same
-// time share a write to the disk.
-func (p *part) sync(end int64) error {
-	p.syncing.Lock()
-	defer p.syncing.Unlock()
-	if p.synced >= end {
-		return nil
-	}
-	if p.failed.Load() || p.file == nil {
-		return errLost
-	}
-	return p.syncAll()
-}
-
-// syncAll syncs the file. The caller holds p.syncing.
-func (p *part) syncAll() error {
-	written := p.written.Load()
-	if err := p.file.Sync(); err != nil {
-		p.failed.Store(true)
-		return fmt.Errorf("syncing log of uses: %w", err)
-	}
-	p.synced = written
+	p.written += int64(len(records))
 	return nil
 }
 
-// close closes the file. Nothing may be written at the same time.
-func (p *part) close(sync bool) (err error) {
-	p.syncing.Lock()
-	defer p.syncing.Unlock()
+// close writes the file to the disk and closes it.
+func (p *part) close() error {
 	if p.file == nil {
 		return nil
 	}
-	if sync && !p.failed.Load() {
-		err = p.syncAll()
+	if err := p.file.Sync(); err != nil {
+		return fmt.Errorf("syncing log of uses: %w", err)
 	}
-	err = errors.Join(err, p.file.Close())
+	if err := syncDir(filepath.Dir(p.name)); err != nil {
+		return fmt.Errorf("syncing log of uses: %w", err)
+	}
+	err := p.file.Close()
 	p.file = nil
 	return err
 }

@@ -3,8 +3,12 @@
 // database.
 //
 // A [Log] keeps digests in memory and in files. A use is written before Add returns, so it survives
-// the process. With Sync, it also survives the machine. A Log is a list of parts, each with a file.
-// Each minute, a new part begins. A part is deleted when all uses in it have expired.
+// the process. If the machine crashes, the latest uses may be lost, because Add does not wait for the
+// disk. After such a crash, everything that was made before it counts as used. A mark in a file
+// tells whether the machine has crashed.
+//
+// A Log is a list of parts, each with a file. Each minute, a new part begins. A part is deleted when
+// all uses in it have expired.
 package spent
 
 import (
@@ -22,8 +26,8 @@ import (
 // keeps expired uses for longer.
 const partFor = time.Minute
 
-// retryAfter is how long after a part was begun a new one may replace it because the disk failed.
-const retryAfter = time.Second
+// ahead is how far the clock of a client that makes something may be ahead.
+const ahead = 10 * time.Second
 
 // maxUses is the maximum number of uses in a Log. They take about 200 MiB.
 const maxUses = 8 << 20
@@ -31,13 +35,14 @@ const maxUses = 8 << 20
 // Config configures a Log.
 type Config struct {
 	Dir  string           // directory of the files; no other process may use it
-	Sync bool             // whether Add waits until the use is on the disk
+	Boot string           // identifies this start of the machine; "" means the kernel's id
 	Now  func() time.Time // nil means time.Now
 }
 
 // A Use is the only use of something.
 type Use struct {
 	ID      string    // identifies the used thing
+	Made    time.Time // when the thing was made, or earlier
 	Expires time.Time // when the use may be forgotten
 }
 
@@ -46,7 +51,15 @@ type Repeated struct{ Index int } // index in the arguments of Add
 
 func (r Repeated) Error() string { return "it was used before" }
 
-var errFull = problem.New(problem.Unavailable, "overloaded", "too many requests; try again later")
+var (
+	errFull = unavailable("too many requests; try again later")
+	errDisk = unavailable("the server cannot write to its disk")
+)
+
+func unavailable(message string) error {
+	return &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: message,
+		RetryAfter: time.Second}
+}
 
 // A Log remembers uses. Its methods may be called concurrently.
 type Log struct {
@@ -56,6 +69,9 @@ type Log struct {
 	parts []*part   // the oldest first; uses are added to the last one
 	begun time.Time // when the last part was begun
 	count int       // number of uses in parts
+
+	lost   time.Time // what was made until then may have been used before a crash of the machine
+	marked bool      // whether the mark tells that uses may be lost if the machine crashes
 }
 
 // A digest identifies a use in memory and in files.
@@ -66,11 +82,13 @@ func digestOf(id string) digest {
 	return digest(sum[:])
 }
 
-// Open opens the log in a directory, which it creates if necessary. It reads the uses that have not
-// expired.
+// Open opens the log in a directory. It reads the uses that have not expired.
 func Open(c Config) (*Log, error) {
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Boot == "" {
+		c.Boot = bootID()
 	}
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening log of uses: %w", err)
@@ -84,6 +102,9 @@ func Open(c Config) (*Log, error) {
 	for _, p := range parts {
 		l.parts = append(l.parts, p)
 		l.count += len(p.uses)
+	}
+	if err := l.readMark(); err != nil {
+		return nil, fmt.Errorf("opening log of uses: %w", err)
 	}
 	return l, nil
 }
@@ -100,15 +121,18 @@ func (l *Log) Learn(uses ...Use) {
 	l.parts = append([]*part{p}, l.parts...)
 }
 
-// Has reports whether something was used.
-func (l *Log) Has(id string) bool {
+// Has reports whether something that was made at a time was used, or may have been.
+func (l *Log) Has(id string, made time.Time) bool {
 	d := digestOf(id)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.has(d)
+	return l.has(d, made)
 }
 
-func (l *Log) has(d digest) bool {
+func (l *Log) has(d digest, made time.Time) bool {
+	if !l.lost.IsZero() && !made.After(l.lost) {
+		return true
+	}
 	for _, p := range l.parts {
 		if _, ok := p.uses[d]; ok {
 			return true
@@ -120,21 +144,6 @@ func (l *Log) has(d digest) bool {
 // Add adds uses, all or none. If one of them is known, Add returns a Repeated error. If Add returns
 // another error, the uses may count as used.
 func (l *Log) Add(uses ...Use) error {
-	p, end, err := l.add(uses)
-	if err == nil && l.c.Sync {
-		err = p.sync(end)
-	}
-	return err
-}
-
-// Claim is like Add, but never waits for the disk.
-func (l *Log) Claim(uses ...Use) error {
-	_, _, err := l.add(uses)
-	return err
-}
-
-// add writes uses. It returns the part that contains them, and the end of the last one in its file.
-func (l *Log) add(uses []Use) (p *part, end int64, err error) {
 	records := make([]byte, 0, len(uses)*recordSize)
 	digests := make([]digest, len(uses))
 	for i, u := range uses {
@@ -144,16 +153,17 @@ func (l *Log) add(uses []Use) (p *part, end int64, err error) {
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p, err = l.current(); err != nil {
-		return nil, 0, err
+	p, err := l.current()
+	if err != nil {
+		return errors.Join(errDisk, err)
 	}
-	for i, d := range digests {
-		if l.has(d) {
-			return nil, 0, Repeated{i}
+	for i, u := range uses {
+		if l.has(digests[i], u.Made) {
+			return Repeated{i}
 		}
 	}
 	if l.count+len(uses) > maxUses {
-		return nil, 0, errFull
+		return errFull
 	}
 
 	before := len(p.uses)
@@ -161,8 +171,10 @@ func (l *Log) add(uses []Use) (p *part, end int64, err error) {
 		p.add(digests[i], seconds(u.Expires))
 	}
 	l.count += len(p.uses) - before
-	end, err = p.write(records)
-	return p, end, err
+	if err := p.write(records); err != nil {
+		return errors.Join(errDisk, err)
+	}
+	return nil
 }
 
 // current returns the part to which uses are added. It begins a new part if necessary, and deletes
@@ -170,15 +182,17 @@ func (l *Log) add(uses []Use) (p *part, end int64, err error) {
 func (l *Log) current() (*part, error) {
 	now := l.c.Now()
 	if age := now.Sub(l.begun); age >= 0 && age < partFor {
-		p := l.parts[len(l.parts)-1]
-		if !p.failed.Load() || age < retryAfter {
-			return p, nil
-		}
+		return l.parts[len(l.parts)-1], nil
+	}
+	if err := l.mark(); err != nil {
+		return nil, err
 	}
 
 	var kept []*part
 	for _, p := range l.parts {
-		_ = p.close(l.c.Sync) // callers that wait for the disk get the error
+		if err := p.close(); err != nil {
+			return nil, err
+		}
 		if p.until >= seconds(now) {
 			kept = append(kept, p)
 			continue
@@ -190,7 +204,7 @@ func (l *Log) current() (*part, error) {
 	}
 	l.parts = kept
 
-	p, err := newPart(l.c.Dir, now, l.c.Sync)
+	p, err := newPart(l.c.Dir, now)
 	if err != nil {
 		return nil, err
 	}
@@ -199,14 +213,18 @@ func (l *Log) current() (*part, error) {
 	return p, nil
 }
 
-// Close closes the files.
+// Close writes everything to the disk and closes the files.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var errs []error
 	for _, p := range l.parts {
-		errs = append(errs, p.close(l.c.Sync))
+		errs = append(errs, p.close())
 	}
 	l.begun = time.Time{}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil || !l.marked {
+		return err
+	}
+	l.marked = false
+	return l.writeMark(closed)
 }

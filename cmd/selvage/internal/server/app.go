@@ -134,7 +134,7 @@ func Open(ctx context.Context, c config.Config, w config.Where, o Options) (_ *A
 		return nil, err
 	}
 	if o.serves {
-		if err := a.openUsed(c); err != nil {
+		if err := a.openUsed(ctx, c); err != nil {
 			return nil, err
 		}
 	}
@@ -213,7 +213,7 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 
 	a.IDP = idp.New(idp.Config{
 		Store: idp.Stores{Clients: a.Store, Logins: a.Store, Grants: a.Store, Consents: a.Store,
-			Letters: a.Store, Uses: a.Store, Registrations: a.Store, Upstreams: a.Store},
+			Letters: a.Store, Uses: a.Store, Used: a.used, Registrations: a.Store, Upstreams: a.Store},
 		Subscribers: a.Store, Sessions: a.sessions, Fabric: a.Fabric, Passwords: a.passwords,
 		Factors: a.factors,
 		Ring:    a.Ring, Revocations: a.revocations, Issuer: a.Where.Issuer(), ClientCAs: a.clientCAs,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/blob"
 	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/session"
@@ -29,7 +30,8 @@ type backends struct {
 	media    blob.Store   // nil if recordings are not opened
 	bucket   *blob.Bucket // nil unless media is in an object store
 
-	proofsUsed *spent.Log // remembers used proofs; nil unless this is a server and the only node
+	proofsUsed *spent.Log // used proofs at resources; nil unless this is a server and the only node
+	used       *spent.Log // other uses; nil as well
 
 	sessionRows *sessionsql.Store // store of the sessions, or their fallback if they are in Redis
 	redis       *redis.Store      // nil if sessions are not in Redis
@@ -117,17 +119,27 @@ func (b *backends) openSessionRows(ctx context.Context, c config.Config, url str
 	return nil
 }
 
-// openUsed opens the log of used proofs, if this is the only node. The data directory must be locked.
-func (b *backends) openUsed(c config.Config) (err error) {
+// openUsed opens the logs of uses, if this is the only node. The data directory must be locked.
+func (b *backends) openUsed(ctx context.Context, c config.Config) (err error) {
 	if c.Database.Shared() || c.Sessions.Shared() {
 		return nil
 	}
-	b.proofsUsed, err = spent.Open(spent.Config{Dir: filepath.Join(c.Data, "used", "proofs")})
+	open := func(name string) (l *spent.Log) {
+		if err == nil {
+			l, err = spent.Open(spent.Config{Dir: filepath.Join(c.Data, "used", name)})
+		}
+		if err == nil {
+			b.opened = append(b.opened, l)
+		}
+		return l
+	}
+	b.proofsUsed, b.used = open("proofs"), open("requests")
 	if err != nil {
 		return err
 	}
-	b.opened = append(b.opened, b.proofsUsed)
-	return nil
+	stored, err := b.Store.LiveUses(ctx)
+	b.used.Learn(idp.Logged(stored)...)
+	return err
 }
 
 // checkSessions returns an error if sessions cannot be stored. It returns a note if the fallback

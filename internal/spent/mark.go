@@ -1,0 +1,96 @@
+package spent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// The mark is a file with two words. The first is the id of the machine's start in which uses were
+// added, or closed if all of them are on the disk. The second is the time until which things may have
+// been used before a crash of the machine.
+
+const (
+	markName = "mark"
+	closed   = "closed"
+)
+
+// bootID returns an id that changes when the machine starts. Without one, it returns an id that no
+// mark has, so that every crash of the process counts as one of the machine.
+func bootID() string {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if id := strings.TrimSpace(string(text)); err == nil && id != "" {
+		return id
+	}
+	return time.Now().Format(time.RFC3339Nano)
+}
+
+// readMark sets l.lost. The parts must have been read.
+func (l *Log) readMark() error {
+	text, err := os.ReadFile(filepath.Join(l.c.Dir, markName))
+	if errors.Is(err, fs.ErrNotExist) && len(l.parts) == 0 {
+		return nil // no use was ever added
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+
+	words := strings.Fields(string(text))
+	if len(words) == 2 && (words[0] == l.c.Boot || words[0] == closed) {
+		l.marked = words[0] == l.c.Boot
+		l.lost, err = time.Parse(time.RFC3339Nano, words[1])
+		if err == nil {
+			return nil
+		}
+	}
+	l.lost, l.marked = l.c.Now().Add(ahead), false
+	return nil
+}
+
+// mark makes the mark tell that uses may be lost if the machine crashes, before the first one is
+// added.
+func (l *Log) mark() error {
+	if l.marked {
+		return nil
+	}
+	if err := l.writeMark(l.c.Boot); err != nil {
+		return err
+	}
+	l.marked = true
+	return nil
+}
+
+// writeMark replaces the mark. It returns when the mark is on the disk.
+func (l *Log) writeMark(state string) error {
+	name := filepath.Join(l.c.Dir, markName)
+	f, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("marking log of uses: %w", err)
+	}
+	_, err = f.WriteString(state + " " + l.lost.UTC().Format(time.RFC3339Nano) + "\n")
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(name+".new", name)
+	}
+	for dir, n := l.c.Dir, 0; err == nil && n < 3; n++ { // its parents may be new, too
+		err = syncDir(dir)
+		dir = filepath.Dir(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("marking log of uses: %w", err)
+	}
+	return nil
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
