@@ -24,6 +24,12 @@ type auditPages struct {
 // An auditFilter holds the filter of an audit page, with the values as written in the URL.
 type auditFilter struct{ Account, Action, Outcome, Actor, Target, After, Before string }
 
+// isNarrow reports whether the filter selects by more than the account and its logins.
+func (f auditFilter) isNarrow() bool {
+	f.Account = ""
+	return f != auditFilter{} && f != auditFilter{Action: "login"}
+}
+
 // auditFilter reads the filter from the URL. wrong describes invalid values.
 func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, wrong []string) {
 	q := v.r.URL.Query()
@@ -68,6 +74,7 @@ type auditPage struct {
 	Live   string
 	Base   string
 	All    bool // the page covers the installation with all its projects
+	Narrow bool // filters other than the account and its logins may hide events
 	Faults []string
 }
 
@@ -79,7 +86,7 @@ func (a *auditPages) listAudit(v *visit) error {
 		return err
 	}
 	p := auditPage{
-		Faults: wrong, All: v.project.ID == "", Base: v.base(),
+		Faults: wrong, All: v.project.ID == "", Base: v.base(), Narrow: filter.isNarrow(),
 	}
 	p.Finder = v.auditFinder(p.All, filter)
 	title := "Audit of this project"

@@ -220,3 +220,20 @@ func TestAuditExport(t *testing.T) {
 		t.Errorf("an invalid day: %s", a.Status)
 	}
 }
+
+// TestAuditNothingFound shows that an empty list about an account blames other filters, if there are
+// any, and otherwise says that nobody has tried to sign in.
+func TestAuditNothingFound(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	at := "/dashboard/projects/" + w.one.ID + "/audit?account=nobody%40example.com"
+	for query, want := range map[string]string{
+		"":                 "Nobody has tried to sign in",
+		"&action=login":    "Nobody has tried to sign in",
+		"&outcome=refused": "Remove the other filters",
+	} {
+		if a := b.get(at + query); !strings.Contains(a.body, want) {
+			t.Errorf("%s: the page lacks %q", query, want)
+		}
+	}
+}
