@@ -48,8 +48,8 @@ var layers = map[string][]string{
 		"templates"},
 	// Protocols and the store import their domains and the plumbing, never each other.
 	"operator/dashboard": {"calls", "fabric", "fabric/kinds", "idp", "internal/audit", "internal/cnf",
-		"internal/deliver", "internal/factor", "internal/brand", "internal/page", "internal/problem", "internal/web",
-		"internal/words", "keys", "operator", "recordings", "recordings/levels", "templates"},
+		"internal/deliver", "internal/factor", "internal/brand", "internal/mail", "internal/page", "internal/problem",
+		"internal/web", "internal/words", "keys", "operator", "recordings", "recordings/levels", "templates"},
 	"fabric/relay": {"calls", "chat", "fabric", "internal/cnf", "internal/problem", "internal/web"},
 	"fabric/rest": {"calls", "chat", "fabric", "fabric/kinds", "idp", "internal/audit", "internal/cnf",
 		"internal/deliver", "internal/dpop", "internal/factor",
