@@ -77,6 +77,7 @@ func TestScriptKeepsDigits(t *testing.T) {
 		alice.informs(m, "7")
 	}
 	close(h.pause)
+	alice.hearsTone(m)
 
 	<-h.asked
 	<-h.asked
