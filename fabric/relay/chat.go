@@ -64,7 +64,6 @@ func (r *Relay) Deliver(n chat.Notice) {
 		m := n.Message
 		s.tell(request(uuid.NewString(), "signalwire.event", eventParams{
 			Type:      "conversation.message",
-			Channel:   m.ConversationID,
 			Timestamp: float64(m.Created.UnixMilli()) / 1000,
 			ProjectID: m.ProjectID,
 			NodeID:    r.node,

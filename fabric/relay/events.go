@@ -6,10 +6,10 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// An eventParams is the content of signalwire.event, which carries all events of the server.
+// An eventParams is the content of signalwire.event, which carries all events of the server. It has
+// no event_channel, because SDK 4.0 ignores events whose channel does not contain its protocol.
 type eventParams struct {
 	Type      string  `json:"event_type"`
-	Channel   string  `json:"event_channel"`
 	Timestamp float64 `json:"timestamp"`
 	ProjectID string  `json:"project_id"`
 	NodeID    string  `json:"node_id"`
@@ -32,7 +32,6 @@ func (r *Relay) Tell(to calls.Socket, e calls.Event) {
 
 	s.tell(request(uuid.NewString(), "signalwire.event", eventParams{
 		Type:      kind,
-		Channel:   e.RoomSession,
 		Timestamp: float64(e.At.UnixMilli()) / 1000,
 		ProjectID: e.Project,
 		NodeID:    e.Node,

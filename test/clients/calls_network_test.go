@@ -89,13 +89,19 @@ func hangUp(alice, bob *phone) {
 }
 
 // connected returns how many media sections have connected over a transport.
-func connected(t *testing.T, s *harness.Server, by string) (n int) {
+func connected(t *testing.T, s *harness.Server, by string) int {
+	t.Helper()
+	return metric(t, s, `selvage_media_connected_total{transport="`+by+`"}`)
+}
+
+// metric returns the value of a metric, which is named with its labels.
+func metric(t *testing.T, s *harness.Server, name string) (n int) {
 	t.Helper()
 	for line := range strings.Lines(string(s.Get(t, s.Ops+"/metrics").Want(t, 200).Body)) {
-		if _, err := fmt.Sscanf(line, `selvage_media_connected_total{transport="`+by+`"} %d`, &n); err == nil {
+		if _, err := fmt.Sscanf(line, name+" %d", &n); err == nil {
 			return n
 		}
 	}
-	t.Fatalf("there is no number of sections connected by %s", by)
+	t.Fatalf("there is no metric %s", name)
 	return 0
 }

@@ -39,7 +39,7 @@ async function history(first) {
 let shown
 async function address(id) {
   shown = await new Promise((resolve) => client.directory.get$(id).subscribe(resolve))
-  shown.textMessages$.subscribe(() => {})
+  await new Promise((resolve) => shown.textMessages$.subscribe(resolve))
   return id
 }
 
