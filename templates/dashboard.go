@@ -66,6 +66,10 @@ var dashboard = sync.OnceValue(func() map[*words.Words]func() *template.Template
 	})
 })
 
+// skew is how far the time of a row that was just created may be in the future. The row may be newer
+// than the page, and the clocks of nodes differ.
+const skew = 5 * time.Second
+
 // ago describes how far at is in the past or the future. It returns "" for the zero time.
 func ago(w *words.Words, now, at time.Time) string {
 	if at.IsZero() {
@@ -74,7 +78,7 @@ func ago(w *words.Words, now, at time.Time) string {
 
 	d := now.Sub(at)
 	units := []string{"1 minute ago", "%s minutes ago", "1 hour ago", "%s hours ago", "1 day ago", "%s days ago"}
-	ahead := d < 0
+	ahead := d < -skew
 	if ahead {
 		d = -d
 		units = []string{"in 1 minute", "in %s minutes", "in 1 hour", "in %s hours", "in 1 day", "in %s days"}

@@ -4,8 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
-	"strings"
-	"time"
+	"slices"
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
@@ -17,8 +16,9 @@ import (
 // auditPages list and export the audit trail.
 type auditPages struct {
 	*site
-	trail   *trail
-	Clients *idp.Provider
+	trail       *trail
+	subscribers *subscriberPages
+	Clients     *idp.Provider
 }
 
 // An auditFilter holds the filter of an audit page, with the values as written in the URL.
@@ -30,8 +30,8 @@ func (f auditFilter) isNarrow() bool {
 	return f != auditFilter{} && f != auditFilter{Action: "login"}
 }
 
-// auditFilter reads the filter from the URL. wrong describes invalid values.
-func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, wrong []string) {
+// auditFilter reads the filter from the URL. It returns all of f even if a value is invalid.
+func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, err error) {
 	q := v.r.URL.Query()
 	text := func(name string) string { return plainText(q.Get(name)) }
 	f = auditFilter{
@@ -47,23 +47,8 @@ func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, wrong []string) 
 	if f.Outcome == string(audit.Done) || f.Outcome == string(audit.Refused) {
 		ask.Outcome = audit.Outcome(f.Outcome)
 	}
-
-	for _, d := range []struct {
-		text string
-		into *time.Time
-		days int
-	}{{f.After, &ask.Since, 0}, {f.Before, &ask.Until, 1}} { // Until is a day later, so that the last day is included
-		if d.text == "" {
-			continue
-		}
-		at, err := time.Parse(time.DateOnly, d.text)
-		if err != nil {
-			wrong = append(wrong, "From and until must be days, such as 2030-01-31.")
-			continue
-		}
-		*d.into = at.AddDate(0, 0, d.days)
-	}
-	return f, ask, wrong
+	ask.Since, ask.Until, err = parseDays(f.After, f.Before)
+	return f, ask, err
 }
 
 // An auditPage lists events of a project, or of the installation with all its projects.
@@ -75,19 +60,18 @@ type auditPage struct {
 	Base   string
 	All    bool // the page covers the installation with all its projects
 	Narrow bool // filters other than the account and its logins may hide events
-	Faults []string
+
+	// Person is the subscriber whose email is the search, and Hindrance what keeps them from signing
+	// in, or "". Hindrance is set only on the page of a project.
+	Person    entity
+	Hindrance string
 }
 
 // listAudit serves GET /dashboard/projects/{project}/audit, and GET /dashboard/audit for the
 // installation with all its projects.
 func (a *auditPages) listAudit(v *visit) error {
-	filter, ask, wrong, err := a.auditQuery(v)
-	if err != nil {
-		return err
-	}
-	p := auditPage{
-		Faults: wrong, All: v.project.ID == "", Base: v.base(), Narrow: filter.isNarrow(),
-	}
+	filter, ask, err := a.auditQuery(v)
+	p := auditPage{All: v.project.ID == "", Base: v.base(), Narrow: filter.isNarrow()}
 	p.Finder = v.auditFinder(p.All, filter)
 	title := "Audit of this project"
 	if p.All {
@@ -95,13 +79,21 @@ func (a *auditPages) listAudit(v *visit) error {
 	}
 
 	options := templates.Options{Status: http.StatusUnprocessableEntity, Connect: []string{"'self'"}}
-	if wrong != nil {
+	if err != nil {
+		if !p.Finder.blame(err) {
+			return err
+		}
 		return a.pageWith(v, options, title, "audit", p)
 	}
 
 	found, err := a.trail.audit(v, ask, v.query())
 	if err != nil {
 		return err
+	}
+	if filter.Account != "" && !p.All {
+		if p.Person, p.Hindrance, err = a.subscribers.hindranceOf(v, ask.Target); err != nil {
+			return err
+		}
 	}
 
 	p.Pager = v.pager(found.Prev, found.Next)
@@ -133,26 +125,27 @@ func (v *visit) auditFinder(all bool, set auditFilter) finder {
 
 // auditQuery returns the filter from the URL. It replaces an email with the id of its account: a
 // subscriber of the project or, on the page of the installation, an operator.
-func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, []string, error) {
-	f, ask, wrong := v.auditFilter()
+func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, error) {
+	f, ask, err := v.auditFilter()
+	if err != nil {
+		return f, ask, err
+	}
 	if f.Actor != "" {
-		var err error
 		if ask.Actor, ask.ActorKind, err = a.actor(v, f.Actor); err != nil {
-			return f, ask, wrong, err
+			return f, ask, err
 		}
 	}
 
 	if f.Account == "" {
-		return f, ask, wrong, nil
+		return f, ask, nil
 	}
 	if v.project.ID == "" {
 		o, err := a.Operators.Find(v.r.Context(), f.Account)
 		ask.Target = cmp.Or(o.ID, "nobody")
-		return f, ask, wrong, problem.IgnoreNotFound(err)
+		return f, ask, problem.IgnoreNotFound(err)
 	}
-	var err error
 	ask.Target, err = a.Clients.Attempts.AuditAccount(v.r.Context(), v.project.ID, f.Account)
-	return f, ask, wrong, err
+	return f, ask, err
 }
 
 // actor returns the id of the operator or, on the page of a project, of the subscriber that text
@@ -185,15 +178,23 @@ func actionChoices() (all []choice) {
 const maxExported = 100_000
 
 // exportAudit serves GET …/audit/export. It sends the events that match the filter as CSV, newest
-// first.
+// first. The names of actors and targets are those that the page shows.
 func (a *auditPages) exportAudit(v *visit) error {
-	_, ask, wrong, err := a.auditQuery(v)
+	_, ask, err := a.auditQuery(v)
 	if err != nil {
 		return err
 	}
-	if wrong != nil {
-		return problem.BadParam("after", "%s", strings.TrimSuffix(wrong[0], "."))
+	list := func(q page.Query) (page.Page[eventRow], error) {
+		found, err := a.trail.audit(v, ask, q)
+		if err != nil {
+			return page.Page[eventRow]{}, err
+		}
+		rows, err := a.trail.eventRows(v, found.Items)
+		return page.Page[eventRow]{Items: rows, Next: found.Next, Prev: found.Prev}, err
 	}
-	list := func(q page.Query) (page.Page[audit.Event], error) { return a.trail.audit(v, ask, q) }
-	return writeCSV(a.site, v, "audit", audit.CSVHeader, list, audit.Event.CSV)
+
+	header := append(slices.Clone(audit.CSVHeader), "actor_name", "target_name")
+	return writeCSV(a.site, v, "audit", header, list, func(e eventRow) []string {
+		return append(e.CSV(), e.Who.Name, e.Whom.Name)
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
@@ -93,6 +94,79 @@ func TestAuditNames(t *testing.T) {
 
 	if strings.Contains(a.body, gone) {
 		t.Error("a target that was deleted or belongs to another project is named")
+	}
+}
+
+// TestAuditExportNames shows that an export names actors and targets, but no deleted subscriber.
+func TestAuditExportNames(t *testing.T) {
+	w := newWorld(t)
+	ann, b := w.operator("ann@example.com", ofAll)
+	base, names := "/dashboard/projects/"+w.one.ID, map[string]string{}
+	for _, email := range []string{"ada@example.com", "gone@example.com"} {
+		s, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &email})
+		must(t, err)
+		names[s.ID] = email
+		one := base + "/subscribers/" + s.ID
+		b.post(one, one+"/disable", nil).leadsTo(t, one+"?done=disabled")
+		if email == "gone@example.com" {
+			must(t, w.fabric.Subscribers.Delete(t.Context(), w.one.ID, s.ID))
+			names[s.ID] = ""
+		}
+	}
+
+	rows, err := csv.NewReader(strings.NewReader(b.get(base + "/audit/export").body)).ReadAll()
+	must(t, err)
+	of := func(row []string, column string) string { return row[slices.Index(rows[0], column)] }
+	disabled := 0
+	for _, row := range rows[1:] {
+		if want, ok := names[of(row, "target_id")]; ok && of(row, "target_name") != want {
+			t.Errorf("the target of %v is named %q, want %q", row, of(row, "target_name"), want)
+		}
+		if of(row, "action") != "subscriber.disabled" {
+			continue
+		}
+		disabled++
+		if of(row, "actor_id") != ann.ID || of(row, "actor_name") != ann.Title() {
+			t.Errorf("the actor of %v is not %s", row, ann.Title())
+		}
+	}
+	if disabled != 2 {
+		t.Errorf("the export has %d of 2 events", disabled)
+	}
+}
+
+// TestAuditHindrance shows that the audit of an account says what keeps its subscriber from signing
+// in.
+func TestAuditHindrance(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	one := w.eve(t, b)
+	email := b.get(one).find(t, `<h1><bdi>([^<]+)</bdi>`)
+	at := "/dashboard/projects/" + w.one.ID + "/audit?action=login&account=" + url.QueryEscape(email)
+	shows := func(want string) {
+		t.Helper()
+		if a := b.get(at); !strings.Contains(a.body, `id="hindrance"><a href="`+one+`">`) ||
+			!strings.Contains(a.body, want) {
+			t.Errorf("%s: the page lacks %q", a.Status, want)
+		}
+	}
+
+	shows("An invitation lets them choose a password.")
+	b.post(one, one+"/invite", nil)
+	shows("They were invited, but have not accepted yet.")
+	w.send(t)
+	w.pass(60 * 24 * time.Hour)
+	b.signIn("ann@example.com")
+	shows("their invitation has failed or expired")
+	must(t, w.accept(t, handOver(t, b, one)))
+	if a := b.get(at); a.StatusCode != http.StatusOK || strings.Contains(a.body, `id="hindrance"`) {
+		t.Errorf("with a password: %s, %s", a.Status, a.body)
+	}
+
+	b.post(one, one+"/disable", nil)
+	shows("The account is disabled.")
+	if a := b.get(strings.Replace(at, "account=", "account=no", 1)); strings.Contains(a.body, `id="hindrance"`) {
+		t.Error("an unknown account has a hindrance")
 	}
 }
 
@@ -215,8 +289,12 @@ func TestAuditExport(t *testing.T) {
 		t.Errorf("the export has an event of the project %s", rows[1][2])
 	}
 
-	if a := b.get("/dashboard/projects/" + w.one.ID +
-		"/audit/export?after=soon"); a.StatusCode != http.StatusUnprocessableEntity {
+	at := "/dashboard/projects/" + w.one.ID + "/audit"
+	if a := b.get(at + "?after=soon"); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, `<a href="#f-after">`) || !strings.Contains(a.body, "From must be a day") {
+		t.Errorf("the page for an invalid day: %s", a.Status)
+	}
+	if a := b.get(at + "/export?after=soon"); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("an invalid day: %s", a.Status)
 	}
 }

@@ -25,6 +25,17 @@ func (a answer) leadsTo(t testing.TB, path string) {
 	}
 }
 
+// asksToConfirm requires that the answer to a form keeps it until the operator has confirmed their
+// identity, and leads a browser with scripts back to page.
+func (a answer) asksToConfirm(t testing.TB, page string) {
+	t.Helper()
+	if a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, `href="/dashboard/confirm" target="_blank" `+
+		`data-return="/dashboard/confirm?next=`+url.QueryEscape(page)+`"`) {
+		t.Fatalf("%s %s: %s, want a request to confirm that leads to %s\n%s", a.Request.Method, a.Request.URL.Path,
+			a.Status, page, a.body)
+	}
+}
+
 // find returns the first group that expression matches in the answer's body.
 func (a answer) find(t testing.TB, expression string) string {
 	t.Helper()
@@ -199,14 +210,10 @@ func TestKeys(t *testing.T) {
 
 	page = base + "/" + k.ID
 	confirm := "/dashboard/confirm?next=" + url.QueryEscape(page)
-	b.post(page, page+"/rotate", url.Values{"overlap": {"now"}}).leadsTo(t, confirm)
+	b.post(page, page+"/rotate", url.Values{"overlap": {"now"}}).asksToConfirm(t, page)
 	for _, of := range []string{base, "/dashboard/projects/" + w.one.ID + "/clients"} {
 		b.get(of+"/new").leadsTo(t, "/dashboard/confirm?next="+url.QueryEscape(of+"/new"))
-		if a := b.post(page, of, url.Values{"name": {"third"},
-			"scope": {"Voice"}}); a.StatusCode != http.StatusSeeOther ||
-			!strings.HasPrefix(a.Header.Get("Location"), "/dashboard/confirm?") {
-			t.Errorf("POST %s by an old session: %s %s", of, a.Status, a.Header.Get("Location"))
-		}
+		b.post(page, of, url.Values{"name": {"third"}, "scope": {"Voice"}}).asksToConfirm(t, page)
 	}
 
 	before := b.cookie()

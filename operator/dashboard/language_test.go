@@ -39,6 +39,9 @@ func TestLanguage(t *testing.T) {
 		base + "/clients/new": {"OAuth-Client anlegen", "Browser-App", "Eine je Zeile"},
 		"/dashboard/settings/doctor": {"Daten: Platz", "der Server läuft als root, was er nicht braucht",
 			"Prüfen Sie die Dateien.", "12 MB von 40 GB frei", "Setzen Sie --listen.", "12 widgets"},
+		base + "/search?q=gast": {"/tokens/make/guest?link\"><bdi>Neuer Gast-Link</bdi>", "<bdi>Räume</bdi>"},
+		base + "/search?q=einladung": {base + "/subscribers\"><bdi>Teilnehmer</bdi>",
+			"/dashboard/operators/invite\"><bdi>Betreiber einladen</bdi>"},
 		"/dashboard/projects":  {"<bdi>One</bdi>", "<td>Eigentümer</td>"},
 		"/dashboard/operators": {"ann@example.com", "<bdi>allen Projekten</bdi>", "Eigentümer"},
 	} {

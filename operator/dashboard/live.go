@@ -150,9 +150,9 @@ func (a *recordingPages) followRecordings(v *visit) error {
 
 // followAudit serves GET …/audit/live.
 func (a *auditPages) followAudit(v *visit) error {
-	_, ask, wrong, err := a.auditQuery(v)
-	if err != nil || wrong != nil {
-		return problem.BadParam("after", "from and until must be days")
+	_, ask, err := a.auditQuery(v)
+	if err != nil {
+		return err
 	}
 
 	return a.follow(v, func(context.Context) (string, error) {

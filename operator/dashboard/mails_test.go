@@ -95,8 +95,7 @@ func TestMailPages(t *testing.T) {
 	}
 
 	w.pass(operator.Freshness)
-	b.post(at, at+"/test", url.Values{"to": {"ada@example.com"}}).leadsTo(t,
-		"/dashboard/confirm?next="+url.QueryEscape(at))
+	b.post(at, at+"/test", url.Values{"to": {"ada@example.com"}}).asksToConfirm(t, at)
 	if want := []string{"one", "ada@example.com"}; !slices.Equal(w.mailed, want) {
 		t.Errorf("sent were %v, want %v", w.mailed, want)
 	}

@@ -72,8 +72,7 @@ func TestRules(t *testing.T) {
 	// A session that is not fresh must be confirmed first.
 	w.pass(operator.Freshness)
 	b.get(edit).leadsTo(t, "/dashboard/confirm?next="+url.QueryEscape(edit))
-	b.post(at, edit, url.Values{"form": {b.token("/dashboard/account")}, "require_factor": {"no"}}).leadsTo(
-		t, "/dashboard/confirm?next="+url.QueryEscape(at))
+	b.post(at, edit, url.Values{"form": {b.token("/dashboard/account")}, "require_factor": {"no"}}).asksToConfirm(t, at)
 	if now, err = w.fabric.Projects.Find(t.Context(), w.one.ID); err != nil || !now.RequireFactor ||
 		now.Registration != fabric.RegistrationOpen {
 		t.Errorf("an old session changed the rules: %+v, %v", now, err)

@@ -48,6 +48,7 @@ var navGroups = []navGroup{noGroup, people, calling, recorded, access, look, pro
 func routes(c Config, s *site) []route {
 	t := &trail{site: s, Clients: c.Clients, Recordings: c.Recordings, Calls: c.Calls, Audit: c.Audit}
 	factors, clients := &factorPages{s}, &clientPages{s, c.Clients}
+	subscribers := &subscriberPages{s, c.Clients, c.Installation.Mailing}
 	ofCalls := &callPages{site: s, trail: t, Calls: c.Calls, Recordings: c.Recordings, Move: c.Move}
 
 	return slices.Concat(
@@ -62,7 +63,7 @@ func routes(c Config, s *site) []route {
 		}).routes(),
 		(&searchPages{s, c}).routes(),
 		(&resourcePages{s}).routes(),
-		(&subscriberPages{s, c.Clients, c.Installation.Mailing}).routes(),
+		subscribers.routes(),
 		ofCalls.routes(),
 		(&roomPages{ofCalls, c.Rooms}).routes(),
 		(&recordingPages{site: s, Recordings: c.Recordings, Calls: c.Calls}).routes(),
@@ -81,7 +82,7 @@ func routes(c Config, s *site) []route {
 		(&kindPages{s}).routes(),
 		(&backupPages{s, c.Installation.Backups}).routes(),
 		(&settingsPages{s, c.Installation}).routes(),
-		(&auditPages{site: s, trail: t, Clients: c.Clients}).routes(),
+		(&auditPages{site: s, trail: t, subscribers: subscribers, Clients: c.Clients}).routes(),
 		(&accountPages{s, factors}).routes(),
 		(&loginPages{s, factors}).routes(),
 		factors.routes(),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/selvage/selvage/fabric"
@@ -79,16 +80,26 @@ func matches(title, query string) bool {
 	return true
 }
 
-// findPages finds entries of the navigation.
+// findPages finds entries of the navigation and shortcuts.
 func (a *searchPages) findPages(v *visit, query string) (hitGroup, error) {
 	g := hitGroup{Title: "Pages"}
 	projects, err := a.projectsOf(v)
 	if err != nil {
 		return g, err
 	}
-	for _, l := range a.linksFor(v, a.current(v, projects).ID) {
-		if query != "" && matches(l.title+" "+string(l.group), query) {
-			g.Hits = append(g.Hits, hit{Title: l.title, Note: string(l.group), URL: l.path})
+	if query == "" {
+		return g, nil
+	}
+
+	projectID := a.current(v, projects).ID
+	for _, l := range a.linksFor(v, projectID) {
+		if v.isFound(query, l.title, string(l.group)) {
+			g.Hits = append(g.Hits, hit{Title: v.say(l.title), Note: string(l.group), URL: l.path})
+		}
+	}
+	for _, h := range a.findShortcuts(v, projectID, query) {
+		if !slices.Contains(g.Hits, h) {
+			g.Hits = append(g.Hits, h)
 		}
 	}
 	return g, nil

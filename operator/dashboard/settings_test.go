@@ -103,7 +103,7 @@ func TestSettings(t *testing.T) {
 
 	// A session that is not fresh must be confirmed first.
 	w.pass(operator.Freshness)
-	b.post(at, at+"/keys", url.Values{"use": {"RS256"}}).leadsTo(t, "/dashboard/confirm?next="+url.QueryEscape(at))
+	b.post(at, at+"/keys", url.Values{"use": {"RS256"}}).asksToConfirm(t, at)
 	if !slices.Equal(w.rotated, []string{"RS256"}) {
 		t.Errorf("rotated keys: %v", w.rotated)
 	}

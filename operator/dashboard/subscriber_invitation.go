@@ -76,6 +76,42 @@ func (a *subscriberPages) canSignIn(v *visit, s fabric.Subscriber, factors []fac
 	return len(offered) > 0, err
 }
 
+// hindrance describes what keeps a subscriber from signing in, or returns "" if nothing is known to.
+// i is the invitation, or nil.
+func hindrance(s fabric.Subscriber, canSignIn bool, i *invitationPart) string {
+	switch {
+	case s.Disabled:
+		return reasons["disabled"]
+	case canSignIn:
+		return ""
+	case i == nil || !i.Pending:
+		return "They have no password and no passkey. An invitation lets them choose a password."
+	case i.Status.Kind == "bad":
+		return "They have no password and no passkey, and their invitation has failed or expired. Send it again."
+	}
+	return "They were invited, but have not accepted yet. They have no password and no passkey."
+}
+
+// hindranceOf returns the subscriber with the given id, and what keeps them from signing in. Both are
+// empty if there is no such subscriber.
+func (a *subscriberPages) hindranceOf(v *visit, id string) (who entity, why string, err error) {
+	s, err := a.Fabric.Subscribers.Find(v.r.Context(), v.project.ID, id)
+	if err != nil {
+		return who, "", problem.IgnoreNotFound(err)
+	}
+	var p subscriberPage
+	if err := a.addFactorsAndApps(v, s, &p); err != nil {
+		return who, "", err
+	}
+	canSignIn, err := a.canSignIn(v, s, p.Factors)
+	if err != nil {
+		return who, "", err
+	}
+	i, err := a.invitationPart(v, s)
+	row := v.subscriberRow(s)
+	return entity{Name: row.Title, URL: row.URL}, hindrance(s, canSignIn, i), err
+}
+
 // inviteSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/invite.
 func (a *subscriberPages) inviteSubscriber(v *visit) error {
 	id := v.r.PathValue("id")

@@ -81,7 +81,8 @@ func TestInvitation(t *testing.T) {
 		}
 	}
 
-	shows("before an invitation", "cannot sign in yet", "Send an invitation", "Make a link to hand over")
+	shows("before an invitation", "They have no password and no passkey. An invitation",
+		"Send an invitation", "Make a link to hand over")
 	if a := b.post(one, one+"/invite/withdraw", nil); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("withdrawing without an invitation returned %s", a.Status)
 	}

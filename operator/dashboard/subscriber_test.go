@@ -140,8 +140,7 @@ func TestExportAndErase(t *testing.T) {
 
 	w.pass(operator.Freshness)
 	person := url.Values{"remove": {"person"}, "confirm": {"ada@example.com"}}
-	b.post(one, one+"/delete", person).leadsTo(
-		t, "/dashboard/confirm?next="+url.QueryEscape(one))
+	b.post(one, one+"/delete", person).asksToConfirm(t, one)
 	b.post("/dashboard/confirm", "/dashboard/confirm", url.Values{"password": {good}, "next": {one}}).leadsTo(t, one)
 	b.post(one, one+"/delete", person).leadsTo(t, base+"?done=erased")
 

@@ -93,6 +93,7 @@ type subscriberPage struct {
 	Forwarding fabric.Forwarding
 	Invitation *invitationPart // nil if they cannot be invited
 	NoWayIn    bool            // they have nothing to sign in with
+	Hindrance  string          // what keeps them from signing in, or ""
 	Online     bool
 	MayChange  bool
 	Faults     []string
@@ -155,6 +156,7 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string, lin
 			p.Subscriber.Status = status{"warn", "Invited"}
 		}
 	}
+	p.Hindrance = hindrance(s, canSignIn, p.Invitation)
 
 	for _, l := range logins.Items {
 		row := loginRow{Login: l, Device: device(l.UserAgent), Status: status{"good", "Signed in"}}

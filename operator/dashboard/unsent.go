@@ -10,12 +10,13 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// An unsentPage keeps the fields of a form that was submitted without a valid session, so that a
-// browser without scripts can submit it again. The server does not store them.
+// An unsentPage keeps the fields of a form that was submitted without a valid session or a recent
+// confirmation, so that a browser without scripts can submit it again. The server does not store them.
 type unsentPage struct {
 	Text   string
-	SignIn string // the login page; "" if the form can be sent now
-	Return string // the login page that leads back to the form, for browsers with scripts
+	Open   string // the page for the login or the confirmation; "" if the form can be sent now
+	Return string // that page, leading back to the form, for browsers with scripts
+	Link   string // what the link to Open says
 	Action string
 	Fields []unsentField
 	Button string
@@ -42,7 +43,13 @@ func (a *site) keepUnsent(v *visit, err error) bool {
 	switch {
 	case errors.Is(err, errSignIn):
 		p.Text = "Nothing was saved yet. Sign in in a new tab, and come back to this page to continue."
-		p.SignIn, p.Return, p.Button = Prefix+"/login", Prefix+"/login"+nextOf(v.r), "Continue"
+		p.Open, p.Link, p.Button = Prefix+"/login", "Sign in", "Continue"
+		p.Return = p.Open + nextOf(v.r)
+	case errors.Is(err, errStale):
+		title = "Confirm your identity"
+		p.Text = "Nothing was saved yet. Confirm your identity in a new tab, and come back to this page to continue."
+		p.Open, p.Link, p.Button = Prefix+"/confirm", "Confirm your identity", "Continue"
+		p.Return = p.Open + nextOf(v.r)
 	case errors.Is(err, errForm) && v.operator.ID != "" && v.route.may != anyone:
 		title = "Send the form now?"
 		p.Text = "Your session began after you opened the form. Nothing was saved yet."

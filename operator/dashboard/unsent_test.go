@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/operator"
 )
 
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)">`)
@@ -61,6 +62,43 @@ func TestUnsentForm(t *testing.T) {
 	found := webhooksOf(w)
 	if len(found) != 1 || found[0].Name != "CRM" || found[0].URL != typed.Get("url") || len(found[0].Events) != 2 {
 		t.Errorf("the webhooks are %+v", found)
+	}
+}
+
+// TestUnconfirmedForm shows that a browser without scripts keeps a form that was submitted without a
+// recent confirmation, and can send it afterwards. A form with a password is not kept.
+func TestUnconfirmedForm(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	w.pass(operator.Freshness)
+	base := "/dashboard/projects/" + w.one.ID
+	send := func(path, page string, form url.Values) answer {
+		t.Helper()
+		form.Set("form", b.token("/dashboard/account"))
+		r := b.request("POST", path, form)
+		r.Header.Set("Referer", b.url+page)
+		return b.send(r)
+	}
+
+	send("/dashboard/account/password", "/dashboard/account", url.Values{"current": {good}, "password": {good + "2"}}).
+		leadsTo(t, "/dashboard/confirm?next=%2Fdashboard%2Faccount")
+	kept := send(base+"/keys", base+"/keys/new", url.Values{"name": {"billing"}, "scope": {"Voice", "Video"}})
+	kept.asksToConfirm(t, base+"/keys/new")
+	kept = b.sendAgain(kept)
+	if !strings.Contains(kept.body, "Nothing was saved yet.") {
+		t.Errorf("still without a confirmation: %s", kept.Status)
+	}
+
+	b.post("/dashboard/confirm", "/dashboard/confirm", url.Values{"password": {good}}).leadsTo(t, "/dashboard")
+	if kept = b.sendAgain(kept); strings.Contains(kept.body, "Send the form now?") {
+		kept = b.sendAgain(kept) // the confirmation replaced the session's cookie
+	}
+	keys, err := w.fabric.APIKeys.List(t.Context(), w.one.ID, firstPage)
+	must(t, err)
+	if !slices.ContainsFunc(keys.Items, func(k fabric.APIKey) bool {
+		return k.Name == "billing" && k.Has(fabric.Voice) && k.Has(fabric.Video)
+	}) {
+		t.Errorf("after the confirmation: %s, keys %+v\n%s", kept.Status, keys.Items, kept.body)
 	}
 }
 

@@ -1,5 +1,5 @@
-// A form that was sent after the session ended leads to the login page and back, where drafts.js
-// fills it in again.
+// A form that was sent after the session ended, or without a recent confirmation, leads to the page
+// for that and back, where drafts.js fills it in again.
 const door = document.getElementById("unsent-signin");
 if (door) location.replace(door.dataset.return);
 
