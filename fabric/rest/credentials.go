@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -63,23 +62,10 @@ func challenging(challenge string, h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := h(w, r)
 		if errors.Is(err, problem.Unauthenticated) {
-			w.Header().Set("WWW-Authenticate", dpop.Challenge(r, err, describe(challenge, err)))
+			w.Header().Set("WWW-Authenticate", dpop.Challenge(r, err, web.Describe(challenge, err)))
 		}
 		return err
 	}
-}
-
-// describe adds a description of err to a challenge, since bodies of 401 responses are all the same.
-func describe(challenge string, err error) string {
-	p := problem.First(err)
-	text, separator := p.Message, ", "
-	if p.Told {
-		text = p.Cause
-	}
-	if !strings.Contains(challenge, " ") { // the challenge is only a scheme
-		separator = " "
-	}
-	return fmt.Sprintf("%s%serror_description=%q", challenge, separator, text)
 }
 
 func (c *credentials) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Issuer, error) {

@@ -356,7 +356,7 @@ func TestUserinfoRefuses(t *testing.T) {
 	for _, tt := range tests {
 		got := w.userinfo(tt.token)
 		if got.status != tt.want || tt.want == 401 &&
-			!strings.Contains(got.header.Get("WWW-Authenticate"), "invalid_token") {
+			!strings.Contains(got.header.Get("WWW-Authenticate"), `error="invalid_token", error_description="`) {
 			t.Errorf("userinfo with %s: %d %v %s, want %d", tt.name, got.status,
 				got.header["Www-Authenticate"], got.body, tt.want)
 		}

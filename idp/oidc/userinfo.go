@@ -92,11 +92,11 @@ func bearer(w http.ResponseWriter, r *http.Request) (string, error) {
 	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	if r.Method != http.MethodPost || len(r.Header.Values("Authorization")) > 0 ||
 		kind != "application/x-www-form-urlencoded" {
-		return "", problem.NoCredentials().Because("no token was sent")
+		return "", problem.NoCredentials().Telling("no token was sent")
 	}
 	form, err := postForm(w, r)
 	if err != nil || form.Get("access_token") == "" {
-		return "", problem.NoCredentials().Because("no token was sent")
+		return "", problem.NoCredentials().Telling("no token was sent")
 	}
 	return form.Get("access_token"), nil
 }
@@ -127,7 +127,7 @@ func (u *userinfo) writeError(w http.ResponseWriter, r *http.Request, err error)
 	default:
 		challenge := `Bearer realm="selvage"`
 		if len(r.Header.Values("Authorization")) > 0 {
-			challenge += `, error="invalid_token"`
+			challenge = web.Describe(challenge+`, error="invalid_token"`, err)
 		}
 		w.Header().Set("WWW-Authenticate", dpop.Challenge(r, err, challenge))
 		body, status = &oidc.Error{ErrorType: "invalid_token",

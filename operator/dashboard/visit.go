@@ -237,7 +237,7 @@ func (a *API) Caller(r *http.Request, projectID string) (operatorID string, err 
 		return "", err
 	}
 	if v.operator.ID == "" || projectID == "" {
-		return "", problem.NoCredentials().Because(
+		return "", problem.NoCredentials().Telling(
 			"neither an API key nor a token was sent, and no operator is signed in")
 	}
 

@@ -65,7 +65,8 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 		status = http.StatusInternalServerError
 	}
 	if status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", dpop.Challenge(r, err, `Basic realm="selvage", charset="UTF-8"`))
+		challenge := web.Describe(`Basic realm="selvage", charset="UTF-8"`, err)
+		w.Header().Set("WWW-Authenticate", dpop.Challenge(r, err, challenge))
 	}
 
 	// LaML codes are numbers, so a problem with a numeric code keeps it.

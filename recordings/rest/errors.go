@@ -48,7 +48,8 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 		web.LogInternal(r, a.c.Log, err)
 	}
 	if status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", dpop.Challenge(r, err, `Basic realm="selvage", charset="UTF-8"`))
+		challenge := web.Describe(`Basic realm="selvage", charset="UTF-8"`, err)
+		w.Header().Set("WWW-Authenticate", dpop.Challenge(r, err, challenge))
 	}
 
 	web.NoStore(w)

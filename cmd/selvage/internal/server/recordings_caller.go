@@ -37,7 +37,7 @@ func (c recordingsCallers) caller(r *http.Request) (recordings.Owner, error) {
 		operatorID, err := c.pages.Caller(r, projectID)
 		return recordings.Owner{ProjectID: projectID, Maker: makerOf(revocation.Key, operatorID)}, err
 	}
-	return recordings.Owner{}, problem.NoCredentials().Because("neither an API key nor a token was sent")
+	return recordings.Owner{}, problem.NoCredentials().Telling("neither an API key nor a token was sent")
 }
 
 // byKey authenticates an API key, and counts the request against its limits.
@@ -48,7 +48,7 @@ func (c recordingsCallers) byKey(r *http.Request, projectID, key string) (record
 	}
 	audit.As(r.Context(), audit.APIKey, k.ID)
 	if !k.Has(fabric.Voice) {
-		return recordings.Owner{}, problem.NoCredentials().Because("the API key lacks the scope Voice")
+		return recordings.Owner{}, problem.NoCredentials().Telling("the API key lacks the scope Voice")
 	}
 	return recordings.Owner{ProjectID: k.ProjectID, Maker: makerOf(revocation.Key, k.ID)}, c.admit(r, k.ID)
 }
@@ -75,7 +75,7 @@ func (c recordingsCallers) byToken(r *http.Request, raw string) (recordings.Owne
 		return recordings.Owner{}, err
 	}
 	if !t.Has(fabric.Voice) || t.Kind != fabric.Service && t.SubscriberID == "" {
-		return recordings.Owner{}, problem.NoCredentials().Because("the token lacks the scope Voice")
+		return recordings.Owner{}, problem.NoCredentials().Telling("the token lacks the scope Voice")
 	}
 
 	if t.SubscriberID != "" {
