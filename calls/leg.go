@@ -22,6 +22,7 @@ type leg struct {
 	counted []account // fixed: the accounts that the leg counts against
 	callers []account // fixed: the caller's accounts, while this leg rings
 	at      atomic.Value
+	pressed atomic.Int32 // keys that Pressed has posted to the mailbox, and that have not been handled
 	member  Member
 	party   Party
 	media   Media
@@ -263,9 +264,17 @@ func (w watcher) Talking(talking bool) {
 	})
 }
 
+// Pressed passes keys on to a script. While many of them wait, it drops the others, because a client
+// can send telephone events faster than the mailbox runs.
 func (w watcher) Pressed(digit byte) {
-	w.leg.call.post(func() {
-		if s := w.leg.call.script; s != nil {
+	l := w.leg
+	if l.pressed.Add(1) > maxDigits {
+		l.pressed.Add(-1)
+		return
+	}
+	l.call.post(func() {
+		l.pressed.Add(-1)
+		if s := l.call.script; s != nil {
 			s.press(string(digit))
 		}
 	})
