@@ -41,8 +41,8 @@ type Config struct {
 	Secret string        // signs them; required
 	Egress egress.Policy // permits the hosts of sounds; the host and port of URL are always permitted
 
-	// Answered is called after each request for verbs, with its duration and its result. If Answered
-	// is nil, requests are not counted.
+	// Answered is called after each request for verbs, with its duration and its result, unless the
+	// caller hung up meanwhile. If Answered is nil, requests are not counted.
 	Answered func(took time.Duration, err error)
 
 	// Trace returns a client whose requests are traced. If Trace is nil, requests are not traced.
@@ -128,7 +128,9 @@ type result struct {
 func (w *Webhook) Next(ctx context.Context, s calls.ScriptStep) ([]calls.Verb, error) {
 	began := time.Now()
 	verbs, err := w.next(ctx, s)
-	w.answered(time.Since(began), err)
+	if err == nil || ctx.Err() == nil {
+		w.answered(time.Since(began), err)
+	}
 	return verbs, err
 }
 
