@@ -135,6 +135,22 @@ func TestUploadFaults(t *testing.T) {
 	}
 }
 
+// TestUploadTooLarge shows that the form says so if a file is larger than the server accepts, even if
+// the server reads it only in part. It keeps what was typed above the file.
+func TestUploadTooLarge(t *testing.T) {
+	w := newWorldOf(&world{TB: t, maxUpload: 100_000})
+	_, b := w.operator("ann@example.com", ofAll)
+	base, raw := "/dashboard/projects/"+w.one.ID+"/recordings", stereo(t)
+
+	for size, file := range map[string]string{"slightly": raw[:120_000], "far": raw} {
+		a := b.upload(base, file, "form", b.token(base+"/upload"), "CallSid", "kept-call")
+		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `value="kept-call"`) ||
+			!strings.Contains(a.body, "larger than this server accepts") {
+			t.Errorf("a file that is %s too large: %s %s", size, a.Status, a.body)
+		}
+	}
+}
+
 // TestUpload shows that the form uploads a recording, and that lists show it and find it by call,
 // by party and more. Its page draws each leg and plays from a given position.
 func TestUpload(t *testing.T) {

@@ -152,7 +152,8 @@ func (a *recordingPages) uploadRecording(v *visit) error {
 	}
 	r, err := a.storeUpload(v)
 	if err != nil {
-		if wrong := v.readRest(); wrong != nil {
+		// The rest of a file that is too large may be too large to read.
+		if wrong := v.readRest(); wrong != nil && !errors.Is(err, problem.TooLarge) {
 			return wrong
 		}
 		return a.uploadPage(v, http.StatusUnprocessableEntity, err)

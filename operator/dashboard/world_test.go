@@ -57,6 +57,7 @@ type world struct {
 	mailed     []string        // recipients of test emails
 	requires   []operator.Role // roles that need a second factor
 	noCalls    bool            // the server carries no calls
+	maxUpload  int64           // maximum size of a recording; 0 means the default
 	backups    *dashboard.Backups
 	limits     *limit.Limiter
 
@@ -158,7 +159,7 @@ func newWorldOf(w *world) *world {
 	media, err := blob.OpenDir(t.TempDir())
 	must(t, err)
 	t.Cleanup(func() { _ = media.Close() })
-	w.recordings = recordings.New(recordings.Config{Store: rows, Media: media, Links: ring})
+	w.recordings = recordings.New(recordings.Config{Store: rows, Media: media, Links: ring, MaxUpload: w.maxUpload})
 
 	w.factors, err = factor.New(factor.Config{Store: rows, Sessions: live, Ring: ring, AuthURL: w.named(),
 		Now: w.now})
