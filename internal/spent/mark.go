@@ -47,7 +47,7 @@ func (l *Log) readMark() error {
 			return nil
 		}
 	}
-	l.lost, l.marked = l.c.Now().Add(ahead), false
+	l.lost, l.marked = l.c.Now().Add(ahead).Round(0), false
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -14,19 +15,30 @@ import (
 	"time"
 )
 
-// A part holds the uses of a minute, in memory and in a file.
+// A part holds the uses of a minute, in memory and in a file. Memory holds brief uses apart from the
+// others, so that one lasting use does not keep all of them.
 type part struct {
-	uses  map[digest]struct{}
-	until int64  // the last time at which one of the uses expires, in Unix seconds
-	name  string // "" without a file
+	brief, lasting set
+	split          int64  // brief uses expire until then, in Unix seconds
+	name           string // "" without a file
 
 	file    *os.File // nil if the part is closed
 	written int64    // size of the file
+	failed  bool     // a sync of the file has failed; a second one succeeds even if data was lost
+}
+
+// briefFor is the longest life of a brief use. Proofs are brief.
+const briefFor = 3 * time.Minute
+
+// A set holds uses that are forgotten together.
+type set struct {
+	uses  map[digest]struct{}
+	until int64 // the last time at which one of the uses expires, in Unix seconds
 }
 
 // newPart creates a part with an empty file.
 func newPart(dir string, now time.Time) (*part, error) {
-	p := &part{uses: make(map[digest]struct{})}
+	p := &part{split: seconds(now.Add(briefFor))}
 	err := fs.ErrExist
 	for at := now.UnixMicro(); errors.Is(err, fs.ErrExist); at++ {
 		p.name = filepath.Join(dir, strconv.FormatInt(at, 10))
@@ -48,19 +60,31 @@ func readParts(dir string, now time.Time) (parts []*part, err error) {
 		if _, err := strconv.ParseInt(e.Name(), 10, 64); err != nil {
 			continue
 		}
-		p := &part{uses: make(map[digest]struct{}), name: filepath.Join(dir, e.Name())}
-		text, err := os.ReadFile(p.name)
-		if err != nil {
+		p := &part{split: seconds(now.Add(briefFor)), name: filepath.Join(dir, e.Name())}
+		if err := p.read(now); err != nil {
 			return nil, err
 		}
-		p.parse(text, seconds(now))
-		if len(p.uses) > 0 {
+		if p.count() > 0 {
 			parts = append(parts, p)
-		} else if err := p.remove(); err != nil {
+		} else if err := errors.Join(p.file.Close(), p.remove()); err != nil {
 			return nil, err
 		}
 	}
 	return parts, nil
+}
+
+// read opens the file and reads the uses that have not expired. The file stays open until close,
+// because the process that wrote it may not have synced it.
+func (p *part) read(now time.Time) (err error) {
+	if p.file, err = os.Open(p.name); err != nil {
+		return err
+	}
+	text, err := io.ReadAll(p.file)
+	if err != nil {
+		return errors.Join(err, p.file.Close())
+	}
+	p.parse(text, seconds(now))
+	return nil
 }
 
 // A record is a use in a file: its digest, when it expires, and a checksum. A crash of the machine
@@ -92,8 +116,33 @@ func (p *part) parse(text []byte, now int64) {
 func seconds(t time.Time) int64 { return t.Add(time.Second - 1).Unix() }
 
 func (p *part) add(d digest, expires int64) {
-	p.uses[d] = struct{}{}
-	p.until = max(p.until, expires)
+	s := &p.lasting
+	if expires <= p.split {
+		s = &p.brief
+	}
+	if s.uses == nil {
+		s.uses = make(map[digest]struct{})
+	}
+	s.uses[d] = struct{}{}
+	s.until = max(s.until, expires)
+}
+
+func (p *part) has(d digest) bool {
+	_, brief := p.brief.uses[d]
+	_, lasting := p.lasting.uses[d]
+	return brief || lasting
+}
+
+// count returns the number of uses in memory.
+func (p *part) count() int { return len(p.brief.uses) + len(p.lasting.uses) }
+
+// forget frees each set whose uses have all expired before now.
+func (p *part) forget(now int64) {
+	for _, s := range []*set{&p.brief, &p.lasting} {
+		if s.until < now {
+			*s = set{}
+		}
+	}
 }
 
 // write appends records to the file. If it fails, the next records take the place of these.
@@ -111,6 +160,7 @@ func (p *part) close() error {
 		return nil
 	}
 	if err := p.file.Sync(); err != nil {
+		p.failed = true
 		return fmt.Errorf("syncing log of uses: %w", err)
 	}
 	if err := syncDir(filepath.Dir(p.name)); err != nil {

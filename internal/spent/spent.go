@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -101,7 +102,7 @@ func Open(c Config) (*Log, error) {
 	}
 	for _, p := range parts {
 		l.parts = append(l.parts, p)
-		l.count += len(p.uses)
+		l.count += p.count()
 	}
 	if err := l.readMark(); err != nil {
 		return nil, fmt.Errorf("opening log of uses: %w", err)
@@ -113,11 +114,11 @@ func Open(c Config) (*Log, error) {
 func (l *Log) Learn(uses ...Use) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := &part{uses: make(map[digest]struct{}, len(uses))}
+	p := &part{split: seconds(l.c.Now().Add(briefFor))}
 	for _, u := range uses {
 		p.add(digestOf(u.ID), seconds(u.Expires))
 	}
-	l.count += len(p.uses)
+	l.count += p.count()
 	l.parts = append([]*part{p}, l.parts...)
 }
 
@@ -130,15 +131,14 @@ func (l *Log) Has(id string, made time.Time) bool {
 }
 
 func (l *Log) has(d digest, made time.Time) bool {
+	// If the clock was ahead when the log was opened, the crash was not as late as that.
+	if latest := l.c.Now().Add(ahead); l.lost.After(latest) {
+		l.lost = latest.Round(0)
+	}
 	if !l.lost.IsZero() && !made.After(l.lost) {
 		return true
 	}
-	for _, p := range l.parts {
-		if _, ok := p.uses[d]; ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.parts, func(p *part) bool { return p.has(d) })
 }
 
 // Add adds uses, all or none. If one of them is known, Add returns a Repeated error. If Add returns
@@ -166,11 +166,11 @@ func (l *Log) Add(uses ...Use) error {
 		return errFull
 	}
 
-	before := len(p.uses)
+	before := p.count()
 	for i, u := range uses {
 		p.add(digests[i], seconds(u.Expires))
 	}
-	l.count += len(p.uses) - before
+	l.count += p.count() - before
 	if err := p.write(records); err != nil {
 		return errors.Join(errDisk, err)
 	}
@@ -188,17 +188,18 @@ func (l *Log) current() (*part, error) {
 		return nil, err
 	}
 
+	l.begun = time.Time{} // if anything fails, the next call tries again
 	var kept []*part
 	for _, p := range l.parts {
 		if err := p.close(); err != nil {
 			return nil, err
 		}
-		if p.until >= seconds(now) {
+		l.count -= p.count()
+		p.forget(seconds(now))
+		l.count += p.count()
+		if p.count() > 0 {
 			kept = append(kept, p)
-			continue
-		}
-		l.count -= len(p.uses)
-		if err := p.remove(); err != nil {
+		} else if err := p.remove(); err != nil {
 			return nil, err
 		}
 	}
@@ -222,7 +223,8 @@ func (l *Log) Close() error {
 		errs = append(errs, p.close())
 	}
 	l.begun = time.Time{}
-	if err := errors.Join(errs...); err != nil || !l.marked {
+	unsafe := slices.ContainsFunc(l.parts, func(p *part) bool { return p.failed })
+	if err := errors.Join(errs...); err != nil || !l.marked || unsafe {
 		return err
 	}
 	l.marked = false
