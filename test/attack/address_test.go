@@ -85,11 +85,15 @@ func TestMailVerification(t *testing.T) {
 		t.Errorf("%d verification links are valid, want the last", links)
 	}
 
-	// The link is invalid while the subscriber is disabled, and valid again afterwards.
+	// Disabling a subscriber ends its links for good. Once it is enabled again, it gets new ones.
 	form = m.Browser().Open(t, second)
 	m.Command(t, "", "subscriber", "update", other.ID, "--disabled")
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 410)
 	m.Command(t, "", "subscriber", "update", other.ID, "--disabled=false")
+	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 410)
+
+	m.Command(t, "", "subscriber", "verify", other.ID)
+	form = m.Browser().Open(t, m.link(t, other.Email, 3))
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 200)
 }
 
