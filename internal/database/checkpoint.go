@@ -8,7 +8,7 @@ import (
 
 const (
 	// checkpointPages is the number of pages in the log after which a checkpoint begins.
-	checkpointPages = 2000
+	checkpointPages = 4000
 	// restPages is the number of pages that the writer may move, because this takes only a few
 	// milliseconds.
 	restPages = 200
