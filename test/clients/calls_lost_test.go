@@ -113,7 +113,7 @@ func TestCallsOutliveTheirNode(t *testing.T) {
 		n.Each[0].Restart(t)
 		sessions := "/api/fabric/resources/subscribers/" + alice.person.ID + "/sessions/"
 		n.Each[0].Do(t, "DELETE", sessions+tokens.SessionOf(t), p.Basic()).Want(t, 204)
-		harness.Eventually(t, time.Minute, "the login ends", func() error {
+		harness.WithinASecond(t, "the login ends", func() error {
 			var cause string
 			bob.eval(t, "messages.find((m) => m.method === 'verto.bye')?.params.cause ?? ''", &cause)
 			if cause != "TOKEN_REVOKED" {

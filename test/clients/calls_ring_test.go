@@ -3,7 +3,6 @@ package clients
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/selvage/selvage/test/harness"
 )
@@ -88,14 +87,13 @@ func callGuest(alice, bob *phone) {
 	bob.do("until(() => states.includes('destroy'))", nil)
 }
 
-// callRevoked shows that a call ends after one side's token, login or account has ended. The other
-// side receives the cause. TestRevokedElsewhere in test/nodes measures how soon a token's sockets
-// are closed.
+// callRevoked shows that a call ends within a second after one side's token, login or account has
+// ended. The other side receives the cause.
 func callRevoked(alice, bob *phone) {
 	t, p := alice.T, alice.project
 	wantEnd := func(what string, victim, other *phone) {
 		t.Helper()
-		harness.Eventually(t, time.Minute, what, func() error {
+		harness.WithinASecond(t, what, func() error {
 			var cause string
 			other.eval(t, "messages.find((m) => m.method === 'verto.bye')?.params.cause ?? ''", &cause)
 			if cause != "TOKEN_REVOKED" {
