@@ -16,7 +16,7 @@ type Invitation struct {
 	Created time.Time
 	Expires time.Time // zero while no link exists, because the letter is not sent yet
 
-	Letter mail.State // state of the letter; "" if there is none
+	Letter mail.State // state of the letter; "" without a letter
 	Error  string     // why the letter could not be sent
 }
 
@@ -70,7 +70,7 @@ func (ss *Subscribers) FindInvitation(ctx context.Context, projectID, id string)
 }
 
 // WithdrawInvitation ends a subscriber's pending invitations, so that their links stop working. It
-// returns problem.Conflict if there is none, for example because it was just accepted.
+// returns problem.Conflict if no invitation is pending, for example because it was just accepted.
 func (ss *Subscribers) WithdrawInvitation(ctx context.Context, projectID, id string) error {
 	s, err := ss.Find(ctx, projectID, id)
 	if err != nil {

@@ -157,8 +157,8 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// TestClockCorrected shows that a clock that was ahead after a crash of the machine refuses no more
-// than what was made until it was corrected.
+// TestClockCorrected sets a clock back that was ahead when the machine started after a crash. The log
+// then accepts everything that is made after the correction.
 func TestClockCorrected(t *testing.T) {
 	w := newWorld(t)
 	w.use(w.open(), "lost", time.Minute)
