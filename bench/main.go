@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"regexp"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -149,8 +150,11 @@ func run(p *harness.Program, s settings, pinned bool) report {
 		}
 	}
 
-	if s.only.MatchString(mp3Whole) {
+	if slices.ContainsFunc(soundNames, s.only.MatchString) {
 		for _, op := range w.soundOperations(p) {
+			if !s.only.MatchString(op.name) {
+				continue
+			}
 			r.add(p, s, op, w.PID())
 			w.profile(p, s, op)
 		}

@@ -60,21 +60,21 @@ func (w *world) soundOperations(p *harness.Program) []operation {
 			},
 		},
 		{
-			name:        "MP3, 64 KiB in the middle of ten hours",
+			name:        mp3Range,
 			address:     at,
 			connections: 1,
 			goal:        5,
 			task:        func(int) task { return bytesOf(part, 206, middle) },
 		},
 		{
-			name:        "outline of ten minutes",
+			name:        outline,
 			address:     at,
 			connections: 4,
 			task: func(int) task {
 				return once(peaks, 200, `"length":800`)
 			},
 		},
-		{name: "upload of ten minutes", address: at, connections: 1, goal: uploadGoal, task: w.upload},
+		{name: upload, address: at, connections: 1, goal: uploadGoal, task: w.upload},
 	}
 }
 
@@ -91,7 +91,15 @@ func (w *world) upload(int) task {
 	}
 }
 
-const mp3Whole = "MP3 of ten minutes"
+// The names of the operations with sounds.
+const (
+	mp3Whole = "MP3 of ten minutes"
+	mp3Range = "MP3, 64 KiB in the middle of ten hours"
+	outline  = "outline of ten minutes"
+	upload   = "upload of ten minutes"
+)
+
+var soundNames = []string{mp3Whole, mp3Range, outline, upload}
 
 // addLame measures lame with the same MP3, if lame is installed. It counts only user time, because
 // encoding does not include reading and writing files.
