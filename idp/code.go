@@ -249,7 +249,7 @@ func checkRedemption(c Client, code Code, r Redemption) error {
 		return invalidGrant("a code_verifier was sent, but the authorization request had no code_challenge")
 	case a.Challenge == "":
 		return nil
-	case !verifierSyntax.MatchString(r.Verifier):
+	case !isVerifier(r.Verifier):
 		return invalidGrant("code_verifier is missing or not 43 to 128 unreserved characters")
 	case subtle.ConstantTimeCompare([]byte(challengeOf(r.Verifier)), []byte(a.Challenge)) != 1:
 		return invalidGrant("code_verifier does not match the code_challenge")

@@ -3,7 +3,6 @@ package idp
 import (
 	"context"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,10 +19,18 @@ const (
 	maxLocales   = 200
 )
 
-var (
-	challengeSyntax = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`) // the base64url of a SHA-256
-	verifierSyntax  = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
-)
+// base64URL has the characters of base64url (RFC 4648, section 5).
+const base64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+// isDigest reports whether s has the form of a SHA-256 in base64url.
+func isDigest(s string) bool {
+	return len(s) == 43 && strings.Trim(s, base64URL) == ""
+}
+
+// isVerifier reports whether s has the form of a code_verifier (RFC 7636, section 4.1).
+func isVerifier(s string) bool {
+	return len(s) >= 43 && len(s) <= 128 && strings.Trim(s, base64URL+".~") == ""
+}
 
 // requestParams lists the parameters of an authorization request that have a meaning here.
 var requestParams = []string{
@@ -76,7 +83,7 @@ func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, erro
 	}
 
 	a.JKT = v.Get("dpop_jkt")
-	if a.JKT != "" && !challengeSyntax.MatchString(a.JKT) {
+	if a.JKT != "" && !isDigest(a.JKT) {
 		return a, oauth("invalid_request", "dpop_jkt must be the 43 characters of a base64url SHA-256 (RFC 7638)")
 	}
 
@@ -175,7 +182,7 @@ func parseChallenge(c Client, v url.Values) (string, error) {
 	case method != "S256":
 		return "", oauth("invalid_request", "code_challenge_method must be S256")
 	}
-	if !challengeSyntax.MatchString(challenge) {
+	if !isDigest(challenge) {
 		return "", oauth("invalid_request", "code_challenge must be the 43 characters of a base64url SHA-256")
 	}
 	return challenge, nil
