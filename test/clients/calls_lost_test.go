@@ -113,7 +113,7 @@ func TestCallsOutliveTheirNode(t *testing.T) {
 		n.Each[0].Restart(t)
 		sessions := "/api/fabric/resources/subscribers/" + alice.person.ID + "/sessions/"
 		n.Each[0].Do(t, "DELETE", sessions+tokens.SessionOf(t), p.Basic()).Want(t, 204)
-		harness.WithinASecond(t, "the login ends", func() error {
+		harness.Eventually(t, patience, "the call of an ended login to end", func() error {
 			var cause string
 			bob.eval(t, "messages.find((m) => m.method === 'verto.bye')?.params.cause ?? ''", &cause)
 			if cause != "TOKEN_REVOKED" {

@@ -1,6 +1,7 @@
 package phone
 
 import (
+	"errors"
 	"time"
 )
 
@@ -47,6 +48,20 @@ func (c *Call) WaitEnded() string {
 	case <-time.After(patience):
 		c.phone.t.Fatalf("the call did not end")
 		return ""
+	}
+}
+
+// Ended returns an error until the server has ended the call, which must be with a cause.
+func (c *Call) Ended(cause string) error {
+	c.phone.t.Helper()
+	select {
+	case got := <-c.ended:
+		if got != cause {
+			c.phone.t.Fatalf("the call ended with %s, want %s", got, cause)
+		}
+		return nil
+	default:
+		return errors.New("the call has not ended")
 	}
 }
 
