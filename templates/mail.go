@@ -44,7 +44,10 @@ type Confirm struct {
 }
 
 // Mailbox lists emails that were kept instead of sent.
-type Mailbox struct{ Mails []Mail }
+type Mailbox struct {
+	Mails []Mail
+	Back  string // path of the dashboard's page that linked here, or ""
+}
 
 // A Mail is an email in the list.
 type Mail struct{ Key, To, Subject, Arrived string }
@@ -54,6 +57,7 @@ type MailShown struct {
 	Mail
 	From, Text string
 	Link       string // the link in it; may be ""
+	Back       string // as in Mailbox
 }
 
 func (Forgot) name() string      { return "forgot.html" }

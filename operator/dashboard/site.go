@@ -62,7 +62,7 @@ func (a *site) pageWith(v *visit, o templates.Options, title, name string, data 
 	p := templates.Dashboard{
 		Page: name, Data: data,
 		Frame: templates.Frame{Title: title, Words: v.words(), Theme: web.Theme(v.r), FormToken: a.formToken(v),
-			Now: v.now},
+			Now: a.Now()}, // rows may be newer than the request
 	}
 	if v.operator.ID != "" {
 		o.Connect = []string{"'self'"} // for the search, which is on each page

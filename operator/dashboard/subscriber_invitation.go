@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
@@ -17,8 +18,9 @@ type invitationPart struct {
 	Status           status
 	How              string // how they get the link
 	Created, Expires time.Time
+	Valid            string // how long the link of a mail that is not sent yet will be valid
 	Box              string // URL of the local mailbox that has the mail; "" if there is none
-	Link             string // a new link to hand over, which is shown only once
+	New              newInvitation
 }
 
 // invitationPart returns the part about the invitation of a subscriber who may be invited.
@@ -30,6 +32,9 @@ func (a *subscriberPages) invitationPart(v *visit, s fabric.Subscriber) (*invita
 	}
 	p.Pending, p.Created, p.Expires = true, i.Created, i.Expires
 	p.Status = status{"warn", "Pending"}
+	if i.Expires.IsZero() {
+		p.Valid = validAfterSending(a.Clients.Lifetimes().InviteLink)
+	}
 	if !i.Expires.IsZero() && !v.now.Before(i.Expires) {
 		p.Status = status{"bad", "Expired"}
 	}
@@ -51,6 +56,18 @@ func (a *subscriberPages) invitationPart(v *visit, s fabric.Subscriber) (*invita
 	return p, nil
 }
 
+// validAfterSending describes how long the link in a mail is valid.
+func validAfterSending(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d == day {
+		return "One day after it is sent"
+	}
+	if d%day == 0 {
+		return words.Textf("%s days after it is sent", int(d/day))
+	}
+	return words.Textf("%s hours after it is sent", int(d.Hours()))
+}
+
 // keepsMail reports whether mails are kept on this machine instead of being sent, and returns the
 // URL of the mailbox, or "" if there is none.
 func (a *subscriberPages) keepsMail(v *visit) (kept bool, box string) {
@@ -58,7 +75,11 @@ func (a *subscriberPages) keepsMail(v *visit) (kept bool, box string) {
 		return false, ""
 	}
 	s, err := a.Mailing.State(v.r.Context())
-	return err == nil && s.IsKept, s.Box
+	if err != nil || s.Box == "" {
+		return err == nil && s.IsKept, ""
+	}
+	page := v.base() + "/subscribers/" + v.r.PathValue("id")
+	return s.IsKept, s.Box + "?back=" + url.QueryEscape(page)
 }
 
 // canSignIn reports whether a subscriber has a password or a passkey, or the project offers another
@@ -117,7 +138,7 @@ func (a *subscriberPages) inviteSubscriber(v *visit) error {
 	id := v.r.PathValue("id")
 	_, err := a.Fabric.Subscribers.Invite(v.r.Context(), v.project.ID, id, v.operator.Name)
 	if wrong, ok := describeFaults(err); ok {
-		return a.subscriberPage(v, http.StatusUnprocessableEntity, wrong, "")
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, wrong, newInvitation{})
 	}
 	if err != nil {
 		return err
@@ -128,17 +149,28 @@ func (a *subscriberPages) inviteSubscriber(v *visit) error {
 	return v.backTo(id, "invited")
 }
 
+// A newInvitation is a link that an operator hands over. It is shown only once.
+type newInvitation struct {
+	Link     string
+	Replaced string // the address to which the previous link was mailed, or ""
+}
+
 // handOverInvitation serves POST /dashboard/projects/{project}/subscribers/{id}/invite/link. It
 // creates an invitation link for the operator to hand over. The link is shown only once.
 func (a *subscriberPages) handOverInvitation(v *visit) error {
-	link, err := a.Clients.Letters.HandOver(v.r.Context(), v.project.ID, v.r.PathValue("id"), v.operator.Name)
+	ctx, id := v.r.Context(), v.r.PathValue("id")
+	earlier, err := a.Fabric.Subscribers.FindInvitation(ctx, v.project.ID, id)
+	if problem.IgnoreNotFound(err) != nil {
+		return err
+	}
+	link, err := a.Clients.Letters.HandOver(ctx, v.project.ID, id, v.operator.Name)
 	if wrong, ok := describeFaults(err); ok {
-		return a.subscriberPage(v, http.StatusUnprocessableEntity, wrong, "")
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, wrong, newInvitation{})
 	}
 	if err != nil {
 		return err
 	}
-	return a.subscriberPage(v, http.StatusOK, nil, link)
+	return a.subscriberPage(v, http.StatusOK, nil, newInvitation{link, earlier.To})
 }
 
 // withdrawInvitation serves POST /dashboard/projects/{project}/subscribers/{id}/invite/withdraw.
@@ -146,7 +178,7 @@ func (a *subscriberPages) withdrawInvitation(v *visit) error {
 	id := v.r.PathValue("id")
 	err := a.Fabric.Subscribers.WithdrawInvitation(v.r.Context(), v.project.ID, id)
 	if wrong, ok := describeFaults(err); ok {
-		return a.subscriberPage(v, http.StatusUnprocessableEntity, wrong, "")
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, wrong, newInvitation{})
 	}
 	if err != nil {
 		return err

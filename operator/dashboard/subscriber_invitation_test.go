@@ -81,6 +81,10 @@ func TestInvitation(t *testing.T) {
 		}
 	}
 
+	signIn := "/account?project=" + w.one.ID
+	if got := b.get(one).find(t, `<dd id="sign-in"><span[^>]*><code>(.*?)</code>`); !strings.HasSuffix(got, signIn) {
+		t.Errorf("the page shows the sign-in URL %q, want one that ends with %q", got, signIn)
+	}
 	shows("before an invitation", "They have no password and no passkey. An invitation",
 		"Send an invitation", "Make a link to hand over")
 	if a := b.post(one, one+"/invite/withdraw", nil); a.StatusCode != http.StatusUnprocessableEntity {
@@ -88,7 +92,8 @@ func TestInvitation(t *testing.T) {
 	}
 
 	b.post(one, one+"/invite", nil).leadsTo(t, one+"?done=invited")
-	shows("while the mail waits", "waiting to be sent", "Send again", "Withdraw")
+	shows("while the mail waits", "waiting to be sent", "Valid until", "7 days after it is sent", "Send again",
+		"Withdraw")
 	first := w.send(t)
 	shows("after the mail", "By mail to eve@example.com", "Valid until", "Pending")
 	b.post(one, one+"/invite", nil)
@@ -98,6 +103,10 @@ func TestInvitation(t *testing.T) {
 	}
 
 	// A link to hand over replaces those in mails, and does not prove that the address is theirs.
+	a := b.post(one, one+"/invite/link", nil)
+	if !strings.Contains(a.body, "The link that was mailed to <bdi>eve@example.com</bdi> no longer works.") {
+		t.Errorf("the page does not say which link the new one replaces: %s", a.body)
+	}
 	link := handOver(t, b, one)
 	shows("after a link to hand over", "As a link to hand over")
 	if strings.Contains(part(), link) {

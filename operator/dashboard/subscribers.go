@@ -3,6 +3,7 @@ package dashboard
 import (
 	"cmp"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/selvage/selvage/fabric"
@@ -92,6 +93,7 @@ type subscriberPage struct {
 	Recording  choice
 	Forwarding fabric.Forwarding
 	Invitation *invitationPart // nil if they cannot be invited
+	SignIn     string          // URL at which they sign in
 	NoWayIn    bool            // they have nothing to sign in with
 	Hindrance  string          // what keeps them from signing in, or ""
 	Online     bool
@@ -107,11 +109,12 @@ type loginRow struct {
 
 // showSubscriber serves GET /dashboard/projects/{project}/subscribers/{id}.
 func (a *subscriberPages) showSubscriber(v *visit) error {
-	return a.subscriberPage(v, http.StatusOK, nil, "")
+	return a.subscriberPage(v, http.StatusOK, nil, newInvitation{})
 }
 
-// subscriberPage shows a subscriber's page. link is a new invitation link to hand over, or "".
-func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string, link string) error {
+// subscriberPage shows a subscriber's page, with an invitation link that was just created, if
+// there is one.
+func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string, n newInvitation) error {
 	ctx := v.r.Context()
 	s, err := a.Fabric.Subscribers.Find(ctx, v.project.ID, v.r.PathValue("id"))
 	if err != nil {
@@ -138,6 +141,7 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string, lin
 		Online: presence.Online(), MayChange: v.mayIn(operator.Write), Faults: wrong,
 		Recording: findChoice(recordSettings, string(s.RecordCalls)), Forwarding: s.Forwarding,
 		Snippets: a.subscriberSnippets(v, s, addresses.Items),
+		SignIn:   a.AuthURL + "/account?project=" + url.QueryEscape(v.project.ID),
 	}
 	if err := a.addFactorsAndApps(v, s, &p); err != nil {
 		return err
@@ -151,7 +155,7 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string, lin
 		if p.Invitation, err = a.invitationPart(v, s); err != nil {
 			return err
 		}
-		p.Invitation.Link = link
+		p.Invitation.New = n
 		if p.Invitation.Pending {
 			p.Subscriber.Status = status{"warn", "Invited"}
 		}
@@ -235,9 +239,9 @@ func (a *subscriberPages) deleteSubscriber(v *visit) error {
 	name, what := v.subscriberRow(s).Title, v.form.Get("remove")
 	switch {
 	case what != "account" && what != "person":
-		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{"Choose what to remove."}, "")
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{"Choose what to remove."}, newInvitation{})
 	case v.form.Get("confirm") != name:
-		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{wrongName}, "")
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{wrongName}, newInvitation{})
 	case what == "person":
 		if _, err := a.Fabric.Subscribers.Erase(v.r.Context(), v.project.ID, s.ID); err != nil {
 			return err

@@ -414,6 +414,15 @@ func TestMailbox(t *testing.T) {
 		}).Want(t, 404)
 	}
 
+	// The way back leads to the dashboard and nowhere else.
+	for back, want := range map[string]bool{"/dashboard/mails": true, "https://evil.example/dashboard/": false,
+		"//evil.example": false, "/dashboard/../demo": false, "javascript:alert(1)": false} {
+		page := s.Get(t, "/dev/mail?back="+url.QueryEscape(back)).Want(t, 200)
+		if got := strings.Contains(string(page.Body), `id="mailbox-back"`); got != want {
+			t.Errorf("the mailbox has a way back to %s: %t, want %t", back, got, want)
+		}
+	}
+
 	// A trusted proxy does not help, because a forwarded request is never local.
 	behind := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_TRUSTED_PROXIES=127.0.0.1,203.0.113.9"}})
 	behind.Get(t, "/dev/mail").Want(t, 200)

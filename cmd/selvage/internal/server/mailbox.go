@@ -6,11 +6,13 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"path"
 	"strings"
 
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/operator/dashboard"
 	"github.com/selvage/selvage/templates"
 )
 
@@ -64,7 +66,7 @@ func (m mailbox) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var page templates.Mailbox
+	page := templates.Mailbox{Back: backOf(r)}
 	for _, i := range items {
 		page.Mails = append(page.Mails, templates.Mail{
 			Key:     i.Key,
@@ -74,6 +76,16 @@ func (m mailbox) list(w http.ResponseWriter, r *http.Request) error {
 		})
 	}
 	return templates.Write(w, page, templates.Options{View: viewOf(r)})
+}
+
+// backOf returns the path of the dashboard's page that linked to the mailbox, or "". Other paths and
+// sites are ignored.
+func backOf(r *http.Request) string {
+	back := r.FormValue("back")
+	if !strings.HasPrefix(back, dashboard.Prefix+"/") || path.Clean(back) != back {
+		return ""
+	}
+	return back
 }
 
 // show serves GET /dev/mail/{key}.
@@ -92,6 +104,7 @@ func (m mailbox) show(w http.ResponseWriter, r *http.Request) error {
 		From: found.From.String(),
 		Text: found.Text,
 		Link: found.Link,
+		Back: backOf(r),
 	}
 	return templates.Write(w, page, templates.Options{Frames: []string{"'self'"}, View: viewOf(r)})
 }
