@@ -2,23 +2,19 @@ package levels
 
 import "math"
 
-// A biquad contains the coefficients of a second-order filter with a0 = 1. Its states s1 and s2 and
-// its output y follow from its input x:
+// A biquad contains the coefficients of a second-order filter whose first coefficients are 1. In
+// direct form II, its state w and its output y follow from its input x:
 //
-//	y = b0 x + s1
-//	s1 = c1 x + s2 - a1 s1
-//	s2 = c2 x - a2 s1
-type biquad struct{ b0, c1, c2, a1, a2 float64 }
-
-// newBiquad returns the filter with the transfer function (b0 + b1/z + b2/z²) / (1 + a1/z + a2/z²).
-func newBiquad(b0, b1, b2, a1, a2 float64) biquad {
-	return biquad{b0: b0, c1: b1 - a1*b0, c2: b2 - a2*b0, a1: a1, a2: a2}
-}
+//	w[n] = x[n] - a1 w[n-1] - a2 w[n-2]
+//	y[n] = w[n] + b1 w[n-1] + b2 w[n-2]
+type biquad struct{ b1, b2, a1, a2 float64 }
 
 // A weighting contains the two filters of BS.1770-4, annex 1, with their states. The first is a
-// shelf that models the effect of the head. The second is a high-pass filter with b = 1, -2, 1.
+// shelf that models the effect of the head. The second is a high-pass filter with b1 = -2 and
+// b2 = 1. gain is the factor that both filters leave out of the power.
 type weighting struct {
 	shelf, high    biquad
+	gain           float64
 	s1, s2, h1, h2 float64
 }
 
@@ -30,7 +26,7 @@ func newWeighting(rate int) weighting {
 		shelfAt, shelfQ, shelfGain = 1681.974450955533, 0.7071752369554196, 3.999843853973347
 		highAt, highQ              = 38.13547087602444, 0.5003270373238773
 	)
-	w := weighting{shelf: biquad{b0: 1}}
+	w := weighting{gain: 1}
 
 	// Below this rate, all audio is below the frequencies of the shelf.
 	if float64(rate) > 2.1*shelfAt {
@@ -38,13 +34,15 @@ func newWeighting(rate int) weighting {
 		vh := math.Pow(10, shelfGain/20)
 		vb := math.Pow(vh, 0.4996667741545416)
 		a0 := 1 + k/shelfQ + k*k
-		w.shelf = newBiquad((vh+vb*k/shelfQ+k*k)/a0, 2*(k*k-vh)/a0, (vh-vb*k/shelfQ+k*k)/a0,
-			2*(k*k-1)/a0, (1-k/shelfQ+k*k)/a0)
+		b0 := vh + vb*k/shelfQ + k*k
+		w.shelf = biquad{b1: 2 * (k*k - vh) / b0, b2: (vh - vb*k/shelfQ + k*k) / b0,
+			a1: 2 * (k*k - 1) / a0, a2: (1 - k/shelfQ + k*k) / a0}
+		w.gain = (b0 / a0) * (b0 / a0)
 	}
 
 	k := math.Tan(math.Pi * highAt / float64(rate))
 	a0 := 1 + k/highQ + k*k
-	w.high = newBiquad(1, -2, 1, 2*(k*k-1)/a0, (1-k/highQ+k*k)/a0)
+	w.high = biquad{b1: -2, b2: 1, a1: 2 * (k*k - 1) / a0, a2: (1 - k/highQ + k*k) / a0}
 	return w
 }
 

@@ -27,7 +27,7 @@ const slotsPerSecond = 50
 // A leg contains the measurements of one channel.
 type leg struct {
 	weight     weighting
-	energy     float64 // weighted energy of the current slot, in squared samples
+	energy     float64 // weighted energy of the current slot without gain, in squared samples
 	sum        int64   // sum of samples since the last fold
 	squares    int64   // sum of squares since the last fold
 	total      float64
@@ -81,8 +81,8 @@ func (l *leg) add(run []int16, channel, channels int, at int64) {
 	least, most := l.least, l.most
 	sum, squares, energy := l.sum, l.squares, l.energy
 
-	// The states of the two filters are kept in registers. Each state is computed from the earlier
-	// states and the input of its filter, since the output is available later.
+	// The states of the two filters are kept in registers. Terms of older states come first, since
+	// the newest state is available last.
 	shelf, high := l.weight.shelf, l.weight.high
 	s1, s2 := l.weight.s1, l.weight.s2
 	h1, h2 := l.weight.h1, l.weight.h2
@@ -93,11 +93,12 @@ func (l *leg) add(run []int16, channel, channels int, at int64) {
 		sum += int64(v)
 		squares += int64(v * v)
 
-		x := float64(v)
-		y := shelf.b0*x + s1
-		s1, s2 = (shelf.c1*x+s2)-shelf.a1*s1, shelf.c2*x-shelf.a2*s1
-		z := y + h1
-		h1, h2 = (high.c1*y+h2)-high.a1*h1, high.c2*y-high.a2*h1
+		s := (float64(v) - shelf.a2*s2) - shelf.a1*s1
+		y := (shelf.b2*s2 + shelf.b1*s1) + s
+		h := (y - high.a2*h2) - high.a1*h1
+		z := (h2 - h1 - h1) + h
+		s1, s2 = s, s1
+		h1, h2 = h, h1
 		energy += z * z
 	}
 
@@ -152,7 +153,7 @@ func (m *meter) endSlot() {
 	for c := range m.legs {
 		l := &m.legs[c]
 		l.fold()
-		power := l.energy / length
+		power := l.energy * l.weight.gain / length
 		m.talk.legs[c].power = power
 		all += power
 		l.energy = 0

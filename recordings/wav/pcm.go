@@ -25,11 +25,7 @@ func directDecoder(codec string) func(dst []int16, src []byte) {
 		}
 
 	case "pcm_s16le":
-		return func(dst []int16, src []byte) {
-			for i := range dst {
-				dst[i] = int16(binary.LittleEndian.Uint16(src[2*i:]))
-			}
-		}
+		return littleEndian
 	case "pcm_s16be":
 		return func(dst []int16, src []byte) {
 			for i := range dst {
@@ -66,6 +62,19 @@ func directDecoder(codec string) func(dst []int16, src []byte) {
 		}
 	}
 	return float(codec)
+}
+
+// littleEndian decodes 16-bit samples, four at a time where possible. This is the most common codec.
+func littleEndian(dst []int16, src []byte) {
+	for len(dst) >= 4 && len(src) >= 8 {
+		four := binary.LittleEndian.Uint64(src)
+		dst[0], dst[1] = int16(four), int16(four>>16)
+		dst[2], dst[3] = int16(four>>32), int16(four>>48)
+		dst, src = dst[4:], src[8:]
+	}
+	for i := range dst {
+		dst[i] = int16(binary.LittleEndian.Uint16(src[2*i:]))
+	}
 }
 
 // float is like directDecoder, for codecs whose samples are floats between -1 and 1.
