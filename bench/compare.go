@@ -15,6 +15,10 @@ import (
 func byTurns(p *harness.Program, s settings, pinned bool, out io.Writer) {
 	other, ours := newWorld(p, pinned, s.compare), newWorld(p, pinned, "")
 	theirs, mine := other.operations(p), ours.operations(p)
+	if slices.ContainsFunc(soundNames, s.only.MatchString) {
+		theirs = append(theirs, other.soundOperations(p)...)
+		mine = append(mine, ours.soundOperations(p)...)
+	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "operation\tc\tCPU ms before\tafter\tratio\tfrom\tto\t")
 
