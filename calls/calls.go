@@ -137,9 +137,9 @@ func (c *Calls) Stats() Stats {
 	return s
 }
 
-// Do executes a client's command. A command for a leg that the client does not hold has no effect.
-// The same applies to a leg that the client no longer holds. The client then receives the end of
-// its leg. Do does not return an error in this case, because SDKs would repeat the command.
+// Do executes a client's command. A command for a leg that the client does not hold, or no longer
+// holds, has no effect: the client receives the end of the leg. Do returns no error for it, because
+// SDKs would repeat the command.
 //
 // Invite returns an error if the call cannot begin: problem.Invalid if the offer cannot be
 // answered, or problem.RateLimited if a limit is exceeded.

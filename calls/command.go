@@ -7,9 +7,9 @@ type Client struct {
 	Token  fabric.Token
 	Socket Socket
 
-	// Party describes a caller that is neither a browser nor a subscriber's phone. The caller is a
-	// SIP endpoint, or is outside the project. The gateway or the SIP message names outside
-	// callers.
+	// Party describes a caller that is a SIP endpoint or is outside the project. It is nil for
+	// browsers and phones of subscribers. The names of outside callers come from the gateway or the
+	// SIP message.
 	Party *Party `json:",omitempty"`
 
 	Inside bool `json:",omitempty"` // the client may not call phone numbers and SIP gateways

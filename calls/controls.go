@@ -34,7 +34,7 @@ func (l *leg) restore(c Controls) {
 	for _, s := range l.switches() {
 		*s.on = c&s.control != 0
 	}
-	// The record does not tell the client's own mutes from a moderator's.
+	// The record does not distinguish the client's own mutes from a moderator's.
 	l.ownAudioMute, l.ownVideoMute = l.member.AudioMuted, l.member.VideoMuted
 }
 

@@ -214,8 +214,8 @@ type Packet struct {
 type Quality struct {
 	Received, Lost uint64        // packets that arrived from the client, and lost packets
 	Sent           uint64        // packets to the client
-	Jitter         time.Duration // of audio from the client (RFC 3550, section 6.4.1)
-	RoundTrip      time.Duration // to the client, according to its reports; 0 if unknown
+	Jitter         time.Duration // jitter of the client's audio (RFC 3550, section 6.4.1)
+	RoundTrip      time.Duration // round-trip time, according to the client's reports; 0 if unknown
 	LostThere      float64       // share of our audio packets that the client misses, 0 to 1
 	Path           Path
 }

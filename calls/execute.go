@@ -39,7 +39,7 @@ func (l *leg) execute(cmd Command) (Reply, error) {
 		l.hangUp(failureOf(cmd.Cause))
 		return Reply{}, nil
 	case !l.active || l.media == nil:
-		return Reply{}, nil // ringing, or the client is not back: other commands have no effect
+		return Reply{}, nil // before the answer, other commands do nothing
 	}
 	return l.act(cmd)
 }
@@ -232,7 +232,7 @@ func (l *leg) change(cmd Command) error {
 	return nil
 }
 
-// The values of own, which tells apart who requested a change: the leg's client, or a moderator or
+// The values of own. It states who requested a change: the leg's client, or a moderator or
 // operator.
 const (
 	byClient = true

@@ -264,8 +264,8 @@ func (w watcher) Talking(talking bool) {
 	})
 }
 
-// Pressed passes keys on to a script. While many of them wait, it drops the others, because a client
-// can send telephone events faster than the mailbox runs.
+// Pressed passes keys on to a script. If too many keys are waiting, it drops the others, because a
+// client can send telephone events faster than the mailbox handles them.
 func (w watcher) Pressed(digit byte) {
 	l := w.leg
 	if l.pressed.Add(1) > maxDigits {

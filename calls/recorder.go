@@ -43,8 +43,8 @@ type WantedRecording struct {
 	Skip   bool // cut out the time while it is paused
 }
 
-// A RecordedCall describes a call or room session to record. The sum of all members of a room takes
-// the side of the caller.
+// A RecordedCall describes a call or room session to record. The sum of all members of a room is
+// recorded as the caller's side.
 type RecordedCall struct {
 	Sid         string    // the Sid of an announced recording; "" announces a new recording
 	Project     string    // required

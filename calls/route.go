@@ -45,7 +45,7 @@ const (
 	reasonCannotBeRouted = "forward_not_possible"
 )
 
-// next returns the route after one that ended with the given cause, or nil.
+// next returns the route to try after this one has ended with the given cause, or nil.
 func (r *route) next(c Cause) *route {
 	switch c.Text {
 	case UserBusy.Text, "REJECT_ALL", CallRejected.Text, NormalClearing.Text:

@@ -29,7 +29,7 @@ type script struct {
 	noteConnected context.CancelFunc
 }
 
-// connectTime is how long the first sound waits at most until media can flow to the caller.
+// connectTime is the longest time that the first sound waits for media to flow to the caller.
 const connectTime = 5 * time.Second
 
 // maxSteps limits the number of requests to Scripts for one call, so that a script in an endless

@@ -10,7 +10,7 @@
 // most once, and the messages of a conversation in their order. A client that was not connected
 // reads them from the history.
 //
-// The package knows neither HTTP nor SQL nor WebSockets. Packages fabric/rest and fabric/relay serve
+// The package contains no HTTP, SQL or WebSockets. Packages fabric/rest and fabric/relay serve
 // clients, and package store keeps the rows.
 package chat
 

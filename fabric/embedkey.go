@@ -33,7 +33,7 @@ type EmbedKeyStore interface {
 	RevokeEmbedKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error
 }
 
-// An EmbedKey is embedded in a page that anyone may read. It is only good for guest tokens for one
+// An EmbedKey is embedded in a page that anyone may read. It permits only guest tokens for one
 // address.
 type EmbedKey struct {
 	ID        string

@@ -43,15 +43,15 @@ var keptData = []KeptData{
 	},
 	{
 		What: "recordings that also belong to another subscriber",
-		Why:  "they are the other subscriber's as well; this subscriber's addresses are removed from them",
+		Why:  "they also belong to the other subscriber; this subscriber's addresses are removed from them",
 	},
 	{
 		What: "records of its calls, without its id, name and addresses",
-		Why:  "they are the other party's as well",
+		Why:  "they also belong to the other party",
 	},
 	{
-		What: "messages that others sent to it, while one of them has an account",
-		Why:  "they are the sender's",
+		What: "messages that it received, as long as their senders have an account",
+		Why:  "they belong to the sender",
 	},
 	{
 		What: "records of the deleted recordings, for 40 days: ids, times and durations, but no addresses",

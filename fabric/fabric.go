@@ -7,7 +7,7 @@
 // [Stores] ensure that certain changes happen only once, such as creating a subscriber for a
 // reference or using a refresh token.
 //
-// The package knows neither HTTP nor SQL. Package fabric/rest serves the API, and package store
+// The package contains no HTTP and no SQL. Package fabric/rest serves the API, and package store
 // stores the rows.
 package fabric
 

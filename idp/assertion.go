@@ -25,9 +25,9 @@ const AssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 // These are the limits of an assertion.
 const (
 	maxAssertion = 8 << 10
-	maxAhead     = 10 * time.Minute // how far its exp may be ahead
+	maxAhead     = 10 * time.Minute // how far the exp of an assertion may be in the future
 	clientSkew   = 10 * time.Second // how far a client's clock may be ahead
-	usedFor      = skew             // how much longer its use is remembered, because the clocks of nodes differ
+	usedFor      = skew             // how long a use is remembered after exp: clocks differ
 )
 
 // refuseAssertion returns the error for a bad assertion. The error may contain the reason, because

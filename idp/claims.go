@@ -108,8 +108,8 @@ func (p *Person) say(c fabric.StandardClaims, name string) {
 	}
 }
 
-// left returns the claims in names that remain under scope, a narrower scope. It drops a claim if
-// the claim's scope was granted but is not in scope.
+// left returns the claims in names that remain after the granted scope was narrowed to scope. It
+// drops each claim whose scope was granted but is not in scope.
 func (g Grant) left(names, scope []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.Contains(g.Scope, claimScopes[name]) && !slices.Contains(scope, claimScopes[name])

@@ -15,14 +15,14 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// UpstreamMethod is the AMR of logins with an upstream provider.
+// UpstreamMethod is the AMR value of logins with an upstream provider.
 const UpstreamMethod = "fed"
 
 // An UpstreamAttempt is a login that a browser has begun at an upstream provider. The session store
 // keeps it under the attempt's state.
 type UpstreamAttempt struct {
 	State      string `json:"-"`
-	RequestID  string `json:"request"` // authorization request for which the login is
+	RequestID  string `json:"request"` // authorization request that the login answers
 	ProjectID  string `json:"project"`
 	UpstreamID string `json:"upstream"`
 	Nonce      string `json:"nonce"`
@@ -51,7 +51,7 @@ func attemptKey(state string) session.Key {
 	return session.Key{Kind: "upstream", ID: session.Digest(state)}
 }
 
-// Begin stores a new attempt to sign in with u, for a request.
+// Begin begins an attempt to sign in with u, in order to answer a request.
 func (us *Upstreams) Begin(ctx context.Context, u Upstream, req AuthRequest) (UpstreamAttempt, error) {
 	a := UpstreamAttempt{State: randomToken(), RequestID: req.ID, ProjectID: u.ProjectID, UpstreamID: u.ID,
 		Nonce: randomToken(), Verifier: randomToken(), Began: us.Now(), MaxAge: req.MaxAge}
@@ -65,7 +65,7 @@ func (us *Upstreams) Begin(ctx context.Context, u Upstream, req AuthRequest) (Up
 	return a, us.Sessions.Put(ctx, attemptKey(a.State), value, us.Lifetimes().Request)
 }
 
-// Take returns the attempt with a state, once. If there is no such attempt, it returns
+// Take removes and returns the attempt with a state. If there is no such attempt, it returns
 // problem.NotFound.
 func (us *Upstreams) Take(ctx context.Context, state string) (a UpstreamAttempt, err error) {
 	if len(state) != tokenLength {
@@ -79,7 +79,7 @@ func (us *Upstreams) Take(ctx context.Context, state string) (a UpstreamAttempt,
 	return a, json.Unmarshal(value, &a)
 }
 
-// An Identity is an account at an upstream provider, in the provider's description.
+// An Identity is an account at an upstream provider, as the provider describes it.
 type Identity struct {
 	UpstreamID string `json:"upstream"`
 	Issuer     string `json:"iss"`
@@ -109,8 +109,8 @@ func (u Upstream) IdentityOf(subject string, claims map[string]any) Identity {
 		FirstName: person("first_name"), LastName: person("last_name")}
 }
 
-// These are the errors of a login with an upstream provider, which the sign-in page shows. Their
-// messages are for the audit trail.
+// The errors that the sign-in page shows for a refused login with an upstream provider. The audit
+// trail records their messages.
 var (
 	// ErrUpstreamUnknown is the error for an identity that has no account here and for which none
 	// may be created.
@@ -119,17 +119,17 @@ var (
 	ErrUpstreamEmail = problem.New(problem.Forbidden, "upstream_email", "the provider does not confirm an email")
 )
 
-// Unlinked is the error if an account here has the identity's email, but is not linked to the
-// identity. The person must sign in to the account first, and then agree to the link.
+// Unlinked is the error for an identity whose email belongs to an account here that is not linked
+// to it. The person must sign in to the account first, and then agree to the link.
 type Unlinked struct{ Identity Identity }
 
 func (u *Unlinked) Error() string { return "the account is not linked" }
 
-// LogIn makes a login for an identity that an upstream provider has just confirmed:
+// LogIn signs in the person whose identity an upstream provider has just confirmed:
 //
-//   - If the identity is linked to a subscriber, it makes the subscriber's login. If the subscriber
-//     has a second factor, it returns [Unfinished].
-//   - If a subscriber has the identity's email, it returns [Unlinked].
+//   - If the identity is linked to a subscriber, it creates a login. If the subscriber has a second
+//     factor, it returns [Unfinished].
+//   - If another subscriber has the identity's email, it returns [Unlinked].
 //   - Otherwise it creates a subscriber, if u and the project permit that.
 //
 // The email counts only if the provider has verified it.
@@ -193,7 +193,7 @@ func (us *Upstreams) logInUnlinked(ctx context.Context, u Upstream, id Identity,
 	return us.register(ctx, u, id, from)
 }
 
-// register creates a subscriber for an identity, and makes the first login.
+// register creates a subscriber for an identity, and its first login.
 func (us *Upstreams) register(ctx context.Context, u Upstream, id Identity, from Visitor) (Login, error) {
 	if err := us.Limits.TakeNetwork(ctx, limit.RegisterPerNetwork, from.Network); err != nil {
 		return Login{}, err
@@ -216,8 +216,8 @@ func (us *Upstreams) register(ctx context.Context, u Upstream, id Identity, from
 	return us.begin(ctx, sub, us.Now(), from)
 }
 
-// Link links an identity to the subscriber of a login. The caller has asked the subscriber, whose
-// email must be the identity's verified one. Otherwise Link returns problem.Conflict.
+// Link links an identity to the subscriber of a login. The subscriber must have agreed. If the
+// provider has not verified the subscriber's email for the identity, Link returns problem.Conflict.
 func (us *Upstreams) Link(ctx context.Context, u Upstream, id Identity, s Login) error {
 	sub, err := us.Subscribers.FindSubscriber(ctx, u.ProjectID, s.SubscriberID)
 	if err != nil {
@@ -238,7 +238,7 @@ func (us *Upstreams) link(ctx context.Context, u Upstream, id Identity, subscrib
 		SubscriberID: subscriberID, Issuer: id.Issuer, Subject: id.Subject, Created: us.Now()})
 }
 
-// refuse records a refused login, and returns why, which is shown to the person.
+// refuse records a refused login, and returns why, the error to show.
 func (us *Upstreams) refuse(ctx context.Context, u Upstream, subscriberID string, why *problem.Error) error {
 	if err := us.logins.attempts.RefuseFactor(ctx, u.ProjectID, subscriberID, why); err != nil {
 		return err
@@ -268,8 +268,8 @@ func (us *Upstreams) Remember(ctx context.Context, u Upstream, s Login, idToken 
 	return us.Sessions.Put(ctx, upstreamSessionKey(s.ID), value, us.Lifetimes().BrowserAbsolute)
 }
 
-// Forget returns the upstream provider and the ID token for the first of these logins that was made
-// with a provider at which signing out here also signs out. ok is false if there is none.
+// Forget removes and returns what Remember stored for one of these logins. ok is false if none of
+// them needs a logout at its provider.
 func (us *Upstreams) Forget(ctx context.Context, sids ...string) (u Upstream, idToken string, ok bool) {
 	for _, sid := range sids {
 		value, err := us.Sessions.Take(ctx, upstreamSessionKey(sid))

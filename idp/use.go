@@ -8,11 +8,11 @@ import (
 	"github.com/selvage/selvage/internal/spent"
 )
 
-// A Use is the only use of something that must not be used again, such as a client's assertion.
+// A Use records that something was used that must not be used again, such as a client's assertion.
 type Use struct {
 	Hash    string    // identifies the used thing
-	Made    time.Time // when the thing itself was made, or earlier; not stored
-	Expires time.Time // when the thing itself expires; its use need not be stored after that
+	Made    time.Time // when the thing was made, or an earlier time; not stored
+	Expires time.Time // when the thing expires; the use need not be stored after that
 	Refusal error     // the error for any further use
 }
 

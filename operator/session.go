@@ -201,8 +201,8 @@ func (a *Operators) Peek(ctx context.Context, cookie string) (Session, Operator,
 }
 
 // Raise records that a session's operator has confirmed their identity with the given methods (RFC
-// 8176). The session gets a new cookie, so the old cookie is worthless to anyone who leaked or
-// planted it.
+// 8176). The session gets a new cookie, so that an old cookie that was stolen or planted is
+// worthless.
 func (a *Operators) Raise(
 	ctx context.Context, o Operator, s Session, from Visitor, methods ...string,
 ) (Session, string, error) {

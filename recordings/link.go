@@ -55,7 +55,7 @@ func (r *Recordings) MediaAuth(ctx context.Context, projectID string) (MediaAuth
 }
 
 // Sign creates a link to a recording in format f. The link is valid for the given time, unless its
-// maker ends earlier; see [Owner].
+// maker is revoked earlier; see [Owner].
 func (r *Recordings) Sign(rec Recording, f Format, lasts time.Duration, maker string) (Link, error) {
 	if r.links == nil {
 		return Link{}, errors.New("signing link: no key is configured")
@@ -74,8 +74,8 @@ func (r *Recordings) Sign(rec Recording, f Format, lasts time.Duration, maker st
 }
 
 // Verify reports whether a link to a recording in format f is valid. exp and sig are the link's
-// parameters. If this node currently cannot know whether the link's maker has ended, Verify returns
-// an error.
+// parameters. If this node currently cannot know whether the link's maker was revoked, Verify
+// returns an error.
 func (r *Recordings) Verify(projectID, sid string, f Format, exp, sig string) (bool, error) {
 	expires, err := strconv.ParseInt(exp, 10, 64)
 	if err != nil || r.links == nil || strconv.FormatInt(expires, 10) != exp || sig == "" {
@@ -107,7 +107,7 @@ func cutMaker(sig string) (code, made string) {
 	return sig[:i], string(text)
 }
 
-// isMakerLive reports whether the maker of a link has not ended since the link was created.
+// isMakerLive reports whether the maker of a link was not revoked since the link was created.
 func (r *Recordings) isMakerLive(made string) (bool, error) {
 	if made == "" {
 		return true, nil
@@ -148,7 +148,7 @@ const (
 var Formats = []Format{WAV, MP3, Original}
 
 // BestFormat returns MP3 for an MP3, and otherwise the first of [Formats] in which the media is
-// available. If the recording has no media yet, it returns the first of all.
+// available. If the recording has no media yet, it returns the first format.
 func (r Recording) BestFormat() Format {
 	if r.Codec == "mp3" && r.HasMedia() {
 		return MP3

@@ -106,7 +106,7 @@ func price(seconds, rate int64) int64 { return (seconds + 59) / 60 * rate }
 type Owner struct {
 	ProjectID    string
 	SubscriberID string
-	Maker        string // ends its links when it ends, see [Config.CheckMaker]; or ""
+	Maker        string // credentials that create links; see [Config.CheckMaker]; may be ""
 }
 
 // MayChange returns problem.Forbidden if o is a subscriber. Subscribers may read their recordings,

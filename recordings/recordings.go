@@ -61,8 +61,9 @@ type Config struct {
 	Wait      time.Duration // how long a recording waits for its media; 0 means DefaultWait
 	Links     Links         // signs links to media; nil disables them
 
-	// CheckMaker returns problem.Unauthenticated if the maker of a link has ended since made, the
-	// time when the link was created. If CheckMaker is nil, links that have a maker are refused.
+	// CheckMaker returns problem.Unauthenticated if the maker of a link was revoked after made, the
+	// time when the link was created. A maker is a set of credentials; see [Owner]. If CheckMaker
+	// is nil, links that have a maker are refused.
 	CheckMaker func(maker string, made time.Time) error
 
 	Now func() time.Time // nil means time.Now
@@ -85,7 +86,7 @@ type Recordings struct {
 	now          func() time.Time
 	log          *slog.Logger
 	measuring    chan struct{}           // one token for each upload that is being measured
-	decoding     chan struct{}           // one token for each that is slow to decode
+	decoding     chan struct{}           // the same for uploads that are slow to decode
 	lately       *cache.Cache[Recording] // by owner and Sid; players request many ranges
 	facts        *cache.Cache[wav.Facts] // by MediaKey
 	auth         *cache.Cache[MediaAuth] // by project

@@ -33,7 +33,7 @@ type Rendition struct {
 	// so that the kernel can send it.
 	Content io.ReadSeeker
 	Whole   bool   // Content is the original file
-	Stored  bool   // Content is the file as the storage has it, not encrypted
+	Stored  bool   // Content is the stored file itself, which is not encrypted
 	Encoded bool   // reading Content takes CPU time
 	Type    string // media type of Content
 	Ext     string // file name extension with the dot

@@ -34,7 +34,8 @@ var callbackQueue = strings.NewReplacer("{receivers}", "callback_receivers", "{o
 	"{deliveries}", "callback_deliveries", "{receiver}", "receiver_id", "{job}", "id",
 	"{event}", "event", "{subject}", "sid", "{body}", "method || '\n' || url || '\n' || fields")
 
-// callbacksOf replaces the same placeholders, but for all deliveries in a project.
+// callbacksOf is like callbackQueue, but its queries select the deliveries of a project instead of
+// a receiver.
 var callbacksOf = strings.NewReplacer("{deliveries}", "callback_deliveries", "{receiver}", "project_id", "{job}", "id")
 
 var callbackTable = table[recordings.Delivery]{

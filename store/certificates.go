@@ -47,7 +47,7 @@ func (s *Certificates) ClaimCertificate(ctx context.Context, name string, until 
 		res, err := t.Exec(ctx, `INSERT INTO certificates (name, sealed, updated) VALUES ($1, '', $2)
 			ON CONFLICT (name) DO UPDATE SET updated = $2 WHERE certificates.updated < $3`,
 			name, micros(until), micros(s.now()))
-		return requireRowOr(problem.New(problem.Conflict, "certificate_claimed", "another node asks for %s", name),
+		return requireRowOr(problem.New(problem.Conflict, "certificate_claimed", "another node is requesting %s", name),
 			res, err, "certificate")
 	})
 }

@@ -76,8 +76,8 @@ func (s *Operators) RenameRecordingFilter(ctx context.Context, operatorID, proje
 	})
 }
 
-// eraseFilters deletes the saved searches of a project for a subscriber: those that contain its id or
-// one of its names, also in the name of the filter.
+// eraseFilters deletes the saved searches of a project that contain a subscriber's id or one of its
+// names. The name of the filter counts, too.
 func eraseFilters(ctx context.Context, t tx, projectID, id string, names []string, e *fabric.Erasure) error {
 	all, err := recordingFilterTable.gather(ctx, t, `WHERE project_id = $1`, projectID)
 	if err != nil {
@@ -95,8 +95,8 @@ func eraseFilters(ctx context.Context, t tx, projectID, id string, names []strin
 	return nil
 }
 
-// aboutAudio lists the parameters of searches that never name a person. A reference may be a number
-// that is also a day or a length.
+// aboutAudio lists the parameters of searches that never name a person. They are not compared,
+// because a subscriber's reference may be a number that equals a date or a duration.
 var aboutAudio = []string{"after", "before", "longer", "shorter", "flag", "direction", "held"}
 
 // searchesFor reports whether a filter contains one of names, which are in lower case, or the same

@@ -14,7 +14,7 @@ const (
 	rtcpPackets  = 50        // per second
 	smallPacket  = 250       // a smaller packet of video counts as this many bytes
 	burst        = 2         // seconds
-	maxBitrate   = 1_800_000 // of video, as advertised to clients; lower than the limit
+	maxBitrate   = 1_800_000 // bit rate of video advertised to clients; lower than the limit
 )
 
 // A bucket is a token bucket. The zero value always stays empty.

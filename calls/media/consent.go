@@ -21,7 +21,7 @@ const (
 	repeatPause  = 400 * time.Millisecond // time before each repetition
 
 	consentInterval = 5 * time.Second  // time between checks of the path in use, plus or minus a fifth
-	consentTimeout  = 30 * time.Second // sending stops without an answer for this long (RFC 7675)
+	consentTimeout  = 30 * time.Second // sending stops after this time without an answer (RFC 7675)
 )
 
 // A transaction is the id of a STUN request.

@@ -32,7 +32,7 @@ type mixer struct {
 	voices []*voice
 	closed bool
 	sound  []int16 // the rest of the sound that is playing
-	played func()  // called when it is over; nil for none
+	played func()  // called when the sound has ended; may be nil
 	tap    calls.Tap
 
 	// Only the mixer's goroutine uses the following fields.

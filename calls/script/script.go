@@ -53,7 +53,7 @@ type Config struct {
 type Webhook struct {
 	url    *url.URL
 	secret string
-	egress egress.Policy // the policy of others
+	egress egress.Policy // policy for the client others
 	client *http.Client  // for the host and port of url
 	others *http.Client  // for sounds elsewhere
 	sounds soundCount

@@ -35,9 +35,9 @@ type outsiders struct{ *Server }
 
 // admitOutsider reports whether a caller from outside may begin another call. Callers of SIP
 // addresses have the same limit as phones that share a set of credentials. Package calls limits the
-// calls from gateways. A gateway above its limits gets an answer at once, so that its requests do
-// not use up the transactions. The caller's network and connection count as authenticated only if
-// the caller is a gateway or has proved a password.
+// calls from gateways. A gateway above its limits gets an answer immediately, so that its requests
+// do not use up the transactions. The caller's network and connection count as authenticated only
+// if the caller is a gateway or has proved a password.
 func (s outsiders) admitOutsider(c caller, r *sip.Request, f flow) bool {
 	if c.gateway == nil && !s.accounts.allow(c.client.Token.KeyID, time.Now()) {
 		s.counters.limited.Add(1)

@@ -73,8 +73,9 @@ var notices = map[string]string{
 	"app":      "done.app",
 }
 
-// project returns the project whose account page is shown. This is asked if it is set. Otherwise it
-// is the project in which the browser signed in last or, if there is none, the only project.
+// project returns the project whose account page is shown. This is asked, if it is not "".
+// Otherwise it is the project in which the browser signed in last or, if there is none, the only
+// project.
 func (ac *account) project(r *http.Request, asked string) (string, error) {
 	if asked != "" {
 		return asked, nil
@@ -127,8 +128,8 @@ func (ac *account) visitOf(r *http.Request, projectID string) (visit, error) {
 	return visit{l.all[0], sub}, err
 }
 
-// logIn starts a login that leads to the account page. If the login of a visit is too old or lacks
-// a factor, again is this visit: the same subscriber must sign in. Otherwise, again is nil.
+// logIn starts a login that leads to the account page. again is nil, or a visit whose login is too
+// old or lacks a factor. Its subscriber must then sign in again.
 func (ac *account) logIn(w http.ResponseWriter, r *http.Request, projectID string, again *visit) error {
 	if err := ac.Limits.PassNetwork(r.Context(), limit.AuthorizePerNetwork, web.Network(r)); err != nil {
 		return err // the request is stored, so it counts as an authorization request

@@ -33,7 +33,8 @@ func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.C
 
 	s, ok := l.answering(e.req)
 	if ok && s.Silent && !e.req.Has("login") {
-		// Otherwise the upstream provider could recognize the browser again and again.
+		// Without this prompt, the upstream provider could recognize the browser each time, without
+		// asking the person to sign in.
 		e.req.Prompt = append(e.req.Prompt, "login")
 	}
 	if !ok || !e.req.Satisfied(s, fp.Now()) || !fp.isRecent(s) || fp.Factors == nil {

@@ -79,8 +79,8 @@ func (s *server) granted(r *http.Request, cc *op.ClientCredentials, grant grante
 	audit.As(r.Context(), audit.Client, c.ID)
 	set, err := s.grantTo(r, c, uses, grant)
 	if err != nil && (c.AuthMethod != idp.AuthNone || !errors.Is(err, idp.ErrUnknown)) {
-		// A refused request also uses up its assertion and its proof. Requests that anyone can make
-		// write nothing. These are requests of public clients with an invented code.
+		// A refused request also uses up its assertion and its proof. A public client's request
+		// with an invented code writes nothing, because anyone can make it.
 		if used := uses.Store(r.Context()); used != nil {
 			return idp.TokenSet{}, used
 		}

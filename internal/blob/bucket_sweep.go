@@ -59,8 +59,9 @@ func (b *Bucket) doubt(objects []string) {
 	}
 }
 
-// confirmRemoved removes those objects again that [Bucket.Remove] has removed and the store still
-// has. If the store keeps refusing to delete an object, confirmRemoved continues with the others.
+// confirmRemoved repeats the removal of objects that [Bucket.Remove] has removed but the store
+// still has. If the store keeps refusing to delete an object, confirmRemoved continues with the
+// others.
 func (b *Bucket) confirmRemoved(ctx context.Context, inUse InUse) error {
 	b.mu.Lock()
 	objects := slices.Sorted(maps.Keys(b.gone))

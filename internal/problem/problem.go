@@ -43,7 +43,7 @@ type Error struct {
 	Message    string        // one sentence for developers; never a secret
 	RetryAfter time.Duration // set for RateLimited and Unavailable; 0 means unknown
 	Cause      string        // the reason for the server's log; clients see it only if Told is set; may be ""
-	Told       bool          // the header WWW-Authenticate may tell the cause
+	Told       bool          // the header WWW-Authenticate may contain the cause
 }
 
 // Error returns the message, preceded by the parameter if there is one.

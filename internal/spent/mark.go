@@ -51,8 +51,8 @@ func (l *Log) readMark() error {
 	return nil
 }
 
-// mark makes the mark tell that uses may be lost if the machine crashes, before the first one is
-// added.
+// mark writes a mark which says that uses may be lost if the machine crashes. It is called before
+// the first use is added.
 func (l *Log) mark() error {
 	if l.marked {
 		return nil

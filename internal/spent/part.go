@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// A part holds the uses of a minute, in memory and in a file. Memory holds brief uses apart from the
-// others, so that one lasting use does not keep all of them.
+// A part holds the uses of a minute, in memory and in a file. Memory holds brief uses separately,
+// so that a single long use does not keep all of them in memory.
 type part struct {
 	brief, lasting set
 	split          int64  // brief uses expire until then, in Unix seconds

@@ -72,7 +72,7 @@ type Log struct {
 	count int       // number of uses in parts
 
 	lost   time.Time // what was made until then may have been used before a crash of the machine
-	marked bool      // whether the mark tells that uses may be lost if the machine crashes
+	marked bool      // whether the mark says that uses may be lost if the machine crashes
 }
 
 // A digest identifies a use in memory and in files.

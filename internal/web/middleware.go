@@ -27,9 +27,9 @@ func RequestID(ctx context.Context) string {
 type Observer func(route string, status int, took time.Duration)
 
 // Outer is the outermost middleware of a listener. It assigns request ids, recovers from panics,
-// and refuses requests that no protocol accepts. It logs each request at debug level, at info level
-// if an API refused it (see [Refuse]) or its client left before the response, or at error level if
-// the status is 5xx.
+// and refuses the methods TRACE and CONNECT. It logs each request at debug level. If an API refused
+// the request (see [Refuse]), or the client left before the response, the level is info. If the
+// status is 5xx, it is error.
 func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
 	requests := newRequestLog(log)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -111,7 +111,7 @@ func LogInternal(r *http.Request, log *slog.Logger, err error) {
 	message := "internal error"
 	switch first := problem.First(err); {
 	case HasClientLeft(r.Context(), err):
-		Refuse(r.Context(), err) // for the request's own line
+		Refuse(r.Context(), err) // Outer logs it
 		return
 	case error(first) == err:
 		return // the client gets the complete error

@@ -10,7 +10,7 @@ import (
 )
 
 // statusClientLeft is logged and counted for a request whose client has closed the connection, so
-// that no client receives the response. It is nginx's.
+// that no client receives the response. nginx uses the same status.
 const statusClientLeft = 499
 
 // errClientLeft is logged as the cause.

@@ -61,8 +61,8 @@ type auditPage struct {
 	All    bool // the page covers the installation with all its projects
 	Narrow bool // filters other than the account and its logins may hide events
 
-	// Person is the subscriber whose email is the search, and Hindrance what keeps them from signing
-	// in, or "". Hindrance is set only on the page of a project.
+	// Person is the subscriber whose email was searched for. Hindrance describes what keeps this
+	// person from signing in, or is "". It is set only on the page of a project.
 	Person    entity
 	Hindrance string
 }

@@ -114,7 +114,7 @@ func describeJob(j BackupJob) (status, string) {
 	return status{"good", "Done"}, words.Textf("%s was created. Files: %s.", j.Name, files)
 }
 
-// jobMark returns a text that changes when a job begins or ends.
+// jobMark returns a string that changes when a job begins or ends.
 func jobMark(j BackupJob) string { return fmt.Sprint(j.Began.UnixMicro(), "-", j.Ended.UnixMicro()) }
 
 // followBackups serves GET /dashboard/backups/live. It notifies the page when a job begins or ends.

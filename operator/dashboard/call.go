@@ -73,8 +73,8 @@ func (a *callPages) showCall(v *visit) error {
 	return a.pageWith(v, options, "Call", "call", p)
 }
 
-// callMark returns a text that changes with the state of a call, when its first recording starts,
-// and when the call moves.
+// callMark returns a string that changes when the state of a call changes, its first recording
+// starts, or the call moves.
 func callMark(r calls.Record) string { return string(r.State) + r.RecordingSid + r.RoomSession }
 
 // followCall serves GET /dashboard/projects/{project}/calls/{id}/live.
@@ -88,7 +88,7 @@ func (a *callPages) followCall(v *visit) error {
 	})
 }
 
-// membersOf returns the members that joined the room session of a call last.
+// membersOf returns the newest members of the room session that a call has joined.
 func (a *callPages) membersOf(v *visit, r calls.Record) (rows []callRow, err error) {
 	if r.RoomSession == "" {
 		return nil, nil

@@ -272,7 +272,7 @@ func (a *callPages) runningCalls(
 	return a.Calls.List(ctx, projectID, ask, page.Query{Size: maxRunning})
 }
 
-// callsMark returns a text that changes when a call begins, is answered or ends.
+// callsMark returns a string that changes when a call begins, is answered or ends.
 func callsMark(running, ended []calls.Record) string {
 	h := sha256.New()
 	for _, r := range slices.Concat(running, ended[:min(1, len(ended))]) {

@@ -123,7 +123,7 @@ func (a *webhookPages) showDelivery(v *visit) error {
 	return a.page(v, http.StatusOK, string(d.Event), "delivery", p)
 }
 
-// deliveryMark returns a text that changes with each attempt.
+// deliveryMark returns a string that changes with each attempt.
 func deliveryMark(d fabric.Delivery) string { return fmt.Sprint(d.State, "-", d.Attempts) }
 
 // followDelivery serves GET /dashboard/projects/{project}/webhooks/{id}/deliveries/{delivery}/live.

@@ -89,13 +89,13 @@ func (a *roomPages) findRoom(v *visit) (calls.RoomSession, error) {
 	return a.Rooms.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 }
 
-// members returns the members that joined a session last.
+// members returns the newest members of a session.
 func (a *roomPages) members(v *visit, s calls.RoomSession) ([]calls.Record, error) {
 	found, err := a.Rooms.Members(v.r.Context(), v.project.ID, s.ID, page.Query{Size: maxMembersOfCall})
 	return found.Items, err
 }
 
-// roomMark returns a text that changes whenever the page of a session must be reloaded.
+// roomMark returns a string that changes whenever the page of a session must be reloaded.
 func roomMark(s calls.RoomSession, members []calls.Record) string {
 	h := sha256.New()
 	fmt.Fprintln(h, s.Document().Status, s.Locked, s.Recorded)

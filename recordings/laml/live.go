@@ -39,7 +39,8 @@ func (a *API) announceRecording(
 	return web.JSON(w, status, a.document(rec, urls))
 }
 
-// startRecording serves POST /Calls/{CallSid}/Recordings, and the same below a conference.
+// startRecording serves POST /Calls/{CallSid}/Recordings and
+// /Conferences/{ConferenceSid}/Recordings.
 func (a *API) startRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error {
 	if err := o.MayChange(); err != nil {
 		return err
@@ -79,7 +80,8 @@ func events(given []string) (all []string) {
 	return all
 }
 
-// moveRecording serves POST /Calls/{CallSid}/Recordings/{file}, and the same below a conference.
+// moveRecording serves POST /Calls/{CallSid}/Recordings/{file}, and the same path below
+// /Conferences/{ConferenceSid}.
 func (a *API) moveRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error {
 	if err := o.MayChange(); err != nil {
 		return err

@@ -78,8 +78,7 @@ func wantsJSON(r *http.Request) bool {
 	return false
 }
 
-// showRecording serves the document at GET /Recordings/{file}, and the same below a call or a
-// conference.
+// showRecording serves the document at GET /Recordings/{file}, also below a call or a conference.
 func (a *API) showRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error {
 	rec, err := a.findRecording(r, o)
 	if err != nil {

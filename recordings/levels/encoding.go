@@ -12,9 +12,9 @@ const textVersion = "1"
 // unknown is the word for an unknown value.
 const unknown = "-"
 
-// singles returns pointers to the facts that are single numbers, in the order of the text. The
-// facts in may can be unknown, and the facts in are are always known.
-func (f *Facts) singles() (may []**float64, are []*float64) {
+// numbers returns pointers to the facts that are single numbers, in the order of the text. The
+// optional facts may be unknown.
+func (f *Facts) numbers() (optional []**float64, known []*float64) {
 	return []**float64{&f.Peak, &f.RMS, &f.Loudness, &f.Overlap, &f.FirstSpeech},
 		[]*float64{&f.Clipped, &f.DCOffset, &f.SilenceRatio, &f.LongestSilence}
 }
@@ -23,8 +23,8 @@ func (f *Facts) singles() (may []**float64, are []*float64) {
 // JSON. It contains a version, the flags, all single numbers, and the talk of each leg.
 func (f Facts) Text() string {
 	words := []string{textVersion, strconv.Itoa(int(f.Flags))}
-	may, are := f.singles()
-	for _, v := range may {
+	optional, known := f.numbers()
+	for _, v := range optional {
 		if *v == nil {
 			words = append(words, unknown)
 		} else {
@@ -32,10 +32,9 @@ func (f Facts) Text() string {
 		}
 	}
 
-	for _, v := range are {
+	for _, v := range known {
 		words = append(words, number(*v))
 	}
-
 	for _, v := range f.Talk {
 		words = append(words, number(v))
 	}
@@ -57,14 +56,14 @@ func ParseText(text string) (f Facts, err error) {
 	}
 	f.Flags = Flags(flags)
 
-	may, are := f.singles()
-	for _, v := range may {
+	optional, known := f.numbers()
+	for _, v := range optional {
 		if word := r.word(); word != unknown {
 			n := r.number(word)
 			*v = &n
 		}
 	}
-	for _, v := range are {
+	for _, v := range known {
 		*v = r.number(r.word())
 	}
 

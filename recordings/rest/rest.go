@@ -1,8 +1,8 @@
 // Package rest serves recordings under /api/relay/rest in the format of the vendor's native API. It
 // lists, shows, marks and deletes recordings. It also serves the deliveries to status callbacks.
 //
-// Package recordings makes the rules. The permissions are the same as in LaML, and only the format
-// is different.
+// Package recordings defines the rules. The permissions are the same as in LaML, and only the
+// format is different.
 package rest
 
 import (

@@ -48,8 +48,8 @@ func rateReturned(t *testing.T, s session.Store) {
 	wantRefused(t, s, k, rate, 1, time.Hour)
 }
 
-// rateClockBack takes events from a key whose entry says that the key recovers later than it ever
-// does. The clock was set back, or the rate was lowered. An event is available, and then the key
+// rateClockBack takes events from a key whose entry contains a time of recovery that is too late,
+// as after the clock was set back or the rate was lowered. An event is available, and then the key
 // recovers in the usual time.
 func rateClockBack(t *testing.T, s session.Store) {
 	slow, fast := session.Rate{Burst: 2, Every: time.Hour}, session.Rate{Burst: 2, Every: time.Minute}

@@ -11,9 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// These are the times for requesting a certificate. An order takes a few minutes at most. The
-// manager remembers a failed order for a minute, and certificate authorities limit failures per
-// hour.
+// Time limits for requesting a certificate. An order takes a few minutes at most. The manager
+// remembers a failed order for a minute, and certificate authorities limit failures per hour.
 const (
 	orderTime   = 5 * time.Minute
 	claimTime   = orderTime + time.Minute

@@ -17,9 +17,9 @@ const (
 	memoryExtra = 16 << 20 // memory that the Go runtime uses
 )
 
-// boundMemory returns memory that was only needed during startup to the system, and later what is
-// not needed while the process is idle. It keeps the limit close to the memory in use until ctx is
-// done, unless GOMEMLIMIT sets a limit.
+// boundMemory frees the memory that only the startup needed, and later the memory that an idle
+// process does not need. It keeps the limit close to the memory in use until ctx is done, unless
+// GOMEMLIMIT sets a limit.
 func boundMemory(ctx context.Context, getenv func(string) string) {
 	limited := getenv("GOMEMLIMIT") != ""
 	if !limited {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -164,7 +165,7 @@ func (m *metrics) watchChat(c *chat.Chat) {
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "selvage_messages_late_total",
 			Help: "Messages that did not reach the sockets of this node in time. The next one of the same " +
-				"conversation brings them.",
+				"conversation delivers them.",
 		}, func() float64 { return float64(c.Stats().Dropped) }))
 }
 
@@ -172,7 +173,8 @@ func (m *metrics) watchChat(c *chat.Chat) {
 func (m *metrics) watchDeliverer(name, what string, d *deliver.Deliverer) {
 	m.gauge("selvage_"+name+"_queue", what+" waiting on all nodes, at most a minute old.", nil,
 		func() float64 { n, _ := d.Backlog(); return float64(n) })
-	m.gauge("selvage_"+name+"_queue_age_seconds", "Time that the oldest of them has waited.", nil,
+	m.gauge("selvage_"+name+"_queue_age_seconds",
+		"Time that the oldest of the "+strings.ToLower(what)+" has waited.", nil,
 		func() float64 { _, age := d.Backlog(); return age.Seconds() })
 }
 

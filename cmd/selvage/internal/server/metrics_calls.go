@@ -101,7 +101,7 @@ func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 	m.gauge("selvage_call_legs_elsewhere", "Clients of this node in a call of another node.", nil,
 		func() float64 { return float64(c.Stats().Elsewhere) })
 
-	m.gauge("selvage_media_sections", "Media sections of these clients, connected or not.", nil,
+	m.gauge("selvage_media_sections", "Media sections of the clients in calls of this node, connected or not.", nil,
 		func() float64 { return float64(e.Stats().Sections) })
 
 	total := func(name, help string, labels prometheus.Labels, read func(media.Stats) uint64) {
@@ -111,7 +111,7 @@ func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 	}
 
 	packets := func(kind string, read func(media.Stats) uint64) {
-		const help = "Packets of calls: received, sent, dropped as not acceptable, not sent because the path was " +
+		const help = "Packets of calls: received, sent, dropped as invalid, not sent because the path was " +
 			"full or dead, or lost on their way here, which is counted when a client leaves."
 		total("selvage_media_packets_total", help, prometheus.Labels{"kind": kind}, read)
 	}
@@ -180,7 +180,7 @@ func (m *metrics) watchSIP(s *sip.Server) {
 	responses := func(direction string, class int, read func(sip.Stats) [7]uint64) {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name:        "selvage_sip_responses_total",
-			Help:        "SIP responses to and of phones, by class of their status.",
+			Help:        "SIP responses to and from phones, by class of their status.",
 			ConstLabels: prometheus.Labels{"direction": direction, "class": fmt.Sprintf("%dxx", class)},
 		}, func() float64 { return float64(read(s.Stats())[class]) }))
 	}

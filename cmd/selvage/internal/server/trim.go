@@ -28,14 +28,14 @@ func newTrimmer() *trimmer {
 	return &trimmer{heap: []runtimemetrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}}
 }
 
-// start returns the memory that was only needed during startup.
+// start frees the memory that only the startup needed.
 func (t *trimmer) start() {
 	runtimemetrics.Read(t.heap)
 	t.collect()
 	t.used = cpuTime()
 }
 
-// look returns memory if the process is idle. A collection reads most of the binary's tables, and so
+// look frees memory if the process is idle. A collection reads most of the binary's tables, and so
 // do the stacks that grow again after it. Therefore the binary is unmapped more than once.
 func (t *trimmer) look() {
 	before := t.used
@@ -55,7 +55,7 @@ func (t *trimmer) look() {
 	t.used = cpuTime()
 }
 
-// collect returns unused memory, including what a sync.Pool keeps until the second collection.
+// collect frees unused memory, including what a sync.Pool keeps until the second collection.
 func (t *trimmer) collect() {
 	t.allocated = t.heap[0].Value.Uint64()
 	runtime.GC()

@@ -28,9 +28,9 @@ type Row struct {
 	Unit    Unit
 	Fault   bool // whether a value above zero is a fault
 
-	// shared marks values whose total is the greatest value of any node, instead of the sum. Every
-	// node reports the same value, such as the length of a queue in the database, or a sum would
-	// make no sense.
+	// shared means that the total is the greatest value of any node, not the sum. This is for
+	// values that every node reports alike, such as the length of a queue in the database, and for
+	// values whose sum has no meaning.
 	shared bool
 	read   func(span) (float64, bool)
 }
