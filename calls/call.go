@@ -159,7 +159,7 @@ func (k *call) end(c Cause, hungUp *leg) {
 	k.calls.meter.Ended(k.record)
 
 	for _, l := range slices.Clone(k.legs) {
-		cause := k.causeFor(l, hungUp, c, answered)
+		cause := l.causeOfEnd(hungUp, c, answered)
 		if l == hungUp {
 			l.leaveSilently(cause)
 		} else {
@@ -172,14 +172,14 @@ func (k *call) end(c Cause, hungUp *leg) {
 	}
 }
 
-// causeFor returns the cause to send to leg l when its call has ended with cause c. A leg that
+// causeOfEnd returns the cause to send to the leg when its call has ended with cause c. A leg that
 // still rings gets OriginatorCancel if the caller hung up or waited too long, or if the leg rang
 // for a transfer.
-func (k *call) causeFor(l, hungUp *leg, c Cause, answered bool) Cause {
-	if k.transfer != nil && l.isRinging() {
+func (l *leg) causeOfEnd(hungUp *leg, c Cause, answered bool) Cause {
+	if l.call.transfer != nil && l.isRinging() {
 		return OriginatorCancel
 	}
-	if !answered && l.inbound && (hungUp == k.caller() || c == NoAnswer) {
+	if !answered && l.inbound && (hungUp == l.call.caller() || c == NoAnswer) {
 		return OriginatorCancel
 	}
 	return c

@@ -12,7 +12,7 @@ type Phone struct {
 }
 
 // phonesOf returns the phones that ring for a party.
-func (c *Calls) phonesOf(ctx context.Context, projectID string, to Party) ([]Phone, error) {
+func (c directory) phonesOf(ctx context.Context, projectID string, to Party) ([]Phone, error) {
 	if c.phones == nil || to.owner() == "" {
 		return nil, nil
 	}

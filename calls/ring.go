@@ -59,7 +59,7 @@ func (k ringer) ringTarget(ctx context.Context, t target) Cause {
 	switch {
 	case len(sockets) == 0:
 		return UserNotRegistered
-	case !t.party.isOutside() && k.calls.isBusy(t.party.owner(), len(sockets), k.waiting().counted):
+	case !t.party.isOutside() && k.calls.counts().isBusy(t.party.owner(), len(sockets), k.waiting().counted):
 		return UserBusy
 	}
 
@@ -219,7 +219,7 @@ func (k ringer) takenBy(l *leg) {
 
 // isBusy reports whether the subscriber is already ringing for the maximum number of calls. A
 // single caller may use all places except one, so that it cannot block all other callers.
-func (c *Calls) isBusy(subscriberID string, sockets int, callers []account) bool {
+func (c counts) isBusy(subscriberID string, sockets int, callers []account) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.holders[subscriberID]

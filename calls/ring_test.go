@@ -19,7 +19,7 @@ func TestRungOut(t *testing.T) {
 	}
 	want := func(when string, out bool, callers ...account) {
 		t.Helper()
-		if got := all.isBusy("bob", 1, callers); got != out {
+		if got := all.counts().isBusy("bob", 1, callers); got != out {
 			t.Errorf("%s, isBusy for %v = %v, want %v", when, callers, got, out)
 		}
 	}

@@ -220,7 +220,7 @@ func (p *planner) add(ctx context.Context, r *route, to Party) error {
 	if to.isOutside() {
 		return p.addOutside(ctx, r, to)
 	}
-	phones, err := p.calls.phonesOf(ctx, p.project, to)
+	phones, err := p.calls.directory().phonesOf(ctx, p.project, to)
 	if err == nil {
 		r.targets = append(r.targets, target{to, phones[:min(len(phones), maxDevices)]})
 	}
