@@ -47,6 +47,10 @@ type APIKeyStore interface {
 	// RotateAPIKey writes the new secrets of a key if the stored hash still equals old. It returns
 	// problem.Conflict if the hash has changed or the key is revoked.
 	RotateAPIKey(ctx context.Context, k APIKey, old string, by *Rights, r revocation.Revocation) error
+	// EndOldAPIKeySecret deletes the previous secret of a key. It returns problem.Conflict if no
+	// previous secret is valid at now.
+	EndOldAPIKeySecret(ctx context.Context, projectID, id string, now time.Time,
+		r revocation.Revocation) (APIKey, error)
 	// TouchAPIKey records a use of the key, made with the secret that has this hash.
 	TouchAPIKey(ctx context.Context, id, hash string, at time.Time) error
 }
@@ -81,6 +85,9 @@ func (k APIKey) opens(hash string, now time.Time) bool {
 	}
 	return hash == k.OldHash && now.Before(k.OldUntil)
 }
+
+// HasSecret reports whether secret is the current secret of the key.
+func (k APIKey) HasSecret(secret string) bool { return hashKey(secret) == k.Hash }
 
 // touchEvery is the precision of LastUsed. Uses of a key are written to its row at most this often.
 const touchEvery = time.Hour

@@ -199,6 +199,20 @@ func (ks *APIKeys) Rotate(
 	return k, secret, ks.c.Revocations.Sync(ctx)
 }
 
+// EndOldSecret makes the previous secret of a key invalid. The current secret and tokens issued with
+// the key stay valid.
+func (ks *APIKeys) EndOldSecret(ctx context.Context, projectID, id string) (APIKey, error) {
+	k, err := ks.Find(ctx, projectID, id)
+	if err != nil {
+		return APIKey{}, err
+	}
+	now := ks.now()
+	if k, err = ks.store.EndOldAPIKeySecret(ctx, k.ProjectID, k.ID, now, changed(k.ID, now)); err != nil {
+		return APIKey{}, err
+	}
+	return k, ks.c.Revocations.Sync(ctx)
+}
+
 // A Scope permits the holder of a key or token to use a part of the API.
 type Scope string
 

@@ -111,6 +111,10 @@ func (s *Keys) RevokeAPIKey(ctx context.Context, projectID string, r revocation.
 var errKeyChanged = problem.New(problem.Conflict, "token_changed",
 	"the key was revoked or rotated in the meantime")
 
+// errNoOldSecret is the error for a key whose previous secret cannot be ended.
+var errNoOldSecret = problem.New(problem.Conflict, "no_old_secret",
+	"the API key has no old secret that is still valid")
+
 // UpdateAPIKey writes the fields that are not nil, unless the caller has lost rights since they
 // were read.
 func (s *Keys) UpdateAPIKey(
@@ -163,6 +167,23 @@ func (s *Keys) RotateAPIKey(
 			return conflictIfMissing(errKeyChanged, err)
 		}
 		return t.revoke(ctx, s.ending(r))
+	})
+}
+
+// EndOldAPIKeySecret deletes the previous secret of a key.
+func (s *Keys) EndOldAPIKeySecret(
+	ctx context.Context, projectID, id string, now time.Time, r revocation.Revocation,
+) (fabric.APIKey, error) {
+	e := audit.Of("api_key.old_secret_ended", projectID, "api_key", id)
+	return resultOf(ctx, s.change, e, func(t tx) (fabric.APIKey, error) {
+		k, err := apiKeyTable.scan(t.Row(ctx, `UPDATE api_keys SET old_hash = '', old_until = 0, old_used = 0
+			WHERE id = $2 AND project_id = $1 AND revoked = 0 AND old_hash <> '' AND old_until > $3
+			RETURNING `+apiKeyTable.columns, projectID, id, micros(now)))
+		if err != nil {
+			return k, conflictIfMissing(errNoOldSecret, err)
+		}
+		t.event.Add("name", k.Name)
+		return k, t.revoke(ctx, s.ending(r))
 	})
 }
 

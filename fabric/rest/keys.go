@@ -136,6 +136,7 @@ func (a keyAPI) routes(by *credentials) []route {
 		{"GET", keys + "/{id}", by.manager(respondOK(a.find, showKey))},
 		{"PATCH", keys + "/{id}", by.manager(respondOK(a.update, showKey))},
 		{"PUT", keys + "/{id}", by.manager(respondOK(a.update, showKey))},
+		{"DELETE", keys + "/{id}/secret/previous", by.manager(noContent(a.endOldSecret))},
 		{"POST", keys + "/{id}/rotate", by.manager(respondOK(a.rotate, same))},
 	}
 }
@@ -200,6 +201,12 @@ func (a keyAPI) rotate(r *http.Request, by fabric.Issuer) (body keyResponse, err
 	body = showKey(k)
 	body.Token = secret
 	return body, err
+}
+
+// endOldSecret serves DELETE /api/project/tokens/{id}/secret/previous.
+func (a keyAPI) endOldSecret(r *http.Request, by fabric.Issuer) error {
+	_, err := a.keys.EndOldSecret(r.Context(), by.ProjectID, r.PathValue("id"))
+	return err
 }
 
 // readOverlap reads the overlap of a rotation, during which the old secret is still accepted. The

@@ -228,7 +228,7 @@ func TestKeysOfOthers(t *testing.T) {
 			{"GET", keyPath}, {"POST", keyPath, `{"name":"x","permissions":["management"]}`},
 			{"GET", keyPath + "/" + self.ID}, {"PATCH", keyPath + "/" + self.ID, `{"permissions":["management"]}`},
 			{"PUT", keyPath + "/" + self.ID, `{"name":"y"}`}, {"DELETE", keyPath + "/" + k.ID},
-			{"POST", keyPath + "/" + k.ID + "/rotate"},
+			{"POST", keyPath + "/" + k.ID + "/rotate"}, {"DELETE", keyPath + "/" + k.ID + "/secret/previous"},
 		} {
 			wantUnauthorized(t, name, [2]string{op[0], op[1]}, w.call(auth, op[0], op[1], op[2]))
 		}
@@ -238,7 +238,7 @@ func TestKeysOfOthers(t *testing.T) {
 	third := func(r *http.Request) { r.SetBasicAuth(p.ID, secret) }
 	for _, id := range []string{k.ID, "0199a000-0000-7000-8000-000000000000", "nonsense", strings.Repeat("x", 5000)} {
 		for _, op := range [][3]string{{"GET", ""}, {"PATCH", "", `{"name":"x"}`}, {"DELETE", ""},
-			{"POST", "/rotate", `{"overlap":0}`}} {
+			{"POST", "/rotate", `{"overlap":0}`}, {"DELETE", "/secret/previous"}} {
 			if r := w.call(third, op[0], keyPath+"/"+id+op[1], op[2]); r.status != http.StatusNotFound ||
 				strings.TrimSpace(r.text) != `{"error":"Not Found"}` {
 				t.Errorf("%s of %.40s by another project: got %d %s, want 404", op[0], id, r.status, r.text)
@@ -364,6 +364,29 @@ func TestOldSecretEnds(t *testing.T) {
 
 	w.pass(time.Hour)
 	w.wants(w.withKey(made.Token), http.StatusUnauthorized, "a key created with the old secret, after the overlap")
+}
+
+// TestEndOldSecret shows that the previous secret of a key can be ended alone, also with the secret
+// itself. The current secret stays valid.
+func TestEndOldSecret(t *testing.T) {
+	w := newWorld(t)
+	k, old := w.newKey(time.Time{}, fabric.Management, fabric.Voice)
+	path := keyPath + "/" + k.ID + "/secret/previous"
+	if got := w.call(old, "DELETE", path, ""); got.faults(t) != ":no_old_secret" {
+		t.Errorf("ending the old secret of a key with one secret: got %d %s", got.status, got.text)
+	}
+
+	present := w.withKey(as[keyBody](t, w.call(old, "POST", keyPath+"/"+k.ID+"/rotate", "")).Token)
+	w.wants(old, http.StatusOK, "the old secret") // every node now remembers that it is valid
+	if got := w.call(old, "DELETE", path, ""); got.status != http.StatusNoContent {
+		t.Errorf("ending the old secret: got %d %s", got.status, got.text)
+	}
+	w.wants(old, http.StatusUnauthorized, "the old secret after its end")
+	w.wants(present, http.StatusOK, "the present secret")
+	shown := as[keyBody](t, w.call(present, "GET", keyPath+"/"+k.ID, ""))
+	if shown.Previous != nil || shown.RevokedAt != nil {
+		t.Errorf("after the end of the old secret the key is %+v", shown)
+	}
 }
 
 // TestOldSecretUsed shows that uses of the previous secret are visible, so that operators know

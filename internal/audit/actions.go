@@ -6,6 +6,7 @@ import "slices"
 // so that old events stay readable. Actions that can be refused have a second sentence.
 var sentences = map[string]struct{ done, refused string }{
 	"api_key.created":             {"API key created", ""},
+	"api_key.old_secret_ended":    {"API key’s old secret revoked", ""},
 	"api_key.revoked":             {"API key revoked", ""},
 	"api_key.rotated":             {"API key secret rotated", ""},
 	"api_key.updated":             {"API key updated", ""},

@@ -192,6 +192,7 @@ func TestKeys(t *testing.T) {
 		t.Error("the old secret is accepted after a rotation without overlap")
 	}
 
+	next = endOldSecret(t, w, b, page, next)
 	if a := b.post(page, page+"/revoke",
 		url.Values{"confirm": {"other"}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("revoking with a wrong name: %s", a.Status)
@@ -226,6 +227,41 @@ func TestKeys(t *testing.T) {
 		t.Error("confirming the password does not change the cookie")
 	}
 	b.post(page, page+"/rotate", url.Values{"overlap": {"day"}}).find(t, `<code>(PT[0-9a-f]{64})<`)
+}
+
+// endOldSecret rotates a key and ends only the old secret, while the page keeps showing the new one,
+// which it returns.
+func endOldSecret(t *testing.T, w *world, b browser, page, old string) string {
+	t.Helper()
+	shown := b.post(page, page+"/rotate", url.Values{"overlap": {"day"}})
+	present := shown.find(t, shownSecret)
+	end, revoke := strings.Index(shown.body, `id="end-old"`), strings.Index(shown.body, `id="revoke"`)
+	if end < 0 || revoke < end || !strings.Contains(shown.body, `id="rotate"`) {
+		t.Error("after a rotation the page does not offer to end the old secret before all else")
+	}
+
+	kept := url.Values{"secret": {present}}
+	if a := b.post(page, page+"/old-secret", kept); a.StatusCode != http.StatusUnprocessableEntity ||
+		a.find(t, shownSecret) != present {
+		t.Errorf("ending the old secret without a confirmation: %s", a.Status)
+	}
+	kept.Set("confirm", "yes")
+	if a := b.post(page, page+"/old-secret", kept); a.find(t, shownSecret) != present ||
+		strings.Contains(a.body, `id="end-old"`) {
+		t.Error("after the end of the old secret the page does not show the only secret")
+	}
+
+	if _, err := w.fabric.APIKeys.Authenticate(t.Context(), w.one.ID, old); err == nil {
+		t.Error("the old secret is accepted after its end")
+	}
+	if _, err := w.fabric.APIKeys.Authenticate(t.Context(), w.one.ID, present); err != nil {
+		t.Errorf("the new secret after the end of the old one: %v", err)
+	}
+	a := b.post(page, page+"/old-secret", url.Values{"secret": {old}, "confirm": {"yes"}})
+	if a.StatusCode != http.StatusUnprocessableEntity || strings.Contains(a.body, old) {
+		t.Errorf("ending the old secret twice: %s", a.Status)
+	}
+	return present
 }
 
 // TestAudit shows that the audit trail explains a failed login to operators of the project.

@@ -208,6 +208,36 @@ func (a *keyPages) rotateKey(v *visit) error {
 	return a.keyPage(v, k, secret, nil)
 }
 
+// endOldKeySecret serves POST /dashboard/projects/{project}/keys/{id}/old-secret. If the form was on
+// the page that shows the new secret, the response shows this secret again.
+func (a *keyPages) endOldKeySecret(v *visit) error {
+	all := a.Fabric.APIKeys
+	k, err := all.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	secret := v.form.Get("secret")
+	if !k.HasSecret(secret) {
+		secret = ""
+	}
+	if v.form.Get("confirm") != "yes" {
+		return a.keyPage(v, k, secret, []string{"Confirm that the backend uses the new secret. Nothing was revoked."})
+	}
+
+	ended, err := all.EndOldSecret(v.r.Context(), v.project.ID, k.ID)
+	if p := problem.First(err); p != nil && p.Kind == problem.Conflict {
+		return a.keyPage(v, k, secret, []string{sentence(p.Message)})
+	}
+	if err != nil {
+		return err
+	}
+	if secret == "" {
+		return v.redirect(v.keyRow(k).URL + "?done=keyended")
+	}
+	v.notice = strings.ReplaceAll(v.say(notices["keyended"]), "{this}", v.quote(v.keyRow(k).Title))
+	return a.keyPage(v, ended, secret, nil)
+}
+
 // revokeKey serves POST /dashboard/projects/{project}/keys/{id}/revoke.
 func (a *keyPages) revokeKey(v *visit) error {
 	k, err := a.Fabric.APIKeys.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))

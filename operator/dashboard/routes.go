@@ -269,6 +269,8 @@ func (a *keyPages) routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/keys/{id}", may: operator.Read, serve: a.showKey},
 		{pattern: "POST /dashboard/projects/{project}/keys/{id}/rotate", may: operator.Write,
 			serve: a.rotateKey, fresh: true},
+		{pattern: "POST /dashboard/projects/{project}/keys/{id}/old-secret", may: operator.Write,
+			serve: a.endOldKeySecret},
 		{pattern: "POST /dashboard/projects/{project}/keys/{id}/revoke", may: operator.Write,
 			serve: a.revokeKey},
 	}

@@ -235,7 +235,8 @@ func (w *world) refusesOther(t *testing.T, op operation, see look) {
 	case op.OperationID == "rotateClientSecret":
 		c := w.NewClient(t, "service", "--scope", "Voice")
 		see(w.ask(t, op, w.small, strings.Replace(op.path, "{id}", c.ID, 1), w.body(t, op))).Want(t, 403)
-	case op.OperationID == "endOldClientSecret" || op.OperationID == "moveCallOutOfRoom":
+	case op.OperationID == "endOldClientSecret" || op.OperationID == "endOldKeySecret" ||
+		op.OperationID == "moveCallOutOfRoom":
 		path := w.subject(t, op)
 		w.ask(t, op, as, path, nil).Want(t, 204)
 		see(w.ask(t, op, as, path, nil)).Want(t, 422)

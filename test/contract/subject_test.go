@@ -60,6 +60,9 @@ func (w *world) subject(t *testing.T, op operation) string {
 	}
 
 	made := w.create(t, op.Tags[0])
+	if op.OperationID == "endOldKeySecret" {
+		w.CLI(t, "", "key", "rotate", "--project", w.ID, made)
+	}
 	if strings.Contains(op.path, "{delivery}") {
 		return fill("{id}", made, "{delivery}", w.delivery(t, made))
 	}

@@ -109,13 +109,14 @@ func (c *commands) keyCommand() *cobra.Command {
 	update := n.changeCommand("update ID", "Update an API key: only the given flags change it", updateKey)
 	rotate := n.changeCommand("rotate ID", "Replace the secret of an API key; the old one stays valid for a while",
 		rotateKey)
+	end := n.changeCommand("end-old-secret ID", "Revoke the old secret of an API key at once", endOldKey)
 	revoke := cli.Command("revoke ID", "Revoke an API key and the tokens created with it", c.with(revokeKey))
 
 	addKeyFlags(create.Flags())
 	addKeyFlags(update.Flags())
 	addOverlap(rotate, "`time` that the old secret stays valid; 0 revokes it at once")
-	addProject(create, ls, show, update, rotate, revoke)
-	return cli.Noun("key", "API keys: how backends authenticate", create, ls, show, update, rotate, revoke)
+	addProject(create, ls, show, update, rotate, end, revoke)
+	return cli.Noun("key", "API keys: how backends authenticate", create, ls, show, update, rotate, end, revoke)
 }
 
 // addKeyFlags adds the flags that set a key's fields.
@@ -167,6 +168,11 @@ func updateKey(ctx context.Context, a *app, cmd *cobra.Command, k apiKey) (apiKe
 func rotateKey(ctx context.Context, a *app, cmd *cobra.Command, k apiKey) (apiKey, error) {
 	rotated, secret, err := a.Fabric.APIKeys.Rotate(ctx, k.ProjectID, k.ID, cli.Span(cmd, "overlap"), nil)
 	return apiKey{rotated, secret}, err
+}
+
+func endOldKey(ctx context.Context, a *app, _ *cobra.Command, k apiKey) (apiKey, error) {
+	changed, err := a.Fabric.APIKeys.EndOldSecret(ctx, k.ProjectID, k.ID)
+	return apiKey{APIKey: changed}, err
 }
 
 func revokeKey(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
