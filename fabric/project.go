@@ -38,8 +38,6 @@ type ProjectStore interface {
 	// by id, of the project's subscribers with these ids. It reads all of them in one query.
 	FindRecordCalls(ctx context.Context, projectID string, ids []string) (
 		project RecordCalls, subscribers map[string]RecordCalls, err error)
-	// SetProjectLogos sets logos of a project.
-	SetProjectLogos(ctx context.Context, id string, all brand.Logos, at time.Time) (Project, error)
 	// FindLogo returns the PNG with this name, whether it belongs to a project or a client.
 	FindLogo(ctx context.Context, name string) ([]byte, error)
 	// DeleteProject also deletes everything that belongs to the project.
@@ -133,6 +131,8 @@ type ProjectChange struct {
 
 	RecordingQuota *int64
 	UploadRate     *int64
+
+	Logos brand.Logos // made by [brand.MakeLogo]; themes without an entry are left unchanged
 }
 
 // Check reports everything that is wrong with the change.
@@ -219,6 +219,9 @@ func (ps *Projects) Update(ctx context.Context, id string, c ProjectChange) (Pro
 	if err := c.Check(); err != nil {
 		return Project{}, err
 	}
+	if len(c.Logos) > 0 {
+		defer ps.ForgetLogos()
+	}
 	return ps.store.UpdateProject(ctx, id, c, ps.now())
 }
 
@@ -264,19 +267,6 @@ func checkLink(param string, link *string) error {
 		return nil
 	}
 	return CheckLink(param, *link)
-}
-
-// SetLogos sets logos of a project, which [brand.MakeLogo] made.
-func (ps *Projects) SetLogos(ctx context.Context, id string, all brand.Logos) (Project, error) {
-	id, ok := canonical(id)
-	if !ok {
-		return Project{}, problem.NoSuch("project")
-	}
-	if len(all) == 0 {
-		return ps.Find(ctx, id)
-	}
-	defer ps.ForgetLogos()
-	return ps.store.SetProjectLogos(ctx, id, all, ps.now())
 }
 
 // ForgetLogos clears the cache of logos. It must be called after this node has changed a logo.

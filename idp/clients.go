@@ -44,9 +44,9 @@ type ClientStore interface {
 	CreateClient(ctx context.Context, c Client) error
 	FindClient(ctx context.Context, id string) (Client, error)
 	ListClients(ctx context.Context, projectID string, f ClientFilter, q page.Query) (page.Page[Client], error)
-	// ReplaceClient writes the settings of a client, but not its secret. If the client was changed
-	// after since, ReplaceClient returns problem.Conflict.
-	ReplaceClient(ctx context.Context, c Client, since time.Time) error
+	// ReplaceClient writes the settings of a client and the given logos, but not its secret. If the
+	// client was changed after since, ReplaceClient returns problem.Conflict.
+	ReplaceClient(ctx context.Context, c Client, logos brand.Logos, since time.Time) error
 	// SetClientSecret writes the secrets of a client. If the stored hash of the secret differs from
 	// old, it returns problem.Conflict. If the caller has lost the rights in by, it returns
 	// problem.Unauthenticated.
@@ -113,16 +113,24 @@ func (cs *Clients) List(ctx context.Context, projectID string, q page.Query) (pa
 }
 
 // Update changes the settings of a client that differ between was, which the caller has read, and
-// now. It does not change the project, the secret, or settings that another caller has changed in
-// the meantime.
-func (cs *Clients) Update(ctx context.Context, was, now Client) error {
-	return cs.Change(ctx, was.ID, func(c *Client) { c.adopt(was, now) })
+// now, and the given logos. It does not change the project, the secret, or settings that another
+// caller has changed in the meantime.
+func (cs *Clients) Update(ctx context.Context, was, now Client, logos brand.Logos) error {
+	return cs.Rebrand(ctx, was.ID, logos, func(c *Client) { c.adopt(was, now) })
 }
 
 // Change applies change to the stored settings of a client. It does not use the cache, because
 // saving cached settings could undo a concurrent change. It may call change more than once.
 func (cs *Clients) Change(ctx context.Context, id string, change func(*Client)) error {
+	return cs.Rebrand(ctx, id, nil, change)
+}
+
+// Rebrand is like Change, but also sets logos, which [brand.MakeLogo] made.
+func (cs *Clients) Rebrand(ctx context.Context, id string, logos brand.Logos, change func(*Client)) error {
 	defer cs.recent.Drop(id)
+	if len(logos) > 0 {
+		defer cs.Fabric.Projects.ForgetLogos()
+	}
 	for tries := 1; ; tries++ {
 		c, err := cs.store.FindClient(ctx, id)
 		if err != nil {
@@ -139,7 +147,7 @@ func (cs *Clients) Change(ctx context.Context, id string, change func(*Client)) 
 		if !c.Updated.After(before) {
 			c.Updated = before.Add(time.Microsecond)
 		}
-		err = cs.store.ReplaceClient(ctx, c, before)
+		err = cs.store.ReplaceClient(ctx, c, logos, before)
 		if tries == 5 || !errors.Is(err, problem.Conflict) {
 			return err
 		}

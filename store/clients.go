@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -91,9 +92,13 @@ func (s *Clients) ListClients(
 	return l.page(ctx, s.read(), q)
 }
 
-// ReplaceClient writes the settings of a client, unless the client has changed since the given
-// time.
-func (s *Clients) ReplaceClient(ctx context.Context, c idp.Client, since time.Time) error {
+// errClientChanged is the error for a client that another request has changed.
+var errClientChanged = problem.New(problem.Conflict, "client_changed",
+	"the client was changed or deleted in the meantime")
+
+// ReplaceClient writes the settings of a client and the given logos, unless the client has changed
+// since the given time. The event names only what has changed.
+func (s *Clients) ReplaceClient(ctx context.Context, c idp.Client, logos brand.Logos, since time.Time) error {
 	redirects, redirectsErr := (*array)(&c.RedirectURIs).value()
 	logouts, logoutsErr := (*array)(&c.LogoutURIs).value()
 	metadata, metadataErr := jsonText(c.Metadata)
@@ -101,7 +106,12 @@ func (s *Clients) ReplaceClient(ctx context.Context, c idp.Client, since time.Ti
 		return err
 	}
 
-	return s.change(ctx, clientEvent("client.updated", c), func(t tx) error {
+	e := audit.Of("client.updated", c.ProjectID, "client", c.ID).With("name", c.Name)
+	return s.change(ctx, e, func(t tx) error {
+		was, err := clientTable.find(ctx, t, `id = $1`, c.ID)
+		if err != nil {
+			return conflictIfMissing(errClientChanged, err)
+		}
 		res, err := t.Exec(ctx, `UPDATE clients SET name = $2, profile = $3, auth_method = $4, first_party = $5,
 				pkce_optional = $6, redirect_uris = $7, logout_uris = $8, grants = $9, scopes = $10,
 				access_token = $11, id_token_alg = $12, metadata = $13, updated = $14,
@@ -110,10 +120,19 @@ func (s *Clients) ReplaceClient(ctx context.Context, c idp.Client, since time.Ti
 			c.ID, c.Name, c.Profile, c.AuthMethod, flag(c.FirstParty), flag(c.PKCEOptional), redirects, logouts,
 			strings.Join(c.Grants, " "), strings.Join(c.Scopes, " "), c.AccessToken, c.IDTokenAlg, metadata,
 			micros(c.Updated), micros(since), c.Type)
-		conflict := problem.New(problem.Conflict, "client_changed", "the client was changed or deleted in the meantime")
-		if err := requireRowOr(conflict, res, err, "client"); err != nil {
+		if err := requireRowOr(errClientChanged, res, err, "client"); err != nil {
 			return err
 		}
+		if err := t.setLogos(ctx, c.ProjectID, &c.ID, logos); err != nil {
+			return err
+		}
+
+		now := c
+		for theme, l := range logos {
+			*map[brand.Theme]*string{brand.Light: &now.Logo, brand.Dark: &now.DarkLogo}[theme] = l.Name
+		}
+		t.event.AddChanges(clientFacts(was), clientFacts(now))
+		t.event.AddChanges(brandFacts(was), brandFacts(now))
 		return t.receiveLogouts(ctx, c)
 	})
 }
@@ -174,6 +193,9 @@ func (s *Clients) SetClientLogos(ctx context.Context, id string, all brand.Logos
 			return err
 		}
 		t.event.Add("name", name)
+		for theme, l := range all {
+			t.event.Add(theme.Param(), cmp.Or(l.Name, "none"))
+		}
 		return t.setLogos(ctx, t.event.ProjectID, &id, all)
 	})
 }

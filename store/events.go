@@ -15,14 +15,35 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
+// projectFacts returns the members of a project that events name, with their values.
+func projectFacts(p fabric.Project) []string {
+	return []string{"name", p.Name, "record_rate", strconv.FormatInt(p.RecordRate, 10),
+		"media_auth", p.MediaAuth, "require_factor", strconv.FormatBool(p.RequireFactor),
+		"color", p.Color, "registration", string(p.Registration), "terms_uri", p.Terms, "policy_uri", p.Privacy,
+		"record_calls", string(p.RecordCalls), "client_registration", string(p.ClientRegistration),
+		"outbound_calls", string(p.OutboundCalls), "outbound_prefixes", string(p.OutboundPrefixes),
+		"recording_quota", strconv.FormatInt(p.RecordingQuota, 10),
+		"upload_rate", strconv.FormatInt(p.UploadRate, 10), "logo", p.Logo, "dark_logo", p.DarkLogo}
+}
+
 // clientEvent returns an event for a client, with the settings that determine how users sign in
 // through it.
 func clientEvent(action string, c idp.Client) audit.Event {
-	return audit.Of(action, c.ProjectID, "client", c.ID).With(
-		"name", c.Name, "type", string(c.Type), "profile", string(c.Profile), "auth_method", string(c.AuthMethod),
+	return audit.Of(action, c.ProjectID, "client", c.ID).With("name", c.Name).With(clientFacts(c)...)
+}
+
+// clientFacts returns the members of a client that events name, except its name.
+func clientFacts(c idp.Client) []string {
+	return []string{"type", string(c.Type), "profile", string(c.Profile), "auth_method", string(c.AuthMethod),
 		"first_party", strconv.FormatBool(c.FirstParty), "pkce_optional", strconv.FormatBool(c.PKCEOptional),
 		"redirect_uris", strings.Join(c.RedirectURIs, " "), "grants", strings.Join(c.Grants, " "),
-		"scopes", strings.Join(c.Scopes, " "))
+		"scopes", strings.Join(c.Scopes, " ")}
+}
+
+// brandFacts returns the members of a client that only events of changes name.
+func brandFacts(c idp.Client) []string {
+	return []string{"brand_color", c.BrandColor, "logo", c.Logo, "dark_logo", c.DarkLogo,
+		"logout_uris", strings.Join(c.LogoutURIs, " ")}
 }
 
 // sessionEnded returns the event for the end of a login. If the context names no actor, the actor

@@ -192,13 +192,13 @@ func testLogoutReceivers(t *testing.T, c Config) {
 	due() // the receiver rests after failures
 
 	client.Name = "the same URI"
-	if err := s.ReplaceClient(ctx, client, client.Updated); err != nil {
+	if err := s.ReplaceClient(ctx, client, nil, client.Updated); err != nil {
 		t.Fatal(err)
 	}
 	due()
 
 	client.BackchannelLogoutURI = "https://rp.example/elsewhere"
-	if err := s.ReplaceClient(ctx, client, client.Updated); err != nil {
+	if err := s.ReplaceClient(ctx, client, nil, client.Updated); err != nil {
 		t.Fatal(err)
 	}
 	due(client.ID)
@@ -208,7 +208,7 @@ func testLogoutReceivers(t *testing.T, c Config) {
 	}
 
 	client.BackchannelLogoutURI = ""
-	if err := s.ReplaceClient(ctx, client, client.Updated); err != nil {
+	if err := s.ReplaceClient(ctx, client, nil, client.Updated); err != nil {
 		t.Fatal(err)
 	}
 	due()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
@@ -53,41 +52,61 @@ func (s *Projects) ListProjects(ctx context.Context, q page.Query) (page.Page[fa
 	return l.page(ctx, s.read(), q)
 }
 
-// UpdateProject writes the fields that are not nil.
+// UpdateProject writes the fields that are not nil. The event names only what has changed.
 func (s *Projects) UpdateProject(
 	ctx context.Context, id string, c fabric.ProjectChange, at time.Time,
 ) (fabric.Project, error) {
 	e := audit.Of("project.updated", id, "project", id)
-	return resultOf(ctx, s.once, e, func(t tx) (fabric.Project, error) {
-		p, err := projectTable.scan(t.Row(ctx, `UPDATE projects SET name = COALESCE($2, name),
-				record_rate = COALESCE($3, record_rate), media_auth = COALESCE($4, media_auth),
-				color = COALESCE($6, color), registration = COALESCE($7, registration),
-				require_factor = COALESCE($8, require_factor),
-				terms_uri = COALESCE($9, terms_uri), policy_uri = COALESCE($10, policy_uri),
-				record_calls = COALESCE($11, record_calls),
-				client_registration = COALESCE($12, client_registration),
-				outbound_calls = COALESCE($13, outbound_calls),
-				outbound_prefixes = COALESCE($14, outbound_prefixes),
-				recording_quota = COALESCE($15, recording_quota), upload_rate = COALESCE($16, upload_rate),
-				updated = $5
-			WHERE id = $1 RETURNING `+projectTable.columns,
-			id, c.Name, c.RecordRate, c.MediaAuth, micros(at), c.Color,
-			(*string)(c.Registration), flagOf(c.RequireFactor), c.Terms, c.Privacy,
-			(*string)(c.RecordCalls), (*string)(c.ClientRegistration),
-			(*string)(c.OutboundCalls), (*string)(c.OutboundPrefixes), c.RecordingQuota, c.UploadRate))
-
-		if isUnique(err) {
-			return p, problem.Taken("client_registration", "another project already has open client registration")
+	return resultOf(ctx, s.change, e, func(t tx) (p fabric.Project, err error) {
+		// Lock the project, so that the event names the changes of this update alone.
+		was, err := projectTable.scan(t.Row(ctx, `UPDATE projects SET id = id WHERE id = $1
+			RETURNING `+projectTable.columns, id))
+		if err != nil {
+			return p, err
 		}
-		t.event.Add("name", p.Name, "record_rate", strconv.FormatInt(p.RecordRate, 10),
-			"media_auth", string(p.MediaAuth), "require_factor", strconv.FormatBool(p.RequireFactor),
-			"color", p.Color, "registration", string(p.Registration), "terms_uri", p.Terms, "policy_uri", p.Privacy,
-			"record_calls", string(p.RecordCalls), "client_registration", string(p.ClientRegistration),
-			"outbound_calls", string(p.OutboundCalls), "outbound_prefixes", string(p.OutboundPrefixes),
-			"recording_quota", strconv.FormatInt(p.RecordingQuota, 10),
-			"upload_rate", strconv.FormatInt(p.UploadRate, 10))
-		return p, err
+		if err := t.writeProject(ctx, id, c, at); err != nil {
+			return p, err
+		}
+		if err := t.setLogos(ctx, id, nil, c.Logos); err != nil {
+			return p, err
+		}
+
+		if p, err = projectTable.find(ctx, t, `id = $1`, id); err != nil {
+			return p, err
+		}
+		t.event.AddChanges(projectFacts(was), projectFacts(p))
+		if t.event.Detail == nil {
+			t.event.Drop()
+		}
+		return p, nil
 	})
+}
+
+// writeProject writes the fields of a project that are not nil, except logos.
+func (t tx) writeProject(ctx context.Context, id string, c fabric.ProjectChange, at time.Time) error {
+	_, err := t.Exec(ctx, `UPDATE projects SET name = COALESCE($2, name),
+			record_rate = COALESCE($3, record_rate), media_auth = COALESCE($4, media_auth),
+			color = COALESCE($6, color), registration = COALESCE($7, registration),
+			require_factor = COALESCE($8, require_factor),
+			terms_uri = COALESCE($9, terms_uri), policy_uri = COALESCE($10, policy_uri),
+			record_calls = COALESCE($11, record_calls),
+			client_registration = COALESCE($12, client_registration),
+			outbound_calls = COALESCE($13, outbound_calls),
+			outbound_prefixes = COALESCE($14, outbound_prefixes),
+			recording_quota = COALESCE($15, recording_quota), upload_rate = COALESCE($16, upload_rate),
+			updated = $5
+		WHERE id = $1`,
+		id, c.Name, c.RecordRate, c.MediaAuth, micros(at), c.Color,
+		(*string)(c.Registration), flagOf(c.RequireFactor), c.Terms, c.Privacy,
+		(*string)(c.RecordCalls), (*string)(c.ClientRegistration),
+		(*string)(c.OutboundCalls), (*string)(c.OutboundPrefixes), c.RecordingQuota, c.UploadRate)
+	if isUnique(err) {
+		return problem.Taken("client_registration", "another project already has open client registration")
+	}
+	if err != nil {
+		return fmt.Errorf("updating project: %w", err)
+	}
+	return nil
 }
 
 // DeleteProject deletes the project that r names, with all its rows.
@@ -165,24 +184,6 @@ func (s *Projects) FindRecordCalls(
 	return project, subscribers, nil
 }
 
-// SetProjectLogos sets logos of a project.
-func (s *Projects) SetProjectLogos(
-	ctx context.Context, id string, all brand.Logos, at time.Time,
-) (fabric.Project, error) {
-	e := audit.Of("project.updated", id, "project", id)
-	return resultOf(ctx, s.change, e, func(t tx) (p fabric.Project, err error) {
-		p, err = projectTable.scan(t.Row(ctx, `UPDATE projects SET updated = $2 WHERE id = $1
-			RETURNING `+projectTable.columns, id, micros(at)))
-		if err != nil {
-			return p, err
-		}
-		if err := t.setLogos(ctx, id, nil, all); err != nil {
-			return p, err
-		}
-		return projectTable.find(ctx, t, `id = $1`, id)
-	})
-}
-
 // setLogos sets logos of a client or, if clientID is nil, of a project.
 func (t tx) setLogos(ctx context.Context, projectID string, clientID *string, all brand.Logos) error {
 	thing, owner := "clients", "client_id = $1"
@@ -193,7 +194,6 @@ func (t tx) setLogos(ctx context.Context, projectID string, clientID *string, al
 
 	for theme, l := range all {
 		column := theme.Param() // the table of pictures is named like the column, in the plural
-		t.event.Add(column, l.Name)
 		if _, err := t.Exec(ctx, `UPDATE `+thing+` SET `+column+` = $2 WHERE id = $1`, id, l.Name); err != nil {
 			return fmt.Errorf("naming logo: %w", err)
 		}

@@ -122,10 +122,10 @@ func (a clientAPI) brand(r *http.Request, by fabric.Issuer) (idp.Client, error) 
 	if err := faults(err, a.provider.Clients.Check(r.Context(), c, false), wrong); err != nil {
 		return c, err
 	}
-	if err := a.provider.Clients.Change(r.Context(), c.ID, rebrand); err != nil {
+	if err := a.provider.Clients.Rebrand(r.Context(), c.ID, logos, rebrand); err != nil {
 		return c, err
 	}
-	return a.provider.Clients.SetLogos(r.Context(), c.ID, logos)
+	return a.provider.Clients.Find(r.Context(), c.ID)
 }
 
 // rotateSecret serves POST /api/fabric/clients/{id}/secret/rotate. The body is optional.

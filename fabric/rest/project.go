@@ -146,6 +146,7 @@ func (p projectAPI) update(r *http.Request, by fabric.Issuer) (fabric.Project, e
 		RecordCalls:        rules.RecordCalls,
 		ClientRegistration: rules.Clients,
 		OutboundCalls:      rules.Outbound,
+		Logos:              logos,
 	}
 	if rules.Prefixes != nil {
 		all := fabric.JoinPrefixes(*rules.Prefixes)
@@ -156,9 +157,5 @@ func (p projectAPI) update(r *http.Request, by fabric.Issuer) (fabric.Project, e
 		return fabric.Project{}, err
 	}
 
-	changed, err := p.projects.Update(r.Context(), by.ProjectID, change)
-	if err != nil || len(logos) == 0 {
-		return changed, err
-	}
-	return p.projects.SetLogos(r.Context(), changed.ID, logos)
+	return p.projects.Update(r.Context(), by.ProjectID, change)
 }

@@ -50,7 +50,8 @@ func TestBrand(t *testing.T) {
 		t.Error("a client without a brand, in a project without one, has a color")
 	}
 	color := "#106040"
-	_, err := w.fabric.Projects.Update(context.Background(), w.project.ID, fabric.ProjectChange{Color: &color})
+	_, err := w.fabric.Projects.Update(context.Background(), w.project.ID,
+		fabric.ProjectChange{Color: &color})
 	must(t, err)
 	for name, page := range map[string]reply{"sign-in": b.authorize(request(plain)), "account": b.account()} {
 		if !strings.Contains(page.body, `href="/brand/106040.css"`) {
@@ -109,7 +110,8 @@ func TestLogo(t *testing.T) {
 	draw := func(c color.Color) brand.Logo { return picture(t, c) }
 
 	// The logo of the project is shown until the client has its own.
-	of, err := w.fabric.Projects.SetLogos(ctx, w.project.ID, brand.Logos{brand.Light: draw(color.Black)})
+	of, err := w.fabric.Projects.Update(ctx, w.project.ID,
+		fabric.ProjectChange{Logos: brand.Logos{brand.Light: draw(color.Black)}})
 	must(t, err)
 	b := w.browser()
 	if page := b.authorize(request(own)); !strings.Contains(page.body, `src="/brand/logo/`+of.Logo+`.png"`) ||
@@ -172,8 +174,8 @@ func TestDarkLogo(t *testing.T) {
 	w := newWorld(t)
 	own, _ := w.client(func(*idp.Client) {})
 	light, dark := picture(t, color.Black), picture(t, color.White)
-	of, err := w.fabric.Projects.SetLogos(t.Context(), w.project.ID,
-		brand.Logos{brand.Light: light, brand.Dark: dark})
+	of, err := w.fabric.Projects.Update(t.Context(), w.project.ID,
+		fabric.ProjectChange{Logos: brand.Logos{brand.Light: light, brand.Dark: dark}})
 	must(t, err)
 	b := w.browser()
 	shown := func(name, forDark, forAll string) {
@@ -207,7 +209,8 @@ func TestDarkLogo(t *testing.T) {
 	must(t, err)
 	shown("the client has none again", of.DarkLogo, of.Logo)
 
-	_, err = w.fabric.Projects.SetLogos(t.Context(), w.project.ID, brand.Logos{brand.Dark: {}})
+	_, err = w.fabric.Projects.Update(t.Context(), w.project.ID,
+		fabric.ProjectChange{Logos: brand.Logos{brand.Dark: {}}})
 	must(t, err)
 	shown("the project has none for dark pages", "", of.Logo)
 }
@@ -252,7 +255,7 @@ func TestBrandLeavesTheRest(t *testing.T) {
 			taken = true
 			other := *c
 			other.RedirectURIs, other.Updated = other.RedirectURIs[:1], other.Updated.Add(time.Second)
-			must(t, w.rows.ReplaceClient(t.Context(), other, c.Updated))
+			must(t, w.rows.ReplaceClient(t.Context(), other, nil, c.Updated))
 		}
 	}))
 
@@ -282,8 +285,8 @@ func TestLogoIsRemembered(t *testing.T) {
 	node := fabric.New(fabric.Config{Stores: fabric.Stores{Projects: rows},
 		Ring: storetest.Ring(t, w.dir, w.rows, w.now),
 		Now:  w.now})
-	p, err := w.fabric.Projects.SetLogos(t.Context(), w.project.ID,
-		brand.Logos{brand.Light: picture(t, color.Black)})
+	p, err := w.fabric.Projects.Update(t.Context(), w.project.ID,
+		fabric.ProjectChange{Logos: brand.Logos{brand.Light: picture(t, color.Black)}})
 	must(t, err)
 
 	began := w.now()
@@ -297,7 +300,8 @@ func TestLogoIsRemembered(t *testing.T) {
 		t.Errorf("500 requests of a logo within %v read it %d times, want %d at most", w.now().Sub(began), n, most)
 	}
 
-	_, err = w.fabric.Projects.SetLogos(t.Context(), w.project.ID, brand.Logos{brand.Light: {}})
+	_, err = w.fabric.Projects.Update(t.Context(), w.project.ID,
+		fabric.ProjectChange{Logos: brand.Logos{brand.Light: {}}})
 	must(t, err)
 	w.pass(time.Second)
 	if _, err := node.Projects.FindLogo(t.Context(), p.Logo); !errors.Is(err, problem.NotFound) {

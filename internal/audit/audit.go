@@ -24,6 +24,7 @@
 package audit
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -117,6 +118,16 @@ func (e Event) With(facts ...string) Event {
 
 // Add adds facts to the event itself, like [Event.With].
 func (e *Event) Add(facts ...string) { *e = e.With(facts...) }
+
+// AddChanges adds the facts that differ between before and after, which contain the same names in
+// the same order. A fact without a value after the change is recorded as "none".
+func (e *Event) AddChanges(before, after []string) {
+	for i := 0; i+1 < len(after); i += 2 {
+		if before[i+1] != after[i+1] {
+			e.Add(after[i], cmp.Or(after[i+1], "none"))
+		}
+	}
+}
 
 // Refuse returns e changed to record a refused action, with the reason for the refusal.
 func (e Event) Refuse(reason string) Event {

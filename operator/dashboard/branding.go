@@ -169,16 +169,13 @@ func (a *brandPages) saveBranding(v *visit) error {
 	v.form.Set("color", colorOf(v.form))
 	p := v.project
 	change := fabric.ProjectChange{Name: text("name", p.Name), Color: text("color", p.Color),
-		Terms: text("tos_uri", p.Terms), Privacy: text("policy_uri", p.Privacy)}
+		Terms: text("tos_uri", p.Terms), Privacy: text("policy_uri", p.Privacy), Logos: logos}
 	wrong = errors.Join(wrong, change.Check(), err)
 	if wrong != nil {
 		return a.brandPage(v, http.StatusUnprocessableEntity, nil, logos, wrong)
 	}
 
 	if _, err := a.Fabric.Projects.Update(v.r.Context(), p.ID, change); err != nil {
-		return err
-	}
-	if _, err := a.Fabric.Projects.SetLogos(v.r.Context(), p.ID, logos); err != nil {
 		return err
 	}
 	return v.redirect(v.base() + "/branding?done=changed")
@@ -196,7 +193,7 @@ func (a *brandPages) saveClientBranding(v *visit) error {
 	v.form.Set("color", colorOf(v.form))
 	wrong = errors.Join(wrong, err)
 	if wrong == nil {
-		wrong = a.Clients.Clients.Change(v.r.Context(), c.ID, func(now *idp.Client) {
+		wrong = a.Clients.Clients.Rebrand(v.r.Context(), c.ID, logos, func(now *idp.Client) {
 			for name, member := range map[string]struct{ kept, now *string }{
 				"name": {&c.Name, &now.Name}, "color": {&c.BrandColor, &now.BrandColor},
 				"tos_uri": {&c.TermsURI, &now.TermsURI}, "policy_uri": {&c.PolicyURI, &now.PolicyURI},
@@ -210,9 +207,6 @@ func (a *brandPages) saveClientBranding(v *visit) error {
 
 	if wrong != nil {
 		return a.brandPage(v, http.StatusUnprocessableEntity, &c, logos, wrong)
-	}
-	if _, err := a.Clients.Clients.SetLogos(v.r.Context(), c.ID, logos); err != nil {
-		return err
 	}
 	return v.redirect(v.clientRow(c).URL + "/branding?done=changed")
 }

@@ -6,15 +6,19 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"maps"
 	"mime/multipart"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/words"
 )
 
@@ -160,6 +164,48 @@ func TestBranding(t *testing.T) {
 	if err != nil || p.Name != "Shop" || p.Logo != "" || p.Color != "" || p.Terms != "" {
 		t.Errorf("the project is %+v, %v", p, err)
 	}
+}
+
+// TestBrandingEvent shows that saving the branding records one event, which names only what has
+// changed, and none if nothing has changed.
+func TestBrandingEvent(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	for name, at := range w.brandingPages(t) {
+		b.upload(at, picture(t, color.Black), "form", b.token(at), "seen", b.marks(at), "name", "Shop",
+			"color", "#a03060").leadsTo(t, at+"?done=changed")
+		all := w.events(t, name+".updated")
+		if len(all) != 1 {
+			t.Fatalf("%s: saving a color and a logo records %+v", name, all)
+		}
+		colorName := map[string]string{"project": "color", "client": "brand_color"}[name]
+		names := slices.DeleteFunc(slices.Sorted(maps.Keys(all[0].Detail)), func(n string) bool { return n == "name" })
+		if !slices.Equal(names, []string{colorName, "logo"}) || all[0].Detail[colorName] != "#a03060" {
+			t.Errorf("%s: saving a color and a logo records %v", name, all[0].Detail)
+		}
+
+		b.upload(at, "", "form", b.token(at), "seen", b.marks(at), "name", "Shop", "color", "",
+			"remove_logo", "yes").leadsTo(t, at+"?done=changed")
+		if all = w.events(t, name+".updated"); all[0].Detail[colorName] != "none" || all[0].Detail["logo"] != "none" {
+			t.Errorf("%s: removing both records %v", name, all[0].Detail)
+		}
+	}
+
+	at := "/dashboard/projects/" + w.one.ID + "/branding"
+	before := len(w.events(t, "project.updated"))
+	b.upload(at, "", "form", b.token(at), "seen", b.marks(at), "name", "Shop").leadsTo(t,
+		at+"?done=changed")
+	if after := len(w.events(t, "project.updated")); after != before {
+		t.Errorf("saving no change records %d events", after-before)
+	}
+}
+
+// events returns the newest events with an action.
+func (w *world) events(t *testing.T, action string) []audit.Event {
+	t.Helper()
+	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: action}, page.Query{Size: 10})
+	must(t, err)
+	return found.Items
 }
 
 // TestBothLogos shows that one form sets the logos for light and dark pages, that the preview shows

@@ -307,7 +307,7 @@ func (a *clientPages) changeClient(v *visit) error {
 	}
 	p := v.clientForm(c)
 	if err = v.merge(p.Form.Inputs, p.Form.More); err == nil {
-		err = a.Clients.Clients.Update(v.r.Context(), c, clientOf(v.form, c))
+		err = a.Clients.Clients.Update(v.r.Context(), c, clientOf(v.form, c), nil)
 	}
 	if err != nil {
 		return a.clientFault(v, p, err)

@@ -265,10 +265,7 @@ func updateClient(ctx context.Context, a *app, cmd *cobra.Command, cl client) (c
 		return client{}, err
 	}
 
-	if err := a.IDP.Clients.Update(ctx, cl.Client, updated); err != nil {
-		return client{}, err
-	}
-	if _, err := a.IDP.Clients.SetLogos(ctx, cl.ID, logos); err != nil {
+	if err := a.IDP.Clients.Update(ctx, cl.Client, updated, logos); err != nil {
 		return client{}, err
 	}
 	return findClient(ctx, a, cmd, cl.ID)

@@ -278,14 +278,9 @@ func updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 		*field = &n
 	}
 
-	logos, err := flagLogos(cmd)
-	if err != nil {
+	var err error
+	if change.Logos, err = flagLogos(cmd); err != nil {
 		return fabric.Project{}, err
 	}
-
-	p, err := a.Fabric.Projects.Update(ctx, args[0], change)
-	if err != nil || len(logos) == 0 {
-		return p, err
-	}
-	return a.Fabric.Projects.SetLogos(ctx, p.ID, logos)
+	return a.Fabric.Projects.Update(ctx, args[0], change)
 }

@@ -78,7 +78,7 @@ func (d *Declarer) clients() noun[client] {
 				return problem.BadParam(
 					"type", "a client's type %s cannot be changed; use another name to create a new client", old.Type)
 			}
-			return d.c.IDP.Clients.Update(ctx, old.Client, c.Client)
+			return d.c.IDP.Clients.Update(ctx, old.Client, c.Client, nil)
 		},
 
 		remove: func(ctx context.Context, _ string, c client) error { return d.c.IDP.Clients.Delete(ctx, c.ID) },
