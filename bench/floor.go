@@ -70,8 +70,6 @@ func (s bareServer) operation(name, path string, connections int) operation {
 		name:        name,
 		address:     s.address,
 		connections: connections,
-		task: func(int) task {
-			return once(request, 200, "hello")
-		},
+		task:        func(int) task { return once(request, 200, "hello") },
 	}
 }

@@ -28,9 +28,7 @@ func (w *world) operations(p *harness.Program) []operation {
 			address:     at,
 			connections: 8,
 			goal:        goal,
-			task: func(int) task {
-				return once(request, status, parts...)
-			},
+			task:        func(int) task { return once(request, status, parts...) },
 		}
 	}
 
@@ -142,9 +140,7 @@ func (w *world) mediaOperations(address, path, who string) []operation {
 			name:        who + ", whole (9.6 MB)",
 			address:     address,
 			connections: 4,
-			task: func(int) task {
-				return bytesOf(whole, 200, w.speech)
-			},
+			task:        func(int) task { return bytesOf(whole, 200, w.speech) },
 		},
 	}
 }

@@ -51,9 +51,7 @@ func (v provider) measured(p *harness.Program) []operation {
 			name:        name,
 			address:     v.host,
 			connections: 8,
-			task: func(int) task {
-				return once(request, 200, parts...)
-			},
+			task:        func(int) task { return once(request, 200, parts...) },
 		}
 	}
 

@@ -55,9 +55,7 @@ func (w *world) soundOperations(p *harness.Program) []operation {
 			name:        mp3Whole,
 			address:     at,
 			connections: 1,
-			task: func(int) task {
-				return bytesOf(w.get(base+".mp3"), 200, whole)
-			},
+			task:        func(int) task { return bytesOf(w.get(base+".mp3"), 200, whole) },
 		},
 		{
 			name:        mp3Range,
@@ -70,9 +68,7 @@ func (w *world) soundOperations(p *harness.Program) []operation {
 			name:        outline,
 			address:     at,
 			connections: 4,
-			task: func(int) task {
-				return once(peaks, 200, `"length":800`)
-			},
+			task:        func(int) task { return once(peaks, 200, `"length":800`) },
 		},
 		{name: upload, address: at, connections: 1, goal: uploadGoal, task: w.upload},
 	}

@@ -20,7 +20,7 @@ type world struct {
 	web     *harness.Client // confidential client for introspection
 	cookies string          // cookies of a signed-in browser
 	tokens  harness.Tokens  // tokens of the client in web
-	jwt     harness.Tokens  // of a client whose access tokens are JWTs (ES256)
+	jwt     harness.Tokens  // tokens of a client whose access tokens are JWTs (ES256)
 	sat     harness.SAT
 	address string
 	speech  []byte       // recording of ten minutes

@@ -61,11 +61,7 @@ type RecordedCall struct {
 
 // Recorded identifies the call or room session.
 func (c RecordedCall) Recorded() Recorded {
-	return Recorded{
-		Project:     c.Project,
-		CallID:      c.CallID,
-		RoomSession: c.RoomSession,
-	}
+	return Recorded{Project: c.Project, CallID: c.CallID, RoomSession: c.RoomSession}
 }
 
 // A Recording is a recording in progress. Its methods return immediately and are safe for

@@ -13,7 +13,7 @@ type Conversation struct {
 	Key       string // unique in the project: the ids of both members, or the room's address
 	Room      bool
 	Created   time.Time
-	LastID    string // of its newest message; "" if there is none
+	LastID    string // id of the newest message; "" if there is none
 	LastAt    time.Time
 }
 
@@ -22,7 +22,7 @@ type Member struct {
 	ConversationID string
 	ID             string // the subscriber's id; for a guest, see [MemberID]
 	SubscriberID   string // "" for a guest
-	AddressID      string // at which others reach the member; for a guest, its ID
+	AddressID      string // address at which others reach the member; for a guest, its ID
 	Peer           string // the address at which the member reaches the conversation
 	Joined         time.Time
 }
@@ -31,7 +31,7 @@ type Member struct {
 type Entry struct {
 	Conversation
 	Member
-	Name string // of the other party or the room; "" if it no longer exists
+	Name string // name of the other party or the room; "" if it no longer exists
 }
 
 // MemberID returns the id of a token's holder among the members of conversations: the id of its
@@ -68,7 +68,7 @@ type EntryDocument struct {
 	FromAddressID string   `json:"from_fabric_address_id"`
 	Name          string   `json:"name"`
 	CreatedAt     int64    `json:"created_at"`      // unix milliseconds
-	LastMessageAt int64    `json:"last_message_at"` // likewise; 0 if there is none
+	LastMessageAt int64    `json:"last_message_at"` // unix milliseconds; 0 if there is no message
 	Metadata      struct{} `json:"metadata"`
 }
 

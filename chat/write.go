@@ -83,7 +83,7 @@ func (c *Chat) isOffline(ctx context.Context, m Message) (bool, error) {
 
 // A Reference is the two names by which clients refer to a conversation.
 type Reference struct {
-	AddressID string // of the other party or the room
+	AddressID string // address of the other party or the room
 	GroupID   string
 }
 

@@ -10,9 +10,9 @@ import (
 
 // A Schema describes a value.
 type Schema struct {
-	Type        string // in words, such as "array of string" or "string or null"
+	Type        string // the type in words, such as "array of string" or "string or null"
 	Description string
-	Limits      []string // in words, such as "one of PUT, POST" or "at most 10"
+	Limits      []string // rules in words, such as "one of PUT, POST" or "at most 10"
 	Properties  []Property
 	Name        string // the name of the component, or ""
 }

@@ -27,11 +27,11 @@ import (
 
 // A release describes what to build, and the sources.
 type release struct {
-	root    string // of the tree
+	root    string // root of the tree
 	out     string
 	version string
 	commit  string
-	date    time.Time // of the commit
+	date    time.Time // date of the commit
 }
 
 var architectures = []string{"amd64", "arm64"}

@@ -53,7 +53,7 @@ type PasswordSection struct {
 
 // AccountApp sets up an authenticator app for an account.
 type AccountApp struct {
-	Project, Token string // of the form, as in AccountPage
+	Project, Token string // sent back with the form, as in AccountPage
 	Account        string // the address of the account
 	Authenticator  AppForm
 }

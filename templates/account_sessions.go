@@ -3,9 +3,9 @@ package templates
 // A SessionRow is a browser in which the subscriber is signed in.
 type SessionRow struct {
 	ID       string // digest of its login, sent back with the form
-	Device   string // in words
+	Device   string // its browser and system, in words
 	Address  string
-	SignedIn string // when, in words
+	SignedIn string // when the subscriber signed in, in words
 	Seen     string // when it was last seen, in words
 	Here     bool   // it is the browser that shows the page
 }

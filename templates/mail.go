@@ -17,7 +17,7 @@ type Register struct {
 
 // Notice describes what has happened, and what to do next.
 type Notice struct {
-	ID      string // of the page, used by tests
+	ID      string // the id of the page, used by tests
 	Title   string
 	Text    []string
 	Button  *Link // may be nil

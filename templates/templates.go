@@ -55,8 +55,8 @@ type Page interface {
 
 // Login asks for e-mail and password.
 type Login struct {
-	ID         string // of the authorization request
-	App, Host  string // the app, and its host
+	ID         string // id of the authorization request
+	App, Host  string // the app's name and host
 	Email      string // as typed before, or from login_hint
 	Error      string // may be ""
 	Again      bool   // the request was started again because the previous one had expired
@@ -75,7 +75,7 @@ type Upstream struct{ ID, Name string }
 
 // LinkAccount asks whether to link an account with one at another provider.
 type LinkAccount struct {
-	ID       string // of the authorization request
+	ID       string // id of the authorization request
 	Provider string
 	Email    string
 }
@@ -139,7 +139,7 @@ type Logout struct {
 // LoggedOut tells people that they are signed out.
 type LoggedOut struct {
 	App   string
-	Again string // where to sign in again; may be ""
+	Again string // URL at which to sign in again; may be ""
 
 	Frames   []string     // front-channel logout URIs to load
 	Continue template.URL // the registered URI to go to after that; may be ""
@@ -155,7 +155,7 @@ type Error struct {
 	Advice      string // for the app's developer; may be ""
 	Cause       string // the exact error, on the developer's own machine; otherwise ""
 	RequestID   string
-	Way         *Link // where to continue; may be nil
+	Way         *Link // link with which to continue; may be nil
 }
 
 // Home is the start page. It leads visitors to the pages of this server, and lists its endpoints for
@@ -171,10 +171,10 @@ type Demo struct {
 	SDK                        string // the script's path
 	Server, Issuer, FabricHost string
 	Client                     string // the client's id
-	Email                      string // of the demo subscriber
+	Email                      string // email of the demo subscriber
 	LoopbackMedia              bool   // the media of calls is on loopback, to which Firefox sends none
 	StockSDK, StockIntegrity   string // URL and digest of @signalwire/js
-	StockHost                  string // that serves it; "" means this server
+	StockHost                  string // host that serves it; "" means this server
 }
 
 // Join lets guests with a link join a room from a browser.

@@ -19,7 +19,7 @@ type View struct {
 
 // A Brand is the app that a page belongs to.
 type Brand struct {
-	Name           string // of the app; may be ""
+	Name           string // name of the app; may be ""
 	Color          string // six hexadecimal digits, or "" for the default
 	Logo           Picture
 	DarkLogo       Picture // shown on dark pages instead of Logo; the zero value means Logo

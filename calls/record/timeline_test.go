@@ -78,9 +78,7 @@ func timelineTests() []timelineTest {
 			length: time.Minute,
 			jitter: 20 * ms,
 			most:   5 * ms,
-			say: func(l *line) bool {
-				return !l.isSaidBetween(20*time.Second, 30*time.Second)
-			},
+			say:    func(l *line) bool { return !l.isSaidBetween(20*time.Second, 30*time.Second) },
 		},
 
 		{

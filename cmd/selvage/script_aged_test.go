@@ -33,9 +33,7 @@ func cmdAged(ts *testscript.TestScript, _ bool, args []string) {
 	rows, err := store.Open(ctx, store.Config{
 		URL: string(c.Database),
 		Dir: c.Data,
-		Now: func() time.Time {
-			return then
-		},
+		Now: func() time.Time { return then },
 	})
 	ts.Check(err)
 	_, err = server.OpenRing(ctx, c, rows, slog.New(slog.DiscardHandler))

@@ -154,7 +154,7 @@ type Media struct {
 	Bytes      int64  `json:"bytes"`
 	Deleted    int64  `json:"deleted,omitempty"`
 	Missing    int64  `json:"missing,omitempty"`
-	SHA256     string `json:"sha256"` // of the lines that list the objects, in hex
+	SHA256     string `json:"sha256"` // digest of the lines that list the objects, in hex
 }
 
 func (m *Media) add(o Object) {

@@ -65,11 +65,7 @@ func New(parallel int) *Hasher {
 		parallel = runtime.GOMAXPROCS(0)
 	}
 	return &Hasher{
-		cost: params{
-			memory:  memoryKiB,
-			time:    passes,
-			threads: lanes,
-		},
+		cost: params{memory: memoryKiB, time: passes, threads: lanes},
 		sem:  make(chan struct{}, parallel),
 		pace: newPace(),
 	}

@@ -32,12 +32,7 @@ var masterView = cli.View[keys.MasterRecord]{
 	},
 	Facts: []cli.Fact[keys.MasterRecord]{
 		{Name: "Fingerprint", Value: func(m keys.MasterRecord) string { return m.Fingerprint }},
-		{
-			Name: "Generation",
-			Value: func(m keys.MasterRecord) string {
-				return strconv.FormatInt(m.Generation, 10)
-			},
-		},
+		{Name: "Generation", Value: func(m keys.MasterRecord) string { return strconv.FormatInt(m.Generation, 10) }},
 		{Name: "State", Value: masterState},
 		{Name: "Replaced", Value: func(m keys.MasterRecord) string { return cli.FormatTime(m.Replaced) }},
 	},

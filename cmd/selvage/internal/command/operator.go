@@ -49,20 +49,13 @@ var operatorView = cli.View[operator.Operator]{
 	Facts: []cli.Fact[operator.Operator]{
 		{Name: "ID", Value: func(o operator.Operator) string { return o.ID }},
 		{Name: "E-mail", Value: func(o operator.Operator) string { return o.Email }},
-		{
-			Name: "Disabled",
-			Value: func(o operator.Operator) string {
-				return cli.YesOnly(o.Disabled)
-			},
-		},
+		{Name: "Disabled", Value: func(o operator.Operator) string { return cli.YesOnly(o.Disabled) }},
 		{Name: "Name", Value: func(o operator.Operator) string { return o.Name }},
 		{Name: "Roles", Value: formatRoles},
 		{
 			Name:   "Password",
 			Detail: true,
-			Value: func(o operator.Operator) string {
-				return cli.YesNo(o.PasswordHash != "")
-			},
+			Value:  func(o operator.Operator) string { return cli.YesNo(o.PasswordHash != "") },
 		},
 		{Name: "Created", Minor: true, Value: func(o operator.Operator) string { return cli.FormatTime(o.Created) }},
 		{Name: "Updated", Detail: true, Value: func(o operator.Operator) string { return cli.FormatTime(o.Updated) }},

@@ -64,25 +64,19 @@ var projectView = cli.View[fabric.Project]{
 		{
 			Name:   "Price of a minute",
 			Detail: true,
-			Value: func(p fabric.Project) string {
-				return formatPrice(p.RecordRate)
-			},
+			Value:  func(p fabric.Project) string { return formatPrice(p.RecordRate) },
 		},
 		{Name: "Media", Detail: true, Value: func(p fabric.Project) string { return mediaText[p.MediaAuth] }},
 		{Name: "Two factors", Detail: true, Value: func(p fabric.Project) string { return cli.YesNo(p.RequireFactor) }},
 		{
 			Name:   "Registration",
 			Detail: true,
-			Value: func(p fabric.Project) string {
-				return registrationText[p.Registration]
-			},
+			Value:  func(p fabric.Project) string { return registrationText[p.Registration] },
 		},
 		{
 			Name:   "Record calls",
 			Detail: true,
-			Value: func(p fabric.Project) string {
-				return recordText[p.RecordCalls]
-			},
+			Value:  func(p fabric.Project) string { return recordText[p.RecordCalls] },
 		},
 		{
 			Name:   "OAuth clients",
@@ -94,30 +88,18 @@ var projectView = cli.View[fabric.Project]{
 		{
 			Name:   "Outbound calls",
 			Detail: true,
-			Value: func(p fabric.Project) string {
-				return outboundText[p.OutboundCalls]
-			},
+			Value:  func(p fabric.Project) string { return outboundText[p.OutboundCalls] },
 		},
 		{
 			Name:   "Outbound prefixes",
 			Detail: true,
-			Value: func(p fabric.Project) string {
-				return cli.Join(p.OutboundPrefixes.List())
-			},
+			Value:  func(p fabric.Project) string { return cli.Join(p.OutboundPrefixes.List()) },
 		},
-		{
-			Name:   "Recording quota",
-			Detail: true,
-			Value: func(p fabric.Project) string {
-				return formatQuota(p)
-			},
-		},
+		{Name: "Recording quota", Detail: true, Value: func(p fabric.Project) string { return formatQuota(p) }},
 		{
 			Name:   "Uploads",
 			Detail: true,
-			Value: func(p fabric.Project) string {
-				return orNoLimit(p.UploadRate, "per minute")
-			},
+			Value:  func(p fabric.Project) string { return orNoLimit(p.UploadRate, "per minute") },
 		},
 		{Name: "Color", Detail: true, Value: func(p fabric.Project) string { return p.Color }},
 		{Name: "Logo", Detail: true, Value: func(p fabric.Project) string { return p.Logo }},

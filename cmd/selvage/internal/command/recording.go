@@ -81,9 +81,7 @@ var recordingView = cli.View[recordings.Recording]{
 		{
 			Name:   "Started",
 			Detail: true,
-			Value: func(r recordings.Recording) string {
-				return cli.FormatTime(r.StartTime)
-			},
+			Value:  func(r recordings.Recording) string { return cli.FormatTime(r.StartTime) },
 		},
 		{Name: "From", Value: func(r recordings.Recording) string { return r.From }},
 		{Name: "To", Value: func(r recordings.Recording) string { return r.To }},

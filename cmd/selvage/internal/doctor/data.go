@@ -34,11 +34,7 @@ func (e *Examination) dataChecks() []check {
 
 	all = append(all, check{"Media", "directory", e.mediaDirectory}, check{"Media", "writing", media.writing})
 	if !sameDevice(data.path, media.path) {
-		all = append(all, check{
-			group: "Media",
-			name:  "space",
-			look:  media.space,
-		}, check{
+		all = append(all, check{group: "Media", name: "space", look: media.space}, check{
 			group: "Media",
 			name:  "filesystem",
 			look:  media.filesystem,

@@ -81,7 +81,7 @@ type Examination struct {
 	Config  config.Config
 	From    config.Origins
 	Getenv  func(string) string
-	Version string // of this program
+	Version string // version of this program
 
 	where   config.Where
 	running datadir.Running // content of run.json

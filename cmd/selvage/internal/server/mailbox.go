@@ -96,11 +96,7 @@ func (m mailbox) show(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	page := templates.MailShown{
-		Mail: templates.Mail{
-			Key:     r.PathValue("key"),
-			To:      found.To,
-			Subject: found.Subject,
-		},
+		Mail: templates.Mail{Key: r.PathValue("key"), To: found.To, Subject: found.Subject},
 		From: found.From.String(),
 		Text: found.Text,
 		Link: found.Link,
