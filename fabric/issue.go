@@ -12,9 +12,8 @@ import (
 
 // The default lifetimes of tokens, and the maximum lifetime that a caller may set for a token.
 const (
-	TokenLifetime   = 2 * time.Hour
-	RefreshLifetime = TokenLifetime + refreshMargin
-	MaxLifetime     = 30 * 24 * time.Hour
+	TokenLifetime = 2 * time.Hour
+	MaxLifetime   = 30 * 24 * time.Hour
 
 	refreshMargin   = 5 * time.Minute // how much longer a refresh token lives than its access token
 	unboundLifetime = time.Minute     // lifetime of a SAT with RefreshingScope and no bound key

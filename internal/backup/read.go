@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"slices"
 	"strings"
 
 	"filippo.io/age"
@@ -296,13 +295,4 @@ func (r *reader) readObject(text json.RawMessage) error {
 		delete(r.inside, o.name())
 	}
 	return r.Object(o)
-}
-
-// TableNames returns the names of tables.
-func TableNames(tables []Table) (names []string) {
-	for _, t := range tables {
-		names = append(names, t.Name)
-	}
-	slices.Sort(names)
-	return names
 }
