@@ -32,10 +32,10 @@ func TestCache(t *testing.T) {
 		}
 
 		want("first", 1)
-		time.Sleep(cache.For - time.Nanosecond)
-		want("just before the entry expires", 1)
-		time.Sleep(time.Nanosecond)
-		want("when the entry expires", 2)
+		time.Sleep(cache.For*5/6 - time.Nanosecond)
+		want("before the entry is renewed", 1)
+		time.Sleep(cache.For)
+		want("after the entry has expired", 2)
 		c.Drop("a")
 		want("after Drop", 3)
 		c.Clear()
@@ -46,6 +46,35 @@ func TestCache(t *testing.T) {
 
 		if got, err := c.Load(string(rune(24_999)), s.read); got != 1 || err != nil {
 			t.Errorf("Load of the newest of many = %d, %v, want 1", got, err)
+		}
+	})
+}
+
+// TestRenew shows that one caller renews a value shortly before it expires. Until then, the others
+// get the old value.
+func TestRenew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cache.New[int](time.Now)
+		s := &source{}
+		for range 10 {
+			if _, err := c.Load("a", s.read); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		time.Sleep(cache.For - time.Millisecond)
+		renewed, err := c.Load("a", func() (int, error) {
+			if old, err := c.Load("a", s.read); old != 1 || err != nil {
+				t.Errorf("Load while another caller reads = %d, %v, want 1", old, err)
+			}
+			time.Sleep(time.Millisecond)
+			if new, err := c.Load("a", s.read); new != 2 || err != nil {
+				t.Errorf("Load when the old value has expired = %d, %v, want 2", new, err)
+			}
+			return 3, nil
+		})
+		if renewed != 3 || err != nil || s.reads != 2 {
+			t.Errorf("Load = %d, %v after %d other reads, want 3 after 2", renewed, err, s.reads)
 		}
 	})
 }
