@@ -188,21 +188,26 @@ type Store interface {
 	// SHA-256, format and levels as r. It skips deleted recordings. If no recording matches,
 	// FindTwin returns the zero Twin.
 	FindTwin(ctx context.Context, r Recording) (Twin, error)
+	// StoredBytes returns the bytes that the recordings of a project use.
+	StoredBytes(ctx context.Context, projectID string) (int64, error)
+
+	ProjectStore
+	DeliveryStore
+	RetentionStore
+	UsageStore
+	AccessStore
+}
+
+// A ProjectStore holds what a project determines for its recordings.
+type ProjectStore interface {
 	// Terms returns a project's terms for uploads. If the project is unknown, it returns
 	// problem.NotFound.
 	Terms(ctx context.Context, projectID string) (Terms, error)
-	// StoredBytes returns the bytes that the recordings of a project use.
-	StoredBytes(ctx context.Context, projectID string) (int64, error)
 	// MediaAuth returns who may fetch the media of a project. If the project is unknown, it returns
 	// problem.NotFound.
 	MediaAuth(ctx context.Context, projectID string) (MediaAuth, error)
 	// HasSubscriber reports whether the project has this subscriber.
 	HasSubscriber(ctx context.Context, projectID, subscriberID string) (bool, error)
-
-	DeliveryStore
-	RetentionStore
-	UsageStore
-	AccessStore
 }
 
 // An Arrival contains the facts about an upload that a store needs in addition to the recording.
