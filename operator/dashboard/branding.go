@@ -40,7 +40,7 @@ func (a *brandPages) showBranding(v *visit) error { return a.previewForm(v, nil)
 
 // previewForm shows the form with the submitted values and the chosen logos, if there are any.
 func (a *brandPages) previewForm(v *visit, c *idp.Client) error {
-	chosen, err := v.typedLogos()
+	chosen, err := v.typedLogos(v.r.Context())
 	if err != nil {
 		return a.brandPage(v, http.StatusUnprocessableEntity, c, chosen, err)
 	}
@@ -158,7 +158,7 @@ func relabel(err error) error {
 // the operator changed, so that it does not overwrite changes by others.
 func (a *brandPages) saveBranding(v *visit) error {
 	wrong := v.merge(v.brandForm(nil).Inputs)
-	logos, err := v.typedLogos()
+	logos, err := v.typedLogos(v.r.Context())
 	text := func(name, kept string) *string {
 		if s := strings.TrimSpace(v.form.Get(name)); s != kept {
 			return &s
@@ -188,7 +188,7 @@ func (a *brandPages) saveClientBranding(v *visit) error {
 		return err
 	}
 	wrong := v.merge(v.brandForm(&c).Inputs)
-	logos, err := v.typedLogos()
+	logos, err := v.typedLogos(v.r.Context())
 
 	v.form.Set("color", colorOf(v.form))
 	wrong = errors.Join(wrong, err)

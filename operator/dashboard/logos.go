@@ -126,8 +126,8 @@ func fileOf(theme brand.Theme) string {
 
 // typedLogos returns the logos that the form sets or removes. If a picture is unreadable, typedLogos
 // returns an error and the other logos.
-func (v *visit) typedLogos() (brand.Logos, error) {
-	files, err := v.pictures()
+func (s *submission) typedLogos(ctx context.Context) (brand.Logos, error) {
+	files, err := s.pictures()
 	if err != nil {
 		return nil, err
 	}
@@ -136,13 +136,13 @@ func (v *visit) typedLogos() (brand.Logos, error) {
 	var errs []error
 	for _, theme := range brand.Themes {
 		raw := files[fileOf(theme)]
-		if kept := v.form.Get(theme.Param()); len(raw) == 0 && kept != "" { // chosen earlier, and sent back
+		if kept := s.form.Get(theme.Param()); len(raw) == 0 && kept != "" { // chosen earlier, and sent back
 			if raw, err = base64.StdEncoding.DecodeString(kept); err != nil {
 				return nil, problem.New(problem.Malformed, "bad_request", "the form is invalid")
 			}
 		}
 		if len(raw) > 0 {
-			l, err := brand.MakeLogo(v.r.Context(), theme.Param(), raw)
+			l, err := brand.MakeLogo(ctx, theme.Param(), raw)
 			if err == nil {
 				all[theme] = l
 			}
@@ -150,7 +150,7 @@ func (v *visit) typedLogos() (brand.Logos, error) {
 			continue
 		}
 
-		if v.form.Get("remove_"+theme.Param()) != "" {
+		if s.form.Get("remove_"+theme.Param()) != "" {
 			all[theme] = brand.Logo{}
 		}
 	}
@@ -158,9 +158,9 @@ func (v *visit) typedLogos() (brand.Logos, error) {
 }
 
 // pictures reads the uploaded pictures, by the names of their inputs.
-func (v *visit) pictures() (map[string][]byte, error) {
+func (s *submission) pictures() (map[string][]byte, error) {
 	all := make(map[string][]byte)
-	for part := v.file; part != nil; {
+	for part := s.file; part != nil; {
 		raw, err := io.ReadAll(io.LimitReader(part, brand.MaxUpload+1))
 		if err != nil {
 			return nil, problem.New(problem.Malformed, "file", "the file did not arrive completely")
@@ -170,7 +170,7 @@ func (v *visit) pictures() (map[string][]byte, error) {
 		}
 		_, _ = io.Copy(io.Discard, part) // browsers show no response until the upload is complete
 
-		part, err = v.files.NextPart()
+		part, err = s.files.NextPart()
 		if errors.Is(err, io.EOF) {
 			return all, nil
 		}

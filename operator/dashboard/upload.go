@@ -15,6 +15,13 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
+// A submission is what a POST sent.
+type submission struct {
+	form  url.Values
+	file  *multipart.Part   // the file of an upload, which has not been read yet; nil if there is no file
+	files *multipart.Reader // the files after file; nil if there is no file
+}
+
 // openUpload reads the fields of a form up to its first file. The form token comes before the files,
 // so that it is verified before any part of a file is read.
 func (a *site) openUpload(v *visit) error {
@@ -62,15 +69,15 @@ func readFields(parts *multipart.Reader, posted url.Values, limit int) (*multipa
 
 // readRest reads the fields after the only file of a form. It skips the unread part of the file, because
 // browsers show no response until they have sent the whole form.
-func (v *visit) readRest() error {
-	if v.files == nil {
+func (s *submission) readRest() error {
+	if s.files == nil {
 		return nil
 	}
-	next, err := readFields(v.files, v.form, maxForm)
-	if v.files = nil; err != nil || next != nil {
+	next, err := readFields(s.files, s.form, maxForm)
+	if s.files = nil; err != nil || next != nil {
 		return problem.New(problem.Malformed, "bad_request", "the form is invalid")
 	}
-	return checkText(v.form)
+	return checkText(s.form)
 }
 
 // isFile reports whether part belongs to an input for a file.
@@ -176,17 +183,17 @@ func (a *recordingPages) storeUpload(v *visit) (recordings.Recording, error) {
 }
 
 // describeUpload returns the description of a recording in the fields of the form.
-func (v *visit) describeUpload() (recordings.Description, error) {
-	if err := v.readRest(); err != nil {
+func (s *submission) describeUpload() (recordings.Description, error) {
+	if err := s.readRest(); err != nil {
 		return recordings.Description{}, err
 	}
 	about := recordings.Description{Metadata: recordings.Metadata{
-		CallSid: v.form.Get("CallSid"), From: v.form.Get("From"), To: v.form.Get("To"),
-		Direction: v.form.Get("Direction"), Name: v.file.FileName(),
+		CallSid: s.form.Get("CallSid"), From: s.form.Get("From"), To: s.form.Get("To"),
+		Direction: s.form.Get("Direction"), Name: s.file.FileName(),
 	}}
 
 	var err error
-	if text := v.form.Get("StartTime"); text != "" {
+	if text := s.form.Get("StartTime"); text != "" {
 		if about.StartTime, err = dateTime(text); err != nil {
 			err = problem.BadParam("StartTime",
 				"the start of the call must be a day and a time, such as 2030-01-31T15:04")

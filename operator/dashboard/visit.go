@@ -5,7 +5,6 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
-	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strings"
@@ -35,11 +34,9 @@ type visit struct {
 	account  operator.Operator // the session's operator, even before the second factor is shown
 	operator operator.Operator // the operator of a complete session; otherwise its ID is ""
 	project  fabric.Project    // the project in the path, if any
-	form     url.Values        // the fields of a POST
-	file     *multipart.Part   // the file of an upload, which has not been read yet; nil if there is no file
-	files    *multipart.Reader // the files after file; nil if there is no file
 	now      time.Time
 	notice   string // describes the change that was just made; replaces the notice that the URL selects
+	submission
 }
 
 // Errors that end a visit before its handler runs.
