@@ -28,7 +28,7 @@ var (
 	errRoomLocked    = problem.New(problem.Conflict, "room_locked", "the room is locked")
 	errRoomFull      = problem.New(problem.Conflict, "room_full", "the room has no place for both sides of the call")
 	errRoomElsewhere = problem.New(problem.Conflict, "room_elsewhere",
-		"somebody is in the room, and another server has it: both sides can dial the room's address instead, "+
+		"the room is in use on another server: both sides can dial the room's address instead, "+
 			"or the call can move once the room is empty")
 )
 

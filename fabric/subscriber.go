@@ -147,8 +147,8 @@ type Proof struct {
 	Ends    bool // end all logins and tokens, even if the password does not change
 }
 
-// Check returns everything that is wrong with the input of an update or, if isNew, of a
-// new subscriber, which needs an e-mail.
+// Check returns everything that is wrong with the input of an update or, if isNew, of a new
+// subscriber, which must have an email address.
 func (in SubscriberInput) Check(isNew bool) error {
 	var missing error
 	if isNew && in.Email == nil {

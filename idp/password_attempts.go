@@ -87,8 +87,8 @@ const (
 )
 
 // refuse records a failed login with its reason, and returns the error for the person who tried. If
-// the failure cannot be recorded, it returns the error of the recording instead, so that no
-// decision goes unrecorded.
+// the failure cannot be recorded, it returns that error instead, so that no decision goes
+// unrecorded.
 //
 // A known subscriber is recorded by ID. An unknown email address may be a typing error or even a
 // password in the wrong field, so only a digest is recorded. Operators can find the attempts by the

@@ -89,8 +89,8 @@ func (s *Resources) NamedEndpoints(ctx context.Context, username string, most in
 		`WHERE type = 'sip_endpoint' AND display_name = $1 ORDER BY id LIMIT $2`, username, most)
 }
 
-// SetEndpointPassword writes the sealed password of a SIP endpoint, unless the endpoint was changed
-// after the time old. end ends the calls of phones with an earlier password.
+// SetEndpointPassword writes the sealed password of a SIP endpoint, unless the endpoint has changed
+// since the time old. end ends the calls of phones with an earlier password.
 func (s *Resources) SetEndpointPassword(
 	ctx context.Context, r fabric.Resource, old time.Time, end revocation.Revocation,
 ) error {

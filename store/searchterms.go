@@ -42,7 +42,7 @@ var searchKeys = []searchKey{
 		func(s fabric.Subscriber) string { return lastWord(s.DisplayName) }, spellings},
 	{"reference", []string{"reference"}, "", func(s fabric.Subscriber) string { return s.Reference },
 		func(text string) []string { return distinct(text, strings.ToLower(text), strings.ToUpper(text)) }},
-	// The last, because everybody may have the same host.
+	// The host is searched last, because all subscribers may have the same one.
 	{byHost, []string{byHost, "id"}, `email <> ''`, func(s fabric.Subscriber) string { return mailHost(s.Email) },
 		func(text string) []string { return []string{fabric.NormalizeEmail(text)} }},
 }

@@ -45,7 +45,7 @@ const (
 const silence = 127
 
 // rewriteExtensions rewrites the ids of header extensions in place. Extensions whose new id is 0,
-// and extensions in an unknown format, become padding. translate returns the audio level from the
+// and extensions in an unknown format, become padding. The result is the audio level in the
 // extension whose id is level, or silence if there is none.
 func rewriteExtensions(b []byte, p packet, ids *[16]uint8, level uint8) (loudness uint8) {
 	loudness = silence

@@ -152,7 +152,7 @@ func TestFloods(t *testing.T) {
 		if i%4 == 0 {
 			c.write(junk[:40+i%1000])
 		}
-		if i%50 == 0 { // the engine catches up, since full sockets drop packets
+		if i%50 == 0 { // let the engine catch up, because full sockets drop packets
 			c.prove()
 		}
 	}
@@ -211,7 +211,7 @@ func TestUnprovenTCP(t *testing.T) {
 		must(t, err)
 		must(t, conn.SetReadDeadline(time.Now().Add(deadline)))
 		if n, err := conn.Read(make([]byte, 1)); n > 0 || err == nil || strings.Contains(err.Error(), "timeout") {
-			t.Errorf("%s: Read = %d, %v, want the end", name, n, err)
+			t.Errorf("%s: Read = %d, %v, want the connection to be closed", name, n, err)
 		}
 		_ = conn.Close()
 	}
@@ -268,7 +268,7 @@ func TestManyUnprovenTCP(t *testing.T) {
 	}
 }
 
-// A faultyTap panics at each packet. It stands for a bug in the code that handles packets.
+// A faultyTap panics at each packet. It simulates a bug in the code that handles packets.
 type faultyTap struct{}
 
 func (faultyTap) Packet(calls.Packet)                 { panic("a fault") }

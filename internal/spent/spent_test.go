@@ -53,7 +53,7 @@ func (w *world) refuse(l *Log, id string) {
 	}
 }
 
-// files returns how many files with uses the log has.
+// files returns the number of the log's files.
 func (w *world) files() int {
 	w.Helper()
 	entries, err := filepath.Glob(filepath.Join(w.dir, "[0-9]*"))

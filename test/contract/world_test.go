@@ -157,7 +157,8 @@ func (w *world) body(t *testing.T, op operation) []byte {
 	return text
 }
 
-// bodyFor is like body, but for one security scheme. Subscribers cannot write to themselves.
+// bodyFor is like body, but for one security scheme. A subscriber's message goes to another
+// subscriber, because nobody can write to themselves.
 func (w *world) bodyFor(t *testing.T, op operation, scheme string) []byte {
 	t.Helper()
 	text := w.body(t, op)

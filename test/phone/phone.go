@@ -106,7 +106,7 @@ func (p *Phone) G711() *Phone {
 	return p
 }
 
-// G722 makes the later calls of a light phone use G.722, the best codec of rooms.
+// G722 makes the later calls of a light phone use G.722, the better of the two codecs of rooms.
 func (p *Phone) G722() *Phone {
 	p.codec = g722
 	return p

@@ -78,7 +78,7 @@ func administrator(ctx context.Context, admin string) (*pgconn.PgConn, error) {
 // idle holds the connections that no call uses.
 var idle connections
 
-// connections are open connections by the URL of their server.
+// connections holds open connections, by the URL of their server.
 type connections struct {
 	mu   sync.Mutex
 	free map[string][]*pgconn.PgConn

@@ -23,7 +23,7 @@ func (c recordingCommands) downloadCommand() *cobra.Command {
 		c.withMedia(c.downloadRecording))
 	download.Long = `Write the original bytes of a recording to FILE; - is stdout. Without FILE, the file is named after
 the Sid and the format: SID.wav, SID.mp3.`
-	download.Flags().String("to", "", "`file` to write, as FILE")
+	download.Flags().String("to", "", "`file` to write, instead of FILE")
 	return download
 }
 

@@ -87,7 +87,7 @@ type topWatch struct {
 	interval time.Duration
 }
 
-// once prints one picture of the servers.
+// once prints the values of the servers once.
 func (w topWatch) once(ctx context.Context) error {
 	w.watcher.Look(ctx)
 	if !pause(ctx, w.interval) {
