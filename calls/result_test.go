@@ -52,7 +52,7 @@ func TestResult(t *testing.T) {
 func TestReasons(t *testing.T) {
 	for _, c := range causes {
 		if reasons[c.Text] == "" {
-			t.Errorf("the cause %s has no words", c.Text)
+			t.Errorf("the cause %s has no description", c.Text)
 		}
 	}
 }

@@ -162,7 +162,7 @@ func (as *Addresses) Preview(
 	return as.preview(ctx, a)
 }
 
-// PreviewSubscriber is like Preview, for a new subscriber with this e-mail address.
+// PreviewSubscriber is like Preview, for a new subscriber with this email address.
 func (as *Addresses) PreviewSubscriber(
 	ctx context.Context, projectID, email string,
 ) (path string, taken bool, err error) {

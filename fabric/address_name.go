@@ -54,7 +54,7 @@ func subscriberAddress(s Subscriber) Address {
 	}
 }
 
-// subscriberName returns the address name that the e-mail address or the reference of a subscriber
+// subscriberName returns the address name that the email address or the reference of a subscriber
 // suggests, or "".
 func subscriberName(s Subscriber) string {
 	local, _, _ := strings.Cut(s.Email, "@")

@@ -74,7 +74,7 @@ type Eraser struct {
 	revocation.Revocation
 
 	// Names returns the values in lower case by which a recording may name the subscriber as a
-	// party of its call. They are addresses, e-mail, phone number and reference.
+	// party of its call. They are addresses, email, phone number and reference.
 	Names func(s Subscriber, all []Address) []string
 }
 

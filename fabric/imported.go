@@ -121,7 +121,7 @@ type SubscriberImport struct {
 }
 
 // Import creates a subscriber with its private address. If dry is set, Import only checks the
-// fields. If the id, the e-mail or the reference is taken, Import returns problem.Conflict on
+// fields. If the id, the email or the reference is taken, Import returns problem.Conflict on
 // "email".
 func (ss *Subscribers) Import(
 	ctx context.Context, projectID string, in SubscriberImport, dry bool,

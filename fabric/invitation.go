@@ -22,7 +22,7 @@ type Invitation struct {
 
 // Invite sends a subscriber a link to set its first password. The letter names the inviter or, if
 // inviter is "", the project. Invite returns an error if the subscriber has a password, has no
-// e-mail, or is disabled.
+// email, or is disabled.
 func (ss *Subscribers) Invite(ctx context.Context, projectID, id, inviter string) (Subscriber, error) {
 	s, err := ss.FindInvitable(ctx, projectID, id, inviter)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestNames checks which names are never allowed, allowed only for people (shown), and always
+// TestNames checks which names are never allowed, allowed only as names of people, and always
 // allowed.
 func TestNames(t *testing.T) {
 	const nowhere, shown, anywhere = 0, 1, 2

@@ -45,7 +45,7 @@ func checkRequired(param, text string) error {
 	return checkText(param, text)
 }
 
-// checkEmail returns an error for text that is not an e-mail address.
+// checkEmail returns an error for text that is not an email address.
 func checkEmail(param, email string) error {
 	if err := checkRequired(param, email); err != nil {
 		return err
@@ -56,7 +56,7 @@ func checkEmail(param, email string) error {
 	return nil
 }
 
-// isEmail reports whether normalized text is a plain e-mail address, without a display name,
+// isEmail reports whether normalized text is a plain email address, without a display name,
 // comment, quotes or an address literal. RFC 5321, section 4.5.3, limits its length. The address
 // must pass checkShown.
 // The host must be written as in the DNS. Browsers and mail servers read fullwidth letters and dots
@@ -76,10 +76,10 @@ func isEmail(text string) bool {
 		!strings.ContainsAny(text, " \"[]<>,;:\\") && checkShown("email", text) == nil
 }
 
-// maxEmail is the maximum length of an e-mail address in bytes (RFC 5321, section 4.5.3.1.3).
+// maxEmail is the maximum length of an email address in bytes (RFC 5321, section 4.5.3.1.3).
 const maxEmail = 254
 
-// NormalizeEmail returns the form in which e-mail addresses are stored and compared: NFC and lower
+// NormalizeEmail returns the form in which email addresses are stored and compared: NFC and lower
 // case. Text that is far too long to be an address is returned unchanged.
 func NormalizeEmail(email string) string {
 	if len(email) > 4*maxEmail {
@@ -148,7 +148,7 @@ func (p Profile) differs(s Subscriber) bool {
 	return false
 }
 
-// CheckEmail returns an error on param for text that is not an e-mail address.
+// CheckEmail returns an error on param for text that is not an email address.
 func CheckEmail(param, email string) error { return checkEmail(param, email) }
 
 // CheckPersonName returns an error on param for a person's name that cannot be stored or could be

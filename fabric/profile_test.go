@@ -2,8 +2,8 @@ package fabric
 
 import "testing"
 
-// TestEmailHosts shows that the host of an e-mail has only one spelling. Look-alikes that browsers
-// and mail servers read as plain letters and dots are not accepted as separate e-mails.
+// TestEmailHosts shows that the host of an email has only one spelling. Look-alikes that browsers
+// and mail servers read as plain letters and dots are not accepted as separate emails.
 func TestEmailHosts(t *testing.T) {
 	tests := []struct {
 		email string

@@ -8,7 +8,7 @@ import (
 )
 
 // findOrCreate returns the subscriber with a reference. If no subscriber has the reference, it
-// returns the subscriber with this e-mail, and otherwise a new subscriber. Only one of several
+// returns the subscriber with this email, and otherwise a new subscriber. Only one of several
 // concurrent callers creates a subscriber.
 func (ss *Subscribers) findOrCreate(
 	ctx context.Context, by Issuer, in SubscriberTokenInput,
@@ -32,7 +32,7 @@ func (ss *Subscribers) findOrCreate(
 }
 
 // FindReferred returns the subscriber for whom [Tokens.IssueSubscriber] would issue a token. The
-// reference may be an e-mail. If FindReferred returns problem.NotFound, issuing a token would
+// reference may be an email. If FindReferred returns problem.NotFound, issuing a token would
 // create a subscriber.
 func (ss *Subscribers) FindReferred(ctx context.Context, projectID, reference string) (Subscriber, error) {
 	return ss.findByReference(ctx, projectID, reference)

@@ -29,22 +29,22 @@ type Subscribers struct {
 // A SubscriberStore keeps subscribers; see [Stores].
 type SubscriberStore interface {
 	// CreateSubscriber writes a subscriber with its first address. It returns problem.Conflict on
-	// "email" if the project has another subscriber with the same reference or e-mail. It returns
+	// "email" if the project has another subscriber with the same reference or email. It returns
 	// problem.Conflict on "address" if the address name is taken. If concurrent calls conflict,
 	// exactly one of them succeeds. If the project is unknown, it returns problem.NotFound.
 	CreateSubscriber(ctx context.Context, s Subscriber, a Address, by ...Proof) error
 	FindSubscriber(ctx context.Context, projectID, id string) (Subscriber, error)
-	// FindSubscriberByEmail finds the subscriber with an e-mail, which must be in the form that
+	// FindSubscriberByEmail finds the subscriber with an email, which must be in the form that
 	// [NormalizeEmail] returns.
 	FindSubscriberByEmail(ctx context.Context, projectID, email string) (Subscriber, error)
 	FindSubscriberByReference(ctx context.Context, projectID, reference string) (Subscriber, error)
 	ListSubscribers(ctx context.Context, projectID string, q page.Query) (page.Page[Subscriber], error)
-	// SearchSubscribers lists subscribers whose e-mail, reference or names begin with the text, or
+	// SearchSubscribers lists subscribers whose email, reference or names begin with the text, or
 	// with each of its words. Its page tokens contain more than an id. If filling a page takes too
 	// long, it returns a shorter page.
 	SearchSubscribers(ctx context.Context, projectID, text string, q page.Query) (page.Page[Subscriber], error)
 	// UpdateSubscriber writes the fields that are not nil, renames the subscriber's addresses and
-	// returns the new row. A revocation also ends the subscriber's logins and grants. If the e-mail
+	// returns the new row. A revocation also ends the subscriber's logins and grants. If the email
 	// is taken, UpdateSubscriber returns problem.Conflict.
 	UpdateSubscriber(ctx context.Context, projectID, id string, c SubscriberChange, at time.Time,
 		r *revocation.Revocation) (Subscriber, error)
@@ -99,7 +99,7 @@ func (s Subscriber) FullName() string {
 }
 
 // Title returns the name that the project sees. This is the first that is set of the full name, the
-// e-mail, the reference and the id.
+// email, the reference and the id.
 func (s Subscriber) Title() string {
 	for _, title := range []string{s.FullName(), s.Email, s.Reference} {
 		if title != "" {
@@ -125,7 +125,7 @@ type Profile struct {
 // left unchanged.
 type SubscriberInput struct {
 	Email    *string
-	Verified *bool // see [Subscriber]; by default, a new e-mail is unverified
+	Verified *bool // see [Subscriber]; by default, a new email is unverified
 	Password *string
 	// PasswordHash sets the password of a new subscriber to one imported from another system; see
 	// [password.CheckHash]. The hash is replaced when the subscriber signs in.
@@ -279,7 +279,7 @@ func (ss *Subscribers) List(
 	return ss.store.ListSubscribers(ctx, projectID, q)
 }
 
-// Search returns a page of the project's subscribers whose e-mail, reference or names begin with a
+// Search returns a page of the project's subscribers whose email, reference or names begin with a
 // text, or with each of its words. An id finds the subscriber with this id.
 func (ss *Subscribers) Search(
 	ctx context.Context, projectID, text string, q page.Query,

@@ -30,7 +30,7 @@ type SubscriberChange struct {
 
 // Update changes the fields that are set. Setting a new password or disabling the subscriber ends
 // its logins and tokens. If in.Rights do not include Management, Update returns
-// problem.Unauthenticated for a new password, e-mail or RecordCalls.
+// problem.Unauthenticated for a new password, email or RecordCalls.
 func (ss *Subscribers) Update(
 	ctx context.Context, projectID, id string, in SubscriberInput,
 ) (Subscriber, error) {
@@ -109,7 +109,7 @@ func (c SubscriberChange) differs(s Subscriber) bool {
 
 // needsManagement reports whether the change requires Management. It does if it changes whether
 // calls are recorded. It also does if somebody else could then sign in as the subscriber. This
-// needs a new password, or a link sent to a new e-mail.
+// needs a new password, or a link sent to a new email.
 func (c SubscriberChange) needsManagement(s Subscriber) bool {
 	return c.PasswordHash != nil || c.RecordCalls != nil || c.Email != nil && *c.Email != s.Email
 }

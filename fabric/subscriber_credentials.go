@@ -101,7 +101,7 @@ func (ss *Subscribers) canEnter(ctx context.Context, s Subscriber, c SubscriberC
 
 // notices returns the letters that inform the subscriber of a change. One letter reports a changed
 // password. In an account with only passkeys, it reports the first password. Another letter reports
-// a changed e-mail. It is sent only to a verified e-mail, or if the subscriber requested the change
+// a changed email. It is sent only to a verified email, or if the subscriber requested the change
 // through a link.
 func (c SubscriberChange) notices(
 	s Subscriber, now time.Time, entered bool, from audit.Origin,
@@ -129,8 +129,8 @@ func (c SubscriberChange) notices(
 	return all
 }
 
-// Verify sends a subscriber a link to verify its e-mail. It returns an error if the subscriber has
-// no e-mail, has a verified e-mail, or is disabled.
+// Verify sends a subscriber a link to verify its email. It returns an error if the subscriber has
+// no email, has a verified email, or is disabled.
 func (ss *Subscribers) Verify(ctx context.Context, projectID, id string) (Subscriber, error) {
 	s, err := ss.Find(ctx, projectID, id)
 	if err != nil {

@@ -142,7 +142,7 @@ func testUniqueWithinProject(t *testing.T, c store.Config) {
 	for range 2 { // without email and reference: NULLs never conflict
 		s, a := subscriber(p, "", "", newID())
 		if err := rows.CreateSubscriber(context.Background(), s, a); err != nil {
-			t.Errorf("CreateSubscriber without e-mail and reference: %v", err)
+			t.Errorf("CreateSubscriber without email and reference: %v", err)
 		}
 	}
 

@@ -112,7 +112,7 @@ func TestLinkBound(t *testing.T) {
 		other := link("bound", mail.ChangeAddress)
 		other.Email, other.Bound = "b@example.com", "elsewhere@example.com"
 		if err := s.CreateLink(ctx, other); !errors.Is(err, problem.NotFound) {
-			s.t.Errorf("a link bound to another e-mail = %v, want not found", err)
+			s.t.Errorf("a link bound to another email = %v, want not found", err)
 		}
 
 		s.create(link("reset", mail.Reset))

@@ -53,7 +53,7 @@ func testOperators(t *testing.T, c store.Config) {
 	again := o
 	again.ID = newID()
 	if err := rows.CreateOperator(ctx, again); !errors.Is(err, problem.Conflict) {
-		t.Errorf("CreateOperator with an e-mail in use = %v, want a conflict", err)
+		t.Errorf("CreateOperator with an email in use = %v, want a conflict", err)
 	}
 
 	again.Email, again.Roles = "new@example.com", []operator.Membership{{ProjectID: newID(), Role: operator.Admin}}
@@ -251,7 +251,7 @@ func testOperatorLinks(t *testing.T, c store.Config) {
 	taken := newOne()
 	taken.Email = newOperator(t, rows, "ann@example.com").Email
 	if _, err := rows.UseOperatorLink(ctx, l.Hash, taken, now); !errors.Is(err, problem.Conflict) {
-		t.Errorf("UseOperatorLink with an e-mail in use = %v, want a conflict", err)
+		t.Errorf("UseOperatorLink with an email in use = %v, want a conflict", err)
 	}
 	if _, err := rows.UseOperatorLink(ctx, l.Hash, newOne(), l.Expires); !errors.Is(err, problem.NotFound) {
 		t.Errorf("UseOperatorLink of an expired link = %v, want not found", err)

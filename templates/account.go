@@ -28,7 +28,7 @@ type ProfileSection struct {
 	FirstName, LastName, DisplayName string
 }
 
-// AddressSection shows the subscriber's e-mail, and changes it.
+// AddressSection shows the subscriber's email, and changes it.
 type AddressSection struct {
 	Verified bool   // the subscriber has confirmed the address
 	Error    string // what is wrong with the new address

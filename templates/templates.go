@@ -53,7 +53,7 @@ type Page interface {
 	name() string
 }
 
-// Login asks for e-mail and password.
+// Login asks for email and password.
 type Login struct {
 	ID         string // id of the authorization request
 	App, Host  string // the app's name and host

@@ -53,7 +53,7 @@ func TestBeep(t *testing.T) {
 			}
 
 			if string(heard) != string(tone) {
-				t.Error("the tone is another one")
+				t.Error("the tone differs from the one that was played")
 			}
 			wantNext(t, last, hear(t, alice.parts[0], bob.parts[0], "goodbye"), 0)
 		})

@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/calls/turn"
 )
 
-// A media is a UDP port that echoes packets. It stands for the media port.
+// A media is a UDP port that echoes packets. It takes the place of the media port.
 type media struct {
 	*net.UDPConn
 	at netip.AddrPort

@@ -38,7 +38,7 @@ func TestStandardClaims(t *testing.T) {
 		got := w.call(w.basic(), "GET", path, "").text
 		if stays := email == "Grace@example.com"; strings.Contains(got, `"email_verified":true`) != stays ||
 			!strings.Contains(got, "0000-02-29") {
-			t.Errorf("with the e-mail %s the claims are %s", email, got)
+			t.Errorf("with the email %s the claims are %s", email, got)
 		}
 	}
 

@@ -55,7 +55,7 @@ func TestSpoofedNames(t *testing.T) {
 	for _, email := range []string{"ad\u200da@example.com", "\u0430da@example.com", "ada@ex\u00adample.com"} {
 		got := w.call(w.basic(), "POST", resources+"/subscribers", `{"email":"`+email+`"}`).faults(t)
 		if got != "email:invalid_parameter" {
-			t.Errorf("POST with the e-mail %q: got %s", email, got)
+			t.Errorf("POST with the email %q: got %s", email, got)
 		}
 	}
 

@@ -116,7 +116,7 @@ func (a subscriberAPI) find(r *http.Request, by fabric.Issuer) (fabric.Subscribe
 }
 
 // update serves PUT and PATCH /api/fabric/resources/subscribers/{id}. Members that are not sent
-// remain unchanged. A new password, e-mail or record_calls needs Management.
+// remain unchanged. A new password, email or record_calls needs Management.
 func (a subscriberAPI) update(r *http.Request, by fabric.Issuer) (s fabric.Subscriber, err error) {
 	if s, err = a.find(r, by); err != nil {
 		return s, err

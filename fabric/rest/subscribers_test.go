@@ -164,7 +164,7 @@ func TestSubscriberRefusals(t *testing.T) {
 	}
 
 	if got := as[envelope](t, w.call(w.basic(), "GET", one, "")); got.Subscriber["email"] != "ada@example.com" {
-		t.Errorf("after refusals the e-mail is %q", got.Subscriber["email"])
+		t.Errorf("after refusals the email is %q", got.Subscriber["email"])
 	}
 }
 
@@ -223,9 +223,9 @@ func TestForeignSubscriber(t *testing.T) {
 		t.Errorf("a stranger changed %+v", got)
 	}
 
-	// Both projects may have a subscriber with the same e-mail.
+	// Both projects may have a subscriber with the same email.
 	if r := w.call(w.stranger(), "POST", subscribers, `{"email":"ada@example.com"}`); r.status != http.StatusCreated {
-		t.Errorf("the same e-mail in another project: got %d %s, want 201", r.status, r.text)
+		t.Errorf("the same email in another project: got %d %s, want 201", r.status, r.text)
 	}
 }
 

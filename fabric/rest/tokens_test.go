@@ -94,7 +94,7 @@ func TestSubscriberTokens(t *testing.T) {
 
 	made := w.create(`{"email":"bob@example.com"}`)
 	if bob := w.tokens(`{"reference":"bob@example.com","last_name":"B"}`); bob.SubscriberID != made.ID {
-		t.Errorf("a reference that is an e-mail: got another subscriber")
+		t.Errorf("a reference that is an email: got another subscriber")
 	}
 	if s := as[envelope](t, w.call(w.basic(), "GET", subscribers+"/"+made.ID, "")); s.Subscriber["last_name"] != "B" {
 		t.Errorf("the profile of a known subscriber: got %+v, want it changed", s)
@@ -231,7 +231,7 @@ func TestApplicationToken(t *testing.T) {
 	}
 }
 
-// TestTakeover shows that a key without Management cannot set the password or the e-mail of an
+// TestTakeover shows that a key without Management cannot set the password or the email of an
 // existing subscriber, not even a first password. Sending the current values is allowed.
 func TestTakeover(t *testing.T) {
 	w := newWorld(t)

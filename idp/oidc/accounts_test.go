@@ -107,7 +107,7 @@ func TestAccountsAndAge(t *testing.T) {
 		got := b.choose(b.authorize(request(c, pairs...)), email)
 		if got.location != nil || !strings.Contains(got.body, `value="`+email+`"`) ||
 			!strings.Contains(got.body, `id="login-submit"`) {
-			t.Errorf("%v: %d %v %s, want a login page with the e-mail", pairs, got.status, got.location, got.body)
+			t.Errorf("%v: %d %v %s, want a login page with the email", pairs, got.status, got.location, got.body)
 		}
 		if got := w.who(c, b.logIn(got, email, secret)); got != w.ada.ID {
 			t.Errorf("%v: the tokens belong to %s", pairs, got)

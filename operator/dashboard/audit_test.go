@@ -212,7 +212,7 @@ func TestAuditActions(t *testing.T) {
 	must(t, err)
 	if last, err := w.rows.ListAudit(ctx, audit.Filter{ProjectID: w.one.ID}, firstPage); err != nil ||
 		last.Items[0].Action != "subscriber.updated" || last.Items[0].Detail["changed"] != "email" {
-		t.Errorf("an update of the e-mail alone is recorded as %+v, %v", last.Items[0], err)
+		t.Errorf("an update of the email alone is recorded as %+v, %v", last.Items[0], err)
 	}
 
 	a := b.get(base + "/audit")
@@ -245,10 +245,10 @@ func TestAuditReaders(t *testing.T) {
 
 	if a := b.get("/dashboard/audit?account=viewer@example.com"); !strings.Contains(a.body, "Signed in <") ||
 		strings.Contains(a.body, ann.ID) {
-		t.Errorf("the audit of an operator's e-mail: %s", a.body)
+		t.Errorf("the audit of an operator's email: %s", a.body)
 	}
 	if a := b.get("/dashboard/audit?account=nobody@example.com"); !strings.Contains(a.body, "No events found") {
-		t.Errorf("the audit of an unknown e-mail: %s", a.body)
+		t.Errorf("the audit of an unknown email: %s", a.body)
 	}
 	if a := b.get("/dashboard/audit?action=subscriber"); !strings.Contains(a.body, "in <bdi>One</bdi>") {
 		t.Errorf("the audit of the installation does not name the projects: %s", a.body)

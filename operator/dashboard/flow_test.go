@@ -68,7 +68,7 @@ func TestSetupLink(t *testing.T) {
 	weak.Set("password", "short")
 	if a := b.post(setup, "/dashboard/setup", weak); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `value="ann@example.com"`) {
-		t.Errorf("a short password: %s, and the e-mail is kept: %v", a.Status,
+		t.Errorf("a short password: %s, and the email is kept: %v", a.Status,
 			strings.Contains(a.body, "ann@example.com"))
 	}
 

@@ -293,7 +293,7 @@ func TestConsentNamesFabricAccess(t *testing.T) {
 		f.Redeem(t, b.Submit(t, page, "consent-allow", nil).Callback(t).Get("code")).Want(t, 200).Read(t, &tokens)
 		info := p.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).Want(t, 200, 401)
 		if got := strings.Contains(string(info.Body), sub.Email); got != told {
-			t.Errorf("the %s token of the scope openid returns the e-mail: %v, want %v", format, got, told)
+			t.Errorf("the %s token of the scope openid returns the email: %v, want %v", format, got, told)
 		}
 	}
 }
