@@ -55,10 +55,7 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 	if errors.Is(err, wav.ErrCodec) {
 		return nil
 	}
-	if err == nil {
-		correctLength(rec, samples.Frames())
-	}
-	if err == nil && audio.IsSlow(facts) && lengthOf(samples) > maxSlow {
+	if err == nil && audio.IsSlow(facts) && facts.Duration() > maxSlow {
 		return indexOf(samples)
 	}
 
@@ -76,23 +73,6 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 	parts = indexOf(samples)
 	parts[peaksPart] = outline.Marshal()
 	return parts
-}
-
-// correctLength sets the length of a recording to the frames that its decoder found. The header or
-// the tag of the file may claim another length, and the price depends on the length.
-func correctLength(rec *Recording, frames int64) {
-	if rec.Frames == frames {
-		return
-	}
-	rec.Repairs = append(rec.Repairs,
-		fmt.Sprintf("the file claims %d samples for each channel, but has %d", rec.Frames, frames))
-	rec.Frames = frames
-}
-
-// lengthOf returns the length of decoded audio. The length in facts may come from a tag in the file,
-// and the tag may be wrong.
-func lengthOf(samples audio.Source) time.Duration {
-	return wav.Facts{Format: wav.Format{SampleRate: samples.Rate()}, Frames: samples.Frames()}.Duration()
 }
 
 // indexOf returns the index of a recording's audio as a part. Without an index, it returns no

@@ -1,8 +1,6 @@
 package recordings_test
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"math"
 	"reflect"
@@ -14,6 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/recordings/levels"
+	"github.com/selvage/selvage/recordings/mp3/mp3test"
 )
 
 func TestIngestMeasures(t *testing.T) {
@@ -104,15 +103,7 @@ func TestMP3IsMeasured(t *testing.T) {
 // TestLengthInTagIsCorrected shows that an MP3 has the length of its frames, even if its tag claims
 // fewer. The price depends on the length.
 func TestLengthInTagIsCorrected(t *testing.T) {
-	const frames = 12_500 // of 24 bytes and 24 ms
-	file := make([]byte, 48)
-	copy(file, "\xff\xf3\x24\xc0")
-	copy(file[13:], "Info\x00\x00\x00\x03\x00\x00\x00\x01")
-	binary.BigEndian.PutUint32(file[25:], uint32(len(file)+24*frames))
-	frame := make([]byte, 24)
-	copy(frame, "\xff\xf3\x14\xc0")
-	file = append(file, bytes.Repeat(frame, frames)...)
-
+	file := mp3test.Lying(int(5 * time.Minute / mp3test.FrameLength))
 	w := newWorld(t)
 	rec, _, err := w.upload(t.Context(), string(file), recordings.Description{})
 	if err != nil || rec.Seconds() != 300 || len(rec.Repairs) != 1 {

@@ -1,29 +1,21 @@
 package script
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/selvage/selvage/recordings/mp3/mp3test"
 )
 
 // TestSoundWithLyingTag refuses five minutes of MP3 whose tag claims that it has one frame. The
 // memory of a sound depends on its real length.
 func TestSoundWithLyingTag(t *testing.T) {
-	const frames = 12_500 // of 24 bytes and 24 ms
-	file := make([]byte, 48)
-	copy(file, "\xff\xf3\x24\xc0")
-	copy(file[13:], "Info\x00\x00\x00\x03\x00\x00\x00\x01")
-	binary.BigEndian.PutUint32(file[25:], uint32(len(file)+24*frames))
-	frame := make([]byte, 24)
-	copy(frame, "\xff\xf3\x14\xc0")
-	file = append(file, bytes.Repeat(frame, frames)...)
-
-	sound, err := decode(file)
+	sound, err := decode(mp3test.Lying(int(5 * time.Minute / mp3test.FrameLength)))
 	if err == nil || !strings.Contains(err.Error(), "longer than 2m0s") {
 		t.Errorf("decode = %d samples, %v, want an error that the sound is too long", len(sound), err)
 	}

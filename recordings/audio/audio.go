@@ -65,6 +65,10 @@ func parseMP3(r io.ReaderAt, size int64, search bool) (f wav.Facts, ok bool, err
 	}
 	f.Codec, f.SampleRate, f.Channels = "mp3", found.Rate, found.Channels
 	f.Offset, f.Length, f.Frames = found.Offset, found.Length, found.Frames
+	if found.Claimed > 0 {
+		f.Repairs = append(f.Repairs, fmt.Sprintf("the file claims %d samples for each channel, but has %d",
+			found.Claimed, found.Frames))
+	}
 	if found.Junk > 0 {
 		f.Repairs = append(f.Repairs, fmt.Sprintf("%d bytes between the frames are not MP3", found.Junk))
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/fuzzcost"
+	"github.com/selvage/selvage/recordings/mp3/mp3test"
 	"github.com/selvage/selvage/recordings/wav"
 )
 
@@ -191,6 +192,9 @@ func TestMP3(t *testing.T) {
 		{"zeros before it", strings.Repeat("\x00", 2000) + string(vbr), walked, 0},
 		{"truncated, so its tag is ignored", string(cbr[:288*40]), 39*576 - (82*576 - exact), 0},
 		{"bytes lost in the middle", string(vbr[:5000]) + string(vbr[5100:]), walked - 576, 1},
+		{"a wrong tag", string(mp3test.Lying(1000)), 1000 * 576, 1},
+		{"a wrong tag, and junk", string(mp3test.Lying(1000)) + strings.Repeat("\x00", 5000) +
+			string(mp3test.Lying(100)[48:]), 1100 * 576, 1},
 		{"a false end", string(vbr) + strings.Repeat("\x00", 1000), walked, 1},
 	}
 
@@ -206,6 +210,7 @@ func TestMP3(t *testing.T) {
 		"junk":              strings.Repeat("\xff\xfb\x90\x00", 5000),
 		"two frames of 900": string(vbr[:600]) + strings.Repeat("x", 5000),
 		"only a tag":        id3,
+		"too much junk":     string(mp3test.Lying(1000)) + strings.Repeat("\x00", 10_000),
 	} {
 		if f, err := parse([]byte(b)); !errors.Is(err, ErrUnknown) {
 			t.Errorf("%s: %+v, %v, want %v", name, f, err, ErrUnknown)

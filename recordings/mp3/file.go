@@ -73,7 +73,7 @@ func Open(r io.ReaderAt, size int64, index func() ([]byte, error)) (*File, error
 	if m.tag.delay > 0 || m.tag.padding > 0 {
 		f.skip = m.tag.delay + decoderDelay
 	}
-	f.frames = max(0, f.index.frames*int64(m.first.samples())-m.tag.delay-m.tag.padding)
+	f.frames = m.played(f.index.frames)
 	return f, nil
 }
 

@@ -28,7 +28,8 @@ type Facts struct {
 	Frames   int64 // samples of each channel that are played
 	Offset   int64 // position of the first frame
 	Length   int64 // number of bytes from Offset to the tags at the end
-	Junk     int64 // number of bytes between the frames, if they were read
+	Claimed  int64 // Frames according to a tag that fits the length of the file but is wrong
+	Junk     int64 // number of bytes between the frames
 }
 
 // Scan returns the facts of a file of the given size. If the file lacks several consecutive frames,
@@ -41,20 +42,24 @@ func Scan(r io.ReaderAt, size int64, search bool) (f Facts, ok bool, err error) 
 	}
 	f = Facts{Rate: m.first.rate, Channels: m.first.channels, Offset: m.start, Length: m.size - m.start}
 
-	// The tag contains the number of frames. It is wrong if the file was cut or changed later.
-	frames := m.tag.frames
-	if !m.tag.covers(f.Length) {
-		w := m.walk()
-		for w.next() {
-		}
-		if w.junk > m.size/junkShare {
-			return Facts{}, false, m.err
-		}
-		frames, f.Junk = w.frames, w.junk
+	// The tag contains the number of frames, but the price depends on it. Therefore, it is counted.
+	w := m.walk()
+	for w.next() {
+	}
+	if w.junk > m.size/junkShare {
+		return Facts{}, false, m.err
 	}
 
-	f.Frames = max(0, frames*int64(m.first.samples())-m.tag.delay-m.tag.padding)
+	f.Frames, f.Junk = m.played(w.frames), w.junk
+	if m.tag.covers(f.Length) && m.tag.frames != w.frames {
+		f.Claimed = m.played(m.tag.frames)
+	}
 	return f, true, m.err
+}
+
+// played returns the number of samples of each channel that are played of a number of frames.
+func (m *scanner) played(frames int64) int64 {
+	return max(0, frames*int64(m.first.samples())-m.tag.delay-m.tag.padding)
 }
 
 // A scanner reads a file.
