@@ -119,6 +119,7 @@ func (d *file) openReads(ctx context.Context, dsn string) (err error) {
 	d.reads.SetMaxOpenConns(8)
 	d.reads.SetMaxIdleConns(8)
 	d.reads.SetConnMaxIdleTime(readerIdle)
+	d.reads.SetConnMaxLifetime(readerLife)
 	return d.reads.PingContext(ctx)
 }
 
@@ -143,6 +144,10 @@ const maxLogPages = 16000
 // readerIdle is how long a reader is kept while it is not needed. Its cache and its copy of the
 // schema take 1 to 5 MiB. The sweeps of every minute need several readers at the same time.
 const readerIdle = 20 * time.Second
+
+// readerLife is how long a reader is kept at all. Background work always needs one of them, which
+// would keep the cache that it filled under load.
+const readerLife = time.Minute
 
 func dataSource(name string, sync Sync, cache int) string {
 	return fileURI(name, fmt.Sprintf("_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(%s)"+

@@ -14,7 +14,7 @@ const (
 	idleTime  = trimEvery * time.Second / 100
 
 	minGarbage = 6 << 20  // allocated bytes that are worth a garbage collection
-	maxMapped  = 16 << 20 // mapped bytes of files that background work needs
+	maxMapped  = 10 << 20 // mapped bytes of files that background work needs
 )
 
 // A trimmer returns memory to the system while the process is idle.
