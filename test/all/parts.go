@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -195,7 +196,7 @@ func quickParts() []part {
 // the race detector on Redis, because Redis is the backend with the most concurrency.
 func (p placement) part(backends string, race bool) part {
 	source := p.source()
-	args := []string{built(filepath.Base(source) + ".test"), "-test.timeout", "30m", "-test.parallel", "4"}
+	args := []string{built(filepath.Base(source) + ".test"), "-test.timeout", timeout(), "-test.parallel", "4"}
 	made := part{
 		name:    p.suite + "-on-" + p.backend,
 		seconds: p.seconds,
@@ -289,6 +290,15 @@ func raceFlags() []string {
 
 // goTest returns the command that tests packages. It skips vet, which lint runs.
 func goTest(flags, packages []string) []string {
-	args := append([]string{"go", "test", "-timeout", "30m", "-count=1", "-vet=off"}, flags...)
+	args := append([]string{"go", "test", "-timeout", timeout(), "-count=1", "-vet=off"}, flags...)
 	return append(args, packages...)
+}
+
+// timeout returns how long the tests of a package may take together. LONG=1 repeats them as often
+// as a release requires.
+func timeout() string {
+	if os.Getenv("LONG") == "1" {
+		return "3h"
+	}
+	return "30m"
 }
