@@ -175,12 +175,8 @@ func (r *Ring) record(use Use, state State, secret []byte) (rec Record, err erro
 		return rec, fmt.Errorf("creating key id: %w", err)
 	}
 
-	rec = Record{
-		Kid:     id.String(),
-		Use:     use,
-		State:   state,
-		Created: r.c.Now(),
-	} // not earlier, since the key counts as published from this time on
+	// Created is the current time and not earlier, because the key counts as published from then on.
+	rec = Record{Kid: id.String(), Use: use, State: state, Created: r.c.Now()}
 	if state == Current {
 		rec.Activated = rec.Created
 	}

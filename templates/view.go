@@ -109,10 +109,7 @@ func render(body *bytes.Buffer, p Page, v View) error {
 		return err
 	}
 
-	f := framed{
-		View:  v,
-		Title: template.HTML(called.String()),
-		Body:  template.HTML(inner.String()),
-	} // safe: escaped by html/template above
+	// Title and body are safe, because html/template has escaped them.
+	f := framed{View: v, Title: template.HTML(called.String()), Body: template.HTML(inner.String())}
 	return set.ExecuteTemplate(body, "frame", f)
 }

@@ -22,7 +22,7 @@ func (w *world) factorsOf(id string) (secrets []string) {
 	options := must[[]byte](w.t)(w.factors.BeginPasskey(ctx, o, "test", "ada", "Ada"))
 	p := must[factor.Passkey](w.t)(w.factors.CreatePasskey(
 		ctx, o, false, "test", "Ada's laptop", key.Create(options)))
-	e := must[factor.Enrolment](w.t)(w.factors.BeginTOTP(ctx, o, "test", "Acme", "ada"))
+	e := must[factor.Enrollment](w.t)(w.factors.BeginTOTP(ctx, o, "test", "Acme", "ada"))
 	if err := w.factors.ConfirmTOTP(ctx, o, false, "test", factortest.Code(e.Secret, w.now())); err != nil {
 		w.t.Fatal(err)
 	}

@@ -11,19 +11,19 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// An enrolment is a request whose login needs a second factor, and whose subscriber must set one up
-// first.
-type enrolment struct {
+// An enrollment is a request whose login needs a second factor, and whose subscriber must set one
+// up first.
+type enrollment struct {
 	req idp.AuthRequest
 	c   idp.Client
 	s   idp.Login
 	sub fabric.Subscriber
 }
 
-// enrolmentOf returns the enrolment for a request. over reports that the person must sign in again,
-// because the login has ended or is not recent. After a while, somebody else may be using the
-// browser and could take over the account. The request in e then requires a new login.
-func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.Client) (e enrolment,
+// enrollmentOf returns the enrollment for a request. over reports that the person must sign in
+// again, because the login has ended or is not recent. After a while, somebody else may be using
+// the browser and could take over the account. The request in e then requires a new login.
+func (fp *factorPages) enrollmentOf(r *http.Request, req idp.AuthRequest, c idp.Client) (e enrollment,
 	over bool, err error) {
 	e.req, e.c = req, c
 	l, err := fp.logins.live(r, e.c.ProjectID)
@@ -56,7 +56,7 @@ func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.C
 }
 
 // flow returns the name of the setup. It must begin and end under the same name.
-func (e enrolment) flow() string { return enrolFlow(e.s) }
+func (e enrollment) flow() string { return enrolFlow(e.s) }
 
 func enrolFlow(s idp.Login) string { return "enrol " + s.ID }
 
@@ -66,7 +66,7 @@ func (fp *factorPages) showEnrol(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	e, over, err := fp.enrolmentOf(r, req, c)
+	e, over, err := fp.enrollmentOf(r, req, c)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (fp *factorPages) showEnrol(w http.ResponseWriter, r *http.Request) error {
 	return fp.enrolPage(w, r, e, templates.Enrol{}, http.StatusOK)
 }
 
-func (fp *factorPages) enrolPage(w http.ResponseWriter, r *http.Request, e enrolment,
+func (fp *factorPages) enrolPage(w http.ResponseWriter, r *http.Request, e enrollment,
 	page templates.Enrol, status int) error {
 	var err error
 	page.ID, page.App, page.Host = e.req.ID, fp.appName(r, e.c, e.req), e.req.Host()
@@ -123,7 +123,7 @@ func nameOf(sub fabric.Subscriber) string {
 
 // enrolApp serves POST /login/enrol, which contains the first code from an authenticator app.
 func (fp *factorPages) enrolApp(w http.ResponseWriter, r *http.Request) error {
-	return fp.enrol(w, r, func(e enrolment, form url.Values) ([]string, templates.Enrol, error) {
+	return fp.enrol(w, r, func(e enrollment, form url.Values) ([]string, templates.Enrol, error) {
 		err := fp.Factors.ConfirmTOTP(r.Context(), idp.OwnerOf(e.s.SubscriberID), true, e.flow(), form.Get("code"))
 		fault, _ := fp.formFault(w, r, err)
 		return []string{"otp"}, templates.Enrol{Authenticator: templates.AppForm{Error: fault}}, err
@@ -132,7 +132,7 @@ func (fp *factorPages) enrolApp(w http.ResponseWriter, r *http.Request) error {
 
 // enrolPasskey serves POST /login/enrol/passkey, which contains a passkey created on the page.
 func (fp *factorPages) enrolPasskey(w http.ResponseWriter, r *http.Request) error {
-	return fp.enrol(w, r, func(e enrolment, form url.Values) ([]string, templates.Enrol, error) {
+	return fp.enrol(w, r, func(e enrollment, form url.Values) ([]string, templates.Enrol, error) {
 		key, err := fp.Factors.CreatePasskey(r.Context(), idp.OwnerOf(e.s.SubscriberID), true, e.flow(),
 			form.Get("name"), []byte(form.Get("credential")))
 		fault, _ := fp.formFault(w, r, err)
@@ -143,12 +143,12 @@ func (fp *factorPages) enrolPasskey(w http.ResponseWriter, r *http.Request) erro
 // enrol sets up a factor and raises the login with it. If the subscriber has no recovery codes yet,
 // it creates and shows them.
 func (fp *factorPages) enrol(w http.ResponseWriter, r *http.Request,
-	set func(enrolment, url.Values) (amr []string, faulty templates.Enrol, err error)) error {
+	set func(enrollment, url.Values) (amr []string, faulty templates.Enrol, err error)) error {
 	form, req, c, err := fp.requestForm(w, r)
 	if err != nil {
 		return err
 	}
-	e, over, err := fp.enrolmentOf(r, req, c)
+	e, over, err := fp.enrollmentOf(r, req, c)
 	if err != nil {
 		return err
 	}

@@ -13,12 +13,12 @@ import (
 // be closed before the next one.
 type Snapshot struct {
 	Tx
-	catalogue catalogue
+	catalog catalog
 }
 
 // Tables returns all tables of the schema, each after the tables that it references.
 func (s *Snapshot) Tables(ctx context.Context) ([]Table, error) {
-	tables, err := s.catalogue.read(ctx, s.Tx)
+	tables, err := s.catalog.read(ctx, s.Tx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the tables: %w", err)
 	}
@@ -27,7 +27,7 @@ func (s *Snapshot) Tables(ctx context.Context) ([]Table, error) {
 
 // Has reports whether a table exists, even if it does not belong to the schema.
 func (s *Snapshot) Has(ctx context.Context, table string) (there bool, err error) {
-	err = each(ctx, s.Tx, s.catalogue.columns, 3, func(row []string) error {
+	err = each(ctx, s.Tx, s.catalog.columns, 3, func(row []string) error {
 		there = there || row[0] == table
 		return nil
 	})
@@ -63,14 +63,14 @@ func (t Table) Names() (names []string) {
 // migrations. A snapshot omits them.
 const ownTables = "selvage_"
 
-// A catalogue holds the queries that describe the tables of a dialect.
-type catalogue struct {
+// A catalog holds the queries that describe the tables of a dialect.
+type catalog struct {
 	columns string // table, column, type; in the order of the columns
 	keys    string // table, column; in the order of the key
 	parents string // table, referenced table
 }
 
-var fileCatalogue = catalogue{
+var fileCatalog = catalog{
 	columns: `SELECT m.name, c.name, c.type FROM sqlite_master m, pragma_table_info(m.name) c
 		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid`,
 	keys: `SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c
@@ -79,7 +79,7 @@ var fileCatalogue = catalogue{
 		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name`,
 }
 
-var serverCatalogue = catalogue{
+var serverCatalog = catalog{
 	columns: `SELECT c.relname::text, a.attname::text, t.typname::text
 		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid JOIN pg_type t ON t.oid = a.atttypid
 		WHERE ` + inSchema + ` AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relname, a.attnum`,
@@ -100,7 +100,7 @@ const inSchema = `c.relnamespace = to_regnamespace(quote_ident(current_schema())
 		WHERE d.objid = c.oid AND d.classid = 'pg_class'::regclass AND d.deptype = 'e')`
 
 // read returns all tables, each after the tables that it references.
-func (c catalogue) read(ctx context.Context, t Tx) (tables []Table, err error) {
+func (c catalog) read(ctx context.Context, t Tx) (tables []Table, err error) {
 	types := map[string]bool{"TEXT": false, "TEXT COLLATE \"C\"": false, "BIGINT": true, "INT8": true}
 	err = each(ctx, t, c.columns, 3, func(row []string) error {
 		if strings.HasPrefix(row[0], ownTables) {
@@ -200,7 +200,7 @@ func (d *file) Snapshot(ctx context.Context, do func(*Snapshot) error) error {
 	defer func() { _ = tx.Rollback() }() // ends the transaction, which has changed nothing
 
 	// SQLite takes the snapshot with the first query.
-	s := &Snapshot{fileSnapshot{tx: tx, explain: d.explain}, fileCatalogue}
+	s := &Snapshot{fileSnapshot{tx: tx, explain: d.explain}, fileCatalog}
 	var first int
 	if err := s.Row(ctx, `SELECT COUNT(*) FROM sqlite_master`).Scan(&first); err != nil {
 		return err
@@ -256,7 +256,7 @@ func (s *server) Snapshot(ctx context.Context, do func(*Snapshot) error) error {
 		return explain(err)
 	}
 	// PostgreSQL takes the snapshot with the first query.
-	snapshot := &Snapshot{t, serverCatalogue}
+	snapshot := &Snapshot{t, serverCatalog}
 	var first int
 	if err := snapshot.Row(ctx, `SELECT 1`).Scan(&first); err != nil {
 		return explain(err)

@@ -42,34 +42,34 @@ const (
 // enrolFor is how long setting up an authenticator app may take.
 const enrolFor = 20 * time.Minute
 
-// An Enrolment is an authenticator app that is being set up.
-type Enrolment struct {
+// An Enrollment is an authenticator app that is being set up.
+type Enrollment struct {
 	Secret string // in base32, for manual entry
 	URL    string // otpauth://…
 	PNG    []byte // the URL as a QR code
 }
 
-// pending is the stored part of an Enrolment.
+// pending is the stored part of an Enrollment.
 type pending struct {
 	Owner  Owner
 	Sealed string
 }
 
 // BeginTOTP starts setting up an authenticator app for o. If a setup is pending in the same flow,
-// it returns the same Enrolment again. The caller must pass the same flow, such as a login, to
+// it returns the same Enrollment again. The caller must pass the same flow, such as a login, to
 // ConfirmTOTP. The app shows issuer and account.
-func (f *Factors) BeginTOTP(ctx context.Context, o Owner, flow, issuer, account string) (Enrolment, error) {
+func (f *Factors) BeginTOTP(ctx context.Context, o Owner, flow, issuer, account string) (Enrollment, error) {
 	p, err := f.pendingTOTP(ctx, o, flow)
 	if errors.Is(err, problem.NotFound) {
 		p, err = f.newTOTP(ctx, o, flow)
 	}
 	if err != nil {
-		return Enrolment{}, err
+		return Enrollment{}, err
 	}
 
 	secret, err := f.c.Ring.OpenSecret(TOTPSecretName(o), p.Sealed)
 	if err != nil {
-		return Enrolment{}, err
+		return Enrollment{}, err
 	}
 
 	key, err := totp.Generate(totp.GenerateOpts{
@@ -79,23 +79,23 @@ func (f *Factors) BeginTOTP(ctx context.Context, o Owner, flow, issuer, account 
 		Secret:      secret,
 	})
 	if err != nil {
-		return Enrolment{}, fmt.Errorf("creating otpauth URL: %w", err)
+		return Enrollment{}, fmt.Errorf("creating otpauth URL: %w", err)
 	}
 
 	picture, err := key.Image(280, 280)
 	if err != nil {
-		return Enrolment{}, fmt.Errorf("drawing QR code: %w", err)
+		return Enrollment{}, fmt.Errorf("drawing QR code: %w", err)
 	}
 
 	var body bytes.Buffer
 	if err := png.Encode(&body, picture); err != nil {
-		return Enrolment{}, fmt.Errorf("encoding QR code: %w", err)
+		return Enrollment{}, fmt.Errorf("encoding QR code: %w", err)
 	}
-	return Enrolment{Secret: key.Secret(), URL: key.URL(), PNG: body.Bytes()}, nil
+	return Enrollment{Secret: key.Secret(), URL: key.URL(), PNG: body.Bytes()}, nil
 }
 
 // DataURL returns the QR code as a data URL.
-func (e Enrolment) DataURL() string {
+func (e Enrollment) DataURL() string {
 	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(e.PNG)
 }
 
@@ -133,7 +133,7 @@ func (f *Factors) pendingTOTP(ctx context.Context, o Owner, flow string) (p pend
 		return p, fmt.Errorf("reading enrollment: %w", err)
 	}
 	if p.Owner != o {
-		return p, problem.NoSuch("enrolment")
+		return p, problem.NoSuch("enrollment")
 	}
 	return p, nil
 }

@@ -89,9 +89,10 @@ func (h *Hasher) slowest(ctx context.Context) time.Duration {
 	}
 
 	if time.Since(h.pace.read) > formsFor {
+		// If this fails, use the previous forms.
 		if forms, err := h.imported(ctx); err == nil {
 			h.pace.forms, h.pace.read = forms, time.Now()
-		} // on failure, use the previous forms
+		}
 	}
 	if len(h.pace.forms) == 0 {
 		return 0

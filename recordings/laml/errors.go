@@ -81,10 +81,6 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 // write writes an error response that must not be cached.
 func (a *API) write(w http.ResponseWriter, status, code int, message string) {
 	web.NoStore(w)
-	_ = web.JSON(w, status, lamlError{
-		Code:     code,
-		Message:  message,
-		MoreInfo: moreInfo,
-		Status:   status,
-	}) // these types can always be encoded
+	// These types can always be encoded.
+	_ = web.JSON(w, status, lamlError{Code: code, Message: message, MoreInfo: moreInfo, Status: status})
 }
