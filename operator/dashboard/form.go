@@ -129,7 +129,19 @@ func (f *form) blame(err error) (ok bool) {
 		}
 		f.Faults = append(f.Faults, fault{text, at.ID()})
 	}
+	focusFault(f.More, focusFault(f.Inputs, false))
 	return len(f.Faults) > 0
+}
+
+// focusFault moves the focus to the first input with a wrong value. It reports whether there is one,
+// also if isFound is already set.
+func focusFault(all []input, isFound bool) bool {
+	for i := range all {
+		in := &all[i]
+		in.Focus = !isFound && in.Fault != ""
+		isFound = focusFault(in.Members, isFound || in.Focus)
+	}
+	return isFound
 }
 
 // pathOf returns the path of a nested member if the message of p begins with one.

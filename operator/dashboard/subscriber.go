@@ -21,13 +21,13 @@ type subscriberForm struct {
 }
 
 // newSubscriberForm returns the form for a new subscriber.
-func (v *visit) newSubscriberForm() subscriberForm {
+func (a *subscriberPages) newSubscriberForm(v *visit) subscriberForm {
 	all := v.base() + "/subscribers"
 	p := subscriberForm{
 		Back: all, Action: all, Title: "New subscriber", Button: "Add subscriber",
 	}
-	p.Form = subscriberInputs(fabric.Subscriber{}, "Leave empty for no password. They can choose one with an "+
-		"invitation that you send next.")
+	p.Form = a.subscriberInputs(fabric.Subscriber{}, "Leave empty for no password. They can choose "+
+		"one with an invitation that you send next.")
 	email := &p.Form.Inputs[0]
 	email.Required, email.Focus = true, true
 	email.Live = &liveHint{
@@ -38,30 +38,34 @@ func (v *visit) newSubscriberForm() subscriberForm {
 }
 
 // editSubscriberForm returns the form that changes a subscriber.
-func (v *visit) editSubscriberForm(s fabric.Subscriber) subscriberForm {
+func (a *subscriberPages) editSubscriberForm(v *visit, s fabric.Subscriber) subscriberForm {
 	row := v.subscriberRow(s)
 	p := subscriberForm{Back: row.URL, BackTo: row.Title, Action: row.URL + "/edit",
 		Title:  words.Textf("Edit %s", row.Title),
 		Button: "Save changes"}
-	p.Form = subscriberInputs(s, "Leave empty to keep it. A new one ends their sessions and tokens.")
+	p.Form = a.subscriberInputs(s, "Leave empty to keep it. A new one ends their sessions and tokens.")
 	p.Form.Inputs[0].Required = s.Email != ""
 	p.Form.mark()
 	return p
 }
 
 // subscriberInputs returns the inputs of both forms. The email comes first.
-func subscriberInputs(s fabric.Subscriber, passwordHint string) form {
+func (a *subscriberPages) subscriberInputs(s fabric.Subscriber, passwordHint string) form {
 	text := func(name, label, value, hint string) input {
 		return input{Kind: "text", Type: "text", Name: name, Label: label, Value: value, Hint: hint, Length: 255}
 	}
 	email := text("email", "Email", s.Email, "They sign in with it.")
 	email.Type, email.Length = "email", 254
+	least, most := a.Fabric.Subscribers.PasswordLength()
+	rule := words.Textf("%s to %s characters that are hard to guess, such as four unrelated words.", least, most)
 
 	first := []input{
 		email,
 		text("first_name", "First name", s.FirstName, ""),
 		text("last_name", "Last name", s.LastName, ""),
-		{Kind: "secret", Name: "password", Label: "Password", Hint: passwordHint, Length: 72},
+		{Kind: "secret", Name: "password", Label: "Password", Hint: words.Sentences(rule, passwordHint)},
+		{Kind: "check", Name: "generate", Label: "Generate a password",
+			Hint: "It is shown once, after you save."},
 	}
 	more := []input{
 		text("display_name", "Display name", s.DisplayName, "Shown to others instead of first and last name."),
@@ -139,7 +143,7 @@ func (v *visit) subscriberInput(s fabric.Subscriber) (in fabric.SubscriberInput)
 
 // newSubscriber serves GET /dashboard/projects/{project}/subscribers/new.
 func (a *subscriberPages) newSubscriber(v *visit) error {
-	p := v.newSubscriberForm()
+	p := a.newSubscriberForm(v)
 	return a.pageWith(v, templates.Options{Connect: []string{"'self'"}}, p.Title, "subscriber_form", p)
 }
 
@@ -149,9 +153,16 @@ func (a *subscriberPages) createSubscriber(v *visit) error {
 	if in.Email == nil {
 		in.Email = new(string) // an empty email is reported, because the email is required
 	}
-	s, err := a.Fabric.Subscribers.Create(v.r.Context(), v.project.ID, in)
+	generated, err := a.generatePassword(v, &in)
+	var s fabric.Subscriber
+	if err == nil {
+		s, err = a.Fabric.Subscribers.Create(v.r.Context(), v.project.ID, in)
+	}
 	if err != nil {
-		return a.subscriberFault(v, v.newSubscriberForm(), err)
+		return a.subscriberFault(v, a.newSubscriberForm(v), err)
+	}
+	if generated != "" {
+		return a.showPassword(v, s, generated)
 	}
 	return v.redirect(v.base() + "/subscribers/" + s.ID + "?done=subscriberadded")
 }
@@ -171,7 +182,7 @@ func (a *subscriberPages) editSubscriber(v *visit) error {
 	if err != nil {
 		return err
 	}
-	p := v.editSubscriberForm(s)
+	p := a.editSubscriberForm(v, s)
 	return a.page(v, http.StatusOK, p.Title, "subscriber_form", p)
 }
 
@@ -182,12 +193,20 @@ func (a *subscriberPages) saveSubscriber(v *visit) error {
 	if err != nil {
 		return err
 	}
-	p := v.editSubscriberForm(s)
-	if err = v.merge(p.Form.Inputs, p.Form.More); err == nil {
-		_, err = a.Fabric.Subscribers.Update(v.r.Context(), v.project.ID, s.ID, v.subscriberInput(s))
+	p := a.editSubscriberForm(v, s)
+	if err := v.merge(p.Form.Inputs, p.Form.More); err != nil {
+		return a.subscriberFault(v, p, err)
+	}
+	in := v.subscriberInput(s)
+	generated, err := a.generatePassword(v, &in)
+	if err == nil {
+		_, err = a.Fabric.Subscribers.Update(v.r.Context(), v.project.ID, s.ID, in)
 	}
 	if err != nil {
 		return a.subscriberFault(v, p, err)
+	}
+	if generated != "" {
+		return a.showPassword(v, s, generated)
 	}
 	return v.backTo(s.ID, "changed")
 }

@@ -20,7 +20,7 @@ type invitationPart struct {
 	Created, Expires time.Time
 	Valid            string // how long the link of a mail that is not sent yet will be valid
 	Box              string // URL of the local mailbox that has the mail; "" if there is none
-	New              newInvitation
+	New              shownOnce
 }
 
 // invitationPart returns the part about the invitation of a subscriber who may be invited.
@@ -138,7 +138,7 @@ func (a *subscriberPages) inviteSubscriber(v *visit) error {
 	id := v.r.PathValue("id")
 	_, err := a.Fabric.Subscribers.Invite(v.r.Context(), v.project.ID, id, v.operator.Name)
 	if wrong, ok := describeFaults(err); ok {
-		return a.subscriberPage(v, http.StatusUnprocessableEntity, wrong, newInvitation{})
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, wrong, shownOnce{})
 	}
 	if err != nil {
 		return err
@@ -149,10 +149,11 @@ func (a *subscriberPages) inviteSubscriber(v *visit) error {
 	return v.backTo(id, "invited")
 }
 
-// A newInvitation is a link that an operator hands over. It is shown only once.
-type newInvitation struct {
-	Link     string
+// shownOnce holds the secrets that a subscriber's page shows only in the response that created them.
+type shownOnce struct {
+	Link     string // an invitation link that an operator hands over
 	Replaced string // the address to which the previous link was mailed, or ""
+	Password string // a generated password
 }
 
 // handOverInvitation serves POST /dashboard/projects/{project}/subscribers/{id}/invite/link. It
@@ -165,12 +166,12 @@ func (a *subscriberPages) handOverInvitation(v *visit) error {
 	}
 	link, err := a.Clients.Letters.HandOver(ctx, v.project.ID, id, v.operator.Name)
 	if wrong, ok := describeFaults(err); ok {
-		return a.subscriberPage(v, http.StatusUnprocessableEntity, wrong, newInvitation{})
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, wrong, shownOnce{})
 	}
 	if err != nil {
 		return err
 	}
-	return a.subscriberPage(v, http.StatusOK, nil, newInvitation{link, earlier.To})
+	return a.subscriberPage(v, http.StatusOK, nil, shownOnce{Link: link, Replaced: earlier.To})
 }
 
 // withdrawInvitation serves POST /dashboard/projects/{project}/subscribers/{id}/invite/withdraw.
@@ -178,7 +179,7 @@ func (a *subscriberPages) withdrawInvitation(v *visit) error {
 	id := v.r.PathValue("id")
 	err := a.Fabric.Subscribers.WithdrawInvitation(v.r.Context(), v.project.ID, id)
 	if wrong, ok := describeFaults(err); ok {
-		return a.subscriberPage(v, http.StatusUnprocessableEntity, wrong, newInvitation{})
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, wrong, shownOnce{})
 	}
 	if err != nil {
 		return err

@@ -204,3 +204,47 @@ func TestSubscriberRecordCalls(t *testing.T) {
 		t.Errorf("saving an unknown setting returned %s", a.Status)
 	}
 }
+
+// TestGeneratedPassword shows that the server generates a password on request, and shows it only
+// in its response. The form states the rule for passwords, and focuses the field that is wrong.
+func TestGeneratedPassword(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	base := "/dashboard/projects/" + w.one.ID + "/subscribers"
+	form := b.get(base + "/new").body
+	if !strings.Contains(form, "8 to 72 characters that are hard to guess") {
+		t.Errorf("the form does not state the rule for passwords: %s", between(form, "<form id", "</form>"))
+	}
+
+	weak := b.post(base+"/new", base, url.Values{"email": {"ada@example.com"}, "password": {"short"}})
+	if field := between(weak.body, `<input id="f-password"`, ">"); !strings.Contains(field, " autofocus") ||
+		strings.Contains(between(weak.body, `<input id="f-email"`, ">"), "autofocus") {
+		t.Errorf("a weak password returned %s, and its field is %s", weak.Status, field)
+	}
+
+	both := url.Values{"email": {"ada@example.com"}, "password": {good}, "generate": {"yes"}}
+	if a := b.post(base+"/new", base, both); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, `id="f-password-fault"`) {
+		t.Errorf("a password in addition to a generated one returned %s", a.Status)
+	}
+
+	both.Del("password")
+	made := b.post(base+"/new", base, both)
+	logIn := func(secret string) error {
+		_, err := w.idp.Logins.LogIn(t.Context(), w.one.ID, "ada@example.com", secret, idp.Visitor{})
+		return err
+	}
+	first := made.find(t, shownSecret)
+	if err := logIn(first); err != nil {
+		t.Fatalf("with the generated password %q: %v", first, err)
+	}
+	one := made.find(t, `id="edit" href="([^"]+)/edit"`)
+	if strings.Contains(b.get(one).body, first) {
+		t.Error("the page shows the password again")
+	}
+
+	second := b.post(one+"/edit", one+"/edit", both).find(t, shownSecret)
+	if err := logIn(second); err != nil || first == second || logIn(first) == nil {
+		t.Errorf("after a new password %q instead of %q: %v", second, first, err)
+	}
+}

@@ -94,6 +94,7 @@ type subscriberPage struct {
 	Forwarding fabric.Forwarding
 	Invitation *invitationPart // nil if they cannot be invited
 	SignIn     string          // URL at which they sign in
+	New        shownOnce
 	NoWayIn    bool            // they have nothing to sign in with
 	Hindrance  string          // what keeps them from signing in, or ""
 	Online     bool
@@ -109,12 +110,11 @@ type loginRow struct {
 
 // showSubscriber serves GET /dashboard/projects/{project}/subscribers/{id}.
 func (a *subscriberPages) showSubscriber(v *visit) error {
-	return a.subscriberPage(v, http.StatusOK, nil, newInvitation{})
+	return a.subscriberPage(v, http.StatusOK, nil, shownOnce{})
 }
 
-// subscriberPage shows a subscriber's page, with an invitation link that was just created, if
-// there is one.
-func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string, n newInvitation) error {
+// subscriberPage shows a subscriber's page, with the secrets that were just created.
+func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string, once shownOnce) error {
 	ctx := v.r.Context()
 	s, err := a.Fabric.Subscribers.Find(ctx, v.project.ID, v.r.PathValue("id"))
 	if err != nil {
@@ -141,7 +141,7 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string, n n
 		Online: presence.Online(), MayChange: v.mayIn(operator.Write), Faults: wrong,
 		Recording: findChoice(recordSettings, string(s.RecordCalls)), Forwarding: s.Forwarding,
 		Snippets: a.subscriberSnippets(v, s, addresses.Items),
-		SignIn:   a.AuthURL + "/account?project=" + url.QueryEscape(v.project.ID),
+		New: once, SignIn: a.AuthURL + "/account?project=" + url.QueryEscape(v.project.ID),
 	}
 	if err := a.addFactorsAndApps(v, s, &p); err != nil {
 		return err
@@ -155,7 +155,7 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string, n n
 		if p.Invitation, err = a.invitationPart(v, s); err != nil {
 			return err
 		}
-		p.Invitation.New = n
+		p.Invitation.New = once
 		if p.Invitation.Pending {
 			p.Subscriber.Status = status{"warn", "Invited"}
 		}
@@ -239,9 +239,9 @@ func (a *subscriberPages) deleteSubscriber(v *visit) error {
 	name, what := v.subscriberRow(s).Title, v.form.Get("remove")
 	switch {
 	case what != "account" && what != "person":
-		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{"Choose what to remove."}, newInvitation{})
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{"Choose what to remove."}, shownOnce{})
 	case v.form.Get("confirm") != name:
-		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{wrongName}, newInvitation{})
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{wrongName}, shownOnce{})
 	case what == "person":
 		if _, err := a.Fabric.Subscribers.Erase(v.r.Context(), v.project.ID, s.ID); err != nil {
 			return err
