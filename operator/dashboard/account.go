@@ -26,7 +26,7 @@ type accountPage struct {
 	Factors     templates.FactorSection
 	Codes       []string // new recovery codes, shown only once
 	Shortest    int
-	Faults      []string
+	Faults      faults
 }
 
 type sessionRow struct {
@@ -38,7 +38,7 @@ type sessionRow struct {
 // showAccount serves GET /dashboard/account.
 func (a *accountPages) showAccount(v *visit) error { return a.accountPage(v, http.StatusOK, nil, nil) }
 
-func (a *accountPages) accountPage(v *visit, status int, codes, wrong []string) error {
+func (a *accountPages) accountPage(v *visit, status int, codes []string, wrong faults) error {
 	sessions, err := a.Operators.Sessions(v.r.Context(), v.operator.ID)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (a *accountPages) accountPage(v *visit, status int, codes, wrong []string) 
 func (a *accountPages) changeName(v *visit) error {
 	name := strings.TrimSpace(v.form.Get("name"))
 	_, err := a.Operators.Update(v.r.Context(), v.operator.ID, operator.Input{Name: &name}, v.session.ID)
-	if all, ok := describeFaults(err); ok {
+	if all, ok := describeFaults(err, "name"); ok {
 		v.operator.Name = name
 		return a.accountPage(v, http.StatusUnprocessableEntity, nil, all)
 	}
@@ -84,7 +84,7 @@ func (a *accountPages) changeName(v *visit) error {
 func (a *accountPages) changePassword(v *visit) error {
 	o, err := a.Operators.SetPassword(v.r.Context(), v.operator, v.form.Get("current"), v.form.Get("password"),
 		visitor(v.r), v.session.ID)
-	if all, ok := describeFaults(err); ok {
+	if all, ok := describeFaults(err, "current", "password"); ok {
 		return a.accountPage(v, http.StatusUnprocessableEntity, nil, all)
 	}
 	if err != nil {
@@ -149,7 +149,7 @@ func (a *accountPages) addApp(v *visit) error {
 // A passkeyPage is the form that adds a passkey.
 type passkeyPage struct {
 	Passkey passkeyForm
-	Faults  []string
+	Faults  faults
 }
 
 // showPasskey serves GET /dashboard/account/passkey.
@@ -179,7 +179,7 @@ func (a *accountPages) addPasskey(v *visit) error {
 	}
 
 	if all, ok := describeFaults(err); ok {
-		return a.passkeyPage(v, http.StatusUnprocessableEntity, all[0])
+		return a.passkeyPage(v, http.StatusUnprocessableEntity, all[0].Text)
 	}
 	if err != nil {
 		return err

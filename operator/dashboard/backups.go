@@ -61,7 +61,7 @@ type backupPage struct {
 	Verdict status
 	Said    string // describes the job
 	Live    string
-	Faults  []fault
+	Faults  faults
 }
 
 // A backupRow is a row in the list of backups.
@@ -73,7 +73,7 @@ type backupRow struct {
 // listBackups serves GET /dashboard/backups.
 func (a *backupPages) listBackups(v *visit) error { return a.backupPage(v, http.StatusOK, nil) }
 
-func (a *backupPages) backupPage(v *visit, code int, wrong []fault) error {
+func (a *backupPages) backupPage(v *visit, code int, wrong faults) error {
 	p := backupPage{Backups: a.Backups, Faults: wrong}
 	if a.Backups == nil {
 		return a.page(v, code, "Backups", "backups", p)
@@ -151,7 +151,7 @@ var errNoBackups = problem.New(problem.Conflict, "no_backups",
 // began shows the list after an attempt to start a job.
 func (a *backupPages) began(v *visit, err error, done string) error {
 	if p := problem.First(err); p != nil && p.Kind == problem.Conflict {
-		return a.backupPage(v, http.StatusConflict, []fault{{Text: sentence(p.Message)}})
+		return a.backupPage(v, http.StatusConflict, faultAt("", sentence(p.Message)))
 	}
 	if err != nil {
 		return err

@@ -128,7 +128,7 @@ func (a *clientPages) showClient(v *visit) error {
 	return a.clientPage(v, c, "", nil)
 }
 
-func (a *clientPages) clientPage(v *visit, c idp.Client, secret string, wrong []string) error {
+func (a *clientPages) clientPage(v *visit, c idp.Client, secret string, wrong faults) error {
 	p := struct {
 		Client       clientRow
 		Base, Secret string
@@ -136,7 +136,7 @@ func (a *clientPages) clientPage(v *visit, c idp.Client, secret string, wrong []
 		HasSecret    bool
 		Old          idp.OldSecret
 		MayChange    bool
-		Faults       []string
+		Faults       faults
 		Snippets     []snippet
 	}{
 		Client:    v.clientRow(c),
@@ -185,11 +185,11 @@ func (a *clientPages) endOldSecret(v *visit) error {
 	}
 	if v.form.Get("confirm") != "yes" {
 		return a.clientPage(v, c, v.keptSecret(c),
-			[]string{"Confirm that the app uses the new secret. Nothing was revoked."})
+			faultAt("", "Confirm that the app uses the new secret. Nothing was revoked."))
 	}
 	ended, err := a.Clients.Clients.EndOldSecret(v.r.Context(), c.ID)
 	if p := problem.First(err); p != nil && p.Kind == problem.Conflict {
-		return a.clientPage(v, c, v.keptSecret(c), []string{sentence(p.Message)})
+		return a.clientPage(v, c, v.keptSecret(c), faultAt("", sentence(p.Message)))
 	}
 	if err != nil {
 		return err
@@ -218,7 +218,7 @@ func (a *clientPages) deleteClient(v *visit) error {
 		return err
 	}
 	if v.form.Get("confirm") != v.clientRow(c).Title {
-		return a.clientPage(v, c, "", []string{wrongName})
+		return a.clientPage(v, c, "", faultAt("confirm", wrongName))
 	}
 	if err := a.Clients.Clients.Delete(v.r.Context(), c.ID); err != nil {
 		return err

@@ -15,7 +15,7 @@ type confirmPage struct {
 	Code        bool // also ask for a code, since the operator has a second factor
 	App         bool // the code may come from an authenticator app; otherwise it must be a recovery code
 	Passkey     passkeyForm
-	Faults      []string
+	Faults      faults
 }
 
 // showConfirm serves GET /dashboard/confirm. Destructive actions require the password again, and
@@ -24,7 +24,7 @@ func (a *factorPages) showConfirm(v *visit) error {
 	return a.confirmPage(v, http.StatusOK, ownPath(v.r.URL.Query().Get("next")), nil)
 }
 
-func (a *factorPages) confirmPage(v *visit, status int, next string, wrong []string) error {
+func (a *factorPages) confirmPage(v *visit, status int, next string, wrong faults) error {
 	has, err := a.factorSet(v)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (a *factorPages) confirm(v *visit) error {
 			status = http.StatusTooManyRequests
 			web.RetryAfter(v.w, p)
 		}
-		return a.confirmPage(v, status, next, []string{p.Message})
+		return a.confirmPage(v, status, next, faultAt("", p.Message))
 	}
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ func (a *webhookPages) showWebhook(v *visit) error {
 }
 
 // webhookPage shows a webhook and a page of its deliveries.
-func (a *webhookPages) webhookPage(v *visit, w fabric.Webhook, wrong []string) error {
+func (a *webhookPages) webhookPage(v *visit, w fabric.Webhook, wrong faults) error {
 	f := v.finder("", "", "", v.choiceFilter("state", "State", "All states", deliveryStates))
 	state, err := deliver.ParseState(v.r.URL.Query().Get("state"))
 	if err != nil {
@@ -69,7 +69,7 @@ func (a *webhookPages) webhookPage(v *visit, w fabric.Webhook, wrong []string) e
 		list[deliveryRow]
 		Webhook webhookRow
 		Finder  finder
-		Faults  []string
+		Faults  faults
 		Dead    bool // a delivery on this page was given up
 	}{
 		list:    listOf(v, found, v.deliveryRow),

@@ -57,7 +57,7 @@ type factorPage struct {
 	Next    string
 	App     bool // the operator has an authenticator app
 	Passkey passkeyForm
-	Faults  []string
+	Faults  faults
 }
 
 // showFactor serves GET /dashboard/factor. An operator without a second factor is sent to set one up.
@@ -73,7 +73,7 @@ func (a *factorPages) showFactor(v *visit) error {
 	return a.factorPage(v, http.StatusOK, next, nil)
 }
 
-func (a *factorPages) factorPage(v *visit, status int, next string, wrong []string) error {
+func (a *factorPages) factorPage(v *visit, status int, next string, wrong faults) error {
 	has, err := a.Factors.Has(v.r.Context(), ownerOf(v.account))
 	if err != nil {
 		return err
@@ -89,13 +89,13 @@ func (a *factorPages) factorPage(v *visit, status int, next string, wrong []stri
 // passkeyPrompt returns the prompt for the operator's passkeys, if there are any. If wrong
 // describes a rejected passkey, passkeyPrompt moves the message to the prompt.
 func (a *factorPages) passkeyPrompt(
-	v *visit, has factor.Set, f passkeyForm, wrong []string,
-) ([]string, passkeyForm, error) {
+	v *visit, has factor.Set, f passkeyForm, wrong faults,
+) (faults, passkeyForm, error) {
 	if !has.Passkeys || !a.passkeys() {
 		return wrong, passkeyForm{}, nil
 	}
 	if v.form.Has("credential") && len(wrong) > 0 {
-		f.Error, wrong = wrong[0], nil
+		f.Error, wrong = wrong[0].Text, nil
 	}
 	f.Button = "Use a passkey"
 	owner := ownerOf(v.account)
@@ -173,12 +173,12 @@ func (a *factorPages) placeOf(v *visit, o operator.Operator) factor.Place {
 }
 
 // wrongCode returns the messages for a rejected code. ok is false for other errors.
-func wrongCode(err error) ([]string, bool) {
+func wrongCode(err error) (faults, bool) {
 	if p := problem.First(err); p != nil && (p.Kind == problem.RateLimited || p.Kind == problem.NotFound) {
 		if p.Kind == problem.NotFound {
 			p = factor.ErrWrong
 		}
-		return []string{p.Message}, true
+		return faultAt("", p.Message), true
 	}
 	return describeFaults(err)
 }
@@ -282,7 +282,7 @@ func (a *factorPages) enrol(v *visit) error {
 		}
 
 		if all, ok := describeFaults(err); ok {
-			p.Passkey.Error = all[0]
+			p.Passkey.Error = all[0].Text
 			return a.enrolPage(v, http.StatusUnprocessableEntity, p)
 		}
 		if err != nil {
@@ -302,7 +302,7 @@ func (a *factorPages) confirmApp(v *visit, p enrolPage) error {
 	}
 
 	if all, ok := wrongCode(err); ok {
-		p.App.Error = all[0]
+		p.App.Error = all[0].Text
 		return a.enrolPage(v, http.StatusUnprocessableEntity, p)
 	}
 	if err != nil {

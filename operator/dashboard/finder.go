@@ -18,9 +18,9 @@ type finder struct {
 	Hint    string // an example, shown in the empty search box
 	Query   string // the text in the search box
 	Filters []input
-	Faults  []fault // wrong values of filters
-	All     string  // URL of the whole list
-	Export  string  // URL of the list as CSV; "" if there is none
+	Faults  faults // wrong values of filters
+	All     string // URL of the whole list
+	Export  string // URL of the list as CSV; "" if there is none
 }
 
 // Count returns the number of filters that are set, not counting the search box.

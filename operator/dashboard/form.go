@@ -74,7 +74,7 @@ type form struct {
 	Inputs []input
 	More   []input // fields that few people need, folded by default
 	About  string  // the title of the folded fields; "" means a general title
-	Faults []fault
+	Faults faults
 	Seen   string // digests of the shown values, in an edit form; see marks
 }
 
@@ -100,9 +100,6 @@ func (f *form) retype(posted url.Values) {
 
 // mark stores the shown values, so that the form can be merged with changes by other operators.
 func (f *form) mark() { f.Seen = marks(f.Inputs, f.More) }
-
-// A fault is a sentence that describes an error. ID is the id of the input that caused it, or "".
-type fault struct{ Text, ID string }
 
 // blame assigns the parts of an error to the inputs that caused them. ok is false if the operator
 // cannot resolve the error by changing an input.

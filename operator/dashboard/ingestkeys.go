@@ -35,7 +35,7 @@ type ingestKeysPage struct {
 	foundList[ingestKeyRow]
 	Made   string // URL that contains the key that was just created
 	Name   string
-	Faults []string
+	Faults faults
 }
 
 // listIngestKeys serves GET /dashboard/projects/{project}/ingest-keys.
@@ -59,7 +59,7 @@ func (a *ingestKeyPages) createIngestKey(v *visit) error {
 	p := ingestKeysPage{Name: v.form.Get("name")}
 	_, secret, err := a.Fabric.IngestKeys.Create(v.r.Context(), v.project.ID, p.Name, nil)
 	var wrong bool
-	p.Faults, wrong = describeFaults(err)
+	p.Faults, wrong = describeFaults(err, "name")
 	if wrong {
 		return a.ingestKeysPage(v, http.StatusUnprocessableEntity, p)
 	}

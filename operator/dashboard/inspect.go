@@ -39,14 +39,14 @@ func trimToken(text string) string {
 func (a *tokenPages) inspectToken(v *visit) error {
 	raw := trimToken(v.form.Get("token"))
 	if raw == "" {
-		return a.tokensPage(v, http.StatusUnprocessableEntity, nil, []fault{{"Paste a token or a key.", "f-token"}})
+		return a.tokensPage(v, http.StatusUnprocessableEntity, nil, faultAt("f-token", "Paste a token or a key."))
 	}
 	found, err := a.inspect(v, raw)
 	if err != nil {
 		return err
 	}
 	if found == nil {
-		return a.tokensPage(v, http.StatusUnprocessableEntity, nil, []fault{{unknownToken, "f-token"}})
+		return a.tokensPage(v, http.StatusUnprocessableEntity, nil, faultAt("f-token", unknownToken))
 	}
 	return a.tokensPage(v, http.StatusOK, found, nil)
 }

@@ -45,7 +45,7 @@ type inviteForm struct {
 	Projects []choice
 	Link     string // "" until the link is created
 	Renewed  bool   // the link replaces a previous one
-	Faults   []string
+	Faults   faults
 }
 
 // showInvite serves GET /dashboard/operators/invite. The form's default is the weakest useful role:
@@ -73,13 +73,13 @@ func (a *operatorPages) invite(v *visit) error {
 	m := operator.Membership{Role: role, ProjectID: v.form.Get("project")}
 	p := inviteForm{Email: v.form.Get("email")}
 	if p.Email == "" {
-		p.Faults = []string{"Email is required."}
+		p.Faults = faultAt("email", "Email is required.")
 		return a.inviteForm(v, http.StatusUnprocessableEntity, p, m)
 	}
 
 	_, token, err := a.Operators.Invite(v.r.Context(), p.Email, m, v.operator.Email)
 	var ok bool
-	p.Faults, ok = describeFaults(err)
+	p.Faults, ok = describeFaults(err, "email", "role", "project")
 	if ok {
 		return a.inviteForm(v, http.StatusUnprocessableEntity, p, m)
 	}

@@ -102,7 +102,7 @@ func (a *keyPages) bulkKeys(v *visit) error {
 type keyForm struct {
 	Base, Name, Expires string
 	Scopes              []choice
-	Faults              []string
+	Faults              faults
 }
 
 // newKey serves GET /dashboard/projects/{project}/keys/new.
@@ -144,7 +144,7 @@ func (a *keyPages) createKey(v *visit) error {
 	}
 
 	k, secret, err := a.Fabric.APIKeys.Create(v.r.Context(), v.project.ID, in, nil)
-	p.Faults, ok = describeFaults(err)
+	p.Faults, ok = describeFaults(err, "name", "scopes", "expires")
 	if ok {
 		return a.keyForm(v, http.StatusUnprocessableEntity, p, v.form["scope"])
 	}
@@ -164,7 +164,7 @@ func (a *keyPages) showKey(v *visit) error {
 	return a.keyPage(v, k, "", nil)
 }
 
-func (a *keyPages) keyPage(v *visit, k fabric.APIKey, secret string, wrong []string) error {
+func (a *keyPages) keyPage(v *visit, k fabric.APIKey, secret string, wrong faults) error {
 	row := v.keyRow(k)
 	p := struct {
 		Key          keyRow
@@ -172,7 +172,7 @@ func (a *keyPages) keyPage(v *visit, k fabric.APIKey, secret string, wrong []str
 		Snippets     []snippet
 		TwoSecrets   bool
 		MayChange    bool
-		Faults       []string
+		Faults       faults
 	}{
 		Key:    row,
 		Base:   v.base(),
@@ -221,12 +221,13 @@ func (a *keyPages) endOldKeySecret(v *visit) error {
 		secret = ""
 	}
 	if v.form.Get("confirm") != "yes" {
-		return a.keyPage(v, k, secret, []string{"Confirm that the backend uses the new secret. Nothing was revoked."})
+		return a.keyPage(v, k, secret,
+			faultAt("", "Confirm that the backend uses the new secret. Nothing was revoked."))
 	}
 
 	ended, err := all.EndOldSecret(v.r.Context(), v.project.ID, k.ID)
 	if p := problem.First(err); p != nil && p.Kind == problem.Conflict {
-		return a.keyPage(v, k, secret, []string{sentence(p.Message)})
+		return a.keyPage(v, k, secret, faultAt("", sentence(p.Message)))
 	}
 	if err != nil {
 		return err
@@ -245,7 +246,7 @@ func (a *keyPages) revokeKey(v *visit) error {
 		return err
 	}
 	if v.form.Get("confirm") != v.keyRow(k).Title {
-		return a.keyPage(v, k, "", []string{"The name does not match. Nothing was revoked."})
+		return a.keyPage(v, k, "", faultAt("confirm", "The name does not match. Nothing was revoked."))
 	}
 	if err := a.Fabric.APIKeys.Revoke(v.r.Context(), v.project.ID, k.ID); err != nil {
 		return err

@@ -22,7 +22,7 @@ type loginPages struct {
 type loginPage struct {
 	Email, Next string
 	Passkey     passkeyForm
-	Faults      []string
+	Faults      faults
 }
 
 // showLogin serves GET /dashboard/login.
@@ -57,7 +57,7 @@ func (a *loginPages) logIn(v *visit) error {
 			status = http.StatusTooManyRequests
 			web.RetryAfter(v.w, p)
 		}
-		return a.loginPage(v, status, loginPage{Email: email, Next: next, Faults: []string{p.Message}}, "")
+		return a.loginPage(v, status, loginPage{Email: email, Next: next, Faults: faultAt("", p.Message)}, "")
 	}
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ type setupPage struct {
 	Project   string
 	InvitedBy string
 	Shortest  int
-	Faults    []string
+	Faults    faults
 }
 
 func (a *loginPages) setupPage(v *visit, token string) (setupPage, error) {
@@ -221,7 +221,8 @@ func (a *loginPages) setUp(v *visit) error {
 
 	p.Name = name
 	o, err := a.Operators.Use(v.r.Context(), p.Token, operator.Input{Email: &email, Name: &name, Password: &secret})
-	p.Faults, _ = describeFaults(err)
+	p.Faults, _ = describeFaults(err, "email", "name", "password")
+	p.Faults = p.Faults.moved("email", "username")
 	if p.Faults != nil {
 		return a.page(v, http.StatusUnprocessableEntity, "Set up", "setup", p)
 	}

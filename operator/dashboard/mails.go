@@ -102,13 +102,13 @@ type mailPage struct {
 	Mail    MailState
 	To      string
 	CanTest bool
-	Faults  []fault
+	Faults  faults
 }
 
 // listMails serves GET /dashboard/mails.
 func (a *mailPages) listMails(v *visit) error { return a.mailPage(v, http.StatusOK, nil) }
 
-func (a *mailPages) mailPage(v *visit, code int, wrong []fault) error {
+func (a *mailPages) mailPage(v *visit, code int, wrong faults) error {
 	m := a.Installation.Mailing
 	if m == nil {
 		return problem.NoSuch("page")
@@ -147,12 +147,12 @@ func (a *mailPages) testMail(v *visit) error {
 
 	to := v.form.Get("to")
 	if err := fabric.CheckEmail("to", to); err != nil {
-		return a.mailPage(v, http.StatusUnprocessableEntity, []fault{{"This is not an email address.", "to"}})
+		return a.mailPage(v, http.StatusUnprocessableEntity, faultAt("to", "This is not an email address."))
 	}
 
 	if err := m.Test(v.r.Context(), fabric.NormalizeEmail(to)); err != nil {
 		return a.mailPage(v, http.StatusUnprocessableEntity,
-			[]fault{{words.Sentences("The mail server did not accept the mail:", sentence(err.Error())), "to"}})
+			faultAt("to", words.Sentences("The mail server did not accept the mail:", sentence(err.Error()))))
 	}
 
 	done := "mailed"

@@ -139,7 +139,7 @@ type operatorPage struct {
 	Projects []choice
 	Known    knownSecrets
 	Link     string
-	Faults   []string
+	Faults   faults
 }
 
 // showOperator serves GET /dashboard/operators/{id}.
@@ -198,7 +198,9 @@ func (a *operatorPages) changeRole(v *visit) error {
 // disableOperator serves POST /dashboard/operators/{id}/disable.
 func (a *operatorPages) disableOperator(v *visit) error {
 	yes := true
-	return a.confirmEmail(v, func() error { return a.change(v, operator.Input{Disabled: &yes}, "operatordisabled") })
+	return a.confirmEmail(v, "confirm-disable", func() error {
+		return a.change(v, operator.Input{Disabled: &yes}, "operatordisabled")
+	})
 }
 
 // enableOperator serves POST /dashboard/operators/{id}/enable.
@@ -207,15 +209,16 @@ func (a *operatorPages) enableOperator(v *visit) error {
 	return a.change(v, operator.Input{Disabled: &no}, "operatorenabled")
 }
 
-// confirmEmail runs do, which cannot be undone, if the form repeats the operator's email.
-func (a *operatorPages) confirmEmail(v *visit, do func() error) error {
+// confirmEmail runs do, which cannot be undone, if the form repeats the operator's email. field is the
+// id of the input for it.
+func (a *operatorPages) confirmEmail(v *visit, field string, do func() error) error {
 	o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	if v.form.Get("confirm") != o.Email {
 		return a.operatorPage(v, http.StatusUnprocessableEntity,
-			operatorPage{Faults: []string{"The email does not match. Nothing was changed."}})
+			operatorPage{Faults: faultAt(field, "The email does not match. Nothing was changed.")})
 	}
 	return do()
 }
@@ -233,7 +236,7 @@ func (a *operatorPages) recoverOperator(v *visit) error {
 // deleteOperator serves POST /dashboard/operators/{id}/delete. It first revokes the secrets
 // selected in the form.
 func (a *operatorPages) deleteOperator(v *visit) error {
-	return a.confirmEmail(v, func() error {
+	return a.confirmEmail(v, "confirm-delete", func() error {
 		o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
 		if err != nil {
 			return err

@@ -11,16 +11,16 @@ import (
 type projectPage struct {
 	ID, API, Issuer, Name, Base string
 	MayChange, MayDelete        bool
-	Faults                      []string
+	Faults                      faults
 }
 
 // showProject serves GET /dashboard/projects/{project}/settings.
 func (a *projectPages) showProject(v *visit) error { return a.projectPage(v, http.StatusOK, nil) }
 
-func (a *projectPages) projectPage(v *visit, code int, faults []string) error {
+func (a *projectPages) projectPage(v *visit, code int, wrong faults) error {
 	return a.page(v, code, "Project settings", "project", projectPage{
 		ID: v.project.ID, API: a.PublicURL, Issuer: a.AuthURL + "/", Name: v.project.Name, Base: v.base(),
-		MayChange: v.mayIn(operator.Write), MayDelete: v.mayIn(operator.DeleteProject), Faults: faults,
+		MayChange: v.mayIn(operator.Write), MayDelete: v.mayIn(operator.DeleteProject), Faults: wrong,
 	})
 }
 
@@ -28,7 +28,7 @@ func (a *projectPages) projectPage(v *visit, code int, faults []string) error {
 func (a *projectPages) renameProject(v *visit) error {
 	name := v.form.Get("name")
 	_, err := a.Fabric.Projects.Update(v.r.Context(), v.project.ID, fabric.ProjectChange{Name: &name})
-	if all, ok := describeFaults(err); ok {
+	if all, ok := describeFaults(err, "name"); ok {
 		v.project.Name = name
 		return a.projectPage(v, http.StatusUnprocessableEntity, all)
 	}
@@ -41,7 +41,7 @@ func (a *projectPages) renameProject(v *visit) error {
 // deleteProject serves POST /dashboard/projects/{project}/delete.
 func (a *projectPages) deleteProject(v *visit) error {
 	if v.form.Get("confirm") != v.project.Name {
-		return a.projectPage(v, http.StatusUnprocessableEntity, []string{wrongName})
+		return a.projectPage(v, http.StatusUnprocessableEntity, faultAt("confirm", wrongName))
 	}
 	if err := a.Fabric.Projects.Delete(v.r.Context(), v.project.ID); err != nil {
 		return err
@@ -58,7 +58,7 @@ type projectsPage struct {
 	Projects []projectRow
 	MayMake  bool
 	Name     string
-	Faults   []string
+	Faults   faults
 }
 
 type projectRow struct {
@@ -69,12 +69,12 @@ type projectRow struct {
 // listProjects serves GET /dashboard/projects.
 func (a *projectPages) listProjects(v *visit) error { return a.projectsPage(v, http.StatusOK, "", nil) }
 
-func (a *projectPages) projectsPage(v *visit, status int, name string, faults []string) error {
+func (a *projectPages) projectsPage(v *visit, status int, name string, wrong faults) error {
 	all, err := a.projectsOf(v)
 	if err != nil {
 		return err
 	}
-	p := projectsPage{MayMake: v.operator.Check(operator.MakeProject, "") == nil, Name: name, Faults: faults}
+	p := projectsPage{MayMake: v.operator.Check(operator.MakeProject, "") == nil, Name: name, Faults: wrong}
 	for _, project := range all {
 		p.Projects = append(p.Projects, projectRow{project, string(v.operator.In(project.ID))})
 	}
@@ -84,7 +84,7 @@ func (a *projectPages) projectsPage(v *visit, status int, name string, faults []
 // createProject serves POST /dashboard/projects.
 func (a *projectPages) createProject(v *visit) error {
 	project, err := a.Fabric.Projects.Create(v.r.Context(), v.form.Get("name"))
-	if all, ok := describeFaults(err); ok {
+	if all, ok := describeFaults(err, "name"); ok {
 		return a.projectsPage(v, http.StatusUnprocessableEntity, v.form.Get("name"), all)
 	}
 	if err != nil {

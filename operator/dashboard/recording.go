@@ -30,9 +30,10 @@ type recordingPage struct {
 	Base      string
 	API       string
 	MayDelete bool
-	Tags      string
+	Tags      string // as typed, or as stored
+	Hold      string // the same
 	Accesses  []accessRow
-	Faults    []string
+	Faults    faults
 }
 
 // A leg is the waveform of one channel.
@@ -42,7 +43,7 @@ type leg struct{ Name, Path string }
 // parameter t is the position in seconds at which the player starts.
 func (a *recordingPages) showRecording(v *visit) error { return a.recordingPage(v, http.StatusOK, nil) }
 
-func (a *recordingPages) recordingPage(v *visit, code int, wrong []string) error {
+func (a *recordingPages) recordingPage(v *visit, code int, wrong faults) error {
 	if a.Recordings == nil {
 		return problem.NoSuch("recording")
 	}
@@ -60,7 +61,10 @@ func (a *recordingPages) recordingPage(v *visit, code int, wrong []string) error
 		At: startAt(v.r.URL.Query().Get("t"), r.Duration()),
 	}
 
-	p.Tags = strings.Join(r.Tags, " ")
+	p.Tags, p.Hold = strings.Join(r.Tags, " "), r.Hold
+	if wrong != nil && v.form.Has("tags") {
+		p.Tags, p.Hold = v.form.Get("tags"), v.form.Get("hold")
+	}
 	if p.Accesses, err = a.accessesOf(v, r.Sid); err != nil {
 		return err
 	}

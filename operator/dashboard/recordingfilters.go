@@ -12,7 +12,8 @@ import (
 // A savedFilter is a link to the recordings that match a saved filter.
 type savedFilter struct {
 	ID, Name, URL string
-	Here          bool // the page shows these recordings
+	Here          bool   // the page shows these recordings
+	Typed         string // a new name that was refused
 }
 
 // A savedFilters is the part of the list of recordings about saved filters.
@@ -20,6 +21,19 @@ type savedFilters struct {
 	All   []savedFilter
 	Query string // the search that the page shows, as it would be saved; "" if it shows all recordings
 	Base  string
+	Typed string // a name for a new filter that was refused
+}
+
+// retype fills in the name that was refused.
+func (s *savedFilters) retype(id, name string) {
+	if id == "" {
+		s.Typed = name
+	}
+	for i := range s.All {
+		if s.All[i].ID == id {
+			s.All[i].Typed = name
+		}
+	}
 }
 
 // savedFilters returns the operator's saved filters of the project.
@@ -27,8 +41,8 @@ func (a *recordingPages) savedFilters(v *visit, f finder) (savedFilters, error) 
 	saved := savedFilters{Query: searchOf(v.r.URL.Query(), f), Base: v.base() + "/recordings"}
 	all, err := a.Operators.RecordingFilters(v.r.Context(), v.operator.ID, v.project.ID)
 	for _, one := range all {
-		saved.All = append(saved.All, savedFilter{one.ID, one.Name, saved.Base + "?" + one.Query,
-			one.Query == saved.Query})
+		saved.All = append(saved.All, savedFilter{ID: one.ID, Name: one.Name,
+			URL: saved.Base + "?" + one.Query, Here: one.Query == saved.Query})
 	}
 	return saved, err
 }
@@ -61,10 +75,10 @@ func (a *recordingPages) saveFilter(v *visit) error {
 	query := searchOf(asked, v.recordingFinder())
 	err = a.Operators.SaveRecordingFilter(v.r.Context(), operator.RecordingFilter{
 		OperatorID: v.operator.ID, ProjectID: v.project.ID, Name: v.form.Get("name"), Query: query})
-	if wrong, ok := describeFaults(err); ok {
+	if wrong, ok := describeFaults(err, "name"); ok {
 		v.r.URL.RawQuery = query
 		v.r.URL.Path = strings.TrimSuffix(v.r.URL.Path, "/filters")
-		return a.recordingsPage(v, http.StatusUnprocessableEntity, wrong)
+		return a.recordingsPage(v, http.StatusUnprocessableEntity, wrong.moved("name", "filter-name"))
 	}
 	if err != nil {
 		return err
@@ -79,8 +93,9 @@ func (a *recordingPages) renameFilter(v *visit) error {
 	}
 	err := a.Operators.RenameRecordingFilter(
 		v.r.Context(), v.operator.ID, v.project.ID, v.r.PathValue("id"), v.form.Get("name"))
-	if wrong, ok := describeFaults(err); ok {
+	if wrong, ok := describeFaults(err, "name"); ok {
 		v.r.URL.Path = v.base() + "/recordings"
+		wrong = wrong.moved("name", "filter-"+v.r.PathValue("id"))
 		return a.recordingsPage(v, http.StatusUnprocessableEntity, wrong)
 	}
 	if err != nil {

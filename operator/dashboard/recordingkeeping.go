@@ -41,14 +41,32 @@ func (a *recordingPages) markRecording(v *visit) error {
 	}
 	tags, hold := strings.Fields(strings.ReplaceAll(v.form.Get("tags"), ",", " ")), v.form.Get("hold")
 	sid := v.r.PathValue("sid")
+	if wrong := wrongTags(v, tags); wrong != nil {
+		return a.recordingPage(v, http.StatusUnprocessableEntity, wrong)
+	}
 	_, err := a.Recordings.Mark(v.r.Context(), v.project.ID, sid, recordings.MarkInput{Tags: &tags, Hold: &hold})
-	if wrong, ok := describeFaults(err); ok {
+	if wrong, ok := describeFaults(err, "tags", "hold"); ok {
 		return a.recordingPage(v, http.StatusUnprocessableEntity, wrong)
 	}
 	if err != nil {
 		return err
 	}
 	return v.redirect(v.base() + "/recordings/" + sid + "?done=changed")
+}
+
+// wrongTags names the invalid tags of a form.
+func wrongTags(v *visit, tags []string) (all faults) {
+	for _, tag := range tags {
+		if recordings.CheckTag("tags", tag) == nil {
+			continue
+		}
+		text := words.Textf("%s is not a valid tag. "+
+			"Use at most 64 lowercase letters, digits, and characters in “-_.:”.", v.quote(tag))
+		if all = append(all, fault{text, "tags"}); len(all) == 5 {
+			break
+		}
+	}
+	return all
 }
 
 // shownAccesses is how many accesses the page of a recording shows.
@@ -108,7 +126,7 @@ type retentionPage struct {
 	MayMake               bool
 	Days, Tag, Subscriber string
 	Preview               string // how much the rule in the form would delete; "" unless a preview was requested
-	Faults                []string
+	Faults                faults
 }
 
 // listRules serves GET /dashboard/projects/{project}/retention.
@@ -162,7 +180,7 @@ func (a *recordingPages) addRule(v *visit) error {
 	p := retentionPage{Days: v.form.Get("days"), Tag: v.form.Get("tag"), Subscriber: v.form.Get("subscriber")}
 	days, err := strconv.Atoi(p.Days)
 	if err != nil {
-		p.Faults = []string{"The number of days must be a whole number. 0 means forever."}
+		p.Faults = faultAt("days", "The number of days must be a whole number. 0 means forever.")
 		return a.retentionPage(v, http.StatusUnprocessableEntity, p)
 	}
 
@@ -170,7 +188,7 @@ func (a *recordingPages) addRule(v *visit) error {
 	if p.Subscriber != "" {
 		u.SubscriberID, err = a.subscriberNamed(v, p.Subscriber)
 	}
-	if wrong, ok := describeFaults(err); ok {
+	if wrong, ok := describeFaults(err, "days", "tag", "subscriber"); ok {
 		p.Faults = wrong
 		return a.retentionPage(v, http.StatusUnprocessableEntity, p)
 	}
@@ -187,7 +205,7 @@ func (a *recordingPages) addRule(v *visit) error {
 		_, err = a.Recordings.Retention().Add(v.r.Context(), u)
 	}
 
-	if wrong, ok := describeFaults(err); ok {
+	if wrong, ok := describeFaults(err, "days", "tag", "subscriber"); ok {
 		p.Faults, p.Preview = wrong, ""
 		return a.retentionPage(v, http.StatusUnprocessableEntity, p)
 	}

@@ -243,15 +243,15 @@ func (a *recordingPages) listRecordings(v *visit) error {
 }
 
 // recordingsPage shows the recordings that match the search in the URL.
-func (a *recordingPages) recordingsPage(v *visit, code int, faults []string) error {
+func (a *recordingPages) recordingsPage(v *visit, code int, wrong faults) error {
 	p := struct {
 		list[recordingRow]
 		Finder  finder
 		Saved   savedFilters
 		API, ID string
 		Live    string
-		Faults  []string
-	}{API: a.PublicURL, ID: v.project.ID, Faults: faults}
+		Faults  faults
+	}{API: a.PublicURL, ID: v.project.ID, Faults: wrong}
 
 	ask, err := a.recordingFilter(v)
 	p.Finder = v.recordingFinder().exportable(v)
@@ -274,6 +274,9 @@ func (a *recordingPages) recordingsPage(v *visit, code int, faults []string) err
 
 	if p.Saved, err = a.savedFilters(v, p.Finder); err != nil {
 		return err
+	}
+	if wrong != nil {
+		p.Saved.retype(v.r.PathValue("id"), v.form.Get("name"))
 	}
 	p.list = listOf(v, found, v.recordingRow)
 	return a.pageWith(v, templates.Options{Status: code, Media: true, Connect: []string{"'self'"}},
@@ -331,7 +334,7 @@ func (a *recordingPages) deleteRecording(v *visit) error {
 	sid := v.r.PathValue("sid")
 	if v.form.Get("confirm") != "delete" {
 		return a.recordingPage(v, http.StatusUnprocessableEntity,
-			[]string{"Type “delete” to confirm. Nothing was deleted."})
+			faultAt("confirm", "Type “delete” to confirm. Nothing was deleted."))
 	}
 	if a.Recordings == nil {
 		return problem.NoSuch("recording")

@@ -47,7 +47,7 @@ type registrationTokensPage struct {
 	Made       string // the token that was just created
 	Name, Uses string
 	Expires    string
-	Faults     []string
+	Faults     faults
 }
 
 // listRegistrationTokens serves GET /dashboard/projects/{project}/registration-tokens.
@@ -74,8 +74,9 @@ func (a *registrationTokenPages) createRegistrationToken(v *visit) error {
 	p := registrationTokensPage{Name: v.form.Get("name"), Uses: v.form.Get("uses"), Expires: v.form.Get("expires")}
 	secret, err := a.newRegistrationToken(v, p)
 	var wrong bool
-	p.Faults, wrong = describeFaults(err)
+	p.Faults, wrong = describeFaults(err, "name", "uses", "max_uses", "expires")
 	if wrong {
+		p.Faults = p.Faults.moved("max_uses", "uses")
 		return a.registrationTokensPage(v, http.StatusUnprocessableEntity, p)
 	}
 	if err != nil {
@@ -95,7 +96,7 @@ func (a *registrationTokenPages) newRegistrationToken(v *visit, p registrationTo
 	if p.Uses != "" {
 		var err error
 		if in.MaxUses, err = strconv.ParseInt(p.Uses, 10, 64); err != nil {
-			return "", problem.BadParam("max_uses", "the number of clients must be a whole number")
+			return "", problem.BadParam("uses", "the number of clients must be a whole number")
 		}
 	}
 	_, secret, err := a.Fabric.RegistrationTokens.Create(v.r.Context(), v.project.ID, in, nil)

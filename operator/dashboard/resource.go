@@ -148,14 +148,14 @@ type resourcePage struct {
 	Deployed  *versionList
 	Base      string
 	MayChange bool
-	Faults    []string
+	Faults    faults
 	Endpoint  *endpointPart // the part of the page about a SIP endpoint; nil for other kinds
 }
 
 // showResource serves GET /dashboard/projects/{project}/resources/{id}.
 func (a *resourcePages) showResource(v *visit) error { return a.resourcePage(v, http.StatusOK, nil) }
 
-func (a *resourcePages) resourcePage(v *visit, code int, wrong []string) error {
+func (a *resourcePages) resourcePage(v *visit, code int, wrong faults) error {
 	r, k, err := a.resource(v)
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func (a *resourcePages) resourcePage(v *visit, code int, wrong []string) error {
 
 // pageOf shows the page of a resource.
 func (a *resourcePages) pageOf(
-	v *visit, code int, r fabric.Resource, k *kinds.Kind, wrong []string, endpoint *endpointPart,
+	v *visit, code int, r fabric.Resource, k *kinds.Kind, wrong faults, endpoint *endpointPart,
 ) error {
 	found, err := a.Fabric.Resources.ListAddresses(v.r.Context(), v.project.ID, r.ID,
 		page.Query{Size: page.DefaultSize})
@@ -282,7 +282,7 @@ func (a *resourcePages) deleteResource(v *visit) error {
 		return err
 	}
 	if v.form.Get("confirm") != a.resourceRow(v, r).Title {
-		return a.resourcePage(v, http.StatusUnprocessableEntity, []string{wrongName})
+		return a.resourcePage(v, http.StatusUnprocessableEntity, faultAt("confirm", wrongName))
 	}
 
 	if err = a.Fabric.Resources.Delete(v.r.Context(), v.project.ID, k, r.ID); err != nil {

@@ -77,7 +77,7 @@ type settingsPage struct {
 	Changed []Policy // settings that differ from their defaults
 	Usual   []Policy // settings that equal their defaults
 	Doctor  bool
-	Faults  []fault
+	Faults  faults
 }
 
 type ringRow struct {
@@ -88,7 +88,7 @@ type ringRow struct {
 // showSettings serves GET /dashboard/settings.
 func (a *settingsPages) showSettings(v *visit) error { return a.settingsPage(v, http.StatusOK, nil) }
 
-func (a *settingsPages) settingsPage(v *visit, code int, wrong []fault) error {
+func (a *settingsPages) settingsPage(v *visit, code int, wrong faults) error {
 	i := a.Installation
 	p := settingsPage{Doctor: i.Examine != nil, Faults: wrong}
 
@@ -131,7 +131,7 @@ func (a *settingsPages) rotateRing(v *visit) error {
 	}
 	err := a.Installation.Rotate(v.r.Context(), v.form.Get("use"))
 	if p := problem.First(err); p != nil && (p.Kind == problem.Conflict || p.Kind == problem.NotFound) {
-		return a.settingsPage(v, http.StatusUnprocessableEntity, []fault{{Text: sentence(p.Message), ID: "keys"}})
+		return a.settingsPage(v, http.StatusUnprocessableEntity, faultAt("keys", sentence(p.Message)))
 	}
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
@@ -130,14 +131,18 @@ func describeProblem(p *problem.Error) (status int, title, text string) {
 	return http.StatusUnprocessableEntity, "Not possible", text
 }
 
-// describeFaults returns sentences that describe the errors in a form. ok is false for errors that the
-// operator cannot correct in the form.
-func describeFaults(err error) (all []string, ok bool) {
+// describeFaults describes the errors in a form. An error about one of fields, which are the ids of
+// inputs, leads to that input. ok is false for errors that the operator cannot correct in the form.
+func describeFaults(err error, fields ...string) (all faults, ok bool) {
 	for _, p := range problem.All(err) {
 		if p.Kind != problem.Invalid && p.Kind != problem.Conflict {
 			return nil, false
 		}
-		all = append(all, sentence(p.Message))
+		at := fault{Text: sentence(p.Message)}
+		if slices.Contains(fields, p.Param) {
+			at.ID = p.Param
+		}
+		all = append(all, at)
 	}
 	return all, len(all) > 0
 }

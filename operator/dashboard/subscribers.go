@@ -95,11 +95,11 @@ type subscriberPage struct {
 	Invitation *invitationPart // nil if they cannot be invited
 	SignIn     string          // URL at which they sign in
 	New        shownOnce
-	NoWayIn    bool            // they have nothing to sign in with
-	Hindrance  string          // what keeps them from signing in, or ""
+	NoWayIn    bool   // they have nothing to sign in with
+	Hindrance  string // what keeps them from signing in, or ""
 	Online     bool
 	MayChange  bool
-	Faults     []string
+	Faults     faults
 }
 
 type loginRow struct {
@@ -114,7 +114,7 @@ func (a *subscriberPages) showSubscriber(v *visit) error {
 }
 
 // subscriberPage shows a subscriber's page, with the secrets that were just created.
-func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string, once shownOnce) error {
+func (a *subscriberPages) subscriberPage(v *visit, code int, wrong faults, once shownOnce) error {
 	ctx := v.r.Context()
 	s, err := a.Fabric.Subscribers.Find(ctx, v.project.ID, v.r.PathValue("id"))
 	if err != nil {
@@ -141,7 +141,7 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string, onc
 		Online: presence.Online(), MayChange: v.mayIn(operator.Write), Faults: wrong,
 		Recording: findChoice(recordSettings, string(s.RecordCalls)), Forwarding: s.Forwarding,
 		Snippets: a.subscriberSnippets(v, s, addresses.Items),
-		New: once, SignIn: a.AuthURL + "/account?project=" + url.QueryEscape(v.project.ID),
+		New:      once, SignIn: a.AuthURL + "/account?project=" + url.QueryEscape(v.project.ID),
 	}
 	if err := a.addFactorsAndApps(v, s, &p); err != nil {
 		return err
@@ -239,9 +239,10 @@ func (a *subscriberPages) deleteSubscriber(v *visit) error {
 	name, what := v.subscriberRow(s).Title, v.form.Get("remove")
 	switch {
 	case what != "account" && what != "person":
-		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{"Choose what to remove."}, shownOnce{})
+		return a.subscriberPage(v, http.StatusUnprocessableEntity,
+			faultAt("remove-choice", "Choose what to remove."), shownOnce{})
 	case v.form.Get("confirm") != name:
-		return a.subscriberPage(v, http.StatusUnprocessableEntity, []string{wrongName}, shownOnce{})
+		return a.subscriberPage(v, http.StatusUnprocessableEntity, faultAt("confirm", wrongName), shownOnce{})
 	case what == "person":
 		if _, err := a.Fabric.Subscribers.Erase(v.r.Context(), v.project.ID, s.ID); err != nil {
 			return err

@@ -101,6 +101,9 @@ func (a *tokenPages) addressID(v *visit, param, text string) (string, error) {
 	reaches := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // can reach every address
 	found, err := a.Fabric.Addresses.List(v.r.Context(), reaches, fabric.AddressFilter{DisplayName: text},
 		page.Query{Size: page.MaxSize})
+	if p := problem.First(err); p != nil && p.Kind == problem.Invalid { // no address has such a name
+		return only(nil, false, param, text, "address")
+	}
 	if err != nil {
 		return "", err
 	}

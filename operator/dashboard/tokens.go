@@ -32,7 +32,7 @@ type tokensPage struct {
 	list[embedRow]
 	Kinds  []choice
 	Found  *tokenInfo
-	Faults []fault
+	Faults faults
 }
 
 type embedRow struct {
@@ -45,7 +45,7 @@ type embedRow struct {
 // listTokens serves GET /dashboard/projects/{project}/tokens.
 func (a *tokenPages) listTokens(v *visit) error { return a.tokensPage(v, http.StatusOK, nil, nil) }
 
-func (a *tokenPages) tokensPage(v *visit, code int, found *tokenInfo, wrong []fault) error {
+func (a *tokenPages) tokensPage(v *visit, code int, found *tokenInfo, wrong faults) error {
 	keys, err := a.Fabric.EmbedKeys.List(v.r.Context(), v.project.ID, v.query())
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (a *tokenPages) revokeToken(v *visit) error {
 
 	err := a.revoke(v, trimToken(v.form.Get("token")))
 	if errors.Is(err, errUnknownToken) {
-		return a.tokensPage(v, http.StatusUnprocessableEntity, nil, []fault{{unknownToken, "f-token"}})
+		return a.tokensPage(v, http.StatusUnprocessableEntity, nil, faultAt("f-token", unknownToken))
 	}
 	if err != nil {
 		return err

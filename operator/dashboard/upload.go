@@ -137,7 +137,7 @@ func (a *recordingPages) uploadPage(v *visit, code int, err error) error {
 			first.Kind != problem.Malformed {
 			return err
 		}
-		p.Form.Faults = []fault{{Text: sentence(first.Message), ID: "f-file"}}
+		p.Form.Faults = faultAt("f-file", sentence(first.Message))
 	}
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, "Upload a recording",
 		"recording_upload", p)

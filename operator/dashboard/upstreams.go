@@ -49,7 +49,7 @@ type upstreamForm struct {
 	Callback, LoggedOut         string // URLs to register at the provider
 	Delete, Name                string // the URL of the form that deletes the provider, or ""
 	Form                        form
-	Faults                      []string
+	Faults                      faults
 }
 
 func (a *upstreamPages) upstreamForm(v *visit, u idp.Upstream) upstreamForm {
@@ -186,7 +186,7 @@ func (a *upstreamPages) deleteUpstream(v *visit) error {
 	}
 	if v.form.Get("confirm") != u.Name {
 		p := a.upstreamForm(v, u)
-		p.Faults = []string{wrongName}
+		p.Faults = faultAt("confirm", wrongName)
 		return a.upstreamPage(v, http.StatusUnprocessableEntity, p)
 	}
 	if err := a.Upstreams.Delete(v.r.Context(), v.project.ID, u.ID); err != nil {

@@ -172,7 +172,7 @@ func (a *webhookPages) deleteWebhook(v *visit) error {
 	}
 	row := v.webhookRow(w)
 	if v.form.Get("confirm") != row.Title {
-		return a.webhookPage(v, w, []string{wrongName})
+		return a.webhookPage(v, w, faultAt("confirm", wrongName))
 	}
 	if err := a.Fabric.Webhooks.Delete(v.r.Context(), v.project.ID, w.ID); err != nil {
 		return err
@@ -194,7 +194,7 @@ func (a *webhookPages) testWebhook(v *visit) error {
 type signingKeyPage struct {
 	fabric.SigningKeys
 	Base   string
-	Faults []string
+	Faults faults
 }
 
 // showSigningKey serves POST /dashboard/projects/{project}/signing-key.
@@ -215,7 +215,7 @@ func (a *webhookPages) rotateSigningKey(v *visit) error {
 	p, code := signingKeyPage{Base: v.base()}, http.StatusOK
 	overlap, ok := overlaps[v.form.Get("overlap")]
 	if !ok {
-		p.Faults = []string{"Choose when the old key stops signing."}
+		p.Faults = faultAt("overlap", "Choose when the old key stops signing.")
 	}
 
 	var err error

@@ -1,0 +1,70 @@
+package dashboard
+
+import (
+	"html/template"
+	"strings"
+)
+
+// A fault is a sentence that describes an error. ID is the id of the input that caused it, or "".
+type fault struct{ Text, ID string }
+
+// faults are the errors in a form. Templates show them all above the form, and each again at its
+// input.
+type faults []fault
+
+// faultAt returns the only error in a form.
+func faultAt(id, text string) faults { return faults{{text, id}} }
+
+// moved returns f with the errors of one input assigned to another. Pages use it for inputs whose ids
+// differ from the names of parameters.
+func (f faults) moved(from, to string) faults {
+	for i := range f {
+		if f[i].ID == from {
+			f[i].ID = to
+		}
+	}
+	return f
+}
+
+// A fieldFault holds what is wrong with one input.
+type fieldFault struct {
+	ID    string // of the input
+	Texts []string
+}
+
+// At returns what is wrong with the input with the given id.
+func (f faults) At(id string) fieldFault {
+	at := fieldFault{ID: id}
+	for _, one := range f {
+		if one.ID == id {
+			at.Texts = append(at.Texts, one.Text)
+		}
+	}
+	return at
+}
+
+// Described returns the attribute of the element with the given id that names the elements that
+// describe it: the error, if there is one, and others.
+func (f faults) Described(id string, others ...string) template.HTMLAttr {
+	if len(f.At(id).Texts) > 0 {
+		others = append([]string{id + "-fault"}, others...)
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	return template.HTMLAttr(` aria-describedby="` + strings.Join(others, " ") + `"`) // safe: ids of templates
+}
+
+// State returns the attributes of an input: those of Described, and those of a wrong value. The
+// first wrong input of a form has the focus.
+func (f faults) State(id string, others ...string) template.HTMLAttr {
+	all := f.Described(id, others...)
+	if len(f.At(id).Texts) == 0 {
+		return all
+	}
+	all += ` aria-invalid="true"`
+	if f[0].ID == id {
+		all += " autofocus"
+	}
+	return all
+}

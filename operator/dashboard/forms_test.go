@@ -1,0 +1,169 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+)
+
+// elements returns the elements of a page below n that match.
+func elements(n *html.Node, matches func(*html.Node) bool) (all []*html.Node) {
+	for at := range n.Descendants() {
+		if at.Type == html.ElementNode && matches(at) {
+			all = append(all, at)
+		}
+	}
+	return all
+}
+
+// attribute returns the value of an attribute, or "".
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// isField matches elements with a value that a form sends.
+func isField(n *html.Node) bool {
+	return slices.Contains([]string{"input", "textarea", "select"}, n.Data) && attribute(n, "name") != ""
+}
+
+// wrongly fills in a form. Each text gets a value that no field accepts; typed holds those that
+// must be in the response.
+func wrongly(form *html.Node) (sent url.Values, typed []string) {
+	sent = url.Values{}
+	for _, n := range elements(form, isField) {
+		name, kind := attribute(n, "name"), attribute(n, "type")
+
+		switch {
+		case kind == "hidden":
+			sent.Set(name, attribute(n, "value"))
+		case n.Data == "select":
+			chosen := elements(n, func(o *html.Node) bool { return o.Data == "option" })
+			if len(chosen) > 0 {
+				sent.Set(name, attribute(chosen[0], "value"))
+			}
+		case kind == "radio":
+			sent.Set(name, attribute(n, "value"))
+		case kind == "checkbox", kind == "file":
+		case kind == "password":
+			sent.Set(name, strings.Repeat("\u0001", 300))
+		default:
+			text := "not \u0001 a <" + name + "> " + strings.Repeat("x", 300)
+			sent.Set(name, text)
+			if name != "confirm" && name != "token" {
+				typed = append(typed, text)
+			}
+		}
+	}
+	return sent, typed
+}
+
+// checkRefused checks the page that refuses a form: it keeps what was typed, and each error leads
+// to a field that is marked and described by the error.
+func checkRefused(t *testing.T, what string, a answer, typed []string) {
+	t.Helper()
+	page, err := html.Parse(strings.NewReader(a.body))
+	must(t, err)
+	kept := make(map[string]bool)
+	byID := make(map[string]*html.Node)
+	for _, n := range elements(page, func(*html.Node) bool { return true }) {
+		if id := attribute(n, "id"); id != "" {
+			byID[id] = n
+		}
+		kept[attribute(n, "value")] = true
+		if n.Data == "textarea" && n.FirstChild != nil {
+			kept[strings.TrimPrefix(n.FirstChild.Data, "\n")] = true
+		}
+	}
+	for _, text := range typed {
+		if !kept[text] {
+			t.Errorf("%s loses %.40q", what, text)
+		}
+	}
+
+	summary := byID["faults"]
+	if summary == nil {
+		t.Errorf("%s does not say what is wrong", what)
+		return
+	}
+	links := elements(summary, func(n *html.Node) bool { return n.Data == "a" })
+	if len(links) == 0 {
+		t.Errorf("%s leads to no field: %s", what, between(a.body, `id="faults"`, "</div>"))
+	}
+	for _, link := range links {
+		id := strings.TrimPrefix(attribute(link, "href"), "#")
+		if byID[id] == nil || byID[id+"-fault"] == nil ||
+			!strings.Contains(attribute(byID[id], "aria-describedby"), id+"-fault") {
+			t.Errorf("%s: the field %s is not described by its error", what, id)
+		}
+	}
+}
+
+// elsewhere are forms with other errors. Codes of an authenticator app and passkeys are valid once, so
+// they are not kept.
+var elsewhere = []string{"/dashboard/account/app", "/dashboard/account/passkey"}
+
+// TestWrongValues posts each form with fields of text, with values that no field accepts. The
+// response keeps what was typed and marks each wrong field.
+func TestWrongValues(t *testing.T) {
+	w := newWorld(t)
+	ids := w.things(t)
+	_, b := w.operator("owner@example.com", ofAll)
+
+	tried := make(map[string]bool)
+	for _, route := range w.api.Routes() {
+		pattern, ok := strings.CutPrefix(route, "GET ")
+		if !ok || open[route] || strings.HasSuffix(pattern, "/preview") {
+			continue
+		}
+		shown := b.get(ids.Replace(pattern))
+		if shown.StatusCode != http.StatusOK || !strings.HasPrefix(shown.Header.Get("Content-Type"), "text/html") {
+			continue
+		}
+		page, err := html.Parse(strings.NewReader(shown.body))
+		must(t, err)
+		for _, form := range elements(page, func(n *html.Node) bool { return n.Data == "form" }) {
+			action, isPost := attribute(form, "action"), attribute(form, "method") == "post"
+			isFile := attribute(form, "enctype") == "multipart/form-data"
+			sent, typed := wrongly(form)
+			isEmpty := len(typed) == 0 && !sent.Has("confirm")
+			if !isPost || isFile || isEmpty || tried[action] || slices.Contains(elsewhere, action) {
+				continue
+			}
+			tried[action] = true
+			a := b.send(b.request("POST", action, sent))
+			if what := "POST " + action; a.StatusCode != http.StatusUnprocessableEntity {
+				t.Errorf("%s of %s returned %s", what, pattern, a.Status)
+			} else {
+				checkRefused(t, what, a, typed)
+			}
+		}
+	}
+	if len(tried) < 20 {
+		t.Errorf("only %d forms were tried", len(tried))
+	}
+}
+
+// TestWrongTags shows that the page of a recording names the invalid tags, next to their field.
+func TestWrongTags(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	one := "/dashboard/projects/" + w.one.ID + "/recordings/" + w.record(w.one.ID, "a-call").Sid
+	a := b.post(one, one+"/mark", url.Values{"tags": {"Complaint, vip"}, "hold": {"a dispute"}})
+	if a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("an invalid tag returned %s", a.Status)
+	}
+	checkRefused(t, "an invalid tag", a, []string{"Complaint, vip", "a dispute"})
+	if fault := between(a.body, `id="tags-fault"`, "</p>"); !strings.Contains(fault, "Complaint") ||
+		strings.Contains(fault, "vip") {
+		t.Errorf("the error of the field is %q, want only the invalid tag", fault)
+	}
+}
