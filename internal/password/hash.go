@@ -3,7 +3,6 @@ package password
 import (
 	"crypto/subtle"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -92,7 +91,7 @@ func readArgon(text string) (hash, error) {
 			"it is too expensive to check: at most 64 MiB of memory and 16 passes are allowed, four with all memory")
 	}
 
-	salt, want, err := saltAndKey(base64.RawStdEncoding, parts[4], parts[5])
+	salt, want, err := saltAndKey(parts[4], parts[5])
 	if err != nil {
 		return hash{}, err
 	}
@@ -129,12 +128,10 @@ func number(text string) (int, error) {
 	return int(n), err
 }
 
-// saltAndKey decodes the salt and the key of a hash.
-func saltAndKey(of interface {
-	DecodeString(string) ([]byte, error)
-}, saltText, keyText string) (salt, key []byte, err error) {
-	if salt, err = of.DecodeString(saltText); err == nil {
-		key, err = of.DecodeString(keyText)
+// saltAndKey decodes a salt and a key that are in base64.
+func saltAndKey(saltText, keyText string) (salt, key []byte, err error) {
+	if salt, err = base64.RawStdEncoding.DecodeString(saltText); err == nil {
+		key, err = base64.RawStdEncoding.DecodeString(keyText)
 	}
 	return salt, key, sized(salt, key, err)
 }
@@ -145,8 +142,3 @@ func sized(salt, key []byte, err error) error {
 	}
 	return nil
 }
-
-// hexadecimal decodes hexadecimal. It has the same methods as a base64 encoding.
-type hexadecimal struct{}
-
-func (hexadecimal) DecodeString(text string) ([]byte, error) { return hex.DecodeString(text) }

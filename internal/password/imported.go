@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	stdhash "hash"
@@ -67,7 +68,7 @@ func readScryptPHC(text string) (hash, error) {
 	if p[0] > 20 {
 		return hash{}, errScrypt
 	}
-	salt, want, err := saltAndKey(base64.RawStdEncoding, parts[3], parts[4])
+	salt, want, err := saltAndKey(parts[3], parts[4])
 	return newScrypt(1<<p[0], p[1], p[2], salt, want, err)
 }
 
@@ -86,7 +87,7 @@ func readScryptWerkzeug(text string) (hash, error) {
 		return hash{}, err
 	}
 
-	key, err := hexadecimal{}.DecodeString(keyText)
+	key, err := hex.DecodeString(keyText)
 	return newScrypt(p[0], p[1], p[2], []byte(saltText), key, sized([]byte(saltText), key, err))
 }
 
@@ -156,7 +157,7 @@ func readPBKDF2Modular(text string) (hash, error) {
 	}
 
 	plain := strings.NewReplacer(".", "+", "=", "")
-	salt, want, err := saltAndKey(base64.RawStdEncoding, plain.Replace(parts[3]), plain.Replace(parts[4]))
+	salt, want, err := saltAndKey(plain.Replace(parts[3]), plain.Replace(parts[4]))
 	return newPBKDF2(digest, n, salt, want, err)
 }
 
@@ -175,7 +176,7 @@ func readPBKDF2Werkzeug(text string) (hash, error) {
 		return hash{}, errors.New("its parameters are invalid")
 	}
 
-	key, err := hexadecimal{}.DecodeString(keyText)
+	key, err := hex.DecodeString(keyText)
 	return newPBKDF2(parts[1], n, []byte(saltText), key, sized([]byte(saltText), key, err))
 }
 
