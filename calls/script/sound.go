@@ -121,7 +121,6 @@ func decode(file []byte) (sound []int16, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// The length in f may come from a tag in the file, and the tag may be wrong.
 	if opened.Frames() > int64(maxDuration/time.Second)*int64(opened.Rate()) {
 		return nil, fmt.Errorf("it is longer than %s", maxDuration)
 	}

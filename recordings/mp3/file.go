@@ -44,10 +44,13 @@ type File struct {
 
 var _ Source = (*File)(nil)
 
-// Open returns the audio of a file of the given size. index returns the result of [File.Index] for
-// the same file, or nil. Open ignores a damaged index. Without an index, it reads the whole file.
-func Open(r io.ReaderAt, size int64, index func() ([]byte, error)) (*File, error) {
-	m, ok := begin(r, size, true)
+// Open returns the audio of a file whose frames end at position end, which is Offset + Length of its
+// [Facts]. The audio has exactly the frames that [Scan] counted. index returns the result of
+// [File.Index] for the same file, or nil. Open ignores a damaged index. Without an index, it reads
+// the whole file.
+func Open(r io.ReaderAt, end int64, index func() ([]byte, error)) (*File, error) {
+	m := newScanner(r, end)
+	ok := m.begin(true)
 	if m.err != nil {
 		return nil, m.err
 	}

@@ -36,8 +36,9 @@ type Facts struct {
 // it is not an MP3, and ok is false. The frames must be at the start or, if search is set, near the
 // start.
 func Scan(r io.ReaderAt, size int64, search bool) (f Facts, ok bool, err error) {
-	m, ok := begin(r, size, search)
-	if !ok {
+	m := newScanner(r, size)
+	m.dropTail()
+	if !m.begin(search) {
 		return f, false, m.err
 	}
 	f = Facts{Rate: m.first.rate, Channels: m.first.channels, Offset: m.start, Length: m.size - m.start}
@@ -75,16 +76,18 @@ type scanner struct {
 	err    error // error from reading; after it, at returns nil
 }
 
-// begin finds the first frame. ok is false if the file is not an MP3.
-func begin(r io.ReaderAt, size int64, search bool) (m *scanner, ok bool) {
-	m = &scanner{file: r, size: size, window: make([]byte, 0, windowSize)}
-	m.dropTail()
+func newScanner(r io.ReaderAt, size int64) *scanner {
+	return &scanner{file: r, size: size, window: make([]byte, 0, windowSize)}
+}
+
+// begin finds the first frame. It returns false if the file is not an MP3.
+func (m *scanner) begin(search bool) bool {
 	m.first, m.start = m.findFrame(m.skipID3(), search)
 	if m.err != nil || m.first.length == 0 {
-		return m, false
+		return false
 	}
 	m.tag = m.readTag()
-	return m, m.err == nil
+	return m.err == nil
 }
 
 // at returns the n bytes at offset. If the file has fewer, it returns nil.
