@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,10 +17,10 @@ import (
 // An installation is a server with many rows and recordings, and with tokens that must stay valid.
 type installation struct {
 	*load
-	owner       harness.Subscriber
-	refresh     string // a refresh token of the owner
-	sids        []string
-	credentials []string // environment variables for the object store
+	owner   harness.Subscriber
+	refresh string // a refresh token of the owner
+	sids    []string
+	env     []string // environment variables of its servers
 }
 
 // sizes returns the numbers of subscribers and recordings in an installation.
@@ -39,13 +38,13 @@ func TestMoveInstallation(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
 	store, bucket := servers.S3(t)
-	var credentials []string
+	env := []string{"SELVAGE_TOKENS__ACCESS_JWT=2h"} // filling and moving takes longer than the default
 	for name, value := range store.Env(bucket) {
 		if name != "SELVAGE_MEDIA" {
-			credentials = append(credentials, name+"="+value)
+			env = append(env, name+"="+value)
 		}
 	}
-	in := fill(t, credentials)
+	in := fill(t, env)
 	t.Run("backed up and restored", in.restored)
 
 	in.moves(t, place{rows: servers.Postgres(t), sessions: servers.Redis(t), media: store.Env(bucket)["SELVAGE_MEDIA"]})
@@ -64,16 +63,16 @@ func (p place) env() []string {
 	return []string{"SELVAGE_DATABASE=" + p.rows, "SELVAGE_SESSIONS=" + p.sessions, "SELVAGE_MEDIA=" + p.media}
 }
 
-// fill starts a server and fills it. credentials are environment variables for the object store.
-func fill(t *testing.T, credentials []string) *installation {
+// fill starts a server with environment variables, and fills it.
+func fill(t *testing.T, env []string) *installation {
 	t.Helper()
 	subscribers, recordings := sizes()
-	s := harness.StartConfig(t, harness.Config{Backends: []string{}, Env: credentials})
+	s := harness.StartConfig(t, harness.Config{Backends: []string{}, Env: env})
 	p := s.NewProject(t)
 	in := &installation{
-		load:        newVerifications(t, p),
-		owner:       p.NewSubscriber(t),
-		credentials: credentials,
+		load:  newVerifications(t, p),
+		owner: p.NewSubscriber(t),
+		env:   env,
 	}
 	tokens, _ := in.client.SignIn(t, in.owner, "openid offline_access")
 	in.refresh = tokens.RefreshToken
@@ -105,21 +104,7 @@ func (in *installation) restored(t *testing.T) {
 	dir := t.TempDir()
 	key, archive := filepath.Join(dir, "key.txt"), filepath.Join(dir, "backups")+"/"
 	recipient := strings.TrimSpace(in.project.Command(t, "", "backup", "key", key))
-	idle := make(chan struct{})
-	time.AfterFunc(time.Second, func() { close(idle) })
-	before := in.paced(t, idle)
-
-	done, took := make(chan struct{}), time.Duration(0)
-	go func() {
-		defer close(done)
-		began := time.Now()
-		if out, err := in.project.TryCommand("backup", "create", archive, "--recipient", recipient); err != nil {
-			t.Errorf("backup create: %v\n%s", err, out)
-		}
-		took = time.Since(began)
-	}()
-	during := in.paced(t, done)
-	t.Logf("a backup took %v; a request takes %v before it and %v during it", took, before, during)
+	in.backUp(t, archive, recipient)
 	in.project.Command(t, "", "backup", "verify", archive, "--identity", key)
 
 	data := filepath.Join(dir, "data")
@@ -148,27 +133,6 @@ func (in *installation) restored(t *testing.T) {
 	}
 }
 
-// paced verifies tokens at a fixed rate until done is closed. It returns the median of how long a
-// verification takes.
-func (in *installation) paced(t *testing.T, done <-chan struct{}) time.Duration {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	var took []time.Duration
-	for {
-		select {
-		case <-done:
-			slices.Sort(took)
-			return took[len(took)/2]
-		case <-tick.C:
-		}
-		v := in.tokens[len(took)%len(in.tokens)]
-		began := time.Now()
-		in.project.Get(t, v.path, harness.Bearer(v.token)).Want(t, 200)
-		took = append(took, time.Since(began))
-	}
-}
-
 // moves copies the rows and the media while the server runs and again after it has stopped, and
 // starts it in the new place. All tokens are valid there.
 func (in *installation) moves(t *testing.T, to place) {
@@ -193,7 +157,7 @@ func (in *installation) moves(t *testing.T, to place) {
 		Data:     in.project.Data,
 		Backends: to.env(),
 		Args:     listen,
-		Env:      in.credentials,
+		Env:      in.env,
 	}))
 	in.wantComplete(t)
 	for _, v := range in.tokens {
@@ -213,11 +177,11 @@ func (in *installation) at(s *harness.Server) *installation {
 	p, c := *in.project, *in.client
 	p.Server, c.Project = s, &p
 	return &installation{
-		load:        &load{t: in.t, project: &p, client: &c, cookies: in.cookies, tokens: in.tokens},
-		owner:       in.owner,
-		refresh:     in.refresh,
-		sids:        in.sids,
-		credentials: in.credentials,
+		load:    &load{t: in.t, project: &p, client: &c, cookies: in.cookies, tokens: in.tokens},
+		owner:   in.owner,
+		refresh: in.refresh,
+		sids:    in.sids,
+		env:     in.env,
 	}
 }
 
