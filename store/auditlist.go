@@ -45,6 +45,12 @@ func auditListing(f audit.Filter, from string) listing[audit.Event] {
 		l.where.always(byActor)
 	}
 
+	for column, ids := range map[string][]string{"actor_id": f.Actors, "target_id": f.Targets} {
+		if ids != nil {
+			l.checks = append(l.checks, oneOf(column, ids))
+		}
+	}
+
 	action := ""
 	if f.Action != "" { // the action itself, or any action that begins with it and a dot
 		action = strings.TrimPrefix(contains(f.Action+"."), "%")
@@ -62,6 +68,18 @@ func auditListing(f audit.Filter, from string) listing[audit.Event] {
 		}
 	}
 	return l
+}
+
+// oneOf returns a check for rows whose column has one of the values. No row passes it if there are
+// none.
+func oneOf(column string, values []string) check {
+	c := check{condition: "1 = 0"}
+	for _, value := range values {
+		c.condition += " OR " + column + " = $%d"
+		c.args = append(c.args, value)
+	}
+	c.condition = "(" + c.condition + ")"
+	return c
 }
 
 // byActor is the condition of the index by actor. Queries must contain exactly the same expression.

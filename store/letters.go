@@ -28,7 +28,8 @@ var letterTable = table[mail.Letter]{
 
 // QueueLetter queues a letter.
 func (s *Letters) QueueLetter(ctx context.Context, l mail.Letter) error {
-	e := audit.Of("mail.requested", l.ProjectID, "mail", l.ID).With("kind", string(l.Kind))
+	e := audit.Of("mail.requested", l.ProjectID, "mail", l.ID).With("kind", string(l.Kind),
+		"subscriber", l.SubscriberID)
 	return s.change(ctx, e, func(t tx) error { return t.mails().queueLetters(ctx, l) })
 }
 

@@ -39,7 +39,7 @@ var sentences = map[string]struct{ done, refused string }{
 	"factor.renamed":              {"Second factor renamed", ""},
 	"grant.created":               {"App authorized", ""},
 	"grant.revoked":               {"App’s tokens revoked", ""},
-	"link.created":                {"Mail link created", ""},
+	"link.created":                {"One-time link created", ""},
 	"login":                       {"Signed in", "Sign-in refused"},
 	"login.raised":                {"Identity confirmed", ""},
 	"installation.restored":       {"Restored from a backup", ""},

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -12,7 +13,9 @@ type Filter struct {
 	Outcome   Outcome
 	Actor     string // an id; the search for operators is faster if their kind is set, too
 	ActorKind ActorKind
-	Target    string // an id
+	Target    string   // an id
+	Actors    []string // ids, of which one must be the actor's; nil matches all
+	Targets   []string // the same for the target
 	Since     time.Time
 	Until     time.Time
 }
@@ -26,6 +29,10 @@ func (f Filter) Fits(e Event) bool {
 		if c.want != "" && c.want != c.is {
 			return false
 		}
+	}
+	if f.Actors != nil && !slices.Contains(f.Actors, e.Actor.ID) ||
+		f.Targets != nil && !slices.Contains(f.Targets, e.Target.ID) {
+		return false
 	}
 	return (f.Action == "" || f.Action == e.Action || strings.HasPrefix(e.Action, f.Action+".")) &&
 		(f.Since.IsZero() || !e.At.Before(f.Since)) && (f.Until.IsZero() || e.At.Before(f.Until))

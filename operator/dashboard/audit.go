@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
@@ -59,6 +60,7 @@ type auditPage struct {
 	Live   string
 	Base   string
 	All    bool // the page covers the installation with all its projects
+	Days   []dayLink
 	Narrow bool // filters other than the account and its logins may hide events
 
 	// Person is the subscriber whose email was searched for. Hindrance describes what keeps this
@@ -72,7 +74,7 @@ type auditPage struct {
 func (a *auditPages) listAudit(v *visit) error {
 	filter, ask, err := a.auditQuery(v)
 	p := auditPage{All: v.project.ID == "", Base: v.base(), Narrow: filter.isNarrow()}
-	p.Finder = v.auditFinder(p.All, filter)
+	p.Finder, p.Days = v.auditFinder(p.All, filter), v.dayLinks()
 	title := "Audit of this project"
 	if p.All {
 		title, p.Base = "Audit of everything", Prefix
@@ -106,6 +108,25 @@ func (a *auditPages) listAudit(v *visit) error {
 	return a.pageWith(v, options, title, "audit", p)
 }
 
+// A dayLink leads to the events of some days.
+type dayLink struct{ Title, URL string }
+
+// dayLinks returns links to the events of recent days, which keep the other filters.
+func (v *visit) dayLinks() (all []dayLink) {
+	today := v.now.UTC()
+	for _, l := range []struct {
+		title       string
+		first, last int
+	}{{"Today", 0, 0}, {"Yesterday", -1, -1}, {"Last 7 days", -6, 0}} {
+		q := v.r.URL.Query()
+		q.Del("from")
+		q.Set("after", today.AddDate(0, 0, l.first).Format(time.DateOnly))
+		q.Set("before", today.AddDate(0, 0, l.last).Format(time.DateOnly))
+		all = append(all, dayLink{l.title, v.r.URL.Path + "?" + q.Encode()})
+	}
+	return all
+}
+
 // auditFinder returns the search of an audit page. Its search box takes the email of an account.
 func (v *visit) auditFinder(all bool, set auditFilter) finder {
 	label := "Email of a subscriber"
@@ -117,8 +138,8 @@ func (v *visit) auditFinder(all bool, set auditFilter) finder {
 	outcomes := []choice{{Value: string(audit.Done), Title: "Done"}, {Value: string(audit.Refused), Title: "Refused"}}
 	f := v.finder(label, "ada@example.com", "account", action,
 		v.choiceFilter("outcome", "Outcome", "Any", outcomes), v.dayFilter("after", "From"),
-		v.dayFilter("before", "Until"), v.textFilter("actor", "Actor", "email or id"),
-		v.textFilter("target", "Target (id)", ""))
+		v.dayFilter("before", "Until"), v.textFilter("actor", "Actor", "name, email or id"),
+		v.textFilter("target", "Target", "name, email or id"))
 	f.Query = set.Account
 	return f.exportable(v)
 }
@@ -131,7 +152,12 @@ func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, error) {
 		return f, ask, err
 	}
 	if f.Actor != "" {
-		if ask.Actor, ask.ActorKind, err = a.actor(v, f.Actor); err != nil {
+		if err := a.byActor(v, f.Actor, &ask); err != nil {
+			return f, ask, err
+		}
+	}
+	if ask.Target = ""; f.Target != "" {
+		if ask.Targets, err = a.named(v, f.Target); err != nil {
 			return f, ask, err
 		}
 	}
@@ -148,22 +174,21 @@ func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, error) {
 	return f, ask, err
 }
 
-// actor returns the id of the operator or, on the page of a project, of the subscriber that text
-// names. It returns any other text unchanged, because the ids of commands and imported clients may
-// be any text. For an operator, actor also returns the kind, so that the store can use an index.
-func (a *auditPages) actor(v *visit, text string) (id string, kind audit.ActorKind, err error) {
+// byActor restricts ask to events of the operator with this email or id or, if there is none, to
+// events of everyone whom text names. For an operator, it also sets the kind, so that the store can
+// use an index.
+func (a *auditPages) byActor(v *visit, text string, ask *audit.Filter) error {
+	ask.Actor = ""
 	o, err := a.Operators.Find(v.r.Context(), text)
+	if err == nil {
+		ask.Actor, ask.ActorKind = o.ID, audit.Operator
+		return nil
+	}
 	if !errors.Is(err, problem.NotFound) {
-		return o.ID, audit.Operator, err
+		return err
 	}
-	if v.project.ID == "" {
-		return text, "", nil
-	}
-	id, err = a.subscriberID(v, text)
-	if id == unknownSubscriber {
-		id = text
-	}
-	return id, "", err
+	ask.Actors, err = a.named(v, text)
+	return err
 }
 
 // actionChoices returns the actions that the filter suggests, with their titles.

@@ -82,6 +82,12 @@ func (a *trail) eventRows(v *visit, events []audit.Event) (all []eventRow, err e
 		if row.Whom, err = find(e, e.Target.Kind, e.Target.ID); err != nil {
 			return nil, err
 		}
+		if id := e.Detail["subscriber"]; e.Target.Kind == "mail" && id != "" {
+			if row.Whom, err = find(e, "subscriber", id); err != nil {
+				return nil, err
+			}
+			row.Whom.Kind = a.kindOf("mail")
+		}
 		if row.Whom.Name == "" {
 			row.Whom.Name = cmp.Or(e.Detail["name"], e.Detail["email"])
 		}

@@ -175,6 +175,11 @@ func TestKeys(t *testing.T) {
 		t.Errorf("a key without scopes: %s", a.Status)
 	}
 
+	if page := b.get(base + "/new").body; !strings.Contains(page, `value="Management"`) ||
+		strings.Contains(page, `value="Datasphere"`) {
+		t.Error("the form does not offer exactly the scopes that have an effect")
+	}
+
 	made := b.post(base+"/new", base, url.Values{"name": {"back"}, "scope": {"Voice", "Video"}, "expires": {"30d"}})
 	secret := made.find(t, `id="secret"><span class="copy"><code>(PT[0-9a-f]{64})<`)
 	k, err := w.fabric.APIKeys.Authenticate(context.Background(), w.one.ID, secret)

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -22,9 +23,14 @@ type tokenInfo struct {
 
 type tokenFact struct{ Name, Text, URL string }
 
-// trimToken returns a pasted token or key without a header name or quotes.
+// trimToken returns a pasted token or key without a header name or quotes. Of the link of a guest, it
+// returns the token.
 func trimToken(text string) string {
 	text = strings.TrimSpace(text)
+	if _, fragment, ok := strings.Cut(text, JoinPath+"#"); ok {
+		link, _ := url.ParseQuery(fragment) // an invalid part leaves the token empty
+		return link.Get("token")
+	}
 	if rest, ok := strings.CutPrefix(text, "Authorization:"); ok {
 		text = strings.TrimSpace(rest)
 	}

@@ -105,6 +105,10 @@ type keyForm struct {
 	Faults              faults
 }
 
+// effectiveScopes are the scopes that the form offers. The others, which the API also accepts, have
+// no effect.
+var effectiveScopes = []fabric.Scope{fabric.Voice, fabric.Messaging, fabric.Fax, fabric.Video, fabric.Management}
+
 // newKey serves GET /dashboard/projects/{project}/keys/new.
 func (a *keyPages) newKey(v *visit) error {
 	return a.keyForm(v, http.StatusOK, keyForm{}, []string{string(fabric.Voice)})
@@ -112,7 +116,7 @@ func (a *keyPages) newKey(v *visit) error {
 
 func (a *keyPages) keyForm(v *visit, status int, p keyForm, chosen []string) error {
 	p.Base = v.base()
-	for _, s := range fabric.Scopes() {
+	for _, s := range effectiveScopes {
 		p.Scopes = append(p.Scopes,
 			choice{Value: string(s), Title: string(s), Chosen: slices.Contains(chosen, string(s))})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 )
@@ -65,6 +66,7 @@ type webhookForm struct {
 	Action, Title, Button string
 	Back, BackTo          string
 	Form                  form
+	Unsafe                bool // the host of the URL is not permitted
 }
 
 func (v *visit) webhookForm(w fabric.Webhook) webhookForm {
@@ -118,6 +120,7 @@ func (a *webhookPages) webhookFormPage(v *visit, code int, p webhookForm) error 
 // webhookFault shows the form again, with the errors next to their inputs.
 func (a *webhookPages) webhookFault(v *visit, p webhookForm, err error) error {
 	p.Form.retype(v.form)
+	p.Unsafe = slices.ContainsFunc(problem.All(err), func(p *problem.Error) bool { return p.Code == "url_is_unsafe" })
 	if !p.Form.blame(err) {
 		return err
 	}

@@ -29,6 +29,12 @@ func TestWebhookPages(t *testing.T) {
 		t.Errorf("an empty URL: %s", wrong.Status)
 	}
 
+	local := b.post(all+"/new", all, url.Values{"url": {"http://10.1.2.3:9000/x"}, "name": {"CRM"}})
+	if local.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(local.body, "add 10.1.2.3 to egress.allow") ||
+		!strings.Contains(local.body, `id="egress"`) || strings.Contains(wrong.body, `id="egress"`) {
+		t.Errorf("a private address: %s", local.Status)
+	}
+
 	made := b.post(all+"/new", all, url.Values{"url": {"https://hooks.example/crm"}, "name": {"CRM"},
 		"events": {"call.ended", "call.created"}})
 	found, err := w.fabric.Webhooks.List(ctx, w.one.ID, page.Query{Size: 10})

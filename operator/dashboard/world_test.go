@@ -24,6 +24,7 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/blob"
+	"github.com/selvage/selvage/internal/egress"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/page"
@@ -144,7 +145,7 @@ func newWorldOf(w *world) *world {
 	must(t, err)
 	w.fabric = fabric.New(fabric.Config{
 		Stores: rows.Fabric(), Kinds: catalog, Ring: ring, Passwords: pass, Revocations: revoked, Sessions: live,
-		Host: "puc.localhost:8443", Issuer: w.url + "/",
+		Host: "puc.localhost:8443", Issuer: w.url + "/", CheckURL: egress.Policy{}.Check,
 		EndLogin: func(ctx context.Context, sid string) error { return w.idp.Logins.End(ctx, sid) },
 	})
 

@@ -1,0 +1,72 @@
+package dashboard
+
+import (
+	"slices"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator"
+)
+
+// maxNamed is how many actors or targets of a kind a name in a filter may mean.
+const maxNamed = 20
+
+// named returns the ids of everyone and everything that text names by an id, an email or a part of a
+// name: operators and, on the page of a project, what the project has. It includes text itself,
+// because the ids of commands and imported clients may be any text.
+func (a *auditPages) named(v *visit, text string) (ids []string, err error) {
+	ids = []string{text}
+	if uuid.MatchString(text) {
+		return ids, nil
+	}
+	finders := []func(*visit, string, page.Query) ([]string, error){a.operatorsNamed}
+	if v.project.ID != "" {
+		finders = append(finders, a.keysNamed, a.clientsNamed, a.thingsNamed, a.webhooksNamed)
+	}
+
+	for _, find := range finders {
+		found, err := find(v, text, page.Query{Size: maxNamed})
+		if err != nil && problem.First(err) == nil { // the text may be no valid search of a kind
+			return nil, err
+		}
+		ids = append(ids, found...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// idsOf returns the ids of the rows of a page.
+func idsOf[T any](found page.Page[T], err error, id func(T) string) (ids []string, _ error) {
+	for _, one := range found.Items {
+		ids = append(ids, id(one))
+	}
+	return ids, err
+}
+
+func (a *auditPages) operatorsNamed(v *visit, text string, q page.Query) ([]string, error) {
+	found, err := a.Operators.Search(v.r.Context(), operator.Filter{Text: text}, q)
+	return idsOf(found, err, func(o operator.Operator) string { return o.ID })
+}
+
+func (a *auditPages) keysNamed(v *visit, text string, q page.Query) ([]string, error) {
+	found, err := a.Fabric.APIKeys.Search(v.r.Context(), v.project.ID, fabric.APIKeyFilter{Text: text}, q)
+	return idsOf(found, err, func(k fabric.APIKey) string { return k.ID })
+}
+
+func (a *auditPages) clientsNamed(v *visit, text string, q page.Query) ([]string, error) {
+	found, err := a.Clients.Clients.Search(v.r.Context(), v.project.ID, idp.ClientFilter{Text: text}, q)
+	return idsOf(found, err, func(c idp.Client) string { return c.ID })
+}
+
+// thingsNamed finds resources and subscribers.
+func (a *auditPages) thingsNamed(v *visit, text string, q page.Query) ([]string, error) {
+	found, err := a.Fabric.Resources.Search(v.r.Context(), v.project.ID, fabric.ThingFilter{Text: text}, q)
+	return idsOf(found, err, fabric.Thing.ID)
+}
+
+func (a *auditPages) webhooksNamed(v *visit, text string, q page.Query) ([]string, error) {
+	found, err := a.Fabric.Webhooks.Search(v.r.Context(), v.project.ID, text, q)
+	return idsOf(found, err, func(w fabric.Webhook) string { return w.ID })
+}

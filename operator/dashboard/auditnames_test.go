@@ -1,0 +1,77 @@
+package dashboard_test
+
+import (
+	"encoding/csv"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/mail"
+)
+
+// TestAuditNameFilters shows that the filters Actor and Target find events by the names that the page
+// shows, by emails and by ids, but not those of other names or of other projects.
+func TestAuditNameFilters(t *testing.T) {
+	w := newWorld(t)
+	o, b := w.operator("ann@example.com", ofAll)
+	address, keyName := "ada@example.com", "billing"
+	s, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &address})
+	must(t, err)
+	in := fabric.APIKeyInput{Name: &keyName, Scopes: []fabric.Scope{fabric.Voice}}
+	k, _, err := w.fabric.APIKeys.Create(t.Context(), w.one.ID, in, nil)
+	must(t, err)
+	theirs, _, err := w.fabric.APIKeys.Create(t.Context(), w.two.ID, in, nil)
+	must(t, err)
+
+	for id, kind := range map[string]audit.ActorKind{o.ID: audit.Operator, k.ID: audit.APIKey,
+		s.ID: audit.Subscriber, theirs.ID: audit.APIKey} {
+		must(t, w.rows.Record(t.Context(), audit.Of("recording.deleted", w.one.ID, "recording", "of-"+id).By(kind, id)))
+		must(t, w.rows.Record(t.Context(), audit.Of("session.ended", w.one.ID, string(kind), id)))
+	}
+
+	base := "/dashboard/projects/" + w.one.ID + "/audit/export?action="
+	for text, id := range map[string]string{"ann": o.ID, "Ann@example.com": o.ID, o.ID: o.ID, "BILL": k.ID, k.ID: k.ID,
+		"Ada": s.ID, "ada@example.com": s.ID, "nobody": ""} {
+		for query, column := range map[string]string{"recording&actor=": "actor_id", "session&target=": "target_id"} {
+			rows, err := csv.NewReader(strings.NewReader(b.get(base + query + url.QueryEscape(text)).body)).ReadAll()
+			must(t, err)
+			at := slices.Index(rows[0], column)
+			if found := len(rows) - 1; found > 1 || found == 1 && rows[1][at] != id || (found == 1) != (id != "") {
+				t.Errorf("%s%s finds %v, want the event of %q", query, text, rows[1:], id)
+			}
+		}
+	}
+}
+
+// TestAuditDays shows that shortcuts lead to the events of recent days, and that the page says when
+// events happened, to whom mails went, and what an empty search would find.
+func TestAuditDays(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	address := "ada@example.com"
+	s, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &address})
+	must(t, err)
+	must(t, w.rows.QueueLetter(t.Context(), mail.Letter{ID: "letter", ProjectID: w.one.ID, SubscriberID: s.ID,
+		Kind: mail.Invitation, To: address, Created: w.now(), Due: w.now()}))
+
+	at := "/dashboard/projects/" + w.one.ID + "/audit"
+	today, yesterday := w.now().UTC(), w.now().UTC().AddDate(0, 0, -1)
+	page := b.get(at + "?action=mail").body
+	day := today.Format(time.DateOnly)
+	if !strings.Contains(page, `href="`+at+`?action=mail&amp;after=`+day+`&amp;before=`+day+`">Today</a>`) {
+		t.Error("no shortcut leads to the events of today")
+	}
+	if !strings.Contains(page, "<bdi>ada@example.com</bdi></a>") || !strings.Contains(page, today.Format("2 Jan 2006")) {
+		t.Errorf("the page does not say who gets a mail, and when: %s", between(page, `class="table events"`, "</table>"))
+	}
+
+	day = yesterday.Format(time.DateOnly)
+	if page := b.get(at + "?after=" + day + "&before=" + day).body; !strings.Contains(page, "Actor and Target find") ||
+		strings.Contains(page, "ada@example.com</bdi>") {
+		t.Error("the page without events does not say what would find some")
+	}
+}
