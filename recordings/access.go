@@ -24,7 +24,7 @@ const (
 type Access struct {
 	ID          string // IDs sort by the first request
 	RecordingID string
-	Actor       string // the client's credentials, such as "key:ID", or Anyone
+	Actor       string // the client's credentials, such as "key:ID" or "operator:ID", or Anyone
 	Address     string // the client's IP address; for Anyone with IPv6, its /64
 	Format      Format
 	Requests    int64
@@ -37,6 +37,9 @@ const Anyone = "public"
 
 // Actor returns the actor of an access by the owner.
 func (o Owner) Actor() string {
+	if o.OperatorID != "" {
+		return "operator:" + o.OperatorID
+	}
 	if o.SubscriberID != "" {
 		return "subscriber:" + o.SubscriberID
 	}

@@ -107,6 +107,7 @@ type Owner struct {
 	ProjectID    string
 	SubscriberID string
 	Maker        string // credentials that create links; see [Config.CheckMaker]; may be ""
+	OperatorID   string // the operator who is signed in to the dashboard; "" for other callers
 }
 
 // MayChange returns problem.Forbidden if o is a subscriber. Subscribers may read their recordings,

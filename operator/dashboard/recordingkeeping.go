@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
@@ -82,13 +83,35 @@ type accessRow struct {
 func (a *recordingPages) accessesOf(v *visit, sid string) (rows []accessRow, err error) {
 	found, err := a.Recordings.ListAccesses(v.r.Context(), v.project.ID, sid, page.Query{Size: shownAccesses})
 	for _, c := range found.Items {
-		who := c.Actor
-		if who == recordings.Anyone {
-			who = "anyone with the link"
+		who, err := a.nameOfActor(v, c.Actor)
+		if err != nil {
+			return nil, err
 		}
 		rows = append(rows, accessRow{Access: c, Who: who, Size: formatSize(c.Bytes)})
 	}
 	return rows, err
+}
+
+// nameOfActor returns the name of the actor of an access, or the actor itself if it was deleted.
+func (a *recordingPages) nameOfActor(v *visit, actor string) (name string, err error) {
+	ctx := v.r.Context()
+	switch kind, id, _ := strings.Cut(actor, ":"); kind {
+	case recordings.Anyone:
+		return "anyone with the link", nil
+	case "operator":
+		var o operator.Operator
+		o, err = a.Operators.Find(ctx, id)
+		name = o.Title()
+	case "key":
+		var k fabric.APIKey
+		k, err = a.Fabric.APIKeys.Find(ctx, v.project.ID, id)
+		name = k.Name
+	case "subscriber":
+		var s fabric.Subscriber
+		s, err = a.Fabric.Subscribers.Find(ctx, v.project.ID, id)
+		name = s.Title()
+	}
+	return cmp.Or(name, actor), problem.IgnoreNotFound(err)
 }
 
 // A ruleRow is a row in the list of retention rules.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/recordings"
 )
 
 // TestRetentionOfSubscriber shows that a retention rule names its subscriber by email, and that the
@@ -37,5 +38,26 @@ func TestRetentionOfSubscriber(t *testing.T) {
 	list := b.get(at).body
 	if strings.Count(list, "Recordings of subscriber "+email) != 2 || strings.Contains(list, ada.ID) {
 		t.Error("the rules do not name the subscriber")
+	}
+}
+
+// TestAccessNames shows that the page of a recording names operators and keys that fetched it.
+func TestAccessNames(t *testing.T) {
+	w := newWorld(t)
+	o, b := w.operator("ann@example.com", ofAll)
+	name := "billing"
+	k, _, err := w.fabric.APIKeys.Create(t.Context(), w.one.ID,
+		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	must(t, err)
+	rec := w.record(w.one.ID, "call")
+	for _, actor := range []string{"operator:" + o.ID, "key:" + k.ID, "key:gone", recordings.Anyone} {
+		w.recordings.NoteAccess(t.Context(), recordings.Access{RecordingID: rec.ID, Actor: actor, Format: recordings.MP3})
+	}
+
+	page := b.get("/dashboard/projects/" + w.one.ID + "/recordings/" + rec.Sid).body
+	for _, want := range []string{o.Title(), name, "key:gone", "anyone with the link"} {
+		if !strings.Contains(page, `data-label="Client"><bdi>`+want+`</bdi>`) {
+			t.Errorf("the latest accesses lack %q", want)
+		}
 	}
 }

@@ -65,3 +65,43 @@ func TestAccessLog(t *testing.T) {
 		t.Errorf("the access = %+v, want two requests of %d bytes by anyone", a, want)
 	}
 }
+
+// TestAccessByOperator shows that an access by an operator who is signed in to the dashboard names the
+// operator, also for media that need no credentials. Nobody else can make an access name an operator.
+func TestAccessByOperator(t *testing.T) {
+	for _, auth := range []recordings.MediaAuth{recordings.Public, recordings.Signed, recordings.Basic} {
+		s := newServer(t, signing(t))
+		s.setMediaAuth(t, auth)
+		own, other := s.project, s.addProject(t)
+		tries := map[string]struct{ project, cookie, authorization, want string }{
+			"an operator":                     {own, "session=ann", "", "operator:ann"},
+			"a forged session":                {own, "session=bob; operator=ann", "", recordings.Anyone},
+			"an operator of other projects":   {other, "session=ann", "", recordings.Anyone},
+			"a session and other credentials": {own, "session=ann", "Bearer forged", recordings.Anyone},
+		}
+		made := make(map[string]string)
+		for name, op := range tries {
+			s.project = op.project
+			made[name] = s.upload(t, "canonical_44.wav", "?CallSid=a")
+			media := s.path("/Recordings/" + made[name] + ".wav")
+			s.project = own
+			s.do(t, "GET", media, header("Cookie", op.cookie),
+				header("Authorization", op.authorization))
+		}
+
+		s.Close() // waits until the accesses are noted
+		for name, op := range tries {
+			found, err := s.rules.ListAccesses(t.Context(), op.project, made[name], page.Query{Size: 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			refused := auth != recordings.Public && op.project == own && op.want == recordings.Anyone
+			switch {
+			case refused && len(found.Items) > 0:
+				t.Errorf("%s with %s media: %+v, want no access", name, auth, found.Items)
+			case !refused && (len(found.Items) != 1 || found.Items[0].Actor != op.want):
+				t.Errorf("%s with %s media: %+v, want %s", name, auth, found.Items, op.want)
+			}
+		}
+	}
+}

@@ -125,6 +125,7 @@ func (a *API) mayFetch(
 	o.ProjectID = r.PathValue("AccountSid")
 	auth, err = a.recordings.MediaAuth(r.Context(), o.ProjectID)
 	if err != nil || auth == recordings.Public {
+		o.OperatorID = a.operatorOf(r)
 		return o, auth, err
 	}
 
@@ -135,6 +136,7 @@ func (a *API) mayFetch(
 		for _, f := range formats {
 			valid, err := a.recordings.Verify(o.ProjectID, sid, f, exp[0], sig[0])
 			if valid || err != nil {
+				o.OperatorID = a.operatorOf(r)
 				return o, auth, err
 			}
 		}
@@ -150,4 +152,17 @@ func (a *API) mayFetch(
 		err = problem.NoSuch("recording")
 	}
 	return caller, auth, err
+}
+
+// operatorOf returns the operator who fetches media that need no credentials, or "". The operator is
+// signed in to the dashboard and may read the recordings of the project in the path.
+func (a *API) operatorOf(r *http.Request) string {
+	if r.Header.Get("Cookie") == "" || r.Header.Get("Authorization") != "" {
+		return ""
+	}
+	caller, err := a.credentials(r)
+	if err != nil || caller.ProjectID != r.PathValue("AccountSid") {
+		return ""
+	}
+	return caller.OperatorID
 }

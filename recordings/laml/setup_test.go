@@ -97,13 +97,17 @@ func (s *server) setMediaAuth(t testing.TB, auth recordings.MediaAuth) {
 	s.clock.set(s.clock.now().Add(time.Second)) // until caches expire
 }
 
-// credentials accepts the key of every project, and the subscriber's token.
+// credentials accepts the key of every project, the subscriber's token, and the session of an operator
+// of the server's project.
 func (s *server) credentials(r *http.Request) (recordings.Owner, error) {
 	if project, secret, ok := web.Basic(r); ok && secret == key {
 		return recordings.Owner{ProjectID: project, Maker: "key"}, nil
 	}
 	if token, ok := web.Bearer(r); ok && token == "subscriber" {
 		return recordings.Owner{ProjectID: s.project, SubscriberID: s.subscriber, Maker: "subscriber"}, nil
+	}
+	if c, err := r.Cookie("session"); err == nil && c.Value == "ann" && r.Header.Get("Authorization") == "" {
+		return recordings.Owner{ProjectID: s.project, OperatorID: "ann"}, nil
 	}
 	return recordings.Owner{}, problem.NoCredentials()
 }
