@@ -51,8 +51,8 @@ func (p Policy) checkHost(param string, u *url.URL) error {
 	switch {
 	case err == nil && isPublic(ip):
 	case err == nil, isLocal(host), isNumber(host):
-		return unsafe(param, "has an address to which requests are not allowed; to permit it, add "+
-			bare(u.Hostname())+" to egress.allow in the configuration (or SELVAGE_EGRESS__ALLOW) and restart the server")
+		return unsafe(param, "has an address to which requests are not allowed; to permit it, add "+bare(u.Hostname())+
+			" to egress.allow in the configuration (or SELVAGE_EGRESS__ALLOW) and restart the server")
 	}
 	return checkPort(param, u, false)
 }

@@ -65,8 +65,10 @@ func TestAuditDays(t *testing.T) {
 	if !strings.Contains(page, `href="`+at+`?action=mail&amp;after=`+day+`&amp;before=`+day+`">Today</a>`) {
 		t.Error("no shortcut leads to the events of today")
 	}
-	if !strings.Contains(page, "<bdi>ada@example.com</bdi></a>") || !strings.Contains(page, today.Format("2 Jan 2006")) {
-		t.Errorf("the page does not say who gets a mail, and when: %s", between(page, `class="table events"`, "</table>"))
+	if !strings.Contains(page, "<bdi>ada@example.com</bdi></a>") ||
+		!strings.Contains(page, today.Format("2 Jan 2006")) {
+		t.Errorf("the page does not say who gets a mail, and when: %s",
+			between(page, `class="table events"`, "</table>"))
 	}
 
 	day = yesterday.Format(time.DateOnly)

@@ -51,7 +51,8 @@ func TestAccessNames(t *testing.T) {
 	must(t, err)
 	rec := w.record(w.one.ID, "call")
 	for _, actor := range []string{"operator:" + o.ID, "key:" + k.ID, "key:gone", recordings.Anyone} {
-		w.recordings.NoteAccess(t.Context(), recordings.Access{RecordingID: rec.ID, Actor: actor, Format: recordings.MP3})
+		w.recordings.NoteAccess(t.Context(),
+			recordings.Access{RecordingID: rec.ID, Actor: actor, Format: recordings.MP3})
 	}
 
 	page := b.get("/dashboard/projects/" + w.one.ID + "/recordings/" + rec.Sid).body

@@ -30,7 +30,8 @@ func TestWebhookPages(t *testing.T) {
 	}
 
 	local := b.post(all+"/new", all, url.Values{"url": {"http://10.1.2.3:9000/x"}, "name": {"CRM"}})
-	if local.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(local.body, "add 10.1.2.3 to egress.allow") ||
+	if local.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(local.body, "add 10.1.2.3 to egress.allow") ||
 		!strings.Contains(local.body, `id="egress"`) || strings.Contains(wrong.body, `id="egress"`) {
 		t.Errorf("a private address: %s", local.Status)
 	}
