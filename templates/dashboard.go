@@ -2,8 +2,11 @@ package templates
 
 import (
 	"html/template"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/static"
@@ -58,6 +61,7 @@ var dashboard = sync.OnceValue(func() map[*words.Words]func() *template.Template
 			"static":       static.URL, "iso": iso, "tr": w.Text, "clock": w.Format,
 			"say": w.Say, "date": w.Date, "picture": picture,
 			"ago":       func(now, at time.Time) string { return ago(w, now, at) },
+			"prose":     prose,
 			"day":       func(at time.Time) string { return day(w, at) },
 			"themes":    func() []string { return []string{"light", "dark"} },
 			"lang":      func() string { return w.Tag },
@@ -65,6 +69,31 @@ var dashboard = sync.OnceValue(func() map[*words.Words]func() *template.Template
 		}), w, "pages/dashboard/*.html", "pages/shared/*.html")
 	})
 })
+
+// prose returns a text for people as HTML: a sentence with typographic apostrophes, in which backticks
+// mark code.
+func prose(text string) template.HTML {
+	if text == "" {
+		return ""
+	}
+	if word, _, _ := strings.Cut(text, " "); !strings.ContainsAny(strings.TrimSuffix(word, "."), "._/:") {
+		first, size := utf8.DecodeRuneInString(text)
+		text = string(unicode.ToUpper(first)) + text[size:]
+	}
+	if !strings.ContainsAny(text[len(text)-1:], ".!?:") {
+		text += "."
+	}
+
+	var b strings.Builder
+	for i, part := range strings.Split(text, "`") {
+		if i%2 == 1 {
+			b.WriteString("<code>" + template.HTMLEscapeString(part) + "</code>")
+			continue
+		}
+		b.WriteString(template.HTMLEscapeString(strings.ReplaceAll(part, "'", "’")))
+	}
+	return template.HTML(b.String()) // safe: every part is escaped
+}
 
 // skew is how far the time of a row that was just created may be in the future. The row may be newer
 // than the page, and the clocks of nodes differ.

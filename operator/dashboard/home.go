@@ -53,6 +53,7 @@ type step struct {
 type attention struct {
 	Status    status
 	Text, URL string
+	Finding   string // shown instead of Text: prose with commands in backticks
 }
 
 // home serves GET /dashboard/projects/{project}.
@@ -155,7 +156,8 @@ func (a *projectPages) attention(v *visit) (all []attention, err error) {
 	}
 	for _, k := range keys.Items {
 		if left := k.Expires.Sub(v.now); k.Revoked.IsZero() && !k.Expires.IsZero() && left > 0 && left < expiresSoon {
-			all = append(all, attention{status{"warn", "API key expires soon"}, k.Name, v.base() + "/keys/" + k.ID})
+			all = append(all, attention{Status: status{"warn", "API key expires soon"}, Text: k.Name,
+				URL: v.base() + "/keys/" + k.ID})
 		}
 	}
 	return all, nil
@@ -173,7 +175,8 @@ func (a *projectPages) installationAttention(v *visit) (all []attention, err err
 			return nil, err
 		}
 		for _, l := range dead.Items {
-			all = append(all, attention{status{"bad", "Mail not sent"}, l.Error, Prefix + "/mails?state=dead"})
+			all = append(all, attention{Status: status{"bad", "Mail not sent"}, Finding: l.Error,
+				URL: Prefix + "/mails?state=dead"})
 		}
 	}
 	if a.Installation.Findings == nil {
@@ -183,7 +186,8 @@ func (a *projectPages) installationAttention(v *visit) (all []attention, err err
 	for _, f := range a.Installation.Findings() {
 		if (f.Status == "failed" || f.Status == "warning") && len(all) < maxFindings {
 			check := v.say(f.Group) + ": " + v.say(f.Name)
-			all = append(all, attention{status{verdicts[f.Status].Kind, check}, f.Found, Prefix + "/settings/doctor"})
+			all = append(all, attention{Status: status{verdicts[f.Status].Kind, check}, Finding: f.Found,
+				URL: Prefix + "/settings/doctor"})
 		}
 	}
 	return all, nil

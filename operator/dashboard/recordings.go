@@ -134,7 +134,7 @@ func (v *visit) recordingFinder() finder {
 	for _, name := range recordings.Directions {
 		directions = append(directions, choice{Value: name, Title: name})
 	}
-	return v.finder("Number, name or id", "+1 415 555 0134", "",
+	return v.finder("Name, id, last digits of a number", "0134", "",
 		v.dayFilter("after", "Stored from"), v.dayFilter("before", "Stored until"),
 		v.numberFilter("longer", "At least (seconds)"), v.numberFilter("shorter", "Less than (seconds)"),
 		v.choiceFilter("flag", "Audio", "Any", flags), v.choiceFilter("direction", "Direction", "Any", directions),
