@@ -106,8 +106,7 @@ func (s *Clients) ReplaceClient(ctx context.Context, c idp.Client, logos brand.L
 		return err
 	}
 
-	e := audit.Of("client.updated", c.ProjectID, "client", c.ID).With("name", c.Name)
-	return s.change(ctx, e, func(t tx) error {
+	return s.change(ctx, audit.Of("client.updated", c.ProjectID, "client", c.ID), func(t tx) error {
 		was, err := clientTable.find(ctx, t, `id = $1`, c.ID)
 		if err != nil {
 			return conflictIfMissing(errClientChanged, err)
@@ -131,8 +130,9 @@ func (s *Clients) ReplaceClient(ctx context.Context, c idp.Client, logos brand.L
 		for theme, l := range logos {
 			*map[brand.Theme]*string{brand.Light: &now.Logo, brand.Dark: &now.DarkLogo}[theme] = l.Name
 		}
-		t.event.AddChanges(clientFacts(was), clientFacts(now))
-		t.event.AddChanges(brandFacts(was), brandFacts(now))
+		if err := t.noteChanges(was, now); err != nil {
+			return err
+		}
 		return t.receiveLogouts(ctx, c)
 	})
 }

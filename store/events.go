@@ -2,7 +2,11 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,6 +48,56 @@ func clientFacts(c idp.Client) []string {
 func brandFacts(c idp.Client) []string {
 	return []string{"brand_color", c.BrandColor, "logo", c.Logo, "dark_logo", c.DarkLogo,
 		"logout_uris", strings.Join(c.LogoutURIs, " ")}
+}
+
+// noteChanges adds the changes of a client to its event: the new values of clientFacts and
+// brandFacts, and the names of all other settings. If nothing has changed, it drops the event.
+func (t tx) noteChanges(was, now idp.Client) error {
+	t.event.AddChanges(clientFacts(was), clientFacts(now))
+	t.event.AddChanges(brandFacts(was), brandFacts(now))
+
+	others, err := changedSettings(was, now)
+	if err != nil {
+		return err
+	}
+	t.event.Add("changed", others)
+	if t.event.Detail == nil && was.Name == now.Name {
+		t.event.Drop()
+	}
+	t.event.Add("name", now.Name)
+	return nil
+}
+
+// changedSettings returns the names of the settings of a client that differ, except those in
+// clientFacts and brandFacts.
+func changedSettings(was, now idp.Client) (string, error) {
+	before, err := settingsOf(was)
+	if err != nil {
+		return "", err
+	}
+	after, err := settingsOf(now)
+	if err != nil {
+		return "", err
+	}
+
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	maps.DeleteFunc(all, func(name string, _ any) bool { return reflect.DeepEqual(before[name], after[name]) })
+	return strings.Join(slices.Sorted(maps.Keys(all)), " "), nil
+}
+
+func settingsOf(c idp.Client) (map[string]any, error) {
+	text, err := jsonText(c.Metadata)
+	if err != nil {
+		return nil, err
+	}
+	settings := map[string]any{}
+	if err := json.Unmarshal([]byte(text), &settings); err != nil {
+		return nil, fmt.Errorf("reading the settings of a client: %w", err)
+	}
+	delete(settings, "brand_color")
+	settings["access_token"], settings["id_token_alg"] = c.AccessToken, c.IDTokenAlg
+	return settings, nil
 }
 
 // sessionEnded returns the event for the end of a login. If the context names no actor, the actor
