@@ -30,7 +30,7 @@ func testClientEvents(t *testing.T, c Config) {
 			map[string]string{"changed": "jwks"}},
 		"removed keys": {func(c *idp.Client) { c.JWKS, c.JWKSURI = nil, "https://app.example/keys" },
 			map[string]string{"changed": "jwks jwks_uri"}},
-		"tokens": {func(c *idp.Client) { c.AccessToken, c.BackchannelLogoutURI = idp.JWTToken, "https://app.example/out" },
+		"tokens": {func(c *idp.Client) { c.AccessToken, c.BackchannelLogoutURI = idp.JWTToken, "https://app/out" },
 			map[string]string{"changed": "access_token backchannel_logout_uri"}},
 		"the color": {func(c *idp.Client) { c.BrandColor = "" }, map[string]string{"brand_color": "none"}},
 	} {
@@ -58,7 +58,8 @@ func testClientEvents(t *testing.T, c Config) {
 				test.want["name"] = client.Name
 			}
 			if len(events) != len(before)+1 || !maps.Equal(events[0].Detail, test.want) {
-				t.Errorf("got %d events, the newest with %v, want %v", len(events)-len(before), events[0].Detail, test.want)
+				t.Errorf("got %d events, the newest with %v, want %v", len(events)-len(before), events[0].Detail,
+					test.want)
 			}
 
 			was.Updated = client.Updated.Add(time.Second) // the next test begins with the same settings
