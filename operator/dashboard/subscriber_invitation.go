@@ -171,7 +171,11 @@ func (a *subscriberPages) handOverInvitation(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return a.subscriberPage(v, http.StatusOK, nil, shownOnce{Link: link, Replaced: earlier.To})
+	once := shownOnce{Link: link}
+	if !earlier.Expires.IsZero() { // otherwise the mail was not sent yet
+		once.Replaced = earlier.To
+	}
+	return a.subscriberPage(v, http.StatusOK, nil, once)
 }
 
 // withdrawInvitation serves POST /dashboard/projects/{project}/subscribers/{id}/invite/withdraw.

@@ -132,6 +132,22 @@ func TestInvitation(t *testing.T) {
 	}
 }
 
+// TestHandOverBeforeMail shows that a link to hand over replaces a mail that is not sent yet, and that
+// the page does not claim that the mail was sent.
+func TestHandOverBeforeMail(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	one := w.eve(t, b)
+	b.post(one, one+"/invite", nil)
+	a := b.post(one, one+"/invite/link", nil)
+	if strings.Contains(a.body, "was mailed to") || !strings.Contains(a.body, "Earlier links no longer work.") {
+		t.Errorf("the page about a link that replaces an unsent mail is %s", a.body)
+	}
+	if links := w.send(t); len(links) != 0 {
+		t.Errorf("after the link to hand over, the mail was sent with %v", links)
+	}
+}
+
 // TestInvitationEnds shows that disabling a subscriber, and signing it out everywhere, ends its
 // invitation for good: neither a link nor a letter that waits gives access after it is enabled.
 func TestInvitationEnds(t *testing.T) {
