@@ -18,9 +18,19 @@ const maxNamed = 20
 // because the ids of commands and imported clients may be any text.
 func (a *auditPages) named(v *visit, text string) (ids []string, err error) {
 	ids = []string{text}
+	if v.project.ID != "" { // found in an index, because a search reads only some of many subscribers
+		id, err := a.subscriberID(v, text)
+		if err != nil {
+			return nil, err
+		}
+		if id != unknownSubscriber {
+			ids = append(ids, id)
+		}
+	}
 	if uuid.MatchString(text) {
 		return ids, nil
 	}
+
 	finders := []func(*visit, string, page.Query) ([]string, error){a.operatorsNamed}
 	if v.project.ID != "" {
 		finders = append(finders, a.keysNamed, a.clientsNamed, a.thingsNamed, a.webhooksNamed)

@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"encoding/csv"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -42,6 +43,37 @@ func TestAuditNameFilters(t *testing.T) {
 			at := slices.Index(rows[0], column)
 			if found := len(rows) - 1; found > 1 || found == 1 && rows[1][at] != id || (found == 1) != (id != "") {
 				t.Errorf("%s%s finds %v, want the event of %q", query, text, rows[1:], id)
+			}
+		}
+	}
+}
+
+// TestAuditOfOneAmongMany shows that the filters find a subscriber by its exact email or id, even if
+// too many others have a similar email to search all of them.
+func TestAuditOfOneAmongMany(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	add := func(email string) fabric.Subscriber {
+		s, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &email})
+		must(t, err)
+		return s
+	}
+	similar := func(name string) {
+		for i := range 25 {
+			add(fmt.Sprintf("%s%d.ada@example.com", name, i))
+		}
+	}
+	similar("a")
+	s := add("ada@example.com")
+	similar("b")
+
+	must(t, w.rows.Record(t.Context(), audit.Of("recording.deleted", w.one.ID, "subscriber", s.ID).By(audit.Subscriber,
+		s.ID)))
+	for _, text := range []string{"ada@example.com", strings.ToUpper(s.ID)} {
+		for _, filter := range []string{"actor", "target"} {
+			page := b.get("/dashboard/projects/" + w.one.ID + "/audit?action=recording&" + filter + "=" + text).body
+			if !strings.Contains(page, `class="table events"`) {
+				t.Errorf("the %s %s has no events", filter, text)
 			}
 		}
 	}
