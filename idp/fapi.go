@@ -35,9 +35,6 @@ func (p Profile) idTokenAlg() keys.Use {
 // mustPush reports whether the client must push its authorization requests.
 func (c Client) mustPush() bool { return c.RequirePushed || c.Profile == FAPI2 }
 
-// mustBind reports whether the client's tokens must be bound to a key or a certificate.
-func (c Client) mustBind() bool { return c.DPoPBound || c.CertificateBound || c.Profile == FAPI2 }
-
 // keepsRefreshToken reports whether the client's refresh tokens are not rotated. Under FAPI2,
 // rotation would add no protection, because the tokens are bound to the client and a key. A client
 // that misses a response would only lose its token.
