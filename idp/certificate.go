@@ -50,25 +50,26 @@ func (s CertificateSubject) matches(c *x509.Certificate) bool {
 	return false
 }
 
-// all returns the names and values of the fields that are set.
-func (s CertificateSubject) all() (fields [][2]string) {
-	for _, f := range [][2]string{
-		{"tls_client_auth_subject_dn", s.DN}, {"tls_client_auth_san_dns", s.DNS},
-		{"tls_client_auth_san_uri", s.URI}, {"tls_client_auth_san_ip", s.IP},
+// A subjectField is a field of a CertificateSubject that is set.
+type subjectField struct{ name, value string }
+
+// fields returns the fields that are set.
+func (s CertificateSubject) fields() []subjectField {
+	all := []subjectField{
+		{"tls_client_auth_subject_dn", s.DN},
+		{"tls_client_auth_san_dns", s.DNS},
+		{"tls_client_auth_san_uri", s.URI},
+		{"tls_client_auth_san_ip", s.IP},
 		{"tls_client_auth_san_email", s.Email},
-	} {
-		if f[1] != "" {
-			fields = append(fields, f)
-		}
 	}
-	return fields
+	return slices.DeleteFunc(all, func(f subjectField) bool { return f.value == "" })
 }
 
 // Setting returns the field that is set, such as tls_client_auth_san_dns=app.example, or "".
 func (s CertificateSubject) Setting() string {
 	var all []string
-	for _, f := range s.all() {
-		all = append(all, f[0]+"="+f[1])
+	for _, f := range s.fields() {
+		all = append(all, f.name+"="+f.value)
 	}
 	return strings.Join(all, " ")
 }
@@ -130,13 +131,13 @@ func (c Client) ByCertificate() bool { return c.AuthMethod.byCertificate() }
 
 // checkCertificate reports invalid settings for the client's certificate.
 func (c *Client) checkCertificate(found *problems) {
-	subject := c.CertificateSubject.all()
+	subject := c.CertificateSubject.fields()
 	switch {
 	case c.AuthMethod == AuthTLS && len(subject) != 1:
 		found.add("tls_client_auth_subject_dn", "a client with tls_client_auth needs exactly one of "+
 			"tls_client_auth_subject_dn, _san_dns, _san_uri, _san_ip and _san_email")
 	case c.AuthMethod != AuthTLS && len(subject) > 0:
-		found.add(subject[0][0], "is only for clients with the auth method tls_client_auth")
+		found.add(subject[0].name, "is only for clients with the auth method tls_client_auth")
 	}
 
 	if _, err := parseDN(c.CertificateSubject.DN); c.CertificateSubject.DN != "" && err != nil {
@@ -148,8 +149,8 @@ func (c *Client) checkCertificate(found *problems) {
 		found.add("tls_client_auth_san_ip", "%q is not an IP address", c.CertificateSubject.IP)
 	}
 	for _, f := range subject {
-		if len(f[1]) > maxURI || strings.ContainsFunc(f[1], isControl) {
-			found.add(f[0], "must have at most %d bytes and no control characters", maxURI)
+		if len(f.value) > maxURI || strings.ContainsFunc(f.value, isControl) {
+			found.add(f.name, "must have at most %d bytes and no control characters", maxURI)
 		}
 	}
 
