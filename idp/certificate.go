@@ -140,13 +140,15 @@ func (c *Client) checkCertificate(found *problems) {
 		found.add(subject[0].name, "is only for clients with the auth method tls_client_auth")
 	}
 
-	if _, err := parseDN(c.CertificateSubject.DN); c.CertificateSubject.DN != "" && err != nil {
-		found.add("tls_client_auth_subject_dn", "%q is not a name such as CN=app,O=Acme (RFC 4514): %v",
-			c.CertificateSubject.DN, err)
+	if dn := c.CertificateSubject.DN; dn != "" {
+		if _, err := parseDN(dn); err != nil {
+			found.add("tls_client_auth_subject_dn", "%q is not a name such as CN=app,O=Acme (RFC 4514): %v", dn, err)
+		}
 	}
-
-	if _, err := netip.ParseAddr(c.CertificateSubject.IP); c.CertificateSubject.IP != "" && err != nil {
-		found.add("tls_client_auth_san_ip", "%q is not an IP address", c.CertificateSubject.IP)
+	if ip := c.CertificateSubject.IP; ip != "" {
+		if _, err := netip.ParseAddr(ip); err != nil {
+			found.add("tls_client_auth_san_ip", "%q is not an IP address", ip)
+		}
 	}
 	for _, f := range subject {
 		if len(f.value) > maxURI || strings.ContainsFunc(f.value, isControl) {
