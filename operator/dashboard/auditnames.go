@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
@@ -55,8 +56,17 @@ func idsOf[T any](found page.Page[T], err error, id func(T) string) (ids []strin
 	return ids, err
 }
 
+// operatorsNamed finds operators. On the page of a project, it ignores matches of emails that the
+// page does not show, so that nobody can find out these emails letter by letter.
 func (a *auditPages) operatorsNamed(v *visit, text string, q page.Query) ([]string, error) {
 	found, err := a.Operators.Search(v.r.Context(), operator.Filter{Text: text}, q)
+	if v.project.ID != "" {
+		words := strings.Fields(strings.ToLower(text))
+		found.Items = slices.DeleteFunc(found.Items, func(o operator.Operator) bool {
+			title := strings.ToLower(o.Title())
+			return slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(title, word) })
+		})
+	}
 	return idsOf(found, err, func(o operator.Operator) string { return o.ID })
 }
 

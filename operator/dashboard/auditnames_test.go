@@ -12,6 +12,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/operator"
 )
 
 // TestAuditNameFilters shows that the filters Actor and Target find events by the names that the page
@@ -75,6 +76,27 @@ func TestAuditOfOneAmongMany(t *testing.T) {
 			if !strings.Contains(page, `class="table events"`) {
 				t.Errorf("the %s %s has no events", filter, text)
 			}
+		}
+	}
+}
+
+// TestAuditHidesEmails shows that the filters of a project do not reveal parts of the emails of
+// operators, of whom the page shows only the names.
+func TestAuditHidesEmails(t *testing.T) {
+	w := newWorld(t)
+	o, _ := w.operator("zoe.secret@example.com", ofAll)
+	name := "Zoe Miller"
+	_, err := w.operators.Update(t.Context(), o.ID, operator.Input{Name: &name}, "")
+	must(t, err)
+	_, b := w.operator("viewer@example.com", operator.Membership{Role: operator.Viewer, ProjectID: w.one.ID})
+	event := audit.Of("recording.deleted", w.one.ID, "operator", o.ID)
+	must(t, w.rows.Record(t.Context(), event.By(audit.Operator, o.ID)))
+
+	for text, want := range map[string]bool{"miller zoe": true, "zoe.secret@example.com": true, "zoe.s": false,
+		"miller secret": false} {
+		at := "/dashboard/projects/" + w.one.ID + "/audit?action=recording&actor=" + url.QueryEscape(text)
+		if got := strings.Contains(b.get(at).body, `class="table events"`); got != want {
+			t.Errorf("the actor %q finds the event: %t, want %t", text, got, want)
 		}
 	}
 }
