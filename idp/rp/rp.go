@@ -275,7 +275,10 @@ func (c *Client) LogoutURL(ctx context.Context, u idp.Upstream, idToken, state s
 	}
 
 	to, err := url.Parse(p.EndSession)
-	if err != nil || to.Scheme != "https" && to.Scheme != "http" {
+	if err == nil && to.Scheme != "https" && to.Scheme != "http" {
+		err = fmt.Errorf("end_session_endpoint has the scheme %q", to.Scheme)
+	}
+	if err != nil {
 		return "", unusable("reading the discovery document", err)
 	}
 

@@ -136,16 +136,14 @@ func colorOf(posted url.Values) string {
 	return strings.ToLower(strings.TrimSpace(posted.Get("color")))
 }
 
-// relabel replaces the parameter names in an error with the labels of the form.
+// relabel gives an error of a client's color the name of the input.
 func relabel(err error) error {
 	var all []error
 	for _, p := range problem.All(err) {
 		q := *p
-		if q.Param == "brand_color" {
-			q.Param, q.Message = "color", strings.ReplaceAll(q.Message, "brand_color", "the color")
+		if rest, ok := strings.CutPrefix(q.Message, "brand_color"); ok {
+			q.Param, q.Message = "color", "color"+rest
 		}
-		q.Message = strings.NewReplacer("tos_uri", "the URL", "policy_uri", "the URL", "color must",
-			"the color must").Replace(q.Message)
 		all = append(all, &q)
 	}
 	if all == nil {
@@ -194,14 +192,15 @@ func (a *brandPages) saveClientBranding(v *visit) error {
 	wrong = errors.Join(wrong, err)
 	if wrong == nil {
 		wrong = a.Clients.Clients.Rebrand(v.r.Context(), c.ID, logos, func(now *idp.Client) {
-			for name, member := range map[string]struct{ kept, now *string }{
-				"name": {&c.Name, &now.Name}, "color": {&c.BrandColor, &now.BrandColor},
-				"tos_uri": {&c.TermsURI, &now.TermsURI}, "policy_uri": {&c.PolicyURI, &now.PolicyURI},
-			} {
-				if text := strings.TrimSpace(v.form.Get(name)); text != *member.kept {
-					*member.now = text
+			change := func(member *string, name, kept string) {
+				if text := strings.TrimSpace(v.form.Get(name)); text != kept {
+					*member = text
 				}
 			}
+			change(&now.Name, "name", c.Name)
+			change(&now.BrandColor, "color", c.BrandColor)
+			change(&now.TermsURI, "tos_uri", c.TermsURI)
+			change(&now.PolicyURI, "policy_uri", c.PolicyURI)
 		})
 	}
 

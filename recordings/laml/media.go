@@ -197,11 +197,13 @@ func (a *API) handOver(w http.ResponseWriter, key string) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// allowAnyOrigin allows scripts on any page to read the media. This needs no cookies (Fetch,
-// section 3.3).
+// allowAnyOrigin is the CORS policy of media. It allows scripts on any page to read them, and the
+// challenges of refused requests. Cookies are not sent (Fetch, section 3.3). The other resources of
+// this API are for servers, so they have no CORS headers.
 func allowAnyOrigin(h http.Header) {
 	h.Set("Access-Control-Allow-Origin", "*")
-	h.Set("Access-Control-Expose-Headers", "Accept-Ranges, Content-Range, Content-Length, ETag, Content-Disposition")
+	h.Set("Access-Control-Expose-Headers", "WWW-Authenticate, DPoP-Nonce, X-Request-Id, Retry-After, "+
+		"Accept-Ranges, Content-Range, Content-Length, ETag, Content-Disposition")
 }
 
 // preflight serves OPTIONS /Recordings/{file} for media.
@@ -211,7 +213,7 @@ func (a *API) preflight(w http.ResponseWriter, r *http.Request) error {
 	if _, ext := parseFile(r.PathValue("file")); ext != ".json" {
 		allowAnyOrigin(h)
 		h.Set("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS")
-		h.Set("Access-Control-Allow-Headers", "Authorization, Range, If-Range")
+		h.Set("Access-Control-Allow-Headers", "Authorization, DPoP, Range, If-Range")
 		h.Set("Access-Control-Max-Age", "86400")
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -212,6 +212,10 @@ func TestPreflight(t *testing.T) {
 			t.Errorf("preflight of %q = %d, Access-Control-Allow-Origin %q, want 204, %q", ext, a.StatusCode,
 				got, want)
 		}
+		headers := a.Header.Get("Access-Control-Allow-Headers")
+		if want != "" && !strings.Contains(headers, "DPoP") {
+			t.Errorf("preflight of %q allows the headers %q, want DPoP among them", ext, headers)
+		}
 	}
 }
 
