@@ -136,7 +136,7 @@ func colorOf(posted url.Values) string {
 	return strings.ToLower(strings.TrimSpace(posted.Get("color")))
 }
 
-// relabel gives an error of a client's color the name of the input.
+// relabel names the input in an error about a client's color.
 func relabel(err error) error {
 	var all []error
 	for _, p := range problem.All(err) {

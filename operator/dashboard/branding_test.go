@@ -106,6 +106,7 @@ func TestBrandingFaults(t *testing.T) {
 				!strings.Contains(a.body, `id="faults"`) || strings.Contains(a.body, `href="javascript`) {
 				t.Errorf("%s: %s: %s %s", name, what, a.Status, between(a.body, `id="faults"`, "</div>"))
 			}
+
 			faults := regexp.MustCompile("<[^>]*>").ReplaceAllString(between(a.body, `id="faults"`, "</div>"), " ")
 			for _, bad := range []string{"brand_color", "tos_uri", "policy_uri", "the the"} {
 				if strings.Contains(faults, bad) {
