@@ -26,12 +26,14 @@ type keyring struct {
 // A remoteSet is the key set at a URL.
 type remoteSet struct {
 	reading sync.Mutex // held during a fetch; only callers that need a new set wait for it
+	tried   time.Time  // time of the last fetch; guarded by reading
 
-	mu    sync.Mutex
-	keys  []jose.JSONWebKey
-	read  time.Time // time of the last successful fetch, or zero
-	tried time.Time
-	err   error // error of the last fetch
+	// mu guards the fields below. They are written only while both locks are held, so holding
+	// either one is enough to read them.
+	mu   sync.Mutex
+	keys []jose.JSONWebKey
+	read time.Time // time of the last successful fetch, or zero
+	err  error     // error of the last fetch
 }
 
 func (k *keyring) set(uri string) *remoteSet {
@@ -97,7 +99,8 @@ func (s *remoteSet) since(now time.Time, age time.Duration, fits fit) []jose.JSO
 	return fitting(s.keys, fits)
 }
 
-// store stores the result of a fetch. If the fetch failed, it keeps the old set.
+// store stores the result of a fetch. If the fetch failed, it keeps the old set. The caller holds
+// reading.
 func (s *remoteSet) store(set []jose.JSONWebKey, err error, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
