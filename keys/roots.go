@@ -249,5 +249,8 @@ func (r *Ring) syncMasters(ctx context.Context) error {
 	return nil
 }
 
-// master returns the newest master key.
-func (r *Ring) master() []byte { return (*r.roots.Load())[0].key }
+// newest returns the newest master key and the keys derived from it.
+func (r *Ring) newest() root { return (*r.roots.Load())[0] }
+
+// master returns the bytes of the newest master key.
+func (r *Ring) master() []byte { return r.newest().key }

@@ -180,7 +180,7 @@ func (r *Ring) record(use Use, state State, secret []byte) (rec Record, err erro
 	if state == Current {
 		rec.Activated = rec.Created
 	}
-	rec.Sealed, err = (*r.roots.Load())[0].master.seal(secret, rec.Kid)
+	rec.Sealed, err = r.newest().master.seal(secret, rec.Kid)
 	return rec, err
 }
 

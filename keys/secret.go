@@ -50,7 +50,7 @@ func derive(master []byte, purpose string) (secret [sha256.Size]byte) {
 // the key of a certificate. It uses a key derived from the master key. The result can be opened
 // only under the same name, so that one secret cannot replace another.
 func (r *Ring) SealSecret(name string, secret []byte) (string, error) {
-	return (*r.roots.Load())[0].shared.seal(secret, name)
+	return r.newest().shared.seal(secret, name)
 }
 
 // OpenSecret opens a secret that SealSecret sealed under the same name, perhaps with an earlier master
@@ -65,7 +65,7 @@ func (r *Ring) OpenSecret(name, sealed string) ([]byte, error) {
 
 // Reseal returns a secret sealed with the newest master key. fresh is true if it already was.
 func (r *Ring) Reseal(name, sealed string) (again string, fresh bool, err error) {
-	if _, err := (*r.roots.Load())[0].shared.open(sealed, name); err == nil {
+	if _, err := r.newest().shared.open(sealed, name); err == nil {
 		return sealed, true, nil
 	}
 	secret, err := r.OpenSecret(name, sealed)
