@@ -177,7 +177,7 @@ var (
 	ErrNone  = problem.New(problem.Invalid, "no_passkeys",
 		"Passkeys are not available: this server has no host name.")
 	ErrTooMany = problem.New(problem.Invalid, "too_many_passkeys",
-		"You already have 20 passkeys. Remove one first.")
+		"You already have %d passkeys. Remove one first.", maxPasskeys)
 	ErrPending  = problem.New(problem.Invalid, "enrolment_over", "Setting up took too long. Scan the new code.")
 	ErrNotFirst = problem.New(problem.Forbidden, "factor_owed",
 		"The account now has a second factor. Sign in with it first.")
@@ -199,7 +199,7 @@ func (f *Factors) countGuess(ctx context.Context, o Owner, at Place) error {
 	}
 	if n > int64(f.c.Guesses) {
 		limited := problem.New(problem.RateLimited, "too_many_codes",
-			"Too many wrong codes. Wait 15 minutes, then try again.")
+			"Too many wrong codes. Wait %.0f minutes, then try again.", GuessWindow.Minutes())
 		limited.RetryAfter = GuessWindow
 		return limited
 	}
