@@ -99,19 +99,24 @@ func (a *app) embedKeys(ctx context.Context, projectID string) ([]embedKey, erro
 	return keys, err
 }
 
-func revokeEmbed(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	k, err := among(ctx, a, cmd, func(projectID string) (embedKey, error) {
+// findEmbed returns the embed key with this id. Without --project it searches all projects.
+func findEmbed(ctx context.Context, a *app, cmd *cobra.Command, id string) (embedKey, error) {
+	return among(ctx, a, cmd, func(projectID string) (embedKey, error) {
 		keys, err := a.embedKeys(ctx, projectID)
 		if err != nil {
 			return embedKey{}, err
 		}
-		i := slices.IndexFunc(keys, func(k embedKey) bool { return k.ID == args[0] })
+		i := slices.IndexFunc(keys, func(k embedKey) bool { return k.ID == id })
 		if i < 0 {
-			return embedKey{}, cli.NotFoundf(
-				"no embed key %s; `selvage token embed list` shows existing ones", args[0])
+			return embedKey{}, cli.NotFoundf("no embed key %s; `selvage token embed list` shows existing ones", id)
 		}
 		return keys[i], nil
 	})
+}
+
+// revokeEmbed revokes the embed key that the argument names.
+func revokeEmbed(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	k, err := findEmbed(ctx, a, cmd, args[0])
 	if err != nil {
 		return err
 	}
