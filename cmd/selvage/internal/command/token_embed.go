@@ -13,6 +13,9 @@ import (
 
 // An embedKey is an embed key in the form that is printed. secret is set if the key was just
 // created.
+//
+// A web page uses an embed key to let its visitors call one address. The key can be public, because
+// it permits only guest tokens for this address. Revoking the key also revokes its guest tokens.
 type embedKey struct {
 	fabric.EmbedKey
 	secret string
@@ -54,6 +57,7 @@ var embedView = cli.View[embedKey]{
 	},
 }
 
+// embedCommand builds `selvage token embed` and its subcommands.
 func (c tokenCommands) embedCommand() *cobra.Command {
 	n := noun[embedKey]{
 		commands: c.commands,
@@ -77,11 +81,13 @@ func (c tokenCommands) embedCommand() *cobra.Command {
 	return embed
 }
 
+// createEmbed creates an embed key for the address that --address names.
 func createEmbed(ctx context.Context, a *app, cmd *cobra.Command, _ []string) (embedKey, error) {
 	address, err := flagAddress(ctx, a, cmd)
 	if err != nil {
 		return embedKey{}, err
 	}
+
 	name, _ := cmd.Flags().GetString("name")
 	k, secret, err := a.Fabric.EmbedKeys.Create(ctx, address.ProjectID, address.ID, name)
 	return embedKey{k, secret}, err
@@ -92,11 +98,15 @@ func (a *app) embedKeys(ctx context.Context, projectID string) ([]embedKey, erro
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.EmbedKey], error) {
 		return a.Fabric.EmbedKeys.List(ctx, projectID, q)
 	})
+	if err != nil {
+		return nil, err
+	}
+
 	keys := make([]embedKey, len(found))
 	for i, k := range found {
 		keys[i] = embedKey{EmbedKey: k}
 	}
-	return keys, err
+	return keys, nil
 }
 
 // findEmbed returns the embed key with this id. Without --project it searches all projects.
