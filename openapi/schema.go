@@ -89,25 +89,33 @@ func limits(n *yaml.Node) (all []string) {
 	}
 
 	for _, l := range []struct{ key, before, after string }{
-		{"minimum", "at least ", ""}, {"maximum", "at most ", ""}, {"minLength", "at least ", " characters"},
+		{"minimum", "at least ", ""},
+		{"maximum", "at most ", ""},
+		{"minLength", "at least ", " characters"},
 		{"maxLength", "at most ", " characters"},
-		{"minItems", "at least ", ""}, {"maxItems", "at most ", ""}, {"pattern", "matches ", ""},
+		{"minItems", "at least ", " items"},
+		{"maxItems", "at most ", " items"},
+		{"pattern", "matches ", ""},
 	} {
-		if v := value(n, l.key); v != "" && !(l.key == "minLength" && v == "1") {
-			all = append(all, l.before+v+l.after)
+		v := value(n, l.key)
+		if v == "" || l.key == "minLength" && v == "1" { // 1 only says that the text is not empty
+			continue
 		}
+		if v == "1" {
+			l.after = strings.TrimSuffix(l.after, "s")
+		}
+		all = append(all, l.before+v+l.after)
 	}
 
 	if v := get(n, "default"); v != nil && jsonText(v) != `""` {
-		all = append(all, jsonText(v)+" if it is not sent")
+		all = append(all, "default "+jsonText(v))
 	}
 	if value(n, "writeOnly") == "true" {
-		all = append(all, "never shown")
+		all = append(all, "only in requests")
 	}
 	if value(n, "readOnly") == "true" {
-		all = append(all, "not taken")
+		all = append(all, "only in responses")
 	}
-
 	return all
 }
 
