@@ -24,13 +24,14 @@ type Property struct {
 	Schema   Schema
 }
 
-// deepest limits how far schemas that refer to themselves are followed.
-const deepest = 8
+// maxDepth limits how deep schemas are nested, because schemas may refer to themselves. A schema
+// below it is left out.
+const maxDepth = 8
 
-// schema converts a schema, and resolves its references. For an array, Properties describes its
-// items.
+// schema describes n, with its references resolved. depth is the number of schemas around it. For
+// an array, Properties describes its items.
 func (d *Document) schema(n *yaml.Node, depth int) (s Schema) {
-	if n == nil || depth > deepest {
+	if n == nil || depth > maxDepth {
 		return s
 	}
 	if target := value(n, "$ref"); target != "" {
@@ -68,7 +69,7 @@ func (d *Document) typeOf(n *yaml.Node, depth int) string {
 
 	for i, t := range types {
 		if items := d.resolve(get(n, "items")); t == "array" && items != nil && len(items.Content) > 0 &&
-			depth <= deepest {
+			depth <= maxDepth {
 			types[i] = "array of " + d.typeOf(items, depth+1)
 		}
 	}
@@ -122,7 +123,7 @@ func limits(n *yaml.Node) (all []string) {
 // example returns an example value for a schema.
 func (d *Document) example(n *yaml.Node, depth int) *yaml.Node {
 	n = d.resolve(n)
-	if n == nil || depth > deepest {
+	if n == nil || depth > maxDepth {
 		return mapping()
 	}
 	if examples := get(n, "examples"); examples != nil && len(examples.Content) > 0 {
@@ -195,22 +196,16 @@ func jsonText(n *yaml.Node) string {
 
 // writeJSON appends a value as JSON.
 func writeJSON(b *strings.Builder, n *yaml.Node) {
-	open, close := "{", "}"
+	opening, closing := "{", "}"
 	switch n.Kind {
 	case yaml.ScalarNode:
-		var v any
-		_ = n.Decode(&v) // scalars always decode
-		if n.ShortTag() == "!!timestamp" {
-			v = n.Value
-		}
-		raw, _ := json.Marshal(v)
-		b.WriteString(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(raw)))
+		b.WriteString(scalarJSON(n))
 		return
 	case yaml.SequenceNode:
-		open, close = "[", "]"
+		opening, closing = "[", "]"
 	}
 
-	b.WriteString(open)
+	b.WriteString(opening)
 	for i, child := range n.Content {
 		if i > 0 && (n.Kind == yaml.SequenceNode || i%2 == 0) {
 			b.WriteByte(',')
@@ -220,6 +215,20 @@ func writeJSON(b *strings.Builder, n *yaml.Node) {
 			b.WriteByte(':')
 		}
 	}
+	b.WriteString(closing)
+}
 
-	b.WriteString(close)
+// scalarJSON returns a scalar as JSON. Timestamps are strings.
+func scalarJSON(n *yaml.Node) string {
+	var v any
+	_ = n.Decode(&v) // scalars always decode
+	if n.ShortTag() == "!!timestamp" {
+		v = n.Value
+	}
+
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // JSON lacks only .inf and .nan, which no schema contains
+	return strings.TrimSuffix(b.String(), "\n")
 }
