@@ -79,7 +79,7 @@ type accessKey struct {
 // memory until [Recordings.FlushAccesses] writes it. If the process is killed earlier, the access
 // is lost.
 func (r *Recordings) NoteAccess(ctx context.Context, a Access) {
-	a.Requests, a.First = 1, r.now().Truncate(time.Microsecond)
+	a.Requests, a.First = 1, r.c.Now().Truncate(time.Microsecond)
 	a.Last = a.First
 	if a.Actor == Anyone {
 		a.Address = networkOf(a.Address)
@@ -109,7 +109,7 @@ func (r *Recordings) NoteAccess(ctx context.Context, a Access) {
 		return
 	}
 	if err := r.FlushAccesses(context.WithoutCancel(ctx)); err != nil {
-		r.log.ErrorContext(ctx, "writing accesses to recordings", "error", err)
+		r.c.Log.ErrorContext(ctx, "writing accesses to recordings", "error", err)
 	}
 }
 
@@ -147,7 +147,7 @@ func (r *Recordings) FlushAccesses(ctx context.Context) error {
 		return cmp.Or(cmp.Compare(x.RecordingID, y.RecordingID), cmp.Compare(x.Actor, y.Actor),
 			cmp.Compare(x.Address, y.Address), cmp.Compare(x.Format, y.Format))
 	})
-	if err := r.store.AddAccesses(ctx, all); err != nil {
+	if err := r.c.Store.AddAccesses(ctx, all); err != nil {
 		return err
 	}
 	clear(r.accesses.pending)
@@ -166,5 +166,5 @@ func (r *Recordings) ListAccesses(
 	if err := r.FlushAccesses(ctx); err != nil {
 		return page.Page[Access]{}, err
 	}
-	return r.store.ListAccesses(ctx, rec.ID, q)
+	return r.c.Store.ListAccesses(ctx, rec.ID, q)
 }

@@ -82,7 +82,7 @@ func (r *Recordings) checkCallbackURL(text string) error {
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.Opaque != "" {
 		return problem.BadParam(param, "RecordingStatusCallback must be an http or https URL")
 	}
-	return r.checkURL(param, text)
+	return r.c.CheckURL(param, text)
 }
 
 // CallbackFields returns the form fields that are sent to the callback of a recording. RecordingUrl
@@ -157,31 +157,31 @@ func (r *Recordings) Callbacks() Callbacks { return Callbacks{r} }
 
 // List returns a page of the deliveries to callbacks in state s, newest first. If s is "", it
 // returns deliveries in any state.
-func (c Callbacks) List(
+func (cb Callbacks) List(
 	ctx context.Context, projectID string, s deliver.State, q page.Query,
 ) (page.Page[Delivery], error) {
-	return c.store.ListCallbacks(ctx, projectID, s, q)
+	return cb.c.Store.ListCallbacks(ctx, projectID, s, q)
 }
 
 // Redeliver queues a delivery to a callback again in any state, with the same fields.
-func (c Callbacks) Redeliver(ctx context.Context, projectID, id string) (Delivery, error) {
+func (cb Callbacks) Redeliver(ctx context.Context, projectID, id string) (Delivery, error) {
 	u, err := uuid.Parse(id)
 	if err != nil {
 		return Delivery{}, problem.NoSuch("delivery")
 	}
-	return c.store.RedeliverCallback(ctx, projectID, u.String(), c.now())
+	return cb.c.Store.RedeliverCallback(ctx, projectID, u.String(), cb.c.Now())
 }
 
 // RedeliverDead queues all dead letters of a project's callbacks again, and returns their number.
-func (c Callbacks) RedeliverDead(ctx context.Context, projectID string) (int, error) {
-	return c.store.RedeliverDeadCallbacks(ctx, projectID, c.now())
+func (cb Callbacks) RedeliverDead(ctx context.Context, projectID string) (int, error) {
+	return cb.c.Store.RedeliverDeadCallbacks(ctx, projectID, cb.c.Now())
 }
 
 // sweepCallbacks turns deliveries that have waited too long into dead letters, and deletes old
 // deliveries.
 func (r *Recordings) sweepCallbacks(ctx context.Context) error {
-	now := r.now()
+	now := r.c.Now()
 	return errors.Join(
-		r.store.ExpireCallbacks(ctx, now.Add(-deliver.WaitAtMost), now),
-		r.store.ForgetCallbacks(ctx, now.Add(-deliver.KeepDelivered), now.Add(-deliver.KeepDead), now))
+		r.c.Store.ExpireCallbacks(ctx, now.Add(-deliver.WaitAtMost), now),
+		r.c.Store.ForgetCallbacks(ctx, now.Add(-deliver.KeepDelivered), now.Add(-deliver.KeepDead), now))
 }

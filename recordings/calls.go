@@ -41,9 +41,9 @@ func (r *Recordings) findCall(
 	ctx context.Context, projectID string, of Metadata,
 ) (d Description, carried bool, err error) {
 	if of.ConferenceSid != "" {
-		d, err = r.calls.FindConference(ctx, projectID, of.ConferenceSid)
+		d, err = r.c.Calls.FindConference(ctx, projectID, of.ConferenceSid)
 	} else {
-		d, err = r.calls.FindCall(ctx, projectID, of.CallSid)
+		d, err = r.c.Calls.FindCall(ctx, projectID, of.CallSid)
 	}
 	carried = err == nil
 	if err != nil && !errors.Is(err, problem.NotFound) {
@@ -54,7 +54,7 @@ func (r *Recordings) findCall(
 	if carried {
 		return d, true, nil
 	}
-	known, err := r.store.AwaitsMedia(ctx, projectID, d.Metadata)
+	known, err := r.c.Store.AwaitsMedia(ctx, projectID, d.Metadata)
 	if err != nil {
 		return Description{}, false, err
 	}
@@ -68,7 +68,7 @@ func (r *Recordings) findCall(
 // carry the call, its recorder is for example an operator's switch, which follows the status by
 // itself.
 func (r *Recordings) follow(ctx context.Context, rec Recording) error {
-	if err := r.calls.Record(ctx, rec); !errors.Is(err, problem.NotFound) {
+	if err := r.c.Calls.Record(ctx, rec); !errors.Is(err, problem.NotFound) {
 		return err
 	}
 	return nil
@@ -77,7 +77,7 @@ func (r *Recordings) follow(ctx context.Context, rec Recording) error {
 // mustFollow is like follow, for a newly added recording of a call carried here. If recording
 // cannot begin, for example because the call has ended, mustFollow deletes the recording.
 func (r *Recordings) mustFollow(ctx context.Context, rec Recording) error {
-	err := r.calls.Record(ctx, rec)
+	err := r.c.Calls.Record(ctx, rec)
 	if err == nil {
 		return nil
 	}

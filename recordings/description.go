@@ -66,7 +66,7 @@ func (r *Recordings) Check(d Description) error {
 		errs = append(errs, problem.BadParam(
 			"ConferenceSid", "a recording belongs to a call or a conference: set CallSid or ConferenceSid"))
 	}
-	if !d.StartTime.IsZero() && (d.StartTime.Year() < 1970 || d.StartTime.After(r.now().Add(24*time.Hour))) {
+	if !d.StartTime.IsZero() && (d.StartTime.Year() < 1970 || d.StartTime.After(r.c.Now().Add(24*time.Hour))) {
 		errs = append(errs, problem.BadParam("StartTime", "StartTime must be between 1970 and now"))
 	}
 	return errors.Join(errs...)

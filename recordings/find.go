@@ -21,7 +21,7 @@ func (r *Recordings) Find(ctx context.Context, o Owner, sid string) (Recording, 
 	if !isUUID(sid) || !isUUID(o.ProjectID) {
 		return Recording{}, problem.NoSuch("recording")
 	}
-	return r.store.FindRecording(ctx, o, sid)
+	return r.c.Store.FindRecording(ctx, o, sid)
 }
 
 // isUUID reports whether id is a UUID in canonical form. Only such ids are passed to a store.
@@ -33,7 +33,7 @@ func isUUID(id string) bool {
 // List returns a page of recordings, newest first. If the filter has CallBegins, List sorts them by
 // call id instead.
 func (r *Recordings) List(ctx context.Context, f Filter, q page.Query) (page.Page[Recording], error) {
-	return r.store.ListRecordings(ctx, f, q)
+	return r.c.Store.ListRecordings(ctx, f, q)
 }
 
 // minBeginning is the minimum length of a prefix in a search for Sids. Shorter prefixes match too
@@ -46,7 +46,7 @@ func (r *Recordings) FindBeginning(ctx context.Context, projectID, sid string) (
 	if len(sid) < minBeginning {
 		return nil, nil
 	}
-	return r.store.FindRecordingsBeginning(ctx, projectID, strings.ToLower(sid))
+	return r.c.Store.FindRecordingsBeginning(ctx, projectID, strings.ToLower(sid))
 }
 
 // unfinished is the Retry-After for a recording that is still waiting for its media.
@@ -89,7 +89,7 @@ func (r *Recordings) Open(ctx context.Context, o Owner, sid string) (Recording, 
 		return Recording{}, nil, err
 	}
 
-	media, err := r.media.Open(rec.MediaKey)
+	media, err := r.c.Media.Open(rec.MediaKey)
 	if err != nil {
 		return Recording{}, nil, r.unlessGone(ctx, o, sid, fmt.Errorf("opening media of %s: %w", rec.ID, err))
 	}
@@ -113,7 +113,7 @@ func (r *Recordings) Delete(ctx context.Context, projectID, sid string) error {
 	if !isUUID(sid) {
 		return problem.NoSuch("recording")
 	}
-	return r.remove(ctx, projectID, sid, Removal{At: r.now()})
+	return r.remove(ctx, projectID, sid, Removal{At: r.c.Now()})
 }
 
 // A Removal describes when and why a recording is deleted.
@@ -125,7 +125,7 @@ type Removal struct {
 
 func (r *Recordings) remove(ctx context.Context, projectID, sid string, how Removal) error {
 	defer r.lately.Clear()
-	key, err := r.store.DeleteRecording(ctx, projectID, sid, how)
+	key, err := r.c.Store.DeleteRecording(ctx, projectID, sid, how)
 	if err != nil {
 		return err
 	}
@@ -135,11 +135,11 @@ func (r *Recordings) remove(ctx context.Context, projectID, sid string, how Remo
 // removeMedia removes the media with this key, unless another recording has the same key.
 func (r *Recordings) removeMedia(ctx context.Context, key string) error {
 	// No upload can share the media after the last recording with this key was deleted.
-	used, err := r.store.MediaInUse(ctx, key, key)
+	used, err := r.c.Store.MediaInUse(ctx, key, key)
 	if err != nil || len(used) > 0 {
 		return err
 	}
-	if err := r.media.Remove(key, partNames...); err != nil {
+	if err := r.c.Media.Remove(key, partNames...); err != nil {
 		return fmt.Errorf("removing media of %s: %w", key, err)
 	}
 	return nil
@@ -161,11 +161,11 @@ func (r *Recordings) Forget(ctx context.Context, keys ...string) error {
 // hour, it deletes recordings whose retention has expired. Call it at start and every minute.
 func (r *Recordings) Sweep(ctx context.Context) error {
 	return errors.Join(
-		r.store.GiveUpRecordings(ctx, r.now()),
+		r.c.Store.GiveUpRecordings(ctx, r.c.Now()),
 		r.Retention().applyInTurn(ctx),
-		r.store.SweepRecordings(ctx, r.now().Add(-StubLife)),
+		r.c.Store.SweepRecordings(ctx, r.c.Now().Add(-StubLife)),
 		r.sweepCallbacks(ctx),
-		r.store.IndexRecordings(ctx),
-		r.media.Sweep(ctx, r.store.MediaInUse),
+		r.c.Store.IndexRecordings(ctx),
+		r.c.Media.Sweep(ctx, r.c.Store.MediaInUse),
 	)
 }

@@ -82,7 +82,7 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 
 		rec.Callback = about.Callback.withDefaults()
 		rec.Metadata, rec.Price = about.Metadata.withDefaults(), price(rec.Seconds(), terms.RecordRate)
-		kept, added, err = r.store.AddRecording(
+		kept, added, err = r.c.Store.AddRecording(
 			ctx, rec, Arrival{
 				Identity:      about.identity(rec.SHA256),
 				SubscriberIDs: subscribers,
@@ -94,7 +94,7 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 		return added && kept.MediaKey == rec.MediaKey, err
 	}
 
-	err = r.media.Put(rec.ID, write, commit)
+	err = r.c.Media.Put(rec.ID, write, commit)
 	settle(bytesIf(added && err == nil, rec))
 	if err != nil {
 		return Recording{}, false, err
@@ -117,7 +117,7 @@ func bytesIf(added bool, r Recording) int64 {
 
 // begin returns a new recording of a project without its description.
 func (r *Recordings) begin(projectID string) Recording {
-	now := r.now()
+	now := r.c.Now()
 	id := uuid7.At(now)
 	return Recording{ID: id, MediaKey: id, Sid: uuid.NewString(), ProjectID: projectID, Created: now,
 		Updated: now, Live: Live{Trim: Trims[0]}}
@@ -136,7 +136,7 @@ func (r *Recordings) describe(u Upload) (Description, error) {
 // receive copies an upload into f and hashes it. It stores the facts of the audio in rec.
 func (r *Recordings) receive(f File, u Upload, rec *Recording) (wav.Facts, error) {
 	hash := sha256.New()
-	size, err := io.CopyBuffer(io.MultiWriter(f, hash), &source{body: u.Body, left: r.maxUpload},
+	size, err := io.CopyBuffer(io.MultiWriter(f, hash), &source{body: u.Body, left: r.c.MaxUpload},
 		make([]byte, 64<<10)) // small, because many uploads run at once
 	if err != nil {
 		return wav.Facts{}, fmt.Errorf("receiving upload: %w", err)
@@ -167,7 +167,7 @@ func heard(rec Recording) (status Status, errorCode string) {
 // otherwise are the subscribers with the addresses in the call's From and To.
 func (r *Recordings) subscribers(ctx context.Context, projectID string, d Description) ([]string, error) {
 	if d.SubscriberID != "" {
-		known, err := r.store.HasSubscriber(ctx, projectID, d.SubscriberID)
+		known, err := r.c.Store.HasSubscriber(ctx, projectID, d.SubscriberID)
 		if err == nil && !known {
 			err = problem.BadParam("SubscriberId", "the project has no subscriber with this SubscriberId")
 		}
@@ -182,7 +182,7 @@ func (r *Recordings) subscribers(ctx context.Context, projectID string, d Descri
 		if address == "" {
 			continue
 		}
-		id, err := r.subscriberOf(ctx, projectID, address)
+		id, err := r.c.SubscriberOf(ctx, projectID, address)
 		if err != nil {
 			return nil, err
 		}
@@ -197,7 +197,7 @@ func (r *Recordings) subscribers(ctx context.Context, projectID string, d Descri
 // begins, and they may be deleted during the call.
 func (r *Recordings) existing(ctx context.Context, projectID string, ids []string) (known []string, err error) {
 	for _, id := range ids {
-		has, err := r.store.HasSubscriber(ctx, projectID, id)
+		has, err := r.c.Store.HasSubscriber(ctx, projectID, id)
 		if err != nil {
 			return nil, err
 		}

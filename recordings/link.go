@@ -47,7 +47,7 @@ func (r *Recordings) MediaAuth(ctx context.Context, projectID string) (MediaAuth
 	if !isUUID(projectID) {
 		return "", problem.NoSuch("recording")
 	}
-	auth, err := r.auth.Load(projectID, func() (MediaAuth, error) { return r.store.MediaAuth(ctx, projectID) })
+	auth, err := r.auth.Load(projectID, func() (MediaAuth, error) { return r.c.Store.MediaAuth(ctx, projectID) })
 	if errors.Is(err, problem.NotFound) {
 		err = problem.NoSuch("recording")
 	}
@@ -57,16 +57,16 @@ func (r *Recordings) MediaAuth(ctx context.Context, projectID string) (MediaAuth
 // Sign creates a link to a recording in format f. The link is valid for the given time, unless its
 // maker is revoked earlier; see [Owner].
 func (r *Recordings) Sign(rec Recording, f Format, lasts time.Duration, maker string) (Link, error) {
-	if r.links == nil {
+	if r.c.Links == nil {
 		return Link{}, errors.New("signing link: no key is configured")
 	}
-	now := r.now()
+	now := r.c.Now()
 	expires := now.Add(lasts).Truncate(time.Second)
 	made := ""
 	if maker != "" {
 		made = strconv.FormatInt(now.UnixMicro(), 10) + "\n" + maker
 	}
-	code, err := r.links.Code(linkPurpose(rec.ProjectID), signedText(rec.Sid, f, expires.Unix(), made))
+	code, err := r.c.Links.Code(linkPurpose(rec.ProjectID), signedText(rec.Sid, f, expires.Unix(), made))
 	if made != "" {
 		code += "." + base64.RawURLEncoding.EncodeToString([]byte(made))
 	}
@@ -78,16 +78,16 @@ func (r *Recordings) Sign(rec Recording, f Format, lasts time.Duration, maker st
 // returns an error.
 func (r *Recordings) Verify(projectID, sid string, f Format, exp, sig string) (bool, error) {
 	expires, err := strconv.ParseInt(exp, 10, 64)
-	if err != nil || r.links == nil || strconv.FormatInt(expires, 10) != exp || sig == "" {
+	if err != nil || r.c.Links == nil || strconv.FormatInt(expires, 10) != exp || sig == "" {
 		return false, nil
 	}
-	now := r.now()
+	now := r.c.Now()
 	if at := time.Unix(expires, 0); !now.Before(at) || at.After(now.Add(LongestLink+time.Minute)) {
 		return false, nil
 	}
 
 	code, made := cutMaker(sig)
-	if !r.links.VerifyCode(linkPurpose(projectID), signedText(sid, f, expires, made), code) {
+	if !r.c.Links.VerifyCode(linkPurpose(projectID), signedText(sid, f, expires, made), code) {
 		return false, nil
 	}
 	return r.isMakerLive(made)
@@ -114,10 +114,10 @@ func (r *Recordings) isMakerLive(made string) (bool, error) {
 	}
 	at, maker, _ := strings.Cut(made, "\n")
 	micros, err := strconv.ParseInt(at, 10, 64)
-	if err != nil || r.checkMaker == nil {
+	if err != nil || r.c.CheckMaker == nil {
 		return false, nil
 	}
-	err = r.checkMaker(maker, time.UnixMicro(micros))
+	err = r.c.CheckMaker(maker, time.UnixMicro(micros))
 	if errors.Is(err, problem.Unauthenticated) {
 		return false, nil
 	}

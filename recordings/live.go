@@ -56,11 +56,11 @@ func (r *Recordings) Announce(
 func (r *Recordings) addLive(
 	ctx context.Context, rec Recording, subscribers []string,
 ) (kept Recording, added bool, err error) {
-	rec.Status, rec.Waits = InProgress, rec.Created.Add(r.wait)
+	rec.Status, rec.Waits = InProgress, rec.Created.Add(r.c.Wait)
 	if rec.StartTime.IsZero() {
 		rec.StartTime = rec.Created.Truncate(time.Second)
 	}
-	return r.store.AddRecording(ctx, rec, Arrival{Identity: liveIdentity(rec.Metadata), SubscriberIDs: subscribers})
+	return r.c.Store.AddRecording(ctx, rec, Arrival{Identity: liveIdentity(rec.Metadata), SubscriberIDs: subscribers})
 }
 
 // liveIdentity returns the identity of a recording in progress. Each track of a call can have only
@@ -239,22 +239,22 @@ func (r *Recordings) change(ctx context.Context, rec Recording, change func(*Rec
 		if err := change(&rec); err != nil {
 			return Recording{}, err
 		}
-		rec.Updated = r.now().Truncate(time.Microsecond)
+		rec.Updated = r.c.Now().Truncate(time.Microsecond)
 		if !rec.Updated.After(old) {
 			rec.Updated = old.Add(time.Microsecond) // each change must have a different time
 		}
 
-		rec.Waits = rec.Updated.Add(r.wait)
+		rec.Waits = rec.Updated.Add(r.c.Wait)
 		identity := liveIdentity(rec.Metadata)
 		if rec.Status == Stopped {
 			identity = ""
 		}
 
-		err := r.store.UpdateRecording(ctx, rec, identity, old)
+		err := r.c.Store.UpdateRecording(ctx, rec, identity, old)
 		if !errors.Is(err, problem.Conflict) {
 			return rec, err
 		}
-		if rec, err = r.store.FindRecording(ctx, Owner{ProjectID: rec.ProjectID}, rec.Sid); err != nil {
+		if rec, err = r.c.Store.FindRecording(ctx, Owner{ProjectID: rec.ProjectID}, rec.Sid); err != nil {
 			return Recording{}, err
 		}
 	}

@@ -102,7 +102,7 @@ func (r *Recordings) Mark(ctx context.Context, projectID, sid string, in MarkInp
 		return Recording{}, problem.NoSuch("recording")
 	}
 	defer r.lately.Clear()
-	return r.store.MarkRecording(ctx, projectID, sid, in.apply, r.now())
+	return r.c.Store.MarkRecording(ctx, projectID, sid, in.apply, r.c.Now())
 }
 
 // ErrHeld returns the error for deleting a recording on hold.

@@ -45,7 +45,7 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 	defer func() { // after a panic, only the levels are lost
 		<-turns
 		if fault := recover(); fault != nil {
-			r.log.Error("measuring a recording", "sha256", rec.SHA256, "panic", fmt.Sprint(fault),
+			r.c.Log.Error("measuring a recording", "sha256", rec.SHA256, "panic", fmt.Sprint(fault),
 				"stack", string(debug.Stack()))
 			rec.Levels, parts = nil, nil
 		}
@@ -65,7 +65,7 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 		found, outline, err = levels.Measure(samples)
 	}
 	if err != nil {
-		r.log.Error("measuring a recording", "sha256", rec.SHA256, "error", err)
+		r.c.Log.Error("measuring a recording", "sha256", rec.SHA256, "error", err)
 		return nil
 	}
 
@@ -98,7 +98,7 @@ func (r *Recordings) Outline(ctx context.Context, o Owner, sid string) (Recordin
 			"the recording has no waveform: it is stored as %s and was not measured", rec.Codec)
 	}
 
-	part, err := r.media.ReadPart(rec.MediaKey, peaksPart)
+	part, err := r.c.Media.ReadPart(rec.MediaKey, peaksPart)
 	if err != nil {
 		return rec, levels.Outline{}, r.unlessGone(ctx, o, sid, fmt.Errorf("opening outline of %s: %w", rec.ID, err))
 	}

@@ -69,8 +69,8 @@ func (r *Recordings) reserve(
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, life := range []time.Duration{sumLife, refusalLife} {
-		if now := r.now(); u.summed.IsZero() || now.Sub(u.summed) >= life {
-			sum, err := r.store.StoredBytes(ctx, projectID)
+		if now := r.c.Now(); u.summed.IsZero() || now.Sub(u.summed) >= life {
+			sum, err := r.c.Store.StoredBytes(ctx, projectID)
 			if err != nil {
 				return nothing, err
 			}
@@ -90,10 +90,10 @@ func (r *Recordings) reserve(
 // Stored returns a project's terms for uploads, and the bytes that its recordings use. Recordings
 // that share their media count once.
 func (r *Recordings) Stored(ctx context.Context, projectID string) (terms Terms, bytes int64, err error) {
-	if terms, err = r.store.Terms(ctx, projectID); err != nil {
+	if terms, err = r.c.Store.Terms(ctx, projectID); err != nil {
 		return terms, 0, err
 	}
-	bytes, err = r.store.StoredBytes(ctx, projectID)
+	bytes, err = r.c.Store.StoredBytes(ctx, projectID)
 	return terms, bytes, err
 }
 
@@ -112,13 +112,13 @@ func (u *usedBytes) settle(reserved, added int64) {
 // many uploads within a minute, and problem.Forbidden if its quota is exceeded. It runs before the
 // body is read.
 func (r *Recordings) admit(ctx context.Context, u Upload) (Terms, error) {
-	terms, err := r.store.Terms(ctx, u.ProjectID)
+	terms, err := r.c.Store.Terms(ctx, u.ProjectID)
 	if err != nil || u.Own {
 		terms.Quota = 0
 		return terms, err
 	}
 	if terms.UploadRate > 0 && !u.Imported {
-		if err := r.countUpload(ctx, u.ProjectID, terms.UploadRate); err != nil {
+		if err := r.c.CountUpload(ctx, u.ProjectID, terms.UploadRate); err != nil {
 			return Terms{}, err
 		}
 	}

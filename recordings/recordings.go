@@ -72,27 +72,17 @@ type Config struct {
 
 // Recordings implements the rules for recordings. Its methods are safe for concurrent use.
 type Recordings struct {
-	store        Store
-	media        Media
-	subscriberOf func(ctx context.Context, projectID, address string) (string, error)
-	calls        Calls
-	checkURL     func(param, url string) error
-	countUpload  func(ctx context.Context, projectID string, perMinute int64) error
-	quotas       quotas
-	maxUpload    int64
-	wait         time.Duration
-	links        Links
-	checkMaker   func(maker string, made time.Time) error
-	now          func() time.Time
-	log          *slog.Logger
-	measuring    chan struct{}           // one token for each upload that is being measured
-	decoding     chan struct{}           // the same for uploads that are slow to decode
-	lately       *cache.Cache[Recording] // by owner and Sid; players request many ranges
-	facts        *cache.Cache[wav.Facts] // by MediaKey
-	auth         *cache.Cache[MediaAuth] // by project
-	accesses     accessLog
-	retaining    sync.Mutex // held while retained is used
-	retained     time.Time  // when Retention.Apply was called last
+	c Config // with defaults
+
+	quotas    quotas
+	measuring chan struct{}           // one token for each upload that is being measured
+	decoding  chan struct{}           // the same for uploads that are slow to decode
+	lately    *cache.Cache[Recording] // by owner and Sid; players request many ranges
+	facts     *cache.Cache[wav.Facts] // by MediaKey
+	auth      *cache.Cache[MediaAuth] // by project
+	accesses  accessLog
+	retaining sync.Mutex // held while retained is used
+	retained  time.Time  // when Retention.Apply was called last
 }
 
 // New returns Recordings with configuration c.
@@ -123,18 +113,17 @@ func New(c Config) *Recordings {
 	}
 
 	return &Recordings{
-		store: c.Store, media: c.Media, subscriberOf: c.SubscriberOf, calls: c.Calls,
-		checkURL: c.CheckURL, countUpload: c.CountUpload,
-		maxUpload: c.MaxUpload, wait: c.Wait, links: c.Links, checkMaker: c.CheckMaker, now: c.Now,
-		log: c.Log, measuring: make(chan struct{},
-			max(1, runtime.GOMAXPROCS(0)/2)), // leaves the other CPUs to requests
-		decoding: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/4)),
-		lately:   cache.New[Recording](c.Now), facts: cache.New[wav.Facts](c.Now), auth: cache.New[MediaAuth](c.Now),
+		c:         c,
+		measuring: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), // leaves the other CPUs to requests
+		decoding:  make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/4)),
+		lately:    cache.New[Recording](c.Now),
+		facts:     cache.New[wav.Facts](c.Now),
+		auth:      cache.New[MediaAuth](c.Now),
 	}
 }
 
 // MaxUpload returns the maximum size of an upload, in bytes.
-func (r *Recordings) MaxUpload() int64 { return r.maxUpload }
+func (r *Recordings) MaxUpload() int64 { return r.c.MaxUpload }
 
 // A Store holds the rows. Its methods are atomic and safe for concurrent use. If a method sets a
 // status that the recording's callback wants, it also queues a delivery.

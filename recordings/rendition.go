@@ -169,7 +169,7 @@ func (a awaited) ReadAt(p []byte, off int64) (int, error) {
 // source opens the audio of a file with the index that was stored during the upload.
 func (r *Recordings) source(rec Recording, file io.ReaderAt, facts wav.Facts) (wav.Source, error) {
 	return audio.Open(file, facts, func() ([]byte, error) {
-		index, err := r.media.ReadPart(rec.MediaKey, indexPart)
+		index, err := r.c.Media.ReadPart(rec.MediaKey, indexPart)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}

@@ -124,7 +124,7 @@ func (r Retention) Add(ctx context.Context, u Rule) (Rule, error) {
 	if err != nil {
 		return Rule{}, err
 	}
-	u.ID, u.Created = id.String(), r.now().Truncate(time.Microsecond)
+	u.ID, u.Created = id.String(), r.c.Now().Truncate(time.Microsecond)
 	return u, r.Import(ctx, u, false)
 }
 
@@ -140,7 +140,7 @@ func (r Retention) Import(ctx context.Context, u Rule, dry bool) error {
 	}
 
 	if u.SubscriberID != "" {
-		known, err := r.store.HasSubscriber(ctx, u.ProjectID, u.SubscriberID)
+		known, err := r.c.Store.HasSubscriber(ctx, u.ProjectID, u.SubscriberID)
 		if err != nil {
 			return err
 		}
@@ -148,16 +148,16 @@ func (r Retention) Import(ctx context.Context, u Rule, dry bool) error {
 			return problem.BadParam("subscriber_id", "the project has no subscriber with this id")
 		}
 	}
-	if now := r.now(); u.Created.IsZero() || u.Created.After(now) {
+	if now := r.c.Now(); u.Created.IsZero() || u.Created.After(now) {
 		u.Created = now
 	}
 	u.Created = u.Created.UTC().Truncate(time.Microsecond)
-	return r.store.AddRule(ctx, u, maxRules)
+	return r.c.Store.AddRule(ctx, u, maxRules)
 }
 
 // List returns the retention rules of a project, oldest first.
 func (r Retention) List(ctx context.Context, projectID string) ([]Rule, error) {
-	return r.store.ListRules(ctx, projectID)
+	return r.c.Store.ListRules(ctx, projectID)
 }
 
 // Find returns a retention rule of a project.
@@ -179,13 +179,13 @@ func (r Retention) Delete(ctx context.Context, projectID, id string) error {
 	if !isUUID(id) {
 		return problem.NoSuch("retention rule")
 	}
-	return r.store.DeleteRule(ctx, projectID, id)
+	return r.c.Store.DeleteRule(ctx, projectID, id)
 }
 
 // Preview sums up the recordings that the rules of a project would delete now. It includes more, a
 // rule that does not exist yet. more may be nil.
 func (r Retention) Preview(ctx context.Context, projectID string, more *Rule) (sum Expiry, err error) {
-	rules, err := r.store.ListRules(ctx, projectID)
+	rules, err := r.c.Store.ListRules(ctx, projectID)
 	if err != nil {
 		return sum, err
 	}
@@ -208,7 +208,7 @@ func (r Retention) Preview(ctx context.Context, projectID string, more *Rule) (s
 // Apply deletes the recordings of all projects whose time has expired. If a recording changes in
 // the meantime, Apply leaves it to the next call.
 func (r Retention) Apply(ctx context.Context) error {
-	all, err := r.store.ListRules(ctx, "")
+	all, err := r.c.Store.ListRules(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (r Retention) Apply(ctx context.Context) error {
 	var errs []error
 	for projectID, rules := range byProject {
 		errs = append(errs, r.eachExpired(ctx, projectID, rules, func(k Kept) error {
-			err := r.remove(ctx, projectID, k.Sid, Removal{At: r.now(), Why: "retention", Unchanged: k.Updated})
+			err := r.remove(ctx, projectID, k.Sid, Removal{At: r.c.Now(), Why: "retention", Unchanged: k.Updated})
 			if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Conflict) {
 				return nil
 			}
@@ -248,10 +248,10 @@ func (r Retention) eachExpired(
 		return nil
 	}
 
-	now := r.now()
+	now := r.c.Now()
 	after, before := "", uuid7.First(now.AddDate(0, 0, -shortest).Add(time.Millisecond))
 	for {
-		some, err := r.store.ListKept(ctx, projectID, after, before, keptBatch)
+		some, err := r.c.Store.ListKept(ctx, projectID, after, before, keptBatch)
 		if err != nil || len(some) == 0 {
 			return err
 		}
@@ -272,7 +272,7 @@ func (r Retention) eachExpired(
 func (r Retention) applyInTurn(ctx context.Context) error {
 	r.retaining.Lock()
 	defer r.retaining.Unlock()
-	if now := r.now(); now.Sub(r.retained) >= retainEvery || now.Before(r.retained) {
+	if now := r.c.Now(); now.Sub(r.retained) >= retainEvery || now.Before(r.retained) {
 		r.retained = now
 		return r.Apply(ctx)
 	}

@@ -12,13 +12,13 @@ import (
 // the bytes are stored only once. Projects never share files, because they could otherwise learn
 // about the files of other projects.
 func (r *Recordings) findTwin(ctx context.Context, rec Recording, f io.ReaderAt) (Twin, error) {
-	twin, err := r.store.FindTwin(ctx, rec)
+	twin, err := r.c.Store.FindTwin(ctx, rec)
 	if err != nil || twin == (Twin{}) {
 		return Twin{}, err
 	}
 	same, err := r.hasBytes(ctx, twin.MediaKey, io.NewSectionReader(f, 0, rec.Bytes))
 	if err != nil {
-		r.log.WarnContext(ctx, "comparing an upload with a stored file", "key", twin.MediaKey, "error", err)
+		r.c.Log.WarnContext(ctx, "comparing an upload with a stored file", "key", twin.MediaKey, "error", err)
 	}
 	if !same {
 		return Twin{}, nil
@@ -30,7 +30,7 @@ func (r *Recordings) findTwin(ctx context.Context, rec Recording, f io.ReaderAt)
 // media may have been damaged after its checksum was computed. The sender of an upload deletes its
 // copy, so the stored bytes must be intact.
 func (r *Recordings) hasBytes(ctx context.Context, key string, wanted io.Reader) (bool, error) {
-	media, err := r.media.Open(key)
+	media, err := r.c.Media.Open(key)
 	if err != nil {
 		return false, err
 	}

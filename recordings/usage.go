@@ -26,7 +26,7 @@ type UsageStore interface {
 // after the last. Days without recordings are omitted. A recording counts on the day on which it
 // was stored, even after it is deleted.
 func (r *Recordings) Usage(ctx context.Context, projectID string, from, before time.Time) ([]Usage, error) {
-	return r.store.ListUsage(ctx, projectID, from, before)
+	return r.c.Store.ListUsage(ctx, projectID, from, before)
 }
 
 // SumUsage adds up the usage of several days.

@@ -38,7 +38,7 @@ func (r *Recordings) VerifyMedia(
 
 // compare returns how the media of a recording differs from the uploaded bytes, or "".
 func (r *Recordings) compare(ctx context.Context, rec Recording, count func(io.Reader) io.Reader) string {
-	media, err := r.media.Open(rec.MediaKey)
+	media, err := r.c.Media.Open(rec.MediaKey)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "the media is missing"
 	}
