@@ -54,8 +54,8 @@ type Config struct {
 	// commas, in order of preference. Some old phones consider only the first one.
 	PhoneDigests digests `key:"phone_digests" default:"SHA-256,MD5"`
 
-	// URL at which clients reach this server; all links start with it (default:
-	// http://localhost and the port of HTTP).
+	// URL at which clients reach this server; all links start with it (default: http://localhost
+	// with the port of the HTTP listener).
 	PublicURL BaseURL `key:"public_url"`
 	// URL at which clients reach the identity provider; the issuer is this URL and a slash
 	// (default: the public URL).
@@ -64,7 +64,7 @@ type Config struct {
 	// host of the auth URL and the port of listen_mtls).
 	MTLSURL BaseURL `key:"mtls_url"`
 	// Host in fabric tokens, from which browser SDKs derive the addresses they call (default:
-	// puc.localhost and the port of HTTPS).
+	// puc.localhost with the port of the HTTPS listener).
 	FabricHost HostPort `key:"fabric_host"`
 
 	// Networks of your reverse proxies, such as 10.0.0.0/8. Only requests from these may state the
