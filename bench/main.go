@@ -38,20 +38,20 @@ type settings struct {
 	json   string
 	// profiles is a directory for a CPU profile of each operation. "" means no profiles.
 	profiles string
-	// compare is another binary, on which each operation is measured alternately. "" means no other
-	// binary.
+	// compare is another binary to compare with. Measurements of each operation alternate between
+	// it and this version. "" means no other binary.
 	compare string
 }
 
 func main() {
 	floor := flag.Bool("floor", false, "serve the bare handler (used by the benchmark itself)")
 	length := flag.Duration("length", 3*time.Second, "how long each measurement takes")
-	repeat := flag.Int("repeat", 3, "how many times each is repeated; medians are reported")
+	repeat := flag.Int("repeat", 3, "how many times each measurement is repeated; the median is reported")
 	only := flag.String("only", "", "measure only operations whose name matches this pattern")
 	json := flag.String("json", "bin/bench.json", "file for the figures")
 	profiles := flag.String("profiles", "", "directory for a CPU profile of each operation")
 	compare := flag.String("compare", "",
-		"another binary to compare with, measured alternately: prints ratios, and nothing else is measured")
+		"measure only this comparison: alternate between that `binary` and this version, and print the ratios")
 	peers := flag.Bool("peers", false,
 		"compare with other OpenID providers, measured alternately; make bench-peers installs them")
 	scale := flag.Bool("scale", false,
@@ -108,7 +108,8 @@ func pin() bool {
 
 	taskset, err := exec.LookPath("taskset")
 	if err != nil || runtime.NumCPU() < 2 {
-		fmt.Fprintln(os.Stderr, "bench: no taskset, or one core only: nothing is pinned, and the figures are rough")
+		fmt.Fprintln(os.Stderr, "bench: taskset is missing, or the machine has only one core; "+
+			"nothing is pinned, and the figures are rough")
 		return false
 	}
 
