@@ -59,7 +59,7 @@ const maxDevices = 50
 // maxDeviceToken is the maximum length of a push service's token.
 const maxDeviceToken = 4096
 
-// A DeviceInput registers a device.
+// A DeviceInput holds the fields of a device to register.
 type DeviceInput struct {
 	Type  string
 	Token string

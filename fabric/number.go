@@ -100,7 +100,7 @@ func (ns *PhoneNumbers) List(ctx context.Context, projectID string, q page.Query
 	return ns.store.ListNumbers(ctx, projectID, q)
 }
 
-// Delete removes a phone number from its project. Its calls are then refused.
+// Delete removes a phone number from its project. Calls to the number are then refused.
 func (ns *PhoneNumbers) Delete(ctx context.Context, projectID, id string) error {
 	id, ok := canonical(id)
 	if !ok {

@@ -26,8 +26,8 @@ type RouteStore interface {
 	PutPhoneRoute(ctx context.Context, r PhoneRoute) error
 }
 
-// A PhoneRoute assigns the calls or messages of a phone number to a resource. Telephony
-// keeps the numbers and assigns their ids.
+// A PhoneRoute assigns the calls or messages of a phone number to a resource. ID is the ID of the
+// phone number, which the caller supplies.
 type PhoneRoute struct {
 	ID         string
 	ProjectID  string
@@ -120,7 +120,8 @@ func (rs *Routes) AssignSIPEndpoint(ctx context.Context, projectID, id, endpoint
 	return rs.addresses.first(ctx, projectID, canon)
 }
 
-// assignable converts the error of a path to the same error on a parameter.
+// assignable returns the error for the parameter param, which contains the resource ID id. It
+// reports a missing parameter if id is empty, and converts a not-found error to an error on param.
 func assignable(param, id string, err error) error {
 	switch {
 	case id == "":

@@ -189,8 +189,8 @@ func (rs *Resources) List(
 	return rs.store.ListResources(ctx, projectID, k.Type, q)
 }
 
-// Update changes the members that were sent. It leaves the others unchanged, even if they are
-// changed concurrently.
+// Update changes the members that were sent. It keeps the others, including concurrent changes to
+// them.
 func (rs *Resources) Update(
 	ctx context.Context, projectID string, k *kinds.Kind, id string, sent map[string]json.RawMessage,
 ) (r Resource, err error) {

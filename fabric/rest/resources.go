@@ -52,7 +52,8 @@ func (a resourceAPI) delete(r *http.Request, by fabric.Issuer) error {
 }
 
 // listPart serves GET /api/fabric/resources/{id}/addresses. The last segment of the pattern is a
-// wildcard, because the routes of kinds have an id at this place.
+// wildcard, because a literal "addresses" would conflict with the routes of kinds, whose last
+// segment is an id.
 func (a resourceAPI) listPart(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	if r.PathValue("what") != "addresses" {
 		return problem.NoSuch("path")
@@ -232,10 +233,10 @@ func showDeployedVersion(v fabric.Version) json.RawMessage {
 	return showVersion(v, kinds.Member{Name: "document_version", Value: number})
 }
 
-// showVersion returns the document of a version. It contains the deployed fields and the additional
-// member more.
-func showVersion(v fabric.Version, more kinds.Member) json.RawMessage {
-	all := []kinds.Member{kinds.Text("id", v.ID), more, kinds.Text("created_at", iso(v.Created)),
+// showVersion returns the document of a version. It contains the deployed fields and the member
+// extra.
+func showVersion(v fabric.Version, extra kinds.Member) json.RawMessage {
+	all := []kinds.Member{kinds.Text("id", v.ID), extra, kinds.Text("created_at", iso(v.Created)),
 		kinds.Text("updated_at", iso(v.Created))}
 	for _, name := range []string{"flow_data", "relayml"} {
 		if raw, ok := v.Fields[name]; ok {
