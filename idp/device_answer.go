@@ -129,7 +129,7 @@ func (ds *Devices) change(ctx context.Context, id string, change func(*Device) e
 const guessWindow = 10 * time.Minute
 
 // countGuess counts a user code. It returns problem.RateLimited if too many were typed in the
-// network place, or in the range of networks that one person may have. Correct codes are refused,
+// network whose name is place, or in the range of networks around it. Correct codes are refused,
 // too. Otherwise, guessers would learn which codes are correct. Codes are counted atomically before
 // they are looked up, so that the limit also applies to concurrent guesses.
 func (ds *Devices) countGuess(ctx context.Context, place string) error {

@@ -82,7 +82,8 @@ func (u *Uses) storeWith(change func([]Use) error) error {
 	return err
 }
 
-// addToLog adds the uses to the log. If one of them is known, addToLog returns its Refusal.
+// addToLog adds the uses to the log. If one of them is already in the log, addToLog returns its
+// Refusal.
 func (u *Uses) addToLog() error {
 	err := u.log.Add(Logged(u.due)...)
 	var known spent.Repeated

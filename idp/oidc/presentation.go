@@ -56,8 +56,8 @@ func (pg *pages) view(r *http.Request) templates.View {
 // maxLocales is the maximum length of ui_locales in the URLs of forms.
 const maxLocales = 200
 
-// formAt returns the URL for a form on the page of r. Its response has the language in which the
-// page was requested.
+// formAt returns the URL for a form on the page of r. The URL keeps the page's ui_locales, so that
+// the response to the form has the same language.
 func formAt(r *http.Request, path string) string {
 	asked := r.URL.Query().Get("ui_locales")
 	if asked == "" || len(asked) > maxLocales {

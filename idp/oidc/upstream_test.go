@@ -381,9 +381,9 @@ func (f federation) begin(b *browser, params ...string) url.Values {
 	return sent.Query()
 }
 
-// TestUpstreamMixUp answers an attempt at one provider with the code of another provider. A hostile
-// provider could get the code if it could lead the browser to the other provider (RFC 9700, section
-// 4.4).
+// TestUpstreamMixUp shows that selvage refuses an honest provider's code in the response to an
+// attempt at a hostile provider. Otherwise, the hostile provider could send the browser to the
+// honest provider and receive its code from selvage (RFC 9700, section 4.4).
 func TestUpstreamMixUp(t *testing.T) {
 	hostile := newForger(t)
 	hostile.change = func(map[string]any) {}
