@@ -125,8 +125,8 @@ func (l *leg) isRevoked(heard int64) bool {
 	return errors.Is(err, problem.Unauthenticated)
 }
 
-// hangUp ends the leg. It also ends the call if the call needs the leg. If no other leg rings, it
-// forwards or ends the call.
+// hangUp ends the leg. It also ends the call if the call needs the leg. If the leg was the last one
+// ringing, hangUp forwards or ends the call.
 func (l *leg) hangUp(c Cause) {
 	switch {
 	case l.isRinging():

@@ -3,12 +3,12 @@
 //
 // A conversation is between two parties, each a subscriber or a guest, or between the members of a
 // conference room. Members name a conversation by an address, which is the address of the other
-// party or of the room. Messages are rows. On every node, a message's id sorts after the ids of all
-// earlier messages in its conversation.
+// party or of the room. On every node, a message's id sorts after the ids of all earlier messages
+// in its conversation.
 //
 // A message is sent to the sockets of all members, on all nodes. A socket receives each message at
-// most once, and the messages of a conversation in their order. A client that was not connected
-// reads them from the history.
+// most once, and the messages of a conversation in order. A client that was not connected reads
+// them from the history.
 //
 // The package contains no HTTP, SQL or WebSockets. Packages fabric/rest and fabric/relay serve
 // clients, and package store keeps the rows.

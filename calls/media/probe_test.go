@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/calls/media"
 )
 
-// TestReach shows that programs with the engine's credentials find its UDP port, and other programs
-// do not.
+// TestReach shows that the engine's UDP port answers requests with the engine's credentials, and no
+// others.
 func TestReach(t *testing.T) {
 	e := newEngine(t)
 	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(e.Port()))
