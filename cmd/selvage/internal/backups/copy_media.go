@@ -238,7 +238,8 @@ func (c *mediaCopy) isCopied(m store.StoredMedium, parts map[string][]byte) (boo
 // isUnavailable reports whether a storage could not be read at the moment.
 func isUnavailable(err error) bool { return errors.Is(err, problem.Unavailable) }
 
-// isWhole reports whether a file in a storage has the bytes that were uploaded.
+// isWhole reports whether the stored file of m is intact, that is, whether it has the bytes that
+// were uploaded.
 func isWhole(b blob.Store, m store.StoredMedium) (bool, error) {
 	f, err := b.Open(m.Key)
 	switch {

@@ -78,7 +78,7 @@ func New(c Config) (*Demo, error) {
 // IsShown reports whether the page of the demo app is served.
 func (d *Demo) IsShown() bool { return d.app != nil }
 
-// Text returns the text that the first start in a data directory printed about its demo.
+// Text returns the description of the demo that the server printed when it created the demo in dir.
 func Text(dir string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(dir, TextFile))
 	if err != nil {

@@ -33,9 +33,10 @@ func (a *App) welcome() (home templates.Home) {
 		add(&home.Endpoints, served, templates.Link{Title: title, URL: url, Text: text, API: true})
 	}
 
-	visit(a.Demo != nil && a.Demo.IsShown(), "Demo", public+demo.Path, "an app in seven steps, to click through")
-	visit(a.serves(config.Dashboard), "Dashboard", public+"/dashboard", "where operators see and change all this")
-	visit(true, "Documentation", public+"/docs", "guides, and every operation with commands to paste")
+	visit(a.Demo != nil && a.Demo.IsShown(), "Demo", public+demo.Path, "a sample app to click through, in seven steps")
+	visit(a.serves(config.Dashboard), "Dashboard", public+"/dashboard",
+		"where operators manage projects, accounts and recordings")
+	visit(true, "Documentation", public+"/docs", "guides, and an API reference with commands to copy")
 	page(a.serves(config.IDP), "Discovery", auth+"/.well-known/openid-configuration",
 		"the configuration that OpenID Connect clients read")
 	page(a.serves(config.IDP), "Signing keys", auth+"/oauth/jwks", "keys to verify ID tokens and JWT access tokens")

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// countsEvery is the interval at which counts are stored.
+// countsEvery is the interval at which counts are written.
 const countsEvery = 10 * time.Second
 
-// count stores the counts of each day at intervals, until ctx ends.
+// count writes the daily counts and the accesses to recordings to the database every countsEvery,
+// until ctx is done.
 func (a *App) count(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(countsEvery)
 	defer tick.Stop()

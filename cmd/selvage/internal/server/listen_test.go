@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// serveTest serves h with the limits of every listener, but with other waiting times: bodies for
-// request bodies, and answers for responses.
+// serveTest serves h like every listener, but with its own timeouts: bodies is the timeout for
+// request bodies, and answers is the timeout for responses.
 func serveTest(t *testing.T, h http.Handler, bodies, answers time.Duration) net.Addr {
 	t.Helper()
 	l, err := listen(t.Context(), wanted{address: "127.0.0.1:0", flag: "--listen"}, nil)

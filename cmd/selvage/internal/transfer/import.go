@@ -337,7 +337,7 @@ func (im *Importer) resource(ctx context.Context, r *Resource) (Outcome, error) 
 	}
 
 	if r.Secrets {
-		o.Note = "set its secrets again, which an export does not contain"
+		o.Note = "set its secrets again; exports contain no secrets"
 	}
 	_, err = im.Fabric.Resources.Import(ctx, r.ProjectID, k,
 		fabric.Identity{ID: r.ID, Address: r.Address, Created: r.Created},

@@ -10,10 +10,10 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// create runs make for a record, unless the project already has something with the record's ID.
-// find searches for it, and returns problem.NotFound if it does not exist.
+// create imports a record by calling add, unless the project already has something with the
+// record's ID. find returns problem.NotFound if the project does not.
 func (im *Importer) create(ctx context.Context, o Outcome, projectID string, find func() error,
-	create func() error) (Outcome, error) {
+	add func() error) (Outcome, error) {
 	if err := im.checkProject(ctx, projectID); err != nil {
 		return o, err
 	}
@@ -24,7 +24,7 @@ func (im *Importer) create(ctx context.Context, o Outcome, projectID string, fin
 	if err != nil || o.Status != "" {
 		return o, err
 	}
-	return o, create()
+	return o, add()
 }
 
 func (im *Importer) number(ctx context.Context, r *Number) (Outcome, error) {
@@ -95,7 +95,7 @@ func (im *Importer) upstream(ctx context.Context, r *Upstream) (Outcome, error) 
 		}, im.Dry)
 	})
 	if o.Status == "" && r.Secret {
-		o.Note = "set its secret again, which an export does not contain"
+		o.Note = "set its secret again; exports contain no secrets"
 	}
 	return o, err
 }

@@ -59,7 +59,7 @@ type Config struct {
 	Getenv func(name string) string // for HOME, XDG_DATA_HOME and the variables of sudo
 }
 
-// Stores holds the stores of one account.
+// Stores holds the trust stores of one user of this machine.
 type Stores struct {
 	c   Config
 	all []store
