@@ -25,7 +25,7 @@ import (
 	"time"
 )
 
-// A release describes what to build, and the sources.
+// A release describes what to build, and from which sources.
 type release struct {
 	root    string // root of the tree
 	out     string

@@ -300,8 +300,8 @@ func join(all []token) string {
 	return b.String()
 }
 
-// sayTokens translates tokens as one text. It then restores the attributes of the tags in the
-// translation, element by element in their original order.
+// sayTokens translates tokens as one text. It then puts the original tags with their attributes
+// back into the translation. Tags of the same name keep their order.
 func sayTokens(run []token, say func(string) string) string {
 	var key strings.Builder
 	tags := make(map[string][]string)

@@ -276,7 +276,7 @@ func originOf(u *url.URL) string {
 	return scheme + "://" + host
 }
 
-// An offer is the nonce that was current in some second.
+// An offer is the nonce that was computed in one second.
 type offer struct {
 	second int64
 	nonce  string

@@ -36,7 +36,7 @@ const (
 	NewDevice       Kind = "new_device"
 	Test            Kind = "test"
 
-	// Notices to operators, about the dashboard.
+	// Notices to operators about their accounts in the dashboard.
 	OperatorDevice   Kind = "operator_new_device"
 	OperatorFactor   Kind = "operator_factor_changed" // the fact "what" names the change, as in FactorChanged
 	OperatorPassword Kind = "operator_password_changed"

@@ -72,7 +72,8 @@ func read(text string) (hash, error) {
 	return hash{}, errForm
 }
 
-// readArgon parses an argon2id hash in the PHC form. The hash may have been imported.
+// readArgon parses an argon2id hash in the PHC form. Imported hashes can have any parameters, so
+// readArgon rejects those that are too expensive to check.
 func readArgon(text string) (hash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 6 || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {

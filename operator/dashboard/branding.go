@@ -101,7 +101,8 @@ func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, chosen brand.L
 	if v.form != nil {
 		retype(p.Form.Inputs, v.form)
 	}
-	if v.form != nil && code == http.StatusOK { // a preview keeps the typed values
+	if v.form != nil && code == http.StatusOK {
+		// A preview keeps the form's digests, so that saving detects changes by others.
 		p.Form.Seen = v.form.Get("seen")
 	}
 	var err error

@@ -5,8 +5,8 @@
 // stored but never decoded. The name or Content-Type of a file is only used if its bytes identify
 // no format, as with headerless mu-law.
 //
-// Only a small part of a file is in memory at a time. This package reads at most as many bytes as
-// the file has.
+// Only a small part of a file is in memory at a time. In total, the package reads little more than
+// the file's size.
 package audio
 
 import (

@@ -23,8 +23,8 @@ type Source interface {
 // Open returns the audio in a file whose facts are f. If the audio cannot be converted, the error
 // is [wav.ErrCodec].
 //
-// index returns the result of Index for the same file. Open calls it only for codecs that benefit
-// from an index. It is nil if there is no index.
+// index returns the result of Index for the same file, and may be nil. Open calls it only for
+// codecs that benefit from an index.
 func Open(r io.ReaderAt, f wav.Facts, index func() ([]byte, error)) (Source, error) {
 	switch f.Codec {
 	case "mp3":
