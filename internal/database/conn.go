@@ -51,8 +51,13 @@ func (c *conn) quiet() bool { return c.socket.quiet() }
 // usable reports whether the connection may be put back in the pool.
 func (c *conn) usable() bool {
 	return !c.bad && !c.IsClosed() && c.PgConn().TxStatus() == 'I' && !c.PgConn().IsBusy() &&
-		time.Now().Before(c.until)
+		time.Now().Before(c.until) && c.endReads() == nil
 }
+
+// endReads ends a read that pgx began in the background during a slow write, by a round trip.
+// Otherwise the read would exceed its deadline while the connection is idle, and the next query
+// would get the error. Most connections have no such read, and endReads only takes a lock.
+func (c *conn) endReads() error { return c.PgConn().SyncConn(context.Background()) }
 
 func (c *conn) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -190,9 +190,10 @@ func (p *pool) give(c *conn) {
 
 // put takes a connection back.
 func (p *pool) put(c *conn) {
+	usable := c.usable() // without the lock, because it may take a round trip
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || !c.usable() {
+	if p.closed || !usable {
 		go p.drop(c)
 		return
 	}

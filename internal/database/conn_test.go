@@ -1,0 +1,75 @@
+package database
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"testing"
+
+	"github.com/selvage/selvage/test/servers"
+)
+
+// A slowConn is a connection whose next write ends only after two reads have begun since.
+type slowConn struct {
+	net.Conn
+	slow    bool
+	begun   chan struct{} // receives a value when a read begins; nil before the slow write
+	reading atomic.Int32  // the reads in progress
+}
+
+func (c *slowConn) Read(b []byte) (int, error) {
+	c.reading.Add(1)
+	defer c.reading.Add(-1)
+	select {
+	case c.begun <- struct{}{}:
+	default:
+	}
+	return c.Conn.Read(b)
+}
+
+func (c *slowConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if c.slow {
+		c.slow = false
+		<-c.begun
+		<-c.begun
+	}
+	return n, err
+}
+
+// TestEndReads shows that no read is in progress when a connection returns to the pool, even if pgx
+// began one during a slow write. That read would exceed its deadline while the connection is idle.
+func TestEndReads(t *testing.T) {
+	config, err := at(servers.Postgres(t)).server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var slow *slowConn
+	dialed := config.DialFunc
+	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		under, err := dialed(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		s := under.(*socket)
+		slow = &slowConn{Conn: s.Conn}
+		s.Conn = slow
+		return s, nil
+	}
+	c, err := connector(config)(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+
+	slow.slow, slow.begun = true, make(chan struct{}, 10)
+	if _, err := c.PgConn().Exec(t.Context(), `SELECT 1`).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	if slow.reading.Load() != 1 {
+		t.Fatalf("%d reads after a slow write, want 1", slow.reading.Load())
+	}
+	if !c.usable() || slow.reading.Load() != 0 {
+		t.Errorf("usable = %t with %d reads, want true with none", c.usable(), slow.reading.Load())
+	}
+}
