@@ -42,12 +42,14 @@ async function open() {
   }
   at("addresses").hidden = data.length < 2;
   at("name").textContent = data.length < 2 ? data[0].display_name : page.dataset.choose;
+  await listDevices().catch(() => {}); // the form works without the names
   at("form").hidden = false;
 }
 
 /** Offers the devices. Their names are known only once the person has permitted their use. */
 async function listDevices() {
   const all = (await navigator.mediaDevices?.enumerateDevices()) ?? [];
+  if (!all.some((d) => d.kind === "audioinput")) at("microphone").value = "none";
   for (const [kind, select] of [["audioinput", at("microphone")], ["videoinput", at("camera")]]) {
     for (const d of all.filter((d) => d.kind === kind && d.deviceId && d.deviceId !== "default" && d.label)) {
       if (![...select.options].some((o) => o.value === d.deviceId)) select.add(new Option(d.label, d.deviceId));
@@ -65,12 +67,13 @@ async function openDevices() {
   try {
     return (await navigator.mediaDevices.getUserMedia({ audio, video })).getTracks();
   } catch (err) {
+    await listDevices();
     throw failure(err.name === "NotAllowedError" ? "denied" : "absent");
   }
 }
 
 /** Opens the socket, and returns a function that sends a request and waits for its result. */
-async function connect(heard, closed) {
+async function connect(heard, seen, closed) {
   const socket = new WebSocket(location.origin.replace(/^http/, "ws"));
   const waiting = new Map();
   socket.onmessage = ({ data }) => {
@@ -81,6 +84,7 @@ async function connect(heard, closed) {
     }
     socket.send(JSON.stringify({ jsonrpc: "2.0", id, result: params?.timestamp ? { timestamp: params.timestamp } : {} }));
     if (params?.event_type === "webrtc.message") heard(params.params, params.node_id);
+    else seen(params?.event_type, params?.params);
   };
   socket.onclose = closed;
   await new Promise((resolve, reject) => {
@@ -135,15 +139,28 @@ async function heard(c, { method, params }, node) {
   if (method === "verto.answer" && call === c) at("status").textContent = page.dataset.joined;
 }
 
+/** Handles an event about the members of the room. */
+function seen(c, event, about) {
+  if (event === "call.joined") c.members = new Set(about.room_session.members.map((m) => m.member_id));
+  else if (event === "member.joined") c.members?.add(about.member.member_id);
+  else if (event === "member.left") c.members?.delete(about.member.member_id);
+  if (call === c) at("alone").hidden = c.members?.size !== 1;
+}
+
 async function join() {
   const c = { id: crypto.randomUUID(), node: "", to: at("address").value, tracks: [] };
   call = c;
   at("submit").disabled = true;
+  at("over").hidden = true;
   complain();
   try {
     c.tracks = await openDevices();
     await listDevices();
-    Object.assign(c, await connect((message, node) => heard(c, message, node), () => end(c, "lost")));
+    Object.assign(c, await connect(
+      (message, node) => heard(c, message, node),
+      (event, about) => seen(c, event, about),
+      () => end(c, "lost"),
+    ));
     const version = { major: 4, minor: 0, revision: 0 };
     const { ice_servers } = await c.ask("signalwire.connect", { version, authentication: { jwt_token: token } });
     c.peer = new RTCPeerConnection({ iceServers: ice_servers ?? [] });
@@ -187,9 +204,12 @@ function end(c, problem, detail) {
   if (call !== c) return;
   call = undefined;
   at("video").srcObject = null;
+  at("video").classList.remove("shown");
+  at("alone").hidden = true;
   at("status").textContent = "";
   showCall();
-  complain(problem, detail);
+  at("over").hidden = problem !== "ended";
+  if (problem !== "ended") complain(problem, detail);
 }
 
 /** Leaves the call. */
@@ -199,6 +219,7 @@ async function leave() {
   end(c);
 }
 
+at("video").onresize = () => at("video").classList.toggle("shown", at("video").videoWidth > 0);
 at("form").onsubmit = (e) => {
   e.preventDefault();
   if (!call) void join();

@@ -37,6 +37,7 @@ func TestJoin(t *testing.T) {
 	b.click("join-submit")
 	b.until("the room's sound", "document.querySelector('#join-status').textContent === 'You have joined.' && "+
 		"document.querySelector('#join-video').srcObject?.getAudioTracks().some((t) => !t.muted)")
+	b.until("that nobody else is in the room", "!document.querySelector('#join-alone').hidden")
 	var calls struct{ Calls []struct{ Status, To string } }
 	harness.Eventually(t, patience, "the guest in the room", func() error {
 		p.Get(t, p.LaML("/Calls.json"), p.Basic()).Want(t, 200).Read(t, &calls)
@@ -64,6 +65,13 @@ func TestJoin(t *testing.T) {
 	}
 
 	s.Command(t, token, "token", "revoke")
+	harness.Eventually(t, patience, "the revocation", func() error {
+		a, err := s.Try("GET", "/api/fabric/addresses", harness.Bearer(token))
+		if err != nil {
+			return err
+		}
+		return a.StatusIs(401)
+	})
 	b.do(chromedp.Evaluate[chromedp.Void]("location.reload(); void 0"))
 	b.until("what is wrong", "document.querySelector('#join-error').textContent.includes('no longer valid') && "+
 		"document.querySelector('#join-form').hidden")
