@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
@@ -82,37 +82,24 @@ type accessRow struct {
 // accessesOf returns the latest accesses to a recording.
 func (a *recordingPages) accessesOf(v *visit, sid string) (rows []accessRow, err error) {
 	found, err := a.Recordings.ListAccesses(v.r.Context(), v.project.ID, sid, page.Query{Size: shownAccesses})
+	named := a.trail.entities(v)
 	for _, c := range found.Items {
-		who, err := a.nameOfActor(v, c.Actor)
-		if err != nil {
-			return nil, err
+		row := accessRow{Access: c, Who: "anyone with the link", Size: formatSize(c.Bytes)}
+		if c.Actor != recordings.Anyone {
+			kind, id, _ := strings.Cut(c.Actor, ":")
+			who, err := named(audit.Event{ProjectID: v.project.ID}, actorKinds[kind], id)
+			if err != nil {
+				return nil, err
+			}
+			row.Who = cmp.Or(who.Name, c.Actor)
 		}
-		rows = append(rows, accessRow{Access: c, Who: who, Size: formatSize(c.Bytes)})
+		rows = append(rows, row)
 	}
 	return rows, err
 }
 
-// nameOfActor returns the name of the actor of an access, or the actor itself if it was deleted.
-func (a *recordingPages) nameOfActor(v *visit, actor string) (name string, err error) {
-	ctx := v.r.Context()
-	switch kind, id, _ := strings.Cut(actor, ":"); kind {
-	case recordings.Anyone:
-		return "anyone with the link", nil
-	case "operator":
-		var o operator.Operator
-		o, err = a.Operators.Find(ctx, id)
-		name = o.Title()
-	case "key":
-		var k fabric.APIKey
-		k, err = a.Fabric.APIKeys.Find(ctx, v.project.ID, id)
-		name = k.Name
-	case "subscriber":
-		var s fabric.Subscriber
-		s, err = a.Fabric.Subscribers.Find(ctx, v.project.ID, id)
-		name = s.Title()
-	}
-	return cmp.Or(name, actor), problem.IgnoreNotFound(err)
-}
+// actorKinds maps the kinds of actors of accesses to those of audit events.
+var actorKinds = map[string]string{"operator": "operator", "key": "api_key", "subscriber": "subscriber"}
 
 // A ruleRow is a row in the list of retention rules.
 type ruleRow struct {

@@ -22,6 +22,7 @@ import (
 // recordingPages list, show, upload and delete recordings.
 type recordingPages struct {
 	*site
+	trail      *trail
 	Recordings *recordings.Recordings // nil if the server keeps no recordings
 	Calls      *calls.Records         // nil if calls have no pages
 }
