@@ -128,7 +128,11 @@ func (s *Clients) ReplaceClient(ctx context.Context, c idp.Client, logos brand.L
 
 		now := c
 		for theme, l := range logos {
-			*map[brand.Theme]*string{brand.Light: &now.Logo, brand.Dark: &now.DarkLogo}[theme] = l.Name
+			if theme == brand.Dark {
+				now.DarkLogo = l.Name
+			} else {
+				now.Logo = l.Name
+			}
 		}
 		if err := t.noteChanges(was, now); err != nil {
 			return err
