@@ -74,8 +74,8 @@ var notices = map[string]string{
 }
 
 // project returns the project whose account page is shown. This is asked, if it is not "".
-// Otherwise it is the project in which the browser signed in last or, if there is none, the only
-// project.
+// Otherwise it is the project in which the browser signed in last. If the browser never signed in, it
+// is the only project.
 func (ac *account) project(r *http.Request, asked string) (string, error) {
 	if asked != "" {
 		return asked, nil

@@ -174,9 +174,9 @@ func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, error) {
 	return f, ask, err
 }
 
-// byActor restricts ask to events of the operator with this email or id or, if there is none, to
-// events of everyone whom text names. For an operator, it also sets the kind, so that the store can
-// use an index.
+// byActor restricts ask to the events of an operator, if text is an operator's email or id.
+// Otherwise it restricts ask to the events of all actors that text names. For an operator, it also
+// sets the kind, so that the store can use an index.
 func (a *auditPages) byActor(v *visit, text string, ask *audit.Filter) error {
 	ask.Actor = ""
 	o, err := a.Operators.Find(v.r.Context(), text)
