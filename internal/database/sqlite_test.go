@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -132,30 +131,5 @@ func TestPath(t *testing.T) {
 		if got != tt.want || (err == nil) != (tt.want != "") || err != nil && strings.Contains(err.Error(), "hush") {
 			t.Errorf("path(%q) = %q, %v, want %q", tt.url, got, err, tt.want)
 		}
-	}
-}
-
-// TestLimitParameter shows that a parameter as LIMIT takes little longer than a constant: SQLite
-// does not plan the query again each time.
-func TestLimitParameter(t *testing.T) {
-	d := open(t, filepath.Join(t.TempDir(), "a.db"))
-	fastest := func(query string, args ...any) time.Duration {
-		best := time.Hour
-		for range 20 {
-			began := time.Now()
-			for range 50 {
-				if err := d.Read().Row(t.Context(), query, args...).Scan(new(string)); err != sql.ErrNoRows {
-					t.Fatal(err)
-				}
-			}
-			best = min(best, time.Since(began))
-		}
-		return best
-	}
-
-	constant := fastest(`SELECT id FROM t WHERE id > $1 ORDER BY id LIMIT 5`, "a")
-	parameter := fastest(`SELECT id FROM t WHERE id > $1 ORDER BY id LIMIT $2`, "a", 5)
-	if 2*parameter > 3*constant {
-		t.Errorf("fifty queries take %v with a constant LIMIT and %v with a parameter", constant, parameter)
 	}
 }
