@@ -14,6 +14,7 @@ const mobileRedirect = "com.dialer://oauth-callback"
 // TestAppAuth shows that the profile mobile-legacy accepts the incomplete requests that the
 // fabric's native apps send.
 func TestAppAuth(t *testing.T) {
+	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
 	c := p.NewClient(t, "native", "--profile", "mobile-legacy", "--auth-method", "client_secret_post",
@@ -53,6 +54,7 @@ func TestAppAuth(t *testing.T) {
 // TestAppAuthRedirect shows that the browser is redirected to exactly the address that the
 // operating system passes to the app.
 func TestAppAuthRedirect(t *testing.T) {
+	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
 	c := p.NewClient(t, "native", "--profile", "mobile-legacy", "--redirect-uri", mobileRedirect, "--first-party")
@@ -67,6 +69,7 @@ func TestAppAuthRedirect(t *testing.T) {
 // TestAppAuthJSON shows that the token endpoint accepts JSON. A command line client of the fabric
 // sends JSON.
 func TestAppAuthJSON(t *testing.T) {
+	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
 	c := p.NewClient(t, "native", "--profile", "mobile-legacy", "--redirect-uri", mobileRedirect,

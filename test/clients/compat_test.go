@@ -14,6 +14,7 @@ import (
 // TestRecordingsClients shows that unmodified clients of the recordings API can fetch, list,
 // filter, page through and delete recordings, including those of a call, and control a live one.
 func TestRecordingsClients(t *testing.T) {
+	harness.OneBackend(t)
 	s := harness.Shared(t)
 	ca := "NODE_EXTRA_CA_CERTS=" + filepath.Join(s.Data, "ca.pem")
 	tests := []struct {
@@ -29,9 +30,6 @@ func TestRecordingsClients(t *testing.T) {
 
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.env != nil {
-				harness.OneBackend(t)
-			}
 			t.Parallel()
 			p := s.NewProject(t)
 			call, conference, live := uuid.NewString(), uuid.NewString(), uuid.NewString()

@@ -65,6 +65,7 @@ func TestDevice(t *testing.T) {
 // TestPrivateKeyJWT shows that openid-client can authenticate with its key (RFC 7523): as a
 // service with each algorithm, and in a complete login.
 func TestPrivateKeyJWT(t *testing.T) {
+	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
 	for _, alg := range []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256, jose.EdDSA} {
 		t.Run(string(alg), func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 // TestGoOIDC shows that go-oidc and x/oauth2 can sign a subscriber in. They check that the issuer
 // matches exactly and verify ID tokens with the published keys.
 func TestGoOIDC(t *testing.T) {
+	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
 	for _, alg := range []string{oidc.RS256, oidc.ES256} {

@@ -101,6 +101,7 @@ func keySetOf(t *testing.T, c certificate) string {
 // TestMTLS shows that openid-client completes FAPI 2.0 with both kinds of certificates, and that the
 // fabric and recordings APIs check them.
 func TestMTLS(t *testing.T) {
+	harness.OneBackend(t)
 	authority := newCertificate(t, "Authority", nil)
 	s := harness.Start(t, "--listen-mtls", "127.0.0.1:0", "--config",
 		writeFile(t, "tls:\n  client_ca: "+writeFile(t, authority.certificate())+"\n"))
@@ -139,6 +140,7 @@ func TestMTLS(t *testing.T) {
 // TestCertificateHeader shows that a trusted proxy can report the certificates of clients, and that
 // the header is ignored if anyone else sends it.
 func TestCertificateHeader(t *testing.T) {
+	harness.OneBackend(t)
 	self := newCertificate(t, "self", nil)
 	header := url.PathEscape(self.certificate())
 	trusting := harness.StartConfig(t, harness.Config{Args: []string{"--client-cert-header", "X-SSL-Cert",

@@ -10,6 +10,7 @@ import (
 
 // TestOpenIDClient shows that openid-client v6, which is strict, can sign a subscriber in.
 func TestOpenIDClient(t *testing.T) {
+	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
 	tests := []struct {
@@ -44,6 +45,7 @@ func TestOpenIDClient(t *testing.T) {
 // TestPushedRequests shows that openid-client can push and sign its requests, and verify signed
 // responses.
 func TestPushedRequests(t *testing.T) {
+	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
 	private, public := clientKey(t, jose.ES256)
 	c := p.NewClient(t, "web", "--auth-method", "private_key_jwt", "--jwks", public, "--access-token", "jwt")
@@ -60,6 +62,7 @@ func TestPushedRequests(t *testing.T) {
 
 // TestDPoP shows that openid-client can bind tokens of each format to its key.
 func TestDPoP(t *testing.T) {
+	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
 	for _, c := range []*harness.Client{
@@ -86,6 +89,7 @@ func TestFAPI(t *testing.T) {
 
 // TestOpenIDClientCredentials shows that openid-client can get tokens for a service.
 func TestOpenIDClientCredentials(t *testing.T) {
+	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
 	for _, method := range []string{"client_secret_basic", "client_secret_post"} {
 		for _, kind := range []string{"fabric", "jwt"} {

@@ -15,6 +15,7 @@ func TestRegistrationFAPI(t *testing.T) { register(t, "registration-fapi.mjs") }
 // register runs a script that registers clients in a new project.
 func register(t *testing.T, script string) {
 	t.Helper()
+	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
 	p.CLI(t, "", "project", "update", p.ID, "--client-registration", "token")
 	made := p.CLI(t, "", "client-registration", "token", "create", "--project", p.ID)

@@ -9,6 +9,7 @@ import (
 // TestOAuth4WebAPI shows that oauth4webapi, which openid-client and Auth.js build on, accepts every
 // response.
 func TestOAuth4WebAPI(t *testing.T) {
+	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
 	for _, alg := range []string{"RS256", "ES256", "PS256", "EdDSA"} {
@@ -26,6 +27,7 @@ func TestOAuth4WebAPI(t *testing.T) {
 // TestPassport shows that passport-openidconnect, which does not support PKCE, can sign a subscriber
 // in.
 func TestPassport(t *testing.T) {
+	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
 	c := p.NewClient(t, "web", "--auth-method", "client_secret_post", "--pkce", "optional", "--access-token", "jwt")
 	runWithClient(t, "passport.mjs", c, p.NewSubscriber(t), nil)
@@ -33,6 +35,7 @@ func TestPassport(t *testing.T) {
 
 // TestAppAuthJS shows that AppAuth for JavaScript can sign a subscriber in.
 func TestAppAuthJS(t *testing.T) {
+	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
 	c := p.NewClient(t, "native", "--redirect-uri", "http://127.0.0.1:8000", "--access-token", "jwt")
 	runWithClient(t, "appauth.mjs", c, p.NewSubscriber(t), nil)

@@ -15,6 +15,7 @@ import (
 // TestZitadelRP shows that the relying party of zitadel/oidc can run a complete login: code,
 // userinfo, refresh and revocation.
 func TestZitadelRP(t *testing.T) {
+	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
 	for alg, style := range map[string]oauth2.AuthStyle{"RS256": oauth2.AuthStyleInHeader,
