@@ -49,7 +49,7 @@ var contents = []group{
 	}},
 	{"Internals", []document{
 		{"architecture", "Architecture"}, {"testing", "Testing"}, {"divergences", "Divergences"},
-		{"openid", "OpenID certification"},
+		{"openid", "OpenID conformance"},
 	}},
 }
 
