@@ -57,16 +57,25 @@ func (s Setting) mark(text string) string {
 // referenceHead is the beginning of docs/configuration.md.
 const referenceHead = `# Configuration
 
-All keys are optional. selvage looks for a key in the flags, then in the environment, then in the
-file named by ` + "`--config` (or `SELVAGE_CONFIG`; `selvage.yaml`" + ` if it exists), and then uses the
-default. The variable of ` + "`tls.acme.hosts` is `SELVAGE_TLS__ACME__HOSTS`; with `_FILE`" + ` appended, it
-names a file that holds the value. Keys of the top level have flags, such as ` + "`--listen-tls`" + `, except
-secrets: ` + "`master_key` and `bootstrap_…`" + `. Commas separate the items of a list. An unknown key is an
-error that names the line and the closest valid key.
+This page lists all keys of the configuration. All of them are optional. selvage looks for each key
+in this order, and uses the first value that it finds:
 
-` + "`selvage config sample` prints a file with all keys, `selvage config validate`" + ` checks one, and
-` + "`selvage config show`" + ` prints each value and where it was set. Keys marked ↻ are read again on
-SIGHUP.
+1. The flags, such as ` + "`--listen-tls`" + `. Only keys of the top level have flags. The secrets
+   ` + "`master_key` and `bootstrap_…`" + ` have none.
+2. The environment. The variable for ` + "`tls.acme.hosts` is `SELVAGE_TLS__ACME__HOSTS`" + `. To read the
+   value from a file, append ` + "`_FILE`" + ` to the variable's name, and set it to the name of the file.
+3. The configuration file, which ` + "`--config` or `SELVAGE_CONFIG`" + ` names. By default, this is
+   ` + "`selvage.yaml`" + ` if it exists.
+4. The default.
+
+Separate the items of a list with commas. An unknown key is an error. The error names the line and
+the closest valid key. On SIGHUP, the server reads keys marked ↻ again.
+
+| command | what it does |
+|---|---|
+| ` + "`selvage config sample`" + ` | prints a file with all keys |
+| ` + "`selvage config validate`" + ` | checks a file |
+| ` + "`selvage config show`" + ` | prints each value and where it was set |
 
 <!-- generated: UPDATE_DOCS=1 go test -run TestReferences ./cmd/selvage -->
 `
@@ -83,7 +92,7 @@ func Reference() string {
 		}
 		if head != section {
 			section = head
-			fmt.Fprintf(&b, "\n## %s\n\n| key | default | what |\n|---|---|---|\n", head)
+			fmt.Fprintf(&b, "\n## %s\n\n| key | default | meaning |\n|---|---|---|\n", head)
 		}
 
 		names := "`" + s.Path + "`" + s.mark(" ↻")
