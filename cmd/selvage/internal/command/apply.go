@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -92,7 +93,18 @@ func (c applyCommands) apply(cmd *cobra.Command, _ []string) error {
 // applyText parses a file, plans the steps and takes them. If dry is set, it only prints them.
 func (c applyCommands) applyText(cmd *cobra.Command, a *app, name string, text []byte, dry bool) error {
 	ctx := cmd.Context()
-	d := declared.New(declared.Config{Fabric: a.Fabric, IDP: a.IDP, Store: a.Store, Suggest: suggest.Meant})
+	d := declared.New(declared.Config{
+		Fabric:  a.Fabric,
+		IDP:     a.IDP,
+		Store:   a.Store,
+		Suggest: suggest.Meant,
+		ReadFile: func(path string) ([]byte, error) {
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(filepath.Dir(name), path) // name is "-" for stdin
+			}
+			return os.ReadFile(path)
+		},
+	})
 	file, err := d.Parse(cli.InputName(name), text)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package declared
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/selvage/selvage/idp"
@@ -28,7 +29,8 @@ func clientFields(c *client) []field {
 		{"jwks", &c.JWKS}, {"jwks_uri", &c.JWKSURI}, {"subject_type", &c.SubjectType},
 		{"sector_identifier_uri", &c.SectorURI},
 		{"userinfo_signed_response_alg", &c.UserinfoAlg}, {"resources", &c.Resources}, {"require_acr", &c.RequireACR},
-		{"brand_color", &c.BrandColor}, {"tos_uri", &c.TermsURI}, {"policy_uri", &c.PolicyURI},
+		{"brand_color", &c.BrandColor}, {"logo", &c.Logo}, {"dark_logo", &c.DarkLogo},
+		{"tos_uri", &c.TermsURI}, {"policy_uri", &c.PolicyURI},
 		{"require_pushed_authorization_requests", &c.RequirePushed},
 		{"require_signed_request_object", &c.RequireObject},
 		{"request_object_signing_alg", &c.RequestObjectAlg}, {"request_uris", &c.RequestURIs},
@@ -69,8 +71,7 @@ func (d *Declarer) clients() noun[client] {
 
 		create: func(ctx context.Context, projectID string, c client) (made, error) {
 			c.ProjectID = projectID
-			one, secret, err := d.c.IDP.Clients.Create(ctx, c.Client)
-			return made{id: one.ID, secret: secret}, err
+			return d.createClient(ctx, c.Client)
 		},
 
 		update: func(ctx context.Context, _ string, old, c client) error {
@@ -78,11 +79,28 @@ func (d *Declarer) clients() noun[client] {
 				return problem.BadParam(
 					"type", "a client's type %s cannot be changed; use another name to create a new client", old.Type)
 			}
-			return d.c.IDP.Clients.Update(ctx, old.Client, c.Client, nil)
+			logos := d.changedLogos(logoNames(old.Logo, old.DarkLogo), logoNames(c.Logo, c.DarkLogo))
+			c.Logo, c.DarkLogo = old.Logo, old.DarkLogo // logos sets them
+			return d.c.IDP.Clients.Update(ctx, old.Client, c.Client, logos)
 		},
 
 		remove: func(ctx context.Context, _ string, c client) error { return d.c.IDP.Clients.Delete(ctx, c.ID) },
 	}
+}
+
+// createClient creates a client with its logos.
+func (d *Declarer) createClient(ctx context.Context, c idp.Client) (made, error) {
+	logos := d.changedLogos(nil, logoNames(c.Logo, c.DarkLogo))
+	c.Logo, c.DarkLogo = "", ""
+	one, secret, err := d.c.IDP.Clients.Create(ctx, c)
+	m := made{id: one.ID, secret: secret}
+	if err != nil || len(logos) == 0 {
+		return m, err
+	}
+	if _, err := d.c.IDP.Clients.SetLogos(ctx, one.ID, logos); err != nil {
+		return m, errors.Join(err, d.c.IDP.Clients.Delete(ctx, one.ID)) // create no client without its logo
+	}
+	return m, nil
 }
 
 // listClients returns the clients of a project, except clients that registered themselves. A

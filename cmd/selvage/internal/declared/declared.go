@@ -15,6 +15,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/brand"
 )
 
 // A Store keeps the marks of things created from a file. The mark of a deleted thing does no harm,
@@ -36,13 +37,18 @@ type Config struct {
 	// Suggest returns the end of an error message about an unknown name, which suggests the most
 	// similar of names. It returns "" if none is similar.
 	Suggest func(name string, names []string) string
+	// ReadFile reads the file of a logo. Its path may be relative to the file of the projects.
+	ReadFile func(path string) ([]byte, error)
 }
 
 // A Declarer plans and applies changes.
-type Declarer struct{ c Config }
+type Declarer struct {
+	c     Config
+	logos map[string]brand.Logo // logos of the planned file, by name
+}
 
 // New returns a Declarer.
-func New(c Config) *Declarer { return &Declarer{c} }
+func New(c Config) *Declarer { return &Declarer{c, make(map[string]brand.Logo)} }
 
 // An Action is the kind of change that a step makes.
 type Action string

@@ -36,7 +36,8 @@ func projectFields(p *fabric.Project) []field {
 	return []field{
 		{"name", &p.Name}, {"record_rate", &p.RecordRate}, {"media_auth", &p.MediaAuth},
 		{"require_factor", &p.RequireFactor},
-		{"color", &p.Color}, {"tos_uri", &p.Terms}, {"policy_uri", &p.Privacy}, {"registration", &p.Registration},
+		{"color", &p.Color}, {"logo", &p.Logo}, {"dark_logo", &p.DarkLogo},
+		{"tos_uri", &p.Terms}, {"policy_uri", &p.Privacy}, {"registration", &p.Registration},
 		{"record_calls", &p.RecordCalls}, {"client_registration", &p.ClientRegistration},
 		{"outbound_calls", &p.OutboundCalls}, {"outbound_prefixes", &p.OutboundPrefixes},
 		{"recording_quota", &p.RecordingQuota}, {"upload_rate", &p.UploadRate},
@@ -72,6 +73,9 @@ func (d *Declarer) planProject(ctx context.Context, p project, all []fabric.Proj
 		}
 	}
 
+	if err := d.readLogos(ctx, p); err != nil {
+		return nil, err
+	}
 	now := was
 	names := append([]string{"id"}, lists...)
 	if err := p.read(projectFields(&now), d.c.Suggest, names...); err != nil {
@@ -173,7 +177,9 @@ func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fa
 				return m, nil
 			}
 		}
-		if _, err := d.c.Fabric.Projects.Update(ctx, t.id, changeOf(base, now)); err != nil {
+		change := changeOf(base, now)
+		change.Logos = d.changedLogos(logoNames(base.Logo, base.DarkLogo), logoNames(now.Logo, now.DarkLogo))
+		if _, err := d.c.Fabric.Projects.Update(ctx, t.id, change); err != nil {
 			return m, fmt.Errorf("updating project: %w", err)
 		}
 		return m, nil

@@ -1,0 +1,60 @@
+package declared
+
+import (
+	"context"
+	"errors"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/selvage/selvage/internal/brand"
+)
+
+// readLogos replaces the paths of logos in a project and its clients with the names of the logos,
+// which depend only on the pictures. The files of unchanged logos therefore differ in nothing.
+func (d *Declarer) readLogos(ctx context.Context, p project) error {
+	errs := []error{d.readEntryLogos(ctx, p.entry)}
+	for _, e := range p.things["clients"] {
+		errs = append(errs, d.readEntryLogos(ctx, e))
+	}
+	return errors.Join(errs...)
+}
+
+func (d *Declarer) readEntryLogos(ctx context.Context, e entry) error {
+	for _, theme := range brand.Themes {
+		for i, m := range e.members {
+			if m.key.Value != theme.Param() || m.value.Kind != yaml.ScalarNode || m.value.Value == "" {
+				continue
+			}
+			at := e.at(m.value, m.key.Value)
+			raw, err := d.c.ReadFile(m.value.Value)
+			if err != nil {
+				return at.errorf("%v", err)
+			}
+			logo, err := brand.MakeLogo(ctx, theme.Param(), raw)
+			if err != nil {
+				return at.wrap(err)
+			}
+
+			d.logos[logo.Name] = logo
+			named := *m.value
+			named.Value = logo.Name
+			e.members[i].value = &named
+		}
+	}
+	return nil
+}
+
+// changedLogos returns the logos to set, given the old and new names.
+func (d *Declarer) changedLogos(old, now map[brand.Theme]string) brand.Logos {
+	all := make(brand.Logos)
+	for theme, name := range now {
+		if old[theme] != name {
+			all[theme] = d.logos[name] // the zero value removes the logo
+		}
+	}
+	return all
+}
+
+func logoNames(light, dark string) map[brand.Theme]string {
+	return map[brand.Theme]string{brand.Light: light, brand.Dark: dark}
+}
