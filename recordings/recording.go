@@ -126,6 +126,7 @@ type Filter struct {
 	ConferenceSid  string    // "" means any
 	CallBegins     string    // prefix of the call id; also sorts by call id; "" means any
 	Party          string    // caller or callee: a number, its end, or an address; or ""
+	PartyBegins    string    // the beginning of a number or an address instead; or ""
 	Name           string    // beginnings of words, see Metadata.Words; "" means any
 	Direction      string    // a member of Directions; "" means any
 	CreatedFrom    time.Time // inclusive; zero means any

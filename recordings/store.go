@@ -32,8 +32,8 @@ type Store interface {
 	// FindRecording returns problem.NotFound.
 	FindRecording(ctx context.Context, o Owner, sid string) (Recording, error)
 	// ListRecordings returns a page, newest first, or sorted by call id if the filter has
-	// CallBegins. If too many numbers end with the digits of Party, or Name has no words, it
-	// returns problem.Invalid.
+	// CallBegins. If too many numbers end with the digits of Party or begin with PartyBegins, or
+	// Name has no words, it returns problem.Invalid.
 	ListRecordings(ctx context.Context, f Filter, q page.Query) (page.Page[Recording], error)
 	// IndexRecordings prepares recordings that an older version stored, so that searches by number
 	// and by name find them.

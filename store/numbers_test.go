@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -78,6 +79,41 @@ func testSearchByNumber(t *testing.T, c Config) {
 		if found := partiesOf(t, s, asked); len(found) != want {
 			t.Errorf("%q finds %q, want %d", asked, found, want)
 		}
+	}
+}
+
+// TestSearchByBeginning shows that the beginning of a number or an address finds it, with the plus or
+// without it, and that a beginning that too many have is refused.
+func TestSearchByBeginning(t *testing.T) { EachDatabase(t, testSearchByBeginning) }
+
+func testSearchByBeginning(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	for _, from := range []string{"+14155550134", "14155550135", "0014155550136", "+1 415 555 0137", "+4930123456",
+		"/private/bob"} {
+		addFrom(t, s, from)
+	}
+	find := func(begin string) (page.Page[recordings.Recording], error) {
+		f := recordings.Filter{Owner: recordings.Owner{ProjectID: "p"}, PartyBegins: begin}
+		return s.ListRecordings(t.Context(), f, page.Query{Size: 100})
+	}
+
+	for begin, want := range map[string]int{"+1415": 3, "1415": 3, "+1 415": 4, "+49": 1, "/private/b": 1,
+		"/private/a": 6,
+		"+1416":      0, "5550134": 0} {
+		if found, err := find(begin); err != nil || len(found.Items) != want {
+			t.Errorf("%q finds %d recordings, %v, want %d", begin, len(found.Items), err, want)
+		}
+	}
+
+	for i := range maxNumbers {
+		addFrom(t, s, fmt.Sprintf("+1415666%04d", i))
+	}
+	if found, err := find("+1415"); !errors.Is(err, problem.Invalid) {
+		t.Errorf("the beginning of %d numbers finds %d recordings, %v, want it refused", maxNumbers+1,
+			len(found.Items), err)
+	}
+	if found, err := find("+14156660001"); err != nil || len(found.Items) != 1 {
+		t.Errorf("a whole number finds %d recordings, %v, want one", len(found.Items), err)
 	}
 }
 

@@ -1,16 +1,14 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/selvage/selvage/internal/page"
-	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/uuid7"
 	"github.com/selvage/selvage/recordings"
 )
@@ -19,17 +17,16 @@ import (
 func (s *Recordings) ListRecordings(
 	ctx context.Context, f recordings.Filter, q page.Query,
 ) (page.Page[recordings.Recording], error) {
-	tails, err := s.tailsOf(ctx, f)
+	who, err := s.partyOf(ctx, f)
 	if err != nil {
 		return page.Page[recordings.Recording]{}, err
 	}
-
 	words, err := s.wordsFor(ctx, f)
 	if err != nil {
 		return page.Page[recordings.Recording]{}, err
 	}
 
-	l := recordingListing(f, q.From, tails, words)
+	l := recordingListing(f, q.From, who, words)
 	if f.CallBegins != "" && q.From != "" {
 		call, err := s.callOf(ctx, f.ProjectID, q.From)
 		if err != nil {
@@ -38,52 +35,6 @@ func (s *Recordings) ListRecordings(
 		l.start = l.within.startAtCall(call, q.From)
 	}
 	return l.page(ctx, s.read(), q)
-}
-
-// maxNumbers is the maximum number of phone numbers with the same last digits that one search
-// combines.
-const maxNumbers = 30
-
-// tailsOf returns the tails of the project's numbers that match the party of a filter: numbers that
-// end with the party's digits, and numbers that equal the party without its country code. It
-// returns nil if the party is not a number.
-func (s *Recordings) tailsOf(ctx context.Context, f recordings.Filter) ([]string, error) {
-	tail := recordings.Tail(f.Party)
-	if tail == "" {
-		return nil, nil
-	}
-	var found []string
-	for _, column := range []string{"from_tail", "to_tail"} {
-		some, err := gather(ctx, s.read(), "finding numbers", scanID, numbersEnding(column),
-			f.ProjectID, tail, tail+last, maxNumbers+1)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, some...)
-	}
-
-	slices.Sort(found)
-	found = slices.Compact(found)
-	if len(found) > maxNumbers {
-		return nil, problem.BadParam("Party",
-			"more than %d numbers end in these digits: enter more of them", maxNumbers)
-	}
-	if !slices.Contains(found, tail) {
-		found = append(found, tail) // without tails, the party is an address
-	}
-	return append(found, recordings.NationalTails(tail)...), nil
-}
-
-// numbersEnding returns a query for the tails in a column that begin with a given tail. It reads
-// one index entry per tail, no matter how many recordings have that tail.
-func numbersEnding(column string) string {
-	return strings.ReplaceAll(`WITH RECURSIVE t (tail) AS (
-			SELECT (SELECT MIN({tail}) FROM recordings
-				WHERE project_id = $1 AND {tail} >= $2 AND {tail} < $3 AND {tail} <> '')
-		UNION ALL SELECT (SELECT MIN({tail}) FROM recordings
-				WHERE project_id = $1 AND {tail} > t.tail AND {tail} < $3 AND {tail} <> '')
-			FROM t WHERE t.tail IS NOT NULL)
-		SELECT tail FROM t WHERE tail IS NOT NULL LIMIT $4`, "{tail}", column)
 }
 
 // callOf returns the call of the first recording on a page, or "".
@@ -106,11 +57,12 @@ func (s span) startAtCall(call, id string) []any {
 
 // recordingListing returns the listing of the recordings that match a filter. It reads an index in
 // order, so that the cost of a page does not depend on the number of recordings. Fields of the
-// filter that are not in the index become checks. tails and words are the results of tailsOf and
+// filter that are not in the index become checks. who and words are the results of partyOf and
 // wordsFor.
 func recordingListing(
-	f recordings.Filter, from string, tails []string, words wordSearch,
+	f recordings.Filter, from string, who party, words wordSearch,
 ) listing[recordings.Recording] {
+	f.Party = cmp.Or(f.PartyBegins, f.Party)
 	l := recordingTable.listing(from)
 	l.within, l.desc = createdRange(f), true
 	l.start = l.within.startAt(from)
@@ -130,9 +82,9 @@ func recordingListing(
 
 	switch {
 	case f.CallBegins != "":
-		l = byCall(l, f, tails)
+		l = byCall(l, f, who)
 	case f.Party != "":
-		l.ways = l.where.parties(f.Party, tails)
+		l.ways = l.where.parties(who)
 	}
 	return words.byWords(ofSubscriber(l, f, words.drives(f)), f)
 }
@@ -140,7 +92,7 @@ func recordingListing(
 // byCall changes the listing to list recordings by call, in the order of the index, so that a page
 // costs the same even if the prefix of the call is short.
 func byCall(
-	l listing[recordings.Recording], f recordings.Filter, tails []string,
+	l listing[recordings.Recording], f recordings.Filter, who party,
 ) listing[recordings.Recording] {
 	if l.within.low != "" {
 		l.checks = append(l.checks, check{`id >= $%d`, []any{l.within.low}})
@@ -149,7 +101,7 @@ func byCall(
 		l.checks = append(l.checks, check{`id < $%d`, []any{l.within.high}})
 	}
 	if f.Party != "" {
-		l.checks = append(l.checks, hasParty(f.Party, tails))
+		l.checks = append(l.checks, hasParty(who))
 	}
 	l.key, l.start = []string{"call_sid", "id"}, nil
 	l.within = span{low: f.CallBegins, high: f.CallBegins + last}
@@ -214,44 +166,6 @@ func ofSubscriber(
 		l.where.always(`id = recording_id`)
 	}
 	return l
-}
-
-// partyIn returns the columns that contain a party, and the values to compare them with: tails of
-// a number, or an address.
-func partyIn(party string, tails []string) (from, to string, values []string) {
-	if len(tails) > 0 {
-		return "from_tail", "to_tail", tails
-	}
-	return "from_address", "to_address", []string{party}
-}
-
-// parties returns alternative conditions for the recordings of calls from or to a party. No
-// recording meets two of them.
-func (w *where) parties(party string, tails []string) (ways []string) {
-	from, to, values := partyIn(party, tails)
-	var names []string
-	for _, value := range values {
-		w.args = append(w.args, value)
-		names = append(names, fmt.Sprintf("$%d", len(w.args)))
-	}
-	for _, name := range names {
-		ways = append(ways, from+` = `+name+` AND `+from+` <> ''`, // must contain the condition of the index
-			to+` = `+name+` AND `+to+` <> '' AND `+from+` NOT IN (`+strings.Join(names, ", ")+`)`)
-	}
-	return ways
-}
-
-// hasParty returns the check for recordings of calls from or to a party.
-func hasParty(party string, tails []string) (c check) {
-	from, to, values := partyIn(party, tails)
-	var in []string
-	for i, value := range values {
-		c.args = append(c.args, value)
-		in = append(in, fmt.Sprintf("$%%[%d]d", i+1))
-	}
-	names := strings.Join(in, ", ")
-	c.condition = `(` + from + ` IN (` + names + `) OR ` + to + ` IN (` + names + `))`
-	return c
 }
 
 // ofDuration restricts a listing to recordings with the filter's durations, in whole milliseconds.

@@ -78,6 +78,7 @@ func filters(project string) map[string]recordings.Filter {
 		"calls, nobody":  {Owner: owner, CallBegins: "call-", Party: "+1999"},
 		"party":          {Owner: owner, Party: "+1 555 1234"},
 		"party, end":     {Owner: owner, Party: "555-1234"},
+		"party, begins":  {Owner: owner, PartyBegins: "+1555"},
 		"party, abroad":  {Owner: owner, Party: "+49 1555 1234"},
 		"party, lasting": {Owner: owner, Party: "+15551234", DurationFrom: time.Second},
 		"lasting":        {Owner: owner, DurationFrom: time.Second, DurationBefore: time.Minute},
@@ -134,7 +135,7 @@ func testRecordingPlans(t *testing.T, c Config) {
 					continue
 				}
 
-				tails, err := s.tailsOf(t.Context(), f)
+				who, err := s.partyOf(t.Context(), f)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -144,7 +145,7 @@ func testRecordingPlans(t *testing.T, c Config) {
 					t.Fatal(err)
 				}
 
-				l := recordingListing(f, from, tails, words)
+				l := recordingListing(f, from, who, words)
 				q := l.query(51, dir)
 				for _, bound := range []string{`[ (]id\)? <`, `[ (]id\)? >`, `call_sid <`, `call_sid >`} {
 					n := len(regexp.MustCompile(bound).FindAllString(q.sql, -1))

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+)
+
+// maxNumbers is the maximum number of phone numbers with the same first or last digits that one
+// search combines.
+const maxNumbers = 30
+
+// A party holds the values that the parties of matching recordings have in two columns.
+type party struct {
+	from, to string // names of the columns
+	values   []string
+}
+
+// partyOf returns the party that a filter asks for.
+func (s *Recordings) partyOf(ctx context.Context, f recordings.Filter) (party, error) {
+	if f.PartyBegins != "" {
+		found, err := s.addressesBeginning(ctx, f.ProjectID, f.PartyBegins)
+		return party{"from_address", "to_address", found}, err
+	}
+	tails, err := s.tailsOf(ctx, f)
+	if len(tails) > 0 {
+		return party{"from_tail", "to_tail", tails}, err
+	}
+	return party{"from_address", "to_address", []string{f.Party}}, err
+}
+
+// addressesBeginning returns the addresses of the project's recordings that begin with a text. A
+// number is also found without its plus, or with 00 instead.
+func (s *Recordings) addressesBeginning(ctx context.Context, projectID, text string) ([]string, error) {
+	begins := []string{text}
+	if digits := recordings.Digits(text); digits != "" {
+		begins = append(begins, "+"+digits, digits, "00"+digits)
+		slices.Sort(begins)
+		begins = slices.Compact(begins)
+	}
+
+	found := []string{text} // a party without values would match everything
+	for _, begin := range begins {
+		for _, column := range []string{"from_address", "to_address"} {
+			some, err := gather(ctx, s.read(), "finding addresses", scanID, valuesBeginning(column),
+				projectID, begin, begin+last, maxNumbers+1)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, some...)
+		}
+	}
+
+	slices.Sort(found)
+	found = slices.Compact(found)
+	if len(found) > maxNumbers {
+		return nil, problem.BadParam("Party",
+			"more than %d numbers begin with these digits: enter more of them", maxNumbers)
+	}
+	return found, nil
+}
+
+// tailsOf returns the tails of the project's numbers that match the party of a filter: numbers that
+// end with the party's digits, and numbers that equal the party without its country code. It
+// returns nil if the party is not a number.
+func (s *Recordings) tailsOf(ctx context.Context, f recordings.Filter) ([]string, error) {
+	tail := recordings.Tail(f.Party)
+	if tail == "" {
+		return nil, nil
+	}
+	var found []string
+	for _, column := range []string{"from_tail", "to_tail"} {
+		some, err := gather(ctx, s.read(), "finding numbers", scanID, valuesBeginning(column),
+			f.ProjectID, tail, tail+last, maxNumbers+1)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, some...)
+	}
+
+	slices.Sort(found)
+	found = slices.Compact(found)
+	if len(found) > maxNumbers {
+		return nil, problem.BadParam("Party",
+			"more than %d numbers end in these digits: enter more of them", maxNumbers)
+	}
+	if !slices.Contains(found, tail) {
+		found = append(found, tail) // without tails, the party is an address
+	}
+	return append(found, recordings.NationalTails(tail)...), nil
+}
+
+// valuesBeginning returns a query for the values in a column that begin with a given text. It reads
+// one index entry per value, no matter how many recordings have that value.
+func valuesBeginning(column string) string {
+	return strings.ReplaceAll(`WITH RECURSIVE t (value) AS (
+			SELECT (SELECT MIN({column}) FROM recordings
+				WHERE project_id = $1 AND {column} >= $2 AND {column} < $3 AND {column} <> '')
+		UNION ALL SELECT (SELECT MIN({column}) FROM recordings
+				WHERE project_id = $1 AND {column} > t.value AND {column} < $3 AND {column} <> '')
+			FROM t WHERE t.value IS NOT NULL)
+		SELECT value FROM t WHERE value IS NOT NULL LIMIT $4`, "{column}", column)
+}
+
+// parties returns alternative conditions for the recordings of calls from or to a party. No
+// recording meets two of them.
+func (w *where) parties(who party) (ways []string) {
+	var names []string
+	for _, value := range who.values {
+		w.args = append(w.args, value)
+		names = append(names, fmt.Sprintf("$%d", len(w.args)))
+	}
+	from, to := who.from, who.to
+	for _, name := range names {
+		ways = append(ways, from+` = `+name+` AND `+from+` <> ''`, // must contain the condition of the index
+			to+` = `+name+` AND `+to+` <> '' AND `+from+` NOT IN (`+strings.Join(names, ", ")+`)`)
+	}
+	return ways
+}
+
+// hasParty returns the check for recordings of calls from or to a party.
+func hasParty(who party) (c check) {
+	var in []string
+	for i, value := range who.values {
+		c.args = append(c.args, value)
+		in = append(in, fmt.Sprintf("$%%[%d]d", i+1))
+	}
+	names := strings.Join(in, ", ")
+	c.condition = `(` + who.from + ` IN (` + names + `) OR ` + who.to + ` IN (` + names + `))`
+	return c
+}
