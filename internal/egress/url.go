@@ -50,7 +50,9 @@ func (p Policy) checkHost(param string, u *url.URL) error {
 	ip, err := netip.ParseAddr(host)
 	switch {
 	case err == nil && isPublic(ip):
-	case err == nil, isLocal(host), isNumber(host):
+	case err != nil && isNumber(host):
+		return unsafe(param, "must not have a number as its host; write an IP address as four numbers")
+	case err == nil, isLocal(host):
 		return unsafe(param, "has an address to which requests are not allowed; to permit it, add "+bare(u.Hostname())+
 			" to egress.allow in the configuration (or SELVAGE_EGRESS__ALLOW) and restart the server")
 	}
