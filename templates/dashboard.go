@@ -43,6 +43,7 @@ type Frame struct {
 type FrameGroup struct {
 	Title string
 	Links []FrameLink
+	Open  bool // shows its links at first
 }
 
 // A FrameLink is a link in the navigation.

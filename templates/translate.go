@@ -85,7 +85,7 @@ var (
 	spaces  = regexp.MustCompile(`\s+`)
 	quoted  = regexp.MustCompile(`\btr "((?:[^"\\]|\\.)*)"`)
 	spoken  = regexp.MustCompile(
-		`\s(?:aria-label|placeholder|title|alt|data-label|data-hint|data-restored|data-copied|data-of|data-playing)="`)
+		`\s(?:aria-label|placeholder|title|alt|data-label|data-hint|data-restored|data-copied|data-playing)="`)
 )
 
 func (t token) isText() bool    { return t.name == "" }

@@ -181,6 +181,10 @@ var faults = []string{
 	"The name of a filter can have at most %d characters.", "There is no filter to save, or it is too long.",
 	"must be a PNG, JPEG or WebP image.", "must be at most %d KiB long.", "is damaged or incomplete.",
 	"has %d by %d pixels; each side must be at most %d.", "has too many scans; save it as a baseline JPEG.",
+	"has an address to which requests are not allowed.",
+	"must not have a number as its host; write an IP address as four numbers.",
+	"More than %d numbers end in these digits: enter more of them.",
+	"More than %d numbers begin with these digits: enter more of them.",
 	"You can save at most %d filters: remove one first.", "Another filter already has this name.",
 }
 

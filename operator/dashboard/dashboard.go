@@ -99,7 +99,8 @@ func New(c Config) (*API, error) {
 
 	s := &site{
 		Operators: c.Operators, Fabric: c.Fabric, Factors: c.Factors, RequireFactor: c.RequireFactor,
-		NoCalls: c.NoCalls, PublicURL: c.PublicURL, AuthURL: c.AuthURL, Log: c.Log, Now: c.Now,
+		NoCalls: c.NoCalls, NoRecordings: c.Recordings == nil,
+		PublicURL: c.PublicURL, AuthURL: c.AuthURL, Log: c.Log, Now: c.Now,
 		origin: public.Scheme + "://" + public.Host, cookies: web.Cookies{PublicURL: public},
 		streams: streams{by: make(map[string]int), stop: make(chan struct{})},
 	}

@@ -120,11 +120,13 @@ func (a *site) linksFor(v *visit, projectID string) (all []navLink) {
 }
 
 // nav returns the navigation of an operator in a project. crumbs is the path to the current page:
-// its project, and the entry that the page belongs to. title is the title of the page.
+// its project, and the entry that the page belongs to. title is the title of the page. Either the
+// groups of the project or the one of the installation are open, depending on the page.
 func (a *site) nav(
 	v *visit, in fabric.Project, title string,
 ) (all []templates.FrameGroup, crumbs []templates.FrameLink) {
 	at := entryOf(v.r.URL.Path)
+	ofInstallation := in.ID == ""
 	for _, l := range a.linksFor(v, in.ID) {
 		if len(all) == 0 || all[len(all)-1].Title != string(l.group) {
 			all = append(all, templates.FrameGroup{Title: string(l.group)})
@@ -137,6 +139,7 @@ func (a *site) nav(
 		if !link.Current || l.title == "Home" {
 			continue
 		}
+		ofInstallation = !l.inProject
 		crumbs = []templates.FrameLink{{Title: string(installation), URL: Prefix + "/projects"}}
 		if l.inProject {
 			crumbs[0] = templates.FrameLink{Title: in.Name, URL: Prefix + "/projects/" + in.ID, Named: true}
@@ -144,6 +147,11 @@ func (a *site) nav(
 		if l.path != v.r.URL.Path || l.title != title && v.r.Method == http.MethodPost {
 			crumbs = append(crumbs, link)
 		}
+	}
+
+	// All groups together are higher than most windows.
+	for i := range all {
+		all[i].Open = (all[i].Title == string(installation)) == ofInstallation
 	}
 	return all, crumbs
 }

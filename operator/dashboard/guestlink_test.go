@@ -3,9 +3,25 @@ package dashboard_test
 import (
 	"html"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 )
+
+// TestRoomGuestLink shows that a room's page makes a link for guests with one button.
+func TestRoomGuestLink(t *testing.T) {
+	p := newTokenPages(t)
+	kind := strings.TrimSuffix(p.base, "/tokens") + "/kinds/conference_rooms"
+	page := p.get(p.post(kind, kind, url.Values{"name": {"Lounge"}}).Header.Get("Location")).body
+	form := between(page, `class="row guests"`, "</form>")
+	path := regexp.MustCompile(`name="allowed_addresses" value="([^"]+)"`).FindStringSubmatch(form)
+	if path == nil || !strings.Contains(form, `id="guest-link"`) {
+		t.Fatalf("the room's page has the form %q", form)
+	}
+	made := p.post(p.base+"/make/guest", p.base+"/make/guest?link",
+		url.Values{"allowed_addresses": path[1:], "expires": {"24h"}})
+	made.find(t, `id="made-link"><span class="copy"><code>([^<]+)<`)
+}
 
 // TestGuestLink shows that a link for guests can be revoked on the page that shows it, and later by
 // pasting the link.

@@ -32,6 +32,7 @@ type CountsFunc func(ctx context.Context, projectID string, from time.Time) ([]f
 // A homePage is the first page of a project.
 type homePage struct {
 	ID, API, Issuer, Name, Base string
+	Frequent                    []hit // links to what operators do most
 	Attention                   []attention
 	Next                        *step // the first step that is not done; nil if all steps are done
 	Steps                       []step
@@ -62,6 +63,7 @@ func (a *projectPages) home(v *visit) (err error) {
 		ID: v.project.ID, API: a.PublicURL, Issuer: a.AuthURL + "/", Name: v.project.Name, Base: v.base(),
 		MayMake: v.mayIn(operator.Write),
 	}
+	p.Frequent = a.frequentLinks(v)
 	if a.Health != nil {
 		p.Health = a.Health(v.r.Context())
 	}
@@ -187,7 +189,7 @@ func (a *projectPages) installationAttention(v *visit) (all []attention, err err
 		if (f.Status == "failed" || f.Status == "warning") && len(all) < maxFindings {
 			check := v.say(f.Group) + ": " + v.say(f.Name)
 			all = append(all, attention{Status: status{verdicts[f.Status].Kind, check}, Finding: f.Found,
-				URL: Prefix + "/settings/doctor"})
+				URL: f.resolvedAt()})
 		}
 	}
 	return all, nil

@@ -26,7 +26,9 @@ func TestHome(t *testing.T) {
 	page := boss.get(home).body
 	for _, want := range []string{`id="next-step" href="` + home + `/subscribers/new"`,
 		"First steps: 0 of 4 done", "<strong>1,234</strong> today", `height="40"><title>`,
-		`<td class="num" data-label="Tokens">1234</td>`} {
+		`<td class="num" data-label="Tokens">1234</td>`, `href="/dashboard/backups"><span class="status warn">`,
+		`href="/dashboard/settings/doctor#data-space"`, `href="` + home + `/kinds/conference_rooms">New room</a>`,
+		home + "/audit?action=login&amp;outcome=refused"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the home page lacks %s", want)
 		}
@@ -41,6 +43,10 @@ func TestHome(t *testing.T) {
 
 	if page := viewer.get(home).body; strings.Contains(page, "next-step") || strings.Contains(page, "/new\"") {
 		t.Error("the home page offers viewers what they may not do")
+	}
+
+	if checks := boss.get("/dashboard/settings/doctor").body; strings.Count(checks, `id="data-space"`) != 1 {
+		t.Error("the home page links to a finding that the page of the checks does not have")
 	}
 
 	soon, name := time.Now().Add(72*time.Hour), "old <key>"

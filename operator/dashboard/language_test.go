@@ -37,7 +37,7 @@ func TestLanguage(t *testing.T) {
 		base + "/kinds/conference_rooms": {"Konferenzraum anlegen", "Höchstzahl der Mitglieder",
 			"0 heißt: ohne Grenze."},
 		base + "/clients/new": {"OAuth-Client anlegen", "Browser-App", "Eine je Zeile"},
-		"/dashboard/settings/doctor": {"Daten: Platz", "der Server läuft als root, was er nicht braucht",
+		"/dashboard/settings/doctor": {"Daten: Platz", "Der Server läuft als root, was er nicht braucht",
 			"Prüfen Sie die Dateien.", "12 MB von 40 GB frei", "Setzen Sie --listen.", "12 widgets"},
 		base + "/search?q=gast": {"/tokens/make/guest?link\"><bdi>Neuer Gast-Link</bdi>", "<bdi>Räume</bdi>"},
 		base + "/search?q=einladung": {base + "/subscribers\"><bdi>Teilnehmer</bdi>",

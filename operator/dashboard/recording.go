@@ -147,7 +147,11 @@ func legs(o levels.Outline, frames int64) (all []leg) {
 			fmt.Fprintf(&above, "L%.0f %d", float64(i)*step, halfHigh-max(1, most*halfHigh/127))
 			j := n - 1 - i
 			least := int(o.Data[2*(j*o.Channels+c)])
-			fmt.Fprintf(&below, "L%.0f %d", float64(j)*step, halfHigh+max(1, -least*halfHigh/127))
+			y := halfHigh + max(1, -least*halfHigh/127)
+			if i == 0 { // the last point lasts until the right edge
+				fmt.Fprintf(&above, "H%dV%d", pixels, y)
+			}
+			fmt.Fprintf(&below, "L%.0f %d", float64(j)*step, y)
 		}
 
 		name := words.Textf("Leg %s", c+1)

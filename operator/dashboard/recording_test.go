@@ -224,7 +224,8 @@ func TestUpload(t *testing.T) {
 		"call=-call": false, "call=" + r.Sid[:8]: true, "call=" + strings.ToUpper(r.Sid): true,
 		"call=" + r.Sid[:3]:       false,
 		"party=%2B1+555-123-4567": true, "party=15551234567": true, "party=%2B1555": false,
-		"party=4567": true, "q=CALL": true, "name=ad": true, "name=da": false, "q=ADA+call.w": true,
+		"party=4567": true, "q=%2B1555": true, "q=%2B1556": false,
+		"q=CALL": true, "name=ad": true, "name=da": false, "q=ADA+call.w": true,
 		"longer=1": true, "longer=3600": false, "shorter=1": false,
 		"party=/private/%3Cb%3Eada": true, "call=a-&party=15551234567": true, "call=a-&party=1": false,
 		"flag=silent": false, "subscriber=nobody": false, "call=a-call&subscriber=%00x": false} {

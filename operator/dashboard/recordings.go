@@ -135,7 +135,7 @@ func (v *visit) recordingFinder() finder {
 	for _, name := range recordings.Directions {
 		directions = append(directions, choice{Value: name, Title: name})
 	}
-	return v.finder("Name, id, last digits of a number", "0134", "",
+	return v.finder("Name, id, start or end of a number", "+1415", "",
 		v.dayFilter("after", "Stored from"), v.dayFilter("before", "Stored until"),
 		v.numberFilter("longer", "At least (seconds)"), v.numberFilter("shorter", "Less than (seconds)"),
 		v.choiceFilter("flag", "Audio", "Any", flags), v.choiceFilter("direction", "Direction", "Any", directions),
@@ -174,9 +174,13 @@ func (a *recordingPages) recordingFilter(v *visit) (ask recordings.Filter, err e
 	return ask, err
 }
 
+// minEnd is the minimum number of digits after a plus for which findRecordings also looks for numbers
+// that end in them. Fewer digits are the beginning of a number.
+const minEnd = 7
+
 // findRecordings returns a page of the recordings that match a filter and the text in the search
-// box. The text is a number or an address. If no recording has it, the text is the beginning of the
-// id of a call or a recording, the id of a conference, or words of a name.
+// box. The text is a number, an address, or a part of one. If no recording has it, the text is the
+// beginning of the id of a call or a recording, the id of a conference, or words of a name.
 func (a *recordingPages) findRecordings(
 	ctx context.Context, ask recordings.Filter, text string, q page.Query,
 ) (page.Page[recordings.Recording], error) {
@@ -184,15 +188,24 @@ func (a *recordingPages) findRecordings(
 		return a.searchRecordings(ctx, ask, q)
 	}
 
-	byParty, byCall, byConference := ask, ask, ask
-	byParty.Party, byCall.CallBegins, byConference.ConferenceSid = text, text, text
-	for _, f := range []recordings.Filter{byParty, byCall} {
+	byParty, byBeginning, byCall := ask, ask, ask
+	byParty.Party, byBeginning.PartyBegins, byCall.CallBegins = text, text, text
+	all := []recordings.Filter{byParty, byBeginning, byCall}
+	switch digits := recordings.Digits(text); {
+	case digits == "":
+		all = []recordings.Filter{byParty, byCall}
+	case strings.HasPrefix(text, "+") && len(digits) < minEnd:
+		all = all[1:]
+	}
+	for _, f := range all {
 		found, err := a.searchRecordings(ctx, f, q)
 		if err != nil || len(found.Items) > 0 || found.Next != "" || found.Prev != "" {
 			return found, err
 		}
 	}
 
+	byConference := ask
+	byConference.ConferenceSid = text
 	found, err := a.searchRecordings(ctx, byConference, q)
 	if err != nil || len(found.Items) > 0 || found.Next != "" || found.Prev != "" || len(recordings.Words(text)) == 0 {
 		return found, err

@@ -142,8 +142,9 @@ type resourcePage struct {
 	About     string
 	Facts     []fact
 	Addresses []addressRow
-	Answers   bool // the resource answers calls to its addresses
-	Guests    bool // guests can join in a browser
+	Answers   bool     // the resource answers calls to its addresses
+	Guests    bool     // guests can join in a browser
+	Lifetimes []choice // of a link for guests
 	Snippets  []snippet
 	Deployed  *versionList
 	Base      string
@@ -176,7 +177,8 @@ func (a *resourcePages) pageOf(
 	p := resourcePage{
 		Resource: a.resourceRow(v, r), Updated: r.Updated, About: k.Description, Facts: factsOf(k, r.Fields),
 		Base: v.base(), MayChange: v.mayIn(operator.Write), Faults: wrong, Endpoint: endpoint, Guests: !a.NoCalls,
-		Snippets: a.resourceSnippets(v, k, r, found.Items),
+		Lifetimes: tokenLifetimes,
+		Snippets:  a.resourceSnippets(v, k, r, found.Items),
 	}
 	for _, address := range found.Items {
 		p.Addresses = append(p.Addresses, v.addressRow(address))

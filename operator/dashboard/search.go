@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,12 +39,14 @@ func (p searchPage) Count() (n int) {
 type hitGroup struct {
 	Title string
 	Hits  []hit
+	More  string // URL of a list with more results; "" if there are no more
 }
 
 // A hit is one result. Note adds a detail, such as an address.
 type hit struct{ Title, Note, URL string }
 
-// maxHits is the maximum number of results of one kind.
+// maxHits is the maximum number of results of one kind. Searches look for one more, to tell whether
+// there are more.
 const maxHits = 6
 
 // search serves GET /dashboard/search and GET /dashboard/projects/{project}/search. The query
@@ -61,12 +64,29 @@ func (a *searchPages) search(v *visit) error {
 		if err != nil && problem.First(err) == nil {
 			return err
 		}
-		g.Hits = g.Hits[:min(len(g.Hits), maxHits)]
+		g.limit(v, p.Query)
 		if p.Query == "" || len(g.Hits) > 0 {
 			p.Groups = append(p.Groups, g)
 		}
 	}
 	return a.page(v, http.StatusOK, "Search", "search", p)
+}
+
+// lists maps titles of results to the lists that the same query searches.
+var lists = map[string]string{"Subscribers": "subscribers", "Resources": "resources", "OAuth clients": "clients",
+	"API keys": "keys", "Webhooks": "webhooks", "Recordings": "recordings"}
+
+// limit removes all but maxHits results. If there were more, it adds a link to the list of them.
+func (g *hitGroup) limit(v *visit, query string) {
+	if query == "" || len(g.Hits) <= maxHits {
+		return
+	}
+	g.Hits = g.Hits[:maxHits]
+	if list := lists[g.Title]; list != "" {
+		g.More = v.base() + "/" + list + "?" + url.Values{"q": {query}}.Encode()
+	} else if g.Title == "Projects" {
+		g.More = Prefix + "/projects"
+	}
 }
 
 // matches reports whether a title contains each word of a query.
@@ -87,11 +107,13 @@ func (a *searchPages) findPages(v *visit, query string) (hitGroup, error) {
 	if err != nil {
 		return g, err
 	}
+	projectID := a.current(v, projects).ID
 	if query == "" {
+		g.Title = "Actions"
+		g.Hits = a.findShortcuts(v, projectID, "")
 		return g, nil
 	}
 
-	projectID := a.current(v, projects).ID
 	for _, l := range a.linksFor(v, projectID) {
 		if v.isFound(query, l.title, string(l.group)) {
 			g.Hits = append(g.Hits, hit{Title: v.say(l.title), Note: string(l.group), URL: l.path})
@@ -210,7 +232,7 @@ func (a *searchPages) callWithID(ctx context.Context, v *visit, id string) (hit,
 
 // findSubscribers finds subscribers by the beginning of an email, a reference or a name.
 func (a *searchPages) findSubscribers(v *visit, query string) (hitGroup, error) {
-	found, err := a.site.Fabric.Subscribers.Search(v.r.Context(), v.project.ID, query, page.Query{Size: maxHits})
+	found, err := a.site.Fabric.Subscribers.Search(v.r.Context(), v.project.ID, query, page.Query{Size: maxHits + 1})
 	g := hitGroup{Title: "Subscribers"}
 	for _, s := range found.Items {
 		row := v.subscriberRow(s)
@@ -251,7 +273,7 @@ func (a *searchPages) findAddresses(v *visit, query string) (hitGroup, error) {
 
 func (a *searchPages) findClients(v *visit, query string) (hitGroup, error) {
 	found, err := a.Clients.Clients.Search(v.r.Context(), v.project.ID, idp.ClientFilter{Text: query},
-		page.Query{Size: maxHits})
+		page.Query{Size: maxHits + 1})
 	g := hitGroup{Title: "OAuth clients"}
 	for _, c := range found.Items {
 		row := v.clientRow(c)
@@ -285,13 +307,19 @@ func (a *searchPages) findRecordings(v *visit, query string) (hitGroup, error) {
 		return g, nil
 	}
 
-	for _, f := range []recordings.Filter{{Owner: owner, CallBegins: query}, {Owner: owner, Party: query}} {
-		found, err := a.Recordings.List(ctx, f, page.Query{Size: maxHits})
+	all := []recordings.Filter{{Owner: owner, CallBegins: query}, {Owner: owner, Party: query}}
+	if recordings.Digits(query) != "" {
+		all = append(all, recordings.Filter{Owner: owner, PartyBegins: query})
+	}
+	for _, f := range all {
+		found, err := a.Recordings.List(ctx, f, page.Query{Size: maxHits + 1})
 		if err != nil {
 			return g, err
 		}
 		for _, r := range found.Items {
-			g.Hits = append(g.Hits, v.recordingHit(r))
+			if h := v.recordingHit(r); !slices.Contains(g.Hits, h) {
+				g.Hits = append(g.Hits, h)
+			}
 		}
 	}
 	return g, nil

@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -32,6 +33,9 @@ func TestSearch(t *testing.T) {
 		found       bool
 	}{
 		{boss, "resour", base + "/resources", true},
+		{boss, "create room", base + "/kinds/conference_rooms", true},
+		{boss, "", base + "/subscribers/new", true},
+		{viewer, "", base + "/subscribers/new", false},
 		{boss, "operat", "/dashboard/operators", true},
 		{viewer, "operat", "/dashboard/operators", false},
 		{boss, "guest", base + "/tokens/make/guest", true},
@@ -57,6 +61,15 @@ func TestSearch(t *testing.T) {
 		}
 		if strings.Contains(hits, "<backup>") {
 			t.Errorf("search for %q does not escape names", c.query)
+		}
+	}
+
+	for i := range 8 {
+		mail := fmt.Sprintf("many%d@example.com", i)
+		_, err := w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail})
+		must(t, err)
+		if a := viewer.get(base + "/search?q=many"); strings.Contains(a.body, base+"/subscribers?q=many") != (i >= 6) {
+			t.Errorf("the search that finds %d subscribers links to more: %v", i+1, i < 6)
 		}
 	}
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/selvage/selvage/internal/problem"
@@ -167,7 +168,10 @@ func (a *settingsPages) showDoctor(v *visit) error {
 		Bad      int
 	}
 	for _, f := range a.Installation.Examine(v.r.Context()) {
-		row := findingRow{f, verdicts[f.Status]}
+		row := findingRow{f, verdicts[f.Status], f.page(), f.anchor()}
+		if slices.ContainsFunc(p.Findings, func(r findingRow) bool { return r.Anchor == row.Anchor }) {
+			row.Anchor = "" // an earlier finding of the same check has it
+		}
 		if f.Status == "failed" || f.Status == "warning" {
 			p.Bad++
 		}
@@ -179,6 +183,41 @@ func (a *settingsPages) showDoctor(v *visit) error {
 type findingRow struct {
 	Finding
 	Verdict status
+	Page    string // where it is resolved; "" if its remedy says all
+	Anchor  string // id of the row
+}
+
+// findingPages maps checks, or else groups of checks, to the pages on which their findings are
+// resolved.
+var findingPages = map[string]string{
+	"data: backups": Prefix + "/backups",
+	"data: kinds":   Prefix + "/kinds",
+	"keys: ring":    Prefix + "/settings#keys",
+	"certificates":  "/docs/guides/https",
+	"database":      "/docs/guides/databases",
+	"sessions":      "/docs/guides/redis",
+	"webhooks":      "/docs/guides/delivery",
+	"calls":         "/docs/guides/calls",
+}
+
+// page returns the page on which the finding is resolved, or "".
+func (f Finding) page() string {
+	group := strings.ToLower(f.Group)
+	return cmp.Or(findingPages[group+": "+f.Name], findingPages[group])
+}
+
+// resolvedAt returns the page of the dashboard on which the finding is resolved, or else its row on
+// the page of the checks, which shows the remedy.
+func (f Finding) resolvedAt() string {
+	if page := f.page(); strings.HasPrefix(page, Prefix) {
+		return page
+	}
+	return Prefix + "/settings/doctor#" + f.anchor()
+}
+
+// anchor returns the id of the finding's row on the page of the checks.
+func (f Finding) anchor() string {
+	return strings.ReplaceAll(strings.ToLower(f.Group+"-"+f.Name), " ", "-")
 }
 
 var verdicts = map[string]status{

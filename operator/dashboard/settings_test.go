@@ -40,6 +40,10 @@ func (w *world) installation() dashboard.Installation {
 		Mailing: w.mailing(),
 		Backups: w.backups,
 
+		Findings: func() []dashboard.Finding {
+			return []dashboard.Finding{{Group: "Data", Name: "backups", Found: "none yet", Status: "warning"},
+				{Group: "Data", Name: "space", Found: "1 MB free", Status: "failed"}}
+		},
 		Examine: func(context.Context) []dashboard.Finding {
 			return []dashboard.Finding{{Group: "Data", Name: "space", Found: "1 MB free",
 				Remedy: "buy a disk", Status: "failed"},
@@ -89,7 +93,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("the page of kinds returned %s", a.Status)
 	}
 
-	if a := b.get(at + "/doctor"); !strings.Contains(a.body, "buy a disk") ||
+	if a := b.get(at + "/doctor"); !strings.Contains(a.body, "Buy a disk.") ||
 		!strings.Contains(a.body, `status bad">Failed`) {
 		t.Errorf("the doctor's findings returned %s", a.Status)
 	}

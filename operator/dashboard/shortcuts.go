@@ -8,26 +8,44 @@ type shortcut struct {
 	note         navGroup
 	path         string // within the project, or within the dashboard if the action is of the installation
 	may          operator.Action
-	ofCalls      bool // the page exists only if the server serves calls
+	needs        feature // what the server must have for the page to exist
+	frequent     bool    // offered on the home page, and by the search before anything is typed
 }
+
+// A feature is a part of the server that may be missing.
+type feature int
+
+const (
+	always feature = iota
+	ofCalls
+	ofRecordings
+)
 
 const (
 	guestWords  = "Guest links let visitors join a room"
 	inviteWords = "Invite people by an invitation"
+	createWords = "Create or add"
+	loginWords  = "Why can’t they sign in? Wrong passwords, refused logins"
 )
 
 var shortcuts = []shortcut{
-	{"New guest link", guestWords, access, "/tokens/make/guest?link", operator.Write, true},
-	{"New guest token", guestWords, access, "/tokens/make/guest", operator.Write, false},
-	{"Rooms", guestWords, calling, "/resources?kind=conference_rooms", operator.Read, false},
-	{"New invite token", inviteWords, access, "/tokens/make/invite", operator.Write, false},
-	{"Subscribers", inviteWords, people, "/subscribers", operator.Read, false},
-	{"Invite an operator", inviteWords, installation, "/operators/invite", operator.KeepOperators, false},
+	{"New subscriber", createWords, people, "/subscribers/new", operator.Write, always, true},
+	{"New room", createWords, calling, "/kinds/conference_rooms", operator.Write, always, true},
+	{"New guest link", guestWords, access, "/tokens/make/guest?link", operator.Write, ofCalls, false},
+	{"New API key", createWords, access, "/keys/new", operator.Write, always, true},
+	{"New OAuth client", createWords, access, "/clients/new", operator.Write, always, true},
+	{"New webhook", createWords, project, "/webhooks/new", operator.Write, always, true},
+	{"Upload a recording", createWords, recorded, "/recordings/upload", operator.Write, ofRecordings, true},
+	{"Failed logins", loginWords, project, "/audit?action=login&outcome=refused", operator.Read, always, true},
+	{"New guest token", guestWords, access, "/tokens/make/guest", operator.Write, always, false},
+	{"Rooms", guestWords, calling, "/resources?kind=conference_rooms", operator.Read, always, false},
+	{"New invite token", inviteWords, access, "/tokens/make/invite", operator.Write, always, false},
+	{"Subscribers", inviteWords, people, "/subscribers", operator.Read, always, false},
+	{"Invite an operator", inviteWords, installation, "/operators/invite", operator.KeepOperators, always, false},
 }
 
-// findShortcuts returns the shortcuts that an operator may use and that match a query, in English or
-// in the operator's language.
-func (a *searchPages) findShortcuts(v *visit, projectID, query string) (hits []hit) {
+// shortcutsFor returns the shortcuts that an operator may use, with their paths in the given project.
+func (a *site) shortcutsFor(v *visit, projectID string) (all []shortcut) {
 	for _, s := range shortcuts {
 		base, of := Prefix+"/projects/"+projectID, projectID
 		if s.note == installation {
@@ -35,11 +53,36 @@ func (a *searchPages) findShortcuts(v *visit, projectID, query string) (hits []h
 		} else if projectID == "" {
 			continue
 		}
-		if s.ofCalls && a.site.NoCalls || v.operator.Check(s.may, of) != nil {
+		missing := s.needs == ofCalls && a.NoCalls || s.needs == ofRecordings && a.NoRecordings
+		if missing || v.operator.Check(s.may, of) != nil {
 			continue
 		}
-		if v.isFound(query, s.title, s.words) {
-			hits = append(hits, hit{Title: v.say(s.title), Note: string(s.note), URL: base + s.path})
+		s.path = base + s.path
+		all = append(all, s)
+	}
+	return all
+}
+
+// frequentLinks returns the shortcuts that a home page offers.
+func (a *site) frequentLinks(v *visit) (all []hit) {
+	for _, s := range a.shortcutsFor(v, v.project.ID) {
+		if s.frequent {
+			all = append(all, s.hit(v))
+		}
+	}
+	return all
+}
+
+func (s shortcut) hit(v *visit) hit {
+	return hit{Title: v.say(s.title), Note: string(s.note), URL: s.path}
+}
+
+// findShortcuts returns the shortcuts that match a query, in English or in the operator's language.
+// An empty query finds the frequent ones.
+func (a *searchPages) findShortcuts(v *visit, projectID, query string) (hits []hit) {
+	for _, s := range a.shortcutsFor(v, projectID) {
+		if query == "" && s.frequent || query != "" && v.isFound(query, s.title, s.words) {
+			hits = append(hits, s.hit(v))
 		}
 	}
 	return hits

@@ -23,6 +23,7 @@ type site struct {
 	Factors       *factor.Factors // nil if second factors are not supported
 	RequireFactor []operator.Role
 	NoCalls       bool // the server carries no calls for its clients
+	NoRecordings  bool // the server keeps no recordings
 	PublicURL     string
 	AuthURL       string
 	Log           *slog.Logger

@@ -32,7 +32,7 @@ func (a *subscriberPages) invitationPart(v *visit, s fabric.Subscriber) (*invita
 	}
 	p.Pending, p.Created, p.Expires = true, i.Created, i.Expires
 	p.Status = status{"warn", "Pending"}
-	if i.Expires.IsZero() {
+	if i.Expires.IsZero() && i.Letter != mail.Dead {
 		p.Valid = validAfterSending(a.Clients.Lifetimes().InviteLink)
 	}
 	if !i.Expires.IsZero() && !v.now.Before(i.Expires) {

@@ -66,7 +66,7 @@ type webhookForm struct {
 	Action, Title, Button string
 	Back, BackTo          string
 	Form                  form
-	Unsafe                bool // the host of the URL is not permitted
+	Permit                string // a host that the configuration must permit first
 }
 
 func (v *visit) webhookForm(w fabric.Webhook) webhookForm {
@@ -120,7 +120,12 @@ func (a *webhookPages) webhookFormPage(v *visit, code int, p webhookForm) error 
 // webhookFault shows the form again, with the errors next to their inputs.
 func (a *webhookPages) webhookFault(v *visit, p webhookForm, err error) error {
 	p.Form.retype(v.form)
-	p.Unsafe = slices.ContainsFunc(problem.All(err), func(p *problem.Error) bool { return p.Code == "url_is_unsafe" })
+	for _, e := range problem.All(err) {
+		if reason, rest, ok := strings.Cut(e.Message, "; to permit it, add "); ok { // the form says how to
+			e.Message = reason
+			p.Permit, _, _ = strings.Cut(rest, " ")
+		}
+	}
 	if !p.Form.blame(err) {
 		return err
 	}

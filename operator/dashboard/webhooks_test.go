@@ -31,9 +31,14 @@ func TestWebhookPages(t *testing.T) {
 
 	local := b.post(all+"/new", all, url.Values{"url": {"http://10.1.2.3:9000/x"}, "name": {"CRM"}})
 	if local.StatusCode != http.StatusUnprocessableEntity ||
-		!strings.Contains(local.body, "add 10.1.2.3 to egress.allow") ||
+		!strings.Contains(local.body, "add <code>10.1.2.3</code> to <code>egress.allow</code>") ||
 		!strings.Contains(local.body, `id="egress"`) || strings.Contains(wrong.body, `id="egress"`) {
 		t.Errorf("a private address: %s", local.Status)
+	}
+	number := b.post(all+"/new", all, url.Values{"url": {"http://0x7f000001/"}, "name": {"CRM"}})
+	if !strings.Contains(number.body, "must not have a number as its host") ||
+		strings.Contains(number.body, "egress.allow") {
+		t.Errorf("a number as the host: %s", number.Status)
 	}
 
 	made := b.post(all+"/new", all, url.Values{"url": {"https://hooks.example/crm"}, "name": {"CRM"},

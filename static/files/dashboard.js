@@ -38,7 +38,7 @@ if (player) {
   const time = (s) => `${Math.floor(s / 60)}:${String(Math.floor(s % 60)).padStart(2, "0")}`;
   const show = () => {
     for (const rect of played) rect.setAttribute("width", String((480 * sound.currentTime) / length));
-    clock.textContent = `${time(sound.currentTime)} ${document.body.dataset.of} ${time(Math.round(length))}`;
+    clock.textContent = `${time(sound.currentTime)} / ${time(Math.round(length))}`;
     position.value = sound.currentTime;
     position.setAttribute("aria-valuetext", clock.textContent);
   };

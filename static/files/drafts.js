@@ -37,7 +37,8 @@ if (main) {
           if (isChoice(e)) e.checked = values[i];
           else e.value = values[i];
         });
-        main.prepend(Object.assign(document.createElement("p"), { className: "notice", role: "status", textContent: main.dataset.restored }));
+        const told = Object.assign(document.createElement("p"), { className: "notice", role: "status", textContent: main.dataset.restored });
+        main.querySelector(".head") ? main.querySelector(".head").after(told) : main.prepend(told);
       }
     } else if (!again) sessionStorage.removeItem(key(form));
     form.addEventListener("input", () => sessionStorage.setItem(key(form), JSON.stringify(state(form))));

@@ -18,7 +18,7 @@ import (
 func (b tab) follow(says string) {
 	b.Helper()
 	found := fmt.Sprintf(
-		`[...document.querySelectorAll("main a, main button, main summary, nav.rail a")].find(
+		`[...document.querySelectorAll("main a, main button, main summary, nav.rail a, nav.rail summary")].find(
 			(e) => e.offsetParent && e.textContent.trim() === %q)`, says)
 	b.until("the link "+says, found)
 	b.leave(found + ".click()")
@@ -115,6 +115,7 @@ func TestDashboardTasks(t *testing.T) {
 			"contentDocument?.querySelector('#brand-logo')?.naturalWidth > 0")
 
 	// Another operator is invited and the invitation withdrawn.
+	b.follow("Installation")
 	b.follow("Operators")
 	b.follow("Invite an operator")
 	b.typeInto("email", "bob@example.com")
@@ -132,6 +133,7 @@ func TestDashboardTasks(t *testing.T) {
 	s.Get(t, setup).Want(t, 404)
 
 	// A subscriber is signed out everywhere.
+	b.follow("People")
 	b.follow("Subscribers")
 	b.follow(sub.Email)
 	b.follow("Sign out everywhere")
