@@ -14,8 +14,8 @@ var allBackends = []string{"sqlite", "postgres", "redis", "cluster"}
 
 // A placement runs a suite on a backend. Scripts run on every backend. The other suites run where
 // they can fail differently: attacks on each database, nodes on each session store, and clients on
-// two of the four backends. Media, conformance and the appearance of pages do not depend on the
-// backend, so they run on one.
+// two of the four backends if they depend on storage. Media, conformance and the appearance of pages
+// do not depend on the backend, so they run on one.
 type placement struct {
 	suite, backend string
 
@@ -77,24 +77,21 @@ var placements = []placement{
 	{suite: "conformance", backend: "sqlite", seconds: 35},
 }
 
-// computing lists packages that compute a lot and share hardly any data between goroutines. The
-// race detector would only slow them down.
-var computing = []string{
-	"./recordings/wav", "./recordings/mp3", "./recordings/levels", "./recordings/audio", "./openapi/...",
-	"./cmd/selvage/internal/docsite", "./cmd/selvage/internal/cli", "./internal/brand", "./internal/words",
-	"./internal/agent", "./internal/problem", "./internal/span", "./internal/suggest", "./calls/sdp",
-	"./sdk/build", "./test/style",
-}
+// module begins the import paths of this module.
+const module = "github.com/selvage/selvage/"
 
 // filling matches tests that fill a database with rows to check how queries find them. It also
-// matches a test that repeatedly starts a process to kill it. They also run without the race
-// detector.
+// matches a test that repeatedly starts a process to kill it. `make check` skips them.
 const filling = `^Test(Plans|GoneWebhooksPlan|RecordingPlans|RecordingPages|KilledMigrations)$`
 
 // computed matches tests that run without the race detector, although the other tests of their
-// packages run with it. They compute or read rows in a single goroutine.
-const computed = `^Test(AuditPages|SearchStops|RecordingsStop|AddressesStop|RenderCodecs|` +
-	`Interruptions|Drift|Pause|Timeline|HostileTimeline|TornTail|Flood|RotationUnderLoad)$`
+// packages, which are in computedIn, run with it. They mostly decode and encode sound, or check
+// signatures.
+const computed = `^Test(RenderCodecs|Interruptions|Drift|Pause|Timeline|HostileTimeline|TornTail|Flood|` +
+	`RotationUnderLoad)$`
+
+// computedIn lists the packages of the tests in computed.
+var computedIn = []string{module + "calls/record", module + "keys/keystest"}
 
 // scripts matches the only test of the suite scripts that runs on backends other than SQLite.
 const scripts = `^TestScripts$`
@@ -127,37 +124,8 @@ func parts(backends string, lint, race bool) []part {
 	raced := append([]string{"go", "build"}, raceFlags()...)
 	raced = append(raced, "-ldflags=-s -w", "-o", built("selvage-raced"), "./cmd/selvage")
 
-	all := []part{
-		{name: "raced", seconds: 280, env: withCgo, onRequest: !race, steps: [][]string{raced}},
-		{
-			name:    "packages",
-			seconds: 80,
-			steps: [][]string{
-				goTest([]string{"-skip", filling + "|" + computed}, racedPackages()),
-			},
-		},
-		{
-			name:    "computing",
-			seconds: 60,
-			steps: [][]string{
-				goTest([]string{"-run", filling + "|" + computed},
-					[]string{"./store", "./calls/record", "./keys/keystest"}),
-				goTest(nil, computing),
-			},
-		},
-	}
-	if race {
-		all[1] = part{
-			name:    "packages",
-			seconds: 250,
-			after:   "raced",
-			env:     withCgo,
-			steps: [][]string{
-				goTest(append(raceFlags(), "-skip", filling+"|"+computed), racedPackages()),
-			},
-		}
-	}
-
+	all := []part{{name: "raced", seconds: 280, env: withCgo, onRequest: !race, steps: [][]string{raced}}}
+	all = append(all, packageParts(race && hasRaceDetector())...)
 	all = append(all, part{
 		name:      "race",
 		seconds:   1000,
@@ -180,10 +148,40 @@ func parts(backends string, lint, race bool) []part {
 	return all
 }
 
+// packageParts returns the parts that test packages next to their code. With race, one of them runs
+// what [selectRaced] selects under the race detector.
+func packageParts(race bool) []part {
+	if !race {
+		return []part{{name: "packages", seconds: 150, steps: [][]string{goTest(nil, packages())}}}
+	}
+
+	s := selectRaced(packages())
+	return []part{
+		{
+			name:    "packages-raced",
+			seconds: 250,
+			after:   "raced",
+			env:     withCgo,
+			steps: [][]string{
+				goTest(append(raceFlags(), "-skip", computed), s.whole),
+				goTest(append(raceFlags(), "-run", s.pattern()), s.partly),
+			},
+		},
+		{
+			name:    "packages",
+			seconds: 130,
+			steps: [][]string{
+				goTest([]string{"-skip", s.pattern()}, append(s.partly, s.others...)),
+				goTest([]string{"-run", computed}, computedIn),
+			},
+		},
+	}
+}
+
 // quickParts returns the parts that `make check` runs. They need no servers, no browsers and no
 // built binary.
 func quickParts() []part {
-	tests := goTest([]string{"-skip", scripts + "|" + filling}, append(packages(), computing...))
+	tests := goTest([]string{"-skip", scripts + "|" + filling}, append(packages(), "./cmd/selvage"))
 	tests = slices.DeleteFunc(tests, func(arg string) bool { return arg == "-count=1" }) // results may be cached
 	return []part{
 		{name: "tests", seconds: 60, env: []string{"SELVAGE_TEST_SERVERS=none"}, steps: [][]string{tests}},
@@ -248,19 +246,13 @@ func (p placement) source() string {
 	return "test/" + p.suite
 }
 
-// packages lists the packages whose tests need no built binary, except for those in computing.
+// packages lists the packages whose tests need no built binary. The command is not one of them,
+// because its tests run with its scripts.
 func packages() []string {
-	excluded := listPackages(computing...)
-	excluded = append(excluded, listPackages("./test/...", "./bench/...")...)
+	excluded := listPackages("./cmd/selvage", "./test/...", "./bench/...")
 	included := slices.DeleteFunc(listPackages("./..."), func(p string) bool { return slices.Contains(excluded, p) })
-	return append(included, "./test/harness", "./test/history", "./test/servers/...")
-}
-
-// racedPackages lists the packages whose tests run with the race detector. The command is not one
-// of them, because its tests run with its scripts.
-func racedPackages() []string {
-	command := listPackages("./cmd/selvage")
-	return slices.DeleteFunc(packages(), func(p string) bool { return slices.Contains(command, p) })
+	return append(included, listPackages("./test/all", "./test/harness", "./test/history",
+		"./test/servers/...", "./test/style")...)
 }
 
 // hasRaceDetector reports whether there is a C compiler, which the race detector needs.

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"slices"
+	"testing"
+)
+
+// TestStartingTests shows which tests run under the race detector.
+func TestStartingTests(t *testing.T) {
+	const code = `package p
+func TestStatement(t *testing.T) { go serve() }
+func TestGroup(t *testing.T)     { wait.Go(func() {}) }
+func TestBubble(t *testing.T)    { synctest.Test(t, func(t *testing.T) {}) }
+func TestFunction(t *testing.T)  { each(t, atOnce) }
+func TestMethod(t *testing.T)    { newWorld(t).visit() }
+func TestAlone(t *testing.T)     { newWorld(t).atOnce() }
+func atOnce()                    { go serve() }
+func each(t *testing.T, f func()) { f() }
+func newWorld(t *testing.T) world { go poll(); return world{} }
+func (w world) visit()           { atOnce() }
+`
+	f, err := parser.ParseFile(token.NewFileSet(), "p_test.go", code, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	got := startingTests([]source{{f, true}})
+	slices.Sort(got)
+	want := []string{"TestBubble", "TestFunction", "TestGroup", "TestMethod", "TestStatement"}
+	if !slices.Equal(got, want) {
+		t.Errorf("tests that start goroutines: %q, want %q", got, want)
+	}
+}
+
+// TestSelection shows that a package runs under the race detector as a whole, in part, or not at
+// all.
+func TestSelection(t *testing.T) {
+	t.Chdir("../..")
+	s := selectRaced([]string{
+		module + "internal/bus", module + "keys/keystest", module + "store", module + "recordings/opus"})
+	if want := []string{module + "internal/bus", module + "keys/keystest"}; !slices.Equal(s.whole, want) {
+		t.Errorf("as a whole: %q, want %q", s.whole, want)
+	}
+	if want := []string{module + "store"}; !slices.Equal(s.partly, want) ||
+		!slices.Contains(s.tests, "TestMarkUsed") || slices.Contains(s.tests, "TestPlans") {
+		t.Errorf("in part: %q, with %q", s.partly, s.tests)
+	}
+	if want := []string{module + "recordings/opus"}; !slices.Equal(s.others, want) {
+		t.Errorf("not at all: %q, want %q", s.others, want)
+	}
+}
