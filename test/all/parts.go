@@ -85,13 +85,15 @@ const module = "github.com/selvage/selvage/"
 const filling = `^Test(Plans|GoneWebhooksPlan|RecordingPlans|RecordingPages|KilledMigrations)$`
 
 // computed matches tests that run without the race detector, although the other tests of their
-// packages, which are in computedIn, run with it. They mostly decode and encode sound, or check
-// signatures.
+// packages, which are in computedIn, run with it. They do one thing after another for a long time:
+// they decode and encode sound, check signatures, or migrate databases.
 const computed = `^Test(RenderCodecs|Interruptions|Drift|Pause|Timeline|HostileTimeline|TornTail|Flood|` +
-	`RotationUnderLoad)$`
+	`RotationUnderLoad|RestoreOlderSchema)$`
 
 // computedIn lists the packages of the tests in computed.
-var computedIn = []string{module + "calls/record", module + "keys/keystest"}
+var computedIn = []string{
+	module + "calls/record", module + "keys/keystest", module + "cmd/selvage/internal/backups",
+}
 
 // scripts matches the only test of the suite scripts that runs on backends other than SQLite.
 const scripts = `^TestScripts$`
