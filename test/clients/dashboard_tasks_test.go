@@ -18,8 +18,9 @@ import (
 func (b tab) follow(says string) {
 	b.Helper()
 	found := fmt.Sprintf(
-		`[...document.querySelectorAll("main a, main button, main summary, nav.rail a, nav.rail summary")].find(
-			(e) => e.offsetParent && e.textContent.trim() === %q)`, says)
+		`[...document.querySelectorAll("main a, main button, main summary, nav.rail a"),
+			...document.querySelectorAll("nav.rail summary")].find(
+				(e) => e.offsetParent && e.textContent.trim() === %q)`, says)
 	b.until("the link "+says, found)
 	b.leave(found + ".click()")
 }
