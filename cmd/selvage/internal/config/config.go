@@ -110,12 +110,12 @@ type Config struct {
 	// Master key to which `selvage master-key rotate` switches, in the same form (default:
 	// master.key.next in the data directory). Servers then use it automatically.
 	MasterKeyNext masterKey `key:"master_key_next" secret:"true"`
-	// Time in which running requests can finish on shutdown.
+	// Time for running requests to finish on shutdown.
 	Grace time.Duration `key:"grace" default:"25s"`
-	// Time after SIGTERM in which the server still accepts requests although /readyz fails, so that
-	// proxies can switch to other nodes.
+	// Time after SIGTERM during which the server still accepts requests although /readyz fails, so
+	// that proxies can switch to other nodes.
 	StopDelay patience `key:"stop_delay" default:"0s"`
-	// Time after SIGTERM in which running calls can continue. Then the server ends them.
+	// Time after SIGTERM during which running calls can continue. Then the server ends them.
 	Drain patience `key:"drain" default:"0s"`
 
 	TLS struct {
@@ -264,8 +264,7 @@ type Config struct {
 		// Scheme and host of the URLs to which s3.serve redirects clients. Set it if clients reach
 		// the store at a different address than this server does (default: the endpoint in media).
 		PublicURL BaseURL `key:"public_url"`
-		// Maximum size of all copies that s3.serve keeps with cache, in media-cache in the data
-		// directory.
+		// Maximum size of all copies in media-cache in the data directory, if s3.serve is cache.
 		CacheSize size `key:"cache_size" default:"1GiB"`
 	} `key:"s3"`
 
@@ -300,7 +299,7 @@ type Config struct {
 	Backup struct {
 		// Directory for scheduled backups (default: none).
 		Directory fileName `key:"directory"`
-		// age recipients that can decrypt the backups, such as age1….
+		// age recipients for whom backups are encrypted, such as age1….
 		Recipients ageRecipients `key:"recipients"`
 		// Time between two scheduled backups.
 		Every Period `key:"every" default:"24h"`
