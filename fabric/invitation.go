@@ -69,8 +69,12 @@ func (ss *Subscribers) FindInvitation(ctx context.Context, projectID, id string)
 	return ss.store.FindInvitationOf(ctx, s.ID)
 }
 
-// WithdrawInvitation ends a subscriber's pending invitations, so that their links stop working. It
-// returns problem.Conflict if no invitation is pending, for example because it was just accepted.
+// CodeNoInvitation is the code of the error that no invitation is pending.
+const CodeNoInvitation = "no_invitation"
+
+// WithdrawInvitation ends a subscriber's pending invitations, so that their links stop working. If
+// no invitation is pending, for example because it was just accepted, it returns problem.Conflict
+// with the code CodeNoInvitation.
 func (ss *Subscribers) WithdrawInvitation(ctx context.Context, projectID, id string) error {
 	s, err := ss.Find(ctx, projectID, id)
 	if err != nil {

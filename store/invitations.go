@@ -68,7 +68,7 @@ func (s *Subscribers) WithdrawInvitationOf(ctx context.Context, projectID, subsc
 			ended += n
 		}
 		if ended == 0 {
-			return problem.New(problem.Conflict, "no_invitation", "there is no pending invitation")
+			return problem.New(problem.Conflict, fabric.CodeNoInvitation, "there is no pending invitation")
 		}
 		return nil
 	})

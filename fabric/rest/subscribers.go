@@ -41,6 +41,7 @@ func (a subscriberAPI) routes() []route {
 		{"GET", ofSubscriber + "/export", by.manager(respondOK(a.export, same))},
 		{"GET", ofSubscriber + "/factors", by.project(respondPage(a.listFactors, showFactor))},
 		{"DELETE", ofSubscriber + "/factors/{id}", by.manager(noContent(a.removeFactor))},
+		{"DELETE", ofSubscriber + "/invitation", by.manager(noContent(a.withdrawInvitation))},
 		{"POST", ofSubscriber + "/invitation", by.manager(accepted(a.invite, showRecipient))},
 		{"GET", ofSubscriber + "/presence", by.project(respondOK(a.presence, showPresence))},
 		{"DELETE", ofSubscriber + "/tokens", by.project(noContent(a.revoke))},
@@ -253,6 +254,15 @@ func (a subscriberAPI) invite(r *http.Request, by fabric.Issuer) (s fabric.Subsc
 		}
 	}
 	return a.subscribers.Invite(r.Context(), by.ProjectID, r.PathValue("subscriber"), in.Inviter)
+}
+
+// withdrawInvitation serves DELETE /api/fabric/resources/subscribers/{id}/invitation.
+func (a subscriberAPI) withdrawInvitation(r *http.Request, by fabric.Issuer) error {
+	err := a.subscribers.WithdrawInvitation(r.Context(), by.ProjectID, r.PathValue("subscriber"))
+	if p := problem.First(err); p != nil && p.Code == fabric.CodeNoInvitation {
+		return problem.NoSuch("invitation")
+	}
+	return err
 }
 
 // verify serves POST /api/fabric/resources/subscribers/{id}/verification.

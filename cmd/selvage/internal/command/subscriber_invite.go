@@ -24,7 +24,12 @@ e-mail, one is created. The link works once, for seven days; another invitation 
 	verify := n.changeCommand("verify ID", "Ask a subscriber by mail to confirm their e-mail address",
 		c.verifySubscriber)
 	verify.Long = `Send a link that works once, for a day. Using it sets email_verified to true.`
-	return []*cobra.Command{invite, verify}
+
+	withdraw := n.changeCommand("withdraw ID", "Withdraw the invitation of a subscriber; its link stops working",
+		func(ctx context.Context, a *app, _ *cobra.Command, s fabric.Subscriber) (fabric.Subscriber, error) {
+			return s, a.Fabric.Subscribers.WithdrawInvitation(ctx, s.ProjectID, s.ID)
+		})
+	return []*cobra.Command{invite, verify, withdraw}
 }
 
 func (c subscriberCommands) verifySubscriber(ctx context.Context, a *app, _ *cobra.Command, s fabric.Subscriber) (
