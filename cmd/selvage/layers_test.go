@@ -49,7 +49,10 @@ var layers = map[string][]string{
 	// Protocols and the store import their domains and the plumbing, never each other.
 	"operator/dashboard": {"calls", "fabric", "fabric/kinds", "idp", "internal/audit", "internal/cnf",
 		"internal/deliver", "internal/factor", "internal/brand", "internal/mail", "internal/page", "internal/problem",
-		"internal/web", "internal/words", "keys", "operator", "recordings", "recordings/levels", "templates"},
+		"internal/web", "internal/words", "keys", "operator", "operator/names", "recordings", "recordings/levels",
+		"templates"},
+	"operator/names": {"calls", "fabric", "idp", "internal/audit", "internal/page", "internal/problem", "operator",
+		"recordings"},
 	"fabric/relay": {"calls", "chat", "fabric", "internal/cnf", "internal/problem", "internal/web"},
 	"fabric/rest": {"calls", "chat", "fabric", "fabric/kinds", "idp", "internal/audit", "internal/cnf",
 		"internal/deliver", "internal/dpop", "internal/factor",

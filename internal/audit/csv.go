@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,14 @@ func (e Event) CSV() []string {
 		strconv.FormatInt(e.Seq, 10), e.Hash,
 	}
 	return Neutral(row)
+}
+
+// NamedCSVHeader holds the column names of [Event.NamedCSV].
+var NamedCSVHeader = append(slices.Clone(CSVHeader), "actor_name", "target_name")
+
+// NamedCSV is like [Event.CSV], with the names of the actor and the target.
+func (e Event) NamedCSV(actor, target string) []string {
+	return append(e.CSV(), Neutral([]string{actor, target})...)
 }
 
 // Neutral changes the cells of a row so that spreadsheets treat none of them as a formula.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/selvage/selvage/idp"
@@ -218,8 +217,7 @@ func (a *auditPages) exportAudit(v *visit) error {
 		return page.Page[eventRow]{Items: rows, Next: found.Next, Prev: found.Prev}, err
 	}
 
-	header := append(slices.Clone(audit.CSVHeader), "actor_name", "target_name")
-	return writeCSV(a.site, v, "audit", header, list, func(e eventRow) []string {
-		return append(e.CSV(), e.Who.Name, e.Whom.Name)
+	return writeCSV(a.site, v, "audit", audit.NamedCSVHeader, list, func(e eventRow) []string {
+		return e.NamedCSV(e.Who.Name, e.Whom.Name)
 	})
 }

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,6 +13,7 @@ import (
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator/names"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/templates"
 )
@@ -41,10 +41,6 @@ type callRow struct {
 
 // A callParty is one side of a call. Its URL is empty unless the party is a subscriber.
 type callParty struct{ Name, Address, URL string }
-
-// nameOfParty returns the address of a party, or else its name. It returns "" for an erased
-// subscriber.
-func nameOfParty(p calls.Party) string { return cmp.Or(p.Address, p.Name) }
 
 func (v *visit) callParty(p calls.Party) callParty {
 	party := callParty{Name: p.Name, Address: p.Address}
@@ -255,7 +251,7 @@ func (a *callPages) exportCalls(v *visit) error {
 		if !r.Answered.IsZero() {
 			length = strconv.FormatFloat(r.Duration(v.now).Seconds(), 'f', 3, 64)
 		}
-		return []string{r.ID, csvTime(r.Created), nameOfParty(r.From), nameOfParty(r.To), string(r.State),
+		return []string{r.ID, csvTime(r.Created), names.Party(r.From), names.Party(r.To), string(r.State),
 			string(r.Result()), r.Reason(), length, r.RecordingSid}
 	})
 }

@@ -8,25 +8,29 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/selvage/selvage/calls"
-	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
-	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
-	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/operator/names"
 )
 
 // A trail reads the audit trail and describes its events for people.
 type trail struct {
 	*site
-	Clients    *idp.Provider
-	Recordings *recordings.Recordings // nil if the server keeps no recordings
-	Calls      *calls.Records         // nil hides all calls
+	names names.Finder
 
 	// Audit returns a page of the audit trail. If it is nil, pages show no events.
 	Audit func(context.Context, audit.Filter, page.Query) (page.Page[audit.Event], error)
+}
+
+// newTrail returns a trail that finds names with the services in c.
+func newTrail(c Config, s *site) *trail {
+	f := names.Finder{Fabric: s.Fabric, Clients: c.Clients, Operators: s.Operators, Calls: c.Calls}
+	if c.Recordings != nil {
+		f.Recordings = c.Recordings.List
+	}
+	return &trail{site: s, names: f, Audit: c.Audit}
 }
 
 // An eventRow is a row in a list of audit events.
@@ -79,15 +83,10 @@ func (a *trail) eventRows(v *visit, events []audit.Event) (all []eventRow, err e
 		if row.Who, err = find(e, string(e.Actor.Kind), e.Actor.ID); err != nil {
 			return nil, err
 		}
-		if row.Whom, err = find(e, e.Target.Kind, e.Target.ID); err != nil {
+		if row.Whom, err = find(e, names.TargetKind(e), names.TargetID(e)); err != nil {
 			return nil, err
 		}
-		if id := e.Detail["subscriber"]; e.Target.Kind == "mail" && id != "" {
-			if row.Whom, err = find(e, "subscriber", id); err != nil {
-				return nil, err
-			}
-			row.Whom.Kind = a.kindOf("mail")
-		}
+		row.Whom.Kind = a.kindOf(e.Target.Kind)
 		if row.Whom.Name == "" {
 			row.Whom.Name = cmp.Or(e.Detail["name"], e.Detail["email"])
 		}
@@ -116,26 +115,18 @@ func (v *visit) sayAction(e audit.Event) string {
 // entities returns a function that looks up an entity that an event names. It looks up each entity
 // only once.
 func (a *trail) entities(v *visit) func(e audit.Event, kind, id string) (entity, error) {
-	type key struct{ project, kind, id string }
-	names := make(map[key]string)
+	known := a.names.Begin()
 	return func(e audit.Event, kind, id string) (found entity, err error) {
 		found = entity{Kind: a.kindOf(kind), ID: id}
-		if kind == "recording" {
-			found.Name, found.URL, err = a.recordingOf(v, e.ProjectID, id)
+		name, err := known.Find(v.r.Context(), e.ProjectID, kind, id)
+		if err != nil || name.Text == "" {
 			return found, err
 		}
-		of := key{project: e.ProjectID, kind: kind, id: id}
-		name, ok := names[of]
-		if !ok {
-			if name, err = a.nameOf(v, e.ProjectID, kind, id); err != nil {
-				return found, err
-			}
-			names[of] = name
+		found.Name = name.Text
+		if kind == "recording" {
+			id = name.Sid
 		}
-		found.Name = name
-		if name != "" {
-			found.URL = a.urlOf(v, e.ProjectID, kind, id)
-		}
+		found.URL = a.urlOf(v, e.ProjectID, kind, id)
 		return found, nil
 	}
 }
@@ -169,80 +160,6 @@ func detailsOf(e audit.Event) string {
 	return strings.Join(lines, "\n")
 }
 
-// nameOf returns the name of an entity, or "" if it was deleted or never had a name.
-func (a *trail) nameOf(v *visit, projectID, kind, id string) (name string, err error) {
-	if id == "" {
-		return "", nil
-	}
-	ctx := v.r.Context()
-	switch kind {
-	case string(audit.CLI):
-		return id, nil
-
-	case "operator":
-		o, err := a.Operators.Find(ctx, id)
-		return o.Title(), problem.IgnoreNotFound(err)
-
-	case "project":
-		p, err := a.Fabric.Projects.Find(ctx, id)
-		return p.Name, problem.IgnoreNotFound(err)
-
-	case "client":
-		c, err := a.Clients.Clients.Find(ctx, id)
-		if c.ProjectID != projectID {
-			return "", problem.IgnoreNotFound(err) // the reader may not see names in another project
-		}
-		return cmp.Or(c.Name, c.ID), problem.IgnoreNotFound(err)
-
-	case "api_key":
-		k, err := a.Fabric.APIKeys.Find(ctx, projectID, id)
-		if k.ID != "" {
-			name = cmp.Or(k.Name, k.Prefix+"…")
-		}
-		return name, problem.IgnoreNotFound(err)
-
-	case "subscriber":
-		s, err := a.Fabric.Subscribers.Find(ctx, projectID, id)
-		return cmp.Or(s.Email, s.FullName(), s.Reference), problem.IgnoreNotFound(err)
-
-	case "call":
-		if a.Calls == nil {
-			return "", nil
-		}
-		r, err := a.Calls.Find(ctx, projectID, "", id)
-		if err != nil {
-			return "", problem.IgnoreNotFound(err)
-		}
-		return cmp.Or(between(nameOfParty(r.From), nameOfParty(r.To)), id), nil
-
-	case "webhook":
-		w, err := a.Fabric.Webhooks.Find(ctx, projectID, id)
-		return cmp.Or(w.Name, w.URL), problem.IgnoreNotFound(err)
-	}
-
-	if k := a.Fabric.Resources.Kinds().ByType(kind); k != nil {
-		r, err := a.Fabric.Resources.Find(ctx, projectID, k, id)
-		return r.DisplayName, problem.IgnoreNotFound(err)
-	}
-	return "", nil
-}
-
-// recordingOf returns the name and the URL of a recording: its participants, file or time. Both are
-// "" if it was deleted. Events name recordings by id, since a Sid may be enough to fetch the media.
-func (a *trail) recordingOf(v *visit, projectID, id string) (name, url string, err error) {
-	if a.Recordings == nil || id == "" {
-		return "", "", nil
-	}
-	found, err := a.Recordings.List(v.r.Context(), recordings.Filter{Owner: recordings.Owner{ProjectID: projectID}},
-		page.Query{Size: 1, From: id})
-	if err != nil || len(found.Items) == 0 || found.Items[0].ID != id {
-		return "", "", err
-	}
-	r := found.Items[0]
-	name = cmp.Or(between(r.From, r.To), r.Name, r.Created.UTC().Format("2 Jan 2006, 15:04:05"))
-	return name, Prefix + "/projects/" + projectID + "/recordings/" + r.Sid, nil
-}
-
 // reasons maps the reasons for refusing a login to an explanation and a remedy.
 var reasons = map[string]string{
 	"unknown account": "No account here has this email. It may be misspelled, belong to another project, or " +
@@ -274,7 +191,7 @@ var reasons = map[string]string{
 // reasonOf explains why an action was refused, or returns "" if the event needs no explanation.
 func reasonOf(e audit.Event) string { return reasons[e.Detail["reason"]] }
 
-// urlOf returns the URL of an entity's page, or "" if it has none.
+// urlOf returns the URL of an entity's page, or "" if it has none. For a recording, id is its Sid.
 func (a *trail) urlOf(v *visit, projectID, kind, id string) string {
 	if kind == "operator" && id != "" && v.operator.Check(operator.KeepOperators, "") == nil {
 		return Prefix + "/operators/" + id
@@ -293,6 +210,8 @@ func (a *trail) urlOf(v *visit, projectID, kind, id string) string {
 		return base + "/clients/" + id
 	case "subscriber":
 		return base + "/subscribers/" + id
+	case "recording":
+		return base + "/recordings/" + id
 	case "webhook":
 		return base + "/webhooks/" + id
 	case "project":

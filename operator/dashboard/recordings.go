@@ -14,6 +14,7 @@ import (
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator/names"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/recordings/levels"
 	"github.com/selvage/selvage/templates"
@@ -40,7 +41,7 @@ type recordingRow struct {
 func (v *visit) recordingRow(r recordings.Recording) recordingRow {
 	row := recordingRow{
 		Recording: r, At: r.Created, URL: v.base() + "/recordings/" + r.Sid,
-		Length: formatLength(r.Duration()), Size: formatSize(r.Bytes), Who: between(r.From, r.To),
+		Length: formatLength(r.Duration()), Size: formatSize(r.Bytes), Who: names.Between(r.From, r.To),
 		Status: status{"", recordingStates[r.Status]},
 	}
 	if !r.StartTime.IsZero() {
@@ -81,19 +82,6 @@ func humanize(s string) string {
 		return ""
 	}
 	return strings.ToUpper(s[:1]) + strings.ReplaceAll(s[1:], "-", " ")
-}
-
-// between describes who called whom.
-func between(from, to string) string {
-	switch {
-	case from == "" && to == "":
-		return ""
-	case to == "":
-		return from
-	case from == "":
-		return "to " + to
-	}
-	return from + " → " + to
 }
 
 // formatLength formats a duration as 0:07 or 1:02:03.

@@ -46,7 +46,7 @@ var navGroups = []navGroup{noGroup, people, calling, recorded, access, look, pro
 // routes returns the routes of all groups of pages. Within a heading, the navigation lists pages in
 // this order.
 func routes(c Config, s *site) []route {
-	t := &trail{site: s, Clients: c.Clients, Recordings: c.Recordings, Calls: c.Calls, Audit: c.Audit}
+	t := newTrail(c, s)
 	factors, clients := &factorPages{s}, &clientPages{s, c.Clients}
 	subscribers := &subscriberPages{s, c.Clients, c.Installation.Mailing}
 	ofCalls := &callPages{site: s, trail: t, Calls: c.Calls, Recordings: c.Recordings, Move: c.Move}

@@ -12,6 +12,7 @@ import (
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator/names"
 	"github.com/selvage/selvage/recordings"
 )
 
@@ -224,7 +225,7 @@ func (a *searchPages) callWithID(ctx context.Context, v *visit, id string) (hit,
 	}
 	r, err := a.Calls.Find(ctx, v.project.ID, "", id)
 	return hit{
-		Title: between(nameOfParty(r.From), nameOfParty(r.To)),
+		Title: names.Between(names.Party(r.From), names.Party(r.To)),
 		Note:  "Call",
 		URL:   v.base() + "/calls/" + r.ID,
 	}, err

@@ -117,7 +117,8 @@ func (c auditCommands) exportCommand() *cobra.Command {
 	export := cli.Command("export", "Write the audit trail for other programs, the oldest first",
 		c.with(c.exportAudit))
 	export.Long = `Write all events, or those that match the filters, as JSON objects, one per line, or as CSV. No
-CSV cell is taken for a formula by a spreadsheet.`
+CSV cell is taken for a formula by a spreadsheet. actor_name and target_name are the present names; the
+chain of hashes does not cover them.`
 	export.Flags().String("format", "jsonl", "`jsonl` or csv")
 	return export
 }

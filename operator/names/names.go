@@ -1,0 +1,201 @@
+// Package names finds the names of the actors and targets of audit events. The events themselves
+// identify them only by id, so that the trail can be kept after the data of a person is erased.
+package names
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator"
+	"github.com/selvage/selvage/recordings"
+)
+
+// A Finder finds names. Fields that may be nil leave the names of that kind unknown.
+type Finder struct {
+	Fabric    *fabric.Fabric
+	Clients   *idp.Provider
+	Operators *operator.Operators
+	Calls     *calls.Records // may be nil
+
+	// Recordings returns a page of recordings. It may be nil.
+	Recordings func(context.Context, recordings.Filter, page.Query) (page.Page[recordings.Recording], error)
+}
+
+// A Name is the name of an entity. Text is "" if the entity was deleted or never had a name.
+type Name struct {
+	Text string
+	Sid  string // the Sid of a recording
+}
+
+// String returns the name as it is exported.
+func (n Name) String() string { return n.Text }
+
+// maxKnown is the maximum number of names that a Lookup remembers.
+const maxKnown = 10_000
+
+type key struct{ project, kind, id string }
+
+// A Lookup finds each name only once. It must not be used concurrently.
+type Lookup struct {
+	f     Finder
+	known map[key]Name
+}
+
+// Begin returns a Lookup that knows no names yet.
+func (f Finder) Begin() *Lookup { return &Lookup{f: f, known: make(map[key]Name)} }
+
+// Find returns the name of an entity in a project.
+func (l *Lookup) Find(ctx context.Context, projectID, kind, id string) (Name, error) {
+	if id == "" {
+		return Name{}, nil
+	}
+	of := key{projectID, kind, id}
+	if name, ok := l.known[of]; ok {
+		return name, nil
+	}
+	name, err := l.f.find(ctx, projectID, kind, id)
+	if err != nil {
+		return Name{}, err
+	}
+	if len(l.known) >= maxKnown {
+		clear(l.known)
+	}
+	l.known[of] = name
+	return name, nil
+}
+
+// Actor returns the name of the actor of an event.
+func (l *Lookup) Actor(ctx context.Context, e audit.Event) (Name, error) {
+	return l.Find(ctx, e.ProjectID, string(e.Actor.Kind), e.Actor.ID)
+}
+
+// Target returns the name of the target of an event. If it has none, Target returns the name or email
+// in the details of the event.
+func (l *Lookup) Target(ctx context.Context, e audit.Event) (Name, error) {
+	name, err := l.Find(ctx, e.ProjectID, TargetKind(e), TargetID(e))
+	if name.Text == "" {
+		name.Text = cmp.Or(e.Detail["name"], e.Detail["email"])
+	}
+	return name, err
+}
+
+// TargetKind returns the kind of the entity that the target of an event is named after. An email is
+// named after the subscriber to whom it was sent.
+func TargetKind(e audit.Event) string {
+	if isMail(e) {
+		return "subscriber"
+	}
+	return e.Target.Kind
+}
+
+// TargetID returns the id of the entity that the target of an event is named after.
+func TargetID(e audit.Event) string {
+	if isMail(e) {
+		return e.Detail["subscriber"]
+	}
+	return e.Target.ID
+}
+
+func isMail(e audit.Event) bool { return e.Target.Kind == "mail" && e.Detail["subscriber"] != "" }
+
+// find returns the name of an entity in a project.
+func (f Finder) find(ctx context.Context, projectID, kind, id string) (name Name, err error) {
+	switch kind {
+	case string(audit.CLI):
+		name.Text = id
+
+	case "operator":
+		o, err := f.Operators.Find(ctx, id)
+		return Name{Text: o.Title()}, problem.IgnoreNotFound(err)
+
+	case "project":
+		p, err := f.Fabric.Projects.Find(ctx, id)
+		return Name{Text: p.Name}, problem.IgnoreNotFound(err)
+
+	case "client":
+		c, err := f.Clients.Clients.Find(ctx, id)
+		if c.ProjectID != projectID {
+			return Name{}, problem.IgnoreNotFound(err) // the reader may not see names in another project
+		}
+		return Name{Text: cmp.Or(c.Name, c.ID)}, problem.IgnoreNotFound(err)
+
+	case "api_key":
+		k, err := f.Fabric.APIKeys.Find(ctx, projectID, id)
+		if k.ID != "" {
+			name.Text = cmp.Or(k.Name, k.Prefix+"…")
+		}
+		return name, problem.IgnoreNotFound(err)
+
+	case "subscriber":
+		s, err := f.Fabric.Subscribers.Find(ctx, projectID, id)
+		return Name{Text: cmp.Or(s.Email, s.FullName(), s.Reference)}, problem.IgnoreNotFound(err)
+
+	case "call":
+		return f.call(ctx, projectID, id)
+
+	case "recording":
+		return f.recording(ctx, projectID, id)
+
+	case "webhook":
+		w, err := f.Fabric.Webhooks.Find(ctx, projectID, id)
+		return Name{Text: cmp.Or(w.Name, w.URL)}, problem.IgnoreNotFound(err)
+
+	default:
+		if k := f.Fabric.Resources.Kinds().ByType(kind); k != nil {
+			r, err := f.Fabric.Resources.Find(ctx, projectID, k, id)
+			return Name{Text: r.DisplayName}, problem.IgnoreNotFound(err)
+		}
+	}
+	return name, nil
+}
+
+// call returns the name of a call: its parties.
+func (f Finder) call(ctx context.Context, projectID, id string) (Name, error) {
+	if f.Calls == nil {
+		return Name{}, nil
+	}
+	r, err := f.Calls.Find(ctx, projectID, "", id)
+	if err != nil {
+		return Name{}, problem.IgnoreNotFound(err)
+	}
+	return Name{Text: cmp.Or(Between(Party(r.From), Party(r.To)), id)}, nil
+}
+
+// recording returns the name of a recording: its participants, file or time. Events name recordings
+// by id, since a Sid may be enough to fetch the media.
+func (f Finder) recording(ctx context.Context, projectID, id string) (Name, error) {
+	if f.Recordings == nil {
+		return Name{}, nil
+	}
+	found, err := f.Recordings(ctx, recordings.Filter{Owner: recordings.Owner{ProjectID: projectID}},
+		page.Query{Size: 1, From: id})
+	if err != nil || len(found.Items) == 0 || found.Items[0].ID != id {
+		return Name{}, err
+	}
+	r := found.Items[0]
+	text := cmp.Or(Between(r.From, r.To), r.Name, r.Created.UTC().Format("2 Jan 2006, 15:04:05"))
+	return Name{Text: text, Sid: r.Sid}, nil
+}
+
+// Party returns the address of a party of a call, or else its name. It returns "" for an erased
+// party.
+func Party(p calls.Party) string { return cmp.Or(p.Address, p.Name) }
+
+// Between describes who called whom.
+func Between(from, to string) string {
+	switch {
+	case from == "" && to == "":
+		return ""
+	case to == "":
+		return from
+	case from == "":
+		return "to " + to
+	}
+	return from + " → " + to
+}
