@@ -71,6 +71,11 @@ type Delivery struct {
 	Body      []byte
 	Queued    time.Time // when the delivery was last queued
 	Progress
+
+	// The last attempt:
+	Took     time.Duration // how long it took; 0 before the first attempt
+	Response string        // the beginning of the response's body, as plain text
+	Refused  string        // address to which it was not sent; only operators of the installation may see it
 }
 
 // List returns a page of a webhook's deliveries in a state, newest first. "" means any state.

@@ -32,11 +32,13 @@ func (s *Callbacks) queue() queue { return queue{s.core, callbackQueue} }
 // Each receiver is an origin. If a host is down, all its callbacks rest, whatever their paths.
 var callbackQueue = strings.NewReplacer("{receivers}", "callback_receivers", "{on}", "1 = 1",
 	"{deliveries}", "callback_deliveries", "{receiver}", "receiver_id", "{job}", "id",
-	"{event}", "event", "{subject}", "sid", "{body}", "method || '\n' || url || '\n' || fields")
+	"{event}", "event", "{subject}", "sid", "{body}", "method || '\n' || url || '\n' || fields",
+	"{forget}", "")
 
 // callbacksOf is like callbackQueue, but its queries select the deliveries of a project instead of
 // a receiver.
-var callbacksOf = strings.NewReplacer("{deliveries}", "callback_deliveries", "{receiver}", "project_id", "{job}", "id")
+var callbacksOf = strings.NewReplacer("{deliveries}", "callback_deliveries", "{receiver}", "project_id", "{job}", "id",
+	"{forget}", "")
 
 var callbackTable = table[recordings.Delivery]{
 	name:  "callback_deliveries",

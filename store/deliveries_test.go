@@ -36,9 +36,10 @@ func newSettled(t *testing.T, c store.Config) settled {
 	for i, r := range []deliver.Result{
 		{State: deliver.Delivered, Status: 204, Ended: now.Add(-48 * time.Hour)},
 		{State: deliver.Delivered, Status: 200, Ended: now},
-		{State: deliver.Pending, Error: "no", Due: now.Add(time.Minute)},
+		{State: deliver.Pending, Error: "no", Due: now.Add(time.Minute), Refused: "10.0.0.1:80",
+			Took: time.Millisecond},
 		{State: deliver.Dead, Status: 410, Ended: now.Add(-31 * 24 * time.Hour)},
-		{State: deliver.Dead, Status: 500, Ended: now},
+		{State: deliver.Dead, Status: 500, Ended: now, Response: "out of order", Took: 1500 * time.Microsecond},
 	} {
 		r.ReceiverID, r.JobID = w.ID, jobs[i].ID
 		r.Queued, r.Attempts = jobs[i].Queued, 1
@@ -79,8 +80,12 @@ func testSettle(t *testing.T, c store.Config) {
 		d.Status != 200 || d.Attempts != 1 {
 		t.Errorf("settled twice: %+v, want no change", d)
 	}
-	if d := s.find(t, 2, nil); d.State != fabric.Pending || d.Error != "no" || !d.Due.After(s.now) {
+	if d := s.find(t, 2, nil); d.State != fabric.Pending || d.Error != "no" || !d.Due.After(s.now) ||
+		d.Refused != "10.0.0.1:80" || d.Took != time.Millisecond {
 		t.Errorf("after a failure: %+v", d)
+	}
+	if d := s.find(t, 4, nil); d.Response != "out of order" || d.Took != 1500*time.Microsecond || d.Refused != "" {
+		t.Errorf("after a response: %+v", d)
 	}
 }
 
@@ -109,7 +114,7 @@ func testRedeliverDead(t *testing.T, c store.Config) {
 	}
 	for _, i := range []int{3, 4} {
 		if d := s.find(t, i, nil); d.State != fabric.Pending || d.Attempts != 0 || d.Status != 0 ||
-			!d.Ended.IsZero() {
+			!d.Ended.IsZero() || d.Response != "" || d.Took != 0 {
 			t.Errorf("a dead delivery that was queued again: %+v", d)
 		}
 	}

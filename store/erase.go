@@ -62,6 +62,9 @@ func (s *Subscribers) EraseSubscriber(
 		if err := eraseDeliveries(ctx, t, projectID, by.ID, &e); err != nil {
 			return err
 		}
+		if err := eraseResponses(ctx, t, projectID, by.ID, &e); err != nil {
+			return err
+		}
 
 		if !e.Found {
 			return requireErased(e)
@@ -147,6 +150,19 @@ func eraseDeliveries(ctx context.Context, t tx, projectID, id string, e *fabric.
 		id, projectID, string(fabric.SubscriberDeleted))
 	n, err := countChanged(res, err, "webhook deliveries")
 	e.Deleted["webhook_deliveries"] += n
+	return err
+}
+
+// eraseResponses removes the responses of receivers, which may contain anything, from the deliveries
+// about a subscriber that remain.
+func eraseResponses(ctx context.Context, t tx, projectID, id string, e *fabric.Erasure) error {
+	res, err := t.Exec(ctx, `UPDATE webhook_deliveries SET response = '' WHERE subject = $1 AND response <> ''
+			AND NOT EXISTS (SELECT 1 FROM webhooks w
+				WHERE w.id = webhook_deliveries.webhook_id AND w.project_id <> $2)`, id, projectID)
+	n, err := countChanged(res, err, "responses to webhook deliveries")
+	if n > 0 {
+		e.Anonymised["webhook_deliveries"] = n
+	}
 	return err
 }
 

@@ -25,7 +25,7 @@ func (s *Logouts) queue() queue { return queue{s.core, logoutQueue} }
 // A login ends only once, so its id is also the id of its logout.
 var logoutQueue = strings.NewReplacer("{receivers}", "logout_receivers", "{on}", "1 = 1",
 	"{deliveries}", "logout_deliveries", "{receiver}", "client_id", "{job}", "session_id",
-	"{event}", "'logout'", "{subject}", "subscriber_id", "{body}", "session_id")
+	"{event}", "'logout'", "{subject}", "subscriber_id", "{body}", "session_id", "{forget}", "")
 
 // receiveLogouts stores the URL at which a client wants to be notified of logouts, or deletes it if
 // the client has none.

@@ -17,9 +17,14 @@ import (
 type queue struct {
 	*core
 	// names replaces the placeholders in queries: the names of the tables, the condition for active
-	// receivers, and the columns that identify a delivery and its receiver.
+	// receivers, and the columns that identify a delivery and its receiver. {forget} clears the
+	// columns that describe the last attempt, in tables that have them.
 	names *strings.Replacer
 }
+
+// keepsAnswers reports whether deliveries have columns for the duration of an attempt and for the
+// receiver's answer.
+func (q queue) keepsAnswers() bool { return q.names == webhookQueue }
 
 var _ deliver.Queue = queue{}
 
@@ -65,12 +70,17 @@ func (q queue) DueJobs(ctx context.Context, receiverID string, now time.Time, mo
 // Settle writes the result of an attempt. If the delivery was queued again during the attempt, it
 // remains pending.
 func (q queue) Settle(ctx context.Context, r deliver.Result) error {
+	args := []any{r.ReceiverID, r.JobID, string(r.State), r.Attempts, r.Status, r.Error, micros(r.Due),
+		micros(r.Ended), micros(r.Queued)}
+	answer := ""
+	if q.keepsAnswers() {
+		answer = `, took = $10, response = $11, refused = $12`
+		args = append(args, r.Took.Microseconds(), r.Response, r.Refused)
+	}
 	return q.once(ctx, audit.None("the progress of a delivery"), func(t tx) error {
 		_, err := t.Exec(ctx, q.names.Replace(`UPDATE {deliveries}
-				SET state = $3, attempts = $4, status = $5, error = $6, due = $7, ended = $8
-				WHERE {receiver} = $1 AND {job} = $2 AND state = 'pending' AND queued = $9`),
-			r.ReceiverID, r.JobID, string(r.State), r.Attempts, r.Status, r.Error, micros(r.Due),
-			micros(r.Ended), micros(r.Queued))
+				SET state = $3, attempts = $4, status = $5, error = $6, due = $7, ended = $8`+answer+`
+				WHERE {receiver} = $1 AND {job} = $2 AND state = 'pending' AND queued = $9`), args...)
 		if err != nil {
 			return fmt.Errorf("settling delivery: %w", err)
 		}
@@ -109,7 +119,7 @@ func (q queue) Clock(ctx context.Context) (time.Time, error) { return q.clock(ct
 
 // requeued resets a delivery, so that it is due as if it were new.
 const requeued = `UPDATE {deliveries} SET state = 'pending', queued = $2, due = 0, attempts = 0, status = 0,
-	error = '', ended = 0 WHERE {receiver} = $1`
+	error = '', ended = 0{forget} WHERE {receiver} = $1`
 
 // requeue queues a delivery again, and returns the given columns of its row.
 func (q queue) requeue(ctx context.Context, t tx, receiverID, id string, now time.Time, columns string) scanner {

@@ -170,16 +170,17 @@ func (s *Webhooks) queue() queue { return queue{s.core, webhookQueue} }
 
 var webhookQueue = strings.NewReplacer("{receivers}", "webhooks", "{on}", "enabled = 1",
 	"{deliveries}", "webhook_deliveries", "{receiver}", "webhook_id", "{job}", "id",
-	"{event}", "event", "{subject}", "subject", "{body}", "body")
+	"{event}", "event", "{subject}", "subject", "{body}", "body",
+	"{forget}", ", took = 0, response = '', refused = ''")
 
 var deliveryTable = table[fabric.Delivery]{
 	name:  "webhook_deliveries",
 	thing: "delivery",
 	columns: `id, webhook_id, event, subject, body, state, created, queued, due,
-	attempts, status, error, ended`,
+	attempts, status, error, ended, took, response, refused`,
 	fields: func(d *fabric.Delivery) []any {
 		return []any{&d.ID, &d.WebhookID, &d.Event, &d.Subject, &d.Body, &d.State, &d.Created, &d.Queued, &d.Due,
-			&d.Attempts, &d.Status, &d.Error, &d.Ended}
+			&d.Attempts, &d.Status, &d.Error, &d.Ended, (*period)(&d.Took), &d.Response, &d.Refused}
 	},
 }
 

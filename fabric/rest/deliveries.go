@@ -3,6 +3,7 @@ package rest
 import (
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/deliver"
@@ -15,23 +16,34 @@ type deliveryResponse struct {
 	Event      fabric.EventName `json:"event"`
 	ResourceID string           `json:"resource_id"`
 	progressResponse
-	Body json.RawMessage `json:"body,omitempty"` // only if one delivery is requested
+	Duration *float64 `json:"duration"` // of the last attempt, in seconds
+
+	// Only if one delivery is requested:
+	Body         json.RawMessage `json:"body,omitempty"`
+	ResponseBody *string         `json:"response_body,omitempty"`
 }
 
 func showDelivery(d fabric.Delivery) deliveryResponse {
-	return deliveryResponse{
+	shown := deliveryResponse{
 		ID:               d.ID,
 		WebhookID:        d.WebhookID,
 		Event:            d.Event,
 		ResourceID:       d.Subject,
 		progressResponse: showProgress(d.Progress),
 	}
+	if d.Took > 0 {
+		seconds := d.Took.Round(time.Millisecond).Seconds()
+		shown.Duration = &seconds
+	}
+	return shown
 }
 
-// showDeliveryBody is like showDelivery, but includes the body that was sent.
+// showDeliveryBody is like showDelivery, but includes the body that was sent and the beginning of the
+// response. It does not include the address that was refused, which only operators of the
+// installation may see.
 func showDeliveryBody(d fabric.Delivery) deliveryResponse {
 	shown := showDelivery(d)
-	shown.Body = d.Body
+	shown.Body, shown.ResponseBody = d.Body, &d.Response
 	return shown
 }
 

@@ -27,6 +27,8 @@ type deliveryBody struct {
 	Status           *int
 	Error            *string
 	ResourceID       string `json:"resource_id"`
+	Duration         *float64
+	ResponseBody     *string `json:"response_body"`
 	Body             struct {
 		ID, Event string
 		CreatedAt string `json:"created_at"`
@@ -234,11 +236,22 @@ func TestDeliveries(t *testing.T) {
 	w.dies(w.rows.Webhooks.Queue(), hook.ID, older.ID, 9, 500)
 	dead := as[struct{ Data []deliveryBody }](t, w.call(boss, "GET", path+"?state=dead", ""))
 	if len(dead.Data) != 1 || dead.Data[0].ID != older.ID || *dead.Data[0].Status != 500 ||
-		dead.Data[0].Attempts != 9 {
+		dead.Data[0].Attempts != 9 || *dead.Data[0].Duration != 0.214 || dead.Data[0].ResponseBody != nil {
 		t.Errorf("dead letters %+v", dead)
 	}
 
-	r := w.call(boss, "POST", webhookPath+"/"+hook.ID+"/test", "")
+	// The response is shown with a single delivery, but not the address to which nothing was sent.
+	r := w.call(boss, "GET", path+"/"+older.ID, "")
+	if got := as[deliveryBody](t, r); *got.ResponseBody != "<unknown>" || *got.Duration != 0.214 {
+		t.Errorf("the dead letter: %s", r.text)
+	}
+	for _, path := range []string{path, path + "/" + older.ID} {
+		if r := w.call(boss, "GET", path, ""); strings.Contains(r.text, "10.9.8.7") {
+			t.Errorf("%s reveals the address: %s", path, r.text)
+		}
+	}
+
+	r = w.call(boss, "POST", webhookPath+"/"+hook.ID+"/test", "")
 	if got := as[deliveryBody](t, r); r.status != http.StatusAccepted || got.Event != "webhook.test" ||
 		got.State != "pending" || got.ResourceID != hook.ID {
 		t.Errorf("test: got %d %s", r.status, r.text)
@@ -246,7 +259,7 @@ func TestDeliveries(t *testing.T) {
 
 	r = w.call(boss, "POST", path+"/"+older.ID+"/redeliver", "")
 	if got := as[deliveryBody](t, r); r.status != http.StatusAccepted || got.State != "pending" ||
-		got.Attempts != 0 || got.Status != nil {
+		got.Attempts != 0 || got.Status != nil || got.Duration != nil {
 		t.Errorf("redeliver: got %d %s", r.status, r.text)
 	}
 	if r := w.call(boss, "POST", path+"/redeliver", ""); r.status != http.StatusAccepted ||

@@ -159,7 +159,8 @@ func (w *world) dies(q deliver.Queue, receiver, id string, attempts, status int)
 		w.t.Fatalf("no delivery %s is pending for %s", id, receiver)
 	}
 	r := deliver.Result{ReceiverID: receiver, JobID: id, Queued: jobs[i].Queued, State: deliver.Dead,
-		Attempts: attempts, Status: status, Ended: w.now()}
+		Attempts: attempts, Status: status, Ended: w.now(), Took: 214 * time.Millisecond,
+		Response: "<unknown>", Refused: "10.9.8.7:80"}
 	if err := q.Settle(ctx, r); err != nil {
 		w.t.Fatal(err)
 	}

@@ -8,7 +8,7 @@
 // and then becomes a dead letter.
 //
 // The HTTP client decides which addresses it connects to; see package egress. Only the status of a
-// response matters.
+// response matters. The beginning of its body is kept to show it to people.
 package deliver
 
 import (
@@ -59,8 +59,11 @@ type Result struct {
 	Queued            time.Time // the Queued of the attempted job, which may have been requested again since then
 	State             State
 	Attempts          int
-	Status            int       // the status of the response; 0 if there was none
-	Error             string    // why there was no response
+	Status            int    // the status of the response; 0 if there was none
+	Error             string // why there was no response
+	Refused           string // the address that the HTTP client refused, or ""; only for operators of the installation
+	Response          string // the beginning of the response's body, as plain text
+	Took              time.Duration
 	Due               time.Time // when the next attempt begins, if State is Pending
 	Ended             time.Time // when the attempt ended, if it was the last one
 }

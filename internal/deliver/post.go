@@ -7,7 +7,9 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/selvage/selvage/internal/egress"
 	"github.com/selvage/selvage/internal/problem"
@@ -21,10 +23,16 @@ const timeout = 10 * time.Second
 // response was read completely.
 const maxAnswer = 16 << 10
 
+// maxKept is the maximum number of bytes of a response's body that are kept.
+const maxKept = 2 << 10
+
 // An answer is a receiver's response, or the reason for its absence.
 type answer struct {
 	status     int
 	err        string // why there is no response; never quotes the receiver
+	refused    string // the address that the client refused, or ""
+	body       string // the beginning of the response's body
+	took       time.Duration
 	retryAfter time.Duration
 }
 
@@ -56,13 +64,47 @@ func (v *visit) post(ctx context.Context, j Job) answer {
 	}
 	req.Header.Set("User-Agent", v.d.c.Agent)
 
+	began := time.Now()
+	a := v.exchange(req)
+	a.took = time.Since(began)
+	return a
+}
+
+// exchange sends a request and reads the response.
+func (v *visit) exchange(req *http.Request) answer {
 	resp, err := v.d.c.Client.Do(req)
 	if err != nil {
-		return answer{err: reason(err)}
+		return answer{err: reason(err), refused: egress.Refused(err)}
 	}
 	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // read only so that the connection can be reused
-	return answer{status: resp.StatusCode, retryAfter: retryAfter(resp.Header, v.d.now())}
+	return answer{
+		status:     resp.StatusCode,
+		body:       readBeginning(resp),
+		retryAfter: retryAfter(resp.Header, v.d.now()),
+	}
+}
+
+// readBeginning reads a response and returns the beginning of its body. It returns "" for a
+// redirect, because the body is not that of the page to which the redirect leads.
+func readBeginning(resp *http.Response) string {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxKept))
+	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer-maxKept) // read only so that the connection can be reused
+	if resp.StatusCode/100 == 3 {
+		return ""
+	}
+	return plain(body)
+}
+
+// plain returns body without invalid UTF-8, and without control and format characters other than
+// line breaks and tabs. Format characters include those that reverse the direction of text.
+func plain(body []byte) string {
+	text := strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(string(body), ""))
+	return strings.TrimSpace(text)
 }
 
 // retryAfter parses a receiver's Retry-After (RFC 9110, section 10.2.3): seconds, or a date.

@@ -65,6 +65,9 @@ func (v *visit) settled(j Job, a answer, now time.Time) Result {
 		Attempts:   j.Attempts + 1,
 		Status:     a.status,
 		Error:      a.err,
+		Refused:    a.refused,
+		Response:   a.body,
+		Took:       a.took,
 		Ended:      now,
 	}
 	if r.State != Pending {

@@ -9,7 +9,9 @@ package egress
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -28,6 +30,8 @@ type Policy struct {
 	Allow []string
 
 	Resolver *net.Resolver // nil means the system's resolver
+
+	Log *slog.Logger // records refused addresses; nil discards them
 }
 
 // allows reports whether the operator allows host.
@@ -42,11 +46,30 @@ func bare(host string) string {
 	return strings.TrimSuffix(strings.Trim(host, "[]"), ".")
 }
 
-// errUnsafe returns the error for every refused address. The error does not reveal the address to
-// which a name resolves in this network.
-func errUnsafe() error {
-	return problem.New(problem.Forbidden, "url_is_unsafe",
-		"requests to the host's address are not allowed")
+// A refusal is the error for a refused address. Its message does not reveal the address to which a
+// name resolves in this network.
+type refusal struct {
+	shown   *problem.Error
+	address string
+}
+
+func (r refusal) Error() string { return r.shown.Error() }
+
+func (r refusal) Unwrap() error { return r.shown }
+
+func refuse(address string) error {
+	return refusal{problem.New(problem.Forbidden, "url_is_unsafe",
+		"requests to the host's address are not allowed, unless the host is in egress.allow"), address}
+}
+
+// Refused returns the address because of which a request failed with err, or "" if it failed for
+// another reason. Only operators of the installation may see the address.
+func Refused(err error) string {
+	var r refusal
+	if errors.As(err, &r) {
+		return r.address
+	}
+	return ""
 }
 
 // dialTimeout is how long connecting may take.
@@ -64,7 +87,12 @@ func (p Policy) Dial(ctx context.Context, network, address string) (net.Conn, er
 		Resolver: p.Resolver,
 		Control:  func(_, address string, _ syscall.RawConn) error { return judge(address, allowed) },
 	}
-	return d.DialContext(ctx, network, address)
+	conn, err := d.DialContext(ctx, network, address)
+	if refused := Refused(err); refused != "" && p.Log != nil {
+		p.Log.WarnContext(ctx, "refused to connect; to permit it, add the host to egress.allow",
+			"host", host, "address", refused)
+	}
+	return conn, err
 }
 
 // MayReach reports whether packets may be sent to at, an address to which host resolves.
@@ -77,13 +105,13 @@ func (p Policy) MayReach(host string, at netip.AddrPort) bool {
 func judge(address string, allowed bool) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return errUnsafe()
+		return refuse(address)
 	}
 	ip := at.Addr().Unmap()
 	if allowed && !ip.IsUnspecified() && !ip.IsMulticast() || isPublic(ip) && isPlainPort(at.Port()) {
 		return nil
 	}
-	return errUnsafe()
+	return refuse(address)
 }
 
 // isPlainPort reports whether web servers commonly use the port. Other ports below 1024 belong to

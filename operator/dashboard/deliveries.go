@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/deliver"
@@ -19,6 +20,7 @@ type deliveryRow struct {
 	fabric.Delivery
 	Path   string
 	Answer string // the last response, or why there was no response
+	Lasted string // how long the last attempt took
 	Status status
 }
 
@@ -27,6 +29,9 @@ func (v *visit) deliveryRow(d fabric.Delivery) deliveryRow {
 		Path: v.base() + "/webhooks/" + d.WebhookID + "/deliveries/" + d.ID}
 	if d.Progress.Status != 0 {
 		row.Answer = cmp.Or(d.Error, strconv.Itoa(d.Progress.Status))
+	}
+	if d.Took > 0 {
+		row.Lasted = d.Took.Round(time.Millisecond).String()
 	}
 	switch d.State {
 	case fabric.Delivered:
@@ -105,13 +110,19 @@ func (a *webhookPages) showDelivery(v *visit) error {
 		Webhook   webhookRow
 		Body      string
 		Live      string // URL of the event stream for the next attempt; "" if there is none
+		Refused   string // address to which requests are refused; "" unless the operator may see it
 		MayChange bool
 	}{
 		Delivery:  v.deliveryRow(d),
 		Webhook:   v.webhookRow(w),
 		Body:      string(d.Body),
 		Live:      "",
+		Refused:   "",
 		MayChange: v.mayIn(operator.Write),
+	}
+	// Operators of a single project must not learn the addresses of names in the server's network.
+	if v.operator.Check(operator.KeepRing, "") == nil {
+		p.Refused = d.Refused
 	}
 	if d.State == fabric.Pending {
 		p.Live = v.live(deliveryMark(d))

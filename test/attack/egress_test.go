@@ -82,6 +82,17 @@ func deliveries(t *testing.T, p *harness.Project, boss harness.Option, path stri
 	return list.Data
 }
 
+// rawDeliveries returns the deliveries of a webhook in JSON, with their bodies.
+func rawDeliveries(t *testing.T, p *harness.Project, boss harness.Option, path string) (all []string) {
+	t.Helper()
+	var list struct{ Data []struct{ ID string } }
+	p.Get(t, path+"/deliveries", boss).Want(t, 200).Read(t, &list)
+	for _, d := range list.Data {
+		all = append(all, string(p.Get(t, path+"/deliveries/"+d.ID, boss).Want(t, 200).Body))
+	}
+	return all
+}
+
 // privateName returns a host name from /etc/hosts that resolves to a private address. The name
 // itself does not reveal that.
 func privateName(t *testing.T) string {
@@ -127,6 +138,9 @@ func listenAnywhere(t *testing.T) (port int, hit chan struct{}) {
 	return l.Addr().(*net.TCPAddr).Port, hit
 }
 
+// notPermitted is the reason why requests to a private address fail. It reveals no address.
+const notPermitted = "requests to the host's address are not allowed, unless the host is in egress.allow"
+
 // TestI12Dial shows that a webhook is not sent to a name that resolves to a private address. The
 // server learns the address only when it dials.
 func TestI12Dial(t *testing.T) {
@@ -143,8 +157,7 @@ func TestI12Dial(t *testing.T) {
 
 	harness.Eventually(t, time.Minute, "an attempt", func() error {
 		for _, d := range deliveries(t, p, boss, path) {
-			if d.Error == "requests to the host's address are not allowed" && d.Status == 0 &&
-				d.State == "pending" {
+			if d.Error == notPermitted && d.Status == 0 && d.State == "pending" {
 				return nil
 			}
 		}
@@ -153,6 +166,11 @@ func TestI12Dial(t *testing.T) {
 
 	if len(hit) > 0 {
 		t.Errorf("%s was reached", url)
+	}
+	for _, d := range rawDeliveries(t, p, boss, path) {
+		if strings.Contains(d, "127.") || strings.Contains(d, "::1") || !strings.Contains(d, `"response_body":""`) {
+			t.Errorf("the delivery reveals an address or a response: %s", d)
+		}
 	}
 	if strings.Contains(harness.Shared(t).Log(), "token=secret") {
 		t.Error("the log contains the query of a webhook's URL")
@@ -173,7 +191,7 @@ func TestI12Logout(t *testing.T) {
 	harness.Eventually(t, time.Minute, "an attempt", func() error {
 		out := p.Command(t, "", "client", "logouts", c.ID, "-o", "json")
 		if strings.Contains(out, `"attempts":0`) ||
-			!strings.Contains(out, `"error":"requests to the host's address are not allowed"`) {
+			!strings.Contains(out, `"error":"`+notPermitted+`"`) {
 			return fmt.Errorf("%s", out)
 		}
 		return nil
@@ -212,5 +230,8 @@ func TestI12Redirect(t *testing.T) {
 		}
 		return nil
 	})
+	if all := rawDeliveries(t, p, boss, path); len(all) != 1 || !strings.Contains(all[0], `"response_body":""`) {
+		t.Errorf("the response of a redirect is kept: %v", all)
+	}
 	trap.wantNoCalls(t)
 }

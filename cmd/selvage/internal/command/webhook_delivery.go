@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,12 +24,18 @@ var deliveryView = cli.View[fabric.Delivery]{
 			Event      fabric.EventName `json:"event"`
 			ResourceID string           `json:"resource_id"`
 			deliveryJSON
+			Duration     float64 `json:"duration,omitempty"` // seconds
+			ResponseBody string  `json:"response_body,omitempty"`
+			Refused      string  `json:"refused_address,omitempty"`
 		}{
 			ID:           d.ID,
 			WebhookID:    d.WebhookID,
 			Event:        d.Event,
 			ResourceID:   d.Subject,
 			deliveryJSON: newDeliveryJSON(d.Progress),
+			Duration:     d.Took.Round(time.Millisecond).Seconds(),
+			ResponseBody: d.Response,
+			Refused:      d.Refused,
 		}
 	},
 	Facts: []cli.Fact[fabric.Delivery]{
@@ -35,10 +43,12 @@ var deliveryView = cli.View[fabric.Delivery]{
 		{Name: "Event", Value: func(d fabric.Delivery) string { return string(d.Event) }},
 		{Name: "State", Value: func(d fabric.Delivery) string { return string(d.State) }},
 		{Name: "Attempts", Value: func(d fabric.Delivery) string { return cli.Count(d.Attempts) }},
-		{Name: "Answer", Value: func(d fabric.Delivery) string { return lastAnswer(d.Progress) }},
+		{Name: "Answer", Value: func(d fabric.Delivery) string { return answerOf(d) }},
+		{Name: "Took", Minor: true, Value: func(d fabric.Delivery) string { return tookOf(d) }},
 		{Name: "Next", Value: func(d fabric.Delivery) string { return cli.FormatTime(d.Due) }},
 		{Name: "Created", Minor: true, Value: func(d fabric.Delivery) string { return cli.FormatTime(d.Created) }},
 		{Name: "About", Minor: true, Value: func(d fabric.Delivery) string { return d.Subject }},
+		{Name: "Response", Minor: true, Value: func(d fabric.Delivery) string { return responseOf(d) }},
 	},
 }
 
@@ -71,6 +81,34 @@ func lastAnswer(p fabric.Progress) string {
 		return strconv.Itoa(p.Status)
 	}
 	return p.Error
+}
+
+// answerOf is like lastAnswer, but also names the address to which a delivery was not sent.
+func answerOf(d fabric.Delivery) string {
+	if d.Refused == "" {
+		return lastAnswer(d.Progress)
+	}
+	return lastAnswer(d.Progress) + " (" + d.Refused + ")"
+}
+
+// tookOf returns how long the last attempt took, in milliseconds.
+func tookOf(d fabric.Delivery) string {
+	if d.Took == 0 {
+		return ""
+	}
+	return d.Took.Round(time.Millisecond).String()
+}
+
+// maxResponse is the maximum number of characters of a response in a list.
+const maxResponse = 80
+
+// responseOf returns the beginning of the last response, on one line.
+func responseOf(d fabric.Delivery) string {
+	line := []rune(strings.Join(strings.Fields(d.Response), " "))
+	if len(line) > maxResponse {
+		return string(line[:maxResponse]) + "…"
+	}
+	return string(line)
 }
 
 func (c webhookCommands) deliveryCommands() []*cobra.Command {

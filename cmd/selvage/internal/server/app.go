@@ -166,7 +166,7 @@ func Open(ctx context.Context, c config.Config, w config.Where, o Options) (_ *A
 		return nil, err
 	}
 
-	a.build(all, o.observe)
+	a.build(all, o)
 	if a.Demo, err = demo.New(demo.Config{
 		Dir: c.Data, Where: w, Allowed: a.AllowsDemo(), Fabric: a.Fabric, IDP: a.IDP, Operators: a.Operators,
 		Recordings: a.Recordings, SetupLink: a.setupLink, Links: a.links,
@@ -184,14 +184,14 @@ func (a *App) newFactors(url string) (*factor.Factors, error) {
 
 // build builds the services and connects them. Package fabric asks the identity provider whether a
 // login is still valid. The identity provider asks package fabric for subscribers and tokens.
-func (a *App) build(all *kinds.Catalog, observe func(event string)) {
+func (a *App) build(all *kinds.Catalog, o Options) {
 	a.passwords = password.New(a.Config.Password.Parallel)
 	a.passwords.NextImported = a.Store.NextImported
 	a.policy.Hasher = a.passwords
 	a.limits = limit.New(a.sessions, rates(a.Config))
 	a.proxies.CertificateHeader = string(a.Config.ClientCertHeader)
 	a.proxies.Set(a.Config.TrustedProxies.Prefixes())
-	a.egress = egress.Policy{Allow: a.Config.Egress.Allow}
+	a.egress = egress.Policy{Allow: a.Config.Egress.Allow, Log: o.Log}
 
 	a.proofs = dpop.New(dpop.Config{Sessions: a.sessions, Used: a.proofsUsed, Key: a.Ring.Derive,
 		Origins: a.Where.Origins()})
@@ -218,7 +218,7 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 		Factors: a.factors,
 		Ring:    a.Ring, Revocations: a.revocations, Issuer: a.Where.Issuer(), ClientCAs: a.clientCAs,
 		Lifetimes: lifetimes(a.Config),
-		Observe:   observe,
+		Observe:   o.observe,
 		CheckURL:  a.egress.Check, Fetch: a.egress.Fetcher(),
 		DeviceGuesses: int(a.Config.Limits.DeviceCodes), Limits: a.limits,
 		MaxRegistered: int(a.Config.Limits.RegisteredClients),
