@@ -61,6 +61,13 @@ type SubscriberStore interface {
 	// subscriber is already deleted, EraseSubscriber deletes the remaining data and returns no
 	// error.
 	EraseSubscriber(ctx context.Context, projectID string, by Eraser, now time.Time) (Erasure, error)
+	// FindDeletedName returns the email, name or reference of a deleted subscriber, or
+	// problem.NotFound if the name is not kept.
+	FindDeletedName(ctx context.Context, projectID, id string) (string, error)
+	// FindDeletedNamed returns the ids of deleted subscribers with a name, limited to most.
+	FindDeletedNamed(ctx context.Context, projectID, name string, most int) ([]string, error)
+	// ForgetDeletedNames deletes the names of subscribers that were deleted before the given time.
+	ForgetDeletedNames(ctx context.Context, before time.Time) error
 	// SubscriberWithAddresses reads a subscriber and its addresses in one query.
 	SubscriberWithAddresses(ctx context.Context, projectID, id string) (Subscriber, []Address, error)
 }

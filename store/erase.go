@@ -58,6 +58,9 @@ func (s *Subscribers) EraseSubscriber(
 		if err := eraseMails(ctx, t, projectID, by.ID, sub.Email); err != nil {
 			return err
 		}
+		if err := eraseName(ctx, t, projectID, by.ID, &e); err != nil {
+			return err
+		}
 
 		if err := eraseDeliveries(ctx, t, projectID, by.ID, &e); err != nil {
 			return err

@@ -255,7 +255,8 @@ func (s *Subscribers) DeleteSubscriber(ctx context.Context, projectID string, r 
 }
 
 // deleteSubscriber deletes a subscriber within a transaction. The webhook event describes the
-// subscriber, or contains only the id if nameless is set.
+// subscriber, and its name is kept for readers of the audit trail. If nameless is set, the event
+// contains only the id, and no name is kept.
 func (c *core) deleteSubscriber(
 	ctx context.Context, t tx, projectID string, r revocation.Revocation, nameless bool,
 ) error {
@@ -285,6 +286,8 @@ func (c *core) deleteSubscriber(
 	end := c.ending(r)
 	if nameless {
 		sub = fabric.Subscriber{ID: sub.ID, ProjectID: sub.ProjectID, Created: sub.Created, Updated: sub.Updated}
+	} else if err := t.keepName(ctx, sub, c.now()); err != nil {
+		return err
 	}
 	if err := t.queueSubscriberEvent(ctx, webhooks, fabric.SubscriberDeleted, sub, c.now()); err != nil {
 		return err

@@ -218,6 +218,6 @@ func (a *auditPages) exportAudit(v *visit) error {
 	}
 
 	return writeCSV(a.site, v, "audit", audit.NamedCSVHeader, list, func(e eventRow) []string {
-		return e.NamedCSV(e.Who.Name, e.Whom.Name)
+		return e.NamedCSV(e.Who.exported(), e.Whom.exported())
 	})
 }

@@ -58,8 +58,9 @@ func TestAuditExplains(t *testing.T) {
 	}
 }
 
-// TestAuditNames shows that events name their actor and target in words. A target that was deleted,
-// belongs to another project or is of an unknown kind is described by its kind.
+// TestAuditNames shows that events name their actor and target in words, deleted subscribers until
+// they are erased. A target that belongs to another project or is of an unknown kind is described by
+// its kind.
 func TestAuditNames(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -85,19 +86,30 @@ func TestAuditNames(t *testing.T) {
 	a := b.get(base + "/audit")
 	for _, want := range []string{
 		`/keys/` + k.ID + `" title="` + k.ID + `"><bdi>billing</bdi></a> <span class="quiet">API key</span>`,
-		">thing.of_before<", ">Thing of before<", `<span title="` + left.ID + `">Subscriber</span>`,
+		">thing.of_before<", ">Thing of before<", `<bdi title="` + left.ID + `">gone@example.com</bdi> (deleted)`,
 	} {
 		if !strings.Contains(a.body, want) {
 			t.Errorf("the audit has no %q: %s", want, a.body)
 		}
 	}
 
-	if strings.Contains(a.body, gone) {
-		t.Error("a target that was deleted or belongs to another project is named")
+	if n := strings.Count(a.body, gone); n != strings.Count(a.body, gone+"</bdi> (deleted)") {
+		t.Error("a target of another project is named")
+	}
+	if a := b.get(base + "/audit?target=Gone@example.com"); !strings.Contains(a.body, left.ID) ||
+		strings.Contains(a.body, k.ID) {
+		t.Error("the events of a deleted subscriber are not found by its email")
+	}
+
+	_, err = w.fabric.Subscribers.Erase(ctx, w.one.ID, left.ID)
+	must(t, err)
+	if a := b.get(base + "/audit"); strings.Contains(a.body, gone) ||
+		!strings.Contains(a.body, `<span title="`+left.ID+`">Subscriber</span>`) {
+		t.Error("an erased subscriber is named")
 	}
 }
 
-// TestAuditExportNames shows that an export names actors and targets, but no deleted subscriber.
+// TestAuditExportNames shows that an export names actors and targets, and marks deleted subscribers.
 func TestAuditExportNames(t *testing.T) {
 	w := newWorld(t)
 	ann, b := w.operator("ann@example.com", ofAll)
@@ -110,7 +122,7 @@ func TestAuditExportNames(t *testing.T) {
 		b.post(one, one+"/disable", nil).leadsTo(t, one+"?done=disabled")
 		if email == "gone@example.com" {
 			must(t, w.fabric.Subscribers.Delete(t.Context(), w.one.ID, s.ID))
-			names[s.ID] = ""
+			names[s.ID] = email + " (deleted)"
 		}
 	}
 

@@ -27,6 +27,11 @@ func (a *auditPages) named(v *visit, text string) (ids []string, err error) {
 		if id != unknownSubscriber {
 			ids = append(ids, id)
 		}
+		deleted, err := a.Fabric.Subscribers.DeletedNamed(v.r.Context(), v.project.ID, text, maxNamed)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, deleted...)
 	}
 	if uuid.MatchString(text) {
 		return ids, nil

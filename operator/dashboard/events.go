@@ -33,6 +33,9 @@ func newTrail(c Config, s *site) *trail {
 	return &trail{site: s, names: f, Audit: c.Audit}
 }
 
+// exported returns the name of an entity as in exports.
+func (e entity) exported() string { return names.Name{Text: e.Name, Deleted: e.Deleted}.String() }
+
 // An eventRow is a row in a list of audit events.
 type eventRow struct {
 	audit.Event
@@ -46,8 +49,9 @@ type eventRow struct {
 
 // An entity is an actor, target or project that an event names.
 type entity struct {
-	Kind, Name string // shown to people; Name is "" if it is unknown or the entity was deleted
+	Kind, Name string // shown to people; Name is "" if it is unknown
 	ID, URL    string // URL is "" if the entity has no page
+	Deleted    bool   // Name is that of a deleted subscriber
 }
 
 // entityKinds maps kinds of entities to their names, where these differ.
@@ -122,7 +126,10 @@ func (a *trail) entities(v *visit) func(e audit.Event, kind, id string) (entity,
 		if err != nil || name.Text == "" {
 			return found, err
 		}
-		found.Name = name.Text
+		found.Name, found.Deleted = name.Text, name.Deleted
+		if name.Deleted {
+			return found, nil
+		}
 		if kind == "recording" {
 			id = name.Sid
 		}

@@ -5,6 +5,7 @@ package names
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
@@ -27,14 +28,21 @@ type Finder struct {
 	Recordings func(context.Context, recordings.Filter, page.Query) (page.Page[recordings.Recording], error)
 }
 
-// A Name is the name of an entity. Text is "" if the entity was deleted or never had a name.
+// A Name is the name of an entity. Text is "" if the entity never had a name or, unless it was a
+// subscriber, was deleted.
 type Name struct {
-	Text string
-	Sid  string // the Sid of a recording
+	Text    string
+	Sid     string // the Sid of a recording
+	Deleted bool   // the name of a deleted subscriber
 }
 
-// String returns the name as it is exported.
-func (n Name) String() string { return n.Text }
+// String returns the name as it is exported. It marks the name of a deleted subscriber.
+func (n Name) String() string {
+	if n.Deleted {
+		return n.Text + " (deleted)"
+	}
+	return n.Text
+}
 
 // maxKnown is the maximum number of names that a Lookup remembers.
 const maxKnown = 10_000
@@ -133,8 +141,7 @@ func (f Finder) find(ctx context.Context, projectID, kind, id string) (name Name
 		return name, problem.IgnoreNotFound(err)
 
 	case "subscriber":
-		s, err := f.Fabric.Subscribers.Find(ctx, projectID, id)
-		return Name{Text: cmp.Or(s.Email, s.FullName(), s.Reference)}, problem.IgnoreNotFound(err)
+		return f.subscriber(ctx, projectID, id)
 
 	case "call":
 		return f.call(ctx, projectID, id)
@@ -153,6 +160,16 @@ func (f Finder) find(ctx context.Context, projectID, kind, id string) (name Name
 		}
 	}
 	return name, nil
+}
+
+// subscriber returns the name of a subscriber, even after it was deleted, but not after it was erased.
+func (f Finder) subscriber(ctx context.Context, projectID, id string) (Name, error) {
+	s, err := f.Fabric.Subscribers.Find(ctx, projectID, id)
+	if !errors.Is(err, problem.NotFound) {
+		return Name{Text: cmp.Or(s.Email, s.FullName(), s.Reference)}, err
+	}
+	text, err := f.Fabric.Subscribers.DeletedName(ctx, projectID, id)
+	return Name{Text: text, Deleted: text != ""}, problem.IgnoreNotFound(err)
 }
 
 // call returns the name of a call: its parties.

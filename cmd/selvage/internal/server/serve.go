@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -21,6 +22,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/console"
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/span"
 	"github.com/selvage/selvage/internal/web"
@@ -319,6 +321,9 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 				pruned, err = until, a.Store.PruneAudit(ctx, until)
 			}
 		}
+
+		names := cmp.Or(time.Duration(a.Config.Audit.Keep), fabric.DeletedNamesFor)
+		err = errors.Join(err, a.Fabric.Subscribers.ForgetDeletedNames(ctx, time.Now().Add(-names)))
 
 		err = errors.Join(err, a.finishResealing(ctx, log))
 

@@ -1,0 +1,26 @@
+package fabric
+
+import (
+	"context"
+	"time"
+)
+
+// DeletedNamesFor is how long the names of deleted subscribers are kept for readers of the audit
+// trail, unless events are kept for a different time.
+const DeletedNamesFor = 365 * 24 * time.Hour
+
+// DeletedName returns the email, name or reference that a deleted subscriber had. If the subscriber
+// was erased, or the name is no longer kept, it returns problem.NotFound.
+func (ss *Subscribers) DeletedName(ctx context.Context, projectID, id string) (string, error) {
+	return ss.store.FindDeletedName(ctx, projectID, id)
+}
+
+// DeletedNamed returns the ids of deleted subscribers with a name, in any case, limited to most.
+func (ss *Subscribers) DeletedNamed(ctx context.Context, projectID, name string, most int) ([]string, error) {
+	return ss.store.FindDeletedNamed(ctx, projectID, name, most)
+}
+
+// ForgetDeletedNames deletes the names of subscribers that were deleted before the given time.
+func (ss *Subscribers) ForgetDeletedNames(ctx context.Context, before time.Time) error {
+	return ss.store.ForgetDeletedNames(ctx, before)
+}
