@@ -62,6 +62,9 @@ type auditPage struct {
 	Days   []dayLink
 	Narrow bool // filters other than the account and its logins may hide events
 
+	// Cut says which filters match more names than are searched.
+	Cut []string
+
 	// Person is the subscriber whose email was searched for. Hindrance describes what keeps this
 	// person from signing in, or is "". It is set only on the page of a project.
 	Person    entity
@@ -72,7 +75,7 @@ type auditPage struct {
 // installation with all its projects.
 func (a *auditPages) listAudit(v *visit) error {
 	filter, ask, err := a.auditQuery(v)
-	p := auditPage{All: v.project.ID == "", Base: v.base(), Narrow: filter.isNarrow()}
+	p := auditPage{All: v.project.ID == "", Base: v.base(), Narrow: filter.isNarrow(), Cut: ask.cut}
 	p.Finder, p.Days = v.auditFinder(p.All, filter), v.dayLinks()
 	title := "Audit of this project"
 	if p.All {
@@ -87,7 +90,7 @@ func (a *auditPages) listAudit(v *visit) error {
 		return a.pageWith(v, options, title, "audit", p)
 	}
 
-	found, err := a.trail.audit(v, ask, v.query())
+	found, err := a.trail.audit(v, ask.Filter, v.query())
 	if err != nil {
 		return err
 	}
@@ -143,11 +146,17 @@ func (v *visit) auditFinder(all bool, set auditFilter) finder {
 	return f.exportable(v)
 }
 
+// An auditQuery is a filter of the audit trail. cut says, for each name in the filter, if it matches
+// more than the filter covers.
+type auditQuery struct {
+	audit.Filter
+	cut []string
+}
+
 // auditQuery returns the filter from the URL. It replaces an email with the id of its account: a
 // subscriber of the project or, on the page of the installation, an operator.
-func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, error) {
-	f, ask, err := v.auditFilter()
-	if err != nil {
+func (a *auditPages) auditQuery(v *visit) (f auditFilter, ask auditQuery, err error) {
+	if f, ask.Filter, err = v.auditFilter(); err != nil {
 		return f, ask, err
 	}
 	if f.Actor != "" {
@@ -156,7 +165,7 @@ func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, error) {
 		}
 	}
 	if ask.Target = ""; f.Target != "" {
-		if ask.Targets, err = a.named(v, f.Target); err != nil {
+		if err := a.addNamed(v, f.Target, &ask, &ask.Targets); err != nil {
 			return f, ask, err
 		}
 	}
@@ -176,7 +185,7 @@ func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, error) {
 // byActor restricts ask to the events of an operator, if text is an operator's email or id.
 // Otherwise it restricts ask to the events of all actors that text names. For an operator, it also
 // sets the kind, so that the store can use an index.
-func (a *auditPages) byActor(v *visit, text string, ask *audit.Filter) error {
+func (a *auditPages) byActor(v *visit, text string, ask *auditQuery) error {
 	ask.Actor = ""
 	o, err := a.Operators.Find(v.r.Context(), text)
 	if err == nil {
@@ -186,8 +195,7 @@ func (a *auditPages) byActor(v *visit, text string, ask *audit.Filter) error {
 	if !errors.Is(err, problem.NotFound) {
 		return err
 	}
-	ask.Actors, err = a.named(v, text)
-	return err
+	return a.addNamed(v, text, ask, &ask.Actors)
 }
 
 // actionChoices returns the actions that the filter suggests, with their titles.
@@ -208,8 +216,11 @@ func (a *auditPages) exportAudit(v *visit) error {
 	if err != nil {
 		return err
 	}
+	if len(ask.cut) > 0 { // the file could not say that events are missing
+		return problem.New(problem.Invalid, "too_many_matches", "%s", ask.cut[0])
+	}
 	list := func(q page.Query) (page.Page[eventRow], error) {
-		found, err := a.trail.audit(v, ask, q)
+		found, err := a.trail.audit(v, ask.Filter, q)
 		if err != nil {
 			return page.Page[eventRow]{}, err
 		}

@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"encoding/csv"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -130,4 +131,39 @@ func TestAuditDays(t *testing.T) {
 		strings.Contains(page, "ada@example.com</bdi>") {
 		t.Error("the page without events does not say what would find some")
 	}
+}
+
+// TestAuditCut shows that the page says if a name matches more than its filter covers, and that the
+// export then fails instead of leaving events out.
+func TestAuditCut(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	at := "/dashboard/projects/" + w.one.ID + "/audit"
+	add := func() {
+		name := "billing"
+		_, _, err := w.fabric.APIKeys.Create(t.Context(), w.one.ID,
+			fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+		must(t, err)
+	}
+	for range 20 {
+		add()
+	}
+	wants := func(cut bool) {
+		t.Helper()
+		for _, filter := range []string{"actor", "target"} {
+			page, file := b.get(at+"?"+filter+"=billing"), b.get(at+"/export?"+filter+"=billing")
+			want := http.StatusOK
+			if cut {
+				want = http.StatusUnprocessableEntity
+			}
+			told := strings.Contains(page.body, "at most 20 of a kind (API keys).")
+			if page.StatusCode != http.StatusOK || told != cut || file.StatusCode != want {
+				t.Errorf("%s: %s, export %s, want the notice: %v", filter, page.Status, file.Status, cut)
+			}
+		}
+	}
+
+	wants(false)
+	add()
+	wants(true)
 }

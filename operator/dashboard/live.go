@@ -156,7 +156,7 @@ func (a *auditPages) followAudit(v *visit) error {
 	}
 
 	return a.follow(v, func(context.Context) (string, error) {
-		found, err := a.trail.audit(v, ask, page.Query{Size: 1})
+		found, err := a.trail.audit(v, ask.Filter, page.Query{Size: 1})
 		if err != nil || len(found.Items) == 0 { // no event matches, or no match is among the newest events
 			return v.r.URL.Query().Get("last"), err
 		}
