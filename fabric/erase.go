@@ -62,6 +62,10 @@ var keptData = []KeptData{
 		Why:  "they are in the session store under a key that only the browser knows, and expire by themselves",
 	},
 	{
+		What: "responses of webhook receivers to events about others, for 30 days at most",
+		Why:  "they may contain anything, and are deleted with their deliveries",
+	},
+	{
 		What: "data that webhooks, apps and operators received before, and backups",
 		Why:  "they cannot be erased from here; let backups expire, and erase again after restoring one",
 	},
