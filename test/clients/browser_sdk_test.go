@@ -238,23 +238,28 @@ func TestBrowserSDKTabs(t *testing.T) {
 			two.do(chromedp.Reload())
 			two.ready(page)
 
-			both := []tab{one, two}
+			requests := func() [2]int {
+				return [2]int{eval[int](one, "tokenRequests()"), eval[int](two, "tokenRequests()")}
+			}
 			for round := range 3 {
-				before := eval[int](one, "tokenRequests()") + eval[int](two, "tokenRequests()")
-
-				for _, b := range both {
-					b.leave("window.fresh = outcome(app.getAccessToken({ fresh: true }))")
-				}
+				before := requests()
+				// The request of the first tab is held until the second tab has begun, too.
+				one.leave("hold()")
+				one.leave("window.fresh = outcome(app.getAccessToken({ fresh: true }))")
+				one.until("the request of the first tab", fmt.Sprintf("tokenRequests() > %d", before[0]))
+				two.leave("window.fresh = outcome(app.getAccessToken({ fresh: true }))")
+				one.leave("release()")
 				first, second := eval[came](one, "fresh"), eval[came](two, "fresh")
 				if first.Value == nil || string(first.Value) != string(second.Value) {
 					t.Fatalf("round %d: the tabs got %+v and %+v, want the same token", round, first, second)
 				}
-				if n := eval[int](one, "tokenRequests()") + eval[int](two, "tokenRequests()") - before; n != 1 {
-					t.Errorf("round %d: %d requests were made, want one", round, n)
+				if got := requests(); got != [2]int{before[0] + 1, before[1]} {
+					t.Errorf("round %d: the tabs made %d requests, after %d before; want one more of the first",
+						round, got, before)
 				}
 			}
 
-			for _, b := range both {
+			for _, b := range []tab{one, two} {
 				if got := eval[string](b, "app.me().then((me) => me.email)"); got != sub.Email {
 					t.Errorf("after all rounds me returns %s, want %s", got, sub.Email)
 				}

@@ -22,10 +22,18 @@ app.on('error', (err) => events.push(err.code))
 /** Returns the outcome of a promise: its value, or the code and hint of its error. */
 const outcome = (promise) => promise.then((value) => ({ value }), (err) => ({ code: err.code, hint: err.hint, status: err.status, name: err.name, message: err.message }))
 
-/** Counts this page's requests to the token endpoint. */
+/** Counts this page's requests to the token endpoint. After hold(), they wait for release(). */
 let asked = 0
+let released = Promise.resolve()
+const hold = () => void (released = new Promise((resolve) => (window.release = resolve)))
 const fetched = window.fetch
-window.fetch = (url, init) => ((asked += String(url).endsWith('/oauth/token')), fetched(url, init))
+window.fetch = async (url, init) => {
+  if (String(url).endsWith('/oauth/token')) {
+    asked++
+    await released
+  }
+  return fetched(url, init)
+}
 
 document.querySelector('#popup').onclick = () => {
   window.login = outcome(app.login({ popup: true }))
@@ -33,4 +41,4 @@ document.querySelector('#popup').onclick = () => {
 const opened = window.open
 window.open = (...args) => (window.popup = opened.apply(window, args))
 
-Object.assign(window, { app, outcome, events, settings, tokenRequests: () => asked, finished: await outcome(app.handleRedirect()) })
+Object.assign(window, { app, outcome, events, settings, hold, tokenRequests: () => asked, finished: await outcome(app.handleRedirect()) })
