@@ -49,32 +49,32 @@ const looks = `^Test(Screens.*|Keyboard|DashboardFits|MailsInChromium|WeightOfSi
 	`ChromiumSeeksInTenHours|CallsByNetwork|ACME.*|(Chromium|Firefox|System|Sudo)Trust)$`
 
 var placements = []placement{
-	{suite: "clients", backend: "redis", seconds: 200, skip: looks},
-	{suite: "clients", backend: "sqlite", seconds: 290},
-	{suite: "attack", backend: "sqlite", seconds: 120},
-	{suite: "attack", backend: "postgres", seconds: 110},
+	{suite: "clients", backend: "redis", seconds: 340, skip: looks},
+	{suite: "clients", backend: "sqlite", seconds: 260},
+	{suite: "attack", backend: "sqlite", seconds: 150},
+	{suite: "attack", backend: "postgres", seconds: 130},
 	{suite: "times", backend: "sqlite", seconds: 10},
 	{suite: "times", backend: "postgres", seconds: 10},
-	{suite: "scripts", backend: "redis", seconds: 150},
-	{suite: "scripts", backend: "sqlite", seconds: 100},
-	{suite: "scripts", backend: "postgres", seconds: 50},
-	{suite: "scripts", backend: "cluster", seconds: 50},
-	{suite: "nodes", backend: "redis", seconds: 105},
-	{suite: "nodes", backend: "cluster", seconds: 60},
-	{suite: "outages", backend: "sqlite", seconds: 104},
-	{suite: "cluster", backend: "cluster", seconds: 70},
-	{suite: "media", backend: "sqlite", seconds: 60},
-	{suite: "firefox", backend: "sqlite", seconds: 60},
-	{suite: "contract", backend: "sqlite", seconds: 40},
-	{suite: "contract", backend: "redis", seconds: 40},
-	{suite: "faults", backend: "sqlite", seconds: 75},
-	{suite: "faults", backend: "postgres", seconds: 55},
-	{suite: "faults", backend: "redis", seconds: 30},
-	{suite: "attack", backend: "redis", seconds: 30, only: sessionAttacks},
-	{suite: "attack", backend: "cluster", seconds: 30, only: sessionAttacks},
-	{suite: "canaries", backend: "sqlite", seconds: 15},
-	{suite: "canaries", backend: "redis", seconds: 15},
-	{suite: "conformance", backend: "sqlite", seconds: 35},
+	{suite: "scripts", backend: "redis", seconds: 75},
+	{suite: "scripts", backend: "sqlite", seconds: 45},
+	{suite: "scripts", backend: "postgres", seconds: 20},
+	{suite: "scripts", backend: "cluster", seconds: 15},
+	{suite: "nodes", backend: "redis", seconds: 120},
+	{suite: "nodes", backend: "cluster", seconds: 105},
+	{suite: "outages", backend: "sqlite", seconds: 40},
+	{suite: "cluster", backend: "cluster", seconds: 35},
+	{suite: "media", backend: "sqlite", seconds: 30},
+	{suite: "firefox", backend: "sqlite", seconds: 30},
+	{suite: "contract", backend: "sqlite", seconds: 25},
+	{suite: "contract", backend: "redis", seconds: 30},
+	{suite: "faults", backend: "sqlite", seconds: 85},
+	{suite: "faults", backend: "postgres", seconds: 40},
+	{suite: "faults", backend: "redis", seconds: 10},
+	{suite: "attack", backend: "redis", seconds: 12, only: sessionAttacks},
+	{suite: "attack", backend: "cluster", seconds: 10, only: sessionAttacks},
+	{suite: "canaries", backend: "sqlite", seconds: 5},
+	{suite: "canaries", backend: "redis", seconds: 5},
+	{suite: "conformance", backend: "sqlite", seconds: 40},
 }
 
 // module begins the import paths of this module.
@@ -126,7 +126,8 @@ func parts(backends string, lint, race bool) []part {
 	raced := append([]string{"go", "build"}, raceFlags()...)
 	raced = append(raced, "-ldflags=-s -w", "-o", built("selvage-raced"), "./cmd/selvage")
 
-	all := []part{{name: "raced", seconds: 280, env: withCgo, onRequest: !race, steps: [][]string{raced}}}
+	// It starts first, because others wait for it.
+	all := []part{{name: "raced", seconds: 400, env: withCgo, onRequest: !race, steps: [][]string{raced}}}
 	all = append(all, packageParts(race && hasRaceDetector())...)
 	all = append(all, part{
 		name:      "race",
@@ -139,7 +140,7 @@ func parts(backends string, lint, race bool) []part {
 	})
 
 	if lint {
-		all = append(all, part{name: "lint", seconds: 200, steps: [][]string{{"make", "--no-print-directory", "lint"}}})
+		all = append(all, part{name: "lint", seconds: 90, steps: [][]string{{"make", "--no-print-directory", "lint"}}})
 	}
 	for _, p := range placements {
 		if slices.Contains(strings.Split(backends, ","), p.backend) {
@@ -154,14 +155,14 @@ func parts(backends string, lint, race bool) []part {
 // what [selectRaced] selects under the race detector.
 func packageParts(race bool) []part {
 	if !race {
-		return []part{{name: "packages", seconds: 150, steps: [][]string{goTest(nil, packages())}}}
+		return []part{{name: "packages", seconds: 200, steps: [][]string{goTest(nil, packages())}}}
 	}
 
 	s := selectRaced(packages())
 	return []part{
 		{
 			name:    "packages-raced",
-			seconds: 250,
+			seconds: 290,
 			after:   "raced",
 			env:     withCgo,
 			steps: [][]string{
@@ -171,7 +172,7 @@ func packageParts(race bool) []part {
 		},
 		{
 			name:    "packages",
-			seconds: 130,
+			seconds: 180,
 			steps: [][]string{
 				goTest([]string{"-skip", s.pattern()}, append(s.partly, s.others...)),
 				goTest([]string{"-run", computed}, computedIn),
