@@ -140,6 +140,7 @@ func legs(o levels.Outline, frames int64) (all []leg) {
 
 	for c := range min(o.Channels, 8) {
 		var above, below strings.Builder
+		end := "" // the last point lasts until the right edge
 		n := o.Length()
 		step := float64(pixels) / float64(max(1, n))
 		for i := range n {
@@ -148,8 +149,8 @@ func legs(o levels.Outline, frames int64) (all []leg) {
 			j := n - 1 - i
 			least := int(o.Data[2*(j*o.Channels+c)])
 			y := halfHigh + max(1, -least*halfHigh/127)
-			if i == 0 { // the last point lasts until the right edge
-				fmt.Fprintf(&above, "H%dV%d", pixels, y)
+			if i == 0 {
+				end = fmt.Sprintf("H%dV%d", pixels, y)
 			}
 			fmt.Fprintf(&below, "L%.0f %d", float64(j)*step, y)
 		}
@@ -158,7 +159,7 @@ func legs(o levels.Outline, frames int64) (all []leg) {
 		if c < len(names) {
 			name = names[c]
 		}
-		all = append(all, leg{name, fmt.Sprintf("M0 %d", halfHigh) + above.String() + below.String() + "Z"})
+		all = append(all, leg{name, fmt.Sprintf("M0 %d", halfHigh) + above.String() + end + below.String() + "Z"})
 	}
 	return all
 }

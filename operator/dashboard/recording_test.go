@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -216,6 +217,15 @@ func TestUpload(t *testing.T) {
 		"javascript:1": ".mp3\"", "NaN": ".mp3\"", "-1": ".mp3\""} {
 		if a := b.get(one + "?t=" + url.QueryEscape(at)); !strings.Contains(a.body, want) {
 			t.Errorf("a link at %q does not contain %s", at, want)
+		}
+	}
+
+	// Each outline ends at the right edge and does not go back before it.
+	for _, path := range regexp.MustCompile(`<path d="([^"]+)"`).FindAllStringSubmatch(page.body, -1) {
+		above, below, ok := strings.Cut(path[1], "H480V")
+		if !ok || strings.Count(above, "L") != strings.Count(below, "L") {
+			t.Errorf("an outline has %d points above and %d below", strings.Count(above, "L"),
+				strings.Count(below, "L"))
 		}
 	}
 

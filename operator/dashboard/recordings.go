@@ -123,7 +123,7 @@ func (v *visit) recordingFinder() finder {
 	for _, name := range recordings.Directions {
 		directions = append(directions, choice{Value: name, Title: name})
 	}
-	return v.finder("Name, id, start or end of a number", "+1415", "",
+	return v.finder("Name, id, first or last digits", "+1415", "",
 		v.dayFilter("after", "Stored from"), v.dayFilter("before", "Stored until"),
 		v.numberFilter("longer", "At least (seconds)"), v.numberFilter("shorter", "Less than (seconds)"),
 		v.choiceFilter("flag", "Audio", "Any", flags), v.choiceFilter("direction", "Direction", "Any", directions),
