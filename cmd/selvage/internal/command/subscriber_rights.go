@@ -10,10 +10,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
 )
 
@@ -27,7 +29,7 @@ FILE is a zip of subscriber.json and the subscriber's recordings.`
 	erase := cli.Command("erase ID", "Delete a subscriber and all personal data", c.withMedia(c.eraseSubscriber))
 	erase.Long = `Delete a subscriber and all data about that person: profile, addresses, logins, consents, devices,
 factors, deliveries to webhooks, and recordings that belong to nobody else. The output lists what remains
-and why.`
+and why. A subscriber that was deleted before is named by its id.`
 	cli.AddYes(erase)
 	return []*cobra.Command{export, erase}
 }
@@ -141,8 +143,22 @@ func formatCounts(of map[string]int64) string {
 	return strings.Join(all, ", ")
 }
 
+// findErasable is like findSubscriber. For an unknown id, it returns a subscriber with only that id,
+// because a subscriber that was deleted before may have left data.
+func findErasable(ctx context.Context, a *app, cmd *cobra.Command, id string) (fabric.Subscriber, error) {
+	s, err := findSubscriber(ctx, a, cmd, id)
+	if !errors.Is(err, problem.NotFound) || uuid.Validate(id) != nil {
+		return s, err
+	}
+	p, unclear := a.project(ctx, cmd)
+	if unclear != nil {
+		return s, err
+	}
+	return fabric.Subscriber{ID: id, ProjectID: p.ID}, nil
+}
+
 func (c subscriberCommands) eraseSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	s, err := findSubscriber(ctx, a, cmd, args[0])
+	s, err := findErasable(ctx, a, cmd, args[0])
 	if err != nil {
 		return err
 	}
