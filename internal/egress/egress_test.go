@@ -1,8 +1,10 @@
 package egress_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -159,6 +161,34 @@ func TestRebind(t *testing.T) {
 	}
 	if n := asked.Load(); n < 2 || reached() {
 		t.Errorf("resolved %d times, reached: %v", n, reached())
+	}
+}
+
+// TestRefused shows that the log and Refused name a refused address, but that the reason does not.
+func TestRefused(t *testing.T) {
+	var log bytes.Buffer
+	p := egress.Policy{
+		Resolver: resolver(t, func(string) net.IP { return net.IPv4(10, 9, 8, 7) }),
+		Log:      slog.New(slog.NewTextHandler(&log, nil)),
+	}
+	_, err := p.Client().Get("http://inside.example:8080/?token=secret")
+	if got := egress.Refused(err); got != "10.9.8.7:8080" {
+		t.Errorf("Refused = %q", got)
+	}
+	if reason := egress.Reason(err); strings.Contains(reason, "10.9") || !strings.Contains(reason, "egress.allow") {
+		t.Errorf("Reason = %q, want the setting without the address", reason)
+	}
+	for _, want := range []string{"egress.allow", "host=inside.example", "address=10.9.8.7:8080"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %q: %s", want, log.String())
+		}
+	}
+	if strings.Contains(log.String(), "secret") {
+		t.Errorf("the log has the query of the URL: %s", log.String())
+	}
+
+	if got := egress.Refused(errors.New("lost")); got != "" {
+		t.Errorf("Refused of another error = %q", got)
 	}
 }
 
