@@ -23,9 +23,16 @@ type AccountPage struct {
 func (AccountPage) name() string { return "account.html" }
 
 // ProfileSection shows the subscriber's names.
-type ProfileSection struct {
-	Error                            string
-	FirstName, LastName, DisplayName string
+type ProfileSection struct{ First, Last, Display ProfileName }
+
+// A ProfileName is one of the subscriber's names.
+type ProfileName struct {
+	ID, Name string // the element's id, and the field's name
+	Label    string
+	Fills    string // the value of autocomplete
+	Value    string // as typed, or as stored
+	Was      string // as stored when the page was shown
+	Error    string // what is wrong with the value
 }
 
 // AddressSection shows the subscriber's email, and changes it.
