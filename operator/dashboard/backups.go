@@ -164,7 +164,7 @@ func (a *backupPages) routes() []route {
 		{pattern: "GET /dashboard/backups", may: operator.KeepBackups, serve: a.listBackups, nav: "Backups",
 			group: installation},
 		{pattern: "GET /dashboard/backups/live", may: operator.KeepBackups, serve: a.followBackups},
-		{pattern: "POST /dashboard/backups", may: operator.KeepBackups, serve: a.createBackup, fresh: true},
+		{pattern: "POST /dashboard/backups", may: operator.KeepBackups, serve: a.createBackup, fresh: true, once: true},
 		{pattern: "POST /dashboard/backups/{name}/check", may: operator.KeepBackups, serve: a.checkBackup},
 	}
 }

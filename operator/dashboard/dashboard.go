@@ -103,6 +103,7 @@ func New(c Config) (*API, error) {
 		PublicURL: c.PublicURL, AuthURL: c.AuthURL, Log: c.Log, Now: c.Now,
 		origin: public.Scheme + "://" + public.Host, cookies: web.Cookies{PublicURL: public},
 		streams: streams{by: make(map[string]int), stop: make(chan struct{})},
+		flights: flights{all: make(map[string]*flight)},
 	}
 	all := routes(c, s)
 	s.links = linksOf(all)

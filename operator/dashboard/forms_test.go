@@ -107,48 +107,66 @@ func checkRefused(t *testing.T, what string, a answer, typed []string) {
 	}
 }
 
+// checkExpired sends a form after the session has ended. A page keeps the typed text until the next
+// login, and then sends it. No page keeps a form with a secret. Its login leads back to the form.
+func checkExpired(t *testing.T, nobody, b browser, f shownForm, sent url.Values, typed []string) {
+	t.Helper()
+	kept := nobody.send(nobody.submit(f, sent))
+	if kept.StatusCode == http.StatusSeeOther {
+		isSecret := func(n *html.Node) bool {
+			return attribute(n, "type") == "password" || attribute(n, "name") == "token"
+		}
+		want := "/dashboard/login?next=" + url.QueryEscape(f.page)
+		if at := kept.Header.Get("Location"); at != want || len(elements(f.node, isSecret)) == 0 {
+			t.Errorf("POST %s without a session leads to %s, and does not keep the form", f.action, at)
+		}
+		return
+	}
+
+	kept = b.sendAgain(kept) // the page in another session asks before it sends the form
+	if kept.StatusCode != http.StatusForbidden || !strings.Contains(kept.body, "Send the form now?") {
+		t.Errorf("POST %s after the next login: %s", f.action, kept.Status)
+		return
+	}
+	a := b.sendAgain(kept)
+	if a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("POST %s, sent after the next login, returned %s", f.action, a.Status)
+		return
+	}
+	checkRefused(t, "POST "+f.action+" after the next login", a, typed)
+}
+
 // elsewhere are forms with other errors. Codes of an authenticator app and passkeys are valid once, so
 // they are not kept.
 var elsewhere = []string{"/dashboard/account/app", "/dashboard/account/passkey"}
 
 // TestWrongValues posts each form with fields of text, with values that no field accepts. The
-// response keeps what was typed and marks each wrong field.
+// response keeps what was typed and marks each wrong field. If the session ends before, the text is
+// kept until the next login.
 func TestWrongValues(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)
 	_, b := w.operator("owner@example.com", ofAll)
 
-	tried := make(map[string]bool)
-	for _, route := range w.api.Routes() {
-		pattern, ok := strings.CutPrefix(route, "GET ")
-		if !ok || open[route] || strings.HasSuffix(pattern, "/preview") {
+	nobody, tried := w.browser(), 0
+	for _, f := range b.everyForm(ids) {
+		sent, typed := wrongly(f.node)
+		isEmpty := len(typed) == 0 && !sent.Has("confirm")
+		if f.isFile || isEmpty || slices.Contains(elsewhere, f.action) {
 			continue
 		}
-		shown := b.get(ids.Replace(pattern))
-		if shown.StatusCode != http.StatusOK || !strings.HasPrefix(shown.Header.Get("Content-Type"), "text/html") {
+		tried++
+		what := "POST " + f.action
+		a := b.send(b.submit(f, sent))
+		if a.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("%s of %s returned %s", what, f.page, a.Status)
 			continue
 		}
-		page, err := html.Parse(strings.NewReader(shown.body))
-		must(t, err)
-		for _, form := range elements(page, func(n *html.Node) bool { return n.Data == "form" }) {
-			action, isPost := attribute(form, "action"), attribute(form, "method") == "post"
-			isFile := attribute(form, "enctype") == "multipart/form-data"
-			sent, typed := wrongly(form)
-			isEmpty := len(typed) == 0 && !sent.Has("confirm")
-			if !isPost || isFile || isEmpty || tried[action] || slices.Contains(elsewhere, action) {
-				continue
-			}
-			tried[action] = true
-			a := b.send(b.request("POST", action, sent))
-			if what := "POST " + action; a.StatusCode != http.StatusUnprocessableEntity {
-				t.Errorf("%s of %s returned %s", what, pattern, a.Status)
-			} else {
-				checkRefused(t, what, a, typed)
-			}
-		}
+		checkRefused(t, what, a, typed)
+		checkExpired(t, nobody, b, f, sent, typed)
 	}
-	if len(tried) < 20 {
-		t.Errorf("only %d forms were tried", len(tried))
+	if tried < 20 {
+		t.Errorf("only %d forms were tried", tried)
 	}
 }
 

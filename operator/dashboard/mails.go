@@ -178,7 +178,8 @@ func (a *mailPages) routes() []route {
 	return []route{
 		{pattern: "GET /dashboard/mails", may: operator.KeepOperators, serve: a.listMails, nav: "Mails",
 			group: installation},
-		{pattern: "POST /dashboard/mails/test", may: operator.KeepOperators, serve: a.testMail, fresh: true},
-		{pattern: "POST /dashboard/mails/{id}/retry", may: operator.KeepOperators, serve: a.retryMail},
+		{pattern: "POST /dashboard/mails/test", may: operator.KeepOperators, serve: a.testMail,
+			fresh: true, once: true},
+		{pattern: "POST /dashboard/mails/{id}/retry", may: operator.KeepOperators, serve: a.retryMail, once: true},
 	}
 }

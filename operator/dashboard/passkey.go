@@ -25,7 +25,7 @@ func (a *factorPages) passkeys() bool { return a.Factors != nil && a.Factors.Pas
 // flow identifies where a passkey's challenge may be answered. This is a page shown in this
 // session, or in this browser if there is no session.
 func (a *factorPages) flow(v *visit, prompt string) string {
-	return "dashboard " + a.formToken(v) + " " + prompt
+	return "dashboard " + a.formMark(v) + " " + prompt
 }
 
 // askPasskey completes a form that uses a passkey of o, or of any operator if o is nil.

@@ -20,6 +20,7 @@ type route struct {
 	serve   func(*visit) error
 	nav     string // title in the navigation; "" means that the navigation does not list the page
 	group   navGroup
+	once    bool  // the form makes or sends something; see site.serve
 	fresh   bool  // the operator must have confirmed their identity recently
 	large   bool  // the form may contain a document
 	upload  int64 // maximum size of the file at the end of the form, in bytes; 0 if the form has no file
@@ -100,7 +101,7 @@ func (a *projectPages) routes() []route {
 			serve: a.deleteProject, fresh: true},
 		{pattern: "GET /dashboard/projects", may: signedIn,
 			serve: a.listProjects, nav: "Projects", group: installation},
-		{pattern: "POST /dashboard/projects", may: operator.MakeProject, serve: a.createProject},
+		{pattern: "POST /dashboard/projects", may: operator.MakeProject, serve: a.createProject, once: true},
 	}
 }
 
@@ -122,7 +123,7 @@ func (a *resourcePages) routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/resources/new", may: operator.Write, serve: a.chooseKind},
 		{pattern: "GET /dashboard/projects/{project}/kinds/{kind}", may: operator.Write, serve: a.newResource},
 		{pattern: "POST /dashboard/projects/{project}/kinds/{kind}", may: operator.Write,
-			serve: a.createResource, large: true},
+			serve: a.createResource, large: true, once: true},
 		{pattern: "POST /dashboard/projects/{project}/kinds/{kind}/address", may: operator.Write,
 			serve: a.previewAddress},
 
@@ -133,9 +134,9 @@ func (a *resourcePages) routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/resources/{id}/edit", may: operator.Write,
 			serve: a.changeResource, large: true},
 		{pattern: "POST /dashboard/projects/{project}/resources/{id}/deploy", may: operator.Write,
-			serve: a.deploy},
+			serve: a.deploy, once: true},
 		{pattern: "POST /dashboard/projects/{project}/resources/{id}/password", may: operator.Write,
-			serve: a.makePassword},
+			serve: a.makePassword, once: true},
 		{pattern: "POST /dashboard/projects/{project}/resources/{id}/delete", may: operator.Write,
 			serve: a.deleteResource},
 		{pattern: "GET /dashboard/projects/{project}/addresses", may: operator.Read,
@@ -150,7 +151,7 @@ func (a *subscriberPages) routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/subscribers/bulk", may: operator.Write,
 			serve: a.bulkSubscribers},
 		{pattern: "POST /dashboard/projects/{project}/subscribers", may: operator.Write,
-			serve: a.createSubscriber},
+			serve: a.createSubscriber, once: true},
 		{pattern: "GET /dashboard/projects/{project}/subscribers/export", may: operator.Read,
 			serve: a.exportSubscribers},
 		{pattern: "GET /dashboard/projects/{project}/subscribers/new", may: operator.Write,
@@ -171,9 +172,9 @@ func (a *subscriberPages) routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/edit", may: operator.Write,
 			serve: a.saveSubscriber, fresh: true},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/invite", may: operator.Write,
-			serve: a.inviteSubscriber},
+			serve: a.inviteSubscriber, once: true},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/invite/link", may: operator.Write,
-			serve: a.handOverInvitation, fresh: true},
+			serve: a.handOverInvitation, fresh: true, once: true},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/invite/withdraw", may: operator.Write,
 			serve: a.withdrawInvitation},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/unlock", may: operator.Write,
@@ -217,7 +218,7 @@ func (a *recordingPages) routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/recordings", may: operator.Read,
 			serve: a.listRecordings, nav: "Recordings", group: recorded},
 		{pattern: "POST /dashboard/projects/{project}/recordings", may: operator.Write,
-			serve: a.uploadRecording, upload: a.maxUpload()},
+			serve: a.uploadRecording, upload: a.maxUpload(), once: true},
 		{pattern: "POST /dashboard/projects/{project}/recordings/bulk", may: operator.Write,
 			serve: a.bulkRecordings},
 		{pattern: "GET /dashboard/projects/{project}/recordings/export", may: operator.Read,
@@ -248,7 +249,7 @@ func (a *tokenPages) routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/tokens/make/{what}", may: operator.Write,
 			serve: a.newToken, fresh: true},
 		{pattern: "POST /dashboard/projects/{project}/tokens/make/{what}", may: operator.Write,
-			serve: a.makeToken, fresh: true},
+			serve: a.makeToken, fresh: true, once: true},
 		{pattern: "POST /dashboard/projects/{project}/tokens/inspect", may: operator.Write,
 			serve: a.inspectToken},
 		{pattern: "POST /dashboard/projects/{project}/tokens/revoke", may: operator.Write,
@@ -261,14 +262,14 @@ func (a *keyPages) routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/keys", may: operator.Read,
 			serve: a.listKeys, nav: "API keys", group: access},
 		{pattern: "POST /dashboard/projects/{project}/keys", may: operator.Write,
-			serve: a.createKey, fresh: true},
+			serve: a.createKey, fresh: true, once: true},
 		{pattern: "GET /dashboard/projects/{project}/keys/export", may: operator.Read, serve: a.exportKeys},
 		{pattern: "POST /dashboard/projects/{project}/keys/bulk", may: operator.Write, serve: a.bulkKeys},
 		{pattern: "GET /dashboard/projects/{project}/keys/new", may: operator.Write,
 			serve: a.newKey, fresh: true},
 		{pattern: "GET /dashboard/projects/{project}/keys/{id}", may: operator.Read, serve: a.showKey},
 		{pattern: "POST /dashboard/projects/{project}/keys/{id}/rotate", may: operator.Write,
-			serve: a.rotateKey, fresh: true},
+			serve: a.rotateKey, fresh: true, once: true},
 		{pattern: "POST /dashboard/projects/{project}/keys/{id}/old-secret", may: operator.Write,
 			serve: a.endOldKeySecret},
 		{pattern: "POST /dashboard/projects/{project}/keys/{id}/revoke", may: operator.Write,
@@ -281,7 +282,7 @@ func (a *ingestKeyPages) routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/ingest-keys", may: operator.Read,
 			serve: a.listIngestKeys, nav: "Ingest keys", group: recorded},
 		{pattern: "POST /dashboard/projects/{project}/ingest-keys", may: operator.Write,
-			serve: a.createIngestKey, fresh: true},
+			serve: a.createIngestKey, fresh: true, once: true},
 		{pattern: "POST /dashboard/projects/{project}/ingest-keys/{id}/revoke", may: operator.Write,
 			serve: a.revokeIngestKey},
 	}
@@ -292,7 +293,7 @@ func (a *clientPages) routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/clients", may: operator.Read,
 			serve: a.listClients, nav: "OAuth clients", group: access},
 		{pattern: "POST /dashboard/projects/{project}/clients", may: operator.Write,
-			serve: a.createClient, fresh: true},
+			serve: a.createClient, fresh: true, once: true},
 		{pattern: "GET /dashboard/projects/{project}/clients/export", may: operator.Read, serve: a.exportClients},
 		{pattern: "POST /dashboard/projects/{project}/clients/bulk", may: operator.Write, serve: a.bulkClients},
 		{pattern: "GET /dashboard/projects/{project}/clients/new", may: operator.Write,
@@ -303,7 +304,7 @@ func (a *clientPages) routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/edit", may: operator.Write,
 			serve: a.changeClient, fresh: true},
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/rotate", may: operator.Write,
-			serve: a.rotateClient, fresh: true},
+			serve: a.rotateClient, fresh: true, once: true},
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/old-secret", may: operator.Write,
 			serve: a.endOldSecret},
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/delete", may: operator.Write,
@@ -316,7 +317,7 @@ func (a *registrationTokenPages) routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/registration-tokens", may: operator.Read,
 			serve: a.listRegistrationTokens},
 		{pattern: "POST /dashboard/projects/{project}/registration-tokens", may: operator.Write,
-			serve: a.createRegistrationToken, fresh: true},
+			serve: a.createRegistrationToken, fresh: true, once: true},
 		{pattern: "POST /dashboard/projects/{project}/registration-tokens/{id}/revoke", may: operator.Write,
 			serve: a.revokeRegistrationToken},
 	}

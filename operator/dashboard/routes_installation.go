@@ -14,9 +14,9 @@ func (a *operatorPages) routes() []route {
 		{pattern: "GET /dashboard/operators/invite", may: operator.KeepOperators,
 			serve: a.showInvite, fresh: true},
 		{pattern: "POST /dashboard/operators/invite", may: operator.KeepOperators,
-			serve: a.invite, fresh: true},
+			serve: a.invite, fresh: true, once: true},
 		{pattern: "POST /dashboard/operators/invitations/{id}/renew", may: operator.KeepOperators,
-			serve: a.renewInvitation, fresh: true},
+			serve: a.renewInvitation, fresh: true, once: true},
 		{pattern: "POST /dashboard/operators/invitations/{id}/withdraw", may: operator.KeepOperators,
 			serve: a.withdrawInvitation},
 
@@ -28,7 +28,7 @@ func (a *operatorPages) routes() []route {
 		{pattern: "POST /dashboard/operators/{id}/enable", may: operator.KeepOperators,
 			serve: a.enableOperator, fresh: true},
 		{pattern: "POST /dashboard/operators/{id}/link", may: operator.KeepOperators,
-			serve: a.recoverOperator, fresh: true},
+			serve: a.recoverOperator, fresh: true, once: true},
 		{pattern: "POST /dashboard/operators/{id}/revoke", may: operator.KeepOperators,
 			serve: a.revokeSecrets, fresh: true},
 		{pattern: "POST /dashboard/operators/{id}/delete", may: operator.KeepOperators,
@@ -43,7 +43,7 @@ func (a *settingsPages) routes() []route {
 			serve: a.showSettings, nav: "Settings", group: installation},
 		{pattern: "GET /dashboard/settings/doctor", may: operator.KeepOperators, serve: a.showDoctor},
 		{pattern: "POST /dashboard/settings/keys", may: operator.KeepOperators,
-			serve: a.rotateRing, fresh: true},
+			serve: a.rotateRing, fresh: true, once: true},
 		{pattern: "GET /dashboard/limits", may: operator.KeepOperators,
 			serve: a.showLimits, nav: "Limits", group: installation},
 	}
@@ -75,7 +75,7 @@ func (a *accountPages) routes() []route {
 		{pattern: "POST /dashboard/account/passkey", may: signedIn, serve: a.addPasskey, fresh: true},
 		{pattern: "POST /dashboard/account/passkeys/rename", may: signedIn,
 			serve: a.renamePasskey, fresh: true},
-		{pattern: "POST /dashboard/account/codes", may: signedIn, serve: a.newCodes, fresh: true},
+		{pattern: "POST /dashboard/account/codes", may: signedIn, serve: a.newCodes, fresh: true, once: true},
 		{pattern: "POST /dashboard/account/factors/remove", may: signedIn, serve: a.removeFactor, fresh: true},
 		{pattern: "POST /dashboard/account/sessions/revoke", may: signedIn, serve: a.revokeSession},
 	}

@@ -33,6 +33,7 @@ type site struct {
 	cookies web.Cookies
 	links   []navLink
 	streams streams
+	flights flights
 }
 
 // handle returns a handler that checks access to a route and serves it.
@@ -42,7 +43,7 @@ func (a *site) handle(rt route) http.Handler {
 		w.Header().Set("Cross-Origin-Opener-Policy", "same-origin")
 		err := a.admit(v)
 		if err == nil {
-			err = rt.serve(v)
+			err = a.serve(v)
 		}
 		if err != nil {
 			a.fail(v, err)

@@ -200,7 +200,7 @@ func (a *upstreamPages) routes() []route {
 	const upstreams = "/dashboard/projects/{project}/upstreams"
 	return []route{
 		{pattern: "GET " + upstreams, may: operator.Read, serve: a.listUpstreams},
-		{pattern: "POST " + upstreams, may: operator.Write, serve: a.createUpstream, fresh: true},
+		{pattern: "POST " + upstreams, may: operator.Write, serve: a.createUpstream, fresh: true, once: true},
 		{pattern: "GET " + upstreams + "/new", may: operator.Write, serve: a.newUpstream, fresh: true},
 		{pattern: "GET " + upstreams + "/{id}", may: operator.Write, serve: a.showUpstream, fresh: true},
 		{pattern: "POST " + upstreams + "/{id}", may: operator.Write, serve: a.changeUpstream, fresh: true},

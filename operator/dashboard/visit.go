@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
@@ -30,6 +31,8 @@ type visit struct {
 	route    route
 	cookie   string // the session cookie
 	mark     string // identifies a browser without a session
+	page     string // identifies the page that responds; see formToken
+	preview  bool   // the handler of a form only showed a preview
 	session  operator.Session
 	account  operator.Operator // the session's operator, even before the second factor is shown
 	operator operator.Operator // the operator of a complete session; otherwise its ID is ""
@@ -149,7 +152,8 @@ func (a *site) readForm(v *visit) error {
 	}
 
 	v.form = v.r.PostForm
-	if subtle.ConstantTimeCompare([]byte(v.form.Get("form")), []byte(a.formToken(v))) == 1 {
+	mark, _, _ := strings.Cut(v.form.Get("form"), ".")
+	if subtle.ConstantTimeCompare([]byte(mark), []byte(a.formMark(v))) == 1 {
 		return nil
 	}
 	if v.operator.ID == "" && v.route.may != anyone {
@@ -182,9 +186,18 @@ func (a *site) parseForm(v *visit) error {
 	return v.r.ParseForm()
 }
 
-// formToken returns the token that each form in this browser must send back. The token is derived
-// from the cookie but does not reveal it.
+// formToken returns the token that each form on the page must send back: the browser's formMark, and
+// a random value that differs for each page.
 func (a *site) formToken(v *visit) string {
+	if v.page == "" {
+		v.page = rand.Text()
+	}
+	return a.formMark(v) + "." + v.page
+}
+
+// formMark returns the part of a form token that identifies the browser. It is derived from the
+// cookie but does not reveal it.
+func (a *site) formMark(v *visit) string {
 	mark := v.cookie
 	if mark == "" {
 		if v.mark == "" {

@@ -268,20 +268,20 @@ func (a *webhookPages) routes() []route {
 	const webhooks, key = "/dashboard/projects/{project}/webhooks", "/dashboard/projects/{project}/signing-key"
 	return []route{
 		{pattern: "GET " + webhooks, may: operator.Read, serve: a.listWebhooks, nav: "Webhooks", group: project},
-		{pattern: "POST " + webhooks, may: operator.Write, serve: a.createWebhook},
+		{pattern: "POST " + webhooks, may: operator.Write, serve: a.createWebhook, once: true},
 		{pattern: "GET " + webhooks + "/new", may: operator.Write, serve: a.newWebhook},
 		{pattern: "GET " + webhooks + "/{id}", may: operator.Read, serve: a.showWebhook},
 		{pattern: "GET " + webhooks + "/{id}/edit", may: operator.Write, serve: a.editWebhook},
 		{pattern: "POST " + webhooks + "/{id}/edit", may: operator.Write, serve: a.changeWebhook},
-		{pattern: "POST " + webhooks + "/{id}/test", may: operator.Write, serve: a.testWebhook},
-		{pattern: "POST " + webhooks + "/{id}/redeliver", may: operator.Write, serve: a.redeliverDead},
+		{pattern: "POST " + webhooks + "/{id}/test", may: operator.Write, serve: a.testWebhook, once: true},
+		{pattern: "POST " + webhooks + "/{id}/redeliver", may: operator.Write, serve: a.redeliverDead, once: true},
 		{pattern: "POST " + webhooks + "/{id}/delete", may: operator.Write, serve: a.deleteWebhook},
 		{pattern: "GET " + webhooks + "/{id}/deliveries/{delivery}", may: operator.Read, serve: a.showDelivery},
 		{pattern: "GET " + webhooks + "/{id}/deliveries/{delivery}/live", may: operator.Read,
 			serve: a.followDelivery},
 		{pattern: "POST " + webhooks + "/{id}/deliveries/{delivery}/redeliver", may: operator.Write,
-			serve: a.redeliver},
+			serve: a.redeliver, once: true},
 		{pattern: "POST " + key, may: operator.Write, serve: a.showSigningKey, fresh: true},
-		{pattern: "POST " + key + "/rotate", may: operator.Write, serve: a.rotateSigningKey, fresh: true},
+		{pattern: "POST " + key + "/rotate", may: operator.Write, serve: a.rotateSigningKey, fresh: true, once: true},
 	}
 }
