@@ -132,6 +132,7 @@ func (a *clientPages) clientPage(v *visit, c idp.Client, secret string, wrong fa
 	p := struct {
 		Client       clientRow
 		Base, Secret string
+		Seen         string
 		Issuer, Try  string
 		HasSecret    bool
 		Old          idp.OldSecret
@@ -142,6 +143,7 @@ func (a *clientPages) clientPage(v *visit, c idp.Client, secret string, wrong fa
 		Client:    v.clientRow(c),
 		Base:      v.base(),
 		Secret:    secret,
+		Seen:      secretMark(c.SecretHash),
 		Issuer:    a.AuthURL + "/",
 		Try:       a.tryURL(c),
 		HasSecret: c.SecretHash != "",
@@ -168,6 +170,9 @@ func (a *clientPages) rotateClient(v *visit) error {
 	if !ok {
 		return problem.BadParam("overlap", "unknown overlap")
 	}
+	if !v.sawSecret(c.SecretHash) {
+		return a.clientPage(v, c, "", faultAt("", rotatedMeanwhile))
+	}
 	c, secret, err := a.Clients.Clients.RotateSecret(v.r.Context(), c.ID, overlap, nil)
 	if err != nil {
 		return err
@@ -182,6 +187,9 @@ func (a *clientPages) endOldSecret(v *visit) error {
 	c, err := a.client(v)
 	if err != nil {
 		return err
+	}
+	if !v.sawSecret(c.SecretHash) {
+		return a.clientPage(v, c, "", faultAt("", rotatedMeanwhile))
 	}
 	if v.form.Get("confirm") != "yes" {
 		return a.clientPage(v, c, v.keptSecret(c),

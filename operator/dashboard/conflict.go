@@ -80,6 +80,18 @@ func normalize(text string) string {
 	return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 }
 
+// rotatedMeanwhile is the error of a form about a secret that has been replaced since the form's page
+// was shown.
+const rotatedMeanwhile = "Somebody rotated the secret since you opened this page. Nothing was changed. " +
+	"Check the secrets below before you continue."
+
+// sawSecret reports whether the form's page was shown with the secret that has this hash. Otherwise
+// the form could end a secret that its sender does not know of.
+func (v *visit) sawSecret(hash string) bool { return v.form.Get("seen") == secretMark(hash) }
+
+// secretMark returns the value of the field "seen" for a secret with this hash.
+func secretMark(hash string) string { return digestOf([]string{hash}) }
+
 // merge combines the submitted form with the current values. Inputs that the sender did not change
 // take the current value. If another operator has changed an input to a different value than the
 // sender, merge returns a conflict.

@@ -1,13 +1,19 @@
 package dashboard_test
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"golang.org/x/net/html"
+
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/operator"
 )
 
 // shown returns the fields that a browser sends for an unedited form.
@@ -86,6 +92,142 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 		after.RedirectURIs[0] != "https://mine.example/cb" || !after.FirstParty {
 		t.Errorf("saved again it is %+v, %v", after, err)
 	}
+}
+
+// ownForms change only what belongs to the operator who sends them.
+var ownForms = regexp.MustCompile("^/dashboard/account/|/recordings/filters/")
+
+// makesNew matches the pages with forms that edit nothing, although they show values.
+var makesNew = regexp.MustCompile("/new$|/kinds/|/mails$|/make/|/retention$")
+
+// editable returns the name of the first text in a form that edits something, or "".
+func (f shownForm) editable() string {
+	hidden := func(n *html.Node) bool { return attribute(n, "name") == "seen" }
+	edits := len(elements(f.node, hidden)) > 0
+	if !edits && makesNew.MatchString(f.page) {
+		return ""
+	}
+	for _, n := range f.fields {
+		name, value := attribute(n, "name"), cmp.Or(attribute(n, "value"), strings.TrimSpace(textOf(n)))
+		isText := n.Data == "textarea" || n.Data == "input" &&
+			slices.Contains([]string{"", "text", "url", "email"}, attribute(n, "type"))
+		if isText && name != "confirm" && (edits || value != "") {
+			return name
+		}
+	}
+	return ""
+}
+
+// TestEveryFormTellsTheLoser shows for each form that edits something what the second of two operators
+// sees who opened it at the same time. Nothing is overwritten, the form keeps what was typed, and it
+// can be saved again. If the first operator deleted what it edits, a page shows what was typed.
+func TestEveryFormTellsTheLoser(t *testing.T) {
+	w := newWorld(t)
+	ids := w.things(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	_, other := w.operator("bob@example.com", ofAll)
+
+	lastID, tried := regexp.MustCompile("[0-9a-f]{8}-[0-9a-f-]{27}|RE[0-9a-f]{32}"), 0
+	for _, f := range b.everyForm(ids) {
+		name := f.editable()
+		if name == "" || ownForms.MatchString(f.action) {
+			continue
+		}
+		tried++
+		what := "POST " + f.action
+		for _, now := range formsOf(t, f.page, b.get(f.page)) { // other forms may have changed the same
+			if now.action == f.action {
+				f = now
+			}
+		}
+
+		// Both change the same field.
+		theirs, mine := f.untouched(), f.untouched()
+		one, two := mine.Get(name)+"a", mine.Get(name)+"b"
+		if name == "outbound_prefixes" {
+			one, two = "+43", "+49"
+		}
+		theirs.Set("form", other.token("/dashboard/account"))
+		theirs.Set(name, one)
+		mine.Set(name, two)
+		if a := other.send(other.submit(f, theirs)); a.StatusCode != http.StatusSeeOther {
+			t.Errorf("%s with another %s: %s\n%s", what, name, a.Status, between(a.body, `id="faults"`, "</div>"))
+			continue
+		}
+		lost := b.send(b.submit(f, mine))
+		if lost.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(lost.body, "by somebody else") {
+			t.Errorf("%s after another change: %s", what, lost.Status)
+			continue
+		}
+		checkRefused(t, what+" after another change", lost, []string{two})
+
+		// The form can be saved again.
+		for _, again := range formsOf(t, f.page, lost) {
+			if again.action == f.action {
+				if a := b.send(b.submit(again, again.untouched())); a.StatusCode != http.StatusSeeOther {
+					t.Errorf("%s, saved again: %s", what, a.Status)
+				}
+			}
+		}
+
+		// What it edits is gone.
+		all := lastID.FindAllString(f.action, -1)
+		f.action = strings.Replace(f.action, all[len(all)-1], strings.Repeat("0", len(all[len(all)-1])), 1)
+		gone := b.send(b.submit(f, mine))
+		if gone.StatusCode != http.StatusNotFound || !strings.Contains(gone.body, `id="gone"`) ||
+			!strings.Contains(html.UnescapeString(gone.body), "<bdi>"+two) {
+			t.Errorf("%s of something deleted: %s", what, gone.Status)
+		}
+	}
+	if tried < 8 {
+		t.Errorf("only %d forms were tried", tried)
+	}
+}
+
+// TestRotatedMeanwhile shows that an operator who opened a page before another operator rotated a
+// secret neither rotates it again nor ends the wrong one.
+func TestRotatedMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	ids := w.things(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	for _, page := range []string{"keys/{id}", "clients/{id}"} {
+		page = ids.Replace("/dashboard/projects/{project}/" + page)
+		stale := url.Values{"overlap": {"week"}, "confirm": {"yes"}, "seen": {b.marks(page)}}
+		if a := b.post(page, page+"/rotate", url.Values{"overlap": {"week"}}); a.StatusCode != http.StatusOK {
+			t.Fatalf("rotating: %s", a.Status)
+		}
+		for _, do := range []string{"/rotate", "/old-secret"} {
+			if a := b.post(page, page+do, stale); a.StatusCode != http.StatusUnprocessableEntity ||
+				!strings.Contains(a.body, "Somebody rotated the secret") {
+				t.Errorf("%s with a page from before: %s", do, a.Status)
+			}
+		}
+		if a := b.get(page); !strings.Contains(a.body, "Valid until") {
+			t.Errorf("%s shows no old secret after the refused forms", page)
+		}
+	}
+}
+
+// TestRoleChangedMeanwhile shows that an operator's role is not replaced unless the page showed it.
+func TestRoleChangedMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	bob, _ := w.operator("bob@example.com", operator.Membership{Role: operator.Viewer, ProjectID: w.one.ID})
+	page := "/dashboard/operators/" + bob.ID
+	stale := url.Values{"role": {"admin"}, "project": {w.one.ID}, "seen": {b.marks(page)}}
+	_, err := w.operators.Update(t.Context(), bob.ID,
+		operator.Input{Roles: []operator.Membership{{Role: operator.Viewer, ProjectID: w.two.ID}}}, "")
+	must(t, err)
+
+	a := b.post(page, page+"/role", stale)
+	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "Somebody else changed the roles") ||
+		!strings.Contains(a.body, `value="admin" checked`) {
+		t.Errorf("a role from before: %s", a.Status)
+	}
+	if o, err := w.operators.Find(t.Context(), bob.ID); err != nil || o.Roles[0].ProjectID != w.two.ID {
+		t.Errorf("the roles are %+v, %v", o.Roles, err)
+	}
+	b.post(page, page+"/role", url.Values{"role": {"admin"}, "project": {w.one.ID}}).leadsTo(t, page+"?done=role")
 }
 
 // TestOtherFormsDoNotOverwrite shows the same for the forms of subscribers and rules.

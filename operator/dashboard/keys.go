@@ -173,6 +173,7 @@ func (a *keyPages) keyPage(v *visit, k fabric.APIKey, secret string, wrong fault
 	p := struct {
 		Key          keyRow
 		Base, Secret string
+		Seen         string
 		Snippets     []snippet
 		TwoSecrets   bool
 		MayChange    bool
@@ -181,12 +182,14 @@ func (a *keyPages) keyPage(v *visit, k fabric.APIKey, secret string, wrong fault
 		Key:    row,
 		Base:   v.base(),
 		Secret: secret,
+		Seen:   secretMark(k.Hash),
 		Snippets: []snippet{{"curl", fmt.Sprintf("curl -u %s:%s %s/api/laml/2010-04-01/Accounts/%s/Recordings.json",
 			v.project.ID, secret, a.PublicURL, v.project.ID)}},
 		TwoSecrets: row.Status.Word == "Two secrets",
 		MayChange:  v.mayIn(operator.Write) && k.Revoked.IsZero(),
 		Faults:     wrong,
 	}
+
 	code := http.StatusOK
 	if wrong != nil {
 		code = http.StatusUnprocessableEntity
@@ -203,7 +206,14 @@ func (a *keyPages) rotateKey(v *visit) error {
 	if !ok {
 		return problem.BadParam("overlap", "unknown overlap")
 	}
-	k, secret, err := a.Fabric.APIKeys.Rotate(v.r.Context(), v.project.ID, v.r.PathValue("id"), overlap, nil)
+	k, err := a.Fabric.APIKeys.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if !v.sawSecret(k.Hash) {
+		return a.keyPage(v, k, "", faultAt("", rotatedMeanwhile))
+	}
+	k, secret, err := a.Fabric.APIKeys.Rotate(v.r.Context(), v.project.ID, k.ID, overlap, nil)
 	if err != nil {
 		return err
 	}
@@ -223,6 +233,9 @@ func (a *keyPages) endOldKeySecret(v *visit) error {
 	secret := v.form.Get("secret")
 	if !k.HasSecret(secret) {
 		secret = ""
+	}
+	if !v.sawSecret(k.Hash) {
+		return a.keyPage(v, k, secret, faultAt("", rotatedMeanwhile))
 	}
 	if v.form.Get("confirm") != "yes" {
 		return a.keyPage(v, k, secret,

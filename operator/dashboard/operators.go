@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
@@ -139,6 +140,7 @@ type operatorPage struct {
 	Projects []choice
 	Known    knownSecrets
 	Link     string
+	Seen     string // digest of the roles; see rolesMark
 	Faults   faults
 }
 
@@ -165,12 +167,29 @@ func (a *operatorPages) operatorPage(v *visit, status int, p operatorPage) error
 	if len(o.Roles) > 0 {
 		role = o.Roles[0]
 	}
+	if len(p.Faults) > 0 && v.form.Has("role") {
+		role = v.sentRole()
+	}
 
-	p.Choices = roleChoices(string(role.Role))
+	p.Seen, p.Choices = rolesMark(o), roleChoices(string(role.Role))
 	if p.Projects, err = a.projectChoices(v, role.ProjectID); err != nil {
 		return err
 	}
 	return a.page(v, status, p.Operator.Title, "operator", p)
+}
+
+// rolesMark returns the value of the field "seen" of the form that replaces an operator's roles.
+func rolesMark(o operator.Operator) string {
+	all := make([]string, len(o.Roles))
+	for i, m := range o.Roles {
+		all[i] = string(m.Role) + " " + m.ProjectID
+	}
+	return digestOf(all)
+}
+
+// sentRole returns the role in a form. The role may be unknown.
+func (v *visit) sentRole() operator.Membership {
+	return operator.Membership{Role: operator.Role(v.form.Get("role")), ProjectID: v.form.Get("project")}
 }
 
 // change updates an operator. If the change is refused, the operator's page shows the reason.
@@ -187,11 +206,18 @@ func (a *operatorPages) change(v *visit, in operator.Input, done string) error {
 
 // changeRole serves POST /dashboard/operators/{id}/role. The new role replaces all current ones.
 func (a *operatorPages) changeRole(v *visit) error {
-	role, ok := operator.ParseRole(v.form.Get("role"))
-	if !ok {
+	m := v.sentRole()
+	if _, ok := operator.ParseRole(string(m.Role)); !ok {
 		return problem.BadParam("role", "unknown role")
 	}
-	m := operator.Membership{Role: role, ProjectID: v.form.Get("project")}
+	o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if v.form.Get("seen") != rolesMark(o) && !slices.Equal(o.Roles, []operator.Membership{m}) {
+		return a.operatorPage(v, http.StatusUnprocessableEntity, operatorPage{Faults: faultAt("",
+			"Somebody else changed the roles since you opened this page. Save again to replace them.")})
+	}
 	return a.change(v, operator.Input{Roles: []operator.Membership{m}}, "role")
 }
 

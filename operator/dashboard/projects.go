@@ -10,27 +10,37 @@ import (
 // A projectPage shows the ids and the settings of a project.
 type projectPage struct {
 	ID, API, Issuer, Name, Base string
+	Typed                       string // the name in the form
+	Seen                        string // digest of the name; see marks
 	MayChange, MayDelete        bool
 	Faults                      faults
 }
 
 // showProject serves GET /dashboard/projects/{project}/settings.
-func (a *projectPages) showProject(v *visit) error { return a.projectPage(v, http.StatusOK, nil) }
+func (a *projectPages) showProject(v *visit) error {
+	return a.projectPage(v, http.StatusOK, v.project.Name, nil)
+}
 
-func (a *projectPages) projectPage(v *visit, code int, wrong faults) error {
+func (a *projectPages) projectPage(v *visit, code int, typed string, wrong faults) error {
 	return a.page(v, code, "Project settings", "project", projectPage{
 		ID: v.project.ID, API: a.PublicURL, Issuer: a.AuthURL + "/", Name: v.project.Name, Base: v.base(),
+		Typed: typed, Seen: marks(v.projectInputs()),
 		MayChange: v.mayIn(operator.Write), MayDelete: v.mayIn(operator.DeleteProject), Faults: wrong,
 	})
 }
 
+// projectInputs returns the inputs of the form that renames a project, with their current values.
+func (v *visit) projectInputs() []input { return []input{{Name: "name", Value: v.project.Name}} }
+
 // renameProject serves POST /dashboard/projects/{project}/settings.
 func (a *projectPages) renameProject(v *visit) error {
+	err := v.merge(v.projectInputs())
 	name := v.form.Get("name")
-	_, err := a.Fabric.Projects.Update(v.r.Context(), v.project.ID, fabric.ProjectChange{Name: &name})
+	if err == nil {
+		_, err = a.Fabric.Projects.Update(v.r.Context(), v.project.ID, fabric.ProjectChange{Name: &name})
+	}
 	if all, ok := describeFaults(err, "name"); ok {
-		v.project.Name = name
-		return a.projectPage(v, http.StatusUnprocessableEntity, all)
+		return a.projectPage(v, http.StatusUnprocessableEntity, name, all)
 	}
 	if err != nil {
 		return err
@@ -41,7 +51,7 @@ func (a *projectPages) renameProject(v *visit) error {
 // deleteProject serves POST /dashboard/projects/{project}/delete.
 func (a *projectPages) deleteProject(v *visit) error {
 	if v.form.Get("confirm") != v.project.Name {
-		return a.projectPage(v, http.StatusUnprocessableEntity, faultAt("confirm", wrongName))
+		return a.projectPage(v, http.StatusUnprocessableEntity, v.project.Name, faultAt("confirm", wrongName))
 	}
 	if err := a.Fabric.Projects.Delete(v.r.Context(), v.project.ID); err != nil {
 		return err

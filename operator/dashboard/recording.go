@@ -32,6 +32,7 @@ type recordingPage struct {
 	MayDelete bool
 	Tags      string // as typed, or as stored
 	Hold      string // the same
+	Seen      string // digests of the stored values; see marks
 	Accesses  []accessRow
 	Faults    faults
 }
@@ -61,7 +62,7 @@ func (a *recordingPages) recordingPage(v *visit, code int, wrong faults) error {
 		At: startAt(v.r.URL.Query().Get("t"), r.Duration()),
 	}
 
-	p.Tags, p.Hold = strings.Join(r.Tags, " "), r.Hold
+	p.Tags, p.Hold, p.Seen = strings.Join(r.Tags, " "), r.Hold, marks(markInputs(r))
 	if wrong != nil && v.form.Has("tags") {
 		p.Tags, p.Hold = v.form.Get("tags"), v.form.Get("hold")
 	}

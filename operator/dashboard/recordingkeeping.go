@@ -29,45 +29,10 @@ func (a *recordingPages) keepingRoutes() []route {
 			serve: a.exportUsage},
 		{pattern: "GET /dashboard/projects/{project}/retention", may: operator.Read,
 			serve: a.listRules, nav: "Retention", group: recorded},
-		{pattern: "POST /dashboard/projects/{project}/retention", may: operator.Write, serve: a.addRule},
+		{pattern: "POST /dashboard/projects/{project}/retention", may: operator.Write, serve: a.addRule, once: true},
 		{pattern: "POST /dashboard/projects/{project}/retention/{id}/remove", may: operator.Write,
 			serve: a.removeRule},
 	}
-}
-
-// markRecording serves POST /dashboard/projects/{project}/recordings/{sid}/mark.
-func (a *recordingPages) markRecording(v *visit) error {
-	if a.Recordings == nil {
-		return problem.NoSuch("recording")
-	}
-	tags, hold := strings.Fields(strings.ReplaceAll(v.form.Get("tags"), ",", " ")), v.form.Get("hold")
-	sid := v.r.PathValue("sid")
-	if wrong := wrongTags(v, tags); wrong != nil {
-		return a.recordingPage(v, http.StatusUnprocessableEntity, wrong)
-	}
-	_, err := a.Recordings.Mark(v.r.Context(), v.project.ID, sid, recordings.MarkInput{Tags: &tags, Hold: &hold})
-	if wrong, ok := describeFaults(err, "tags", "hold"); ok {
-		return a.recordingPage(v, http.StatusUnprocessableEntity, wrong)
-	}
-	if err != nil {
-		return err
-	}
-	return v.redirect(v.base() + "/recordings/" + sid + "?done=changed")
-}
-
-// wrongTags names the invalid tags of a form.
-func wrongTags(v *visit, tags []string) (all faults) {
-	for _, tag := range tags {
-		if recordings.CheckTag("tags", tag) == nil {
-			continue
-		}
-		text := words.Textf("%s is not a valid tag. "+
-			"Use at most 64 lowercase letters, digits, and characters in “-_.:”.", v.quote(tag))
-		if all = append(all, fault{text, "tags"}); len(all) == 5 {
-			break
-		}
-	}
-	return all
 }
 
 // shownAccesses is how many accesses the page of a recording shows.
@@ -208,6 +173,7 @@ func (a *recordingPages) addRule(v *visit) error {
 
 	var sum recordings.Expiry
 	if v.form.Get("do") == "preview" {
+		v.preview = true
 		sum, err = a.Recordings.Retention().Preview(v.r.Context(), v.project.ID, &u)
 		p.Preview = words.Textf("With this rule, %s recordings (%s) would be deleted now.",
 			thousands(sum.Recordings), cmp.Or(formatSize(sum.Bytes), "0 B"))

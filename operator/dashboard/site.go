@@ -84,7 +84,7 @@ type errorPage struct{ Text, RequestID string }
 // error and a remedy.
 func (a *site) fail(v *visit, err error) {
 	switch {
-	case a.keepUnsent(v, err):
+	case a.keepUnsent(v, err), a.keepTyped(v, err):
 		return
 	case errors.Is(err, errSignIn):
 		_ = v.redirect(Prefix + "/login" + nextOf(v.r)) // never fails

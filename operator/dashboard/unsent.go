@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/problem"
 )
 
 // An unsentPage keeps the fields of a form that was submitted without a valid session or a recent
@@ -58,6 +59,32 @@ func (a *site) keepUnsent(v *visit, err error) bool {
 		return false
 	}
 	return a.page(v, http.StatusForbidden, title, "unsent", p) == nil
+}
+
+// notTyped are fields of forms that nobody types.
+var notTyped = []string{"form", "seen", "confirm", "overlap", "do", "version", "document"}
+
+// keepTyped responds to a form about something that does not exist, such as a subscriber whom somebody
+// else has deleted, with a page that shows what was typed. It returns false if err has another remedy
+// or nothing was typed. The page shows no secrets.
+func (a *site) keepTyped(v *visit, err error) bool {
+	if v.r.Method != http.MethodPost || v.operator.ID == "" || !errors.Is(err, problem.NotFound) ||
+		!a.isSameOrigin(v.r) {
+		return false
+	}
+	var all []unsentField
+	for name, values := range v.form {
+		if slices.Contains(notTyped, name) || a.maySecret(name) {
+			continue
+		}
+		for _, value := range values {
+			if value != "" {
+				all = append(all, unsentField{name, value})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b unsentField) int { return strings.Compare(a.Name, b.Name) })
+	return len(all) > 0 && a.page(v, http.StatusNotFound, "Not found", "gone", all) == nil
 }
 
 // unsentFields returns the fields of a form that can be kept. ok is false if the form is too large,
