@@ -3,6 +3,14 @@
 const door = document.getElementById("unsent-signin");
 if (door) location.replace(door.dataset.return);
 
+// Escape closes a menu.
+document.addEventListener("keydown", (event) => {
+  const menu = event.key === "Escape" && event.target.closest("details.menu[open], details.switch[open]");
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});
+
 // Copy buttons. Everything else works without scripts.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   button.hidden = false;
@@ -258,6 +266,7 @@ if (seek) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) (links[at + step] ?? (step < 0 ? input : links[0]))?.focus();
     else if (event.key === "Enter" && event.target === input) links[0]?.click();
+    else if (event.key === "Escape") palette.close(); // Chromium's search fields keep this key
     else return;
     event.preventDefault();
   });

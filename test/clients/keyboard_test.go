@@ -3,9 +3,12 @@ package clients
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/selvage/selvage/test/harness"
 )
@@ -19,6 +22,35 @@ const stops = `(() => {
 	const first = (e) => all.find((o) => o.name === e.name) === e;
 	return all.filter((e) => e.type !== "radio" || e.checked || !checked(e) && first(e));
 })()`
+
+// outlined reports whether a visible outline shows what has the focus.
+func (b tab) outlined() bool {
+	b.Helper()
+	return eval[bool](b, "((s) => s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 2)"+
+		"(getComputedStyle(document.activeElement))")
+}
+
+// press sends keys to what has the focus.
+func (b tab) press(keys string) {
+	b.Helper()
+	b.do(chromedp.KeyEvent(keys))
+}
+
+// tabTo presses Tab until the focus is on an element that matches the selector. Each element on the
+// way must show that it has the focus.
+func (b tab) tabTo(selector string) {
+	b.Helper()
+	for range 100 {
+		b.press("\t")
+		if eval[bool](b, "document.activeElement !== document.body") && !b.outlined() {
+			b.Errorf("nothing shows the focus on %s", eval[string](b, "document.activeElement.outerHTML.slice(0, 90)"))
+		}
+		if eval[bool](b, fmt.Sprintf("document.activeElement.matches(%q)", selector)) {
+			return
+		}
+	}
+	b.Fatalf("Tab does not lead to %s", selector)
+}
 
 // byKeys goes through the page with the Tab key. It checks that every control gets the focus, in
 // document order, and shows a visible outline.
@@ -49,9 +81,7 @@ func (b tab) byKeys(page string) {
 		}
 
 		got = append(got, at)
-		outlined := eval[bool](b, "((s) => s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 2)"+
-			"(getComputedStyle(document.activeElement))")
-		if !outlined {
+		if !b.outlined() {
 			b.Errorf("%s: nothing shows that %s has the focus", page, want[at])
 		}
 	}
@@ -101,4 +131,111 @@ func TestKeyboard(t *testing.T) {
 		b.do(goTo(p.PublicURL + home + page))
 		b.byKeys(page)
 	}
+}
+
+// TestKeyboardTask creates an API key with only the keyboard: from the first Tab on the home page, past
+// the menus, to the secret, and then out.
+func TestKeyboardTask(t *testing.T) {
+	harness.NotStorage(t)
+	s := harness.Start(t)
+	p := s.NewProject(t)
+	b := ownTab(t)
+	b.do(goTo(s.CLI(t, "", "operator", "setup-link")["url"].(string)))
+	b.until("the field with the focus", "document.activeElement.id === 'username'")
+	b.press("ann@example.com")
+	b.tabTo("#password")
+	b.press("a loom of one's own\r")
+	home := "/dashboard/projects/" + p.ID
+	b.arrive(home)
+
+	// The first stop skips the navigation.
+	b.tabTo("a.skip")
+	b.press("\r")
+	b.until("the content", "location.hash === '#content'")
+	b.press("\t")
+	if !eval[bool](b, "document.activeElement.closest('main') !== null") {
+		t.Error("after the link that skips the navigation, Tab does not lead into the content")
+	}
+
+	// Escape closes the palette and the menu of projects.
+	b.press("/")
+	b.until("the palette", "document.querySelector('dialog.palette')?.open")
+	b.press(kb.Escape)
+	b.until("the closed palette", "!document.querySelector('dialog.palette').open")
+	b.do(goTo(s.PublicURL + home))
+	b.tabTo("nav.rail details.switch summary")
+	b.press("\r")
+	b.until("the projects", "document.querySelector('nav.rail details.switch').open")
+	b.press("\t" + kb.Escape)
+	b.until("the closed menu", "!document.querySelector('nav.rail details.switch').open")
+	if !eval[bool](b, "document.activeElement.matches('details.switch summary')") {
+		t.Error("after Escape, the focus is not on the menu's button")
+	}
+
+	// Create a key.
+	b.tabTo("nav.rail a[href$='/keys']")
+	b.press("\r")
+	b.arrive(home + "/keys")
+	b.tabTo("#new-key")
+	b.press("\r")
+	b.arrive(home + "/keys/new")
+	b.until("the field with the focus", "document.activeElement.id === 'name'")
+	b.press("billing")
+	b.tabTo("input[value=Video]")
+	b.press(" ")
+	b.tabTo("#key-submit")
+	b.press("\r")
+	b.until("the secret", "document.getElementById('secret')")
+	if facts := b.text("dl.facts"); !strings.Contains(facts, "Voice, Video") {
+		t.Errorf("the key has the facts %q", facts)
+	}
+
+	b.tabTo("nav.rail #sign-out")
+	b.press("\r")
+	b.arrive("/dashboard/login")
+}
+
+// TestWithoutScripts adds a subscriber, creates a key, and changes the subscriber's profile, in a
+// browser that runs no scripts.
+func TestWithoutScripts(t *testing.T) {
+	harness.NotStorage(t)
+	s := harness.Start(t)
+	p := s.NewProject(t)
+	b := ownTab(t)
+	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled,
+		emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
+		t.Fatal(err)
+	}
+	const mail, secret = "ada@example.com", "a loom of one's own"
+
+	b.do(goTo(s.CLI(t, "", "operator", "setup-link")["url"].(string)))
+	b.fill("setup-submit", "username", "ann@example.com", "name", "Ann", "password", secret)
+	home := "/dashboard/projects/" + p.ID
+	b.arrive(home)
+	b.do(goTo(s.PublicURL + home + "/subscribers/new"))
+	b.fill("subscriber-submit", "f-email", mail, "f-first_name", "Ada", "f-password", secret)
+	b.until("the subscriber", "document.querySelector('[role=status]')")
+	if facts := b.text("main"); !strings.Contains(facts, mail) {
+		t.Errorf("the new subscriber's page shows %s", facts)
+	}
+	b.do(goTo(s.PublicURL + home + "/keys/new"))
+	b.fill("key-submit", "name", "billing")
+	if key := b.text("#secret code"); key == "" {
+		t.Error("no key is shown")
+	}
+
+	account := p.AuthURL + "/account?project=" + p.ID
+	b.do(goTo(account))
+	b.fill("login-submit", "username", mail, "password", secret)
+	b.until("the account", "document.getElementById('account-page')")
+	b.fill("profile-submit", "display-name", "Countess")
+	b.until("the notice", "document.getElementById('account-notice')")
+	if name := eval[string](b, "document.getElementById('display-name').value"); name != "Countess" {
+		t.Errorf("the saved name is %q", name)
+	}
+	b.do(goTo(p.AuthURL + "/logout"))
+	b.click("logout-confirm")
+	b.until("the end", "document.getElementById('logged-out')")
+	b.do(goTo(account))
+	b.until("the login", "document.getElementById('login-submit')")
 }
