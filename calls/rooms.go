@@ -52,8 +52,9 @@ func (r *Rooms) End(ctx context.Context, projectID, id string) error {
 	return r.store.AskEndRoom(ctx, projectID, id)
 }
 
-// Record asks the node that carries a room session to apply the stored status of the session's
-// recordings. It returns problem.NotFound if the session is unknown or has ended.
+// Record makes the node that carries a room session start, pause or stop recording, as the stored
+// status of the session's recordings requires. It returns problem.NotFound if the session is
+// unknown or has ended.
 func (r *Rooms) Record(ctx context.Context, projectID, id string) error {
 	return r.store.AskRecordRoom(ctx, projectID, id)
 }

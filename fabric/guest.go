@@ -46,7 +46,7 @@ func parseAllowed(given []string) ([]string, error) {
 	for _, text := range given {
 		id, ok := canonical(text)
 		if !ok {
-			return nil, problem.BadParam(param, "%s must contain UUIDs", param)
+			return nil, problem.BadParam(param, "%s must contain only UUIDs", param)
 		}
 		if slices.Contains(ids, id) {
 			return nil, problem.BadParam(param, "%s must not contain an address twice", param)
@@ -57,8 +57,8 @@ func parseAllowed(given []string) ([]string, error) {
 	return ids, nil
 }
 
-// IssueGuest returns a token that reaches some addresses of the issuer's project, and its
-// refresh token.
+// IssueGuest returns a token and its refresh token. The token reaches the given addresses of the
+// issuer's project.
 func (ts *Tokens) IssueGuest(ctx context.Context, by Issuer, in GuestTokenInput) (TokenPair, error) {
 	if err := ts.CheckGuest(in); err != nil {
 		return TokenPair{}, err

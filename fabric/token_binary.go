@@ -8,13 +8,13 @@ import (
 	"github.com/selvage/selvage/internal/compact"
 )
 
-// claims is a Token that is sealed in a binary form with fixed positions, so that sealed tokens are
-// short and quick to read.
+// claims encodes a Token as binary, with its members in a fixed order and without names, so that
+// sealed tokens are short and quick to read.
 type claims struct{ Token }
 
 // claimsVersion is the first byte of the binary form. Other versions are rejected. A new member
-// requires a new version. The list Claims, which most tokens lack, comes last and is present only
-// if a flag is set.
+// requires a new version. The member Claims, which most tokens lack, comes last and is present only
+// if flagClaims is set.
 const claimsVersion = 1
 
 // The flags in the binary form.

@@ -20,8 +20,9 @@ type OldSecret struct {
 	Used  time.Time // last use after it was replaced, updated hourly; zero if unused
 }
 
-// OldAt returns the previous secret if it is still valid at now, and the zero value otherwise.
-func (c Client) OldAt(now time.Time) OldSecret {
+// ValidOldSecret returns the previous secret if it is still valid at now, and the zero value
+// otherwise.
+func (c Client) ValidOldSecret(now time.Time) OldSecret {
 	if c.Old.Hash == "" || !now.Before(c.Old.Until) {
 		return OldSecret{}
 	}
@@ -31,12 +32,16 @@ func (c Client) OldAt(now time.Time) OldSecret {
 // HasSecret reports in constant time whether secret is valid for the client at now. It accepts the
 // current secret, and the previous one until it expires.
 func (c Client) HasSecret(secret string, now time.Time) bool {
-	hash := hashSecret(secret)
-	return sameHash(hash, c.SecretHash) || sameHash(hash, c.OldAt(now).Hash)
+	return c.hasHash(hashSecret(secret), now)
 }
 
-func sameHash(hash, kept string) bool {
-	return kept != "" && subtle.ConstantTimeCompare([]byte(hash), []byte(kept)) == 1
+func (c Client) hasHash(hash string, now time.Time) bool {
+	return sameHash(hash, c.SecretHash) || sameHash(hash, c.ValidOldSecret(now).Hash)
+}
+
+// sameHash compares two hashes in constant time. An empty stored hash equals nothing.
+func sameHash(hash, stored string) bool {
+	return stored != "" && subtle.ConstantTimeCompare([]byte(hash), []byte(stored)) == 1
 }
 
 // newSecret returns a secret of 256 bits, and the hash to store.
@@ -56,24 +61,28 @@ const touchEvery = time.Hour
 // VerifySecret reports whether secret authenticates a client. It also records when an old secret is
 // used.
 func (cs *Clients) VerifySecret(ctx context.Context, c Client, secret string) bool {
-	now := cs.Now()
-	if !c.HasSecret(secret, now) {
+	now, hash := cs.Now(), hashSecret(secret)
+	if !c.hasHash(hash, now) {
 		return false
 	}
-	if hash := hashSecret(secret); hash == c.Old.Hash && now.Sub(c.Old.Used) >= touchEvery {
+	if hash == c.Old.Hash && now.Sub(c.Old.Used) >= touchEvery {
 		// Record the use in the background, so that a full or busy disk does not delay requests.
+		// An error is ignored: if this update is lost, only the time that is displayed is too old.
 		cs.uses.Do(hash, func() { _ = cs.store.TouchOldSecret(context.WithoutCancel(ctx), c.ID, hash, now) })
 	}
 	return true
 }
 
-// Settle waits until all pending uses of secrets are recorded, or until ctx is done.
+// Settle waits until all pending uses of secrets are recorded, or until ctx is done. Call it before
+// the store is closed.
 func (cs *Clients) Settle(ctx context.Context) error { return cs.uses.Wait(ctx) }
 
-// RotateSecret creates a new secret for a client, which is valid immediately. The previous secret
-// remains valid for overlap, and any older secret expires now. If several rotations run
-// concurrently, one succeeds. by holds the rights of the caller, or nil for the operator. Because
-// the caller sees the secret, these rights must include the client's own rights.
+// RotateSecret replaces the secret of a client. The new secret is valid immediately. The previous
+// secret remains valid for overlap, and older secrets expire immediately. If several rotations run
+// concurrently, one succeeds and the others return problem.Conflict.
+//
+// by holds the rights of the caller. They must include the client's own rights, because the caller
+// sees the secret. by is nil if an operator calls, because operators may rotate any secret.
 func (cs *Clients) RotateSecret(ctx context.Context, id string, overlap time.Duration,
 	by *fabric.Rights) (c Client, secret string, err error) {
 	if c, err = cs.store.FindClient(ctx, id); err != nil {
@@ -108,6 +117,16 @@ func (cs *Clients) RotateSecret(ctx context.Context, id string, overlap time.Dur
 	return c, secret, nil
 }
 
+// EndOldSecret makes a client's previous secret invalid. If the client has no valid previous
+// secret, EndOldSecret returns problem.Conflict.
+func (cs *Clients) EndOldSecret(ctx context.Context, id string) (Client, error) {
+	defer cs.recent.Drop(id)
+	if err := cs.store.EndOldSecret(ctx, id, cs.Now()); err != nil {
+		return Client{}, err
+	}
+	return cs.store.FindClient(ctx, id)
+}
+
 // fabricScopes returns the fabric scopes that the client may ask for.
 func (c Client) fabricScopes() (all []fabric.Scope) {
 	for _, name := range c.Scopes {
@@ -116,13 +135,4 @@ func (c Client) fabricScopes() (all []fabric.Scope) {
 		}
 	}
 	return all
-}
-
-// EndOldSecret makes a client's previous secret invalid.
-func (cs *Clients) EndOldSecret(ctx context.Context, id string) (Client, error) {
-	defer cs.recent.Drop(id)
-	if err := cs.store.EndOldSecret(ctx, id, cs.Now()); err != nil {
-		return Client{}, err
-	}
-	return cs.store.FindClient(ctx, id)
 }

@@ -141,7 +141,7 @@ var (
 	errPending      = oauth("authorization_pending", "the request is not answered yet; poll again")
 	errSlowDown     = oauth("slow_down", "poll less often: wait five more seconds between requests")
 	errExpired      = oauth("expired_token", "the device code has expired; start over")
-	errDeviceDenied = oauth("access_denied", "the subscriber denied the access")
+	errDeviceDenied = oauth("access_denied", "the subscriber denied access")
 )
 
 // Redeem returns the tokens for a device that was signed in, once. If the device code was redeemed

@@ -35,7 +35,7 @@ func FuzzRedirectURI(f *testing.F) {
 			u, err := url.Parse(uri)
 			if len(found) > 0 || err != nil || u.Path != "/cb" || u.RawQuery != "" ||
 				u.Hostname() != "127.0.0.1" && uri != "https://app.example/cb" {
-				t.Errorf("%q is allowed, but is registered neither unchanged nor with another port", uri)
+				t.Errorf("%q is allowed, but is registered neither unchanged nor with a different port", uri)
 			}
 		})
 	})

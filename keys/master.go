@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// ErrMaster is the error for a key in the ring that was sealed with another master key.
-var ErrMaster = errors.New("it is encrypted with another master key")
+// ErrMaster is the error for a key in the ring that was sealed with a different master key.
+var ErrMaster = errors.New("it is encrypted with a different master key")
 
 // Fingerprint returns a name for a master key that reveals nothing else about the key.
 func Fingerprint(key []byte) string {

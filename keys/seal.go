@@ -107,8 +107,8 @@ func (e *end) open(head string, parts []string) (payload []byte, ok bool) {
 }
 
 // Open decodes the claims of a token of this type. ok is false for any other token, such as a token
-// of another type or from another ring, or a token that was changed. Open does not check whether
-// the token has expired or was revoked.
+// of a different type or from another ring, or a token that was changed. Open does not check
+// whether the token has expired or was revoked.
 func (s *Sealer) Open(token string, claims any) (ok bool) {
 	_, ok = s.OpenBy(token, claims)
 	return ok

@@ -62,7 +62,7 @@ func TestRemembered(t *testing.T) {
 	is("k2", map[string][]byte{"k2": key(2)})
 	want("after its key was revoked", token, "", 2)
 	is("k2", map[string][]byte{"k1": key(3), "k2": key(2)})
-	want("under another key of the same name", token, "", 2)
+	want("under a different key of the same name", token, "", 2)
 
 	for i := range maxOpened + 10 {
 		other, err := sealer.Seal(fmt.Sprint(i))
@@ -79,8 +79,8 @@ func TestRemembered(t *testing.T) {
 	}
 }
 
-// TestRememberedSignature shows that a verified token is remembered as long as its key is valid, only
-// under its typ, and only if its signature is valid.
+// TestRememberedSignature shows that a verified token is remembered as long as its key is valid,
+// only under its typ, and only if its signature is valid.
 func TestRememberedSignature(t *testing.T) {
 	now := time.Now()
 	ring := &Ring{c: Config{Now: func() time.Time { return now }},
@@ -111,17 +111,17 @@ func TestRememberedSignature(t *testing.T) {
 		}
 	}
 
-	want("another typ", token, "JWT", false, 0)
+	want("a different typ", token, "JWT", false, 0)
 	want("the first time", token, "at+jwt", true, 1)
 	want("again", token, "at+jwt", true, 1)
-	want("another typ again", token, "JWT", false, 1)
+	want("a different typ again", token, "JWT", false, 1)
 	changed := strings.Replace(token, ".", ".A", 1)
 	want("a changed token", changed, "at+jwt", false, 1)
 	want("a changed token again", changed, "at+jwt", false, 1)
 
 	kept := ring.latest.Load().signers["k1"]
 	is("k2", "k1")
-	want("under another key of the same name", token, "at+jwt", false, 0)
+	want("under a different key of the same name", token, "at+jwt", false, 0)
 	ring.latest.Load().signers["k1"] = kept
 	want("under its key", token, "at+jwt", true, 1)
 	is("k2")

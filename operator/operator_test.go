@@ -154,7 +154,7 @@ func TestSessionEnds(t *testing.T) {
 	s, cookie := d.begin()
 	_, used := d.begin()
 	if !d.opens(cookie) || d.opens(cookie[1:]+"A") || d.opens("") {
-		t.Error("a session opens with another cookie, or does not open with its own")
+		t.Error("a session opens with a different cookie, or does not open with its own")
 	}
 
 	d.now = d.now.Add(40 * time.Minute)
@@ -247,7 +247,7 @@ func TestInvitation(t *testing.T) {
 	other, secret := "mallory@example.com", good
 	got, err := d.Use(ctx, token, operator.Input{Email: &other, Password: &secret, Roles: []operator.Membership{owner}})
 	if err != nil || got.Email != "bob@example.com" || got.In("") != operator.Viewer {
-		t.Errorf("Use of an invitation with another email and role = %+v, %v", got, err)
+		t.Errorf("Use of an invitation with a different email and role = %+v, %v", got, err)
 	}
 
 	_, late, err := d.Invite(ctx, "", operator.Membership{Role: operator.Viewer}, "")

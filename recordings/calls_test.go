@@ -123,7 +123,7 @@ func TestCarriedCallEnds(t *testing.T) {
 		w := newWorld(t, func(c *recordings.Config) { c.Calls = s })
 		rec, err := w.Start(t.Context(), w.project, "c", recordings.Start{})
 		if err == nil || errors.Is(err, problem.NotFound) {
-			t.Errorf("Start after %v: %v, want an error of another kind than NotFound", fault, err)
+			t.Errorf("Start after %v: %v, want an error of a different kind than NotFound", fault, err)
 		}
 		_, err = w.Find(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid)
 		if !errors.Is(err, problem.NotFound) {

@@ -192,7 +192,7 @@ func TestRetention(t *testing.T) {
 
 	sum, err := w.Retention().Preview(t.Context(), w.project, &recordings.Rule{Days: 1, Tag: "keep"})
 	if err != nil || sum.Recordings != 1 || sum.Bytes != keep.Bytes {
-		t.Errorf("a preview with another rule = %+v, %v, want one recording", sum, err)
+		t.Errorf("a preview with a different rule = %+v, %v, want one recording", sum, err)
 	}
 
 	if err := w.Retention().Delete(t.Context(), w.addProject(t), added[0].ID); !errors.Is(err, problem.NotFound) {

@@ -18,11 +18,12 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// account is the user and group ID in the image. Hosts do not use it.
+// account is the user and group ID of the server in the image. Hosts normally have no account with
+// this ID.
 const account = 65532
 
-// image writes selvage_VERSION_oci.tar, an OCI image layout with an image for each
-// architecture. An image contains only the binary, the web's root certificates and an account.
+// image writes selvage_VERSION_oci.tar, an OCI image layout with an image for each architecture.
+// Each image contains only the binary, the root certificates that browsers trust, and an account.
 func (r release) image() error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range architectures {
@@ -73,7 +74,7 @@ func (r release) imageOf(arch string) (v1.Image, error) {
 }
 
 // config returns the image's configuration. The data directory is a volume. The server listens on
-// all addresses, so the first start creates no demo.
+// all addresses. Therefore it does not create a demo, which it does only on loopback.
 func (r release) config(img v1.Image, arch string) *v1.ConfigFile {
 	config, err := img.ConfigFile()
 	if err != nil {
@@ -102,7 +103,7 @@ func (r release) config(img v1.Image, arch string) *v1.ConfigFile {
 	return config
 }
 
-// layer writes the files of the image.
+// layer returns the files of the image for arch as a tar archive.
 func (r release) layer(arch string) ([]byte, error) {
 	binary, err := os.ReadFile(r.binary(arch))
 	if err != nil {
@@ -158,7 +159,7 @@ func (r release) layer(arch string) ([]byte, error) {
 	return b.Bytes(), w.Close()
 }
 
-// pack writes a directory as a reproducible archive.
+// pack writes dir to file as a reproducible tar archive.
 func (r release) pack(dir, file string) error {
 	f, err := os.Create(file)
 	if err != nil {

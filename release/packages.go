@@ -54,13 +54,13 @@ func (r release) packages() error {
 	return nil
 }
 
-// digits matches versions that Debian accepts unchanged.
-var digits = regexp.MustCompile(`^v?\d`)
+// numbered matches versions that begin with a number, apart from a leading v.
+var numbered = regexp.MustCompile(`^v?\d`)
 
 // debianVersion returns the version in a form that Debian sorts correctly. Untagged versions sort
 // by time, before all tagged versions.
 func (r release) debianVersion() string {
-	if digits.MatchString(r.version) && strings.Contains(r.version, ".") {
+	if numbered.MatchString(r.version) && strings.Contains(r.version, ".") {
 		return strings.TrimPrefix(r.version, "v")
 	}
 	return "0.0.0~" + r.date.Format("20060102150405") + "." + strings.ReplaceAll(r.version, "-", ".")

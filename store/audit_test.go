@@ -113,7 +113,7 @@ func TestAuditTampering(t *testing.T) {
 			{"two exchanged", `UPDATE audit SET seq = 7 - seq WHERE seq IN (3, 4)`, 3},
 			{"renumbered over a gap",
 				`UPDATE audit SET seq = CASE WHEN seq = 5 THEN 4 ELSE 9 END WHERE seq IN (4, 5)`, 4},
-			{"another lane", `UPDATE audit SET lane = 1 WHERE seq = 5`, 5},
+			{"a different lane", `UPDATE audit SET lane = 1 WHERE seq = 5`, 5},
 			{"cut, with a matching end", `UPDATE audit_heads SET seq = 4,
 				hash = (SELECT hash FROM audit WHERE seq = 4) WHERE lane = 0`, 4},
 			{"started again", `UPDATE audit_heads SET seq = 0, hash = '', mac = '' WHERE lane = 0`, 1},
@@ -279,8 +279,8 @@ func TestAuditOfAnotherKey(t *testing.T) {
 	}
 }
 
-// TestAuditTamperingStays shows that tampering with the end of a lane is still found after the server has
-// restarted and written more events.
+// TestAuditTamperingStays shows that tampering with the end of a lane is still found after the
+// server has restarted and written more events.
 func TestAuditTamperingStays(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := trail(t, c)

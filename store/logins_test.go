@@ -178,17 +178,17 @@ func testEndSession(t *testing.T, c Config) {
 	}
 }
 
-// TestCreateSessionTooLate shows that no login is created if the password has changed since it was
+// TestCreateLoginTooLate shows that no login is created if the password has changed since it was
 // checked.
-func TestCreateSessionTooLate(t *testing.T) { EachDatabase(t, testCreateSessionTooLate) }
+func TestCreateLoginTooLate(t *testing.T) { EachDatabase(t, testCreateLoginTooLate) }
 
-func testCreateSessionTooLate(t *testing.T, c Config) {
+func testCreateLoginTooLate(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
 	if err := s.CreateLogin(t.Context(), login(g), "an old hash"); !errors.Is(err, problem.Conflict) {
-		t.Errorf("CreateSession with another hash = %v, want a conflict", err)
+		t.Errorf("CreateLogin with an old hash = %v, want problem.Conflict", err)
 	}
 	if _, err := s.FindLogin(t.Context(), g.SessionID); !errors.Is(err, problem.NotFound) {
-		t.Errorf("FindSession = %v, want not found", err)
+		t.Errorf("FindLogin = %v, want problem.NotFound", err)
 	}
 }
 
@@ -222,8 +222,8 @@ func testSweepLogins(t *testing.T, c Config) {
 		began, expired time.Time
 		left           int
 	}{
-		{"older than a minute", 0, now.Add(-time.Minute), now.Add(100 * time.Hour), 3},
-		{"expired, while the grant is alive", 2 * time.Hour, now.Add(time.Minute), now, 2},
+		{"nothing is old enough", 0, now.Add(-time.Minute), now.Add(100 * time.Hour), 3},
+		{"the code has expired, and the grant has not", 2 * time.Hour, now.Add(time.Minute), now, 2},
 		{"all", 2 * time.Hour, now.Add(time.Minute), now.Add(100 * time.Hour), 0},
 	}
 
@@ -255,19 +255,19 @@ func testRehashPassword(t *testing.T, c Config) {
 
 	for _, err := range []error{rehash(sub.ProjectID, sub.PasswordHash, "two"), rehash(newID(), "one", "three")} {
 		if !errors.Is(err, problem.NotFound) {
-			t.Errorf("RehashPassword of another hash or project = %v, want not found", err)
+			t.Errorf("RehashPassword of another hash or project = %v, want problem.NotFound", err)
 		}
 	}
 	if got, err := s.FindSubscriber(t.Context(), g.ProjectID, g.SubscriberID); got.PasswordHash != "one" ||
 		err != nil {
-		t.Errorf("the hash is %q, %v, want one of the new ones", got.PasswordHash, err)
+		t.Errorf("the hash is %q, %v, want \"one\"", got.PasswordHash, err)
 	}
 }
 
+// TestLiveLogins shows that a login is live as long as its cookie or one of its grants has not
+// expired.
 func TestLiveLogins(t *testing.T) { EachDatabase(t, testLiveLogins) }
 
-// testLiveLogins shows that a login is live as long as its cookie or one of its grants has not
-// expired.
 func testLiveLogins(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
 	now := time.Now()
@@ -302,9 +302,9 @@ func testLiveLogins(t *testing.T, c Config) {
 		}
 	}
 
-	over := signIn(-time.Hour, "a")
-	grant(over, -time.Minute)
-	wantApps("before", 0)
+	expired := signIn(-time.Hour, "a")
+	grant(expired, -time.Minute)
+	wantApps("with only an expired grant", 0)
 	kept, good, ended := signIn(-time.Hour, "a"), signIn(time.Hour, "b"), signIn(time.Hour, "c")
 	grant(kept, time.Hour)
 	if err := s.EndLogins(t.Context(), now,
@@ -317,13 +317,13 @@ func testLiveLogins(t *testing.T, c Config) {
 		all[0].Seen.IsZero() {
 		t.Errorf("LiveLogins = %+v, %v, want %s and %s", all, err, good, kept)
 	}
-	wantApps("of a grant", 1)
+	wantApps("with a live grant", 1)
 	if all, err := s.LiveLogins(t.Context(), "other", "s", now); err != nil || len(all) != 0 {
-		t.Errorf("LiveLogins of another project = %+v, %v", all, err)
+		t.Errorf("LiveLogins of another project = %+v, %v, want none", all, err)
 	}
 
 	if err := s.AddConsent(t.Context(), "s", "c", []string{"email"}, now); err != nil {
 		t.Fatal(err)
 	}
-	wantApps("of a grant and a consent", 1)
+	wantApps("with a live grant and a consent", 1)
 }

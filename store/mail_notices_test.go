@@ -66,7 +66,7 @@ func TestNotices(t *testing.T) {
 		l := login(g)
 		l.ID = newID()
 		if err := s.CreateLogin(ctx, l, "another hash", notice()); !errors.Is(err, problem.Conflict) {
-			t.Errorf("a login with another password = %v, want a conflict", err)
+			t.Errorf("a login with a different password = %v, want a conflict", err)
 		}
 		want()
 

@@ -80,8 +80,8 @@ func testNewerSchema(t *testing.T, c Config) {
 
 	_, err = Open(t.Context(), c)
 	var unfit *database.Unfit
-	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "the database has schema 99999") {
-		t.Errorf("Open = %v, want an error", err)
+	if has := "the database has schema 99999"; !errors.As(err, &unfit) || !strings.Contains(err.Error(), has) {
+		t.Errorf("Open = %v, want an Unfit error that contains %q", err, has)
 	}
 }
 
@@ -109,7 +109,7 @@ func testOlderSchema(t *testing.T, c Config) {
 	var unfit *database.Unfit
 	has := fmt.Sprint("has schema ", next)
 	if _, err := Open(t.Context(), c); !errors.As(err, &unfit) || !strings.Contains(err.Error(), has) {
-		t.Errorf("Open by the earlier version = %v, want an error", err)
+		t.Errorf("Open by the earlier version = %v, want an Unfit error that contains %q", err, has)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestOpenAndDie(t *testing.T) {
 	}
 }
 
-// killedAt returns the schema version to which killed processes were migrating. There are several
+// killedAt returns the schema version to which killed processes migrate. There are several
 // migrations before it, so that a process can also be killed between two of them.
 func killedAt(t testing.TB) int {
 	t.Helper()
@@ -231,8 +231,7 @@ func TestCollation(t *testing.T) {
 	}
 }
 
-// newestVersion returns the newest schema version, which the code of this version of selvage
-// requires.
+// newestVersion returns the newest schema version, which this code requires.
 func newestVersion(t *testing.T) int {
 	t.Helper()
 	newest, err := newestSchema(migrations)
@@ -280,10 +279,11 @@ func TestBefore(t *testing.T) {
 
 	openAt(t, c, newest+1)
 	if got := Before(file); got != copied || !slices.Equal(copies(file), []int64{10, int64(newest)}) {
-		t.Fatalf("the newest copy is %s of %d, want %s and the one before it", got, copies(file), copied)
+		t.Fatalf("the newest copy is %s, and the copies have the schemas %d, want %s and [10 %d]",
+			got, copies(file), copied, newest)
 	}
 	if info, err := os.Stat(copied); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the copy's mode is %v, %v", info.Mode(), err)
+		t.Errorf("the copy's mode is %v, %v, want 0600", info.Mode(), err)
 	}
 
 	r, _, err := Look(t.Context(), Config{URL: "sqlite:" + copied})
@@ -305,7 +305,7 @@ func TestNoCopy(t *testing.T) {
 	_, err := Open(t.Context(), c)
 	var unfit *database.Unfit
 	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "backing up the database") {
-		t.Errorf("Open = %v, want an error", err)
+		t.Errorf("Open = %v, want an Unfit error about backing up the database", err)
 	}
 	if r, _, err := Look(t.Context(), c); err != nil || r.Schema != int64(newest) {
 		t.Errorf("the schema is %d, %v, want %d, unchanged", r.Schema, err, newest)

@@ -75,7 +75,7 @@ func testLoginsAgainstEnds(t *testing.T, c Config) {
 				defer mu.Unlock()
 				begun = append(begun, l)
 			} else {
-				expect(t, "CreateSession", err, problem.Conflict)
+				expect(t, "CreateLogin", err, problem.Conflict)
 			}
 		}
 

@@ -14,26 +14,44 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// TestMalformedText shows that both databases refuse a text that either of them would refuse.
+// TestMalformedText shows that each database refuses text that only the other one could store.
 func TestMalformedText(t *testing.T) { store.EachDatabase(t, testMalformedText) }
 
 func testMalformedText(t *testing.T, c store.Config) {
 	s, p := fabricRows(t, c)
 	ctx := context.Background()
-	for _, text := range []string{"a\x00b", "\xff", "caf\xe9", "\xed\xa0\x80"} {
+	malformed := []string{
+		"a\x00b",       // NUL, which PostgreSQL cannot store
+		"\xff",         // never part of UTF-8
+		"caf\xe9",      // Latin-1
+		"\xed\xa0\x80", // a surrogate
+	}
+	for _, text := range malformed {
 		_, find := s.FindSubscriberByReference(ctx, p.ID, text)
 		_, update := s.UpdateProject(ctx, p.ID, fabric.ProjectChange{Name: &text}, time.Now())
 		sub, a := subscriber(p, "", text, "ada")
 		_, list := s.ListAddresses(ctx, p.ID, fabric.AddressFilter{DisplayName: text}, page.Query{Size: 1})
-		for _, err := range []error{find, update, s.CreateSubscriber(ctx, sub, a), list,
-			s.AddConsent(ctx, text, "c", nil, time.Now())} {
+		for call, err := range map[string]error{
+			"FindSubscriberByReference": find,
+			"UpdateProject":             update,
+			"CreateSubscriber":          s.CreateSubscriber(ctx, sub, a),
+			"ListAddresses":             list,
+			"AddConsent":                s.AddConsent(ctx, text, "c", nil, time.Now()),
+		} {
 			if !errors.Is(err, problem.Malformed) {
-				t.Errorf("%q: got %v, want malformed", text, err)
+				t.Errorf("%s with %q = %v, want problem.Malformed", call, text, err)
 			}
 		}
 	}
 
-	for _, text := range []string{"", "ä\u0301", "\U0010ffff", "\ufeff", "\x01\x7f"} {
+	valid := []string{
+		"",
+		"ä\u0301",    // a second accent, as a combining character
+		"\U0010ffff", // the last code point
+		"\ufeff",     // a byte order mark
+		"\x01\x7f",   // control characters
+	}
+	for _, text := range valid {
 		if _, err := s.UpdateProject(ctx, p.ID, fabric.ProjectChange{Name: &text}, time.Now()); err != nil {
 			t.Errorf("UpdateProject(%q) = %v", text, err)
 		}
@@ -50,6 +68,7 @@ func TestTextByBytes(t *testing.T) { store.EachDatabase(t, testTextByBytes) }
 func testTextByBytes(t *testing.T, c store.Config) {
 	s, p := fabricRows(t, c)
 	ctx := context.Background()
+	// These are capital letters, digits, combining and precomposed letters, and wildcards.
 	names := []string{"-b", "A", "Z", "a", "a-c", "ab", "a\u0301", "ä", "Ä", "ß", "ss", "é", "_", "10", "9", "%"}
 	for _, name := range names {
 		sub, a := subscriber(p, "", name, name)
@@ -80,19 +99,22 @@ func testTextByBytes(t *testing.T, c store.Config) {
 	}
 
 	for part, want := range map[string]string{
+		// A to Z match in either case.
 		"A": "A a a-c ab a\u0301",
+		"S": "ss",
+		"Z": "Z",
+		// Other letters match only themselves.
 		"ä": "ä",
 		"Ä": "Ä",
-		"S": "ss",
+		"É": "",
+		// Wildcards match literally.
 		"_": "_",
 		"%": "%",
-		"É": "",
-		"Z": "Z",
 		`\`: "",
 	} {
 		got := list(fabric.AddressFilter{ByName: true, DisplayName: part})
 		if strings.Join(got, " ") != want {
-			t.Errorf("addresses with %q in their name: %q, want %q", part, got, want)
+			t.Errorf("the addresses with %q in their names are %q, want %q", part, got, want)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// TestUpstreams shows that names of upstream providers and linked accounts are unique, and that links
-// end with the provider and with the subscriber.
+// TestUpstreams shows that names of upstream providers and linked accounts are unique, and that
+// links end with the provider and with the subscriber.
 func TestUpstreams(t *testing.T) { store.EachDatabase(t, testUpstreams) }
 
 func testUpstreams(t *testing.T, c store.Config) {
@@ -41,7 +41,7 @@ func testUpstreams(t *testing.T, c store.Config) {
 	same, other := u, u
 	same.ID, other.ID, other.Name = newID(), newID(), "Other"
 	check("the same name", s.CreateUpstream(ctx, same), problem.Conflict)
-	check("another name", s.CreateUpstream(ctx, other), nil)
+	check("a different name", s.CreateUpstream(ctx, other), nil)
 	stray := u
 	stray.ID, stray.ProjectID = newID(), newID()
 	check("an unknown project", s.CreateUpstream(ctx, stray), problem.NotFound)

@@ -94,7 +94,7 @@ func NoGuide() Error {
 	return Error{
 		Title: "Page not found",
 		Text:  "See the other pages of the documentation.",
-		Way:   &Link{Title: "All of the documentation", URL: "/docs"},
+		Way:   &Link{Title: "All documentation", URL: "/docs"},
 	}
 }
 

@@ -6,8 +6,9 @@
 //
 // It has three parts:
 //
-//   - It tries unknown email addresses and wrong passwords in turn, and compares the times (Mann-Whitney).
-//   - It signs in from many browsers at the same time, and compares the cost with that of argon2id alone.
+//   - It tries unknown email addresses and wrong passwords in turn, and compares the times with the
+//     Mann-Whitney test.
+//   - It signs in from many browsers at the same time, and compares the cost with argon2id alone.
 //   - It uses a token while other clients guess passwords.
 //
 // It exits with 1 if any figure misses its goal.
@@ -90,9 +91,9 @@ func (w *world) check(ok bool, format string, args ...any) {
 // timing compares the times for an unknown email address with the times for the wrong password of a
 // known one. It omits the slowest 5 % of each sample.
 func (w *world) timing(n int) {
-	const kept, mostApart, least = 0.95, 2 * time.Millisecond, 0.01
+	const keptShare, maxDifference, minP = 0.95, 2 * time.Millisecond, 0.01
 	g := w.guesser()
-	for range 10 {
+	for range 10 { // the first attempts are slower
 		g.try(w.sub.Email, "wrong")
 	}
 
@@ -110,12 +111,12 @@ func (w *world) timing(n int) {
 		}
 	}
 
-	unknown, wrong = fastest(unknown, kept), fastest(wrong, kept)
+	unknown, wrong = fastest(unknown, keptShare), fastest(wrong, keptShare)
 	a, b := quantile(unknown, 0.5), quantile(wrong, 0.5)
 
 	p := mannWhitney(unknown, wrong)
-	fmt.Printf("        unknown e-mail: median %v of %d; wrong password: median %v of %d\n", a, len(unknown),
+	fmt.Printf("        unknown email: median %v of %d; wrong password: median %v of %d\n", a, len(unknown),
 		b, len(wrong))
-	w.check((a-b).Abs() < mostApart, "the medians are %v apart, want less than %v", (a - b).Abs(), mostApart)
-	w.check(p > least, "Mann-Whitney p = %.3f, want more than %.2f", p, least)
+	w.check((a-b).Abs() < maxDifference, "the medians are %v apart, want less than %v", (a - b).Abs(), maxDifference)
+	w.check(p > minP, "Mann-Whitney p = %.3f, want more than %.2f", p, minP)
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/selvage/selvage/calls/media"
 )
 
-// BenchmarkSetup measures the cost of a leg with one section, from the offer until the keys exist.
-// It reports the CPU time of the engine and its client together, and the memory of the engine.
+// BenchmarkSetup measures the cost of setting up a leg with one media section, from the offer to
+// the SRTP keys. It reports the CPU time of the engine and its client together, and the memory of
+// the engine.
 func BenchmarkSetup(b *testing.B) {
 	e, err := media.New(media.Config{Listen: "127.0.0.1:0"})
 	if err != nil {
@@ -26,7 +27,7 @@ func BenchmarkSetup(b *testing.B) {
 		if err := c.connect(); err != nil {
 			b.Fatal(err)
 		}
-		_ = c.handshake.Close() // without a close alert, the engine keeps the leg
+		_ = c.handshake.Close() // closes only the queue and sends no close alert, so the engine keeps the leg
 		_ = c.conn.Close()
 	}
 	b.ReportMetric(float64(processorTime()-cpu)/float64(time.Millisecond)/float64(b.N), "cpu-ms/leg")

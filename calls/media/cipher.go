@@ -18,50 +18,50 @@ type cipher interface {
 	DecryptRTCP(dst, packet []byte, h *rtcp.Header) ([]byte, error)
 }
 
-// A plain is the cipher of phones that do not encrypt. The zero value is ready to use. It checks
-// sequence numbers like SRTP, because a sender relies on never seeing a packet twice.
-type plain struct{ sources []*plainSource }
+// A plainCipher is the cipher for phones that do not encrypt. The zero value is ready to use. It
+// checks sequence numbers like SRTP, because a sender relies on never seeing a packet twice.
+type plainCipher struct{ sources []*plainSource }
 
 // A plainSource records which packets of an SSRC have arrived.
 type plainSource struct {
 	ssrc     uint32
-	highest  int64
+	highest  int64 // highest extended sequence number; -1 before the first packet
 	seen     window
 	rejected int    // consecutive rejected packets
-	restarts uint32 // added to the SSRC of packets
+	restarts uint32 // number of restarts; it is added to the SSRC of packets
 }
 
 // maxRejected is the number of consecutive packets that may be old or repeated. After these, the
 // phone probably restarted its sequence numbers, as some phones do after a hold. Its packets then
-// get another SSRC, because new sequence numbers mean a new stream.
+// get a different SSRC, because new sequence numbers mean a new stream.
 const maxRejected = 25
 
 var errRepeated = errors.New("the packet is old or repeated")
 
 // EncryptRTP implements cipher.
-func (*plain) EncryptRTP(dst, packet []byte, _ *rtp.Header) ([]byte, error) {
+func (*plainCipher) EncryptRTP(dst, packet []byte, _ *rtp.Header) ([]byte, error) {
 	return append(dst, packet...), nil
 }
 
 // EncryptRTCP implements cipher.
-func (*plain) EncryptRTCP(dst, packet []byte, _ *rtcp.Header) ([]byte, error) {
+func (*plainCipher) EncryptRTCP(dst, packet []byte, _ *rtcp.Header) ([]byte, error) {
 	return append(dst, packet...), nil
 }
 
 // DecryptRTCP implements cipher.
-func (*plain) DecryptRTCP(dst, packet []byte, _ *rtcp.Header) ([]byte, error) {
+func (*plainCipher) DecryptRTCP(dst, packet []byte, _ *rtcp.Header) ([]byte, error) {
 	return append(dst, packet...), nil
 }
 
 // DecryptRTP implements cipher.
-func (c *plain) DecryptRTP(dst, packet []byte, _ *rtp.Header) ([]byte, error) {
+func (c *plainCipher) DecryptRTP(dst, packet []byte, _ *rtp.Header) ([]byte, error) {
 	seq, s := binary.BigEndian.Uint16(packet[2:]), c.source(binary.BigEndian.Uint32(packet[8:]))
 	count := s.highest + int64(int16(seq-uint16(s.highest)))
 	if s.highest < 0 || s.rejected == maxRejected {
 		if s.highest >= 0 {
 			s.restarts++
 		}
-		count = int64(seq) + 1<<16
+		count = int64(seq) + 1<<16 // leaves room for older packets that arrive later
 		s.highest, s.seen = count-1, window{}
 	}
 	if s.seen.has(count, s.highest) {
@@ -77,8 +77,9 @@ func (c *plain) DecryptRTP(dst, packet []byte, _ *rtp.Header) ([]byte, error) {
 	return dst, nil
 }
 
-// source returns the plainSource of an SSRC. If there are too many, it forgets the oldest.
-func (c *plain) source(ssrc uint32) *plainSource {
+// source returns the plainSource of an SSRC. If there are too many, it forgets the one that
+// appeared first.
+func (c *plainCipher) source(ssrc uint32) *plainSource {
 	for _, s := range c.sources {
 		if s.ssrc == ssrc {
 			return s

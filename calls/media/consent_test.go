@@ -116,10 +116,10 @@ func TestForgedAnswers(t *testing.T) {
 		from   *net.UDPConn
 		answer []byte
 	}{
-		"another id":       {victim, answerTo(stale, lightPassword)},
-		"another password": {victim, answerTo(check, "another password")},
-		"another address":  {other, answerTo(check, lightPassword)},
-		"the client":       {c.conn, answerTo(check, lightPassword)},
+		"a different id":       {victim, answerTo(stale, lightPassword)},
+		"a different password": {victim, answerTo(check, "another password")},
+		"a different address":  {other, answerTo(check, lightPassword)},
+		"the client":           {c.conn, answerTo(check, lightPassword)},
 	} {
 		_, err := forged.from.Write(forged.answer)
 		must(t, err)

@@ -34,9 +34,9 @@ func newVideoLegs(t *testing.T, n int) (e *Engine, legs []videoLeg) {
 		s := l.newSection(sdp.Section{Kind: "video", Mid: "0", Direction: sdp.SendReceive,
 			Codecs: []sdp.Codec{{Type: 96, Name: sdp.VP8, Clock: 90000}}}, nil)
 		l.sections = []*section{s}
-		s.transport.in.ctx = &plain{}
+		s.transport.in.ctx = &plainCipher{}
 		s.transport.in.rtp = bucket{rate: 1e12, burst: 1e12}
-		s.out.setKeys(s.transport, &plain{})
+		s.out.setKeys(s.transport, &plainCipher{})
 		client, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 		if err != nil {
 			t.Fatal(err)

@@ -130,7 +130,7 @@ func TestWrongFingerprint(t *testing.T) {
 	c := newLight(t, e, lightOffer(strings.TrimSuffix(strings.Repeat("AB:", 32), ":")))
 	t.Cleanup(c.close)
 	if err := c.connect(); err == nil {
-		t.Error("a client with another certificate was connected")
+		t.Error("a client with a different certificate was connected")
 	}
 	waitFor(t, "the handshake to fail", func() bool { return e.Stats().HandshakeFailures > 0 })
 	if s := e.Stats(); s.ConnectedUDP != 0 {

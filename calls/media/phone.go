@@ -36,13 +36,13 @@ type phonePort struct {
 }
 
 // A trial counts the packets to an address that a gateway has named or a caller over UDP has
-// claimed. It ends when media comes from the address. Otherwise, anyone with a gateway could direct
-// the media of calls to a victim, and so could anyone who forges the source of a packet. Some
-// gateways learn our address only from our packets, so a trial sends some packets.
+// claimed. It ends when media comes from the address. Without trials, anyone with a gateway, or
+// anyone who forges the source of a packet, could direct the media of calls to a victim. A trial
+// sends some packets, because some gateways learn our address only from them.
 type trial struct{ sent atomic.Int64 }
 
-// maxOnTrial is five seconds of audio. After this many packets, a trial sends only one of
-// everyOnTrial packets.
+// maxOnTrial is five seconds of audio. After this many packets, only one in everyOnTrial packets is
+// sent.
 const (
 	maxOnTrial   = 250
 	everyOnTrial = 50
@@ -71,9 +71,10 @@ func (e *Engine) openPhonePort(terms calls.Terms) (*phonePort, error) {
 	return p, nil
 }
 
-// remoteFor returns the address to exchange packets with, if the phone's description contains the
-// address described. Gateways often send media from another machine. But they cannot name private
-// addresses, unless they are in the same private network.
+// remoteFor returns the address to exchange packets with. described is the address in the phone's
+// description. A gateway may name a different address, because gateways often send media from
+// another machine. A private address is accepted only from a gateway that is itself at a private or
+// loopback address.
 func (p *phonePort) remoteFor(described netip.Addr) netip.Addr {
 	switch {
 	case !p.gateway, !described.IsGlobalUnicast() && !described.IsLoopback(), described.Is4() != p.proved.Is4(),
@@ -90,9 +91,9 @@ func (e *Engine) AddressFor(phone netip.Addr) netip.Addr {
 	return a
 }
 
-// addressFor returns the address to advertise to a phone. If the address from which packets to the
-// phone leave this machine is advertised, addressFor returns it. Otherwise, it returns the first
-// advertised address of the same family.
+// addressFor returns the address to advertise to a phone. It prefers the local address that routes
+// to the phone, if that is advertised. Otherwise, it returns the first advertised address of the
+// same family.
 func (e *Engine) addressFor(phone netip.Addr) (best netip.Addr, err error) {
 	route := routeTo(phone)
 	for _, a := range e.advertise {
@@ -104,14 +105,15 @@ func (e *Engine) addressFor(phone netip.Addr) (best netip.Addr, err error) {
 		}
 	}
 	if !best.IsValid() {
-		return best, fmt.Errorf("no media address is of the family of %s", phone)
+		return best, fmt.Errorf("no media address has the address family of %s", phone)
 	}
 	return best, nil
 }
 
-// routeTo returns the address from which packets to a leave this machine. It sends nothing.
-func routeTo(a netip.Addr) netip.Addr {
-	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(a, 9)))
+// routeTo returns the local address that this machine uses to reach remote, or the zero address. It
+// sends nothing.
+func routeTo(remote netip.Addr) netip.Addr {
+	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(remote, 9)))
 	if err != nil {
 		return netip.Addr{}
 	}
@@ -126,8 +128,8 @@ func (e *Engine) newPhoneTransport(s *section, port *phonePort) *transport {
 	if len(s.agreed.Crypto) > 0 {
 		t.makeKeys(s.agreed.Crypto)
 	} else {
-		t.in.ctx = &plain{}
-		s.out.setKeys(t, &plain{})
+		t.in.ctx = &plainCipher{}
+		s.out.setKeys(t, &plainCipher{})
 	}
 	e.group.Go(func() { e.readPhone(t) })
 	return t

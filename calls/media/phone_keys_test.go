@@ -187,9 +187,9 @@ func TestSecureOffer(t *testing.T) {
 	ours := secret{keys[1].Suite, keys[1].Key}
 	for name, answer := range map[string]string{
 		"RTP": p.description(p.port(), "sendrecv"), "no key": p.offerWith(""),
-		"our own key":   p.offerWith(ours.line()),
-		"another suite": p.offerWith(newSecret("AES_CM_128_HMAC_SHA1_32").line()),
-		"half a key":    p.offerWith(secret{suite80, p.key[:15]}.line()),
+		"our own key":       p.offerWith(ours.line()),
+		"a different suite": p.offerWith(newSecret("AES_CM_128_HMAC_SHA1_32").line()),
+		"half a key":        p.offerWith(secret{suite80, p.key[:15]}.line()),
 	} {
 		if err := p.leg.Accept(answer); !errors.Is(err, problem.Invalid) {
 			t.Errorf("Accept of an answer with %s = %v, want %v", name, err, problem.Invalid)
@@ -238,7 +238,7 @@ func TestSecureOfferRefused(t *testing.T) {
 	p.leg.Link(calls.Audio, p.leg)
 	p.echoes(p.conn, "hello")
 	for name, offer := range map[string]string{
-		"RTP": plain, "another suite": p.offerWith(newSecret("AES_CM_128_HMAC_SHA1_32").line()),
+		"RTP": plain, "a different suite": p.offerWith(newSecret("AES_CM_128_HMAC_SHA1_32").line()),
 		"our own key": p.offerWith(keyIn(t, answer).line()), "no key": p.offerWith(""),
 	} {
 		if _, err := p.leg.Update(offer); !errors.Is(err, problem.Invalid) {

@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 }
 
 // recordUntilKilled reads the Sids of announced recordings from stdin, and records their calls.
-// After three seconds, it waits until at most a second of each call is missing on disk. Then it
-// prints how much is on disk. If the disk is busy for half a minute, more may be missing.
+// After three seconds, it waits until all but the last second of each call is on disk, or for half
+// a minute if the disk is busy. Then it prints how much is on disk, again at each tick.
 func recordUntilKilled(dir, project string) {
 	s, err := Open(Config{Dir: dir})
 	if err != nil {

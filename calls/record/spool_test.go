@@ -148,7 +148,7 @@ func TestTornTail(t *testing.T) {
 		if at < len(whole) {
 			other := bytes.Clone(whole)
 			other[at] ^= 0x40
-			check("another byte", at, other)
+			check("a different byte", at, other)
 		}
 	}
 }

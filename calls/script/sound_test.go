@@ -21,8 +21,8 @@ func TestSoundWithLyingTag(t *testing.T) {
 	}
 }
 
-// TestSoundFromOtherPort shows that the webhook's host is trusted only at the port of the webhook. A
-// script must not reach the other services of a private host.
+// TestSoundFromOtherPort shows that the webhook's host is trusted only at the port of the webhook.
+// A script must not reach the other services of a private host.
 func TestSoundFromOtherPort(t *testing.T) {
 	var reached atomic.Bool
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Store(true) }))
@@ -40,12 +40,12 @@ func TestSoundFromOtherPort(t *testing.T) {
 		t.Errorf("a sound at the webhook's own port: %v, want its status 410", err)
 	}
 	if _, _, err := w.Sound(t.Context(), "p", other.URL+"/tone.wav"); err == nil || reached.Load() {
-		t.Errorf("a sound at another port of the webhook's host: %v, reached: %v", err, reached.Load())
+		t.Errorf("a sound at a different port of the webhook's host: %v, reached: %v", err, reached.Load())
 	}
 }
 
-// TestSoundsAreLimited shows that a project cannot use up the sounds of other projects, and that all
-// projects together are limited.
+// TestSoundsAreLimited shows that a project cannot use up the sounds of other projects, and that
+// all projects together are limited.
 func TestSoundsAreLimited(t *testing.T) {
 	var c soundCount
 	var releases []func()

@@ -140,7 +140,7 @@ func TestHold(t *testing.T) {
 	hear(t, c.bob, c.bob.mediaOf(c.invite), c.alice, "back")
 
 	// A description that cannot be used is rejected and does not change the call.
-	for name, body := range map[string]string{"garbage": "v=0\r\nm=", "another codec": strings.Replace(
+	for name, body := range map[string]string{"garbage": "v=0\r\nm=", "a different codec": strings.Replace(
 		c.alice.offer("sendrecv"), "RTP/AVP 0", "RTP/AVP 8", 1), "too long": strings.Repeat("a=x\r\n", 2000)} {
 		r := c.alice.inDialog("INVITE", c.answered)
 		r.headers, r.body = sdpType, body

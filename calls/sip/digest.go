@@ -284,7 +284,7 @@ func (b *blocks) sweep(now time.Time) {
 // The errors that authenticate returns for requests that it does not accept.
 var (
 	errChallenge = errors.New("the request needs credentials")
-	errStale     = errors.New("the request needs credentials with another nonce")
+	errStale     = errors.New("the request needs credentials with a different nonce")
 	errSilence   = errors.New("the request gets no answer")
 )
 

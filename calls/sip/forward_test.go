@@ -190,7 +190,7 @@ func TestForwardToNumber(t *testing.T) {
 		refusal  string
 	}{
 		{"off", fabric.OutboundOff, "+49", "+4930123456", fabric.ReasonOff},
-		{"another prefix", fabric.OutboundOn, "+43", "+4930123456", fabric.ReasonPrefix},
+		{"a different prefix", fabric.OutboundOn, "+43", "+4930123456", fabric.ReasonPrefix},
 		{"premium rate", fabric.OutboundOn, "+49", "+49900123456", fabric.ReasonExpensive},
 		{"premium rate with 00", fabric.OutboundOn, "+49", "0049 900 123456", fabric.ReasonExpensive},
 		{"no gateway", fabric.OutboundOn, "+44", "+442079460000", fabric.ReasonNoGateway},

@@ -166,7 +166,7 @@ func TestTollFraud(t *testing.T) {
 		{"off by default", "", "", "+4930123456", "403", fabric.ReasonOff},
 		{"off with prefixes", fabric.OutboundOff, "+49", "+4930123456", "403", fabric.ReasonOff},
 		{"no prefix", fabric.OutboundOn, "", "+4930123456", "403", fabric.ReasonPrefix},
-		{"another prefix", fabric.OutboundOn, "+43", "+4930123456", "403", fabric.ReasonPrefix},
+		{"a different prefix", fabric.OutboundOn, "+43", "+4930123456", "403", fabric.ReasonPrefix},
 		{"premium rate", fabric.OutboundOn, "+49", "+49900123456", "403", fabric.ReasonExpensive},
 		{"satellite", fabric.OutboundOn, "+8", "+881612345678", "403", fabric.ReasonExpensive},
 		{"Caribbean", fabric.OutboundOn, "+1 +49", "+18765550100", "403", fabric.ReasonExpensive},
@@ -176,7 +176,7 @@ func TestTollFraud(t *testing.T) {
 		{"national", fabric.OutboundOn, "+49", "030123456", "404", ""},
 		{"emergency", fabric.OutboundOn, "+49", "112", "404", ""},
 		{"too long", fabric.OutboundOn, "+49", "+4930123456789012", "404", ""},
-		{"another domain", fabric.OutboundOn, "+49", "+4930123456;user=phone", "404", ""},
+		{"a different domain", fabric.OutboundOn, "+49", "+4930123456;user=phone", "404", ""},
 	} {
 		if tt.rule != "" {
 			w.permit(tt.rule, tt.prefixes)

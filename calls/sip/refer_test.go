@@ -329,8 +329,8 @@ func TestReferRefused(t *testing.T) {
 		{"foreign domain", "<sip:carol@example.org>", "404"},
 		{"foreign address", "<sip:carol@192.0.2.1>", "404"},
 		{"nobody", "<sip:selvage.test>", "404"},
-		{"another scheme", "<tel:+4930123456>", "404"},
-		{"another method", "<sip:carol@selvage.test;method=BYE>", "404"},
+		{"a different scheme", "<tel:+4930123456>", "404"},
+		{"a different method", "<sip:carol@selvage.test;method=BYE>", "404"},
 		{"attended", "<sip:carol@selvage.test?Replaces=1%3Bto-tag%3D2%3Bfrom-tag%3D3>", "501"},
 		{"two", "<sip:carol@selvage.test>\r\nRefer-To: <sip:alice@selvage.test>", "400"},
 		{"an extension", "<sip:carol@selvage.test>\r\nRequire: multiple-refer", "420"},
@@ -344,8 +344,8 @@ func TestReferRefused(t *testing.T) {
 	guess := c.bobRequests("REFER")
 	guess.from = "guessed"
 	for name, r := range map[string]request{
-		"another tag": guess,
-		"no dialog":   {method: "REFER", uri: "sip:carol@selvage.test", to: "<sip:carol@selvage.test>", from: "x"},
+		"a different tag": guess,
+		"no dialog":       {method: "REFER", uri: "sip:carol@selvage.test", to: "<sip:carol@selvage.test>", from: "x"},
 	} {
 		r.headers, r.seq = "Refer-To: <sip:carol@selvage.test>\r\n", 90
 		stranger.callID = c.bob.callID

@@ -95,7 +95,7 @@ func TestWrongCredentials(t *testing.T) {
 }
 
 // TestReplay shows that an attacker who intercepts an authenticated request cannot send it again
-// with another branch.
+// with a different branch.
 func TestReplay(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("alice")

@@ -223,7 +223,7 @@ func TestScriptRefuses(t *testing.T) {
 func TestScriptFails(t *testing.T) {
 	many := `{"verbs": [` + strings.Repeat(`{"verb": "answer"},`, 20) + `{"verb": "answer"}]}`
 	for name, answer := range map[string]string{
-		"an error": "status 500", "a redirect": "status 302", "no JSON": "<html>", "another type": `[]`,
+		"an error": "status 500", "a redirect": "status 302", "no JSON": "<html>", "a different type": `[]`,
 		"more JSON": `{"verbs": []} {}`, "an unknown verb": `{"verbs": [{"verb": "dance"}]}`,
 		"an unknown member": `{"verbs": [{"verb": "answer", "loud": true}]}`, "too many verbs": many,
 		"a foreign parameter": `{"verbs": [{"verb": "answer", "url": "/tone.wav"}]}`,

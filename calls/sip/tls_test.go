@@ -168,7 +168,7 @@ func TestSecurePhones(t *testing.T) {
 	}
 	alice.send(alice.write(update, ""))
 	if _, key := serverKey(t, alice.expect("200")); key != alices {
-		t.Error("after an update, the server has another key")
+		t.Error("after an update, the server has a different key")
 	}
 
 	update.body = alice.offer("sendrecv") // without encryption

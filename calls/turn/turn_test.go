@@ -154,11 +154,11 @@ func TestCredentials(t *testing.T) {
 	late, latePassword := s.Credentials("ada", time.Now().Add(-time.Second))
 	_, holder, _ := strings.Cut(username, ":")
 	for name, of := range map[string][2]string{
-		"no password":      {username, ""},
-		"another password": {username, password + "x"},
-		"another name":     {"9" + username, password},
-		"no time":          {holder, password},
-		"expired":          {late, latePassword},
+		"no password":          {username, ""},
+		"a different password": {username, password + "x"},
+		"a different name":     {"9" + username, password},
+		"no time":              {holder, password},
+		"expired":              {late, latePassword},
 	} {
 		if relay, err := connect(t, address, of[0], of[1]).Allocate(); err == nil {
 			t.Errorf("%s: allocated %v", name, relay.LocalAddr())

@@ -92,7 +92,7 @@ func TestParseScope(t *testing.T) {
 	}
 }
 
-// TestTokenKinds shows that a token of one kind cannot be opened as a token of another kind.
+// TestTokenKinds shows that a token of one kind cannot be opened as a token of a different kind.
 func TestTokenKinds(t *testing.T) {
 	ctx := context.Background()
 	ours, theirs := newFabric(t)

@@ -28,7 +28,7 @@ func TestRightsLost(t *testing.T) {
 			_, err := f.APIKeys.Update(ctx, k.ProjectID, k.ID, fabric.APIKeyInput{Expires: &end}, nil)
 			return err
 		},
-		"with another secret": func(ctx context.Context, f *fabric.Fabric, k fabric.APIKey) error {
+		"with a different secret": func(ctx context.Context, f *fabric.Fabric, k fabric.APIKey) error {
 			_, _, err := f.APIKeys.Rotate(ctx, k.ProjectID, k.ID, 0, nil)
 			return err
 		},

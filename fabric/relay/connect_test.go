@@ -89,7 +89,7 @@ func TestConnectRefused(t *testing.T) {
 		{"expired", with(n.seal(func(t *fabric.Token) { t.ExpiresAt = n.now().Add(-time.Second) })),
 			authenticationFailed, ""},
 		{"revoked", with(must[string](t)(n.fabric.Tokens.Seal(ended))), authenticationFailed, ""},
-		{"of another issuer", with(n.seal(func(t *fabric.Token) { t.Issuer = "http://elsewhere/" })),
+		{"of a different issuer", with(n.seal(func(t *fabric.Token) { t.Issuer = "http://elsewhere/" })),
 			authenticationFailed, ""},
 		{"of another project", strings.Replace(with(good), `"jwt_token"`,
 			`"project":"`+uuidOf("9")+`","jwt_token"`, 1), authenticationFailed, ""},

@@ -8,7 +8,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// The maximum number of messages queued for a client, and the maximum time to send a message.
+// Limits of an outbox: how many messages and bytes it queues, and how long sending a message may
+// take.
 const (
 	maxWaiting      = 64
 	maxWaitingBytes = 256 << 10
@@ -21,8 +22,8 @@ type outbox struct {
 	mu      sync.Mutex
 	waiting [][]byte
 	bytes   int
-	sending bool
-	last    *farewell // how to close the socket after the queue is empty
+	sending bool      // the goroutine runs, or has ended and must not start again
+	last    *farewell // how to close the socket after the queue is empty; nil while it stays open
 }
 
 // send appends a message to the queue. If the queue is full because the client does not read, send
@@ -36,7 +37,7 @@ func (o *outbox) send(conn *websocket.Conn, text []byte) {
 	case len(o.waiting) >= maxWaiting || o.bytes+len(text) > maxWaitingBytes:
 		o.last = &farewell{code: websocket.StatusPolicyViolation}
 		o.waiting = nil
-		go func() { _ = conn.CloseNow() }() // a close frame would have to wait, too
+		go func() { _ = conn.CloseNow() }() // a close frame would also wait for the client to read
 		return
 	}
 	o.waiting = append(o.waiting, text)
@@ -54,6 +55,7 @@ func (o *outbox) close(conn *websocket.Conn, f farewell) {
 	}
 }
 
+// start starts the goroutine unless it is running. o.mu must be locked.
 func (o *outbox) start(conn *websocket.Conn) {
 	if !o.sending {
 		o.sending = true
@@ -61,6 +63,7 @@ func (o *outbox) start(conn *websocket.Conn) {
 	}
 }
 
+// run sends messages until the queue is empty or the socket is closed.
 func (o *outbox) run(conn *websocket.Conn) {
 	for {
 		text, last := o.next()
@@ -77,7 +80,7 @@ func (o *outbox) run(conn *websocket.Conn) {
 		cancel()
 		if err != nil {
 			_ = conn.CloseNow() // ends the reading goroutine
-			return
+			return              // sending stays true, so nothing else is sent
 		}
 	}
 }
@@ -88,7 +91,7 @@ func (o *outbox) next() (text []byte, last *farewell) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.waiting) == 0 {
-		o.sending = o.last != nil
+		o.sending = o.last != nil // after a farewell, nothing else is sent
 		o.waiting = nil
 		return nil, o.last
 	}

@@ -56,13 +56,13 @@ func TestBoundToken(t *testing.T) {
 	}
 
 	for name, params := range map[string]string{
-		"no proof":           authentication(bound) + "}",
-		"an empty proof":     with(""),
-		"a used proof":       with(used),
-		"another key":        with(proof(t, thief, connect, n.now())),
-		"for another method": with(proof(t, key, again, n.now())),
-		"of an hour ago":     with(proof(t, key, connect, n.now().Add(-time.Hour))),
-		"an unknown nonce":   with(proof(t, key, connect, n.now(), "nonce", "x")),
+		"no proof":               authentication(bound) + "}",
+		"an empty proof":         with(""),
+		"a used proof":           with(used),
+		"a different key":        with(proof(t, thief, connect, n.now())),
+		"for a different method": with(proof(t, key, again, n.now())),
+		"of an hour ago":         with(proof(t, key, connect, n.now().Add(-time.Hour))),
+		"an unknown nonce":       with(proof(t, key, connect, n.now(), "nonce", "x")),
 	} {
 		for at, node := range map[string]*node{"one node": n, "another node": second} {
 			if got := node.dial().call(connect, params); got.code() != authenticationFailed {

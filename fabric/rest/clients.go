@@ -76,7 +76,7 @@ func (a clientAPI) show(c idp.Client) clientResponse {
 		body.RegisteredBy = &c.RegisteredBy
 	}
 
-	if old := c.OldAt(a.provider.Now()); old.Hash != "" {
+	if old := c.ValidOldSecret(a.provider.Now()); old.Hash != "" {
 		body.Previous = &oldSecret{ExpiresAt: iso(old.Until), LastUsedAt: isoOrNull(old.Used)}
 	}
 	return body

@@ -35,8 +35,8 @@ func wantUnauthorized(t *testing.T, name string, op [2]string, r reply) {
 	}
 }
 
-// TestChallenge shows that the header of a 401 response describes what is wrong with the credentials,
-// but not whether a key exists.
+// TestChallenge shows that the header of a 401 response describes what is wrong with the
+// credentials, but not whether a key exists.
 func TestChallenge(t *testing.T) {
 	w := newWorld(t)
 	managing, key, _ := w.newProject("managing", fabric.Management)
@@ -95,7 +95,7 @@ func TestUnauthorized(t *testing.T) {
 		"a missing scope":                     basic(w.project.ID, fax),
 		"a service's token without the scope": bearer(access),
 		"bad base64":                          raw("Basic %%%"),
-		"another scheme":                      raw("Digest x"),
+		"a different scheme":                  raw("Digest x"),
 		"no token":                            raw("Bearer "),
 		"nonsense":                            bearer("nonsense"),
 		"another ring's SAT":                  bearer(elsewhere.Token),

@@ -35,7 +35,7 @@ type Config struct {
 	// which its access token is bound. If Confirm is nil, bound tokens need no proof.
 	Confirm func(r *http.Request, raw string, t fabric.Token) error
 
-	// Admit counts a request from an authenticated caller, which who identifies. It returns
+	// Admit counts a request from the authenticated caller that who identifies. It returns
 	// problem.RateLimited if the caller has sent too many requests. If Admit is nil, all requests
 	// are admitted.
 	Admit func(r *http.Request, who string) error
@@ -116,7 +116,8 @@ func (a *API) Routes() (all []string) {
 	return all
 }
 
-// Handler returns the handler of the API. Authenticated callers get 404 for unknown paths.
+// Handler returns the handler of the API. Unknown paths get 404 if the caller is authenticated, and
+// 401 otherwise.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	allowed := make(map[string][]string)

@@ -83,14 +83,15 @@ func TestAccountSessions(t *testing.T) {
 	for _, id := range theirs {
 		desk.post("/account/sessions/end", with(form, "session", id))
 	}
-	w.lives("before", true, atDesk, again, onPhone, bob)
+	w.lives("before any session ends", true, atDesk, again, onPhone, bob)
 
 	// Ending a session in another browser leaves this one signed in.
 	desk.post("/account/sessions/end", with(form, "session", ids["Safari on iPhone"]))
 	w.lives("after ending the phone's session, the phone's", false, onPhone)
 	w.lives("after ending the phone's session, the others", true, atDesk, again, bob)
 	if phone.signedIn(c) || !desk.signedIn(c) {
-		t.Error("ending the phone's session did not sign out only the phone")
+		t.Errorf("after ending the phone's session: phone signed in %v, desk signed in %v, want false, true",
+			phone.signedIn(c), desk.signedIn(c))
 	}
 
 	// Ending this browser's session also ends the older login that it replaced.
@@ -106,10 +107,11 @@ func TestAccountSessions(t *testing.T) {
 		formOf(t, page, "/account/sessions/end-all")); !strings.Contains(got.body, `id="logged-out"`) {
 		t.Errorf("ending all sessions: %d %s", got.status, got.body)
 	}
-	w.lives("everywhere", false, all...)
-	w.lives("bob's", true, bob)
+	w.lives("after ending all sessions, ada's", false, all...)
+	w.lives("after ending all of ada's sessions, bob's", true, bob)
 	if phone.signedIn(c) || desk.signedIn(c) || !stranger.signedIn(c) {
-		t.Error("a browser is still signed in, or another subscriber's is not")
+		t.Errorf("after ending all sessions: phone signed in %v, desk %v, stranger %v, want false, false, true",
+			phone.signedIn(c), desk.signedIn(c), stranger.signedIn(c))
 	}
 }
 
@@ -121,7 +123,7 @@ func TestAccountApps(t *testing.T) {
 	b := w.browser()
 	page := b.account()
 	if !strings.Contains(page.body, `id="apps-none"`) {
-		t.Errorf("apps before any has access: %s", page.body)
+		t.Errorf("the page before any app has access: %s", page.body)
 	}
 
 	ours := w.redeem(own, b.code(own)).json(t)

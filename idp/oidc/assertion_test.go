@@ -175,13 +175,13 @@ func TestAssertionClaims(t *testing.T) {
 	}
 
 	bad := map[string][]any{
-		"another audience":                      {"aud", "https://elsewhere.example/"},
+		"a different audience":                  {"aud", "https://elsewhere.example/"},
 		"the issuer without its slash":          {"aud", w.url},
 		"no audience":                           {"aud", nil},
 		"an audience that is not text":          {"aud", 1},
-		"another issuer":                        {"iss", other.c.ID},
+		"a different issuer":                    {"iss", other.c.ID},
 		"no issuer":                             {"iss", nil},
-		"another subject":                       {"sub", other.c.ID},
+		"a different subject":                   {"sub", other.c.ID},
 		"another client for issuer and subject": {"iss", other.c.ID, "sub", other.c.ID},
 		"an unknown client":                     {"iss", "x", "sub", "x"},
 		"expired":                               {"exp", at(-time.Second)},
@@ -240,7 +240,7 @@ func TestAssertionForgeries(t *testing.T) {
 	parts := strings.Split(p.assertion(t), ".")
 
 	forged := map[string]string{
-		"another key":                         stranger.assertion(t),
+		"a different key":                     stranger.assertion(t),
 		"another client's key":                byOther.assertion(t),
 		"an unknown kid":                      renamed.assertion(t),
 		"a key in the header":                 embedded,
@@ -289,7 +289,7 @@ func TestAssertionRequests(t *testing.T) {
 
 	// Requests that identify or authenticate the client wrongly are rejected.
 	wantInvalidClient(t, "another client's client_id", p.ask(p.assertion(t), "client_id", other.c.ID))
-	wantInvalidClient(t, "another type",
+	wantInvalidClient(t, "a different type",
 		p.ask(p.assertion(t), "client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:saml2-bearer"))
 	wantInvalidClient(t, "no type", p.ask(p.assertion(t), "client_assertion_type", ""))
 	wantInvalidClient(t, "only the type", p.ask("", "client_id", p.c.ID))

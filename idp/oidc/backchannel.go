@@ -25,9 +25,9 @@ func LogoutWriter(p *idp.Provider) func(context.Context, deliver.Receiver) (deli
 }
 
 // LogoutVerdict classifies the response to a logout (OpenID Connect Back-Channel Logout, section
-// 2.8). Status 200 means success. Status 204, which some frameworks send for an empty response,
-// also means success. Status 400 means that the client has rejected the token. Retries would then
-// fail in the same way until the cause is fixed.
+// 2.8). Statuses 200 and 204 mean success; some frameworks send 204 for an empty response. Status
+// 400 means that the client rejected the token, and 410 that the URL is gone. Both are final,
+// because a retry would fail in the same way. After any other status, the logout is retried.
 func LogoutVerdict(status int) deliver.State {
 	switch status {
 	case http.StatusOK, http.StatusNoContent:

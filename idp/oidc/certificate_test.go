@@ -236,7 +236,7 @@ func TestSelfSignedCertificate(t *testing.T) {
 		}
 
 		for name, client := range map[string]tlsClient{
-			"no certificate": connect(), "another certificate": connect(stranger),
+			"no certificate": connect(), "a different certificate": connect(stranger),
 			"another one with the same key": connect(renewed), "one that has expired": connect(expired),
 		} {
 			if got := client.post(path, form); got.status != 401 || got.json(t)["error"] != "invalid_client" {
@@ -292,12 +292,12 @@ func TestCertificateBoundTokens(t *testing.T) {
 		refresh := url.Values{"grant_type": {"refresh_token"}, "client_id": {c.ID},
 			"refresh_token": {text(set["refresh_token"])}}
 		if got := connect(stranger).post("/oauth/token", refresh).json(t); got["error"] != "invalid_client" {
-			t.Errorf("%s: refreshing with another certificate: %v", format, got)
+			t.Errorf("%s: refreshing with a different certificate: %v", format, got)
 		}
 
 		next := text(connect(own).post("/oauth/token", refresh).json(t)["access_token"])
 		if got := connect(stranger).userinfo("Bearer", next); got.status != 401 {
-			t.Errorf("%s: a refreshed token with another certificate: %d", format, got.status)
+			t.Errorf("%s: a refreshed token with a different certificate: %d", format, got.status)
 		}
 	}
 }

@@ -70,7 +70,7 @@ func TestClientAuthentication(t *testing.T) {
 		{"scope not registered", cc("client_id", p.ID, "client_secret", pSecret, "scope", "Fax"), nil, 400,
 			"invalid_scope"},
 		{"openid", cc("client_id", p.ID, "client_secret", pSecret, "scope", "openid"), nil, 400, "invalid_scope"},
-		{"a grant of another type", cc("client_id", p.ID, "client_secret", pSecret, "grant_type",
+		{"a grant of a different type", cc("client_id", p.ID, "client_secret", pSecret, "grant_type",
 			"authorization_code", "code", "x", "redirect_uri", "y"), nil, 400, "unauthorized_client"},
 		{"password grant", cc("client_id", p.ID, "client_secret", pSecret, "grant_type", "password"), nil,
 			400, "unsupported_grant_type"},

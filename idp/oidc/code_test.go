@@ -43,7 +43,7 @@ func TestRewrittenCode(t *testing.T) {
 		"padded":                  code + "==",
 		"another last letter":     code[:len(code)-1] + string(code[len(code)-1]+1),
 		"an additional part":      code + ".",
-		"another header":          "e30" + code[strings.Index(code, ".."):],
+		"a different header":      "e30" + code[strings.Index(code, ".."):],
 	} {
 		if got := w.redeem(c, again); got.json(t)["error"] != "invalid_grant" {
 			t.Errorf("%s: %d %s, want invalid_grant", name, got.status, got.body)
@@ -60,7 +60,7 @@ func TestRewrittenCode(t *testing.T) {
 func TestReplayMisused(t *testing.T) {
 	w := newWorld(t)
 	for name, replay := range map[string]func(c idp.Client, code string) reply{
-		"another verifier": func(c idp.Client, code string) reply {
+		"a different verifier": func(c idp.Client, code string) reply {
 			return w.redeem(c, code, "code_verifier", strings.Repeat("a", 43))
 		},
 		"another redirect_uri": func(c idp.Client, code string) reply {

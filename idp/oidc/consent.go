@@ -20,23 +20,23 @@ type consentPages struct {
 	logins *browserLogins
 }
 
-// explained lists the rights whose text has a second sentence, an explanation.
+// explained lists the rights that are shown with an explanation.
 var explained = []string{"openid", "profile", "offline_access", "Voice", idp.FabricAccess}
 
 // describedRights lists the rights that have their own text.
 var describedRights = append([]string{"email", "address", "phone", "Messaging", "Video", "Fax"}, explained...)
 
-// meaningOf describes scope, which is a scope or another right, in plain words.
-func meaningOf(say *words.Words, scope string) templates.Scope {
+// meaningOf describes a right in plain words. Most rights are scopes.
+func meaningOf(say *words.Words, right string) templates.Scope {
 	switch {
-	case slices.Contains(explained, scope):
-		return templates.Scope{Title: say.Say("scope." + scope), Why: say.Say("scope." + scope + ".why")}
-	case slices.Contains(describedRights, scope):
-		return templates.Scope{Title: say.Say("scope." + scope)}
-	case strings.Contains(scope, ":"): // a resource
-		return templates.Scope{Title: say.Say("scope-at", "Where", scope)}
+	case slices.Contains(explained, right):
+		return templates.Scope{Title: say.Say("scope." + right), Why: say.Say("scope." + right + ".why")}
+	case slices.Contains(describedRights, right):
+		return templates.Scope{Title: say.Say("scope." + right)}
+	case strings.Contains(right, ":"): // a resource
+		return templates.Scope{Title: say.Say("scope-at", "Where", right)}
 	}
-	return templates.Scope{Title: say.Say("scope-of", "Name", scope)}
+	return templates.Scope{Title: say.Say("scope-of", "Name", right)}
 }
 
 // showConsent serves GET /consent?id=.
@@ -99,14 +99,15 @@ func (cp *consentPages) answerConsent(w http.ResponseWriter, r *http.Request) er
 			return err
 		}
 		denied := &problem.Error{Kind: problem.Forbidden, Code: "access_denied",
-			Message: "the subscriber denied the access"}
+			Message: "the subscriber denied access"}
 		return cp.flow.respondError(w, r, c, req, denied)
 	}
 	return badRequest("error.answer")
 }
 
-// consentingLogin returns the login that answers a suspended request. If the login still needs a
-// second factor, it returns an error, because the consent page is shown only after that factor.
+// consentingLogin returns the login that may consent to an authorization request that is waiting
+// for it. If the login still needs a second factor, consentingLogin returns an error, because the
+// consent page is shown only after that factor.
 func (cp *consentPages) consentingLogin(r *http.Request, c idp.Client, req idp.AuthRequest) (idp.Login, error) {
 	l, err := cp.logins.live(r, c.ProjectID)
 	s, ok := l.answering(req)

@@ -124,7 +124,7 @@ func TestDPoP(t *testing.T) {
 			{"as Bearer", userinfo("Bearer", ""), 401, "invalid_token"},
 			{"as Bearer, proven", userinfo("Bearer", get(h, token)), 401, "invalid_token"},
 			{"without a proof", userinfo("DPoP", ""), 401, "invalid_dpop_proof"},
-			{"by another key", userinfo("DPoP", get(thief, token)), 401, "invalid_dpop_proof"},
+			{"by a different key", userinfo("DPoP", get(thief, token)), 401, "invalid_dpop_proof"},
 			{"for another token", userinfo("DPoP", get(h, "x")), 401, "invalid_dpop_proof"},
 			{"with a stale nonce", userinfo("DPoP", get(h, token, "nonce", "x")), 401, "use_dpop_nonce"},
 			{"with a recent nonce", userinfo("DPoP", get(h, token, "nonce", got.header.Get("DPoP-Nonce"))), 200, ""},
@@ -152,7 +152,7 @@ func TestDPoP(t *testing.T) {
 				"client_secret": {secret}, "refresh_token": {text(set["refresh_token"])}})
 		}
 		other := thief.proof("POST", "/oauth/token", "")
-		for name, proof := range map[string]string{"no proof": "", "another key": other} {
+		for name, proof := range map[string]string{"no proof": "", "a different key": other} {
 			if got := refresh(proof); got.json(t)["error"] != "invalid_grant" {
 				t.Errorf("%s: refreshing with %s: %s", format, name, got.body)
 			}

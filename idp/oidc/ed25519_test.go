@@ -54,13 +54,13 @@ func TestAssertionEd25519(t *testing.T) {
 	strange.c = p.c
 	ec := w.party(t, jose.ES256)
 	for name, assertion := range map[string]string{
-		"another's key":               strange.signEd(t, head(), p.claims()),
-		"an unknown critical header":  p.signEd(t, head("crit", []string{"x"}, "x", 1), p.claims()),
-		"another kind of JWT":         p.signEd(t, head("typ", "dpop+jwt"), p.claims()),
-		"the algorithm in lower case": p.signEd(t, head("alg", "ed25519"), p.claims()),
-		"an unknown curve":            p.signEd(t, head("alg", "Ed448"), p.claims()),
-		"a client with another key":   p.signEd(t, head(), ec.claims()),
-		"changed claims":              p.signEd(t, head(), p.claims())[:40] + "x",
+		"another's key":                 strange.signEd(t, head(), p.claims()),
+		"an unknown critical header":    p.signEd(t, head("crit", []string{"x"}, "x", 1), p.claims()),
+		"another kind of JWT":           p.signEd(t, head("typ", "dpop+jwt"), p.claims()),
+		"the algorithm in lower case":   p.signEd(t, head("alg", "ed25519"), p.claims()),
+		"an unknown curve":              p.signEd(t, head("alg", "Ed448"), p.claims()),
+		"a client with a different key": p.signEd(t, head(), ec.claims()),
+		"changed claims":                p.signEd(t, head(), p.claims())[:40] + "x",
 	} {
 		wantInvalidClient(t, name, p.ask(assertion))
 	}

@@ -78,7 +78,7 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 	lying.Origin = "http://localhost.evil.example"
 	for name, got := range map[string]reply{
 		"the challenge of another flow": b.form(page, "/login/passkey", credential(mine, strange)...),
-		"another origin":                other.form(strange, "/login/passkey", credential(&lying, strange)...),
+		"a different origin":            other.form(strange, "/login/passkey", credential(&lying, strange)...),
 		"nothing":                       b.form(b.authorize(request(c)), "/login/passkey"),
 	} {
 		if got.status != http.StatusUnprocessableEntity ||

@@ -99,7 +99,7 @@ func TestRefreshGrace(t *testing.T) {
 			}
 			return nil
 		}, true},
-		{"with another secret", func(p *idp.Provider, used, _ string) error {
+		{"with a different secret", func(p *idp.Provider, used, _ string) error {
 			return w.wantRefresh(p, c, used[:len(used)-52]+strings.Repeat("A", 52), "")
 		}, false},
 		{"to revoke it", func(p *idp.Provider, used, _ string) error {
@@ -109,7 +109,7 @@ func TestRefreshGrace(t *testing.T) {
 			w.pass(10 * time.Second)
 			return p.Grants.RevokeToken(t.Context(), c, used)
 		}, false},
-		{"to revoke it, with another secret", func(p *idp.Provider, used, _ string) error {
+		{"to revoke it, with a different secret", func(p *idp.Provider, used, _ string) error {
 			return p.Grants.RevokeToken(t.Context(), c, used[:len(used)-52]+strings.Repeat("A", 52))
 		}, false},
 		{"to revoke it, by another client", func(p *idp.Provider, used, _ string) error {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// forged returns a JWT with the same header and claims, signed with another key.
+// forged returns a JWT with the same header and claims, signed with a different key.
 func forged(t *testing.T, token string) string {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)

@@ -90,11 +90,11 @@ func TestRedeemRefuses(t *testing.T) {
 		{"another redirect_uri", []string{"redirect_uri", "https://app.example/other"}},
 		{"redirect_uri in capitals", []string{"redirect_uri", strings.ToUpper(callback)}},
 		{"no verifier", []string{"code_verifier", ""}},
-		{"another verifier", []string{"code_verifier", strings.Repeat("a", 43)}},
+		{"a different verifier", []string{"code_verifier", strings.Repeat("a", 43)}},
 		{"short verifier", []string{"code_verifier", verifier[:42]}},
 		{"long verifier", []string{"code_verifier", strings.Repeat("a", 129)}},
 		{"the challenge as verifier", []string{"code_verifier", challenge}},
-		{"another code", []string{"code", "x"}},
+		{"a different code", []string{"code", "x"}},
 		{"a huge code", []string{"code", strings.Repeat("x", 10_000)}},
 	}
 
@@ -106,7 +106,7 @@ func TestRedeemRefuses(t *testing.T) {
 		}
 
 		// The refused redemption has not used up the code.
-		if tt.name == "another code" || tt.name == "a huge code" {
+		if tt.name == "a different code" || tt.name == "a huge code" {
 			continue
 		}
 		if got := w.redeem(c, code); got.status != http.StatusOK {

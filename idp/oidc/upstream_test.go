@@ -112,7 +112,7 @@ func (f federation) subject(got reply) string {
 }
 
 // TestUpstreamSignUp shows that a person without an account gets one. The person signs in to the
-// same account the next time, even with another email address.
+// same account the next time, even with a different email address.
 func TestUpstreamSignUp(t *testing.T) {
 	yes := true
 	f := federate(t, func(in *idp.UpstreamInput) { in.SignUp = &yes })
@@ -243,13 +243,13 @@ func TestUpstreamState(t *testing.T) {
 		status int
 		text   string
 	}{
-		"an error":         {func(v url.Values) { v.Set("error", "access_denied") }, 422, "did not sign you in"},
-		"another issuer":   {func(v url.Values) { v.Set("iss", f.url+"/"); v.Set("code", "x") }, 502, "failed"},
-		"no issuer":        {func(v url.Values) { v.Del("iss"); v.Set("code", "x") }, 502, "failed"},
-		"a made-up code":   {func(v url.Values) { v.Set("code", "x") }, 502, "failed"},
-		"a made-up state":  {func(v url.Values) { v.Set("state", strings.Repeat("A", 52)) }, 400, ""},
-		"a repeated state": {func(v url.Values) { v.Add("state", v.Get("state")) }, 400, ""},
-		"no parameters":    {func(v url.Values) { clear(v) }, 400, ""},
+		"an error":           {func(v url.Values) { v.Set("error", "access_denied") }, 422, "did not sign you in"},
+		"a different issuer": {func(v url.Values) { v.Set("iss", f.url+"/"); v.Set("code", "x") }, 502, "failed"},
+		"no issuer":          {func(v url.Values) { v.Del("iss"); v.Set("code", "x") }, 502, "failed"},
+		"a made-up code":     {func(v url.Values) { v.Set("code", "x") }, 502, "failed"},
+		"a made-up state":    {func(v url.Values) { v.Set("state", strings.Repeat("A", 52)) }, 400, ""},
+		"a repeated state":   {func(v url.Values) { v.Add("state", v.Get("state")) }, 400, ""},
+		"no parameters":      {func(v url.Values) { clear(v) }, 400, ""},
 	} {
 		v := begin()
 		tt.change(v)
@@ -464,16 +464,16 @@ func TestUpstreamToken(t *testing.T) {
 	}
 
 	for name, change := range map[string]func(map[string]any){
-		"another nonce":     func(c map[string]any) { c["nonce"] = "x" },
-		"no nonce":          func(c map[string]any) { delete(c, "nonce") },
-		"another issuer":    func(c map[string]any) { c["iss"] = f.up.url + "/" },
-		"another audience":  func(c map[string]any) { c["aud"] = "you" },
-		"two audiences":     func(c map[string]any) { c["aud"] = []string{"me", "you"} },
-		"another party":     func(c map[string]any) { c["azp"] = "you" },
-		"expired":           func(c map[string]any) { c["exp"] = time.Now().Add(-time.Hour).Unix() },
-		"no subject":        func(c map[string]any) { delete(c, "sub") },
-		"a wrong at_hash":   func(c map[string]any) { c["at_hash"] = "x" },
-		"another signature": func(map[string]any) { fg.signer = newKey(t, jose.ES256) },
+		"a different nonce":     func(c map[string]any) { c["nonce"] = "x" },
+		"no nonce":              func(c map[string]any) { delete(c, "nonce") },
+		"a different issuer":    func(c map[string]any) { c["iss"] = f.up.url + "/" },
+		"a different audience":  func(c map[string]any) { c["aud"] = "you" },
+		"two audiences":         func(c map[string]any) { c["aud"] = []string{"me", "you"} },
+		"a different party":     func(c map[string]any) { c["azp"] = "you" },
+		"expired":               func(c map[string]any) { c["exp"] = time.Now().Add(-time.Hour).Unix() },
+		"no subject":            func(c map[string]any) { delete(c, "sub") },
+		"a wrong at_hash":       func(c map[string]any) { c["at_hash"] = "x" },
+		"a different signature": func(map[string]any) { fg.signer = newKey(t, jose.ES256) },
 	} {
 		if got := ask(change); got.status != http.StatusBadGateway || got.param("code") != "" {
 			t.Errorf("%s: %d %v", name, got.status, got.parameters())

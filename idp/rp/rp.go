@@ -1,5 +1,5 @@
-// Package rp is the relying party of OpenID Connect. It signs people in with upstream providers, by
-// the authorization code flow with PKCE.
+// Package rp implements the relying party of OpenID Connect. It signs people in with upstream
+// providers, using the authorization code flow with PKCE.
 //
 // It checks what the provider sends: the issuer of the response, the signature, issuer, audience
 // and nonce of the ID token, and the subject of userinfo. Package idp decides what an identity may
@@ -70,7 +70,8 @@ func New(c Config) *Client {
 	return &Client{Config: c, providers: make(map[string]*provider)}
 }
 
-// limited is a transport that limits the size of responses.
+// limited is a transport that limits the size of responses. Without a RoundTripper, it refuses all
+// requests.
 type limited struct{ http.RoundTripper }
 
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -129,6 +130,10 @@ func (c *Client) with(ctx context.Context) context.Context { return oidc.ClientC
 // config returns the OAuth configuration for u.
 func (c *Client) config(p *provider, u idp.Upstream) (oauth2.Config, error) {
 	secret, err := c.Provider.Upstreams.OpenSecret(u)
+	if err != nil {
+		return oauth2.Config{}, err
+	}
+
 	endpoint := p.Endpoint()
 	endpoint.AuthStyle = oauth2.AuthStyleInHeader
 	// Without a list, the method is client_secret_basic (OpenID Connect Discovery, section 3).
@@ -136,10 +141,11 @@ func (c *Client) config(p *provider, u idp.Upstream) (oauth2.Config, error) {
 		endpoint.AuthStyle = oauth2.AuthStyleInParams
 	}
 	return oauth2.Config{ClientID: u.ClientID, ClientSecret: secret, Endpoint: endpoint,
-		RedirectURL: c.AuthURL + u.Callback(), Scopes: u.AllScopes()}, err
+		RedirectURL: c.AuthURL + u.Callback(), Scopes: u.AllScopes()}, nil
 }
 
-// Begin returns the URL at which a person signs in to u, for the authorization request with this id.
+// Begin returns the URL at which a person signs in to u, for the authorization request with this
+// id.
 func (c *Client) Begin(ctx context.Context, u idp.Upstream, req idp.AuthRequest) (string, error) {
 	p, err := c.discover(ctx, u.Issuer)
 	if err != nil {
@@ -169,8 +175,8 @@ func (c *Client) Begin(ctx context.Context, u idp.Upstream, req idp.AuthRequest)
 	return config.AuthCodeURL(a.State, options...), nil
 }
 
-// Finish returns the identity in the response of a provider to the attempt a, and its ID token.
-// answer holds the parameters of the response.
+// Finish redeems the provider's response to attempt a. It returns the person's identity and the ID
+// token. answer holds the parameters of the response.
 func (c *Client) Finish(ctx context.Context, u idp.Upstream, a idp.UpstreamAttempt,
 	answer url.Values) (id idp.Identity, idToken string, err error) {
 	p, err := c.discover(ctx, u.Issuer)
@@ -179,7 +185,7 @@ func (c *Client) Finish(ctx context.Context, u idp.Upstream, a idp.UpstreamAttem
 	}
 	// The issuer in the response proves that no other provider sent it (RFC 9207, section 2.4).
 	if iss := answer.Get("iss"); (iss != "" || p.ResponseIss) && iss != u.Issuer {
-		return id, "", problem.New(problem.Invalid, "upstream_failed", "the response is of another issuer")
+		return id, "", problem.New(problem.Invalid, "upstream_failed", "the response is from a different issuer")
 	}
 	if code := answer.Get("error"); code != "" {
 		return id, "", problem.New(problem.Invalid, "upstream_refused", "the provider answered %.100q", code)
@@ -213,7 +219,7 @@ type claims struct {
 	fresh   bool // see [idp.Identity]
 }
 
-// verify verifies an ID token, and returns its claims. If the token lacks the email, verify adds the
+// verify verifies an ID token and returns its claims. If the token lacks the email, verify adds the
 // claims of userinfo.
 func (c *Client) verify(ctx context.Context, p *provider, u idp.Upstream, a idp.UpstreamAttempt,
 	tokens *oauth2.Token, idToken string) (claims, error) {
@@ -227,47 +233,61 @@ func (c *Client) verify(ctx context.Context, p *provider, u idp.Upstream, a idp.
 		return claims{}, unusable("reading the ID token", err)
 	}
 
-	azp, _ := got.all["azp"].(string)
-	var at time.Time
+	var signedIn time.Time
 	if seconds, dated := got.all["auth_time"].(float64); dated { // some providers never send it
-		at = time.Unix(int64(seconds), 0)
+		signedIn = time.Unix(int64(seconds), 0)
 	}
+	got.fresh = a.IsFresh(signedIn)
 
-	got.fresh = a.IsFresh(at)
-	switch {
-	case token.Subject == "" || len(token.Subject) > 255:
-		err = fmt.Errorf("the subject %.20q is invalid", token.Subject)
-	case token.Nonce != a.Nonce:
-		err = errors.New("the nonce is not that of the request")
-	case azp != "" && azp != u.ClientID || azp == "" && len(token.Audience) > 1:
-		err = fmt.Errorf("the authorized party %.100q is another client", azp)
-	case !at.IsZero() && !a.Accepts(at):
-		err = errors.New("the person signed in to the provider too long ago")
-	case token.AccessTokenHash != "":
-		err = token.VerifyAccessToken(tokens.AccessToken)
-	}
-	if err != nil {
+	azp, _ := got.all["azp"].(string)
+	if err := checkIDToken(token, azp, signedIn, u, a, tokens.AccessToken); err != nil {
 		return claims{}, unusable("verifying the ID token", err)
 	}
 
 	if got.all[u.Claim("email")] != nil || p.UserInfoEndpoint() == "" {
 		return got, nil
 	}
-	info, err := p.UserInfo(c.with(ctx), oauth2.StaticTokenSource(tokens))
-	if err == nil && info.Subject != token.Subject {
-		err = errors.New("the subject is not that of the ID token")
-	}
-	if err != nil {
-		return claims{}, unusable("reading userinfo", err)
-	}
-	if err := info.Claims(&got.all); err != nil {
+	if err := c.addUserInfo(ctx, p, tokens, &got); err != nil {
 		return claims{}, unusable("reading userinfo", err)
 	}
 	return got, nil
 }
 
-// LogoutURL returns the URL at which a person signs out of u (RP-Initiated Logout, section 2). It
-// returns "" if u has none. The provider redirects the person back with state.
+// checkIDToken checks the claims that package oidc does not check. azp is the authorized party, or
+// "". signedIn is when the person signed in to the provider, or zero if that is unknown.
+func checkIDToken(token *oidc.IDToken, azp string, signedIn time.Time, u idp.Upstream, a idp.UpstreamAttempt,
+	accessToken string) error {
+	switch {
+	case token.Subject == "" || len(token.Subject) > 255:
+		return fmt.Errorf("the subject %.20q is invalid", token.Subject)
+	case token.Nonce != a.Nonce:
+		return errors.New("the nonce does not match the request")
+	case azp == "" && len(token.Audience) > 1:
+		return errors.New("the ID token has several audiences but no authorized party")
+	case azp != "" && azp != u.ClientID:
+		return fmt.Errorf("the authorized party %.100q is a different client", azp)
+	case !signedIn.IsZero() && !a.Accepts(signedIn):
+		return errors.New("the person signed in to the provider too long ago")
+	case token.AccessTokenHash != "":
+		return token.VerifyAccessToken(accessToken)
+	}
+	return nil
+}
+
+// addUserInfo adds the claims of userinfo to got.
+func (c *Client) addUserInfo(ctx context.Context, p *provider, tokens *oauth2.Token, got *claims) error {
+	info, err := p.UserInfo(c.with(ctx), oauth2.StaticTokenSource(tokens))
+	if err != nil {
+		return err
+	}
+	if info.Subject != got.subject {
+		return errors.New("the subject differs from the ID token's")
+	}
+	return info.Claims(&got.all)
+}
+
+// LogoutURL returns the URL at which a person signs out of u (RP-Initiated Logout, section 2), or
+// "" if u does not support this. The provider then redirects the person back with state.
 func (c *Client) LogoutURL(ctx context.Context, u idp.Upstream, idToken, state string) (string, error) {
 	p, err := c.discover(ctx, u.Issuer)
 	if err != nil || p.EndSession == "" {

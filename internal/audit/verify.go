@@ -44,7 +44,7 @@ func (k *Key) Verify(head Head, spans ...Span) (*Verifier, error) {
 	}
 	if head.Begun() && !same(head.PrunedMac, k.Mac(PrunedUntil, head.Lane, 0, head.PrunedHash)) {
 		return v, v.broken(1, "",
-			"the beginning of the lane was not written by this server, or was written with another master key")
+			"the beginning of the lane was not written by this server, or was written with a different master key")
 	}
 	if head.PrunedSeq != 0 && !same(head.PrunedMac, k.Mac(PrunedUntil, head.Lane, head.PrunedSeq, head.PrunedHash)) {
 		return v, v.broken(head.PrunedSeq, "",
@@ -94,10 +94,10 @@ func (v *Verifier) checkEnd(head Head) error {
 		return nil
 	case head.Seq == 0:
 		return v.broken(1, "", "the event and all later ones are missing: the lane was not left empty by "+
-			"this server, or was written with another master key")
+			"this server, or was written with a different master key")
 	}
 	return v.broken(head.Seq, "",
-		"the end of the lane was not written by this server, or was written with another master key")
+		"the end of the lane was not written by this server, or was written with a different master key")
 }
 
 // Next checks e, the next event in the lane. Events after the head passed to Verify were written

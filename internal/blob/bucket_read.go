@@ -120,7 +120,7 @@ func (o *object) loadPiece(i int64, piece []byte) error {
 		return fmt.Errorf("the store sent %d bytes of %d: %w", n, len(piece), err)
 	}
 	if !o.sums.verify(i, piece) {
-		return fmt.Errorf("the bytes from %d on have another checksum than those that were stored", i*o.piece)
+		return fmt.Errorf("the bytes from %d on have a different checksum than those that were stored", i*o.piece)
 	}
 	o.next++
 	return nil

@@ -109,8 +109,8 @@ func rename(sealed []byte, letter byte) []byte {
 
 func only(all ...secret) func() []secret { return func() []secret { return all } }
 
-// TestSecretReplaced shows that messages arrive while nodes change to a new secret one after the other,
-// and that a secret that is no longer trusted opens nothing.
+// TestSecretReplaced shows that messages arrive while nodes change to a new secret one after the
+// other, and that a secret that is no longer trusted opens nothing.
 func TestSecretReplaced(t *testing.T) {
 	old, next := secret{1}, secret{2}
 	first, second := []secret{old}, []secret{old}

@@ -29,9 +29,9 @@ func explain(err error) error {
 }
 
 func unavailable(err error) error {
-	message := "the database does not answer"
+	message := "the database is unavailable"
 	if isFull(err) {
-		message = "no space is left on the disk of the database"
+		message = "the database's disk is full"
 	}
 	return fmt.Errorf("%w: %w", &problem.Error{
 		Kind:       problem.Unavailable,
@@ -54,7 +54,7 @@ func isFull(err error) bool {
 	return false
 }
 
-// Error codes of PostgreSQL (its manual, appendix A).
+// PostgreSQL error codes (appendix A of its manual).
 const (
 	uniqueViolation      = "23505"
 	foreignKeyViolation  = "23503"
@@ -93,7 +93,7 @@ func isFileOutage(code int) bool {
 func isServerOutage(code string) bool {
 	switch code {
 	case readOnly, serializationFailure, deadlockDetected, lockNotAvailable,
-		"25P03", "25P04", // the transaction took too long, or was idle too long
+		"25P03", "25P04", // the transaction was idle too long, or took too long
 		"26000", // a prepared statement is missing, because a proxy shares connections
 		"57014": // the statement took too long
 		return true

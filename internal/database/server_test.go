@@ -424,7 +424,7 @@ func TestServerWithoutRights(t *testing.T) {
 	}
 
 	own.SQL(t, `CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C'`)
-	refused(t, "another encoding", at(with(t, own.URL, func(u *url.URL) { u.Path = "/latin" })),
+	refused(t, "a different encoding", at(with(t, own.URL, func(u *url.URL) { u.Path = "/latin" })),
 		"the database's encoding is LATIN1, not UTF8; create one with: CREATE DATABASE latin")
 }
 

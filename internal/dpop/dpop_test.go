@@ -156,15 +156,15 @@ func TestVerify(t *testing.T) {
 	}
 
 	check("", map[string]string{
-		"valid":                        good,
-		"a query and a fragment":       proof("htu", "https://id.example"+path+"?a=b#c"),
-		"upper case":                   proof("htu", "HTTPS://ID.EXAMPLE"+path),
-		"the default port":             proof("htu", "https://id.example:443"+path),
-		"another origin of the server": proof("htu", "http://127.0.0.1:8080"+path),
-		"an iat of ten seconds ago":    proof("iat", at(-10*time.Second)),
-		"an iat in nine seconds":       proof("iat", at(9*time.Second)),
-		"a recent nonce":               proof("nonce", w.Nonce()),
-		"nbf, exp and unknown claims":  proof("nbf", at(0), "exp", at(time.Hour), "x", 1, ":y", 1),
+		"valid":                            good,
+		"a query and a fragment":           proof("htu", "https://id.example"+path+"?a=b#c"),
+		"upper case":                       proof("htu", "HTTPS://ID.EXAMPLE"+path),
+		"the default port":                 proof("htu", "https://id.example:443"+path),
+		"a different origin of the server": proof("htu", "http://127.0.0.1:8080"+path),
+		"an iat of ten seconds ago":        proof("iat", at(-10*time.Second)),
+		"an iat in nine seconds":           proof("iat", at(9*time.Second)),
+		"a recent nonce":                   proof("nonce", w.Nonce()),
+		"nbf, exp and unknown claims":      proof("nbf", at(0), "exp", at(time.Hour), "x", 1, ":y", 1),
 	})
 
 	for range 2 { // the second proof has a header that the verifier remembers
@@ -174,8 +174,8 @@ func TestVerify(t *testing.T) {
 	}
 
 	check("use_dpop_nonce", map[string]string{
-		"another nonce":  proof("nonce", "x"),
-		"an empty nonce": proof("nonce", ""),
+		"a different nonce": proof("nonce", "x"),
+		"an empty nonce":    proof("nonce", ""),
 	})
 
 	check("invalid_dpop_proof", map[string]string{
@@ -184,33 +184,33 @@ func TestVerify(t *testing.T) {
 		"an altered signature":  good[:len(good)-4] + "AAAA",
 		"a short signature":     good[:len(good)-4],
 		"no signature":          good[:strings.LastIndexByte(good, '.')+1],
-		"another payload":       strings.Split(good, ".")[0] + ".e30." + strings.Split(good, ".")[2],
+		"a different payload":   strings.Split(good, ".")[0] + ".e30." + strings.Split(good, ".")[2],
 		"two parts":             good[:strings.LastIndexByte(good, '.')],
 		"four parts":            good + ".e30",
 		"a header alone":        strings.Split(good, ".")[0],
 		"too long":              proof("x", strings.Repeat("x", 4000)),
 		"no typ":                proof(":typ", nil),
-		"another typ":           proof(":typ", "JWT"),
+		"a different typ":       proof(":typ", "JWT"),
 		"no jwk":                proof(":jwk", nil),
 		"a private jwk":         proof(":jwk", private),
-		"another jwk":           proof(":jwk", foreign),
+		"a different jwk":       proof(":jwk", foreign),
 		"an unknown crit":       proof(":crit", []string{"x"}, ":x", 1),
 		"no jti":                proof("jti", nil),
 		"a long jti":            proof("jti", strings.Repeat("x", 257)),
 		"no htm":                proof("htm", nil),
-		"another htm":           proof("htm", "PUT"),
+		"a different htm":       proof("htm", "PUT"),
 		"no htu":                proof("htu", nil),
-		"another path":          proof("htu", "https://id.example/oauth/token"),
-		"another host":          proof("htu", "https://evil.example"+path),
-		"another scheme":        proof("htu", "http://id.example"+path),
-		"another port":          proof("htu", "https://id.example:444"+path),
+		"a different path":      proof("htu", "https://id.example/oauth/token"),
+		"a different host":      proof("htu", "https://evil.example"+path),
+		"a different scheme":    proof("htu", "http://id.example"+path),
+		"a different port":      proof("htu", "https://id.example:444"+path),
 		"a user in htu":         proof("htu", "https://a@id.example"+path),
 		"no iat":                proof("iat", nil),
 		"an iat of an hour ago": proof("iat", at(-time.Hour)),
 		"an iat in an hour":     proof("iat", at(time.Hour)),
 		"an iat that is text":   proof("iat", "now"),
 		"no ath":                proof("ath", nil),
-		"another ath":           proof("ath", dpop.Hash("x")),
+		"a different ath":       proof("ath", dpop.Hash("x")),
 	})
 
 	for _, proofs := range [][]string{nil, {proof(), proof()}} {
@@ -394,7 +394,7 @@ func TestConfirm(t *testing.T) {
 		"a downgrade":          {"Bearer", "", bound, false},
 		"a downgrade, proven":  {"Bearer", h.proof(t, w.now), bound, false},
 		"no proof":             {"DPoP", "", bound, false},
-		"another key":          {"DPoP", newHolder(t).proof(t, w.now), bound, false},
+		"a different key":      {"DPoP", newHolder(t).proof(t, w.now), bound, false},
 		"not bound, but DPoP":  {"DPoP", h.proof(t, w.now), "", false},
 	} {
 

@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/internal/agent"
 )
 
-// values returns the draft's facts as the letter shows them in the given language. If a fact refers
-// to other facts, the reference is already replaced.
+// values returns the draft's facts as the letter shows them in the given language. The facts "by"
+// and "what" become phrases of that language, with their own placeholders already replaced.
 func (d Draft) values(in tongue) map[string]string {
 	all := map[string]string{"brand": d.Brand.Name, "to": d.To}
 
@@ -19,8 +19,8 @@ func (d Draft) values(in tongue) map[string]string {
 	if at, err := time.Parse(time.RFC3339, d.Facts["when"]); err == nil {
 		all["when"] = at.UTC().Format(in.date)
 	}
-	if says, ok := d.Facts["agent"]; ok {
-		all["device"] = in.device.Replace(agent.Name(says))
+	if header, ok := d.Facts["agent"]; ok {
+		all["device"] = in.device.Replace(agent.Name(header))
 	}
 
 	if d.Facts["by"] != "" {
@@ -32,8 +32,8 @@ func (d Draft) values(in tongue) map[string]string {
 	return all
 }
 
-// replace replaces each {name} in text with the fact of that name. It does not replace names within
-// facts.
+// replace replaces each placeholder {name} in text with values[name]. It does not replace
+// placeholders within the values.
 func replace(text string, values map[string]string) string {
 	var pairs []string
 	for name, value := range values {
@@ -42,8 +42,8 @@ func replace(text string, values map[string]string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// fill replaces the names of facts in the words with the facts. In a paragraph with several lines,
-// fill drops each line whose fact is missing.
+// fill replaces the placeholders in w with values. From a paragraph with several lines, it drops
+// each line whose value is missing or empty.
 func (w words) fill(values map[string]string) words {
 	filled := words{
 		Subject: oneLine(replace(w.Subject, values)),

@@ -2,8 +2,7 @@ package mail
 
 import "strings"
 
-// german holds the German words for each kind of letter. They use the same facts as the English
-// words.
+// german holds the German words. Their placeholders are those of the English words.
 var german = tongue{
 	words: map[Kind]words{
 		Reset: {
@@ -12,16 +11,17 @@ var german = tongue{
 			Button:  "Neues Passwort festlegen",
 			Text: []string{"Jemand, wahrscheinlich Sie, hat ein neues Passwort für das Konto {to} bei " +
 				"{brand} angefordert.",
-				germanHalfOur + " Wenn Sie ein neues Passwort festlegen, werden Sie " +
-					"auf allen anderen Geräten abgemeldet."},
+				germanLinkLife + " Sobald Sie ein neues Passwort festlegen, werden alle anderen " +
+					"Geräte abgemeldet."},
 			Note: germanIgnore,
 		},
 		Verify: {
 			Subject: "Bestätigen Sie Ihre E-Mail-Adresse für {brand}",
 			Title:   "Bestätigen Sie Ihre E-Mail-Adresse",
 			Button:  "Diese Adresse bestätigen",
-			Text: []string{"Ihr Konto bei {brand} hat die Adresse {to}. Bestätigen Sie, dass sie Ihnen gehört.",
-				"Der Link ist {hours} Stunden gültig und funktioniert nur einmal."},
+			Text: []string{"Ihr Konto bei {brand} verwendet die Adresse {to}. Bitte bestätigen Sie, dass " +
+				"diese Adresse Ihnen gehört.",
+				"Der Link ist {hours} Stunden gültig und kann nur einmal verwendet werden."},
 			Note: "Wenn Sie kein Konto bei {brand} haben, können Sie diese E-Mail ignorieren.",
 		},
 		Invitation: {
@@ -29,10 +29,9 @@ var german = tongue{
 			Title:   "Sie sind zu {brand} eingeladen",
 			Button:  "Einladung annehmen",
 			Text: []string{"{inviter} hat bei {brand} ein Konto mit der Adresse {to} für Sie " +
-				"angelegt. Nehmen Sie die Einladung an und wählen Sie ein Passwort, um es zu " +
-				"nutzen.",
-				"Der Link ist {days} Tage gültig und funktioniert nur einmal."},
-			Note: "Wenn Sie {inviter} nicht kennen, können Sie diese E-Mail ignorieren: Ohne den " +
+				"angelegt. Um es zu nutzen, nehmen Sie die Einladung an und wählen Sie ein Passwort.",
+				"Der Link ist {days} Tage gültig und kann nur einmal verwendet werden."},
+			Note: "Wenn Sie {inviter} nicht kennen, können Sie diese E-Mail ignorieren. Ohne den " +
 				"Link kann niemand das Konto nutzen.",
 		},
 		ChangeAddress: {
@@ -40,22 +39,22 @@ var german = tongue{
 			Title:   "Bestätigen Sie Ihre neue Adresse",
 			Button:  "Diese Adresse verwenden",
 			Text: []string{"Sie möchten für Ihr Konto bei {brand} die Adresse {to} statt {old} " +
-				"verwenden. Sie gilt, sobald Sie sie bestätigen.",
-				germanHalfOur},
+				"verwenden. Die Änderung gilt, sobald Sie sie bestätigen.",
+				germanLinkLife},
 			Note: germanIgnore,
 		},
 		AddressTaken: {
 			Subject: "Ihre E-Mail-Adresse wurde bei {brand} eingegeben",
-			Title:   "Ihre Adresse gehört schon zu Ihrem Konto",
+			Title:   "Sie haben schon ein Konto mit dieser Adresse",
 			Text: []string{"Jemand, wahrscheinlich Sie, wollte {to} für ein anderes Konto bei " +
-				"{brand} verwenden. Sie gehört aber schon zu Ihrem Konto. Daran ändert sich nichts."},
-			Note: "Wenn Sie es nicht waren, können Sie diese E-Mail ignorieren: Es wurde nichts geändert.",
+				"{brand} verwenden. Sie haben schon ein Konto mit dieser Adresse. Deshalb wurde nichts geändert."},
+			Note: "Wenn Sie es nicht waren, können Sie diese E-Mail ignorieren.",
 		},
 		AddressChanged: {
 			Subject: "Ihre E-Mail-Adresse bei {brand} wurde geändert",
 			Title:   "Ihre E-Mail-Adresse wurde geändert",
-			Text: []string{"Ihr Konto bei {brand} hatte die Adresse {to}. Jetzt hat es die Adresse " +
-				"{new}. Künftige E-Mails erhalten Sie dort.",
+			Text: []string{"Die E-Mail-Adresse Ihres Kontos bei {brand} wurde von {to} in {new} geändert. " +
+				"Künftige E-Mails zu Ihrem Konto gehen an die neue Adresse.",
 				germanFacts},
 			Note: "Wenn Sie es nicht waren, wenden Sie sich sofort an die Betreiber von {brand}.",
 		},
@@ -64,8 +63,8 @@ var german = tongue{
 			Title:   "Konto anlegen",
 			Button:  "Diese Adresse bestätigen",
 			Text: []string{"Jemand, wahrscheinlich Sie, möchte bei {brand} ein Konto mit der Adresse " +
-				"{to} anlegen. Bestätigen Sie, dass die Adresse Ihnen gehört. Danach wird das Konto angelegt.",
-				germanHalfOur + " Öffnen Sie ihn in dem Browser, in dem Sie begonnen haben: Dann sind Sie " +
+				"{to} anlegen. Bestätigen Sie dafür, dass die Adresse Ihnen gehört.",
+				germanLinkLife + " Wenn Sie ihn in dem Browser öffnen, in dem Sie begonnen haben, sind Sie " +
 					"gleich angemeldet."},
 			Note: germanIgnore,
 		},
@@ -73,34 +72,35 @@ var german = tongue{
 			Subject: "Sie haben schon ein Konto bei {brand}",
 			Title:   "Sie haben schon ein Konto",
 			Text: []string{"Jemand, wahrscheinlich Sie, wollte bei {brand} ein neues Konto mit der " +
-				"Adresse {to} anlegen. Es gibt schon eines: Melden Sie sich damit an. Wenn Sie das Passwort " +
-				"nicht mehr wissen, wählen Sie dort „Passwort vergessen?“."},
-			Note: "Wenn Sie es nicht waren, können Sie diese E-Mail ignorieren: Es wurde nichts geändert.",
+				"Adresse {to} anlegen. Es gibt schon ein Konto mit dieser Adresse; Sie können sich damit " +
+				"anmelden. Wenn Sie das Passwort nicht mehr wissen, wählen Sie auf der Anmeldeseite " +
+				"„Passwort vergessen?“."},
+			Note: "Wenn Sie es nicht waren, können Sie diese E-Mail ignorieren. Es wurde nichts geändert.",
 		},
 		PasswordChanged: {
 			Subject: "Ihr Passwort bei {brand} wurde geändert",
 			Title:   "Ihr Passwort wurde geändert",
-			Text: []string{"Das Passwort Ihres Kontos {to} bei {brand} wurde geändert. Alle Geräte und " +
-				"Apps wurden abgemeldet.",
+			Text: []string{"Das Passwort Ihres Kontos {to} bei {brand} wurde geändert. Alle anderen " +
+				"Geräte und Apps wurden abgemeldet.",
 				germanFacts},
 			Note: germanNotYou,
 		},
 		PasswordSet: {
 			Subject: "Ihr Konto bei {brand} hat jetzt ein Passwort",
 			Title:   "Ihr Konto hat jetzt ein Passwort",
-			Text: []string{"Für Ihr Konto {to} bei {brand}, das noch keines hatte, wurde ein Passwort " +
-				"festgelegt. Alle Geräte und Apps wurden abgemeldet.",
+			Text: []string{"Ihr Konto {to} bei {brand} hatte kein Passwort und hat jetzt eines. Alle " +
+				"anderen Geräte und Apps wurden abgemeldet.",
 				germanFacts},
 			Note: germanNotYou,
 		},
 		FactorChanged: {
-			Subject: "Ihre Anmeldung bei {brand} wurde geändert",
-			Title:   "Ihre Anmeldung wurde geändert",
-			Text: []string{"Für Ihr Konto {to} bei {brand}: {what}",
+			Subject: "Sicherheitshinweis zu Ihrem Konto bei {brand}",
+			Title:   "Sicherheitshinweis",
+			Text: []string{"Ihr Konto {to} bei {brand}: {what}",
 				germanFacts},
-			Note: "Wenn Sie es nicht waren, hat vielleicht jemand Zugriff auf Ihr Konto: Legen Sie " +
-				"auf der Anmeldeseite mit „Passwort vergessen?“ ein neues Passwort fest. Das meldet alle " +
-				"anderen ab. Entfernen Sie danach aus Ihrem Konto alles, was nicht von Ihnen stammt.",
+			Note: "Wenn Sie es nicht waren, hat vielleicht jemand Zugriff auf Ihr Konto. Legen Sie " +
+				"auf der Anmeldeseite mit „Passwort vergessen?“ ein neues Passwort fest. Damit werden alle " +
+				"anderen abgemeldet. Entfernen Sie danach aus Ihrem Konto alles, was Sie nicht kennen.",
 		},
 		NewDevice: {
 			Subject: "Neue Anmeldung bei {brand}",
@@ -112,47 +112,47 @@ var german = tongue{
 		},
 		OperatorDevice: {
 			Subject: "Neue Anmeldung am Dashboard von {brand}",
-			Title:   "Anmeldung von einem neuen Ort",
+			Title:   "Anmeldung aus einem neuen Netz",
 			Text: []string{"Mit Ihrem Betreiberkonto {to} bei {brand} hat sich jemand aus einem Netz " +
 				"angemeldet, aus dem Sie sich noch nie angemeldet haben.", germanOpFacts},
 			Note: "Wenn Sie es waren, müssen Sie nichts weiter tun. " + germanAskOwner,
 		},
 		OperatorFactor: {
-			Subject: "Ihre Anmeldung am Dashboard von {brand} wurde geändert",
-			Title:   "Ihre Anmeldung wurde geändert",
-			Text:    []string{"Für Ihr Betreiberkonto {to} bei {brand}: {what}", germanOpFacts},
+			Subject: "Sicherheitshinweis zu Ihrem Betreiberkonto bei {brand}",
+			Title:   "Sicherheitshinweis",
+			Text:    []string{"Ihr Betreiberkonto {to} bei {brand}: {what}", germanOpFacts},
 			Note:    germanAskOwner,
 		},
 		OperatorPassword: {
 			Subject: "Ihr Betreiberpasswort bei {brand} wurde geändert",
 			Title:   "Ihr Passwort wurde geändert",
-			Text: []string{"Das Passwort Ihres Betreiberkontos {to} bei {brand} wurde geändert. Alle " +
-				"anderen Geräte wurden abgemeldet.", germanOpFacts},
+			Text: []string{"Das Passwort Ihres Betreiberkontos {to} bei {brand} wurde geändert. Sie " +
+				"wurden überall sonst abgemeldet.", germanOpFacts},
 			Note: germanAskOwner,
 		},
 		OperatorLink: {
 			Subject: "Ein Link für ein neues Betreiberpasswort bei {brand}",
-			Title:   "Es gibt einen Link für ein neues Passwort",
+			Title:   "Jemand hat einen Link für ein neues Passwort erstellt",
 			Text: []string{"Jemand hat einen Link erstellt, mit dem für Ihr Betreiberkonto {to} bei " +
-				"{brand} ein neues Passwort festgelegt werden kann. Er ist einen Tag gültig, funktioniert " +
-				"nur einmal und steht nicht in dieser E-Mail: Sie erhalten ihn von der Person, die ihn " +
-				"erstellt hat.", germanOpFacts},
-			Note: "Wenn Sie nicht darum gebeten haben, wenden Sie sich sofort an einen anderen " +
-				"Eigentümer der Installation.",
+				"{brand} ein neues Passwort festgelegt werden kann. Er ist einen Tag gültig und kann nur " +
+				"einmal verwendet werden. Er steht nicht in dieser E-Mail. Sie erhalten ihn von der Person, " +
+				"die ihn erstellt hat.", germanOpFacts},
+			Note: "Wenn Sie nicht um einen Link gebeten haben, wenden Sie sich sofort an einen Eigentümer, " +
+				"der ihn nicht erstellt hat.",
 		},
 		OperatorAdded: {
 			Subject: "Neuer Betreiber bei {brand}: {new}",
 			Title:   "Es gibt einen neuen Betreiber",
-			Text:    []string{"{new} gehört jetzt zu den Betreibern von {brand}, mit der Rolle {role}.", germanOpFacts},
-			Note: "Wenn das nicht geplant war, entfernen Sie das Konto unter „Betreiber“ im Dashboard " +
-				"und prüfen Sie das Protokoll.",
+			Text:    []string{"{new} gehört jetzt mit der Rolle {role} zu den Betreibern von {brand}.", germanOpFacts},
+			Note: "Wenn Sie das nicht erwartet haben, entfernen Sie das Konto im Dashboard unter " +
+				"„Betreiber“ und prüfen Sie das Protokoll.",
 		},
 		Test: {
 			Subject: "Eine Test-E-Mail von {brand}",
 			Title:   "E-Mails kommen an",
-			Text: []string{"Diese E-Mail wurde mit `selvage mail test` angefordert. Da Sie sie lesen, " +
-				"kommen E-Mails dieser Installation an."},
-			Note: "Prüfen Sie auch die Kopfzeilen: SPF, DKIM und DMARC sollten bestanden sein.",
+			Text: []string{"Der Befehl `selvage mail test` hat diese E-Mail gesendet. Sie ist angekommen; " +
+				"diese Installation kann also E-Mails senden."},
+			Note: "Prüfen Sie auch die Kopfzeilen dieser E-Mail: SPF, DKIM und DMARC sollten bestanden sein.",
 		},
 	},
 	changes: map[string]string{
@@ -160,14 +160,15 @@ var german = tongue{
 		"passkey_removed": "Der Passkey „{name}“ wurde entfernt.",
 		"totp_added":      "Eine Authenticator-App wurde eingerichtet.",
 		"totp_removed":    "Die Authenticator-App wurde entfernt.",
-		"codes_replaced":  "Neue Wiederherstellungscodes wurden erstellt; die alten gelten nicht mehr.",
+		"codes_replaced":  "Neue Wiederherstellungscodes wurden erstellt. Die alten gelten nicht mehr.",
 		"code_used":       "Ein Wiederherstellungscode wurde verwendet. Verbleibende Codes: {left}.",
-		"codes_used_up":   "Der letzte Wiederherstellungscode wurde verwendet. Erstellen Sie in Ihrem Konto neue.",
-		"codes_removed":   "Die Wiederherstellungscodes wurden entfernt.",
+		"codes_used_up": "Der letzte Wiederherstellungscode wurde verwendet. Erstellen Sie in Ihrem Konto " +
+			"neue Codes.",
+		"codes_removed": "Die Wiederherstellungscodes wurden entfernt.",
 	},
 	tag:    "de",
 	others: "die Betreiber von {brand}",
-	signed: "{brand} schickt Ihnen diese E-Mail zu Ihrem Konto.",
+	signed: "{brand} hat Ihnen diese E-Mail zu Ihrem Konto gesendet.",
 	broken: "Falls die Schaltfläche nicht funktioniert, öffnen Sie diese Adresse:",
 	date:   "2.1.2006, 15:04 Uhr (UTC)",
 	device: strings.NewReplacer("A browser", "Ein Browser", "An app", "Eine App",
@@ -175,13 +176,13 @@ var german = tongue{
 }
 
 const (
-	germanNotYou = "Wenn Sie es nicht waren, kennt vielleicht jemand Ihr Passwort: Legen Sie " +
-		"auf der Anmeldeseite mit „Passwort vergessen?“ ein neues fest. Das meldet alle anderen ab."
-	germanIgnore = "Wenn Sie das nicht angefordert haben, können Sie diese E-Mail ignorieren: Es wurde " +
-		"nichts geändert, und ohne den Link erhält niemand Zugriff."
-	germanHalfOur  = "Der Link ist {minutes} Minuten gültig und funktioniert nur einmal."
-	germanAskOwner = "Wenn Sie es nicht waren, wenden Sie sich sofort an einen Eigentümer der Installation: " +
+	germanNotYou = "Wenn Sie es nicht waren, kennt vielleicht jemand Ihr Passwort. Legen Sie auf der " +
+		"Anmeldeseite mit „Passwort vergessen?“ ein neues fest. Damit werden alle anderen abgemeldet."
+	germanIgnore = "Wenn Sie das nicht angefordert haben, können Sie diese E-Mail ignorieren. " +
+		"Solange niemand den Link verwendet, ändert sich nichts."
+	germanLinkLife = "Der Link ist {minutes} Minuten gültig und kann nur einmal verwendet werden."
+	germanAskOwner = "Wenn Sie es nicht waren, wenden Sie sich sofort an einen Eigentümer dieser Installation. " +
 		"Er kann Sie überall abmelden und einen Link für ein neues Passwort erstellen."
+	germanFacts   = "Wann: {when}\nGerät: {device}\nIP-Adresse: {address}\nDurch: {by}"
 	germanOpFacts = germanFacts + "\nDurch: {maker}"
-	germanFacts   = "Wann: {when}\nGerät: {device}\nNetzwerkadresse: {address}\nDurch: {by}"
 )

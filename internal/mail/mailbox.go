@@ -23,19 +23,21 @@ const (
 // A Box keeps messages instead of sending them, so that the developer who runs the server can read
 // them. It keeps the last fifty for a day. They are sealed, because they contain working links.
 type Box struct {
+	// Sessions holds each message under its own key, and an index of all messages.
 	Sessions session.Store
-	Seal     func(name string, secret []byte) (string, error)
-	Open     func(name, sealed string) ([]byte, error)
-	Now      func() time.Time
-	Log      *slog.Logger // nil disables logging
+	// Seal encrypts secret and binds it to name. Open decrypts it. Open fails for any other name.
+	Seal func(name string, secret []byte) (string, error)
+	Open func(name, sealed string) ([]byte, error)
+	Now  func() time.Time
+	Log  *slog.Logger // nil disables logging
 }
 
 var _ Transport = (*Box)(nil)
 
 // An Item is an entry in the list of messages.
 type Item struct {
-	ID      string    `json:"id"`
-	Key     string    `json:"key"`
+	ID      string    `json:"id"`  // ID of the letter; may repeat, because letters can be sent again
+	Key     string    `json:"key"` // identifies this message, see Find
 	Kind    Kind      `json:"kind"`
 	To      string    `json:"to"`
 	Subject string    `json:"subject"`
@@ -53,10 +55,10 @@ func (b *Box) Send(ctx context.Context, m Message) error {
 	}
 
 	key := session.Key{Kind: boxKind, ID: session.Digest(m.ID + b.Now().String())}
-	if err := b.put(ctx, key, m); err != nil {
+	if err := b.save(ctx, key, m); err != nil {
 		return err
 	}
-	if err := b.list(ctx, Item{
+	if err := b.addToIndex(ctx, Item{
 		ID:      m.ID,
 		Key:     key.ID,
 		Kind:    m.Kind,
@@ -68,12 +70,14 @@ func (b *Box) Send(ctx context.Context, m Message) error {
 	}
 
 	if b.Log != nil {
-		b.Log.Info("stored an email at /dev/mail, because mail.url is log:", "mail", m.ID, "kind", string(m.Kind))
+		b.Log.Info("email stored at /dev/mail instead of being sent (mail.url is log:)",
+			"mail", m.ID, "kind", string(m.Kind))
 	}
 	return nil
 }
 
-func (b *Box) put(ctx context.Context, key session.Key, v any) error {
+// save stores v as JSON, sealed, for boxFor.
+func (b *Box) save(ctx context.Context, key session.Key, v any) error {
 	sealed, err := b.sealed(key, v)
 	if err != nil {
 		return fmt.Errorf("storing mail: %w", err)
@@ -93,7 +97,9 @@ func (b *Box) sealed(key session.Key, v any) ([]byte, error) {
 	return []byte(sealed), err
 }
 
-func (b *Box) get(ctx context.Context, key session.Key, into any) (sealed []byte, err error) {
+// load reads the value of key into the variable that into points to. It also returns the value as
+// it is stored, even if it cannot be opened. Then addToIndex can replace it.
+func (b *Box) load(ctx context.Context, key session.Key, into any) (sealed []byte, err error) {
 	if sealed, err = b.Sessions.Get(ctx, key); err != nil {
 		return nil, err
 	}
@@ -104,12 +110,13 @@ func (b *Box) get(ctx context.Context, key session.Key, into any) (sealed []byte
 	return sealed, json.Unmarshal(raw, into)
 }
 
-// list prepends an item to the list. It retries if another caller changed the list.
-func (b *Box) list(ctx context.Context, item Item) error {
+// addToIndex prepends an item to the index. It retries if another caller changed the index. An
+// index that cannot be opened, for example after a change of keys, is replaced.
+func (b *Box) addToIndex(ctx context.Context, item Item) error {
 	const attempts = 50
 	for range attempts {
 		var items []Item
-		old, err := b.get(ctx, boxIndex, &items)
+		old, err := b.load(ctx, boxIndex, &items)
 		absent := errors.Is(err, problem.NotFound)
 		if err != nil && !absent && old == nil {
 			return err
@@ -121,6 +128,7 @@ func (b *Box) list(ctx context.Context, item Item) error {
 			return err
 		}
 
+		// Both calls fail if another caller has meanwhile added or changed the index.
 		if absent {
 			err = b.Sessions.Add(ctx, boxIndex, sealed, boxFor)
 		} else {
@@ -137,18 +145,18 @@ func (b *Box) list(ctx context.Context, item Item) error {
 // List returns all messages in the box, the newest first.
 func (b *Box) List(ctx context.Context) ([]Item, error) {
 	var items []Item
-	_, err := b.get(ctx, boxIndex, &items)
+	_, err := b.load(ctx, boxIndex, &items)
 	if errors.Is(err, problem.NotFound) {
 		return nil, nil
 	}
 	return items, err
 }
 
-// Find returns the message with the key of an Item.
+// Find returns the message with the given [Item.Key].
 func (b *Box) Find(ctx context.Context, key string) (m Message, err error) {
 	if raw, bad := base64.RawURLEncoding.DecodeString(key); bad != nil || len(raw) != sha256.Size {
 		return m, problem.NoSuch("mail")
 	}
-	_, err = b.get(ctx, session.Key{Kind: boxKind, ID: key}, &m)
+	_, err = b.load(ctx, session.Key{Kind: boxKind, ID: key}, &m)
 	return m, err
 }

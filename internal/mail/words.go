@@ -2,8 +2,8 @@ package mail
 
 import "strings"
 
-// words holds the words for one kind of letter. They contain the names of facts, as in {name}. No
-// other part of a letter is translated.
+// words holds the texts of one kind of letter. A placeholder such as {name} stands for the letter's
+// fact with that name.
 type words struct {
 	Subject string
 	Title   string
@@ -12,12 +12,12 @@ type words struct {
 	Note    string
 }
 
-// A tongue holds the words of all letters in one language.
+// A tongue holds the words of all kinds of letters in one language, and the texts that they share.
 type tongue struct {
 	tag     string // BCP 47
 	words   map[Kind]words
-	changes map[string]string // descriptions of changes to a second factor, by the fact "what"
-	others  string            // the author of a change that the account's owner did not make
+	changes map[string]string // descriptions of changes to a second factor, keyed by the fact "what"
+	others  string            // name for the author of a change that an operator or a key made
 	signed  string            // the footer
 	broken  string            // the sentence before the address of the link
 	date    string            // the layout of times, in UTC
@@ -47,16 +47,17 @@ func tongueOf(tag string) tongue {
 // Phrases that several letters share.
 const (
 	notYou = "If this was not you, someone may know your password. Set a new one with " +
-		"“Forgot password?” where you sign in; that signs out everyone else."
-	ignore = "If you did not request this, ignore this email: nothing has changed, " +
-		"and nobody can get in without the link."
-	linkLife = "The link works once, for {minutes} minutes."
-	signed   = "{brand} sent this email about your account there."
-	facts    = "When: {when}\nDevice: {device}\nNetwork address: {address}\nBy: {by}" // unknown lines are left out
-	askOwner = "If this was not you, tell an owner of the installation immediately. " +
-		"They can sign you out everywhere and create a link for a new password."
-	opFacts = facts + "\nBy: {maker}"
-	others  = "the operators of {brand}" // the author of a change if this is not the account's owner
+		"“Forgot password?” on the sign-in page. This signs out everyone else."
+	ignore = "If you did not request this, you can ignore this email. " +
+		"Nothing changes unless someone uses the link."
+	linkLife = "The link can be used once and expires in {minutes} minutes."
+	signed   = "{brand} sent you this email about your account."
+	// A line without a fact is left out.
+	facts    = "When: {when}\nDevice: {device}\nIP address: {address}\nBy: {by}"
+	opFacts  = facts + "\nBy: {maker}"
+	askOwner = "If this was not you, tell an owner of this installation immediately. " +
+		"Owners can sign you out everywhere and create a link for a new password."
+	others = "the operators of {brand}"
 )
 
 // english holds the English words for each kind of letter.
@@ -76,10 +77,10 @@ var english = map[Kind]words{
 		Title:   "Confirm your email address",
 		Button:  "Confirm this address",
 		Text: []string{
-			"Your account at {brand} uses the address {to}. Confirm that it is yours.",
-			"The link works once, for {hours} hours.",
+			"Your account at {brand} uses the address {to}. Please confirm that this address is yours.",
+			"The link can be used once and expires in {hours} hours.",
 		},
-		Note: "If you have no account at {brand}, ignore this email.",
+		Note: "If you do not have an account at {brand}, you can ignore this email.",
 	},
 	Invitation: {
 		Subject: "You are invited to {brand}",
@@ -88,9 +89,10 @@ var english = map[Kind]words{
 		Text: []string{
 			"{inviter} created an account for you at {brand} with the address {to}. " +
 				"To use it, accept the invitation and choose a password.",
-			"The link works once, for {days} days.",
+			"The link can be used once and expires in {days} days.",
 		},
-		Note: "If you do not know {inviter}, ignore this email: nobody can use the account without the link.",
+		Note: "If you do not know {inviter}, you can ignore this email. " +
+			"Nobody can use the account without the link.",
 	},
 	ChangeAddress: {
 		Subject: "Confirm your new email address for {brand}",
@@ -105,16 +107,17 @@ var english = map[Kind]words{
 	},
 	AddressTaken: {
 		Subject: "Your email address was entered at {brand}",
-		Title:   "Your address already belongs to your account",
-		Text: []string{"Someone, probably you, tried to use {to} for another account at {brand}. " +
-			"You already have an account with this address, so nothing was changed."},
-		Note: "If this was not you, ignore this email.",
+		Title:   "You already have an account with this address",
+		Text: []string{"Someone, probably you, tried to use {to} for a different account at {brand}. " +
+			"You already have an account with this address, so nothing has changed."},
+		Note: "If this was not you, you can ignore this email.",
 	},
 	AddressChanged: {
 		Subject: "Your email address at {brand} has changed",
 		Title:   "Your email address has changed",
 		Text: []string{
-			"Your account at {brand} used the address {to}. It now uses {new}, and emails about it go there.",
+			"The email address of your account at {brand} has changed from {to} to {new}. " +
+				"Future emails about your account will go to the new address.",
 			facts},
 		Note: "If this was not you, contact the operators of {brand} immediately.",
 	},
@@ -124,8 +127,8 @@ var english = map[Kind]words{
 		Button:  "Confirm this address",
 		Text: []string{
 			"Someone, probably you, wants to create an account at {brand} with the address {to}. " +
-				"Confirm that the address is yours to create it.",
-			linkLife + " Open it in the browser where you started to be signed in.",
+				"To create the account, confirm that the address is yours.",
+			linkLife + " To be signed in right away, open it in the browser where you started.",
 		},
 		Note: ignore,
 	},
@@ -133,14 +136,16 @@ var english = map[Kind]words{
 		Subject: "You already have an account at {brand}",
 		Title:   "You already have an account",
 		Text: []string{"Someone, probably you, tried to create an account at {brand} with the address {to}. " +
-			"It already has one: sign in with it. If you forgot the password, choose “Forgot password?” there."},
-		Note: "If this was not you, ignore this email: nothing has changed.",
+			"There is already an account with this address, so you can sign in. " +
+			"If you forgot the password, choose “Forgot password?” on the sign-in page."},
+		Note: "If this was not you, you can ignore this email. Nothing has changed.",
 	},
 	PasswordChanged: {
 		Subject: "Your password at {brand} has changed",
 		Title:   "Your password has changed",
 		Text: []string{
-			"The password of your account {to} at {brand} has changed, and every login that used it has ended.",
+			"The password of your account {to} at {brand} has changed. " +
+				"All other devices and apps were signed out.",
 			facts},
 		Note: notYou,
 	},
@@ -148,45 +153,48 @@ var english = map[Kind]words{
 		Subject: "Your account at {brand} now has a password",
 		Title:   "Your account now has a password",
 		Text: []string{
-			"A password was set for your account {to} at {brand}, which had none before. Every login has ended.",
+			"Your account {to} at {brand} had no password, and now has one. " +
+				"All other devices and apps were signed out.",
 			facts},
 		Note: notYou,
 	},
 	FactorChanged: {
-		Subject: "How you sign in to {brand} has changed",
-		Title:   "How you sign in has changed",
-		Text:    []string{"For your account {to} at {brand}: {what}", facts},
+		Subject: "Security notice about your account at {brand}",
+		Title:   "Security notice",
+		Text:    []string{"In your account {to} at {brand}, {what}", facts},
 		Note: "If this was not you, someone may have access to your account. Set a new password with " +
-			"“Forgot password?” " +
-			"where you sign in; that signs out everyone else. Then remove what is not yours from your account.",
+			"“Forgot password?” on the sign-in page. This signs out everyone else. " +
+			"Then remove anything you do not recognize from your account.",
 	},
 	NewDevice: {
 		Subject: "A new sign-in to {brand}",
-		Title:   "New sign-in from an unknown device",
+		Title:   "New sign-in on a new device",
 		Text: []string{
-			"Someone signed in to your account {to} at {brand} on a device or browser that has not used it before.",
+			"Someone signed in to your account {to} at {brand} on a new device or in a new browser.",
 			facts},
-		Note: "If this was you, there is nothing to do. " + notYou,
+		Note: "If this was you, you do not need to do anything. " + notYou,
 	},
 	OperatorDevice: {
 		Subject: "A new sign-in to the dashboard of {brand}",
-		Title:   "New sign-in from an unknown network",
+		Title:   "New sign-in from a new network",
 		Text: []string{
-			"Someone signed in to your operator account {to} at {brand} from a network that has not used it before.",
+			"Someone signed in to your operator account {to} at {brand} " +
+				"from a network that you have not signed in from before.",
 			opFacts},
-		Note: "If this was you, there is nothing to do. " + askOwner,
+		Note: "If this was you, you do not need to do anything. " + askOwner,
 	},
 	OperatorFactor: {
-		Subject: "How you sign in to the dashboard of {brand} has changed",
-		Title:   "How you sign in has changed",
-		Text:    []string{"For your operator account {to} at {brand}: {what}", opFacts},
+		Subject: "Security notice about your operator account at {brand}",
+		Title:   "Security notice",
+		Text:    []string{"In your operator account {to} at {brand}, {what}", opFacts},
 		Note:    askOwner,
 	},
 	OperatorPassword: {
 		Subject: "Your operator password at {brand} has changed",
 		Title:   "Your password has changed",
 		Text: []string{
-			"The password of your operator account {to} at {brand} has changed, and every other login has ended.",
+			"The password of your operator account {to} at {brand} has changed. " +
+				"You were signed out everywhere else.",
 			opFacts},
 		Note: askOwner,
 	},
@@ -194,33 +202,35 @@ var english = map[Kind]words{
 		Subject: "A link for a new operator password at {brand}",
 		Title:   "Someone created a link for a new password",
 		Text: []string{"Someone created a link that sets a new password for your operator account {to} at {brand}. " +
-			"It works once, for a day, and is not in this email: you get it from the person who created it.", opFacts},
-		Note: "If you did not ask for it, tell another owner of the installation immediately.",
+			"The link can be used once and expires in a day. It is not in this email; " +
+			"get it from the person who created it.", opFacts},
+		Note: "If you did not ask for a link, immediately tell an owner who did not create it.",
 	},
 	OperatorAdded: {
 		Subject: "A new operator at {brand}: {new}",
 		Title:   "There is a new operator",
-		Text:    []string{"{new} is now an operator of {brand}, with the role {role}.", opFacts},
-		Note: "If you did not expect this, remove the operator in the dashboard under Operators, and " +
+		Text:    []string{"{new} is now an operator of {brand} with the role {role}.", opFacts},
+		Note: "If you did not expect this, remove the operator under Operators in the dashboard, and " +
 			"check the audit trail.",
 	},
 	Test: {
 		Subject: "A test email from {brand}",
 		Title:   "Email works",
 		Text: []string{
-			"This email was sent by `selvage mail test`. If you can read it, email from this installation arrives."},
-		Note: "Check its headers as well: SPF, DKIM and DMARC should pass.",
+			"The command `selvage mail test` sent this email. It arrived, so this installation can send email."},
+		Note: "Check the headers of this email, too: SPF, DKIM and DMARC should pass.",
 	},
 }
 
-// changes describes changes to a second factor, by the fact "what".
+// changes describes changes to a second factor. Its keys are values of the fact "what". Each
+// description continues a sentence.
 var changes = map[string]string{
 	"passkey_added":   "the passkey “{name}” was added.",
 	"passkey_removed": "the passkey “{name}” was removed.",
 	"totp_added":      "an authenticator app was set up.",
 	"totp_removed":    "the authenticator app was removed.",
-	"codes_replaced":  "new recovery codes were created; the old ones no longer work.",
+	"codes_replaced":  "new recovery codes were created. The old ones no longer work.",
 	"code_used":       "a recovery code was used. Codes left: {left}.",
-	"codes_used_up":   "the last recovery code was used. Create new ones in your account.",
+	"codes_used_up":   "the last recovery code was used. Create new codes in your account.",
 	"codes_removed":   "the recovery codes were removed.",
 }

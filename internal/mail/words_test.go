@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTongues shows that every language has words for each kind of letter, and for each change to a
-// factor, and that the words use the same facts.
+// TestTongues shows that every language has words for each kind of letter and for each change to a
+// factor, with the same placeholders as in English.
 func TestTongues(t *testing.T) {
 	fact := regexp.MustCompile(`\{[a-z]+\}`)
 	facts := func(texts ...string) []string {
@@ -20,7 +20,7 @@ func TestTongues(t *testing.T) {
 	same := func(what string, got, want []string) {
 		t.Helper()
 		if !slices.Equal(got, want) {
-			t.Errorf("%s has the facts %v, in English %v", what, got, want)
+			t.Errorf("%s has the placeholders %v in German, want %v as in English", what, got, want)
 		}
 	}
 
@@ -28,7 +28,7 @@ func TestTongues(t *testing.T) {
 		got, ok := german.words[kind]
 		if !ok || len(got.Text) != len(want.Text) || (got.Button == "") != (want.Button == "") ||
 			got.Subject == "" || got.Title == "" || got.Note == "" {
-			t.Errorf("%s is not, or not completely, translated to German", kind)
+			t.Errorf("the words for %s are missing or incomplete in German", kind)
 			continue
 		}
 		same(string(kind), facts(append(got.Text, got.Subject, got.Note)...),
@@ -54,7 +54,7 @@ func TestTongues(t *testing.T) {
 		"den":   "en",
 	} {
 		if got := tongueOf(tag).tag; got != want {
-			t.Errorf("%q is written in %s, want %s", tag, got, want)
+			t.Errorf("tongueOf(%q) = %s, want %s", tag, got, want)
 		}
 	}
 

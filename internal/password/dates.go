@@ -9,8 +9,8 @@ import (
 	"github.com/ccojocar/zxcvbn-go/match"
 )
 
-// dates finds dates within a hundred years of today in a password. It recognizes dates with
-// separators, with the year first or last, and dates of six or eight digits.
+// dates finds the dates in a password. It recognizes dates with separators, and dates of six or
+// eight digits. The year comes first or last. It has two digits, or is from 1900 to 2099.
 func dates(password string) (found []match.Match) {
 	for _, re := range written() {
 		names := re.SubexpNames()

@@ -73,8 +73,8 @@ func TestCheck(t *testing.T) {
 		{"before", 0, revocation.Subject{Kind: revocation.Subscriber, ID: "a"}, false},
 		{"at the last moment", time.Hour, revocation.Subject{Kind: revocation.Subscriber, ID: "a"}, false},
 		{"after", time.Hour + time.Microsecond, revocation.Subject{Kind: revocation.Subscriber, ID: "a"}, true},
-		{"another kind", 0, revocation.Subject{Kind: revocation.Token, ID: "a"}, true},
-		{"another id", 0, revocation.Subject{Kind: revocation.Subscriber, ID: "c"}, true},
+		{"a different kind", 0, revocation.Subject{Kind: revocation.Token, ID: "a"}, true},
+		{"a different id", 0, revocation.Subject{Kind: revocation.Subscriber, ID: "c"}, true},
 		{"no id", 0, revocation.Subject{Kind: revocation.Subscriber}, true},
 		{"one token", 0, revocation.Subject{Kind: revocation.Token, ID: "b"}, false},
 	}
@@ -131,8 +131,8 @@ func TestInstallation(t *testing.T) {
 	}
 }
 
-// TestUnreachableLog shows that a node that has never been able to read the log allows nothing, even after
-// many polls.
+// TestUnreachableLog shows that a node that has never been able to read the log allows nothing,
+// even after many polls.
 func TestUnreachableLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := revocation.New(deaf{}, nil)

@@ -1,5 +1,5 @@
-// Package uuid7 returns identifiers that sort by time: UUIDs of version 7 (RFC 9562, section 5.7).
-// A list that is sorted by id is sorted by time, so it needs no second index.
+// Package uuid7 generates version 7 UUIDs (RFC 9562, section 5.7), which sort by time. A list that
+// is sorted by id is also sorted by time, so it needs no second index.
 package uuid7
 
 import (
@@ -11,7 +11,7 @@ import (
 
 // At returns a new id for the given time. Its first 48 bits are the milliseconds. The 12 bits after
 // the version are the fraction of the millisecond (RFC 9562, section 6.2, method 3). The rest is
-// random. So ids sort by time if their times differ by at least a quarter of a microsecond.
+// random. Therefore ids sort by time if their times differ by at least a quarter of a microsecond.
 func At(at time.Time) string {
 	u := uuid.New()
 	fraction := int64(at.Nanosecond()) % int64(time.Millisecond) << 12 / int64(time.Millisecond)
@@ -20,8 +20,8 @@ func At(at time.Time) string {
 	return u.String()
 }
 
-// First returns the smallest id of the millisecond of the given time. Lists use it to find rows
-// that were created at that time or later.
+// First returns the smallest id of the millisecond that contains the given time. Lists use it to
+// find rows that were created in that millisecond or later.
 func First(at time.Time) string {
 	var u uuid.UUID
 	putMillis(&u, at)

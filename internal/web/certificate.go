@@ -62,7 +62,7 @@ func forwardCertificate(r *http.Request, name string) {
 // parseCertificate parses the certificate in a proxy's header, or returns nil. It accepts
 //
 //   - base64 between colons, as in Client-Cert (RFC 9440, section 2.1),
-//   - the Cert of the only element of Envoy's X-Forwarded-Client-Cert,
+//   - the Cert field of Envoy's X-Forwarded-Client-Cert, if the header has a single element,
 //   - URL-encoded PEM, as in $ssl_client_escaped_cert of nginx.
 func parseCertificate(value string) *x509.Certificate {
 	if len(value) > maxCertificate {

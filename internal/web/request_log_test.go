@@ -67,8 +67,9 @@ func TestRefusalLength(t *testing.T) {
 	}
 }
 
-// TestClientLeft shows that a request whose client has closed the connection is no server error: it
-// is logged at level info and counted with status 499. An error for another reason stays one.
+// TestClientLeft shows that a request whose client has closed the connection is not a server error:
+// it is logged at level info and counted with status 499. A request that fails for a different
+// reason is still a server error.
 func TestClientLeft(t *testing.T) {
 	tests := []struct {
 		name       string

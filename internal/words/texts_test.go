@@ -173,7 +173,7 @@ var faults = []string{
 	"must be a day, such as 2030-01-31.",
 	"must be UTF-8 without control characters.", "must be a UUID.", "must be a number of seconds.",
 	"must be a time such as 2030-01-31T12:00:00Z, or null.", "must be an http or https URL.", "must be an integer.",
-	"must be in the future.", "must be true or false.", "must contain UUIDs.", "must have at most %d characters.",
+	"must be in the future.", "must be true or false.", "must contain only UUIDs.", "must have at most %d characters.",
 	"must not be negative.", "must not contain control characters.", "must not contain an address twice.",
 	"must be a phone number such as +4930123456.", "must be sent again for another host or port.",
 	"must be user@host or user@host:port.", "The current password is wrong.", "The subscriber is disabled.",

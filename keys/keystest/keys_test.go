@@ -71,9 +71,9 @@ func TestSealOpen(t *testing.T) {
 	}{
 		{"unchanged", sat, token, true},
 		{"another node", second.Sealer("sat", "SAT", "elsewhere:1"), token, true},
-		{"another purpose", ring.Sealer("guest", "SAT", "puc.localhost:8443"), token, false},
-		{"another typ", ring.Sealer("sat", "Refresh", "puc.localhost:8443"), token, false},
-		{"another ring", other.Sealer("sat", "SAT", "puc.localhost:8443"), token, false},
+		{"a different purpose", ring.Sealer("guest", "SAT", "puc.localhost:8443"), token, false},
+		{"a different typ", ring.Sealer("sat", "Refresh", "puc.localhost:8443"), token, false},
+		{"a different ring", other.Sealer("sat", "SAT", "puc.localhost:8443"), token, false},
 		{"truncated", sat, token[:len(token)-1], false},
 		{"changed", sat, token[:len(token)-2] + flip(token[len(token)-2:]), false},
 		{"changed header", sat, rehead(t, token,
@@ -153,8 +153,8 @@ func TestVerifyJWS(t *testing.T) {
 			ok               bool
 		}{
 			{"unchanged", token, "at+jwt", ring, true},
-			{"another typ", token, "JWT", ring, false},
-			{"another ring", token, "at+jwt", other, false},
+			{"a different typ", token, "JWT", ring, false},
+			{"a different ring", token, "at+jwt", other, false},
 			{"no signature", parts[0] + "." + parts[1] + ".", "at+jwt", ring, false},
 			{"alg none", none + "." + parts[1] + ".", "at+jwt", ring, false},
 			{"changed payload", parts[0] + "." +
@@ -214,7 +214,7 @@ func TestOpenWithAnotherMaster(t *testing.T) {
 	other := []byte(strings.Repeat("k", 32))
 	if _, err := keys.Open(context.Background(), keys.Config{Store: rows, Master: other}); err == nil ||
 		!strings.Contains(err.Error(), "master key") {
-		t.Errorf("Open with another master key: %v, want an error that names it", err)
+		t.Errorf("Open with a different master key: %v, want an error that names it", err)
 	}
 }
 

@@ -20,8 +20,8 @@ func TestCode(t *testing.T) {
 		want                   bool
 	}{
 		{"unchanged", "links of one", "message", code, true},
-		{"another purpose", "links of two", "message", code, false},
-		{"another message", "links of one", "massage", code, false},
+		{"a different purpose", "links of two", "message", code, false},
+		{"a different message", "links of one", "massage", code, false},
 		{"none", "links of one", "message", "", false},
 		{"the kid alone", "links of one", "message", kid, false},
 		{"no code", "links of one", "message", kid + ".", false},

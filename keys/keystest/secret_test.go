@@ -30,8 +30,8 @@ func TestSecret(t *testing.T) {
 	}{
 		{"unchanged", ring, "certificate a.test", sealed, true},
 		{"another node", node, "certificate a.test", sealed, true},
-		{"another name", ring, "certificate b.test", sealed, false},
-		{"another master key", other, "certificate a.test", sealed, false},
+		{"a different name", ring, "certificate b.test", sealed, false},
+		{"a different master key", other, "certificate a.test", sealed, false},
 		{"changed", ring, "certificate a.test", flip(sealed), false},
 		{"empty", ring, "certificate a.test", "", false},
 	} {

@@ -28,7 +28,7 @@ func TestCheck(t *testing.T) {
 		{"no JSON", "POST", token, 201, json, `{`, "body"},
 		{"another content type", "POST", token, 201, http.Header{"Content-Type": {"text/html"}},
 			`{"token":"x"}`, `"text/html"`},
-		{"a failure in another format", "POST", token, 403, json, `{"errors":[]}`, "error"},
+		{"a failure in a different format", "POST", token, 403, json, `{"errors":[]}`, "error"},
 		{"a fault without a code", "POST", token, 422, json, `{"errors":[]}`, "errors"},
 		{"a missing challenge", "GET", "/subscriber/info", 401, json, `{"error":"Unauthorized"}`,
 			"WWW-Authenticate"},

@@ -120,7 +120,7 @@ func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, chosen brand.L
 
 	p.Preview.Page = p.Action + "/preview?" + look.Encode()
 	if slices.ContainsFunc(p.Logos, func(f logoField) bool { return f.Chosen != nil }) {
-		if p.Preview.Documents, err = a.samples(v, c, look, p.Logos); err != nil {
+		if p.Preview.Documents, err = a.renderBothThemes(v, c, look, p.Logos); err != nil {
 			return err
 		}
 	}

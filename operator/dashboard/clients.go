@@ -147,7 +147,7 @@ func (a *clientPages) clientPage(v *visit, c idp.Client, secret string, wrong fa
 		Issuer:    a.AuthURL + "/",
 		Try:       a.tryURL(c),
 		HasSecret: c.SecretHash != "",
-		Old:       c.OldAt(v.now),
+		Old:       c.ValidOldSecret(v.now),
 		MayChange: v.mayIn(operator.Write),
 		Faults:    wrong,
 		Snippets:  a.clientSnippets(c),
@@ -181,8 +181,8 @@ func (a *clientPages) rotateClient(v *visit) error {
 	return a.clientPage(v, c, secret, nil)
 }
 
-// endOldSecret serves POST /dashboard/projects/{project}/clients/{id}/old-secret. If the form was on
-// the page that shows the new secret, the response shows this secret again.
+// endOldSecret serves POST /dashboard/projects/{project}/clients/{id}/old-secret. If the form was
+// on the page that shows the new secret, the response shows this secret again.
 func (a *clientPages) endOldSecret(v *visit) error {
 	c, err := a.client(v)
 	if err != nil {
@@ -210,7 +210,8 @@ func (a *clientPages) endOldSecret(v *visit) error {
 	return a.clientPage(v, ended, secret, nil)
 }
 
-// keptSecret returns the secret that a form sent back, or "" if it is not the client's current secret.
+// keptSecret returns the secret that a form sent back, or "" if it is not the client's current
+// secret.
 func (v *visit) keptSecret(c idp.Client) string {
 	c.Old = idp.OldSecret{}
 	if secret := v.form.Get("secret"); c.HasSecret(secret, v.now) {

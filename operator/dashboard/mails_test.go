@@ -59,7 +59,7 @@ func TestMailPages(t *testing.T) {
 	const at = "/dashboard/mails"
 
 	a := b.get(at)
-	for _, want := range []string{"The server in mail.url sends them.", "selvage@example.com",
+	for _, want := range []string{"Mails are sent through the server in mail.url.", "selvage@example.com",
 		"&lt;b&gt;x@example.com", "550 no", `status bad">Given up`,
 		"Invitation"} {
 		if !strings.Contains(a.body, want) {

@@ -163,7 +163,7 @@ func TestPasskeyAttacks(t *testing.T) {
 		what string
 		key  factortest.Authenticator
 	}{
-		{"another origin", factortest.Authenticator{Origin: "https://evil.example"}},
+		{"a different origin", factortest.Authenticator{Origin: "https://evil.example"}},
 		{"without user verification", factortest.Authenticator{Origin: w.named(), Unverified: true}},
 	} {
 		lying := *mine

@@ -23,10 +23,15 @@ type preview struct {
 }
 
 // A reading describes how legible a color is in one theme.
-type reading struct{ Ground, Text, Kind string }
+type reading struct {
+	Ground string // "Light pages" or "Dark pages"
+	Text   string // a sentence with the contrast, and with the color that is shown instead
+	Kind   string // "good" or "warn"
+}
 
 // readingsOf describes how legible a color is on light and on dark pages.
 func readingsOf(c brand.Color) []reading {
+	// change is a format with the contrast and the color that is shown.
 	describe := func(ground string, contrast float64, shown brand.Color, change string) reading {
 		ratio := fmt.Sprintf("%.1f", contrast)
 		if shown == c {
@@ -44,7 +49,7 @@ func readingsOf(c brand.Color) []reading {
 
 // showPreview serves GET /dashboard/projects/{project}/branding/preview. It shows an inert copy of
 // the login page with the branding in the query.
-func (a *brandPages) showPreview(v *visit) error { return a.signInPage(v, nil) }
+func (a *brandPages) showPreview(v *visit) error { return a.writePreview(v, nil) }
 
 // showClientPreview serves GET /dashboard/projects/{project}/clients/{id}/branding/preview.
 func (a *brandPages) showClientPreview(v *visit) error {
@@ -52,42 +57,46 @@ func (a *brandPages) showClientPreview(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return a.signInPage(v, &c)
+	return a.writePreview(v, &c)
 }
 
-// samples returns the login page in both themes, with the values in q and unsaved logos.
-func (a *brandPages) samples(v *visit, c *idp.Client, q url.Values, logos []logoField) (map[string]string, error) {
-	page, view, err := a.sample(v, c, q)
+// renderBothThemes returns the login page for each theme, with the branding in q and with the logos
+// that are not saved yet.
+func (a *brandPages) renderBothThemes(v *visit, c *idp.Client, q url.Values,
+	logos []logoField) (map[string]string, error) {
+	page, view, err := a.sampleLogin(v, c, q)
 	if err != nil {
 		return nil, err
 	}
 
-	var own []templates.Picture // the first is for light pages unless there is only one
+	var unsaved []templates.Picture // one for both themes, or one for light and one for dark pages
 	for _, f := range logos {
 		if l := f.shown(); l != nil {
-			own = append(own, l.picture())
+			unsaved = append(unsaved, l.picture())
 		}
 	}
 
-	if len(own) > 0 {
-		view.Brand.Logo = own[0]
+	if len(unsaved) > 0 {
+		view.Brand.Logo = unsaved[0]
 		view.Brand.DarkLogo = templates.Picture{}
 	}
-	if len(own) > 1 {
-		view.Brand.DarkLogo = own[1]
+	if len(unsaved) > 1 {
+		view.Brand.DarkLogo = unsaved[1]
 	}
 
 	all := make(map[string]string)
-	for _, view.Theme = range []string{"light", "dark"} {
-		if all[view.Theme], err = templates.Render(page, view); err != nil {
+	for _, theme := range []string{"light", "dark"} {
+		view.Theme = theme
+		if all[theme], err = templates.Render(page, view); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-func (a *brandPages) signInPage(v *visit, c *idp.Client) error {
-	page, view, err := a.sample(v, c, v.r.URL.Query())
+// writePreview responds with the login page and the branding in the query.
+func (a *brandPages) writePreview(v *visit, c *idp.Client) error {
+	page, view, err := a.sampleLogin(v, c, v.r.URL.Query())
 	if err != nil {
 		return err
 	}
@@ -95,29 +104,27 @@ func (a *brandPages) signInPage(v *visit, c *idp.Client) error {
 	return templates.Write(v.w, page, templates.Options{View: view, Framer: "'self'", Inert: true})
 }
 
-// sample returns the login page with the branding in q.
-func (a *brandPages) sample(v *visit, c *idp.Client, q url.Values) (page templates.Login, view templates.View,
+// sampleLogin returns the login page of a client, or of the project if c is nil, with the branding
+// in q. Members that q lacks have the values to which the branding falls back.
+func (a *brandPages) sampleLogin(v *visit, c *idp.Client, q url.Values) (page templates.Login, view templates.View,
 	err error) {
 	english := messages.English()
-	own := idp.Client{ProjectID: v.project.ID}
+	client := idp.Client{ProjectID: v.project.ID}
 	page = templates.Login{App: english.Say("your-account"), EmailFocus: true,
 		Register: v.project.Registration == fabric.RegistrationOpen}
 	if c != nil {
-		own = *c
-		first := idp.AuthRequest{}
-		if len(c.RedirectURIs) > 0 {
-			first.RedirectURI = c.RedirectURIs[0]
-		}
-		page.Host = first.Host()
+		client = *c
+		page.Host = firstHost(c.RedirectURIs)
 		page.App = cmp.Or(strings.TrimSpace(q.Get("name")), page.Host)
 	}
 
-	own.BrandColor, own.TermsURI, own.PolicyURI = "", "", ""
-	b, err := a.Clients.Clients.Brand(v.r.Context(), own)
+	// The query replaces these. If a value in the query is empty, the project's is used.
+	client.BrandColor, client.TermsURI, client.PolicyURI = "", "", ""
+	b, err := a.Clients.Clients.Brand(v.r.Context(), client)
 	if err != nil {
 		return page, view, err
 	}
-	if c == nil { // the project is the last brand to fall back on
+	if c == nil { // the query holds the project's own branding, so there is nothing to fall back on
 		b = idp.Brand{Logo: b.Logo, DarkLogo: b.DarkLogo}
 	}
 
@@ -135,4 +142,12 @@ func (a *brandPages) sample(v *visit, c *idp.Client, q url.Values) (page templat
 		view.Theme = theme
 	}
 	return page, view, nil
+}
+
+// firstHost returns the host of the first redirect URI, as login pages show it, or "" without one.
+func firstHost(redirectURIs []string) string {
+	if len(redirectURIs) == 0 {
+		return ""
+	}
+	return idp.AuthRequest{RedirectURI: redirectURIs[0]}.Host()
 }

@@ -197,7 +197,7 @@ func TestForms(t *testing.T) {
 		for name, change := range map[string]func(r *http.Request){
 			"cross-site":         func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
 			"from a sister site": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },
-			"from another Origin": func(r *http.Request) {
+			"from a different Origin": func(r *http.Request) {
 				r.Header.Del("Sec-Fetch-Site")
 				r.Header.Set("Origin", "https://evil.example")
 			},

@@ -228,7 +228,7 @@ func TestOgg(t *testing.T) {
 
 	change := func(at int, b string) []byte { return append(append(bytes.Clone(ogg[:at]), b...), ogg[at+len(b):]...) }
 	for name, b := range map[string][]byte{
-		"another codec":      bytes.ReplaceAll(ogg, []byte("OpusHead"), []byte("Theora  ")),
+		"a different codec":  bytes.ReplaceAll(ogg, []byte("OpusHead"), []byte("Theora  ")),
 		"no channels":        change(28+9, "\x00"),
 		"an implausible end": change(last+6, "\xff\xff\xff\xff\xff\xff\x00\x00"),
 		"no complete page":   ogg[:30],

@@ -155,7 +155,7 @@ func TestEndCall(t *testing.T) {
 
 	wantError(t, "canceling an answered call", end(runs.ID, "Status=canceled", s.basic), 400, 21220)
 	wantError(t, "ending a past call", end(past.ID, "Status=completed", s.basic), 400, 21220)
-	wantError(t, "another status", end(runs.ID, "Status=busy", s.basic), 400, 10000)
+	wantError(t, "a different status", end(runs.ID, "Status=busy", s.basic), 400, 10000)
 	wantError(t, "no status", end(runs.ID, "", s.basic), 400, 10000)
 	wantError(t, "a document", end(runs.ID, "Status=completed&Url=https://a.example", s.basic), 400, 10000)
 	wantError(t, "an unknown call", end(uuid.NewString(), "Status=completed", s.basic), 404, 20404)
@@ -191,8 +191,8 @@ func TestCallAccess(t *testing.T) {
 		func(r *http.Request) { r.SetBasicAuth(other, key) }), 404, 20404)
 	wantError(t, "another account", s.do(t, "GET", "/2010-04-01/Accounts/"+other+"/Calls", s.basic), 404, 20404)
 	wantError(t, "another subscriber's call", s.do(t, "GET", s.path("/Calls/"+others.ID), asSubscriber), 404, 20404)
-	wantError(t, "another extension", s.do(t, "GET", s.path("/Calls/"+own.ID+".wav"), s.basic), 404, 20404)
-	wantError(t, "another method", s.do(t, "DELETE", s.path("/Calls/"+own.ID), s.basic), 405, 20405)
+	wantError(t, "a different extension", s.do(t, "GET", s.path("/Calls/"+own.ID+".wav"), s.basic), 404, 20404)
+	wantError(t, "a different method", s.do(t, "DELETE", s.path("/Calls/"+own.ID), s.basic), 405, 20405)
 
 	got := read[callList](t, s.do(t, "GET", s.path("/Calls"), asSubscriber)).sids()
 	if !slices.Equal(got, []string{own.ID}) {

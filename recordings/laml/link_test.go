@@ -146,7 +146,7 @@ func TestSignedLinks(t *testing.T) {
 		{"the link by the other prefix", strings.TrimPrefix(wav, "/api/laml"), 200},
 		{"without the extension, which is the same", media(sid, "", query), 200},
 		{"with a parameter that it does not cover", wav + "&Download=true", 200},
-		{"as another format", media(sid, ".mp3", query), 403},
+		{"as a different format", media(sid, ".mp3", query), 403},
 		{"as the original", media(sid, ".wav", query+"&Original=true"), 403},
 		{"of another recording", media(other, ".wav", query), 403},
 		{"of an unknown recording", media("7f2c3a52-0b1d-4f6e-9a57-1c2d3e4f5a6b", ".wav", query), 403},

@@ -277,7 +277,7 @@ func TestLiveIsRefused(t *testing.T) {
 		{"an invalid method", start, "RecordingStatusCallback=http://x.example/&RecordingStatusCallbackMethod=PUT",
 			400, 10000},
 		{"no URL", start, "RecordingStatusCallback=x", 400, 10000},
-		{"another scheme", start, "RecordingStatusCallback=file:///etc/passwd", 400, 10000},
+		{"a different scheme", start, "RecordingStatusCallback=file:///etc/passwd", 400, 10000},
 		{"a URL without a host", start, "RecordingStatusCallback=http:///x", 400, 10000},
 		{"a URL with a control character", start, "RecordingStatusCallback=http://x.example/%0d%0a", 400, 10000},
 		{"a repeated field", start, "Trim=trim-silence&Trim=do-not-trim", 400, 10000},

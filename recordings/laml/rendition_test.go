@@ -163,7 +163,7 @@ func TestMP3(t *testing.T) {
 	if a := s.do(
 		t, "GET", path, header("Range", "bytes=0-9"), header("If-Range", `"other"`),
 	); a.StatusCode != 200 || !bytes.Equal(a.body, whole.body) {
-		t.Errorf("If-Range with another ETag = %d with %d bytes, want the whole file", a.StatusCode, len(a.body))
+		t.Errorf("If-Range with a different ETag = %d with %d bytes, want the whole file", a.StatusCode, len(a.body))
 	}
 
 	if a := s.do(

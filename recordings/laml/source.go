@@ -146,8 +146,8 @@ type SourceMedia struct {
 }
 
 // Open returns the media of a recording. It requests the uploaded file, which selvage serves, while
-// other services ignore the parameter. If a service rejects the parameter, or the file has neither a
-// header nor a type, Open requests the media as WAV.
+// other services ignore the parameter. If a service rejects the parameter, or the file has neither
+// a header nor a type, Open requests the media as WAV.
 func (s Source) Open(ctx context.Context, r SourceRecording) (SourceMedia, error) {
 	res, err := s.get(ctx, s.URL(r)+"?"+original+"=true")
 	var refused *refusal
@@ -181,7 +181,7 @@ func (s Source) read(ctx context.Context, path string, to any) error {
 	return nil
 }
 
-// A refusal is the error for a response with another status than 200.
+// A refusal is the error for a response with a different status than 200.
 type refusal struct {
 	address string
 	status  int

@@ -39,7 +39,7 @@ var kernel = sync.OnceValue(func() []float32 {
 	return k
 })
 
-// Resample returns a source with the audio of src at another sample rate.
+// Resample returns a source with the audio of src at a different sample rate.
 func Resample(src Source, rate int) Source { return newResampled(src, rate) }
 
 func newResampled(src Source, rate int) *resampled {

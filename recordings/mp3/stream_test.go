@@ -19,7 +19,7 @@ func eachFormat(t *testing.T, test func(t *testing.T, rate, channels int)) {
 }
 
 // TestRangesEqualTheWhole reads 200 random ranges of each format, from new streams and from streams
-// that were at another position.
+// that were at a different position.
 func TestRangesEqualTheWhole(t *testing.T) {
 	eachFormat(t, func(t *testing.T, rate, channels int) {
 		src := makeClip(rate, channels, min(2*rate, 60000))

@@ -284,8 +284,8 @@ func TestShortPages(t *testing.T) {
 func TestChannels(t *testing.T) {
 	file := corpus(t, "speech.ogg")
 	for name, change := range map[string]func(h []byte){
-		"another mapping": func(h []byte) { h[18] = 255 },
-		"three channels":  func(h []byte) { h[9] = 3 },
+		"a different mapping": func(h []byte) { h[18] = 255 },
+		"three channels":      func(h []byte) { h[9] = 3 },
 	} {
 		b := bytes.Clone(file)
 		change(b[28:])

@@ -125,7 +125,7 @@ func TestParseRefuses(t *testing.T) {
 	}{
 		{"nothing", "", ErrNotWAV},
 		{"a cut header", "RIFF\x24\x00\x00\x00WAV", ErrNotWAV},
-		{"another RIFF", "RIFF\x24\x00\x00\x00AVI LIST", ErrNotWAV},
+		{"a different RIFF", "RIFF\x24\x00\x00\x00AVI LIST", ErrNotWAV},
 		{"RF64 without ds64", "RF64\xff\xff\xff\xffWAVE" + pcm + audio, ErrBroken},
 		{"data before fmt", riff(audio, pcm), ErrBroken},
 		{"no data", riff(pcm), ErrBroken},

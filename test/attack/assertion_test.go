@@ -114,7 +114,7 @@ func TestT7523Assertions(t *testing.T) {
 
 	late, past := time.Now().Add(time.Hour), time.Now().Add(-time.Minute)
 	for name, assertion := range map[string]string{
-		"another audience":          p.assertion(t, jose.ES256, p.key, set("aud", "https://elsewhere.example/")),
+		"a different audience":      p.assertion(t, jose.ES256, p.key, set("aud", "https://elsewhere.example/")),
 		"alg none":                  none(),
 		"HS256 with the public key": p.assertion(t, jose.HS256, public, nil),
 		"HS256 with the key set":    p.assertion(t, jose.HS256, p.set, nil),

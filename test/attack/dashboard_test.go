@@ -42,12 +42,12 @@ func TestS02DashboardAcrossSites(t *testing.T) {
 	fields := map[string]string{"username": newOperator(t, p, "viewer@"+p.ID), "password": operatorPassword}
 
 	for name, opts := range map[string][]harness.Option{
-		"from another site":             {harness.Header("Sec-Fetch-Site", "cross-site")},
-		"from another host of the site": {harness.Header("Sec-Fetch-Site", "same-site")},
-		"Origin: null":                  {harness.Header("Origin", "null"), harness.Header("Sec-Fetch-Site", "")},
+		"from a different site":             {harness.Header("Sec-Fetch-Site", "cross-site")},
+		"from a different host of the site": {harness.Header("Sec-Fetch-Site", "same-site")},
+		"Origin: null":                      {harness.Header("Origin", "null"), harness.Header("Sec-Fetch-Site", "")},
 		"another origin, an old browser": {harness.Header("Origin", "https://evil.example"),
 			harness.Header("Sec-Fetch-Site", "")},
-		"our host with another scheme": {harness.Header(
+		"our host with a different scheme": {harness.Header(
 			"Origin", "https://"+strings.TrimPrefix(p.PublicURL, "http://")), harness.Header("Sec-Fetch-Site", "")},
 	} {
 		b := p.Browser()

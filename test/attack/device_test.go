@@ -38,8 +38,8 @@ func tv(t *testing.T, p *harness.Project) *harness.Client {
 	return p.NewClient(t, "native", "--grant", "device_code", "--grant", "refresh_token")
 }
 
-// TestD8628Guesses shows that guesses of user codes are limited by address. Beyond the limit, even
-// a valid code is refused.
+// TestD8628Guesses shows that guesses at user codes are limited per network address. Beyond the
+// limit, even a valid code is refused.
 func TestD8628Guesses(t *testing.T) {
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LIMITS__DEVICE_CODES=5"}})
 	p := s.NewProject(t)
@@ -57,7 +57,7 @@ func TestD8628Guesses(t *testing.T) {
 	}
 
 	if refused != 3 {
-		t.Errorf("%d of 8 guesses are refused, want all beyond 5", refused)
+		t.Errorf("%d of 8 guesses were refused, want 3", refused)
 	}
 
 	b := p.Browser()
@@ -83,7 +83,7 @@ func TestD8628OtherProject(t *testing.T) {
 	_, signedIn := other.NewClient(t, "spa", "--first-party").SignIn(t, stranger, loginScope)
 	page := signedIn.Submit(t, signedIn.Open(t, "/device"), "device-submit", map[string]string{"user-code": d.User})
 	if page.Has("consent-allow") || !page.Has("login-submit") {
-		t.Errorf("a login of another project can confirm the device: %d %s", page.Status, page.URL.Path)
+		t.Errorf("a login to another project can confirm the device: %d %s", page.Status, page.URL.Path)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestD8628Polls(t *testing.T) {
 		"the user code": d.User,
 		"cut off":       d.Device[:20],
 		"with a suffix": d.Device + "A",
-		"another case":  strings.ToLower(d.Device),
+		"in lower case": strings.ToLower(d.Device),
 	} {
 		if a := pollDevice(t, c, code); a.Status != 400 || !strings.Contains(string(a.Body), "invalid_grant") {
 			t.Errorf("%s as device code: %d %s", name, a.Status, a.Body)

@@ -157,7 +157,7 @@ func TestJ08Claims(t *testing.T) {
 	}
 }
 
-// TestJ11Confusion shows that a token is refused where a token of another kind is required.
+// TestJ11Confusion shows that a token is refused where a token of a different kind is required.
 func TestJ11Confusion(t *testing.T) {
 	v := newVictim(t)
 	p := v.Project

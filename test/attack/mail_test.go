@@ -181,7 +181,7 @@ func TestMailReset(t *testing.T) {
 
 	// The owner gets a notice, without a link.
 	if notice := m.about(t, sub.Email, "has changed"); !strings.Contains(notice.Subject, "password") ||
-		notice.Link() != "" || !strings.Contains(notice.Text, "Network address: 127.0.0.1") {
+		notice.Link() != "" || !strings.Contains(notice.Text, "IP address: 127.0.0.1") {
 		t.Errorf("the owner gets %q with the link %q, want a notice without a link:\n%s", notice.Subject,
 			notice.Link(), notice.Text)
 	}

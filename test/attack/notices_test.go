@@ -36,7 +36,7 @@ func TestMailNewDevice(t *testing.T) {
 
 	mail := m.about(t, sub.Email, "new sign-in")
 	if !strings.Contains(mail.Text, "When: ") || !strings.Contains(mail.Text, "Device: ") ||
-		!strings.Contains(mail.Text, "Network address: 127.0.0.1") || mail.Link() != "" {
+		!strings.Contains(mail.Text, "IP address: 127.0.0.1") || mail.Link() != "" {
 		t.Errorf("the mail says:\n%s", mail.Text)
 	}
 
@@ -44,7 +44,7 @@ func TestMailNewDevice(t *testing.T) {
 	m.Command(t, "another-quilted-heron\n", "subscriber", "update", sub.ID, "--password-stdin")
 	sub.Password = "another-quilted-heron"
 	if mail := m.about(t, sub.Email, "password"); !strings.Contains(mail.Text, "By: the operators of") ||
-		strings.Contains(mail.Text, "Network address") {
+		strings.Contains(mail.Text, "IP address") {
 		t.Errorf("a password set by others sends:\n%s", mail.Text)
 	}
 
@@ -72,7 +72,7 @@ func TestMailToOperators(t *testing.T) {
 		!strings.HasPrefix(got[0], "A new sign-in to the dashboard of selvage at ") {
 		t.Errorf("two logins send %q, want one mail", got)
 	}
-	if told := m.about(t, owner, "new sign-in"); !strings.Contains(told.Text, "Network address: 127.0.0.1") ||
+	if told := m.about(t, owner, "new sign-in"); !strings.Contains(told.Text, "IP address: 127.0.0.1") ||
 		told.Link() != "" {
 		t.Errorf("the mail says:\n%s", told.Text)
 	}

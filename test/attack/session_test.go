@@ -15,12 +15,12 @@ func TestS02LoginAcrossSites(t *testing.T) {
 	sub := p.NewSubscriber(t)
 	fields := map[string]string{"username": sub.Email, "password": sub.Password}
 	tests := map[string][]harness.Option{
-		"from another site":             {harness.Header("Sec-Fetch-Site", "cross-site")},
-		"from another host of the site": {harness.Header("Sec-Fetch-Site", "same-site")},
-		"Origin: null":                  {harness.Header("Origin", "null"), harness.Header("Sec-Fetch-Site", "")},
+		"from a different site":             {harness.Header("Sec-Fetch-Site", "cross-site")},
+		"from a different host of the site": {harness.Header("Sec-Fetch-Site", "same-site")},
+		"Origin: null":                      {harness.Header("Origin", "null"), harness.Header("Sec-Fetch-Site", "")},
 		"another origin, an old browser": {harness.Header("Origin", "https://evil.example"),
 			harness.Header("Sec-Fetch-Site", "")},
-		"our host with another scheme": {harness.Header(
+		"our host with a different scheme": {harness.Header(
 			"Origin", "https://"+strings.TrimPrefix(p.PublicURL, "http://")), harness.Header("Sec-Fetch-Site", "")},
 		"our host with a prefix": {harness.Header(
 			"Origin", "http://x."+strings.TrimPrefix(p.PublicURL, "http://")), harness.Header("Sec-Fetch-Site", "")},

@@ -50,7 +50,7 @@ func TestT04BasicForms(t *testing.T) {
 		"nothing":            {"Basic ", 401},
 		"not UTF-8":          {"Basic " + encode("\xff\xfe:\xff"), 401},
 		"special characters": {"Basic " + encode(c.ID+":%3A%20%25%2B%26%3D%C3%A9"), 401},
-		"another scheme":     {"Bearer " + c.Secret, 401},
+		"a different scheme": {"Bearer " + c.Secret, 401},
 		"digest":             {"Digest username=x", 401},
 	}
 

@@ -73,7 +73,7 @@ func TestACMEOverTLS(t *testing.T) {
 	s.Restart(t)
 	for host, before := range map[string]*x509.Certificate{"pbx.selvage.test": pbx, "id.selvage.test": id} {
 		if after := acme.Await(t, s, host, roots); !after.Equal(before) {
-			t.Errorf("after a restart %s has another certificate, so it was ordered again", host)
+			t.Errorf("after a restart %s has a different certificate, so it was ordered again", host)
 		}
 	}
 }

@@ -208,7 +208,7 @@ func (m *module) thumbprint(b bank) string {
 	return thumbprintOf(m, b.holder.Public())
 }
 
-// otherHolder returns the bank with another key for proofs.
+// otherHolder returns the bank with a different key for proofs.
 func (m *module) otherHolder(b bank) bank {
 	m.Helper()
 	b.holder = newKey(m)

@@ -38,7 +38,7 @@ func keysDiffer(m *module) {
 }
 
 // boundCode returns a module that binds the code to a key, by a proof or by dpop_jkt. The module
-// redeems the code with the same key or with another key.
+// redeems the code with the same key or with a different key.
 func boundCode(byProof, same bool) func(*module) {
 	return func(m *module) {
 		b := m.bank()
@@ -77,17 +77,17 @@ func wrongProofs(m *module) {
 	for name, one := range map[string]string{
 		"no jti": proof(members{"jti": nil}), "no htm": proof(members{"htm": nil}),
 		"no htu": proof(members{"htu": nil}), "no iat": proof(members{"iat": nil}),
-		"no ath":      proof(members{"ath": nil}),
-		"another htm": proof(members{"htm": "POST"}), "another htu": proof(members{"htu": at + "/x"}),
+		"no ath":          proof(members{"ath": nil}),
+		"a different htm": proof(members{"htm": "POST"}), "a different htu": proof(members{"htu": at + "/x"}),
 		"an iat of an hour ago":    proof(members{"iat": inSeconds(-3600)}),
 		"an iat in an hour":        proof(members{"iat": inSeconds(3600)}),
-		"another ath":              proof(members{"ath": sumOf("x")}),
+		"a different ath":          proof(members{"ath": sumOf("x")}),
 		"an ath that is the token": proof(members{"ath": token}),
-		"another typ":              head(members{"typ": "JWT", "jwk": public}), "no typ": head(members{"jwk": public}),
+		"a different typ":          head(members{"typ": "JWT", "jwk": public}), "no typ": head(members{"jwk": public}),
 		"no jwk":               head(members{"typ": "dpop+jwt"}),
 		"a private jwk":        head(members{"typ": "dpop+jwt", "jwk": jose.JSONWebKey{Key: b.holder}}),
 		"the jwk of another":   head(members{"typ": "dpop+jwt", "jwk": jose.JSONWebKey{Key: other.holder.Public()}}),
-		"another key":          m.proof(other, "GET", at, token, nil),
+		"a different key":      m.proof(other, "GET", at, token, nil),
 		"an altered signature": good[:len(good)-8] + "AAAAAAAA",
 		"unsigned":             unsignedClaims(m, members{"jti": "x", "htm": "GET", "htu": at, "iat": inSeconds(0)}),
 		"not a JWT":            "x", "an empty proof": "",

@@ -76,8 +76,8 @@ func longParameter(name string) func(*module) {
 	return func(m *module) { m.transfer(m.bank(), name, strings.Repeat("0123456789abcdef", 24)).complete() }
 }
 
-// otherOutside opens a pushed request with another value of a parameter in the URL. The provider
-// must ignore that value.
+// otherOutside opens a pushed request with a different value of a parameter in the URL. The
+// provider must ignore that value.
 func otherOutside(name string) func(*module) {
 	return func(m *module) {
 		r := m.transfer(m.bank())

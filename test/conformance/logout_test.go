@@ -91,7 +91,7 @@ func logoutModifiedHint(m *module) {
 	})
 }
 
-// logoutBadHint signs the hint's claims with another key.
+// logoutBadHint signs the hint's claims with a different key.
 func logoutBadHint(m *module) {
 	m.refused(func(v url.Values) {
 		key, err := rsa.GenerateKey(rand.Reader, 2048)

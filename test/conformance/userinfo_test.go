@@ -169,7 +169,7 @@ func (m *module) scopesOf(alter func(request) string, scopes ...string) (s signe
 	return s, info
 }
 
-// alternateHappyFlow sends scopes and parameters in another order.
+// alternateHappyFlow sends scopes and parameters in a different order.
 func alternateHappyFlow(m *module) {
 	s, info := m.scopesOf(func(r request) string {
 		r.Set("scope", "email openid")

@@ -99,7 +99,7 @@ func TestTOTP(t *testing.T) {
 	}
 	if again, err := w.BeginTOTP(ctx, w.ada, "flow", "Acme", "ada@example.com"); err != nil ||
 		again.Secret != e.Secret {
-		t.Errorf("BeginTOTP again returned another secret, or %v", err)
+		t.Errorf("BeginTOTP again returned a different secret, or %v", err)
 	}
 
 	if err := w.ConfirmTOTP(ctx, w.grace, false, "flow",

@@ -70,10 +70,10 @@ func TestPasskeyRefused(t *testing.T) {
 		lie    func(a *factortest.Authenticator)
 		want   error
 	}{
-		{"another origin", nil, mine, func(a *factortest.Authenticator) {
+		{"a different origin", nil, mine, func(a *factortest.Authenticator) {
 			a.Origin = "https://id.example.evil.example"
 		}, factor.ErrRefused},
-		{"another port", nil, mine, func(a *factortest.Authenticator) { a.Origin = origin + ":8443" },
+		{"a different port", nil, mine, func(a *factortest.Authenticator) { a.Origin = origin + ":8443" },
 			factor.ErrRefused},
 		{"without TLS", nil, mine, func(a *factortest.Authenticator) { a.Origin = "http://id.example" },
 			factor.ErrRefused},

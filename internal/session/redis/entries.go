@@ -126,8 +126,8 @@ func mark(key session.Key, value []byte) []byte {
 	return append(append(marked, prefix(key)...), value...)
 }
 
-// unmark returns the value in answer without its prefix. If the value is of another kind, the error
-// is problem.NotFound.
+// unmark returns the value in answer without its prefix. If the value is of a different kind, the
+// error is problem.NotFound.
 func unmark(doing string, key session.Key, answer any, err error) ([]byte, error) {
 	if err != nil {
 		return nil, wrap(doing, key, err)
@@ -144,7 +144,7 @@ func unmark(doing string, key session.Key, answer any, err error) ([]byte, error
 func millis(ttl time.Duration) int64 { return int64((ttl + time.Millisecond - 1) / time.Millisecond) }
 
 func conflict() error {
-	return problem.New(problem.Conflict, "conflict", "the entry has another value")
+	return problem.New(problem.Conflict, "conflict", "the entry has a different value")
 }
 
 // wrap converts an error to one that the interface defines. It names only the kind of the key,

@@ -193,8 +193,8 @@ func TestPaused(t *testing.T) {
 	})
 }
 
-// TestForeignValue shows that an entry whose value is of another kind counts as absent and is not
-// changed.
+// TestForeignValue shows that an entry whose value is of a different kind counts as absent and is
+// not changed.
 func TestForeignValue(t *testing.T) {
 	r := servers.OwnRedis(t)
 	s := open(t, Config{URL: r.URL, Patience: patient})

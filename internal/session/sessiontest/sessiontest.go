@@ -129,10 +129,10 @@ func kinds(t *testing.T, s session.Store) {
 	wantNone(t, s, login)
 
 	_, err := s.Take(t.Context(), login)
-	wantErr(t, "Take of another kind", err, problem.NotFound)
+	wantErr(t, "Take of a different kind", err, problem.NotFound)
 	err = s.CompareAndSwap(t.Context(), login, []byte("one"), []byte("two"), time.Minute)
-	wantErr(t, "CompareAndSwap of another kind", err, problem.NotFound)
-	wantErr(t, "Delete of another kind", s.Delete(t.Context(), login), nil)
+	wantErr(t, "CompareAndSwap of a different kind", err, problem.NotFound)
+	wantErr(t, "Delete of a different kind", s.Delete(t.Context(), login), nil)
 	wantValue(t, s, code, "one")
 
 	wantErr(t, "Add", s.Add(t.Context(), login, []byte("two"), time.Minute), nil)

@@ -133,8 +133,8 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 		now, cost := s.after(0), rate.Cost(n).Microseconds()
 
 		// n events are available if the key recovers all events by latest. A key recovers by most,
-		// unless the clock of the node that wrote the entry is ahead, or was set back. If it was set
-		// back, n events are available, too.
+		// unless the clock of the node that wrote the entry is ahead, or was set back. If it was
+		// set back, n events are available, too.
 		most := now + rate.Slack().Microseconds()
 		latest, ahead := most-cost, most+maxSkew.Microseconds()
 		err := changed(t.Exec(ctx, `
@@ -180,7 +180,7 @@ func changed(res sql.Result, err error) error {
 	if n, err := res.RowsAffected(); err != nil || n > 0 {
 		return err
 	}
-	return problem.New(problem.Conflict, "conflict", "the entry has another value")
+	return problem.New(problem.Conflict, "conflict", "the entry has a different value")
 }
 
 // wrap converts an error from the database to one that the interface defines. It names only the

@@ -113,7 +113,7 @@ func TestRestoreForged(t *testing.T) {
 
 	forged.MasterKey = "0123456789abcdef"
 	_, err := restore(t, create(t, rows, forged, id.Recipient()), id, "sqlite:selvage.db", master)
-	if err == nil || !strings.Contains(err.Error(), `another master key: its fingerprint is "0123`) {
+	if err == nil || !strings.Contains(err.Error(), `a different master key: its fingerprint is "0123`) {
 		t.Errorf("restoring the backup of another installation = %v", err)
 	}
 }

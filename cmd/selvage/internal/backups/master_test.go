@@ -94,7 +94,7 @@ func testBackupAroundMaster(t *testing.T, dir string, rows *store.Store) {
 		master, other string
 	}{"before": {first, before, after}, "after": {second, after, before}} {
 		_, err := restore(t, tt.archive, id, "sqlite:selvage.db", tt.other)
-		if err == nil || !strings.Contains(err.Error(), "another master key") {
+		if err == nil || !strings.Contains(err.Error(), "a different master key") {
 			t.Errorf("%s: restoring with the other key = %v", name, err)
 		}
 		r := restoreOf(t, tt.archive, id, "sqlite:selvage.db", tt.master)

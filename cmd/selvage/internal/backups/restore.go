@@ -177,8 +177,8 @@ func (r *Restore) databaseFile() string {
 	return filepath.Join(r.Config.Data, file)
 }
 
-// checkTarget checks that no server uses the data directory, and that a restore would replace nothing in it.
-// It keeps servers out of the directory until unlock is called.
+// checkTarget checks that no server uses the data directory, and that a restore would replace
+// nothing in it. It keeps servers out of the directory until unlock is called.
 func (r *Restore) checkTarget(ctx context.Context) (unlock func(), err error) {
 	if err := datadir.Make(r.Config.Data); err != nil {
 		return nil, err
@@ -294,7 +294,7 @@ func MasterKey(conf config.Config) ([]byte, error) {
 // CheckOrigin returns an error unless the backup that was read was made with the given master key.
 func CheckOrigin(h backup.Header, m backup.Manifest, master []byte) error {
 	if have := keys.Fingerprint(master); h.MasterKey != have {
-		return fmt.Errorf("the backup was made with another master key: its fingerprint is %q, "+
+		return fmt.Errorf("the backup was made with a different master key: its fingerprint is %q, "+
 			"and that of this key is %q. Set the key that the installation had on %s", h.MasterKey, have,
 			h.Created.Local().Format(time.DateTime))
 	}

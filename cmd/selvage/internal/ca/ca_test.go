@@ -80,13 +80,13 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestFiles shows that a second start uses the same authority. It also shows that no more users
-// than necessary can read or write the files.
+// TestFiles shows that a second start uses the same authority. It also shows that only the owner
+// can read the key, and only the owner can write the certificate or the key.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	a, b := open(t, Config{Dir: dir}), open(t, Config{Dir: dir})
 	if !a.cert.Equal(b.cert) {
-		t.Error("the second start created another authority")
+		t.Error("the second start created a different authority")
 	}
 	for file, want := range map[string]os.FileMode{CertFile: 0o644, KeyFile: 0o600} {
 		info, err := os.Stat(filepath.Join(dir, file))
@@ -127,7 +127,7 @@ func TestOpenRefuses(t *testing.T) {
 		spoil func(t *testing.T, dir string) Config
 		want  string
 	}{
-		{"another key", func(t *testing.T, dir string) Config {
+		{"a different key", func(t *testing.T, dir string) Config {
 			if err := os.Remove(filepath.Join(dir, KeyFile)); err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +142,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"expired", func(*testing.T, string) Config {
 			return Config{Now: func() time.Time { return time.Now().Add(lifetime + time.Hour) }}
 		}, "expired on"},
-		{"a host that it does not permit", func(*testing.T, string) Config {
+		{"a host that the certificate does not permit", func(*testing.T, string) Config {
 			return Config{Hosts: []string{"pbx.example.org"}}
 		}, "is not valid for pbx.example.org"},
 	} {
@@ -168,7 +168,7 @@ func TestTogether(t *testing.T) {
 	wg.Wait()
 	for i, a := range made {
 		if a == nil || !a.cert.Equal(made[0].cert) {
-			t.Errorf("process %d has another authority", i)
+			t.Errorf("process %d has a different authority", i)
 		}
 	}
 }

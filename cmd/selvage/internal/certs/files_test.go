@@ -86,7 +86,7 @@ func TestOpenFiles(t *testing.T) {
 		{"expired, for another host", past, pastKey, 0o600, []string{"id.example.org"},
 			"is not valid for id.example.org"},
 		{"not valid yet", future, futureKey, 0o600, nil, "and this machine's clock is at"},
-		{"another host", chain, key, 0o600, []string{"id.example.org"},
+		{"a different host", chain, key, 0o600, []string{"id.example.org"},
 			"is not valid for id.example.org, where clients reach this server; it is valid for pbx.example.org"},
 		{"no certificate", key, key, 0o600, nil, "DIR/cert.pem has no PEM certificate"},
 		{"no key", chain, chain, 0o600, nil, "DIR/key.pem has no unencrypted PEM key"},

@@ -24,9 +24,9 @@ func (c subscriberCommands) rightsCommands() []*cobra.Command {
 	export := cli.Command("export ID [FILE]", "Export all data about a subscriber",
 		c.withMedia(c.exportSubscriber))
 	export.Long = `Write all data about a subscriber as one JSON document to FILE, or to stdout. With --recordings,
-FILE is a zip of subscriber.json and the subscriber's recordings.`
-	export.Flags().Bool("recordings", false, "include the bytes of recordings: FILE is a zip")
-	erase := cli.Command("erase ID", "Delete a subscriber and all personal data", c.withMedia(c.eraseSubscriber))
+FILE is a ZIP archive of subscriber.json and the subscriber's recordings.`
+	export.Flags().Bool("recordings", false, "include the recordings' audio; FILE is then a ZIP archive")
+	erase := cli.Command("erase ID", "Delete a subscriber and all their personal data", c.withMedia(c.eraseSubscriber))
 	erase.Long = `Delete a subscriber and all data about that person: profile, addresses, logins, consents, devices,
 factors, deliveries to webhooks, and recordings that belong to nobody else. The output lists what remains
 and why. A subscriber that was deleted before is named by its id.`
@@ -42,7 +42,7 @@ func (c subscriberCommands) exportSubscriber(ctx context.Context, a *app, cmd *c
 
 	media, _ := cmd.Flags().GetBool("recordings")
 	if media && len(args) < 2 {
-		return cli.Usagef("--recordings writes a zip: name its FILE")
+		return cli.Usagef("--recordings writes a ZIP archive; FILE is required")
 	}
 
 	e, err := a.Fabric.ExportSubscriber(ctx, s.ProjectID, s.ID)

@@ -1,10 +1,11 @@
 // Package declared applies files that describe projects: their API keys, clients,
 // subscribers, resources, upstream providers and webhooks.
 //
-// A file is read and checked as a whole before anything changes. Errors name the line and the path
-// of each problem. [Declarer.Plan] returns a step for each difference. It returns no steps for a
-// file that was already applied. Members that a file does not name keep their values. Each step is
-// one change by package fabric or idp, which apply their rules and record their audit events.
+// A file is read and checked as a whole before anything changes. Errors name the line of each
+// problem, and its path within the file. [Declarer.Plan] returns a step for each difference. It
+// returns no steps for a file that was already applied. Members that a file does not name keep
+// their values. Each step is one call of package fabric or idp, which apply their rules and record
+// their audit events.
 //
 // Things are identified by the names that files give them. Things created from a file are
 // marked, and only marked things are removed when they are no longer in the file.
@@ -34,8 +35,8 @@ type Config struct {
 	Fabric *fabric.Fabric
 	IDP    *idp.Provider
 	Store  Store
-	// Suggest returns the end of an error message about an unknown name, which suggests the most
-	// similar of names. It returns "" if none is similar.
+	// Suggest returns a suffix for an error message about an unknown name. The suffix suggests the
+	// most similar name in names. It is "" if none is similar.
 	Suggest func(name string, names []string) string
 	// ReadFile reads the file of a logo. Its path may be relative to the file of the projects.
 	ReadFile func(path string) ([]byte, error)
@@ -60,14 +61,15 @@ const (
 	Delete Action = "delete"
 )
 
-// A Change is a member that differs from the file. An empty value means none.
+// A Change is a member that differs from the file. Old or New is empty if the member has no value
+// on that side.
 type Change struct {
 	Member string `json:"member"`
 	Old    string `json:"old,omitempty"`
 	New    string `json:"new,omitempty"`
 }
 
-// A Step is one change of one thing.
+// A Step creates, updates or deletes one thing.
 type Step struct {
 	Action  Action
 	Kind    string // project, key, client, subscriber, upstream, webhook, or the type of a resource

@@ -59,7 +59,7 @@ func (e *Examination) rows(ctx context.Context) []Finding {
 }
 
 // overRows opens the store read-only and calls look with it. If the database cannot be opened or
-// has another schema, overRows returns nil, because the rows check reports that.
+// has a different schema, overRows returns nil, because the rows check reports that.
 func (e *Examination) overRows(ctx context.Context, look func(*store.Store) []Finding) []Finding {
 	c := e.storeConfig()
 	c.Check, c.ReadOnly, c.Pool = 0, true, 1

@@ -63,7 +63,7 @@ func brokenf(remedy Text, format string, values ...any) Finding {
 	return Finding{Status: Broken, Found: textf(format, values...), Remedy: remedy}
 }
 
-// of returns f under another name. Checks that examine several things use it.
+// of returns f under a different name. Checks that examine several things use it.
 func (f Finding) of(name string) Finding {
 	f.Name = name
 	return f

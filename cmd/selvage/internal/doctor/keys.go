@@ -76,7 +76,7 @@ func (e *Examination) masterRemedy() Text {
 // rotation.
 func (e *Examination) ringKeys(status keys.Status, records []keys.Record) (all []Finding) {
 	if errors.Is(status.Err, keys.ErrMaster) {
-		return []Finding{brokenf(e.masterRemedy(), "the key ring is encrypted with another master key")}
+		return []Finding{brokenf(e.masterRemedy(), "the key ring is encrypted with a different master key")}
 	}
 
 	if status.Err != nil {

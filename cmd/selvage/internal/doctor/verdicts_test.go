@@ -29,7 +29,8 @@ func TestRingVerdicts(t *testing.T) {
 		ring = append(ring, keys.Record{Use: use, State: keys.Current}, keys.Record{Use: use, State: keys.Next})
 	}
 
-	// sealingSince returns the status of a ring whose sealing key has that age. Its other keys are new.
+	// sealingSince returns the status of a ring whose sealing key has that age. Its other keys are
+	// new.
 	sealingSince := func(age time.Duration) keys.Status {
 		since := make(map[keys.Use]time.Time)
 		for _, use := range keys.Uses() {
@@ -49,7 +50,7 @@ func TestRingVerdicts(t *testing.T) {
 		{"a ring that has just come due", sealingSince(24*time.Hour + time.Minute), ring, Fine},
 		{"an overdue ring", sealingSince(48 * time.Hour), ring, Warned},
 		{"a ring without a next key", sealingSince(0), ring[1:], Warned},
-		{"a ring under another master key", keys.Status{Err: keys.ErrMaster}, ring, Broken},
+		{"a ring under a different master key", keys.Status{Err: keys.ErrMaster}, ring, Broken},
 	} {
 		wantVerdict(t, tt.name, e.ringKeys(tt.status, tt.ring)[0], tt.want)
 	}

@@ -158,10 +158,10 @@ func noMaster(c config.Config) error {
 
 func otherMaster(c config.Config) error {
 	if c.MasterKey != "" {
-		return errors.New("the key ring in the database is encrypted with another master key than master_key " +
+		return errors.New("the key ring in the database is encrypted with a different master key than master_key " +
 			"of the configuration: set the one that other nodes on this database use")
 	}
-	return fmt.Errorf("the key ring in the database is encrypted with another master key than %s: %s, "+
+	return fmt.Errorf("the key ring in the database is encrypted with a different master key than %s: %s, "+
 		"or set SELVAGE_MASTER_KEY_FILE to a file that holds the right one",
 		c.MasterFile(), c.MasterKeyAdvice())
 }

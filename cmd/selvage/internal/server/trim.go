@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// An idle process returns memory to the system. It looks every trimEvery seconds, and is idle if it
-// has used at most a hundredth of a core since the last look.
+// An idle process returns memory to the system. Every trimEvery seconds, look checks whether the
+// process is idle: whether it has used at most a hundredth of a core since the last check.
 const (
 	trimEvery = 2
 	idleTime  = trimEvery * time.Second / 100
 
-	minGarbage = 6 << 20  // allocated bytes that are worth a garbage collection
-	maxMapped  = 10 << 20 // mapped bytes of files that background work needs
+	minGarbage = 6 << 20  // minimum allocated bytes for a garbage collection
+	maxMapped  = 10 << 20 // bytes of mapped files that background work needs
 )
 
 // A trimmer returns memory to the system while the process is idle.
 type trimmer struct {
 	heap      []runtimemetrics.Sample
-	used      time.Duration // CPU time of the process at the last look; 0 if the system does not tell
+	used      time.Duration // CPU time of the process at the last check; 0 if it is unknown
 	allocated uint64        // bytes that were allocated before the last collection
 }
 
@@ -35,8 +35,9 @@ func (t *trimmer) start() {
 	t.used = cpuTime()
 }
 
-// look frees memory if the process is idle. A collection reads most of the binary's tables, and so
-// do the stacks that grow again after it. Therefore the binary is unmapped more than once.
+// look frees memory if the process is idle. Each garbage collection reads most of the binary's
+// tables, which maps them into memory again, and the stacks that grow after it do the same.
+// Therefore look also unmaps the binary between collections.
 func (t *trimmer) look() {
 	before := t.used
 	t.used = cpuTime()
@@ -55,7 +56,8 @@ func (t *trimmer) look() {
 	t.used = cpuTime()
 }
 
-// collect frees unused memory, including what a sync.Pool keeps until the second collection.
+// collect frees unused memory, including objects that a sync.Pool keeps until the second
+// collection.
 func (t *trimmer) collect() {
 	t.allocated = t.heap[0].Value.Uint64()
 	runtime.GC()

@@ -151,7 +151,7 @@ func (e *exporter) clients(ctx context.Context, p fabric.Project) error {
 		if c.Logo != "" || c.DarkLogo != "" {
 			e.sum.Left["logo"]++
 		}
-		if c.OldAt(e.c.Now).Hash != "" {
+		if c.ValidOldSecret(e.c.Now).Hash != "" {
 			e.sum.Left["previous secret of a client"]++
 		}
 

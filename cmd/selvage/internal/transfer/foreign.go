@@ -50,7 +50,7 @@ func (u unmapped) list() (all []Unmapped) {
 type object map[string]json.RawMessage
 
 // take decodes a member into v and removes it. If the member is missing, v stays unchanged. A
-// member of another type stays in the object, so that rest reports it.
+// member of a different type stays in the object, so that rest reports it.
 func (o object) take(name string, v any) {
 	raw, ok := o[name]
 	if !ok || string(raw) == "null" {

@@ -157,7 +157,7 @@ func (s *Stores) Remove(ctx context.Context) []Place {
 }
 
 // each calls do for every store and then returns the states of the stores. If wanted is not "", a
-// store in another state counts as failed.
+// store in a different state counts as failed.
 func (s *Stores) each(ctx context.Context, wanted State, do func(store) error) []Place {
 	places := make([]Place, 0, len(s.all))
 	for _, st := range s.all {
