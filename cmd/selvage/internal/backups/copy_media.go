@@ -154,7 +154,7 @@ func (c *mediaCopy) copyOne(ctx context.Context, m store.StoredMedium) error {
 		return nil
 	}
 
-	// A damaged file is not copied, and nothing is removed for it.
+	// A damaged file is not copied, and an earlier copy of it stays.
 	whole, err = isWhole(c.from, m)
 	if err != nil {
 		return err

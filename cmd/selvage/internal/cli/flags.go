@@ -121,5 +121,5 @@ const ProjectUsage = "`id` of the project (optional if there is only one)"
 
 const yesUsage = "do not ask for confirmation"
 
-// AddYes adds the flag --yes, which Confirm and Ask look at.
+// AddYes adds the flag --yes. If it is set, Confirm and Ask ask nothing.
 func AddYes(cmd *cobra.Command) { cmd.Flags().BoolP("yes", "y", false, yesUsage) }

@@ -38,7 +38,7 @@ func (c Source) Check(ctx context.Context, log *slog.Logger) error {
 		return err
 	case ahead.Abs() > refused:
 		return fmt.Errorf(
-			"this machine's clock is %s the database's: set both by NTP, or tokens would expire too late or at once",
+			"this machine's clock is %s the database's: set both by NTP, or tokens would expire too early or too late",
 			Apart(ahead))
 	case ahead.Abs() > Tolerated:
 		log.Warn("this machine's clock is " + Apart(ahead) + " the database's; set both by NTP")

@@ -97,7 +97,7 @@ func (c auditCommands) listCommand() *cobra.Command {
 	ls.Long = `List events of the audit trail in order, the newest last: the last hundred or, with --since, all since
 that time. With --follow, new events are printed until the command is interrupted.`
 	ls.Flags().Bool("follow", false, "print new events as they happen")
-	ls.Flags().Int("limit", 100, "the `number` of events at most, the newest")
+	ls.Flags().Int("limit", 100, "maximum `number` of events; only the newest are listed")
 	return ls
 }
 

@@ -190,8 +190,8 @@ func (c clientCommands) command() *cobra.Command {
 			rotated, secret, err := a.IDP.Clients.RotateSecret(ctx, args[0], cli.Span(cmd, "overlap"), nil)
 			return client{rotated, secret}, err
 		})
-	addOverlap(rotate, "`time` that the old secret stays valid; 0 revokes it at once")
-	end := n.command("end-old-secret ID", "Revoke a client's old secret at once",
+	addOverlap(rotate, "`time` that the old secret stays valid; 0 revokes it immediately")
+	end := n.command("end-old-secret ID", "Revoke a client's old secret immediately",
 		func(ctx context.Context, a *app, _ *cobra.Command, args []string) (client, error) {
 			changed, err := a.IDP.Clients.EndOldSecret(ctx, args[0])
 			return client{Client: changed}, err

@@ -86,7 +86,7 @@ func addGatewayFlags(cmd *cobra.Command) {
 	f.StringSlice("allow-from", nil, "`network` or address from which the gateway's calls come; repeatable")
 	f.StringSlice("codec", nil, "`codec` to offer, the best first; repeatable (default OPUS, G722, PCMU, PCMA)")
 	f.String("encryption", "", "`encryption` of media: required, optional or default (default default)")
-	f.Int("max-calls", 0, "most calls through the gateway at a time (default 100)")
+	f.Int("max-calls", 0, "maximum number of calls through the gateway at the same time (default 100)")
 }
 
 // gatewayFlags maps flags to the members of the resource that they set.

@@ -109,12 +109,12 @@ func (c *commands) keyCommand() *cobra.Command {
 	update := n.changeCommand("update ID", "Update an API key: only the given flags change it", updateKey)
 	rotate := n.changeCommand("rotate ID", "Replace the secret of an API key; the old one stays valid for a while",
 		rotateKey)
-	end := n.changeCommand("end-old-secret ID", "Revoke the old secret of an API key at once", endOldKey)
+	end := n.changeCommand("end-old-secret ID", "Revoke the old secret of an API key immediately", endOldKey)
 	revoke := cli.Command("revoke ID", "Revoke an API key and the tokens created with it", c.with(revokeKey))
 
 	addKeyFlags(create.Flags())
 	addKeyFlags(update.Flags())
-	addOverlap(rotate, "`time` that the old secret stays valid; 0 revokes it at once")
+	addOverlap(rotate, "`time` that the old secret stays valid; 0 revokes it immediately")
 	addProject(create, ls, show, update, rotate, end, revoke)
 	return cli.Noun("key", "API keys: how backends authenticate", create, ls, show, update, rotate, end, revoke)
 }

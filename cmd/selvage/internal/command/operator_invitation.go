@@ -37,7 +37,8 @@ var setupLinkView = cli.View[setupLink]{
 // setupLinkCommand returns the command that prints a link for a new operator.
 func (c operatorCommands) setupLinkCommand() *cobra.Command {
 	n := noun[setupLink]{commands: c.commands, view: setupLinkView}
-	return n.command("setup-link", "Print a link that creates an operator; it works once, for a day", createSetupLink)
+	return n.command("setup-link",
+		"Print a link that creates an operator; it can be used once and expires in a day", createSetupLink)
 }
 
 func createSetupLink(ctx context.Context, a *app, cmd *cobra.Command, _ []string) (setupLink, error) {

@@ -183,8 +183,8 @@ func addProjectFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.String("name", "", "`name` of the project")
 	f.Int64("record-rate", 0, "`price` of a recorded minute, in millionths of a dollar")
-	f.Int64("recording-quota", 0, "most `bytes` that the recordings may use; 0 for no limit")
-	f.Int64("upload-rate", 0, "most `uploads` of recordings per minute; 0 for no limit")
+	f.Int64("recording-quota", 0, "maximum `bytes` that the recordings may use; 0 for no limit")
+	f.Int64("upload-rate", 0, "maximum `uploads` of recordings per minute; 0 for no limit")
 	f.String("color", "", "`color` of buttons on pages and in mails, such as #2f4b9b")
 	f.String("logo", "", "`file` with a logo for pages and mails, PNG, JPEG or WebP; \"\" for none")
 	f.String("dark-logo", "", "`file` with a logo for dark pages; \"\" uses the other one")
@@ -195,7 +195,7 @@ func addProjectFlags(cmd *cobra.Command) {
 	f.Bool("require-factor", false, "require two factors for every login of a subscriber; =false requires one")
 	f.String("registration", "", "`rule` for new accounts: off (operators and backends) or open (people themselves, "+
 		"who confirm their e-mail address)")
-	f.String("record-calls", "", "`setting`: off, or on to record calls; a subscriber can have another one. In many "+
+	f.String("record-calls", "", "`setting`: off, or on to record calls; a subscriber can override it. In many "+
 		"countries everyone on a call must consent")
 	f.String("client-registration", "", "`rule` for new OAuth clients: off (operators), token (also holders of an "+
 		"initial access token) or open (anyone; only one project)")

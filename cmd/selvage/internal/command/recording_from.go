@@ -117,8 +117,8 @@ func (j *journal) has(path string, size int64, modified time.Time) bool {
 	return ok && e.Bytes == size && e.Modified.Equal(modified)
 }
 
-// add appends a line. If the last line is incomplete, the line feed that add writes first separates
-// the two.
+// add appends a line. It writes a line feed first, so that an incomplete last line does not swallow
+// the new one.
 func (j *journal) add(path string, size int64, modified time.Time, sid string) error {
 	if j == nil {
 		return nil

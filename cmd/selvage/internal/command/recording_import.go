@@ -63,7 +63,7 @@ func (c recordingCommands) recordingImportCommand() *cobra.Command {
 	f.String("subscriber", "", "`id` of the subscriber to whom the recordings belong")
 	f.String("names", "", "`preset` that reads the names of files: "+strings.Join(naming.Presets(), ", "))
 	f.String("pattern", "", "`pattern` that reads the names of files")
-	f.String("resume", "", "`file` that lists the recordings stored before, which are skipped")
+	f.String("resume", "", "`file` that lists the recordings already stored; they are skipped")
 	f.String("watch", "", "`directory` whose files are stored when they are finished, and then moved away")
 	f.Var(&span.Span{Length: time.Minute, Most: span.Day}, "settle",
 		"`time` after the last change of a file in the watched directory until it counts as finished")

@@ -56,7 +56,7 @@ func (c webhookCommands) signingKeyCommand() *cobra.Command {
 		func(ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project) (fabric.SigningKeys, error) {
 			return a.Fabric.Webhooks.RotateSigningKey(ctx, p.ID, cli.Span(cmd, "overlap"))
 		})
-	addOverlap(rotate, "`time` that the old key keeps signing; 0 replaces it at once")
+	addOverlap(rotate, "`time` that the old key keeps signing; 0 replaces it immediately")
 	addProject(show, rotate)
 	return cli.Noun("key", "The key that signs webhook deliveries", show, rotate)
 }
