@@ -62,7 +62,7 @@ func (c *commands) mailCommand() *cobra.Command {
 	retry.Long = `Make a running server send a pending or dead mail immediately. Without an id, it sends all dead mails.
 Links in a mail are created when it is sent, so they are valid.`
 	test := cli.Command("test", "Send a test mail and report whether the server accepted it", c.with(c.testMail))
-	test.Long = `Send a mail through the server of mail.url immediately, and print the server's answer. The mail does not go
+	test.Long = `Send a mail through the server of mail.url, and print the server's answer. The mail does not go
 through the queue.`
 	test.Flags().String("to", "", "`address` of the recipient")
 	return cli.Noun("mail", "Mails: sent, pending and failed", ls, retry, test)

@@ -29,7 +29,8 @@ var passwordView = cli.View[fabric.SIPAccount]{
 // passwordCommand returns the command that generates the password of a SIP endpoint.
 func (c *commands) passwordCommand() *cobra.Command {
 	n := noun[fabric.SIPAccount]{commands: c, view: passwordView}
-	return n.command("password ID", "Generate a password for the phones of a SIP endpoint; it replaces the previous one",
+	return n.command("password ID",
+		"Generate a password for the phones of a SIP endpoint; it replaces the previous one",
 		func(ctx context.Context, a *app, cmd *cobra.Command, args []string) (fabric.SIPAccount, error) {
 			return among(ctx, a, cmd, func(projectID string) (fabric.SIPAccount, error) {
 				return a.Fabric.Endpoints.NewPassword(ctx, projectID, args[0])

@@ -57,7 +57,8 @@ published long enough to be known to every verifier. What the previous key signe
 A running server does this by itself: see keys.signing_rotation and keys.sealing_rotation.`
 	rotate.Flags().Bool("now", false,
 		"do not wait until verifiers know the key; they may reject tokens until they fetch the keys again")
-	retire := cli.Command("retire KID", "Revoke a key and everything it signed or sealed, immediately", c.with(c.retireKey))
+	retire := cli.Command("retire KID", "Revoke a key and everything it signed or sealed, immediately",
+		c.with(c.retireKey))
 	retire.Long = `Revoke a key that may be known to others. Everything it signed or sealed is rejected everywhere
 within two seconds, and the next key takes over. A verifier with a cached copy of the JWKS accepts its
 tokens until the copy expires, at most five minutes.`
