@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	filippo.io/age v1.3.2
+	github.com/DataDog/datadog-agent/pkg/template v0.85.4
 	github.com/Shopify/toxiproxy/v2 v2.12.0
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/ccojocar/zxcvbn-go v1.0.4
@@ -24,7 +25,6 @@ require (
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/minio/minio-go/v7 v7.4.1
 	github.com/minio/sio v0.4.1
-	github.com/nicksnyder/go-i18n/v2 v2.7.0
 	github.com/pion/dtls/v3 v3.1.15
 	github.com/pion/interceptor v0.1.51
 	github.com/pion/logging v0.2.4

@@ -7,17 +7,17 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"text/template"
 	"unicode"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/text"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
 var kindTemplate = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("kind.yaml.tmpl").Funcs(
-		template.FuncMap{"quote": strconv.Quote}).ParseFS(sources, "source/kind.yaml.tmpl"))
+	functions := template.FuncMap{"quote": strconv.Quote, "under": (*kinds.Kind).Under}
+	return template.Must(template.New("kind.yaml.tmpl").Funcs(functions).ParseFS(sources, "source/kind.yaml.tmpl"))
 })
 
 // A kindView is the data for the template of a kind.

@@ -1,12 +1,13 @@
 package templates
 
 import (
-	"html/template"
 	"strings"
 	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/static"

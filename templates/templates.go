@@ -8,9 +8,10 @@ import (
 	"cmp"
 	"embed"
 	"fmt"
-	"html/template"
 	"net/http"
 	"sync"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/static"
@@ -37,6 +38,7 @@ func parse(w *words.Words) *template.Template {
 	return parseIn(template.New("").Funcs(template.FuncMap{
 		"static":       static.URL,
 		"picture":      picture,
+		"plates":       Brand.plates,
 		"say":          w.Say,
 		"rich":         w.HTML,
 		"date":         w.Date,

@@ -1,12 +1,13 @@
 package templates
 
 import (
-	"html/template"
 	"io/fs"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"github.com/selvage/selvage/internal/words"
 )
@@ -18,6 +19,7 @@ import (
 
 // parseIn adds the templates that match patterns to set, with their text in the language of w.
 func parseIn(set *template.Template, w *words.Words, patterns ...string) *template.Template {
+	set.Funcs(methods)
 	var names []string
 	for _, pattern := range patterns {
 		matches, err := fs.Glob(pages, pattern)

@@ -60,8 +60,8 @@ func (b Brand) forTheme(theme string) Brand {
 	return b
 }
 
-// Plates returns the themes in which the shown logo needs a background: "l", "d", both or neither.
-func (b Brand) Plates() string {
+// plates returns the themes in which the shown logo needs a background: "l", "d", both or neither.
+func (b Brand) plates() string {
 	if b.DarkLogo.URL == "" {
 		return b.Logo.Plate
 	}

@@ -4,13 +4,14 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
-	html "html/template"
 	"net/mail"
 	"regexp"
 	"strconv"
 	"strings"
-	text "text/template"
 	"unicode"
+
+	html "github.com/DataDog/datadog-agent/pkg/template/html"
+	text "github.com/DataDog/datadog-agent/pkg/template/text"
 )
 
 // A Message is a letter in the form in which it is sent.
@@ -40,7 +41,7 @@ var (
 	//go:embed letter.txt
 	letterText string
 
-	parsedHTML = html.Must(html.New("").Parse(letterHTML))
+	parsedHTML = html.Must(html.New("").Funcs(html.FuncMap{"lines": lines}).Parse(letterHTML))
 	parsedText = text.Must(text.New("").Parse(letterText))
 )
 
@@ -115,8 +116,8 @@ func (d Draft) write(id string, from Sender) (Message, error) {
 	return m, nil
 }
 
-// Lines splits a paragraph into lines.
-func (s sheet) Lines(paragraph string) []string { return strings.Split(paragraph, "\n") }
+// lines splits a paragraph into lines.
+func lines(paragraph string) []string { return strings.Split(paragraph, "\n") }
 
 // oneLine returns s as one line. It replaces characters that could begin another header, or hide
 // text, with spaces.

@@ -1,10 +1,10 @@
 package password
 
 import (
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
-	"net/rpc"
 	"os"
 	"os/exec"
 	"runtime"
@@ -48,24 +48,47 @@ type Result struct {
 	Rating
 }
 
-// Hashes is the RPC service of [Hasher.Serve].
-type Hashes struct{ of *Hasher }
+// A request carries a task to the separate process, and a response its result back. Responses may
+// arrive in any order.
+type request struct {
+	ID   uint64
+	Task Task
+}
 
-// Do runs one task.
-func (h Hashes) Do(t Task, r *Result) (err error) {
-	*r, err = h.of.do(t)
-	return err
+type response struct {
+	ID     uint64
+	Result Result
+	Error  string // why the task failed, or ""
 }
 
 // Serve runs tasks for another process, which sends them over conn, until conn is closed. The other
 // process limits how many tasks run at the same time.
 func (h *Hasher) Serve(conn io.ReadWriteCloser) error {
-	s := rpc.NewServer()
-	if err := s.Register(Hashes{h}); err != nil {
-		return fmt.Errorf("serving hashes: %w", err)
+	requests, responses := gob.NewDecoder(conn), gob.NewEncoder(conn)
+	var sending sync.Mutex
+	for {
+		var r request
+		if err := requests.Decode(&r); err == io.EOF {
+			return conn.Close()
+		} else if err != nil {
+			return fmt.Errorf("receiving a task: %w", err)
+		}
+
+		go func() {
+			a := response{ID: r.ID}
+			result, err := h.do(r.Task)
+			if err != nil {
+				a.Error = err.Error()
+			} else {
+				a.Result = result
+			}
+			sending.Lock()
+			defer sending.Unlock()
+			if responses.Encode(a) != nil {
+				_ = conn.Close() // the other process has ended, and so does this one
+			}
+		}()
 	}
-	s.ServeConn(conn)
-	return nil
 }
 
 // Apart makes h run its tasks in a separate process. command returns the command to run, which
@@ -99,7 +122,7 @@ func (p *process) do(t Task) (r Result, ok bool, err error) {
 		}
 
 		r, err = w.do(t, p.answerFor)
-		if refused := rpc.ServerError(""); err == nil || errors.As(err, &refused) {
+		if failed := taskError(""); err == nil || errors.As(err, &failed) {
 			p.leave(nil, nil)
 			return r, true, err
 		}
@@ -144,7 +167,7 @@ func (p *process) leave(dead *worker, why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if dead != nil && p.worker == dead {
-		_ = dead.Close()
+		_ = dead.tasks.Close()
 		_ = dead.Kill() // the process may hang without noticing that its input was closed
 		p.worker = nil
 		p.broken(fmt.Errorf("the hashing process has ended: %w", why))
@@ -160,7 +183,7 @@ func (p *process) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.tasks == 0 && p.worker != nil {
-		_ = p.worker.Close()
+		_ = p.worker.tasks.Close()
 		p.worker = nil
 	}
 }
@@ -172,33 +195,108 @@ func (h *Hasher) Close() {
 	}
 }
 
-// A worker is a running process.
+// A worker is a running process. Closing tasks ends it.
 type worker struct {
-	*rpc.Client
 	*os.Process
+	tasks io.WriteCloser
+
+	sending  sync.Mutex
+	requests *gob.Encoder // writes to tasks
+
+	mu      sync.Mutex
+	last    uint64                   // id of the last request
+	waiting map[uint64]chan response // by the id of the request
+	err     error                    // why there will be no more responses
 }
 
 var errNoAnswer = errors.New("it did not respond in time")
 
-// do runs a task. It returns errNoAnswer if the task takes longer than within.
+// A taskError is the reason why a task failed in the separate process.
+type taskError string
+
+func (e taskError) Error() string { return string(e) }
+
+// do runs a task. It returns a taskError if the task fails, errNoAnswer if the task takes longer
+// than within, and another error if the process has ended.
 func (w *worker) do(t Task, within time.Duration) (Result, error) {
-	r := new(Result) // not reused: an abandoned call may still write to it
-	call := w.Go("Hashes.Do", t, r, make(chan *rpc.Call, 1))
+	id, answer, err := w.expect()
+	if err != nil {
+		return Result{}, err
+	}
+	defer w.forget(id)
+	if err := w.send(request{id, t}); err != nil {
+		return Result{}, err
+	}
+
 	timer := time.NewTimer(within)
 	defer timer.Stop()
-
 	select {
-	case <-call.Done:
-		return *r, call.Error
+	case a, ok := <-answer:
+		switch {
+		case !ok:
+			return Result{}, w.ended()
+		case a.Error != "":
+			return Result{}, taskError(a.Error)
+		}
+		return a.Result, nil
 	case <-timer.C:
 		return Result{}, errNoAnswer
 	}
 }
 
-// pipes are a process's standard input and output.
-type pipes struct {
-	io.Reader
-	io.WriteCloser
+// expect returns the id of a new request, and the channel that receives its response. The channel
+// is closed if the process ends.
+func (w *worker) expect() (id uint64, answer chan response, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return 0, nil, w.err
+	}
+	w.last++
+	answer = make(chan response, 1)
+	w.waiting[w.last] = answer
+	return w.last, answer, nil
+}
+
+func (w *worker) forget(id uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.waiting, id)
+}
+
+func (w *worker) send(r request) error {
+	w.sending.Lock()
+	defer w.sending.Unlock()
+	return w.requests.Encode(r)
+}
+
+func (w *worker) ended() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// receive delivers responses until the process ends.
+func (w *worker) receive(from io.Reader) {
+	responses := gob.NewDecoder(from)
+	for {
+		var a response
+		err := responses.Decode(&a)
+
+		w.mu.Lock()
+		if err != nil {
+			w.err = err
+			for _, answer := range w.waiting {
+				close(answer)
+			}
+			w.mu.Unlock()
+			return
+		}
+		if answer, ok := w.waiting[a.ID]; ok {
+			answer <- a // does not block: the channel has room for the only response
+		}
+		w.mu.Unlock()
+	}
 }
 
 // start starts a process with a lower priority. A process inherits the priority of the thread that
@@ -223,7 +321,11 @@ func start(cmd *exec.Cmd) (*worker, error) {
 		return nil, fmt.Errorf("starting the hashing process: %w", err)
 	}
 
-	client := rpc.NewClient(pipes{out, in})
-	go func() { _ = cmd.Wait() }()
-	return &worker{client, cmd.Process}, nil
+	w := &worker{Process: cmd.Process, tasks: in, requests: gob.NewEncoder(in)}
+	w.waiting = make(map[uint64]chan response)
+	go func() {
+		w.receive(out)
+		_ = cmd.Wait() // closes out, so it must follow the last read
+	}()
+	return w, nil
 }

@@ -8,16 +8,18 @@ package words
 import (
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"html/template"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/nicksnyder/go-i18n/v2/i18n"
+	"golang.org/x/text/feature/plural"
 	"golang.org/x/text/language"
 )
 
@@ -38,31 +40,65 @@ var tags = func() []language.Tag {
 
 // Words formats messages in one language.
 type Words struct {
-	Tag       string // BCP 47, for <html lang>
-	Name      string // the language's own name
-	localizer *i18n.Localizer
-	texts     map[string]string // by the English text
+	Tag      string // BCP 47, for <html lang>
+	Name     string // the language's own name
+	tag      language.Tag
+	messages map[string]message
+	texts    map[string]string // by the English text
+}
+
+// A message is a text in each plural form that its language needs. In a file, it is a string, or an
+// object whose members are named after the forms. {{.App}} stands for the value with the name App.
+type message map[plural.Form]string
+
+// forms holds the plural forms by their names in CLDR.
+var forms = map[string]plural.Form{
+	"zero": plural.Zero, "one": plural.One, "two": plural.Two,
+	"few": plural.Few, "many": plural.Many, "other": plural.Other,
+}
+
+// UnmarshalJSON requires the form "other", because every language has it.
+func (m *message) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		*m = message{plural.Other: text}
+		return nil
+	}
+
+	var named map[string]string
+	if err := json.Unmarshal(raw, &named); err != nil {
+		return err
+	}
+	*m = make(message)
+	for name, text := range named {
+		form, ok := forms[name]
+		if !ok {
+			return fmt.Errorf("no plural form is named %q", name)
+		}
+		(*m)[form] = text
+	}
+	if _, ok := (*m)[plural.Other]; !ok {
+		return errors.New(`the plural form "other" is missing`)
+	}
+	return nil
 }
 
 var matcher = sync.OnceValue(func() language.Matcher { return language.NewMatcher(tags) })
 
 // read reads the files when they are first used, because most commands show no pages.
 var read = sync.OnceValue(func() (all []*Words) {
-	bundle := i18n.NewBundle(language.English)
 	for _, tag := range tags {
-		texts, err := load(bundle, tag)
+		w, err := load(tag)
 		if err != nil {
 			panic(err) // cannot happen: the files are part of the binary
 		}
-		w := &Words{Tag: tag.String(), localizer: i18n.NewLocalizer(bundle, tag.String()), texts: texts}
-		w.Name = w.Say("language")
 		all = append(all, w)
 	}
 	return all
 })
 
-// load adds the messages of a language to the bundle, and returns its translations of English texts.
-func load(bundle *i18n.Bundle, tag language.Tag) (texts map[string]string, err error) {
+// load reads the file of a language.
+func load(tag language.Tag) (*Words, error) {
 	raw, err := files.ReadFile(tag.String() + ".json")
 	if err != nil {
 		return nil, err
@@ -72,30 +108,23 @@ func load(bundle *i18n.Bundle, tag language.Tag) (texts map[string]string, err e
 		return nil, err
 	}
 
-	for key, message := range all {
+	w := &Words{Tag: tag.String(), tag: tag, messages: make(map[string]message)}
+	for key, raw := range all {
 		if key == "texts" {
-			if err := json.Unmarshal(message, &texts); err != nil {
+			if err := json.Unmarshal(raw, &w.texts); err != nil {
 				return nil, err
 			}
 			continue
 		}
 
-		var said any
-		if err := json.Unmarshal(message, &said); err != nil {
-			return nil, err
-		}
-
-		m, err := i18n.NewMessage(said)
-		if err != nil {
+		var m message
+		if err := json.Unmarshal(raw, &m); err != nil {
 			return nil, fmt.Errorf("message %s: %w", key, err)
 		}
-
-		m.ID = key
-		if err := bundle.AddMessages(tag, m); err != nil {
-			return nil, err
-		}
+		w.messages[key] = m
 	}
-	return texts, nil
+	w.Name = w.Say("language")
+	return w, nil
 }
 
 // Tags returns the supported languages as BCP 47 tags.
@@ -143,22 +172,28 @@ func Choose(wishes ...string) *Words {
 }
 
 // Say returns a message. values alternates names and values, such as "App", "Acme". The value
-// "Count" selects the plural form. If key is unknown, Say returns it unchanged.
+// "Count", an integer, selects the plural form. If key is unknown, Say returns it unchanged.
 func (w *Words) Say(key string, values ...any) string {
-	data := make(map[string]any, len(values)/2)
-	for i := 0; i+1 < len(values); i += 2 {
-		data[values[i].(string)] = values[i+1]
-	}
-
-	said, err := w.localizer.Localize(&i18n.LocalizeConfig{
-		MessageID:    key,
-		TemplateData: data,
-		PluralCount:  data["Count"],
-	})
-	if err != nil {
+	m, ok := w.messages[key]
+	if !ok {
 		return key
 	}
-	return said
+
+	form := plural.Other
+	replacements := make([]string, 0, len(values))
+	for i := 0; i+1 < len(values); i += 2 {
+		name, value := values[i].(string), fmt.Sprint(values[i+1])
+		replacements = append(replacements, "{{."+name+"}}", value)
+		if n, err := strconv.Atoi(value); err == nil && name == "Count" {
+			form = plural.Cardinal.MatchPlural(w.tag, n, 0, 0, 0, 0)
+		}
+	}
+
+	text, ok := m[form]
+	if !ok {
+		text = m[plural.Other]
+	}
+	return strings.NewReplacer(replacements...).Replace(text)
 }
 
 // HTML returns a message that contains HTML elements, with its values escaped.

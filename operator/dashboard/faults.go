@@ -3,6 +3,8 @@ package dashboard
 import (
 	"html/template"
 	"strings"
+
+	"github.com/selvage/selvage/templates"
 )
 
 // A fault is a sentence that describes an error. ID is the id of the input that caused it, or "".
@@ -26,15 +28,9 @@ func (f faults) moved(from, to string) faults {
 	return f
 }
 
-// A fieldFault holds what is wrong with one input.
-type fieldFault struct {
-	ID    string // of the input
-	Texts []string
-}
-
 // At returns what is wrong with the input with the given id.
-func (f faults) At(id string) fieldFault {
-	at := fieldFault{ID: id}
+func (f faults) At(id string) templates.FieldFault {
+	at := templates.FieldFault{ID: id}
 	for _, one := range f {
 		if one.ID == id {
 			at.Texts = append(at.Texts, one.Text)

@@ -8,8 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/template"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/text"
 	"github.com/spf13/cobra"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
