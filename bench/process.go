@@ -63,7 +63,7 @@ func memoryMiB(p *harness.Program, pid int, field string) float64 {
 // binarySize returns the size of the stripped binary in MB.
 func binarySize(p *harness.Program) float64 {
 	path := filepath.Join(p.TempDir(), "selvage")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path,
+	build := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", path,
 		"github.com/selvage/selvage/cmd/selvage")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

@@ -165,7 +165,7 @@ func (r release) binaries() error {
 	stamp := fmt.Sprintf("-s -w -buildid= -X main.build=%s -X main.buildCommit=%s -X main.buildDate=%s",
 		r.version, r.commit, r.date.Format(time.RFC3339))
 	for _, arch := range architectures {
-		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", stamp,
+		cmd := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-buildvcs=false", "-ldflags", stamp,
 			"-o", r.binary(arch), "./cmd/selvage")
 		cmd.Dir, cmd.Stderr = r.root, os.Stderr
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch,
