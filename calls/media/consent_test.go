@@ -102,7 +102,7 @@ func TestForgedAnswers(t *testing.T) {
 	must(t, err)
 	check, ok := isCheck(receive(t, victim, deadline))
 	if !ok {
-		t.Fatal("the first packet to a new address is no check")
+		t.Fatal("the first packet to a new address is not a check")
 	}
 	if name, _ := check.Get(stun.AttrUsername); string(name) != "abcd:"+c.ufrag {
 		t.Errorf("the check is for %q, want %q", name, "abcd:"+c.ufrag)
@@ -144,7 +144,7 @@ func TestMove(t *testing.T) {
 	must(t, err)
 	check, ok := isCheck(receive(t, there, deadline))
 	if !ok {
-		t.Fatal("the first packet to a new address is no check")
+		t.Fatal("the first packet to a new address is not a check")
 	}
 
 	_, err = there.Write(answerTo(check, lightPassword))
@@ -238,7 +238,7 @@ func TestManySources(t *testing.T) {
 		must(t, err)
 		check, ok := isCheck(receive(t, other, deadline))
 		if !ok {
-			t.Fatal("the first packet to a new address is no check")
+			t.Fatal("the first packet to a new address is not a check")
 		}
 		if bytes.Equal(check.TransactionID[:], make([]byte, stun.TransactionIDSize)) {
 			t.Error("the check has no id")

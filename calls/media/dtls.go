@@ -102,8 +102,8 @@ func (t *transport) receiveDTLS(b []byte, now time.Time) {
 	t.startHandshake()
 }
 
-// startHandshake starts a handshake, unless one is running. It requires that the client has sent a
-// DTLS packet and that the client's fingerprint is known.
+// startHandshake starts a handshake if the client has sent a DTLS packet and the client's
+// fingerprint is known. It does nothing if a handshake is running, or after too many attempts.
 func (t *transport) startHandshake() {
 	if t.handshaking.Load() || t.pipe.empty() || t.fingerprint().Hash == "" || t.ctx.Err() != nil {
 		return

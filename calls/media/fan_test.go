@@ -48,7 +48,8 @@ func newVideoLegs(t *testing.T, n int) (e *Engine, legs []videoLeg) {
 	return e, legs
 }
 
-// sendVideo makes the client of l send the packets first to last, each of which is a key frame.
+// sendVideo makes the leg's client send the packets from first to last, each of which is a key
+// frame.
 func (l videoLeg) sendVideo(t *testing.T, w *worker, first, last uint16) {
 	t.Helper()
 	for seq := first; seq <= last; seq++ {
@@ -61,7 +62,7 @@ func (l videoLeg) sendVideo(t *testing.T, w *worker, first, last uint16) {
 	}
 }
 
-// sendRTCP makes the client of l send a packet at the given time.
+// sendRTCP makes the leg's client send a packet at the given time.
 func (l videoLeg) sendRTCP(t *testing.T, w *worker, p rtcp.Packet, now time.Time) {
 	t.Helper()
 	b, err := rtcp.Marshal([]rtcp.Packet{p})
@@ -71,7 +72,7 @@ func (l videoLeg) sendRTCP(t *testing.T, w *worker, p rtcp.Packet, now time.Time
 	w.receiveRTCP(l.video.transport, b, now)
 }
 
-// received returns the RTCP packets that the engine has sent to the client of l so far. It sends
+// received returns the RTCP packets that the engine has sent to the leg's client so far. It sends
 // another packet to mark their end, because sockets on loopback keep the order.
 func (l videoLeg) received(t *testing.T) (all []rtcp.Packet) {
 	t.Helper()

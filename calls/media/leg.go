@@ -152,8 +152,8 @@ func (l *leg) planPhone(d *sdp.Description) (steps []step, err error) {
 	return steps, nil
 }
 
-// canUse reports whether an accepted section of a phone has the required encryption. If it replaces
-// a section, it must agree with the old section.
+// canUse reports whether an accepted section of a phone has the required encryption. If the section
+// replaces an old one, it must also have the old section's encryption and codec.
 func (l *leg) canUse(old *section, offer, answer *sdp.Section) bool {
 	switch secure := answer.IsSecure(); {
 	case l.terms.SRTP.Required && !secure:
@@ -221,7 +221,7 @@ func (l *leg) apply(steps []step) {
 	}
 
 	l.version++
-	if !l.isPhone() { // phones expect their offer's order, browsers the SDK's
+	if !l.isPhone() { // a phone expects the order of its offer, and the SDK expects audio first
 		slices.SortStableFunc(l.sections, func(a, b *section) int { return rank(a) - rank(b) })
 	}
 	l.rerouteAll()
@@ -303,7 +303,8 @@ func (l *leg) findSection(mid string) *section {
 	return nil
 }
 
-// liveSection returns the live section of a kind with index n, or nil.
+// liveSection returns the live section of a kind with the given index, or nil. The first index is
+// 0.
 func (l *leg) liveSection(kind calls.Kind, n int) *section {
 	for _, s := range l.sections {
 		if s.kind != kind || !s.live() {

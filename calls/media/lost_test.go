@@ -184,7 +184,7 @@ func TestClaims(t *testing.T) {
 
 	for _, s := range steps {
 		if got := table.claimAddress(p.source, s.by, now.Add(s.at)); got != s.want {
-			t.Errorf("after %v, prove = %v, want %v", s.at, got, s.want)
+			t.Errorf("after %v, claimAddress = %v, want %v", s.at, got, s.want)
 		}
 	}
 	if table.findByAddress(p.source) != to.transport {

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// frameTime is the step of a mixer.
+// frameTime is the interval at which a mixer mixes a frame.
 const frameTime = 20 * time.Millisecond
 
 // maxLate is how late a mixer may be before it skips frames.

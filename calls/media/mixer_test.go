@@ -291,7 +291,7 @@ func BenchmarkRoom(b *testing.B) {
 	b.Run("all speak", func(b *testing.B) { benchmarkRoom(b, 1) })
 }
 
-// benchmarkRoom measures a room in which one of every some members speaks.
+// benchmarkRoom measures a room in which one in the given number of members speaks.
 func benchmarkRoom(b *testing.B, some int) {
 	const members, distinct = 150, 50
 	h := newHall(b)

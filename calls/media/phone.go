@@ -29,7 +29,7 @@ type phonePort struct {
 	proved  netip.Addr                 // the address that the phone has proved
 	gateway bool                       // see calls.Terms
 	secure  bool                       // the phone uses SRTP; fixed
-	claimed bool                       // media is sent to unproved addresses
+	claimed bool                       // the address may be forged or not the phone's own; see trial
 	phone   atomic.Pointer[netip.Addr] // the only address to exchange packets with
 	latched atomic.Bool                // the phone has sent a packet from the port in use
 	trial   trial                      // limits packets to claimed addresses

@@ -10,9 +10,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Phones encrypt with keys in descriptions (RFC 4568). The engine makes a random key for each
-// section, which never changes. A phone may change its own key. The two directions never use the
-// same key. Otherwise, SRTP would use the same key stream for two packets with the same number.
+// Phones encrypt with keys in descriptions (RFC 4568). For each section, the engine makes a random
+// key, which never changes. A phone may change its own key. The two directions never use the same
+// key. Otherwise, SRTP would use the same key stream for two packets with the same number.
 
 // profiles maps the suites in a=crypto to their names in package srtp.
 var profiles = map[string]srtp.ProtectionProfile{

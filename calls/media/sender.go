@@ -173,7 +173,8 @@ func (o *sender) skip(p packet, count int64) {
 	}
 }
 
-// sourceSeq returns the source's sequence number for a packet that was sent in this epoch.
+// sourceSeq returns the source's sequence number for a packet that was sent in this epoch. It
+// returns false if no such packet was sent.
 func (o *sender) sourceSeq(seq uint16) (uint16, bool) {
 	count := o.highest + int64(int16(seq-(o.base+uint16(o.highest))))
 	return o.highestSeq - uint16(o.highest-count), o.from != nil && count >= 0 && count <= o.highest
