@@ -355,8 +355,8 @@ func TestCallsRefused(t *testing.T) {
 	w.isOver()
 }
 
-// TestStrangers shows that a BYE from another address does not end a call, with the right tag or a
-// guessed tag.
+// TestStrangers shows that a BYE from another address does not end a call, whether the BYE has the
+// right tag or a guessed one.
 func TestStrangers(t *testing.T) {
 	w := newWorld(t)
 	c := converse(t, w)

@@ -191,8 +191,8 @@ func (d *dialog) request(method sip.RequestMethod, seq uint32) *sip.Request {
 }
 
 // end removes the dialog and sends the phone a BYE. If the phone has not yet acknowledged a 200,
-// both wait until it has, or until that has timed out (RFC 3261, section 15). No BYE is sent if the
-// phone has sent one by then.
+// the removal and the BYE wait until it has, or until the wait for the ACK has timed out (RFC 3261,
+// section 15). No BYE is sent if the phone has sent one by then.
 func (d *dialog) end(c calls.Cause) {
 	for _, t := range d.accepted() {
 		if t.afterACK(func() { d.end(c) }) {

@@ -116,8 +116,8 @@ func (c credentials) proves(password, method string) bool {
 }
 
 // A nonce is valid only if it comes from the address to which it was sent. Thus, a phone that uses
-// a nonce proves that it receives messages at its address. Each use of a nonce needs a higher
-// count.
+// a nonce proves that it receives messages at its address. Each use of a nonce needs a higher count
+// than the previous use.
 const (
 	nonceFor   = 5 * time.Minute
 	maxNonces  = 100_000 // used nonces that have not expired
@@ -138,15 +138,15 @@ type nonceUse struct {
 	until time.Time
 }
 
-// A nonceShare holds the nonces that one set of credentials has used. A nonce is not valid for
-// these credentials unless it was issued later than after.
+// A nonceShare holds the nonces that one set of credentials has used. Nonces that were issued at
+// the time in after or earlier are not valid for these credentials.
 type nonceShare struct {
 	nonces [][16]byte // in the order of their first use
 	after  time.Time
 }
 
-// issue returns a nonce for the address to. A nonce contains the time, random bits and a signature,
-// so the server does not store it.
+// issue returns a nonce for a phone at the given address. A nonce contains the time, random bits
+// and a signature, so the server does not store it.
 func (n *nonces) issue(to netip.Addr, now time.Time) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:], uint64(now.UnixNano()))
@@ -161,8 +161,8 @@ func (n *nonces) sign(b [16]byte, to netip.Addr) []byte {
 	return mac.Sum(nil)[:16]
 }
 
-// open returns the signed part of a nonce. ok is false if the nonce was not issued for the address
-// from.
+// open returns the signed part of a nonce that arrived from the given address. ok is false if the
+// nonce was not issued for this address.
 func (n *nonces) open(text string, from netip.Addr) (b [16]byte, ok bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(raw) != 32 {

@@ -64,8 +64,9 @@ func TestEndedEndpoint(t *testing.T) {
 	w.isOver()
 }
 
-// TestEndedCredentialsInCall shows the same for the credentials of a subscriber. Other changes, and
-// changes of other credentials, do not end calls. A phone with the new password may call.
+// TestEndedCredentialsInCall shows that a new password of a subscriber's SIP credentials, or
+// deleting them, also ends calls. Other changes to these credentials, and changes to other
+// credentials, do not end calls. A phone with the new password may call.
 func TestEndedCredentialsInCall(t *testing.T) {
 	w := newWorld(t).watched()
 	subscriber, credential := w.subscriber("carol")

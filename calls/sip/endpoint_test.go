@@ -69,8 +69,9 @@ func TestEndpoint(t *testing.T) {
 		from: "phone-desk-12", seq: 1}, ""))
 }
 
-// TestEndpointPassword shows that only the newest password of a SIP endpoint is valid, also for
-// phones that have registered. After the endpoint is deleted, no password is valid.
+// TestEndpointPassword shows that only the newest password of a SIP endpoint is valid. Phones that
+// registered with an older password no longer ring. After the endpoint is deleted, no password is
+// valid.
 func TestEndpointPassword(t *testing.T) {
 	w := newWorld(t)
 	refused := func(what string, p *phone) {

@@ -192,7 +192,7 @@ func TestTollFraud(t *testing.T) {
 		phone.send(phone.acknowledge(r, m))
 		w.isOver()
 		if r := w.lastCall(); r.Refusal != tt.refusals || r.Gateway != "" {
-			t.Errorf("%s: the call of %s was refused for %q, want %q", tt.name, tt.number, r.Refusal, tt.refusals)
+			t.Errorf("%s: the call to %s was refused for %q, want %q", tt.name, tt.number, r.Refusal, tt.refusals)
 		}
 	}
 
@@ -245,7 +245,7 @@ func TestGatewayMedia(t *testing.T) {
 }
 
 // TestCallFromGateway calls a subscriber by a phone number immediately after the gateway was
-// created. Changes of the gateway also apply immediately.
+// created. Changes to the gateway also apply immediately.
 func TestCallFromGateway(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.0/8"]`)})

@@ -151,7 +151,8 @@ func response(r *sip.Request, status int, reason string, body []byte, headers ..
 }
 
 // challenge asks the sender of a request to authenticate with any of the algorithms. stale means
-// that the credentials were right, but the nonce was no longer valid.
+// that the credentials were right, but the nonce was no longer valid. Over UDP, challenge sends
+// nothing if the sender's network has received too many answers.
 func (s *Server) challenge(r *sip.Request, f flow, stale bool) {
 	if f.udp != nil && !s.rates.allowAnswer(networkOf(f.source()), time.Now()) {
 		s.counters.limited.Add(1)

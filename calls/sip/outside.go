@@ -57,9 +57,9 @@ func (s outsiders) admitOutsider(c caller, r *sip.Request, f flow) bool {
 	return true
 }
 
-// countGuess counts a wrong password for a SIP address. After too many wrong passwords from a
-// network, requests from there are denied without checking the password, no matter which username
-// they use.
+// countGuess counts a wrong password for a SIP address. After too many wrong passwords for it from
+// a network, calls from that network to the SIP address are denied without checking the password,
+// no matter which username they use.
 func (s outsiders) countGuess(ctx context.Context, c caller, f flow) {
 	if c.guessed == "" {
 		return
@@ -204,8 +204,8 @@ func (s outsiders) knowsPassword(r *sip.Request, f flow, id, password string) (o
 	return s.nonces.use(id, nonce, c.nc, now), false
 }
 
-// callerFrom returns a caller that reaches only the address to. id is the id of the gateway or SIP
-// address. All callers with the same id share their limits.
+// callerFrom returns a caller that reaches only the given address. id is the id of the gateway or
+// SIP address. All callers with the same id share their limits.
 func (s outsiders) callerFrom(f flow, to fabric.Address, id string, from calls.Party) caller {
 	return caller{to: to.Path(), client: calls.Client{
 		Party:  &from,

@@ -68,7 +68,7 @@ func TestGuessingSIPAddress(t *testing.T) {
 	w.logs("too many wrong passwords for a SIP address")
 	for _, user := range []string{"mallory", "trent"} {
 		if m := guess(user, "open sesame", silence); m.kind() == "100" {
-			t.Errorf("after too many guesses, the right one of %s was accepted", user)
+			t.Errorf("after too many guesses, the right password from %s was accepted", user)
 		}
 	}
 }

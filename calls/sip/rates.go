@@ -109,8 +109,8 @@ func (r *rates) allowAnswer(n netip.Prefix, now time.Time) bool {
 	return r.proven[n] != nil || r.stranger(n).answers.AllowN(now, 1)
 }
 
-// allowNewGateway counts an INVITE from a network of no known gateway, and reports whether it may
-// be looked up.
+// allowNewGateway counts an INVITE from a network where no gateway is known, and reports whether it
+// may be looked up.
 func (r *rates) allowNewGateway(now time.Time) bool { return r.newGateways.AllowN(now, 1) }
 
 // sweep deletes networks that are no longer proven.

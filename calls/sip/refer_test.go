@@ -22,7 +22,7 @@ func (c conversation) bobRequests(method string) request {
 		from: "phone-bob"}
 }
 
-// refers makes a phone transfer its call, and returns the response.
+// refers sends the request r with the transfer's target in to, and returns the response.
 func (p *phone) refers(r request, to string) message {
 	p.t.Helper()
 	r.headers += "Refer-To: " + to + "\r\n"
@@ -30,8 +30,8 @@ func (p *phone) refers(r request, to string) message {
 	return p.next(deadline)
 }
 
-// side makes a side of the call transfer it to a user: alice if i is odd, and otherwise bob. Each
-// side may try only five times within seconds.
+// side makes one side of the call transfer it to a user: alice if i is odd, and otherwise bob. The
+// sides take turns because each may make only five attempts within seconds.
 func (c conversation) side(i int, user string) *phone {
 	if i%2 == 1 {
 		c.alice.transfers(c.alice.inDialog("REFER", c.answered), user)
@@ -104,7 +104,7 @@ func TestCalleeTransfers(t *testing.T) {
 	r := w.lastCall()
 	if r.From.SubscriberID != w.subscribers["alice"] || r.To.SubscriberID != w.subscribers["carol"] ||
 		r.State != calls.InCall || r.Dialed != "/private/bob" {
-		t.Errorf("the record is %+v, want a call from alice to bob that carol has", r)
+		t.Errorf("the record is %+v, want alice's call to bob, with carol as callee", r)
 	}
 
 	c.alice.hangsUp(c.answered)
@@ -152,8 +152,8 @@ func TestCallerTransfers(t *testing.T) {
 	}
 }
 
-// TestTransferFails shows that the parties of a call can still talk if nobody answered its
-// transfer, and that a phone may try again.
+// TestTransferFails shows that the parties of a call can still talk after a transfer that nobody
+// answered, and that the phone may try again.
 func TestTransferFails(t *testing.T) {
 	w := newWorld(t)
 	carol := w.registered("carol")
@@ -296,7 +296,7 @@ func TestTransferCaps(t *testing.T) {
 	carrier.refuses(invite, "486 Busy Here")
 	c.bob.notified("SIP/2.0 486 Busy Here")
 	if r := w.lastCall(); r.Gateway != "" || r.Payer != "" || !r.OutboundFrom.IsZero() {
-		t.Errorf("after a transfer that failed, the record is %+v, want one of a call inside", r)
+		t.Errorf("after a transfer that failed, the record is %+v, want that of an internal call", r)
 	}
 
 	// The failed attempt counts for an hour, although the record does not contain it.
@@ -380,9 +380,8 @@ func TestManyRefers(t *testing.T) {
 	}
 }
 
-// TestOutsiderTransfers shows that a gateway cannot transfer a call to a phone number, nor can the
-// phone of an endpoint that may not call numbers. An endpoint with a call handler reaches only the
-// handler's address.
+// TestOutsiderTransfers shows that a gateway cannot transfer a call to a phone number. An endpoint
+// that may not call phone numbers cannot do so either, but can transfer a call to a subscriber.
 func TestOutsiderTransfers(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.0/8"]`)})

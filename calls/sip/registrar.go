@@ -247,7 +247,7 @@ func expiryOf(r *sip.Response, user string) time.Duration {
 	return registerFor
 }
 
-// registeredAt returns the ids of the gateways at an address at which the server is registered.
+// registeredAt returns the ids of those gateways at an address where the server has a registration.
 // ours reports whether a user is in the Contact header of one of these registrations.
 func (s *Server) registeredAt(from netip.Addr, user string) (ids map[string]bool, ours bool) {
 	now := time.Now()

@@ -36,8 +36,8 @@ func gathering(more string) string {
 	return `{"verbs": [{"verb": "play", "url": "/tone.wav", "digits": ` + more + `]}`
 }
 
-// TestScriptDigits gathers the digits that alice presses, as INFO and as telephone events. The
-// second and the third request contain digits that end with the last of four, and with a #.
+// TestScriptDigits gathers the digits that alice presses, as INFO and as telephone events.
+// Gathering ends with the last of four digits, or with a #.
 func TestScriptDigits(t *testing.T) {
 	w, h := newScripted(t, nil, gathering(`4, "seconds": 60}, {"verb": "hangup"}`),
 		gathering(`8, "seconds": 60}, {"verb": "hangup"}`), gathering(`1, "seconds": 60}`))

@@ -59,10 +59,10 @@ type Config struct {
 	Alone    bool           // this is the only node
 	Digests  []string       // hash functions for passwords, the best first; nil means all
 
-	// These fields are for gateways. Resolver resolves their names; nil means the system's
-	// resolver. MayReach reports whether a host name may lead to an address; nil permits no
-	// address. Roots are the authorities that sign their certificates; nil means the system's
-	// authorities.
+	// These fields are for gateways. Resolver resolves the gateways' host names; nil means the
+	// system's resolver. MayReach reports whether a host name may lead to an address; nil permits
+	// no address. Roots are the authorities that sign the gateways' certificates; nil means the
+	// system's authorities.
 	Resolver *net.Resolver
 	MayReach func(host string, at netip.AddrPort) bool
 	Roots    *x509.CertPool

@@ -153,7 +153,7 @@ func TestSecurePhones(t *testing.T) {
 	answered := alice.expect("200")
 	tag, alices := serverKey(t, answered)
 	if tag != "7" || alices == bobs || alices == phoneKey || bobs == phoneKey {
-		t.Error("the answer has another tag than the offer, or keys are used twice")
+		t.Error("the answer's tag differs from the offer's, or a key is used twice")
 	}
 	hearSecure(t, alice, alice.mediaOf(answered), bob, bobs, "hello bob")
 	hearSecure(t, bob, bob.mediaOf(invite), alice, alices, "hello alice")

@@ -168,7 +168,8 @@ func (t *serverTx) acknowledge() {
 	then()
 }
 
-// settle stops waiting for the ACK. It returns the function to call then. The caller holds mu.
+// settle stops waiting for the ACK. It returns the function to call once mu is free. The caller
+// holds mu.
 func (t *serverTx) settle() (then func()) {
 	then = t.then
 	t.awaitsACK, t.then = false, nil
