@@ -268,8 +268,8 @@ func alike(x, y []float64) float64 {
 	return xy / math.Sqrt(xx*yy)
 }
 
-// sounds checks that each ten seconds of a channel contain the voice want. The voice may be
-// misplaced by at most most.
+// sounds checks that each ten seconds of a channel contain the wanted voice. The last argument is
+// the time by which the voice may be misplaced.
 func sounds(t *testing.T, what string, got []int16, rate int, want []int16, most time.Duration) {
 	t.Helper()
 	const part = 10 * int(time.Second/slot)

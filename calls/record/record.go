@@ -233,8 +233,8 @@ func (s *Spools) forget(sid string) {
 	delete(s.spools, sid)
 }
 
-// Close stops all recordings in progress, and waits until they are rendered or ctx is done. Run
-// renders the others in the next process.
+// Close stops all recordings in progress, and waits until they are rendered or ctx is done. The Run
+// of the next process renders the spools that are left.
 func (s *Spools) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true

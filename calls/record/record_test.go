@@ -154,7 +154,7 @@ func TestOnce(t *testing.T) {
 	}
 	w.recover(t)
 
-	// Two attempts are about to ingest.
+	// An attempt that began before the recording was completed ingests the same spool again.
 	if err := os.WriteFile(spool, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestOnce(t *testing.T) {
 	}
 
 	if now := w.find(t, sid); len(w.all(t)) != 1 || now.MediaKey != first.MediaKey || now.SHA256 != first.SHA256 {
-		t.Errorf("there are %d recordings, want the one that was there", len(w.all(t)))
+		t.Errorf("there are %d recordings, want the first one unchanged", len(w.all(t)))
 	}
 }
 
@@ -416,7 +416,7 @@ func TestStartFails(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := w.Start(ended, w.call(0)); err == nil {
-		t.Error("Start without time succeeds")
+		t.Error("Start with a canceled context succeeds")
 	}
 	if len(w.all(t)) != 0 || len(w.spoolFiles(t)) != 0 || w.Stats().Recordings != 0 {
 		t.Errorf("left: %d recordings, spools %q, %d under way", len(w.all(t)), w.spoolFiles(t), w.Stats().Recordings)

@@ -33,7 +33,7 @@ func (s *Spools) find(ctx context.Context, c calls.RecordedCall) (recordings.Rec
 	return s.recordings.Find(ctx, recordings.Owner{ProjectID: c.Project}, c.Sid)
 }
 
-// isLive reports whether a recording with this status is in progress or paused.
+// isLive reports whether a recording is in progress or paused.
 func isLive(rec recordings.Recording) bool {
 	return !rec.Waits.IsZero() && rec.Status != recordings.Stopped
 }

@@ -46,7 +46,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// call returns a call that began ago before now.
+// call returns a call that began the given time ago.
 func (w *world) call(ago time.Duration) calls.RecordedCall {
 	return calls.RecordedCall{Project: w.project, CallID: "c", From: "/private/alice", To: "/private/bob",
 		Direction: "inbound", Started: time.Now().Add(-ago)}

@@ -28,7 +28,7 @@ type place struct {
 
 // A window covers a second of one side's packets.
 type window struct {
-	rtp  int64 // timestamp of its first packet; after a leap, the least one
+	rtp  int64 // timestamp of its first packet; after a leap, the lowest one
 	base int64 // minimum of arrival minus timestamp, in microseconds
 	leap bool  // timestamps leapt at the window's first packet
 
