@@ -245,7 +245,7 @@ func (p *phone) listen() {
 	}
 }
 
-// speak sends a square wave from conn every 20 ms, until it is closed.
+// speak sends a square wave from conn every 20 ms, until conn is closed.
 func (p *phone) speak(conn *net.UDPConn) {
 	to, err := net.ResolveUDPAddr("udp", addressOf.FindStringSubmatch(p.offer)[1]+":"+
 		portOf.FindStringSubmatch(p.offer)[1])

@@ -101,9 +101,9 @@ func withoutRoomCodec(codecs []sdp.Codec) []sdp.Codec {
 	})
 }
 
-// phoneEvents returns the audio codecs of a section. For a called phone, it adds telephone events
-// at the clock rate of phones. Many phones answer with the payload type 101, no matter which type
-// was offered.
+// phoneEvents returns the audio codecs for a called phone: the first of the given codecs, and
+// telephone events at the clock rate of phones. It adds the events if they are missing, with the
+// payload type 101. Many phones answer with this type, no matter which type was offered.
 func phoneEvents(codecs []sdp.Codec) []sdp.Codec {
 	events := sdp.Codec{Type: 101, Name: sdp.Events, Clock: 8000, Parameters: "0-15"}
 	for _, c := range codecs[1:] {
@@ -165,9 +165,10 @@ func (l *leg) clean(o *sdp.Section, ours sdp.Section) sdp.Section {
 	return c
 }
 
-// remoteFor returns the address with which packets are exchanged, for a description that contains
-// the address described. For phones, it is the proved address. For gateways, it is the described
-// address, unless only the described address is in a private network.
+// remoteFor returns the address with which packets are exchanged. described is the address in the
+// client's description. For phones, packets are exchanged with the proved address. For gateways,
+// the described address is used, unless it has another address family, or is private, loopback or
+// unusable while the proved address is not.
 func (l *leg) remoteFor(described netip.Addr) netip.Addr {
 	proved := l.terms.Phone
 	switch {

@@ -60,7 +60,7 @@ var _ calls.Engine = (*Engine)(nil)
 // errUnavailable is the error for calls while no rtpengine answers.
 var errUnavailable = problem.New(problem.Unavailable, "media_unavailable", "no rtpengine answers")
 
-// New starts an engine. It pings daemons that do not answer every second.
+// New starts an engine. The engine pings each daemon once a second.
 func New(cfg Config) (*Engine, error) {
 	e := &Engine{log: cfg.Log, rooms: cfg.Rooms, legs: map[*leg]struct{}{}, done: make(chan struct{})}
 	if e.log == nil {

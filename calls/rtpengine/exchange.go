@@ -10,9 +10,9 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// exchange sends rtpengine the descriptions of both sides, and returns its description for the
-// client. It is called again after each change. Sections that stay the same keep their ports and
-// keys. The caller holds io.
+// exchange sends rtpengine the descriptions of both sides, and returns rtpengine's description for
+// the client. It is called again after each change. Sections that stay the same keep their ports
+// and keys. The caller holds io.
 func (l *leg) exchange() (forClient string, err error) {
 	l.version++
 	sending := l.destinations()
