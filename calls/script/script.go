@@ -38,7 +38,7 @@ const (
 // Config configures a Webhook.
 type Config struct {
 	URL    string        // receives the requests; required
-	Secret string        // signs them; required
+	Secret string        // signs the requests; required
 	Egress egress.Policy // permits the hosts of sounds; the host and port of URL are always permitted
 
 	// Answered is called after each request for verbs, with its duration and its result, unless the
@@ -53,7 +53,7 @@ type Config struct {
 type Webhook struct {
 	url    *url.URL
 	secret string
-	egress egress.Policy // policy for the client others
+	egress egress.Policy // the policy that the client in others follows
 	client *http.Client  // for the host and port of url
 	others *http.Client  // for sounds elsewhere
 	sounds soundCount
@@ -191,7 +191,7 @@ func exchange(
 	return answer, nil
 }
 
-// A verb is a verb in a response. Its members after Verb are the parameters of all verbs.
+// A verb is an entry of a response. Each verb uses some of the parameters that follow Verb.
 type verb struct {
 	Verb    calls.VerbName `json:"verb"`
 	URL     string         `json:"url"`
@@ -257,7 +257,7 @@ func (v verb) checkPlay() error {
 		need(v.Digits > 0 || v.Seconds == 0, "play has seconds without digits"))
 }
 
-// only returns an error if v has parameters that own does not have.
+// only returns an error if v has parameters that are not in own.
 func (v verb) only(own verb) error {
 	own.Verb = v.Verb
 	return need(v == own, string(v.Verb)+" has a parameter of another verb")

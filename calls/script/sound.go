@@ -26,8 +26,8 @@ const (
 // soundRate is the sample rate of sounds.
 const soundRate = 16000
 
-// A soundCount counts the sounds in memory, so that neither all projects nor one of them have too
-// many.
+// A soundCount counts the sounds in memory, in order to limit their number in total and for each
+// project.
 type soundCount struct {
 	mu  sync.Mutex
 	all int

@@ -122,7 +122,7 @@ func TestRelay(t *testing.T) {
 	s, address := start(t, own, other.at)
 	c, relay := allocate(t, s, address)
 	if got := addrOf(relay).Addr(); got != told.Addr() {
-		t.Errorf("the relayed address is of %v, want %v", got, told.Addr())
+		t.Errorf("the relayed address has the IP address %v, want %v", got, told.Addr())
 	}
 
 	wantEcho(t, relay, told, "to this node")
@@ -240,6 +240,6 @@ func TestICEServers(t *testing.T) {
 	}
 	s.Update(t.Context())
 	if got := s.ICEServers("ada", time.Now().Add(time.Hour)); len(got) > 0 {
-		t.Errorf("of a closed server: %v", got)
+		t.Errorf("from a closed server: %v", got)
 	}
 }
