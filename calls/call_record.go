@@ -37,8 +37,8 @@ type Record struct {
 	Node      string
 	Created   time.Time
 	Answered  time.Time // zero if nobody answered
-	Ended     time.Time // zero while the call runs
-	Ending    bool      // a backend or an operator has hung up; only the store sets it
+	Ended     time.Time // zero while the call is running
+	Ending    bool      // a backend or an operator has asked to end the call; only the store sets it
 
 	Gateway      string    // the id of the SIP gateway that the call uses; "" for other calls
 	Payer        string    // the account that the call's costs count against; "" for other calls
@@ -46,13 +46,13 @@ type Record struct {
 	OutboundFrom time.Time // when a transfer made the call use the gateway; zero for other calls
 	Refusal      string    // the rule that the call broke, such as expensive_range; "" for none
 
-	RoomSession  string    // the session that the call joined; "" for other calls
-	Joined       time.Time // when the call was moved there; zero if the caller dialed the room
+	RoomSession  string    // the room session that the call joined; "" for other calls
+	Joined       time.Time // when the call was moved to the room; zero if the caller dialed the room
 	RecordingSid string    // "" if the call was not recorded
 	Video        bool
 
-	// After a node is lost, the clients of the call find it by these fields. The node that takes
-	// the call over restores its controls.
+	// After a node is lost, clients find their call by these fields. The node that takes the call
+	// over restores its controls.
 	Guest                          string // the id of the caller's token, if it is not a subscriber
 	CallerLeg                      string // the id of the leg that became the caller; "" if it dialed
 	CalleeLeg                      string // the id of the leg that answered; "" before the answer
@@ -62,13 +62,14 @@ type Record struct {
 	// Measurements of the caller's media.
 	Received, Lost    int64 // packets
 	Jitter, RoundTrip time.Duration
-	Transport         string // udp or tcp; "" if no media came
+	Transport         string // udp or tcp; "" if no media has arrived
 }
 
 // callerLeg returns the id of the caller's leg. It is ID, unless the caller has transferred the call.
 func (r Record) callerLeg() string { return cmp.Or(r.CallerLeg, r.ID) }
 
-// outboundSince returns when the call began to leave through a gateway.
+// outboundSince returns when a call through a gateway began to count as one: when a transfer made
+// it use the gateway or, without such a transfer, when it was answered.
 func (r Record) outboundSince() time.Time {
 	if r.OutboundFrom.IsZero() {
 		return r.Answered
@@ -76,7 +77,8 @@ func (r Record) outboundSince() time.Time {
 	return r.OutboundFrom
 }
 
-// Duration returns how long the parties were connected. For a running call, it counts until now.
+// Duration returns how long the parties were connected. It is zero if nobody has answered the call.
+// For a running call, it counts until now.
 func (r Record) Duration(now time.Time) time.Duration {
 	switch {
 	case r.Answered.IsZero():
@@ -112,7 +114,8 @@ type Document struct {
 	Quality      *Report `json:"quality,omitempty"`
 }
 
-// A Report describes the quality of the caller's media. It is set once the call has ended.
+// A Report describes the quality of the caller's media. Only a call that has ended and has received
+// media has a report.
 type Report struct {
 	Transport   string  `json:"transport"`
 	Packets     int64   `json:"packets"`
@@ -256,10 +259,11 @@ type Request struct {
 
 // A Store stores the records of calls.
 type Store interface {
-	// SaveCall writes a record and its webhook event. It replaces the previous record of the call,
-	// unless the call had already ended. If a record is new, but the project already has a call
-	// with its id, SaveCall returns problem.Conflict. If another node has taken the call over,
-	// SaveCall writes nothing and returns ErrTaken.
+	// SaveCall writes a record and its webhook event. If the call has an earlier record, SaveCall
+	// updates it, unless the call has already ended. In that case, SaveCall writes nothing and
+	// returns no error. If a record is new, but the project already has a call with its id,
+	// SaveCall returns problem.Conflict. If another node has taken the call over, SaveCall writes
+	// nothing and returns ErrTaken.
 	SaveCall(ctx context.Context, r Record) error
 	// SaveOutbound is like SaveCall, for a call that begins to leave through a gateway. If the call
 	// already has a record, SaveOutbound writes only the gateway, the payer and the lines. In the
@@ -280,14 +284,15 @@ type Store interface {
 	// joined or left. If the call has ended, nothing is written. If another node has taken the call
 	// over, SaveMove returns ErrTaken.
 	SaveMove(ctx context.Context, r Record, m RoomChange) error
-	// SaveTransfer writes the result of a transfer: the parties, their legs, the gateway and the
-	// lines. If the call has ended, nothing is written. If another node has taken the call
-	// over, SaveTransfer returns ErrTaken.
+	// SaveTransfer writes the result of a transfer: the gateway, the lines and, unless the transfer
+	// failed, the parties and their legs. If the call has ended, nothing is written. If another
+	// node has taken the call over, SaveTransfer returns ErrTaken.
 	SaveTransfer(ctx context.Context, r Record, t Transfer) error
-	// FindLeg returns the answered call that has the given leg, unless the call has ended.
+	// FindLeg returns the answered call that has the given leg. If no such call exists or the call
+	// has ended, FindLeg returns problem.NotFound.
 	FindLeg(ctx context.Context, projectID, leg string) (Record, error)
-	// TakeCall changes the node that carries a call. It returns ErrTaken if the node in the
-	// record no longer carries it.
+	// TakeCall changes the node that carries an answered call. It returns ErrTaken if the node in
+	// the record no longer carries the call, or if the call has ended.
 	TakeCall(ctx context.Context, r Record, node string) error
 	FindCall(ctx context.Context, projectID, id string) (Record, error)
 	// ListCalls returns a page of calls, newest first.
@@ -295,13 +300,14 @@ type Store interface {
 	// RunningCalls returns the node's calls that have not ended, oldest first. It returns at most
 	// most calls.
 	RunningCalls(ctx context.Context, node string, most int) ([]Record, error)
-	// RunningNodes returns the nodes with calls that have not ended.
+	// RunningNodes returns the nodes with calls or room sessions that have not ended.
 	RunningNodes(ctx context.Context) ([]string, error)
-	// AskHangUp requests that a running call ends. AskRecord reports that its recordings have
-	// changed. Both return problem.NotFound if the call is unknown or has ended.
+	// AskHangUp requests the end of a running call. AskRecord notifies the call's node that the
+	// recordings of the call have changed. Both return problem.NotFound if the call is unknown or
+	// has ended.
 	AskHangUp(ctx context.Context, projectID, id string) error
 	AskRecord(ctx context.Context, projectID, id string) error
-	// AskMute requests that a member of a room is muted or unmuted. It replaces an earlier request.
+	// AskMute requests that a member of a room be muted or unmuted. It replaces an earlier request.
 	// It returns problem.NotFound if the member is unknown or has left.
 	AskMute(ctx context.Context, projectID, id string, muted bool) error
 	// TakeRequests returns the requests for the calls of a node. It returns each request once. The
@@ -316,7 +322,7 @@ type Store interface {
 // process that carries no calls, and is safe for concurrent use.
 type Records struct{ store Store }
 
-// NewRecords returns the Records in s.
+// NewRecords returns the Records that s stores.
 func NewRecords(s Store) *Records { return &Records{s} }
 
 // Find returns a call of a project. If subscriberID is set, Find only returns calls that this
@@ -359,8 +365,9 @@ func (r *Records) Mute(ctx context.Context, projectID, id string, muted bool) er
 	return r.store.AskMute(ctx, projectID, id, muted)
 }
 
-// Record asks the node that carries a running call to apply the stored status of the call's
-// recordings. It returns problem.NotFound if the call is unknown or has ended.
+// Record notifies the node that carries a running call that the stored status of the call's
+// recordings has changed, so that the node's recorder follows. It returns problem.NotFound if the
+// call is unknown or has ended.
 func (r *Records) Record(ctx context.Context, projectID, id string) error {
 	return r.store.AskRecord(ctx, projectID, id)
 }

@@ -50,8 +50,7 @@ type Clients interface {
 	Tell(to Socket, e Event)
 }
 
-// Calls holds the calls whose callers are connected to this node. It is safe for concurrent
-// use.
+// Calls holds the calls that this node carries. It is safe for concurrent use.
 type Calls struct {
 	*Records
 
@@ -138,11 +137,12 @@ func (c *Calls) Stats() Stats {
 }
 
 // Do executes a client's command. A command for a leg that the client does not hold, or no longer
-// holds, has no effect: the client receives the end of the leg. Do returns no error for it, because
-// SDKs would repeat the command.
+// holds, has no effect. Do then notifies the client that the leg has ended, but returns no error,
+// because SDKs would repeat the command.
 //
-// Invite returns an error if the call cannot begin: problem.Invalid if the offer cannot be
-// answered, or problem.RateLimited if a limit is exceeded.
+// Invite returns an error if the call cannot begin, such as problem.Invalid if the offer cannot be
+// answered, problem.RateLimited if a limit is exceeded, or problem.Unavailable if the server is
+// stopping.
 func (c *Calls) Do(ctx context.Context, client Client, cmd Command) (Reply, error) {
 	if cmd.Op == Invite && cmd.Attach {
 		if err := c.takeOver(ctx, client, cmd.Leg); err != nil {
@@ -313,7 +313,7 @@ func (c *Calls) Drain(ctx context.Context) {
 	}
 }
 
-// Shutdown refuses new calls and ends those that still run, with [NodeLost].
+// Shutdown refuses new calls and ends those that are still running, with [NodeLost].
 func (c *Calls) Shutdown(ctx context.Context) {
 	c.mu.Lock()
 	c.draining = true

@@ -16,7 +16,7 @@ var (
 	CallRejected      = Cause{"CALL_REJECTED", 21}            // the caller lacks permission
 	UnallocatedNumber = Cause{"UNALLOCATED_NUMBER", 1}        // unknown address
 	NotOpen           = Cause{"SERVICE_UNAVAILABLE", 63}      // the room is not open now
-	Removed           = Cause{"MEMBER_REMOVED", 16}           // a moderator or a setting did this
+	Removed           = Cause{"MEMBER_REMOVED", 16}           // a moderator or a setting removed the member
 	Incompatible      = Cause{"INCOMPATIBLE_DESTINATION", 88} // no codec or encryption in common
 	NotImplemented    = Cause{"FACILITY_NOT_IMPLEMENTED", 69}
 	Congestion        = Cause{"NORMAL_CIRCUIT_CONGESTION", 34} // a limit is reached

@@ -20,7 +20,8 @@ const maxDialed = 256
 // EchoAddress is an address in each project. Callers hear and see themselves there.
 const EchoAddress = "/public/echo"
 
-// The values of anywhere, the argument that decides on which nodes invite looks for a room.
+// The values of invite's parameter anywhere. They decide whether invite joins a room that is open
+// on any node, or only a room that is open on this node.
 const (
 	onAnyNode  = true
 	onThisNode = false
@@ -138,7 +139,8 @@ func (k *call) limitLength() {
 }
 
 // timeLeft returns how long the call may continue, but at least a second. Calls through a gateway
-// have an additional limit, which begins when they are answered.
+// have an additional limit. It begins when the call is answered or, if a transfer makes the call
+// use the gateway, at the transfer.
 func (k *call) timeLeft() time.Duration {
 	left := k.calls.limits.Most - time.Since(k.record.Created)
 	if k.record.Gateway != "" && !k.record.Answered.IsZero() {

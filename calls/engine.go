@@ -51,7 +51,8 @@ type Terms struct {
 	// Source means that the leg is a screen or an additional device of a member.
 	Source bool
 
-	// SRTP applies to phones. Without Required, a phone is offered RTP, and its own offers decide.
+	// SRTP applies to phones. If SRTP is not required, the engine offers a phone RTP, and accepts
+	// both RTP and SRTP in a phone's own offers.
 	SRTP SRTP
 
 	// Codecs lists the preferred audio codecs by their names in SDP, the best first. If the client
@@ -96,7 +97,7 @@ type Mixer interface {
 	// is not called if the sound is replaced or the mixer is closed.
 	Play(sound []int16, done func())
 
-	// ChimeUp and ChimeDown play a short sound to all members, which rises or falls.
+	// ChimeUp plays a short rising sound to all members, and ChimeDown a short falling one.
 	ChimeUp()
 	ChimeDown()
 

@@ -14,16 +14,17 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Each call is carried by one node, its owner. The caller's socket is connected to the owner. Other
-// nodes forward their clients' commands to the owner, and the owner sends events for those clients
-// back. Media does not pass through other nodes, because browsers send it directly to the owner.
+// Each call is carried by one node, its owner. This is the node to which the caller's socket is
+// connected or, for members of a room, the room's node. Other nodes forward their clients' commands
+// to the owner, and the owner sends events for those clients back. Media does not pass through
+// other nodes, because browsers send it directly to the owner.
 
 // Nodes exchanges messages with the other nodes; see package bus.
 type Nodes interface {
 	// Send sends a message without waiting. A message may be lost, but messages never arrive out of
 	// order.
 	Send(node, kind string, v any)
-	// Ask sends a request and decodes its answer.
+	// Ask sends a request, waits for the answer, and decodes it into answer.
 	Ask(ctx context.Context, node, kind string, v, answer any) error
 	// Handle sets the handler for messages of one kind from other nodes.
 	Handle(kind string, h func(ctx context.Context, from string, body json.RawMessage) (any, error))

@@ -67,7 +67,8 @@ func (k *call) newLeg(id string, client Client, party Party) *leg {
 	return l
 }
 
-// rebind sends the leg's events to another socket of the client from now on, or updates its token.
+// rebind makes the leg use the present socket and token of its client. Later events go to this
+// socket.
 func (l *leg) rebind(to Client) {
 	l.client, l.socketLost = to, time.Time{}
 	l.heard = l.call.calls.fabric.Tokens.Heard() - 1 // check the token at the next tick

@@ -8,7 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Limits limits what one caller may do. 0 means the default; a negative value means no limit.
+// Limits limits what one caller may do. 0 means the default, which ends each field's comment. A
+// negative value means no limit.
 type Limits struct {
 	PerHolder  int // legs of one subscriber or of one guest token of a backend or embed key; 10
 	PerEmbed   int // legs of one embed key; 100

@@ -36,7 +36,7 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// TestHoldersForgotten shows that accounts without calls are forgotten, no matter how many they
+// TestHoldersForgotten shows that accounts without calls are forgotten, no matter how many there
 // are.
 func TestHoldersForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -130,7 +130,8 @@ func (l *leg) mayMove() error {
 }
 
 // enterRoom moves the call into the room of a party. If the party has no room, it returns
-// errNotRoom. s is the script that controls the call, or nil. by is as in RoomChange.
+// errNotRoom. s is the script that controls the call, or nil. by is the subscriber who requested
+// the move, or "".
 func (k *call) enterRoom(ctx context.Context, to Party, s *script, by string) error {
 	if to.RoomID == "" {
 		return errNotRoom
@@ -186,7 +187,8 @@ func (k *call) sides() int {
 }
 
 // moveTo makes the call use a room's mailbox and become a member of the room. If the room refuses
-// the call, or has ended, the call continues as before, with its own mailbox. s is as in enterRoom.
+// the call, or has ended, the call continues as before, with its own mailbox. s and by are as in
+// enterRoom.
 func (k *call) moveTo(ctx context.Context, r *room, settings roomSettings, s *script, by string) error {
 	result := make(chan error, 1)
 	enter := func() {
@@ -237,7 +239,7 @@ func (r *room) endIfEmpty() {
 }
 
 // take makes a call a member of the room, with all sides. A script loses control of the call. If
-// the room refuses the call, nothing changes. by is as in RoomChange.
+// the room refuses the call, nothing changes. by is as in enterRoom.
 func (r *room) take(ctx context.Context, k *call, settings roomSettings, by string) error {
 	r.settings = settings
 	people := k.people()
@@ -311,7 +313,7 @@ type RoomChange struct {
 }
 
 // saveMove stores that the call has moved. The audit event has the origin in ctx. If writing fails,
-// the call stays where it is now.
+// the call still stays in its new place.
 func (k *call) saveMove(ctx context.Context, m RoomChange) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()

@@ -36,7 +36,8 @@ func (o *openRooms) count() int {
 
 // open returns the room at an address. If no node has the room, or the node that has it is lost,
 // this node opens the room or takes it over. If another node has it, r is nil, and node is the name
-// of that node. If anywhere is false, open returns only a room that is already open on this node.
+// of that node. If anywhere is false, and the room is not open on this node, open returns
+// errNotHere.
 func (o *openRooms) open(ctx context.Context, projectID string, to Party, settings roomSettings, anywhere bool) (
 	r *room, node string, err error,
 ) {

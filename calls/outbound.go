@@ -13,8 +13,8 @@ import (
 // the numbers that their rules permit, within caps. All nodes share the caps, which are checked in
 // the transaction that writes the record of the call.
 
-// OutboundLimits caps calls that leave through SIP gateways. 0 means the default; a negative value
-// means no limit.
+// OutboundLimits caps calls that leave through SIP gateways. 0 means the default, which ends each
+// field's comment. A negative value means no limit.
 type OutboundLimits struct {
 	Running, ProjectRunning int           // calls of one caller and one project; 2 and 20
 	Hourly, ProjectHourly   int           // calls begun within an hour; 30 and 200

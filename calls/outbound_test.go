@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestCaps shows which usage makes a call through a gateway be refused, and that negative limits
+// TestCaps shows for which usage a call through a gateway is refused, and that negative limits
 // allow any usage.
 func TestCaps(t *testing.T) {
 	caps := OutboundLimits{}.orDefaults()

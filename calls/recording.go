@@ -21,7 +21,7 @@ const recordTimeout = 10 * time.Second
 type recordings struct {
 	calls *Calls   // fixed
 	of    recorded // fixed
-	about Recorded // fixed: identifies what of records
+	about Recorded // fixed: identifies the call or room session to the recorder
 
 	// changing is held while the recordings are being changed. A change uses the database and the
 	// disk, so the mailbox never waits for changing.
@@ -43,11 +43,11 @@ type recorded interface {
 
 	// canBeRecorded reports whether the call or room was answered and has not ended.
 	canBeRecorded() bool
-	// setTaps passes packets to all recordings from now on.
+	// setTaps makes the media of the call or room pass their packets to all current recordings.
 	setTaps()
 	// people returns the legs whose clients are notified when recording starts or stops.
 	people() []*leg
-	// tellRecorded notifies the clients whether the call or room is being recorded.
+	// tellRecorded tells the clients whether the call or room is being recorded.
 	tellRecorded()
 	// saveRecorded writes whether the call or room is being recorded. listening reports whether any
 	// recording is not paused.
@@ -130,9 +130,10 @@ func (r *recordings) start(c RecordedCall) {
 	})
 }
 
-// resume ends the recordings of a lost node and, if it ended any, begins a new one. The lost node
-// finishes the previous recording when it runs again. was reports whether the database shows a
-// recording. A restarted server may have ended this recording before the clients came back.
+// resume ends the recordings that a lost node was making, and begins a new one if there were any,
+// or if was is set. was reports whether the database says that the call or room was being recorded:
+// a restarted server may have ended its recording before the clients came back. The lost node
+// finishes the ended recordings when it runs again.
 func (r *recordings) resume(was bool, c RecordedCall) {
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
@@ -373,8 +374,9 @@ func (r Record) Subscribers() []string {
 }
 
 // Record makes the recorder of a running call match the stored status of the call's recordings. If
-// this node carries the call, Record returns when the recorder matches. Another node does this
-// within a second. If the call is unknown or has ended, Record returns problem.NotFound.
+// this node carries the call, Record returns when the recorder matches. If another node carries the
+// call, the recorder there matches within a second. Record returns problem.NotFound if the call is
+// unknown or has ended, or if it has not been answered.
 func (c *Calls) Record(ctx context.Context, projectID, id string) error {
 	k := c.find(projectID, id)
 	if k == nil || c.recorder == nil {

@@ -121,7 +121,8 @@ func (r *room) join(k *call) {
 	r.greet()
 }
 
-// greet welcomes a call that has become a member.
+// greet updates the room after a call has become a member. It starts the recording of the session
+// if the room's settings require one, counts the members, and plays the chime.
 func (r *room) greet() {
 	if r.session.Most == 0 && r.settings.Record {
 		r.recordFromStart()
@@ -205,7 +206,7 @@ func (r *room) do(ctx context.Context, f func() (Reply, error)) (Reply, error) {
 	}
 }
 
-// run calls f unless the session has ended. If f panics, run ends it.
+// run calls f unless the session has ended. If f panics, run ends the session.
 func (r *room) run(f func()) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -255,7 +256,7 @@ func (r *room) show() *Room {
 const updateEvery = time.Second
 
 // tellUpdated sends the room to the clients of all members. If it did so less than updateEvery ago,
-// it waits until then.
+// it waits until updateEvery has passed.
 func (r *room) tellUpdated() {
 	if r.update != nil {
 		return

@@ -56,9 +56,9 @@ func (r *room) saveRecorded(listening bool) error {
 }
 
 // RecordRoom makes the recorder of a running room session match the stored status of the session's
-// recordings. If this node carries the session, RecordRoom returns when the recorder matches.
-// Another node does this within a second. If the session is unknown or has ended, RecordRoom
-// returns problem.NotFound.
+// recordings. If this node carries the session, RecordRoom returns when the recorder matches. If
+// another node carries it, the recorder there matches within a second. If the session is unknown or
+// has ended, RecordRoom returns problem.NotFound.
 func (c *Calls) RecordRoom(ctx context.Context, projectID, id string) error {
 	r := c.rooms.findSession(projectID, id)
 	if r == nil || c.recorder == nil {

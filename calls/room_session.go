@@ -19,11 +19,11 @@ type RoomSession struct {
 	Name      string // for display
 	Node      string // the node that carries the session
 	Started   time.Time
-	Ended     time.Time // zero while it runs
+	Ended     time.Time // zero while the session is running
 	Most      int       // the largest number of members so far
 	Locked    bool      // nobody else can join
 	Recorded  bool      // the session is being recorded now, without a pause
-	Ending    bool      // a backend or an operator has asked to end it; set only by the store
+	Ending    bool      // a backend or an operator has asked to end the session; set only by the store
 }
 
 // A RoomRequest holds what backends and operators have requested for a room session. The node that
@@ -44,20 +44,21 @@ type RoomStore interface {
 	SaveRoom(ctx context.Context, s RoomSession) error
 	// TakeRoom changes the node that carries a session and the answered calls of its members. It
 	// returns the members in the order in which they joined. It returns ErrTaken if the node in s
-	// no longer carries the session.
+	// no longer carries the session, or if the session has ended.
 	TakeRoom(ctx context.Context, s RoomSession, node string) (members []Record, err error)
 	// EndRoom writes the end of a session and its webhook event. If the session has ended, or the
 	// node in s no longer carries it, EndRoom returns problem.NotFound.
 	EndRoom(ctx context.Context, s RoomSession) error
-	// FindOpenRoom returns the room's session that has not ended.
+	// FindOpenRoom returns the room's session that has not ended, or problem.NotFound.
 	FindOpenRoom(ctx context.Context, projectID, roomID string) (RoomSession, error)
 	FindRoom(ctx context.Context, projectID, id string) (RoomSession, error)
 	// ListRooms returns a page of room sessions, newest first.
 	ListRooms(ctx context.Context, projectID string, f RoomFilter, q page.Query) (page.Page[RoomSession], error)
 	// RunningRooms returns the node's sessions that have not ended.
 	RunningRooms(ctx context.Context, node string) ([]RoomSession, error)
-	// AskEndRoom requests the end of a session. AskRecordRoom reports that its recordings have
-	// changed. Both return problem.NotFound if the session is unknown or has ended.
+	// AskEndRoom requests the end of a session. AskRecordRoom notifies the session's node that the
+	// recordings of the session have changed. Both return problem.NotFound if the session is
+	// unknown or has ended.
 	AskEndRoom(ctx context.Context, projectID, id string) error
 	AskRecordRoom(ctx context.Context, projectID, id string) error
 	// TakeRoomRequests returns the requests for the sessions of a node. It returns each change of

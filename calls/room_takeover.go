@@ -36,7 +36,7 @@ func (o *openRooms) takeOver(ctx context.Context, projectID, id string) error {
 // taken it already. The caller holds o.opening.
 func (o *openRooms) take(ctx context.Context, s RoomSession) (*room, error) {
 	settings, err := o.settings(ctx, s.ProjectID, s.RoomID)
-	if err != nil && !errors.Is(err, problem.NotFound) { // NotFound: it was deleted during the session
+	if err != nil && !errors.Is(err, problem.NotFound) { // NotFound: the room was deleted
 		return nil, err
 	}
 

@@ -17,7 +17,7 @@ type route struct {
 	targets []target
 	ring    time.Duration
 	gateway *fabric.Gateway // the gateway for numbers; nil if no target is a number
-	payer   string          // the account that these calls count against
+	payer   string          // the account that the calls of this route count against
 	refusal string          // the rule that forbids calling a number; "" for none
 
 	busy, noAnswer *route // where the call goes next; nil ends the call
@@ -85,8 +85,8 @@ type planner struct {
 	planned int
 }
 
-// plan returns the route of a call to a party. by is the account that pays if the party is outside
-// the project. before holds the keys of the parties that were planned earlier on this path.
+// plan returns the route of a call to a party. by is the account that pays if the call leaves
+// through a gateway. before holds the keys of the parties that were planned earlier on this path.
 func (p *planner) plan(ctx context.Context, to Party, by string, before []string) (*route, error) {
 	p.planned++
 	before = append(slices.Clone(before), to.key())

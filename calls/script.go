@@ -11,9 +11,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A script controls a call until the call ends. Its goroutine asks Scripts for verbs, and carries
-// out each verb in the call's mailbox. Meanwhile, the caller is the only member of a mixer, which
-// plays sounds.
+// A script controls a call until the call ends, or until the script hands it over to somebody else
+// or a room. The script's goroutine asks Scripts for verbs, and carries out each verb in the call's
+// mailbox. Meanwhile, the caller is the only member of a mixer, which plays sounds.
 type script struct {
 	call     *call           // fixed
 	resource fabric.Resource // fixed
@@ -84,7 +84,7 @@ func (k *call) stopScript() {
 	}
 }
 
-// run asks Scripts for verbs and carries them out until the call ends.
+// run asks Scripts for verbs and carries them out until the script no longer controls the call.
 func (s *script) run() {
 	defer s.cancel()
 	defer func() { // a panic ends only this call

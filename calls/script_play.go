@@ -12,7 +12,7 @@ const errorNoSound = "sound_unavailable"
 const digitTime = 5 * time.Second
 
 // press passes digits of the caller to the verb that waits for them, or keeps them for the next
-// one. If too many digits wait, press drops the others.
+// verb that reads digits. If too many digits wait, press drops the others.
 func (s *script) press(digits string) {
 	for _, d := range digits {
 		select {

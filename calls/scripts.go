@@ -25,11 +25,11 @@ type ScriptStep struct {
 	Last   *VerbResult // result of the last verb; nil in the first step
 }
 
-// A Verb is an instruction of Scripts. The fields after Name are parameters of single verbs.
+// A Verb is an instruction of Scripts. Each verb uses some of the fields after Name.
 type Verb struct {
 	Name    VerbName
 	URL     string // URL of the audio to play
-	Digits  int    // the most digits that the caller presses meanwhile; 0 means that it presses none
+	Digits  int    // maximum number of digits to read from the caller meanwhile; 0 means none
 	Seconds int    // the length of a recording, or the time to wait for each digit
 	To      string // address or phone number to connect
 	Cause   string // why the call ends; "" is a normal end

@@ -151,8 +151,8 @@ func (r *room) preferred() *leg {
 	return r.other(nil)
 }
 
-// other returns the video of the first member that has any. It skips the member that but belongs
-// to.
+// other returns the leg that sends the video of the first member with video. It skips the member to
+// whom the leg in but belongs.
 func (r *room) other(but *leg) *leg {
 	for _, l := range r.legs() {
 		if source := r.sourceOf(l); source != nil && (but == nil || source.owner() != but.owner()) {

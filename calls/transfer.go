@@ -106,7 +106,7 @@ func (k transferring) beginTransfer(by *leg) error {
 }
 
 // planTransfer returns the party at an address, and the route to it unless it is a room. stays is
-// the party that would be connected with it.
+// the party that would be connected with the party at the address.
 func (c *Calls) planTransfer(
 	ctx context.Context, client Client, stays Party, address string,
 ) (to Party, r *route, err error) {

@@ -112,7 +112,7 @@ func TestMove(t *testing.T) {
 	}
 	p.callee.do(calls.Command{Op: calls.Hangup})
 	if r := p.call(); r.State != calls.Completed || r.RoomSession != "" || !r.Answered.Equal(before.Answered) {
-		t.Errorf("the record is %+v, want that of a call outside that has ended", r)
+		t.Errorf("the record is %+v, want an ended call outside the room", r)
 	}
 
 	if n := len(m.received(calls.HungUp, p.caller)); n != 1 {
@@ -138,7 +138,7 @@ func TestMoveLast(t *testing.T) {
 			leaver, other := first(p)
 			leaver.do(calls.Command{Op: calls.Hangup})
 			if n := len(m.received(calls.MemberLeft, other)); n != 1 || p.call().State != calls.InCall {
-				t.Errorf("the other was notified of %d leavers, and the call is %s; want 1 and %s",
+				t.Errorf("the other side was notified of %d departures, and the call is %s; want 1 and %s",
 					n, p.call().State, calls.InCall)
 			}
 
@@ -314,6 +314,6 @@ func TestMoveOften(t *testing.T) {
 	}
 	p.caller.do(calls.Command{Op: calls.Hangup})
 	if r := p.call(); r.State != calls.Completed || r.RoomSession != "" {
-		t.Errorf("the call is %+v, want one outside that has ended", r)
+		t.Errorf("the call is %+v, want an ended call outside the room", r)
 	}
 }
