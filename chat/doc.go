@@ -74,9 +74,9 @@ type Sockets interface {
 
 // Nodes sends messages to the other nodes; see package bus.
 type Nodes interface {
-	// Alone reports whether there are none.
+	// Alone reports whether there are no other nodes.
 	Alone() bool
-	// Broadcast sends a message to all of them without waiting. A message may be lost.
+	// Broadcast sends a message to all other nodes without waiting. A message may be lost.
 	Broadcast(kind string, v any)
 	// Handle sets the handler for messages of one kind.
 	Handle(kind string, h Handler)
@@ -84,13 +84,17 @@ type Nodes interface {
 
 // A Store keeps conversations, their members and their messages. Each method is one transaction.
 type Store interface {
-	// AddMessage inserts a message. It first inserts the conversation and its members if they do not
-	// exist; a conversation with the same key keeps its id, and k must have a new one. It sets the
-	// message's id and time to values greater than those of the conversation's last message. If the
-	// sender has sent a message with the same key to the conversation before, AddMessage returns
-	// that message instead. Events are queued for webhooks; see [Message.Event].
+	// AddMessage inserts a message. It first inserts the conversation k and its members if they do
+	// not exist. k must have a new id. If a conversation with the same key exists, that
+	// conversation keeps its id. AddMessage sets the message's id and time to values greater than
+	// those of the conversation's last message. If the sender has sent a message with the same key
+	// to the conversation before, AddMessage returns that message instead. It queues an event for
+	// webhooks and, if offline is set, a second event, because no device of the receiver is online;
+	// see [Message.Event].
 	AddMessage(ctx context.Context, k Conversation, m Message, offline bool) (Message, error)
-	// JoinRoom inserts the conversation of a room, and a member of it, if they do not exist.
+	// JoinRoom inserts the conversation of a room, and a member of it, if they do not exist. If the
+	// room has too many members, or the subscriber is a member of too many rooms, it returns
+	// problem.Invalid.
 	JoinRoom(ctx context.Context, k Conversation, m Member) error
 
 	// FindConversation finds a conversation by its key.
@@ -113,12 +117,12 @@ type Store interface {
 	// order and limited to most.
 	MessagesBetween(ctx context.Context, conversationID, after, before string, most int) ([]Message, error)
 
-	// ReachableAddresses returns the ids that belong to addresses of the project. It omits
-	// addresses of disabled subscribers.
+	// ReachableAddresses returns those of the given ids that belong to addresses of the project. It
+	// omits addresses of disabled subscribers.
 	ReachableAddresses(ctx context.Context, projectID string, ids []string) ([]string, error)
 
-	// PruneMessages deletes the messages that were sent before the given time, and conversations of
-	// two that have had none since.
+	// PruneMessages deletes the messages that were sent before the given time, and conversations
+	// between two parties that have had no messages since then.
 	PruneMessages(ctx context.Context, before time.Time) error
 }
 
@@ -142,7 +146,8 @@ type Stats struct {
 // Stats returns the current counts.
 func (c *Chat) Stats() Stats { return Stats{c.sent.Load(), c.dropped.Load()} }
 
-// Prune deletes the messages that were sent before the given time.
+// Prune deletes the messages that were sent before the given time, and conversations between two
+// parties that have had no messages since then.
 func (c *Chat) Prune(ctx context.Context, before time.Time) error {
 	return c.cfg.Store.PruneMessages(ctx, before)
 }

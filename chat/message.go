@@ -52,7 +52,7 @@ type Document struct {
 	Subtype             string   `json:"subtype"`
 	Kind                string   `json:"kind"`
 	Hidden              bool     `json:"hidden"`
-	ConversationID      string   `json:"conversation_id"` // the address at which the member reaches it
+	ConversationID      string   `json:"conversation_id"` // the address at which the member reaches the conversation
 	AddressID           string   `json:"address_id"`
 	GroupID             string   `json:"group_id"`
 	ConversationName    string   `json:"conversation_name"`

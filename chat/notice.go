@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/uuid7"
 )
 
-// A Notice announces a message to the sockets of its members.
+// A Notice announces a message to the sockets of the conversation's members.
 type Notice struct {
 	Message Message
 	Keys    []string // see [SocketKeys]
@@ -33,7 +33,7 @@ const (
 const (
 	maxDelay  = 30 * time.Second // the longest time between a message and its notice
 	forgetAge = 2 * time.Minute  // longer than maxDelay; see [Chat.runQueue]
-	maxMissed = 100              // the most messages that are read when their notices were lost
+	maxMissed = 100              // maximum number of messages to read after their notices were lost
 )
 
 // AnnounceTo makes the Chat announce its messages to the other nodes. Call it before Run.
@@ -57,7 +57,8 @@ func (c *Chat) DeliverTo(s Sockets, nodes Nodes) {
 	})
 }
 
-// publish announces a message on all nodes. The message is stored, so an error is only logged.
+// publish announces a message on all nodes. The message has already been stored, so an error is
+// only logged.
 func (c *Chat) publish(ctx context.Context, m Message) {
 	if c.now().Sub(m.Created) > maxDelay {
 		return // the request repeats an old one

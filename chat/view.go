@@ -17,7 +17,7 @@ type view struct {
 	self Party
 	peer Party // the other party; in a room, only the room's address
 	room bool
-	row  Conversation // without an ID if nothing was written to the conversation yet
+	row  Conversation // without an ID if nothing has been written to the conversation
 
 	refusal error // why the member cannot write to the conversation, or nil
 }
@@ -39,8 +39,8 @@ func (v view) conversation(projectID string) Conversation {
 
 func noConversation() error { return problem.NoSuch("conversation") }
 
-// unreachable returns the error for writing to a conversation that does not exist, or in which nobody
-// is left.
+// unreachable returns the error for writing to a conversation that does not exist, or whose other
+// party is gone.
 func unreachable() error {
 	return &problem.Error{
 		Kind:    problem.Invalid,
@@ -125,8 +125,8 @@ func (c *Chat) find(ctx context.Context, t fabric.Token, from, name string) (vie
 	return found, problem.IgnoreNotFound(err)
 }
 
-// findWithout returns a conversation of a subscriber whose peer has no address. The peer is a guest, or
-// a subscriber that was deleted or disabled since.
+// findWithout returns a conversation of a subscriber whose peer has no address. The peer is a
+// guest, or a subscriber who has since been deleted or disabled.
 func (c *Chat) findWithout(ctx context.Context, t fabric.Token, me Party, peer string) (view, error) {
 	if t.Kind != fabric.SAT {
 		return view{}, noConversation()

@@ -17,7 +17,7 @@ type Input struct {
 	Key  string // repeating a request with the same key sends the message only once; may be ""
 }
 
-// Check returns everything that is wrong with the input.
+// Check returns an error that lists all faults of the input.
 func (in Input) Check() error {
 	var missing error
 	if in.To == "" {
