@@ -7,7 +7,7 @@
 //
 //	go test ./openapi -update
 //
-// writes docs/openapi.yaml. Tests fail if a route is in none of the files.
+// writes docs/openapi.yaml. Tests fail if a route is missing from all files.
 //
 // A file names its group in the navigation, the shape of its errors (fabric, laml, relay, oauth)
 // and its servers (public, auth, laml). {public_url} and {auth_url} stand for the addresses of the

@@ -25,7 +25,7 @@ type Property struct {
 }
 
 // maxDepth limits how deep schemas are nested, because schemas may refer to themselves. A schema
-// below it is left out.
+// that is nested deeper is left out.
 const maxDepth = 8
 
 // schema describes n, with its references resolved. depth is the number of schemas around it. For
