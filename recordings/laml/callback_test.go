@@ -151,7 +151,7 @@ func (c callback) check(t *testing.T, want url.Values) {
 }
 
 // TestCallbacks shows that a callback is called once when a recording begins and once when it is
-// complete. It is called by POST or GET.
+// complete, either by POST or by GET.
 func TestCallbacks(t *testing.T) {
 	for _, method := range recordings.CallbackMethods {
 		t.Run(method, func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestCallbackOfUpload(t *testing.T) {
 	told := a.await(t, 1)[0]
 	told.check(t, url.Values{"RecordingStatus": {"completed"}})
 	if all := s.idle(t); len(all) != 1 || all[0].URL != a.URL || told.url != a.URL+"/" {
-		t.Errorf("told %s, and the deliveries are %+v, want one", told.url, all)
+		t.Errorf("the callback went to %s, and the deliveries are %+v, want one", told.url, all)
 	}
 }
 

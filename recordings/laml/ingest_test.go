@@ -233,8 +233,8 @@ func TestIngestOfFaults(t *testing.T) {
 	}
 }
 
-// TestIngestRights shows that an ingest key cannot set a callback, a subscriber or a Sid anywhere
-// in the request. It does not learn the digest of another file.
+// TestIngestRights shows that a request with an ingest key cannot set a callback, a subscriber or a
+// Sid, wherever the request names it. A response does not reveal the digest of another file.
 func TestIngestRights(t *testing.T) {
 	s := newServer(t, ingesting(new(atomic.Bool)))
 	wav := corpusFile(t, speech)

@@ -119,7 +119,7 @@ func TestMovedRecording(t *testing.T) {
 }
 
 // TestLiveRecording shows that the media of an announced recording is stored once, under the Sid of
-// the announcement. It completes the recording.
+// the announcement, and that the upload completes the recording.
 func TestLiveRecording(t *testing.T) {
 	s := newServer(t)
 	begun := s.announce(t, "CallSid=c&From=/private/alice")

@@ -197,7 +197,7 @@ func (a *API) handOver(w http.ResponseWriter, key string) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// allowAnyOrigin is the CORS policy of media. It allows scripts on any page to read them, and the
+// allowAnyOrigin sets the CORS policy of media: scripts on any page may read the media, and the
 // challenges of refused requests. Cookies are not sent (Fetch, section 3.3). The other resources of
 // this API are for servers, so they have no CORS headers.
 func allowAnyOrigin(h http.Header) {

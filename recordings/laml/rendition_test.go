@@ -96,7 +96,7 @@ func TestViews(t *testing.T) {
 			t.Errorf("%s: %d bytes, but Content-Length is %d", name, len(view.body), view.ContentLength)
 		}
 		if view.Header.Get("ETag") == as.Header.Get("ETag") || view.Header.Get("Content-Type") != "audio/x-wav" {
-			t.Errorf("%s: the ETag of both is %s; the view is %s", name, view.Header.Get("ETag"),
+			t.Errorf("%s: the view has the ETag %s (want its own) and the type %s", name, view.Header.Get("ETag"),
 				view.Header.Get("Content-Type"))
 		}
 

@@ -11,8 +11,8 @@ import (
 )
 
 // sendContent sends content, or the ranges in the request. If the content cannot be read before
-// anything was sent, sendContent returns an error. Afterwards, it aborts the response, so that no
-// client mistakes a part for the whole.
+// anything has been sent, sendContent returns an error. Afterwards, it aborts the response, so that
+// no client mistakes a part for the whole.
 func sendContent(w http.ResponseWriter, r *http.Request, modified time.Time, content io.ReadSeeker) error {
 	if _, ok := content.(*os.File); ok {
 		http.ServeContent(w, r, "", modified, content) // the kernel sends it

@@ -41,8 +41,8 @@ type server struct {
 	subscriber string // a subscriber of the project, with the address /private/alice
 	clock      clock
 
-	ended   map[string]time.Time // when each ended maker of links ended
-	unknown error                // the error of every check of a maker, or nil
+	ended   map[string]time.Time // when each maker of links that has ended did so
+	unknown error                // the error that every check of a maker returns, or nil
 }
 
 const maxUpload = 1 << 20

@@ -85,8 +85,7 @@ func (s Source) Recordings(ctx context.Context) func(yield func(SourceRecording,
 	}
 }
 
-// account returns the path of the account. If the path of Base does not determine the prefix,
-// services use one of two prefixes.
+// account returns the path of the account. If Base has no path, the prefix depends on the service.
 func (s Source) account() string {
 	path := clientPrefix
 	if u, err := url.Parse(s.Base); err == nil && u.Path != "" && u.Path != "/" {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A part is a field in a form. If file or kind is set, it is the file.
+// A part is a field in a form. If file or kind is set, the part is the uploaded file.
 type part struct{ name, file, kind, value string }
 
 func form(t *testing.T, parts ...part) option {
@@ -327,7 +327,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 	for !so() {
 		select {
 		case <-deadline:
-			t.Fatalf("not true within ten seconds: %s", what)
+			t.Fatalf("not true within a minute: %s", what)
 		case <-tick.C:
 		}
 	}
