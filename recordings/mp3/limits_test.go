@@ -100,8 +100,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFailingSource shows that Read returns an error of the source, even if the source ends too
-// early.
+// TestFailingSource shows that Read returns an error if the source fails or ends too early.
 func TestFailingSource(t *testing.T) {
 	broken := errors.New("broken")
 	for _, rate := range []int{8000, 9000} {

@@ -52,8 +52,8 @@ func windowed(pcm *[history + 576]float32, at int, y *[2][64]float32) {
 	}
 }
 
-// split computes sample t of all subbands. split uses that the matrix is symmetric around 16, like
-// a cosine.
+// split computes sample t of all subbands. The matrix is symmetric around 16, like a cosine, which
+// halves the work.
 func split(y *[64]float32, sub *[32][18]float32, t int, negate bool) {
 	var v, s [32]float32
 	v[0] = y[16]

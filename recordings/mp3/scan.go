@@ -43,7 +43,8 @@ func Scan(r io.ReaderAt, size int64, search bool) (f Facts, ok bool, err error) 
 	}
 	f = Facts{Rate: m.first.rate, Channels: m.first.channels, Offset: m.start, Length: m.size - m.start}
 
-	// The tag contains the number of frames, but the price depends on it. Therefore, it is counted.
+	// The tag contains the number of frames, but the price depends on this number. Therefore, the
+	// frames are counted.
 	w := m.walk()
 	for w.next() {
 	}
@@ -80,7 +81,7 @@ func newScanner(r io.ReaderAt, size int64) *scanner {
 	return &scanner{file: r, size: size, window: make([]byte, 0, windowSize)}
 }
 
-// begin finds the first frame. It returns false if the file is not an MP3.
+// begin finds the first frame. It returns false if the file is not an MP3 or cannot be read.
 func (m *scanner) begin(search bool) bool {
 	m.first, m.start = m.findFrame(m.skipID3(), search)
 	if m.err != nil || m.first.length == 0 {
@@ -225,7 +226,8 @@ func (w *walker) next() bool {
 	return false
 }
 
-// sync returns the next position at which a frame may begin. at itself may be this position.
+// sync returns the first position, beginning with at, where a frame may begin. If there is no such
+// position, it returns the size of the file.
 func (m *scanner) sync(at int64) int64 {
 	for at < m.size {
 		b := m.at(at, int(min(m.size-at, 512)))

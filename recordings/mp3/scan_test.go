@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// TestTagsThatOverlap shows that a file is decoded with exactly the frames that Scan counted. The
-// tag at the start of this file contains frames. Without the last tag, another one at the end
-// reaches into the tag at the start, which would then not count as a tag.
+// TestTagsThatOverlap shows that Open decodes exactly the frames that Scan counted. In this file,
+// the tag at the start contains frames, and two tags follow the audio. Scan removes only the last
+// of them. The other one claims to reach into the tag at the start. If Open removed it, too, the
+// tag at the start would no longer fit into the file, and its frames would count as audio.
 func TestTagsThatOverlap(t *testing.T) {
 	frame := "\xff\xf3\x14\xc0" + strings.Repeat("\x00", shortest-4)
 	const inTag, played = 100, 10

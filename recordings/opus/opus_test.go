@@ -26,7 +26,7 @@ var encodings = map[string]struct{ file, args string }{
 	"two channels in music": {"", "-b:a 96k -application audio"},
 }
 
-// music is what ffmpeg encodes instead of a file: chords, a sweep and noise, ten seconds long.
+// music is the input of the encodings without a file: chords, a sweep and noise, ten seconds long.
 const music = "aevalsrc=0.3*sin(2*PI*440*t)+0.2*sin(2*PI*(1000+500*t)*t)+0.1*random(0)|" +
 	"0.3*sin(2*PI*660*t)+0.1*random(1):d=10:s=48000"
 

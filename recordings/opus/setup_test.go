@@ -89,7 +89,7 @@ func packetsOf(t testing.TB, b []byte) (packets [][]byte) {
 // A muxer writes an Ogg file.
 type muxer struct {
 	file     bytes.Buffer
-	segments int   // most segments in a page
+	segments int   // maximum number of segments in a page
 	granule  int64 // position of the last packet
 	laces    []byte
 	body     []byte
