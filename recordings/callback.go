@@ -107,8 +107,8 @@ func (r Recording) CallbackFields() url.Values {
 	return fields
 }
 
-// A Delivery is a report of a recording's status to the recording's callback. It was sent, or will
-// be sent.
+// A Delivery is a report of a recording's status to the recording's callback. Its Progress tells
+// whether it has been sent.
 type Delivery struct {
 	ID        string // IDs sort by creation
 	ProjectID string
@@ -133,19 +133,20 @@ func ParseDelivery(job []byte) (Delivery, error) {
 // A DeliveryStore stores the deliveries to callbacks. It queues them in the transactions that
 // change the status of a recording.
 type DeliveryStore interface {
-	// ListCallbacks returns a page of a project's deliveries in state s, newest first. If s is "",
-	// it returns deliveries in any state.
+	// ListCallbacks returns a page of a project's deliveries in the given state, newest first. The
+	// state "" means all states.
 	ListCallbacks(ctx context.Context, projectID string, s deliver.State, q page.Query) (page.Page[Delivery], error)
-	// RedeliverCallback queues a delivery of the project again, due at now. If the delivery is
-	// unknown, it returns problem.NotFound.
+	// RedeliverCallback queues a delivery of the project again, whatever its state, due at now. If
+	// the delivery is unknown, it returns problem.NotFound.
 	RedeliverCallback(ctx context.Context, projectID, id string, now time.Time) (Delivery, error)
 	// RedeliverDeadCallbacks queues all dead letters of the project again, and returns their
 	// number.
 	RedeliverDeadCallbacks(ctx context.Context, projectID string, now time.Time) (int, error)
-	// ExpireCallbacks turns deliveries that were queued before the given time into dead letters.
+	// ExpireCallbacks turns pending deliveries that were queued before the given time into dead
+	// letters.
 	ExpireCallbacks(ctx context.Context, before, now time.Time) error
-	// ForgetCallbacks deletes deliveries that succeeded before delivered, and dead letters from
-	// before dead.
+	// ForgetCallbacks deletes deliveries that succeeded before the time in delivered, and dead
+	// letters that ended before the time in dead.
 	ForgetCallbacks(ctx context.Context, delivered, dead, now time.Time) error
 }
 
@@ -155,15 +156,15 @@ type Callbacks struct{ *Recordings }
 // Callbacks returns the deliveries to callbacks.
 func (r *Recordings) Callbacks() Callbacks { return Callbacks{r} }
 
-// List returns a page of the deliveries to callbacks in state s, newest first. If s is "", it
-// returns deliveries in any state.
+// List returns a page of the project's deliveries to callbacks in the given state, newest first.
+// The state "" means all states.
 func (cb Callbacks) List(
 	ctx context.Context, projectID string, s deliver.State, q page.Query,
 ) (page.Page[Delivery], error) {
 	return cb.c.Store.ListCallbacks(ctx, projectID, s, q)
 }
 
-// Redeliver queues a delivery to a callback again in any state, with the same fields.
+// Redeliver queues a delivery to a callback again, whatever its state, with the same fields.
 func (cb Callbacks) Redeliver(ctx context.Context, projectID, id string) (Delivery, error) {
 	u, err := uuid.Parse(id)
 	if err != nil {
@@ -177,8 +178,8 @@ func (cb Callbacks) RedeliverDead(ctx context.Context, projectID string) (int, e
 	return cb.c.Store.RedeliverDeadCallbacks(ctx, projectID, cb.c.Now())
 }
 
-// sweepCallbacks turns deliveries that have waited too long into dead letters, and deletes old
-// deliveries.
+// sweepCallbacks turns pending deliveries that have waited too long into dead letters, and deletes
+// old deliveries.
 func (r *Recordings) sweepCallbacks(ctx context.Context) error {
 	now := r.c.Now()
 	return errors.Join(

@@ -31,7 +31,7 @@ type Description struct {
 	Metadata
 	SubscriberID string // the project's subscriber that owns the recording
 	Callback     Callback
-	Sid          string // the waiting recording to complete; if "", call or conference find it
+	Sid          string // the waiting recording to complete; "" means find it by call or conference
 
 	// The following fields are only for recorders in this process. Senders cannot set them.
 

@@ -145,8 +145,8 @@ func (r *Recordings) removeMedia(ctx context.Context, key string) error {
 	return nil
 }
 
-// Forget removes the media with these keys. It is for recordings whose rows were deleted in a
-// different way than by Delete.
+// Forget removes the media with these keys. Call it after rows of recordings were deleted by
+// something other than Delete.
 func (r *Recordings) Forget(ctx context.Context, keys ...string) error {
 	defer r.lately.Clear()
 	var errs []error
@@ -157,8 +157,10 @@ func (r *Recordings) Forget(ctx context.Context, keys ...string) error {
 }
 
 // Sweep removes the remains of interrupted uploads and deleted recordings, and stubs that are older
-// than [StubLife]. It marks recordings as absent if their media did not arrive in time. Once an
-// hour, it deletes recordings whose retention has expired. Call it at start and every minute.
+// than [StubLife]. It marks recordings as absent if their media did not arrive in time. It expires
+// and deletes old deliveries to callbacks, and makes recordings from older versions searchable.
+// Once an hour, it deletes recordings whose retention has expired. Call it at start and every
+// minute.
 func (r *Recordings) Sweep(ctx context.Context) error {
 	return errors.Join(
 		r.c.Store.GiveUpRecordings(ctx, r.c.Now()),

@@ -268,7 +268,7 @@ func TestUsage(t *testing.T) {
 		}
 	}
 
-	check("stored", a.Bytes) // counted once, because they have the same bytes
+	check("stored", a.Bytes) // a and b share their stored bytes, because they have the same content
 	if err := w.Delete(t.Context(), w.project, a.Sid); err != nil {
 		t.Fatal(err)
 	}

@@ -73,8 +73,8 @@ func TestOpusIsMeasured(t *testing.T) {
 	}
 }
 
-// TestMP3IsMeasured shows that an MP3 has the levels of the WAV from which it was made. lame
-// reduced those of one file by 0.45 dB.
+// TestMP3IsMeasured shows that an MP3 has the levels of the WAV from which it was made. In one
+// file, lame reduced the levels by 0.45 dB.
 func TestMP3IsMeasured(t *testing.T) {
 	w := newWorld(t)
 	wave, _, err := w.ingest(t, "speech_s16_8k.wav", recordings.Description{})

@@ -11,7 +11,7 @@ import (
 // A Recording is one recorded call or conference, with facts about its audio.
 type Recording struct {
 	ID        string // IDs sort by creation; never shown to clients
-	MediaKey  string // key of the media; differs from ID if the media came later
+	MediaKey  string // key of the media; differs from ID if the media came later or is shared
 	Sid       string // 122 random bits
 	ProjectID string
 	Metadata
@@ -125,8 +125,8 @@ type Filter struct {
 	CallSid        string    // "" means any
 	ConferenceSid  string    // "" means any
 	CallBegins     string    // prefix of the call id; also sorts by call id; "" means any
-	Party          string    // caller or callee: a number, its end, or an address; or ""
-	PartyBegins    string    // the beginning of a number or an address instead; or ""
+	Party          string    // caller or callee: a number, its end, or an address; "" means any
+	PartyBegins    string    // the beginning of a number or an address; "" means any
 	Name           string    // beginnings of words, see Metadata.Words; "" means any
 	Direction      string    // a member of Directions; "" means any
 	CreatedFrom    time.Time // inclusive; zero means any

@@ -51,8 +51,8 @@ type Config struct {
 	// accepts every URL.
 	CheckURL func(param, url string) error
 
-	// CountUpload counts an upload to a project. If the project had more than perMinute uploads, it
-	// returns problem.RateLimited. Nil counts nothing.
+	// CountUpload counts an upload to a project. If the project has made more than perMinute
+	// uploads within a minute, it returns problem.RateLimited. Nil counts nothing.
 	CountUpload func(ctx context.Context, projectID string, perMinute int64) error
 
 	MaxUpload int64         // maximum size of an upload, in bytes; 0 means DefaultMaxUpload

@@ -182,8 +182,8 @@ func (r Retention) Delete(ctx context.Context, projectID, id string) error {
 	return r.c.Store.DeleteRule(ctx, projectID, id)
 }
 
-// Preview sums up the recordings that the rules of a project would delete now. It includes more, a
-// rule that does not exist yet. more may be nil.
+// Preview sums up the recordings that the rules of a project would delete now. If more is not nil,
+// Preview treats it as an additional rule.
 func (r Retention) Preview(ctx context.Context, projectID string, more *Rule) (sum Expiry, err error) {
 	rules, err := r.c.Store.ListRules(ctx, projectID)
 	if err != nil {
@@ -206,7 +206,7 @@ func (r Retention) Preview(ctx context.Context, projectID string, more *Rule) (s
 }
 
 // Apply deletes the recordings of all projects whose time has expired. If a recording changes in
-// the meantime, Apply leaves it to the next call.
+// the meantime, Apply leaves it to the next run.
 func (r Retention) Apply(ctx context.Context) error {
 	all, err := r.c.Store.ListRules(ctx, "")
 	if err != nil {
@@ -230,7 +230,7 @@ func (r Retention) Apply(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// keptBatch is how many recordings ListKept returns at a time.
+// keptBatch is how many recordings eachExpired requests from ListKept at a time.
 const keptBatch = 500
 
 // eachExpired calls do for each recording of a project whose time has expired, oldest first.

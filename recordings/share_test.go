@@ -17,8 +17,8 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// everyMedia calls try with each kind of storage. For a directory, the argument where is the
-// directory's path.
+// everyMedia calls try with each kind of storage. The argument where is the path of a directory, or
+// "" for other kinds of storage.
 func everyMedia(t *testing.T, try func(t *testing.T, w *world, media blob.Store, where string)) {
 	secret := sha256.Sum256([]byte(t.Name()))
 	seal := func(s blob.Store) blob.Store {

@@ -26,7 +26,8 @@ func (s *busyStore) UpdateRecording(ctx context.Context, r recordings.Recording,
 	return s.Store.UpdateRecording(ctx, r, identity, old)
 }
 
-// TestStartRevivesNothing shows that a recording remains stopped if it is stopped while Start runs.
+// TestStartRevivesNothing shows that a recording remains stopped if it is stopped while Start is
+// running.
 func TestStartRevivesNothing(t *testing.T) {
 	var busy *busyStore
 	w := newWorld(t, func(c *recordings.Config) {

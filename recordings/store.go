@@ -15,17 +15,17 @@ type Store interface {
 	// project has a recording with the same identity that is not deleted, AddRecording changes
 	// nothing and returns the existing recording, with added false. Only one of several concurrent
 	// callers adds the recording. If a.Sid names a recording that is not waiting, AddRecording
-	// returns problem.Invalid. It accepts the recording if a.Late is set and the recording never
-	// got media.
+	// returns problem.Invalid, unless a.Late is set and the recording has never received media.
 	AddRecording(ctx context.Context, r Recording, a Arrival) (kept Recording, added bool, err error)
-	// UpdateRecording writes the status and the other Live fields of a waiting recording. If the
-	// last change of the stored recording was not at old, it returns problem.Conflict. identity is
-	// the identity shared with other announcements of the same recording, or "".
+	// UpdateRecording writes the status and the other Live fields of a waiting recording. old is
+	// the time of the last change that the caller knows. If the stored recording has changed since
+	// then, it returns problem.Conflict. identity is the identity shared with other announcements
+	// of the same recording, or "".
 	UpdateRecording(ctx context.Context, r Recording, identity string, old time.Time) error
 	// AwaitsMedia reports whether a recording of the call or conference in m is waiting for its
 	// media.
 	AwaitsMedia(ctx context.Context, projectID string, m Metadata) (bool, error)
-	// GiveUpRecordings marks waiting recordings as Absent if their deadline is not after until.
+	// GiveUpRecordings marks waiting recordings as Absent if their deadline was before until.
 	GiveUpRecordings(ctx context.Context, until time.Time) error
 
 	// FindRecording returns one of the owner's recordings. If the recording is unknown or deleted,
@@ -73,7 +73,7 @@ type Store interface {
 	AccessStore
 }
 
-// A ProjectStore holds what a project determines for its recordings.
+// A ProjectStore reads the settings of a project that apply to its recordings.
 type ProjectStore interface {
 	// Terms returns a project's terms for uploads. If the project is unknown, it returns
 	// problem.NotFound.
@@ -95,12 +95,15 @@ type Arrival struct {
 	Given Metadata
 
 	// Sid names the waiting recording. If Sid is "", the upload completes a waiting recording of
-	// the same track and call or conference. If several wait, it completes the oldest.
+	// the same call or conference that has the same track or both tracks. If several wait, one with
+	// the same track comes first, and then the oldest. Recordings of calls that this installation
+	// carries are completed only by their Sid.
 	Sid string
 	// Late allows Sid to name a recording that no longer waits for media.
 	Late bool
 
-	// Twin has the same file. If it still exists, the recording gets its MediaKey.
+	// Twin is a stored recording with the same file. If it still exists, the new recording gets its
+	// MediaKey.
 	Twin Twin
 }
 

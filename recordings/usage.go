@@ -12,7 +12,7 @@ type Usage struct {
 	Seconds    int64
 	Bytes      int64 // uploaded bytes
 	Price      int64 // in millionths of a dollar
-	Stored     int64 // bytes that are not deleted yet
+	Stored     int64 // stored bytes that have not been deleted; shared bytes count once
 }
 
 // A UsageStore sums up recordings.

@@ -57,8 +57,8 @@ func New(c Config) *API {
 // Prefix is the prefix of all paths of this API.
 const Prefix = "/api/relay/rest/recordings"
 
-// Handler serves all paths below Prefix. Scripts from any origin may read them with a subscriber's
-// token.
+// Handler serves all paths below Prefix. Scripts from any origin may read the responses with a
+// subscriber's token.
 func (a *API) Handler() http.Handler {
 	mux := web.Mount(a.mount)
 	mux.Handle("/", web.Handle(func(http.ResponseWriter, *http.Request) error {
