@@ -47,7 +47,7 @@ type recorded interface {
 	setTaps()
 	// people returns the legs whose clients are notified when recording starts or stops.
 	people() []*leg
-	// tellRecorded tells the clients whether the call or room is being recorded.
+	// tellRecorded informs the clients whether the call or room is being recorded.
 	tellRecorded()
 	// saveRecorded writes whether the call or room is being recorded. listening reports whether any
 	// recording is not paused.

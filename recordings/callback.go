@@ -107,7 +107,7 @@ func (r Recording) CallbackFields() url.Values {
 	return fields
 }
 
-// A Delivery is a report of a recording's status to the recording's callback. Its Progress tells
+// A Delivery is a report of a recording's status to the recording's callback. Its Progress shows
 // whether it has been sent.
 type Delivery struct {
 	ID        string // IDs sort by creation
