@@ -35,8 +35,9 @@ func ownClient(projectID string) Client {
 	return Client{ProjectID: projectID, Name: "your account", FirstParty: true}
 }
 
-// ChangePassword sets a new password if current is the subscriber's password. It ends all of the
-// subscriber's logins and tokens. A new login with the same AMR replaces s.
+// ChangePassword sets a new password. If the subscriber already has a password, current must be
+// that password. It ends all of the subscriber's logins and tokens. A new login with the same AMR
+// replaces s.
 func (as *Accounts) ChangePassword(ctx context.Context, s Login, current, fresh string, from Visitor) (Login, error) {
 	sub, err := as.Subscribers.FindSubscriber(ctx, s.ProjectID, s.SubscriberID)
 	if err != nil {

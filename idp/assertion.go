@@ -27,7 +27,7 @@ const (
 	maxAssertion = 8 << 10
 	maxAhead     = 10 * time.Minute // how far the exp of an assertion may be in the future
 	clientSkew   = 10 * time.Second // how far a client's clock may be ahead
-	usedFor      = skew             // how long a use is remembered after exp: clocks differ
+	usedFor      = skew             // how long a use is remembered after exp, because clocks differ
 )
 
 // refuseAssertion returns the error for a bad assertion. The error may contain the reason, because
@@ -199,7 +199,7 @@ func checkAssertion(c jwt.Claims, audiences []string, now time.Time) error {
 	return nil
 }
 
-// useOf returns the use of an assertion. The jti identifies the use.
+// useOf returns the use of an assertion. The client and the jti identify the use.
 func useOf(c Client, claims jwt.Claims) Use {
 	made := claims.Expiry.Time().Add(-maxAhead - clientSkew) // no earlier use was possible
 	if claims.IssuedAt != nil {

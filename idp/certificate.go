@@ -80,8 +80,9 @@ var errCertificate = problem.New(problem.Unauthenticated, "invalid_client",
 	"the certificate of the connection is missing, expired, or not the client's")
 
 // VerifyCertificate checks that a certificate authenticates the client, whose AuthMethod must be
-// AuthTLS or AuthSelfSignedTLS. chain holds the certificate and its intermediates. The TLS handshake
-// has already proved possession of the private key. Every failure is problem.Unauthenticated.
+// AuthTLS or AuthSelfSignedTLS. chain holds the certificate and its intermediates. The TLS
+// handshake has already proved possession of the private key. If the certificate does not
+// authenticate the client, the error is problem.Unauthenticated.
 func (as *Assertions) VerifyCertificate(ctx context.Context, c Client, chain []*x509.Certificate) error {
 	now := as.Now()
 	if len(chain) == 0 || now.Before(chain[0].NotBefore) || now.After(chain[0].NotAfter) {

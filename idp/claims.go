@@ -116,7 +116,7 @@ func (g Grant) left(names, scope []string) []string {
 	})
 }
 
-// onlyClaims returns the claims whose scope the client may ask for.
+// onlyClaims returns those of the named claims whose scope the client may ask for.
 func (c Client) onlyClaims(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return !slices.Contains(c.Scopes, claimScopes[name])
@@ -200,7 +200,8 @@ func (rs *Requests) parseClaims(c Client, a *AuthRequest, raw string) error {
 	return a.wantClaim(asked.IDToken["acr"])
 }
 
-// meanOneOf restricts the request to the subscribers that the client knows under the names in subs.
+// meanOneOf restricts the request to the subscribers that the client knows under one of the
+// subjects in subs.
 func (a *AuthRequest) meanOneOf(ss *Subjects, c Client, subs []string) {
 	meant := []string{}
 	for _, sub := range subs {

@@ -164,7 +164,7 @@ const tokenLength = 52
 // randomToken returns 260 random bits in base32.
 func randomToken() string { return rand.Text() + rand.Text() }
 
-// AllowsRedirect reports whether an authorization response may be sent to uri. It must be equal to
+// AllowsRedirect reports whether an authorization response may be sent to uri. The URI must equal
 // one of the registered URIs (RFC 9700, section 2.1). There is one exception: a native client's
 // loopback address may have any port (RFC 8252, section 7.3).
 func (c Client) AllowsRedirect(uri string) bool {
@@ -267,8 +267,8 @@ type Metadata struct {
 
 	AssertionAlg string `json:"token_endpoint_auth_signing_alg,omitempty"` // "" means any
 
-	// InitiateLoginURI is the URI at which a login at the client starts (OpenID Connect Core,
-	// section 4).
+	// InitiateLoginURI is the client's URI to which other sites send people to start a login
+	// (OpenID Connect Core, section 4).
 	InitiateLoginURI string `json:"initiate_login_uri,omitempty"`
 
 	ClientURI       string   `json:"client_uri,omitempty"` // its home page
@@ -282,10 +282,10 @@ type Metadata struct {
 	PolicyURI  string `json:"policy_uri,omitempty"`  // its privacy policy, shown at sign-in
 
 	BackchannelLogoutURI     string `json:"backchannel_logout_uri,omitempty"`
-	BackchannelLogoutSession bool   `json:"backchannel_logout_session_required,omitempty"` // tokens contain the sid
+	BackchannelLogoutSession bool   `json:"backchannel_logout_session_required,omitempty"` // logout tokens have sid
 
 	FrontchannelLogoutURI     string `json:"frontchannel_logout_uri,omitempty"`
-	FrontchannelLogoutSession bool   `json:"frontchannel_logout_session_required,omitempty"` // requests contain the sid
+	FrontchannelLogoutSession bool   `json:"frontchannel_logout_session_required,omitempty"` // requests have sid
 }
 
 // A SubjectType determines whether all clients get the same subject for a subscriber (Public) or

@@ -93,7 +93,7 @@ func (m ClientMetadata) describe(c *Client) error {
 	m.GrantTypes = firstListed(&found, "grant", m.GrantTypes)
 	m.ResponseTypes = firstListed(&found, "response_type", m.ResponseTypes)
 
-	// Strangers read the name on the consent page, so it must not deceive them.
+	// People see the name on the consent page, so it must not deceive them.
 	if err := fabric.CheckPersonName("name", m.Name); err != nil {
 		found = append(found, err)
 	}
@@ -114,8 +114,8 @@ func (m ClientMetadata) describe(c *Client) error {
 	return found.err()
 }
 
-// clientType returns the type of client that m describes. A client that runs in a browser is one
-// without authentication.
+// clientType returns the type of client that m describes. A client without authentication counts as
+// an app in a browser, unless it says that it is native.
 func (m ClientMetadata) clientType() ClientType {
 	switch {
 	case m.ApplicationType == applicationNative:

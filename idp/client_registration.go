@@ -21,8 +21,9 @@ const RegisteredOpenly = "open"
 type RegistrationStore interface {
 	// RegisterClient writes a client whose RegisteredBy is set. In the same transaction, it counts
 	// the use of the client's initial access token. If the project or the token does not accept the
-	// client, it returns ErrNoRegistration. If the project already has most such clients, it
-	// returns problem.Forbidden; 0 means no limit.
+	// client, it returns ErrNoRegistration. The last parameter is the maximum number of such
+	// clients in a project; 0 means no limit. If the project has reached it, RegisterClient returns
+	// problem.Forbidden.
 	RegisterClient(ctx context.Context, c Client, most int) error
 }
 
@@ -121,7 +122,7 @@ func (rs *Registrations) Register(ctx context.Context, by Registrar, m ClientMet
 	return made, nil
 }
 
-// newClient returns a new client without a description.
+// newClient returns a new client without the settings that it states about itself.
 func (rs *Registrations) newClient(by Registrar) (Client, error) {
 	id, err := uuid.NewV7()
 	if err != nil {

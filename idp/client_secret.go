@@ -20,8 +20,8 @@ type OldSecret struct {
 	Used  time.Time // last use after it was replaced, updated hourly; zero if unused
 }
 
-// ValidOldSecret returns the previous secret if it is still valid at now, and the zero value
-// otherwise.
+// ValidOldSecret returns the previous secret if it is still valid at the given time, and the zero
+// value otherwise.
 func (c Client) ValidOldSecret(now time.Time) OldSecret {
 	if c.Old.Hash == "" || !now.Before(c.Old.Until) {
 		return OldSecret{}
@@ -29,8 +29,8 @@ func (c Client) ValidOldSecret(now time.Time) OldSecret {
 	return c.Old
 }
 
-// HasSecret reports in constant time whether secret is valid for the client at now. It accepts the
-// current secret, and the previous one until it expires.
+// HasSecret reports in constant time whether secret is valid for the client at the given time. It
+// accepts the current secret, and the previous one until it expires.
 func (c Client) HasSecret(secret string, now time.Time) bool {
 	return c.hasHash(hashSecret(secret), now)
 }
@@ -78,8 +78,8 @@ func (cs *Clients) VerifySecret(ctx context.Context, c Client, secret string) bo
 func (cs *Clients) Settle(ctx context.Context) error { return cs.uses.Wait(ctx) }
 
 // RotateSecret replaces the secret of a client. The new secret is valid immediately. The previous
-// secret remains valid for overlap, and older secrets expire immediately. If several rotations run
-// concurrently, one succeeds and the others return problem.Conflict.
+// secret remains valid for the time overlap, and older secrets expire immediately. If several
+// rotations run concurrently, one succeeds and the others return problem.Conflict.
 //
 // by holds the rights of the caller. They must include the client's own rights, because the caller
 // sees the secret. by is nil if an operator calls, because operators may rotate any secret.

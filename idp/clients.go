@@ -45,16 +45,16 @@ type ClientStore interface {
 	FindClient(ctx context.Context, id string) (Client, error)
 	ListClients(ctx context.Context, projectID string, f ClientFilter, q page.Query) (page.Page[Client], error)
 	// ReplaceClient writes the settings of a client and the given logos, but not its secret. If the
-	// client was changed after since, ReplaceClient returns problem.Conflict.
+	// stored client was changed after the given time, ReplaceClient returns problem.Conflict.
 	ReplaceClient(ctx context.Context, c Client, logos brand.Logos, since time.Time) error
 	// SetClientSecret writes the secrets of a client. If the stored hash of the secret differs from
 	// old, it returns problem.Conflict. If the caller has lost the rights in by, it returns
 	// problem.Unauthenticated.
 	SetClientSecret(ctx context.Context, c Client, old string, by *fabric.Rights) error
-	// EndOldSecret deletes the previous secret of a client. If no previous secret is valid at now,
-	// it returns problem.Conflict.
+	// EndOldSecret deletes the previous secret of a client. If no previous secret is valid at the
+	// given time, it returns problem.Conflict.
 	EndOldSecret(ctx context.Context, id string, now time.Time) error
-	// TouchOldSecret records that the old secret with this hash was used at now.
+	// TouchOldSecret records that the old secret with this hash was used at the given time.
 	TouchOldSecret(ctx context.Context, id, hash string, now time.Time) error
 	// SetClientLogos sets logos of a client.
 	SetClientLogos(ctx context.Context, id string, all brand.Logos, at time.Time) error
@@ -112,9 +112,9 @@ func (cs *Clients) List(ctx context.Context, projectID string, q page.Query) (pa
 	return cs.Search(ctx, projectID, ClientFilter{}, q)
 }
 
-// Update changes the settings of a client that differ between was, which the caller has read, and
-// now, and the given logos. It does not change the project, the secret, or settings that another
-// caller has changed in the meantime.
+// Update changes the settings of a client whose values in now differ from those in was, the client
+// that the caller has read. It also sets the given logos. Update does not change the project, the
+// secret, or settings that another caller has changed in the meantime.
 func (cs *Clients) Update(ctx context.Context, was, now Client, logos brand.Logos) error {
 	return cs.Rebrand(ctx, was.ID, logos, func(c *Client) { c.adopt(was, now) })
 }
@@ -125,7 +125,7 @@ func (cs *Clients) Change(ctx context.Context, id string, change func(*Client)) 
 	return cs.Rebrand(ctx, id, nil, change)
 }
 
-// Rebrand is like Change, but also sets logos, which [brand.MakeLogo] made.
+// Rebrand is like Change, but also sets logos, which must come from [brand.MakeLogo].
 func (cs *Clients) Rebrand(ctx context.Context, id string, logos brand.Logos, change func(*Client)) error {
 	defer cs.recent.Drop(id)
 	if len(logos) > 0 {

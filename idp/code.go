@@ -61,10 +61,10 @@ func codeOf(a AuthRequest, s Login) Code {
 		AuthTime: s.AuthTime, AMR: s.AMR}
 }
 
-// An authorization code contains its data, sealed with its own key like a fabric token. Issuing a
-// code therefore writes nothing. Redeeming a code writes one row, so that it can be redeemed only
-// once. The ID in the code is the key of the row. Decoders may accept several spellings of a code,
-// for example with a line break, but all of them lead to the same row.
+// An authorization code contains its data, sealed like a fabric token, with a key for this purpose
+// alone. Issuing a code therefore writes nothing. Redeeming a code writes one row, so that it can
+// be redeemed only once. The ID in the code is the key of the row. Decoders may accept several
+// spellings of a code, for example with a line break, but all of them lead to the same row.
 //
 // Codes are parts of URLs. If the sealed code would be too long, the session store holds the data
 // instead, under the digest of a random code.
@@ -271,8 +271,9 @@ func (cs *Codes) refuse(ctx context.Context, c Client, hash string, uses *Uses, 
 
 // revokeReplayed returns the error for a code that was redeemed before. It revokes the grant of the
 // first redemption in its own transaction, so that the error does not roll back the revocation (RFC
-// 9700, section 4.5; RFC 6749, section 4.1.2). Before that, it stores the uses of the request. A
-// thief who repeats the whole request of a client therefore revokes nothing.
+// 9700, section 4.5; RFC 6749, section 4.1.2). Before that, it stores the uses of the request,
+// which fails if the request's assertion or proof was used before. A thief who repeats the whole
+// request of a client therefore revokes nothing.
 func (cs *Codes) revokeReplayed(ctx context.Context, c Client, hash string, uses *Uses) error {
 	first, err := cs.store.FindRedeemedCode(ctx, hash)
 	if errors.Is(err, problem.NotFound) {

@@ -68,7 +68,7 @@ func (l *Lifetimes) fill() {
 	def(&l.InviteLink, 7*24*time.Hour)
 }
 
-// link returns how long a link in an email is valid after it is sent.
+// link returns how long a link in an email is valid after it is created.
 func (l Lifetimes) link(purpose mail.Kind) time.Duration {
 	switch purpose {
 	case mail.Verify:
@@ -129,13 +129,13 @@ func (co *core) MayRegister(ctx context.Context, projectID string) (bool, error)
 	return project.Registration == fabric.RegistrationOpen, err
 }
 
-// MayRegisterSomewhere reports whether people may create their own accounts in any
+// MayRegisterSomewhere reports whether people may create their own accounts in at least one
 // project.
 func (co *core) MayRegisterSomewhere(ctx context.Context) (bool, error) {
 	return co.open.Load("", func() (bool, error) { return co.Fabric.Projects.AnyRegistration(ctx) })
 }
 
-// MayClientsRegister reports whether clients can register themselves in any project.
+// MayClientsRegister reports whether clients can register themselves in at least one project.
 func (co *core) MayClientsRegister(ctx context.Context) (bool, error) {
 	return co.open.Load("clients", func() (bool, error) {
 		_, err := co.Fabric.Projects.FindRegistrar(ctx)

@@ -121,8 +121,8 @@ func randomUserCode() string {
 	return string(code[:userLength/2]) + "-" + string(code[userLength/2:])
 }
 
-// ReadUserCode returns the user code in typed, whatever its case, hyphens and spaces (RFC 8628,
-// section 6.1).
+// ReadUserCode returns the user code that a person has typed, whatever its case, hyphens and
+// spaces. ok is false if the text is not a user code (RFC 8628, section 6.1).
 func ReadUserCode(typed string) (code string, ok bool) {
 	letters := strings.Map(func(r rune) rune {
 		if r == '-' || r == ' ' {
@@ -144,9 +144,9 @@ var (
 	errDeviceDenied = oauth("access_denied", "the subscriber denied access")
 )
 
-// Redeem returns the tokens for a device that was signed in, once. If the device code was redeemed
-// before, Redeem revokes the grant of the first redemption. resources has the same meaning as in
-// Begin.
+// Redeem returns the tokens for a device that was signed in, once. For any other device, it returns
+// the error with which to answer the poll. If the device code was redeemed before, Redeem revokes
+// the grant of the first redemption. resources has the same meaning as in Begin.
 func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources []string,
 	binding string) (TokenSet, error) {
 	if err := c.checkBinding(binding); err != nil {

@@ -63,7 +63,8 @@ func (d Device) waits(now time.Time) bool {
 	return !d.Denied && d.Granted == nil && now.Before(d.Expires)
 }
 
-// UserCode returns the code that the device of request a shows. The device must still be waiting.
+// UserCode returns the code that the device of request a shows. If the device is no longer waiting,
+// UserCode returns problem.NotFound.
 func (ds *Devices) UserCode(ctx context.Context, a AuthRequest) (string, error) {
 	d, err := ds.findWaiting(ctx, a.Device)
 	if err != nil {
@@ -129,9 +130,10 @@ func (ds *Devices) change(ctx context.Context, id string, change func(*Device) e
 const guessWindow = 10 * time.Minute
 
 // countGuess counts a user code. It returns problem.RateLimited if too many were typed in the
-// network whose name is place, or in the range of networks around it. Correct codes are refused,
-// too. Otherwise, guessers would learn which codes are correct. Codes are counted atomically before
-// they are looked up, so that the limit also applies to concurrent guesses.
+// network whose name is place, or in the range of networks around it. Beyond the limit, correct
+// codes are refused, too. Otherwise, guessers would learn which codes are correct. Codes are
+// counted atomically before they are looked up, so that the limit also applies to concurrent
+// guesses.
 func (ds *Devices) countGuess(ctx context.Context, place string) error {
 	if ds.DeviceGuesses <= 0 {
 		return nil

@@ -92,7 +92,7 @@ const (
 )
 
 // newDeviceLetters returns the letter that notifies a subscriber of a login on a new device. It
-// returns nil if the account knows the device.
+// returns nil if the account knows the device or has no email address.
 func (ls *Logins) newDeviceLetters(sub fabric.Subscriber, s Login, from Visitor) ([]mail.Letter, error) {
 	if sub.Email == "" || from.known || ls.marks.find(from.Device, sub) != "" {
 		return nil, nil

@@ -14,14 +14,14 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Proof is the first part of a login that needs a second factor: a correct password, or a login
-// to raise. It is stored in the authorization request, and therefore belongs to the browser that
-// began the request.
+// A Proof is the first part of a login that needs a second factor: a correct password, an identity
+// that an upstream provider has confirmed, or a login to raise. The proof is stored in the
+// authorization request, and therefore belongs to the browser that began the request.
 type Proof struct {
 	SubscriberID string    `json:"subscriber_id"`
 	AMR          []string  `json:"amr"`
 	Began        time.Time `json:"began"`
-	Password     string    `json:"password,omitempty"` // digest of the password hash that was checked
+	Password     string    `json:"password,omitempty"` // digest of the subscriber's password hash at the time
 	Raises       string    `json:"raises,omitempty"`   // ID of the login to raise; "" creates a new login
 }
 
@@ -36,7 +36,8 @@ func OwnerOf(subscriberID string) factor.Owner {
 	return factor.Owner{Kind: factor.Subscriber, ID: subscriberID}
 }
 
-// Unfinished is the error for a login with a correct password that still needs a second factor.
+// Unfinished is the error for a login that still needs a second factor. The password was correct,
+// or an upstream provider has confirmed the identity.
 type Unfinished struct{ Proof Proof }
 
 func (u *Unfinished) Error() string { return "a second factor is needed" }
@@ -75,8 +76,8 @@ func (ls *Logins) Pending(proof *Proof) bool {
 }
 
 // Finish completes a login whose second factor was just presented. It creates a new login, or
-// raises the login that the proof names. If the subscriber was disabled, deleted or got another
-// password in the meantime, it returns problem.Unauthenticated.
+// raises the login that the proof names. If the proof is too old, or the subscriber was disabled,
+// deleted or got another password in the meantime, it returns problem.Unauthenticated.
 func (ls *Logins) Finish(ctx context.Context, projectID string, proof Proof, amr []string,
 	from Visitor) (Login, error) {
 	if !ls.Pending(&proof) {
@@ -174,8 +175,9 @@ func (ls *Logins) PlaceOf(ctx context.Context, projectID string, proof Proof, fr
 	return "", nil
 }
 
-// RefuseFactor records a failed second factor and the reason. It records that a limit was reached
-// at most once a minute. subscriberID is "" if the owner of the factor is unknown.
+// RefuseFactor records a refused second factor, passkey or upstream identity, with the reason. It
+// records that a limit was reached at most once a minute. subscriberID is "" if the subscriber is
+// unknown.
 func (at *Attempts) RefuseFactor(ctx context.Context, projectID, subscriberID string, why *problem.Error) error {
 	target := audit.Target{Kind: "account"}
 	if subscriberID != "" {

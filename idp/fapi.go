@@ -36,8 +36,8 @@ func (p Profile) idTokenAlg() keys.Use {
 func (c Client) mustPush() bool { return c.RequirePushed || c.Profile == FAPI2 }
 
 // keepsRefreshToken reports whether the client's refresh tokens are not rotated. Under FAPI2,
-// rotation would add no protection, because the tokens are bound to the client and a key. A client
-// that misses a response would only lose its token.
+// rotation would add no protection, because the tokens are bound to the client and a key. With
+// rotation, a client that does not receive a response would lose its refresh token.
 func (c Client) keepsRefreshToken() bool { return c.Profile == FAPI2 }
 
 // signingAlgorithms returns the algorithms that the client may sign with.

@@ -15,8 +15,9 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Grant is the right of a client to tokens for a subscriber. Redeeming a code creates it. It
-// lasts until its refresh token expires or its login ends.
+// A Grant is the right of a client to tokens for a subscriber. Redeeming a code creates the grant,
+// and so does issuing tokens in an authorization response. It lasts until its refresh token
+// expires, its login ends, or it is revoked.
 type Grant struct {
 	ID, ProjectID, ClientID, SubscriberID string
 	SessionID                             string
@@ -60,8 +61,8 @@ type Grants struct {
 	tokens *Tokens
 }
 
-// create returns the grant for a code. It also returns a refresh token if the client may refresh.
-// Clients with fabric access tokens always may. Other clients need the scope offline_access.
+// create returns the grant for a code. It also returns a refresh token if the client is registered
+// for refresh tokens. A client whose access tokens are JWTs also needs the scope offline_access.
 func (gs *Grants) create(c Client, code Code) (g Grant, refresh string, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -92,11 +93,12 @@ func (c Client) mayKeepGoing(scopes []string) bool {
 // part of the refresh token.
 func grantRef(id string) string { return session.Digest(id) }
 
-// errDead is the error for token requests whose login has ended.
+// errDead is the error for token requests whose login has ended, or whose subscriber or consent no
+// longer permits tokens.
 var errDead = invalidGrant("the subscriber is disabled, has signed out, or has revoked the consent")
 
-// findSubscriber returns the subscriber of new tokens. If the subscriber is disabled, or the login
-// has ended, it returns errDead.
+// findSubscriber returns the subscriber of new tokens. If the subscriber is missing or disabled, or
+// the login has ended, it returns errDead.
 func (gs *Grants) findSubscriber(ctx context.Context, projectID, subscriberID, sid string) (fabric.Subscriber, error) {
 	sub, err := gs.Subscribers.FindSubscriber(ctx, projectID, subscriberID)
 	switch {

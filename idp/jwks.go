@@ -108,7 +108,8 @@ func verifying(kid string, alg jose.SignatureAlgorithm) fit {
 	}
 }
 
-// isUsable reports whether a key can verify signatures with any of the supported algorithms.
+// isUsable reports whether a key can verify signatures with at least one of the supported
+// algorithms.
 func isUsable(k jose.JSONWebKey) bool {
 	return slices.ContainsFunc(assertionAlgorithms, func(alg jose.SignatureAlgorithm) bool { return signs(k, alg) })
 }
@@ -215,8 +216,8 @@ func (c *Client) checkObjects(found *problems) {
 }
 
 // withoutFragment returns uri without its fragment, which is not sent. The fragment of a
-// request_uri is a hash of the request object. A changed object therefore has another URI (OpenID
-// Connect Core, section 6.2).
+// request_uri is a hash of the request object. A changed object therefore has a different URI
+// (OpenID Connect Core, section 6.2).
 func withoutFragment(uri string) string {
 	uri, _, _ = strings.Cut(uri, "#")
 	return uri
@@ -256,7 +257,8 @@ func (c *Client) checkKeys(found *problems) {
 	}
 }
 
-// checkAddresses returns an error for each URL from which selvage may not fetch documents.
+// checkAddresses returns an error for each URL in a client's settings from which selvage may not
+// fetch documents.
 func (cs *Clients) checkAddresses(c Client) (err error) {
 	if c.JWKSURI != "" {
 		err = cs.CheckURL("jwks_uri", c.JWKSURI)

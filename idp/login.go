@@ -76,8 +76,8 @@ type LoginStore interface {
 	EndLogins(ctx context.Context, now time.Time, all ...revocation.Revocation) error
 
 	// SweepLogins deletes redeemed codes and used assertions that have expired. It also deletes
-	// grants that began before began and expired before expired. It deletes logins that began
-	// before began and have no grants left.
+	// grants whose start is before the first time and whose expiry is before the second time.
+	// Finally it deletes logins whose start is before the first time and that have no grants left.
 	SweepLogins(ctx context.Context, began, expired time.Time) error
 }
 
@@ -101,15 +101,17 @@ type Visitor struct {
 	silent bool // see [Login.Silent]
 }
 
-// errWrong is the response to every failed login. Neither its text nor its timing reveals whether
-// the email address is known.
+// errWrong is the response if the email address is unknown, the password is wrong, or the
+// subscriber is disabled. Neither its text nor its timing reveals whether the email address is
+// known.
 var errWrong = problem.New(problem.Unauthenticated, "wrong_credentials", "Email or password is wrong.")
 
 // LogIn checks an email address and password against a project's subscribers, and makes a login.
 //
-// It counts the attempt before it checks the password, and undoes the count if the password is
-// correct. After too many wrong passwords it returns problem.RateLimited, whether or not the
-// address is known. If the subscriber has a second factor, LogIn returns [Unfinished].
+// It counts the attempt before it checks the password, and undoes the count if the login is
+// accepted so far, or if the password could not be checked. After too many wrong passwords it
+// returns problem.RateLimited, whether or not the address is known. If the subscriber has a second
+// factor, LogIn returns [Unfinished].
 func (ls *Logins) LogIn(ctx context.Context, projectID, email, password string, from Visitor) (Login, error) {
 	// Revocations after this moment must also end the new login, even while the password is being
 	// checked.
@@ -251,7 +253,7 @@ func (ls *Logins) MadeIn(ctx context.Context, mark string) ([]Login, error) {
 	return ls.store.LoginsMadeIn(ctx, mark)
 }
 
-// rehash replaces the hash of a correct password if it was imported or created with other
+// rehash replaces the hash of a correct password if that hash was imported or created with other
 // parameters. It returns the subscriber with the new hash. If the hash was changed concurrently, ok
 // reports whether the password is also correct for the changed hash.
 func (ls *Logins) rehash(ctx context.Context, sub fabric.Subscriber, password string) (fabric.Subscriber, bool, error) {

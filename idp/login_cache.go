@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// rememberFor is how long the session store keeps the copy of a login after the last read of its
-// row.
+// rememberFor is how long the session store keeps the copy of a login after its row was last read
+// or changed.
 const rememberFor = 12 * time.Hour
 
 func sessionKey(sid string) session.Key { return session.Key{Kind: "login", ID: sid} }
@@ -75,7 +75,8 @@ func (ls *Logins) read(ctx context.Context, sid string) (s Login, err error) {
 	return s, nil
 }
 
-// FindInBrowser returns a login in the project that has not ended and whose cookie has not expired.
+// FindInBrowser returns a login that belongs to the project, has not ended, and whose cookie has
+// not expired. For any other login, it returns problem.Unauthenticated.
 func (ls *Logins) FindInBrowser(ctx context.Context, sid, projectID string) (Login, error) {
 	s, err := ls.Find(ctx, sid)
 	if err != nil {

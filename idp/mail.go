@@ -17,12 +17,12 @@ import (
 type LetterStore interface {
 	// QueueLetter writes a letter to send.
 	QueueLetter(ctx context.Context, l mail.Letter) error
-	// ForgetLetters deletes letters that were sent before sent, letters that failed for good before
-	// dead, and links that expired before expired.
+	// ForgetLetters deletes letters that were sent before the first time, letters that failed for
+	// good before the second, and links that expired before the third.
 	ForgetLetters(ctx context.Context, sent, dead, expired time.Time) error
 	// CreateLink writes a link. If the subscriber has been disabled, or no longer has the address
 	// to which the link is bound, it returns problem.NotFound. If the link is Alone, CreateLink
-	// deletes the earlier links.
+	// deletes the subscriber's earlier links with the same purpose.
 	CreateLink(ctx context.Context, l Link) error
 	// FindLink returns a link that is unused and still valid.
 	FindLink(ctx context.Context, hash string) (Link, error)
@@ -44,8 +44,9 @@ func (ls *Letters) Ask(ctx context.Context, kind mail.Kind, projectID, email, re
 // person asked, or "".
 //
 // AskIn takes the same steps and the same time for every address, because the account is looked up
-// only when the letter is written. If too many emails were requested for an address, it drops the
-// letter silently. If too many were requested from a network, it returns an error.
+// only when the letter is written. If the address is invalid, or too many emails were requested for
+// it, AskIn drops the letter silently. If too many were requested from a network, it returns an
+// error.
 func (ls *Letters) AskIn(ctx context.Context, language string, kind mail.Kind, projectID, email,
 	requestID, network string) error {
 	if err := ls.Limits.TakeNetwork(ctx, limit.MailPerNetwork, network); err != nil {

@@ -87,8 +87,8 @@ const (
 )
 
 // refuse records a failed login with its reason, and returns the error for the person who tried. If
-// the failure cannot be recorded, it returns that error instead, so that no decision goes
-// unrecorded.
+// the failure cannot be recorded, refuse returns the error of the store instead, so that no
+// decision goes unrecorded.
 //
 // A known subscriber is recorded by ID. An unknown email address may be a typing error or even a
 // password in the wrong field, so only a digest is recorded. Operators can find the attempts by the
@@ -165,7 +165,8 @@ func (at *Attempts) AuditAccount(ctx context.Context, projectID, email string) (
 	return sub.ID, nil
 }
 
-// masked returns an email address with only the first character and the domain.
+// masked returns an email address of which only the first character and the domain can be read. For
+// other text it returns "***".
 func masked(email string) string {
 	at := strings.LastIndexByte(email, '@')
 	if at <= 0 {

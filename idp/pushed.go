@@ -20,9 +20,10 @@ import (
 // reference to the request (RFC 9126). Until the request expires, a browser may open it more than
 // once, because people reload pages. Only one response is sent.
 //
-// The reference contains the request, sealed with its own key like a code. Pushing a request
-// therefore writes nothing. If the sealed request would be too long for a URL, the session store
-// holds it instead, under the digest of a random reference. A row marks a request as answered.
+// The reference contains the request, sealed like a code, with a key for this purpose alone.
+// Pushing a request therefore writes nothing. If the sealed request would be too long for a URL,
+// the session store holds it instead, under the digest of a random reference. A row marks a request
+// as answered.
 
 // pushedPrefix is the prefix of the request_uri of a pushed request (RFC 9126, section 2.2).
 const pushedPrefix = "urn:ietf:params:oauth:request_uri:"
@@ -42,7 +43,7 @@ type pushedRequest struct {
 
 func pushedKey(ref string) session.Key { return session.Key{Kind: "pushed", ID: session.Digest(ref)} }
 
-// answered is the hash of the use of a pushed request.
+// answered returns the hash under which the use of a pushed request is stored.
 func answered(id string) string { return "pushed:" + id }
 
 // Push checks and stores an authorization request that the client sends directly. It returns the
@@ -151,8 +152,9 @@ func (rs *Requests) openPushed(ctx context.Context, ref string) (p pushedRequest
 	return p, json.Unmarshal(value, &p)
 }
 
-// EndPushed ends the pushed request that a comes from, if any. Callers send the response only if
-// EndPushed succeeds. If the request was answered before, EndPushed returns problem.NotFound.
+// EndPushed ends the pushed request from which the authorization request comes, if any. Callers
+// send the response only if EndPushed succeeds. If the request was answered before, EndPushed
+// returns problem.NotFound.
 func (rs *Requests) EndPushed(ctx context.Context, a AuthRequest) error {
 	if a.Pushed == "" {
 		return nil

@@ -19,8 +19,8 @@ import (
 )
 
 // newRefreshToken returns a refresh token and its hash. The token consists of the grant's ID and a
-// secret of 256 bits. With the ID, the grant can be found even by a token that is no longer
-// current.
+// secret of 256 bits. With the ID, the grant is found even if the token is no longer the current
+// one.
 func newRefreshToken(grant uuid.UUID) (token, hash string) {
 	token = base64.RawURLEncoding.EncodeToString(grant[:]) + "." + randomToken()
 	return token, hashSecret(token)
@@ -49,8 +49,8 @@ type Refreshing struct {
 }
 
 // Refresh replaces a refresh token and creates new tokens. If the grant is bound, the client must
-// have the same key or certificate. Some clients may have another one of the same kind; see
-// mayRefresh.
+// have the same key or certificate. Some clients may use a different key or certificate of the same
+// kind; see mayRefresh.
 //
 // For a short time, a used token returns the same successor again, so that a grant never has more
 // than one current token. After that time, using it again revokes the grant (RFC 9700, section
@@ -112,8 +112,8 @@ func (gs *Grants) renew(ctx context.Context, c Client, g Grant, r Refreshing) (n
 	if !errors.Is(err, problem.Conflict) {
 		return next, err
 	}
-	// The rotation has stored nothing. A replay of the whole request must not get the successor and
-	// must not revoke the grant.
+	// The rotation has stored nothing, so store the uses now. This fails for a replay of the whole
+	// request, which must not get the successor and must not revoke the grant.
 	if err := r.Uses.Store(ctx); err != nil {
 		return "", err
 	}
@@ -188,7 +188,7 @@ func refreshAfter(token, seed string) string {
 	return head + "." + base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil))
 }
 
-// SeedName returns the name that binds the sealed seed of a grant to it.
+// SeedName returns the name that binds a grant's sealed seed to the grant.
 func SeedName(id string) string { return "seed of " + id }
 
 // findRefreshable returns a grant that this client may refresh.
@@ -215,7 +215,7 @@ func (gs *Grants) findRefreshable(ctx context.Context, c Client, id string) (Gra
 	return g, nil
 }
 
-// only returns the scopes that the client may still request.
+// only returns those of the given scopes that the client may still request.
 func (c Client) only(scopes []string) []string {
 	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return !slices.Contains(c.Scopes, s) })
 }

@@ -81,7 +81,7 @@ type Requests struct {
 
 func requestKey(id string) session.Key { return session.Key{Kind: "request", ID: session.Digest(id)} }
 
-// Suspend stores a request until its login is done.
+// Suspend stores a request while a person signs in, for at most the lifetime of a request.
 func (rs *Requests) Suspend(ctx context.Context, a AuthRequest) error {
 	value, err := json.Marshal(a)
 	if err != nil {
@@ -91,7 +91,8 @@ func (rs *Requests) Suspend(ctx context.Context, a AuthRequest) error {
 }
 
 // Resume returns a suspended request. browser must be the cookie of the browser that began the
-// request. Otherwise Resume returns problem.Forbidden.
+// request. Otherwise Resume returns problem.Forbidden. If the request is unknown or has ended, or
+// browser is "", it returns problem.NotFound.
 func (rs *Requests) Resume(ctx context.Context, id, browser string) (a AuthRequest, c Client, err error) {
 	if len(id) > 64 || browser == "" {
 		return a, c, problem.NoSuch("authorization request")

@@ -35,7 +35,8 @@ type Source struct {
 }
 
 // Resolve returns the parameters of an authorization request, and how they arrived. They come from
-// the request object or pushed request to which v refers. If there is none, they are v itself.
+// the request object or pushed request to which v refers. If v refers to neither, they are v
+// itself.
 func (rs *Requests) Resolve(ctx context.Context, c Client, v url.Values) (url.Values, Source, error) {
 	object, reference := v.Get("request"), v.Get("request_uri")
 	switch {
@@ -79,7 +80,8 @@ func badObject(format string, args ...any) error {
 	return oauth("invalid_request_object", "the request object: "+format, args...)
 }
 
-// openObject returns the parameters in a request object, if the client signed it.
+// openObject returns the parameters in a request object. It returns an error unless the client has
+// signed the object.
 func (rs *Requests) openObject(ctx context.Context, c Client, raw string) (url.Values, error) {
 	if len(raw) > maxObject {
 		return nil, badObject("it is longer than %d bytes", maxObject)
@@ -120,7 +122,7 @@ func (rs *Requests) openObject(ctx context.Context, c Client, raw string) (url.V
 }
 
 // checkObject checks the issuer, audience and lifetime of a request object. If the client must sign
-// its requests, it must include all of these claims.
+// its requests, the object must contain all of these claims.
 func (c Client) checkObject(claims map[string]any, issuer string, now time.Time) error {
 	for name, want := range map[string]string{"iss": c.ID, "client_id": c.ID, "aud": issuer} {
 		switch got, present := claims[name]; {
@@ -160,7 +162,8 @@ func contains(audience any, want string) bool {
 	return audience == want || slices.Contains(list, any(want))
 }
 
-// instant returns the time of a NumericDate. For any other value it returns a time in 1970.
+// instant returns the time of a NumericDate. For any other value, and for dates before 1970 or too
+// far in the future, it returns the Unix epoch.
 func instant(date any) time.Time {
 	seconds, _ := date.(float64)
 	if seconds < 0 || seconds > 1<<40 {

@@ -32,7 +32,7 @@ func isVerifier(s string) bool {
 	return len(s) >= 43 && len(s) <= 128 && strings.Trim(s, base64URL+".~") == ""
 }
 
-// requestParams lists the parameters of an authorization request that have a meaning here.
+// requestParams lists the parameters of an authorization request that this server uses.
 var requestParams = []string{
 	"acr_values", "claims", "client_id", "code_challenge", "code_challenge_method", "dpop_jkt",
 	"id_token_hint", "login_hint", "max_age", "nonce", "prompt", "redirect_uri", "registration", "resource",
@@ -40,9 +40,9 @@ var requestParams = []string{
 }
 
 // Parse checks the parameters of a request whose client and redirect URI have been checked. Its
-// errors have the codes of RFC 6749, section 4.1.2.1 and OpenID Connect Core, section 3.1.2.6. They
-// are sent to the client in the Mode of the request that Parse returns, even together with an
-// error.
+// errors have the codes of RFC 6749, section 4.1.2.1 and OpenID Connect Core, section 3.1.2.6. The
+// caller sends them to the client in the Mode of the returned request, which Parse sets even if it
+// returns an error.
 func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, error) {
 	a := AuthRequest{
 		ID: randomToken(), ClientID: c.ID, RedirectURI: v.Get("redirect_uri"), State: v.Get("state"),
@@ -134,7 +134,7 @@ func oauth(code, format string, args ...any) *problem.Error {
 	return problem.New(problem.Invalid, code, format, args...)
 }
 
-// checkSource returns an error if the client is registered to send its requests in another way.
+// checkSource returns an error if the client must push or sign its requests and has not done so.
 func (c Client) checkSource(src Source) error {
 	switch {
 	case c.mustPush() && src.pushed == "":

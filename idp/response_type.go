@@ -23,8 +23,9 @@ const (
 )
 
 // responseTypes are the supported response types: the code flow, the implicit flow and the hybrid
-// flow (OpenID Connect Core, section 3). A client must be registered for all except the first.
-// Tokens in an authorization response can leak and be injected (RFC 9700, section 2.1.2).
+// flow (OpenID Connect Core, section 3). A client without response types may use only the first.
+// Every other response type must be registered, because tokens in an authorization response can
+// leak and be injected (RFC 9700, section 2.1.2).
 var responseTypes = []string{"code", "id_token", "id_token token", "code id_token", "code token",
 	"code id_token token"}
 
@@ -77,8 +78,9 @@ func (c *Client) checkResponseTypes(found *problems) {
 	}
 }
 
-// checkImplicit applies the rules for a request whose response contains tokens. If it contains an ID
-// token, the request must have a nonce (OpenID Connect Core, sections 3.2.2.1 and 3.3.2.11).
+// checkImplicit applies the rules for a request whose response contains tokens. If the response
+// contains an ID token, the request must have a nonce (OpenID Connect Core, sections 3.2.2.1 and
+// 3.3.2.11).
 func (a *AuthRequest) checkImplicit(c Client) error {
 	if a.Returns(ResponseIDToken) && a.Nonce == "" {
 		return oauth("invalid_request", "nonce is missing; response_type %s requires one", a.ResponseType)

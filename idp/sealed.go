@@ -12,12 +12,12 @@ import (
 // take longer than the encryption.
 
 // sealedVersion is the first byte of the binary forms in this file. A new member requires a new
-// version. Before an upgrade, the content was JSON, which begins with a brace.
+// version. Earlier versions of selvage sealed JSON, which begins with a brace.
 const sealedVersion = 1
 
 var errSealed = errors.New("reading sealed content: unknown format")
 
-// isJSON reports whether sealed content is in the form of earlier versions.
+// isJSON reports whether sealed content is JSON, as earlier versions wrote it.
 func isJSON(b []byte) bool { return len(b) > 0 && b[0] == '{' }
 
 // texts returns pointers to the texts of a code, in the order of the binary form.

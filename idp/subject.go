@@ -57,8 +57,8 @@ func (ss *Subjects) SessionFor(c Client, sid string) string {
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
-// SessionOf returns the ID of the login that a client knows by sid. Tokens from before there were
-// pairwise sids contain the ID itself.
+// SessionOf returns the ID of the login that a client knows by sid. Tokens that were issued before
+// pairwise sids existed contain the ID itself.
 func (ss *Subjects) SessionOf(c Client, sid string) string {
 	id, ok := pairwiseSubject(sid)
 	if c.SubjectType != Pairwise || !ok {

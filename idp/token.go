@@ -214,9 +214,9 @@ func (ts *Tokens) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, a
 	})
 }
 
-// sid returns the name of a grant's login for a client. It returns "" for a client with the profile
-// FAPI2 that takes no part in logouts. FAPI 2.0 clients may not know claims that they did not
-// request.
+// sid returns the sid under which a client knows the login of a grant. It returns "" for a client
+// with the profile FAPI2 that takes no part in logouts. FAPI 2.0 clients may not know claims that
+// they did not request.
 func (ts *Tokens) sid(c Client, g Grant) string {
 	if c.Profile == FAPI2 && len(c.LogoutURIs) == 0 && c.BackchannelLogoutURI == "" && c.FrontchannelLogoutURI == "" {
 		return ""

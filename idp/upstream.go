@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// An Upstream is another OpenID provider with which subscribers of a project sign in.
+// An Upstream is another OpenID provider with which subscribers of a project can sign in.
 type Upstream struct {
 	ID, ProjectID string
 	Name          string // label of the button on the sign-in page
@@ -40,26 +40,26 @@ type UpstreamSettings struct {
 	Logout bool              `json:"logout,omitempty"`  // whether signing out here also signs out at the provider
 }
 
-// upstreamClaims are the fields of a subscriber that an upstream provider sets. Each maps to its
-// standard claim (OpenID Connect Core, section 5.1).
+// upstreamClaims maps each field of a subscriber that an upstream provider can set to its standard
+// claim (OpenID Connect Core, section 5.1).
 var upstreamClaims = map[string]string{"email": "email", "email_verified": "email_verified",
 	"first_name": "given_name", "last_name": "family_name"}
 
-// UpstreamFields returns the fields of a subscriber that an upstream provider sets.
+// UpstreamFields returns the fields of a subscriber that an upstream provider can set.
 func UpstreamFields() []string { return slices.Sorted(maps.Keys(upstreamClaims)) }
 
 // CallbackPath is the beginning of the path to which upstream providers redirect after a login.
 const CallbackPath = "/login/upstream/callback/"
 
 // Callback returns the path to which the provider redirects after a login: [CallbackPath], followed
-// by the issuer without its scheme and final slash. Each issuer has its own path, so that a
-// provider cannot receive the code of another provider (RFC 9700, section 4.4.2).
+// by the issuer without its scheme and final slash. Each issuer has its own path, so that selvage
+// never sends one provider's code to another provider (RFC 9700, section 4.4.2).
 func (u Upstream) Callback() string {
 	_, name, _ := strings.Cut(u.Issuer, "://")
 	return CallbackPath + strings.TrimSuffix(name, "/")
 }
 
-// Claim returns the provider's claim for a field.
+// Claim returns the name of the provider's claim for a field of the subscriber.
 func (s UpstreamSettings) Claim(field string) string {
 	if name := s.Claims[field]; name != "" {
 		return name
@@ -67,7 +67,7 @@ func (s UpstreamSettings) Claim(field string) string {
 	return upstreamClaims[field]
 }
 
-// AllScopes returns the scopes to request.
+// AllScopes returns the scopes to request from the provider.
 func (s UpstreamSettings) AllScopes() []string {
 	if len(s.Scopes) == 0 {
 		return []string{"openid", "email", "profile"}
@@ -94,7 +94,7 @@ type UpstreamStore interface {
 	// UpdateUpstream returns problem.Conflict if the stored time differs, or if the project has
 	// another provider with the same name.
 	UpdateUpstream(ctx context.Context, u Upstream, old time.Time) error
-	// DeleteUpstream also deletes its links.
+	// DeleteUpstream deletes an upstream provider and its links.
 	DeleteUpstream(ctx context.Context, projectID, id string) error
 
 	// FindUpstreamLink finds the link of an account at a provider. A subject is unique only at its
@@ -110,7 +110,7 @@ type Upstreams struct {
 	*core
 	store   UpstreamStore
 	logins  *Logins
-	offered *cache.Cache[[]Upstream] // providers by project
+	offered *cache.Cache[[]Upstream] // enabled providers, by project ID
 }
 
 // An UpstreamInput holds the fields of an upstream provider to create or update. nil fields are
@@ -124,7 +124,7 @@ type UpstreamInput struct {
 	SignUp, Logout         *bool
 }
 
-// setGiven copies a field that is not nil.
+// setGiven copies the value of an input field, unless the field is nil.
 func setGiven[T any](to *T, from *T) {
 	if from != nil {
 		*to = *from
@@ -295,7 +295,7 @@ func (us *Upstreams) Search(ctx context.Context, projectID, text string, q page.
 	return us.store.ListUpstreams(ctx, projectID, text, q)
 }
 
-// Update changes the fields that are set.
+// Update changes the fields of an upstream provider that the input sets.
 func (us *Upstreams) Update(ctx context.Context, projectID, id string, in UpstreamInput) (u Upstream, err error) {
 	defer us.offered.Drop(projectID)
 	for tries := 1; ; tries++ {
@@ -331,11 +331,12 @@ func (us *Upstreams) Delete(ctx context.Context, projectID, id string) error {
 	return us.store.DeleteUpstream(ctx, projectID, id)
 }
 
-// maxOffered is the maximum number of upstream providers that the sign-in page offers.
+// maxOffered is the number of upstream providers, the oldest of a project, among which the sign-in
+// page offers those that are enabled.
 const maxOffered = 20
 
-// Offered returns the upstream providers that the sign-in page of a project offers. The list comes
-// from a cache.
+// Offered returns the enabled upstream providers among a project's first maxOffered ones, for the
+// sign-in page. The list comes from a cache.
 func (us *Upstreams) Offered(ctx context.Context, projectID string) ([]Upstream, error) {
 	return us.offered.Load(projectID, func() ([]Upstream, error) {
 		some, err := us.store.ListUpstreams(ctx, projectID, "", page.Query{Size: maxOffered})

@@ -32,7 +32,8 @@ type UpstreamAttempt struct {
 	MaxAge *int64    `json:"max_age,omitempty"` // maximum time between the sign-in and Began, in seconds
 }
 
-// Accepts reports whether the person may have signed in to the provider at this time.
+// Accepts reports whether the attempt's MaxAge permits that the person signed in to the provider at
+// the given time.
 func (a UpstreamAttempt) Accepts(at time.Time) bool {
 	return a.MaxAge == nil || !at.Before(a.Began.Add(-skew-time.Duration(*a.MaxAge)*time.Second))
 }
@@ -65,8 +66,8 @@ func (us *Upstreams) Begin(ctx context.Context, u Upstream, req AuthRequest) (Up
 	return a, us.Sessions.Put(ctx, attemptKey(a.State), value, us.Lifetimes().Request)
 }
 
-// Take removes and returns the attempt with a state. If there is no such attempt, it returns
-// problem.NotFound.
+// Take removes and returns the attempt with the given state. If there is no such attempt, it
+// returns problem.NotFound.
 func (us *Upstreams) Take(ctx context.Context, state string) (a UpstreamAttempt, err error) {
 	if len(state) != tokenLength {
 		return a, problem.NoSuch("attempt")
@@ -130,9 +131,11 @@ func (u *Unlinked) Error() string { return "the account is not linked" }
 //   - If the identity is linked to a subscriber, it creates a login. If the subscriber has a second
 //     factor, it returns [Unfinished].
 //   - If another subscriber has the identity's email, it returns [Unlinked].
-//   - Otherwise it creates a subscriber, if u and the project permit that.
+//   - Otherwise it creates a subscriber. If u or the project does not permit that, it returns
+//     [ErrUpstreamUnknown].
 //
-// The email counts only if the provider has verified it.
+// If the identity is not linked and the provider has not verified its email, LogIn returns
+// [ErrUpstreamEmail].
 func (us *Upstreams) LogIn(ctx context.Context, u Upstream, id Identity, from Visitor) (Login, error) {
 	began := us.Now()
 	from.silent = !id.Fresh
@@ -238,7 +241,7 @@ func (us *Upstreams) link(ctx context.Context, u Upstream, id Identity, subscrib
 		SubscriberID: subscriberID, Issuer: id.Issuer, Subject: id.Subject, Created: us.Now()})
 }
 
-// refuse records a refused login, and returns why, the error to show.
+// refuse records a refused login, and returns the given reason as the error to show.
 func (us *Upstreams) refuse(ctx context.Context, u Upstream, subscriberID string, why *problem.Error) error {
 	if err := us.logins.attempts.RefuseFactor(ctx, u.ProjectID, subscriberID, why); err != nil {
 		return err

@@ -73,9 +73,9 @@ var notices = map[string]string{
 	"app":      "done.app",
 }
 
-// project returns the project whose account page is shown. This is asked, if it is not "".
-// Otherwise it is the project in which the browser signed in last. If the browser never signed in, it
-// is the only project.
+// project returns the ID of the project whose account page is shown. This is the project that the
+// request asks for. If that is "", it is the project in which the browser signed in last. If the
+// browser never signed in, it is the only project.
 func (ac *account) project(r *http.Request, asked string) (string, error) {
 	if asked != "" {
 		return asked, nil

@@ -65,7 +65,8 @@ func (lp *linkPages) showChange(w http.ResponseWriter, r *http.Request) error {
 	return lp.write(w, r, page, templates.Options{})
 }
 
-// change serves POST /change-address, the form of that page. The link is then used up.
+// change serves POST /change-address, the form on the page of showChange. If the address is
+// changed, the link is used up.
 func (lp *linkPages) change(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {

@@ -413,7 +413,7 @@ func TestKeySets(t *testing.T) {
 	} {
 		if err := register(set, idp.AuthPrivateKeyJWT); problem.First(err) == nil ||
 			problem.First(err).Param != "jwks" {
-			t.Errorf("%s: %v, want a fault of jwks", name, err)
+			t.Errorf("%s: %v, want an error about jwks", name, err)
 		}
 	}
 
@@ -451,6 +451,6 @@ func TestKeyAlgorithm(t *testing.T) {
 	wantInvalidClient(t, "a key that was removed", p.ask(p.assertion(t)))
 	p.kid, p.key = "k2", fresh
 	if got := p.ask(p.assertion(t)); got.status != http.StatusOK {
-		t.Errorf("the key that replaced it: %d %s", got.status, got.body)
+		t.Errorf("the key that replaced the first one: %d %s", got.status, got.body)
 	}
 }

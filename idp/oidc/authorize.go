@@ -136,7 +136,7 @@ func checkRedirect(c idp.Client, v url.Values) error {
 	return nil
 }
 
-// once returns an error unless the parameter name was sent exactly once.
+// once returns an error unless the named parameter was sent exactly once.
 func once(v url.Values, name string) error {
 	switch len(v[name]) {
 	case 0:
@@ -148,7 +148,8 @@ func once(v url.Values, name string) error {
 }
 
 // refuse answers a request whose request object or request_uri is invalid. If the other parameters
-// have a registered redirect URI, refuse sends the error to the client. Otherwise it shows a page.
+// contain a registered redirect URI, refuse sends the error to the client. Otherwise it shows a
+// page.
 func (f *flow) refuse(w http.ResponseWriter, r *http.Request, c idp.Client, v url.Values, err error) error {
 	if checkRedirect(c, v) == nil {
 		return f.respondError(w, r, c, f.Requests.Unresolved(c, v), err)

@@ -235,7 +235,7 @@ func (si *signIn) showAccounts(w http.ResponseWriter, r *http.Request) error {
 	return si.write(w, r, page, templates.Options{FormAction: formAction(req.RedirectURI)})
 }
 
-// chooseAccount serves POST /accounts, the form of that page.
+// chooseAccount serves POST /accounts, the form on the page of showAccounts.
 func (si *signIn) chooseAccount(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := si.requestForm(w, r)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// registrar serves the registration of clients by themselves (RFC 7591, RFC 7592 and OpenID Connect
-// Dynamic Client Registration).
+// registrar serves the endpoints at which clients register themselves (RFC 7591, RFC 7592 and
+// OpenID Connect Dynamic Client Registration).
 type registrar struct{ *core }
 
 // registerPath is the path of the registration endpoint. Below it, each client has an endpoint for
@@ -87,8 +87,8 @@ func (rg *registrar) manage(w http.ResponseWriter, r *http.Request) error {
 	return rg.answer(w, http.StatusOK, c)
 }
 
-// replace reads the new registration of a client and writes it. The request must name the client,
-// and its secret, if any, must be the client's (RFC 7592, section 2.2).
+// replace reads the new registration of a client and writes it. The request must contain the
+// client's ID. If it contains a secret, that must be the client's secret (RFC 7592, section 2.2).
 func (rg *registrar) replace(r *http.Request, c idp.RegisteredClient) (idp.RegisteredClient, error) {
 	in, err := readRegistration(r)
 	switch {
@@ -222,7 +222,7 @@ func (rg *registrar) writeError(w http.ResponseWriter, r *http.Request, err erro
 	}
 }
 
-// statusOf returns the status for a request with an error of its own.
+// statusOf returns the HTTP status for an error that the request itself has caused.
 func statusOf(p *problem.Error) int {
 	switch {
 	case p.Kind == problem.Unsupported:
@@ -256,7 +256,8 @@ func wrongMetadata(err error) (code, text string) {
 	return code, text[:min(len(text), maxDescription)]
 }
 
-// memberOf returns the metadata name of a setting that has a different name elsewhere.
+// memberOf returns the name of a setting in client metadata, which may differ from its name in
+// errors.
 func memberOf(param string) string {
 	if name, ok := memberNames[param]; ok {
 		return name

@@ -129,7 +129,7 @@ func TestRegister(t *testing.T) {
 	}
 
 	if _, err := w.fabric.Tokens.Open(t.Context(), text(tokens["access_token"]), fabric.SAT); err == nil {
-		t.Error("the access token opens the fabric")
+		t.Error("the access token gives access to the fabric")
 	}
 	if got := w.browser().authorize(request(c, "scope", "openid Voice")); got.param("error") != "invalid_scope" {
 		t.Errorf("a request for Voice: %v", got.parameters())
@@ -154,7 +154,7 @@ func TestRegisterPermission(t *testing.T) {
 	limited := fabric.RegistrationTokenInput{MaxUses: 1, Expires: w.now().Add(time.Hour)}
 	_, once, err := w.fabric.RegistrationTokens.Create(t.Context(), w.project.ID, limited, nil)
 	must(t, err)
-	wrong := app(metadata{"redirect_uris": []string{"ftp://x"}}) // a failed registration uses no token
+	wrong := app(metadata{"redirect_uris": []string{"ftp://x"}}) // a failed registration does not use up the token
 	if got := w.send("POST", registerPath, once, wrong); got.status != http.StatusBadRequest {
 		t.Errorf("a wrong registration = %d", got.status)
 	}

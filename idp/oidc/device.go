@@ -44,7 +44,7 @@ func (dp *devicePages) showDevice(w http.ResponseWriter, r *http.Request) error 
 	return dp.write(w, r, templates.Device{Token: dp.pageToken(w, r), Code: code}, templates.Options{})
 }
 
-// enterUserCode serves POST /device, the form of that page.
+// enterUserCode serves POST /device, the form on the page of showDevice.
 func (dp *devicePages) enterUserCode(w http.ResponseWriter, r *http.Request) error {
 	form, err := dp.pageForm(w, r)
 	if err != nil {

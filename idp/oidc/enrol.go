@@ -22,7 +22,8 @@ type enrollment struct {
 
 // enrollmentOf returns the enrollment for a request. over reports that the person must sign in
 // again, because the login has ended or is not recent. After a while, somebody else may be using
-// the browser and could take over the account. The request in e then requires a new login.
+// the browser and could take over the account. If the login was silent (see [idp.Login]), the
+// request in e then has prompt=login.
 func (fp *factorPages) enrollmentOf(r *http.Request, req idp.AuthRequest, c idp.Client) (e enrollment,
 	over bool, err error) {
 	e.req, e.c = req, c
@@ -55,7 +56,7 @@ func (fp *factorPages) enrollmentOf(r *http.Request, req idp.AuthRequest, c idp.
 	return e, false, err
 }
 
-// flow returns the name of the setup. It must begin and end under the same name.
+// flow returns the name of the setup. The setup must begin and end under the same name.
 func (e enrollment) flow() string { return enrolFlow(e.s) }
 
 func enrolFlow(s idp.Login) string { return "enrol " + s.ID }
@@ -99,7 +100,7 @@ func (fp *factorPages) enrolPage(w http.ResponseWriter, r *http.Request, e enrol
 		Scripts: true})
 }
 
-// appForm begins or continues setting up an authenticator app.
+// appForm begins or continues setting up an authenticator app, and returns the form for it.
 func (pg *pages) appForm(r *http.Request, s idp.Login, sub fabric.Subscriber, fault string) (templates.AppForm, error) {
 	project, err := pg.Fabric.Projects.Find(r.Context(), s.ProjectID)
 	if err != nil {

@@ -37,7 +37,8 @@ func (lp *linkPages) invitationPage(w http.ResponseWriter, r *http.Request, l id
 	}, templates.Options{Status: status})
 }
 
-// acceptInvitation serves POST /invite, the form of that page. The link is then used up.
+// acceptInvitation serves POST /invite, the form on the page of showInvitation. If the password is
+// accepted, the link is used up.
 func (lp *linkPages) acceptInvitation(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
@@ -66,9 +67,9 @@ func (lp *linkPages) acceptInvitation(w http.ResponseWriter, r *http.Request) er
 	return lp.passwordSet(w, r, l, say.Say("invite.done"), say.Say("invite.done-text", "Email", l.Account()))
 }
 
-// signInInvited signs in the subscriber who has just accepted an invitation in this browser. It
-// does not do so if a second factor is needed, or if the account has changed in the meantime. The
-// subscriber then signs in as usual.
+// signInInvited signs in the subscriber who has just accepted an invitation in this browser. If a
+// second factor is needed, or the account has changed in the meantime, it returns false, and the
+// subscriber must sign in as usual.
 func (lp *linkPages) signInInvited(w http.ResponseWriter, r *http.Request, l idp.Link) (bool, error) {
 	project, err := lp.Letters.LinkProject(r.Context(), l)
 	if err != nil || project.RequireFactor {

@@ -130,7 +130,8 @@ func (f *flow) answer(w http.ResponseWriter, r *http.Request, c idp.Client, req 
 	return f.grant(w, r, c, req, s)
 }
 
-// drop ends a suspended request. If there are several concurrent answers, one succeeds.
+// drop ends a suspended request. Of several concurrent answers to a request, one succeeds, and the
+// others get errStale.
 func (f *flow) drop(w http.ResponseWriter, r *http.Request, req idp.AuthRequest) error {
 	f.forgetStart(w, r)
 	err := f.Requests.Drop(r.Context(), req)
@@ -140,7 +141,8 @@ func (f *flow) drop(w http.ResponseWriter, r *http.Request, req idp.AuthRequest)
 	return err
 }
 
-// resume returns the request with this ID, to which a page belongs.
+// resume returns the suspended request with this ID, and its client. If the request no longer
+// exists, it returns errRequestGone. If another browser began the request, it returns errStale.
 func (pg *pages) resume(r *http.Request, id string) (idp.AuthRequest, idp.Client, error) {
 	req, c, err := pg.Requests.Resume(r.Context(), id, pg.cookies.FlowOf(r))
 	switch {

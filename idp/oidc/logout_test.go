@@ -146,11 +146,11 @@ func TestLogoutLooks(t *testing.T) {
 	account := `id="logout-cancel" href="/account?project=` + w.project.ID + `"`
 	asked := b.get("/logout")
 	if !strings.Contains(asked.body, sheet) || !strings.Contains(asked.body, account) {
-		t.Errorf("the question lacks the project's color or a way back: %s", asked.body)
+		t.Errorf("the confirmation page lacks the project's color or a link back: %s", asked.body)
 	}
 	byApp := b.get("/oauth/logout?" + url.Values{"client_id": {c.ID}}.Encode())
 	if !strings.Contains(byApp.body, `id="logout-cancel" href="https://`) {
-		t.Errorf("the question of an app lacks the way back to it: %s", byApp.body)
+		t.Errorf("the confirmation page for an app lacks the link back to the app: %s", byApp.body)
 	}
 
 	if done := b.submit(asked); !strings.Contains(done.body, sheet) || !strings.Contains(done.body, "login-again") {
@@ -158,7 +158,7 @@ func TestLogoutLooks(t *testing.T) {
 	}
 	if asked := b.get("/logout"); strings.Contains(asked.body, sheet) ||
 		!strings.Contains(asked.body, `id="logout-cancel" href="/"`) {
-		t.Errorf("without a login the question has the looks of a project: %s", asked.body)
+		t.Errorf("without a login, the confirmation page has the branding of a project: %s", asked.body)
 	}
 }
 
@@ -451,7 +451,7 @@ func TestLogoutByPost(t *testing.T) {
 		t.Errorf("POST without a hint: %d %v %v, want a redirect", got.status, got.location, got.header)
 	}
 	if got := w.userinfo(text(set["access_token"])); got.status != http.StatusOK {
-		t.Errorf("the browser's login after it: %d, want 200", got.status)
+		t.Errorf("userinfo after a POST without a hint: %d, want 200", got.status)
 	}
 
 	again := w.browser().post("/oauth/logout",

@@ -28,8 +28,8 @@ func (lp *linkPages) showForgot(w http.ResponseWriter, r *http.Request) error {
 		templates.Options{})
 }
 
-// askReset serves POST /forgot, the form of that page. It takes the same steps for every address,
-// and sends the same response.
+// askReset serves POST /forgot, the form on the page of showForgot. It takes the same steps for
+// every address, and sends the same response.
 func (lp *linkPages) askReset(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
@@ -120,7 +120,8 @@ func (lp *linkPages) resetPage(w http.ResponseWriter, r *http.Request, l idp.Lin
 	}, templates.Options{Status: status})
 }
 
-// reset serves POST /reset, the form of that page. The link is then used up.
+// reset serves POST /reset, the form on the page of showReset. If the password is accepted, the
+// link is used up.
 func (lp *linkPages) reset(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {

@@ -4,11 +4,11 @@
 // # What zitadel/oidc serves
 //
 // Three things use op.Server from zitadel/oidc: POST /oauth/device_authorization, POST
-// /oauth/revoke, and the error for unsupported grants at POST /oauth/token. Before that,
-// server.strict reads the form more strictly. The library also writes OAuth errors and defines the
-// types of the discovery document. This package implements everything else itself: authorization,
-// the pages, the supported grants, introspection, userinfo, discovery and logout. In these, the
-// library deviates from the standards or is noticeably slower.
+// /oauth/revoke, and the error for unsupported grants at POST /oauth/token. server.strict first
+// reads the form of these requests, more strictly than the library does. The library also writes
+// OAuth errors and defines the types of the discovery document. This package implements everything
+// else itself: authorization, the pages, the supported grants, introspection, userinfo, discovery
+// and logout. In these, the library deviates from the standards or is noticeably slower.
 //
 // # Authorization
 //

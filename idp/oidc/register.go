@@ -43,8 +43,8 @@ func (rp *registrationPages) registerPage(w http.ResponseWriter, r *http.Request
 	return rp.write(w, r, page, templates.Options{Status: status})
 }
 
-// register serves POST /register, the form of that page. It takes the same steps for every address,
-// and sends the same response.
+// register serves POST /register, the form on the page of showRegister. It takes the same steps for
+// every address, and sends the same response.
 func (rp *registrationPages) register(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := rp.requestForm(w, r)
 	if err != nil {
@@ -123,9 +123,9 @@ func (rp *registrationPages) welcomePage(w http.ResponseWriter, r *http.Request,
 	return rp.write(w, r, page, o)
 }
 
-// welcome serves POST /welcome, the form of that page. It creates the account, and the link is then
-// used up. In the browser where the account was requested, it signs the person in and continues the
-// request.
+// welcome serves POST /welcome, the form on the page of showWelcome. It creates the account, and
+// the link is then used up. In the browser where the account was requested, it signs the person in
+// and continues the request.
 func (rp *registrationPages) welcome(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {

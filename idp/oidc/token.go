@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A granter creates the tokens for one grant type. The client is authenticated.
+// A granter creates the tokens for one grant type. The caller has authenticated the client.
 type granter func(r *http.Request, c idp.Client, p proven) (idp.TokenSet, error)
 
 // proven is what a client has proved in a request.
@@ -26,8 +26,8 @@ type proven struct {
 	uses    *idp.Uses
 }
 
-// granters returns the supported grant types. The library rejects all others because
-// server does not implement them.
+// granters returns the granters of the supported grant types. The library rejects all others
+// because server does not implement them.
 func (s *server) granters() map[string]granter {
 	return map[string]granter{
 		idp.GrantCode:              s.grantCode,

@@ -81,8 +81,8 @@ func (s *server) strict(next clientHandler) http.Handler {
 	})
 }
 
-// countRequest counts a request for a client, before the client is authenticated. Each network has
-// its own count. Secrets therefore cannot be guessed, and one network cannot use up the limit of
+// countRequest counts a request for a client before the client is authenticated, so that its secret
+// cannot be guessed. Each network has its own count, so one network cannot use up the limit of
 // others.
 func (s *server) countRequest(r *http.Request, id string) error {
 	return s.Limits.Pass(r.Context(), limit.TokenPerClient, id+" "+web.Network(r))

@@ -42,8 +42,8 @@ func (si *signIn) offerUpstreams(r *http.Request, c idp.Client, req idp.AuthRequ
 }
 
 // beginUpstream serves POST /login/upstream, a button on the login page. It redirects to the
-// provider. Each attempt counts like an authorization request, because it is stored and may read
-// the provider's discovery document.
+// provider. Each attempt counts against the limit of authorization requests, because the attempt is
+// stored and may read the provider's discovery document.
 func (si *signIn) beginUpstream(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := si.requestForm(w, r)
 	if err != nil {
@@ -71,8 +71,9 @@ func (si *signIn) beginUpstream(w http.ResponseWriter, r *http.Request) error {
 
 // finishUpstream serves GET /login/upstream/callback/{issuer...}, to which providers redirect:
 //
-//  1. The state names the attempt, and so the authorization request. It is valid once, and only in
-//     the browser that began the request. The path must be the callback of the attempt's provider.
+//  1. The state names the attempt, and so the authorization request. The state is valid once, and
+//     only in the browser that began the request. The path must be the callback of the attempt's
+//     provider.
 //  2. The provider's response is verified.
 //  3. The person is signed in, asked for a second factor, or asked to sign in to the account with the
 //     same email, to link it.
@@ -204,7 +205,8 @@ func (si *signIn) linkRequest(r *http.Request, id string) (req idp.AuthRequest, 
 }
 
 // showLink serves GET /login/link?id=. It asks the person who has just signed in whether to link
-// the account. If that account has a different email than the identity, it does not ask.
+// the account. If the account's email differs from the identity's, showLink continues the request
+// without asking.
 func (si *signIn) showLink(w http.ResponseWriter, r *http.Request) error {
 	req, c, s, u, err := si.linkRequest(r, r.URL.Query().Get("id"))
 	if err != nil {

@@ -135,7 +135,7 @@ func TestUpstreamSignUp(t *testing.T) {
 		fabric.SubscriberInput{Email: &renamed})
 	must(t, err)
 	if again := f.subject(f.signIn(f.browser(), renamed)); again != first {
-		t.Errorf("the second login is of %q, want %q", again, first)
+		t.Errorf("the second login signs in %q, want %q", again, first)
 	}
 
 	disabled := true
@@ -300,7 +300,7 @@ func TestUpstreamLogout(t *testing.T) {
 
 	ours := idp.Client{ID: f.u.ClientID, RedirectURIs: []string{f.url + f.callback()}}
 	if got := ub.authorize(request(ours, "prompt", "none")); got.param("error") != "login_required" {
-		t.Errorf("the login at the provider lives on: %v", got.parameters())
+		t.Errorf("after signing out, the provider answers %v, want login_required", got.parameters())
 	}
 }
 
@@ -406,7 +406,7 @@ func TestUpstreamMixUp(t *testing.T) {
 	}
 }
 
-// federateWith returns a project in which anyone may sign up with the provider fg.
+// federateWith returns a federation in which anyone may sign up with the provider fg.
 func federateWith(t *testing.T, fg *forger) federation {
 	t.Helper()
 	yes, none, me := true, "", "me"
@@ -418,8 +418,8 @@ func federateWith(t *testing.T, fg *forger) federation {
 	return f
 }
 
-// TestUpstreamMaxAge shows that an app's max_age and prompt=login also apply at the provider, whose
-// login must be as recent. If the provider does not say when its login was, it is trusted.
+// TestUpstreamMaxAge shows that an app's max_age and prompt=login also apply to the login at the
+// provider. A provider that does not report the time of its login is trusted.
 func TestUpstreamMaxAge(t *testing.T) {
 	fg := newForger(t)
 	f := federateWith(t, fg)
@@ -502,7 +502,7 @@ func TestUpstreamIssuerChanged(t *testing.T) {
 	_, err = f.idp.Upstreams.Update(context.Background(), f.project.ID, f.u.ID, idp.UpstreamInput{Issuer: &fg.url})
 	must(t, err)
 	if again := f.subject(f.forge(fg, func(map[string]any) {})); again != mallory {
-		t.Errorf("with the first issuer again, the login is of %q, want %q", again, mallory)
+		t.Errorf("with the first issuer again, the login signs in %q, want %q", again, mallory)
 	}
 }
 

@@ -20,7 +20,7 @@ func (lp *linkPages) showVerify(w http.ResponseWriter, r *http.Request) error {
 	}, templates.Options{})
 }
 
-// verify serves POST /verify, the form of that page. The link is then used up.
+// verify serves POST /verify, the form on the page of showVerify. The link is then used up.
 func (lp *linkPages) verify(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
