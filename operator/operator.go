@@ -73,8 +73,8 @@ type AccountStore interface {
 	ListOperators(ctx context.Context, f Filter, q page.Query) (page.Page[Operator], error)
 	// UpdateOperator writes the fields of c that are not nil. If the change would remove the last
 	// owner of the installation, it returns problem.Conflict. If the password changes or the
-	// operator is disabled, all the operator's sessions except keep end. If the operator may no
-	// longer manage operators, the links that the operator created end.
+	// operator is disabled, all the operator's sessions end, except the session with the ID keep.
+	// If the operator may no longer manage operators, the links that the operator created end.
 	UpdateOperator(ctx context.Context, id string, c Change, at time.Time, keep string) (Operator, error)
 	// DeleteOperator deletes an operator and ends the links that the operator created. For the last
 	// owner it returns problem.Conflict.
@@ -96,7 +96,8 @@ type SessionStore interface {
 	SeeOperatorSession(ctx context.Context, id string, at time.Time) error
 	// ListOperatorSessions returns the sessions of an operator that have not ended, newest first.
 	ListOperatorSessions(ctx context.Context, operatorID string, now time.Time) ([]Session, error)
-	// EndOperatorSession ends one of an operator's sessions, or, if id is "", all except keep.
+	// EndOperatorSession ends the session of an operator with the given id. If id is "", it ends
+	// all the operator's sessions except the session with the ID keep.
 	EndOperatorSession(ctx context.Context, operatorID, id, keep string, at time.Time) error
 }
 

@@ -116,7 +116,7 @@ func (a *Operators) Create(ctx context.Context, in Input) (Operator, error) {
 	return o, nil
 }
 
-// Find returns the operator whose id or email is name.
+// Find returns the operator with the given id or email.
 func (a *Operators) Find(ctx context.Context, name string) (Operator, error) {
 	if u, err := uuid.Parse(name); err == nil && len(name) == 36 {
 		return a.c.Store.FindOperator(ctx, u.String())

@@ -31,10 +31,10 @@ const (
 // A FilterStore stores recording filters.
 type FilterStore interface {
 	// SaveRecordingFilter inserts a filter, or changes the query of the operator's filter with the
-	// same name. If the operator already has most other filters in the project, it returns
-	// problem.Invalid.
+	// same name. most is the maximum number of an operator's filters in a project. If the operator
+	// already has that many other filters, SaveRecordingFilter returns problem.Invalid.
 	SaveRecordingFilter(ctx context.Context, f RecordingFilter, most int) error
-	// ListRecordingFilters returns an operator's filters of a project by name.
+	// ListRecordingFilters returns an operator's filters of a project, sorted by name.
 	ListRecordingFilters(ctx context.Context, operatorID, projectID string) ([]RecordingFilter, error)
 	// RenameRecordingFilter renames one of an operator's filters of a project. It returns
 	// problem.NotFound, or problem.Conflict if another filter has the name.
@@ -78,7 +78,7 @@ func (a *Operators) RenameRecordingFilter(ctx context.Context, operatorID, proje
 	return a.c.Store.RenameRecordingFilter(ctx, operatorID, projectID, id, name)
 }
 
-// RecordingFilters returns an operator's saved filters of a project by name.
+// RecordingFilters returns an operator's saved filters of a project, sorted by name.
 func (a *Operators) RecordingFilters(ctx context.Context, operatorID, projectID string) ([]RecordingFilter, error) {
 	return a.c.Store.ListRecordingFilters(ctx, operatorID, projectID)
 }

@@ -246,7 +246,7 @@ func (a *Operators) EndSession(ctx context.Context, operatorID, id string) error
 	return a.c.Store.EndOperatorSession(ctx, operatorID, id, "", a.now())
 }
 
-// EndOthers ends all of an operator's sessions except keep.
+// EndOthers ends all of an operator's sessions except the session with the ID keep.
 func (a *Operators) EndOthers(ctx context.Context, operatorID, keep string) error {
 	return a.c.Store.EndOperatorSession(ctx, operatorID, "", keep, a.now())
 }

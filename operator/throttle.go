@@ -20,8 +20,8 @@ const knownFor = 90 * 24 * time.Hour
 // try counts a login attempt before the password is checked, so that concurrent attempts are also
 // counted. It returns the counts that it took. Attempts for unknown accounts are counted in the
 // same way, by normalized email. A network from which the operator has signed in before has its own
-// count. So guesses from other networks do not lock the operator out there. try records exceeded
-// limits once a minute.
+// count. Guesses from other networks therefore do not lock the operator out in that network. try
+// records exceeded limits once a minute.
 func (a *Operators) try(ctx context.Context, email string, o Operator, from Visitor) ([]limit.Count, error) {
 	account := limit.Count{Name: limit.LoginPerAccount, Who: "operator\n" + fabric.NormalizeEmail(email)}
 	if a.KnowsPlace(ctx, o, from) {
@@ -96,8 +96,8 @@ func (a *Operators) refused(ctx context.Context, o Operator, reason string, fact
 	return nil
 }
 
-// RefuseFactor records that an operator's second factor was rejected, and why. Too many attempts
-// are recorded once a minute.
+// RefuseFactor records that an operator's second factor or passkey was rejected, and why. Too many
+// attempts are recorded once a minute.
 func (a *Operators) RefuseFactor(ctx context.Context, o Operator, why error) error {
 	p := problem.First(why)
 	if p == nil {
@@ -188,8 +188,8 @@ func (a *Operators) Prove(ctx context.Context, o Operator, secret string, from V
 	return err
 }
 
-// SetPassword changes an operator's password if current is right. It ends all the operator's
-// sessions except keep.
+// SetPassword changes an operator's password if the current password is right. It ends all the
+// operator's sessions except the session with the ID keep.
 func (a *Operators) SetPassword(
 	ctx context.Context, o Operator, current, secret string, from Visitor, keep string,
 ) (Operator, error) {

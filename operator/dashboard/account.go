@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// accountPages show and change the account of the signed-in operator.
+// accountPages serves the pages that show and change the account of the signed-in operator.
 type accountPages struct {
 	*site
 	factors *factorPages

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// auditPages list and export the audit trail.
+// auditPages serves the pages that list and export the audit trail.
 type auditPages struct {
 	*site
 	trail       *trail
@@ -62,7 +62,7 @@ type auditPage struct {
 	Days   []dayLink
 	Narrow bool // filters other than the account and its logins may hide events
 
-	// Cut says which filters match more names than are searched.
+	// Cut holds a sentence for each filter that matches more names than are searched.
 	Cut []string
 
 	// Person is the subscriber whose email was searched for. Hindrance describes what keeps this
@@ -129,7 +129,8 @@ func (v *visit) dayLinks() (all []dayLink) {
 	return all
 }
 
-// auditFinder returns the search of an audit page. Its search box takes the email of an account.
+// auditFinder returns the search form of an audit page. Its search box takes the email of an
+// account.
 func (v *visit) auditFinder(all bool, set auditFilter) finder {
 	label := "Email of a subscriber"
 	if all {
@@ -146,8 +147,8 @@ func (v *visit) auditFinder(all bool, set auditFilter) finder {
 	return f.exportable(v)
 }
 
-// An auditQuery is a filter of the audit trail. cut says, for each name in the filter, if it matches
-// more than the filter covers.
+// An auditQuery is a filter of the audit trail. cut holds a sentence for each name in the filter
+// that matches more than the filter covers.
 type auditQuery struct {
 	audit.Filter
 	cut []string

@@ -44,7 +44,7 @@ func TestAuditExplains(t *testing.T) {
 		}
 		if n := strings.Count(a.body, `class="why"`); want[0] != 'T' && n > 1 ||
 			strings.Contains(a.body, s.ID) != (want[0] == 'T') {
-			t.Errorf("the audit of %q has %d refusals of others", account, n)
+			t.Errorf("the audit of %q has %d refusals, or events of another account", account, n)
 		}
 	}
 
@@ -58,9 +58,9 @@ func TestAuditExplains(t *testing.T) {
 	}
 }
 
-// TestAuditNames shows that events name their actor and target in words, deleted subscribers until
-// they are erased. A target that belongs to another project or is of an unknown kind is described by
-// its kind.
+// TestAuditNames shows that events name their actor and target in words. Deleted subscribers are
+// named until they are erased. A target that belongs to another project or is of an unknown kind is
+// described by its kind.
 func TestAuditNames(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -311,8 +311,8 @@ func TestAuditExport(t *testing.T) {
 	}
 }
 
-// TestAuditNothingFound shows that an empty list about an account blames other filters, if there are
-// any, and otherwise says that nobody has tried to sign in.
+// TestAuditNothingFound shows that an empty list about an account names the other filters as the
+// reason, if there are any, and otherwise says that nobody has tried to sign in.
 func TestAuditNothingFound(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -27,7 +27,7 @@ type finding struct {
 // there may be more than the returned ids.
 func (a *auditPages) named(v *visit, text string) (ids, cut []string, err error) {
 	ids = []string{text}
-	if v.project.ID != "" { // found in an index, because a search reads only some of many subscribers
+	if v.project.ID != "" { // use an index, because a search reads only some of many subscribers
 		id, err := a.subscriberID(v, text)
 		if err != nil {
 			return nil, nil, err
@@ -53,7 +53,7 @@ func (a *auditPages) named(v *visit, text string) (ids, cut []string, err error)
 
 	for _, one := range all {
 		found, more, err := one.find(v, text, page.Query{Size: maxNamed})
-		if err != nil && problem.First(err) == nil { // the text may be no valid search of a kind
+		if err != nil && problem.First(err) == nil { // the text may not be a valid search for this kind
 			return nil, nil, err
 		}
 		ids = append(ids, found...)
@@ -65,8 +65,8 @@ func (a *auditPages) named(v *visit, text string) (ids, cut []string, err error)
 	return slices.Compact(ids), cut, nil
 }
 
-// cutText says of which kinds a filter does not cover all matches, or returns "" if it covers them
-// all.
+// cutText returns a sentence that names the kinds of which a filter does not cover all matches, or
+// "" if the filter covers all matches.
 func cutText(text string, cut []string) string {
 	if len(cut) == 0 {
 		return ""
@@ -75,7 +75,8 @@ func cutText(text string, cut []string) string {
 		"Enter more of the name, an email or an id.", text, maxNamed, strings.Join(cut, ", "))
 }
 
-// addNamed restricts a filter to what text names. ids is a field of the filter.
+// addNamed restricts a filter to the actors or targets that text names. ids is a field of the
+// filter.
 func (a *auditPages) addNamed(v *visit, text string, ask *auditQuery, ids *[]string) (err error) {
 	var cut []string
 	if *ids, cut, err = a.named(v, text); err != nil {

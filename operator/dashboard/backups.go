@@ -11,7 +11,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// backupPages lists the backups of the installation, creates new ones, and checks them.
+// backupPages serves the pages that list the backups of the installation, create backups and check
+// them.
 type backupPages struct {
 	*site
 	Backups *Backups // nil if this server creates no backups
@@ -24,10 +25,10 @@ type Backups struct {
 	Keep      int    // number of backups that the server keeps; 0 means all
 
 	List func() ([]Backup, error) // newest first
-	Job  func() BackupJob         // the running job; if no job runs, the last job of this process
+	Job  func() BackupJob         // the running job; if no job is running, the last job of this process
 
 	// Create starts a job that creates a backup, and Check starts a job that checks a backup. They
-	// return ErrBackupRuns while another job runs.
+	// return ErrBackupRuns while another job is running.
 	Create func(ctx context.Context) error
 	Check  func(ctx context.Context, name string) error
 }
@@ -47,7 +48,7 @@ type BackupJob struct {
 	Name   string // the backup to check, or the new backup once it is complete
 	Check  bool
 	Began  time.Time // zero if this process has run no job
-	Ended  time.Time // zero while the job runs
+	Ended  time.Time // zero while the job is running
 	Files  int       // number of files processed so far
 	Failed string    // why the job failed
 }
@@ -141,7 +142,7 @@ func (a *backupPages) checkBackup(v *visit) error {
 	return a.began(v, a.Backups.Check(v.r.Context(), v.r.PathValue("name")), "checkbegan")
 }
 
-// ErrBackupRuns is the error for a job that is requested while another one runs.
+// ErrBackupRuns is the error for a job that is requested while another job is running.
 var ErrBackupRuns = problem.New(problem.Conflict, "backup_runs",
 	"a backup is being created or checked; wait until that has ended")
 

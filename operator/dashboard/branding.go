@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// brandPages show and change the branding of a project or an OAuth client.
+// brandPages serves the pages that show and change the branding of a project or an OAuth client.
 type brandPages struct {
 	*site
 	clients *clientPages
@@ -137,7 +137,7 @@ func colorOf(posted url.Values) string {
 	return strings.ToLower(strings.TrimSpace(posted.Get("color")))
 }
 
-// relabel names the input in an error about a client's color.
+// relabel changes errors about a client's brand_color so that they name the input, color.
 func relabel(err error) error {
 	var all []error
 	for _, p := range problem.All(err) {

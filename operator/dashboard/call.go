@@ -25,7 +25,7 @@ type callPage struct {
 	MayHangUp  bool
 	Rooms      []fabric.Address // rooms that the call may be moved to
 	MovedIn    bool             // the call is in a room that it may be moved out of
-	Live       string           // the URL of its event stream, while the call runs
+	Live       string           // the URL of its event stream, while the call is running
 	Members    []callRow        // members of the room session that the caller joined, including the caller
 	Recordings []recordingRow
 	Quality    []fact

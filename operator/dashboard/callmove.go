@@ -12,8 +12,8 @@ import (
 // maxRoomsOfCall is the maximum number of rooms that the page of a call offers.
 const maxRoomsOfCall = 100
 
-// roomsFor returns the addresses of the rooms that a call between two parties may be moved into, by
-// name.
+// roomsFor returns the addresses of the rooms that a call between two parties may be moved into,
+// sorted by name. It returns none for other calls.
 func (a *callPages) roomsFor(v *visit, r calls.Record) ([]fabric.Address, error) {
 	if r.RoomSession != "" || r.CalleeLeg == "" {
 		return nil, nil

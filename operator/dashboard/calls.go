@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// callPages list, show and end calls.
+// callPages serves the pages that list, show and end calls.
 type callPages struct {
 	*site
 	trail      *trail
@@ -92,7 +92,7 @@ func callStatus(r calls.Record) status {
 	}[r.Result()]
 }
 
-// resultTitles describe the results of calls in words.
+// resultTitles describes the results of calls in words.
 var resultTitles = map[calls.Result]string{
 	calls.Connected: "Answered", calls.Busy: "Busy", calls.Missed: "Missed", calls.Canceled: "Canceled",
 	calls.Failed: "Failed",
@@ -109,7 +109,7 @@ func qualityOf(mos float64) string {
 	return "Poor"
 }
 
-// callFinder returns the search of the list of calls.
+// callFinder returns the search form of the list of calls.
 func (v *visit) callFinder() finder {
 	var results []choice
 	for _, r := range calls.Results() {

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// Settings of a client, with their titles.
+// These are the choices for settings of a client, with their titles.
 var (
 	profileTitles = []choice{
 		{Value: string(idp.Default), Title: "Default",
@@ -87,7 +87,7 @@ func (v *visit) clientForm(c idp.Client) clientForm {
 	return p
 }
 
-// clientFields returns the fields of both forms.
+// clientFields returns the inputs that the forms for new and for existing clients share.
 func clientFields(c idp.Client) form {
 	return form{Inputs: clientInputs(c), More: clientSettings(c), About: "Profile, scopes, grants and tokens"}
 }
@@ -315,8 +315,9 @@ func (a *clientPages) changeClient(v *visit) error {
 	return v.redirect(v.clientRow(c).URL + "?done=changed")
 }
 
-// tryURL returns a link that starts a login at a client. The app does not know the verifier of the
-// code challenge. So the login page is shown, but the app cannot redeem the code that it receives.
+// tryURL returns a link that starts a login at a client, or "" if the client does not use
+// authorization codes. The link shows the login page, but the app cannot redeem the code that it
+// then receives, because it does not know the verifier of the code challenge.
 func (a *clientPages) tryURL(c idp.Client) string {
 	if !c.May(idp.GrantCode) || len(c.RedirectURIs) == 0 {
 		return ""

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// clientPages list, show, register and change OAuth clients.
+// clientPages serves the pages that list, show, register and change OAuth clients.
 type clientPages struct {
 	*site
 	Clients *idp.Provider
@@ -53,7 +53,7 @@ func (v *visit) clientRow(c idp.Client) clientRow {
 	return row
 }
 
-// clientFinder returns the search of the list of clients, and the filter that it describes.
+// clientFinder returns the search form of the list of clients, and the filter that it describes.
 func (v *visit) clientFinder() (finder, idp.ClientFilter) {
 	f := v.finder("Name or client id", "shop", "", v.choiceFilter("type", "Type", "Any type", typeTitles)).exportable(v)
 	return f, idp.ClientFilter{Text: f.Query, Type: idp.ClientType(f.chosen("type"))}

@@ -6,7 +6,7 @@
 // the permission is checked, the project of the path is loaded and the form token is verified.
 //
 // The package holds no business rules. Package operator decides what a role may do; packages
-// fabric, idp and recordings decide everything else.
+// fabric, idp, calls and recordings decide everything else.
 package dashboard
 
 import (

@@ -110,7 +110,7 @@ func (a *webhookPages) showDelivery(v *visit) error {
 		Webhook   webhookRow
 		Body      string
 		Live      string // URL of the event stream for the next attempt; "" if there is none
-		Refused   string // address to which requests are refused; "" unless the operator may see it
+		Refused   string // the address that the HTTP client refused; "" if the operator may not see it
 		MayChange bool
 	}{
 		Delivery:  v.deliveryRow(d),

@@ -33,7 +33,7 @@ func newTrail(c Config, s *site) *trail {
 	return &trail{site: s, names: f, Audit: c.Audit}
 }
 
-// exported returns the name of an entity as in exports.
+// exported returns the entity's name in the form that exports contain.
 func (e entity) exported() string { return names.Name{Text: e.Name, Deleted: e.Deleted}.String() }
 
 // An eventRow is a row in a list of audit events.
@@ -54,7 +54,8 @@ type entity struct {
 	Deleted    bool   // Name is that of a deleted subscriber
 }
 
-// entityKinds maps kinds of entities to their names, where these differ.
+// entityKinds maps kinds of entities to the names that people see, where kindOf cannot derive these
+// names.
 var entityKinds = map[string]string{
 	string(audit.System): "The server", string(audit.CLI): "Command line", string(audit.Anonymous): "Anonymous",
 	string(audit.APIKey): "API key", string(audit.IngestKey): "Ingest key", string(audit.Client): "OAuth client",

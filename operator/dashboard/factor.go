@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// factorPages check the second factors of operators and enroll new ones.
+// factorPages serves the pages that check the second factors of operators and set up new ones.
 type factorPages struct {
 	*site
 }
@@ -164,7 +164,7 @@ func (a *factorPages) checkCode(v *visit, o operator.Operator) (methods []string
 }
 
 // placeOf returns the request's network if the operator has signed in from it with two factors
-// before.
+// before, and otherwise "".
 func (a *factorPages) placeOf(v *visit, o operator.Operator) factor.Place {
 	if from := visitor(v.r); a.Operators.ProvenPlace(v.r.Context(), o, from) {
 		return factor.Place("network " + from.Network)
@@ -254,8 +254,8 @@ func (a *factorPages) showEnrol(v *visit) error {
 	})
 }
 
-// ifNoFactor runs do if the operator has no second factor yet. Otherwise the operator must use the
-// existing factor and cannot set up another one.
+// ifNoFactor runs do if the operator has no second factor yet. Otherwise it redirects to the page
+// that asks for the existing factor, and no other factor can be set up.
 func (a *factorPages) ifNoFactor(v *visit, do func() error) error {
 	has, err := a.Factors.Has(v.r.Context(), ownerOf(v.account))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A finder is the search of a list: a search box, and filters that are folded until one of them is
-// set. All of them are in the URL, so that a search can be linked and bookmarked.
+// A finder is the search form of a list: a search box, and filters that are folded until one of
+// them is set. All of them are in the URL, so that a search can be linked and bookmarked.
 type finder struct {
 	Label   string // label of the search box; "" if the list has no box
 	Hint    string // an example, shown in the empty search box
@@ -70,8 +70,8 @@ func (i input) isSet() bool {
 	return i.Value != ""
 }
 
-// finder returns the search of the list at the visit's path. The query parameter q holds the text
-// in the search box. Links from earlier versions use the parameter old instead.
+// finder returns the search form of the list at the visit's path. The query parameter q holds the
+// text in the search box. Links from earlier versions use the parameter old instead.
 func (v *visit) finder(label, hint, old string, filters ...input) finder {
 	q := v.r.URL.Query()
 	return finder{Label: label, Hint: hint, Query: plainText(cmp.Or(q.Get("q"), q.Get(old))), Filters: filters,

@@ -25,8 +25,8 @@ func (a answer) leadsTo(t testing.TB, path string) {
 	}
 }
 
-// asksToConfirm requires that the answer to a form keeps it until the operator has confirmed their
-// identity, and leads a browser with scripts back to page.
+// asksToConfirm fails the test unless the answer to a form keeps the form until the operator has
+// confirmed their identity. The answer must lead a browser with scripts back to page.
 func (a answer) asksToConfirm(t testing.TB, page string) {
 	t.Helper()
 	if a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, `href="/dashboard/confirm" target="_blank" `+
@@ -108,7 +108,7 @@ func enrolled(t *testing.T, w *world) (b browser, code func() string, recovery s
 
 	done := b.post("/dashboard/enrol", "/dashboard/enrol", url.Values{"code": {code()}})
 	if b.cookie() == before {
-		t.Error("the cookie from before the second factor is still valid")
+		t.Error("setting up the second factor does not change the cookie")
 	}
 	return b, code, done.find(t, `id="recovery-codes">\s*<li>([a-z2-7-]+)`)
 }
@@ -234,15 +234,15 @@ func TestKeys(t *testing.T) {
 	b.post(page, page+"/rotate", url.Values{"overlap": {"day"}}).find(t, `<code>(PT[0-9a-f]{64})<`)
 }
 
-// endOldSecret rotates a key and ends only the old secret, while the page keeps showing the new one,
-// which it returns.
+// endOldSecret rotates a key, ends the old secret, and returns the new one. It checks that the page
+// keeps showing the new secret.
 func endOldSecret(t *testing.T, w *world, b browser, page, old string) string {
 	t.Helper()
 	shown := b.post(page, page+"/rotate", url.Values{"overlap": {"day"}})
 	present := shown.find(t, shownSecret)
 	end, revoke := strings.Index(shown.body, `id="end-old"`), strings.Index(shown.body, `id="revoke"`)
 	if end < 0 || revoke < end || !strings.Contains(shown.body, `id="rotate"`) {
-		t.Error("after a rotation the page does not offer to end the old secret before all else")
+		t.Error("after a rotation, the page does not offer to end the old secret first")
 	}
 
 	kept := url.Values{"secret": {present}}

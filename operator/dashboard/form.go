@@ -130,8 +130,8 @@ func (f *form) blame(err error) (ok bool) {
 	return len(f.Faults) > 0
 }
 
-// focusFault moves the focus to the first input with a wrong value. It reports whether there is one,
-// also if isFound is already set.
+// focusFault moves the focus to the first input with a wrong value. It returns true if there is
+// one, or if isFound is set because an earlier input has the focus.
 func focusFault(all []input, isFound bool) bool {
 	for i := range all {
 		in := &all[i]

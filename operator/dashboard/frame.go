@@ -149,7 +149,7 @@ func (a *site) nav(
 		}
 	}
 
-	// All groups together are higher than most windows.
+	// Open only some of the groups, because all of them together are higher than most windows.
 	for i := range all {
 		all[i].Open = (all[i].Title == string(installation)) == ofInstallation
 	}
@@ -169,8 +169,8 @@ func entryOf(path string) string {
 	return path
 }
 
-// isWithin reports whether path is base or a path below it. If alone is set, only base itself
-// counts.
+// isWithin reports whether path is base or a path below it. If alone is set, or base is the list of
+// projects, only base itself counts.
 func isWithin(path, base string, alone bool) bool {
 	if base == Prefix+"/projects" {
 		alone = true

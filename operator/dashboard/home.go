@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// projectPages show the home page and the settings of a project, and the list of projects.
+// projectPages serves the home page and the settings of a project, and the list of projects.
 type projectPages struct {
 	*site
 	trail        *trail
@@ -34,9 +34,9 @@ type homePage struct {
 	ID, API, Issuer, Name, Base string
 	Frequent                    []hit // links to what operators do most
 	Attention                   []attention
-	Next                        *step // the first step that is not done; nil if all steps are done
+	Next                        *step // the first step that has not been done; nil if all have been done
 	Steps                       []step
-	Done                        int // number of steps that are done
+	Done                        int // number of steps that have been done
 	Charts                      []chart
 	Days                        []chartDay
 	Health                      []Health
@@ -98,7 +98,7 @@ func (a *projectPages) home(v *visit) (err error) {
 	return a.page(v, http.StatusOK, v.project.Name, "home", p)
 }
 
-// steps returns the first tasks in a project, and marks the ones that are done.
+// steps returns the first tasks in a project, and marks those that have been done.
 func (a *projectPages) steps(v *visit) ([]step, error) {
 	ctx, id, q := v.r.Context(), v.project.ID, page.Query{Size: 1}
 	keys, err := a.Fabric.APIKeys.List(ctx, id, q)
@@ -281,7 +281,7 @@ func (a *projectPages) charts(v *visit) (all []chart, days []chartDay, err error
 	return all, days, nil
 }
 
-// chartOf draws the counts of consecutive days, beginning with the day first.
+// chartOf returns a chart of the counts of consecutive days. first is the first of these days.
 func chartOf(w *words.Words, title string, n []int64, first time.Time) chart {
 	c := chart{Title: title, Today: thousands(n[len(n)-1]), Since: "in 30 days"}
 	most, sum := int64(1), int64(0)

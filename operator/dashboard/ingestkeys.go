@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// ingestKeyPages list, create and revoke ingest keys.
+// ingestKeyPages serves the pages that list, create and revoke ingest keys.
 type ingestKeyPages struct {
 	*site
 }

@@ -23,8 +23,8 @@ type tokenInfo struct {
 
 type tokenFact struct{ Name, Text, URL string }
 
-// trimToken returns a pasted token or key without a header name or quotes. Of the link of a guest, it
-// returns the token.
+// trimToken returns a pasted token or key without a header name or quotes. For the link of a guest,
+// it returns the token in the link.
 func trimToken(text string) string {
 	text = strings.TrimSpace(text)
 	if _, fragment, ok := strings.Cut(text, JoinPath+"#"); ok {

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// keyPages list, show, create, rotate and revoke API keys.
+// keyPages serves the pages that list, show, create, rotate and revoke API keys.
 type keyPages struct {
 	*site
 }
@@ -52,7 +52,7 @@ func (v *visit) keyRow(k fabric.APIKey) keyRow {
 var keyStates = []choice{{Value: string(fabric.KeyUsable), Title: "Active"},
 	{Value: string(fabric.KeyEnded), Title: "Revoked or expired"}}
 
-// keyFinder returns the search of the list of keys, and the filter that it describes.
+// keyFinder returns the search form of the list of keys, and the filter that it describes.
 func (v *visit) keyFinder() (finder, fabric.APIKeyFilter) {
 	f := v.finder("Name or id", "backend", "",
 		v.choiceFilter("state", "State", "Any state", keyStates)).exportable(v)
@@ -105,8 +105,8 @@ type keyForm struct {
 	Faults              faults
 }
 
-// effectiveScopes are the scopes that the form offers. The others, which the API also accepts, have
-// no effect.
+// effectiveScopes are the scopes that the form offers. The API also accepts other scopes, which
+// have no effect.
 var effectiveScopes = []fabric.Scope{fabric.Voice, fabric.Messaging, fabric.Fax, fabric.Video, fabric.Management}
 
 // newKey serves GET /dashboard/projects/{project}/keys/new.

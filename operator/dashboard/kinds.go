@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// kindPages show owners the kinds of resources and the members of each kind.
+// kindPages serves the pages that show owners the kinds of resources and the members of each kind.
 type kindPages struct{ *site }
 
 // A kindRow is one kind of resource.

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// loginPages sign operators in and out, and set up new operators.
+// loginPages serves the pages that sign operators in and out, and set up new operators.
 type loginPages struct {
 	*site
 	factors *factorPages

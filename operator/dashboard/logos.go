@@ -18,7 +18,7 @@ type logoField struct {
 	File, Remove      string // names of the inputs for a new picture, and to remove the logo
 	IsDark, IsRemoved bool
 	Kept              *logoView // nil if the project or client has no such logo
-	Chosen            *logoView // a new logo that is not saved yet, or nil
+	Chosen            *logoView // a new logo that has not been saved yet, or nil
 	ChosenFile        string    // the picture of Chosen in base64, sent back with the form
 }
 

@@ -13,7 +13,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// mailPages show owners the emails of the installation, send emails again, and send test emails.
+// mailPages serves the pages that show owners the emails of the installation, send emails again,
+// and send test emails.
 type mailPages struct {
 	*site
 	Installation Installation

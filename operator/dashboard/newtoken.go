@@ -36,7 +36,7 @@ type mintPage struct {
 // A mintedToken is a new token. It is shown only once.
 type mintedToken struct {
 	Token, Refresh string
-	Link           string // leads a guest to a page that joins; "" if there is none
+	Link           string // URL at which a guest joins; "" if there is none
 	Expires        time.Time
 	Snippets       []snippet
 }
@@ -147,9 +147,9 @@ func (a *tokenPages) tokenForm(v *visit, code int, p mintPage) error {
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, p.Title, "token_make", p)
 }
 
-// isNewSubscriber reports whether the form requests a token for an unknown subscriber without the
-// operator's confirmation. As in the API, issuing the token creates the subscriber. The
-// confirmation prevents this if the reference was mistyped.
+// isNewSubscriber reports whether the form requests a token for an unknown subscriber whose
+// reference the operator has not confirmed. As in the API, issuing the token creates the
+// subscriber. The confirmation prevents this if the reference was mistyped.
 func (a *tokenPages) isNewSubscriber(v *visit) (bool, error) {
 	reference := strings.TrimSpace(v.form.Get("reference"))
 	if v.r.PathValue("what") != "subscriber" || v.form.Get("new") == v.form.Get("reference") ||

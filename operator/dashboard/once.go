@@ -36,7 +36,8 @@ type flights struct {
 	all map[string]*flight
 }
 
-// A flight is a form that is being handled. Requests that send it again wait for its response.
+// A flight is a form that is being handled, or has just been handled. Requests that send it again
+// wait for its response.
 type flight struct {
 	done     chan struct{}
 	response recorder  // complete once done is closed
@@ -85,9 +86,9 @@ func (v *visit) submissionID() string {
 	return id
 }
 
-// serve runs the handler of a route. A form that makes something is handled once. If it is sent again
-// within keptFor, the second request gets a copy of the response. Later responses say that it was
-// sent before.
+// serve runs the handler of a route. A form that makes something is handled once. If it is sent
+// again within keptFor, the second request gets a copy of the response. After that, the response
+// says that the form was sent before.
 func (a *site) serve(v *visit) error {
 	if !v.route.once {
 		return v.route.serve(v)
@@ -198,7 +199,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 // Unwrap returns the underlying writer, for http.ResponseController.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// succeeded reports whether the form made something.
+// succeeded reports whether the handler has responded without an error.
 func (r *recorder) succeeded() bool { return r.status != 0 && r.status < http.StatusBadRequest }
 
 // replay sends the response again. Headers that w already has belong to the new request.

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// operatorPages invite, show, change and delete operators.
+// operatorPages serves the pages that invite, show, change and delete operators.
 type operatorPages struct {
 	*site
 	trail        *trail
@@ -35,7 +35,7 @@ type operatorRow struct {
 type roleRow struct{ Role, Project string }
 
 // roleRowOf returns the row for a role. If the membership's project is not in projects, the row
-// names every project.
+// says “every project”.
 func roleRowOf(m operator.Membership, projects []fabric.Project) roleRow {
 	r := roleRow{Role: string(m.Role), Project: "every project"}
 	for _, p := range projects {
@@ -66,7 +66,8 @@ func operatorRowOf(v *visit, o operator.Operator, projects []fabric.Project) ope
 // operatorStates are the options of the filter by state.
 var operatorStates = []choice{{Value: "no", Title: "Enabled"}, {Value: "yes", Title: "Disabled"}}
 
-// operatorFinder returns the search of the list of operators, and the filter that it describes.
+// operatorFinder returns the search form of the list of operators, and the filter that it
+// describes.
 func (v *visit) operatorFinder() (finder, operator.Filter) {
 	f := v.finder("Name or email", "ann@example.com", "",
 		v.choiceFilter("disabled", "State", "Any state", operatorStates)).exportable(v)
@@ -235,8 +236,8 @@ func (a *operatorPages) enableOperator(v *visit) error {
 	return a.change(v, operator.Input{Disabled: &no}, "operatorenabled")
 }
 
-// confirmEmail runs do, which cannot be undone, if the form repeats the operator's email. field is the
-// id of the input for it.
+// confirmEmail runs do only if the form repeats the operator's email. field is the id of the input
+// for the email.
 func (a *operatorPages) confirmEmail(v *visit, field string, do func() error) error {
 	o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
 	if err != nil {

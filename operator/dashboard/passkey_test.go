@@ -97,7 +97,7 @@ func TestPasskeyOfOperator(t *testing.T) {
 	before := second.cookie()
 	second.show(key, "/dashboard/factor", "/dashboard/factor").leadsTo(t, "/dashboard")
 	if second.cookie() == before {
-		t.Error("the cookie from before the second factor is still valid")
+		t.Error("presenting the second factor does not change the cookie")
 	}
 
 	// The passkey confirms the identity.

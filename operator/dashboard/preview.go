@@ -18,7 +18,8 @@ type preview struct {
 	Page     string // URL of the preview, to which each frame adds its theme
 	Real     string // URL of the actual login page
 	Verdicts []reading
-	// Documents holds the page for each theme if the logo is not saved yet. Otherwise it is nil.
+	// Documents holds the page for each theme if the logo has not been saved yet. Otherwise it is
+	// nil.
 	Documents map[string]string
 }
 
@@ -61,7 +62,7 @@ func (a *brandPages) showClientPreview(v *visit) error {
 }
 
 // renderBothThemes returns the login page for each theme, with the branding in q and with the logos
-// that are not saved yet.
+// that have not been saved yet.
 func (a *brandPages) renderBothThemes(v *visit, c *idp.Client, q url.Values,
 	logos []logoField) (map[string]string, error) {
 	page, view, err := a.sampleLogin(v, c, q)
@@ -118,7 +119,8 @@ func (a *brandPages) sampleLogin(v *visit, c *idp.Client, q url.Values) (page te
 		page.App = cmp.Or(strings.TrimSpace(q.Get("name")), page.Host)
 	}
 
-	// The query replaces these. If a value in the query is empty, the project's is used.
+	// The query replaces these settings of the client. If a value in the query is empty, the
+	// project's is used.
 	client.BrandColor, client.TermsURI, client.PolicyURI = "", "", ""
 	b, err := a.Clients.Clients.Brand(v.r.Context(), client)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// rulePages show and change the rules of a project.
+// rulePages serves the pages that show and change the rules of a project.
 type rulePages struct {
 	*site
 }

@@ -31,7 +31,7 @@ type recordingPage struct {
 	API       string
 	MayDelete bool
 	Tags      string // as typed, or as stored
-	Hold      string // the same
+	Hold      string // as typed, or as stored
 	Seen      string // digests of the stored values; see marks
 	Accesses  []accessRow
 	Faults    faults
@@ -107,8 +107,8 @@ func (a *recordingPages) recordingSnippets(r recordings.Recording) []snippet {
 	}
 }
 
-// startAt returns the start position in seconds. A link specifies it as seconds or as a time such
-// as 1:02:03.
+// startAt returns the start position in a link, in seconds. The link specifies it as seconds or as
+// a time such as 1:02:03. For any other text, startAt returns "".
 func startAt(text string, whole time.Duration) string {
 	var seconds float64
 	for part := range strings.SplitSeq(text, ":") {

@@ -63,7 +63,8 @@ func (a *recordingPages) accessesOf(v *visit, sid string) (rows []accessRow, err
 	return rows, err
 }
 
-// actorKinds maps the kinds of actors of accesses to those of audit events.
+// actorKinds maps the kinds of actors in accesses to recordings to the kinds of actors in audit
+// events.
 var actorKinds = map[string]string{"operator": "operator", "key": "api_key", "subscriber": "subscriber"}
 
 // A ruleRow is a row in the list of retention rules.
@@ -133,7 +134,7 @@ func (a *recordingPages) retentionPage(v *visit, code int, p retentionPage) erro
 	return a.page(v, code, "Retention", "retention", p)
 }
 
-// subscriberNamed returns the id of the subscriber whose email, reference or id is text.
+// subscriberNamed returns the id of the subscriber whose email, reference or id is the given text.
 func (a *recordingPages) subscriberNamed(v *visit, text string) (string, error) {
 	text = strings.TrimSpace(text)
 	s, err := a.Fabric.Subscribers.FindReferred(v.r.Context(), v.project.ID, text)
@@ -205,7 +206,7 @@ func (a *recordingPages) removeRule(v *visit) error {
 	return v.redirect(v.base() + "/retention?done=ruleremoved")
 }
 
-// usageDays returns the usage of the last 30 days, one for each day.
+// usageDays returns the usage of each of the last 30 days, and the first of these days.
 func (a *recordingPages) usageDays(v *visit) (all []recordings.Usage, first time.Time, err error) {
 	if a.Recordings == nil {
 		return nil, first, problem.NoSuch("page")

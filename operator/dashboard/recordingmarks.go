@@ -46,7 +46,7 @@ func markInputs(r recordings.Recording) []input {
 	return []input{{Name: "tags", Value: strings.Join(r.Tags, " ")}, {Name: "hold", Value: r.Hold}}
 }
 
-// wrongTags names the invalid tags of a form.
+// wrongTags returns errors that name the invalid tags of a form, at most five of them.
 func wrongTags(v *visit, tags []string) (all faults) {
 	for _, tag := range tags {
 		if recordings.CheckTag("tags", tag) == nil {

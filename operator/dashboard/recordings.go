@@ -20,7 +20,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// recordingPages list, show, upload and delete recordings.
+// recordingPages serves the pages that list, show, upload and delete recordings.
 type recordingPages struct {
 	*site
 	trail      *trail
@@ -113,7 +113,7 @@ var flagTitles = map[string]string{
 	"silent": "Silent", "one-way": "Only one leg talks", "clipped": "Clipped", "dead-air": "Long silence",
 }
 
-// recordingFinder returns the search of the list of recordings.
+// recordingFinder returns the search form above the list of recordings.
 func (v *visit) recordingFinder() finder {
 	var flags, directions []choice
 	for _, name := range levels.FlagNames() {
@@ -162,13 +162,14 @@ func (a *recordingPages) recordingFilter(v *visit) (ask recordings.Filter, err e
 	return ask, err
 }
 
-// minEnd is the minimum number of digits after a plus for which findRecordings also looks for numbers
-// that end in them. Fewer digits are the beginning of a number.
+// minEnd is the minimum number of digits after a plus for which findRecordings also looks for
+// numbers that end in them. A text with fewer digits is only taken as the beginning of a number.
 const minEnd = 7
 
 // findRecordings returns a page of the recordings that match a filter and the text in the search
-// box. The text is a number, an address, or a part of one. If no recording has it, the text is the
-// beginning of the id of a call or a recording, the id of a conference, or words of a name.
+// box. The text is first taken as a number, an address, or a part of one. If no recording matches,
+// it is taken as the beginning of the id of a call or a recording, the id of a conference, or words
+// of a name.
 func (a *recordingPages) findRecordings(
 	ctx context.Context, ask recordings.Filter, text string, q page.Query,
 ) (page.Page[recordings.Recording], error) {
@@ -204,7 +205,7 @@ func (a *recordingPages) findRecordings(
 	return a.searchRecordings(ctx, byName, q)
 }
 
-// parseSeconds returns text as a duration, or 0 if it is not a number of seconds.
+// parseSeconds returns text as a duration, or 0 if it is not a number of seconds within a year.
 func parseSeconds(text string) time.Duration {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > 366*24*60*60 {
@@ -213,8 +214,8 @@ func parseSeconds(text string) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// parseDays returns the time range of a filter, whose first day is after and whose last day is
-// before. An empty date sets no limit.
+// parseDays returns the time range of a filter from the text of its first and of its last day. The
+// range includes the last day. Empty text sets no limit.
 func parseDays(after, before string) (from, end time.Time, err error) {
 	from, wrong := parseDay("after", after)
 	end, err = parseDay("before", before)

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// registrationTokenPages list, create and revoke initial access tokens.
+// registrationTokenPages serves the pages that list, create and revoke initial access tokens.
 type registrationTokenPages struct {
 	*site
 }

@@ -157,8 +157,8 @@ func rfc3339(text string) string {
 	return text
 }
 
-// numberOrString returns a number or boolean unchanged. It returns any other text as a string,
-// which the schema then rejects with a message.
+// numberOrString returns valid JSON, such as a number or a boolean, unchanged. It returns any other
+// text as a JSON string, which the schema then rejects with a message.
 func numberOrString(text string) string {
 	if json.Valid([]byte(text)) {
 		return text

@@ -12,7 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/words"
 )
 
-// resourcePages list, show, create and change resources, and list their addresses.
+// resourcePages serves the pages that list, show, create and change resources, and list their
+// addresses.
 type resourcePages struct {
 	*site
 }
@@ -24,7 +25,7 @@ type resourceRow struct {
 	Subscriber           bool
 }
 
-// resourceFinder returns the search of the list of resources.
+// resourceFinder returns the search form of the list of resources.
 func (a *resourcePages) resourceFinder(v *visit) finder {
 	var all []choice
 	for _, k := range a.Fabric.Resources.Kinds().All() {

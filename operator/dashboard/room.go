@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// roomPages show the sessions of conference rooms, and change them.
+// roomPages serves the pages that show the sessions of conference rooms, and change them.
 type roomPages struct {
 	*callPages
 	Rooms *calls.Rooms // nil hides all room sessions
@@ -35,7 +35,7 @@ type roomPage struct {
 	Base, URL  string
 	Running    bool
 	MayChange  bool
-	Live       string // the URL of its event stream, while the session runs
+	Live       string // the URL of its event stream, while the session is running
 	Members    []memberRow
 	Past       []callRow // members that have left the session
 	Recordings []recordingRow

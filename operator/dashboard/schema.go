@@ -34,8 +34,9 @@ func inputsFor(
 	return all
 }
 
-// kindForm returns the form that creates or changes a resource. The members that its kind names
-// come first, or else the required members. The other members are folded.
+// kindForm returns the form that creates or changes a resource. The members that the kind names for
+// its form come first. If it names none, the required members come first. The other members are
+// folded.
 func kindForm(k *kinds.Kind, values kinds.Values, isNew bool) form {
 	all := inputsFor(k.Fields, "", values, exampleOf(k), isNew)
 	for i := range all {
@@ -230,7 +231,7 @@ type fact struct {
 	Ours       bool // the text is one of ours, so it is translated
 }
 
-// noLimit is the hint of a number whose zero lifts the limit.
+// noLimit is the hint of inputs for numbers of which 0 means no limit.
 const noLimit = "0 means no limit."
 
 // badJSON describes where text is not valid JSON.

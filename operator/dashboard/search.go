@@ -16,7 +16,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// searchPages find pages of the dashboard, and rows that have a page, by name or id.
+// searchPages serves the search for pages of the dashboard, and for rows that have a page, by name
+// or id.
 type searchPages struct {
 	*site
 	Config
@@ -73,7 +74,8 @@ func (a *searchPages) search(v *visit) error {
 	return a.page(v, http.StatusOK, "Search", "search", p)
 }
 
-// lists maps titles of results to the lists that the same query searches.
+// lists maps the title of a group of results to the path of the list that can search for the same
+// query.
 var lists = map[string]string{"Subscribers": "subscribers", "Resources": "resources", "OAuth clients": "clients",
 	"API keys": "keys", "Webhooks": "webhooks", "Recordings": "recordings"}
 

@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// knownSecrets holds the valid secrets that an operator has seen. They belong to the project. If
-// the operator is deleted, the secrets remain valid unless they are revoked.
+// knownSecrets holds the valid secrets that an operator has seen. The secrets belong to projects.
+// If the operator is deleted, they remain valid unless they are revoked.
 type knownSecrets struct {
 	Secrets []secretRow
 	Tokens  int // number of tokens created manually in the last 30 days, some of which may still be valid

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// settingsPages show owners the installation.
+// settingsPages serves the pages that show the installation to owners.
 type settingsPages struct {
 	*site
 	Installation Installation
@@ -170,7 +170,7 @@ func (a *settingsPages) showDoctor(v *visit) error {
 	for _, f := range a.Installation.Examine(v.r.Context()) {
 		row := findingRow{f, verdicts[f.Status], f.page(), f.anchor()}
 		if slices.ContainsFunc(p.Findings, func(r findingRow) bool { return r.Anchor == row.Anchor }) {
-			row.Anchor = "" // an earlier finding of the same check has it
+			row.Anchor = "" // an earlier finding of the same check has this anchor
 		}
 		if f.Status == "failed" || f.Status == "warning" {
 			p.Bad++
@@ -183,7 +183,7 @@ func (a *settingsPages) showDoctor(v *visit) error {
 type findingRow struct {
 	Finding
 	Verdict status
-	Page    string // where it is resolved; "" if its remedy says all
+	Page    string // page on which the finding is resolved; "" if the remedy is enough
 	Anchor  string // id of the row
 }
 

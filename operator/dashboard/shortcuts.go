@@ -6,7 +6,7 @@ import "github.com/selvage/selvage/operator"
 type shortcut struct {
 	title, words string
 	note         navGroup
-	path         string // within the project, or within the dashboard if the action is of the installation
+	path         string // within the project, or within the dashboard if note is installation
 	may          operator.Action
 	needs        feature // what the server must have for the page to exist
 	frequent     bool    // offered on the home page, and by the search before anything is typed

@@ -14,7 +14,7 @@ import (
 // A snippet is code for the operator to copy. It contains the ids of the page's subject.
 type snippet struct{ Title, Text string }
 
-// quoteShell quotes word for a shell. References and scopes may contain any character.
+// quoteShell quotes a word for a shell. References and scopes may contain any character.
 func quoteShell(word string) string {
 	isSpecial := func(r rune) bool { return !strings.ContainsRune(plainInShell, r) }
 	if word != "" && !strings.ContainsFunc(word, isSpecial) {

@@ -49,7 +49,8 @@ func (a *subscriberPages) editSubscriberForm(v *visit, s fabric.Subscriber) subs
 	return p
 }
 
-// subscriberInputs returns the inputs of both forms. The email comes first.
+// subscriberInputs returns the inputs of the forms that create and change a subscriber. The email
+// comes first.
 func (a *subscriberPages) subscriberInputs(s fabric.Subscriber, passwordHint string) form {
 	text := func(name, label, value, hint string) input {
 		return input{Kind: "text", Type: "text", Name: name, Label: label, Value: value, Hint: hint, Length: 255}

@@ -16,9 +16,9 @@ import (
 type invitationPart struct {
 	Pending          bool
 	Status           status
-	How              string // how they get the link
+	How              string // how the subscriber gets the link
 	Created, Expires time.Time
-	Valid            string // how long the link of a mail that is not sent yet will be valid
+	Valid            string // how long the link of a mail that has not been sent yet will be valid
 	Box              string // URL of the local mailbox that has the mail; "" if there is none
 	New              shownOnce
 }
@@ -97,7 +97,7 @@ func (a *subscriberPages) canSignIn(v *visit, s fabric.Subscriber, factors []fac
 	return len(offered) > 0, err
 }
 
-// hindrance describes what keeps a subscriber from signing in, or returns "" if nothing is known to.
+// hindrance describes what keeps a subscriber from signing in, or returns "" if no reason is known.
 // i is the invitation, or nil.
 func hindrance(s fabric.Subscriber, canSignIn bool, i *invitationPart) string {
 	switch {
@@ -113,8 +113,8 @@ func hindrance(s fabric.Subscriber, canSignIn bool, i *invitationPart) string {
 	return "They were invited, but have not accepted yet. They have no password and no passkey."
 }
 
-// hindranceOf returns the subscriber with the given id, and what keeps them from signing in. Both are
-// empty if there is no such subscriber.
+// hindranceOf returns the subscriber with the given id, and what keeps this subscriber from signing
+// in. Both are empty if there is no such subscriber.
 func (a *subscriberPages) hindranceOf(v *visit, id string) (who entity, why string, err error) {
 	s, err := a.Fabric.Subscribers.Find(v.r.Context(), v.project.ID, id)
 	if err != nil {
@@ -172,7 +172,7 @@ func (a *subscriberPages) handOverInvitation(v *visit) error {
 		return err
 	}
 	once := shownOnce{Link: link}
-	if !earlier.Expires.IsZero() { // otherwise the mail was not sent yet
+	if !earlier.Expires.IsZero() { // otherwise the mail has not been sent yet
 		once.Replaced = earlier.To
 	}
 	return a.subscriberPage(v, http.StatusOK, nil, once)

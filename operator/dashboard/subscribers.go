@@ -92,11 +92,11 @@ type subscriberPage struct {
 	Snippets   []snippet
 	Recording  choice
 	Forwarding fabric.Forwarding
-	Invitation *invitationPart // nil if they cannot be invited
-	SignIn     string          // URL at which they sign in
+	Invitation *invitationPart // nil if the subscriber cannot be invited
+	SignIn     string          // URL at which the subscriber signs in
 	New        shownOnce
-	NoWayIn    bool   // they have nothing to sign in with
-	Hindrance  string // what keeps them from signing in, or ""
+	NoWayIn    bool   // the subscriber has nothing to sign in with
+	Hindrance  string // what keeps the subscriber from signing in, or ""
 	Online     bool
 	MayChange  bool
 	Faults     faults
@@ -177,7 +177,8 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong faults, once 
 	return a.page(v, code, p.Subscriber.Title, "subscriber", p)
 }
 
-// noticeFor returns the notices that depend on how the subscriber can sign in, or "".
+// noticeFor returns the notice about a change that depends on how the subscriber can sign in, or
+// "".
 func (p subscriberPage) noticeFor(v *visit) string {
 	name := v.quote(p.Subscriber.Title)
 	switch {

@@ -85,7 +85,7 @@ func (a *tokenPages) findSubscriber(v *visit) error {
 	return web.JSON(v.w, http.StatusOK, all)
 }
 
-// addressID returns the id of the address whose path, title or id is text.
+// addressID returns the id of the address whose path, title or id is the given text.
 func (a *tokenPages) addressID(v *visit, param, text string) (string, error) {
 	if strings.HasPrefix(text, "/") {
 		found, err := a.Fabric.Addresses.FindAt(v.r.Context(), v.project.ID, text)
@@ -116,7 +116,8 @@ func (a *tokenPages) addressID(v *visit, param, text string) (string, error) {
 	return only(ids, found.Next != "", param, text, "address")
 }
 
-// clientID returns the id of the OAuth client whose id or name is text.
+// clientID returns the id of the OAuth client whose id or name is the given text. The text "" means
+// no client.
 func (a *tokenPages) clientID(v *visit, param, text string) (string, error) {
 	if text == "" {
 		return "", nil
@@ -160,9 +161,10 @@ func only(ids []string, more bool, param, name, thing string) (string, error) {
 // unknownSubscriber is a text that is never the id of a subscriber.
 const unknownSubscriber = "nobody"
 
-// subscriberID returns the id of the subscriber whose id, reference or email is text. For an
-// unknown subscriber it returns unknownSubscriber or, if text looks like an id, text itself. So
-// calls, recordings and events of a deleted subscriber can still be found by its id.
+// subscriberID returns the id of the subscriber whose id, reference or email is the given text. For
+// an unknown subscriber it returns unknownSubscriber or, if the text looks like an id, the text
+// itself. Calls, recordings and events of a deleted subscriber can therefore still be found by the
+// subscriber's id.
 func (a *site) subscriberID(v *visit, text string) (string, error) {
 	if text == "" {
 		return "", nil

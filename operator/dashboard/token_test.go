@@ -247,7 +247,7 @@ func TestNamesForIDs(t *testing.T) {
 	page := p.get(p.base + "/make/subscriber").body
 	if !strings.Contains(page, `<option value="Corner shop">`+shop.ID) ||
 		strings.Contains(page, `<option value="Twin">`) {
-		t.Error("clients are not offered by name, or twins are")
+		t.Error("clients are not offered by name, or clients with ambiguous names are")
 	}
 
 	for name, want := range map[string]string{
@@ -275,7 +275,7 @@ func TestNamesForIDs(t *testing.T) {
 	for who, found := range map[string]bool{adaMail: true, ada.ID: true, "nobody@example.com": false} {
 		a := p.get(base + "/calls?" + url.Values{"subscriber": {who}}.Encode())
 		if strings.Contains(a.body, base+"/calls/"+call.ID+`"`) != found {
-			t.Errorf("calls of the subscriber %q: found is not %v", who, found)
+			t.Errorf("calls of the subscriber %q: want found = %v", who, found)
 		}
 	}
 
@@ -297,7 +297,7 @@ func TestNamesForIDs(t *testing.T) {
 	for who, found := range map[string]bool{"ann@example.com": true, "nobody@example.com": false, "nobody": true} {
 		a := p.get(base + "/audit?" + url.Values{"actor": {who}}.Encode())
 		if strings.Contains(a.body, `<table class="table`) != found {
-			t.Errorf("events of the actor %q: found is not %v", who, found)
+			t.Errorf("events of the actor %q: want found = %v", who, found)
 		}
 	}
 	form := p.get(base + "/kinds/sip_endpoints").body

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// tokenPages create, inspect and revoke tokens.
+// tokenPages serves the pages that create, inspect and revoke tokens.
 type tokenPages struct {
 	*site
 	Clients *idp.Provider
@@ -69,7 +69,7 @@ func (a *tokenPages) tokensPage(v *visit, code int, found *tokenInfo, wrong faul
 	})
 }
 
-// pathsOf maps the ids of the addresses that the embed keys are for to their paths.
+// pathsOf returns the paths of the addresses that the embed keys are for, by address ID.
 func (a *tokenPages) pathsOf(v *visit, keys []fabric.EmbedKey) (map[string]string, error) {
 	ids, paths := []string{}, make(map[string]string)
 	for _, k := range keys {

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// upstreamPages list, create, change and delete upstream providers.
+// upstreamPages serves the pages that list, create, change and delete upstream providers.
 type upstreamPages struct {
 	*site
 	Upstreams *idp.Upstreams

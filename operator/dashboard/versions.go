@@ -15,7 +15,7 @@ import (
 // A versionList contains the versions of a resource, for the resource's page.
 type versionList struct {
 	Document int64 // number of the current document
-	Fresh    bool  // whether the current document is the deployed one
+	Fresh    bool  // whether the current document has been deployed as a version
 	Versions []fabric.Version
 	Earlier  bool // whether there are more versions than the page shows
 }

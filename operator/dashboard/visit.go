@@ -31,7 +31,7 @@ type visit struct {
 	route    route
 	cookie   string // the session cookie
 	mark     string // identifies a browser without a session
-	page     string // identifies the page that responds; see formToken
+	page     string // identifies the page that is sent in response; see formToken
 	preview  bool   // the handler of a form only showed a preview
 	session  operator.Session
 	account  operator.Operator // the session's operator, even before the second factor is shown

@@ -14,7 +14,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// webhookPages list, create, change, test and delete webhooks, and show their deliveries.
+// webhookPages serves the pages that list, create, change, test and delete webhooks, and show their
+// deliveries.
 type webhookPages struct{ *site }
 
 // A webhookRow is a row in the list of webhooks.
@@ -66,7 +67,7 @@ type webhookForm struct {
 	Action, Title, Button string
 	Back, BackTo          string
 	Form                  form
-	Permit                string // a host that the configuration must permit first
+	Permit                string // the host to add to egress.allow before this URL is accepted, or ""
 }
 
 func (v *visit) webhookForm(w fabric.Webhook) webhookForm {
@@ -101,7 +102,7 @@ func webhookInputs(w fabric.Webhook) []input {
 	return inputs
 }
 
-// webhookInput returns the fields in a form.
+// webhookInput returns the fields of a webhook in a submitted form.
 func webhookInput(posted url.Values, isNew bool) fabric.WebhookInput {
 	to, name := strings.TrimSpace(posted.Get("url")), strings.TrimSpace(posted.Get("name"))
 	events, enabled := posted["events"], isNew || posted.Get("enabled") != ""
@@ -121,7 +122,8 @@ func (a *webhookPages) webhookFormPage(v *visit, code int, p webhookForm) error 
 func (a *webhookPages) webhookFault(v *visit, p webhookForm, err error) error {
 	p.Form.retype(v.form)
 	for _, e := range problem.All(err) {
-		if reason, rest, ok := strings.Cut(e.Message, "; to permit it, add "); ok { // the form says how to
+		// Cut off how to permit the host, because the form itself explains it.
+		if reason, rest, ok := strings.Cut(e.Message, "; to permit it, add "); ok {
 			e.Message = reason
 			p.Permit, _, _ = strings.Cut(rest, " ")
 		}
@@ -246,7 +248,7 @@ func (a *webhookPages) rotateSigningKey(v *visit) error {
 	return a.page(v, code, "Signing key", "signing_key", p)
 }
 
-// webhookAttention returns the webhooks of a project whose deliveries fail.
+// webhookAttention returns the project's failing webhooks.
 func (a *site) webhookAttention(v *visit) (all []attention, err error) {
 	hooks, err := a.Fabric.Webhooks.List(v.r.Context(), v.project.ID, page.Query{Size: page.DefaultSize})
 	if err != nil {

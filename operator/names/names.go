@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A Finder finds names. Fields that may be nil leave the names of that kind unknown.
+// A Finder finds names. If a field that may be nil is nil, the Finder knows no names of that kind.
 type Finder struct {
 	Fabric    *fabric.Fabric
 	Clients   *idp.Provider
@@ -28,8 +28,8 @@ type Finder struct {
 	Recordings func(context.Context, recordings.Filter, page.Query) (page.Page[recordings.Recording], error)
 }
 
-// A Name is the name of an entity. Text is "" if the entity never had a name or, unless it was a
-// subscriber, was deleted.
+// A Name is the name of an entity. Text is "" if the entity never had a name, or has been deleted.
+// The name of a deleted subscriber is kept until the subscriber is erased.
 type Name struct {
 	Text    string
 	Sid     string // the Sid of a recording
@@ -83,8 +83,8 @@ func (l *Lookup) Actor(ctx context.Context, e audit.Event) (Name, error) {
 	return l.Find(ctx, e.ProjectID, string(e.Actor.Kind), e.Actor.ID)
 }
 
-// Target returns the name of the target of an event. If it has none, Target returns the name or email
-// in the details of the event.
+// Target returns the name of the target of an event. If the target has no name, Target returns the
+// name or email in the details of the event.
 func (l *Lookup) Target(ctx context.Context, e audit.Event) (Name, error) {
 	name, err := l.Find(ctx, e.ProjectID, TargetKind(e), TargetID(e))
 	if name.Text == "" {
