@@ -8,7 +8,7 @@ import (
 
 // A FieldFault holds what is wrong with one input.
 type FieldFault struct {
-	ID    string // of the input
+	ID    string // id of the input
 	Texts []string
 }
 

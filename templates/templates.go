@@ -24,8 +24,8 @@ var pages embed.FS
 // no pages.
 var parsed = sync.OnceValue(func() map[*words.Words]func() *template.Template { return eachLanguage(parse) })
 
-// eachLanguage returns a function for each language. It parses the language's templates when it is
-// first called.
+// eachLanguage returns a function for each language. Each function parses the templates of its
+// language when it is first called.
 func eachLanguage(parse func(*words.Words) *template.Template) map[*words.Words]func() *template.Template {
 	sets := make(map[*words.Words]func() *template.Template)
 	for _, w := range words.All() {

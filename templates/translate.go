@@ -96,7 +96,7 @@ func (t token) isTag() bool     { return !t.isText() && !t.isAction() }
 func (t token) element() string { return strings.TrimPrefix(t.name, "/") }
 func (t token) closes() bool    { return strings.HasPrefix(t.name, "/") }
 
-// ends reports whether no text continues across t.
+// ends reports whether t ends the text before it. Control actions and block elements do.
 func (t token) ends() bool {
 	return t.isAction() && control.MatchString(t.text) || t.isTag() && !slices.Contains(inline, t.element())
 }
@@ -159,7 +159,7 @@ func translate(source string, say func(string) string) string {
 	for _, t := range scan(source) {
 		if t.isAction() {
 			for _, m := range quoted.FindAllStringSubmatch(t.text, -1) {
-				say(m[1]) // translated when the template runs
+				say(m[1]) // only to list the text, which is translated when the template runs
 			}
 		}
 		if t.isTag() {

@@ -48,8 +48,8 @@ func PictureOf(name string) Picture {
 	}
 }
 
-// forTheme returns b with only the logo of a chosen theme. Without one, the browser's preference
-// decides between both.
+// forTheme returns b with only the logo of a chosen theme. If no theme was chosen, b keeps both
+// logos, and the browser's preference decides between them.
 func (b Brand) forTheme(theme string) Brand {
 	if theme == "dark" && b.DarkLogo.URL != "" {
 		b.Logo = b.DarkLogo
