@@ -186,7 +186,7 @@ func TestEmptiedStoreAndTwoLogins(t *testing.T) {
 	}
 }
 
-// slowRows calls meanwhile between reading a browser and returning it.
+// slowRows calls the function meanwhile between reading a browser and returning it.
 type slowRows struct {
 	*store.Store
 	meanwhile func()

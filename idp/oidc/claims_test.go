@@ -28,7 +28,7 @@ func TestClaimsParameter(t *testing.T) {
 			}
 			id := idClaims(t, got)
 			if id["email"] != email || id["given_name"] != nil || id["auth_time"] == nil {
-				t.Errorf("%s, %s: ID token %v, want the email and no other name", kind, when, id)
+				t.Errorf("%s, %s: ID token %v, want email and auth_time but no given_name", kind, when, id)
 			}
 			got = w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
 				text(got["refresh_token"])).json(t)

@@ -56,7 +56,7 @@ func TestDeleteRegistrationTogether(t *testing.T) {
 	all.Wait()
 	slices.Sort(statuses)
 	if want := append([]int{204}, slices.Repeat([]int{401}, len(statuses)-1)...); !slices.Equal(statuses, want) {
-		t.Errorf("deleting a client at once = %v, want %v", statuses, want)
+		t.Errorf("concurrently deleting a client = %v, want %v", statuses, want)
 	}
 
 	// This also applies to requests that authenticated before the client was deleted.
@@ -115,7 +115,7 @@ func TestRegisterFAPI(t *testing.T) {
 	delete(put, "profile")
 	w.send("PUT", registerPath+"/"+b.c.ID, text(made["registration_access_token"]), put)
 	if c := w.clientOf(made); c.Profile != idp.FAPI2 {
-		t.Errorf("after a replacement without a profile, it is %s", c.Profile)
+		t.Errorf("after a replacement without a profile, the client's profile is %s", c.Profile)
 	}
 
 	if got := w.send("POST", registerPath, initial, app(metadata{"profile": "mobile-legacy"})); got.status != 400 {

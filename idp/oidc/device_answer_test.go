@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A moody store fails all writes while down is set.
+// A moody store fails all changes of existing entries while down is set.
 type moody struct {
 	session.Store
 	down bool
@@ -174,6 +174,6 @@ func TestDeviceConsent(t *testing.T) {
 	d.wants("by a third-party app", "")
 	if agreed, err := w.idp.Consents.Covers(t.Context(), c, w.ada.ID,
 		[]string{"openid", "email", "offline_access"}); !agreed || err != nil {
-		t.Errorf("Consented = %v, %v, want the scopes that the device requested", agreed, err)
+		t.Errorf("Covers = %v, %v, want the scopes that the device requested", agreed, err)
 	}
 }

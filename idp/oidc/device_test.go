@@ -128,7 +128,7 @@ func TestDevice(t *testing.T) {
 		t.Fatalf("allowing: %d %s", done.status, done.body)
 	}
 
-	set := d.wants("after the tokens were issued", "")
+	set := d.wants("after the person consented", "")
 	if set["scope"] != "openid email offline_access" || set["refresh_token"] == nil {
 		t.Errorf("tokens of a device: %v", set)
 	}

@@ -177,7 +177,7 @@ func TestDPoPCode(t *testing.T) {
 
 	newCode := func() string { return w.browser().code(c, "dpop_jkt", h.thumbprint()) }
 	if got := thief.tokens(c, newCode()); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("another key than dpop_jkt: %s", got.body)
+		t.Errorf("a different key than dpop_jkt: %s", got.body)
 	}
 	if got := w.redeem(c, newCode()); got.json(t)["error"] != "invalid_grant" {
 		t.Errorf("no key, but dpop_jkt: %s", got.body)
@@ -190,7 +190,8 @@ func TestDPoPCode(t *testing.T) {
 	}
 }
 
-// TestDPoPPushedRequest shows that the key that proves a pushed request is bound to its code.
+// TestDPoPPushedRequest shows that the code of a pushed request is bound to the key of the
+// request's proof.
 func TestDPoPPushedRequest(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -209,7 +210,7 @@ func TestDPoPPushedRequest(t *testing.T) {
 
 	code := codeOf(push(proof()))
 	if got := thief.tokens(c, code); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("another key than that of the pushed request: %s", got.body)
+		t.Errorf("a different key than that of the pushed request: %s", got.body)
 	}
 	code = codeOf(push(proof(), "dpop_jkt", h.thumbprint()))
 	if got := h.tokens(c, code); got.status != 200 {

@@ -76,7 +76,7 @@ func TestLoginWithTOTP(t *testing.T) {
 	}
 
 	if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "login_required" {
-		t.Errorf("the password is enough without a second factor: %v", got.parameters())
+		t.Errorf("prompt=none after only the password: %v, want login_required", got.parameters())
 	}
 	if got := b.form(page, "/login/factor", "code", "000000"); got.status != http.StatusUnprocessableEntity ||
 		!strings.Contains(got.body, "The code is wrong.") {
@@ -243,7 +243,7 @@ func TestStepUp(t *testing.T) {
 			t.Errorf("%v with prompt=none: %v", pair, got.parameters())
 		}
 		if got := b.authorize(request(c, "acr_values", "1")); got.param("code") == "" {
-			t.Errorf("a request without requirements, with prompt=none: %v", got.parameters())
+			t.Errorf("a request that needs only one factor: %v", got.parameters())
 		}
 
 		// The person is asked only for the second factor, and cannot skip it.

@@ -89,7 +89,7 @@ func TestDirectToken(t *testing.T) {
 		t.Errorf("userinfo = %d %s", info.status, info.body)
 	}
 	if _, err := w.idp.Tokens.Open(t.Context(), token); err == nil {
-		t.Error("the token opens other APIs")
+		t.Error("the token gives access to other APIs")
 	}
 	claims := payload(t, token)
 	if claims["aud"] != w.url+"/oauth/userinfo" || claims["scope"] != "openid email" {
@@ -106,7 +106,8 @@ func TestDirectToken(t *testing.T) {
 	}
 }
 
-// TestDirectTokenRevoked shows that a client can revoke this token without ending its grant.
+// TestDirectTokenRevoked shows that a client can revoke an access token from an authorization
+// response.
 func TestDirectTokenRevoked(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withTypes("id_token token"))

@@ -436,8 +436,8 @@ func fabricChange(disabled bool) fabric.SubscriberInput {
 
 func escaped(s string) string { return template.HTMLEscapeString(s) }
 
-// TestLogoutByPost shows that a logout by POST is redirected to a GET unless it has a hint, because
-// browsers send no cookies with the POST.
+// TestLogoutByPost shows that a logout by POST ends nothing itself. It is redirected to a GET,
+// because browsers send no cookies with the POST.
 func TestLogoutByPost(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)

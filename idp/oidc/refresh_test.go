@@ -126,7 +126,7 @@ func TestRefreshGrace(t *testing.T) {
 			}
 
 			if got := w.refresh(c, next); (got.status == http.StatusOK) != tt.lives {
-				t.Errorf("the newest refresh token, after the one before %s at %s: %d %s", tt.name, node,
+				t.Errorf("the newest refresh token, after its predecessor was used %s at %s: %d %s", tt.name, node,
 					got.status, got.body)
 			}
 		}
@@ -190,7 +190,7 @@ func TestRefresh(t *testing.T) {
 
 	third := refresh(text(second["refresh_token"])).json(t)
 	if third["scope"] != "openid email" {
-		t.Errorf("widening to the grant again: %v", third)
+		t.Errorf("a refresh without a scope, after one with a narrower scope: %v", third)
 	}
 
 	// A token from two generations ago ends the grant.

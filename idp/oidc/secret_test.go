@@ -81,7 +81,8 @@ func (s secretService) try(when, secret string, want int) {
 	}
 }
 
-// rotate returns a new secret. It then writes settings that were read before the rotation.
+// rotate replaces the secret and returns the new one. Before it returns, it writes settings that
+// were read before the rotation.
 func (s secretService) rotate(overlap time.Duration) string {
 	s.t.Helper()
 	after, secret, err := s.idp.Clients.RotateSecret(s.t.Context(), s.ID, overlap, nil)
@@ -115,7 +116,7 @@ func TestRotateSecret(t *testing.T) {
 	must(t, err)
 	c.try("the third, after it was ended", third, 401)
 	if _, err := c.idp.Clients.EndOldSecret(t.Context(), c.ID); !errors.Is(err, problem.Conflict) {
-		t.Errorf("ending it again: %v", err)
+		t.Errorf("ending the old secret again: %v", err)
 	}
 
 	// Without an overlap, the old secret becomes invalid immediately.

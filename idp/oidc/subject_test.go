@@ -169,7 +169,7 @@ func TestSectors(t *testing.T) {
 	} {
 
 		if err := register(tt.change); problem.First(err) == nil || problem.First(err).Param != tt.param {
-			t.Errorf("%s: %v, want a fault of %s", name, err, tt.param)
+			t.Errorf("%s: %v, want an error about %s", name, err, tt.param)
 		}
 	}
 

@@ -26,7 +26,7 @@ type federation struct {
 	*world
 	up   *world // the upstream provider
 	u    idp.Upstream
-	site idp.Client // client in world
+	site idp.Client // the app, a client in world
 }
 
 // federate returns a federation. change changes the upstream provider.
@@ -273,7 +273,7 @@ func TestUpstreamLogout(t *testing.T) {
 	to := f.press(b, b.authorize(request(f.site)))
 	got := ub.logIn(ub.get(strings.TrimPrefix(to.header.Get("Location"), f.up.url)), other.Email, secret)
 	if f.subject(b.get(strings.TrimPrefix(got.location.String(), f.url))) == "" {
-		t.Fatal("no login")
+		t.Fatal("the login at the provider failed")
 	}
 
 	page := b.get("/logout")
@@ -581,6 +581,6 @@ func TestUpstreamSettings(t *testing.T) {
 	}
 	must(t, f.idp.Upstreams.Delete(ctx, f.project.ID, f.u.ID))
 	if all, err := f.idp.Upstreams.List(ctx, f.project.ID, page.Query{Size: 10}); err != nil || len(all.Items) != 0 {
-		t.Errorf("after deleting it: %v, %v", all, err)
+		t.Errorf("after deleting the provider: %v, %v", all, err)
 	}
 }
