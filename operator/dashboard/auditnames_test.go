@@ -16,8 +16,9 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// TestAuditNameFilters shows that the filters Actor and Target find events by the names that the page
-// shows, by emails and by ids, but not those of other names or of other projects.
+// TestAuditNameFilters shows that the filters Actor and Target find events by the names that the
+// page shows, by emails and by ids. They do not find the events of other names or of other
+// projects.
 func TestAuditNameFilters(t *testing.T) {
 	w := newWorld(t)
 	o, b := w.operator("ann@example.com", ofAll)
@@ -50,8 +51,8 @@ func TestAuditNameFilters(t *testing.T) {
 	}
 }
 
-// TestAuditOfOneAmongMany shows that the filters find a subscriber by its exact email or id, even if
-// too many others have a similar email to search all of them.
+// TestAuditOfOneAmongMany shows that the filters find a subscriber by its exact email or id, even
+// if more subscribers have a similar email than a search covers.
 func TestAuditOfOneAmongMany(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -79,10 +79,10 @@ func TestBackupPages(t *testing.T) {
 	}
 	const refusing = `id="new-backup" type="submit" disabled>`
 	if strings.Contains(body, refusing) {
-		t.Error("the button is disabled although no job runs")
+		t.Error("the button is disabled although no job is running")
 	}
 	if !strings.Contains(body, "none since the server started") {
-		t.Error("the page does not say that no job ran yet")
+		t.Error("the page does not say that no job has run yet")
 	}
 
 	b.post(backupsPage, backupsPage, nil).leadsTo(t, backupsPage+"?done=backupbegan")
@@ -91,7 +91,7 @@ func TestBackupPages(t *testing.T) {
 		t.Errorf("checking an unknown backup returned %s", a.Status)
 	}
 
-	// While a job runs, another one is refused.
+	// While a job is running, another one is refused.
 	began := time.Now()
 	v.set(dashboard.BackupJob{Began: began, Files: 12345})
 	a := b.post(backupsPage, backupsPage, nil)

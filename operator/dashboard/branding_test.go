@@ -75,7 +75,7 @@ func TestBrandingPreview(t *testing.T) {
 		if strings.Contains(shown.body, "javascript:") || strings.Contains(shown.body, "<img") ||
 			!strings.Contains(policy, "frame-ancestors 'self'; form-action 'none'") || len(shown.Cookies()) > 0 ||
 			strings.Contains(policy, "script-src") {
-			t.Errorf("%s: the previewed page may do more: %s %s", name, policy, shown.body)
+			t.Errorf("%s: the previewed page may send forms or run scripts: %s %s", name, policy, shown.body)
 		}
 	}
 

@@ -115,7 +115,7 @@ func TestCalls(t *testing.T) {
 		want := `<a href="#f-after">` + label + " must be a day, such as 2030-01-31.</a>"
 		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, want) ||
 			!strings.Contains(a.body, `id="f-after-fault"`) {
-			t.Errorf("%s with a day that is not one: %s, without %q", list, a.Status, want)
+			t.Errorf("%s with an invalid day: %s, want %q", list, a.Status, want)
 		}
 	}
 }
@@ -182,7 +182,7 @@ func TestHangUp(t *testing.T) {
 	for _, path := range []string{list, list + "/" + runs.ID} {
 		body := b.get(path).body
 		if strings.Contains(body, "In call") || !strings.Contains(body, "Ending") || strings.Contains(body, "/hangup") {
-			t.Errorf("%s shows a call that is about to end as one that runs", path)
+			t.Errorf("%s shows a call that is about to end as running", path)
 		}
 	}
 
@@ -231,7 +231,7 @@ func TestNoCalls(t *testing.T) {
 		must(t, err)
 		body := b.get("/dashboard/projects/" + w.one.ID + "/subscribers/" + alice.ID).body
 		if warns := strings.Contains(body, "listen_media"); warns != none {
-			t.Errorf("without calls %v, the page says so: %v", none, warns)
+			t.Errorf("with noCalls = %v, the page says so: %v", none, warns)
 		}
 	}
 }

@@ -142,7 +142,7 @@ func TestClientSecret(t *testing.T) {
 	shown := b.post(one, one+"/rotate", url.Values{"overlap": {"day"}})
 	rotated := shown.find(t, shownSecret)
 	if !strings.Contains(shown.body, `id="rotate"`) {
-		t.Error("the page that shows a secret cannot replace it")
+		t.Error("the page that shows a secret does not offer to rotate it")
 	}
 	kept := url.Values{"secret": {rotated}}
 	if a := b.post(one, one+"/old-secret", kept); a.find(t, shownSecret) != rotated {

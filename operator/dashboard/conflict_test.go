@@ -61,7 +61,7 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 	after, err := w.idp.Clients.Find(t.Context(), c.ID)
 	if err != nil || after.Name != "Market" || after.RedirectURIs[0] != "https://new.example/cb" ||
 		!after.FirstParty || len(after.Scopes) != 1 {
-		t.Errorf("after both changes it is %+v, %v", after, err)
+		t.Errorf("after both changes, the client is %+v, %v", after, err)
 	}
 
 	// Now both have changed a field.
@@ -90,17 +90,18 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
 	if after, err = w.idp.Clients.Find(t.Context(), c.ID); err != nil || after.Name != "Fair" ||
 		after.RedirectURIs[0] != "https://mine.example/cb" || !after.FirstParty {
-		t.Errorf("saved again it is %+v, %v", after, err)
+		t.Errorf("after saving again, the client is %+v, %v", after, err)
 	}
 }
 
-// ownForms change only what belongs to the operator who sends them.
+// ownForms matches the actions of forms that change only what belongs to the operator who sends
+// them.
 var ownForms = regexp.MustCompile("^/dashboard/account/|/recordings/filters/")
 
 // makesNew matches the pages with forms that edit nothing, although they show values.
 var makesNew = regexp.MustCompile("/new$|/kinds/|/mails$|/make/|/retention$")
 
-// editable returns the name of the first text in a form that edits something, or "".
+// editable returns the name of the first text input in a form that edits something, or "".
 func (f shownForm) editable() string {
 	hidden := func(n *html.Node) bool { return attribute(n, "name") == "seen" }
 	edits := len(elements(f.node, hidden)) > 0
@@ -118,9 +119,9 @@ func (f shownForm) editable() string {
 	return ""
 }
 
-// TestEveryFormTellsTheLoser shows for each form that edits something what the second of two operators
-// sees who opened it at the same time. Nothing is overwritten, the form keeps what was typed, and it
-// can be saved again. If the first operator deleted what it edits, a page shows what was typed.
+// TestEveryFormTellsTheLoser opens each form that edits something as two operators, who save it one
+// after the other. The second operator's form overwrites nothing, keeps what was typed, and can be
+// saved again. If what the form edits has been deleted, a page shows what was typed.
 func TestEveryFormTellsTheLoser(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)
@@ -135,7 +136,7 @@ func TestEveryFormTellsTheLoser(t *testing.T) {
 		}
 		tried++
 		what := "POST " + f.action
-		for _, now := range formsOf(t, f.page, b.get(f.page)) { // other forms may have changed the same
+		for _, now := range formsOf(t, f.page, b.get(f.page)) { // other forms may have changed the same row
 			if now.action == f.action {
 				f = now
 			}
@@ -170,7 +171,7 @@ func TestEveryFormTellsTheLoser(t *testing.T) {
 			}
 		}
 
-		// What it edits is gone.
+		// What the form edits has been deleted.
 		all := lastID.FindAllString(f.action, -1)
 		f.action = strings.Replace(f.action, all[len(all)-1], strings.Repeat("0", len(all[len(all)-1])), 1)
 		gone := b.send(b.submit(f, mine))
@@ -199,7 +200,7 @@ func TestRotatedMeanwhile(t *testing.T) {
 		for _, do := range []string{"/rotate", "/old-secret"} {
 			if a := b.post(page, page+do, stale); a.StatusCode != http.StatusUnprocessableEntity ||
 				!strings.Contains(a.body, "Somebody rotated the secret") {
-				t.Errorf("%s with a page from before: %s", do, a.Status)
+				t.Errorf("%s with an outdated page: %s", do, a.Status)
 			}
 		}
 		if a := b.get(page); !strings.Contains(a.body, "Valid until") {
@@ -222,7 +223,7 @@ func TestRoleChangedMeanwhile(t *testing.T) {
 	a := b.post(page, page+"/role", stale)
 	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "Somebody else changed the roles") ||
 		!strings.Contains(a.body, `value="admin" checked`) {
-		t.Errorf("a role from before: %s", a.Status)
+		t.Errorf("changing the role with an outdated page: %s", a.Status)
 	}
 	if o, err := w.operators.Find(t.Context(), bob.ID); err != nil || o.Roles[0].ProjectID != w.two.ID {
 		t.Errorf("the roles are %+v, %v", o.Roles, err)
@@ -230,7 +231,8 @@ func TestRoleChangedMeanwhile(t *testing.T) {
 	b.post(page, page+"/role", url.Values{"role": {"admin"}, "project": {w.one.ID}}).leadsTo(t, page+"?done=role")
 }
 
-// TestOtherFormsDoNotOverwrite shows the same for the forms of subscribers and rules.
+// TestOtherFormsDoNotOverwrite shows that the forms of subscribers and rules do not overwrite other
+// changes either.
 func TestOtherFormsDoNotOverwrite(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -32,7 +32,7 @@ func TestFinder(t *testing.T) {
 	} {
 		a := b.get(base + "/recordings?" + url.Values{"q": {query}}.Encode())
 		if strings.Contains(a.body, base+"/recordings/"+r.Sid+`"`) != found {
-			t.Errorf("recordings by %q: found is not %v", query, found)
+			t.Errorf("recordings by %q: want found = %v", query, found)
 		}
 	}
 
@@ -97,7 +97,7 @@ func TestBulk(t *testing.T) {
 	a := b.post(list, change, chosen)
 	if a.StatusCode != http.StatusOK || !strings.Contains(a.body, "a@example.com") ||
 		strings.Contains(a.body, "c@example.com") || strings.Contains(a.body, "d@example.com") || disabled() != 0 {
-		t.Fatalf("a change of several rows is not asked about: %d, %d changed", a.StatusCode, disabled())
+		t.Fatalf("a change of several rows needs no confirmation: %d, %d changed", a.StatusCode, disabled())
 	}
 
 	chosen.Set("confirm", "yes")
@@ -111,7 +111,7 @@ func TestBulk(t *testing.T) {
 	}
 	if a := b.get(list + "?done=subscribersdisabled&n=2&refused=1"); !strings.Contains(a.body,
 		"Subscribers disabled: 2. 1 could not be changed.") {
-		t.Error("the notice does not count")
+		t.Error("the notice lacks the numbers of changed and refused rows")
 	}
 
 	b.post(list, change, url.Values{"do": {"disable"}}).leadsTo(t, list+"?done=noneselected")

@@ -55,7 +55,7 @@ func TestHome(t *testing.T) {
 	must(t, err)
 	page = boss.get(home).body
 	if !strings.Contains(page, "API key expires soon") || !strings.Contains(page, "old &lt;key&gt;") {
-		t.Error("a key that expires soon needs no attention")
+		t.Error("the home page does not list a key that expires soon")
 	}
 }
 

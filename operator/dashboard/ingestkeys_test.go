@@ -44,7 +44,7 @@ func TestIngestKeyPage(t *testing.T) {
 
 	b.post(path, path+"/"+k.ID+"/revoke", nil).leadsTo(t, path+"?done=revoked")
 	if _, err := w.fabric.IngestKeys.Authenticate(context.Background(), secret[1]); !errors.Is(err, problem.NotFound) {
-		t.Errorf("Authenticate after it was revoked = %v, want not found", err)
+		t.Errorf("Authenticate after the key was revoked = %v, want not found", err)
 	}
 	all, err := w.fabric.IngestKeys.List(context.Background(), w.one.ID, page.Query{Size: 10})
 	if err != nil || len(all.Items) != 1 || all.Items[0].Revoked.IsZero() {

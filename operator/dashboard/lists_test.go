@@ -181,7 +181,7 @@ func TestBulkLists(t *testing.T) {
 
 		if a := b.post(tt.path, tt.path+"/bulk", form); a.StatusCode != http.StatusOK ||
 			!strings.Contains(a.body, `id="bulk-confirm"`) {
-			t.Errorf("%s: the change is not asked about: status %d", tt.path, a.StatusCode)
+			t.Errorf("%s: no confirmation is asked for: status %d", tt.path, a.StatusCode)
 		}
 
 		if got := strings.Join(changed(), " "); got != before {

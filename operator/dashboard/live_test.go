@@ -64,7 +64,7 @@ func TestFollow(t *testing.T) {
 	}
 
 	if again := b.follow(base + "/recordings/live?last=" + first.Sid); again.next() != "new" || again.next() != "" {
-		t.Error("a change from before the stream began is announced")
+		t.Error("a change from before the stream began is not announced exactly once")
 	}
 
 	// A session may have three streams at a time.
@@ -135,12 +135,12 @@ func TestPeek(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after, _, err := w.operators.Peek(t.Context(), b.cookie()); err != nil || !after.Seen.Equal(s.Seen) {
-		t.Errorf("following counts as a use of the session: %v, %v", after.Seen, err)
+		t.Errorf("Peek counts as a use of the session: %v, %v", after.Seen, err)
 	}
 
 	w.pass(40 * time.Minute)
 	if _, _, err := w.operators.Peek(t.Context(), b.cookie()); err == nil {
-		t.Error("a session that was only used to follow is valid after its time")
+		t.Error("a session that was only peeked at is valid after its idle time")
 	}
 
 	b.signIn("ann@example.com")

@@ -127,6 +127,6 @@ func TestAddressForeseen(t *testing.T) {
 	b.post(people, base+"/subscribers", url.Values{"email": {"bob@example.com"}})
 	if page := b.get(base + "/resources?kind=subscribers").body; !strings.Contains(page, "bob@example.com") ||
 		strings.Contains(page, "Foyer") || !strings.Contains(page, "Conference room (video room)") {
-		t.Error("the list of subscribers among resources")
+		t.Error("the list of subscribers lacks a subscriber, shows a room, or does not name the kinds")
 	}
 }

@@ -119,7 +119,8 @@ func (w *world) actions() map[string]int {
 	}
 }
 
-// afterwards is when the server has dropped the response that it keeps for the second click.
+// afterwards is the time after which the server has dropped the response that it keeps for the
+// second click.
 const afterwards = 4 * time.Second
 
 // sendTogether sends the same form several times at once.
@@ -147,9 +148,9 @@ func (b browser) sendTogether(f shownForm, sent url.Values, times int) []answer 
 	return all
 }
 
-// TestFormsSentTwice sends each form twice at once, as a double click without scripts does, and then
-// once more, as a browser does that went back. Only the first makes or changes something. The others
-// get the same response, or are told.
+// TestFormsSentTwice sends each form twice at once, as a double click without scripts does, and
+// then once more, as a browser does after going back. Only the first request makes or changes
+// something. The others get the same response, or a page that says that the form was sent before.
 func TestFormsSentTwice(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)

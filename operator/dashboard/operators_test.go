@@ -59,7 +59,7 @@ func TestInvitations(t *testing.T) {
 	}
 
 	if a := b.get(operatorList); strings.Contains(a.body, `id="invitations"`) {
-		t.Error("invitations are shown without any")
+		t.Error("a section for invitations is shown although there are none")
 	}
 
 	first := invited(w, b)

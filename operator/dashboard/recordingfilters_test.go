@@ -19,7 +19,7 @@ func TestSavedFilters(t *testing.T) {
 	_, viewer := w.operator("viewer@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
 	at := "/dashboard/projects/" + w.one.ID + "/recordings"
 	if page := b.get(at).body; strings.Contains(page, "Save filter") || strings.Contains(page, "Saved filters") {
-		t.Error("the list without a search offers to save one")
+		t.Error("the list without a search offers to save a filter")
 	}
 
 	// Only parameters that restrict the list are saved.
@@ -82,7 +82,7 @@ func TestSavedFilters(t *testing.T) {
 	}
 }
 
-// TestSavedFiltersAreBounded shows what is not saved.
+// TestSavedFiltersAreBounded shows which filters cannot be saved, and that their number is limited.
 func TestSavedFiltersAreBounded(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

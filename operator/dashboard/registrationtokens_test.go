@@ -61,7 +61,7 @@ func TestRegistrationTokenPage(t *testing.T) {
 	b.post(path, path+"/"+by.TokenID+"/revoke", nil).leadsTo(t, path+"?done=tokenrevoked")
 	_, err = w.fabric.RegistrationTokens.Authenticate(t.Context(), secret)
 	if !errors.Is(err, problem.Unauthenticated) {
-		t.Errorf("Authenticate after it was revoked = %v, want unauthenticated", err)
+		t.Errorf("Authenticate after the token was revoked = %v, want unauthenticated", err)
 	}
 }
 

@@ -143,7 +143,7 @@ func TestSecretsThroughKey(t *testing.T) {
 	keeper, err := w.fabric.APIKeys.Authenticate(t.Context(), w.one.ID, secret)
 	must(t, err)
 
-	// as creates a key. The caller is authenticated by the key with the given id.
+	// as creates a key, in a request that is authenticated with the key that has the given id.
 	as := func(id, name string) fabric.APIKey {
 		t.Helper()
 		ctx := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.APIKey, ID: id}})

@@ -99,10 +99,11 @@ func TestInvitation(t *testing.T) {
 	b.post(one, one+"/invite", nil)
 	second := w.send(t)
 	if len(first) != 1 || len(second) != 1 || !errors.Is(w.accept(t, first[0]), problem.NotFound) {
-		t.Errorf("after sending again, the first link of %v and %v is valid", first, second)
+		t.Errorf("sending twice mailed the links %v and %v, want one each, and only the second valid", first, second)
 	}
 
-	// A link to hand over replaces those in mails, and does not prove that the address is theirs.
+	// A link to hand over replaces mailed links, and does not prove that the subscriber owns the
+	// address.
 	a := b.post(one, one+"/invite/link", nil)
 	if !strings.Contains(a.body, "The link that was mailed to <bdi>eve@example.com</bdi> no longer works.") {
 		t.Errorf("the page does not say which link the new one replaces: %s", a.body)
@@ -113,7 +114,7 @@ func TestInvitation(t *testing.T) {
 		t.Error("the link is shown twice")
 	}
 	if err := w.accept(t, second[0]); !errors.Is(err, problem.NotFound) {
-		t.Errorf("after a new link, the one in the mail = %v, want not found", err)
+		t.Errorf("after a link to hand over, the mailed link = %v, want not found", err)
 	}
 	b.post(one, one+"/invite/withdraw", nil).leadsTo(t, one+"?done=withdrawn")
 	if err := w.accept(t, link); !errors.Is(err, problem.NotFound) {
@@ -132,8 +133,8 @@ func TestInvitation(t *testing.T) {
 	}
 }
 
-// TestHandOverBeforeMail shows that a link to hand over replaces a mail that is not sent yet, and that
-// the page does not claim that the mail was sent.
+// TestHandOverBeforeMail shows that a link to hand over replaces an invitation mail that has not
+// been sent yet, and that the page does not claim that the mail was sent.
 func TestHandOverBeforeMail(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -148,8 +149,9 @@ func TestHandOverBeforeMail(t *testing.T) {
 	}
 }
 
-// TestInvitationEnds shows that disabling a subscriber, and signing it out everywhere, ends its
-// invitation for good: neither a link nor a letter that waits gives access after it is enabled.
+// TestInvitationEnds shows that disabling a subscriber or signing it out everywhere ends its
+// invitation for good. Neither a link nor a queued letter gives access once the subscriber is
+// enabled again.
 func TestInvitationEnds(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

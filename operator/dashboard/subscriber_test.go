@@ -81,7 +81,7 @@ func TestCommandsToCopy(t *testing.T) {
 	a := b.get("/dashboard/projects/" + w.one.ID + "/subscribers/" + tokens.SubscriberID)
 	if !strings.Contains(a.body, template.HTMLEscapeString(`--reference='x'\''; id #'`)) ||
 		!strings.Contains(a.body, template.HTMLEscapeString(`-d '{"reference":"x'\''; id #"}'`)) {
-		t.Errorf("a command to copy runs more than it shows: %s", a.body)
+		t.Errorf("a command to copy does not quote the reference: %s", a.body)
 	}
 }
 

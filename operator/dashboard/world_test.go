@@ -256,7 +256,7 @@ func (b browser) token(path string) string {
 	return html.UnescapeString(m[1])
 }
 
-// post submits form to path with the form token of the page at page. It adds the page's "seen"
+// post submits a form to path, with the form token of the given page. It adds the page's "seen"
 // digest unless form already has one.
 func (b browser) post(page, path string, form url.Values) answer {
 	b.Helper()
