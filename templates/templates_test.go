@@ -219,7 +219,7 @@ func TestStatic(t *testing.T) {
 	}
 }
 
-// inEnglish are pages for developers only, which are not translated.
+// inEnglish are the pages for developers only, which contain their English text.
 var inEnglish = []string{"demo.html", "docs.html", "home.html"}
 
 // TestNoLiteralText shows that all text on pages comes from messages, so that it exists in every
