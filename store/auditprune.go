@@ -76,8 +76,8 @@ func (s *Audit) pruneLane(
 	return err
 }
 
-// prune deletes the events in a lane that follow from, up to and including to. If another node has
-// just deleted them, prune does nothing.
+// prune deletes the events in a lane after the position from, up to and including the position to.
+// If another node has just deleted these events, prune does nothing.
 func (s *Audit) prune(ctx context.Context, key *audit.Key, from, to audit.Head, before time.Time) error {
 	e := audit.Of("audit.pruned", "", "audit", strconv.Itoa(to.Lane)).With(
 		"from", strconv.FormatInt(from.Seq+1, 10), "until", strconv.FormatInt(to.Seq, 10), "before", date(before))

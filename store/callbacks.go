@@ -177,9 +177,10 @@ func (s *Callbacks) ExpireCallbacks(ctx context.Context, before, now time.Time) 
 // idle is how long a receiver is kept after the last delivery was queued for it.
 const idle = time.Hour
 
-// ForgetCallbacks deletes deliveries that ended before the given times, and receivers without
-// pending deliveries. A change that queues a delivery also writes the receiver's row. So if both
-// happen concurrently, one waits for the other.
+// ForgetCallbacks deletes deliveries that succeeded before the first of the given times, and
+// deliveries that were given up before the second. It also deletes the receivers that have no
+// pending deliveries and for which nothing was queued in the last hour. A change that queues a
+// delivery also writes the receiver's row. So if both happen concurrently, one waits for the other.
 func (s *Callbacks) ForgetCallbacks(ctx context.Context, delivered, dead, now time.Time) error {
 	err := s.queue().forgetWhere(ctx, `state = 'delivered' AND ended < $1 OR state = 'dead' AND ended < $2`,
 		micros(delivered), micros(dead))

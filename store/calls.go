@@ -193,8 +193,8 @@ func (s *Calls) TakeCall(ctx context.Context, r calls.Record, node string) error
 	})
 }
 
-// queueRecorded queues the event of a completed recording, if it belongs to one of our calls or
-// room sessions.
+// queueRecorded queues the event of a completed recording, if the recording belongs to a call or
+// room session of this installation.
 func (t recordingTx) queueRecorded(ctx context.Context, rec recordings.Recording) error {
 	if rec.ConferenceSid != "" {
 		return queueRecordedOf(ctx, t.tx, rec, roomTable, `project_id = $1 AND id = $2`, rec.ConferenceSid,
@@ -257,7 +257,8 @@ func (s *Calls) FindCall(ctx context.Context, projectID, id string) (calls.Recor
 	return callTable.find(ctx, s.read(), `project_id = $1 AND call_id = $2`, projectID, id)
 }
 
-// RunningCalls returns a node's calls that have not ended, oldest first and limited to most.
+// RunningCalls returns a node's calls that have not ended, oldest first. It returns at most the
+// given number.
 func (s *Calls) RunningCalls(ctx context.Context, node string, most int) ([]calls.Record, error) {
 	return callTable.gather(ctx, s.read(), `WHERE ended = 0 AND node = $1 ORDER BY id LIMIT $2`, node, most)
 }

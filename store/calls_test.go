@@ -203,7 +203,8 @@ func testAskCalls(t *testing.T, c Config) {
 	}
 }
 
-// askMutes shows that only members of rooms can be muted, and that the last request counts.
+// askMutes shows that only members of rooms can be muted, and that the last of several requests
+// counts.
 func askMutes(t *testing.T, s *Store, outside calls.Record) {
 	t.Helper()
 	if err := s.AskMute(t.Context(), "p", outside.ID, true); !errors.Is(err, problem.NotFound) {

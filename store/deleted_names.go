@@ -42,7 +42,8 @@ func (s *Subscribers) FindDeletedName(ctx context.Context, projectID, id string)
 	return name, checkRow(err, "name")
 }
 
-// FindDeletedNamed returns the ids of deleted subscribers with a name, in any case, limited to most.
+// FindDeletedNamed returns the ids of deleted subscribers whose kept name equals the given name,
+// ignoring case. It returns at most the given number.
 func (s *Subscribers) FindDeletedNamed(ctx context.Context, projectID, name string, most int) ([]string, error) {
 	return gather(ctx, s.read(), "finding deleted subscribers", scanID, `SELECT id FROM deleted_names
 		WHERE project_id = $1 AND LOWER(name) = LOWER($2) LIMIT $3`, projectID, name, most)

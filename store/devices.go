@@ -20,8 +20,8 @@ var deviceTable = table[fabric.Device]{
 }
 
 // PutDevice inserts a device. If the subscriber already has a device with the same token, PutDevice
-// only renames it. If the subscriber would have more than most devices, the error is
-// problem.Invalid.
+// only renames it. If the subscriber would then have too many devices, the error is
+// problem.Invalid. most is the maximum number.
 func (s *Subscribers) PutDevice(ctx context.Context, d fabric.Device, most int) (fabric.Device, error) {
 	e := audit.Of("device.registered", d.ProjectID, "subscriber", d.SubscriberID).With("type", d.Type)
 	return resultOf(ctx, s.change, e, func(t tx) (fabric.Device, error) {

@@ -47,7 +47,7 @@ func (t tx) beginFactor(ctx context.Context, o factor.Owner, first bool) error {
 	return factor.ErrNotFirst
 }
 
-// deleteFactors deletes all factors of the owners that meet the condition owners on owner_id.
+// deleteFactors deletes the factors whose owner_id meets the SQL condition in owners.
 func (t tx) deleteFactors(ctx context.Context, kind factor.Kind, owners string, args ...any) error {
 	for _, table := range factorTables {
 		err := t.Later(ctx, `DELETE FROM `+table+` WHERE owner_kind = '`+string(kind)+`' AND owner_id `+owners, args...)
@@ -125,12 +125,13 @@ func (s *Factors) RenamePasskey(ctx context.Context, o factor.Owner, id, name st
 	})
 }
 
-// usedMeanwhile returns the conflict for a factor that was used since it was read.
+// usedMeanwhile returns the conflict for a factor that has been used since it was read.
 func usedMeanwhile(thing string) error {
 	return problem.New(problem.Conflict, "conflict", "the %s was used in the meantime", thing)
 }
 
-// UsePasskey records a use of a passkey, unless the passkey was used since it was read.
+// UsePasskey records a use of a passkey, unless the passkey has been used since the caller read it.
+// old is the value of its counter that the caller has seen.
 func (s *Factors) UsePasskey(ctx context.Context, p factor.Passkey, old uint32) error {
 	return s.once(ctx, audit.None("a use; the login has an event"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE passkeys SET record = $3, count = $4, backed_up = $5, used = $6

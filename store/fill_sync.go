@@ -84,7 +84,7 @@ func (p *pass) compared(ctx context.Context, want, have Row) error {
 }
 
 // compare calls do for each row of a table in either of two databases, in the order of their keys.
-// A row that is missing in one database is passed as nil.
+// A row that is missing from one of the databases is passed as nil.
 func compare(t database.Table, left, right iter.Seq2[Row, error], do func(left, right Row) error) error {
 	nextLeft, stopLeft := iter.Pull2(left)
 	defer stopLeft()

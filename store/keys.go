@@ -95,7 +95,7 @@ func (s *Keys) ListAPIKeys(
 	return l.page(ctx, s.read(), q)
 }
 
-// RevokeAPIKey revokes the key that r names.
+// RevokeAPIKey revokes the API key with the id r.ID.
 func (s *Keys) RevokeAPIKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error {
 	return s.change(ctx, audit.Of("api_key.revoked", projectID, "api_key", r.ID), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE api_keys SET revoked = CASE WHEN revoked = 0 THEN $3 ELSE revoked END
@@ -209,25 +209,25 @@ var embedKeyTable = table[fabric.EmbedKey]{
 	},
 }
 
-// CreateEmbedKey inserts a key.
+// CreateEmbedKey inserts an embed key.
 func (s *Keys) CreateEmbedKey(ctx context.Context, k fabric.EmbedKey) error {
 	e := audit.Of("embed_key.created", k.ProjectID, "embed_key", k.ID).With("name", k.Name, "address", k.AddressID)
 	return s.once(ctx, e, func(t tx) error { return embedKeyTable.insert(ctx, t, &k, "address") })
 }
 
-// FindEmbedKeyByHash finds a key, whether revoked or not.
+// FindEmbedKeyByHash finds an embed key by the hash of its secret, whether revoked or not.
 func (s *Keys) FindEmbedKeyByHash(ctx context.Context, hash string) (fabric.EmbedKey, error) {
 	return embedKeyTable.find(ctx, s.read(), `hash = $1`, hash)
 }
 
-// ListEmbedKeys returns a page of a project's keys.
+// ListEmbedKeys returns a page of a project's embed keys.
 func (s *Keys) ListEmbedKeys(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.EmbedKey], error) {
 	l := embedKeyTable.listing(q.From)
 	l.where.and(`project_id = $%d`, projectID)
 	return l.page(ctx, s.read(), q)
 }
 
-// RevokeEmbedKey revokes a key and the tokens that were created with it.
+// RevokeEmbedKey revokes an embed key and the tokens that were created with it.
 func (s *Keys) RevokeEmbedKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error {
 	return s.change(ctx, audit.Of("embed_key.revoked", projectID, "embed_key", r.ID), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE embed_keys SET revoked = CASE WHEN revoked = 0 THEN $3 ELSE revoked END
@@ -246,8 +246,8 @@ var signingKeyTable = table[fabric.SigningKey]{
 	fields:  func(k *fabric.SigningKey) []any { return []any{&k.ID, &k.ProjectID, &k.Sealed, &k.Created, &k.Starts} },
 }
 
-// CreateSigningKey inserts a key. If several callers insert the same key, the unique index lets one
-// of them succeed.
+// CreateSigningKey inserts a signing key. If several callers insert the same key, the unique index
+// lets one of them succeed.
 func (s *Keys) CreateSigningKey(ctx context.Context, k fabric.SigningKey) error {
 	return s.once(ctx, audit.Of("signing_key.created", k.ProjectID, "signing_key", k.ID), func(t tx) error {
 		return t.insertSigningKey(ctx, k)
@@ -259,13 +259,13 @@ func (t tx) insertSigningKey(ctx context.Context, k fabric.SigningKey) error {
 		problem.New(problem.Conflict, "conflict", "the project already has this signing key"))
 }
 
-// ListSigningKeys returns a project's keys in the order in which they come into use.
+// ListSigningKeys returns a project's signing keys in the order in which they come into use.
 func (s *Keys) ListSigningKeys(ctx context.Context, projectID string) ([]fabric.SigningKey, error) {
 	return signingKeyTable.gather(ctx, s.read(), `WHERE project_id = $1 ORDER BY starts`, projectID)
 }
 
-// RotateSigningKey adds a key and deletes old ones: the keys before the current one or, if alone is
-// set, all others.
+// RotateSigningKey adds a signing key, and deletes the keys that came into use before the time
+// current, at which the current key did. If alone is set, it deletes all other keys.
 func (s *Keys) RotateSigningKey(ctx context.Context, k fabric.SigningKey, current time.Time, alone bool) error {
 	e := audit.Of("signing_key.rotated", k.ProjectID, "signing_key", k.ID).With("starts", date(k.Starts))
 	return s.change(ctx, e, func(t tx) error {

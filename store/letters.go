@@ -137,8 +137,9 @@ func (s *Letters) RetryDeadLetters(ctx context.Context) (int, error) {
 	})
 }
 
-// ForgetLetters deletes emails that were sent or given up before the given times, and expired
-// links.
+// ForgetLetters deletes emails that were sent, or kept in the local mailbox, before the first of
+// the given times, emails that were given up before the second, and links that expired before the
+// third.
 func (s *Letters) ForgetLetters(ctx context.Context, sent, dead, expired time.Time) error {
 	return s.change(ctx, audit.None("what has expired"), func(t tx) error {
 		_, err := t.Exec(ctx, `DELETE FROM mails

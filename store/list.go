@@ -90,8 +90,8 @@ func (s *selection) before(ctx context.Context, t tx, n int) (id string, err err
 // page that would need more rows ends early, so that rare matches do not make a page slow.
 const maxChecked = 5000
 
-// end returns the key of the row before which a page with checks must stop, counted from start. It
-// returns nil if fewer rows are left.
+// end returns the key of the row before which a page with checks must stop, so that it checks no
+// more rows than allowed, counted from start. If fewer rows are left, end returns nil.
 func (s *selection) end(ctx context.Context, t tx, dir direction) ([]any, error) {
 	if len(s.checks) == 0 {
 		return nil, nil
@@ -278,7 +278,7 @@ type where struct {
 	args       []any
 }
 
-// and adds a condition. %d in the condition becomes the number of arg.
+// and adds a condition. %d in the condition is replaced by the number of the parameter for arg.
 func (w *where) and(condition string, arg any) {
 	w.args = append(w.args, arg)
 	w.conditions = append(w.conditions, fmt.Sprintf(condition, len(w.args)))
@@ -302,8 +302,9 @@ func (w *where) compare(key []string, operator string, with []any) {
 	w.args = append(w.args, with...)
 }
 
-// A check is a condition without an index, so the rows that it excludes are read, too. $%d becomes
-// the number of its first argument, and $%[2]d the number of the second.
+// A check is a condition without an index, so the rows that it excludes are read, too. In its SQL,
+// $%d is replaced by the number of the parameter for its first argument, and $%[2]d by that for the
+// second.
 type check struct {
 	condition string
 	args      []any

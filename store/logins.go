@@ -165,7 +165,7 @@ func (s *Logins) LiveLogins(
 }
 
 // ListApps returns the clients to which a subscriber has consented, or that have a valid grant from
-// the subscriber, by name.
+// the subscriber, sorted by name.
 func (s *Logins) ListApps(ctx context.Context, projectID, subscriberID string, now time.Time) ([]idp.App, error) {
 	scan := func(row scanner) (a idp.App, err error) {
 		err = row.Scan(&a.ClientID, &a.Name, &a.FirstParty, scanTarget(&a.Scopes), scanTarget(&a.Since))
@@ -243,10 +243,11 @@ func (s *Logins) addGrants(ctx context.Context, logins []fabric.Login) error {
 }
 
 // SweepLogins deletes redeemed codes and used assertions that can no longer be replayed. It also
-// deletes grants that began before began and expired before expired, and logins that began before
-// began and have no grants left. It compares ids with began, because ids sort by time. It also
-// checks the expiry of grants, because a grant may have been created with a longer lifetime than
-// the current configuration allows.
+// deletes grants that were created before the time began and expired before the time expired.
+// Logins that were created before the time began are deleted if they have no grants left. The time
+// of creation is taken from the ids, which sort by time. It also checks the expiry of grants,
+// because a grant may have been created with a longer lifetime than the current configuration
+// allows.
 func (s *Logins) SweepLogins(ctx context.Context, began, expired time.Time) error {
 	now := micros(s.now())
 	oldest := uuid7.First(began)

@@ -110,8 +110,9 @@ func (s *Logouts) ExpireLogouts(ctx context.Context, before, now time.Time) erro
 	return s.queue().expire(ctx, before, now)
 }
 
-// ForgetLogouts deletes logouts that ended before the given times, and the logouts of deleted
-// clients.
+// ForgetLogouts deletes logouts that succeeded before the first of the given times, logouts that
+// were given up before the second, and the logouts of clients that were deleted or no longer
+// receive logouts.
 func (s *Logouts) ForgetLogouts(ctx context.Context, delivered, dead time.Time) error {
 	return s.queue().forget(ctx, delivered, dead)
 }

@@ -311,8 +311,8 @@ func (w *where) messagesOf(memberID string, rooms []string) []string {
 	return ways
 }
 
-// MessagesBetween returns the messages of a conversation whose ids are between two ids, oldest first
-// and limited to most.
+// MessagesBetween returns the messages of a conversation whose ids are between two ids, oldest
+// first. It returns at most the given number.
 func (s *Messages) MessagesBetween(
 	ctx context.Context, conversationID, after, before string, most int,
 ) ([]chat.Message, error) {
@@ -320,7 +320,8 @@ func (s *Messages) MessagesBetween(
 		conversationID, after, before, most)
 }
 
-// ReachableAddresses returns the ids in ids that belong to reachable addresses of a project.
+// ReachableAddresses returns those of the given ids that belong to reachable addresses of a
+// project.
 func (s *Messages) ReachableAddresses(ctx context.Context, projectID string, ids []string) ([]string, error) {
 	w := where{conditions: []string{reachable}}
 	w.in(`id`, ids)
@@ -329,7 +330,7 @@ func (s *Messages) ReachableAddresses(ctx context.Context, projectID string, ids
 }
 
 // PruneMessages deletes the messages that were sent before the given time, in short transactions.
-// It also deletes conversations between two members that have no messages since then.
+// It also deletes conversations between two members in which nobody has written since then.
 func (s *Messages) PruneMessages(ctx context.Context, before time.Time) error {
 	err := s.sweep(ctx, `DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE id < $2 ORDER BY id LIMIT $1)`,
 		uuid7.First(before))

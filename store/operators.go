@@ -156,7 +156,7 @@ func (s *Operators) keepOwner(ctx context.Context, e audit.Event, do func(tx) er
 }
 
 // UpdateOperator writes the fields that are not nil. If the password changes, or the operator is
-// disabled, it ends all logins of the operator except keep.
+// disabled, it ends all logins of the operator except the login with the id keep.
 func (s *Operators) UpdateOperator(
 	ctx context.Context, id string, c operator.Change, at time.Time, keep string,
 ) (operator.Operator, error) {
@@ -213,8 +213,8 @@ func endLinksOf(ctx context.Context, t tx, email string, at time.Time) error {
 	return err
 }
 
-// endOperator ends the logins of an operator, except keep, and makes the links for the operator
-// invalid.
+// endOperator ends the logins of an operator, except the login with the id keep, and makes the
+// links for the operator invalid.
 func endOperator(ctx context.Context, t tx, id, keep string, at time.Time) error {
 	_, err := t.Exec(ctx, `UPDATE operator_sessions SET ended = $3 WHERE operator_id = $1 AND id <> $2 AND ended = 0`,
 		id, keep, micros(at))

@@ -45,9 +45,9 @@ const mid = 8_032
 
 func idAt(i int) string { return fmt.Sprintf("01900000-0000-7000-8000-%d", 100_000_000_000+i) }
 
-// fill creates n rows in each table. The first row in each group of every rows belongs to project
-// one; the others belong to another project. A quarter of project one's subscribers and addresses
-// are hidden. A sixteenth of its rows are rooms and agents.
+// fill creates n rows in each table. The rows are numbered in groups of the size every. The first
+// row of each group belongs to project one, and the others to another project. A quarter of project
+// one's subscribers and addresses are hidden. A sixteenth of its rows are rooms and agents.
 func fill(t testing.TB, c Config, s *Store, n, every int) {
 	t.Helper()
 	const (
@@ -90,8 +90,8 @@ func fill(t testing.TB, c Config, s *Store, n, every int) {
 type lister struct {
 	name string
 	list func(s *Store, q page.Query) (next string, err error)
-	// few reports that the list is searched by a part of a name, or has few rows in total.
-	// PostgreSQL sorts rows if it expects few.
+	// few is set if the list is searched by a part of a name, or has few rows in total. PostgreSQL
+	// sorts rows if it expects few.
 	few bool
 }
 

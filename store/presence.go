@@ -67,8 +67,8 @@ func (s *Presence) ReportPresence(
 	})
 }
 
-// DuePresences returns presences that are due for a check, limited to most, and sets the time of their
-// next check. Nodes that call it at the same time wait for one another.
+// DuePresences returns at most the given number of presences that are due for a check, and sets the
+// time of their next check. Nodes that call it at the same time wait for one another.
 func (s *Presence) DuePresences(
 	ctx context.Context, now, next time.Time, most int,
 ) ([]fabric.ReportedPresence, error) {

@@ -109,7 +109,7 @@ func (t tx) writeProject(ctx context.Context, id string, c fabric.ProjectChange,
 	return nil
 }
 
-// DeleteProject deletes the project that r names, with all its rows.
+// DeleteProject deletes the project with the id r.ID, along with all its rows.
 func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("project.deleted", r.ID, "project", r.ID), func(t tx) error {
 		// Lock the project, so that changes that put a recording on hold wait.

@@ -28,9 +28,10 @@ func (q queue) keepsAnswers() bool { return q.names == webhookQueue }
 
 var _ deliver.Queue = queue{}
 
-// DueReceivers returns receivers with due deliveries, limited to most. It reads one index entry per
-// receiver, no matter how many deliveries are waiting. Projects take turns: the first receiver of
-// each project comes before any second receiver, and so on. Receivers that are held also count.
+// DueReceivers returns receivers with due deliveries, at most the given number. It reads one index
+// entry per receiver, no matter how many deliveries are waiting. Projects take turns: the first
+// receiver of each project comes before any second receiver, and so on. Receivers that are held
+// also count.
 func (q queue) DueReceivers(ctx context.Context, now time.Time, most int) ([]string, error) {
 	return gather(ctx, q.read(), "finding due receivers", scanID, q.names.Replace(`SELECT id FROM {receivers} r
 		WHERE {on} AND lease <= $1 AND rests <= $1
@@ -55,7 +56,7 @@ func (q queue) HoldReceiver(
 	return r, err
 }
 
-// DueJobs returns the due deliveries to a receiver, limited to most.
+// DueJobs returns due deliveries to a receiver, at most the given number.
 func (q queue) DueJobs(ctx context.Context, receiverID string, now time.Time, most int) ([]deliver.Job, error) {
 	scan := func(row scanner) (j deliver.Job, err error) {
 		err = row.Scan(&j.ID, &j.Event, &j.Subject, &j.Body, &j.Attempts, scanTarget(&j.Queued))
@@ -179,7 +180,8 @@ func (q queue) expire(ctx context.Context, before, now time.Time) error {
 	})
 }
 
-// forget deletes deliveries that ended before the given times, and deliveries to deleted receivers.
+// forget deletes deliveries that succeeded before the first of the given times, deliveries that
+// were given up before the second, and the deliveries to deleted receivers.
 func (q queue) forget(ctx context.Context, delivered, dead time.Time) error {
 	err := q.forgetWhere(ctx, `state = 'delivered' AND ended < $1 OR state = 'dead' AND ended < $2`,
 		micros(delivered), micros(dead))

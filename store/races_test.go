@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// rounds is how many times operations that exclude each other run concurrently.
+// rounds is how many times each test makes conflicting operations run concurrently.
 const rounds = 30
 
 // together runs all functions concurrently, and waits until they have returned.

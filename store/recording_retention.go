@@ -25,7 +25,7 @@ var ruleTable = table[recordings.Rule]{
 	},
 }
 
-// AddRule inserts a retention rule, if the project has fewer than most.
+// AddRule inserts a retention rule, if the project has fewer rules than most.
 func (s *Recordings) AddRule(ctx context.Context, u recordings.Rule, most int) error {
 	e := audit.Of("retention_rule.created", u.ProjectID, "retention rule", u.ID).With(
 		"tag", u.Tag, "subscriber", u.SubscriberID, "days", strconv.Itoa(u.Days))

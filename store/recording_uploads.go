@@ -224,9 +224,10 @@ func (w *where) waitsFor(projectID string, a recordings.Arrival) {
 	}
 }
 
-// UpdateRecording writes the progress of a waiting recording, unless the recording was changed
-// after the time old. If the recording is in progress and has a new callback, UpdateRecording
-// queues the status for the callback.
+// UpdateRecording writes the progress of a waiting recording, unless the recording has changed
+// since the caller read it. old is the time of the last change that the caller has seen. If the
+// recording is in progress and has a new callback, UpdateRecording queues the status for the
+// callback.
 func (s *Recordings) UpdateRecording(
 	ctx context.Context, r recordings.Recording, identity string, old time.Time,
 ) error {
@@ -252,8 +253,8 @@ func (s *Recordings) UpdateRecording(
 	})
 }
 
-// isNewCallback reports whether a recording in progress has a callback that was not notified of its
-// status yet.
+// isNewCallback reports whether a recording in progress has a callback that has not been notified
+// of this status yet.
 func (t recordingTx) isNewCallback(ctx context.Context, r recordings.Recording) (bool, error) {
 	if r.Status != recordings.InProgress || !r.Callback.Wants(r.Status) {
 		return false, nil
@@ -282,7 +283,8 @@ func (s *Recordings) AwaitsMedia(ctx context.Context, projectID string, m record
 	return true, nil
 }
 
-// GiveUpRecordings marks recordings as absent if their media should have arrived before until.
+// GiveUpRecordings marks recordings as absent if their media should have arrived before the given
+// time.
 func (s *Recordings) GiveUpRecordings(ctx context.Context, until time.Time) error {
 	return s.change(ctx, audit.None("the end of a wait"), func(t tx) error {
 		given, err := gather(ctx, t, "giving up recordings", recordingTable.scan, `UPDATE recordings

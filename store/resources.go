@@ -76,21 +76,23 @@ func (s *Resources) ListResources(
 	return l.page(ctx, s.read(), q)
 }
 
-// ListGateways returns up to most SIP gateways of all projects, ordered by id. It skips ids up to
-// after.
+// ListGateways returns SIP gateways of all projects, ordered by id. It returns at most the given
+// number, and begins with the first gateway whose id is greater than after.
 func (s *Resources) ListGateways(ctx context.Context, after string, most int) ([]fabric.Resource, error) {
 	return resourceTable.gather(ctx, s.read(),
 		`WHERE type = 'sip_gateway' AND id > $1 ORDER BY id LIMIT $2`, after, most)
 }
 
-// NamedEndpoints returns SIP endpoints with a username, of any project, oldest first.
+// NamedEndpoints returns the SIP endpoints of all projects that have the given username, oldest
+// first. It returns at most the given number.
 func (s *Resources) NamedEndpoints(ctx context.Context, username string, most int) ([]fabric.Resource, error) {
 	return resourceTable.gather(ctx, s.read(),
 		`WHERE type = 'sip_endpoint' AND display_name = $1 ORDER BY id LIMIT $2`, username, most)
 }
 
 // SetEndpointPassword writes the sealed password of a SIP endpoint, unless the endpoint has changed
-// since the time old. end ends the calls of phones with an earlier password.
+// since the caller read it. old is the time of the last change that the caller has seen. end is the
+// revocation that ends the calls of phones with an earlier password.
 func (s *Resources) SetEndpointPassword(
 	ctx context.Context, r fabric.Resource, old time.Time, end revocation.Revocation,
 ) error {
@@ -107,7 +109,8 @@ func (s *Resources) SetEndpointPassword(
 }
 
 // UpdateResource writes a resource, renames its addresses, and queues its event, unless the
-// resource was changed after the time old.
+// resource has changed since the caller read it. old is the time of the last change that the caller
+// has seen.
 func (s *Resources) UpdateResource(
 	ctx context.Context, r fabric.Resource, old time.Time, tell fabric.Teller,
 ) error {
@@ -144,9 +147,9 @@ func (s *Resources) UpdateResource(
 	})
 }
 
-// lock locks a resource or subscriber to which calls will be routed. If it is deleted concurrently,
-// the deletion waits for this change, and then finds the route. If this change has to wait, it
-// finds that the resource was deleted, and lock returns [problem.NotFound].
+// lock locks a resource or subscriber to which calls will be routed. If it is being deleted
+// concurrently, one of the two changes waits for the other. If the deletion waits, it then finds
+// the route. If this change waits, lock then returns [problem.NotFound].
 func (t tx) lock(ctx context.Context, projectID, id string) error {
 	for _, table := range []string{"resources", "subscribers"} {
 		res, err := t.Exec(ctx, `UPDATE `+table+` SET updated = updated WHERE id = $1 AND project_id = $2`,
@@ -171,8 +174,9 @@ const countRoutes = `SELECT (SELECT count(*) FROM phone_routes WHERE resource_id
 	(SELECT count(*) FROM sip_addresses WHERE resource_id = $1) +
 	(SELECT count(*) FROM resources WHERE handler_id = $1)`
 
-// DeleteResource deletes a resource and its addresses, and queues its event. end ends the calls of its
-// phones; a zero value ends nothing. If the resource handles calls, the error is [problem.Conflict].
+// DeleteResource deletes a resource and its addresses, and queues its event. end is the revocation
+// that ends the calls of its phones. If end is the zero value, no calls end. If the resource
+// handles calls, the error is [problem.Conflict].
 func (s *Resources) DeleteResource(
 	ctx context.Context, projectID, typ, id string, end revocation.Revocation, tell fabric.Teller,
 ) error {

@@ -122,7 +122,8 @@ const maxWords = 5
 
 // newSearch returns the search for a text as a whole, and by its words in any order. If there are
 // several words, the candidates are the subscribers that match the longest word, which is likely to
-// be the rarest. A word with a dot and no @ is rather a host, and everybody may have the same host.
+// be the rarest. A word with a dot but no @ is probably the name of a host, which all subscribers
+// may share.
 func newSearch(text string) (f search) {
 	f.terms = termsOf(text, false)
 	words := strings.Fields(text)

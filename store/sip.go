@@ -63,8 +63,9 @@ func (s *Resources) ListSIPAddresses(
 	return l.page(ctx, s.read(), q)
 }
 
-// UpdateSIPAddress writes a SIP address, unless it was changed after the time old. If the resource
-// that handles its calls does not exist, the error is [problem.NotFound].
+// UpdateSIPAddress writes a SIP address, unless it has changed since the caller read it. old is the
+// time of the last change that the caller has seen. If the resource that handles its calls does not
+// exist, the error is [problem.NotFound].
 func (s *Resources) UpdateSIPAddress(ctx context.Context, a fabric.SIPAddress, old time.Time) error {
 	fields, err := jsonText(a.Fields)
 	if err != nil {
@@ -141,15 +142,17 @@ func (s *Resources) ListSIPCredentials(
 	return l.page(ctx, s.read(), q)
 }
 
-// NamedSIPCredentials returns credentials of any project with the given username, oldest first.
+// NamedSIPCredentials returns the credentials of all projects that have the given username, oldest
+// first. It returns at most the given number.
 func (s *Resources) NamedSIPCredentials(
 	ctx context.Context, username string, most int,
 ) ([]fabric.SIPCredential, error) {
 	return sipCredentialTable.gather(ctx, s.read(), `WHERE username = $1 ORDER BY id LIMIT $2`, username, most)
 }
 
-// UpdateSIPCredential writes credentials, unless they were changed after the time old. end ends the
-// calls of phones with an earlier password; the zero value ends no calls.
+// UpdateSIPCredential writes credentials, unless they have changed since the caller read them. old
+// is the time of the last change that the caller has seen. end is the revocation that ends the
+// calls of phones with an earlier password. If end is the zero value, no calls end.
 func (s *Resources) UpdateSIPCredential(
 	ctx context.Context, c fabric.SIPCredential, old time.Time, end revocation.Revocation,
 ) error {
@@ -172,7 +175,8 @@ func (s *Resources) UpdateSIPCredential(
 	})
 }
 
-// DeleteSIPCredential deletes the credentials that end names, and ends the calls of their phones.
+// DeleteSIPCredential deletes the credentials with the id end.ID, and ends the calls of their
+// phones.
 func (s *Resources) DeleteSIPCredential(ctx context.Context, subscriberID string, end revocation.Revocation) error {
 	e := audit.Of("sip_credential.deleted", "", "sip_credential", end.ID).With("subscriber", subscriberID)
 	return s.once(ctx, e, func(t tx) error {

@@ -110,9 +110,9 @@ func (s *Subscribers) RehashPassword(ctx context.Context, projectID, subscriberI
 	})
 }
 
-// NextImported returns a password hash that was imported, or made with other than the current
-// parameters. It returns the first of these hashes that sorts after the given text, in byte order,
-// or "" if there is none. The index subscribers_imported has the same condition.
+// NextImported returns a password hash that was imported, or made with parameters other than the
+// current ones. It returns the first of these hashes that sorts after the given text, in byte
+// order, or "" if there is none. The index subscribers_imported has the same condition.
 func (s *Subscribers) NextImported(ctx context.Context, after string) (hash string, err error) {
 	_, err = s.read().findRow(ctx, "subscriber", `SELECT password_hash FROM subscribers
 		WHERE password_hash <> '' AND SUBSTR(password_hash, 1, 31) <> '$argon2id$v=19$m=19456,t=2,p=1$'
@@ -246,7 +246,7 @@ func (t tx) endLogins(ctx context.Context, subscriberID string, at time.Time) er
 	return t.endFamilies(ctx, subscriberID)
 }
 
-// DeleteSubscriber deletes the subscriber that r names, along with its addresses, logins and
+// DeleteSubscriber deletes the subscriber with the id r.ID, along with its addresses, logins and
 // grants.
 func (s *Subscribers) DeleteSubscriber(ctx context.Context, projectID string, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("subscriber.deleted", projectID, "subscriber", r.ID), func(t tx) error {
@@ -269,9 +269,9 @@ func (c *core) deleteSubscriber(
 	}
 
 	// If a code of the subscriber is redeemed concurrently, one of the two changes must wait for
-	// the other. So no grant is created without its client being notified. In PostgreSQL, inserting
-	// a row that references another one waits only for changes to the other row's keys. Therefore,
-	// change a unique column.
+	// the other. Thus, the client of every new grant is notified of the logout. In PostgreSQL,
+	// inserting a row that references another one waits only for changes to the other row's keys.
+	// Therefore, change a unique column.
 	if err := t.Later(ctx, `UPDATE subscribers SET email = id WHERE id = $1`, r.ID); err != nil {
 		return fmt.Errorf("locking subscriber: %w", err)
 	}

@@ -21,8 +21,8 @@ type table[T any] struct {
 	fields  func(*T) []any
 }
 
-// A field is the Go type of a column. A column needs one unless its type is a string, a number, a
-// bool, or a type that scanTarget and storedValue convert.
+// A field is the Go type of a column. A column needs a field unless its values are of type string,
+// a number type, bool, or a type that scanTarget and storedValue convert.
 type field interface {
 	sql.Scanner
 	value() (any, error)
@@ -58,8 +58,8 @@ func (tb *table[T]) insertion(v *T) (query string, args []any, err error) {
 	return tb.rowOf(v).insertion()
 }
 
-// insert inserts a row. If parent, to which the row belongs, is missing, the error is
-// problem.NotFound.
+// insert inserts a row. If the object to which the row belongs is missing, the error is
+// problem.NotFound. parent is the name of this object in the error.
 func (tb *table[T]) insert(ctx context.Context, t tx, v *T, parent string) error {
 	return tb.rowOf(v).insert(ctx, t, parent)
 }

@@ -97,7 +97,7 @@ func (s *Families) ListFamilies(
 	return l.page(ctx, s.read(), q)
 }
 
-// RevokeFamily ends the family that r names.
+// RevokeFamily ends the family with the id r.ID.
 func (s *Families) RevokeFamily(ctx context.Context, projectID, subscriberID string, r revocation.Revocation) error {
 	e := audit.Of("token.revoked", projectID, "token", r.ID).With("subscriber", subscriberID)
 	return s.change(ctx, e, func(t tx) error {

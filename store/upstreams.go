@@ -57,7 +57,8 @@ func (s *Upstreams) ListUpstreams(
 	return l.page(ctx, s.read(), q)
 }
 
-// UpdateUpstream writes an upstream provider, unless it was changed after the time old.
+// UpdateUpstream writes an upstream provider, unless it has changed since the caller read it. old
+// is the time of the last change that the caller has seen.
 func (s *Upstreams) UpdateUpstream(ctx context.Context, u idp.Upstream, old time.Time) error {
 	settings, err := jsonText(u.UpstreamSettings)
 	if err != nil {

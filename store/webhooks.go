@@ -43,7 +43,8 @@ func spaced(events []fabric.EventName) string {
 	return " " + join(events) + " "
 }
 
-// A rest is an instant. The stored value may also be woken, which is read as the zero time.
+// A rest is the time until which nothing is sent to a receiver. The stored value may also be the
+// constant woken, which is read as the zero time.
 type rest time.Time
 
 func (r *rest) Scan(src any) error {
@@ -55,7 +56,8 @@ func (r *rest) Scan(src any) error {
 
 func (r *rest) value() (any, error) { return micros(time.Time(*r)), nil }
 
-// CreateWebhook inserts a webhook, unless its project already has most webhooks.
+// CreateWebhook inserts a webhook, unless its project already has the maximum number of webhooks,
+// which is most.
 func (s *Webhooks) CreateWebhook(ctx context.Context, w fabric.Webhook, most int) error {
 	return s.change(ctx, webhookEvent("webhook.created", w), func(t tx) error {
 		// Concurrent changes that add a webhook to the same project wait here for one another, so
@@ -90,7 +92,8 @@ func (s *Webhooks) ListWebhooks(
 	return l.page(ctx, s.read(), q)
 }
 
-// UpdateWebhook writes a webhook, unless it was changed after the time old.
+// UpdateWebhook writes a webhook, unless it has changed since the caller read it. old is the time
+// of the last change that the caller has seen.
 func (s *Webhooks) UpdateWebhook(ctx context.Context, w fabric.Webhook, old time.Time) error {
 	return s.once(ctx, webhookEvent("webhook.updated", w), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE webhooks
@@ -243,7 +246,8 @@ func (s *Webhooks) ExpireDeliveries(ctx context.Context, before, now time.Time) 
 	return s.queue().expire(ctx, before, now)
 }
 
-// ForgetDeliveries deletes deliveries that ended before the given times, and deliveries to deleted
+// ForgetDeliveries deletes deliveries that succeeded before the first of the given times, and
+// deliveries that were given up before the second. It also deletes the deliveries to deleted
 // webhooks.
 func (s *Webhooks) ForgetDeliveries(ctx context.Context, delivered, dead time.Time) error {
 	return s.queue().forget(ctx, delivered, dead)
