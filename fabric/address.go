@@ -145,7 +145,7 @@ func (as *Addresses) SubscriberOf(ctx context.Context, projectID, path string) (
 	return a.ResourceID, nil
 }
 
-// Preview returns the path of the first address that a new resource of kind k would get. named
+// Preview returns the path of the first address that a new resource of the kind k would get. named
 // holds the members that may name the resource; if all of them are empty, Preview returns "". taken
 // reports whether another address has this path; Create then appends a random suffix.
 func (as *Addresses) Preview(

@@ -15,7 +15,8 @@ func (ss *Subscribers) DeletedName(ctx context.Context, projectID, id string) (s
 	return ss.store.FindDeletedName(ctx, projectID, id)
 }
 
-// DeletedNamed returns the ids of deleted subscribers with a name, in any case, limited to most.
+// DeletedNamed returns the ids of deleted subscribers whose kept name equals the given name,
+// ignoring case. It returns at most the given number.
 func (ss *Subscribers) DeletedNamed(ctx context.Context, projectID, name string, most int) ([]string, error) {
 	return ss.store.FindDeletedNamed(ctx, projectID, name, most)
 }

@@ -29,10 +29,12 @@ type DeliveryStore interface {
 	Redeliver(ctx context.Context, webhookID, id string, now time.Time) (Delivery, error)
 	// RedeliverDead queues all dead letters of a webhook again, and returns their number.
 	RedeliverDead(ctx context.Context, webhookID string, now time.Time) (int, error)
-	// ExpireDeliveries turns deliveries that were queued before a given time into dead letters.
+	// ExpireDeliveries turns pending deliveries that were queued before the given time into dead
+	// letters.
 	ExpireDeliveries(ctx context.Context, before, now time.Time) error
-	// ForgetDeliveries deletes the deliveries that succeeded before the time delivered, and dead
-	// letters from before the time dead. It also deletes deliveries whose webhook no longer exists.
+	// ForgetDeliveries deletes deliveries that succeeded before the first of the given times, and
+	// dead letters that ended before the second. It also deletes deliveries whose webhook no longer
+	// exists.
 	ForgetDeliveries(ctx context.Context, delivered, dead time.Time) error
 
 	// ListLogouts returns a page of an OAuth client's logouts. Logouts of the newest logins come
@@ -42,10 +44,11 @@ type DeliveryStore interface {
 	RedeliverLogout(ctx context.Context, clientID, loginID string, now time.Time) (Logout, error)
 	// RedeliverDeadLogouts queues all of a client's dead letters again and returns their number.
 	RedeliverDeadLogouts(ctx context.Context, clientID string, now time.Time) (int, error)
-	// ExpireLogouts turns logouts that were queued before a given time into dead letters.
+	// ExpireLogouts turns pending logouts that were queued before the given time into dead letters.
 	ExpireLogouts(ctx context.Context, before, now time.Time) error
-	// ForgetLogouts deletes the logouts that succeeded before the time delivered, and dead letters
-	// from before the time dead. It also deletes logouts whose client no longer receives logouts.
+	// ForgetLogouts deletes logouts that succeeded before the first of the given times, and dead
+	// letters that ended before the second. It also deletes logouts whose client no longer receives
+	// logouts.
 	ForgetLogouts(ctx context.Context, delivered, dead time.Time) error
 }
 
@@ -75,10 +78,11 @@ type Delivery struct {
 	// The last attempt:
 	Took     time.Duration // how long it took; 0 before the first attempt
 	Response string        // the beginning of the response's body, as plain text
-	Refused  string        // address to which it was not sent; only operators of the installation may see it
+	Refused  string        // address that the HTTP client refused, or ""; only operators of the installation may see it
 }
 
-// List returns a page of a webhook's deliveries in a state, newest first. "" means any state.
+// List returns a page of a webhook's deliveries in the given state, newest first. The state ""
+// means all states.
 func (ds *Deliveries) List(
 	ctx context.Context, projectID, webhookID string, state DeliveryState, q page.Query,
 ) (page.Page[Delivery], error) {
@@ -120,7 +124,7 @@ func (ws *Webhooks) Test(ctx context.Context, projectID, id string) (Delivery, e
 	return ws.store.QueueDelivery(ctx, w.ID, e)
 }
 
-// Redeliver queues a delivery again in any state, with the same body and id.
+// Redeliver queues a delivery again, whatever its state, with the same body and id.
 func (ds *Deliveries) Redeliver(ctx context.Context, projectID, webhookID, id string) (Delivery, error) {
 	d, err := ds.Find(ctx, projectID, webhookID, id)
 	if err != nil {
@@ -139,7 +143,7 @@ func (ds *Deliveries) RedeliverDead(ctx context.Context, projectID, webhookID st
 }
 
 // Sweep turns deliveries that waited too long into dead letters. It also deletes old deliveries,
-// and deliveries whose webhook or client no longer exists.
+// the deliveries of deleted webhooks, and the logouts of clients that no longer receive logouts.
 func (ds *Deliveries) Sweep(ctx context.Context) error {
 	now := ds.now()
 	return errors.Join(
@@ -149,8 +153,8 @@ func (ds *Deliveries) Sweep(ctx context.Context) error {
 		ds.store.ForgetLogouts(ctx, now.Add(-deliver.KeepDelivered), now.Add(-deliver.KeepDead)))
 }
 
-// A Logout notifies an OAuth client that a login has ended. The client holds tokens from this login
-// (OpenID Connect Back-Channel Logout 1.0). A Logout contains only what the project may see.
+// A Logout is an OpenID Connect back-channel logout: it notifies an OAuth client that a login has
+// ended from which the client holds tokens. It contains only what the project may see.
 type Logout struct {
 	ClientID     string
 	LoginID      string // the sid in the client's tokens
@@ -158,8 +162,8 @@ type Logout struct {
 	Progress
 }
 
-// ListLogouts returns a page of a client's logouts in a state. Logouts of the newest logins come
-// first. "" means any state.
+// ListLogouts returns a page of a client's logouts in the given state. Logouts of the newest logins
+// come first. The state "" means all states.
 func (ds *Deliveries) ListLogouts(
 	ctx context.Context, projectID, clientID string, state DeliveryState, q page.Query,
 ) (page.Page[Logout], error) {
@@ -170,8 +174,8 @@ func (ds *Deliveries) ListLogouts(
 	return ds.store.ListLogouts(ctx, c.ID, state, q)
 }
 
-// RedeliverLogout queues a logout again in any state. The client gets a new token with the same
-// claims.
+// RedeliverLogout queues a logout again, whatever its state. The client receives a new logout token
+// with the same claims.
 func (ds *Deliveries) RedeliverLogout(
 	ctx context.Context, projectID, clientID, loginID string,
 ) (Logout, error) {

@@ -31,8 +31,8 @@ type GatewayStore interface {
 	FindResource(ctx context.Context, projectID, typ, id string) (Resource, error)
 	// ListResources returns a page of a project's resources of a type.
 	ListResources(ctx context.Context, projectID, typ string, q page.Query) (page.Page[Resource], error)
-	// ListGateways returns up to most SIP gateways of all projects, ordered by id. It begins after
-	// the id after.
+	// ListGateways returns SIP gateways of all projects, ordered by id. It returns at most the
+	// given number, and begins with the first gateway whose id is greater than after.
 	ListGateways(ctx context.Context, after string, most int) ([]Resource, error)
 }
 
@@ -248,11 +248,11 @@ func (gs *Gateways) FindFor(ctx context.Context, projectID, number string) (Gate
 	return gs.open(best)
 }
 
-// FindAt returns the project's gateway whose calls may come from an address, without its password.
-// These are the gateways that accept the address, and those whose ids are in registered. If
-// encrypted is false, gateways that need encrypted media are left out. Of several gateways, FindAt
-// returns the gateway with the lowest id. If there is no such gateway, the error is
-// problem.NotFound.
+// FindAt returns the project's gateway that a call from the given address may come from, without
+// the gateway's password. These are the gateways that accept the address, and those whose ids are
+// in registered. If encrypted is false, gateways that need encrypted media are left out. If several
+// gateways remain, FindAt returns the gateway with the lowest id. If there is no such gateway, the
+// error is problem.NotFound.
 func (gs *Gateways) FindAt(
 	ctx context.Context, projectID string, from netip.Addr, registered map[string]bool, encrypted bool,
 ) (found Gateway, err error) {

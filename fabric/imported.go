@@ -41,7 +41,8 @@ func (k *Identity) normalize(now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// named returns the address a with the name in k. If k has no name, it returns a unchanged.
+// named returns an address with its name replaced by the name in k. If k has no address name, it
+// returns the address unchanged.
 func (k *Identity) named(a Address) Address {
 	if k.Address == "" {
 		return a

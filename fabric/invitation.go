@@ -14,7 +14,7 @@ type Invitation struct {
 	Inviter string // "" means the project
 	To      string // address to which it is mailed; "" if an operator hands its link over
 	Created time.Time
-	Expires time.Time // zero while no link exists, because the letter is not sent yet
+	Expires time.Time // zero while no link exists, because the letter has not been sent yet
 
 	Letter mail.State // state of the letter; "" without a letter
 	Error  string     // why the letter could not be sent

@@ -116,7 +116,7 @@ func (p Project) MayCallUser(user string) (reason string) {
 	return p.MayCall(number)
 }
 
-// longestPrefix returns the longest of the prefixes of number, or "".
+// longestPrefix returns the longest of the given prefixes with which a number begins, or "".
 func longestPrefix(prefixes []string, number string) (longest string) {
 	for _, p := range prefixes {
 		if strings.HasPrefix(number, p) && len(p) > len(longest) {

@@ -120,8 +120,9 @@ func (rs *Routes) AssignSIPEndpoint(ctx context.Context, projectID, id, endpoint
 	return rs.addresses.first(ctx, projectID, canon)
 }
 
-// assignable returns the error for the parameter param, which contains the resource ID id. It
-// reports a missing parameter if id is empty, and converts a not-found error to an error on param.
+// assignable converts the error from finding the resource whose id a request has sent in a
+// parameter. If the id is empty, assignable returns an error about the missing parameter. It
+// converts problem.NotFound to an error on the parameter, and returns other errors unchanged.
 func assignable(param, id string, err error) error {
 	switch {
 	case id == "":

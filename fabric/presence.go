@@ -246,7 +246,7 @@ func (ps *Presences) tryAttend(
 		return false, err
 	}
 
-	// Forget sockets that can no longer be resumed before applying the change.
+	// Before applying the change, forget sockets that can no longer be resumed.
 	now := ps.now()
 	was := a.online(now)
 	a.ProjectID = t.ProjectID

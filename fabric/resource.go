@@ -108,8 +108,8 @@ func (rs *Resources) create(
 	})
 }
 
-// joinNames adds errors for invalid names in values to err. Names that have not changed since old
-// are not checked.
+// joinNames adds errors for invalid names in values to err. It does not check names that are the
+// same in old.
 func joinNames(err error, k *kinds.Kind, values, old kinds.Values) error {
 	for _, member := range k.Name {
 		if name := values.Text(member); name != old.Text(member) {

@@ -30,8 +30,8 @@ type Rights struct {
 }
 
 // Rights returns the rights of a caller that presents this secret of the key. If it is the previous
-// secret, the rights end when this secret expires. Keys that were created with it thus cannot
-// outlive it.
+// secret of the key, the rights end when the previous secret expires. A key that is created with
+// these rights thus cannot outlive that secret.
 func (k APIKey) Rights(secret string) *Rights {
 	r := &Rights{Scopes: k.Scopes, Expires: k.Expires, KeyID: k.ID, secretHash: hashKey(secret)}
 	if r.secretHash == k.OldHash && isLater(r.Expires, k.OldUntil) {

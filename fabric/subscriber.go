@@ -64,7 +64,8 @@ type SubscriberStore interface {
 	// FindDeletedName returns the email, name or reference of a deleted subscriber, or
 	// problem.NotFound if the name is not kept.
 	FindDeletedName(ctx context.Context, projectID, id string) (string, error)
-	// FindDeletedNamed returns the ids of deleted subscribers with a name, limited to most.
+	// FindDeletedNamed returns the ids of deleted subscribers whose kept name equals the given
+	// name. It returns at most the given number.
 	FindDeletedNamed(ctx context.Context, projectID, name string, most int) ([]string, error)
 	// ForgetDeletedNames deletes the names of subscribers that were deleted before the given time.
 	ForgetDeletedNames(ctx context.Context, before time.Time) error

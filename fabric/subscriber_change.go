@@ -107,9 +107,9 @@ func (c SubscriberChange) differs(s Subscriber) bool {
 		c.Forwarding != ForwardingInput{} || c.Profile.differs(s)
 }
 
-// needsManagement reports whether the change requires Management. It does if it changes whether
-// calls are recorded. It also does if somebody else could then sign in as the subscriber. This
-// needs a new password, or a link sent to a new email.
+// needsManagement reports whether only credentials with Management may make the change. This is the
+// case if it changes whether calls are recorded. It is also the case for a new password, and for a
+// new email, to which a link can be sent: both could let somebody else sign in as the subscriber.
 func (c SubscriberChange) needsManagement(s Subscriber) bool {
 	return c.PasswordHash != nil || c.RecordCalls != nil || c.Email != nil && *c.Email != s.Email
 }

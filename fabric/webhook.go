@@ -20,7 +20,8 @@ type Webhooks struct {
 
 // A WebhookStore keeps webhooks and signing keys; see [Stores].
 type WebhookStore interface {
-	// CreateWebhook returns problem.Invalid if the project already has most webhooks.
+	// CreateWebhook returns problem.Invalid if the project already has the maximum number of
+	// webhooks, which is most.
 	CreateWebhook(ctx context.Context, w Webhook, most int) error
 	FindWebhook(ctx context.Context, projectID, id string) (Webhook, error)
 	// ListWebhooks lists the webhooks that contain each word of text in their name, URL or id.
@@ -38,8 +39,8 @@ type WebhookStore interface {
 	CreateSigningKey(ctx context.Context, k SigningKey) error
 	// ListSigningKeys returns all signing keys of a project, ordered by their start times.
 	ListSigningKeys(ctx context.Context, projectID string) ([]SigningKey, error)
-	// RotateSigningKey adds a key and deletes the keys that started before current. If alone is
-	// set, it deletes all other keys.
+	// RotateSigningKey adds a key and deletes the keys that started signing before the time
+	// current, at which the current key started. If alone is set, it deletes all other keys.
 	RotateSigningKey(ctx context.Context, k SigningKey, current time.Time, alone bool) error
 }
 
@@ -272,8 +273,8 @@ func (ws *Webhooks) openSigningKey(k SigningKey) (string, error) {
 }
 
 // RotateSigningKey creates a key that starts signing after an overlap. If the overlap is 0, for
-// example because a key has leaked, the new key starts immediately. The new key replaces an earlier
-// next key that has not started yet.
+// example because a key has leaked, the new key starts immediately, and all other keys of the
+// project are deleted. If a next key already exists, the overlap must be 0.
 func (ws *Webhooks) RotateSigningKey(
 	ctx context.Context, projectID string, overlap time.Duration,
 ) (SigningKeys, error) {

@@ -168,19 +168,19 @@ func TestProjectRules(t *testing.T) {
 	f, _ := newFabric(t)
 	for _, name := range []string{"", "  ", "a\x00b", "\xff", strings.Repeat("n", 256)} {
 		if _, err := f.Projects.Create(ctx, name); !errors.Is(err, problem.Invalid) {
-			t.Errorf("CreateProject(%.10q): got %v, want invalid", name, err)
+			t.Errorf("Projects.Create(%.10q): got %v, want invalid", name, err)
 		}
 	}
 
 	p, err := f.Projects.Create(ctx, "one")
 	if err != nil || p.RecordRate != fabric.DefaultRecordRate {
-		t.Fatalf("CreateProject = %+v, %v", p, err)
+		t.Fatalf("Projects.Create = %+v, %v", p, err)
 	}
 
 	rate, negative, name := int64(5000), int64(-1), "uno"
 	_, err = f.Projects.Update(ctx, p.ID, fabric.ProjectChange{RecordRate: &negative})
 	if !errors.Is(err, problem.Invalid) {
-		t.Errorf("UpdateProject(rate -1): got %v, want invalid", err)
+		t.Errorf("Projects.Update(rate -1): got %v, want invalid", err)
 	}
 
 	for _, c := range []fabric.ProjectChange{{RecordRate: &rate}, {Name: &name}, {}} {
@@ -191,11 +191,11 @@ func TestProjectRules(t *testing.T) {
 
 	if found, err := f.Projects.Find(ctx, strings.ToUpper(p.ID)); err != nil || found != p || p.Name != "uno" ||
 		p.RecordRate != 5000 {
-		t.Errorf("FindProject = %+v, %v, want %+v", found, err, p)
+		t.Errorf("Projects.Find = %+v, %v, want %+v", found, err, p)
 	}
 
 	if all, err := f.Projects.List(ctx, page.Query{Size: 10}); err != nil || len(all.Items) != 1 {
-		t.Errorf("ListProjects = %+v, %v", all, err)
+		t.Errorf("Projects.List = %+v, %v", all, err)
 	}
 	if err := f.Projects.Delete(ctx, p.ID); err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestAPIKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := f.APIKeys.Create(ctx, p.ID, fabric.APIKeyInput{}, nil); !errors.Is(err, problem.Invalid) {
-		t.Errorf("CreateAPIKey without scopes: got %v, want invalid", err)
+		t.Errorf("APIKeys.Create without scopes: got %v, want invalid", err)
 	}
 
 	name := "backend"
@@ -230,7 +230,7 @@ func TestAPIKeys(t *testing.T) {
 	}
 	if !strings.HasPrefix(secret, "PT") || len(secret) != 66 || !strings.HasPrefix(secret, k.Prefix) ||
 		strings.Contains(k.Hash, secret[2:]) {
-		t.Errorf("CreateAPIKey returned %q with %+v", secret, k)
+		t.Errorf("APIKeys.Create returned %q with %+v", secret, k)
 	}
 
 	for range 2 { // first from the row, then from the cache
@@ -252,7 +252,7 @@ func TestAPIKeys(t *testing.T) {
 
 	all, err := f.APIKeys.List(ctx, p.ID, page.Query{Size: 10})
 	if err != nil || len(all.Items) != 1 || all.Items[0].LastUsed.IsZero() {
-		t.Errorf("ListAPIKeys = %+v, %v, want the key shown as used", all, err)
+		t.Errorf("APIKeys.List = %+v, %v, want the key shown as used", all, err)
 	}
 }
 

@@ -63,7 +63,7 @@ func (r *Relay) Run(ctx context.Context) {
 	}
 }
 
-// all appends the open sockets to the slice to.
+// all appends the open sockets to a slice and returns the result.
 func (r *Relay) all(to []*socket) []*socket {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,8 +128,8 @@ func (s *socket) pingAndRenew(now time.Time) {
 	}
 }
 
-// leave asks the client to disconnect, for the reason in f. A client that has not authenticated is
-// not asked. Its socket is closed by the time f.by. s.mu must be held.
+// leave asks the client to disconnect, for the reason in f. It does not ask a client that has not
+// authenticated. In either case, the socket is closed no later than f.by. s.mu must be held.
 func (s *socket) leave(f farewell) {
 	f.id = uuid.NewString()
 	s.leaving = &f

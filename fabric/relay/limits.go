@@ -104,8 +104,8 @@ func (r *Relay) release(from string) {
 	decrement(r.unauthenticated, from)
 }
 
-// countCaller counts a socket for caller and stops counting it for before, which may be "". It
-// returns false and changes nothing if caller has too many sockets.
+// countCaller counts a socket for a new caller, and no longer for the caller before, which may be
+// "". If the new caller has too many sockets, countCaller returns false and changes nothing.
 func (r *Relay) countCaller(caller, before string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

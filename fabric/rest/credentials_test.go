@@ -216,7 +216,7 @@ func TestRevokedKey(t *testing.T) {
 	// Keys of other projects and unknown keys cannot be revoked.
 	for _, id := range []string{"nonsense", w.project.ID} {
 		if err := w.fabric.APIKeys.Revoke(context.Background(), w.project.ID, id); err == nil {
-			t.Errorf("RevokeAPIKey(%s): no error", id)
+			t.Errorf("APIKeys.Revoke(%s): no error", id)
 		}
 	}
 	if err := w.fabric.APIKeys.Revoke(context.Background(), w.other.ID, w.keyID); err == nil {

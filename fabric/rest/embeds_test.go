@@ -79,11 +79,11 @@ func TestEmbedFaults(t *testing.T) {
 
 	for _, id := range []string{"", "x", w.project.ID} {
 		if _, _, err := w.fabric.EmbedKeys.Create(t.Context(), w.project.ID, id, ""); err == nil {
-			t.Errorf("CreateEmbedKey of the address %q: no error", id)
+			t.Errorf("EmbedKeys.Create for the address %q: no error", id)
 		}
 	}
 	if _, _, err := w.fabric.EmbedKeys.Create(t.Context(), w.other.ID, a.ID, ""); err == nil {
-		t.Error("CreateEmbedKey of another project's address: no error")
+		t.Error("EmbedKeys.Create for another project's address: no error")
 	}
 
 	// A disabled subscriber cannot be reached.

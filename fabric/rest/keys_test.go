@@ -366,8 +366,8 @@ func TestOldSecretEnds(t *testing.T) {
 	w.wants(w.withKey(made.Token), http.StatusUnauthorized, "a key created with the old secret, after the overlap")
 }
 
-// TestEndOldSecret shows that the previous secret of a key can be ended alone, also with the secret
-// itself. The current secret stays valid.
+// TestEndOldSecret shows that the previous secret of a key can be ended on its own, even by a
+// caller that presents this secret. The current secret stays valid.
 func TestEndOldSecret(t *testing.T) {
 	w := newWorld(t)
 	k, old := w.newKey(time.Time{}, fabric.Management, fabric.Voice)

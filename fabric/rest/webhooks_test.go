@@ -139,7 +139,8 @@ func TestWebhookFaults(t *testing.T) {
 	}
 }
 
-// TestWebhookCredentials shows that other credentials cannot use webhooks.
+// TestWebhookCredentials shows that credentials without the scope Management, and credentials of
+// another project, cannot use webhooks.
 func TestWebhookCredentials(t *testing.T) {
 	w := newWorld(t)
 	boss := w.manager()
@@ -240,7 +241,8 @@ func TestDeliveries(t *testing.T) {
 		t.Errorf("dead letters %+v", dead)
 	}
 
-	// The response is shown with a single delivery, but not the address to which nothing was sent.
+	// The API shows the receiver's response only with a single delivery. It never shows the refused
+	// address.
 	r := w.call(boss, "GET", path+"/"+older.ID, "")
 	if got := as[deliveryBody](t, r); *got.ResponseBody != "<unknown>" || *got.Duration != 0.214 {
 		t.Errorf("the dead letter: %s", r.text)
