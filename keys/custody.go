@@ -15,9 +15,9 @@ const patience = 3 * time.Second
 // Other implementations may keep the keys in a key management service or a hardware module, and let
 // it sign. An implementation must
 //
-//   - return a handle with which any node finds the key, even after a restart: the key's name there,
-//     and preferably its public part. Whether the handle is secret or not, it is sealed with the
-//     master key and kept in the [Store];
+//   - return a handle with which any node finds the key, even after a restart: the key's name in the
+//     service or module, and preferably its public part. Whether the handle is secret or not, it is
+//     sealed with the master key and kept in the [Store];
 //   - accept handles from the previous custody, by passing handles that are not its own to PKCS8,
 //     since keys are replaced only when the ring rotates;
 //   - return a crypto.Signer for the use's algorithm in RFC 7518.

@@ -38,7 +38,8 @@ func (r *Ring) VerifyCode(purpose, message, code string) bool {
 	return err == nil && hmac.Equal(mac, given)
 }
 
-// mac returns the HMAC of a message, with a key derived from the sealing key kid.
+// mac returns the HMAC of a message, with a key derived from the sealing key that has the given
+// kid.
 func (s *snapshot) mac(kid, purpose, message string) ([]byte, error) {
 	root := s.roots[kid]
 	if root == nil {

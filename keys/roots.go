@@ -137,7 +137,7 @@ type ResealedKey struct{ Kid, Old, New string }
 // ErrSameMaster is the error for a new master key that the installation has had before.
 var ErrSameMaster = errors.New("the installation has had this master key before")
 
-// Replace prepares the replacement of the newest master key by next. If leaked is set, others may
+// Replace prepares the replacement of the newest master key with next. If leaked is set, others may
 // know the keys used until now. The caller stores the result; see [Ring.Sync].
 func (r *Ring) Replace(ctx context.Context, next []byte, leaked bool) (p Replacement, err error) {
 	if err := r.Sync(ctx); err != nil {

@@ -122,7 +122,7 @@ func (r *Ring) revoke(ctx context.Context, kid string) error {
 	return r.change(ctx, moves) // revoke anyway; Tend creates the next key later
 }
 
-// promoted returns the move that makes the key next current.
+// promoted returns the move that makes a next key the current key.
 func (r *Ring) promoted(next Record) Move {
 	next.State, next.Activated = Current, r.c.Now()
 	return Move{Next, next}

@@ -162,7 +162,7 @@ func (s *Sealer) ends() *ends {
 	return e
 }
 
-// opener returns the end that opens tokens with the header head, or nil if there is none.
+// opener returns the end that opens tokens with the given encoded header, or nil if there is none.
 func (s *Sealer) opener(head string) (*ends, *end) {
 	now := s.ends()
 	if e, ok := now.byHead.Load(head); ok {
@@ -209,7 +209,8 @@ func (s *Sealer) kid(head string) (string, bool) {
 	return h.Kid, true
 }
 
-// end returns the end for the ring key kid. The end is derived once for each snapshot of the ring.
+// end returns the end for the ring key with the given kid. The end is derived once for each
+// snapshot of the ring.
 func (s *Sealer) end(now *ends, kid string) (*end, error) {
 	if e, ok := now.byKid.Load(kid); ok {
 		return e.(*end), nil

@@ -58,8 +58,10 @@ func logTrouble(log *slog.Logger, before string, err error) (now string) {
 	return now
 }
 
-// Tend does everything that is due: it reads changes from other nodes, promotes next keys, and
-// deletes keys that were retired long ago. Run calls it once a second. It returns Status().Err.
+// Tend does everything that is due: it reads changes from other nodes, creates missing keys,
+// promotes next keys, and deletes keys that were retired long ago. After a failed step, it waits
+// for retryEvery before it takes further steps. Run calls it once a second. If the ring can be
+// read, the error is Status().Err.
 func (r *Ring) Tend(ctx context.Context) error {
 	if err := r.Sync(ctx); err != nil {
 		return err

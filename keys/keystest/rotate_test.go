@@ -26,7 +26,7 @@ type hand struct{ ahead atomic.Int64 }
 func (h *hand) now() time.Time       { return began.Add(time.Duration(h.ahead.Load())) }
 func (h *hand) pass(d time.Duration) { h.ahead.Add(int64(d)) }
 
-// node returns the configuration of a node that uses the store s. The clocks of both are h.
+// node returns the configuration of a node that uses the given store. h is the clock of both.
 func (h *hand) node(s keys.Store) keys.Config {
 	return keys.Config{Store: timed{s, h.now}, Master: make([]byte, 32), Now: h.now}
 }
