@@ -190,7 +190,7 @@ func cmdAwait(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("%s is not in %s:\n%s", args[1], args[0], text)
 }
 
-// cmdReady waits for a server other than the server of the last ready.
+// cmdReady waits for a server other than the one that the previous command ready found.
 func cmdReady(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
@@ -224,7 +224,8 @@ func tell(ts *testscript.TestScript, sig syscall.Signal) {
 	ts.Check(syscall.Kill(pid, sig))
 }
 
-// cmdLet sets NAME to the first group of REGEXP that matches in the output.
+// cmdLet sets the variable NAME to the text that the first group of REGEXP matches in stdout or
+// else in stderr.
 func cmdLet(ts *testscript.TestScript, _ bool, args []string) {
 	re, err := regexp.Compile(args[1])
 	ts.Check(err)

@@ -22,9 +22,9 @@ type Progress interface {
 	Steps(rows int)
 }
 
-// Copy makes a database, to, equal to another one, from, as that is at the time of the call. Then it
-// compares the two. It does not change the source. If an earlier copy was interrupted, or the source
-// has changed after that copy, Copy writes only the rows that differ.
+// Copy makes the database to equal to the database from, in the state that from has when Copy is
+// called. Then it compares the two. It does not change the source. If an earlier copy was
+// interrupted, or the source has changed after that copy, Copy writes only the rows that differ.
 func Copy(ctx context.Context, from, to store.Config, p Progress) (c Copied, err error) {
 	from.ReadOnly, from.Patience, to.Patience = true, patience, patience
 	source, err := store.Open(ctx, from)

@@ -17,8 +17,9 @@ import (
 // maxSecret is the maximum length of a password or token read from stdin.
 const maxSecret = 64 << 10
 
-// Confirm asks a user at a terminal to type the name of the thing to be deleted. Without a terminal
-// it asks nothing.
+// Confirm asks a user at a terminal to type the name of the thing to be deleted. Without a
+// terminal, or with --yes, it asks nothing and returns nil. If the user types something else, it
+// returns an error.
 func (e *Env) Confirm(cmd *cobra.Command, what, name string) error {
 	return e.Ask(cmd, what, "Type its name to continue: ", name)
 }

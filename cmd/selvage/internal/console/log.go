@@ -91,7 +91,8 @@ func (h *lineHandler) format(a slog.Attr, groups string) string {
 	return " " + groups + a.Key + "=" + Printable(v.String())
 }
 
-// Printable returns s, quoted if it could break the line or the terminal.
+// Printable returns s unchanged, or as a quoted Go string if it is empty or contains quotes,
+// backslashes or characters that could break the line or the terminal.
 func Printable(s string) string {
 	if q := strconv.Quote(s); q[1:len(q)-1] != s || s == "" {
 		return q

@@ -1,5 +1,5 @@
-// Package heap sets, from the start of the process, that the garbage collector runs less often than
-// by default. Packages build tables during initialization. With the default setting, the collector
+// Package heap makes the garbage collector run less often than by default, from the start of the
+// process on. Packages build tables during initialization. With the default setting, the collector
 // would scan them three times before the first command runs. That takes longer than building them.
 package heap
 

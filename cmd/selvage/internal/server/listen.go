@@ -31,8 +31,9 @@ const (
 	maxHeader     = 32 << 10
 )
 
-// An errorLog receives what net/http logs. Failed connections, such as broken TLS handshakes, are logged
-// at level debug. If no connection can be accepted, as without free file descriptors, it is a warning.
+// An errorLog receives what net/http logs. Failed connections, such as broken TLS handshakes, are
+// logged at level debug. If no connection can be accepted, for example because there are no free
+// file descriptors, a warning is logged.
 type errorLog struct{ *slog.Logger }
 
 func (l errorLog) Write(line []byte) (int, error) {

@@ -13,9 +13,9 @@ import (
 )
 
 // A probe waits for answers up to answerIn. An answer is valid for askEvery. So each dependency is
-// asked once a second, however many probes there are. A dependency that has answered before counts
-// as busy until lostAfter. Otherwise high load could make all nodes unready when they are needed
-// most.
+// asked at most once a second, however many probes there are. A dependency that has answered before
+// counts as busy until lostAfter. Otherwise high load could make all nodes unready when they are
+// needed most.
 const (
 	answerIn  = 500 * time.Millisecond
 	askEvery  = time.Second

@@ -57,7 +57,7 @@ func NewWatcher(bases []string) *Watcher {
 }
 
 // Look reads all nodes and returns what they did since the last call. The first call can only read
-// the nodes: all rates are missing in its Picture.
+// the nodes, so all rates are missing from its Picture.
 func (w *Watcher) Look(ctx context.Context) Picture {
 	now := make([]reading, len(w.bases))
 	var all sync.WaitGroup
