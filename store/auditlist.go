@@ -70,8 +70,8 @@ func auditListing(f audit.Filter, from string) listing[audit.Event] {
 	return l
 }
 
-// oneOf returns a check for rows whose column has one of the values. No row passes it if there are
-// none.
+// oneOf returns a check for rows whose column has one of the values. If there are no values, no row
+// passes the check.
 func oneOf(column string, values []string) check {
 	c := check{condition: "1 = 0"}
 	for _, value := range values {

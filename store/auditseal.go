@@ -92,8 +92,9 @@ func (t ringTx) ringBindings(ctx context.Context) ([]ringBinding, error) {
 	return gather(ctx, t.tx, "reading what the ring is bound to", scan, `SELECT kid, bound FROM ring ORDER BY kid`)
 }
 
-// binder returns a function that binds new keys to the beginning of the trail. If the ring has keys
-// that are not bound to it, the function binds nothing. Then the fault can still be found after
+// binder returns a function that binds new keys to the beginning of the trail. If the beginning has
+// been pruned, or there is no audit key, the function binds nothing. It also binds nothing if the
+// ring has keys that are not bound to the beginning, so that the fault can still be found after
 // keys have rotated.
 func (c *core) binder(ctx context.Context, t tx) (bind func(kid string) string, err error) {
 	nothing := func(string) string { return "" }

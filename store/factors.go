@@ -20,9 +20,9 @@ var _ factor.Store = (*Store)(nil)
 // factorTables are the tables with rows that belong to an owner.
 var factorTables = []string{"passkeys", "totps", "recovery_codes"}
 
-// lockOwner locks an owner. If the owner is being deleted concurrently, the deletion waits, so that
-// no factor remains without its owner. If the owner is already deleted, the error is
-// problem.NotFound.
+// lockOwner locks an owner. If the owner is being deleted concurrently, one of the two changes
+// waits for the other, so that no factor remains without its owner. If the owner does not exist,
+// the error is problem.NotFound.
 func (t tx) lockOwner(ctx context.Context, o factor.Owner) error {
 	table := map[factor.Kind]string{factor.Subscriber: "subscribers", factor.Operator: "operators"}[o.Kind]
 	if table == "" {

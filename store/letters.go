@@ -51,8 +51,8 @@ func (t mailTx) queueLetters(ctx context.Context, letters ...mail.Letter) error 
 	return nil
 }
 
-// TakeLetters leases due letters. If several nodes request the same letters at the same time, one
-// of them gets the leases.
+// TakeLetters leases due letters. If several nodes request the same letter at the same time, only
+// one of them gets the lease.
 func (s *Letters) TakeLetters(ctx context.Context, now, lease time.Time, most int) ([]mail.Letter, error) {
 	due, err := gather(ctx, s.read(), "finding mails", scanID,
 		`SELECT id FROM mails WHERE state = 'pending' AND due <= $1 ORDER BY due, id LIMIT $2`, micros(now), most)
@@ -68,8 +68,8 @@ func (s *Letters) TakeLetters(ctx context.Context, now, lease time.Time, most in
 	})
 }
 
-// SettleLetter writes the result of an attempt. It deletes the facts of letters that were sent or
-// passed to the local mailbox.
+// SettleLetter writes the result of an attempt, or deletes the letter if it was dropped. It deletes
+// the facts of letters that were sent or passed to the local mailbox.
 func (s *Letters) SettleLetter(ctx context.Context, r mail.Result) error {
 	return s.once(ctx, audit.None("the progress of a mail"), func(t tx) error {
 		var err error

@@ -69,8 +69,8 @@ func (l *listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[
 // doing begins the errors of the selection's queries.
 func (s *selection) doing() string { return "listing " + s.thing }
 
-// before returns the id of the first row of the previous page, which ends before start. It reads
-// only ids.
+// before returns the id of the first row of the previous page, which ends before start. If there
+// are no rows before start, the id is "". It reads only ids.
 func (s *selection) before(ctx context.Context, t tx, n int) (id string, err error) {
 	ids := *s
 	ids.columns = s.key[len(s.key)-1]

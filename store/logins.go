@@ -97,8 +97,8 @@ func (s *Logins) LoginClients(ctx context.Context, ids []string) ([]idp.LoginCli
 		FROM grants WHERE `+w.String()+` ORDER BY session_id DESC, client_id LIMIT 200`, w.args...)
 }
 
-// EndLogins ends logins and their grants, revokes their tokens and notifies their clients. Unknown
-// and ended logins are skipped.
+// EndLogins ends logins and their grants, revokes their tokens and notifies their clients. It skips
+// unknown logins, and logins that have already ended.
 func (s *Logins) EndLogins(ctx context.Context, now time.Time, all ...revocation.Revocation) error {
 	// All changes lock logins in the order of their ids, so that they cannot deadlock.
 	all = slices.SortedFunc(slices.Values(all), func(a, b revocation.Revocation) int {

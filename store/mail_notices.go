@@ -64,7 +64,8 @@ func (t mailTx) notifyOperator(ctx context.Context, at time.Time, id string, kin
 	return t.notifyOperators(ctx, at, id, kind, `id = $1 AND disabled = 0`, more...)
 }
 
-// notifyOwners queues an email about a new operator to each owner of the installation.
+// notifyOwners queues an email about a new operator to all other owners of the installation who are
+// able to sign in.
 func (t mailTx) notifyOwners(ctx context.Context, at time.Time, o operator.Operator) error {
 	var roles []string
 	for _, m := range o.Roles {

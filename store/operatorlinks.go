@@ -22,8 +22,9 @@ var operatorLinkTable = table[operator.Link]{
 	},
 }
 
-// CreateOperatorLink inserts a link. If alone is set, it fails if there is an operator or another
-// invitation. Concurrent changes to the rights of the link's creator wait until it returns.
+// CreateOperatorLink inserts a link. If alone is set, it fails if there is an operator, or another
+// invitation that is still valid. Concurrent changes to the rights of the link's creator wait until
+// it returns.
 func (s *Operators) CreateOperatorLink(ctx context.Context, l operator.Link, alone bool) error {
 	return s.keepOwner(ctx, linkEvent("operator_link.created", l), func(t tx) error {
 		if !alone {
@@ -146,7 +147,8 @@ func acceptInvitation(ctx context.Context, t tx, o operator.Operator, at time.Ti
 	return insertOperator(ctx, t, o, at)
 }
 
-// resetOperatorPassword sets the password of an operator, ends all its logins and queues a mail about it.
+// resetOperatorPassword sets the password of an operator, ends all its logins, and queues an email
+// about the new password.
 func resetOperatorPassword(
 	ctx context.Context, t tx, id, passwordHash string, at time.Time,
 ) (o operator.Operator, err error) {

@@ -70,8 +70,8 @@ func (s *Operators) FindOperatorSession(
 	return l, all[0], err
 }
 
-// RaiseOperatorSession records how a login was authenticated, if the login still belongs to the
-// browser old.
+// RaiseOperatorSession records how a login was authenticated, and moves it to the browser
+// l.Browser, if the login has not ended and still belongs to the browser old.
 func (s *Operators) RaiseOperatorSession(ctx context.Context, l operator.Session, old string) error {
 	e := audit.Of("session.raised", "", "operator", l.OperatorID).By(audit.Operator, l.OperatorID).
 		With("session", l.ID, "amr", strings.Join(l.AMR, " "), "proven", strconv.FormatBool(l.Proven))
@@ -110,7 +110,8 @@ func (s *Operators) SeeOperatorSession(ctx context.Context, id string, at time.T
 	})
 }
 
-// ListOperatorSessions returns the logins of an operator that have not ended, newest first.
+// ListOperatorSessions returns the logins of an operator that are proven and have neither ended nor
+// expired, newest first. It returns at most 100 logins.
 func (s *Operators) ListOperatorSessions(
 	ctx context.Context, operatorID string, now time.Time,
 ) ([]operator.Session, error) {
@@ -119,7 +120,8 @@ func (s *Operators) ListOperatorSessions(
 		ORDER BY id DESC LIMIT 100`, operatorID, micros(now))
 }
 
-// EndOperatorSession ends one login of an operator. If id is "", it ends all logins except keep.
+// EndOperatorSession ends one login of an operator. If id is "", it ends all logins except the
+// login with the id keep.
 func (s *Operators) EndOperatorSession(ctx context.Context, operatorID, id, keep string, at time.Time) error {
 	action := "session.ended"
 	if id == "" {

@@ -156,7 +156,8 @@ func (s *Operators) keepOwner(ctx context.Context, e audit.Event, do func(tx) er
 }
 
 // UpdateOperator writes the fields that are not nil. If the password changes, or the operator is
-// disabled, it ends all logins of the operator except the login with the id keep.
+// disabled, it ends all logins of the operator except the login with the id keep, and makes the
+// links for the operator invalid.
 func (s *Operators) UpdateOperator(
 	ctx context.Context, id string, c operator.Change, at time.Time, keep string,
 ) (operator.Operator, error) {
@@ -247,7 +248,8 @@ func (s *Operators) DeleteOperator(ctx context.Context, id string) error {
 	})
 }
 
-// SweepOperators deletes logins and links that ended or expired before the given time.
+// SweepOperators deletes the logins that ended or expired before the given time, and the links that
+// expired before it.
 func (s *Operators) SweepOperators(ctx context.Context, before time.Time) error {
 	return s.change(ctx, audit.None("what has expired"), func(t tx) error {
 		for _, query := range []string{

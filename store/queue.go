@@ -31,7 +31,7 @@ var _ deliver.Queue = queue{}
 // DueReceivers returns receivers with due deliveries, at most the given number. It reads one index
 // entry per receiver, no matter how many deliveries are waiting. Projects take turns: the first
 // receiver of each project comes before any second receiver, and so on. Receivers that are held
-// also count.
+// count as earlier receivers of their projects.
 func (q queue) DueReceivers(ctx context.Context, now time.Time, most int) ([]string, error) {
 	return gather(ctx, q.read(), "finding due receivers", scanID, q.names.Replace(`SELECT id FROM {receivers} r
 		WHERE {on} AND lease <= $1 AND rests <= $1
@@ -40,7 +40,8 @@ func (q queue) DueReceivers(ctx context.Context, now time.Time, most int) ([]str
 			+ ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY lease, id), lease, id LIMIT $2`), micros(now), most)
 }
 
-// HoldReceiver leases a receiver, or renews its lease. A new lease removes the mark woken.
+// HoldReceiver leases a receiver, or renews its lease. If another node holds the receiver, the
+// error is problem.Conflict. A new lease removes the mark woken.
 func (q queue) HoldReceiver(
 	ctx context.Context, id, holder string, now, until time.Time,
 ) (r deliver.Receiver, err error) {

@@ -26,8 +26,9 @@ var recordingFilterTable = table[operator.RecordingFilter]{
 	},
 }
 
-// SaveRecordingFilter inserts a filter, or changes the query of the operator's filter with the same
-// name.
+// SaveRecordingFilter inserts a filter. It replaces the operator's filter of the project with the
+// same name, if there is one. If the operator already has most other filters of the project, the
+// error is problem.Invalid.
 func (s *Operators) SaveRecordingFilter(ctx context.Context, f operator.RecordingFilter, most int) error {
 	// The audit trail is never erased, so events have no name, which may be that of a subscriber.
 	e := audit.Of("recording_filter.saved", f.ProjectID, "recording filter", f.ID)

@@ -16,7 +16,8 @@ import (
 
 // AddRecording stores the recording for an arrival. If the project already has a recording with the
 // same identity that is not deleted, AddRecording returns it. If a recording is waiting for the
-// arrival, AddRecording completes it. Otherwise it inserts r.
+// arrival, AddRecording completes it. Otherwise it inserts r, or returns errNotWaiting if the
+// arrival names the Sid of a recording.
 func (s *Recordings) AddRecording(
 	ctx context.Context, r recordings.Recording, a recordings.Arrival,
 ) (kept recordings.Recording, added bool, err error) {
@@ -99,8 +100,10 @@ func (t recordingTx) indexAdded(ctx context.Context, kept, arrived recordings.Re
 	return t.addWords(ctx, kept.ProjectID, kept.ID, kept.Metadata.Words())
 }
 
-// settleRecording completes the waiting recording. If none is waiting, it inserts one. If the
-// identity is in use, it returns the recording with that identity.
+// settleRecording completes the recording that is waiting for the arrival. If none is waiting, it
+// inserts r, unless the arrival names the Sid of a recording. If the project already has a
+// recording with the identity of the arrival, settleRecording returns that recording. If the
+// arrival names a Sid and there is neither, the error is errNotWaiting.
 func (t recordingTx) settleRecording(
 	ctx context.Context, r recordings.Recording, a recordings.Arrival,
 ) (kept recordings.Recording, added bool, err error) {
@@ -193,9 +196,10 @@ func (t recordingTx) lockWaiting(ctx context.Context, projectID string, a record
 	return requireRow(res, err, "recording")
 }
 
-// waitsFor adds the conditions for recordings that are waiting for an arrival. Recordings of calls
-// and rooms on this installation get their media from its own recorder, which names the Sid. No
-// other upload may complete them.
+// waitsFor adds the conditions for recordings that are waiting for an arrival. An arrival that is
+// late and names a Sid also finds a recording that was marked as absent. Recordings of calls and
+// rooms on this installation get their media from its own recorder, which names the Sid. No other
+// upload may complete them.
 func (w *where) waitsFor(projectID string, a recordings.Arrival) {
 	w.and(`project_id = $%d`, projectID)
 	if a.Late && a.Sid != "" {

@@ -148,7 +148,10 @@ func few(f recordings.Filter) bool {
 	return f.Party != "" || f.CallSid != "" || f.ConferenceSid != ""
 }
 
-// drives reports whether a listing reads recordings in the order of their words.
+// drives reports whether a listing finds recordings by the index entries of the first word. This is
+// the case if few recordings have the word, or if its beginning stands for only one word and the
+// filter has no other condition. A filter for calls with a prefix, or with a condition that leaves
+// few recordings, finds recordings by that condition instead.
 func (ws wordSearch) drives(f recordings.Filter) bool {
 	plain := f.Tag == "" && f.SubscriberID == "" && f.Flag == 0 && f.Direction == "" && !f.Held
 	return len(ws.begins) > 0 && f.CallBegins == "" && !few(f) && (ws.few || ws.whole && plain)
@@ -158,9 +161,9 @@ func (ws wordSearch) drives(f recordings.Filter) bool {
 // to check it, often not in the order of the table.
 const maxWordsChecked = 500
 
-// byWords restricts a listing to recordings with the words. If few recordings have the first word,
-// or the filter has no other condition, the listing reads all recordings with this word. Otherwise
-// it checks recordings page by page.
+// byWords restricts a listing to recordings with the words. If drives returns true, the listing
+// reads the recordings with the first word. Otherwise it reads the recordings that the other
+// conditions find. In both cases, the listing checks the recordings for the other words.
 func (ws wordSearch) byWords(l listing[recordings.Recording], f recordings.Filter) listing[recordings.Recording] {
 	others := ws.begins
 	if ws.drives(f) {

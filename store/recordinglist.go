@@ -111,9 +111,10 @@ func byCall(
 // hasTag is the condition for recordings of a project that have a tag.
 const hasTag = `EXISTS (SELECT 1 FROM recording_tags WHERE project = $%d AND tag = $%d AND recording_id = id)`
 
-// marked restricts a listing to recordings with the filter's tag, and to recordings on hold. If the
-// filter has no other indexed condition, the listing is read in the order of the tags. byWords
-// means that the listing finds few recordings, by their words.
+// marked restricts a listing to recordings with the filter's tag, if it has one, and to recordings
+// on hold, if the filter requires that. If the filter has no other indexed condition, the listing
+// is read in the order of the tags. byWords means that the listing finds few recordings, by their
+// words.
 func marked(
 	l listing[recordings.Recording], f recordings.Filter, byWords bool,
 ) listing[recordings.Recording] {

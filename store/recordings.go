@@ -137,7 +137,9 @@ func (s *Recordings) FindRecordingsBeginning(
 // last sorts after any text that may follow a prefix.
 const last = "\U0010FFFF"
 
-// DeleteRecording reduces a recording in a project to a stub, and returns the key of its media.
+// DeleteRecording reduces a recording in a project to a stub, and returns the key of its media. It
+// does not delete a recording that is on hold, or that has changed since the time how.Unchanged,
+// unless that is the zero time.
 func (s *Recordings) DeleteRecording(
 	ctx context.Context, projectID, sid string, how recordings.Removal,
 ) (key string, err error) {
@@ -175,7 +177,8 @@ func (s *Recordings) MediaInUse(ctx context.Context, first, last string) ([]stri
 		first, last)
 }
 
-// FindTwin returns the oldest recording of the same project with the same file as r.
+// FindTwin returns the oldest recording of the same project with the same file as r, or the zero
+// value if there is none.
 func (s *Recordings) FindTwin(ctx context.Context, r recordings.Recording) (twin recordings.Twin, err error) {
 	err = s.read().Row(ctx, `SELECT id, COALESCE(media_key, id) FROM recordings
 		WHERE project_id = $1 AND sha256 = $2 AND bytes = $3 AND codec = $4 AND sample_rate = $5 AND channels = $6

@@ -76,8 +76,9 @@ func (s *Clients) RegisterClient(ctx context.Context, c idp.Client, most int) er
 	})
 }
 
-// admitClient checks that the project still accepts the registration of a client. It locks the
-// project's row before it counts clients, so that concurrent registrations wait for each other.
+// admitClient checks that the project and the registration token still accept the registration of a
+// client, and counts the use of the token. It locks the project's row before it counts clients, so
+// that concurrent registrations wait for each other.
 func (t tx) admitClient(ctx context.Context, c idp.Client, most int) error {
 	mode := fabric.ClientsOpen
 	if c.RegisteredBy != idp.RegisteredOpenly {

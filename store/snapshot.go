@@ -95,7 +95,7 @@ func isInteger(t database.Table, column string) bool {
 	return false
 }
 
-// rows calls do for each row of a query until it returns false.
+// rows calls do for each row of a query until do returns false.
 func (s *Snapshot) rows(ctx context.Context, t database.Table, query string, do func(Row) bool) (err error) {
 	found, err := s.Query(ctx, query)
 	if err != nil {

@@ -203,7 +203,8 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close commits the waiting changes and closes the database.
+// Close writes the counts that have not been written yet, commits the waiting changes and closes
+// the database.
 func (s *Store) Close() error {
 	ctx, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()
@@ -266,7 +267,7 @@ func (s *Store) Newest(ctx context.Context) (newest time.Time, err error) {
 	return newest, nil
 }
 
-// HasRecordings reports whether any recording has stored media.
+// HasRecordings reports whether any recording exists that has not been deleted.
 func (s *Store) HasRecordings(ctx context.Context) (has bool, err error) {
 	var n int
 	err = s.read().Row(ctx, `SELECT COUNT(*) FROM (

@@ -122,8 +122,9 @@ func (s *Subscribers) NextImported(ctx context.Context, after string) (hash stri
 }
 
 // UpdateSubscriber writes the fields that are not nil, updates the subscriber's addresses, and
-// queues its letters and event. If r is not nil, UpdateSubscriber also ends all logins. It first
-// locks the subscriber, so that it also ends logins that begin while it waits for the lock.
+// queues its letters and event. If r is not nil, UpdateSubscriber also ends all logins of the
+// subscriber and writes the revocation. It first locks the subscriber, so that it also ends logins
+// that begin while it waits for the lock.
 func (s *Subscribers) UpdateSubscriber(
 	ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time, r *revocation.Revocation,
 ) (fabric.Subscriber, error) {
@@ -269,9 +270,9 @@ func (c *core) deleteSubscriber(
 	}
 
 	// If a code of the subscriber is redeemed concurrently, one of the two changes must wait for
-	// the other. Thus, the client of every new grant is notified of the logout. In PostgreSQL,
-	// inserting a row that references another one waits only for changes to the other row's keys.
-	// Therefore, change a unique column.
+	// the other. Otherwise, a grant could be created whose client is not notified of the logout. In
+	// PostgreSQL, inserting a row that references another one waits only for changes to the other
+	// row's keys. Therefore, change a unique column.
 	if err := t.Later(ctx, `UPDATE subscribers SET email = id WHERE id = $1`, r.ID); err != nil {
 		return fmt.Errorf("locking subscriber: %w", err)
 	}

@@ -15,8 +15,8 @@ import (
 
 // SearchSubscribers returns a page of the subscribers whose email, reference or name begins with a
 // text, or with each of its words. Matches by email come first, followed by matches by each kind of
-// name. Each group is read in the order of an index, so that the cost of a page does not depend on
-// the number of subscribers.
+// name, by reference, and by the host of the email. Each group is read in the order of an index, so
+// that the cost of a page does not depend on the number of subscribers.
 //
 // The number of rows read for a page is limited. If few of them match, the page is shorter, or even
 // empty, and another page follows. A page is identified by the id of its first row and the number
@@ -81,7 +81,7 @@ func (f *foundSubscriber) String() string {
 }
 
 // startAt finds the first row of a page. It returns nil for the first page, and if the row no
-// longer exists.
+// longer exists or no longer matches.
 func (f finder) startAt(ctx context.Context, from string) (*foundSubscriber, error) {
 	id, number, _ := strings.Cut(from, ".")
 	term, err := strconv.Atoi(number)

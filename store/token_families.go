@@ -17,7 +17,8 @@ type Families struct{ *core }
 
 // RotateFamily advances a family by one generation. Each generation can be used once. The first use
 // of the first generation inserts the family's row. Using a generation again revokes the family. In
-// that case used is false and err is nil, because an error would undo the revocation.
+// that case used is false and err is nil. The same is returned for a family that is unknown or
+// already revoked.
 func (s *Families) RotateFamily(ctx context.Context, u fabric.FamilyUse) (used bool, err error) {
 	err = s.once(ctx, audit.None("a use that replaces tokens"), func(t tx) (err error) {
 		used, err = t.rotate(ctx, u)

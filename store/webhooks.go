@@ -119,9 +119,9 @@ func (s *Webhooks) DeleteWebhook(ctx context.Context, projectID, id string) erro
 	})
 }
 
-// webhooksOf returns an expression that counts the webhooks of the project to which a written row
-// belongs. The statement that writes the row returns this number, so projects without webhooks need
-// no additional query.
+// webhooksOf returns an expression that counts the enabled webhooks of the project to which a
+// written row belongs. The statement that writes the row returns this number, so projects without
+// webhooks need no additional query.
 func webhooksOf(table string) string {
 	return `(SELECT count(*) FROM webhooks w WHERE w.project_id = ` + table + `.project_id AND w.enabled = 1)`
 }
