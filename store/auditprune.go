@@ -14,7 +14,8 @@ import (
 // PruneAudit deletes events older than before from the beginning of each lane. It first verifies
 // the lane's chain, and stops where the chain is broken, so that traces of tampering remain. It
 // stores the position and hash of the last deleted event with an authentication code, so that the
-// lane can be verified from there on.
+// lane can be verified from there on. If the key ring is not bound to the trail, PruneAudit deletes
+// nothing.
 func (s *Audit) PruneAudit(ctx context.Context, before time.Time) error {
 	key := s.auditKey.Load()
 	if key == nil {

@@ -52,7 +52,7 @@ func (s *Calls) ask(ctx context.Context, e audit.Event, projectID, id string, wh
 }
 
 // TakeRequests returns the marked calls of a node, and deletes their marks, except for marks of
-// calls that should end. Marks that are set in the meantime remain.
+// calls that should end. Marks of other kinds that are set in the meantime remain.
 func (s *Calls) TakeRequests(ctx context.Context, node string) ([]calls.Request, error) {
 	all, err := gather(ctx, s.read(), "listing requests for calls", scanRequest,
 		`SELECT project_id, call_id, asked FROM calls WHERE node = $1 AND asked <> 0 AND ended = 0`, node)

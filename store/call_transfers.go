@@ -10,8 +10,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// SaveTransfer writes the result of a transfer. If the call has ended, SaveTransfer writes nothing.
-// If another node has taken over the call, the error is [calls.ErrTaken].
+// SaveTransfer writes the result of a transfer. A failed transfer leaves the callee and the legs
+// unchanged. If the call has ended, SaveTransfer writes nothing. If another node has taken over the
+// call, the error is [calls.ErrTaken].
 //
 // If the callee becomes the caller, its name is taken from the row, because the callee may have
 // been erased.

@@ -20,7 +20,7 @@ var deviceTable = table[fabric.Device]{
 }
 
 // PutDevice inserts a device. If the subscriber already has a device with the same token, PutDevice
-// only renames it. If the subscriber would then have too many devices, the error is
+// only changes its type and name. If the subscriber would then have too many devices, the error is
 // problem.Invalid. most is the maximum number.
 func (s *Subscribers) PutDevice(ctx context.Context, d fabric.Device, most int) (fabric.Device, error) {
 	e := audit.Of("device.registered", d.ProjectID, "subscriber", d.SubscriberID).With("type", d.Type)
@@ -50,8 +50,8 @@ func (s *Subscribers) PutDevice(ctx context.Context, d fabric.Device, most int) 
 	})
 }
 
-// putDevice inserts a device, or renames the device with the same token if the subscriber has one.
-// The caller must have locked the subscriber.
+// putDevice inserts a device, or changes the type and name of the device with the same token, if
+// the subscriber has one. The caller must have locked the subscriber.
 func (t tx) putDevice(ctx context.Context, d *fabric.Device) error {
 	renamed, err := t.findRow(ctx, "device", `UPDATE devices SET type = $3, name = $4
 			WHERE subscriber_id = $1 AND token_hash = $2 RETURNING id, sealed, created`,

@@ -19,7 +19,7 @@ var ingestKeyTable = table[fabric.IngestKey]{
 	},
 }
 
-// CreateIngestKey inserts a key, unless its creator has lost rights since they were read.
+// CreateIngestKey inserts an ingest key, unless its creator has lost rights since they were read.
 func (s *Keys) CreateIngestKey(ctx context.Context, k fabric.IngestKey, by *fabric.Rights) error {
 	e := audit.Of("ingest_key.created", k.ProjectID, "ingest_key", k.ID).With("name", k.Name)
 	return s.change(ctx, e, func(t tx) error {
@@ -30,17 +30,17 @@ func (s *Keys) CreateIngestKey(ctx context.Context, k fabric.IngestKey, by *fabr
 	})
 }
 
-// FindIngestKey finds a key of a project, whether revoked or not.
+// FindIngestKey finds an ingest key of a project, whether revoked or not.
 func (s *Keys) FindIngestKey(ctx context.Context, projectID, id string) (fabric.IngestKey, error) {
 	return ingestKeyTable.find(ctx, s.read(), `project_id = $1 AND id = $2`, projectID, id)
 }
 
-// FindIngestKeyByHash finds a key, whether revoked or not.
+// FindIngestKeyByHash finds an ingest key by the hash of its secret, whether revoked or not.
 func (s *Keys) FindIngestKeyByHash(ctx context.Context, hash string) (fabric.IngestKey, error) {
 	return ingestKeyTable.find(ctx, s.read(), `hash = $1`, hash)
 }
 
-// ListIngestKeys returns a page of a project's keys.
+// ListIngestKeys returns a page of a project's ingest keys.
 func (s *Keys) ListIngestKeys(
 	ctx context.Context, projectID, text string, q page.Query,
 ) (page.Page[fabric.IngestKey], error) {
@@ -50,7 +50,7 @@ func (s *Keys) ListIngestKeys(
 	return l.page(ctx, s.read(), q)
 }
 
-// RevokeIngestKey revokes a key.
+// RevokeIngestKey revokes an ingest key.
 func (s *Keys) RevokeIngestKey(ctx context.Context, projectID, id string, at time.Time) error {
 	return s.once(ctx, audit.Of("ingest_key.revoked", projectID, "ingest_key", id), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE ingest_keys SET revoked = CASE WHEN revoked = 0 THEN $3 ELSE revoked END
@@ -59,7 +59,7 @@ func (s *Keys) RevokeIngestKey(ctx context.Context, projectID, id string, at tim
 	})
 }
 
-// TouchIngestKey records a use of a key.
+// TouchIngestKey records a use of an ingest key.
 func (s *Keys) TouchIngestKey(ctx context.Context, id string, at time.Time) error {
 	return s.once(ctx, audit.None("the use of a key"), func(t tx) error {
 		_, err := t.Exec(ctx, `UPDATE ingest_keys SET last_used = $2 WHERE id = $1 AND last_used < $2`, id, micros(at))

@@ -40,9 +40,11 @@ func (s *Links) CreateLink(ctx context.Context, l idp.Link) error {
 }
 
 // bindLink locks the subscriber of a link, if the subscriber still has the properties to which the
-// link is bound, and the letter with the link was not withdrawn. If the subscriber is changed
-// concurrently, one of the two changes waits for the other. The other change then finds the link, or
-// this one finds that the subscriber or the letter has changed.
+// link is bound, and the letter with the link has not been withdrawn. Otherwise the error is
+// problem.NotFound. If the link must be the only one for its purpose, bindLink also deletes the
+// subscriber's other links for this purpose. If the subscriber is changed concurrently, one of the
+// two changes waits for the other. The other change then finds the link, or this one finds that the
+// subscriber or the letter has changed.
 func (t tx) bindLink(ctx context.Context, l idp.Link) error {
 	res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE project_id = $1 AND id = $2
 			AND COALESCE(email, '') = $3 AND disabled = 0 AND (epoch = $4 OR $5 = 0)`,

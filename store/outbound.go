@@ -11,8 +11,8 @@ import (
 )
 
 // SaveOutbound writes the record of a call through a gateway, unless admit returns an error. If the
-// call already has a record, SaveOutbound only writes its gateway, payer and lines. It locks the
-// project, so that concurrent calls count each other.
+// call already has a record, SaveOutbound only writes its gateway, payer and lines, and when its
+// outbound part began. It locks the project, so that concurrent calls count each other.
 func (s *Calls) SaveOutbound(ctx context.Context, r calls.Record, admit func(calls.Usage) error) error {
 	return s.change(ctx, callEvent(r), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE projects SET updated = updated WHERE id = $1`, r.ProjectID)
@@ -48,7 +48,7 @@ func (s *Calls) OutboundUsage(ctx context.Context, projectID, id string) (calls.
 	return t.usage(ctx, r, s.now(), "")
 }
 
-// usage adds up the calls through gateways of the last day, without the call with the key except.
+// usage adds up the calls through gateways of the last day, without the call whose key is except.
 func (t tx) usage(ctx context.Context, r calls.Record, now time.Time, except string) (u calls.Usage, err error) {
 	const from = `(CASE WHEN outbound_from > 0 THEN outbound_from ELSE answered END)`
 	const connected = `CASE WHEN answered = 0 THEN 0 WHEN ended = 0 THEN $5 - ` + from + `

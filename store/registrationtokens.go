@@ -22,7 +22,8 @@ var registrationTokenTable = table[fabric.RegistrationToken]{
 	},
 }
 
-// CreateRegistrationToken inserts a token, unless its creator has lost rights since they were read.
+// CreateRegistrationToken inserts a registration token, unless its creator has lost rights since
+// they were read.
 func (s *Keys) CreateRegistrationToken(ctx context.Context, k fabric.RegistrationToken, by *fabric.Rights) error {
 	e := audit.Of("registration_token.created", k.ProjectID, "registration_token", k.ID).With("name", k.Name)
 	return s.change(ctx, e, func(t tx) error {
@@ -33,12 +34,12 @@ func (s *Keys) CreateRegistrationToken(ctx context.Context, k fabric.Registratio
 	})
 }
 
-// FindRegistrationTokenByHash finds a token, whether revoked or not.
+// FindRegistrationTokenByHash finds a registration token by its hash, whether revoked or not.
 func (s *Keys) FindRegistrationTokenByHash(ctx context.Context, hash string) (fabric.RegistrationToken, error) {
 	return registrationTokenTable.find(ctx, s.read(), `hash = $1`, hash)
 }
 
-// ListRegistrationTokens returns a page of a project's tokens.
+// ListRegistrationTokens returns a page of a project's registration tokens.
 func (s *Keys) ListRegistrationTokens(
 	ctx context.Context, projectID, text string, q page.Query,
 ) (page.Page[fabric.RegistrationToken], error) {
@@ -48,7 +49,7 @@ func (s *Keys) ListRegistrationTokens(
 	return l.page(ctx, s.read(), q)
 }
 
-// RevokeRegistrationToken revokes a token.
+// RevokeRegistrationToken revokes a registration token.
 func (s *Keys) RevokeRegistrationToken(ctx context.Context, projectID, id string, at time.Time) error {
 	e := audit.Of("registration_token.revoked", projectID, "registration_token", id)
 	return s.once(ctx, e, func(t tx) error {
