@@ -26,7 +26,8 @@ type AddressStore interface {
 	// FindAddress treats the addresses of disabled subscribers as missing.
 	FindAddress(ctx context.Context, projectID, id string) (Address, error)
 	FindAddressByName(ctx context.Context, projectID, context, name string) (Address, error)
-	// CountAddresses returns how many of the ids are addresses of the project.
+	// CountAddresses returns how many of the ids are addresses of the project, without those of
+	// disabled subscribers.
 	CountAddresses(ctx context.Context, projectID string, ids []string) (int, error)
 }
 

@@ -61,8 +61,8 @@ func subscriberName(s Subscriber) string {
 	return cmp.Or(slug(local), slug(s.Reference))
 }
 
-// insertNamed calls insert with the address. If the address name is taken, it tries again with
-// another random suffix.
+// insertNamed calls insert with the address. If the address name is taken, it tries again with a
+// new random suffix.
 func insertNamed(a Address, insert func(a Address) error) error {
 	for {
 		err := insert(a)

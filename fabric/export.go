@@ -199,8 +199,8 @@ func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (e 
 	return e, err
 }
 
-// HideSids truncates the Sids of the recordings, for readers who may not fetch them. If media are
-// public, anyone who knows a complete Sid can fetch the recording.
+// HideSids truncates all Sids of recordings, also those in calls, for readers who may not fetch
+// them. If media are public, anyone who knows a complete Sid can fetch the recording.
 func (e *Export) HideSids() {
 	for i, r := range e.Recordings {
 		e.Recordings[i].Sid = HideSid(r.Sid)

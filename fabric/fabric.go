@@ -3,9 +3,9 @@
 // apps and web pages present, and the webhooks that receive events about all of these.
 //
 // Tokens are sealed and not stored. Issuing a token for a known subscriber writes nothing. Opening
-// a token reads only the key ring and the list of revocations, which are both in memory. The
-// [Stores] ensure that certain changes happen only once, such as creating a subscriber for a
-// reference or using a refresh token.
+// a token reads the key ring and the list of revocations, which are both in memory, and asks
+// [Config].Live about its login. The [Stores] ensure that certain changes happen only once, such as
+// creating a subscriber for a reference or using a refresh token.
 //
 // The package contains no HTTP and no SQL. Package fabric/rest serves the API, and package store
 // stores the rows.
@@ -223,7 +223,7 @@ func permanentRevocation(kind, id string, at time.Time) revocation.Revocation {
 //
 // Each method is one transaction, and all methods may be called concurrently. Find, Update and
 // Delete return problem.NotFound if a row is missing or belongs to another project. Lists are in
-// order of creation.
+// order of creation. Some methods differ, and say so.
 //
 // A method with a [revocation.Revocation] parameter writes the revocation in the same transaction.
 // Likewise, each change of a subscriber or resource writes its [Event] for each webhook that
@@ -291,7 +291,8 @@ func newCaches(now func() time.Time) caches {
 	}
 }
 
-// forget clears the caches after this node has changed a subscriber.
+// forget clears the caches of subscribers and addresses, after this node has changed a subscriber
+// or a resource.
 func (l caches) forget() {
 	l.references.Clear()
 	l.subscribers.Clear()

@@ -126,7 +126,7 @@ func (in ForwardingInput) apply(f *Forwarding) {
 	}
 }
 
-// change returns the input with its targets in stored form. It omits fields that f already has.
+// change returns the input with its targets in stored form. It omits values that f already has.
 func (in ForwardingInput) change(f Forwarding) (c ForwardingInput) {
 	to := f
 	in.apply(&to)

@@ -248,9 +248,9 @@ func (gs *Gateways) FindFor(ctx context.Context, projectID, number string) (Gate
 	return gs.open(best)
 }
 
-// FindAt returns the project's gateway that a call from the given address may come from, without
-// the gateway's password. These are the gateways that accept the address, and those whose ids are
-// in registered. If encrypted is false, gateways that need encrypted media are left out. If several
+// FindAt returns the project's gateway for a call from the given address, without the gateway's
+// password. Candidates are the gateways that accept the address, and those whose ids are in
+// registered. If encrypted is false, gateways that need encrypted media are left out. If several
 // gateways remain, FindAt returns the gateway with the lowest id. If there is no such gateway, the
 // error is problem.NotFound.
 func (gs *Gateways) FindAt(

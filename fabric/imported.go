@@ -23,7 +23,8 @@ type Identity struct {
 // addressName matches the names that [slug] and [Address.withSuffix] return.
 var addressName = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,56}[a-z0-9])?$`)
 
-// normalize sets an empty ID or Created, and returns an error for invalid fields.
+// normalize sets an empty ID, and a Created that is empty or in the future. It returns an error for
+// invalid fields.
 func (k *Identity) normalize(now time.Time) error {
 	var errs []error
 	k.ID = cmp.Or(k.ID, newID())
@@ -146,7 +147,7 @@ func (ss *Subscribers) Import(
 }
 
 // Import creates a resource of a kind with its first address. If dry is set, Import only checks the
-// members, except whether a handler exists.
+// names, and the members against the schema. It does not check whether a handler exists.
 func (rs *Resources) Import(ctx context.Context, projectID string, k *kinds.Kind, kept Identity,
 	sent map[string]json.RawMessage, dry bool,
 ) (Resource, error) {

@@ -89,7 +89,7 @@ func (ts *Tokens) CheckSubscriber(in SubscriberTokenInput) error {
 	return errors.Join(errs...)
 }
 
-// checkExpiry returns an error unless the expiry is within the next thirty days.
+// checkExpiry returns an error unless the expiry is missing or within the next thirty days.
 func (ts *Tokens) checkExpiry(param string, at *int64) error {
 	now := ts.now()
 	switch {
@@ -108,7 +108,7 @@ func (ts *Tokens) checkExpiry(param string, at *int64) error {
 const region = "us-central"
 
 // checkPlace returns an error for a host or region other than ours. Clients connect to the host in
-// a token's header, so it must be our own host.
+// a token's header, so it must be our own host. Empty values are accepted.
 func (ts *Tokens) checkPlace(ch string, reg *string) error {
 	var errs []error
 	if ch != "" && ch != ts.c.Host && ch != region {
@@ -196,7 +196,8 @@ func (ts *Tokens) expiry(at *int64) time.Time {
 	return time.Unix(*at, 0).UTC()
 }
 
-// issue seals a SAT or guest token and its refresh token.
+// issue seals a SAT or guest token and its refresh token. A SAT with RefreshingScope that is not
+// bound to a key lives for at most unboundLifetime.
 func (ts *Tokens) issue(t Token) (TokenPair, error) {
 	r := t
 	r.Kind, t.Generation = Refresh, 0

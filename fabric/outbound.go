@@ -87,7 +87,8 @@ func (p Project) MayCall(number string) (reason string) {
 // MayCallUser returns "" if the project's rules permit calls to the user in the URI of a gateway.
 // Otherwise, it returns the reason. A user with as many digits as a phone number counts as a phone
 // number. Carriers often accept numbers without a plus sign, and with parameters after a semicolon.
-// The country of a national number is unknown, so it is not permitted.
+// The country of a national number is unknown, so it is not permitted. A user that is a name, or
+// that has fewer digits than a phone number, is always permitted.
 func (p Project) MayCallUser(user string) (reason string) {
 	if plain, err := url.PathUnescape(user); err == nil {
 		user = plain

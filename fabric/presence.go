@@ -183,7 +183,8 @@ func (a *attendance) makeRoom(now time.Time) error {
 	return nil
 }
 
-// Offline marks a socket of a token's subscriber as offline.
+// Offline removes a socket of a token's subscriber. Unlike a socket whose connection was lost, it
+// cannot be resumed.
 func (ps *Presences) Offline(ctx context.Context, t Token, socket string) error {
 	return ps.attend(ctx, t, func(a *attendance, _ time.Time) error {
 		a.Sockets = slices.DeleteFunc(a.Sockets, func(s attendee) bool { return s.ID == socket })
@@ -192,7 +193,8 @@ func (ps *Presences) Offline(ctx context.Context, t Token, socket string) error 
 }
 
 // Resume replaces a lost socket on any node with a new socket. online reports whether the new
-// socket is online, which is the case if the lost socket could still be resumed.
+// socket is online, which is the case if the lost socket could still be resumed. For tokens other
+// than SATs, online is false.
 func (ps *Presences) Resume(ctx context.Context, t Token, lost, socket string) (online bool, err error) {
 	if t.Kind != SAT {
 		return false, nil

@@ -25,7 +25,7 @@ const (
 )
 
 // announce sends the presence of a token's subscriber to the webhooks that receive presence events.
-// In the session store, it records that they received it.
+// If the subscriber is online, announce also records in the session store that they received it.
 //
 // announce is called after each change of a presence in the session store. It reads the reported
 // version and then the presence, and writes only if the version is unchanged. Therefore, the last
@@ -58,7 +58,7 @@ func (ps *Presences) wanted(ctx context.Context, projectID string) (bool, error)
 }
 
 // report sends a subscriber's presence to webhooks, unless it equals the presence that they last
-// received.
+// received. It returns whether the subscriber is online.
 func (ps *Presences) report(ctx context.Context, projectID, subscriberID string) (online bool, err error) {
 	for range maxTries {
 		last, err := ps.store.FindReported(ctx, subscriberID)

@@ -58,10 +58,9 @@ func checkEmail(param, email string) error {
 
 // isEmail reports whether normalized text is a plain email address, without a display name,
 // comment, quotes or an address literal. RFC 5321, section 4.5.3, limits its length. The address
-// must pass checkShown.
-// The host must be written as in the DNS. Browsers and mail servers read fullwidth letters and dots
-// as plain characters (UTS 46). Otherwise, two spellings could be two accounts with the same
-// mailbox.
+// must pass checkShown. The host must be written as in the DNS. Otherwise, two spellings could be
+// two accounts with the same mailbox, because browsers and mail servers read fullwidth letters and
+// dots as plain characters (UTS 46).
 func isEmail(text string) bool {
 	if len(text) > maxEmail {
 		return false
@@ -254,6 +253,6 @@ func (p *Postal) check() error {
 	return errors.Join(errs...)
 }
 
-// lineBreaks removes line breaks, which are allowed in addresses (OpenID Connect Core, section
-// 5.1.1).
+// lineBreaks replaces line breaks, which are allowed in addresses (OpenID Connect Core, section
+// 5.1.1), with spaces.
 var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ")

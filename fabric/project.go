@@ -58,7 +58,7 @@ type Project struct {
 	MediaAuth  string // media policy of the project's recordings; one of MediaAuths
 	// RequireFactor requires two factors for every login of a subscriber.
 	RequireFactor bool
-	Color         string // color of buttons on pages and in emails, "#rrggbb"; "" is ours
+	Color         string // color of buttons on pages and in emails, "#rrggbb"; "" means selvage's color
 	Logo          string // name of the project's logo; "" for none
 	DarkLogo      string // name of the logo for dark pages; "" if Logo is for all pages
 	Terms         string // URL of the terms for sign-in pages; "" for none
@@ -251,8 +251,8 @@ func (ps *Projects) Delete(ctx context.Context, id string) error {
 // maxLink is the maximum length of the URL of the terms or the privacy policy.
 const maxLink = 2000
 
-// CheckLink returns an error on param unless link is an http or https URL. Browsers must not
-// execute it. "" is valid.
+// CheckLink returns an error on param unless link is "", or an http or https URL without
+// credentials that is not too long. Browsers would execute a URL such as javascript:alert(1).
 func CheckLink(param, link string) error {
 	u, err := url.Parse(link)
 	if link != "" && (err != nil || len(link) > maxLink || u.Scheme != "https" && u.Scheme != "http" ||

@@ -8,8 +8,9 @@ import (
 )
 
 // findOrCreate returns the subscriber with a reference. If no subscriber has the reference, it
-// returns the subscriber with this email, and otherwise a new subscriber. Only one of several
-// concurrent callers creates a subscriber.
+// returns the subscriber with this email, and otherwise a new subscriber. It sets the password and
+// the profile of in, unless the subscriber is disabled. Only one of several concurrent callers
+// creates a subscriber.
 func (ss *Subscribers) findOrCreate(
 	ctx context.Context, by Issuer, in SubscriberTokenInput,
 ) (Subscriber, error) {

@@ -36,8 +36,8 @@ func badRefresh(code, message string) error {
 }
 
 // Refresh exchanges a refresh token for its successor and a new token. The new token has the same
-// kind as the token that was issued with the refresh token, which must belong to the issuer's
-// project. A refresh token can be used once. A second use revokes the whole family.
+// kind as the token that was issued with the refresh token. The refresh token must belong to the
+// issuer's project. A refresh token can be used once. A second use revokes the whole family.
 func (ts *Tokens) Refresh(ctx context.Context, by Issuer, raw string) (TokenPair, error) {
 	began := ts.now()
 	old, err := ts.openRefresh(ctx, by.ProjectID, raw)

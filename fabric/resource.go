@@ -228,7 +228,8 @@ func (rs *Resources) Update(
 // tries is the maximum number of attempts at a change that conflicts with concurrent changes.
 const tries = 10
 
-// again calls change until it does not conflict with a concurrent change.
+// again calls change until it does not conflict with a concurrent change, but at most tries times.
+// Then it returns problem.Unavailable.
 func again(change func() error) error {
 	for range tries {
 		if err := change(); !errors.Is(err, problem.Conflict) || isTaken(err) {

@@ -71,7 +71,7 @@ func (t Token) Rights(since int64) *Rights {
 	return r
 }
 
-// end returns the latest expiry that a caller may set.
+// end returns the latest expiry that a caller may set. The zero time means never.
 func (r *Rights) end() time.Time {
 	if r == nil {
 		return time.Time{}

@@ -174,7 +174,8 @@ func checkNetworks(v kinds.Values) error {
 	return nil
 }
 
-// checkHandler returns an error for a handler that is not in the project.
+// checkHandler sets the resource of an address to the handler in its members. It returns an error
+// if the project does not have the handler.
 func (sip *SIP) checkHandler(ctx context.Context, projectID string, a *SIPAddress) error {
 	t, err := sip.resources.FindThing(ctx, projectID, a.Fields.Text(handlerField))
 	if err == nil {

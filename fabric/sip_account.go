@@ -9,7 +9,7 @@ import (
 )
 
 // maxNamesakes is the maximum number of credentials with the same username that are tried for a
-// phone. Each belongs to another project.
+// phone. Each belongs to a different project.
 const maxNamesakes = 8
 
 // A SIPAccount is a set of SIP credentials with the password that a phone has to prove.
@@ -29,7 +29,8 @@ func (c SIPCredential) Ciphers() []string { return ciphersOf(c.Fields) }
 
 // FindAccounts returns the accounts with a username. In a project, a subscriber and a SIP endpoint
 // may have the same username. Accounts of other projects may have it, too. The password decides
-// which account a phone uses. Accounts of disabled subscribers are omitted.
+// which account a phone uses. Accounts of disabled subscribers and accounts without a password are
+// omitted.
 func (sip *SIP) FindAccounts(ctx context.Context, username string) (all []SIPAccount, err error) {
 	found, err := sip.store.NamedSIPCredentials(ctx, username, maxNamesakes)
 	if err != nil {
@@ -57,7 +58,8 @@ func (sip *SIP) FindAccounts(ctx context.Context, username string) (all []SIPAcc
 }
 
 // FindAccount returns the credentials with which a phone of owner registered. If they were deleted
-// or their subscriber may not make calls, FindAccount returns problem.NotFound.
+// or their subscriber is disabled, FindAccount returns problem.NotFound. For a SIP endpoint, owner
+// and id are both the endpoint's id.
 func (sip *SIP) FindAccount(ctx context.Context, projectID, owner, id string) (SIPCredential, error) {
 	if owner == id {
 		return sip.endpoints.find(ctx, projectID, id)

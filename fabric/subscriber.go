@@ -58,8 +58,8 @@ type SubscriberStore interface {
 	// DeleteSubscriber also deletes the subscriber's addresses, logins and grants.
 	DeleteSubscriber(ctx context.Context, projectID string, r revocation.Revocation) error
 	// EraseSubscriber deletes a subscriber and everything else that identifies it. If the
-	// subscriber is already deleted, EraseSubscriber deletes the remaining data and returns no
-	// error.
+	// subscriber is already deleted, EraseSubscriber deletes the remaining data. If there is none,
+	// it returns problem.NotFound.
 	EraseSubscriber(ctx context.Context, projectID string, by Eraser, now time.Time) (Erasure, error)
 	// FindDeletedName returns the email, name or reference of a deleted subscriber, or
 	// problem.NotFound if the name is not kept.
@@ -91,7 +91,7 @@ type Subscriber struct {
 	Claims       StandardClaims
 	Verified     bool  // the subscriber has proved that it owns the e-mail address
 	Disabled     bool  // the subscriber cannot sign in, is not listed, has no valid token
-	Epoch        int64 // incremented by each new password; invalidates known devices
+	Epoch        int64 // incremented by a new password and by a link that ends all logins; invalidates known devices
 	RecordCalls  RecordCalls
 	Forwarding   Forwarding
 	Created      time.Time

@@ -37,8 +37,8 @@ func (ss *Subscribers) hashPassword(ctx context.Context, s Subscriber, secret st
 	return hash, nil
 }
 
-// newHash returns the hash to write for a password. It returns nil if secret is nil or is already
-// the subscriber's password.
+// newHash returns the hash to write for a password. It returns nil if secret is nil or empty, or is
+// already the subscriber's password.
 func (ss *Subscribers) newHash(ctx context.Context, s Subscriber, secret *string) (*string, error) {
 	if secret == nil || *secret == "" {
 		return nil, nil

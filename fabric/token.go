@@ -197,8 +197,8 @@ func (ts *Tokens) Check(ctx context.Context, t Token) error {
 	return ts.c.Live(ctx, t.SessionID)
 }
 
-// Heard returns a number that changes whenever this node learns of a revocation or of a key that
-// was retired. Callers that keep tokens for a long time, such as open sockets, must call
+// Heard returns a number that changes whenever this node learns of a revocation or of a change of
+// the key ring. Callers that keep tokens for a long time, such as open sockets, must call
 // [Tokens.Revoked] again when it changes.
 func (ts *Tokens) Heard() int64 { return ts.c.Revocations.Heard() + ts.c.Ring.Heard() }
 
@@ -263,9 +263,9 @@ func (ts *Tokens) Revoke(ctx context.Context, t Token) error {
 	return ts.c.Revocations.Revoke(ctx, permanentRevocation(kind, id, ts.now()))
 }
 
-// RevokeRaw revokes the token raw, which must belong to the project. Revoking a refresh token also
-// revokes all tokens that came from it. Revoking an embed key also revokes all tokens that were
-// issued for it.
+// RevokeRaw revokes the sealed token or the embed key in raw, which must belong to the project.
+// Revoking a refresh token also revokes all tokens that came from it. Revoking an embed key also
+// revokes all tokens that were issued for it.
 func (ts *Tokens) RevokeRaw(ctx context.Context, projectID, raw string) error {
 	if raw == "" {
 		return problem.Missing("token")

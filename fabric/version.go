@@ -17,7 +17,7 @@ type Version struct {
 	ID              string
 	ProjectID       string
 	ResourceID      string
-	Number          int64 // the count of the resource's versions, from 1
+	Number          int64 // position among the resource's versions, from 1
 	DocumentVersion int64
 	Fields          kinds.Values
 	Created         time.Time
@@ -54,7 +54,8 @@ func (rs *Resources) Deploy(
 	return rs.store.CreateVersion(ctx, v)
 }
 
-// deployCurrent deploys the current document if its version equals meant.
+// deployCurrent copies the current document of r to v. If its version is not meant, it returns an
+// error.
 func deployCurrent(r Resource, meant int64, v *Version) error {
 	var is int64
 	if err := json.Unmarshal(r.Fields[versionField], &is); err != nil {
@@ -72,7 +73,7 @@ func deployCurrent(r Resource, meant int64, v *Version) error {
 	return nil
 }
 
-// deployAgain deploys an earlier version.
+// deployAgain copies the document of an earlier version to v.
 func (rs *Resources) deployAgain(ctx context.Context, id string, v *Version) error {
 	const param = "call_flow_version_id"
 	id, ok := canonical(id)

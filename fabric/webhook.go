@@ -153,8 +153,8 @@ func (ws *Webhooks) Search(ctx context.Context, projectID, text string, q page.Q
 	return ws.store.ListWebhooks(ctx, projectID, text, q)
 }
 
-// Update changes the fields that are set. Queued deliveries are sent to the new URL. Enabling a
-// webhook or changing its URL ends its pause.
+// Update changes the fields that are set. Queued deliveries are sent to the new URL. Enabling or
+// disabling a webhook, or changing its URL, ends its pause.
 func (ws *Webhooks) Update(
 	ctx context.Context, projectID, id string, in WebhookInput,
 ) (w Webhook, err error) {
