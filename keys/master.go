@@ -28,7 +28,8 @@ func Fingerprint(key []byte) string {
 	return hex.EncodeToString(sum)
 }
 
-// A vault seals ring keys with the master key. Each sealed key is bound to its kid.
+// A vault seals ring keys and other secrets with a key derived from a master key. Each sealed
+// secret is bound to a name, such as the kid of a ring key.
 type vault struct{ aead cipher.AEAD }
 
 func newVault(master []byte) (*vault, error) {

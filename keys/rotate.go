@@ -15,9 +15,9 @@ import (
 )
 
 // Rotate makes the next key of a use current, retires the current key, and creates a new next key.
-// It returns the new current key. It returns problem.Conflict if another node changes the ring at
-// the same time. Unless unpublished is set, it also does so if the next key has not been published
-// for long enough.
+// It returns the new current key. If there is no next key, it returns problem.NotFound. It returns
+// problem.Conflict if another node changes the ring at the same time. Unless unpublished is set, it
+// also does so if the next key has not been published for long enough.
 func (r *Ring) Rotate(ctx context.Context, use Use, unpublished bool) (Record, error) {
 	if err := r.Sync(ctx); err != nil {
 		return Record{}, err
@@ -48,7 +48,8 @@ func (r *Ring) Rotate(ctx context.Context, use Use, unpublished bool) (Record, e
 	return rise.To, r.change(ctx, []Move{r.ended(current, Retired), rise}, after)
 }
 
-// checkPublished returns an error if next has not been published for long enough.
+// checkPublished returns an error if next has not been published for long enough, or if checkClock
+// returns one.
 func (r *Ring) checkPublished(ctx context.Context, next Record) error {
 	if from := next.Created.Add(r.c.Publish); r.c.Now().Before(from) {
 		return problem.New(problem.Conflict, "not_published",
@@ -59,7 +60,7 @@ func (r *Ring) checkPublished(ctx context.Context, next Record) error {
 }
 
 // checkClock returns an error if this machine's clock differs too much from the store's. In that
-// case, no keys are promoted or deleted.
+// case, no keys are promoted or deleted by time.
 func (r *Ring) checkClock(ctx context.Context) error {
 	theirs, err := r.c.Store.Clock(ctx)
 	if err != nil {
@@ -74,7 +75,8 @@ func (r *Ring) checkClock(ctx context.Context) error {
 
 // Retire revokes a key. Within two seconds, every node refuses the tokens that the key signed or
 // sealed, and the key is no longer in the JWKS. Its secret is deleted. If the key was current, the
-// next key replaces it, even if that key has not been published for long enough.
+// next key replaces it, even if that key has not been published for long enough. If there is no
+// usable next key, Retire creates a new current key.
 //
 // If the key is already revoked, Retire does nothing. If it does not exist, the error is
 // problem.NotFound.

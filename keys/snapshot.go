@@ -22,7 +22,7 @@ type snapshot struct {
 	verified tokenCache // tokens that its keys have signed
 }
 
-// read reads the ring. It does not open a key that is in the previous snapshot.
+// read reads the ring. It does not open signing keys that are open in the previous snapshot.
 func (r *Ring) read(ctx context.Context, version int64) (*snapshot, error) {
 	records, err := r.c.Store.RingKeys(ctx)
 	if err != nil {
@@ -77,7 +77,8 @@ func (r *Ring) openAll(ctx context.Context, records []Record) []unsealed {
 	return all
 }
 
-// open opens a key, unless it is already open in old, the previous snapshot.
+// open opens a key. If it is a signing key that is open in old, the previous snapshot, open returns
+// that one.
 func (r *Ring) open(ctx context.Context, old *snapshot, rec Record) unsealed {
 	if old != nil && old.signers[rec.Kid] != nil {
 		return unsealed{signer: old.signers[rec.Kid]}
@@ -112,7 +113,8 @@ func (s *snapshot) offer(rec Record) {
 	s.makers[rec.Use] = rec
 }
 
-// find returns the key with the given use and state. Only one key per use can be in this state.
+// find returns the key with the given use and state. state must be Current or Next, because a use
+// can have several keys in the other states.
 func (s *snapshot) find(use Use, state State) (Record, bool) {
 	i := slices.IndexFunc(s.records, func(rec Record) bool { return rec.Use == use && rec.State == state })
 	if i < 0 {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Sync reads the ring if it has changed since the last read. If the store does not answer, the ring
-// continues to use the keys it has.
+// Sync reads the ring if it has changed since the last read, or if some of its keys could not be
+// opened then. If the store does not answer, the ring continues to use the keys it has.
 func (r *Ring) Sync(ctx context.Context) error {
 	began := r.c.Now()
 	err := r.sync(ctx)

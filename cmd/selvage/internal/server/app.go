@@ -279,8 +279,8 @@ func (a *App) buildDeliverers(log *slog.Logger, webhook, logout, callback func(r
 	})
 }
 
-// Local reports whether only this machine can reach the server. The server must listen on loopback.
-// Its public URL must be local, because another URL may belong to a proxy in front.
+// Local reports whether only this machine can reach the server. This is the case if it listens on
+// loopback and its public URL is local. Another URL may belong to a proxy in front.
 func (a *App) Local() bool {
 	tls := a.Config.TLSAddress()
 	return a.Config.Listen.Loopback() && (tls == config.Off || tls.Loopback()) && a.Where.Local()

@@ -31,7 +31,7 @@ type backends struct {
 	bucket   *blob.Bucket // nil unless media is in an object store
 
 	proofsUsed *spent.Log // used proofs at resources; nil unless this is a server and the only node
-	used       *spent.Log // other uses; nil as well
+	used       *spent.Log // other uses; nil in the same cases
 
 	sessionRows *sessionsql.Store // store of the sessions, or their fallback if they are in Redis
 	redis       *redis.Store      // nil if sessions are not in Redis

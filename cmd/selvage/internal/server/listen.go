@@ -19,9 +19,9 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// These are the limits of a connection. The server closes the connection if the client neither
-// sends nor receives anything for patience. It also closes the connection if the average rate of an
-// upload falls below minRate.
+// These are the limits of a connection. During a request, the server closes the connection if the
+// client neither sends nor receives anything for patience. It also closes the connection if the
+// average rate of an upload falls below minRate.
 const (
 	headerTimeout = 5 * time.Second
 	idleTimeout   = 2 * time.Minute
@@ -281,7 +281,7 @@ func (s *server) startTLS(h http.Handler, l net.Listener, auth tls.ClientAuthTyp
 }
 
 // openPorts opens all listeners. If some cannot be opened, it closes the others. The error names
-// all that cannot be opened.
+// all that cannot be opened, including those for media and SIP.
 //
 // If another program uses the default port of HTTPS or of operators, openPorts uses a free port
 // instead. It does not do so for ports that the configuration sets.

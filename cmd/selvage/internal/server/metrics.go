@@ -85,7 +85,7 @@ func newMetrics(version string) *metrics {
 	return m
 }
 
-// request records a request. It is the web.Observer of all listeners.
+// request records a request. It is the web.Observer of the public listeners.
 func (m *metrics) request(route string, status int, took time.Duration) {
 	if route == "" {
 		route = "none"

@@ -120,7 +120,7 @@ func (d *dependency) wait(ctx context.Context) answer {
 }
 
 // substitute returns the answer to use while an answer is pending. Until lostAfter, this is the
-// last answer.
+// last error or, if there is none, a note that the dependency is busy.
 func (d *dependency) substitute() answer {
 	waited := time.Since(d.began)
 	switch {
@@ -132,7 +132,7 @@ func (d *dependency) substitute() answer {
 	return answer{note: "busy, no answer for " + waited.Round(100*time.Millisecond).String()}
 }
 
-// note stores an answer, and logs it if it differs from the last one.
+// note stores an answer, and logs it if the dependency has become unready or ready again.
 func (n *dependencies) note(d *dependency, a answer) {
 	switch {
 	case a.err != nil && d.last.err == nil:

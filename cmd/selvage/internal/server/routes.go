@@ -212,8 +212,8 @@ func robots(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, "User-agent: *\nDisallow: /\n") // fails only if the client has disconnected
 }
 
-// trimSlash accepts paths with two leading slashes, such as //.well-known/openid-configuration.
-// Clients build them from an issuer that ends with a slash.
+// trimSlash accepts paths below /.well-known/ with two leading slashes. Clients build them from an
+// issuer that ends with a slash.
 func trimSlash(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "//.well-known/") {

@@ -15,13 +15,14 @@ import (
 // errForced is the error for a server that was stopped by a second signal.
 var errForced = errors.New("stopped by a second signal before all requests had finished")
 
-// notifySignals makes the process send its signals to s.
+// notifySignals makes s.signals receive the signals that stop or reload the server.
 func (s *server) notifySignals() {
 	s.signals = make(chan os.Signal, 2)
 	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 }
 
-// wait serves until a signal arrives, ctx is done or a listener fails, and then stops the server.
+// wait serves until a signal to stop arrives, ctx is done or a listener fails, and then stops the
+// server. On SIGHUP, it reloads the configuration.
 func (s *server) wait(ctx context.Context) error {
 	for {
 		select {
@@ -111,8 +112,8 @@ func (s *server) shutdown(ctx context.Context, drain time.Duration) error {
 }
 
 // stopCalls waits up to drain for calls to end by themselves. Then it ends the remaining calls and
-// closes the WebSockets. If there are other nodes, it closes the WebSockets first, so that clients
-// connect to those nodes and control their calls from there.
+// closes the WebSockets. If drain is set and there are other nodes, it closes the WebSockets first,
+// so that clients connect to those nodes and control their calls from there.
 func (s *server) stopCalls(ctx context.Context, drain time.Duration) {
 	defer s.app.relay.Shutdown(ctx)
 	if s.app.Calls == nil {
