@@ -36,7 +36,8 @@ func (a *ACME) Run(ctx context.Context) {
 	hosts.Wait()
 }
 
-// Reload retries failed requests immediately.
+// Reload retries failed requests without a long pause: pauses[0] after they failed, or immediately
+// if more time has passed.
 func (a *ACME) Reload() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

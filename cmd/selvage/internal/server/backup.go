@@ -43,8 +43,8 @@ func (b backupRunner) run(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// backUpIfDue creates a backup if the newest one in dir is too old. If an operator has requested a
-// job, it runs that job first.
+// backUpIfDue creates a backup if the newest one in dir is too old. While a job that an operator
+// has requested is pending, it does nothing.
 func (b backupRunner) backUpIfDue(ctx context.Context, dir string, log *slog.Logger) {
 	newest, err := newestBackup(dir)
 	if err != nil {

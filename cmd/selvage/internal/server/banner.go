@@ -60,8 +60,9 @@ func (a *App) AllowsDemo() bool {
 	return !a.Config.NoDemo && a.Local() && a.Config.Services.All()
 }
 
-// printReady prints two lines when the server is ready, and then what this start created. It prints
-// secrets only to a terminal. Otherwise it prints the name of the file that contains them.
+// printReady prints what this start created, and then two lines that say where the server and its
+// data are. It prints secrets only to a terminal. Otherwise it prints the name of the file that
+// contains them.
 func (s *server) printReady(c created) {
 	r, out := s.running(), s.config.Stdout
 	terminal := console.IsTerminal(out)

@@ -21,7 +21,7 @@ const setupFile = "setup-link.txt"
 var owner = operator.Membership{Role: operator.Owner}
 
 // inviteOwner creates a link for the first operator and writes it to a file. It returns "" if an
-// operator or a link already exists.
+// operator or a link already exists, or if this node does not serve the dashboard.
 func (a *App) inviteOwner(ctx context.Context) (link string, err error) {
 	if !a.serves(config.Dashboard) {
 		return "", nil

@@ -87,7 +87,7 @@ func readClientCAs(file string) (*x509.CertPool, error) {
 
 // strictTransport makes browsers use only HTTPS for the hosts of public https URLs (RFC 6797). The
 // header applies to all ports of a host. strictTransport does not send it for localhost, because
-// other programs serve plain HTTP there.
+// other programs serve plain HTTP there, or for IP addresses, for which browsers ignore it.
 func strictTransport(c config.Config, next http.Handler) http.Handler {
 	hosts := slices.DeleteFunc(c.SecureHosts(), func(h string) bool {
 		return config.LocalHost(h) || net.ParseIP(h) != nil

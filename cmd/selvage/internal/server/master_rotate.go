@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// secretColumns returns the database columns with secrets that are sealed with a key derived from
-// the master key. The key ring is sealed with the master key itself.
+// secretColumns returns the database columns with secrets that [keys.Ring.SealSecret] has sealed.
+// The key ring is not one of them, because it is sealed in a different way.
 func secretColumns() []store.SecretColumn {
 	byID := func(table, column string, name func(id string) string) store.SecretColumn {
 		return store.SecretColumn{
@@ -95,8 +95,8 @@ func (a *App) Reseal(ctx context.Context, progress func(table string)) (resealed
 // straggling is how long a process may still seal with the previous master key.
 const straggling = time.Minute
 
-// finishResealing waits until no process uses the previous master key. Then it seals the remaining
-// secrets with the newest one.
+// finishResealing seals the remaining secrets with the newest master key. It does nothing while a
+// process may still use the previous master key, or if all secrets have been resealed.
 func (a *App) finishResealing(ctx context.Context, log *slog.Logger) error {
 	records, err := a.Store.MasterKeys(ctx)
 	if err != nil || len(records) < 2 {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// reload reads the configuration again and applies the settings that can change while the
-// server runs. If the configuration is invalid, nothing changes.
+// reload reads the configuration again and applies the settings that can change while the server
+// runs. If the configuration or the new certificate is invalid, nothing changes.
 func (s *server) reload() {
 	conf, err := s.config.Reload()
 	if err == nil && s.certs != nil {

@@ -308,7 +308,7 @@ func withPort(address config.HostPort, port int) string {
 	return net.JoinHostPort(host, strconv.Itoa(port))
 }
 
-// sweep deletes expired data at startup and every minute.
+// sweep deletes expired data at startup and every minute. It also calls finishResealing.
 func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
