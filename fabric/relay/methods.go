@@ -172,7 +172,7 @@ type beat struct {
 
 func unixNow() float64 { return float64(time.Now().UnixMilli()) / 1000 }
 
-// goOnline serves subscriber.goOnline. Afterwards, calls to the subscriber reach this socket.
+// goOnline serves subscriber.online. Afterwards, calls to the subscriber reach this socket.
 func goOnline(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	s.presence.Lock()
 	defer s.presence.Unlock()
@@ -187,7 +187,7 @@ func goOnline(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	return done, nil
 }
 
-// goOffline serves subscriber.goOffline. Afterwards, calls to the subscriber no longer reach this
+// goOffline serves subscriber.offline. Afterwards, calls to the subscriber no longer reach this
 // socket.
 func goOffline(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	s.presence.Lock()

@@ -3,8 +3,9 @@
 //
 // A client presents its fabric token in the first request, signalwire.connect, and its socket does
 // not outlive the token. When the token expires or is revoked on any node, the server asks the
-// client to disconnect (signalwire.disconnect) and closes the socket. Each request is answered. A
-// socket is closed if its client does not authenticate, becomes silent or does not read.
+// client to disconnect (signalwire.disconnect) and closes the socket. Each request is answered
+// unless its socket is about to close. A socket is closed if its client does not authenticate,
+// becomes silent or does not read.
 //
 // An idle socket costs one goroutine and small buffers. Package fabric decides what a socket may
 // do, and records which subscribers are online. Package calls handles the calls that its client

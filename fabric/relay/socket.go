@@ -110,9 +110,9 @@ func (s *socket) control(context.Context, []byte) bool {
 // pace slows down a client that sends too much. It delays the next read.
 func (s *socket) pace() { time.Sleep(s.rate.take(time.Now())) }
 
-// end removes a closed socket from the counts. If the client closed the socket, its presence ends.
-// If the connection was lost, the presence remains for a while, so that the client can resume the
-// socket.
+// end removes a closed socket from the counts. If the client closed the socket, or its token is no
+// longer valid, its presence ends. If the connection was lost, the presence remains for a while, so
+// that the client can resume the socket.
 func (s *socket) end(err error) {
 	s.mu.Lock()
 	caller, token := s.caller, s.token

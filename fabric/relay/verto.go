@@ -67,8 +67,8 @@ type vertoOutcome struct {
 
 // verto serves webrtc.verto, with which clients dial, answer and hang up.
 //
-// Only verto.invite returns errors to the client. SDKs repeat any other failed request ten times.
-// For an unknown call, the client therefore gets an event instead.
+// Only the result of verto.invite can contain a refusal. SDKs repeat any other failed request ten
+// times. For an unknown call, the client therefore gets an event instead.
 func verto(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	if s.relay.calls == nil {
 		return nil, &fault{methodNotFound, "webrtc.verto: this server does not carry calls"}

@@ -41,7 +41,7 @@ type clientResponse struct {
 	Grants       []string   `json:"grants"`
 	Scopes       []string   `json:"scopes"`
 	RedirectURIs []string   `json:"redirect_uris"`
-	ClientSecret string     `json:"client_secret,omitempty"` // only in the response to the creation
+	ClientSecret string     `json:"client_secret,omitempty"` // only in the response to a rotation
 	BrandColor   string     `json:"brand_color"`
 	LogoURL      *string    `json:"logo_url"`
 	DarkLogoURL  *string    `json:"dark_logo_url"`

@@ -98,7 +98,7 @@ func notAllowed(allow string) web.Handler {
 
 // also joins the errors from reading a body with the errors in its values, so that the client sees
 // all of them together. It skips errors in values if reading already reports an error about the
-// same member.
+// same member. If reading is not a problem.Invalid, also returns only reading.
 func also(reading, values error) error {
 	if !errors.Is(reading, problem.Invalid) {
 		return reading

@@ -1,5 +1,5 @@
 // Package rest serves three JSON APIs. The fabric API is under /api/fabric, the management of a
-// project's API keys under /api/project, and the subscribers' own API under /subscriber.
+// project and its keys under /api/project, and the subscribers' own API under /subscriber.
 //
 // Paths, statuses, member names, pages and errors match the Call Fabric API exactly, so that its
 // clients work unchanged. Package fabric decides what is allowed and what happens.

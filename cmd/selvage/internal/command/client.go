@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// A client is an OAuth client in the form that is printed. secret is set if the client was just
-// created.
+// A client is an OAuth client in the form that is printed. secret is set only if the client was
+// just created or its secret was just rotated.
 type client struct {
 	idp.Client
 	secret string
