@@ -192,7 +192,8 @@ func isFault(err error) bool {
 	return errors.As(err, &syntax) || errors.As(err, &kind) || errors.Is(err, errSidecar)
 }
 
-// tell prints why a file stays in place, unless it has already printed this.
+// tell prints why a file stays in place, unless it has already printed this, or the file is still
+// being written or is gone.
 func (w *watcher) tell(path string, err error) {
 	reason := rejectReason(err)
 	if w.told[path] == reason || errors.Is(err, errGrowing) || errors.Is(err, fs.ErrNotExist) {

@@ -117,7 +117,7 @@ func findResource(ctx context.Context, a *app, cmd *cobra.Command, id string) (r
 	return resource{*t.Resource, a.Fabric.Resources.KindOf(*t.Resource)}, nil
 }
 
-// maxResource is the maximum size of a resource's file. The API has the same limit.
+// maxResource is the maximum size of a resource's file. The limit of the API is half as high.
 const maxResource = 1 << 20
 
 func (c *commands) createResource(ctx context.Context, a *app, cmd *cobra.Command, args []string) (resource, error) {

@@ -91,7 +91,7 @@ func answerOf(d fabric.Delivery) string {
 	return lastAnswer(d.Progress) + " (" + d.Refused + ")"
 }
 
-// tookOf returns how long the last attempt took, in milliseconds.
+// tookOf returns how long the last attempt took, rounded to milliseconds.
 func tookOf(d fabric.Delivery) string {
 	if d.Took == 0 {
 		return ""

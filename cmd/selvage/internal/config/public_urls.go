@@ -18,7 +18,7 @@ type Where struct {
 	NoWSS  bool   // whether no known HTTPS listener serves the relay at Fabric
 }
 
-// Local reports whether all URLs are on this machine.
+// Local reports whether Public and Auth are on this machine.
 func (w Where) Local() bool {
 	for _, raw := range []string{w.Public, w.Auth} {
 		if u, err := url.Parse(raw); err != nil || !LocalHost(u.Hostname()) {

@@ -199,7 +199,8 @@ func canonical(raw json.RawMessage) []byte {
 	return b
 }
 
-// same reports whether two values of a field are equal. It ignores the order of a list.
+// same reports whether two values of a field are equal. It ignores the order of a list, and
+// duplicates in it.
 func same(a, b any) bool {
 	if x, ok := a.(*json.RawMessage); ok {
 		return string(canonical(*x)) == string(canonical(*b.(*json.RawMessage)))

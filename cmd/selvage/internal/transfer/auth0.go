@@ -76,7 +76,7 @@ func (a *auth0) add(o object) error {
 }
 
 // hash reads a line of the file with hashes. A line identifies the user by the ID within a database
-// connection.
+// connection. If that user has not been read yet, hash also adds the user.
 func (a *auth0) hash(o object) {
 	var id struct {
 		OID string `json:"$oid"`
