@@ -46,8 +46,8 @@ func (r release) checkInstalled(dir string) error {
 	return nil
 }
 
-// mayInstall returns an error that names the missing requirement of checkInstalled: root, overlayfs
-// or dpkg.
+// mayInstall returns an error that names the missing requirement of checkInstalled: root,
+// overlayfs, or a program such as dpkg.
 func mayInstall() error {
 	if os.Geteuid() != 0 {
 		return errors.New("root is required")

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// tracked returns the source tree without git's directory, build results and npm's modules.
+// tracked returns the source tree without git's directory, build results, npm's modules and
+// symbolic links.
 func tracked(root string) fs.FS { return tree{os.DirFS(root)} }
 
 type tree struct{ fs.FS }

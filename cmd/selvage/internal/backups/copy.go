@@ -16,7 +16,7 @@ type Copied struct {
 	Changed int   // number of rows that were written or deleted
 }
 
-// A Progress counts the rows that were copied, out of an expected number.
+// A Progress counts the rows or files that were copied, out of an expected number.
 type Progress interface {
 	ExpectThings(rows int)
 	Steps(rows int)

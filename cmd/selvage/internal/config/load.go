@@ -50,9 +50,9 @@ func (o Origins) errorf(path, format string, args ...any) error {
 	return fmt.Errorf("%s %w", o.keyAt(path), fmt.Errorf(format, args...))
 }
 
-// Load reads the configuration from flags, from the environment, and from a file named by one of
-// the two. getenv returns a variable; environ lists all variables. The error lists the problems
-// from all sources.
+// Load reads the configuration from flags, from the environment, and from a file. Flags or the
+// environment can name the file. Otherwise it is selvage.yaml, if that exists. getenv returns a
+// variable; environ lists all variables. The error lists the problems from all sources.
 func Load(flags *pflag.FlagSet, getenv func(string) string, environ []string) (Config, Origins, error) {
 	file, fileErr := fileLayer(getenv, flags)
 	env, envErr := envLayer(getenv, environ)

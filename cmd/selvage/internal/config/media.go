@@ -22,7 +22,7 @@ const lookUpHost = 2 * time.Second
 //
 // If the host is on loopback, MediaAddresses adds the machine's other addresses, because Firefox
 // sends no media to loopback. elsewhere holds the host's addresses that belong to other machines.
-// If both are empty, the server chooses among the addresses of this machine.
+// If all is empty, the server chooses among the addresses of this machine.
 func (c Config) MediaAddresses(ctx context.Context, public string) (all, elsewhere []netip.Addr, err error) {
 	host, _, _ := net.SplitHostPort(string(c.MediaListener()))
 	if len(c.MediaAddress) > 0 {

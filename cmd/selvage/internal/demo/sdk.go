@@ -43,7 +43,8 @@ func readSDK(file string) (stockSDK, error) {
 	return stockSDK{URL: SDKPath, Integrity: "sha384-" + base64.StdEncoding.EncodeToString(sum[:]), body: body}, nil
 }
 
-// SDKHandler serves GET /demo/signalwire.js. It calls notFound if no file is configured.
+// SDKHandler serves GET /demo/signalwire.js. It calls notFound if there is no demo, or if no file
+// is configured.
 func (d *Demo) SDKHandler(notFound http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !d.IsShown() || d.stock.body == nil {

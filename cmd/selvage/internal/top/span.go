@@ -46,7 +46,7 @@ func (s span) rate(name string, accept filter) (float64, bool) {
 	return max(0, now-before) / s.seconds, true
 }
 
-// quantile returns an upper quantile of the values that a histogram observed in the span. It
+// quantile returns the q-quantile of the values that a histogram observed in the span. It
 // interpolates between two bounds of the histogram. ok is false if nothing was observed.
 func (s span) quantile(q float64, name string, accept filter) (value float64, ok bool) {
 	counts := make(map[float64]float64) // cumulative counts by upper bound
