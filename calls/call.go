@@ -146,7 +146,6 @@ func (k *call) end(c Cause, hungUp *leg) {
 		k.capTimer.Stop()
 	}
 	k.stopScript()
-	k.recordings.stop()
 	k.record.Recorded = false
 	if k.transfer != nil {
 		k.transfer.restore(&k.record)
@@ -156,6 +155,7 @@ func (k *call) end(c Cause, hungUp *leg) {
 	k.record.Cause = c
 	answered := k.state == InCall
 	k.setState(Completed)
+	k.recordings.stop() // only now, so that the event of a recording describes a call that has ended
 	k.calls.meter.Ended(k.record)
 
 	for _, l := range slices.Clone(k.legs) {

@@ -254,7 +254,7 @@ func testRecordingPages(t *testing.T, c Config) {
 		"tied": 200, "tied, of time": 200, "tied, of call": 0, "of call, dated": 10,
 		"rare flag": 10, "flag": 596, "flag, dated": 10, "of call, flag": 3,
 		"calls": 1790, "calls of few": 8, "calls, dated": 1780, "calls, tied": 200, "calls, party": 1780,
-		"calls, nobody": 0, "party": 1800, "party, end": 1800, "party, abroad": 1800, "party, lasting": 1800,
+		"calls, nobody": 0, "party": 1800, "party, begins": 1800, "party, end": 1800, "party, abroad": 1800, "party, lasting": 1800,
 		"lasting": 1800, "short": 0, "party, called": 1800, "party, flag": 10, "party, tied": 200, "nobody": 0,
 		"tag": 200, "tag, dated": 200, "tag, tied": 0, "tag, party": 200, "tag, flag": 0, "held": 20,
 		"named": 1800, "named few": 10, "named, dated": 10, "named both": 10, "named common": 600, "named begin": 1800,

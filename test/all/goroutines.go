@@ -131,7 +131,8 @@ func testFunctions(files []source) map[string]*ast.FuncDecl {
 }
 
 // starts reports whether n starts a goroutine, runs in a bubble of testing/synctest, or uses one of
-// the functions in starting.
+// the functions in starting. A method named follow reads a stream of events: the server continues
+// to write it while the test changes what it shows.
 func starts(n ast.Node, starting map[string]bool) (found bool) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -140,7 +141,8 @@ func starts(n ast.Node, starting map[string]bool) (found bool) {
 		case *ast.SelectorExpr:
 			of, _ := n.X.(*ast.Ident)
 			inBubble := of != nil && of.Name == "synctest" && n.Sel.Name == "Test"
-			found = found || inBubble || n.Sel.Name == "Go" || starting["."+n.Sel.Name] || starts(n.X, starting)
+			atOnce := n.Sel.Name == "Go" || n.Sel.Name == "follow"
+			found = found || inBubble || atOnce || starting["."+n.Sel.Name] || starts(n.X, starting)
 			return false // the selector is no function of its own
 		case *ast.Ident:
 			found = found || starting[n.Name]

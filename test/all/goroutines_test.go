@@ -3,7 +3,9 @@ package main
 import (
 	"go/parser"
 	"go/token"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -15,6 +17,7 @@ func TestGroup(t *testing.T)     { wait.Go(func() {}) }
 func TestBubble(t *testing.T)    { synctest.Test(t, func(t *testing.T) {}) }
 func TestFunction(t *testing.T)  { each(t, atOnce) }
 func TestMethod(t *testing.T)    { newWorld(t).visit() }
+func TestStream(t *testing.T)    { b.follow("/live") }
 func TestAlone(t *testing.T)     { newWorld(t).atOnce() }
 func atOnce()                    { go serve() }
 func each(t *testing.T, f func()) { f() }
@@ -28,7 +31,7 @@ func (w world) visit()           { atOnce() }
 
 	got := startingTests([]source{{f, true}})
 	slices.Sort(got)
-	want := []string{"TestBubble", "TestFunction", "TestGroup", "TestMethod", "TestStatement"}
+	want := []string{"TestBubble", "TestFunction", "TestGroup", "TestMethod", "TestStatement", "TestStream"}
 	if !slices.Equal(got, want) {
 		t.Errorf("tests that start goroutines: %q, want %q", got, want)
 	}
@@ -50,4 +53,44 @@ func TestSelection(t *testing.T) {
 	if want := []string{module + "recordings/opus"}; !slices.Equal(s.others, want) {
 		t.Errorf("not at all: %q, want %q", s.others, want)
 	}
+}
+
+// TestPackageParts shows that a test runs once, with or without the race detector, even if a
+// package of another group has a test of the same name.
+func TestPackageParts(t *testing.T) {
+	t.Chdir("../..")
+	all, runs := packages(), make(map[string]int)
+	for _, p := range packageParts(true) {
+		for _, step := range p.steps {
+			only, skipped := regexpOf(t, step, "-run", "."), regexpOf(t, step, "-skip", "^$")
+			for _, arg := range step {
+				if !slices.Contains(all, arg) {
+					continue
+				}
+				for name := range testFunctions(parse(arg)) {
+					if strings.HasPrefix(name, "Test") && only.MatchString(name) && !skipped.MatchString(name) {
+						runs[arg+" "+name]++
+					}
+				}
+			}
+		}
+	}
+
+	for _, p := range all {
+		for name := range testFunctions(parse(p)) {
+			test := p + " " + name
+			if strings.HasPrefix(name, "Test") && runs[test] != 1 {
+				t.Errorf("%s runs %d times, want once", test, runs[test])
+			}
+		}
+	}
+}
+
+// regexpOf returns the regular expression after a flag in args, or one for the default.
+func regexpOf(t *testing.T, args []string, flag, byDefault string) *regexp.Regexp {
+	t.Helper()
+	if i := slices.Index(args, flag); i >= 0 {
+		byDefault = args[i+1]
+	}
+	return regexp.MustCompile(byDefault)
 }

@@ -159,6 +159,7 @@ func packageParts(race bool) []part {
 	}
 
 	s := selectRaced(packages())
+	computing, whole := split(s.whole, computedIn)
 	return []part{
 		{
 			name:    "packages-raced",
@@ -166,7 +167,8 @@ func packageParts(race bool) []part {
 			after:   "raced",
 			env:     withCgo,
 			steps: [][]string{
-				goTest(append(raceFlags(), "-skip", computed), s.whole),
+				goTest(raceFlags(), whole),
+				goTest(append(raceFlags(), "-skip", computed), computing),
 				goTest(append(raceFlags(), "-run", s.pattern()), s.partly),
 			},
 		},
@@ -174,11 +176,24 @@ func packageParts(race bool) []part {
 			name:    "packages",
 			seconds: 180,
 			steps: [][]string{
-				goTest([]string{"-skip", s.pattern()}, append(s.partly, s.others...)),
-				goTest([]string{"-run", computed}, computedIn),
+				goTest(nil, s.others),
+				goTest([]string{"-skip", s.pattern()}, s.partly),
+				goTest([]string{"-run", computed}, computing),
 			},
 		},
 	}
+}
+
+// split returns the packages that are in the list, and the others.
+func split(packages, list []string) (in, out []string) {
+	for _, p := range packages {
+		if slices.Contains(list, p) {
+			in = append(in, p)
+		} else {
+			out = append(out, p)
+		}
+	}
+	return in, out
 }
 
 // quickParts returns the parts that `make check` runs. They need no servers, no browsers and no

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -108,6 +109,10 @@ func TestP06AuditedAddress(t *testing.T) {
 	}
 }
 
+// addedNames matches the names that an export adds to the ids in the events. The trail itself does
+// not contain them.
+var addedNames = regexp.MustCompile(`,?"(actor|target)_name":"[^"]*"`)
+
 // TestI08AuditCanaries shows that no secret of a login, and no email, is in the audit trail.
 func TestI08AuditCanaries(t *testing.T) {
 	p := project(t)
@@ -150,6 +155,7 @@ func TestI08AuditCanaries(t *testing.T) {
 	p.Command(t, "", "subscriber", "update", sub.ID, "--disabled")
 
 	events, text := eventsOf(t, p)
+	text = addedNames.ReplaceAllString(text, "")
 	if len(events) < 8 {
 		t.Errorf("there are %d events, want one for each action: %s", len(events), text)
 	}
