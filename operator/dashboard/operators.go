@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 
 	"github.com/selvage/selvage/fabric"
@@ -169,7 +170,7 @@ func (a *operatorPages) operatorPage(v *visit, status int, p operatorPage) error
 		role = o.Roles[0]
 	}
 	if len(p.Faults) > 0 && v.form.Has("role") {
-		role = v.sentRole()
+		role = sentRole(v.form)
 	}
 
 	p.Seen, p.Choices = rolesMark(o), roleChoices(string(role.Role))
@@ -189,8 +190,8 @@ func rolesMark(o operator.Operator) string {
 }
 
 // sentRole returns the role in a form. The role may be unknown.
-func (v *visit) sentRole() operator.Membership {
-	return operator.Membership{Role: operator.Role(v.form.Get("role")), ProjectID: v.form.Get("project")}
+func sentRole(form url.Values) operator.Membership {
+	return operator.Membership{Role: operator.Role(form.Get("role")), ProjectID: form.Get("project")}
 }
 
 // change updates an operator. If the change is refused, the operator's page shows the reason.
@@ -207,7 +208,7 @@ func (a *operatorPages) change(v *visit, in operator.Input, done string) error {
 
 // changeRole serves POST /dashboard/operators/{id}/role. The new role replaces all current ones.
 func (a *operatorPages) changeRole(v *visit) error {
-	m := v.sentRole()
+	m := sentRole(v.form)
 	if _, ok := operator.ParseRole(string(m.Role)); !ok {
 		return problem.BadParam("role", "unknown role")
 	}

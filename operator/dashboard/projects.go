@@ -24,17 +24,17 @@ func (a *projectPages) showProject(v *visit) error {
 func (a *projectPages) projectPage(v *visit, code int, typed string, wrong faults) error {
 	return a.page(v, code, "Project settings", "project", projectPage{
 		ID: v.project.ID, API: a.PublicURL, Issuer: a.AuthURL + "/", Name: v.project.Name, Base: v.base(),
-		Typed: typed, Seen: marks(v.projectInputs()),
+		Typed: typed, Seen: marks(projectInputs(v.project)),
 		MayChange: v.mayIn(operator.Write), MayDelete: v.mayIn(operator.DeleteProject), Faults: wrong,
 	})
 }
 
 // projectInputs returns the inputs of the form that renames a project, with their current values.
-func (v *visit) projectInputs() []input { return []input{{Name: "name", Value: v.project.Name}} }
+func projectInputs(p fabric.Project) []input { return []input{{Name: "name", Value: p.Name}} }
 
 // renameProject serves POST /dashboard/projects/{project}/settings.
 func (a *projectPages) renameProject(v *visit) error {
-	err := v.merge(v.projectInputs())
+	err := v.merge(projectInputs(v.project))
 	name := v.form.Get("name")
 	if err == nil {
 		_, err = a.Fabric.Projects.Update(v.r.Context(), v.project.ID, fabric.ProjectChange{Name: &name})

@@ -118,7 +118,7 @@ func (a *searchPages) findPages(v *visit, query string) (hitGroup, error) {
 	}
 
 	for _, l := range a.linksFor(v, projectID) {
-		if v.isFound(query, l.title, string(l.group)) {
+		if isFound(v.words(), query, l.title, string(l.group)) {
 			g.Hits = append(g.Hits, hit{Title: v.say(l.title), Note: string(l.group), URL: l.path})
 		}
 	}

@@ -1,6 +1,9 @@
 package dashboard
 
-import "github.com/selvage/selvage/operator"
+import (
+	"github.com/selvage/selvage/internal/words"
+	"github.com/selvage/selvage/operator"
+)
 
 // A shortcut is a page that the search also finds by words that are not in its title.
 type shortcut struct {
@@ -81,7 +84,7 @@ func (s shortcut) hit(v *visit) hit {
 // An empty query finds the frequent ones.
 func (a *searchPages) findShortcuts(v *visit, projectID, query string) (hits []hit) {
 	for _, s := range a.shortcutsFor(v, projectID) {
-		if query == "" && s.frequent || query != "" && v.isFound(query, s.title, s.words) {
+		if query == "" && s.frequent || query != "" && isFound(v.words(), query, s.title, s.words) {
 			hits = append(hits, s.hit(v))
 		}
 	}
@@ -89,10 +92,10 @@ func (a *searchPages) findShortcuts(v *visit, projectID, query string) (hits []h
 }
 
 // isFound reports whether texts match a query, in English or in the operator's language.
-func (v *visit) isFound(query string, texts ...string) bool {
+func isFound(w *words.Words, query string, texts ...string) bool {
 	all := ""
 	for _, text := range texts {
-		all += " " + text + " " + v.say(text)
+		all += " " + text + " " + w.Text(text)
 	}
 	return matches(all, query)
 }
