@@ -42,7 +42,7 @@ func (m machine) there(ms float64, n work) float64 {
 	return reference.of(n) + (ms-m.of(n))/m.Floor*reference.Floor
 }
 
-// The bare server does expensive work when these paths are requested.
+// These are the paths of the bare server. For each path except pathHello, it does expensive work.
 const (
 	pathHello  = "/"
 	pathSign   = "/sign"
@@ -50,7 +50,8 @@ const (
 	pathHash   = "/hash"
 )
 
-// bareHandler does the work of the path and responds with "hello".
+// bareHandler returns a handler that does the work for the requested path and responds with
+// "hello".
 func bareHandler() http.Handler {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

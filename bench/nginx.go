@@ -37,7 +37,8 @@ type rivals struct {
 	pid        int
 }
 
-// startNginx starts nginx, if it is installed. nginx serves the same recording as selvage.
+// startNginx starts nginx, if it is installed and selected. nginx serves the same recording as
+// selvage.
 func (w *world) startNginx(p *harness.Program, s settings, prefix []string) (r rivals) {
 	nginx, err := exec.LookPath("nginx")
 	if err != nil || !s.only.MatchString("nginx") {

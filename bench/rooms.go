@@ -67,8 +67,8 @@ func conferring(p *harness.Program, s settings, prefix []string) *conference {
 	return c
 }
 
-// confer makes the first members speak and the others send silence, in real time. It returns the
-// number of packets.
+// confer makes some members speak and the others send silence, in real time. speaking is the number
+// of members that speak. It returns the number of packets.
 func confer(p *harness.Program, members []*phone.Call, speaking int, length time.Duration) int64 {
 	tone, silence := g722Second(p, 440), g722Second(p, 0)
 	soundOf := func(member, frame int) string {

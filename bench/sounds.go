@@ -97,8 +97,8 @@ const (
 
 var soundNames = []string{mp3Whole, mp3Range, outline, upload}
 
-// addLame measures lame with the same MP3, if lame is installed. It counts only user time, because
-// encoding does not include reading and writing files.
+// addLame measures lame with the same MP3, if lame is installed and selected. It counts only user
+// time, because encoding does not include reading and writing files.
 func (w *world) addLame(p *harness.Program, s settings, r *report, prefix []string) {
 	lame, err := exec.LookPath("lame")
 	if err != nil || !s.only.MatchString("lame") {
