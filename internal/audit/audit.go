@@ -129,7 +129,7 @@ func (e *Event) AddChanges(before, after []string) {
 	}
 }
 
-// Refuse returns e changed to record a refused action, with the reason for the refusal.
+// Refuse returns a copy of e that records a refused action, with the reason for the refusal.
 func (e Event) Refuse(reason string) Event {
 	e.Outcome = Refused
 	return e.With("reason", reason)

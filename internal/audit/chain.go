@@ -40,7 +40,8 @@ func NewKey(master []byte, earlier ...[]byte) (*Key, error) {
 // Generation returns how many master keys the installation had before the current one.
 func (k *Key) Generation() int64 { return int64(len(k.earlier)) }
 
-// of returns the key of the given earlier generation.
+// of returns the key of an earlier generation, or nil if there is no earlier generation with this
+// number.
 func (k *Key) of(generation int64) *Key {
 	if generation < 0 || generation >= k.Generation() {
 		return nil

@@ -124,7 +124,8 @@ const (
 	mediaPrefix   = "media/"
 )
 
-// A Manifest describes everything before it in an archive. Readers compare the two.
+// A Manifest describes everything that precedes it in an archive. Readers compare it with what they
+// have read.
 type Manifest struct {
 	Tables []Sum `json:"tables"`
 	Media  Media `json:"media"`

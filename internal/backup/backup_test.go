@@ -180,8 +180,8 @@ func TestFuture(t *testing.T) {
 	}
 }
 
-// TestOtherRecipients shows that each backup in a directory can be read with the identity that it was
-// made for, when the recipients change.
+// TestOtherRecipients shows that each backup in a directory can still be read with the identity
+// that it was made for, after the recipients have changed.
 func TestOtherRecipients(t *testing.T) {
 	old, fresh := newKey(t), newKey(t)
 	dir, i := t.TempDir(), newInstallation()

@@ -20,7 +20,7 @@ import (
 // A Dir holds backups that share their media.
 type Dir struct{ files Storage }
 
-// OpenDir returns the backups in a Storage.
+// OpenDir returns a Dir that keeps its files in a Storage.
 func OpenDir(files Storage) Dir { return Dir{files} }
 
 // The names of archives in a Dir, and of their summaries.
@@ -153,7 +153,8 @@ func mediaFile(sha, recipients string) string {
 	return mediaPrefix + sha[:2] + "/" + sha + "-" + recipients + archiveSuffix
 }
 
-// store stores the bytes of an object, unless an earlier backup has them for the same recipients.
+// store stores the bytes of an object, unless an earlier backup has stored them for the same
+// recipients.
 func (d Dir) store(ctx context.Context, to []age.Recipient, o Object, open func() (io.ReadCloser, error),
 ) (_ Object, added bool, err error) {
 	recipients, err := digestOf(to)
@@ -267,9 +268,10 @@ func (s Summary) future() bool { return s.Created.After(time.Now().Add(slack)) }
 // this machine.
 const slack = time.Hour
 
-// Prune removes old backups, and the media that only they used. It keeps the newest keep backups
-// and, as one of them, the backup made, which was just created. Backups dated in the future are
-// neither counted nor removed. Prune returns the names of the removed backups.
+// Prune removes old backups, and the media that only they used. The parameter keep is the number of
+// backups that remain: the newest ones, always including the one named made, which has just been
+// created. If keep is 0 or less, nothing is removed. Other backups dated in the future are neither
+// counted nor removed. Prune returns the names of the removed backups.
 func (d Dir) Prune(keep int, made string) (removed []string, err error) {
 	all, err := d.List()
 	if err != nil || keep <= 0 {

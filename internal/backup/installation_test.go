@@ -23,8 +23,8 @@ import (
 type installation struct {
 	tables []database.Table
 	rows   map[string][][]any
-	media  map[string]string // by key; parts by key and name
-	listed []string          // the keys of recordings
+	media  map[string]string // by key, or for a part, by key and name, such as k1.peaks
+	listed []string          // the keys of the recordings that the Source lists
 	now    time.Time
 }
 
@@ -38,7 +38,7 @@ func newInstallation() *installation {
 		listed: []string{"k1", "k2"},
 		now:    time.Now().UTC().Add(-24 * time.Hour),
 	}
-	for n := range 1200 { // enough for several parts in the archive
+	for n := range 1200 { // so many that the archive contains several files of rows for this table
 		i.rows["children"] = append(i.rows["children"],
 			[]any{fmt.Sprint("child ", n), int64(1)<<62 - int64(n), strings.Repeat("ü<\u2028>\n\"", 100)})
 	}
@@ -94,7 +94,7 @@ func (i *installation) source() Source {
 	}
 }
 
-// contentsOf returns the contents of an archive.
+// contentsOf reads an archive with the identity id, and returns its rows and media.
 func contentsOf(t *testing.T, a Archive, id age.Identity) (*installation, error) {
 	t.Helper()
 	got := &installation{rows: make(map[string][][]any), media: make(map[string]string)}
@@ -143,7 +143,8 @@ func newKey(t *testing.T) *age.X25519Identity {
 	return id
 }
 
-// create writes a backup into a directory, or to a file in it.
+// create writes a backup to the given file in dir. If file is "", it creates a backup in the
+// directory itself, and returns the newest archive there.
 func create(t *testing.T, dir string, i *installation, to age.Recipient, file string) (Archive, Report) {
 	t.Helper()
 	var r Report

@@ -61,7 +61,7 @@ type reader struct {
 	header  Header
 	found   Manifest
 	covered covered
-	inside  map[string]Object // objects whose bytes were read but that were not listed yet, by the name of their entry
+	inside  map[string]Object // objects whose bytes have been read and that have not been listed yet, by entry name
 }
 
 func (r *reader) advance() (err error) {

@@ -273,7 +273,7 @@ func (w *writer) addRecording(ctx context.Context, o Object, list func(Object) e
 	return nil
 }
 
-// memory holds bytes in memory and is used like a file.
+// A memory is an open file whose bytes are in memory.
 type memory struct{ *bytes.Reader }
 
 func (memory) Close() error { return nil }
