@@ -184,8 +184,8 @@ func (b *Bucket) ReadPart(key, part string) ([]byte, error) {
 	return content, nil
 }
 
-// Remove implements [Store]. If the store fails, or does not do what it confirms, the next calls of
-// Sweep remove the objects.
+// Remove implements [Store]. If the store fails, or confirms a removal that it does not carry out,
+// later calls of Sweep remove the objects.
 func (b *Bucket) Remove(key string, parts ...string) error {
 	objects, err := b.objectsOf(key, parts)
 	if err != nil {

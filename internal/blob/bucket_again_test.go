@@ -50,7 +50,7 @@ func TestBucketRemovesOthersAgain(t *testing.T) {
 		b.doubt([]string{b.object(Name(key))})
 	}
 
-	b.swept = time.Now() // only the removed objects are swept
+	b.swept = time.Now() // so that Sweep does not list the bucket, and only visits the objects passed to doubt
 	wantObjects := func(when string, want map[string]bool) {
 		t.Helper()
 		for key, there := range want {

@@ -157,7 +157,7 @@ func (o *object) request(i int64) error {
 	return o.expect(i, info)
 }
 
-// expect prepares for reading the response to a request for pieces from i on.
+// expect prepares for reading the response to a request for pieces, beginning with piece i.
 func (o *object) expect(i int64, info minio.ObjectInfo) error {
 	s, err := parseSums(info.UserMetadata[sumsHeader])
 	if err != nil {

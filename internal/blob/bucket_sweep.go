@@ -24,7 +24,7 @@ const (
 	sweepInterval = 6 * time.Hour
 )
 
-// Sweep implements [Store]. It confirms that the store no longer has removed objects. It lists the
+// Sweep implements [Store]. It checks that removed objects are gone from the store. It lists the
 // bucket every six hours, and deletes objects without an owner that are at least a day old.
 func (b *Bucket) Sweep(ctx context.Context, inUse InUse) error {
 	if b.cache != nil {
@@ -47,8 +47,8 @@ func (b *Bucket) Sweep(ctx context.Context, inUse InUse) error {
 	return errors.Join(err, b.sweepBefore(ctx, inUse, now.Add(-orphanAge)))
 }
 
-// doubt adds objects that confirmRemoved looks for. If there are too many, the rest is deleted when
-// it is a day old.
+// doubt remembers objects for confirmRemoved to look for. It remembers at most maxGone of them. A
+// sweep of the whole bucket deletes the others once they are a day old.
 func (b *Bucket) doubt(objects []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -123,7 +123,7 @@ func (b *Bucket) sweepBefore(ctx context.Context, inUse InUse, before time.Time)
 	return errors.Join(append(errs, ctx.Err())...)
 }
 
-// under returns the options for listing all objects.
+// under returns the options for listing all objects that have the bucket's prefix.
 func (b *Bucket) under() minio.ListObjectsOptions {
 	options := minio.ListObjectsOptions{Recursive: true}
 	if b.prefix != "" {
@@ -132,7 +132,7 @@ func (b *Bucket) under() minio.ListObjectsOptions {
 	return options
 }
 
-// keyOf returns the key that an object belongs to.
+// keyOf returns the key that an object belongs to. ok is false for objects of other programs.
 func (b *Bucket) keyOf(object string) (key string, ok bool) {
 	file := object
 	if b.prefix != "" {

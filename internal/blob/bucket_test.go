@@ -51,8 +51,8 @@ func bucketIn(t *testing.T, s *servers.S3Server, name string, cache int64) *Buck
 	return b
 }
 
-// places runs try with each kind of store. stored returns the path of the file that holds the bytes
-// of a key.
+// places runs try with each kind of store. stored returns the path of the file in which the store
+// has written the blob with the given key.
 func places(t *testing.T, try func(t *testing.T, s Store, stored func(key string) string)) {
 	secret := sha256.Sum256([]byte(t.Name()))
 	seal := func(s Store) Store {

@@ -22,7 +22,7 @@ import (
 //
 // A sealed blob begins with sealedMark, the fingerprint of the secret, and a salt. The blob's key
 // is derived from the secret, the salt and the blob's name, so that one blob cannot replace
-// another. A blob without the mark was stored before blobs were sealed, and is returned as it is.
+// another. A blob without the mark was stored while sealing was off, and is returned as it is.
 type Sealed struct {
 	Store
 	seals   bool
@@ -198,7 +198,7 @@ func (s *Sealed) findKey(name string, head []byte) ([]byte, error) {
 	return nil, errors.New("it is encrypted with a master key that this installation never had")
 }
 
-// fingerprint identifies a secret, without revealing it.
+// fingerprint returns bytes that identify a secret without revealing it.
 func fingerprint(secret [sha256.Size]byte) []byte {
 	sum := sha256.Sum256(append([]byte("selvage media "), secret[:]...))
 	return sum[:fingerprintSize]
