@@ -54,9 +54,10 @@ func (c *conn) usable() bool {
 		time.Now().Before(c.until) && c.endReads() == nil
 }
 
-// endReads ends a read that pgx began in the background during a slow write, by a round trip.
-// Otherwise the read would exceed its deadline while the connection is idle, and the next query
-// would get the error. Most connections have no such read, and endReads only takes a lock.
+// endReads ends a read that pgx began in the background during a slow write. This takes a round
+// trip. Otherwise the read would exceed its deadline while the connection is idle, and the next
+// query would get the error. Most connections have no such read. For them, endReads only takes a
+// lock.
 func (c *conn) endReads() error { return c.PgConn().SyncConn(context.Background()) }
 
 func (c *conn) close() {
@@ -131,9 +132,9 @@ func (scanFlag) Scan(src []byte, target any) error {
 	return nil
 }
 
-// dial returns a function that opens connections. A connection fails if nothing arrives for
-// patience; 0 means no limit. The kernel sends keep-alive probes, so that it notices if the server
-// is gone.
+// dial returns a function that opens connections. A connection fails if nothing arrives for the
+// duration patience; 0 means no limit. The kernel sends keep-alive probes, so that it notices if
+// the server is gone.
 func dial(patience time.Duration) func(context.Context, string, string) (net.Conn, error) {
 	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
 		Enable:   true,

@@ -9,7 +9,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A slowConn is a connection whose next write ends only after two reads have begun since.
+// A slowConn is a connection. If slow is set, the next Write returns only after two reads have
+// begun.
 type slowConn struct {
 	net.Conn
 	slow    bool

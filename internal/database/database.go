@@ -76,7 +76,7 @@ func Open(ctx context.Context, c Config) (DB, error) {
 
 // A DB is an open database. Its methods are safe for concurrent use.
 type DB interface {
-	// Ping reports whether the database answers.
+	// Ping returns an error unless the database answers.
 	Ping(ctx context.Context) error
 
 	// Read returns a Tx for read-only queries. Each query stands alone, outside any transaction.

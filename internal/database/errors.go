@@ -14,13 +14,14 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// ErrClosed is returned by queries after the database was closed.
+// ErrClosed is returned by queries after the database has been closed.
 var ErrClosed = errors.New("the database is closed")
 
 // ErrReadOnly is returned by changes to a database that was opened with Config.ReadOnly.
 var ErrReadOnly = errors.New("the database was opened read-only")
 
-// explain converts an error to problem.Unavailable if the database caused it, not the query.
+// explain converts an error to problem.Unavailable if the database caused it, rather than the
+// query. It returns other errors unchanged.
 func explain(err error) error {
 	if !isOutage(err) {
 		return err

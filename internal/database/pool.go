@@ -10,7 +10,7 @@ import (
 
 const (
 	restFor  = 100 * time.Millisecond // how long to wait after a failed attempt to connect
-	lifetime = 30 * time.Minute       // short enough to soon use servers added behind a host name
+	lifetime = 30 * time.Minute       // short enough that new servers behind a host name are soon used
 )
 
 // A pool keeps at most max connections. It opens a connection when it is needed, and keeps it for
@@ -81,7 +81,7 @@ func (p *pool) take() (*conn, chan given, error) {
 	return nil, turn, nil
 }
 
-// wait waits on turn for at most patience.
+// wait waits for the result on the channel turn, for at most p.patience.
 func (p *pool) wait(ctx context.Context, turn chan given) (*conn, error) {
 	began := time.Now()
 	timer := time.NewTimer(p.patience)
@@ -133,7 +133,8 @@ func (p *pool) note(waited time.Duration) {
 	p.waited += waited
 }
 
-// more starts opening another connection if callers are waiting and the pool is not full.
+// more starts opening another connection if callers are waiting and the pool is not full. If an
+// attempt to connect has just failed, more refuses the waiting callers instead.
 func (p *pool) more() {
 	if len(p.waiting) == 0 || p.open >= p.max {
 		return
@@ -166,7 +167,7 @@ func (p *pool) more() {
 	}()
 }
 
-// refuse returns an error to all waiting callers, unless an open connection may still be put back.
+// refuse sends an error to all waiting callers, unless an open connection may still be put back.
 func (p *pool) refuse() {
 	if p.open > 0 {
 		return

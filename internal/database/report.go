@@ -26,8 +26,8 @@ type Report struct {
 // Look describes a database without changing anything: it creates no file, schema or log. It uses
 // all fields of c except Prepare.
 //
-// If the file is missing, the error is fs.ErrNotExist. If Open would refuse the database, it is an
-// [Unfit].
+// If the file is missing, the error is fs.ErrNotExist. If Open would refuse the database, the error
+// is an [Unfit].
 func Look(ctx context.Context, c Config) (Report, error) {
 	if IsServer(c.URL) {
 		return lookServer(ctx, c)

@@ -204,7 +204,7 @@ func TestServerPool(t *testing.T) {
 	}
 }
 
-// hasWaiting reports whether a caller waits for a connection.
+// hasWaiting reports whether a caller is waiting for a connection.
 func (p *pool) hasWaiting() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -376,8 +376,8 @@ func refused(t *testing.T, name string, c Config, want string) {
 	}
 }
 
-// TestServerURLs shows that if a URL names several hosts, the first one that answers and accepts
-// writes is used. Tables are created in the schema of the search path.
+// TestServerURLs shows that if a URL names several hosts, hosts that do not answer are skipped.
+// Tables are created in the schema that the URL's search_path names.
 func TestServerURLs(t *testing.T) {
 	url1, url2 := servers.Postgres(t), servers.Postgres(t)
 	servers.SQL(t, url2, `CREATE SCHEMA apart; CREATE TABLE users (id INT)`)

@@ -114,7 +114,7 @@ func shown(config *pgx.ConnConfig) string {
 	}).String()
 }
 
-// host returns the hosts of a server.
+// host returns the addresses of a server, separated by commas.
 func host(config *pgx.ConnConfig) string {
 	hosts := []string{net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))}
 	for _, f := range config.Fallbacks {
@@ -179,7 +179,7 @@ func causesOf(err error) string {
 
 const noAnswer = "no response in time"
 
-// rootCauses returns the innermost errors of a tree.
+// rootCauses returns the texts of the innermost errors of a tree.
 func rootCauses(err error) []string {
 	var dns *net.DNSError
 	switch e := err.(type) {

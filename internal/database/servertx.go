@@ -79,7 +79,8 @@ func (t *serverTx) Exec(_ context.Context, query string, args ...any) (sql.Resul
 	return driver.RowsAffected(tag.RowsAffected()), nil
 }
 
-// Later queues a query. It is sent together with the next query or the commit.
+// Later queues a query, which is sent together with the next query or the commit. Outside a
+// transaction, Later runs the query immediately.
 func (t *serverTx) Later(ctx context.Context, query string, args ...any) error {
 	if t.before == nil {
 		if t.conn.PgConn().TxStatus() == 'I' { // outside a transaction, there is no commit

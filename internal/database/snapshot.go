@@ -37,7 +37,7 @@ func (s *Snapshot) Has(ctx context.Context, table string) (there bool, err error
 	return there, nil
 }
 
-// A Table describes a table that is the same in both databases.
+// A Table describes a table in a form that is the same for SQLite and PostgreSQL.
 type Table struct {
 	Name    string
 	Columns []Column
@@ -94,7 +94,7 @@ var serverCatalog = catalog{
 		WHERE ` + inSchema + ` ORDER BY c.relname`,
 }
 
-// inSchema is the condition for tables of the current schema that belong to no extension.
+// inSchema is the condition for tables of the current schema that do not belong to an extension.
 const inSchema = `c.relnamespace = to_regnamespace(quote_ident(current_schema())) AND c.relkind IN ('r', 'p')
 	AND NOT EXISTS (SELECT 1 FROM pg_depend d
 		WHERE d.objid = c.oid AND d.classid = 'pg_class'::regclass AND d.deptype = 'e')`
@@ -191,7 +191,7 @@ func parentsFirst(tables []Table) (sorted []Table) {
 	return sorted
 }
 
-// Snapshot runs do on a snapshot. Meanwhile, SQLite keeps all later changes in the log.
+// Snapshot runs do on a snapshot. While do is running, SQLite keeps all later changes in the log.
 func (d *file) Snapshot(ctx context.Context, do func(*Snapshot) error) error {
 	tx, err := d.reads.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {

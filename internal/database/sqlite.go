@@ -100,8 +100,8 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 	return nil
 }
 
-// checkInBackground checks a large file while it is in use, since checking it before would delay
-// the start. If it finds damage, all later queries fail.
+// checkInBackground checks a large file while the file is in use, since a check before the first
+// use would delay the start. If it finds damage, all later queries fail.
 func (d *file) checkInBackground(c Config) {
 	var ctx context.Context
 	ctx, d.uncheck = context.WithCancel(context.Background())
@@ -141,12 +141,12 @@ const (
 // changes wait. It bounds the log if the checkpoints of [file.checkpoint] fail.
 const maxLogPages = 16000
 
-// readerIdle is how long a reader is kept while it is not needed. Its cache and its copy of the
-// schema take 1 to 5 MiB. The sweeps of every minute need several readers at the same time.
+// readerIdle is how long an idle reader is kept. Its cache and its copy of the schema take 1 to 5
+// MiB. The sweeps of every minute need several readers at the same time.
 const readerIdle = 20 * time.Second
 
-// readerLife is how long a reader is kept at all. Background work always needs one of them, which
-// would keep the cache that it filled under load.
+// readerLife is the maximum age of a reader. Background work always keeps one reader busy. Without
+// this limit, that reader would keep the cache that it filled under load.
 const readerLife = time.Minute
 
 func dataSource(name string, sync Sync, cache int) string {

@@ -47,7 +47,7 @@ func TestOpenTogether(t *testing.T) {
 		return err
 	}
 
-	for range 20 { // few of the processes that start together meet in the states that are hard to handle
+	for range 20 { // repeated, since most starts do not hit the races that are hard to handle
 		file := filepath.Join(t.TempDir(), "a.db")
 		var wg sync.WaitGroup
 		for range 8 {
@@ -64,7 +64,7 @@ func TestOpenTogether(t *testing.T) {
 	}
 }
 
-// TestClosed shows that after Close, the process has no file of the database open.
+// TestClosed shows that after Close, the process has none of the database's files open.
 func TestClosed(t *testing.T) {
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		t.Skip("only Linux lists the open files of a process")
@@ -129,7 +129,7 @@ func TestPath(t *testing.T) {
 	for _, tt := range tests {
 		got, err := filePath(tt.url, "/data")
 		if got != tt.want || (err == nil) != (tt.want != "") || err != nil && strings.Contains(err.Error(), "hush") {
-			t.Errorf("path(%q) = %q, %v, want %q", tt.url, got, err, tt.want)
+			t.Errorf("filePath(%q) = %q, %v, want %q", tt.url, got, err, tt.want)
 		}
 	}
 }

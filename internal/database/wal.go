@@ -104,7 +104,8 @@ func (idx index) compareFile(file string) error {
 }
 
 // compare reads the log as SQLite does after a crash: up to the first frame with a wrong checksum
-// (https://sqlite.org/fileformat2.html, section 4).
+// (https://sqlite.org/fileformat2.html, section 4). It returns an error if frames that FILE-shm
+// records are missing.
 func (idx index) compare(file string, log *os.File) error {
 	var head [32]byte
 	if _, err := log.ReadAt(head[:], 0); err != nil {

@@ -34,7 +34,7 @@ type writer struct {
 
 	pages int           // pages written to the log since full was last signaled
 	full  chan struct{} // signaled when a checkpoint is due
-	rest  chan struct{} // signaled when the writer should move the rest of the log
+	rest  chan struct{} // signaled when the writer should copy the rest of the log into the database
 
 	changes, commits atomic.Int64
 }
@@ -152,7 +152,8 @@ func (w *writer) commit(batch []change) {
 	}
 }
 
-// count adds a commit, and the changes in it that succeeded, to the statistics.
+// count adds a commit, and the changes in it that succeeded, to the statistics. If all changes
+// failed, it adds nothing.
 func (w *writer) count(errs []error) {
 	var n int64
 	for _, err := range errs {
