@@ -45,7 +45,7 @@ const (
 	maxAge   = time.Minute      // maximum age of a proof, counted from its iat
 	maxAhead = 10 * time.Second // how far the iat of a proof may be in the future
 	skew     = time.Minute      // how far the clocks of two nodes may be apart
-	nonceFor = 5 * time.Minute  // how long a nonce is the current one, and then how long it is the previous one
+	nonceFor = 5 * time.Minute  // how long a nonce is current, and how long it is then accepted as the previous one
 )
 
 // algorithms lists the accepted signature algorithms of proofs for HTTP requests (FAPI 2.0 Security
@@ -97,7 +97,7 @@ func New(c Config) *Verifier {
 	return v
 }
 
-// A Use describes the request that a proof must be for.
+// A Use describes the request for which a proof must have been made.
 type Use struct {
 	Method string // the method of the HTTP request
 	Path   string
@@ -142,9 +142,9 @@ const kept = maxAge + maxAhead + skew
 // ErrUsed is the error for a proof that was used before.
 var ErrUsed = invalid("it was used before; each proof needs a unique jti")
 
-// Verify checks and uses the proof for a request. proofs must contain exactly one proof. Verify
-// returns the thumbprint (RFC 7638) of the key that signed it. The error for an invalid proof is
-// problem.Invalid with a code from RFC 9449.
+// Verify checks the proof for a request, and stores that the proof has been used. proofs must
+// contain exactly one proof. Verify returns the thumbprint (RFC 7638) of the key that signed it.
+// The error for an invalid proof is problem.Invalid with a code from RFC 9449.
 func (v *Verifier) Verify(ctx context.Context, proofs []string, u Use) (thumbprint string, err error) {
 	p, err := v.Check(proofs, u)
 	if err != nil {
@@ -156,7 +156,7 @@ func (v *Verifier) Verify(ctx context.Context, proofs []string, u Use) (thumbpri
 	return p.Thumbprint, nil
 }
 
-// use stores that a proof was used. If it was used before, use returns ErrUsed.
+// use stores that a proof has been used. If the proof has been used before, use returns ErrUsed.
 func (v *Verifier) use(ctx context.Context, p Proof) (err error) {
 	if v.c.Used != nil {
 		err = v.c.Used.Add(spent.Use{ID: p.ID, Made: p.Made, Expires: p.Expires})
@@ -211,7 +211,7 @@ func (v *Verifier) open(proof string, rpc bool) (thumbprint string, c claims, er
 }
 
 // isStrong reports whether proofs may be signed with a key. It refuses RSA keys that are weak or
-// expensive to use.
+// expensive to use, and all elliptic curves except P-256 and Ed25519.
 func isStrong(key any) bool {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
@@ -276,7 +276,7 @@ func originOf(u *url.URL) string {
 	return scheme + "://" + host
 }
 
-// An offer is the nonce that was computed in one second.
+// An offer is a nonce, and the second in which it was computed.
 type offer struct {
 	second int64
 	nonce  string
@@ -324,8 +324,9 @@ func Proofs(r *http.Request) []string { return r.Header["Dpop"] }
 // Confirm checks how a request uses an access token. If a token is bound to a key, the request
 // needs the scheme DPoP and a proof signed with the key (RFC 9449, sections 7.1 and 7.2). Other
 // tokens must not use this scheme. If a token is bound to a certificate, the client must have shown
-// this certificate on the connection (RFC 8705, section 3). Every failure is
-// problem.Unauthenticated.
+// this certificate on the connection (RFC 8705, section 3). If the request does not meet these
+// conditions, the error is problem.Unauthenticated. If the use of the proof cannot be stored,
+// Confirm returns that error.
 func (v *Verifier) Confirm(r *http.Request, token, binding string) error {
 	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	switch proven := strings.EqualFold(scheme, "DPoP"); {
@@ -349,8 +350,9 @@ func (v *Verifier) confirmKey(r *http.Request, token, thumbprint string) error {
 	return refused(err)
 }
 
-// ConfirmRPC checks the proof in a relay request whose token is bound to a key. Every failure is
-// problem.Unauthenticated.
+// ConfirmRPC checks the proof in a relay request whose token is bound to a key. If the proof is not
+// valid, the error is problem.Unauthenticated. If the use of the proof cannot be stored, ConfirmRPC
+// returns that error.
 func (v *Verifier) ConfirmRPC(ctx context.Context, method, proof, thumbprint string) error {
 	holder, err := v.Verify(ctx, []string{proof}, Use{RPC: method})
 	if err == nil && holder != thumbprint {
@@ -359,7 +361,8 @@ func (v *Verifier) ConfirmRPC(ctx context.Context, method, proof, thumbprint str
 	return refused(err)
 }
 
-// refused converts the error for an invalid proof to an error for invalid credentials.
+// refused converts the error for an invalid proof to an error for invalid credentials. It returns
+// other errors unchanged.
 func refused(err error) error {
 	p := problem.First(err)
 	if p == nil || p.Kind != problem.Invalid {

@@ -298,8 +298,9 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestOnceAlone shows that the only node accepts a proof once, whichever header is remembered, and
-// also refuses it if its process has ended without closing the log.
+// TestOnceAlone shows that the only node of an installation accepts each proof once, whether or not
+// the verifier remembers the header of the proof. The node's next process refuses the proof, too,
+// even if the first process has not closed the log.
 func TestOnceAlone(t *testing.T) {
 	w, h := newWorld(t), newHolder(t)
 	dir := t.TempDir()
