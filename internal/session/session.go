@@ -38,8 +38,8 @@ type Store interface {
 	Put(ctx context.Context, key Key, value []byte, ttl time.Duration) error
 	// Get returns the value.
 	Get(ctx context.Context, key Key) ([]byte, error)
-	// Take returns the value and deletes it. If several callers take the same key, one gets the
-	// value.
+	// Take returns the value and deletes it. If several callers take the same key, only one gets
+	// the value.
 	Take(ctx context.Context, key Key) ([]byte, error)
 	// Add sets the value if the key does not exist. Otherwise it returns problem.Conflict.
 	Add(ctx context.Context, key Key, value []byte, ttl time.Duration) error

@@ -61,7 +61,8 @@ func (s *Store) up() (era uint64, up bool) {
 }
 
 // answered reports whether the primary answered an operation that returned err. A failure counts
-// against the primary, unless it comes from an earlier era or the caller's context is done.
+// against the primary, unless it comes from an earlier era or the caller's context is done. If the
+// caller's context is done, answered returns true, so that the caller returns the error.
 func (s *Store) answered(ctx context.Context, era uint64, err error) bool {
 	result := resultOf(err)
 	s.counts[primary][result].Add(1)

@@ -35,7 +35,8 @@ func (s *Store) Get(ctx context.Context, key session.Key) ([]byte, error) {
 		return nil, err
 	}
 
-	// Ask the fallback first while it lingers or the primary is unavailable.
+	// Ask the fallback first while the primary is unavailable, or while the fallback may still hold
+	// entries from an outage.
 	era, up := s.up()
 	asked := !up || s.lingers()
 	if asked {
@@ -72,7 +73,8 @@ func (s *Store) Take(ctx context.Context, key session.Key) ([]byte, error) {
 		return nil, err
 	}
 
-	// Ask the fallback first while it lingers or the primary is unavailable.
+	// Ask the fallback first while the primary is unavailable, or while the fallback may still hold
+	// entries from an outage.
 	era, up := s.up()
 	asked := !up || s.lingers()
 	if asked {
@@ -137,7 +139,8 @@ func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []
 		return found, err
 	}
 
-	// Ask the fallback first while it lingers or the primary is unavailable.
+	// Ask the fallback first while the primary is unavailable, or while the fallback may still hold
+	// entries from an outage.
 	era, up := s.up()
 	asked := !up || s.lingers()
 	if asked {

@@ -19,8 +19,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A world is a Store whose primary is a separate Redis, reached through a wire, and whose fallback
-// is a database.
+// A world is a Store whose primary is a Redis, and whose fallback is a database.
 type world struct {
 	*Store
 	redis *redis.Store

@@ -342,8 +342,8 @@ func TestTwoNodes(t *testing.T) {
 	cut.want(t, k, "")
 }
 
-// TestSwappedAfterwards shows that repeatedly swapping an entry from an outage does not extend the
-// lingering.
+// TestSwappedAfterwards shows that the fallback does not linger longer if an entry from an outage
+// is swapped repeatedly after the outage.
 func TestSwappedAfterwards(t *testing.T) {
 	w := newWorld(t, servers.Redis(t), 10*time.Second)
 	w.linger(time.Minute)

@@ -141,7 +141,7 @@ type Stats struct {
 	Open, Idle       int
 	Waits, TimedOut  uint64        // waits for a connection, and how many of them timed out
 	Waited           time.Duration // total time of those waits
-	Dialled, Retired uint64        // opened because none was idle; closed because they were broken or old
+	Dialled, Retired uint64        // opened because no connection was idle, and closed because they were broken or old
 }
 
 // Stats returns the current numbers.

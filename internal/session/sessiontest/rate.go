@@ -8,7 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// rates shows that each key has its own events: taking events from one key does not affect others.
+// rates shows that each key has its own events, so that taking events from one key does not affect
+// others. A refusal returns the time until enough events have recovered, and takes none.
 func rates(t *testing.T, s session.Store) {
 	rate := session.Rate{Burst: 3, Every: time.Hour}
 	k, other, huge := key(t, "limit"), key(t, "limit"), key(t, "limit")

@@ -12,7 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A check is one test case. Cases in which an entry must expire run in parallel.
+// A check is one test case. If waits is set, the case waits until an entry expires or a rate
+// recovers, and runs in parallel.
 type check struct {
 	name  string
 	run   func(*testing.T, session.Store)
@@ -20,7 +21,7 @@ type check struct {
 }
 
 // Run tests a backend. open returns an empty store, or a store that other tests use at the same
-// time: each case uses its own keys.
+// time, since each case uses its own keys.
 func Run(t *testing.T, open func(t *testing.T) session.Store) {
 	checks := []check{
 		{"Put", put, false}, {"Get", get, false}, {"Take", take, false}, {"Add", add, false},
