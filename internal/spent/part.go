@@ -24,7 +24,7 @@ type part struct {
 
 	file    *os.File // nil if the part is closed
 	written int64    // size of the file
-	failed  bool     // a sync of the file has failed; a second one succeeds even if data was lost
+	failed  bool     // a sync of the file has failed; a later sync may succeed even though data was lost
 }
 
 // briefFor is the longest life of a brief use. Proofs are brief.
@@ -145,7 +145,7 @@ func (p *part) forget(now int64) {
 	}
 }
 
-// write appends records to the file. If it fails, the next records take the place of these.
+// write appends records to the file. If it fails, the next records overwrite these.
 func (p *part) write(records []byte) error {
 	if _, err := p.file.WriteAt(records, p.written); err != nil {
 		return fmt.Errorf("writing log of uses: %w", err)

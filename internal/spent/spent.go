@@ -110,7 +110,7 @@ func Open(c Config) (*Log, error) {
 	return l, nil
 }
 
-// Learn adds uses that are already stored elsewhere. It does not write them.
+// Learn adds uses that are already stored elsewhere. It does not write them to a file.
 func (l *Log) Learn(uses ...Use) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,7 +122,8 @@ func (l *Log) Learn(uses ...Use) {
 	l.parts = append([]*part{p}, l.parts...)
 }
 
-// Has reports whether something that was made at a time was used, or may have been.
+// Has reports whether the thing with the given ID, which was made at the given time, has been used
+// or may have been used.
 func (l *Log) Has(id string, made time.Time) bool {
 	d := digestOf(id)
 	l.mu.Lock()
@@ -131,7 +132,8 @@ func (l *Log) Has(id string, made time.Time) bool {
 }
 
 func (l *Log) has(d digest, made time.Time) bool {
-	// If the clock was ahead when the log was opened, the crash was not as late as that.
+	// If the clock was ahead when the log was opened, l.lost may be in the future. The crash itself
+	// is not.
 	if latest := l.c.Now().Add(ahead); l.lost.After(latest) {
 		l.lost = latest.Round(0)
 	}

@@ -34,7 +34,7 @@ func (w *world) open() *Log {
 	return l
 }
 
-// use adds a use that expires after life, which must not be known.
+// use uses id for the first time. The use expires after life.
 func (w *world) use(l *Log, id string, life time.Duration) {
 	w.Helper()
 	if err := l.Add(Use{id, w.now, w.now.Add(life)}); err != nil {
@@ -42,7 +42,7 @@ func (w *world) use(l *Log, id string, life time.Duration) {
 	}
 }
 
-// refuse adds a use that must be known.
+// refuse uses id again, and checks that the log refuses this because it knows the id.
 func (w *world) refuse(l *Log, id string) {
 	w.Helper()
 	if err := l.Add(Use{id, w.now, w.now.Add(time.Minute)}); err != (Repeated{0}) {
@@ -63,8 +63,8 @@ func (w *world) files() int {
 	return len(entries)
 }
 
-// TestOnce shows that one of many concurrent callers uses an id, and that the log contains all
-// acknowledged uses when it is opened again without having been closed.
+// TestOnce shows that only one of several concurrent callers can use an id, and that the log
+// contains all acknowledged uses when it is opened again without having been closed.
 func TestOnce(t *testing.T) {
 	w := newWorld(t)
 	l := w.open()
@@ -95,7 +95,7 @@ func TestOnce(t *testing.T) {
 	w.use(again, "other", time.Minute)
 }
 
-// TestAllOrNone shows that a use is not stored together with one that is known.
+// TestAllOrNone shows that Add stores none of several uses if one of them is already known.
 func TestAllOrNone(t *testing.T) {
 	w := newWorld(t)
 	l := w.open()
@@ -115,8 +115,8 @@ func TestAllOrNone(t *testing.T) {
 	w.refuse(w.open(), "c")
 }
 
-// TestExpiry shows that uses are known until they expire, in whichever part they are, and that
-// memory and files do not grow after that.
+// TestExpiry shows that uses are known until they expire, in whichever part of the log they are,
+// and that the log then deletes them from memory and its files.
 func TestExpiry(t *testing.T) {
 	w := newWorld(t)
 	l := w.open()
@@ -128,7 +128,7 @@ func TestExpiry(t *testing.T) {
 		}
 		w.now = w.now.Add(partFor)
 	}
-	// Of each minute, one lasting use is left. Of the last minutes, so are the brief ones.
+	// One long use is left from each of the last minutes. The newest short uses are left, too.
 	if n := w.files(); n < 10 || n > 12 || len(l.parts) != n || l.count < n+1 || l.count > n+3 {
 		w.Errorf("%d files, %d parts and %d uses are left", n, len(l.parts), l.count)
 	}
@@ -157,8 +157,9 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// TestClockCorrected sets a clock back that was ahead when the machine started after a crash. The log
-// then accepts everything that is made after the correction.
+// TestClockCorrected starts a machine after a crash with a clock that is ahead, and then corrects
+// the clock. The log soon accepts what was made after the correction, and continues to refuse what
+// was made before the crash.
 func TestClockCorrected(t *testing.T) {
 	w := newWorld(t)
 	w.use(w.open(), "lost", time.Minute)
@@ -179,7 +180,8 @@ func TestClockCorrected(t *testing.T) {
 }
 
 // TestDiskFails shows that the log refuses uses while the disk fails, counts correctly after that,
-// and does not claim that everything was synced. A second sync succeeds although data was lost.
+// and does not claim that everything was synced. After a sync has failed, a second sync may succeed
+// although data was lost, so the log must remember the failure.
 func TestDiskFails(t *testing.T) {
 	w := newWorld(t)
 	l := w.open()
@@ -217,8 +219,8 @@ func TestDiskFails(t *testing.T) {
 	}
 }
 
-// TestUnsynced shows that a log is closed only after it has synced the files of a process that was
-// killed.
+// TestUnsynced shows that Close also syncs the files of an earlier process that was killed. If this
+// fails, Close returns an error, and the log does not claim that everything was synced.
 func TestUnsynced(t *testing.T) {
 	w := newWorld(t)
 	w.use(w.open(), "a", time.Minute)
@@ -242,7 +244,8 @@ func TestUnsynced(t *testing.T) {
 	}
 }
 
-// TestTorn shows that damaged records do not hide others, and that no damage keeps a file forever.
+// TestTorn shows that the log still finds the other records of a file that contains damaged ones,
+// and that it deletes this file in the end.
 func TestTorn(t *testing.T) {
 	w := newWorld(t)
 	l := w.open()
@@ -269,8 +272,8 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-// TestFull shows that a use that cannot be written is refused, also when it is repeated, and that
-// the log recovers.
+// TestFull shows that a use fails if it cannot be written to the disk, that its id then counts as
+// used, and that the log accepts other uses once the disk has space again.
 func TestFull(t *testing.T) {
 	w := newWorld(t)
 	l := w.open()
@@ -294,9 +297,9 @@ func TestFull(t *testing.T) {
 	w.refuse(again, "after")
 }
 
-// TestMachineCrash shows that what was made before a crash of the machine, or at the same time by a
-// client whose clock is ahead, counts as used, although its use was lost. This remains so in later
-// processes.
+// TestMachineCrash shows that after a crash of the machine, everything that was made before the
+// crash counts as used, because the log may have lost its use. This includes what a client whose
+// clock is ahead made before the crash. It remains so in later processes.
 func TestMachineCrash(t *testing.T) {
 	w := newWorld(t)
 	w.use(w.open(), "lost", time.Minute)
@@ -326,7 +329,7 @@ func TestMachineCrash(t *testing.T) {
 }
 
 // TestCleanStop shows that all uses are known after the log was closed and the machine has started
-// again, and that nothing else counts as used. A mark that is missing or damaged counts as a crash.
+// again, and that no other id counts as used. A mark that is missing or damaged counts as a crash.
 func TestCleanStop(t *testing.T) {
 	w := newWorld(t)
 	for i := range 3 {
@@ -346,14 +349,14 @@ func TestCleanStop(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !w.open().Has("other", w.now) {
-			t.Errorf("with the mark %q, nothing counts as used", text)
+			t.Errorf("with the mark %q, an id that the log does not contain does not count as used", text)
 		}
 	}
 	if err := os.Remove(filepath.Join(w.dir, markName)); err != nil {
 		t.Fatal(err)
 	}
 	if !w.open().Has("other", w.now) {
-		t.Errorf("without a mark, nothing counts as used")
+		t.Errorf("without a mark, an id that the log does not contain does not count as used")
 	}
 }
 
