@@ -45,6 +45,7 @@ func delay(attempts int, asked time.Duration) (d time.Duration, ok bool) {
 }
 
 // Taken is the Verdict for webhooks: a 2xx status accepts a body, and 410 Gone refuses it for good.
+// After any other status, or without a response, the job is retried.
 func Taken(status int) State {
 	switch {
 	case status >= 200 && status < 300:

@@ -2,7 +2,7 @@ package mail
 
 import "strings"
 
-// german holds the German words. Their placeholders are those of the English words.
+// german holds the German words. They have the same placeholders as the English words.
 var german = tongue{
 	words: map[Kind]words{
 		Reset: {

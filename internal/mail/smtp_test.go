@@ -171,7 +171,7 @@ func TestSendInternational(t *testing.T) {
 	}
 }
 
-// TestSendRefused shows that a letter that the server refuses permanently is not retried.
+// TestSendRefused shows which failures of Send are permanent, so that the letter is not retried.
 func TestSendRefused(t *testing.T) {
 	s := inbox.Start(t, inbox.Config{})
 	to := transport(t, s, "smtp", "localhost", "")

@@ -27,8 +27,7 @@ var ErrBox = errors.New("emails are stored on this server")
 //
 //   - log: selects the Box, and the error is ErrBox.
 //   - smtp://user@host:587 uses STARTTLS. It uses no TLS if the host is this machine, unless the
-//
-// URL ends in ?tls=starttls. ?tls=none disables TLS.
+//     URL ends in ?tls=starttls. ?tls=none disables TLS.
 //   - smtps://user@host:465 uses TLS from the start.
 func ParseURL(raw string) (Server, error) {
 	if raw == "log:" {

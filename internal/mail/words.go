@@ -16,7 +16,7 @@ type words struct {
 type tongue struct {
 	tag     string // BCP 47
 	words   map[Kind]words
-	changes map[string]string // descriptions of changes to a second factor, keyed by the fact "what"
+	changes map[string]string // descriptions of changes to a second factor, keyed by the value of the fact "what"
 	others  string            // name for the author of a change that an operator or a key made
 	signed  string            // the footer
 	broken  string            // the sentence before the address of the link
@@ -24,7 +24,7 @@ type tongue struct {
 	device  *strings.Replacer // translates the names of devices that package agent returns
 }
 
-// inEnglish is used for languages without a translation.
+// inEnglish is the tongue for English, and for languages without a translation.
 var inEnglish = tongue{
 	tag:     "en",
 	words:   english,

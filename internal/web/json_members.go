@@ -49,7 +49,7 @@ func splitObject(body []byte) (members map[string]json.RawMessage, ok bool) {
 }
 
 // nextToken returns the index of the first byte in body[at:] that is not white space. The body must
-// be valid JSON, and must contain a byte like this.
+// be valid JSON, and must have a byte at or after this index that is not white space.
 func nextToken(body []byte, at int) int {
 	for body[at] == ' ' || body[at] == '\t' || body[at] == '\r' || body[at] == '\n' {
 		at++

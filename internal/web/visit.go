@@ -13,7 +13,7 @@ import (
 // that no client receives the response. nginx uses the same status.
 const statusClientLeft = 499
 
-// errClientLeft is logged as the cause.
+// errClientLeft is logged as the cause for a request whose client has closed the connection.
 var errClientLeft = problem.New(problem.Malformed, "client_closed_request",
 	"the client closed the connection before the response")
 

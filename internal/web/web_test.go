@@ -50,8 +50,9 @@ func TestBasic(t *testing.T) {
 	}
 }
 
-// TestOuter shows that the kernel can still send files through the middleware, because the response
-// writer has a ReadFrom method.
+// TestOuter shows that each request gets an id, that a handler that panics causes status 500, and
+// that TRACE requests are refused. The response writer of the middleware has a ReadFrom method, so
+// that the kernel can still send files.
 func TestOuter(t *testing.T) {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	var seen int
@@ -95,8 +96,8 @@ func TestOuter(t *testing.T) {
 	}
 }
 
-// TestFlowCookie shows that if the browser accepts it, cookies are Secure and have names that begin
-// with __Host-.
+// TestFlowCookie shows that cookies are Secure and have names that begin with __Host-, if the
+// browser accepts such cookies from the server's URL.
 func TestFlowCookie(t *testing.T) {
 	const (
 		chromium = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) " +

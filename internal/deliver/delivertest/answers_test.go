@@ -46,8 +46,9 @@ func TestResponse(t *testing.T) {
 	}
 }
 
-// TestNoResponse shows that no body is kept from a redirect or an address that is not allowed. Only
-// the address is kept.
+// TestNoResponse shows that a delivery keeps no body if the receiver answers with a redirect or its
+// address is not allowed. It keeps the address that was refused, but does not reveal it in the
+// reason.
 func TestNoResponse(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	w.node()

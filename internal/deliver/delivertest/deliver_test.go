@@ -256,8 +256,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRetries shows that a failing receiver gets the full number of attempts, and that dead
-// deliveries can be redelivered.
+// TestRetries shows that a delivery to a failing receiver is attempted nine times and is then dead,
+// and that a dead delivery can be redelivered.
 func TestRetries(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	var status atomic.Int64
