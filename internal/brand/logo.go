@@ -60,7 +60,7 @@ const (
 	Dark  Theme = "dark"
 )
 
-// Themes are all themes.
+// Themes lists all themes.
 var Themes = []Theme{Light, Dark}
 
 // Logos are logos to set. A zero value removes the logo for its theme; the logos for missing themes
@@ -88,7 +88,7 @@ func Pair(light, dark string) (forAll, forDark string) {
 var one = make(chan struct{}, 1)
 
 // MakeLogo redraws an uploaded picture. It refuses SVG, since SVG documents may contain scripts.
-// While another picture is being decoded, MakeLogo waits until ctx is done.
+// While another picture is being decoded, MakeLogo waits, at most until ctx is done.
 func MakeLogo(ctx context.Context, param string, raw []byte) (Logo, error) {
 	bad := func(format string, args ...any) (Logo, error) {
 		return Logo{}, problem.BadParam(param, format, args...)

@@ -154,7 +154,8 @@ func (b *Bus) Dropped() uint64 { return b.dropped.Load() }
 // it was not sealed by another node for this node, if it is too old, or if it was received before.
 func (b *Bus) Refused() uint64 { return b.refused.Load() }
 
-// Send queues a message to a node and returns without waiting for it to be sent.
+// Send queues a message to a node and returns without waiting for it to be sent. If the queue has
+// no room for the message, the message is dropped and counted.
 func (b *Bus) Send(node, kind string, v any) {
 	body, err := json.Marshal(v)
 	if err == nil && len(b.out) >= maxEvents {

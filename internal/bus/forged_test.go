@@ -95,7 +95,7 @@ func TestForged(t *testing.T) {
 	})
 }
 
-// waitFor returns the first tapped message that is not as long as the message than.
+// waitFor returns the first tapped message whose length differs from that of than.
 func waitFor(t *testing.T, tapped <-chan []byte, than []byte) []byte {
 	t.Helper()
 	for {

@@ -125,7 +125,7 @@ func (r *Reader) Text() string {
 	case 1:
 		u, err := uuid.FromBytes(r.take(16))
 		if err != nil {
-			return "" // take has noticed it
+			return "" // take has recorded that the encoding is truncated
 		}
 		return u.String()
 	default:

@@ -68,7 +68,7 @@ type Store interface {
 
 	// ReplaceRecoveryCodes replaces all recovery codes of the owner.
 	ReplaceRecoveryCodes(ctx context.Context, o Owner, hashes []string, at time.Time) error
-	// TakeRecoveryCode deletes a code. If several callers take the same code, one succeeds.
+	// TakeRecoveryCode deletes a code. If several callers take the same code, only one succeeds.
 	TakeRecoveryCode(ctx context.Context, o Owner, hash string) error
 	// FindRecoveryCodes returns how many recovery codes are left.
 	FindRecoveryCodes(ctx context.Context, o Owner) (RecoveryCodes, error)
@@ -215,7 +215,8 @@ func guessKey(o Owner, at Place) session.Key {
 	return session.Key{Kind: "factor_guess", ID: session.Digest(o.String() + " " + string(at))}
 }
 
-// conflict returns instead if err is problem.Conflict, and err otherwise.
+// conflict replaces problem.Conflict with the error named instead. It returns other errors
+// unchanged.
 func conflict(err, instead error) error {
 	if errors.Is(err, problem.Conflict) {
 		return instead

@@ -24,7 +24,7 @@ type Passkey struct {
 	Credential string // the credential id, in base64url
 	Name       string // chosen by the owner
 	Record     []byte // the credential record (Web Authentication, section 4) as JSON
-	Count      uint32 // the signature counter; always 0 if the passkey does not count
+	Count      uint32 // the signature counter; always 0 if the passkey has no counter
 	Synced     bool   // whether it may be on several devices (backup eligible)
 	BackedUp   bool   // whether it is on several devices (backup state)
 	Created    time.Time
@@ -96,7 +96,8 @@ func (f *Factors) BeginPasskey(ctx context.Context, o Owner, flow, name, shown s
 }
 
 // CreatePasskey verifies the browser's answer to BeginPasskey in the same flow, and stores the
-// passkey. If first is set, it does so only if this is the owner's first factor, like ConfirmTOTP.
+// passkey. If first is set, CreatePasskey stores the passkey only if the owner has no other factor,
+// and otherwise returns ErrNotFirst.
 func (f *Factors) CreatePasskey(
 	ctx context.Context, o Owner, first bool, flow, name string, answer []byte,
 ) (Passkey, error) {

@@ -154,7 +154,7 @@ func (s *search) follow(low, high, depth int) {
 	}
 }
 
-// try continues with the words of entries[low:high] whose byte at depth is next.
+// try continues with the words of entries[low:high] whose byte at the index depth equals next.
 func (s *search) try(low, high, depth int, next byte) {
 	entries := s.entries[low:high]
 	from := sort.Search(len(entries), func(i int) bool {

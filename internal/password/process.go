@@ -325,7 +325,7 @@ func start(cmd *exec.Cmd) (*worker, error) {
 	w.waiting = make(map[uint64]chan response)
 	go func() {
 		w.receive(out)
-		_ = cmd.Wait() // closes out, so it must follow the last read
+		_ = cmd.Wait() // Wait closes out, so it must follow the last read
 	}()
 	return w, nil
 }

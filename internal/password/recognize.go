@@ -113,8 +113,9 @@ func (b board) walks(password string) (found []match.Match) {
 	return found
 }
 
-// neighbour returns the direction of key from a key whose neighbors are around. direction is -1 if
-// key is not one of the neighbors. upper reports whether key requires shift.
+// neighbour returns the direction from one key of a keyboard to another. around lists the neighbors
+// of the first key, and key is the second. direction is -1 if key is not one of the neighbors.
+// upper reports whether key requires shift.
 func neighbour(around []string, key string) (direction int, upper bool) {
 	for i, both := range around {
 		if at := strings.Index(both, key); at >= 0 {
@@ -174,8 +175,8 @@ func sequences(password string) (found []match.Match) {
 	return found
 }
 
-// stride returns how many positions in all separate the first two characters of text. It returns 0
-// if all lacks one of them.
+// stride returns how many positions separate the first two characters of text in the sequence all.
+// It returns 0 if the sequence lacks one of them.
 func stride(all, text string) int {
 	if len(text) < 2 {
 		return 0

@@ -1,4 +1,4 @@
-// Package problem defines selvage's only error type.
+// Package problem defines the type of the errors that clients may see.
 //
 // Functions return an [Error] for each failure that a client may learn about. Each protocol has one
 // function that converts an Error to the protocol's own JSON or page. An error without an [Error] in

@@ -1,4 +1,4 @@
-// Package revocation reports whether tokens were revoked.
+// Package revocation reports whether tokens have been revoked.
 //
 // Revocations are numbered rows of the database. Each node keeps the rows that have not expired in
 // memory. It polls for new ones, so that a revocation takes effect on all nodes within a second. If
@@ -180,8 +180,8 @@ func (l *List) Revoke(ctx context.Context, r Revocation) error {
 	return l.Sync(ctx)
 }
 
-// Heard returns how many revocations this node has read. A token that was checked need not be
-// checked again until the number changes.
+// Heard returns a number that grows whenever this node reads a revocation that it does not have
+// yet. A token that has been checked need not be checked again until the number changes.
 func (l *List) Heard() int64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

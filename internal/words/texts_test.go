@@ -19,11 +19,12 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// dashboard holds the Go code of the pages.
+// dashboard is the directory with the Go code of the pages.
 const dashboard = "../../operator/dashboard"
 
 var (
-	// prose matches literals that people read. These begin like a sentence, or have several words.
+	// prose matches literals that people read. Such literals begin like a sentence, or have several
+	// words.
 	prose = regexp.MustCompile(`^(?:[A-Z“(]|%(?:\[1\])?s |\{this\} ).*[a-z]{2}|^[a-z]+,? [a-z(]+.*$`)
 	// other matches literals that people do not read: patterns, code, and formats.
 	other = regexp.MustCompile(`^(?:GET|POST) |\n|curl|^selvage |^# |^[LM][%0-9]|^Bearer|^[A-Z][a-z]+/$|` +
