@@ -74,7 +74,7 @@ func TestMuteFlood(t *testing.T) {
 }
 
 // TestRingAfterRevocation shows that a call keeps ringing although earlier tokens of the callee
-// were revoked. It also keeps ringing when another subscriber's token is revoked.
+// have been revoked. It also keeps ringing when another subscriber's token is revoked.
 func TestRingAfterRevocation(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)

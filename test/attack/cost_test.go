@@ -185,7 +185,7 @@ type costTable struct {
 	lines  strings.Builder
 }
 
-// measure returns the cost of a request. It stops measuring once the cost is below most.
+// measure returns the cost of a request. It stops measuring once the CPU time is below most.
 func (c *costTable) measure(name string, r costlyRequest, most time.Duration) process {
 	c.t.Helper()
 	cost := leastCost(c.t, c.server, most, func() error {
@@ -202,7 +202,7 @@ func (c *costTable) measure(name string, r costlyRequest, most time.Duration) pr
 	return cost
 }
 
-// check fails the test if a request costs at least most, or too much memory.
+// check fails the test if a request costs too much memory, or at least as much CPU time as most.
 func (c *costTable) check(name string, r costlyRequest, most time.Duration) {
 	c.t.Helper()
 	if cost := c.measure(name, r, most); cost.cpu >= most || cost.heap >= maxHeap {

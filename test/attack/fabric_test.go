@@ -298,9 +298,10 @@ func TestConsentNamesFabricAccess(t *testing.T) {
 	}
 }
 
-// TestFabricAccessNeedsConsent shows that a fabric token needs a consent to acting as the
-// subscriber. Two clients try to reuse another consent. One of them requested an ID token first.
-// The other one used to have JWT access tokens.
+// TestFabricAccessNeedsConsent shows that a client gets a fabric token only after the subscriber
+// has consented that the client may act as the subscriber. Two clients try to reuse a consent to
+// something else. The subscriber consented to an ID token for the first client, and to JWT access
+// tokens for the second.
 func TestFabricAccessNeedsConsent(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)

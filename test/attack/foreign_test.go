@@ -20,10 +20,10 @@ import (
 	"github.com/selvage/selvage/test/phone"
 )
 
-// TestK10ForeignIDs sends every operation whose path contains an ID to the objects of another
-// project. The keys and tokens have all rights in their own project. No object is found, shown or
-// changed. If a path contains several IDs, the test also tries it with the attacker's own object as
-// the first.
+// TestK10ForeignIDs calls every operation whose path contains an ID, with the IDs of another
+// project's objects. The keys and tokens that it uses have all rights in their own project. No
+// object is found, shown or changed. If a path contains several IDs, the test also tries it with
+// the attacker's own object as the first.
 func TestK10ForeignIDs(t *testing.T) {
 	victim := limited(t, "API_REQUESTS=0", "API_WRITES=0", "MEDIA_MISSES_PER_NETWORK=0", harness.AllowLocal)
 	theirs, own := newThings(t, victim), newThings(t, victim.Server.NewProject(t))
@@ -78,8 +78,8 @@ func example(o operation) harness.Option {
 	return harness.JSON(o.example)
 }
 
-// canary is a name that the project's objects have. A response that contains it reveals one of
-// these objects.
+// canary is the name of all objects of the attacked project. A response that contains it reveals
+// one of these objects.
 const canary = "canary-of-the-victim"
 
 // things holds one object of each kind that operations name, all in one project.
@@ -92,7 +92,7 @@ type things struct {
 	// ids holds the IDs of the objects. The key is the path before the ID, with {} for each
 	// parameter.
 	ids     map[string]string
-	unknown map[string]bool // paths that contain an unknown ID
+	unknown map[string]bool // paths that were filled with an unknown ID
 }
 
 // newThings creates the objects in a project.
@@ -295,7 +295,7 @@ func (th *things) isShown(answer []byte, path string) bool {
 		!strings.Contains(path, th.ID) && strings.Contains(text, th.ID)
 }
 
-// unmade matches the operations on resources of kinds that the API does not create.
+// unmade matches the paths of kinds of resources that cannot be created through the API.
 var unmade = regexp.MustCompile(`/(cxml_applications|dialogflow_agents)/`)
 
 // moments matches values that change each time an object is shown, such as the duration of a live
@@ -304,8 +304,8 @@ var moments = regexp.MustCompile(`"(exported_at|last_used_at|last_seen_at)":"[^"
 	`"(end_time|ended_at|left_at)":null,"duration":[0-9]+|` +
 	`"requests":[0-9]+,"bytes":[0-9]+,"first_at":"[^"]*","last_at":"[^"]*"`) // accesses to a recording's media
 
-// show returns the responses to each operation that contains an ID, by path. All these objects
-// exist.
+// show returns the response to each GET operation whose path contains an ID, by path. All objects
+// with these IDs exist.
 func (th *things) show(t *testing.T) map[string]string {
 	t.Helper()
 	all := make(map[string]string)

@@ -67,7 +67,8 @@ func (m mailed) link(t *testing.T, to string, n int) string {
 	return links[n-1]
 }
 
-// about waits for an email to an address whose subject contains words, and returns it.
+// about waits for an email to an address, with the given words in its subject, and returns the
+// email.
 func (m mailed) about(t *testing.T, to, words string) (found inbox.Mail) {
 	t.Helper()
 	harness.Eventually(t, time.Minute, fmt.Sprintf("a mail to %s about %q", to, words), func() error {
@@ -108,7 +109,7 @@ func (m mailed) forgot(t *testing.T, b *harness.Browser, email string) harness.P
 }
 
 // TestMailReset shows that an emailed link sets a new password once. Opening the link does not use
-// it up. Of many concurrent posts, one succeeds. All earlier logins and tokens end.
+// it up. Of many concurrent posts of the form, one succeeds. All earlier logins and tokens end.
 func TestMailReset(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)

@@ -29,7 +29,7 @@ func withToken(token any) map[string]any {
 	return map[string]any{"authentication": map[string]any{"jwt_token": token}}
 }
 
-// isRefusal reports whether code says that a socket may not authenticate with its parameters.
+// isRefusal reports whether code is the code of an error that refuses to authenticate a socket.
 func isRefusal(code int) bool {
 	return code == harness.CodeAuthenticationFailed || code == harness.CodeInvalidParams
 }
@@ -180,9 +180,9 @@ type silentSocket struct {
 	asked, opened time.Time
 }
 
-// openWith returns how many of the sockets were certainly open when last was opened, including
-// last. The others were opened before last was dialed, and were too young to be closed when it
-// opened.
+// openWith returns how many sockets were certainly open when the socket last was opened, including
+// last itself. Another socket counts if it was opened before last was dialed, and was too young to
+// be closed when last was opened.
 func openWith(sockets []silentSocket, last silentSocket) int {
 	n := 1
 	for _, s := range sockets {

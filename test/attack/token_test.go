@@ -167,9 +167,9 @@ func TestT07Grants(t *testing.T) {
 	service.Refresh(t, "x").WantError(t, 400, "unauthorized_client")
 }
 
-// TestT08RefreshReuse uses a refresh token again, which ends its family. During a grace period,
-// redeeming the predecessor of the current token returns the current token again. After the grace
-// period, it ends the family. An older token ends the family immediately.
+// TestT08RefreshReuse redeems used refresh tokens again. During a grace period, the response to the
+// predecessor of the current token contains the current token. After the grace period, redeeming
+// the predecessor ends the family of tokens. Redeeming an older token ends the family at any time.
 func TestT08RefreshReuse(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)

@@ -53,7 +53,8 @@ func TestI02SmuggledBytes(t *testing.T) {
 		})
 	}
 
-	// Lines may end in a bare line feed (RFC 9112, section 2.2). The body is then the same.
+	// A server may accept lines that end in a bare line feed (RFC 9112, section 2.2). It must then
+	// either answer both requests or refuse the first one.
 	statuses, _ := answers(t, s, strings.ReplaceAll(post+"Content-Length: 0\r\n\r\n"+hidden, "\r\n", "\n"))
 	if len(statuses) != 2 && (len(statuses) != 1 || statuses[0] != 400) {
 		t.Errorf("requests with bare line feeds are answered with %v, want two answers or a refusal", statuses)
