@@ -40,7 +40,8 @@ func TestAccountForms(t *testing.T) {
 	b.until("the saved name again", "document.getElementById('display-name')?.value === 'Countess'")
 }
 
-// endLogin revokes the login of a tab, and opens the account page until it asks for another login.
+// endLogin revokes the subscriber's logins, and reloads the account page until it asks to sign in
+// again.
 func endLogin(b tab, p *harness.Project, sub harness.Subscriber) {
 	b.Helper()
 	p.Command(b, "", "subscriber", "revoke", sub.ID)

@@ -217,7 +217,7 @@ func TestBrowserSDKPopup(t *testing.T) {
 }
 
 // TestBrowserSDKTabs shows what happens if two tabs have the same refresh token, for example
-// because a tab was duplicated. They renew the token with one request, and both stay signed in.
+// because a tab was duplicated. The tabs renew the token with one request, and both stay signed in.
 func TestBrowserSDKTabs(t *testing.T) {
 	harness.NotStorage(t)
 	for _, how := range []string{"", "&nolocks"} {

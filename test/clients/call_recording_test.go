@@ -61,8 +61,9 @@ func callRecord(alice, bob *phone) {
 	wantOnly(t, "the callee's channel", right, bob.hz, alice.hz)
 }
 
-// wantOnly fails the test unless a channel correlates with the tone has, and not with the tone
-// lacks. For has, the median of the blocks counts, because a busy browser sends audio with gaps.
+// wantOnly fails the test unless a channel correlates with a tone, and not with another tone. has
+// and lacks are the frequencies of the two tones in Hz. For the first tone, the median of the
+// blocks counts, because a busy browser sends audio with gaps.
 func wantOnly(t *testing.T, what string, samples []float64, has, lacks int) {
 	t.Helper()
 	var blocks []float64
@@ -124,7 +125,8 @@ func wantLength(t *testing.T, samples int, least, most time.Duration) {
 	}
 }
 
-// wantTone fails the test unless a channel contains the tone has and not the tone lacks.
+// wantTone fails the test unless a channel contains one tone and not another. has and lacks are the
+// frequencies of the two tones in Hz.
 func wantTone(t *testing.T, what string, samples []float64, has, lacks int) {
 	t.Helper()
 	if got, other := power(samples, has), power(samples, lacks); got < 1e4 || other > got/100 {

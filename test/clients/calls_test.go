@@ -358,8 +358,8 @@ func callScreen(alice, bob *phone) {
 	alice.do("call.hangup()", nil)
 }
 
-// callReload shows that a call continues after a reload of the page. Version 3.27.0 cannot do this,
-// and keepCalls leaves it unchanged.
+// callReload shows that a call continues after a reload of the page. Version 3.27.0 of the SDK
+// cannot continue calls, and keepCalls leaves a client of this version unchanged.
 func callReload(alice, bob *phone) {
 	if alice.version == "3.27.0" { // this version cannot reattach
 		alice.enter(false)

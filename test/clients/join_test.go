@@ -13,8 +13,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestJoin shows that a guest with a link joins a room from the page for guests, hears the room, and
-// leaves it. The token reaches the server in no URL, and a link that is over says so.
+// TestJoin shows that a guest with a link joins a room from the page for guests, hears the room,
+// and leaves it. No URL that the page requests contains the token. If the link is no longer valid,
+// the page says so.
 func TestJoin(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Shared(t)

@@ -30,7 +30,8 @@ type outcome struct {
 	State string `json:"state"`
 }
 
-// app serves the page of page/ at its own origin, as a client of p with the given flags.
+// app serves the page in page/ at its own origin, as a client of p with the given flags. It returns
+// the origin.
 func app(t *testing.T, p *harness.Project, flags ...string) string {
 	t.Helper()
 	needNode(t)
@@ -174,8 +175,8 @@ func TestOIDCClientTSDPoP(t *testing.T) {
 	p.Get(t, "/subscriber/info", harness.Bearer(renewed.User.AccessToken)).Want(t, 401)
 }
 
-// TestOIDCClientTSPushed shows that such an app can also push its request from another origin. A request
-// that was not pushed is refused.
+// TestOIDCClientTSPushed shows that a browser app with oidc-client-ts can also push its
+// authorization request from another origin. A request that was not pushed is refused.
 func TestOIDCClientTSPushed(t *testing.T) {
 	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)
@@ -248,8 +249,8 @@ func (b tab) wantInfo(status int, email string) {
 	}
 }
 
-// wantSignOut signs out at the provider's logout and checks that the tokens and the login have
-// ended.
+// wantSignOut signs out at the provider's logout endpoint, and checks that the tokens and the login
+// have ended.
 func (b tab) wantSignOut(p *harness.Project, origin string) {
 	b.Helper()
 	token := eval[string](b, "manager.getUser().then(user => user.access_token)")

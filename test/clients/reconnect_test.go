@@ -80,7 +80,7 @@ func TestSignalWireBeta(t *testing.T) {
 	v.wantOnline(t, false)
 }
 
-// await waits until a JavaScript expression is no longer equal to not.
+// await waits until the JavaScript expression not is false.
 func (s sdk) await(not string) {
 	s.Helper()
 	harness.Eventually(s, patience, not+" to become false", func() error {

@@ -12,7 +12,8 @@ import (
 	telephone "github.com/selvage/selvage/test/phone"
 )
 
-// createRoom creates a room with a name and further settings, and returns the address of the room.
+// createRoom creates a room with a name and further settings, and returns the address and the ID of
+// the room.
 func createRoom(t *testing.T, p *harness.Project, name string, settings map[string]any) (address, id string) {
 	t.Helper()
 	members := map[string]any{"name": name, "tone_on_entry_and_exit": false}

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestScreensOfDashboard shows that the pages of the dashboard pass the checks of screens, and in
-// German those that a translation can change.
+// TestScreensOfDashboard shows that the pages of the dashboard pass the checks of screens. In
+// German, they pass the checks whose results a translation can change.
 func TestScreensOfDashboard(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()

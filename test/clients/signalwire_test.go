@@ -287,7 +287,7 @@ func walkUpdateToken(s sdk, v visitor) {
 	}
 }
 
-// walkDial calls an unknown address, and the call ends with the cause.
+// walkDial calls an unknown address, and checks the cause with which the call ends.
 func walkDial(s sdk, v visitor) {
 	s.open(v.token(s.T))
 	var cause string

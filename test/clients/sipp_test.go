@@ -19,7 +19,7 @@ type sipPhone struct {
 	server               string
 	user, password, port string
 	transport            string
-	others               []*sipPhone // that make calls in turn with this one
+	others               []*sipPhone // phones that make calls in turn with this one
 }
 
 // newSIPPhone creates SIP credentials for a subscriber and returns a phone that uses them.

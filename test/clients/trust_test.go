@@ -32,7 +32,7 @@ func plain(home string) []string {
 }
 
 // ca runs a subcommand of selvage ca with a home directory. The arguments must name the stores in
-// that home. Otherwise, the command would change the machine's store if it runs as root.
+// that home. Otherwise, the command would change the machine's store if the test runs as root.
 func ca(t *testing.T, s *harness.Server, home string, args ...string) string {
 	t.Helper()
 	if !slices.Contains(args, "--store") || slices.Contains(args, "system") {
