@@ -17,8 +17,8 @@ import (
 )
 
 // newBankProvider returns a provider that trusts this machine as a proxy. It has two banks for each
-// way. The redirect URI of the second bank has a query. flags are additional flags for creating the
-// clients.
+// [way] to authenticate and to bind tokens. The redirect URI of the second bank has a query. flags
+// are additional flags for creating the clients.
 func newBankProvider(t *testing.T, ways []string, flags ...string) *provider {
 	t.Helper()
 	s := harness.StartConfig(t, harness.Config{Args: trustingProxy})

@@ -148,7 +148,7 @@ func (m *module) sign(key any, alg jose.SignatureAlgorithm, head, claims members
 	return text
 }
 
-// changed returns members with changes. A nil value removes a member.
+// changed returns a copy of all with the given changes. A nil value removes a member.
 func changed(all, changes members) members {
 	all = maps.Clone(all)
 	maps.Copy(all, changes)

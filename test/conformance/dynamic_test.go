@@ -65,7 +65,7 @@ func mustJSON(m *module, v any) []byte {
 	return text
 }
 
-// wantMore returns an error unless after contains all of before and something else.
+// wantMore returns an error unless after contains all names in before, and at least one other name.
 func wantMore(before, after map[string]bool) error {
 	for name := range before {
 		if !after[name] {
@@ -83,8 +83,8 @@ func publicKeys(key jose.JSONWebKey) jose.JSONWebKeySet {
 	return jose.JSONWebKeySet{Keys: []jose.JSONWebKey{key.Public()}}
 }
 
-// clientMetadata returns the registration of a client of the plan, which authenticates with
-// private_key_jwt, with changes. A nil value removes a member.
+// clientMetadata returns the metadata with which a client of the plan registers. The client
+// authenticates with private_key_jwt. more adds or replaces members; a nil value removes a member.
 func (m *module) clientMetadata(key jose.JSONWebKey, more members) members {
 	body := members{
 		"client_name": "Conformance", "grant_types": []string{"authorization_code"}, "response_types": []string{"code"},
@@ -164,7 +164,7 @@ func (m *module) assertion(id, audience string) string {
 		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix()})
 }
 
-// signed returns claims as a JWT that key signs.
+// signed signs claims with a key, and returns the JWT.
 func (m *module) signed(key jose.JSONWebKey, claims any) string {
 	m.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: key}, nil)
@@ -295,7 +295,8 @@ func jwksURI(m *module) {
 	m.request().flow()
 }
 
-// sectorURI returns a module that registers pairwise subjects with a list of redirect URIs.
+// sectorURI returns a module that registers pairwise subjects with the URL of a list of redirect
+// URIs. The list contains the client's redirect URI only if good is set.
 func sectorURI(good bool) func(*module) {
 	return func(m *module) {
 		m.check(m.op.offers("subject_types_supported", "pairwise"), "the metadata offers no pairwise subjects")
@@ -313,7 +314,8 @@ func sectorURI(good bool) func(*module) {
 	}
 }
 
-// rotateKeys rotates the keys of a provider. There is a new key, and the old keys stay.
+// rotateKeys rotates the keys of a provider. It checks that the provider then publishes a new key,
+// in addition to the old keys.
 func rotateKeys(m *module) {
 	s := harness.Start(m)
 	names := func() map[string]bool {

@@ -39,7 +39,8 @@ func fixed(changes members) func(*provider) members {
 	return func(*provider) members { return changes }
 }
 
-// claims returns a function that calls changes, which depend only on the time.
+// claims returns a function that ignores the provider and calls changes. It is for claims that
+// depend only on the time.
 func claims(changes func() members) func(*provider) members {
 	return func(*provider) members { return changes() }
 }
@@ -56,7 +57,7 @@ func assertionMissing(m *module) {
 	m.wantRefused(m.op.Post(m, at, options...), wrongClient...)
 }
 
-// assertionRS256 signs an assertion with RS256, by a key that may sign with PS256.
+// assertionRS256 signs an assertion with RS256, and with a key that may only sign with PS256.
 func assertionRS256(m *module) {
 	key := rsaKey(m)
 	b := newBankWith(m, m.op.Project, m.bank().way, key)
@@ -118,7 +119,8 @@ func object(status int, changes func(op *provider) members) func(*module) {
 	}
 }
 
-// objectBy returns a module whose request object has another signature.
+// objectBy returns a module whose request object is made by the function sign, and which the
+// provider must refuse.
 func objectBy(sign func(*module, transfer) string) func(*module) {
 	return func(m *module) {
 		r := m.transfer(m.bank())
@@ -146,7 +148,7 @@ func unsignedPush(m *module) {
 	m.wantRefused(r.pushForm(r.Values), wrongRequest...)
 }
 
-// objectRS256 signs a request object with RS256, by a key that may sign with PS256.
+// objectRS256 signs a request object with RS256, and with a key that may only sign with PS256.
 func objectRS256(m *module) {
 	key := rsaKey(m)
 	b := newBankWith(m, m.op.Project, m.bank().way, key, messageSigning...)

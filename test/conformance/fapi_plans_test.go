@@ -2,8 +2,8 @@ package conformance
 
 import "testing"
 
-// These are the ways of the plan FAPI 2.0 Security Profile. Two lists contain the ways with proofs
-// and with assertions.
+// These are the ways of the plan FAPI 2.0 Security Profile. proving lists the ways with DPoP
+// proofs, and keyed the ways with client assertions.
 var (
 	ways    = []string{byKey + "+" + byDPoP, byKey + "+" + byTLS, byTLS + "+" + byDPoP, byTLS + "+" + byTLS}
 	proving = []string{byKey + "+" + byDPoP, byTLS + "+" + byDPoP}

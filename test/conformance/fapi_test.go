@@ -111,7 +111,7 @@ func identityClaims(m *module) {
 	}
 }
 
-// headerCase uses an access token with the scheme in other cases.
+// headerCase uses an access token with its scheme in uppercase, lowercase and mixed case.
 func headerCase(m *module) {
 	b, at := m.bank(), m.op.endpoint(m, "userinfo_endpoint")
 	t := m.transfer(b).complete()
@@ -168,7 +168,7 @@ func otherClientID(m *module) {
 	m.wantRefused(m.token(r.bank, form, nil), "invalid_client", "invalid_grant", "invalid_request")
 }
 
-// holderRequired redeems a code without anything to which the tokens could be bound.
+// holderRequired redeems a code without a proof or certificate to which the tokens could be bound.
 func holderRequired(m *module) {
 	r := m.transfer(m.bank())
 	form := r.tokenForm(r.code(r.answer()))
@@ -198,7 +198,7 @@ func codeAgain(m *module) {
 	m.wantRefused(m.token(r.bank, form, nil), wrongGrant...)
 }
 
-// bankRefresh refreshes tokens with only the client's authentication and key, and without rotation.
+// bankRefresh refreshes tokens twice with the same refresh token, which must not be rotated.
 func bankRefresh(m *module) {
 	b := m.bank()
 	r := m.transfer(b, "scope", "openid offline_access", "prompt", "consent")

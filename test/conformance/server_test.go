@@ -69,7 +69,8 @@ func idTokenSignature(m *module) {
 		sig.Signatures[0].Header.KeyID)
 }
 
-// idTokenUnsigned is skipped, because the provider does not offer none and must not.
+// idTokenUnsigned is skipped, because the provider must not offer the algorithm none, and does not
+// offer it.
 func idTokenUnsigned(m *module) {
 	if m.op.offers("id_token_signing_alg_values_supported", "none") {
 		m.Fatal("the metadata offers unsigned ID tokens")
@@ -77,7 +78,7 @@ func idTokenUnsigned(m *module) {
 	m.skip("id_token_signing_alg_values_supported does not contain none")
 }
 
-// withParameter returns a module that sends a parameter without effect.
+// withParameter returns a module that sends a parameter that must have no effect.
 func withParameter(name, value string) func(*module) {
 	return func(m *module) { m.request(name, value).flow() }
 }
@@ -121,7 +122,7 @@ func byPost(m *module) {
 	r.finish(m.parameters(m.signIn(p)))
 }
 
-// loginHint sends the person's name, which the login page must show.
+// loginHint sends the person's email address, which the login page must show.
 func loginHint(m *module) {
 	r := m.request("login_hint", m.op.person.Email)
 	p := m.browser.Open(m, r.url())

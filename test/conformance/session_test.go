@@ -35,7 +35,8 @@ func sessionLogout(m *module) {
 	m.wantLoggedOut()
 }
 
-// isUnchanged computes a session_state from the browser's cookie (section 3.2) and compares.
+// isUnchanged computes a session_state from the browser's cookie (section 3.2) and compares it with
+// state.
 func (m *module) isUnchanged(r request, state string) bool {
 	m.Helper()
 	digest, salt, _ := strings.Cut(state, ".")
