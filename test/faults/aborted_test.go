@@ -79,8 +79,8 @@ func TestAbortedRequests(t *testing.T) {
 	}
 }
 
-// measureKept returns values that do not grow with the number of requests. The files of the database
-// are not among them, because each connection in its pool opens several.
+// measureKept returns values that must not grow with the number of requests. The files of the
+// database are not among them, because each connection in its pool opens several.
 func measureKept(t *testing.T, s *harness.Server) map[string]float64 {
 	t.Helper()
 	sockets, files := descriptors(t, s)

@@ -96,8 +96,8 @@ func copyFiles(t *testing.T, dir string) time.Duration {
 	return time.Since(began)
 }
 
-// costUntil verifies tokens at a fixed rate until done, and lets a browser sign in at every
-// twentieth time. It returns the CPU time of the server for each request.
+// costUntil verifies tokens at a fixed rate until a value arrives on done. With every twentieth
+// token, it also lets a browser sign in. It returns the CPU time of the server for each request.
 func (in *installation) costUntil(t *testing.T, done <-chan time.Time) time.Duration {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

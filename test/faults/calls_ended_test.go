@@ -22,8 +22,8 @@ type ending struct {
 	end    func(p *pair)
 }
 
-// endings lists all ways to end a call. If the server takes long to notice an end, the function
-// returns earlier.
+// endings lists all ways to end a call. If the server takes long to notice the end of a call, the
+// function end returns before that.
 var endings = []ending{
 	{"the caller hangs up", []string{"NORMAL_CLEARING"}, func(p *pair) {
 		alice, bob := p.talk()
@@ -158,7 +158,7 @@ var endings = []ending{
 // expiry is longer than a server takes to end the calls of clients that have vanished.
 const expiry = 2 * time.Minute
 
-// keptTables lists the tables in which calls and their parties leave rows that are kept.
+// keptTables lists the tables in which rows of calls and their parties remain after the calls.
 var keptTables = []string{"addresses", "audit", "audit_heads", "calls", "daily_counts", "families",
 	"recording_subscribers", "recording_words", "recordings", "revocations", "sequences", "subscribers"}
 

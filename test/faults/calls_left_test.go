@@ -28,7 +28,8 @@ type residue struct {
 }
 
 // slack is the number of additional goroutines that are allowed at the end, because the server also
-// does other work. Each way to end a call is tried more times than this.
+// does other work. Each way to end a call is tried more often than this, so the test notices a
+// goroutine that each of these calls leaves behind.
 const slack = 4
 
 // residueOf measures a server that keeps its temporary files in the directory temporary.
@@ -95,7 +96,7 @@ func descriptors(t *testing.T, s *harness.Server) (sockets, files int) {
 	return sockets, files
 }
 
-// paths lists the files below dir, except for the path except.
+// paths lists the files below dir, except those in directories with the name except.
 func paths(t *testing.T, dir, except string) (found []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -120,8 +121,8 @@ func (r residue) String() string {
 		r.goroutines, r.sockets, r.files, r.heap>>10)
 }
 
-// since returns an error that names what has increased compared to before. It returns nil if
-// nothing has.
+// since returns an error that names something that was left behind after before was measured. It
+// returns nil if nothing was.
 func (r residue) since(before residue) error {
 	for name, n := range r.gauges {
 		if n != before.gauges[name] {

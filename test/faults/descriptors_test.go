@@ -15,9 +15,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestDescriptorsExhausted opens more connections than the server may have files, and leaves them
-// idle. A client that was connected before is still served, the server closes connections without
-// requests, says why it accepted no others, and then accepts new ones.
+// TestDescriptorsExhausted opens more connections than the server may have open files, and leaves
+// them idle. A client that was connected before is still served, the server closes connections
+// without requests, says why it accepted no others, and then accepts new ones.
 func TestDescriptorsExhausted(t *testing.T) {
 	harness.Rows(t)
 	harness.Need(t, "prlimit")

@@ -12,9 +12,9 @@ import (
 )
 
 // TestKillDuringMasterKey kills `selvage master-key rotate` at different moments. In every other
-// round, it also kills the server. Each time, the rotation has either happened or not. The audit
-// trail stays verifiable, all earlier tokens stay valid, secrets can be read, and changes are
-// possible. The next rotation completes, and then nothing needs an earlier master key.
+// round, it also kills the server. Each time, the rotation has happened completely or not at all.
+// The audit trail stays verifiable, all earlier tokens stay valid, secrets can be read, and changes
+// are possible. The next rotation completes, and then nothing needs an earlier master key.
 func TestKillDuringMasterKey(t *testing.T) {
 	harness.Rows(t)
 	s := harness.StartConfig(t, harness.Config{})

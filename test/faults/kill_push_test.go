@@ -48,7 +48,8 @@ func newPusher(t *testing.T, p *harness.Project) pusher {
 	return pusher{c, signer, harness.NewHolder(t, p.Issuer())}
 }
 
-// assertion returns a new assertion. Some clients leave the iat out.
+// assertion returns a new assertion. It contains an iat only if iat is set, because some clients
+// omit the iat.
 func (c pusher) assertion(t *testing.T, iat bool) string {
 	t.Helper()
 	claims := map[string]any{"iss": c.ID, "sub": c.ID, "aud": c.Issuer(), "jti": rand.Text(),
@@ -83,9 +84,10 @@ func (c pusher) send(t *testing.T, path string, v url.Values, assertion string,
 	return c.Post(t, path, harness.Form(form), proof)
 }
 
-// TestKillAfterPush kills the server after a client has pushed an authorization request, and after a
-// browser has answered it. Afterwards, its assertion and its proof are refused at all endpoints, and
-// the request cannot be answered again. New ones are accepted at once.
+// TestKillAfterPush kills the server after a client has pushed an authorization request, and after
+// a browser has answered it. Afterwards, its assertion and its proof are refused at all endpoints,
+// and the request cannot be answered again. New assertions, proofs and requests are accepted
+// immediately.
 func TestKillAfterPush(t *testing.T) {
 	t.Parallel()
 	s := harness.StartConfig(t, harness.Config{})

@@ -177,8 +177,8 @@ func list(t *testing.T, p *harness.Project) (sids []string) {
 	return sids
 }
 
-// sameKeys returns an error unless the files below dir belong to want keys. The files of a key
-// are named after it.
+// sameKeys returns an error unless the files below dir belong to exactly the wanted number of keys.
+// The files of a key are named after the key.
 func sameKeys(dir string, want int) error {
 	keys := map[string]bool{}
 	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {

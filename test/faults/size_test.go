@@ -33,7 +33,7 @@ func sizes() (subscribers, recordings int) {
 
 // TestMoveInstallation backs up an installation while it serves, and restores it elsewhere. Then it
 // moves the installation to PostgreSQL, Redis and an object store, and back. Its tokens stay valid.
-// LONG=1 makes it large.
+// With LONG=1 in the environment, the installation is large.
 func TestMoveInstallation(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -133,8 +133,8 @@ func (in *installation) restored(t *testing.T) {
 	}
 }
 
-// moves copies the rows and the media while the server runs and again after it has stopped, and
-// starts it in the new place. All tokens are valid there.
+// moves copies the rows and the media while the server is running, and again after the server has
+// stopped. It then starts the server in the new place. All tokens are valid there.
 func (in *installation) moves(t *testing.T, to place) {
 	t.Helper()
 	for _, running := range []bool{true, false} {

@@ -18,9 +18,9 @@ import (
 // memoryCap is the memory in KiB of a container in which the server must survive.
 const memoryCap = 256 << 10
 
-// TestMemoryCap lets a crowd sign in, and requests many long MP3s and abandons them half-way, on a
-// server of two CPUs, with a soft limit of 200 MiB for each process. The memory that the kernel cannot reclaim
-// fits into a container of 256 MiB.
+// TestMemoryCap lets a crowd sign in. It also requests many long MP3s and abandons them half-way.
+// The server has two CPUs, and each of its processes has a soft memory limit of 200 MiB. The part
+// of their memory that the kernel cannot reclaim fits into a container of 256 MiB.
 func TestMemoryCap(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"GOMEMLIMIT=200MiB", "GOMAXPROCS=2"}})
