@@ -32,8 +32,8 @@ type pair struct {
 
 // TestTwoNodesCost signs in, uses and refreshes tokens at one node, and then at two in turn. First
 // it compares how many statements and commands a visit causes, and then the CPU time of both nodes,
-// without what they need while nothing happens. The test runs with LONG=1, because it needs minutes,
-// and a machine that does nothing else.
+// without what they need while nothing happens. The test runs only with LONG=1, because it needs
+// minutes, and a machine that does nothing else.
 func TestTwoNodesCost(t *testing.T) {
 	if os.Getenv("LONG") != "1" {
 		t.Skip("LONG=1 compares CPU times")
@@ -57,7 +57,7 @@ func TestTwoNodesCost(t *testing.T) {
 	idle := p.idleShare()
 	ratios := make([]float64, rounds)
 	for round := range rounds {
-		// Each other round begins with both nodes, because the first load of a round costs less.
+		// Every other round begins with both nodes, because the first load of a round costs less.
 		var one, both time.Duration
 		if round%2 == 0 {
 			one = p.costOf(t, idle, visits, atOne)
@@ -168,8 +168,8 @@ func (p *pair) costOf(t *testing.T, idle float64, visits int, visit func(i int) 
 	return (p.cpu() - before - background) / time.Duration(visits)
 }
 
-// insist tries three times, because a node refuses requests that wait for a second on a busy
-// machine.
+// insist calls do up to three times, because a node on a busy machine refuses requests that have
+// waited for a second.
 func insist(do func() error) (err error) {
 	for range 3 {
 		if err = do(); err == nil {

@@ -55,9 +55,10 @@ func TestRoomElsewhere(t *testing.T) {
 	alice.Hangup()
 }
 
-// TestRoomTakenOver kills the node of a room. When a new caller arrives, the other node takes over
-// the room. A member that attaches returns to the same session, which stays locked and whose
-// recording continues. The member that does not attach leaves the session.
+// TestRoomTakenOver kills the node of a room. The other node takes over the room when someone
+// arrives there: a member that attaches, or a new caller. Members that attach return to the same
+// session. A locked session stays locked. Its recording stops with the node, and a new recording
+// starts. The member that does not attach leaves the session.
 func TestRoomTakenOver(t *testing.T) {
 	for _, first := range []string{"member", "caller"} {
 		t.Run(first+" first", func(t *testing.T) {
@@ -122,7 +123,7 @@ func (p people) runningRoom(t *testing.T, at *harness.Server) string {
 	var page struct{ Data []struct{ ID string } }
 	at.Get(t, "/api/fabric/room_sessions?state=in-progress", p.Basic()).Want(t, 200).Read(t, &page)
 	if len(page.Data) != 1 {
-		t.Fatalf("%d room sessions run, want one", len(page.Data))
+		t.Fatalf("%d room sessions are running, want 1", len(page.Data))
 	}
 	return page.Data[0].ID
 }
@@ -161,7 +162,7 @@ func TestRoomRecordedElsewhere(t *testing.T) {
 	const second = 8000 // bytes per second in the recording of alice, who uses G.711
 	harness.Eventually(t, soon, "the recording at the other node", func() error {
 		if size := sizeOf(t, filepath.Join(n.Each[0].Data, "spool")); size < second {
-			return fmt.Errorf("it has %d bytes, and would count as silent", size)
+			return fmt.Errorf("it has %d bytes, want at least a second: a shorter recording counts as silent", size)
 		}
 		return nil
 	})

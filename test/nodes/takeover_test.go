@@ -68,7 +68,7 @@ func (p people) wantStatus(t *testing.T, at *harness.Server, id, status string) 
 }
 
 // TestCallTakenFromSilentNode pauses the node that carries a call instead of killing it. When the
-// node runs again, it does not end the call that another node has taken over.
+// node is running again, it does not end the call that another node has taken over.
 func TestCallTakenFromSilentNode(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)

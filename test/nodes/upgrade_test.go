@@ -54,9 +54,10 @@ func previous(t *testing.T) (binary string) {
 }
 
 // TestRollingUpgrade starts a node of this version alongside one that was built from a commit with
-// an older schema. While the new node updates the schema and afterwards, no request to the old
-// node fails. Each node accepts the tokens of the other, and both continue one audit trail. The old
-// version does not open the new schema. The test runs with LONG=1, because it builds selvage twice.
+// an older schema. While the new node updates the schema and afterwards, no request to the old node
+// fails. Each node accepts the tokens of the other, and both continue one audit trail. The old
+// version does not open the new schema. The test runs only with LONG=1, because it builds selvage
+// twice.
 func TestRollingUpgrade(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
