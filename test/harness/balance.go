@@ -30,7 +30,7 @@ type balancer struct {
 const probeEvery = 100 * time.Millisecond
 
 // Balance makes the HTTP address skip nodes that are not ready, until the test ends. Without it,
-// the nodes get requests in turn even if they do not run.
+// the nodes get requests in turn, even nodes that are not running.
 func (n *Nodes) Balance(t T) {
 	t.Helper()
 	b := &balancer{n: n, ready: make([]bool, len(n.Each))}

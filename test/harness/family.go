@@ -25,8 +25,8 @@ func Family(pid int) []int {
 	return family
 }
 
-// CPU returns the CPU time that a process and its children have used, on Linux. It adds up the exact times of
-// all threads that still run (proc(5), /proc/PID/task/TID/schedstat).
+// CPU returns the CPU time that a process and its children have used, on Linux. It adds up the
+// exact times of all threads that are still running (proc(5), /proc/PID/task/TID/schedstat).
 func CPU(pid int) (total time.Duration) {
 	for _, pid := range Family(pid) {
 		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)) // the pattern is valid

@@ -132,8 +132,8 @@ func (n *Nodes) frontTLS(l net.Listener) {
 	}
 }
 
-// dial connects to the preferred node. If that node does not run, dial connects to the next one
-// that does.
+// dial connects to the preferred node. If that node is not running, dial connects to the next one
+// that is.
 func (n *Nodes) dial() net.Conn {
 	for i := range n.Each {
 		at := n.Each[(int(n.preferred.Load())+i)%len(n.Each)]

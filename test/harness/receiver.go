@@ -79,8 +79,8 @@ func (r *Receiver) Told() []Told {
 	return slices.Clone(r.told)
 }
 
-// NewWebhook creates a webhook for the given events, or for all events if there are none, and
-// returns its path. The server must allow localhost; see [AllowLocal].
+// NewWebhook creates a webhook for the given events, or for all events if none are given, and
+// returns the webhook's path. The server must allow localhost; see [AllowLocal].
 func (p *Project) NewWebhook(t T, url string, events ...string) (path string) {
 	t.Helper()
 	in := map[string]any{"url": url, "events": events}

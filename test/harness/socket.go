@@ -22,7 +22,7 @@ type Socket struct {
 	said []Said   // messages of conversations
 }
 
-// A Said is a message that the server sent over a socket.
+// A Said is a message of a conversation, as the server has sent it over a socket.
 type Said struct {
 	ID             string `json:"id"`
 	Text           string `json:"text"`

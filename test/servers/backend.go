@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Backends are the combinations of database and session store that every suite runs on:
-// everything in SQLite files, everything in PostgreSQL, PostgreSQL with sessions in Redis, and
-// PostgreSQL with sessions in a Redis Cluster.
+// Backends are the combinations of database and session store on which suites can run: everything
+// in SQLite files, everything in PostgreSQL, PostgreSQL with sessions in Redis, and PostgreSQL with
+// sessions in a Redis Cluster.
 var Backends = []string{"sqlite", "postgres", "redis", "cluster"}
 
 // BackendName returns the backend that SELVAGE_TEST_BACKEND chooses; the default is sqlite.
