@@ -83,7 +83,7 @@ func parse(p string) (files []source) {
 	return files
 }
 
-// startsGoroutines reports whether files that are no tests start goroutines.
+// startsGoroutines reports whether files that are not tests start goroutines.
 func startsGoroutines(files []source) bool {
 	return slices.ContainsFunc(files, func(f source) bool { return !f.isTest && starts(f.File, nil) })
 }
@@ -143,7 +143,7 @@ func starts(n ast.Node, starting map[string]bool) (found bool) {
 			inBubble := of != nil && of.Name == "synctest" && n.Sel.Name == "Test"
 			atOnce := n.Sel.Name == "Go" || n.Sel.Name == "follow"
 			found = found || inBubble || atOnce || starting["."+n.Sel.Name] || starts(n.X, starting)
-			return false // the selector is no function of its own
+			return false // do not mistake the selected name for a function of the package
 		case *ast.Ident:
 			found = found || starting[n.Name]
 		}

@@ -126,7 +126,7 @@ func parts(backends string, lint, race bool) []part {
 	raced := append([]string{"go", "build"}, raceFlags()...)
 	raced = append(raced, "-ldflags=-s -w", "-o", built("selvage-raced"), "./cmd/selvage")
 
-	// It starts first, because others wait for it.
+	// This part starts first, because other parts need the binary that it builds.
 	all := []part{{name: "raced", seconds: 400, env: withCgo, onRequest: !race, steps: [][]string{raced}}}
 	all = append(all, packageParts(race && hasRaceDetector())...)
 	all = append(all, part{
@@ -251,7 +251,7 @@ func (p placement) selection() []string {
 	return nil
 }
 
-// source is the directory of a suite's tests.
+// source returns the directory of a suite's tests.
 func (p placement) source() string {
 	switch p.suite {
 	case "scripts":
@@ -304,8 +304,8 @@ func goTest(flags, packages []string) []string {
 	return append(args, packages...)
 }
 
-// timeout returns how long the tests of a package may take together. LONG=1 repeats them as often
-// as a release requires.
+// timeout returns how long the tests of a package may take together. With LONG=1 in the
+// environment, tests repeat their work as often as a release requires, so the limit is higher.
 func timeout() string {
 	if os.Getenv("LONG") == "1" {
 		return "3h"

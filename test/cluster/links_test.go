@@ -17,7 +17,7 @@ const (
 	slow      = `{"type": "latency", "attributes": {"latency": 800, "jitter": 400}}`
 	cut       = `{"type": "reset_peer", "attributes": {"timeout": 0}}`
 	halfOpen  = `{"type": "timeout", "attributes": {"timeout": 0}}`      // bytes are lost, connections stay
-	truncated = `{"type": "limit_data", "attributes": {"bytes": 20000}}` // bytes of the responses on a connection
+	truncated = `{"type": "limit_data", "attributes": {"bytes": 20000}}` // bytes of responses for each connection
 )
 
 // A disturbance is a fault of the network between nodes and one of their servers.

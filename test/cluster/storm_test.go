@@ -110,7 +110,7 @@ func retryAfter(resp *http.Response) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// begins waits until every client was refused.
+// begins waits until every client has been refused.
 func (s *storm) begins(t *testing.T) {
 	t.Helper()
 	harness.Eventually(t, patience, "all clients to be refused", func() error {

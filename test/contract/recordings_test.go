@@ -70,8 +70,8 @@ func (w *world) recording(t *testing.T, op operation, subscriber string) string 
 	return strings.NewReplacer(fill...).Replace(op.path)
 }
 
-// retention returns the path of an operation on retention rules. The project has one rule if the
-// path contains the ID of one. Otherwise it has none.
+// retention deletes the project's retention rules, and returns the path of an operation on them. If
+// this path contains the ID of a rule, retention first creates one rule.
 func (w *world) retention(t *testing.T, op operation) string {
 	t.Helper()
 	const rules = "/api/relay/rest/recordings/retention"

@@ -150,7 +150,8 @@ func importCorpus(t *testing.T, s *harness.Server, env []string, p *harness.Proj
 	return files
 }
 
-// watchCorpus imports the corpus from a watched directory. Each file is moved away.
+// watchCorpus imports the corpus from a watched directory. It checks that each file has been moved
+// away.
 func watchCorpus(t *testing.T, s *harness.Server, env []string, p *harness.Project) map[string]imported {
 	t.Helper()
 	dir := t.TempDir()
@@ -187,8 +188,8 @@ func watchCorpus(t *testing.T, s *harness.Server, env []string, p *harness.Proje
 	return byName(all)
 }
 
-// importFrom imports the recordings of another project by its API. It returns them by their Sids
-// there.
+// importFrom imports the recordings of another project through the API of its server. It returns
+// the outcomes by the Sids of the originals.
 func importFrom(t *testing.T, s *harness.Server, env []string, p, from *harness.Project) map[string]imported {
 	t.Helper()
 	cmd := importing(t.Context(), t, s, env, p, "--from", from.HTTP, "--account", from.ID)
@@ -200,8 +201,9 @@ func importFrom(t *testing.T, s *harness.Server, env []string, p, from *harness.
 	return copies
 }
 
-// wantCopies checks that each completed recording of origin was copied with its uploaded file. A file
-// without a header whose Content-Type does not describe it was copied as WAV.
+// wantCopies checks that each completed recording of origin was copied with its uploaded file. A
+// file that has no header, and whose Content-Type does not describe it, must have been copied as
+// WAV.
 func wantCopies(t *testing.T, origin, p *harness.Project, files, copies map[string]imported) {
 	t.Helper()
 	for name, in := range files {

@@ -85,7 +85,7 @@ func TestJudgesAgree(t *testing.T) {
 			doc := named(t, p, name, content).Want(t, 201).Object(t)
 			path := p.LaML("/Recordings/" + fmt.Sprint(doc["sid"]))
 			judgeWAV(t, p, path+".wav", want)
-			if want.Codec != "mp3" { // others are encoded here
+			if want.Codec != "mp3" { // the server encodes the MP3 of other files
 				judgeMP3(t, p, path+".mp3", want)
 			}
 		})

@@ -166,8 +166,8 @@ func (n *Network) backward(way *net.UDPConn, client netip.AddrPort) {
 	}
 }
 
-// isOver reports whether a way is no longer in use. If it is in use and came is true, isOver counts
-// a returned packet.
+// isOver reports whether the socket way is no longer in use. If it is still in use and a packet has
+// arrived on it (came is true), isOver counts the packet as returned.
 func (n *Network) isOver(way *net.UDPConn, client netip.AddrPort, came bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
