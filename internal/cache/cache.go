@@ -12,11 +12,12 @@ import (
 // must see a change.
 const For = 300 * time.Millisecond
 
-// renewAfter is the age at which one caller reads a value again. The others get the old value
-// meanwhile. If all of them waited for it to expire, they would read it at the same time.
+// renewAfter is the age at which one caller reads a value again. Meanwhile, the other callers get
+// the old value. If all callers waited until the value had expired, they would all read it at the
+// same time.
 const renewAfter = For * 5 / 6
 
-// maxSize is the most values a cache keeps. A full cache is emptied.
+// maxSize is the maximum number of values that a cache from [New] keeps. A full cache is emptied.
 const maxSize = 10_000
 
 // A Cache keeps values for a short time. Create one with [New]. It is safe for concurrent use.
@@ -52,9 +53,9 @@ func NewSize[V any](now func() time.Time, size int) *Cache[V] {
 }
 
 // Load returns the value of key. If the value was read within the last 300 ms ([For]), Load returns
-// it again. Otherwise Load calls read, and keeps its result unless it is an error. Shortly before the
-// value expires, Load calls read for one caller. If Drop or Clear is called during the read, the
-// value may be out of date and is not kept.
+// it again. Otherwise Load calls read, and keeps its result unless it is an error. Shortly before
+// the value expires, Load calls read for one caller, and still returns the old value to the others.
+// If Drop or Clear is called during the read, the value may be out of date and is not kept.
 func (c *Cache[V]) Load(key string, read func() (V, error)) (V, error) {
 	c.mu.RLock()
 	e := c.m[key]
@@ -84,7 +85,7 @@ func (c *Cache[V]) Load(key string, read func() (V, error)) (V, error) {
 	return value, nil
 }
 
-// Drop removes a key. The caller has just changed its value.
+// Drop removes a key. It must be called after every change of the key's value.
 func (c *Cache[V]) Drop(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +93,7 @@ func (c *Cache[V]) Drop(key string) {
 	c.drops++
 }
 
-// Clear removes every key. The caller has just made a change that may affect any value.
+// Clear removes every key. It must be called after a change that may affect any value.
 func (c *Cache[V]) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

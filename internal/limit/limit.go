@@ -1,9 +1,10 @@
 // Package limit enforces rate limits: how often an account, a network or an API key may
 // do something. Most limits are named after their keys in the configuration.
 //
-// Counters live in the session store and are updated in one atomic operation, so all
-// nodes share them and concurrent callers are each counted. If no store is available,
-// each node counts on its own. Counted identities are stored as digests.
+// Counters live in the session store, so all nodes share them. Each counter is updated in one
+// atomic operation, so that every concurrent caller is counted. If the store is unavailable, each
+// node counts on its own. The key of a counter contains a digest of the account, network or API
+// key, not its name.
 package limit
 
 import (
@@ -84,9 +85,9 @@ func (l *Limiter) Set(rates Rates) {
 	clear(l.shares)
 }
 
-// Take counts one event against the named limit for who. It is exact: of any number of
-// concurrent callers, only as many succeed as the limit allows. The others get
-// problem.RateLimited with the time to wait, and are not counted.
+// Take counts one event of the account, network or other caller that who names, against the named
+// limit. It is exact: of any number of concurrent callers, only as many succeed as the limit
+// allows. The others get problem.RateLimited with the time to wait, and are not counted.
 func (l *Limiter) Take(ctx context.Context, name Name, who string) error {
 	rate, ok := l.rate(name)
 	if !ok {
@@ -110,7 +111,7 @@ func (l *Limiter) Return(ctx context.Context, name Name, who string) {
 	}
 }
 
-// Reset undoes every Take for who.
+// Reset undoes every Take of who for the named limit.
 func (l *Limiter) Reset(ctx context.Context, name Name, who string) error {
 	if l == nil {
 		return nil
@@ -124,8 +125,8 @@ type Count struct {
 	Who  string
 }
 
-// TakeAll takes all of counts or none. If one of them is refused, TakeAll returns that Count and
-// the error from its Take.
+// TakeAll counts all of the events, or none. If one of them is refused, TakeAll returns that Count
+// and the error from its Take.
 func (l *Limiter) TakeAll(ctx context.Context, counts []Count) (over Count, err error) {
 	for i, c := range counts {
 		if err := l.Take(ctx, c.Name, c.Who); err != nil {
@@ -136,7 +137,7 @@ func (l *Limiter) TakeAll(ctx context.Context, counts []Count) (over Count, err 
 	return Count{}, nil
 }
 
-// ReturnAll undoes one TakeAll.
+// ReturnAll undoes one successful TakeAll of the same counts.
 func (l *Limiter) ReturnAll(ctx context.Context, counts []Count) {
 	for _, c := range counts {
 		l.Return(ctx, c.Name, c.Who)

@@ -67,8 +67,9 @@ func (l *Limiter) Unpass(name Name, who string) {
 	}
 }
 
-// use takes one event from a caller's share. If known is false, the share cannot decide, and the
-// caller must ask the store. Otherwise wait is how long the caller is refused, or 0.
+// use takes one event from a caller's share. If known is false, the share cannot decide, and Pass
+// must ask the store. Otherwise wait is how long the caller is refused, or 0 if the event was
+// taken.
 func (l *Limiter) use(c caller) (wait time.Duration, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
