@@ -57,9 +57,10 @@ func NoteTrace(ctx context.Context, id string) {
 	}
 }
 
-// Refuse records that an API refuses the request to which ctx belongs because of err. Outer then
-// logs the request at level info, with the code and the cause of err. If Refuse is called more than
-// once, the last err counts. Only the goroutine that serves the request may call Refuse.
+// Refuse records that an API refuses the request to which ctx belongs because of err. [Outer] then
+// adds the code and the cause of err to its log line for the request, and usually logs it at level
+// info. If Refuse is called more than once, the last err counts. Only the goroutine that serves the
+// request may call Refuse.
 func Refuse(ctx context.Context, err error) {
 	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
 		v.refusal = err
