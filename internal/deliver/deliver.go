@@ -8,7 +8,8 @@
 // and then becomes a dead letter.
 //
 // The HTTP client decides which addresses it connects to; see package egress. Only the status of a
-// response matters. The beginning of its body is kept to show it to people.
+// response and its Retry-After header have an effect. The beginning of the body is kept to show it
+// to people.
 package deliver
 
 import (
@@ -180,7 +181,7 @@ func (d *Deliverer) now() time.Time {
 }
 
 // Backlog returns how many jobs are waiting in the queue, and how long the oldest has waited. The
-// numbers are at most a minute old.
+// numbers are at most a minute old, unless the queue is unavailable.
 func (d *Deliverer) Backlog() (n int, age time.Duration) {
 	if us := d.oldest.Load(); us > 0 {
 		age = max(0, d.now().Sub(time.UnixMicro(us)))
@@ -238,7 +239,7 @@ func (d *Deliverer) stopping(ctx context.Context) bool {
 	}
 }
 
-// lookAround reads the queue's clock and length.
+// lookAround reads the queue's clock and backlog.
 func (d *Deliverer) lookAround(ctx context.Context) error {
 	before := time.Now()
 	clock, err := d.c.Queue.Clock(ctx)

@@ -83,7 +83,8 @@ func New(c Config) *Post {
 	return p
 }
 
-// Backlog returns the backlog as it was at most 15 seconds ago.
+// Backlog returns the backlog as it was at most 15 seconds ago, or earlier if the queue has been
+// unavailable since then.
 func (p *Post) Backlog() Backlog { return *p.backlog.Load() }
 
 // Run sends letters until Shutdown is called or ctx ends. If ctx is done, running attempts are
