@@ -24,8 +24,9 @@ const (
 	sweepInterval = 6 * time.Hour
 )
 
-// Sweep implements [Store]. It checks that removed objects are gone from the store. It lists the
-// bucket every six hours, and deletes objects without an owner that are at least a day old.
+// Sweep implements [Store]. It checks that removed objects are gone from the store, and removes
+// them again if they are not. It lists the bucket every six hours, and deletes objects without an
+// owner that are at least a day old.
 func (b *Bucket) Sweep(ctx context.Context, inUse InUse) error {
 	if b.cache != nil {
 		if err := b.cache.sweep(ctx, inUse); err != nil {
