@@ -7,7 +7,8 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// FuzzToken shows that every accepted page token contains a UUID in canonical form.
+// FuzzToken shows that every accepted page token contains a short id without special characters,
+// and that the token made from this id contains the same id.
 func FuzzToken(f *testing.F) {
 	for _, token := range []string{
 		"", "PA", "PA0199a000-0000-7000-8000-000000000000", "PA0199A000-0000-7000-8000-000000000000",

@@ -58,8 +58,8 @@ func Token(id string) string {
 // imported matches the ids of rows that are not UUIDs.
 var imported = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,64}$`)
 
-// ParseToken returns the row id that a page token contains. It accepts UUIDs only in canonical
-// form.
+// ParseToken returns the row id that a page token contains. It accepts UUIDs only in the form with
+// 36 characters, and returns them in lowercase.
 func ParseToken(token string) (id string, ok bool) {
 	if id, found := strings.CutPrefix(token, "PA:"); found {
 		return id, imported.MatchString(id)

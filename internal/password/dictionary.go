@@ -103,9 +103,10 @@ var lookalikes = sync.OnceValue(func() map[byte][]byte {
 // most expensive known password takes a tenth of the limit.
 const maxSteps = 20_000
 
-// A search finds the words of a dictionary in a text, even if signs replace letters. Each sign
-// doubles the number of possible readings of the text. So the search does not list all readings,
-// but follows only those that begin a word in the dictionary.
+// A search finds the words of a dictionary in a text, even if signs replace letters. Each sign at
+// least doubles the number of possible readings of the text, because it stands for itself or for a
+// letter. So the search does not list all readings, but follows only those that begin a word in the
+// dictionary.
 type search struct {
 	dictionary
 	password string // the text in lower case
