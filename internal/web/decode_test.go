@@ -117,8 +117,9 @@ func TestDecodeTakesManyMembers(t *testing.T) {
 	}
 }
 
-// FuzzDecode decodes bodies of every content type. The cost of a body must be proportional to its
-// length, because bodies are decoded before the client is authenticated.
+// FuzzDecode decodes bodies of every content type, and shows that every error is a problem. The
+// cost of a body must be proportional to its length, because bodies are decoded before the client
+// is authenticated.
 func FuzzDecode(f *testing.F) {
 	const form, parts = "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"
 	for _, seed := range [][2]string{
