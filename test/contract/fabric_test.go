@@ -13,7 +13,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// unprovoked lists statuses that need an internal fault or a heavy load.
+// unprovoked lists statuses that no test here provokes, because they need an internal fault or a
+// heavy load.
 var unprovoked = []string{"429", "500", "503"}
 
 // TestOperations shows that every operation of the fabric returns all its documented statuses. It
