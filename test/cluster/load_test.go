@@ -128,8 +128,8 @@ func (l *load) fails(k kind) {
 	})
 }
 
-// logIn gets a code, redeems it once or twice concurrently, and refreshes the tokens. Two clients
-// always do this at the same time.
+// logIn gets a code, redeems it, and refreshes the tokens three times. If twice is set, two clients
+// redeem the code at the same time. Two clients always use each refresh token at the same time.
 func (l *load) logIn(twice bool) {
 	f := l.client.NewFlow(scope)
 	code, err := f.QuickCode(l.cookies)
@@ -159,7 +159,7 @@ func (l *load) logIn(twice bool) {
 }
 
 // ask makes the same request for several clients concurrently. It returns a token that one of them
-// received, or "" if none did.
+// received. If none did, it returns history.Refused or history.Unknown.
 func (l *load) ask(it *login, clients int, in history.Use, do func() (harness.Tokens, error)) string {
 	outputs := make([]string, clients)
 	harness.AtOnce(clients, func(i int) { outputs[i] = it.history.Ask(i, in, do) })

@@ -101,7 +101,8 @@ func (s *storm) send(method, to string, opts ...harness.Option) (*http.Response,
 	return resp, err
 }
 
-// retryAfter returns how long an answer asks its client to wait, or a second.
+// retryAfter returns how long an answer asks its client to wait, or a second if the answer does not
+// say.
 func retryAfter(resp *http.Response) time.Duration {
 	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
 	if err != nil {
