@@ -40,11 +40,12 @@ func (l *load) checkFaults() {
 	}
 }
 
-// checked is the number of logins that are checked at the end. A release's run checks all of them.
+// checked is the number of logins whose tokens and codes are used again at the end. A release's run
+// uses those of all logins.
 const checked = 100
 
-// checkLogins uses the newest refresh token of each login, and then its code. It checks all
-// histories.
+// checkLogins uses the newest refresh token of some random logins, and then their codes. It checks
+// the histories of all logins.
 func (l *load) checkLogins() {
 	l.t.Helper()
 	rand.Shuffle(len(l.logins), func(i, j int) { l.logins[i], l.logins[j] = l.logins[j], l.logins[i] })
