@@ -38,7 +38,7 @@ func newInstallation() *installation {
 		listed: []string{"k1", "k2"},
 		now:    time.Now().UTC().Add(-24 * time.Hour),
 	}
-	for n := range 1200 { // so many that the archive contains several files of rows for this table
+	for n := range 1200 { // enough that the archive contains several files of rows for this table
 		i.rows["children"] = append(i.rows["children"],
 			[]any{fmt.Sprint("child ", n), int64(1)<<62 - int64(n), strings.Repeat("ü<\u2028>\n\"", 100)})
 	}
