@@ -38,6 +38,11 @@ var keptData = []KeptData{
 			"person, and the log is pruned after its retention time",
 	},
 	{
+		What: "of a subscriber that was deleted before: its phone number and addresses in recordings that are " +
+			"not deleted, and in calls and saved filters without its id",
+		Why: "they were deleted with it, so that they can no longer be found",
+	},
+	{
 		What: "recordings on hold",
 		Why:  "they may not be deleted or changed; erase the subscriber's id again when they are released",
 	},

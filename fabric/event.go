@@ -3,6 +3,7 @@ package fabric
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -86,18 +87,42 @@ func (rs *Resources) event(name EventName, at time.Time) Teller {
 // NewEvent returns an event whose data is the document that the API returns.
 func NewEvent(name EventName, projectID, subject string, at time.Time, data any) (Event, error) {
 	e := Event{ID: newID(), ProjectID: projectID, Name: name, Subject: subject, Created: at}
+	body, err := eventBody[any]{
+		ID: e.ID, Event: e.Name, CreatedAt: at.UTC().Format(exactly), ProjectID: e.ProjectID, Data: data,
+	}.encode()
+	e.Body = body
+	return e, err
+}
+
+// Nameless returns the body of an event about a subscriber without the subscriber's profile. What
+// remains are the event, and the subscriber's id and times.
+func Nameless(body []byte) ([]byte, error) {
+	var e eventBody[SubscriberDocument]
+	if err := json.Unmarshal(body, &e); err != nil {
+		return nil, fmt.Errorf("decoding event: %w", err)
+	}
+	was := e.Data
+	e.Data = DocumentOf(Subscriber{ID: was.ID, ProjectID: was.ProjectID})
+	e.Data.CreatedAt = was.CreatedAt
+	e.Data.UpdatedAt = was.UpdatedAt
+	return e.encode()
+}
+
+// An eventBody is an event as it is sent. Data is the document that the API returns.
+type eventBody[T any] struct {
+	ID        string    `json:"id"`
+	Event     EventName `json:"event"`
+	CreatedAt string    `json:"created_at"`
+	ProjectID string    `json:"project_id"`
+	Data      T         `json:"data"`
+}
+
+func (e eventBody[T]) encode() ([]byte, error) {
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
 	enc.SetEscapeHTML(false)
-	err := enc.Encode(struct {
-		ID        string    `json:"id"`
-		Event     EventName `json:"event"`
-		CreatedAt string    `json:"created_at"`
-		ProjectID string    `json:"project_id"`
-		Data      any       `json:"data"`
-	}{ID: e.ID, Event: e.Name, CreatedAt: at.UTC().Format(exactly), ProjectID: e.ProjectID, Data: data})
-	e.Body = bytes.TrimSpace(body.Bytes())
-	return e, err
+	err := enc.Encode(e)
+	return bytes.TrimSpace(body.Bytes()), err
 }
 
 // exactly is the layout of an event's time. It has microseconds, because many events may happen in

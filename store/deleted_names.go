@@ -3,10 +3,13 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
 )
 
 // keepName stores the name of a subscriber that a transaction deletes.
@@ -24,9 +27,30 @@ func (t tx) keepName(ctx context.Context, s fabric.Subscriber, now time.Time) er
 	return nil
 }
 
-// eraseName deletes the kept name of a subscriber that was deleted before.
-func eraseName(ctx context.Context, t tx, projectID, id string, e *fabric.Erasure) error {
-	res, err := t.Exec(ctx, `DELETE FROM deleted_names WHERE id = $1 AND project_id = $2`, id, projectID)
+// keptSubscriber returns what an erasure still knows of a subscriber that was deleted before: its
+// name, as an email or a reference. It leaves out a name that another subscriber has now.
+func keptSubscriber(ctx context.Context, t tx, projectID, id string) (sub fabric.Subscriber, err error) {
+	var name string
+	err = checkRow(t.Row(ctx, `SELECT name FROM deleted_names WHERE id = $1 AND project_id = $2
+		AND NOT EXISTS (SELECT 1 FROM subscribers s WHERE s.project_id = $2
+			AND (s.email = deleted_names.name OR s.reference = deleted_names.name))`,
+		id, projectID).Scan(&name), "name")
+	if err != nil && !errors.Is(err, problem.NotFound) {
+		return sub, err
+	}
+	if strings.Contains(name, "@") {
+		sub.Email = name
+	} else {
+		sub.Reference = name
+	}
+	return sub, nil
+}
+
+// eraseNames deletes the kept name of a subscriber that was deleted before, and those of deleted
+// subscribers with the same email.
+func eraseNames(ctx context.Context, t tx, projectID, id, email string, e *fabric.Erasure) error {
+	res, err := t.Exec(ctx, `DELETE FROM deleted_names WHERE project_id = $2
+		AND (id = $1 OR $3 <> '' AND LOWER(name) = LOWER($3))`, id, projectID, email)
 	n, err := countChanged(res, err, "names")
 	if n > 0 {
 		e.Deleted["names"] = n

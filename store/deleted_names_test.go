@@ -1,12 +1,16 @@
 package store
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/recordings"
 )
 
 func TestDeletedNames(t *testing.T) { EachDatabase(t, testDeletedNames) }
@@ -69,5 +73,125 @@ func testDeletedNames(t *testing.T, c Config) {
 	}
 	if _, err := s.FindDeletedName(ctx, "p", "s"); !errors.Is(err, problem.NotFound) {
 		t.Errorf("after its time: %v, want not found", err)
+	}
+}
+
+// addCanary creates a subscriber with an email and a profile.
+func addCanary(t *testing.T, s *Store) fabric.Subscriber {
+	t.Helper()
+	id, now := newID(), time.Now()
+	sub := fabric.Subscriber{ID: id, ProjectID: "p", Email: "canary@example.com", PasswordHash: "hash",
+		FirstName: "Canary", JobTitle: "canary", CompanyName: "Canary's", Created: now, Updated: now}
+	address := fabric.Address{ID: newID(), ProjectID: "p", ResourceID: id, Type: fabric.TypeSubscriber,
+		Context: fabric.Private, Name: id, Created: now}
+	if err := s.CreateSubscriber(t.Context(), sub, address); err != nil {
+		t.Fatal(err)
+	}
+	return sub
+}
+
+func deleteSubscriber(t *testing.T, s *Store, id string) {
+	t.Helper()
+	if err := s.DeleteSubscriber(t.Context(), "p", eraser(id).Revocation); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eraseMentions adds a recording and a saved filter that only mention the email of addCanary, erases a
+// subscriber that was deleted before, and reports whether the mentions are erased.
+func eraseMentions(t *testing.T, s *Store, id string) bool {
+	t.Helper()
+	ctx, now := t.Context(), time.Now()
+	rec := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p", Bytes: 10, Created: now,
+		Metadata: recordings.Metadata{From: "Canary@example.com", To: "/private/bob"}}
+	if _, _, err := s.AddRecording(ctx, rec, recordings.Arrival{Identity: rec.ID}); err != nil {
+		t.Fatal(err)
+	}
+	if err := saveSearch(t, s, "Calls of canary@example.com", "held=yes", 20); err != nil {
+		t.Fatal(err)
+	}
+
+	e, err := s.EraseSubscriber(ctx, "p", eraser(id), now)
+	if err != nil || e.Found || e.Deleted["names"] != 1 ||
+		e.Anonymised["recordings"] != e.Deleted["recording_filters"] {
+		t.Errorf("EraseSubscriber = %+v, %v, want one name", e, err)
+	}
+	return e.Anonymised["recordings"] == 1
+}
+
+func TestEraseDeleted(t *testing.T) { EachDatabase(t, testEraseDeleted) }
+
+// testEraseDeleted shows that the erasure of a subscriber that was deleted before leaves its email and
+// profile nowhere, although the event of the deletion is still to be sent.
+func testEraseDeleted(t *testing.T, c Config) {
+	s := filtering(t, c)
+	hook := fabric.Webhook{ID: newID(), ProjectID: "p", URL: "https://hook.example/",
+		Events: []fabric.EventName{"*"}, Enabled: true, Created: time.Now(), Updated: time.Now()}
+	if err := s.CreateWebhook(t.Context(), hook, 10); err != nil {
+		t.Fatal(err)
+	}
+	sub := addCanary(t, s)
+	deleteSubscriber(t, s, sub.ID)
+	if !eraseMentions(t, s, sub.ID) {
+		t.Error("a recording and a filter still mention the email")
+	}
+	wantNoCanary(t, s, c.URL)
+
+	jobs, err := s.Webhooks.Queue().DueJobs(t.Context(), hook.ID, time.Now(), 10)
+	if err != nil || len(jobs) != 1 {
+		t.Fatalf("%d deliveries remain, %v, want one about the deletion", len(jobs), err)
+	}
+	var event struct {
+		ID   string
+		Data fabric.SubscriberDocument
+	}
+	if err := json.Unmarshal(jobs[0].Body, &event); err != nil || event.ID != jobs[0].ID ||
+		jobs[0].Event != string(fabric.SubscriberDeleted) || event.Data.Subscriber.ID != sub.ID ||
+		event.Data.CreatedAt != sub.Created.UTC().Format(time.RFC3339) {
+		t.Errorf("the event is %s, %v", jobs[0].Body, err)
+	}
+	if same, err := fabric.Nameless(jobs[0].Body); err != nil || !bytes.Equal(same, jobs[0].Body) {
+		t.Errorf("Nameless changes %s to %s, %v", jobs[0].Body, same, err)
+	}
+}
+
+func TestEraseEmailOfAnother(t *testing.T) { EachDatabase(t, testEraseEmailOfAnother) }
+
+// testEraseEmailOfAnother shows that the erasure of a deleted subscriber leaves alone what mentions an
+// email that another subscriber has now.
+func testEraseEmailOfAnother(t *testing.T, c Config) {
+	s := filtering(t, c)
+	sub := addCanary(t, s)
+	deleteSubscriber(t, s, sub.ID)
+	addCanary(t, s)
+	if eraseMentions(t, s, sub.ID) {
+		t.Error("a recording and a filter of another subscriber are erased")
+	}
+}
+
+func TestEraseSecondAccount(t *testing.T) { EachDatabase(t, testEraseSecondAccount) }
+
+// testEraseSecondAccount shows that an erasure also erases the kept names of earlier accounts with the
+// same email, whether or not the last account was deleted before.
+func testEraseSecondAccount(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	deleteSubscriber(t, s, "s")
+	for _, deleted := range []bool{false, true} {
+		deleteSubscriber(t, s, addCanary(t, s).ID)
+		second := addCanary(t, s)
+		if deleted {
+			deleteSubscriber(t, s, second.ID)
+		}
+		if _, err := s.EraseSubscriber(t.Context(), "p", eraser(second.ID), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		ids, err := s.FindDeletedNamed(t.Context(), "p", "canary@example.com", 10)
+		if err != nil || len(ids) > 0 {
+			t.Errorf("the names of %v are kept, %v", ids, err)
+		}
+		wantNoCanary(t, s, c.URL)
+	}
+	if _, err := s.FindDeletedName(t.Context(), "p", "s"); err != nil {
+		t.Errorf("the name of another deleted subscriber: %v", err)
 	}
 }

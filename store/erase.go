@@ -27,6 +27,11 @@ func (s *Subscribers) EraseSubscriber(
 			return err
 		}
 		e.Found = err == nil
+		if !e.Found {
+			if sub, err = keptSubscriber(ctx, t, projectID, by.ID); err != nil {
+				return err
+			}
+		}
 
 		// Read the addresses before they are deleted, since they are needed to find the data.
 		addresses, err := addressTable.gather(ctx, t, `WHERE resource_id = $1 AND project_id = $2`, by.ID, projectID)
@@ -58,14 +63,14 @@ func (s *Subscribers) EraseSubscriber(
 		if err := eraseMails(ctx, t, projectID, by.ID, sub.Email); err != nil {
 			return err
 		}
-		if err := eraseName(ctx, t, projectID, by.ID, &e); err != nil {
+		if err := eraseNames(ctx, t, projectID, by.ID, sub.Email, &e); err != nil {
 			return err
 		}
 
 		if err := eraseDeliveries(ctx, t, projectID, by.ID, &e); err != nil {
 			return err
 		}
-		if err := eraseResponses(ctx, t, projectID, by.ID, &e); err != nil {
+		if err := anonymizeDeliveries(ctx, t, projectID, by.ID, &e); err != nil {
 			return err
 		}
 
@@ -144,8 +149,8 @@ func eraseMails(ctx context.Context, t tx, projectID, id, email string) error {
 }
 
 // eraseDeliveries deletes the webhook deliveries about a subscriber or one of its calls, including
-// delivered ones. Pending deliveries about the deletion of the subscriber remain, since they
-// contain only its id.
+// delivered ones. Pending deliveries about the deletion of the subscriber remain, see
+// anonymizeDeliveries.
 func eraseDeliveries(ctx context.Context, t tx, projectID, id string, e *fabric.Erasure) error {
 	res, err := t.Exec(ctx, `DELETE FROM webhook_deliveries WHERE subject = $1 AND (event <> $3 OR state <> 'pending')
 			AND NOT EXISTS (SELECT 1 FROM webhooks w
@@ -156,17 +161,32 @@ func eraseDeliveries(ctx context.Context, t tx, projectID, id string, e *fabric.
 	return err
 }
 
-// eraseResponses removes the responses of receivers, which may contain anything, from the deliveries
-// about a subscriber that remain.
-func eraseResponses(ctx context.Context, t tx, projectID, id string, e *fabric.Erasure) error {
-	res, err := t.Exec(ctx, `UPDATE webhook_deliveries SET response = '' WHERE subject = $1 AND response <> ''
-			AND NOT EXISTS (SELECT 1 FROM webhooks w
-				WHERE w.id = webhook_deliveries.webhook_id AND w.project_id <> $2)`, id, projectID)
-	n, err := countChanged(res, err, "responses to webhook deliveries")
-	if n > 0 {
-		e.Anonymised["webhook_deliveries"] = n
+// anonymizeDeliveries anonymizes the deliveries about a subscriber that remain. It removes the
+// profile, if the subscriber was deleted before, and the responses of receivers, which may contain
+// anything.
+func anonymizeDeliveries(ctx context.Context, t tx, projectID, id string, e *fabric.Erasure) error {
+	const remaining = ` WHERE subject = $1 AND NOT EXISTS (SELECT 1 FROM webhooks w
+		WHERE w.id = webhook_deliveries.webhook_id AND w.project_id <> $2)`
+	bodies, err := gather(ctx, t, "reading deliveries", scanID,
+		`SELECT DISTINCT body FROM webhook_deliveries`+remaining, id, projectID)
+	if err != nil {
+		return err
 	}
-	return err
+
+	for _, body := range bodies {
+		nameless, err := fabric.Nameless([]byte(body))
+		if err != nil {
+			return err
+		}
+		res, err := t.Exec(ctx, `UPDATE webhook_deliveries SET body = $4, response = ''`+remaining+`
+			AND body = $3 AND (body <> $4 OR response <> '')`, id, projectID, body, string(nameless))
+		n, err := countChanged(res, err, "webhook deliveries")
+		if err != nil {
+			return err
+		}
+		e.Anonymised["webhook_deliveries"] += n
+	}
+	return nil
 }
 
 // An erasedRecording is a recording that is tied to a subscriber, or that contains one of the
