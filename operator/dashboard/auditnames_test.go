@@ -103,6 +103,41 @@ func TestAuditHidesEmails(t *testing.T) {
 	}
 }
 
+// TestAuditHidesDeletedNames shows that a viewer of one project does not see the names of deleted
+// subscribers of another project, and does not find events by them.
+func TestAuditHidesDeletedNames(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("viewer@example.com", operator.Membership{Role: operator.Viewer, ProjectID: w.one.ID})
+	own, theirs := "own@example.com", "theirs@example.com"
+	for email, p := range map[string]fabric.Project{own: w.one, theirs: w.two} {
+		s, err := w.fabric.Subscribers.Create(t.Context(), p.ID, fabric.SubscriberInput{Email: &email})
+		must(t, err)
+		must(t, w.fabric.Subscribers.Delete(t.Context(), p.ID, s.ID))
+		event := audit.Of("recording.deleted", w.one.ID, "subscriber", s.ID)
+		must(t, w.rows.Record(t.Context(), event.By(audit.Subscriber, s.ID)))
+	}
+
+	at := "/dashboard/projects/" + w.one.ID + "/audit"
+	for _, path := range []string{at, at + "/export"} {
+		if a := b.get(path); !strings.Contains(a.body, own) || strings.Contains(a.body, theirs) {
+			t.Errorf("%s names the wrong deleted subscribers: %s", path, a.body)
+		}
+	}
+	for _, filter := range []string{"actor", "target"} {
+		for email, want := range map[string]int{own: 2, theirs: 1} {
+			rows, err := csv.NewReader(strings.NewReader(
+				b.get(at + "/export?action=recording&" + filter + "=" + email).body)).ReadAll()
+			must(t, err)
+			if len(rows) != want {
+				t.Errorf("the %s %s finds %v, want %d rows with the header", filter, email, rows, want)
+			}
+		}
+	}
+	if a := b.get("/dashboard/projects/" + w.two.ID + "/audit"); a.StatusCode != http.StatusNotFound {
+		t.Errorf("the audit of the other project: %s", a.Status)
+	}
+}
+
 // TestAuditDays shows that shortcuts lead to the events of recent days, and that the page says when
 // events happened, to whom mails went, and what an empty search would find.
 func TestAuditDays(t *testing.T) {

@@ -87,6 +87,15 @@ func (f shownForm) rightly() url.Values {
 // code of an authenticator app and the answer of a passkey are valid once.
 var notTwice = regexp.MustCompile("^/dashboard/(logout|confirm|account/(password|app|passkey))$|/tokens/inspect$")
 
+// repeatable matches forms that are handled each time they are sent, because that does no harm.
+var repeatable = regexp.MustCompile(
+	// They store the same values again.
+	`/(edit|settings|branding|mark|role|name|theme|language|bulk|upstreams/[^/]+)$` +
+		// They delete or end something, which has happened already.
+		`|/(delete|remove|revoke|disable|unlock)$` +
+		// They only show something. The first button of a new retention rule shows a preview.
+		`|/(signing-key|retention)$`)
+
 // lateness orders forms so that those that delete something come last.
 func (f shownForm) lateness() int {
 	for i, words := range []string{"/projects/[^/]+/delete$", "delete|revoke|remove|withdraw|disable|old-secret"} {
@@ -150,7 +159,8 @@ func (b browser) sendTogether(f shownForm, sent url.Values, times int) []answer 
 
 // TestFormsSentTwice sends each form twice at once, as a double click without scripts does, and
 // then once more, as a browser does after going back. Only the first request makes or changes
-// something. The others get the same response, or a page that says that the form was sent before.
+// something. The third gets a page that says that the form was sent before, unless the form is
+// repeatable.
 func TestFormsSentTwice(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)
@@ -178,6 +188,11 @@ func TestFormsSentTwice(t *testing.T) {
 			if a.StatusCode >= http.StatusInternalServerError || a.StatusCode == http.StatusForbidden {
 				t.Errorf("%s, request %d: %s", what, i, a.Status)
 			}
+		}
+		third := all[2]
+		told := third.StatusCode == http.StatusConflict && strings.Contains(third.body, `id="sent"`)
+		if told == repeatable.MatchString(f.action) {
+			t.Errorf("%s, sent again later: %s, says that it was sent before: %t", what, third.Status, told)
 		}
 		for action, n := range w.actions() {
 			if n > before[action]+1 {
