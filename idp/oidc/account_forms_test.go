@@ -163,3 +163,21 @@ func TestProfileChangedMeanwhile(t *testing.T) {
 		t.Errorf("saved again, the name is %q", sub.FirstName)
 	}
 }
+
+// TestProfileWithSpaces shows that a name stored with spaces around it can be changed, and stays as it
+// is if the form does not change it.
+func TestProfileWithSpaces(t *testing.T) {
+	w := newWorld(t)
+	first, last := "Ada ", " King"
+	_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, w.ada.ID,
+		fabric.SubscriberInput{Profile: fabric.Profile{FirstName: &first, LastName: &last}})
+	must(t, err)
+
+	b := w.browser()
+	b.onPage(b.account(), "/account/profile", "first_name", "Augusta", "last_name", last)
+	sub, err := w.fabric.Subscribers.Find(t.Context(), w.project.ID, w.ada.ID)
+	must(t, err)
+	if sub.FirstName != "Augusta" || sub.LastName != last {
+		t.Errorf("the names are %q and %q, want Augusta and %q", sub.FirstName, sub.LastName, last)
+	}
+}

@@ -40,8 +40,9 @@ func (ac *account) changeProfile(w http.ResponseWriter, r *http.Request, v visit
 		&shown.First: &in.FirstName, &shown.Last: &in.LastName, &shown.Display: &in.DisplayName}
 	for f, change := range fields {
 		text, was := strings.TrimSpace(form.Get(f.Name)), strings.TrimSpace(form.Get("was_"+f.Name))
-		isTheirs := form.Has("was_"+f.Name) && was != f.Was
-		if text == f.Was || isTheirs && text == was {
+		stored := strings.TrimSpace(f.Was) // REST and other providers may have stored spaces around it
+		isTheirs := form.Has("was_"+f.Name) && was != stored
+		if text == stored || isTheirs && text == was {
 			continue
 		}
 		f.Value, *change = text, &text
