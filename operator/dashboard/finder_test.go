@@ -3,11 +3,14 @@ package dashboard_test
 import (
 	"context"
 	"encoding/csv"
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/operator"
@@ -62,6 +65,38 @@ func TestFinder(t *testing.T) {
 					t.Errorf("%s: the cell %q is a formula", path, cell)
 				}
 			}
+		}
+	}
+}
+
+// TestFinderOfManyNumbers shows that digits with which too many numbers begin still find names and ids
+// of calls, and that the page says so if there are no other matches.
+func TestFinderOfManyNumbers(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	add := func(m recordings.Metadata) recordings.Recording {
+		m.To = "/public/desk"
+		r := recordings.Recording{ID: uuid.NewString(), Sid: uuid.NewString(), ProjectID: w.one.ID, Created: w.now(),
+			Metadata: m}
+		_, _, err := w.rows.AddRecording(t.Context(), r, recordings.Arrival{})
+		must(t, err)
+		return r
+	}
+	for i := range 31 {
+		add(recordings.Metadata{From: fmt.Sprintf("+202455501%02d", i)})
+	}
+	base := "/dashboard/projects/" + w.one.ID + "/recordings"
+	find := func(text string) answer { return b.get(base + "?q=" + text) }
+
+	if a := find("2024"); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("the beginning of 31 numbers: %s", a.Status)
+	}
+	for text, r := range map[string]recordings.Recording{
+		"2024": add(recordings.Metadata{From: "/public/ada", Name: "2024 review"}),
+		"202":  add(recordings.Metadata{From: "/public/ada", CallSid: "202-call"}),
+	} {
+		if a := find(text); a.StatusCode != http.StatusOK || !strings.Contains(a.body, base+"/"+r.Sid+`"`) {
+			t.Errorf("%q does not find %+v: %s", text, r.Metadata, a.Status)
 		}
 	}
 }

@@ -167,9 +167,9 @@ func (a *recordingPages) recordingFilter(v *visit) (ask recordings.Filter, err e
 const minEnd = 7
 
 // findRecordings returns a page of the recordings that match a filter and the text in the search
-// box. The text is first taken as a number, an address, or a part of one. If no recording matches,
-// it is taken as the beginning of the id of a call or a recording, the id of a conference, or words
-// of a name.
+// box. The text is first taken as a number, an address, or a part of one. If no recording matches, or
+// too many numbers begin with the text, it is taken as the beginning of the id of a call or a
+// recording, the id of a conference, or words of a name.
 func (a *recordingPages) findRecordings(
 	ctx context.Context, ask recordings.Filter, text string, q page.Query,
 ) (page.Page[recordings.Recording], error) {
@@ -186,23 +186,25 @@ func (a *recordingPages) findRecordings(
 	case strings.HasPrefix(text, "+") && len(digits) < minEnd:
 		all = all[1:]
 	}
+	byConference, byName := ask, ask
+	byConference.ConferenceSid, byName.Name = text, strings.TrimSpace(ask.Name+" "+text)
+	all = append(all, byConference)
+	if len(recordings.Words(text)) > 0 {
+		all = append(all, byName)
+	}
+
+	var tooMany error
 	for _, f := range all {
 		found, err := a.searchRecordings(ctx, f, q)
+		if f.PartyBegins != "" && errors.Is(err, problem.Invalid) {
+			tooMany = err
+			continue
+		}
 		if err != nil || len(found.Items) > 0 || found.Next != "" || found.Prev != "" {
 			return found, err
 		}
 	}
-
-	byConference := ask
-	byConference.ConferenceSid = text
-	found, err := a.searchRecordings(ctx, byConference, q)
-	if err != nil || len(found.Items) > 0 || found.Next != "" || found.Prev != "" || len(recordings.Words(text)) == 0 {
-		return found, err
-	}
-
-	byName := ask
-	byName.Name = strings.TrimSpace(ask.Name + " " + text)
-	return a.searchRecordings(ctx, byName, q)
+	return page.Page[recordings.Recording]{}, tooMany
 }
 
 // parseSeconds returns text as a duration, or 0 if it is not a number of seconds within a year.
