@@ -116,11 +116,11 @@ func (a *site) serve(v *visit) error {
 // serveOnce handles a form, unless it was handled before.
 func (a *site) serveOnce(v *visit, id string, f *flight) error {
 	defer func() { a.flights.leave(id, f, a.Now()) }()
-	result, err := a.Operators.BeginForm(v.r.Context(), id)
+	result, ended, err := a.Operators.BeginForm(v.r.Context(), id)
 	if errors.Is(err, problem.Conflict) {
 		v.dropUpload()
 		return a.page(v, http.StatusConflict, "Already sent", "sent",
-			sentPage{Result: result, Form: ownPath(refererPath(v.r))})
+			sentPage{Ended: ended, Result: result, Form: ownPath(refererPath(v.r))})
 	}
 	if err != nil {
 		return err
@@ -158,8 +158,9 @@ func (a *site) settle(v *visit, ctx context.Context, id string, response *record
 	response.header = response.Header().Clone()
 }
 
-// A sentPage is shown for a form that was handled before.
+// A sentPage is shown for a form that was handled before, or is being handled on another node.
 type sentPage struct {
+	Ended  bool   // the form is no longer being handled
 	Result string // path of the page that shows what the form made; "" if it was shown only once
 	Form   string // path of the form's page, or ""
 }

@@ -239,6 +239,31 @@ func TestSecretShownTwice(t *testing.T) {
 	}
 }
 
+// TestSentToTwoNodes shows that the page about a form that another node is still handling does not call
+// the form's secret lost.
+func TestSentToTwoNodes(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	keys := "/dashboard/projects/" + w.one.ID + "/keys"
+	f := shownForm{page: keys + "/new", action: keys}
+	sent := url.Values{"form": {b.token(f.page)}, "name": {"billing"}, "scope": {"Voice"}}
+
+	id := f.action + "\n" + sent.Encode() // the id of the form on each node
+	_, _, err := w.operators.BeginForm(t.Context(), id)
+	must(t, err)
+	says := func(want string) {
+		t.Helper()
+		again := b.send(b.submit(f, sent))
+		said := between(again.body, `id="sent"`, "</p>")
+		if again.StatusCode != http.StatusConflict || !strings.Contains(said, want) {
+			t.Errorf("the form sent again: %s, %q, want %q", again.Status, said, want)
+		}
+	}
+	says("is still being handled: reload this page.")
+	must(t, w.operators.EndForm(t.Context(), id, ""))
+	says("A secret is shown only once")
+}
+
 // TestRefusedFormSentAgain shows that a form that was refused can be sent again unchanged.
 func TestRefusedFormSentAgain(t *testing.T) {
 	w := newWorld(t)
