@@ -131,8 +131,9 @@ func (a *Operators) List(ctx context.Context, q page.Query) (page.Page[Operator]
 
 // A Filter selects operators.
 type Filter struct {
-	Text     string // words that must each occur in the name, the email or the id
-	Disabled *bool  // nil means enabled and disabled operators
+	Text       string // words that must each occur in the name, the email or the id
+	OnlyTitles bool   // the words must occur in what Operator.Title returns
+	Disabled   *bool  // nil means enabled and disabled operators
 }
 
 // Search returns a page of the operators that match a filter, oldest first.

@@ -114,7 +114,11 @@ func (s *Operators) ListOperators(
 	ctx context.Context, f operator.Filter, q page.Query,
 ) (page.Page[operator.Operator], error) {
 	l := operatorTable.listing(q.From)
-	l.checks = containing(`name || ' ' || email || ' ' || id`, f.Text)
+	searched := `name || ' ' || email || ' ' || id`
+	if f.OnlyTitles {
+		searched = `COALESCE(NULLIF(name, ''), email)`
+	}
+	l.checks = containing(searched, f.Text)
 	if f.Disabled != nil {
 		l.checks = append(l.checks, check{`disabled = $%d`, []any{flag(*f.Disabled)}})
 	}

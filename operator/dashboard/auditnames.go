@@ -96,17 +96,11 @@ func idsOf[T any](found page.Page[T], err error, id func(T) string) (ids []strin
 	return ids, found.Next != "", err
 }
 
-// operatorsNamed finds operators. On the page of a project, it ignores matches of emails that the
-// page does not show, so that nobody can find out these emails letter by letter.
+// operatorsNamed finds operators. On the page of a project, it does not search emails that the page
+// does not show, so that nobody can find out these emails letter by letter.
 func (a *auditPages) operatorsNamed(v *visit, text string, q page.Query) ([]string, bool, error) {
-	found, err := a.Operators.Search(v.r.Context(), operator.Filter{Text: text}, q)
-	if v.project.ID != "" {
-		words := strings.Fields(strings.ToLower(text))
-		found.Items = slices.DeleteFunc(found.Items, func(o operator.Operator) bool {
-			title := strings.ToLower(o.Title())
-			return slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(title, word) })
-		})
-	}
+	filter := operator.Filter{Text: text, OnlyTitles: v.project.ID != ""}
+	found, err := a.Operators.Search(v.r.Context(), filter, q)
 	return idsOf(found, err, func(o operator.Operator) string { return o.ID })
 }
 

@@ -101,6 +101,20 @@ func TestAuditHidesEmails(t *testing.T) {
 			t.Errorf("the actor %q finds the event: %t, want %t", text, got, want)
 		}
 	}
+
+	for i := range 20 {
+		email := fmt.Sprintf("x%d.secret@example.com", i)
+		_, err := w.operators.Create(t.Context(),
+			operator.Input{Email: &email, Name: &name, Roles: []operator.Membership{ofAll}})
+		must(t, err)
+	}
+	at := "/dashboard/projects/" + w.one.ID + "/audit"
+	for text, want := range map[string]int{"secret": http.StatusOK, "miller": http.StatusUnprocessableEntity} {
+		file, told := b.get(at+"/export?target="+text), strings.Contains(b.get(at+"?target="+text).body, "at most 20")
+		if file.StatusCode != want || told != (want != http.StatusOK) {
+			t.Errorf("%q of 21 operators: the export returned %s, the page has the notice: %t", text, file.Status, told)
+		}
+	}
 }
 
 // TestAuditHidesDeletedNames shows that a viewer of one project does not see the names of deleted
