@@ -67,10 +67,10 @@ func (s *Subscribers) FindDeletedName(ctx context.Context, projectID, id string)
 }
 
 // FindDeletedNamed returns the ids of deleted subscribers whose kept name equals the given name,
-// ignoring case. It returns at most the given number.
+// ignoring the case of A to Z. It returns at most the given number.
 func (s *Subscribers) FindDeletedNamed(ctx context.Context, projectID, name string, most int) ([]string, error) {
 	return gather(ctx, s.read(), "finding deleted subscribers", scanID, `SELECT id FROM deleted_names
-		WHERE project_id = $1 AND LOWER(name) = LOWER($2) LIMIT $3`, projectID, name, most)
+		WHERE project_id = $1 AND LOWER(name) = LOWER($2) ORDER BY id LIMIT $3`, projectID, name, most)
 }
 
 // ForgetDeletedNames deletes the names of subscribers that were deleted before the given time.

@@ -35,14 +35,17 @@ func (a *auditPages) named(v *visit, text string) (ids, cut []string, err error)
 		if id != unknownSubscriber {
 			ids = append(ids, id)
 		}
-		deleted, err := a.Fabric.Subscribers.DeletedNamed(v.r.Context(), v.project.ID, text, maxNamed)
+		deleted, err := a.Fabric.Subscribers.DeletedNamed(v.r.Context(), v.project.ID, text, maxNamed+1)
 		if err != nil {
 			return nil, nil, err
+		}
+		if len(deleted) > maxNamed {
+			deleted, cut = deleted[:maxNamed], []string{v.say("Deleted subscribers")}
 		}
 		ids = append(ids, deleted...)
 	}
 	if uuid.MatchString(text) {
-		return ids, nil, nil
+		return ids, cut, nil
 	}
 
 	all := []finding{{"Operators", a.operatorsNamed}}

@@ -189,31 +189,42 @@ func TestAuditCut(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	at := "/dashboard/projects/" + w.one.ID + "/audit"
-	add := func() {
-		name := "billing"
+	name, email := "billing", "änne@example.com"
+	addKey := func() {
 		_, _, err := w.fabric.APIKeys.Create(t.Context(), w.one.ID,
 			fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 		must(t, err)
 	}
-	for range 20 {
-		add()
+	addDeleted := func() {
+		s, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &email})
+		must(t, err)
+		must(t, w.fabric.Subscribers.Delete(t.Context(), w.one.ID, s.ID))
 	}
-	wants := func(cut bool) {
+	wants := func(text, kind string, cut bool) {
 		t.Helper()
 		for _, filter := range []string{"actor", "target"} {
-			page, file := b.get(at+"?"+filter+"=billing"), b.get(at+"/export?"+filter+"=billing")
+			query := "?" + url.Values{filter: {text}}.Encode()
+			page, file := b.get(at+query), b.get(at+"/export"+query)
 			want := http.StatusOK
 			if cut {
 				want = http.StatusUnprocessableEntity
 			}
-			told := strings.Contains(page.body, "at most 20 of a kind (API keys).")
+			told := strings.Contains(page.body, "at most 20 of a kind ("+kind+").")
 			if page.StatusCode != http.StatusOK || told != cut || file.StatusCode != want {
 				t.Errorf("%s: %s, export %s, want the notice: %v", filter, page.Status, file.Status, cut)
 			}
 		}
 	}
 
-	wants(false)
-	add()
-	wants(true)
+	for _, of := range []struct {
+		text, kind string
+		add        func()
+	}{{name, "API keys", addKey}, {"Änne@Example.com", "Deleted subscribers", addDeleted}} {
+		for range 20 {
+			of.add()
+		}
+		wants(of.text, of.kind, false)
+		of.add()
+		wants(of.text, of.kind, true)
+	}
 }
