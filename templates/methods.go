@@ -37,9 +37,10 @@ type (
 	setting    interface{ Shown() string }
 )
 
-// methods has a function for each method that pages call. Templates cannot look
-// up methods by name: if they could, the linker would have to keep every exported method of every
-// type.
+// methods has a function for each method that pages call. Templates cannot look up methods by name:
+// if they could, the linker would have to keep every exported method of every type. Pages are
+// therefore rendered by a copy of html/template that Datadog generates from the one in Go. When a
+// release of Go mends html/template, update that module, too.
 var methods = template.FuncMap{
 	"id":    input.ID,
 	"about": input.About,
