@@ -7,19 +7,19 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// A room is recorded as the sum of all its members. The audio of one member is a recording of the
-// member's call.
+// A room is recorded as the sum of all its members. A recording of one
+// member's audio belongs to the member's call instead.
 
 var _ recorded = (*room)(nil)
 
-// recordFromStart begins to record the room, because its settings say so.
+// recordFromStart starts the recording that the settings of the room require.
 func (r *room) recordFromStart() {
 	if r.calls.recorder != nil {
 		go r.recordings.start(r.session.recorded(time.Now()))
 	}
 }
 
-// recorded describes a recording of the session that begins at started.
+// recorded returns the description of a recording of the session. The recording begins at started.
 func (s RoomSession) recorded(started time.Time) RecordedCall {
 	return RecordedCall{Project: s.ProjectID, RoomSession: s.ID, To: s.Address, Mono: true, Started: started}
 }
@@ -30,8 +30,8 @@ type RoomRecordingReport struct {
 	Recording ReportedRecording `json:"recording"`
 }
 
-// RecordingEvent returns the webhook event for a recording of the session that was completed at the
-// given time.
+// RecordingEvent returns the webhook event for a recording of the session. The recording was
+// completed at the given time.
 func (s RoomSession) RecordingEvent(sid string, length time.Duration, at time.Time) (fabric.Event, error) {
 	return fabric.NewEvent(fabric.RoomRecordingCompleted, s.ProjectID, s.ID, at,
 		RoomRecordingReport{s.Document(), ReportedRecording{fabric.HideSid(sid), length.Seconds()}})

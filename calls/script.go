@@ -59,8 +59,9 @@ func (k *call) runScript(ctx context.Context, id string) error {
 	return nil
 }
 
-// scriptCodecs are the preferred codecs of callers. They can be mixed. A script may connect the
-// caller to a phone, and nearly every phone supports the first codec.
+// scriptCodecs are the codecs to prefer for a caller whose call a script controls. The mixer
+// supports all of them. A script may connect the caller to a phone, and nearly every phone supports
+// the first codec.
 var scriptCodecs = []string{"PCMU", "PCMA", "G722"}
 
 // openMedia answers the offer of the caller's client.
@@ -120,8 +121,8 @@ func (s *script) next(step int, last *VerbResult) ([]Verb, error) {
 	return s.call.calls.scripts.Next(s.ctx, ScriptStep{Call: d, Script: s.resource, Step: step, Last: last})
 }
 
-// perform carries out verbs until a verb fails, or the caller presses digits for a verb. It returns
-// the result of the last verb.
+// perform carries out verbs until one of them fails, returns digits that the caller pressed, or
+// ends the control of the script. It returns the result of the last verb.
 func (s *script) perform(verbs []Verb) *VerbResult {
 	r := &VerbResult{}
 	for _, v := range verbs {

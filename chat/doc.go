@@ -3,8 +3,8 @@
 //
 // A conversation is between two parties, each a subscriber or a guest, or between the members of a
 // conference room. Members name a conversation by an address, which is the address of the other
-// party or of the room. On every node, a message's id sorts after the ids of all earlier messages
-// in its conversation.
+// party or of the room. A message's id sorts after the ids of all earlier messages in its
+// conversation, even if other nodes accepted those.
 //
 // A message is sent to the sockets of all members, on all nodes. A socket receives each message at
 // most once, and the messages of a conversation in order. A client that was not connected reads
@@ -32,7 +32,7 @@ type Config struct {
 	Fabric *fabric.Fabric
 	Store  Store
 
-	// Admit counts a message of a sender. It returns problem.RateLimited if the sender has sent too
+	// Admit counts a message that sender sends. It returns problem.RateLimited if the sender has sent too
 	// many. embedKey is the id of the embed key from which a guest's token came, or "". If Admit is
 	// nil, all messages are admitted.
 	Admit func(ctx context.Context, sender, embedKey string) error
@@ -68,7 +68,7 @@ func New(c Config) *Chat {
 
 // Sockets are the open sockets of this process; see package fabric/relay.
 type Sockets interface {
-	// Deliver sends a message to the sockets of the notice's keys, once to each socket.
+	// Deliver sends a message once to each socket that has one of the notice's keys.
 	Deliver(n Notice)
 }
 
@@ -89,8 +89,8 @@ type Store interface {
 	// conversation keeps its id. AddMessage sets the message's id and time to values greater than
 	// those of the conversation's last message. If the sender has sent a message with the same key
 	// to the conversation before, AddMessage returns that message instead. It queues an event for
-	// webhooks and, if offline is set, a second event, because no device of the receiver is online;
-	// see [Message.Event].
+	// webhooks. If offline is set, which means that no device of the receiver is online, it queues a
+	// second event; see [Message.Event].
 	AddMessage(ctx context.Context, k Conversation, m Message, offline bool) (Message, error)
 	// JoinRoom inserts the conversation of a room, and a member of it, if they do not exist. If the
 	// room has too many members, or the subscriber is a member of too many rooms, it returns
@@ -113,8 +113,8 @@ type Store interface {
 	ListMessages(ctx context.Context, f Filter, q page.Query) (page.Page[Message], error)
 	// ListMessagesOf returns the messages of all conversations of a member, the newest first.
 	ListMessagesOf(ctx context.Context, projectID, memberID string, q page.Query) (page.Page[Message], error)
-	// MessagesBetween returns the messages of a conversation whose ids are between two ids, in
-	// order and limited to most.
+	// MessagesBetween returns the first messages of a conversation whose ids lie between two ids, in
+	// the order of their ids. The parameter most limits their number.
 	MessagesBetween(ctx context.Context, conversationID, after, before string, most int) ([]Message, error)
 
 	// ReachableAddresses returns those of the given ids that belong to addresses of the project. It

@@ -16,11 +16,12 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A client may push its authorization request to selvage, and then send the browser with a
-// reference to the request (RFC 9126). Until the request expires, a browser may open it more than
+// A client may push its authorization request to selvage, and then redirect the browser to selvage
+// with a reference to the request (RFC 9126). Until the request expires, a browser may open it more than
 // once, because people reload pages. Only one response is sent.
 //
-// The reference contains the request, sealed like a code, with a key for this purpose alone.
+// The reference contains the request, sealed in the same way as an authorization code but with a
+// key of its own.
 // Pushing a request therefore writes nothing. If the sealed request would be too long for a URL,
 // the session store holds it instead, under the digest of a random reference. A row marks a request
 // as answered.
@@ -28,11 +29,12 @@ import (
 // pushedPrefix is the prefix of the request_uri of a pushed request (RFC 9126, section 2.2).
 const pushedPrefix = "urn:ietf:params:oauth:request_uri:"
 
-// maxSealedRequest is the maximum length of a sealed request. With this length, the URL of a login
-// stays short enough for a browser to restart it.
+// maxSealedRequest is the maximum length of a sealed request. It keeps the URLs of logins so short
+// that a browser can start a login again from one.
 const maxSealedRequest = 1 << 10
 
-// A pushedRequest is an authorization request in the form in which its client pushed it.
+// A pushedRequest is a stored authorization request. It has the parameters that remained after the
+// checks in Push.
 type pushedRequest struct {
 	ID       string     `json:"id"`
 	Expires  time.Time  `json:"exp"`
@@ -43,7 +45,7 @@ type pushedRequest struct {
 
 func pushedKey(ref string) session.Key { return session.Key{Kind: "pushed", ID: session.Digest(ref)} }
 
-// answered returns the hash under which the use of a pushed request is stored.
+// answered returns the identifier under which the use of a pushed request is stored.
 func answered(id string) string { return "pushed:" + id }
 
 // Push checks and stores an authorization request that the client sends directly. It returns the
@@ -130,7 +132,9 @@ func (rs *Requests) wasAnswered(ctx context.Context, p pushedRequest) (bool, err
 	return rs.Store.Uses.WasUsed(ctx, answered(p.ID))
 }
 
-// pushedAt returns when a request was pushed, or an earlier time. until is when it expires.
+// pushedAt returns the earliest time at which a request may have been pushed. until is when the
+// request expires. Requests of FAPI 2.0 live for a shorter time than others, so they may have been
+// pushed later.
 func (rs *Requests) pushedAt(until time.Time) time.Time { return until.Add(-rs.Lifetimes().Pushed) }
 
 // openPushed returns the request for a reference. It does not check whether the request has

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// many is the number of events that manyEvents writes. It exceeds the number of events that one
-// query may read for two pages.
+// many is the number of events that manyEvents writes. It is larger than the
+// number of events that the queries for two pages may read.
 const many = 12_000
 
 // manyEvents fills the trail. Every fortieth event has an operator as its actor. One operator has

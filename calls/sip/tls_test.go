@@ -46,7 +46,7 @@ var certificate = sync.OnceValue(func() tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 })
 
-// trusted returns the authorities of phones in these tests.
+// trusted returns the certificate authorities that the phones in these tests trust.
 func trusted() *x509.CertPool {
 	all := x509.NewCertPool()
 	all.AddCert(certificate().Leaf)
@@ -100,8 +100,8 @@ func cipher(t *testing.T, key string) *srtp.Context {
 		srtp.CreateContext([]byte(key[:16]), []byte(key[16:]), srtp.ProtectionProfileAes128CmHmacSha1_80))
 }
 
-// hearSecure sends payload from one phone to an address over SRTP, until the phone called at
-// receives it.
+// hearSecure sends payload over SRTP from the phone from to an address, until the phone at receives
+// it.
 func hearSecure(t *testing.T, from *phone, to *net.UDPAddr, at *phone, key, payload string) {
 	t.Helper()
 	out, in, b := cipher(t, phoneKey), cipher(t, key), make([]byte, 2048)
@@ -121,9 +121,9 @@ func hearSecure(t *testing.T, from *phone, to *net.UDPAddr, at *phone, key, payl
 	t.Fatalf("%s did not hear %q", at.user, payload)
 }
 
-// TestSecurePhones calls a phone whose credentials require encryption from another phone. Both
-// phones use TLS and SRTP. Requests within the call that come without TLS are not answered, because
-// the answers contain keys.
+// TestSecurePhones makes a call between two phones whose credentials require encryption. Both
+// phones use TLS and SRTP. Requests within the call that arrive without TLS are rejected with 481,
+// because a 200 would contain keys.
 func TestSecurePhones(t *testing.T) {
 	w := newWorld(t)
 	w.requireSRTP("alice")

@@ -120,7 +120,7 @@ func (a *webhookPages) showDelivery(v *visit) error {
 		Refused:   "",
 		MayChange: v.mayIn(operator.Write),
 	}
-	// Operators of a single project must not learn the addresses of names in the server's network.
+	// Operators of a single project must not learn to which internal addresses host names resolve.
 	if v.operator.Check(operator.KeepRing, "") == nil {
 		p.Refused = d.Refused
 	}
@@ -156,8 +156,8 @@ func (a *webhookPages) redeliver(v *visit) error {
 	return v.redirect(v.deliveryRow(d).Path + "?done=redelivered")
 }
 
-// redeliverDead serves POST /dashboard/projects/{project}/webhooks/{id}/redeliver. It queues again
-// all deliveries that were given up.
+// redeliverDead serves POST /dashboard/projects/{project}/webhooks/{id}/redeliver. It requeues
+// all of the webhook's deliveries that were given up.
 func (a *webhookPages) redeliverDead(v *visit) error {
 	w, err := a.find(v)
 	if err != nil {

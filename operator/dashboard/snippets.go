@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// A snippet is code for the operator to copy. It contains the ids of the page's subject.
+// A snippet is code for the operator to copy. It contains the ids of what the page shows.
 type snippet struct{ Title, Text string }
 
 // quoteShell quotes a word for a shell. References and scopes may contain any character.
@@ -79,7 +79,7 @@ await call.start();`, a.PublicURL, v.project.ID, at.ID, at.Path(), channel)}
 }
 
 // clientSnippets returns code for an app that is registered as c. The code signs users in, or gets
-// a token for the app itself. It returns no code for clients that authenticate with their own keys.
+// a token for the app itself. clientSnippets returns no code for clients that authenticate with their own keys.
 func (a *clientPages) clientSnippets(c idp.Client) (all []snippet) {
 	var credentials string // command-line arguments for curl
 	switch c.AuthMethod {

@@ -90,8 +90,8 @@ func (a *attacks) measure(n int64) error {
 	return nil
 }
 
-// within reports whether an attack lies where granule n would have its short blocks. This is in the
-// last two thirds of the previous granule, or in the first two thirds of n.
+// within reports whether an attack lies where granule n would have its short blocks. These would
+// cover the last two thirds of the previous granule and the first two thirds of granule n.
 func (a *attacks) within(n int64, ch int) (bool, error) {
 	if err := a.find(n - 1); err != nil {
 		return false, err

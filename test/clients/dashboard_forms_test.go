@@ -7,9 +7,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestDashboardForms shows that forms keep what was typed when the session ends and when the
-// operator goes back, that a double click sends a form once, and that the page of a test event shows
-// the answer without a reload.
+// TestDashboardForms shows that forms keep their text when the session ends and when the operator
+// goes back. A double click sends a form once. The page of a test event shows the response without a
+// reload.
 func TestDashboardForms(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{harness.AllowLocal}})

@@ -13,7 +13,7 @@ import (
 // patience is far longer than the second or two in which each node notices a change of the ring.
 const patience = time.Minute
 
-// TestRingTurns rotates the keys of each use by a command, without waiting. Everything that either
+// TestRingTurns rotates the keys for every use with a command that does not wait. Everything that either
 // node creates from then on is valid at both nodes immediately.
 func TestRingTurns(t *testing.T) {
 	rows(t)
@@ -37,7 +37,7 @@ func TestRingTurns(t *testing.T) {
 	}
 }
 
-// TestRingEndedEverywhere retires keys by a command. The other node refuses everything that these
+// TestRingEndedEverywhere retires keys with a command. The other node refuses everything that these
 // keys have signed or sealed, and no longer publishes the keys.
 func TestRingEndedEverywhere(t *testing.T) {
 	rows(t)
