@@ -141,23 +141,35 @@ func (s *Factors) UsePasskey(ctx context.Context, p factor.Passkey, old uint32) 
 	})
 }
 
-// DeletePasskey deletes one of the owner's passkeys.
-func (s *Factors) DeletePasskey(ctx context.Context, o factor.Owner, id string) error {
-	return s.deleteFactor(ctx, "passkeys", "passkey", "name", o, id, "passkey_removed")
+// DeletePasskey deletes one of the owner's passkeys. With exceptLast, it does not delete the only
+// one.
+func (s *Factors) DeletePasskey(ctx context.Context, o factor.Owner, id string, exceptLast bool) error {
+	return s.deleteFactor(ctx, "passkeys", "passkey", "name", o, id, "passkey_removed", exceptLast)
 }
 
 // deleteFactor deletes a factor, and notifies its owner. name is an SQL expression for the name of
-// the factor.
-func (s *Factors) deleteFactor(ctx context.Context, table, thing, name string, o factor.Owner, id, what string) error {
+// the factor. With keepPasskey, it does not leave the owner without a passkey. The owner is locked,
+// so that two deletions at the same time cannot delete the last two passkeys.
+func (s *Factors) deleteFactor(ctx context.Context, table, thing, name string, o factor.Owner, id, what string,
+	keepPasskey bool) error {
 	return s.change(ctx, factorEvent("factor.removed", o, thing, id), func(t tx) error {
+		if err := t.lockOwner(ctx, o); err != nil {
+			return err
+		}
+
 		var was string
 		err := t.Row(ctx, `DELETE FROM `+table+` WHERE id = $1 AND owner_id = $2 AND owner_kind = $3 RETURNING `+name,
 			id, o.ID, string(o.Kind)).Scan(&was)
 		if err := checkRow(err, thing); err != nil {
 			return err
 		}
-		if err := t.placeOwner(ctx, o); err != nil {
+
+		set, err := t.factorsOf(ctx, o)
+		if err != nil {
 			return err
+		}
+		if keepPasskey && !set.Passkeys {
+			return factor.ErrLastPasskey
 		}
 		return t.mails().notifyOwner(ctx, s.now(), o, what, "name", was)
 	})
@@ -208,7 +220,7 @@ func (s *Factors) UseTOTP(ctx context.Context, a factor.TOTP) error {
 
 // DeleteTOTP deletes the owner's authenticator app, if it has the given id.
 func (s *Factors) DeleteTOTP(ctx context.Context, o factor.Owner, id string) error {
-	return s.deleteFactor(ctx, "totps", "factor", "''", o, id, "totp_removed")
+	return s.deleteFactor(ctx, "totps", "factor", "''", o, id, "totp_removed", false)
 }
 
 // ReplaceRecoveryCodes replaces all recovery codes of an owner.

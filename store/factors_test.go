@@ -76,6 +76,41 @@ func TestFirstFactorOnce(t *testing.T) {
 	})
 }
 
+// TestLastPasskeyStays shows that people who remove all their passkeys at the same time keep one, if
+// they need it to sign in.
+func TestLastPasskeyStays(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s, _, _ := grantRows(t, c)
+		owner := newOwner(t, s, "u")
+		for i := range 50 {
+			err := s.CreatePasskey(t.Context(), factor.Passkey{ID: fmt.Sprint(i), Owner: owner, Credential: fmt.Sprint(i),
+				Record: []byte("{}")}, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		var refused atomic.Int64
+		var all sync.WaitGroup
+		for i := range 50 {
+			all.Go(func() {
+				err := s.DeletePasskey(t.Context(), owner, fmt.Sprint(i), true)
+				if errors.Is(err, factor.ErrLastPasskey) {
+					refused.Add(1)
+				} else if err != nil {
+					t.Errorf("DeletePasskey = %v", err)
+				}
+			})
+		}
+		all.Wait()
+
+		left, err := s.ListPasskeys(t.Context(), owner)
+		if err != nil || len(left) != 1 || refused.Load() != 1 {
+			t.Errorf("%d passkeys are left, %d removals were refused, %v; want 1 and 1", len(left), refused.Load(), err)
+		}
+	})
+}
+
 // TestTOTPOnce shows that an owner can have one app, and that the code of a time step can be used
 // once.
 func TestTOTPOnce(t *testing.T) {

@@ -85,7 +85,7 @@ func TestNotices(t *testing.T) {
 				ctx, ada, []string{"x"}, time.Now()),
 			s.ReplaceRecoveryCodes(ctx, ada, []string{"1", "2"}, time.Now()),
 			s.TakeRecoveryCode(ctx, ada, "1"), s.TakeRecoveryCode(ctx, ada, "2"),
-			s.DeleteTOTP(ctx, ada, app.ID), s.DeletePasskey(ctx, ada, key.ID),
+			s.DeleteTOTP(ctx, ada, app.ID), s.DeletePasskey(ctx, ada, key.ID, false),
 		)
 		if err != nil {
 			t.Fatal(err)
@@ -94,7 +94,7 @@ func TestNotices(t *testing.T) {
 		for what, err := range map[string]error{
 			"a used code":       s.TakeRecoveryCode(ctx, ada, "1"),
 			"a removed app":     s.DeleteTOTP(ctx, ada, app.ID),
-			"a removed passkey": s.DeletePasskey(ctx, ada, key.ID),
+			"a removed passkey": s.DeletePasskey(ctx, ada, key.ID, false),
 		} {
 			if !errors.Is(err, problem.NotFound) {
 				t.Errorf("%s = %v, want not found", what, err)

@@ -174,28 +174,18 @@ func (ac *account) removeFactor(w http.ResponseWriter, r *http.Request, v visit,
 	if ac.Factors == nil {
 		return errForm
 	}
-	owner, id := idp.OwnerOf(v.SubscriberID), form.Get("factor")
-	all, err := ac.Factors.List(r.Context(), owner)
-	if err != nil {
-		return err
+	remove := ac.Factors.Remove
+	if v.sub.PasswordHash == "" {
+		remove = ac.Factors.RemoveExceptLast
 	}
 
-	passkeys, isOne := 0, false
-	for _, f := range all {
-		if f.Type == factor.TypePasskey {
-			passkeys++
-			isOne = isOne || f.ID == id
-		}
-	}
-
-	if v.sub.PasswordHash == "" && isOne && passkeys == 1 {
+	err := remove(r.Context(), idp.OwnerOf(v.SubscriberID), form.Get("factor"))
+	if errors.Is(err, factor.ErrLastPasskey) {
 		page := templates.AccountPage{Factors: templates.FactorSection{Passkey: templates.Passkey{
 			Error: ac.words(r).Say("passkeys.last"),
 		}}}
 		return ac.page(w, r, v, page, http.StatusUnprocessableEntity)
 	}
-
-	err = ac.Factors.Remove(r.Context(), owner, id)
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return err
 	}

@@ -56,7 +56,8 @@ type Store interface {
 	// UsePasskey writes Record, Count and Used if the stored Count equals old. Otherwise it returns
 	// problem.Conflict.
 	UsePasskey(ctx context.Context, p Passkey, old uint32) error
-	DeletePasskey(ctx context.Context, o Owner, id string) error
+	// DeletePasskey returns ErrLastPasskey if exceptLast is set and the owner has no other passkey.
+	DeletePasskey(ctx context.Context, o Owner, id string, exceptLast bool) error
 
 	// CreateTOTP returns problem.Conflict if the owner already has an authenticator app.
 	CreateTOTP(ctx context.Context, t TOTP, first bool) error
@@ -181,6 +182,8 @@ var (
 	ErrPending  = problem.New(problem.Invalid, "enrolment_over", "Setting up took too long. Scan the new code.")
 	ErrNotFirst = problem.New(problem.Forbidden, "factor_owed",
 		"The account now has a second factor. Sign in with it first.")
+	ErrLastPasskey = problem.New(problem.Conflict, "last_passkey",
+		"This passkey is the only way to sign in to the account. Add another one first.")
 	ErrEnrolled = problem.New(problem.Invalid, "enrolled", "You already have an authenticator app. Remove it first.")
 )
 

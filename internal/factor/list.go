@@ -73,11 +73,21 @@ func (f *Factors) Rename(ctx context.Context, o Owner, id, name string) error {
 // Remove deletes one of the owner's factors by its id in List. If no passkey or app remains, Remove
 // also deletes the recovery codes.
 func (f *Factors) Remove(ctx context.Context, o Owner, id string) error {
+	return f.remove(ctx, o, id, false)
+}
+
+// RemoveExceptLast is like Remove, but returns ErrLastPasskey instead of removing the owner's only
+// passkey.
+func (f *Factors) RemoveExceptLast(ctx context.Context, o Owner, id string) error {
+	return f.remove(ctx, o, id, true)
+}
+
+func (f *Factors) remove(ctx context.Context, o Owner, id string, exceptLast bool) error {
 	if id == TypeRecovery {
 		return f.c.Store.ReplaceRecoveryCodes(ctx, o, nil, f.now())
 	}
 
-	err := f.c.Store.DeletePasskey(ctx, o, id)
+	err := f.c.Store.DeletePasskey(ctx, o, id, exceptLast)
 	if errors.Is(err, problem.NotFound) {
 		err = f.c.Store.DeleteTOTP(ctx, o, id)
 	}

@@ -22,19 +22,26 @@ func (s *screens) forget() {
 	}
 }
 
-// mail waits for an email in the development mailbox, opens the newest one and returns its link.
-func (s *screens) mail(at *harness.Server) string {
+// mail waits until the newest email in the development mailbox is one with a link that mail has not
+// returned yet, opens it, and returns the link. Emails are sent in the background, so an older one
+// may be the newest for a while.
+func (s *screens) mail(at *harness.Server) (link string) {
 	s.Helper()
-	harness.Eventually(s, patience, "a mail", func() error {
+	harness.Eventually(s, patience, "a mail with a link", func() error {
 		s.do(goTo(at.HTTP + "/dev/mail"))
 		if !eval[bool](s.tab, "Boolean(document.getElementById('mail-0'))") {
 			return errors.New("the mailbox is empty")
 		}
+		s.leave("document.getElementById('mail-0').click()")
+		s.until("the mail", "document.getElementById('mail')")
+		link = eval[string](s.tab, "document.getElementById('mail-link')?.getAttribute('href') ?? ''")
+		if link == "" || link == s.lastLink {
+			return errors.New("the newest mail has no new link")
+		}
 		return nil
 	})
-	s.click("mail-0")
-	s.until("the mail", "document.getElementById('mail-link')")
-	return eval[string](s.tab, "document.getElementById('mail-link').getAttribute('href')")
+	s.lastLink = link
+	return link
 }
 
 // These names are likely to break the layout.

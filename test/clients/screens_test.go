@@ -20,8 +20,9 @@ import (
 // screenshots are saved there.
 type screens struct {
 	tab
-	axe string // script of axe-core
-	dir string
+	axe      string // script of axe-core
+	dir      string
+	lastLink string // the last link that mail returned
 }
 
 func newScreens(t *testing.T) *screens {
@@ -30,7 +31,7 @@ func newScreens(t *testing.T) *screens {
 	if err != nil {
 		harness.Missing(t, "axe-core (npm ci in test/clients)")
 	}
-	s := &screens{newTab(t), string(script), os.Getenv("SELVAGE_TEST_SCREENSHOTS")}
+	s := &screens{tab: newTab(t), axe: string(script), dir: os.Getenv("SELVAGE_TEST_SCREENSHOTS")}
 	if s.dir != "" {
 		if err := os.MkdirAll(s.dir, 0o755); err != nil {
 			t.Fatal(err)
