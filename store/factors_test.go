@@ -83,9 +83,8 @@ func TestLastPasskeyStays(t *testing.T) {
 		s, _, _ := grantRows(t, c)
 		owner := newOwner(t, s, "u")
 		for i := range 50 {
-			err := s.CreatePasskey(t.Context(), factor.Passkey{ID: fmt.Sprint(i), Owner: owner, Credential: fmt.Sprint(i),
-				Record: []byte("{}")}, false)
-			if err != nil {
+			p := factor.Passkey{ID: fmt.Sprint(i), Owner: owner, Credential: fmt.Sprint(i), Record: []byte("{}")}
+			if err := s.CreatePasskey(t.Context(), p, false); err != nil {
 				t.Fatal(err)
 			}
 		}

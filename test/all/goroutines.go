@@ -131,8 +131,8 @@ func testFunctions(files []source) map[string]*ast.FuncDecl {
 }
 
 // starts reports whether n starts a goroutine, runs in a bubble of testing/synctest, or uses one of
-// the functions in starting. A method named follow reads a stream of events: the server continues
-// to write it while the test changes what it shows.
+// the functions in starting. In tests (starting is not nil), a method named follow reads a stream
+// of events: the server continues to write it while the test changes what it shows.
 func starts(n ast.Node, starting map[string]bool) (found bool) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -141,7 +141,7 @@ func starts(n ast.Node, starting map[string]bool) (found bool) {
 		case *ast.SelectorExpr:
 			of, _ := n.X.(*ast.Ident)
 			inBubble := of != nil && of.Name == "synctest" && n.Sel.Name == "Test"
-			atOnce := n.Sel.Name == "Go" || n.Sel.Name == "follow"
+			atOnce := n.Sel.Name == "Go" || starting != nil && n.Sel.Name == "follow"
 			found = found || inBubble || atOnce || starting["."+n.Sel.Name] || starts(n.X, starting)
 			return false // do not mistake the selected name for a function of the package
 		case *ast.Ident:
