@@ -19,8 +19,8 @@ type input interface {
 	State() template.HTMLAttr // attributes that all kinds of elements have
 }
 
-// A faults holds the errors in a form. Its methods take the id of an input and, where they return
-// attributes, the ids of other elements that describe the input.
+// The type faults stands for the errors in a form. Its methods take the id of an input. Those that
+// return attributes also take the ids of other elements that describe the input.
 type faults interface {
 	At(id string) FieldFault
 	State(id string, others ...string) template.HTMLAttr
