@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// An apartment is a Hasher that uses a separate process. Its limit on concurrent tasks is high
-// enough that callers never wait for a turn.
+// An apartment is a Hasher that uses a separate process. Its limits are so high that callers never
+// wait for a turn, and that the process may be as slow as the machine makes it.
 type apartment struct {
 	*Hasher
 	started []*exec.Cmd
@@ -46,6 +46,7 @@ func newApartment(t *testing.T, path string) *apartment {
 		a.started = append(a.started, cmd)
 		return cmd
 	}, func(err error) { a.broken = append(a.broken, err) })
+	a.apart.answerFor = time.Hour
 	t.Cleanup(a.Close)
 	return a
 }
