@@ -91,6 +91,16 @@ var errClosed = errors.New("the media engine is closed")
 
 // New opens the ports and starts the engine.
 func New(cfg Config) (*Engine, error) {
+	e, err := open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	e.group.Go(e.runHousekeeping)
+	return e, nil
+}
+
+// open returns an engine like [New], but without housekeeping.
+func open(cfg Config) (*Engine, error) {
 	e := &Engine{log: cfg.Log, legs: map[*leg]struct{}{}, streams: map[*stream]struct{}{}, done: make(chan struct{}),
 		ports: portRange{Ports: cfg.Ports}, probe: newProbe(),
 		unproven: limit.Connections{Most: maxUnproven, PerNetwork: maxPerNetwork}}
@@ -114,7 +124,6 @@ func New(cfg Config) (*Engine, error) {
 		tcp := e.tcp
 		e.group.Go(func() { e.acceptTCP(tcp) })
 	}
-	e.group.Go(e.runHousekeeping)
 	return e, nil
 }
 

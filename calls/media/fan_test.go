@@ -24,7 +24,7 @@ type videoLeg struct {
 // newVideoLegs returns n legs of an engine.
 func newVideoLegs(t *testing.T, n int) (e *Engine, legs []videoLeg) {
 	t.Helper()
-	e, err := New(Config{Listen: "127.0.0.1:0", NoTCP: true})
+	e, err := open(Config{Listen: "127.0.0.1:0", NoTCP: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ type pair struct {
 // socket that is not read.
 func newPair(t testing.TB, kind calls.Kind, profile srtp.ProtectionProfile) *pair {
 	t.Helper()
-	e, err := New(Config{Listen: "127.0.0.1:0", NoTCP: true})
+	e, err := open(Config{Listen: "127.0.0.1:0", NoTCP: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ type talker struct {
 
 func newHall(t testing.TB) *hall {
 	t.Helper()
-	e, err := New(Config{Listen: "127.0.0.1:0", NoTCP: true})
+	e, err := open(Config{Listen: "127.0.0.1:0", NoTCP: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,22 +139,28 @@ func (h *hall) run(frames int, loses func(frame int) bool) {
 		h.now = h.now.Add(frameTime)
 		h.mixer.mix(h.now)
 		for _, c := range h.members {
-			c.receive(h.t)
+			h.receive(c)
 		}
 	}
 }
 
-// receive decodes the packet that the mixer has sent. If the mixer has sent none, it does nothing.
-func (c *talker) receive(t testing.TB) {
-	t.Helper()
-	if err := c.sink.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
-		t.Fatal(err)
+// receive decodes the packet that the mixer has sent to a client, if any. It sends another packet to
+// mark the end, because sockets on loopback keep the order.
+func (h *hall) receive(c *talker) {
+	h.t.Helper()
+	const end = "end"
+	at := c.sink.LocalAddr().(*net.UDPAddr).AddrPort()
+	if _, err := h.engine.udp.WriteToUDPAddrPort([]byte(end), at); err != nil {
+		h.t.Fatal(err)
 	}
 
 	for {
 		n, err := c.sink.Read(c.buffer[:])
 		if err != nil {
-			return // a deaf client receives nothing
+			h.t.Fatal(err)
+		}
+		if string(c.buffer[:n]) == end {
+			return
 		}
 		if c.buffer[1] >= 192 && c.buffer[1] <= 223 {
 			continue // a report
@@ -162,13 +168,11 @@ func (c *talker) receive(t testing.TB) {
 
 		plain, err := c.open.DecryptRTP(nil, c.buffer[:n], nil)
 		if err != nil {
-			t.Fatal(err)
+			h.t.Fatal(err)
 		}
-
 		samples := make([]int16, c.hear.Samples(len(plain)-12))
 		c.hear.Decode(samples, plain[12:])
 		c.heard = append(c.heard, samples...)
-		return
 	}
 }
 

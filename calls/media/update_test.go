@@ -119,6 +119,7 @@ func TestSwitches(t *testing.T) {
 			t.Errorf("%s lets packets pass", tt.name)
 		}
 		said = p.said()
+		waitFor(t, "all packets to arrive", func() bool { s := e.Stats(); return s.Received+s.Dropped >= uint64(said) })
 		least := time.Since(heard)
 		tt.on()
 		after := hear(t, p, p, "after "+tt.name)
