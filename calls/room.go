@@ -75,8 +75,7 @@ func (c *Calls) dialRoom(
 // admit begins the call of a new member. If the client cannot join, the call ends with the reason.
 func (r *room) admit(k *call, client Client, cmd Command, settings roomSettings) error {
 	if r.ended {
-		k.ringTimer.Stop()
-		k.endTimer.Stop()
+		k.stopTimers()
 		return errRoomOver
 	}
 
