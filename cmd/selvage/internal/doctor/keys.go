@@ -48,10 +48,10 @@ func (e *Examination) master(needed bool) ([]byte, Finding) {
 	}
 
 	file := e.Config.MasterFile()
-	switch _, err := os.Stat(file); {
-	case errors.Is(err, fs.ErrNotExist) && needed:
-		return nil, brokenf(e.masterRemedy(), "%s is missing; the key ring is encrypted with it", file)
-	case err != nil:
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		if needed {
+			return nil, brokenf(e.masterRemedy(), "%s is missing; the key ring is encrypted with it", file)
+		}
 		return nil, skippedf("missing; the first start creates it")
 	}
 
