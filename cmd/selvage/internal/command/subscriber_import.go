@@ -117,31 +117,62 @@ func openImport(name string, stdin io.Reader) (io.ReadCloser, error) {
 	return file, nil
 }
 
+// maxImportLine is the maximum length of a line in bytes. A line continues across line breaks inside
+// quotes.
+const maxImportLine = 1 << 20
+
+var errLongImportLine = fmt.Errorf("a line has more than %d bytes; is a quote missing?", maxImportLine)
+
 // A subscriberImport creates subscribers from the lines of a CSV file.
 type subscriberImport struct {
 	subscribers *fabric.Subscribers
 	projectID   string
+	file        *io.LimitedReader // read by csv, which has no limit of its own
 	csv         *csv.Reader
 	columns     []string
 }
 
 // newSubscriberImport starts an import of a file, and reads its first line.
 func newSubscriberImport(to *fabric.Subscribers, projectID string, file io.Reader) (*subscriberImport, error) {
-	r := csv.NewReader(file)
+	limited := &io.LimitedReader{R: file}
+	r := csv.NewReader(limited)
 	r.ReuseRecord, r.TrimLeadingSpace = true, true
-	columns, err := importColumns(r)
-	return &subscriberImport{subscribers: to, projectID: projectID, csv: r, columns: columns}, err
+	in := &subscriberImport{subscribers: to, projectID: projectID, file: limited, csv: r}
+
+	names, _, err := in.read()
+	if err != nil {
+		return nil, cli.Usagef("the first line must name the columns: %v", err)
+	}
+	in.columns, err = importColumns(names)
+	return in, err
+}
+
+// read reads one line and returns its fields and its number.
+func (in *subscriberImport) read() (record []string, line int, err error) {
+	in.file.N = maxImportLine
+	record, err = in.csv.Read()
+
+	var invalid *csv.ParseError
+	switch {
+	case len(record) > 0:
+		line, _ = in.csv.FieldPos(0)
+	case errors.As(err, &invalid):
+		line = invalid.StartLine
+	}
+	if in.file.N <= 0 {
+		return nil, line, errLongImportLine
+	}
+	return record, line, err
 }
 
 // next imports one line and returns its outcome. It returns io.EOF after the last line. After any
 // other error the rest of the file cannot be read.
 func (in *subscriberImport) next(ctx context.Context) (importedSubscriber, error) {
-	record, err := in.csv.Read()
+	record, number, err := in.read()
 	if errors.Is(err, io.EOF) {
 		return importedSubscriber{}, io.EOF
 	}
-	line := importedSubscriber{}
-	line.Line, _ = in.csv.FieldPos(0)
+	line := importedSubscriber{Line: number}
 
 	if err != nil && !errors.Is(err, csv.ErrFieldCount) {
 		return line.reject(err), fmt.Errorf("reading subscribers: %w; the lines after it were not read", err)
@@ -175,17 +206,12 @@ func (in *subscriberImport) create(ctx context.Context, line importedSubscriber,
 	return line
 }
 
-// importColumns returns the columns that the first line names.
-func importColumns(r *csv.Reader) ([]string, error) {
-	record, err := r.Read()
-	if err != nil {
-		return nil, cli.Usagef("the first line must name the columns: %v", err)
-	}
-
+// importColumns returns the columns with the given names.
+func importColumns(names []string) ([]string, error) {
 	known := append(profileColumns(), "email", "password_hash", "email_verified", "disabled",
 		"record_calls", "forward_busy", "forward_no_answer", "ring_seconds")
-	columns := make([]string, len(record))
-	for i, name := range record {
+	columns := make([]string, len(names))
+	for i, name := range names {
 		name = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))) // byte order mark
 		if !slices.Contains(known, name) {
 			return nil, cli.Usagef("unknown column %q%s", name,
