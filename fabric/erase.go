@@ -63,7 +63,7 @@ var keptData = []KeptData{
 		Why:  "they keep earlier lists and bills consistent",
 	},
 	{
-		What: "unfinished sign-in requests, for 30 minutes: an e-mail address that an app sent as login_hint",
+		What: "unfinished sign-in requests, for 30 minutes: an email address that an app sent as login_hint",
 		Why:  "they are in the session store under a key that only the browser knows, and expire by themselves",
 	},
 	{

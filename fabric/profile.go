@@ -51,7 +51,7 @@ func checkEmail(param, email string) error {
 		return err
 	}
 	if !isEmail(NormalizeEmail(email)) {
-		return problem.BadParam(param, "%s is not an e-mail address", param)
+		return problem.BadParam(param, "%s is not an email address", param)
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ type Subscriber struct {
 	CompanyName  string
 	Region       string
 	Claims       StandardClaims
-	Verified     bool  // the subscriber has proved that it owns the e-mail address
+	Verified     bool  // the subscriber has proved that it owns the email address
 	Disabled     bool  // the subscriber cannot sign in, is not listed, has no valid token
 	Epoch        int64 // incremented by a new password and by a link that ends all logins; invalidates known devices
 	RecordCalls  RecordCalls

@@ -89,7 +89,7 @@ func testCreateSubscriberRace(t *testing.T, c store.Config) {
 		{"one reference", func(p fabric.Project, i int) (fabric.Subscriber, fabric.Address) {
 			return subscriber(p, "", "ada", fmt.Sprint("ada", i))
 		}},
-		{"one e-mail", func(p fabric.Project, i int) (fabric.Subscriber, fabric.Address) {
+		{"one email", func(p fabric.Project, i int) (fabric.Subscriber, fabric.Address) {
 			return subscriber(p, "ada@example.com", "", fmt.Sprint("ada", i))
 		}},
 		{"one address", func(p fabric.Project, i int) (fabric.Subscriber, fabric.Address) {

@@ -133,7 +133,7 @@ func TestLinkBound(t *testing.T) {
 		s.create(link("moved", mail.Verify))
 		email := "b@example.com"
 		s.update(fabric.SubscriberChange{Email: &email})
-		s.wantGone("after a change of e-mail", "moved")
+		s.wantGone("after a change of email", "moved")
 
 		moving := link("moving", mail.ChangeAddress) // requested before the password was changed
 		moving.Bound = email

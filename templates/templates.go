@@ -62,7 +62,7 @@ type Login struct {
 	Email      string // as typed before, or from login_hint
 	Error      string // may be ""
 	Again      bool   // the request was started again because the previous one had expired
-	EmailFocus bool   // the e-mail is focused first
+	EmailFocus bool   // the email is focused first
 	Register   bool   // people may create their own account
 
 	Passkey      Passkey // its Options are "" if passkeys are not available

@@ -135,7 +135,7 @@ func (m Message) build() (*gomail.Msg, error) {
 
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	if err := msg.FromFormat(oneLine(m.From.Name), m.From.Address); err != nil {
-		return nil, fmt.Errorf("mail.from is not an e-mail address: %w", err)
+		return nil, fmt.Errorf("mail.from is not an email address: %w", err)
 	}
 
 	if err := msg.To(to); err != nil {
@@ -144,7 +144,7 @@ func (m Message) build() (*gomail.Msg, error) {
 
 	if m.ReplyTo != "" {
 		if err := msg.ReplyTo(m.ReplyTo); err != nil {
-			return nil, fmt.Errorf("mail.reply_to is not an e-mail address: %w", err)
+			return nil, fmt.Errorf("mail.reply_to is not an email address: %w", err)
 		}
 	}
 
@@ -172,7 +172,7 @@ func (m Message) build() (*gomail.Msg, error) {
 func asciiDomain(address string) (string, error) {
 	at := strings.LastIndexByte(address, '@')
 	if at < 1 || !utf8.ValidString(address) || oneLine(address) != address {
-		return "", fmt.Errorf("%q is not an e-mail address", address)
+		return "", fmt.Errorf("%q is not an email address", address)
 	}
 	host, err := idna.Lookup.ToASCII(address[at+1:])
 	if err != nil {

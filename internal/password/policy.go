@@ -136,6 +136,6 @@ func advice(guess scoring.MinEntropyMatch) string {
 }
 
 var dictionaries = map[string]string{
-	"user_inputs": "it contains your e-mail address, your name or the project's name",
+	"user_inputs": "it contains your email address, your name or the project's name",
 	"Passwords":   "it is similar to a very common password",
 }

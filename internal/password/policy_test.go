@@ -28,8 +28,8 @@ func TestWeak(t *testing.T) {
 		{"Xk7#pQ92m", "too short (minimum is 10 characters)"},
 		{"password12", "very common password"},
 		{"P4ssw0rd!!", "very common password"},
-		{"lovelace-ada", "your e-mail address, your name or the project's"},
-		{"analytical1", "your e-mail address, your name or the project's"},
+		{"lovelace-ada", "your email address, your name or the project's"},
+		{"analytical1", "your email address, your name or the project's"},
 		{"zzzzzzzzzzzzzz", "repeats itself"},
 		{"abcdefghijkl", "sequence"},
 		{strings.Repeat("a", 60) + "Xk7#pQ92mz", "repeats itself"},
@@ -107,7 +107,7 @@ func TestWeakQueued(t *testing.T) {
 	}
 
 	err := p.Weak(t.Context(), "password", "lovelace-ada", "ada.lovelace@example.com")
-	if err == nil || !strings.Contains(err.Error(), "your e-mail address, your name") {
+	if err == nil || !strings.Contains(err.Error(), "your email address, your name") {
 		t.Errorf("Weak of a password from the email = %v", err)
 	}
 }

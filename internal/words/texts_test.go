@@ -170,7 +170,7 @@ func alsoShown() (all []string) {
 // label of a field.
 var faults = []string{
 	"is missing.", "is too long (maximum is %d characters).", "is too short (minimum is %d characters).",
-	"is too easy to guess.", "is not an e-mail address.", "is not valid UTF-8.", "is in use already.",
+	"is too easy to guess.", "is not an email address.", "is not valid UTF-8.", "is in use already.",
 	"must be a day, such as 2030-01-31.",
 	"must be UTF-8 without control characters.", "must be a UUID.", "must be a number of seconds.",
 	"must be a time such as 2030-01-31T12:00:00Z, or null.", "must be an http or https URL.", "must be an integer.",

@@ -136,8 +136,8 @@ func TestI08AuditCanaries(t *testing.T) {
 	secrets := map[string]string{
 		"a password":             sub.Password,
 		"a wrong password":       "canary-wrong-password",
-		"the unknown e-mail":     typed,
-		"an e-mail":              sub.Email,
+		"the unknown email":      typed,
+		"an email":               sub.Email,
 		"a client secret":        c.Secret,
 		"an API key":             p.Key,
 		"another API key":        key,

@@ -123,11 +123,11 @@ func costlyRequests(t *testing.T, p *harness.Project, key string) map[string]cos
 	}
 
 	return map[string]costlyRequest{
-		"a script of text":      script(repeat("a", 520_000)),
-		"a script of escapes":   script(repeat(`\u00e9`, 85_000)),
-		"an e-mail of brackets": api("resources/subscribers", `{"email":"`+repeat("(", 900_000)+`@x"}`),
-		"a reference of marks":  api("subscribers/tokens", `{"reference":"`+repeat("a\u0301", 300_000)+`"}`),
-		"many addresses":        api("guests/tokens", `{"allowed_addresses":[`+repeat(`"",`, 300_000)+`""]}`),
+		"a script of text":     script(repeat("a", 520_000)),
+		"a script of escapes":  script(repeat(`\u00e9`, 85_000)),
+		"an email of brackets": api("resources/subscribers", `{"email":"`+repeat("(", 900_000)+`@x"}`),
+		"a reference of marks": api("subscribers/tokens", `{"reference":"`+repeat("a\u0301", 300_000)+`"}`),
+		"many addresses":       api("guests/tokens", `{"allowed_addresses":[`+repeat(`"",`, 300_000)+`""]}`),
 		"a hash to import": api("resources/subscribers",
 			`{"email":"y@example.com","password_hash":"$2b$31$`+repeat("A", 900_000)+`"}`),
 		"an unauthenticated MiB": {"POST", "/api/fabric/subscribers/tokens",

@@ -25,7 +25,7 @@ func TestP01Timing(t *testing.T) {
 	sub := p.NewSubscriber(t)
 	b := c.Browser()
 	page := b.Open(t, c.NewFlow("openid").URL())
-	wantAlike(t, "a wrong password", "an unknown e-mail", func() (wrong, unknown time.Duration) {
+	wantAlike(t, "a wrong password", "an unknown email", func() (wrong, unknown time.Duration) {
 		return failedLogins(t, b, page, sub)
 	})
 }
@@ -71,7 +71,7 @@ func TestP12ImportedHashes(t *testing.T) {
 	}
 
 	for _, s := range []harness.Subscriber{ours, costly, cheap, disabled} {
-		wantAlike(t, s.Email, "an unknown e-mail", func() (known, unknown time.Duration) {
+		wantAlike(t, s.Email, "an unknown email", func() (known, unknown time.Duration) {
 			return fail(s), fail(harness.Subscriber{Email: "nobody@example.com", Password: "wrong"})
 		})
 	}

@@ -33,7 +33,7 @@ func demoLogin(t *testing.T, s *harness.Server) harness.Subscriber {
 		}
 		return string(m[1])
 	}
-	return harness.Subscriber{Email: find("e-mail"), Password: find("password")}
+	return harness.Subscriber{Email: find("email"), Password: find("password")}
 }
 
 // step runs a step of the demo and waits until it is marked as done.

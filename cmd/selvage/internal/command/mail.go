@@ -101,7 +101,7 @@ func (c *commands) testMail(ctx context.Context, a *app, cmd *cobra.Command, _ [
 	}
 	to, _ := cmd.Flags().GetString("to")
 	if err := fabric.CheckEmail("to", to); err != nil {
-		return cli.Usagef("--to needs an e-mail address; it is %q", to)
+		return cli.Usagef("--to needs an email address; it is %q", to)
 	}
 	d := mail.Draft{Kind: mail.Test, To: fabric.NormalizeEmail(to), Brand: mail.Brand{Name: "selvage"}}
 	if err := a.Post.Deliver(ctx, uuid.NewString(), d); err != nil {

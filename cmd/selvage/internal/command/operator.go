@@ -48,7 +48,7 @@ var operatorView = cli.View[operator.Operator]{
 	},
 	Facts: []cli.Fact[operator.Operator]{
 		{Name: "ID", Value: func(o operator.Operator) string { return o.ID }},
-		{Name: "E-mail", Value: func(o operator.Operator) string { return o.Email }},
+		{Name: "Email", Value: func(o operator.Operator) string { return o.Email }},
 		{Name: "Disabled", Value: func(o operator.Operator) string { return cli.YesOnly(o.Disabled) }},
 		{Name: "Name", Value: func(o operator.Operator) string { return o.Name }},
 		{Name: "Roles", Value: formatRoles},
@@ -91,7 +91,7 @@ func (c operatorCommands) command() *cobra.Command {
 	}
 	create := n.command("create", "Create an operator", c.createOperator)
 	ls := n.listCommand("list", "List operators")
-	show := n.showCommand("show EMAIL", "Show an operator, by e-mail or id")
+	show := n.showCommand("show EMAIL", "Show an operator, by email or id")
 	update := n.command("update EMAIL", "Update an operator: only the given flags change it",
 		updateOperator)
 	disable := n.command("disable EMAIL", "Disable an operator and end their sessions", setDisabled(true))
@@ -119,7 +119,7 @@ func addOperatorFlags(create, update, setup, reset *cobra.Command) {
 		cmd.Flags().String("name", "", "`name` of the operator")
 	}
 	for _, cmd := range []*cobra.Command{create, setup} {
-		cmd.Flags().String("email", "", "e-mail `address` of the operator")
+		cmd.Flags().String("email", "", "email `address` of the operator")
 	}
 	for _, cmd := range []*cobra.Command{create, update, setup} {
 		cmd.Flags().StringSlice("role", nil, "`role`: owner, admin or viewer everywhere, or followed by @ and the id "+

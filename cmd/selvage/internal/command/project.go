@@ -121,7 +121,7 @@ var mediaText = map[string]string{
 // registrationText explains the values of registration.
 var registrationText = map[fabric.Registration]string{
 	fabric.RegistrationOff:  "off: only operators and backends create accounts",
-	fabric.RegistrationOpen: "open: people create accounts themselves and confirm their e-mail address",
+	fabric.RegistrationOpen: "open: people create accounts themselves and confirm their email address",
 }
 
 // recordText explains the values of a project's record-calls.
@@ -194,7 +194,7 @@ func addProjectFlags(cmd *cobra.Command) {
 		"credentials) or signed (those, and signed links)")
 	f.Bool("require-factor", false, "require two factors for every login of a subscriber; =false requires one")
 	f.String("registration", "", "`rule` for new accounts: off (operators and backends) or open (people themselves, "+
-		"who confirm their e-mail address)")
+		"who confirm their email address)")
 	f.String("record-calls", "", "`setting`: off, or on to record calls; a subscriber can override it. In many "+
 		"countries everyone on a call must consent")
 	f.String("client-registration", "", "`rule` for new OAuth clients: off (operators), token (also holders of an "+

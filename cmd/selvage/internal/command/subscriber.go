@@ -49,12 +49,12 @@ func (c subscriberCommands) command() *cobra.Command {
 	cmds = append(cmds, c.subscriberMailCommands()...)
 	addProject(cmds...)
 	return cli.Noun("subscriber",
-		"Subscribers: the people of a project, each named by id or, in a project, by e-mail or reference", cmds...)
+		"Subscribers: the people of a project, each named by id or, in a project, by email or reference", cmds...)
 }
 
 func addSubscriberFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.String("email", "", "e-mail `address`")
+	f.String("email", "", "email `address`")
 	f.Bool("password-stdin", false, "read the password from stdin")
 	for _, p := range profileFlags {
 		f.String(p.flag, "", p.usage)
@@ -62,7 +62,7 @@ func addSubscriberFlags(cmd *cobra.Command) {
 
 	f.String("claims", "", "`file` with a JSON object of other standard claims, such as picture, birthdate or "+
 		"phone_number; it replaces the previous ones")
-	f.Bool("email-verified", false, "the e-mail address is known to be theirs")
+	f.Bool("email-verified", false, "the email address is known to be theirs")
 	f.String("record-calls", "", "`setting`: inherit (the project's), off, or on to record their calls. A call is "+
 		"recorded if it is on for one of its subscribers")
 	f.String("forward-busy", "", "`address` or phone number for calls that they reject, or that arrive while "+

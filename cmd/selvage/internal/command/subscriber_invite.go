@@ -17,11 +17,11 @@ func (c subscriberCommands) subscriberMailCommands() []*cobra.Command {
 	invite := n.projectCommand("invite", "Invite somebody by mail to choose a password", []string{"email"},
 		c.inviteSubscriber)
 	invite.Long = `Send a link with which somebody chooses the first password of an account. If no subscriber has the
-e-mail, one is created. The link can be used once and expires in seven days. A new invitation replaces it.`
-	invite.Flags().String("email", "", "e-mail `address`")
+email, one is created. The link can be used once and expires in seven days. A new invitation replaces it.`
+	invite.Flags().String("email", "", "email `address`")
 	invite.Flags().String("inviter", "", "`who` invites, as shown in the mail and on the page (default: the project)")
 
-	verify := n.changeCommand("verify ID", "Ask a subscriber by mail to confirm their e-mail address",
+	verify := n.changeCommand("verify ID", "Ask a subscriber by mail to confirm their email address",
 		c.verifySubscriber)
 	verify.Long = `Send a link that can be used once and expires in a day. Using it sets email_verified to true.`
 

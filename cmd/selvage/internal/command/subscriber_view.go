@@ -15,7 +15,7 @@ var subscriberView = cli.View[fabric.Subscriber]{
 	Facts: []cli.Fact[fabric.Subscriber]{
 		{Name: "ID", Value: func(s fabric.Subscriber) string { return s.ID }},
 		{Name: "Project", Detail: true, Value: func(s fabric.Subscriber) string { return s.ProjectID }},
-		{Name: "E-mail", Value: func(s fabric.Subscriber) string { return s.Email }},
+		{Name: "Email", Value: func(s fabric.Subscriber) string { return s.Email }},
 		{Name: "Disabled", Value: func(s fabric.Subscriber) string {
 			return cli.YesOnly(s.Disabled)
 		}},

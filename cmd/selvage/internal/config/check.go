@@ -312,7 +312,7 @@ func (c Config) checkBootstrap(from Origins) error {
 	case email == "":
 		reject("bootstrap_admin_email", "is needed if bootstrap_admin_password or bootstrap_admin_api_token is set")
 	case fabric.CheckEmail("email", email) != nil:
-		reject("bootstrap_admin_email", "needs an e-mail address")
+		reject("bootstrap_admin_email", "needs an email address")
 	}
 
 	if p := problem.First(operator.CheckPassword(secret, email)); p != nil {

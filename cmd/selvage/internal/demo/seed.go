@@ -171,7 +171,7 @@ func (d *Demo) describe(s seed) string {
 	row("id", s.project.ID)
 	row("API key", s.key)
 	head("Subscriber for signing in")
-	row("e-mail", s.subscriber.Email)
+	row("email", s.subscriber.Email)
 	row("password", s.password)
 	head("Addresses, in addition to /private/ada of the subscriber")
 	row("a script", "/public/welcome")
