@@ -129,15 +129,15 @@ func (p plan) run(t *testing.T, op *provider) {
 		t.Errorf("the plan %s is run by %s, but the page names %s", p.name, t.Name(), p.test)
 	}
 
-	states := readTables(t)[p.name].states
+	page := readPage(t)
 	for _, e := range p.modules {
 		if p.types == nil {
-			t.Run(e.name, p.module(e, op, "code", states[e.name]))
+			t.Run(e.name, p.module(e, op, "code", page.state(e.name)))
 			continue
 		}
 		for _, kind := range p.types {
 			if e.only == nil || slices.Contains(e.only, kind) {
-				t.Run(e.name+"/"+strings.ReplaceAll(kind, " ", "+"), p.module(e, op, kind, states[e.name]))
+				t.Run(e.name+"/"+strings.ReplaceAll(kind, " ", "+"), p.module(e, op, kind, page.state(e.name)))
 			}
 		}
 	}
