@@ -179,7 +179,7 @@ func TestManyUpdates(t *testing.T) {
 	w := newWorld(t)
 	c := converse(t, w)
 	counts := map[string]int{}
-	for range 60 {
+	for sent := 0; counts["500"] == 0 && sent < 1000; sent++ { // the number depends on the machine
 		r := c.alice.inDialog("UPDATE", c.answered)
 		r.headers, r.body = sdpType, c.alice.offer("sendrecv")
 		c.alice.send(c.alice.write(r, ""))
@@ -190,8 +190,8 @@ func TestManyUpdates(t *testing.T) {
 		}
 	}
 
-	if counts["200"] < 10 || counts["500"] == 0 || counts["200"]+counts["500"] != 60 {
-		t.Errorf("the responses to 60 updates are %v, want at least 10 times 200, and then 500", counts)
+	if counts["200"] < 10 || counts["500"] != 1 || len(counts) != 2 {
+		t.Errorf("the responses to updates are %v, want at least 10 times 200, and then 500", counts)
 	}
 	hear(t, c.bob, c.bob.mediaOf(c.invite), c.alice, "still here")
 }

@@ -35,7 +35,7 @@ func eachTransport(t *testing.T, test func(t *testing.T, a, b bus.Transport)) {
 
 func channel(t *testing.T, url string) bus.Transport {
 	t.Helper()
-	s, err := redis.Open(t.Context(), redis.Config{URL: url, Patience: 10 * time.Second})
+	s, err := redis.Open(t.Context(), redis.Config{URL: url, Patience: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

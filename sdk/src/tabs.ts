@@ -18,7 +18,7 @@ export interface Listener {
   shared(): Tokens | undefined
 }
 
-const patience = 500
+const patience = 2_000
 
 /**
  * The tabs of one app in one browser.

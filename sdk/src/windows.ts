@@ -22,7 +22,7 @@ export function closed(popup: Window, stop: AbortSignal): Promise<never> {
   })
 }
 
-const patience = 10_000
+const patience = 30_000
 
 /** Loads a URL in a hidden frame and returns its final URL, which must be of this origin. */
 export async function visit(url: string): Promise<URL> {

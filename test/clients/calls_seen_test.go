@@ -87,7 +87,7 @@ func callInDashboard(alice, bob *phone) {
 		"!document.getElementById('hang-up')")
 	b.do(goTo(page))
 	b.until("the reason", "document.body.innerText.includes('Ended by a backend or an operator')")
-	b.until("the quality", "document.body.innerText.includes('Good (MOS')")
+	b.until("the quality", `/\(MOS \d\.\d\d of 4\.5\)/.test(document.body.innerText)`)
 
 	harness.Eventually(alice.T, patience, "the recording of the call", func() error {
 		b.do(goTo(page))

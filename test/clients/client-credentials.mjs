@@ -26,7 +26,7 @@ await (settings.method === 'client_secret_basic'
   : assert.rejects(refusal, (err) => err.error === 'invalid_client' && /registered for|its aud must be/.test(err.error_description)))
 
 await client.tokenRevocation(config, tokens.access_token)
-const deadline = Date.now() + 5000
+const deadline = Date.now() + 60_000
 while ((await ask(tokens.access_token)).status !== 401) {
   assert.ok(Date.now() < deadline, 'a revoked token is still accepted')
   await new Promise((resolve) => setTimeout(resolve, 20))

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -47,7 +48,13 @@ func TestRotationUnderLoad(t *testing.T) {
 	defer tick.Stop()
 	for range turns {
 		<-tick.C
-		s.Command(t, "", "ring", "rotate")
+		harness.Eventually(t, time.Minute, "a next key that is known everywhere", func() error {
+			out, err := s.TryCommand("ring", "rotate")
+			if err != nil {
+				return fmt.Errorf("ring rotate: %w\n%s", err, out)
+			}
+			return nil
+		})
 		l.mint()
 	}
 

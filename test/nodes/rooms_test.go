@@ -47,6 +47,12 @@ func TestRoomElsewhere(t *testing.T) {
 		}
 	}
 
+	harness.Eventually(t, soon, "the end of the room session", func() error {
+		if ids := p.runningRooms(t, n.Each[1]); len(ids) > 0 {
+			return fmt.Errorf("the sessions %v are running", ids)
+		}
+		return nil
+	})
 	bob, alice = meet(there, here)
 	if alice.Node() == first {
 		t.Errorf("the second room session is on node %s, want the node of its first member", first)
@@ -120,12 +126,22 @@ func TestRoomTakenOver(t *testing.T) {
 // runningRoom returns the ID of the project's only running room session.
 func (p people) runningRoom(t *testing.T, at *harness.Server) string {
 	t.Helper()
+	ids := p.runningRooms(t, at)
+	if len(ids) != 1 {
+		t.Fatalf("the room sessions %v are running, want one", ids)
+	}
+	return ids[0]
+}
+
+// runningRooms returns the ids of the room sessions that are running.
+func (p people) runningRooms(t *testing.T, at *harness.Server) (ids []string) {
+	t.Helper()
 	var page struct{ Data []struct{ ID string } }
 	at.Get(t, "/api/fabric/room_sessions?state=in-progress", p.Basic()).Want(t, 200).Read(t, &page)
-	if len(page.Data) != 1 {
-		t.Fatalf("%d room sessions are running, want 1", len(page.Data))
+	for _, session := range page.Data {
+		ids = append(ids, session.ID)
 	}
-	return page.Data[0].ID
+	return ids
 }
 
 // wantRecordings waits until the recordings of a room session have these statuses, newest first.

@@ -43,7 +43,7 @@ var outages = []outage{
 	}},
 	single("F05 halted", func(t *testing.T, r *servers.RedisServer) { r.Pause(t) },
 		func(t *testing.T, r *servers.RedisServer) { r.Resume(t) }),
-	single("F05 slow", tell("CLIENT", "PAUSE", "8000", "ALL"), func(*testing.T, *servers.RedisServer) {}),
+	single("F05 slow", tell("CLIENT", "PAUSE", "20000", "ALL"), func(*testing.T, *servers.RedisServer) {}),
 	single("F06 full", tell("CONFIG", "SET", "maxmemory", "1mb"), tell("CONFIG", "SET", "maxmemory", "0")),
 	single("F08 read-only", tell("REPLICAOF", "127.0.0.1", "1"), tell("REPLICAOF", "NO", "ONE")),
 	single("F09 dead, then empty", kill, func(t *testing.T, r *servers.RedisServer) { r.StartEmpty(t) }),

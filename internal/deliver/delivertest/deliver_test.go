@@ -272,7 +272,8 @@ func TestRetries(t *testing.T) {
 	w.node()
 	for n := 1; n < 9; n++ {
 		w.await(hook, fmt.Sprintf("attempt %d", n), func(d fabric.Delivery) bool {
-			return d.Attempts == n && d.State == fabric.Pending && d.Status == 500 && d.Due.After(w.now())
+			// On a slow machine, the next attempts may come before the clock is advanced.
+			return d.Attempts >= n && d.State == fabric.Pending && d.Status == 500 && d.Due.After(w.now())
 		})
 		w.ahead.Add(int64(15 * time.Hour))
 	}

@@ -28,10 +28,10 @@ var faults = []fault{
 	{name: "Stopped", begin: func(t *testing.T, r *servers.RedisServer) { r.Pause(t) },
 		end: func(t *testing.T, r *servers.RedisServer) { r.Resume(t) }},
 	{name: "Sleeping", begin: func(t *testing.T, r *servers.RedisServer) {
-		go r.CLI(t, "DEBUG", "SLEEP", "8")
+		go r.CLI(t, "DEBUG", "SLEEP", "20")
 	}, end: func(*testing.T, *servers.RedisServer) {}},
 	{name: "Paused", begin: func(t *testing.T, r *servers.RedisServer) {
-		r.CLI(t, "CLIENT", "PAUSE", "8000", "ALL")
+		r.CLI(t, "CLIENT", "PAUSE", "20000", "ALL")
 	}, end: func(*testing.T, *servers.RedisServer) {}},
 	{name: "ReadOnly", begin: func(t *testing.T, r *servers.RedisServer) { r.CLI(t, "REPLICAOF", "127.0.0.1", "1") },
 		end: func(t *testing.T, r *servers.RedisServer) { r.CLI(t, "REPLICAOF", "NO", "ONE") }},
@@ -87,13 +87,13 @@ func outage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
 	w.put(t, "taken", "new")
 	w.wantTake(t, taken, "new")
 	w.wantTake(t, taken, "")
-	if err := errors.Join(w.Add(t.Context(), jti, nil, time.Minute),
-		w.CompareAndSwap(t.Context(), changed, []byte("new"), []byte("newer"), time.Minute)); err != nil {
+	if err := errors.Join(w.Add(t.Context(), jti, nil, lasts),
+		w.CompareAndSwap(t.Context(), changed, []byte("new"), []byte("newer"), lasts)); err != nil {
 		t.Errorf("Add and CompareAndSwap = %v", err)
 	}
 
 	for range 3 {
-		if n, err := w.Incr(t.Context(), tries, time.Minute); err != nil {
+		if n, err := w.Incr(t.Context(), tries, lasts); err != nil {
 			t.Errorf("Incr = %d, %v", n, err)
 		}
 	}
@@ -113,15 +113,15 @@ func outage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
 	w.wantTake(t, deleted, "")
 	w.wantTake(t, taken, "")
 
-	if err := w.Add(t.Context(), jti, nil, time.Minute); !errors.Is(err, problem.Conflict) {
+	if err := w.Add(t.Context(), jti, nil, lasts); !errors.Is(err, problem.Conflict) {
 		t.Errorf("a second Add = %v, want a conflict", err)
 	}
 	for _, k := range []session.Key{deleted, taken} {
 		if err := w.CompareAndSwap(t.Context(), k, []byte("old"), []byte("x"),
-			time.Minute); !errors.Is(err, problem.NotFound) {
+			lasts); !errors.Is(err, problem.NotFound) {
 			t.Errorf("CompareAndSwap of a deleted entry = %v", err)
 		}
-		if err := w.Add(t.Context(), k, []byte("again"), time.Minute); err != nil {
+		if err := w.Add(t.Context(), k, []byte("again"), lasts); err != nil {
 			t.Errorf("Add of a deleted entry = %v", err)
 		}
 		w.want(t, k, "again")
@@ -160,7 +160,7 @@ func TestSlow(t *testing.T) {
 // TestFlushed shows that emptying Redis does not count as an outage if Redis remains available.
 func TestFlushed(t *testing.T) {
 	r := servers.OwnRedis(t)
-	w := newWorld(t, r.URL, 10*time.Second)
+	w := newWorld(t, r.URL, patient)
 	k := w.put(t, "1", "one")
 
 	r.CLI(t, "FLUSHALL")
@@ -177,7 +177,7 @@ func TestFlushed(t *testing.T) {
 // TestEvicting shows that if a full Redis evicts entries, they are lost, but no operation fails.
 func TestEvicting(t *testing.T) {
 	r := servers.OwnRedis(t, "--maxmemory", "4mb", "--maxmemory-policy", "allkeys-random")
-	w := newWorld(t, r.URL, 10*time.Second)
+	w := newWorld(t, r.URL, patient)
 	var gone int
 	for i := range 300 {
 		k := w.put(t, fmt.Sprint(i), strings.Repeat("x", 32<<10))
@@ -236,7 +236,7 @@ func TestLostAnswers(t *testing.T) {
 	}
 
 	jti := session.Key{Kind: "jti", ID: "1"}
-	if err := w.Add(t.Context(), jti, nil, time.Minute); err != nil {
+	if err := w.Add(t.Context(), jti, nil, lasts); err != nil {
 		t.Errorf("Add = %v", err)
 	}
 
@@ -253,7 +253,7 @@ func TestLostAnswers(t *testing.T) {
 	w.wantTake(t, taken, "one")
 	w.wantTake(t, taken, "")
 	w.want(t, deleted, "")
-	if err := w.Add(t.Context(), jti, nil, time.Minute); !errors.Is(err, problem.Conflict) {
+	if err := w.Add(t.Context(), jti, nil, lasts); !errors.Is(err, problem.Conflict) {
 		t.Errorf("a second Add = %v, want a conflict", err)
 	}
 }
@@ -311,7 +311,7 @@ func TestTwoNodes(t *testing.T) {
 	r := servers.OwnRedis(t)
 	line := newWire(t, r)
 	cut := newWorld(t, line.URL, 0)
-	near := newWorld(t, r.URL, 10*time.Second)
+	near := newWorld(t, r.URL, patient)
 	near = join(t, near.redis, cut.sql)
 
 	near.put(t, "1", "old")
@@ -345,7 +345,7 @@ func TestTwoNodes(t *testing.T) {
 // TestSwappedAfterwards shows that the fallback does not linger longer if an entry from an outage
 // is swapped repeatedly after the outage.
 func TestSwappedAfterwards(t *testing.T) {
-	w := newWorld(t, servers.Redis(t), 10*time.Second)
+	w := newWorld(t, servers.Redis(t), patient)
 	w.linger(time.Minute)
 	k := session.Key{Kind: "online", ID: "1"}
 	if err := w.sql.Put(t.Context(), k, []byte("0"), time.Minute); err != nil {

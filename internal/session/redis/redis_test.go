@@ -12,7 +12,7 @@ import (
 
 // patient is the Patience for tests that check responses but not times, because the machine may be
 // busy.
-const patient = 10 * time.Second
+const patient = time.Minute
 
 // open returns a store and closes it at the end of the test.
 func open(t testing.TB, c Config) *Store {

@@ -15,6 +15,7 @@ const manager = new oidc.UserManager({
   response_type: 'code',
   monitorSession: settings.monitor,
   checkSessionIntervalInSeconds: 1,
+  silentRequestTimeoutInSeconds: 60,
   userStore: new oidc.WebStorageStateStore({ store: localStorage }),
   ...(settings.dpop && { dpop: { bind_authorization_code: true, store: new oidc.IndexedDbDPoPStore() } }),
 })
