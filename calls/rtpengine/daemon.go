@@ -12,11 +12,12 @@ import (
 	"time"
 )
 
-// These constants determine how long the engine waits for a daemon. A repeated request has the same
-// cookie, so that the daemon repeats its reply.
+// These constants determine how long the engine waits for a daemon: four seconds, because all calls
+// of a daemon end if it does not answer, and a busy machine may suspend it for a while. A repeated
+// request has the same cookie, so that the daemon repeats its reply.
 const (
 	repeatAfter = 250 * time.Millisecond
-	repeats     = 4
+	repeats     = 16
 	pingEvery   = time.Second
 )
 

@@ -91,7 +91,7 @@ func TestServerAway(t *testing.T) {
 				return err
 			}
 			return errors.Join(other.Once(context.Background(),
-				run(fmt.Sprintf(`SELECT pg_terminate_backend(%d, 5000)`, pid))),
+				run(fmt.Sprintf(`SELECT pg_terminate_backend(%d, 60000)`, pid))),
 				tx.Later(context.Background(), `INSERT INTO t (id) VALUES ('b')`))
 		}, 0},
 	}
@@ -135,7 +135,7 @@ func TestServerEndsIdle(t *testing.T) {
 	for range 3 {
 		// With a timeout, pg_terminate_backend waits until the other backends have ended.
 		do(t, other,
-			`SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+			`SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
 			WHERE pid <> pg_backend_pid() AND datname = current_database()`)
 		if n := count(t, s); n != 1 {
 			t.Errorf("%d rows, want 1", n)
