@@ -30,29 +30,20 @@ type Export struct {
 // The parts of an Export.
 type (
 	ExportedSubscriber struct {
-		ID            string         `json:"id"`
-		ProjectID     string         `json:"project_id"`
-		Email         string         `json:"email,omitempty"`
-		EmailVerified bool           `json:"email_verified"`
-		Reference     string         `json:"reference,omitempty"`
-		FirstName     string         `json:"first_name,omitempty"`
-		LastName      string         `json:"last_name,omitempty"`
-		DisplayName   string         `json:"display_name,omitempty"`
-		JobTitle      string         `json:"job_title,omitempty"`
-		TimeZone      string         `json:"time_zone,omitempty"`
-		Country       string         `json:"country,omitempty"`
-		CompanyName   string         `json:"company_name,omitempty"`
-		Region        string         `json:"region,omitempty"`
-		Claims        StandardClaims `json:"claims"`
-		HasPassword   bool           `json:"has_password"`
-		Disabled      bool           `json:"disabled"`
-		RecordCalls   RecordCalls    `json:"record_calls"`
-		ForwardBusy   string         `json:"forward_busy,omitempty"`
-		NoAnswer      string         `json:"forward_no_answer,omitempty"`
-		RingSeconds   int            `json:"ring_seconds,omitempty"`
-		Online        bool           `json:"online"`
-		CreatedAt     time.Time      `json:"created_at"`
-		UpdatedAt     time.Time      `json:"updated_at"`
+		ID            string `json:"id"`
+		ProjectID     string `json:"project_id"`
+		Email         string `json:"email,omitempty"`
+		EmailVerified bool   `json:"email_verified"`
+		Reference     string `json:"reference,omitempty"`
+		Person
+		Claims      StandardClaims `json:"claims"`
+		HasPassword bool           `json:"has_password"`
+		Disabled    bool           `json:"disabled"`
+		RecordCalls RecordCalls    `json:"record_calls"`
+		Forwarding
+		Online    bool      `json:"online"`
+		CreatedAt time.Time `json:"created_at"`
+		UpdatedAt time.Time `json:"updated_at"`
 	}
 	ExportedAddress struct {
 		ID          string    `json:"id"`
@@ -177,10 +168,8 @@ func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (e 
 
 	e.ExportedAt = f.core.now().UTC()
 	e.Subscriber = ExportedSubscriber{
-		s.ID, s.ProjectID, s.Email, s.Verified, s.Reference, s.FirstName, s.LastName, s.DisplayName,
-		s.JobTitle, s.TimeZone, s.Country, s.CompanyName, s.Region,
-		s.Claims, s.PasswordHash != "", s.Disabled, s.RecordCalls, s.Forwarding.Busy, s.Forwarding.NoAnswer,
-		s.Forwarding.RingSeconds, online.Online(), s.Created, s.Updated,
+		s.ID, s.ProjectID, s.Email, s.Verified, s.Reference, s.Person, s.Claims, s.PasswordHash != "",
+		s.Disabled, s.RecordCalls, s.Forwarding, online.Online(), s.Created, s.Updated,
 	}
 
 	for _, part := range []func(context.Context, Subscriber, *Export) error{f.exportAddresses, f.exportLogins,

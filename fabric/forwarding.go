@@ -19,8 +19,9 @@ type Forwarding struct {
 	// Busy and NoAnswer are addresses, such as /private/bob, or phone numbers in E.164 format. ""
 	// forwards no calls. Busy is for a callee that rejects the call or is in too many other calls.
 	// NoAnswer is for a callee that does not answer within RingSeconds, or is offline.
-	Busy, NoAnswer string
-	RingSeconds    int // 0 means DefaultRingSeconds
+	Busy        string `json:"forward_busy,omitempty"`
+	NoAnswer    string `json:"forward_no_answer,omitempty"`
+	RingSeconds int    `json:"ring_seconds,omitempty"` // 0 means DefaultRingSeconds
 }
 
 // The values of RingSeconds.
@@ -127,9 +128,14 @@ func (in ForwardingInput) apply(f *Forwarding) {
 }
 
 // change returns the input with its targets in stored form. It omits values that f already has.
-func (in ForwardingInput) change(f Forwarding) (c ForwardingInput) {
+func (in ForwardingInput) change(f Forwarding) ForwardingInput {
 	to := f
 	in.apply(&to)
+	return f.ChangeTo(to)
+}
+
+// ChangeTo returns the fields of to that differ from f.
+func (f Forwarding) ChangeTo(to Forwarding) (c ForwardingInput) {
 	if to.Busy != f.Busy {
 		c.Busy = &to.Busy
 	}

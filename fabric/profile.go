@@ -87,66 +87,6 @@ func NormalizeEmail(email string) string {
 	return norm.NFC.String(strings.ToLower(norm.NFC.String(strings.TrimSpace(email))))
 }
 
-// A field connects a member of a Profile with the corresponding field of a Subscriber.
-type field struct {
-	param string
-	said  *string
-	kept  *string
-}
-
-func (p Profile) fields(s *Subscriber) [8]field {
-	return [8]field{
-		{"first_name", p.FirstName, &s.FirstName},
-		{"last_name", p.LastName, &s.LastName},
-		{"display_name", p.DisplayName, &s.DisplayName},
-		{"job_title", p.JobTitle, &s.JobTitle},
-		{"time_zone", p.TimeZone, &s.TimeZone},
-		{"country", p.Country, &s.Country},
-		{"company_name", p.CompanyName, &s.CompanyName},
-		{"region", p.Region, &s.Region},
-	}
-}
-
-func (p Profile) check() error {
-	var errs []error
-	for _, f := range p.fields(&Subscriber{}) {
-		if f.said == nil {
-			continue
-		}
-		if err := checkText(f.param, *f.said); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		switch f.param {
-		case "display_name":
-			errs = append(errs, checkName(f.param, *f.said))
-		case "first_name", "last_name":
-			errs = append(errs, checkShown(f.param, *f.said))
-		}
-	}
-
-	return errors.Join(errs...)
-}
-
-// apply sets the fields of s that are set in p.
-func (p Profile) apply(s *Subscriber) {
-	for _, f := range p.fields(s) {
-		if f.said != nil {
-			*f.kept = *f.said
-		}
-	}
-}
-
-// differs reports whether any field that is set in p differs from s.
-func (p Profile) differs(s Subscriber) bool {
-	for _, f := range p.fields(&s) {
-		if f.said != nil && *f.said != *f.kept {
-			return true
-		}
-	}
-	return false
-}
-
 // CheckEmail returns an error on param for text that is not an email address.
 func CheckEmail(param, email string) error { return checkEmail(param, email) }
 

@@ -16,7 +16,7 @@ func (ss *Subscribers) findOrCreate(
 ) (Subscriber, error) {
 	projectID := by.ProjectID
 	s, err := ss.recentReference(ctx, projectID, in.Reference)
-	if err == nil && (in.Password != "" || in.Profile.differs(s)) { // change the current row
+	if err == nil && (in.Password != "" || in.Profile.differs(s.Person)) { // change the current row
 		s, err = ss.findByReference(ctx, projectID, in.Reference)
 	}
 	if errors.Is(err, problem.NotFound) {

@@ -80,22 +80,15 @@ type Subscriber struct {
 	Email        string // in the form of [NormalizeEmail]; may be ""
 	Reference    string // the project's own identifier; may be ""
 	PasswordHash string // "" if no password is set
-	FirstName    string
-	LastName     string
-	DisplayName  string
-	JobTitle     string
-	TimeZone     string
-	Country      string
-	CompanyName  string
-	Region       string
-	Claims       StandardClaims
-	Verified     bool  // the subscriber has proved that it owns the email address
-	Disabled     bool  // the subscriber cannot sign in, is not listed, has no valid token
-	Epoch        int64 // incremented by a new password and by a link that ends all logins; invalidates known devices
-	RecordCalls  RecordCalls
-	Forwarding   Forwarding
-	Created      time.Time
-	Updated      time.Time
+	Person
+	Claims      StandardClaims
+	Verified    bool  // the subscriber has proved that it owns the email address
+	Disabled    bool  // the subscriber cannot sign in, is not listed, has no valid token
+	Epoch       int64 // incremented by a new password and by a link that ends all logins; invalidates known devices
+	RecordCalls RecordCalls
+	Forwarding  Forwarding
+	Created     time.Time
+	Updated     time.Time
 }
 
 // FullName returns the name that other people see, or "".
@@ -115,18 +108,6 @@ func (s Subscriber) Title() string {
 		}
 	}
 	return s.ID
-}
-
-// A Profile describes a subscriber; nil fields are not set.
-type Profile struct {
-	FirstName   *string
-	LastName    *string
-	DisplayName *string
-	JobTitle    *string
-	TimeZone    *string
-	Country     *string
-	CompanyName *string
-	Region      *string
 }
 
 // A SubscriberInput holds the fields of a subscriber to create or update; nil fields are
@@ -224,7 +205,7 @@ func (ss *Subscribers) newSubscriber(
 	ctx context.Context, projectID string, in SubscriberInput,
 ) (Subscriber, error) {
 	s := Subscriber{ID: newID(), ProjectID: projectID, RecordCalls: RecordInherit}
-	in.Profile.apply(&s)
+	in.Profile.apply(&s.Person)
 	in.Forwarding.apply(&s.Forwarding)
 
 	if in.Email != nil {

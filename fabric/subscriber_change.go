@@ -104,7 +104,7 @@ func (c SubscriberChange) differs(s Subscriber) bool {
 	return c.Proof != nil || c.PasswordHash != nil || c.Email != nil && *c.Email != s.Email ||
 		c.Disabled != nil && *c.Disabled != s.Disabled || c.Verified != nil && *c.Verified != s.Verified ||
 		c.Claims != nil && !reflect.DeepEqual(*c.Claims, s.Claims) || c.RecordCalls != nil ||
-		c.Forwarding != ForwardingInput{} || c.Profile.differs(s)
+		c.Forwarding != ForwardingInput{} || c.Profile.differs(s.Person)
 }
 
 // needsManagement reports whether only credentials with Management may make the change. This is the

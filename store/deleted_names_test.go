@@ -81,7 +81,8 @@ func addCanary(t *testing.T, s *Store) fabric.Subscriber {
 	t.Helper()
 	id, now := newID(), time.Now()
 	sub := fabric.Subscriber{ID: id, ProjectID: "p", Email: "canary@example.com", PasswordHash: "hash",
-		FirstName: "Canary", JobTitle: "canary", CompanyName: "Canary's", Created: now, Updated: now}
+		Person:  fabric.Person{FirstName: "Canary", JobTitle: "canary", CompanyName: "Canary's"},
+		Created: now, Updated: now}
 	address := fabric.Address{ID: newID(), ProjectID: "p", ResourceID: id, Type: fabric.TypeSubscriber,
 		Context: fabric.Private, Name: id, Created: now}
 	if err := s.CreateSubscriber(t.Context(), sub, address); err != nil {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
@@ -17,15 +18,28 @@ import (
 type Subscribers struct{ *core }
 
 var subscriberTable = table[fabric.Subscriber]{
-	"subscribers", "subscriber", `id, project_id, email, reference, password_hash, first_name, last_name, display_name,
-	job_title, time_zone, country, company_name, region, claims, email_verified, disabled, epoch, created, updated,
-	record_calls, forward_busy, forward_no_answer, ring_seconds`,
+	"subscribers", "subscriber", `id, project_id, email, reference, password_hash, claims, email_verified, disabled,
+	epoch, created, updated, record_calls, forward_busy, forward_no_answer, ring_seconds` + personColumns(),
 	func(s *fabric.Subscriber) []any {
-		return []any{&s.ID, &s.ProjectID, nullableOf(&s.Email), nullableOf(&s.Reference), &s.PasswordHash,
-			&s.FirstName, &s.LastName, &s.DisplayName, &s.JobTitle, &s.TimeZone, &s.Country, &s.CompanyName, &s.Region,
-			asJSON{v: &s.Claims, zero: "{}"}, &s.Verified, &s.Disabled, &s.Epoch, &s.Created, &s.Updated,
-			&s.RecordCalls, &s.Forwarding.Busy, &s.Forwarding.NoAnswer, &s.Forwarding.RingSeconds}
+		fields := make([]any, 0, 15+len(fabric.PersonFields))
+		fields = append(fields, &s.ID, &s.ProjectID, nullableOf(&s.Email), nullableOf(&s.Reference),
+			&s.PasswordHash, asJSON{v: &s.Claims, zero: "{}"}, &s.Verified, &s.Disabled, &s.Epoch,
+			&s.Created, &s.Updated, &s.RecordCalls, &s.Forwarding.Busy, &s.Forwarding.NoAnswer,
+			&s.Forwarding.RingSeconds)
+		for _, f := range fabric.PersonFields {
+			fields = append(fields, f.Text(&s.Person))
+		}
+		return fields
 	},
+}
+
+// personColumns lists the columns of a [fabric.Person], each after a comma.
+func personColumns() string {
+	var b strings.Builder
+	for _, f := range fabric.PersonFields {
+		b.WriteString(", " + f.Name)
+	}
+	return b.String()
 }
 
 // CreateSubscriber inserts a subscriber and its address, deletes the link that authorizes the
@@ -192,6 +206,23 @@ func (t tx) beginUpdate(
 	return t.useLink(ctx, id, *c.Proof, now())
 }
 
+// updateSubscriber is the statement of [tx.updateSubscriber]. The values of a [fabric.Person] are the
+// last ones.
+var updateSubscriber = func() string {
+	var person strings.Builder
+	for i, f := range fabric.PersonFields {
+		fmt.Fprintf(&person, ", %[1]s = COALESCE($%[2]d, %[1]s)", f.Name, 14+i)
+	}
+	return `UPDATE subscribers SET
+			email = COALESCE($3, email), password_hash = COALESCE($4, password_hash),
+			disabled = COALESCE($5, disabled), updated = $6, claims = COALESCE($7, claims),
+			email_verified = COALESCE($8, CASE WHEN COALESCE($3, email) = email THEN email_verified ELSE 0 END),
+			epoch = epoch + $9, record_calls = COALESCE($10, record_calls),
+			forward_busy = COALESCE($11, forward_busy), forward_no_answer = COALESCE($12, forward_no_answer),
+			ring_seconds = COALESCE($13, ring_seconds)` + person.String() + `
+		WHERE id = $2 AND project_id = $1 RETURNING ` + subscriberTable.columns + `, ` + webhooksOf("subscribers")
+}()
+
 // updateSubscriber updates the row, and returns how many webhooks the project has. A new email
 // address is unverified, unless the change says otherwise.
 func (t tx) updateSubscriber(
@@ -206,22 +237,16 @@ func (t tx) updateSubscriber(
 		claims = &text
 	}
 
-	sub, err = subscriberTable.scanWith(t.Row(ctx, `UPDATE subscribers SET
-			email = COALESCE($3, email), password_hash = COALESCE($4, password_hash), disabled = COALESCE($5, disabled),
-			first_name = COALESCE($6, first_name), last_name = COALESCE($7, last_name),
-			display_name = COALESCE($8, display_name), job_title = COALESCE($9, job_title),
-			time_zone = COALESCE($10, time_zone), country = COALESCE($11, country),
-			company_name = COALESCE($12, company_name), region = COALESCE($13, region), updated = $14,
-			claims = COALESCE($15, claims),
-			email_verified = COALESCE($16, CASE WHEN COALESCE($3, email) = email THEN email_verified ELSE 0 END),
-			epoch = epoch + $17, record_calls = COALESCE($18, record_calls),
-			forward_busy = COALESCE($19, forward_busy), forward_no_answer = COALESCE($20, forward_no_answer),
-			ring_seconds = COALESCE($21, ring_seconds)
-		WHERE id = $2 AND project_id = $1 RETURNING `+subscriberTable.columns+`, `+webhooksOf("subscribers"),
-		projectID, id, c.Email, c.PasswordHash, flagOf(c.Disabled), c.FirstName, c.LastName, c.DisplayName,
-		c.JobTitle, c.TimeZone, c.Country, c.CompanyName, c.Region, micros(at), claims, flagOf(c.Verified),
+	args := []any{
+		projectID, id, c.Email, c.PasswordHash, flagOf(c.Disabled), micros(at), claims, flagOf(c.Verified),
 		flag(c.Begins()), (*string)(c.RecordCalls), c.Forwarding.Busy, c.Forwarding.NoAnswer,
-		c.Forwarding.RingSeconds), &webhooks)
+		c.Forwarding.RingSeconds,
+	}
+	for _, f := range fabric.PersonFields {
+		args = append(args, *f.Input(&c.Profile))
+	}
+
+	sub, err = subscriberTable.scanWith(t.Row(ctx, updateSubscriber, args...), &webhooks)
 	if isUnique(err) {
 		err = emailTaken()
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/words"
@@ -154,6 +155,9 @@ func alsoShown() (all []string) {
 		"in 1 minute", "in %s minutes", "in 1 hour", "in %s hours", "in 1 day", "in %s days", "in a moment", "just now",
 		"1 day", "2 Jan", "“%s”", "owner", "admin", "viewer"}
 	all = append(all, faults...)
+	for _, f := range fabric.PersonFields {
+		all = append(all, f.Label)
+	}
 	for month := time.January; month <= time.December; month++ {
 		all = append(all, month.String()[:3])
 	}

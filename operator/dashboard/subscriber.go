@@ -60,27 +60,29 @@ func (a *subscriberPages) subscriberInputs(s fabric.Subscriber, passwordHint str
 	least, most := a.Fabric.Subscribers.PasswordLength()
 	rule := words.Textf("%s to %s characters that are hard to guess, such as four unrelated words.", least, most)
 
+	person := make([]input, len(fabric.PersonFields)) // the first two are the first and the last name
+	for i, f := range fabric.PersonFields {
+		person[i] = text(f.Name, f.Label, *f.Text(&s.Person), personHints[f.Name])
+	}
 	first := []input{
 		email,
-		text("first_name", "First name", s.FirstName, ""),
-		text("last_name", "Last name", s.LastName, ""),
+		person[0], person[1],
 		{Kind: "secret", Name: "password", Label: "Password", Hint: words.Sentences(rule, passwordHint)},
 		{Kind: "check", Name: "generate", Label: "Generate a password",
 			Hint: "It is shown once, after you save."},
 	}
-	more := []input{
-		text("display_name", "Display name", s.DisplayName, "Shown to others instead of first and last name."),
-		text("job_title", "Job title", s.JobTitle, ""),
-		text("company_name", "Company", s.CompanyName, ""),
-		text("country", "Country", s.Country, ""),
-		text("timezone", "Time zone", s.TimeZone, "For example Europe/Berlin."),
-		{Kind: "select", Name: "record_calls", Label: "Recording of calls",
-			Options: selectChoices(recordSettings, string(s.RecordCalls)),
-			Hint: words.Sentences("A call is recorded if recording is on for one of its subscribers.",
-				recordConsent)},
-	}
+	more := append(person[2:], input{Kind: "select", Name: "record_calls", Label: "Recording of calls",
+		Options: selectChoices(recordSettings, string(s.RecordCalls)),
+		Hint: words.Sentences("A call is recorded if recording is on for one of its subscribers.",
+			recordConsent)})
 	return form{Inputs: first, More: append(more, forwardingInputs(s.Forwarding)...),
 		About: "Display name, company, calls"}
+}
+
+// personHints contains the hints of the inputs for fields of a [fabric.Person], by field.
+var personHints = map[string]string{
+	"display_name": "Shown to others instead of first and last name.",
+	"time_zone":    "For example Europe/Berlin.",
 }
 
 // forwardingInputs returns the inputs for where a subscriber's calls are forwarded.
@@ -116,13 +118,9 @@ func (v *visit) subscriberInput(s fabric.Subscriber) (in fabric.SubscriberInput)
 	}
 
 	set("email", s.Email, &in.Email)
-	set("first_name", s.FirstName, &in.FirstName)
-	set("last_name", s.LastName, &in.LastName)
-	set("display_name", s.DisplayName, &in.DisplayName)
-	set("job_title", s.JobTitle, &in.JobTitle)
-	set("company_name", s.CompanyName, &in.CompanyName)
-	set("country", s.Country, &in.Country)
-	set("timezone", s.TimeZone, &in.TimeZone)
+	for _, f := range fabric.PersonFields {
+		set(f.Name, *f.Text(&s.Person), f.Input(&in.Profile))
+	}
 	if secret := v.form.Get("password"); secret != "" {
 		in.Password = &secret
 	}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,8 +57,8 @@ func addSubscriberFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.String("email", "", "email `address`")
 	f.Bool("password-stdin", false, "read the password from stdin")
-	for _, p := range profileFlags {
-		f.String(p.flag, "", p.usage)
+	for _, p := range fabric.PersonFields {
+		f.String(personFlag(p), "", cmp.Or(personUsage[p.Name], "`"+strings.ToLower(p.Label)+"`"))
 	}
 
 	f.String("claims", "", "`file` with a JSON object of other standard claims, such as picture, birthdate or "+
@@ -72,27 +73,24 @@ func addSubscriberFlags(cmd *cobra.Command) {
 	f.SortFlags = false
 }
 
-// profileFlags lists the flags that set members of the profile.
-var profileFlags = []struct {
-	flag, usage string
-	field       func(*fabric.Profile) **string
-}{
-	{"first-name", "first `name`", func(p *fabric.Profile) **string { return &p.FirstName }},
-	{"last-name", "last `name`", func(p *fabric.Profile) **string { return &p.LastName }},
-	{"display-name", "`name` that others see", func(p *fabric.Profile) **string { return &p.DisplayName }},
-	{"job-title", "job `title`", func(p *fabric.Profile) **string { return &p.JobTitle }},
-	{"time-zone", "time `zone`, such as Europe/Paris", func(p *fabric.Profile) **string { return &p.TimeZone }},
-	{"country", "`country`", func(p *fabric.Profile) **string { return &p.Country }},
-	{"company-name", "`company`", func(p *fabric.Profile) **string { return &p.CompanyName }},
-	{"region", "`region`", func(p *fabric.Profile) **string { return &p.Region }},
+// personFlag returns the flag that sets a field of the person.
+func personFlag(f fabric.PersonField) string { return strings.ReplaceAll(f.Name, "_", "-") }
+
+// personUsage contains the descriptions of flags, by field. Other fields have their label.
+var personUsage = map[string]string{
+	"first_name":   "first `name`",
+	"last_name":    "last `name`",
+	"display_name": "`name` that others see",
+	"job_title":    "job `title`",
+	"time_zone":    "time `zone`, such as Europe/Paris",
 }
 
 // subscriberInput returns the fields of a subscriber that the flags set. If prompt is set, it
 // may ask for a password.
 func (c subscriberCommands) subscriberInput(cmd *cobra.Command, prompt bool) (in fabric.SubscriberInput, err error) {
 	in.Email = cli.Text(cmd, "email")
-	for _, p := range profileFlags {
-		*p.field(&in.Profile) = cli.Text(cmd, p.flag)
+	for _, f := range fabric.PersonFields {
+		*f.Input(&in.Profile) = cli.Text(cmd, personFlag(f))
 	}
 
 	in.Disabled, in.Verified = cli.Bool(cmd, "disabled"), cli.Bool(cmd, "email-verified")

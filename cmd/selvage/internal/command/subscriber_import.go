@@ -38,8 +38,8 @@ many lines were created, existed or were rejected, and for which columns.`
 
 // profileColumns returns the columns for the profile. They have the names of the JSON members.
 func profileColumns() (all []string) {
-	for _, p := range profileFlags {
-		all = append(all, strings.ReplaceAll(p.flag, "-", "_"))
+	for _, f := range fabric.PersonFields {
+		all = append(all, f.Name)
 	}
 	return all
 }
@@ -265,8 +265,8 @@ func importInput(columns, record []string) (in fabric.SubscriberInput, err error
 				in.Verified = &yes
 			}
 		default:
-			at := slices.Index(profileColumns(), name)
-			*profileFlags[at].field(&in.Profile) = &text
+			f := fabric.PersonFields[slices.Index(profileColumns(), name)]
+			*f.Input(&in.Profile) = &text
 		}
 	}
 	return in, err

@@ -10,22 +10,28 @@ import (
 )
 
 var subscriberView = cli.View[fabric.Subscriber]{
-	ID:   func(s fabric.Subscriber) string { return s.ID },
-	JSON: func(s fabric.Subscriber) any { return newSubscriberJSON(s) },
-	Facts: []cli.Fact[fabric.Subscriber]{
+	ID:    func(s fabric.Subscriber) string { return s.ID },
+	JSON:  func(s fabric.Subscriber) any { return newSubscriberJSON(s) },
+	Facts: subscriberFacts(),
+}
+
+func subscriberFacts() []cli.Fact[fabric.Subscriber] {
+	type fact = cli.Fact[fabric.Subscriber]
+	facts := []fact{
 		{Name: "ID", Value: func(s fabric.Subscriber) string { return s.ID }},
 		{Name: "Project", Detail: true, Value: func(s fabric.Subscriber) string { return s.ProjectID }},
 		{Name: "Email", Value: func(s fabric.Subscriber) string { return s.Email }},
-		{Name: "Disabled", Value: func(s fabric.Subscriber) string {
-			return cli.YesOnly(s.Disabled)
-		}},
+		{Name: "Disabled", Value: func(s fabric.Subscriber) string { return cli.YesOnly(s.Disabled) }},
 		{Name: "Reference", Value: func(s fabric.Subscriber) string { return s.Reference }},
 		{Name: "Name", Value: fabric.Subscriber.FullName},
-		{Name: "Job title", Detail: true, Value: func(s fabric.Subscriber) string { return s.JobTitle }},
-		{Name: "Company", Detail: true, Value: func(s fabric.Subscriber) string { return s.CompanyName }},
-		{Name: "Time zone", Detail: true, Value: func(s fabric.Subscriber) string { return s.TimeZone }},
-		{Name: "Country", Detail: true, Value: func(s fabric.Subscriber) string { return s.Country }},
-		{Name: "Region", Detail: true, Value: func(s fabric.Subscriber) string { return s.Region }},
+	}
+	for _, f := range fabric.PersonFields[3:] { // the name is above
+		facts = append(facts, fact{Name: f.Label, Detail: true, Value: func(s fabric.Subscriber) string {
+			return *f.Text(&s.Person)
+		}})
+	}
+
+	return append(facts, []fact{
 		{Name: "Verified", Detail: true, Value: func(s fabric.Subscriber) string { return cli.YesNo(s.Verified) }},
 		{Name: "Claims", Detail: true, Value: formatClaims},
 		{Name: "Password", Detail: true, Value: func(s fabric.Subscriber) string {
@@ -38,45 +44,41 @@ var subscriberView = cli.View[fabric.Subscriber]{
 		}},
 		{Name: "Created", Minor: true, Value: func(s fabric.Subscriber) string { return cli.FormatTime(s.Created) }},
 		{Name: "Updated", Detail: true, Value: func(s fabric.Subscriber) string { return cli.FormatTime(s.Updated) }},
-	},
+	}...)
 }
 
 type subscriberJSON struct {
-	ID          string                 `json:"id"`
-	Email       string                 `json:"email"`
-	ProjectID   string                 `json:"project_id"`
-	Reference   string                 `json:"reference,omitempty"`
-	FirstName   string                 `json:"first_name,omitempty"`
-	LastName    string                 `json:"last_name,omitempty"`
-	DisplayName string                 `json:"display_name,omitempty"`
-	JobTitle    string                 `json:"job_title,omitempty"`
-	TimeZone    string                 `json:"time_zone,omitempty"`
-	Country     string                 `json:"country,omitempty"`
-	CompanyName string                 `json:"company_name,omitempty"`
-	Region      string                 `json:"region,omitempty"`
+	ID        string `json:"id"`
+	Email     string `json:"email"`
+	ProjectID string `json:"project_id"`
+	Reference string `json:"reference,omitempty"`
+	fabric.Person
 	Verified    bool                   `json:"email_verified"`
 	Claims      *fabric.StandardClaims `json:"claims,omitempty"`
 	HasPassword bool                   `json:"has_password"`
 	Disabled    bool                   `json:"disabled"`
 	RecordCalls fabric.RecordCalls     `json:"record_calls"`
-	ForwardBusy string                 `json:"forward_busy,omitempty"`
-	NoAnswer    string                 `json:"forward_no_answer,omitempty"`
-	RingSeconds int                    `json:"ring_seconds,omitempty"`
-	Online      *bool                  `json:"online,omitempty"` // only in show
-	OnlineSince cli.Time               `json:"online_since,omitempty"`
-	CreatedAt   cli.Time               `json:"created_at"`
-	UpdatedAt   cli.Time               `json:"updated_at"`
+	fabric.Forwarding
+	Online      *bool    `json:"online,omitempty"` // only in show
+	OnlineSince cli.Time `json:"online_since,omitempty"`
+	CreatedAt   cli.Time `json:"created_at"`
+	UpdatedAt   cli.Time `json:"updated_at"`
 }
 
 func newSubscriberJSON(s fabric.Subscriber) subscriberJSON {
 	object := subscriberJSON{
-		ID: s.ID, Email: s.Email, ProjectID: s.ProjectID, Reference: s.Reference, FirstName: s.FirstName,
-		LastName:    s.LastName,
-		DisplayName: s.DisplayName, JobTitle: s.JobTitle, TimeZone: s.TimeZone, Country: s.Country,
-		CompanyName: s.CompanyName, Region: s.Region,
-		Verified: s.Verified, HasPassword: s.PasswordHash != "", Disabled: s.Disabled, RecordCalls: s.RecordCalls,
-		ForwardBusy: s.Forwarding.Busy, NoAnswer: s.Forwarding.NoAnswer, RingSeconds: s.Forwarding.RingSeconds,
-		CreatedAt: cli.UTC(s.Created), UpdatedAt: cli.UTC(s.Updated),
+		ID:          s.ID,
+		Email:       s.Email,
+		ProjectID:   s.ProjectID,
+		Reference:   s.Reference,
+		Person:      s.Person,
+		Verified:    s.Verified,
+		HasPassword: s.PasswordHash != "",
+		Disabled:    s.Disabled,
+		RecordCalls: s.RecordCalls,
+		Forwarding:  s.Forwarding,
+		CreatedAt:   cli.UTC(s.Created),
+		UpdatedAt:   cli.UTC(s.Updated),
 	}
 	if s.Claims != (fabric.StandardClaims{}) {
 		object.Claims = &s.Claims

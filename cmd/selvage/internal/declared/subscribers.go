@@ -14,15 +14,14 @@ func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 	return noun[fabric.Subscriber]{
 		kind: "subscriber", by: "email", stays: true,
 		fields: func(s *fabric.Subscriber) []field {
-			return []field{
-				{"email", &s.Email}, {"first_name", &s.FirstName}, {"last_name", &s.LastName},
-				{"display_name", &s.DisplayName},
-				{"job_title", &s.JobTitle}, {"time_zone", &s.TimeZone}, {"country", &s.Country},
-				{"company_name", &s.CompanyName},
-				{"region", &s.Region}, {"disabled", &s.Disabled}, {"verified", &s.Verified},
-				{"record_calls", &s.RecordCalls}, {"forward_busy", &s.Forwarding.Busy},
-				{"forward_no_answer", &s.Forwarding.NoAnswer}, {"ring_seconds", &s.Forwarding.RingSeconds},
+			fields := []field{{"email", &s.Email}}
+			for _, f := range fabric.PersonFields {
+				fields = append(fields, field{f.Name, f.Text(&s.Person)})
 			}
+			return append(fields, field{"disabled", &s.Disabled}, field{"verified", &s.Verified},
+				field{"record_calls", &s.RecordCalls}, field{"forward_busy", &s.Forwarding.Busy},
+				field{"forward_no_answer", &s.Forwarding.NoAnswer},
+				field{"ring_seconds", &s.Forwarding.RingSeconds})
 		},
 
 		id:    func(s fabric.Subscriber) string { return s.ID },
@@ -78,20 +77,8 @@ func subscriberInput(old, s fabric.Subscriber) fabric.SubscriberInput {
 		Verified:    changed(old.Verified, s.Verified),
 		Disabled:    changed(old.Disabled, s.Disabled),
 		RecordCalls: changed(old.RecordCalls, s.RecordCalls),
-		Forwarding: fabric.ForwardingInput{
-			Busy:        changed(old.Forwarding.Busy, s.Forwarding.Busy),
-			NoAnswer:    changed(old.Forwarding.NoAnswer, s.Forwarding.NoAnswer),
-			RingSeconds: changed(old.Forwarding.RingSeconds, s.Forwarding.RingSeconds)},
-		Profile: fabric.Profile{
-			FirstName:   changed(old.FirstName, s.FirstName),
-			LastName:    changed(old.LastName, s.LastName),
-			DisplayName: changed(old.DisplayName, s.DisplayName),
-			JobTitle:    changed(old.JobTitle, s.JobTitle),
-			TimeZone:    changed(old.TimeZone, s.TimeZone),
-			Country:     changed(old.Country, s.Country),
-			CompanyName: changed(old.CompanyName, s.CompanyName),
-			Region:      changed(old.Region, s.Region),
-		},
+		Forwarding:  old.Forwarding.ChangeTo(s.Forwarding),
+		Profile:     old.ChangeTo(s.Person),
 	}
 }
 

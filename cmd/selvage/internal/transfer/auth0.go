@@ -129,8 +129,7 @@ func (a *auth0) user(o object) {
 		Reference:     id,
 		Email:         o.text("email"),
 		EmailVerified: o.flag("email_verified"),
-		FirstName:     o.text("given_name"),
-		LastName:      o.text("family_name"),
+		Person:        fabric.Person{FirstName: o.text("given_name"), LastName: o.text("family_name")},
 		Disabled:      o.flag("blocked"),
 	}
 	name := cmp.Or(s.Email, id)

@@ -252,21 +252,8 @@ func (im *Importer) subscriber(ctx context.Context, r *Subscriber) (Outcome, err
 			Disabled:     &r.Disabled,
 			Claims:       r.Claims,
 			RecordCalls:  set(r.RecordCalls),
-			Forwarding: fabric.ForwardingInput{
-				Busy:        set(r.ForwardBusy),
-				NoAnswer:    set(r.NoAnswer),
-				RingSeconds: set(r.RingSeconds),
-			},
-			Profile: fabric.Profile{
-				FirstName:   set(r.FirstName),
-				LastName:    set(r.LastName),
-				DisplayName: set(r.DisplayName),
-				JobTitle:    set(r.JobTitle),
-				TimeZone:    set(r.TimeZone),
-				Country:     set(r.Country),
-				CompanyName: set(r.CompanyName),
-				Region:      set(r.Region),
-			},
+			Forwarding:   fabric.Forwarding{}.ChangeTo(r.Forwarding),
+			Profile:      fabric.Person{}.ChangeTo(r.Person),
 		},
 	}
 	s, err := im.Fabric.Subscribers.Import(ctx, r.ProjectID, in, im.Dry)

@@ -73,8 +73,7 @@ func keycloakUser(o object, u unmapped) *Subscriber {
 		ID:            o.text("id"),
 		Email:         o.text("email"),
 		EmailVerified: o.flag("emailVerified"),
-		FirstName:     o.text("firstName"),
-		LastName:      o.text("lastName"),
+		Person:        fabric.Person{FirstName: o.text("firstName"), LastName: o.text("lastName")},
 	}
 	if o.text("serviceAccountClientId") != "" {
 		return nil // a client with client_credentials needs no user

@@ -119,29 +119,20 @@ type (
 	}
 	// A Subscriber is a record of a [fabric.Subscriber] with the name of its address.
 	Subscriber struct {
-		Kind          string                 `json:"kind"`
-		ID            string                 `json:"id,omitempty"`
-		ProjectID     string                 `json:"project_id"`
-		Email         string                 `json:"email,omitempty"`
-		EmailVerified bool                   `json:"email_verified,omitempty"`
-		Reference     string                 `json:"reference,omitempty"`
-		PasswordHash  string                 `json:"password_hash,omitempty"`
-		FirstName     string                 `json:"first_name,omitempty"`
-		LastName      string                 `json:"last_name,omitempty"`
-		DisplayName   string                 `json:"display_name,omitempty"`
-		JobTitle      string                 `json:"job_title,omitempty"`
-		TimeZone      string                 `json:"time_zone,omitempty"`
-		Country       string                 `json:"country,omitempty"`
-		CompanyName   string                 `json:"company_name,omitempty"`
-		Region        string                 `json:"region,omitempty"`
-		Claims        *fabric.StandardClaims `json:"claims,omitempty"`
-		Disabled      bool                   `json:"disabled,omitempty"`
-		RecordCalls   fabric.RecordCalls     `json:"record_calls,omitempty"`
-		ForwardBusy   string                 `json:"forward_busy,omitempty"`
-		NoAnswer      string                 `json:"forward_no_answer,omitempty"`
-		RingSeconds   int                    `json:"ring_seconds,omitempty"`
-		Address       string                 `json:"address,omitempty"`
-		Created       time.Time              `json:"created_at,omitzero"`
+		Kind          string `json:"kind"`
+		ID            string `json:"id,omitempty"`
+		ProjectID     string `json:"project_id"`
+		Email         string `json:"email,omitempty"`
+		EmailVerified bool   `json:"email_verified,omitempty"`
+		Reference     string `json:"reference,omitempty"`
+		PasswordHash  string `json:"password_hash,omitempty"`
+		fabric.Person
+		Claims      *fabric.StandardClaims `json:"claims,omitempty"`
+		Disabled    bool                   `json:"disabled,omitempty"`
+		RecordCalls fabric.RecordCalls     `json:"record_calls,omitempty"`
+		fabric.Forwarding
+		Address string    `json:"address,omitempty"`
+		Created time.Time `json:"created_at,omitzero"`
 	}
 	// A Resource is a record of a [fabric.Resource] with the name of its address.
 	Resource struct {
