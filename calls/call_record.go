@@ -227,13 +227,14 @@ func (r Record) webhookDocument() Document {
 
 // A Filter selects calls. Empty fields select all.
 type Filter struct {
-	SubscriberID string // calls that this subscriber made or received
-	Guest        string // the id of the caller's token, if it is not a subscriber
-	RoomSession  string // members of this room session
-	State        State
-	Running      bool   // only calls that have not ended
-	Result       Result // only calls that ended with this result
-	From, To     string // addresses
+	Subscribers []string // calls that any of these subscribers made or received; empty means all calls
+	Party       string   // text in the name or the address of a party, or digits of its number
+	Guest       string   // the id of the caller's token, if it is not a subscriber
+	RoomSession string   // members of this room session
+	State       State
+	Running     bool   // only calls that have not ended
+	Result      Result // only calls that ended with this result
+	From, To    string // addresses
 
 	CreatedFrom, CreatedBefore time.Time // when the call began; CreatedBefore is exclusive
 	EndedFrom, EndedBefore     time.Time // when the call ended; either bound excludes running calls

@@ -200,7 +200,7 @@ func (c *Calls) findLost(client Client) {
 	defer cancel()
 	its := Filter{State: InCall, Guest: client.Token.Caller()}
 	if client.Token.Kind == fabric.SAT {
-		its = Filter{State: InCall, SubscriberID: client.Token.SubscriberID}
+		its = Filter{State: InCall, Subscribers: []string{client.Token.SubscriberID}}
 	}
 	running, err := c.store.ListCalls(ctx, client.Token.ProjectID, its, page.Query{Size: maxLost})
 	if err != nil {

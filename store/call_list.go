@@ -17,6 +17,9 @@ func (s *Calls) ListCalls(
 	return l.page(ctx, s.read(), q)
 }
 
+// maxCallsChecked is maxChecked for calls, whose rows are wide.
+const maxCallsChecked = 3000
+
 // callListing returns the listing of the calls that match a filter.
 func callListing(projectID string, f calls.Filter, from string) listing[calls.Record] {
 	l := callTable.listing(from)
@@ -31,14 +34,14 @@ func callListing(projectID string, f calls.Filter, from string) listing[calls.Re
 		l.where.and(`room_session = $%d AND room_session <> ''`, f.RoomSession) // repeats the condition of the index
 	}
 	conditions := callConditions(f)
-	if f.SubscriberID == "" {
-		l.checks = conditions
+	if len(f.Subscribers) == 0 {
+		l.checks, l.checked = conditions, maxCallsChecked
 		return l
 	}
 	for _, c := range conditions { // checked row by row, since each subscriber has few calls
 		l.where.check(c)
 	}
-	l.ways = l.where.callers(f.SubscriberID)
+	l.ways = l.where.parties(party{"from_subscriber", "to_subscriber", f.Subscribers})
 	return l
 }
 
@@ -53,17 +56,6 @@ func callsWithin(f calls.Filter) (s span) {
 	return s
 }
 
-// callers returns two conditions, for the calls that a subscriber made and for the calls that it
-// received. No call matches both.
-func (w *where) callers(subscriberID string) []string {
-	w.args = append(w.args, subscriberID)
-	arg := fmt.Sprintf("$%d", len(w.args))
-	return []string{
-		`from_subscriber = ` + arg + ` AND from_subscriber <> ''`, // must contain the condition of the index
-		`to_subscriber = ` + arg + ` AND to_subscriber <> '' AND from_subscriber <> ` + arg,
-	}
-}
-
 // callConditions returns the conditions of a filter for which there is no index.
 func callConditions(f calls.Filter) (all []check) {
 	add := func(condition string, args ...any) { all = append(all, check{condition, args}) }
@@ -75,6 +67,9 @@ func callConditions(f calls.Filter) (all []check) {
 		add(`state = $%d`, string(f.State))
 	}
 
+	if f.Party != "" {
+		all = append(all, hasPartyWith(f.Party)...)
+	}
 	if f.Guest != "" {
 		add(`guest = $%d`, f.Guest)
 	}
@@ -99,6 +94,34 @@ func callConditions(f calls.Filter) (all []check) {
 		all = append(all, unansweredFor(f.Result))
 	}
 	return all
+}
+
+// minDialed is the minimum number of digits that are also searched without the zeros before them.
+const minDialed = 7
+
+// hasPartyWith returns the checks for calls with a party whose name or address contains each word of
+// a text. If the text is a telephone number, or a part of one, only its digits are compared.
+func hasPartyWith(text string) []check {
+	const parties = `from_name || ' ' || from_address || ' ' || to_name || ' ' || to_address`
+	digits := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" +-.()", r) {
+			return -1
+		}
+		return r
+	}, text)
+	if digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return containing(parties, text)
+	}
+
+	// Numbers are stored with their country code, without the zeros that are dialed before it.
+	dialed := strings.TrimLeft(digits, "0")
+	if len(dialed) < minDialed {
+		dialed = digits
+	}
+	return []check{{
+		`(` + parties + ` LIKE $%d OR ` + parties + ` LIKE $%d)`,
+		[]any{contains(digits), contains(dialed)},
+	}}
 }
 
 // unansweredFor returns the condition for unanswered calls with the given result.

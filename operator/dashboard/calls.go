@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/internal/page"
@@ -115,7 +116,7 @@ func (v *visit) callFinder() finder {
 	for _, r := range calls.Results() {
 		results = append(results, choice{Value: string(r), Title: resultTitles[r]})
 	}
-	return v.finder("Subscriber, number or address", "ada@example.com", "",
+	return v.finder("Part of a name, number or address", "555", "",
 		v.choiceFilter("result", "Result", "Any", results),
 		v.dayFilter("after", "Began from"), v.dayFilter("before", "Began until"),
 		v.textFilter("caller", "From address", "/private/grace"), v.textFilter("callee", "To address", "/private/alan"),
@@ -131,49 +132,67 @@ func (a *callPages) callFilter(v *visit) (ask calls.Filter, err error) {
 		}
 	}
 	ask.From, ask.To = plainText(q.Get("caller")), plainText(q.Get("callee"))
-	if ask.SubscriberID, err = a.subscriberID(v, plainText(q.Get("subscriber"))); err != nil {
+	who, err := a.subscriberID(v, plainText(q.Get("subscriber")))
+	if err != nil {
 		return ask, err
+	}
+	if who != "" {
+		ask.Subscribers = []string{who}
 	}
 	ask.CreatedFrom, ask.CreatedBefore, err = parseDays(q.Get("after"), q.Get("before"))
 	return ask, err
 }
 
-// narrow adds the text in the search box to a filter. The text is the address, email or name of a
-// subscriber, or else a number or address that was called. A number or address that was never
-// called selects the calls that came from it.
+// maxCallers is the maximum number of subscribers whose calls are searched at once.
+const maxCallers = 20
+
+// narrow adds the text in the search box to a filter. If the text finds subscribers who have calls,
+// it selects the calls of these subscribers. Otherwise it selects the calls with a party whose name,
+// number or address contains the text.
 func (a *callPages) narrow(v *visit, ask *calls.Filter, text string) error {
 	if text == "" {
 		return nil
 	}
+	theirs := *ask
+	var err error
+	if len(ask.Subscribers) == 0 && strings.ContainsFunc(text, unicode.IsLetter) {
+		theirs.Subscribers, err = a.callers(v, text)
+	}
+	if err != nil {
+		return err
+	}
+
+	ask.Party = text
+	if len(theirs.Subscribers) == 0 {
+		return nil
+	}
+	found, err := a.Calls.List(v.r.Context(), v.project.ID, theirs, page.Query{Size: 1})
+	if len(found.Items) > 0 {
+		*ask = theirs
+	}
+	return err
+}
+
+// callers returns the subscribers with an address, email or name. It returns none if there are more
+// than maxCallers.
+func (a *callPages) callers(v *visit, text string) (ids []string, err error) {
 	ctx := v.r.Context()
 	if strings.HasPrefix(text, "/") {
 		one, err := a.Fabric.Addresses.FindAt(ctx, v.project.ID, text)
 		if err == nil && one.Type == subscriberType {
-			ask.SubscriberID = one.ResourceID
-			return nil
+			ids = append(ids, one.ResourceID)
 		}
-		if problem.IgnoreNotFound(err) != nil {
-			return err
-		}
-	} else {
-		found, err := a.Fabric.Subscribers.Search(ctx, v.project.ID, text, page.Query{Size: 1})
-		if err != nil || len(found.Items) > 0 {
-			if err == nil {
-				ask.SubscriberID = found.Items[0].ID
-			}
-			return err
-		}
+		return ids, problem.IgnoreNotFound(err)
 	}
 
-	called := *ask
-	called.To = text
-	found, err := a.Calls.List(ctx, v.project.ID, called, page.Query{Size: 1})
-	if len(found.Items) > 0 || found.Next != "" {
-		ask.To = text
-	} else {
-		ask.From = text
+	found, err := a.Fabric.Subscribers.Search(ctx, v.project.ID, text, page.Query{Size: maxCallers})
+	if found.Next != "" {
+		return nil, err
 	}
-	return err
+	for _, s := range found.Items {
+		ids = append(ids, s.ID)
+	}
+	return ids, err
 }
 
 // A callsPage lists ended calls. Its first page also lists the running ones.

@@ -17,6 +17,7 @@ import (
 
 	_ "modernc.org/sqlite" // another connection to the same file
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 )
 
@@ -45,6 +46,8 @@ func BenchmarkPages(b *testing.B) {
 	person("countess@example.com", "Augusta", "King")
 	sub := person("ada@example.com", "Ada", "Lovelace")
 	rec := w.record(w.one.ID, "a-call")
+	call := w.addCall(over(calls.NormalClearing, true))
+	w.multiply(b, 1_000_000, "calls", call.Key, "call_id", "to_address")
 	w.multiply(b, 1_000_000, "subscribers", sub.ID, "email", "reference", "last_name")
 	w.multiply(b, 1_000_000, "recordings", rec.ID, "sid", "identity", "media_key", "created")
 
@@ -82,7 +85,11 @@ func BenchmarkPages(b *testing.B) {
 		"resources":                    base + "/resources",
 		"resources by what nobody has": base + "/resources?q=nobody",
 		"resources by two words":       base + "/resources?q=ada+lovelace",
+		"calls":                        base + "/calls",
 		"calls of somebody":            base + "/calls?subscriber=ada@example.com",
+		"calls by a part of a number":  base + "/calls?q=777",
+		"calls by what nobody has":     base + "/calls?q=nobody+at+all",
+		"calls by an unknown number":   base + "/calls?q=%2B1+415+555+0134",
 		"token":                        base + "/tokens/make/subscriber",
 		"keys":                         base + "/keys",
 		"audit":                        base + "/audit", "clients": base + "/clients", "branding": base + "/branding",

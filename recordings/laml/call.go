@@ -26,7 +26,9 @@ func (a *API) listCalls(w http.ResponseWriter, r *http.Request, o recordings.Own
 	if err != nil {
 		return err
 	}
-	q.filter.SubscriberID = o.SubscriberID
+	if o.SubscriberID != "" {
+		q.filter.Subscribers = []string{o.SubscriberID}
+	}
 	var found page.Page[calls.Record]
 	if !q.none {
 		if found, err = a.calls.List(r.Context(), o.ProjectID, q.filter, q.query); err != nil {

@@ -101,9 +101,12 @@ func listCalls(ctx context.Context, a *app, cmd *cobra.Command) ([]calls.Record,
 	}
 
 	var filter calls.Filter
-	var result string
+	var subscriber, result string
 	filter.Running, _ = cmd.Flags().GetBool("running")
-	cli.Set(cmd, "subscriber", &filter.SubscriberID)
+	cli.Set(cmd, "subscriber", &subscriber)
+	if subscriber != "" {
+		filter.Subscribers = []string{subscriber}
+	}
 	cli.Set(cmd, "result", &result)
 	if result != "" && !slices.Contains(resultNames(), result) {
 		return nil, cli.Usagef("--result must be one of %s", strings.Join(resultNames(), ", "))

@@ -72,7 +72,7 @@ func (a *App) export(ctx context.Context, e *fabric.Export) error {
 
 // exportCalls adds the calls that the subscriber made or received.
 func (a *App) exportCalls(ctx context.Context, e *fabric.Export) error {
-	filter := calls.Filter{SubscriberID: e.Subscriber.ID}
+	filter := calls.Filter{Subscribers: []string{e.Subscriber.ID}}
 	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[calls.Record], error) {
 		return a.CallRecords.List(ctx, e.Subscriber.ProjectID, filter, q)
 	})
