@@ -137,8 +137,12 @@ func (c *patientConn) SetDeadline(t time.Time) error {
 	return c.TCPConn.SetDeadline(t)
 }
 
-// SetWriteDeadline implements net.Conn.
+// SetWriteDeadline implements net.Conn. It keeps the deadline if t is zero, which net/http passes
+// after each request: each write has a deadline anyway.
 func (c *patientConn) SetWriteDeadline(t time.Time) error {
+	if t.IsZero() {
+		return nil
+	}
 	c.renewed.Store(0)
 	return c.TCPConn.SetWriteDeadline(t)
 }
