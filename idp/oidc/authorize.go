@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -102,11 +103,12 @@ func checkParams(v url.Values) error {
 		if len(values) > 1 && name != "resource" {
 			return &problem.Error{Kind: problem.Invalid, Code: "invalid_request", Message: "a parameter is repeated"}
 		}
-		for _, value := range append(values, name) {
-			if !utf8.ValidString(value) || strings.ContainsRune(value, 0) && name != "state" && name != "password" {
-				return &problem.Error{Kind: problem.Invalid, Code: "invalid_request",
-					Message: "a parameter is not text"}
-			}
+		mayHaveZero := name == "state" || name == "password"
+		isBad := func(text string) bool {
+			return !utf8.ValidString(text) || !mayHaveZero && strings.IndexByte(text, 0) >= 0
+		}
+		if isBad(name) || slices.ContainsFunc(values, isBad) {
+			return &problem.Error{Kind: problem.Invalid, Code: "invalid_request", Message: "a parameter is not text"}
 		}
 	}
 	return nil
