@@ -39,7 +39,7 @@ func (b *Browsers) New(r *http.Request, name string) (*sessions.Session, error) 
 	s.IsNew = true
 
 	id := b.Cookies.read(r, name)
-	if len(id) != len(newBrowserID()) {
+	if len(id) != browserIDLength {
 		return s, nil
 	}
 
@@ -160,6 +160,9 @@ func (b *Browsers) now() time.Time {
 }
 
 func newBrowserID() string { return rand.Text() + rand.Text() }
+
+// browserIDLength is the length of the ids from newBrowserID.
+var browserIDLength = len(newBrowserID())
 
 func browserKey(id string) session.Key { return session.Key{Kind: "browser", ID: digest(id)} }
 
