@@ -15,14 +15,15 @@ var runbookPages = []string{"audit", "backup", "databases", "deploy", "high-avai
 	"monitoring", "moving", "nodes", "operations", "redis"}
 
 var (
-	runbookRow     = regexp.MustCompile(`(?m)^\| \[[^]]+\]\(([^)]+)\) \| (.+) \|$`)
+	runbookRow     = regexp.MustCompile(`(?m)^\| ([^|]*\]\([^|]+\)) \| (.+) \|$`)
+	runbookLink    = regexp.MustCompile(`\]\(([^)]+)\)`)
 	testFunction   = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	runbookCommand = regexp.MustCompile(`(?m)\bselvage ([a-z][a-z-]*)(?: ([a-z][a-z-]*)(?:\s|$))?`)
 	pastedPage     = regexp.MustCompile(`\$PASTE ([a-z-]+)`)
 )
 
 // TestRunbooks checks the table "Runbooks" of docs/testing.md. Each section of runbookPages with
-// commands or files has a row. The row names tests that exist, and these tests run all of the
+// commands or files is in a row. The row names tests that exist, and these tests run all of the
 // section's commands of selvage.
 func TestRunbooks(t *testing.T) {
 	text, err := os.ReadFile("../../docs/testing.md")
@@ -34,7 +35,9 @@ func TestRunbooks(t *testing.T) {
 
 	rows := make(map[string]string)
 	for _, row := range runbookRow.FindAllStringSubmatch(table, -1) {
-		rows[row[1]] = row[2]
+		for _, link := range runbookLink.FindAllStringSubmatch(row[1], -1) {
+			rows[link[1]] = row[2]
+		}
 	}
 
 	tests := testSources(t)
