@@ -237,11 +237,6 @@ func (d *file) Stats() Stats {
 	}
 }
 
-// plannedOnce returns the query with a plus sign before each LIMIT that is a parameter. Without it,
-// SQLite plans the query again each time it runs, because the plan could depend on the parameter's
-// value.
-func plannedOnce(query string) string { return strings.ReplaceAll(query, "LIMIT $", "LIMIT +$") }
-
 func (d *file) onReader(query string) (*sql.Stmt, error) {
 	if damage := d.damaged.Load(); damage != nil {
 		return nil, unavailable(damage)
@@ -250,7 +245,7 @@ func (d *file) onReader(query string) (*sql.Stmt, error) {
 		return st.(*sql.Stmt), nil
 	}
 
-	st, err := d.reads.Prepare(plannedOnce(query))
+	st, err := d.reads.Prepare(forDriver(query))
 	if err != nil {
 		return nil, d.explain(fmt.Errorf("preparing query: %w", err))
 	}

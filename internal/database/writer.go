@@ -266,7 +266,7 @@ func (w *writer) prepare(query string) (*sql.Stmt, error) {
 	if st, ok := w.stmts[query]; ok {
 		return st, nil
 	}
-	st, err := w.conn.PrepareContext(context.Background(), plannedOnce(query))
+	st, err := w.conn.PrepareContext(context.Background(), forDriver(query))
 	if err != nil {
 		return nil, fmt.Errorf("preparing query: %w", err)
 	}

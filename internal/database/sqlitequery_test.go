@@ -62,3 +62,22 @@ func cstring(t *testing.T, s string) uintptr {
 	}
 	return c
 }
+
+// TestUnnamed checks which parameters become question marks.
+func TestUnnamed(t *testing.T) {
+	for query, want := range map[string]string{
+		`SELECT 1`:                                         `SELECT 1`,
+		`SELECT a FROM t WHERE a = $1`:                     `SELECT a FROM t WHERE a = ?`,
+		`INSERT INTO t (a, b) VALUES ($1, $2)`:             `INSERT INTO t (a, b) VALUES (?, ?)`,
+		`VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`: `VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		`UPDATE t SET a = $2 WHERE b = $1`:                 `UPDATE t SET a = $2 WHERE b = $1`, // another order
+		`SELECT $1, $2, $1`:                                `SELECT $1, $2, $1`,                // one is used twice
+		`SELECT $11`:                                       `SELECT $11`,
+		`SELECT $1, $3`:                                    `SELECT $1, $3`,
+		`SELECT '$' || $1`:                                 `SELECT '$' || $1`,
+	} {
+		if got := unnamed(query); got != want {
+			t.Errorf("unnamed(%q) = %q, want %q", query, got, want)
+		}
+	}
+}
