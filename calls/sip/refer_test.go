@@ -372,11 +372,11 @@ func TestReferRefused(t *testing.T) {
 func TestManyRefers(t *testing.T) {
 	c := converse(t, newWorld(t))
 	kinds := make(map[string]int)
-	for range 12 {
+	for sent := 0; kinds["500"] == 0 && sent < 1000; sent++ { // the number depends on the machine
 		kinds[c.bob.refers(c.bobRequests("REFER"), "<sip:carol@example.org>").kind()]++
 	}
-	if kinds["500"] == 0 || kinds["404"]+kinds["500"] != 12 {
-		t.Errorf("the responses are %v, want 404 and then 500", kinds)
+	if kinds["404"] < 10 || kinds["500"] != 1 || len(kinds) != 2 {
+		t.Errorf("the responses are %v, want at least 10 times 404, and then 500", kinds)
 	}
 }
 
