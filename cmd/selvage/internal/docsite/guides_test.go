@@ -82,14 +82,16 @@ func follow(from, link string) string {
 func TestRender(t *testing.T) {
 	r, err := render([]byte("# A\n\n## What `x` is, now\n\n" +
 		"[b](security.md#now) <script>alert(1)</script> [x](javascript:alert(1))\n\n" +
-		"## What x is now\n\n| a |\n|---|\n| b |\n"))
+		"## What x is now\n\n| key | meaning |\n|---|---|\n| `listen` | the address |\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	html := string(r.html)
 	for _, want := range []string{`<h2 id="what-x-is-now">What <code>x</code> is, now</h2>`,
-		`id="what-x-is-now-1"`, `href="/docs/guides/security#now"`, "<table>"} {
+		`id="what-x-is-now-1"`, `href="/docs/guides/security#now"`, "<table>",
+		`<td data-label="key" class="whole"><code>listen</code></td>`,
+		`<td data-label="meaning">the address</td>`} {
 		if !strings.Contains(html, want) {
 			t.Errorf("%s is not in %s", want, html)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	table "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
@@ -53,6 +54,8 @@ func render(source []byte) (r rendered, err error) {
 			}
 		case *ast.Link:
 			r.links = append(r.links, string(n.Destination))
+		case *table.Table:
+			label(n, source)
 		}
 
 		return ast.WalkContinue, nil
@@ -68,6 +71,34 @@ func render(source []byte) (r rendered, err error) {
 
 	r.html = template.HTML(b.String()) // goldmark omits HTML and dangerous links
 	return r, nil
+}
+
+// maxWhole is the most characters of code that a table cell keeps on one line.
+const maxWhole = 32
+
+// label sets the heading of its column as data-label of each cell, for phones, where each row
+// is a list. It sets the class "whole" on cells that hold only short code, such as a key.
+func label(t *table.Table, source []byte) {
+	var labels []string
+	for cell := t.FirstChild().FirstChild(); cell != nil; cell = cell.NextSibling() {
+		labels = append(labels, plain(cell, source))
+	}
+
+	for row := t.FirstChild().NextSibling(); row != nil; row = row.NextSibling() {
+		column := 0
+		for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
+			cell.SetAttributeString("data-label", []byte(labels[column]))
+			if isCode(cell) && len(plain(cell, source)) <= maxWhole {
+				cell.SetAttributeString("class", []byte("whole"))
+			}
+			column++
+		}
+	}
+}
+
+// isCode reports whether a node holds exactly one piece of code.
+func isCode(n ast.Node) bool {
+	return n.ChildCount() == 1 && n.FirstChild().Kind() == ast.KindCodeSpan
 }
 
 // parseMarkdown parses a document. Its headings have the same IDs as on the served page.
