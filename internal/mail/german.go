@@ -150,7 +150,7 @@ var german = tongue{
 		Test: {
 			Subject: "Eine Test-E-Mail von {brand}",
 			Title:   "E-Mails kommen an",
-			Text: []string{"Der Befehl `selvage mail test` hat diese E-Mail gesendet. Sie ist angekommen; " +
+			Text: []string{"Der Befehl „selvage mail test“ hat diese E-Mail gesendet. Sie ist angekommen; " +
 				"diese Installation kann also E-Mails senden."},
 			Note: "Prüfen Sie auch die Kopfzeilen dieser E-Mail: SPF, DKIM und DMARC sollten bestanden sein.",
 		},

@@ -217,7 +217,7 @@ var english = map[Kind]words{
 		Subject: "A test email from {brand}",
 		Title:   "Email works",
 		Text: []string{
-			"The command `selvage mail test` sent this email. It arrived, so this installation can send email."},
+			"The command “selvage mail test” sent this email. It arrived, so this installation can send email."},
 		Note: "Check the headers of this email, too: SPF, DKIM and DMARC should pass.",
 	},
 }

@@ -244,6 +244,7 @@ func writeUnmatched(w http.ResponseWriter, r *http.Request, status int) {
 		page.Title, page.Text = v.Words.Say("not-so.title"), v.Words.Say(
 			"not-so.text", "Method", console.Printable(r.Method))
 	}
+	page.Way = &templates.Link{Title: v.Words.Say("not-found.home"), URL: "/"}
 	_ = templates.Write(w, page, templates.Options{Status: status, View: v}) // the template was parsed at startup
 }
 
