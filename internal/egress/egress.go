@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -31,7 +30,7 @@ type Policy struct {
 
 	Resolver *net.Resolver // nil means the system's resolver
 
-	Log *slog.Logger // records refused addresses; nil discards them
+	Log *Log // records refused addresses; nil discards them
 }
 
 // allows reports whether the operator allows host.
@@ -88,9 +87,8 @@ func (p Policy) Dial(ctx context.Context, network, address string) (net.Conn, er
 		Control:  func(_, address string, _ syscall.RawConn) error { return judge(address, allowed) },
 	}
 	conn, err := d.DialContext(ctx, network, address)
-	if refused := Refused(err); refused != "" && p.Log != nil {
-		p.Log.WarnContext(ctx, "refused to connect; to permit it, add the host to egress.allow",
-			"host", host, "address", refused)
+	if refused := Refused(err); refused != "" {
+		p.Log.add(ctx, host, refused)
 	}
 	return conn, err
 }

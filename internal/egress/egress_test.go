@@ -169,7 +169,7 @@ func TestRefused(t *testing.T) {
 	var log bytes.Buffer
 	p := egress.Policy{
 		Resolver: resolver(t, func(string) net.IP { return net.IPv4(10, 9, 8, 7) }),
-		Log:      slog.New(slog.NewTextHandler(&log, nil)),
+		Log:      egress.NewLog(slog.New(slog.NewTextHandler(&log, nil))),
 	}
 	_, err := p.Client().Get("http://inside.example:8080/?token=secret")
 	if got := egress.Refused(err); got != "10.9.8.7:8080" {

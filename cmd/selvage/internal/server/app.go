@@ -191,7 +191,7 @@ func (a *App) build(all *kinds.Catalog, o Options) {
 	a.limits = limit.New(a.sessions, rates(a.Config))
 	a.proxies.CertificateHeader = string(a.Config.ClientCertHeader)
 	a.proxies.Set(a.Config.TrustedProxies.Prefixes())
-	a.egress = egress.Policy{Allow: a.Config.Egress.Allow, Log: o.Log}
+	a.egress = egress.Policy{Allow: a.Config.Egress.Allow, Log: egress.NewLog(o.Log)}
 
 	a.proofs = dpop.New(dpop.Config{Sessions: a.sessions, Used: a.proofsUsed, Key: a.Ring.Derive,
 		Origins: a.Where.Origins()})
