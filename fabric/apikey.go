@@ -47,9 +47,9 @@ type APIKeyStore interface {
 	// RotateAPIKey writes the new secrets of a key if the stored hash still equals old. It returns
 	// problem.Conflict if the hash has changed or the key is revoked.
 	RotateAPIKey(ctx context.Context, k APIKey, old string, by *Rights, r revocation.Revocation) error
-	// EndOldAPIKeySecret deletes the previous secret of a key. It returns problem.Conflict if no
-	// previous secret is valid at now.
-	EndOldAPIKeySecret(ctx context.Context, projectID, id string, now time.Time,
+	// EndOldAPIKeySecret deletes the previous secret of a key, if it is still the one in k. It
+	// returns problem.Conflict if this secret is not valid at now.
+	EndOldAPIKeySecret(ctx context.Context, k APIKey, now time.Time,
 		r revocation.Revocation) (APIKey, error)
 	// TouchAPIKey records a use of the key, made with the secret that has this hash.
 	TouchAPIKey(ctx context.Context, id, hash string, at time.Time) error

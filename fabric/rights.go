@@ -165,10 +165,7 @@ const (
 	MaxOverlap   = 30 * 24 * time.Hour
 )
 
-// Rotate replaces the secret of a key and returns the new secret, which is valid immediately. The
-// previous secret stays valid until the overlap ends. An even older secret becomes invalid. Only
-// one of several concurrent rotations of a key succeeds. Because the caller gets the secret, by
-// must include all rights of the key. Tokens issued with the key stay valid.
+// Rotate is like RotateSeen, for the current secret of a key.
 func (ks *APIKeys) Rotate(
 	ctx context.Context, projectID, id string, overlap time.Duration, by *Rights,
 ) (APIKey, string, error) {
@@ -176,6 +173,17 @@ func (ks *APIKeys) Rotate(
 	if err != nil {
 		return APIKey{}, "", err
 	}
+	return ks.RotateSeen(ctx, k, overlap, by)
+}
+
+// RotateSeen replaces the secret of a key that the caller has read, and returns the new secret, which
+// is valid immediately. If the secret was replaced in the meantime, it returns problem.Conflict. The
+// previous secret stays valid until the overlap ends. An even older secret becomes invalid. Only
+// one of several concurrent rotations of a key succeeds. Because the caller gets the secret, by
+// must include all rights of the key. Tokens issued with the key stay valid.
+func (ks *APIKeys) RotateSeen(
+	ctx context.Context, k APIKey, overlap time.Duration, by *Rights,
+) (APIKey, string, error) {
 	if by.permit(k.Scopes, k.Expires) != nil {
 		return APIKey{}, "", problem.New(problem.Forbidden, "forbidden",
 			"the key has more permissions than the calling key")
@@ -199,18 +207,16 @@ func (ks *APIKeys) Rotate(
 	return k, secret, ks.c.Revocations.Sync(ctx)
 }
 
-// EndOldSecret makes the previous secret of a key invalid. The current secret and tokens issued with
-// the key stay valid.
-func (ks *APIKeys) EndOldSecret(ctx context.Context, projectID, id string) (APIKey, error) {
-	k, err := ks.Find(ctx, projectID, id)
+// EndOldSecret makes the previous secret of a key that the caller has read invalid. The current
+// secret and tokens issued with the key stay valid. If the key no longer has this previous secret,
+// EndOldSecret returns problem.Conflict.
+func (ks *APIKeys) EndOldSecret(ctx context.Context, k APIKey) (APIKey, error) {
+	now := ks.now()
+	ended, err := ks.store.EndOldAPIKeySecret(ctx, k, now, changed(k.ID, now))
 	if err != nil {
 		return APIKey{}, err
 	}
-	now := ks.now()
-	if k, err = ks.store.EndOldAPIKeySecret(ctx, k.ProjectID, k.ID, now, changed(k.ID, now)); err != nil {
-		return APIKey{}, err
-	}
-	return k, ks.c.Revocations.Sync(ctx)
+	return ended, ks.c.Revocations.Sync(ctx)
 }
 
 // A Scope permits the holder of a key or token to use a part of the API.

@@ -77,17 +77,23 @@ func (cs *Clients) VerifySecret(ctx context.Context, c Client, secret string) bo
 // the store is closed.
 func (cs *Clients) Settle(ctx context.Context) error { return cs.uses.Wait(ctx) }
 
-// RotateSecret replaces the secret of a client. The new secret is valid immediately. The previous
-// secret remains valid for the time overlap, and older secrets expire immediately. If several
-// rotations run concurrently, one succeeds and the others return problem.Conflict.
-//
-// by holds the rights of the caller. They must include the client's own rights, because the caller
-// sees the secret. by is nil if an operator calls, because operators may rotate any secret.
+// RotateSecret is like RotateSeen, for the current secret of a client.
 func (cs *Clients) RotateSecret(ctx context.Context, id string, overlap time.Duration,
 	by *fabric.Rights) (c Client, secret string, err error) {
 	if c, err = cs.store.FindClient(ctx, id); err != nil {
 		return c, "", err
 	}
+	return cs.RotateSeen(ctx, c, overlap, by)
+}
+
+// RotateSeen replaces the secret of a client that the caller has read. The new secret is valid
+// immediately. The previous secret remains valid for the time overlap, and older secrets expire
+// immediately. If the secret was replaced in the meantime, RotateSeen returns problem.Conflict.
+//
+// by holds the rights of the caller. They must include the client's own rights, because the caller
+// sees the secret. by is nil if an operator calls, because operators may rotate any secret.
+func (cs *Clients) RotateSeen(ctx context.Context, c Client, overlap time.Duration,
+	by *fabric.Rights) (_ Client, secret string, err error) {
 	if !c.AuthMethod.bySecret() {
 		return c, "", problem.New(problem.Invalid, "no_secret",
 			"a client with the auth method %s has no secret", c.AuthMethod)
@@ -120,11 +126,21 @@ func (cs *Clients) RotateSecret(ctx context.Context, id string, overlap time.Dur
 // EndOldSecret makes a client's previous secret invalid. If the client has no valid previous
 // secret, EndOldSecret returns problem.Conflict.
 func (cs *Clients) EndOldSecret(ctx context.Context, id string) (Client, error) {
-	defer cs.recent.Drop(id)
-	if err := cs.store.EndOldSecret(ctx, id, cs.Now()); err != nil {
+	c, err := cs.store.FindClient(ctx, id)
+	if err != nil {
+		return c, err
+	}
+	return cs.EndSeenSecret(ctx, c)
+}
+
+// EndSeenSecret is like EndOldSecret, for the previous secret of a client that the caller has read.
+// If the client no longer has this previous secret, EndSeenSecret returns problem.Conflict.
+func (cs *Clients) EndSeenSecret(ctx context.Context, c Client) (Client, error) {
+	defer cs.recent.Drop(c.ID)
+	if err := cs.store.EndOldSecret(ctx, c.ID, c.Old.Hash, cs.Now()); err != nil {
 		return Client{}, err
 	}
-	return cs.store.FindClient(ctx, id)
+	return cs.store.FindClient(ctx, c.ID)
 }
 
 // fabricScopes returns the fabric scopes that the client may ask for.

@@ -51,9 +51,9 @@ type ClientStore interface {
 	// old, it returns problem.Conflict. If the caller has lost the rights in by, it returns
 	// problem.Unauthenticated.
 	SetClientSecret(ctx context.Context, c Client, old string, by *fabric.Rights) error
-	// EndOldSecret deletes the previous secret of a client. If no previous secret is valid at the
-	// given time, it returns problem.Conflict.
-	EndOldSecret(ctx context.Context, id string, now time.Time) error
+	// EndOldSecret deletes the previous secret of a client, if it has the given hash. If this secret
+	// is not valid at the given time, it returns problem.Conflict.
+	EndOldSecret(ctx context.Context, id, hash string, now time.Time) error
 	// TouchOldSecret records that the old secret with this hash was used at the given time.
 	TouchOldSecret(ctx context.Context, id, hash string, now time.Time) error
 	// SetClientLogos sets logos of a client.

@@ -174,6 +174,8 @@ func refusalOf(sub fabric.Subscriber, password bool) string {
 	switch {
 	case sub.ID == "":
 		return refusedUnknown
+	case !password && sub.PasswordHash == "":
+		return refusedNoPassword
 	case !password:
 		return refusedPassword
 	case sub.Disabled:

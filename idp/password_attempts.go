@@ -79,11 +79,12 @@ func (at *Attempts) Unlock(ctx context.Context, sub fabric.Subscriber) error {
 // These are the reasons to refuse a login. Only operators see them, never the person who tries to
 // sign in.
 const (
-	refusedUnknown  = "unknown account"
-	refusedPassword = "wrong password"
-	refusedDisabled = "disabled"
-	refusedChanged  = "changed meanwhile"
-	refusedTooMany  = "too many tries"
+	refusedUnknown    = "unknown account"
+	refusedPassword   = "wrong password"
+	refusedNoPassword = "no password"
+	refusedDisabled   = "disabled"
+	refusedChanged    = "changed meanwhile"
+	refusedTooMany    = "too many tries"
 )
 
 // refuse records a failed login with its reason, and returns the error for the person who tried. If

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/internal/problem"
 	sessions "github.com/selvage/selvage/internal/session/sql"
@@ -35,16 +36,18 @@ func TestFormOnTwoNodes(t *testing.T) {
 	one, other := all[0], all[1]
 	begins := func(id string) {
 		t.Helper()
-		if _, _, err := one.BeginForm(ctx, id); err != nil {
+		if _, err := one.BeginForm(ctx, id); err != nil {
 			t.Fatal(err)
 		}
 	}
 	wants := func(id, result string, ended bool) {
 		t.Helper()
-		gotResult, gotEnded, err := other.BeginForm(ctx, id)
-		if gotResult != result || gotEnded != ended || !errors.Is(err, problem.Conflict) {
-			t.Errorf("BeginForm(%s) = %q, %t, %v, want %q, %t and a conflict", id, gotResult, gotEnded, err,
-				result, ended)
+		got, err := other.BeginForm(ctx, id)
+		if got.Result != result || got.Ended != ended || !errors.Is(err, problem.Conflict) {
+			t.Errorf("BeginForm(%s) = %+v, %v, want %q, %t and a conflict", id, got, err, result, ended)
+		}
+		if began := time.Since(got.Began) < time.Hour; began == ended {
+			t.Errorf("BeginForm(%s) says that the form was begun at %s", id, got.Began)
 		}
 	}
 
@@ -61,7 +64,7 @@ func TestFormOnTwoNodes(t *testing.T) {
 	if err := one.ForgetForm(ctx, "refused"); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := other.BeginForm(ctx, "refused"); err != nil {
+	if _, err := other.BeginForm(ctx, "refused"); err != nil {
 		t.Errorf("a form that failed is not handled again: %v", err)
 	}
 }
@@ -74,7 +77,7 @@ func TestFormSentToTwoNodesAtOnce(t *testing.T) {
 	var sending sync.WaitGroup
 	for i := range 20 {
 		sending.Go(func() {
-			_, _, err := all[i%2].BeginForm(t.Context(), "form")
+			_, err := all[i%2].BeginForm(t.Context(), "form")
 			if err == nil {
 				begun.Add(1)
 			} else if !errors.Is(err, problem.Conflict) {

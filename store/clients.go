@@ -159,14 +159,14 @@ func (s *Clients) SetClientSecret(ctx context.Context, c idp.Client, old string,
 	})
 }
 
-// EndOldSecret makes a client's previous secret invalid.
-func (s *Clients) EndOldSecret(ctx context.Context, id string, now time.Time) error {
+// EndOldSecret makes a client's previous secret invalid, if it still has the given hash.
+func (s *Clients) EndOldSecret(ctx context.Context, id, hash string, now time.Time) error {
 	return s.once(ctx, audit.Of("client.old_secret_ended", "", "client", id), func(t tx) error {
 		var name string
 		err := t.Row(ctx, `UPDATE clients
 			SET old_secret_hash = '', old_secret_until = 0, old_secret_used = 0, updated = $2
-			WHERE id = $1 AND old_secret_hash <> '' AND old_secret_until > $2
-			RETURNING project_id, name`, id, micros(now)).Scan(&t.event.ProjectID, &name)
+			WHERE id = $1 AND old_secret_hash = $3 AND old_secret_hash <> '' AND old_secret_until > $2
+			RETURNING project_id, name`, id, micros(now), hash).Scan(&t.event.ProjectID, &name)
 		if errors.Is(err, sql.ErrNoRows) {
 			return problem.New(problem.Conflict, "no_old_secret", "the client has no old secret that is still valid")
 		}

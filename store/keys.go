@@ -170,15 +170,15 @@ func (s *Keys) RotateAPIKey(
 	})
 }
 
-// EndOldAPIKeySecret deletes the previous secret of a key.
+// EndOldAPIKeySecret deletes the previous secret of a key, if it is still the one that k has.
 func (s *Keys) EndOldAPIKeySecret(
-	ctx context.Context, projectID, id string, now time.Time, r revocation.Revocation,
+	ctx context.Context, k fabric.APIKey, now time.Time, r revocation.Revocation,
 ) (fabric.APIKey, error) {
-	e := audit.Of("api_key.old_secret_ended", projectID, "api_key", id)
+	e := audit.Of("api_key.old_secret_ended", k.ProjectID, "api_key", k.ID)
 	return resultOf(ctx, s.change, e, func(t tx) (fabric.APIKey, error) {
 		k, err := apiKeyTable.scan(t.Row(ctx, `UPDATE api_keys SET old_hash = '', old_until = 0, old_used = 0
-			WHERE id = $2 AND project_id = $1 AND revoked = 0 AND old_hash <> '' AND old_until > $3
-			RETURNING `+apiKeyTable.columns, projectID, id, micros(now)))
+			WHERE id = $2 AND project_id = $1 AND revoked = 0 AND old_hash = $4 AND old_hash <> '' AND old_until > $3
+			RETURNING `+apiKeyTable.columns, k.ProjectID, k.ID, micros(now), k.OldHash))
 		if err != nil {
 			return k, conflictIfMissing(errNoOldSecret, err)
 		}

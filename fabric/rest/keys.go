@@ -205,7 +205,11 @@ func (a keyAPI) rotate(r *http.Request, by fabric.Issuer) (body keyResponse, err
 
 // endOldSecret serves DELETE /api/project/tokens/{id}/secret/previous.
 func (a keyAPI) endOldSecret(r *http.Request, by fabric.Issuer) error {
-	_, err := a.keys.EndOldSecret(r.Context(), by.ProjectID, r.PathValue("id"))
+	k, err := a.keys.Find(r.Context(), by.ProjectID, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	_, err = a.keys.EndOldSecret(r.Context(), k)
 	return err
 }
 

@@ -112,6 +112,12 @@ func TestRotateSecret(t *testing.T) {
 	fourth := c.rotate(time.Hour)
 	c.try("the second, after the third replaced it without overlap", second, 401)
 	c.try("the third in its overlap", third, 200)
+	if _, err := c.idp.Clients.EndSeenSecret(t.Context(), c.Client); !errors.Is(err, problem.Conflict) {
+		t.Errorf("ending an old secret that was replaced: %v", err)
+	}
+	if _, _, err := c.idp.Clients.RotateSeen(t.Context(), c.Client, 0, nil); !errors.Is(err, problem.Conflict) {
+		t.Errorf("replacing a secret that was replaced: %v", err)
+	}
 	_, err := c.idp.Clients.EndOldSecret(t.Context(), c.ID)
 	must(t, err)
 	c.try("the third, after it was ended", third, 401)

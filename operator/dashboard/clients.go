@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -173,12 +174,24 @@ func (a *clientPages) rotateClient(v *visit) error {
 	if !v.sawSecret(c.SecretHash) {
 		return a.clientPage(v, c, "", faultAt("", rotatedMeanwhile))
 	}
-	c, secret, err := a.Clients.Clients.RotateSecret(v.r.Context(), c.ID, overlap, nil)
+	rotated, secret, err := a.Clients.Clients.RotateSeen(v.r.Context(), c, overlap, nil)
+	if errors.Is(err, problem.Conflict) {
+		return a.rotatedClient(v)
+	}
 	if err != nil {
 		return err
 	}
 	v.notice = words.Textf("%s has a new secret. Copy it now and give it to the app.", v.quote(v.clientRow(c).Title))
-	return a.clientPage(v, c, secret, nil)
+	return a.clientPage(v, rotated, secret, nil)
+}
+
+// rotatedClient shows a client whose secret was replaced since its page was shown.
+func (a *clientPages) rotatedClient(v *visit) error {
+	c, err := a.client(v)
+	if err != nil {
+		return err
+	}
+	return a.clientPage(v, c, "", faultAt("", rotatedMeanwhile))
 }
 
 // endOldSecret serves POST /dashboard/projects/{project}/clients/{id}/old-secret. If the form was
@@ -191,11 +204,7 @@ func (a *clientPages) endOldSecret(v *visit) error {
 	if !v.sawSecret(c.SecretHash) {
 		return a.clientPage(v, c, "", faultAt("", rotatedMeanwhile))
 	}
-	if v.form.Get("confirm") != "yes" {
-		return a.clientPage(v, c, v.keptSecret(c),
-			faultAt("", "Confirm that the app uses the new secret. Nothing was revoked."))
-	}
-	ended, err := a.Clients.Clients.EndOldSecret(v.r.Context(), c.ID)
+	ended, err := a.Clients.Clients.EndSeenSecret(v.r.Context(), c)
 	if p := problem.First(err); p != nil && p.Kind == problem.Conflict {
 		return a.clientPage(v, c, v.keptSecret(c), faultAt("", sentence(p.Message)))
 	}

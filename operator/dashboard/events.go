@@ -173,6 +173,8 @@ var reasons = map[string]string{
 	"unknown account": "No account here has this email. It may be misspelled, belong to another project, or " +
 		"still have to be added under Subscribers.",
 	"wrong password": "The password was wrong. Users who forgot theirs set a new one with “Forgot password?”.",
+	"no password": "This account has no password yet. Send an invitation from the subscriber’s page, or set a " +
+		"password there.",
 	"wrong e-mail or password": "The email or the password was wrong. An owner can create a link for a new " +
 		"password under Operators.",
 	"disabled":          "The account is disabled. Enable it on its page to let them sign in again.",

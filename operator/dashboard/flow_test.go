@@ -246,11 +246,6 @@ func endOldSecret(t *testing.T, w *world, b browser, page, old string) string {
 	}
 
 	kept := url.Values{"secret": {present}}
-	if a := b.post(page, page+"/old-secret", kept); a.StatusCode != http.StatusUnprocessableEntity ||
-		a.find(t, shownSecret) != present {
-		t.Errorf("ending the old secret without a confirmation: %s", a.Status)
-	}
-	kept.Set("confirm", "yes")
 	if a := b.post(page, page+"/old-secret", kept); a.find(t, shownSecret) != present ||
 		strings.Contains(a.body, `id="end-old"`) {
 		t.Error("after the end of the old secret the page does not show the only secret")
@@ -262,7 +257,7 @@ func endOldSecret(t *testing.T, w *world, b browser, page, old string) string {
 	if _, err := w.fabric.APIKeys.Authenticate(t.Context(), w.one.ID, present); err != nil {
 		t.Errorf("the new secret after the end of the old one: %v", err)
 	}
-	a := b.post(page, page+"/old-secret", url.Values{"secret": {old}, "confirm": {"yes"}})
+	a := b.post(page, page+"/old-secret", url.Values{"secret": {old}})
 	if a.StatusCode != http.StatusUnprocessableEntity || strings.Contains(a.body, old) {
 		t.Errorf("ending the old secret twice: %s", a.Status)
 	}

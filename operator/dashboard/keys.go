@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -211,15 +212,27 @@ func (a *keyPages) rotateKey(v *visit) error {
 		return err
 	}
 	if !v.sawSecret(k.Hash) {
-		return a.keyPage(v, k, "", faultAt("", rotatedMeanwhile))
+		return a.rotatedKey(v)
 	}
-	k, secret, err := a.Fabric.APIKeys.Rotate(v.r.Context(), v.project.ID, k.ID, overlap, nil)
+	k, secret, err := a.Fabric.APIKeys.RotateSeen(v.r.Context(), k, overlap, nil)
+	if errors.Is(err, problem.Conflict) {
+		return a.rotatedKey(v)
+	}
 	if err != nil {
 		return err
 	}
 	v.notice = words.Textf("%s has a new secret. Copy it now and give it to the backend that uses the key.",
 		v.quote(v.keyRow(k).Title))
 	return a.keyPage(v, k, secret, nil)
+}
+
+// rotatedKey shows a key whose secret was replaced since its page was shown.
+func (a *keyPages) rotatedKey(v *visit) error {
+	k, err := a.Fabric.APIKeys.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return a.keyPage(v, k, "", faultAt("", rotatedMeanwhile))
 }
 
 // endOldKeySecret serves POST /dashboard/projects/{project}/keys/{id}/old-secret. If the form was on
@@ -237,12 +250,7 @@ func (a *keyPages) endOldKeySecret(v *visit) error {
 	if !v.sawSecret(k.Hash) {
 		return a.keyPage(v, k, secret, faultAt("", rotatedMeanwhile))
 	}
-	if v.form.Get("confirm") != "yes" {
-		return a.keyPage(v, k, secret,
-			faultAt("", "Confirm that the backend uses the new secret. Nothing was revoked."))
-	}
-
-	ended, err := all.EndOldSecret(v.r.Context(), v.project.ID, k.ID)
+	ended, err := all.EndOldSecret(v.r.Context(), k)
 	if p := problem.First(err); p != nil && p.Kind == problem.Conflict {
 		return a.keyPage(v, k, secret, faultAt("", sentence(p.Message)))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/operator"
 )
 
 // A form that makes something is handled once, even if a double click or the back button sends it
@@ -116,11 +117,14 @@ func (a *site) serve(v *visit) error {
 // serveOnce handles a form, unless it was handled before.
 func (a *site) serveOnce(v *visit, id string, f *flight) error {
 	defer func() { a.flights.leave(id, f, a.Now()) }()
-	result, ended, err := a.Operators.BeginForm(v.r.Context(), id)
+	sent, err := a.Operators.BeginForm(v.r.Context(), id)
 	if errors.Is(err, problem.Conflict) {
 		v.dropUpload()
-		return a.page(v, http.StatusConflict, "Already sent", "sent",
-			sentPage{Ended: ended, Result: result, Form: ownPath(refererPath(v.r))})
+		return a.page(v, http.StatusConflict, "Already sent", "sent", sentPage{
+			SentForm: sent,
+			Lost:     !sent.Began.IsZero() && v.file == nil && v.now.Sub(sent.Began) > 2*maxHandling,
+			Form:     ownPath(refererPath(v.r)),
+		})
 	}
 	if err != nil {
 		return err
@@ -159,10 +163,11 @@ func (a *site) settle(v *visit, ctx context.Context, id string, response *record
 }
 
 // A sentPage is shown for a form that was handled before, or is being handled on another node.
+// Result is the path of the page that shows what the form made; "" if it was shown only once.
 type sentPage struct {
-	Ended  bool   // the form is no longer being handled
-	Result string // path of the page that shows what the form made; "" if it was shown only once
-	Form   string // path of the form's page, or ""
+	operator.SentForm
+	Lost bool   // the node that handled the form has stopped, perhaps before it was done
+	Form string // path of the form's page, or ""
 }
 
 // dropUpload reads the rest of an upload. Browsers show no response until they have sent the whole

@@ -171,7 +171,7 @@ func rotateKey(ctx context.Context, a *app, cmd *cobra.Command, k apiKey) (apiKe
 }
 
 func endOldKey(ctx context.Context, a *app, _ *cobra.Command, k apiKey) (apiKey, error) {
-	changed, err := a.Fabric.APIKeys.EndOldSecret(ctx, k.ProjectID, k.ID)
+	changed, err := a.Fabric.APIKeys.EndOldSecret(ctx, k.APIKey)
 	return apiKey{APIKey: changed}, err
 }
 
