@@ -86,14 +86,14 @@ func TestAuditNames(t *testing.T) {
 	a := b.get(base + "/audit")
 	for _, want := range []string{
 		`/keys/` + k.ID + `" title="` + k.ID + `"><bdi>billing</bdi></a> <span class="quiet">API key</span>`,
-		">thing.of_before<", ">Thing of before<", `<bdi title="` + left.ID + `">gone@example.com</bdi> (deleted)`,
+		">thing.of_before<", ">Thing of before<", `/subscribers/` + left.ID + `" title="` + left.ID + `"><bdi>gone@example.com</bdi></a> (deleted)`,
 	} {
 		if !strings.Contains(a.body, want) {
 			t.Errorf("the audit has no %q: %s", want, a.body)
 		}
 	}
 
-	if n := strings.Count(a.body, gone); n != strings.Count(a.body, gone+"</bdi> (deleted)") {
+	if n := strings.Count(a.body, gone); n != strings.Count(a.body, gone+"</bdi></a> (deleted)") {
 		t.Error("a target of another project is named")
 	}
 	if a := b.get(base + "/audit?target=Gone@example.com"); !strings.Contains(a.body, left.ID) ||

@@ -128,9 +128,6 @@ func (a *trail) entities(v *visit) func(e audit.Event, kind, id string) (entity,
 			return found, err
 		}
 		found.Name, found.Deleted = name.Text, name.Deleted
-		if name.Deleted {
-			return found, nil
-		}
 		if kind == "recording" {
 			id = name.Sid
 		}

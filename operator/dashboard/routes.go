@@ -187,6 +187,8 @@ func (a *subscriberPages) routes() []route {
 			serve: a.exportSubscriber, fresh: true},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/delete", may: operator.Write,
 			serve: a.deleteSubscriber, fresh: true},
+		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/erase", may: operator.Write,
+			serve: a.eraseDeleted, fresh: true},
 	}
 }
 

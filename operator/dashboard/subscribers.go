@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 )
@@ -110,7 +112,11 @@ type loginRow struct {
 
 // showSubscriber serves GET /dashboard/projects/{project}/subscribers/{id}.
 func (a *subscriberPages) showSubscriber(v *visit) error {
-	return a.subscriberPage(v, http.StatusOK, nil, shownOnce{})
+	err := a.subscriberPage(v, http.StatusOK, nil, shownOnce{})
+	if errors.Is(err, problem.NotFound) {
+		return a.deletedPage(v, http.StatusOK, nil)
+	}
+	return err
 }
 
 // subscriberPage shows a subscriber's page, with the secrets that were just created.

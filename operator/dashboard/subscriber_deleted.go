@@ -1,0 +1,57 @@
+package dashboard
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator"
+)
+
+// A deletedPage is the page of a deleted subscriber, from which the person can still be erased.
+type deletedPage struct {
+	ID, Name, Base string
+	MayErase       bool
+	Faults         faults
+}
+
+// deletedPage shows a deleted subscriber. If its name is not kept, the error is problem.NotFound.
+func (a *subscriberPages) deletedPage(v *visit, code int, wrong faults) error {
+	id, name, err := a.deletedSubscriber(v)
+	if err != nil {
+		return err
+	}
+	return a.page(v, code, name, "subscriber_deleted",
+		deletedPage{ID: id, Name: name, Base: v.base(), MayErase: v.mayIn(operator.Write), Faults: wrong})
+}
+
+// deletedSubscriber returns the id in the visit's path, and the name that the deleted subscriber with
+// this id had.
+func (a *subscriberPages) deletedSubscriber(v *visit) (id, name string, err error) {
+	if id = strings.ToLower(v.r.PathValue("id")); !uuid.MatchString(id) {
+		return "", "", problem.NoSuch("subscriber")
+	}
+	name, err = a.Fabric.Subscribers.DeletedName(v.r.Context(), v.project.ID, id)
+	if errors.Is(err, problem.NotFound) {
+		err = problem.NoSuch("subscriber")
+	}
+	return id, name, err
+}
+
+// eraseDeleted serves POST /dashboard/projects/{project}/subscribers/{id}/erase. It erases a
+// subscriber that was deleted before.
+func (a *subscriberPages) eraseDeleted(v *visit) error {
+	id, name, err := a.deletedSubscriber(v)
+	if err != nil {
+		return err
+	}
+	if v.form.Get("confirm") != name {
+		return a.deletedPage(v, http.StatusUnprocessableEntity,
+			faultAt("confirm", "The name does not match. Nothing was erased."))
+	}
+	if _, err := a.Fabric.Subscribers.Erase(v.r.Context(), v.project.ID, id); err != nil {
+		return err
+	}
+	return v.redirect(v.base() + "/subscribers?done=erased")
+}
