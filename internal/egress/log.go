@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Limits on the lines of a Log. Whoever chooses a URL also decides how often requests to it are
+// Limits on the lines of a Log. The author of a URL also decides how often requests to it are
 // refused.
 const (
 	logEvery = time.Minute

@@ -86,7 +86,8 @@ func TestAuditNames(t *testing.T) {
 	a := b.get(base + "/audit")
 	for _, want := range []string{
 		`/keys/` + k.ID + `" title="` + k.ID + `"><bdi>billing</bdi></a> <span class="quiet">API key</span>`,
-		">thing.of_before<", ">Thing of before<", `/subscribers/` + left.ID + `" title="` + left.ID + `"><bdi>gone@example.com</bdi></a> (deleted)`,
+		">thing.of_before<", ">Thing of before<",
+		`/subscribers/` + left.ID + `" title="` + left.ID + `"><bdi>gone@example.com</bdi></a> (deleted)`,
 	} {
 		if !strings.Contains(a.body, want) {
 			t.Errorf("the audit has no %q: %s", want, a.body)
