@@ -173,7 +173,8 @@ const manyCounts = `SELECT count(*) FROM (SELECT 1 FROM daily_counts GROUP BY pr
 func TestCallsLeaveNothing(t *testing.T) {
 	harness.OneBackend(t)
 	temporary := t.TempDir()
-	s := harness.StartConfig(t, harness.Config{Env: []string{"TMPDIR=" + temporary, "SELVAGE_CALLS__RING=30s"}})
+	// Unanswered calls end before the server notices, after 15 seconds, that their clients are gone.
+	s := harness.StartConfig(t, harness.Config{Env: []string{"TMPDIR=" + temporary, "SELVAGE_CALLS__RING=12s"}})
 	var projects []*harness.Project // several, because each may have at most a thousand calls at a time
 	for range 8 {
 		projects = append(projects, s.NewProject(t))
