@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// dailyUse maps the operations that are measured for scale to how many times a day an active
-// subscriber causes them. An app that is open for eight hours refreshes a JWT every fifteen
+// dailyUse maps each operation that is measured for scale to the number of times a day that an
+// active subscriber causes it. An app that is open for eight hours refreshes a JWT every fifteen
 // minutes.
 var dailyUse = map[string]float64{
 	"password login (3 requests)": 0.2,
@@ -70,8 +70,8 @@ func needs(subscribers float64, costs []cost, g growth) need {
 // pendingLogin is how long Redis keeps an unfinished login.
 const pendingLogin = 30 * time.Minute
 
-// cells returns the number of installations among which the subscribers are divided, so that one
-// PostgreSQL primary can carry each of them.
+// cells returns the number of installations into which the subscribers must be divided, so that a
+// single PostgreSQL primary is enough for each.
 func (n need) cells() int { return int(math.Ceil(n.databaseLoad / (primaryCores * targetLoad))) }
 
 // nodes returns the number of nodes in a cell: enough for its load, and one more that may fail.

@@ -18,7 +18,7 @@ type cluster struct {
 // A visit is the service that one operation needs from the stations.
 type visit struct {
 	node, database time.Duration // CPU times
-	pause          time.Duration // waiting time that other operations do not lengthen
+	pause          time.Duration // waiting time that does not depend on other operations
 	commits        bool          // whether it waits for a flush of the disk
 }
 
@@ -169,7 +169,7 @@ func poisson(r *rand.Rand, rate float64, length time.Duration) (arrivals []time.
 	}
 }
 
-// percentile returns the value below which this share of the durations lies. It sorts the
+// percentile returns the value below which the given share of the durations lies. It sorts the
 // durations.
 func percentile(all []time.Duration, share float64) time.Duration {
 	slices.Sort(all)
