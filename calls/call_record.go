@@ -53,8 +53,8 @@ type Record struct {
 
 	// After a node is lost, clients find their call by these fields. The node that takes the call
 	// over restores its controls.
-	Guest                          string // the id of the caller's token, if it is not a subscriber
-	CallerLeg                      string // the id of the leg that became the caller; "" if it dialed
+	Guest                          string // the id of the caller's token, if the caller is a guest
+	CallerLeg                      string // the id of the leg that became the caller; "" if the caller dialed
 	CalleeLeg                      string // the id of the leg that answered; "" before the answer
 	CallerControls, CalleeControls Controls
 	Recorded                       bool // the call is being recorded now, without a pause
@@ -229,7 +229,7 @@ func (r Record) webhookDocument() Document {
 type Filter struct {
 	Subscribers []string // calls that any of these subscribers made or received; empty means all calls
 	Party       string   // text in the name or the address of a party, or digits of its number
-	Guest       string   // the id of the caller's token, if it is not a subscriber
+	Guest       string   // the id of the caller's token, if the caller is a guest
 	RoomSession string   // members of this room session
 	State       State
 	Running     bool   // only calls that have not ended

@@ -15,8 +15,9 @@ type Engine interface {
 	Answer(w Watcher, offer string, t Terms) (m Media, answer string, err error)
 
 	// Offer opens the media of a leg whose client is about to ring, and returns the offer. The
-	// offer has the same sections and codecs as other, so that packets pass between the two without
-	// transcoding. A phone is offered only audio.
+	// offer has the sections and codecs of other, which is the media of the other leg. Packets can
+	// therefore pass between the two legs without transcoding. The offer to a phone contains only
+	// audio.
 	Offer(w Watcher, other Media, t Terms) (m Media, offer string, err error)
 
 	// NewMixer returns a Mixer without members.
@@ -36,8 +37,9 @@ type SRTP struct {
 // Terms are the conditions for the media of a leg. The zero value means a browser, and any codec.
 type Terms struct {
 	// Phone is the address of a phone, which exchanges RTP or SRTP instead of WebRTC's media. Media
-	// is received only from this address, and sent only there. The phone must have proved the
-	// address, since RTP proves nothing. The zero value means a browser.
+	// is received only from this address, and sent only there. Unless Claimed is set, the phone
+	// must have proved that it receives packets there, because RTP has no such proof. The zero
+	// value means a browser.
 	Phone netip.Addr
 
 	// Gateway means that the phone is a SIP gateway. Its media may come from the address in its
@@ -51,8 +53,8 @@ type Terms struct {
 	// Source means that the leg is a screen or an additional device of a member.
 	Source bool
 
-	// SRTP applies to phones. If SRTP is not required, the engine offers a phone RTP, and accepts
-	// both RTP and SRTP in a phone's own offers.
+	// SRTP applies to phones. If SRTP is not required, the engine offers RTP to phones, and accepts
+	// both RTP and SRTP in the offers of phones.
 	SRTP SRTP
 
 	// Codecs lists the preferred audio codecs by their names in SDP, the best first. If the client
@@ -128,7 +130,7 @@ type Media interface {
 	// second leg replaces the first.
 	Link(kind Kind, to Media)
 
-	// Mute sets whether the client's media of one kind is dropped.
+	// Mute sets whether media of one kind from the client is dropped.
 	Mute(kind Kind, muted bool)
 
 	// Deafen sets whether audio to the client is dropped. Video is not affected.
@@ -170,8 +172,8 @@ type Watcher interface {
 	// Lost is called when no packet has arrived from the client for [LostAfter]. When the client
 	// reconnects, Connected is called.
 	Lost()
-	// Talking is called when the client starts or stops speaking, according to the audio level that
-	// the client reports (RFC 6464).
+	// Talking is called when the person at the client starts or stops speaking, according to the
+	// audio level that the client reports (RFC 6464).
 	Talking(talking bool)
 	// Pressed is called when the client of a mixer's member presses a key, for which the client
 	// sends telephone events (RFC 4733). digit is one of 0-9, *, # and A-D.
@@ -180,8 +182,8 @@ type Watcher interface {
 	Failed(err error)
 }
 
-// LostAfter is how long a client may send no packet before it counts as lost. Browsers check their
-// path several times a second.
+// LostAfter is the time after which a client that sends no packets counts as lost. Browsers check
+// their path several times a second.
 const LostAfter = 8 * time.Second
 
 // A Path describes how media reaches a client.

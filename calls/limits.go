@@ -42,7 +42,7 @@ func dialLimit() *rate.Limiter { return rate.NewLimiter(1, 5) }
 // embedLimit returns the limit for an embed key: twice a second, in bursts of up to 20.
 func embedLimit() *rate.Limiter { return rate.NewLimiter(2, 20) }
 
-// gatewayLimit returns the limit for calls from a gateway.
+// gatewayLimit returns the limit on how fast calls from one gateway may begin.
 func (l GatewayLimits) gatewayLimit() *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(l.PerSecond), 10*l.PerSecond)
 }
@@ -86,7 +86,7 @@ func (l Limits) orDefaults() Limits {
 	return l
 }
 
-// unlimited is a number of calls that nobody reaches.
+// unlimited is a number of calls that no account reaches.
 const unlimited = 1 << 26
 
 // An account is the subject of limits: a holder of tokens, an embed key, or a gateway.
@@ -141,7 +141,7 @@ type counts struct{ *Calls }
 
 func (c *Calls) counts() counts { return counts{c} }
 
-// holderOf returns the holder for an account. The caller holds c.mu.
+// holderOf returns the holder for an account, and creates it if necessary. The caller holds c.mu.
 func (c counts) holderOf(a account) *holder {
 	h := c.holders[a.id]
 	if h == nil {

@@ -81,9 +81,9 @@ func (k *call) isWanted(r Record) bool {
 	return wanted
 }
 
-// recordAgain ends the recordings of a call that was transferred, because they also belong to the
-// party that has left. If the parties or their project chose to record the call, recordAgain begins
-// another recording.
+// recordAgain ends the recordings of a call that was transferred, because the party that has left
+// the call owns them too. If the parties or their project chose to record the call, recordAgain
+// begins another recording.
 func (k *call) recordAgain() {
 	c := k.calls
 	if c.recorder == nil {
@@ -131,9 +131,9 @@ func (r *recordings) start(c RecordedCall) {
 }
 
 // resume ends the recordings that a lost node was making, and begins a new one if there were any,
-// or if was is set. was reports whether the database says that the call or room was being recorded:
-// a restarted server may have ended its recording before the clients came back. The lost node
-// finishes the ended recordings when it runs again.
+// or if was is set. was reports whether, according to the database, the call or room was being
+// recorded. A restarted server may have ended this recording before the clients came back. The lost
+// node finishes the ended recordings when it runs again.
 func (r *recordings) resume(was bool, c RecordedCall) {
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
@@ -266,8 +266,8 @@ func (r *recordings) stop() {
 	r.stopTone()
 }
 
-// startTone starts the tone that informs members of a recording, unless it already plays or the
-// server's configuration has no tone.
+// startTone starts the tone that informs members of a recording, unless it is already playing or
+// the server's configuration has no tone.
 func (r *recordings) startTone() {
 	if r.tone == nil && r.calls.recordTone > 0 {
 		r.playTone()

@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// A room is recorded as the sum of all its members. A recording of one
-// member's audio belongs to the member's call instead.
+// A recording of a room contains the sum of the audio of all members. A recording of a single
+// member belongs to the member's call instead.
 
 var _ recorded = (*room)(nil)
 

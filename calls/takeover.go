@@ -12,10 +12,10 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The media of a call passes through one node, and is lost with it. Without help, clients notice
-// this after 15 seconds or more. Nodes therefore watch each other and send clients [Lost] sooner. A
-// client then attaches to its leg with a new offer. The first node that a client of either side
-// reaches takes the call over, with the same ids and the same record.
+// The media of a call passes through one node, and is lost if the node dies. By themselves, clients
+// notice this after 15 seconds or more. Nodes therefore watch each other and send clients [Lost]
+// sooner. A client then attaches to its leg with a new offer. The first node that a client of
+// either side reaches takes the call over, with the same ids and the same record.
 
 // ErrTaken is returned for a change to a call that another node has taken over.
 var ErrTaken = errors.New("another node carries the call")
@@ -23,7 +23,7 @@ var ErrTaken = errors.New("another node carries the call")
 // pingEvery is how often a node pings the nodes that carry its clients' calls.
 const pingEvery = time.Second
 
-// tellFor limits how long the search for a client's lost calls may take.
+// tellFor limits how long findLost may search for a client's lost calls.
 const tellFor = 10 * time.Second
 
 // takeOver makes this node carry the call that a client attaches to, if the node that carried it is
@@ -134,9 +134,9 @@ func (c *Calls) revive(r Record, in *room) *call {
 	return k
 }
 
-// newAbsentLeg returns a member's leg whose client has not reconnected yet. t stands for the
-// client's real token, which is unknown until the client reconnects. Revocations of earlier tokens
-// do not end the leg.
+// newAbsentLeg returns a member's leg whose client has not reconnected yet. t takes the place of
+// the client's real token, which is unknown until the client reconnects. Revocations of earlier
+// tokens do not end the leg.
 func (k *call) newAbsentLeg(id string, t fabric.Token, p Party, c Controls) *leg {
 	t.ProjectID, t.IssuedAt = k.project, time.Now()
 	l := k.newLeg(id, Client{Token: t}, p)
@@ -162,7 +162,7 @@ func (c *Calls) WatchNodes(ctx context.Context) {
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
 
-	told := make(map[string]bool) // the lost nodes whose clients have been notified
+	notified := make(map[string]bool) // the lost nodes whose clients have been notified
 	for {
 		select {
 		case <-ctx.Done():
@@ -171,11 +171,11 @@ func (c *Calls) WatchNodes(ctx context.Context) {
 		}
 
 		legs := c.remote.byNode()
-		maps.DeleteFunc(told, func(node string, _ bool) bool { return legs[node] == nil })
+		maps.DeleteFunc(notified, func(node string, _ bool) bool { return legs[node] == nil })
 		for node, its := range legs {
-			before := told[node]
-			told[node] = c.peers.isLost(ctx, node)
-			if before || !told[node] {
+			before := notified[node]
+			notified[node] = c.peers.isLost(ctx, node)
+			if before || !notified[node] {
 				continue
 			}
 			for leg, a := range its {
@@ -218,8 +218,8 @@ func (c *Calls) findLost(client Client) {
 	}
 }
 
-// lacksMedia reports whether a leg has no media. lost reports whether the leg's node was lost. In
-// the meantime, this node may have taken the call over because the other side reconnected.
+// lacksMedia reports whether a leg has no media. lost says that the leg's node was lost. Even then,
+// this node may have taken the call over in the meantime, because the other side reconnected.
 func (c *Calls) lacksMedia(client Client, leg string, lost bool) bool {
 	if l := c.legOf(client, leg); l != nil {
 		return l.at.Load().(Socket) == Socket{}
