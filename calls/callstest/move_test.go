@@ -88,7 +88,7 @@ func TestMove(t *testing.T) {
 		t.Errorf("the host was notified of %d new members, want 2", n)
 	}
 	if r := p.call(); r.RoomSession != session || r.Joined.Before(before.Answered) || r.Key != before.Key {
-		t.Errorf("the record is %+v, want that of the call, in session %s", r, session)
+		t.Errorf("the record is %+v, want the record of the call, in session %s", r, session)
 	}
 
 	members := must[page.Page[calls.Record]](t)(
@@ -103,7 +103,7 @@ func TestMove(t *testing.T) {
 	for _, side := range []*member{p.caller, p.callee} {
 		both := []string{p.caller.leg, p.callee.leg}
 		if e := m.lastJoined(side); e.RoomSession == session || !slices.Equal(m.membersIn(side), both) {
-			t.Errorf("afterwards, a side is with %v, want %v in a session of their own", m.membersIn(side), both)
+			t.Errorf("afterwards, a side is in a session with %v, want %v alone", m.membersIn(side), both)
 		}
 	}
 
@@ -120,8 +120,8 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestMoveLast shows that each side may leave the room alone. The call ends with its last side, and
-// the room session ends with its last member.
+// TestMoveLast shows that each side may leave the room by itself. The call ends with its last side,
+// and the room session ends with its last member.
 func TestMoveLast(t *testing.T) {
 	for name, first := range map[string]func(pair) (*member, *member){
 		"caller": func(p pair) (*member, *member) { return p.caller, p.callee },
@@ -189,7 +189,8 @@ func TestMoveRefused(t *testing.T) {
 	}
 
 	if err := stranger.move(lobby); err != nil || len(m.received(calls.HungUp, stranger)) != 1 {
-		t.Errorf("a stranger's move = %v and %d ends, want none and 1", err, len(m.received(calls.HungUp, stranger)))
+		t.Errorf("a stranger's move = %v, and %d ends, want no error and 1 end",
+			err, len(m.received(calls.HungUp, stranger)))
 	}
 	if r := p.call(); r.State != calls.InCall || r.RoomSession != "" || len(m.received(calls.Joined, p.caller)) != 1 {
 		t.Errorf("the refused call is %+v, want it unchanged", r)
@@ -253,8 +254,8 @@ func TestMoveUnseen(t *testing.T) {
 	}
 }
 
-// TestMoveTakenOver shows that the time limit of a room begins when a call moves there. This also
-// applies after the room's node was lost.
+// TestMoveTakenOver shows that a call's time in a room is counted from the move, even after the
+// room's node was lost.
 func TestMoveTakenOver(t *testing.T) {
 	var second calls.Config
 	m := newMeeting(t, func(c *calls.Config) {
@@ -310,7 +311,7 @@ func TestMoveOften(t *testing.T) {
 	group.Wait()
 
 	if err := p.caller.move(""); err != nil && !errors.Is(err, problem.Conflict) {
-		t.Errorf("moving out at last = %v", err)
+		t.Errorf("the last move out of the room = %v", err)
 	}
 	p.caller.do(calls.Command{Op: calls.Hangup})
 	if r := p.call(); r.State != calls.Completed || r.RoomSession != "" {
