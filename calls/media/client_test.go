@@ -20,8 +20,8 @@ import (
 // deadline is how long a test waits for the network.
 const deadline = time.Minute
 
-// A client is a browser made of pion. It has one PeerConnection per media section, because pion
-// cannot keep sections of one connection apart.
+// A client stands for a browser, and is implemented with pion. It has one PeerConnection per media
+// section, because pion cannot keep sections of one connection apart.
 type client struct {
 	t     *testing.T
 	api   *webrtc.API
@@ -47,7 +47,7 @@ type part struct {
 	level []byte // audio level extension of sent packets, or nil
 
 	packets chan *rtp.Packet   // received packets
-	reports chan []rtcp.Packet // about the media that the part sends
+	reports chan []rtcp.Packet // received reports about the media that the part sends
 	remote  chan *webrtc.TrackRemote
 }
 
@@ -264,7 +264,7 @@ func hear(t *testing.T, from, to *part, payload string) *rtp.Packet {
 		case <-ticker.C:
 			from.say(t, payload)
 		case <-end:
-			t.Fatalf("%q of the %s did not arrive", payload, from.kind)
+			t.Fatalf("the payload %q of the %s did not arrive", payload, from.kind)
 		}
 	}
 }

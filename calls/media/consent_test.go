@@ -51,7 +51,7 @@ func TestSpoofedSource(t *testing.T) {
 		must(t, err)
 		c.write(c.packet("hello"))
 		if heard := c.hear(); heard != "hello" {
-			t.Fatalf("heard %q, want hello", heard)
+			t.Fatalf("the client received %q, want hello", heard)
 		}
 	}
 
@@ -64,7 +64,7 @@ func TestSpoofedSource(t *testing.T) {
 	}
 
 	if got > 3*sent {
-		t.Errorf("the victim got %d bytes for %d spoofed ones, want three times as many at most", got, sent)
+		t.Errorf("the victim got %d bytes for %d spoofed bytes, want at most three times as many", got, sent)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestSpoofedSource(t *testing.T) {
 func TestSpoofedFlood(t *testing.T) {
 	e := newEngine(t)
 	c, victim := echo(t, e), stranger(t, e)
-	const rate, atOnce = 50, 100 // requests that the engine answers
+	const rate, atOnce = 50, 100 // the rate and the burst of requests that the engine answers
 	began := time.Now()
 	for e.Stats().Limited < 100 {
 		_, err := victim.Write(c.nominate())
@@ -87,14 +87,14 @@ func TestSpoofedFlood(t *testing.T) {
 
 	most := 2 * (atOnce + rate + int(rate*time.Since(began).Seconds()))
 	if packets == 0 || packets > most {
-		t.Errorf("the victim got %d packets, want some, and an answer and a check for each request, at most %d",
+		t.Errorf("the victim got %d packets, want more than 0 and at most %d: an answer and a check for each request",
 			packets, most)
 	}
 	c.prove() // its own address has no limit
 }
 
-// TestForgedAnswers shows that an address becomes a path only by a signed answer with the right id
-// that comes from the address itself.
+// TestForgedAnswers shows that media goes to an address only after a signed answer with the right
+// id has come from the address itself.
 func TestForgedAnswers(t *testing.T) {
 	e := newEngine(t)
 	c, victim, other := echo(t, e), stranger(t, e), stranger(t, e)
@@ -125,7 +125,7 @@ func TestForgedAnswers(t *testing.T) {
 		must(t, err)
 		c.write(c.packet(name))
 		if heard := c.hear(); heard != name {
-			t.Errorf("after an answer with %s, heard %q", name, heard)
+			t.Errorf("after an answer with %s, the address received %q", name, heard)
 		}
 	}
 
@@ -220,7 +220,7 @@ func TestTakenAddress(t *testing.T) {
 
 	c.write(c.packet("still mine"))
 	if heard := c.hear(); heard != "still mine" {
-		t.Errorf("heard %q, want still mine", heard)
+		t.Errorf("the first client received %q, want still mine", heard)
 	}
 	if q := thief.leg.Quality(); q.Path.Remote != "" || q.Path != (calls.Path{}) {
 		t.Errorf("the thief's path is %+v, want none", q.Path)
@@ -246,13 +246,13 @@ func TestManySources(t *testing.T) {
 	}
 
 	if _, addresses, checks := e.Known(); addresses != 1 || checks > 8 {
-		t.Errorf("the engine knows %d addresses and %d checks, want 1, and 8 at most", addresses, checks)
+		t.Errorf("the engine knows %d addresses and %d checks, want 1 address and at most 8 checks", addresses, checks)
 	}
 	answered := c.checks.Load()
-	c.prove() // the client's own address was forgotten, and is learned again
+	c.prove() // the engine has forgotten the client's own address, and learns it again
 	waitFor(t, "its check to be answered", func() bool { return c.checks.Load() > answered })
 	c.write(c.packet("still here"))
 	if heard := c.hear(); heard != "still here" {
-		t.Errorf("heard %q, want still here", heard)
+		t.Errorf("the client received %q, want still here", heard)
 	}
 }

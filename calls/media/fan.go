@@ -45,8 +45,8 @@ func (m *mixer) SendsVideo(media calls.Media) bool {
 }
 
 // watch makes the clients of viewers see the video of source. If source is nil, they see no video.
-// Each source is rerouted only once, no matter how many viewers it has, because all legs wait until
-// this is done. The caller holds the engine's mu.
+// watch changes the routes of each source only once, no matter how many viewers the source has,
+// because all legs wait meanwhile. The caller holds the engine's mu.
 func watch(viewers []*leg, source *leg) {
 	changed := make(map[*leg]bool) // the sources
 	for _, l := range viewers {
@@ -146,7 +146,7 @@ func (w *worker) forwardAll(s *section, fan []*route, plain []byte, p packet, no
 const bitrateFor = 5 * time.Second
 
 // minBitrate is the lowest bandwidth, in bits per second, that a client of a room can request from
-// a source. A client with less bandwidth loses packets, instead of spoiling the video for all
+// a source. A client with less bandwidth loses packets. Otherwise, it would spoil the video for all
 // others.
 const minBitrate = 150_000
 

@@ -221,15 +221,15 @@ func TestLowBandwidth(t *testing.T) {
 		viewer := legs[tt.viewer]
 		viewer.sendRTCP(t, w, &rtcp.ReceiverEstimatedMaximumBitrate{Bitrate: tt.rate,
 			SSRCs: []uint32{viewer.video.out.ssrc}}, now)
-		var told []float32
+		var bitrates []float32
 		for _, p := range source.received(t) {
 			if r, ok := p.(*rtcp.ReceiverEstimatedMaximumBitrate); ok {
-				told = append(told, r.Bitrate)
+				bitrates = append(bitrates, r.Bitrate)
 			}
 		}
-		if len(told) != 1 || told[0] < 0.99*tt.want || told[0] > 1.01*tt.want {
+		if len(bitrates) != 1 || bitrates[0] < 0.99*tt.want || bitrates[0] > 1.01*tt.want {
 			t.Errorf("after client %d estimates %v bit/s, the source is told %v, want %v",
-				tt.viewer, tt.rate, told, tt.want)
+				tt.viewer, tt.rate, bitrates, tt.want)
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/pion/stun/v4"
 )
 
-// A credentials holds our credentials for a section and the client's credentials that belong to
-// them. Ours have 48 and 192 random bits, while RFC 8445, section 5.3, requires 24 and 128.
+// A credentials holds our ICE credentials for a section, and the matching credentials of the
+// client. Ours have 48 and 192 random bits, while RFC 8445, section 5.3, requires 24 and 128.
 type credentials struct {
 	ufrag, password string
 	key             stun.MessageIntegrity
@@ -26,9 +26,9 @@ func newCredentials() *credentials {
 	return c
 }
 
-// nominationHold is how long a path remains before a path of lower priority may replace it.
-// Otherwise, the path would flap with agents that nominate all pairs at the same time (RFC 5245,
-// section 8.1.1.2).
+// nominationHold is how long a selected path remains in use before a path of lower priority may
+// replace it. Otherwise, the selection would change constantly with agents that nominate all pairs
+// at the same time (RFC 5245, section 8.1.1.2).
 const nominationHold = time.Second
 
 // isSTUN reports whether a packet looks like STUN (RFC 8489, section 5; RFC 7983).
@@ -141,9 +141,9 @@ func (w *worker) respond(m *stun.Message, to *path, c *credentials, kind stun.Me
 	}
 }
 
-// selectPath decides whether to use a path on which the client has passed a connectivity check. It
-// uses the path that the client nominated last. Before any nomination, it uses the path that was
-// checked last.
+// selectPath decides whether to use a path on which the client has passed a connectivity check. The
+// transport uses the path that the client nominated last. Before any nomination, it uses the path
+// that was checked last.
 func (t *transport) selectPath(from *path, now time.Time) {
 	current := t.path.Load()
 	if current != nil && current.same(from) && current.nominated {

@@ -22,7 +22,7 @@ import (
 // loopback is the address of phones in tests.
 var loopback = netip.MustParseAddr("127.0.0.1")
 
-// narrow are the codecs of a client that talks to phones: PCMU with telephone events.
+// narrow lists the codecs of a client that talks to phones: PCMU, with telephone events.
 var narrow = []webrtc.RTPCodecParameters{pcmu, {PayloadType: 101, RTPCodecCapability: webrtc.RTPCodecCapability{
 	MimeType: "audio/telephone-event", ClockRate: 8000}}}
 
@@ -66,7 +66,7 @@ func (p *phone) call(e *media.Engine, offer string) {
 	p.take(answer)
 }
 
-// ring opens a leg with an offer from the engine for the media of other's leg.
+// ring opens a leg to which the engine offers the codecs of other.
 func (p *phone) ring(e *media.Engine, other calls.Media) (offer string) {
 	p.t.Helper()
 	leg, offer, err := e.Offer(p.watch, other, calls.Terms{Phone: loopback})
@@ -81,7 +81,7 @@ func (p *phone) ring(e *media.Engine, other calls.Media) (offer string) {
 	return offer
 }
 
-// take reads the address for the phone's media from a description.
+// take reads from a description the address to which the phone must send its media.
 func (p *phone) take(description string) {
 	p.t.Helper()
 	d, err := sdp.ParsePhone(description)
@@ -129,7 +129,7 @@ func (p *phone) echoes(payload string) *rtp.Packet {
 			return got
 		}
 	}
-	p.t.Fatalf("the phone did not hear %q", payload)
+	p.t.Fatalf("the phone did not receive %q", payload)
 	return nil
 }
 
@@ -207,7 +207,7 @@ func TestPhoneBehindNAT(t *testing.T) {
 	select {
 	case path := <-p.watch.connected:
 		if path.Remote != p.conn.LocalAddr().String() {
-			t.Errorf("Connected(%+v), want the phone's socket", path)
+			t.Errorf("the engine called Connected(%+v), want the phone's socket", path)
 		}
 	case <-time.After(deadline):
 		t.Error("Connected was not called")
@@ -232,7 +232,7 @@ func TestStrangersRTP(t *testing.T) {
 	p.echoes("still here")
 	for _, o := range []*phone{stranger, other} {
 		if got := o.hear(50 * time.Millisecond); got != nil {
-			t.Errorf("a socket that is not the phone's heard %q", got.Payload)
+			t.Errorf("a socket that is not the phone's received %q", got.Payload)
 		}
 	}
 }
@@ -354,8 +354,8 @@ func TestPhoneOfferKeepsNoPort(t *testing.T) {
 	must(t, err)
 	defer leg.Close()
 
-	// The current section is rejected, the next section would need a port, and the last section
-	// cannot be mixed.
+	// In this offer, the current section is rejected, the next section would need a port, and the
+	// last section cannot be mixed.
 	start := offer[:strings.Index(offer, "m=audio")]
 	moved := start + "m=audio 0 RTP/AVP 0\r\nm=audio 4000 RTP/AVP 0\r\n" + opus
 	for range 5 {

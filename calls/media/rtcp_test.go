@@ -121,11 +121,11 @@ func TestBandwidth(t *testing.T) {
 	alice, bob := talk(t, newEngine(t), "video")
 	packet := hear(t, alice.parts[0], bob.parts[0], key)
 	source := uint32(alice.parts[0].sender.GetParameters().Encodings[0].SSRC)
-	for _, tt := range []struct{ told, want float32 }{{500_000, 500_000}, {9_000_000, 1_800_000}} {
+	for _, tt := range []struct{ estimated, want float32 }{{500_000, 500_000}, {9_000_000, 1_800_000}} {
 		alice.parts[0].await(t, "bob's bandwidth", func(p rtcp.Packet) bool {
 			r, ok := p.(*rtcp.ReceiverEstimatedMaximumBitrate)
 			return ok && slices.Equal(r.SSRCs, []uint32{source}) && r.Bitrate > tt.want*0.95 && r.Bitrate <= tt.want
 		}, bob.parts[0].sending(t, &rtcp.ReceiverEstimatedMaximumBitrate{
-			Bitrate: tt.told, SSRCs: []uint32{packet.SSRC}}))
+			Bitrate: tt.estimated, SSRCs: []uint32{packet.SSRC}}))
 	}
 }
