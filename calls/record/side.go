@@ -24,7 +24,7 @@ type sideReader struct {
 	last  place    // place of the last decoded packet
 	next  int64    // timestamp at the end of the last decoded packet
 
-	decoded time.Duration // length of all decoded packets
+	decoded time.Duration // total length of all decoded packets
 	arrived time.Duration // when the latest of these packets arrived
 
 	at      int64   // position of the pending silence and samples, in frames
@@ -40,7 +40,8 @@ type packet struct {
 	payload []byte
 }
 
-// queued is how many packets wait in case earlier packets arrive. They last at least a second.
+// queued is the number of packets that wait in the queue, in case earlier packets arrive. They last
+// at least a second.
 const queued = 50
 
 // read fills dst with the next samples. After the last packet, it returns silence.
@@ -165,7 +166,7 @@ func (l *sideReader) decodePacket(p packet) {
 	l.align(l.plan.toFrames(l.plan.sides[l.side].at(p.place))-l.at, follows)
 }
 
-// align corrects the difference off between the place of the samples and the number of frames
+// align corrects off, the difference between the place of the samples and the number of frames
 // before them.
 //
 // If the samples do not follow the previous samples, align inserts silence. Otherwise, the

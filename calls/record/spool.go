@@ -27,15 +27,16 @@ type spool struct {
 
 	mu      sync.Mutex
 	open    []byte   // space for the head of a block, followed by its entries
-	used    [2]int64 // bytes stored for each side; see hasRoom
+	used    [2]int64 // number of bytes stored for each side; see hasRoom
 	lost    uint32   // packets dropped since the last entry about dropped packets
 	paused  bool
 	skip    bool // cut out the current pause
 	low     bool // the disk has too little space, so packets are dropped
 	stopped bool
 
-	// Only the goroutine of run uses the following fields. The second buffer is in sealed while it
-	// waits to be written, and otherwise in spare. The other field is nil.
+	// Only the goroutine of run uses the following fields. The second buffer is in the field sealed
+	// while it waits to be written, and otherwise in the field spare. The other one of these fields
+	// is nil.
 	spare  []byte
 	sealed []byte
 	offset int64  // offset of the next block
