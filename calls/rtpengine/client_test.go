@@ -74,12 +74,12 @@ func wait[T any](t *testing.T, what string, from <-chan T) T {
 	case v := <-from:
 		return v
 	case <-time.After(deadline):
-		t.Fatalf("%s: nothing within %v", what, deadline)
+		t.Fatalf("%s: nothing arrived within %v", what, deadline)
 	}
 	panic("unreachable")
 }
 
-// A browser has a line, which sends Opus.
+// A browser is a client with a line, which sends Opus.
 type browser struct {
 	*watcher
 	t     *testing.T
@@ -101,7 +101,7 @@ func frames(t *testing.T) [][]byte {
 	return slices.Collect(slices.Chunk(tone, 60))
 }
 
-// dial makes a browser that offers media.
+// dial returns a browser whose offer the engine has answered.
 func dial(t *testing.T, e *rtpengine.Engine, terms calls.Terms) *browser {
 	t.Helper()
 	b := &browser{watcher: newWatcher(), t: t, heard: make(chan []byte, 1000)}
@@ -174,7 +174,7 @@ func (b *browser) speak() {
 	b.t.Cleanup(func() { close(done); group.Wait() })
 }
 
-// A phone has a UDP socket, for RTP in PCMU.
+// A phone is a client with a UDP socket, which sends and receives RTP in PCMU.
 type phone struct {
 	*watcher
 	t     *testing.T
@@ -201,7 +201,7 @@ func newPhone(t *testing.T) *phone {
 	return &phone{watcher: newWatcher(), t: t, conn: conn, heard: make(chan []byte, 1000)}
 }
 
-// ring makes a phone that answers an offer in PCMU.
+// ring returns a phone that has answered the engine's offer with PCMU.
 func ring(t *testing.T, e *rtpengine.Engine, from calls.Media, terms calls.Terms) *phone {
 	t.Helper()
 	p := newPhone(t)
@@ -293,7 +293,7 @@ func waitFor(t *testing.T, what string, from <-chan []byte, is func(packet []byt
 				return
 			}
 		case <-after:
-			t.Fatalf("%s: not within %v", what, deadline)
+			t.Fatalf("%s: no such packet arrived within %v", what, deadline)
 		}
 	}
 }
@@ -308,5 +308,5 @@ func link(a, b calls.Media) {
 	b.Link(calls.Audio, a)
 }
 
-// atLoopback contains the terms of a phone on this machine.
+// atLoopback are the terms for a phone on this machine.
 var atLoopback = calls.Terms{Phone: netip.MustParseAddr("127.0.0.1")}

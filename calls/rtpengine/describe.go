@@ -19,7 +19,7 @@ const (
 	switchTag = "switch"
 )
 
-// phoneCodecs contains the codecs that phones are offered in addition to the caller's codecs.
+// phoneCodecs contains the codecs that are offered to phones in addition to the caller's codecs.
 var phoneCodecs = []string{sdp.G722, sdp.PCMU, sdp.PCMA}
 
 // parse parses a description from the client.
@@ -102,7 +102,7 @@ func withoutRoomCodec(codecs []sdp.Codec) []sdp.Codec {
 }
 
 // phoneEvents returns the audio codecs for a called phone: the first of the given codecs, and
-// telephone events at the clock rate of phones. It adds the events if they are missing, with the
+// telephone events at the clock rate of phones. If the events are missing, it adds them with the
 // payload type 101. Many phones answer with this type, no matter which type was offered.
 func phoneEvents(codecs []sdp.Codec) []sdp.Codec {
 	events := sdp.Codec{Type: 101, Name: sdp.Events, Clock: 8000, Parameters: "0-15"}

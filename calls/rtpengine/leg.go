@@ -43,7 +43,7 @@ type leg struct {
 type section struct {
 	kind   calls.Kind
 	client sdp.Section // the client's last description, reduced to what calls use
-	ours   sdp.Section // the switch's description for rtpengine
+	ours   sdp.Section // the description that the switch sends to rtpengine
 }
 
 // live reports whether the section carries media.

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// A tap receives copies of the client's packets from rtpengine, where it is a subscriber of the
-// session. The audio arrives as the client sent it, but without encryption.
+// A tap receives copies of the client's packets from rtpengine. To rtpengine, the tap is a
+// subscriber of the session. The audio arrives as the client sent it, but without encryption.
 type tap struct {
 	to   calls.Tap
 	conn *net.UDPConn
@@ -99,7 +99,7 @@ func (t *tap) answer(d *sdp.Description) (audio sdp.Section, text string) {
 // subscriber.
 func (t *tap) stop() {
 	if t != nil {
-		_ = t.conn.Close() // then, read returns
+		_ = t.conn.Close() // makes read return
 	}
 }
 

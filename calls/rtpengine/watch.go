@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// These constants determine how often a session is checked, before and after the client's first
-// packet.
+// These constants are the intervals between checks of a session, before and after the client's
+// first packet.
 const (
 	lookOften   = 250 * time.Millisecond
 	lookAtTimes = 4 * time.Second
