@@ -39,9 +39,9 @@ var feedback = []string{"goog-remb", "ccm fir", "nack", "nack pli"}
 
 // Answer selects what an offered section can carry: one codec, telephone events for audio, and the
 // header extensions that calls forward. It uses the payload types and ids from the offer. Codecs in
-// first are preferred. With Opus, the answer also contains G.722, in which a client hears a room if
-// the call moves there. If no codec is suitable, the section is rejected. The caller adds the
-// transport.
+// first are preferred. If the codec is Opus, the answer also contains G.722, which the client
+// receives if the call moves into a room. If no codec is suitable, the section is rejected. The
+// caller adds the transport.
 func (s *Section) Answer(first ...string) Section {
 	a := Section{Kind: s.Kind, Protocol: s.Protocol, Mid: s.Mid, Formats: s.Formats}
 	codecs := s.choose(first)
@@ -86,8 +86,8 @@ func (s *Section) SetCodecs(codecs []Codec) {
 	s.Formats = strings.Join(types, " ")
 }
 
-// choose returns the best codec of the section, G.722 after Opus, and telephone events. It leaves
-// out what the section does not have.
+// choose returns the best codec of the section, G.722 after Opus, and telephone events. It omits
+// those that the section does not have.
 func (s *Section) choose(first []string) []Codec {
 	known := preferred[s.Kind]
 	for _, name := range slices.Concat(first, known) {
@@ -159,7 +159,7 @@ func (c Codec) parameter(name string) string {
 	return ""
 }
 
-// agreed returns the codec as written in our descriptions.
+// agreed returns the codec in the form in which our descriptions contain it.
 func (c Codec) agreed(name string) Codec {
 	a := Codec{Type: c.Type, Name: name, Clock: c.Clock, Channels: c.Channels}
 	switch name {
