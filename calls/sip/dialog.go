@@ -215,11 +215,11 @@ func (d *dialog) bye(c calls.Cause) {
 	d.server.request(r, d.flow, byeEnd, func(*sip.Response) {})
 }
 
-// checkEvery is the interval at which phones in calls are asked whether they are still there. A
-// phone on hold sends no media, so without these checks, nothing would show that the phone is gone.
+// checkEvery is the interval between requests that check whether the phone in a call still
+// responds. A phone on hold sends no media, so nothing else would show that the phone is gone.
 const checkEvery = time.Minute
 
-// checkDialogs asks phones in calls whether they are still there.
+// checkDialogs calls check for each phone in a call.
 func (s *Server) checkDialogs(now time.Time) {
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.legs))

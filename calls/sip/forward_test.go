@@ -39,7 +39,7 @@ func (w *world) registered(name string) *phone {
 	return p
 }
 
-// calling makes a phone dial a user, which must ring.
+// calling makes a phone dial a user, whose phone must ring.
 func (p *phone) calling(user string) request {
 	p.t.Helper()
 	r, m := p.dial(user)
@@ -64,8 +64,8 @@ func (p *phone) canceled() message {
 	return m
 }
 
-// TestForwardBusy forwards a call that bob rejects to carol, who answers it. The caller stays in
-// the same call, which has one record.
+// TestForwardBusy forwards a call to carol because bob rejects it. carol answers. The caller stays
+// in the same call, which has one record.
 func TestForwardBusy(t *testing.T) {
 	w := newWorld(t)
 	bob, carol, alice := w.registered("bob"), w.registered("carol"), w.newPhone("alice")
@@ -90,8 +90,8 @@ func TestForwardBusy(t *testing.T) {
 	}
 }
 
-// TestForwardNoAnswer forwards a call that nobody answers in time. It also forwards a call to a
-// subscriber who is offline.
+// TestForwardNoAnswer forwards a call that nobody answers in time, and a call to a subscriber who
+// is offline.
 func TestForwardNoAnswer(t *testing.T) {
 	w := newWorld(t)
 	bob, carol, alice := w.registered("bob"), w.registered("carol"), w.newPhone("alice")
@@ -111,8 +111,8 @@ func TestForwardNoAnswer(t *testing.T) {
 	alice.expect("200")
 }
 
-// TestForwardEnds shows that circular forwards end, and so do forwards to unknown addresses and to
-// addresses that cannot ring. The caller learns why the last callee did not answer the call.
+// TestForwardEnds shows that a call ends if its forwards are circular, or lead to unknown addresses
+// or to addresses that cannot ring. The caller learns why the last callee did not answer.
 func TestForwardEnds(t *testing.T) {
 	w := newWorld(t)
 	bob, carol, alice := w.registered("bob"), w.registered("carol"), w.newPhone("alice")
@@ -140,8 +140,8 @@ func TestForwardEnds(t *testing.T) {
 	}
 }
 
-// TestForwardFan shows that the number of routes of one call is limited, although each of many
-// groups forwards to two other groups.
+// TestForwardFan shows that one call rings only a limited number of times, even if each of many
+// groups forwards it to two other groups.
 func TestForwardFan(t *testing.T) {
 	w := newWorld(t)
 	kind := w.fabric.Resources.Kinds().ByType(fabric.RingGroupKind)
@@ -172,12 +172,12 @@ func TestForwardFan(t *testing.T) {
 	}
 	alice.send(alice.acknowledge(r, end))
 	if rung < 3 || rung > 10 {
-		t.Errorf("bob's phone rang %d times, want some, and at most 10", rung)
+		t.Errorf("bob's phone rang %d times, want 1 to 10", rung)
 	}
 }
 
-// TestForwardToNumber shows that a forward to a phone number follows the project's rules. It counts
-// as a call of the subscriber who forwards it.
+// TestForwardToNumber shows that a forward to a phone number follows the project's rules. The call
+// counts against the limits of the subscriber who forwards it.
 func TestForwardToNumber(t *testing.T) {
 	w := newWorld(t)
 	carrier, id := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.0/8"]`)})
@@ -298,8 +298,8 @@ func TestRingGroupRefuses(t *testing.T) {
 	}
 }
 
-// TestRingGroupForwards forwards a call that no member answers to a phone number. All lines that a
-// group uses at a gateway count.
+// TestRingGroupForwards forwards a call to a phone number because no member answers. All lines that
+// a group uses at a gateway count against the gateway's limit.
 func TestRingGroupForwards(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(nil)

@@ -16,8 +16,8 @@ import (
 )
 
 // handleInvite handles an INVITE with which a phone begins a call. It authenticates the phone for
-// each call, and begins the call with the offer in the request. All further responses follow events
-// of the call.
+// each call, and begins the call with the offer in the request. The events of the call cause all
+// further responses.
 func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 	if t := s.find(r, f); t != nil {
 		t.repeat()
@@ -188,8 +188,8 @@ func (s *Server) refusal(r *sip.Request, err error) *sip.Response {
 	return response(r, 500, "Server Internal Error", nil)
 }
 
-// handleCancel handles a CANCEL. With it, a phone gives up a call before the call is answered (RFC
-// 3261, section 9.2).
+// handleCancel handles a CANCEL. A phone sends a CANCEL to end a call before the call is answered
+// (RFC 3261, section 9.2).
 func (s *Server) handleCancel(r *sip.Request, f flow) {
 	t := s.find(r, f)
 	if t == nil {

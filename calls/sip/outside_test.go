@@ -117,8 +117,8 @@ func TestManyOutsideCalls(t *testing.T) {
 	eventually(t, "calls to be refused", func() bool { return w.server.Stats().Limited > 0 })
 }
 
-// TestClaimedNetworks shows that calls of a gateway reach its project, although gateways of another
-// project claim to be in the same network.
+// TestClaimedNetworks shows that a gateway's calls reach its own project, even if gateways of
+// another project claim to be in the same network.
 func TestClaimedNetworks(t *testing.T) {
 	w := newWorld(t)
 	victim := w.project
@@ -143,8 +143,8 @@ func TestClaimedNetworks(t *testing.T) {
 	}
 }
 
-// TestGatewayAboveItsLimits shows that the server remembers no calls of a gateway above its limits, so
-// that a gateway cannot use up the transactions of all phones.
+// TestGatewayAboveItsLimits shows that the server does not remember a gateway's calls above its
+// limits. Otherwise, a gateway could use up the transactions of all phones.
 func TestGatewayAboveItsLimits(t *testing.T) {
 	w := newWorld(t, func(c *calls.Config) { c.Limits.Gateway.Running = 1 })
 	carrier, _ := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.1"]`)})
@@ -173,7 +173,7 @@ func TestGatewayAboveItsLimits(t *testing.T) {
 }
 
 // TestGatewayNamesVictim shows that a gateway cannot direct the media of a call to an address that
-// has sent no media. This applies at the beginning of the call and later.
+// has sent no media. It can do so neither at the beginning of the call nor later.
 func TestGatewayNamesVictim(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.1"]`)})
@@ -230,8 +230,8 @@ func TestForgedCaller(t *testing.T) {
 	}
 }
 
-// countHeard makes a phone speak for half a minute, as fast as it is heard, and returns how many
-// packets arrive.
+// countHeard makes a phone send media for half a minute, as fast as the server receives it. It
+// returns how many packets arrive at the socket.
 func countHeard(speaker *phone, to *net.UDPAddr, at *net.UDPConn) (heard int) {
 	b := make([]byte, 2048)
 	for seq := range uint16(1500) {

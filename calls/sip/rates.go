@@ -20,8 +20,8 @@ const (
 	strangerBuckets = 4096
 
 	// An INVITE to a phone number from an unknown network may come from a gateway that was created
-	// since the gateways were last read. These constants limit how many of these INVITEs cause the
-	// gateways to be read again.
+	// since the gateways were last read. These constants limit how many of these INVITEs make the
+	// server read the gateways again.
 	newGatewaysPerSecond = 10
 	newGatewaysAtOnce    = 50
 )
@@ -34,9 +34,9 @@ const (
 )
 
 // rates limits the messages of each network. A network is proven after a phone in it has
-// authenticated, and then has its own limit. All other networks share limits, which are assigned by
-// a hash. Forged addresses can use up some of the shared limits, but never the limit of a proven
-// network.
+// authenticated, and then has its own limit. All other networks share limits. A hash of the network
+// determines which limit it shares. Forged addresses can use up some of the shared limits, but
+// never the limit of a proven network.
 type rates struct {
 	seed        maphash.Seed
 	newGateways *rate.Limiter

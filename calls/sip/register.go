@@ -100,8 +100,8 @@ func (s *Server) changeRegister(
 	return r, errors.New("writing registrations: too many concurrent changes")
 }
 
-// isRegistered reports whether f leads to a registered phone. For TCP, it reports whether the
-// connection's client has authenticated.
+// isRegistered reports whether the address in f belongs to a registered phone. For TCP, it reports
+// whether the connection's client has authenticated.
 func (s *Server) isRegistered(f flow) bool {
 	if f.tcp != nil {
 		return f.tcp.proven.Load()

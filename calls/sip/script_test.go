@@ -30,7 +30,7 @@ type webhook struct {
 	*httptest.Server
 	answers chan string // the bodies of the answers, in order
 	asked   chan question
-	pause   chan struct{} // requests after the first wait until it is closed; nil for no wait
+	pause   chan struct{} // requests after the first one wait until this channel is closed; nil means no wait
 	forged  atomic.Int32  // requests without a correct signature
 }
 
@@ -53,8 +53,9 @@ type question struct {
 	} `json:"last"`
 }
 
-// newScripted returns a world with a webhook that decides the calls to /public/menu. It returns the
-// answers in order. The webhook also serves /tone.wav, which is half a second of a square wave.
+// newScripted returns a world with a webhook that controls calls to /public/menu. The webhook
+// returns the answers in order. The webhook also serves /tone.wav, which is half a second of a
+// square wave.
 func newScripted(t *testing.T, change func(*calls.Config), answers ...string) (*world, *webhook) {
 	t.Helper()
 	h := &webhook{answers: make(chan string, 200), asked: make(chan question, 200)}
@@ -133,7 +134,8 @@ func (w *world) addScript(name string) fabric.Resource {
 			"contents": json.RawMessage(`{"sections": {"main": ["answer"]}}`)}))
 }
 
-// answeredBy makes the phone call a script that answers, and acknowledges the answer.
+// answeredBy makes the phone call a script, waits for the script to answer, and acknowledges the
+// answer.
 func (p *phone) answeredBy(user string) message {
 	p.t.Helper()
 	_, m := p.dial(user)
@@ -172,7 +174,7 @@ func isLoud(payload []byte) bool {
 	return loud > 80
 }
 
-// TestScriptPlays answers a phone's call, plays a sound, and hangs up.
+// TestScriptPlays runs a script that answers a phone's call, plays a sound, and hangs up.
 func TestScriptPlays(t *testing.T) {
 	w, h := newScripted(t, nil,
 		`{"verbs": [{"verb": "answer"}, {"verb": "play", "url": "/tone.wav"}, {"verb": "play", "url": "/tone.wav"}]}`,
@@ -188,11 +190,11 @@ func TestScriptPlays(t *testing.T) {
 	if first.Step != 1 || first.Last != nil || first.Script.Type != "swml_script" ||
 		first.Call.From != "/private/alice" || first.Call.To != "/public/menu" ||
 		!strings.Contains(string(first.Script.Settings["contents"]), "sections") {
-		t.Errorf("the webhook was asked %+v", first)
+		t.Errorf("the first request to the webhook was %+v", first)
 	}
 	if second.Step != 2 || second.Last == nil || second.Last.Verb != "play" || second.Last.Error != "" ||
 		second.Call.State != calls.InCall {
-		t.Errorf("the webhook was then asked %+v, want step 2 after play", second)
+		t.Errorf("the second request to the webhook was %+v, want step 2 after play", second)
 	}
 	if h.forged.Load() != 0 {
 		t.Error("a request had no correct signature")
@@ -203,7 +205,7 @@ func TestScriptPlays(t *testing.T) {
 	}
 }
 
-// TestScriptRefuses makes a script refuse a call without answering it.
+// TestScriptRefuses runs a script that rejects a call without answering it.
 func TestScriptRefuses(t *testing.T) {
 	w, _ := newScripted(t, nil, `{"verbs": [{"verb": "hangup", "cause": "CALL_REJECTED"}]}`)
 	alice := w.newPhone("alice")
@@ -256,8 +258,8 @@ func TestScriptFails(t *testing.T) {
 	}
 }
 
-// TestScriptWithoutWebhook shows the causes of calls if no webhook is configured, and if it is
-// down.
+// TestScriptWithoutWebhook shows with which causes calls end if no webhook is configured, or if the
+// webhook is down.
 func TestScriptWithoutWebhook(t *testing.T) {
 	down := httptest.NewServer(http.NotFoundHandler())
 	down.Close()
@@ -301,7 +303,7 @@ func TestScriptPanics(t *testing.T) {
 	w.logs("a mistake")
 }
 
-// TestScriptInCircles shows that a script that never ends is stopped.
+// TestScriptInCircles shows that the server stops a script that never ends.
 func TestScriptInCircles(t *testing.T) {
 	w, h := newScripted(t, nil)
 	for range 150 {
@@ -316,7 +318,8 @@ func TestScriptInCircles(t *testing.T) {
 	}
 }
 
-// TestScriptCallerHangsUp ends a call while a sound plays. The webhook is not asked again.
+// TestScriptCallerHangsUp shows that the webhook gets no more requests if the caller hangs up while
+// a sound is playing.
 func TestScriptCallerHangsUp(t *testing.T) {
 	play := `{"verb": "play", "url": "/tone.wav"},`
 	w, h := newScripted(t, nil, `{"verbs": [`+strings.TrimSuffix(strings.Repeat(play, 20), ",")+`]}`)
@@ -348,7 +351,7 @@ func TestScriptSounds(t *testing.T) {
 			<-h.asked
 			if next := <-h.asked; next.Last == nil || next.Last.Error != "sound_unavailable" ||
 				next.Call.State == calls.InCall {
-				t.Errorf("the webhook was asked %+v, want sound_unavailable in an unanswered call", next)
+				t.Errorf("the request to the webhook was %+v, want sound_unavailable in an unanswered call", next)
 			}
 		})
 	}

@@ -100,8 +100,8 @@ func cipher(t *testing.T, key string) *srtp.Context {
 		srtp.CreateContext([]byte(key[:16]), []byte(key[16:]), srtp.ProtectionProfileAes128CmHmacSha1_80))
 }
 
-// hearSecure sends payload over SRTP from the phone from to an address, until the phone at receives
-// it.
+// hearSecure sends payload over SRTP until a phone receives it. The sender is the phone from, the
+// target is the address to, and the receiver is the phone at.
 func hearSecure(t *testing.T, from *phone, to *net.UDPAddr, at *phone, key, payload string) {
 	t.Helper()
 	out, in, b := cipher(t, phoneKey), cipher(t, key), make([]byte, 2048)
@@ -118,7 +118,7 @@ func hearSecure(t *testing.T, from *phone, to *net.UDPAddr, at *phone, key, payl
 			return
 		}
 	}
-	t.Fatalf("%s did not hear %q", at.user, payload)
+	t.Fatalf("the phone of %s did not receive %q", at.user, payload)
 }
 
 // TestSecurePhones makes a call between two phones whose credentials require encryption. Both
@@ -153,7 +153,7 @@ func TestSecurePhones(t *testing.T) {
 	answered := alice.expect("200")
 	tag, alices := serverKey(t, answered)
 	if tag != "7" || alices == bobs || alices == phoneKey || bobs == phoneKey {
-		t.Error("the answer's tag differs from the offer's, or a key is used twice")
+		t.Error("the answer's tag differs from the offer's tag, or two descriptions have the same key")
 	}
 	hearSecure(t, alice, alice.mediaOf(answered), bob, bobs, "hello bob")
 	hearSecure(t, bob, bob.mediaOf(invite), alice, alices, "hello alice")
@@ -164,7 +164,7 @@ func TestSecurePhones(t *testing.T) {
 	update.headers, update.body = sdpType, alice.secureOffer("7")
 	stolen.send(stolen.write(update, ""))
 	if m := stolen.expect("481"); strings.Contains(string(m), "crypto") {
-		t.Errorf("the answer by UDP is\n%s\nwant no key", m)
+		t.Errorf("the response over UDP is\n%s\nwant no key", m)
 	}
 	alice.send(alice.write(update, ""))
 	if _, key := serverKey(t, alice.expect("200")); key != alices {
@@ -217,7 +217,7 @@ func TestRequiredEncryption(t *testing.T) {
 }
 
 // TestPlainTLS shows that a phone with TLS may leave its media unencrypted if its credentials
-// permit this. A client without TLS gets no answer at the port for TLS.
+// permit this. A client without TLS gets no response on the TLS port.
 func TestPlainTLS(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("alice").overTLS()
@@ -251,14 +251,14 @@ func TestSecureGateway(t *testing.T) {
 	alice := w.newPhone("alice")
 	r, m := alice.dial("+4930123456")
 	if m.kind() != "500" {
-		t.Errorf("calling through a gateway that requires encryption, by UDP, returned\n%s\nwant 500", m)
+		t.Errorf("calling over UDP through a gateway that requires encryption returned\n%s\nwant 500", m)
 	}
 	alice.send(alice.acknowledge(r, m))
 
 	must[fabric.Resource](t)(w.fabric.Resources.Update(t.Context(), w.project,
 		w.fabric.Resources.Kinds().ByType("sip_gateway"), id, map[string]json.RawMessage{"transport": quoted("tls")}))
 	if _, m := alice.dial("+4930123456"); m.kind() != "180" {
-		t.Fatalf("calling through the gateway by TLS returned\n%s\nwant 180", m)
+		t.Fatalf("calling through the gateway over TLS returned\n%s\nwant 180", m)
 	}
 
 	trunk := w.newPhone("carrier")
