@@ -44,8 +44,9 @@ func (m media) echo() {
 	}
 }
 
-// told is the advertised media address. It is not an address of this machine.
-var told = netip.MustParseAddrPort("203.0.113.7:8444")
+// advertised is the media address that this node advertises to clients. It is not an address of
+// this machine.
+var advertised = netip.MustParseAddrPort("203.0.113.7:8444")
 
 // start starts a server that relays to a media port.
 func start(t *testing.T, m media, others ...netip.AddrPort) (s *turn.Server, address string) {
@@ -55,7 +56,7 @@ func start(t *testing.T, m media, others ...netip.AddrPort) (s *turn.Server, add
 		t.Fatal(err)
 	}
 	s, err = turn.New(turn.Config{Listener: l, URL: "turn:" + l.Addr().String() + "?transport=tcp",
-		Own: []netip.AddrPort{told}, Local: m.at, Others: func() []netip.AddrPort { return others },
+		Own: []netip.AddrPort{advertised}, Local: m.at, Others: func() []netip.AddrPort { return others },
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -121,11 +122,11 @@ func TestRelay(t *testing.T) {
 	go other.echo()
 	s, address := start(t, own, other.at)
 	c, relay := allocate(t, s, address)
-	if got := addrOf(relay).Addr(); got != told.Addr() {
-		t.Errorf("the relayed address has the IP address %v, want %v", got, told.Addr())
+	if got := addrOf(relay).Addr(); got != advertised.Addr() {
+		t.Errorf("the relayed address has the IP address %v, want %v", got, advertised.Addr())
 	}
 
-	wantEcho(t, relay, told, "to this node")
+	wantEcho(t, relay, advertised, "to this node")
 	if _, err := relay.WriteTo([]byte("to a stranger"), net.UDPAddrFromAddrPort(stranger.at)); err != nil {
 		t.Fatal(err)
 	}
