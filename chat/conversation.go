@@ -27,7 +27,7 @@ type Member struct {
 	Joined         time.Time
 }
 
-// An Entry is a conversation in the list of a member.
+// An Entry is a conversation in a member's list of conversations.
 type Entry struct {
 	Conversation
 	Member
@@ -35,7 +35,8 @@ type Entry struct {
 }
 
 // MemberID returns the id of a token's holder among the members of conversations: the id of its
-// subscriber, or an id of its own for a guest. It stays the same when a guest's token is refreshed.
+// subscriber, or an id of its own for a guest. A guest's id stays the same when the guest's token
+// is refreshed.
 func MemberID(t fabric.Token) string {
 	switch t.Kind {
 	case fabric.SAT:

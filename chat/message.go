@@ -135,8 +135,8 @@ func (m Message) Event(name fabric.EventName) (fabric.Event, error) {
 	return fabric.NewEvent(name, m.ProjectID, m.ID, m.Created, m.Summary())
 }
 
-// Place sets the id and the time of a message that follows the last one of its conversation. If this
-// node's clock is behind, the new id is the successor of the last one.
+// Place sets the id and the time of a message, which becomes the last message of its conversation.
+// If this node's clock is behind, the new id is the successor of the last one.
 func (m *Message) Place(last Conversation) {
 	m.Previous = last.LastID
 	if m.Created.Before(last.LastAt) {

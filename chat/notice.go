@@ -33,7 +33,7 @@ const (
 const (
 	maxDelay  = 30 * time.Second // the longest time between a message and its notice
 	forgetAge = 2 * time.Minute  // longer than maxDelay; see [Chat.runQueue]
-	maxMissed = 100              // maximum number of messages to read after their notices were lost
+	maxMissed = 100              // most messages to read because their notices were lost
 )
 
 // AnnounceTo makes the Chat announce its messages to the other nodes. Call it before Run.
@@ -61,7 +61,7 @@ func (c *Chat) DeliverTo(s Sockets, nodes Nodes) {
 // only logged.
 func (c *Chat) publish(ctx context.Context, m Message) {
 	if c.now().Sub(m.Created) > maxDelay {
-		return // the request repeats an old one
+		return // the request repeats an earlier request
 	}
 	n := Notice{Message: m, Keys: []string{m.From.MemberID, m.To.MemberID}}
 	if m.Room {
@@ -94,15 +94,15 @@ func (c *Chat) enqueue(n Notice) {
 	}
 }
 
-// A delivery is the delivery of a conversation's last message.
+// A delivery records that a message, the last one of its conversation so far, was delivered.
 type delivery struct {
 	messageID string
 	at        time.Time
 }
 
 // runQueue delivers the notices of a queue until ctx is done. To avoid delivering a message twice,
-// it remembers the last delivery of each conversation for forgetAge, which is longer than any
-// notice of an earlier message can be delayed.
+// it remembers the last delivery of each conversation for forgetAge. This is longer than the notice
+// of any earlier message can be delayed.
 func (c *Chat) runQueue(ctx context.Context, queue <-chan *Notice) {
 	last := make(map[string]delivery)
 	tick := time.NewTicker(forgetAge)
