@@ -27,7 +27,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 )
 
-// patient limits how long scripts wait for an event.
+// patient is the maximum time that scripts wait for an event.
 const patient = time.Minute
 
 type clientKey struct{}
@@ -187,7 +187,7 @@ func cmdAwait(ts *testscript.TestScript, _ bool, args []string) {
 			return
 		}
 	}
-	ts.Fatalf("%s is not in %s:\n%s", args[1], args[0], text)
+	ts.Fatalf("the pattern %s does not match the file %s:\n%s", args[1], args[0], text)
 }
 
 // cmdReady waits for a server other than the one that the previous command ready found.
@@ -211,7 +211,7 @@ func cmdReady(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		return
 	}
-	ts.Fatalf("no server runs in %s", dir)
+	ts.Fatalf("no new server is running in %s", dir)
 }
 
 func cmdSigterm(ts *testscript.TestScript, _ bool, _ []string) { tell(ts, syscall.SIGTERM) }
@@ -232,7 +232,7 @@ func cmdLet(ts *testscript.TestScript, _ bool, args []string) {
 	text := ts.ReadFile("stdout") + "\n" + ts.ReadFile("stderr")
 	found := re.FindStringSubmatch(text)
 	if found == nil {
-		ts.Fatalf("%s is not in\n%s", args[1], text)
+		ts.Fatalf("the pattern %s does not match\n%s", args[1], text)
 	}
 	ts.Setenv(args[0], strings.ReplaceAll(found[1], "&amp;", "&"))
 }
@@ -264,8 +264,8 @@ func cmdDrain(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 
 	from := bufio.NewReader(conn)
-	// Wait for 100 Continue. The server closes a connection together with its listener if it has
-	// not read from the connection yet.
+	// Wait for 100 Continue. When the server closes its listener, it also closes connections from
+	// which it has not read anything yet.
 	begun, err := http.ReadResponse(from, nil)
 	ts.Check(err)
 	if begun.StatusCode != http.StatusContinue {
