@@ -19,7 +19,7 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 )
 
-// A Store shares certificates, and the state needed to obtain them, between nodes.
+// A Store keeps certificates, and the state needed to obtain them, for all nodes.
 type Store interface {
 	FindCertificate(ctx context.Context, name string) (sealed string, err error)
 	PutCertificate(ctx context.Context, name, sealed string) error

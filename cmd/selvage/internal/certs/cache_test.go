@@ -29,7 +29,7 @@ func TestCacheOfMalformedName(t *testing.T) {
 		}
 	}
 
-	if told := log.take(); told != "" {
-		t.Errorf("the log contains %s", told)
+	if logged := log.take(); logged != "" {
+		t.Errorf("the log contains %s", logged)
 	}
 }
