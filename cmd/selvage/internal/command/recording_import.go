@@ -270,7 +270,8 @@ func (im *importer) importFile(ctx context.Context, file string) (importedFile, 
 	return im.store(ctx, file, f, file, func() (recordings.Description, error) { return d, unchanged(f, before) })
 }
 
-// unchanged returns errGrowing if a file has been written to since before was read.
+// unchanged returns errGrowing if a file has changed since before, its earlier description, was
+// read.
 func unchanged(f *os.File, before fs.FileInfo) error {
 	now, err := f.Stat()
 	if err == nil && (now.Size() != before.Size() || !now.ModTime().Equal(before.ModTime())) {
@@ -314,7 +315,7 @@ var errSidecar = fmt.Errorf("the JSON about the recording is larger than %d byte
 // maxSidecar is the maximum length of a JSON file about a recording, in bytes.
 const maxSidecar = 1 << 20
 
-// store stores the media of a recording and returns the outcome under a name.
+// store stores the media of a recording, and returns the outcome for the file with the given name.
 func (im *importer) store(
 	ctx context.Context, name string, media io.Reader, hint string,
 	describe func() (recordings.Description, error),

@@ -27,8 +27,8 @@ const (
 // watchPause is the time between two scans of a watched directory.
 const watchPause = time.Second
 
-// maxTold is the number of files for which a watcher remembers what it printed.
-const maxTold = 10_000
+// maxPrinted is the number of files for which a watcher remembers what it printed.
+const maxPrinted = 10_000
 
 // errNotRegular is the error for a file that is not regular, such as a device or a pipe.
 var errNotRegular = errors.New("not a regular file")
@@ -36,19 +36,19 @@ var errNotRegular = errors.New("not a regular file")
 // errGrowing is the error for a file that was written to while it was read.
 var errGrowing = errors.New("the file is still being written")
 
-// A watcher stores the finished files in a directory, and moves them to other folders. Other
-// programs may write to the directory, so the watcher never follows links out of it.
+// A watcher stores the finished files of a directory as recordings, and moves the files to other
+// folders. Other programs may write to the directory, so the watcher never follows links out of it.
 type watcher struct {
 	*importer
-	dir    string // absolute path
-	root   *os.Root
-	settle time.Duration // a file that has not changed for this long is finished
-	told   map[string]string
-	now    func() time.Time
+	dir     string // absolute path
+	root    *os.Root
+	settle  time.Duration // a file counts as finished after this time without changes
+	printed map[string]string
+	now     func() time.Time
 }
 
-// watch stores finished files until ctx is done. Each file is moved only after it is stored. Its
-// path and contents identify it, so a file that a crash left behind is not stored twice.
+// watch stores finished files until ctx is done. Each file is moved only after it is stored. A file
+// is identified by its path and contents, so a file that a crash left in place is not stored twice.
 func (im *importer) watch(ctx context.Context, dir string, settle time.Duration) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -65,7 +65,7 @@ func (im *importer) watch(ctx context.Context, dir string, settle time.Duration)
 	}
 	defer unlock()
 
-	w := &watcher{importer: im, dir: dir, root: root, settle: settle, told: make(map[string]string), now: time.Now}
+	w := &watcher{importer: im, dir: dir, root: root, settle: settle, printed: make(map[string]string), now: time.Now}
 	im.open = w.open
 	for {
 		if err := w.look(ctx); err != nil {
@@ -175,7 +175,7 @@ func (w *watcher) take(ctx context.Context, path string) error {
 		w.tell(path, moved)
 		return nil
 	}
-	delete(w.told, path)
+	delete(w.printed, path)
 	return w.report(in, err)
 }
 
@@ -196,13 +196,13 @@ func isFault(err error) bool {
 // being written or is gone.
 func (w *watcher) tell(path string, err error) {
 	reason := rejectReason(err)
-	if w.told[path] == reason || errors.Is(err, errGrowing) || errors.Is(err, fs.ErrNotExist) {
+	if w.printed[path] == reason || errors.Is(err, errGrowing) || errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	if len(w.told) >= maxTold { // most of these files are gone; messages about the others are repeated
-		clear(w.told)
+	if len(w.printed) >= maxPrinted { // most of these files are gone; messages about the others are repeated
+		clear(w.printed)
 	}
-	w.told[path] = reason
+	w.printed[path] = reason
 	fmt.Fprintf(w.Stderr, "%s stays: %s\n", cli.Sanitize(path), cli.Sanitize(reason))
 }
 

@@ -155,7 +155,7 @@ func TestWatchedLinks(t *testing.T) {
 // TestNamesInMessages shows that the name of a file cannot control the terminal.
 func TestNamesInMessages(t *testing.T) {
 	var out strings.Builder
-	w := &watcher{importer: &importer{}, told: make(map[string]string)}
+	w := &watcher{importer: &importer{}, printed: make(map[string]string)}
 	w.importer.commands = &commands{Env: &cli.Env{Stderr: &out}}
 	w.tell("\x1b[2J.wav", fs.ErrPermission)
 	if got := out.String(); strings.Contains(got, "\x1b") || !strings.Contains(got, "[2J.wav stays") {

@@ -44,7 +44,7 @@ func profileColumns() (all []string) {
 	return all
 }
 
-// These are the possible outcomes of a line, in addition to rejected.
+// These are the possible outcomes of a line that was not rejected.
 const (
 	created = "created"
 	exists  = "exists" // the subscriber with this email address was left unchanged
@@ -166,7 +166,7 @@ func (in *subscriberImport) read() (record []string, line int, err error) {
 }
 
 // next imports one line and returns its outcome. It returns io.EOF after the last line. After any
-// other error the rest of the file cannot be read.
+// other error, the rest of the file cannot be read.
 func (in *subscriberImport) next(ctx context.Context) (importedSubscriber, error) {
 	record, number, err := in.read()
 	if errors.Is(err, io.EOF) {
