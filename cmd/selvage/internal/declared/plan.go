@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// A noun describes a kind of thing that consists of fields.
+// A noun describes a kind of thing in a file, such as API keys, and how to read, create and change
+// things of this kind.
 type noun[T any] struct {
 	kind   string
 	fields func(*T) []field
@@ -73,7 +74,7 @@ func plan[T any](ctx context.Context, d *Declarer, n noun[T], p *target, entries
 	return steps, removals, nil
 }
 
-// compare returns the step for an entry, or nil if nothing differs.
+// compare returns the step that an entry requires, or nil if the project already matches the entry.
 func (ts *things[T]) compare(ctx context.Context, e entry) (*Step, error) {
 	said := ts.n.fresh()
 	err := e.read(ts.n.fields(&said), ts.d.c.Suggest, "id")
