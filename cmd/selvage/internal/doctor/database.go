@@ -58,8 +58,8 @@ func (e *Examination) rows(ctx context.Context) []Finding {
 	return all
 }
 
-// overRows opens the store read-only and calls look with it. If the database cannot be opened or
-// has a different schema, overRows returns nil, because the rows check reports that.
+// overRows opens the store read-only and passes it to look. If the database cannot be opened or has
+// a different schema, overRows returns nil, because the rows check reports that.
 func (e *Examination) overRows(ctx context.Context, look func(*store.Store) []Finding) []Finding {
 	c := e.storeConfig()
 	c.Check, c.ReadOnly, c.Pool = 0, true, 1
@@ -156,8 +156,8 @@ func unfit(url string, err error) Finding {
 	return brokenf("see the findings about the data directory, and check the server's log", "%s", plainly(err))
 }
 
-// largeLog is the size at which an SQLite write-ahead log is suspicious. Something then prevents
-// the database from moving the log into the main file.
+// largeLog is the size at which an SQLite write-ahead log is suspicious. A larger log means that
+// something prevents the database from moving the log into the main file.
 const largeLog = 256 << 20
 
 // file returns the findings for an SQLite file: its size, its log and its write lock.

@@ -116,8 +116,8 @@ func hangs(patience time.Duration) Finding {
 // patience is the time limit of a check.
 const patience = 8 * time.Second
 
-// examine runs checks concurrently and returns their findings in the order of the checks. It
-// reports a check as broken if the check does not return in time.
+// examine runs checks concurrently and returns their findings in the order of the checks. It adds a
+// Broken finding for a check that does not return in time.
 func examine(ctx context.Context, checks []check, patience time.Duration) (all []Finding) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -24,15 +24,15 @@ func (e *Examination) ring(ctx context.Context) []Finding {
 		if err != nil {
 			return []Finding{skippedf("%s", plainly(err))}
 		}
-		master, told := e.master(len(records) > 0)
+		master, finding := e.master(len(records) > 0)
 		if master == nil {
-			return []Finding{told.of("master key")}
+			return []Finding{finding.of("master key")}
 		}
 		r, err := keys.Read(ctx, e.Config.RingConfig(s, master))
 		if err != nil {
-			return []Finding{told.of("master key"), skippedf("%s", plainly(err))}
+			return []Finding{finding.of("master key"), skippedf("%s", plainly(err))}
 		}
-		return append([]Finding{told.of("master key")}, e.ringKeys(r.Status(), records)...)
+		return append([]Finding{finding.of("master key")}, e.ringKeys(r.Status(), records)...)
 	})
 }
 

@@ -109,15 +109,15 @@ func (e callChecks) mediaAddresses(ctx context.Context) []Finding {
 	if blocked := e.unreachable(ctx, all); len(blocked) > 0 {
 		return blocked
 	}
-	told, called := finef("browsers get %s", list(all)), []Finding(nil)
+	finding, called := finef("browsers get %s", list(all)), []Finding(nil)
 	if port, known := e.mediaPortNumber(); known {
-		told = finef("browsers get %s, where the running server answers by TCP and UDP", list(all))
+		finding = finef("browsers get %s, where the running server answers by TCP and UDP", list(all))
 		called = append(called, e.testCall(ctx, netip.AddrPortFrom(all[0], port)).of("test call"))
 	}
 	if listener.Loopback() {
-		told.Found = told.Found.and("(calls in Firefox need --listen-media :8444)")
+		finding.Found = finding.Found.and("(calls in Firefox need --listen-media :8444)")
 	}
-	return append([]Finding{told}, called...)
+	return append([]Finding{finding}, called...)
 }
 
 // reachFor limits how long the running server may take to answer at an address.
