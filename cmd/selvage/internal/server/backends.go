@@ -30,7 +30,7 @@ type backends struct {
 	media    blob.Store   // nil if recordings are not opened
 	bucket   *blob.Bucket // nil unless media is in an object store
 
-	proofsUsed *spent.Log // used proofs at resources; nil unless this is a server and the only node
+	proofsUsed *spent.Log // DPoP proofs used at resources; nil unless this is a server and the only node
 	used       *spent.Log // other uses; nil in the same cases
 
 	sessionRows *sessionsql.Store // store of the sessions, or their fallback if they are in Redis
@@ -142,8 +142,8 @@ func (b *backends) openUsed(ctx context.Context, c config.Config) (err error) {
 	return err
 }
 
-// checkSessions returns an error if sessions cannot be stored. It returns a note if the fallback
-// stores them.
+// checkSessions returns an error if sessions cannot be stored. While the fallback stores them, it
+// returns a note.
 func (b *backends) checkSessions(ctx context.Context) (note string, err error) {
 	if b.failover != nil {
 		state := b.failover.State()

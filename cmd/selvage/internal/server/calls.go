@@ -74,8 +74,8 @@ func (a *App) openCalls(ctx context.Context, meter *callMeter, log *slog.Logger)
 	}
 	if !a.bus.Alone() {
 		conf.Nodes = a.bus
-		told, _ := engine.UDP()
-		a.mediaNodes = newMediaNodes(a.bus, told)
+		advertised, _ := engine.UDP()
+		a.mediaNodes = newMediaNodes(a.bus, advertised)
 		a.mediaNodes.announce()
 	}
 

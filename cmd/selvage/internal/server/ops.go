@@ -40,7 +40,7 @@ func (o ops) Handler() http.Handler {
 	return o.byAddress(ownPages(mux))
 }
 
-// ownPages rejects requests from pages of other sites, sent through a browser that can reach this
+// ownPages rejects requests that pages of other sites send through a browser that can reach this
 // listener. The page could not read the response, but a profile costs CPU time.
 func ownPages(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -100,8 +100,8 @@ type readiness struct {
 	Version string            `json:"version"`
 }
 
-// ready serves GET /readyz, which reports whether this server can take requests. The response is an
-// error from the moment the server begins to stop.
+// ready serves GET /readyz, which reports whether this server can take requests. As soon as the
+// server begins to stop, the response is an error.
 func (o ops) ready(w http.ResponseWriter, _ *http.Request) {
 	a, status := readiness{
 		Status:  "ready",

@@ -12,10 +12,10 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// A probe waits for answers up to answerIn. An answer is valid for askEvery. So each dependency is
-// asked at most once a second, however many probes there are. A dependency that has answered before
-// counts as busy until lostAfter. Otherwise high load could make all nodes unready when they are
-// needed most.
+// A request to /readyz waits for answers for at most answerIn. An answer is valid for askEvery.
+// Each dependency is therefore asked at most once a second, however many requests arrive. A
+// dependency that has answered before counts as busy until lostAfter. Otherwise, high load could
+// make all nodes unready at the same time.
 const (
 	answerIn  = 500 * time.Millisecond
 	askEvery  = time.Second
@@ -110,7 +110,7 @@ func (d *dependency) wait(ctx context.Context) answer {
 	case got = <-d.asked:
 	case <-ctx.Done():
 		select {
-		case got = <-d.asked: // the answer arrived while wait was called for another dependency
+		case got = <-d.asked: // the answer arrived while the server waited for another dependency
 		default:
 			return d.substitute()
 		}

@@ -43,9 +43,9 @@ func (s *server) wait(ctx context.Context) error {
 	}
 }
 
-// stop still accepts requests during delay, while /readyz fails. Then it waits up to drain for
-// calls to end by themselves. Finally it lets requests finish until the grace period ends or a
-// second signal arrives.
+// stop first lets the server accept requests for the time delay, while /readyz fails. Then it waits
+// at most for the time drain until calls have ended by themselves. Finally it lets requests finish
+// until the grace period ends or a second signal arrives.
 func (s *server) stop(delay, drain time.Duration) error {
 	s.stopping.Store(true) // /readyz fails first
 	s.log.Info("stopping", "grace", s.app.Config.Grace.String(), "drain", drain.String(), "delay", delay.String())
@@ -111,9 +111,9 @@ func (s *server) shutdown(ctx context.Context, drain time.Duration) error {
 	return errors.Join(append(errs, s.app.settle())...)
 }
 
-// stopCalls waits up to drain for calls to end by themselves. Then it ends the remaining calls and
-// closes the WebSockets. If drain is set and there are other nodes, it closes the WebSockets first,
-// so that clients connect to those nodes and control their calls from there.
+// stopCalls waits at most for the time drain until calls have ended by themselves. Then it ends the
+// remaining calls and closes the WebSockets. If drain is set and there are other nodes, it closes
+// the WebSockets first, so that clients connect to those nodes and control their calls from there.
 func (s *server) stopCalls(ctx context.Context, drain time.Duration) {
 	defer s.app.relay.Shutdown(ctx)
 	if s.app.Calls == nil {

@@ -23,11 +23,11 @@ func (s *server) openTURN() error {
 		return errors.New("--listen-turn needs calls, which --listen-media or the services switch off")
 	}
 
-	told, local := a.engine.UDP()
+	advertised, local := a.engine.UDP()
 	c := turn.Config{
 		Listener: s.ports.turn,
 		URL:      turnURL(a.Config, a.Where.Public, s.ports),
-		Own:      told,
+		Own:      advertised,
 		Local:    local,
 		Secret:   a.Ring.Derive("TURN credentials"),
 		Log:      s.log,
