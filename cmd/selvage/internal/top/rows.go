@@ -28,8 +28,8 @@ type Row struct {
 	Unit    Unit
 	Fault   bool // whether a value above zero is a fault
 
-	// shared means that the total is the greatest value of any node, not the sum. This is for
-	// values that every node reports alike, such as the length of a queue in the database, and for
+	// shared means that the total is the greatest value of any node, not the sum. This applies to
+	// values that are the same on every node, such as the length of a queue in the database, and to
 	// values whose sum has no meaning.
 	shared bool
 	read   func(span) (float64, bool)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A Picture is what the nodes did between two readings.
+// A Picture describes what the nodes did between two readings.
 type Picture struct {
 	Time    time.Time `json:"time"`
 	Seconds float64   `json:"seconds"` // seconds between the readings
