@@ -36,7 +36,7 @@ type ExportConfig struct {
 }
 
 // Export writes projects and everything that belongs to them to w; see [Kinds]. If a server changes
-// something during the export, the file contains its state before or after the change.
+// something during the export, the file contains the state before or after the change.
 func Export(ctx context.Context, w io.Writer, c ExportConfig) (Summary, error) {
 	out := bufio.NewWriter(w)
 	e := &exporter{c: c, enc: json.NewEncoder(out), sum: Summary{make(map[string]int), make(map[string]int)}}
