@@ -122,11 +122,11 @@ func TestTokenKinds(t *testing.T) {
 			t.Errorf("Open of a %s as any kind = %s, %v", kind, got.Kind, err)
 		}
 		if _, err := ours.Tokens.Open(ctx, raw); !errors.Is(err, problem.Unauthenticated) {
-			t.Errorf("Open of a %s as no kind: got %v", kind, err)
+			t.Errorf("Open of a %s as no kind: got %v, want Unauthenticated", kind, err)
 		}
 
 		if _, err := theirs.Tokens.Open(ctx, raw, kind); !errors.Is(err, problem.Unauthenticated) {
-			t.Errorf("Open of a %s of another issuer: got %v", kind, err)
+			t.Errorf("Open of a %s of another issuer: got %v, want Unauthenticated", kind, err)
 		}
 	}
 
