@@ -1,9 +1,10 @@
 // Package kinds defines the kinds of resources. Each kind is one JSON Schema. Routes, validation,
-// documents and forms are derived from the schema.
+// JSON documents and forms are derived from the schema.
 //
 // Each file in this folder is a JSON Schema (2020-12) of the members that callers send and read.
-// They are in the order of display. Our additions to the schema are in the x-kind member, see
-// [Meta]. Operators define their own kinds as files of the same format in a directory.
+// The members are in the order in which pages display them. Our additions to the schema are in the
+// x-kind member, see [Meta]. Operators define their own kinds as files of the same format in a
+// directory.
 package kinds
 
 import (
@@ -45,7 +46,7 @@ type Kind struct {
 type Meta struct {
 	Type     string            `json:"type"`               // the type in documents
 	Path     string            `json:"path"`               // the path below /resources/
-	Key      string            `json:"key"`                // the member for the own members
+	Key      string            `json:"key"`                // the member with the kind's own members
 	Update   string            `json:"update"`             // the method for updates: PUT or PATCH
 	Name     []string          `json:"name"`               // members for the display name, in order
 	Alias    map[string]string `json:"alias,omitempty"`    // accepted alternative names of members
@@ -65,7 +66,7 @@ type Meta struct {
 	Flat bool `json:"flat,omitempty"`
 	// Form describes the form that creates or changes a resource.
 	Form FormHints `json:"form,omitzero"`
-	// EnvelopeName adds a name to documents, in addition to their display_name.
+	// EnvelopeName means that documents have a member name in addition to display_name.
 	EnvelopeName bool `json:"envelopeName,omitempty"`
 }
 
@@ -91,8 +92,8 @@ type Field struct {
 	WriteOnly   bool            // a secret: accepted, never shown
 	Schema      json.RawMessage // the schema as written in the file
 
-	// These fields describe the form input. They help people to fill it in. Only the schema
-	// validates.
+	// These fields describe the form's input, and help people to fill it in. Values are validated
+	// against the schema, not against these fields.
 	Mixed            bool    // the schema allows several types besides null
 	Minimum, Maximum string  // bounds of an integer; "" means none
 	MaxLength        int     // maximum length of a string; 0 means none
@@ -140,7 +141,7 @@ func Load(dir string) (*Catalog, error) {
 }
 
 // read adds the kinds in a folder. If try is set, read immediately compiles each schema and checks
-// its defaults. This is done for operators' kinds. For the built-in kinds, tests do it.
+// its defaults. Load sets try for operators' kinds. Tests check the built-in kinds.
 func (c *Catalog) read(files fs.FS, try bool) error {
 	names, err := fs.Glob(files, "*.json")
 	if err != nil {

@@ -33,7 +33,7 @@ func (v Values) Text(name string) string {
 
 // New returns the values of a new resource. They are the sent members, and the defaults of the
 // other members. Unknown and read-only members are ignored. The error joins a problem.Invalid for
-// each wrong member, whose name is in its Param.
+// each wrong member. Its Param is the name of the member.
 func (k *Kind) New(sent map[string]json.RawMessage) (Values, error) {
 	v, errs := k.taken(sent)
 	for _, f := range k.Fields {
@@ -61,7 +61,7 @@ func (k *Kind) Change(old Values, sent map[string]json.RawMessage) (Values, erro
 	return changed, errors.Join(errs...)
 }
 
-// taken returns the members of sent that a caller may set, and the errors in their values.
+// taken returns those members of sent that a caller may set, and the errors in their values.
 func (k *Kind) taken(sent map[string]json.RawMessage) (v Values, errs []error) {
 	v = make(Values)
 	for _, f := range k.Fields {
@@ -150,7 +150,7 @@ func isBounded(value any) bool {
 // isControl reports whether r is a control character other than a line break or a tab.
 func isControl(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }
 
-// leaf follows the first cause of e repeatedly, and returns the error without a further cause.
+// leaf follows the chain of first causes from e, and returns the last error in the chain.
 func leaf(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 	for len(e.Causes) > 0 {
 		e = e.Causes[0]
