@@ -16,7 +16,7 @@ import (
 func (c *client) messages() (all []string) {
 	c.t.Helper()
 	c.call("signalwire.ping", `{}`)
-	for _, f := range c.told {
+	for _, f := range c.requested {
 		var e struct {
 			Type   string        `json:"event_type"`
 			Params chat.Document `json:"params"`
@@ -91,7 +91,7 @@ func TestDeliver(t *testing.T) {
 	write("four", true)
 	for i, c := range []*client{first, second} {
 		c.closed()
-		for _, f := range c.told {
+		for _, f := range c.requested {
 			if strings.Contains(string(f.Params), "four") {
 				t.Errorf("socket %d gets a message after its token was revoked", i)
 			}

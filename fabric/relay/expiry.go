@@ -100,8 +100,8 @@ func (s *socket) watch(now time.Time, heard int64) {
 	}
 }
 
-// isRevoked checks the token again after a revocation. If the node cannot tell because it receives
-// no revocations, isRevoked returns false and is called again at the next tick.
+// isRevoked checks the token again after a revocation. If the node cannot decide because it
+// receives no revocations, isRevoked returns false, and the check is repeated at the next tick.
 func (s *socket) isRevoked(heard int64) bool {
 	err := s.relay.fabric.Tokens.Revoked(s.token)
 	if errors.Is(err, problem.Unauthenticated) {

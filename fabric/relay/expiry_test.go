@@ -46,7 +46,7 @@ func TestRevoked(t *testing.T) {
 			if code, reason := c.closed(); code != tokenDead || !strings.Contains(reason, "revoked") ||
 				!c.wasTold("signalwire.disconnect") {
 				t.Errorf("the client received %+v, then a close with %d %q, want signalwire.disconnect and 4401",
-					c.told, code, reason)
+					c.requested, code, reason)
 			}
 			eventually(t, "the subscriber to be offline", func() bool { return there.online() == 0 })
 			other.must("subscriber.online")
@@ -97,7 +97,7 @@ func TestExpired(t *testing.T) {
 		code, reason := c.closed()
 		if code != tokenDead || !strings.Contains(reason, "expired") || !c.deaf && !c.wasTold("signalwire.disconnect") {
 			t.Errorf("deaf %v: the client received %+v, then a close with %d %q, want signalwire.disconnect and 4401",
-				c.deaf, c.told, code, reason)
+				c.deaf, c.requested, code, reason)
 		}
 	}
 
@@ -108,8 +108,8 @@ func TestExpired(t *testing.T) {
 func TestSilence(t *testing.T) {
 	w := newWorld(t)
 	nobody := w.node(relay.Limits{Authenticate: 100 * time.Millisecond}).dial()
-	if code, reason := nobody.closed(); code != tooSlow || len(nobody.told) != 0 {
-		t.Errorf("a client that does not connect received %+v and was closed with %d %q, want 4408", nobody.told,
+	if code, reason := nobody.closed(); code != tooSlow || len(nobody.requested) != 0 {
+		t.Errorf("a client that does not connect received %+v and was closed with %d %q, want 4408", nobody.requested,
 			code, reason)
 	}
 

@@ -100,7 +100,7 @@ func (s *socket) read() error {
 	}
 }
 
-// control handles WebSocket ping and pong frames, which also show that the client is alive.
+// control notes that the client is alive when a WebSocket ping or pong frame arrives.
 func (s *socket) control(context.Context, []byte) bool {
 	s.pace()
 	s.heardOf()
@@ -168,7 +168,7 @@ func (s *socket) authenticated() (token fabric.Token, ok bool) {
 	return s.token, s.caller != ""
 }
 
-// client returns the socket in the form for package calls.
+// client returns the calls.Client that represents the socket in package calls.
 func (s *socket) client() calls.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -91,7 +91,7 @@ func TestShutdown(t *testing.T) {
 	}
 
 	if !lively.wasTold("signalwire.disconnect") {
-		t.Errorf("the client received %+v, want signalwire.disconnect", lively.told)
+		t.Errorf("the client received %+v, want signalwire.disconnect", lively.requested)
 	}
 
 	<-stopped

@@ -76,8 +76,8 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
-// node starts a node and stops it when the test ends. By default, time limits never expire during
-// the test.
+// node starts a node and stops it when the test ends. The time limits that are not in limits are so
+// long that they never expire during the test.
 func (w *world) node(limits relay.Limits) *node {
 	w.t.Helper()
 	limits.Authenticate, limits.Silence = cmp.Or(limits.Authenticate, deadline), cmp.Or(limits.Silence, 2*deadline)
@@ -134,7 +134,7 @@ func (w *world) token(change func(*fabric.Token)) fabric.Token {
 	return t
 }
 
-// uuidOf returns a UUID made of one digit.
+// uuidOf returns a UUID in which all digits are the given one.
 func uuidOf(digit string) string {
 	return strings.Join([]string{strings.Repeat(digit, 8), strings.Repeat(digit, 4), strings.Repeat(digit, 4),
 		strings.Repeat(digit, 4), strings.Repeat(digit, 12)}, "-")
@@ -147,11 +147,11 @@ func (n *node) seal(change func(*fabric.Token)) string {
 
 // A client is the client's side of a socket. It answers pings unless deaf is set.
 type client struct {
-	t    *testing.T
-	conn *websocket.Conn
-	deaf bool
-	next int
-	told []frame // requests from the server
+	t         *testing.T
+	conn      *websocket.Conn
+	deaf      bool
+	next      int
+	requested []frame // requests received from the server
 }
 
 // A frame is a message in either direction.
@@ -297,7 +297,7 @@ func (c *client) read() (f frame, err error) {
 		return f, nil
 	}
 
-	c.told = append(c.told, f)
+	c.requested = append(c.requested, f)
 	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, f.ID))
 	return f, nil
 }
@@ -320,7 +320,7 @@ func (c *client) closed() (code int, reason string) {
 
 // wasTold reports whether the server has sent a request for method.
 func (c *client) wasTold(method string) bool {
-	for _, f := range c.told {
+	for _, f := range c.requested {
 		if f.Method == method {
 			return true
 		}
