@@ -33,7 +33,7 @@ func TestAudit(t *testing.T) {
 	for at := path + "?action=webhook&page_size=2"; at != ""; {
 		r := w.call(boss, "GET", at, "")
 		if r.status != http.StatusOK {
-			t.Fatalf("GET %s: got %d %s", at, r.status, r.text)
+			t.Fatalf("GET %s: got %d %s, want 200", at, r.status, r.text)
 		}
 		p := as[list](t, r)
 		got, at = append(got, p.Data...), p.Links.Next

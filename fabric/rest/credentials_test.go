@@ -210,7 +210,7 @@ func TestEndsOfTokens(t *testing.T) {
 func TestRevokedKey(t *testing.T) {
 	w := newWorld(t)
 	if r := w.call(w.basic(), "GET", subscribers, ""); r.status != http.StatusOK {
-		t.Fatalf("before the revocation: got %d", r.status)
+		t.Fatalf("before the revocation: got %d, want 200", r.status)
 	}
 
 	// Keys of other projects and unknown keys cannot be revoked.

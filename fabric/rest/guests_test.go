@@ -140,7 +140,7 @@ func TestInvite(t *testing.T) {
 	}
 
 	if r := w.call(w.basic(), "DELETE", subscribers+"/"+ada.SubscriberID, ""); r.status != http.StatusNoContent {
-		t.Fatalf("DELETE: got %d", r.status)
+		t.Fatalf("DELETE: got %d, want 204", r.status)
 	}
 	if r := w.call(bearer(invite), "GET", "/api/fabric/addresses", ""); r.status != http.StatusUnauthorized {
 		t.Errorf("an invite of a deleted subscriber: got %d, want 401", r.status)

@@ -29,28 +29,28 @@ func TestIngestKeys(t *testing.T) {
 	w := newWorld(t)
 	_, boss := w.newKey(time.Time{}, fabric.Management, fabric.Voice)
 	r := w.call(boss, "POST", ingestKeyPath, `{"name":"fs1"}`)
-	made := as[ingestKeyBody](t, r)
-	if r.status != http.StatusCreated || made.Name != "fs1" || !strings.HasPrefix(made.Token, "ik_") ||
-		!strings.HasPrefix(made.Token, made.Prefix) || made.ExpiresAt != nil || made.LastUsedAt != nil {
+	created := as[ingestKeyBody](t, r)
+	if r.status != http.StatusCreated || created.Name != "fs1" || !strings.HasPrefix(created.Token, "ik_") ||
+		!strings.HasPrefix(created.Token, created.Prefix) || created.ExpiresAt != nil || created.LastUsedAt != nil {
 		t.Fatalf("creating = %d %s", r.status, r.text)
 	}
 
-	k, err := w.fabric.IngestKeys.Authenticate(context.Background(), made.Token)
-	if err != nil || k.ProjectID != w.project.ID || k.ID != made.ID {
+	k, err := w.fabric.IngestKeys.Authenticate(context.Background(), created.Token)
+	if err != nil || k.ProjectID != w.project.ID || k.ID != created.ID {
 		t.Errorf("Authenticate = %+v, %v", k, err)
 	}
 
 	r = w.call(boss, "GET", ingestKeyPath, "")
 	if listed := as[struct{ Data []ingestKeyBody }](t, r).Data; len(listed) != 1 || listed[0].LastUsedAt == nil ||
-		strings.Contains(r.text, made.Token) {
+		strings.Contains(r.text, created.Token) {
 		t.Errorf("listing = %d %s, want the used key without its secret", r.status, r.text)
 	}
 
-	if r := w.call(boss, "DELETE", ingestKeyPath+"/"+made.ID, ""); r.status != http.StatusNoContent {
-		t.Errorf("revoking = %d %s", r.status, r.text)
+	if r := w.call(boss, "DELETE", ingestKeyPath+"/"+created.ID, ""); r.status != http.StatusNoContent {
+		t.Errorf("revoking = %d %s, want 204", r.status, r.text)
 	}
 	long := strings.Repeat("ik_", 99)
-	for _, secret := range []string{made.Token, made.Token + "0", "ik_", "", "PT" + made.Token, long} {
+	for _, secret := range []string{created.Token, created.Token + "0", "ik_", "", "PT" + created.Token, long} {
 		if _, err := w.fabric.IngestKeys.Authenticate(context.Background(), secret); !errors.Is(err, problem.NotFound) {
 			t.Errorf("Authenticate(%.20q) = %v, want not found", secret, err)
 		}

@@ -12,8 +12,8 @@ import (
 // only while it is pending.
 func TestWithdrawInvitation(t *testing.T) {
 	w := newWorld(t)
-	made := w.call(w.basic(), "POST", subscribers, `{"email":"alan@example.com"}`)
-	id := as[struct{ ID string }](t, made).ID
+	created := w.call(w.basic(), "POST", subscribers, `{"email":"alan@example.com"}`)
+	id := as[struct{ ID string }](t, created).ID
 	path := subscribers + "/" + id + "/invitation"
 	_, weak := w.newKey(time.Time{}, fabric.Voice)
 	boss := w.manager()
@@ -37,7 +37,7 @@ func TestWithdrawInvitation(t *testing.T) {
 
 	withdraw("a manager, before it exists", boss, http.StatusNotFound)
 	if r := w.call(boss, "POST", path, ""); r.status != http.StatusAccepted {
-		t.Fatalf("inviting: %d %s", r.status, r.text)
+		t.Fatalf("inviting: %d %s, want 202", r.status, r.text)
 	}
 	withdraw("a key without Management", weak, http.StatusUnauthorized)
 	withdraw("another project", other, http.StatusNotFound)

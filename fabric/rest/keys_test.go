@@ -56,50 +56,51 @@ func TestKeys(t *testing.T) {
 	_, boss := w.newKey(time.Time{}, fabric.Management, fabric.Voice, fabric.Fax)
 	r := w.call(boss, "POST", keyPath, `{"name":"backend","permissions":["calling","FAX","Voice"],
 		"id":"x","project_id":"y","revoked_at":"2020-01-01T00:00:00Z","hash":"z"}`)
-	made := as[keyBody](t, r)
-	if r.status != http.StatusOK || made.Name != "backend" ||
-		!slices.Equal(made.Permissions, []string{"calling", "fax"}) || !strings.HasPrefix(made.Token, made.Prefix) ||
-		len(made.Token) != 66 || made.RevokedAt != nil || made.ID == "x" {
+	created := as[keyBody](t, r)
+	if r.status != http.StatusOK || created.Name != "backend" ||
+		!slices.Equal(created.Permissions, []string{"calling", "fax"}) ||
+		!strings.HasPrefix(created.Token, created.Prefix) ||
+		len(created.Token) != 66 || created.RevokedAt != nil || created.ID == "x" {
 		t.Fatalf("POST %s: got %d %s", keyPath, r.status, r.text)
 	}
 
-	w.wants(w.withKey(made.Token), http.StatusOK, "a new key")
+	w.wants(w.withKey(created.Token), http.StatusOK, "a new key")
 	if err := w.fabric.APIKeys.Settle(t.Context()); err != nil { // uses are recorded in the background
 		t.Fatal(err)
 	}
 
-	for _, path := range []string{keyPath, keyPath + "/" + made.ID} {
+	for _, path := range []string{keyPath, keyPath + "/" + created.ID} {
 		r := w.call(boss, "GET", path, "")
-		if r.status != http.StatusOK || !strings.Contains(r.text, made.ID) ||
-			strings.Contains(r.text, made.Token) || strings.Contains(r.text, `"token"`) ||
+		if r.status != http.StatusOK || !strings.Contains(r.text, created.ID) ||
+			strings.Contains(r.text, created.Token) || strings.Contains(r.text, `"token"`) ||
 			strings.Contains(r.text, "hash") {
 			t.Errorf("GET %s: got %d %s, want the key without its secret", path, r.status, r.text)
 		}
 	}
 
-	r = w.call(boss, "PATCH", keyPath+"/"+made.ID, `{"name":"other"}`)
+	r = w.call(boss, "PATCH", keyPath+"/"+created.ID, `{"name":"other"}`)
 	if got := as[keyBody](t, r); r.status != http.StatusOK || got.Name != "other" ||
-		!slices.Equal(got.Permissions, made.Permissions) || got.Token != "" {
+		!slices.Equal(got.Permissions, created.Permissions) || got.Token != "" {
 		t.Errorf("PATCH of the name: got %d %s", r.status, r.text)
 	}
 
-	r = w.call(boss, "PATCH", keyPath+"/"+made.ID, `{"permissions":["fax"],"name":null}`)
+	r = w.call(boss, "PATCH", keyPath+"/"+created.ID, `{"permissions":["fax"],"name":null}`)
 	if got := as[keyBody](t, r); r.status != http.StatusOK || got.Name != "other" ||
 		!slices.Equal(got.Permissions, []string{"fax"}) {
 		t.Errorf("PATCH of the permissions: got %d %s", r.status, r.text)
 	}
-	if r := w.call(boss, "DELETE", keyPath+"/"+made.ID, ""); r.status != http.StatusNoContent {
-		t.Errorf("DELETE: got %d %s", r.status, r.text)
+	if r := w.call(boss, "DELETE", keyPath+"/"+created.ID, ""); r.status != http.StatusNoContent {
+		t.Errorf("DELETE: got %d %s, want 204", r.status, r.text)
 	}
 
-	w.wants(w.withKey(made.Token), http.StatusUnauthorized, "a revoked key")
-	if got := as[keyBody](t, w.call(boss, "GET", keyPath+"/"+made.ID, "")); got.RevokedAt == nil ||
+	w.wants(w.withKey(created.Token), http.StatusUnauthorized, "a revoked key")
+	if got := as[keyBody](t, w.call(boss, "GET", keyPath+"/"+created.ID, "")); got.RevokedAt == nil ||
 		got.LastUsedAt == nil {
 		t.Errorf("a revoked key is %+v, want the times of revocation and last use", got)
 	}
 
 	for _, what := range []string{"PATCH", "POST"} {
-		path := keyPath + "/" + made.ID
+		path := keyPath + "/" + created.ID
 		if what == "POST" {
 			path += "/rotate"
 		}
@@ -186,13 +187,13 @@ func TestKeysGiveNoMoreThanTheyHave(t *testing.T) {
 		}
 	}
 
-	made := as[keyBody](t, w.call(boss, "POST", keyPath, `{"name":"x","permissions":["fax"]}`))
-	if made.ExpiresAt == nil || *made.ExpiresAt != soon.UTC().Format(time.RFC3339) {
-		t.Errorf("a key made by an expiring key: got %+v, want it to expire at the same time", made)
+	created := as[keyBody](t, w.call(boss, "POST", keyPath, `{"name":"x","permissions":["fax"]}`))
+	if created.ExpiresAt == nil || *created.ExpiresAt != soon.UTC().Format(time.RFC3339) {
+		t.Errorf("a key made by an expiring key: got %+v, want it to expire at the same time", created)
 	}
 	r := w.call(boss, "PATCH", keyPath+"/"+more.ID, `{"name":"renamed","permissions":["calling"]}`)
 	if r.status != http.StatusOK {
-		t.Errorf("an update that keeps a key's permissions: got %d %s", r.status, r.text)
+		t.Errorf("an update that keeps a key's permissions: got %d %s, want 200", r.status, r.text)
 	}
 
 	w.wants(lessAuth, http.StatusOK, "a key that was not changed")
@@ -276,7 +277,7 @@ func TestKeyExpires(t *testing.T) {
 	_, boss := w.newKey(time.Time{}, fabric.Management)
 	end := itoa(w.now().Add(time.Hour).Unix())
 	if r := w.call(boss, "PATCH", keyPath+"/"+k.ID, `{"expires_at":`+end+`}`); r.status != http.StatusOK {
-		t.Errorf("moving the expiry: got %d %s", r.status, r.text)
+		t.Errorf("moving the expiry: got %d %s, want 200", r.status, r.text)
 	}
 
 	w.wants(auth, http.StatusOK, "after its expiry was moved")
@@ -338,14 +339,14 @@ func TestOldSecretEnds(t *testing.T) {
 	k, old := w.newKey(time.Time{}, fabric.Management, fabric.Voice)
 	rotated := as[keyBody](t, w.call(old, "POST", keyPath+"/"+k.ID+"/rotate", `{"overlap":3600}`))
 	end, present := rotated.Previous.ExpiresAt, w.withKey(rotated.Token)
-	made := as[keyBody](t, w.call(old, "POST", keyPath, `{"name":"x","permissions":["calling"]}`))
-	if made.ExpiresAt == nil || *made.ExpiresAt != end {
-		t.Errorf("a key created with the old secret: got %+v, want it to expire at %s", made, end)
+	created := as[keyBody](t, w.call(old, "POST", keyPath, `{"name":"x","permissions":["calling"]}`))
+	if created.ExpiresAt == nil || *created.ExpiresAt != end {
+		t.Errorf("a key created with the old secret: got %+v, want it to expire at %s", created, end)
 	}
 
 	for _, op := range [][4]string{
 		{"POST", "", `{"name":"x","permissions":["calling"],"expires_at":null}`, "expires_at:invalid_parameter"},
-		{"PATCH", "/" + made.ID, `{"expires_at":null}`, "expires_at:invalid_parameter"},
+		{"PATCH", "/" + created.ID, `{"expires_at":null}`, "expires_at:invalid_parameter"},
 	} {
 		if got := w.call(old, op[0], keyPath+op[1], op[2]).faults(t); got != op[3] {
 			t.Errorf("%s %s with the old secret: got %s, want %s", op[0], op[2], got, op[3])
@@ -363,7 +364,7 @@ func TestOldSecretEnds(t *testing.T) {
 	}
 
 	w.pass(time.Hour)
-	w.wants(w.withKey(made.Token), http.StatusUnauthorized, "a key created with the old secret, after the overlap")
+	w.wants(w.withKey(created.Token), http.StatusUnauthorized, "a key created with the old secret, after the overlap")
 }
 
 // TestEndOldSecret shows that the previous secret of a key can be ended on its own, even by a
@@ -379,7 +380,7 @@ func TestEndOldSecret(t *testing.T) {
 	present := w.withKey(as[keyBody](t, w.call(old, "POST", keyPath+"/"+k.ID+"/rotate", "")).Token)
 	w.wants(old, http.StatusOK, "the old secret") // every node now remembers that it is valid
 	if got := w.call(old, "DELETE", path, ""); got.status != http.StatusNoContent {
-		t.Errorf("ending the old secret: got %d %s", got.status, got.text)
+		t.Errorf("ending the old secret: got %d %s, want 204", got.status, got.text)
 	}
 	w.wants(old, http.StatusUnauthorized, "the old secret after its end")
 	w.wants(present, http.StatusOK, "the present secret")

@@ -83,7 +83,7 @@ func TestRefreshTokensOfSubscriber(t *testing.T) {
 
 	w.wantRevoked(false, one)
 	if r := w.call(w.basic(), "DELETE", path, ""); r.status != http.StatusNoContent {
-		t.Fatalf("DELETE %s: got %d %s", path, r.status, r.text)
+		t.Fatalf("DELETE %s: got %d %s, want 204", path, r.status, r.text)
 	}
 
 	w.wantRevoked(true, one)
@@ -112,7 +112,7 @@ func TestRevokeSubscriber(t *testing.T) {
 
 	w.wantInfo(one.Token, http.StatusOK)
 	if r := w.call(w.basic(), "DELETE", all, ""); r.status != http.StatusNoContent {
-		t.Fatalf("DELETE %s: got %d %s", all, r.status, r.text)
+		t.Fatalf("DELETE %s: got %d %s, want 204", all, r.status, r.text)
 	}
 
 	w.wantRevoked(true, one, two)
@@ -199,7 +199,7 @@ func TestLoginsOfSubscriber(t *testing.T) {
 	}
 	r := w.call(w.basic(), "DELETE", subscribers+"/"+ada.SubscriberID+"/tokens", "")
 	if r.status != http.StatusNoContent {
-		t.Fatalf("revoking all: got %d %s", r.status, r.text)
+		t.Fatalf("revoking all: got %d %s, want 204", r.status, r.text)
 	}
 
 	for _, l := range list() {
@@ -229,10 +229,10 @@ func TestDevicesAndPresenceOfSubscriber(t *testing.T) {
 	}
 
 	if r := w.call(w.basic(), "DELETE", path+"/devices/"+made.ID, ""); r.status != http.StatusNoContent {
-		t.Errorf("DELETE of a device: got %d", r.status)
+		t.Errorf("DELETE of a device: got %d, want 204", r.status)
 	}
 	if r := w.call(w.basic(), "DELETE", path+"/devices/"+made.ID, ""); r.status != http.StatusNotFound {
-		t.Errorf("DELETE of a deleted device: got %d", r.status)
+		t.Errorf("DELETE of a deleted device: got %d, want 404", r.status)
 	}
 	r = w.call(w.basic(), "GET", path+"/presence", "")
 	if strings.TrimSpace(r.text) != `{"online":false,"since":null,"sockets":0}` {

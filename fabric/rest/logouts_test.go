@@ -85,7 +85,7 @@ func (w logoutWorld) list(query string) []logoutBody {
 func (w logoutWorld) end() {
 	w.t.Helper()
 	if r := w.call(w.basic(), "DELETE", subscribers+"/"+w.ada+"/tokens", ""); r.status != http.StatusNoContent {
-		w.t.Fatalf("revoking all: got %d %s", r.status, r.text)
+		w.t.Fatalf("revoking all: got %d %s, want 204", r.status, r.text)
 	}
 }
 

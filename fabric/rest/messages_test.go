@@ -49,7 +49,7 @@ func (w *world) sends(p person, to, text string) message {
 	w.t.Helper()
 	r := w.call(p.auth, "POST", messages, `{"conversation_id":"`+to+`","text":"`+text+`"}`)
 	if r.status != http.StatusCreated {
-		w.t.Fatalf("sending to %s = %d %s", to, r.status, r.text)
+		w.t.Fatalf("sending to %s = %d %s, want 201", to, r.status, r.text)
 	}
 	return as[message](w.t, r)
 }
@@ -255,7 +255,7 @@ func TestRoomMessages(t *testing.T) {
 	guest := person{auth: bearer(w.guest(room).Token)}
 	r := w.call(bob.auth, "POST", conversations+"/join", `{"conversation_id":"`+room+`"}`)
 	if r.status != http.StatusOK {
-		t.Fatalf("joining = %d %s", r.status, r.text)
+		t.Fatalf("joining = %d %s, want 200", r.status, r.text)
 	}
 	w.sends(guest, room, "from a guest")
 

@@ -75,7 +75,7 @@ func TestEqualNames(t *testing.T) {
 			`{"title":"`+name+`","name":"`+name+`","primary_request_url":"https://a.example"}`)
 	}
 
-	made := post(w.basic(), rooms, "Caf\u00e9 Zwei")
+	created := post(w.basic(), rooms, "Caf\u00e9 Zwei")
 	for _, name := range []string{"Caf\u00e9 Zwei", "Cafe\u0301 Zwei", "CAF\u00c9 ZWEI",
 		" caf\u00e9\u00a0zwei ", "Ｃafé Zwei"} {
 		if got := post(w.basic(), rooms, name).faults(t); got != "name:not_unique_within_project" {
@@ -85,7 +85,7 @@ func TestEqualNames(t *testing.T) {
 
 	names := make(map[string]bool)
 	for i, r := range []reply{
-		made, post(w.basic(), rooms, "Cafe Zwei"), post(w.basic(), resources+"/call_flows", "Caf\u00e9 Zwei"),
+		created, post(w.basic(), rooms, "Cafe Zwei"), post(w.basic(), resources+"/call_flows", "Caf\u00e9 Zwei"),
 		post(w.stranger(), rooms, "Caf\u00e9 Zwei"), post(w.basic(), rooms, "\u6771\u4eac"),
 	} {
 		if r.status != http.StatusCreated {
@@ -106,7 +106,7 @@ func TestEqualNames(t *testing.T) {
 	for range 2 { // resources without a name do not conflict
 		r := w.call(w.basic(), "POST", resources+"/swml_webhooks", `{"primary_request_url":"https://a.example"}`)
 		if r.status != http.StatusCreated {
-			t.Errorf("POST without a name = %d %s", r.status, r.text)
+			t.Errorf("POST without a name = %d %s, want 201", r.status, r.text)
 		}
 	}
 }

@@ -112,10 +112,10 @@ func TestSubscriberRecordCalls(t *testing.T) {
 	}
 
 	manager := w.administrator()
-	made := w.call(manager, "POST", subscribers, `{"email":"bob@example.com","record_calls":"off"}`)
-	bob := as[envelope](t, made)
-	if made.status != http.StatusCreated || bob.Subscriber["record_calls"] != "off" {
-		t.Errorf("POST with off and Management: got %d %s, want 201 and off", made.status, made.text)
+	created := w.call(manager, "POST", subscribers, `{"email":"bob@example.com","record_calls":"off"}`)
+	bob := as[envelope](t, created)
+	if created.status != http.StatusCreated || bob.Subscriber["record_calls"] != "off" {
+		t.Errorf("POST with off and Management: got %d %s, want 201 and off", created.status, created.text)
 	}
 	r := w.call(w.basic(), "PUT", subscribers+"/"+bob.ID, `{"first_name":"Bob","record_calls":"off"}`)
 	if got := as[envelope](t, r); r.status != http.StatusOK || got.Subscriber["first_name"] != "Bob" {

@@ -209,7 +209,7 @@ func TestDeletedSubscriber(t *testing.T) {
 	w := newWorld(t)
 	got := w.tokens(`{"reference":"ada"}`)
 	if r := w.call(w.basic(), "DELETE", subscribers+"/"+got.SubscriberID, ""); r.status != http.StatusNoContent {
-		t.Fatalf("DELETE: got %d", r.status)
+		t.Fatalf("DELETE: got %d, want 204", r.status)
 	}
 	w.wantInfo(got.Token, http.StatusUnauthorized)
 	if fault := w.refused(w.basic(), got.RefreshToken); fault != "refresh_token:token_invalid" {

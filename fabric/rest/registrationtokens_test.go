@@ -30,26 +30,26 @@ func TestRegistrationTokens(t *testing.T) {
 	w := newWorld(t)
 	_, boss := w.newKey(time.Time{}, fabric.Management)
 	r := w.call(boss, "POST", registrationTokenPath, `{"name":"partner","max_uses":3}`)
-	made := as[registrationTokenBody](t, r)
-	if r.status != http.StatusCreated || made.Name != "partner" || !strings.HasPrefix(made.Token, "rt_") ||
-		!strings.HasPrefix(made.Token, made.Prefix) || made.MaxUses != 3 || made.ExpiresAt == nil {
+	created := as[registrationTokenBody](t, r)
+	if r.status != http.StatusCreated || created.Name != "partner" || !strings.HasPrefix(created.Token, "rt_") ||
+		!strings.HasPrefix(created.Token, created.Prefix) || created.MaxUses != 3 || created.ExpiresAt == nil {
 		t.Fatalf("creating = %d %s", r.status, r.text)
 	}
-	k, err := w.fabric.RegistrationTokens.Authenticate(t.Context(), made.Token)
-	if err != nil || k.ProjectID != w.project.ID || k.ID != made.ID {
+	k, err := w.fabric.RegistrationTokens.Authenticate(t.Context(), created.Token)
+	if err != nil || k.ProjectID != w.project.ID || k.ID != created.ID {
 		t.Errorf("Authenticate = %+v, %v", k, err)
 	}
 
 	r = w.call(boss, "GET", registrationTokenPath, "")
 	if listed := as[struct{ Data []registrationTokenBody }](t, r).Data; len(listed) != 1 ||
-		strings.Contains(r.text, made.Token) {
+		strings.Contains(r.text, created.Token) {
 		t.Errorf("listing = %d %s, want the token without its secret", r.status, r.text)
 	}
 
-	if r := w.call(boss, "DELETE", registrationTokenPath+"/"+made.ID, ""); r.status != http.StatusNoContent {
-		t.Errorf("revoking = %d %s", r.status, r.text)
+	if r := w.call(boss, "DELETE", registrationTokenPath+"/"+created.ID, ""); r.status != http.StatusNoContent {
+		t.Errorf("revoking = %d %s, want 204", r.status, r.text)
 	}
-	for _, secret := range []string{made.Token, made.Token + "0", "rt_", "", strings.Repeat("rt_", 99)} {
+	for _, secret := range []string{created.Token, created.Token + "0", "rt_", "", strings.Repeat("rt_", 99)} {
 		_, err := w.fabric.RegistrationTokens.Authenticate(t.Context(), secret)
 		if !errors.Is(err, problem.Unauthenticated) {
 			t.Errorf("Authenticate(%.20q) = %v, want unauthenticated", secret, err)
@@ -90,7 +90,7 @@ func TestRegistrationTokenRights(t *testing.T) {
 		}
 	}
 	if r := w.call(brief, "POST", registrationTokenPath, `{"expires_at":"2099-01-01T00:00:00Z"}`); r.status != 422 {
-		t.Errorf("a token that outlives its key = %d %s", r.status, r.text)
+		t.Errorf("a token that outlives its key = %d %s, want 422", r.status, r.text)
 	}
 }
 

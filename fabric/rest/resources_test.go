@@ -285,7 +285,7 @@ func TestParallelChanges(t *testing.T) {
 	for _, body := range changes {
 		wg.Go(func() {
 			if r := w.call(w.basic(), "PATCH", at, body); r.status != http.StatusOK {
-				t.Errorf("PATCH %s = %d %s", body, r.status, r.text)
+				t.Errorf("PATCH %s = %d %s, want 200", body, r.status, r.text)
 			}
 		})
 	}

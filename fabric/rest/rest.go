@@ -2,7 +2,7 @@
 // project and its keys under /api/project, and the subscribers' own API under /subscriber.
 //
 // Paths, statuses, member names, pages and errors match the Call Fabric API exactly, so that its
-// clients work unchanged. Package fabric decides what is allowed and what happens.
+// clients work unchanged. The rules are in package fabric.
 package rest
 
 import (

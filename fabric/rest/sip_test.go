@@ -16,21 +16,21 @@ func TestSIPAddresses(t *testing.T) {
 	other := w.make(t, w.fabric.Resources.Kinds().ByType("swml_script"), "script")
 	r := w.call(w.basic(), "POST", sipAddresses, `{"name":"front-desk","calling_handler_resource_id":"`+
 		room+`","password":"hush-hush","ip_auth":["192.0.2.1","2001:db8::/32"]}`)
-	made := as[struct {
+	created := as[struct {
 		ID, Name, Type, URI, User, Encryption string
 		ResourceID                            string   `json:"resource_id"`
 		Handler                               string   `json:"calling_handler_resource_id"`
 		IPAuth                                []string `json:"ip_auth"`
 	}](t, r)
 
-	if r.status != http.StatusCreated || made.URI != "sip:*@front-desk.localhost" ||
-		made.Type != "sip_address" || made.User != "*" ||
-		made.Encryption != "optional" || made.ResourceID != room || made.Handler != room ||
-		len(made.IPAuth) != 2 || strings.Contains(r.text, "hush") {
+	if r.status != http.StatusCreated || created.URI != "sip:*@front-desk.localhost" ||
+		created.Type != "sip_address" || created.User != "*" ||
+		created.Encryption != "optional" || created.ResourceID != room || created.Handler != room ||
+		len(created.IPAuth) != 2 || strings.Contains(r.text, "hush") {
 		t.Errorf("POST = %d %s", r.status, r.text)
 	}
 
-	at := sipAddresses + "/" + made.ID
+	at := sipAddresses + "/" + created.ID
 	if got := w.call(w.basic(), "GET", at, "").text; got != r.text {
 		t.Errorf("GET = %s, want %s", got, r.text)
 	}
@@ -60,13 +60,14 @@ func TestSIPAddresses(t *testing.T) {
 
 	// Once the address is assigned to another resource, the first resource can be deleted.
 	r = w.call(w.basic(), "POST", resources+"/"+other+"/domain_applications",
-		`{"domain_application_id":"`+made.ID+`"}`)
+		`{"domain_application_id":"`+created.ID+`"}`)
 	if r.status != http.StatusOK || !strings.Contains(r.text, `"calling_handler_resource_id":"`+other+`"`) ||
 		!strings.Contains(r.text, `"call_request_url":null`) {
 		t.Errorf("assigning = %d %s", r.status, r.text)
 	}
 	if r := w.call(w.basic(), "DELETE", resources+"/"+room, ""); r.status != http.StatusNoContent {
-		t.Errorf("DELETE of a resource that no longer handles calls = %d %s", r.status, r.text)
+		t.Errorf("DELETE of a resource that no longer handles calls = %d %s, want 204",
+			r.status, r.text)
 	}
 
 	for _, method := range []string{"GET", "PATCH", "DELETE"} {
@@ -76,7 +77,7 @@ func TestSIPAddresses(t *testing.T) {
 	}
 
 	if r := w.call(w.basic(), "DELETE", at, ""); r.status != http.StatusNoContent {
-		t.Errorf("DELETE = %d %s", r.status, r.text)
+		t.Errorf("DELETE = %d %s, want 204", r.status, r.text)
 	}
 	if r := w.call(w.basic(), "GET", sipAddresses, ""); !strings.Contains(r.text, `"data":[]`) {
 		t.Errorf("the list after DELETE = %s", r.text)
@@ -89,13 +90,13 @@ func TestSIPCredentials(t *testing.T) {
 	grace := w.tokens(`{"reference":"grace"}`).SubscriberID
 	of := func(id string) string { return resources + "/subscribers/" + id + "/sip_endpoints" }
 	r := w.call(w.basic(), "POST", of(ada), `{"username":"ada-desk","password":"hush-hush"}`)
-	made := as[struct{ ID, Username, Encryption string }](t, r)
-	if r.status != http.StatusCreated || made.Username != "ada-desk" || made.Encryption != "default" ||
+	created := as[struct{ ID, Username, Encryption string }](t, r)
+	if r.status != http.StatusCreated || created.Username != "ada-desk" || created.Encryption != "default" ||
 		strings.Contains(r.text, "hush") {
 		t.Errorf("POST = %d %s", r.status, r.text)
 	}
 
-	at := of(ada) + "/" + made.ID
+	at := of(ada) + "/" + created.ID
 	r = w.call(w.basic(), "PATCH", at, `{"caller_id":"Ada","password":"new-secret"}`)
 	if r.status != http.StatusOK || !strings.Contains(r.text, `"caller_id":"Ada"`) {
 		t.Errorf("PATCH = %d %s", r.status, r.text)
@@ -113,20 +114,20 @@ func TestSIPCredentials(t *testing.T) {
 		}
 	}
 
-	for _, path := range []string{of(grace) + "/" + made.ID, of(ada) + "/x", of("x"), of(w.project.ID)} {
+	for _, path := range []string{of(grace) + "/" + created.ID, of(ada) + "/x", of("x"), of(w.project.ID)} {
 		if r := w.call(w.basic(), "GET", path, ""); r.status != http.StatusNotFound {
 			t.Errorf("GET %s = %d, want 404", path, r.status)
 		}
 	}
 
-	if r := w.call(w.basic(), "GET", of(ada), ""); !strings.Contains(r.text, made.ID) {
+	if r := w.call(w.basic(), "GET", of(ada), ""); !strings.Contains(r.text, created.ID) {
 		t.Errorf("the list = %s", r.text)
 	}
 	if r := w.call(w.stranger(), "DELETE", at, ""); r.status != http.StatusNotFound {
 		t.Errorf("DELETE by another project = %d, want 404", r.status)
 	}
 	if r := w.call(w.basic(), "DELETE", at, ""); r.status != http.StatusNoContent {
-		t.Errorf("DELETE = %d %s", r.status, r.text)
+		t.Errorf("DELETE = %d %s, want 204", r.status, r.text)
 	}
 }
 
@@ -247,7 +248,7 @@ func TestGatewayPasswordStays(t *testing.T) {
 		`{"uri":"trunk@sip2.example.org"` + secret} {
 
 		if r := w.call(w.basic(), "PATCH", one, body); r.status != http.StatusOK {
-			t.Errorf("PATCH %s = %d %s", body, r.status, r.text)
+			t.Errorf("PATCH %s = %d %s, want 200", body, r.status, r.text)
 		}
 	}
 }

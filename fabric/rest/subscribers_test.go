@@ -242,7 +242,7 @@ func TestSubscriberPages(t *testing.T) {
 		r := w.call(w.basic(), "GET", next, "")
 		got := as[listed[envelope]](t, r)
 		if r.status != http.StatusOK {
-			t.Fatalf("GET %s: got %d %s", next, r.status, r.text)
+			t.Fatalf("GET %s: got %d %s, want 200", next, r.status, r.text)
 		}
 		for _, s := range got.Data {
 			seen = append(seen, s.Subscriber["email"].(string)[:1])

@@ -92,11 +92,12 @@ func TestSubscriberTokens(t *testing.T) {
 		}
 	}
 
-	made := w.create(`{"email":"bob@example.com"}`)
-	if bob := w.tokens(`{"reference":"bob@example.com","last_name":"B"}`); bob.SubscriberID != made.ID {
+	created := w.create(`{"email":"bob@example.com"}`)
+	if bob := w.tokens(`{"reference":"bob@example.com","last_name":"B"}`); bob.SubscriberID != created.ID {
 		t.Errorf("a reference that is an email: got another subscriber")
 	}
-	if s := as[envelope](t, w.call(w.basic(), "GET", subscribers+"/"+made.ID, "")); s.Subscriber["last_name"] != "B" {
+	path := subscribers + "/" + created.ID
+	if s := as[envelope](t, w.call(w.basic(), "GET", path, "")); s.Subscriber["last_name"] != "B" {
 		t.Errorf("the profile of a known subscriber: got %+v, want it changed", s)
 	}
 }

@@ -48,7 +48,7 @@ func (w *world) webhook(auth authorization, body string) webhook {
 	w.t.Helper()
 	r := w.call(auth, "POST", webhookPath, body)
 	if r.status != http.StatusCreated {
-		w.t.Fatalf("POST %s with %s: got %d %s", webhookPath, body, r.status, r.text)
+		w.t.Fatalf("POST %s with %s: got %d %s, want 201", webhookPath, body, r.status, r.text)
 	}
 	return as[webhook](w.t, r)
 }
@@ -56,17 +56,17 @@ func (w *world) webhook(auth authorization, body string) webhook {
 func TestWebhooks(t *testing.T) {
 	w := newWorld(t)
 	boss := w.manager()
-	made := w.webhook(boss, `{"url":"https://example.com/a?b=c","id":"x","project_id":"y","failures":7,
+	created := w.webhook(boss, `{"url":"https://example.com/a?b=c","id":"x","project_id":"y","failures":7,
 		"created_at":"2020-01-01T00:00:00Z"}`)
-	path := webhookPath + "/" + made.ID
-	if made.URL != "https://example.com/a?b=c" || made.ProjectID != w.project.ID ||
-		strings.Join(made.Events, " ") != "*" || !made.Enabled || made.Name != "" {
-		t.Errorf("created %+v, want all events, enabled", made)
+	path := webhookPath + "/" + created.ID
+	if created.URL != "https://example.com/a?b=c" || created.ProjectID != w.project.ID ||
+		strings.Join(created.Events, " ") != "*" || !created.Enabled || created.Name != "" {
+		t.Errorf("created %+v, want all events, enabled", created)
 	}
 
 	r := w.call(boss, "PATCH", path,
 		`{"events":["subscriber.created","subscriber.created","resource.deleted"],"name":"CRM"}`)
-	if got := as[webhook](t, r); r.status != http.StatusOK || got.URL != made.URL || got.Name != "CRM" ||
+	if got := as[webhook](t, r); r.status != http.StatusOK || got.URL != created.URL || got.Name != "CRM" ||
 		strings.Join(got.Events, " ") != "subscriber.created resource.deleted" {
 		t.Errorf("PATCH: got %d %s", r.status, r.text)
 	}
@@ -78,22 +78,22 @@ func TestWebhooks(t *testing.T) {
 	}
 
 	if r := w.call(boss, "GET", webhookPath, ""); r.status != http.StatusOK ||
-		!strings.Contains(r.text, made.ID) || !strings.Contains(r.text, `"links":{"self"`) {
+		!strings.Contains(r.text, created.ID) || !strings.Contains(r.text, `"links":{"self"`) {
 		t.Errorf("GET: got %d %s", r.status, r.text)
 	}
 
 	if r := w.call(boss, "DELETE", path, ""); r.status != http.StatusNoContent {
-		t.Errorf("DELETE: got %d %s", r.status, r.text)
+		t.Errorf("DELETE: got %d %s, want 204", r.status, r.text)
 	}
 	if r := w.call(boss, "GET", path, ""); r.status != http.StatusNotFound {
-		t.Errorf("GET after DELETE: got %d %s", r.status, r.text)
+		t.Errorf("GET after DELETE: got %d %s, want 404", r.status, r.text)
 	}
 }
 
 func TestWebhookFaults(t *testing.T) {
 	w := newWorld(t)
 	boss := w.manager()
-	made := w.webhook(boss, `{"url":"https://example.com/"}`)
+	created := w.webhook(boss, `{"url":"https://example.com/"}`)
 	for body, want := range map[string]string{
 		`{}`:                              "url:missing_required_parameter",
 		`{"url":""}`:                      "url:missing_required_parameter",
@@ -119,12 +119,12 @@ func TestWebhookFaults(t *testing.T) {
 		`{"url":"http://[::1]/"}`: "url:url_is_unsafe",
 		`{"events":["x"]}`:        "events:invalid_parameter",
 	} {
-		if got := w.call(boss, "PATCH", webhookPath+"/"+made.ID, body).faults(t); got != want {
+		if got := w.call(boss, "PATCH", webhookPath+"/"+created.ID, body).faults(t); got != want {
 			t.Errorf("PATCH %s: got %s, want %s", body, got, want)
 		}
 	}
 
-	got := w.call(boss, "GET", webhookPath+"/"+made.ID+"/deliveries?state=lost", "").faults(t)
+	got := w.call(boss, "GET", webhookPath+"/"+created.ID+"/deliveries?state=lost", "").faults(t)
 	if got != "state:invalid_parameter" {
 		t.Errorf("GET of an unknown state: got %s", got)
 	}
@@ -144,9 +144,9 @@ func TestWebhookFaults(t *testing.T) {
 func TestWebhookCredentials(t *testing.T) {
 	w := newWorld(t)
 	boss := w.manager()
-	made := w.webhook(boss, `{"url":"https://example.com/"}`)
+	created := w.webhook(boss, `{"url":"https://example.com/"}`)
 	w.tokens(`{"reference":"ada"}`)
-	path := webhookPath + "/" + made.ID
+	path := webhookPath + "/" + created.ID
 	id := as[struct{ Data []deliveryBody }](t, w.call(boss, "GET", path+"/deliveries", "")).Data[0].ID
 	p, secret, _ := w.newProject("three", fabric.Management)
 	foreign := func(r *http.Request) { r.SetBasicAuth(p.ID, secret) }
@@ -167,7 +167,7 @@ func TestWebhookCredentials(t *testing.T) {
 			}
 		}
 
-		if !strings.Contains(route.path, made.ID) {
+		if !strings.Contains(route.path, created.ID) {
 			continue
 		}
 		if r := w.call(foreign, route.method, route.path, route.body); r.status != http.StatusNotFound {
@@ -286,7 +286,7 @@ func TestSigningKey(t *testing.T) {
 		t.Helper()
 		r := w.call(boss, "GET", path, "")
 		if r.status != http.StatusOK {
-			t.Fatalf("GET %s: got %d %s", path, r.status, r.text)
+			t.Fatalf("GET %s: got %d %s, want 200", path, r.status, r.text)
 		}
 		return as[signing](t, r)
 	}

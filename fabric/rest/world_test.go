@@ -107,7 +107,7 @@ func openWorld(t testing.TB, dir string) *world {
 	return w
 }
 
-// deafNode returns another node, which receives no revocations.
+// deafNode returns the fabric of another node, which reads no revocations.
 func (w *world) deafNode() *fabric.Fabric {
 	w.t.Helper()
 	revoked := revocation.New(deafLog{w.rows}, w.now)
@@ -141,7 +141,7 @@ func (w *world) now() time.Time {
 	return time.Now().Add(w.ahead)
 }
 
-// pass advances the clock.
+// pass advances the clock by d.
 func (w *world) pass(d time.Duration) {
 	w.mu.Lock()
 	w.ahead += d
@@ -149,14 +149,14 @@ func (w *world) pass(d time.Duration) {
 	w.sync()
 }
 
-// dies turns a pending delivery into a dead letter.
+// dies records that a pending delivery was given up, so that it is a dead letter.
 func (w *world) dies(q deliver.Queue, receiver, id string, attempts, status int) {
 	w.t.Helper()
 	ctx := context.Background()
 	jobs := must[[]deliver.Job](w.t)(q.DueJobs(ctx, receiver, w.now(), 100))
 	i := slices.IndexFunc(jobs, func(j deliver.Job) bool { return j.ID == id })
 	if i < 0 {
-		w.t.Fatalf("no delivery %s is pending for %s", id, receiver)
+		w.t.Fatalf("delivery %s is not pending for receiver %s", id, receiver)
 	}
 	r := deliver.Result{ReceiverID: receiver, JobID: id, Queued: jobs[i].Queued, State: deliver.Dead,
 		Attempts: attempts, Status: status, Ended: w.now(), Took: 214 * time.Millisecond,
