@@ -12,7 +12,7 @@ import (
 type Claims struct {
 	Userinfo []string `json:"userinfo,omitempty"`
 	IDToken  []string `json:"id_token,omitempty"`
-	ACR      string   `json:"acr,omitempty"` // class to report, if the request requires a lower one
+	ACR      string   `json:"acr,omitempty"` // class to report, if a class below the login's was requested
 }
 
 // claimScopes maps each claim about a subscriber to its scope (OpenID Connect Core,
@@ -108,15 +108,15 @@ func (p *Person) say(c fabric.StandardClaims, name string) {
 	}
 }
 
-// left returns the claims in names that remain after the granted scope was narrowed to scope. It
-// drops each claim whose scope was granted but is not in scope.
+// left returns the claims in names that remain if the client asks for a narrower scope than it was
+// granted. It drops each claim whose scope was granted but is not in scope.
 func (g Grant) left(names, scope []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.Contains(g.Scope, claimScopes[name]) && !slices.Contains(scope, claimScopes[name])
 	})
 }
 
-// onlyClaims returns those of the named claims whose scope the client may ask for.
+// onlyClaims returns the named claims whose scopes the client may request.
 func (c Client) onlyClaims(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return !slices.Contains(c.Scopes, claimScopes[name])

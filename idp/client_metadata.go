@@ -141,9 +141,9 @@ func (m ClientMetadata) tighten(c *Client, found *problems) {
 	c.PKCEOptional = c.PKCEOptional && c.Profile != FAPI2
 }
 
-// grants returns the grants that m requests. Without grant_types, these are the grants that its
-// response types need. had lists the grants that the client already has, which may include grants
-// from an operator.
+// grants returns the grants that m requests. If m has no grant_types, these are the grants that the
+// response types of m need. had lists the grants that the client already has, which may include
+// grants from an operator.
 func (m ClientMetadata) grants(had []string, found *problems) []string {
 	if len(m.GrantTypes) == 0 {
 		if len(m.ResponseTypes) > 0 && !slices.ContainsFunc(m.ResponseTypes, containsCode) {
@@ -233,7 +233,7 @@ func (c *Client) checkDescription(found *problems) {
 	checkTexts(found, "software_version", c.SoftwareVersion)
 }
 
-// checkTexts reports too many or too long texts, and control characters in them.
+// checkTexts reports texts that are too many, are too long, or contain control characters.
 func checkTexts(found *problems, param string, texts ...string) {
 	valid := len(texts) <= maxTexts
 	for _, text := range texts {

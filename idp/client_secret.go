@@ -67,7 +67,7 @@ func (cs *Clients) VerifySecret(ctx context.Context, c Client, secret string) bo
 	}
 	if hash == c.Old.Hash && now.Sub(c.Old.Used) >= touchEvery {
 		// Record the use in the background, so that a full or busy disk does not delay requests.
-		// An error is ignored: if this update is lost, only the time that is displayed is too old.
+		// Errors are ignored, because a lost update only makes the displayed time too old.
 		cs.uses.Do(hash, func() { _ = cs.store.TouchOldSecret(context.WithoutCancel(ctx), c.ID, hash, now) })
 	}
 	return true

@@ -25,7 +25,7 @@ type Device struct {
 	Interval time.Duration `json:"interval"` // time between two polls
 	Polled   time.Time     `json:"polled"`
 	Denied   bool          `json:"denied,omitempty"`
-	Granted  *Code         `json:"granted,omitempty"` // code that the device may redeem; nil until a person signs it in
+	Granted  *Code         `json:"granted,omitempty"` // code for the device to redeem; nil until a person approves
 }
 
 // Devices manages the devices that are waiting for a login, in the session store.
@@ -54,8 +54,8 @@ type DeviceCodes struct {
 	ExpiresIn, Interval time.Duration
 }
 
-// Begin registers a device, for which a person can then sign in with the requested scope. Its
-// tokens are always for the issuer, so resources may contain only the issuer.
+// Begin registers a device, which a person can then sign in with the requested scope. Its tokens
+// are always for the issuer, so resources may contain only the issuer.
 func (ds *Devices) Begin(ctx context.Context, c Client, rawScope string, resources []string) (DeviceCodes, error) {
 	if _, err := ds.grantedAudience(c, nil, resources); err != nil {
 		return DeviceCodes{}, err
@@ -144,9 +144,10 @@ var (
 	errDeviceDenied = oauth("access_denied", "the subscriber denied access")
 )
 
-// Redeem returns the tokens for a device that was signed in, once. For any other device, it returns
-// the error with which to answer the poll. If the device code was redeemed before, Redeem revokes
-// the grant of the first redemption. resources has the same meaning as in Begin.
+// Redeem returns the tokens for a device that a person has signed in. It does so only once. For any
+// other device, it returns the error with which to answer the poll. If the device code was redeemed
+// before, Redeem revokes the grant of the first redemption. resources has the same meaning as in
+// Begin.
 func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources []string,
 	binding string) (TokenSet, error) {
 	if err := c.checkBinding(binding); err != nil {

@@ -23,21 +23,20 @@ import (
 // may have known the old password.
 //
 // A mark gives no access. When failed passwords are counted, it distinguishes the device from the
-// devices of strangers; see [Logins.LogIn]. For attempts at a second factor, only a mark that was
-// earned by a login with two factors counts. The MAC of this mark also covers the fact that the login
-// had two factors.
+// devices of strangers; see [Logins.LogIn]. For attempts at a second factor, only marks from logins
+// with two factors count. The MAC of this mark also covers the fact that the login had two factors.
 const (
 	knownFor       = 180 * 24 * time.Hour
-	deviceAccounts = 5 // number of accounts that a mark names: the last ones that signed in
+	deviceAccounts = 5 // number of accounts that a mark names, which are the ones that signed in last
 	maxDeviceMark  = 1 << 10
 )
 
 // DeviceMarks issues and verifies the marks of devices.
 type DeviceMarks struct{ *core }
 
-// Mark returns a new mark for a device that has just signed in as sub, and how long it is valid.
-// mark is the device's previous mark. factors reports whether the login had two factors. If a login
-// with two factors has marked a device, its later marks keep that status.
+// Mark returns a new mark for a device that has just signed in as sub, and how long the new mark is
+// valid. mark is the device's previous mark. factors reports whether the login had two factors. If
+// a login with two factors has marked a device, its later marks keep that status.
 func (ms *DeviceMarks) Mark(mark string, sub fabric.Subscriber, factors bool) (string, time.Duration) {
 	id, codes, ok := parseDevice(mark)
 	if !ok {

@@ -62,7 +62,7 @@ type LoginStore interface {
 	// CreateLogin also queues notices, unless this is the subscriber's first login.
 	CreateLogin(ctx context.Context, l Login, passwordHash string, notices ...mail.Letter) error
 	FindLogin(ctx context.Context, id string) (Login, error)
-	// RaiseLogin writes the AMR of a login that has not ended.
+	// RaiseLogin replaces the AMR of a login that has not ended.
 	RaiseLogin(ctx context.Context, l Login) error
 	// LoginsMadeIn returns the logins made in the browser with this mark that have not ended.
 	LoginsMadeIn(ctx context.Context, mark string) ([]Login, error)
@@ -108,10 +108,10 @@ var errWrong = problem.New(problem.Unauthenticated, "wrong_credentials", "Email 
 
 // LogIn checks an email address and password against a project's subscribers, and makes a login.
 //
-// It counts the attempt before it checks the password, and undoes the count if the login is
-// accepted so far, or if the password could not be checked. After too many wrong passwords it
-// returns problem.RateLimited, whether or not the address is known. If the subscriber has a second
-// factor, LogIn returns [Unfinished].
+// It counts the attempt before it checks the password. It undoes the count if the password is
+// accepted, even if a second factor is still missing, or if the password could not be checked.
+// After too many wrong passwords it returns problem.RateLimited, whether or not the address is
+// known. If the subscriber has a second factor, LogIn returns [Unfinished].
 func (ls *Logins) LogIn(ctx context.Context, projectID, email, password string, from Visitor) (Login, error) {
 	// Revocations after this moment must also end the new login, even while the password is being
 	// checked.
@@ -231,8 +231,8 @@ func (ls *Logins) End(ctx context.Context, sids ...string) error {
 		return fmt.Errorf("ending session: %w", err)
 	}
 
-	// The copy in the session store only spreads the end faster. The revocation, which was written
-	// with the row, is effective without it.
+	// Other nodes only learn of the end sooner from the copy in the session store. The revocation,
+	// which was written with the row, is effective without it.
 	errs := []error{ls.Revocations.Sync(ctx)}
 	for _, sid := range sids {
 		ls.recent.Drop(sid)

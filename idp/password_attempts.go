@@ -62,7 +62,7 @@ func networkCounts(from Visitor) []limit.Count {
 		{Name: limit.LoginPerRange, Who: limit.Range(from.Network)}}
 }
 
-// back undoes the count. It is called if the password was correct or was not checked.
+// back undoes the count. Callers use it if the password was correct or was not checked.
 func (t try) back(ctx context.Context) { t.limits.ReturnAll(ctx, t.counts) }
 
 // accountOf returns the name under which attempts for an email address are counted. It does not

@@ -89,7 +89,8 @@ func (rs *Requests) Push(ctx context.Context, c Client, v url.Values,
 	return pushedPrefix + ref, life, err
 }
 
-// keepPushed returns the reference of a pushed request.
+// keepPushed returns the reference to a pushed request. If the sealed request is too long, it
+// stores the request in the session store.
 func (rs *Requests) keepPushed(ctx context.Context, p pushedRequest, life time.Duration) (ref string, err error) {
 	ref, err = rs.sealer.Seal(&p)
 	if err == nil && len(ref) <= maxSealedRequest {

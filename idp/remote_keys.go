@@ -11,7 +11,7 @@ import (
 
 // These constants control how key sets fetched from clients' URLs are cached.
 const (
-	keysFresh = 5 * time.Minute // how long a set is used; a removed key remains valid for the same time
+	keysFresh = 5 * time.Minute // how long a set is used; a key that the client removed remains valid until then
 	keysStale = time.Hour       // how long a set is used if it cannot be fetched again
 	keysRetry = 5 * time.Second // minimum time between fetches, even for unknown kids
 	maxRemote = 10_000          // maximum number of cached sets; beyond it, all are dropped
@@ -50,9 +50,9 @@ func (k *keyring) set(uri string) *remoteSet {
 	return s
 }
 
-// remoteKeys returns the keys at a client's jwks_uri that fits accepts. It fetches the set again if
-// the set is old or contains no such key, because the client may have a new key (OpenID Connect
-// Core, section 10.1.1). Invented kids cause at most one fetch every keysRetry.
+// remoteKeys returns the keys at a client's jwks_uri that the function fits accepts. It fetches the
+// set again if the set is old or contains no such key, because the client may have a new key
+// (OpenID Connect Core, section 10.1.1). Invented kids cause at most one fetch every keysRetry.
 func (as *Assertions) remoteKeys(ctx context.Context, uri string, fits fit) ([]jose.JSONWebKey, error) {
 	s := as.remote.set(uri)
 	if found := s.fresh(as.Now(), fits); len(found) > 0 {
@@ -62,7 +62,7 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri string, fits fit) ([]j
 	// One caller at a time fetches the set. The others use the old set if it contains the key.
 	if !s.reading.TryLock() {
 		if found := s.since(as.Now(), keysStale, fits); len(found) > 0 {
-			return found, nil // better than waiting for a server that may not respond
+			return found, nil // this is better than to wait for a server that may not respond
 		}
 		s.reading.Lock()
 	}
@@ -84,12 +84,12 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri string, fits fit) ([]j
 	return fitting(s.keys, fits), nil
 }
 
-// fresh returns the keys that fits accepts if the set was fetched recently.
+// fresh returns the keys that fits accepts, if the set was fetched recently.
 func (s *remoteSet) fresh(now time.Time, fits fit) []jose.JSONWebKey {
 	return s.since(now, keysFresh, fits)
 }
 
-// since returns the keys that fits accepts if the set is younger than age.
+// since returns the keys that fits accepts, if the set is younger than age.
 func (s *remoteSet) since(now time.Time, age time.Duration, fits fit) []jose.JSONWebKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -78,8 +78,8 @@ func pairwiseSubject(sub string) (id uuid.UUID, ok bool) {
 }
 
 // pairing returns a cipher that maps IDs of this kind to pairwise IDs for the client's sector. An
-// ID is one AES block. The result is as hard to guess as a hash, differs for every two IDs, and can
-// be reversed without a table.
+// ID is one AES block. The result is as hard to guess as a hash. Different IDs have different
+// results, and the server can reverse the mapping without a table.
 func (ss *Subjects) pairing(kind string, c Client) cipher.Block {
 	key := ss.Ring.DeriveFirst(kind + " " + c.sector())
 	block, _ := aes.NewCipher(key[:]) // 32 bytes are always a valid key

@@ -331,12 +331,12 @@ func (us *Upstreams) Delete(ctx context.Context, projectID, id string) error {
 	return us.store.DeleteUpstream(ctx, projectID, id)
 }
 
-// maxOffered is the number of upstream providers, the oldest of a project, among which the sign-in
-// page offers those that are enabled.
+// maxOffered is the number of a project's upstream providers, oldest first, that the sign-in page
+// can offer. It offers the enabled ones among them.
 const maxOffered = 20
 
-// Offered returns the enabled upstream providers among a project's first maxOffered ones, for the
-// sign-in page. The list comes from a cache.
+// Offered returns the upstream providers for the sign-in page: the enabled ones among the project's
+// maxOffered oldest. The list comes from a cache.
 func (us *Upstreams) Offered(ctx context.Context, projectID string) ([]Upstream, error) {
 	return us.offered.Load(projectID, func() ([]Upstream, error) {
 		some, err := us.store.ListUpstreams(ctx, projectID, "", page.Query{Size: maxOffered})

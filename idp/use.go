@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/internal/spent"
 )
 
-// A Use records that something was used that must not be used again, such as a client's assertion.
+// A Use records the use of something that must not be used again, such as a client's assertion.
 type Use struct {
 	Hash    string    // identifies the used thing
 	Made    time.Time // when the thing was made, or an earlier time; not stored
@@ -54,7 +54,7 @@ func (u *Uses) Store(ctx context.Context) error {
 	if u == nil || len(u.due) == 0 {
 		return nil
 	}
-	if u.log == nil || u.claimed { // if they are claimed, a change that should have stored them has failed
+	if u.log == nil || u.claimed { // if the uses are claimed, the change that should have stored them has failed
 		return u.storeWith(func(due []Use) error { return u.store.MarkUsed(ctx, due...) })
 	}
 	err := u.addToLog()
@@ -70,7 +70,7 @@ func (u *Uses) storeWith(change func([]Use) error) error {
 		return change(nil)
 	}
 	if u.log != nil && !u.claimed && len(u.due) > 0 {
-		// The change cannot refuse uses that are only in the log.
+		// Check the log first, because the change does not know the uses that are only in the log.
 		if err := u.addToLog(); err != nil {
 			return err
 		}
