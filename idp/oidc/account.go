@@ -129,7 +129,7 @@ func (ac *account) visitOf(r *http.Request, projectID string) (visit, error) {
 }
 
 // logIn starts a login that leads to the account page. again is nil, or a visit whose login is too
-// old or lacks a factor. Its subscriber must then sign in again.
+// old or lacks a factor. The subscriber of this visit must then sign in again.
 func (ac *account) logIn(w http.ResponseWriter, r *http.Request, projectID string, again *visit) error {
 	if err := ac.Limits.PassNetwork(r.Context(), limit.AuthorizePerNetwork, web.Network(r)); err != nil {
 		return err // the request is stored, so it counts as an authorization request
@@ -200,8 +200,8 @@ func (ac *account) mayChange(r *http.Request, v visit) (bool, error) {
 }
 
 // owesFactor reports whether a login has no second factor although the subscriber has one now.
-// Somebody who knew the password before may have made the login, so it must not allow more than the
-// password does.
+// Somebody who knew only the password may have made the login before the factor was set up. The
+// login must therefore not permit more than the password does.
 func (ac *account) owesFactor(r *http.Request, v visit) (bool, error) {
 	if v.TwoFactors() {
 		return false, nil

@@ -72,7 +72,7 @@ func TestAccountWrongValues(t *testing.T) {
 		tried = append(tried, action)
 		got := b.post(action, wrongly(form))
 		if got.status != http.StatusUnprocessableEntity {
-			t.Errorf("POST %s returned %d", action, got.status)
+			t.Errorf("POST %s returned %d, want 422", action, got.status)
 			continue
 		}
 		checkMarked(t, action, got, wrongly(form))

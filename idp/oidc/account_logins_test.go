@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// on returns a browser that sends this User-Agent.
+// on returns a new browser that sends this User-Agent.
 func (w *world) on(userAgent string) *browser {
 	b := w.browser()
 	b.http.Transport = named{b.http.Transport, userAgent}
@@ -132,7 +132,7 @@ func TestAccountApps(t *testing.T) {
 	page = b.account()
 	for _, want := range []string{">Own<", ">Third<", "See your email address", `id="app-revoke-1"`} {
 		if !strings.Contains(page.body, want) {
-			t.Errorf("the apps do not have %s: %s", want, page.body)
+			t.Errorf("the list of apps lacks %s: %s", want, page.body)
 		}
 	}
 
@@ -146,13 +146,13 @@ func TestAccountApps(t *testing.T) {
 	w.lives("the revoked app's", false, theirs)
 	w.lives("the other app's", true, ours)
 	if got := b.authorize(request(third, "prompt", "none")); got.param("error") != "consent_required" {
-		t.Errorf("the app that asks again gets: %v", got.parameters())
+		t.Errorf("the app that asks again gets %v, want consent_required", got.parameters())
 	}
 
 	// Revoking an unknown client's access is not an error.
 	for _, client := range []string{third.ID, "nobody", ""} {
 		if got := b.post("/account/apps/revoke", with(form, "client", client)); got.status != http.StatusOK {
-			t.Errorf("revoking access of %q: %d", client, got.status)
+			t.Errorf("revoking access of %q: %d, want 200", client, got.status)
 		}
 	}
 
@@ -161,8 +161,8 @@ func TestAccountApps(t *testing.T) {
 }
 
 // TestBrowserLimits shows that a browser's session ends 12 hours after its last visit. It also ends
-// 7 days after its login, even if it is used often. The session store may lose the session before
-// then.
+// 7 days after its login, even if it is used often. The limits also apply if the session store
+// loses the session in the meantime.
 func TestBrowserLimits(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

@@ -58,7 +58,7 @@ func TestAccountProfile(t *testing.T) {
 		t.Errorf("/account without a project, when signed in: %d %s", got.status, got.body)
 	}
 	if got := w.browser().get("/account?project=" + w.ada.ID); got.status != http.StatusNotFound {
-		t.Errorf("/account of an unknown project: %d", got.status)
+		t.Errorf("/account of an unknown project: %d, want 404", got.status)
 	}
 }
 
@@ -69,14 +69,14 @@ func TestAccountData(t *testing.T) {
 	b := w.browser()
 	page := b.account()
 	if got := b.post("/account/data", url.Values{"project": {w.project.ID}}); got.status != http.StatusForbidden {
-		t.Errorf("a form without a token: %d", got.status)
+		t.Errorf("a form without a token: %d, want 403", got.status)
 	}
 
 	for i := range 7 {
 		got := b.onPage(page, "/account/data")
 		if i == 6 {
 			if got.status != http.StatusTooManyRequests {
-				t.Errorf("the seventh download: %d", got.status)
+				t.Errorf("the seventh download: %d, want 429", got.status)
 			}
 			continue
 		}

@@ -87,7 +87,8 @@ func TestAccounts(t *testing.T) {
 	// A choice cannot override the request's hint.
 	page := b.authorize(request(c, "prompt", "select_account", "id_token_hint", hint))
 	if got := b.choose(page, bobs); got.param("error") != "login_required" {
-		t.Errorf("bob was chosen for a request with ada's hint: %d %v", got.status, got.parameters())
+		t.Errorf("bob was chosen for a request with ada's hint: %d %v, want login_required",
+			got.status, got.parameters())
 	}
 }
 
@@ -130,7 +131,8 @@ func TestAccountsAfterLogout(t *testing.T) {
 	// The remaining login must be chosen, even after the session store was emptied.
 	for range 2 {
 		if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "account_selection_required" {
-			t.Errorf("prompt=none after the logout: %v", got.parameters())
+			t.Errorf("prompt=none after the logout: %v, want account_selection_required",
+				got.parameters())
 		}
 		page := b.authorize(request(c))
 		if !strings.Contains(page.body, email) || strings.Contains(page.body, bobs) {
@@ -198,7 +200,7 @@ func TestAccountsOfOthers(t *testing.T) {
 		t.Errorf("a choice from another site: %d, want 403", got.status)
 	}
 	if got := b.post("/accounts", url.Values{"id": {id}, "account": {own}}); got.param("code") == "" {
-		t.Errorf("the permitted choice: %d %v", got.status, got.parameters())
+		t.Errorf("the permitted choice: %d %v, want a code", got.status, got.parameters())
 	}
 }
 
@@ -224,7 +226,7 @@ func TestAccountsInUse(t *testing.T) {
 	}
 	if hint := b.authorize(request(c, "prompt", "none",
 		"claims", `{"id_token":{"sub":{"value":"`+first.ID+`"}}}`)); hint.param("error") != "login_required" {
-		t.Errorf("the login that was dropped: %v", hint.parameters())
+		t.Errorf("the login that was dropped: %v, want login_required", hint.parameters())
 	}
 
 	// The chosen account sees the consent page.
@@ -233,7 +235,7 @@ func TestAccountsInUse(t *testing.T) {
 		t.Fatalf("no consent page for the chosen account: %d %s", consent.status, consent.body)
 	}
 	if got := b.consent(consent, "allow"); got.param("code") == "" {
-		t.Errorf("allowing: %d %v", got.status, got.parameters())
+		t.Errorf("allowing: %d %v, want a code", got.status, got.parameters())
 	}
 
 	// A subscriber who was disabled in the meantime is not offered.

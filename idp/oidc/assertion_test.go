@@ -105,7 +105,7 @@ func (p party) sign(t testing.TB, claims map[string]any, head ...any) string {
 
 func (p party) assertion(t *testing.T, pairs ...any) string { return p.sign(t, p.claims(pairs...)) }
 
-// ask requests a token with an assertion.
+// ask requests a token, and authenticates with an assertion.
 func (p party) ask(assertion string, pairs ...string) reply {
 	p.w.t.Helper()
 	return p.w.token(append([]string{
@@ -129,7 +129,7 @@ func TestAssertion(t *testing.T) {
 		p := w.party(t, alg)
 		got := p.ask(p.assertion(t))
 		if got.status != http.StatusOK {
-			t.Errorf("%s: %d %s", alg, got.status, got.body)
+			t.Errorf("%s: %d %s, want 200", alg, got.status, got.body)
 			continue
 		}
 
@@ -142,7 +142,7 @@ func TestAssertion(t *testing.T) {
 			t.Errorf("%s: introspection %d %s", alg, in.status, in.body)
 		}
 		if out := w.browser().post("/oauth/revoke", with(url.Values{}, form()...)); out.status != http.StatusOK {
-			t.Errorf("%s: revocation %d %s", alg, out.status, out.body)
+			t.Errorf("%s: revocation %d %s, want 200", alg, out.status, out.body)
 		}
 		if in := w.browser().post("/oauth/introspect", with(url.Values{}, form()...)); in.json(t)["active"] != false {
 			t.Errorf("%s: introspection of a revoked token: %s", alg, in.body)
@@ -150,7 +150,8 @@ func TestAssertion(t *testing.T) {
 	}
 }
 
-// TestAssertionClaims tries correctly signed assertions whose claims are wrong or only unusual.
+// TestAssertionClaims tries correctly signed assertions. Those with wrong claims are rejected, and
+// those with unusual but valid claims are accepted.
 func TestAssertionClaims(t *testing.T) {
 	w := newWorld(t)
 
@@ -170,7 +171,7 @@ func TestAssertionClaims(t *testing.T) {
 	}
 	for name, pairs := range good {
 		if got := p.ask(p.assertion(t, pairs...)); got.status != http.StatusOK {
-			t.Errorf("%s: %d %s", name, got.status, got.body)
+			t.Errorf("%s: %d %s, want 200", name, got.status, got.body)
 		}
 	}
 
@@ -271,13 +272,14 @@ func TestAssertionForgeries(t *testing.T) {
 
 	// The right JWT type is accepted. A missing kid is also accepted if there is only one key.
 	if got := p.ask(p.sign(t, p.claims(), "typ", "client-authentication+jwt")); got.status != http.StatusOK {
-		t.Errorf("the right type of JWT: %d %s", got.status, got.body)
+		t.Errorf("an assertion with the right JWT type = %d %s, want 200", got.status, got.body)
 	}
 
 	anonymous := p
 	anonymous.kid = ""
 	if got := p.ask(anonymous.assertion(t)); got.status != http.StatusOK {
-		t.Errorf("no kid, with a set of one key: %d %s", got.status, got.body)
+		t.Errorf("an assertion without a kid, for a set of one key = %d %s, want 200",
+			got.status, got.body)
 	}
 }
 
@@ -314,10 +316,11 @@ func TestAssertionRequests(t *testing.T) {
 	// An assertion is valid once, and the error for a replay does not contain the assertion.
 	good := p.assertion(t)
 	if got := p.ask(good, "client_id", p.c.ID); got.status != http.StatusOK {
-		t.Errorf("an assertion with its own client_id: %d %s", got.status, got.body)
+		t.Errorf("an assertion with the client_id of the same client = %d %s, want 200",
+			got.status, got.body)
 	}
 	if got := p.ask(good); !strings.Contains(got.body, "jti") || strings.Contains(got.body, good) {
-		t.Errorf("a replay: %s, want a sentence about the jti and no assertion", got.body)
+		t.Errorf("the error for a replay is %s, want one about the jti, without the assertion", got.body)
 	}
 }
 
@@ -350,7 +353,7 @@ func TestAssertionOnce(t *testing.T) {
 		if err == nil {
 			won++
 		} else if problem.First(err) == nil || problem.First(err).Kind != problem.Unauthenticated {
-			t.Errorf("a replay: %v", err)
+			t.Errorf("verifying a used assertion = %v, want Unauthenticated", err)
 		}
 	}
 	if won != 1 {
@@ -361,7 +364,7 @@ func TestAssertionOnce(t *testing.T) {
 	w.empty()
 	if err := verify(t, nodes[1], a); problem.First(err) == nil ||
 		problem.First(err).Code != "invalid_client" {
-		t.Errorf("a replay after the session store was emptied: %v", err)
+		t.Errorf("verifying a used assertion after emptying the sessions = %v, want an error", err)
 	}
 
 	// An assertion past its exp is rejected.
@@ -369,7 +372,7 @@ func TestAssertionOnce(t *testing.T) {
 	again.JWT = p.assertion(t)
 	w.pass(9 * time.Minute)
 	if err := verify(t, nodes[1], again); err == nil {
-		t.Error("an assertion nine minutes after its exp: no error")
+		t.Error("an assertion was accepted nine minutes after its exp")
 	}
 }
 
@@ -396,7 +399,7 @@ func TestKeySets(t *testing.T) {
 			ProjectID: w.project.ID, Type: idp.Service, AuthMethod: method, Metadata: idp.Metadata{JWKS: set},
 		})
 		if secret != "" {
-			t.Errorf("a client with keys has a secret")
+			t.Errorf("the client has keys, but also a secret")
 		}
 		return err
 	}
@@ -413,21 +416,21 @@ func TestKeySets(t *testing.T) {
 	} {
 		if err := register(set, idp.AuthPrivateKeyJWT); problem.First(err) == nil ||
 			problem.First(err).Param != "jwks" {
-			t.Errorf("%s: %v, want an error about jwks", name, err)
+			t.Errorf("registering %s = %v, want an error about jwks", name, err)
 		}
 	}
 
 	if err := register(good, idp.AuthPrivateKeyJWT); err != nil {
-		t.Errorf("registering a good set: %v", err)
+		t.Errorf("registering a valid set: %v", err)
 	}
 	if err := register(good, idp.AuthPost); problem.First(err) == nil {
-		t.Error("registering keys and a secret: no error")
+		t.Error("a client with both keys and a secret was registered")
 	}
 
 	// Keys of unknown types are ignored, because a client may publish newer types.
 	mixed := json.RawMessage(strings.Replace(string(good), `[`, `[{"kty":"AKP","alg":"ML-DSA-44","pub":"AAAA"},`, 1))
 	if err := register(mixed, idp.AuthPrivateKeyJWT); err != nil {
-		t.Errorf("a key of an unknown type next to a known one: %v", err)
+		t.Errorf("registering a set with a key of an unknown type: %v", err)
 	}
 }
 
@@ -442,7 +445,8 @@ func TestKeyAlgorithm(t *testing.T) {
 	wantInvalidClient(t, "RS256 by a key registered for PS256", p.ask(p.assertion(t)))
 	p.alg = jose.PS256
 	if got := p.ask(p.assertion(t)); got.status != http.StatusOK {
-		t.Errorf("PS256 by a key registered for it: %d %s", got.status, got.body)
+		t.Errorf("a PS256 assertion with a key registered for PS256 = %d %s, want 200",
+			got.status, got.body)
 	}
 
 	fresh := newKey(t, jose.RS256)
@@ -451,6 +455,7 @@ func TestKeyAlgorithm(t *testing.T) {
 	wantInvalidClient(t, "a key that was removed", p.ask(p.assertion(t)))
 	p.kid, p.key = "k2", fresh
 	if got := p.ask(p.assertion(t)); got.status != http.StatusOK {
-		t.Errorf("the key that replaced the first one: %d %s", got.status, got.body)
+		t.Errorf("an assertion with the replacement of the first key = %d %s, want 200",
+			got.status, got.body)
 	}
 }

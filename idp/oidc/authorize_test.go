@@ -247,7 +247,7 @@ func TestAuthorizeStateIsExact(t *testing.T) {
 	}
 
 	if got := b.authorize(request(c, "state", strings.Repeat("s", 4097))); got.param("error") != "invalid_request" {
-		t.Errorf("a state of 4097 bytes: %v", got.location)
+		t.Errorf("a state of 4097 bytes: %v, want invalid_request", got.location)
 	}
 	if got := b.get("/login/oauth/authorize?" + strings.Repeat("x",
 		20_000)); got.status != http.StatusRequestURITooLong {
@@ -261,7 +261,7 @@ func TestAuthorizeByPost(t *testing.T) {
 	c, _ := w.client(nil)
 	b := w.browser()
 	if got := b.logIn(b.post("/login/oauth/authorize", request(c)), email, secret); got.param("code") == "" {
-		t.Errorf("login after a POST: %d %v", got.status, got.location)
+		t.Errorf("login after a POST: %d %v, want a code", got.status, got.location)
 	}
 }
 
@@ -273,7 +273,7 @@ func TestPrompts(t *testing.T) {
 	b.code(c)
 
 	if got := b.authorize(request(c, "prompt", "none")); got.param("code") == "" {
-		t.Errorf("prompt=none when signed in: %v", got.location)
+		t.Errorf("prompt=none when signed in: %v, want a code", got.location)
 	}
 
 	// Each of these requests needs a new login although the browser is signed in.
@@ -282,21 +282,21 @@ func TestPrompts(t *testing.T) {
 		{"prompt", "select_account"}} {
 		page := b.authorize(request(c, pair[0], pair[1]))
 		if page.status != http.StatusOK {
-			t.Fatalf("%v: no login page but %d to %v", pair, page.status, page.location)
+			t.Fatalf("%v: no login page but %d to %v, want 200", pair, page.status, page.location)
 		}
 		w.pass(10 * time.Second)
 		if got := b.logIn(page, email, secret); got.param("code") == "" {
-			t.Errorf("%v: login returns %v", pair, got.location)
+			t.Errorf("%v: login returns %v, want a code", pair, got.location)
 		}
 		w.pass(10 * time.Second)
 	}
 
 	// The last login was ten seconds ago.
 	if got := b.authorize(request(c, "max_age", "1000")); got.param("code") == "" {
-		t.Errorf("max_age=1000: %v", got.location)
+		t.Errorf("max_age=1000: %v, want a code", got.location)
 	}
 	if got := b.authorize(request(c, "prompt", "none", "max_age", "5")); got.param("error") != "login_required" {
-		t.Errorf("prompt=none with max_age=5: %v", got.location)
+		t.Errorf("prompt=none with max_age=5: %v, want login_required", got.location)
 	}
 }
 
@@ -310,7 +310,7 @@ func TestBrowserSessionEnds(t *testing.T) {
 	for range 13 { // each visit extends the idle limit
 		w.pass(11 * time.Hour)
 		if got := b.authorize(request(c)); got.param("code") == "" {
-			t.Fatalf("a visit within 12 hours: %d %v", got.status, got.location)
+			t.Fatalf("a visit within 12 hours: %d %v, want a code", got.status, got.location)
 		}
 	}
 
@@ -340,7 +340,7 @@ func TestConsent(t *testing.T) {
 
 	// Only the browser that showed the page may answer.
 	if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "consent_required" {
-		t.Errorf("prompt=none before consent: %v", got.location)
+		t.Errorf("prompt=none before consent: %v, want consent_required", got.location)
 	}
 	if got := w.browser().consent(page, "allow"); got.status != http.StatusForbidden {
 		t.Errorf("consent in another browser: %d, want 403", got.status)
@@ -354,10 +354,10 @@ func TestConsent(t *testing.T) {
 	// scope or with prompt=consent.
 	page = b.authorize(request(c))
 	if got := b.consent(page, "allow"); got.param("code") == "" {
-		t.Errorf("allow: %v", got.location)
+		t.Errorf("allow: %v, want a code", got.location)
 	}
 	if got := b.authorize(request(c)); got.param("code") == "" {
-		t.Errorf("the same scope again: %d %v", got.status, got.location)
+		t.Errorf("the same scope again: %d %v, want a code", got.status, got.location)
 	}
 	if got := b.authorize(request(c, "scope", "openid email")); got.status != http.StatusOK {
 		t.Errorf("a wider scope: %d %v, want the consent page", got.status, got.location)
@@ -389,25 +389,27 @@ func TestIDTokenHint(t *testing.T) {
 
 	// Only a valid hint issued to the same client counts.
 	if got := b.authorize(request(c, "prompt", "none", "id_token_hint", ada)); got.param("error") != "login_required" {
-		t.Errorf("prompt=none with ada's hint in bob's browser: %v", got.location)
+		t.Errorf("prompt=none with ada's hint in bob's browser: %v, want login_required",
+			got.location)
 	}
 	if got := b.authorize(request(c, "prompt", "none", "id_token_hint", "garbage")); got.param("code") == "" {
-		t.Errorf("prompt=none with an invalid hint: %v", got.location)
+		t.Errorf("prompt=none with an invalid hint: %v, want a code", got.location)
 	}
 	if got := b.authorize(request(other, "prompt", "none", "id_token_hint", ada)); got.param("code") == "" {
-		t.Errorf("prompt=none with another client's hint: %v", got.location)
+		t.Errorf("prompt=none with another client's hint: %v, want a code", got.location)
 	}
 
 	// A login as another subscriber fails.
 	page := b.authorize(request(c, "id_token_hint", ada))
 	if got := b.logIn(page, "bob@example.com", secret); got.param("error") != "login_required" {
-		t.Errorf("bob signs in for a request with ada's hint: %v", got.location)
+		t.Errorf("bob signs in for a request with ada's hint: %v, want login_required",
+			got.location)
 	}
 	page = b.authorize(request(c, "id_token_hint", ada))
 	if got := b.logIn(page, email, secret); got.param("code") == "" {
-		t.Errorf("ada signs in: %d %v", got.status, got.location)
+		t.Errorf("ada signs in: %d %v, want a code", got.status, got.location)
 	}
 	if got := b.authorize(request(c, "prompt", "none", "id_token_hint", ada)); got.param("code") == "" {
-		t.Errorf("prompt=none with ada's hint in her browser: %v", got.location)
+		t.Errorf("prompt=none with ada's hint in her browser: %v, want a code", got.location)
 	}
 }

@@ -59,7 +59,7 @@ func (r *rp) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		len(form) != 1 || len(form["logout_token"]) != 1 ||
 		req.Header.Get("Content-Type") != "application/x-www-form-urlencoded" ||
 		req.Header.Get("Cookie")+req.Header.Get("Authorization") != "" {
-		r.w.t.Errorf("the client receives %s %s %v %s, want a form with only the logout token", req.Method,
+		r.w.t.Errorf("the client received %s %s %v %s, want a form with only the logout token", req.Method,
 			req.RequestURI, req.Header, body)
 	}
 	r.mu.Lock()
@@ -89,7 +89,7 @@ func (r *rp) receiveLogouts(want int) []string {
 			return tokens
 		}
 	}
-	r.w.t.Fatalf("client %s receives %+v, want %d logout tokens", r.client.ID, r.logouts(), want)
+	r.w.t.Fatalf("client %s received %+v, want %d logout tokens", r.client.ID, r.logouts(), want)
 	return nil
 }
 
@@ -158,7 +158,7 @@ func wantLogoutToken(t *testing.T, w *world, c idp.Client, token, idToken string
 		}
 	}
 
-	// The token is fresh and short-lived.
+	// The token was issued just now, and expires soon.
 	iat, exp, now := got["iat"].(float64), got["exp"].(float64), float64(w.now().Unix())
 	if iat > now || iat < now-60 || exp <= now || exp-iat > 120 {
 		t.Errorf("iat = %v, exp = %v at %v, want a token issued now and valid for at most two minutes", iat, exp, now)
@@ -168,7 +168,7 @@ func wantLogoutToken(t *testing.T, w *world, c idp.Client, token, idToken string
 	if string(events) != `{"http://schemas.openid.net/event/backchannel-logout":{}}` || text(got["jti"]) == "" {
 		t.Errorf("events = %s, jti = %v", events, got["jti"])
 	}
-	if len(got) != 8 { // a nonce is prohibited, other claims are not needed
+	if len(got) != 8 { // a nonce is prohibited, and no other claims are needed
 		t.Errorf("the claims are %v, want the eight of section 2.4", got)
 	}
 }
@@ -249,7 +249,7 @@ func TestBackchannelLogout(t *testing.T) {
 			}
 
 			if a, b := payload(t, id)["sub"], payload(t, idOfTwo)["sub"]; a == b {
-				t.Errorf("both clients know the subscriber as %v, want a different sub for the pairwise client", a)
+				t.Errorf("both clients got the sub %v, want a different one for the pairwise client", a)
 			}
 			if in := b.signedIn(one.client); in {
 				t.Error("the browser is still signed in")
@@ -258,7 +258,7 @@ func TestBackchannelLogout(t *testing.T) {
 	}
 
 	if got := bystander.logouts(); len(got) != 0 {
-		t.Errorf("a client without a grant receives %+v", got)
+		t.Errorf("a client without a grant received %+v", got)
 	}
 }
 
@@ -297,7 +297,7 @@ func TestBackchannelRetry(t *testing.T) {
 
 	if got := r.logouts(); len(got) != 1 || got[0].State != fabric.Delivered || got[0].Attempts != 3 ||
 		got[0].Status != 204 {
-		t.Errorf("logouts %+v, want one delivered at the third attempt", got)
+		t.Errorf("the logouts are %+v, want one that was delivered at the third attempt", got)
 	}
 }
 
@@ -314,7 +314,7 @@ func TestBackchannelRefused(t *testing.T) {
 	b.signOut()
 	r.receiveLogouts(1)
 	if got := r.logouts(); len(got) != 1 || got[0].State != fabric.Dead || got[0].Status != 400 {
-		t.Fatalf("logouts %+v, want a dead letter", got)
+		t.Fatalf("the logouts are %+v, want a dead letter", got)
 	}
 
 	w.pass(48 * time.Hour)
@@ -350,15 +350,15 @@ func TestLogoutTokenAlone(t *testing.T) {
 
 	if got := b.get("/oauth/logout?" +
 		url.Values{"id_token_hint": {token}}.Encode()); got.status != http.StatusBadRequest {
-		t.Errorf("as an id_token_hint: %d, want 400", got.status)
+		t.Errorf("with the logout token as an id_token_hint = %d, want 400", got.status)
 	}
 	if got := w.userinfo(token); got.status != http.StatusUnauthorized {
-		t.Errorf("as an access token: %d, want 401", got.status)
+		t.Errorf("with the logout token as an access token = %d, want 401", got.status)
 	}
 
 	form := url.Values{"token": {token}, "client_id": {r.client.ID}, "client_secret": {r.secret}}
 	if got := b.post("/oauth/introspect", form).json(t); got["active"] != false {
-		t.Errorf("introspection of the logout token: %v", got)
+		t.Errorf("introspection of the logout token = %v", got)
 	}
 }
 

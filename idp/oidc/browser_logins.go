@@ -117,8 +117,8 @@ func (bl *browserLogins) use(w http.ResponseWriter, r *http.Request, s idp.Login
 	return bl.markDevice(w, r, s.ProjectID, s.SubscriberID, s.TwoFactors())
 }
 
-// markDevice marks the browser as one that the subscriber's account knows. If factors is set, the
-// mark also records that the browser had a login with two factors.
+// markDevice sets a mark in the browser, by which the subscriber's account knows it. If factors is
+// set, the mark also records that the browser had a login with two factors.
 func (bl *browserLogins) markDevice(w http.ResponseWriter, r *http.Request, projectID,
 	subscriberID string, factors bool) error {
 	sub, err := bl.Subscribers.FindSubscriber(r.Context(), projectID, subscriberID)
@@ -173,7 +173,7 @@ func (bl *browserLogins) all(r *http.Request) (all []idp.Login, err error) {
 	return all, nil
 }
 
-// end ends the browser's logins for which meant returns true, and returns their ids.
+// end ends those of the browser's logins for which meant returns true. It returns their ids.
 func (bl *browserLogins) end(r *http.Request, meant func(idp.Login) bool) (ids []string, err error) {
 	all, err := bl.all(r)
 	if err != nil {

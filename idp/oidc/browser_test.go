@@ -53,7 +53,7 @@ func (b *browser) signedIn(c idp.Client) bool {
 	b.w.t.Helper()
 	got := b.authorize(request(c, "prompt", "none"))
 	if code, failed := got.param("code"), got.param("error"); code == "" && failed != "login_required" {
-		b.w.t.Fatalf("prompt=none: %d %v", got.status, got.location)
+		b.w.t.Fatalf("a request with prompt=none = %d %v", got.status, got.location)
 	}
 	return got.param("code") != ""
 }
@@ -68,7 +68,7 @@ func (b *browser) copy() *browser {
 	return other
 }
 
-// TestSessionStoreEmptied shows that nobody is signed out or in when the session store is emptied.
+// TestSessionStoreEmptied shows that emptying the session store signs nobody out, and nobody in.
 func TestSessionStoreEmptied(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
@@ -112,8 +112,8 @@ func TestSessionStoreEmptied(t *testing.T) {
 	}
 }
 
-// TestEmptiedStoreKeepsLimits shows that a browser stays signed in for the same time whether or not
-// the session store loses its session.
+// TestEmptiedStoreKeepsLimits shows that a browser stays signed in equally long, whether or not the
+// session store loses the browser's session.
 func TestEmptiedStoreKeepsLimits(t *testing.T) {
 	for name, lose := range map[string]func(*world){"kept": func(*world) {}, "emptied": (*world).empty} {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestEmptiedStoreKeepsLimits(t *testing.T) {
 				if !visits.signedIn(c) {
 					t.Fatal("a browser that visits within the idle limit was signed out")
 				}
-				w.pass(time.Minute) // too early for the visit to be recorded
+				w.pass(time.Minute) // visits this soon after the last one are not recorded
 			}
 
 			if idle.signedIn(c) {
@@ -186,7 +186,7 @@ func TestEmptiedStoreAndTwoLogins(t *testing.T) {
 	}
 }
 
-// slowRows calls the function meanwhile between reading a browser and returning it.
+// slowRows reads a browser, calls the function meanwhile, and only then returns the browser.
 type slowRows struct {
 	*store.Store
 	meanwhile func()
@@ -199,7 +199,7 @@ func (r slowRows) FindBrowser(ctx context.Context, browser string) (map[string]s
 }
 
 // TestEmptiedStoreDuringRenewal shows that a request that reads an old browser id from the database
-// does not restore it if the id is renewed at the same time.
+// does not restore this id if it is renewed at the same time.
 func TestEmptiedStoreDuringRenewal(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -244,7 +244,7 @@ func TestRetiredIDs(t *testing.T) {
 	must(t, db.QueryRow(`SELECT count(*), min(expires) FROM selvage_sessions WHERE kind = 'browser'`).
 		Scan(&all, &first))
 	if left := time.UnixMicro(first).Sub(w.now()); all != 2 || left < w.idp.Lifetimes().BrowserIdle-time.Minute {
-		t.Errorf("%d ids are retired, the first for %v, want 2, for as long as a browser may be idle", all, left)
+		t.Errorf("%d ids are retired, the first for %v, want 2, retired as long as a browser may be idle", all, left)
 	}
 }
 

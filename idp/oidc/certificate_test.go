@@ -206,7 +206,7 @@ func TestCertificateOfAuthority(t *testing.T) {
 	}
 
 	if got := w.token("grant_type", "client_credentials", "client_id", last.ID); got.status != 401 {
-		t.Errorf("without TLS: %d %s", got.status, got.body)
+		t.Errorf("without TLS: %d %s, want 401", got.status, got.body)
 	}
 }
 
@@ -246,7 +246,7 @@ func TestSelfSignedCertificate(t *testing.T) {
 
 		form.Set("client_secret", "x")
 		if got := connect(own).post(path, form); got.status != 401 {
-			t.Errorf("%s, with a secret: %d %s", path, got.status, got.body)
+			t.Errorf("%s, with a secret: %d %s, want 401", path, got.status, got.body)
 		}
 	}
 }
@@ -297,7 +297,8 @@ func TestCertificateBoundTokens(t *testing.T) {
 
 		next := text(connect(own).post("/oauth/token", refresh).json(t)["access_token"])
 		if got := connect(stranger).userinfo("Bearer", next); got.status != 401 {
-			t.Errorf("%s: a refreshed token with a different certificate: %d", format, got.status)
+			t.Errorf("%s: a refreshed token with a different certificate: %d, want 401",
+				format, got.status)
 		}
 	}
 }

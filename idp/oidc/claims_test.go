@@ -58,10 +58,11 @@ func TestClaimsAreRights(t *testing.T) {
 	c, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
 	b := w.browser()
 	if got := b.consent(b.logIn(b.authorize(request(c)), email, secret), "allow"); got.param("code") == "" {
-		t.Fatalf("allowing: %d %v", got.status, got.parameters())
+		t.Fatalf("allowing: %d %v, want a code", got.status, got.parameters())
 	}
 	if got := b.authorize(request(c, "claims", both, "prompt", "none")); got.param("error") != "consent_required" {
-		t.Errorf("claims without consent: %d %v", got.status, got.parameters())
+		t.Errorf("claims without consent: %d %v, want consent_required",
+			got.status, got.parameters())
 	}
 
 	page := b.authorize(request(c, "claims", both))
@@ -69,7 +70,7 @@ func TestClaimsAreRights(t *testing.T) {
 		t.Fatalf("the consent page does not list the claims: %d %s", page.status, page.body)
 	}
 	if got := b.consent(page, "allow"); got.param("code") == "" {
-		t.Errorf("allowing: %d %v", got.status, got.parameters())
+		t.Errorf("allowing: %d %v, want a code", got.status, got.parameters())
 	}
 }
 
@@ -110,7 +111,7 @@ func TestClaimsSub(t *testing.T) {
 	hint := text(w.tokens(c)["id_token"])
 	if got := b.authorize(request(c, "prompt", "none", "id_token_hint", hint,
 		"claims", `{"id_token":{"sub":{"value":`+sub(c, bob.ID)+`}}}`)); got.param("error") != "login_required" {
-		t.Errorf("ada's hint and bob's sub: %v", got.parameters())
+		t.Errorf("ada's hint and bob's sub: %v, want login_required", got.parameters())
 	}
 }
 

@@ -19,19 +19,19 @@ import (
 // removed.
 func TestOperatorKeepsScopes(t *testing.T) {
 	w := newWorld(t)
-	made := w.registered(w.initialToken(), app(nil))
-	must(t, w.idp.Clients.Change(t.Context(), text(made["client_id"]), func(c *idp.Client) {
+	created := w.registered(w.initialToken(), app(nil))
+	must(t, w.idp.Clients.Change(t.Context(), text(created["client_id"]), func(c *idp.Client) {
 		c.Scopes, c.RequireACR = append(c.Scopes, "Voice"), "2"
 	}))
 	for scope, want := range map[string][]string{"openid Voice": {"openid", "Voice"},
 		"openid Voice Management": {"openid", "Voice"}, "openid": {"openid"}, "": {"openid", "Voice"},
 		"openid profile email offline_access": {"openid"}} {
-		must(t, w.idp.Clients.Change(t.Context(), text(made["client_id"]), func(c *idp.Client) {
+		must(t, w.idp.Clients.Change(t.Context(), text(created["client_id"]), func(c *idp.Client) {
 			c.Scopes = []string{"openid", "Voice"}
 		}))
-		w.send("PUT", registerPath+"/"+text(made["client_id"]), text(made["registration_access_token"]),
-			app(metadata{"client_id": made["client_id"], "scope": scope}))
-		if c := w.clientOf(made); !slices.Equal(c.Scopes, want) || c.RequireACR != "2" {
+		w.send("PUT", registerPath+"/"+text(created["client_id"]), text(created["registration_access_token"]),
+			app(metadata{"client_id": created["client_id"], "scope": scope}))
+		if c := w.clientOf(created); !slices.Equal(c.Scopes, want) || c.RequireACR != "2" {
 			t.Errorf("after a replacement with %q: %q, acr %q", scope, c.Scopes, c.RequireACR)
 		}
 	}
@@ -41,9 +41,9 @@ func TestOperatorKeepsScopes(t *testing.T) {
 // client. The others get the error for an invalid token.
 func TestDeleteRegistrationTogether(t *testing.T) {
 	w := newWorld(t)
-	made := w.registered(w.initialToken(), app(nil))
-	c, err := w.idp.Registrations.Authenticate(t.Context(), text(made["client_id"]),
-		text(made["registration_access_token"]))
+	created := w.registered(w.initialToken(), app(nil))
+	c, err := w.idp.Registrations.Authenticate(t.Context(), text(created["client_id"]),
+		text(created["registration_access_token"]))
 	must(t, err)
 
 	var all sync.WaitGroup
@@ -78,15 +78,16 @@ func TestRegisterFAPI(t *testing.T) {
 		"grant_types": []string{"authorization_code", "refresh_token"}, "scope": "openid offline_access",
 		"jwks": keySet(t, "", map[string]crypto.Signer{p.kid: p.key})})
 	initial := w.initialToken()
-	made := w.registered(initial, asked)
-	if made["profile"] != "fapi2" || made["id_token_signed_response_alg"] != "ES256" || made["client_secret"] != nil {
-		t.Fatalf("the client is %v", made)
+	created := w.registered(initial, asked)
+	if created["profile"] != "fapi2" || created["id_token_signed_response_alg"] != "ES256" ||
+		created["client_secret"] != nil {
+		t.Fatalf("the client is %v", created)
 	}
 
-	p.c = w.clientOf(made)
+	p.c = w.clientOf(created)
 	b := bank{p, w.holder()}
 	if got := w.browser().authorize(request(b.c)); got.param("error") != "invalid_request" {
-		t.Errorf("a request that is not pushed: %v", got.parameters())
+		t.Errorf("a request that is not pushed: %v, want invalid_request", got.parameters())
 	}
 	pushed := b.post(t, "/oauth/par", request(b.c, "scope", "openid offline_access")).json(t)
 	br := w.browser()
@@ -101,24 +102,25 @@ func TestRegisterFAPI(t *testing.T) {
 		"token_endpoint_auth_method":   {"token_endpoint_auth_method": "client_secret_basic"},
 		"id_token_signed_response_alg": {"id_token_signed_response_alg": "RS256"},
 	} {
-		put := metadata{"client_id": made["client_id"]}
+		put := metadata{"client_id": created["client_id"]}
 		maps.Copy(put, asked)
 		maps.Copy(put, change)
-		got := w.send("PUT", registerPath+"/"+b.c.ID, text(made["registration_access_token"]), put)
+		got := w.send("PUT", registerPath+"/"+b.c.ID, text(created["registration_access_token"]), put)
 		if got.status != 400 || !strings.Contains(got.body, name) {
 			t.Errorf("replacing with %v = %d %s", change, got.status, got.body)
 		}
 	}
 
-	put := metadata{"client_id": made["client_id"]}
+	put := metadata{"client_id": created["client_id"]}
 	maps.Copy(put, asked)
 	delete(put, "profile")
-	w.send("PUT", registerPath+"/"+b.c.ID, text(made["registration_access_token"]), put)
-	if c := w.clientOf(made); c.Profile != idp.FAPI2 {
+	w.send("PUT", registerPath+"/"+b.c.ID, text(created["registration_access_token"]), put)
+	if c := w.clientOf(created); c.Profile != idp.FAPI2 {
 		t.Errorf("after a replacement without a profile, the client's profile is %s", c.Profile)
 	}
 
 	if got := w.send("POST", registerPath, initial, app(metadata{"profile": "mobile-legacy"})); got.status != 400 {
-		t.Errorf("registering with the profile mobile-legacy = %d %s", got.status, got.body)
+		t.Errorf("registering with the profile mobile-legacy = %d %s, want 400",
+			got.status, got.body)
 	}
 }

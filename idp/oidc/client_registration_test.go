@@ -75,27 +75,28 @@ func (w *world) registered(token string, m metadata) map[string]any {
 	w.t.Helper()
 	got := w.send("POST", registerPath, token, m)
 	if got.status != http.StatusCreated {
-		w.t.Fatalf("registering %v = %d %s", m, got.status, got.body)
+		w.t.Fatalf("registering %v = %d %s, want 201", m, got.status, got.body)
 	}
 	return got.json(w.t)
 }
 
 // clientOf returns the client that a registration created.
-func (w *world) clientOf(made map[string]any) idp.Client {
+func (w *world) clientOf(created map[string]any) idp.Client {
 	w.t.Helper()
-	c, err := w.idp.Clients.Find(w.t.Context(), text(made["client_id"]))
+	c, err := w.idp.Clients.Find(w.t.Context(), text(created["client_id"]))
 	must(w.t, err)
 	return c
 }
 
-// TestRegister shows what a client with few settings gets, and that it completes a login. People
-// are asked for consent, and its tokens do not give access to the fabric.
+// TestRegister shows which settings a client gets that registers with only a few, and that the
+// client can complete a login. People are asked for consent. The client's tokens do not give access
+// to the fabric.
 func TestRegister(t *testing.T) {
 	w := newWorld(t)
 	got := w.send("POST", registerPath, w.initialToken(), app(metadata{"surprise": true, "client_uri": nil,
 		"scope":       "openid Voice profile offline_access nonsense",
 		"grant_types": []string{"refresh_token", "authorization_code"}}))
-	made := got.json(t)
+	created := got.json(t)
 	if got.status != http.StatusCreated || got.header.Get("Cache-Control") != "no-store" {
 		t.Fatalf("registering = %d %v %s", got.status, got.header, got.body)
 	}
@@ -103,15 +104,15 @@ func TestRegister(t *testing.T) {
 	for name, want := range map[string]string{"token_endpoint_auth_method": "client_secret_basic",
 		"response_types": "[code]", "grant_types": "[authorization_code refresh_token]", "application_type": "web",
 		"scope": "openid profile offline_access", "client_secret_expires_at": "0", "client_name": "Parrot",
-		"registration_client_uri": w.url + registerPath + "/" + text(made["client_id"])} {
-		if text(made[name]) != want {
-			t.Errorf("%s = %v, want %s", name, made[name], want)
+		"registration_client_uri": w.url + registerPath + "/" + text(created["client_id"])} {
+		if text(created[name]) != want {
+			t.Errorf("%s = %v, want %s", name, created[name], want)
 		}
 	}
 
-	c := w.clientOf(made)
+	c := w.clientOf(created)
 	if c.FirstParty || c.AccessToken != idp.JWTToken || c.ProjectID != w.project.ID || c.RegisteredBy == "" {
-		t.Errorf("the client is %+v", c)
+		t.Errorf("the registered client is %+v", c)
 	}
 
 	b := w.browser()
@@ -123,7 +124,7 @@ func TestRegister(t *testing.T) {
 	code := b.consent(consent, "allow").param("code")
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {callback},
 		"code_verifier": {verifier}}
-	tokens := w.postAs(c.ID, text(made["client_secret"]), "/oauth/token", form).json(t)
+	tokens := w.postAs(c.ID, text(created["client_secret"]), "/oauth/token", form).json(t)
 	if tokens["refresh_token"] == nil || tokens["id_token"] == nil {
 		t.Fatalf("the tokens are %v", tokens)
 	}
@@ -132,7 +133,7 @@ func TestRegister(t *testing.T) {
 		t.Error("the access token gives access to the fabric")
 	}
 	if got := w.browser().authorize(request(c, "scope", "openid Voice")); got.param("error") != "invalid_scope" {
-		t.Errorf("a request for Voice: %v", got.parameters())
+		t.Errorf("a request for the scope Voice returned %v, want invalid_scope", got.parameters())
 	}
 }
 
@@ -156,7 +157,7 @@ func TestRegisterPermission(t *testing.T) {
 	must(t, err)
 	wrong := app(metadata{"redirect_uris": []string{"ftp://x"}}) // a failed registration does not use up the token
 	if got := w.send("POST", registerPath, once, wrong); got.status != http.StatusBadRequest {
-		t.Errorf("a wrong registration = %d", got.status)
+		t.Errorf("an invalid registration = %d, want 400", got.status)
 	}
 
 	for i, step := range []struct {
@@ -193,7 +194,7 @@ func TestRegisterPermission(t *testing.T) {
 
 	w.pass(fabric.DefaultRegistration)
 	if got := w.send("POST", registerPath, token, app(nil)); got.status != http.StatusUnauthorized {
-		t.Errorf("an expired token = %d", got.status)
+		t.Errorf("an expired token = %d, want 401", got.status)
 	}
 }
 
@@ -243,7 +244,7 @@ func TestRegisterInvalid(t *testing.T) {
 	got := w.send("POST", registerPath, token, app(metadata{"response_types": []string{"code id_token"},
 		"grant_types": []string{"authorization_code"}}))
 	if body := got.json(t); !strings.Contains(text(body["error_description"]), "grant_types") {
-		t.Errorf("a response type without its grant type: %d %s", got.status, got.body)
+		t.Errorf("registering a response type without its grant type = %d %s", got.status, got.body)
 	}
 }
 
@@ -253,12 +254,12 @@ func TestRegisterHostile(t *testing.T) {
 	w := newWorld(t)
 	token := w.initialToken()
 	const name = `"><script>alert(1)</script>`
-	made := w.registered(token, app(metadata{"client_name": name, "token_endpoint_auth_method": "none",
+	created := w.registered(token, app(metadata{"client_name": name, "token_endpoint_auth_method": "none",
 		"policy_uri": `https://a.example/"onmouseover="alert(1)`, "tos_uri": "https://a.example/<b>"}))
-	page := w.browser().authorize(request(w.clientOf(made)))
+	page := w.browser().authorize(request(w.clientOf(created)))
 	if strings.Contains(page.body, "<script>alert") || strings.Contains(page.body, `"onmouseover`) ||
 		strings.Contains(page.body, "<b>") || !strings.Contains(page.body, "&lt;script&gt;") {
-		t.Errorf("the login page: %s", page.body)
+		t.Errorf("the login page does not escape the client's metadata: %s", page.body)
 	}
 
 	for _, bad := range []string{"https://a.example/\r\nX: y", "https://ä.example/\"", `https://a.example/\`} {
@@ -282,11 +283,11 @@ func TestRegisterHostile(t *testing.T) {
 	must(t, err)
 	r.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Authorization": {"Bearer " + token}}
 	if got := w.browser().do(r); got.status != http.StatusUnsupportedMediaType {
-		t.Errorf("a form = %d %s", got.status, got.body)
+		t.Errorf("a form instead of JSON = %d %s, want 415", got.status, got.body)
 	}
 
 	if got := w.browser().get(registerPath); got.status != http.StatusMethodNotAllowed {
-		t.Errorf("GET = %d", got.status)
+		t.Errorf("GET = %d, want 405", got.status)
 	}
 }
 
@@ -317,20 +318,21 @@ func TestRegisterLimits(t *testing.T) {
 func TestManageRegistration(t *testing.T) {
 	w := newWorld(t)
 	initial := w.initialToken()
-	made := w.registered(initial, app(metadata{"token_endpoint_auth_method": "none",
+	created := w.registered(initial, app(metadata{"token_endpoint_auth_method": "none",
 		"contacts": []string{"a@b.example"}}))
 	other := w.registered(initial, app(nil))
-	at, token := registerPath+"/"+text(made["client_id"]), text(made["registration_access_token"])
+	at, token := registerPath+"/"+text(created["client_id"]), text(created["registration_access_token"])
 
 	got := w.send("GET", at, token, nil)
-	if !maps.EqualFunc(got.json(t), made, func(a, b any) bool { return text(a) == text(b) }) {
-		t.Errorf("reading = %d %s, want %v", got.status, got.body, made)
+	if !maps.EqualFunc(got.json(t), created, func(a, b any) bool { return text(a) == text(b) }) {
+		t.Errorf("reading = %d %s, want %v", got.status, got.body, created)
 	}
 
 	for _, wrong := range []string{"", initial, text(other["registration_access_token"]), token + "x"} {
 		for _, method := range []string{"GET", "PUT", "DELETE"} {
-			if got := w.send(method, at, wrong, app(metadata{"client_id": made["client_id"]})); got.status != 401 {
-				t.Errorf("%s with the token %q = %d %s", method, wrong, got.status, got.body)
+			if got := w.send(method, at, wrong, app(metadata{"client_id": created["client_id"]})); got.status != 401 {
+				t.Errorf("%s with the token %q = %d %s, want 401",
+					method, wrong, got.status, got.body)
 			}
 		}
 	}
@@ -338,33 +340,33 @@ func TestManageRegistration(t *testing.T) {
 	own, _ := w.client(nil) // a client that an operator created cannot be managed this way
 	for _, token := range []string{"", token} {
 		if got := w.send("GET", registerPath+"/"+own.ID, token, nil); got.status != 401 {
-			t.Errorf("reading a client of the operator = %d", got.status)
+			t.Errorf("reading a client that an operator created = %d, want 401", got.status)
 		}
 	}
 
 	for name, body := range map[string]metadata{"client_id": app(nil),
-		"client_secret": app(metadata{"client_id": made["client_id"], "client_secret": "wrong"}),
-		"redirect_uris": {"client_id": made["client_id"]}} {
+		"client_secret": app(metadata{"client_id": created["client_id"], "client_secret": "wrong"}),
+		"redirect_uris": {"client_id": created["client_id"]}} {
 		if got := w.send("PUT", at, token, body); got.status != 400 || !strings.Contains(got.body, name) {
-			t.Errorf("replacing with a wrong %s = %d %s", name, got.status, got.body)
+			t.Errorf("replacing the metadata with a wrong %s = %d %s", name, got.status, got.body)
 		}
 	}
-	put := w.send("PUT", at, token, app(metadata{"client_id": made["client_id"], "client_name": "Owl"})).json(t)
-	c := w.clientOf(made)
+	put := w.send("PUT", at, token, app(metadata{"client_id": created["client_id"], "client_name": "Owl"})).json(t)
+	c := w.clientOf(created)
 	if put["client_name"] != "Owl" || put["contacts"] != nil || put["client_secret"] == nil || c.Name != "Owl" ||
 		c.AuthMethod != idp.AuthBasic || c.Type != idp.Web || !c.HasSecret(text(put["client_secret"]), w.now()) {
-		t.Errorf("after the replacement: %v, %+v", put, c)
+		t.Errorf("after the replacement, the response is %v and the client is %+v", put, c)
 	}
 
 	set := w.tokensOf(c, text(put["client_secret"]))
 	if got := w.send("DELETE", at, token, nil); got.status != http.StatusNoContent {
-		t.Errorf("deleting = %d %s", got.status, got.body)
+		t.Errorf("deleting = %d %s, want 204", got.status, got.body)
 	}
 	if got := w.userinfo(text(set["access_token"])); got.status != http.StatusUnauthorized {
-		t.Errorf("userinfo with a token of the deleted client = %d", got.status)
+		t.Errorf("userinfo with a token of the deleted client = %d, want 401", got.status)
 	}
 	if got := w.send("GET", at, token, nil); got.status != http.StatusUnauthorized {
-		t.Errorf("reading the deleted client = %d", got.status)
+		t.Errorf("reading the deleted client = %d, want 401", got.status)
 	}
 }
 
@@ -378,7 +380,7 @@ func (w *world) tokensOf(c idp.Client, password string) map[string]any {
 }
 
 // TestRegisterDocuments shows what happens to the documents of a client. The list of its sector
-// must contain its redirect URIs. A logo is shown if it is a picture.
+// must contain its redirect URIs. The client's logo is shown if it is a valid picture.
 func TestRegisterDocuments(t *testing.T) {
 	w := newWorld(t)
 	token := w.initialToken()
@@ -391,9 +393,9 @@ func TestRegisterDocuments(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 
-	made := w.registered(token, app(metadata{"sector_identifier_uri": srv.URL + "/good"}))
-	if made["subject_type"] != "pairwise" {
-		t.Errorf("a client with a sector has subject_type %v", made["subject_type"])
+	created := w.registered(token, app(metadata{"sector_identifier_uri": srv.URL + "/good"}))
+	if created["subject_type"] != "pairwise" {
+		t.Errorf("a client with a sector has subject_type %v", created["subject_type"])
 	}
 	for _, path := range []string{"/bad", "/text", "/missing"} {
 		got := w.send("POST", registerPath, token, app(metadata{"sector_identifier_uri": srv.URL + path}))
@@ -403,15 +405,15 @@ func TestRegisterDocuments(t *testing.T) {
 	}
 
 	for path, shown := range map[string]bool{"/logo": true, "/text": false, "/missing": false} {
-		made := w.registered(token, app(metadata{"logo_uri": srv.URL + path}))
-		page := w.browser().authorize(request(w.clientOf(made)))
+		created := w.registered(token, app(metadata{"logo_uri": srv.URL + path}))
+		page := w.browser().authorize(request(w.clientOf(created)))
 		if strings.Contains(page.body, `id="brand-logo"`) != shown || strings.Contains(page.body, srv.URL) ||
-			made["logo_uri"] != srv.URL+path {
-			t.Errorf("the logo at %s: %s", path, page.body)
+			created["logo_uri"] != srv.URL+path {
+			t.Errorf("with the logo at %s, the login page is %s", path, page.body)
 		}
-		put := metadata{"client_id": made["client_id"]}
-		w.send("PUT", registerPath+"/"+text(made["client_id"]), text(made["registration_access_token"]), app(put))
-		if c := w.clientOf(made); c.Logo != "" || c.LogoURI != "" {
+		put := metadata{"client_id": created["client_id"]}
+		w.send("PUT", registerPath+"/"+text(created["client_id"]), text(created["registration_access_token"]), app(put))
+		if c := w.clientOf(created); c.Logo != "" || c.LogoURI != "" {
 			t.Errorf("after the removal of the logo: %q of %q", c.Logo, c.LogoURI)
 		}
 	}
@@ -426,19 +428,19 @@ func TestRequestDefaults(t *testing.T) {
 	b := w.browser()
 	b.code(other)
 	if got := b.authorize(request(c, "acr_values", "1", "prompt", "none")); got.param("code") == "" {
-		t.Errorf("a request with another class: %v", got.parameters())
+		t.Errorf("a request for another class: %v, want a code", got.parameters())
 	}
 	if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "login_required" {
-		t.Errorf("a login with one factor: %v", got.parameters())
+		t.Errorf("with a login with one factor: %v, want login_required", got.parameters())
 	}
 
 	w.pass(2 * time.Minute)
 	old := request(c, "acr_values", "1", "prompt", "none")
 	if got := b.authorize(old); got.param("error") != "login_required" {
-		t.Errorf("an old login: %v", got.parameters())
+		t.Errorf("with an old login: %v, want login_required", got.parameters())
 	}
 	if got := b.authorize(with(old, "max_age", "600")); got.param("code") == "" {
-		t.Errorf("an old login with another maximum age: %v", got.parameters())
+		t.Errorf("with an old login and a longer maximum age: %v, want a code", got.parameters())
 	}
 }
 
@@ -457,6 +459,6 @@ func TestInitiateLogin(t *testing.T) {
 	link := `href="https://app.example/start?a=b&amp;iss=` + url.QueryEscape(w.url+"/") + `"`
 	if !strings.Contains(page.body, `id="app-open-0"`) || !strings.Contains(page.body, link) ||
 		strings.Contains(page.body, `id="app-open-1"`) {
-		t.Errorf("the apps lack %s: %s", link, page.body)
+		t.Errorf("the account page lacks the link %s: %s", link, page.body)
 	}
 }

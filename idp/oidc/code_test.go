@@ -25,7 +25,7 @@ func TestSealedCode(t *testing.T) {
 
 	w.empty()
 	if got := w.redeem(c, code); got.status != http.StatusOK {
-		t.Errorf("redeeming: %d %s", got.status, got.body)
+		t.Errorf("redeeming: %d %s, want 200", got.status, got.body)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestConsentRevoked(t *testing.T) {
 		// Tokens, refresh tokens and codes of the client have ended.
 		must(t, w.idp.Consents.Revoke(t.Context(), w.ada.ID, c.ID))
 		if r := w.userinfo(text(got["access_token"])); r.status != http.StatusUnauthorized {
-			t.Errorf("%s: userinfo after the consent was revoked: %d", kind, r.status)
+			t.Errorf("%s: userinfo after the consent was revoked: %d, want 401", kind, r.status)
 		}
 		if r := w.refresh(c, text(got["refresh_token"])); r.status != http.StatusBadRequest ||
 			r.json(t)["error"] != "invalid_grant" {
@@ -50,18 +50,20 @@ func TestConsentRevoked(t *testing.T) {
 
 		// The client must ask for consent again, even for ID tokens.
 		if r := b.authorize(request(c, "prompt", "none")); r.param("error") != "consent_required" {
-			t.Errorf("%s: prompt=none after the consent was revoked: %v", kind, r.parameters())
+			t.Errorf("%s: prompt=none after the consent was revoked: %v, want consent_required",
+				kind, r.parameters())
 		}
 		if r := b.authorize(implicit(c, "prompt", "none")); r.param("error") != "consent_required" {
-			t.Errorf("%s: an ID token after the consent was revoked: %v", kind, r.parameters())
+			t.Errorf("%s: an ID token after the consent was revoked: %v, want consent_required",
+				kind, r.parameters())
 		}
 
 		// The other client is not affected.
 		if r := w.userinfo(text(others["access_token"])); r.status != http.StatusOK {
-			t.Errorf("%s: another client's token: %d", kind, r.status)
+			t.Errorf("%s: another client's token: %d, want 200", kind, r.status)
 		}
 		if r := w.refresh(other, text(others["refresh_token"])); r.status != http.StatusOK {
-			t.Errorf("%s: another client's refresh: %d %s", kind, r.status, r.body)
+			t.Errorf("%s: another client's refresh: %d %s, want 200", kind, r.status, r.body)
 		}
 
 		// There is no consent to revoke until it is given again.

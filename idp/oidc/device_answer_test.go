@@ -106,7 +106,7 @@ func TestDeviceConfirmation(t *testing.T) {
 
 	d.wants("after refused answers", "authorization_pending")
 	if got := b.consent(b.get("/consent?id="+form.Get("id")), "allow"); got.status != http.StatusOK {
-		t.Fatalf("bob's page: %d %s", got.status, got.body)
+		t.Fatalf("bob's page: %d %s, want 200", got.status, got.body)
 	}
 	if id := idClaims(t, d.wants("for bob's answer", "")); id["sub"] == w.ada.ID {
 		t.Error("bob's device got ada's tokens")

@@ -41,7 +41,7 @@ func (w *world) device(c idp.Client) device {
 	got := w.post("/oauth/device_authorization",
 		url.Values{"client_id": {c.ID}, "scope": {"openid email offline_access"}})
 	if got.status != http.StatusOK {
-		w.t.Fatalf("device authorization: %d %s", got.status, got.body)
+		w.t.Fatalf("device authorization: %d %s, want 200", got.status, got.body)
 	}
 	v := got.json(w.t)
 	return device{w, c, text(v["device_code"]), text(v["user_code"]),
@@ -140,14 +140,14 @@ func TestDevice(t *testing.T) {
 		t.Errorf("userinfo: %d %s", got.status, got.body)
 	}
 	if got := w.refresh(c, text(set["refresh_token"])); got.status != http.StatusOK {
-		t.Errorf("refresh: %d %s", got.status, got.body)
+		t.Errorf("refresh: %d %s, want 200", got.status, got.body)
 	}
 
 	// Each device must be confirmed, even if the browser is signed in and has already confirmed
 	// another device.
 	second := w.device(c)
 	if got := b.consent(b.confirmation(second), "allow"); got.status != http.StatusOK {
-		t.Errorf("a second device: %d %s", got.status, got.body)
+		t.Errorf("a second device: %d %s, want 200", got.status, got.body)
 	}
 	second.wants("for the second device", "")
 
@@ -287,7 +287,7 @@ func TestDeviceAtNodes(t *testing.T) {
 	}
 
 	if got := b.consent(page, "allow"); got.status != http.StatusOK {
-		t.Fatalf("allowing on another node: %d %s", got.status, got.body)
+		t.Fatalf("allowing on another node: %d %s, want 200", got.status, got.body)
 	}
 	w.url = first
 	d.wantsOneOfMany(other)
@@ -300,7 +300,7 @@ func (d device) wantsOneOfMany(other *idp.Provider) {
 
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	told := make(map[string]int)
+	outcomes := make(map[string]int)
 
 	for i := range 50 {
 		wg.Go(func() {
@@ -312,16 +312,16 @@ func (d device) wantsOneOfMany(other *idp.Provider) {
 			mu.Lock()
 			defer mu.Unlock()
 			if known := problem.First(err); known != nil {
-				told[known.Code]++
+				outcomes[known.Code]++
 			} else {
-				told[text(err)]++
+				outcomes[text(err)]++
 			}
 		})
 	}
 
 	wg.Wait()
-	if told["<nil>"] != 1 || told["invalid_grant"]+told["slow_down"] != 49 {
-		d.w.t.Errorf("fifty concurrent polls get %v, want one with tokens", told)
+	if outcomes["<nil>"] != 1 || outcomes["invalid_grant"]+outcomes["slow_down"] != 49 {
+		d.w.t.Errorf("fifty concurrent polls get %v, want one with tokens", outcomes)
 	}
 }
 

@@ -58,8 +58,8 @@ func TestDisplacedLogins(t *testing.T) {
 
 		// Each client is notified once.
 		for i, r := range []*rp{first, second} {
-			if told := r.logouts(); len(told) != 1 {
-				t.Errorf("%s: client %d receives %d logout tokens, want 1", name, i, len(told))
+			if received := r.logouts(); len(received) != 1 {
+				t.Errorf("%s: client %d receives %d logout tokens, want 1", name, i, len(received))
 			}
 		}
 	}

@@ -135,7 +135,7 @@ func TestDPoP(t *testing.T) {
 		}
 
 		if other := w.userinfo(text(w.unbound(c, secret)["access_token"])); other.status != 200 {
-			t.Errorf("%s: a token that is not bound: %d", format, other.status)
+			t.Errorf("%s: a token that is not bound: %d, want 200", format, other.status)
 		}
 
 		seen := w.browser().post("/oauth/introspect", url.Values{"client_id": {c.ID}, "client_secret": {secret},
@@ -186,7 +186,7 @@ func TestDPoPCode(t *testing.T) {
 		t.Errorf("the key of dpop_jkt: %s", got.body)
 	}
 	if got := w.browser().authorize(request(c, "dpop_jkt", "x")); got.param("error") != "invalid_request" {
-		t.Errorf("an invalid dpop_jkt: %v", got.parameters())
+		t.Errorf("an invalid dpop_jkt: %v, want invalid_request", got.parameters())
 	}
 }
 

@@ -44,7 +44,7 @@ func TestAssertionEd25519(t *testing.T) {
 		must(t, w.rewrite(p.c))
 		good := p.signEd(t, head(), p.claims())
 		if got := p.ask(good); got.status != http.StatusOK {
-			t.Errorf("a key whose alg is %q: %d %s", alg, got.status, got.body)
+			t.Errorf("a key whose alg is %q: %d %s, want 200", alg, got.status, got.body)
 		}
 		wantInvalidClient(t, "a replay", p.ask(good))
 	}

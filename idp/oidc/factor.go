@@ -66,7 +66,7 @@ type factorPages struct {
 }
 
 // stepOf returns the step of a request. with is the type of factor that the person chose. over
-// reports that no login is waiting, so that the person must sign in again.
+// reports whether no login is waiting anymore, in which case the person must sign in again.
 func (fp *factorPages) stepOf(r *http.Request, req idp.AuthRequest, c idp.Client,
 	with string) (st step, over bool, err error) {
 	st.req, st.c, st.with = req, c, with
@@ -212,8 +212,8 @@ func (fp *factorPages) checkFactor(r *http.Request, st step, form url.Values) (a
 	return nil, fp.Factors.UseCode(r.Context(), owner, at, form.Get("code"))
 }
 
-// finishLogin creates or raises a login with the request's proof. It then continues the request
-// with a new cookie.
+// finishLogin creates a login, or adds the proved factor to an existing one. It then continues the
+// request with a new cookie.
 func (fp *factorPages) finishLogin(w http.ResponseWriter, r *http.Request, c idp.Client,
 	req idp.AuthRequest, amr []string) error {
 	if sid := req.Proof.Raises; sid != "" {
@@ -236,7 +236,7 @@ func (fp *factorPages) finishLogin(w http.ResponseWriter, r *http.Request, c idp
 	return fp.flow.enter(w, r, c, req, s)
 }
 
-// enter continues a request whose login was just created or raised.
+// enter continues a request whose login was just created or has just got a second factor.
 func (f *flow) enter(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) error {
 	if err := f.logins.use(w, r, s); err != nil {
 		return err

@@ -240,10 +240,10 @@ func TestStepUp(t *testing.T) {
 
 		// prompt=none cannot answer this request. Other requests need only one factor.
 		if got := b.authorize(request(c, append(pair, "prompt", "none")...)); got.param("error") != "login_required" {
-			t.Errorf("%v with prompt=none: %v", pair, got.parameters())
+			t.Errorf("%v with prompt=none: %v, want login_required", pair, got.parameters())
 		}
 		if got := b.authorize(request(c, "acr_values", "1")); got.param("code") == "" {
-			t.Errorf("a request that needs only one factor: %v", got.parameters())
+			t.Errorf("a request that needs only one factor: %v, want a code", got.parameters())
 		}
 
 		// The person is asked only for the second factor, and cannot skip it.
@@ -253,7 +253,7 @@ func TestStepUp(t *testing.T) {
 		}
 		if got := b.get("/consent?id=" +
 			hiddenID.FindStringSubmatch(page.body)[1]); got.status != http.StatusBadRequest {
-			t.Errorf("skipping the page: %d %s", got.status, got.body)
+			t.Errorf("skipping the page: %d %s, want 400", got.status, got.body)
 		}
 
 		// The login keeps its id and gets a new cookie.
@@ -267,7 +267,7 @@ func TestStepUp(t *testing.T) {
 		}
 
 		if got := b.authorize(request(c, append(pair, "prompt", "none")...)); got.param("code") == "" {
-			t.Errorf("%v again: %v", pair, got.parameters())
+			t.Errorf("%v again: %v, want a code", pair, got.parameters())
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (b bank) code(t *testing.T) string {
 	t.Helper()
 	pushed := b.post(t, "/oauth/par", request(b.c, "scope", "openid offline_access"))
 	if pushed.status != http.StatusCreated {
-		t.Fatalf("pushing: %d %s", pushed.status, pushed.body)
+		t.Fatalf("pushing: %d %s, want 201", pushed.status, pushed.body)
 	}
 	br := b.party.w.browser()
 	uri := text(pushed.json(t)["request_uri"])
@@ -83,7 +83,7 @@ func TestFAPI(t *testing.T) {
 		t.Errorf("a client without logout addresses gets the sid %v", sid)
 	}
 	if got := b.userinfo("DPoP", token, b.proof("GET", "/oauth/userinfo", token)); got.status != http.StatusOK {
-		t.Errorf("userinfo: %d %s", got.status, got.body)
+		t.Errorf("userinfo: %d %s, want 200", got.status, got.body)
 	}
 
 	refresh := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {text(set["refresh_token"])}}
@@ -134,10 +134,10 @@ func TestFAPIErrors(t *testing.T) {
 	}
 
 	if got := b.post(t, "/oauth/par", request(b.c), "nbf", w.now().Add(8*time.Second).Unix()); got.status != 201 {
-		t.Errorf("an nbf in eight seconds: %d %s", got.status, got.body)
+		t.Errorf("an nbf in eight seconds: %d %s, want 201", got.status, got.body)
 	}
 	if got := w.browser().authorize(request(b.c)); got.param("error") != "invalid_request" {
-		t.Errorf("a request that is not pushed: %v", got.parameters())
+		t.Errorf("a request that is not pushed: %v, want invalid_request", got.parameters())
 	}
 
 	if got := b.post(t, "/oauth/par", request(b.c, "redirect_uri", "")); got.json(t)["error"] != "invalid_request" {
@@ -263,7 +263,7 @@ func TestSignedIntrospection(t *testing.T) {
 		}
 
 		if got := w.userinfo(seen.body); got.status != http.StatusUnauthorized {
-			t.Errorf("signed introspection as an access token: %d", got.status)
+			t.Errorf("signed introspection as an access token: %d, want 401", got.status)
 		}
 	}
 

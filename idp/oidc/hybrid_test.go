@@ -102,7 +102,7 @@ func TestDirectToken(t *testing.T) {
 	}
 	must(t, w.idp.Logins.End(t.Context(), text(claims["sid"])))
 	if info := w.userinfo(token); info.status != http.StatusUnauthorized {
-		t.Errorf("userinfo after the login has ended = %d", info.status)
+		t.Errorf("userinfo after the login has ended = %d, want 401", info.status)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestDirectTokenRevoked(t *testing.T) {
 	token := got.param("access_token")
 	w.browser().post("/oauth/revoke", url.Values{"client_id": {c.ID}, "token": {token}})
 	if info := w.userinfo(token); info.status != http.StatusUnauthorized {
-		t.Errorf("userinfo with a revoked token = %d", info.status)
+		t.Errorf("userinfo with a revoked token = %d, want 401", info.status)
 	}
 }
 

@@ -110,7 +110,7 @@ func TestImplicitIsAGrant(t *testing.T) {
 	sid := text(payload(t, got.param("id_token"))["sid"])
 	must(t, w.idp.Logins.End(t.Context(), sid))
 	if got := b.authorize(implicit(c, "prompt", "none")); got.param("error") != "login_required" {
-		t.Errorf("after the login was ended: %v", got.parameters())
+		t.Errorf("after the login was ended: %v, want login_required", got.parameters())
 	}
 }
 

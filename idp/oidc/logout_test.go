@@ -27,23 +27,23 @@ func TestLogout(t *testing.T) {
 	got := b.get("/oauth/logout?" + url.Values{"id_token_hint": {text(set["id_token"])},
 		"post_logout_redirect_uri": {goodbye}, "state": {"x y"}}.Encode())
 	if got.location == nil || got.location.String() != goodbye+"?state=x+y" {
-		t.Fatalf("logout: %d to %v", got.status, got.location)
+		t.Fatalf("the logout = %d to %v", got.status, got.location)
 	}
 
 	if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "login_required" {
-		t.Errorf("prompt=none after a logout: %v", got.location)
+		t.Errorf("prompt=none after a logout redirects to %v, want login_required", got.location)
 	}
 	if got := w.userinfo(text(set["access_token"])); got.status != http.StatusUnauthorized {
-		t.Errorf("the access token after a logout: %d, want 401", got.status)
+		t.Errorf("userinfo with the access token after a logout = %d, want 401", got.status)
 	}
 	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
 		text(set["refresh_token"])); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("the refresh token after a logout: %d %s", got.status, got.body)
+		t.Errorf("a refresh after a logout = %d %s", got.status, got.body)
 	}
 
 	again := b.get("/oauth/logout?" + url.Values{"id_token_hint": {text(set["id_token"])}}.Encode())
 	if again.status != http.StatusOK || !strings.Contains(again.body, "You are signed out") {
-		t.Errorf("a second logout: %d %s", again.status, again.body)
+		t.Errorf("a second logout = %d %s", again.status, again.body)
 	}
 }
 
@@ -58,12 +58,13 @@ func TestLogoutEndsCopiedCookies(t *testing.T) {
 	must(t, err)
 	thief.http.Jar.SetCookies(home, b.http.Jar.Cookies(home))
 	if got := thief.authorize(request(c)); got.param("code") == "" {
-		t.Fatalf("the copied cookie before the logout: %d %v", got.status, got.location)
+		t.Fatalf("with the copied cookie before the logout = %d %v, want a code",
+			got.status, got.location)
 	}
 
 	b.get("/oauth/logout?" + url.Values{"id_token_hint": {text(set["id_token"])}}.Encode())
 	if got := thief.authorize(request(c)); got.status != http.StatusOK {
-		t.Errorf("the copied cookie after the logout: %d %v, want the login page", got.status, got.location)
+		t.Errorf("with the copied cookie after the logout = %d %v, want the login page", got.status, got.location)
 	}
 }
 
@@ -104,35 +105,35 @@ func TestLogoutAsks(t *testing.T) {
 
 	page := b.get("/oauth/logout")
 	if page.location != nil || !strings.Contains(page.body, `id="logout-confirm"`) {
-		t.Fatalf("logout without a hint: %d %v", page.status, page.location)
+		t.Fatalf("a logout without a hint = %d %v", page.status, page.location)
 	}
 
 	page = b.get("/oauth/logout?" + url.Values{"client_id": {c.ID}, "post_logout_redirect_uri": {goodbye},
 		"state": {`"><script>`}}.Encode())
 	if page.location != nil || strings.Contains(page.body, "<script") {
-		t.Fatalf("logout without a hint, with a redirect URI: %d %v %s", page.status, page.location, page.body)
+		t.Fatalf("a logout without a hint but with a redirect URI = %d %v %s", page.status, page.location, page.body)
 	}
 
 	if got := b.authorize(request(c)); got.param("code") == "" {
-		t.Fatalf("before the confirmation: %d %v", got.status, got.location)
+		t.Fatalf("a request before the confirmation = %d %v, want a code", got.status, got.location)
 	}
 
 	got := b.submit(b.get("/oauth/logout?" +
 		url.Values{"client_id": {c.ID}, "post_logout_redirect_uri": {goodbye}, "state": {"x"}}.Encode()))
 	if got.location == nil || got.location.String() != goodbye+"?state=x" {
-		t.Errorf("confirming: %d %v", got.status, got.location)
+		t.Errorf("confirming the logout = %d %v", got.status, got.location)
 	}
 
 	if got := b.authorize(request(c)); got.status != http.StatusOK {
-		t.Errorf("after the confirmation: %d %v, want the login page", got.status, got.location)
+		t.Errorf("a request after the confirmation = %d %v, want the login page", got.status, got.location)
 	}
 	if got := b.submit(b.get("/logout")); !strings.Contains(got.body, "You are signed out") {
-		t.Errorf("confirming without a login: %d %s", got.status, got.body)
+		t.Errorf("confirming a logout without a login = %d %s", got.status, got.body)
 	}
 }
 
-// TestLogoutLooks shows that the pages of a logout have the branding of the project if it is known.
-// People can cancel the logout.
+// TestLogoutLooks shows that the pages of a logout have the project's branding, if the project is
+// known. People can cancel the logout.
 func TestLogoutLooks(t *testing.T) {
 	w := newWorld(t)
 	color := "#106040"
@@ -242,7 +243,7 @@ func TestRevokeAndIntrospect(t *testing.T) {
 			"an ID token": introspect(c.ID, s, text(got["id_token"])),
 		} {
 			if in["active"] != false || len(in) != 1 {
-				t.Errorf("%s: introspection of %s: %v, want only active=false", format, name, in)
+				t.Errorf("%s: introspection of %s = %v, want only active=false", format, name, in)
 			}
 		}
 
@@ -250,7 +251,7 @@ func TestRevokeAndIntrospect(t *testing.T) {
 			t.Helper()
 			if got := w.post("/oauth/revoke", url.Values{"token": {token}}, "Authorization",
 				basic(id, secret)); got.status != http.StatusOK {
-				t.Errorf("%s: revocation: %d %s", format, got.status, got.body)
+				t.Errorf("%s: revocation: %d %s, want 200", format, got.status, got.body)
 			}
 		}
 
@@ -259,19 +260,19 @@ func TestRevokeAndIntrospect(t *testing.T) {
 		revoke(other.ID, otherSecret, refresh)
 		revoke(c.ID, s, "garbage")
 		if in := introspect(c.ID, s, access); in["active"] != true {
-			t.Errorf("%s: after another client's revocation: %v", format, in)
+			t.Errorf("%s: introspection after another client's revocation = %v", format, in)
 		}
 
 		revoke(c.ID, s, access)
 		if in := introspect(c.ID, s, access); in["active"] != false {
-			t.Errorf("%s: after its revocation: %v", format, in)
+			t.Errorf("%s: introspection after the revocation = %v", format, in)
 		}
 
 		revoke(c.ID, s, refresh)
 		if got := w.post("/oauth/token",
 			url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}}, "Authorization",
 			basic(c.ID, s)); got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("%s: a revoked refresh token: %d %s", format, got.status, got.body)
+			t.Errorf("%s: a refresh with a revoked token = %d %s", format, got.status, got.body)
 		}
 	}
 }
@@ -284,7 +285,7 @@ func TestRevokeWithoutStore(t *testing.T) {
 	must(t, w.rows.Close())
 	got := w.post("/oauth/revoke", url.Values{"token": {text(set["access_token"])}, "client_id": {c.ID}})
 	if got.status < 500 {
-		t.Errorf("revocation without a store: %d %s", got.status, got.body)
+		t.Errorf("a revocation without a store = %d %s", got.status, got.body)
 	}
 }
 
@@ -329,7 +330,8 @@ func TestSubscriberEnds(t *testing.T) {
 	}
 }
 
-// TestUserinfoRefuses shows which tokens the userinfo endpoint accepts, and where in the request.
+// TestUserinfoRefuses shows which tokens the userinfo endpoint accepts, and in which places of the
+// request.
 func TestUserinfoRefuses(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "Voice", "email"} })
@@ -337,7 +339,7 @@ func TestUserinfoRefuses(t *testing.T) {
 
 	plain := w.tokens(c, "scope", "Voice")
 	if plain["id_token"] != nil {
-		t.Errorf("an ID token without openid: %v", plain)
+		t.Errorf("a response without the scope openid has an ID token: %v", plain)
 	}
 
 	tests := []struct {
@@ -373,7 +375,7 @@ func TestUserinfoRefuses(t *testing.T) {
 	}
 	if got := w.browser().post("/oauth/userinfo",
 		url.Values{"access_token": {text(set["access_token"])}}); got.status != 200 {
-		t.Errorf("userinfo with a form: %d %s", got.status, got.body)
+		t.Errorf("userinfo with a form: %d %s, want 200", got.status, got.body)
 	}
 
 	w.pass(2*60*60*1e9 + 1e9)
@@ -412,7 +414,7 @@ func TestDocuments(t *testing.T) {
 	doc := w.browser().get("/.well-known/openid-configuration").json(t)
 	if doc["issuer"] != w.url+"/" || doc["authorization_response_iss_parameter_supported"] != true ||
 		text(doc["code_challenge_methods_supported"]) != "[S256]" {
-		t.Errorf("discovery: %v", doc)
+		t.Errorf("the discovery document is %v", doc)
 	}
 }
 
@@ -425,7 +427,7 @@ func TestPageHeaders(t *testing.T) {
 		if csp := got.header.Get("Content-Security-Policy"); !strings.Contains(csp, "frame-ancestors 'none'") ||
 			got.header.Get("Cache-Control") != "no-store" ||
 			got.header.Get("Access-Control-Allow-Origin") != "" {
-			t.Errorf("page headers: %v", got.header)
+			t.Errorf("the page has the headers %v", got.header)
 		}
 	}
 }
@@ -436,8 +438,8 @@ func fabricChange(disabled bool) fabric.SubscriberInput {
 
 func escaped(s string) string { return template.HTMLEscapeString(s) }
 
-// TestLogoutByPost shows that a logout by POST ends nothing itself. It is redirected to a GET,
-// because browsers send no cookies with the POST.
+// TestLogoutByPost shows that a logout by POST does not end the login itself. The response
+// redirects to a GET, because browsers send no cookies with a POST from another site.
 func TestLogoutByPost(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)

@@ -97,7 +97,8 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 	page = b.logIn(b.authorize(request(c)), email, secret)
 	if got := b.form(page, "/login/factor",
 		append(credential(hers, page), "with", "passkey")...); got.status != http.StatusUnprocessableEntity {
-		t.Errorf("another subscriber's passkey as the second factor: %d %v", got.status, got.parameters())
+		t.Errorf("another subscriber's passkey as the second factor: %d %v, want 422",
+			got.status, got.parameters())
 	}
 
 	disabled := true

@@ -19,8 +19,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// guesses enters wrong passwords for an account until an attempt is refused without a check. It
-// returns that response. allowed is the number of attempts that are checked.
+// guesses enters wrong passwords for an account. It expects the server to check the first allowed
+// passwords, and to refuse the next one without a check. It returns this last response.
 func (b *browser) guesses(c idp.Client, email string, allowed int) reply {
 	b.w.t.Helper()
 	page := b.authorize(request(c))
@@ -39,7 +39,7 @@ func (b *browser) guesses(c idp.Client, email string, allowed int) reply {
 }
 
 // TestThrottled shows that, after a few wrong passwords, even the right password is refused for a
-// while. This does not reveal whether the account exists.
+// while. The response does not reveal whether the account exists.
 func TestThrottled(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 3, Every: 4 * time.Minute}})
@@ -111,12 +111,12 @@ func newKnownDevice(t *testing.T) (w *world, c idp.Client, home *browser) {
 func loginAgain(b *browser, c idp.Client) reply { return b.authorize(request(c, "prompt", "login")) }
 
 // TestKnownDevice shows that strangers' guesses do not lock out a device that signed in before. The
-// device may make as many guesses as other devices, but is not locked out for long.
+// device has its own count, with the same limit as strangers, and is not locked out for long.
 func TestKnownDevice(t *testing.T) {
 	w, c, home := newKnownDevice(t)
 	login := func(b *browser, page reply) int { return b.logIn(page, email, secret).status }
 	if got := login(home, loginAgain(home, c)); got != http.StatusSeeOther {
-		t.Errorf("a device that signed in before = %d, want 303", got)
+		t.Errorf("a login from a known device = %d, want 303", got)
 	}
 
 	page := loginAgain(home, c)
@@ -124,12 +124,12 @@ func TestKnownDevice(t *testing.T) {
 		page = home.logIn(page, email, "wrong-guess")
 	}
 	if got := login(home, page); got != http.StatusTooManyRequests {
-		t.Errorf("a known device after three wrong passwords = %d, want 429", got)
+		t.Errorf("a login from a known device after three wrong passwords = %d, want 429", got)
 	}
 
 	w.pass(4 * time.Minute)
 	if got := login(home, loginAgain(home, c)); got != http.StatusSeeOther {
-		t.Errorf("a known device after the wait = %d, want 303", got)
+		t.Errorf("a login from a known device after the wait = %d, want 303", got)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestDeviceOfOther(t *testing.T) {
 
 	w.browser().guesses(c, email, 3)
 	if got := theirs.logIn(loginAgain(theirs, c), email, secret).status; got != http.StatusTooManyRequests {
-		t.Errorf("a device that signed in to another account = %d, want 429", got)
+		t.Errorf("a login from a device of another account = %d, want 429", got)
 	}
 }
 
@@ -163,12 +163,12 @@ func TestForgedMark(t *testing.T) {
 	} {
 		from := idp.Visitor{Network: "192.0.2.1", Device: made}
 		if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret, from); err == nil {
-			t.Errorf("the mark %q is accepted", made)
+			t.Errorf("the forged mark %q is accepted", made)
 		}
 	}
 
 	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{Device: good}); err != nil {
-		t.Errorf("a valid mark: %v", err)
+		t.Errorf("a valid mark is refused: %v", err)
 	}
 }
 
@@ -281,7 +281,7 @@ func TestPasswordAsEmail(t *testing.T) {
 	for _, e := range []audit.Event{last, first} {
 		if all := strings.ToLower(fmt.Sprintf("%+v", e)); strings.Contains(all, "3horses") ||
 			e.Detail["account"] != "***" {
-			t.Errorf("the event is %s", all)
+			t.Errorf("the event reveals the typed text: %s", all)
 		}
 	}
 	if last.Target != first.Target || last.Target.ID == "" {
@@ -317,7 +317,7 @@ func TestSprayingFromRange(t *testing.T) {
 	}
 
 	if err := spray("person@example.com", "2001:db8:2::/64"); !errors.Is(err, problem.Unauthenticated) {
-		t.Errorf("a guess from another range = %v, want it checked", err)
+		t.Errorf("a guess from another range = %v, want it to be checked", err)
 	}
 	// The right password does not count against the limits of the range.
 	for range 9 {
@@ -343,12 +343,12 @@ func TestDeviceOfAnotherPassword(t *testing.T) {
 	w.browser().guesses(first(w.client(nil)), email, 1)
 	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, fresh,
 		idp.Visitor{Device: mark}); !errors.Is(err, problem.RateLimited) {
-		t.Errorf("a device with a mark from before the new password: %v, want it throttled", err)
+		t.Errorf("a login with a mark from before the new password = %v, want it throttled", err)
 	}
 
 	mark, _ = w.idp.DeviceMarks.Mark(mark, changed, false)
 	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, fresh, idp.Visitor{Device: mark}); err != nil {
-		t.Errorf("a device with a mark from after the new password: %v", err)
+		t.Errorf("a login with a mark from after the new password = %v, want it accepted", err)
 	}
 }
 

@@ -38,9 +38,9 @@ func presentationOf(r *http.Request) *presentation {
 	return new(presentation)
 }
 
-// words returns the texts in the language of r. In order of preference, it is the language that the
-// app requests, the language of the account, the language chosen in the browser, or the browser's
-// preferred language.
+// words returns the texts in the language of r. In order of preference, this is the language that
+// the app requests, the language of the account, the language chosen in the browser, or the
+// browser's preferred language.
 func (pg *pages) words(r *http.Request) *words.Words {
 	m := presentationOf(r)
 	asked := cmp.Or(m.locales, r.URL.Query().Get("ui_locales"))

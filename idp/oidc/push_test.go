@@ -25,7 +25,7 @@ func (w *world) pushed(c idp.Client, pairs ...string) string {
 	w.t.Helper()
 	got := w.push(c, pairs...)
 	if got.status != http.StatusCreated {
-		w.t.Fatalf("pushing: %d %s", got.status, got.body)
+		w.t.Fatalf("pushing: %d %s, want 201", got.status, got.body)
 	}
 	return text(got.json(w.t)["request_uri"])
 }
@@ -145,7 +145,7 @@ func TestPushErrors(t *testing.T) {
 	}
 
 	if got := w.browser().get("/oauth/par"); got.status != http.StatusMethodNotAllowed {
-		t.Errorf("GET: %d", got.status)
+		t.Errorf("GET: %d, want 405", got.status)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestPushRequired(t *testing.T) {
 	}
 	b := w.browser()
 	if got := b.logIn(b.authorize(reference(c, w.pushed(c))), email, secret); got.param("code") == "" {
-		t.Errorf("pushed: %v", got.parameters())
+		t.Errorf("pushed: %v, want a code", got.parameters())
 	}
 }
 

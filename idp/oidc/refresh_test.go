@@ -39,7 +39,7 @@ func TestRefreshParallel(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				t.Errorf("a concurrent refresh: %v", err)
+				t.Errorf("a concurrent refresh failed: %v", err)
 			}
 			given[set.RefreshToken]++
 		})
@@ -122,7 +122,7 @@ func TestRefreshGrace(t *testing.T) {
 			used := text(w.tokens(c)["refresh_token"])
 			next := text(w.refresh(c, used).json(t)["refresh_token"])
 			if err := tt.again(p, used, next); err != nil {
-				t.Errorf("a used refresh token %s, at %s: %v", tt.name, node, err)
+				t.Errorf("a refresh with a used token %s, at %s: %v", tt.name, node, err)
 			}
 
 			if got := w.refresh(c, next); (got.status == http.StatusOK) != tt.lives {
@@ -142,7 +142,7 @@ func TestRefreshGraceRevoked(t *testing.T) {
 	next := text(w.refresh(c, used).json(t)["refresh_token"])
 	must(t, w.idp.Grants.RevokeToken(t.Context(), c, next))
 	if got := w.refresh(c, used); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("the predecessor of a revoked token: %d %s", got.status, got.body)
+		t.Errorf("a refresh with the predecessor of a revoked token = %d %s", got.status, got.body)
 	}
 }
 
@@ -169,45 +169,45 @@ func TestRefresh(t *testing.T) {
 
 	// A wrong client or scope is refused.
 	if got := refresh(old, "client_id", other.ID); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("another client's refresh: %d %s", got.status, got.body)
+		t.Errorf("a refresh by another client = %d %s", got.status, got.body)
 	}
 	if got := refresh(old, "scope", "openid profile"); got.json(t)["error"] != "invalid_scope" {
-		t.Errorf("a wider scope: %d %s", got.status, got.body)
+		t.Errorf("a refresh with a wider scope = %d %s", got.status, got.body)
 	}
 
 	// The scope may be narrowed. The ID token still describes the same login (OpenID Connect Core,
 	// section 12.2).
 	second := refresh(old, "scope", "openid").json(t)
 	if second["scope"] != "openid" || second["refresh_token"] == old || second["refresh_token"] == nil {
-		t.Fatalf("refresh: %v", second)
+		t.Fatalf("the refresh returned %v", second)
 	}
 
 	was, is := idClaims(t, first), idClaims(t, second)
 	if is["sub"] != was["sub"] || is["auth_time"] != was["auth_time"] || is["azp"] != was["azp"] ||
 		is["sid"] != was["sid"] || is["nonce"] != nil {
-		t.Errorf("ID token after a refresh %v, before %v", is, was)
+		t.Errorf("the ID token has %v after the refresh, and had %v before", is, was)
 	}
 
 	third := refresh(text(second["refresh_token"])).json(t)
 	if third["scope"] != "openid email" {
-		t.Errorf("a refresh without a scope, after one with a narrower scope: %v", third)
+		t.Errorf("a refresh without a scope, after one with a narrower scope, returned %v", third)
 	}
 
 	// A token from two generations ago ends the grant.
 	if got := refresh(old); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("reuse: %d %s", got.status, got.body)
+		t.Errorf("a refresh with an old token = %d %s", got.status, got.body)
 	}
 	if got := refresh(text(third["refresh_token"])); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("the newest token after a reuse: %d %s", got.status, got.body)
+		t.Errorf("a refresh with the newest token after that = %d %s", got.status, got.body)
 	}
 	if got := w.userinfo(text(third["access_token"])); got.status != http.StatusUnauthorized {
-		t.Errorf("the newest access token after a reuse: %d, want 401", got.status)
+		t.Errorf("userinfo with the newest access token after that = %d, want 401", got.status)
 	}
 
 	for _, token := range []string{"", "x", strings.Repeat("x", 10_000),
 		"AAAAAAAAAAAAAAAAAAAAAA." + strings.Repeat("A", 52)} {
 		if got := refresh(token); got.status != http.StatusBadRequest {
-			t.Errorf("refresh token %.20q: %d, want 400", token, got.status)
+			t.Errorf("a refresh with the token %.20q = %d, want 400", token, got.status)
 		}
 	}
 }
@@ -236,10 +236,10 @@ func TestEndedUnheard(t *testing.T) {
 			Expires: w.now().Add(time.Hour)}))
 
 		if got := w.refresh(c, refresh); got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("a refresh token of a subscriber just %s: %d %s", name, got.status, got.body)
+			t.Errorf("a refresh for a subscriber just %s = %d %s", name, got.status, got.body)
 		}
 		if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("a code of a subscriber just %s: %d %s", name, got.status, got.body)
+			t.Errorf("redeeming the code of a subscriber just %s = %d %s", name, got.status, got.body)
 		}
 	}
 }
@@ -254,7 +254,7 @@ func TestRefreshExpires(t *testing.T) {
 		w.pass(29 * 24 * time.Hour)
 		got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", token)
 		if got.status != http.StatusOK {
-			t.Fatalf("a refresh within 30 days: %d %s", got.status, got.body)
+			t.Fatalf("a refresh within 30 days: %d %s, want 200", got.status, got.body)
 		}
 		token = text(got.json(t)["refresh_token"])
 	}
@@ -273,8 +273,8 @@ func TestRefreshExpires(t *testing.T) {
 	}
 }
 
-// TestInventedRefreshToken shows that a JWT access token does not help anyone to invent a refresh
-// token that ends the grant, because it does not contain the grant's ID.
+// TestInventedRefreshToken shows that nobody can invent a refresh token that ends a grant with the
+// help of a JWT access token. The access token does not contain the grant's ID.
 func TestInventedRefreshToken(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.AccessToken = idp.JWTToken })
@@ -289,12 +289,12 @@ func TestInventedRefreshToken(t *testing.T) {
 	for _, token := range invented {
 		if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
 			token); got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("an invented refresh token: %d %s", got.status, got.body)
+			t.Errorf("a refresh with an invented token = %d %s", got.status, got.body)
 		}
 	}
 
 	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
 		text(set["refresh_token"])); got.status != http.StatusOK {
-		t.Errorf("the valid refresh token afterwards: %d %s", got.status, got.body)
+		t.Errorf("a refresh with the valid token afterwards = %d %s, want 200", got.status, got.body)
 	}
 }

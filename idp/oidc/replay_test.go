@@ -43,7 +43,7 @@ func TestReplayedRedemption(t *testing.T) {
 			t.Errorf("%s, the same proof with a new code: %d %s", name, got.status, got.body)
 		}
 		if got := b.userinfo("DPoP", token, b.proof("GET", "/oauth/userinfo", token)); got.status != http.StatusOK {
-			t.Errorf("%s: userinfo: %d %s", name, got.status, got.body)
+			t.Errorf("%s: userinfo: %d %s, want 200", name, got.status, got.body)
 		}
 	}
 
@@ -58,7 +58,7 @@ func TestReplayedRedemption(t *testing.T) {
 		t.Errorf("the same code: %d %s", got.status, got.body)
 	}
 	if got := b.userinfo("DPoP", token, b.proof("GET", "/oauth/userinfo", token)); got.status != 401 {
-		t.Errorf("userinfo after the code was replayed: %d %s", got.status, got.body)
+		t.Errorf("userinfo after the code was replayed: %d %s, want 401", got.status, got.body)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestConcurrentReplays(t *testing.T) {
 	}
 	got := b.userinfo("DPoP", tokens[0], b.proof("GET", "/oauth/userinfo", tokens[0]))
 	if got.status != http.StatusOK {
-		t.Errorf("userinfo: %d %s", got.status, got.body)
+		t.Errorf("userinfo: %d %s, want 200", got.status, got.body)
 	}
 }
 
@@ -104,11 +104,11 @@ func TestReplayedRefresh(t *testing.T) {
 	kept := b.asserted(t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}})
 	proof := b.tokenProof()
 	if got := w.postProven("/oauth/token", proof, kept); got.status != http.StatusOK {
-		t.Fatalf("refreshing: %d %s", got.status, got.body)
+		t.Fatalf("refreshing: %d %s, want 200", got.status, got.body)
 	}
 	wantInvalidClient(t, "the bank's request again", w.postProven("/oauth/token", proof, kept))
 	if got := b.post(t, "/oauth/token", kept); got.status != http.StatusOK {
-		t.Errorf("the bank's next refresh: %d %s", got.status, got.body)
+		t.Errorf("the bank's next refresh: %d %s, want 200", got.status, got.body)
 	}
 
 	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "offline_access"} })
@@ -128,7 +128,7 @@ func TestReplayedRefresh(t *testing.T) {
 	form.Set("refresh_token", text(next["refresh_token"]))
 	got := w.postProven("/oauth/token", app.proof("POST", "/oauth/token", ""), form)
 	if got.status != http.StatusOK {
-		t.Errorf("the app's next refresh: %d %s", got.status, got.body)
+		t.Errorf("the app's next refresh: %d %s, want 200", got.status, got.body)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestRefusedRequestUsesUp(t *testing.T) {
 	} {
 		form, proof := b.asserted(t, form), b.tokenProof()
 		if got := w.postProven("/oauth/token", proof, form); got.status != http.StatusBadRequest {
-			t.Errorf("%s: %d %s", name, got.status, got.body)
+			t.Errorf("%s: %d %s, want 400", name, got.status, got.body)
 		}
 		good := with(b.redemption(b.code(t)), "client_assertion", form.Get("client_assertion"),
 			"client_assertion_type", idp.AssertionType)
@@ -214,7 +214,7 @@ func TestPushedForms(t *testing.T) {
 		}
 		page := b.authorize(reference(c, uri))
 		if got := b.logIn(page, email, secret); got.param("code") == "" {
-			t.Fatalf("%s: %d %v", name, got.status, got.parameters())
+			t.Fatalf("%s: %d %v, want a code", name, got.status, got.parameters())
 		}
 		w.empty()
 		if got := b.authorize(reference(c, uri)); got.location != nil {

@@ -106,7 +106,7 @@ func TestRequestObjectErrors(t *testing.T) {
 	}
 
 	if got := w.browser().authorize(request(unkeyed, "request", good)); got.param("error") != "request_not_supported" {
-		t.Errorf("a client without keys: %v", got.parameters())
+		t.Errorf("a client without keys: %v, want request_not_supported", got.parameters())
 	}
 
 	// The browser is not redirected if the redirect URI outside the object is missing, or if the
@@ -137,7 +137,7 @@ func TestRequestObjectRequired(t *testing.T) {
 	w := newWorld(t)
 	p := w.signer(t, func(n *idp.Client) { n.RequireObject = true })
 	if got := w.browser().authorize(request(p.c)); got.param("error") != "invalid_request" {
-		t.Errorf("not signed: %v", got.parameters())
+		t.Errorf("not signed: %v, want invalid_request", got.parameters())
 	}
 	if got := w.push(p.c); got.json(t)["error"] != "invalid_request" {
 		t.Errorf("pushed, not signed: %s", got.body)
@@ -151,11 +151,11 @@ func TestRequestObjectRequired(t *testing.T) {
 	} {
 		got := w.browser().authorize(request(p.c, "request", object))
 		if got.param("error") != "invalid_request_object" {
-			t.Errorf("%s: %v", name, got.parameters())
+			t.Errorf("%s: %v, want invalid_request_object", name, got.parameters())
 		}
 	}
 	if got := w.browser().authorize(request(p.c, "request", p.sign(t, p.object()))); got.status != 200 {
-		t.Errorf("complete: %d %v", got.status, got.parameters())
+		t.Errorf("complete: %d %v, want 200", got.status, got.parameters())
 	}
 }
 
@@ -188,7 +188,7 @@ func TestRequestURI(t *testing.T) {
 	body = strings.Repeat("x", 17<<10)
 	if got := w.browser().authorize(request(p.c, "request_uri", srv.URL+"/object")); got.param("error") !=
 		"invalid_request_uri" {
-		t.Errorf("a request object of 17 KiB: %v", got.parameters())
+		t.Errorf("a request object of 17 KiB: %v, want invalid_request_uri", got.parameters())
 	}
 }
 
@@ -225,14 +225,14 @@ func TestSignedResponse(t *testing.T) {
 	signed := b.authorize(request(c, "response_mode", "jwt")).param("response")
 	other := w.browser().authorize(request(c, "id_token_hint", signed, "prompt", "none"))
 	if other.param("error") != "login_required" {
-		t.Errorf("a response as a hint: %v", other.parameters())
+		t.Errorf("a response as a hint: %v, want login_required", other.parameters())
 	}
 	token := w.redeem(c, text(payload(t, signed)["code"]))
 	if token.status != http.StatusOK {
-		t.Errorf("redeeming: %d %s", token.status, token.body)
+		t.Errorf("redeeming: %d %s, want 200", token.status, token.body)
 	}
 	if got := w.userinfo(signed); got.status != http.StatusUnauthorized {
-		t.Errorf("a response as an access token: %d", got.status)
+		t.Errorf("a response as an access token: %d, want 401", got.status)
 	}
 }
 

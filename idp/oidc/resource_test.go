@@ -36,7 +36,7 @@ func TestResource(t *testing.T) {
 	}{{w.url + "/", nil, true}, {w.url + "/", []string{w.url + "/"}, true}, {billing, []string{billing}, false}} {
 		got := ask(tt.asked...)
 		if got.status != http.StatusOK {
-			t.Errorf("resource %v: %d %s", tt.asked, got.status, got.body)
+			t.Errorf("resource %v: %d %s, want 200", tt.asked, got.status, got.body)
 			continue
 		}
 
@@ -128,7 +128,8 @@ func TestResourceOfGrant(t *testing.T) {
 
 	if got := b.authorize(with(request(c), "resource",
 		"https://other.example/")); got.param("error") != "invalid_target" {
-		t.Errorf("an unregistered resource: %d %v", got.status, got.parameters())
+		t.Errorf("an unregistered resource: %d %v, want invalid_target",
+			got.status, got.parameters())
 	}
 }
 

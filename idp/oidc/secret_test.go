@@ -122,7 +122,7 @@ func TestRotateSecret(t *testing.T) {
 	must(t, err)
 	c.try("the third, after it was ended", third, 401)
 	if _, err := c.idp.Clients.EndOldSecret(t.Context(), c.ID); !errors.Is(err, problem.Conflict) {
-		t.Errorf("ending the old secret again: %v", err)
+		t.Errorf("ending the old secret again: %v, want Conflict", err)
 	}
 
 	// Without an overlap, the old secret becomes invalid immediately.

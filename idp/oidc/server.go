@@ -57,8 +57,8 @@ func (s *server) verifyClient(ctx context.Context, h http.Header, chain []*x509.
 }
 
 // authenticate is like verifyClient, but adds the use of an assertion to uses. The caller must
-// store the uses before or together with anything that the request changes, even if it refuses the
-// request.
+// store the uses before or together with anything that the request changes. It must store them even
+// if it refuses the request.
 func (s *server) authenticate(ctx context.Context, h http.Header, chain []*x509.Certificate,
 	cc *op.ClientCredentials, uses *idp.Uses) (idp.Client, error) {
 	if cc.ClientAssertion != "" {

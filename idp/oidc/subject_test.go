@@ -47,7 +47,7 @@ func TestPairwise(t *testing.T) {
 
 		silent := b.authorize(request(c, "prompt", "none", "id_token_hint", text(got["id_token"])))
 		if silent.param("code") == "" {
-			t.Errorf("the client's own ID token as a hint: %v", silent.location)
+			t.Errorf("the client's own ID token as a hint: %v, want a code", silent.location)
 		}
 		wantPairwiseLogout(t, w, c, login, seen[c.ID], sids[c.ID])
 	}
@@ -98,8 +98,9 @@ func wantPairwiseLogout(t *testing.T, w *world, c idp.Client, login, sub, sid st
 	t.Helper()
 	logout, err := w.idp.Tokens.LogoutToken(t.Context(), c.ID, w.ada.ID, login)
 	must(t, err)
-	if told := payload(t, logout); told["sid"] != sid || told["sub"] != sub {
-		t.Errorf("the logout token has the sid %v and the sub %v, want %q and %q", told["sid"], told["sub"], sid, sub)
+	if claims := payload(t, logout); claims["sid"] != sid || claims["sub"] != sub {
+		t.Errorf("the logout token has the sid %v and the sub %v, want %q and %q",
+			claims["sid"], claims["sub"], sid, sub)
 	}
 }
 

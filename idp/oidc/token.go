@@ -22,7 +22,7 @@ type granter func(r *http.Request, c idp.Client, p proven) (idp.TokenSet, error)
 
 // proven is what a client has proved in a request.
 type proven struct {
-	binding string // a key or certificate to which its tokens are bound; "" means none
+	binding string // the key or certificate to which the client's tokens are bound; "" means none
 	uses    *idp.Uses
 }
 
@@ -41,7 +41,8 @@ func (s *server) granters() map[string]granter {
 var errGrantType = problem.New(problem.Invalid, "unsupported_grant_type", "the grant type is missing or unsupported")
 
 // token serves POST /oauth/token (RFC 6749, section 3.2). It is the busiest endpoint, so it handles
-// all supported grants itself. In zitadel/oidc, handling a grant takes as long as a signature.
+// all supported grants itself. In zitadel/oidc, the handling of a grant takes as much time as a
+// signature.
 func (s *server) token(library http.Handler) clientHandler {
 	granters := s.granters()
 	return func(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials) {
@@ -80,7 +81,7 @@ func (s *server) granted(r *http.Request, cc *op.ClientCredentials, grant grante
 	set, err := s.grantTo(r, c, uses, grant)
 	if err != nil && (c.AuthMethod != idp.AuthNone || !errors.Is(err, idp.ErrUnknown)) {
 		// A refused request also uses up its assertion and its proof. A public client's request
-		// with an invented code writes nothing, because anyone can make it.
+		// with an invented code writes nothing, because anyone can send it.
 		if used := uses.Store(r.Context()); used != nil {
 			return idp.TokenSet{}, used
 		}

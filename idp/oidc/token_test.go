@@ -26,7 +26,7 @@ func TestTokens(t *testing.T) {
 		got := w.tokens(c, "scope", "openid email profile offline_access", "nonce", "n1")
 		if got["token_type"] != "Bearer" || got["expires_in"] != tt.seconds ||
 			text(got["refresh_token"]) == "" || got["scope"] != "openid email profile offline_access" {
-			t.Errorf("%s: token response %v", tt.format, got)
+			t.Errorf("%s: the token response is %v", tt.format, got)
 		}
 
 		id := idClaims(t, got)
@@ -39,17 +39,17 @@ func TestTokens(t *testing.T) {
 
 		if _, ok := w.idp.Ring.VerifyJWS(text(got["id_token"]), "JWT"); !ok || id["sid"] == nil ||
 			id["at_hash"] == nil || id["email"] != nil {
-			t.Errorf("%s: ID token %v", tt.format, id)
+			t.Errorf("%s: the ID token is %v", tt.format, id)
 		}
 
 		info := w.userinfo(text(got["access_token"])).json(t)
 		if info["sub"] != w.ada.ID || info["email"] != email || info["given_name"] != "Ada" {
-			t.Errorf("%s: userinfo %v", tt.format, info)
+			t.Errorf("%s: userinfo returned %v", tt.format, info)
 		}
 
 		access, err := w.idp.Tokens.Open(t.Context(), text(got["access_token"]))
 		if err != nil || access.SessionID != id["sid"] || access.SubscriberID != w.ada.ID {
-			t.Errorf("%s: access token %+v, %v", tt.format, access, err)
+			t.Errorf("%s: the access token is %+v, %v", tt.format, access, err)
 		}
 	}
 }
@@ -110,7 +110,8 @@ func TestRedeemRefuses(t *testing.T) {
 			continue
 		}
 		if got := w.redeem(c, code); got.status != http.StatusOK {
-			t.Errorf("%s: the owner can no longer redeem the code: %d %s", tt.name, got.status, got.body)
+			t.Errorf("%s: the owner can no longer redeem the code: %d %s, want 200",
+				tt.name, got.status, got.body)
 		}
 	}
 
@@ -126,12 +127,12 @@ func TestRedeemRefuses(t *testing.T) {
 	}
 
 	if got := w.redeem(confidential, code, "client_secret", secret1, "code_verifier", ""); got.status != http.StatusOK {
-		t.Errorf("PKCE omitted where it is optional: %d %s", got.status, got.body)
+		t.Errorf("PKCE omitted where it is optional: %d %s, want 200", got.status, got.body)
 	}
 
 	code = w.browser().code(c)
 	if got := w.redeem(c, code, "redirect_uri", ""); got.status != http.StatusOK {
-		t.Errorf("redirect_uri omitted with PKCE: %d %s", got.status, got.body)
+		t.Errorf("redirect_uri omitted with PKCE: %d %s, want 200", got.status, got.body)
 	}
 
 	// A code is valid for a minute.
@@ -152,7 +153,7 @@ func TestCodeReplay(t *testing.T) {
 		first := w.redeem(c, code).json(t)
 
 		if got := w.userinfo(text(first["access_token"])); got.status != http.StatusOK {
-			t.Fatalf("%s: userinfo before the replay: %d", format, got.status)
+			t.Fatalf("%s: userinfo before the replay: %d, want 200", format, got.status)
 		}
 		if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {
 			t.Errorf("%s: second redemption: %d %s", format, got.status, got.body)
@@ -209,7 +210,7 @@ func (w *world) post(path string, form url.Values, headers ...string) reply {
 	return w.browser().do(req)
 }
 
-// TestTokenRequestShape shows which requests are rejected only because of their form.
+// TestTokenRequestShape shows which token requests are rejected because of their format alone.
 func TestTokenRequestShape(t *testing.T) {
 	w := newWorld(t)
 	spa, _ := w.client(nil)
@@ -288,13 +289,13 @@ func TestMobileLegacy(t *testing.T) {
 
 	for _, pairs := range [][]string{{"code_challenge", ""}, {"code_challenge_method", "plain"}} {
 		if got := b.authorize(request(c, pairs...)); got.param("error") != "invalid_request" {
-			t.Errorf("mobile-legacy with %v: %v", pairs, got.location)
+			t.Errorf("mobile-legacy with %v: %v, want invalid_request", pairs, got.location)
 		}
 	}
 }
 
-// TestNarrowedClient shows that existing grants and requests lose the rights that their client
-// loses.
+// TestNarrowedClient shows that if a client loses rights, its existing grants and requests lose
+// them, too.
 func TestNarrowedClient(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "email", "Voice"} })

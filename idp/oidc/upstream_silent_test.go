@@ -34,7 +34,7 @@ func TestUpstreamSilent(t *testing.T) {
 	} {
 		b := f.browser()
 		if got := f.forgeIn(b, fg, tt.change, tt.asked...); got.param("code") == "" {
-			t.Fatalf("%s: %d %v", tt.name, got.status, got.parameters())
+			t.Fatalf("%s: %d %v, want a code", tt.name, got.status, got.parameters())
 		}
 
 		for _, where := range []string{"", "after the session store was emptied"} {

@@ -186,11 +186,11 @@ func TestUpstreamLimit(t *testing.T) {
 	f.limits.Set(limit.Rates{limit.AuthorizePerNetwork: {Burst: 2, Every: time.Hour}})
 	for range 2 {
 		if got := f.press(b, page); got.status != http.StatusSeeOther {
-			t.Fatalf("an attempt within the limit: %d %s", got.status, got.body)
+			t.Fatalf("an attempt within the limit: %d %s, want 303", got.status, got.body)
 		}
 	}
 	if got := f.press(b, page); got.status != http.StatusTooManyRequests {
-		t.Errorf("an attempt above the limit: %d %s", got.status, got.body)
+		t.Errorf("an attempt above the limit: %d %s, want 429", got.status, got.body)
 	}
 }
 
@@ -222,10 +222,10 @@ func TestUpstreamState(t *testing.T) {
 	b := f.browser()
 	callback := f.confirm(f.press(b, b.authorize(request(f.site))), f.up.ada.Email)
 	if got := f.browser().get(callback); got.status != http.StatusBadRequest {
-		t.Errorf("another browser: %d", got.status)
+		t.Errorf("another browser: %d, want 400", got.status)
 	}
 	if got := b.get(callback); got.status != http.StatusBadRequest {
-		t.Errorf("a state that another browser has used: %d", got.status)
+		t.Errorf("a state that another browser has used: %d, want 400", got.status)
 	}
 
 	begin := func() url.Values {
@@ -442,7 +442,7 @@ func TestUpstreamMaxAge(t *testing.T) {
 	}
 
 	if got := f.forge(fg, func(map[string]any) {}, "prompt", "login"); got.param("code") == "" {
-		t.Errorf("without auth_time: %d %s", got.status, got.body)
+		t.Errorf("without auth_time: %d %s, want a code", got.status, got.body)
 	}
 
 	for _, tt := range []struct{ name, value, want string }{
@@ -460,7 +460,7 @@ func TestUpstreamToken(t *testing.T) {
 	f := federateWith(t, fg)
 	ask := func(change func(map[string]any)) reply { return f.forge(fg, change) }
 	if got := ask(func(map[string]any) {}); got.param("code") == "" {
-		t.Fatalf("a valid token: %d %s", got.status, got.body)
+		t.Fatalf("a valid token: %d %s, want a code", got.status, got.body)
 	}
 
 	for name, change := range map[string]func(map[string]any){

@@ -57,7 +57,7 @@ func TestUserCodeGuessed(t *testing.T) {
 	for i := range 5 {
 		if got := w.browser().enter(fmt.Sprintf("BBBB-BBB%c",
 			"BCDFG"[i])); got.status != http.StatusUnprocessableEntity {
-			t.Fatalf("guess %d: %d %s", i, got.status, got.body)
+			t.Fatalf("guess %d: %d %s, want 422", i, got.status, got.body)
 		}
 	}
 
@@ -90,7 +90,7 @@ func TestUserCodesGuessedAtOnce(t *testing.T) {
 				problem.NotFound) {
 				looked.Add(1)
 			} else if !errors.Is(err, problem.RateLimited) {
-				t.Errorf("a guess: %v", err)
+				t.Errorf("a guess: %v, want RateLimited", err)
 			}
 		})
 	}
@@ -101,6 +101,6 @@ func TestUserCodesGuessedAtOnce(t *testing.T) {
 	}
 	if _, _, err := w.idp.Devices.EnterUserCode(t.Context(), "BBBB-BBBB", "192.0.2.2"); !errors.Is(err,
 		problem.NotFound) {
-		t.Errorf("a guess from another network: %v", err)
+		t.Errorf("a guess from another network: %v, want NotFound", err)
 	}
 }

@@ -60,7 +60,7 @@ type world struct {
 	rows    *store.Store
 	fabric  *fabric.Fabric
 	idp     *idp.Provider
-	limits  *limit.Limiter // enforces no limits until a test sets them
+	limits  *limit.Limiter // enforces no limits until a test sets their rates
 	project fabric.Project
 	ada     fabric.Subscriber
 
@@ -77,7 +77,7 @@ func (w *world) now() time.Time {
 	return w.at
 }
 
-// pass advances the clock.
+// pass advances the clock by d.
 func (w *world) pass(d time.Duration) {
 	w.mu.Lock()
 	w.at = w.at.Add(d)
@@ -177,7 +177,7 @@ func (w *world) client(change func(*idp.Client)) (idp.Client, string) {
 	return c, secret
 }
 
-// rewrite replaces the settings of a client with those in c.
+// rewrite replaces the stored settings of the client c with the settings in c.
 func (w *world) rewrite(c idp.Client) error {
 	return w.idp.Clients.Change(context.Background(), c.ID, func(to *idp.Client) { *to = c })
 }
@@ -224,17 +224,17 @@ func (r reply) json(t testing.TB) map[string]any {
 // of a redirect, or from a form.
 func (r reply) parameters() url.Values {
 	if r.location == nil {
-		told := url.Values{}
+		fields := url.Values{}
 		if strings.Contains(r.body, `id="return-submit"`) {
 			for _, m := range hiddenField.FindAllStringSubmatch(r.body, -1) {
-				told.Set(m[1], html.UnescapeString(m[2]))
+				fields.Set(m[1], html.UnescapeString(m[2]))
 			}
 		}
-		return told
+		return fields
 	}
 	if r.location.Fragment != "" {
-		told, _ := url.ParseQuery(r.location.EscapedFragment())
-		return told
+		fields, _ := url.ParseQuery(r.location.EscapedFragment())
+		return fields
 	}
 	return r.location.Query()
 }
@@ -273,8 +273,8 @@ func (b *browser) post(path string, form url.Values) reply {
 	return b.do(req)
 }
 
-// request returns the parameters of a valid authorization request. pairs change them; ""
-// removes a parameter.
+// request returns the parameters of a valid authorization request. pairs are names and values that
+// replace parameters. The value "" removes a parameter.
 func request(c idp.Client, pairs ...string) url.Values {
 	v := url.Values{
 		"client_id": {c.ID}, "redirect_uri": {c.RedirectURIs[0]}, "response_type": {"code"},
@@ -284,7 +284,7 @@ func request(c idp.Client, pairs ...string) url.Values {
 	return with(v, pairs...)
 }
 
-// with sets parameters in v, and returns it. "" removes a parameter.
+// with sets parameters in v, and returns v. The value "" removes a parameter.
 func with(v url.Values, pairs ...string) url.Values {
 	for i := 0; i < len(pairs); i += 2 {
 		if v.Set(pairs[i], pairs[i+1]); pairs[i+1] == "" {
@@ -326,7 +326,7 @@ func (b *browser) consent(page reply, answer string) reply {
 	return b.post("/consent", form)
 }
 
-// code signs ada in, and returns the code.
+// code signs ada in, and returns the authorization code.
 func (b *browser) code(c idp.Client, pairs ...string) string {
 	b.w.t.Helper()
 	got := b.authorize(request(c, pairs...))
@@ -362,7 +362,7 @@ func (w *world) redeemWith(c idp.Client, code string, more url.Values) reply {
 	return w.browser().post("/oauth/token", v)
 }
 
-// refresh uses a public client's refresh token.
+// refresh exchanges a public client's refresh token.
 func (w *world) refresh(c idp.Client, token string, pairs ...string) reply {
 	w.t.Helper()
 	return w.token(append([]string{"grant_type", "refresh_token", "client_id", c.ID, "refresh_token", token},
