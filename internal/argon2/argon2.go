@@ -1,7 +1,7 @@
 // Package argon2 derives keys from passwords with argon2id (RFC 9106).
 //
 // It computes the same keys as golang.org/x/crypto/argon2, in about half the time on processors
-// with AVX2. It mixes four words in one instruction. A [Deriver] reuses its memory for the next
+// with AVX2. It mixes four words with one instruction. A [Deriver] reuses its memory for the next
 // key, so that neither the kernel nor the garbage collector has to prepare memory again. For
 // several lanes, and on processors without AVX2, the package calls golang.org/x/crypto/argon2.
 package argon2
@@ -82,7 +82,7 @@ func expand(in []byte, size uint32) []byte {
 		return blake2bSum(first, size)
 	}
 
-	// All hashes but the last contribute their first half.
+	// Each hash except the last one contributes its first half.
 	out := make([]byte, 0, size)
 	v := blake2bSum(first, blake2b.Size)
 	for out = append(out, v[:32]...); int(size)-len(out) > blake2b.Size; out = append(out, v[:32]...) {
