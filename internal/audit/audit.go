@@ -11,8 +11,8 @@
 //
 // Facts known only inside the transaction are added to t.event there. t.event.Drop() discards the
 // event of a change that turned out to change nothing. The context carries the actor, the address
-// and the request: see [Origin]. Decisions that change no row, such as a refused login, are written
-// by Store.Record.
+// and the request: see [Origin]. Store.Record writes the events of decisions that change no row,
+// such as a refused login.
 //
 // Actions are named like webhook events: noun.verbed. A Detail holds facts that distinguish events.
 // It contains the names of changed fields rather than their values. It never contains secrets or
@@ -141,7 +141,7 @@ func (e Event) By(kind ActorKind, id string) Event {
 	return e
 }
 
-// Drop keeps the event from being written, because the change turned out to change nothing.
+// Drop prevents the event from being written. It is for a change that turned out to change nothing.
 func (e *Event) Drop() { e.dropped = true }
 
 // Unwritten reports whether the event will not be written, because it comes from None or was

@@ -105,7 +105,7 @@ func (k *Key) SpanMac(s Span) string {
 	return k.sum(appendText(b, s.Hash))
 }
 
-// SealsSpan reports whether the server wrote the span's Mac with this key.
+// SealsSpan reports whether the span's Mac was made with this key.
 func (k *Key) SealsSpan(s Span) bool { return same(s.Mac, k.SpanMac(s)) }
 
 // Mac returns the authentication code for a position in a lane. what is EndOfLane for the end of
@@ -127,7 +127,7 @@ const (
 	spanEnd     = "span 1"
 )
 
-// Ends reports whether a server with this key wrote h as the end of its lane.
+// Ends reports whether h was written with this key as the end of its lane.
 func (k *Key) Ends(h Head) bool {
 	return same(h.Mac, k.Mac(EndOfLane, h.Lane, h.Seq, h.Hash)) || h.Seq > 0 &&
 		same(h.Mac, k.Mac(earlierEnd, h.Lane, h.Seq, h.Hash))

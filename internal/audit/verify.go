@@ -130,7 +130,7 @@ func (v *Verifier) Next(e Event) error {
 func (v *Verifier) At() Head { return Head{Lane: v.head.Lane, Seq: v.seq, Hash: v.hash} }
 
 // End finishes the check. now is the head of the lane, read after the events. The checked events
-// must reach at least the head passed to Verify, and must not go beyond now.
+// must extend at least to the head passed to Verify, and at most to now.
 func (v *Verifier) End(now Head) error {
 	if v.seq < v.head.Seq {
 		return v.broken(v.seq+1, "", gap(v.seq+1, v.head.Seq))
