@@ -8,16 +8,16 @@
 // The archive has these entries, in this order:
 //
 //	header.json                  the version of the format and of the schema, and all columns
-//	rows/TABLE/000000.jsonl.gz   rows: one JSON array a line, ordered by the primary key
+//	rows/TABLE/000000.jsonl.gz   rows: one JSON array on each line, ordered by the primary key
 //	media/KEY, media/KEY.PART    the bytes of a recording, and facts about them
-//	objects/000000.jsonl.gz      one Object a line for each of these files, after its bytes
+//	objects/000000.jsonl.gz      one Object on a line for each file, after the file's bytes
 //	manifest.json                the number of rows and the SHA-256 of each table and of the objects
 //	manifest.hmac                the authentication code of the header and the manifest, in hex
 //
 // Rows and objects are split into parts of about a megabyte, so that neither the writer nor the
 // reader holds a table in memory. The SHA-256 of a table covers all its lines; it is the same for
-// the same rows in SQLite and in PostgreSQL. The manifest and its code come last: an archive without
-// them is incomplete.
+// the same rows in SQLite and in PostgreSQL. The manifest and its code come last. An archive
+// without them is incomplete.
 //
 // Anyone who knows the recipients can encrypt an archive for them. The authentication code, which
 // needs a [Key], proves that the installation itself made the backup.

@@ -22,8 +22,8 @@ type Visitor struct {
 	// Rows is called for each table that has rows, in the order of the header. It must read all
 	// rows.
 	Rows func(t Table, rows iter.Seq2[[]any, error]) error
-	// Bytes is called for the bytes of each object that are inside the archive. Only the object's
-	// key and part are set, because the archive lists the objects after their bytes.
+	// Bytes is called for each object whose bytes are inside the archive. Only the object's key and
+	// part are set, because the archive lists the objects after their bytes.
 	Bytes func(o Object, content io.Reader) error
 	// Object is called for each object in the archive's list.
 	Object func(Object) error

@@ -146,7 +146,7 @@ func (w *writer) begin(name string, size int64) error {
 	})
 }
 
-// A lines writes lines to numbered entries of about partSize.
+// A lines writes lines to numbered entries of the archive, each with about partSize bytes.
 type lines struct {
 	w      *writer
 	prefix string
@@ -278,8 +278,8 @@ type memory struct{ *bytes.Reader }
 
 func (memory) Close() error { return nil }
 
-// addAbsent lists a recording without bytes. It records a mismatch unless the recording was deleted
-// after the snapshot.
+// addAbsent lists a recording whose bytes are missing. It records a mismatch unless the recording
+// was deleted after the snapshot.
 func (w *writer) addAbsent(ctx context.Context, o Object, list func(Object) error) error {
 	exists, err := w.Exists(ctx, o.Key)
 	if err != nil {
