@@ -14,7 +14,7 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// Times of a sweep.
+// These constants determine when a sweep runs, and what it deletes.
 const (
 	// orphanAge is the age at which an object without an owner is deleted. A younger object may
 	// belong to an upload, which takes at most uploadTime until its row is committed.
@@ -48,8 +48,8 @@ func (b *Bucket) Sweep(ctx context.Context, inUse InUse) error {
 	return errors.Join(err, b.sweepBefore(ctx, inUse, now.Add(-orphanAge)))
 }
 
-// doubt remembers objects for confirmRemoved to look for. It remembers at most maxGone of them. A
-// sweep of the whole bucket deletes the others once they are a day old.
+// doubt remembers removed objects, at most maxGone of them, so that confirmRemoved checks that they
+// are gone. A sweep of the whole bucket deletes other objects once they are a day old.
 func (b *Bucket) doubt(objects []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

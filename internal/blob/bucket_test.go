@@ -165,8 +165,8 @@ func readRanges(t *testing.T, s Store, key string, want []byte) {
 	}
 }
 
-// TestDamageIsNoticed shows that bytes that were changed, truncated or lost in the store are never
-// returned. Plain files in a directory are the exception: `recording verify` compares them.
+// TestDamageIsNoticed shows that reading never returns bytes that were changed or truncated in the
+// store. The exception is a plain file in a directory, which only `recording verify` checks.
 func TestDamageIsNoticed(t *testing.T) {
 	const size = 300_000
 	damages := map[string]func(t *testing.T, file string){
@@ -227,7 +227,7 @@ func cut(t *testing.T, file string, size int64) {
 	}
 }
 
-// TestBucketWithoutRow shows that nothing remains of a blob whose row was not created.
+// TestBucketWithoutRow shows that nothing remains of a blob if its row could not be created.
 func TestBucketWithoutRow(t *testing.T) {
 	s, name := servers.S3(t)
 	b := bucketIn(t, s, name, 0)
@@ -284,8 +284,8 @@ func TestBucketSweep(t *testing.T) {
 	}
 }
 
-// TestBucketUnavailable shows that requests fail as temporary problems while the store is
-// unavailable.
+// TestBucketUnavailable shows that requests return problem.Unavailable while the store cannot be
+// reached.
 func TestBucketUnavailable(t *testing.T) {
 	s := servers.OwnS3(t)
 	b := bucketIn(t, s, s.NewBucket(t), 0)
@@ -336,7 +336,8 @@ func TestBucketLink(t *testing.T) {
 
 	got, err := io.ReadAll(res.Body)
 	if err != nil || !bytes.Equal(got, want) || res.Header.Get("Content-Type") != "audio/x-wav" {
-		t.Errorf("the link answers %s with %q: %d bytes, %v", res.Status, res.Header.Get("Content-Type"), len(got), err)
+		t.Errorf("fetching the link returned %s with %q: %d bytes, %v",
+			res.Status, res.Header.Get("Content-Type"), len(got), err)
 	}
 }
 
@@ -384,7 +385,7 @@ func TestBucketLinkInPublic(t *testing.T) {
 		got, err := io.ReadAll(res.Body)
 		_ = res.Body.Close()
 		if res.StatusCode != status || err != nil || status == 200 && !bytes.Equal(got, want) {
-			t.Errorf("%s answers %s with %d bytes, %v, want %d", at, res.Status, len(got), err, status)
+			t.Errorf("%s returned %s with %d bytes, %v, want %d", at, res.Status, len(got), err, status)
 		}
 	}
 }
@@ -415,12 +416,14 @@ func TestBucketCache(t *testing.T) {
 	}
 
 	if copied(keys[0]) || !copied(keys[1]) || !copied(keys[2]) {
-		t.Errorf("copies: %v, %v and %v, want the last two", copied(keys[0]), copied(keys[1]), copied(keys[2]))
+		t.Errorf("the blobs have copies: %v, %v and %v, want copies of the last two",
+			copied(keys[0]), copied(keys[1]), copied(keys[2]))
 	}
 	if err := b.Remove(keys[2], "peaks"); err != nil {
 		t.Fatal(err)
 	}
 	if copied(keys[2]) || b.cache.used != 1000 {
-		t.Errorf("after a removal, the copy exists: %v, and copies use %d bytes", copied(keys[2]), b.cache.used)
+		t.Errorf("after the removal of the blob, its copy exists: %v, and the copies use %d bytes",
+			copied(keys[2]), b.cache.used)
 	}
 }
