@@ -55,8 +55,8 @@ func half(c color.Color) func(x, y int) color.Color {
 // webp is a WebP picture of one red pixel.
 const webp = "UklGRiQAAABXRUJQVlA4IBgAAAAwAQCdASoBAAEAAwA0JaQAA3AA/vuUAAA="
 
-// TestMakeLogo shows that a picture is redrawn at a small size, and that its name describes how to
-// show it.
+// TestMakeLogo shows that a picture is redrawn at a small size, and that the name of the result
+// describes how to show it.
 func TestMakeLogo(t *testing.T) {
 	noise := rand.New(rand.NewPCG(1, 2))
 	raw, err := base64.StdEncoding.DecodeString(webp)
@@ -80,16 +80,16 @@ func TestMakeLogo(t *testing.T) {
 		"a script at the end": {append(
 			encode(t, 60, 40, all(color.Black), asPNG), "<script>alert(1)</script>"...), 60, 40, ""},
 	} {
-		made, err := brand.MakeLogo(t.Context(), "logo", want.raw)
+		logo, err := brand.MakeLogo(t.Context(), "logo", want.raw)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		shown, ok := brand.ParseLogo(made.Name)
+		shown, ok := brand.ParseLogo(logo.Name)
 		if !ok || shown.Wide != want.wide || shown.High != want.high || shown.Plate != want.plate {
-			t.Errorf("%s: %s is shown as %+v, want %dx%d%s", name, made.Name, shown, want.wide, want.high, want.plate)
+			t.Errorf("%s: %s is shown as %+v, want %dx%d%s", name, logo.Name, shown, want.wide, want.high, want.plate)
 		}
-		if _, err := png.Decode(bytes.NewReader(made.PNG)); err != nil || bytes.Contains(made.PNG, []byte("script")) {
+		if _, err := png.Decode(bytes.NewReader(logo.PNG)); err != nil || bytes.Contains(logo.PNG, []byte("script")) {
 			t.Errorf("%s: the result is not a clean PNG: %v", name, err)
 		}
 	}
@@ -97,8 +97,8 @@ func TestMakeLogo(t *testing.T) {
 	photo := encode(t, 800, 192, func(int, int) color.Color {
 		return color.NRGBA{R: uint8(noise.Uint32()), G: uint8(noise.Uint32()), B: uint8(noise.Uint32()), A: 255}
 	}, asPNG)
-	if made, err := brand.MakeLogo(t.Context(), "logo", photo); err != nil || len(made.PNG) > 12<<10 {
-		t.Errorf("a photograph becomes %d bytes: %v", len(made.PNG), err)
+	if logo, err := brand.MakeLogo(t.Context(), "logo", photo); err != nil || len(logo.PNG) > 12<<10 {
+		t.Errorf("a photograph results in %d bytes: %v", len(logo.PNG), err)
 	}
 }
 
@@ -135,8 +135,8 @@ func TestRefused(t *testing.T) {
 		"a WebP without loss": []byte("RIFF\x12\x00\x00\x00WEBPVP8L\x06\x00\x00\x00\x2f\xff\xc3\x7f\x00\x00"),
 		"too wide":            encode(t, 4097, 1, all(color.Black), asPNG),
 	} {
-		if made, err := brand.MakeLogo(t.Context(), "logo", raw); err == nil {
-			t.Errorf("%s is accepted as %s", name, made.Name)
+		if logo, err := brand.MakeLogo(t.Context(), "logo", raw); err == nil {
+			t.Errorf("%s is accepted as %s", name, logo.Name)
 		} else if want := cmp.Or(kinds[name], "logo"); !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -161,9 +161,9 @@ func FuzzMake(f *testing.F) {
 	bound := fuzzcost.Bound{CPU: 100 * time.Millisecond, Heap: 5 << 20}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		bound.Check(t, len(raw), func() {
-			made, err := brand.MakeLogo(t.Context(), "logo", raw)
-			if _, ok := brand.ParseLogo(made.Name); err == nil && (!ok || len(made.PNG) > 12<<10) {
-				t.Errorf("kept as %q with %d bytes", made.Name, len(made.PNG))
+			logo, err := brand.MakeLogo(t.Context(), "logo", raw)
+			if _, ok := brand.ParseLogo(logo.Name); err == nil && (!ok || len(logo.PNG) > 12<<10) {
+				t.Errorf("the logo is kept as %q with %d bytes", logo.Name, len(logo.PNG))
 			}
 		})
 	})
@@ -203,13 +203,14 @@ func TestScans(t *testing.T) {
 	if _, err := brand.MakeLogo(t.Context(), "logo", scans(10)); err != nil {
 		t.Errorf("a JPEG of ten scans: %v", err)
 	}
-	made, err := brand.MakeLogo(t.Context(), "logo", scans(500))
+	logo, err := brand.MakeLogo(t.Context(), "logo", scans(500))
 	if err == nil || !strings.Contains(err.Error(), "scans") {
-		t.Errorf("a JPEG of 500 scans is accepted as %s: %v", made.Name, err)
+		t.Errorf("a JPEG of 500 scans is accepted as %s: %v", logo.Name, err)
 	}
 }
 
-// TestCost measures the costliest pictures: noise, 16 bits per color, and many scans.
+// TestCost measures the pictures that cost most to decode: noise, 16 bits per color, and many
+// scans.
 func TestCost(t *testing.T) {
 	noise := rand.New(rand.NewPCG(1, 2))
 	gray := image.NewGray(image.Rect(0, 0, 1023, 1000))
