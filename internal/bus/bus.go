@@ -55,7 +55,7 @@ type Config struct {
 	Transports []Transport // each message is sent through the first that works; if empty, this is the only node
 	Log        *slog.Logger
 
-	// Answered, if it is not nil, is called with the time that it took to answer each request.
+	// Answered is called after each request with the time that the answer took. It may be nil.
 	Answered func(took time.Duration)
 }
 
