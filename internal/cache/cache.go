@@ -47,7 +47,7 @@ func (e *entry[V]) due(now time.Time) bool {
 // New returns a cache that reads the time from now.
 func New[V any](now func() time.Time) *Cache[V] { return NewSize[V](now, maxSize) }
 
-// NewSize is like [New], for large values: the cache keeps at most size of them.
+// NewSize is like [New], but the cache keeps at most size values. It is meant for large values.
 func NewSize[V any](now func() time.Time, size int) *Cache[V] {
 	return &Cache[V]{now: now, size: size, m: make(map[string]*entry[V])}
 }
