@@ -16,9 +16,9 @@ const (
 // A pool keeps at most max connections. It opens a connection when it is needed, and keeps it for
 // reuse. The most recently used connection is reused first.
 //
-// It replaces the pool that comes with pgx because it behaves differently while the server is down.
-// If an attempt to connect fails, all waiting callers get the error immediately, unless an open
-// connection may still be put back. The pool then pauses before the next attempt.
+// Unlike the pool that comes with pgx, it fails fast while the server is down. If an attempt to
+// connect fails, all waiting callers get the error immediately, unless an open connection may still
+// be put back. The pool then pauses before the next attempt.
 type pool struct {
 	max      int
 	patience time.Duration // how long to wait while all connections are in use or being opened
@@ -133,8 +133,8 @@ func (p *pool) note(waited time.Duration) {
 	p.waited += waited
 }
 
-// more starts opening another connection if callers are waiting and the pool is not full. If an
-// attempt to connect has just failed, more refuses the waiting callers instead.
+// more opens another connection in the background if callers are waiting and the pool is not full.
+// If an attempt to connect has just failed, more refuses the waiting callers instead.
 func (p *pool) more() {
 	if len(p.waiting) == 0 || p.open >= p.max {
 		return

@@ -191,7 +191,7 @@ func TestLook(t *testing.T) {
 	}
 
 	if _, err := Look(t.Context(), config(file+"x")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Look at a missing file = %v", err)
+		t.Errorf("Look at a missing file = %v, want ErrNotExist", err)
 	}
 
 	d := open(t, file)

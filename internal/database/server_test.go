@@ -57,8 +57,8 @@ func do(t *testing.T, d DB, query string) {
 	}
 }
 
-// TestServerAway shows that failures of the server are reported as unavailable, and that the pool
-// still works afterwards.
+// TestServerAway shows that changes return problem.Unavailable if the server fails, and that the
+// pool still works afterwards.
 func TestServerAway(t *testing.T) {
 	url := servers.Postgres(t)
 	s := openAt(t, url, 1)
@@ -113,7 +113,7 @@ func TestServerAway(t *testing.T) {
 		before := s.Stats().Retries
 		if err := s.Change(t.Context(), tt.do); !errors.Is(err, problem.Unavailable) ||
 			problem.First(err).RetryAfter != time.Second {
-			t.Errorf("%s: Change = %v, want unavailable for a second", tt.name, err)
+			t.Errorf("%s: Change = %v, want Unavailable with a retry after a second", tt.name, err)
 		}
 		if got := s.Stats().Retries - before; got != tt.retries {
 			t.Errorf("%s: %d retries, want %d", tt.name, got, tt.retries)
@@ -133,7 +133,7 @@ func TestServerEndsIdle(t *testing.T) {
 	s, other := openAt(t, url, 2), openAt(t, url, 1)
 	do(t, s, `INSERT INTO t (id) VALUES ('a')`)
 	for range 3 {
-		// With a timeout, pg_terminate_backend waits until the other backends have ended.
+		// Because of the timeout, pg_terminate_backend waits until the other backends have ended.
 		do(t, other,
 			`SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
 			WHERE pid <> pg_backend_pid() AND datname = current_database()`)
@@ -172,7 +172,7 @@ func TestServerPool(t *testing.T) {
 	}
 
 	if err := s.Ping(t.Context()); err != nil {
-		t.Errorf("Ping, which needs no free connection = %v", err)
+		t.Errorf("Ping, which needs no free connection, returned %v", err)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -280,7 +280,7 @@ func TestServerSettings(t *testing.T) {
 		}
 
 		if got, want := settings(s), tt.want+", read committed"; got != want {
-			t.Errorf("a role with synchronous_commit %s, %s: %s, want %s", tt.role, tt.sync, got, want)
+			t.Errorf("a role with synchronous_commit %s, %s: the setting is %s, want %s", tt.role, tt.sync, got, want)
 		}
 		_ = s.Close()
 	}
@@ -484,7 +484,8 @@ func TestServerComesBack(t *testing.T) {
 	}
 }
 
-// TestSocket shows that a socket returns a permanent error if the server does not answer.
+// TestSocket shows that reading from a socket returns a permanent error if the server does not
+// answer.
 func TestSocket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -517,7 +518,7 @@ func TestSocket(t *testing.T) {
 	_ = other.Close()
 	for deadline := time.Now().Add(time.Minute); s.quiet(); {
 		if time.Now().After(deadline) {
-			t.Fatal("a closed connection stays quiet")
+			t.Fatal("a closed connection still counts as quiet")
 		}
 	}
 }

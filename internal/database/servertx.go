@@ -182,7 +182,7 @@ func (r serverRead) Row(ctx context.Context, query string, args ...any) Scanner 
 	return single{rows}
 }
 
-// Shared locks nothing, because a lock would end together with the query.
+// Shared does not lock the row, because the lock would end together with the query.
 func (r serverRead) Shared(ctx context.Context, query string, args ...any) Scanner {
 	return r.Row(ctx, query, args...)
 }
@@ -200,7 +200,7 @@ type serverRows struct {
 	rows   pgx.Rows
 	conn   *conn
 	batch  pgx.BatchResults // closed along with the rows; may be nil
-	pool   *pool            // where Close puts conn back; nil within a change
+	pool   *pool            // the pool to which Close returns conn; nil within a change
 	closed bool
 	err    error // the result of Close
 }
@@ -257,7 +257,7 @@ func (s single) Scan(dest ...any) (err error) {
 		}
 	}()
 	if !s.rows.Next() {
-		return sql.ErrNoRows // unless closing returns another error
+		return sql.ErrNoRows // unless Close returns another error
 	}
 	return s.rows.Scan(dest...)
 }
