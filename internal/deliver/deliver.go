@@ -1,11 +1,11 @@
 // Package deliver sends events to receivers as HTTP requests. Each body is delivered at least once.
-// The receiver's [Writer] produces the body again for each attempt.
+// For each attempt, a [Write] function produces the body again.
 //
-// Jobs wait in a [Queue] that all nodes share. A node holds a receiver while it delivers to it, so
-// that each body is normally sent once, and roughly in the order of the events. If a node dies, its
-// holds expire. A failing receiver is left alone for a while, and does not delay other receivers.
-// If a receiver does not accept a body, the job is retried with growing delays for most of a day,
-// and then becomes a dead letter.
+// Jobs wait in a [Queue] that all nodes share. A node holds a receiver while it delivers jobs to
+// it. Normally, each body is therefore sent once, and roughly in the order of the events. If a node
+// dies, its holds expire. A failing receiver is left alone for a while, and does not delay other
+// receivers. If a receiver does not accept a body, the job is retried with growing delays for most
+// of a day, and then becomes a dead letter.
 //
 // The HTTP client decides which addresses it connects to; see package egress. Only the status of a
 // response and its Retry-After header have an effect. The beginning of the body is kept to show it
@@ -72,16 +72,16 @@ type Result struct {
 // A Queue keeps jobs for all nodes. Its methods are safe for concurrent use.
 type Queue interface {
 	// DueReceivers returns the ids of receivers that have a due job, are not resting and are not
-	// held by any node. Receivers in the projects with the fewest holds come first, so that no
-	// project occupies all workers. Among equal projects, the receiver whose last hold is longest
-	// ago comes first.
+	// held by any node. The receivers of projects with the fewest held receivers come first, so
+	// that no project occupies all workers. Among these, the receiver that was last held the
+	// longest time ago comes first.
 	DueReceivers(ctx context.Context, now time.Time, most int) ([]string, error)
 	// HoldReceiver reserves a receiver for holder until the given time, so that no other node sends
 	// to it. If holder already holds the receiver, HoldReceiver extends the hold. It returns
 	// problem.Conflict if another node holds the receiver, or if the receiver is deleted or
 	// disabled.
 	HoldReceiver(ctx context.Context, id, holder string, now, until time.Time) (Receiver, error)
-	// DueJobs returns a receiver's due jobs, oldest first and limited to most.
+	// DueJobs returns a receiver's due jobs, oldest first. The parameter most limits their number.
 	DueJobs(ctx context.Context, receiverID string, now time.Time, most int) ([]Job, error)
 	// Settle stores the outcome of an attempt. It leaves the job unchanged if it is no longer
 	// pending, or was requested again since the attempt began.
@@ -239,7 +239,7 @@ func (d *Deliverer) stopping(ctx context.Context) bool {
 	}
 }
 
-// lookAround reads the queue's clock and backlog.
+// lookAround reads and keeps the queue's clock and backlog.
 func (d *Deliverer) lookAround(ctx context.Context) error {
 	before := time.Now()
 	clock, err := d.c.Queue.Clock(ctx)
