@@ -5,8 +5,8 @@
 // A proof can be used once, on any node. Its jti is stored until the proof expires.
 // [Verifier.Verify] stores the jti in the session store, or in a file if this is the only node.
 // Callers of [Verifier.Check] store it elsewhere, together with the change that the request makes.
-// A proof may contain one of the server's nonces, which must be recent. A Verifier checks
-// everything else about a proof before its jti is stored.
+// If a proof contains one of the server's nonces, the nonce must be recent. The jti of a proof is
+// stored only after all other checks.
 package dpop
 
 import (
