@@ -1,8 +1,8 @@
 // Package egress sends requests to URLs that others chose, such as the webhook URLs of a project.
 //
 // The author of a URL must not be able to reach hosts that only this machine can reach. A name may
-// resolve to one address when it is checked, and to another when it is dialed. So addresses are
-// checked when they are dialed. An earlier check of a URL only reports URLs that can never be used.
+// resolve to one address when it is checked, and to another when it is dialed. Therefore, addresses
+// are checked when they are dialed. Earlier checks of a URL only find URLs that can never be used.
 // Names that the operator allows may resolve to private addresses. Redirects are not followed, and
 // proxies from the environment are ignored.
 package egress
