@@ -2,10 +2,10 @@
 // (TOTP, RFC 6238), and recovery codes for users who have lost the other factors.
 //
 // Factors belong to an [Owner], which is a subscriber or an operator. The package knows nothing
-// else about owners. Each proof succeeds only once. The [Store] consumes an app's code by a
-// compare-and-swap, and a recovery code by deleting its row. The challenge of a passkey is removed
-// from the session store. Callers decide who may try a factor, where a login continues, and what
-// the pages look like.
+// else about owners. A code or a response of a passkey is accepted only once. The [Store] consumes
+// an app's code by a compare-and-swap, and a recovery code by deleting its row. The challenge for a
+// passkey is removed from the session store when the response arrives. Callers decide who may try a
+// factor, where a login continues, and what the pages look like.
 package factor
 
 import (
@@ -188,9 +188,9 @@ var (
 )
 
 // A Place is a device or network on which the owner has completed a login. Each Place has its own
-// count of tries. The zero value stands for all unknown places, which share one count. So attackers
-// who know the password get only a few tries in total, and cannot lock the owner out of known
-// places.
+// count of tries. The zero value stands for all unknown places, which share one count. Attackers
+// who know the password therefore get only a few tries in total, and cannot lock the owner out of
+// known places.
 type Place string
 
 // countGuess counts a try. It is called before the code is checked, so that concurrent tries cannot

@@ -55,9 +55,9 @@ type pending struct {
 	Sealed string
 }
 
-// BeginTOTP starts setting up an authenticator app for o. If a setup is pending in the same flow,
-// it returns the same Enrollment again. The caller must pass the same flow, such as a login, to
-// ConfirmTOTP. The app shows issuer and account.
+// BeginTOTP starts setting up an authenticator app for o. flow identifies the setup, such as a
+// login. The caller must pass the same flow to ConfirmTOTP. If a setup is pending in this flow,
+// BeginTOTP returns the same Enrollment again. The app shows issuer and account.
 func (f *Factors) BeginTOTP(ctx context.Context, o Owner, flow, issuer, account string) (Enrollment, error) {
 	p, err := f.pendingTOTP(ctx, o, flow)
 	if errors.Is(err, problem.NotFound) {
@@ -167,7 +167,7 @@ func (f *Factors) ConfirmTOTP(ctx context.Context, o Owner, first bool, flow, co
 	}
 
 	f.resetGuesses(ctx, o, at)
-	_ = f.c.Sessions.Delete(ctx, totpKey(flow)) // if this fails, it expires by itself
+	_ = f.c.Sessions.Delete(ctx, totpKey(flow)) // if this fails, the setup expires by itself
 	return nil
 }
 
