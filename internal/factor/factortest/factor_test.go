@@ -203,10 +203,10 @@ func TestGuesses(t *testing.T) {
 	}
 	if err := w.CheckTOTP(t.Context(), w.ada, "",
 		factortest.Code(secret, w.now())); !errors.Is(err, problem.RateLimited) {
-		t.Errorf("the right code after the guesses: %v", err)
+		t.Errorf("the right code after the guesses: %v, want RateLimited", err)
 	}
 	if err := w.UseCode(t.Context(), w.ada, "", codes[0]); !errors.Is(err, problem.RateLimited) {
-		t.Errorf("a recovery code after the guesses: %v", err)
+		t.Errorf("a recovery code after the guesses: %v, want RateLimited", err)
 	}
 
 	if err := w.UseCode(t.Context(), w.grace, "", "aaaaa-aaaaa"); !errors.Is(err, factor.ErrWrong) {

@@ -169,11 +169,11 @@ func TestListAndRemove(t *testing.T) {
 
 	for _, f := range all[:2] {
 		if err := w.Remove(ctx, w.grace, f.ID); !errors.Is(err, problem.NotFound) {
-			t.Errorf("another owner removes a %s: %v", f.Type, err)
+			t.Errorf("another owner removes a %s: %v, want NotFound", f.Type, err)
 		}
 	}
 	if err := w.Rename(ctx, w.grace, p.ID, "Mine"); !errors.Is(err, problem.NotFound) {
-		t.Errorf("another owner renames a passkey: %v", err)
+		t.Errorf("another owner renames a passkey: %v, want NotFound", err)
 	}
 
 	must(t, w.Remove(ctx, w.ada, all[0].ID))
