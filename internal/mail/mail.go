@@ -92,9 +92,9 @@ type Backlog struct {
 
 // A Queue keeps letters for all nodes. Its methods are safe for concurrent use.
 type Queue interface {
-	// TakeLetters returns due letters, oldest first and limited to most, and counts an attempt for
-	// each. It leases each letter to the caller, so that no other caller gets the letter before the
-	// lease ends.
+	// TakeLetters returns at most the given number of due letters, oldest first, and counts an
+	// attempt for each. It leases each letter to the caller, so that no other caller gets the
+	// letter before the lease ends.
 	TakeLetters(ctx context.Context, now, lease time.Time, most int) ([]Letter, error)
 	// SettleLetter stores the outcome of an attempt. It leaves the letter unchanged if the letter
 	// is no longer pending.

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// The limits of a Box: how many messages it keeps, and for how long.
+// These constants limit how many messages a Box keeps, and for how long.
 const (
 	boxSize = 50
 	boxFor  = 24 * time.Hour
@@ -97,8 +97,8 @@ func (b *Box) sealed(key session.Key, v any) ([]byte, error) {
 	return []byte(sealed), err
 }
 
-// load reads the value of key into the variable that into points to. It also returns the value as
-// it is stored, even if it cannot be opened. Then addToIndex can replace it.
+// load reads the value of key into the variable that into points to. It also returns the stored
+// value, even if load cannot open it, so that addToIndex can replace it.
 func (b *Box) load(ctx context.Context, key session.Key, into any) (sealed []byte, err error) {
 	if sealed, err = b.Sessions.Get(ctx, key); err != nil {
 		return nil, err

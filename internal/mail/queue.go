@@ -40,7 +40,7 @@ const (
 )
 
 // delays are the waits after each failed attempt. If the attempt after the last wait also fails,
-// the letter becomes a dead letter. Together the delays span about a day.
+// the letter becomes a dead letter. Together, the delays last about a day.
 var delays = [...]time.Duration{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour,
 	3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
@@ -119,8 +119,8 @@ func (p *Post) Run(ctx context.Context) {
 	}
 }
 
-// Shutdown keeps new attempts from starting. It returns when the running attempts have ended, or
-// when ctx is done.
+// Shutdown prevents new attempts. It returns when the running attempts have ended, or when ctx is
+// done.
 func (p *Post) Shutdown(ctx context.Context) {
 	p.once.Do(func() { close(p.quit) })
 	select {
