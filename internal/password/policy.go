@@ -20,8 +20,8 @@ import (
 type Policy struct {
 	MinLength int           // minimum length in characters after NFC, if greater than the fixed minimum
 	MinScore  int           // the minimum score from zxcvbn, 0 to 4; a score of 2 withstands 10^8 guesses
-	Breached  *BreachedList // passwords found in breaches of other sites; nil means none
-	Hasher    *Hasher       // rates passwords when it is their turn; nil means immediately
+	Breached  *BreachedList // passwords that breaches of other sites revealed; nil means none
+	Hasher    *Hasher       // rates passwords in a queue; nil means that they are rated immediately
 }
 
 // Weak returns a problem that names param if a password that Check accepts is too easy to guess.
@@ -95,8 +95,8 @@ func estimate(password string, known []string) (scoring.MinEntropyMatch, int) {
 }
 
 // splitWords splits each text in known into words. It returns the words and the texts in lower
-// case. It omits any that are shorter than three bytes or longer than maxKnownLen, and returns at
-// most maxKnown.
+// case. It omits words and texts that are shorter than three bytes or longer than maxKnownLen, and
+// returns at most maxKnown of them.
 func splitWords(known []string) (all []string) {
 	for _, text := range known {
 		text = strings.ToLower(strings.ToValidUTF8(text[:min(len(text), maxKnown*maxKnownLen)], ""))

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// Hashes are computed in a separate process with a lower priority. It runs when other processes do
+// Hashes are computed in a separate process with a lower priority. The process runs when others do
 // not need the CPU, so that requests with tokens are not delayed while someone guesses passwords.
 // Threads with a lower priority in this process would not be enough. The garbage collector would
-// wait for them, and each hash takes 19 MiB.
+// wait for these threads, and each hash takes 19 MiB.
 
 // linger is how long the separate process remains idle before it is stopped. respite is how long to
 // wait after a failure before starting the process again. answerFor is how long a task may take. If
@@ -44,12 +44,12 @@ type Task struct {
 // A Result is the response to a Task.
 type Result struct {
 	Hash string // the new hash
-	OK   bool   // whether the password matches the hash
+	OK   bool   // the password matches the hash
 	Rating
 }
 
-// A request carries a task to the separate process, and a response its result back. Responses may
-// arrive in any order.
+// A request carries a task to the separate process. A response carries the result back. Responses
+// may arrive in any order.
 type request struct {
 	ID   uint64
 	Task Task

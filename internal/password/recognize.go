@@ -15,7 +15,7 @@ import (
 
 // recognize returns the parts of a password that attackers try first. It works like zxcvbn, with
 // the library's lists and formulas, but without the library's matchers. The matchers read their
-// lists at startup, which takes a tenth of a second, and their work is not limited. For example, a
+// lists at startup, which takes a tenth of a second. Their work is not limited. For example, a
 // password that consists of look-alike signs would keep them busy for minutes.
 //
 // known lists words that an attacker may know about the user. steps is the work done in the
@@ -46,7 +46,7 @@ type board struct {
 	degree float64 // average number of neighbors of a key
 }
 
-// boards returns the keyboards. It prepares them once, because the library's formula would parse
+// boards returns the keyboards. It prepares them only once. The library's own formula would parse
 // them again for each walk.
 var boards = sync.OnceValue(func() (all []board) {
 	for _, name := range []string{"qwerty", "dvorak", "keypad", "macKeypad"} {
@@ -175,8 +175,8 @@ func sequences(password string) (found []match.Match) {
 	return found
 }
 
-// stride returns how many positions separate the first two characters of text in the sequence all.
-// It returns 0 if the sequence lacks one of them.
+// stride returns the distance between the first two characters of text in the sequence all. It
+// returns 0 if the sequence lacks one of these characters.
 func stride(all, text string) int {
 	if len(text) < 2 {
 		return 0
