@@ -181,7 +181,7 @@ func (l *List) Revoke(ctx context.Context, r Revocation) error {
 }
 
 // Heard returns a number that grows whenever this node reads a revocation that it does not have
-// yet. A token that has been checked need not be checked again until the number changes.
+// yet. Callers need not check a token again until the number changes.
 func (l *List) Heard() int64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -202,8 +202,8 @@ type Subject struct{ Kind, ID string }
 // revoked at or after issued, the time when the token was issued. It returns problem.Unavailable if
 // this node has not read the log for five seconds. Subjects with an empty ID are skipped.
 //
-// A process that was suspended, or was waiting for its disk, has not read the log for some time,
-// either. So before Check refuses, it waits up to a second for the next poll, unless reading has
+// A process that was suspended, or was waiting for its disk, has also not read the log for some
+// time. So before Check refuses, it waits up to a second for the next poll, unless reading has
 // failed.
 func (l *List) Check(issued time.Time, subjects ...Subject) error {
 	l.mu.RLock()
