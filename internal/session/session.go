@@ -2,8 +2,8 @@
 // authorization requests and codes, and browser sessions.
 //
 // A [Store] maps keys to values that expire. Each operation uses one key, so a Store can be spread
-// over a Redis Cluster. State that must survive a flush, such as a refresh token, belongs in
-// package store.
+// over a Redis Cluster. State that must survive even if the Store is emptied, such as a refresh
+// token, belongs in package store.
 package session
 
 import (
@@ -52,7 +52,7 @@ type Store interface {
 	// Only Incr may read a counter; the result of Get is undefined.
 	Incr(ctx context.Context, key Key, ttl time.Duration) (int64, error)
 	// Allow takes n events from the rate of a key, all or none. If they are not available, Allow
-	// returns how long to wait. If n is negative, Allow returns that many events to the key. Each
-	// key must always be used with the same rate, and only with Allow.
+	// returns how long to wait. If n is negative, Allow gives -n events back to the key. Each key
+	// must always be used with the same rate, and only with Allow.
 	Allow(ctx context.Context, key Key, rate Rate, n int) (wait time.Duration, err error)
 }
