@@ -11,8 +11,9 @@
 // The first failure triggers a probe of the primary. The breaker opens after two consecutive failed
 // probes, or after three failures within a second. While it is open, the primary receives only
 // probes, two per second. Two consecutive successful probes close the breaker. If the breaker opens
-// again within a minute, more of them are needed, up to sixteen. While the breaker is closed, the
-// primary is probed every five seconds, to find outages that no caller has noticed yet.
+// again within a minute, closing it takes more successful probes, up to sixteen. While the breaker
+// is closed, the primary is probed every five seconds, to find outages that no caller has noticed
+// yet.
 //
 // If one master of a Cluster is unavailable, the whole Cluster counts as unavailable. Otherwise
 // every operation on an entry in this master's slots would wait for a timeout.
@@ -29,10 +30,10 @@
 // a mark is left in the fallback. The mark is needed because the primary may still have the entry,
 // or may get it later from a command that was abandoned but is still running.
 //
-// So to a single process, the two stores look like one. No matter which of them has an entry, it
-// can be taken only once and added only once, and it is gone once it is deleted. For this, all
-// entries of a kind must have the same lifetime, so that the older copy expires first. The
-// exceptions are:
+// To a single process, the two stores therefore look like one store. No matter which of them has an
+// entry, it can be taken only once and added only once, and it is gone once it is deleted. This
+// requires that all entries of a kind have the same lifetime, so that the older copy expires first.
+// The exceptions are:
 //
 //   - Entries that only the primary has are missing while it is unavailable. Logins in progress
 //     start over, and Add succeeds for an existing key.

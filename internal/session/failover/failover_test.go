@@ -115,7 +115,7 @@ func (w *world) back(t testing.TB) {
 	t.Helper()
 	eventually(t, "the breaker to close", func() error {
 		if now := w.State(); now.Away {
-			return fmt.Errorf("it is open: %s", now.Cause)
+			return fmt.Errorf("the breaker is open: %s", now.Cause)
 		}
 		return nil
 	})
@@ -155,7 +155,7 @@ func TestStore(t *testing.T) {
 		w := newWorld(t, servers.Redis(t), patient)
 		sessiontest.Run(t, func(*testing.T) session.Store { return w })
 		if w.log.String() != "" || !w.State().Until.IsZero() {
-			t.Errorf("there was no outage, but the state is %+v and the log\n%s", w.State(), w.log)
+			t.Errorf("there was no outage, but the state is %+v, and the log is\n%s", w.State(), w.log)
 		}
 	})
 
@@ -164,7 +164,7 @@ func TestStore(t *testing.T) {
 		w.linger(time.Hour)
 		sessiontest.Run(t, func(*testing.T) session.Store { return w })
 		if w.log.String() != "" || w.State().Until.IsZero() {
-			t.Errorf("entries linger, but the state is %+v and the log\n%s", w.State(), w.log)
+			t.Errorf("entries linger, but the state is %+v, and the log is\n%s", w.State(), w.log)
 		}
 	})
 
@@ -329,8 +329,8 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// TestProbes shows that a single failed probe is repeated immediately and changes nothing, and that
-// two consecutive ones open the breaker.
+// TestProbes shows that a single failed probe is repeated immediately and changes nothing. Two
+// consecutive failed probes open the breaker.
 func TestProbes(t *testing.T) {
 	s := &Store{log: slog.New(slog.DiscardHandler), kick: make(chan struct{}, 1)}
 	late := errors.New("too late")

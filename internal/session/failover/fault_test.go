@@ -285,7 +285,7 @@ func TestTakenOnce(t *testing.T) {
 						if err == nil {
 							winners++
 						} else if !errors.Is(err, problem.NotFound) {
-							t.Errorf("Take = %v", err)
+							t.Errorf("Take = %v, want NotFound", err)
 						}
 					})
 				}
