@@ -113,8 +113,8 @@ func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (s
 // its clock differs from the database's by more than a minute.
 const maxSkew = 2 * time.Minute
 
-// Allow takes n events from a key's rate. The entry expires when the rate has fully recovered, so
-// it makes no difference whether the entry is absent or expired.
+// Allow takes n events from a key's rate. The entry expires when all events are available again, so
+// an expired entry and a missing entry mean the same.
 func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n int) (wait time.Duration, err error) {
 	if n < 0 {
 		err := s.db.Once(ctx, func(t database.Tx) error {

@@ -2,8 +2,9 @@
 // SQLite file, which survives a crash and a restart, or PostgreSQL.
 //
 // Each operation is one statement, in the SQL that SQLite and PostgreSQL share, and the database
-// decides which caller wins. An expired entry is never returned, even before it is deleted. A power
-// failure may lose the latest logins in progress, so that commits need not wait for the disk.
+// decides which of several concurrent callers succeeds. An expired entry is never returned, even
+// before it is deleted. A power failure may lose the latest logins in progress, so that commits
+// need not wait for the disk.
 package sql
 
 import (
