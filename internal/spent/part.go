@@ -19,7 +19,7 @@ import (
 // so that a single long use does not keep all of them in memory.
 type part struct {
 	brief, lasting set
-	split          int64  // brief uses expire until then, in Unix seconds
+	split          int64  // time by which brief uses expire, in Unix seconds
 	name           string // "" without a file
 
 	file    *os.File // nil if the part is closed

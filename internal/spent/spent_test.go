@@ -12,7 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A world is a directory with logs, their clock, and the machine's current start.
+// A world is a directory with logs, the clock of the logs, and the id of the machine's current
+// start.
 type world struct {
 	*testing.T
 	dir  string
@@ -46,7 +47,7 @@ func (w *world) use(l *Log, id string, life time.Duration) {
 func (w *world) refuse(l *Log, id string) {
 	w.Helper()
 	if err := l.Add(Use{id, w.now, w.now.Add(time.Minute)}); err != (Repeated{0}) {
-		w.Errorf("Add(%s) = %v, want that it was used", id, err)
+		w.Errorf("Add(%s) = %v, want an error that it was used", id, err)
 	}
 	if !l.Has(id, w.now) {
 		w.Errorf("Has(%s) = false", id)
@@ -102,7 +103,7 @@ func TestAllOrNone(t *testing.T) {
 	w.use(l, "a", time.Minute)
 	until := w.now.Add(time.Minute)
 	if err := l.Add(Use{"b", w.now, until}, Use{"a", w.now, until}); err != (Repeated{1}) {
-		w.Errorf("Add(b, a) = %v, want that a was used", err)
+		w.Errorf("Add(b, a) = %v, want an error that a was used", err)
 	}
 	for _, l := range []*Log{l, w.open()} {
 		if l.Has("b", w.now) || !l.Has("a", w.now) {
@@ -115,8 +116,8 @@ func TestAllOrNone(t *testing.T) {
 	w.refuse(w.open(), "c")
 }
 
-// TestExpiry shows that uses are known until they expire, in whichever part of the log they are,
-// and that the log then deletes them from memory and its files.
+// TestExpiry shows that each part of the log knows its uses until they expire. The log then deletes
+// them from memory and from its files.
 func TestExpiry(t *testing.T) {
 	w := newWorld(t)
 	l := w.open()
@@ -128,9 +129,10 @@ func TestExpiry(t *testing.T) {
 		}
 		w.now = w.now.Add(partFor)
 	}
-	// One long use is left from each of the last minutes. The newest short uses are left, too.
+	// What is left is one long use from each of the last minutes, and the newest short uses.
 	if n := w.files(); n < 10 || n > 12 || len(l.parts) != n || l.count < n+1 || l.count > n+3 {
-		w.Errorf("%d files, %d parts and %d uses are left", n, len(l.parts), l.count)
+		w.Errorf("%d files, %d parts and %d uses are left, want a long use from each minute and the newest short ones",
+			n, len(l.parts), l.count)
 	}
 
 	w.now = w.now.Add(time.Hour)
@@ -140,7 +142,7 @@ func TestExpiry(t *testing.T) {
 	}
 	w.now = w.now.Add(time.Hour)
 	if w.open().Has("long29", w.now) || w.files() != 0 {
-		w.Errorf("an expired use is known, or its file is left")
+		w.Errorf("an expired use still counts as used, or its file is left")
 	}
 }
 
@@ -158,8 +160,8 @@ func TestClockSetBack(t *testing.T) {
 }
 
 // TestClockCorrected starts a machine after a crash with a clock that is ahead, and then corrects
-// the clock. The log soon accepts what was made after the correction, and continues to refuse what
-// was made before the crash.
+// the clock. The log soon accepts ids that were made after the correction, and continues to refuse
+// ids that were made before the crash.
 func TestClockCorrected(t *testing.T) {
 	w := newWorld(t)
 	w.use(w.open(), "lost", time.Minute)
@@ -171,7 +173,7 @@ func TestClockCorrected(t *testing.T) {
 	w.now = w.now.Add(-2 * time.Hour)
 	for range 2 {
 		if !l.Has("lost", made) {
-			t.Error("what was made before the crash does not count as used")
+			t.Error("an id from before the crash does not count as used")
 		}
 		w.now = w.now.Add(ahead + time.Second)
 		w.use(l, fmt.Sprint("new at ", w.now), time.Minute)
@@ -179,9 +181,9 @@ func TestClockCorrected(t *testing.T) {
 	}
 }
 
-// TestDiskFails shows that the log refuses uses while the disk fails, counts correctly after that,
-// and does not claim that everything was synced. After a sync has failed, a second sync may succeed
-// although data was lost, so the log must remember the failure.
+// TestDiskFails shows that the log refuses uses while the disk fails. Afterwards, the log counts
+// its uses correctly, and does not claim that everything was synced. After a sync has failed, a
+// second sync may succeed although data was lost, so the log must remember the failure.
 func TestDiskFails(t *testing.T) {
 	w := newWorld(t)
 	l := w.open()
@@ -297,9 +299,9 @@ func TestFull(t *testing.T) {
 	w.refuse(again, "after")
 }
 
-// TestMachineCrash shows that after a crash of the machine, everything that was made before the
-// crash counts as used, because the log may have lost its use. This includes what a client whose
-// clock is ahead made before the crash. It remains so in later processes.
+// TestMachineCrash shows that after a crash of the machine, every id that was made before the crash
+// counts as used, because the log may have lost the use. This includes ids of a client whose clock
+// is ahead. Later processes refuse these ids, too.
 func TestMachineCrash(t *testing.T) {
 	w := newWorld(t)
 	w.use(w.open(), "lost", time.Minute)
@@ -322,7 +324,7 @@ func TestMachineCrash(t *testing.T) {
 	}
 	for name, l := range map[string]*Log{"first process": crashed, "next one": killed, "third one": w.open()} {
 		if err := l.Add(Use{"lost", made, w.now.Add(time.Minute)}); err != (Repeated{0}) || !l.Has("lost", made) {
-			t.Errorf("%s: Add(lost) = %v, want that it was used", name, err)
+			t.Errorf("%s: Add(lost) = %v, want an error that it was used", name, err)
 		}
 		w.refuse(l, "new")
 	}
@@ -368,7 +370,7 @@ func TestMaximum(t *testing.T) {
 	l.count = maxUses
 	err := l.Add(Use{"b", w.now, w.now.Add(time.Minute)})
 	if p := problem.First(err); p == nil || p.Kind != problem.Unavailable {
-		w.Errorf("Add to a log with too many uses = %v", err)
+		w.Errorf("Add to a full log = %v", err)
 	}
 	w.refuse(l, "a")
 }
