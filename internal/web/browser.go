@@ -17,12 +17,12 @@ const browserCookie = "selvage"
 
 // Browsers keeps browser sessions between requests. It implements a gorilla sessions store with our
 // session store as a cache of database rows. If the session store lacks an entry, Browsers reads
-// the rows. So nobody is signed out if the session store loses its entries.
+// the rows. Therefore, nobody is signed out if the session store loses its entries.
 type Browsers struct {
 	Store   session.Store
 	Rows    BrowserRows
 	Cookies Cookies
-	Idle    func() time.Duration // how long a browser may send no requests before it is forgotten
+	Idle    func() time.Duration // time without requests after which a browser is forgotten
 	Now     func() time.Time     // nil means time.Now
 }
 

@@ -139,9 +139,9 @@ func (b *Browsers) touch(ctx context.Context, id string, kept browserValue, old 
 }
 
 // retire invalidates an id by storing a marker under it. The marker also stops a concurrent request
-// that read the id's values before the rows changed, and is about to write them back. The marker
-// lives as long as any entry, because a session store that fails over during the write may still
-// have the old entry.
+// that read the id's values before the rows changed, and is about to add them to the session store
+// again. The marker lives as long as any entry, because a session store that fails over during the
+// write may still have the old entry.
 func (b *Browsers) retire(ctx context.Context, id string) error {
 	if id == "" {
 		return nil

@@ -93,9 +93,10 @@ func (p *Proxies) trusts(at netip.Addr) bool {
 // maxHops is how many hops of a request's path are read; earlier hops are ignored.
 const maxHops = 32
 
-// hops returns the hops that proxies report for a request. The last one is the nearest. hops reads
-// X-Forwarded-For or, if this header is missing, Forwarded (RFC 7239). If a proxy sets only one of
-// these headers, the client may have set the other. So a trusted proxy must not pass on both.
+// hops returns the hops that proxies report for a request. The last hop is the nearest one. hops
+// reads X-Forwarded-For or, if this header is missing, Forwarded (RFC 7239). If a proxy sets only
+// one of these headers, the client may have set the other. A trusted proxy must therefore not pass
+// on both headers.
 func hops(h http.Header) []string {
 	if lines := h.Values("X-Forwarded-For"); len(lines) > 0 {
 		return last(strings.SplitSeq(strings.Join(lines, ","), ","))

@@ -90,9 +90,9 @@ func FuzzProxies(f *testing.F) {
 	var p Proxies
 	p.Set([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
 
-	f.Fuzz(func(t *testing.T, told, forwarded string) {
-		for _, h := range []http.Header{{"X-Forwarded-For": {told}}, {"Forwarded": {forwarded}}} {
-			fuzzcost.Parser.Check(t, len(told)+len(forwarded), func() {
+	f.Fuzz(func(t *testing.T, forwardedFor, forwarded string) {
+		for _, h := range []http.Header{{"X-Forwarded-For": {forwardedFor}}, {"Forwarded": {forwarded}}} {
+			fuzzcost.Parser.Check(t, len(forwardedFor)+len(forwarded), func() {
 				r := &http.Request{RemoteAddr: "10.0.0.1:1", Header: h}
 				if client, ok := p.client(r); ok && !client.IsValid() {
 					t.Errorf("the client of %v is %v", h, client)

@@ -1,5 +1,5 @@
-// Package web is the HTTP plumbing that the protocols share: handlers that return errors,
-// credentials, bodies, browser sessions and middleware.
+// Package web contains what the protocols share over HTTP: handlers that return errors, the reading
+// of credentials and bodies, browser sessions, and middleware.
 //
 // It does not depend on any protocol. The package that serves a protocol passes an [ErrorWriter],
 // which determines the format of errors.
@@ -75,7 +75,7 @@ func Bearer(r *http.Request) (token string, ok bool) {
 
 // AccessToken returns the token of the scheme Bearer, as Bearer does, or of the scheme DPoP (RFC
 // 9449, section 7.1). If the token is bound to a key or certificate, the caller must check that the
-// client has it.
+// client has this key or certificate.
 func AccessToken(r *http.Request) (token string, ok bool) {
 	scheme, token, ok := credential(r)
 	if !ok || !strings.EqualFold(scheme, "Bearer") && !strings.EqualFold(scheme, "DPoP") {
