@@ -32,7 +32,7 @@ var (
 		`^[A-Z][A-Za-z]*-[A-Z]|default-src|attachment;|^import |^%s is not valid JSON`)
 )
 
-// internalTexts are literals that no page shows: they are logged, hashed or compared.
+// internalTexts lists literals that no page shows. They are logged, hashed or compared.
 var internalTexts = []string{"no operator is signed in", "the operator must confirm their identity again",
 	"signed in", "operator session ", "a form of the dashboard", "dashboard ", "Origin", "Location", "Mac OS X",
 	"CallSid", "StartTime", "Authorization:", "too many fields",
@@ -49,7 +49,7 @@ func codeTexts(t *testing.T) (all []string) {
 	t.Helper()
 	files, err := filepath.Glob(dashboard + "/*.go")
 	if err != nil || len(files) < 50 {
-		t.Fatalf("%d files, %v", len(files), err)
+		t.Fatalf("the dashboard has %d files, %v", len(files), err)
 	}
 
 	set := token.NewFileSet()

@@ -47,8 +47,9 @@ type Words struct {
 	texts    map[string]string // by the English text
 }
 
-// A message is a text in each plural form that its language needs. In a file, it is a string, or an
-// object whose members are named after the forms. {{.App}} stands for the value with the name App.
+// A message holds a text for each plural form that its language needs. In a file, it is a string,
+// or an object whose members are named after the forms. {{.App}} stands for the value with the name
+// App.
 type message map[plural.Form]string
 
 // forms holds the plural forms by their names in CLDR.
