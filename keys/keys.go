@@ -4,8 +4,9 @@
 // Each use has one current key, one next key and any number of retired keys. The next key is
 // published before it is used to sign, so that verifiers that cache the JWKS learn about it in
 // time. A retired key is kept while anything that it signed or sealed may still be valid. A key
-// that is no longer trusted is revoked: everything that it signed or sealed is then refused. Nodes
-// agree through the [Store], in which each step is a compare-and-swap. There is no leader.
+// that is no longer trusted is revoked. From then on, everything that the key signed or sealed is
+// refused. Nodes agree through the [Store], in which each step is a compare-and-swap. There is no
+// leader.
 //
 // The Store holds the private parts of keys, sealed with a master key that is kept elsewhere.
 // Private signing keys may also be kept outside the Store: see [Custody]. Sealing keys are never

@@ -17,7 +17,7 @@ import (
 // Rotate makes the next key of a use current, retires the current key, and creates a new next key.
 // It returns the new current key. If there is no next key, it returns problem.NotFound. It returns
 // problem.Conflict if another node changes the ring at the same time. Unless unpublished is set, it
-// also does so if the next key has not been published for long enough.
+// also returns problem.Conflict if the next key has not been published for long enough.
 func (r *Ring) Rotate(ctx context.Context, use Use, unpublished bool) (Record, error) {
 	if err := r.Sync(ctx); err != nil {
 		return Record{}, err
@@ -60,7 +60,7 @@ func (r *Ring) checkPublished(ctx context.Context, next Record) error {
 }
 
 // checkClock returns an error if this machine's clock differs too much from the store's. In that
-// case, no keys are promoted or deleted by time.
+// case, the node does not promote or delete keys because of their age.
 func (r *Ring) checkClock(ctx context.Context) error {
 	theirs, err := r.c.Store.Clock(ctx)
 	if err != nil {
