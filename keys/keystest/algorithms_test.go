@@ -33,7 +33,7 @@ func TestAlgorithms(t *testing.T) {
 
 		published := set.Key(jws.Signatures[0].Protected.KeyID)
 		if len(published) != 1 || published[0].Algorithm != string(alg) {
-			t.Errorf("%s is signed with %v", alg, published)
+			t.Errorf("the tokens for %s are signed with %v", alg, published)
 		}
 
 		for _, other := range keys.Algorithms() { // a key is used with only one algorithm
@@ -61,7 +61,7 @@ func TestSalt(t *testing.T) {
 	sum := sha256.Sum256([]byte(token[:strings.LastIndex(token, ".")]))
 	if err := rsa.VerifyPSS(key, crypto.SHA256, sum[:], jws.Signatures[0].Signature,
 		&rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash}); err != nil {
-		t.Errorf("the salt of PS256: %v", err)
+		t.Errorf("verifying the salt of a PS256 signature: %v", err)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestSignUnique(t *testing.T) {
 		another, err := tt.sign(keys.ES256, "JWT", claims{"alice"})
 		check(t, err)
 		if (one == another) != tt.same {
-			t.Errorf("%s of the same claims twice = %s and %s", tt.name, one, another)
+			t.Errorf("two calls of %s with the same claims returned %s and %s", tt.name, one, another)
 		}
 	}
 
@@ -125,7 +125,7 @@ func TestNewAlgorithms(t *testing.T) {
 		}
 	}
 	if len(had) > 0 || len(records) != 2*len(keys.Uses()) {
-		t.Errorf("%v are missing, %d keys exist, want all earlier ones, and each use's current and next", had,
+		t.Errorf("the earlier keys %v are missing, or not each use has a current and a next key: %d keys", had,
 			len(records))
 	}
 }
@@ -140,7 +140,7 @@ func TestHalfHash(t *testing.T) {
 		keys.EdDSA: "q7nS86GgvvFaZkzALLWqJYaJIKw2wCDAVfCAsm5CrBM",
 	} {
 		if got := alg.HalfHash(token); got != want {
-			t.Errorf("HalfHash by %s = %q, want %q", alg, got, want)
+			t.Errorf("HalfHash for %s = %q, want %q", alg, got, want)
 		}
 	}
 }

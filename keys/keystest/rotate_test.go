@@ -126,7 +126,7 @@ func TestTend(t *testing.T) {
 	clock.pass(720*time.Hour - time.Second)
 	check(t, r.Tend(t.Context())) // rotates only the sealing keys
 	if got := kid(t, rows, keys.ES256, keys.Current); got != first {
-		t.Errorf("another key is current a second too early")
+		t.Errorf("the next key became current a second too early")
 	}
 
 	sealed, err := r.Sealer("sat", "SAT", "x").Seal(claims{"alice"})
@@ -149,7 +149,7 @@ func TestTend(t *testing.T) {
 	}
 
 	if since := r.Status().Since[keys.ES256]; !since.Equal(clock.now()) {
-		t.Errorf("the key signs since %s, want %s", since, clock.now())
+		t.Errorf("the key has been signing since %s, want %s", since, clock.now())
 	}
 
 	clock.pass(keys.Kept)
@@ -164,13 +164,13 @@ func TestTend(t *testing.T) {
 	for node, ring := range map[string]*keys.Ring{"this": r, "other": other} {
 		if _, ok := ring.VerifyJWS(token, "JWT"); ok ||
 			ring.Sealer("sat", "SAT", "x").Open(sealed, &claims) || slices.Contains(published(t, ring), first) {
-			t.Errorf("%s node: a deleted key verifies, opens or is published", node)
+			t.Errorf("%s node: a deleted key still verifies or opens tokens, or is published", node)
 		}
 	}
 }
 
-// TestTendTogether shows that if fifty rings notice at the same time that a key is due, only one of
-// them rotates the key.
+// TestTendTogether shows that if fifty rings notice at the same time that a rotation is due, only
+// one of them rotates the key.
 func TestTendTogether(t *testing.T) { eachStore(t, testTendTogether) }
 
 func testTendTogether(t *testing.T, rows *store.Store) {
@@ -204,7 +204,7 @@ func testTendTogether(t *testing.T, rows *store.Store) {
 	for i, r := range rings {
 		var got claims
 		if !r.Sealer("sat", "SAT", "x").Open(token, &got) {
-			t.Errorf("node %d does not open what the first sealed", i)
+			t.Errorf("node %d does not open what the first node sealed", i)
 		}
 	}
 }
@@ -265,14 +265,14 @@ func TestClockApart(t *testing.T) {
 	clock.pass(keys.Kept + time.Hour)
 	c.Store = timed{rows, func() time.Time { return clock.now().Add(-time.Hour) }}
 	if err := open(t, c).Tend(t.Context()); err == nil || states(t, rows, keys.ES256)[keys.Retired] != 1 {
-		t.Errorf("Tend an hour ahead, when a key is due for deletion: %v, want an error and the key to stay", err)
+		t.Errorf("Tend an hour ahead, with a key due for deletion = %v, want an error and the key to stay", err)
 	}
 	if err := r.Retire(t.Context(), current); err != nil {
-		t.Errorf("Retire with a clock that is off: %v", err)
+		t.Errorf("Retire with a wrong clock = %v, want success", err)
 	}
 }
 
-// A retireWorld has two nodes that share a key ring. It tests the keys for one use.
+// A retireWorld has two nodes that share a key ring. It tests the keys of one use.
 type retireWorld struct {
 	t           *testing.T
 	use         keys.Use
