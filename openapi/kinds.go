@@ -35,7 +35,7 @@ type kindView struct {
 	Example, Change string            // JSON
 }
 
-// callable lists the types of resources whose calls the server handles by itself.
+// callable lists the types of resources whose calls the server handles without a script.
 var callable = []string{"video_room", "sip_gateway", "sip_endpoint", "ring_group"}
 
 // A method is a way to update a resource.
@@ -131,8 +131,8 @@ func (b *builder) addKind(k *kinds.Kind) (name string, err error) {
 	return name, nil
 }
 
-// describe executes the template for a kind. It chooses names for schemas, operations and the area
-// that are not in use.
+// describe executes the template for a kind. For the schemas, the operations and the area, it
+// chooses names that are not in use.
 func (b *builder) describe(k *kinds.Kind) (kindView, *yaml.Node, error) {
 	v := view(k)
 	if b.taken[areaOf(v.Plural)] {

@@ -19,12 +19,12 @@ type builder struct {
 
 // An area holds the settings of a file, which apply to all its operations.
 type area struct {
-	errors  string // the shape of its errors
+	errors  string // the format of the area's errors
 	servers string
 	ids     *yaml.Node
 }
 
-// note records that names are in use.
+// note records that the given names are in use.
 func (b *builder) note(names []string) {
 	for _, name := range names {
 		b.taken[name] = true
