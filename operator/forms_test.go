@@ -81,7 +81,7 @@ func TestFormSentToTwoNodesAtOnce(t *testing.T) {
 			if err == nil {
 				begun.Add(1)
 			} else if !errors.Is(err, problem.Conflict) {
-				t.Errorf("BeginForm = %v", err)
+				t.Errorf("BeginForm = %v, want Conflict", err)
 			}
 		})
 	}

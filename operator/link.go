@@ -23,10 +23,10 @@ const LinkLife = 24 * time.Hour
 type Link struct {
 	ID         string
 	Hash       string
-	OperatorID string // the operator whose password it resets; "" for an invitation
+	OperatorID string // the operator whose password the link resets; "" for an invitation
 	Email      string // the operator's email; if "", the new operator chooses one
 	Role       Membership
-	MadeBy     string // email of the operator who created it; "" if created on the command line
+	MadeBy     string // email of the operator who created the link; "" on the command line
 	Created    time.Time
 	Expires    time.Time
 	Used       time.Time // zero if unused
