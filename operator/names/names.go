@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A Finder finds names. If a field that may be nil is nil, the Finder knows no names of that kind.
+// A Finder finds names. If an optional field is nil, the Finder knows no names of that kind.
 type Finder struct {
 	Fabric    *fabric.Fabric
 	Clients   *idp.Provider
@@ -93,8 +93,8 @@ func (l *Lookup) Target(ctx context.Context, e audit.Event) (Name, error) {
 	return name, err
 }
 
-// TargetKind returns the kind of the entity that the target of an event is named after. An email is
-// named after the subscriber to whom it was sent.
+// TargetKind returns the kind of the entity whose name stands for the target of an event. For an
+// email, this is the subscriber to whom it was sent.
 func TargetKind(e audit.Event) string {
 	if isMail(e) {
 		return "subscriber"
@@ -102,7 +102,7 @@ func TargetKind(e audit.Event) string {
 	return e.Target.Kind
 }
 
-// TargetID returns the id of the entity that the target of an event is named after.
+// TargetID returns the id of the entity whose name stands for the target of an event.
 func TargetID(e audit.Event) string {
 	if isMail(e) {
 		return e.Detail["subscriber"]
