@@ -40,9 +40,9 @@ type Description struct {
 	ErrorCode   string   // error code of a recording with some audio, such as Incomplete
 	Late        bool     // Sid may name a recording that no longer waits for its media
 
-	// An upload is a repetition if it has the same identity as an earlier upload. The identity is
-	// the first of these that is set: IdempotencyKey; Path and the bytes; CallSid, any Track and
-	// the bytes; Sid and the bytes.
+	// An upload repeats an earlier upload if it has the same identity. The identity is the first of
+	// these whose fields are set: IdempotencyKey; Path and the bytes; CallSid, any Track and the
+	// bytes; Sid and the bytes.
 	IdempotencyKey string
 	Path           string // path of the file on the sender's machine
 }

@@ -134,7 +134,7 @@ func (r *Recordings) remove(ctx context.Context, projectID, sid string, how Remo
 
 // removeMedia removes the media with this key, unless another recording has the same key.
 func (r *Recordings) removeMedia(ctx context.Context, key string) error {
-	// No upload can share the media after the last recording with this key was deleted.
+	// After the last recording with this key was deleted, no upload can begin to share the media.
 	used, err := r.c.Store.MediaInUse(ctx, key, key)
 	if err != nil || len(used) > 0 {
 		return err

@@ -17,7 +17,7 @@ type Live struct {
 	Callback      Callback
 }
 
-// Values allowed for a recording in progress, the default first.
+// These lists contain the values allowed for a recording in progress, the default first.
 var (
 	Trims          = []string{"do-not-trim", "trim-silence"}
 	PauseBehaviors = []string{"silence", "skip"}
