@@ -27,15 +27,15 @@ type callback struct {
 	url    string // the URL that the receiver sees
 	fields url.Values
 	header http.Header
-	shown  int // the status of a request for the document during the callback
+	shown  int // the status of a request for the recording's document during the callback
 }
 
 // An app is a server that receives status callbacks.
 type app struct {
 	*httptest.Server
-	mu     sync.Mutex
-	status int
-	told   []callback
+	mu       sync.Mutex
+	status   int
+	received []callback
 }
 
 const signingKey = "PSKcallbacks"
@@ -60,7 +60,7 @@ func (s *server) newApp(t *testing.T) *app {
 
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.told = append(a.told, c)
+		a.received = append(a.received, c)
 		w.WriteHeader(a.status)
 	}))
 	t.Cleanup(a.Close)
@@ -96,13 +96,13 @@ func (a *app) await(t *testing.T, n int) []callback {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {
 		a.mu.Lock()
-		told := slices.Clone(a.told)
+		received := slices.Clone(a.received)
 		a.mu.Unlock()
-		if len(told) == n {
-			return told
+		if len(received) == n {
+			return received
 		}
-		if len(told) > n || time.Now().After(deadline) {
-			t.Fatalf("%d callbacks, want %d: %+v", len(told), n, told)
+		if len(received) > n || time.Now().After(deadline) {
+			t.Fatalf("%d callbacks, want %d: %+v", len(received), n, received)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (s *server) idle(t *testing.T) []recordings.Delivery {
 			return all.Items
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("waited for %+v", all.Items)
+			t.Fatalf("deliveries are still pending: %+v", all.Items)
 		}
 	}
 }
@@ -163,7 +163,7 @@ func TestCallbacks(t *testing.T) {
 				"RecordingStatusCallbackEvent": {"completed in-progress"}}
 			for range 2 { // the second request changes nothing
 				if got := s.post(t, "/Calls/c/Recordings", start.Encode()); got.StatusCode != 201 {
-					t.Fatalf("Start = %d %s", got.StatusCode, got.body)
+					t.Fatalf("Start = %d %s, want 201", got.StatusCode, got.body)
 				}
 			}
 
@@ -209,15 +209,15 @@ func TestCallbackOfUpload(t *testing.T) {
 		}
 	}
 
-	told := a.await(t, 1)[0]
-	told.check(t, url.Values{"RecordingStatus": {"completed"}})
-	if all := s.idle(t); len(all) != 1 || all[0].URL != a.URL || told.url != a.URL+"/" {
-		t.Errorf("the callback went to %s, and the deliveries are %+v, want one", told.url, all)
+	received := a.await(t, 1)[0]
+	received.check(t, url.Values{"RecordingStatus": {"completed"}})
+	if all := s.idle(t); len(all) != 1 || all[0].URL != a.URL || received.url != a.URL+"/" {
+		t.Errorf("the callback went to %s, and the deliveries are %+v, want a single one", received.url, all)
 	}
 }
 
-// TestCallbackOfAbsent shows that a callback with the event absent is called if an upload is
-// silent, and if the media never arrived.
+// TestCallbackOfAbsent shows that callbacks for the event absent are called in two cases: if an
+// upload is silent, and if the media never arrives.
 func TestCallbackOfAbsent(t *testing.T) {
 	s := newServer(t)
 	a := s.newApp(t)
@@ -244,7 +244,7 @@ func TestDeadCallback(t *testing.T) {
 	a.await(t, 1)
 	dead := s.idle(t)
 	if len(dead) != 1 || dead[0].State != deliver.Dead || dead[0].Progress.Status != http.StatusGone {
-		t.Fatalf("after 410: %+v, want a dead letter", dead)
+		t.Fatalf("after the response 410, the delivery is %+v, want a dead letter", dead)
 	}
 
 	a.answer(http.StatusOK)
@@ -256,9 +256,9 @@ func TestDeadCallback(t *testing.T) {
 	if _, err := s.rules.Callbacks().Redeliver(t.Context(), s.project, dead[0].ID); err != nil {
 		t.Error(err)
 	}
-	told := a.await(t, 3)
-	if first, last := told[0].fields.Encode(), told[2].fields.Encode(); first != last {
-		t.Errorf("sent again: %s, want %s", last, first)
+	received := a.await(t, 3)
+	if first, last := received[0].fields.Encode(), received[2].fields.Encode(); first != last {
+		t.Errorf("the callback that was sent again is %s, want %s", last, first)
 	}
 }
 

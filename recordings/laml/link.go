@@ -53,7 +53,7 @@ func linkTime(seconds string) (time.Duration, error) {
 	return time.Duration(n) * time.Second, nil
 }
 
-// put sets the links in m to the forms in which a recording's media is available.
+// put sets the links in m, one for each form in which a recording's media is available.
 func (u mediaURLs) put(m *media, rec recordings.Recording) {
 	if f := rec.BestFormat(); rec.Can(f) {
 		m.MediaURL = u.url(m, rec, f, MediaPath(rec, f))

@@ -17,8 +17,8 @@ import (
 	"github.com/selvage/selvage/recordings/levels"
 )
 
-// A list is a page of recordings. Clients look for the items in the only member that they do not
-// know, so there must be only one such member.
+// A list is a page of recordings. Clients expect the items in the only member that they do not
+// know, so there must be exactly one such member.
 type list struct {
 	paging
 	Recordings []document `json:"recordings"`
@@ -264,7 +264,7 @@ func (q *listQuery) deleted(values url.Values) error {
 	return problem.BadParam(includeDeleted, "%s must be true or false", includeDeleted)
 }
 
-// directed parses the direction by which to filter.
+// directed parses the direction of calls by which to filter.
 func (q *listQuery) directed(values url.Values) error {
 	q.filter.Direction = values.Get(direction)
 	if q.filter.Direction == "" || slices.Contains(recordings.Directions, q.filter.Direction) {

@@ -106,7 +106,7 @@ func TestListFilters(t *testing.T) {
 	s.clock.set(s.clock.now().Add(24 * time.Hour))
 	gone := s.upload(t, "one_sample.wav", "") // 2026-11-23T10:00:03Z
 	if a := s.do(t, "DELETE", s.path("/Recordings/"+gone), s.basic); a.StatusCode != 204 {
-		t.Fatalf("DELETE = %d", a.StatusCode)
+		t.Fatalf("DELETE = %d, want 204", a.StatusCode)
 	}
 
 	tests := []struct {
@@ -204,7 +204,7 @@ func TestListByName(t *testing.T) {
 		s.clock.set(s.clock.now().Add(time.Second))
 		a := s.do(t, "POST", path, append(opts, s.basic)...)
 		if a.StatusCode != http.StatusCreated {
-			t.Fatalf("upload = %d %s", a.StatusCode, a.body)
+			t.Fatalf("upload = %d %s, want 201", a.StatusCode, a.body)
 		}
 		return read[struct{ Sid string }](t, a).Sid
 	}

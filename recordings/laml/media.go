@@ -22,9 +22,9 @@ const beyond = "9223372036854775807-"
 
 // cleanRange changes the Range header so that http.ServeContent handles it correctly. It removes a
 // header with an unknown unit, as RFC 9110, section 14.2 requires, or with too many ranges, as the
-// same section permits. For the last 0 bytes, http.ServeContent would respond with an invalid
-// Content-Range. cleanRange replaces this range with a range that cannot be satisfied, as section
-// 14.1.2 requires.
+// same section permits. For a request for the last 0 bytes, http.ServeContent would respond with an
+// invalid Content-Range. cleanRange replaces this range with a range that cannot be satisfied, as
+// section 14.1.2 requires.
 func cleanRange(h http.Header) {
 	ranges, known := strings.CutPrefix(h.Get("Range"), "bytes=")
 	specs := strings.Split(ranges, ",")
@@ -80,8 +80,8 @@ func (a *API) serveMedia(w http.ResponseWriter, r *http.Request, sid string, f r
 	return sendContent(w, r, media.Recording.Created, content)
 }
 
-// noteAccess records that a client has requested media. The response's headers contain the
-// requested amount.
+// noteAccess records that a client has requested media. The amount of data comes from the
+// response's headers or, if another server sends the stored file, from the recording.
 func (a *API) noteAccess(
 	w http.ResponseWriter, r *http.Request, o recordings.Owner, media *recordings.Rendition, f recordings.Format,
 ) {

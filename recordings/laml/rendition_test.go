@@ -211,7 +211,7 @@ func TestOriginalsAreServed(t *testing.T) {
 
 		up := s.do(t, "POST", s.path("/Recordings"), s.basic, body(tt.kind, content))
 		if up.StatusCode != 201 {
-			t.Fatalf("%s = %d %s", tt.file, up.StatusCode, up.body)
+			t.Fatalf("%s = %d %s, want 201", tt.file, up.StatusCode, up.body)
 		}
 
 		sid := read[struct{ Sid string }](t, up).Sid

@@ -41,7 +41,7 @@ type server struct {
 	subscriber string // a subscriber of the project, with the address /private/alice
 	clock      clock
 
-	ended   map[string]time.Time // when each maker of links that has ended did so
+	ended   map[string]time.Time // when makers of links were revoked, by maker
 	unknown error                // the error that every check of a maker returns, or nil
 }
 
@@ -94,7 +94,7 @@ func (s *server) setMediaAuth(t testing.TB, auth recordings.MediaAuth) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	s.clock.set(s.clock.now().Add(time.Second)) // until caches expire
+	s.clock.set(s.clock.now().Add(time.Second)) // so that caches expire
 }
 
 // credentials accepts the key of every project, the subscriber's token, and the session of an operator
