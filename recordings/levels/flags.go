@@ -11,7 +11,7 @@ type Flags uint8
 
 // The flags. Databases store their values.
 const (
-	Silent  Flags = 1 << iota // no sample is louder than an idle line
+	Silent  Flags = 1 << iota // no sample is louder than the noise of an idle line
 	OneWay                    // one leg talks, and another leg does not
 	Clipped                   // samples were cut off at full scale
 	DeadAir                   // ten seconds or more without talk
@@ -63,8 +63,8 @@ func (f *Flags) UnmarshalJSON(b []byte) error {
 // Thresholds of the flags.
 const (
 	idle        = 8     // largest sample of a silent line: the smallest A-law sample
-	clippedFrom = 0.001 // fraction of samples
-	deadAirFrom = 10.0  // seconds
+	clippedFrom = 0.001 // minimum fraction of samples that are cut off
+	deadAirFrom = 10.0  // minimum seconds without talk
 	oneWayTalk  = 2.0   // minimum seconds of talk in one leg
 	oneWayMute  = 0.2   // maximum seconds of talk in the other leg
 )

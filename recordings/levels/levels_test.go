@@ -143,7 +143,7 @@ func TestLoudnessAtEveryRate(t *testing.T) {
 		if f, _ := measure(
 			t, sound{rate: rate, channels: 1, seconds: 1, at: sine(-6, 200)},
 		); f.Loudness == nil || *f.Loudness > 0 || *f.Loudness < -30 {
-			t.Errorf("%d Hz: loudness %s of a sine of -6 dB", rate, show(f.Loudness))
+			t.Errorf("%d Hz: a sine of -6 dB has the implausible loudness %s", rate, show(f.Loudness))
 		}
 	}
 }
@@ -198,7 +198,7 @@ func TestPieces(t *testing.T) {
 	want, outline := measure(t, s)
 	for _, s.piece = range []int{1, 7, 220, 221, 552, 4095} {
 		if got, o := measure(t, s); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(o, outline) {
-			t.Errorf("read in pieces of %d frames: %+v, want %+v", s.piece, got, want)
+			t.Errorf("reading in pieces of %d frames returned %+v, want %+v", s.piece, got, want)
 		}
 	}
 }
@@ -210,11 +210,11 @@ func TestLongAudio(t *testing.T) {
 	b, o := measure(t, long)
 	if *a.RMS != *b.RMS || *a.Loudness != *b.Loudness || a.DCOffset != b.DCOffset ||
 		a.SilenceRatio != b.SilenceRatio || b.Talk[0] != 3600*a.Talk[0] {
-		t.Errorf("ten seconds have %+v, ten hours of the same %+v", a, b)
+		t.Errorf("ten seconds have the levels %+v, and ten hours of the same sound have %+v", a, b)
 	}
-	// The outline is coarser than usual, since it would otherwise be too large.
+	// The outline has a lower resolution than usual, because it would otherwise be too large.
 	if got := o.Length(); got != 36000*levels.PixelsPerSecond/4 {
-		t.Errorf("the outline has %d pixels", got)
+		t.Errorf("the outline has %d pixels, want a quarter of the usual number", got)
 	}
 }
 

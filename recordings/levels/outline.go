@@ -30,7 +30,7 @@ func (o Outline) Length() int { return len(o.Data) / (2 * max(1, o.Channels)) }
 type outliner struct {
 	Outline
 	perPixel int64
-	left     int64 // frames missing from the current pixel
+	left     int64 // frames that the current pixel still lacks
 }
 
 func newOutliner(rate, channels int, frames int64) outliner {
@@ -44,7 +44,7 @@ func newOutliner(rate, channels int, frames int64) outliner {
 }
 
 func (o *outliner) add(least, most int) {
-	if len(o.Data) < 2*maxData { // the source may be longer than it says
+	if len(o.Data) < 2*maxData { // the source may be longer than its stated length
 		o.Data = append(o.Data, int8(least/256), int8(most/256))
 	}
 }

@@ -11,7 +11,7 @@ const (
 	minNoise, maxNoise  = -70.0, -45.0 // limits of the noise level
 	slotsToBegin        = 3
 	pauseSlots          = 15
-	final               = pauseSlots + 1 // age at which a decision is final, in slots
+	final               = pauseSlots + 1 // number of slots after which a decision is final
 	noiseWindow, window = 50, 6          // slots per window, and windows: noise is the minimum over six seconds
 )
 
@@ -139,8 +139,8 @@ func (t *talk) end() {
 	}
 }
 
-// facts stores the results in f. seconds is the length of the audio. The rest after the last whole
-// slot counts like this slot.
+// facts stores the results in f. seconds is the length of the audio. The samples after the last
+// whole slot count like this slot.
 func (t *talk) facts(f *Facts, seconds float64) {
 	const slot = 1.0 / slotsPerSecond
 	f.Talk = make([]float64, len(t.legs))
