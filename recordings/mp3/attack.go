@@ -10,7 +10,7 @@ type attacks struct {
 	in       *input
 	channels int
 	back     int
-	tags     [8]int64 // granule of each entry, plus 2; negated: only the energies are known
+	tags     [8]int64 // number of each entry's granule, plus 2; negative if only the energies are known
 	energies [8][2][9]float32
 	changes  [8][2]uint8 // one bit for each third of the granule
 }
@@ -90,8 +90,9 @@ func (a *attacks) measure(n int64) error {
 	return nil
 }
 
-// within reports whether an attack lies where granule n would have its short blocks. These would
-// cover the last two thirds of the previous granule and the first two thirds of granule n.
+// within reports whether an attack lies where granule n would have its short blocks. The short
+// blocks would cover the last two thirds of the previous granule and the first two thirds of
+// granule n.
 func (a *attacks) within(n int64, ch int) (bool, error) {
 	if err := a.find(n - 1); err != nil {
 		return false, err

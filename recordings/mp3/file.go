@@ -6,7 +6,8 @@ import (
 	"io"
 )
 
-// DecoderVersion must change when the same file is decoded to different samples.
+// DecoderVersion is the version of the decoder. Change it whenever the decoder returns different
+// samples for the same file.
 const DecoderVersion = "1"
 
 // Errors for files that cannot be decoded.
@@ -27,8 +28,8 @@ const (
 // A File is the audio of an MP3 file, and a [Source]. It is not safe for concurrent use.
 //
 // Decoding a frame depends on earlier frames. The audio is therefore divided into segments. Each
-// segment has its own decoder, which starts some frames before the segment. So the samples never
-// depend on earlier reads.
+// segment has its own decoder, which starts some frames before the segment. Therefore, the samples
+// never depend on earlier reads.
 type File struct {
 	scan   *scanner
 	index  *index

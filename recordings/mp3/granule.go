@@ -23,7 +23,7 @@ type granule struct {
 	sfBits   int
 
 	big       int    // number of lines coded in pairs
-	quads     int    // number of lines coded in pairs or in fours
+	quads     int    // number of lines coded in pairs or in groups of four
 	regions   [2]int // region0_count, region1_count
 	first     int    // start of the second region if the window is not normal
 	ends      [2]int // ends of the first two regions
@@ -131,8 +131,8 @@ func regionsOf(bands int) (first, second int) {
 	return min(first, 15), min(second, 7)
 }
 
-// split divides the pairs into regions and chooses a table for each region. It returns the number
-// of bits of all regions.
+// split divides the pairs into regions and chooses a table for each region. It returns the total
+// number of bits.
 func (g *granule) split() (sum int) {
 	if g.kind == normal {
 		bands := 0

@@ -43,8 +43,8 @@ func Scan(r io.ReaderAt, size int64, search bool) (f Facts, ok bool, err error) 
 	}
 	f = Facts{Rate: m.first.rate, Channels: m.first.channels, Offset: m.start, Length: m.size - m.start}
 
-	// The tag contains the number of frames, but the price depends on this number. Therefore, the
-	// frames are counted.
+	// The tag contains the number of frames. The frames are still counted, because the price
+	// depends on their number, and the tag may be wrong.
 	w := m.walk()
 	for w.next() {
 	}
@@ -59,7 +59,7 @@ func Scan(r io.ReaderAt, size int64, search bool) (f Facts, ok bool, err error) 
 	return f, true, m.err
 }
 
-// played returns the number of samples of each channel that are played of a number of frames.
+// played returns how many samples of each channel are played from the given number of frames.
 func (m *scanner) played(frames int64) int64 {
 	return max(0, frames*int64(m.first.samples())-m.tag.delay-m.tag.padding)
 }
@@ -245,7 +245,7 @@ func (m *scanner) sync(at int64) int64 {
 // A tag describes the whole stream. Encoders write it into the first frame.
 type tag struct {
 	there   bool
-	frames  int64 // frames after the tag
+	frames  int64 // number of frames after the tag
 	bytes   int64 // length of the stream, including the tag
 	delay   int64 // samples that the encoder added at the start
 	padding int64 // samples that it added at the end

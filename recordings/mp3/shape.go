@@ -60,9 +60,10 @@ func (g *granule) follow(levels *[39]float32) (top float32) {
 	return top
 }
 
-// factors computes scale factors from depths. A depth is how far the noise of a band must be below
-// the highest level, as an exponent of 2. Steps are 3 dB, or 6 dB if this is not enough. Factors
-// have at most 4 bits in bands before wide, and at most 3 bits in later bands.
+// factors computes scale factors from depths. A depth is the distance between the noise of a band
+// and the highest level, as an exponent of 2. The steps of the factors are 3 dB, or 6 dB if that
+// range is too small. Factors have at most 4 bits in bands before wide, and at most 3 bits in later
+// bands.
 func (g *granule) factors(depths []float32, wide int) {
 	g.scale = 0
 	for b, depth := range depths {

@@ -26,8 +26,8 @@ var _ io.ReadSeeker = (*Stream)(nil)
 // gets the first bytes before all frames are encoded.
 const maxAhead = 64
 
-// New returns a stream of src, without reading from src. It has the sample rate of Layer III that
-// fits the source, and the bit rate for this sample rate. If the audio cannot be encoded, New
+// New returns a stream of src, without reading from src. The stream has a sample rate of Layer III
+// that suits the source, and the bit rate for this sample rate. If the audio cannot be encoded, New
 // returns ErrSource. An example is audio with more than two channels.
 func New(src Source) (*Stream, error) {
 	f, err := formatOf(src.Rate(), src.Channels())
