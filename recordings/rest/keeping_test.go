@@ -96,10 +96,10 @@ func TestKeeping(t *testing.T) {
 		t.Fatalf("rules = %s", body)
 	}
 	if status, body := s.send(t, "DELETE", "/retention/"+rules.Data[0].ID, "", "key"); status != http.StatusNoContent {
-		t.Errorf("removing a rule = %d %s", status, body)
+		t.Errorf("removing a rule = %d %s, want 204", status, body)
 	}
 	if status, _ := s.send(t, "DELETE", one, "", "key"); status != http.StatusNoContent {
-		t.Errorf("deleting after the hold = %d", status)
+		t.Errorf("deleting after the hold = %d, want 204", status)
 	}
 	if _, err := s.rules.Find(t.Context(), recordings.Owner{ProjectID: s.project}, rec.Sid); problem.First(err) == nil {
 		t.Errorf("the recording still exists: %v", err)
