@@ -24,7 +24,7 @@ type parser struct {
 	riffSize int64 // size of the file according to its header
 	dataSize int64 // size of the audio according to ds64, or -1
 	fact     int64 // number of frames according to the chunk "fact"
-	streamed bool  // the size of the audio was never written
+	streamed bool  // the header lacks the size of the audio, which was written as a stream
 	common   bool  // the file is RIFF, without an EXTENSIBLE format
 	visited  int
 	buf      [64]byte
@@ -142,8 +142,7 @@ func (p *parser) after(c chunk) (next chunk, ok bool, err error) {
 	return next, ok, nil
 }
 
-// fits reports whether a chunk lies within the file. All chunks except the audio must lie within
-// it.
+// fits reports whether a chunk lies within the file, as all chunks except the audio must.
 func (p *parser) fits(c chunk) bool { return c.id == "data" || c.end() <= p.size }
 
 // beforeData reads the chunks up to "data" and records the position of the audio.
@@ -220,7 +219,7 @@ func (p *parser) data() error {
 	return nil
 }
 
-// toTheEnd extends the audio to the end of the file, and records why.
+// toTheEnd extends the audio to the end of the file, and records the reason.
 func (p *parser) toTheEnd(why string) {
 	p.facts.Length, p.streamed = p.size-p.facts.Offset, true
 	p.facts.repaired("%s", why)

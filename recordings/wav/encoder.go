@@ -43,8 +43,8 @@ func (e *Encoder) Follow(other *Encoder) {
 	}
 }
 
-// A g722Encoder encodes ITU-T G.722 at 64 kbit/s. It predicts both bands like the decoder, from the
-// values that the decoder will have.
+// A g722Encoder encodes ITU-T G.722 at 64 kbit/s. Like the decoder, it predicts both bands. It
+// predicts from the values that the decoder will have.
 type g722Encoder struct {
 	low, high g722Band
 	// The first and second samples of all pairs. The last g722Past pairs of the previous block,
@@ -52,8 +52,8 @@ type g722Encoder struct {
 	firsts, seconds [g722Past + g722Block]int32
 }
 
-// The tables of the quantizers: the decision levels of the lower band, and its codewords for each
-// level.
+// These are the tables of the lower band's quantizer: the decision levels, and the codewords for
+// each level.
 var (
 	g722Decisions = [30]int32{0, 35, 72, 110, 150, 190, 233, 276, 323, 370, 422, 473, 530, 587, 650, 714, 786, 858,
 		940, 1023, 1121, 1219, 1339, 1458, 1612, 1765, 1980, 2195, 2557, 2919}

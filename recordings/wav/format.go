@@ -11,12 +11,12 @@ type Format struct {
 	SampleRate  int    // in Hz
 	Channels    int
 	Bits        int // bits per stored sample; 0 if this varies
-	ValidBits   int // bits in use; fewer than Bits only in EXTENSIBLE
+	ValidBits   int // bits in use; fewer than Bits only in the format EXTENSIBLE
 	BlockAlign  int // bytes per block: a frame of PCM, a packet of GSM or ADPCM
 	BlockFrames int // frames per block
 }
 
-// Limits of plausible values.
+// These are the limits of plausible values.
 const (
 	maxChannels = 32
 	minRate     = 1_000 // too low for speech; also prevents overflow of lengths

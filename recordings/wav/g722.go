@@ -1,7 +1,7 @@
 package wav
 
-// The tables of ITU-T G.722: levels of the quantizers with 6, 4 and 2 bits, and how a codeword
-// changes the logarithm of the step.
+// These are the tables of ITU-T G.722: the levels of the quantizers with 6, 4 and 2 bits, and the
+// changes of the step's logarithm by codeword.
 var (
 	g722Levels6 = [64]int32{
 		-136, -136, -136, -136, -24808, -21904, -19008, -16704, -14984, -13512, -12280, -11192, -10232, -9360,
@@ -22,7 +22,7 @@ var (
 	g722Filter = [12]int32{3, -11, 12, 32, -210, 951, 3876, -805, 362, -156, 53, -11}
 )
 
-// g722Block is the number of bytes decoded at a time, which contain 20 ms.
+// g722Block is the number of bytes decoded at a time. They contain 20 ms of audio.
 const g722Block = 160
 
 // A g722 decodes ITU-T G.722 at 64 kbit/s. It has two bands. The lower band has six bits, and the
