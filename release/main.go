@@ -1,12 +1,11 @@
-// Command release builds the release files: static binaries for amd64 and arm64, an OCI
-// image layout, Debian packages, a bill of materials, the licences of all linked modules,
-// and checksums. It is a separate module, so that the server does not depend on modules
-// that only a release needs.
+// Command release builds the release files: static binaries for amd64 and arm64, an OCI image
+// layout, Debian packages, a bill of materials, the licenses of all linked modules, and checksums.
+// It is a separate module, so that the server does not depend on modules that only a release needs.
 //
 //	go -C release run . -version v1.2.3 -out ../dist
 //
-// Builds are reproducible: the same commit results in the same bytes. With -twice,
-// everything is built again from a copy of the tree in another directory, and compared.
+// Builds are reproducible: the same commit results in the same bytes. With -twice, release builds
+// everything again from a copy of the tree in another directory, and compares the results.
 package main
 
 import (
