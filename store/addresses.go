@@ -61,7 +61,7 @@ func filtered(projectID string, f fabric.AddressFilter) where {
 	w := where{conditions: []string{reachable}}
 	if f.ResourceID == "" {
 		w.and(`project_id = $%d`, projectID)
-	} else { // not by an index: SQLite could prefer it to the index by resource
+	} else { // this condition must not use its index, which SQLite could prefer to the index by resource
 		w.and(`project_id || '' = $%d`, projectID)
 	}
 

@@ -142,7 +142,7 @@ func restored(t *testing.T, s *Store, sql string, at int64) {
 	if len(broken) == 0 || !errors.As(broken[0], &b) {
 		t.Errorf("after %s: VerifyAudit found nothing", sql)
 	} else if b.Seq != at && !strings.Contains(sql, "SET lane") && !strings.Contains(sql, "SET seq = seq") {
-		t.Errorf("after %s: %v, want it found at %d", sql, b, at)
+		t.Errorf("after %s: VerifyAudit found %v, want a break at %d", sql, b, at)
 	}
 
 	restoreTrail(t, s)
@@ -151,7 +151,7 @@ func restored(t *testing.T, s *Store, sql string, at int64) {
 	}
 }
 
-// TestAuditCrowd shows that chains are complete if there are many concurrent writers on two nodes.
+// TestAuditCrowd shows that the chains are complete after many concurrent changes on two nodes.
 func TestAuditCrowd(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		var nodes []*Store
@@ -187,7 +187,8 @@ func TestAuditCrowd(t *testing.T) {
 }
 
 // TestAuditTurns shows that if two processes take turns writing, each continues the chain where the
-// other stopped. A change that finds that the end has moved is still made only once.
+// other stopped. A change runs again if it finds that the end has moved, but takes effect only
+// once.
 func TestAuditTurns(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		var nodes [2]*Store
@@ -204,7 +205,7 @@ func TestAuditTurns(t *testing.T) {
 				t.Fatalf("%s: %v", id, err)
 			}
 			if n, broken := verified(t, nodes[1-node]); n != int64(i)+1 || broken != nil {
-				t.Fatalf("after %s VerifyAudit = %d events, %v", id, n, broken)
+				t.Fatalf("after %s: VerifyAudit = %d events, %v", id, n, broken)
 			}
 		}
 	})
@@ -240,7 +241,7 @@ func TestAuditFailsClosed(t *testing.T) {
 					t.Errorf("ListProjects = %d, %v, want reads to succeed", len(p.Items), err)
 				}
 			})
-			if c.URL != "" { // both cases would share one database
+			if c.URL != "" { // the cases would share one database
 				return
 			}
 
@@ -275,7 +276,7 @@ func TestAuditOfAnotherKey(t *testing.T) {
 	}
 	s.AuditBy(other)
 	if _, broken := verified(t, s); len(broken) == 0 {
-		t.Error("VerifyAudit by another key found nothing")
+		t.Error("VerifyAudit with another key found nothing")
 	}
 }
 
@@ -367,8 +368,8 @@ func TestAuditOfEarlier(t *testing.T) {
 	})
 }
 
-// unbegun converts the trail to the form from before the beginning of lanes was recorded, in which
-// the first event is not chained to anything.
+// unbegun converts the trail to the form of earlier versions, which did not record the beginning of
+// lanes. In this form, the first event is not chained to anything.
 func unbegun(t *testing.T, s *Store, key *audit.Key) (last string, err error) {
 	t.Helper()
 	events, err := s.ReadLane(t.Context(), 0, 0, 100)

@@ -15,10 +15,11 @@ import (
 // later has no valid code.
 //
 // If no lane was ever written to and there is no key ring, this is a new installation. The lanes
-// then get an unpredictable beginning, and each key that is created from now on is bound to it. An
-// attacker could remove the ring, have an emptied trail sealed as a new one, and restore the ring.
-// The binding reveals this, because the restored ring is not bound to the new beginning. If there
-// is a ring, an empty trail gets no codes, so that verification finds that it was emptied.
+// then get an unpredictable beginning, and each key that is created from now on is bound to it.
+// Without the binding, an attacker could remove the ring, let the server seal an emptied trail as a
+// new one, and then restore the ring. The binding reveals this, because the restored ring is not
+// bound to the new beginning. If there is a ring, an empty trail gets no codes, so that
+// verification finds that it was emptied.
 func (s *Audit) SealAudit(ctx context.Context) error {
 	key := s.auditKey.Load()
 	heads, err := s.AuditHeads(ctx)
@@ -50,8 +51,8 @@ func (s *Audit) SealAudit(ctx context.Context) error {
 	return nil
 }
 
-// unsealed reports whether no lane has a code for its end yet, except for codes that were written
-// with an event.
+// unsealed reports whether an earlier version wrote all heads, so that they have no code, or one in
+// an older form.
 func unsealed(key *audit.Key, heads []audit.Head) bool {
 	return !slices.ContainsFunc(heads, func(h audit.Head) bool { return !key.Earlier(h) })
 }
@@ -68,7 +69,7 @@ func (t ringTx) sealEarlier(ctx context.Context, key *audit.Key, heads []audit.H
 	return nil
 }
 
-// begin writes the same beginning to all lanes.
+// begin writes the same unpredictable beginning to all lanes.
 func (t ringTx) begin(ctx context.Context, key *audit.Key, heads []audit.Head) error {
 	beginning := rand.Text()
 	for _, h := range heads {

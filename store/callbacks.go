@@ -29,7 +29,7 @@ func (s *Callbacks) CallbackQueue() deliver.Queue { return s.queue() }
 
 func (s *Callbacks) queue() queue { return queue{s.core, callbackQueue} }
 
-// Each receiver is an origin. If a host is down, all its callbacks rest, whatever their paths.
+// Each receiver is an origin. If a host is down, all deliveries to it pause, whatever their paths.
 var callbackQueue = strings.NewReplacer("{receivers}", "callback_receivers", "{on}", "1 = 1",
 	"{deliveries}", "callback_deliveries", "{receiver}", "receiver_id", "{job}", "id",
 	"{event}", "event", "{subject}", "sid", "{body}", "method || '\n' || url || '\n' || fields",
@@ -180,7 +180,8 @@ const idle = time.Hour
 // ForgetCallbacks deletes deliveries that succeeded before the first of the given times, and
 // deliveries that were given up before the second. It also deletes the receivers that have no
 // pending deliveries and for which nothing was queued in the last hour. A change that queues a
-// delivery also writes the receiver's row. So if both happen concurrently, one waits for the other.
+// delivery also writes the receiver's row. If both changes happen concurrently, one therefore waits
+// for the other.
 func (s *Callbacks) ForgetCallbacks(ctx context.Context, delivered, dead, now time.Time) error {
 	err := s.queue().forgetWhere(ctx, `state = 'delivered' AND ended < $1 OR state = 'dead' AND ended < $2`,
 		micros(delivered), micros(dead))

@@ -74,7 +74,7 @@ func (t *tally) add(projectID string, of fabric.Counted, now time.Time) {
 	t.counts[countKey{project: projectID, day: dayOf(now), of: of}]++
 }
 
-// take returns the counts and resets them.
+// take returns the counts and sets them to zero.
 func (t *tally) take() (counts map[countKey]int64, active map[activeKey]bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,8 +128,8 @@ func (s *Counts) FlushCounts(ctx context.Context) error {
 	return nil
 }
 
-// countActive adds to sums the subscribers who have signed in for the first time on a day or in a
-// month.
+// countActive counts subscribers who have signed in for the first time on a day or in a month, and
+// adds their numbers to sums.
 func countActive(ctx context.Context, t tx, active map[activeKey]bool, sums map[countKey]int64) error {
 	keys := make([]activeKey, 0, len(active))
 	for k := range active {

@@ -14,7 +14,7 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// A Downgrade describes the consequences of going back to an older version of selvage.
+// A Downgrade describes the consequences of a return to an older version of selvage.
 type Downgrade struct {
 	Current int64 // the schema of the database
 	Schema  int64 // the older schema: the schema of the copy or, without a copy, the schema before Current
@@ -28,8 +28,8 @@ type Downgrade struct {
 	Breaking []string
 }
 
-// CheckDowngrade describes going back to the schema from before the last update. It changes
-// nothing. For an SQLite database, it opens and reads the copy that was made at that time.
+// CheckDowngrade describes a return to the schema from before the last update. It changes nothing.
+// For an SQLite database, it opens and reads the copy that was made at that time.
 func CheckDowngrade(ctx context.Context, c Config) (d Downgrade, err error) {
 	r, known, err := Look(ctx, c)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 )
 
 // EraseSubscriber deletes the subscriber with the id by.ID, along with all data about it, and
-// removes it from rows that remain. If the subscriber does not exist, and there is no data about
-// it, the error is problem.NotFound.
+// removes this data from the rows that remain. If the subscriber does not exist, and there is no
+// data about it, the error is problem.NotFound.
 func (s *Subscribers) EraseSubscriber(
 	ctx context.Context, projectID string, by fabric.Eraser, now time.Time,
 ) (e fabric.Erasure, err error) {
@@ -161,9 +161,9 @@ func eraseDeliveries(ctx context.Context, t tx, projectID, id string, e *fabric.
 	return err
 }
 
-// anonymizeDeliveries anonymizes the deliveries about a subscriber that remain. It removes the
-// profile, if the subscriber was deleted before, and the responses of receivers, which may contain
-// anything.
+// anonymizeDeliveries anonymizes the deliveries about a subscriber that remain. If the subscriber
+// was deleted before, it removes the profile from them. It also removes the responses of receivers,
+// which may contain anything.
 func anonymizeDeliveries(ctx context.Context, t tx, projectID, id string, e *fabric.Erasure) error {
 	const remaining = ` WHERE subject = $1 AND NOT EXISTS (SELECT 1 FROM webhooks w
 		WHERE w.id = webhook_deliveries.webhook_id AND w.project_id <> $2)`
@@ -283,8 +283,8 @@ func recordingsToErase(ctx context.Context, t tx, projectID, id string, names []
 			AND (id IN (SELECT recording_id FROM recording_subscribers WHERE subscriber_id = $2)`+named+`)`, args...)
 }
 
-// without returns end, which names a party of a call, or "" if end is one of names. It ignores a
-// query in end, because clients may append one.
+// without returns end, the name of a call's party, or "" if end is one of names. The comparison
+// ignores a query in end, because clients may append one.
 func without(names []string, end string) string {
 	name, _, _ := strings.Cut(strings.ToLower(end), "?")
 	if slices.Contains(names, name) {

@@ -27,24 +27,24 @@ func testEraseResponse(t *testing.T, c Config) {
 	if err != nil || len(jobs) == 0 {
 		t.Fatalf("DueJobs = %v, %v", jobs, err)
 	}
-	told := 0
+	reporting := 0
 	for _, j := range jobs {
 		if j.Subject != sub.ID {
 			continue
 		}
-		told++
+		reporting++
 		if err := queue.Settle(t.Context(), deliver.Result{ReceiverID: receivers[0], JobID: j.ID, Queued: j.Queued,
 			State: deliver.Pending, Attempts: 1, Status: 500, Response: "no canary here", Due: now}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if told == 0 {
+	if reporting == 0 {
 		t.Fatal("no delivery is about the deletion")
 	}
 
 	e, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now())
-	if err != nil || e.Found || e.Anonymised["webhook_deliveries"] != int64(told) {
-		t.Errorf("EraseSubscriber = %+v, %v, want %d anonymized deliveries", e, err, told)
+	if err != nil || e.Found || e.Anonymised["webhook_deliveries"] != int64(reporting) {
+		t.Errorf("EraseSubscriber = %+v, %v, want %d anonymized deliveries", e, err, reporting)
 	}
 	wantNoCanary(t, s, c.URL)
 	if left, err := queue.DueJobs(t.Context(), receivers[0], now, 100); err != nil || len(left) != len(jobs) {

@@ -19,7 +19,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// projectFacts returns the members of a project that events name, with their values.
+// projectFacts returns the members of a project that events contain, with their values.
 func projectFacts(p fabric.Project) []string {
 	return []string{"name", p.Name, "record_rate", strconv.FormatInt(p.RecordRate, 10),
 		"media_auth", p.MediaAuth, "require_factor", strconv.FormatBool(p.RequireFactor),
@@ -36,7 +36,7 @@ func clientEvent(action string, c idp.Client) audit.Event {
 	return audit.Of(action, c.ProjectID, "client", c.ID).With("name", c.Name).With(clientFacts(c)...)
 }
 
-// clientFacts returns the members of a client that events name, except its name.
+// clientFacts returns the members of a client that events contain, except the client's name.
 func clientFacts(c idp.Client) []string {
 	return []string{"type", string(c.Type), "profile", string(c.Profile), "auth_method", string(c.AuthMethod),
 		"first_party", strconv.FormatBool(c.FirstParty), "pkce_optional", strconv.FormatBool(c.PKCEOptional),
@@ -44,7 +44,7 @@ func clientFacts(c idp.Client) []string {
 		"scopes", strings.Join(c.Scopes, " ")}
 }
 
-// brandFacts returns the members of a client that only events of changes name.
+// brandFacts returns the members of a client that only the events for changes contain.
 func brandFacts(c idp.Client) []string {
 	return []string{"brand_color", c.BrandColor, "logo", c.Logo, "dark_logo", c.DarkLogo,
 		"logout_uris", strings.Join(c.LogoutURIs, " ")}
@@ -195,8 +195,9 @@ func operatorEvent(action string, o operator.Operator) audit.Event {
 		"email", o.Email, "roles", rolesText(o.Roles), "disabled", strconv.FormatBool(o.Disabled))
 }
 
-// operatorChange returns the event for a change to an operator. It names the changed fields, and
-// contains the values of fields that affect permissions. Important changes have their own actions.
+// operatorChange returns the event for a change to an operator. The event lists the changed fields,
+// and contains the values of the fields that affect permissions. Important changes have their own
+// actions.
 func operatorChange(id string, c operator.Change) audit.Event {
 	var names []string
 	if c.Name != nil {

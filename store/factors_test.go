@@ -213,7 +213,7 @@ func TestFactorsOfDeletedOwners(t *testing.T) {
 				t.Errorf("%s has %+v and %d codes (%v), want nothing", o, set, codes.Left, err)
 			}
 			if err := own(o); !errors.Is(err, problem.NotFound) {
-				t.Errorf("creating factors for a deleted %s: %v", o, err)
+				t.Errorf("creating factors for a deleted %s: %v, want NotFound", o, err)
 			}
 		}
 

@@ -18,7 +18,7 @@ type selection struct {
 	columns string
 	from    string // the table, along with any joins
 	where   where
-	ways    []string // alternative conditions, each with an index in the order of the list; no row may meet two of them
+	ways    []string // alternatives, each with an index in the list's order; no row may meet two
 	checks  []check  // conditions without an index; not combined with ways
 	checked int      // maximum number of rows that are checked for a page; 0 means maxChecked
 	key     []string // columns to sort by; the last one is the id

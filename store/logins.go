@@ -33,7 +33,7 @@ var loginTable = table[idp.Login]{
 }
 
 // CreateLogin inserts a login if its subscriber still has the same password and is not disabled.
-// Otherwise the error is [problem.Conflict]. The first login of a subscriber sends no notices.
+// Otherwise the error is [problem.Conflict]. The first login of a subscriber queues no notices.
 func (s *Logins) CreateLogin(
 	ctx context.Context, l idp.Login, passwordHash string, notices ...mail.Letter,
 ) error {
@@ -41,7 +41,8 @@ func (s *Logins) CreateLogin(
 		With("session", l.ID, "amr", strings.Join(l.AMR, " "), "user_agent", l.UserAgent)
 	return s.change(ctx, e, func(t tx) error {
 		// If the subscriber is changed concurrently, one of the two changes waits for the other.
-		// The other change then ends the login, or this one finds that the subscriber has changed.
+		// Either the other change then ends the login, or this change finds that the subscriber has
+		// changed.
 		var logins int64
 		unchanged, err := t.findRow(ctx, "subscriber", `UPDATE subscribers SET logins = logins + 1
 				WHERE project_id = $1 AND id = $2 AND password_hash = $3 AND disabled = 0 RETURNING logins`,
@@ -245,9 +246,9 @@ func (s *Logins) addGrants(ctx context.Context, logins []fabric.Login) error {
 // SweepLogins deletes redeemed codes and used assertions that can no longer be replayed. It also
 // deletes grants that were created before the time began and expired before the time expired.
 // Logins that were created before the time began are deleted if they have no grants left. The time
-// of creation is taken from the ids, which sort by time. It also checks the expiry of grants,
-// because a grant may have been created with a longer lifetime than the current configuration
-// allows.
+// of creation is taken from the ids, which sort by time. SweepLogins also checks the expiry of
+// grants, because a grant may have been created with a longer lifetime than the current
+// configuration allows.
 func (s *Logins) SweepLogins(ctx context.Context, began, expired time.Time) error {
 	now := micros(s.now())
 	oldest := uuid7.First(began)

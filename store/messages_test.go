@@ -267,7 +267,7 @@ func testRoomLimits(t *testing.T, c Config) {
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < `+fmt.Sprint(maxRoomMembers-1)+`)
 		SELECT (SELECT id FROM conversations WHERE pair = 'room0'), 'm' || i, '', '', 0 FROM n`)
 	if err := join("room0", newID(), ""); !errors.Is(err, problem.Invalid) {
-		t.Errorf("joining a full room: %v", err)
+		t.Errorf("joining a full room: %v, want Invalid", err)
 	}
 }
 

@@ -86,7 +86,7 @@ func testNewerSchema(t *testing.T, c Config) {
 }
 
 // TestOlderSchema shows that a schema from an earlier version is updated and keeps its rows. After
-// that, the earlier version refuses the schema.
+// the update, the earlier version refuses the schema.
 func TestOlderSchema(t *testing.T) { EachDatabase(t, testOlderSchema) }
 
 func testOlderSchema(t *testing.T, c Config) {
@@ -109,7 +109,7 @@ func testOlderSchema(t *testing.T, c Config) {
 	var unfit *database.Unfit
 	has := fmt.Sprint("has schema ", next)
 	if _, err := Open(t.Context(), c); !errors.As(err, &unfit) || !strings.Contains(err.Error(), has) {
-		t.Errorf("Open by the earlier version = %v, want an Unfit error that contains %q", err, has)
+		t.Errorf("Open with the earlier version = %v, want an Unfit error that contains %q", err, has)
 	}
 }
 
@@ -226,7 +226,7 @@ func schemaOf(t *testing.T, c Config) (schema string) {
 func TestCollation(t *testing.T) {
 	for line := range strings.SplitSeq(schemaOf(t, Config{URL: freshServer(t)}), "\n") {
 		if strings.Contains(line, " text ") && !strings.Contains(line, " text C ") {
-			t.Errorf("column %s is not compared by bytes", line)
+			t.Errorf("the column %s is not compared byte by byte", line)
 		}
 	}
 }

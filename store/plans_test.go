@@ -90,8 +90,8 @@ func fill(t testing.TB, c Config, s *Store, n, every int) {
 type lister struct {
 	name string
 	list func(s *Store, q page.Query) (next string, err error)
-	// few is set if the list is searched by a part of a name, or has few rows in total. PostgreSQL
-	// sorts rows if it expects few.
+	// few means that the list is searched by a part of a name, or has few rows in total. PostgreSQL
+	// sorts the rows if it expects only a few.
 	few bool
 }
 
@@ -175,7 +175,8 @@ func lists() (all []lister) {
 	)
 }
 
-// foundIn returns the start of a page that begins with a row found by a search for text.
+// foundIn returns the key of a page that begins with the given row, in the results of a search for
+// text.
 func foundIn(s *Store, text, id string) string {
 	sub, err := s.FindSubscriber(context.Background(), one, id)
 	for term, b := range newSearch(text).terms {
@@ -186,8 +187,8 @@ func foundIn(s *Store, text, id string) string {
 	return ""
 }
 
-// TestPlans shows that each page of a list is read in the order of an index, and begins at its row
-// in the index. No query scans a table or sorts its result.
+// TestPlans shows that each page of a list is read in the order of an index, and that reading
+// begins at the page's first row. No query scans a table or sorts its result.
 func TestPlans(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)
@@ -251,7 +252,7 @@ func TestSearchStops(t *testing.T) {
 					t.Fatal(err)
 				}
 				if pages > 0 && found.Prev == "" {
-					t.Errorf("%q: no link back from %s", text, q.From)
+					t.Errorf("the search for %q has no link back from %s", text, q.From)
 				}
 				n, pages = n+len(found.Items), pages+1
 				if q.From = found.Next; q.From == "" {
@@ -260,7 +261,7 @@ func TestSearchStops(t *testing.T) {
 			}
 
 			if least := max(want, 5000) / 1000; n != want || pages < least || pages > 60 {
-				t.Errorf("%q: %d on %d pages, want %d", text, n, pages, want)
+				t.Errorf("the search for %q found %d rows on %d pages, want %d", text, n, pages, want)
 			}
 		}
 	})
@@ -289,7 +290,7 @@ func TestGoneWebhooksPlan(t *testing.T) {
 			t.Errorf("%s in the plan of\n%s\n%s", step, watch.asked[0].sql, plan)
 		}
 		if n, _, err := s.Webhooks.Queue().Backlog(t.Context()); n != 0 || err != nil {
-			t.Errorf("Backlog = %d, %v, want nothing of deleted webhooks", n, err)
+			t.Errorf("Backlog = %d, %v, want no deliveries of deleted webhooks", n, err)
 		}
 	})
 }
@@ -317,7 +318,7 @@ var costly = regexp.MustCompile(
 	`SCAN \w+( USING .*)?(\n|$)|USE TEMP B-TREE|Seq Scan|(^|-> +)(Incremental )?Sort|Bitmap|Hash`)
 
 // TestImportedHashes shows that the kinds of imported password hashes are found with an index, in
-// byte order. Hashes made by this version are not among them.
+// byte order. The result contains no hashes that this version made.
 func TestImportedHashes(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)

@@ -44,11 +44,11 @@ func testReportPresence(t *testing.T, c store.Config) {
 	}
 
 	online := event(fabric.SubscriberOnline, p.ID, ada.ID)
-	told := fabric.ReportedPresence{SubscriberID: ada.ID, ProjectID: p.ID, Online: true, Version: 1}
+	reported := fabric.ReportedPresence{SubscriberID: ada.ID, ProjectID: p.ID, Online: true, Version: 1}
 	won, errs := race(func(int) (bool, error) {
 		e := online
 		e.ID = newID()
-		err := s.ReportPresence(ctx, told, time.Now(), &e)
+		err := s.ReportPresence(ctx, reported, time.Now(), &e)
 		return err == nil, err
 	})
 	if won != 1 {
@@ -65,8 +65,8 @@ func testReportPresence(t *testing.T, c store.Config) {
 		t.Errorf("%d deliveries, %v, want the winner's", len(d.Items), err)
 	}
 
-	if got, err := s.FindReported(ctx, ada.ID); got != told || err != nil {
-		t.Errorf("FindReported = %+v, %v, want %+v", got, err, told)
+	if got, err := s.FindReported(ctx, ada.ID); got != reported || err != nil {
+		t.Errorf("FindReported = %+v, %v, want %+v", got, err, reported)
 	}
 	if err := s.ForgetPresences(ctx, p.ID); err != nil {
 		t.Error(err)
@@ -98,8 +98,8 @@ func testDuePresences(t *testing.T, c store.Config) {
 	ctx, now := t.Context(), time.Now()
 	s, p := fabricRows(t, c)
 	ada, a := subscriber(p, "ada@example.com", "", "ada")
-	told := fabric.ReportedPresence{SubscriberID: ada.ID, ProjectID: p.ID, Online: true, Version: 1}
-	if err := errors.Join(s.CreateSubscriber(ctx, ada, a), s.ReportPresence(ctx, told, now, nil)); err != nil {
+	reported := fabric.ReportedPresence{SubscriberID: ada.ID, ProjectID: p.ID, Online: true, Version: 1}
+	if err := errors.Join(s.CreateSubscriber(ctx, ada, a), s.ReportPresence(ctx, reported, now, nil)); err != nil {
 		t.Fatal(err)
 	}
 
@@ -109,8 +109,8 @@ func testDuePresences(t *testing.T, c store.Config) {
 		}
 	}
 
-	told.Online, told.Version = false, 2
-	if err := s.ReportPresence(ctx, told, now, nil); err != nil {
+	reported.Online, reported.Version = false, 2
+	if err := s.ReportPresence(ctx, reported, now, nil); err != nil {
 		t.Error(err)
 	}
 	if due, err := s.DuePresences(ctx, now.Add(time.Hour), now, 10); len(due) != 0 || err != nil {

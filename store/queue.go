@@ -30,8 +30,8 @@ var _ deliver.Queue = queue{}
 
 // DueReceivers returns receivers with due deliveries, at most the given number. It reads one index
 // entry per receiver, no matter how many deliveries are waiting. Projects take turns: the first
-// receiver of each project comes before any second receiver, and so on. Receivers that are held
-// count as earlier receivers of their projects.
+// receiver of each project comes before any second receiver, and so on. The held receivers of a
+// project count as its first receivers.
 func (q queue) DueReceivers(ctx context.Context, now time.Time, most int) ([]string, error) {
 	return gather(ctx, q.read(), "finding due receivers", scanID, q.names.Replace(`SELECT id FROM {receivers} r
 		WHERE {on} AND lease <= $1 AND rests <= $1

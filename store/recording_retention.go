@@ -106,7 +106,7 @@ func (s *Recordings) addSubscribers(ctx context.Context, all []recordings.Kept) 
 const stubBatch = 20
 
 // SweepRecordings deletes the stubs of recordings that were deleted before the given time. It adds
-// their usage to their project's usage.
+// the usage that the stubs record to the usage of their projects.
 func (s *Recordings) SweepRecordings(ctx context.Context, before time.Time) error {
 	for {
 		n := 0

@@ -263,10 +263,10 @@ func (t recordingTx) isNewCallback(ctx context.Context, r recordings.Recording) 
 	if r.Status != recordings.InProgress || !r.Callback.Wants(r.Status) {
 		return false, nil
 	}
-	var told recordings.Callback
+	var callback recordings.Callback
 	err := t.Row(ctx, `SELECT callback_url, callback_events FROM recordings WHERE id = $1`, r.ID).Scan(
-		&told.URL, scanTarget(&told.Events))
-	return told.URL != r.Callback.URL || !told.Wants(r.Status), checkRow(err, "recording")
+		&callback.URL, scanTarget(&callback.Events))
+	return callback.URL != r.Callback.URL || !callback.Wants(r.Status), checkRow(err, "recording")
 }
 
 // AwaitsMedia reports whether a recording of a call or a conference is waiting for its media.

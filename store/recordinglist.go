@@ -47,7 +47,7 @@ func (s *Recordings) callOf(ctx context.Context, projectID, id string) (call str
 	return call, nil
 }
 
-// startAtCall returns the key of the first row of a page in a listing by call.
+// startAtCall returns the key of a page's first row in a listing that is sorted by call.
 func (s span) startAtCall(call, id string) []any {
 	if call == "" || s.startAt(call) == nil {
 		return nil
@@ -145,7 +145,8 @@ func marked(
 	return l
 }
 
-// tiedTo is like isTied, for listings of few recordings. It looks up the ties of each recording.
+// tiedTo is like isTied, but for listings that find few recordings. It looks up the ties of each of
+// them.
 const tiedTo = `EXISTS (SELECT 1 FROM recording_subscribers WHERE subscriber_id = $%d AND recording_id = id)`
 
 // ofSubscriber restricts a listing to recordings that are tied to the filter's subscriber, if it

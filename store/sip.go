@@ -151,8 +151,8 @@ func (s *Resources) NamedSIPCredentials(
 }
 
 // UpdateSIPCredential writes credentials, unless they have changed since the caller read them. old
-// is the time of the last change that the caller has seen. end is the revocation that ends the
-// calls of phones with an earlier password. If end is the zero value, no calls end.
+// is the time of the last change that the caller has seen. The revocation end ends the calls of
+// phones with an earlier password. If it is the zero value, no calls end.
 func (s *Resources) UpdateSIPCredential(
 	ctx context.Context, c fabric.SIPCredential, old time.Time, end revocation.Revocation,
 ) error {

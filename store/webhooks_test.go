@@ -156,11 +156,11 @@ func testRefusedChange(t *testing.T, c store.Config) {
 
 	again, a := subscriber(p, "ada@example.com", "", "ada2")
 	if err := s.CreateSubscriber(t.Context(), again, a); !errors.Is(err, problem.Conflict) {
-		t.Errorf("CreateSubscriber of an email in use = %v", err)
+		t.Errorf("CreateSubscriber of an email in use = %v, want Conflict", err)
 	}
 	if err := s.DeleteSubscriber(t.Context(), newProject(t, s).ID,
 		revocation.Revocation{ID: sub.ID}); !errors.Is(err, problem.NotFound) {
-		t.Errorf("DeleteSubscriber of another project = %v", err)
+		t.Errorf("DeleteSubscriber of another project = %v, want NotFound", err)
 	}
 
 	if got := pendingEvents(t, s, w); len(got) != 1 {
