@@ -35,14 +35,14 @@ type ProfileName struct {
 	Error    string // what is wrong with the value
 }
 
-// AddressSection shows the subscriber's email, and changes it.
+// AddressSection shows the subscriber's email address, with a form that changes it.
 type AddressSection struct {
 	Verified bool   // the subscriber has confirmed the address
 	Error    string // what is wrong with the new address
 	New      string // the new address, as typed before
 }
 
-// DisplaySection chooses the theme and the language of pages.
+// DisplaySection is the form for the theme and the language of pages.
 type DisplaySection struct{ Themes, Languages []Choice }
 
 // A Choice is an option of a list, of which one is chosen.
@@ -51,14 +51,14 @@ type Choice struct {
 	Chosen       bool
 }
 
-// PasswordSection changes the password, or sets the first one.
+// PasswordSection is the form that changes the password, or sets the first one.
 type PasswordSection struct {
 	Set            bool
 	Rule           string // the length of a new password
 	Error, ErrorIn string // the error, and its field
 }
 
-// AccountApp sets up an authenticator app for an account.
+// AccountApp is the page that sets up an authenticator app for an account.
 type AccountApp struct {
 	Project, Token string // sent back with the form, as in AccountPage
 	Account        string // the address of the account

@@ -44,18 +44,18 @@ type Frame struct {
 type FrameGroup struct {
 	Title string
 	Links []FrameLink
-	Open  bool // shows its links at first
+	Open  bool // whether its links are visible at first
 }
 
 // A FrameLink is a link in the navigation.
 type FrameLink struct {
 	Title, URL string
 	Current    bool
-	Named      bool // the title is a name that somebody chose
+	Named      bool // whether the title is a name that somebody chose, so it is not translated
 }
 
 // dashboard holds the templates of the dashboard for each language. They are separate from the
-// others, so that their blocks may have any name.
+// templates of other pages, so that their blocks may have any name.
 var dashboard = sync.OnceValue(func() map[*words.Words]func() *template.Template {
 	return eachLanguage(func(w *words.Words) *template.Template {
 		return parseIn(template.New("").Funcs(template.FuncMap{
@@ -97,8 +97,8 @@ func prose(text string) template.HTML {
 	return template.HTML(b.String()) // safe: every part is escaped
 }
 
-// skew is how far the time of a row that was just created may be in the future. The row may be newer
-// than the page, and the clocks of nodes differ.
+// skew is how far the creation time of a new row may be in the future. The row may be newer than
+// the page, and the clocks of nodes differ.
 const skew = 5 * time.Second
 
 // ago describes how far at is in the past or the future. It returns "" for the zero time.
@@ -130,7 +130,7 @@ func ago(w *words.Words, now, at time.Time) string {
 	return w.Format(at, "2 Jan 2006")
 }
 
-// count returns one of two texts, for a single thing or for n things.
+// count returns the text one if n is 1, and otherwise the text several with n filled in.
 func count(w *words.Words, n int, one, several string) string {
 	if n == 1 {
 		return w.Text(one)

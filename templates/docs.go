@@ -5,7 +5,7 @@ import "html/template"
 // A DocsArea is an area of the API, in the navigation and in the contents.
 type DocsArea struct {
 	Name, URL  string
-	Here       bool // it is the current page
+	Here       bool // the area is the current page
 	Text       template.HTML
 	Operations []DocsOperation
 }

@@ -73,10 +73,10 @@ type token struct {
 	name string // name of a tag in lower case, with "/" if it closes; "{{" for an action; "" for text
 }
 
-// inline are the elements that a text may contain.
+// inline lists the elements that a text may contain.
 var inline = []string{"a", "b", "bdi", "code", "em", "kbd", "span", "strong", "time"}
 
-// literal are the elements whose content is not translated.
+// literal lists the elements whose content is not translated.
 var literal = []string{"pre", "script", "style", "code"}
 
 var (
@@ -210,8 +210,8 @@ func translateAttributes(tag string, say func(string) string) string {
 	}
 }
 
-// translateRun translates tokens that belong together. If a tag in them has no counterpart, or all
-// their text is inside elements, each part is a text of its own.
+// translateRun translates tokens that belong together. If a tag among them has no counterpart, or
+// all their text is inside elements, each part is translated by itself.
 func translateRun(run []token, say func(string) string) string {
 	first, last := 0, len(run)
 	for first < last && isBlank(run[first]) {

@@ -17,7 +17,7 @@ type View struct {
 	Brand Brand
 }
 
-// A Brand is the app that a page belongs to.
+// A Brand is the branding of a page: the name, color and logo of the app that the page belongs to.
 type Brand struct {
 	Name           string // name of the app; may be ""
 	Color          string // six hexadecimal digits, or "" for the default
