@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// A selection says which tests run under the race detector.
+// A selection determines which tests run under the race detector.
 //
 // All tests of a package run under it if the package starts goroutines. This includes tests in a
 // package of their own, such as keys/keystest. In other packages, only the tests that start
 // goroutines run under it.
 //
-// The remaining tests do one thing after another. The race detector would find nothing in them,
-// even if they send requests to a server: for it, whatever precedes a write to a connection
-// happens before the read from it. The scripts on Redis send requests at the same time, to servers
+// The remaining tests use a single goroutine. The race detector would find nothing in them, even if
+// they send requests to a server. For the race detector, everything before a write to a connection
+// happens before the matching read. The scripts on Redis send requests at the same time, to servers
 // that are built with the race detector.
 type selection struct {
 	whole  []string // packages whose tests all run under the race detector
@@ -51,8 +51,8 @@ func selectRaced(packages []string) (s selection) {
 // pattern returns the regular expression of the tests in s.
 func (s selection) pattern() string { return "^(" + strings.Join(s.tests, "|") + ")$" }
 
-// testedBy returns the package that the tests in p are for. It is p, unless p only has tests of
-// the package above, as keys/keystest has those of keys.
+// testedBy returns the package that the tests in p are for. This is p, unless p contains only tests
+// for its parent directory, as keys/keystest does for keys.
 func testedBy(p string) string {
 	above := path.Dir(p)
 	if path.Base(p) == path.Base(above)+"test" {
@@ -88,9 +88,9 @@ func startsGoroutines(files []source) bool {
 	return slices.ContainsFunc(files, func(f source) bool { return !f.isTest && starts(f.File, nil) })
 }
 
-// startingTests returns the names of the tests in files that start goroutines. They may do so in
-// other functions and methods of these tests. But functions whose names begin with "new" do not
-// count: the goroutines that they start belong to the surroundings of every test of the package.
+// startingTests returns the names of the tests in files that start goroutines. The goroutines may
+// be started in helper functions and methods of these tests. Functions whose names begin with "new"
+// do not count, because they set up the surroundings of every test in the package.
 func startingTests(files []source) (names []string) {
 	functions := testFunctions(files)
 	starting := make(map[string]bool)
@@ -131,8 +131,8 @@ func testFunctions(files []source) map[string]*ast.FuncDecl {
 }
 
 // starts reports whether n starts a goroutine, runs in a bubble of testing/synctest, or uses one of
-// the functions in starting. In tests (starting is not nil), a method named follow reads a stream
-// of events: the server continues to write it while the test changes what it shows.
+// the functions in starting. In tests (starting is not nil), a method named follow counts, too. It
+// reads a stream of events, which the server writes while the test changes data.
 func starts(n ast.Node, starting map[string]bool) (found bool) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {

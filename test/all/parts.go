@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// allBackends are the combinations of database and session store: SQLite for both; PostgreSQL for
-// both; PostgreSQL with sessions in Redis; PostgreSQL with sessions in a Redis Cluster.
+// allBackends names the combinations of a database and a session store: SQLite for both, PostgreSQL
+// for both, PostgreSQL with Redis, and PostgreSQL with a Redis Cluster.
 var allBackends = []string{"sqlite", "postgres", "redis", "cluster"}
 
 // A placement runs a suite on a backend. Scripts run on every backend. The other suites run where
@@ -85,8 +85,8 @@ const module = "github.com/selvage/selvage/"
 const filling = `^Test(Plans|GoneWebhooksPlan|RecordingPlans|RecordingPages|KilledMigrations)$`
 
 // computed matches tests that run without the race detector, although the other tests of their
-// packages, which are in computedIn, run with it. They do one thing after another for a long time:
-// they decode and encode sound, check signatures, or migrate databases.
+// packages, which are in computedIn, run with it. They compute for a long time in a single
+// goroutine: they decode and encode sound, check signatures, or migrate databases.
 const computed = `^Test(RenderCodecs|Interruptions|Drift|Pause|Timeline|HostileTimeline|TornTail|Flood|` +
 	`RotationUnderLoad|RestoreOlderSchema)$`
 
