@@ -215,7 +215,7 @@ func TestP06AuditedConcurrently(t *testing.T) {
 				email := fmt.Sprintf("served-%d-%d@example.com", i, j)
 				if a := p.Post(t, "/api/fabric/resources/subscribers", p.Basic(),
 					harness.JSON(map[string]any{"email": email})); a.Status != http.StatusCreated {
-					t.Errorf("%s: %d %s", email, a.Status, a.Body)
+					t.Errorf("%s: %d %s, want 201", email, a.Status, a.Body)
 				}
 			}
 		})

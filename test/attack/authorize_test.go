@@ -226,9 +226,9 @@ func TestA18Issuer(t *testing.T) {
 	for _, name := range []string{"openid-configuration", "oauth-authorization-server"} {
 		for _, folder := range []string{"/.well-known/", "//.well-known/"} { // naive clients build the second form
 			doc := p.Get(t, p.HTTP+folder+name).Want(t, 200).Object(t)
-			if told := doc["authorization_response_iss_parameter_supported"]; doc["issuer"] != p.Issuer() ||
-				told != true {
-				t.Errorf("%s%s has issuer %v, iss %v; want %q, true", folder, name, doc["issuer"], told, p.Issuer())
+			if iss := doc["authorization_response_iss_parameter_supported"]; doc["issuer"] != p.Issuer() ||
+				iss != true {
+				t.Errorf("%s%s has issuer %v, iss %v; want %q, true", folder, name, doc["issuer"], iss, p.Issuer())
 			}
 		}
 	}

@@ -84,7 +84,7 @@ func TestI17HostileRequests(t *testing.T) {
 	ordinary := costs.measure("an ordinary password", subscriber("fathom lantern quarry"), 0)
 	hostile := subscriber("4@8({[<369&#!1/|0$5+7%24@8({[<36")
 	costs.check("a password of signs", hostile, ordinary.cpu+maxMore)
-	t.Logf("the cost of each request, with that of measuring it:%s", costs.lines.String())
+	t.Logf("the cost of each request, including the measurement itself:%s", costs.lines.String())
 }
 
 // apiRequest returns a POST of JSON to the fabric API.
@@ -185,7 +185,8 @@ type costTable struct {
 	lines  strings.Builder
 }
 
-// measure returns the cost of a request. It stops measuring once the CPU time is below most.
+// measure returns the cost of a request. It repeats the measurement, at most five times, until the
+// cost is within the bounds.
 func (c *costTable) measure(name string, r costlyRequest, most time.Duration) process {
 	c.t.Helper()
 	cost := leastCost(c.t, c.server, most, func() error {
@@ -197,7 +198,7 @@ func (c *costTable) measure(name string, r costlyRequest, most time.Duration) pr
 	mebibytes := float64(cost.heap) / (1 << 20)
 	fmt.Fprintf(&c.lines, "\n%-32s %8.1f ms %8.1f MiB", name, milliseconds, mebibytes)
 	if cost.cpu == time.Hour {
-		c.t.Errorf("%s: no answer", name)
+		c.t.Errorf("%s: the server does not answer", name)
 	}
 	return cost
 }

@@ -120,11 +120,11 @@ func TestD04Dashboard(t *testing.T) {
 		}
 
 		if a := p.Get(t, path, harness.Bearer(tokens.AccessToken)); a.Status != http.StatusSeeOther {
-			t.Errorf("a subscriber's token at %s: %d", path, a.Status)
+			t.Errorf("a subscriber's token at %s: %d, want 303", path, a.Status)
 		}
 
 		if a := p.Get(t, path, harness.Basic(p.ID, p.Key)); a.Status != http.StatusSeeOther {
-			t.Errorf("an API key at %s: %d", path, a.Status)
+			t.Errorf("an API key at %s: %d, want 303", path, a.Status)
 		}
 
 		want := http.StatusNotFound

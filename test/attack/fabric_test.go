@@ -279,21 +279,21 @@ func TestF13Hosts(t *testing.T) {
 func TestConsentNamesFabricAccess(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
-	for format, told := range map[string]bool{"fabric": true, "jwt": false} {
+	for format, reveals := range map[string]bool{"fabric": true, "jwt": false} {
 		c := p.NewClient(t, "spa", "--access-token", format)
 		f, b := c.NewFlow("openid"), c.Browser()
 		page := b.Submit(t, b.Open(t, f.URL()), "login-submit",
 			map[string]string{"username": sub.Email, "password": sub.Password})
-		if got := strings.Contains(string(page.Body), "Call as you"); got != told || !page.Has("consent-allow") {
+		if got := strings.Contains(string(page.Body), "Call as you"); got != reveals || !page.Has("consent-allow") {
 			t.Errorf("with %s tokens the page says that the app can call as the subscriber: %v, want %v\n%s", format,
-				got, told, page.Body)
+				got, reveals, page.Body)
 		}
 
 		var tokens harness.Tokens
 		f.Redeem(t, b.Submit(t, page, "consent-allow", nil).Callback(t).Get("code")).Want(t, 200).Read(t, &tokens)
 		info := p.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).Want(t, 200, 401)
-		if got := strings.Contains(string(info.Body), sub.Email); got != told {
-			t.Errorf("the %s token of the scope openid returns the email: %v, want %v", format, got, told)
+		if got := strings.Contains(string(info.Body), sub.Email); got != reveals {
+			t.Errorf("the %s token of the scope openid returns the email: %v, want %v", format, got, reveals)
 		}
 	}
 }

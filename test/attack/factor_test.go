@@ -115,7 +115,8 @@ func TestStreamNeedsFactor(t *testing.T) {
 	}
 	again := p.Get(t, stream, b.Cookies())
 	if again.Status != http.StatusSeeOther {
-		t.Errorf("a session without a second factor follows events: %d %s", again.Status, again.Body)
+		t.Errorf("a session without a second factor follows events: %d %s, want 303",
+			again.Status, again.Body)
 	}
 }
 

@@ -319,7 +319,8 @@ func (th *things) show(t *testing.T) map[string]string {
 		}
 		a := th.Get(t, th.fill(o.path), by)
 		if a.Status != 200 {
-			t.Errorf("GET %s of the project's own = %d %.200s", th.fill(o.path), a.Status, a.Body)
+			t.Errorf("GET %s of the project's own = %d %.200s, want 200",
+				th.fill(o.path), a.Status, a.Body)
 		}
 		all[o.path] = moments.ReplaceAllString(string(a.Body), "")
 	}

@@ -86,7 +86,7 @@ func TestI02Smuggling(t *testing.T) {
 		"GET /oauth/jwks HTTP/1.1\r\nHost: x\r\n\r\n"
 	status, closed := raw(t, s, strings.NewReader(request))
 	if status < 400 || status >= 500 || !closed {
-		t.Errorf("%d, connection closed: %v, want a refusal and a closed connection", status, closed)
+		t.Errorf("status %d, connection closed: %v, want a refusal and a closed connection", status, closed)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestI02Continue(t *testing.T) {
 		t.Errorf("a request without the body it promised: %d, want 401", status)
 	}
 	if took := time.Since(began); took > time.Minute/2 {
-		t.Errorf("the refusal took %v", took)
+		t.Errorf("the refusal took %v, want it immediately", took)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestI10PublicPort(t *testing.T) {
 		"/.git/config", "/.env", "/run.json", "/master.key", "/ca.pem", "/selvage.db",
 	} {
 		if a := s.Get(t, path); a.Status != 404 && a.Status != 405 {
-			t.Errorf("GET %s on the public port = %d", path, a.Status)
+			t.Errorf("GET %s on the public port = %d, want 404 or 405", path, a.Status)
 		}
 	}
 
@@ -162,7 +162,7 @@ func TestI10PublicPort(t *testing.T) {
 }
 
 // TestErrorPageLog shows that the request ID on an error page identifies the cause in a log at
-// level info. This log contains no parameters of the request.
+// level info. The log contains no parameters of the request.
 func TestErrorPageLog(t *testing.T) {
 	s := harness.Start(t)
 	page := s.Browser().Open(t,
@@ -221,7 +221,7 @@ func TestErrorPageCause(t *testing.T) {
 
 	page := s.Get(t, wrong, harness.Header("X-Forwarded-For", "192.0.2.1")).Want(t, 400)
 	if strings.Contains(string(page.Body), spa.Redirect) || strings.Contains(string(page.Body), "error-cause") {
-		t.Errorf("a remote client gets the registered address: %s", page.Body)
+		t.Errorf("a remote client sees the registered address: %s", page.Body)
 	}
 	if strings.Contains(s.Log(), "evil.example") {
 		t.Error("the requested address is in the log")
@@ -244,7 +244,7 @@ func TestI10OpsOfOtherSites(t *testing.T) {
 			}
 		}
 		if a, err := s.TryURL("GET", s.Ops+path); err != nil || a.Status != 200 {
-			t.Errorf("GET %s by a program = %d, %v, want 200", path, a.Status, err)
+			t.Errorf("GET %s without the headers of a browser = %d, %v, want 200", path, a.Status, err)
 		}
 	}
 }

@@ -203,10 +203,10 @@ func TestMailResetGoesOn(t *testing.T) {
 	done := b.Submit(t, b.Open(t, link), "password-submit", map[string]string{"new-password": "granite-otter-nine"})
 	done.Want(t, 200)
 	login := b.Open(t, done.Attribute(t, "notice-go", "href"))
-	told := b.Submit(t, login, "login-submit",
+	answer := b.Submit(t, login, "login-submit",
 		map[string]string{"username": sub.Email, "password": "granite-otter-nine"}).Callback(t)
-	if told.Get("code") == "" {
-		t.Errorf("the app gets %v, want a code", told)
+	if answer.Get("code") == "" {
+		t.Errorf("the app gets %v, want a code", answer)
 	}
 
 	// The login does not continue in another browser, because the request belongs to the first

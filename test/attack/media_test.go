@@ -62,7 +62,7 @@ func TestR01Guessing(t *testing.T) {
 }
 
 // TestR05MP3Conditions requests an MP3 with validators and ranges. The parts match the whole file,
-// and conditions are evaluated as for any file.
+// and conditions have the same effect as for a stored file.
 func TestR05MP3Conditions(t *testing.T) {
 	p := project(t)
 	path := p.LaML("/Recordings/" + p.Upload(t, harness.Tone(80_000, 8)) + ".mp3")
@@ -128,7 +128,7 @@ func TestR08Deleted(t *testing.T) {
 	}
 
 	if n, err := io.Copy(io.Discard, res.Body); err != nil || n != int64(len(wav)-1000) {
-		t.Errorf("the download continues for %d bytes, %v, want %d", n, err, len(wav)-1000)
+		t.Errorf("the rest of the download has %d bytes, %v, want %d", n, err, len(wav)-1000)
 	}
 	harness.Eventually(t, time.Minute, "the bytes to be deleted", func() error {
 		return filepath.WalkDir(filepath.Join(p.Data, "media"), func(path string, e os.DirEntry, err error) error {
@@ -136,7 +136,7 @@ func TestR08Deleted(t *testing.T) {
 				return err
 			}
 			if info, err := e.Info(); err == nil && info.Size() == int64(len(wav)) {
-				return fmt.Errorf("%s still has this many bytes", path)
+				return fmt.Errorf("%s still contains the deleted recording", path)
 			}
 			return nil
 		})
@@ -174,7 +174,7 @@ func TestR11ManyMP3(t *testing.T) {
 		})
 	}
 
-	// The test does not measure time. It is enough that these requests are answered while the
+	// The test does not measure time. It only checks that these requests are answered while the
 	// encoders are busy.
 	for range 10 {
 		p.Get(t, short+".wav").Want(t, 200)

@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestP01Timing shows that a login with an unknown email takes as long as one with a wrong
+// TestP01Timing shows that a login with an unknown email takes as long as a login with a wrong
 // password.
 func TestP01Timing(t *testing.T) {
 	p := project(t)
@@ -79,9 +79,9 @@ func TestP12ImportedHashes(t *testing.T) {
 	c.SignIn(t, other, loginScope)
 }
 
-// wantAlike compares the shortest times of two actions in all measurements. Noise of a busy machine
-// does not affect the shortest times, but a real difference does. The times may differ by a
-// quarter.
+// wantAlike measures two actions several times, and compares the shortest time of each. Noise of a
+// busy machine does not affect the shortest times, but a real difference does. The times may differ
+// by a quarter.
 func wantAlike(t *testing.T, one, other string, measure func() (a, b time.Duration)) {
 	t.Helper()
 	var differences []string
@@ -94,12 +94,13 @@ func wantAlike(t *testing.T, one, other string, measure func() (a, b time.Durati
 		}
 		differences = append(differences, fmt.Sprintf("%s takes %v, %s %v", one, a, other, b))
 	}
-	t.Errorf("each time: %s", strings.Join(differences, "; "))
+	t.Errorf("the times differed in every measurement: %s", strings.Join(differences, "; "))
 }
 
-// failedLogins returns the shortest times of two kinds of failed logins, because other work on the
-// machine does not prolong these. The kinds are in the order of the Thue-Morse sequence. If they
-// alternated, the garbage collection after every second hash would always affect the same kind.
+// failedLogins returns the shortest times of two kinds of failed logins. Other work on the machine
+// does not affect the shortest times. The two kinds follow one another in the order of the
+// Thue-Morse sequence. If they alternated, the garbage collection after every second hash would
+// always affect the same kind.
 func failedLogins(
 	t *testing.T, b *harness.Browser, page harness.Page, sub harness.Subscriber,
 ) (wrong, unknown time.Duration) {
@@ -241,11 +242,11 @@ func TestP03Guessing(t *testing.T) {
 	}
 
 	if page := login(home, sub.Email, sub.Password, 200); page.Left == nil {
-		t.Errorf("the owner's own device = %d, want a login", page.Status)
+		t.Errorf("a login from the owner's own device = %d, want it to succeed", page.Status)
 	}
 	p.Command(t, "", "subscriber", "unlock", sub.ID)
 	if page := login(c.Browser(), sub.Email, sub.Password, 200); page.Left == nil {
-		t.Errorf("the right password after unlocking = %d, want a login", page.Status)
+		t.Errorf("a login with the right password after unlocking = %d, want it to succeed", page.Status)
 	}
 }
 
@@ -267,7 +268,7 @@ func TestP06Spraying(t *testing.T) {
 		if page.Status == http.StatusTooManyRequests {
 			wantLater(t, page.Answer, "Too many attempts. Wait until ")
 			if i < 20 {
-				t.Errorf("guess %d was refused, want 20 of them checked", i)
+				t.Errorf("guess %d was refused, want 20 guesses to be checked", i)
 			}
 			return
 		}
@@ -275,8 +276,8 @@ func TestP06Spraying(t *testing.T) {
 	t.Error("100 accounts were tried from one network without a refusal")
 }
 
-// TestP11CostlyPasswords sets passwords that are costly to rate. They contain overlapping patterns,
-// and characters that each stand for several letters. Rating them must not take long.
+// TestP11CostlyPasswords sets passwords that are costly to rate. The passwords contain overlapping
+// patterns, and characters that each stand for several letters. Rating them must not take long.
 func TestP11CostlyPasswords(t *testing.T) {
 	p := project(t)
 	set := func(password string) time.Duration {

@@ -52,22 +52,23 @@ func TestRegister(t *testing.T) {
 	early.Submit(t, page, "login-submit",
 		map[string]string{"username": "grace@example.com", "password": chosen}).Want(t, 422)
 
-	// The browser that requested the account continues to the app. The link works only once.
-	told := b.Submit(t, form, "confirm-submit", nil).Callback(t)
-	if told.Get("code") == "" {
-		t.Fatalf("the app gets %v, want a code", told)
+	// The browser that requested the account continues to the app. The link does not work a second
+	// time.
+	answer := b.Submit(t, form, "confirm-submit", nil).Callback(t)
+	if answer.Get("code") == "" {
+		t.Fatalf("the app gets %v, want a code", answer)
 	}
 	b.Submit(t, form, "confirm-submit", nil).Want(t, 410)
 
 	sub := harness.Subscriber{Email: "grace@example.com", Password: chosen}
 	if email, verified := m.says(t, sub); email != sub.Email || !verified {
-		t.Errorf("the account has %q, verified %v", email, verified)
+		t.Errorf("the account has the email %q, verified %v", email, verified)
 	}
 }
 
 // TestRegisterElsewhere opens the link in a browser that did not request the account. The person
-// must choose another password there. Otherwise an attacker could prepare an account for another
-// person and know its password.
+// must choose another password there. Otherwise, an attacker could request an account with somebody
+// else's address, and would know its password.
 func TestRegisterElsewhere(t *testing.T) {
 	m := newOpen(t)
 	stranger := m.Browser()
@@ -77,7 +78,7 @@ func TestRegisterElsewhere(t *testing.T) {
 	b := m.Browser()
 	form := b.Open(t, link)
 	if form.Has("confirm-submit") || !form.Has("password-submit") {
-		t.Fatalf("in another browser the link shows %s", form.Body)
+		t.Fatalf("in another browser, the link does not ask for a new password: %s", form.Body)
 	}
 
 	_, token, _ := strings.Cut(link, "?token=")
@@ -110,16 +111,16 @@ func TestRegisterKnown(t *testing.T) {
 		if got := fmt.Sprint(page.Status, requestIn.ReplaceAllString(plain(page.Answer), "id=ID")); want == "" {
 			want = got
 		} else if got != want {
-			t.Errorf("the answer for %q differs:\n%s\n%s", email, got, want)
+			t.Errorf("the response for %q differs:\n%s\n%s", email, got, want)
 		}
 	}
 
 	if mail := m.about(t, known.Email, "already have"); mail.Link() != "" {
-		t.Errorf("the owner of an existing account gets the link %s", mail.Link())
+		t.Errorf("the owner of an existing account got the link %s, want no link to create an account", mail.Link())
 	}
 	m.link(t, "nobody@example.com", 1)
 	if got := m.subjects(t, disabled.Email); len(got) != 0 {
-		t.Errorf("a disabled subscriber gets %q", got)
+		t.Errorf("a disabled subscriber got the email %q", got)
 	}
 	m.spa.SignIn(t, known, loginScope)
 
@@ -133,8 +134,8 @@ func TestRegisterKnown(t *testing.T) {
 	b.Submit(t, b.Open(t, second), "password-submit", map[string]string{"new-password": chosen}).Want(t, 409)
 }
 
-// TestRegisterClosed shows that a closed project accepts no registration. The test tries the page,
-// the form, prompt=create, and a link from when registration was open.
+// TestRegisterClosed shows that a project whose registration is off accepts none. The test tries
+// the page, the form, prompt=create, and a link that was sent while registration was open.
 func TestRegisterClosed(t *testing.T) {
 	m := newMailed(t)
 	prompts := func() []string {
@@ -153,9 +154,9 @@ func TestRegisterClosed(t *testing.T) {
 
 	id := login.URL.Query().Get("id")
 	b.Open(t, "/register?id="+url.QueryEscape(id)).WantErrorPage(t, 404)
-	if told := b.Open(t, m.spa.NewFlow(loginScope).With("prompt", "create").URL()).Callback(
-		t); told.Get("error") != "invalid_request" {
-		t.Errorf("prompt=create returned %v, want invalid_request", told)
+	if answer := b.Open(t, m.spa.NewFlow(loginScope).With("prompt", "create").URL()).Callback(
+		t); answer.Get("error") != "invalid_request" {
+		t.Errorf("prompt=create returned %v, want invalid_request", answer)
 	}
 
 	// Open registration, and close it again before the link is used.
@@ -173,7 +174,7 @@ func TestRegisterClosed(t *testing.T) {
 	m.Command(t, "", "project", "update", m.ID, "--registration", "off")
 	harness.WithinASecond(t, "the link to expire", func() error {
 		if page := b.Submit(t, form, "confirm-submit", nil); page.Status != 410 {
-			return fmt.Errorf("the link is answered with %d", page.Status)
+			return fmt.Errorf("opening the link returned %d", page.Status)
 		}
 		return nil
 	})
@@ -187,7 +188,7 @@ func TestRegisterFlood(t *testing.T) {
 	}
 
 	if got := m.subjects(t, "grace@example.com"); len(got) != 2 {
-		t.Errorf("one address gets %q, want two mails", got)
+		t.Errorf("one address got %q, want two emails", got)
 	}
 
 	m.register(t, m.Browser(), "edsger@example.com", chosen).Want(t, 200)

@@ -80,8 +80,8 @@ func TestJ11RelayTokens(t *testing.T) {
 	}
 }
 
-// TestF11RelayForeign shows that a socket cannot act for another subscriber, neither with the
-// protocol of that subscriber's socket nor with that subscriber's token.
+// TestF11RelayForeign shows that a socket cannot act for another subscriber. Neither the protocol
+// of that subscriber's socket nor that subscriber's token permits this.
 func TestF11RelayForeign(t *testing.T) {
 	p := project(t)
 	ada := p.NewSAT(t, "ada")
@@ -90,7 +90,7 @@ func TestF11RelayForeign(t *testing.T) {
 		return p.CLI(t, "", "subscriber", "show", "--project", p.ID, id)["online"]
 	}
 
-	// Resuming ada's protocol with bob's token does not change the presence of either.
+	// If bob's token is used to resume ada's protocol, neither bob's presence nor ada's changes.
 	socket, protocol := p.Connect(t, ada.Token, "")
 	socket.Call(t, "subscriber.online", nil)
 	socket.Abandon()
@@ -102,7 +102,7 @@ func TestF11RelayForeign(t *testing.T) {
 		t.Error("ada is offline after bob connected with the protocol of ada's socket")
 	}
 
-	// A socket cannot change its subscriber.
+	// A socket cannot authenticate again as a different subscriber.
 	address := p.Address(t, ada.SubscriberID)
 	for name, token := range map[string]string{
 		"another's SAT":               ada.Token,
@@ -174,15 +174,15 @@ func TestI01Sockets(t *testing.T) {
 	p.Connect(t, sat.Token, "")
 }
 
-// A silentSocket never authenticates. It was opened between the times asked and opened.
+// A silentSocket never authenticates. It was opened some time between the times asked and opened.
 type silentSocket struct {
 	*harness.Socket
 	asked, opened time.Time
 }
 
 // openWith returns how many sockets were certainly open when the socket last was opened, including
-// last itself. Another socket counts if it was opened before last was dialed, and was too young to
-// be closed when last was opened.
+// last itself. Another socket counts if it was opened before last was dialed, and if the server
+// could not have closed it yet when last was opened.
 func openWith(sockets []silentSocket, last silentSocket) int {
 	n := 1
 	for _, s := range sockets {
@@ -194,7 +194,7 @@ func openWith(sockets []silentSocket, last silentSocket) int {
 }
 
 // dialUntilRefused opens sockets until one is refused. It dials in parallel, so that all sockets
-// are open before the first has been silent for too long.
+// are open before the server closes the first one for its silence.
 func dialUntilRefused(t *testing.T, s *harness.Server) []silentSocket {
 	t.Helper()
 
@@ -246,7 +246,7 @@ func TestI08RelayLog(t *testing.T) {
 	p := s.NewProject(t)
 	sat := p.NewSAT(t, "ada")
 
-	// Use the tokens in every place that a log line could contain.
+	// Use the tokens in every place whose content could get into a log line.
 	socket, protocol := s.Connect(t, sat.Token, "")
 	socket.Call(t, "subscriber.online", nil)
 	socket.Call(t, "signalwire.reauthenticate", withToken(sat.RefreshToken))
@@ -302,7 +302,7 @@ func TestF05Messages(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if r := socket.Call(t, "signalwire.ping", nil); r.Error != nil {
-			t.Errorf("%s: a ping after it returned %+v", name, r.Error)
+			t.Errorf("%s: a ping after the message returned %+v", name, r.Error)
 		}
 	}
 

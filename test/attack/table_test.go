@@ -51,7 +51,7 @@ func operations(t *testing.T) (all []operation) {
 
 	slices.SortFunc(all, func(a, b operation) int { return strings.Compare(a.String(), b.String()) })
 	if len(all) < 150 {
-		t.Fatalf("the table has %d operations", len(all))
+		t.Fatalf("the table has only %d operations", len(all))
 	}
 	return all
 }
@@ -169,7 +169,7 @@ func eachCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 }
 
 // boundCredentials returns tokens that are bound to a key. Some have the proofs that they need.
-// Others have no proofs, proofs by another key, or a proof for another request.
+// Others have no proof, a proof that another key signed, or a proof for another request.
 func boundCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 	t.Helper()
 	owner, thief := harness.NewHolder(t, p.Issuer()), harness.NewHolder(t, p.Issuer())
@@ -290,11 +290,11 @@ func TestK09Rights(t *testing.T) {
 				path := fill(o.path, ids)
 				a, err := p.TryPatiently(o.method, path, append(c.options(o.method, path), body(o))...)
 				if err != nil {
-					t.Errorf("%s by %s: %v", o, c.name, err)
+					t.Errorf("%s with %s: %v", o, c.name, err)
 					return
 				}
 				if c.isRefused(a.Status) == c.may(o) || a.Status >= 500 {
-					t.Errorf("%s by %s = %d, allowed by the table: %v", o, c.name, a.Status, c.may(o))
+					t.Errorf("%s with %s = %d, in the table: %v", o, c.name, a.Status, c.may(o))
 				}
 			}
 		}

@@ -197,8 +197,8 @@ func TestTraces(t *testing.T) {
 	p.NewSubscriber(t)
 	sent := c.await(t, "", "webhook")
 	harness.Eventually(t, time.Minute, "the webhook", func() error {
-		for _, told := range receiver.Told() {
-			if strings.HasPrefix(told.Header.Get("Traceparent"), "00-"+hex.EncodeToString(sent.TraceId)) {
+		for _, delivery := range receiver.Told() {
+			if strings.HasPrefix(delivery.Header.Get("Traceparent"), "00-"+hex.EncodeToString(sent.TraceId)) {
 				return nil
 			}
 		}
