@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A came is the result of a promise in the app.
+// A came is the outcome of a promise in the app: the value or the error that it came to.
 type came struct {
 	Value               json.RawMessage
 	Code, Hint, Message string
@@ -53,7 +53,7 @@ func (b tab) outcome(promise string) came {
 	return eval[came](b, "outcome("+promise+")")
 }
 
-// ready waits until the app has started and handled the page's address.
+// ready waits until the app has started and handled the URL of its page.
 func (b tab) ready(page string) {
 	b.Helper()
 	b.until("the app to start", fmt.Sprintf("location.href.startsWith(%q) && window.finished", page))
@@ -99,7 +99,7 @@ func TestBrowserSDK(t *testing.T) {
 	if got := eval[[]string](b,
 		"Promise.all([app.me(), app.userInfo()]).then((all) => all.map((i) => i.email))"); !slices.Equal(
 		got, []string{sub.Email, sub.Email}) {
-		t.Errorf("me and userInfo return %v, want %s", got, sub.Email)
+		t.Errorf("me and userInfo return %v, want the email %s", got, sub.Email)
 	}
 	b.wantAddresses(p)
 
@@ -107,7 +107,7 @@ func TestBrowserSDK(t *testing.T) {
 	b.do(chromedp.Reload())
 	b.ready(page)
 	if o := b.outcome("app.loginSilently()"); string(o.Value) != "true" || eval[string](b, "app.user.sub") != sub.ID {
-		t.Errorf("a silent login after a reload returned %+v", o)
+		t.Errorf("a silent login after a reload returned %+v, want true", o)
 	}
 
 	// Concurrent requests for a token in the app share one request to the server.
@@ -116,7 +116,7 @@ func TestBrowserSDK(t *testing.T) {
 		[1, 2, 3].map(() => app.getAccessToken({ fresh: true })))])`)
 	if tokens[0] == tokens[1] || tokens[1] != tokens[2] || tokens[1] != tokens[3] ||
 		eval[int](b, "tokenRequests()") != before+1 {
-		t.Errorf("four calls returned %d tokens in %d requests, want an old one and one new one in one request",
+		t.Errorf("four calls returned %d tokens in %d requests, want the old and a new one in one request",
 			len(tokens), eval[int](b, "tokenRequests()")-before)
 	}
 	p.Get(t, "/subscriber/info", harness.Bearer(tokens[1])).Want(t, 200)
@@ -208,7 +208,7 @@ func TestBrowserSDKPopup(t *testing.T) {
 	// A click through the DevTools protocol would not return before the window closes.
 	in.leave("document.querySelector('#login-submit').click()")
 	if o := eval[came](b, "login"); o.Code != "" || eval[string](b, "app.user?.sub ?? ''") != sub.ID {
-		t.Errorf("the login in a window returned %+v", o)
+		t.Errorf("the login in a window returned %+v, want a user", o)
 	}
 	b.until("the window to be closed", "popup.closed")
 	if got := eval[string](b, "app.me().then((me) => me.email)"); got != sub.Email {
@@ -243,7 +243,7 @@ func TestBrowserSDKTabs(t *testing.T) {
 			}
 			for round := range 3 {
 				before := requests()
-				// The request of the first tab is held until the second tab has begun, too.
+				// The request of the first tab is held until the second tab has also begun.
 				one.leave("hold()")
 				one.leave("window.fresh = outcome(app.getAccessToken({ fresh: true }))")
 				one.until("the request of the first tab", fmt.Sprintf("tokenRequests() > %d", before[0]))
@@ -254,7 +254,7 @@ func TestBrowserSDKTabs(t *testing.T) {
 					t.Fatalf("round %d: the tabs got %+v and %+v, want the same token", round, first, second)
 				}
 				if got := requests(); got != [2]int{before[0] + 1, before[1]} {
-					t.Errorf("round %d: the tabs made %d requests, after %d before; want one more of the first",
+					t.Errorf("round %d: the tabs made %d requests, %d before; want one more, by the first",
 						round, got, before)
 				}
 			}
@@ -368,6 +368,6 @@ func TestBrowserSDKFabric(t *testing.T) {
 		t.Fatal(err)
 	}
 	if heard[0] != float64(file.Size()) || heard[1] < 1 || heard[2] < heard[1]-1 {
-		t.Errorf("the recording has %v bytes, seconds and seconds as MP3, want %d bytes", heard, file.Size())
+		t.Errorf("the recording has bytes, seconds, seconds as MP3 = %v, want %d bytes", heard, file.Size())
 	}
 }

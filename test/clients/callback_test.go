@@ -35,14 +35,14 @@ func TestCallbackValidators(t *testing.T) {
 				return nil
 			})
 
-			told := r.Told()[0]
+			callback := r.Told()[0]
 			origin := strings.TrimSuffix(r.URL, "/hook")
 			runNode(t, "callback.mjs", map[string]string{
 				"key":       key,
-				"url":       origin + told.Target,
+				"url":       origin + callback.Target,
 				"method":    method,
-				"body":      string(told.Body),
-				"signature": told.Header.Get("X-SignalWire-Signature"),
+				"body":      string(callback.Body),
+				"signature": callback.Header.Get("X-SignalWire-Signature"),
 			}, noVisit)
 		})
 	}

@@ -120,18 +120,18 @@ func wantCallEvents(t *testing.T, hook *harness.Receiver, id string) {
 
 	harness.Eventually(t, time.Minute, "the events of the call", func() error {
 		got := make(map[string]string)
-		for _, told := range hook.Told() {
-			if told.Data.ID != id {
+		for _, delivery := range hook.Told() {
+			if delivery.Data.ID != id {
 				continue
 			}
 
 			var e struct{ Data struct{ State, Cause string } }
-			if err := json.Unmarshal(told.Body, &e); err != nil {
+			if err := json.Unmarshal(delivery.Body, &e); err != nil {
 				return err
 			}
-			got[told.Event] = e.Data.State
+			got[delivery.Event] = e.Data.State
 			if e.Data.Cause != "" {
-				got[told.Event] += " " + e.Data.Cause
+				got[delivery.Event] += " " + e.Data.Cause
 			}
 		}
 

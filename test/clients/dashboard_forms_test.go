@@ -32,8 +32,8 @@ func TestDashboardForms(t *testing.T) {
 	b.arrive(form)
 	b.until("the URL after going back", typed)
 
-	// Another tab signs the operator out. The form leads to the login page, and then back to the
-	// form with the typed text.
+	// Another tab signs the operator out. Submitting the form then leads to the login page, and the
+	// login leads back to the form, which still has the typed text.
 	if status := eval[int](b, `(async () => {
 		const out = document.querySelector("form[action='/dashboard/logout']");
 		const answer = await fetch(out.action, {method: "POST", body: new URLSearchParams(new FormData(out))});
@@ -57,7 +57,7 @@ func TestDashboardForms(t *testing.T) {
 		delete form.dataset.sent;
 		return sent;
 	})()`); sent != 1 {
-		t.Errorf("a double click sends the form %d times", sent)
+		t.Errorf("a double click sends the form %d times, want once", sent)
 	}
 
 	b.leave("document.getElementById('webhook-submit').click()")

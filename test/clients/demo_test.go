@@ -50,7 +50,7 @@ func (b tab) waitDone(id string) {
 	b.until(id+" to be done", fmt.Sprintf("document.querySelector('#step-%s')?.matches('.done')", id))
 }
 
-// said returns the output of a step that the page shows.
+// said returns the output that the page shows for a step.
 func (b tab) said(id string) string {
 	b.Helper()
 	return eval[string](b, fmt.Sprintf("document.querySelector('#step-%s .out').textContent", id))
@@ -60,7 +60,7 @@ func (b tab) said(id string) string {
 func (b tab) wantSaid(id, what string) {
 	b.Helper()
 	if got := b.said(id); !regexp.MustCompile(what).MatchString(got) {
-		b.Errorf("%s shows %q, want %s", id, got, what)
+		b.Errorf("step %s shows %q, want %s", id, got, what)
 	}
 }
 
@@ -146,7 +146,7 @@ func (b tab) writes(text string) {
 		"[...document.querySelectorAll('#chat-log .mine p')].some((p) => p.textContent === %q)", text))
 }
 
-// readsGuest opens the conversation with the guest, and waits for its message.
+// readsGuest opens the conversation with the guest, and waits for the guest's message.
 func (b tab) readsGuest(text string) {
 	b.Helper()
 	b.until("the guest", "[...document.querySelector('#chat-with').options].some((o) => o.text === 'Guest')")
@@ -222,7 +222,7 @@ func TestDemoSDKFromVendor(t *testing.T) {
 	s := harness.Start(t, "--no-demo=false")
 	policy := s.Get(t, "/demo").Want(t, 200).Header.Get("Content-Security-Policy")
 	if !strings.Contains(policy, "script-src 'self' https://cdn.signalwire.com;") {
-		t.Errorf("the page's policy is %q", policy)
+		t.Errorf("the page's Content-Security-Policy is %q", policy)
 	}
 
 	b := ownTab(t, chromedp.Flag("host-resolver-rules", "MAP cdn.signalwire.com ~NOTFOUND"))
@@ -244,7 +244,7 @@ func TestDemoSDKFromVendor(t *testing.T) {
 	sum := sha512.Sum384(file)
 	want := "sha384-" + base64.StdEncoding.EncodeToString(sum[:])
 	if got := eval[string](b, "document.querySelector('#stock').dataset.integrity"); got != want {
-		t.Errorf("the script's integrity is %s, want that of the npm package, %s", got, want)
+		t.Errorf("the script's integrity is %s, want %s, as in the npm package", got, want)
 	}
 }
 

@@ -23,14 +23,14 @@ const stops = `(() => {
 	return all.filter((e) => e.type !== "radio" || e.checked || !checked(e) && first(e));
 })()`
 
-// outlined reports whether a visible outline shows what has the focus.
+// outlined reports whether the element with the focus has a visible outline.
 func (b tab) outlined() bool {
 	b.Helper()
 	return eval[bool](b, "((s) => s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 2)"+
 		"(getComputedStyle(document.activeElement))")
 }
 
-// press sends keys to what has the focus.
+// press sends keys to the element with the focus.
 func (b tab) press(keys string) {
 	b.Helper()
 	b.do(chromedp.KeyEvent(keys))
@@ -62,7 +62,7 @@ func (b tab) byKeys(page string) {
 		"document.activeElement.blur(), window.stops = " + stops + ", void getSelection().removeAllRanges()"))
 	want := eval[[]string](b, "stops.map((e) => e.outerHTML.slice(0, 90))")
 	if len(want) == 0 {
-		b.Fatalf("%s: there are no controls", page)
+		b.Fatalf("the page %s has no controls", page)
 	}
 
 	var got []int
@@ -71,7 +71,7 @@ func (b tab) byKeys(page string) {
 
 		at := eval[int](b, "stops.indexOf(document.activeElement)")
 		if len(got) > 0 && at == got[len(got)-1] {
-			continue // the same control, for example the month of a date
+			continue // the focus is in the same control, for example on the month of a date
 		}
 		if slices.Contains(got, at) && at >= 0 {
 			break // the focus has returned to the start

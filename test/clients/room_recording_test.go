@@ -133,8 +133,8 @@ func TestRoomRecording(t *testing.T) {
 	finished(t, p, next)
 	p.Post(t, list, p.Basic(), harness.Form(url.Values{})).Want(t, 400)
 	harness.Eventually(t, time.Minute, "the events of both recordings", func() error {
-		if told := hook.Told(); len(told) < 2 || told[0].Data.ID != session || told[1].Data.ID != session {
-			return fmt.Errorf("there are %d", len(told))
+		if got := hook.Told(); len(got) < 2 || got[0].Data.ID != session || got[1].Data.ID != session {
+			return fmt.Errorf("there are %d", len(got))
 		}
 		return nil
 	})

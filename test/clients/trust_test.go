@@ -57,7 +57,7 @@ func overHTTPS(t *testing.T, s *harness.Server, host string) string {
 	return "https://" + host + ":" + u.Port() + "/"
 }
 
-// visit opens a page in a fresh Chromium. It returns the page's title, or an error if the page did
+// visit opens a page in a new Chromium. It returns the page's title, or an error if the page did
 // not open.
 func visit(t *testing.T, home, address string) (title string, err error) {
 	t.Helper()
@@ -85,7 +85,7 @@ func wantOpened(t *testing.T, home, address string) {
 	}
 }
 
-// TestChromiumTrust shows that Chromium, with a fresh profile and no certificate flags, opens the
+// TestChromiumTrust shows that Chromium, with a new profile and no certificate flags, opens the
 // server only after `selvage ca install`.
 func TestChromiumTrust(t *testing.T) {
 	harness.OneBackend(t)
@@ -143,7 +143,7 @@ func TestFirefoxTrust(t *testing.T) {
 				t.Errorf("%s has\n%s\nwant\n%s", dir, got, want)
 			}
 			if table := certutil(t, dir, "-L"); !strings.Contains(table, " C,,") {
-				t.Errorf("%s does not trust it:\n%s", dir, table)
+				t.Errorf("%s does not trust the certificate:\n%s", dir, table)
 			}
 		}
 	}
@@ -234,7 +234,7 @@ func TestSystemTrust(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 	resp, err := client.Get(overHTTPS(t, s, "localhost"))
 	if err != nil {
-		t.Fatalf("Go does not trust the certificate by the bundle: %v", err)
+		t.Fatalf("Go does not trust the certificate with the bundle: %v", err)
 	}
 	_ = resp.Body.Close()
 }

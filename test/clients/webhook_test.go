@@ -25,11 +25,11 @@ func TestWebhookValidator(t *testing.T) {
 	})
 
 	key := p.CLI(t, "", "webhook", "key", "show", "--project", p.ID)["key"].(string)
-	told := r.Told()[0]
+	delivery := r.Told()[0]
 	runNode(t, "webhook.mjs", map[string]string{
 		"key":       key,
 		"url":       r.URL,
-		"body":      string(told.Body),
-		"signature": told.Header.Get("X-Signalwire-Signature"),
+		"body":      string(delivery.Body),
+		"signature": delivery.Header.Get("X-Signalwire-Signature"),
 	}, noVisit)
 }
