@@ -32,8 +32,8 @@ func backchannelLogout(m *module) {
 	// The command that registers the clients also checks the URI.
 	s.Backends = append(s.Backends, harness.AllowLocal)
 
-	told := make(chan *http.Request, 8)
-	uri := receive(m, told)
+	posts := make(chan *http.Request, 8)
+	uri := receive(m, posts)
 	m.op = newProviderOf(m.T, s, "--backchannel-logout-uri", uri, "--backchannel-logout-session-required")
 	m.browser = s.Browser()
 
@@ -44,7 +44,7 @@ func backchannelLogout(m *module) {
 	m.wantReturn(m.browser.Open(m, m.op.endpoint(m, "end_session_endpoint")+"?"+v.Encode()), state)
 
 	select {
-	case post := <-told:
+	case post := <-posts:
 		m.wantLogoutToken(r, login, post)
 	case <-time.After(time.Minute):
 		m.Fatal("the client received no logout token")
@@ -53,11 +53,11 @@ func backchannelLogout(m *module) {
 }
 
 // receive serves a back-channel logout URI and returns it.
-func receive(m *module, told chan<- *http.Request) string {
+func receive(m *module, posts chan<- *http.Request) string {
 	m.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = r.ParseForm() // a malformed form has no logout_token
-		told <- r
+		posts <- r
 		w.Header().Set("Cache-Control", "no-store")
 	}))
 	m.Cleanup(s.Close)

@@ -23,7 +23,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A way is how the clients of a plan for FAPI 2.0 authenticate and bind their tokens.
+// A way describes how the clients of a FAPI 2.0 plan authenticate, and how they bind their tokens.
 type way struct{ auth, bind string }
 
 // These are the values of a way, with the Foundation's names.

@@ -48,8 +48,8 @@ func (r request) url() string {
 	return r.m.op.endpoint(r.m, "authorization_endpoint") + "?" + r.Encode()
 }
 
-// answer opens the request, signs in, allows what is requested, and returns the parameters that the
-// client receives.
+// answer opens the request's URL, signs in, allows what is requested, and returns the parameters
+// that the client receives.
 func (r request) answer() url.Values {
 	r.m.Helper()
 	return r.m.parameters(r.m.signIn(r.m.browser.Open(r.m, r.url())))
@@ -68,8 +68,8 @@ func (m *module) signIn(p harness.Page) harness.Page {
 	return p
 }
 
-// parameters returns the parameters of the authorization response. It fails unless the response
-// arrives only by the plan's response mode.
+// parameters returns the parameters of the authorization response. It fails if the response arrives
+// in any other way than the plan's response mode.
 func (m *module) parameters(p harness.Page) url.Values {
 	m.Helper()
 	if m.mode != "form_post" {
@@ -84,11 +84,12 @@ func (m *module) parameters(p harness.Page) url.Values {
 	return v
 }
 
-// returns reports whether responses to the module's requests contain a part: code, id_token or token.
+// returns reports whether the responses to the module's requests contain the given part, which is
+// code, id_token or token.
 func (m *module) returns(part string) bool { return slices.Contains(strings.Fields(m.kind), part) }
 
-// finish checks a successful response and returns what the client then has. Tokens come from the
-// code, if there is one.
+// finish checks a successful response, and returns what the client then has. If the response
+// contains a code, finish redeems the code for tokens.
 func (r request) finish(v url.Values) signedIn {
 	r.m.Helper()
 	r.succeeds(v)
@@ -141,7 +142,7 @@ func (r request) succeeds(v url.Values) {
 	r.m.Helper()
 	r.m.check(v.Get("iss") == r.m.op.Issuer(), "iss = %q, want %q (RFC 9207)", v.Get("iss"), r.m.op.Issuer())
 	if v.Get("error") != "" {
-		r.m.Fatalf("the client received %v", v)
+		r.m.Fatalf("the client received %v, want a success", v)
 	}
 	r.m.check(v.Get("state") == r.Get("state"), "state = %q, want %q", v.Get("state"), r.Get("state"))
 }
@@ -153,7 +154,7 @@ func (r request) wantError(v url.Values, codes ...string) {
 	r.m.check(v.Get("iss") == r.m.op.Issuer(), "iss = %q, want %q (RFC 9207)", v.Get("iss"), r.m.op.Issuer())
 
 	if err := only(v, "error", "error_description", "error_uri", "state", "session_state", "iss"); err != nil {
-		r.m.Errorf("the error response: %v", err)
+		r.m.Errorf("the error response is invalid: %v", err)
 	}
 	r.m.check(describes(v.Get("error_description")),
 		"error_description = %q contains characters that RFC 6749 forbids, or line breaks", v.Get("error_description"))
@@ -167,7 +168,7 @@ func (r request) wantError(v url.Values, codes ...string) {
 }
 
 // describes reports whether a text is a valid error_description (RFC 6749, section 4.1.2.1). The
-// suite also warns about line breaks and tabs in it.
+// Foundation's suite also warns about line breaks and tabs.
 func describes(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' })
 }
@@ -177,7 +178,7 @@ func (r request) form(code string) url.Values {
 	return url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {r.client.Redirect}}
 }
 
-// redeem requests the tokens of a code.
+// redeem exchanges a code for tokens.
 func (r request) redeem(form url.Values) signedIn {
 	r.m.Helper()
 	return r.tokens(r.m.postToken(r.client, form))

@@ -68,7 +68,8 @@ func newProvider(t *testing.T) *provider {
 	return newProviderOf(t, harness.Shared(t))
 }
 
-// said holds the person's claims in addition to the profile, so that no standard claim is missing.
+// said holds the person's claims that are not part of the profile. With them, no standard claim is
+// missing.
 var said = map[string]any{
 	"email_verified": true, "middle_name": "King", "nickname": "Ada", "preferred_username": "ada",
 	"profile": "https://example.com/ada",
@@ -106,12 +107,12 @@ func (op *provider) endpoint(t harness.T, name string) string {
 	t.Helper()
 	u, _ := op.metadata[name].(string)
 	if u == "" {
-		t.Fatalf("the metadata has no %s", name)
+		t.Fatalf("the metadata has no endpoint %s", name)
 	}
 	return u
 }
 
-// offers reports whether a list in the metadata contains the value.
+// offers reports whether the given list in the metadata contains a value.
 func (op *provider) offers(list, value string) bool {
 	values, _ := op.metadata[list].([]any)
 	for _, v := range values {
@@ -126,7 +127,7 @@ func (op *provider) offers(list, value string) bool {
 func (p plan) run(t *testing.T, op *provider) {
 	t.Parallel()
 	if t.Name() != p.test {
-		t.Errorf("the plan %s is run by %s, but the page names %s", p.name, t.Name(), p.test)
+		t.Errorf("the plan %s is run by %s, but docs/openid.md names %s", p.name, t.Name(), p.test)
 	}
 
 	page := readPage(t)
@@ -179,7 +180,7 @@ func (m *module) check(ok bool, format string, args ...any) {
 	}
 }
 
-// only returns an error if members contains an unlisted name.
+// only returns an error if members contains a name that is not in names.
 func only[V any](members map[string]V, names ...string) error {
 	known := map[string]bool{}
 	for _, n := range names {
