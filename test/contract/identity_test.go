@@ -140,7 +140,7 @@ func TestIdentity(t *testing.T) {
 	}
 
 	if got := w.Get(t, "//.well-known/openid-configuration"); got.Status != http.StatusOK {
-		t.Errorf("discovery after a double slash = %d", got.Status)
+		t.Errorf("discovery after a double slash = %d, want 200", got.Status)
 	}
 }
 

@@ -107,8 +107,8 @@ func (w *world) callback(t *testing.T, sid string) string {
 	return ""
 }
 
-// ingests reports whether an operation takes recordings from a switch. The credential of a switch
-// is the ingest key in the path.
+// ingests reports whether an operation accepts recordings from a telephone switch. The credential
+// of a switch is the ingest key in the path.
 func (op operation) ingests() bool { return strings.Contains(op.path, "{key}") }
 
 // open reports whether an operation needs no credentials.
@@ -184,7 +184,7 @@ func (r *recordingTest) succeeds(t *testing.T) {
 	t.Helper()
 	for _, name := range r.op.schemes() {
 		if a := r.do(t, r.who[name], r.path(t)); a.Status < 200 || a.Status > 299 {
-			t.Errorf("as %s: %d %s", name, a.Status, a.Body)
+			t.Errorf("with the credentials %s: %d %s", name, a.Status, a.Body)
 		}
 	}
 
@@ -225,7 +225,7 @@ func (r *recordingTest) refuses(t *testing.T) {
 		"a guest":                 r.who["guest"],
 	} {
 		if a := r.do(t, who, path); a.Status != 401 {
-			t.Errorf("as %s: %d %s, want 401", name, a.Status, a.Body)
+			t.Errorf("with the credentials %s: %d %s, want 401", name, a.Status, a.Body)
 		}
 	}
 
@@ -259,7 +259,7 @@ func (r *recordingTest) refuses(t *testing.T) {
 }
 
 // conflicts calls the operation in states that it does not permit. These are a recording on hold, a
-// second rule about the same recordings, and a wrong number of recordings.
+// second rule for the same recordings, and a wrong number of recordings.
 func (r *recordingTest) conflicts(t *testing.T) {
 	t.Helper()
 	path, basic := r.path(t), r.who["basic"]
@@ -299,7 +299,7 @@ func (r *recordingTest) mediaAuth(t *testing.T, who, path string, status int) {
 	})
 }
 
-// hides calls the operation for another project's objects and for unknown ones.
+// hides calls the operation for another project's objects and for unknown objects.
 func (r *recordingTest) hides(t *testing.T) {
 	t.Helper()
 	if !strings.Contains(r.op.path, "{") {
