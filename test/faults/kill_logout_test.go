@@ -54,7 +54,7 @@ func TestKillBeforeLogout(t *testing.T) {
 		}
 	}
 
-	told := func() (sids []string) {
+	delivered := func() (sids []string) {
 		for _, l := range h.Told(t) {
 			sids = append(sids, l.SessionID)
 		}
@@ -63,15 +63,15 @@ func TestKillBeforeLogout(t *testing.T) {
 
 	harness.Eventually(t, tellDeadline, "all acknowledged logouts to be delivered", func() error {
 		for _, sid := range all {
-			if !slices.Contains(told(), sid) {
-				return fmt.Errorf("%s was not delivered among %d of %d", sid, len(told()), len(all))
+			if !slices.Contains(delivered(), sid) {
+				return fmt.Errorf("%s was not delivered among %d of %d", sid, len(delivered()), len(all))
 			}
 		}
 		return nil
 	})
 
 	for _, sid := range going {
-		if slices.Contains(told(), sid) {
+		if slices.Contains(delivered(), sid) {
 			t.Errorf("the client is notified of the login %s, which has not ended", sid)
 		}
 	}

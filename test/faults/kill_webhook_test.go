@@ -45,13 +45,13 @@ func TestKillBeforeDelivery(t *testing.T) {
 	}
 
 	harness.Eventually(t, tellDeadline, "all acknowledged subscribers to be delivered", func() error {
-		var told []string
+		var delivered []string
 		for _, e := range r.Told() {
-			told = append(told, e.Data.ID)
+			delivered = append(delivered, e.Data.ID)
 		}
 		for _, id := range made {
-			if !slices.Contains(told, id) {
-				return fmt.Errorf("%s was acknowledged but not delivered, among %d", id, len(told))
+			if !slices.Contains(delivered, id) {
+				return fmt.Errorf("%s was acknowledged but not delivered, among %d", id, len(delivered))
 			}
 		}
 		return nil
