@@ -48,7 +48,7 @@ func secured(u *url.URL) *url.URL {
 	return &s
 }
 
-// A Page is the page that a browser has arrived at.
+// A Page is the page on which a browser has arrived.
 type Page struct {
 	Answer
 	URL  *url.URL
@@ -79,7 +79,7 @@ func (b *Browser) follow(t T, method, target string, opts ...Option) Page {
 
 		next, err := here.Parse(a.Header.Get("Location"))
 		if err != nil {
-			t.Fatalf("%s sent to %q: %v", a.what, a.Header.Get("Location"), err)
+			t.Fatalf("%s redirected to %q: %v", a.what, a.Header.Get("Location"), err)
 		}
 		if next.Scheme+"://"+next.Host != b.origin {
 			return Page{Answer: a, URL: here, Left: next}
@@ -149,7 +149,7 @@ func (p Page) WantCallbackError(t T, codes ...string) {
 			return
 		}
 	}
-	t.Fatalf("the client gets %v, want the error %v", got, codes)
+	t.Fatalf("the client got %v, want the error %v", got, codes)
 }
 
 // WantErrorPage ends the test unless the browser stayed on an error page with one of the

@@ -35,8 +35,8 @@ const (
 	shimAdds  = 40
 )
 
-// A Clock is the clock of one running server. It is wrong by an offset, which is zero at first. The
-// process that hashes passwords keeps the right time.
+// A Clock is the clock of one running server. The clock is wrong by an offset, which is zero at
+// first. The server's process that hashes passwords keeps the right time.
 type Clock struct {
 	t      T
 	memory *os.File
@@ -76,7 +76,7 @@ func (s *Server) Clock(t T) *Clock {
 	return &Clock{t: t, memory: memory, adds: code + shimAdds}
 }
 
-// Set makes the clock wrong by an offset, in whole seconds.
+// Set makes the clock wrong by the given offset, in whole seconds.
 func (c *Clock) Set(offset time.Duration) {
 	c.t.Helper()
 	seconds := binary.LittleEndian.AppendUint64(nil, uint64(int64(offset/time.Second)))
@@ -85,8 +85,8 @@ func (c *Clock) Set(offset time.Duration) {
 	}
 }
 
-// clockSymbols returns the addresses of the variable with the kernel's function, and of code that is
-// large enough for the shim.
+// clockSymbols returns the address of the variable that holds the kernel's function, and the
+// address of code that is large enough for the shim.
 func clockSymbols(path string) (function, code int64, err error) {
 	file, err := elf.Open(path)
 	if err != nil {
@@ -107,7 +107,7 @@ func clockSymbols(path string) (function, code int64, err error) {
 		}
 	}
 	if function == 0 || code == 0 {
-		return 0, 0, fmt.Errorf("%s has no such symbols", path)
+		return 0, 0, fmt.Errorf("%s lacks the symbols of the clock", path)
 	}
 	return function, code, nil
 }

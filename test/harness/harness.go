@@ -1,5 +1,5 @@
-// Package harness runs the built binary for the suites under test/ and for the benchmarks. It plays
-// the browser, the OAuth client and the operator.
+// Package harness runs the built binary for the suites under test/ and for the benchmarks. It acts
+// as the browser, the OAuth client and the operator.
 //
 // Nothing is mocked: each [Server] is a separate process on loopback with a temporary data
 // directory. Tests create all data with the command line or over HTTP, as users would. A step that

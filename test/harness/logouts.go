@@ -26,10 +26,10 @@ type LogoutToken struct {
 type Hangup struct {
 	URL string
 
-	mu     sync.Mutex
-	answer int
-	told   []LogoutToken
-	fault  error
+	mu       sync.Mutex
+	answer   int
+	received []LogoutToken
+	fault    error
 }
 
 // NewHangup starts a Hangup that accepts everything.
@@ -52,7 +52,7 @@ func (h *Hangup) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.fault = errors.Join(h.fault, err)
-	h.told = append(h.told, token)
+	h.received = append(h.received, token)
 	w.WriteHeader(h.answer)
 }
 
@@ -90,7 +90,7 @@ func (h *Hangup) Told(t T) []LogoutToken {
 	if h.fault != nil {
 		t.Fatalf("receiving logouts: %v", h.fault)
 	}
-	return slices.Clone(h.told)
+	return slices.Clone(h.received)
 }
 
 // SessionOf returns the sid claim of the ID token.

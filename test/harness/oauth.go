@@ -211,7 +211,7 @@ func (f *Flow) Code(t T, b *Browser, s Subscriber) string {
 	t.Helper()
 	answer := b.SignIn(t, f.URL(), s)
 	if answer.Get("code") == "" || answer.Get("state") != f.Query.Get("state") {
-		t.Fatalf("the client gets %v, want a code and the state %s", answer, f.Query.Get("state"))
+		t.Fatalf("the client got %v, want a code and the state %s", answer, f.Query.Get("state"))
 	}
 	return answer.Get("code")
 }

@@ -17,9 +17,9 @@ const AllowLocal = "SELVAGE_EGRESS__ALLOW=localhost"
 type Receiver struct {
 	URL string
 
-	mu     sync.Mutex
-	answer int
-	told   []Told
+	mu       sync.Mutex
+	answer   int
+	received []Told
 }
 
 // Told is a request that a receiver has received.
@@ -51,17 +51,17 @@ func NewReceiver(t T) *Receiver {
 
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
-	told := Told{Body: body, Header: req.Header, Target: req.RequestURI}
+	received := Told{Body: body, Header: req.Header, Target: req.RequestURI}
 	if err == nil {
-		err = json.Unmarshal(body, &told)
+		err = json.Unmarshal(body, &received)
 	}
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
-		told.Event = err.Error() // no test expects this event
+		received.Event = err.Error() // no test expects this event
 	}
-	r.told = append(r.told, told)
+	r.received = append(r.received, received)
 	w.WriteHeader(r.answer)
 }
 
@@ -76,7 +76,7 @@ func (r *Receiver) Answer(status int) {
 func (r *Receiver) Told() []Told {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.told)
+	return slices.Clone(r.received)
 }
 
 // NewWebhook creates a webhook for the given events, or for all events if none are given, and

@@ -16,10 +16,10 @@ import (
 // A Socket is a WebSocket like that of a browser SDK. It answers the server's requests while it
 // reads.
 type Socket struct {
-	conn *websocket.Conn
-	next int
-	told []string // methods of the server's requests
-	said []Said   // messages of conversations
+	conn      *websocket.Conn
+	next      int
+	requested []string // methods of the server's requests
+	said      []Said   // messages of conversations
 }
 
 // A Said is a message of a conversation, as the server has sent it over a socket.
@@ -171,7 +171,7 @@ func (s *Socket) read() (answered string, text []byte, err error) {
 		return m.ID, text, nil // an error about a text without an ID answers no request
 	}
 
-	s.told = append(s.told, m.Method)
+	s.requested = append(s.requested, m.Method)
 	if m.Params.Type == "conversation.message" {
 		var said Said
 		if err := json.Unmarshal(m.Params.Params, &said); err != nil {
@@ -204,7 +204,7 @@ func (s *Socket) Said(t T, n int) []Said {
 }
 
 // WasTold reports whether the server has sent a request with that method.
-func (s *Socket) WasTold(method string) bool { return slices.Contains(s.told, method) }
+func (s *Socket) WasTold(method string) bool { return slices.Contains(s.requested, method) }
 
 // Abandon drops the connection without a close handshake.
 func (s *Socket) Abandon() { _ = s.conn.CloseNow() }
