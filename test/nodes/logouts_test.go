@@ -65,13 +65,13 @@ func TestLogoutNotifiedOnce(t *testing.T) {
 	}
 
 	toldOf := func() error {
-		var told []string
+		var delivered []string
 		for _, l := range h.Told(t) {
-			told = append(told, l.SessionID)
+			delivered = append(delivered, l.SessionID)
 		}
 		for _, sid := range sids {
-			if !slices.Contains(told, sid) {
-				return fmt.Errorf("%s was not delivered among %v", sid, told)
+			if !slices.Contains(delivered, sid) {
+				return fmt.Errorf("%s was not delivered among %v", sid, delivered)
 			}
 		}
 		return nil

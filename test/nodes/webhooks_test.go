@@ -56,14 +56,14 @@ func crowdOf(t *testing.T, p *harness.Project, name string, n int) []string {
 
 // toldOf returns an error unless all of the ids were delivered.
 func toldOf(r *harness.Receiver, ids []string) error {
-	var told []string
+	var delivered []string
 	for _, e := range r.Told() {
-		told = append(told, e.Data.ID)
+		delivered = append(delivered, e.Data.ID)
 	}
 
 	for _, id := range ids {
-		if !slices.Contains(told, id) {
-			return fmt.Errorf("%s was not delivered among %d", id, len(told))
+		if !slices.Contains(delivered, id) {
+			return fmt.Errorf("%s was not delivered among %d", id, len(delivered))
 		}
 	}
 	return nil
