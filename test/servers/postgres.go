@@ -16,7 +16,8 @@ import (
 )
 
 // A PostgresServer is a running PostgreSQL. Acknowledged transactions are on disk. As on most
-// servers, the default collation follows a language, not the byte order.
+// servers, text is sorted by the rules of a language, and not by bytes, unless a column says
+// otherwise.
 type PostgresServer struct {
 	Server
 	URL string // URL of the superuser; see [PostgresServer.Database]
@@ -126,7 +127,7 @@ func initdb(dir, password string, account *syscall.Credential) error {
 	defer os.Remove(file)
 	if account != nil {
 		if err := os.Chown(file, int(account.Uid), int(account.Gid)); err != nil {
-			return fmt.Errorf("giving password file away: %w", err)
+			return fmt.Errorf("changing the owner of the password file: %w", err)
 		}
 	}
 

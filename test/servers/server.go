@@ -119,7 +119,7 @@ func (s *Server) await() error {
 		case <-s.exited:
 			return errors.New("it exited immediately")
 		case <-deadline:
-			return fmt.Errorf("it did not answer within %v: %w", patience, err)
+			return fmt.Errorf("the server did not answer within %v: %w", patience, err)
 		case <-time.After(pollEvery):
 		}
 	}

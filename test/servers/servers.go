@@ -9,8 +9,8 @@
 // and restart it.
 //
 // All servers end with the test process, however it ends. Servers that already run on the machine
-// are never used. If a program is not installed, a test is skipped. It fails where all tests must
-// run; see [Missing].
+// are never used. If a program is not installed, the tests that need it are skipped. They fail
+// instead where all tests must run; see [Missing].
 package servers
 
 import (
