@@ -15,7 +15,7 @@ import (
 // EndpointKind is the type of the resources that are SIP endpoints.
 const EndpointKind = "sip_endpoint"
 
-// Endpoints makes the passwords of SIP endpoints. [Resources] creates and changes the endpoints.
+// Endpoints creates the passwords of SIP endpoints. [Resources] creates and changes the endpoints.
 type Endpoints struct {
 	*core
 	store EndpointStore
@@ -114,7 +114,7 @@ func (es *Endpoints) find(ctx context.Context, projectID, id string) (SIPCredent
 	return credentialOf(r), err
 }
 
-// The call handlers of a SIP endpoint that limit what its phones can call.
+// These call handlers of a SIP endpoint limit what its phones can call.
 const (
 	handlerBlockNumbers = "block-pstn"
 	handlerResource     = "resource"

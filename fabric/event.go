@@ -57,8 +57,8 @@ func EventNames() []EventName {
 	}
 }
 
-// An Event tells webhooks about a change to a subscriber, resource, call or message. It is written
-// in the same transaction as the change.
+// An Event is sent to webhooks after a change to a subscriber, resource, call or message. It is
+// written in the same transaction as the change.
 type Event struct {
 	ID        string
 	ProjectID string
@@ -94,8 +94,8 @@ func NewEvent(name EventName, projectID, subject string, at time.Time, data any)
 	return e, err
 }
 
-// Nameless returns the body of an event about a subscriber without the subscriber's profile. What
-// remains are the event, and the subscriber's id and times.
+// Nameless removes the profile from the body of an event about a subscriber. It keeps the name of
+// the event, and the subscriber's id and times.
 func Nameless(body []byte) ([]byte, error) {
 	var e eventBody[SubscriberDocument]
 	if err := json.Unmarshal(body, &e); err != nil {

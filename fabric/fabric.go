@@ -1,11 +1,11 @@
 // Package fabric manages what calls need. It manages projects and their API keys, subscribers and
 // other resources, and the addresses at which they are reached. It also manages the tokens that
-// apps and web pages present, and the webhooks that receive events about all of these.
+// apps and web pages present, and the webhooks that receive events about these objects.
 //
 // Tokens are sealed and not stored. Issuing a token for a known subscriber writes nothing. Opening
 // a token reads the key ring and the list of revocations, which are both in memory, and asks
-// [Config].Live about its login. The [Stores] ensure that certain changes happen only once, such as
-// creating a subscriber for a reference or using a refresh token.
+// [Config].Live whether the token's login has ended. The [Stores] ensure that certain changes
+// happen only once, such as creating a subscriber for a reference or using a refresh token.
 //
 // The package contains no HTTP and no SQL. Package fabric/rest serves the API, and package store
 // stores the rows.
@@ -132,7 +132,7 @@ func New(c Config) *Fabric {
 	return wire(&core{c, newCaches(c.Now)})
 }
 
-// wire creates the parts of a Fabric, each after the parts that it uses.
+// wire creates the parts of a Fabric. Each part is created after the parts that it uses.
 func wire(c *core) *Fabric {
 	s := c.c.Stores
 	f := &Fabric{core: c}
@@ -253,7 +253,7 @@ type Stores struct {
 	Devices            DeviceStore
 }
 
-// later returns the later of two times.
+// later returns the later one of two times.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

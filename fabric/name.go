@@ -116,8 +116,8 @@ const (
 )
 
 // joins reports whether the hidden character at i is in a valid place. A joiner must be inside an
-// emoji, or where RFC 5892, appendices A.1 and A.2, allows it. A variation selector must follow an
-// emoji.
+// emoji, or in a place that RFC 5892, appendices A.1 and A.2, allows. A variation selector must
+// follow an emoji.
 func joins(text []rune, i int) bool {
 	if i == 0 {
 		return false

@@ -32,7 +32,8 @@ type ProjectStore interface {
 	FindRegistrar(ctx context.Context) (Project, error)
 	// AnyRegistration reports whether any project has RegistrationOpen.
 	AnyRegistration(ctx context.Context) (bool, error)
-	// UpdateProject returns problem.Conflict if another project already has ClientsOpen.
+	// UpdateProject returns problem.Conflict if the change sets ClientsOpen and another project
+	// already has it.
 	UpdateProject(ctx context.Context, id string, c ProjectChange, at time.Time) (Project, error)
 	// FindRecordCalls returns the RecordCalls setting of a project. It also returns the settings,
 	// by id, of the project's subscribers with these ids. It reads all of them in one query.

@@ -21,7 +21,7 @@ type FamilyUse struct {
 	Generation   int64
 	Created      time.Time             // when the token was issued
 	Used         time.Time             // the current time
-	Expires      time.Time             // when both the token and its successor have expired
+	Expires      time.Time             // time by which both the token and its successor have expired
 	Revocation   revocation.Revocation // written only if the token was already used
 }
 

@@ -58,8 +58,8 @@ type SubscriberStore interface {
 	// DeleteSubscriber also deletes the subscriber's addresses, logins and grants.
 	DeleteSubscriber(ctx context.Context, projectID string, r revocation.Revocation) error
 	// EraseSubscriber deletes a subscriber and everything else that identifies it. If the
-	// subscriber is already deleted, EraseSubscriber deletes the remaining data. If there is none,
-	// it returns problem.NotFound.
+	// subscriber is already deleted, EraseSubscriber deletes the remaining data. If no data
+	// remains, it returns problem.NotFound.
 	EraseSubscriber(ctx context.Context, projectID string, by Eraser, now time.Time) (Erasure, error)
 	// FindDeletedName returns the email, name or reference of a deleted subscriber, or
 	// problem.NotFound if the name is not kept.

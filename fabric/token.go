@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// Tokens issues, opens and revokes tokens.
+// Tokens issues, opens and revokes fabric tokens.
 type Tokens struct {
 	*core
 	store        TokenStore
@@ -46,7 +46,7 @@ type TokenKind string
 const (
 	SAT     TokenKind = "sat"     // acts as a subscriber
 	Guest   TokenKind = "guest"   // reaches a few addresses
-	Invite  TokenKind = "invite"  // reaches one address of the inviting subscriber
+	Invite  TokenKind = "invite"  // reaches one address of the subscriber who invites
 	Refresh TokenKind = "refresh" // exchanged once for its successor and a new SAT or guest token
 	Service TokenKind = "service" // an OAuth client acting for its project (client_credentials)
 	Access  TokenKind = "access"  // a JWT access token issued to a subscriber; never sealed
@@ -73,7 +73,7 @@ type Token struct {
 	Binding      string   // cnf: what the holder must prove to have, see package cnf
 	Embedded     bool     // KeyID is the id of an embed key, which is public
 	IssuedAt     time.Time
-	RootedAt     time.Time // when the token's first ancestor was issued; zero without
+	RootedAt     time.Time // when the token's first ancestor was issued; zero if it has none
 	ExpiresAt    time.Time
 
 	SealedBy string // the id of the ring's key; "" if the token is not sealed
@@ -94,7 +94,7 @@ func (t Token) Caller() string {
 // skew is the maximum difference between the clocks of two nodes.
 const skew = time.Minute
 
-// newSealers returns a sealer with its own keys for each kind. The header shows only
+// newSealers returns a sealer for each kind of token, each with its own keys. The header shows only
 // whether a token is a refresh token.
 func newSealers(ring *keys.Ring, host string) map[TokenKind]*keys.Sealer {
 	sealers := make(map[TokenKind]*keys.Sealer)
@@ -142,8 +142,8 @@ func unsealToken(sealer *keys.Sealer, kind TokenKind, raw string) (c *claims, ki
 	return c, kid, ok
 }
 
-// Inspect returns the claims of a token sealed by this ring, even if it is expired or revoked. The
-// result may be shown but never trusted.
+// Inspect returns the claims of a token sealed by this ring, even if it is expired or revoked.
+// Callers may show the result, but must not trust it.
 func (ts *Tokens) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 	for _, kind := range kinds {
 		sealer := ts.sealers[kind]
@@ -170,8 +170,8 @@ func (ts *Tokens) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 }
 
 // Open returns the claims of a sealed token of one of the kinds. The token must be from this
-// issuer, not expired and not revoked, and its login must not have ended. In all other cases, Open
-// returns problem.Unauthenticated, without a reason.
+// issuer, not expired and not revoked, and its login must not have ended. Otherwise, Open returns
+// problem.Unauthenticated without a reason.
 func (ts *Tokens) Open(ctx context.Context, raw string, kinds ...TokenKind) (Token, error) {
 	t, ok := ts.Inspect(raw, kinds...)
 	if !ok {
