@@ -27,11 +27,11 @@ func TestAuditExplains(t *testing.T) {
 	s, err := w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail, Password: &secret})
 	must(t, err)
 
-	// One email exists; the other is a typo.
+	// One email address belongs to a subscriber, and the other contains a typing error.
 	for _, email := range []string{mail, "Ada@exmaple.com"} {
 		if _, err := w.idp.Logins.LogIn(ctx, w.one.ID, email, "wrong", idp.Visitor{}); !errors.Is(err,
 			problem.Unauthenticated) {
-			t.Fatalf("LogIn(%s): %v", email, err)
+			t.Fatalf("LogIn(%s): %v, want Unauthenticated", email, err)
 		}
 	}
 
@@ -40,11 +40,11 @@ func TestAuditExplains(t *testing.T) {
 		"ada@exmaple.com": "No account here has this email", "bob@example.com": "Nobody has tried to sign in"} {
 		a := b.get(base + "?action=login&account=" + url.QueryEscape(account))
 		if !strings.Contains(a.body, want) {
-			t.Errorf("the audit of %q: %s, want %q", account, a.Status, want)
+			t.Errorf("the audit page of %q returned %s, want %q", account, a.Status, want)
 		}
 		if n := strings.Count(a.body, `class="why"`); want[0] != 'T' && n > 1 ||
 			strings.Contains(a.body, s.ID) != (want[0] == 'T') {
-			t.Errorf("the audit of %q has %d refusals, or events of another account", account, n)
+			t.Errorf("the audit page of %q has %d refusals, or events of another account", account, n)
 		}
 	}
 
@@ -58,9 +58,9 @@ func TestAuditExplains(t *testing.T) {
 	}
 }
 
-// TestAuditNames shows that events name their actor and target in words. Deleted subscribers are
-// named until they are erased. A target that belongs to another project or is of an unknown kind is
-// described by its kind.
+// TestAuditNames shows that the audit page displays the names of actors and targets. A deleted
+// subscriber's name is shown until the subscriber is erased. A target that belongs to another
+// project or is of an unknown kind is described by its kind.
 func TestAuditNames(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -144,12 +144,12 @@ func TestAuditExportNames(t *testing.T) {
 		}
 	}
 	if disabled != 2 {
-		t.Errorf("the export has %d of 2 events", disabled)
+		t.Errorf("the export has %d of the 2 expected events", disabled)
 	}
 }
 
-// TestAuditHindrance shows that the audit of an account says what keeps its subscriber from signing
-// in.
+// TestAuditHindrance shows that the audit page of an account says what prevents its subscriber from
+// signing in.
 func TestAuditHindrance(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -173,7 +173,7 @@ func TestAuditHindrance(t *testing.T) {
 	shows("their invitation has failed or expired")
 	must(t, w.accept(t, handOver(t, b, one)))
 	if a := b.get(at); a.StatusCode != http.StatusOK || strings.Contains(a.body, `id="hindrance"`) {
-		t.Errorf("with a password: %s, %s", a.Status, a.body)
+		t.Errorf("after a password was set: %s, %s", a.Status, a.body)
 	}
 
 	b.post(one, one+"/disable", nil)
@@ -225,7 +225,7 @@ func TestAuditActions(t *testing.T) {
 	must(t, err)
 	if last, err := w.rows.ListAudit(ctx, audit.Filter{ProjectID: w.one.ID}, firstPage); err != nil ||
 		last.Items[0].Action != "subscriber.updated" || last.Items[0].Detail["changed"] != "email" {
-		t.Errorf("an update of the email alone is recorded as %+v, %v", last.Items[0], err)
+		t.Errorf("an update of only the email is recorded as %+v, %v", last.Items[0], err)
 	}
 
 	a := b.get(base + "/audit")
@@ -258,13 +258,13 @@ func TestAuditReaders(t *testing.T) {
 
 	if a := b.get("/dashboard/audit?account=viewer@example.com"); !strings.Contains(a.body, "Signed in <") ||
 		strings.Contains(a.body, ann.ID) {
-		t.Errorf("the audit of an operator's email: %s", a.body)
+		t.Errorf("the audit page of an operator's email shows %s", a.body)
 	}
 	if a := b.get("/dashboard/audit?account=nobody@example.com"); !strings.Contains(a.body, "No events found") {
-		t.Errorf("the audit of an unknown email: %s", a.body)
+		t.Errorf("the audit page of an unknown email shows %s", a.body)
 	}
 	if a := b.get("/dashboard/audit?action=subscriber"); !strings.Contains(a.body, "in <bdi>One</bdi>") {
-		t.Errorf("the audit of the installation does not name the projects: %s", a.body)
+		t.Errorf("the installation's audit page does not name the projects: %s", a.body)
 	}
 }
 
@@ -285,7 +285,7 @@ func TestAuditExport(t *testing.T) {
 	a := b.get("/dashboard/projects/" + w.one.ID + "/audit/export?action=recording")
 	if a.StatusCode != http.StatusOK || a.Header.Get("Content-Type") != "text/csv; charset=utf-8" ||
 		!strings.HasPrefix(a.Header.Get("Content-Disposition"), "attachment") {
-		t.Fatalf("the export: %s %v", a.Status, a.Header)
+		t.Fatalf("the export returned %s %v", a.Status, a.Header)
 	}
 
 	rows, err := csv.NewReader(strings.NewReader(a.body)).ReadAll()
@@ -305,10 +305,10 @@ func TestAuditExport(t *testing.T) {
 	at := "/dashboard/projects/" + w.one.ID + "/audit"
 	if a := b.get(at + "?after=soon"); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `<a href="#f-after">`) || !strings.Contains(a.body, "From must be a day") {
-		t.Errorf("the page for an invalid day: %s", a.Status)
+		t.Errorf("the page for an invalid day returned %s", a.Status)
 	}
 	if a := b.get(at + "/export?after=soon"); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("an invalid day: %s", a.Status)
+		t.Errorf("the export for an invalid day returned %s, want 422", a.Status)
 	}
 }
 

@@ -110,9 +110,10 @@ func TestAuditHidesEmails(t *testing.T) {
 	}
 	at := "/dashboard/projects/" + w.one.ID + "/audit"
 	for text, want := range map[string]int{"secret": http.StatusOK, "miller": http.StatusUnprocessableEntity} {
-		file, told := b.get(at+"/export?target="+text), strings.Contains(b.get(at+"?target="+text).body, "at most 20")
-		if file.StatusCode != want || told != (want != http.StatusOK) {
-			t.Errorf("%q of 21 operators: the export returned %s, the page has the notice: %t", text, file.Status, told)
+		file, notice := b.get(at+"/export?target="+text), strings.Contains(b.get(at+"?target="+text).body, "at most 20")
+		if file.StatusCode != want || notice != (want != http.StatusOK) {
+			t.Errorf("%q of 21 operators: the export returned %s, the page has the notice: %t",
+				text, file.Status, notice)
 		}
 	}
 }
@@ -148,7 +149,7 @@ func TestAuditHidesDeletedNames(t *testing.T) {
 		}
 	}
 	if a := b.get("/dashboard/projects/" + w.two.ID + "/audit"); a.StatusCode != http.StatusNotFound {
-		t.Errorf("the audit of the other project: %s", a.Status)
+		t.Errorf("the audit of the other project: %s, want 404", a.Status)
 	}
 }
 
@@ -209,8 +210,8 @@ func TestAuditCut(t *testing.T) {
 			if cut {
 				want = http.StatusUnprocessableEntity
 			}
-			told := strings.Contains(page.body, "at most 20 of a kind ("+kind+").")
-			if page.StatusCode != http.StatusOK || told != cut || file.StatusCode != want {
+			notice := strings.Contains(page.body, "at most 20 of a kind ("+kind+").")
+			if page.StatusCode != http.StatusOK || notice != cut || file.StatusCode != want {
 				t.Errorf("%s: %s, export %s, want the notice: %v", filter, page.Status, file.Status, cut)
 			}
 		}

@@ -149,7 +149,8 @@ var ErrBackupRuns = problem.New(problem.Conflict, "backup_runs",
 var errNoBackups = problem.New(problem.Conflict, "no_backups",
 	"this server creates no backups, because backup.directory is not set")
 
-// began shows the list after an attempt to start a job.
+// began responds to an attempt to start a job. It shows the list of backups, with an error if
+// another job is running.
 func (a *backupPages) began(v *visit, err error, done string) error {
 	if p := problem.First(err); p != nil && p.Kind == problem.Conflict {
 		return a.backupPage(v, http.StatusConflict, faultAt("", sentence(p.Message)))

@@ -88,7 +88,7 @@ func TestBackupPages(t *testing.T) {
 	b.post(backupsPage, backupsPage, nil).leadsTo(t, backupsPage+"?done=backupbegan")
 	b.post(backupsPage, backupsPage+"/"+oldBackup+"/check", nil).leadsTo(t, backupsPage+"?done=checkbegan")
 	if a := b.post(backupsPage, backupsPage+"/other.age/check", nil); a.StatusCode != http.StatusNotFound {
-		t.Errorf("checking an unknown backup returned %s", a.Status)
+		t.Errorf("checking an unknown backup returned %s, want 404", a.Status)
 	}
 
 	// While a job is running, another one is refused.

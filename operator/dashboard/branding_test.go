@@ -144,7 +144,7 @@ func TestChosenLogo(t *testing.T) {
 		}
 		broken := b.upload(at+"/preview", "", "form", token, "logo", "%%%")
 		if broken.StatusCode != http.StatusBadRequest {
-			t.Errorf("%s: a logo that is not base64: %s", name, broken.Status)
+			t.Errorf("%s: a logo that is not base64: %s, want 400", name, broken.Status)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func (a *callPages) recordingsOf(v *visit, r calls.Record) (rows []recordingRow,
 // maxRecordingsOfCall is the maximum number of recordings that the page of a call shows.
 const maxRecordingsOfCall = 20
 
-// findCall returns the call named in the path.
+// findCall returns the call whose id is in the path.
 func (a *callPages) findCall(v *visit) (calls.Record, error) {
 	if a.Calls == nil {
 		return calls.Record{}, problem.NoSuch("call")

@@ -19,10 +19,10 @@ const shownSecret = `id="secret"><span class="copy"><code>([^<]+)<`
 func (w *world) shop(t *testing.T, b browser) (page string, c idp.Client, secret string) {
 	t.Helper()
 	base := "/dashboard/projects/" + w.one.ID + "/clients"
-	made := b.post(base+"/new", base, url.Values{"type": {"web"}, "profile": {"default"},
+	created := b.post(base+"/new", base, url.Values{"type": {"web"}, "profile": {"default"},
 		"id_token_alg": {"ES256"}, "name": {"Shop"},
 		"redirect_uri": {"https://shop.example/cb\r\n https://shop.example/other"}})
-	secret = made.find(t, shownSecret)
+	secret = created.find(t, shownSecret)
 
 	all, err := w.idp.Clients.List(t.Context(), w.one.ID, firstPage)
 	must(t, err)
@@ -124,7 +124,8 @@ func TestClientKeys(t *testing.T) {
 
 	signs.Set("jwks", " "+public+"\r\n")
 	if a := b.post(base+"/new", base, signs); a.StatusCode != http.StatusOK {
-		t.Errorf("keys by value: %s %s", a.Status, between(a.body, `id="faults"`, "</div>"))
+		t.Errorf("keys by value: %s %s, want 200",
+			a.Status, between(a.body, `id="faults"`, "</div>"))
 	}
 }
 

@@ -76,11 +76,11 @@ func TestConfirmByFactor(t *testing.T) {
 		t.Error("the confirmation does not change the cookie")
 	}
 	if a := b.get(keys); a.StatusCode != http.StatusOK {
-		t.Errorf("after the confirmation: %s", a.Status)
+		t.Errorf("after the confirmation: %s, want 200", a.Status)
 	}
 
 	if a := confirm(good, used); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("the same code again: %s", a.Status)
+		t.Errorf("the same code again: %s, want 422", a.Status)
 	}
 	w.pass(operator.Freshness)
 	confirm(good, recovery).leadsTo(t, keys)

@@ -166,7 +166,7 @@ func TestEveryFormTellsTheLoser(t *testing.T) {
 		for _, again := range formsOf(t, f.page, lost) {
 			if again.action == f.action {
 				if a := b.send(b.submit(again, again.untouched())); a.StatusCode != http.StatusSeeOther {
-					t.Errorf("%s, saved again: %s", what, a.Status)
+					t.Errorf("%s, saved again: %s, want 303", what, a.Status)
 				}
 			}
 		}
@@ -195,7 +195,7 @@ func TestRotatedMeanwhile(t *testing.T) {
 		page = ids.Replace("/dashboard/projects/{project}/" + page)
 		stale := url.Values{"overlap": {"week"}, "confirm": {"yes"}, "seen": {b.marks(page)}}
 		if a := b.post(page, page+"/rotate", url.Values{"overlap": {"week"}}); a.StatusCode != http.StatusOK {
-			t.Fatalf("rotating: %s", a.Status)
+			t.Fatalf("rotating: %s, want 200", a.Status)
 		}
 		for _, do := range []string{"/rotate", "/old-secret"} {
 			if a := b.post(page, page+do, stale); a.StatusCode != http.StatusUnprocessableEntity ||

@@ -89,7 +89,7 @@ func TestFinderOfManyNumbers(t *testing.T) {
 	find := func(text string) answer { return b.get(base + "?q=" + text) }
 
 	if a := find("2024"); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("the beginning of 31 numbers: %s", a.Status)
+		t.Errorf("the beginning of 31 numbers: %s, want 422", a.Status)
 	}
 	for text, r := range map[string]recordings.Recording{
 		"2024": add(recordings.Metadata{From: "/public/ada", Name: "2024 review"}),
@@ -152,7 +152,7 @@ func TestBulk(t *testing.T) {
 	b.post(list, change, url.Values{"do": {"disable"}}).leadsTo(t, list+"?done=noneselected")
 	a = b.post(list, change, url.Values{"id": {ids[2]}, "do": {"burn"}})
 	if a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("an unknown change returned %d", a.StatusCode)
+		t.Errorf("an unknown change returned %d, want 422", a.StatusCode)
 	}
 
 	r := w.record(w.one.ID, "a-call")

@@ -25,8 +25,9 @@ func (a answer) leadsTo(t testing.TB, path string) {
 	}
 }
 
-// asksToConfirm fails the test unless the answer to a form keeps the form until the operator has
-// confirmed their identity. The answer must lead a browser with scripts back to page.
+// asksToConfirm fails the test unless the answer to a form keeps the form's input until the
+// operator has confirmed their identity. In a browser with scripts, the answer must lead back to
+// page.
 func (a answer) asksToConfirm(t testing.TB, page string) {
 	t.Helper()
 	if a.StatusCode != http.StatusForbidden || !strings.Contains(a.body, `href="/dashboard/confirm" target="_blank" `+
@@ -46,13 +47,13 @@ func (a answer) find(t testing.TB, expression string) string {
 	return html.UnescapeString(m[1])
 }
 
-// secret returns the secret of an authenticator app that is shown on a page.
+// secret returns the secret that a page shows for an authenticator app.
 func (a answer) secret(t testing.TB) string {
 	t.Helper()
 	return strings.ReplaceAll(a.find(t, `id="totp-secret">([A-Z2-7 ]+)<`), " ", "")
 }
 
-// TestSetupLink shows that the first operator joins through a link that works once.
+// TestSetupLink shows that the first operator joins through a link, and that the link works once.
 func TestSetupLink(t *testing.T) {
 	w := newWorldThat(t, operator.Roles()...)
 	_, token, err := w.operators.First(t.Context())
@@ -60,7 +61,7 @@ func TestSetupLink(t *testing.T) {
 	b, setup := w.browser(), "/dashboard/setup?token="+token
 	for range 3 { // opening the link does not use it
 		if a := b.get(setup); a.StatusCode != http.StatusOK {
-			t.Fatalf("the link: %s", a.Status)
+			t.Fatalf("opening the link: %s, want 200", a.Status)
 		}
 	}
 
@@ -75,7 +76,7 @@ func TestSetupLink(t *testing.T) {
 	// The link is used up, and no other page is accessible without a second factor.
 	b.post(setup, "/dashboard/setup", setupForm(token)).leadsTo(t, "/dashboard/factor")
 	if a := w.browser().get(setup); a.StatusCode != http.StatusNotFound {
-		t.Errorf("the link again: %s, want 404", a.Status)
+		t.Errorf("opening the used link: %s, want 404", a.Status)
 	}
 	b.get("/dashboard").leadsTo(t, "/dashboard/login")
 	b.get("/dashboard/factor").leadsTo(t, "/dashboard/enrol")
@@ -98,7 +99,7 @@ func enrolled(t *testing.T, w *world) (b browser, code func() string, recovery s
 	secret := b.get("/dashboard/enrol").secret(t)
 	wrong := b.post("/dashboard/enrol", "/dashboard/enrol", url.Values{"code": {"000000"}})
 	if wrong.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("a wrong code: %s", wrong.Status)
+		t.Errorf("setting up with a wrong code: %s, want 422", wrong.Status)
 	}
 	code = func() string {
 		c, err := totp.GenerateCode(secret, w.now())
@@ -148,7 +149,7 @@ func TestRecoveryCode(t *testing.T) {
 	second.post("/dashboard/login", "/dashboard/login", in)
 	if a := second.post("/dashboard/factor", "/dashboard/factor",
 		url.Values{"code": {recovery}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("the recovery code again: %s", a.Status)
+		t.Errorf("using the recovery code again: %s, want 422", a.Status)
 	}
 }
 
@@ -172,7 +173,7 @@ func TestKeys(t *testing.T) {
 
 	if a := b.post(base+"/new", base, url.Values{"name": {"back"}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `value="back"`) {
-		t.Errorf("a key without scopes: %s", a.Status)
+		t.Errorf("creating a key without scopes: %s", a.Status)
 	}
 
 	if page := b.get(base + "/new").body; !strings.Contains(page, `value="Management"`) ||
@@ -180,11 +181,11 @@ func TestKeys(t *testing.T) {
 		t.Error("the form does not offer exactly the scopes that have an effect")
 	}
 
-	made := b.post(base+"/new", base, url.Values{"name": {"back"}, "scope": {"Voice", "Video"}, "expires": {"30d"}})
-	secret := made.find(t, `id="secret"><span class="copy"><code>(PT[0-9a-f]{64})<`)
+	created := b.post(base+"/new", base, url.Values{"name": {"back"}, "scope": {"Voice", "Video"}, "expires": {"30d"}})
+	secret := created.find(t, `id="secret"><span class="copy"><code>(PT[0-9a-f]{64})<`)
 	k, err := w.fabric.APIKeys.Authenticate(context.Background(), w.one.ID, secret)
 	if err != nil || len(k.Scopes) != 2 || k.Expires.IsZero() {
-		t.Fatalf("the key is %+v, %v", k, err)
+		t.Fatalf("the new key is %+v, %v", k, err)
 	}
 
 	page := base + "/" + k.ID
@@ -200,7 +201,7 @@ func TestKeys(t *testing.T) {
 	next = endOldSecret(t, w, b, page, next)
 	if a := b.post(page, page+"/revoke",
 		url.Values{"confirm": {"other"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("revoking with a wrong name: %s", a.Status)
+		t.Errorf("revoking a key with a wrong name: %s, want 422", a.Status)
 	}
 	b.post(page, page+"/revoke", url.Values{"confirm": {"back"}}).leadsTo(t, base+"?done=revoked")
 	if _, err := w.fabric.APIKeys.Authenticate(context.Background(), w.one.ID, next); err == nil {
@@ -225,7 +226,7 @@ func TestKeys(t *testing.T) {
 	before := b.cookie()
 	if a := b.post(confirm, "/dashboard/confirm",
 		url.Values{"password": {"wrong"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("a wrong password: %s", a.Status)
+		t.Errorf("confirming with a wrong password: %s, want 422", a.Status)
 	}
 	b.post(confirm, "/dashboard/confirm", url.Values{"password": {good}, "next": {page}}).leadsTo(t, page)
 	if b.cookie() == before {
@@ -255,7 +256,7 @@ func endOldSecret(t *testing.T, w *world, b browser, page, old string) string {
 		t.Error("the old secret is accepted after its end")
 	}
 	if _, err := w.fabric.APIKeys.Authenticate(t.Context(), w.one.ID, present); err != nil {
-		t.Errorf("the new secret after the end of the old one: %v", err)
+		t.Errorf("the new secret is refused after the end of the old one: %v", err)
 	}
 	a := b.post(page, page+"/old-secret", url.Values{"secret": {old}})
 	if a.StatusCode != http.StatusUnprocessableEntity || strings.Contains(a.body, old) {
@@ -275,7 +276,7 @@ func TestAudit(t *testing.T) {
 	if !strings.Contains(a.body, "Sign-in refused") ||
 		!strings.Contains(a.body, "wrong e-mail or password") || !strings.Contains(a.body, o.ID) ||
 		strings.Contains(a.body, "Done</span>") {
-		t.Errorf("the audit of refused logins: %s %s", a.Status, a.body)
+		t.Errorf("the audit trail does not explain the refused logins: %s %s", a.Status, a.body)
 	}
 
 	base := "/dashboard/projects/" + w.one.ID
@@ -283,11 +284,11 @@ func TestAudit(t *testing.T) {
 	named := `<a href="/dashboard/operators/` + o.ID + `" title="` + o.ID + `"><bdi>ann@example.com</bdi></a> ` +
 		`<span class="quiet">Operator</span>`
 	if a := b.get(base + "/audit"); !strings.Contains(a.body, named) {
-		t.Errorf("the audit of a project does not name the operator: %s", a.body)
+		t.Errorf("the project's audit trail does not name the operator: %s", a.body)
 	}
 
 	if a := b.get(base + "/audit?after=soon"); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("a filter by an invalid day: %s", a.Status)
+		t.Errorf("a filter by an invalid day: %s, want 422", a.Status)
 	}
 }
 
@@ -345,7 +346,7 @@ func TestInert(t *testing.T) {
 		if a.StatusCode == http.StatusOK && (a.Header.Get("Cache-Control") != "no-store" ||
 			a.Header.Get("Cross-Origin-Opener-Policy") != "same-origin" ||
 			a.Header.Get("X-Content-Type-Options") != "nosniff") {
-			t.Errorf("%s lacks a header: %v", path, a.Header)
+			t.Errorf("%s lacks a security header: %v", path, a.Header)
 		}
 	}
 }

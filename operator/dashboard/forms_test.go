@@ -131,7 +131,7 @@ func checkExpired(t *testing.T, nobody, b browser, f shownForm, sent url.Values,
 	}
 	a := b.sendAgain(kept)
 	if a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("POST %s, sent after the next login, returned %s", f.action, a.Status)
+		t.Errorf("POST %s, sent after the next login, returned %s, want 422", f.action, a.Status)
 		return
 	}
 	checkRefused(t, "POST "+f.action+" after the next login", a, typed)
@@ -160,7 +160,7 @@ func TestWrongValues(t *testing.T) {
 		what := "POST " + f.action
 		a := b.send(b.submit(f, sent))
 		if a.StatusCode != http.StatusUnprocessableEntity {
-			t.Errorf("%s of %s returned %s", what, f.page, a.Status)
+			t.Errorf("%s of %s returned %s, want 422", what, f.page, a.Status)
 			continue
 		}
 		checkRefused(t, what, a, typed)
@@ -178,7 +178,7 @@ func TestWrongTags(t *testing.T) {
 	one := "/dashboard/projects/" + w.one.ID + "/recordings/" + w.record(w.one.ID, "a-call").Sid
 	a := b.post(one, one+"/mark", url.Values{"tags": {"Complaint, vip"}, "hold": {"a dispute"}})
 	if a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("an invalid tag returned %s", a.Status)
+		t.Errorf("an invalid tag returned %s, want 422", a.Status)
 	}
 	checkRefused(t, "an invalid tag", a, []string{"Complaint, vip", "a dispute"})
 	if fault := between(a.body, `id="tags-fault"`, "</p>"); !strings.Contains(fault, "Complaint") ||

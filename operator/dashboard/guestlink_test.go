@@ -18,9 +18,9 @@ func TestRoomGuestLink(t *testing.T) {
 	if path == nil || !strings.Contains(form, `id="guest-link"`) {
 		t.Fatalf("the room's page has the form %q", form)
 	}
-	made := p.post(p.base+"/make/guest", p.base+"/make/guest?link",
+	created := p.post(p.base+"/make/guest", p.base+"/make/guest?link",
 		url.Values{"allowed_addresses": path[1:], "expires": {"24h"}})
-	made.find(t, `id="made-link"><span class="copy"><code>([^<]+)<`)
+	created.find(t, `id="made-link"><span class="copy"><code>([^<]+)<`)
 }
 
 // TestGuestLink shows that a link for guests can be revoked on the page that shows it, and later by
@@ -28,10 +28,10 @@ func TestRoomGuestLink(t *testing.T) {
 func TestGuestLink(t *testing.T) {
 	p := newTokenPages(t)
 	for _, pasted := range []bool{false, true} {
-		made := p.mint("guest", url.Values{"allowed_addresses": {p.address}})
-		token := made.find(t, shownToken)
-		link := html.UnescapeString(made.find(t, `id="made-link"><span class="copy"><code>([^<]+)<`))
-		form := made.find(t, `(?s)action="`+p.base+`/revoke">(.*?id="link-revoke")`)
+		created := p.mint("guest", url.Values{"allowed_addresses": {p.address}})
+		token := created.find(t, shownToken)
+		link := html.UnescapeString(created.find(t, `id="made-link"><span class="copy"><code>([^<]+)<`))
+		form := created.find(t, `(?s)action="`+p.base+`/revoke">(.*?id="link-revoke")`)
 		if !strings.Contains(form, `value="`+token+`"`) {
 			t.Error("the button does not revoke the token of the link")
 		}

@@ -24,10 +24,10 @@ func TestIngestKeyPage(t *testing.T) {
 		t.Errorf("the page without keys = %d %s", empty.StatusCode, empty.body)
 	}
 
-	made := b.post(path, path, url.Values{"name": {"fs1"}})
-	secret := regexp.MustCompile(`/ingest/(ik_[0-9a-f]{48})/`).FindStringSubmatch(made.body)
-	if made.StatusCode != http.StatusOK || secret == nil {
-		t.Fatalf("creating = %d %s", made.StatusCode, made.body)
+	created := b.post(path, path, url.Values{"name": {"fs1"}})
+	secret := regexp.MustCompile(`/ingest/(ik_[0-9a-f]{48})/`).FindStringSubmatch(created.body)
+	if created.StatusCode != http.StatusOK || secret == nil {
+		t.Fatalf("creating = %d %s", created.StatusCode, created.body)
 	}
 
 	k, err := w.fabric.IngestKeys.Authenticate(context.Background(), secret[1])

@@ -76,7 +76,7 @@ func TestFaultsInGerman(t *testing.T) {
 	page := b.post(base+"/subscribers/new", base+"/subscribers", url.Values{"email": {"not an address"},
 		"password": {"short"}})
 	if page.StatusCode != http.StatusUnprocessableEntity {
-		t.Fatalf("the form returned %s", page.Status)
+		t.Fatalf("the form returned %s, want 422", page.Status)
 	}
 	for _, want := range []string{"E-Mail ist keine E-Mail-Adresse.", "Passwort ist zu kurz (mindestens "} {
 		if !strings.Contains(page.body, want) {

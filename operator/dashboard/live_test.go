@@ -73,7 +73,7 @@ func TestFollow(t *testing.T) {
 	for range 3 {
 		f := b.follow(base + "/audit/live?last=" + newest)
 		if f.StatusCode != http.StatusOK {
-			t.Errorf("one of three streams: %s", f.Status)
+			t.Errorf("one of three streams: %s, want 200", f.Status)
 		}
 		all = append(all, f)
 	}
@@ -85,7 +85,7 @@ func TestFollow(t *testing.T) {
 
 	_, other := w.operator("bob@example.com", in)
 	if f := other.follow(base + "/audit/live?last=" + newest); f.StatusCode != http.StatusOK {
-		t.Errorf("a stream of another operator: %s", f.Status)
+		t.Errorf("a stream of another operator: %s, want 200", f.Status)
 	}
 
 	// Signing out ends the streams.
@@ -108,7 +108,7 @@ func TestFollowNeedsFactor(t *testing.T) {
 	newest := between(b.get(base+"/audit").body, "last=", `"`)
 	f := b.follow(base + "/audit/live?last=" + newest)
 	if f.StatusCode != http.StatusOK {
-		t.Fatalf("following: %s", f.Status)
+		t.Fatalf("following: %s, want 200", f.Status)
 	}
 
 	owner := operator.Membership{ProjectID: w.one.ID, Role: operator.Owner}

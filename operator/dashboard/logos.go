@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// A logoField is the part of the branding form that is about the logo for one theme.
+// A logoField is the part of the branding form for the logo of one theme.
 type logoField struct {
 	input
 	File, Remove      string // names of the inputs for a new picture, and to remove the logo

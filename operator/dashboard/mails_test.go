@@ -77,7 +77,7 @@ func TestMailPages(t *testing.T) {
 
 	b.post(at, at+"/one/retry", nil).leadsTo(t, at+"?done=mailretried")
 	if a := b.post(at, at+"/two/retry", nil); a.StatusCode != http.StatusNotFound {
-		t.Errorf("sending an unknown mail again returned %s", a.Status)
+		t.Errorf("sending an unknown mail again returned %s, want 404", a.Status)
 	}
 
 	if a := b.get("/dashboard/projects/" + w.one.ID); !strings.Contains(a.body, at+"?state=dead") {

@@ -190,9 +190,9 @@ func TestFormsSentTwice(t *testing.T) {
 			}
 		}
 		third := all[2]
-		told := third.StatusCode == http.StatusConflict && strings.Contains(third.body, `id="sent"`)
-		if told == repeatable.MatchString(f.action) {
-			t.Errorf("%s, sent again later: %s, says that it was sent before: %t", what, third.Status, told)
+		refused := third.StatusCode == http.StatusConflict && strings.Contains(third.body, `id="sent"`)
+		if refused == repeatable.MatchString(f.action) {
+			t.Errorf("%s, sent again later: %s, says that it was sent before: %t", what, third.Status, refused)
 		}
 		for action, n := range w.actions() {
 			if n > before[action]+1 {
@@ -231,7 +231,7 @@ func TestSecretShownTwice(t *testing.T) {
 
 	sent.Set("form", b.token(f.page))
 	if a := b.send(b.submit(f, sent)); a.StatusCode != http.StatusOK {
-		t.Errorf("the form of a new page: %s", a.Status)
+		t.Errorf("the form of a new page: %s, want 200", a.Status)
 	}
 	found, err := w.fabric.APIKeys.List(t.Context(), w.one.ID, firstPage)
 	if err != nil || len(found.Items) != 2 {
@@ -275,17 +275,17 @@ func TestRefusedFormSentAgain(t *testing.T) {
 	sent := url.Values{"form": {b.token(f.page)}, "email": {"not an address"}}
 	for range 2 {
 		if a := b.send(b.submit(f, sent)); a.StatusCode != http.StatusUnprocessableEntity {
-			t.Errorf("a wrong email: %s", a.Status)
+			t.Errorf("a wrong email: %s, want 422", a.Status)
 		}
 	}
 	sent.Set("email", "ada@example.com")
-	made := b.send(b.submit(f, sent))
-	if made.StatusCode != http.StatusSeeOther {
-		t.Fatalf("the corrected form: %s\n%s", made.Status, made.body)
+	created := b.send(b.submit(f, sent))
+	if created.StatusCode != http.StatusSeeOther {
+		t.Fatalf("the corrected form: %s\n%s", created.Status, created.body)
 	}
 	w.pass(afterwards)
 	again := b.send(b.submit(f, sent))
-	if result := again.find(t, `id="sent-result" href="([^"]+)"`); result != made.Header.Get("Location") {
-		t.Errorf("the form sent again leads to %s, want %s", result, made.Header.Get("Location"))
+	if result := again.find(t, `id="sent-result" href="([^"]+)"`); result != created.Header.Get("Location") {
+		t.Errorf("the form sent again leads to %s, want %s", result, created.Header.Get("Location"))
 	}
 }

@@ -237,8 +237,8 @@ func (a *operatorPages) enableOperator(v *visit) error {
 	return a.change(v, operator.Input{Disabled: &no}, "operatorenabled")
 }
 
-// confirmEmail runs do only if the form repeats the operator's email. field is the id of the input
-// for the email.
+// confirmEmail runs do if the email that was typed into the form is the operator's email. field is
+// the id of the input for the email.
 func (a *operatorPages) confirmEmail(v *visit, field string, do func() error) error {
 	o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
 	if err != nil {

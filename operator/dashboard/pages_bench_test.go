@@ -101,7 +101,7 @@ func BenchmarkPages(b *testing.B) {
 			}
 
 			if a := who.get(path); a.StatusCode != http.StatusOK {
-				b.Fatalf("%s: %s", path, a.Status)
+				b.Fatalf("%s: %s, want 200", path, a.Status)
 			}
 
 			before := processorTime(b)

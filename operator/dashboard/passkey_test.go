@@ -106,7 +106,7 @@ func TestPasskeyOfOperator(t *testing.T) {
 	second.get(addPage).leadsTo(t, page1)
 	second.show(key, page1, "/dashboard/confirm", "next", addPage).leadsTo(t, addPage)
 	if a := second.get(addPage); a.StatusCode != http.StatusOK {
-		t.Errorf("after the confirmation: %s", a.Status)
+		t.Errorf("after the confirmation: %s, want 200", a.Status)
 	}
 
 	// If there is also an authenticator app, either can be used.
@@ -273,7 +273,7 @@ func TestEnrolByPasskey(t *testing.T) {
 	recovery := b.sendKey("/dashboard/enrol", form, key.Create([]byte(options))).find(
 		t, `id="recovery-codes">\s*<li>([a-z2-7-]+)`)
 	if a := b.get("/dashboard/account"); a.StatusCode != http.StatusOK {
-		t.Errorf("after the set-up: %s", a.Status)
+		t.Errorf("after the set-up: %s, want 200", a.Status)
 	}
 
 	// The password alone is not enough to add a second passkey.
@@ -299,7 +299,7 @@ func TestFirstFactor(t *testing.T) {
 			thief := w.browser()
 			thief.signIn("ann@example.com")
 			if a := thief.get("/dashboard/account/app"); a.StatusCode != http.StatusOK {
-				t.Fatalf("before the set-up: %s", a.Status)
+				t.Fatalf("before the set-up: %s, want 200", a.Status)
 			}
 
 			from := operator.Visitor{Network: "203.0.113.9"}
@@ -315,7 +315,7 @@ func TestFirstFactor(t *testing.T) {
 			}
 			thief.get("/dashboard/enrol").leadsTo(t, "/dashboard/factor")
 			if a := b.get("/dashboard/account"); a.StatusCode != http.StatusOK {
-				t.Errorf("the session that set up the factor: %s", a.Status)
+				t.Errorf("the session that set up the factor: %s, want 200", a.Status)
 			}
 		})
 	}
@@ -329,7 +329,7 @@ func TestRequiredByRole(t *testing.T) {
 	o, b := w.operator("vic@example.com", role)
 
 	if a := b.get("/dashboard/account"); a.StatusCode != http.StatusOK {
-		t.Fatalf("a viewer without a second factor: %s", a.Status)
+		t.Fatalf("a viewer without a second factor: %s, want 200", a.Status)
 	}
 
 	role.Role = operator.Admin
@@ -343,7 +343,8 @@ func TestRequiredByRole(t *testing.T) {
 		r.AddCookie(c)
 	}
 	if _, err := w.api.Caller(r, w.one.ID); !errors.Is(err, problem.Unauthenticated) {
-		t.Errorf("Caller for the session of an admin without a second factor = %v", err)
+		t.Errorf("Caller for the session of an admin without a second factor = %v, want Unauthenticated",
+			err)
 	}
 
 	// Once a second factor is set up, the session continues. A new session requires the factor.
@@ -351,7 +352,7 @@ func TestRequiredByRole(t *testing.T) {
 	secret := b.get("/dashboard/enrol").secret(t)
 	b.post("/dashboard/enrol", "/dashboard/enrol", url.Values{"code": {factortest.Code(secret, w.now())}})
 	if a := b.get("/dashboard/account"); a.StatusCode != http.StatusOK {
-		t.Errorf("with a second factor: %s", a.Status)
+		t.Errorf("with a second factor: %s, want 200", a.Status)
 	}
 
 	other := w.browser()

@@ -49,11 +49,11 @@ func TestRules(t *testing.T) {
 	// Unknown values are refused.
 	if a := b.post(edit, edit, url.Values{"registration": {"sometimes"},
 		"media_auth": {"nobody"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("unknown rules for registration and media: %s", a.Status)
+		t.Errorf("unknown rules for registration and media: %s, want 422", a.Status)
 	}
 	if a := b.post(edit, edit,
 		url.Values{"require_factor": {"perhaps"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("an unknown rule for second factors: %s", a.Status)
+		t.Errorf("an unknown rule for second factors: %s, want 422", a.Status)
 	}
 
 	if a := b.post(edit, edit,

@@ -78,7 +78,7 @@ func TestUploadRefused(t *testing.T) {
 		"with the token of another session": viewer.upload(base, raw, "form", token),
 	} {
 		if a.StatusCode != http.StatusForbidden {
-			t.Errorf("an upload %s: %s", name, a.Status)
+			t.Errorf("an upload %s: %s, want 403", name, a.Status)
 		}
 	}
 
@@ -88,7 +88,7 @@ func TestUploadRefused(t *testing.T) {
 		before := "--b\r\nContent-Disposition: form-data; name=form\r\n\r\n" + token + "\r\n"
 		if a := b.multipart(base, "multipart/form-data; boundary=b",
 			strings.NewReader(before+strings.Repeat(body, 300)+"--b--\r\n")); a.StatusCode != http.StatusBadRequest {
-			t.Errorf("300 %s parts: %s", name, a.Status)
+			t.Errorf("300 %s parts: %s, want 400", name, a.Status)
 		}
 	}
 
@@ -118,11 +118,11 @@ func TestUploadFaults(t *testing.T) {
 		t.Errorf("an upload without a file: %s", a.Status)
 	}
 	if a := b.uploadFirst(base, first, raw, "From", "a\x00b"); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("a field after the file that is not text: %s", a.Status)
+		t.Errorf("a field after the file that is not text: %s, want 422", a.Status)
 	}
 	many := slices.Repeat([]string{"CallSid", "x"}, 300)
 	if a := b.uploadFirst(base, first, raw, many...); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("300 fields after the file: %s", a.Status)
+		t.Errorf("300 fields after the file: %s, want 422", a.Status)
 	}
 	if a := b.uploadFirst(base, first, raw, "StartTime",
 		"yesterday"); a.StatusCode != http.StatusUnprocessableEntity ||

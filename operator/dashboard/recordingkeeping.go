@@ -101,7 +101,7 @@ type retentionPage struct {
 	Base                  string
 	MayMake               bool
 	Days, Tag, Subscriber string
-	Preview               string // how much the rule in the form would delete; "" unless a preview was requested
+	Preview               string // describes what the rule in the form would delete; "" unless a preview was requested
 	Faults                faults
 }
 

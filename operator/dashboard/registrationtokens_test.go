@@ -32,13 +32,13 @@ func TestRegistrationTokenPage(t *testing.T) {
 	for _, wrong := range []url.Values{{"uses": {"many"}, "expires": {"30d"}}, {"uses": {"-1"}, "expires": {"30d"}},
 		{"expires": {"forever"}}, {"expires": {""}}} {
 		if a := b.post(path, path, wrong); a.StatusCode != http.StatusUnprocessableEntity {
-			t.Errorf("creating a token with %v = %d", wrong, a.StatusCode)
+			t.Errorf("creating a token with %v = %d, want 422", wrong, a.StatusCode)
 		}
 	}
-	made := b.post(path, path, url.Values{"name": {"partner"}, "uses": {"1"}, "expires": {"90d"}})
-	secret := regexp.MustCompile(`rt_[0-9a-f]{48}`).FindString(made.body)
-	if made.StatusCode != http.StatusOK || secret == "" {
-		t.Fatalf("creating = %d %s", made.StatusCode, made.body)
+	created := b.post(path, path, url.Values{"name": {"partner"}, "uses": {"1"}, "expires": {"90d"}})
+	secret := regexp.MustCompile(`rt_[0-9a-f]{48}`).FindString(created.body)
+	if created.StatusCode != http.StatusOK || secret == "" {
+		t.Fatalf("creating = %d %s", created.StatusCode, created.body)
 	}
 
 	by, err := w.idp.Registrations.Admit(t.Context(), secret, "192.0.2.1")

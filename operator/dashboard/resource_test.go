@@ -85,41 +85,41 @@ func TestResourceForms(t *testing.T) {
 
 		all, err := w.fabric.Resources.List(context.Background(), w.one.ID, k, page.Query{Size: 10})
 		must(t, err)
-		made := all.Items[0]
+		created := all.Items[0]
 		for name, value := range want {
 			f := k.Field(name)
 			if f.WriteOnly || !posted.Has(name) {
 				continue
 			}
-			if got := string(made.Fields[name]); !sameJSON(t, got, string(value)) {
+			if got := string(created.Fields[name]); !sameJSON(t, got, string(value)) {
 				t.Errorf("%s of %s is %s, want %s", name, k.Path, got, value)
 			}
 		}
 
 		// The resource's page shows the values.
 		if k.Type == fabric.EndpointKind {
-			where = base + "/resources/" + made.ID
+			where = base + "/resources/" + created.ID
 		}
 		shown := b.get(strings.TrimSuffix(where, "?done=resourceadded"))
-		if !strings.Contains(shown.body, made.ID) ||
-			!strings.Contains(shown.body, "/api/fabric/resources/"+k.Path+"/"+made.ID) {
+		if !strings.Contains(shown.body, created.ID) ||
+			!strings.Contains(shown.body, "/api/fabric/resources/"+k.Path+"/"+created.ID) {
 			t.Errorf("the page of %s returned %s without its id or URL", k.Path, shown.Status)
 		}
 
 		// Saving the unedited form changes nothing.
-		edit := base + "/resources/" + made.ID + "/edit"
+		edit := base + "/resources/" + created.ID + "/edit"
 		again := url.Values{}
 		for name, values := range posted {
 			if f := k.Field(name); f != nil && !f.WriteOnly {
 				again[name] = values
 			}
 		}
-		b.post(edit, edit, again).leadsTo(t, base+"/resources/"+made.ID+"?done=changed")
+		b.post(edit, edit, again).leadsTo(t, base+"/resources/"+created.ID+"?done=changed")
 
-		after, err := w.fabric.Resources.Find(context.Background(), w.one.ID, k, made.ID)
+		after, err := w.fabric.Resources.Find(context.Background(), w.one.ID, k, created.ID)
 		must(t, err)
-		if !reflect.DeepEqual(after, made) {
-			t.Errorf("saving the unedited form for %s changed the resource to %+v, want %+v", k.Path, after, made)
+		if !reflect.DeepEqual(after, created) {
+			t.Errorf("saving the unedited form for %s changed the resource to %+v, want %+v", k.Path, after, created)
 		}
 	}
 }
@@ -161,8 +161,8 @@ func TestResourceFaults(t *testing.T) {
 
 	// Pages never show a stored secret.
 	const secret = "8a0a6f6e-3a3a-4d2e-9a51-5f8b4d3a2c10"
-	made := b.post(at, at, url.Values{"name": {"PBX"}, "token": {secret}})
-	one := strings.TrimSuffix(made.Header.Get("Location"), "?done=resourceadded")
+	created := b.post(at, at, url.Values{"name": {"PBX"}, "token": {secret}})
+	one := strings.TrimSuffix(created.Header.Get("Location"), "?done=resourceadded")
 	for _, page := range []string{one, one + "/edit"} {
 		if a := b.get(page); a.StatusCode != http.StatusOK || strings.Contains(a.body, secret) {
 			t.Errorf("%s returned %s, want 200 without the secret", page, a.Status)
@@ -192,11 +192,11 @@ func TestResourceFaults(t *testing.T) {
 
 	// To delete a resource, its name must be typed.
 	if a := b.post(one, one+"/delete", url.Values{"confirm": {"pbx"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("deleting with a wrong name returned %s", a.Status)
+		t.Errorf("deleting with a wrong name returned %s, want 422", a.Status)
 	}
 	b.post(one, one+"/delete", url.Values{"confirm": {"PBX"}}).leadsTo(t, base+"/resources?done=resourcedeleted")
 	if a := b.get(one); a.StatusCode != http.StatusNotFound {
-		t.Errorf("the page of a deleted resource returned %s", a.Status)
+		t.Errorf("the page of a deleted resource returned %s, want 404", a.Status)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestCustomKind(t *testing.T) {
 
 	a := b.post(at, at, url.Values{"name": {"Front"}, "lock.pin": {"7"}, "tags": {"a\r\n\r\n b "}})
 	if a.StatusCode != http.StatusSeeOther {
-		t.Fatalf("creating a door returned %s: %s", a.Status, a.body)
+		t.Fatalf("creating a door returned %s: %s, want 303", a.Status, a.body)
 	}
 
 	all, err := w.fabric.Resources.List(context.Background(), w.one.ID, w.fabric.Resources.Kinds().ByPath("doors"),
@@ -264,7 +264,7 @@ func TestDeploy(t *testing.T) {
 	b.post(at, at+"/deploy", url.Values{"version": {version}}).leadsTo(t, at+"?done=deployed")
 	unknown := url.Values{"version": {"0199a000-0000-7000-8000-0000000000aa"}}
 	if a := b.post(at, at+"/deploy", unknown); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("deploying an unknown version returned %s", a.Status)
+		t.Errorf("deploying an unknown version returned %s, want 422", a.Status)
 	}
 
 	found, err := w.fabric.Resources.ListVersions(t.Context(), w.one.ID, flows, flow.ID, firstPage)
@@ -283,6 +283,6 @@ func TestDeploy(t *testing.T) {
 	must(t, err)
 	other := "/dashboard/projects/" + w.one.ID + "/resources/" + room.ID
 	if a := b.post(other, other+"/deploy", url.Values{"document": {"1"}}); a.StatusCode != http.StatusNotFound {
-		t.Errorf("deploying a room returned %s", a.Status)
+		t.Errorf("deploying a room returned %s, want 404", a.Status)
 	}
 }

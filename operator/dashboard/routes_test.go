@@ -226,6 +226,6 @@ func TestForms(t *testing.T) {
 	}
 
 	if a := b.get("/dashboard/projects/" + w.one.ID); a.StatusCode != http.StatusOK {
-		t.Errorf("after all requests, the project's page returned %s", a.Status)
+		t.Errorf("after all requests, the project's page returned %s, want 200", a.Status)
 	}
 }

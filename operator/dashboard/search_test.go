@@ -74,6 +74,6 @@ func TestSearch(t *testing.T) {
 	}
 
 	if a := viewer.get("/dashboard/projects/" + w.two.ID + "/search?q=grace"); a.StatusCode != http.StatusNotFound {
-		t.Errorf("search in a foreign project: %d", a.StatusCode)
+		t.Errorf("search in a foreign project: %d, want 404", a.StatusCode)
 	}
 }

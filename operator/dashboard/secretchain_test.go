@@ -20,12 +20,12 @@ func TestSecretChain(t *testing.T) {
 	}
 	slices.Reverse(all) // newest first, as in the audit trail
 
-	made := secretChain("0", all)
-	if len(made) != long || made[0].through != "" || made[long-1].Target.ID != strconv.Itoa(long) ||
-		made[long-1].through != "key "+strconv.Itoa(long-1) {
-		t.Errorf("for a chain of %d keys, secretChain returned %d, or wrong ones", long, len(made))
+	chain := secretChain("0", all)
+	if len(chain) != long || chain[0].through != "" || chain[long-1].Target.ID != strconv.Itoa(long) ||
+		chain[long-1].through != "key "+strconv.Itoa(long-1) {
+		t.Errorf("for a chain of %d keys, secretChain returned %d, or wrong ones", long, len(chain))
 	}
-	if made := secretChain("nobody", all); len(made) != 0 {
-		t.Errorf("secretChain returned %d keys for another operator, want none", len(made))
+	if chain := secretChain("nobody", all); len(chain) != 0 {
+		t.Errorf("secretChain returned %d keys for another operator, want none", len(chain))
 	}
 }

@@ -127,7 +127,7 @@ func TestSecretsAreComplete(t *testing.T) {
 	ann.post(at, at+"/revoke", url.Values{"end": {"api_key " + k.ID}}).leadsTo(t, at+"?done=madeended")
 	if _, err := w.fabric.APIKeys.Authenticate(t.Context(), w.one.ID, secret); !errors.Is(err,
 		problem.Unauthenticated) {
-		t.Errorf("authenticating with the revoked key: %v", err)
+		t.Errorf("authenticating with the revoked key: %v, want Unauthenticated", err)
 	}
 }
 
@@ -202,6 +202,6 @@ func TestDeleteRevokesFirst(t *testing.T) {
 	w.full.Store(false)
 	ann.post(at, at+"/delete", chosen).leadsTo(t, "/dashboard/operators?done=operatordeleted")
 	if _, err := w.operators.Find(t.Context(), bob.ID); !errors.Is(err, problem.NotFound) {
-		t.Errorf("finding the deleted operator: %v", err)
+		t.Errorf("finding the deleted operator: %v, want NotFound", err)
 	}
 }

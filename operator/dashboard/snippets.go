@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// A snippet is code for the operator to copy. It contains the ids of what the page shows.
+// A snippet is code for the operator to copy. It contains the ids of the objects on the page.
 type snippet struct{ Title, Text string }
 
 // quoteShell quotes a word for a shell. References and scopes may contain any character.

@@ -16,10 +16,10 @@ import (
 func (w *world) eve(t *testing.T, b browser) (page string) {
 	t.Helper()
 	base := "/dashboard/projects/" + w.one.ID + "/subscribers"
-	made := b.post(base+"/new", base, url.Values{"email": {"eve@example.com"}})
-	page, ok := strings.CutSuffix(made.Header.Get("Location"), "?done=subscriberadded")
+	created := b.post(base+"/new", base, url.Values{"email": {"eve@example.com"}})
+	page, ok := strings.CutSuffix(created.Header.Get("Location"), "?done=subscriberadded")
 	if !ok {
-		t.Fatalf("creating a subscriber returned %s: %s", made.Status, made.body)
+		t.Fatalf("creating a subscriber returned %s: %s", created.Status, created.body)
 	}
 	return page
 }
@@ -88,7 +88,7 @@ func TestInvitation(t *testing.T) {
 	shows("before an invitation", "They have no password and no passkey. An invitation",
 		"Send an invitation", "Make a link to hand over")
 	if a := b.post(one, one+"/invite/withdraw", nil); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("withdrawing without an invitation returned %s", a.Status)
+		t.Errorf("withdrawing without an invitation returned %s, want 422", a.Status)
 	}
 
 	b.post(one, one+"/invite", nil).leadsTo(t, one+"?done=invited")

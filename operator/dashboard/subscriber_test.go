@@ -18,11 +18,11 @@ import (
 func (w *world) ada(t *testing.T, b browser) (page string) {
 	t.Helper()
 	base := "/dashboard/projects/" + w.one.ID + "/subscribers"
-	made := b.post(base+"/new", base, url.Values{"email": {"Ada@Example.com"}, "first_name": {"Ada"},
+	created := b.post(base+"/new", base, url.Values{"email": {"Ada@Example.com"}, "first_name": {"Ada"},
 		"last_name": {"Lovelace"}, "password": {good}})
-	page, ok := strings.CutSuffix(made.Header.Get("Location"), "?done=subscriberadded")
+	page, ok := strings.CutSuffix(created.Header.Get("Location"), "?done=subscriberadded")
 	if !ok {
-		t.Fatalf("creating a subscriber returned %s: %s", made.Status, made.body)
+		t.Fatalf("creating a subscriber returned %s: %s", created.Status, created.body)
 	}
 	return page
 }
@@ -102,7 +102,7 @@ func TestUnlock(t *testing.T) {
 		}
 	}
 	if err := logIn(good, ""); !errors.Is(err, problem.RateLimited) {
-		t.Errorf("the right password after many wrong ones: %v", err)
+		t.Errorf("the right password after many wrong ones: %v, want RateLimited", err)
 	}
 
 	b.post(one, one+"/unlock", nil).leadsTo(t, one+"?done=unlocked")
@@ -134,7 +134,7 @@ func TestExportAndErase(t *testing.T) {
 		"no choice":    {"confirm": {"ada@example.com"}},
 	} {
 		if a := b.post(one, one+"/delete", wrong); a.StatusCode != http.StatusUnprocessableEntity {
-			t.Errorf("erasing with %s returned %s", what, a.Status)
+			t.Errorf("erasing with %s returned %s, want 422", what, a.Status)
 		}
 	}
 
@@ -145,7 +145,7 @@ func TestExportAndErase(t *testing.T) {
 	b.post(one, one+"/delete", person).leadsTo(t, base+"?done=erased")
 
 	if a := b.get(one); a.StatusCode != http.StatusNotFound {
-		t.Errorf("the page of an erased subscriber returned %s", a.Status)
+		t.Errorf("the page of an erased subscriber returned %s, want 404", a.Status)
 	}
 }
 
@@ -274,16 +274,16 @@ func TestGeneratedPassword(t *testing.T) {
 	}
 
 	both.Del("password")
-	made := b.post(base+"/new", base, both)
+	created := b.post(base+"/new", base, both)
 	logIn := func(secret string) error {
 		_, err := w.idp.Logins.LogIn(t.Context(), w.one.ID, "ada@example.com", secret, idp.Visitor{})
 		return err
 	}
-	first := made.find(t, shownSecret)
+	first := created.find(t, shownSecret)
 	if err := logIn(first); err != nil {
 		t.Fatalf("with the generated password %q: %v", first, err)
 	}
-	one := made.find(t, `id="edit" href="([^"]+)/edit"`)
+	one := created.find(t, `id="edit" href="([^"]+)/edit"`)
 	if strings.Contains(b.get(one).body, first) {
 		t.Error("the page shows the password again")
 	}

@@ -19,7 +19,7 @@ import (
 type subscriberPages struct {
 	*site
 	Clients *idp.Provider
-	Mailing *Mailing // nil if unknown
+	Mailing *Mailing // provides the emails to subscribers; may be nil
 }
 
 // A subscriberRow is a row in the list of subscribers.
@@ -98,7 +98,7 @@ type subscriberPage struct {
 	SignIn     string          // URL at which the subscriber signs in
 	New        shownOnce
 	NoWayIn    bool   // the subscriber has nothing to sign in with
-	Hindrance  string // what keeps the subscriber from signing in, or ""
+	Hindrance  string // what prevents the subscriber from signing in, or ""
 	Online     bool
 	MayChange  bool
 	Faults     faults

@@ -44,7 +44,7 @@ func newTokenPages(t *testing.T) tokenPages {
 		address: addressIn(w.one.ID), theirs: addressIn(w.two.ID)}
 }
 
-// mint submits the form that creates a token of the given kind.
+// mint submits the form that creates a token of the given kind, and returns the answer.
 func (p tokenPages) mint(kind string, form url.Values) answer {
 	return p.post(p.base+"/make/"+kind, p.base+"/make/"+kind, form)
 }
@@ -65,7 +65,7 @@ func TestTokenFaults(t *testing.T) {
 	} {
 		if a := p.mint(kind, wrong); a.StatusCode != http.StatusUnprocessableEntity ||
 			!strings.Contains(a.body, `aria-invalid="true"`) || strings.Contains(a.body, `id="made"`) {
-			t.Errorf("an invalid %s token: %s", kind, a.Status)
+			t.Errorf("creating a %s token with invalid values: %s", kind, a.Status)
 		}
 	}
 }
@@ -87,18 +87,20 @@ func TestTokens(t *testing.T) {
 
 		seen := p.inspect("Bearer " + secret)
 		if !strings.Contains(seen.body, `status good">Active`) || !strings.Contains(seen.body, `id="found-revoke"`) {
-			t.Errorf("an inspected %s token: %s %s", kind, seen.Status, between(seen.body, `id="found"`, "</form>"))
+			t.Errorf("inspecting a %s token returned %s %s",
+				kind, seen.Status, between(seen.body, `id="found"`, "</form>"))
 		}
 		for _, action := range []string{"/inspect", "/revoke"} {
 			a := p.post(other, other+action, url.Values{"token": {secret}})
 			if a.StatusCode != http.StatusUnprocessableEntity {
-				t.Errorf("%s for a %s token in another project returned %s", action, kind, a.Status)
+				t.Errorf("the form %s for a %s token in another project returned %s, want 422",
+					action, kind, a.Status)
 			}
 		}
 
 		p.post(p.base, p.base+"/revoke", url.Values{"token": {secret}}).leadsTo(t, p.base+"?done=tokenrevoked")
 		if seen := p.inspect(secret); !strings.Contains(seen.body, `status bad">Revoked`) {
-			t.Errorf("a revoked %s token: %s", kind, between(seen.body, `id="found"`, "</dl>"))
+			t.Errorf("inspecting a revoked %s token shows %s", kind, between(seen.body, `id="found"`, "</dl>"))
 		}
 	}
 
@@ -112,7 +114,7 @@ func TestTokens(t *testing.T) {
 	embed := "01a20292-11ce-79c1-8010-9ab89446cd8f"
 	a := p.post(p.base, p.base+"/revoke", url.Values{"embed": {embed}})
 	if a.StatusCode != http.StatusNotFound {
-		t.Errorf("revoking an unknown embed key returned %s", a.Status)
+		t.Errorf("revoking an unknown embed key returned %s, want 404", a.Status)
 	}
 }
 
@@ -144,7 +146,7 @@ func TestTokenForNewSubscriber(t *testing.T) {
 	if asked.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(asked.body, "adda@example.com</bdi></strong> yet, so a new one will be created") ||
 		strings.Contains(asked.body, `id="made"`) {
-		t.Errorf("creating a token for a mistyped reference returned %s", asked.Status)
+		t.Errorf("creating a token for a reference with a typing error returned %s", asked.Status)
 	}
 	found, err := p.w.fabric.Subscribers.List(t.Context(), p.w.one.ID, firstPage)
 	if err != nil || len(found.Items) != 1 {
@@ -154,19 +156,19 @@ func TestTokenForNewSubscriber(t *testing.T) {
 	// The confirmation must be for the reference that is typed now.
 	slip.Set("new", "another@example.com")
 	if a := p.mint("subscriber", slip); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("confirming another reference returned %s", a.Status)
+		t.Errorf("confirming another reference returned %s, want 422", a.Status)
 	}
 
 	slip.Set("new", "adda@example.com")
 	look := p.inspect(p.mint("subscriber", slip).find(t, `name="token" value="([^"]+)"`)).body
 	if !strings.Contains(look, "<bdi>adda@example.com</bdi>") || !strings.Contains(look, "ann@example.com") {
-		t.Errorf("the new token: %s", between(look, `id="found"`, "</dl>"))
+		t.Errorf("inspecting the new token shows %s", between(look, `id="found"`, "</dl>"))
 	}
 
 	// The new subscriber has an address, for which a guest token can be created.
 	guest := p.mint("guest", url.Values{"allowed_addresses": {"/private/ada\r\n/private/adda"}})
 	if look := p.inspect(guest.find(t, shownToken)).body; !strings.Contains(look, "<bdi>/private/adda</bdi>") {
-		t.Errorf("a guest token: %s", between(look, `id="found"`, "</dl>"))
+		t.Errorf("inspecting a guest token shows %s", between(look, `id="found"`, "</dl>"))
 	}
 }
 
@@ -180,7 +182,7 @@ func TestGuestTokenAddresses(t *testing.T) {
 		t.Errorf("creating a token for an unknown address returned %s", a.Status)
 	}
 
-	// No more addresses than allowed are looked up.
+	// The server looks up no more addresses than a token may have.
 	many := strings.Repeat("/private/ada\n", fabric.MaxAllowed) + "/private/nobody"
 	a = p.mint("guest", url.Values{"allowed_addresses": {many}})
 	if a.StatusCode != http.StatusUnprocessableEntity ||
@@ -215,7 +217,7 @@ func TestLeakedKey(t *testing.T) {
 		t.Errorf("inspecting another project's key returned %s", a.Status)
 	}
 
-	// After the key is revoked, inspecting it says so.
+	// For a revoked key, the inspection shows that it was revoked.
 	page := base + "/keys/" + k.ID
 	b.post(page, page+"/revoke", url.Values{"confirm": {name}}).leadsTo(t, base+"/keys?done=revoked")
 	if a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {secret}}); !strings.Contains(a.body,
@@ -306,8 +308,8 @@ func TestNamesForIDs(t *testing.T) {
 	}
 }
 
-// TestTooManyNames shows that a name is refused if more clients contain it than are read, because
-// an unread client may have the same name.
+// TestTooManyNames shows that a name is refused if more clients contain it than the dashboard
+// reads. One of the others may have the same name.
 func TestTooManyNames(t *testing.T) {
 	p := newTokenPages(t)
 	p.w.client(p.w.one.ID, "shop", idp.SPA)
@@ -325,6 +327,6 @@ func TestTooManyNames(t *testing.T) {
 
 	a := p.mint("subscriber", url.Values{"reference": {adaMail}, "application_id": {"shop"}})
 	if strings.Contains(a.body, `id="made"`) || !strings.Contains(a.body, "Too many names contain shop") {
-		t.Errorf("a token for a client whose name is not known to be unique: %s", a.Status)
+		t.Errorf("creating a token for a client whose name may not be unique: %s", a.Status)
 	}
 }

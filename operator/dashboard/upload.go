@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// A submission is what a POST sent.
+// A submission holds the fields and files that a POST sent.
 type submission struct {
 	form  url.Values
 	file  *multipart.Part   // the file of an upload, which has not been read yet; nil if there is no file

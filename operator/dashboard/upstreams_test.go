@@ -59,7 +59,7 @@ func TestUpstreamPages(t *testing.T) {
 	}
 
 	if got := b.post(link[1], link[1]+"/delete", url.Values{"confirm": {"Acme ID"}}); got.StatusCode != 422 {
-		t.Errorf("deleting without its name: %s", got.Status)
+		t.Errorf("deleting without its name: %s, want 422", got.Status)
 	}
 	b.post(link[1], link[1]+"/delete", url.Values{"confirm": {"New"}}).leadsTo(t, all+"?done=upstreamdeleted")
 }

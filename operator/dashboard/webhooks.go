@@ -122,7 +122,7 @@ func (a *webhookPages) webhookFormPage(v *visit, code int, p webhookForm) error 
 func (a *webhookPages) webhookFault(v *visit, p webhookForm, err error) error {
 	p.Form.retype(v.form)
 	for _, e := range problem.All(err) {
-		// Cut off how to permit the host, because the form itself explains it.
+		// Remove the instruction that permits the host, because the form itself contains it.
 		if reason, rest, ok := strings.Cut(e.Message, "; to permit it, add "); ok {
 			e.Message = reason
 			p.Permit, _, _ = strings.Cut(rest, " ")

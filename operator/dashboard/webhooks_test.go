@@ -96,7 +96,7 @@ func TestWebhookPages(t *testing.T) {
 	}
 
 	if got := b.post(one, one+"/delete", url.Values{"confirm": {"CRM"}}); got.StatusCode != 422 {
-		t.Errorf("deleting by an old name: %s", got.Status)
+		t.Errorf("deleting by an old name: %s, want 422", got.Status)
 	}
 	b.post(one, one+"/delete", url.Values{"confirm": {theirs}}).leadsTo(t, all+"?done=webhookdeleted")
 }
@@ -135,7 +135,7 @@ func TestSigningKeyPage(t *testing.T) {
 	for _, overlap := range []string{"day", "year"} { // a rotation is pending; the overlap is unknown
 		form := url.Values{"overlap": {overlap}}
 		if got := b.post(all+"/webhooks", all+"/signing-key/rotate", form); got.StatusCode != 422 {
-			t.Errorf("rotating again with overlap %s: %s", overlap, got.Status)
+			t.Errorf("rotating again with overlap %s: %s, want 422", overlap, got.Status)
 		}
 	}
 }

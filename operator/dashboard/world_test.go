@@ -87,7 +87,8 @@ func (w *world) now() time.Time {
 	return time.Now().Add(w.ahead)
 }
 
-// named returns the URL of the dashboard with a host name that supports passkeys.
+// named returns the URL of the dashboard with a host name instead of an IP address, as passkeys
+// require.
 func (w *world) named() string { return strings.Replace(w.url, "127.0.0.1", "localhost", 1) }
 
 func (w *world) pass(d time.Duration) {
@@ -217,7 +218,7 @@ func (b browser) send(r *http.Request) answer {
 	body, err := io.ReadAll(resp.Body)
 	must(b, err)
 	if bytes.ContainsAny(body, "\x1e\x1f") && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/") {
-		b.Errorf("%s shows a text that was not passed to the template's tr", r.URL)
+		b.Errorf("%s shows a text that the template did not pass to tr", r.URL)
 	}
 	return answer{resp, string(body)}
 }
@@ -287,7 +288,7 @@ func (b browser) signIn(email string) {
 	b.Helper()
 	a := b.post("/dashboard/login", "/dashboard/login", url.Values{"username": {email}, "password": {good}})
 	if a.StatusCode != http.StatusSeeOther {
-		b.Fatalf("signing in as %s returned %s: %s", email, a.Status, a.body)
+		b.Fatalf("signing in as %s returned %s: %s, want 303", email, a.Status, a.body)
 	}
 }
 
