@@ -220,7 +220,7 @@ func TestStatic(t *testing.T) {
 }
 
 // inEnglish are the pages for developers only, which contain their English text.
-var inEnglish = []string{"demo.html", "docs.html", "home.html"}
+var inEnglish = []string{"demo.html", "docs.html"}
 
 // TestNoLiteralText shows that all text on pages comes from messages, so that it exists in every
 // language.

@@ -111,7 +111,7 @@ var german = tongue{
 			Note: "Wenn Sie es waren, müssen Sie nichts weiter tun. " + germanNotYou,
 		},
 		OperatorDevice: {
-			Subject: "Neue Anmeldung am Dashboard von {brand}",
+			Subject: "Neue Anmeldung bei der Verwaltung von {brand}",
 			Title:   "Anmeldung aus einem neuen Netz",
 			Text: []string{"Mit Ihrem Betreiberkonto {to} bei {brand} hat sich jemand aus einem Netz " +
 				"angemeldet, aus dem Sie sich noch nie angemeldet haben.", germanOpFacts},
@@ -137,14 +137,14 @@ var german = tongue{
 				"{brand} ein neues Passwort festgelegt werden kann. Er ist einen Tag gültig und kann nur " +
 				"einmal verwendet werden. Er steht nicht in dieser E-Mail. Sie erhalten ihn von der Person, " +
 				"die ihn erstellt hat.", germanOpFacts},
-			Note: "Wenn Sie nicht um einen Link gebeten haben, wenden Sie sich sofort an einen Eigentümer, " +
+			Note: "Wenn Sie nicht um einen Link gebeten haben, wenden Sie sich sofort an einen Inhaber, " +
 				"der ihn nicht erstellt hat.",
 		},
 		OperatorAdded: {
 			Subject: "Neuer Betreiber bei {brand}: {new}",
 			Title:   "Es gibt einen neuen Betreiber",
 			Text:    []string{"{new} gehört jetzt mit der Rolle {role} zu den Betreibern von {brand}.", germanOpFacts},
-			Note: "Wenn Sie das nicht erwartet haben, entfernen Sie das Konto im Dashboard unter " +
+			Note: "Wenn Sie das nicht erwartet haben, entfernen Sie das Konto in der Verwaltung unter " +
 				"„Betreiber“ und prüfen Sie das Protokoll.",
 		},
 		Test: {
@@ -181,7 +181,7 @@ const (
 	germanIgnore = "Wenn Sie das nicht angefordert haben, können Sie diese E-Mail ignorieren. " +
 		"Solange niemand den Link verwendet, ändert sich nichts."
 	germanLinkLife = "Der Link ist {minutes} Minuten gültig und kann nur einmal verwendet werden."
-	germanAskOwner = "Wenn Sie es nicht waren, wenden Sie sich sofort an einen Eigentümer dieser Installation. " +
+	germanAskOwner = "Wenn Sie es nicht waren, wenden Sie sich sofort an einen Inhaber dieser Installation. " +
 		"Er kann Sie überall abmelden und einen Link für ein neues Passwort erstellen."
 	germanFacts   = "Wann: {when}\nGerät: {device}\nIP-Adresse: {address}\nDurch: {by}"
 	germanOpFacts = germanFacts + "\nDurch: {maker}"

@@ -91,10 +91,20 @@ func (w *Words) Lacks(english string) bool {
 // Texts returns the English texts that the language translates.
 func (w *Words) Texts() map[string]string { return w.texts }
 
-// Format formats a time in UTC by a layout of package time. A language may translate the layout and
-// the abbreviated months.
+// dayLayout is the layout of a day and a month. Each language has its own.
+const dayLayout = "2 Jan"
+
+// Format formats a time in UTC by a layout of package time. Days and abbreviated months are written
+// as the language writes them.
 func (w *Words) Format(at time.Time, layout string) string {
 	at = at.UTC()
 	month := at.Format("Jan")
-	return strings.Replace(at.Format(w.Text(layout)), month, w.Text(month), 1)
+	layout = strings.Replace(layout, dayLayout, w.Text(dayLayout), 1)
+	return strings.Replace(at.Format(layout), month, w.Text(month), 1)
+}
+
+// Number returns a number that is formatted for English, such as 1,234.5, with the separators of the
+// language. A unit may follow the number.
+func (w *Words) Number(english string) string {
+	return strings.NewReplacer(",", w.Say("thousands"), ".", w.Say("decimal")).Replace(english)
 }

@@ -112,7 +112,7 @@ func sources(t *testing.T) (templates, programs string) {
 
 // prefixes lists the beginnings of keys that the code composes. The code adds a word to each
 // prefix.
-var prefixes = []string{"fault.", "scope.", "passkey.cancelled-"}
+var prefixes = []string{"fault.", "home.", "scope.", "passkey.cancelled-"}
 
 // TestUsed shows that each message is used, and that every message in use exists.
 func TestUsed(t *testing.T) {
@@ -178,5 +178,26 @@ func TestSay(t *testing.T) {
 		if got != want {
 			t.Errorf("the messages are %q, want %q", got, want)
 		}
+	}
+}
+
+// TestFormatsInGerman shows that days, months and numbers are written as the language writes them.
+func TestFormatsInGerman(t *testing.T) {
+	de := words.In("de")
+	for layout, want := range map[string]string{
+		"2 Jan":                "29. Nov.",
+		"2 Jan 2006":           "29. Nov. 2026",
+		"2 Jan 2006, 15:04:05": "29. Nov. 2026, 09:05:00",
+	} {
+		if got := de.Format(time.Date(2026, time.November, 29, 9, 5, 0, 0, time.UTC), layout); got != want {
+			t.Errorf("Format(%q) = %q, want %q", layout, got, want)
+		}
+	}
+
+	if got, want := de.Number("1,234.5 MB"), "1.234,5 MB"; got != want {
+		t.Errorf("Number = %q, want %q", got, want)
+	}
+	if got := words.English().Number("1,234.5 MB"); got != "1,234.5 MB" {
+		t.Errorf("in English, Number = %q", got)
 	}
 }

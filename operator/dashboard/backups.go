@@ -87,17 +87,17 @@ func (a *backupPages) backupPage(v *visit, code int, wrong faults) error {
 		return err
 	}
 	for _, b := range all {
-		p.Rows = append(p.Rows, backupRow{b, formatSize(b.MediaBytes), formatSize(b.Bytes)})
+		p.Rows = append(p.Rows, backupRow{b, v.size(b.MediaBytes), v.size(b.Bytes)})
 	}
 	p.Running = !p.Job.Began.IsZero() && p.Job.Ended.IsZero()
-	p.Verdict, p.Said = describeJob(p.Job)
+	p.Verdict, p.Said = describeJob(v.words(), p.Job)
 	p.Live = v.live(jobMark(p.Job))
 	return a.page(v, code, "Backups", "backups", p)
 }
 
 // describeJob returns the state of a job, and a sentence about it.
-func describeJob(j BackupJob) (status, string) {
-	files := thousands(int64(j.Files))
+func describeJob(w *words.Words, j BackupJob) (status, string) {
+	files := w.Number(thousands(int64(j.Files)))
 	switch {
 	case j.Began.IsZero():
 		return status{}, ""

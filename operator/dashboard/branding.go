@@ -126,7 +126,7 @@ func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, chosen brand.L
 	}
 
 	if chosen, ok := brand.ParseColor(strings.TrimPrefix(cmp.Or(colorOf(look), fallback), "#")); ok {
-		p.Preview.Verdicts = readingsOf(chosen)
+		p.Preview.Verdicts = readingsOf(v.words(), chosen)
 	}
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"},
 		Frames: []string{"'self'"}}, p.Title, "branding", p)

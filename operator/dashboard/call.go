@@ -41,7 +41,7 @@ func (a *callPages) showCall(v *visit) error {
 	}
 
 	p := callPage{
-		Call: v.callRow(r), Base: v.base(), Quality: qualityFacts(r), Snippets: a.callSnippets(r),
+		Call: v.callRow(r), Base: v.base(), Quality: qualityFacts(v.words(), r), Snippets: a.callSnippets(r),
 		MayHangUp: r.State != calls.Completed && !r.Ending && v.mayIn(operator.Write),
 	}
 	if p.Call.Running {
@@ -148,19 +148,20 @@ func (a *callPages) hangUp(v *visit) error {
 }
 
 // qualityFacts describes the media quality of an ended call.
-func qualityFacts(r calls.Record) []fact {
+func qualityFacts(w *words.Words, r calls.Record) []fact {
 	q := r.Document().Quality
 	if q == nil {
 		return nil
 	}
 	lost := 100 * float64(q.Lost) / float64(q.Packets+q.Lost)
+	decimal := func(format string, n float64) string { return w.Number(fmt.Sprintf(format, n)) }
 	return []fact{
 		{Name: "Estimate", Text: words.Sentences(qualityOf(q.MOS),
-			words.Textf("(MOS %s of 4.5)", fmt.Sprintf("%.2f", q.MOS)))},
+			words.Textf("(MOS %s of 4.5)", decimal("%.2f", q.MOS)))},
 		{Name: "Packets lost", Text: words.Textf("%s of %s (%s)", q.Lost, q.Packets+q.Lost,
-			fmt.Sprintf("%.1f %%", lost))},
-		{Name: "Jitter", Text: fmt.Sprintf("%.1f ms", q.JitterMs)},
-		{Name: "Round trip", Text: fmt.Sprintf("%.1f ms", q.RoundTripMs)},
+			decimal("%.1f %%", lost))},
+		{Name: "Jitter", Text: decimal("%.1f ms", q.JitterMs)},
+		{Name: "Round trip", Text: decimal("%.1f ms", q.RoundTripMs)},
 		{Name: "Transport", Text: strings.ToUpper(q.Transport)},
 	}
 }

@@ -271,7 +271,7 @@ func (a *projectPages) charts(v *visit) (all []chart, days []chartDay, err error
 		}
 		c := chartOf(v.words(), of.title, n, first)
 		if of.of == fabric.CountedActive { // adding up the days would count people more than once
-			c.Span, c.Since = thousands(monthly), "this month"
+			c.Span, c.Since = v.words().Number(thousands(monthly)), "this month"
 		}
 		all = append(all, c)
 		for i := range days {
@@ -283,20 +283,20 @@ func (a *projectPages) charts(v *visit) (all []chart, days []chartDay, err error
 
 // chartOf returns a chart of the counts of consecutive days. first is the first of these days.
 func chartOf(w *words.Words, title string, n []int64, first time.Time) chart {
-	c := chart{Title: title, Today: thousands(n[len(n)-1]), Since: "in 30 days"}
+	c := chart{Title: title, Today: w.Number(thousands(n[len(n)-1])), Since: "in 30 days"}
 	most, sum := int64(1), int64(0)
 	for _, count := range n {
 		most, sum = max(most, count), sum+count
 	}
 
-	c.Span = thousands(sum)
+	c.Span = w.Number(thousands(sum))
 	for i, count := range n {
 		high := int(count * chartHigh / most)
 		if count > 0 {
 			high = max(high, 2)
 		}
 		c.Bars = append(c.Bars, bar{i * barStep, chartHigh - high, high,
-			words.Textf("%s: %s", w.Format(first.AddDate(0, 0, i), "2 Jan"), thousands(count))})
+			words.Textf("%s: %s", w.Format(first.AddDate(0, 0, i), "2 Jan"), w.Number(thousands(count)))})
 	}
 	return c
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/cnf"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
 )
 
 // A tokenInfo describes a token or key that was inspected.
@@ -66,7 +67,8 @@ func (a *tokenPages) inspect(v *visit, raw string) (*tokenInfo, error) {
 	if err == nil {
 		row := v.keyRow(k)
 		return &tokenInfo{What: "an API key", Status: row.Status, URL: row.URL, Facts: []tokenFact{
-			{"Name", row.Title, row.URL}, {"Scopes", row.Scopes, ""}, {"Last used", formatTime(k.LastUsed), ""},
+			{"Name", row.Title, row.URL}, {"Scopes", row.Scopes, ""},
+			{"Last used", formatTime(v.words(), k.LastUsed), ""},
 		}}, nil
 	}
 	if !isMissing(err) {
@@ -165,8 +167,8 @@ func (a *tokenPages) tokenFacts(v *visit, t fabric.Token, raw string) (*tokenInf
 		found.add("Bound to the certificate", bound.X5T, "")
 	}
 
-	found.add("Issued", t.IssuedAt.UTC().Format(minute), "")
-	found.add("Expires", t.ExpiresAt.UTC().Format(minute), "")
+	found.add("Issued", v.words().Format(t.IssuedAt, minute), "")
+	found.add("Expires", v.words().Format(t.ExpiresAt, minute), "")
 	return found, nil
 }
 
@@ -228,9 +230,9 @@ func (a *tokenPages) addOwner(v *visit, t fabric.Token, to *tokenInfo) error {
 // minute is the layout of times that people read.
 const minute = "2 Jan 2006, 15:04 UTC"
 
-func formatTime(at time.Time) string {
+func formatTime(w *words.Words, at time.Time) string {
 	if at.IsZero() {
-		return "never"
+		return w.Text("never")
 	}
-	return at.UTC().Format(minute)
+	return w.Format(at, minute)
 }

@@ -35,15 +35,15 @@ func TestLanguage(t *testing.T) {
 		base + "/addresses": {">Raum</td>", "Ton, Nachrichten, Video"},
 		"/dashboard/kinds":  {"<dd>Ton, Nachrichten, Video</dd>"},
 		base + "/kinds/conference_rooms": {"Konferenzraum anlegen", "Höchstzahl der Mitglieder",
-			"0 heißt: ohne Grenze."},
+			"0 bedeutet: unbegrenzt."},
 		base + "/clients/new": {"OAuth-Client anlegen", "Browser-App", "Eine je Zeile"},
-		"/dashboard/settings/doctor": {"Daten: Platz", "Der Server läuft als root, was er nicht braucht",
+		"/dashboard/settings/doctor": {"Daten: Platz", "Der Server läuft als root; das ist nicht nötig",
 			"Prüfen Sie die Dateien.", "12 MB von 40 GB frei", "Setzen Sie --listen.", "12 widgets"},
 		base + "/search?q=gast": {"/tokens/make/guest?link\"><bdi>Neuer Gast-Link</bdi>", "<bdi>Räume</bdi>"},
 		base + "/search?q=einladung": {base + "/subscribers\"><bdi>Teilnehmer</bdi>",
 			"/dashboard/operators/invite\"><bdi>Betreiber einladen</bdi>"},
-		"/dashboard/projects":  {"<bdi>One</bdi>", "<td>Eigentümer</td>"},
-		"/dashboard/operators": {"ann@example.com", "<bdi>allen Projekten</bdi>", "Eigentümer"},
+		"/dashboard/projects":  {"<bdi>One</bdi>", "<td>Inhaber</td>"},
+		"/dashboard/operators": {"ann@example.com", "<bdi>allen Projekten</bdi>", "Inhaber"},
 	} {
 		body := german(path)
 		for _, want := range wants {

@@ -31,10 +31,10 @@ type reading struct {
 }
 
 // readingsOf describes how legible a color is on light and on dark pages.
-func readingsOf(c brand.Color) []reading {
+func readingsOf(w *messages.Words, c brand.Color) []reading {
 	// change is a format with the contrast and the color that is shown.
 	describe := func(ground string, contrast float64, shown brand.Color, change string) reading {
-		ratio := fmt.Sprintf("%.1f", contrast)
+		ratio := w.Number(fmt.Sprintf("%.1f", contrast))
 		if shown == c {
 			return reading{ground, messages.Textf("Contrast %s to 1: readable, shown unchanged.", ratio), "good"}
 		}

@@ -88,7 +88,7 @@ func (a *rulePages) showRules(v *visit) error {
 		Clients:   findChoice(clientRules, string(v.project.ClientRegistration)),
 		Outbound:  findChoice(outboundRules, string(v.project.OutboundCalls)),
 		Prefixes:  string(v.project.OutboundPrefixes),
-		Quota:     formatSize(v.project.RecordingQuota),
+		Quota:     v.size(v.project.RecordingQuota),
 		Uploads:   v.project.UploadRate,
 		MayChange: v.mayIn(operator.Write),
 	})

@@ -57,8 +57,8 @@ func (a *recordingPages) recordingPage(v *visit, code int, wrong faults) error {
 	p := recordingPage{
 		Recording: v.recordingRow(r), Base: v.base(), API: a.PublicURL, MayDelete: v.mayIn(operator.Write),
 		Faults: wrong, Snippets: a.recordingSnippets(r),
-		StoredAt: r.Created.UTC().Format("2 Jan 2006, 15:04:05"),
-		Length:   strconv.FormatFloat(r.Duration().Seconds(), 'f', 3, 64), Sound: soundFacts(r),
+		StoredAt: v.words().Format(r.Created, "2 Jan 2006, 15:04:05"),
+		Length:   strconv.FormatFloat(r.Duration().Seconds(), 'f', 3, 64), Sound: soundFacts(v.words(), r),
 		At: startAt(v.r.URL.Query().Get("t"), r.Duration()),
 	}
 
@@ -166,7 +166,7 @@ func legs(o levels.Outline, frames int64) (all []leg) {
 }
 
 // soundFacts describes the audio of a recording whose audio was measured.
-func soundFacts(r recordings.Recording) (all []fact) {
+func soundFacts(w *words.Words, r recordings.Recording) (all []fact) {
 	if r.Levels == nil {
 		return nil
 	}
@@ -174,10 +174,10 @@ func soundFacts(r recordings.Recording) (all []fact) {
 	l := r.Levels
 	add := func(name, text string) { all = append(all, fact{Name: name, Text: text}) }
 	if l.Loudness != nil {
-		add("Loudness", fmt.Sprintf("%.1f LUFS", *l.Loudness))
+		add("Loudness", w.Number(fmt.Sprintf("%.1f LUFS", *l.Loudness)))
 	}
 	if l.Peak != nil {
-		add("Peak", fmt.Sprintf("%.1f dB", *l.Peak))
+		add("Peak", w.Number(fmt.Sprintf("%.1f dB", *l.Peak)))
 	}
 
 	for i, t := range l.Talk {

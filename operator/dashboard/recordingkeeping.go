@@ -49,7 +49,7 @@ func (a *recordingPages) accessesOf(v *visit, sid string) (rows []accessRow, err
 	found, err := a.Recordings.ListAccesses(v.r.Context(), v.project.ID, sid, page.Query{Size: shownAccesses})
 	named := a.trail.entities(v)
 	for _, c := range found.Items {
-		row := accessRow{Access: c, Who: "anyone with the link", Size: formatSize(c.Bytes)}
+		row := accessRow{Access: c, Who: "anyone with the link", Size: v.size(c.Bytes)}
 		if c.Actor != recordings.Anyone {
 			kind, id, _ := strings.Cut(c.Actor, ":")
 			who, err := named(audit.Event{ProjectID: v.project.ID}, actorKinds[kind], id)
@@ -177,7 +177,7 @@ func (a *recordingPages) addRule(v *visit) error {
 		v.preview = true
 		sum, err = a.Recordings.Retention().Preview(v.r.Context(), v.project.ID, &u)
 		p.Preview = words.Textf("With this rule, %s recordings (%s) would be deleted now.",
-			thousands(sum.Recordings), cmp.Or(formatSize(sum.Bytes), "0 B"))
+			v.words().Number(thousands(sum.Recordings)), cmp.Or(v.size(sum.Bytes), "0 B"))
 	} else {
 		_, err = a.Recordings.Retention().Add(v.r.Context(), u)
 	}
@@ -230,11 +230,12 @@ func (a *recordingPages) usageDays(v *visit) (all []recordings.Usage, first time
 // A usageRow is a row in the table of usage.
 type usageRow struct{ Day, Recordings, Minutes, Uploaded, Stored, Price string }
 
-func showUsage(u recordings.Usage) usageRow {
+func (v *visit) usageRow(u recordings.Usage) usageRow {
+	w := v.words()
 	return usageRow{
-		Recordings: thousands(u.Recordings), Minutes: thousands((u.Seconds + 30) / 60),
-		Uploaded: cmp.Or(formatSize(u.Bytes), "0 B"), Stored: cmp.Or(formatSize(u.Stored), "0 B"),
-		Price: strconv.FormatFloat(float64(u.Price)/1e6, 'f', 4, 64) + " USD",
+		Recordings: w.Number(thousands(u.Recordings)), Minutes: w.Number(thousands((u.Seconds + 30) / 60)),
+		Uploaded: cmp.Or(v.size(u.Bytes), "0 B"), Stored: cmp.Or(v.size(u.Stored), "0 B"),
+		Price: w.Number(strconv.FormatFloat(float64(u.Price)/1e6, 'f', 4, 64) + " USD"),
 	}
 }
 
@@ -251,15 +252,15 @@ func (a *recordingPages) showUsage(v *visit) error {
 		Quota  string
 		Charts []chart
 		Rows   []usageRow
-	}{Base: v.base(), Total: showUsage(recordings.SumUsage(all))}
+	}{Base: v.base(), Total: v.usageRow(recordings.SumUsage(all))}
 	terms, stored, err := a.Recordings.Stored(v.r.Context(), v.project.ID)
 	if err != nil {
 		return err
 	}
 
-	p.Quota = cmp.Or(formatSize(stored), "0 B")
+	p.Quota = cmp.Or(v.size(stored), "0 B")
 	if terms.Quota > 0 {
-		p.Quota = words.Textf("%s of %s", cmp.Or(formatSize(stored), "0 B"), formatSize(terms.Quota))
+		p.Quota = words.Textf("%s of %s", cmp.Or(v.size(stored), "0 B"), v.size(terms.Quota))
 	}
 
 	for _, of := range []struct {
@@ -278,8 +279,8 @@ func (a *recordingPages) showUsage(v *visit) error {
 	}
 
 	for i := len(all) - 1; i >= 0; i-- {
-		row := showUsage(all[i])
-		row.Day = all[i].Day.Format("2 Jan 2006")
+		row := v.usageRow(all[i])
+		row.Day = v.words().Format(all[i].Day, "2 Jan 2006")
 		p.Rows = append(p.Rows, row)
 	}
 	return a.page(v, http.StatusOK, "Usage", "recording_usage", p)

@@ -41,16 +41,16 @@ type recordingRow struct {
 func (v *visit) recordingRow(r recordings.Recording) recordingRow {
 	row := recordingRow{
 		Recording: r, At: r.Created, URL: v.base() + "/recordings/" + r.Sid,
-		Length: formatLength(r.Duration()), Size: formatSize(r.Bytes), Who: names.Between(r.From, r.To),
+		Length: formatLength(r.Duration()), Size: v.size(r.Bytes), Who: names.Between(r.From, r.To),
 		Status: status{"", recordingStates[r.Status]},
 	}
 	if !r.StartTime.IsZero() {
 		row.At = r.StartTime
 		if row.At.UTC().Format(time.DateOnly) != r.Created.UTC().Format(time.DateOnly) {
-			row.Stored = r.Created.UTC().Format("2 Jan 2006")
+			row.Stored = v.words().Format(r.Created, "2 Jan 2006")
 		}
 	}
-	row.Title = row.At.UTC().Format("2 Jan 2006, 15:04:05")
+	row.Title = v.words().Format(row.At, "2 Jan 2006, 15:04:05")
 
 	row.Call, row.CallURL = r.CallSid, v.base()+"/recordings?"+url.Values{"call": {r.CallSid}}.Encode()
 	if r.ConferenceSid != "" {

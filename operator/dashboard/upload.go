@@ -118,7 +118,7 @@ func (a *recordingPages) uploadPage(v *visit, code int, err error) error {
 	}
 
 	p := uploadPage{
-		Base: v.base(), Action: v.base() + "/recordings", Most: formatSize(a.Recordings.MaxUpload()),
+		Base: v.base(), Action: v.base() + "/recordings", Most: v.size(a.Recordings.MaxUpload()),
 		API: a.PublicURL, ID: v.project.ID,
 		Form: form{Inputs: []input{
 			text("CallSid", "Call", "The id of the recorded call."),

@@ -218,6 +218,9 @@ func (v *visit) words() *words.Words {
 // say translates a text, or a result of words.Textf or words.Sentences.
 func (v *visit) say(text string) string { return v.words().Text(text) }
 
+// size formats a number of bytes as [formatSize] does, for the visitor's language.
+func (v *visit) size(n int64) string { return v.words().Number(formatSize(n)) }
+
 // redirect redirects to another page of the dashboard after a form was handled.
 func (v *visit) redirect(path string) error {
 	web.NoStore(v.w)

@@ -8,50 +8,52 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/console"
 	"github.com/selvage/selvage/cmd/selvage/internal/demo"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/sdk"
 	"github.com/selvage/selvage/templates"
 )
 
 // welcome returns the start page, with links to the pages and APIs that this node serves. The links
 // that people need most are first.
-func (a *App) welcome() (home templates.Home) {
+func (a *App) welcome(w *words.Words) (home templates.Home) {
 	public, auth := a.Where.Public, a.Where.Auth
-	add := func(to *[]templates.Link, served bool, one templates.Link) {
+	link := func(key, url string) templates.Link {
+		return templates.Link{Title: w.Say("home." + key), URL: url, Text: w.Say("home." + key + ".why")}
+	}
+
+	visit := func(served bool, key, url string) {
 		if served {
-			*to = append(*to, one)
+			home.Pages = append(home.Pages, link(key, url))
+		}
+	}
+	page := func(served bool, key, url string) {
+		if served {
+			home.Endpoints = append(home.Endpoints, link(key, url))
+		}
+	}
+	api := func(served bool, key, url string) {
+		if served {
+			one := link(key, url)
+			one.API = true
+			home.Endpoints = append(home.Endpoints, one)
 		}
 	}
 
-	visit := func(served bool, title, url, text string) {
-		add(&home.Pages, served, templates.Link{Title: title, URL: url, Text: text})
-	}
-	page := func(served bool, title, url, text string) {
-		add(&home.Endpoints, served, templates.Link{Title: title, URL: url, Text: text})
-	}
-
-	api := func(served bool, title, url, text string) {
-		add(&home.Endpoints, served, templates.Link{Title: title, URL: url, Text: text, API: true})
-	}
-
-	visit(a.Demo != nil && a.Demo.IsShown(), "Demo", public+demo.Path, "a sample app to click through, in seven steps")
-	visit(a.serves(config.Dashboard), "Dashboard", public+"/dashboard",
-		"where operators manage projects, accounts and recordings")
-	visit(true, "Documentation", public+"/docs", "guides, and an API reference with commands to copy")
-	page(a.serves(config.IDP), "Discovery", auth+"/.well-known/openid-configuration",
-		"the configuration that OpenID Connect clients read")
-	page(a.serves(config.IDP), "Signing keys", auth+"/oauth/jwks", "keys to verify ID tokens and JWT access tokens")
-	api(a.serves(config.Fabric), "Fabric API", public+"/api/fabric",
-		"subscribers, tokens and addresses, for backends and apps")
-	api(a.serves(config.Relay) && !a.Where.NoWSS, "Relay", "wss://"+a.Where.Fabric,
-		"the WebSocket that browser SDKs open")
-	api(a.serves(config.Recordings), "Recordings API", public+"/api/laml/2010-04-01", "recordings for LaML clients")
-	page(true, "Browser SDK", public+sdk.Prefix+"selvage.js", "a script to include in an app that people sign in to")
+	visit(a.Demo != nil && a.Demo.IsShown(), "demo", public+demo.Path)
+	visit(a.serves(config.Dashboard), "dashboard", public+"/dashboard")
+	visit(true, "docs", public+"/docs")
+	page(a.serves(config.IDP), "discovery", auth+"/.well-known/openid-configuration")
+	page(a.serves(config.IDP), "jwks", auth+"/oauth/jwks")
+	api(a.serves(config.Fabric), "fabric", public+"/api/fabric")
+	api(a.serves(config.Relay) && !a.Where.NoWSS, "relay", "wss://"+a.Where.Fabric)
+	api(a.serves(config.Recordings), "laml", public+"/api/laml/2010-04-01")
+	page(true, "sdk", public+sdk.Prefix+"selvage.js")
 	return home
 }
 
 // links returns links to the pages and APIs that this node serves.
 func (a *App) links() []templates.Link {
-	home := a.welcome()
+	home := a.welcome(words.English())
 	return slices.Concat(home.Pages, home.Endpoints)
 }
 

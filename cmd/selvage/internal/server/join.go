@@ -11,10 +11,8 @@ import (
 // join serves GET /join, the page on which guests with a link join a room. The link's token is in
 // its fragment, so it reaches neither this handler nor a log.
 func (a *App) join(w http.ResponseWriter, r *http.Request) {
-	v := viewOf(r)
-	v.Words = wordsOf(r)
 	_ = templates.Write(w, templates.Join{}, templates.Options{ // the template was parsed at startup
-		Scripts: true, Isolated: true, Referrer: "no-referrer", View: v,
+		Scripts: true, Isolated: true, Referrer: "no-referrer", View: viewOf(r),
 		Connect: []string{"ws" + strings.TrimPrefix(a.Where.Public, "http")},
 	})
 }

@@ -20,8 +20,9 @@ import (
 // may read them, and only under a local host name. Otherwise a page of another site could read them
 // by DNS rebinding.
 type mailbox struct {
-	box *mail.Box
-	log *slog.Logger
+	box  *mail.Box
+	view func(*http.Request) templates.View
+	log  *slog.Logger
 }
 
 // Handler serves:
@@ -53,9 +54,10 @@ func (m mailbox) local(h web.Handler) http.Handler {
 
 		if err != nil {
 			web.LogInternal(r, m.log, err)
-			_ = templates.Write(w, templates.Error{Title: "Something went wrong",
+			v := m.view(r)
+			_ = templates.Write(w, templates.Error{Title: v.Words.Say("error.internal"),
 				RequestID: web.RequestID(r.Context())},
-				templates.Options{Status: http.StatusInternalServerError, View: viewOf(r)})
+				templates.Options{Status: http.StatusInternalServerError, View: v})
 		}
 	})
 }
@@ -75,7 +77,7 @@ func (m mailbox) list(w http.ResponseWriter, r *http.Request) error {
 			Arrived: i.Arrived.UTC().Format("2006-01-02 15:04:05 UTC"),
 		})
 	}
-	return templates.Write(w, page, templates.Options{View: viewOf(r)})
+	return templates.Write(w, page, templates.Options{View: m.view(r)})
 }
 
 // backOf returns the path of the dashboard's page that linked to the mailbox, or "". Other paths and
@@ -102,7 +104,7 @@ func (m mailbox) show(w http.ResponseWriter, r *http.Request) error {
 		Link: found.Link,
 		Back: backOf(r),
 	}
-	return templates.Write(w, page, templates.Options{Frames: []string{"'self'"}, View: viewOf(r)})
+	return templates.Write(w, page, templates.Options{Frames: []string{"'self'"}, View: m.view(r)})
 }
 
 // html serves GET /dev/mail/{key}/html: the email itself, for a frame in the page that show serves.

@@ -69,7 +69,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 		mount(orNotFound(api.Handler()), pathsOf(api.Routes())...)
 	}
 	if a.showsMailbox() {
-		mount(orNotFound(mailbox{a.Box, log}.Handler()), "/dev/mail", "/dev/mail/")
+		mount(orNotFound(mailbox{a.Box, a.view, log}.Handler()), "/dev/mail", "/dev/mail/")
 	}
 
 	if a.serves(config.Fabric) {
@@ -191,19 +191,30 @@ func (a *App) front(w http.ResponseWriter, r *http.Request) {
 
 // home serves the start page. It shows the version only to requests from the server's own machine.
 func (a *App) home(w http.ResponseWriter, r *http.Request) {
-	page := a.welcome()
+	v := a.view(r)
+	page := a.welcome(v.Words)
 	if web.IsLocal(r) {
 		page.Version = a.version
 	}
-	_ = templates.Write(w, page, templates.Options{View: viewOf(r)}) // the template was parsed at startup
+	_ = templates.Write(w, page, templates.Options{View: v}) // the template was parsed at startup
 }
 
-// viewOf returns the theme of the browser that sent r.
-func viewOf(r *http.Request) templates.View { return templates.View{Theme: web.Theme(r)} }
+// view returns the theme and language of the browser that sent r, with a link to change the language
+// if this server serves POST /language.
+func (a *App) view(r *http.Request) templates.View {
+	v := viewOf(r)
+	if a.serves(config.IDP) && r.Method == http.MethodGet {
+		v.Back = r.URL.RequestURI()
+	}
+	return v
+}
 
-// wordsOf returns the language of the browser that sent r.
-func wordsOf(r *http.Request) *words.Words {
-	return words.Choose(web.Language(r), r.Header.Get("Accept-Language"))
+// viewOf returns the theme and language of the browser that sent r.
+func viewOf(r *http.Request) templates.View {
+	return templates.View{
+		Theme: web.Theme(r),
+		Words: words.Choose(web.Language(r), r.Header.Get("Accept-Language")),
+	}
 }
 
 // robots serves GET /robots.txt, which asks search engines not to index anything.
@@ -238,7 +249,6 @@ func writeUnmatched(w http.ResponseWriter, r *http.Request, status int) {
 		return
 	}
 	v := viewOf(r)
-	v.Words = wordsOf(r)
 	page := templates.Error{Title: v.Words.Say("not-found.title"), Text: v.Words.Say("not-found.text")}
 	if status == http.StatusMethodNotAllowed {
 		page.Title, page.Text = v.Words.Say("not-so.title"), v.Words.Say(
