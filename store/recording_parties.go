@@ -24,7 +24,7 @@ type party struct {
 func (s *Recordings) partyOf(ctx context.Context, f recordings.Filter) (party, error) {
 	if f.PartyBegins != "" {
 		found, err := s.addressesBeginning(ctx, f.ProjectID, f.PartyBegins)
-		return party{"from_address", "to_address", found}, err
+		return party{plain("from_address"), plain("to_address"), found}, err
 	}
 	tails, err := s.tailsOf(ctx, f)
 	if len(tails) > 0 {
@@ -33,9 +33,24 @@ func (s *Recordings) partyOf(ctx context.Context, f recordings.Filter) (party, e
 	return party{"from_address", "to_address", []string{f.Party}}, err
 }
 
-// addressesBeginning returns the addresses of the project's recordings that begin with a text. A
-// number is also found without its plus, or with 00 instead.
+// separators are the characters that people write between the digits of a number, and the zero that
+// is omitted after a country code.
+var separators = []string{"(0)", " ", "-", ".", "(", ")"}
+
+// plain returns the expression of an index: an address without separators.
+func plain(column string) string {
+	for _, s := range separators {
+		column = "REPLACE(" + column + ", '" + s + "', '')"
+	}
+	return column
+}
+
+// addressesBeginning returns the addresses of the project's recordings that begin with a text. Both
+// are compared without separators. A number is also found without its plus, or with 00 instead.
 func (s *Recordings) addressesBeginning(ctx context.Context, projectID, text string) ([]string, error) {
+	for _, s := range separators {
+		text = strings.ReplaceAll(text, s, "")
+	}
 	begins := []string{text}
 	if digits := recordings.Digits(text); digits != "" {
 		begins = append(begins, "+"+digits, digits, "00"+digits)
@@ -45,7 +60,7 @@ func (s *Recordings) addressesBeginning(ctx context.Context, projectID, text str
 
 	found := []string{text} // a party without values would match everything
 	for _, begin := range begins {
-		for _, column := range []string{"from_address", "to_address"} {
+		for _, column := range []string{plain("from_address"), plain("to_address")} {
 			some, err := gather(ctx, s.read(), "finding addresses", scanID, valuesBeginning(column),
 				projectID, begin, begin+last, maxNumbers+1)
 			if err != nil {
