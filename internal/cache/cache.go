@@ -20,13 +20,18 @@ const renewAfter = For * 5 / 6
 // maxSize is the maximum number of values that a cache from [New] keeps. A full cache is emptied.
 const maxSize = 10_000
 
+// sweepEvery is how often expired values are removed. Left in memory, they would keep most of the
+// pages that a busy time has filled.
+const sweepEvery = 10 * time.Second
+
 // A Cache keeps values for a short time. Create one with [New]. It is safe for concurrent use.
 type Cache[V any] struct {
-	now   func() time.Time
-	size  int
-	mu    sync.RWMutex
-	m     map[string]*entry[V]
-	drops int // the number of calls to Drop and Clear
+	now      func() time.Time
+	size     int
+	mu       sync.RWMutex
+	m        map[string]*entry[V]
+	drops    int  // the number of calls to Drop and Clear
+	sweeping bool // whether sweep is scheduled
 }
 
 type entry[V any] struct {
@@ -82,7 +87,30 @@ func (c *Cache[V]) Load(key string, read func() (V, error)) (V, error) {
 		clear(c.m)
 	}
 	c.m[key] = &entry[V]{value: value, read: now}
+	if !c.sweeping {
+		c.sweeping = true
+		time.AfterFunc(sweepEvery, c.sweep)
+	}
 	return value, nil
+}
+
+// sweep removes expired values, and schedules the next sweep unless the cache is empty.
+func (c *Cache[V]) sweep() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now()
+	for key, e := range c.m {
+		if age := now.Sub(e.read); age < 0 || age >= For {
+			delete(c.m, key)
+		}
+	}
+
+	c.sweeping = len(c.m) > 0
+	if c.sweeping {
+		time.AfterFunc(sweepEvery, c.sweep)
+	} else {
+		c.m = make(map[string]*entry[V]) // a map does not shrink
+	}
 }
 
 // Drop removes a key. It must be called after every change of the key's value.

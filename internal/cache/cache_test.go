@@ -2,9 +2,11 @@ package cache_test
 
 import (
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/selvage/selvage/internal/cache"
 )
@@ -92,6 +94,40 @@ func TestLoadWhileDropped(t *testing.T) {
 	if got, err = c.Load("a", func() (string, error) { return "new", nil }); got != "new" || err != nil {
 		t.Errorf("Load after a change = %q, %v, want new", got, err)
 	}
+}
+
+// TestSweep shows that a cache that nobody reads frees its values, and keeps later ones again.
+func TestSweep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cache.New[*source](time.Now)
+		for range 2 {
+			var kept weak.Pointer[source]
+			reads := 0
+			for range 2 {
+				_, err := c.Load("a", func() (*source, error) {
+					reads++
+					s := &source{reads: reads}
+					kept = weak.Make(s)
+					return s, nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			runtime.GC()
+			if reads != 1 || kept.Value() == nil {
+				t.Errorf("%d reads, value %v, want one that is kept", reads, kept.Value())
+			}
+
+			time.Sleep(11 * time.Second)
+			synctest.Wait()
+			runtime.GC()
+			if kept.Value() != nil {
+				t.Error("an expired value is still in memory")
+			}
+		}
+		runtime.KeepAlive(c)
+	})
 }
 
 // TestClockBack shows that an old value does not count as fresh when the clock is set back.
