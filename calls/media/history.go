@@ -19,7 +19,7 @@ type history struct {
 		sealed   []byte
 		repeated time.Time
 	}
-	bytes bucket // limits repeated bytes
+	bytes bucket // limits the number of repeated bytes
 }
 
 // repeatAfter is the minimum time between two repetitions of a packet. A client waits for one round
@@ -37,7 +37,7 @@ type requests struct {
 	asked map[uint16]time.Time
 }
 
-// allow reports whether the source may be asked for a packet now.
+// allow reports whether the source may be asked for a packet now, and records that it was asked.
 func (r *requests) allow(seq uint16, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
