@@ -52,9 +52,9 @@ func (l *leg) exchange() (forClient string, err error) {
 	return withoutTrickle(forClient), nil
 }
 
-// describe sends rtpengine a description, text, of the side with the tag by. It returns the
-// description for the other side. Errors of rtpengine are internal, because they are not the
-// client's fault.
+// describe sends rtpengine the description in text, which is from the side with the tag by. It
+// returns the description for the other side. Errors of rtpengine are internal, because they are
+// not the client's fault.
 func (l *leg) describe(command, by, text string) (string, error) {
 	arguments := dict{
 		"call-id": l.session, "sdp": text,

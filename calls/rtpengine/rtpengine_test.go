@@ -102,8 +102,8 @@ func TestRecording(t *testing.T) {
 		<-left
 	}
 	right.waitPacket(t, "PCMU", "")
-	if len(left) > 1 { // one packet may have been on its way
-		t.Errorf("%d packets after the end of the recording", len(left))
+	if len(left) > 1 { // one packet may have been in transit
+		t.Errorf("%d packets arrived after the end of the recording, want 1 at most", len(left))
 	}
 }
 
@@ -123,8 +123,8 @@ func answer(t *testing.T, e *rtpengine.Engine, from calls.Media) *browser {
 	return b
 }
 
-// TestMute sends packets that the other browser must not receive. It waits until rtpengine has
-// handled them, which a recording shows.
+// TestMute sends packets that the other browser must not receive. A recording shows when rtpengine
+// has handled these packets.
 func TestMute(t *testing.T) {
 	e, _ := newEngine(t)
 	alice := dial(t, e, calls.Terms{})
@@ -153,13 +153,13 @@ func TestMute(t *testing.T) {
 				alice.say(what)
 			case p := <-bob.heard:
 				if strings.HasPrefix(string(p), "silent") {
-					t.Fatalf("bob hears %q", p)
+					t.Fatalf("bob received %q, which was muted", p)
 				}
 				if string(p) == what {
 					return
 				}
 			case <-after:
-				t.Fatalf("bob does not hear %q within %v", what, deadline)
+				t.Fatalf("bob did not receive %q within %v", what, deadline)
 			}
 		}
 	}
@@ -283,8 +283,8 @@ func TestDeath(t *testing.T) {
 	wait(t, "media that the new process does not know fails", again.failed)
 }
 
-// TestStranger sends media to a phone's port from an address that is not the phone's. The media
-// fails, and the stranger does not hear the caller.
+// TestStranger sends media to a phone's port from an address that does not belong to the phone. The
+// media fails, and the stranger does not hear the caller.
 func TestStranger(t *testing.T) {
 	e, _ := newEngine(t)
 	alice := dial(t, e, calls.Terms{})
@@ -301,7 +301,7 @@ func TestStranger(t *testing.T) {
 	go desk.speak(stranger)
 	wait(t, "the phone's media fails", desk.failed)
 	if len(desk.heard) > 0 {
-		t.Errorf("the phone, which has not sent anything, received %d packets", len(desk.heard))
+		t.Errorf("the phone has not sent anything, but received %d packets", len(desk.heard))
 	}
 
 	_ = stranger.SetReadDeadline(time.Now())
