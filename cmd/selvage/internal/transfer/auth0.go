@@ -14,8 +14,8 @@ import (
 )
 
 // Auth0 reads files with users, password hashes and clients, in any order. A user export job writes
-// the users, Auth0's support sends the hashes, and the Management API lists the clients. The user
-// ID in Auth0 becomes a person's reference. Clients keep their ID.
+// the users, Auth0's support sends the hashes, and the Management API lists the clients. The ID of
+// a user in Auth0 becomes the reference of the subscriber. Clients keep their ID.
 func Auth0(files ...io.Reader) (*Foreign, error) {
 	f, u := &Foreign{}, make(unmapped)
 	a := auth0{f: f, u: u, users: make(map[string]*Subscriber), hashes: make(map[string]string)}
