@@ -67,7 +67,8 @@ func write(t *testing.T, name, text string) string {
 	return name
 }
 
-// TestSystemd verifies the unit. It also checks that systemd rates its exposure below 2 of 10.
+// TestSystemd verifies the unit. It also checks that systemd rates the exposure of the service
+// below 2 of 10.
 func TestSystemd(t *testing.T) {
 	need(t, "systemd-analyze")
 	unit := write(t, filepath.Join(t.TempDir(), "selvage.service"),
@@ -77,11 +78,11 @@ func TestSystemd(t *testing.T) {
 	}
 	out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput()
 	if err != nil || len(out) > 0 {
-		t.Errorf("verify: %v\n%s", err, out)
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
 	out, err = exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=20", unit).CombinedOutput()
 	if err != nil {
-		t.Errorf("security: %v\n%s", err, out)
+		t.Errorf("systemd-analyze security: %v\n%s", err, out)
 	}
 }
 
