@@ -37,7 +37,7 @@ func (o *outbox) send(conn *websocket.Conn, text []byte) {
 	case len(o.waiting) >= maxWaiting || o.bytes+len(text) > maxWaitingBytes:
 		o.last = &farewell{code: websocket.StatusPolicyViolation}
 		o.waiting = nil
-		go func() { _ = conn.CloseNow() }() // a close frame would also wait for the client to read
+		go func() { _ = conn.CloseNow() }() // sending a close frame would also wait until the client reads
 		return
 	}
 	o.waiting = append(o.waiting, text)
