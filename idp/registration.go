@@ -13,8 +13,8 @@ import (
 
 // A Pending is an account that a person has requested. It is stored in the authorization request,
 // and therefore belongs to the browser in which the password was typed. If the link in the email is
-// opened in another browser, a new password must be chosen. Otherwise a stranger could prepare an
-// account for somebody and know its password.
+// opened in another browser, a new password must be chosen. Otherwise, a stranger could request an
+// account with somebody else's address, and would know its password.
 type Pending struct {
 	Email     string `json:"email"`
 	Password  string `json:"password"` // hash of the password, sealed
@@ -69,9 +69,10 @@ func (a AuthRequest) Waits(l Link) bool {
 	return a.ID != "" && a.ID == l.Request && a.Pending != nil && a.Pending.Email == l.Email
 }
 
-// CompleteRegistration creates the account of a Registration link, with its address verified. It
-// uses the password of the pending account in req, if there is one, and otherwise password. If the
-// account already exists, CompleteRegistration returns problem.Conflict.
+// CompleteRegistration creates the account for which a Registration link was sent. The email
+// address counts as verified. It uses the password of the pending account in req, if there is one,
+// and otherwise password. If the account already exists, CompleteRegistration returns
+// problem.Conflict.
 func (as *Accounts) CompleteRegistration(ctx context.Context, token string, req AuthRequest,
 	password string) (Link, fabric.Subscriber, error) {
 	l, err := as.letters.FindLink(ctx, mail.Registration, token)
