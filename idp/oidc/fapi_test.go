@@ -80,40 +80,41 @@ func TestFAPI(t *testing.T) {
 		t.Fatalf("the tokens are %v", set)
 	}
 	if sid := idClaims(t, set)["sid"]; sid != nil {
-		t.Errorf("a client without logout addresses gets the sid %v", sid)
+		t.Errorf("a client without logout URIs got the sid %v", sid)
 	}
 	if got := b.userinfo("DPoP", token, b.proof("GET", "/oauth/userinfo", token)); got.status != http.StatusOK {
-		t.Errorf("userinfo: %d %s, want 200", got.status, got.body)
+		t.Errorf("userinfo with a proof = %d %s, want 200", got.status, got.body)
 	}
 
 	refresh := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {text(set["refresh_token"])}}
 	for range 3 {
-		w.pass(20 * 24 * time.Hour) // each use extends its life
+		w.pass(20 * 24 * time.Hour) // each use of the refresh token extends its lifetime
 		got := b.post(t, "/oauth/token", refresh).json(t)
 		if got["token_type"] != "DPoP" || got["refresh_token"] != nil {
-			t.Errorf("refreshing: %v", got)
+			t.Errorf("the refresh returned %v", got)
 		}
 	}
 
 	refresh.Set("client_assertion", b.assertion(t))
 	if got := w.postProven("/oauth/token", "", refresh).json(t); got["error"] != "invalid_grant" {
-		t.Errorf("refreshing without a proof: %v", got)
+		t.Errorf("a refresh without a proof returned %v", got)
 	}
 
 	b.holder = w.holder() // the client's own key binds its grants
 	if got := b.post(t, "/oauth/token", refresh).json(t); got["token_type"] != "DPoP" {
-		t.Errorf("refreshing with a new key: %v", got)
+		t.Errorf("a refresh with a new key returned %v", got)
 	}
 
 	if got := b.post(t, "/oauth/token", b.redemption(code)).json(t); got["error"] != "invalid_grant" {
-		t.Errorf("the code again: %v", got)
+		t.Errorf("redeeming the code again returned %v", got)
 	}
 	if got := b.post(t, "/oauth/token", refresh).json(t); got["error"] != "invalid_grant" {
-		t.Errorf("refreshing after a replay: %v", got)
+		t.Errorf("a refresh after the replay of the code returned %v", got)
 	}
 }
 
-// TestFAPIErrors shows which requests the profile rejects although other clients may send them.
+// TestFAPIErrors shows which requests are rejected from clients with the profile, although other
+// clients may send them.
 func TestFAPIErrors(t *testing.T) {
 	w := newWorld(t)
 	b := w.bank(t, nil)
@@ -134,26 +135,27 @@ func TestFAPIErrors(t *testing.T) {
 	}
 
 	if got := b.post(t, "/oauth/par", request(b.c), "nbf", w.now().Add(8*time.Second).Unix()); got.status != 201 {
-		t.Errorf("an nbf in eight seconds: %d %s, want 201", got.status, got.body)
+		t.Errorf("an assertion with an nbf in eight seconds = %d %s, want 201", got.status, got.body)
 	}
 	if got := w.browser().authorize(request(b.c)); got.param("error") != "invalid_request" {
 		t.Errorf("a request that is not pushed: %v, want invalid_request", got.parameters())
 	}
 
 	if got := b.post(t, "/oauth/par", request(b.c, "redirect_uri", "")); got.json(t)["error"] != "invalid_request" {
-		t.Errorf("no redirect URI: %s", got.body)
+		t.Errorf("a token request without a redirect URI returned %s", got.body)
 	}
 
 	form := b.redemption(b.code(t))
 	form.Set("client_assertion", b.assertion(t))
 	form.Set("client_assertion_type", idp.AssertionType)
+	// The code is bound to the key of the pushed request.
 	if got := w.postProven("/oauth/token", "", form); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("no proof: %s", got.body) // the code is bound to the key of the pushed request
+		t.Errorf("a token request without a proof returned %s", got.body)
 	}
 	late := b.code(t)
 	w.pass(61 * time.Second)
 	if got := b.post(t, "/oauth/token", b.redemption(late)); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("after 61 seconds: %s", got.body)
+		t.Errorf("redeeming a code after 61 seconds returned %s", got.body)
 	}
 }
 
@@ -187,11 +189,11 @@ func TestFAPISettings(t *testing.T) {
 	old.c.JWKS = keySet(t, "", map[string]crypto.Signer{old.kid: old.party.key})
 	must(t, w.rewrite(old.c))
 	if got := old.post(t, "/oauth/par", request(old.c)); got.json(t)["error"] != "invalid_client" {
-		t.Errorf("an assertion signed with RS256: %s", got.body)
+		t.Errorf("an assertion signed with RS256 returned %s", got.body)
 	}
 	old.party.alg = jose.PS256
 	if got := old.post(t, "/oauth/par", request(old.c)); got.status != http.StatusCreated {
-		t.Errorf("an assertion signed with PS256: %s", got.body)
+		t.Errorf("an assertion signed with PS256 returned %s", got.body)
 	}
 }
 
@@ -230,9 +232,9 @@ func (b bank) introspect(t *testing.T, token, accept string) reply {
 	return w.browser().do(req)
 }
 
-// TestSignedIntrospection shows signed introspection responses (RFC 9701, section 5). They are for
-// the requesting client. Because they contain no sub and no exp, they cannot be used as other
-// tokens.
+// TestSignedIntrospection shows signed introspection responses (RFC 9701, section 5). A response is
+// only for the client that requested it. It contains no sub and no exp, so it cannot be used as
+// another kind of token.
 func TestSignedIntrospection(t *testing.T) {
 	w := newWorld(t)
 	b, other := w.bank(t, nil), w.bank(t, func(n *idp.Client) { n.IDTokenAlg = keys.PS256 })
