@@ -52,7 +52,7 @@ func (w *writing) close() {
 	}
 }
 
-// remove deletes all files, each part before the blob it belongs to.
+// remove deletes all files. Parts are deleted before the blob to which they belong.
 func (w *writing) remove() error {
 	var errs []error
 	for _, name := range slices.Backward(w.names) {
