@@ -21,7 +21,7 @@ type ServerReport struct {
 	InUse       int // the number of connections in use
 
 	SynchronousCommit string // setting on connections of package store; may be stricter than the role's default
-	Fsync, FullPages  bool   // if either is off, a power cut can damage the database
+	Fsync, FullPages  bool   // if one of them is off, a power cut can damage the database
 	Checksums         bool   // whether damaged pages are detected
 	Autovacuum        bool
 	Standby           bool // whether the server accepts no writes

@@ -19,8 +19,8 @@ type index struct {
 }
 
 // checkLog compares FILE-wal with the state that FILE-shm records. If the log has been truncated or
-// deleted, SQLite itself assumes that no more changes were written. It would silently lose changes
-// that it had acknowledged.
+// deleted, SQLite assumes that no more changes were written, and silently loses changes that it has
+// acknowledged.
 //
 // FILE-shm is only a hint: checkLog returns nil if another process has the file open, or if
 // FILE-shm belongs to another log.
