@@ -2,8 +2,8 @@ package mail
 
 import "strings"
 
-// words holds the texts of one kind of letter. A placeholder such as {name} stands for the letter's
-// fact with that name.
+// words holds the texts of one kind of letter. A placeholder such as {name} is replaced by the
+// letter's fact with this name.
 type words struct {
 	Subject string
 	Title   string
