@@ -13,7 +13,7 @@ import (
 )
 
 // A hash is a parsed password hash. It consists of a function that derives a key from a password,
-// and the key of the right password.
+// and the key that the right password results in.
 type hash struct {
 	derive func(password []byte) ([]byte, error)
 	want   []byte
