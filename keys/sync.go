@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Sync reads the ring if it has changed since the last read, or if some of its keys could not be
-// opened then. If the store does not answer, the ring continues to use the keys it has.
+// Sync reads the ring if it has changed since the last read, or if the last read could not open
+// some of its keys. If the store does not answer, the ring continues to use its current keys.
 func (r *Ring) Sync(ctx context.Context) error {
 	began := r.c.Now()
 	err := r.sync(ctx)
@@ -50,7 +50,7 @@ func (r *Ring) sync(ctx context.Context) error {
 	return nil
 }
 
-// lookAgain reads the ring because a token has an unknown kid: another node may have just created
+// lookAgain reads the ring because a token has an unknown kid. Another node may have just created
 // this key. It reads at most once a second, so that invented kids do not cause queries. If there
 // are several callers at the same time, one of them reads, and the others wait for it.
 func (r *Ring) lookAgain() {
