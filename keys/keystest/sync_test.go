@@ -55,12 +55,12 @@ func TestUnknownKid(t *testing.T) {
 	check(t, err)
 
 	if _, ok := slow.VerifyJWS(signed, "JWT"); !ok {
-		t.Error("a token by an unknown key is refused")
+		t.Error("a token that a key from another node signed is refused")
 	}
 
 	var got claims
 	if !slow.Sealer("sat", "SAT", "x").Open(sealed, &got) {
-		t.Error("a token sealed by an unknown key is refused")
+		t.Error("a token that a key from another node sealed is refused")
 	}
 
 	flood := func() (asked int64) {
