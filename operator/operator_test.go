@@ -87,7 +87,7 @@ func TestCreate(t *testing.T) {
 	o := w.create(t, " Ann@EXAMPLE.com", owner)
 	if got, err := w.Find(context.Background(), "aNN@example.com"); err != nil || got.ID != o.ID ||
 		got.Email != "ann@example.com" {
-		t.Errorf("Find by another spelling = %+v, %v", got, err)
+		t.Errorf("Find with another spelling of the email = %+v, %v", got, err)
 	}
 
 	for _, tt := range []struct{ email, password, param string }{
@@ -142,7 +142,7 @@ func TestSignInRefused(t *testing.T) {
 		{"ann@example.com", ""}, {"\x00", good}} {
 		_, _, err := d.SignIn(t.Context(), tt[0], tt[1], operator.Visitor{}, nil)
 		if !errors.Is(err, problem.Unauthenticated) {
-			t.Errorf("SignIn(%q) = %v, want unauthenticated", tt, err)
+			t.Errorf("SignIn(%q) = %v, want Unauthenticated", tt, err)
 		}
 	}
 }
@@ -166,7 +166,7 @@ func TestSessionEnds(t *testing.T) {
 		t.Error("a session that was unused for an hour opens, or a used one does not open")
 	}
 	if d.IsFresh(s) {
-		t.Error("a session of an hour counts as fresh")
+		t.Error("a session that began an hour ago counts as fresh")
 	}
 
 	_, cookie = d.begin()
@@ -210,7 +210,7 @@ func TestDisabled(t *testing.T) {
 }
 
 // TestFirstLink shows that the link for the first operator creates an owner, whatever role is
-// requested, and that it works only once.
+// requested. The link works only once.
 func TestFirstLink(t *testing.T) {
 	ctx, w := t.Context(), newWorld(t)
 	_, token, err := w.First(ctx)
@@ -237,7 +237,7 @@ func TestFirstLink(t *testing.T) {
 }
 
 // TestInvitation shows that an invited person cannot change the email or the role in the
-// invitation, and that its link expires.
+// invitation, and that the link of an invitation expires.
 func TestInvitation(t *testing.T) {
 	ctx, d := t.Context(), newDesk(t)
 	_, token, err := d.Invite(ctx, "bob@example.com", operator.Membership{Role: operator.Viewer}, d.ann.Email)
@@ -291,7 +291,7 @@ func TestRenewAndWithdraw(t *testing.T) {
 
 	again, after, err := d.Renew(ctx, l.ID, d.ann.Email)
 	if err != nil || again.Email != l.Email || again.Role != l.Role {
-		t.Errorf("Renew = %+v, %v, want one like %+v", again, err, l)
+		t.Errorf("Renew = %+v, %v, want an invitation like %+v", again, err, l)
 	}
 	if _, err := d.FindLink(ctx, before); !errors.Is(err, problem.NotFound) {
 		t.Errorf("FindLink of a renewed link = %v, want not found", err)
