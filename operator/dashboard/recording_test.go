@@ -136,8 +136,8 @@ func TestUploadFaults(t *testing.T) {
 	}
 }
 
-// TestUploadTooLarge shows that the form says so if a file is larger than the server accepts, even if
-// the server reads it only in part. It keeps what was typed above the file.
+// TestUploadTooLarge shows that the form reports a file that is larger than the server accepts,
+// even if the server reads only a part of the file. The form keeps what was typed above the file.
 func TestUploadTooLarge(t *testing.T) {
 	w := newWorldOf(&world{TB: t, maxUpload: 100_000})
 	_, b := w.operator("ann@example.com", ofAll)
@@ -178,7 +178,7 @@ func TestUpload(t *testing.T) {
 	// The activity on the home page names its parties, and links to it.
 	activity := b.get("/dashboard/projects/" + w.one.ID).body
 	if link := between(activity, `href="`+one+`"`, "</a>"); !strings.Contains(link, "15551234567") {
-		t.Errorf("the home page links to the upload by %q", link)
+		t.Errorf("the home page links to the upload with %q", link)
 	}
 
 	// The list filters by direction, and shows the call and its time.
@@ -209,7 +209,7 @@ func TestUpload(t *testing.T) {
 		t.Errorf("the page has %d outlines, want two", n)
 	}
 	if len(page.body) > 120_000 {
-		t.Errorf("the page has %d bytes", len(page.body))
+		t.Errorf("the page has %d bytes, want a small page", len(page.body))
 	}
 
 	// A link can start at a position in the recording.
@@ -240,7 +240,7 @@ func TestUpload(t *testing.T) {
 		"party=/private/%3Cb%3Eada": true, "call=a-&party=15551234567": true, "call=a-&party=1": false,
 		"flag=silent": false, "subscriber=nobody": false, "call=a-call&subscriber=%00x": false} {
 		if a := b.get(base + "?" + query); a.StatusCode != http.StatusOK || strings.Contains(a.body, one) != want {
-			t.Errorf("the recordings of %s: %s, listed %v", query, a.Status, !want)
+			t.Errorf("the list for %s returned %s, and contains the recording: %v", query, a.Status, !want)
 		}
 	}
 }
