@@ -37,7 +37,7 @@ type document struct {
 	Media             media             `json:"media"` // an extension of selvage
 }
 
-// A media contains the values for which the vendor's document has no members.
+// A media contains values that the vendor's document does not have.
 type media struct {
 	MediaURL   *string  `json:"media_url"` // null without media
 	MP3URL     *string  `json:"mp3_url"`
