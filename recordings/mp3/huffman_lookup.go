@@ -32,7 +32,7 @@ func (l *lookup) find(peek uint32) (value, length int) {
 	return int(e.at), used + int(e.bits)
 }
 
-// newLookup returns the lookup for codes, whose indexes are their values.
+// newLookup returns the lookup for codes. The value of a code is its index in codes.
 func newLookup(codes []code) lookup {
 	var l lookup
 	l.bits = l.add(codes, 0, 0)

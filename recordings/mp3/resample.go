@@ -89,7 +89,8 @@ func (r *resampled) ReadFrames(dst []int16, at int64) (n int, err error) {
 	return n, nil
 }
 
-// make computes n samples of a channel, beginning with sample at. In dst they are one frame apart.
+// make computes n samples of a channel, beginning with sample at. In dst, consecutive samples are
+// one frame apart.
 func (r *resampled) make(dst []int16, ch int, at int64, n int) error {
 	place := func(m int64) (whole, phase int64) {
 		return m/r.to*r.from + m%r.to*r.from/r.to, m % r.to * r.from % r.to
@@ -117,7 +118,8 @@ func (r *resampled) make(dst []int16, ch int, at int64, n int) error {
 	return nil
 }
 
-// weighing returns the weights of the samples around a position that lies phase/to after a sample.
+// weighing returns the weights of the samples around a position. The position is the fraction
+// phase/to after a sample.
 func (r *resampled) weighing(phase int64) []float32 {
 	if r.weights == nil {
 		return r.weigh(r.spare, phase)
