@@ -27,10 +27,11 @@ var recordingFilterTable = table[operator.RecordingFilter]{
 }
 
 // SaveRecordingFilter inserts a filter. It replaces the operator's filter of the project with the
-// same name, if there is one. If the operator already has most other filters of the project, the
-// error is problem.Invalid.
+// same name, if there is one. If the operator already has the maximum number of other filters of
+// the project, which is most, the error is problem.Invalid.
 func (s *Operators) SaveRecordingFilter(ctx context.Context, f operator.RecordingFilter, most int) error {
-	// The audit trail is never erased, so events have no name, which may be that of a subscriber.
+	// The name of a filter may be the name of a subscriber, so events do not contain it. The audit
+	// trail is never erased.
 	e := audit.Of("recording_filter.saved", f.ProjectID, "recording filter", f.ID)
 	return s.change(ctx, e, func(t tx) error {
 		// Concurrent saves of an operator wait for one another, so that each counts the others.
@@ -96,8 +97,9 @@ func eraseFilters(ctx context.Context, t tx, projectID, id string, names []strin
 	return nil
 }
 
-// aboutAudio lists the parameters of searches that never name a person. They are not compared,
-// because a subscriber's reference may be a number that equals a date or a duration.
+// aboutAudio lists the parameters of searches that never name a person. Their values are not
+// compared with names, because a subscriber's reference may be a number that equals a date or a
+// duration.
 var aboutAudio = []string{"after", "before", "longer", "shorter", "flag", "direction", "held"}
 
 // searchesFor reports whether a filter contains one of names, which are in lower case, or the same

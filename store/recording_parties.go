@@ -14,7 +14,7 @@ import (
 // search combines.
 const maxNumbers = 30
 
-// A party holds the values that the parties of matching recordings have in two columns.
+// A party holds values for two columns. A recording matches if a column has one of its values.
 type party struct {
 	from, to string // names of the columns
 	values   []string
