@@ -62,8 +62,8 @@ func callRecord(alice, bob *phone) {
 }
 
 // wantOnly fails the test unless a channel correlates with a tone, and not with another tone. has
-// and lacks are the frequencies of the two tones in Hz. For the first tone, the median of the
-// blocks counts, because a busy browser sends audio with gaps.
+// and lacks are the frequencies of the two tones in Hz. The correlation with the first tone is the
+// median over blocks of samples, because a busy browser sends audio with gaps.
 func wantOnly(t *testing.T, what string, samples []float64, has, lacks int) {
 	t.Helper()
 	var blocks []float64
@@ -84,8 +84,8 @@ func wantOnly(t *testing.T, what string, samples []float64, has, lacks int) {
 	}
 }
 
-// correlation returns how well samples correlate with a tone of any phase, from 0 to 1. It is the
-// square root of the share of their energy that the tone explains.
+// correlation returns how well samples correlate with a tone of any phase, from 0 to 1. The result
+// is the square root of the share of the samples' energy that belongs to the tone.
 func correlation(samples []float64, hz int) float64 {
 	var energy float64
 	for _, x := range samples[:len(samples)/toneBlock*toneBlock] {

@@ -61,7 +61,7 @@ func TestFirefoxCalls(t *testing.T) {
 		alice, bob := firefoxPhones(t, s, b, "3.30.0")
 		callTalk(alice, bob)
 		if got := connected(t, s, "tcp"); got != 6 { // each side has audio twice and video once
-			t.Errorf("%v media sections connected by TCP, want 6", got)
+			t.Errorf("%v media sections connected over TCP, want 6", got)
 		}
 	})
 }

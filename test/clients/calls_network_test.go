@@ -49,7 +49,7 @@ func TestCallsByNetwork(t *testing.T) {
 			before := connected(t, s, "tcp")
 			talkAgain(t, alice, bob)
 			if got := connected(t, s, "tcp") - before; got != 4 {
-				t.Errorf("%v media sections connected by TCP, want 4", got)
+				t.Errorf("%v media sections connected over TCP, want 4", got)
 			}
 			hangUp(alice, bob)
 		})

@@ -219,7 +219,7 @@ func TestOIDCClientTSLogout(t *testing.T) {
 
 	b.until("the session iframe to say that nothing has changed", "session.said.includes('unchanged')")
 	if eval[bool](b, "session.signedOut || session.said.includes('changed')") {
-		t.Errorf("before the logout the session iframe has said %s", eval[string](b, "session.said.join()"))
+		t.Errorf("before the logout, the session iframe has reported %s", eval[string](b, "session.said.join()"))
 	}
 
 	sid := eval[string](b, "manager.getUser().then(user => user.profile.sid)")
