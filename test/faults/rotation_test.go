@@ -21,9 +21,9 @@ const (
 	turnEvery     = 8 * time.Second // more than twice the time until a next key is known everywhere
 )
 
-// TestRotationUnderLoad rotates all keys by command every few seconds while tokens are verified,
-// including tokens from earlier keys. No token is refused. LONG=1 runs the test for two minutes, at
-// more than twice the rate.
+// TestRotationUnderLoad rotates all keys with a command every few seconds while tokens are
+// verified, including tokens from earlier keys. No token is refused. LONG=1 runs the test for two
+// minutes, at more than twice the rate.
 func TestRotationUnderLoad(t *testing.T) {
 	harness.Rows(t)
 	harness.OneBackend(t)

@@ -18,9 +18,10 @@ import (
 // memoryCap is the memory in KiB of a container in which the server must survive.
 const memoryCap = 256 << 10
 
-// TestMemoryCap lets a crowd sign in. It also requests many long MP3s and abandons them half-way.
-// The server has two CPUs, and each of its processes has a soft memory limit of 200 MiB. The part
-// of their memory that the kernel cannot reclaim fits into a container of 256 MiB.
+// TestMemoryCap lets many browsers sign in at the same time. It also requests many long MP3s, and
+// abandons them half-way. The server has two CPUs, and each of its processes has a soft memory
+// limit of 200 MiB. The part of their memory that the kernel cannot reclaim fits into a container
+// of 256 MiB.
 func TestMemoryCap(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"GOMEMLIMIT=200MiB", "GOMAXPROCS=2"}})
@@ -45,7 +46,7 @@ func TestMemoryCap(t *testing.T) {
 	for range 50 {
 		readers.Go(func() {
 			if err := abandon(p.HTTP+long, 100_000); err != nil {
-				t.Errorf("the beginning of an MP3: %v", err)
+				t.Errorf("reading the beginning of an MP3: %v", err)
 			}
 		})
 	}
@@ -61,9 +62,9 @@ func TestMemoryCap(t *testing.T) {
 	}
 }
 
-// TestStarvedCPU lets a server of two CPUs run for a fifth of the time while a crowd signs in. The
-// crowd grows until it is too large for this machine. The server answers every request, refuses
-// logins that would have to wait too long, stays healthy, and recovers.
+// TestStarvedCPU lets a server with two CPUs run for only a fifth of the time while a crowd of
+// browsers signs in. The crowd grows until it is too large for this machine. The server answers
+// every request, refuses logins that would have to wait too long, stays healthy, and recovers.
 func TestStarvedCPU(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"GOMAXPROCS=2"}})
@@ -79,7 +80,7 @@ func TestStarvedCPU(t *testing.T) {
 		defer tick.Stop()
 		for going := true; going; {
 			if err := s.Get(t, s.Ops+"/healthz").StatusIs(200); err != nil {
-				t.Errorf("while it is starved: %v", err)
+				t.Errorf("a request while the server is starved: %v", err)
 			}
 			select {
 			case <-over:
@@ -103,11 +104,11 @@ func TestStarvedCPU(t *testing.T) {
 	fed := time.Now()
 	harness.Eventually(t, recovers, "a login to succeed", func() error {
 		if in, _ := crowdOf(t, c, sub, 1); in == 0 {
-			return fmt.Errorf("it was refused")
+			return fmt.Errorf("the login was refused")
 		}
 		return s.Get(t, s.Ops+"/readyz").StatusIs(200)
 	})
-	t.Logf("it recovered within %v", time.Since(fed))
+	t.Logf("the server recovered within %v", time.Since(fed))
 }
 
 // recovers limits how long a server may take to recover after a fault.
