@@ -1,5 +1,6 @@
-// Package history records the requests of clients about a login, and the answers, while nodes and
-// databases fail. It then checks whether some order of the requests explains all answers.
+// Package history records what clients request for a login, and the answers, while nodes and
+// databases fail. It then checks whether there is an order of the requests that explains all
+// answers.
 //
 // A login consists of a code, which may be redeemed once, and of the refresh tokens that follow
 // from it. A request without an answer may or may not have had an effect.
