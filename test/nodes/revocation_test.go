@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestEndedEverywhere ends logins and tokens at one node, or by a command, and checks that the
+// TestEndedEverywhere ends logins and tokens at one node, or with a command, and checks that the
 // other node refuses them within a second.
 func TestEndedEverywhere(t *testing.T) {
 	t.Parallel()
@@ -78,8 +78,8 @@ func TestEndedEverywhere(t *testing.T) {
 	}
 }
 
-// TestKeyEndedEverywhere revokes an API key by a command. The other node refuses the key and
-// the tokens that were created with it.
+// TestKeyEndedEverywhere revokes an API key with a command. The other node refuses the key and the
+// tokens that were created with it.
 func TestKeyEndedEverywhere(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
