@@ -101,7 +101,7 @@ func survive(t *testing.T, c *harness.Client, begin, end func()) {
 	flow := c.NewFlow(scope)
 	code, err := flow.QuickCode(stays.Cookies())
 	if err != nil {
-		t.Errorf("a code during the outage: %v", err)
+		t.Errorf("redeeming a code during the outage: %v", err)
 	}
 
 	refreshed, err := c.QuickRefresh(tokens.RefreshToken)
@@ -117,11 +117,11 @@ func survive(t *testing.T, c *harness.Client, begin, end func()) {
 	load.end(t)
 
 	if _, err := flow.QuickRedeem(code); err != nil {
-		t.Errorf("a code from the outage, after it: %v", err)
+		t.Errorf("redeeming a code from the outage after it: %v", err)
 	}
 	for _, token := range []string{fresh.RefreshToken, refreshed.RefreshToken} {
 		if _, err := c.QuickRefresh(token); err != nil {
-			t.Errorf("a refresh token from the outage, after it: %v", err)
+			t.Errorf("using a refresh token from the outage after it: %v", err)
 		}
 	}
 	for range 3 {
@@ -150,11 +150,11 @@ func signOut(t *testing.T, c *harness.Client, b *harness.Browser, tokens harness
 		return c.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).StatusIs(401)
 	})
 	if _, err := c.QuickRefresh(tokens.RefreshToken); err == nil {
-		t.Error("the ended login can be refreshed")
+		t.Error("the refresh token of the ended login is accepted")
 	}
 }
 
-// A load signs the same browser in repeatedly.
+// A load signs in with the same browser repeatedly.
 type load struct {
 	began time.Time
 	stop  chan struct{}
@@ -225,7 +225,7 @@ func (l *load) last(t *testing.T, more int) {
 	until := done() + more
 	harness.Eventually(t, 2*time.Minute, "logins", func() error {
 		if n := done(); n < until {
-			return fmt.Errorf("%d of %d have ended", n, until)
+			return fmt.Errorf("only %d of %d logins have ended", n, until)
 		}
 		return nil
 	})
