@@ -92,7 +92,7 @@ func (a *Operators) checkPasswordOf(ctx context.Context, email, secret string, f
 	case err != nil:
 		return o, fmt.Errorf("checking password: %w", err)
 	case !attempt.OK:
-		err = a.refused(ctx, o, "wrong e-mail or password")
+		err = a.refused(ctx, o, "wrong email or password")
 	case o.Disabled:
 		err = a.refused(ctx, o, "disabled")
 	default:

@@ -98,7 +98,7 @@ func TestGuesses(t *testing.T) {
 		}
 	}
 
-	if got := w.refusals(t); got["wrong e-mail or password "] != 8 || got["too many tries login_per_account"] != 2 {
+	if got := w.refusals(t); got["wrong email or password "] != 8 || got["too many tries login_per_account"] != 2 {
 		t.Errorf("the audit trail has %v, want 8 guesses and one refusal per account for too many tries", got)
 	}
 

@@ -26,7 +26,7 @@ const dashboard = "../../operator/dashboard"
 var (
 	// prose matches literals that people read. Such literals begin like a sentence, or have several
 	// words.
-	prose = regexp.MustCompile(`^(?:[A-Z“(]|%(?:\[1\])?s |\{this\} ).*[a-z]{2}|^[a-z]+,? [a-z(]+.*$`)
+	prose = regexp.MustCompile(`^(?:[A-Z“(]|%(?:\[1\])?s,? |\{this\} ).*[a-z]{2}|^[a-z]+,? [a-z(]+.*$`)
 	// other matches literals that people do not read: patterns, code, and formats.
 	other = regexp.MustCompile(`^(?:GET|POST) |\n|curl|^selvage |^# |^[LM][%0-9]|^Bearer|^[A-Z][a-z]+/$|` +
 		`^[A-Z][A-Za-z]*-[A-Z]|default-src|attachment;|^import |^%s is not valid JSON`)
@@ -39,7 +39,7 @@ var internalTexts = []string{"no operator is signed in", "the operator must conf
 	"neither an API key nor a token was sent, and no operator is signed in",
 	"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", "color must", "the color", "the color must",
 	"changed meanwhile", "too many tries", "unknown account", "wrong password", "no password",
-	"wrong e-mail or password",
+	"wrong email or password",
 	"the subscriber denied it", "the credentials lack the scope Management", "embed key", "room session",
 	"the refresh token was used before; its family is revoked", "not a token of the project",
 	"put on hold in the dashboard", "too many pages follow changes at the moment", "page"}
@@ -66,6 +66,9 @@ func codeTexts(t *testing.T) (all []string) {
 			if _, isImport := n.(*ast.ImportSpec); isImport {
 				return false
 			}
+			if text := shownField(n); text != "" {
+				all = append(all, text)
+			}
 			if call, isCall := n.(*ast.CallExpr); isCall && isProblem(call) {
 				for _, arg := range call.Args {
 					if text, ok := constant(arg); ok && strings.Contains(text, " ") && !strings.Contains(text, "%s") {
@@ -82,6 +85,41 @@ func codeTexts(t *testing.T) (all []string) {
 			return !ok
 		})
 	}
+	return all
+}
+
+// shownFields are the fields of structs that pages always show.
+var shownFields = []string{"Hint", "Label", "Why", "Button"}
+
+// shownField returns the text in a field that pages show, if n sets such a field to a literal.
+func shownField(n ast.Node) string {
+	pair, ok := n.(*ast.KeyValueExpr)
+	if !ok {
+		return ""
+	}
+	name, ok := pair.Key.(*ast.Ident)
+	if !ok || !slices.Contains(shownFields, name.Name) {
+		return ""
+	}
+	text, _ := constant(pair.Value)
+	return text
+}
+
+// callTexts returns the descriptions of why a call ended.
+func callTexts(t *testing.T) (all []string) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), "../../calls/result.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if pair, ok := n.(*ast.KeyValueExpr); ok {
+			if text, ok := constant(pair.Value); ok {
+				all = append(all, text)
+			}
+		}
+		return true
+	})
 	return all
 }
 
@@ -154,7 +192,9 @@ func kindTexts() (all []string) {
 func alsoShown() (all []string) {
 	all = []string{"1 minute ago", "%s minutes ago", "1 hour ago", "%s hours ago", "1 day ago", "%s days ago",
 		"in 1 minute", "in %s minutes", "in 1 hour", "in %s hours", "in 1 day", "in %s days", "in a moment", "just now",
-		"1 day", "2 Jan", "“%s”", "owner", "admin", "viewer"}
+		"1 day", "2 Jan", "“%s”", "owner", "admin", "viewer",
+		"inbound", "outbound", "calling", "messaging", "default", "optional", "resource",
+		"No", "15 minutes", "As JSON.", "In UTC."}
 	all = append(all, faults...)
 	for _, f := range fabric.PersonFields {
 		all = append(all, f.Label)
@@ -201,7 +241,7 @@ func TestTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all = slices.Concat(all, codeTexts(t), kindTexts(), doctorTexts(t), settingTexts(t), alsoShown())
+	all = slices.Concat(all, codeTexts(t), kindTexts(), callTexts(t), doctorTexts(t), settingTexts(t), alsoShown())
 	slices.Sort(all)
 	all = slices.DeleteFunc(slices.Compact(all), func(text string) bool { return text == "" })
 	if len(all) < 1000 {

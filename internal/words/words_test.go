@@ -201,3 +201,31 @@ func TestFormatsInGerman(t *testing.T) {
 		t.Errorf("in English, Number = %q", got)
 	}
 }
+
+// TestApostrophes shows that messages have typographic apostrophes.
+func TestApostrophes(t *testing.T) {
+	straight := regexp.MustCompile(`\pL'\pL`)
+	for key, texts := range file(t, "en") {
+		for _, text := range texts {
+			if straight.MatchString(text) {
+				t.Errorf("%s has a straight apostrophe: %q", key, text)
+			}
+		}
+	}
+
+	for _, page := range []string{"../../templates/pages/*.html", "../../templates/pages/dashboard/*.html"} {
+		names, err := filepath.Glob(page)
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%d pages, %v", len(names), err)
+		}
+		for _, name := range names {
+			raw, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := straight.FindString(string(raw)); found != "" {
+				t.Errorf("%s has a straight apostrophe: %q", name, found)
+			}
+		}
+	}
+}

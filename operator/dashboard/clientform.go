@@ -150,7 +150,7 @@ func clientSettings(c idp.Client) []input {
 		{Kind: "select", Name: "requests", Label: "Authorization requests",
 			Options: selectChoices(requestTitles, requestsOf(c))},
 		{Kind: "area", Name: "request_uri", Label: "Request URIs", Rows: 2,
-			Hint:  "One per line: where the client's signed requests may be read.",
+			Hint:  "One per line: where the client’s signed requests may be read.",
 			Value: strings.Join(c.RequestURIs, "\n")},
 		{Kind: "select", Name: "pkce", Label: "PKCE", Options: selectChoices(pkceTitles, pkce)},
 		{Kind: "select", Name: "acr", Label: "People sign in with", Options: selectChoices(acrTitles, c.RequireACR)},

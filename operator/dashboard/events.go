@@ -172,7 +172,7 @@ var reasons = map[string]string{
 	"wrong password": "The password was wrong. Users who forgot theirs set a new one with “Forgot password?”.",
 	"no password": "This account has no password yet. Send an invitation from the subscriber’s page, or set a " +
 		"password there.",
-	"wrong e-mail or password": "The email or the password was wrong. An owner can create a link for a new " +
+	"wrong email or password": "The email or the password was wrong. An owner can create a link for a new " +
 		"password under Operators.",
 	"disabled":          "The account is disabled. Enable it on its page to let them sign in again.",
 	"changed meanwhile": "The account was changed during the login. Trying again helps.",

@@ -274,7 +274,7 @@ func TestAudit(t *testing.T) {
 
 	a := b.get("/dashboard/audit?action=login&outcome=refused")
 	if !strings.Contains(a.body, "Sign-in refused") ||
-		!strings.Contains(a.body, "wrong e-mail or password") || !strings.Contains(a.body, o.ID) ||
+		!strings.Contains(a.body, "wrong email or password") || !strings.Contains(a.body, o.ID) ||
 		strings.Contains(a.body, "Done</span>") {
 		t.Errorf("the audit trail does not explain the refused logins: %s %s", a.Status, a.body)
 	}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -35,11 +36,11 @@ func (a *kindPages) listKinds(v *visit) error {
 			about := f.Type
 			switch {
 			case f.Required:
-				about += ", required"
+				about = words.Textf("%s, required", about)
 			case f.ReadOnly:
-				about += ", read-only"
+				about = words.Textf("%s, read-only", about)
 			case f.WriteOnly:
-				about += ", secret"
+				about = words.Textf("%s, secret", about)
 			}
 			row.Members = append(row.Members, kindMember{f, about})
 		}

@@ -41,7 +41,7 @@ func (a *resourcePages) newPassword(v *visit, id string) error {
 		return problem.NoSuch("resource")
 	}
 
-	v.notice = words.Textf("%s has a new password. Enter it in the phone now: it is not shown again.",
+	v.notice = words.Textf("Enter the password of %s in the phone now: it is not shown again.",
 		v.quote(made.Username()))
 	return a.pageOf(v, http.StatusOK, *t.Resource, a.Fabric.Resources.KindOf(*t.Resource), nil,
 		endpointPartOf(*t.Resource, made.Password))

@@ -206,6 +206,8 @@ func factsOf(k *kinds.Kind, values kinds.Values) (all []fact) {
 
 		one := fact{Name: cmp.Or(k.Form.Labels[f.Name], kinds.Label(f.Name)), Text: text}
 		switch {
+		case f.Enum != nil:
+			one.Ours = true
 		case f.Type == "boolean":
 			one.Text, one.Ours = map[string]string{"true": "yes", "false": "no"}[text], true
 		case text == "0" && k.Form.Hints[f.Name] == noLimit:

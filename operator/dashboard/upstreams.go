@@ -89,13 +89,16 @@ func upstreamInputs(u idp.Upstream) []input {
 	}
 
 	for _, field := range idp.UpstreamFields() {
-		label := strings.ReplaceAll(field, "_", " ")
 		inputs = append(inputs, input{Kind: "text", Type: "text", Name: "claim_" + field,
-			Label: words.Textf("Claim for %s", label),
+			Label: words.Sentences(claimTitles[field], "(claim)"),
 			Value: u.Claims[field], Example: u.Claim(field), Length: 200})
 	}
 	return inputs
 }
+
+// claimTitles describes the fields of a subscriber that a claim can set.
+var claimTitles = map[string]string{"email": "Email", "email_verified": "Email verified",
+	"first_name": "First name", "last_name": "Last name"}
 
 // upstreamInput returns the settings in a form. An empty secret leaves the secret unchanged.
 func upstreamInput(posted url.Values) idp.UpstreamInput {
