@@ -3,9 +3,6 @@
 const door = document.getElementById("unsent-signin");
 if (door) location.replace(door.dataset.return);
 
-// In low windows, the rail scrolls. The link to the current page stays in sight.
-document.querySelector(".rail [aria-current=page]")?.scrollIntoView({ block: "nearest" });
-
 // Escape closes a menu.
 document.addEventListener("keydown", (event) => {
   const menu = event.key === "Escape" && event.target.closest("details.menu[open], details.switch[open]");
