@@ -24,7 +24,7 @@ func (f folder) space(context.Context) []Finding {
 	free, all := uint64(s.Bavail)*uint64(s.Bsize), uint64(s.Blocks)*uint64(s.Bsize)
 	inodes, most := uint64(s.Ffree), uint64(s.Files)
 	const remedy Text = "free some space, or move it to a larger disk; when the disk is full, the server " +
-		"only reads and answers writes with 503"
+		"still serves reads but answers writes with 503"
 	left := finef("%s of %s free", inUnits(free), inUnits(all))
 	switch {
 	case free < 32<<20:
