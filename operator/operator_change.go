@@ -40,8 +40,11 @@ func CheckPassword(secret, email string) error {
 	}
 	folded := strings.ToLower(secret)
 	local, _, _ := strings.Cut(strings.ToLower(email), "@")
-	if len(local) > 3 && strings.Contains(folded, local) || strings.Count(folded, folded[:1]) == len(folded) {
-		return problem.BadParam("password", "password is too easy to guess")
+	if len(local) > 3 && strings.Contains(folded, local) {
+		return problem.BadParam("password", "password is too easy to guess: it contains your email address")
+	}
+	if strings.Count(folded, folded[:1]) == len(folded) {
+		return problem.BadParam("password", "password is too easy to guess: it repeats one character")
 	}
 	return nil
 }

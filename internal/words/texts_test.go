@@ -196,6 +196,9 @@ func alsoShown() (all []string) {
 		"inbound", "outbound", "calling", "messaging", "default", "optional", "resource",
 		"No", "15 minutes", "As JSON.", "In UTC."}
 	all = append(all, faults...)
+	for _, why := range weakPasswords {
+		all = append(all, "is too easy to guess: "+why)
+	}
 	for _, f := range fabric.PersonFields {
 		all = append(all, f.Label)
 	}
@@ -215,7 +218,7 @@ func alsoShown() (all []string) {
 // label of a field.
 var faults = []string{
 	"is missing.", "is too long (maximum is %d characters).", "is too short (minimum is %d characters).",
-	"is too easy to guess.", "is not an email address.", "is not valid UTF-8.", "is in use already.",
+	"is not an email address.", "is not valid UTF-8.", "is in use already.",
 	"must be a day, such as 2030-01-31.",
 	"must be UTF-8 without control characters.", "must be a UUID.", "must be a number of seconds.",
 	"must be a time such as 2030-01-31T12:00:00Z, or null.", "must be an http or https URL.", "must be an integer.",
@@ -232,6 +235,21 @@ var faults = []string{
 	"More than %d numbers end in these digits: enter more of them.",
 	"More than %d numbers begin with these digits: enter more of them.",
 	"You can save at most %d filters: remove one first.", "Another filter already has this name.",
+}
+
+// weakPasswords lists the reasons why a password is too easy to guess.
+var weakPasswords = []string{
+	"it contains your email address.",
+	"it repeats one character.",
+	"it appeared in a data breach; choose one that you use nowhere else.",
+	"it is a common word or name with small changes; three or four unrelated words are better.",
+	"it is a row of neighboring keys; three or four unrelated words are better.",
+	"it repeats itself; three or four unrelated words are better.",
+	"it follows a sequence such as abcd or 1234; three or four unrelated words are better.",
+	"it contains a date; three or four unrelated words are better.",
+	"it is short; three or four unrelated words are better.",
+	"it contains your email address, your name or the project's name; three or four unrelated words are better.",
+	"it is similar to a very common password; three or four unrelated words are better.",
 }
 
 // TestTexts shows that every language translates exactly the texts of the dashboard and the demo,

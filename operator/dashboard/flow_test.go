@@ -73,6 +73,15 @@ func TestSetupLink(t *testing.T) {
 			strings.Contains(a.body, "ann@example.com"))
 	}
 
+	weak.Set("password", "annabelle's own password")
+	weak.Set("username", "annabelle@example.com")
+	a := b.post(setup, "/dashboard/setup", weak)
+	if !strings.Contains(a.body, "too easy to guess: it contains your email address.") ||
+		!strings.Contains(between(a.body, `<input id="password"`, ">"), " autofocus") ||
+		strings.Contains(between(a.body, `<input id="username"`, ">"), "autofocus") {
+		t.Errorf("a weak password returned %s, without its reason or the focus on its field", a.Status)
+	}
+
 	// The link is used up, and no other page is accessible without a second factor.
 	b.post(setup, "/dashboard/setup", setupForm(token)).leadsTo(t, "/dashboard/factor")
 	if a := w.browser().get(setup); a.StatusCode != http.StatusNotFound {

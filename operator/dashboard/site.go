@@ -5,12 +5,14 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/templates"
 )
@@ -141,6 +143,9 @@ func describeFaults(err error, fields ...string) (all faults, ok bool) {
 			return nil, false
 		}
 		at := fault{Text: sentence(p.Message)}
+		if rest, ok := strings.CutPrefix(p.Message, "password "); ok {
+			at.Text = words.Sentences("Password", lowerSentence(rest)) // translated as in other forms
+		}
 		if slices.Contains(fields, p.Param) {
 			at.ID = p.Param
 		}
