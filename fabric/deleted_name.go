@@ -10,8 +10,9 @@ import (
 // trail, unless events are kept for a different time.
 const DeletedNamesFor = 365 * 24 * time.Hour
 
-// DeletedName returns the email, name or reference that a deleted subscriber had. If the subscriber
-// was erased, or the name is no longer kept, it returns problem.NotFound.
+// DeletedName returns the email, name or reference that a deleted subscriber had. It is "" if it was
+// erased with another account of the same person. If the subscriber was erased, or the name is no
+// longer kept, DeletedName returns problem.NotFound.
 func (ss *Subscribers) DeletedName(ctx context.Context, projectID, id string) (string, error) {
 	return ss.store.FindDeletedName(ctx, projectID, id)
 }

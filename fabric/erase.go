@@ -38,9 +38,10 @@ var keptData = []KeptData{
 			"person, and the log is pruned after its retention time",
 	},
 	{
-		What: "of a subscriber that was deleted before: its phone number and addresses in recordings that are " +
-			"not deleted, and in calls and saved filters without its id",
-		Why: "they were deleted with it, so that they can no longer be found",
+		What: "of a subscriber that was deleted before: its names, phone number and addresses in recordings that " +
+			"are not deleted, and in calls and saved filters without its id; they are found only by the email " +
+			"or reference that is kept for the audit trail, unless another subscriber has it now",
+		Why: "all else was deleted with it, or may belong to somebody else",
 	},
 	{
 		What: "recordings on hold",
@@ -82,6 +83,9 @@ var keptData = []KeptData{
 type Eraser struct {
 	revocation.Revocation
 
+	// OnlyDeleted makes the erasure fail if the subscriber exists.
+	OnlyDeleted bool
+
 	// Names returns the values in lower case by which a recording may name the subscriber as a
 	// party of its call. They are addresses, email, phone number and reference.
 	Names func(s Subscriber, all []Address) []string
@@ -93,6 +97,17 @@ type Eraser struct {
 // If the subscriber was already deleted, Erase deletes the data that remains. If
 // no data remains, it returns problem.NotFound.
 func (ss *Subscribers) Erase(ctx context.Context, projectID, id string) (Erasure, error) {
+	return ss.erase(ctx, projectID, id, false)
+}
+
+// EraseDeleted is like Erase, but returns problem.Conflict if the subscriber exists, for example
+// because it was imported again.
+func (ss *Subscribers) EraseDeleted(ctx context.Context, projectID, id string) (Erasure, error) {
+	return ss.erase(ctx, projectID, id, true)
+}
+
+// erase implements Erase and EraseDeleted.
+func (ss *Subscribers) erase(ctx context.Context, projectID, id string, onlyDeleted bool) (Erasure, error) {
 	id, ok := canonical(id)
 	if !ok {
 		return Erasure{}, problem.NoSuch("subscriber")
@@ -101,7 +116,11 @@ func (ss *Subscribers) Erase(ctx context.Context, projectID, id string) (Erasure
 	ctx = context.WithoutCancel(ctx) // finish even if the caller disconnects
 	defer ss.caches.forget()
 	now := ss.now()
-	by := Eraser{Revocation: permanentRevocation(revocation.Subscriber, id, now), Names: namesInRecordings}
+	by := Eraser{
+		Revocation:  permanentRevocation(revocation.Subscriber, id, now),
+		OnlyDeleted: onlyDeleted,
+		Names:       namesInRecordings,
+	}
 	e, err := ss.store.EraseSubscriber(ctx, projectID, by, now)
 	if err != nil {
 		return Erasure{}, err

@@ -59,10 +59,11 @@ type SubscriberStore interface {
 	DeleteSubscriber(ctx context.Context, projectID string, r revocation.Revocation) error
 	// EraseSubscriber deletes a subscriber and everything else that identifies it. If the
 	// subscriber is already deleted, EraseSubscriber deletes the remaining data. If no data
-	// remains, it returns problem.NotFound.
+	// remains, it returns problem.NotFound. If the subscriber exists, but by.OnlyDeleted is set, it
+	// returns problem.Conflict.
 	EraseSubscriber(ctx context.Context, projectID string, by Eraser, now time.Time) (Erasure, error)
-	// FindDeletedName returns the email, name or reference of a deleted subscriber, or
-	// problem.NotFound if the name is not kept.
+	// FindDeletedName returns the email, name or reference of a deleted subscriber, "" if it was
+	// erased with another account of the same person, or problem.NotFound if it is not kept.
 	FindDeletedName(ctx context.Context, projectID, id string) (string, error)
 	// FindDeletedNamed returns the ids of deleted subscribers whose kept name equals the given
 	// name. It returns at most the given number.

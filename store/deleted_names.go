@@ -1,26 +1,42 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// The kinds of names of deleted subscribers. Only emails and references are unique in a project, so
+// that an erasure can find data by them.
+const (
+	keptEmail     = "email"
+	keptReference = "reference"
+	keptFullName  = "full_name"
+)
+
+// nameToKeep returns the name by which readers of the audit trail know a subscriber, and its kind.
+func nameToKeep(s fabric.Subscriber) (name, kind string) {
+	if s.Email != "" {
+		return s.Email, keptEmail
+	}
+	if full := s.FullName(); full != "" {
+		return full, keptFullName
+	}
+	return s.Reference, keptReference
+}
+
 // keepName stores the name of a subscriber that a transaction deletes.
 func (t tx) keepName(ctx context.Context, s fabric.Subscriber, now time.Time) error {
-	name := cmp.Or(s.Email, s.FullName(), s.Reference)
+	name, kind := nameToKeep(s)
 	if name == "" {
 		return nil
 	}
-	err := t.Later(ctx, `INSERT INTO deleted_names (id, project_id, name, deleted) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (id) DO UPDATE SET name = excluded.name, deleted = excluded.deleted`,
-		s.ID, s.ProjectID, name, micros(now))
+	err := t.Later(ctx, `INSERT INTO deleted_names (id, project_id, name, kind, deleted) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (id) DO UPDATE SET name = excluded.name, kind = excluded.kind, deleted = excluded.deleted`,
+		s.ID, s.ProjectID, name, kind, micros(now))
 	if err != nil {
 		return fmt.Errorf("keeping a name: %w", err)
 	}
@@ -28,38 +44,51 @@ func (t tx) keepName(ctx context.Context, s fabric.Subscriber, now time.Time) er
 }
 
 // keptSubscriber returns what an erasure still knows of a subscriber that was deleted before: its
-// name, as an email or a reference. It leaves out a name that another subscriber has now.
+// email or reference. It leaves out one that another subscriber has now.
 func keptSubscriber(ctx context.Context, t tx, projectID, id string) (sub fabric.Subscriber, err error) {
-	var name string
-	err = checkRow(t.Row(ctx, `SELECT name FROM deleted_names WHERE id = $1 AND project_id = $2
+	var name, kind string
+	err = checkRow(t.Row(ctx, `SELECT name, kind FROM deleted_names WHERE id = $1 AND project_id = $2
 		AND NOT EXISTS (SELECT 1 FROM subscribers s WHERE s.project_id = $2
 			AND (s.email = deleted_names.name OR s.reference = deleted_names.name))`,
-		id, projectID).Scan(&name), "name")
-	if err != nil && !errors.Is(err, problem.NotFound) {
-		return sub, err
-	}
-	if strings.Contains(name, "@") {
+		id, projectID).Scan(&name, &kind), "name")
+	switch {
+	case err != nil:
+		return sub, problem.IgnoreNotFound(err)
+	case kind == keptEmail:
 		sub.Email = name
-	} else {
+	case kind == keptReference:
 		sub.Reference = name
 	}
 	return sub, nil
 }
 
-// eraseNames deletes the kept name of a subscriber that was deleted before, and those of deleted
-// subscribers with the same email.
+// eraseNames deletes the kept name of a subscriber that was deleted before. It also clears the names
+// of deleted subscribers with the same email, but keeps their ids, so that they can be erased, too.
 func eraseNames(ctx context.Context, t tx, projectID, id, email string, e *fabric.Erasure) error {
-	res, err := t.Exec(ctx, `DELETE FROM deleted_names WHERE project_id = $2
-		AND (id = $1 OR $3 <> '' AND LOWER(name) = LOWER($3))`, id, projectID, email)
+	res, err := t.Exec(ctx, `DELETE FROM deleted_names WHERE project_id = $2 AND id = $1`, id, projectID)
 	n, err := countChanged(res, err, "names")
+	if err != nil {
+		return err
+	}
 	if n > 0 {
 		e.Deleted["names"] = n
+	}
+	if email == "" {
+		return nil
+	}
+
+	res, err = t.Exec(ctx, `UPDATE deleted_names SET name = '', kind = ''
+		WHERE project_id = $1 AND LOWER(name) = LOWER($2)`, projectID, email)
+	n, err = countChanged(res, err, "names")
+	if n > 0 {
+		e.Anonymised["names"] = n
 	}
 	return err
 }
 
-// FindDeletedName returns the name of a deleted subscriber: its email, name or reference. If the name
-// is not kept, the error is problem.NotFound.
+// FindDeletedName returns the name of a deleted subscriber: its email, name or reference. The name is
+// "" if it was erased with another account of the same person. If the subscriber was erased, or the
+// name is no longer kept, the error is problem.NotFound.
 func (s *Subscribers) FindDeletedName(ctx context.Context, projectID, id string) (name string, err error) {
 	err = s.read().Row(ctx, `SELECT name FROM deleted_names WHERE id = $1 AND project_id = $2`,
 		id, projectID).Scan(&name)
@@ -70,7 +99,7 @@ func (s *Subscribers) FindDeletedName(ctx context.Context, projectID, id string)
 // ignoring the case of A to Z. It returns at most the given number.
 func (s *Subscribers) FindDeletedNamed(ctx context.Context, projectID, name string, most int) ([]string, error) {
 	return gather(ctx, s.read(), "finding deleted subscribers", scanID, `SELECT id FROM deleted_names
-		WHERE project_id = $1 AND LOWER(name) = LOWER($2) ORDER BY id LIMIT $3`, projectID, name, most)
+		WHERE project_id = $1 AND LOWER(name) = LOWER($2) AND name <> '' ORDER BY id LIMIT $3`, projectID, name, most)
 }
 
 // ForgetDeletedNames deletes the names of subscribers that were deleted before the given time.

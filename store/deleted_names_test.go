@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -173,12 +174,14 @@ func testEraseEmailOfAnother(t *testing.T, c Config) {
 func TestEraseSecondAccount(t *testing.T) { EachDatabase(t, testEraseSecondAccount) }
 
 // testEraseSecondAccount shows that an erasure also erases the kept names of earlier accounts with the
-// same email, whether or not the last account was deleted before.
+// same email, whether or not the last account was deleted before, and that the earlier accounts can
+// still be erased.
 func testEraseSecondAccount(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	deleteSubscriber(t, s, "s")
 	for _, deleted := range []bool{false, true} {
-		deleteSubscriber(t, s, addCanary(t, s).ID)
+		first := addCanary(t, s)
+		deleteSubscriber(t, s, first.ID)
 		second := addCanary(t, s)
 		if deleted {
 			deleteSubscriber(t, s, second.ID)
@@ -191,8 +194,91 @@ func testEraseSecondAccount(t *testing.T, c Config) {
 			t.Errorf("the names of %v are kept, %v", ids, err)
 		}
 		wantNoCanary(t, s, c.URL)
+
+		if name, err := s.FindDeletedName(t.Context(), "p", first.ID); name != "" || err != nil {
+			t.Errorf("the name of the first account: %q, %v, want an empty one", name, err)
+		}
+		if ids, err := s.FindDeletedNamed(t.Context(), "p", "", 10); err != nil || len(ids) > 0 {
+			t.Errorf("an empty name finds %v, %v", ids, err)
+		}
+		e, err := s.EraseSubscriber(t.Context(), "p", eraser(first.ID), time.Now())
+		if err != nil || e.Found || e.Deleted["names"] != 1 {
+			t.Errorf("erasing the first account: %+v, %v", e, err)
+		}
+		if _, err := s.FindDeletedName(t.Context(), "p", first.ID); !errors.Is(err, problem.NotFound) {
+			t.Errorf("the first account after its erasure: %v, want not found", err)
+		}
 	}
 	if _, err := s.FindDeletedName(t.Context(), "p", "s"); err != nil {
 		t.Errorf("the name of another deleted subscriber: %v", err)
 	}
+}
+
+func TestEraseNamesake(t *testing.T) { EachDatabase(t, testEraseNamesake) }
+
+// testEraseNamesake shows that the erasure of a deleted subscriber finds recordings by its reference,
+// but not by its full name, which others may have, too.
+func testEraseNamesake(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	ctx, now := t.Context(), time.Now()
+	for name, sub := range map[string]fabric.Subscriber{
+		"canary-7":      {Reference: "canary-7"},
+		"Canary Bird":   {Person: fabric.Person{FirstName: "Canary", LastName: "Bird"}},
+		"Canary @ Home": {Person: fabric.Person{FirstName: "Canary", LastName: "@ Home"}},
+	} {
+		sub.ID, sub.ProjectID, sub.Created, sub.Updated = newID(), "p", now, now
+		address := fabric.Address{ID: newID(), ProjectID: "p", ResourceID: sub.ID, Type: fabric.TypeSubscriber,
+			Context: fabric.Private, Name: sub.ID, Created: now}
+		if err := s.CreateSubscriber(ctx, sub, address); err != nil {
+			t.Fatal(err)
+		}
+		deleteSubscriber(t, s, sub.ID)
+		rec := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p", Bytes: 10, Created: now,
+			Metadata: recordings.Metadata{From: name, To: "/private/bob"}}
+		if _, _, err := s.AddRecording(ctx, rec, recordings.Arrival{Identity: rec.ID}); err != nil {
+			t.Fatal(err)
+		}
+
+		by := eraser(sub.ID)
+		plain := by.Names
+		by.Names = func(sub fabric.Subscriber, all []fabric.Address) (lower []string) {
+			for _, name := range plain(sub, all) {
+				lower = append(lower, strings.ToLower(name))
+			}
+			return lower
+		}
+		e, err := s.EraseSubscriber(ctx, "p", by, now)
+		if found := e.Anonymised["recordings"] == 1; err != nil || e.Deleted["names"] != 1 ||
+			found != (sub.Reference != "") {
+			t.Errorf("erasing %q: %+v, %v", name, e, err)
+		}
+	}
+}
+
+func TestEraseRestored(t *testing.T) { EachDatabase(t, testEraseRestored) }
+
+// testEraseRestored shows that a subscriber that was deleted and created again with the same id is
+// erased only if the erasure is not limited to deleted subscribers.
+func testEraseRestored(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	sub := addCanary(t, s)
+	deleteSubscriber(t, s, sub.ID)
+	address := fabric.Address{ID: newID(), ProjectID: "p", ResourceID: sub.ID, Type: fabric.TypeSubscriber,
+		Context: fabric.Private, Name: sub.ID, Created: time.Now()}
+	if err := s.CreateSubscriber(t.Context(), sub, address); err != nil {
+		t.Fatal(err)
+	}
+
+	by := eraser(sub.ID)
+	by.OnlyDeleted = true
+	if _, err := s.EraseSubscriber(t.Context(), "p", by, time.Now()); !errors.Is(err, problem.Conflict) {
+		t.Errorf("erasing a restored subscriber: %v, want a conflict", err)
+	}
+	if _, err := s.FindSubscriber(t.Context(), "p", sub.ID); err != nil {
+		t.Errorf("the restored subscriber: %v", err)
+	}
+	if e, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now()); err != nil || !e.Found {
+		t.Errorf("erasing it with its account: %+v, %v", e, err)
+	}
+	wantNoCanary(t, s, c.URL)
 }

@@ -16,7 +16,8 @@ import (
 
 // EraseSubscriber deletes the subscriber with the id by.ID, along with all data about it, and
 // removes this data from the rows that remain. If the subscriber does not exist, and there is no
-// data about it, the error is problem.NotFound.
+// data about it, the error is problem.NotFound. If it exists, but by.OnlyDeleted is set, the error is
+// problem.Conflict.
 func (s *Subscribers) EraseSubscriber(
 	ctx context.Context, projectID string, by fabric.Eraser, now time.Time,
 ) (e fabric.Erasure, err error) {
@@ -27,6 +28,9 @@ func (s *Subscribers) EraseSubscriber(
 			return err
 		}
 		e.Found = err == nil
+		if e.Found && by.OnlyDeleted {
+			return problem.New(problem.Conflict, "subscriber_exists", "the subscriber is not deleted")
+		}
 		if !e.Found {
 			if sub, err = keptSubscriber(ctx, t, projectID, by.ID); err != nil {
 				return err

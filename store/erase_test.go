@@ -237,7 +237,7 @@ func eraser(id string) fabric.Eraser {
 			for _, a := range all {
 				names = append(names, a.Path())
 			}
-			return append(names, s.Email, s.Claims.PhoneNumber)
+			return append(names, s.Email, s.Reference, s.Claims.PhoneNumber)
 		},
 	}
 }

@@ -39,7 +39,7 @@ var internalTexts = []string{"no operator is signed in", "the operator must conf
 	"neither an API key nor a token was sent, and no operator is signed in",
 	"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", "color must", "the color", "the color must",
 	"changed meanwhile", "too many tries", "unknown account", "wrong password", "no password",
-	"wrong email or password",
+	"wrong email or password", "wrong e-mail or password",
 	"the subscriber denied it", "the credentials lack the scope Management", "embed key", "room session",
 	"the refresh token was used before; its family is revoked", "not a token of the project",
 	"put on hold in the dashboard", "too many pages follow changes at the moment", "page"}

@@ -51,7 +51,7 @@ type eventRow struct {
 type entity struct {
 	Kind, Name string // shown to people; Name is "" if it is unknown
 	ID, URL    string // URL is "" if the entity has no page
-	Deleted    bool   // Name is that of a deleted subscriber
+	Deleted    bool   // a deleted subscriber that was not erased
 }
 
 // entityKinds maps kinds of entities to the names that people see, where kindOf cannot derive these
@@ -124,7 +124,7 @@ func (a *trail) entities(v *visit) func(e audit.Event, kind, id string) (entity,
 	return func(e audit.Event, kind, id string) (found entity, err error) {
 		found = entity{Kind: a.kindOf(kind), ID: id}
 		name, err := known.Find(v.r.Context(), e.ProjectID, kind, id)
-		if err != nil || name.Text == "" {
+		if err != nil || name.Text == "" && !name.Deleted {
 			return found, err
 		}
 		found.Name, found.Deleted = name.Text, name.Deleted
@@ -174,6 +174,8 @@ var reasons = map[string]string{
 		"password there.",
 	"wrong email or password": "The email or the password was wrong. An owner can create a link for a new " +
 		"password under Operators.",
+	"wrong e-mail or password": "The email or the password was wrong. An owner can create a link for a new " +
+		"password under Operators.", // in events of earlier versions
 	"disabled":          "The account is disabled. Enable it on its page to let them sign in again.",
 	"changed meanwhile": "The account was changed during the login. Trying again helps.",
 	"too many tries": "There were too many tries, so further ones are refused for a while, right or wrong. The " +

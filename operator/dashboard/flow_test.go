@@ -13,6 +13,7 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -281,7 +282,13 @@ func TestAudit(t *testing.T) {
 	w.browser().post("/dashboard/login", "/dashboard/login",
 		url.Values{"username": {"ann@example.com"}, "password": {"wrong"}})
 
+	earlier := audit.Of("login", "", "operator", o.ID).Refuse("wrong e-mail or password") // by earlier versions
+	must(t, w.rows.Record(t.Context(), earlier))
+
 	a := b.get("/dashboard/audit?action=login&outcome=refused")
+	if n := strings.Count(a.body, "An owner can create a link for a new password"); n != 2 {
+		t.Errorf("the audit trail explains %d of two refused logins: %s", n, a.body)
+	}
 	if !strings.Contains(a.body, "Sign-in refused") ||
 		!strings.Contains(a.body, "wrong email or password") || !strings.Contains(a.body, o.ID) ||
 		strings.Contains(a.body, "Done</span>") {

@@ -70,9 +70,12 @@ var notices = map[string]string{
 	"deployed": "Deployed. The newest version is first in the list below.",
 	"disabled": "{this} is disabled. All sessions and tokens have ended, and nobody can sign in to the " +
 		"account until you enable it below.",
-	"enabled":           "{this} is enabled again and can sign in.",
-	"ended":             "Session ended.",
-	"erased":            "Subscriber erased. The remaining data does not identify them.",
+	"enabled": "{this} is enabled again and can sign in.",
+	"ended":   "Session ended.",
+	"erased":  "Subscriber erased. In this installation, only recordings on hold may still identify them.",
+	"remainserased": "Subscriber erased. Recordings on hold remain, as do names, phone numbers and addresses " +
+		"that data contains without the id.",
+	"noterased":         "{this} exists again, since it was imported in the meantime. Nothing was erased.",
 	"factor":            "Second factor removed.",
 	"memberleft":        "The member had already left.",
 	"moveclosed":        "The call was not moved, because the room is not open now.",

@@ -188,7 +188,7 @@ func (a *subscriberPages) routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/delete", may: operator.Write,
 			serve: a.deleteSubscriber, fresh: true},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/erase", may: operator.Write,
-			serve: a.eraseDeleted, fresh: true},
+			serve: a.eraseDeleted, fresh: true, once: true},
 	}
 }
 

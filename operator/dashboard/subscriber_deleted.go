@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strings"
@@ -27,7 +28,7 @@ func (a *subscriberPages) deletedPage(v *visit, code int, wrong faults) error {
 }
 
 // deletedSubscriber returns the id in the visit's path, and the name that the deleted subscriber with
-// this id had.
+// this id had. If the name was erased with another account of the person, it returns the id as name.
 func (a *subscriberPages) deletedSubscriber(v *visit) (id, name string, err error) {
 	if id = strings.ToLower(v.r.PathValue("id")); !uuid.MatchString(id) {
 		return "", "", problem.NoSuch("subscriber")
@@ -36,11 +37,11 @@ func (a *subscriberPages) deletedSubscriber(v *visit) (id, name string, err erro
 	if errors.Is(err, problem.NotFound) {
 		err = problem.NoSuch("subscriber")
 	}
-	return id, name, err
+	return id, cmp.Or(name, id), err
 }
 
 // eraseDeleted serves POST /dashboard/projects/{project}/subscribers/{id}/erase. It erases a
-// subscriber that was deleted before.
+// subscriber that was deleted before, and not restored by an import since.
 func (a *subscriberPages) eraseDeleted(v *visit) error {
 	id, name, err := a.deletedSubscriber(v)
 	if err != nil {
@@ -50,8 +51,12 @@ func (a *subscriberPages) eraseDeleted(v *visit) error {
 		return a.deletedPage(v, http.StatusUnprocessableEntity,
 			faultAt("confirm", "The name does not match. Nothing was erased."))
 	}
-	if _, err := a.Fabric.Subscribers.Erase(v.r.Context(), v.project.ID, id); err != nil {
+	_, err = a.Fabric.Subscribers.EraseDeleted(v.r.Context(), v.project.ID, id)
+	switch {
+	case errors.Is(err, problem.Conflict):
+		return v.redirect(v.base() + "/subscribers/" + id + "?done=noterased")
+	case err != nil:
 		return err
 	}
-	return v.redirect(v.base() + "/subscribers?done=erased")
+	return v.redirect(v.base() + "/subscribers?done=remainserased")
 }

@@ -149,51 +149,6 @@ func TestExportAndErase(t *testing.T) {
 	}
 }
 
-// TestEraseDeleted shows that the page of a deleted subscriber erases the person, if the operator may
-// change the project and enters the name.
-func TestEraseDeleted(t *testing.T) {
-	w := newWorld(t)
-	_, b := w.operator("ann@example.com", ofAll)
-	_, viewer := w.operator("viewer@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
-	one, base := w.ada(t, b), "/dashboard/projects/"+w.one.ID+"/subscribers"
-	id := one[strings.LastIndexByte(one, '/')+1:]
-	b.post(one, one+"/delete", url.Values{"remove": {"account"}, "confirm": {"ada@example.com"}}).
-		leadsTo(t, base+"?done=subscriberdeleted")
-
-	audit := "/dashboard/projects/" + w.one.ID + "/audit"
-	if a := b.get(audit); !strings.Contains(a.body, `href="`+one+`" title="`+id+`"><bdi>ada@example.com</bdi>`) {
-		t.Error("the audit trail does not link to the page of a deleted subscriber")
-	}
-	if a := viewer.get(one); a.StatusCode != http.StatusOK || strings.Contains(a.body, one+"/erase") {
-		t.Errorf("a viewer's page of a deleted subscriber: %s", a.Status)
-	}
-	named := func() url.Values { return url.Values{"confirm": {"ada@example.com"}} }
-	if a := viewer.post(one, one+"/erase", named()); a.StatusCode != http.StatusForbidden {
-		t.Errorf("erasing by a viewer: %s", a.Status)
-	}
-	elsewhere := strings.Replace(one, w.one.ID, w.two.ID, 1)
-	if a := b.post(one, elsewhere+"/erase", named()); a.StatusCode != http.StatusNotFound {
-		t.Errorf("erasing through another project: %s", a.Status)
-	}
-	if a := b.post(one, one+"/erase", url.Values{"confirm": {"ada"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("erasing with a wrong name: %s", a.Status)
-	}
-	if name, err := w.fabric.Subscribers.DeletedName(t.Context(), w.one.ID, id); name != "ada@example.com" {
-		t.Fatalf("refused erasures leave the name %q, %v", name, err)
-	}
-
-	w.pass(operator.Freshness)
-	b.post(one, one+"/erase", named()).asksToConfirm(t, one)
-	b.post("/dashboard/confirm", "/dashboard/confirm", url.Values{"password": {good}, "next": {one}}).leadsTo(t, one)
-	b.post(one, one+"/erase", named()).leadsTo(t, base+"?done=erased")
-	if a := b.get(one); a.StatusCode != http.StatusNotFound {
-		t.Errorf("the page of an erased subscriber returned %s", a.Status)
-	}
-	if a := b.get(audit); strings.Contains(a.body, "ada@example.com</bdi>") {
-		t.Errorf("the audit trail still names an erased subscriber: %s", a.body)
-	}
-}
-
 // TestSubscriberForwarding shows that the form sets where a subscriber's calls are forwarded, and
 // that the page shows this.
 func TestSubscriberForwarding(t *testing.T) {

@@ -33,12 +33,12 @@ type Finder struct {
 type Name struct {
 	Text    string
 	Sid     string // the Sid of a recording
-	Deleted bool   // the name of a deleted subscriber
+	Deleted bool   // a deleted subscriber; Text is "" if its name was erased with another account
 }
 
 // String returns the name as it is exported. It marks the name of a deleted subscriber.
 func (n Name) String() string {
-	if n.Deleted {
+	if n.Deleted && n.Text != "" {
 		return n.Text + " (deleted)"
 	}
 	return n.Text
@@ -169,7 +169,7 @@ func (f Finder) subscriber(ctx context.Context, projectID, id string) (Name, err
 		return Name{Text: cmp.Or(s.Email, s.FullName(), s.Reference)}, err
 	}
 	text, err := f.Fabric.Subscribers.DeletedName(ctx, projectID, id)
-	return Name{Text: text, Deleted: text != ""}, problem.IgnoreNotFound(err)
+	return Name{Text: text, Deleted: err == nil}, problem.IgnoreNotFound(err)
 }
 
 // call returns the name of a call: its parties.
