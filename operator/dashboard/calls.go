@@ -147,15 +147,16 @@ func (a *callPages) callFilter(v *visit) (ask calls.Filter, err error) {
 const maxCallers = 20
 
 // narrow adds the text in the search box to a filter. If the text finds subscribers who have calls,
-// it selects the calls of these subscribers. Otherwise it selects the calls with a party whose name,
-// number or address contains the text.
+// it selects the calls of these subscribers. Otherwise, or if the URL asks for it, it selects the calls
+// with a party whose name, number or address contains the text.
 func (a *callPages) narrow(v *visit, ask *calls.Filter, text string) error {
 	if text == "" {
 		return nil
 	}
 	theirs := *ask
 	var err error
-	if len(ask.Subscribers) == 0 && strings.ContainsFunc(text, unicode.IsLetter) {
+	byParty := v.r.URL.Query().Get("by") == "party"
+	if !byParty && len(ask.Subscribers) == 0 && strings.ContainsFunc(text, unicode.IsLetter) {
 		theirs.Subscribers, err = a.callers(v, text)
 	}
 	if err != nil {
@@ -201,6 +202,7 @@ type callsPage struct {
 	Running []callRow
 	More    bool // there are more running calls than the page shows
 	First   bool
+	ByParty string // the URL of a search by parties, if only calls of certain subscribers are listed
 	Finder  finder
 	Live    string
 }
@@ -227,6 +229,12 @@ func (a *callPages) listCalls(v *visit) error {
 
 	if err := a.narrow(v, &ask, p.Finder.Query); err != nil {
 		return err
+	}
+	if p.Finder.Query != "" && ask.Party == "" {
+		q := v.r.URL.Query()
+		q.Del("from")
+		q.Set("by", "party")
+		p.ByParty = v.base() + "/calls?" + q.Encode()
 	}
 	running, err := a.runningCalls(v.r.Context(), v.project.ID, ask)
 	if err != nil {
