@@ -226,7 +226,8 @@ func testEraseNamesake(t *testing.T, c Config) {
 		"Canary Bird":   {Person: fabric.Person{FirstName: "Canary", LastName: "Bird"}},
 		"Canary @ Home": {Person: fabric.Person{FirstName: "Canary", LastName: "@ Home"}},
 	} {
-		sub.ID, sub.ProjectID, sub.Created, sub.Updated = newID(), "p", now, now
+		sub.ID, sub.ProjectID = newID(), "p"
+		sub.Created, sub.Updated = now, now
 		address := fabric.Address{ID: newID(), ProjectID: "p", ResourceID: sub.ID, Type: fabric.TypeSubscriber,
 			Context: fabric.Private, Name: sub.ID, Created: now}
 		if err := s.CreateSubscriber(ctx, sub, address); err != nil {
