@@ -178,7 +178,7 @@ type Watcher interface {
 	// Pressed is called when the client of a mixer's member presses a key, for which the client
 	// sends telephone events (RFC 4733). digit is one of 0-9, *, # and A-D.
 	Pressed(digit byte)
-	// Failed is called after an internal error ended the media, which is then already closed.
+	// Failed is called after an internal error ended the media. The media is already closed.
 	Failed(err error)
 }
 

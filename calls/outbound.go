@@ -38,7 +38,7 @@ func (l OutboundLimits) orDefaults() OutboundLimits {
 	return l
 }
 
-// orDefault returns standard for 0 and most for negative values.
+// orDefault returns standard for 0, most for negative values, and v otherwise.
 func orDefault[T int | time.Duration](v, standard, most T) T {
 	switch {
 	case v == 0:

@@ -36,7 +36,7 @@ type Recorded struct {
 	RoomSession string // the id of the room session; "" for a call
 }
 
-// A WantedRecording is an announced recording with what its status requires.
+// A WantedRecording is a recording that is in progress or paused according to its status.
 type WantedRecording struct {
 	RecordedCall
 	Paused bool

@@ -46,7 +46,7 @@ type GrantStore interface {
 	// FindConsent returns the rights to which a subscriber has consented for a client.
 	FindConsent(ctx context.Context, subscriberID, clientID string) ([]string, error)
 	// RotateGrant writes the refresh token of an active grant: its hash, Seed, Rotated and
-	// IdleUntil. If the stored hash is no longer old, the token was used before, and RotateGrant
+	// IdleUntil. If the stored hash differs from old, the token was already used, and RotateGrant
 	// returns problem.Conflict. It stores uses in the same transaction; see UseStore.
 	RotateGrant(ctx context.Context, g Grant, old string, uses ...Use) error
 	// RevokeGrant ends a grant and revokes its access tokens, in one transaction.

@@ -50,8 +50,9 @@ func newRoot(master []byte, leaked bool) (root, error) {
 }
 
 // FindMasters returns the master keys of the installation in store. candidates are the keys that
-// this machine has. One of them must be the newest master key, which is the first candidate before
-// the first rotation. If no candidate is the newest master key, the error is [ErrMaster].
+// this machine has. Before the first rotation, store has no records, and the first candidate is the
+// master key. After it, one candidate must be the newest master key. Otherwise the error is
+// [ErrMaster].
 func FindMasters(ctx context.Context, store MasterStore, candidates ...[]byte) (Masters, error) {
 	records, err := store.MasterKeys(ctx)
 	if err != nil {

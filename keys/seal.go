@@ -218,7 +218,7 @@ func (s *Sealer) end(now *ends, kid string) (*end, error) {
 
 	root := now.from.roots[kid]
 	if root == nil {
-		return nil, fmt.Errorf("encrypting token: unknown key %s", kid)
+		return nil, fmt.Errorf("unknown ring key %s", kid)
 	}
 
 	key, err := hkdf.Key(sha256.New, root, nil, "selvage token "+s.purpose, 32)

@@ -69,8 +69,8 @@ func TestFormOnTwoNodes(t *testing.T) {
 	}
 }
 
-// TestFormSentToTwoNodesAtOnce shows that only one of the requests that send a form together handles
-// it.
+// TestFormSentToTwoNodesAtOnce shows that only one of several concurrent requests with the same
+// form is handled.
 func TestFormSentToTwoNodesAtOnce(t *testing.T) {
 	all := nodes(t)
 	var begun atomic.Int32

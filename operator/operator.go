@@ -5,6 +5,7 @@
 // least one. The store ensures this even for concurrent requests. Sessions are database rows
 // without a cache, because there are few operators. Once a session has been ended in the database,
 // every node rejects it.
+//
 // The package uses neither HTTP nor SQL. Package dashboard serves the pages, and package store
 // stores the rows.
 package operator

@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Callback is where a recording's status is reported.
+// A Callback is the endpoint to which a recording's status is reported.
 type Callback struct {
 	URL    string   // "" disables the callback
 	Events []string // members of CallbackEvents
@@ -39,7 +39,8 @@ const maxURL = 2048
 // Wants reports whether the status s is sent to the callback.
 func (c Callback) Wants(s Status) bool { return c.URL != "" && slices.Contains(c.Events, string(s)) }
 
-// withDefaults fills in missing fields of a callback, and removes repeated events.
+// withDefaults sorts the events and removes repeated ones. If the callback has a URL, it also fills
+// in the default method and event.
 func (c Callback) withDefaults() Callback {
 	c.Events = slices.Clone(c.Events)
 	slices.SortFunc(c.Events, func(a, b string) int {
@@ -63,7 +64,7 @@ func (r *Recordings) checkCallback(c Callback) error {
 	for _, event := range c.Events {
 		if !slices.Contains(CallbackEvents, event) {
 			errs = append(errs, withCode(CodeBadEvent, problem.BadParam("RecordingStatusCallbackEvent",
-				"RecordingStatusCallbackEvent must be from %s", strings.Join(CallbackEvents, ", "))))
+				"each RecordingStatusCallbackEvent must be one of %s", strings.Join(CallbackEvents, ", "))))
 			break
 		}
 	}
@@ -85,8 +86,8 @@ func (r *Recordings) checkCallbackURL(text string) error {
 	return r.c.CheckURL(param, text)
 }
 
-// CallbackFields returns the form fields that are sent to the callback of a recording. RecordingUrl
-// is missing, because it depends on the server's URL.
+// CallbackFields returns the form fields that are sent to the callback of a recording. The caller
+// adds RecordingUrl, which depends on the server's URL.
 func (r Recording) CallbackFields() url.Values {
 	fields := url.Values{
 		"AccountSid": {r.ProjectID}, "RecordingSid": {r.Sid}, "RecordingStatus": {string(r.Status)},
@@ -125,13 +126,13 @@ type Delivery struct {
 func ParseDelivery(job []byte) (Delivery, error) {
 	lines := strings.SplitN(string(job), "\n", 3)
 	if len(lines) != 3 {
-		return Delivery{}, errors.New("reading a delivery: it does not have three lines")
+		return Delivery{}, errors.New("reading a delivery: it has fewer than three lines")
 	}
 	return Delivery{Method: lines[0], URL: lines[1], Fields: lines[2]}, nil
 }
 
-// A DeliveryStore stores the deliveries to callbacks. It queues them in the transactions that
-// change the status of a recording.
+// A DeliveryStore stores the deliveries to callbacks. The methods of [Store] that change a
+// recording's status also queue its delivery, in the same transaction.
 type DeliveryStore interface {
 	// ListCallbacks returns a page of a project's deliveries in the given state, newest first. The
 	// state "" means all states.
@@ -145,12 +146,12 @@ type DeliveryStore interface {
 	// ExpireCallbacks turns pending deliveries that were queued before the given time into dead
 	// letters.
 	ExpireCallbacks(ctx context.Context, before, now time.Time) error
-	// ForgetCallbacks deletes deliveries that succeeded before the time in delivered, and dead
-	// letters that ended before the time in dead.
+	// ForgetCallbacks deletes deliveries that succeeded before the first of the given times, and
+	// dead letters that ended before the second.
 	ForgetCallbacks(ctx context.Context, delivered, dead, now time.Time) error
 }
 
-// Callbacks are the deliveries of events to the callbacks of recordings.
+// Callbacks manages the deliveries to the callbacks of recordings.
 type Callbacks struct{ *Recordings }
 
 // Callbacks returns the deliveries to callbacks.

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/uuid7"
 )
 
-// maxDays is the maximum time of a retention rule, a hundred years.
+// maxDays is the longest retention, in days: a hundred years.
 const maxDays = 36_525
 
 // maxRules is the maximum number of retention rules of a project.

@@ -24,7 +24,7 @@ func (s *Grants) FindConsent(ctx context.Context, subscriberID, clientID string)
 	return scopes, checkRow(err, "consent")
 }
 
-// ListConsents returns a page of a subscriber's consents, by client.
+// ListConsents returns a page of a subscriber's consents, in the order of client ids.
 func (s *Grants) ListConsents(
 	ctx context.Context, projectID, subscriberID string, q page.Query,
 ) (page.Page[fabric.Consent], error) {

@@ -110,8 +110,8 @@ func TestLastPasskeyStays(t *testing.T) {
 	})
 }
 
-// TestTOTPOnce shows that an owner can have one app, and that the code of a time step can be used
-// once.
+// TestTOTPOnce shows that an owner can have only one authenticator app, and that the code of a time
+// step can be used only once.
 func TestTOTPOnce(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)

@@ -206,7 +206,7 @@ func replaceRoles(ctx context.Context, t tx, id string, roles []operator.Members
 	return insertRoles(ctx, t, id, roles)
 }
 
-// endLinksOf makes all links invalid that an operator has created. It is called when the operator
+// endLinksOf invalidates all links that an operator has created. It is called when the operator
 // loses the right to create links, so that people chosen by this operator cannot use them to get
 // access.
 func endLinksOf(ctx context.Context, t tx, email string, at time.Time) error {

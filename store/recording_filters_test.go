@@ -45,7 +45,7 @@ func saveSearch(t *testing.T, s *Store, name, query string, most int) error {
 
 func TestFiltersAreLimited(t *testing.T) { EachDatabase(t, testFiltersAreLimited) }
 
-// testFiltersAreLimited shows that concurrent saves do not exceed the limit together.
+// testFiltersAreLimited shows that concurrent saves together do not exceed the limit.
 func testFiltersAreLimited(t *testing.T, c Config) {
 	s := filtering(t, c)
 	const most, tries = 5, 20

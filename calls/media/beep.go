@@ -10,9 +10,9 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// beeps contains the tone, 1400 Hz for 0.4 s, in a file for each codec. The codec is the name of
-// the file. All packets in a file have the same size and last 20 ms. The files were made by ffmpeg
-// with "-f data" and, for Opus, these options:
+// beeps contains the tone, 1400 Hz for 0.4 s. There is one file for each codec, named after the
+// codec. All packets in a file have the same size and last 20 ms. ffmpeg wrote the files with "-f
+// data". The source of the tone and, for Opus, the options of the encoder were:
 //
 //	sine=frequency=1400:sample_rate=48000:duration=0.4,volume=2,afade=t=in:d=0.02,afade=t=out:st=0.38:d=0.02
 //	-c:a libopus -b:a 24k -vbr off -frame_duration 20 -application voip
@@ -93,8 +93,8 @@ func (o *sender) sendSound(w *worker, codec sdp.Codec, marker bool, at uint32, p
 }
 
 // inject runs f, which sends packets that the engine generates. While f runs, packets from the
-// stream's source are dropped. Then, the source begins a new epoch. Concurrent calls of inject wait
-// for each other.
+// stream's source are dropped. After f, the source's next packet begins a new epoch; see [sender].
+// Concurrent calls run one after the other.
 func (o *sender) inject(f func()) {
 	o.turn.Lock()
 	defer o.turn.Unlock()

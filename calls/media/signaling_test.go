@@ -52,7 +52,7 @@ func (p *part) gather(t *testing.T, d webrtc.SessionDescription) string {
 	return rename(sections[0], p.mid)
 }
 
-// offer returns an offer with a section for each part, in the order given.
+// offer returns an offer with one section for each of the client's parts, in the order of c.parts.
 func (c *client) offer() string {
 	c.t.Helper()
 	text := "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n"
@@ -64,7 +64,8 @@ func (c *client) offer() string {
 	return text
 }
 
-// take sets the remote description of each part that has a section in text.
+// take sets the remote description of each part that has a section in text, unless the section is
+// rejected.
 func (c *client) take(kind webrtc.SDPType, text string) {
 	c.t.Helper()
 	head, sections := split(text)
@@ -98,7 +99,8 @@ func (c *client) call(e *media.Engine) {
 	c.take(webrtc.SDPTypeAnswer, answer)
 }
 
-// ring opens a leg with an offer from the engine for the media of other's leg.
+// ring opens a leg to the client: the engine offers the media of other's leg, and the client
+// accepts.
 func (c *client) ring(e *media.Engine, other *client) {
 	c.t.Helper()
 	leg, offer, err := e.Offer(c.watch, other.leg, calls.Terms{})
@@ -111,7 +113,7 @@ func (c *client) ring(e *media.Engine, other *client) {
 	}
 }
 
-// answer returns an answer to an offer.
+// answer adds a part for each section of an offer, and returns the answer.
 func (c *client) answer(offer string) string {
 	c.t.Helper()
 	_, sections := split(offer)

@@ -26,9 +26,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// recordUntilKilled reads the Sids of announced recordings from stdin, and records their calls.
-// After three seconds, it waits until all but the last second of each call is on disk, or for half
-// a minute if the disk is busy. Then it prints how much is on disk, again at each tick.
+// recordUntilKilled reads the Sids of announced recordings from stdin, and records their calls
+// until it is killed. Once three seconds have passed and at most the last second is not on disk, it
+// prints at each tick how much is on disk. After 30 seconds it prints even if the disk is slower.
 func recordUntilKilled(dir, project string) {
 	s, err := Open(Config{Dir: dir})
 	if err != nil {
@@ -74,8 +74,8 @@ func recordUntilKilled(dir, project string) {
 	}
 }
 
-// TestKill shows that each recording loses at most a second if its process is killed while it
-// records twenty calls.
+// TestKill kills a process that is recording twenty calls. Each recording must contain all audio
+// that was on disk, which normally is all but the last second.
 func TestKill(t *testing.T) {
 	w := newWorld(t)
 	child := exec.Command(os.Args[0])
@@ -130,6 +130,6 @@ func TestKill(t *testing.T) {
 		}
 	}
 	if files := w.spoolFiles(t); len(files) != 0 {
-		t.Errorf("files left: %q", files)
+		t.Errorf("spool files left after recovery: %q", files)
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// offers returns the browsers' offers in testdata by name. The offers from Chromium 156 and Firefox
-// 153 were captured as the SDK sends them. The offer from Safari was written in the form that
-// Safari uses.
+// offers returns the offers of browsers in testdata. The keys are the file names without .sdp. The
+// offers from Chromium 156 and Firefox 153 were captured as the SDK sends them. The offer from
+// Safari was written in the form that Safari uses.
 func offers(t testing.TB) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.sdp")
@@ -76,7 +76,7 @@ func TestBrowsers(t *testing.T) {
 		for _, s := range offer.Sections {
 			if s.Kind == sdp.Audio && (len(s.Ufrag) < 4 || len(s.Fingerprint.Value) != 95 || s.Setup != "actpass" ||
 				s.SSRC == 0 || s.Stream == "") {
-				t.Errorf("Parse(%s) lacks something: %+v", name, s)
+				t.Errorf("Parse(%s) = %+v, want ICE credentials, a SHA-256 fingerprint, actpass, an SSRC and a stream", name, s)
 			}
 			answer.Sections = append(answer.Sections, s.Answer())
 		}
@@ -86,7 +86,7 @@ func TestBrowsers(t *testing.T) {
 			t.Errorf("the answer to %s is\n%s, want\n%s", name, got, want[name])
 		}
 		if written := answer.String(); strings.Contains(written, "a=group") || strings.Contains(written, "rtx") {
-			t.Errorf("the answer to %s is\n%s", name, written)
+			t.Errorf("the answer to %s is\n%s\nwant no a=group and no rtx", name, written)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func TestParseRefuses(t *testing.T) {
 		{"many attributes", "v=0\r\n" + strings.Repeat("a=x\r\n", 1025), "more than 1024 attributes"},
 		{"a control character", "v=0\r\n" + section + "a=fmtp:0 a\rb\r\n", "malformed line"},
 
-		{"no line", "v=0\r\nhello\r\n", "malformed line"},
+		{"a line without =", "v=0\r\nhello\r\n", "malformed line"},
 		{"a short password", "v=0\r\n" + section + "a=ice-pwd:short\r\n", "a=ice-pwd"},
 		{"a broken fingerprint", "v=0\r\n" + section + "a=fingerprint:sha-256 XY\r\n", "a=fingerprint"},
 		{"no clock rate", "v=0\r\n" + section + "a=rtpmap:0 opus\r\n", "a=rtpmap"},
@@ -167,7 +167,7 @@ func TestOfferAccept(t *testing.T) {
 	offer := agreed.Offer("7")
 	if offer.Mid != "7" || offer.Setup != "actpass" || !slices.Equal(offer.Extensions, agreed.Extensions) ||
 		!cmp.Equal(offer.Codecs, agreed.Codecs) {
-		t.Errorf("Offer = %+v, want what %+v has", offer, agreed)
+		t.Errorf("Offer = %+v, want mid 7, setup actpass, and the codecs and extensions of %+v", offer, agreed)
 	}
 
 	// The answer uses a different payload type and no header extension.
@@ -215,11 +215,12 @@ func FuzzParse(f *testing.F) {
 		for _, written := range written {
 			once, err := sdp.Parse(written.String())
 			if err != nil {
-				t.Fatalf("reading what was written: %v\n%s", err, written.String())
+				t.Fatalf("parsing a written description: %v\n%s", err, written.String())
 			}
 			twice, err := sdp.Parse(once.String())
 			if err != nil || once.String() != twice.String() {
-				t.Fatalf("written again it is %v\n%s, want\n%s", err, twice.String(), once.String())
+				t.Fatalf("parsing and writing the description again: error %v, got\n%s\nwant\n%s",
+					err, twice.String(), once.String())
 			}
 		}
 	})

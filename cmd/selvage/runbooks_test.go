@@ -22,9 +22,9 @@ var (
 	pastedPage     = regexp.MustCompile(`\$PASTE ([a-z-]+)`)
 )
 
-// TestRunbooks checks the table "Runbooks" of docs/testing.md. Each section of runbookPages with
-// commands or files is in a row. The row names tests that exist, and these tests run all of the
-// section's commands of selvage.
+// TestRunbooks checks the table "Runbooks" of docs/testing.md. Each section of runbookPages that
+// has code blocks must have a row. The tests in the row must exist and must contain every selvage
+// command of the section.
 func TestRunbooks(t *testing.T) {
 	text, err := os.ReadFile("../../docs/testing.md")
 	if err != nil {
@@ -83,8 +83,8 @@ func checkRunbook(t *testing.T, page, section, blocks, row string, tests map[str
 	}
 }
 
-// sectionBlocks returns the code blocks of each section of a page, joined. A section is named by
-// its link.
+// sectionBlocks returns the code blocks of each section of a page, joined. The keys are links to
+// the sections, such as "keys.md#keys".
 func sectionBlocks(t *testing.T, page string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/" + page + ".md")
@@ -108,8 +108,8 @@ func sectionBlocks(t *testing.T, page string) map[string]string {
 	return blocks
 }
 
-// testSources returns the source of each test, by the name of its function or of its script. Tests
-// that share a name share an entry.
+// testSources returns the source files of the tests. The keys are the names of test functions and
+// of files. The value is always the whole file; files with the same key are joined.
 func testSources(t *testing.T) map[string]string {
 	t.Helper()
 	sources := make(map[string]string)

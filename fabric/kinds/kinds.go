@@ -46,7 +46,7 @@ type Kind struct {
 type Meta struct {
 	Type     string            `json:"type"`               // the type in documents
 	Path     string            `json:"path"`               // the path below /resources/
-	Key      string            `json:"key"`                // the member with the kind's own members
+	Key      string            `json:"key"`                // the member that holds the fields of this kind only
 	Update   string            `json:"update"`             // the method for updates: PUT or PATCH
 	Name     []string          `json:"name"`               // members for the display name, in order
 	Alias    map[string]string `json:"alias,omitempty"`    // accepted alternative names of members
@@ -230,7 +230,7 @@ func (k *Kind) check() error {
 
 	for _, ch := range k.Channels {
 		need(slices.Contains([]string{"audio", "messaging", "video"}, ch),
-			"x-kind.channels must be from audio, messaging and video; one is %q", ch)
+			"each of x-kind.channels must be audio, messaging or video; one is %q", ch)
 	}
 
 	// The members named in x-kind must be properties of the schema.

@@ -48,7 +48,7 @@ func TestOutbox(t *testing.T) {
 
 	o.close(server, farewell{code: 4401, reason: "enough"})
 	o.send(server, []byte("too late"))
-	go func() { _, _, _ = server.Read(t.Context()) }() // in the same way as a socket's goroutine
+	go func() { _, _, _ = server.Read(t.Context()) }() // read, as a socket's goroutine does
 	for i := range n {
 		_, text, err := client.Read(t.Context())
 		if err != nil || len(text) != 1+i*50 || text[0] != byte('0'+i%10) {

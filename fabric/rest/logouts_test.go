@@ -23,7 +23,7 @@ type logoutBody struct {
 const firstLogin, secondLogin = "0199a000-0000-7000-8000-000000000001", "0199a000-0000-7000-8000-000000000002"
 
 // A logoutWorld has an OAuth client that receives logout notifications, and a subscriber with two
-// logins from which the client has tokens.
+// logins in which the client received tokens.
 type logoutWorld struct {
 	*world
 	boss authorization
@@ -89,11 +89,12 @@ func (w logoutWorld) end() {
 	}
 }
 
-// TestLogouts shows that the end of each login is listed as a logout of its client, newest first.
+// TestLogouts shows that each login that ends is listed as a logout of the client that had tokens
+// in it, newest first.
 func TestLogouts(t *testing.T) {
 	w := newLogoutWorld(t)
 	if got := w.list(""); len(got) != 0 {
-		t.Errorf("before any login has ended: %+v", got)
+		t.Errorf("before any login has ended: got %+v, want none", got)
 	}
 
 	w.end()
@@ -104,12 +105,12 @@ func TestLogouts(t *testing.T) {
 		t.Fatalf("GET %s: got %+v, want both logouts", w.path, got)
 	}
 	if r := w.call(w.boss, "GET", w.path+"?state=lost", ""); r.status != http.StatusUnprocessableEntity {
-		t.Errorf("GET of an unknown state: got %d, want 422", r.status)
+		t.Errorf("GET with an unknown state: got %d, want 422", r.status)
 	}
 }
 
-// TestRedeliverLogouts shows that abandoned logouts are delivered again on request, one logout or
-// all of them.
+// TestRedeliverLogouts shows that dead logouts become pending again on request, one at a time or
+// all at once.
 func TestRedeliverLogouts(t *testing.T) {
 	w := newLogoutWorld(t)
 	w.end()
@@ -119,17 +120,17 @@ func TestRedeliverLogouts(t *testing.T) {
 
 	if got := w.list("?state=dead"); len(got) != 2 || *got[1].Status != 400 || got[1].Attempts != 1 ||
 		got[1].EndedAt == nil {
-		t.Errorf("dead letters: got %+v", got)
+		t.Errorf("dead letters: got %+v, want two, the last with the status 400 after one attempt", got)
 	}
 
 	r := w.call(w.boss, "POST", w.path+"/"+firstLogin+"/redeliver", "")
 	if got := as[logoutBody](t, r); r.status != http.StatusAccepted || got.State != "pending" ||
 		got.Attempts != 0 || got.Status != nil {
-		t.Errorf("redeliver: got %d %s", r.status, r.text)
+		t.Errorf("redeliver: got %d %s, want 202 with a pending logout without attempts", r.status, r.text)
 	}
 	if r := w.call(w.boss, "POST", w.path+"/redeliver", ""); r.status != http.StatusAccepted ||
 		strings.TrimSpace(r.text) != `{"redelivered":1}` {
-		t.Errorf("redeliver all: got %d %s", r.status, r.text)
+		t.Errorf("redeliver all: got %d %s, want 202 and one redelivered", r.status, r.text)
 	}
 }
 

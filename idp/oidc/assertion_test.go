@@ -360,7 +360,7 @@ func TestAssertionOnce(t *testing.T) {
 		t.Errorf("%d of %d requests got a token for one assertion, want 1", won, len(errs))
 	}
 
-	// The use is still known after the session store is emptied.
+	// The assertion still counts as used after the session store is emptied.
 	w.empty()
 	if err := verify(t, nodes[1], a); problem.First(err) == nil ||
 		problem.First(err).Code != "invalid_client" {

@@ -253,7 +253,6 @@ func (f *flow) enter(w http.ResponseWriter, r *http.Request, c idp.Client, req i
 func (si *signIn) logInByPasskey(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := si.requestForm(w, r)
 	if err != nil {
-
 		return err
 	}
 	if si.Factors == nil {

@@ -117,7 +117,7 @@ func (r *Reader) Time() time.Time {
 	return time.UnixMicro(us).UTC()
 }
 
-// Text reads a text.
+// Text reads a string.
 func (r *Reader) Text() string {
 	switch n := r.Size(); n {
 	case 0:

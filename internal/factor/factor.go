@@ -86,8 +86,8 @@ type Set struct {
 // Any reports whether the owner has a factor that a login can require.
 func (s Set) Any() bool { return s.Passkeys || s.TOTP }
 
-// A Sealer encrypts owners' secrets under names, and derives keys that are the same on all nodes. A
-// key ring implements it.
+// A Sealer encrypts owners' secrets, each bound to a name, so that one cannot replace another. It
+// also derives keys that are the same on all nodes. A key ring implements it.
 type Sealer interface {
 	Derive(purpose string) [32]byte
 	DeriveAll(purpose string) [][32]byte // derived from all master keys, the newest first

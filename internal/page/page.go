@@ -55,7 +55,7 @@ func Token(id string) string {
 	return "PA" + id
 }
 
-// imported matches the ids of rows that are not UUIDs.
+// imported matches row ids that are not UUIDs.
 var imported = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,64}$`)
 
 // ParseToken returns the row id that a page token contains. It accepts UUIDs only in the form with

@@ -86,8 +86,8 @@ func rate(password string, known []string) Rating {
 	return Rating{Score: guess.Score, Advice: advice(guess), steps: steps}
 }
 
-// estimate returns the cheapest way to guess the beginning of a password, and how many steps the
-// search for it took.
+// estimate returns the cheapest way to guess the beginning of a password, and the number of steps
+// of the search.
 func estimate(password string, known []string) (scoring.MinEntropyMatch, int) {
 	password = strings.ToValidUTF8(password[:min(len(password), maxRated)], "")
 	found, steps := recognize(password, splitWords(known))

@@ -12,11 +12,11 @@ import (
 
 // Checking an imported hash may take more or less time than checking one of our own hashes. The
 // duration of a refused login must not reveal what kind of hash an account has, or whether the
-// account exists. So every refusal waits as long as checking the slowest hash among all accounts
-// would take. The wait costs no CPU time.
+// account exists. So every refusal takes as long as checking the slowest hash among all accounts
+// would. The wait costs no CPU time. A form of hashes is an algorithm with its parameters.
 
-// maxWait is the longest wait. maxForms is the maximum number of kinds of hashes that are looked
-// up. formsFor is how long these kinds are remembered.
+// maxWait is the longest wait. maxForms is the maximum number of forms of hashes that are looked
+// up. formsFor is how long the result is remembered.
 const (
 	maxWait  = 5 * time.Second
 	maxForms = 32
@@ -56,12 +56,13 @@ func (h *Hasher) Try(ctx context.Context, text, password string) (Attempt, error
 	return Attempt{OK: r.OK && err == nil, of: h, began: began}, err
 }
 
-// Wait waits as long as checking the slowest hash among all accounts would have taken. It waits
-// until at most five seconds after the check began, or until ctx is done. If no account has an
-// imported hash, it does not wait. Other callers can run tasks during the wait.
+// Wait returns when as much time has passed since the check began as checking the slowest imported
+// hash takes, plus a quarter. It returns five seconds after the check began at the latest, or when
+// ctx is done. If no account has an imported hash, it returns immediately. A waiting caller
+// occupies no slot, so other passwords can be checked meanwhile.
 //
-// The first Wait in a process checks one hash of each kind that the process has not checked yet, to
-// measure how long each check takes.
+// If Wait does not know yet how long an algorithm takes, it measures it with the most expensive
+// hash of that algorithm. In most processes, only the first Wait does this.
 func (a Attempt) Wait(ctx context.Context) {
 	if a.of == nil {
 		return
@@ -74,7 +75,7 @@ func (a Attempt) Wait(ctx context.Context) {
 	}
 }
 
-// slowest returns how long a refused login must take, from the time when its check began.
+// slowest returns how long a refused login must take, counted from the start of its check.
 func (h *Hasher) slowest(ctx context.Context) time.Duration {
 	if h.NextImported == nil {
 		return 0
@@ -172,7 +173,7 @@ type work struct {
 // A pace records how long checking hashes takes on this machine.
 type pace struct {
 	turn  chan struct{}   // protects forms and read
-	forms map[work]string // one hash of each kind among all accounts
+	forms map[work]string // the most expensive imported hash of each algorithm
 	read  time.Time       // when forms was last updated
 
 	mu     sync.Mutex

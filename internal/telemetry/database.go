@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// Database returns a database that traces the changes and queries of db. system is sqlite or
-// postgresql.
+// Database returns a database that traces the changes and queries of db, except queries passed to
+// Later or run in a Snapshot. system is sqlite or postgresql.
 func (t *Tracer) Database(db database.DB, system string) database.DB {
 	if t == nil {
 		return db
@@ -158,7 +158,8 @@ var (
 		`^\s*(INSERT)\s+INTO\s+(\w+)|^\s*(UPDATE)\s+(\w+)`)
 )
 
-// summary returns the verb and the table of a query, such as UPDATE logins.
+// summary returns the verb and the table of a query, such as UPDATE logins, or SQL if it finds
+// none.
 func summary(query string) string {
 	if s, ok := summaries.Load(query); ok {
 		return s.(string)

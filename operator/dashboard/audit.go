@@ -62,7 +62,7 @@ type auditPage struct {
 	Days   []dayLink
 	Narrow bool // filters other than the account and its logins may hide events
 
-	// Cut holds a sentence for each filter that matches more names than are searched.
+	// Cut holds a sentence for each filter whose name has more matches than the filter covers.
 	Cut []string
 
 	// Person is the subscriber whose email was searched for. Hindrance describes what keeps this

@@ -24,8 +24,8 @@ const (
 	// sends a form twice drops the first request and shows the response to the second.
 	maxHandling = 30 * time.Second
 
-	// keptFor is how long the response is kept in memory for the second click. It may show a secret,
-	// which is stored nowhere else.
+	// keptFor is how long the response is kept in memory for requests that send the form again. It
+	// is short, because the response may show a secret that is stored nowhere else.
 	keptFor = 3 * time.Second
 
 	maxKept = 100 // responses on this node

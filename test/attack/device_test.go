@@ -38,8 +38,8 @@ func tv(t *testing.T, p *harness.Project) *harness.Client {
 	return p.NewClient(t, "native", "--grant", "device_code", "--grant", "refresh_token")
 }
 
-// TestD8628Guesses shows that guesses at user codes are limited per network address. Beyond the
-// limit, even a valid code is refused.
+// TestD8628Guesses shows that guesses at user codes are limited per network. Beyond the limit, even
+// a valid code is refused.
 func TestD8628Guesses(t *testing.T) {
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LIMITS__DEVICE_CODES=5"}})
 	p := s.NewProject(t)
@@ -64,7 +64,7 @@ func TestD8628Guesses(t *testing.T) {
 	b.Submit(t, b.Open(t, "/device"), "device-submit", map[string]string{"user-code": d.User}).Want(t, 429)
 }
 
-// TestD8628OtherProject shows that a subscriber of another project cannot sign a device in. Neither
+// TestD8628OtherProject shows that a subscriber of another project cannot approve a device. Neither
 // a password nor an existing login helps.
 func TestD8628OtherProject(t *testing.T) {
 	p, other := project(t), project(t)
@@ -88,7 +88,8 @@ func TestD8628OtherProject(t *testing.T) {
 }
 
 // TestD8628Polls polls faster than permitted. Every early poll gets slow_down, however many early
-// polls came before it. Altered device codes are invalid.
+// polls came before it. Altered device codes, and the user code in place of the device code, are
+// invalid.
 func TestD8628Polls(t *testing.T) {
 	c := tv(t, project(t))
 	d := beginDevice(t, c)

@@ -190,8 +190,8 @@ func (b tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// errStayed reports that a navigation left the tab on the same page.
-var errStayed = errors.New("the page was not left")
+// errStayed reports that a navigation did not leave the page.
+var errStayed = errors.New("the page did not change")
 
 // goTo opens an address. If another navigation intervenes, Chromium reports no error and the old
 // page stays. goTo then returns errStayed, so that the step is repeated.

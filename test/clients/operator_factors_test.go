@@ -49,7 +49,10 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	b.presence(key, false)
 	b.do(chromedp.Click(chromedp.CSS(".rail #sign-out")))
 	b.arrive("/dashboard/login")
-	b.do(goTo("about:blank")) // no passkey request may be open while the authenticator returns
+
+	// Leave the page, because its passkey request must not be open when the authenticator starts to
+	// respond.
+	b.do(goTo("about:blank"))
 	b.presence(key, true)
 	b.do(goTo(s.PublicURL + "/dashboard/login?next=/dashboard/account"))
 	b.until("the passkey", "document.body.innerText.includes('Laptop')")

@@ -45,7 +45,8 @@ func (s sdk) try(promise string) (o outcomeOf) {
 	return o
 }
 
-// do ends the test unless a promise resolves, and decodes its value.
+// do waits for a promise and decodes its value. If the promise is rejected or does not settle, do
+// ends the test.
 func (s sdk) do(promise string, value any) {
 	s.Helper()
 	o := s.try(promise)

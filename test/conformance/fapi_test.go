@@ -66,7 +66,7 @@ func userRejects(m *module) {
 	m.check(v.Get("error") == "access_denied" && !v.Has("code"), "the client received %v", v)
 }
 
-// transferred returns a module with a complete flow whose request has changed parameters.
+// transferred returns a module that runs a complete flow, with params changed in the request.
 func transferred(params ...string) func(*module) {
 	return func(m *module) { m.transfer(m.bank(), params...).complete() }
 }

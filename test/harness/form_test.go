@@ -15,7 +15,7 @@ const formPage = `<!doctype html>
 	<button id="deny" type="submit" name="answer" value="deny">Deny</button>
 </form>`
 
-// TestForm shows that forms are read and filled in as a browser does it.
+// TestForm shows that forms are read and filled in as a browser does.
 func TestForm(t *testing.T) {
 	p := Page{Answer: Answer{Body: []byte(formPage)}, URL: &url.URL{}}
 	f := p.form(t, "deny")

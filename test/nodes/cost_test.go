@@ -18,7 +18,7 @@ import (
 const (
 	maxDearer     = 1.1  // CPU time
 	maxStatements = 1.05 // statements in PostgreSQL
-	maxCommands   = 1.1  // commands in Redis; each node reads what it does not remember
+	maxCommands   = 1.1  // commands in Redis; each node has its own cache, so some entries are read twice
 )
 
 // A pair is two nodes with databases that count what the nodes ask.

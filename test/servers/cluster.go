@@ -15,9 +15,9 @@ type RedisCluster struct {
 	URL   string
 }
 
-// Cluster returns the URL of a shared cluster of three masters. A cluster has one database and its
-// data is kept, so a test that deletes all data uses [OwnCluster]. To separate its keys from those
-// of other tests, a test adds ?prefix= and a name, as [Backend] does.
+// Cluster returns the URL of a shared cluster of three masters. The cluster has only one database,
+// which is not emptied between tests, so a test that deletes all data uses [OwnCluster]. To
+// separate its keys from those of other tests, a test adds ?prefix= and a name, as [Backend] does.
 func Cluster(t T) string {
 	t.Helper()
 	if url := os.Getenv("SELVAGE_TEST_CLUSTER"); url != "" {
@@ -37,8 +37,8 @@ var sharedCluster = sync.OnceValues(func() (*RedisCluster, error) {
 })
 
 // forgive sets how many milliseconds a node may be silent before other nodes consider it dead. On a
-// busy machine, nodes are sometimes silent. The timeout is raised only after the cluster has
-// started, because a cluster created with it would take as long to start.
+// busy machine, nodes are sometimes silent. The timeout is raised only after the start, because a
+// cluster takes about as long to start as its timeout.
 func (c *RedisCluster) forgive(timeout string) error {
 	for _, n := range c.Nodes {
 		if _, err := n.cli("CONFIG", "SET", "cluster-node-timeout", timeout); err != nil {
@@ -56,13 +56,13 @@ func OwnCluster(t T, replicas int, args ...string) *RedisCluster {
 	check(t, err)
 	t.Cleanup(c.remove)
 
-	if replicas > 0 { // otherwise a replica would replace a master that is only slow
+	if replicas > 0 { // with the timeout of 2 s, a replica would replace a master that is only slow
 		check(t, c.forgive("6000"))
 	}
 	return c
 }
 
-// CLI runs a redis-cli command on the node that stores the key, and returns its output.
+// CLI runs a redis-cli command on the node that stores the command's key, and returns its output.
 func (c *RedisCluster) CLI(t T, args ...string) string {
 	t.Helper()
 	return c.Nodes[0].CLI(t, append([]string{"-c"}, args...)...)
@@ -121,7 +121,7 @@ func (c *RedisCluster) whole(replicas int) error {
 		for _, want := range []string{"cluster_state:ok", "cluster_slots_ok:16384", "cluster_size:3",
 			fmt.Sprintf("cluster_known_nodes:%d", len(c.Nodes))} {
 			if !strings.Contains(info, want+"\r") {
-				return fmt.Errorf("port %d has no %s:\n%s", n.Port, want, info)
+				return fmt.Errorf("the node at port %d does not report %s:\n%s", n.Port, want, info)
 			}
 		}
 
@@ -130,7 +130,7 @@ func (c *RedisCluster) whole(replicas int) error {
 			return err
 		}
 		if got := strings.Count(nodes, " slave ") + strings.Count(nodes, ",slave "); got != 3*replicas {
-			return fmt.Errorf("port %d knows of %d replicas, want %d", n.Port, got, 3*replicas)
+			return fmt.Errorf("the node at port %d reports %d replicas, want %d", n.Port, got, 3*replicas)
 		}
 	}
 	return nil

@@ -56,7 +56,7 @@ func ending(leaf *x509.Certificate, now time.Time) bool {
 	return now.After(leaf.NotAfter.Add(-leaf.NotAfter.Sub(leaf.NotBefore) / 5))
 }
 
-// config returns the TLS configuration with which all listeners begin: TLS 1.2 or newer, with Go's
+// config returns the TLS configuration that all listeners build on: TLS 1.2 or newer, with Go's
 // cipher suites and curves.
 func config(get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: get}

@@ -143,8 +143,8 @@ func formatCounts(of map[string]int64) string {
 	return strings.Join(all, ", ")
 }
 
-// findErasable is like findSubscriber. For an unknown id, it returns a subscriber with only that id,
-// because a subscriber that was deleted before may have left data.
+// findErasable is like findSubscriber. For an unknown id, it returns a subscriber with only that
+// id, because a subscriber that was already deleted may have left data.
 func findErasable(ctx context.Context, a *app, cmd *cobra.Command, id string) (fabric.Subscriber, error) {
 	s, err := findSubscriber(ctx, a, cmd, id)
 	if !errors.Is(err, problem.NotFound) || uuid.Validate(id) != nil {

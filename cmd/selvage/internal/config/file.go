@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/internal/suggest"
 )
 
-// parseFile parses selvage.yaml. The error lists all problems with their places. For an unknown key
-// it suggests the closest valid one.
+// parseFile parses selvage.yaml. The error lists all problems with their positions. For an unknown
+// key it suggests the closest valid one.
 func parseFile(name string, text []byte) (layer, error) {
 	var doc, more yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(text))
@@ -32,22 +32,23 @@ func parseFile(name string, text []byte) (layer, error) {
 	f.section(doc.Content[0], "")
 	switch err := dec.Decode(&more); {
 	case err == nil:
-		f.fail(&more, "a second document begins; move its keys into the first")
+		f.fail(&more, "a second YAML document starts here; move its keys into the first")
 	case !errors.Is(err, io.EOF):
 		f.errs = append(f.errs, syntaxError(name, text, err))
 	}
 	return f.values, errors.Join(f.errs...)
 }
 
-// syntaxError describes where a file is not valid YAML. The parser's error contains the line at
-// best. It never mentions the most common cause, a tab.
+// syntaxError describes where a file is not valid YAML. It first looks for the most common cause, a
+// line that is indented with a tab, because the parser rarely names it. The parser's own errors
+// contain at most a line, never a column.
 func syntaxError(name string, text []byte, err error) error {
 	n := 0
 	for line := range strings.Lines(string(text)) {
 		n++
 		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 		if tab := strings.Index(indent, "\t"); tab >= 0 && strings.TrimSpace(line) != "" {
-			return fmt.Errorf("%s:%d:%d: a tab cannot indent; use spaces", name, n, tab+1)
+			return fmt.Errorf("%s:%d:%d: YAML does not allow tabs for indentation; use spaces", name, n, tab+1)
 		}
 	}
 

@@ -29,7 +29,7 @@ import (
 // These are the files of the demo in the data directory.
 const (
 	TextFile       = "first-run.txt" // the text that the first start printed
-	appFile        = "demo.json"     // the app as JSON: what its page shows, and what a reset deletes and keeps
+	appFile        = "demo.json"     // the app as JSON
 	unfinishedFile = ".first-run"    // ID of the project while the demo is being created
 )
 
@@ -40,10 +40,10 @@ const Path = "/demo"
 type Config struct {
 	Dir     string // the data directory
 	Where   config.Where
-	Allowed bool // whether the server serves everything, and only to this machine
+	Allowed bool // whether the server may create and show a demo
 
-	LoopbackMedia bool   // whether the media of calls is on loopback
-	SDK           string // file with the stock SDK; "" means that its vendor's host serves it
+	LoopbackMedia bool   // whether calls use loopback for media, to which Firefox sends none
+	SDK           string // file with the stock SDK; "" means that browsers load it from its vendor
 
 	Fabric     *fabric.Fabric
 	IDP        *idp.Provider
@@ -175,7 +175,7 @@ func (d *Demo) create(ctx context.Context, setupLink func(context.Context) (stri
 	return text, os.Remove(d.file(unfinishedFile))
 }
 
-// deleteUnfinished deletes what an interrupted start has created of the demo.
+// deleteUnfinished deletes the project of a demo whose creation was interrupted, if there is one.
 func (d *Demo) deleteUnfinished(ctx context.Context) error {
 	id, err := os.ReadFile(d.file(unfinishedFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -198,9 +198,9 @@ func (d *Demo) deleteProject(ctx context.Context, id string) error {
 	return nil
 }
 
-// keepSetupLink returns the link for the first operator, or "" if there is an operator already.
-// before is the link of the previous demo, or "". keepSetupLink returns that link if there is one,
-// because its token cannot be read from the store.
+// keepSetupLink returns the link for the first operator. before is the link of the previous demo,
+// or "". If there is one, keepSetupLink returns it, because its token cannot be read from the
+// store. It returns "" if there is an operator, or a link that is not known here.
 func (d *Demo) keepSetupLink(ctx context.Context, before string) (string, error) {
 	some, err := d.Operators.List(ctx, page.Query{Size: 1})
 	if err != nil || len(some.Items) > 0 {
@@ -236,7 +236,7 @@ func (d *Demo) Open(ctx context.Context) error {
 	return d.registerPage(ctx, client, d.Where.Public+Path)
 }
 
-// readApp reads the file that an earlier start wrote about the demo.
+// readApp reads appFile, which an earlier start or reset wrote.
 func (d *Demo) readApp() (found app, err error) {
 	text, err := os.ReadFile(d.file(appFile))
 	if err != nil {

@@ -64,7 +64,7 @@ func Kinds() []string {
 // These are the record types, one for each kind. The first member of each record is its kind, so
 // that people can search for the kind at the beginning of lines.
 type (
-	// A Project is a record of a [fabric.Project].
+	// A Project is the record of a [fabric.Project].
 	Project struct {
 		Kind               string                    `json:"kind"`
 		ID                 string                    `json:"id"`
@@ -84,7 +84,7 @@ type (
 		UploadRate         int64                     `json:"upload_rate,omitempty"`
 		Created            time.Time                 `json:"created_at,omitzero"`
 	}
-	// A Key is a record of a [fabric.APIKey].
+	// A Key is the record of a [fabric.APIKey].
 	Key struct {
 		Kind      string    `json:"kind"`
 		ID        string    `json:"id"`
@@ -96,7 +96,7 @@ type (
 		Expires   time.Time `json:"expires_at,omitzero"`
 		Created   time.Time `json:"created_at,omitzero"`
 	}
-	// A Client is a record of an [idp.Client].
+	// A Client is the record of an [idp.Client].
 	Client struct {
 		Kind         string          `json:"kind"`
 		ID           string          `json:"client_id"`
@@ -117,7 +117,7 @@ type (
 		idp.Metadata
 		Created time.Time `json:"created_at,omitzero"`
 	}
-	// A Subscriber is a record of a [fabric.Subscriber] with the name of its address.
+	// A Subscriber is the record of a [fabric.Subscriber] with the name of its address.
 	Subscriber struct {
 		Kind          string `json:"kind"`
 		ID            string `json:"id,omitempty"`
@@ -134,7 +134,7 @@ type (
 		Address string    `json:"address,omitempty"`
 		Created time.Time `json:"created_at,omitzero"`
 	}
-	// A Resource is a record of a [fabric.Resource] with the name of its address.
+	// A Resource is the record of a [fabric.Resource] with the name of its address.
 	Resource struct {
 		Kind      string       `json:"kind"`
 		ID        string       `json:"id"`
@@ -145,7 +145,7 @@ type (
 		Address   string       `json:"address,omitempty"`
 		Created   time.Time    `json:"created_at,omitzero"`
 	}
-	// A Number is a record of a [fabric.PhoneNumber].
+	// A Number is the record of a [fabric.PhoneNumber].
 	Number struct {
 		Kind       string    `json:"kind"`
 		ID         string    `json:"id"`
@@ -154,7 +154,7 @@ type (
 		ResourceID string    `json:"resource_id,omitempty"` // resource that takes calls to the number
 		Created    time.Time `json:"created_at,omitzero"`
 	}
-	// A Webhook is a record of a [fabric.Webhook].
+	// A Webhook is the record of a [fabric.Webhook].
 	Webhook struct {
 		Kind      string             `json:"kind"`
 		ID        string             `json:"id"`
@@ -165,7 +165,7 @@ type (
 		Enabled   bool               `json:"enabled"`
 		Created   time.Time          `json:"created_at,omitzero"`
 	}
-	// An Upstream is a record of an [idp.Upstream].
+	// An Upstream is the record of an [idp.Upstream].
 	Upstream struct {
 		Kind      string `json:"kind"`
 		ID        string `json:"id"`
@@ -178,7 +178,7 @@ type (
 		idp.UpstreamSettings
 		Created time.Time `json:"created_at,omitzero"`
 	}
-	// An IngestKey is a record of a [fabric.IngestKey].
+	// An IngestKey is the record of a [fabric.IngestKey].
 	IngestKey struct {
 		Kind      string    `json:"kind"`
 		ID        string    `json:"id"`
@@ -189,7 +189,7 @@ type (
 		Expires   time.Time `json:"expires_at,omitzero"`
 		Created   time.Time `json:"created_at,omitzero"`
 	}
-	// A Rule is a record of a [recordings.Rule].
+	// A Rule is the record of a [recordings.Rule].
 	Rule struct {
 		Kind         string    `json:"kind"`
 		ID           string    `json:"id"`

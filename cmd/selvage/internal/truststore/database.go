@@ -146,8 +146,8 @@ func (d database) add(ctx context.Context) error {
 	return errors.Join(err, d.remove(ctx)) // the certificate may have been added without trust
 }
 
-// remove deletes the certificates with the authority's name one by one. Certificates with the same
-// nickname cannot be told apart.
+// remove deletes the certificates with the authority's name. certutil deletes by nickname, which
+// several certificates can share, so remove lists them again after each deletion.
 func (d database) remove(ctx context.Context) error {
 	for range 100 {
 		all, err := d.list(ctx)
