@@ -54,7 +54,7 @@ type LoginStore interface {
 	Record(ctx context.Context, e audit.Event) error
 
 	// RehashPassword replaces old, the hash of a subscriber's password, with new, another hash of
-	// the same password. If the stored hash is no longer old, it returns problem.NotFound.
+	// the same password. If the stored hash differs from old, it returns problem.NotFound.
 	// RehashPassword does not end logins.
 	RehashPassword(ctx context.Context, projectID, subscriberID, old, new string) error
 	// CreateLogin writes a login. passwordHash is the hash that was checked. If it is no longer the
@@ -76,9 +76,9 @@ type LoginStore interface {
 	EndLogins(ctx context.Context, now time.Time, all ...revocation.Revocation) error
 
 	// SweepLogins deletes redeemed codes and used assertions that have expired. It also deletes
-	// grants whose start is before the first time and whose expiry is before the second time.
-	// Finally it deletes logins whose start is before the first time and that have no grants left.
-	SweepLogins(ctx context.Context, began, expired time.Time) error
+	// grants that were created before startedBefore and expired before expiredBefore. Finally it
+	// deletes logins that were created before startedBefore and have no grants left.
+	SweepLogins(ctx context.Context, startedBefore, expiredBefore time.Time) error
 }
 
 // Logins manages the logins of people.

@@ -55,7 +55,7 @@ const unfinished = 5 * time.Second
 // withMedia returns one of the owner's recordings, from a cache that is at most 300 ms old. If the
 // recording has no media, withMedia returns problem.NotFound.
 func (r *Recordings) withMedia(ctx context.Context, o Owner, sid string) (Recording, error) {
-	rec, err := r.lately.Load(o.ProjectID+"\n"+o.SubscriberID+"\n"+sid, func() (Recording, error) {
+	rec, err := r.recent.Load(o.ProjectID+"\n"+o.SubscriberID+"\n"+sid, func() (Recording, error) {
 		return r.Find(ctx, o, sid)
 	})
 	switch {
@@ -124,7 +124,7 @@ type Removal struct {
 }
 
 func (r *Recordings) remove(ctx context.Context, projectID, sid string, how Removal) error {
-	defer r.lately.Clear()
+	defer r.recent.Clear()
 	key, err := r.c.Store.DeleteRecording(ctx, projectID, sid, how)
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (r *Recordings) removeMedia(ctx context.Context, key string) error {
 // Forget removes the media with these keys. Call it after rows of recordings were deleted by
 // something other than Delete.
 func (r *Recordings) Forget(ctx context.Context, keys ...string) error {
-	defer r.lately.Clear()
+	defer r.recent.Clear()
 	var errs []error
 	for _, key := range keys {
 		errs = append(errs, r.removeMedia(ctx, key))

@@ -101,7 +101,7 @@ func (r *Recordings) Mark(ctx context.Context, projectID, sid string, in MarkInp
 	if !isUUID(sid) {
 		return Recording{}, problem.NoSuch("recording")
 	}
-	defer r.lately.Clear()
+	defer r.recent.Clear()
 	return r.c.Store.MarkRecording(ctx, projectID, sid, in.apply, r.c.Now())
 }
 

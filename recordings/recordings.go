@@ -2,12 +2,12 @@
 // uploads, ownership, retention and price.
 //
 // [Recordings.Ingest] hashes, parses, measures and stores an upload. Senders delete their copy
-// after Ingest returns, so the file and its row must then be on disk. The bytes are stored
-// unchanged. If the header is wrong, the row contains the corrected facts and lists the repairs.
-// Media is converted to WAV or MP3 when it is read.
+// after Ingest returns, so Ingest returns only once the file and its row are on disk. The bytes are
+// stored unchanged. If the header is wrong, the row contains the corrected facts and lists the
+// repairs. Media is converted to WAV or MP3 when it is read.
 //
-// Sids are random. By default, anyone who knows a Sid may fetch the media, so nothing else may
-// reveal a Sid.
+// Sids are random. By default, anyone who knows a Sid may fetch the media, so a Sid may be shown
+// only to callers who may read the recording.
 //
 // A recording can also be announced before its media exists. It then waits for the media.
 //
@@ -40,8 +40,8 @@ type Config struct {
 	Store Store // holds the rows; required
 	Media Media // holds the bytes; required
 
-	// SubscriberOf returns the subscriber of a project with the address "/context/name", or "". If
-	// SubscriberOf is nil, recordings are not assigned to subscribers by address.
+	// SubscriberOf returns the id of the project's subscriber who has the address "/context/name",
+	// or "". If SubscriberOf is nil, recordings are not assigned to subscribers by address.
 	SubscriberOf func(ctx context.Context, projectID, address string) (subscriberID string, err error)
 
 	// Calls gives access to the calls that this deployment carries. Nil means no calls.
@@ -51,17 +51,17 @@ type Config struct {
 	// accepts every URL.
 	CheckURL func(param, url string) error
 
-	// CountUpload counts an upload to a project. If the project has made more than perMinute
-	// uploads within a minute, it returns problem.RateLimited. Nil counts nothing.
+	// CountUpload counts an upload to a project. If there were more than perMinute uploads to it
+	// within a minute, CountUpload returns problem.RateLimited. Nil counts nothing.
 	CountUpload func(ctx context.Context, projectID string, perMinute int64) error
 
 	MaxUpload int64         // maximum size of an upload, in bytes; 0 means DefaultMaxUpload
 	Wait      time.Duration // how long a recording waits for its media; 0 means DefaultWait
 	Links     Links         // signs links to media; nil disables them
 
-	// CheckMaker returns problem.Unauthenticated if the maker of a link was revoked after made, the
-	// time when the link was created. A maker is a set of credentials; see [Owner]. If CheckMaker
-	// is nil, links that have a maker are refused.
+	// CheckMaker returns problem.Unauthenticated if maker, the credentials that created a link,
+	// were revoked after the link was created at the time made. If CheckMaker is nil, links that
+	// have a maker are refused. See [Owner].
 	CheckMaker func(maker string, made time.Time) error
 
 	Now func() time.Time // nil means time.Now
@@ -74,8 +74,8 @@ type Recordings struct {
 
 	quotas    quotas
 	measuring chan struct{}           // one token for each upload that is being measured
-	decoding  chan struct{}           // the same for uploads that are slow to decode
-	lately    *cache.Cache[Recording] // by owner and Sid; players request many ranges
+	decoding  chan struct{}           // one token for each upload in a slow codec that is being measured
+	recent    *cache.Cache[Recording] // by owner and Sid; players request one file in many ranges
 	facts     *cache.Cache[wav.Facts] // by MediaKey
 	auth      *cache.Cache[MediaAuth] // by project
 	accesses  accessLog
@@ -114,7 +114,7 @@ func New(c Config) *Recordings {
 		c:         c,
 		measuring: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), // leaves the other CPUs to requests
 		decoding:  make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/4)),
-		lately:    cache.New[Recording](c.Now),
+		recent:    cache.New[Recording](c.Now),
 		facts:     cache.New[wav.Facts](c.Now),
 		auth:      cache.New[MediaAuth](c.Now),
 	}

@@ -287,12 +287,12 @@ func recordingsToErase(ctx context.Context, t tx, projectID, id string, names []
 			AND (id IN (SELECT recording_id FROM recording_subscribers WHERE subscriber_id = $2)`+named+`)`, args...)
 }
 
-// without returns end, the name of a call's party, or "" if end is one of names. The comparison
-// ignores a query in end, because clients may append one.
-func without(names []string, end string) string {
-	name, _, _ := strings.Cut(strings.ToLower(end), "?")
+// without returns the name of a call's party, or "" if names contains it. It ignores the case and a
+// query in the name, because clients may append a query.
+func without(names []string, party string) string {
+	name, _, _ := strings.Cut(strings.ToLower(party), "?")
 	if slices.Contains(names, name) {
 		return ""
 	}
-	return end
+	return party
 }

@@ -244,21 +244,21 @@ func (s *Logins) addGrants(ctx context.Context, logins []fabric.Login) error {
 }
 
 // SweepLogins deletes redeemed codes and used assertions that can no longer be replayed. It also
-// deletes grants that were created before the time began and expired before the time expired.
-// Logins that were created before the time began are deleted if they have no grants left. The time
-// of creation is taken from the ids, which sort by time. SweepLogins also checks the expiry of
-// grants, because a grant may have been created with a longer lifetime than the current
-// configuration allows.
-func (s *Logins) SweepLogins(ctx context.Context, began, expired time.Time) error {
+// deletes grants that were created before startedBefore and expired before expiredBefore. Logins
+// that were created before startedBefore are deleted if they have no grants left. The time of
+// creation is taken from the ids, which sort by time. SweepLogins also checks the expiry of grants,
+// because a grant may have been created with a longer lifetime than the current configuration
+// allows.
+func (s *Logins) SweepLogins(ctx context.Context, startedBefore, expiredBefore time.Time) error {
 	now := micros(s.now())
-	oldest := uuid7.First(began)
+	oldest := uuid7.First(startedBefore)
 
 	codes := s.sweep(ctx, `DELETE FROM redeemed_codes WHERE hash IN (
 		SELECT hash FROM redeemed_codes WHERE expires < $2 ORDER BY expires LIMIT $1)`, now)
 	assertions := s.sweep(ctx, `DELETE FROM used_assertions WHERE hash IN (
 		SELECT hash FROM used_assertions WHERE expires < $2 ORDER BY expires LIMIT $1)`, now)
 	grants := s.sweep(ctx, `DELETE FROM grants WHERE id IN (
-		SELECT id FROM grants WHERE id < $2 AND expires < $3 ORDER BY id LIMIT $1)`, oldest, micros(expired))
+		SELECT id FROM grants WHERE id < $2 AND expires < $3 ORDER BY id LIMIT $1)`, oldest, micros(expiredBefore))
 	logins := s.sweep(ctx, `DELETE FROM login_sessions WHERE id IN (
 		SELECT id FROM login_sessions WHERE id < $2
 			AND NOT EXISTS (SELECT 1 FROM grants WHERE session_id = login_sessions.id)

@@ -27,7 +27,7 @@ func (ac *account) verifyAddress(w http.ResponseWriter, r *http.Request, v visit
 // changeAddress serves POST /account/email. It sends a link to the new address. The old address
 // remains until the link is used.
 func (ac *account) changeAddress(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
-	email := shortened(form.Get("email"))
+	email := typedEmail(form.Get("email"))
 	return ac.asked(w, r, v, email, ac.Accounts.AskAddress(r.Context(), v.sub, email, web.Network(r)))
 }
 

@@ -60,7 +60,7 @@ func (si *signIn) logIn(w http.ResponseWriter, r *http.Request) error {
 
 	email := form.Get("username")
 	if form.Get("forgot") != "" { // keep the address, ignore the password
-		req.LoginHint = shortened(email)
+		req.LoginHint = typedEmail(email)
 		return si.flow.suspend(w, r, c, req, "/forgot")
 	}
 

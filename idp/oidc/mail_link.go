@@ -54,17 +54,18 @@ func (lp *linkPages) askReset(w http.ResponseWriter, r *http.Request) error {
 	}, templates.Options{})
 }
 
-// askMail queues an email, and stores the request so that it can continue when the link is used.
+// askMail queues an email, and stores the authorization request so that it can continue when the
+// link is used.
 func (lp *linkPages) askMail(r *http.Request, kind mail.Kind, c idp.Client, req idp.AuthRequest, email string) error {
-	req.LoginHint = shortened(email)
+	req.LoginHint = typedEmail(email)
 	if err := lp.Requests.Suspend(r.Context(), req); err != nil {
 		return err
 	}
 	return lp.Letters.AskIn(r.Context(), lp.words(r).Tag, kind, c.ProjectID, email, req.ID, web.Network(r))
 }
 
-// shortened returns an email address as it was typed, or "" if it is too long.
-func shortened(email string) string {
+// typedEmail returns an email address as a person typed it, or "" if it is too long.
+func typedEmail(email string) string {
 	if len(email) > 320 {
 		return ""
 	}
@@ -74,7 +75,8 @@ func shortened(email string) string {
 // errLinkOver is the page for links that were used, have expired, or are unknown.
 var errLinkOver = pageError(http.StatusGone, "error.link", "error.link-text")
 
-// errInvitationOver is errLinkOver for invitations, whose recipients do not use an app yet.
+// errInvitationOver is like errLinkOver, but for invitations. It does not mention the app, because
+// recipients do not use one yet.
 var errInvitationOver = pageError(http.StatusGone, "error.invitation", "error.invitation-text")
 
 // find returns the link with this token, or an error whose page says that the link is no longer
@@ -85,7 +87,8 @@ func (lp *linkPages) find(r *http.Request, purpose mail.Kind, token string) (idp
 	return l, convertMissing(purpose, err)
 }
 
-// followed stores the project of a link, so that pages for r have its branding.
+// followed sets the project of r's presentation to that of the link l, so that pages for r have the
+// project's branding.
 func followed(r *http.Request, l idp.Link) {
 	presentationOf(r).client = idp.Client{ProjectID: l.ProjectID}
 }
@@ -141,8 +144,8 @@ func (lp *linkPages) reset(w http.ResponseWriter, r *http.Request) error {
 
 // passwordSet shows that a password was set. If the login in which the link was requested is still
 // waiting in this browser, the page leads back to it. passwordSet also marks the browser as known,
-// so that strangers' guesses of the password do not lock it out. For second factors, the browser
-// remains unknown until the person has presented one in it.
+// so that strangers' guesses of the password do not lock it out. Guesses of second factors can
+// still lock the browser out, until a login with two factors has taken place in it.
 func (lp *linkPages) passwordSet(w http.ResponseWriter, r *http.Request, l idp.Link, title, text string) error {
 	if err := lp.logins.markDevice(w, r, l.ProjectID, l.SubscriberID, false); err != nil {
 		return err
@@ -160,8 +163,8 @@ func (lp *linkPages) passwordSet(w http.ResponseWriter, r *http.Request, l idp.L
 	return lp.write(w, r, page, templates.Options{})
 }
 
-// wayBack returns a link to the login in which an email was requested. It returns nil if this
-// browser no longer has that login.
+// wayBack returns a link to the login in which an email was requested. It returns nil if the email
+// was not requested in a login, or if that login is no longer waiting in this browser.
 func (lp *linkPages) wayBack(r *http.Request, l idp.Link) (*templates.Link, error) {
 	if l.Request == "" {
 		return nil, nil

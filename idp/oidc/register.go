@@ -51,7 +51,7 @@ func (rp *registrationPages) register(w http.ResponseWriter, r *http.Request) er
 		return err
 	}
 	in := idp.Registrant{
-		Email: shortened(form.Get("username")), Password: form.Get("password"),
+		Email: typedEmail(form.Get("username")), Password: form.Get("password"),
 		FirstName: strings.TrimSpace(form.Get("first_name")), LastName: strings.TrimSpace(form.Get("last_name")),
 	}
 

@@ -84,7 +84,7 @@ func (pg *pages) restart(w http.ResponseWriter, r *http.Request, err error) bool
 	}
 
 	q := u.Query()
-	if typed := shortened(r.PostForm.Get("username")); typed != "" && u.Path == authorizePath {
+	if typed := typedEmail(r.PostForm.Get("username")); typed != "" && u.Path == authorizePath {
 		q.Set("login_hint", typed)
 	}
 	q.Set(restartParam, "1")

@@ -41,7 +41,7 @@ func TestPairwise(t *testing.T) {
 		seen[c.ID], sids[c.ID] = text(id["sub"]), text(id["sid"])
 		opened := wantPairwise(t, w, c, got, seen[c.ID], sids[c.ID])
 		if login != "" && login != opened.SessionID {
-			t.Errorf("the login of one browser is %s, then %s", login, opened.SessionID)
+			t.Errorf("two clients in one browser have the logins %s and %s, want one", login, opened.SessionID)
 		}
 		login = opened.SessionID
 
@@ -68,7 +68,7 @@ func TestPairwise(t *testing.T) {
 }
 
 // wantPairwise checks that all tokens in got have a pairwise sub and sid. The provider must still
-// be able to find the subscriber and the login. It returns the opened access token.
+// be able to find the subscriber and the login. wantPairwise returns the opened access token.
 func wantPairwise(t *testing.T, w *world, c idp.Client, got map[string]any, sub, sid string) fabric.Token {
 	t.Helper()
 	if raw, err := base64.RawURLEncoding.DecodeString(sub); err != nil || len(raw) != 16 ||
@@ -84,11 +84,11 @@ func wantPairwise(t *testing.T, w *world, c idp.Client, got map[string]any, sub,
 
 	opened, err := w.idp.Tokens.Open(t.Context(), text(got["access_token"]))
 	if err != nil || opened.SubscriberID != w.ada.ID {
-		t.Errorf("the opened access token belongs to %q, %v, want %q", opened.SubscriberID, err, w.ada.ID)
+		t.Errorf("the opened access token belongs to %q (error %v), want %q", opened.SubscriberID, err, w.ada.ID)
 	}
-	if access["sid"] != sid || w.idp.Subjects.SessionOf(c, sid) != opened.SessionID {
-		t.Errorf("the ID token has the sid %q, the access token %v; decoded it is %q", sid, access["sid"],
-			opened.SessionID)
+	if login := w.idp.Subjects.SessionOf(c, sid); access["sid"] != sid || login != opened.SessionID {
+		t.Errorf("the ID token has the sid %q, which decodes to %q; the access token has %v and belongs to the "+
+			"login %q", sid, login, access["sid"], opened.SessionID)
 	}
 	return opened
 }
@@ -119,7 +119,7 @@ func TestPairwiseHint(t *testing.T) {
 		t.Error("the login is still valid after a logout with a pairwise hint")
 	}
 	if out.location == nil || out.location.Scheme+"://"+out.location.Host+out.location.Path != callback {
-		t.Errorf("logout with a pairwise hint: %d %s", out.status, out.body)
+		t.Errorf("logout with a pairwise hint: %d %s, want a redirect to %s", out.status, out.body, callback)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestSectors(t *testing.T) {
 		"no redirect URI and no sector": {"subject_type", func(n *idp.Client) {
 			n.Type, n.RedirectURIs, n.SectorURI = idp.Service, nil, ""
 		}},
-		"a sector by http": {"sector_identifier_uri", func(n *idp.Client) {
+		"a sector over HTTP": {"sector_identifier_uri", func(n *idp.Client) {
 			n.SectorURI = "http://b.example/sector"
 		}},
 		"a sector on a private address": {"sector_identifier_uri", func(n *idp.Client) {
@@ -168,19 +168,18 @@ func TestSectors(t *testing.T) {
 			n.AccessToken = idp.FabricToken
 		}},
 	} {
-
 		if err := register(tt.change); problem.First(err) == nil || problem.First(err).Param != tt.param {
 			t.Errorf("%s: %v, want an error about %s", name, err, tt.param)
 		}
 	}
 
 	// The sector document must be a list of limited size.
-	for name, body := range map[string]string{"an object": `{"redirect_uris":[]}`, "nothing": "",
-		"too much": `["` + strings.Repeat("x", 65<<10) + `"]`} {
+	for name, body := range map[string]string{"an object": `{"redirect_uris":[]}`, "empty": "",
+		"too long": `["` + strings.Repeat("x", 65<<10) + `"]`} {
 		at.publish(http.StatusOK, []byte(body))
 		if err := register(func(*idp.Client) {}); problem.First(err) == nil ||
 			problem.First(err).Param != "sector_identifier_uri" {
-			t.Errorf("a sector document that is %s: %v", name, err)
+			t.Errorf("a sector document that is %s: %v, want an error about sector_identifier_uri", name, err)
 		}
 	}
 }

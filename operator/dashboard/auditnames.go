@@ -12,22 +12,25 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// maxNamed is how many actors or targets of a kind a name in a filter may mean.
+// A filter by name covers at most maxNamed actors or targets of each kind.
 const maxNamed = 20
 
-// A finding is a kind of actors or targets that a name in a filter may mean.
-type finding struct {
-	kind string // the title of their pages
+// A search finds the actors or targets of one kind by id, email or part of a name.
+type search struct {
+	kind string // name of the kind on the page, such as “API keys”
 	find func(*visit, string, page.Query) (ids []string, more bool, err error)
 }
 
-// named returns the ids of everyone and everything that text names by an id, an email or a part of a
-// name: operators and, on the page of a project, what the project has. It includes text itself,
-// because the ids of commands and imported clients may be any text. cut lists the kinds of which
-// there may be more than the returned ids.
+// named returns the ids of the actors and targets that text identifies by id, email or part of a
+// name. These are operators and, on the page of a project, also its subscribers (deleted ones only
+// by their exact name), resources, API keys, OAuth clients and webhooks. A UUID is not searched for
+// as a name. ids includes text itself, because the ids of commands and imported clients may be any
+// text. cut lists the kinds that may have more matches than ids contains.
 func (a *auditPages) named(v *visit, text string) (ids, cut []string, err error) {
 	ids = []string{text}
-	if v.project.ID != "" { // use an index, because a search reads only some of many subscribers
+	if v.project.ID != "" {
+		// Find an exact id, reference or email through an index. The search below reads only a part of
+		// a long list.
 		id, err := a.subscriberID(v, text)
 		if err != nil {
 			return nil, nil, err
@@ -48,15 +51,15 @@ func (a *auditPages) named(v *visit, text string) (ids, cut []string, err error)
 		return ids, cut, nil
 	}
 
-	all := []finding{{"Operators", a.operatorsNamed}}
+	all := []search{{"Operators", a.operatorsNamed}}
 	if v.project.ID != "" {
-		all = append(all, finding{"API keys", a.keysNamed}, finding{"OAuth clients", a.clientsNamed},
-			finding{"Subscribers and resources", a.thingsNamed}, finding{"Webhooks", a.webhooksNamed})
+		all = append(all, search{"API keys", a.keysNamed}, search{"OAuth clients", a.clientsNamed},
+			search{"Subscribers and resources", a.thingsNamed}, search{"Webhooks", a.webhooksNamed})
 	}
 
 	for _, one := range all {
 		found, more, err := one.find(v, text, page.Query{Size: maxNamed})
-		if err != nil && problem.First(err) == nil { // the text may not be a valid search for this kind
+		if err != nil && problem.First(err) == nil { // a problem only means that text is not valid for this kind
 			return nil, nil, err
 		}
 		ids = append(ids, found...)
@@ -68,18 +71,17 @@ func (a *auditPages) named(v *visit, text string) (ids, cut []string, err error)
 	return slices.Compact(ids), cut, nil
 }
 
-// cutText returns a sentence that names the kinds of which a filter does not cover all matches, or
-// "" if the filter covers all matches.
+// cutText returns a sentence for the page that names the kinds in cut, or "" if cut is empty.
 func cutText(text string, cut []string) string {
 	if len(cut) == 0 {
 		return ""
 	}
-	return words.Textf("“%s” matches more names than the list covers: at most %s of a kind (%s). "+
-		"Enter more of the name, an email or an id.", text, maxNamed, strings.Join(cut, ", "))
+	return words.Textf("“%s” matches more than %s names among: %s. Events of the other matches are "+
+		"not listed. Enter more of the name, an email or an id.", text, maxNamed, strings.Join(cut, ", "))
 }
 
-// addNamed restricts a filter to the actors or targets that text names. ids is a field of the
-// filter.
+// addNamed restricts a filter to the actors or targets that text names. ids points to the field of
+// ask to set: Actors or Targets.
 func (a *auditPages) addNamed(v *visit, text string, ask *auditQuery, ids *[]string) (err error) {
 	var cut []string
 	if *ids, cut, err = a.named(v, text); err != nil {

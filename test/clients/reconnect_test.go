@@ -80,12 +80,12 @@ func TestSignalWireBeta(t *testing.T) {
 	v.wantOnline(t, false)
 }
 
-// await waits until the JavaScript expression not is false.
-func (s sdk) await(not string) {
+// await waits until a JavaScript expression is false.
+func (s sdk) await(expression string) {
 	s.Helper()
-	harness.Eventually(s, patience, not+" to become false", func() error {
+	harness.Eventually(s, patience, expression+" to become false", func() error {
 		var still bool
-		if s.eval(s.T, not, &still); still {
+		if s.eval(s.T, expression, &still); still {
 			return errors.New("it is still true")
 		}
 		return nil

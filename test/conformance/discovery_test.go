@@ -12,11 +12,11 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// publicOrigin is the origin of a provider that is reachable from outside, over HTTPS only.
+// publicOrigin is the origin of a provider that the public reaches only over HTTPS.
 const publicOrigin = "https://op.example"
 
 // public starts a server whose public origin is publicOrigin, as if it were behind a proxy. It
-// returns the metadata, and a function that fetches the documents published there.
+// returns a function that fetches the documents below publicOrigin, and the metadata.
 func (m *module) public() (get func(where string) harness.Answer, metadata map[string]any) {
 	m.Helper()
 	s := harness.Start(m, "--public-url", publicOrigin, "--auth-url", publicOrigin)
@@ -41,7 +41,7 @@ func discovery(m *module) {
 	issuer, _ := doc["issuer"].(string)
 	u, err := url.Parse(issuer)
 	m.check(err == nil && strings.TrimSuffix(issuer, "/") == publicOrigin && u.RawQuery == "" &&
-		u.Fragment == "", "issuer = %q is not the address of the metadata", issuer)
+		u.Fragment == "", "issuer = %q, want %s without query or fragment", issuer, publicOrigin)
 	if err := only(doc, knownMetadata...); err != nil {
 		m.Errorf("the metadata: %v", err)
 	}
@@ -59,7 +59,7 @@ func discovery(m *module) {
 		for _, locale := range texts(doc[name]) {
 			tag, err := language.Parse(locale)
 			m.check(err == nil && tag.String() == locale,
-				"%s contains %q, which is not a language tag in its usual spelling", name, locale)
+				"%s contains %q, which is not a language tag in canonical form", name, locale)
 		}
 	}
 
@@ -91,7 +91,8 @@ func (m *module) wantEndpoints(doc map[string]any, names ...string) {
 
 var scopeToken = regexp.MustCompile(`^[\x21\x23-\x5B\x5D-\x7E]+$`) // RFC 6749, appendix A.4
 
-// wantLists checks the required lists and their required values.
+// wantLists checks that the required lists contain the required values, and that all lists are
+// valid.
 func (m *module) wantLists(doc map[string]any) {
 	m.Helper()
 	for name, value := range map[string]string{
@@ -121,12 +122,13 @@ func (m *module) wantLists(doc map[string]any) {
 	}
 
 	for _, scope := range texts(doc["scopes_supported"]) {
-		m.check(scopeToken.MatchString(scope), "scopes_supported contains %q", scope)
+		m.check(scopeToken.MatchString(scope), "scopes_supported contains %q, which is not a scope token", scope)
 	}
 
 	known := []string{"code", "id_token", "code id_token", "id_token token", "code id_token token", "code token"}
 	for _, kind := range texts(doc["response_types_supported"]) {
-		m.check(slices.Contains(known, kind), "response_types_supported contains %q", kind)
+		m.check(slices.Contains(known, kind), "response_types_supported contains %q, which is not a response type",
+			kind)
 	}
 }
 
@@ -141,7 +143,7 @@ func texts(v any) (all []string) {
 	return all
 }
 
-// wantKeys checks a published key set: all keys are public and have different names.
+// wantKeys checks a published key set: all keys are public and have different key ids.
 func (m *module) wantKeys(a harness.Answer) {
 	m.Helper()
 	var raw struct{ Keys []map[string]any }
@@ -150,7 +152,7 @@ func (m *module) wantKeys(a harness.Answer) {
 
 	var set jose.JSONWebKeySet
 	a.Read(m, &set)
-	m.check(len(set.Keys) == len(raw.Keys), "%d of %d keys can be used", len(set.Keys), len(raw.Keys))
+	m.check(len(set.Keys) == len(raw.Keys), "%d of %d published keys can be read", len(set.Keys), len(raw.Keys))
 
 	names := map[string]bool{}
 	for _, k := range set.Keys {
@@ -166,8 +168,8 @@ func (m *module) wantKeys(a harness.Answer) {
 	}
 }
 
-// knownMetadata lists the members that the suite knows and that this kind of provider could have.
-// The suite warns about other members.
+// knownMetadata lists the members that the suite knows, without those for other kinds of providers.
+// The suite warns about all other members.
 var knownMetadata = []string{
 	"acr_values_supported", "authorization_endpoint", "authorization_response_iss_parameter_supported",
 	"authorization_signing_alg_values_supported",

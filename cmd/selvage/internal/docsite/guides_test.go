@@ -29,7 +29,7 @@ func TestGuides(t *testing.T) {
 
 	for _, f := range files {
 		if !slices.Contains(names, strings.TrimSuffix(f, ".md")) {
-			t.Errorf("%s is in no group of the contents", f)
+			t.Errorf("%s is missing from the contents", f)
 		}
 	}
 
@@ -47,7 +47,7 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// follow returns what is wrong with a link on the page from, or "".
+// follow checks a link on the page named from. It returns the fault, or "".
 func follow(from, link string) string {
 	u, err := url.Parse(link)
 	switch {
@@ -63,7 +63,7 @@ func follow(from, link string) string {
 
 	find, ok := guides[strings.TrimPrefix(u.Path, guidePrefix)]
 	if !ok || !strings.HasPrefix(u.Path, guidePrefix) {
-		return "which is no page"
+		return "which is not a page"
 	}
 
 	p, err := find()
@@ -120,12 +120,12 @@ func TestGuidePages(t *testing.T) {
 	w := get(guidePrefix + "https")
 	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `aria-current="page"`) ||
 		!strings.Contains(w.Body.String(), `<a href="#acme">`) {
-		t.Errorf("GET https = %d", w.Code)
+		t.Errorf("GET of the page https = %d, want 200, marked as current and with its headings", w.Code)
 	}
 
 	if csp := w.Header().Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") ||
 		strings.Contains(csp, "unsafe") {
-		t.Errorf("Content-Security-Policy is %s", csp)
+		t.Errorf("Content-Security-Policy = %q, want default-src 'none' and nothing unsafe", csp)
 	}
 
 	if w := get(guidePrefix + "nothing"); w.Code != http.StatusNotFound ||
