@@ -76,7 +76,8 @@ func TestBrowsers(t *testing.T) {
 		for _, s := range offer.Sections {
 			if s.Kind == sdp.Audio && (len(s.Ufrag) < 4 || len(s.Fingerprint.Value) != 95 || s.Setup != "actpass" ||
 				s.SSRC == 0 || s.Stream == "") {
-				t.Errorf("Parse(%s) = %+v, want ICE credentials, a SHA-256 fingerprint, actpass, an SSRC and a stream", name, s)
+				t.Errorf("Parse(%s) = %+v, want ICE credentials, a SHA-256 fingerprint, actpass, an SSRC and a stream",
+					name, s)
 			}
 			answer.Sections = append(answer.Sections, s.Answer())
 		}
