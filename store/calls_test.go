@@ -124,19 +124,58 @@ func testListCalls(t *testing.T, c Config) {
 	}
 }
 
+// TestCallsChecked shows that a page of a search reads no more than maxCallsChecked calls, even if
+// subscribers have many calls with each other, and that the pages together have all matches.
+func TestCallsChecked(t *testing.T) { EachDatabase(t, testCallsChecked) }
+
+func testCallsChecked(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	const all = 2 * maxCallsChecked
+	manyCalls(t, c, s, all, "'a'", "'b'")
+	for _, subscribers := range [][]string{{"a"}, {"b"}, {"a", "b"}} {
+		f := calls.Filter{Subscribers: subscribers, From: "a-0"}
+		share := maxCallsChecked / (2 * len(subscribers))
+		p, err := s.ListCalls(t.Context(), "p", f, page.Query{Size: 50})
+		if want := idAt(all - 1 - share); err != nil || len(p.Items) > 0 || p.Next != want {
+			t.Errorf("the first page of %q has %d calls, %v, and ends before %q, want none, and %s", subscribers,
+				len(p.Items), err, p.Next, want)
+		}
+
+		last, err := s.ListCalls(t.Context(), "p", f, page.Query{Size: 50, From: idAt(share - 1)})
+		if err != nil || len(last.Items) != 1 || last.Next != "" || last.Prev != idAt(2*share) {
+			t.Errorf("the last page of %q has %d calls, %v, between %q and %q, want one after %s", subscribers,
+				len(last.Items), err, last.Prev, last.Next, idAt(2*share))
+		}
+
+		found, err := page.Every(t.Context(), func(ctx context.Context, q page.Query) (page.Page[calls.Record], error) {
+			return s.ListCalls(ctx, "p", f, q)
+		})
+		if err != nil || len(found) != 1 || found[0].ID != "call-0" {
+			t.Errorf("all pages of %q have %d calls, %v, want one", subscribers, len(found), err)
+		}
+	}
+}
+
+// manyCalls adds n calls to project p. from and to are the SQL expressions of the subscribers of the
+// call i. The address of its caller is a-i.
+func manyCalls(t testing.TB, c Config, s *Store, n int, from, to string) {
+	t.Helper()
+	filled(t, c, s, fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+		INSERT INTO calls (id, project_id, call_id, state, cause, cause_code, node, from_name, from_address,
+			from_address_id, from_subscriber, to_name, to_address, to_address_id, to_subscriber, dialed, video,
+			recording_sid, received, lost, jitter, round_trip, transport, created, answered, ended)
+		SELECT '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), 'p', 'call-' || CAST(i AS TEXT),
+			'ended', 'NORMAL_CLEARING', 16, 'n', '', 'a-' || CAST(i AS TEXT), '', %s, '', '', '',
+			%s, '', 0, '', 0, 0, 0, 0, '', i, i, CASE WHEN i %% 1000 = 7 THEN 0 ELSE i + 1 END FROM n`,
+		n-1, from, to), `ANALYZE`)
+}
+
 // TestCallPlans shows that lists of calls are read in the order of an index.
 func TestCallPlans(t *testing.T) { EachDatabase(t, testCallPlans) }
 
 func testCallPlans(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
-	filled(t, c, s, `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
-		INSERT INTO calls (id, project_id, call_id, state, cause, cause_code, node, from_name, from_address,
-			from_address_id, from_subscriber, to_name, to_address, to_address_id, to_subscriber, dialed, video,
-			recording_sid, received, lost, jitter, round_trip, transport, created, answered, ended)
-		SELECT '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), 'p', 'call-' || CAST(i AS TEXT),
-			'ended', 'NORMAL_CLEARING', 16, 'n', '', '', '', 'a' || CAST(i % 1000 AS TEXT), '', '', '',
-			'b' || CAST(i % 1000 AS TEXT), '', 0, '', 0, 0, 0, 0, '', i, i,
-			CASE WHEN i % 1000 = 7 THEN 0 ELSE i + 1 END FROM n`, `ANALYZE`)
+	manyCalls(t, c, s, 10_000, "'a' || CAST(i % 1000 AS TEXT)", "'b' || CAST(i % 1000 AS TEXT)")
 	explain := "EXPLAIN QUERY PLAN "
 	if c.URL != "" {
 		explain = "EXPLAIN "

@@ -19,8 +19,10 @@ type selection struct {
 	from    string // the table, along with any joins
 	where   where
 	ways    []string // alternatives, each with an index in the list's order; no row may meet two
-	checks  []check  // conditions without an index; not combined with ways
+	indexed []string // for each way, the part of its condition that its index decides; nil if it is all
+	checks  []check  // conditions without an index
 	checked int      // maximum number of rows that are checked for a page; 0 means maxChecked
+	skip    int      // number of rows to skip, in each way
 	key     []string // columns to sort by; the last one is the id
 	start   []any    // key of the first row; nil means the beginning of the list
 	until   []any    // key of the row before which to stop, in the direction of reading; nil means the end
@@ -91,16 +93,20 @@ func (s *selection) before(ctx context.Context, t tx, n int) (id string, err err
 const maxChecked = 5000
 
 // end returns the key of the row before which a page with checks must stop, so that it checks no
-// more rows than allowed, counted from start. If fewer rows are left, end returns nil.
+// more rows than allowed, counted from start. Each way has the same share of these rows. If fewer
+// rows are left, end returns nil.
 func (s *selection) end(ctx context.Context, t tx, dir direction) ([]any, error) {
 	if len(s.checks) == 0 {
 		return nil, nil
 	}
 	keys := *s
 	keys.checks, keys.columns = nil, strings.Join(s.key, ", ")
+	if s.indexed != nil {
+		keys.ways = s.indexed
+	}
+	keys.skip = cmp.Or(s.checked, maxChecked) / max(1, len(s.ways))
 	q := keys.query(1, dir)
-	beyond := fmt.Sprintf(" OFFSET %d", cmp.Or(s.checked, maxChecked))
-	found, err := gather(ctx, t, s.doing(), s.scanKey, q.sql+beyond, q.args...)
+	found, err := gather(ctx, t, s.doing(), s.scanKey, q.sql, q.args...)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -178,16 +184,20 @@ func (s *selection) query(limit int, dir direction) query {
 	}
 	w.args = append(w.args, limit)
 	end := fmt.Sprintf(" ORDER BY %s%s LIMIT $%d", strings.Join(s.key, sort+", "), sort, len(w.args))
+	skip := ""
+	if s.skip > 0 {
+		skip = fmt.Sprintf(" OFFSET %d", s.skip)
+	}
 
 	if len(s.ways) == 0 {
-		return query{s.sql(w) + end, w.args}
+		return query{s.sql(w) + end + skip, w.args}
 	}
 	// For each way, read as many rows as a page may have, in the order of its index. The rows of
 	// the page are among them.
 	parts := make([]string, len(s.ways))
 	for i, way := range s.ways {
 		conditions := where{conditions: append(slices.Clone(w.conditions), way)}
-		parts[i] = fmt.Sprintf("SELECT * FROM (%s%s) AS way%d", s.sql(conditions), end, i)
+		parts[i] = fmt.Sprintf("SELECT * FROM (%s%s) AS way%d", s.sql(conditions), end+skip, i)
 	}
 	return query{fmt.Sprintf("SELECT * FROM (%s) AS ways%s", strings.Join(parts, " UNION ALL "), end), w.args}
 }

@@ -92,13 +92,15 @@ func testSearchByBeginning(t *testing.T, c Config) {
 		"+1 (415) 555-0138", "+4930123456", "+49 (0)30 999", "/private/bob-1"} {
 		addFrom(t, s, from)
 	}
+	addFrom(t, s, "") // a recording without a caller
 	find := func(begin string) (page.Page[recordings.Recording], error) {
 		f := recordings.Filter{Owner: recordings.Owner{ProjectID: "p"}, PartyBegins: begin}
 		return s.ListRecordings(t.Context(), f, page.Query{Size: 100})
 	}
 
 	for begin, want := range map[string]int{"+1415": 5, "1415": 5, "+1 415": 5, "+1 (415) 55": 5, "+4930": 2,
-		"/private/bob-": 1, "/private/a": 8, "+1416": 0, "5550134": 0} {
+		"/private/bob-": 1, "/private/a": 9, "+1416": 0, "5550134": 0,
+		"(0)": 0, " - ": 0} {
 		if found, err := find(begin); err != nil || len(found.Items) != want {
 			t.Errorf("%q finds %d recordings, %v, want %d", begin, len(found.Items), err, want)
 		}

@@ -48,9 +48,15 @@ func plain(column string) string {
 // addressesBeginning returns the addresses of the project's recordings that begin with a text. Both
 // are compared without separators. A number is also found without its plus, or with 00 instead.
 func (s *Recordings) addressesBeginning(ctx context.Context, projectID, text string) ([]string, error) {
+	found := []string{text} // a party without values would match everything
 	for _, s := range separators {
 		text = strings.ReplaceAll(text, s, "")
 	}
+	if text == "" {
+		return found, nil
+	}
+	found[0] = text
+
 	begins := []string{text}
 	if digits := recordings.Digits(text); digits != "" {
 		begins = append(begins, "+"+digits, digits, "00"+digits)
@@ -58,7 +64,6 @@ func (s *Recordings) addressesBeginning(ctx context.Context, projectID, text str
 		begins = slices.Compact(begins)
 	}
 
-	found := []string{text} // a party without values would match everything
 	for _, begin := range begins {
 		for _, column := range []string{plain("from_address"), plain("to_address")} {
 			some, err := gather(ctx, s.read(), "finding addresses", scanID, valuesBeginning(column),
@@ -121,9 +126,9 @@ func valuesBeginning(column string) string {
 		SELECT value FROM t WHERE value IS NOT NULL LIMIT $4`, "{column}", column)
 }
 
-// parties returns alternative conditions for the recordings of calls from or to a party. No
-// recording meets two of them.
-func (w *where) parties(who party) (ways []string) {
+// parties returns alternative conditions for rows of calls from or to a party, and the part of each
+// condition that its index decides. No row meets two of the ways.
+func (w *where) parties(who party) (ways, indexed []string) {
 	var names []string
 	for _, value := range who.values {
 		w.args = append(w.args, value)
@@ -131,10 +136,12 @@ func (w *where) parties(who party) (ways []string) {
 	}
 	from, to := who.from, who.to
 	for _, name := range names {
-		ways = append(ways, from+` = `+name+` AND `+from+` <> ''`, // must contain the condition of the index
-			to+` = `+name+` AND `+to+` <> '' AND `+from+` NOT IN (`+strings.Join(names, ", ")+`)`)
+		// must contain the conditions of the indexes
+		isFrom, isTo := from+` = `+name+` AND `+from+` <> ''`, to+` = `+name+` AND `+to+` <> ''`
+		ways = append(ways, isFrom, isTo+` AND `+from+` NOT IN (`+strings.Join(names, ", ")+`)`)
+		indexed = append(indexed, isFrom, isTo)
 	}
-	return ways
+	return ways, indexed
 }
 
 // hasParty returns the check for recordings of calls from or to a party.

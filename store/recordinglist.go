@@ -84,7 +84,7 @@ func recordingListing(
 	case f.CallBegins != "":
 		l = byCall(l, f, who)
 	case f.Party != "":
-		l.ways = l.where.parties(who)
+		l.ways, l.indexed = l.where.parties(who)
 	}
 	return words.byWords(ofSubscriber(l, f, words.drives(f)), f)
 }

@@ -168,6 +168,27 @@ func testRecordingPlans(t *testing.T, c Config) {
 	}
 }
 
+// TestBeginningPlans shows that the values that begin with a text are found in an index: no table is
+// scanned.
+func TestBeginningPlans(t *testing.T) { EachDatabase(t, testBeginningPlans) }
+
+func testBeginningPlans(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	manyRecordings(t, c, s, "p", 10_000)
+	filled(t, c, s, `ANALYZE`)
+	explain, column := "EXPLAIN QUERY PLAN ", regexp.MustCompile(`SEARCH recordings USING COVERING INDEX`)
+	if c.URL != "" {
+		explain, column = "EXPLAIN ", regexp.MustCompile(`Index (Only )?Scan`)
+	}
+
+	for _, name := range []string{plain("from_address"), plain("to_address"), "from_tail", "to_tail"} {
+		plan := strings.Join(explained(t, s, explain+valuesBeginning(name), []any{"p", "+1", "+1" + last, 31}), "\n")
+		if !column.MatchString(plan) || regexp.MustCompile(`SCAN recordings|Seq Scan on recordings`).MatchString(plan) {
+			t.Errorf("%s: the plan is\n%s", name, plan)
+		}
+	}
+}
+
 // TestStoredPlan shows that the stored bytes of a project are added up from an index alone.
 func TestStoredPlan(t *testing.T) {
 	c := Config{Dir: t.TempDir(), Audit: auditKey(t)}
