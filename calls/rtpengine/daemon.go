@@ -41,15 +41,18 @@ const unknownSession = refusal("Unknown call-id")
 type daemon struct {
 	address string
 	conn    *net.UDPConn
+	done    <-chan struct{}
 	up      atomic.Bool  // the daemon answered the last ping
+	silent  atomic.Bool  // a request has timed out since the last reply
 	drain   *net.UDPConn // never read: receives media that nobody hears
 
 	mu      sync.Mutex
 	waiting map[string]chan dict // waiting requests by cookie
 }
 
-// dial opens the sockets to a daemon. It sends nothing.
-func dial(address string) (*daemon, error) {
+// dial opens the sockets to a daemon. It sends nothing. Once done is closed, requests no longer wait
+// for replies.
+func dial(address string, done <-chan struct{}) (*daemon, error) {
 	remote, err := net.ResolveUDPAddr("udp", address)
 	if err != nil {
 		return nil, fmt.Errorf("finding rtpengine: %w", err)
@@ -58,7 +61,7 @@ func dial(address string) (*daemon, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to rtpengine: %w", err)
 	}
-	d := &daemon{address: address, conn: conn, waiting: map[string]chan dict{}}
+	d := &daemon{address: address, conn: conn, done: done, waiting: map[string]chan dict{}}
 	if d.drain, err = d.listen(); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -96,6 +99,7 @@ func (d *daemon) read() {
 			continue // an ICMP error: the request times out
 		}
 
+		d.silent.Store(false)
 		cookie, body, _ := bytes.Cut(b[:n], []byte(" "))
 		d.mu.Lock()
 		waits := d.waiting[string(cookie)]
@@ -113,7 +117,8 @@ func (d *daemon) read() {
 	}
 }
 
-// request sends a command and returns the reply.
+// request sends a command and returns the reply. After done, it sends the command once and returns
+// errClosed.
 func (d *daemon) request(command string, arguments dict) (dict, error) {
 	message := dict{"command": command}
 	for key, value := range arguments {
@@ -144,9 +149,13 @@ func (d *daemon) request(command string, arguments dict) (dict, error) {
 				return nil, refusal(reply.text("error-reason"))
 			}
 			return reply, nil
+		case <-d.done:
+			timer.Stop()
+			return nil, errClosed
 		case <-timer.C:
 		}
 	}
+	d.silent.Store(true)
 	return nil, errDown
 }
 

@@ -67,7 +67,7 @@ func New(cfg Config) (*Engine, error) {
 		e.log = slog.New(slog.DiscardHandler)
 	}
 	for _, address := range cfg.Addresses {
-		d, err := dial(address)
+		d, err := dial(address, e.done)
 		if err != nil {
 			return nil, errors.Join(err, e.Close())
 		}
@@ -138,10 +138,11 @@ func (e *Engine) Check() error {
 	return nil
 }
 
-// firstUp returns the first daemon that answers, or nil.
+// firstUp returns the first daemon that answers, or nil. A daemon that let a request time out is
+// skipped until it answers again, even if no ping has failed yet.
 func (e *Engine) firstUp() *daemon {
 	for _, d := range e.daemons {
-		if d.up.Load() {
+		if d.up.Load() && !d.silent.Load() {
 			return d
 		}
 	}

@@ -240,7 +240,7 @@ func (l *leg) Close() {
 // end ends a session of rtpengine. If this fails, the session ends by itself after its media stops.
 func (l *leg) end(session string) {
 	_, err := l.daemon.request("delete", dict{"call-id": session, "delete-delay": 0})
-	if err != nil && err != unknownSession && err != errDown {
+	if err != nil && err != unknownSession && err != errDown && err != errClosed {
 		l.engine.log.Warn("ending a session of rtpengine", "error", err)
 	}
 }

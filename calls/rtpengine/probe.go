@@ -16,7 +16,7 @@ type Place struct{ External, Internal netip.Addr }
 
 // Probe opens a session at a daemon in the same way as a call, and ends it.
 func Probe(ctx context.Context, address string) (at Place, err error) {
-	d, err := dial(address)
+	d, err := dial(address, ctx.Done())
 	if err != nil {
 		return at, err
 	}

@@ -1,0 +1,104 @@
+package rtpengine_test
+
+import (
+	"bytes"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/line"
+	"github.com/selvage/selvage/calls/media"
+	"github.com/selvage/selvage/calls/rtpengine"
+	"github.com/selvage/selvage/test/servers"
+)
+
+// A deafDaemon answers pings until the first other command. From then on, it answers nothing, and
+// reports pings and other commands.
+type deafDaemon struct {
+	address        string
+	pinged, called chan struct{}
+}
+
+func newDeafDaemon(t *testing.T) deafDaemon {
+	t.Helper()
+	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	t.Cleanup(func() { _ = conn.Close(); group.Wait() })
+	d := deafDaemon{conn.LocalAddr().String(), make(chan struct{}, 1), make(chan struct{}, 1)}
+	group.Go(func() { d.listen(conn) })
+	return d
+}
+
+func (d deafDaemon) listen(conn *net.UDPConn) {
+	b, deaf := make([]byte, 64<<10), false
+	for {
+		n, from, err := conn.ReadFromUDP(b)
+		if err != nil {
+			return
+		}
+		reports := d.pinged
+		if !bytes.Contains(b[:n], []byte("7:command4:ping")) {
+			reports, deaf = d.called, true
+		}
+		if !deaf {
+			cookie, _, _ := bytes.Cut(b[:n], []byte(" "))
+			_, _ = conn.WriteToUDP(append(bytes.Clone(cookie), " d6:result4:ponge"...), from)
+			continue
+		}
+		select {
+		case reports <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// engineOf returns an engine for daemons. The test closes it.
+func engineOf(t *testing.T, addresses ...string) *rtpengine.Engine {
+	t.Helper()
+	rooms, err := media.New(media.Config{Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = rooms.Close() })
+	e, err := rtpengine.New(rtpengine.Config{Addresses: addresses, Rooms: rooms})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// TestSilentDaemon shows that after one request without a reply, new calls use the next daemon.
+func TestSilentDaemon(t *testing.T) {
+	deaf, live := newDeafDaemon(t), servers.OwnRTPEngine(t)
+	e := engineOf(t, deaf.address, live.Address)
+	if _, _, err := e.Answer(newWatcher(), line.Description(), calls.Terms{}); err == nil {
+		t.Fatal("Answer by a daemon that does not reply: nil, want an error")
+	}
+	if _, _, err := e.Answer(newWatcher(), line.Description(), calls.Terms{}); err != nil {
+		t.Errorf("Answer after the first daemon fell silent: %v, want nil", err)
+	}
+}
+
+// TestCloseWhileWaiting shows that Close ends requests that wait for a reply.
+func TestCloseWhileWaiting(t *testing.T) {
+	deaf := newDeafDaemon(t)
+	e := engineOf(t, deaf.address)
+	answered := make(chan error, 1)
+	go func() {
+		_, _, err := e.Answer(newWatcher(), line.Description(), calls.Terms{})
+		answered <- err
+	}()
+	wait(t, "the request", deaf.called)
+	wait(t, "a ping after it", deaf.pinged)
+	if err := e.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if err := wait(t, "the answer", answered); err == nil || err.Error() != "the media engine is closed" {
+		t.Errorf("Answer during Close: %v, want that the engine is closed", err)
+	}
+}
