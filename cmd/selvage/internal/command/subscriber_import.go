@@ -127,14 +127,14 @@ var errLongImportLine = fmt.Errorf("a line has more than %d bytes; is a quote mi
 type subscriberImport struct {
 	subscribers *fabric.Subscribers
 	projectID   string
-	file        *io.LimitedReader // read by csv, which has no limit of its own
+	file        *lineReader // read by csv, which has no limit of its own
 	csv         *csv.Reader
 	columns     []string
 }
 
 // newSubscriberImport starts an import of a file, and reads its first line.
 func newSubscriberImport(to *fabric.Subscribers, projectID string, file io.Reader) (*subscriberImport, error) {
-	limited := &io.LimitedReader{R: file}
+	limited := &lineReader{from: file}
 	r := csv.NewReader(limited)
 	r.ReuseRecord, r.TrimLeadingSpace = true, true
 	in := &subscriberImport{subscribers: to, projectID: projectID, file: limited, csv: r}
@@ -149,7 +149,7 @@ func newSubscriberImport(to *fabric.Subscribers, projectID string, file io.Reade
 
 // read reads one line and returns its fields and its number.
 func (in *subscriberImport) read() (record []string, line int, err error) {
-	in.file.N = maxImportLine
+	in.file.left = maxImportLine
 	record, err = in.csv.Read()
 
 	var invalid *csv.ParseError
@@ -159,7 +159,7 @@ func (in *subscriberImport) read() (record []string, line int, err error) {
 	case errors.As(err, &invalid):
 		line = invalid.StartLine
 	}
-	if in.file.N <= 0 {
+	if in.file.left <= 0 {
 		return nil, line, errLongImportLine
 	}
 	return record, line, err
