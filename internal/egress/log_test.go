@@ -32,7 +32,7 @@ func TestLogLimits(t *testing.T) {
 		want, notes int
 	}{{0, maxHosts, 1}, {logEvery - 1, 0, 0}, {logEvery, maxHosts, 1}, {3 * logEvery, maxHosts, 1}} {
 		if got, notes := admitted(now.Add(tt.after)); got != tt.want || notes != tt.notes {
-			t.Errorf("%s later, %d refusals are logged, and %d times that there are more, want %d and %d",
+			t.Errorf("%s later, %d refusals are logged, with %d notes about more, want %d and %d",
 				tt.after, got, notes, tt.want, tt.notes)
 		}
 	}

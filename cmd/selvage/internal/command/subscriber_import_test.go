@@ -26,6 +26,7 @@ func TestLongImportLines(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			record, line, err := in.read()
 			if tt.want == io.EOF {
 				if err != nil || record[0] != "ann@example.com" || line != most+2 {
