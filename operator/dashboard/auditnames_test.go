@@ -110,7 +110,8 @@ func TestAuditHidesEmails(t *testing.T) {
 	}
 	at := "/dashboard/projects/" + w.one.ID + "/audit"
 	for text, want := range map[string]int{"secret": http.StatusOK, "miller": http.StatusUnprocessableEntity} {
-		file, notice := b.get(at+"/export?target="+text), strings.Contains(b.get(at+"?target="+text).body, "at most 20")
+		file := b.get(at + "/export?target=" + text)
+		notice := strings.Contains(b.get(at+"?target="+text).body, "more than 20 names")
 		if file.StatusCode != want || notice != (want != http.StatusOK) {
 			t.Errorf("%q of 21 operators: the export returned %s, the page has the notice: %t",
 				text, file.Status, notice)
@@ -210,7 +211,7 @@ func TestAuditCut(t *testing.T) {
 			if cut {
 				want = http.StatusUnprocessableEntity
 			}
-			notice := strings.Contains(page.body, "at most 20 of a kind ("+kind+").")
+			notice := strings.Contains(page.body, "more than 20 names among: "+kind+".")
 			if page.StatusCode != http.StatusOK || notice != cut || file.StatusCode != want {
 				t.Errorf("%s: %s, export %s, want the notice: %v", filter, page.Status, file.Status, cut)
 			}
