@@ -62,6 +62,16 @@ func CheckTag(param, tag string) error {
 	return nil
 }
 
+// CheckTags returns problem.Invalid unless a recording can have all of these tags.
+func CheckTags(tags []string) error {
+	for _, tag := range tags {
+		if err := CheckTag("tags", tag); err != nil {
+			return err
+		}
+	}
+	return MarkInput{Tags: &tags}.apply(&Marks{})
+}
+
 func checkReason(reason string) error {
 	if !utf8.ValidString(reason) || utf8.RuneCountInString(reason) > maxReason ||
 		strings.ContainsFunc(reason, unicode.IsControl) {

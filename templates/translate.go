@@ -87,7 +87,8 @@ var (
 	spaces  = regexp.MustCompile(`\s+`)
 	quoted  = regexp.MustCompile(`\btr "((?:[^"\\]|\\.)*)"`)
 	spoken  = regexp.MustCompile(
-		`\s(?:aria-label|placeholder|title|alt|data-label|data-hint|data-restored|data-copied|data-playing)="`)
+		`\s(?:aria-label|placeholder|title|alt|` +
+			`data-(?:label|hint|restored|copied|uncopied|playing))="`)
 )
 
 func (t token) isText() bool    { return t.name == "" }

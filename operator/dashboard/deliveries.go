@@ -55,11 +55,11 @@ func (a *webhookPages) showWebhook(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return a.webhookPage(v, w, nil)
+	return a.webhookPage(v, http.StatusOK, w, nil)
 }
 
 // webhookPage shows a webhook and a page of its deliveries.
-func (a *webhookPages) webhookPage(v *visit, w fabric.Webhook, wrong faults) error {
+func (a *webhookPages) webhookPage(v *visit, code int, w fabric.Webhook, wrong faults) error {
 	f := v.finder("", "", "", v.choiceFilter("state", "State", "All states", deliveryStates))
 	state, err := deliver.ParseState(v.r.URL.Query().Get("state"))
 	if err != nil {
@@ -87,10 +87,6 @@ func (a *webhookPages) webhookPage(v *visit, w fabric.Webhook, wrong faults) err
 		p.Dead = p.Dead || d.State == fabric.Dead
 	}
 
-	code := http.StatusOK
-	if wrong != nil {
-		code = http.StatusUnprocessableEntity
-	}
 	return a.page(v, code, p.Webhook.Title, "webhook", p)
 }
 

@@ -46,7 +46,8 @@ func (b browser) everyForm(ids *strings.Replacer) (all []shownForm) {
 	return all
 }
 
-// formsOf returns the forms of a page with the method POST.
+// formsOf returns the forms of a page with the method POST. A form with a button that leads elsewhere
+// is returned once more for this button.
 func formsOf(t testing.TB, path string, shown answer) (all []shownForm) {
 	t.Helper()
 	page, err := html.Parse(strings.NewReader(shown.body))
@@ -58,9 +59,15 @@ func formsOf(t testing.TB, path string, shown answer) (all []shownForm) {
 		outside := func(e *html.Node) bool {
 			return isField(e) && attribute(n, "id") != "" && attribute(e, "form") == attribute(n, "id")
 		}
-		all = append(all, shownForm{path, attribute(n, "action"), n,
+		f := shownForm{path, attribute(n, "action"), n,
 			append(elements(n, isField), elements(page, outside)...),
-			attribute(n, "enctype") == "multipart/form-data"})
+			attribute(n, "enctype") == "multipart/form-data"}
+		all = append(all, f)
+		for _, button := range elements(n, func(e *html.Node) bool { return has(e, "formaction") }) {
+			if f.action = attribute(button, "formaction"); !strings.HasSuffix(f.action, "/preview") {
+				all = append(all, f)
+			}
+		}
 	}
 	return all
 }

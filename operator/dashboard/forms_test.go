@@ -176,13 +176,18 @@ func TestWrongTags(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	one := "/dashboard/projects/" + w.one.ID + "/recordings/" + w.record(w.one.ID, "a-call").Sid
-	a := b.post(one, one+"/mark", url.Values{"tags": {"Complaint, vip"}, "hold": {"a dispute"}})
+	a := b.post(one, one+"/mark", url.Values{"tags": {"Complaint!, vip"}, "hold": {"a dispute"}})
 	if a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("an invalid tag returned %s, want 422", a.Status)
 	}
-	checkRefused(t, "an invalid tag", a, []string{"Complaint, vip", "a dispute"})
-	if fault := between(a.body, `id="tags-fault"`, "</p>"); !strings.Contains(fault, "Complaint") ||
+	checkRefused(t, "an invalid tag", a, []string{"Complaint!, vip", "a dispute"})
+	if fault := between(a.body, `id="tags-fault"`, "</p>"); !strings.Contains(fault, "complaint!") ||
 		strings.Contains(fault, "vip") {
 		t.Errorf("the error of the field is %q, want only the invalid tag", fault)
+	}
+
+	b.post(one, one+"/mark", url.Values{"tags": {"Complaint, VIP vip"}}).leadsTo(t, one+"?done=changed")
+	if page := b.get(one).body; !strings.Contains(page, `value="complaint vip"`) {
+		t.Error("the recording has not got the tags that were typed with capitals and commas")
 	}
 }

@@ -37,6 +37,7 @@ type mintPage struct {
 type mintedToken struct {
 	Token, Refresh string
 	Link           string // URL at which a guest joins; "" if there is none
+	Room           entity // the resource to which the link leads; empty if there are several
 	Expires        time.Time
 	Snippets       []snippet
 }
@@ -140,6 +141,7 @@ func (a *tokenPages) makeToken(v *visit) error {
 		return a.tokenForm(v, http.StatusUnprocessableEntity, p)
 	}
 	p.Made = &made
+	p.nameRoom()
 	return a.tokenForm(v, http.StatusOK, p)
 }
 
@@ -181,7 +183,7 @@ func (a *tokenPages) mint(v *visit) (made mintedToken, err error) {
 		tokens, err = a.mintSubscriberToken(v, end)
 		kind, target = fabric.SAT, tokens.SubscriberID
 	case "guest":
-		tokens, err = a.mintGuestToken(v, end)
+		tokens, made.Room, err = a.mintGuestToken(v, end)
 	case "invite":
 		tokens, err = a.mintInvite(v, end)
 		kind, target = fabric.Invite, tokens.SubscriberID
@@ -221,18 +223,22 @@ func (a *tokenPages) mintSubscriberToken(v *visit, end *int64) (fabric.TokenPair
 	})
 }
 
-func (a *tokenPages) mintGuestToken(v *visit, end *int64) (tokens fabric.TokenPair, err error) {
+func (a *tokenPages) mintGuestToken(v *visit, end *int64) (tokens fabric.TokenPair, room entity, err error) {
 	addresses := splitLines(v.form.Get("allowed_addresses"))
 	for i, one := range addresses {
 		if i == fabric.MaxAllowed { // GuestToken rejects more addresses, so do not look up the rest
 			break
 		}
 		if addresses[i], err = a.addressID(v, "allowed_addresses", one); err != nil {
-			return tokens, err
+			return tokens, room, err
 		}
 	}
-	return a.Fabric.Tokens.IssueGuest(v.r.Context(), v.issuer(),
+	tokens, err = a.Fabric.Tokens.IssueGuest(v.r.Context(), v.issuer(),
 		fabric.GuestTokenInput{AllowedAddresses: addresses, ExpireAt: end})
+	if err == nil && !a.NoCalls {
+		room, err = a.roomOf(v, addresses)
+	}
+	return tokens, room, err
 }
 
 // mintInvite creates an invite token for a subscriber's address.

@@ -147,6 +147,20 @@ func (a *site) serveOnce(v *visit, id string, f *flight) error {
 	return nil
 }
 
+// halfDone returns the faults to show if the second step of a form failed after the first one was done.
+// text says what is missing. The response must be a success, so that the form cannot do the first step
+// again.
+func (a *site) halfDone(v *visit, text string, err error) faults {
+	all := faults{{Text: text}}
+	for _, p := range problem.All(err) {
+		all = append(all, fault{Text: sentence(p.Message)})
+	}
+	if len(all) == 1 {
+		web.LogInternal(v.r, a.Log, err)
+	}
+	return all
+}
+
 // settle stores the outcome of a form. A form that failed, or only showed a preview, may be sent
 // again.
 func (a *site) settle(v *visit, ctx context.Context, id string, response *recorder) {

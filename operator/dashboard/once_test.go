@@ -27,7 +27,8 @@ var valid = map[string]string{
 }
 
 // needed are fields that forms require although the browser does not enforce it.
-var needed = map[string][]string{"/tokens/make/guest$": {"allowed_addresses"}, "/clients$": {"name", "redirect_uri"}}
+var needed = map[string][]string{"/tokens/make/guest$": {"allowed_addresses"},
+	"/clients$": {"name", "redirect_uri"}, "/kinds/conference_rooms": {"name"}}
 
 // quoted matches the text that a field for a confirmation asks for.
 var quoted = regexp.MustCompile(`“([^”]+)”`)
@@ -73,6 +74,13 @@ func (f shownForm) rightly() url.Values {
 		for _, name := range names {
 			if regexp.MustCompile(action).MatchString(f.action) {
 				sent.Set(name, valid[name])
+			}
+		}
+	}
+	if strings.HasSuffix(f.action, "/link") { // the same names are taken by the form's first button
+		for _, name := range []string{"email", "name"} {
+			if sent.Has(name) {
+				sent.Set(name, "linked-"+valid["email"])
 			}
 		}
 	}

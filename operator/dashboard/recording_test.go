@@ -129,6 +129,13 @@ func TestUploadFaults(t *testing.T) {
 		!strings.Contains(a.body, `id="f-StartTime-fault"`) {
 		t.Errorf("an invalid time: %s %s", a.Status, a.body)
 	}
+	if a := b.uploadFirst(base, first, raw, "tags", "bad!"); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, `id="f-tags-fault"`) {
+		t.Errorf("an invalid tag: %s %s", a.Status, a.body)
+	}
+	if list := b.get(base); strings.Contains(list.body, "<audio") {
+		t.Error("a refused file was stored")
+	}
 	if a := b.upload(base, raw, "form", token, "StartTime",
 		"1969-12-31T23:59"); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `value="1969-12-31T23:59"`) {
@@ -162,7 +169,8 @@ func TestUpload(t *testing.T) {
 
 	// A valid upload is stored with its metadata.
 	a := b.uploadFirst(base, []string{"form", token}, stereo(t), "CallSid", "a-call", "From", "/private/<b>ada",
-		"To", "+15551234567", "Direction", "inbound", "StartTime", "2026-01-31T15:04")
+		"To", "+15551234567", "Direction", "inbound", "StartTime", "2026-01-31T15:04",
+		"tags", "Complaint, vip")
 	one, ok := strings.CutSuffix(a.Header.Get("Location"), "?done=stored")
 	if !ok {
 		t.Fatalf("a valid upload: %s %s", a.Status, a.body)
@@ -171,6 +179,7 @@ func TestUpload(t *testing.T) {
 	r, err := w.recordings.Find(context.Background(), recordings.Owner{ProjectID: w.one.ID},
 		one[strings.LastIndex(one, "/")+1:])
 	if err != nil || r.CallSid != "a-call" || r.Direction != "inbound" || r.Channels != 2 ||
+		!slices.Equal(r.Tags, []string{"complaint", "vip"}) ||
 		!r.StartTime.Equal(time.Date(2026, 1, 31, 15, 4, 0, 0, time.UTC)) {
 		t.Errorf("the recording is %+v, %v", r, err)
 	}

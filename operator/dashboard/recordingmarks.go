@@ -27,7 +27,7 @@ func (a *recordingPages) markRecording(v *visit) error {
 		return err
 	}
 
-	tags, hold := strings.Fields(strings.ReplaceAll(v.form.Get("tags"), ",", " ")), v.form.Get("hold")
+	tags, hold := tagsIn(v.form.Get("tags")), v.form.Get("hold")
 	if wrong := wrongTags(v, tags); wrong != nil {
 		return a.recordingPage(v, http.StatusUnprocessableEntity, wrong)
 	}
@@ -44,6 +44,11 @@ func (a *recordingPages) markRecording(v *visit) error {
 // markInputs returns the inputs of the form that tags and holds a recording, with their current values.
 func markInputs(r recordings.Recording) []input {
 	return []input{{Name: "tags", Value: strings.Join(r.Tags, " ")}, {Name: "hold", Value: r.Hold}}
+}
+
+// tagsIn returns the tags in a text, which are separated by spaces or commas. It folds capitals.
+func tagsIn(text string) []string {
+	return strings.Fields(strings.ToLower(strings.ReplaceAll(text, ",", " ")))
 }
 
 // wrongTags returns errors that name the invalid tags of a form, at most five of them.

@@ -151,7 +151,7 @@ func (a *recordingPages) recordingFilter(v *visit) (ask recordings.Filter, err e
 		CallBegins: text("call"), Party: text("party"), ConferenceSid: text("conference"), Name: text("name"),
 		DurationFrom: parseSeconds(q.Get("longer")), DurationBefore: parseSeconds(q.Get("shorter")),
 	}
-	ask.Tag, ask.Held = text("tag"), q.Get("held") == "yes"
+	ask.Tag, ask.Held = strings.ToLower(text("tag")), q.Get("held") == "yes"
 	if q.Get("flag") != "" {
 		ask.Flag, _ = levels.FlagOf(q.Get("flag"))
 	}

@@ -3,9 +3,11 @@ package dashboard
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/selvage/selvage/calls"
@@ -51,6 +53,7 @@ func inUse(all []*kinds.Kind) []*kinds.Kind {
 type resourceForm struct {
 	Base, Action, Back, BackTo string
 	Title, About, Button       string
+	Link                       string // where the form of a new room also makes a guest link; "" if it cannot
 	Form                       form
 }
 
@@ -68,18 +71,26 @@ func (a *resourcePages) newResource(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return a.resourceForm(v, http.StatusOK, v.resourceNew(k, nil))
+	return a.resourceForm(v, http.StatusOK, a.resourceNew(v, k, nil))
 }
 
-func (v *visit) resourceNew(k *kinds.Kind, values kinds.Values) resourceForm {
+func (a *resourcePages) resourceNew(v *visit, k *kinds.Kind, values kinds.Values) resourceForm {
 	fields := kindForm(k, values, true)
+	fields.Inputs[0].Focus = true
+	if at := fields.find(k.AddressName); at != nil {
+		at.Required = false // it is taken from the title
+	}
 	v.addAddressHint(k, &fields)
-	return resourceForm{
+	p := resourceForm{
 		Base: v.base(), Action: v.base() + "/kinds/" + k.Path, Back: v.base() + "/resources/new",
 		Title: words.Textf("New %s", v.inSentence(k.Title)), About: k.Description,
 		Button: words.Textf("Add %s", v.inSentence(k.Title)),
 		Form:   fields,
 	}
+	if k.Type == roomKind && !a.NoCalls {
+		p.Link = p.Action + "/link"
+	}
+	return p
 }
 
 func (a *resourcePages) resourceForm(v *visit, code int, p resourceForm) error {
@@ -103,18 +114,35 @@ func (a *resourcePages) createResource(v *visit) error {
 	if err != nil {
 		return err
 	}
-	sent, wrong := valuesFrom(k.Fields, "", v.form, nil, true)
-	if err = errors.Join(wrong...); err == nil {
-		var r fabric.Resource
-		if r, err = a.Fabric.Resources.Create(v.r.Context(), v.project.ID, k, sent); err == nil {
-			if k.Type == fabric.EndpointKind {
-				return a.newPassword(v, r.ID)
-			}
-			return v.redirect(v.base() + "/resources/" + r.ID + "?done=resourceadded")
+	r, sent, err := a.addResource(v, k)
+	if err != nil {
+		return a.resourceFault(v, k, sent, err)
+	}
+	if k.Type == fabric.EndpointKind {
+		return a.newPassword(v, r.ID)
+	}
+	return v.redirect(v.base() + "/resources/" + r.ID + "?done=resourceadded")
+}
+
+// addResource creates the resource that the form describes. A resource without a name for its address
+// gets the name that people see.
+func (a *resourcePages) addResource(v *visit, k *kinds.Kind) (r fabric.Resource, sent kinds.Values, err error) {
+	posted := maps.Clone(v.form)
+	for _, name := range k.Name {
+		if k.AddressName != "" && strings.TrimSpace(posted.Get(k.AddressName)) == "" {
+			posted.Set(k.AddressName, posted.Get(name))
 		}
 	}
+	sent, wrong := valuesFrom(k.Fields, "", posted, nil, true)
+	if err = errors.Join(wrong...); err == nil {
+		r, err = a.Fabric.Resources.Create(v.r.Context(), v.project.ID, k, sent)
+	}
+	return r, sent, err
+}
 
-	p := v.resourceNew(k, sent)
+// resourceFault shows the form for a new resource again, with the errors next to their inputs.
+func (a *resourcePages) resourceFault(v *visit, k *kinds.Kind, sent kinds.Values, err error) error {
+	p := a.resourceNew(v, k, sent)
 	p.Form.retype(v.form)
 	if !p.Form.blame(err) {
 		return err

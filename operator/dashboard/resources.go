@@ -16,6 +16,7 @@ import (
 // addresses.
 type resourcePages struct {
 	*site
+	tokens *tokenPages
 }
 
 // A resourceRow is a row in the list of resources.

@@ -49,6 +49,7 @@ var navGroups = []navGroup{noGroup, people, calling, recorded, access, look, pro
 func routes(c Config, s *site) []route {
 	t := newTrail(c, s)
 	factors, clients := &factorPages{s}, &clientPages{s, c.Clients}
+	tokens := &tokenPages{s, c.Clients}
 	subscribers := &subscriberPages{s, c.Clients, c.Installation.Mailing}
 	ofCalls := &callPages{site: s, trail: t, Calls: c.Calls, Recordings: c.Recordings, Move: c.Move}
 
@@ -63,13 +64,13 @@ func routes(c Config, s *site) []route {
 			Installation: c.Installation,
 		}).routes(),
 		(&searchPages{s, c}).routes(),
-		(&resourcePages{s}).routes(),
+		(&resourcePages{s, tokens}).routes(),
 		subscribers.routes(),
 		ofCalls.routes(),
 		(&roomPages{ofCalls, c.Rooms}).routes(),
 		(&recordingPages{site: s, trail: t, Recordings: c.Recordings, Calls: c.Calls}).routes(),
 		(&recordingPages{site: s, trail: t, Recordings: c.Recordings, Calls: c.Calls}).keepingRoutes(),
-		(&tokenPages{s, c.Clients}).routes(),
+		tokens.routes(),
 		(&keyPages{s}).routes(),
 		(&ingestKeyPages{s}).routes(),
 		clients.routes(),
@@ -124,6 +125,8 @@ func (a *resourcePages) routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/kinds/{kind}", may: operator.Write, serve: a.newResource},
 		{pattern: "POST /dashboard/projects/{project}/kinds/{kind}", may: operator.Write,
 			serve: a.createResource, large: true, once: true},
+		{pattern: "POST /dashboard/projects/{project}/kinds/{kind}/link", may: operator.Write,
+			serve: a.createWithLink, large: true, fresh: true, once: true},
 		{pattern: "POST /dashboard/projects/{project}/kinds/{kind}/address", may: operator.Write,
 			serve: a.previewAddress},
 
@@ -152,6 +155,8 @@ func (a *subscriberPages) routes() []route {
 			serve: a.bulkSubscribers},
 		{pattern: "POST /dashboard/projects/{project}/subscribers", may: operator.Write,
 			serve: a.createSubscriber, once: true},
+		{pattern: "POST /dashboard/projects/{project}/subscribers/link", may: operator.Write,
+			serve: a.createInvited, fresh: true, once: true},
 		{pattern: "GET /dashboard/projects/{project}/subscribers/export", may: operator.Read,
 			serve: a.exportSubscribers},
 		{pattern: "GET /dashboard/projects/{project}/subscribers/new", may: operator.Write,

@@ -17,6 +17,7 @@ import (
 // A subscriberForm is the form that creates or changes a subscriber.
 type subscriberForm struct {
 	Back, BackTo, Action, Title, Button string
+	Link                                string // where the form of a new subscriber also makes a link; "" if it cannot
 	Form                                form
 }
 
@@ -24,7 +25,7 @@ type subscriberForm struct {
 func (a *subscriberPages) newSubscriberForm(v *visit) subscriberForm {
 	all := v.base() + "/subscribers"
 	p := subscriberForm{
-		Back: all, Action: all, Title: "New subscriber", Button: "Add subscriber",
+		Back: all, Action: all, Title: "New subscriber", Button: "Add subscriber", Link: all + "/link",
 	}
 	p.Form = a.subscriberInputs(fabric.Subscriber{}, "Leave empty for no password. They can choose "+
 		"one with an invitation that you send next.")
@@ -140,6 +141,15 @@ func (v *visit) subscriberInput(s fabric.Subscriber) (in fabric.SubscriberInput)
 	return in
 }
 
+// newSubscriberInput returns the fields of the form for a new subscriber.
+func (v *visit) newSubscriberInput() fabric.SubscriberInput {
+	in := v.subscriberInput(fabric.Subscriber{})
+	if in.Email == nil {
+		in.Email = new(string) // an empty email is reported, because the email is required
+	}
+	return in
+}
+
 // newSubscriber serves GET /dashboard/projects/{project}/subscribers/new.
 func (a *subscriberPages) newSubscriber(v *visit) error {
 	p := a.newSubscriberForm(v)
@@ -148,10 +158,7 @@ func (a *subscriberPages) newSubscriber(v *visit) error {
 
 // createSubscriber serves POST /dashboard/projects/{project}/subscribers.
 func (a *subscriberPages) createSubscriber(v *visit) error {
-	in := v.subscriberInput(fabric.Subscriber{})
-	if in.Email == nil {
-		in.Email = new(string) // an empty email is reported, because the email is required
-	}
+	in := v.newSubscriberInput()
 	generated, err := a.generatePassword(v, &in)
 	var s fabric.Subscriber
 	if err == nil {

@@ -154,6 +154,7 @@ type shownOnce struct {
 	Link     string // an invitation link that an operator hands over
 	Replaced string // the address to which the previous link was mailed, or ""
 	Password string // a generated password
+	Added    bool   // the same form added the subscriber
 }
 
 // handOverInvitation serves POST /dashboard/projects/{project}/subscribers/{id}/invite/link. It
@@ -176,6 +177,29 @@ func (a *subscriberPages) handOverInvitation(v *visit) error {
 		once.Replaced = earlier.To
 	}
 	return a.subscriberPage(v, http.StatusOK, nil, once)
+}
+
+// createInvited serves POST /dashboard/projects/{project}/subscribers/link. It adds a subscriber, and
+// makes an invitation link for the operator to hand over. If there is no link, the subscriber remains,
+// and the page says why.
+func (a *subscriberPages) createInvited(v *visit) error {
+	ctx, in := v.r.Context(), v.newSubscriberInput()
+	if in.Password != nil || v.form.Get("generate") != "" {
+		return a.subscriberFault(v, a.newSubscriberForm(v), problem.BadParam("password",
+			"Leave the password empty: the invitation lets them choose one."))
+	}
+	s, err := a.Fabric.Subscribers.Create(ctx, v.project.ID, in)
+	if err != nil {
+		return a.subscriberFault(v, a.newSubscriberForm(v), err)
+	}
+
+	v.r.SetPathValue("id", s.ID)
+	link, err := a.Clients.Letters.HandOver(ctx, v.project.ID, s.ID, v.operator.Name)
+	var wrong faults
+	if err != nil {
+		wrong = a.halfDone(v, "No invitation link was made.", err)
+	}
+	return a.subscriberPage(v, http.StatusOK, wrong, shownOnce{Link: link, Added: true})
 }
 
 // withdrawInvitation serves POST /dashboard/projects/{project}/subscribers/{id}/invite/withdraw.

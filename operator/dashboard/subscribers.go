@@ -188,6 +188,8 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong faults, once 
 func (p subscriberPage) noticeFor(v *visit) string {
 	name := v.quote(p.Subscriber.Title)
 	switch {
+	case p.New.Added:
+		return words.Textf("%s created.", name)
 	case v.done("subscriberadded") && p.Invitation != nil:
 		return words.Textf("%s is added without a password. “Send an invitation” below lets them choose one.", name)
 	case v.done("subscriberadded"):

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/templates"
 )
@@ -121,13 +122,15 @@ func (a *recordingPages) uploadPage(v *visit, code int, err error) error {
 		Base: v.base(), Action: v.base() + "/recordings", Most: v.size(a.Recordings.MaxUpload()),
 		API: a.PublicURL, ID: v.project.ID,
 		Form: form{Inputs: []input{
-			text("CallSid", "Call", "The id of the recorded call."),
 			text("From", "From", "The caller: a number, or an address such as /private/ada."),
 			text("To", "To", "The callee."),
 			{Kind: "text", Type: "datetime-local", Name: "StartTime", Label: "Start of the call",
 				Hint: "In UTC. Leave empty if unknown.", Value: v.form.Get("StartTime")},
 			{Kind: "select", Name: "Direction", Label: "Direction",
 				Options: toChoices(recordings.Directions, v.form.Get("Direction"), true)},
+			text("tags", "Tags", "Words separated by commas or spaces, such as: complaint, vip."),
+		}, More: []input{
+			text("CallSid", "Call", "The id of the recorded call."),
 		}},
 	}
 
@@ -165,7 +168,12 @@ func (a *recordingPages) uploadRecording(v *visit) error {
 		}
 		return a.uploadPage(v, http.StatusUnprocessableEntity, err)
 	}
-	return v.redirect(v.base() + "/recordings/" + r.Sid + "?done=stored")
+	done := "stored"
+	if err := a.tagUpload(v, r.Sid); err != nil {
+		web.LogInternal(v.r, a.Log, err)
+		done = "storeduntagged"
+	}
+	return v.redirect(v.base() + "/recordings/" + r.Sid + "?done=" + done)
 }
 
 // storeUpload stores the file of the form.
@@ -182,9 +190,22 @@ func (a *recordingPages) storeUpload(v *visit) (recordings.Recording, error) {
 	return r, err
 }
 
+// tagUpload adds the tags of the form to the recording that it has stored.
+func (a *recordingPages) tagUpload(v *visit, sid string) error {
+	tags := tagsIn(v.form.Get("tags"))
+	if len(tags) == 0 {
+		return nil
+	}
+	_, err := a.Recordings.Mark(v.r.Context(), v.project.ID, sid, recordings.MarkInput{Tag: tags})
+	return err
+}
+
 // describeUpload returns the description of a recording in the fields of the form.
 func (s *submission) describeUpload() (recordings.Description, error) {
 	if err := s.readRest(); err != nil {
+		return recordings.Description{}, err
+	}
+	if err := recordings.CheckTags(tagsIn(s.form.Get("tags"))); err != nil {
 		return recordings.Description{}, err
 	}
 	about := recordings.Description{Metadata: recordings.Metadata{

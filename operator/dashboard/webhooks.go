@@ -66,18 +66,19 @@ func (a *webhookPages) listWebhooks(v *visit) error {
 type webhookForm struct {
 	Action, Title, Button string
 	Back, BackTo          string
+	Test                  string // where the form of a new webhook also sends a test; "" if it cannot
 	Form                  form
 	Permit                string // the host to add to egress.allow before this URL is accepted, or ""
 }
 
 func (v *visit) webhookForm(w fabric.Webhook) webhookForm {
 	p := webhookForm{Action: v.base() + "/webhooks", Title: "New webhook", Button: "Create webhook",
-		Back: v.base() + "/webhooks"}
+		Back: v.base() + "/webhooks", Test: v.base() + "/webhooks/test"}
 	p.Form.Inputs = webhookInputs(w)
 	if w.ID != "" {
 		row := v.webhookRow(w)
 		p.Action, p.Title, p.Button = row.Path+"/edit", words.Textf("Edit %s", row.Title), "Save changes"
-		p.Back, p.BackTo = row.Path, row.Title
+		p.Back, p.BackTo, p.Test = row.Path, row.Title, ""
 		p.Form.mark()
 	}
 	return p
@@ -90,7 +91,7 @@ func webhookInputs(w fabric.Webhook) []input {
 	}
 
 	inputs := []input{
-		{Kind: "text", Type: "url", Name: "url", Label: "URL", Value: w.URL, Required: true,
+		{Kind: "text", Type: "url", Name: "url", Label: "URL", Value: w.URL, Required: true, Focus: true,
 			Hint: "Receives each event by POST.", Example: "https://example.com/events"},
 		{Kind: "text", Type: "text", Name: "name", Label: "Name", Value: w.Name, Length: 255,
 			Hint: "Shown in lists.", Example: "CRM"},
@@ -143,6 +144,22 @@ func (a *webhookPages) createWebhook(v *visit) error {
 	return v.redirect(v.webhookRow(w).Path + "?done=webhookadded")
 }
 
+// createTested serves POST /dashboard/projects/{project}/webhooks/test. It creates a webhook, and sends
+// a test event to it.
+func (a *webhookPages) createTested(v *visit) error {
+	ctx := v.r.Context()
+	w, err := a.Fabric.Webhooks.Create(ctx, v.project.ID, webhookInput(v.form, true))
+	if err != nil {
+		return a.webhookFault(v, v.webhookForm(fabric.Webhook{}), err)
+	}
+	d, err := a.Fabric.Webhooks.Test(ctx, v.project.ID, w.ID)
+	if err != nil {
+		v.notice = "Webhook created."
+		return a.webhookPage(v, http.StatusOK, w, a.halfDone(v, "The test event was not sent.", err))
+	}
+	return v.redirect(v.deliveryRow(d).Path + "?done=webhookaddedtested")
+}
+
 // find returns the webhook that the path names.
 func (a *webhookPages) find(v *visit) (fabric.Webhook, error) {
 	return a.Fabric.Webhooks.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
@@ -182,7 +199,7 @@ func (a *webhookPages) deleteWebhook(v *visit) error {
 	}
 	row := v.webhookRow(w)
 	if v.form.Get("confirm") != row.Title {
-		return a.webhookPage(v, w, faultAt("confirm", wrongName))
+		return a.webhookPage(v, http.StatusUnprocessableEntity, w, faultAt("confirm", wrongName))
 	}
 	if err := a.Fabric.Webhooks.Delete(v.r.Context(), v.project.ID, w.ID); err != nil {
 		return err
@@ -197,7 +214,7 @@ func (a *webhookPages) testWebhook(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.redirect(v.base() + "/webhooks/" + d.WebhookID + "/deliveries/" + d.ID + "?done=webhooktested")
+	return v.redirect(v.deliveryRow(d).Path + "?done=webhooktested")
 }
 
 // A signingKeyPage shows the keys that sign a project's deliveries.
@@ -271,6 +288,7 @@ func (a *webhookPages) routes() []route {
 	return []route{
 		{pattern: "GET " + webhooks, may: operator.Read, serve: a.listWebhooks, nav: "Webhooks", group: project},
 		{pattern: "POST " + webhooks, may: operator.Write, serve: a.createWebhook, once: true},
+		{pattern: "POST " + webhooks + "/test", may: operator.Write, serve: a.createTested, once: true},
 		{pattern: "GET " + webhooks + "/new", may: operator.Write, serve: a.newWebhook},
 		{pattern: "GET " + webhooks + "/{id}", may: operator.Read, serve: a.showWebhook},
 		{pattern: "GET " + webhooks + "/{id}/edit", may: operator.Write, serve: a.editWebhook},

@@ -12,14 +12,31 @@ document.addEventListener("keydown", (event) => {
 });
 
 // Copy buttons. Everything else works without scripts.
+const copy = async (button) => {
+  try {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    return true;
+  } catch { // without HTTPS, or if the browser refuses
+    return false;
+  }
+};
 for (const button of document.querySelectorAll("button[data-copy]")) {
+  const usual = button.textContent;
   button.hidden = false;
   button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(button.dataset.copy);
-    const was = button.textContent;
-    button.textContent = document.body.dataset.copied;
-    setTimeout(() => { button.textContent = was; }, 1500);
+    const copied = await copy(button);
+    button.textContent = copied ? document.body.dataset.copied : document.body.dataset.uncopied;
+    if (!copied) getSelection().selectAllChildren(button.previousElementSibling);
+    setTimeout(() => { button.textContent = usual; }, copied ? 1500 : 5000);
   });
+}
+
+// A new secret or link is copied when its page opens. Browsers that only copy after a click leave the
+// button, which then has the focus.
+const made = document.querySelector("button[data-now]");
+if (made) {
+  made.focus({ preventScroll: true });
+  copy(made).then((copied) => { if (copied) made.textContent = document.body.dataset.copied; });
 }
 
 // Items in a list ordered by preference can be moved up.

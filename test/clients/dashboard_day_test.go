@@ -61,7 +61,7 @@ func TestDashboardDay(t *testing.T) {
 	}
 	b.do(goTo(s.PublicURL+home+"/recordings/upload"),
 		chromedp.SetUploadFiles(chromedp.CSS("#f-file"), []string{file}))
-	b.fill("upload-submit", "f-CallSid", "a-call")
+	b.fill("upload-submit", "f-From", "+15551234567")
 	b.until("the player", "document.querySelector('#sound') && document.querySelector('.leg svg')")
 	b.click("play")
 	b.until("sound", "document.getElementById('sound').currentTime > 0.1")

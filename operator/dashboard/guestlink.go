@@ -1,0 +1,76 @@
+package dashboard
+
+import (
+	"net/http"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
+)
+
+// roomKind is the kind of resource whose form can also make a link for guests.
+const roomKind = "video_room"
+
+// createWithLink serves POST /dashboard/projects/{project}/kinds/{kind}/link. It creates a room, and
+// makes a link for guests to it. If there is no link, the room remains, and its page says why.
+func (a *resourcePages) createWithLink(v *visit) error {
+	k, err := a.kind(v)
+	if err != nil {
+		return err
+	}
+	if k.Type != roomKind || a.NoCalls {
+		return problem.NoSuch("page")
+	}
+	r, sent, err := a.addResource(v, k)
+	if err != nil {
+		return a.resourceFault(v, k, sent, err)
+	}
+
+	v.notice = words.Textf("%s created.", v.quote(r.DisplayName))
+	link, err := a.linkTo(v, r)
+	if err != nil {
+		return a.pageOf(v, http.StatusOK, r, k, a.halfDone(v, "No guest link was made.", err), nil)
+	}
+	return a.tokens.tokenForm(v, http.StatusOK, link)
+}
+
+// linkTo makes a link for guests to a resource, with the default lifetime.
+func (a *resourcePages) linkTo(v *visit, r fabric.Resource) (mintPage, error) {
+	found, err := a.Fabric.Resources.ListAddresses(v.r.Context(), v.project.ID, r.ID, page.Query{Size: 1})
+	if err != nil {
+		return mintPage{}, err
+	}
+	if len(found.Items) == 0 {
+		return mintPage{}, problem.New(problem.Conflict, "no_address", "the room has no address")
+	}
+
+	v.r.SetPathValue("what", "guest")
+	v.form.Set("allowed_addresses", found.Items[0].ID)
+	v.form.Del("expires")
+	made, err := a.tokens.mint(v)
+	p := mintPage{Base: v.base(), Action: v.base() + "/tokens/make/guest?link", Made: &made}
+	p.nameRoom()
+	return p, err
+}
+
+// nameRoom names the room of a new link in the page's title.
+func (p *mintPage) nameRoom() {
+	if p.Made.Room.Name != "" {
+		p.Title, p.About = words.Textf("Guest link to %s", p.Made.Room.Name), ""
+	}
+}
+
+// roomOf returns the resource or subscriber to which a guest token leads, or nothing if it leads to
+// several.
+func (a *tokenPages) roomOf(v *visit, addresses []string) (entity, error) {
+	if len(addresses) != 1 {
+		return entity{}, nil
+	}
+	reaches := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // can reach every address
+	to, err := a.Fabric.Addresses.Find(v.r.Context(), reaches, addresses[0])
+	if err != nil {
+		return entity{}, problem.IgnoreNotFound(err)
+	}
+	return entity{Name: to.DisplayName, URL: v.thingURL(to.Type, to.ResourceID)}, nil
+}
