@@ -51,6 +51,12 @@ func auditListing(f audit.Filter, from string) listing[audit.Event] {
 		}
 	}
 
+	if f.Anyone != nil {
+		actor, target := oneOf("actor_id", f.Anyone), oneOf("target_id", f.Anyone)
+		l.checks = append(l.checks,
+			check{"(" + actor.condition + " OR " + target.condition + ")", append(actor.args, target.args...)})
+	}
+
 	action := ""
 	if f.Action != "" { // the action itself, or any action that begins with it and a dot
 		action = strings.TrimPrefix(contains(f.Action+"."), "%")

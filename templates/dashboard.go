@@ -25,19 +25,20 @@ func (d Dashboard) name() string { return d.Page + ".html" }
 
 // A Frame holds the data for the parts that all pages of the dashboard share.
 type Frame struct {
-	Title     string
-	Words     *words.Words // the language
-	Theme     string       // as in View
-	Sheet     string       // the style sheet that the styles page shows; "" means the dashboard's
-	Operator  string       // the operator signed in; "" before sign-in
-	Project   string       // name of the selected project; "" for the installation
-	Projects  []FrameLink
-	Nav       []FrameGroup
-	Crumbs    []FrameLink // the pages above this one
-	Search    string      // URL of the search
-	FormToken string      // sent back with each form
-	Notice    string      // what was just done
-	Now       time.Time
+	Title          string
+	Words          *words.Words // the language
+	Theme          string       // as in View
+	Sheet          string       // the style sheet that the styles page shows; "" means the dashboard's
+	Operator       string       // the operator signed in; "" before sign-in
+	Project        string       // name of the selected project; "" for the installation
+	Projects       []FrameLink
+	MayMakeProject bool
+	Nav            []FrameGroup
+	Crumbs         []FrameLink // the pages above this one
+	Search         string      // URL of the search
+	FormToken      string      // sent back with each form
+	Notice         string      // what was just done
+	Now            time.Time
 }
 
 // A FrameGroup is a heading of the navigation with its links. The first group has no heading.

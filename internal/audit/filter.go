@@ -16,6 +16,7 @@ type Filter struct {
 	Target    string   // an id
 	Actors    []string // ids, of which one must be the actor's; nil matches all
 	Targets   []string // the same for the target
+	Anyone    []string // ids, of which one must be the actor's or the target's; nil matches all
 	Since     time.Time
 	Until     time.Time
 }
@@ -32,6 +33,9 @@ func (f Filter) Fits(e Event) bool {
 	}
 	if f.Actors != nil && !slices.Contains(f.Actors, e.Actor.ID) ||
 		f.Targets != nil && !slices.Contains(f.Targets, e.Target.ID) {
+		return false
+	}
+	if f.Anyone != nil && !slices.Contains(f.Anyone, e.Actor.ID) && !slices.Contains(f.Anyone, e.Target.ID) {
 		return false
 	}
 	return (f.Action == "" || f.Action == e.Action || strings.HasPrefix(e.Action, f.Action+".")) &&

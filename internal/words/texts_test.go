@@ -217,7 +217,8 @@ func alsoShown() (all []string) {
 // faults lists texts that forms show for wrong values: whole sentences, and texts that follow the
 // label of a field.
 var faults = []string{
-	"is missing.", "is too long (maximum is %d characters).", "is too short (minimum is %d characters).",
+	"is missing.", "is not valid JSON: check the quotes, commas and brackets in line %d.",
+	"is too long (maximum is %d characters).", "is too short (minimum is %d characters).",
 	"is not an email address.", "is not valid UTF-8.", "is in use already.",
 	"must be a day, such as 2030-01-31.",
 	"must be UTF-8 without control characters.", "must be a UUID.", "must be a number of seconds.",

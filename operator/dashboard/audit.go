@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/selvage/selvage/idp"
@@ -60,6 +61,7 @@ type auditPage struct {
 	Base   string
 	All    bool // the page covers the installation with all its projects
 	Days   []dayLink
+	ByName bool // the search is for a name instead of an email
 	Narrow bool // filters other than the account and its logins may hide events
 
 	// Cut holds a sentence for each filter whose name has more matches than the filter covers.
@@ -76,7 +78,7 @@ type auditPage struct {
 func (a *auditPages) listAudit(v *visit) error {
 	filter, ask, err := a.auditQuery(v)
 	p := auditPage{All: v.project.ID == "", Base: v.base(), Narrow: filter.isNarrow(), Cut: ask.cut}
-	p.Finder, p.Days = v.auditFinder(p.All, filter), v.dayLinks()
+	p.Finder, p.Days = v.auditFinder(filter), v.dayLinks()
 	title := "Audit of this project"
 	if p.All {
 		title, p.Base = "Audit of everything", Prefix
@@ -94,7 +96,9 @@ func (a *auditPages) listAudit(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if filter.Account != "" && !p.All {
+	if ask.Anyone != nil {
+		p.ByName = true
+	} else if filter.Account != "" && !p.All {
 		if p.Person, p.Hindrance, err = a.subscribers.hindranceOf(v, ask.Target); err != nil {
 			return err
 		}
@@ -130,16 +134,12 @@ func (v *visit) dayLinks() (all []dayLink) {
 }
 
 // auditFinder returns the search form of an audit page. Its search box takes the email of an
-// account.
-func (v *visit) auditFinder(all bool, set auditFilter) finder {
-	label := "Email of a subscriber"
-	if all {
-		label = "Email of an operator"
-	}
+// account, or the name or id of an actor or a target.
+func (v *visit) auditFinder(set auditFilter) finder {
 	action := v.textFilter("action", "Action", "login")
 	action.Suggestions = actionChoices()
 	outcomes := []choice{{Value: string(audit.Done), Title: "Done"}, {Value: string(audit.Refused), Title: "Refused"}}
-	f := v.finder(label, "ada@example.com", "account", action,
+	f := v.finder("Name, email or id", "ada@example.com", "account", action,
 		v.choiceFilter("outcome", "Outcome", "Any", outcomes), v.dayFilter("after", "From"),
 		v.dayFilter("before", "Until"), v.textFilter("actor", "Actor", "name, email or id"),
 		v.textFilter("target", "Target", "name, email or id"))
@@ -155,7 +155,8 @@ type auditQuery struct {
 }
 
 // auditQuery returns the filter from the URL. It replaces an email with the id of its account: a
-// subscriber of the project or, on the page of the installation, an operator.
+// subscriber of the project or, on the page of the installation, an operator. It replaces a name with
+// the ids of everyone and everything that it names.
 func (a *auditPages) auditQuery(v *visit) (f auditFilter, ask auditQuery, err error) {
 	if f, ask.Filter, err = v.auditFilter(); err != nil {
 		return f, ask, err
@@ -174,6 +175,9 @@ func (a *auditPages) auditQuery(v *visit) (f auditFilter, ask auditQuery, err er
 	if f.Account == "" {
 		return f, ask, nil
 	}
+	if !strings.Contains(f.Account, "@") {
+		return f, ask, a.byName(v, f.Account, &ask)
+	}
 	if v.project.ID == "" {
 		o, err := a.Operators.Find(v.r.Context(), f.Account)
 		ask.Target = cmp.Or(o.ID, "nobody")
@@ -181,6 +185,16 @@ func (a *auditPages) auditQuery(v *visit) (f auditFilter, ask auditQuery, err er
 	}
 	ask.Target, err = a.Clients.Attempts.AuditAccount(v.r.Context(), v.project.ID, f.Account)
 	return f, ask, err
+}
+
+// byName restricts ask to the events whose actor or target text names, and to logins as text.
+func (a *auditPages) byName(v *visit, text string, ask *auditQuery) error {
+	if err := a.addNamed(v, text, ask, &ask.Anyone); err != nil || v.project.ID == "" {
+		return err
+	}
+	account, err := a.Clients.Attempts.AuditAccount(v.r.Context(), v.project.ID, text)
+	ask.Anyone = append(ask.Anyone, account)
+	return err
 }
 
 // byActor restricts ask to the events of an operator, if text is an operator's email or id.

@@ -48,6 +48,15 @@ func TestAuditExplains(t *testing.T) {
 		}
 	}
 
+	// A name finds the events of its subscriber, too.
+	if a := b.get(base + "?q=" + s.ID); !strings.Contains(a.body, "The password was wrong.") {
+		t.Error("the id of the subscriber does not find the failed login")
+	}
+	if a := b.get(base + "?q=Nobody+Known"); !strings.Contains(a.body, "No actor and no target has this name") ||
+		strings.Contains(a.body, `class="why"`) {
+		t.Error("an unknown name finds events, or is not explained")
+	}
+
 	// The known subscriber is a link, and the unknown email is explained.
 	a := b.get(base)
 	if !strings.Contains(a.body, "/subscribers/"+s.ID+`" title="`+s.ID+`"><bdi>ada@example.com</bdi></a>`) {

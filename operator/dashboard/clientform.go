@@ -120,7 +120,7 @@ func clientSettings(c idp.Client) []input {
 	}
 
 	for _, s := range idp.Scopes() {
-		scopes = append(scopes, choice{Value: s, Title: s})
+		scopes = append(scopes, choice{Value: s, Title: s, Name: true})
 	}
 	scopeHint, grantHint := "The scopes that it may request.", "How it gets tokens."
 	if c.ID == "" {

@@ -121,9 +121,7 @@ func (f *form) blame(err error) (ok bool) {
 		if rest, ok := strings.CutPrefix(p.Message, at.Name); ok {
 			text = words.Sentences(at.Label, lowerSentence(rest)) // replaces the name with the label
 		}
-		if at.Fault == "" {
-			at.Fault = text
-		}
+		at.Fault = words.Sentences(at.Fault, text)
 		f.Faults = append(f.Faults, fault{text, at.ID()})
 	}
 	focusFault(f.More, focusFault(f.Inputs, false))
@@ -217,6 +215,7 @@ func rechosen(options []choice, values []string, ordered bool) []choice {
 type choice struct {
 	Value, Title, Why string
 	Chosen            bool
+	Name              bool // the title is a name, such as a scope, which is not translated
 }
 
 // selectChoices returns a copy of options in which those with the given values are selected.

@@ -63,6 +63,7 @@ func (a *site) frame(v *visit, f *templates.Frame) error {
 			Title: p.Name, URL: Prefix + "/projects/" + p.ID, Current: p.ID == current.ID,
 		})
 	}
+	f.MayMakeProject = v.operator.Check(operator.MakeProject, "") == nil
 	f.Nav, f.Crumbs = a.nav(v, current, f.Title)
 	f.Search = Prefix + "/search"
 	if current.ID != "" {

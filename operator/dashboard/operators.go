@@ -128,7 +128,7 @@ func roleChoices(chosen string) (all []choice) {
 
 func (a *operatorPages) projectChoices(v *visit, chosen string) ([]choice, error) {
 	projects, err := a.projectsOf(v)
-	all := []choice{{"", "Every project and the installation", "", chosen == ""}}
+	all := []choice{{Title: "Every project and the installation", Chosen: chosen == ""}}
 	for _, p := range projects {
 		all = append(all, choice{Value: p.ID, Title: p.Name, Why: "", Chosen: p.ID == chosen})
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
@@ -135,7 +137,7 @@ func (v *visit) rulesForm() form {
 		{Kind: "text", Name: "outbound_prefixes", Label: "Prefixes that may be called",
 			Hint: "Such as +49 +43, separated by spaces.", Value: string(v.project.OutboundPrefixes)},
 		{Kind: "text", Name: "recording_quota", Label: "Quota of recordings",
-			Hint:  "Most bytes that the recordings may use; 0 for no limit.",
+			Hint:  "Such as 10 GB, or a number of bytes; 0 for no limit.",
 			Value: fmt.Sprint(v.project.RecordingQuota)},
 		{Kind: "text", Name: "upload_rate", Label: "Uploads per minute",
 			Hint: "Most uploads of recordings per minute; 0 for no limit.", Value: fmt.Sprint(v.project.UploadRate)},
@@ -182,20 +184,41 @@ func (v *visit) rulesChange() (c fabric.ProjectChange, err error) {
 		c.OutboundPrefixes = (*fabric.Prefixes)(&text)
 	}
 
-	number := func(name string, current int64) (changedTo *int64) {
-		text, ok := changed(name, fmt.Sprint(current))
-		if !ok {
-			return nil
+	if text, ok := changed("recording_quota", fmt.Sprint(v.project.RecordingQuota)); ok {
+		n, isSize := parseSize(text)
+		if !isSize {
+			err = errors.Join(err, problem.BadParam("recording_quota",
+				"recording_quota must be a size such as 10 GB, or a whole number of bytes"))
 		}
-		n, wrong := strconv.ParseInt(text, 10, 64)
-		if wrong != nil {
-			err = errors.Join(err, problem.BadParam(name, "%s must be a whole number", name))
-		}
-		return &n
+		c.RecordingQuota = &n
 	}
-	c.RecordingQuota = number("recording_quota", v.project.RecordingQuota)
-	c.UploadRate = number("upload_rate", v.project.UploadRate)
+	if text, ok := changed("upload_rate", fmt.Sprint(v.project.UploadRate)); ok {
+		n, wrong := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+		if wrong != nil {
+			err = errors.Join(err, problem.BadParam("upload_rate", "upload_rate must be a whole number"))
+		}
+		c.UploadRate = &n
+	}
 	return c, err
+}
+
+// sizeUnits are the units of sizes, as pages show them.
+var sizeUnits = map[string]float64{"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
+
+// parseSize parses a number of bytes, or a number with a unit, such as 1.5 GB.
+func parseSize(text string) (bytes int64, ok bool) {
+	text = strings.ToLower(strings.ReplaceAll(text, " ", ""))
+	at := strings.IndexFunc(text, unicode.IsLetter)
+	if at < 0 {
+		n, err := strconv.ParseInt(text, 10, 64)
+		return n, err == nil
+	}
+	unit, known := sizeUnits[text[at:]]
+	n, err := strconv.ParseFloat(strings.Replace(text[:at], ",", ".", 1), 64)
+	if !known || err != nil || n < 0 || n*unit > 1e18 {
+		return 0, false
+	}
+	return int64(n * unit), true
 }
 
 // saveRules serves POST /dashboard/projects/{project}/rules/edit.
@@ -218,7 +241,7 @@ func (a *rulePages) updateRules(v *visit, inputs []input) error {
 	}
 	c, err := v.rulesChange()
 	if err != nil {
-		return err
+		return errors.Join(err, c.Check())
 	}
 	_, err = a.Fabric.Projects.Update(v.r.Context(), v.project.ID, c)
 	return err

@@ -87,3 +87,24 @@ func TestRules(t *testing.T) {
 		t.Errorf("the audit trail has %+v", found.Items)
 	}
 }
+
+// TestRulesWithUnits shows that the quota may have a unit, and that the form reports all wrong fields
+// together.
+func TestRulesWithUnits(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
+	at := "/dashboard/projects/" + w.one.ID + "/rules"
+	edit := at + "/edit"
+	b.post(edit, edit, url.Values{"recording_quota": {"1.5 GB"}}).leadsTo(t, at+"?done=changed")
+	now, err := w.fabric.Projects.Find(t.Context(), w.one.ID)
+	if must(t, err); now.RecordingQuota != 1_500_000_000 {
+		t.Errorf("a quota of 1.5 GB is stored as %d", now.RecordingQuota)
+	}
+	wrong := b.post(edit, edit, url.Values{"recording_quota": {"10 parsecs"}, "upload_rate": {"many"},
+		"outbound_prefixes": {"abc"}})
+	for _, id := range []string{"f-recording_quota-fault", "f-upload_rate-fault", "f-outbound_prefixes-fault"} {
+		if !strings.Contains(wrong.body, `id="`+id+`"`) {
+			t.Errorf("the form with three wrong fields has no element %s", id)
+		}
+	}
+}

@@ -111,6 +111,8 @@ func TestUploadFaults(t *testing.T) {
 		!strings.Contains(a.body, `value="kept-call"`) || !strings.Contains(a.body, `id="faults"`) ||
 		strings.Contains(a.body, "<script>alert") {
 		t.Errorf("a file that is not audio: %s %s", a.Status, a.body)
+	} else if !strings.Contains(between(a.body, `id="f-file-fault"`, "</p>"), "is not a WAV, MP3 or Ogg file") {
+		t.Errorf("the field of a file that is not audio does not say so: %s", a.body)
 	}
 
 	if a := b.post(base+"/upload", base, url.Values{}); a.StatusCode != http.StatusUnprocessableEntity ||

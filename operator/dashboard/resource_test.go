@@ -172,8 +172,15 @@ func TestResourceFaults(t *testing.T) {
 	// Invalid JSON is reported with its line.
 	agents := base + "/kinds/ai_agents"
 	a = b.post(agents, agents, url.Values{"name": {"Bo"}, "prompt": {"{\n\"text\": oops\n}"}})
-	if !strings.Contains(a.body, "Prompt is not valid JSON: line 2") || !strings.Contains(a.body, "oops") {
+	if !strings.Contains(a.body, "Prompt is not valid JSON: check the quotes, commas and brackets in line 2.") ||
+		!strings.Contains(a.body, "oops") {
 		t.Errorf("a prompt that is not JSON returned %s: %s", a.Status, a.body)
+	}
+
+	plain := b.post(agents, agents, url.Values{"name": {"Bo"}, "prompt": {" You sell\r\nbicycles. "}})
+	bo := strings.TrimSuffix(plain.Header.Get("Location"), "?done=resourceadded")
+	if typed := b.get(bo + "/edit").body; !strings.Contains(typed, "&#34;text&#34;: &#34;You sell\\nbicycles.&#34;") {
+		t.Errorf("a prompt in plain text is stored as %s", between(typed, `<textarea id="f-prompt"`, "</textarea>"))
 	}
 
 	// Another operator changes the resource while the form is open.

@@ -109,11 +109,21 @@ func jsonOf(f kinds.Field, name, text string, isNew bool) (json.RawMessage, []er
 		return json.RawMessage("{}"), nil
 	}
 
+	if trimmed := strings.TrimSpace(text); isPrompt(f) && trimmed[0] != '{' {
+		return marshal(map[string]string{"text": strings.ReplaceAll(trimmed, "\r\n", "\n")}), nil
+	}
+
 	var any json.RawMessage
 	if err := json.Unmarshal([]byte(text), &any); err != nil {
 		return nil, []error{problem.BadParam(name, "%s", badJSON(name, text, err))}
 	}
 	return any, nil
+}
+
+// isPrompt reports whether a member holds instructions for an agent. People may type them as plain
+// text.
+func isPrompt(f kinds.Field) bool {
+	return f.Type == "object" && (f.Name == "prompt" || f.Name == "post_prompt")
 }
 
 // changedMembers returns the members in sent whose values differ from those in old.

@@ -104,6 +104,9 @@ func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew,
 		in.Hint = words.Sentences(in.Hint, "One per line.")
 	case f.Type == "object" || f.Type == "array":
 		in.setJSON(value, example)
+		if isPrompt(f) {
+			in.Hint = words.Sentences(f.Description, "Plain text, or JSON with the member text.")
+		}
 
 	case f.Enum != nil:
 		in.Kind, in.Options = "select", toChoices(f.Enum, text, f.Nullable || !f.Required && f.Default == nil)
@@ -236,11 +239,11 @@ type fact struct {
 // noLimit is the hint of inputs for numbers of which 0 means no limit.
 const noLimit = "0 means no limit."
 
-// badJSON describes where text is not valid JSON.
+// badJSON describes where text is not valid JSON, in words for people who may not know JSON.
 func badJSON(name, text string, err error) string {
 	line := 1
 	if at, ok := err.(*json.SyntaxError); ok {
 		line += strings.Count(text[:min(int(at.Offset), len(text))], "\n")
 	}
-	return fmt.Sprintf("%s is not valid JSON: line %d: %s", name, line, strings.TrimPrefix(err.Error(), "json: "))
+	return fmt.Sprintf("%s is not valid JSON: check the quotes, commas and brackets in line %d", name, line)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/templates"
 )
@@ -140,8 +141,13 @@ func (a *recordingPages) uploadPage(v *visit, code int, err error) error {
 			first.Kind != problem.Malformed {
 			return err
 		}
-		p.Form.Faults = faultAt("f-file", sentence(first.Message))
+		text := sentence(first.Message)
+		if first.Kind == problem.Unsupported {
+			text = words.Textf("%s is not a WAV, MP3 or Ogg file that can be played.", v.quote(v.file.FileName()))
+		}
+		p.Form.Faults = faultAt("f-file", text)
 	}
+	p.Form.Faults = p.Form.Faults.moved("", "f-file") // only a missing file has no other field
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, "Upload a recording",
 		"recording_upload", p)
 }

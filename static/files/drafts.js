@@ -22,6 +22,7 @@ if (main) {
   const isChoice = (e) => e.type === "checkbox" || e.type === "radio";
   const state = (form) => fields(form).map((e) => (isChoice(e) ? e.checked : e.value));
   const doors = /^\/dashboard\/(login|confirm|factor|enrol)/;
+  let isRestored = false;
   const from = document.referrer && new URL(document.referrer);
   const again = main.dataset.drafts
     ? !new URLSearchParams(location.search).has("done")
@@ -37,11 +38,14 @@ if (main) {
           if (isChoice(e)) e.checked = values[i];
           else e.value = values[i];
         });
-        const told = Object.assign(document.createElement("p"), { className: "notice", role: "status", textContent: main.dataset.restored });
-        main.querySelector(".head") ? main.querySelector(".head").after(told) : main.prepend(told);
+        isRestored = true;
       }
     } else if (!again) sessionStorage.removeItem(key(form));
     form.addEventListener("input", () => sessionStorage.setItem(key(form), JSON.stringify(state(form))));
+  }
+  if (isRestored) {
+    const told = Object.assign(document.createElement("p"), { className: "notice", role: "status", textContent: main.dataset.restored });
+    main.querySelector(".head") ? main.querySelector(".head").after(told) : main.prepend(told);
   }
   for (const out of document.querySelectorAll("form[action='/dashboard/logout']")) {
     out.addEventListener("submit", () => sessionStorage.clear());
