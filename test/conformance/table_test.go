@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,7 +30,7 @@ var (
 
 // readPage reads the two tables in the section "The plans" of docs/openid.md. A row of the second
 // table names modules and their state. The last column, which has the result of the Foundation's
-// suite, is ignored.
+// suite, is ignored. Each row that begins with code must be one of both tables.
 func readPage(t *testing.T) page {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/openid.md")
@@ -40,14 +41,21 @@ func readPage(t *testing.T) page {
 
 	p := page{map[string]row{}, map[string]string{}}
 	for _, line := range strings.Split(section, "\n") {
+		if !strings.HasPrefix(line, "| `") {
+			continue
+		}
 		if m := planRow.FindStringSubmatch(line); m != nil {
 			count, _ := strconv.Atoi(m[3])
 			p.plans[m[1]] = row{m[2], count}
+			continue
 		}
-		if m := moduleRow.FindStringSubmatch(line); m != nil {
-			for _, name := range codeSpan.FindAllStringSubmatch(m[1], -1) {
-				p.states[name[1]] = strings.ReplaceAll(m[2], "`", "")
-			}
+
+		m := moduleRow.FindStringSubmatch(line)
+		if m == nil {
+			t.Fatalf("docs/openid.md has a row without a plan and modules: %s", line)
+		}
+		for _, name := range codeSpan.FindAllStringSubmatch(m[1], -1) {
+			p.states[name[1]] = strings.ReplaceAll(m[2], "`", "")
 		}
 	}
 	return p
@@ -58,10 +66,10 @@ func readPage(t *testing.T) page {
 func (p page) state(module string) string { return cmp.Or(p.states[module], passes) }
 
 // TestTable compares the tables in docs/openid.md with the plans that run. Both must have the same
-// plans, with the same number of modules. Each skipped module of the page must exist.
+// plans, with the same number of modules. Each module that the page names must exist.
 func TestTable(t *testing.T) {
 	page := readPage(t)
-	names := make(map[string]bool)
+	var names []string
 	for _, p := range plans {
 		want := row{p.test, len(p.modules)}
 		if got := page.plans[p.name]; got != want {
@@ -69,16 +77,25 @@ func TestTable(t *testing.T) {
 		}
 		delete(page.plans, p.name)
 		for _, e := range p.modules {
-			names[e.name] = true
+			names = append(names, e.name)
 		}
 	}
 
 	for name := range page.plans {
 		t.Errorf("docs/openid.md has the plan %s, which no test runs", name)
 	}
-	for name, state := range page.states {
-		if state != passes && !names[name] {
-			t.Errorf("docs/openid.md has the module %s, which no test runs", name)
+	for said := range page.states {
+		if !slices.ContainsFunc(names, func(name string) bool { return isNamed(name, said) }) {
+			t.Errorf("docs/openid.md has the module %s, which no test runs", said)
 		}
 	}
+}
+
+// isNamed reports whether the page means a module by what it says: the name, the beginning of the
+// name with an ellipsis, or the end of the name with a hyphen.
+func isNamed(module, said string) bool {
+	if start, isStart := strings.CutSuffix(said, "…"); isStart {
+		return strings.HasPrefix(module, start)
+	}
+	return module == said || strings.HasPrefix(said, "-") && strings.HasSuffix(module, said)
 }
