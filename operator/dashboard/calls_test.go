@@ -127,7 +127,7 @@ func TestCallPage(t *testing.T) {
 	past := w.addCall(over(calls.NormalClearing, true))
 
 	body := b.get(base + "/calls/" + past.ID).body
-	for _, text := range []string{"Answered", "Hung up", "NORMAL_CLEARING", "MOS 4.", "UDP",
+	for _, text := range []string{"Answered", "Hung up", "NORMAL_CLEARING", "Good (MOS 4.", "UDP",
 		"The call was not recorded.", "Call ended", base + "/subscribers/" + past.To.SubscriberID,
 		base + "/audit?target=" + past.ID, "selvage call show " + past.ID} {
 		if !strings.Contains(body, text) {
