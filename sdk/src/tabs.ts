@@ -99,7 +99,7 @@ export class Tabs {
   }
 }
 
-const lease = 15_000
+const lease = 40_000 // longer than the wait for other tabs and a request together
 
 /** Replaces a lock, in browsers without Web Locks, with an entry that expires. */
 async function leased<T>(name: string, do_: () => Promise<T>): Promise<T> {
