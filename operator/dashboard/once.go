@@ -24,6 +24,11 @@ const (
 	// sends a form twice drops the first request and shows the response to the second.
 	maxHandling = 30 * time.Second
 
+	// lostAfter is the age from which a form that is still being handled has lost its node. It is
+	// longer than maxHandling and the difference of two nodes' clocks, which may each be wrong by a
+	// minute.
+	lostAfter = 3 * time.Minute
+
 	// keptFor is how long the response is kept in memory for requests that send the form again. It
 	// is short, because the response may show a secret that is stored nowhere else.
 	keptFor = 3 * time.Second
@@ -122,7 +127,7 @@ func (a *site) serveOnce(v *visit, id string, f *flight) error {
 		v.dropUpload()
 		return a.page(v, http.StatusConflict, "Already sent", "sent", sentPage{
 			SentForm: sent,
-			Lost:     !sent.Began.IsZero() && v.file == nil && v.now.Sub(sent.Began) > 2*maxHandling,
+			Lost:     !sent.Began.IsZero() && v.file == nil && v.now.Sub(sent.Began) > lostAfter,
 			Form:     ownPath(refererPath(v.r)),
 		})
 	}

@@ -268,7 +268,7 @@ func TestSentToTwoNodes(t *testing.T) {
 		}
 	}
 	says("is still being handled: reload this page.")
-	w.pass(2 * time.Minute)
+	w.pass(4 * time.Minute)
 	says("The server stopped while it was handling this form")
 	must(t, w.operators.EndForm(t.Context(), id, ""))
 	says("A secret is shown only once")
