@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
@@ -54,7 +55,7 @@ func keptSubscriber(ctx context.Context, t tx, projectID, id string) (sub fabric
 	switch {
 	case err != nil:
 		return sub, problem.IgnoreNotFound(err)
-	case kind == keptEmail:
+	case kind == keptEmail, kind == "" && strings.Contains(name, "@"): // older versions kept no kind
 		sub.Email = name
 	case kind == keptReference:
 		sub.Reference = name
