@@ -51,7 +51,7 @@ type Engine struct {
 	closed bool
 
 	done  chan struct{}
-	group sync.WaitGroup // all goroutines of the engine, except those in reads
+	group tasks          // all goroutines of the engine, except those in reads
 	reads sync.WaitGroup // goroutines that read replies
 }
 
