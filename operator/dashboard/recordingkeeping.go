@@ -230,7 +230,8 @@ func (a *recordingPages) usageDays(v *visit) (all []recordings.Usage, first time
 // A usageRow is a row in the table of usage.
 type usageRow struct{ Day, Recordings, Minutes, Uploaded, Stored, Price string }
 
-func (v *visit) usageRow(u recordings.Usage) usageRow {
+// newUsageRow formats the usage of a day, or a sum, in the visitor's language.
+func newUsageRow(v *visit, u recordings.Usage) usageRow {
 	w := v.words()
 	return usageRow{
 		Recordings: w.Number(thousands(u.Recordings)), Minutes: w.Number(thousands((u.Seconds + 30) / 60)),
@@ -252,7 +253,7 @@ func (a *recordingPages) showUsage(v *visit) error {
 		Quota  string
 		Charts []chart
 		Rows   []usageRow
-	}{Base: v.base(), Total: v.usageRow(recordings.SumUsage(all))}
+	}{Base: v.base(), Total: newUsageRow(v, recordings.SumUsage(all))}
 	terms, stored, err := a.Recordings.Stored(v.r.Context(), v.project.ID)
 	if err != nil {
 		return err
@@ -279,7 +280,7 @@ func (a *recordingPages) showUsage(v *visit) error {
 	}
 
 	for i := len(all) - 1; i >= 0; i-- {
-		row := v.usageRow(all[i])
+		row := newUsageRow(v, all[i])
 		row.Day = v.words().Format(all[i].Day, "2 Jan 2006")
 		p.Rows = append(p.Rows, row)
 	}

@@ -142,7 +142,7 @@ func (v *visit) subscriberInput(s fabric.Subscriber) (in fabric.SubscriberInput)
 }
 
 // newSubscriberInput returns the fields of the form for a new subscriber.
-func (v *visit) newSubscriberInput() fabric.SubscriberInput {
+func newSubscriberInput(v *visit) fabric.SubscriberInput {
 	in := v.subscriberInput(fabric.Subscriber{})
 	if in.Email == nil {
 		in.Email = new(string) // an empty email is reported, because the email is required
@@ -158,7 +158,7 @@ func (a *subscriberPages) newSubscriber(v *visit) error {
 
 // createSubscriber serves POST /dashboard/projects/{project}/subscribers.
 func (a *subscriberPages) createSubscriber(v *visit) error {
-	in := v.newSubscriberInput()
+	in := newSubscriberInput(v)
 	generated, err := a.generatePassword(v, &in)
 	var s fabric.Subscriber
 	if err == nil {

@@ -183,7 +183,7 @@ func (a *subscriberPages) handOverInvitation(v *visit) error {
 // makes an invitation link for the operator to hand over. If there is no link, the subscriber remains,
 // and the page says why.
 func (a *subscriberPages) createInvited(v *visit) error {
-	ctx, in := v.r.Context(), v.newSubscriberInput()
+	ctx, in := v.r.Context(), newSubscriberInput(v)
 	if in.Password != nil || v.form.Get("generate") != "" {
 		return a.subscriberFault(v, a.newSubscriberForm(v), problem.BadParam("password",
 			"Leave the password empty: the invitation lets them choose one."))
