@@ -28,7 +28,7 @@ func TestAddInvited(t *testing.T) {
 
 	a := b.post(all+"/new", all+"/link", url.Values{"email": {adaMail}})
 	a.find(t, `id="link"><span class="copy"><code>([^<]+)<`)
-	if !strings.Contains(a.body, "⁩” created.</p>") {
+	if !strings.Contains(a.body, "\u2069” created.</p>") {
 		t.Errorf("the page does not say that the subscriber was created: %s",
 			between(a.body, `class="head"`, "<section"))
 	}
