@@ -2,10 +2,10 @@ package fabric
 
 import "errors"
 
-// A Person is what a project says about a subscriber as a person. Every text may be "". A new field
-// needs a member here and in [Profile], a line in [PersonFields], and a column of the same name:
-// columns, checks, forms, flags, imports and our own JSON forms follow that line. Only requests and
-// responses that clients define list their members themselves.
+// A Person contains the texts that describe a subscriber as a person. Each text may be "". To add a
+// text, add a field here and in [Profile], a line in [PersonFields], and a column with its name.
+// Statements, checks, forms, flags, imports and exports loop over PersonFields. Only the requests and
+// responses that clients expect list their members themselves.
 type Person struct {
 	FirstName   string `json:"first_name,omitempty"`
 	LastName    string `json:"last_name,omitempty"`
@@ -31,11 +31,11 @@ type Profile struct {
 
 // A PersonField describes a field of a Person.
 type PersonField struct {
-	Name  string // in JSON, in errors and in the database
-	Label string // on pages and in lists
-	Text  func(*Person) *string
-	Input func(*Profile) **string
-	check func(param, text string) error // what applies besides checkText, or nil
+	Name  string                         // in JSON, in errors and in the database
+	Label string                         // on pages and in lists
+	Text  func(*Person) *string          // returns the address of the field
+	Input func(*Profile) **string        // returns the address of the field that changes it
+	check func(param, text string) error // checks a text that checkText accepts; may be nil
 }
 
 // PersonFields lists the fields of a Person, in the order in which people read them.

@@ -124,7 +124,7 @@ func testListCalls(t *testing.T, c Config) {
 	}
 }
 
-// TestCallsChecked shows that a page of a search reads no more than maxCallsChecked calls, even if
+// TestCallsChecked shows that a page of a search reads at most maxCallsChecked calls, even if
 // subscribers have many calls with each other, and that the pages together have all matches.
 func TestCallsChecked(t *testing.T) { EachDatabase(t, testCallsChecked) }
 

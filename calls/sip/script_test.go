@@ -318,7 +318,7 @@ func TestScriptInCircles(t *testing.T) {
 	}
 }
 
-// TestScriptCallerHangsUp shows that the webhook gets no more requests if the caller hangs up while
+// TestScriptCallerHangsUp shows that the webhook gets no further requests if the caller hangs up while
 // a sound is playing.
 func TestScriptCallerHangsUp(t *testing.T) {
 	play := `{"verb": "play", "url": "/tone.wav"},`

@@ -182,7 +182,7 @@ func TestGuestTokenAddresses(t *testing.T) {
 		t.Errorf("creating a token for an unknown address returned %s", a.Status)
 	}
 
-	// The server looks up no more addresses than a token may have.
+	// The server looks up at most as many addresses as a token may have.
 	many := strings.Repeat("/private/ada\n", fabric.MaxAllowed) + "/private/nobody"
 	a = p.mint("guest", url.Values{"allowed_addresses": {many}})
 	if a.StatusCode != http.StatusUnprocessableEntity ||
