@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,8 +59,8 @@ type costlyRequest struct {
 // hash is intentionally expensive.
 func TestI17HostileRequests(t *testing.T) {
 	harness.OneBackend(t)
-	if _, err := os.Stat("/proc/self/schedstat"); err != nil {
-		t.Skip("only Linux counts a process's time precisely")
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux lets a test read another process's CPU clock")
 	}
 	p := harness.Start(t).NewProject(t)
 	key := p.NewKey(t, append(harness.APIScopes, "Management")...)

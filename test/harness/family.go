@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Family returns the IDs of a process and of its direct children that are still running, on Linux
@@ -23,24 +22,6 @@ func Family(pid int) []int {
 		}
 	}
 	return family
-}
-
-// CPU returns the CPU time that a process and its children have used, on Linux. It adds up the
-// exact times of all threads that are still running (proc(5), /proc/PID/task/TID/schedstat).
-func CPU(pid int) (total time.Duration) {
-	for _, pid := range Family(pid) {
-		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)) // the pattern is valid
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				continue // the thread has ended
-			}
-			first, _, _ := strings.Cut(string(text), " ")
-			n, _ := strconv.ParseInt(first, 10, 64) // the kernel formats it
-			total += time.Duration(n)
-		}
-	}
-	return total
 }
 
 // Stat returns the fields of /proc/PID/stat after the process name, because the name may contain
