@@ -136,8 +136,8 @@ type Media interface {
 	// Deafen sets whether audio to the client is dropped. Video is not affected.
 	Deafen(deaf bool)
 
-	// Dial sends digits (0-9, *, #, A-D) to the linked leg as telephone events (RFC 4733).
-	Dial(digits string)
+	// SendDigits sends digits (0-9, *, #, A-D) to the linked leg as telephone events (RFC 4733).
+	SendDigits(digits string)
 
 	// Beep plays a short tone to the client. Meanwhile, the client does not hear the others.
 	Beep()

@@ -60,7 +60,7 @@ func (l *leg) act(cmd Command) (Reply, error) {
 		l.hold(cmd.Op == Hold)
 		return Reply{Held: l.held}, nil
 	case Digits:
-		return Reply{}, l.dial(cmd.Digits)
+		return Reply{}, l.sendDigits(cmd.Digits)
 	case List:
 		return Reply{Room: l.call.room()}, nil
 	case End:
@@ -199,8 +199,8 @@ func (l *leg) hold(held bool) {
 // maxDigits bounds the digits of one command.
 const maxDigits = 64
 
-// dial sends digits to the other side, or to the script that controls the call.
-func (l *leg) dial(digits string) error {
+// sendDigits sends digits to the other side, or to the script that controls the call.
+func (l *leg) sendDigits(digits string) error {
 	if len(digits) > maxDigits {
 		return problem.BadParam("dtmf", "dtmf must have at most %d digits", maxDigits)
 	}
@@ -213,7 +213,7 @@ func (l *leg) dial(digits string) error {
 		s.press(strings.ToUpper(digits))
 		return nil
 	}
-	l.media.Dial(digits)
+	l.media.SendDigits(digits)
 	return nil
 }
 

@@ -39,15 +39,15 @@ func (p *pressed) put(l *leg, at uint32, payload []byte) {
 	l.reporter.watcher.Pressed(keys[payload[0]])
 }
 
-// A dialer holds the digits to be sent to the linked leg, one after the other.
-type dialer struct {
+// A digitQueue holds the digits to be sent to the linked leg, one after the other.
+type digitQueue struct {
 	mu      sync.Mutex
 	waiting []byte // events
 	running bool
 }
 
-// Dial implements calls.Media.
-func (l *leg) Dial(digits string) {
+// SendDigits implements calls.Media.
+func (l *leg) SendDigits(digits string) {
 	d := &l.digits
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -65,12 +65,12 @@ func (l *leg) Dial(digits string) {
 	defer l.engine.mu.Unlock()
 	if !l.closed.Load() {
 		d.running = true
-		l.engine.group.Go(l.runDialer)
+		l.engine.group.Go(l.runDigits)
 	}
 }
 
-// next removes and returns the next event. If no event waits, it stops the dialer.
-func (d *dialer) next() (event byte, ok bool) {
+// next removes and returns the next event. If no event waits, it stops the digitQueue.
+func (d *digitQueue) next() (event byte, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.waiting) == 0 {
@@ -82,14 +82,14 @@ func (d *dialer) next() (event byte, ok bool) {
 	return event, true
 }
 
-// runDialer calls sendDigits. A panic ends only the leg.
-func (l *leg) runDialer() {
+// runDigits calls sendWaiting. A panic ends only the leg.
+func (l *leg) runDigits() {
 	defer func() { l.engine.handlePanic(l, recover()) }()
-	l.sendDigits()
+	l.sendWaiting()
 }
 
-// sendDigits sends the pending digits.
-func (l *leg) sendDigits() {
+// sendWaiting sends the waiting digits.
+func (l *leg) sendWaiting() {
 	w := l.engine.newWorker()
 	for {
 		event, ok := l.digits.next()

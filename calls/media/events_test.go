@@ -112,7 +112,7 @@ func TestTalking(t *testing.T) {
 func TestDial(t *testing.T) {
 	alice, bob := talk(t, newEngine(t), "audio")
 	before := hear(t, alice.parts[0], bob.parts[0], "hello")
-	alice.leg.Dial("7#")
+	alice.leg.SendDigits("7#")
 
 	var digits []byte
 	var last *rtp.Packet

@@ -27,7 +27,7 @@ func TestNothingLeft(t *testing.T) {
 			c.leg.Link(calls.Audio, c.leg)
 			must(t, c.connect())
 			c.write(c.packet("hello"))
-			c.leg.Dial("1")
+			c.leg.SendDigits("1")
 		case 1: // a client that disappears during the handshake
 			c.prove()
 			c.write(append([]byte{22, 0xfe, 0xfd}, make([]byte, 40)...))

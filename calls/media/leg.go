@@ -37,7 +37,7 @@ type leg struct {
 	deaf      atomic.Bool
 	tap       atomic.Pointer[calls.Tap]
 	reporter  reporter
-	digits    dialer
+	digits    digitQueue
 	past      totals // totals of closed sections; guarded by the engine's mu
 }
 

@@ -184,7 +184,7 @@ func talkBoth(t *testing.T, p *phone, c *client) {
 		heard = got != nil && string(got.Payload) == "from the browser" && got.PayloadType == 0
 	}
 
-	c.leg.Dial("5")
+	c.leg.SendDigits("5")
 	for end := time.Now().Add(deadline); ; {
 		if got := p.hear(deadline); got != nil && got.PayloadType == 101 {
 			if got.Payload[0] != 5 {

@@ -117,7 +117,7 @@ func (l *leg) target() *leg {
 }
 
 // Dial implements calls.Media. Digits only reach phones, because browsers have no use for them.
-func (l *leg) Dial(digits string) {
+func (l *leg) SendDigits(digits string) {
 	to := l.target()
 	if to == nil || !to.isPhone() {
 		return

@@ -31,7 +31,7 @@ func TestTranscoding(t *testing.T) {
 	waitFor(t, "the browser hears the phone in Opus", alice.heard,
 		func(p []byte) bool { return len(p) > 20 && len(p) != 160 })
 
-	alice.media.Dial("7")
+	alice.media.SendDigits("7")
 	waitFor(t, "the phone receives the digit", desk.heard, func(p []byte) bool { return isEvent(p) && p[12] == 7 })
 }
 

@@ -29,7 +29,7 @@ type recordingPage struct {
 	Snippets  []snippet
 	Base      string
 	API       string
-	MayDelete bool
+	MayChange bool
 	Tags      string // as typed, or as stored
 	Hold      string // as typed, or as stored
 	Seen      string // digests of the stored values; see marks
@@ -55,7 +55,7 @@ func (a *recordingPages) recordingPage(v *visit, code int, wrong faults) error {
 	}
 
 	p := recordingPage{
-		Recording: v.recordingRow(r), Base: v.base(), API: a.PublicURL, MayDelete: v.mayIn(operator.Write),
+		Recording: v.recordingRow(r), Base: v.base(), API: a.PublicURL, MayChange: v.mayIn(operator.Write),
 		Faults: wrong, Snippets: a.recordingSnippets(r),
 		StoredAt: v.words().Format(r.Created, "2 Jan 2006, 15:04:05"),
 		Length:   strconv.FormatFloat(r.Duration().Seconds(), 'f', 3, 64), Sound: soundFacts(v.words(), r),

@@ -16,6 +16,10 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
+// maxAborted is how many aborted requests the server may still be handling when the next ones are
+// sent. More of them would wait for the database longer than the server allows.
+const maxAborted = 100
+
 // aborts returns the number of requests of each kind to abort.
 func aborts() int {
 	if os.Getenv("LONG") == "1" {
@@ -49,11 +53,15 @@ func TestAbortedRequests(t *testing.T) {
 			return abort(s, request(t, s, "POST", "/oauth/token", c.Authenticated(form)...), 0)
 		},
 	}
+	idle, _ := descriptors(t, s)
 	abortAll := func(n int) {
 		for name, do := range kinds {
-			for range n {
+			for i := range n {
 				if err := do(); err != nil {
 					t.Fatalf("%s: %v", name, err)
+				}
+				if i%maxAborted == maxAborted-1 {
+					waitForSockets(t, s, idle+maxAborted)
 				}
 			}
 		}
@@ -77,6 +85,17 @@ func TestAbortedRequests(t *testing.T) {
 			t.Fatalf("an aborted request is logged as an error of the server: %s", line)
 		}
 	}
+}
+
+// waitForSockets waits until the server has at most that many sockets.
+func waitForSockets(t *testing.T, s *harness.Server, most int) {
+	t.Helper()
+	harness.Eventually(t, time.Minute, "the aborted requests to end", func() error {
+		if n, _ := descriptors(t, s); n > most {
+			return fmt.Errorf("the server has %d sockets, want at most %d", n, most)
+		}
+		return nil
+	})
 }
 
 // measureKept returns values that must not grow with the number of requests. The files of the
