@@ -13,9 +13,11 @@ import (
 )
 
 // Address and OtherAddress are the addresses in the network of [Isolate], in addition to loopback.
+// Router is the address of the default route, which never answers.
 const (
 	Address      = "192.0.2.1"
 	OtherAddress = "192.0.2.2"
+	Router       = "192.0.2.254"
 )
 
 // isolated is the environment variable with the name of the test for which this process runs in its
@@ -32,7 +34,7 @@ ip addr add ` + Address + `/24 dev one
 ip addr add ` + OtherAddress + `/24 dev other
 ip link set one up
 ip link set other up
-ip route add default via 192.0.2.254 dev other
+ip route add default via ` + Router + ` dev other
 exec "$@"
 `
 
