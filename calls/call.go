@@ -261,8 +261,8 @@ func (k *call) forgetLeg(l *leg) {
 	}
 }
 
-// stopRinging stops counting the call as ringing, once a leg has answered.
-func (k *call) stopRinging(l *leg) {
+// uncountRinging stops counting the call as ringing, once a leg has answered.
+func (k *call) uncountRinging(l *leg) {
 	c := k.calls
 	c.mu.Lock()
 	defer c.mu.Unlock()

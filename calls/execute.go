@@ -85,7 +85,7 @@ func (l *leg) answer(sdp string) error {
 	}
 
 	k.ringTimer.Stop()
-	k.stopRinging(l)
+	k.uncountRinging(l)
 	transferred := k.transfer != nil
 	if transferred {
 		transferring{k}.replace(l)

@@ -38,7 +38,7 @@ func TestRungOut(t *testing.T) {
 	rings("4", other, embed)
 	want("with three calls", true, account{id: "alice"})
 
-	third.call.stopRinging(third)
+	third.call.uncountRinging(third)
 	third.active = true
 	want("with one answered", false, account{id: "alice"})
 	third.call.forgetLeg(third)

@@ -149,7 +149,7 @@ func (k *call) newAbsentLeg(id string, t fabric.Token, p Party, c Controls) *leg
 func (k *call) addAbsent(l *leg) {
 	l.inbound = l.id != k.id
 	if k.addLeg(l) && l.inbound {
-		k.stopRinging(l)
+		k.uncountRinging(l)
 	}
 }
 

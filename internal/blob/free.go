@@ -11,7 +11,7 @@ import (
 // reserves nothing. Call Reserve before the directory is used.
 func (d *Dir) Reserve(bytes int64) { d.reserved = bytes }
 
-// checkFree returns problem.Unavailable if writing would use reserved space.
+// checkFree fails with ENOSPC, as on a full disk, if fewer bytes are free than are reserved.
 func (d *Dir) checkFree() error { return checkFree(d.root, d.reserved) }
 
 func (b *Bucket) checkFree() error { return checkFree(b.spool, b.reserved) }
