@@ -69,7 +69,7 @@ func (s *Recordings) addRecording(
 		}
 
 		t.event.Target.ID = kept.ID
-		t.event.Add("call", kept.CallSid, "conference", kept.ConferenceSid, "source", string(kept.Source),
+		t.event.Add("call", kept.CallSid, "conference", kept.ConferenceSid,
 			"status", string(kept.Status), "sid", fabric.HideSid(kept.Sid), "seconds", fmt.Sprint(kept.Seconds()))
 		if kept.ID != r.ID && kept.Status == recordings.Completed {
 			if err := t.recordings().queueRecorded(ctx, kept); err != nil {

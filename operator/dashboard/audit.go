@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -37,7 +38,7 @@ func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, err error) {
 	text := func(name string) string { return plainText(q.Get(name)) }
 	f = auditFilter{
 		Account: cmp.Or(text("q"), text("account")),
-		Action:  text("action"),
+		Action:  actionOf(v, text("action")),
 		Outcome: text("outcome"),
 		Actor:   text("actor"),
 		Target:  text("target"),
@@ -52,15 +53,27 @@ func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, err error) {
 	return f, ask, err
 }
 
+// actionOf returns the action that a text describes, such as “Signed in”, or else the text itself.
+func actionOf(v *visit, text string) string {
+	for _, action := range audit.Actions() {
+		for _, outcome := range []audit.Outcome{audit.Done, audit.Refused} {
+			said := audit.Say(action, outcome)
+			if strings.EqualFold(text, said) || strings.EqualFold(text, v.say(said)) {
+				return action
+			}
+		}
+	}
+	return text
+}
+
 // An auditPage lists events of a project, or of the installation with all its projects.
 type auditPage struct {
 	Events []eventRow
 	Finder finder
 	Pager  pager
 	Live   string
-	Base   string
 	All    bool // the page covers the installation with all its projects
-	Days   []dayLink
+	Quick  []quickLink
 	ByName bool // the search is for a name instead of an email
 	Narrow bool // filters other than the account and its logins may hide events
 
@@ -77,11 +90,11 @@ type auditPage struct {
 // installation with all its projects.
 func (a *auditPages) listAudit(v *visit) error {
 	filter, ask, err := a.auditQuery(v)
-	p := auditPage{All: v.project.ID == "", Base: v.base(), Narrow: filter.isNarrow(), Cut: ask.cut}
-	p.Finder, p.Days = v.auditFinder(filter), v.dayLinks()
+	p := auditPage{All: v.project.ID == "", Narrow: filter.isNarrow(), Cut: ask.cut}
+	p.Finder, p.Quick = v.auditFinder(filter), v.quickLinks(filter)
 	title := "Audit of this project"
 	if p.All {
-		title, p.Base = "Audit of everything", Prefix
+		title = "Audit of everything"
 	}
 
 	options := templates.Options{Status: http.StatusUnprocessableEntity, Connect: []string{"'self'"}}
@@ -114,11 +127,15 @@ func (a *auditPages) listAudit(v *visit) error {
 	return a.pageWith(v, options, title, "audit", p)
 }
 
-// A dayLink leads to the events of some days.
-type dayLink struct{ Title, URL string }
+// A quickLink leads to the events that a common filter finds.
+type quickLink struct {
+	Title, URL string
+	Current    bool // the page shows these events
+}
 
-// dayLinks returns links to the events of recent days, which keep the other filters.
-func (v *visit) dayLinks() (all []dayLink) {
+// quickLinks returns links to the events of recent days, which keep the other filters, and links to
+// the events about common subjects.
+func (v *visit) quickLinks(f auditFilter) (all []quickLink) {
 	today := v.now.UTC()
 	for _, l := range []struct {
 		title       string
@@ -126,12 +143,39 @@ func (v *visit) dayLinks() (all []dayLink) {
 	}{{"Today", 0, 0}, {"Yesterday", -1, -1}, {"Last 7 days", -6, 0}} {
 		q := v.r.URL.Query()
 		q.Del("from")
-		q.Set("after", today.AddDate(0, 0, l.first).Format(time.DateOnly))
-		q.Set("before", today.AddDate(0, 0, l.last).Format(time.DateOnly))
-		all = append(all, dayLink{l.title, v.r.URL.Path + "?" + q.Encode()})
+		after := today.AddDate(0, 0, l.first).Format(time.DateOnly)
+		before := today.AddDate(0, 0, l.last).Format(time.DateOnly)
+		q.Set("after", after)
+		q.Set("before", before)
+		isCurrent := f.After == after && f.Before == before
+		all = append(all, quickLink{l.title, v.r.URL.Path + "?" + q.Encode(), isCurrent})
+	}
+
+	subjects := projectSubjects
+	if v.project.ID == "" {
+		subjects = installationSubjects
+	}
+	for _, s := range subjects {
+		isCurrent := f.Action == s.action && f.Outcome == s.outcome
+		q := url.Values{"action": {s.action}}
+		if s.outcome != "" {
+			q.Set("outcome", s.outcome)
+		}
+		all = append(all, quickLink{s.title, v.r.URL.Path + "?" + q.Encode(), isCurrent})
 	}
 	return all
 }
+
+// An auditSubject is a filter of actions that operators often use.
+type auditSubject struct{ title, action, outcome string }
+
+var (
+	failedLogins    = auditSubject{"Failed logins", "login", string(audit.Refused)}
+	projectSubjects = []auditSubject{failedLogins, {"Tokens", "token", ""}, {"API keys", "api_key", ""},
+		{"Calls", "call", ""}, {"Recordings", "recording", ""}}
+	installationSubjects = []auditSubject{failedLogins, {"Operators", "operator", ""},
+		{"Projects", "project", ""}, {"Keys of the installation", "ring", ""}}
+)
 
 // auditFinder returns the search form of an audit page. Its search box takes the email of an
 // account, or the name or id of an actor or a target.

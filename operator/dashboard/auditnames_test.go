@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -228,5 +229,34 @@ func TestAuditCut(t *testing.T) {
 		wants(of.text, of.kind, false)
 		of.add()
 		wants(of.text, of.kind, true)
+	}
+}
+
+// TestAuditOfRooms shows that events about a room session and about a guest link name the room, and
+// that the filter in use is marked.
+func TestAuditOfRooms(t *testing.T) {
+	p := newTokenPages(t)
+	s, _ := p.w.openRoom()
+	room := p.w.room("hall")
+	p.mint("guest", url.Values{"allowed_addresses": {"/public/hall"}}).find(t, shownToken)
+
+	base := "/dashboard/projects/" + p.w.one.ID
+	for action, want := range map[string]string{
+		"room.started":         base + "/rooms/" + s.ID + `" title="` + s.ID + `"><bdi>Lobby &lt;b&gt;</bdi>`,
+		"Room session started": base + "/rooms/" + s.ID,
+		"token.issued":         base + "/resources/" + room.ID + `" title="` + room.ID + `"><bdi>hall</bdi>`,
+	} {
+		if page := p.get(base + "/audit?action=" + url.QueryEscape(action)).body; !strings.Contains(page, want) {
+			t.Errorf("the events %s lack %q: %s", action, want, between(page, `class="table events"`, "</table>"))
+		}
+	}
+
+	for query, want := range map[string]string{"": "", "?action=token": "Tokens", "?action=api_key": "API keys",
+		"?action=token&outcome=refused": "", "?action=login&outcome=refused": "Failed logins"} {
+		quick := between(p.get(base+"/audit"+query).body, `class="quick"`, "</p>")
+		marked := regexp.MustCompile(` aria-current="true">([^<]+)<`).FindAllStringSubmatch(quick, -1)
+		if len(marked) > 1 || (len(marked) == 1) != (want != "") || want != "" && marked[0][1] != want {
+			t.Errorf("%q marks %v, want %q", query, marked, want)
+		}
 	}
 }

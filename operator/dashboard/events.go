@@ -26,7 +26,8 @@ type trail struct {
 
 // newTrail returns a trail that finds names with the services in c.
 func newTrail(c Config, s *site) *trail {
-	f := names.Finder{Fabric: s.Fabric, Clients: c.Clients, Operators: s.Operators, Calls: c.Calls}
+	f := names.Finder{Fabric: s.Fabric, Clients: c.Clients, Operators: s.Operators, Calls: c.Calls,
+		Rooms: c.Rooms}
 	if c.Recordings != nil {
 		f.Recordings = c.Recordings.List
 	}
@@ -217,6 +218,8 @@ func (a *trail) urlOf(v *visit, projectID, kind, id string) string {
 		return base + "/calls/" + id
 	case "client":
 		return base + "/clients/" + id
+	case "room_session":
+		return base + "/rooms/" + id
 	case "subscriber":
 		return base + "/subscribers/" + id
 	case "recording":

@@ -56,21 +56,28 @@ func (a *resourcePages) linkTo(v *visit, r fabric.Resource) (mintPage, error) {
 
 // nameRoom names the room of a new link in the page's title.
 func (p *mintPage) nameRoom() {
-	if p.Made.Room.Name != "" {
+	if p.Made.Link != "" && p.Made.Room.Name != "" {
 		p.Title, p.About = words.Textf("Guest link to %s", p.Made.Room.Name), ""
 	}
 }
 
 // roomOf returns the resource or subscriber to which a guest token leads, or nothing if it leads to
 // several.
-func (a *tokenPages) roomOf(v *visit, addresses []string) (entity, error) {
+func (a *tokenPages) roomOf(v *visit, addresses []string) (fabric.Resource, error) {
 	if len(addresses) != 1 {
-		return entity{}, nil
+		return fabric.Resource{}, nil
 	}
 	reaches := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // can reach every address
 	to, err := a.Fabric.Addresses.Find(v.r.Context(), reaches, addresses[0])
 	if err != nil {
-		return entity{}, problem.IgnoreNotFound(err)
+		return fabric.Resource{}, problem.IgnoreNotFound(err)
 	}
-	return entity{Name: to.DisplayName, URL: v.thingURL(to.Type, to.ResourceID)}, nil
+	found, err := a.Fabric.Resources.FindThing(v.r.Context(), v.project.ID, to.ResourceID)
+	if err != nil {
+		return fabric.Resource{}, problem.IgnoreNotFound(err)
+	}
+	if found.Subscriber != nil {
+		return asResource(*found.Subscriber), nil
+	}
+	return *found.Resource, nil
 }

@@ -175,27 +175,28 @@ func (a *tokenPages) mint(v *visit) (made mintedToken, err error) {
 		end = &at
 	}
 
-	kind, target, tokens := fabric.Guest, v.project.ID, fabric.TokenPair{}
+	kind, tokens := fabric.Guest, fabric.TokenPair{}
+	targetKind, target := "project", v.project.ID
 	switch v.r.PathValue("what") {
 	case "embed":
 		return a.mintEmbedKey(v)
 	case "subscriber":
 		tokens, err = a.mintSubscriberToken(v, end)
-		kind, target = fabric.SAT, tokens.SubscriberID
+		kind, targetKind, target = fabric.SAT, subscriberType, tokens.SubscriberID
 	case "guest":
-		tokens, made.Room, err = a.mintGuestToken(v, end)
+		var room fabric.Resource
+		if tokens, room, err = a.mintGuestToken(v, end); room.ID != "" {
+			targetKind, target = room.Type, room.ID
+			made.Room = entity{Name: room.DisplayName, URL: v.thingURL(targetKind, target)}
+		}
 	case "invite":
 		tokens, err = a.mintInvite(v, end)
-		kind, target = fabric.Invite, tokens.SubscriberID
+		kind, targetKind, target = fabric.Invite, subscriberType, tokens.SubscriberID
 	}
 	if err != nil {
 		return made, err
 	}
 
-	targetKind := "subscriber"
-	if kind == fabric.Guest {
-		targetKind = "project"
-	}
 	made.Token, made.Refresh, made.Snippets = tokens.Access, tokens.Refresh, a.tokenSnippets(tokens.Access)
 	if kind == fabric.Guest && !a.NoCalls {
 		made.Link = a.PublicURL + JoinPath + "#" + url.Values{"token": {made.Token},
@@ -223,7 +224,9 @@ func (a *tokenPages) mintSubscriberToken(v *visit, end *int64) (fabric.TokenPair
 	})
 }
 
-func (a *tokenPages) mintGuestToken(v *visit, end *int64) (tokens fabric.TokenPair, room entity, err error) {
+func (a *tokenPages) mintGuestToken(
+	v *visit, end *int64,
+) (tokens fabric.TokenPair, room fabric.Resource, err error) {
 	addresses := splitLines(v.form.Get("allowed_addresses"))
 	for i, one := range addresses {
 		if i == fabric.MaxAllowed { // GuestToken rejects more addresses, so do not look up the rest
@@ -235,7 +238,7 @@ func (a *tokenPages) mintGuestToken(v *visit, end *int64) (tokens fabric.TokenPa
 	}
 	tokens, err = a.Fabric.Tokens.IssueGuest(v.r.Context(), v.issuer(),
 		fabric.GuestTokenInput{AllowedAddresses: addresses, ExpireAt: end})
-	if err == nil && !a.NoCalls {
+	if err == nil {
 		room, err = a.roomOf(v, addresses)
 	}
 	return tokens, room, err

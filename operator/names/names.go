@@ -23,6 +23,7 @@ type Finder struct {
 	Clients   *idp.Provider
 	Operators *operator.Operators
 	Calls     *calls.Records // may be nil
+	Rooms     *calls.Rooms   // may be nil
 
 	// Recordings returns a page of recordings. It may be nil.
 	Recordings func(context.Context, recordings.Filter, page.Query) (page.Page[recordings.Recording], error)
@@ -146,6 +147,9 @@ func (f Finder) find(ctx context.Context, projectID, kind, id string) (name Name
 	case "call":
 		return f.call(ctx, projectID, id)
 
+	case "room_session":
+		return f.room(ctx, projectID, id)
+
 	case "recording":
 		return f.recording(ctx, projectID, id)
 
@@ -182,6 +186,15 @@ func (f Finder) call(ctx context.Context, projectID, id string) (Name, error) {
 		return Name{}, problem.IgnoreNotFound(err)
 	}
 	return Name{Text: cmp.Or(Between(Party(r.From), Party(r.To)), id)}, nil
+}
+
+// room returns the name of a room session: that of its room when the session began.
+func (f Finder) room(ctx context.Context, projectID, id string) (Name, error) {
+	if f.Rooms == nil {
+		return Name{}, nil
+	}
+	s, err := f.Rooms.Find(ctx, projectID, id)
+	return Name{Text: cmp.Or(s.Name, s.Address)}, problem.IgnoreNotFound(err)
 }
 
 // recording returns the name of a recording: its participants, file or time. Events name recordings

@@ -91,6 +91,10 @@ func TestScreensOfDashboard(t *testing.T) {
 		s.open("dashboard-"+at.name, p.PublicURL+at.path)
 	}
 
+	s.do(goTo(p.PublicURL+home+"/audit"), chromedp.Click(chromedp.CSS(".events summary")))
+	s.until("the details", "document.querySelector('.events .detail').checkVisibility()")
+	s.stop("dashboard-audit-details")
+
 	s.prefer("de")
 	for _, at := range pages {
 		s.translated("dashboard-"+at.name, p.PublicURL+at.path, "de")

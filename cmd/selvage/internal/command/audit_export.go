@@ -58,7 +58,7 @@ func (c auditCommands) exportAudit(ctx context.Context, a *app, cmd *cobra.Comma
 // exportEvents calls write for each event, a page at a time.
 func exportEvents(ctx context.Context, a *app, f audit.Filter, write func(exportedEvent) error) error {
 	known := names.Finder{Fabric: a.Fabric, Clients: a.IDP, Operators: a.Operators, Calls: a.CallRecords,
-		Recordings: a.Store.ListRecordings}.Begin()
+		Rooms: a.RoomSessions, Recordings: a.Store.ListRecordings}.Begin()
 	q := page.Query{Size: page.MaxSize}
 	for {
 		p, err := a.Store.ExportAudit(ctx, f, q)
