@@ -4,18 +4,33 @@ import (
 	"html/template"
 	"strings"
 
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/templates"
 )
 
-// A fault is a sentence that describes an error. ID is the id of the input that caused it, or "".
-type fault struct{ Text, ID string }
+// A fault describes an error in a form.
+type fault struct {
+	Text  string
+	ID    string // id of the input that caused it, or ""
+	Short string // the text above the form, if it differs from the text at the input
+}
+
+// shortFault returns a short text for an error that has a long explanation, or "". label is the label
+// of the input.
+func shortFault(label string, p *problem.Error) string {
+	if strings.Contains(p.Message, " is too easy to guess: ") {
+		return words.Sentences(label, "is too easy to guess.")
+	}
+	return ""
+}
 
 // faults are the errors in a form. Templates show them all above the form, and each again at its
 // input.
 type faults []fault
 
 // faultAt returns the only error in a form.
-func faultAt(id, text string) faults { return faults{{text, id}} }
+func faultAt(id, text string) faults { return faults{{Text: text, ID: id}} }
 
 // moved returns f with the errors of one input assigned to another. Pages use it for inputs whose ids
 // differ from the names of parameters.

@@ -77,7 +77,8 @@ func TestSetupLink(t *testing.T) {
 	weak.Set("password", "annabelle's own password")
 	weak.Set("username", "annabelle@example.com")
 	a := b.post(setup, "/dashboard/setup", weak)
-	if !strings.Contains(a.body, "too easy to guess: it contains your email address.") ||
+	if !strings.Contains(between(a.body, `id="faults"`, "</div>"), ">Password is too easy to guess.</a>") ||
+		!strings.Contains(between(a.body, `id="password-fault"`, "</p>"), "guess: it contains your email address.") ||
 		!strings.Contains(between(a.body, `<input id="password"`, ">"), " autofocus") ||
 		strings.Contains(between(a.body, `<input id="username"`, ">"), "autofocus") {
 		t.Errorf("a weak password returned %s, without its reason or the focus on its field", a.Status)

@@ -122,7 +122,7 @@ func (f *form) blame(err error) (ok bool) {
 			text = words.Sentences(at.Label, lowerSentence(rest)) // replaces the name with the label
 		}
 		at.Fault = words.Sentences(at.Fault, text)
-		f.Faults = append(f.Faults, fault{text, at.ID()})
+		f.Faults = append(f.Faults, fault{Text: text, ID: at.ID(), Short: shortFault(at.Label, p)})
 	}
 	focusFault(f.More, focusFault(f.Inputs, false))
 	return len(f.Faults) > 0
@@ -158,10 +158,11 @@ func findInput(all []input, name string) *input {
 	return nil
 }
 
-// sentence returns text as a sentence, with a capital letter and a period.
+// sentence returns text as a sentence, with a capital letter and a period. A text with values is one
+// already.
 func sentence(text string) string {
-	if text == "" {
-		return ""
+	if text == "" || words.HasValues(text) {
+		return text
 	}
 	return strings.TrimSuffix(strings.ToUpper(text[:1])+text[1:], ".") + "."
 }

@@ -59,7 +59,7 @@ func wrongTags(v *visit, tags []string) (all faults) {
 		}
 		text := words.Textf("%s is not a valid tag. "+
 			"Use at most 64 lowercase letters, digits, and characters in “-_.:”.", v.quote(tag))
-		if all = append(all, fault{text, "tags"}); len(all) == 5 {
+		if all = append(all, fault{Text: text, ID: "tags"}); len(all) == 5 {
 			break
 		}
 	}

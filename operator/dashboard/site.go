@@ -142,7 +142,7 @@ func describeFaults(err error, fields ...string) (all faults, ok bool) {
 		if p.Kind != problem.Invalid && p.Kind != problem.Conflict {
 			return nil, false
 		}
-		at := fault{Text: sentence(p.Message)}
+		at := fault{Text: sentence(p.Message), Short: shortFault("Password", p)}
 		if rest, ok := strings.CutPrefix(p.Message, "password "); ok {
 			at.Text = words.Sentences("Password", lowerSentence(rest)) // translated as in other forms
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/internal/words"
 )
 
 // suggestions is the query for the values that an input suggests.
@@ -90,7 +91,7 @@ func (a *tokenPages) addressID(v *visit, param, text string) (string, error) {
 	if strings.HasPrefix(text, "/") {
 		found, err := a.Fabric.Addresses.FindAt(v.r.Context(), v.project.ID, text)
 		if errors.Is(err, problem.NotFound) {
-			return "", problem.BadParam(param, "%s is not an address of this project", text)
+			return "", addressNames.unknown(v, param, text)
 		}
 		return found.ID, err
 	}
@@ -102,7 +103,7 @@ func (a *tokenPages) addressID(v *visit, param, text string) (string, error) {
 	found, err := a.Fabric.Addresses.List(v.r.Context(), reaches, fabric.AddressFilter{DisplayName: text},
 		page.Query{Size: page.MaxSize})
 	if p := problem.First(err); p != nil && p.Kind == problem.Invalid { // no address has such a name
-		return only(nil, false, param, text, "address")
+		return addressNames.only(v, nil, false, param, text)
 	}
 	if err != nil {
 		return "", err
@@ -113,7 +114,7 @@ func (a *tokenPages) addressID(v *visit, param, text string) (string, error) {
 			ids = append(ids, one.ID)
 		}
 	}
-	return only(ids, found.Next != "", param, text, "address")
+	return addressNames.only(v, ids, found.Next != "", param, text)
 }
 
 // clientID returns the id of the OAuth client whose id or name is the given text. The text "" means
@@ -141,19 +142,35 @@ func (a *tokenPages) clientID(v *visit, param, text string) (string, error) {
 			ids = append(ids, c.ID)
 		}
 	}
-	return only(ids, found.Next != "", param, text, "OAuth client")
+	return clientNames.only(v, ids, found.Next != "", param, text)
+}
+
+// naming describes texts that do not name exactly one row of a kind.
+type naming struct{ none, several, many string }
+
+var (
+	addressNames = naming{"%s is not an address of this project.", "%s names more than one address. Enter the id.",
+		"Too many names contain %s. Enter the id of the address."}
+	clientNames = naming{"%s is not an OAuth client of this project.",
+		"%s names more than one OAuth client. Enter the id.",
+		"Too many names contain %s. Enter the id of the OAuth client."}
+)
+
+// unknown returns the error for a text that names no row.
+func (n naming) unknown(v *visit, param, text string) error {
+	return problem.BadParam(param, "%s", words.Textf(n.none, v.quote(text)))
 }
 
 // only returns the id that was found for a name. It returns an error if there is not exactly one
 // id, or if more is set, which means that more rows may have the name.
-func only(ids []string, more bool, param, name, thing string) (string, error) {
+func (n naming) only(v *visit, ids []string, more bool, param, name string) (string, error) {
 	switch {
 	case len(ids) > 1:
-		return "", problem.BadParam(param, "%s names more than one %s: enter the id", name, thing)
+		return "", problem.BadParam(param, "%s", words.Textf(n.several, v.quote(name)))
 	case more:
-		return "", problem.BadParam(param, "too many names contain %s: enter the id of the %s", name, thing)
+		return "", problem.BadParam(param, "%s", words.Textf(n.many, v.quote(name)))
 	case len(ids) == 0:
-		return "", problem.BadParam(param, "%s is not an %s of this project", name, thing)
+		return "", n.unknown(v, param, name)
 	}
 	return ids[0], nil
 }
