@@ -50,7 +50,10 @@ type Mailbox struct {
 }
 
 // A Mail is an email in the list.
-type Mail struct{ Key, To, Subject, Arrived string }
+type Mail struct {
+	Key, To, Subject string
+	Arrived, At      string // when it arrived: for people, and as RFC 3339
+}
 
 // MailShown is one email, opened.
 type MailShown struct {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/problem"
@@ -68,16 +69,18 @@ func (m mailbox) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	view := m.view(r)
 	page := templates.Mailbox{Back: backOf(r)}
 	for _, i := range items {
 		page.Mails = append(page.Mails, templates.Mail{
 			Key:     i.Key,
 			To:      i.To,
 			Subject: i.Subject,
-			Arrived: i.Arrived.UTC().Format("2006-01-02 15:04:05 UTC"),
+			Arrived: view.Words.Ago(m.box.Now(), i.Arrived),
+			At:      i.Arrived.UTC().Format(time.RFC3339),
 		})
 	}
-	return templates.Write(w, page, templates.Options{View: m.view(r)})
+	return templates.Write(w, page, templates.Options{View: view})
 }
 
 // backOf returns the path of the dashboard's page that linked to the mailbox, or "". Other paths and
