@@ -88,7 +88,7 @@ var (
 	quoted  = regexp.MustCompile(`\btr "((?:[^"\\]|\\.)*)"`)
 	spoken  = regexp.MustCompile(
 		`\s(?:aria-label|placeholder|title|alt|` +
-			`data-(?:label|hint|restored|copied|uncopied|playing))="`)
+			`data-(?:label|hint|restored|unsent|copied|uncopied|playing))="`)
 )
 
 func (t token) isText() bool    { return t.name == "" }

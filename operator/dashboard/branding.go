@@ -70,7 +70,8 @@ func (v *visit) brandForm(c *idp.Client) form {
 	}
 
 	inputs := []input{
-		{Kind: "text", Type: "text", Name: "name", Label: "Name", Hint: hint, Length: 100, Value: name},
+		{Kind: "text", Type: "text", Name: "name", Label: "Name", Hint: hint, Length: 100, Value: name,
+			Focus: true},
 		{Kind: "color", Name: "color", Label: "Color",
 			Hint: words.Sentences("For buttons and links: # and six hexadecimal digits, such as #2f4b9b.",
 				fallback), Length: 7, Value: own.Color, Example: "#2f4b9b"},

@@ -181,7 +181,7 @@ func (a *clientPages) rotateClient(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.notice = words.Textf("%s has a new secret. Copy it now and give it to the app.", v.quote(v.clientRow(c).Title))
+	v.notice = words.Textf("%s has a new secret. Give it to the app.", v.quote(v.clientRow(c).Title))
 	return a.clientPage(v, rotated, secret, nil)
 }
 

@@ -172,7 +172,7 @@ func TestKindForm(t *testing.T) {
 	page := "/dashboard/projects/" + w.one.ID + "/kinds/conference_rooms"
 	a := b.get(page)
 	first, more, _ := strings.Cut(a.body, `<details class="more">`)
-	if !strings.Contains(first, "Most members") || !strings.Contains(first, `name="name"`) ||
+	if !strings.Contains(first, "Maximum members") || !strings.Contains(first, `name="name"`) ||
 		strings.Contains(first, "Frames per second") || !strings.Contains(more, "Frames per second") {
 		t.Errorf("the form does not begin with the fields that the kind names: %s", a.body)
 	}

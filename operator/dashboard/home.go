@@ -228,7 +228,7 @@ var counted = []struct {
 	title string
 }{
 	{fabric.CountedSignIns, "Sign-ins"}, {fabric.CountedActive, "Active subscribers"},
-	{fabric.CountedTokens, "Tokens"}, {fabric.CountedCalls, "Calls"}, {fabric.CountedRecordings, "Recordings"},
+	{fabric.CountedTokens, "Tokens"}, {fabric.CountedCalls, "Ended calls"}, {fabric.CountedRecordings, "Recordings"},
 }
 
 // charts returns the charts of a project, and their numbers by day, newest first.

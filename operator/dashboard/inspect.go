@@ -232,7 +232,7 @@ const minute = "2 Jan 2006, 15:04 UTC"
 
 func formatTime(w *words.Words, at time.Time) string {
 	if at.IsZero() {
-		return w.Text("never")
+		return w.Text("Never")
 	}
 	return w.Format(at, minute)
 }

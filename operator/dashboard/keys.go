@@ -156,7 +156,7 @@ func (a *keyPages) createKey(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.notice = words.Textf("API key %s created. Copy it now: it is not shown again.", v.quote(v.keyRow(k).Title))
+	v.notice = words.Textf("API key %s created.", v.quote(v.keyRow(k).Title))
 	return a.keyPage(v, k, secret, nil)
 }
 
@@ -221,7 +221,7 @@ func (a *keyPages) rotateKey(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.notice = words.Textf("%s has a new secret. Copy it now and give it to the backend that uses the key.",
+	v.notice = words.Textf("%s has a new secret. Give it to the backend that uses the key.",
 		v.quote(v.keyRow(k).Title))
 	return a.keyPage(v, k, secret, nil)
 }

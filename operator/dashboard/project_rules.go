@@ -140,7 +140,7 @@ func (v *visit) rulesForm() form {
 			Hint:  "Such as 10 GB, or a number of bytes; 0 for no limit.",
 			Value: fmt.Sprint(v.project.RecordingQuota)},
 		{Kind: "text", Name: "upload_rate", Label: "Uploads per minute",
-			Hint: "Most uploads of recordings per minute; 0 for no limit.", Value: fmt.Sprint(v.project.UploadRate)},
+			Hint: "Maximum number of uploads of recordings; 0 for no limit.", Value: fmt.Sprint(v.project.UploadRate)},
 	}
 	return form{Inputs: inputs, Seen: marks(inputs)}
 }

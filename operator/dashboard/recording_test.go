@@ -212,6 +212,15 @@ func TestUpload(t *testing.T) {
 		}
 	}
 
+	// The page of a recording without a start does not pass off the time of the upload as one.
+	later := b.uploadFirst(base, []string{"form", b.token(base + "/upload")}, stereo(t), "CallSid", "later")
+	for page, want := range map[string]string{one: "31 Jan 2026, 15:04:00 UTC",
+		strings.TrimSuffix(later.Header.Get("Location"), "?done=stored"): "Unknown"} {
+		if got := b.get(page).find(t, "<dt>Call started</dt><dd>([^<]*)<"); got != want {
+			t.Errorf("the call of %s started %q, want %q", page, got, want)
+		}
+	}
+
 	// The page draws both legs and stays small.
 	page := b.get(one)
 	if n := strings.Count(page.body, "<svg "); n != 2 ||

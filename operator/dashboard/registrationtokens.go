@@ -82,7 +82,7 @@ func (a *registrationTokenPages) createRegistrationToken(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.notice = "Initial access token created. Copy it now: it is not shown again."
+	v.notice = "Initial access token created."
 	return a.registrationTokensPage(v, http.StatusOK, registrationTokensPage{Made: secret})
 }
 

@@ -33,8 +33,8 @@ type navGroup string
 const (
 	noGroup      navGroup = ""
 	people       navGroup = "People"
-	calling      navGroup = "Calls"
-	recorded     navGroup = "Recordings"
+	calling      navGroup = "Communication"
+	recorded     navGroup = "Archive"
 	access       navGroup = "Access"
 	look         navGroup = "Look"
 	project      navGroup = "Project"

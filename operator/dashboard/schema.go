@@ -212,9 +212,9 @@ func factsOf(k *kinds.Kind, values kinds.Values) (all []fact) {
 		case f.Enum != nil:
 			one.Ours = true
 		case f.Type == "boolean":
-			one.Text, one.Ours = map[string]string{"true": "yes", "false": "no"}[text], true
+			one.Text, one.Ours = map[string]string{"true": "Yes", "false": "No"}[text], true
 		case text == "0" && k.Form.Hints[f.Name] == noLimit:
-			one.Text, one.Ours = "no limit", true
+			one.Text, one.Ours = "No limit", true
 		case f.Type == "array" && f.Items != nil && f.Items.Type == "string" && !f.Items.Mixed:
 			one.Text = strings.Join(listed(values[f.Name]), ", ")
 		case f.Type == "object" || f.Type == "array":

@@ -96,6 +96,9 @@ func TestInvitation(t *testing.T) {
 		"Withdraw")
 	first := w.send(t)
 	shows("after the mail", "By mail to eve@example.com", "Valid until", "Pending")
+	if n := strings.Count(b.get(one).body, "<dt>Status</dt>"); n != 1 {
+		t.Errorf("the page of an invited subscriber has %d statuses, want 1", n)
+	}
 	b.post(one, one+"/invite", nil)
 	second := w.send(t)
 	if len(first) != 1 || len(second) != 1 || !errors.Is(w.accept(t, first[0]), problem.NotFound) {

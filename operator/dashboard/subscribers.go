@@ -98,6 +98,7 @@ type subscriberPage struct {
 	SignIn     string          // URL at which the subscriber signs in
 	New        shownOnce
 	NoWayIn    bool   // the subscriber has nothing to sign in with
+	Invited    bool   // an invitation is pending; the part about it shows its status
 	Hindrance  string // what prevents the subscriber from signing in, or ""
 	Online     bool
 	MayChange  bool
@@ -162,9 +163,7 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong faults, once 
 			return err
 		}
 		p.Invitation.New = once
-		if p.Invitation.Pending {
-			p.Subscriber.Status = status{"warn", "Invited"}
-		}
+		p.Invited = p.Invitation.Pending
 	}
 	p.Hindrance = hindrance(s, canSignIn, p.Invitation)
 

@@ -1,7 +1,18 @@
 // A form that was sent after the session ended, or without a recent confirmation, leads to the page
 // for that and back, where drafts.js fills it in again.
 const door = document.getElementById("unsent-signin");
-if (door) location.replace(door.dataset.return);
+if (door) {
+  sessionStorage.setItem("unsent", "yes");
+  location.replace(door.dataset.return);
+}
+
+// In low windows, the links of the rail scroll. The link of the current page is visible at first, also
+// in browsers that do not know scroll-initial-target.
+const places = document.querySelector(".rail .places");
+const here = places?.querySelector("[aria-current]");
+if (here && !CSS.supports("scroll-initial-target", "nearest")) {
+  places.scrollTop = here.offsetTop - places.offsetTop - places.clientHeight / 2;
+}
 
 // Escape closes a menu.
 document.addEventListener("keydown", (event) => {

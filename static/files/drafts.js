@@ -43,8 +43,11 @@ if (main) {
     } else if (!again) sessionStorage.removeItem(key(form));
     form.addEventListener("input", () => sessionStorage.setItem(key(form), JSON.stringify(state(form))));
   }
-  if (isRestored) {
-    const told = Object.assign(document.createElement("p"), { className: "notice", role: "status", textContent: main.dataset.restored });
+  const isUnsent = again && sessionStorage.getItem("unsent");
+  sessionStorage.removeItem("unsent");
+  const text = isRestored ? main.dataset.restored : isUnsent && main.dataset.unsent;
+  if (text) {
+    const told = Object.assign(document.createElement("p"), { className: "notice", role: "status", textContent: text });
     main.querySelector(".head") ? main.querySelector(".head").after(told) : main.prepend(told);
   }
   for (const out of document.querySelectorAll("form[action='/dashboard/logout']")) {

@@ -175,6 +175,14 @@ func TestDashboard(t *testing.T) {
 	s.Get(t, "/api/laml/2010-04-01/Accounts/"+p.ID+"/Recordings.json", harness.Basic(p.ID, key)).Want(t, 200)
 	b.pictures(p)
 
+	b.look(1280, 480, "light")
+	b.do(goTo(s.PublicURL + home + "/audit"))
+	b.until("the current link in a low window", `((link, all) => all.scrollHeight > all.clientHeight &&
+		link.top >= all.getBoundingClientRect().top && link.bottom <= all.getBoundingClientRect().bottom)(
+			document.querySelector(".rail .places [aria-current]").getBoundingClientRect(),
+			document.querySelector(".rail .places"))`)
+	b.look(1280, 900, "light")
+
 	b.do(chromedp.Click(chromedp.CSS(".rail #sign-out")))
 	b.arrive("/dashboard/login")
 	b.picture("login")

@@ -35,6 +35,7 @@ func TestJoin(t *testing.T) {
 	b.do(goTo(link(token)))
 	b.until("the room", "document.querySelector('#join-name').textContent === 'lounge' && "+
 		"!document.querySelector('#join-form').hidden && !document.querySelector('#join-until').hidden")
+	b.picture("join")
 	b.click("join-submit")
 	b.until("the room's sound", "document.querySelector('#join-status').textContent === 'You have joined.' && "+
 		"document.querySelector('#join-video').srcObject?.getAudioTracks().some((t) => !t.muted)")
@@ -50,6 +51,7 @@ func TestJoin(t *testing.T) {
 
 	b.click("join-mute")
 	b.until("a muted microphone", "document.querySelector('#join-mute').textContent === 'Unmute'")
+	b.picture("join-call")
 	b.click("join-leave")
 	b.until("the form", "!document.querySelector('#join-form').hidden && document.querySelector('#join-call').hidden")
 	harness.Eventually(t, patience, "the end of the call", func() error {
