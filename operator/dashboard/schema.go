@@ -191,7 +191,7 @@ func inOrder(all, chosen []string) (list []choice) {
 
 func toChoices(all []string, chosen string, orNone bool) (list []choice) {
 	if orNone {
-		list = append(list, choice{Title: "not set", Chosen: chosen == ""})
+		list = append(list, choice{Title: "Not set", Chosen: chosen == ""})
 	}
 	for _, v := range all {
 		list = append(list, choice{Value: v, Title: v, Chosen: v == chosen})
