@@ -172,6 +172,9 @@ func New(c Config) *Operators {
 
 func (a *Operators) now() time.Time { return a.c.Now().UTC().Truncate(time.Microsecond) }
 
+// SessionLifetime returns the maximum lifetime of a session.
+func (a *Operators) SessionLifetime() time.Duration { return a.c.Absolute }
+
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // Sweep deletes sessions and links that expired at least a day ago.

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/internal/once"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/templates"
 )
@@ -24,6 +27,16 @@ type account struct {
 	flow   *flow
 	logins *browserLogins
 	logout *logout
+	forms  *once.Guard
+}
+
+// formsKept is how long a form is remembered that was sent. By then, its page is too old to be sent
+// again by accident.
+const formsKept = 12 * time.Hour
+
+func newAccount(pg *pages, f *flow, logins *browserLogins, lo *logout, sessions session.Store) *account {
+	forms := once.Forms{Sessions: sessions, Kind: "account-form", Kept: formsKept, Now: pg.Now}
+	return &account{pages: pg, flow: f, logins: logins, logout: lo, forms: once.New(forms, pg.log)}
 }
 
 // A visit is a request by a signed-in subscriber for the account page: the browser's login and its
@@ -165,33 +178,6 @@ func (ac *account) page(w http.ResponseWriter, r *http.Request, v visit, page te
 	return ac.write(w, r, page, templates.Options{Status: status, Scripts: true, Isolated: true})
 }
 
-// An accountHandler serves a form of the page. v is the visit that submits it.
-type accountHandler func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error
-
-// form returns a handler that calls serve if the form has the token of the current login. The token
-// proves that the form comes from a page that was shown in this login.
-func (ac *account) form(serve accountHandler) func(http.ResponseWriter, *http.Request) error {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		form, err := postForm(w, r)
-		if err != nil {
-			return err
-		}
-
-		v, err := ac.visitOf(r, form.Get("project"))
-		if errors.Is(err, problem.Unauthenticated) {
-			return ac.logIn(w, r, form.Get("project"), nil)
-		}
-		if err != nil {
-			return err
-		}
-
-		if !ac.signed(form, "account form", v.Login.ID) {
-			return errForm
-		}
-		return serve(w, r, v, form)
-	}
-}
-
 // mayChange reports whether a login may change how its subscriber signs in. The login must be
 // recent and must not lack a required second factor.
 func (ac *account) mayChange(r *http.Request, v visit) (bool, error) {
@@ -208,22 +194,6 @@ func (ac *account) owesFactor(r *http.Request, v visit) (bool, error) {
 	}
 	set, err := ac.Logins.FactorsOf(r.Context(), v.SubscriberID)
 	return set.Any(), err
-}
-
-// sensitive is like form, but for changes to how a subscriber signs in. If the login may not make
-// these changes, the subscriber must sign in again. Otherwise somebody else could use an open
-// browser to take over the account.
-func (ac *account) sensitive(serve accountHandler) func(http.ResponseWriter, *http.Request) error {
-	return ac.form(func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
-		may, err := ac.mayChange(r, v)
-		if err != nil {
-			return err
-		}
-		if !may {
-			return ac.logIn(w, r, v.ProjectID, &v)
-		}
-		return serve(w, r, v, form)
-	})
 }
 
 // signInAgain serves POST /account/sign-in.

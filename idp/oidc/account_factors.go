@@ -56,7 +56,7 @@ func (ac *account) addPasskey(w http.ResponseWriter, r *http.Request, v visit, f
 	key, err := ac.Factors.CreatePasskey(r.Context(), idp.OwnerOf(v.SubscriberID), !v.TwoFactors(),
 		accountFlow(v), form.Get("name"), []byte(form.Get("credential")))
 	if errors.Is(err, factor.ErrNotFirst) {
-		return ac.logIn(w, r, v.ProjectID, &v)
+		return errAgain
 	}
 
 	if fault, status := ac.formFault(w, r, err); fault != "" {
@@ -108,7 +108,7 @@ func (ac *account) confirmApp(w http.ResponseWriter, r *http.Request, v visit, f
 	err := ac.Factors.ConfirmTOTP(r.Context(), idp.OwnerOf(v.SubscriberID), !v.TwoFactors(),
 		enrolFlow(v.Login), form.Get("code"))
 	if errors.Is(err, factor.ErrNotFirst) {
-		return ac.logIn(w, r, v.ProjectID, &v)
+		return errAgain
 	}
 	if errors.Is(err, factor.ErrEnrolled) {
 		return backToAccount(w, v, "totp")

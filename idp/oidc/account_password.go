@@ -1,7 +1,6 @@
 package oidc
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 
@@ -23,7 +22,7 @@ func (ac *account) changePassword(w http.ResponseWriter, r *http.Request, v visi
 		return err
 	}
 	if owes || v.sub.PasswordHash == "" && !ac.isRecent(v.Login) {
-		return ac.logIn(w, r, v.ProjectID, &v)
+		return errAgain
 	}
 
 	s, err := ac.Accounts.ChangePassword(r.Context(), v.Login, form.Get("current"), form.Get("password"), ac.visitor(r))
@@ -37,9 +36,6 @@ func (ac *account) changePassword(w http.ResponseWriter, r *http.Request, v visi
 		return ac.page(w, r, v, page, http.StatusUnprocessableEntity)
 	}
 
-	if errors.Is(err, problem.Unauthenticated) {
-		return ac.logIn(w, r, v.ProjectID, nil)
-	}
 	if err != nil {
 		return err
 	}

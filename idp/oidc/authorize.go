@@ -116,7 +116,7 @@ func checkParams(v url.Values) error {
 
 // findClient returns the client that a request names.
 func (f *flow) findClient(r *http.Request, v url.Values) (idp.Client, error) {
-	if err := once(v, "client_id"); err != nil {
+	if err := sentOnce(v, "client_id"); err != nil {
 		return idp.Client{}, err
 	}
 	c, err := f.Clients.Find(r.Context(), v.Get("client_id"))
@@ -129,7 +129,7 @@ func (f *flow) findClient(r *http.Request, v url.Values) (idp.Client, error) {
 // checkRedirect returns an error unless the redirect URI is registered for the client. Until this
 // is known, errors must be shown on pages and must not be sent to the URI (RFC 9700, section 4.11).
 func checkRedirect(c idp.Client, v url.Values) error {
-	if err := once(v, "redirect_uri"); err != nil {
+	if err := sentOnce(v, "redirect_uri"); err != nil {
 		return err
 	}
 	if !c.AllowsRedirect(v.Get("redirect_uri")) {
@@ -138,8 +138,8 @@ func checkRedirect(c idp.Client, v url.Values) error {
 	return nil
 }
 
-// once returns an error unless the named parameter was sent exactly once.
-func once(v url.Values, name string) error {
+// sentOnce returns an error unless the named parameter was sent exactly once.
+func sentOnce(v url.Values, name string) error {
 	switch len(v[name]) {
 	case 0:
 		return notProven(name + " is missing")

@@ -2,11 +2,13 @@ package oidc
 
 import (
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
@@ -42,8 +44,11 @@ func (pg *pages) signed(form url.Values, kind, id string) bool {
 	return false
 }
 
-// formToken returns the token for forms on the account page when it is shown to login s.
-func (pg *pages) formToken(s idp.Login) string { return pg.sign("account form", s.ID) }
+// formToken returns the token for forms on the account page when it is shown to login s. It ends in a
+// random value that differs for each page; see account.once.
+func (pg *pages) formToken(s idp.Login) string {
+	return pg.sign("account form", s.ID) + "." + rand.Text()
+}
 
 // pageToken returns the token for forms on other pages when they are shown to the browser of r.
 func (pg *pages) pageToken(w http.ResponseWriter, r *http.Request) string {
@@ -63,8 +68,10 @@ func (pg *pages) pageForm(w http.ResponseWriter, r *http.Request) (url.Values, e
 	return form, nil
 }
 
+// sameToken reports whether a form contains token, regardless of a random value after it.
 func sameToken(form url.Values, token string) bool {
-	return hmac.Equal([]byte(form.Get("token")), []byte(token))
+	sent, _, _ := strings.Cut(form.Get("token"), ".")
+	return hmac.Equal([]byte(sent), []byte(token))
 }
 
 // requestForm reads a form together with the suspended request that it names.

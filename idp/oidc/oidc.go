@@ -134,7 +134,7 @@ func New(c Config) (*API, error) {
 		devices:      &devicePages{pages: pg, flow: f},
 		links:        links,
 		registration: &registrationPages{pages: pg, flow: f, logins: logins, links: links},
-		account:      &account{pages: pg, flow: f, logins: logins, logout: lo},
+		account:      newAccount(pg, f, logins, lo, c.Sessions),
 		logout:       lo,
 		server:       &server{core: shared},
 		userinfo:     &userinfo{core: shared},
@@ -229,16 +229,16 @@ func (a *API) mount(mux web.Mux) {
 	own("GET /account", a.account.showAccount)
 	own("POST /account/apps/revoke", a.account.form(a.account.revokeApp))
 	own("POST /account/app", a.account.sensitive(a.account.beginApp))
-	own("POST /account/app/confirm", a.account.sensitive(a.account.confirmApp))
-	own("POST /account/codes", a.account.sensitive(a.account.newCodes))
+	own("POST /account/app/confirm", a.account.sensitive(a.account.once(a.account.confirmApp)))
+	own("POST /account/codes", a.account.sensitive(a.account.once(a.account.newCodes)))
 	own("POST /account/data", a.account.sensitive(a.account.downloadData))
 	own("POST /account/display", a.account.form(a.account.changeDisplay))
-	own("POST /account/email", a.account.sensitive(a.account.changeAddress))
-	own("POST /account/email/verify", a.account.form(a.account.verifyAddress))
+	own("POST /account/email", a.account.sensitive(a.account.once(a.account.changeAddress)))
+	own("POST /account/email/verify", a.account.form(a.account.once(a.account.verifyAddress)))
 	own("POST /account/factors/remove", a.account.sensitive(a.account.removeFactor))
-	own("POST /account/passkeys", a.account.sensitive(a.account.addPasskey))
+	own("POST /account/passkeys", a.account.sensitive(a.account.once(a.account.addPasskey)))
 	own("POST /account/passkeys/rename", a.account.form(a.account.renamePasskey))
-	own("POST /account/password", a.account.sensitive(a.account.changePassword))
+	own("POST /account/password", a.account.sensitive(a.account.once(a.account.changePassword)))
 	own("POST /account/profile", a.account.form(a.account.changeProfile))
 	own("POST /account/sessions/end", a.account.form(a.account.endLogin))
 	own("POST /account/sessions/end-all", a.account.form(a.account.endAllLogins))

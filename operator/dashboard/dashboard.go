@@ -22,7 +22,9 @@ import (
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/once"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/recordings"
@@ -41,6 +43,7 @@ type Config struct {
 	// Move moves a running call into the room at an address, or out of its room if address is "".
 	// Move is nil if this server carries no calls.
 	Move      func(ctx context.Context, projectID, id, address string) error
+	Sessions  session.Store   // remembers sent forms; nil means that only this server remembers them
 	PublicURL string          // the URL at which browsers reach the server, {base_url} in the configuration
 	Factors   *factor.Factors // nil if second factors are not supported
 
@@ -103,7 +106,8 @@ func New(c Config) (*API, error) {
 		PublicURL: c.PublicURL, AuthURL: c.AuthURL, Log: c.Log, Now: c.Now,
 		origin: public.Scheme + "://" + public.Host, cookies: web.Cookies{PublicURL: public},
 		streams: streams{by: make(map[string]int), stop: make(chan struct{})},
-		flights: flights{all: make(map[string]*flight)},
+		forms: once.New(once.Forms{Sessions: c.Sessions, Kind: "operator-form", Kept: c.Operators.SessionLifetime(),
+			Now: c.Now}, c.Log),
 	}
 	all := routes(c, s)
 	s.links = linksOf(all)

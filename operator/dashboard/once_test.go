@@ -257,7 +257,7 @@ func TestSentToTwoNodes(t *testing.T) {
 	sent := url.Values{"form": {b.token(f.page)}, "name": {"billing"}, "scope": {"Voice"}}
 
 	id := f.action + "\n" + sent.Encode() // the id of the form on each node
-	_, err := w.operators.BeginForm(t.Context(), id)
+	_, err := w.forms.Begin(t.Context(), id)
 	must(t, err)
 	says := func(want string) {
 		t.Helper()
@@ -270,7 +270,7 @@ func TestSentToTwoNodes(t *testing.T) {
 	says("is still being handled: reload this page.")
 	w.pass(4 * time.Minute)
 	says("The server stopped while it was handling this form")
-	must(t, w.operators.EndForm(t.Context(), id, ""))
+	must(t, w.forms.End(t.Context(), id, ""))
 	says("A secret is shown only once")
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/once"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/internal/words"
@@ -35,7 +36,7 @@ type site struct {
 	cookies web.Cookies
 	links   []navLink
 	streams streams
-	flights flights
+	forms   *once.Guard
 }
 
 // handle returns a handler that checks access to a route and serves it.

@@ -27,6 +27,7 @@ import (
 	"github.com/selvage/selvage/internal/egress"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/internal/once"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
@@ -61,6 +62,7 @@ type world struct {
 	maxUpload  int64           // maximum size of a recording; 0 means the default
 	backups    *dashboard.Backups
 	limits     *limit.Limiter
+	forms      once.Forms // of another node
 
 	full atomic.Bool // if true, revocations fail because the disk is full
 
@@ -169,11 +171,12 @@ func newWorldOf(w *world) *world {
 	w.operators = operator.New(operator.Config{Store: rows, Passwords: pass, Limits: w.limits, Sessions: live,
 		Now: w.now})
 
+	w.forms = once.Forms{Sessions: live, Kind: "operator-form", Kept: time.Hour, Now: w.now}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	w.api, err = dashboard.New(dashboard.Config{
 		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings,
-		Calls: calls.NewRecords(rows), Rooms: calls.NewRooms(rows, rows), NoCalls: w.noCalls, PublicURL: w.url,
-		AuthURL: w.url, Log: log, Now: w.now, Audit: rows.ListAudit, SecretsShown: rows.SecretsShown,
+		Calls: calls.NewRecords(rows), Rooms: calls.NewRooms(rows, rows), NoCalls: w.noCalls, Sessions: live,
+		PublicURL: w.url, AuthURL: w.url, Log: log, Now: w.now, Audit: rows.ListAudit, SecretsShown: rows.SecretsShown,
 		Factors: w.factors, RequireFactor: w.requires, Counts: rows.ListCounts,
 		Installation: w.installation(),
 		Health: func(context.Context) []dashboard.Health {

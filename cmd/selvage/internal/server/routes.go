@@ -97,6 +97,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 			Rooms:         a.RoomSessions,
 			NoCalls:       a.Calls == nil,
 			Move:          a.mover(),
+			Sessions:      a.sessions,
 			PublicURL:     a.Where.Public,
 			AuthURL:       a.Where.Auth,
 			Factors:       a.operatorFactors,

@@ -1,0 +1,134 @@
+package once
+
+import (
+	"bytes"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	// keptFor is how long a response is kept in memory for requests that send the form again. It is
+	// short, because the response may show a secret that is stored nowhere else.
+	keptFor = 3 * time.Second
+
+	maxKept = 100 // responses on this node
+)
+
+// flights are the forms that this node is handling, or has just handled, by the digests of their ids.
+type flights struct {
+	mu  sync.Mutex
+	all map[string]*flight
+}
+
+// A flight is a form that is being handled, or has just been handled. Requests that send it again
+// wait for its response.
+type flight struct {
+	done     chan struct{}
+	response recorder  // complete once done is closed
+	until    time.Time // when the response is dropped; zero while the form is being handled
+}
+
+// join returns the flight of the form with this id. If isFirst is true, the caller must handle the
+// form, and then call leave.
+func (a *flights) join(id string, w http.ResponseWriter, now time.Time) (f *flight, isFirst bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if f = a.current(id, now); f != nil {
+		return f, false
+	}
+	f = &flight{done: make(chan struct{}), response: recorder{ResponseWriter: w}}
+	a.all[id] = f
+	return f, true
+}
+
+// find returns the flight of the form with this id, or nil.
+func (a *flights) find(id string, now time.Time) *flight {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.current(id, now)
+}
+
+// current is find for callers that hold the lock.
+func (a *flights) current(id string, now time.Time) *flight {
+	if f := a.all[id]; f != nil && (f.until.IsZero() || now.Before(f.until)) {
+		return f
+	}
+	return nil
+}
+
+// leave ends the handling of a form. It keeps the response of a form that succeeded.
+func (a *flights) leave(id string, f *flight, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	defer close(f.done)
+	if !f.response.succeeded() || len(a.all) > maxKept {
+		delete(a.all, id)
+		return
+	}
+	f.until = now.Add(keptFor)
+	time.AfterFunc(keptFor, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.all[id] == f {
+			delete(a.all, id)
+		}
+	})
+}
+
+// replay waits until the form of the flight has been handled, and sends its response to w. ok is
+// false if the form failed, so that r may be handled.
+func (f *flight) replay(w http.ResponseWriter, r *http.Request) (ok bool, err error) {
+	select {
+	case <-f.done:
+	case <-r.Context().Done():
+		return false, r.Context().Err()
+	}
+	if !f.response.succeeded() {
+		return false, nil
+	}
+	drop(r)
+	f.response.replay(w)
+	return true, nil
+}
+
+// A recorder sends a response and also keeps it.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	header http.Header // set when the response is complete
+	body   bytes.Buffer
+}
+
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Write keeps p even if the browser has disconnected.
+func (r *recorder) Write(p []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	_, _ = r.ResponseWriter.Write(p) // a request that sends the form again may still get p
+	return r.body.Write(p)
+}
+
+// Unwrap returns the underlying writer, for http.ResponseController.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// succeeded reports whether the handler has responded without an error.
+func (r *recorder) succeeded() bool { return r.status != 0 && r.status < http.StatusBadRequest }
+
+// replay sends the response again. Headers that w already has belong to the new request.
+func (r *recorder) replay(w http.ResponseWriter) {
+	for name, values := range r.header {
+		if w.Header()[name] == nil {
+			w.Header()[name] = values
+		}
+	}
+	w.WriteHeader(r.status)
+	_, _ = w.Write(r.body.Bytes()) // the browser may have disconnected
+}

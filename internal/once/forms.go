@@ -1,0 +1,91 @@
+package once
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// lostAfter is the age from which a form that is still being handled has lost its node. It is longer
+// than maxHandling and renewEvery, with the difference of two nodes' clocks, which may each be wrong
+// by a minute.
+const lostAfter = 3 * time.Minute
+
+// Forms remembers which forms were handled, or are being handled, on any node.
+type Forms struct {
+	Sessions session.Store // nil means that nothing is remembered
+	Kind     string        // of the entries in Sessions
+	Kept     time.Duration // how long a form is remembered: as long as its token is valid
+	Now      func() time.Time
+}
+
+func (a Forms) key(id string) session.Key { return session.Key{Kind: a.Kind, ID: session.Digest(id)} }
+
+// The entry of a form in the session store begins with formBegan and the time in seconds since 1970
+// while the form is being handled, and then with formEnded and the result.
+const (
+	formBegan = "began:"
+	formEnded = "ended:"
+)
+
+// began returns the entry of a form that is being handled.
+func (a Forms) began() []byte { return []byte(formBegan + strconv.FormatInt(a.Now().Unix(), 10)) }
+
+// Sent describes a form that was sent before.
+type Sent struct {
+	Ended  bool   // the form was handled
+	Result string // path of the page that shows what the form made; "" if it was shown only once
+	Lost   bool   // the node that handled the form has stopped, perhaps before it was done
+}
+
+// Begin records that the form with this id is being handled. If it was handled before, or is being
+// handled on another node, Begin returns what is known of it, and problem.Conflict.
+func (a Forms) Begin(ctx context.Context, id string) (sent Sent, err error) {
+	if a.Sessions == nil {
+		return sent, nil
+	}
+	err = a.Sessions.Add(ctx, a.key(id), a.began(), a.Kept)
+	if !errors.Is(err, problem.Conflict) {
+		return sent, err
+	}
+
+	found, missing := a.Sessions.Get(ctx, a.key(id))
+	if problem.IgnoreNotFound(missing) != nil {
+		return sent, missing
+	}
+	if seconds, ok := strings.CutPrefix(string(found), formBegan); ok {
+		at, _ := strconv.ParseInt(seconds, 10, 64)
+		return Sent{Lost: a.Now().Sub(time.Unix(at, 0)) > lostAfter}, err
+	}
+	result, ended := strings.CutPrefix(string(found), formEnded)
+	return Sent{Ended: ended, Result: result}, err
+}
+
+// Renew records that the form is still being handled.
+func (a Forms) Renew(ctx context.Context, id string) error {
+	if a.Sessions == nil {
+		return nil
+	}
+	return a.Sessions.Put(ctx, a.key(id), a.began(), a.Kept)
+}
+
+// End records the result of a form that succeeded.
+func (a Forms) End(ctx context.Context, id, result string) error {
+	if a.Sessions == nil {
+		return nil
+	}
+	return a.Sessions.Put(ctx, a.key(id), []byte(formEnded+result), a.Kept)
+}
+
+// Forget lets a form that failed be handled again.
+func (a Forms) Forget(ctx context.Context, id string) error {
+	if a.Sessions == nil {
+		return nil
+	}
+	return a.Sessions.Delete(ctx, a.key(id))
+}
