@@ -58,6 +58,17 @@ type PasswordSection struct {
 	Error, ErrorIn string // the error, and its field
 }
 
+// Unsent keeps a form of the account page that was sent without a valid or recent login.
+type Unsent struct {
+	Title, Text string
+	Open, Link  string // the address of the login, and the text of the link; "" if the form can be sent now
+	Action      string
+	Fields      []Hidden
+	Button      string
+}
+
+func (Unsent) name() string { return "unsent.html" }
+
 // AccountApp is the page that sets up an authenticator app for an account.
 type AccountApp struct {
 	Project, Token string // sent back with the form, as in AccountPage

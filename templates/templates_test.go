@@ -180,6 +180,8 @@ func TestPagesEscape(t *testing.T) {
 		},
 		templates.Logout{Token: hostile, App: hostile, Fields: map[string]string{hostile: hostile}},
 		templates.LoggedOut{App: hostile},
+		templates.Unsent{Title: hostile, Text: hostile, Action: "javascript:alert(1)", Button: hostile,
+			Fields: []templates.Hidden{{Name: hostile, Value: hostile}}},
 		templates.Error{Title: hostile, Text: hostile, Advice: hostile, RequestID: hostile},
 		templates.Home{Version: hostile,
 			Pages:     []templates.Link{{Title: hostile, URL: "javascript:alert(1)", Text: hostile}},

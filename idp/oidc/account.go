@@ -54,7 +54,8 @@ var sections = []section{
 	showProfile, showAddress, showPassword, showFactors, showSessions, showApps, showData, showDisplay,
 }
 
-// showAccount serves GET /account. The query parameter project selects the project.
+// showAccount serves GET /account. The query parameter project selects the project. With the parameter
+// again, subscribers whose login is too old to change how they sign in must sign in again.
 func (ac *account) showAccount(w http.ResponseWriter, r *http.Request) error {
 	projectID, err := ac.project(r, r.URL.Query().Get("project"))
 	if err != nil {
@@ -66,6 +67,15 @@ func (ac *account) showAccount(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err != nil {
 		return err
+	}
+	if r.URL.Query().Has("again") {
+		may, err := ac.mayChange(r, v)
+		if err != nil {
+			return err
+		}
+		if !may {
+			return ac.logIn(w, r, projectID, &v)
+		}
 	}
 	notice := ac.words(r).Say(notices[r.URL.Query().Get("done")])
 	return ac.page(w, r, v, templates.AccountPage{Notice: notice}, http.StatusOK)

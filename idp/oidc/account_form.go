@@ -52,6 +52,9 @@ func (ac *account) unhandled(w http.ResponseWriter, r *http.Request, v visit, fo
 	if ok, err := ac.forms.Replay(w, r, ac.submissionID(r, form)); ok || err != nil {
 		return err
 	}
+	if p, ok := ac.unsent(r, v, form, err); ok {
+		return ac.write(w, r, p, templates.Options{Status: http.StatusForbidden, Scripts: true})
+	}
 	switch {
 	case isOther:
 		return errForm

@@ -1,11 +1,3 @@
-// A form that was sent after the session ended, or without a recent confirmation, leads to the page
-// for that and back, where drafts.js fills it in again.
-const door = document.getElementById("unsent-signin");
-if (door) {
-  sessionStorage.setItem("unsent", "yes");
-  location.replace(door.dataset.return);
-}
-
 // In low windows, the links of the rail scroll. The link of the current page is visible at first, also
 // in browsers that do not know scroll-initial-target.
 const places = document.querySelector(".rail .places");

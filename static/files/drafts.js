@@ -10,6 +10,14 @@ addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
 });
 
+// A form that was sent after the session ended, or without a recent confirmation, leads to the page
+// for that and back, where it is filled in again.
+const door = document.getElementById("unsent-signin");
+if (door) {
+  sessionStorage.setItem("unsent", "yes");
+  location.replace(door.dataset.return);
+}
+
 // What was typed comes back after an expired session or with the back button. Secrets are not kept.
 // The account page shows a draft until something was saved. Its drafts belong to one subscriber.
 const main = document.querySelector("main[data-restored]");
