@@ -3,6 +3,7 @@ package oidc
 import (
 	"errors"
 	"net/http"
+	"net/url"
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/mail"
@@ -54,17 +55,47 @@ func (lp *linkPages) acceptInvitation(w http.ResponseWriter, r *http.Request) er
 		return convertMissing(mail.Invitation, err)
 	}
 
-	say, signedIn := lp.words(r), false
-	if signedIn, err = lp.signInInvited(w, r, l); err != nil {
+	signedIn, err := lp.signInInvited(w, r, l)
+	if err == nil && !signedIn {
+		err = lp.logins.markDevice(w, r, l.ProjectID, l.SubscriberID, false) // as after a reset
+	}
+	if err != nil {
 		return err
 	}
-	if signedIn {
-		return lp.write(w, r, templates.Notice{ID: "password-set", Title: say.Say("invite.done"),
-			Text:   []string{say.Say("invite.signed-in", "Email", l.Account())},
-			Button: &templates.Link{Title: say.Say("invite.continue"), URL: accountURL(l.ProjectID)},
-		}, templates.Options{})
+	to := url.Values{"project": {l.ProjectID}}
+	if asked := r.URL.Query().Get("ui_locales"); asked != "" && len(asked) <= maxLocales {
+		to.Set("ui_locales", asked)
 	}
-	return lp.passwordSet(w, r, l, say.Say("invite.done"), say.Say("invite.done-text", "Email", l.Account()))
+	seeOther(w, "/invite/accepted?"+to.Encode())
+	return nil
+}
+
+// showAccepted serves GET /invite/accepted?project=, the page after an accepted invitation. It depends
+// only on whether this browser is signed in.
+func (lp *linkPages) showAccepted(w http.ResponseWriter, r *http.Request) error {
+	l := idp.Link{ProjectID: r.URL.Query().Get("project")}
+	if _, err := lp.Letters.LinkProject(r.Context(), l); err != nil {
+		return convertMissing(mail.Invitation, err)
+	}
+	followed(r, l)
+	here, err := lp.logins.live(r, l.ProjectID)
+	if err != nil {
+		return err
+	}
+
+	say := lp.words(r)
+	page := templates.Notice{ID: "password-set", Title: say.Say("invite.done"),
+		Text: []string{say.Say("invite.done-text")}, Account: accountLink(say, l.ProjectID)}
+	if here.inUse {
+		sub, err := lp.Subscribers.FindSubscriber(r.Context(), l.ProjectID, here.all[0].SubscriberID)
+		if err != nil {
+			return convertMissing(mail.Invitation, err)
+		}
+		page.Text = []string{say.Say("invite.signed-in", "Account", sub.Title())}
+		page.Button = &templates.Link{Title: say.Say("invite.continue"), URL: accountURL(l.ProjectID)}
+		page.Account = nil
+	}
+	return lp.write(w, r, page, templates.Options{})
 }
 
 // signInInvited signs in the subscriber who has just accepted an invitation in this browser. If a

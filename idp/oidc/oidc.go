@@ -172,6 +172,7 @@ func New(c Config) (*API, error) {
 //	GET, POST /device
 //	GET, POST /forgot
 //	GET, POST /invite
+//	GET       /invite/accepted
 //	POST      /language
 //	GET, POST /login
 //	POST      /login/continue
@@ -258,6 +259,7 @@ func (a *API) mount(mux web.Mux) {
 	own("POST /forgot", a.links.askReset)
 	own("GET /invite", a.links.showInvitation)
 	own("POST /invite", a.links.acceptInvitation)
+	own("GET /invite/accepted", a.links.showAccepted)
 	own("POST /language", pg.changeLanguage)
 
 	own("GET /login", a.signIn.showLogin)

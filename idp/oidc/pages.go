@@ -96,8 +96,11 @@ func (pg *pages) isRecent(s idp.Login) bool {
 // write writes a page with the theme, language and branding for r.
 func (pg *pages) write(w http.ResponseWriter, r *http.Request, p templates.Page, o templates.Options) error {
 	o.View = pg.view(r)
-	if _, leaves := p.(templates.Return); leaves {
+	switch p := p.(type) {
+	case templates.Return:
 		o.View.Back = "" // the fields of its form are for the app
+	case templates.NewPassword:
+		o.View.Back = linkAt(r, p.Token)
 	}
 	return templates.Write(w, p, o)
 }

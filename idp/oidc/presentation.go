@@ -77,6 +77,16 @@ func backOf(r *http.Request) string {
 	return ""
 }
 
+// linkAt returns the URL of the page of r to which the link with this token leads, even if r posts the
+// form on that page.
+func linkAt(r *http.Request, token string) string {
+	to := formAt(r, r.URL.Path)
+	if strings.Contains(to, "?") {
+		return to + "&token=" + url.QueryEscape(token)
+	}
+	return to + "?token=" + url.QueryEscape(token)
+}
+
 // ownPath returns raw if it is a path on this host. Otherwise it returns "/", so that redirects
 // never lead to another site.
 func ownPath(raw string) string {
