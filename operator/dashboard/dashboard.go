@@ -111,6 +111,7 @@ func New(c Config) (*API, error) {
 	}
 	all := routes(c, s)
 	s.links = linksOf(all)
+	all = append(all, landings(all)...)
 	return &API{s, all}, nil
 }
 

@@ -159,7 +159,7 @@ func (a *site) nav(
 
 // entries maps parts of a project's paths to the entry of the navigation that their pages belong to.
 var entries = map[string]string{"kinds": "resources", "rooms": "calls", "registration-tokens": "clients",
-	"upstreams": "clients"}
+	"signing-key": "webhooks", "upstreams": "clients"}
 
 // entryOf returns path with the entry of the navigation that it belongs to.
 func entryOf(path string) string {

@@ -18,11 +18,12 @@ import (
 var open = map[string]bool{
 	"GET /dashboard/login": true, "POST /dashboard/login": true, "POST /dashboard/login/passkey": true,
 	"GET /dashboard/setup": true, "POST /dashboard/language": true, "POST /dashboard/setup": true,
+	"GET /dashboard/login/passkey": true, // leads to the login page
 }
 
 // own lists the routes that every operator may use for their own account.
 var own = []string{"/dashboard", "/dashboard/confirm", "/dashboard/enrol", "/dashboard/factor",
-	"/dashboard/logout", "/dashboard/projects", "/dashboard/search"}
+	"/dashboard/language", "/dashboard/logout", "/dashboard/projects", "/dashboard/search"}
 
 // things returns a replacer for the parameters in paths. It replaces them with the ids of existing
 // rows.
@@ -149,7 +150,7 @@ func TestRoutesAreRefused(t *testing.T) {
 			if changes {
 				refused("a viewer", viewer, http.StatusForbidden)
 			}
-			if strings.HasSuffix(pattern, "{project}/delete") {
+			if method == http.MethodPost && strings.HasSuffix(pattern, "{project}/delete") {
 				refused("an admin", admin, http.StatusForbidden)
 			}
 		default: // a route of the installation
@@ -171,13 +172,6 @@ func TestForms(t *testing.T) {
 	_, b := w.operator("owner@example.com", ofAll)
 	_, another := w.operator("another@example.com", ofAll)
 
-	gets := make(map[string]bool)
-	for _, route := range w.api.Routes() {
-		if path, ok := strings.CutPrefix(route, "GET "); ok {
-			gets[path] = true
-		}
-	}
-
 	token, theirs := b.token("/dashboard/account"), another.token("/dashboard/account")
 	for _, route := range w.api.Routes() {
 		pattern, ok := strings.CutPrefix(route, "POST ")
@@ -186,12 +180,7 @@ func TestForms(t *testing.T) {
 		}
 
 		path := ids.Replace(pattern)
-		if !gets[pattern] {
-			// A GET is not allowed. It is not found if the path also matches a page with an id.
-			if a := b.get(path); a.StatusCode != http.StatusMethodNotAllowed && a.StatusCode != http.StatusNotFound {
-				t.Errorf("GET %s: %s, want 405", path, a.Status)
-			}
-		}
+		b.get(path) // see TestFormAddresses
 
 		// Forms from other origins are refused.
 		for name, change := range map[string]func(r *http.Request){

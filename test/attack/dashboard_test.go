@@ -177,5 +177,6 @@ func TestD05Echo(t *testing.T) {
 	}
 
 	// Signing out requires a POST.
-	p.Do(t, "GET", "/dashboard/logout", admin.Cookies()).Want(t, 405)
+	p.Do(t, "GET", "/dashboard/logout", admin.Cookies()).Want(t, 303)
+	p.Do(t, "GET", "/dashboard/projects", admin.Cookies()).Want(t, 200)
 }
