@@ -287,38 +287,6 @@ func oneOf[T ~string](found *problems, param string, got T, allowed ...T) {
 
 func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
 
-// maxURI is the maximum length of a URI in a client's settings.
-const maxURI = 2000
-
-// checkURI reports a URI that may not be registered. A URI must be absolute and valid (RFC 3986,
-// section 2). It must not have a fragment (RFC 6749, section 3.1.2), a wildcard, or a scheme that
-// makes a browser run code. http is allowed only on loopback.
-func (c *Client) checkURI(found *problems, param, uri string) {
-	u, err := url.Parse(uri)
-	switch {
-	case err != nil || len(uri) > maxURI || !u.IsAbs() || strings.ContainsAny(uri, "#*\\ \t\r\n") ||
-		u.User != nil || !isASCII(uri):
-		found.add(param, "%q is not an absolute address without fragment, wildcard, user or spaces", uri)
-	case strings.ContainsAny(uri, "\"<>^`{|}"):
-		found.add(param, "%q has characters that a URI must escape as %%XX, "+
-			"such as %%22 for a quote (RFC 3986, section 2)", uri)
-	case u.Scheme == "https" && u.Host != "", u.Scheme == "http" && isLocal(u.Hostname()):
-	case u.Scheme == "http":
-		found.add(param, "%q must be https; http is only for localhost, 127.0.0.1 and [::1]", uri)
-	case c.Type != Native || !strings.Contains(u.Scheme, "."):
-		found.add(param, "%q must be https; a private scheme is only for native clients "+
-			"and is a reversed domain name, such as com.example.app (RFC 8252, section 7.1)", uri)
-	}
-}
-
-func isLocal(host string) bool {
-	return host == "localhost" || host == "127.0.0.1" || host == "::1" || strings.HasSuffix(host, ".localhost")
-}
-
-func isASCII(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 || isControl(r) })
-}
-
 // CanonicalScope returns a scope in canonical form. It returns an unknown scope unchanged.
 func CanonicalScope(name string) string {
 	if known, _ := canonicalScopes([]string{name}); len(known) == 1 {

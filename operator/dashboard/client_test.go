@@ -65,6 +65,33 @@ func TestClientFaults(t *testing.T) {
 	}
 }
 
+// TestClientURIFaults shows that errors about redirect URIs say what to write, in the language of the
+// page.
+func TestClientURIFaults(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	base := "/dashboard/projects/" + w.one.ID + "/clients"
+	for uri, want := range map[string][2]string{
+		"":                            {"Begin with https://, or", "Beginnen Sie mit https:// oder"},
+		"http://shop.example/cb":      {"is not encrypted. Begin with https://", "ist nicht verschlüsselt."},
+		"shop.example/cb":             {"is not a complete address.", "ist keine vollständige Adresse."},
+		"https://shop.example/{name}": {"that an address must escape", "die eine Adresse maskieren muss"},
+		"myapp:/callback":             {"is not an address of a website.", "ist keine Adresse einer Website."},
+	} {
+		for i, language := range []string{"en", "de"} {
+			r := b.request("POST", base, url.Values{"form": {b.token(base + "/new")}, "type": {"spa"},
+				"profile": {"default"}, "id_token_alg": {"RS256"}, "redirect_uri": {uri}})
+			r.Header.Set("Accept-Language", language)
+			a := b.send(r)
+			text := html.UnescapeString(between(a.body, `id="f-redirect_uri-fault"`, "</p>"))
+			if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(text, want[i]) ||
+				!strings.Contains(text, uri) || strings.Contains(text, "RFC") {
+				t.Errorf("the error about %q in %s is %s %q", uri, language, a.Status, text)
+			}
+		}
+	}
+}
+
 // TestClients shows that a valid form registers a client and shows its secret once.
 func TestClients(t *testing.T) {
 	w := newWorld(t)

@@ -274,18 +274,19 @@ func (a *clientPages) newClient(v *visit) error {
 // createClient serves POST /dashboard/projects/{project}/clients. The secret is shown
 // only once.
 func (a *clientPages) createClient(v *visit) error {
-	c, secret, err := a.Clients.Clients.Create(v.r.Context(), clientOf(v.form, idp.Client{ProjectID: v.project.ID}))
+	c := clientOf(v.form, idp.Client{ProjectID: v.project.ID})
+	made, secret, err := a.Clients.Clients.Create(v.r.Context(), c)
 	if err != nil {
-		return a.clientFault(v, v.clientForm(idp.Client{}), err)
+		return a.clientFault(v, v.clientForm(idp.Client{}), explainURIs(v, c, err))
 	}
 
-	v.notice = words.Textf("%s is registered.", v.quote(v.clientRow(c).Title))
+	v.notice = words.Textf("%s is registered.", v.quote(v.clientRow(made).Title))
 	next := "Give the app its client id and the issuer."
 	if secret != "" {
 		next = "Copy the secret now. The app needs it, its client id and the issuer."
 	}
 	v.notice = words.Sentences(v.notice, next)
-	return a.clientPage(v, c, secret, nil)
+	return a.clientPage(v, made, secret, nil)
 }
 
 // editClient serves GET /dashboard/projects/{project}/clients/{id}/edit.
@@ -310,7 +311,7 @@ func (a *clientPages) changeClient(v *visit) error {
 		err = a.Clients.Clients.Update(v.r.Context(), c, clientOf(v.form, c), nil)
 	}
 	if err != nil {
-		return a.clientFault(v, p, err)
+		return a.clientFault(v, p, explainURIs(v, clientOf(v.form, c), err))
 	}
 	return v.redirect(v.clientRow(c).URL + "?done=changed")
 }
