@@ -44,12 +44,6 @@ type homePage struct {
 	MayMake                     bool
 }
 
-// A step is one of the first tasks in a new project.
-type step struct {
-	Title, URL, Command string
-	Done                bool
-}
-
 // An attention is a matter that an operator should look at.
 type attention struct {
 	Status    status
@@ -96,42 +90,6 @@ func (a *projectPages) home(v *visit) (err error) {
 		}
 	}
 	return a.page(v, http.StatusOK, v.project.Name, "home", p)
-}
-
-// steps returns the first tasks in a project, and marks those that have been done.
-func (a *projectPages) steps(v *visit) ([]step, error) {
-	ctx, id, q := v.r.Context(), v.project.ID, page.Query{Size: 1}
-	keys, err := a.Fabric.APIKeys.List(ctx, id, q)
-	if err != nil {
-		return nil, err
-	}
-	subscribers, err := a.Fabric.Subscribers.List(ctx, id, q)
-	if err != nil {
-		return nil, err
-	}
-	clients, err := a.Clients.Clients.List(ctx, id, q)
-	if err != nil {
-		return nil, err
-	}
-
-	all := []step{
-		{"Add a subscriber", v.base() + "/subscribers/new",
-			"selvage subscriber create --project " + id + " --email ada@example.com", len(subscribers.Items) > 0},
-		{"Register your app as an OAuth client", v.base() + "/clients/new", "selvage client create --project " +
-			id + " --type spa --redirect-uri http://localhost:3000/callback", len(clients.Items) > 0},
-		{"Create an API key for your backend", v.base() + "/keys/new",
-			"selvage key create --project " + id + " --scope Voice", len(keys.Items) > 0},
-	}
-
-	if a.Recordings != nil {
-		some, err := a.Recordings.List(ctx, recordings.Filter{Owner: recordings.Owner{ProjectID: id}}, q)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, step{"Store a recording", v.base() + "/recordings/upload",
-			"selvage recording import --project " + id + " call.wav", len(some.Items) > 0})
-	}
-	return all, nil
 }
 
 // expiresSoon is how long before its expiry an API key needs attention.

@@ -2,12 +2,14 @@ package dashboard_test
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -56,6 +58,49 @@ func TestHome(t *testing.T) {
 	page = boss.get(home).body
 	if !strings.Contains(page, "API key expires soon") || !strings.Contains(page, "old &lt;key&gt;") {
 		t.Error("the home page does not list a key that expires soon")
+	}
+}
+
+// TestFirstSubscriber shows that the first step is done only once a subscriber can sign in, with a
+// password or another provider. Subscribers of a larger project may get tokens from a backend instead.
+func TestFirstSubscriber(t *testing.T) {
+	const todo, done = "First steps: 0 of 4 done", "First steps: 1 of 4 done"
+	for name, finish := range map[string]func(t *testing.T, w *world, b browser, one string){
+		"invitation": func(t *testing.T, w *world, b browser, one string) {
+			must(t, w.accept(t, handOver(t, b, one)))
+		},
+		"provider": func(t *testing.T, w *world, _ browser, _ string) {
+			name, issuer, on := "acme", "https://id.example/", true
+			_, err := w.idp.Upstreams.Create(t.Context(), w.one.ID,
+				idp.UpstreamInput{Name: &name, Issuer: &issuer, ClientID: &name, Enabled: &on})
+			must(t, err)
+		},
+		"many": func(t *testing.T, w *world, _ browser, _ string) {
+			for i := range 10 {
+				email := fmt.Sprintf("sub-%d@example.com", i)
+				_, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &email})
+				must(t, err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			_, b := w.operator("ann@example.com", ofAll)
+			home := "/dashboard/projects/" + w.one.ID
+			one := w.eve(t, b)
+			page := b.get(home).body
+			for _, want := range []string{todo, `id="next-step" href="` + one + `#invitation"`,
+				"No way to sign in yet: send an invitation.", "selvage subscriber invite --project " + w.one.ID} {
+				if !strings.Contains(page, want) {
+					t.Errorf("with a subscriber who cannot sign in, the home page lacks %s", want)
+				}
+			}
+
+			finish(t, w, b, one)
+			if page := b.get(home).body; !strings.Contains(page, done) || strings.Contains(page, "next-hint") {
+				t.Errorf("the home page does not say %q", done)
+			}
+		})
 	}
 }
 
