@@ -70,6 +70,9 @@ func pages() map[string]templates.Page {
 		"logout": templates.Logout{App: "Acme Dialer",
 			Fields: map[string]string{"client_id": "1", "state": "s"}},
 		"loggedout": templates.LoggedOut{App: "Acme Dialer"},
+		"unsent": templates.Unsent{Title: "Send the form now?", Text: "Nothing was saved yet.",
+			Action: "/account/profile", Fields: []templates.Hidden{{Name: "first_name", Value: "Ada"}},
+			Button: "Send the form"},
 		"error": templates.Error{Title: "The app cannot sign you in here",
 			Text: "The app is unknown, or its redirect address is not registered.",
 			Advice: "If you are the developer of this app: send client_id and redirect_uri exactly once each. " +
@@ -101,6 +104,7 @@ func TestPages(t *testing.T) {
 			`name="code" value="abc"`},
 		"logout":    {`id="logout-confirm"`},
 		"loggedout": {`id="logged-out"`, "You are signed out"},
+		"unsent":    {`id="unsent-submit"`, `name="first_name" value="Ada"`},
 		"error":     {`id="error-page"`, "redirect address is not registered"},
 	}
 
