@@ -36,8 +36,8 @@ func ownClient(projectID string) Client {
 }
 
 // ChangePassword sets a new password. If the subscriber already has a password, current must be
-// that password. It ends all of the subscriber's logins and tokens. A new login with the same AMR
-// replaces s.
+// that password. ChangePassword ends all of the subscriber's logins and tokens. A new login with
+// the same AMR replaces s.
 func (as *Accounts) ChangePassword(ctx context.Context, s Login, current, fresh string, from Visitor) (Login, error) {
 	sub, err := as.Subscribers.FindSubscriber(ctx, s.ProjectID, s.SubscriberID)
 	if err != nil {

@@ -57,7 +57,8 @@ type Assertion struct {
 }
 
 // Verify returns the client that made an assertion. It adds the assertion's use to uses, because an
-// assertion can be used only once, on all nodes together. Every failure is problem.Unauthenticated.
+// assertion can be used only once, on all nodes together. If the assertion is invalid, Verify
+// returns problem.Unauthenticated.
 func (as *Assertions) Verify(ctx context.Context, a Assertion, uses *Uses) (Client, error) {
 	if len(a.JWT) > maxAssertion {
 		return Client{}, refuseAssertion("it is longer than %d bytes", maxAssertion)

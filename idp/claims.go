@@ -12,7 +12,7 @@ import (
 type Claims struct {
 	Userinfo []string `json:"userinfo,omitempty"`
 	IDToken  []string `json:"id_token,omitempty"`
-	ACR      string   `json:"acr,omitempty"` // class to report, if a class below the login's was requested
+	ACR      string   `json:"acr,omitempty"` // class to report, if the client requested one below the login's class
 }
 
 // claimScopes maps each claim about a subscriber to its scope (OpenID Connect Core,
@@ -50,7 +50,7 @@ type Person struct {
 	fabric.StandardClaims
 }
 
-// PersonOf returns the named claims about a subscriber. Other names are ignored.
+// PersonOf returns the named claims about a subscriber. Names of other claims are ignored.
 func PersonOf(s fabric.Subscriber, names []string) (p Person) {
 	for _, name := range names {
 		switch name {

@@ -94,8 +94,8 @@ func GrantNames() []string {
 	return []string{GrantCode, GrantRefresh, GrantClientCredentials, ShortDevice, GrantImplicit}
 }
 
-// NormalizeGrants replaces the short name of a grant. It drops GrantImplicit if the response types
-// imply it.
+// NormalizeGrants replaces ShortDevice with GrantDevice. It drops GrantImplicit if the response
+// types imply it.
 func (c *Client) NormalizeGrants() {
 	c.Grants = slices.Clone(c.Grants)
 	for i, g := range c.Grants {
@@ -139,7 +139,7 @@ type Client struct {
 	Updated time.Time
 }
 
-// adopt copies the settings that differ between was and now from now to c.
+// adopt copies to c the settings of now that differ from those of was.
 func (c *Client) adopt(was, now Client) {
 	adopt(reflect.ValueOf(c).Elem(), reflect.ValueOf(was), reflect.ValueOf(now))
 }
@@ -181,8 +181,9 @@ func (c Client) AllowsRedirect(uri string) bool {
 	})
 }
 
-// withoutLoopbackPort removes the port from an http URI on a loopback address. ok is false if uri
-// is another kind of URI, or is not in its simplest form.
+// withoutLoopbackPort removes the port from an http URI on a loopback address. It returns false for
+// any other URI, and for a URI with user information, a fragment, a backslash or an unusual
+// spelling of the port.
 func withoutLoopbackPort(uri string) (string, bool) {
 	rest, ok := strings.CutPrefix(uri, "http://")
 	if !ok || strings.ContainsAny(uri, "@#\\") {
@@ -258,9 +259,9 @@ type Metadata struct {
 	SectorURI   string      `json:"sector_identifier_uri,omitempty"`
 	UserinfoAlg keys.Use    `json:"userinfo_signed_response_alg,omitempty"` // "" means plain JSON
 	Resources   []string    `json:"resources,omitempty"`                    // possible audiences (RFC 8707)
-	RequireACR  string      `json:"require_acr,omitempty"`                  // class its logins need; "" means any
+	RequireACR  string      `json:"require_acr,omitempty"`                  // class that its logins need; "" means any
 
-	// These are the defaults for authorization requests without the parameter.
+	// These are the defaults for authorization requests without these parameters.
 	DefaultMaxAge   *int64   `json:"default_max_age,omitempty"` // in seconds
 	DefaultACR      []string `json:"default_acr_values,omitempty"`
 	RequireAuthTime bool     `json:"require_auth_time,omitempty"` // whether every ID token contains auth_time

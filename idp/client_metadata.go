@@ -233,7 +233,8 @@ func (c *Client) checkDescription(found *problems) {
 	checkTexts(found, "software_version", c.SoftwareVersion)
 }
 
-// checkTexts reports texts that are too many, are too long, or contain control characters.
+// checkTexts reports a list with too many texts, or with a text that is too long or contains
+// control characters.
 func checkTexts(found *problems, param string, texts ...string) {
 	valid := len(texts) <= maxTexts
 	for _, text := range texts {

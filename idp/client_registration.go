@@ -21,8 +21,8 @@ const RegisteredOpenly = "open"
 type RegistrationStore interface {
 	// RegisterClient writes a client whose RegisteredBy is set. In the same transaction, it counts
 	// the use of the client's initial access token. If the project or the token does not accept the
-	// client, it returns ErrNoRegistration. The last parameter is the maximum number of such
-	// clients in a project; 0 means no limit. If the project has reached it, RegisterClient returns
+	// client, it returns ErrNoRegistration. most is the maximum number of self-registered clients
+	// in a project; 0 means no limit. If the project has reached it, RegisterClient returns
 	// problem.Forbidden.
 	RegisterClient(ctx context.Context, c Client, most int) error
 }

@@ -77,7 +77,7 @@ func (cs *Clients) VerifySecret(ctx context.Context, c Client, secret string) bo
 // the store is closed.
 func (cs *Clients) Settle(ctx context.Context) error { return cs.uses.Wait(ctx) }
 
-// RotateSecret is like RotateSeen, for the current secret of a client.
+// RotateSecret is like RotateSeen, but reads the client first.
 func (cs *Clients) RotateSecret(ctx context.Context, id string, overlap time.Duration,
 	by *fabric.Rights) (c Client, secret string, err error) {
 	if c, err = cs.store.FindClient(ctx, id); err != nil {

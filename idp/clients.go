@@ -208,8 +208,8 @@ func (cs *Clients) checkSettings(ctx context.Context, c *Client) error {
 	return err
 }
 
-// check returns an error that lists the problems that the settings themselves show. It also
-// converts the client's grants and scopes to canonical form.
+// check returns an error that lists the problems that can be found in the settings alone, without
+// other data or the network. It also converts the client's grants and scopes to canonical form.
 func (c *Client) check() error {
 	var found problems
 

@@ -42,7 +42,7 @@ type Codes struct {
 type RedeemedCode struct {
 	Hash, GrantID, ClientID string
 	Expires                 time.Time
-	Rights                  []string // rights that need consent, which are not stored; nil if no consent is needed
+	Rights                  []string // rights that need consent, or nil; they are not stored
 	Uses                    []Use    // uses to store in the same transaction, before the code
 }
 
@@ -169,8 +169,10 @@ type Redemption struct {
 	Uses        *Uses    // uses to store with the grant, or before another grant is revoked
 }
 
-// Redeem exchanges a code for tokens. Every failure is invalid_grant. If the code was redeemed
-// before, Redeem also revokes the grant of the first redemption.
+// Redeem exchanges a code for tokens. For an invalid code, redirect URI or verifier it returns
+// invalid_grant. A resource that was not granted is invalid_target, and a missing key or
+// certificate is invalid_dpop_proof or invalid_request. If the code was redeemed before, Redeem
+// also revokes the grant of the first redemption.
 func (cs *Codes) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, error) {
 	code, hash, err := cs.find(ctx, c, r)
 	if err != nil {
@@ -271,9 +273,9 @@ func (cs *Codes) refuse(ctx context.Context, c Client, hash string, uses *Uses, 
 
 // revokeReplayed returns the error for a code that was redeemed before. It revokes the grant of the
 // first redemption in its own transaction, so that the error does not roll back the revocation (RFC
-// 9700, section 4.5; RFC 6749, section 4.1.2). Before that, it stores the uses of the request,
-// which fails if the request's assertion or proof was used before. A thief who repeats the whole
-// request of a client therefore revokes nothing.
+// 9700, section 4.5; RFC 6749, section 4.1.2). Before that, it stores the uses of the request. This
+// fails if the request's assertion or proof was used before. A thief who repeats the whole request
+// of a client therefore revokes nothing.
 func (cs *Codes) revokeReplayed(ctx context.Context, c Client, hash string, uses *Uses) error {
 	first, err := cs.store.FindRedeemedCode(ctx, hash)
 	if errors.Is(err, problem.NotFound) {

@@ -26,8 +26,8 @@ type core struct {
 	open      *cache.Cache[bool] // whether people ("") or clients ("clients") can register in any project
 }
 
-// Lifetimes holds how long things are valid. A zero field means the default, which its comment
-// contains.
+// Lifetimes holds how long things are valid. If a field is zero or negative, its default applies,
+// which is in its comment.
 type Lifetimes struct {
 	Request         time.Duration // an authorization request during the sign-in: 30 minutes
 	Pushed          time.Duration // a pushed authorization request that no browser has opened: 90 seconds
@@ -102,8 +102,8 @@ func (co *core) SetLifetimes(l Lifetimes) {
 	co.lifetimes.Store(&l)
 }
 
-// revocationOf returns a revocation of all past and future tokens of the subject with this kind and
-// id.
+// revocationOf returns a revocation of all past and future tokens that belong to the entity with
+// this kind and id, such as a login or a client.
 func (co *core) revocationOf(kind, id string) revocation.Revocation {
 	until := co.Now().Add(remembered)
 	return revocation.Revocation{Kind: kind, ID: id, Until: until, Expires: until}

@@ -24,10 +24,11 @@ import (
 //
 // A mark gives no access. When failed passwords are counted, it distinguishes the device from the
 // devices of strangers; see [Logins.LogIn]. For attempts at a second factor, only marks from logins
-// with two factors count. The MAC of this mark also covers the fact that the login had two factors.
+// with two factors count. The MAC in these marks also covers the fact that the login had two
+// factors.
 const (
 	knownFor       = 180 * 24 * time.Hour
-	deviceAccounts = 5 // number of accounts that a mark names, which are the ones that signed in last
+	deviceAccounts = 5 // maximum number of accounts that a mark names: those that signed in last
 	maxDeviceMark  = 1 << 10
 )
 
@@ -82,7 +83,7 @@ func (ms *DeviceMarks) findEarned(mark string, sub fabric.Subscriber, by earning
 	return ""
 }
 
-// An earning is how a device earned its mark.
+// An earning is the way in which a device earned its mark.
 type earning string
 
 const (

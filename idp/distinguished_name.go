@@ -11,9 +11,8 @@ import (
 	"strings"
 )
 
-// attributeTypes maps the names that attribute types have in the text of a distinguished name to
-// their object identifiers. These are the types in RFC 4514, section 3, and three other common
-// types.
+// attributeTypes maps the names of attribute types in distinguished names to their object
+// identifiers. It contains the types in RFC 4514, section 3, and three other common types.
 var attributeTypes = map[string]string{
 	"CN": "2.5.4.3", "L": "2.5.4.7", "ST": "2.5.4.8", "O": "2.5.4.10", "OU": "2.5.4.11", "C": "2.5.4.6",
 	"STREET": "2.5.4.9", "DC": "0.9.2342.19200300.100.1.25", "UID": "0.9.2342.19200300.100.1.1",

@@ -33,7 +33,7 @@ func TestDistinguishedName(t *testing.T) {
 	} {
 		name, err := parseDN(text)
 		if err != nil || matchesDN(name, subject) != want {
-			t.Errorf("%q matches: %v, %v", text, !want, err)
+			t.Errorf("%q: %v, want matches = %v", text, err, want)
 		}
 	}
 

@@ -47,11 +47,11 @@ func FuzzMetadata(f *testing.F) {
 				return
 			}
 			if c.FirstParty || c.May(GrantClientCredentials) || len(c.RequireACR) > 0 || len(c.Resources) > 0 {
-				t.Errorf("%s registers %+v", text, c)
+				t.Errorf("%s registers %+v, want no settings that only an operator can give", text, c)
 			}
 			for _, scope := range c.Scopes {
 				if !strings.Contains(strings.Join(loginScopes, " "), scope) {
-					t.Errorf("%s registers the scope %s", text, scope)
+					t.Errorf("%s registers the scope %s, which only an operator can give", text, scope)
 				}
 			}
 		})
@@ -82,7 +82,7 @@ func FuzzDistinguishedName(f *testing.F) {
 			}
 			var parts []asn1.RawValue
 			if _, err := asn1.Unmarshal(subject, &parts); err != nil || len(parts) != len(name) {
-				t.Errorf("%q matches the subject %x", text, subject)
+				t.Errorf("%q matches the subject %x, which has a different number of parts", text, subject)
 			}
 		})
 	})
@@ -112,11 +112,11 @@ func FuzzIdentity(f *testing.F) {
 			id := Upstream{ID: "u", Issuer: "i"}.IdentityOf("1", claims)
 			says := claims["email_verified"]
 			if id.Verified && says != true && says != "true" {
-				t.Errorf("%s has a verified email", text)
+				t.Errorf("%s has a verified email, although the provider does not say so", text)
 			}
 			for _, name := range []string{id.FirstName, id.LastName, id.Email} {
 				if !utf8.ValidString(name) || len(name) > 4<<10 {
-					t.Errorf("%s has the name or email %q", text, name)
+					t.Errorf("%s has the name or email %q, want a short one in UTF-8", text, name)
 				}
 			}
 		})

@@ -140,11 +140,11 @@ func (gs *Grants) Revoke(ctx context.Context, id string) error {
 	return gs.Revocations.Sync(ctx)
 }
 
-// RevokeToken revokes a token that the client presents (RFC 7009). A refresh token ends the grant.
-// An access token is revoked by itself. A refresh token that was used before, or that is forged,
-// also ends the grant that it names, as at the token endpoint. Otherwise a thief who used the token
-// first would keep access. RevokeToken ignores another client's token, or an invalid one, without
-// an error.
+// RevokeToken revokes a token that the client presents (RFC 7009). If it is a refresh token, the
+// grant ends. If it is an access token, only the token is revoked. A refresh token that was used
+// before, or that is forged, also ends the grant that it names, as at the token endpoint. Otherwise
+// a thief who used the token first would keep access. RevokeToken ignores another client's token,
+// or an invalid one, without an error.
 func (gs *Grants) RevokeToken(ctx context.Context, c Client, token string) error {
 	if id, ok := grantOf(token); ok {
 		g, err := gs.store.FindGrant(ctx, id.String())

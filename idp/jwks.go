@@ -55,7 +55,7 @@ func AssertionAlgorithms() (names []string) {
 	return names
 }
 
-// These are the limits of a client's key set.
+// These are the maximum length of a client's key set in bytes, and its maximum number of keys.
 const (
 	maxKeySet = 64 << 10
 	maxKeys   = 32
@@ -192,7 +192,7 @@ func checkFetched(found *problems, param, uri string) {
 	}
 }
 
-// hasKeys reports whether the client has keys with which it can sign.
+// hasKeys reports whether public keys are registered for the client, by value or by URL.
 func (c Client) hasKeys() bool { return len(c.JWKS) > 0 || c.JWKSURI != "" }
 
 // checkObjects reports invalid settings for signed requests and responses.

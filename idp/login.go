@@ -17,8 +17,9 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// A Login is one login of a person. Its ID is the sid in the tokens issued for it. The database row
-// is authoritative. A copy in the session store allows every service to check the login cheaply.
+// A Login is one login of a person. Its ID is the sid in the tokens issued for it, except in tokens
+// for clients with pairwise subjects; see [Subjects.SessionOf]. The database row is authoritative.
+// A copy in the session store allows every service to check the login cheaply.
 type Login struct {
 	ID           string    `json:"sid"`
 	ProjectID    string    `json:"project_id"`
@@ -231,8 +232,8 @@ func (ls *Logins) End(ctx context.Context, sids ...string) error {
 		return fmt.Errorf("ending session: %w", err)
 	}
 
-	// Other nodes only learn of the end sooner from the copy in the session store. The revocation,
-	// which was written with the row, is effective without it.
+	// The copy in the session store only tells other nodes sooner. The revocation was written with
+	// the row, and is effective without the copy.
 	errs := []error{ls.Revocations.Sync(ctx)}
 	for _, sid := range sids {
 		ls.recent.Drop(sid)
@@ -256,8 +257,8 @@ func (ls *Logins) MadeIn(ctx context.Context, mark string) ([]Login, error) {
 }
 
 // rehash replaces the hash of a correct password if that hash was imported or created with other
-// parameters. It returns the subscriber with the new hash. If the hash was changed concurrently, ok
-// reports whether the password is also correct for the changed hash.
+// parameters. It returns the subscriber with the new hash. If the hash was changed concurrently,
+// rehash reports whether the password is also correct for the changed hash.
 func (ls *Logins) rehash(ctx context.Context, sub fabric.Subscriber, password string) (fabric.Subscriber, bool, error) {
 	if !ls.Passwords.Stale(sub.PasswordHash) {
 		return sub, true, nil

@@ -17,8 +17,8 @@ import (
 type LetterStore interface {
 	// QueueLetter writes a letter to send.
 	QueueLetter(ctx context.Context, l mail.Letter) error
-	// ForgetLetters deletes letters that were sent before the first time, letters that failed for
-	// good before the second, and links that expired before the third.
+	// ForgetLetters deletes letters that were sent before the time sent, letters that failed for
+	// good before the time dead, and links that expired before the time expired.
 	ForgetLetters(ctx context.Context, sent, dead, expired time.Time) error
 	// CreateLink writes a link. If the subscriber has been disabled, or no longer has the address
 	// to which the link is bound, it returns problem.NotFound. If the link is Alone, CreateLink

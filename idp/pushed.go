@@ -29,8 +29,8 @@ import (
 // pushedPrefix is the prefix of the request_uri of a pushed request (RFC 9126, section 2.2).
 const pushedPrefix = "urn:ietf:params:oauth:request_uri:"
 
-// maxSealedRequest is the maximum length of a sealed request. It keeps the URLs of logins so short
-// that a browser can start a login again from one.
+// maxSealedRequest is the maximum length of a sealed request. It keeps the URL of an authorization
+// request short enough for a browser to start a login again from it.
 const maxSealedRequest = 1 << 10
 
 // A pushedRequest is a stored authorization request. It has the parameters that remained after the

@@ -179,8 +179,8 @@ func (gs *Grants) successor(g Grant, token string) (string, bool) {
 	return next, err == nil && hashSecret(next) == g.RefreshHash
 }
 
-// refreshAfter returns the successor of a refresh token. It depends on both token and seed. Old
-// tokens alone, or the database with all keys alone, are not enough to compute it.
+// refreshAfter returns the successor of a refresh token. It depends on both token and seed. Neither
+// old tokens nor the database with all keys is enough to compute it.
 func refreshAfter(token, seed string) string {
 	head, _, _ := strings.Cut(token, ".")
 	h := hmac.New(sha256.New, []byte(seed))

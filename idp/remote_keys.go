@@ -62,7 +62,7 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri string, fits fit) ([]j
 	// One caller at a time fetches the set. The others use the old set if it contains the key.
 	if !s.reading.TryLock() {
 		if found := s.since(as.Now(), keysStale, fits); len(found) > 0 {
-			return found, nil // this is better than to wait for a server that may not respond
+			return found, nil // this is better than waiting for a server that may not respond
 		}
 		s.reading.Lock()
 	}

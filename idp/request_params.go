@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// These are the limits of a request's parameters.
+// These are the limits of a request's parameters. Lengths are in bytes.
 const (
 	maxState     = 4096
 	maxScopes    = 64

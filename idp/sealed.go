@@ -71,7 +71,7 @@ func (c *sealedCode) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
-// The values of the flag in the binary form of a pushed request.
+// These are the values of the flag in the binary form of a pushed request.
 const (
 	plainRequest = iota
 	signedRequest

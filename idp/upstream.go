@@ -194,7 +194,7 @@ func (us *Upstreams) checkIssuer(issuer string) error {
 	return found.err()
 }
 
-// isClean reports whether a URL's path has no segments that are empty or dots, except for a final
+// isClean reports whether a URL's path has no empty segments and no dot segments. It may end in a
 // slash. The server redirects requests with other paths, so a callback's path cannot contain them.
 func isClean(escaped string) bool {
 	escaped = strings.TrimPrefix(strings.TrimSuffix(escaped, "/"), "/")
@@ -331,8 +331,8 @@ func (us *Upstreams) Delete(ctx context.Context, projectID, id string) error {
 	return us.store.DeleteUpstream(ctx, projectID, id)
 }
 
-// maxOffered is the number of a project's upstream providers, oldest first, that the sign-in page
-// can offer. It offers the enabled ones among them.
+// maxOffered limits the upstream providers on the sign-in page. Only a project's oldest maxOffered
+// providers can be there, and only if they are enabled.
 const maxOffered = 20
 
 // Offered returns the upstream providers for the sign-in page: the enabled ones among the project's

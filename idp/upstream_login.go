@@ -32,8 +32,7 @@ type UpstreamAttempt struct {
 	MaxAge *int64    `json:"max_age,omitempty"` // maximum time between the sign-in and Began, in seconds
 }
 
-// Accepts reports whether the attempt's MaxAge permits that the person signed in to the provider at
-// the given time.
+// Accepts reports whether the attempt's MaxAge permits a sign-in to the provider at the given time.
 func (a UpstreamAttempt) Accepts(at time.Time) bool {
 	return a.MaxAge == nil || !at.Before(a.Began.Add(-skew-time.Duration(*a.MaxAge)*time.Second))
 }
@@ -110,18 +109,18 @@ func (u Upstream) IdentityOf(subject string, claims map[string]any) Identity {
 		FirstName: person("first_name"), LastName: person("last_name")}
 }
 
-// The errors that the sign-in page shows for a refused login with an upstream provider. The audit
-// trail records their messages.
+// The sign-in page shows these errors for a refused login with an upstream provider. The audit
+// trail records their codes.
 var (
-	// ErrUpstreamUnknown is the error for an identity that has no account here and for which none
-	// may be created.
+	// ErrUpstreamUnknown is the error for an identity whose account here is disabled, or that has
+	// no account here and may not get one.
 	ErrUpstreamUnknown = problem.New(problem.Forbidden, "upstream_unknown", "no account has this identity")
 	// ErrUpstreamEmail is the error for an email address that the provider does not confirm.
 	ErrUpstreamEmail = problem.New(problem.Forbidden, "upstream_email", "the provider does not confirm an email")
 )
 
-// Unlinked is the error for an identity whose email belongs to an account here that is not linked
-// to it. The person must sign in to the account first, and then agree to the link.
+// Unlinked is the error for an identity that is not linked to the account here with the same email.
+// The person must sign in to the account first, and then agree to the link.
 type Unlinked struct{ Identity Identity }
 
 func (u *Unlinked) Error() string { return "the account is not linked" }
@@ -135,7 +134,7 @@ func (u *Unlinked) Error() string { return "the account is not linked" }
 //     [ErrUpstreamUnknown].
 //
 // If the identity is not linked and the provider has not verified its email, LogIn returns
-// [ErrUpstreamEmail].
+// [ErrUpstreamEmail]. If the subscriber is disabled, it returns [ErrUpstreamUnknown].
 func (us *Upstreams) LogIn(ctx context.Context, u Upstream, id Identity, from Visitor) (Login, error) {
 	began := us.Now()
 	from.silent = !id.Fresh

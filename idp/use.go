@@ -64,7 +64,7 @@ func (u *Uses) Store(ctx context.Context) error {
 	return err
 }
 
-// storeWith calls change, which stores the uses if it succeeds.
+// storeWith calls change with the uses. If change succeeds, it has stored them.
 func (u *Uses) storeWith(change func([]Use) error) error {
 	if u == nil {
 		return change(nil)

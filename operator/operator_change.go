@@ -145,7 +145,7 @@ func (a *Operators) Search(ctx context.Context, f Filter, q page.Query) (page.Pa
 }
 
 // Update changes an operator. A new password, or disabling the operator, ends all the operator's
-// sessions except keep, the session that makes the change.
+// sessions except the session with the ID keep.
 func (a *Operators) Update(ctx context.Context, id string, in Input, keep string) (Operator, error) {
 	o, err := a.Find(ctx, id)
 	if err != nil {

@@ -21,7 +21,7 @@ type RecordingFilter struct {
 	Created    time.Time
 }
 
-// Limits of recording filters.
+// These are the limits of recording filters.
 const (
 	maxFilters     = 20   // filters of an operator in one project
 	maxFilterName  = 60   // characters in a name
@@ -36,11 +36,12 @@ type FilterStore interface {
 	SaveRecordingFilter(ctx context.Context, f RecordingFilter, most int) error
 	// ListRecordingFilters returns an operator's filters of a project, sorted by name.
 	ListRecordingFilters(ctx context.Context, operatorID, projectID string) ([]RecordingFilter, error)
-	// RenameRecordingFilter renames one of an operator's filters of a project. It returns
-	// problem.NotFound, or problem.Conflict if another filter has the name.
+	// RenameRecordingFilter renames one of an operator's filters of a project. If there is no such
+	// filter, it returns problem.NotFound. If another filter has the name, it returns
+	// problem.Conflict.
 	RenameRecordingFilter(ctx context.Context, operatorID, projectID, id, name string) error
-	// DeleteRecordingFilter deletes one of an operator's filters of a project, or returns
-	// problem.NotFound.
+	// DeleteRecordingFilter deletes one of an operator's filters of a project. If there is no such
+	// filter, it returns problem.NotFound.
 	DeleteRecordingFilter(ctx context.Context, operatorID, projectID, id string) error
 }
 

@@ -11,7 +11,7 @@ import (
 // A Role determines what an operator may do.
 type Role string
 
-// The roles, most powerful first.
+// These are the roles, most powerful first.
 const (
 	Owner  Role = "owner"
 	Admin  Role = "admin"
@@ -30,7 +30,7 @@ func ParseRole(name string) (role Role, ok bool) {
 // An Action is something that an operator may do if their role allows it.
 type Action string
 
-// The actions that roles allow.
+// These are the actions that roles allow.
 const (
 	Read          Action = "read"           // see a project, except its secrets
 	Write         Action = "write"          // create, change, issue, revoke and delete rows of a project

@@ -80,7 +80,7 @@ func (a *Operators) throttled(ctx context.Context, o Operator, count string, fac
 		key := session.Key{Kind: "operator-throttled", ID: session.Digest(count)}
 		err := a.c.Sessions.Add(ctx, key, nil, throttledEvery)
 		if errors.Is(err, problem.Conflict) {
-			return nil // after any other error, record each refusal
+			return nil // recorded recently; after any other error, the refusal is recorded
 		}
 	}
 	return a.refused(ctx, o, "too many tries", facts...)

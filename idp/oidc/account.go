@@ -30,7 +30,7 @@ type account struct {
 	forms  *once.Guard
 }
 
-// formsKept is how long a form is remembered that was sent. By then, its page is too old to be sent
+// formsKept is how long a form that was sent is remembered. By then, its page is too old to be sent
 // again by accident.
 const formsKept = 12 * time.Hour
 
@@ -39,8 +39,7 @@ func newAccount(pg *pages, f *flow, logins *browserLogins, lo *logout, sessions 
 	return &account{pages: pg, flow: f, logins: logins, logout: lo, forms: once.New(forms, pg.log)}
 }
 
-// A visit is a request by a signed-in subscriber for the account page: the browser's login and its
-// subscriber.
+// A visit says who uses the account page: the browser's login and its subscriber.
 type visit struct {
 	idp.Login
 	sub fabric.Subscriber

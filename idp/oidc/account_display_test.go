@@ -19,7 +19,7 @@ func TestAccountTheme(t *testing.T) {
 		got := b.onPage(page, "/account/display", "theme", tt.theme)
 		if !strings.Contains(got.body, tt.want) ||
 			!strings.Contains(got.body, "Your display settings are saved.") {
-			t.Errorf("the theme %q: %d, page without %s", tt.theme, got.status, tt.want)
+			t.Errorf("the theme %q: %d, want %s and a notice in the page", tt.theme, got.status, tt.want)
 		}
 		if got := b.get("/device"); !strings.Contains(got.body, tt.want) {
 			t.Errorf("after choosing the theme %q, another page lacks %s", tt.theme, tt.want)

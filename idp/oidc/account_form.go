@@ -14,7 +14,7 @@ import (
 // subscriber must first sign in again, the handler returns errAgain or problem.Unauthenticated.
 type accountHandler func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error
 
-// Errors that keep a form of the account page from being handled.
+// These errors keep a form of the account page from being handled.
 var (
 	errAgain      = errors.New("the subscriber must sign in again")
 	errOtherLogin = errors.New("the form belongs to another login")
@@ -64,9 +64,9 @@ func (ac *account) unhandled(w http.ResponseWriter, r *http.Request, v visit, fo
 	return ac.logIn(w, r, v.ProjectID, &v)
 }
 
-// sensitive is for changes to how a subscriber signs in. If the login may not make these changes, the
-// subscriber must sign in again. Otherwise somebody else could use an open browser to take over the
-// account.
+// sensitive is like form, but for changes to how a subscriber signs in. If the login may not make
+// these changes, the subscriber must sign in again. Otherwise somebody else could use an open
+// browser to take over the account.
 func (ac *account) sensitive(serve accountHandler) func(http.ResponseWriter, *http.Request) error {
 	return ac.form(func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 		may, err := ac.mayChange(r, v)
@@ -80,7 +80,8 @@ func (ac *account) sensitive(serve accountHandler) func(http.ResponseWriter, *ht
 	})
 }
 
-// once is for forms that make or send something. A form that is sent twice is handled once.
+// once returns a handler for forms that create or send something. A form that is sent twice is
+// handled once.
 func (ac *account) once(serve accountHandler) accountHandler {
 	return func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 		return ac.forms.Serve(w, r, once.Form{

@@ -51,9 +51,9 @@ func wrongly(form *html.Node) url.Values {
 	return sent
 }
 
-// TestAccountWrongValues posts each form of the account page that has texts, with values that no field
-// accepts. The response marks each wrong field, describes it, and keeps what was typed, except for
-// passwords.
+// TestAccountWrongValues posts each form of the account page that has text fields, with values that
+// no field accepts. The response marks each wrong field, describes it, and keeps what was typed,
+// except for passwords.
 func TestAccountWrongValues(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
@@ -90,7 +90,7 @@ func checkMarked(t *testing.T, action string, got reply, sent url.Values) {
 	must(t, err)
 	refused := elements(page, func(n *html.Node) bool { return isForm(n) && attribute(n, "action") == action })
 	if len(refused) != 1 {
-		t.Errorf("POST %s shows %d forms", action, len(refused))
+		t.Errorf("POST %s shows %d forms, want one", action, len(refused))
 		return
 	}
 
@@ -150,17 +150,19 @@ func TestProfileChangedMeanwhile(t *testing.T) {
 
 	b.onPage(page, "/account/profile", "first_name", "Ada", "last_name", "", "display_name", "Countess")
 	if sub := stored(); sub.FirstName != first || sub.LastName != last || sub.DisplayName != "Countess" {
-		t.Errorf("another display name wrote %q %q, %q", sub.FirstName, sub.LastName, sub.DisplayName)
+		t.Errorf("another display name wrote %q %q, %q, want Augusta King, Countess",
+			sub.FirstName, sub.LastName, sub.DisplayName)
 	}
 
 	got := b.onPage(page, "/account/profile", "first_name", "Ada Augusta", "last_name", "", "display_name", "Countess")
 	if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "changed this to “Augusta”") ||
 		!strings.Contains(got.body, `value="Ada Augusta"`) || stored().FirstName != first {
-		t.Errorf("a name that somebody else has changed: %d, stored %q", got.status, stored().FirstName)
+		t.Errorf("a name that somebody else has changed: %d, stored %q, want 422 and Augusta",
+			got.status, stored().FirstName)
 	}
 	b.onPage(got, "/account/profile", "first_name", "Ada Augusta", "last_name", last, "display_name", "Countess")
 	if sub := stored(); sub.FirstName != "Ada Augusta" {
-		t.Errorf("saved again, the name is %q", sub.FirstName)
+		t.Errorf("saved again, the name is %q, want Ada Augusta", sub.FirstName)
 	}
 }
 

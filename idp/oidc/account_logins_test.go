@@ -75,7 +75,7 @@ func TestAccountSessions(t *testing.T) {
 	}
 	form := with(formOf(t, page, "/account/sessions/end"), "session", "unknown")
 	if got := desk.post("/account/sessions/end", form); !strings.Contains(got.body, `id="account-notice"`) {
-		t.Errorf("ending an unknown session: %d %s", got.status, got.body)
+		t.Errorf("ending an unknown session: %d %s, want the account page with a notice", got.status, got.body)
 	}
 
 	// Sessions of another subscriber cannot be ended.
@@ -97,7 +97,7 @@ func TestAccountSessions(t *testing.T) {
 	// Ending this browser's session also ends the older login that it replaced.
 	if got := desk.post("/account/sessions/end",
 		with(form, "session", ids["Firefox on Linux"])); !strings.Contains(got.body, `id="logged-out"`) {
-		t.Errorf("ending this browser's session: %d %s", got.status, got.body)
+		t.Errorf("ending this browser's session: %d %s, want the last page of a logout", got.status, got.body)
 	}
 	w.lives("after ending the desk's session, its two logins", false, atDesk, again)
 
@@ -105,7 +105,7 @@ func TestAccountSessions(t *testing.T) {
 	page = phone.account()
 	if got := phone.post("/account/sessions/end-all",
 		formOf(t, page, "/account/sessions/end-all")); !strings.Contains(got.body, `id="logged-out"`) {
-		t.Errorf("ending all sessions: %d %s", got.status, got.body)
+		t.Errorf("ending all sessions: %d %s, want the last page of a logout", got.status, got.body)
 	}
 	w.lives("after ending all sessions, ada's", false, all...)
 	w.lives("after ending all of ada's sessions, bob's", true, bob)
@@ -141,7 +141,7 @@ func TestAccountApps(t *testing.T) {
 	form := formOf(t, page, "/account/apps/revoke")
 	got := b.post("/account/apps/revoke", with(form, "client", third.ID))
 	if strings.Contains(got.body, ">Third<") || !strings.Contains(got.body, `id="account-notice"`) {
-		t.Errorf("after access was revoked: %d %s", got.status, got.body)
+		t.Errorf("after access was revoked: %d %s, want a notice and no app Third", got.status, got.body)
 	}
 	w.lives("the revoked app's", false, theirs)
 	w.lives("the other app's", true, ours)

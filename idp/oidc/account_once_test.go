@@ -22,9 +22,9 @@ func (b *browser) twice(page reply, path string, pairs ...string) (first, second
 
 var shownCodes = regexp.MustCompile(`(?s)<ul class="codes" id="recovery-codes">.*?</ul>`)
 
-// TestAccountFormSentTwice shows that a form of the account page that is sent twice makes one thing.
-// Both requests get the same page, even if the first one replaced the browser's cookie. A later
-// request learns that the form was sent before.
+// TestAccountFormSentTwice shows that a form of the account page that is sent twice is handled
+// once. Both requests get the same page, even if the first one replaced the browser's cookie. A
+// later request learns that the form was sent before.
 func TestAccountFormSentTwice(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
@@ -34,29 +34,29 @@ func TestAccountFormSentTwice(t *testing.T) {
 		"credential", string(d.Create(shown.options(t))), "name", "Phone")
 	codes := shownCodes.FindString(first.body)
 	if codes == "" || shownCodes.FindString(second.body) != codes {
-		t.Errorf("a passkey added twice shows the codes\n%s\nand\n%s", codes, second.body)
+		t.Errorf("a passkey added twice shows the codes\n%s\nand\n%s\nwant the same codes", codes, second.body)
 	}
 
 	shown = b.account()
 	first, second = b.twice(shown, "/account/codes")
 	codes = shownCodes.FindString(first.body)
 	if codes == "" || shownCodes.FindString(second.body) != codes {
-		t.Errorf("codes made twice are\n%s\nand\n%s", codes, second.body)
+		t.Errorf("codes made twice are\n%s\nand\n%s\nwant the same codes", codes, second.body)
 	}
 	w.pass(4 * time.Second)
 	third := b.onPage(shown, "/account/codes")
 	if third.status != http.StatusConflict || !strings.Contains(third.body, "This form was sent before") ||
 		shownCodes.MatchString(third.body) {
-		t.Errorf("the form sent again later: %d %s", third.status, third.body)
+		t.Errorf("the form sent again later: %d %s, want 409 without codes", third.status, third.body)
 	}
 	if another := b.onPage(b.account(), "/account/codes"); !shownCodes.MatchString(another.body) {
-		t.Errorf("the form of a new page: %d %s", another.status, another.body)
+		t.Errorf("the form of a new page: %d %s, want codes", another.status, another.body)
 	}
 
 	first, second = b.twice(b.account(), "/account/password", "current", secret, "password", "violet ferry kitchen 9")
 	for _, got := range []reply{first, second} {
 		if !strings.Contains(got.body, "Your password was changed.") {
-			t.Errorf("a password changed twice: %d %s", got.status, got.body)
+			t.Errorf("a password changed twice: %d %s, want the notice", got.status, got.body)
 		}
 	}
 }
@@ -77,7 +77,8 @@ func TestAccountMailSentTwice(t *testing.T) {
 	third := b.onPage(shown, "/account/email", "email", "new@example.com")
 	if !strings.Contains(first.body, "We sent a link") || !strings.Contains(second.body, "We sent a link") ||
 		third.status != http.StatusConflict {
-		t.Errorf("an address sent three times: %d, %d and %d", first.status, second.status, third.status)
+		t.Errorf("an address sent three times: %d, %d and %d, want the notice twice, and then 409",
+			first.status, second.status, third.status)
 	}
 
 	letters, err := w.rows.ListLetters(t.Context(), "", page.Query{Size: 50})

@@ -45,17 +45,17 @@ func TestAccountProfile(t *testing.T) {
 		"display_name", "")
 	if !strings.Contains(got.body, "Your profile is saved.") ||
 		!strings.Contains(got.body, "Augusta &lt;script&gt;King") {
-		t.Errorf("saving the profile: %d %s", got.status, got.body)
+		t.Errorf("saving the profile: %d %s, want a notice and the escaped name", got.status, got.body)
 	}
 
 	sub, err := w.fabric.Subscribers.Find(context.Background(), w.project.ID, w.ada.ID)
 	must(t, err)
 	if sub.FirstName != "Augusta" {
-		t.Errorf("first name = %q", sub.FirstName)
+		t.Errorf("first name = %q, want Augusta", sub.FirstName)
 	}
 
 	if got := b.get("/account"); !strings.Contains(got.body, `id="account-page"`) {
-		t.Errorf("/account without a project, when signed in: %d %s", got.status, got.body)
+		t.Errorf("/account without a project, when signed in: %d %s, want the account page", got.status, got.body)
 	}
 	if got := w.browser().get("/account?project=" + w.ada.ID); got.status != http.StatusNotFound {
 		t.Errorf("/account of an unknown project: %d, want 404", got.status)
@@ -82,7 +82,7 @@ func TestAccountData(t *testing.T) {
 		}
 		if got.status != http.StatusOK || !strings.Contains(got.body, email) ||
 			strings.Contains(got.body, "password_hash") {
-			t.Errorf("download %d: %d %s", i, got.status, got.body)
+			t.Errorf("download %d: %d %s, want 200 with the email and without the hash", i, got.status, got.body)
 		}
 	}
 }
@@ -157,14 +157,14 @@ func TestAccountPassword(t *testing.T) {
 	if got := here.onPage(page, "/account/password", "current", "wrong",
 		"password", "violet ferry kitchen 9"); got.status != http.StatusUnprocessableEntity ||
 		!strings.Contains(got.body, "The current password is wrong.") {
-		t.Errorf("with a wrong password: %d %s", got.status, got.body)
+		t.Errorf("with a wrong password: %d %s, want 422 that says so", got.status, got.body)
 	}
 
 	// The change keeps this browser signed in and signs the other one out.
 	w.pass(time.Second)
 	got := here.onPage(page, "/account/password", "current", secret, "password", "violet ferry kitchen 9")
 	if !strings.Contains(got.body, "Your password was changed.") {
-		t.Fatalf("changing the password: %d %s", got.status, got.body)
+		t.Fatalf("changing the password: %d %s, want a notice", got.status, got.body)
 	}
 	w.pass(time.Second)
 	if got := here.get("/account"); !strings.Contains(got.body, `id="account-page"`) {

@@ -61,11 +61,12 @@ func TestUnsentAccountForm(t *testing.T) {
 	asked := b.fromPage(path, form)
 	form = kept(asked, "Send the form now?")
 	if !strings.Contains(asked.body, "The form changes the account "+w.ada.Title()) || name() != "Ada" {
-		t.Errorf("the page of a form from another login, which has set %q: %s", name(), asked.body)
+		t.Errorf("the form from another login has set the name %q, want Ada and a page that names the account: %s",
+			name(), asked.body)
 	}
 	if got := b.fromPage(path, form); !strings.Contains(got.body, "Your profile is saved.") ||
 		name() != `Augusta "<i>"` {
-		t.Errorf("after the confirmation the name is %q: %d %s", name(), got.status, got.body)
+		t.Errorf("after the confirmation the name is %q: %d %s, want the typed one", name(), got.status, got.body)
 	}
 }
 
@@ -81,7 +82,7 @@ func TestUnconfirmedAccountForm(t *testing.T) {
 	again := "/account?project=" + w.project.ID + "&again"
 	if page.status != http.StatusForbidden ||
 		!strings.Contains(page.body, `href="`+strings.Replace(again, "&", "&amp;", 1)+`"`) {
-		t.Fatalf("by an old login: %d %s", page.status, page.body)
+		t.Fatalf("by an old login: %d %s, want 403 with a link to sign in again", page.status, page.body)
 	}
 
 	b.logIn(b.get(again), email, secret)
@@ -90,7 +91,7 @@ func TestUnconfirmedAccountForm(t *testing.T) {
 		page = b.fromPage(path, formOf(t, page, path)) // another login has another token
 	}
 	if !strings.Contains(page.body, "We sent a link") {
-		t.Errorf("after a login: %d %s", page.status, page.body)
+		t.Errorf("after a login: %d %s, want the notice", page.status, page.body)
 	}
 	if got := b.get(again); !strings.Contains(got.body, `id="account-page"`) {
 		t.Errorf("a recent login must sign in again: %d %s", got.status, got.body)

@@ -37,8 +37,8 @@ func (w *world) who(c idp.Client, got reply) string {
 
 const bobs = "bob@example.com"
 
-// TestAccounts shows that a browser can hold several logins in a project. A person chooses one of
-// them. An app gets the login for which it asks.
+// TestAccounts shows that a browser can hold several logins in a project. A person can choose one
+// of them, and an app can ask for a certain one.
 func TestAccounts(t *testing.T) {
 	w := newWorld(t)
 	bob := w.subscriber(bobs)
@@ -53,7 +53,7 @@ func TestAccounts(t *testing.T) {
 
 	w.pass(time.Minute)
 	if got := w.who(c, b.logIn(b.authorize(request(c, "prompt", "select_account")), bobs, secret)); got != bob.ID {
-		t.Fatalf("bob signs in, but the tokens belong to %s", got)
+		t.Fatalf("bob signed in, but the tokens belong to %s", got)
 	}
 
 	// A request is answered by the current login, or by the login that the request names. The
@@ -147,7 +147,7 @@ func TestAccountsAfterLogout(t *testing.T) {
 	// After a logout of all logins there is nothing to choose from.
 	b.submit(b.get("/logout"))
 	if page := b.authorize(request(c)); !strings.Contains(page.body, `id="login-submit"`) {
-		t.Errorf("after a logout of all accounts: %d %s", page.status, page.body)
+		t.Errorf("after a logout of all accounts: %d %s, want the login page", page.status, page.body)
 	}
 }
 

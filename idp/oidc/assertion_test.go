@@ -139,13 +139,13 @@ func TestAssertion(t *testing.T) {
 		}
 		if in := w.browser().post("/oauth/introspect", with(url.Values{}, form()...)); in.status != http.StatusOK ||
 			in.json(t)["active"] != true {
-			t.Errorf("%s: introspection %d %s", alg, in.status, in.body)
+			t.Errorf("%s: introspection %d %s, want an active token", alg, in.status, in.body)
 		}
 		if out := w.browser().post("/oauth/revoke", with(url.Values{}, form()...)); out.status != http.StatusOK {
 			t.Errorf("%s: revocation %d %s, want 200", alg, out.status, out.body)
 		}
 		if in := w.browser().post("/oauth/introspect", with(url.Values{}, form()...)); in.json(t)["active"] != false {
-			t.Errorf("%s: introspection of a revoked token: %s", alg, in.body)
+			t.Errorf("%s: introspection of a revoked token: %s, want active=false", alg, in.body)
 		}
 	}
 }

@@ -96,8 +96,8 @@ func (f *flow) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// checkParams rejects repeated parameters (RFC 6749, section 3.1) and values that are not text. Any
-// valid UTF-8 is allowed in state and password.
+// checkParams rejects repeated parameters except resource (RFC 6749, section 3.1; RFC 8707, section
+// 2), and values that are not valid UTF-8. Only state and password may contain NUL.
 func checkParams(v url.Values) error {
 	for name, values := range v {
 		if len(values) > 1 && name != "resource" {

@@ -24,20 +24,20 @@ func TestLogin(t *testing.T) {
 	wrong := b.logIn(page, email, "not the password")
 	if wrong.status != http.StatusUnprocessableEntity ||
 		!strings.Contains(wrong.body, "Email or password is wrong.") || !strings.Contains(wrong.body, email) {
-		t.Errorf("wrong password: %d %s", wrong.status, wrong.body)
+		t.Errorf("wrong password: %d %s, want 422 with the error and the email", wrong.status, wrong.body)
 	}
 
 	// Case and spaces in the email address do not matter.
 	got := b.logIn(wrong, " ADA@Example.com", secret)
 	if got.status != http.StatusSeeOther || got.param("code") == "" || got.param("state") != "s" ||
 		got.param("iss") != w.url+"/" {
-		t.Errorf("login: %d to %v", got.status, got.location)
+		t.Errorf("login: %d to %v, want a code", got.status, got.location)
 	}
 
 	// The browser stays signed in, and a login page can be used only once.
 	again := b.authorize(request(c, "state", "second"))
 	if again.param("code") == "" || again.param("state") != "second" {
-		t.Errorf("a second request of a signed-in browser: %d to %v", again.status, again.location)
+		t.Errorf("a second request of a signed-in browser: %d to %v, want a code", again.status, again.location)
 	}
 
 	stale := b.logIn(page, email, secret)
@@ -159,7 +159,8 @@ func TestAuthorizeUnproven(t *testing.T) {
 		got := w.browser().authorize(v)
 		if got.status != http.StatusBadRequest || got.location != nil ||
 			!strings.Contains(got.body, "redirect address is not registered") {
-			t.Errorf("authorize with %q: %d to %v", v.Get("redirect_uri"), got.status, got.location)
+			t.Errorf("authorize with %q: %d to %v, want 400 and no redirect", v.Get("redirect_uri"),
+				got.status, got.location)
 		}
 	}
 
@@ -221,7 +222,7 @@ func TestAuthorizeErrors(t *testing.T) {
 		got := w.browser().authorize(tt.v)
 		if got.location == nil || !strings.HasPrefix(got.location.String(), callback+"?") &&
 			!strings.HasPrefix(got.location.String(), callback+"#") {
-			t.Errorf("%s: %d to %v", tt.name, got.status, got.location)
+			t.Errorf("%s: %d to %v, want a redirect to the client", tt.name, got.status, got.location)
 			continue
 		}
 		if got.param("error") != tt.want || got.param("state") != "s" || got.param("iss") != w.url+"/" ||
@@ -347,7 +348,7 @@ func TestConsent(t *testing.T) {
 	}
 
 	if got := b.consent(page, "deny"); got.param("error") != "access_denied" || got.param("state") != "s" {
-		t.Errorf("deny: %v", got.location)
+		t.Errorf("deny: %v, want access_denied", got.location)
 	}
 
 	// A consent covers later requests with the same scope. It does not cover requests with a wider

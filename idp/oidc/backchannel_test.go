@@ -76,7 +76,7 @@ func (r *rp) answer(status int) {
 	r.status = status
 }
 
-// receiveLogouts waits until the client has received this many logouts and its last response has been
+// receiveLogouts waits until the client has received want logouts, and its last response has been
 // recorded. It returns the tokens.
 func (r *rp) receiveLogouts(want int) []string {
 	r.w.t.Helper()
@@ -166,7 +166,7 @@ func wantLogoutToken(t *testing.T, w *world, c idp.Client, token, idToken string
 
 	events, _ := json.Marshal(got["events"])
 	if string(events) != `{"http://schemas.openid.net/event/backchannel-logout":{}}` || text(got["jti"]) == "" {
-		t.Errorf("events = %s, jti = %v", events, got["jti"])
+		t.Errorf("events = %s, jti = %v, want the event of a back-channel logout and a jti", events, got["jti"])
 	}
 	if len(got) != 8 { // a nonce is prohibited, and no other claims are needed
 		t.Errorf("the claims are %v, want the eight of section 2.4", got)
@@ -358,7 +358,7 @@ func TestLogoutTokenAlone(t *testing.T) {
 
 	form := url.Values{"token": {token}, "client_id": {r.client.ID}, "client_secret": {r.secret}}
 	if got := b.post("/oauth/introspect", form).json(t); got["active"] != false {
-		t.Errorf("introspection of the logout token = %v", got)
+		t.Errorf("introspection of the logout token = %v, want active=false", got)
 	}
 }
 

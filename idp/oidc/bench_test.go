@@ -78,7 +78,7 @@ func BenchmarkUserinfo(b *testing.B) {
 	})
 }
 
-// BenchmarkIntrospect measures the introspection of a service's own token.
+// BenchmarkIntrospect measures how long a service takes to introspect its own token.
 func BenchmarkIntrospect(b *testing.B) {
 	w := newWorld(b)
 	c, secret := w.client(func(n *idp.Client) {

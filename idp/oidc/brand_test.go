@@ -79,7 +79,7 @@ func TestBrand(t *testing.T) {
 	if sheet.status != 200 || !strings.Contains(sheet.body, "--thread: light-dark(#") ||
 		strings.Contains(sheet.body, "--thread: light-dark(#ffffff") ||
 		sheet.header.Get("Content-Type") != "text/css; charset=utf-8" {
-		t.Errorf("white, which is unreadable on a light page: %d %s", sheet.status, sheet.body)
+		t.Errorf("white, which is unreadable on a light page: %d %s, want a darker color", sheet.status, sheet.body)
 	}
 
 	for _, bad := range []string{"/brand/red.css", "/brand/106040", "/brand/10604G.css", "/brand/106040;}.css"} {
@@ -132,7 +132,7 @@ func TestLogo(t *testing.T) {
 		got.header.Get("X-Content-Type-Options") != "nosniff" ||
 		!strings.Contains(got.header.Get("Content-Security-Policy"), "sandbox") ||
 		strings.Contains(got.body, "script") {
-		t.Errorf("the logo: %d %v", got.status, got.header)
+		t.Errorf("the logo: %d %v, want a PNG with safe headers", got.status, got.header)
 	}
 
 	if etag := got.header.Get("ETag"); etag == "" || !strings.Contains(got.header.Get("Cache-Control"), "immutable") {
@@ -191,7 +191,7 @@ func TestDarkLogo(t *testing.T) {
 
 	shown("both", of.DarkLogo, of.Logo)
 	if got := b.get("/brand/logo/" + of.DarkLogo + ".png"); got.status != 200 || got.body != string(dark.PNG) {
-		t.Errorf("the logo for dark pages: %d, %d bytes", got.status, len(got.body))
+		t.Errorf("the logo for dark pages: %d, %d bytes, want the stored picture", got.status, len(got.body))
 	}
 	draft, err := w.idp.Letters.Write(t.Context(), mail.Letter{Kind: mail.Reset, ProjectID: w.project.ID, To: email})
 	if err != nil || !bytes.Equal(draft.Brand.Logo.PNG, light.PNG) {
@@ -262,7 +262,8 @@ func TestBrandLeavesTheRest(t *testing.T) {
 	now, err := w.rows.FindClient(t.Context(), c.ID)
 	must(t, err)
 	if now.BrandColor != "#a03060" || len(now.RedirectURIs) != 1 {
-		t.Errorf("the client has the color %q and redirects to %q", now.BrandColor, now.RedirectURIs)
+		t.Errorf("the client has the color %q and redirects to %q, want the new color and one URI",
+			now.BrandColor, now.RedirectURIs)
 	}
 }
 
@@ -293,7 +294,7 @@ func TestLogoIsRemembered(t *testing.T) {
 	for range 500 {
 		body, err := node.Projects.FindLogo(t.Context(), p.Logo)
 		if err != nil || len(body) == 0 {
-			t.Fatalf("FindLogo = %d bytes, %v", len(body), err)
+			t.Fatalf("FindLogo = %d bytes, %v, want a logo", len(body), err)
 		}
 	}
 	if n, most := rows.logos.Load(), int64(w.now().Sub(began)/cache.For)+1; n > most {

@@ -117,8 +117,8 @@ func (bl *browserLogins) use(w http.ResponseWriter, r *http.Request, s idp.Login
 	return bl.markDevice(w, r, s.ProjectID, s.SubscriberID, s.TwoFactors())
 }
 
-// markDevice sets a mark in the browser, by which the subscriber's account knows it. If factors is
-// set, the mark also records that the browser had a login with two factors.
+// markDevice sets a mark in the browser, by which the subscriber's account recognizes the browser.
+// If factors is set, the mark also records that the browser had a login with two factors.
 func (bl *browserLogins) markDevice(w http.ResponseWriter, r *http.Request, projectID,
 	subscriberID string, factors bool) error {
 	sub, err := bl.Subscribers.FindSubscriber(r.Context(), projectID, subscriberID)

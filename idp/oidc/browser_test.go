@@ -186,7 +186,7 @@ func TestEmptiedStoreAndTwoLogins(t *testing.T) {
 	}
 }
 
-// slowRows reads a browser, calls the function meanwhile, and only then returns the browser.
+// slowRows reads a browser, calls its function meanwhile, and only then returns the browser.
 type slowRows struct {
 	*store.Store
 	meanwhile func()
@@ -198,8 +198,8 @@ func (r slowRows) FindBrowser(ctx context.Context, browser string) (map[string]s
 	return logins, seen, err
 }
 
-// TestEmptiedStoreDuringRenewal shows that a request that reads an old browser id from the database
-// does not restore this id if it is renewed at the same time.
+// TestEmptiedStoreDuringRenewal shows that a request that has read an old browser id from the
+// database does not restore this id if a login replaces it at the same time.
 func TestEmptiedStoreDuringRenewal(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

@@ -181,7 +181,7 @@ func TestCertificateOfAuthority(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 		if got := ask(last, bare); got != "invalid_client" {
-			t.Errorf("%s, of another client: %s", name, got)
+			t.Errorf("%s, of another client: %s, want invalid_client", name, got)
 		}
 	}
 
@@ -232,7 +232,7 @@ func TestSelfSignedCertificate(t *testing.T) {
 	for path, form := range forms {
 		form.Set("client_id", c.ID)
 		if got := connect(own).post(path, form); got.status >= 300 {
-			t.Errorf("%s: %d %s", path, got.status, got.body)
+			t.Errorf("%s: %d %s, want a success", path, got.status, got.body)
 		}
 
 		for name, client := range map[string]tlsClient{
@@ -240,7 +240,7 @@ func TestSelfSignedCertificate(t *testing.T) {
 			"another one with the same key": connect(renewed), "one that has expired": connect(expired),
 		} {
 			if got := client.post(path, form); got.status != 401 || got.json(t)["error"] != "invalid_client" {
-				t.Errorf("%s, %s: %d %s", path, name, got.status, got.body)
+				t.Errorf("%s, %s: %d %s, want invalid_client", path, name, got.status, got.body)
 			}
 		}
 
@@ -286,13 +286,14 @@ func TestCertificateBoundTokens(t *testing.T) {
 		want := cnf.ClaimOf(cnf.OfCertificate(own.Leaf.Raw)).X5T
 		if set["token_type"] != "Bearer" || seen["token_type"] != "Bearer" || len(bound) != 1 ||
 			bound["x5t#S256"] != want {
-			t.Errorf("%s: %v, introspection %v", format, set["token_type"], seen)
+			t.Errorf("%s: token type %v, introspection %v, want Bearer and the certificate's x5t#S256",
+				format, set["token_type"], seen)
 		}
 
 		refresh := url.Values{"grant_type": {"refresh_token"}, "client_id": {c.ID},
 			"refresh_token": {text(set["refresh_token"])}}
 		if got := connect(stranger).post("/oauth/token", refresh).json(t); got["error"] != "invalid_client" {
-			t.Errorf("%s: refreshing with a different certificate: %v", format, got)
+			t.Errorf("%s: refreshing with a different certificate: %v, want invalid_client", format, got)
 		}
 
 		next := text(connect(own).post("/oauth/token", refresh).json(t)["access_token"])
@@ -312,7 +313,7 @@ func (w *world) certificateFlow(t *testing.T, conn tlsClient, c idp.Client) map[
 	set := conn.post("/oauth/token", url.Values{"grant_type": {"authorization_code"}, "client_id": {c.ID},
 		"code": {got.param("code")}, "code_verifier": {verifier}, "redirect_uri": {callback}})
 	if set.status != http.StatusOK {
-		t.Fatalf("no tokens: %d %s, after %v", set.status, set.body, got.parameters())
+		t.Fatalf("no tokens: %d %s, want 200, after %v", set.status, set.body, got.parameters())
 	}
 	return set.json(t)
 }
@@ -331,7 +332,7 @@ func TestCertificateBoundRefresh(t *testing.T) {
 	}
 	for name, client := range map[string]tlsClient{"no certificate": connect(), "an expired one": connect(expired)} {
 		if got := redeem(client); got.json(t)["error"] != "invalid_request" {
-			t.Errorf("%s: %s", name, got.body)
+			t.Errorf("%s: %s, want invalid_request", name, got.body)
 		}
 	}
 
@@ -342,11 +343,11 @@ func TestCertificateBoundRefresh(t *testing.T) {
 	}
 	for name, client := range map[string]tlsClient{"none": connect(), "another": connect(selfSigned(t, nil))} {
 		if got := refresh(client); got["error"] != "invalid_grant" {
-			t.Errorf("refreshing with %s: %v", name, got)
+			t.Errorf("refreshing with %s: %v, want invalid_grant", name, got)
 		}
 	}
 	if got := refresh(connect(own)); got["access_token"] == nil {
-		t.Errorf("refreshing with the certificate: %v", got)
+		t.Errorf("refreshing with the certificate: %v, want an access token", got)
 	}
 }
 
@@ -387,7 +388,7 @@ func TestCertificateSettings(t *testing.T) {
 		tt.change(&c)
 		_, _, err := w.idp.Clients.Create(context.Background(), c)
 		if p := problem.First(err); p == nil || p.Param != tt.param {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("a client with %s: %v, want an error about the setting", name, err)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func TestClaimsAreRights(t *testing.T) {
 	got := w.tokens(narrow, "claims", both)
 	info, id := w.userinfo(text(got["access_token"])).json(t), idClaims(t, got)
 	if info["email"] != nil || id["email"] != nil || info["given_name"] != "Ada" {
-		t.Errorf("a client without the scope email got %v and %v", info, id)
+		t.Errorf("a client without the scope email got %v and %v, want no email", info, id)
 	}
 
 	// Claims also need consent, unless the client is first-party.
@@ -152,7 +152,7 @@ func TestACR(t *testing.T) {
 		got = w.redeem(c, b.logIn(got, email, secret).param("code"))
 		id := idClaims(t, got.json(t))
 		if amr, _ := id["amr"].([]any); id["acr"] != "1" || len(amr) != 1 || amr[0] != "pwd" {
-			t.Errorf("%v: the ID token has the acr %v and the amr %v", tt.pair, id["acr"], id["amr"])
+			t.Errorf("%v: the ID token has the acr %v and the amr %v, want 1 and pwd", tt.pair, id["acr"], id["amr"])
 		}
 	}
 }
@@ -167,7 +167,7 @@ func TestDisplayHints(t *testing.T) {
 	} {
 		got := w.browser().authorize(request(c, pair[0], pair[1]))
 		if got.status != http.StatusOK || !strings.Contains(got.body, `id="login-submit"`) {
-			t.Errorf("%v: %d %v", pair, got.status, got.parameters())
+			t.Errorf("%v: %d %v, want the login page", pair, got.status, got.parameters())
 		}
 	}
 }

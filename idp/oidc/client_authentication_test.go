@@ -91,13 +91,14 @@ func TestClientAuthentication(t *testing.T) {
 
 		if got.header.Get("Cache-Control") != "no-store" ||
 			!strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
-			t.Errorf("%s: headers %v", tt.name, got.header)
+			t.Errorf("%s: headers %v, want JSON that is not cached", tt.name, got.header)
 		}
 		// Only a client that used the header, or did not identify itself, gets a challenge (RFC
 		// 6749, section 5.2).
 		if want := got.status == 401 && (len(tt.headers) > 0 ||
 			!tt.form.Has("client_id")); want != (got.header.Get("WWW-Authenticate") != "") {
-			t.Errorf("%s: %d with WWW-Authenticate %q", tt.name, got.status, got.header.Get("WWW-Authenticate"))
+			t.Errorf("%s: %d with WWW-Authenticate %q, want a challenge = %v",
+				tt.name, got.status, got.header.Get("WWW-Authenticate"), want)
 		}
 	}
 
@@ -105,6 +106,6 @@ func TestClientAuthentication(t *testing.T) {
 	access, err := w.idp.Tokens.Open(t.Context(), text(set["access_token"]))
 	if err != nil || access.ClientID != b.ID || access.SubscriberID != "" || set["scope"] != "Voice" ||
 		set["refresh_token"] != nil {
-		t.Errorf("client_credentials returns %v: %+v, %v", set, access, err)
+		t.Errorf("client_credentials returns %v: %+v, %v, want the service's token", set, access, err)
 	}
 }

@@ -32,7 +32,7 @@ func TestOperatorKeepsScopes(t *testing.T) {
 		w.send("PUT", registerPath+"/"+text(created["client_id"]), text(created["registration_access_token"]),
 			app(metadata{"client_id": created["client_id"], "scope": scope}))
 		if c := w.clientOf(created); !slices.Equal(c.Scopes, want) || c.RequireACR != "2" {
-			t.Errorf("after a replacement with %q: %q, acr %q", scope, c.Scopes, c.RequireACR)
+			t.Errorf("after a replacement with %q: %q, acr %q, want %q and 2", scope, c.Scopes, c.RequireACR, want)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func TestDeleteRegistrationTogether(t *testing.T) {
 	for name, err := range map[string]error{"deleting": w.idp.Registrations.Delete(t.Context(), c),
 		"replacing": updateErr} {
 		if p := problem.First(err); p == nil || p.Kind != problem.Unauthenticated {
-			t.Errorf("%s a client that was just deleted: %v", name, err)
+			t.Errorf("%s a client that was just deleted: %v, want Unauthenticated", name, err)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func TestRegisterFAPI(t *testing.T) {
 	created := w.registered(initial, asked)
 	if created["profile"] != "fapi2" || created["id_token_signed_response_alg"] != "ES256" ||
 		created["client_secret"] != nil {
-		t.Fatalf("the client is %v", created)
+		t.Fatalf("the client is %v, want fapi2 with ES256 and no secret", created)
 	}
 
 	p.c = w.clientOf(created)
@@ -94,7 +94,7 @@ func TestRegisterFAPI(t *testing.T) {
 	consent := br.logIn(br.authorize(reference(b.c, text(pushed["request_uri"]))), email, secret)
 	code := br.consent(consent, "allow").param("code")
 	if set := b.post(t, "/oauth/token", b.redemption(code)).json(t); set["token_type"] != "DPoP" {
-		t.Errorf("the tokens are %v", set)
+		t.Errorf("the tokens are %v, want DPoP tokens", set)
 	}
 
 	for name, change := range map[string]metadata{
@@ -107,7 +107,7 @@ func TestRegisterFAPI(t *testing.T) {
 		maps.Copy(put, change)
 		got := w.send("PUT", registerPath+"/"+b.c.ID, text(created["registration_access_token"]), put)
 		if got.status != 400 || !strings.Contains(got.body, name) {
-			t.Errorf("replacing with %v = %d %s", change, got.status, got.body)
+			t.Errorf("replacing with %v = %d %s, want 400 that names the field", change, got.status, got.body)
 		}
 	}
 
@@ -116,7 +116,7 @@ func TestRegisterFAPI(t *testing.T) {
 	delete(put, "profile")
 	w.send("PUT", registerPath+"/"+b.c.ID, text(created["registration_access_token"]), put)
 	if c := w.clientOf(created); c.Profile != idp.FAPI2 {
-		t.Errorf("after a replacement without a profile, the client's profile is %s", c.Profile)
+		t.Errorf("after a replacement without a profile, the client's profile is %s, want fapi2", c.Profile)
 	}
 
 	if got := w.send("POST", registerPath, initial, app(metadata{"profile": "mobile-legacy"})); got.status != 400 {

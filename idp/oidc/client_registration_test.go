@@ -88,9 +88,8 @@ func (w *world) clientOf(created map[string]any) idp.Client {
 	return c
 }
 
-// TestRegister shows which settings a client gets that registers with only a few, and that the
-// client can complete a login. People are asked for consent. The client's tokens do not give access
-// to the fabric.
+// TestRegister shows which defaults a registered client gets, and that the client can complete a
+// login. People are asked for consent. The client's tokens do not give access to the fabric.
 func TestRegister(t *testing.T) {
 	w := newWorld(t)
 	got := w.send("POST", registerPath, w.initialToken(), app(metadata{"surprise": true, "client_uri": nil,
@@ -98,7 +97,7 @@ func TestRegister(t *testing.T) {
 		"grant_types": []string{"refresh_token", "authorization_code"}}))
 	created := got.json(t)
 	if got.status != http.StatusCreated || got.header.Get("Cache-Control") != "no-store" {
-		t.Fatalf("registering = %d %v %s", got.status, got.header, got.body)
+		t.Fatalf("registering = %d %v %s, want 201 and no-store", got.status, got.header, got.body)
 	}
 
 	for name, want := range map[string]string{"token_endpoint_auth_method": "client_secret_basic",
@@ -126,7 +125,7 @@ func TestRegister(t *testing.T) {
 		"code_verifier": {verifier}}
 	tokens := w.postAs(c.ID, text(created["client_secret"]), "/oauth/token", form).json(t)
 	if tokens["refresh_token"] == nil || tokens["id_token"] == nil {
-		t.Fatalf("the tokens are %v", tokens)
+		t.Fatalf("the tokens are %v, want a refresh token and an ID token", tokens)
 	}
 
 	if _, err := w.fabric.Tokens.Open(t.Context(), text(tokens["access_token"]), fabric.SAT); err == nil {
@@ -174,7 +173,8 @@ func TestRegisterPermission(t *testing.T) {
 		w.permit(step.mode)
 		got := w.send("POST", registerPath, step.token, app(nil))
 		if got.status != step.status {
-			t.Errorf("%d: with %s and %q = %d %s, want %d", i, step.mode, step.token, got.status, got.body, step.status)
+			t.Errorf("%d: with %s and %q = %d %s, want %d",
+				i, step.mode, step.token, got.status, got.body, step.status)
 		}
 		if challenge := got.header.Get("WWW-Authenticate"); got.status == 401 &&
 			(!strings.HasPrefix(challenge, "Bearer ") || got.json(t)["error"] != "invalid_token") {
@@ -188,7 +188,8 @@ func TestRegisterPermission(t *testing.T) {
 			want = nil
 		}
 		if doc["registration_endpoint"] != want {
-			t.Errorf("%d: with %s registration_endpoint = %v", i, step.mode, doc["registration_endpoint"])
+			t.Errorf("%d: with %s the endpoint in the discovery document is %v, want it only if clients may register",
+				i, step.mode, doc["registration_endpoint"])
 		}
 	}
 
@@ -244,7 +245,8 @@ func TestRegisterInvalid(t *testing.T) {
 	got := w.send("POST", registerPath, token, app(metadata{"response_types": []string{"code id_token"},
 		"grant_types": []string{"authorization_code"}}))
 	if body := got.json(t); !strings.Contains(text(body["error_description"]), "grant_types") {
-		t.Errorf("registering a response type without its grant type = %d %s", got.status, got.body)
+		t.Errorf("registering a response type without its grant type = %d %s, want an error about grant_types",
+			got.status, got.body)
 	}
 }
 
@@ -302,14 +304,14 @@ func TestRegisterLimits(t *testing.T) {
 	}
 	got := w.send("POST", registerPath, token, app(nil))
 	if got.status != http.StatusBadRequest || got.json(t)["error"] != "access_denied" {
-		t.Errorf("one client too many = %d %s", got.status, got.body)
+		t.Errorf("one client too many = %d %s, want access_denied", got.status, got.body)
 	}
 
 	w.limits.Set(limit.Rates{limit.RegisterPerNetwork: session.Rate{Burst: 1, Every: time.Hour}})
 	w.send("POST", registerPath, "wrong", app(nil))
 	got = w.send("POST", registerPath, token, app(nil))
 	if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" {
-		t.Errorf("one request too many = %d %v", got.status, got.header)
+		t.Errorf("one request too many = %d %v, want 429 and Retry-After", got.status, got.header)
 	}
 }
 
@@ -348,7 +350,8 @@ func TestManageRegistration(t *testing.T) {
 		"client_secret": app(metadata{"client_id": created["client_id"], "client_secret": "wrong"}),
 		"redirect_uris": {"client_id": created["client_id"]}} {
 		if got := w.send("PUT", at, token, body); got.status != 400 || !strings.Contains(got.body, name) {
-			t.Errorf("replacing the metadata with a wrong %s = %d %s", name, got.status, got.body)
+			t.Errorf("replacing the metadata with a wrong %s = %d %s, want 400 that names it",
+				name, got.status, got.body)
 		}
 	}
 	put := w.send("PUT", at, token, app(metadata{"client_id": created["client_id"], "client_name": "Owl"})).json(t)
@@ -400,7 +403,7 @@ func TestRegisterDocuments(t *testing.T) {
 	for _, path := range []string{"/bad", "/text", "/missing"} {
 		got := w.send("POST", registerPath, token, app(metadata{"sector_identifier_uri": srv.URL + path}))
 		if body := got.json(t); got.status != http.StatusBadRequest || body["error"] != "invalid_client_metadata" {
-			t.Errorf("the sector at %s = %d %s", path, got.status, got.body)
+			t.Errorf("the sector at %s = %d %s, want invalid_client_metadata", path, got.status, got.body)
 		}
 	}
 
@@ -414,7 +417,8 @@ func TestRegisterDocuments(t *testing.T) {
 		put := metadata{"client_id": created["client_id"]}
 		w.send("PUT", registerPath+"/"+text(created["client_id"]), text(created["registration_access_token"]), app(put))
 		if c := w.clientOf(created); c.Logo != "" || c.LogoURI != "" {
-			t.Errorf("after the removal of the logo: %q of %q", c.Logo, c.LogoURI)
+			t.Errorf("after the removal of the logo, the client has the logo %q from %q, want none",
+				c.Logo, c.LogoURI)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func TestSealedCode(t *testing.T) {
 
 	code := br.code(c)
 	if got := len(w.entries()); got != before {
-		t.Errorf("a code adds %d entries to the session store", got-before)
+		t.Errorf("a code adds %d entries to the session store, want none", got-before)
 	}
 
 	w.empty()
@@ -94,16 +94,16 @@ func TestLongCode(t *testing.T) {
 	br := w.browser()
 	code := br.code(c, "nonce", nonce)
 	if len(code) > 128 {
-		t.Fatalf("the code has %d characters", len(code))
+		t.Fatalf("the code has %d characters, want at most 128", len(code))
 	}
 
 	// The code can be redeemed once, and a replay revokes the tokens.
 	got := w.redeem(c, code)
 	if claims := idClaims(t, got.json(t)); claims["nonce"] != nonce {
-		t.Errorf("the nonce of the ID token is %v", claims["nonce"])
+		t.Errorf("the nonce of the ID token is %v, want the requested one", claims["nonce"])
 	}
 	if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("redeeming again: %d %s", got.status, got.body)
+		t.Errorf("redeeming again: %d %s, want invalid_grant", got.status, got.body)
 	}
 	if got := w.userinfo(text(got.json(t)["access_token"])); got.status != http.StatusUnauthorized {
 		t.Errorf("the access token after the replay: %d, want 401", got.status)
@@ -112,6 +112,6 @@ func TestLongCode(t *testing.T) {
 	code = br.code(c, "nonce", nonce)
 	w.empty()
 	if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("after the store was emptied: %d %s", got.status, got.body)
+		t.Errorf("after the store was emptied: %d %s, want invalid_grant", got.status, got.body)
 	}
 }

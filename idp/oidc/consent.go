@@ -105,9 +105,9 @@ func (cp *consentPages) answerConsent(w http.ResponseWriter, r *http.Request) er
 	return badRequest("error.answer")
 }
 
-// consentingLogin returns the login that may consent to an authorization request that is waiting
-// for consent. If the login still needs a second factor, consentingLogin returns an error, because
-// the consent page is shown only after that factor.
+// consentingLogin returns the login that may consent to an authorization request. If the login
+// still needs a second factor, consentingLogin returns an error, because the consent page is shown
+// only after that factor.
 func (cp *consentPages) consentingLogin(r *http.Request, c idp.Client, req idp.AuthRequest) (idp.Login, error) {
 	l, err := cp.logins.live(r, c.ProjectID)
 	s, ok := l.answering(req)

@@ -41,11 +41,12 @@ func TestConsentRevoked(t *testing.T) {
 		}
 		if r := w.refresh(c, text(got["refresh_token"])); r.status != http.StatusBadRequest ||
 			r.json(t)["error"] != "invalid_grant" {
-			t.Errorf("%s: a refresh after the consent was revoked: %d %s", kind, r.status, r.body)
+			t.Errorf("%s: a refresh after the consent was revoked: %d %s, want invalid_grant", kind, r.status, r.body)
 		}
 
 		if r := w.redeem(c, code); r.status != http.StatusBadRequest || r.json(t)["error"] != "invalid_grant" {
-			t.Errorf("%s: a code from before the consent was revoked: %d %s", kind, r.status, r.body)
+			t.Errorf("%s: a code from before the consent was revoked: %d %s, want invalid_grant",
+				kind, r.status, r.body)
 		}
 
 		// The client must ask for consent again, even for ID tokens.
@@ -84,7 +85,7 @@ func TestConsentOfFirstParty(t *testing.T) {
 	got := w.tokens(c, "scope", "openid offline_access")
 	must(t, w.idp.Consents.Revoke(t.Context(), w.ada.ID, c.ID))
 	if r := w.refresh(c, text(got["refresh_token"])); r.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a refresh of a revoked grant: %d %s", r.status, r.body)
+		t.Errorf("a refresh of a revoked grant: %d %s, want invalid_grant", r.status, r.body)
 	}
 	w.tokens(c)
 }

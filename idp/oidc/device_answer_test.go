@@ -42,7 +42,7 @@ func TestDeviceAnsweredAgain(t *testing.T) {
 
 		store.down = false
 		if got := b.consent(page, answer); got.status != http.StatusOK || !strings.Contains(got.body, `id="device-`) {
-			t.Errorf("%s again: %d %s", answer, got.status, got.body)
+			t.Errorf("%s again: %d %s, want the last page", answer, got.status, got.body)
 		}
 		d.wants("after "+answer, want)
 		if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
@@ -93,7 +93,7 @@ func TestDeviceConfirmation(t *testing.T) {
 	// A new login in the same browser makes the page invalid.
 	if got := b.get("/accounts?id=" + form.Get("id")); got.status != http.StatusOK ||
 		!strings.Contains(got.body, `href="/login?id=`+form.Get("id")) {
-		t.Errorf("switching to another account: %d %s", got.status, got.body)
+		t.Errorf("switching to another account: %d %s, want the account chooser", got.status, got.body)
 	}
 
 	b.logIn(b.get("/login?id="+form.Get("id")), "bob@example.com", secret)

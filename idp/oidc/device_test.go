@@ -104,7 +104,7 @@ func TestDevice(t *testing.T) {
 	d.wants("before the code is entered", "authorization_pending")
 	linked := b.get(d.complete)
 	if linked.status != http.StatusOK || !strings.Contains(linked.body, `value="`+d.user+`"`) {
-		t.Errorf("the link of the QR code: %d %s", linked.status, linked.body)
+		t.Errorf("the link of the QR code: %d %s, want the form with the code", linked.status, linked.body)
 	}
 
 	page := b.enter(strings.ToLower(strings.ReplaceAll(d.user, "-", " ")))
@@ -125,7 +125,7 @@ func TestDevice(t *testing.T) {
 	d.wants("while the page is open", "authorization_pending")
 	if done := b.consent(page, "allow"); done.status != http.StatusOK ||
 		!strings.Contains(done.body, `id="device-done"`) {
-		t.Fatalf("allowing: %d %s", done.status, done.body)
+		t.Fatalf("allowing: %d %s, want the last page", done.status, done.body)
 	}
 
 	set := d.wants("after the person consented", "")
@@ -134,10 +134,10 @@ func TestDevice(t *testing.T) {
 	}
 
 	if id := idClaims(t, set); id["sub"] != w.ada.ID || id["aud"] != c.ID || id["sid"] == nil {
-		t.Errorf("ID token of a device: %v", id)
+		t.Errorf("ID token of a device: %v, want sub, aud and sid", id)
 	}
 	if got := w.userinfo(text(set["access_token"])); got.json(t)["email"] != email {
-		t.Errorf("userinfo: %d %s", got.status, got.body)
+		t.Errorf("userinfo: %d %s, want the email", got.status, got.body)
 	}
 	if got := w.refresh(c, text(set["refresh_token"])); got.status != http.StatusOK {
 		t.Errorf("refresh: %d %s, want 200", got.status, got.body)
@@ -197,7 +197,7 @@ func TestDeviceAuthorizationRefuses(t *testing.T) {
 	}
 	if got := w.token("grant_type", idp.GrantDevice, "client_id", spa.ID, "device_code",
 		"x"); got.json(t)["error"] != "unauthorized_client" {
-		t.Errorf("polling without the grant: %d %s", got.status, got.body)
+		t.Errorf("polling without the grant: %d %s, want unauthorized_client", got.status, got.body)
 	}
 }
 
@@ -215,15 +215,15 @@ func TestDevicePolls(t *testing.T) {
 	d.wants("after 15 seconds, slowed down twice", "authorization_pending")
 
 	if got := d.poll("client_id", other.ID); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("polling by another client: %d %s", got.status, got.body)
+		t.Errorf("polling by another client: %d %s, want invalid_grant", got.status, got.body)
 	}
 	for _, code := range []string{"x", strings.Repeat("x", 10_000)} {
 		if got := d.poll("device_code", code); got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("polling with the device code %.5q: %d %s", code, got.status, got.body)
+			t.Errorf("polling with the device code %.5q: %d %s, want invalid_grant", code, got.status, got.body)
 		}
 	}
 	if got := d.poll("device_code", ""); got.json(t)["error"] != "invalid_request" {
-		t.Errorf("polling without a device code: %d %s", got.status, got.body)
+		t.Errorf("polling without a device code: %d %s, want invalid_request", got.status, got.body)
 	}
 
 	w.pass(10 * time.Minute)
@@ -241,7 +241,7 @@ func TestDeviceDenied(t *testing.T) {
 	page := b.confirmation(d)
 	if got := b.consent(page, "deny"); got.status != http.StatusOK ||
 		!strings.Contains(got.body, `id="device-denied"`) {
-		t.Errorf("denying: %d %s", got.status, got.body)
+		t.Errorf("denying: %d %s, want the page about the denial", got.status, got.body)
 	}
 
 	for range 2 {

@@ -110,7 +110,8 @@ func TestHintOfAnotherBrowser(t *testing.T) {
 		}
 		w.lives("before the confirmation in a browser of "+who, true, ada, theirs)
 		if got := other.submit(page); got.location == nil || got.location.String() != goodbye {
-			t.Errorf("after the confirmation in a browser of %s: %d %v", who, got.status, got.location)
+			t.Errorf("after the confirmation in a browser of %s: %d %v, want a redirect to the client",
+				who, got.status, got.location)
 		}
 		w.lives("the login of that browser", false, theirs)
 		w.lives("after the confirmation in a browser of "+who, true, ada)
@@ -119,7 +120,7 @@ func TestHintOfAnotherBrowser(t *testing.T) {
 	w.pass(13 * time.Hour) // the cookie has expired, but the app still has tokens from the login
 	ada = w.refresh(c, text(ada["refresh_token"])).json(t)
 	if got := b.get(out); got.location == nil {
-		t.Errorf("in its own browser, without the cookie: %d %s", got.status, got.body)
+		t.Errorf("in its own browser, without the cookie: %d %s, want a redirect", got.status, got.body)
 	}
 	w.lives("after its own logout", false, ada)
 }
@@ -139,7 +140,7 @@ func TestConfirmedLogoutEndsAll(t *testing.T) {
 
 	page := b.get("/oauth/logout?" + url.Values{"client_id": {c.ID}}.Encode())
 	if got := b.submit(page); !strings.Contains(got.body, `id="logged-out"`) {
-		t.Errorf("confirming: %d %s", got.status, got.body)
+		t.Errorf("confirming: %d %s, want the last page", got.status, got.body)
 	}
 	w.lives("after the confirmation", false, ada, bob)
 }

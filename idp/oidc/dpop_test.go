@@ -104,7 +104,7 @@ func TestDPoP(t *testing.T) {
 		set := got.json(t)
 		token := text(set["access_token"])
 		if set["token_type"] != "DPoP" || got.header.Get("DPoP-Nonce") == "" {
-			t.Fatalf("%s: %d %v %s", format, got.status, got.header, got.body)
+			t.Fatalf("%s: %d %v %s, want DPoP tokens and a nonce", format, got.status, got.header, got.body)
 		}
 		proof := h.proof("GET", "/oauth/userinfo", token)
 
@@ -142,7 +142,7 @@ func TestDPoP(t *testing.T) {
 			"token": {token}}).json(t)
 		cnf, _ := seen["cnf"].(map[string]any)
 		if seen["token_type"] != "DPoP" || cnf["jkt"] != h.thumbprint() {
-			t.Errorf("%s: introspection %v", format, seen)
+			t.Errorf("%s: introspection %v, want the type DPoP and the key's thumbprint", format, seen)
 		}
 
 		// The refresh token is bound to the same key. The tokens from a refresh are also bound to
@@ -154,11 +154,11 @@ func TestDPoP(t *testing.T) {
 		other := thief.proof("POST", "/oauth/token", "")
 		for name, proof := range map[string]string{"no proof": "", "a different key": other} {
 			if got := refresh(proof); got.json(t)["error"] != "invalid_grant" {
-				t.Errorf("%s: refreshing with %s: %s", format, name, got.body)
+				t.Errorf("%s: refreshing with %s: %s, want invalid_grant", format, name, got.body)
 			}
 		}
 		if next := refresh(h.proof("POST", "/oauth/token", "")).json(t); next["token_type"] != "DPoP" {
-			t.Errorf("%s: refreshing: %v", format, next)
+			t.Errorf("%s: refreshing: %v, want DPoP tokens", format, next)
 		}
 	}
 }
@@ -177,13 +177,13 @@ func TestDPoPCode(t *testing.T) {
 
 	newCode := func() string { return w.browser().code(c, "dpop_jkt", h.thumbprint()) }
 	if got := thief.tokens(c, newCode()); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a different key than dpop_jkt: %s", got.body)
+		t.Errorf("a different key than dpop_jkt: %s, want invalid_grant", got.body)
 	}
 	if got := w.redeem(c, newCode()); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("no key, but dpop_jkt: %s", got.body)
+		t.Errorf("no key, but dpop_jkt: %s, want invalid_grant", got.body)
 	}
 	if got := h.tokens(c, newCode()); got.status != 200 {
-		t.Errorf("the key of dpop_jkt: %s", got.body)
+		t.Errorf("the key of dpop_jkt: %s, want 200", got.body)
 	}
 	if got := w.browser().authorize(request(c, "dpop_jkt", "x")); got.param("error") != "invalid_request" {
 		t.Errorf("an invalid dpop_jkt: %v, want invalid_request", got.parameters())
@@ -210,11 +210,11 @@ func TestDPoPPushedRequest(t *testing.T) {
 
 	code := codeOf(push(proof()))
 	if got := thief.tokens(c, code); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a different key than that of the pushed request: %s", got.body)
+		t.Errorf("a different key than that of the pushed request: %s, want invalid_grant", got.body)
 	}
 	code = codeOf(push(proof(), "dpop_jkt", h.thumbprint()))
 	if got := h.tokens(c, code); got.status != 200 {
-		t.Errorf("the key of the pushed request: %s", got.body)
+		t.Errorf("the key of the pushed request: %s, want 200", got.body)
 	}
 
 	anHourAgo := w.now().Add(-time.Hour).Unix()
@@ -224,7 +224,7 @@ func TestDPoPPushedRequest(t *testing.T) {
 		"an old proof":              push(h.proof("POST", "/oauth/par", "", "iat", anHourAgo)),
 	} {
 		if got.status != 400 || got.json(t)["error"] != "invalid_dpop_proof" {
-			t.Errorf("pushing with %s: %d %s", name, got.status, got.body)
+			t.Errorf("pushing with %s: %d %s, want invalid_dpop_proof", name, got.status, got.body)
 		}
 	}
 }
@@ -238,22 +238,22 @@ func TestDPoPRequired(t *testing.T) {
 	})
 	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {c.ID}, "client_secret": {secret}}
 	if got := w.postProven("/oauth/token", "", form); got.json(t)["error"] != "invalid_dpop_proof" {
-		t.Errorf("no proof: %s", got.body)
+		t.Errorf("no proof: %s, want invalid_dpop_proof", got.body)
 	}
 
 	got := w.postProven("/oauth/token", w.holder().proof("POST", "/oauth/token", "", "nonce", "x"), form)
 	if got.status != 400 || got.json(t)["error"] != "use_dpop_nonce" {
-		t.Errorf("an unknown nonce: %d %s", got.status, got.body)
+		t.Errorf("an unknown nonce: %d %s, want use_dpop_nonce", got.status, got.body)
 	}
 
 	h := w.holder()
 	proof := h.proof("POST", "/oauth/token", "", "nonce", got.header.Get("DPoP-Nonce"))
 	if got := w.postProven("/oauth/token", proof, form); got.json(t)["token_type"] != "DPoP" {
-		t.Errorf("with the nonce: %s", got.body)
+		t.Errorf("with the nonce: %s, want a DPoP token", got.body)
 	}
 
 	if got := w.postProven("/oauth/token", proof, form); got.json(t)["error"] != "invalid_dpop_proof" {
-		t.Errorf("the same proof again: %s", got.body)
+		t.Errorf("the same proof again: %s, want invalid_dpop_proof", got.body)
 	}
 
 	// Another node also accepts the nonce, and knows which proofs have been used.

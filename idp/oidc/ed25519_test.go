@@ -70,10 +70,10 @@ func TestAssertionEd25519(t *testing.T) {
 	for _, name := range []string{"token_endpoint_auth_signing_alg_values_supported",
 		"introspection_endpoint_auth_signing_alg_values_supported"} {
 		if got := text(doc[name]); got != "[RS256 PS256 ES256 EdDSA Ed25519]" {
-			t.Errorf("%s = %s", name, got)
+			t.Errorf("%s = %s, want all five names", name, got)
 		}
 	}
 	if got := idp.AssertionAlgorithms(); got[len(got)-1] != "Ed25519" {
-		t.Errorf("AssertionAlgorithms() = %v", got)
+		t.Errorf("AssertionAlgorithms() = %v, want Ed25519 last", got)
 	}
 }

@@ -48,13 +48,13 @@ func TestEnrolDuringLogin(t *testing.T) {
 			for _, past := range []reply{b.post("/login/continue", url.Values{"id": {id}}),
 				b.post("/consent", url.Values{"id": {id}, "answer": {"allow"}})} {
 				if past.param("code") != "" {
-					t.Errorf("skipping the set-up: %d %v", past.status, past.parameters())
+					t.Errorf("skipping the set-up: %d %v, want no code", past.status, past.parameters())
 				}
 			}
 
 			if got := b.form(page, "/login/enrol", "code",
 				"000000"); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, m[1]) {
-				t.Errorf("a wrong code: %d %s", got.status, got.body)
+				t.Errorf("a wrong code: %d %s, want 422 with the same secret", got.status, got.body)
 			}
 			codes := b.form(page, "/login/enrol", "code", factortest.Code(strings.ReplaceAll(m[1], " ", ""), w.now()))
 			if !strings.Contains(codes.body, `id="recovery-codes"`) {
@@ -76,7 +76,7 @@ func TestAccountFactors(t *testing.T) {
 	d := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1), Synced: true}
 	got := b.onPage(page, "/account/passkeys", "credential", string(d.Create(page.options(t))), "name", "Phone <b>")
 	if !strings.Contains(got.body, `id="recovery-codes"`) {
-		t.Fatalf("adding a passkey: %d %s", got.status, got.body)
+		t.Fatalf("adding a passkey: %d %s, want recovery codes", got.status, got.body)
 	}
 	if page = b.account(); !strings.Contains(page.body, "Phone &lt;b&gt;") ||
 		!strings.Contains(page.body, "synced across devices") || !strings.Contains(page.body, "10 codes are left") {
@@ -90,11 +90,11 @@ func TestAccountFactors(t *testing.T) {
 	}
 	got = b.onPage(app, "/account/app/confirm", "code", factortest.Code(strings.ReplaceAll(m[1], " ", ""), w.now()))
 	if !strings.Contains(got.body, "Your authenticator app is set up.") {
-		t.Errorf("setting up an app: %d %s", got.status, got.body)
+		t.Errorf("setting up an app: %d %s, want a notice", got.status, got.body)
 	}
 
 	if got := b.onPage(page, "/account/codes"); !strings.Contains(got.body, `id="recovery-codes"`) {
-		t.Errorf("new codes: %d %s", got.status, got.body)
+		t.Errorf("new codes: %d %s, want recovery codes", got.status, got.body)
 	}
 
 	// An old login may no longer change any of this. The person must sign in again first.
@@ -103,7 +103,7 @@ func TestAccountFactors(t *testing.T) {
 	for _, path := range []string{"/account/app", "/account/codes", "/account/passkeys",
 		"/account/factors/remove", "/account/password"} {
 		if got := b.onPage(page, path, "factor", w.appID()); !strings.Contains(got.body, `id="password"`) {
-			t.Errorf("%s by an old login: %d %s", path, got.status, got.body)
+			t.Errorf("%s by an old login: %d %s, want the login page", path, got.status, got.body)
 		}
 	}
 	if w.appID() == "" {
@@ -140,7 +140,7 @@ func TestFactorGuardsFactors(t *testing.T) {
 
 	// The old login cannot add factors and has changed nothing.
 	if got := old.get("/account?project=" + w.project.ID); strings.Contains(got.body, "data-options") {
-		t.Error("an earlier login is offered to add a passkey")
+		t.Error("an earlier login is offered a form that adds a passkey")
 	}
 	after, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(w.ada.ID))
 	must(t, err)
@@ -149,6 +149,6 @@ func TestFactorGuardsFactors(t *testing.T) {
 	}
 
 	if got := own.onPage(own.account(), "/account/codes"); !strings.Contains(got.body, `id="recovery-codes"`) {
-		t.Errorf("the login that set up the factor: %d %s", got.status, got.body)
+		t.Errorf("the login that set up the factor: %d %s, want recovery codes", got.status, got.body)
 	}
 }

@@ -72,7 +72,7 @@ func TestLoginWithTOTP(t *testing.T) {
 
 	page := b.logIn(b.authorize(request(c)), email, secret)
 	if !strings.Contains(page.body, `autocomplete="one-time-code"`) || page.param("code") != "" {
-		t.Fatalf("after the password: %d %s", page.status, page.body)
+		t.Fatalf("after the password: %d %s, want the page for the code", page.status, page.body)
 	}
 
 	if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "login_required" {
@@ -80,13 +80,13 @@ func TestLoginWithTOTP(t *testing.T) {
 	}
 	if got := b.form(page, "/login/factor", "code", "000000"); got.status != http.StatusUnprocessableEntity ||
 		!strings.Contains(got.body, "The code is wrong.") {
-		t.Errorf("a wrong code: %d %s", got.status, got.body)
+		t.Errorf("a wrong code: %d %s, want 422", got.status, got.body)
 	}
 
 	// The code is only accepted in the browser in which the password was entered.
 	if got := w.browser().form(page, "/login/factor", "code",
 		factortest.Code(key, w.now())); got.param("code") != "" || got.status != http.StatusForbidden {
-		t.Errorf("the right code in another browser: %d %s", got.status, got.body)
+		t.Errorf("the right code in another browser: %d %s, want 403", got.status, got.body)
 	}
 
 	code := factortest.Code(key, w.now())
@@ -98,13 +98,13 @@ func TestLoginWithTOTP(t *testing.T) {
 	page = other.logIn(other.authorize(request(c)), email, secret)
 	if got := other.form(page, "/login/factor", "code", code); got.status != http.StatusUnprocessableEntity ||
 		!strings.Contains(got.body, "already used") {
-		t.Errorf("the same code again: %d %s", got.status, got.body)
+		t.Errorf("the same code again: %d %s, want 422", got.status, got.body)
 	}
 
 	w.pass(11 * time.Minute)
 	if got := other.form(page, "/login/factor", "code",
 		factortest.Code(key, w.now())); !strings.Contains(got.body, `id="password"`) {
-		t.Errorf("a code long after the password: %d %s", got.status, got.body)
+		t.Errorf("a code long after the password: %d %s, want the login page", got.status, got.body)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestFactorGuesses(t *testing.T) {
 				looked++
 			case http.StatusTooManyRequests:
 			default:
-				t.Errorf("a wrong code = %d", got.status)
+				t.Errorf("a wrong code = %d, want 422 or 429", got.status)
 			}
 		}
 	}
@@ -161,7 +161,8 @@ func TestFactorGuesses(t *testing.T) {
 		reasons[e.Detail["reason"]]++
 	}
 	if reasons["wrong_code"] != 6 || reasons["too many tries"] != 1 {
-		t.Errorf("the audit trail has the reasons %v, want six wrong codes and one refusal for too many tries", reasons)
+		t.Errorf("the audit trail has the reasons %v, want six wrong codes and one refusal for too many tries",
+			reasons)
 	}
 }
 
@@ -220,7 +221,7 @@ func TestPasswordChangesBetween(t *testing.T) {
 	must(t, err)
 	if got := b.form(page, "/login/factor", "code",
 		factortest.Code(key, w.now())); !strings.Contains(got.body, `id="password"`) {
-		t.Errorf("with the old password and a code: %d %v", got.status, got.parameters())
+		t.Errorf("with the old password and a code: %d %v, want the login page", got.status, got.parameters())
 	}
 }
 
@@ -318,7 +319,7 @@ func TestFactorTriesDoNotMultiply(t *testing.T) {
 				looked++
 			case http.StatusTooManyRequests:
 			default:
-				t.Errorf("a wrong code = %d %s", got.status, got.body)
+				t.Errorf("a wrong code = %d %s, want 422 or 429", got.status, got.body)
 			}
 		}
 	}

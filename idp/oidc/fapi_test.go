@@ -58,7 +58,7 @@ func (b bank) code(t *testing.T) string {
 	uri := text(pushed.json(t)["request_uri"])
 	got := br.logIn(br.authorize(reference(b.c, uri)), email, secret)
 	if got.param("code") == "" || got.param("iss") != b.party.w.url+"/" {
-		t.Fatalf("the response is %v", got.parameters())
+		t.Fatalf("the response is %v, want a code and iss", got.parameters())
 	}
 	return got.param("code")
 }
@@ -91,25 +91,25 @@ func TestFAPI(t *testing.T) {
 		w.pass(20 * 24 * time.Hour) // each use of the refresh token extends its lifetime
 		got := b.post(t, "/oauth/token", refresh).json(t)
 		if got["token_type"] != "DPoP" || got["refresh_token"] != nil {
-			t.Errorf("the refresh returned %v", got)
+			t.Errorf("the refresh returned %v, want a DPoP token and no new refresh token", got)
 		}
 	}
 
 	refresh.Set("client_assertion", b.assertion(t))
 	if got := w.postProven("/oauth/token", "", refresh).json(t); got["error"] != "invalid_grant" {
-		t.Errorf("a refresh without a proof returned %v", got)
+		t.Errorf("a refresh without a proof returned %v, want invalid_grant", got)
 	}
 
 	b.holder = w.holder() // the client's own key binds its grants
 	if got := b.post(t, "/oauth/token", refresh).json(t); got["token_type"] != "DPoP" {
-		t.Errorf("a refresh with a new key returned %v", got)
+		t.Errorf("a refresh with a new key returned %v, want a DPoP token", got)
 	}
 
 	if got := b.post(t, "/oauth/token", b.redemption(code)).json(t); got["error"] != "invalid_grant" {
-		t.Errorf("redeeming the code again returned %v", got)
+		t.Errorf("redeeming the code again returned %v, want invalid_grant", got)
 	}
 	if got := b.post(t, "/oauth/token", refresh).json(t); got["error"] != "invalid_grant" {
-		t.Errorf("a refresh after the replay of the code returned %v", got)
+		t.Errorf("a refresh after the replay of the code returned %v, want invalid_grant", got)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestFAPIErrors(t *testing.T) {
 	} {
 		got := b.post(t, "/oauth/par", request(b.c), pairs...)
 		if got.status != 401 || got.json(t)["error"] != "invalid_client" {
-			t.Errorf("%s: %d %s", name, got.status, got.body)
+			t.Errorf("%s: %d %s, want invalid_client", name, got.status, got.body)
 		}
 	}
 
@@ -142,7 +142,7 @@ func TestFAPIErrors(t *testing.T) {
 	}
 
 	if got := b.post(t, "/oauth/par", request(b.c, "redirect_uri", "")); got.json(t)["error"] != "invalid_request" {
-		t.Errorf("a token request without a redirect URI returned %s", got.body)
+		t.Errorf("a pushed request without a redirect URI returned %s, want invalid_request", got.body)
 	}
 
 	form := b.redemption(b.code(t))
@@ -150,12 +150,12 @@ func TestFAPIErrors(t *testing.T) {
 	form.Set("client_assertion_type", idp.AssertionType)
 	// The code is bound to the key of the pushed request.
 	if got := w.postProven("/oauth/token", "", form); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a token request without a proof returned %s", got.body)
+		t.Errorf("a token request without a proof returned %s, want invalid_grant", got.body)
 	}
 	late := b.code(t)
 	w.pass(61 * time.Second)
 	if got := b.post(t, "/oauth/token", b.redemption(late)); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("redeeming a code after 61 seconds returned %s", got.body)
+		t.Errorf("redeeming a code after 61 seconds returned %s, want invalid_grant", got.body)
 	}
 }
 
@@ -179,7 +179,7 @@ func TestFAPISettings(t *testing.T) {
 		change(&c)
 		_, _, err := w.idp.Clients.Create(context.Background(), c)
 		if p := problem.First(err); p == nil || p.Param != param {
-			t.Errorf("%s: %v", param, err)
+			t.Errorf("an invalid %s: %v, want an error about it", param, err)
 		}
 	}
 
@@ -189,11 +189,11 @@ func TestFAPISettings(t *testing.T) {
 	old.c.JWKS = keySet(t, "", map[string]crypto.Signer{old.kid: old.party.key})
 	must(t, w.rewrite(old.c))
 	if got := old.post(t, "/oauth/par", request(old.c)); got.json(t)["error"] != "invalid_client" {
-		t.Errorf("an assertion signed with RS256 returned %s", got.body)
+		t.Errorf("an assertion signed with RS256 returned %s, want invalid_client", got.body)
 	}
 	old.party.alg = jose.PS256
 	if got := old.post(t, "/oauth/par", request(old.c)); got.status != http.StatusCreated {
-		t.Errorf("an assertion signed with PS256 returned %s", got.body)
+		t.Errorf("an assertion signed with PS256 returned %s, want 201", got.body)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestFAPIMessageSigning(t *testing.T) {
 	w := newWorld(t)
 	b := w.bank(t, func(n *idp.Client) { n.RequireObject = true })
 	if got := b.post(t, "/oauth/par", request(b.c)); got.json(t)["error"] != "invalid_request" {
-		t.Errorf("a request that is not signed: %s", got.body)
+		t.Errorf("a request that is not signed: %s, want invalid_request", got.body)
 	}
 
 	object := b.sign(t, b.object("response_mode", "jwt"), "typ", "oauth-authz-req+jwt")
@@ -258,7 +258,7 @@ func TestSignedIntrospection(t *testing.T) {
 		if seen.header.Get("Content-Type") != kind || header(t, seen.body)["typ"] != "token-introspection+jwt" ||
 			claims["iss"] != w.url+"/" || claims["aud"] != tt.asks.c.ID || len(claims) != 4 ||
 			time.Since(time.Unix(int64(issued), 0)).Abs() > time.Hour {
-			t.Errorf("introspection: %v %v", seen.header, claims)
+			t.Errorf("introspection: %v %v, want a JWT for the client", seen.header, claims)
 		}
 		if about["active"] != tt.active || tt.active != (about["cnf"] != nil) || !tt.active && len(about) != 1 {
 			t.Errorf("the token is %v, want active: %t", about, tt.active)
@@ -272,7 +272,7 @@ func TestSignedIntrospection(t *testing.T) {
 	for _, accept := range []string{"application/json", "*/*", "", kind + ";q=0"} {
 		seen := b.introspect(t, token, accept)
 		if !strings.HasPrefix(seen.header.Get("Content-Type"), "application/json") || seen.json(t)["active"] != true {
-			t.Errorf("for %q: %v %s", accept, seen.header, seen.body)
+			t.Errorf("for %q: %v %s, want JSON", accept, seen.header, seen.body)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// In addition to the check of its origin (see sameOrigin), every form contains a secret that other
-// sites cannot know:
+// The origin of every form is checked; see sameOrigin. In addition, every form contains a secret
+// that other sites cannot know:
 //
 //   - in a login, the ID of its authorization request, which only the browser that began the
 //     request may answer;

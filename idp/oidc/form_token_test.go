@@ -81,7 +81,7 @@ func TestFormTokens(t *testing.T) {
 	// Nothing was changed.
 	if sub, err := w.rows.FindSubscriber(t.Context(), w.project.ID, w.ada.ID); err != nil ||
 		sub.FirstName != w.ada.FirstName {
-		t.Errorf("the subscriber is %+v, %v", sub, err)
+		t.Errorf("the subscriber is %+v, %v, want no change", sub, err)
 	}
 	d.wants("after all forms", "authorization_pending")
 }

@@ -58,7 +58,7 @@ func TestFrontchannelLogout(t *testing.T) {
 		t.Errorf("logout: %d, Refresh %q, want a page that leads to %s", got.status, got.header.Get("Refresh"), to)
 	}
 	if csp := got.header.Get("Content-Security-Policy"); !strings.Contains(csp, "frame-src https:;") {
-		t.Errorf("the page's policy is %q", csp)
+		t.Errorf("the page's policy is %q, want one that permits frames", csp)
 	}
 
 	frames := framesIn(got.body)

@@ -32,11 +32,12 @@ func (w *world) ask(t *testing.T, method, path string, header http.Header, body 
 		res := httptest.NewRecorder()
 		w.handler.ServeHTTP(res, r)
 		if res.Code >= 500 {
-			t.Errorf("%s %q with %v and %q = %d %s", method, path, header, body, res.Code, res.Body)
+			t.Errorf("%s %q with %v and %q = %d %s, want no internal error",
+				method, path, header, body, res.Code, res.Body)
 		}
 		if to := res.Header().Get("Location"); strings.Contains(to, "evil.example/") &&
 			!strings.HasPrefix(to, callback+"?") && !strings.HasPrefix(to, "/") {
-			t.Errorf("%s %q is redirected to %q", method, path, to)
+			t.Errorf("%s %q is redirected to %q, want only registered redirect URIs", method, path, to)
 		}
 	})
 }

@@ -70,7 +70,7 @@ func TestHybrid(t *testing.T) {
 		if code {
 			set := w.redeem(c, got.param("code")).json(t)
 			if id := idClaims(t, set); id["nonce"] != "n" || set["refresh_token"] == nil {
-				t.Errorf("%s: the code was redeemed for %v", kind, set)
+				t.Errorf("%s: the code was redeemed for %v, want the nonce and a refresh token", kind, set)
 			}
 		}
 	}
@@ -86,14 +86,14 @@ func TestDirectToken(t *testing.T) {
 	token := got.param("access_token")
 
 	if info := w.userinfo(token); info.status != http.StatusOK || info.json(t)["email"] != email {
-		t.Errorf("userinfo = %d %s", info.status, info.body)
+		t.Errorf("userinfo = %d %s, want the email", info.status, info.body)
 	}
 	if _, err := w.idp.Tokens.Open(t.Context(), token); err == nil {
 		t.Error("the token gives access to other APIs")
 	}
 	claims := payload(t, token)
 	if claims["aud"] != w.url+"/oauth/userinfo" || claims["scope"] != "openid email" {
-		t.Errorf("the token has %v", claims)
+		t.Errorf("the token has %v, want it only for userinfo, with the scope openid email", claims)
 	}
 
 	set := w.redeem(c, got.param("code")).json(t)

@@ -32,18 +32,18 @@ func TestImplicit(t *testing.T) {
 			c, "response_mode", mode, "claims", `{"id_token":{"email":null}}`)), email, secret)
 		if fragment != (got.location != nil && strings.HasPrefix(got.location.String(), callback+"#")) ||
 			len(got.parameters()) != 4 || got.param("state") != "s" {
-			t.Fatalf("%q: %d to %v with %v", mode, got.status, got.location, got.parameters())
+			t.Fatalf("%q: %d to %v with %v, want four parameters", mode, got.status, got.location, got.parameters())
 		}
 
 		id := payload(t, got.param("id_token"))
 		if id["sub"] != w.ada.ID || id["nonce"] != "n" || id["given_name"] != "Ada" || id["email"] != email ||
 			id["at_hash"] != nil || id["sid"] == nil {
-			t.Errorf("%q: ID token %v", mode, id)
+			t.Errorf("%q: ID token %v, want the claims of the request", mode, id)
 		}
 
 		if again := b.authorize(implicit(c, "prompt", "none", "scope", "openid")); payload(t,
 			again.param("id_token"))["given_name"] != nil {
-			t.Errorf("%q: a claim of a scope that was not requested: %v", mode, again.parameters())
+			t.Errorf("%q: got %v, want no claim of a scope that was not requested", mode, again.parameters())
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestImplicitErrors(t *testing.T) {
 			t.Errorf("%s: %d to %v, want %s", tt.name, got.status, got.location, tt.want)
 		}
 		if want := tt.v.Get("response_type") != "code"; (got.location.Fragment != "") != want {
-			t.Errorf("%s: sent to %v, in the fragment: %v", tt.name, got.location, want)
+			t.Errorf("%s: sent to %v, want in the fragment = %v", tt.name, got.location, want)
 		}
 	}
 
@@ -104,7 +104,7 @@ func TestImplicitIsAGrant(t *testing.T) {
 	}
 	if g := p.Items[0].Grants[0]; g.ClientID != c.ID || strings.Join(g.Scope, " ") != "openid" ||
 		!g.Revoked.IsZero() {
-		t.Errorf("the grant is %+v", g)
+		t.Errorf("the grant is %+v, want openid alone, not revoked", g)
 	}
 
 	sid := text(payload(t, got.param("id_token"))["sid"])
@@ -136,7 +136,7 @@ func TestGrantNames(t *testing.T) {
 			name = idp.GrantDevice
 		}
 		if !c.May(name) && name != idp.GrantImplicit {
-			t.Errorf("a client that is registered for %s has %q", name, c.Grants)
+			t.Errorf("a client that is registered for %s has %q, want it included", name, c.Grants)
 		}
 		names = append(names, name)
 	}
@@ -144,7 +144,7 @@ func TestGrantNames(t *testing.T) {
 	slices.Sort(names)
 	slices.Sort(metadata.Grants)
 	if !slices.Equal(names, metadata.Grants) {
-		t.Errorf("the metadata has %q, the settings %q", metadata.Grants, names)
+		t.Errorf("the metadata has %q, the settings %q, want the same", metadata.Grants, names)
 	}
 
 	_, _, err := w.idp.Clients.Create(t.Context(), idp.Client{ProjectID: w.project.ID, Type: idp.Web,

@@ -17,8 +17,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// introspect serves POST /oauth/introspect (RFC 7662). A client may call it for every request that
-// it serves with its own tokens. introspect does not use the handler of zitadel/oidc, because that
+// introspect serves POST /oauth/introspect (RFC 7662). A client may call it for each request that
+// it serves, so it must be fast. introspect does not use the handler of zitadel/oidc, because that
 // handler would take more time than the introspection itself.
 func (s *server) introspect(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials) {
 	answer, c, err := s.about(r, cc)

@@ -41,12 +41,12 @@ func TestInvitationRedirects(t *testing.T) {
 		page := b.get(to)
 		if !strings.Contains(page.body, `id="notice-go" href="/account?project=`+w.project.ID+`"`) ||
 			!strings.Contains(page.body, "grace@example.com") || !strings.Contains(page.body, inGerman) {
-			t.Errorf("the page after an invitation: %d %s", page.status, page.body)
+			t.Errorf("the page after an invitation: %d %s, want the account in German", page.status, page.body)
 		}
 	}
 	other := w.browser().get(to)
 	if strings.Contains(other.body, "grace@example.com") || !strings.Contains(other.body, `id="notice-account"`) {
-		t.Errorf("the same page in another browser: %d %s", other.status, other.body)
+		t.Errorf("the same page in another browser: %d %s, want no email", other.status, other.body)
 	}
 	if got := b.get("/invite/accepted?project=unknown"); got.status != http.StatusGone {
 		t.Errorf("the page of an unknown project: %d, want 410", got.status)
@@ -63,11 +63,11 @@ func TestInvitationLanguage(t *testing.T) {
 	_, back, found := strings.Cut(refused.body, `name="back" value="`)
 	back, _, _ = strings.Cut(back, `"`)
 	if refused.status != http.StatusUnprocessableEntity || !found {
-		t.Fatalf("a short password: %d %s", refused.status, refused.body)
+		t.Fatalf("a short password: %d %s, want 422 with the language menu", refused.status, refused.body)
 	}
 	page := b.post("/language", url.Values{"language": {"de"}, "back": {html.UnescapeString(back)}})
 	if !strings.Contains(page.body, `id="password-submit"`) || !strings.Contains(page.body, inGerman) ||
 		formOf(t, page, "/invite").Get("token") != form.Get("token") {
-		t.Errorf("the page in German: %d %s", page.status, page.body)
+		t.Errorf("the page in German: %d %s, want the same form", page.status, page.body)
 	}
 }

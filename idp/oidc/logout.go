@@ -96,8 +96,8 @@ func (lo *logout) endSession(w http.ResponseWriter, r *http.Request) error {
 // therefore counts only in the browser in which its login was made. There it stands for all logins
 // of the subscriber, because some may be newer than the token.
 //
-// sure is false if the person must be asked first. This is the case if the hint is missing or names
-// another login, and if confirming would end at least one login.
+// sure is false if the person must be asked first. This is the case if the hint does not name one
+// of these logins, but confirming would end at least one of them.
 func (req logoutRequest) ends(all []idp.Login) (ids []string, sure bool) {
 	hinted := slices.IndexFunc(all, func(s idp.Login) bool {
 		return req.hint.SessionID != "" && s.ID == req.hint.SessionID

@@ -27,7 +27,7 @@ func TestLogout(t *testing.T) {
 	got := b.get("/oauth/logout?" + url.Values{"id_token_hint": {text(set["id_token"])},
 		"post_logout_redirect_uri": {goodbye}, "state": {"x y"}}.Encode())
 	if got.location == nil || got.location.String() != goodbye+"?state=x+y" {
-		t.Fatalf("the logout = %d to %v", got.status, got.location)
+		t.Fatalf("the logout = %d to %v, want a redirect to the client", got.status, got.location)
 	}
 
 	if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "login_required" {
@@ -38,12 +38,12 @@ func TestLogout(t *testing.T) {
 	}
 	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
 		text(set["refresh_token"])); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a refresh after a logout = %d %s", got.status, got.body)
+		t.Errorf("a refresh after a logout = %d %s, want invalid_grant", got.status, got.body)
 	}
 
 	again := b.get("/oauth/logout?" + url.Values{"id_token_hint": {text(set["id_token"])}}.Encode())
 	if again.status != http.StatusOK || !strings.Contains(again.body, "You are signed out") {
-		t.Errorf("a second logout = %d %s", again.status, again.body)
+		t.Errorf("a second logout = %d %s, want the page that confirms the logout", again.status, again.body)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestLoginRenewsCookie(t *testing.T) {
 	page := victim.authorize(request(c, "prompt", "login"))
 	victim.logIn(page, email, secret)
 	if got := cookie(victim); got == planted || got == "" {
-		t.Errorf("the cookie after a login is %q, before it was %q", got, planted)
+		t.Errorf("the cookie after a login is %q, want a value other than %q, which it had before", got, planted)
 	}
 }
 
@@ -105,13 +105,14 @@ func TestLogoutAsks(t *testing.T) {
 
 	page := b.get("/oauth/logout")
 	if page.location != nil || !strings.Contains(page.body, `id="logout-confirm"`) {
-		t.Fatalf("a logout without a hint = %d %v", page.status, page.location)
+		t.Fatalf("a logout without a hint = %d %v, want the confirmation page", page.status, page.location)
 	}
 
 	page = b.get("/oauth/logout?" + url.Values{"client_id": {c.ID}, "post_logout_redirect_uri": {goodbye},
 		"state": {`"><script>`}}.Encode())
 	if page.location != nil || strings.Contains(page.body, "<script") {
-		t.Fatalf("a logout without a hint but with a redirect URI = %d %v %s", page.status, page.location, page.body)
+		t.Fatalf("a logout without a hint but with a redirect URI = %d %v %s, want a safe confirmation page",
+			page.status, page.location, page.body)
 	}
 
 	if got := b.authorize(request(c)); got.param("code") == "" {
@@ -121,19 +122,19 @@ func TestLogoutAsks(t *testing.T) {
 	got := b.submit(b.get("/oauth/logout?" +
 		url.Values{"client_id": {c.ID}, "post_logout_redirect_uri": {goodbye}, "state": {"x"}}.Encode()))
 	if got.location == nil || got.location.String() != goodbye+"?state=x" {
-		t.Errorf("confirming the logout = %d %v", got.status, got.location)
+		t.Errorf("confirming the logout = %d %v, want a redirect to the client", got.status, got.location)
 	}
 
 	if got := b.authorize(request(c)); got.status != http.StatusOK {
 		t.Errorf("a request after the confirmation = %d %v, want the login page", got.status, got.location)
 	}
 	if got := b.submit(b.get("/logout")); !strings.Contains(got.body, "You are signed out") {
-		t.Errorf("confirming a logout without a login = %d %s", got.status, got.body)
+		t.Errorf("confirming a logout without a login = %d %s, want the last page", got.status, got.body)
 	}
 }
 
-// TestLogoutLooks shows that the pages of a logout have the project's branding, if the project is
-// known. People can cancel the logout.
+// TestLogoutLooks shows that the pages of a logout have the project's branding if the browser's
+// logins identify the project. People can cancel the logout.
 func TestLogoutLooks(t *testing.T) {
 	w := newWorld(t)
 	color := "#106040"
@@ -272,7 +273,7 @@ func TestRevokeAndIntrospect(t *testing.T) {
 		if got := w.post("/oauth/token",
 			url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}}, "Authorization",
 			basic(c.ID, s)); got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("%s: a refresh with a revoked token = %d %s", format, got.status, got.body)
+			t.Errorf("%s: a refresh with a revoked token = %d %s, want invalid_grant", format, got.status, got.body)
 		}
 	}
 }
@@ -285,7 +286,7 @@ func TestRevokeWithoutStore(t *testing.T) {
 	must(t, w.rows.Close())
 	got := w.post("/oauth/revoke", url.Values{"token": {text(set["access_token"])}, "client_id": {c.ID}})
 	if got.status < 500 {
-		t.Errorf("a revocation without a store = %d %s", got.status, got.body)
+		t.Errorf("a revocation without a store = %d %s, want a server error", got.status, got.body)
 	}
 }
 
@@ -320,7 +321,7 @@ func TestSubscriberEnds(t *testing.T) {
 		}
 		if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
 			text(set["refresh_token"])); got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("%s: refresh token: %d %s", name, got.status, got.body)
+			t.Errorf("%s: refresh token: %d %s, want invalid_grant", name, got.status, got.body)
 		}
 
 		w.pass(0)
@@ -427,7 +428,7 @@ func TestPageHeaders(t *testing.T) {
 		if csp := got.header.Get("Content-Security-Policy"); !strings.Contains(csp, "frame-ancestors 'none'") ||
 			got.header.Get("Cache-Control") != "no-store" ||
 			got.header.Get("Access-Control-Allow-Origin") != "" {
-			t.Errorf("the page has the headers %v", got.header)
+			t.Errorf("the page has the headers %v, want frame-ancestors 'none', no-store and no CORS", got.header)
 		}
 	}
 }
@@ -459,7 +460,7 @@ func TestLogoutByPost(t *testing.T) {
 	again := w.browser().post("/oauth/logout",
 		url.Values{"id_token_hint": {text(set["id_token"])}, "post_logout_redirect_uri": {goodbye}})
 	if again.location == nil || again.location.String() != goodbye {
-		t.Errorf("POST with a hint: %d %v", again.status, again.location)
+		t.Errorf("POST with a hint: %d %v, want a redirect to the client", again.status, again.location)
 	}
 }
 

@@ -83,7 +83,7 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 	} {
 		if got.status != http.StatusUnprocessableEntity ||
 			!strings.Contains(got.body, `id="passkey-error" role="alert">`) {
-			t.Errorf("%s: %d %s", name, got.status, got.body)
+			t.Errorf("%s: %d %s, want 422 with an error", name, got.status, got.body)
 		}
 	}
 
@@ -92,7 +92,7 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 	if got := b.form(page, "/login/passkey",
 		credential(mine, page)...); got.status != http.StatusUnprocessableEntity ||
 		!strings.Contains(got.body, "unknown here") {
-		t.Errorf("a passkey of another project: %d %s", got.status, got.body)
+		t.Errorf("a passkey of another project: %d %s, want 422", got.status, got.body)
 	}
 	page = b.logIn(b.authorize(request(c)), email, secret)
 	if got := b.form(page, "/login/factor",
@@ -109,7 +109,7 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 	if got := other.form(page, "/login/passkey",
 		credential(hers, page)...); got.status != http.StatusUnprocessableEntity ||
 		!strings.Contains(got.body, "unknown here") {
-		t.Errorf("a disabled subscriber's passkey: %d %s", got.status, got.body)
+		t.Errorf("a disabled subscriber's passkey: %d %s, want 422", got.status, got.body)
 	}
 }
 
@@ -143,16 +143,16 @@ func TestOnlyPasskeyStays(t *testing.T) {
 	page := b.get("/account?project=" + w.project.ID)
 	page = b.form(page, "/login/passkey", "credential", string(d.Get(page.options(t))))
 	if !strings.Contains(page.body, `id="account-page"`) {
-		t.Fatalf("a login without a password: %d %s", page.status, page.body)
+		t.Fatalf("a login without a password: %d %s, want the account page", page.status, page.body)
 	}
 
 	all, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(grace.ID))
 	must(t, err)
 	if got := b.onPage(page, "/account/factors/remove", "factor",
 		all[0].ID); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "the only way") {
-		t.Errorf("removing the only passkey: %d %s", got.status, got.body)
+		t.Errorf("removing the only passkey: %d %s, want 422", got.status, got.body)
 	}
 	if left, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(grace.ID)); err != nil || len(left) != 1 {
-		t.Errorf("remaining factors: %v, %v", left, err)
+		t.Errorf("remaining factors: %v, %v, want one", left, err)
 	}
 }

@@ -56,13 +56,13 @@ func TestPush(t *testing.T) {
 	w.pass(2 * time.Minute) // a person may take longer than the lifetime of the request_uri
 	answer := b.logIn(page, email, secret)
 	if answer.param("state") != "pushed" || answer.param("code") == "" {
-		t.Fatalf("the response is %v", answer.parameters())
+		t.Fatalf("the response is %v, want state=pushed and a code", answer.parameters())
 	}
 	if id := idClaims(t, w.redeem(c, answer.param("code")).json(t)); id["nonce"] != "n" {
-		t.Errorf("ID token %v", id)
+		t.Errorf("the ID token is %v, want the nonce n", id)
 	}
 	if again := b.authorize(reference(c, uri)); again.location != nil || !strings.Contains(again.body, "used before") {
-		t.Errorf("after its response: %d %v", again.status, again.location)
+		t.Errorf("after its response: %d %v, want a page about it", again.status, again.location)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestPushedOnce(t *testing.T) {
 	}
 	all.Wait()
 	if n := len(strings.Fields(strings.Join(codes, " "))); n != 1 {
-		t.Errorf("%d browsers got a code", n)
+		t.Errorf("%d browsers got a code, want 1", n)
 	}
 
 	other, _ := w.client(nil)
@@ -135,13 +135,13 @@ func TestPushErrors(t *testing.T) {
 		"short": reference(c, uri[:len(uri)-1]), "with a request": with(reference(c, uri), "request", "a.b.c"),
 	} {
 		if got := w.browser().authorize(v); got.status != 400 || !strings.Contains(got.body, `id="error-page"`) {
-			t.Errorf("%s: %d %v", name, got.status, got.location)
+			t.Errorf("%s: %d %v, want 400 and the error page", name, got.status, got.location)
 		}
 	}
 
 	w.pass(91 * time.Second)
 	if got := w.browser().authorize(reference(c, uri)); got.status != 400 || got.location != nil {
-		t.Errorf("expired: %d %v", got.status, got.location)
+		t.Errorf("expired: %d %v, want 400", got.status, got.location)
 	}
 
 	if got := w.browser().get("/oauth/par"); got.status != http.StatusMethodNotAllowed {
@@ -154,7 +154,7 @@ func TestPushRequired(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.RequirePushed = true })
 	if got := w.browser().authorize(request(c)); got.param("error") != "invalid_request" || got.param("state") != "s" {
-		t.Errorf("not pushed: %v", got.parameters())
+		t.Errorf("not pushed: %v, want invalid_request", got.parameters())
 	}
 	b := w.browser()
 	if got := b.logIn(b.authorize(reference(c, w.pushed(c))), email, secret); got.param("code") == "" {

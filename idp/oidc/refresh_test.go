@@ -142,7 +142,8 @@ func TestRefreshGraceRevoked(t *testing.T) {
 	next := text(w.refresh(c, used).json(t)["refresh_token"])
 	must(t, w.idp.Grants.RevokeToken(t.Context(), c, next))
 	if got := w.refresh(c, used); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a refresh with the predecessor of a revoked token = %d %s", got.status, got.body)
+		t.Errorf("a refresh with the predecessor of a revoked token = %d %s, want invalid_grant",
+			got.status, got.body)
 	}
 }
 
@@ -169,17 +170,17 @@ func TestRefresh(t *testing.T) {
 
 	// A wrong client or scope is refused.
 	if got := refresh(old, "client_id", other.ID); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a refresh by another client = %d %s", got.status, got.body)
+		t.Errorf("a refresh by another client = %d %s, want invalid_grant", got.status, got.body)
 	}
 	if got := refresh(old, "scope", "openid profile"); got.json(t)["error"] != "invalid_scope" {
-		t.Errorf("a refresh with a wider scope = %d %s", got.status, got.body)
+		t.Errorf("a refresh with a wider scope = %d %s, want invalid_scope", got.status, got.body)
 	}
 
 	// The scope may be narrowed. The ID token still describes the same login (OpenID Connect Core,
 	// section 12.2).
 	second := refresh(old, "scope", "openid").json(t)
 	if second["scope"] != "openid" || second["refresh_token"] == old || second["refresh_token"] == nil {
-		t.Fatalf("the refresh returned %v", second)
+		t.Fatalf("the refresh returned %v, want the narrower scope and a new refresh token", second)
 	}
 
 	was, is := idClaims(t, first), idClaims(t, second)
@@ -190,15 +191,16 @@ func TestRefresh(t *testing.T) {
 
 	third := refresh(text(second["refresh_token"])).json(t)
 	if third["scope"] != "openid email" {
-		t.Errorf("a refresh without a scope, after one with a narrower scope, returned %v", third)
+		t.Errorf("a refresh without a scope, after one with a narrower scope, returned %v, want the granted scope",
+			third)
 	}
 
 	// A token from two generations ago ends the grant.
 	if got := refresh(old); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a refresh with an old token = %d %s", got.status, got.body)
+		t.Errorf("a refresh with an old token = %d %s, want invalid_grant", got.status, got.body)
 	}
 	if got := refresh(text(third["refresh_token"])); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a refresh with the newest token after that = %d %s", got.status, got.body)
+		t.Errorf("a refresh with the newest token after that = %d %s, want invalid_grant", got.status, got.body)
 	}
 	if got := w.userinfo(text(third["access_token"])); got.status != http.StatusUnauthorized {
 		t.Errorf("userinfo with the newest access token after that = %d, want 401", got.status)
@@ -236,10 +238,11 @@ func TestEndedUnheard(t *testing.T) {
 			Expires: w.now().Add(time.Hour)}))
 
 		if got := w.refresh(c, refresh); got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("a refresh for a subscriber just %s = %d %s", name, got.status, got.body)
+			t.Errorf("a refresh for a subscriber just %s = %d %s, want invalid_grant", name, got.status, got.body)
 		}
 		if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("redeeming the code of a subscriber just %s = %d %s", name, got.status, got.body)
+			t.Errorf("redeeming the code of a subscriber just %s = %d %s, want invalid_grant",
+				name, got.status, got.body)
 		}
 	}
 }
@@ -262,19 +265,19 @@ func TestRefreshExpires(t *testing.T) {
 	w.pass(7 * 24 * time.Hour) // 181 days
 	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
 		token); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a refresh after 181 days: %d %s", got.status, got.body)
+		t.Errorf("a refresh after 181 days: %d %s, want invalid_grant", got.status, got.body)
 	}
 
 	token = text(w.tokens(c)["refresh_token"])
 	w.pass(31 * 24 * time.Hour)
 	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
 		token); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a refresh after 31 idle days: %d %s", got.status, got.body)
+		t.Errorf("a refresh after 31 idle days: %d %s, want invalid_grant", got.status, got.body)
 	}
 }
 
-// TestInventedRefreshToken shows that nobody can invent a refresh token that ends a grant with the
-// help of a JWT access token. The access token does not contain the grant's ID.
+// TestInventedRefreshToken shows that nobody can end a grant with a refresh token that was invented
+// from a JWT access token. The access token does not contain the grant's ID.
 func TestInventedRefreshToken(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.AccessToken = idp.JWTToken })
@@ -289,7 +292,7 @@ func TestInventedRefreshToken(t *testing.T) {
 	for _, token := range invented {
 		if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
 			token); got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("a refresh with an invented token = %d %s", got.status, got.body)
+			t.Errorf("a refresh with an invented token = %d %s, want invalid_grant", got.status, got.body)
 		}
 	}
 

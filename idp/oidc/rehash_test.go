@@ -35,7 +35,7 @@ func TestRehash(t *testing.T) {
 		}
 		if got, err := w.fabric.Subscribers.Find(t.Context(), w.project.ID, s.ID); err != nil ||
 			got.PasswordHash != hash {
-			t.Errorf("a wrong password replaced %s by %s", hash, got.PasswordHash)
+			t.Errorf("a wrong password replaced %s by %s, want no change", hash, got.PasswordHash)
 		}
 
 		var all sync.WaitGroup

@@ -30,7 +30,7 @@ func TestReplayedRedemption(t *testing.T) {
 	set := w.postProven("/oauth/token", proof, form).json(t)
 	token := text(set["access_token"])
 	if set["token_type"] != "DPoP" {
-		t.Fatalf("the tokens are %v", set)
+		t.Fatalf("the tokens are %v, want tokens of type DPoP", set)
 	}
 
 	replay := func(name string) {
@@ -40,7 +40,7 @@ func TestReplayedRedemption(t *testing.T) {
 			w.postProven("/oauth/token", b.tokenProof(), form))
 		got := w.postProven("/oauth/token", proof, b.asserted(t, b.redemption(b.code(t))))
 		if got.status != http.StatusBadRequest || got.json(t)["error"] != "invalid_dpop_proof" {
-			t.Errorf("%s, the same proof with a new code: %d %s", name, got.status, got.body)
+			t.Errorf("%s, the same proof with a new code: %d %s, want invalid_dpop_proof", name, got.status, got.body)
 		}
 		if got := b.userinfo("DPoP", token, b.proof("GET", "/oauth/userinfo", token)); got.status != http.StatusOK {
 			t.Errorf("%s: userinfo: %d %s, want 200", name, got.status, got.body)
@@ -55,7 +55,7 @@ func TestReplayedRedemption(t *testing.T) {
 	// are revoked (RFC 9700, section 4.5).
 	got := w.postProven("/oauth/token", b.tokenProof(), b.asserted(t, form))
 	if got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("the same code: %d %s", got.status, got.body)
+		t.Errorf("the same code: %d %s, want invalid_grant", got.status, got.body)
 	}
 	if got := b.userinfo("DPoP", token, b.proof("GET", "/oauth/userinfo", token)); got.status != 401 {
 		t.Errorf("userinfo after the code was replayed: %d %s, want 401", got.status, got.body)
@@ -81,7 +81,7 @@ func TestConcurrentReplays(t *testing.T) {
 		if got.status == http.StatusOK {
 			tokens = append(tokens, text(got.json(t)["access_token"]))
 		} else if got.json(t)["error"] != "invalid_client" {
-			t.Errorf("a replay: %d %s", got.status, got.body)
+			t.Errorf("a replay: %d %s, want invalid_client", got.status, got.body)
 		}
 	}
 
@@ -120,7 +120,7 @@ func TestReplayedRefresh(t *testing.T) {
 	next := w.postProven("/oauth/token", proof, form).json(t)
 	for range 2 { // the second time after the session store was emptied
 		if got := w.postProven("/oauth/token", proof, form); got.json(t)["error"] != "invalid_dpop_proof" {
-			t.Errorf("the app's request again: %d %s", got.status, got.body)
+			t.Errorf("the app's request again: %d %s, want invalid_dpop_proof", got.status, got.body)
 		}
 		w.empty()
 	}
@@ -157,16 +157,17 @@ func TestInventedCodeWritesNothing(t *testing.T) {
 		"a token":       refresh("x"), "a token of an unknown grant": refresh(unissued),
 	} {
 		if got.status != http.StatusBadRequest || got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("%s: %d %s", name, got.status, got.body)
+			t.Errorf("%s: %d %s, want invalid_grant", name, got.status, got.body)
 		}
 	}
 
 	code := w.browser().code(c, "scope", "openid offline_access")
 	if got := redeem(code, strings.Repeat("x", 43)); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("the wrong verifier: %d %s", got.status, got.body)
+		t.Errorf("the wrong verifier: %d %s, want invalid_grant", got.status, got.body)
 	}
 	if got := redeem(code, verifier); got.json(t)["error"] != "invalid_dpop_proof" {
-		t.Errorf("the proof of a refused request with a real code: %d %s", got.status, got.body)
+		t.Errorf("the proof of a refused request with a real code: %d %s, want invalid_dpop_proof",
+			got.status, got.body)
 	}
 }
 
@@ -191,13 +192,13 @@ func TestRefusedRequestUsesUp(t *testing.T) {
 	// A pushed request uses up both as well.
 	form, proof := b.asserted(t, request(b.c, "scope", "")), b.proof("POST", "/oauth/par", "")
 	if got := w.postProven("/oauth/par", proof, form); got.json(t)["error"] != "invalid_scope" {
-		t.Errorf("pushing without a scope: %d %s", got.status, got.body)
+		t.Errorf("pushing without a scope: %d %s, want invalid_scope", got.status, got.body)
 	}
 	wantInvalidClient(t, "pushing again", w.postProven("/oauth/par", b.proof("POST", "/oauth/par", ""),
 		with(form, "scope", "openid")))
 	got := w.postProven("/oauth/par", proof, b.asserted(t, request(b.c)))
 	if got.json(t)["error"] != "invalid_dpop_proof" {
-		t.Errorf("pushing with the same proof: %d %s", got.status, got.body)
+		t.Errorf("pushing with the same proof: %d %s, want invalid_dpop_proof", got.status, got.body)
 	}
 }
 
@@ -218,12 +219,12 @@ func TestPushedForms(t *testing.T) {
 		}
 		w.empty()
 		if got := b.authorize(reference(c, uri)); got.location != nil {
-			t.Errorf("%s, a second time: %d %v", name, got.status, got.location)
+			t.Errorf("%s, a second time: %d %v, want no redirect", name, got.status, got.location)
 		}
 	}
 
 	other, _ := w.client(nil)
 	if got := w.browser().authorize(reference(other, w.pushed(c))); got.status != 400 || got.location != nil {
-		t.Errorf("sealed, by another client: %d %v", got.status, got.location)
+		t.Errorf("sealed, by another client: %d %v, want 400", got.status, got.location)
 	}
 }

@@ -62,13 +62,13 @@ func TestRequestObject(t *testing.T) {
 
 	set := w.redeem(p.c, got.param("code")).json(t)
 	if id := idClaims(t, set); set["scope"] != "openid email" || id["email"] != email {
-		t.Errorf("scope %v, ID token %v", set["scope"], id)
+		t.Errorf("scope %v, ID token %v, want openid email and the email", set["scope"], id)
 	}
 
 	// The same object may be pushed.
 	uri := w.pushed(p.c, "request", p.sign(t, p.object("state", "pushed")))
 	if got := b.authorize(reference(p.c, uri)); got.param("state") != "pushed" {
-		t.Errorf("a pushed object: %v", got.parameters())
+		t.Errorf("a pushed object: %v, want state=pushed", got.parameters())
 	}
 }
 
@@ -118,7 +118,7 @@ func TestRequestObjectErrors(t *testing.T) {
 	} {
 		got := w.browser().authorize(request(p.c, "redirect_uri", "", "request", v))
 		if got.status != 400 || got.location != nil {
-			t.Errorf("%s: %d %v", name, got.status, got.location)
+			t.Errorf("%s: %d %v, want 400 and no redirect", name, got.status, got.location)
 		}
 	}
 }
@@ -140,7 +140,7 @@ func TestRequestObjectRequired(t *testing.T) {
 		t.Errorf("not signed: %v, want invalid_request", got.parameters())
 	}
 	if got := w.push(p.c); got.json(t)["error"] != "invalid_request" {
-		t.Errorf("pushed, not signed: %s", got.body)
+		t.Errorf("pushed, not signed: %s, want invalid_request", got.body)
 	}
 
 	hour := w.now().Add(time.Hour + time.Minute).Unix()
@@ -182,7 +182,7 @@ func TestRequestURI(t *testing.T) {
 	for _, uri := range []string{srv.URL + "/other", srv.URL + "/object#x", "http://169.254.169.254/"} {
 		got := w.browser().authorize(request(p.c, "request_uri", uri))
 		if got.param("error") != "invalid_request_uri" || fetched > 0 {
-			t.Errorf("%s: %v after %d fetches", uri, got.parameters(), fetched)
+			t.Errorf("%s: %v after %d fetches, want invalid_request_uri and no fetch", uri, got.parameters(), fetched)
 		}
 	}
 	body = strings.Repeat("x", 17<<10)
@@ -214,10 +214,10 @@ func TestSignedResponse(t *testing.T) {
 			}
 
 			if life := claims["exp"].(float64) - float64(w.now().Unix()); life < 590 || life > 610 {
-				t.Errorf("%s: valid for %v seconds", mode, life)
+				t.Errorf("%s: valid for %v seconds, want 600", mode, life)
 			}
 			if head := header(t, got.param("response")); head["alg"] != "ES256" {
-				t.Errorf("%s: header %v", mode, head)
+				t.Errorf("%s: header %v, want alg ES256", mode, head)
 			}
 		}
 	}

@@ -50,11 +50,11 @@ func TestResource(t *testing.T) {
 		}
 
 		if in := about("/oauth/introspect", token).json(t); in["active"] != true || in["aud"] != tt.audience {
-			t.Errorf("resource %v: introspection %v", tt.asked, in)
+			t.Errorf("resource %v: introspection %v, want an active token for this audience", tt.asked, in)
 		}
 		if out := about("/oauth/revoke", token); out.status != http.StatusOK ||
 			about("/oauth/introspect", token).json(t)["active"] != false {
-			t.Errorf("resource %v: the token is still active after revocation: %d", tt.asked, out.status)
+			t.Errorf("resource %v: revocation %d, want 200 and an inactive token", tt.asked, out.status)
 		}
 	}
 
@@ -122,7 +122,7 @@ func TestResourceOfGrant(t *testing.T) {
 			refresh = text(got.json(t)["refresh_token"])
 		}
 		if audience(got) != want {
-			t.Errorf("a refresh for %s: %d %s", asked, got.status, got.body)
+			t.Errorf("a refresh for %s: %d %s, want %s", asked, got.status, got.body, want)
 		}
 	}
 
@@ -144,7 +144,7 @@ func TestResourceIsARight(t *testing.T) {
 	b.consent(b.logIn(b.authorize(request(c)), email, secret), "allow")
 	page := b.authorize(request(c, "resource", "https://billing.example/"))
 	if !strings.Contains(page.body, "Act on your behalf at https://billing.example/") {
-		t.Errorf("no consent to the resource is requested: %d %v %s", page.status, page.location, page.body)
+		t.Errorf("the page does not ask for consent to the resource: %d %v %s", page.status, page.location, page.body)
 	}
 
 	if b.consent(page, "allow").param("code") == "" ||

@@ -77,7 +77,8 @@ func TestRequestObjectRefused(t *testing.T) {
 
 		got := w.browser().authorize(request(c, "state", tt.state, "response_mode", tt.mode, "request", tt.request))
 		if got.status != tt.status || got.param("error") != "request_not_supported" || got.param("state") != tt.want {
-			t.Errorf("%.60s: %d %v", tt.request, got.status, got.parameters())
+			t.Errorf("%.60s: %d %v, want request_not_supported and the state of the case",
+				tt.request, got.status, got.parameters())
 		}
 	}
 }
@@ -91,7 +92,7 @@ func TestResponseModeOfDenial(t *testing.T) {
 		page := b.logIn(b.authorize(request(c, "response_mode", mode)), email, secret)
 		got := b.consent(page, "deny")
 		if got.status != want || got.param("error") != "access_denied" || got.param("state") != "s" {
-			t.Errorf("%s: the denial is sent with %d %v", mode, got.status, got.parameters())
+			t.Errorf("%s: the denial is sent with %d %v, want access_denied", mode, got.status, got.parameters())
 		}
 	}
 }
@@ -120,7 +121,7 @@ func TestFormPostLimits(t *testing.T) {
 	for _, state := range []string{"a\r\nb", "a\nb", "\x00"} {
 		got := b.authorize(request(c, "response_mode", "form_post", "state", state))
 		if got.location == nil || got.param("error") != "invalid_request" || got.param("state") != state {
-			t.Errorf("state %q: %d %v", state, got.status, got.parameters())
+			t.Errorf("state %q: %d %v, want invalid_request", state, got.status, got.parameters())
 		}
 	}
 
@@ -129,7 +130,8 @@ func TestFormPostLimits(t *testing.T) {
 		got := b.authorize(request(c, "response_mode", "form_post"))
 		if got.location == nil || got.param("error") != "invalid_request" ||
 			!strings.HasSuffix(got.location.Scheme, ".app") {
-			t.Errorf("form_post to an app without a host: %d %v", got.status, got.location)
+			t.Errorf("form_post to an app without a host: %d %v, want invalid_request by redirect",
+				got.status, got.location)
 		}
 	}
 }
@@ -163,12 +165,13 @@ func TestFraming(t *testing.T) {
 	// not.
 	bad := b.authorize(request(c, "response_mode", "form_post", "prompt", "none", "scope", "bogus"))
 	if bad.param("error") != "invalid_scope" || bad.header.Get("X-Frame-Options") != "" {
-		t.Errorf("a failed prompt=none request: %v %v", bad.parameters(), bad.header)
+		t.Errorf("a failed prompt=none request: %v %v, want invalid_scope and no X-Frame-Options",
+			bad.parameters(), bad.header)
 	}
 	unproven := b.authorize(request(c, "redirect_uri", "https://evil.example/cb", "prompt", "none"))
 	if unproven.header.Get("X-Frame-Options") != "DENY" ||
 		!strings.Contains(unproven.header.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
-		t.Errorf("the error page of an unverified redirect URI: %v", unproven.header)
+		t.Errorf("the error page of an unverified redirect URI: %v, want headers that forbid frames", unproven.header)
 	}
 }
 
@@ -187,7 +190,7 @@ func TestDescriptions(t *testing.T) {
 	} {
 		bad := func(c rune) bool { return c < ' ' || c > '~' || c == '"' || c == '\\' }
 		if got == "" || strings.ContainsFunc(got, bad) {
-			t.Errorf("%s says %q", name, got)
+			t.Errorf("%s says %q, want printable ASCII without quotes and backslashes", name, got)
 		}
 	}
 	if !strings.Contains(text(refused["error_description"]), "kid 'k'") {

@@ -37,17 +37,17 @@ func TestBeginAgain(t *testing.T) {
 	again := b.logIn(page, "grace@example.com", "typed")
 	if again.status != 200 || !strings.Contains(again.body, `id="login-again"`) ||
 		!strings.Contains(again.body, `value="grace@example.com"`) || strings.Contains(again.body, "typed") {
-		t.Fatalf("the login does not start again: %d %s", again.status, again.body)
+		t.Fatalf("the login does not start again with the email: %d %s", again.status, again.body)
 	}
 
 	// The new request is answered once.
 	done := b.logIn(again, email, secret)
 	if done.param("code") == "" || done.param("state") != "s" {
-		t.Fatalf("the login that started again: %d %v", done.status, done.location)
+		t.Fatalf("the login that started again: %d %v, want a code", done.status, done.location)
 	}
 	w.pass(time.Minute)
 	if got := b.logIn(again, email, secret); got.status != 400 || got.location != nil {
-		t.Errorf("an answered request is answered again: %d %v", got.status, got.location)
+		t.Errorf("a request that was already answered: %d %v, want 400", got.status, got.location)
 	}
 }
 
@@ -62,6 +62,6 @@ func TestForgotKeepsEmail(t *testing.T) {
 		"forgot": {"yes"}})
 	if got.status != 200 || !strings.Contains(got.body, "forgot-submit") ||
 		!strings.Contains(got.body, `value="`+email+`"`) || got.param("code") != "" {
-		t.Errorf("the page for a new password: %d %s", got.status, got.body)
+		t.Errorf("the page for a new password: %d %s, want the form with the email", got.status, got.body)
 	}
 }

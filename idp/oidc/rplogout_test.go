@@ -84,7 +84,7 @@ func TestRPInitiatedLogout(t *testing.T) {
 			}
 
 			if in := b.signedIn(c); in != (tt.want == "error-page") {
-				t.Errorf("signed in afterwards: %v", in)
+				t.Errorf("signed in afterwards: %v, want this only after an error", in)
 			}
 		})
 	}
@@ -92,7 +92,7 @@ func TestRPInitiatedLogout(t *testing.T) {
 	t.Run("oidcc-rp-initiated-logout-discovery-endpoint-verification", func(t *testing.T) {
 		if doc := w.browser().get("/.well-known/openid-configuration").json(
 			t); doc["end_session_endpoint"] != w.url+"/oauth/logout" {
-			t.Errorf("end_session_endpoint = %v", doc["end_session_endpoint"])
+			t.Errorf("end_session_endpoint = %v, want /oauth/logout", doc["end_session_endpoint"])
 		}
 	})
 }

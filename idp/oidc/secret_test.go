@@ -52,7 +52,7 @@ func TestOldSecretNotedOnce(t *testing.T) {
 	c, err = w.rows.FindClient(t.Context(), c.ID)
 	must(t, err)
 	if n := slow.notes.Load(); n != 1 || c.Old.Used.IsZero() {
-		t.Errorf("50 uses of an old secret were recorded %d times, the last one at %v", n, c.Old.Used)
+		t.Errorf("50 uses of an old secret were recorded %d times, the last one at %v, want once", n, c.Old.Used)
 	}
 }
 
@@ -113,10 +113,10 @@ func TestRotateSecret(t *testing.T) {
 	c.try("the second, after the third replaced it without overlap", second, 401)
 	c.try("the third in its overlap", third, 200)
 	if _, err := c.idp.Clients.EndSeenSecret(t.Context(), c.Client); !errors.Is(err, problem.Conflict) {
-		t.Errorf("ending an old secret that was replaced: %v", err)
+		t.Errorf("ending an old secret that was replaced: %v, want Conflict", err)
 	}
 	if _, _, err := c.idp.Clients.RotateSeen(t.Context(), c.Client, 0, nil); !errors.Is(err, problem.Conflict) {
-		t.Errorf("replacing a secret that was replaced: %v", err)
+		t.Errorf("replacing a secret that was replaced: %v, want Conflict", err)
 	}
 	_, err := c.idp.Clients.EndOldSecret(t.Context(), c.ID)
 	must(t, err)
@@ -156,7 +156,7 @@ func TestRotateSecretRefused(t *testing.T) {
 		{"by a key that was revoked in the meantime", 0, revoked, problem.Unauthenticated},
 	} {
 		if _, _, err := c.idp.Clients.RotateSecret(t.Context(), c.ID, tt.overlap, tt.by); !errors.Is(err, tt.want) {
-			t.Errorf("%s: %v", tt.what, err)
+			t.Errorf("%s: %v, want a refusal", tt.what, err)
 		}
 	}
 	c.try("after the refused rotations", secret, 200)

@@ -43,7 +43,7 @@ func TestSessionState(t *testing.T) {
 	first := b.logIn(page, email, secret)
 	state := first.param("session_state")
 	if !isUnchanged(c.ID, origin, b.browserState(), state) {
-		t.Fatalf("session_state = %q for the browser state %q", state, b.browserState())
+		t.Fatalf("session_state = %q for the browser state %q, want one that matches", state, b.browserState())
 	}
 	if isUnchanged(c.ID, "https://other.example", b.browserState(), state) {
 		t.Error("the session_state holds for another origin")
@@ -57,7 +57,8 @@ func TestSessionState(t *testing.T) {
 
 	b.submit(b.get("/logout"))
 	if b.browserState() == "" || isUnchanged(c.ID, origin, b.browserState(), again) {
-		t.Errorf("after the logout, the session_state still holds for %q", b.browserState())
+		t.Errorf("after the logout, the session_state still holds for %q, want a state that does not match",
+			b.browserState())
 	}
 }
 
@@ -88,14 +89,15 @@ func TestCheckSession(t *testing.T) {
 	b := newWorld(t).browser()
 	doc := b.get("/.well-known/openid-configuration").json(t)
 	if doc["check_session_iframe"] != b.w.url+"/oauth/check-session" {
-		t.Errorf("check_session_iframe = %v", doc["check_session_iframe"])
+		t.Errorf("check_session_iframe = %v, want /oauth/check-session", doc["check_session_iframe"])
 	}
 
 	got := b.get("/oauth/check-session")
 	csp := got.header.Get("Content-Security-Policy")
 	if got.status != http.StatusOK || !strings.Contains(csp, "frame-ancestors *;") ||
 		got.header.Get("X-Frame-Options") != "" || !strings.Contains(got.body, "/static/check-session.") {
-		t.Errorf("the page: %d, %q, %q, %s", got.status, csp, got.header.Get("X-Frame-Options"), got.body)
+		t.Errorf("the page: %d, %q, %q, %s, want 200 and a page that any site may frame",
+			got.status, csp, got.header.Get("X-Frame-Options"), got.body)
 	}
 	if csp := b.get("/logout").header.Get("Content-Security-Policy"); !strings.Contains(csp, "frame-ancestors 'none'") {
 		t.Errorf("the logout page may be framed: %q", csp)

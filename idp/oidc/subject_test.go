@@ -196,19 +196,19 @@ func TestSignedUserinfo(t *testing.T) {
 		got := w.userinfo(text(tokens["access_token"]))
 		if got.status != http.StatusOK || got.header.Get("Content-Type") != "application/jwt" ||
 			got.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("%s: %d %v %s", alg, got.status, got.header, got.body)
+			t.Errorf("%s: %d %v %s, want a JWT that is not cached", alg, got.status, got.header, got.body)
 			continue
 		}
 
 		claims := payload(t, got.body)
 		if _, ok := w.idp.Ring.VerifyJWS(got.body, "JWT"); !ok || claims["iss"] != w.url+"/" ||
 			claims["aud"] != c.ID || claims["sub"] != w.ada.ID || claims["email"] != email {
-			t.Errorf("%s: userinfo %v", alg, claims)
+			t.Errorf("%s: userinfo %v, want signed claims for the client", alg, claims)
 		}
 
 		head, err := base64.RawURLEncoding.DecodeString(strings.SplitN(got.body, ".", 2)[0])
 		if err != nil || !strings.Contains(string(head), `"alg":"`+string(alg)+`"`) {
-			t.Errorf("%s: the header is %s", alg, head)
+			t.Errorf("%s: the header is %s, want this alg", alg, head)
 		}
 		hint = got.body
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 // throttled sets Retry-After and returns a message that says when the person may try again. The
-// message contains the wait and the time in UTC, because the person's time zone is unknown.
+// message contains how long to wait, and until which time in UTC, because the person's time zone is
+// unknown.
 func (pg *pages) throttled(w http.ResponseWriter, r *http.Request, p *problem.Error) string {
 	web.RetryAfter(w, p)
 	until := pg.Now().Add(p.RetryAfter + time.Minute - time.Nanosecond).UTC().Truncate(time.Minute)

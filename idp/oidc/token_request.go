@@ -41,7 +41,7 @@ func byLibrary(library http.Handler) clientHandler {
 
 // strict reads the form of a request before the library does. It rejects requests that the library
 // would accept: methods other than POST, credentials in the query, JSON, repeated parameters,
-// several kinds of client authentication, and bodies without a limit.
+// several kinds of client authentication, and bodies that are too large.
 func (s *server) strict(next clientHandler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		web.NoStore(w)
@@ -203,7 +203,8 @@ func parseForm(body string) (url.Values, error) {
 	return form, nil
 }
 
-// legacyJSON reads a JSON body as a form. ok is false unless the body names a mobile-legacy client.
+// legacyJSON reads a JSON body as a form. It returns false unless r is a token request whose body
+// names a mobile-legacy client.
 func (s *server) legacyJSON(r *http.Request, body []byte) (url.Values, bool) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	members, err := web.Members(r)

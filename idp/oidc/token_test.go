@@ -119,11 +119,11 @@ func TestRedeemRefuses(t *testing.T) {
 	// verifier.
 	code := w.browser().code(confidential, "code_challenge", "", "code_challenge_method", "")
 	if got := w.redeem(confidential, code, "client_secret", secret1); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a verifier without a challenge: %d %s", got.status, got.body)
+		t.Errorf("a verifier without a challenge: %d %s, want invalid_grant", got.status, got.body)
 	}
 	if got := w.redeem(confidential, code, "client_secret", secret1, "code_verifier", "", "redirect_uri",
 		""); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("neither PKCE nor redirect_uri: %d %s", got.status, got.body)
+		t.Errorf("neither PKCE nor redirect_uri: %d %s, want invalid_grant", got.status, got.body)
 	}
 
 	if got := w.redeem(confidential, code, "client_secret", secret1, "code_verifier", ""); got.status != http.StatusOK {
@@ -139,7 +139,7 @@ func TestRedeemRefuses(t *testing.T) {
 	code = w.browser().code(c)
 	w.pass(61 * time.Second)
 	if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a code 61 seconds old: %d %s", got.status, got.body)
+		t.Errorf("a code 61 seconds old: %d %s, want invalid_grant", got.status, got.body)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestCodeReplay(t *testing.T) {
 			t.Fatalf("%s: userinfo before the replay: %d, want 200", format, got.status)
 		}
 		if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("%s: second redemption: %d %s", format, got.status, got.body)
+			t.Errorf("%s: second redemption: %d %s, want invalid_grant", format, got.status, got.body)
 		}
 
 		if got := w.userinfo(text(first["access_token"])); got.status != http.StatusUnauthorized {
@@ -165,7 +165,8 @@ func TestCodeReplay(t *testing.T) {
 		got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
 			text(first["refresh_token"]))
 		if got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("%s: the first refresh token after the replay: %d %s", format, got.status, got.body)
+			t.Errorf("%s: the first refresh token after the replay: %d %s, want invalid_grant",
+				format, got.status, got.body)
 		}
 	}
 }
@@ -284,7 +285,7 @@ func TestMobileLegacy(t *testing.T) {
 	got := b.do(req)
 	if got.status != http.StatusOK || got.json(t)["id_token"] == nil ||
 		got.json(t)["scope"] != "openid profile email offline_access" {
-		t.Errorf("a mobile-legacy client: %d %s", got.status, got.body)
+		t.Errorf("a mobile-legacy client: %d %s, want tokens with the default scopes", got.status, got.body)
 	}
 
 	for _, pairs := range [][]string{{"code_challenge", ""}, {"code_challenge_method", "plain"}} {
@@ -309,7 +310,7 @@ func TestNarrowedClient(t *testing.T) {
 
 	got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", text(set["refresh_token"]))
 	if got.json(t)["scope"] != "openid email" {
-		t.Errorf("a refresh after the client was narrowed: %d %s", got.status, got.body)
+		t.Errorf("a refresh after the client was narrowed: %d %s, want the scope openid email", got.status, got.body)
 	}
 	if got := b.logIn(page, email, secret); got.status != http.StatusBadRequest || got.location != nil {
 		t.Errorf("a login for a redirect URI that was removed: %d %v, want 400", got.status, got.location)
@@ -325,7 +326,7 @@ func TestParameterNames(t *testing.T) {
 		"CLIENT_ID": {c.ID}, "REFRESH_TOKEN": {text(set["refresh_token"])}}
 	for range 20 {
 		if got := w.post("/oauth/token", form); got.json(t)["error"] != "invalid_client" {
-			t.Fatalf("parameters with names in two spellings: %d %s", got.status, got.body)
+			t.Fatalf("parameters with names in two spellings: %d %s, want invalid_client", got.status, got.body)
 		}
 	}
 }

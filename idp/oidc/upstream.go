@@ -43,7 +43,7 @@ func (si *signIn) offerUpstreams(r *http.Request, c idp.Client, req idp.AuthRequ
 
 // beginUpstream serves POST /login/upstream, a button on the login page. It redirects to the
 // provider. Each attempt counts against the limit of authorization requests, because the attempt is
-// stored and may read the provider's discovery document.
+// stored, and selvage may have to fetch the provider's discovery document.
 func (si *signIn) beginUpstream(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := si.requestForm(w, r)
 	if err != nil {
@@ -258,8 +258,8 @@ func upstreamReturnKey(state string) session.Key {
 	return session.Key{Kind: "upstream-logout", ID: session.Digest(state)}
 }
 
-// upstreamLogout returns the URL at which to sign out of the upstream provider of one of the logins
-// that have just ended, or "". Afterwards the provider redirects the browser back here, and
+// upstreamLogout returns the URL for signing out of the upstream provider with which one of the
+// ended logins was made, or "". Afterwards the provider redirects the browser back here, and
 // finishUpstream redirects it to the URL in to. A failure is only logged, because the person is
 // already signed out here.
 func (lo *logout) upstreamLogout(r *http.Request, ended []string, to string) string {

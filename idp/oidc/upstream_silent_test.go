@@ -46,7 +46,7 @@ func TestUpstreamSilent(t *testing.T) {
 				t.Fatalf("%s %s: no account page: %d %s", tt.name, where, page.status, page.body)
 			}
 			if stale := strings.Contains(page.body, `action="/account/sign-in"`); stale == tt.recent {
-				t.Errorf("%s %s: the page asks to sign in again: %v", tt.name, where, stale)
+				t.Errorf("%s %s: the page asks to sign in again: %v, want %v", tt.name, where, stale, !tt.recent)
 			}
 		}
 	}
@@ -70,6 +70,6 @@ func TestUpstreamSilentEnrol(t *testing.T) {
 		t.Fatalf("the second request to the provider is %v, want a sign-in", q)
 	}
 	if page = f.answer(b, fg, sent.Query()); !strings.Contains(page.body, "Set up a second factor") {
-		t.Errorf("after signing in to the provider: %d %s", page.status, page.body)
+		t.Errorf("after signing in to the provider: %d %s, want the set-up page", page.status, page.body)
 	}
 }

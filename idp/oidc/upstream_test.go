@@ -29,7 +29,8 @@ type federation struct {
 	site idp.Client // the app, a client in world
 }
 
-// federate returns a federation. change changes the upstream provider.
+// federate returns a federation. change changes the settings of the upstream provider; it may be
+// nil.
 func federate(t *testing.T, change func(*idp.UpstreamInput)) federation {
 	t.Helper()
 	f := federation{world: newWorld(t), up: newWorld(t)}
@@ -143,7 +144,7 @@ func TestUpstreamSignUp(t *testing.T) {
 		fabric.SubscriberInput{Disabled: &disabled})
 	must(t, err)
 	if got := f.signIn(f.browser(), renamed); got.param("code") != "" || got.status != 422 {
-		t.Errorf("a disabled subscriber: %d %v", got.status, got.parameters())
+		t.Errorf("a disabled subscriber: %d %v, want 422 and no code", got.status, got.parameters())
 	}
 }
 
@@ -203,7 +204,7 @@ func TestUpstreamEmail(t *testing.T) {
 	got := f.signIn(f.browser(), f.up.ada.Email)
 	if got.status != 422 || !strings.Contains(got.body, "did not confirm an email") ||
 		!strings.Contains(got.body, `name="password"`) {
-		t.Errorf("%d %s", got.status, got.body)
+		t.Errorf("a login with an unverified email: %d %s, want 422 and the login page", got.status, got.body)
 	}
 
 	claims := map[string]string{"email_verified": "phone_number_verified"}
@@ -211,7 +212,7 @@ func TestUpstreamEmail(t *testing.T) {
 	must(t, err)
 	f.verify(f.up.ada, true)
 	if got := f.signIn(f.browser(), f.up.ada.Email); !strings.Contains(got.body, "did not confirm an email") {
-		t.Errorf("with another claim for email_verified: %d %s", got.status, got.body)
+		t.Errorf("with another claim for email_verified: %d %s, want it refused", got.status, got.body)
 	}
 }
 
@@ -295,7 +296,7 @@ func TestUpstreamLogout(t *testing.T) {
 
 	page = b.get(strings.TrimPrefix(back.location.String(), f.url))
 	if got := page; !strings.Contains(got.body, "You are signed out") {
-		t.Errorf("after returning: %d %s", got.status, got.body)
+		t.Errorf("after returning: %d %s, want the page that confirms the logout", got.status, got.body)
 	}
 
 	ours := idp.Client{ID: f.u.ClientID, RedirectURIs: []string{f.url + f.callback()}}
@@ -350,8 +351,8 @@ func newForger(t *testing.T) *forger {
 	return f
 }
 
-// forge signs in to the app with an ID token of fg with changed claims. params contains additional
-// parameters for the app's request.
+// forge signs in to the app with an ID token of fg whose claims are changed. params contains
+// additional parameters for the app's request.
 func (f federation) forge(fg *forger, change func(map[string]any), params ...string) reply {
 	f.t.Helper()
 	return f.forgeIn(f.browser(), fg, change, params...)
@@ -394,7 +395,7 @@ func TestUpstreamMixUp(t *testing.T) {
 		b := f.browser()
 		sent := f.begin(b)
 		if uri := sent.Get("redirect_uri"); uri != f.url+f.u.Callback() || strings.HasPrefix(f.url+path, uri) {
-			t.Fatalf("the redirect URI is %q", uri)
+			t.Fatalf("the redirect URI is %q, want that of the attempt's provider", uri)
 		}
 		answer := url.Values{"state": {sent.Get("state")}, "code": {"honest"}}
 		if got := b.get(path + "?" + answer.Encode()); got.status < 400 || got.param("code") != "" {
@@ -476,7 +477,7 @@ func TestUpstreamToken(t *testing.T) {
 		"a different signature": func(map[string]any) { fg.signer = newKey(t, jose.ES256) },
 	} {
 		if got := ask(change); got.status != http.StatusBadGateway || got.param("code") != "" {
-			t.Errorf("%s: %d %v", name, got.status, got.parameters())
+			t.Errorf("a token with %s: %d %v, want 502", name, got.status, got.parameters())
 		}
 		fg.signer = fg.key
 	}
@@ -538,7 +539,8 @@ func TestUpstreamFactor(t *testing.T) {
 	f.app()
 	got := f.signIn(f.browser(), f.up.ada.Email)
 	if got.param("code") != "" || !strings.Contains(got.body, "/login/factor") {
-		t.Errorf("%d %v %s", got.status, got.parameters(), got.body)
+		t.Errorf("a subscriber with a second factor: %d %v %s, want the page for it",
+			got.status, got.parameters(), got.body)
 	}
 }
 
@@ -556,7 +558,7 @@ func TestUpstreamSettings(t *testing.T) {
 	for _, issuer := range []string{"https://id.example/a//b", "https://id.example/../a", "https://id.example//a"} {
 		_, err := f.idp.Upstreams.Update(ctx, f.project.ID, f.u.ID, idp.UpstreamInput{Issuer: &issuer, Secret: &secret})
 		if p := problem.First(err); p == nil || p.Param != "issuer" {
-			t.Errorf("%s: %v", issuer, err)
+			t.Errorf("the issuer %s: %v, want an error about the issuer", issuer, err)
 		}
 	}
 
@@ -570,14 +572,14 @@ func TestUpstreamSettings(t *testing.T) {
 	} {
 		_, err := f.idp.Upstreams.Update(ctx, f.project.ID, f.u.ID, in)
 		if p := problem.First(err); p == nil || p.Param != param {
-			t.Errorf("%s: %v", param, err)
+			t.Errorf("an invalid %s: %v, want an error about it", param, err)
 		}
 	}
 
 	_, err = f.idp.Upstreams.Create(ctx, f.project.ID, idp.UpstreamInput{Name: &f.u.Name, Issuer: &f.u.Issuer,
 		ClientID: text("x")})
 	if p := problem.First(err); p == nil || p.Param != "name" {
-		t.Errorf("the same name: %v", err)
+		t.Errorf("the same name: %v, want an error about the name", err)
 	}
 	must(t, f.idp.Upstreams.Delete(ctx, f.project.ID, f.u.ID))
 	if all, err := f.idp.Upstreams.List(ctx, f.project.ID, page.Query{Size: 10}); err != nil || len(all.Items) != 0 {

@@ -44,7 +44,7 @@ func TestUserCodeWrong(t *testing.T) {
 
 	if got := b.get("/device?user_code=" + url.QueryEscape(`"><script>`)); got.status != http.StatusOK ||
 		!strings.Contains(got.body, `value=""`) {
-		t.Errorf("a link with an unknown code: %d %s", got.status, got.body)
+		t.Errorf("a link with an unknown code: %d %s, want the form without a code", got.status, got.body)
 	}
 }
 

@@ -41,7 +41,7 @@ func TestLanguage(t *testing.T) {
 	want := func(what string, got reply, language string) {
 		t.Helper()
 		if !strings.Contains(got.body, language) {
-			t.Errorf("%s: %d, without %s", what, got.status, language)
+			t.Errorf("%s: %d, want %s in the page", what, got.status, language)
 		}
 	}
 
@@ -90,20 +90,20 @@ func TestLanguageOfLinks(t *testing.T) {
 	b := w.browser()
 	page := b.get(at)
 	if !strings.Contains(page.body, inGerman) || !strings.Contains(page.body, `action="/reset?ui_locales=de"`) {
-		t.Fatalf("a link in a German email opens %s", page.body)
+		t.Fatalf("a link in a German email opens %s, want a page in German", page.body)
 	}
 
 	if done := b.post("/reset?ui_locales=de",
 		url.Values{"token": {token}, "password": {"granite-otter-nine"}}); !strings.Contains(done.body, inGerman) ||
 		!strings.Contains(done.body, `id="password-set"`) {
-		t.Errorf("the next page is %s", done.body)
+		t.Errorf("the next page is %s, want the German page after the change", done.body)
 	}
 
 	_, at = link()
 	if page := b.post("/language",
 		url.Values{"language": {"en"}, "back": {at}}); !strings.Contains(page.body, inEnglish) ||
 		!strings.Contains(page.body, `id="password-submit"`) {
-		t.Errorf("after choosing English on the page of a German link: %s", page.body)
+		t.Errorf("after choosing English on the page of a German link: %s, want the English form", page.body)
 	}
 }
 
@@ -117,13 +117,13 @@ func TestLanguageSwitch(t *testing.T) {
 	page := b.authorize(request(c, "ui_locales", "de"))
 	back := "/login?id=" + hiddenID.FindStringSubmatch(page.body)[1]
 	if !strings.Contains(page.body, inGerman) || !strings.Contains(page.body, `name="back" value="`+back+`"`) {
-		t.Fatalf("a login page in German: %d %s", page.status, page.body)
+		t.Fatalf("a login page in German: %d %s, want its address in the language form", page.status, page.body)
 	}
 
 	if got := b.post("/language",
 		url.Values{"language": {"en"}, "back": {back}}); !strings.Contains(got.body, inEnglish) ||
 		!strings.Contains(got.body, "login-submit") {
-		t.Errorf("after the switch: %d %s", got.status, got.body)
+		t.Errorf("after the switch: %d %s, want the English login page", got.status, got.body)
 	}
 
 	for _, to := range []string{"https://evil.example/", "//evil.example/", "/\\evil.example",

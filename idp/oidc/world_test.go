@@ -383,7 +383,7 @@ func (w *world) tokens(c idp.Client, pairs ...string) map[string]any {
 	w.t.Helper()
 	got := w.redeem(c, w.browser().code(c, pairs...))
 	if got.status != http.StatusOK {
-		w.t.Fatalf("no tokens: %d %s", got.status, got.body)
+		w.t.Fatalf("no tokens: %d %s, want 200", got.status, got.body)
 	}
 	return got.json(w.t)
 }

@@ -144,8 +144,8 @@ func (c *Client) config(p *provider, u idp.Upstream) (oauth2.Config, error) {
 		RedirectURL: c.AuthURL + u.Callback(), Scopes: u.AllScopes()}, nil
 }
 
-// Begin returns the URL at which a person signs in to u, for the authorization request with this
-// id.
+// Begin begins an attempt to sign in with u, in order to answer req. It returns the URL at which
+// the person signs in.
 func (c *Client) Begin(ctx context.Context, u idp.Upstream, req idp.AuthRequest) (string, error) {
 	p, err := c.discover(ctx, u.Issuer)
 	if err != nil {

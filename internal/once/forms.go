@@ -11,23 +11,23 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// lostAfter is the age from which a form that is still being handled has lost its node. It is longer
-// than maxHandling and renewEvery, with the difference of two nodes' clocks, which may each be wrong
-// by a minute.
+// If a node has not recorded for lostAfter that it still handles a form, the node must have
+// stopped. lostAfter is longer than maxHandling, and than renewEvery, plus the difference of two
+// nodes' clocks, each of which may be wrong by a minute.
 const lostAfter = 3 * time.Minute
 
 // Forms remembers which forms were handled, or are being handled, on any node.
 type Forms struct {
 	Sessions session.Store // nil means that nothing is remembered
-	Kind     string        // of the entries in Sessions
+	Kind     string        // kind of the entries in Sessions
 	Kept     time.Duration // how long a form is remembered: as long as its token is valid
 	Now      func() time.Time
 }
 
 func (a Forms) key(id string) session.Key { return session.Key{Kind: a.Kind, ID: session.Digest(id)} }
 
-// The entry of a form in the session store begins with formBegan and the time in seconds since 1970
-// while the form is being handled, and then with formEnded and the result.
+// While a form is being handled, its entry in the session store consists of formBegan and the time
+// in seconds since 1970. Then it consists of formEnded and the result.
 const (
 	formBegan = "began:"
 	formEnded = "ended:"
@@ -44,7 +44,7 @@ type Sent struct {
 }
 
 // Begin records that the form with this id is being handled. If it was handled before, or is being
-// handled on another node, Begin returns what is known of it, and problem.Conflict.
+// handled on another node, Begin returns what is known about it, and problem.Conflict.
 func (a Forms) Begin(ctx context.Context, id string) (sent Sent, err error) {
 	if a.Sessions == nil {
 		return sent, nil

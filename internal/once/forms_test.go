@@ -32,9 +32,9 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestFormOnTwoNodes shows that a form that one node handles, or has handled, is not handled by
-// another, which learns whether the first has finished and with which result. A form that failed may
-// be handled again.
+// TestFormOnTwoNodes shows that a form that one node is handling, or has handled, is not handled by
+// another node. The other node learns whether the first has finished, and with which result. A form
+// that failed may be handled again.
 func TestFormOnTwoNodes(t *testing.T) {
 	all, ctx := nodes(t, time.Now), t.Context()
 	one, other := all[0], all[1]

@@ -77,11 +77,11 @@ type auditPage struct {
 	ByName bool // the search is for a name instead of an email
 	Narrow bool // filters other than the account and its logins may hide events
 
-	// Cut holds a sentence for each filter whose name has more matches than the filter covers.
+	// Cut holds a sentence for each filter that does not cover all matches of its name.
 	Cut []string
 
 	// Person is the subscriber whose email was searched for. Hindrance describes what keeps this
-	// person from signing in, or is "". It is set only on the page of a project.
+	// person from signing in, or is "". Both are set only on the page of a project.
 	Person    entity
 	Hindrance string
 }
@@ -192,15 +192,15 @@ func (v *visit) auditFinder(set auditFilter) finder {
 }
 
 // An auditQuery is a filter of the audit trail. cut holds a sentence for each name in the filter
-// that matches more than the filter covers.
+// that has more matches than the filter covers.
 type auditQuery struct {
 	audit.Filter
 	cut []string
 }
 
 // auditQuery returns the filter from the URL. It replaces an email with the id of its account: a
-// subscriber of the project or, on the page of the installation, an operator. It replaces a name with
-// the ids of everyone and everything that it names.
+// subscriber of the project or, on the page of the installation, an operator. It replaces a name
+// with the ids of all actors and targets with that name.
 func (a *auditPages) auditQuery(v *visit) (f auditFilter, ask auditQuery, err error) {
 	if f, ask.Filter, err = v.auditFilter(); err != nil {
 		return f, ask, err
@@ -231,7 +231,8 @@ func (a *auditPages) auditQuery(v *visit) (f auditFilter, ask auditQuery, err er
 	return f, ask, err
 }
 
-// byName restricts ask to the events whose actor or target text names, and to logins as text.
+// byName restricts ask to the events of the actors and targets that text names. On the page of a
+// project, it adds failed logins with text as the email.
 func (a *auditPages) byName(v *visit, text string, ask *auditQuery) error {
 	if err := a.addNamed(v, text, ask, &ask.Anyone); err != nil || v.project.ID == "" {
 		return err

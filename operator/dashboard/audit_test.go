@@ -182,7 +182,7 @@ func TestAuditHindrance(t *testing.T) {
 	shows("their invitation has failed or expired")
 	must(t, w.accept(t, handOver(t, b, one)))
 	if a := b.get(at); a.StatusCode != http.StatusOK || strings.Contains(a.body, `id="hindrance"`) {
-		t.Errorf("after a password was set: %s, %s", a.Status, a.body)
+		t.Errorf("after a password was set: %s, want 200 without a hindrance: %s", a.Status, a.body)
 	}
 
 	b.post(one, one+"/disable", nil)
@@ -299,22 +299,22 @@ func TestAuditExport(t *testing.T) {
 
 	rows, err := csv.NewReader(strings.NewReader(a.body)).ReadAll()
 	if err != nil || len(rows) != 2 {
-		t.Fatalf("the export has %d rows: %v", len(rows), err)
+		t.Fatalf("the export has %d rows, want 2: %v", len(rows), err)
 	}
 
 	for i, cell := range rows[1] {
 		if cell != "" && strings.ContainsAny(cell[:1], "=+-@\t\r") {
-			t.Errorf("the cell of %s is %q", rows[0][i], cell)
+			t.Errorf("the cell of %s is %q, which a spreadsheet could treat as a formula", rows[0][i], cell)
 		}
 	}
 	if rows[1][2] != w.one.ID {
-		t.Errorf("the export has an event of the project %s", rows[1][2])
+		t.Errorf("the export has an event of another project, %s", rows[1][2])
 	}
 
 	at := "/dashboard/projects/" + w.one.ID + "/audit"
 	if a := b.get(at + "?after=soon"); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `<a href="#f-after">`) || !strings.Contains(a.body, "From must be a day") {
-		t.Errorf("the page for an invalid day returned %s", a.Status)
+		t.Errorf("the page for an invalid day returned %s, want 422 with an error at the day", a.Status)
 	}
 	if a := b.get(at + "/export?after=soon"); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("the export for an invalid day returned %s, want 422", a.Status)
@@ -333,7 +333,7 @@ func TestAuditNothingFound(t *testing.T) {
 		"&outcome=refused": "Remove the other filters",
 	} {
 		if a := b.get(at + query); !strings.Contains(a.body, want) {
-			t.Errorf("%s: the page lacks %q", query, want)
+			t.Errorf("the page with %q lacks %q", query, want)
 		}
 	}
 }

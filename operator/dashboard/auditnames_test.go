@@ -83,8 +83,8 @@ func TestAuditOfOneAmongMany(t *testing.T) {
 	}
 }
 
-// TestAuditHidesEmails shows that the filters of a project do not reveal parts of the emails of
-// operators, of whom the page shows only the names.
+// TestAuditHidesEmails shows that the filters of a project do not reveal parts of an operator's
+// email if the page shows only the operator's name.
 func TestAuditHidesEmails(t *testing.T) {
 	w := newWorld(t)
 	o, _ := w.operator("zoe.secret@example.com", ofAll)

@@ -17,7 +17,7 @@ import (
 
 const backupsPage = "/dashboard/backups"
 
-// A vault holds one backup, and the jobs that were requested.
+// A vault holds one backup and records the jobs that were requested.
 type vault struct {
 	mu   sync.Mutex
 	job  dashboard.BackupJob
@@ -32,7 +32,7 @@ func (v *vault) set(j dashboard.BackupJob) {
 	v.job = j
 }
 
-// request records a request, unless a job is running.
+// request records a requested job, unless a job is running.
 func (v *vault) request(what string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -97,7 +97,7 @@ func TestBackupPages(t *testing.T) {
 	a := b.post(backupsPage, backupsPage, nil)
 	if a.StatusCode != http.StatusConflict || !strings.Contains(a.body, "Files so far: 12,345.") ||
 		!strings.Contains(a.body, "wait until that has ended") || !strings.Contains(a.body, refusing) {
-		t.Errorf("a second job returned %s", a.Status)
+		t.Errorf("a second job returned %s, want 409 with the progress of the first", a.Status)
 	}
 	live := b.follow(strings.ReplaceAll(between(a.body, `data-live="`, `"`), "&amp;", "&"))
 
@@ -137,7 +137,7 @@ func TestNoBackups(t *testing.T) {
 	for _, path := range []string{backupsPage, backupsPage + "/" + oldBackup + "/check"} {
 		a := b.post("/dashboard/account", path, nil)
 		if a.StatusCode != http.StatusConflict || !strings.Contains(a.body, "backup.directory is not set") {
-			t.Errorf("POST %s returned %s", path, a.Status)
+			t.Errorf("POST %s returned %s, want 409 that names the setting", path, a.Status)
 		}
 	}
 }

@@ -169,7 +169,7 @@ func TestBranding(t *testing.T) {
 
 	p, err := w.fabric.Projects.Find(t.Context(), w.one.ID)
 	if err != nil || p.Name != "Shop" || p.Logo != "" || p.Color != "" || p.Terms != "" {
-		t.Errorf("the project is %+v, %v", p, err)
+		t.Errorf("the project is %+v, %v, want the name Shop and no branding", p, err)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestBrandingEvent(t *testing.T) {
 			"color", "#a03060").leadsTo(t, at+"?done=changed")
 		all := w.events(t, name+".updated")
 		if len(all) != 1 {
-			t.Fatalf("%s: saving a color and a logo records %+v", name, all)
+			t.Fatalf("%s: saving a color and a logo records %+v, want one event", name, all)
 		}
 		colorName := map[string]string{"project": "color", "client": "brand_color"}[name]
 		names := slices.DeleteFunc(slices.Sorted(maps.Keys(all[0].Detail)), func(n string) bool { return n == "name" })
@@ -203,7 +203,7 @@ func TestBrandingEvent(t *testing.T) {
 	b.upload(at, "", "form", b.token(at), "seen", b.marks(at), "name", "Shop").leadsTo(t,
 		at+"?done=changed")
 	if after := len(w.events(t, "project.updated")); after != before {
-		t.Errorf("saving no change records %d events", after-before)
+		t.Errorf("saving no change records %d events, want none", after-before)
 	}
 }
 
@@ -268,19 +268,19 @@ func TestBothLogos(t *testing.T) {
 		send(at, "", "", "logo", kept("logo"), "dark_logo", kept("dark_logo")).leadsTo(t, at+"?done=changed")
 		first := saved()
 		if first[0] == "" || first[1] == "" || first[0] == first[1] {
-			t.Fatalf("%s: the logos %q were saved", name, first)
+			t.Fatalf("%s: the logos %q were saved, want two different ones", name, first)
 		}
 
 		broken := send(at, "", "<svg/>", "name", "Shop")
 		if broken.StatusCode != http.StatusUnprocessableEntity ||
 			!strings.Contains(broken.body, `<a href="#f-dark_logo">Logo for dark pages must be a PNG`) ||
 			!strings.Contains(broken.body, `id="f-dark_logo-fault"`) {
-			t.Errorf("%s: a file that is not a picture: %s", name, broken.Status)
+			t.Errorf("%s: a file that is not a picture: %s, want 422 with an error at the logo", name, broken.Status)
 		}
 
 		send(at, "", "", "remove_dark_logo", "yes").leadsTo(t, at+"?done=changed")
 		if now := saved(); now != [2]string{first[0], ""} {
-			t.Errorf("%s: without the logo for dark pages: %q", name, now)
+			t.Errorf("%s: without the logo for dark pages: %q, want only the first logo", name, now)
 		}
 	}
 }
@@ -298,11 +298,12 @@ func TestBrandingConflict(t *testing.T) {
 	b.upload(at, "", "form", token, "seen", marks, "name", "Market").leadsTo(t, at+"?done=changed")
 	p, err := w.fabric.Projects.Find(t.Context(), w.one.ID)
 	if err != nil || p.Name != "Market" || p.Color != color {
-		t.Errorf("after another's change the project is %+v, %v", p, err)
+		t.Errorf("after another operator's change, the project is %+v, %v, want both changes", p, err)
 	}
 
 	a := b.upload(at, "", "form", token, "seen", marks, "name", "Market", "color", "#a03060")
 	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "to “#106040”") {
-		t.Errorf("a form against another's change: %s %s", a.Status, between(a.body, `id="faults"`, "</div>"))
+		t.Errorf("a form that conflicts with another change: %s %s, want 422 with the other value",
+			a.Status, between(a.body, `id="faults"`, "</div>"))
 	}
 }

@@ -146,9 +146,10 @@ func (a *callPages) callFilter(v *visit) (ask calls.Filter, err error) {
 // maxCallers is the maximum number of subscribers whose calls are searched at once.
 const maxCallers = 20
 
-// narrow adds the text in the search box to a filter. If the text finds subscribers who have calls,
-// it selects the calls of these subscribers. Otherwise, or if the URL asks for it, it selects the calls
-// with a party whose name, number or address contains the text.
+// narrow adds the text in the search box to a filter. It looks for subscribers only if the text has
+// a letter and the filter has no subscriber. If the text finds subscribers who have calls, it
+// selects the calls of these subscribers. Otherwise, or if the URL asks for it, it selects the
+// calls with a party whose name, number or address contains the text.
 func (a *callPages) narrow(v *visit, ask *calls.Filter, text string) error {
 	if text == "" {
 		return nil
@@ -174,8 +175,8 @@ func (a *callPages) narrow(v *visit, ask *calls.Filter, text string) error {
 	return err
 }
 
-// callers returns the subscribers with an address, email or name. It returns none if there are more
-// than maxCallers.
+// callers returns the subscribers whom text identifies by an address, email or name. It returns
+// none if there are more than maxCallers.
 func (a *callPages) callers(v *visit, text string) (ids []string, err error) {
 	ctx := v.r.Context()
 	if strings.HasPrefix(text, "/") {

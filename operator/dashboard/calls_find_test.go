@@ -45,7 +45,7 @@ func TestFindCalls(t *testing.T) {
 		body := b.get(list + "?q=" + url.QueryEscape(text)).body
 		for _, r := range []calls.Record{grace, other, guest, namesake} {
 			if shown := strings.Contains(body, "/calls/"+r.ID+`"`); shown != slices.Contains(want, r) {
-				t.Errorf("the search for %q shows %s: %v", text, r.ID, shown)
+				t.Errorf("the search for %q shows %s: %v, want %v", text, r.ID, shown, !shown)
 			}
 		}
 	}

@@ -169,7 +169,7 @@ func TestHangUp(t *testing.T) {
 		t.Errorf("hanging up without a form token = %s, want 403", a.Status)
 	}
 	if asked, err := w.rows.TakeRequests(t.Context(), "n"); err != nil || len(asked) != 0 {
-		t.Fatalf("refused requests end %v, %v", asked, err)
+		t.Fatalf("refused requests end the calls %v, %v, want none", asked, err)
 	}
 
 	for id, done := range map[string]string{runs.ID: "hungup", past.ID: "callover"} {

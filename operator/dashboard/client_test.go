@@ -60,7 +60,8 @@ func TestClientFaults(t *testing.T) {
 		a := b.post(base+"/new", base, wrong.form)
 		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="`+wrong.at+`"`) ||
 			!strings.Contains(a.body, `value="Kept &amp; shown"`) || strings.Contains(a.body, `href="javascript`) {
-			t.Errorf("a client %s: %s %s", name, a.Status, between(a.body, `id="faults"`, "</div>"))
+			t.Errorf("a client %s: %s %s, want 422 with an error at the field",
+				name, a.Status, between(a.body, `id="faults"`, "</div>"))
 		}
 	}
 }
@@ -104,7 +105,7 @@ func TestClients(t *testing.T) {
 
 	page := b.get(one)
 	if strings.Contains(page.body, secret) || !strings.Contains(page.body, "/login/oauth/authorize?client_id="+c.ID) {
-		t.Errorf("the client's page: %s", page.Status)
+		t.Errorf("the client's page returned %s, and shows the secret or lacks the link to try", page.Status)
 	}
 
 	for _, want := range []string{"openid-client", "client.ClientSecretBasic(SECRET)",
@@ -145,7 +146,8 @@ func TestClientKeys(t *testing.T) {
 		signs.Set("jwks", bad)
 		if a := b.post(base+"/new", base, signs); a.StatusCode != http.StatusUnprocessableEntity ||
 			!strings.Contains(a.body, "f-jwks-fault") {
-			t.Errorf("the keys %s: %s %s", bad, a.Status, between(a.body, `id="faults"`, "</div>"))
+			t.Errorf("the keys %s: %s %s, want 422 with an error at the keys",
+				bad, a.Status, between(a.body, `id="faults"`, "</div>"))
 		}
 	}
 
@@ -164,7 +166,7 @@ func TestClientSecret(t *testing.T) {
 	one, c, secret := w.shop(t, b)
 	if a := b.post(one, one+"/rotate", url.Values{"overlap": {"for ever"}}); a.StatusCode < 400 ||
 		a.StatusCode > 499 {
-		t.Errorf("an excessive overlap: %s", a.Status)
+		t.Errorf("an excessive overlap: %s, want a client error", a.Status)
 	}
 
 	shown := b.post(one, one+"/rotate", url.Values{"overlap": {"day"}})
@@ -193,7 +195,7 @@ func TestClientSecret(t *testing.T) {
 	b.post(one, one+"/old-secret", old).leadsTo(t, one+"?done=clientended")
 	rotated = again
 	if a := b.post(one, one+"/old-secret", nil); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("ending the old secret again: %s", a.Status)
+		t.Errorf("ending the old secret again: %s, want 422", a.Status)
 	}
 
 	c, err = w.idp.Clients.Find(t.Context(), c.ID)
@@ -224,6 +226,6 @@ func TestEditClient(t *testing.T) {
 	edit.Set("redirect_uri", "")
 	if a := b.post(one+"/edit", one+"/edit", edit); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "f-redirect_uri-fault") {
-		t.Errorf("removing all redirect URIs: %s", a.Status)
+		t.Errorf("removing all redirect URIs: %s, want 422 with an error at the field", a.Status)
 	}
 }

@@ -180,7 +180,7 @@ func certificateInputs(c idp.Client) []input {
 	}
 }
 
-// Ways in which a client must send its authorization requests.
+// These are the ways in which a client may have to send its authorization requests.
 const (
 	requestsPushed = "pushed"
 	requestsSigned = "signed"
@@ -213,7 +213,8 @@ func keySet(typed string) json.RawMessage {
 	return raw
 }
 
-// clientOf returns c with the settings of a form. An empty choice keeps the current value.
+// clientOf returns c with the settings of a form. If the form names no authentication method or
+// token format, an existing client keeps its own.
 func clientOf(posted url.Values, c idp.Client) idp.Client {
 	text := func(name string) string { return strings.TrimSpace(posted.Get(name)) }
 	if c.ID == "" {

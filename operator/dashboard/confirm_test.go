@@ -64,7 +64,7 @@ func TestConfirmByFactor(t *testing.T) {
 	} {
 		if a := confirm(tt.secret, tt.code); a.StatusCode != http.StatusUnprocessableEntity ||
 			!strings.Contains(a.body, `id="code"`) {
-			t.Errorf("%s: %s", tt.name, a.Status)
+			t.Errorf("%s: %s, want 422 that asks for a code", tt.name, a.Status)
 		}
 		b.get(keys).leadsTo(t, page1)
 	}
@@ -128,11 +128,12 @@ func TestFactorGuesses(t *testing.T) {
 	for _, e := range found.Items {
 		reasons[e.Detail["reason"]]++
 		if e.At.IsZero() || time.Since(e.At) > time.Hour || e.Actor.Kind != audit.Operator {
-			t.Errorf("an event is at %v by %v", e.At, e.Actor)
+			t.Errorf("an event is at %v by %v, want a recent one by an operator", e.At, e.Actor)
 		}
 	}
 
 	if reasons["wrong_code"] != 6 || reasons["too many tries"] != 1 {
-		t.Errorf("the audit trail has the reasons %v, want six wrong codes and one refusal for too many tries", reasons)
+		t.Errorf("the audit trail has the reasons %v, want six wrong codes and one refusal for too many tries",
+			reasons)
 	}
 }

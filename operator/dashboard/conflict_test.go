@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// shown returns the fields that a browser sends for an unedited form.
+// shown returns the digests in the form on page, in the field in which a browser sends them.
 func (b browser) shown(page string) url.Values {
 	b.Helper()
 	return url.Values{"seen": {b.marks(page)}}
@@ -152,7 +152,8 @@ func TestEveryFormTellsTheLoser(t *testing.T) {
 		theirs.Set(name, one)
 		mine.Set(name, two)
 		if a := other.send(other.submit(f, theirs)); a.StatusCode != http.StatusSeeOther {
-			t.Errorf("%s with another %s: %s\n%s", what, name, a.Status, between(a.body, `id="faults"`, "</div>"))
+			t.Errorf("%s with another %s: %s, want 303\n%s",
+				what, name, a.Status, between(a.body, `id="faults"`, "</div>"))
 			continue
 		}
 		lost := b.send(b.submit(f, mine))

@@ -57,8 +57,8 @@ type Config struct {
 	Audit func(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error)
 
 	// SecretsShown returns the events in which an operator saw a secret, newest first. If such a
-	// secret was used to get further secrets, SecretsShown also returns these events, and so on. If
-	// it is nil, pages list no secrets.
+	// secret was used to get further secrets, SecretsShown also returns the events in which these
+	// were shown, and so on. If it is nil, pages list no secrets.
 	SecretsShown func(ctx context.Context, operatorID string) ([]audit.Event, error)
 
 	// Health returns the state of the services that the server depends on. If it is nil, pages show

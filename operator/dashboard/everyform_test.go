@@ -119,7 +119,8 @@ func (f shownForm) untouched() url.Values {
 	return sent
 }
 
-// chosenOption returns the value of a list.
+// chosenOption returns the value of a list's selected option or, if none is selected, of its first
+// option.
 func chosenOption(list *html.Node) string {
 	all := elements(list, func(o *html.Node) bool { return o.Data == "option" })
 	for _, o := range all {

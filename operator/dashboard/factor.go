@@ -172,7 +172,7 @@ func (a *factorPages) placeOf(v *visit, o operator.Operator) factor.Place {
 	return ""
 }
 
-// wrongCode returns the messages for a rejected code. ok is false for other errors.
+// wrongCode returns the messages for a rejected code. It returns false for other errors.
 func wrongCode(err error) (faults, bool) {
 	if p := problem.First(err); p != nil && (p.Kind == problem.RateLimited || p.Kind == problem.NotFound) {
 		if p.Kind == problem.NotFound {
@@ -254,8 +254,8 @@ func (a *factorPages) showEnrol(v *visit) error {
 	})
 }
 
-// ifNoFactor runs do if the operator has no second factor yet. Otherwise it redirects to the page
-// that asks for the existing factor, and no other factor can be set up.
+// ifNoFactor runs do if the operator has no second factor yet. Otherwise it only redirects to the
+// page that asks for the existing factor.
 func (a *factorPages) ifNoFactor(v *visit, do func() error) error {
 	has, err := a.Factors.Has(v.r.Context(), ownerOf(v.account))
 	if err != nil {

@@ -29,7 +29,7 @@ func shortFault(label string, p *problem.Error) string {
 // input.
 type faults []fault
 
-// faultAt returns the only error in a form.
+// faultAt returns faults with a single error.
 func faultAt(id, text string) faults { return faults{{Text: text, ID: id}} }
 
 // moved returns f with the errors of one input assigned to another. Pages use it for inputs whose ids
@@ -54,8 +54,8 @@ func (f faults) At(id string) templates.FieldFault {
 	return at
 }
 
-// Described returns the attribute of the element with the given id that names the elements that
-// describe it: the error, if there is one, and others.
+// Described returns the aria-describedby attribute of the element with the given id. The attribute
+// names the element with the error, if there is one, and then others.
 func (f faults) Described(id string, others ...string) template.HTMLAttr {
 	if len(f.At(id).Texts) > 0 {
 		others = append([]string{id + "-fault"}, others...)

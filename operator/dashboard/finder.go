@@ -100,7 +100,7 @@ func (v *visit) choiceFilter(name, label, everything string, options []choice) i
 	return input{Kind: "select", Name: name, Label: label, Options: selectChoices(all, v.r.URL.Query().Get(name))}
 }
 
-// exportable adds a link to the list as CSV.
+// exportable adds a link for downloading the list as CSV.
 func (f finder) exportable(v *visit) finder {
 	q := v.r.URL.Query()
 	q.Del("from")

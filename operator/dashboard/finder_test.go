@@ -35,7 +35,7 @@ func TestFinder(t *testing.T) {
 	} {
 		a := b.get(base + "/recordings?" + url.Values{"q": {query}}.Encode())
 		if strings.Contains(a.body, base+"/recordings/"+r.Sid+`"`) != found {
-			t.Errorf("recordings by %q: want found = %v", query, found)
+			t.Errorf("the search %q does not have the result found = %v", query, found)
 		}
 	}
 
@@ -69,8 +69,8 @@ func TestFinder(t *testing.T) {
 	}
 }
 
-// TestFinderOfManyNumbers shows that digits with which too many numbers begin still find names and ids
-// of calls, and that the page says so if there are no other matches.
+// TestFinderOfManyNumbers shows that a search for digits with which too many numbers begin still
+// finds names and ids of calls. If nothing else matches, the page asks for more digits.
 func TestFinderOfManyNumbers(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -132,7 +132,8 @@ func TestBulk(t *testing.T) {
 	a := b.post(list, change, chosen)
 	if a.StatusCode != http.StatusOK || !strings.Contains(a.body, "a@example.com") ||
 		strings.Contains(a.body, "c@example.com") || strings.Contains(a.body, "d@example.com") || disabled() != 0 {
-		t.Fatalf("a change of several rows needs no confirmation: %d, %d changed", a.StatusCode, disabled())
+		t.Fatalf("a change of several rows without confirmation: %d, %d changed, want 200 and none",
+			a.StatusCode, disabled())
 	}
 
 	chosen.Set("confirm", "yes")
@@ -182,7 +183,7 @@ func TestKindForm(t *testing.T) {
 	if a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `<details class="more" open>`) || !strings.Contains(a.body, `value="Den"`) ||
 		!strings.Contains(a.body, `id="f-remove_after_seconds_elapsed-fault"`) {
-		t.Errorf("a wrong folded field is not shown: %d", a.StatusCode)
+		t.Errorf("a wrong folded field is not shown, or without 422: %d", a.StatusCode)
 	}
 
 	agent := b.get("/dashboard/projects/" + w.one.ID + "/kinds/ai_agents")

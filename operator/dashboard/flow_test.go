@@ -70,7 +70,7 @@ func TestSetupLink(t *testing.T) {
 	weak.Set("password", "short")
 	if a := b.post(setup, "/dashboard/setup", weak); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `value="ann@example.com"`) {
-		t.Errorf("a short password: %s, and the email is kept: %v", a.Status,
+		t.Errorf("a short password: %s, and the email is kept: %v, want 422 and true", a.Status,
 			strings.Contains(a.body, "ann@example.com"))
 	}
 
@@ -184,7 +184,7 @@ func TestKeys(t *testing.T) {
 
 	if a := b.post(base+"/new", base, url.Values{"name": {"back"}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `value="back"`) {
-		t.Errorf("creating a key without scopes: %s", a.Status)
+		t.Errorf("creating a key without scopes: %s, want 422 and the typed name", a.Status)
 	}
 
 	if page := b.get(base + "/new").body; !strings.Contains(page, `value="Management"`) ||
@@ -271,7 +271,7 @@ func endOldSecret(t *testing.T, w *world, b browser, page, old string) string {
 	}
 	a := b.post(page, page+"/old-secret", url.Values{"secret": {old}})
 	if a.StatusCode != http.StatusUnprocessableEntity || strings.Contains(a.body, old) {
-		t.Errorf("ending the old secret twice: %s", a.Status)
+		t.Errorf("ending the old secret twice: %s, want 422 without the secret", a.Status)
 	}
 	return present
 }

@@ -51,7 +51,7 @@ func (i input) About() string {
 	return strings.Join(ids, " ")
 }
 
-// State returns the attributes that all kinds of elements have.
+// State returns the attributes that the elements of all inputs have in common.
 func (i input) State() template.HTMLAttr {
 	var b strings.Builder
 	if about := i.About(); about != "" {
@@ -167,7 +167,8 @@ func sentence(text string) string {
 	return strings.TrimSuffix(strings.ToUpper(text[:1])+text[1:], ".") + "."
 }
 
-// lowerSentence returns the part of a sentence that follows its subject.
+// lowerSentence returns text as the end of a sentence, with a period. It does not change the first
+// letter, because text follows the subject of the sentence.
 func lowerSentence(text string) string {
 	if text = strings.TrimSpace(text); words.HasValues(text) {
 		return text

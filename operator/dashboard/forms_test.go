@@ -35,8 +35,8 @@ func isField(n *html.Node) bool {
 	return slices.Contains([]string{"input", "textarea", "select"}, n.Data) && attribute(n, "name") != ""
 }
 
-// wrongly fills in a form. Each text gets a value that no field accepts; typed holds those that
-// must be in the response.
+// wrongly fills in a form. Each text gets a value that no field accepts. typed holds the values
+// that must be in the response.
 func wrongly(form *html.Node) (sent url.Values, typed []string) {
 	sent = url.Values{}
 	for _, n := range elements(form, isField) {
@@ -126,7 +126,8 @@ func checkExpired(t *testing.T, nobody, b browser, f shownForm, sent url.Values,
 
 	kept = b.sendAgain(kept) // the page in another session asks before it sends the form
 	if kept.StatusCode != http.StatusForbidden || !strings.Contains(kept.body, "Send the form now?") {
-		t.Errorf("POST %s after the next login: %s", f.action, kept.Status)
+		t.Errorf("POST %s after the next login: %s, want a page that asks before it sends the form",
+			f.action, kept.Status)
 		return
 	}
 	a := b.sendAgain(kept)
@@ -141,8 +142,8 @@ func checkExpired(t *testing.T, nobody, b browser, f shownForm, sent url.Values,
 // they are not kept.
 var elsewhere = []string{"/dashboard/account/app", "/dashboard/account/passkey"}
 
-// TestWrongValues posts each form with fields of text, with values that no field accepts. The
-// response keeps what was typed and marks each wrong field. If the session ends before, the text is
+// TestWrongValues posts each form that has text fields, with values that no field accepts. The
+// response keeps what was typed and marks each wrong field. If the session has ended, the text is
 // kept until the next login.
 func TestWrongValues(t *testing.T) {
 	w := newWorld(t)
@@ -188,6 +189,6 @@ func TestWrongTags(t *testing.T) {
 
 	b.post(one, one+"/mark", url.Values{"tags": {"Complaint, VIP vip"}}).leadsTo(t, one+"?done=changed")
 	if page := b.get(one).body; !strings.Contains(page, `value="complaint vip"`) {
-		t.Error("the recording has not got the tags that were typed with capitals and commas")
+		t.Error("the recording lacks the tags that were typed with capitals and commas")
 	}
 }

@@ -121,8 +121,8 @@ func (a *site) linksFor(v *visit, projectID string) (all []navLink) {
 }
 
 // nav returns the navigation of an operator in a project. crumbs is the path to the current page:
-// its project, and the entry that the page belongs to. title is the title of the page. Either the
-// groups of the project or the one of the installation are open, depending on the page.
+// its project, and the entry that the page belongs to. title is the title of the page. Depending on
+// the page, either the groups of the project are open, or the group of the installation.
 func (a *site) nav(
 	v *visit, in fabric.Project, title string,
 ) (all []templates.FrameGroup, crumbs []templates.FrameLink) {
@@ -161,7 +161,8 @@ func (a *site) nav(
 var entries = map[string]string{"kinds": "resources", "rooms": "calls", "registration-tokens": "clients",
 	"signing-key": "webhooks", "upstreams": "clients"}
 
-// entryOf returns path with the entry of the navigation that it belongs to.
+// entryOf returns a path below the navigation entry to which the page at path belongs. For most
+// pages, this is path itself.
 func entryOf(path string) string {
 	parts := strings.Split(path, "/") // /dashboard/projects/{project}/part
 	if len(parts) > 4 && entries[parts[4]] != "" {

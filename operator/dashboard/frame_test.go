@@ -20,11 +20,11 @@ func TestNavigation(t *testing.T) {
 		"/dashboard/account": false, "/dashboard/projects": true, "/dashboard/settings/doctor": true} {
 		found := groups.FindAllStringSubmatch(boss.get(path).body, -1)
 		if len(found) < 10 {
-			t.Errorf("%s has the groups %q", path, found)
+			t.Errorf("%s has the groups %q, want at least 10", path, found)
 		}
 		for _, g := range found {
 			if open := g[1] != ""; open != ((g[2] == "Installation") == isInstallation) {
-				t.Errorf("%s has the group %s open: %v", path, g[2], open)
+				t.Errorf("%s has the group %s open: %v, want %v", path, g[2], open, !open)
 			}
 		}
 	}
@@ -32,6 +32,6 @@ func TestNavigation(t *testing.T) {
 	page := boss.get(home + "/settings?done=changed").body
 	title, notice := strings.Index(page, "<h1"), strings.Index(page, `<p class="notice"`)
 	if title < 0 || notice < title {
-		t.Errorf("the notice is at %d, the title at %d", notice, title)
+		t.Errorf("the notice is at %d, the title at %d, want the notice below the title", notice, title)
 	}
 }

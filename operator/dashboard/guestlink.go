@@ -12,8 +12,9 @@ import (
 // roomKind is the kind of resource whose form can also make a link for guests.
 const roomKind = "video_room"
 
-// createWithLink serves POST /dashboard/projects/{project}/kinds/{kind}/link. It creates a room, and
-// makes a link for guests to it. If there is no link, the room remains, and its page says why.
+// createWithLink serves POST /dashboard/projects/{project}/kinds/{kind}/link. It creates a room,
+// and a link with which guests can join it. If the link cannot be created, the room remains, and
+// its page says why.
 func (a *resourcePages) createWithLink(v *visit) error {
 	k, err := a.kind(v)
 	if err != nil {
@@ -35,7 +36,7 @@ func (a *resourcePages) createWithLink(v *visit) error {
 	return a.tokens.tokenForm(v, http.StatusOK, link)
 }
 
-// linkTo makes a link for guests to a resource, with the default lifetime.
+// linkTo makes a guest link to a resource, with the default lifetime.
 func (a *resourcePages) linkTo(v *visit, r fabric.Resource) (mintPage, error) {
 	found, err := a.Fabric.Resources.ListAddresses(v.r.Context(), v.project.ID, r.ID, page.Query{Size: 1})
 	if err != nil {

@@ -16,7 +16,7 @@ func TestRoomGuestLink(t *testing.T) {
 	form := between(page, `class="row guests"`, "</form>")
 	path := regexp.MustCompile(`name="allowed_addresses" value="([^"]+)"`).FindStringSubmatch(form)
 	if path == nil || !strings.Contains(form, `id="guest-link"`) {
-		t.Fatalf("the room's page has the form %q", form)
+		t.Fatalf("the room's page has the form %q, want one that makes a guest link", form)
 	}
 	created := p.post(p.base+"/make/guest", p.base+"/make/guest?link",
 		url.Values{"allowed_addresses": path[1:], "expires": {"24h"}})
@@ -42,7 +42,7 @@ func TestGuestLink(t *testing.T) {
 		}
 		p.post(p.base, p.base+"/revoke", revoked).leadsTo(t, p.base+"?done=tokenrevoked")
 		if seen := p.inspect(link); !strings.Contains(seen.body, `status bad">Revoked`) {
-			t.Errorf("the revoked link is shown as %s", between(seen.body, `id="found"`, "</form>"))
+			t.Errorf("the revoked link is shown as %s, want Revoked", between(seen.body, `id="found"`, "</form>"))
 		}
 	}
 }

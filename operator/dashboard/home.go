@@ -123,7 +123,7 @@ func (a *projectPages) attention(v *visit) (all []attention, err error) {
 	return all, nil
 }
 
-// maxFindings is the maximum number of findings of one check that a home page shows.
+// maxFindings is the maximum number of matters of the installation that a home page shows.
 const maxFindings = 4
 
 // installationAttention returns the matters that need attention in the installation: emails that
@@ -156,7 +156,7 @@ func (a *projectPages) installationAttention(v *visit) (all []attention, err err
 // A chart shows one count for each of the last days.
 type chart struct {
 	Title       string
-	Today, Span string // the count of today, and the sum of all days
+	Today, Span string // today's count, and the sum of all days
 	Since       string // describes the time of Span
 	Bars        []bar
 }
@@ -173,7 +173,7 @@ type chartDay struct {
 	Counts []int64
 }
 
-// Sizes of a chart.
+// These are the number of days in a chart, and its sizes in the units of the drawing.
 const (
 	chartDays = 30
 	barStep   = 5 // distance between the left edges of two bars; a bar is one unit narrower

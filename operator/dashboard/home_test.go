@@ -125,7 +125,7 @@ func TestProjectSettings(t *testing.T) {
 
 	if a := boss.post(home+"/settings", home+"/delete", url.Values{"confirm": {"One"}}); a.StatusCode != 422 ||
 		!strings.Contains(a.body, "The name does not match") {
-		t.Errorf("a deletion with a wrong name returned %d", a.StatusCode)
+		t.Errorf("a deletion with a wrong name returned %d, want 422 with the reason", a.StatusCode)
 	}
 	boss.post(home+"/settings", home+"/delete", url.Values{"confirm": {"Loom"}}).
 		leadsTo(t, "/dashboard/projects?done=projectdeleted")

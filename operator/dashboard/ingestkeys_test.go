@@ -21,18 +21,18 @@ func TestIngestKeyPage(t *testing.T) {
 	path := "/dashboard/projects/" + w.one.ID + "/ingest-keys"
 	empty := b.get(path)
 	if empty.StatusCode != http.StatusOK || !strings.Contains(empty.body, "There are no ingest keys yet") {
-		t.Errorf("the page without keys = %d %s", empty.StatusCode, empty.body)
+		t.Errorf("the page without keys = %d %s, want 200 with a sentence that says so", empty.StatusCode, empty.body)
 	}
 
 	created := b.post(path, path, url.Values{"name": {"fs1"}})
 	secret := regexp.MustCompile(`/ingest/(ik_[0-9a-f]{48})/`).FindStringSubmatch(created.body)
 	if created.StatusCode != http.StatusOK || secret == nil {
-		t.Fatalf("creating = %d %s", created.StatusCode, created.body)
+		t.Fatalf("creating = %d %s, want 200 with a URL", created.StatusCode, created.body)
 	}
 
 	k, err := w.fabric.IngestKeys.Authenticate(context.Background(), secret[1])
 	if err != nil || k.ProjectID != w.one.ID || k.Name != "fs1" {
-		t.Errorf("Authenticate = %+v, %v", k, err)
+		t.Errorf("Authenticate = %+v, %v, want the key", k, err)
 	}
 
 	if listed := b.get(path); strings.Contains(listed.body, secret[1]) || !strings.Contains(listed.body, "fs1") {

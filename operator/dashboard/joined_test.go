@@ -38,7 +38,7 @@ func TestAddInvited(t *testing.T) {
 		t.Fatalf("there are %d subscribers, want 1", len(found.Items))
 	}
 	if _, err := w.fabric.Subscribers.FindInvitation(t.Context(), w.one.ID, found.Items[0].ID); err != nil {
-		t.Errorf("the invitation: %v", err)
+		t.Errorf("finding the invitation: %v", err)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestAddWithoutLink(t *testing.T) {
 	a := b.send(b.submit(f, sent))
 	if faults := between(a.body, `id="faults"`, "</div>"); a.StatusCode != http.StatusOK ||
 		!strings.Contains(faults, "No invitation link was made.") || strings.Contains(a.body, `id="link"`) {
-		t.Errorf("a link from a misleading name: %s %q", a.Status, faults)
+		t.Errorf("a link from a misleading name: %s %q, want 200 with the reason and no link", a.Status, faults)
 	}
 	w.pass(afterwards)
 	if again := b.send(b.submit(f, sent)); again.StatusCode != http.StatusConflict {
@@ -87,7 +87,7 @@ func TestAddRoomWithLink(t *testing.T) {
 	}
 }
 
-// TestJoinedFormsAreFresh shows that a form which makes a link needs a recent confirmation, as the
+// TestJoinedFormsAreFresh shows that a form that makes a link needs a recent confirmation, as the
 // button that only makes a link does. Without one, it makes nothing.
 func TestJoinedFormsAreFresh(t *testing.T) {
 	w := newWorld(t)
@@ -104,7 +104,7 @@ func TestJoinedFormsAreFresh(t *testing.T) {
 		}
 	}
 	if after := w.actions(); len(after) != len(before) {
-		t.Errorf("the refused forms did %v, before them there was %v", after, before)
+		t.Errorf("after the refused forms, the audit trail has %v, want %v as before", after, before)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 )
 
 // TestFormAddresses shows that a browser that opens the address of a form gets a page, or is
-// redirected to one that belongs to the same project. Reloading the response of a form, or changing
-// the language there, does that.
+// redirected to one that belongs to the same project. Browsers do this when a person reloads the
+// response of a form, or changes the language there.
 func TestFormAddresses(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)

@@ -45,7 +45,7 @@ func (v *visit) pager(prev, next string) pager {
 	return pager{link(prev), link(next)}
 }
 
-// A list holds one page of a list for its template.
+// A list holds one page of rows for a template.
 type list[R any] struct {
 	Rows    []R
 	Pager   pager

@@ -176,7 +176,7 @@ func TestBulkLists(t *testing.T) {
 		before := strings.Join(changed(), " ")
 		form := url.Values{"id": {tt.id, tt.foreign}}
 		if a := viewer.post(tt.path, tt.path+"/bulk", form); a.StatusCode < 400 {
-			t.Errorf("%s: a viewer gets status %d", tt.path, a.StatusCode)
+			t.Errorf("%s: a viewer gets status %d, want a refusal", tt.path, a.StatusCode)
 		}
 
 		if a := b.post(tt.path, tt.path+"/bulk", form); a.StatusCode != http.StatusOK ||

@@ -12,8 +12,9 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// Limits for the event streams that notify pages of new rows. The limit per session leaves
-// connections for other requests, since browsers open only six HTTP/1.1 connections to a server.
+// These are the limits of the event streams that notify pages of new rows. The limit per session
+// leaves connections for other requests, since browsers open only six HTTP/1.1 connections to a
+// server.
 const (
 	maxStreams           = 200 // open streams on this node
 	maxStreamsPerSession = 3

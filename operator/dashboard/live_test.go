@@ -53,7 +53,7 @@ func TestFollow(t *testing.T) {
 	f := b.follow(base + "/recordings/live?last=" + first.Sid)
 	if f.StatusCode != http.StatusOK || f.Header.Get("Content-Type") != "text/event-stream" ||
 		f.Header.Get("Cache-Control") != "no-store" {
-		t.Fatalf("following: %s %v", f.Status, f.Header)
+		t.Fatalf("following: %s %v, want an event stream", f.Status, f.Header)
 	}
 
 	w.record(w.two.ID, "a-call")
@@ -80,7 +80,7 @@ func TestFollow(t *testing.T) {
 
 	if fourth := b.follow(base + "/audit/live?last=" + newest); fourth.StatusCode != http.StatusTooManyRequests ||
 		fourth.Header.Get("Retry-After") == "" {
-		t.Errorf("a fourth stream of a session: %s", fourth.Status)
+		t.Errorf("a fourth stream of a session: %s, want 429 and Retry-After", fourth.Status)
 	}
 
 	_, other := w.operator("bob@example.com", in)
@@ -148,6 +148,6 @@ func TestPeek(t *testing.T) {
 	f := b.follow("/dashboard/audit/live?last=" + newest)
 	w.api.Shutdown()
 	if got := f.next(); got != "" {
-		t.Errorf("when the server shuts down the event is %q", got)
+		t.Errorf("when the server shuts down the event is %q, want none", got)
 	}
 }

@@ -72,7 +72,7 @@ func TestMailPages(t *testing.T) {
 	}
 	if a := b.get(at + "?state=sent"); strings.Contains(a.body, "550 no") ||
 		!strings.Contains(a.body, "ada@example.com") {
-		t.Errorf("the mails that were sent returned %s", a.Status)
+		t.Errorf("the mails that were sent returned %s, want only the one that was sent", a.Status)
 	}
 
 	b.post(at, at+"/one/retry", nil).leadsTo(t, at+"?done=mailretried")
@@ -90,7 +90,7 @@ func TestMailPages(t *testing.T) {
 		a := b.post(at, at+"/test", url.Values{"to": {to}})
 		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, want) ||
 			!strings.Contains(a.body, `value="`+to+`"`) {
-			t.Errorf("a test email to %s returned %s", to, a.Status)
+			t.Errorf("a test email to %s returned %s, want 422 with the reason", to, a.Status)
 		}
 	}
 
@@ -111,11 +111,11 @@ func TestOwnName(t *testing.T) {
 	now, err := w.operators.Find(context.Background(), o.ID)
 	must(t, err)
 	if now.Name != "Ann Loom" || !strings.Contains(b.get(at).body, `value="Ann Loom"`) {
-		t.Errorf("the name is %q", now.Name)
+		t.Errorf("the name is %q, want Ann Loom", now.Name)
 	}
 	long := strings.Repeat("x", 300)
 	if a := b.post(at, at+"/name", url.Values{"name": {long}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `value="`+long) {
-		t.Errorf("a name of 300 characters returned %s", a.Status)
+		t.Errorf("a name of 300 characters returned %s, want 422 with the name", a.Status)
 	}
 }

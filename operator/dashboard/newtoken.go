@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// JoinPath is the path of the page on which guests join. The fragment of its URL contains the token,
-// so that it does not reach the server.
+// JoinPath is the path of the page on which guests join. The fragment of its URL contains the
+// token, so that the token does not reach the server.
 const JoinPath = "/join"
 
 // tokenLifetimes are the lifetimes of a token that an operator can choose.
@@ -29,7 +29,7 @@ type mintPage struct {
 	Base, Action, Title, About string
 	Button                     string
 	Form                       form
-	New                        string // an unknown reference, for which the token will create a subscriber
+	New                        string // an unknown reference, for which issuing the token creates a subscriber
 	Made                       *mintedToken
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// serve runs the handler of a route. A form that makes something is handled once.
+// serve runs the handler of a route. A form that creates or sends something is handled once.
 func (a *site) serve(v *visit) error {
 	if !v.route.once {
 		return v.route.serve(v)

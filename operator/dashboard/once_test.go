@@ -117,7 +117,8 @@ func (f shownForm) lateness() int {
 // harmless are actions that change nothing the second time.
 var harmless = regexp.MustCompile(`\.(updated|revoked|disabled|roles_changed|ended_all)$`)
 
-// actions counts the audit events by their action. Of those that are harmless, it counts the targets.
+// actions counts the audit events by their action. For a harmless action, it counts each target
+// once.
 func (w *world) actions() map[string]int {
 	w.Helper()
 	n, targets := make(map[string]int), make(map[string]bool)
@@ -234,7 +235,7 @@ func TestSecretShownTwice(t *testing.T) {
 		t.Errorf("a form that was sent before: %s\n%s", again.Status, again.body)
 	}
 	if page := again.find(t, `id="sent-form" href="([^"]+)"`); page != f.page {
-		t.Errorf("the page that says so leads to %s, want %s", page, f.page)
+		t.Errorf("the page about a form that was sent before leads to %s, want %s", page, f.page)
 	}
 
 	sent.Set("form", b.token(f.page))
@@ -289,7 +290,7 @@ func TestRefusedFormSentAgain(t *testing.T) {
 	sent.Set("email", "ada@example.com")
 	created := b.send(b.submit(f, sent))
 	if created.StatusCode != http.StatusSeeOther {
-		t.Fatalf("the corrected form: %s\n%s", created.Status, created.body)
+		t.Fatalf("the corrected form: %s, want 303\n%s", created.Status, created.body)
 	}
 	w.pass(afterwards)
 	again := b.send(b.submit(f, sent))

@@ -180,7 +180,8 @@ func (a *operatorPages) operatorPage(v *visit, status int, p operatorPage) error
 	return a.page(v, status, p.Operator.Title, "operator", p)
 }
 
-// rolesMark returns the value of the field "seen" of the form that replaces an operator's roles.
+// rolesMark returns a digest of an operator's roles. The form that replaces the roles contains it
+// in the field "seen".
 func rolesMark(o operator.Operator) string {
 	all := make([]string, len(o.Roles))
 	for i, m := range o.Roles {

@@ -21,7 +21,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// Limits for a page of the dashboard.
+// These are the limits for a page of the dashboard.
 const (
 	maxCPU   = 20 * time.Millisecond
 	maxBytes = 120_000
@@ -114,7 +114,8 @@ func BenchmarkPages(b *testing.B) {
 			b.ReportMetric(float64(cpu.Microseconds()), "cpu-us/op")
 			b.ReportMetric(float64(size), "bytes")
 			if cpu > maxCPU || size > maxBytes {
-				b.Errorf("%s takes %s of processor time and %d bytes, want at most %s and %d", name, cpu, size, maxCPU,
+				b.Errorf("%s takes %s of processor time and %d bytes, want at most %s and %d",
+					name, cpu, size, maxCPU,
 					maxBytes)
 			}
 		})

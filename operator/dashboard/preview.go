@@ -32,7 +32,7 @@ type reading struct {
 
 // readingsOf describes how legible a color is on light and on dark pages.
 func readingsOf(w *messages.Words, c brand.Color) []reading {
-	// change is a format with the contrast and the color that is shown.
+	// change is a format for the contrast and the shown color.
 	describe := func(ground string, contrast float64, shown brand.Color, change string) reading {
 		ratio := w.Number(fmt.Sprintf("%.1f", contrast))
 		if shown == c {
@@ -106,7 +106,7 @@ func (a *brandPages) writePreview(v *visit, c *idp.Client) error {
 }
 
 // sampleLogin returns the login page of a client, or of the project if c is nil, with the branding
-// in q. Members that q lacks have the values to which the branding falls back.
+// in q. For values that q lacks, it uses those to which the branding falls back.
 func (a *brandPages) sampleLogin(v *visit, c *idp.Client, q url.Values) (page templates.Login, view templates.View,
 	err error) {
 	english := messages.English()

@@ -19,7 +19,7 @@ type rulePages struct {
 	*site
 }
 
-// Options of each rule.
+// These are the options of most rules.
 var (
 	registrations = []choice{
 		{Value: string(fabric.RegistrationOff), Title: "Invitation only",
@@ -202,7 +202,7 @@ func (v *visit) rulesChange() (c fabric.ProjectChange, err error) {
 	return c, err
 }
 
-// sizeUnits are the units of sizes, as pages show them.
+// sizeUnits maps the units that pages show, in lower case, to their sizes in bytes.
 var sizeUnits = map[string]float64{"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
 
 // parseSize parses a number of bytes, or a number with a unit, such as 1.5 GB.

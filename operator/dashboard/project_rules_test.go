@@ -24,7 +24,7 @@ func TestRules(t *testing.T) {
 	edit := at + "/edit"
 	if a := viewer.get(at); a.StatusCode != http.StatusOK ||
 		!strings.Contains(a.body, "Invitation only") || strings.Contains(a.body, "rules-edit") {
-		t.Errorf("what a viewer sees: %s %s", a.Status, a.body)
+		t.Errorf("what a viewer sees: %s %s, want the rules without a link to change them", a.Status, a.body)
 	}
 
 	// An admin changes the rules. The rest of the project stays unchanged.
@@ -36,14 +36,14 @@ func TestRules(t *testing.T) {
 	if now.Registration != fabric.RegistrationOpen || !now.RequireFactor || now.MediaAuth != "basic" ||
 		now.RecordCalls != fabric.RecordOn || now.OutboundCalls != fabric.OutboundOn ||
 		!slices.Equal(now.OutboundPrefixes.List(), []string{"+49", "+43"}) || now.Name != w.one.Name {
-		t.Errorf("the project is %+v", now)
+		t.Errorf("the project is %+v, want the new rules and the same name", now)
 	}
 
 	if a := b.get(at); !strings.Contains(a.body, "Open registration") ||
 		!strings.Contains(a.body, "Required for everyone") ||
 		!strings.Contains(between(a.body, `id="record-calls"`, "</dd>"), "must consent") ||
 		!strings.Contains(a.body, "rules-edit") {
-		t.Errorf("the rules after the change: %s", a.body)
+		t.Errorf("the rules after the change: %s, want the new rules", a.body)
 	}
 
 	// Unknown values are refused.
@@ -59,13 +59,13 @@ func TestRules(t *testing.T) {
 	if a := b.post(edit, edit,
 		url.Values{"record_calls": {"inherit"}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `id="f-record_calls-fault"`) {
-		t.Errorf("an unknown rule for recording: %s", a.Status)
+		t.Errorf("an unknown rule for recording: %s, want 422 with an error at the field", a.Status)
 	}
 
 	for name, value := range map[string]string{"outbound_calls": "maybe", "outbound_prefixes": "49"} {
 		if a := b.post(edit, edit, url.Values{name: {value}}); a.StatusCode != http.StatusUnprocessableEntity ||
 			!strings.Contains(a.body, `id="f-`+name+`-fault"`) {
-			t.Errorf("the rule %s = %q: %s", name, value, a.Status)
+			t.Errorf("the rule %s = %q: %s, want 422 with an error at the field", name, value, a.Status)
 		}
 	}
 
@@ -84,7 +84,7 @@ func TestRules(t *testing.T) {
 	if len(found.Items) != 1 || found.Items[0].Actor.ID != admin.ID ||
 		found.Items[0].Detail["registration"] != "open" || found.Items[0].Detail["require_factor"] != "true" ||
 		found.Items[0].Detail["record_calls"] != "on" {
-		t.Errorf("the audit trail has %+v", found.Items)
+		t.Errorf("the audit trail has %+v, want the change of the rules by the admin", found.Items)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestRulesWithUnits(t *testing.T) {
 	b.post(edit, edit, url.Values{"recording_quota": {"1.5 GB"}}).leadsTo(t, at+"?done=changed")
 	now, err := w.fabric.Projects.Find(t.Context(), w.one.ID)
 	if must(t, err); now.RecordingQuota != 1_500_000_000 {
-		t.Errorf("a quota of 1.5 GB is stored as %d", now.RecordingQuota)
+		t.Errorf("a quota of 1.5 GB is stored as %d, want 1500000000", now.RecordingQuota)
 	}
 	wrong := b.post(edit, edit, url.Values{"recording_quota": {"10 parsecs"}, "upload_rate": {"many"},
 		"outbound_prefixes": {"abc"}})

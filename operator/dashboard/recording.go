@@ -124,7 +124,7 @@ func startAt(text string, whole time.Duration) string {
 	return strconv.FormatFloat(seconds, 'f', -1, 64)
 }
 
-// Sizes of a waveform.
+// These are the sizes of a waveform, in the units of its drawing.
 const (
 	pixels   = 480 // width
 	halfHigh = 24  // height of each half

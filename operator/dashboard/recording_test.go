@@ -94,7 +94,7 @@ func TestUploadRefused(t *testing.T) {
 
 	stranger := w.browser()
 	if a := stranger.upload(base, raw); !strings.HasPrefix(a.Header.Get("Location"), "/dashboard/login") {
-		t.Errorf("an upload without a login: %s %s", a.Status, a.Header.Get("Location"))
+		t.Errorf("an upload without a login: %s %s, want a redirect to the login", a.Status, a.Header.Get("Location"))
 	}
 }
 
@@ -110,14 +110,14 @@ func TestUploadFaults(t *testing.T) {
 		"inbound"); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `value="kept-call"`) || !strings.Contains(a.body, `id="faults"`) ||
 		strings.Contains(a.body, "<script>alert") {
-		t.Errorf("a file that is not audio: %s %s", a.Status, a.body)
+		t.Errorf("a file that is not audio: %s %s, want 422 with the typed values", a.Status, a.body)
 	} else if !strings.Contains(between(a.body, `id="f-file-fault"`, "</p>"), "is not a WAV, MP3 or Ogg file") {
 		t.Errorf("the field of a file that is not audio does not say so: %s", a.body)
 	}
 
 	if a := b.post(base+"/upload", base, url.Values{}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "Choose a file") {
-		t.Errorf("an upload without a file: %s", a.Status)
+		t.Errorf("an upload without a file: %s, want 422 that asks for one", a.Status)
 	}
 	if a := b.uploadFirst(base, first, raw, "From", "a\x00b"); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a field after the file that is not text: %s, want 422", a.Status)
@@ -129,11 +129,11 @@ func TestUploadFaults(t *testing.T) {
 	if a := b.uploadFirst(base, first, raw, "StartTime",
 		"yesterday"); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `id="f-StartTime-fault"`) {
-		t.Errorf("an invalid time: %s %s", a.Status, a.body)
+		t.Errorf("an invalid time: %s %s, want 422 with an error at the field", a.Status, a.body)
 	}
 	if a := b.uploadFirst(base, first, raw, "tags", "bad!"); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `id="f-tags-fault"`) {
-		t.Errorf("an invalid tag: %s %s", a.Status, a.body)
+		t.Errorf("an invalid tag: %s %s, want 422 with an error at the field", a.Status, a.body)
 	}
 	if list := b.get(base); strings.Contains(list.body, "<audio") {
 		t.Error("a refused file was stored")
@@ -141,7 +141,7 @@ func TestUploadFaults(t *testing.T) {
 	if a := b.upload(base, raw, "form", token, "StartTime",
 		"1969-12-31T23:59"); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `value="1969-12-31T23:59"`) {
-		t.Errorf("a time before 1970: %s %s", a.Status, a.body)
+		t.Errorf("a time before 1970: %s %s, want 422 with the typed time", a.Status, a.body)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestUploadTooLarge(t *testing.T) {
 		a := b.upload(base, file, "form", b.token(base+"/upload"), "CallSid", "kept-call")
 		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `value="kept-call"`) ||
 			!strings.Contains(a.body, "larger than this server accepts") {
-			t.Errorf("a file that is %s too large: %s %s", size, a.Status, a.body)
+			t.Errorf("a file that is %s too large: %s %s, want 422 with the typed values", size, a.Status, a.body)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func TestUpload(t *testing.T) {
 		}
 	}
 
-	// The page of a recording without a start does not pass off the time of the upload as one.
+	// If a recording has no start, its page does not show the time of the upload as the start.
 	later := b.uploadFirst(base, []string{"form", b.token(base + "/upload")}, stereo(t), "CallSid", "later")
 	for page, want := range map[string]string{one: "31 Jan 2026, 15:04:00 UTC",
 		strings.TrimSuffix(later.Header.Get("Location"), "?done=stored"): "Unknown"} {
@@ -244,7 +244,8 @@ func TestUpload(t *testing.T) {
 	for _, path := range regexp.MustCompile(`<path d="([^"]+)"`).FindAllStringSubmatch(page.body, -1) {
 		above, below, ok := strings.Cut(path[1], "H480V")
 		if !ok || strings.Count(above, "L") != strings.Count(below, "L") {
-			t.Errorf("an outline has %d points above and %d below", strings.Count(above, "L"),
+			t.Errorf("an outline has %d points above and %d below, want equal numbers and the right edge between them",
+				strings.Count(above, "L"),
 				strings.Count(below, "L"))
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// TestSavedFilters saves a search of recordings, finds it again, replaces and removes it.
+// TestSavedFilters shows that a search of recordings can be saved, replaced, renamed and removed.
 func TestSavedFilters(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -24,12 +24,12 @@ func TestRetentionOfSubscriber(t *testing.T) {
 	if wrong.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(wrong.body, "The project has no subscriber with this email or reference.") ||
 		!strings.Contains(wrong.body, `value="nobody@example.com"`) || !strings.Contains(wrong.body, `value="sales"`) {
-		t.Errorf("a rule for nobody returned %s", wrong.Status)
+		t.Errorf("a rule for nobody returned %s, want 422 with the values", wrong.Status)
 	}
 
 	seen := b.post(at, at, url.Values{"days": {"7"}, "subscriber": {"ADA@example.com"}, "do": {"preview"}})
 	if !strings.Contains(seen.body, "With this rule, 0 recordings (0 B) would be deleted now.") {
-		t.Errorf("the preview returned %s", seen.Status)
+		t.Errorf("the preview returned %s, want 0 recordings", seen.Status)
 	}
 	for _, name := range []string{email, ada.ID} {
 		b.post(at, at, url.Values{"days": {"7"}, "tag": {"of-" + name[:3]}, "subscriber": {name}}).leadsTo(t,

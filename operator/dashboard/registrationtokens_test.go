@@ -24,7 +24,7 @@ func TestRegistrationTokenPage(t *testing.T) {
 	empty := b.get(path)
 	if empty.StatusCode != http.StatusOK || !strings.Contains(empty.body, "There are no initial access tokens yet") ||
 		!strings.Contains(empty.body, "Change the rules") {
-		t.Errorf("the page without tokens = %d %s", empty.StatusCode, empty.body)
+		t.Errorf("the page without tokens = %d %s, want a link to the rules", empty.StatusCode, empty.body)
 	}
 
 	rules := base + "/rules/edit"
@@ -38,7 +38,7 @@ func TestRegistrationTokenPage(t *testing.T) {
 	created := b.post(path, path, url.Values{"name": {"partner"}, "uses": {"1"}, "expires": {"90d"}})
 	secret := regexp.MustCompile(`rt_[0-9a-f]{48}`).FindString(created.body)
 	if created.StatusCode != http.StatusOK || secret == "" {
-		t.Fatalf("creating = %d %s", created.StatusCode, created.body)
+		t.Fatalf("creating = %d %s, want 200 with the token", created.StatusCode, created.body)
 	}
 
 	by, err := w.idp.Registrations.Admit(t.Context(), secret, "192.0.2.1")
@@ -56,7 +56,7 @@ func TestRegistrationTokenPage(t *testing.T) {
 	listed := b.get(path)
 	if strings.Contains(listed.body, secret) || !strings.Contains(listed.body, "Used up") ||
 		!strings.Contains(listed.body, "1 of 1") {
-		t.Errorf("the list of tokens: %s", listed.body)
+		t.Errorf("the list of tokens: %s, want a used-up token without its secret", listed.body)
 	}
 	b.post(path, path+"/"+by.TokenID+"/revoke", nil).leadsTo(t, path+"?done=tokenrevoked")
 	_, err = w.fabric.RegistrationTokens.Authenticate(t.Context(), secret)
@@ -76,6 +76,6 @@ func TestOpenRule(t *testing.T) {
 	rules := "/dashboard/projects/" + w.two.ID + "/rules/edit"
 	a := b.post(rules, rules, url.Values{"client_registration": {"open"}})
 	if !strings.Contains(a.body, "Another project already has open client registration") {
-		t.Errorf("opening a second project = %d %s", a.StatusCode, a.body)
+		t.Errorf("opening a second project = %d %s, want the reason", a.StatusCode, a.body)
 	}
 }

@@ -32,7 +32,7 @@ func (a *resourcePages) chooseKind(v *visit) error {
 	return a.page(v, http.StatusOK, "New resource", "resource_new", p)
 }
 
-// firstKinds lists the kinds that most people need, in the order of the page.
+// firstKinds lists the kinds that most people need, in the order in which the page shows them.
 var firstKinds = []string{"conference_rooms", "swml_scripts", "ring_groups", "sip_endpoints", "sip_gateways",
 	"swml_webhooks"}
 
@@ -53,7 +53,7 @@ func inUse(all []*kinds.Kind) []*kinds.Kind {
 type resourceForm struct {
 	Base, Action, Back, BackTo string
 	Title, About, Button       string
-	Link                       string // where the form of a new room also makes a guest link; "" if it cannot
+	Link                       string // path of the action that also creates a guest link for the new room, or ""
 	Form                       form
 }
 
@@ -124,8 +124,8 @@ func (a *resourcePages) createResource(v *visit) error {
 	return v.redirect(v.base() + "/resources/" + r.ID + "?done=resourceadded")
 }
 
-// addResource creates the resource that the form describes. A resource without a name for its address
-// gets the name that people see.
+// addResource creates the resource that the form describes. If the form leaves the name for the
+// address empty, addResource uses the name that people see.
 func (a *resourcePages) addResource(v *visit, k *kinds.Kind) (r fabric.Resource, sent kinds.Values, err error) {
 	posted := maps.Clone(v.form)
 	for _, name := range k.Name {
@@ -172,7 +172,7 @@ type resourcePage struct {
 	Addresses []addressRow
 	Answers   bool     // the resource answers calls to its addresses
 	Guests    bool     // guests can join in a browser
-	Lifetimes []choice // of a link for guests
+	Lifetimes []choice // possible lifetimes of a link for guests
 	Snippets  []snippet
 	Deployed  *versionList
 	Base      string

@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// typed returns the example of a kind, both as an operator would type it into the form and as
-// values.
+// typed returns the example of a kind in two forms: as an operator would type it into the form, and
+// as values.
 func typed(t *testing.T, k *kinds.Kind) (url.Values, kinds.Values) {
 	t.Helper()
 	example, posted := make(kinds.Values), make(url.Values)
@@ -232,7 +232,7 @@ func TestCustomKind(t *testing.T) {
 		page.Query{Size: 1})
 	must(t, err)
 	if got := all.Items[0].Fields; string(got["lock"]) != `{"pin":7}` || string(got["tags"]) != `["a","b"]` {
-		t.Errorf("the door has the values %s", got)
+		t.Errorf("the door has the values %s, want pin 7 and the tags a and b", got)
 	}
 	if !slices.ContainsFunc(all.Items, func(r fabric.Resource) bool { return r.DisplayName == "Front" }) {
 		t.Error("no door is named Front")
@@ -263,7 +263,8 @@ func TestDeploy(t *testing.T) {
 	if a := b.post(at, at+"/deploy",
 		url.Values{"document": {"99"}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "must be "+document) {
-		t.Errorf("deploying a document that is not current returned %s", a.Status)
+		t.Errorf("deploying a document that is not current returned %s, want 422 that names the current one",
+			a.Status)
 	}
 
 	// An earlier version can be deployed again.

@@ -95,7 +95,7 @@ func TestRoomChanges(t *testing.T) {
 	}
 
 	if asked, err := w.rows.TakeRequests(t.Context(), "n"); err != nil || len(asked) != 0 {
-		t.Fatalf("refused requests change %v, %v", asked, err)
+		t.Fatalf("refused requests change %v, %v, want none", asked, err)
 	}
 
 	for i, done := range []string{"memberchanged", "memberremoved", "roomended"} {

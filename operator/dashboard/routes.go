@@ -6,7 +6,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// Access levels in addition to the actions that roles allow.
+// These are access levels in addition to the actions that roles allow.
 const (
 	anyone   operator.Action = ""          // no login is required
 	signedIn operator.Action = "signed in" // any signed-in operator, for pages about that operator
@@ -29,7 +29,7 @@ type route struct {
 // A navGroup is a heading in the navigation.
 type navGroup string
 
-// Headings of the navigation. Pages without a heading come first.
+// These are the headings of the navigation. Pages without a heading come first.
 const (
 	noGroup      navGroup = ""
 	people       navGroup = "People"

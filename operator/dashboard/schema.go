@@ -233,10 +233,10 @@ func factsOf(k *kinds.Kind, values kinds.Values) (all []fact) {
 type fact struct {
 	Name, Text string
 	Long       bool // the text may have several lines
-	Ours       bool // the text is one of ours, so it is translated
+	Ours       bool // the text comes from the dashboard, not from the resource, so it is translated
 }
 
-// noLimit is the hint of inputs for numbers of which 0 means no limit.
+// noLimit is the hint of an input whose value 0 means no limit.
 const noLimit = "0 means no limit."
 
 // badJSON describes where text is not valid JSON, in words for people who may not know JSON.

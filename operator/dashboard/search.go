@@ -16,14 +16,14 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// searchPages serves the search for pages of the dashboard, and for rows that have a page, by name
-// or id.
+// searchPages serves the search by name or id. It finds pages of the dashboard, and rows that have
+// a page of their own.
 type searchPages struct {
 	*site
 	Config
 }
 
-// A searchPage holds the results of a search, sorted by kind.
+// A searchPage holds the results of a search, grouped by kind.
 type searchPage struct {
 	Query  string
 	Groups []hitGroup

@@ -69,7 +69,7 @@ func TestSearch(t *testing.T) {
 		_, err := w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail})
 		must(t, err)
 		if a := viewer.get(base + "/search?q=many"); strings.Contains(a.body, base+"/subscribers?q=many") != (i >= 6) {
-			t.Errorf("the search that finds %d subscribers links to more: %v", i+1, i < 6)
+			t.Errorf("the search that finds %d subscribers links to more: %v, want %v", i+1, i < 6, i >= 6)
 		}
 	}
 

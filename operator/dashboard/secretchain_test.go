@@ -23,7 +23,7 @@ func TestSecretChain(t *testing.T) {
 	chain := secretChain("0", all)
 	if len(chain) != long || chain[0].through != "" || chain[long-1].Target.ID != strconv.Itoa(long) ||
 		chain[long-1].through != "key "+strconv.Itoa(long-1) {
-		t.Errorf("for a chain of %d keys, secretChain returned %d, or wrong ones", long, len(chain))
+		t.Errorf("for a chain of %d keys, secretChain returned %d, want these in order", long, len(chain))
 	}
 	if chain := secretChain("nobody", all); len(chain) != 0 {
 		t.Errorf("secretChain returned %d keys for another operator, want none", len(chain))

@@ -75,7 +75,8 @@ func (a *operatorPages) tokensIssued(v *visit, o operator.Operator) (int, error)
 
 // secretsShown returns the events in which a secret was shown to an operator, or to a key or client
 // whose secret the operator has seen. It reads all events, so that newer secrets cannot hide an
-// older one. It returns a secret that was shown twice to the same actor only once.
+// older one. If a secret was shown to the same actor several times, it returns only the first of
+// these events in the list.
 func (a *operatorPages) secretsShown(v *visit, o operator.Operator) (all []audit.Event, err error) {
 	if a.SecretsShown == nil {
 		return nil, nil

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// makeKey creates an API key for a project with browser b. valid reports whether the key is still
-// valid.
+// makeKey creates an API key with browser b, in the project whose pages are below base. valid
+// reports whether the key is still valid.
 func (w *world) makeKey(b browser, base, name string) (id string, valid func() bool) {
 	w.Helper()
 	ctx := w.Context()
@@ -32,7 +32,7 @@ func (w *world) makeKey(b browser, base, name string) (id string, valid func() b
 	}
 }
 
-// makeToken creates a subscriber's token with browser b. valid reports whether it is still valid.
+// makeToken creates a subscriber's token in the same way. valid reports whether it is still valid.
 func (w *world) makeToken(b browser, base string) (valid func() bool) {
 	w.Helper()
 	at := base + "/tokens/make/subscriber"
@@ -83,7 +83,7 @@ func TestSecretsOfOperator(t *testing.T) {
 	choose := url.Values{"end": {"api_key " + ended, "api_key " + foreign}}
 	ann.post(page, page+"/revoke", choose).leadsTo(t, page+"?done=madeended")
 	if endedGood() || !keptGood() || !foreignGood() || !bobs() || !anns() {
-		t.Errorf("valid: revoked key %v, kept key %v, other operator's key %v, tokens %v and %v",
+		t.Errorf("valid: revoked key %v, kept key %v, other key %v, tokens %v and %v, want all but the first",
 			endedGood(), keptGood(), foreignGood(), bobs(), anns())
 	}
 
@@ -91,13 +91,13 @@ func TestSecretsOfOperator(t *testing.T) {
 	if a := ann.post(page, page+"/delete",
 		url.Values{"confirm": {"ann@example.com"},
 			"end": {"tokens"}}); a.StatusCode != http.StatusUnprocessableEntity || !bobs() {
-		t.Errorf("deleting without the email returned %s", a.Status)
+		t.Errorf("deleting without the email returned %s, want 422 and no revocation", a.Status)
 	}
 
 	ann.post(page, page+"/delete", url.Values{"confirm": {"bob@example.com"}, "end": {"tokens"}}).leadsTo(
 		t, "/dashboard/operators?done=operatordeleted")
 	if bobs() || !anns() || !keptGood() {
-		t.Errorf("valid after the deletion: the token %v, the other operator's token %v, the key %v",
+		t.Errorf("valid after the deletion: the token %v, the other token %v, the key %v, want all but the first",
 			bobs(), anns(), keptGood())
 	}
 }
@@ -143,7 +143,7 @@ func TestSecretsThroughKey(t *testing.T) {
 	keeper, err := w.fabric.APIKeys.Authenticate(t.Context(), w.one.ID, secret)
 	must(t, err)
 
-	// as creates a key, in a request that is authenticated with the key that has the given id.
+	// as creates a key in a request that was authenticated with the key id.
 	as := func(id, name string) fabric.APIKey {
 		t.Helper()
 		ctx := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.APIKey, ID: id}})
@@ -173,7 +173,7 @@ func TestSecretsThroughKey(t *testing.T) {
 
 	ann.post(at, at+"/revoke", url.Values{"end": {"api_key " + grandchild.ID}}).leadsTo(t, at+"?done=madeended")
 	if k, err := w.fabric.APIKeys.Find(t.Context(), w.one.ID, grandchild.ID); err != nil || k.Revoked.IsZero() {
-		t.Errorf("the revoked key is %+v, %v", k, err)
+		t.Errorf("the revoked key is %+v, %v, want it revoked", k, err)
 	}
 }
 

@@ -65,7 +65,7 @@ type RingKey struct {
 	Since   time.Time // when it became the current key; may be zero
 }
 
-// A Finding is the result of one check. Its texts are texts of package words.
+// A Finding is the result of one check. Its texts come from package words.
 type Finding struct {
 	Group, Name, Found, Remedy string
 	Status                     string // ok, warning, failed or skipped

@@ -66,7 +66,7 @@ func TestSettings(t *testing.T) {
 	const at = "/dashboard/settings"
 	if a := owner.get(at); a.StatusCode != http.StatusForbidden ||
 		strings.Contains(owner.get("/dashboard/account").body, at) {
-		t.Errorf("the settings page for an owner of one project returned %s", a.Status)
+		t.Errorf("the settings page for an owner of one project returned %s, want 403, or it is linked", a.Status)
 	}
 
 	// The page shows each part of the settings. A duration that equals the default does not count
@@ -86,29 +86,29 @@ func TestSettings(t *testing.T) {
 
 	if a := b.get("/dashboard/limits"); !strings.Contains(a.body, "limits.login_per_account") ||
 		strings.Contains(a.body, "session.idle") {
-		t.Errorf("the page of limits returned %s", a.Status)
+		t.Errorf("the page of limits returned %s, want the login limits alone", a.Status)
 	}
 
 	if a := b.get("/dashboard/kinds"); !strings.Contains(a.body, "/api/fabric/resources/conference_rooms") {
-		t.Errorf("the page of kinds returned %s", a.Status)
+		t.Errorf("the page of kinds returned %s, want the path of rooms in it", a.Status)
 	}
 
 	if a := b.get(at + "/doctor"); !strings.Contains(a.body, "Buy a disk.") ||
 		!strings.Contains(a.body, `status bad">Failed`) {
-		t.Errorf("the doctor's findings returned %s", a.Status)
+		t.Errorf("the doctor's findings returned %s, want the failed check with its remedy", a.Status)
 	}
 
 	// A key can be rotated once the next one is old enough.
 	b.post(at, at+"/keys", url.Values{"use": {"RS256"}}).leadsTo(t, at+"?done=rotated")
 	if a := b.post(at, at+"/keys", url.Values{"use": {"ES256"}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "The next key is too young.") {
-		t.Errorf("rotating to a key that is too young returned %s", a.Status)
+		t.Errorf("rotating to a key that is too young returned %s, want 422 with the reason", a.Status)
 	}
 
 	// A session that is not fresh must be confirmed first.
 	w.pass(operator.Freshness)
 	b.post(at, at+"/keys", url.Values{"use": {"RS256"}}).asksToConfirm(t, at)
 	if !slices.Equal(w.rotated, []string{"RS256"}) {
-		t.Errorf("rotated keys: %v", w.rotated)
+		t.Errorf("rotated keys: %v, want RS256 once", w.rotated)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // A subscriberForm is the form that creates or changes a subscriber.
 type subscriberForm struct {
 	Back, BackTo, Action, Title, Button string
-	Link                                string // where the form of a new subscriber also makes a link; "" if it cannot
+	Link                                string // path that also creates a link for the new subscriber, or ""
 	Form                                form
 }
 

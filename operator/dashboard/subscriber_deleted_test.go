@@ -26,21 +26,21 @@ func TestEraseDeleted(t *testing.T) {
 		t.Error("the audit trail does not link to the page of a deleted subscriber")
 	}
 	if a := viewer.get(one); a.StatusCode != http.StatusOK || strings.Contains(a.body, one+"/erase") {
-		t.Errorf("a viewer's page of a deleted subscriber: %s", a.Status)
+		t.Errorf("a viewer's page of a deleted subscriber: %s, want 200 without the form", a.Status)
 	}
 	named := func() url.Values { return url.Values{"confirm": {"ada@example.com"}} }
 	if a := viewer.post(one, one+"/erase", named()); a.StatusCode != http.StatusForbidden {
-		t.Errorf("erasing by a viewer: %s", a.Status)
+		t.Errorf("erasing by a viewer: %s, want 403", a.Status)
 	}
 	elsewhere := strings.Replace(one, w.one.ID, w.two.ID, 1)
 	if a := b.post(one, elsewhere+"/erase", named()); a.StatusCode != http.StatusNotFound {
-		t.Errorf("erasing through another project: %s", a.Status)
+		t.Errorf("erasing through another project: %s, want 404", a.Status)
 	}
 	if a := b.post(one, one+"/erase", url.Values{"confirm": {"ada"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("erasing with a wrong name: %s", a.Status)
+		t.Errorf("erasing with a wrong name: %s, want 422", a.Status)
 	}
 	if name, err := w.fabric.Subscribers.DeletedName(t.Context(), w.one.ID, id); name != "ada@example.com" {
-		t.Fatalf("refused erasures leave the name %q, %v", name, err)
+		t.Fatalf("refused erasures leave the name %q, %v, want ada@example.com", name, err)
 	}
 
 	w.pass(operator.Freshness)
@@ -58,7 +58,7 @@ func TestEraseDeleted(t *testing.T) {
 		t.Errorf("the notice does not say what remains: %s", a.body)
 	}
 	if a := b.get(one); a.StatusCode != http.StatusNotFound {
-		t.Errorf("the page of an erased subscriber returned %s", a.Status)
+		t.Errorf("the page of an erased subscriber returned %s, want 404", a.Status)
 	}
 	if a := b.get(audit); strings.Contains(a.body, "ada@example.com</bdi>") {
 		t.Errorf("the audit trail still names an erased subscriber: %s", a.body)
@@ -81,10 +81,10 @@ func TestEraseRestored(t *testing.T) {
 	must(t, err)
 	b.send(b.submit(shownForm{page: one, action: one + "/erase"}, erase)).leadsTo(t, one+"?done=noterased")
 	if a := b.get(one + "?done=noterased"); !strings.Contains(a.body, "exists again, since it was imported") {
-		t.Errorf("the page of the restored subscriber: %s %s", a.Status, a.body)
+		t.Errorf("the page of the restored subscriber: %s %s, want the notice", a.Status, a.body)
 	}
 	if _, err := w.fabric.Subscribers.Find(t.Context(), w.one.ID, id); err != nil {
-		t.Errorf("the restored subscriber: %v", err)
+		t.Errorf("finding the restored subscriber: %v", err)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestEraseEarlierAccount(t *testing.T) {
 		t.Errorf("the audit trail does not link to the earlier account alone: %s", trail)
 	}
 	if a := b.get(first); a.StatusCode != http.StatusOK || strings.Contains(a.body, "ada@example.com") {
-		t.Errorf("the page of the earlier account: %s %s", a.Status, a.body)
+		t.Errorf("the page of the earlier account: %s %s, want 200 without the name", a.Status, a.body)
 	}
 	b.post(first, first+"/erase", url.Values{"confirm": {id}}).leadsTo(t, base+"/subscribers?done=remainserased")
 	if a := b.get(first); a.StatusCode != http.StatusNotFound {

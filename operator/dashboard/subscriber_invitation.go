@@ -179,9 +179,9 @@ func (a *subscriberPages) handOverInvitation(v *visit) error {
 	return a.subscriberPage(v, http.StatusOK, nil, once)
 }
 
-// createInvited serves POST /dashboard/projects/{project}/subscribers/link. It adds a subscriber, and
-// makes an invitation link for the operator to hand over. If there is no link, the subscriber remains,
-// and the page says why.
+// createInvited serves POST /dashboard/projects/{project}/subscribers/link. It adds a subscriber,
+// and makes an invitation link for the operator to hand over. If the link cannot be created, the
+// subscriber remains, and the page says why.
 func (a *subscriberPages) createInvited(v *visit) error {
 	ctx, in := v.r.Context(), newSubscriberInput(v)
 	if in.Password != nil || v.form.Get("generate") != "" {

@@ -32,7 +32,7 @@ func handOver(t *testing.T, b browser, one string) string {
 	at, err := url.Parse(strings.ReplaceAll(link, "&amp;", "&"))
 	must(t, err)
 	if at.Path != "/invite" || at.Query().Get("token") == "" {
-		t.Fatalf("the new link is %q", link)
+		t.Fatalf("the new link is %q, want /invite with a token", link)
 	}
 	return at.Query().Get("token")
 }
@@ -129,7 +129,8 @@ func TestInvitation(t *testing.T) {
 	must(t, w.accept(t, link))
 	s, err := w.fabric.Subscribers.Find(t.Context(), w.one.ID, one[strings.LastIndex(one, "/")+1:])
 	if err != nil || s.Verified || s.PasswordHash == "" {
-		t.Errorf("after a link that was handed over the subscriber is %+v, %v", s, err)
+		t.Errorf("after a link that was handed over the subscriber is %+v, %v, want a password and an unverified email",
+			s, err)
 	}
 	if a := b.get(one); strings.Contains(a.body, `id="invitation"`) {
 		t.Error("the page shows an invitation that was accepted")

@@ -61,12 +61,12 @@ func TestSubscribers(t *testing.T) {
 	if a := b.post(one+"/edit", one+"/edit",
 		url.Values{"email": {mail}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `id="f-email-fault"`) {
-		t.Errorf("saving an email that is already in use returned %s", a.Status)
+		t.Errorf("saving an email that is already in use returned %s, want 422 with an error at the email", a.Status)
 	}
 
 	if a := b.post(one, one+"/invite", nil); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "Subscribers with a password are not invited") {
-		t.Errorf("inviting a subscriber with a password returned %s", a.Status)
+		t.Errorf("inviting a subscriber with a password returned %s, want 422 with the reason", a.Status)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestExportAndErase(t *testing.T) {
 	if a := b.get(one + "/export"); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "Lovelace") ||
 		!strings.HasPrefix(a.Header.Get("Content-Disposition"), "attachment") ||
 		a.Header.Get("Cache-Control") != "no-store" {
-		t.Errorf("the export: %s %v", a.Status, a.Header)
+		t.Errorf("the export: %s %v, want an attachment that is not cached", a.Status, a.Header)
 	}
 
 	for what, wrong := range map[string]url.Values{
@@ -171,7 +171,7 @@ func TestSubscriberForwarding(t *testing.T) {
 		wrong := url.Values{"email": {"ada@example.com"}, name: {value}}
 		if a := b.post(one+"/edit", one+"/edit", wrong); a.StatusCode != http.StatusUnprocessableEntity ||
 			!strings.Contains(a.body, `id="f-`+name+`-fault"`) {
-			t.Errorf("saving the %s %q returned %s", name, value, a.Status)
+			t.Errorf("saving the %s %q returned %s, want 422 with an error at the field", name, value, a.Status)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func TestSubscriberRecordCalls(t *testing.T) {
 	sent.Set("record_calls", "sometimes")
 	if a := b.post(one+"/edit", one+"/edit", sent); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `id="f-record_calls-fault"`) {
-		t.Errorf("saving an unknown setting returned %s", a.Status)
+		t.Errorf("saving an unknown setting returned %s, want 422 with an error at the field", a.Status)
 	}
 }
 
@@ -225,7 +225,8 @@ func TestGeneratedPassword(t *testing.T) {
 	both := url.Values{"email": {"ada@example.com"}, "password": {good}, "generate": {"yes"}}
 	if a := b.post(base+"/new", base, both); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `id="f-password-fault"`) {
-		t.Errorf("a password in addition to a generated one returned %s", a.Status)
+		t.Errorf("a password in addition to a generated one returned %s, want 422 with an error at the field",
+			a.Status)
 	}
 
 	both.Del("password")
@@ -236,7 +237,7 @@ func TestGeneratedPassword(t *testing.T) {
 	}
 	first := created.find(t, shownSecret)
 	if err := logIn(first); err != nil {
-		t.Fatalf("with the generated password %q: %v", first, err)
+		t.Fatalf("with the generated password %q: %v, want a login", first, err)
 	}
 	one := created.find(t, `id="edit" href="([^"]+)/edit"`)
 	if strings.Contains(b.get(one).body, first) {

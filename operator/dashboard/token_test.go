@@ -18,7 +18,8 @@ import (
 
 const shownToken = `id="made"><span class="copy"><code>([^<]+)<`
 
-// tokenPages tests the page with a project's tokens. Each of the two projects has a subscriber.
+// tokenPages is a browser for the pages with a project's tokens. Each of the two projects has a
+// subscriber.
 type tokenPages struct {
 	browser
 	w               *world
@@ -65,7 +66,7 @@ func TestTokenFaults(t *testing.T) {
 	} {
 		if a := p.mint(kind, wrong); a.StatusCode != http.StatusUnprocessableEntity ||
 			!strings.Contains(a.body, `aria-invalid="true"`) || strings.Contains(a.body, `id="made"`) {
-			t.Errorf("creating a %s token with invalid values: %s", kind, a.Status)
+			t.Errorf("creating a %s token with invalid values: %s, want 422 with an error", kind, a.Status)
 		}
 	}
 }
@@ -146,11 +147,12 @@ func TestTokenForNewSubscriber(t *testing.T) {
 	if asked.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(asked.body, "adda@example.com</bdi></strong> yet, so a new one will be created") ||
 		strings.Contains(asked.body, `id="made"`) {
-		t.Errorf("creating a token for a reference with a typing error returned %s", asked.Status)
+		t.Errorf("creating a token for a reference with a typing error returned %s, want a request to confirm",
+			asked.Status)
 	}
 	found, err := p.w.fabric.Subscribers.List(t.Context(), p.w.one.ID, firstPage)
 	if err != nil || len(found.Items) != 1 {
-		t.Errorf("before the confirmation there are %d subscribers, %v", len(found.Items), err)
+		t.Errorf("before the confirmation there are %d subscribers, want 1: %v", len(found.Items), err)
 	}
 
 	// The confirmation must be for the reference that is typed now.
@@ -179,7 +181,7 @@ func TestGuestTokenAddresses(t *testing.T) {
 	a := p.mint("guest", url.Values{"allowed_addresses": {"/private/nobody"}})
 	if a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "/private/nobody\u2069” is not an address of this project") {
-		t.Errorf("creating a token for an unknown address returned %s", a.Status)
+		t.Errorf("creating a token for an unknown address returned %s, want 422 that names it", a.Status)
 	}
 
 	// The server looks up at most as many addresses as a token may have.
@@ -187,7 +189,7 @@ func TestGuestTokenAddresses(t *testing.T) {
 	a = p.mint("guest", url.Values{"allowed_addresses": {many}})
 	if a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "maximum is 10") || strings.Contains(a.body, "is not an address") {
-		t.Errorf("creating a token with too many addresses returned %s", a.Status)
+		t.Errorf("creating a token with too many addresses returned %s, want 422 with the maximum", a.Status)
 	}
 }
 
@@ -214,7 +216,7 @@ func TestLeakedKey(t *testing.T) {
 	if a := b.post(base+"/tokens", base+"/tokens/inspect",
 		url.Values{"token": {theirs}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		strings.Contains(a.body, "This is an API key") {
-		t.Errorf("inspecting another project's key returned %s", a.Status)
+		t.Errorf("inspecting another project's key returned %s, want 422", a.Status)
 	}
 
 	// For a revoked key, the inspection shows that it was revoked.
@@ -222,7 +224,7 @@ func TestLeakedKey(t *testing.T) {
 	b.post(page, page+"/revoke", url.Values{"confirm": {name}}).leadsTo(t, base+"/keys?done=revoked")
 	if a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {secret}}); !strings.Contains(a.body,
 		`status bad">Revoked`) {
-		t.Errorf("inspecting a revoked key returned %s", a.Status)
+		t.Errorf("inspecting a revoked key returned %s, want a page that says so", a.Status)
 	}
 
 	if list := b.get(base + "/keys").body; !strings.Contains(list, `Revoked</span> <time class="quiet"`) ||
@@ -309,8 +311,8 @@ func TestNamesForIDs(t *testing.T) {
 	}
 }
 
-// TestTooManyNames shows that a name is refused if more clients contain it than the dashboard
-// reads. One of the others may have the same name.
+// TestTooManyNames shows that a name is refused if it occurs in the names of more clients than the
+// dashboard reads. One of the unread clients may have the same name.
 func TestTooManyNames(t *testing.T) {
 	p := newTokenPages(t)
 	p.w.client(p.w.one.ID, "shop", idp.SPA)
@@ -329,6 +331,6 @@ func TestTooManyNames(t *testing.T) {
 	a := p.mint("subscriber", url.Values{"reference": {adaMail}, "application_id": {"shop"}})
 	if strings.Contains(a.body, `id="made"`) ||
 		!strings.Contains(a.body, "Too many names contain “\u2068shop\u2069”.") {
-		t.Errorf("creating a token for a client whose name may not be unique: %s", a.Status)
+		t.Errorf("creating a token for a client whose name may not be unique: %s, want an error", a.Status)
 	}
 }

@@ -16,8 +16,8 @@ import (
 type unsentPage struct {
 	Text   string
 	Open   string // the page for the login or the confirmation; "" if the form can be sent now
-	Return string // that page, leading back to the form, for browsers with scripts
-	Link   string // what the link to Open says
+	Return string // URL of that page, which then leads back to the form, for browsers with scripts
+	Link   string // text of the link to Open
 	Action string
 	Fields []unsentField
 	Button string
@@ -28,8 +28,8 @@ type unsentField struct{ Name, Value string }
 // maxUnsent is the maximum size of a form that is kept, in bytes, with fieldOverhead for each field.
 const maxUnsent = maxForm
 
-// keepUnsent responds to a form that could not be handled because of err with a page that keeps its
-// fields. It returns false if err has another remedy or the form cannot be kept.
+// If a form could not be handled because of err, keepUnsent responds with a page that keeps the
+// form's fields. It returns false if err has another remedy or the form cannot be kept.
 func (a *site) keepUnsent(v *visit, err error) bool {
 	if v.r.Method != http.MethodPost || v.route.upload > 0 || !a.isSameOrigin(v.r) {
 		return false // a page cannot keep a file
@@ -64,9 +64,9 @@ func (a *site) keepUnsent(v *visit, err error) bool {
 // notTyped are fields of forms that nobody types.
 var notTyped = []string{"form", "seen", "confirm", "overlap", "do", "version", "document"}
 
-// keepTyped responds to a form about something that does not exist, such as a subscriber whom somebody
-// else has deleted, with a page that shows what was typed. It returns false if err has another remedy
-// or nothing was typed. The page shows no secrets.
+// If a form is about something that no longer exists, such as a deleted subscriber, keepTyped
+// responds with a page that shows what was typed. It returns false if err has another remedy or
+// nothing was typed. The page shows no secrets.
 func (a *site) keepTyped(v *visit, err error) bool {
 	if v.r.Method != http.MethodPost || v.operator.ID == "" || !errors.Is(err, problem.NotFound) ||
 		!a.isSameOrigin(v.r) {

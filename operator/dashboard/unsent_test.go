@@ -43,7 +43,7 @@ func TestUnsentForm(t *testing.T) {
 		t.Fatalf("without a session: %s\n%s", kept.Status, kept.body)
 	}
 	if again := b.sendAgain(kept); !strings.Contains(again.body, "Your session has ended") {
-		t.Errorf("still without a session: %s", again.Status)
+		t.Errorf("still without a session: %s, want the same page", again.Status)
 	}
 
 	b.signIn("ann@example.com")
@@ -56,7 +56,7 @@ func TestUnsentForm(t *testing.T) {
 		t.Fatalf("a form with the token of another session created %+v", found)
 	}
 	if sent := b.sendAgain(kept); sent.StatusCode != http.StatusSeeOther {
-		t.Fatalf("after the confirmation: %s\n%s", sent.Status, sent.body)
+		t.Fatalf("after the confirmation: %s, want 303\n%s", sent.Status, sent.body)
 	}
 
 	found := webhooksOf(w)
@@ -86,7 +86,7 @@ func TestUnconfirmedForm(t *testing.T) {
 	kept.asksToConfirm(t, base+"/keys/new")
 	kept = b.sendAgain(kept)
 	if !strings.Contains(kept.body, "Nothing was saved yet.") {
-		t.Errorf("still without a confirmation: %s", kept.Status)
+		t.Errorf("still without a confirmation: %s, want the same page", kept.Status)
 	}
 
 	b.post("/dashboard/confirm", "/dashboard/confirm", url.Values{"password": {good}}).leadsTo(t, "/dashboard")
@@ -111,8 +111,8 @@ func webhooksOf(w *world) []fabric.Webhook {
 }
 
 // TestUnsentFormRefused shows which forms no page keeps: those with secrets, those from other sites
-// and of unknown origin, large ones, and buttons without fields. A kind of the data directory can have
-// secrets with any name.
+// and of unknown origin, large ones, and buttons without fields. A kind that is defined in the data
+// directory can have secrets with any name.
 func TestUnsentFormRefused(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()

@@ -21,7 +21,7 @@ import (
 type submission struct {
 	form  url.Values
 	file  *multipart.Part   // the file of an upload, which has not been read yet; nil if there is no file
-	files *multipart.Reader // the files after file; nil if there is no file
+	files *multipart.Reader // reads the parts of the form after file; nil if there is no file
 }
 
 // openUpload reads the fields of a form up to its first file. The form token comes before the files,
@@ -196,7 +196,7 @@ func (a *recordingPages) storeUpload(v *visit) (recordings.Recording, error) {
 	return r, err
 }
 
-// tagUpload adds the tags of the form to the recording that it has stored.
+// tagUpload adds the tags in the form to the stored recording.
 func (a *recordingPages) tagUpload(v *visit, sid string) error {
 	tags := tagsIn(v.form.Get("tags"))
 	if len(tags) == 0 {

@@ -18,7 +18,7 @@ func TestUpstreamPages(t *testing.T) {
 	_, b := w.operator("owner@example.com", ofAll)
 	all := "/dashboard/projects/" + w.one.ID + "/upstreams"
 	if got := b.get(all); !strings.Contains(got.body, "There are no upstream providers yet") {
-		t.Fatalf("the empty list: %s", got.Status)
+		t.Fatalf("the empty list: %s, want a sentence that says so", got.Status)
 	}
 
 	fill := func(pairs ...string) url.Values {
@@ -33,7 +33,7 @@ func TestUpstreamPages(t *testing.T) {
 	wrong := b.post(all+"/new", all, fill("issuer", "http://id.example/"))
 	if wrong.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(wrong.body, "must be https") ||
 		strings.Contains(wrong.body, "hunter2") {
-		t.Errorf("a wrong issuer: %s", wrong.Status)
+		t.Errorf("a wrong issuer: %s, want 422 with the reason and no secret", wrong.Status)
 	}
 	b.post(all+"/new", all, fill()).leadsTo(t, all+"?done=upstreamadded")
 
@@ -55,7 +55,7 @@ func TestUpstreamPages(t *testing.T) {
 	u := found.Items[0]
 	secret, err := w.idp.Upstreams.OpenSecret(u)
 	if u.Name != "New" || u.Claims["email"] != "mail" || secret != "hunter2" {
-		t.Errorf("the provider is %+v with the secret %q, %v", u, secret, err)
+		t.Errorf("the provider is %+v with the secret %q, %v, want the changes and the old secret", u, secret, err)
 	}
 
 	if got := b.post(link[1], link[1]+"/delete", url.Values{"confirm": {"Acme ID"}}); got.StatusCode != 422 {

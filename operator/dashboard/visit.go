@@ -42,7 +42,7 @@ type visit struct {
 	submission
 }
 
-// Errors that end a visit before its handler runs.
+// These errors end a visit before its handler runs.
 var (
 	errCrossSite = problem.New(problem.Forbidden, "cross_site",
 		"the form was sent from another site; nothing was changed")

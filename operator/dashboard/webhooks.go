@@ -66,7 +66,7 @@ func (a *webhookPages) listWebhooks(v *visit) error {
 type webhookForm struct {
 	Action, Title, Button string
 	Back, BackTo          string
-	Test                  string // where the form of a new webhook also sends a test; "" if it cannot
+	Test                  string // path of the action that also sends a test to the new webhook, or ""
 	Form                  form
 	Permit                string // the host to add to egress.allow before this URL is accepted, or ""
 }
@@ -123,7 +123,7 @@ func (a *webhookPages) webhookFormPage(v *visit, code int, p webhookForm) error 
 func (a *webhookPages) webhookFault(v *visit, p webhookForm, err error) error {
 	p.Form.retype(v.form)
 	for _, e := range problem.All(err) {
-		// Remove the instruction that permits the host, because the form itself contains it.
+		// Remove the instruction for permitting the host, because the page shows it separately.
 		if reason, rest, ok := strings.Cut(e.Message, "; to permit it, add "); ok {
 			e.Message = reason
 			p.Permit, _, _ = strings.Cut(rest, " ")

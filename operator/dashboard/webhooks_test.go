@@ -18,7 +18,7 @@ func TestWebhookPages(t *testing.T) {
 	_, b := w.operator("owner@example.com", ofAll)
 	all := "/dashboard/projects/" + w.one.ID + "/webhooks"
 	if got := b.get(all); !strings.Contains(got.body, "Create the first one") {
-		t.Fatalf("the empty list: %s", got.Status)
+		t.Fatalf("the empty list: %s, want a link to create the first webhook", got.Status)
 	}
 
 	wrong := b.post(all+"/new", all, url.Values{"url": {" "}, "name": {"CRM"},
@@ -26,19 +26,19 @@ func TestWebhookPages(t *testing.T) {
 	if wrong.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(wrong.body, `value="CRM"`) ||
 		!strings.Contains(wrong.body, `id="f-url-fault"`) ||
 		!strings.Contains(wrong.body, `value="call.ended" checked`) {
-		t.Errorf("an empty URL: %s", wrong.Status)
+		t.Errorf("an empty URL: %s, want 422 with the values and an error at the URL", wrong.Status)
 	}
 
 	local := b.post(all+"/new", all, url.Values{"url": {"http://10.1.2.3:9000/x"}, "name": {"CRM"}})
 	if local.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(local.body, "add <code>10.1.2.3</code> to <code>egress.allow</code>") ||
 		!strings.Contains(local.body, `id="egress"`) || strings.Contains(wrong.body, `id="egress"`) {
-		t.Errorf("a private address: %s", local.Status)
+		t.Errorf("a private address: %s, want 422 that names the setting", local.Status)
 	}
 	number := b.post(all+"/new", all, url.Values{"url": {"http://0x7f000001/"}, "name": {"CRM"}})
 	if !strings.Contains(number.body, "must not have a number as its host") ||
 		strings.Contains(number.body, "egress.allow") {
-		t.Errorf("a number as the host: %s", number.Status)
+		t.Errorf("a number as the host: %s, want the reason without the setting", number.Status)
 	}
 
 	made := b.post(all+"/new", all, url.Values{"url": {"https://hooks.example/crm"}, "name": {"CRM"},
@@ -52,7 +52,7 @@ func TestWebhookPages(t *testing.T) {
 	one := all + "/" + hook.ID
 	made.leadsTo(t, one+"?done=webhookadded")
 	if hook.Name != "CRM" || !hook.Enabled || len(hook.Events) != 2 {
-		t.Errorf("the webhook is %+v", hook)
+		t.Errorf("the webhook is %+v, want CRM, enabled, with two events", hook)
 	}
 
 	// A test event can be inspected, and is queued again on request.
@@ -92,7 +92,7 @@ func TestWebhookPages(t *testing.T) {
 	hook, err = w.fabric.Webhooks.Find(ctx, w.one.ID, hook.ID)
 	must(t, err)
 	if hook.Name != theirs || hook.URL != "https://hooks.example/new" || hook.Enabled {
-		t.Errorf("the changed webhook is %+v", hook)
+		t.Errorf("the changed webhook is %+v, want both changes", hook)
 	}
 
 	if got := b.post(one, one+"/delete", url.Values{"confirm": {"CRM"}}); got.StatusCode != 422 {
@@ -119,7 +119,7 @@ func TestSigningKeyPage(t *testing.T) {
 	}
 	got := viewer.post("/dashboard/account", all+"/signing-key", nil)
 	if got.StatusCode != http.StatusForbidden || strings.Contains(got.body, keys.CurrentSecret) {
-		t.Errorf("a viewer's answer: %s", got.Status)
+		t.Errorf("a viewer's answer: %s, want 403 without the key", got.Status)
 	}
 	if got := viewer.get(all + "/webhooks"); strings.Contains(got.body, "signing-key") {
 		t.Error("a viewer is offered the signing key")
@@ -127,7 +127,7 @@ func TestSigningKeyPage(t *testing.T) {
 
 	rotated := b.post(all+"/webhooks", all+"/signing-key/rotate", url.Values{"overlap": {"day"}})
 	if keys, err = w.fabric.Webhooks.SigningKeys(ctx, w.one.ID); err != nil || keys.Next == nil {
-		t.Fatalf("after the rotation there is no next key: %v", err)
+		t.Fatalf("after the rotation: %v, want a next key", err)
 	}
 	if !strings.Contains(rotated.body, keys.NextSecret) || !strings.Contains(rotated.body, keys.CurrentSecret) {
 		t.Errorf("the page lacks a key: %s", rotated.Status)
