@@ -221,7 +221,8 @@ func (ks *APIKeys) Authenticate(ctx context.Context, projectID, apiKey string) (
 	return k, nil
 }
 
-// findKey finds the key with this secret hash, and records the use if the secret is valid.
+// findKey finds the key with this secret hash. If the secret is valid, findKey records the use, but
+// not more often than touchEvery.
 func (ks *APIKeys) findKey(ctx context.Context, hash string, now time.Time) (APIKey, error) {
 	if k, ok := ks.remembered(hash, now); ok {
 		return k, nil

@@ -153,8 +153,8 @@ func (ds *Deliveries) Sweep(ctx context.Context) error {
 		ds.store.ForgetLogouts(ctx, now.Add(-deliver.KeepDelivered), now.Add(-deliver.KeepDead)))
 }
 
-// A Logout is an OpenID Connect back-channel logout: it notifies an OAuth client that a login has
-// ended from which the client holds tokens. It contains only what the project may see.
+// A Logout is an OpenID Connect back-channel logout. It notifies an OAuth client of the end of a
+// login from which the client holds tokens. It contains only what the project may see.
 type Logout struct {
 	ClientID     string
 	LoginID      string // the sid in the client's tokens

@@ -26,8 +26,8 @@ type Devices struct {
 type DeviceStore interface {
 	// PutDevice writes a device. If the subscriber already has a device with the same token,
 	// PutDevice changes the type and name of that device, and keeps its id, key and creation time.
-	// It returns problem.Invalid if the subscriber already has the maximum number of devices, which
-	// is most.
+	// The parameter most is the maximum number of devices of a subscriber. If a new device would
+	// exceed it, PutDevice returns problem.Invalid.
 	PutDevice(ctx context.Context, d Device, most int) (Device, error)
 	DeleteDevice(ctx context.Context, subscriberID, id string) error
 	ListDevices(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Device], error)

@@ -91,8 +91,8 @@ type Eraser struct {
 	Names func(s Subscriber, all []Address) []string
 }
 
-// Erase deletes a subscriber and all data about it in one transaction. Rows that must be kept stay
-// without the subscriber. The result lists the deleted and the kept data.
+// Erase deletes a subscriber and all data about it in one transaction. Rows that must be kept
+// remain without the subscriber's data. The result lists the deleted and the kept data.
 //
 // If the subscriber was already deleted, Erase deletes the data that remains. If
 // no data remains, it returns problem.NotFound.

@@ -44,7 +44,7 @@ type Config struct {
 	// every login counts as active.
 	Live func(ctx context.Context, sid string) error
 
-	// Issued is called with the project of each issued token. It may be nil.
+	// Issued is called with the project of each sealed token, except refresh tokens. It may be nil.
 	Issued func(projectID string)
 
 	// EndLogin ends the login with this sid and everything that was issued for it. EndLogin is nil
@@ -193,8 +193,8 @@ func (c *core) now() time.Time { return c.c.Now().UTC().Truncate(time.Microsecon
 // newID returns a new id. Ids sort by their time of creation.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// canonical returns a UUID in lower case. ok is false if id is not a UUID. Then, id must not be
-// passed to a store.
+// canonical returns a UUID in lower case and reports whether id is a UUID. An id that is not a UUID
+// must not be passed to a store.
 func canonical(id string) (string, bool) {
 	if len(id) != 36 {
 		return "", false

@@ -135,8 +135,8 @@ func networksOf(v kinds.Values) (all []netip.Prefix) {
 	return all
 }
 
-// widest maps the length of an address in bits to the shortest prefix of a network in ip_auth.
-// Networks are limited because calls from them need no password.
+// widest maps the length of an address in bits to the shortest prefix that a network in ip_auth may
+// have. The size of networks is limited because calls from them need no password.
 var widest = map[int]int{32: 8, 128: 16}
 
 // checkGateway checks the rules that the schema of gateways cannot express.

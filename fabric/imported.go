@@ -147,7 +147,8 @@ func (ss *Subscribers) Import(
 }
 
 // Import creates a resource of a kind with its first address. If dry is set, Import only checks the
-// names, and the members against the schema. It does not check whether a handler exists.
+// identity, the names, and the members against the schema. It then does not check whether a handler
+// exists.
 func (rs *Resources) Import(ctx context.Context, projectID string, k *kinds.Kind, kept Identity,
 	sent map[string]json.RawMessage, dry bool,
 ) (Resource, error) {

@@ -23,9 +23,9 @@ const (
 // holder must prove possession of the key that the SAT is bound to.
 const RefreshingScope = "sat:refresh"
 
-// An Issuer is the requester of a token. It is a project through an API key, an OAuth client or an
-// operator, or a subscriber through a SAT. When the issuer's credentials are revoked, so are the
-// tokens.
+// An Issuer is the requester of a token. It is either a project, which uses an API key, an OAuth
+// client or an operator, or a subscriber with a SAT. When the issuer's credentials are revoked, its
+// tokens are revoked, too.
 type Issuer struct {
 	ProjectID string
 	KeyID     string // the id of the API key, or of the operator who creates the token

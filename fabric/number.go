@@ -23,7 +23,7 @@ type NumberStore interface {
 	// CreateNumber returns problem.Conflict on "number" if any project has the number.
 	CreateNumber(ctx context.Context, n PhoneNumber) error
 	FindNumber(ctx context.Context, projectID, id string) (PhoneNumber, error)
-	// FindNumberByDigits finds a number in E.164 format, which only one project has.
+	// FindNumberByDigits finds a phone number of any project. number is in E.164 format.
 	FindNumberByDigits(ctx context.Context, number string) (PhoneNumber, error)
 	ListNumbers(ctx context.Context, projectID string, q page.Query) (page.Page[PhoneNumber], error)
 	// DeleteNumber also deletes the number's routes.

@@ -48,14 +48,14 @@ const (
 	resumableFor = time.Hour   // how long an offline socket can be resumed, for example after sleep
 	maxOnline    = 100         // maximum number of sockets per subscriber
 
-	maxTries = 2 * maxOnline // attempts at a change; each fails because of a concurrent change
+	maxTries = 2 * maxOnline // maximum number of attempts at a change; a concurrent change makes one fail
 )
 
 // A Presence describes whether a subscriber can be reached now. The zero value means that the
 // subscriber cannot be reached.
 type Presence struct {
 	Sockets int       // number of the subscriber's online sockets, on all nodes
-	Since   time.Time // when the subscriber's first socket went online
+	Since   time.Time // when the first of these sockets went online
 }
 
 // Online reports whether the subscriber can be reached.
@@ -88,7 +88,7 @@ type attendee struct {
 	Until int64  `json:"until"`
 }
 
-// Find returns whether a subscriber of a project is online, on any node.
+// Find returns the presence of a project's subscriber, on all nodes.
 func (ps *Presences) Find(ctx context.Context, projectID, subscriberID string) (Presence, error) {
 	if ps.c.Sessions == nil {
 		return Presence{}, nil
@@ -161,7 +161,8 @@ func (ps *Presences) Online(ctx context.Context, t Token, socket string) error {
 	})
 }
 
-// makeRoom removes the socket that has been offline longest if the list of sockets is full.
+// makeRoom removes the socket that has been offline longest if the list of sockets is full. If all
+// of them are online, makeRoom returns problem.RateLimited.
 func (a *attendance) makeRoom(now time.Time) error {
 	if len(a.Sockets) < maxOnline {
 		return nil

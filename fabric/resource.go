@@ -89,7 +89,7 @@ func (rs *Resources) Create(
 }
 
 // create creates a resource with these values. It returns an error if any of errs is not nil, or if
-// the project does not have the handler in the values.
+// checkMembers refuses the values.
 func (rs *Resources) create(
 	ctx context.Context, projectID string, k *kinds.Kind, kept Identity, values kinds.Values, errs ...error,
 ) (Resource, error) {
@@ -228,8 +228,8 @@ func (rs *Resources) Update(
 // tries is the maximum number of attempts at a change that conflicts with concurrent changes.
 const tries = 10
 
-// again calls change until it does not conflict with a concurrent change, but at most tries times.
-// Then it returns problem.Unavailable.
+// again calls change until it does not conflict with a concurrent change. If change conflicts tries
+// times, again returns problem.Unavailable.
 func again(change func() error) error {
 	for range tries {
 		if err := change(); !errors.Is(err, problem.Conflict) || isTaken(err) {
@@ -291,7 +291,7 @@ func (rs *Resources) delete(ctx context.Context, projectID, typ, id string) erro
 	var end revocation.Revocation
 	switch typ {
 	case EndpointKind:
-		// Tokens for the phones of the endpoint have its id.
+		// Tokens for the phones of the endpoint have the endpoint's id as their ID.
 		end = permanentRevocation(revocation.Token, id, rs.now())
 	case GatewayKind:
 		// Tokens for the calls of the gateway have its id as KeyID.

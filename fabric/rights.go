@@ -14,8 +14,8 @@ import (
 
 // Rights limit what a caller that manages API keys can pass on to a key: the caller's own scopes
 // and expiry. Without this limit, a key with only Management could create a key with all scopes,
-// and an expiring key could create one that never expires. A nil *Rights means the operator with
-// all rights.
+// and an expiring key could create one that never expires. A nil *Rights means an operator, who
+// has all rights.
 type Rights struct {
 	Scopes  []Scope
 	Expires time.Time // zero means never
@@ -79,7 +79,7 @@ func (r *Rights) end() time.Time {
 	return r.Expires
 }
 
-// Cover reports whether the rights include all scopes and never expire.
+// Cover reports whether the rights never expire and include all of the given scopes.
 func (r *Rights) Cover(scopes []Scope) bool { return r.permit(scopes, time.Time{}) == nil }
 
 // Has reports whether the rights include a scope, regardless of their expiry.

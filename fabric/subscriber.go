@@ -62,8 +62,9 @@ type SubscriberStore interface {
 	// remains, it returns problem.NotFound. If the subscriber exists, but by.OnlyDeleted is set, it
 	// returns problem.Conflict.
 	EraseSubscriber(ctx context.Context, projectID string, by Eraser, now time.Time) (Erasure, error)
-	// FindDeletedName returns the email, name or reference of a deleted subscriber, "" if it was
-	// erased with another account of the same person, or problem.NotFound if it is not kept.
+	// FindDeletedName returns the kept email, name or reference of a deleted subscriber. If the
+	// subscriber was erased together with another account of the same person, it returns "". If no
+	// name is kept, it returns problem.NotFound.
 	FindDeletedName(ctx context.Context, projectID, id string) (string, error)
 	// FindDeletedNamed returns the ids of deleted subscribers whose kept name equals the given
 	// name. It returns at most the given number.
@@ -84,7 +85,7 @@ type Subscriber struct {
 	Person
 	Claims      StandardClaims
 	Verified    bool  // the subscriber has proved that it owns the email address
-	Disabled    bool  // the subscriber cannot sign in, is not listed, has no valid token
+	Disabled    bool  // the subscriber cannot sign in, is not listed and has no valid token
 	Epoch       int64 // incremented by a new password and by a link that ends all logins; invalidates known devices
 	RecordCalls RecordCalls
 	Forwarding  Forwarding
@@ -100,8 +101,8 @@ func (s Subscriber) FullName() string {
 	return strings.TrimSpace(s.FirstName + " " + s.LastName)
 }
 
-// Title returns the name that the project sees. This is the first that is set of the full name, the
-// email, the reference and the id.
+// Title returns the name that the project sees. This is the full name. If no name is set, it is the
+// email, otherwise the reference, otherwise the id.
 func (s Subscriber) Title() string {
 	for _, title := range []string{s.FullName(), s.Email, s.Reference} {
 		if title != "" {
@@ -117,7 +118,7 @@ type SubscriberInput struct {
 	Email    *string
 	Verified *bool // see [Subscriber]; by default, a new email is unverified
 	Password *string
-	// PasswordHash sets the password of a new subscriber to one imported from another system; see
+	// PasswordHash is the hash of a new subscriber's password in another system; see
 	// [password.CheckHash]. The hash is replaced when the subscriber signs in.
 	PasswordHash *string
 	Disabled     *bool

@@ -123,7 +123,7 @@ func (c SubscriberChange) Begins() bool {
 // disabling a subscriber also revokes a token that is being issued.
 const disablingTakes = 5 * time.Second
 
-// ends returns the revocation that the change requires, or nil. entered reports whether anyone can
+// ends returns the revocation that the change requires, or nil. entered reports whether anyone may
 // have signed in earlier. If not, a first password revokes nothing.
 func (c SubscriberChange) ends(s Subscriber, now time.Time, entered bool) *revocation.Revocation {
 	var r revocation.Revocation

@@ -202,8 +202,8 @@ func (ts *Tokens) Check(ctx context.Context, t Token) error {
 // [Tokens.Revoked] again when it changes.
 func (ts *Tokens) Heard() int64 { return ts.c.Revocations.Heard() + ts.c.Ring.Heard() }
 
-// Revoked is the part of [Tokens.Check] that reads only memory. It is sufficient for a token that
-// Check has accepted before, because the end of a login is a revocation too.
+// Revoked makes those checks of [Tokens.Check] that read only memory. They are sufficient for a
+// token that Check has accepted before, because the end of a login is a revocation too.
 func (ts *Tokens) Revoked(t Token) error {
 	if t.SealedBy != "" && !ts.c.Ring.Trusts(t.SealedBy) {
 		return problem.NoCredentials().Because("the key that sealed the token was retired")

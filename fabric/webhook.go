@@ -20,8 +20,8 @@ type Webhooks struct {
 
 // A WebhookStore keeps webhooks and signing keys; see [Stores].
 type WebhookStore interface {
-	// CreateWebhook returns problem.Invalid if the project already has the maximum number of
-	// webhooks, which is most.
+	// CreateWebhook creates a webhook. The parameter most is the maximum number of webhooks of a
+	// project. If the project already has this many, CreateWebhook returns problem.Invalid.
 	CreateWebhook(ctx context.Context, w Webhook, most int) error
 	FindWebhook(ctx context.Context, projectID, id string) (Webhook, error)
 	// ListWebhooks lists the webhooks that contain each word of text in their name, URL or id.
@@ -39,8 +39,8 @@ type WebhookStore interface {
 	CreateSigningKey(ctx context.Context, k SigningKey) error
 	// ListSigningKeys returns all signing keys of a project, ordered by their start times.
 	ListSigningKeys(ctx context.Context, projectID string) ([]SigningKey, error)
-	// RotateSigningKey adds a key and deletes the keys that started signing before the time
-	// current, at which the current key started. If alone is set, it deletes all other keys.
+	// RotateSigningKey adds a key and deletes the keys that are older than the current key. current
+	// is when the current key started signing. If alone is set, all other keys are deleted.
 	RotateSigningKey(ctx context.Context, k SigningKey, current time.Time, alone bool) error
 }
 

@@ -20,7 +20,8 @@ const (
 	maxPending = 10 * batchSize
 )
 
-// An Access describes the requests of one client for the media of a recording within an hour.
+// An Access describes the requests of one client, within an hour, for the media of a recording in
+// one format.
 type Access struct {
 	ID          string // IDs sort by the first request
 	RecordingID string

@@ -41,8 +41,8 @@ type Description struct {
 	Late        bool     // Sid may name a recording that no longer waits for its media
 
 	// An upload repeats an earlier upload if it has the same identity. The identity is the first of
-	// these whose fields are set: IdempotencyKey; Path and the bytes; CallSid, any Track and the
-	// bytes; Sid and the bytes.
+	// these whose fields are set: IdempotencyKey; Path and the bytes; CallSid and the bytes, with
+	// the Track if it is set; Sid and the bytes.
 	IdempotencyKey string
 	Path           string // path of the file on the sender's machine
 }

@@ -52,7 +52,7 @@ func (r *Recordings) FindBeginning(ctx context.Context, projectID, sid string) (
 // unfinished is the Retry-After for a recording that is still waiting for its media.
 const unfinished = 5 * time.Second
 
-// withMedia returns one of the owner's recordings, from a cache that is at most 300 ms old. If the
+// withMedia returns one of the owner's recordings. The result may be up to 300 ms old. If the
 // recording has no media, withMedia returns problem.NotFound.
 func (r *Recordings) withMedia(ctx context.Context, o Owner, sid string) (Recording, error) {
 	rec, err := r.recent.Load(o.ProjectID+"\n"+o.SubscriberID+"\n"+sid, func() (Recording, error) {
@@ -81,8 +81,8 @@ func (r *Recordings) unlessGone(ctx context.Context, o Owner, sid string, err er
 	return err
 }
 
-// Open returns one of the owner's recordings, from a cache that is at most 300 ms old, and its
-// original bytes. If the recording has no media, Open returns problem.NotFound.
+// Open returns one of the owner's recordings and its original bytes. The row of the recording may
+// be up to 300 ms old. If the recording has no media, Open returns problem.NotFound.
 func (r *Recordings) Open(ctx context.Context, o Owner, sid string) (Recording, io.ReadSeekCloser, error) {
 	rec, err := r.withMedia(ctx, o, sid)
 	if err != nil {

@@ -208,8 +208,8 @@ func (r *Recordings) existing(ctx context.Context, projectID string, ids []strin
 	return known, nil
 }
 
-// A source reads the body of an upload up to a limit. Its errors are problems of the sender, so
-// that they can be told from disk errors.
+// A source reads the body of an upload up to a limit. Its errors are problems that the sender
+// caused, so that callers can tell them from disk errors.
 type source struct {
 	body io.Reader
 	left int64

@@ -41,8 +41,8 @@ type Link struct {
 	Signature string
 }
 
-// MediaAuth returns who may fetch the media of a project, from a cache that is at most 300 ms old.
-// For an unknown project, it returns the same problem.NotFound as for an unknown recording.
+// MediaAuth returns who may fetch the media of a project. The result may be up to 300 ms old. For
+// an unknown project, it returns the same problem.NotFound as for an unknown recording.
 func (r *Recordings) MediaAuth(ctx context.Context, projectID string) (MediaAuth, error) {
 	if !isUUID(projectID) {
 		return "", problem.NoSuch("recording")
@@ -107,7 +107,8 @@ func cutMaker(sig string) (code, made string) {
 	return sig[:i], string(text)
 }
 
-// isMakerLive reports whether the maker of a link was not revoked since the link was created.
+// isMakerLive reports whether a link has no maker, or its maker has not been revoked since the link
+// was created.
 func (r *Recordings) isMakerLive(made string) (bool, error) {
 	if made == "" {
 		return true, nil

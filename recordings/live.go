@@ -126,7 +126,8 @@ func notInCall() error {
 
 // Start begins to record a call. Either this deployment must carry the call, or an announced
 // recording of the call must be waiting for its media. If the same track is already being recorded,
-// Start applies the parameters to the existing recording and returns it.
+// Start applies the parameters to the existing recording, resumes it if it is paused, and returns
+// it.
 func (r *Recordings) Start(ctx context.Context, projectID, callSid string, s Start) (Recording, error) {
 	return r.start(ctx, projectID, Metadata{CallSid: callSid}, s)
 }
@@ -230,8 +231,8 @@ func (r *Recordings) Move(ctx context.Context, rec Recording, to Status, pauseBe
 	return rec, r.follow(ctx, rec)
 }
 
-// change applies a change to a waiting recording. If the recording was changed concurrently, change
-// applies the change again to the new state. A retry means that another caller has succeeded, so
+// change applies a function to a waiting recording. If the recording was changed concurrently, the
+// function is applied again, to the new state. A retry means that another caller has succeeded, so
 // every caller eventually succeeds.
 func (r *Recordings) change(ctx context.Context, rec Recording, change func(*Recording) error) (Recording, error) {
 	for {

@@ -10,7 +10,7 @@ import (
 
 // Terms are the price that a project pays for uploads, and the limits on them.
 type Terms struct {
-	RecordRate int64 // price per minute, in millionths of the project's currency
+	RecordRate int64 // price per started minute, in millionths of a dollar
 	Quota      int64 // maximum bytes of the project's recordings; 0 means no limit
 	UploadRate int64 // maximum uploads per minute; 0 means no limit
 }
@@ -34,7 +34,7 @@ type usedBytes struct {
 	mu      sync.Mutex
 	summed  time.Time // when sum was read; zero means never
 	sum     int64     // the stored bytes
-	added   int64     // bytes of uploads that have ended since
+	added   int64     // bytes that uploads have added since sum was read
 	pending int64     // bytes of uploads that are being stored
 }
 

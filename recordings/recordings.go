@@ -59,9 +59,9 @@ type Config struct {
 	Wait      time.Duration // how long a recording waits for its media; 0 means DefaultWait
 	Links     Links         // signs links to media; nil disables them
 
-	// CheckMaker returns problem.Unauthenticated if maker, the credentials that created a link,
-	// were revoked after the link was created at the time made. If CheckMaker is nil, links that
-	// have a maker are refused. See [Owner].
+	// CheckMaker returns problem.Unauthenticated if the credentials that created a link were
+	// revoked later. maker identifies the credentials, see [Owner], and made is when the link was
+	// created. If CheckMaker is nil, links that have a maker are refused.
 	CheckMaker func(maker string, made time.Time) error
 
 	Now func() time.Time // nil means time.Now

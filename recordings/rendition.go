@@ -29,8 +29,8 @@ const CodeNoChannel = "16113"
 // A Rendition is the media of a recording in the requested form. Callers must close it.
 type Rendition struct {
 	Recording Recording
-	// Content holds the bytes. If they are the whole original file, Content is the file's *os.File,
-	// so that the kernel can send it.
+	// Content holds the bytes. If Stored is set and the media is in a file on disk, Content is the
+	// *os.File, so that the kernel can send it.
 	Content io.ReadSeeker
 	Whole   bool   // Content is the original file
 	Stored  bool   // Content is the stored file itself, which is not encrypted
@@ -44,8 +44,9 @@ type Rendition struct {
 // Close releases the media.
 func (n *Rendition) Close() error { return n.media.Close() }
 
-// Render opens one of the owner's recordings in the form w, from a cache that is at most 300 ms
-// old. If the recording cannot be converted to this form, Render returns problem.NotAcceptable.
+// Render opens one of the owner's recordings in the form w. The row of the recording may be up to
+// 300 ms old. If the recording cannot be converted to this form, Render returns
+// problem.NotAcceptable.
 func (r *Recordings) Render(ctx context.Context, o Owner, sid string, w Wanted) (_ *Rendition, err error) {
 	rec, media, err := r.Open(ctx, o, sid)
 	if err != nil {

@@ -24,7 +24,7 @@ const retainEvery = time.Hour
 
 // A Rule determines how long recordings of a project are kept. If several rules apply to a
 // recording, the most specific rule counts. A rule with a tag takes precedence over a rule without
-// a tag. Then, a rule with a subscriber takes precedence over a rule without a subscriber. Of
+// a tag. Otherwise, a rule with a subscriber takes precedence over a rule without a subscriber. Of
 // several tags, the tag with the longest time counts. A recording is kept forever if no rule
 // applies to it, or if it is on hold.
 type Rule struct {
@@ -100,8 +100,9 @@ type Expiry struct {
 
 // A RetentionStore holds the retention rules.
 type RetentionStore interface {
-	// AddRule inserts a rule. If the project already has most rules, or a rule with the same tag
-	// and subscriber, AddRule returns a problem.
+	// AddRule inserts a rule. The parameter most is the maximum number of rules of a project. If
+	// the project has this many, or a rule with the same tag and subscriber, AddRule returns a
+	// problem.
 	AddRule(ctx context.Context, u Rule, most int) error
 	// ListRules returns the rules of a project, oldest first. projectID "" means all projects.
 	ListRules(ctx context.Context, projectID string) ([]Rule, error)
@@ -118,7 +119,7 @@ type Retention struct{ *Recordings }
 // Retention returns the retention rules.
 func (r *Recordings) Retention() Retention { return Retention{r} }
 
-// Add adds a retention rule to a project. The first deletion follows within an hour.
+// Add adds a retention rule to a project. The rule is first applied within an hour.
 func (r Retention) Add(ctx context.Context, u Rule) (Rule, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -183,7 +184,7 @@ func (r Retention) Delete(ctx context.Context, projectID, id string) error {
 }
 
 // Preview sums up the recordings that the rules of a project would delete now. If more is not nil,
-// Preview treats it as an additional rule.
+// it is treated as an additional rule, or replaces the rule with the same tag and subscriber.
 func (r Retention) Preview(ctx context.Context, projectID string, more *Rule) (sum Expiry, err error) {
 	rules, err := r.c.Store.ListRules(ctx, projectID)
 	if err != nil {

@@ -95,9 +95,9 @@ type Arrival struct {
 	Given Metadata
 
 	// Sid names the waiting recording. If Sid is "", the upload completes a waiting recording of
-	// the same call or conference that has the same track or both tracks. If several wait, one with
-	// the same track comes first, and then the oldest. Recordings of calls that this installation
-	// carries are completed only by their Sid.
+	// the same call or conference that has the same track or both tracks. Of several, the upload
+	// completes one with the same track if possible, and the oldest of these. Recordings of calls
+	// that this installation carries are completed only by their Sid.
 	Sid string
 	// Late allows Sid to name a recording that no longer waits for media.
 	Late bool

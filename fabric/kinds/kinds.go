@@ -119,8 +119,8 @@ var Builtin = sync.OnceValue(func() *Catalog {
 	return c
 })
 
-// Load returns the built-in kinds and the kinds in the *.json files in dir. If dir is empty or does
-// not exist, it adds no kinds.
+// Load returns the built-in kinds, and the kinds that the *.json files in dir define. If dir is ""
+// or does not exist, Load returns only the built-in kinds.
 func Load(dir string) (*Catalog, error) {
 	c := &Catalog{byPath: make(map[string]*Kind), byType: make(map[string]*Kind), parts: make(map[string]*Kind)}
 	if err := errors.Join(c.read(builtin, false), c.readParts()); err != nil {

@@ -233,9 +233,9 @@ func (k *Kind) NamedBy(v Values) string {
 	return ""
 }
 
-// Document returns the JSON of a resource. It contains the members in before, and then the
-// resource's own members in the order of the schema. It omits secrets. A nullable member without a
-// value becomes null. Other members without a value are omitted.
+// Document returns the JSON of a resource. It begins with the members in before. The resource's own
+// members follow in the order of the schema. It omits secrets. A nullable member without a value
+// becomes null. Other members without a value are omitted.
 func (k *Kind) Document(before []Member, v Values) json.RawMessage {
 	all := append([]Member(nil), before...)
 	for _, f := range k.Fields {

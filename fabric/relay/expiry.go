@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The intervals of watchEvery and of reading revocations are so short that a revocation closes its
-// sockets well within a second. refreshers is the number of goroutines that renew presence.
+// watchEvery is the interval at which sockets are checked. It is so short that a revocation closes
+// its sockets well within a second. refreshers is the number of goroutines that renew presence.
 // refreshing is the number of sockets that can wait for them.
 const (
 	watchEvery = 250 * time.Millisecond

@@ -47,11 +47,11 @@ func checked(m method) method {
 	}
 }
 
-// unknown is the method name for Observe if a request names no method of served.
+// unknown is the method that Observe gets for a message that does not name a served method.
 const unknown = "unknown"
 
-// receive handles a message. It does this in a separate goroutine and waits, so that the reading
-// goroutine keeps its small stack. It returns false after a panic.
+// receive handles a message in a separate goroutine and waits for the goroutine. The reading
+// goroutine thus keeps its small stack. receive returns false after a panic.
 func (s *socket) receive(text []byte) (whole bool) {
 	done := make(chan struct{})
 	go func() {

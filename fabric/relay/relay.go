@@ -35,9 +35,9 @@ type Config struct {
 	Limits Limits
 	Node   string // the name of this node, for events and presence
 
-	// Confirm returns problem.Unauthenticated unless proof was made for method with the key that
-	// has this thumbprint. Tokens can be bound to such a key. If Confirm is nil, proofs are not
-	// checked.
+	// Confirm checks a proof of possession, which tokens that are bound to a key require. It
+	// returns problem.Unauthenticated if the proof was made for another method, or not with the key
+	// that has this thumbprint. If Confirm is nil, proofs are not checked.
 	Confirm func(ctx context.Context, method, proof, thumbprint string) error
 
 	// Observe is called after each answered request. If the relay does not serve the method, method

@@ -291,7 +291,7 @@ func (c *client) read() (f frame, err error) {
 		return f, err
 	}
 	if err := json.Unmarshal(text, &f); err != nil || f.Version != "2.0" {
-		c.t.Fatalf("the server sent %.200s", text)
+		c.t.Fatalf("the server sent %.200s, want JSON-RPC 2.0", text)
 	}
 	if f.Method == "" || c.deaf {
 		return f, nil

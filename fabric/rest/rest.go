@@ -35,9 +35,8 @@ type Config struct {
 	// which its access token is bound. If Confirm is nil, bound tokens need no proof.
 	Confirm func(r *http.Request, raw string, t fabric.Token) error
 
-	// Admit counts a request from the authenticated caller that who identifies. It returns
-	// problem.RateLimited if the caller has sent too many requests. If Admit is nil, all requests
-	// are admitted.
+	// Admit counts a request. who identifies the authenticated caller. If the caller has sent too
+	// many requests, Admit returns problem.RateLimited. If Admit is nil, all requests are admitted.
 	Admit func(r *http.Request, who string) error
 
 	Log *slog.Logger // nil means slog.Default()

@@ -68,18 +68,18 @@ func TestWebhooks(t *testing.T) {
 		`{"events":["subscriber.created","subscriber.created","resource.deleted"],"name":"CRM"}`)
 	if got := as[webhook](t, r); r.status != http.StatusOK || got.URL != created.URL || got.Name != "CRM" ||
 		strings.Join(got.Events, " ") != "subscriber.created resource.deleted" {
-		t.Errorf("PATCH: got %d %s", r.status, r.text)
+		t.Errorf("PATCH: got %d %s, want 200 with the new name and two events", r.status, r.text)
 	}
 
 	r = w.call(boss, "PUT", path, `{"enabled":false}`)
 	if got := as[webhook](t, r); r.status != http.StatusOK || got.Enabled || got.Name != "CRM" ||
 		len(got.Events) != 2 {
-		t.Errorf("PUT: got %d %s", r.status, r.text)
+		t.Errorf("PUT: got %d %s, want 200 with the webhook disabled", r.status, r.text)
 	}
 
 	if r := w.call(boss, "GET", webhookPath, ""); r.status != http.StatusOK ||
 		!strings.Contains(r.text, created.ID) || !strings.Contains(r.text, `"links":{"self"`) {
-		t.Errorf("GET: got %d %s", r.status, r.text)
+		t.Errorf("GET: got %d %s, want 200 and the webhook", r.status, r.text)
 	}
 
 	if r := w.call(boss, "DELETE", path, ""); r.status != http.StatusNoContent {
@@ -126,7 +126,7 @@ func TestWebhookFaults(t *testing.T) {
 
 	got := w.call(boss, "GET", webhookPath+"/"+created.ID+"/deliveries?state=lost", "").faults(t)
 	if got != "state:invalid_parameter" {
-		t.Errorf("GET of an unknown state: got %s", got)
+		t.Errorf("GET of an unknown state: got %s, want state:invalid_parameter", got)
 	}
 
 	for range 49 {
@@ -135,7 +135,7 @@ func TestWebhookFaults(t *testing.T) {
 
 	got = w.call(boss, "POST", webhookPath, `{"url":"https://example.com/"}`).faults(t)
 	if got != "url:invalid_parameter" {
-		t.Errorf("a webhook beyond the limit: got %s", got)
+		t.Errorf("a webhook beyond the limit: got %s, want url:invalid_parameter", got)
 	}
 }
 
@@ -238,14 +238,14 @@ func TestDeliveries(t *testing.T) {
 	dead := as[struct{ Data []deliveryBody }](t, w.call(boss, "GET", path+"?state=dead", ""))
 	if len(dead.Data) != 1 || dead.Data[0].ID != older.ID || *dead.Data[0].Status != 500 ||
 		dead.Data[0].Attempts != 9 || *dead.Data[0].Duration != 0.214 || dead.Data[0].ResponseBody != nil {
-		t.Errorf("dead letters %+v", dead)
+		t.Errorf("dead letters %+v, want the older one after 9 attempts, without its response", dead)
 	}
 
 	// The API shows the receiver's response only with a single delivery. It never shows the refused
 	// address.
 	r := w.call(boss, "GET", path+"/"+older.ID, "")
 	if got := as[deliveryBody](t, r); *got.ResponseBody != "<unknown>" || *got.Duration != 0.214 {
-		t.Errorf("the dead letter: %s", r.text)
+		t.Errorf("the dead letter: %s, want its response and duration", r.text)
 	}
 	for _, path := range []string{path, path + "/" + older.ID} {
 		if r := w.call(boss, "GET", path, ""); strings.Contains(r.text, "10.9.8.7") {
@@ -256,17 +256,17 @@ func TestDeliveries(t *testing.T) {
 	r = w.call(boss, "POST", webhookPath+"/"+hook.ID+"/test", "")
 	if got := as[deliveryBody](t, r); r.status != http.StatusAccepted || got.Event != "webhook.test" ||
 		got.State != "pending" || got.ResourceID != hook.ID {
-		t.Errorf("test: got %d %s", r.status, r.text)
+		t.Errorf("test: got %d %s, want 202 and a pending webhook.test", r.status, r.text)
 	}
 
 	r = w.call(boss, "POST", path+"/"+older.ID+"/redeliver", "")
 	if got := as[deliveryBody](t, r); r.status != http.StatusAccepted || got.State != "pending" ||
 		got.Attempts != 0 || got.Status != nil || got.Duration != nil {
-		t.Errorf("redeliver: got %d %s", r.status, r.text)
+		t.Errorf("redeliver: got %d %s, want 202 and a pending delivery", r.status, r.text)
 	}
 	if r := w.call(boss, "POST", path+"/redeliver", ""); r.status != http.StatusAccepted ||
 		strings.TrimSpace(r.text) != `{"redelivered":0}` {
-		t.Errorf("redeliver all: got %d %s", r.status, r.text)
+		t.Errorf("redeliver all: got %d %s, want 202 and none redelivered", r.status, r.text)
 	}
 }
 
@@ -311,7 +311,7 @@ func TestSigningKey(t *testing.T) {
 		t.Fatalf("rotated: %+v, want the old key and the next", rotated)
 	}
 	if got := w.call(boss, "POST", path+"/rotate", "").faults(t); got != "overlap:invalid_parameter" {
-		t.Errorf("rotate again: got %s", got)
+		t.Errorf("rotate again: got %s, want overlap:invalid_parameter", got)
 	}
 	if key, err := w.fabric.Webhooks.SigningKey(context.Background(), w.project.ID); err != nil || key != first.Key {
 		t.Errorf("signed with %s, %v, want the old key", key, err)
@@ -328,7 +328,7 @@ func TestSigningKey(t *testing.T) {
 
 	at := as[signing](t, w.call(boss, "POST", path+"/rotate", `{"overlap":0}`))
 	if at.Key == rotated.Next.Key || at.Next != nil {
-		t.Errorf("rotated without overlap: %+v", at)
+		t.Errorf("rotated without overlap: %+v, want a new key alone", at)
 	}
 	if text := must[string](t)(sealedKeys(w)); strings.Contains(text, at.Key) {
 		t.Error("the key is stored unsealed")

@@ -39,7 +39,7 @@ func Parse(r io.ReaderAt, size int64, hints ...string) (wav.Facts, error) {
 		return f, err
 	}
 
-	// A file without a header may still have a different format than the hints say.
+	// A file may be an MP3 even if the hints name a codec of headerless audio.
 	raw := rawHint(hints)
 	if f, ok, err := parseMP3(r, size, raw == ""); ok || err != nil {
 		return f, err

@@ -174,8 +174,8 @@ func notInProgress() error {
 }
 
 // A callDocument is a call in the format that clients read. It always has all members. Unknown
-// values are null. Two members have different names in the vendor's documents and clients, so it
-// has both names.
+// values are null. For two members, the vendor's documentation and clients use different names, so
+// a callDocument has both names.
 type callDocument struct {
 	Sid             string            `json:"sid"`
 	AccountSid      string            `json:"account_sid"`

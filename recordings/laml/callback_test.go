@@ -188,7 +188,7 @@ func TestCallbacks(t *testing.T) {
 			common.Set("RecordingDuration", fmt.Sprint(s.show(t, sid).Duration))
 			a.await(t, 2)[1].check(t, common)
 			if all := s.idle(t); len(all) != 2 || all[0].Event != "completed" || all[0].Status != 204 {
-				t.Errorf("the deliveries are %+v, want two", all)
+				t.Errorf("the deliveries are %+v, want two, the newest completed with status 204", all)
 			}
 		})
 	}

@@ -37,8 +37,8 @@ type Config struct {
 	IngestKey func(r *http.Request, key string) (projectID string, recheck func() error, err error)
 
 	// Miss counts a request for media against its network before the media is looked up. If the
-	// network sent too many, it returns problem.RateLimited. found undoes the count. If Miss is
-	// nil, nothing is counted.
+	// network sent too many, it returns problem.RateLimited. The function found undoes the count.
+	// If Miss is nil, nothing is counted.
 	Miss func(r *http.Request) (found func(), err error)
 
 	PublicURL string // prefix of each media_url; if "", URLs are paths

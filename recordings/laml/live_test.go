@@ -58,7 +58,7 @@ func TestAnnouncedRecording(t *testing.T) {
 	if begun.Status != "in-progress" || begun.Price != nil || begun.Duration != 0 || begun.End != nil ||
 		begun.Media.MediaURL != nil ||
 		begun.Start == nil || *begun.Start != s.clock.now().Format(time.RFC1123Z) || *begun.CallSid != "c" {
-		t.Errorf("announced: %+v", begun)
+		t.Errorf("announced %+v, want it in progress since now, without media, end and price", begun)
 	}
 
 	for _, end := range []string{"", ".wav", ".mp3"} {
@@ -168,7 +168,7 @@ func TestConferenceRecording(t *testing.T) {
 	begun := s.announce(t, "ConferenceSid=room")
 	path := "/Conferences/room/Recordings/" + begun.Sid
 	if got := read[live](t, s.post(t, path, "Status=paused")); got.Status != "paused" {
-		t.Errorf("paused: %+v", got)
+		t.Errorf("after Status=paused: %+v, want it paused", got)
 	}
 	wantError(t, "of another conference",
 		s.post(t, "/Conferences/hall/Recordings/"+begun.Sid, "Status=paused"), 404, 20404)
@@ -256,7 +256,7 @@ func TestUploadBySid(t *testing.T) {
 	wantError(t, "the Sid of another project", by("RecordingSid="+first.Sid), 400, 10000)
 	s.project = home
 	if got := s.show(t, first.Sid); got.Status != "stopped" {
-		t.Errorf("the recording that no upload named: %+v", got)
+		t.Errorf("the recording that no upload named: %+v, want it stopped", got)
 	}
 }
 
@@ -306,7 +306,7 @@ func TestLiveIsRefused(t *testing.T) {
 		t.Errorf("starting with a text body = %d, want 415", a.StatusCode)
 	}
 	if got := s.show(t, begun.Sid); got.Status != "in-progress" || got.Trim != "do-not-trim" {
-		t.Errorf("the recording after all requests: %+v", got)
+		t.Errorf("the recording after all requests: %+v, want it in progress, not trimmed", got)
 	}
 
 	home := s.project
@@ -366,7 +366,7 @@ func TestLiveAtOnce(t *testing.T) {
 		sids := make(map[string]int)
 		for _, a := range answers {
 			if a.StatusCode > 201 {
-				t.Fatalf("%s = %d %s", what, a.StatusCode, a.body)
+				t.Fatalf("%s = %d %s, want 200 or 201", what, a.StatusCode, a.body)
 			}
 			sids[read[live](t, a).Sid]++
 		}

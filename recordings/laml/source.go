@@ -57,7 +57,7 @@ func (s Source) Recordings(ctx context.Context) func(yield func(SourceRecording,
 	return func(yield func(SourceRecording, error) bool) {
 		account := s.account()
 		next := account + "/Recordings.json?PageSize=100"
-		seen := map[string]bool{next: true} // pages that form a circle would never end
+		seen := map[string]bool{next: true} // a circle of pages would never end
 		for next != "" {
 			var page struct {
 				Recordings  []sourceDocument `json:"recordings"`
@@ -144,9 +144,9 @@ type SourceMedia struct {
 	Size          int64  // -1 if unknown
 }
 
-// Open returns the media of a recording. It requests the uploaded file, which selvage serves, while
-// other services ignore the parameter. If a service rejects the parameter, or the file has neither
-// a header nor a type, Open requests the media as WAV.
+// Open returns the media of a recording. The parameter Original requests the uploaded file from
+// selvage. Other services ignore it. If a service rejects the parameter, or the file has neither a
+// header nor a type, Open requests the media as WAV.
 func (s Source) Open(ctx context.Context, r SourceRecording) (SourceMedia, error) {
 	res, err := s.get(ctx, s.URL(r)+"?"+original+"=true")
 	var refused *refusal

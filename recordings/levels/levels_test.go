@@ -248,7 +248,7 @@ func TestFaultOfTheSource(t *testing.T) {
 	}
 	if f, o, err := levels.Measure(sound{rate: 8000, channels: 2}); err != nil || o.Length() != 0 ||
 		len(f.Talk) != 2 {
-		t.Errorf("Measure of nothing = %+v, %v", f, err)
+		t.Errorf("Measure of no audio = %+v, %v, want an empty outline and two legs", f, err)
 	}
 }
 

@@ -129,7 +129,8 @@ func (l *leg) findClipped(run []int16, channel, channels int, at int64) {
 	}
 }
 
-// clip counts a sample near the largest value.
+// clip counts a sample near full scale as clipped if at least railFrom such samples in a row are
+// equal.
 func (l *leg) clip(v int, at int64) {
 	if l.railAt == at-1 && l.rail == v {
 		l.railLength++
@@ -146,7 +147,8 @@ func (l *leg) clip(v int, at int64) {
 }
 
 // endSlot passes on the results of a slot. It also adds the integer sums to the floating-point sums
-// before they can overflow. It does this so often that no precision is lost, even over days.
+// before the integers can overflow. It does this so often that no precision is lost, even over
+// days.
 func (m *meter) endSlot() {
 	length := float64(m.frames - m.slot.began)
 	var all float64

@@ -12,7 +12,7 @@ const (
 	slotsToBegin        = 3
 	pauseSlots          = 15
 	final               = pauseSlots + 1 // number of slots after which a decision is final
-	noiseWindow, window = 50, 6          // slots per window, and windows: noise is the minimum over six seconds
+	noiseWindow, window = 50, 6          // slots per window, and number of windows: noise is the minimum over six seconds
 )
 
 // A voice decides which slots of one leg are talk.
@@ -140,7 +140,7 @@ func (t *talk) end() {
 }
 
 // facts stores the results in f. seconds is the length of the audio. The samples after the last
-// whole slot count like this slot.
+// whole slot count only if the whole audio is silent.
 func (t *talk) facts(f *Facts, seconds float64) {
 	const slot = 1.0 / slotsPerSecond
 	f.Talk = make([]float64, len(t.legs))

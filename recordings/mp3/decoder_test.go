@@ -72,7 +72,7 @@ func TestIntensity(t *testing.T) {
 				file[w.at+3] |= 0x50
 			}
 			if changed < 200 {
-				t.Fatalf("only %d frames", changed)
+				t.Fatalf("%d frames were changed, want at least 200", changed)
 			}
 			judge(t, file, ffmpeg(t, file, "-i %in -f s16le"))
 		})
@@ -137,7 +137,7 @@ func wantFrames(t *testing.T, f *File, whole []int16, at int64, n int) {
 	want := whole[at*int64(f.Channels()):]
 	want = want[:min(len(want), len(got))]
 	if !slices.Equal(got[:n*f.Channels()], want) || (err != nil) != (len(want) < len(got)) {
-		t.Errorf("%d frames from %d, %v, differ from the whole", n, at, err)
+		t.Errorf("reading %d frames at %d (error %v) differs from reading the whole file", n, at, err)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestSegmentsEqualOneDecoder(t *testing.T) {
 			want = d.frame(w.frame, f.scan.at(w.at, w.frame.length), f.Channels(), want)
 		}
 		if len(f.index.marks) < 2 || !slices.Equal(got, want[int(f.skip)*f.Channels():][:len(got)]) {
-			t.Errorf("%s: %d segments differ from the same audio in one piece", args, len(f.index.marks))
+			t.Errorf("%s: %d segments differ from the audio of one decoder, or are fewer than 2", args, len(f.index.marks))
 		}
 	}
 }
@@ -166,12 +166,12 @@ func TestCutFiles(t *testing.T) {
 	for cut := len(file) - 1; cut > 2000; cut -= 97 {
 		got := all(t, open(t, file[:cut]))
 		if len(got) >= len(whole) || !slices.Equal(got, whole[:len(got)]) {
-			t.Fatalf("cut at %d, %d samples differ from the first of the whole", cut, len(got))
+			t.Fatalf("cut at %d, %d samples are not the beginning of the whole", cut, len(got))
 		}
 	}
 }
 
-// TestLostFrames shows that the audio after lost bytes is decoded again, soon and unchanged.
+// TestLostFrames shows that lost bytes change only a few frames, and that later audio is unchanged.
 func TestLostFrames(t *testing.T) {
 	file := corpus(t, "speech_vbr_notag.mp3")
 	f := open(t, file)
@@ -221,11 +221,11 @@ func TestLongIndex(t *testing.T) {
 		}
 	}
 	if len(x.marks) >= maxMarks || x.step < 8 {
-		t.Fatalf("%d marks of %d segments", len(x.marks), x.step)
+		t.Fatalf("%d marks, one for every %d segments, want fewer than maxMarks, for 8 or more", len(x.marks), x.step)
 	}
 	for i, mark := range x.marks {
 		if mark>>1 != int64(i)*x.step*1000 {
-			t.Fatalf("mark %d is at %d", i, mark>>1)
+			t.Fatalf("mark %d is at frame %d, which is not a multiple of the step", i, mark>>1)
 		}
 	}
 }

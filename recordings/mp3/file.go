@@ -143,7 +143,7 @@ func (f *File) begin(number int64) {
 	}
 }
 
-// decode decodes the next frame. After the end of the file, it returns silence.
+// decode decodes the next frame into f.out. After the end of the file, the frame is silent.
 func (f *File) decode() {
 	f.from += int64(len(f.out) / f.Channels())
 	before := f.walker.after

@@ -25,10 +25,10 @@ import (
 // should include it.
 const Version = "4"
 
-// A Source is audio as 16-bit samples. Its length is known, and it can be read from any frame,
-// which is one sample of each channel. ReadFrames fills dst with interleaved frames, beginning with
-// frame at. It returns the number of frames that it filled, or io.EOF at the end. The samples of a
-// frame never depend on what was read before.
+// A Source is audio as 16-bit samples. Its length is known, and it can be read from any position. A
+// frame of a Source is one sample of each channel. ReadFrames fills dst with interleaved frames,
+// beginning with the frame number in at. It returns the number of frames that it filled, or io.EOF
+// at the end. The samples of a frame never depend on what was read before.
 type Source interface {
 	Rate() int
 	Channels() int
@@ -72,8 +72,8 @@ const (
 	maxRate = 768000
 )
 
-// formatOf returns the format for audio with this rate and number of channels. It has the lowest
-// rate that keeps at least 95 % of the frequency band.
+// formatOf returns the format for audio with this rate and number of channels. The format has the
+// lowest rate that keeps at least 95 % of the frequency band or, if no rate does, the highest rate.
 func formatOf(rate, channels int) (*format, error) {
 	if rate < minRate || rate > maxRate {
 		return nil, fmt.Errorf("%w: %d samples a second", ErrSource, rate)

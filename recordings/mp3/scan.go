@@ -32,9 +32,8 @@ type Facts struct {
 	Junk     int64 // number of bytes between the frames
 }
 
-// Scan returns the facts of a file of the given size. If the file lacks several consecutive frames,
-// it is not an MP3, and ok is false. The frames must be at the start or, if search is set, near the
-// start.
+// Scan returns the facts of a file of the given size. ok is false if the file is not an MP3. An MP3
+// has several consecutive frames at the start or, if search is set, near the start.
 func Scan(r io.ReaderAt, size int64, search bool) (f Facts, ok bool, err error) {
 	m := newScanner(r, size)
 	m.dropTail()
@@ -91,7 +90,7 @@ func (m *scanner) begin(search bool) bool {
 	return m.err == nil
 }
 
-// at returns the n bytes at offset. If the file has fewer, it returns nil.
+// at returns the n bytes at offset. If the file has fewer or cannot be read, it returns nil.
 func (m *scanner) at(offset int64, n int) []byte {
 	if m.err != nil || offset < 0 || offset+int64(n) > m.size {
 		return nil
@@ -149,7 +148,8 @@ func (m *scanner) skipID3() (at int64) {
 	return at
 }
 
-// findFrame returns the first frame that other frames follow, and its position.
+// findFrame returns the first frame that similar frames follow, and its position. If there is no
+// such frame, the header is zero.
 func (m *scanner) findFrame(start int64, search bool) (header, int64) {
 	end := start
 	if search {

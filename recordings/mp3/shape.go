@@ -2,9 +2,9 @@ package mp3
 
 import "math"
 
-// The level of noise in a band is the level of the band, raised to the power of following. Flat
-// noise would be audible in bands where nothing masks it, and proportional noise would cost too
-// many bits.
+// The level of noise in a band is the level of the band, raised to the power 0.3. Noise of the same
+// level in all bands would be audible in bands where nothing masks it. Noise proportional to the
+// level of the band would cost too many bits.
 const (
 	following = 0.3
 	quietest  = 1.0 // energy of a line below which the noise is flat
@@ -62,8 +62,8 @@ func (g *granule) follow(levels *[39]float32) (top float32) {
 
 // factors computes scale factors from depths. A depth is the distance between the noise of a band
 // and the highest level, as an exponent of 2. The steps of the factors are 3 dB, or 6 dB if that
-// range is too small. Factors have at most 4 bits in bands before wide, and at most 3 bits in later
-// bands.
+// range is too small. Factors have at most 4 bits in bands whose numbers are less than wide, and at
+// most 3 bits in later bands.
 func (g *granule) factors(depths []float32, wide int) {
 	g.scale = 0
 	for b, depth := range depths {

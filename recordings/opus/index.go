@@ -91,9 +91,9 @@ func (x *index) mark(h head, m mark, end int64) {
 	}
 }
 
-// isSparse reports whether reading from some frame would read much more than maxSpan. Long gaps in
-// the audio can cause this, because most marks then lie in the gaps and few in the rest of the
-// file.
+// isSparse reports whether more than maxSpan bytes lie between two marks, or after the last mark.
+// Long gaps in the audio can cause this, because most marks then lie in the gaps and few in the
+// rest of the file.
 func (x *index) isSparse(size int64) bool {
 	for i, m := range x.marks {
 		next := size

@@ -99,7 +99,7 @@ func wantFrames(t *testing.T, s *Source, whole []int16, at int64, n int) {
 	want := whole[at*int64(s.Channels()):]
 	want = want[:min(len(want), len(got))]
 	if !slices.Equal(got[:n*s.Channels()], want) || (err != nil) != (len(want) < len(got)) {
-		t.Errorf("%d frames from %d, %v, differ from the whole", n, at, err)
+		t.Errorf("reading %d frames at %d (error %v) differs from reading the whole file", n, at, err)
 	}
 }
 
@@ -200,7 +200,7 @@ func TestDamagedIndex(t *testing.T) {
 		damaged := bytes.Clone(index)
 		damaged[i] ^= 0x10
 		if _, ok := parseIndex(damaged, int64(len(file))); ok {
-			t.Fatalf("an index with another byte %d is used", i)
+			t.Fatalf("an index with byte %d changed is used", i)
 		}
 	}
 	if _, ok := parseIndex(index, int64(len(file))+1); ok {
@@ -209,7 +209,7 @@ func TestDamagedIndex(t *testing.T) {
 
 	damaged, err := Open(bytes.NewReader(file), int64(len(file)), func() ([]byte, error) { return index[:50], nil })
 	if err != nil || !slices.Equal(all(t, damaged), want) {
-		t.Errorf("with a damaged index: %v", err)
+		t.Errorf("with a damaged index, Open = %v, or other samples; want the same samples", err)
 	}
 	broken := errors.New("the disk is broken")
 	_, err = Open(bytes.NewReader(file), int64(len(file)), func() ([]byte, error) { return nil, broken })
@@ -218,7 +218,7 @@ func TestDamagedIndex(t *testing.T) {
 	}
 }
 
-// TestIndexIsSmall shows that the index of two days of audio is small and works.
+// TestIndexIsSmall shows that the index of 54 hours of audio is small and works.
 func TestIndexIsSmall(t *testing.T) {
 	short := packetsOf(t, encode(t, "SILK, narrow"))
 	packets := slices.Clone(short[:2])
@@ -228,11 +228,11 @@ func TestIndexIsSmall(t *testing.T) {
 	file := mux(packets, 0, 255)
 	s := open(t, file)
 	if n := len(s.Index()); n > 600_000 || s.index.step != 2 {
-		t.Errorf("the index has %d bytes, a mark for each %d segments", n, s.index.step)
+		t.Errorf("the index has %d bytes and a mark every %d segments, want at most 600000, every 2", n, s.index.step)
 	}
 	buf := make([]int16, 100)
 	if n, err := s.ReadFrames(buf, s.Frames()-100); n != 100 || err != nil {
-		t.Errorf("the last frames = %d, %v", n, err)
+		t.Errorf("ReadFrames of the last 100 frames = %d, %v", n, err)
 	}
 }
 
@@ -277,7 +277,7 @@ func TestShortPages(t *testing.T) {
 	played := maxDecoded/(Rate/50) - int(s.head.skip)
 	loud := func(v int16) bool { return v != 0 }
 	if !slices.ContainsFunc(got[:played], loud) || slices.ContainsFunc(got[played:], loud) {
-		t.Errorf("of %d frames, not only the first %d have sound", len(got), played)
+		t.Errorf("of %d samples, want sound only in the first %d", len(got), played)
 	}
 }
 
@@ -323,7 +323,7 @@ func FuzzOpen(f *testing.F) {
 				again := make([]int16, n/2*s.Channels())
 				if _, err := s.ReadFrames(again, at+int64(n-n/2)); err != nil || !slices.Equal(
 					again, buf[(n-n/2)*s.Channels():n*s.Channels()]) {
-					t.Errorf("reading %d of %d frames from %d again: %v", n/2, s.Frames(), at, err)
+					t.Errorf("reading %d of %d frames from %d again: %v, or other samples", n/2, s.Frames(), at, err)
 				}
 			}
 		})

@@ -74,7 +74,7 @@ func Parse(r io.ReaderAt, size int64) (Facts, error) {
 	f.common = p.common
 	f.count()
 	// If a block contains several frames, the fact chunk says how many of the last block's frames
-	// are audio. A fact chunk that would remove more than one block is wrong.
+	// are audio. A fact chunk that would remove a whole block is wrong and ignored.
 	if f.Frames-p.fact > 0 && f.Frames-p.fact < int64(f.BlockFrames) && !p.streamed {
 		f.Frames = p.fact
 	}
