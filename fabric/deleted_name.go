@@ -10,9 +10,9 @@ import (
 // trail, unless events are kept for a different time.
 const DeletedNamesFor = 365 * 24 * time.Hour
 
-// DeletedName returns the email, name or reference that a deleted subscriber had. It is "" if it was
-// erased with another account of the same person. If the subscriber was erased, or the name is no
-// longer kept, DeletedName returns problem.NotFound.
+// DeletedName returns the email, name or reference that a deleted subscriber had. It returns "" if
+// the name was erased with another account of the same person. If the subscriber itself was erased,
+// or the name is no longer kept, DeletedName returns problem.NotFound.
 func (ss *Subscribers) DeletedName(ctx context.Context, projectID, id string) (string, error) {
 	return ss.store.FindDeletedName(ctx, projectID, id)
 }

@@ -81,7 +81,7 @@ func TestNames(t *testing.T) {
 			got = nowhere
 			if p := problem.First(err); p.Kind != problem.Invalid || p.Param != "name" ||
 				p.Code != "invalid_parameter" {
-				t.Errorf("checkShown(%+q) = %+v", tt.name, p)
+				t.Errorf("checkShown(%+q) = %+v, want an invalid_parameter on name", tt.name, p)
 			}
 		}
 		if got != tt.want {
@@ -116,7 +116,7 @@ func TestNameDigest(t *testing.T) {
 	}
 
 	if d := nameDigest(" \u200d "); d != "" {
-		t.Errorf("nameDigest of an empty name = %q", d)
+		t.Errorf("nameDigest of an empty name = %q, want no digest", d)
 	}
 }
 
@@ -165,7 +165,7 @@ func FuzzNames(f *testing.F) {
 				return // too long for a name; nameDigest is only called for names
 			}
 			if d := nameDigest(text); len(d) != 0 && len(d) != 64 {
-				t.Errorf("nameDigest(%q) = %q", text, d)
+				t.Errorf("nameDigest(%q) = %q, want 64 characters or none", text, d)
 			}
 		})
 	})

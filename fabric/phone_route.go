@@ -120,9 +120,9 @@ func (rs *Routes) AssignSIPEndpoint(ctx context.Context, projectID, id, endpoint
 	return rs.addresses.first(ctx, projectID, canon)
 }
 
-// assignable converts the error from finding the resource whose id a request has sent in a
-// parameter. If the id is empty, assignable returns an error about the missing parameter. It
-// converts problem.NotFound to an error on the parameter, and returns other errors unchanged.
+// assignable converts the error from updating an object whose id was sent in a parameter. If the id
+// is empty, assignable returns an error about the missing parameter. It converts problem.NotFound
+// to an error on the parameter, and returns other errors unchanged.
 func assignable(param, id string, err error) error {
 	switch {
 	case id == "":

@@ -13,7 +13,7 @@ type ReportedPresence struct {
 	SubscriberID string
 	ProjectID    string
 	Online       bool
-	Version      int64 // incremented by each check; 0 before the first report
+	Version      int64 // incremented by each report, even without a change; 0 before the first
 }
 
 // Subscribers that were reported online are checked regularly, because the nodes of their sockets

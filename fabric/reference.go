@@ -7,10 +7,10 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// findOrCreate returns the subscriber with a reference. If no subscriber has the reference, it
-// returns the subscriber with this email, and otherwise a new subscriber. It sets the password and
-// the profile of in, unless the subscriber is disabled. Only one of several concurrent callers
-// creates a subscriber.
+// findOrCreate returns the subscriber with the reference in in. If no subscriber has the reference,
+// it returns the subscriber whose email is the reference. If there is none, it creates a
+// subscriber. It sets the password and the profile of in, unless the subscriber is disabled. Only
+// one of several concurrent callers creates a subscriber.
 func (ss *Subscribers) findOrCreate(
 	ctx context.Context, by Issuer, in SubscriberTokenInput,
 ) (Subscriber, error) {

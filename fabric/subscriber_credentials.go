@@ -86,8 +86,8 @@ func (ss *Subscribers) RemoveFactor(ctx context.Context, projectID, subscriberID
 	return ss.c.Factors.Remove(ctx, factor.Owner{Kind: factor.Subscriber, ID: s.ID}, id)
 }
 
-// canEnter reports whether anyone can have signed in to the account before change c. This is
-// possible with a password, or with a passkey if c sets the first password.
+// canEnter reports whether anyone may have signed in to the account before the change c. This is
+// possible with a password. If c sets the first password, canEnter also considers passkeys.
 func (ss *Subscribers) canEnter(ctx context.Context, s Subscriber, c SubscriberChange) (bool, error) {
 	if s.PasswordHash != "" {
 		return true, nil
@@ -101,8 +101,8 @@ func (ss *Subscribers) canEnter(ctx context.Context, s Subscriber, c SubscriberC
 
 // notices returns the letters that inform the subscriber of a change. One letter reports a changed
 // password. In an account with only passkeys, it reports the first password. Another letter reports
-// a changed email. It is sent only to a verified email, or if the subscriber requested the change
-// through a link.
+// a changed email to the old email. It is sent only if the old email is verified, or if the
+// subscriber requested the change through a link.
 func (c SubscriberChange) notices(
 	s Subscriber, now time.Time, entered bool, from audit.Origin,
 ) (all []mail.Letter) {

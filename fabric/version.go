@@ -54,8 +54,8 @@ func (rs *Resources) Deploy(
 	return rs.store.CreateVersion(ctx, v)
 }
 
-// deployCurrent copies the current document of r to v. If its version is not meant, it returns an
-// error.
+// deployCurrent copies the current document of r to v. meant is the version that the caller
+// expects. If the document has another version, deployCurrent returns an error.
 func deployCurrent(r Resource, meant int64, v *Version) error {
 	var is int64
 	if err := json.Unmarshal(r.Fields[versionField], &is); err != nil {

@@ -30,8 +30,9 @@ type BulkResult struct {
 	Refused int64 // recordings that could not be changed, for example because of a hold
 }
 
-// Change applies a change to all recordings that match its filter, at most 10,000. Each recording
-// is changed separately, so an error or the end of ctx leaves some recordings unchanged.
+// Change applies a change to all recordings that match its filter. If more than 10,000 match, it
+// returns problem.Invalid and changes nothing. Each recording is changed separately, so an error or
+// the end of ctx leaves some recordings unchanged.
 func (r *Recordings) Change(ctx context.Context, b Bulk) (sum BulkResult, err error) {
 	if err := b.Mark.Check(); err != nil {
 		return sum, err

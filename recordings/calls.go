@@ -11,8 +11,8 @@ import (
 // nodes. Implementations are safe for concurrent use.
 type Calls interface {
 	// FindCall describes a running call of a project. If no such call exists, it returns
-	// problem.NotFound. If Track is set, only this track can be recorded. If Channels is 1, the
-	// call can only be recorded in one channel.
+	// problem.NotFound. If the description has a Track, only this track can be recorded. If its
+	// Channels is 1, the call can only be recorded in one channel.
 	FindCall(ctx context.Context, projectID, callSid string) (Description, error)
 	// FindConference is like FindCall, for a conference.
 	FindConference(ctx context.Context, projectID, conferenceSid string) (Description, error)
@@ -35,8 +35,9 @@ func (noCalls) FindConference(context.Context, string, string) (Description, err
 
 func (noCalls) Record(context.Context, Recording) error { return problem.NoSuch("call") }
 
-// findCall describes the call or conference in of, which can be recorded. carried reports whether
-// this deployment carries the call or conference.
+// findCall describes the call or conference whose id is in of. carried reports whether this
+// deployment carries it. If the call or conference is neither carried here nor announced, findCall
+// returns the error of notInCall.
 func (r *Recordings) findCall(
 	ctx context.Context, projectID string, of Metadata,
 ) (d Description, carried bool, err error) {

@@ -99,7 +99,7 @@ func TestCarriedConference(t *testing.T) {
 	rec, err := w.StartConference(t.Context(), w.project, "room", recordings.Start{})
 	if err != nil || rec.Channels != 1 || rec.ConferenceSid != "room" || rec.CallSid != "" ||
 		rec.Source != "StartConferenceRecording" || rec.Track != "both" || rec.To != "/public/room" {
-		t.Errorf("the recording of the conference is %+v, %v", rec, err)
+		t.Errorf("the recording of the conference is %+v, %v, want one channel of room", rec, err)
 	}
 
 	if _, err = w.Move(t.Context(), rec, recordings.Stopped, ""); err != nil {
@@ -112,7 +112,7 @@ func TestCarriedConference(t *testing.T) {
 	s.call.Metadata = recordings.Metadata{CallSid: "c", Track: "inbound"}
 	if rec, err = w.Start(t.Context(), w.project, "c", recordings.Start{}); err != nil || rec.Track != "inbound" ||
 		rec.Channels != 1 || rec.Source != "StartCallRecordingApi" {
-		t.Errorf("the recording of the member is %+v, %v", rec, err)
+		t.Errorf("the recording of the member is %+v, %v, want one channel with the inbound track", rec, err)
 	}
 }
 

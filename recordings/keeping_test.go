@@ -44,7 +44,7 @@ func TestHold(t *testing.T) {
 	w := newWorld(t)
 	rec := w.add(t, "a", hold(" case 4711 "))
 	if rec.Hold != "case 4711" {
-		t.Errorf("the hold = %q", rec.Hold)
+		t.Errorf("the hold = %q, want it without the spaces", rec.Hold)
 	}
 	if _, err := w.Retention().Add(t.Context(), recordings.Rule{ProjectID: w.project, Days: 1}); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestTags(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.add(t, "a", tag("sales", "berlin", "sales")), w.add(t, "b", tag("sales"))
 	if !slices.Equal(a.Tags, []string{"berlin", "sales"}) {
-		t.Errorf("tags = %q", a.Tags)
+		t.Errorf("tags = %q, want berlin and sales", a.Tags)
 	}
 
 	for _, tt := range []struct {
@@ -108,10 +108,10 @@ func TestTags(t *testing.T) {
 
 	a = w.mark(t, a.Sid, recordings.MarkInput{Untag: []string{"sales"}, Tag: []string{"paid"}})
 	if !slices.Equal(a.Tags, []string{"berlin", "paid"}) {
-		t.Errorf("tags after a change = %q", a.Tags)
+		t.Errorf("tags after a change = %q, want berlin and paid", a.Tags)
 	}
 	if got := w.list(t, recordings.Filter{Tag: "sales"}); !slices.Equal(got, []string{b.Sid}) {
-		t.Errorf("recordings with a removed tag: %q", got)
+		t.Errorf("recordings with a removed tag: %q, want only the one that still has it", got)
 	}
 
 	many := make([]string, 21)
@@ -206,7 +206,7 @@ func TestRetention(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := w.mediaFiles(t); len(left) != 0 {
-		t.Errorf("files after the last rule applied: %q", left)
+		t.Errorf("files after the last rule applied: %q, want none", left)
 	}
 }
 
@@ -264,7 +264,7 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%s: usage of the first day = %+v, want %+v", name, all[0], want)
 		}
 		if sum := recordings.SumUsage(all); sum.Recordings != 3 || sum.Bytes != 3*a.Bytes {
-			t.Errorf("%s: the sum = %+v", name, sum)
+			t.Errorf("%s: the sum = %+v, want three recordings", name, sum)
 		}
 	}
 
@@ -312,10 +312,10 @@ func TestAccesses(t *testing.T) {
 	}
 
 	if slices.Sort(sums); !slices.Equal(sums, []int64{1, 1, 3, 5, 40, 60}) {
-		t.Errorf("requests and bytes = %v", sums)
+		t.Errorf("requests and bytes = %v, want [1 1 3 5 40 60]", sums)
 	}
 	if a := found.Items[0]; a.Bytes != 40 || a.Actor != "key:1" || !a.First.Equal(w.now) {
-		t.Errorf("the latest access = %+v", a)
+		t.Errorf("the latest access = %+v, want that of key:1 with 40 bytes", a)
 	}
 
 	if _, err := w.ListAccesses(t.Context(), w.addProject(t), rec.Sid, page.Query{Size: 10}); !errors.Is(

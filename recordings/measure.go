@@ -85,9 +85,9 @@ func indexOf(samples audio.Source) map[string][]byte {
 	return parts
 }
 
-// Outline returns one of the owner's recordings, from a cache that is at most 300 ms old, and its
-// outline. If the recording was not measured, Outline returns problem.NotAcceptable. If it has no
-// media, Outline returns problem.NotFound.
+// Outline returns one of the owner's recordings and its outline. The row of the recording may be up
+// to 300 ms old. If the recording was not measured, Outline returns problem.NotAcceptable. If it
+// has no media, Outline returns problem.NotFound.
 func (r *Recordings) Outline(ctx context.Context, o Owner, sid string) (Recording, levels.Outline, error) {
 	rec, err := r.withMedia(ctx, o, sid)
 	if err != nil {

@@ -58,7 +58,7 @@ func TestQuota(t *testing.T) {
 
 		refused("over the quota")
 		if _, added, err := w.upload(t.Context(), distinct(t, 0), recordings.Description{}); err != nil || !added {
-			t.Errorf("an equal file: added %v, %v", added, err)
+			t.Errorf("an equal file: added %v, %v, want it added", added, err)
 		}
 
 		if err := w.Delete(t.Context(), w.project, first.Sid); err != nil {
@@ -66,7 +66,7 @@ func TestQuota(t *testing.T) {
 		}
 		w.now = w.now.Add(6 * time.Second)
 		if _, _, err := w.upload(t.Context(), distinct(t, 9), recordings.Description{}); err != nil {
-			t.Errorf("after a deletion: %v", err)
+			t.Errorf("after a deletion: %v, want the upload stored", err)
 		}
 	})
 }
@@ -109,7 +109,7 @@ func TestFullQuota(t *testing.T) {
 	own := recordings.Upload{ProjectID: w.project, Body: strings.NewReader(distinct(t, 0)), Own: true,
 		Describe: saying(recordings.Description{})}
 	if _, added, err := w.Ingest(t.Context(), own); err != nil || !added {
-		t.Fatalf("a call of this deployment: added %v, %v", added, err)
+		t.Fatalf("a call of this deployment: added %v, %v, want it added", added, err)
 	}
 	w.wantUnread(t, problem.Forbidden)
 }

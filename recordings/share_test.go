@@ -48,7 +48,7 @@ func (w *world) storeCall(t *testing.T, call string) recordings.Recording {
 	d := recordings.Description{Metadata: recordings.Metadata{CallSid: call}}
 	rec, added, err := w.ingest(t, sharedFile, d)
 	if err != nil || !added {
-		t.Fatalf("uploading call %s: added %v, %v", call, added, err)
+		t.Fatalf("uploading call %s: added %v, %v, want a new recording", call, added, err)
 	}
 	return rec
 }
@@ -92,7 +92,7 @@ func TestStoredOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := string(w.read(t, second.Sid)); got != want {
-			t.Errorf("after the other was deleted: %d bytes", len(got))
+			t.Errorf("after the other was deleted, the recording has %d bytes, want those of the file", len(got))
 		}
 		w.wantUsage(t, 2*size, size)
 
@@ -154,7 +154,7 @@ func TestDamagedTwin(t *testing.T) {
 			t.Fatal("the upload shares a damaged file")
 		}
 		if got := w.read(t, second.Sid); string(got) != string(corpusFile(t, sharedFile)) {
-			t.Errorf("the upload has %d bytes", len(got))
+			t.Errorf("the upload has %d bytes, want those of the file", len(got))
 		}
 	})
 }
@@ -223,6 +223,6 @@ func TestShareAgainstDelete(t *testing.T) {
 		}
 	}
 	if files := w.mediaFiles(t); len(files) > 0 {
-		t.Errorf("%q remain", files)
+		t.Errorf("after the last deletion, the files %q remain", files)
 	}
 }

@@ -75,7 +75,7 @@ func FuzzNormalizeEmail(f *testing.F) {
 func TestParseScope(t *testing.T) {
 	for _, s := range fabric.Scopes() {
 		if got, ok := fabric.ParseScope(strings.ToUpper(string(s))); !ok || got != s {
-			t.Errorf("ParseScope of %s in capitals = %q, %v", s, got, ok)
+			t.Errorf("ParseScope of %s in capitals = %q, %v, want the scope", s, got, ok)
 		}
 	}
 
@@ -88,7 +88,7 @@ func TestParseScope(t *testing.T) {
 
 	token := fabric.Token{Scope: []string{"openid", "calling"}}
 	if !token.Has(fabric.Fax, fabric.Voice) || token.Has(fabric.Fax) || token.Has() {
-		t.Errorf("Has of %v is wrong", token.Scope)
+		t.Errorf("Has of %v does not report exactly Voice", token.Scope)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestTokenKinds(t *testing.T) {
 		for _, as := range kinds {
 			got, err := ours.Tokens.Open(ctx, raw, as)
 			if as == kind && (err != nil || got.Kind != kind || got.ID == "" || got.IssuedAt.IsZero()) {
-				t.Errorf("Open(%s) = %+v, %v", kind, got, err)
+				t.Errorf("Open(%s) = %+v, %v, want the token", kind, got, err)
 			}
 			if as != kind && !errors.Is(err, problem.Unauthenticated) {
 				t.Errorf("Open of a %s as a %s: got %v, want unauthenticated", kind, as, err)
@@ -174,7 +174,7 @@ func TestProjectRules(t *testing.T) {
 
 	p, err := f.Projects.Create(ctx, "one")
 	if err != nil || p.RecordRate != fabric.DefaultRecordRate {
-		t.Fatalf("Projects.Create = %+v, %v", p, err)
+		t.Fatalf("Projects.Create = %+v, %v, want a project with the default rate", p, err)
 	}
 
 	rate, negative, name := int64(5000), int64(-1), "uno"
@@ -195,7 +195,7 @@ func TestProjectRules(t *testing.T) {
 	}
 
 	if all, err := f.Projects.List(ctx, page.Query{Size: 10}); err != nil || len(all.Items) != 1 {
-		t.Errorf("Projects.List = %+v, %v", all, err)
+		t.Errorf("Projects.List = %+v, %v, want one project", all, err)
 	}
 	if err := f.Projects.Delete(ctx, p.ID); err != nil {
 		t.Fatal(err)
@@ -230,13 +230,13 @@ func TestAPIKeys(t *testing.T) {
 	}
 	if !strings.HasPrefix(secret, "PT") || len(secret) != 66 || !strings.HasPrefix(secret, k.Prefix) ||
 		strings.Contains(k.Hash, secret[2:]) {
-		t.Errorf("APIKeys.Create returned %q with %+v", secret, k)
+		t.Errorf("APIKeys.Create returned %q with %+v, want a secret with the key's prefix and hash", secret, k)
 	}
 
 	for range 2 { // first from the row, then from the cache
 		got, err := f.APIKeys.Authenticate(ctx, p.ID, secret)
 		if err != nil || got.ID != k.ID || !got.Has(fabric.Fax) || got.Has(fabric.Video) || got.LastUsed.IsZero() {
-			t.Errorf("Authenticate = %+v, %v", got, err)
+			t.Errorf("Authenticate = %+v, %v, want the key", got, err)
 		}
 		for _, wrong := range [][2]string{{p.ID, secret + "0"}, {p.ID, ""}, {"", secret}, {k.ID, secret},
 			{strings.ToUpper(p.ID), secret}} {

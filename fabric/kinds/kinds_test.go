@@ -103,7 +103,7 @@ func TestNew(t *testing.T) {
 		}
 
 		if ignored, err := k.New(sent); cmp.Diff(got, ignored) != "" || err != nil {
-			t.Errorf("%s: New with members that cannot be set = %v, %v", k.Type, ignored, err)
+			t.Errorf("%s: New with members that cannot be set = %v, %v, want them ignored", k.Type, ignored, err)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func TestWrongTypes(t *testing.T) {
 		for _, p := range problem.All(err) {
 			got = append(got, p.Param)
 			if p.Kind != problem.Invalid || p.Code != "invalid_parameter" {
-				t.Errorf("%s: %v is %s %s", k.Type, p, p.Kind, p.Code)
+				t.Errorf("%s: %v is %s %s, want Invalid with invalid_parameter", k.Type, p, p.Kind, p.Code)
 			}
 		}
 
@@ -258,7 +258,7 @@ func TestLoad(t *testing.T) {
 		c, err := Load(dir)
 		switch {
 		case tt.want == "" && (err != nil || c.ByPath("fax_lines") == nil):
-			t.Errorf("%s: Load = %v", tt.name, err)
+			t.Errorf("%s: Load = %v, want the kind", tt.name, err)
 		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) ||
 			!strings.Contains(err.Error(), "fax.json")):
 			t.Errorf("%s: Load = %v, want fax.json and %q", tt.name, err, tt.want)
@@ -266,7 +266,7 @@ func TestLoad(t *testing.T) {
 	}
 
 	if _, err := Load(filepath.Join(t.TempDir(), "none")); err != nil {
-		t.Errorf("Load of a missing directory = %v", err)
+		t.Errorf("Load of a missing directory = %v, want no error", err)
 	}
 }
 
@@ -298,7 +298,7 @@ func FuzzNew(f *testing.F) {
 			for _, k := range c.All() {
 				v, err := k.New(sent)
 				if err != nil && !errors.Is(err, problem.Invalid) {
-					t.Errorf("%s: New = %v", k.Type, err)
+					t.Errorf("%s: New = %v, want problem.Invalid", k.Type, err)
 				}
 				if err == nil && !json.Valid(k.Document(nil, v)) {
 					t.Errorf("%s: Document of %s is not JSON", k.Type, text)

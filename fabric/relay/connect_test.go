@@ -43,7 +43,7 @@ func TestConnect(t *testing.T) {
 				a.Subscriber.ProjectID != token.ProjectID || a.Subscriber.SubscriberID != token.SubscriberID ||
 				a.Subscriber.ApplicationID != token.ClientID ||
 				a.Subscriber.ExpiresAt != token.ExpiresAt.Unix() || a.Subscriber.Version != 1 {
-				t.Errorf("connecting with %+v returned %+v", token, a)
+				t.Errorf("connecting with %+v returned %+v, want its claims", token, a)
 			}
 
 			if parts := strings.Split(got.Protocol, "_"); len(parts) != 3 || parts[1] != token.ID ||
@@ -107,11 +107,11 @@ func TestConnectRefused(t *testing.T) {
 				t.Errorf("connecting returned %+v %s, want the code %d", got.Error, got.Result, tt.code)
 			}
 			if got := c.call("subscriber.online", `{}`); got.code() != authenticationFailed {
-				t.Errorf("subscriber.online after it returned %+v %s", got.Error, got.Result)
+				t.Errorf("subscriber.online after it returned %+v %s, want authenticationFailed", got.Error, got.Result)
 			}
 			c.connect(good)
 			if got := c.call("signalwire.connect", authentication(good)+"}"); got.code() != invalidRequest {
-				t.Errorf("connecting twice returned %+v %s", got.Error, got.Result)
+				t.Errorf("connecting twice returned %+v %s, want invalidRequest", got.Error, got.Result)
 			}
 		})
 	}
@@ -132,7 +132,7 @@ func TestConnectLater(t *testing.T) {
 		t.Errorf("the socket is closed with %d %q, want 1013", code, reason)
 	}
 	if got := before.call("subscriber.online", `{}`); got.code() != refused {
-		t.Errorf("subscriber.online in the meantime returned %+v %s", got.Error, got.Result)
+		t.Errorf("subscriber.online in the meantime returned %+v %s, want refused", got.Error, got.Result)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestReauthenticate(t *testing.T) {
 
 	body := fmt.Sprintf(`{"authentication":{"jwt_token":%q}}`, n.seal(nil))
 	if got := n.dial().call("signalwire.reauthenticate", body); got.code() != authenticationFailed {
-		t.Errorf("reauthenticating before connecting returned %+v %s", got.Error, got.Result)
+		t.Errorf("reauthenticating before connecting returned %+v %s, want authenticationFailed", got.Error, got.Result)
 	}
 }
 
@@ -212,12 +212,12 @@ func TestOldTokenRevoked(t *testing.T) {
 		if id == old.ID {
 			c.call("signalwire.ping", `{}`)
 			if got := c.call("subscriber.online", `{}`); got.Error != nil {
-				t.Errorf("after the old token was revoked: %+v", got.Error)
+				t.Errorf("after the old token was revoked, subscriber.online returned %+v, want no error", got.Error)
 			}
 		}
 	}
 
 	if code, reason := c.closed(); code != tokenDead {
-		t.Errorf("after its own token was revoked the socket is closed with %d %q", code, reason)
+		t.Errorf("after its own token was revoked, the socket is closed with %d %q, want 4401", code, reason)
 	}
 }

@@ -104,8 +104,9 @@ func (r *Relay) release(from string) {
 	decrement(r.unauthenticated, from)
 }
 
-// countCaller counts a socket for a new caller, and no longer for the caller before, which may be
-// "". If the new caller has too many sockets, countCaller returns false and changes nothing.
+// countCaller counts a socket for its new caller instead of its previous caller. before is the
+// previous caller, or "". If the new caller has too many sockets, countCaller returns false and
+// changes nothing.
 func (r *Relay) countCaller(caller, before string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

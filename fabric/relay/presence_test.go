@@ -43,7 +43,7 @@ func TestOnline(t *testing.T) {
 	a.must("subscriber.online")
 	want("both to be online", 2)
 	if got := here.relay.Stats(); got != (relay.Stats{Sockets: 1, Connected: 1, Online: 1}) {
-		t.Errorf("Stats = %+v", got)
+		t.Errorf("Stats = %+v, want one socket, connected and online", got)
 	}
 
 	b.must("subscriber.offline")
@@ -64,7 +64,7 @@ func TestOnline(t *testing.T) {
 
 	guest, _ := here.connect(here.seal(func(t *fabric.Token) { t.Kind = fabric.Guest }))
 	if got := guest.call("subscriber.online", `{}`); got.code() != refused {
-		t.Errorf("a guest goes online: %+v %s", got.Error, got.Result)
+		t.Errorf("a guest goes online: %+v %s, want refused", got.Error, got.Result)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestReconnect(t *testing.T) {
 	_ = c.conn.CloseNow() // the client sends no close frame
 	eventually(t, "the socket to be uncounted", func() bool { return here.relay.Stats() == relay.Stats{} })
 	if got := here.online(); got != 1 {
-		t.Fatalf("after its socket was lost the subscriber is online %d times, want 1 for a while", got)
+		t.Fatalf("after its socket was lost, the subscriber is online %d times, want 1 for a while", got)
 	}
 
 	stranger := there.seal(func(t *fabric.Token) { t.SubscriberID = uuidOf("6") })
@@ -95,7 +95,7 @@ func TestReconnect(t *testing.T) {
 
 	again.must("subscriber.offline")
 	if got := here.online(); got != 0 {
-		t.Errorf("a subscriber that went offline after coming back is online %d times", got)
+		t.Errorf("a subscriber that went offline after coming back is online %d times, want 0", got)
 	}
 
 	_ = again.conn.CloseNow()
@@ -127,6 +127,6 @@ func TestStaysOnline(t *testing.T) {
 	eventually(t, "the socket to renew after the store was emptied", func() bool { return n.online() == 1 })
 	w.ahead.Store(int64(3 * time.Minute))
 	if got := n.online(); got != 0 {
-		t.Errorf("online %d times after minutes without renewal", got)
+		t.Errorf("online %d times after minutes without renewal, want 0", got)
 	}
 }

@@ -103,7 +103,8 @@ func verto(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	return vertoReply(in, reply.Node, outcome), nil
 }
 
-// vertoReply returns the result of webrtc.verto, with the outcome on the node that has the call.
+// vertoReply returns the result of webrtc.verto, with the outcome o. node is the node that has the
+// call.
 func vertoReply(in vertoParams, node string, o vertoOutcome) vertoResult {
 	return vertoResult{
 		Code:    "200",

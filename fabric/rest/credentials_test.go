@@ -293,7 +293,7 @@ func TestCORS(t *testing.T) {
 		}, "OPTIONS", path, "")
 		if r.status/100 != 2 || r.header.Get("Access-Control-Allow-Origin") != "*" ||
 			r.header.Get("Access-Control-Allow-Credentials") != "" {
-			t.Errorf("preflight of %s: got %d %v", path, r.status, r.header)
+			t.Errorf("preflight of %s: got %d %v, want any origin, without credentials", path, r.status, r.header)
 		}
 		r = w.call(func(r *http.Request) { r.Header.Set("Origin", "https://app.example") }, "GET", path, "")
 		if r.header.Get("Access-Control-Allow-Origin") != "*" {

@@ -72,7 +72,7 @@ func (l factorList) want(types ...string) reply {
 		}
 		at, err := time.Parse(time.RFC3339, fmt.Sprint(f["created_at"]))
 		if err != nil || time.Since(at).Abs() > time.Hour || f["used_at"] != nil && f["type"] == "passkey" {
-			l.t.Errorf("factor %d was created at %v and used at %v", i, f["created_at"], f["used_at"])
+			l.t.Errorf("factor %d was created at %v and used at %v, want it new", i, f["created_at"], f["used_at"])
 		}
 		l.ids[types[i]] = fmt.Sprint(f["id"])
 	}
@@ -92,7 +92,7 @@ func TestListFactors(t *testing.T) {
 	got = l.want("passkey", "totp", "recovery_codes")
 	if !strings.Contains(got.text, `"name":"Ada's laptop"`) || !strings.Contains(got.text, `"left":10`) ||
 		!strings.Contains(got.text, `"backed_up":false`) {
-		t.Errorf("the list is %s", got.text)
+		t.Errorf("the list is %s, want the laptop and ten recovery codes", got.text)
 	}
 	for _, secret := range secrets {
 		if strings.Contains(got.text, secret) {
@@ -116,7 +116,7 @@ func TestRemoveFactors(t *testing.T) {
 		for _, id := range l.ids {
 			if got := l.call(auth, "DELETE", l.path+"/"+id, ""); got.status != http.StatusUnauthorized &&
 				got.status != http.StatusNotFound {
-				t.Errorf("%s: DELETE %s: %d %s", name, id, got.status, got.text)
+				t.Errorf("%s: DELETE %s: %d %s, want 401 or 404", name, id, got.status, got.text)
 			}
 		}
 	}

@@ -61,7 +61,7 @@ func TestKeys(t *testing.T) {
 		!slices.Equal(created.Permissions, []string{"calling", "fax"}) ||
 		!strings.HasPrefix(created.Token, created.Prefix) ||
 		len(created.Token) != 66 || created.RevokedAt != nil || created.ID == "x" {
-		t.Fatalf("POST %s: got %d %s", keyPath, r.status, r.text)
+		t.Fatalf("POST %s: got %d %s, want 200 and a new key with its secret", keyPath, r.status, r.text)
 	}
 
 	w.wants(w.withKey(created.Token), http.StatusOK, "a new key")
@@ -81,13 +81,13 @@ func TestKeys(t *testing.T) {
 	r = w.call(boss, "PATCH", keyPath+"/"+created.ID, `{"name":"other"}`)
 	if got := as[keyBody](t, r); r.status != http.StatusOK || got.Name != "other" ||
 		!slices.Equal(got.Permissions, created.Permissions) || got.Token != "" {
-		t.Errorf("PATCH of the name: got %d %s", r.status, r.text)
+		t.Errorf("PATCH of the name: got %d %s, want 200 and only the name changed", r.status, r.text)
 	}
 
 	r = w.call(boss, "PATCH", keyPath+"/"+created.ID, `{"permissions":["fax"],"name":null}`)
 	if got := as[keyBody](t, r); r.status != http.StatusOK || got.Name != "other" ||
 		!slices.Equal(got.Permissions, []string{"fax"}) {
-		t.Errorf("PATCH of the permissions: got %d %s", r.status, r.text)
+		t.Errorf("PATCH of the permissions: got %d %s, want 200 and only fax", r.status, r.text)
 	}
 	if r := w.call(boss, "DELETE", keyPath+"/"+created.ID, ""); r.status != http.StatusNoContent {
 		t.Errorf("DELETE: got %d %s, want 204", r.status, r.text)
@@ -105,7 +105,7 @@ func TestKeys(t *testing.T) {
 			path += "/rotate"
 		}
 		if got := w.call(boss, what, path, `{"name":"back"}`).faults(t); got != ":token_changed" {
-			t.Errorf("%s of a revoked key: got %s", what, got)
+			t.Errorf("%s of a revoked key: got %s, want :token_changed", what, got)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func TestKeyRefusals(t *testing.T) {
 
 	for _, body := range []string{`{"overlap":-1}`, `{"overlap":2592001}`, `{"overlap":99999999999999999}`} {
 		if got := w.call(boss, "POST", keyPath+"/"+k.ID+"/rotate", body).faults(t); got != "overlap:invalid_parameter" {
-			t.Errorf("rotate %s: got %s", body, got)
+			t.Errorf("rotate %s: got %s, want overlap:invalid_parameter", body, got)
 		}
 	}
 
@@ -199,7 +199,7 @@ func TestKeysGiveNoMoreThanTheyHave(t *testing.T) {
 	w.wants(lessAuth, http.StatusOK, "a key that was not changed")
 	r = w.call(boss, "POST", keyPath+"/"+self.ID+"/rotate", `{"overlap":0}`)
 	if got := as[keyBody](t, r); r.status != http.StatusOK || got.Token == "" || got.Previous != nil {
-		t.Errorf("a key that rotates itself: got %d %s", r.status, r.text)
+		t.Errorf("a key that rotates itself: got %d %s, want 200 and only a new secret", r.status, r.text)
 	}
 	if r := w.call(boss, "GET", keyPath, ""); r.status != http.StatusUnauthorized {
 		t.Errorf("the previous secret, without overlap: got %d, want 401", r.status)
@@ -260,7 +260,7 @@ func TestKeysOfOthers(t *testing.T) {
 	}
 	r = w.call(bearer(with), "POST", keyPath, `{"name":"x","permissions":["calling"]}`)
 	if got := r.faults(t); got != "permissions:invalid_parameter" {
-		t.Errorf("a key with more permissions than the service: got %s", got)
+		t.Errorf("a key with more permissions than the service: got %s, want permissions:invalid_parameter", got)
 	}
 }
 
@@ -283,7 +283,7 @@ func TestKeyExpires(t *testing.T) {
 	w.wants(auth, http.StatusOK, "after its expiry was moved")
 	r := w.call(boss, "PATCH", keyPath+"/"+k.ID, `{"expires_at":null}`)
 	if got := as[keyBody](t, r); got.ExpiresAt != nil {
-		t.Errorf("removing the expiry: got %d %s", r.status, r.text)
+		t.Errorf("removing the expiry: got %d %s, want no expiry", r.status, r.text)
 	}
 	if err := w.fabric.APIKeys.Revoke(context.Background(), w.project.ID, k.ID); err != nil {
 		t.Fatal(err)
@@ -302,7 +302,7 @@ func TestRotation(t *testing.T) {
 		r := w.call(boss, "POST", keyPath+"/"+w.keyID+"/rotate", body)
 		got := as[keyBody](t, r)
 		if r.status != http.StatusOK || len(got.Token) != 66 {
-			t.Fatalf("rotating: got %d %s", r.status, r.text)
+			t.Fatalf("rotating: got %d %s, want 200 and a new secret", r.status, r.text)
 		}
 		return got, w.withKey(got.Token)
 	}
@@ -374,7 +374,7 @@ func TestEndOldSecret(t *testing.T) {
 	k, old := w.newKey(time.Time{}, fabric.Management, fabric.Voice)
 	path := keyPath + "/" + k.ID + "/secret/previous"
 	if got := w.call(old, "DELETE", path, ""); got.faults(t) != ":no_old_secret" {
-		t.Errorf("ending the old secret of a key with one secret: got %d %s", got.status, got.text)
+		t.Errorf("ending the old secret of a key with one secret: got %d %s, want :no_old_secret", got.status, got.text)
 	}
 
 	present := w.withKey(as[keyBody](t, w.call(old, "POST", keyPath+"/"+k.ID+"/rotate", "")).Token)
@@ -386,7 +386,7 @@ func TestEndOldSecret(t *testing.T) {
 	w.wants(present, http.StatusOK, "the present secret")
 	shown := as[keyBody](t, w.call(present, "GET", keyPath+"/"+k.ID, ""))
 	if shown.Previous != nil || shown.RevokedAt != nil {
-		t.Errorf("after the end of the old secret the key is %+v", shown)
+		t.Errorf("after the end of the old secret, the key is %+v, want it valid, with one secret", shown)
 	}
 }
 

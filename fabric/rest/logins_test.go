@@ -65,7 +65,7 @@ func TestRefreshTokensOfSubscriber(t *testing.T) {
 	all := w.families(one.SubscriberID)
 	if len(all) != 1 || all[0].Refreshes != 2 || all[0].RefreshedAt == nil || all[0].Revoked ||
 		all[0].ClientID == nil || *all[0].ClientID != app.ID {
-		t.Fatalf("after two refreshes: got %+v", all)
+		t.Fatalf("after two refreshes: got %+v, want one family with two refreshes", all)
 	}
 
 	path := subscribers + "/" + one.SubscriberID + "/tokens/" + all[0].ID
@@ -89,7 +89,7 @@ func TestRefreshTokensOfSubscriber(t *testing.T) {
 	w.wantRevoked(true, one)
 	w.wantRevoked(false, other, bob)
 	if all := w.families(one.SubscriberID); len(all) != 1 || !all[0].Revoked {
-		t.Errorf("after the revocation: got %+v", all)
+		t.Errorf("after the revocation: got %+v, want it revoked", all)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestRevokeSubscriber(t *testing.T) {
 	for _, auth := range []authorization{w.stranger(), bearer(one.Token)} {
 		if r := w.call(auth, "DELETE", all, ""); r.status != http.StatusNotFound &&
 			r.status != http.StatusUnauthorized {
-			t.Errorf("DELETE %s by others: got %d", all, r.status)
+			t.Errorf("DELETE %s by others: got %d, want 401 or 404", all, r.status)
 		}
 	}
 
@@ -125,10 +125,10 @@ func TestRevokeSubscriber(t *testing.T) {
 	}
 
 	if f := w.refused(w.basic(), guest.RefreshToken); f != "refresh_token:token_invalid" {
-		t.Errorf("refreshing the subscriber's guest token: got %s", f)
+		t.Errorf("refreshing the subscriber's guest token: got %s, want token_invalid", f)
 	}
 	if families := w.families(one.SubscriberID); len(families) != 1 || !families[0].Revoked {
-		t.Errorf("the subscriber's refresh tokens: got %+v", families)
+		t.Errorf("the subscriber's refresh tokens: got %+v, want one revoked family", families)
 	}
 
 	w.wantInfo(w.tokens(`{"reference":"ada"}`).Token, http.StatusOK) // new tokens are valid immediately
@@ -178,7 +178,7 @@ func TestLoginsOfSubscriber(t *testing.T) {
 	if len(got) != 2 || got[0].ID != second || got[1].ID != first || got[0].EndedAt != nil ||
 		got[0].IPAddress != "192.0.2.1" ||
 		len(got[0].Grants) != 1 || got[0].Grants[0].ClientName != "Dialer" || got[0].Grants[0].RevokedAt != nil {
-		t.Fatalf("GET %s: got %+v", path, got)
+		t.Fatalf("GET %s: got %+v, want both logins, the newer first", path, got)
 	}
 	if r := w.call(w.stranger(), "GET", path, ""); r.status != http.StatusNotFound {
 		t.Errorf("logins by another project: got %d, want 404", r.status)
@@ -191,11 +191,11 @@ func TestLoginsOfSubscriber(t *testing.T) {
 	}
 
 	if r := w.call(w.stranger(), "DELETE", path+"/"+first, ""); r.status != http.StatusNotFound || len(w.ended) != 0 {
-		t.Errorf("DELETE of a login by another project: got %d, ended %v", r.status, w.ended)
+		t.Errorf("DELETE of a login by another project: got %d, ended %v, want 404 and none", r.status, w.ended)
 	}
 	if r := w.call(w.basic(), "DELETE", path+"/"+first, ""); r.status != http.StatusNoContent ||
 		!w.ended[first] || len(w.ended) != 1 {
-		t.Errorf("DELETE of a login: got %d %s, ended %v", r.status, r.text, w.ended)
+		t.Errorf("DELETE of a login: got %d %s, ended %v, want 204 and this login", r.status, r.text, w.ended)
 	}
 	r := w.call(w.basic(), "DELETE", subscribers+"/"+ada.SubscriberID+"/tokens", "")
 	if r.status != http.StatusNoContent {
@@ -204,7 +204,7 @@ func TestLoginsOfSubscriber(t *testing.T) {
 
 	for _, l := range list() {
 		if l.EndedAt == nil || l.Grants[0].RevokedAt == nil {
-			t.Errorf("after all were revoked: got %+v", l)
+			t.Errorf("after all were revoked: got %+v, want it ended and its grant revoked", l)
 		}
 	}
 }
@@ -236,7 +236,7 @@ func TestDevicesAndPresenceOfSubscriber(t *testing.T) {
 	}
 	r = w.call(w.basic(), "GET", path+"/presence", "")
 	if strings.TrimSpace(r.text) != `{"online":false,"since":null,"sockets":0}` {
-		t.Errorf("presence: got %d %s", r.status, r.text)
+		t.Errorf("presence: got %d %s, want offline", r.status, r.text)
 	}
 }
 
@@ -256,7 +256,7 @@ func TestRevokeToken(t *testing.T) {
 		"a guest token": guest.Token, "an invite": invite, "an embed key": embed}
 	for name, token := range all {
 		if got := w.call(w.stranger(), "POST", path, `{"token":"`+token+`"}`).faults(t); got != "token:token_invalid" {
-			t.Errorf("revoking %s of another project: got %s", name, got)
+			t.Errorf("revoking %s of another project: got %s, want token:token_invalid", name, got)
 		}
 	}
 
@@ -303,7 +303,7 @@ func TestRevokeToken(t *testing.T) {
 	}
 
 	if n := alive(); n != 0 {
-		t.Errorf("%d tokens are valid at the end", n)
+		t.Errorf("%d tokens are valid at the end, want none", n)
 	}
 }
 
@@ -346,7 +346,7 @@ func TestTokensOfDeadTokens(t *testing.T) {
 		}
 		for what, token := range map[string]string{"a guest's": guest.Refresh, "a subscriber's": next.Refresh} {
 			if f := w.refused(w.basic(), token); f != "refresh_token:token_invalid" {
-				t.Errorf("after %s, %s refresh token issued from a dead token: got %s", name, what, f)
+				t.Errorf("after %s, %s refresh token issued from a dead token: got %s, want token_invalid", name, what, f)
 			}
 		}
 		w.wantInfo(w.tokens(`{"reference":"ada"}`).Token, http.StatusOK)
@@ -373,10 +373,10 @@ func TestConsentsOfSubscriber(t *testing.T) {
 	list := func(id string) []consent { return as[listed[consent]](t, w.call(w.basic(), "GET", path(id), "")).Data }
 	if got := list(ada.SubscriberID); len(got) != 1 || got[0].ClientID != app.ID ||
 		got[0].ClientName != "Dialer" || len(got[0].Scope) != 2 || got[0].UpdatedAt.IsZero() {
-		t.Errorf("GET %s: got %+v", path(ada.SubscriberID), got)
+		t.Errorf("GET %s: got %+v, want one consent with two scopes", path(ada.SubscriberID), got)
 	}
 	if got := list(bob.SubscriberID); len(got) != 0 {
-		t.Errorf("a subscriber without consents: got %+v", got)
+		t.Errorf("a subscriber without consents: got %+v, want none", got)
 	}
 
 	for _, tt := range []struct {
@@ -398,6 +398,6 @@ func TestConsentsOfSubscriber(t *testing.T) {
 	}
 	r := w.call(w.basic(), "DELETE", path(ada.SubscriberID)+"/"+strings.ToUpper(app.ID), "")
 	if r.status != http.StatusNoContent || !w.ended[app.ID] {
-		t.Errorf("DELETE of a consent: got %d %s", r.status, r.text)
+		t.Errorf("DELETE of a consent: got %d %s, want 204, with the consent revoked", r.status, r.text)
 	}
 }

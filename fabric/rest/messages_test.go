@@ -72,8 +72,8 @@ func (w *world) room(t *testing.T, name string) string {
 	return must[fabric.Address](t)(w.fabric.Addresses.FindAt(t.Context(), w.project.ID, "/public/"+name)).ID
 }
 
-// TestMessages shows that two subscribers write to each other with both generations of SDKs, and
-// page through their messages.
+// TestMessages shows that two subscribers can write to each other with both generations of SDKs,
+// and can page through their messages.
 func TestMessages(t *testing.T) {
 	w := newWorld(t)
 	ada, bob := w.person("ada"), w.person("bob")
@@ -81,23 +81,23 @@ func TestMessages(t *testing.T) {
 	two := w.sends(bob, ada.address, "two")
 	if two.ConversationID != ada.address || two.UserID != bob.id || two.From != bob.address ||
 		two.Found != bob.address {
-		t.Errorf("bob sent %+v", two)
+		t.Errorf("bob sent %+v, want it from bob to ada", two)
 	}
 
 	joined := as[message](t, w.call(ada.auth, "POST", conversations+"/join",
 		`{"from_fabric_address_id":"`+ada.address+`","fabric_address_ids":["`+bob.address+`","`+ada.address+`"]}`))
 	if joined.GroupID != ada.id+"_"+bob.address || joined.ConversationID != bob.address {
-		t.Errorf("join returns %+v", joined)
+		t.Errorf("join returns %+v, want ada's conversation with bob", joined)
 	}
 	r := w.call(ada.auth, "POST", messages, `{"group_id":"`+joined.GroupID+`","from_fabric_address_id":"`+
 		ada.address+`","text":"three"}`)
 	if three := as[message](t, r); three.GroupID != joined.GroupID || three.ID <= two.ID {
-		t.Errorf("ada sent %+v in the group %s", three, joined.GroupID)
+		t.Errorf("ada sent %+v, want it in the group %s, with a later id", three, joined.GroupID)
 	}
 
 	for _, path := range []string{messagesOf(joined.GroupID), messagesOf(strings.ToUpper(bob.address)), messages} {
 		if got := w.reads(ada, path); !slices.Equal(got, []string{"three", "two", "one"}) {
-			t.Errorf("ada reads %q at %s", got, path)
+			t.Errorf("ada reads %q at %s, want three, two, one", got, path)
 		}
 	}
 
@@ -106,7 +106,7 @@ func TestMessages(t *testing.T) {
 		p := as[listed[message]](t, w.call(bob.auth, "GET", next, ""))
 		for _, m := range p.Data {
 			if m.ConversationID != ada.address || m.GroupID != bob.id+"_"+ada.address {
-				t.Errorf("bob reads %+v", m)
+				t.Errorf("bob reads %+v, want it in his conversation with ada", m)
 			}
 			texts = append(texts, m.Text)
 		}
@@ -114,7 +114,7 @@ func TestMessages(t *testing.T) {
 	}
 
 	if !slices.Equal(texts, []string{"three", "two", "one"}) {
-		t.Errorf("bob pages through %q", texts)
+		t.Errorf("bob pages through %q, want three, two, one", texts)
 	}
 
 	all := as[listed[struct {
@@ -126,7 +126,7 @@ func TestMessages(t *testing.T) {
 	}]](t, w.call(bob.auth, "GET", conversations, "")).Data
 	if len(all) != 1 || all[0].ID != ada.address || all[0].AddressID != ada.address || all[0].From != bob.address ||
 		all[0].GroupID != bob.id+"_"+ada.address || all[0].Name == "" {
-		t.Errorf("bob's conversations are %+v", all)
+		t.Errorf("bob's conversations are %+v, want only the one with ada", all)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestMessageRefusals(t *testing.T) {
 	script := w.make(t, w.fabric.Resources.Kinds().ByType("swml_script"), "script")
 	at := as[listed[address]](t, w.call(ada.auth, "GET", "/api/fabric/addresses?name=script", "")).Data
 	if len(at) != 1 || at[0].ResourceID != script {
-		t.Fatalf("the script is at %+v", at)
+		t.Fatalf("the script is at %+v, want one address", at)
 	}
 
 	to := func(id, more string) string { return `{"conversation_id":"` + id + `"` + more + `}` }
@@ -196,7 +196,7 @@ func TestRepeatedMessage(t *testing.T) {
 	body := `{"conversation_id":"` + bob.address + `","text":"once","key":"k1"}`
 	first, second := w.call(ada.auth, "POST", messages, body), w.call(ada.auth, "POST", messages, body)
 	if a, b := as[message](t, first), as[message](t, second); a != b || a.Key != "k1" {
-		t.Errorf("the same request returned %+v and %+v", a, b)
+		t.Errorf("the same request returned %+v and %+v, want one message with the key", a, b)
 	}
 	w.call(bob.auth, "POST", messages, `{"conversation_id":"`+ada.address+`","text":"mine","key":"k1"}`)
 	all := as[listed[message]](t, w.call(bob.auth, "GET", messages, "")).Data
@@ -220,7 +220,7 @@ func TestGuestMessages(t *testing.T) {
 	}
 	got := as[listed[message]](t, w.call(ada.auth, "GET", messages, "")).Data
 	if len(got) != 1 || got[0].UserName != "Guest" || got[0].Found != "" || got[0].ConversationID != asked.UserID {
-		t.Fatalf("ada reads %+v", got)
+		t.Fatalf("ada reads %+v, want one message from a guest", got)
 	}
 	w.sends(ada, got[0].ConversationID, "hello!")
 
@@ -228,7 +228,7 @@ func TestGuestMessages(t *testing.T) {
 		`{"refresh_token":"`+token.RefreshToken+`"}`))
 	again := person{auth: bearer(fresh.Token)}
 	if got := w.reads(again, messagesOf(ada.address)); !slices.Equal(got, []string{"hello!", "hello?"}) {
-		t.Errorf("with a refreshed token, the guest reads %q", got)
+		t.Errorf("with a refreshed token, the guest reads %q, want both messages", got)
 	}
 
 	other := person{auth: bearer(w.guest(ada.address).Token)}
@@ -275,7 +275,7 @@ func TestRoomMessages(t *testing.T) {
 
 	if r := w.call(ada.auth, "POST", conversations+"/join", `{"fabric_address_ids":["`+room+`","`+
 		uuid.NewString()+`"]}`); r.faults(t) != "fabric_address_ids:invalid_parameter" {
-		t.Errorf("joining three = %d %s", r.status, r.text)
+		t.Errorf("joining three = %d %s, want fabric_address_ids:invalid_parameter", r.status, r.text)
 	}
 }
 

@@ -47,7 +47,7 @@ func TestSpoofedNames(t *testing.T) {
 		for _, name := range spoofs {
 			got := w.call(w.basic(), tt.method, tt.path, `{"`+tt.member+`":"`+name+`"`+tt.rest+`}`).faults(t)
 			if got != tt.member+":invalid_parameter" {
-				t.Errorf("%s %s with %s %.40q: %s", tt.method, tt.path, tt.member, name, got)
+				t.Errorf("%s %s with %s %.40q: got %s, want it invalid", tt.method, tt.path, tt.member, name, got)
 			}
 		}
 	}
@@ -55,7 +55,7 @@ func TestSpoofedNames(t *testing.T) {
 	for _, email := range []string{"ad\u200da@example.com", "\u0430da@example.com", "ada@ex\u00adample.com"} {
 		got := w.call(w.basic(), "POST", resources+"/subscribers", `{"email":"`+email+`"}`).faults(t)
 		if got != "email:invalid_parameter" {
-			t.Errorf("POST with the email %q: got %s", email, got)
+			t.Errorf("POST with the email %q: got %s, want it invalid", email, got)
 		}
 	}
 
@@ -79,7 +79,7 @@ func TestEqualNames(t *testing.T) {
 	for _, name := range []string{"Caf\u00e9 Zwei", "Cafe\u0301 Zwei", "CAF\u00c9 ZWEI",
 		" caf\u00e9\u00a0zwei ", "Ｃafé Zwei"} {
 		if got := post(w.basic(), rooms, name).faults(t); got != "name:not_unique_within_project" {
-			t.Errorf("POST of %s, which is taken: %s", name, got)
+			t.Errorf("POST of %s, which is taken: got %s, want name:not_unique_within_project", name, got)
 		}
 	}
 
@@ -98,7 +98,7 @@ func TestEqualNames(t *testing.T) {
 		name := as[struct{ Data []address }](t, w.call(auth, "GET", resources+"/"+id+"/addresses", "")).Data[0].Name
 		if names[name] && i != 3 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") != "" ||
 			i < 4 && !strings.HasPrefix(name, "cafe-zwei") {
-			t.Errorf("the address of %s is named %q", r.text, name)
+			t.Errorf("the address of %s is named %q, want a new name of plain characters", r.text, name)
 		}
 		names[name] = true
 	}
@@ -191,7 +191,7 @@ func TestNameRace(t *testing.T) {
 				won.Add(1)
 			case http.StatusUnprocessableEntity:
 			default:
-				t.Errorf("POST = %d %s", r.status, r.text)
+				t.Errorf("POST = %d %s, want 201 or 422", r.status, r.text)
 			}
 		})
 	}

@@ -84,7 +84,7 @@ func (w *world) make(t *testing.T, k *kinds.Kind, name string) string {
 	return as[struct{ ID string }](t, r).ID
 }
 
-// own returns the members that the kind itself defines from a document.
+// own returns those members of a document that the kind itself defines.
 func own(t *testing.T, k *kinds.Kind, r reply) map[string]json.RawMessage {
 	t.Helper()
 	doc := as[map[string]json.RawMessage](t, r)
@@ -98,7 +98,7 @@ func own(t *testing.T, k *kinds.Kind, r reply) map[string]json.RawMessage {
 	return inner
 }
 
-// wantOwn compares the shown members with the sent members. It ignores secrets.
+// wantOwn compares the shown members with the sent members. Secrets must not be shown.
 func wantOwn(t *testing.T, what string, k *kinds.Kind, got, want map[string]json.RawMessage) {
 	t.Helper()
 	for _, f := range k.Fields {
@@ -221,7 +221,7 @@ func TestThings(t *testing.T) {
 	}
 
 	if diff := cmp.Diff(want, got); diff != "" || len(envelopes) != len(want) {
-		t.Errorf("%d resources are listed: %s", len(envelopes), diff)
+		t.Errorf("%d resources are listed; the difference from the created ones: %s", len(envelopes), diff)
 	}
 
 	for id := range want {
@@ -231,7 +231,7 @@ func TestThings(t *testing.T) {
 	}
 
 	if r := w.call(w.basic(), "GET", resources, ""); !strings.Contains(r.text, `"data":[]`) {
-		t.Errorf("resources after all were deleted: %s", r.text)
+		t.Errorf("resources after all were deleted: %s, want none", r.text)
 	}
 }
 

@@ -86,8 +86,8 @@ func TestWhoMayFetchMedia(t *testing.T) {
 	}
 }
 
-// TestLinksEndWithMaker shows that a link becomes invalid when its maker ends. Links from other
-// makers, or later links from the same maker, remain valid.
+// TestLinksEndWithMaker shows that a link becomes invalid when its maker is revoked. Links from
+// other makers, and later links from the same maker, remain valid.
 func TestLinksEndWithMaker(t *testing.T) {
 	s := newServer(t, signing(t))
 	sid := s.upload(t, speech, "")

@@ -47,12 +47,12 @@ func TestListDocument(t *testing.T) {
 		}
 		if string(got["recordings"]) != "[]" || string(got["next_page_uri"]) != "null" ||
 			string(got["page_size"]) != "50" {
-			t.Errorf("an empty %s = %s", path, got)
+			t.Errorf("an empty %s = %s, want no recordings and the page size 50", path, got)
 		}
 
 		root := s.path(strings.TrimSuffix(path, ".json"))
 		if uri := string(got["uri"]); uri != `"`+root+`?Page=0&PageSize=50"` {
-			t.Errorf("the uri of %s = %s, want the prefix %s", path, uri, root)
+			t.Errorf("the uri of %s = %s, want %s with Page=0&PageSize=50", path, uri, root)
 		}
 	}
 }

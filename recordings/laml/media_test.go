@@ -57,7 +57,7 @@ func TestMediaHeaders(t *testing.T) {
 				}
 
 				if varies := a.Header.Get("Vary") != ""; varies != (ext == "") {
-					t.Errorf("%s %s%s: Vary = %q", method, path, ext, a.Header.Get("Vary"))
+					t.Errorf("%s %s%s: Vary = %q, want it only without an extension", method, path, ext, a.Header.Get("Vary"))
 				}
 			}
 		}
@@ -140,7 +140,7 @@ func TestWhoGetsJSON(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d %s", tt.name, a.StatusCode, a.Header.Get("Content-Type"), tt.status, tt.kind)
 		}
 		if vary := a.Header.Get("Vary"); vary != "Accept, Authorization" {
-			t.Errorf("%s: Vary = %q", tt.name, vary)
+			t.Errorf("%s: Vary = %q, want Accept, Authorization", tt.name, vary)
 		}
 		wantCache := map[string]string{wav: "public, max-age=300, must-revalidate", document: "no-store"}[tt.kind]
 		if cache := a.Header.Get("Cache-Control"); cache != wantCache {

@@ -88,8 +88,9 @@ func drawn(r *http.Request, rec recordings.Recording, o levels.Outline) ([]byte,
 	return nil, problem.BadParam(formatParam, "%s must be audiowaveform or wavesurfer", formatParam)
 }
 
-// pixelSize returns the number of frames per pixel. This is either perPixel, or computed from
-// pixels, the maximum number of pixels. It is at least the resolution of the measured outline.
+// pixelSize returns the number of frames per pixel. This is perPixel, or computed from pixels, the
+// maximum number of pixels, or otherwise the resolution of the measured outline. perPixel must not
+// be less than this resolution.
 func pixelSize(pixels, perPixel string, rec recordings.Recording, o levels.Outline) (int, error) {
 	switch {
 	case pixels != "" && perPixel != "":

@@ -121,7 +121,7 @@ func wantRanges(t *testing.T, s *server, path string, whole []byte) {
 
 	a := s.do(t, "GET", path, header("Range", "bytes=0-9,100-109"))
 	if !bytes.Contains(a.body, whole[:10]) || !bytes.Contains(a.body, whole[100:110]) || a.StatusCode != 206 {
-		t.Errorf("%s: two ranges = %d with %d bytes", path, a.StatusCode, len(a.body))
+		t.Errorf("%s: two ranges = %d with %d bytes, want 206 with both", path, a.StatusCode, len(a.body))
 	}
 }
 
@@ -169,14 +169,14 @@ func TestMP3(t *testing.T) {
 	if a := s.do(
 		t, "GET", path+"?Download=true",
 	); a.Header.Get("Content-Disposition") != `attachment; filename="`+sid+`.mp3"` {
-		t.Errorf("Download: Content-Disposition = %q", a.Header.Get("Content-Disposition"))
+		t.Errorf("Download: Content-Disposition = %q, want an attachment", a.Header.Get("Content-Disposition"))
 	}
 
 	tags := map[string]string{}
 	for _, end := range []string{"", "?RequestedChannels=1", "?Channel=1", "?Channel=2"} {
 		a := s.do(t, "GET", s.path("/Recordings/"+both+".mp3"+end))
 		if other, ok := tags[a.Header.Get("ETag")]; ok || a.StatusCode != 200 {
-			t.Errorf("MP3%s = %d with the ETag of MP3%s", end, a.StatusCode, other)
+			t.Errorf("MP3%s = %d with the ETag of MP3%s, want 200 and its own ETag", end, a.StatusCode, other)
 		}
 		tags[a.Header.Get("ETag")] = end
 	}
@@ -244,7 +244,7 @@ func TestOriginalsAreServed(t *testing.T) {
 		}
 
 		if urls.MediaURL == nil || (urls.MP3URL != nil) != (tt.mp3 == 200) {
-			t.Errorf("the links of %s are %v and %v", tt.file, urls.MediaURL, urls.MP3URL)
+			t.Errorf("the links of %s are %v and %v, want one for each form", tt.file, urls.MediaURL, urls.MP3URL)
 		}
 	}
 
@@ -281,7 +281,7 @@ func TestMP3EndsWithItsClient(t *testing.T) {
 		w := &dropped{httptest.NewRecorder(), gone}
 		api.Handler().ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", path, nil))
 		if n := w.Body.Len(); n < 1000 || n > 20_000 {
-			t.Errorf("after the client disconnected %d bytes were written, want little more than a thousand", n)
+			t.Errorf("after the client disconnected, %d bytes were written, want little more than a thousand", n)
 		}
 	}
 
@@ -332,10 +332,10 @@ func TestOffload(t *testing.T) {
 			w := get(method, path)
 			if to := w.Header().Get("X-Accel-Redirect"); w.Code != 200 || w.Body.Len() != 0 ||
 				!strings.HasPrefix(to, "/files/0") || w.Header().Get("ETag") != "" {
-				t.Errorf("%s %s = %d with %d bytes, to %q", method, path, w.Code, w.Body.Len(), to)
+				t.Errorf("%s %s = %d with %d bytes, to %q, want 200 and 0, to /files/0", method, path, w.Code, w.Body.Len(), to)
 			}
 			if w.Header().Get("Content-Security-Policy") == "" || w.Header().Get("Content-Type") != "audio/x-wav" {
-				t.Errorf("%s %s has the headers %v", method, path, w.Header())
+				t.Errorf("%s %s has the headers %v, want a policy and audio/x-wav", method, path, w.Header())
 			}
 		}
 	}
@@ -348,6 +348,6 @@ func TestOffload(t *testing.T) {
 	}
 
 	if n, err := io.Copy(io.Discard, get("GET", mono+"0.wav").Body); err != nil || n == 0 {
-		t.Errorf("an unknown recording returns an error of %d bytes, %v", n, err)
+		t.Errorf("the error for an unknown recording has %d bytes, %v, want a body", n, err)
 	}
 }

@@ -132,7 +132,7 @@ func TestNeverShort(t *testing.T) {
 	}
 
 	if status, got, err := get(); status != 200 || err != nil || !bytes.Equal(got, file) {
-		t.Fatalf("the media = %d with %d bytes, %v", status, len(got), err)
+		t.Fatalf("the media = %d with %d bytes, %v, want the file", status, len(got), err)
 	}
 
 	names, err := filepath.Glob(filepath.Join(where, "*", "*"))
@@ -144,7 +144,7 @@ func TestNeverShort(t *testing.T) {
 			damage(t, name, at)
 		}
 		if status, got, err := get(); status == 200 && err == nil {
-			t.Errorf("after damage at %d: 200 with %d bytes of %d", at, len(got), len(file))
+			t.Errorf("after damage at %d: 200 with %d bytes of %d, want an error", at, len(got), len(file))
 		}
 	}
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // createRecording serves POST /Recordings. It responds with 201 for a new recording, and with 200
-// for a recording that already exists. The body is the file, or a form that contains the file.
+// for a recording that already exists. The body is the file, or a form that contains the file. If
+// the query has a Status, the recording is announced instead.
 func (a *API) createRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error {
 	if err := o.MayChange(); err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 )
 
 // A parameter is a value that a sender can give with an upload. It is in the query or the form
-// under its name, or in one of the headers. All headers except the first two are headers of
-// rtpengine's recording daemon (notify-uri).
+// under its name, or in one of the headers. From the third on, the headers of a parameter are those
+// that rtpengine's recording daemon sends (notify-uri).
 type parameter struct {
 	name    string
 	headers []string

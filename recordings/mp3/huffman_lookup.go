@@ -76,7 +76,7 @@ func (c code) begins(prefix uint32, length int) bool {
 	return int(c.len) > length && c.bits>>(int(c.len)-length) == prefix
 }
 
-// Tables for decoding are computed when the first file is decoded.
+// A tables holds the tables for decoding. They are computed when the first file is decoded.
 type tables struct {
 	pairs  [32]*lookup // nil for tables 0, 4 and 14
 	quads  [2]lookup

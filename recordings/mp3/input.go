@@ -62,8 +62,8 @@ func (in *input) fetch(at int64) error {
 	return nil
 }
 
-// fill reads the block that begins with frame from. The block already contains the number of frames
-// in have.
+// fill reads the block that begins with frame from. have is the number of frames that the block
+// already contains.
 func (in *input) fill(from int64, have int) error {
 	size := len(in.block[0])
 	for have < size {

@@ -49,10 +49,10 @@ func TestJudges(t *testing.T) {
 		command(t, lame, "--quiet", "--decode", name, name+".lame.wav")
 		compare(t, sources[name], name+".lame.wav")
 		if out := command(t, mp3val, name); complains(out) {
-			t.Errorf("mp3val of %s: %s", name, out)
+			t.Errorf("mp3val finds a fault in %s: %s", name, out)
 		}
 		if out := command(t, sox, name, "-n", "stat"); strings.Contains(out, "WARN") {
-			t.Errorf("sox of %s: %s", name, out)
+			t.Errorf("sox warns about %s: %s", name, out)
 		}
 	}
 }
@@ -101,6 +101,6 @@ func compare(t *testing.T, src *clip, decoded string) {
 	// The clip is mostly white noise, coded with one to four bits per sample. Misplaced samples
 	// would have a signal-to-noise ratio far below 3 dB.
 	if snr := 10 * math.Log10(signal/noise); len(src.samples) > 5000 && snr < 3 {
-		t.Errorf("%s: %.1f dB from signal to noise", decoded, snr)
+		t.Errorf("%s: the signal-to-noise ratio is %.1f dB, want at least 3", decoded, snr)
 	}
 }

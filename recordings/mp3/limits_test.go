@@ -52,14 +52,14 @@ func TestLongLengths(t *testing.T) {
 				t.Fatal(err)
 			}
 			if src.last != 0 {
-				t.Errorf("New and Seek read samples")
+				t.Errorf("New and Seek read samples, want none")
 			}
 
 			if tail, err := io.ReadAll(s); err != nil || len(tail) != 100 {
-				t.Errorf("the last 100 bytes are %d, %v", len(tail), err)
+				t.Errorf("reading the last 100 bytes returned %d bytes, %v", len(tail), err)
 			}
 			if src.last != frames || src.first < frames-20000 {
-				t.Errorf("the last 100 bytes need the frames %d to %d of %d", src.first, src.last, frames)
+				t.Errorf("the last 100 bytes need the frames %d to %d of %d, want only the last", src.first, src.last, frames)
 			}
 		}
 	}
@@ -72,13 +72,13 @@ func TestFirstRead(t *testing.T) {
 	s := newStream(t, src)
 	room := make([]byte, 1<<20)
 	if n, err := s.Read(room); n == 0 || n > len(id3)+int(s.f.size) || err != nil || src.last != 0 {
-		t.Errorf("the first read is %d bytes, %v, and reads %d frames", n, err, src.last)
+		t.Errorf("the first read is %d bytes, %v, and reads %d frames, want one MP3 frame and none", n, err, src.last)
 	}
 
 	for range 20 {
 		before := s.pos
 		if n, err := s.Read(room); err != nil || int64(n) > (maxAhead+1)*s.f.size {
-			t.Fatalf("reading at %d: %d bytes, %v", before, n, err)
+			t.Fatalf("reading at %d: %d bytes, %v, want at most maxAhead frames", before, n, err)
 		}
 		if allowed := (s.pos/s.f.size+2)*576 + 2*blockFrames; src.last > allowed {
 			t.Fatalf("%d bytes need %d frames, want at most %d", s.pos, src.last, allowed)
@@ -108,17 +108,17 @@ func TestFailingSource(t *testing.T) {
 		s := newStream(t, src)
 		src.err = broken
 		if _, err := io.ReadAll(s); !errors.Is(err, broken) {
-			t.Errorf("a broken source at %d returns %v", rate, err)
+			t.Errorf("a broken source at %d returns %v, want its error", rate, err)
 		}
 
 		src.err = io.EOF
 		if _, err := io.ReadAll(s); !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("a source that ends early at %d returns %v", rate, err)
+			t.Errorf("a source that ends early at %d returns %v, want io.ErrUnexpectedEOF", rate, err)
 		}
 
 		src.err = nil
 		if n, err := io.Copy(io.Discard, s); err != nil || n == 0 {
-			t.Errorf("a recovered source at %d returns %d bytes, %v", rate, n, err)
+			t.Errorf("a recovered source at %d returns %d bytes, %v, want the rest", rate, n, err)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func TestNoAllocations(t *testing.T) {
 		n++
 	})
 	if allocations != 0 {
-		t.Errorf("a frame takes %v allocations", allocations)
+		t.Errorf("a frame takes %v allocations, want none", allocations)
 	}
 }
 

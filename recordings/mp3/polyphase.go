@@ -30,8 +30,9 @@ func polyphase(pcm *[history + 576]float32, sub *[32][18]float32) {
 	}
 }
 
-// windowed multiplies the samples that begin at at, and the samples that begin 32 later, by the
-// window. It then adds the products whose distance is a multiple of 64. The newest sum comes first.
+// windowed multiplies 512 samples by the window, once beginning with sample at, and once beginning
+// 32 samples later. It then adds the products whose distance is a multiple of 64. The newest sum
+// comes first.
 func windowed(pcm *[history + 576]float32, at int, y *[2][64]float32) {
 	x := (*[544]float32)(pcm[at:])
 	for m := range 64 {

@@ -32,8 +32,7 @@ func (s *synthesis) add(sub *[32]float32, out *[32]float32) {
 	for i := 1; i < 16; i++ {
 		v[48+i] = -t[i]
 	}
-	// The loop above also wrote v[17] to v[48]; v[16] belongs to the middle of the cosine, and is
-	// 0.
+	// The first loop wrote v[17] to v[48]. v[16] belongs to the middle of the cosine, and is 0.
 
 	*out = [32]float32{}
 	for i := range 8 {

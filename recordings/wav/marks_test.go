@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// longFiles returns a file with some minutes of noise for each stateful codec.
+// longFiles returns a file with noise of the given length for each codec with a state.
 func longFiles(t testing.TB, seconds int) map[string][]byte {
 	t.Helper()
 	random := rand.New(rand.NewPCG(7, 8))
@@ -88,7 +88,7 @@ func TestIndex(t *testing.T) {
 					codec, at, err)
 			}
 			if read.bytes > 5*windowBytes {
-				t.Errorf("%s: reading 100 samples read %d bytes", codec, read.bytes)
+				t.Errorf("%s: reading 100 samples read %d bytes, want at most five windows", codec, read.bytes)
 			}
 			if again := with.Index(); !bytes.Equal(again, index) {
 				t.Errorf("%s: the index was changed by its use", codec)
@@ -157,7 +157,7 @@ func TestIndexIsBounded(t *testing.T) {
 				len(index))
 		}
 		if apart := m.step / perSecond; apart > 32 {
-			t.Errorf("%s: marks of %d hours are %d s apart", codec, hours, apart)
+			t.Errorf("%s: marks of %d hours are %d s apart, want at most 32", codec, hours, apart)
 		}
 	}
 }
@@ -209,7 +209,7 @@ func FuzzIndex(f *testing.F) {
 		s, _ = mustOpen(t, file, facts, index)
 		got := make([]int16, 500)
 		if n, err := s.ReadFrames(got, at); at >= 0 && at < facts.Frames-500 && (n != 500 || err != nil) {
-			t.Errorf("ReadFrames = %d, %v", n, err)
+			t.Errorf("ReadFrames = %d, %v, want 500", n, err)
 		}
 	})
 }

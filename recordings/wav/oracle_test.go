@@ -111,8 +111,8 @@ func decoded(t testing.TB, path string) []byte {
 	return readView(t, s)[44:]
 }
 
-// same checks that want, the samples of another program, begins with got. want may be a little
-// longer, because some programs ignore the fact chunk.
+// same checks that the samples of another program, in want, begin with the samples in got. want may
+// be a little longer, because some programs ignore the fact chunk.
 func same(t *testing.T, name string, got, want []byte) {
 	t.Helper()
 	if len(got) > len(want) || len(want)-len(got) > 4*640 {

@@ -47,7 +47,7 @@ func mean(frame []int16) int16 {
 	return int16(sum / n)
 }
 
-// A mono is a source that combines several channels into one channel.
+// A mono is a source that computes one channel from the channels of another source.
 type mono struct {
 	Source
 	one func(frame []int16) int16

@@ -193,7 +193,7 @@ func FuzzParse(f *testing.F) {
 			got, err = Parse(r, size) // size is arbitrary, since the file may be shorter than stated
 		})
 		if r.calls > 4*maxChunks || r.bytes > len(parser{}.head)*r.calls {
-			t.Errorf("%d reads of %d bytes", r.calls, r.bytes)
+			t.Errorf("%d reads of %d bytes, want few and short ones", r.calls, r.bytes)
 		}
 		if err != nil {
 			if !errors.Is(err, ErrNotWAV) && !errors.Is(err, ErrCodec) && !errors.Is(err, ErrBroken) {
