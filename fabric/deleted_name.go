@@ -17,8 +17,8 @@ func (ss *Subscribers) DeletedName(ctx context.Context, projectID, id string) (s
 	return ss.store.FindDeletedName(ctx, projectID, id)
 }
 
-// DeletedNamed returns the ids of deleted subscribers whose kept name equals the given name, ignoring
-// the case of A to Z and, in emails, of all letters. It returns at most the given number.
+// DeletedNamed returns the ids of deleted subscribers whose kept name equals the given name,
+// ignoring the case of A to Z and, in emails, of all letters. It returns at most the given number.
 func (ss *Subscribers) DeletedNamed(ctx context.Context, projectID, name string, most int) ([]string, error) {
 	if strings.Contains(name, "@") {
 		name = NormalizeEmail(name)

@@ -55,8 +55,8 @@ func (k *Identity) named(a Address) Address {
 	return a
 }
 
-// Import creates a project with the fields of p, except the logos. If dry is set, Import only checks
-// the fields.
+// Import creates a project with the fields of p, except the logos. If dry is set, Import only
+// checks the fields.
 func (ps *Projects) Import(ctx context.Context, p Project, dry bool) error {
 	kept := Identity{ID: p.ID, Created: p.Created}
 	err := kept.normalize(ps.now())

@@ -51,10 +51,10 @@ func TestDelete(t *testing.T) {
 	}
 
 	if left := w.mediaFiles(t); len(left) != 0 {
-		t.Errorf("remaining files: %q", left)
+		t.Errorf("remaining files: %q, want none", left)
 	}
 	if n, err := open.Read(make([]byte, 100)); n != 100 {
-		t.Errorf("reading on after Delete = %d bytes, %v", n, err)
+		t.Errorf("reading on after Delete = %d bytes, %v, want 100", n, err)
 	}
 
 	if err := w.Delete(t.Context(), w.project, rec.Sid); !errors.Is(err, problem.NotFound) {

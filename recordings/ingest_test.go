@@ -57,7 +57,7 @@ func TestIngestCorpus(t *testing.T) {
 	}
 
 	if got := len(w.keys(t)); got != stored {
-		t.Errorf("%d files for %d recordings", got, stored)
+		t.Errorf("%d files for %d recordings, want one each", got, stored)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestIngestIdentity(t *testing.T) {
 		w := newWorld(t)
 		first, added, err := w.ingest(t, a, tt.first)
 		if err != nil || !added {
-			t.Fatalf("%s: first Ingest = %v, %v", tt.name, added, err)
+			t.Fatalf("%s: first Ingest = %v, %v, want it added", tt.name, added, err)
 		}
 
 		second, added, err := w.ingest(t, tt.file, tt.second)
@@ -254,7 +254,7 @@ func TestIngestThatFailsLeavesNothing(t *testing.T) {
 			t.Errorf("%s: Ingest: %v, want %v", tt.name, err, tt.want)
 		}
 		if left := w.mediaFiles(t); len(left) != 0 {
-			t.Errorf("%s: remaining files: %q", tt.name, left)
+			t.Errorf("%s: remaining files: %q, want none", tt.name, left)
 		}
 	}
 
@@ -264,6 +264,6 @@ func TestIngestThatFailsLeavesNothing(t *testing.T) {
 		t.Errorf("List = %d recordings, %v, want none", len(all.Items), err)
 	}
 	if _, _, err := w.upload(t.Context(), file, recordings.Description{}); err != nil {
-		t.Errorf("Ingest of exactly the limit: %v", err)
+		t.Errorf("Ingest of exactly the limit: %v, want no error", err)
 	}
 }

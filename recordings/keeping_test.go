@@ -73,10 +73,10 @@ func TestHold(t *testing.T) {
 
 	w.mark(t, rec.Sid, hold(""))
 	if err := w.Delete(t.Context(), w.project, rec.Sid); err != nil {
-		t.Errorf("Delete after the hold: %v", err)
+		t.Errorf("Delete after the hold: %v, want no error", err)
 	}
 	if err := w.deleteProject(t); err != nil {
-		t.Errorf("deleting the project after the hold: %v", err)
+		t.Errorf("deleting the project after the hold: %v, want no error", err)
 	}
 }
 

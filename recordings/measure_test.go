@@ -28,13 +28,14 @@ func TestIngestMeasures(t *testing.T) {
 	}
 	if l := found.Levels; l == nil || !reflect.DeepEqual(l, rec.Levels) || l.Peak == nil ||
 		*l.Peak != -3.23 || len(l.Talk) != 2 || l.Talk[0] <= l.Talk[1] {
-		t.Errorf("the row has the levels %+v, the upload %+v", found.Levels, rec.Levels)
+		t.Errorf("the row has the levels %+v, the upload %+v, want the same, with a peak of -3.23",
+			found.Levels, rec.Levels)
 	}
 
 	got, outline, err := w.Outline(t.Context(), owner, rec.Sid)
 	if err != nil || got.Sid != rec.Sid || outline.Channels != 2 || outline.PerPixel != 400 ||
 		outline.Length() != int(rec.Frames+399)/400 {
-		t.Errorf("Outline = %d channels, %d pixels of %d, %v", outline.Channels, outline.Length(),
+		t.Errorf("Outline = %d channels, %d pixels of %d, %v, want 2 and 400", outline.Channels, outline.Length(),
 			outline.PerPixel, err)
 	}
 
@@ -52,7 +53,7 @@ func TestIngestMeasures(t *testing.T) {
 	}
 
 	if left := w.mediaFiles(t); len(left) != 0 {
-		t.Errorf("remaining files: %q", left)
+		t.Errorf("remaining files: %q, want none", left)
 	}
 }
 
@@ -68,7 +69,7 @@ func TestOpusIsMeasured(t *testing.T) {
 	}
 	got, outline, err := w.Outline(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid)
 	if err != nil || outline.Channels != 1 || outline.Length() != int(got.Frames+2399)/2400 {
-		t.Errorf("Outline = %d channels, %d pixels of %d, %v", outline.Channels, outline.Length(),
+		t.Errorf("Outline = %d channels, %d pixels of %d, %v, want 1 and 2400", outline.Channels, outline.Length(),
 			outline.PerPixel, err)
 	}
 }
@@ -85,7 +86,7 @@ func TestMP3IsMeasured(t *testing.T) {
 	for name, lost := range map[string]float64{"speech_cbr32.mp3": 0.45, "speech_vbr_notag.mp3": 0} {
 		rec, _, err := w.ingest(t, name, recordings.Description{})
 		if err != nil || rec.Status != recordings.Completed || rec.Levels == nil {
-			t.Fatalf("%s: %s with the levels %+v, %v", name, rec.Status, rec.Levels, err)
+			t.Fatalf("%s: %s with the levels %+v, %v, want completed with levels", name, rec.Status, rec.Levels, err)
 		}
 		got, want := rec.Levels, wave.Levels
 		if math.Abs(*got.RMS+lost-*want.RMS) > 0.2 || math.Abs(*got.Loudness+lost-*want.Loudness) > 0.2 ||
@@ -95,7 +96,7 @@ func TestMP3IsMeasured(t *testing.T) {
 		}
 		if _, outline, err := w.Outline(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid); err != nil ||
 			outline.Length() != int(rec.Frames+399)/400 {
-			t.Errorf("Outline of %s = %d pixels, %v", name, outline.Length(), err)
+			t.Errorf("Outline of %s = %d pixels, %v, want one per 400 frames", name, outline.Length(), err)
 		}
 	}
 }
@@ -118,7 +119,7 @@ func TestOpusDelaysNoOthers(t *testing.T) {
 	end := w.DecodeAll()
 	defer end()
 	if rec, _, err := w.ingest(t, "speech_stereo_8k.wav", recordings.Description{}); err != nil || rec.Levels == nil {
-		t.Errorf("while Opus is measured, a WAV has the levels %+v, %v", rec.Levels, err)
+		t.Errorf("while Opus is measured, a WAV has the levels %+v, %v, want some", rec.Levels, err)
 	}
 }
 

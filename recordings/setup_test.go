@@ -48,7 +48,7 @@ func (w *world) addProject(t testing.TB) string {
 	return storetest.AddProject(t, w.store, w.now)
 }
 
-// addSubscriber creates a subscriber with the address /private/name.
+// addSubscriber creates a subscriber whose address is /private/ and the given name.
 func (w *world) addSubscriber(t testing.TB, name string) string {
 	t.Helper()
 	return storetest.AddSubscriber(t, w.store, w.project, name, w.now)

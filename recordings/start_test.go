@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A busyStore calls before once, just before the next update of a recording.
+// A busyStore calls the function before once, ahead of the next update of a recording.
 type busyStore struct {
 	recordings.Store
 	before func()
@@ -52,7 +52,7 @@ func TestStartRevivesNothing(t *testing.T) {
 	if got, err := w.Find(
 		t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid,
 	); got.Status != recordings.Stopped || err != nil {
-		t.Errorf("afterwards the recording is %s, %v, want %s", got.Status, err, recordings.Stopped)
+		t.Errorf("afterwards, the recording is %s, %v, want %s", got.Status, err, recordings.Stopped)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestStartLosesNothing(t *testing.T) {
 
 	got, err := w.Find(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid)
 	if got.Trim != "trim-silence" || got.Channels != 2 || err != nil {
-		t.Errorf("afterwards the recording is %q with %d channels, %v, want trim-silence and 2",
+		t.Errorf("afterwards, the recording is %q with %d channels, %v, want trim-silence and 2",
 			got.Trim, got.Channels, err)
 	}
 }

@@ -65,7 +65,7 @@ func TestExpensiveRanges(t *testing.T) {
 		"a mobile in Germany": "+491701234567", "a mobile in Slovakia": "+421905123456", "New York": "+12125550100",
 	} {
 		if got := p.MayCall(number); got != "" {
-			t.Errorf("calling %s in %s is refused for %q", number, place, got)
+			t.Errorf("calling %s in %s is refused for %q, want it permitted", number, place, got)
 		}
 	}
 }

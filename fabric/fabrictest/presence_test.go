@@ -171,7 +171,7 @@ func TestPresenceRace(t *testing.T) {
 	wantSockets(t, one, "after all went offline", "ada", 0)
 }
 
-// TestTooManySockets fills a subscriber's list of sockets.
+// TestTooManySockets shows how many sockets of a subscriber can be online.
 func TestTooManySockets(t *testing.T) {
 	one, _, pass := nodes(t)
 	ada := sat("ada")
@@ -184,12 +184,12 @@ func TestTooManySockets(t *testing.T) {
 		t.Errorf("one more = %v, want rate limited", err)
 	}
 	if err := one.Presence.Online(t.Context(), ada, "7"); err != nil {
-		t.Errorf("an online socket that renews: %v", err)
+		t.Errorf("an online socket that renews: %v, want no error", err)
 	}
 
 	pass(2 * time.Minute)
 	if err := one.Presence.Online(t.Context(), ada, "one more"); err != nil {
-		t.Errorf("one more, after the others went offline: %v", err)
+		t.Errorf("one more, after the others went offline: %v, want no error", err)
 	}
 
 	wantSockets(t, one, "at the end", "ada", 1)

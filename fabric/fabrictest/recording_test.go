@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// newRecorded creates a subscriber with the RecordCalls setting set.
+// newRecorded creates a subscriber whose RecordCalls is set.
 func newRecorded(t *testing.T, f *fabric.Fabric, projectID, email string, set fabric.RecordCalls) string {
 	t.Helper()
 	s, err := f.Subscribers.Create(t.Context(), projectID,
@@ -147,27 +147,27 @@ func TestRecordCallsRights(t *testing.T) {
 	}
 
 	if err := update(fabric.RecordOff, voice); err != nil {
-		t.Errorf("Update that changes nothing = %v", err)
+		t.Errorf("Update that changes nothing = %v, want no error", err)
 	}
 	if err := create("bob@example.com", fabric.RecordInherit, voice); err != nil {
-		t.Errorf("Create with inherit = %v", err)
+		t.Errorf("Create with inherit = %v, want no error", err)
 	}
 
 	if err := update(fabric.RecordOn, management); err != nil {
-		t.Errorf("Update with Management = %v", err)
+		t.Errorf("Update with Management = %v, want no error", err)
 	}
 	if err := create("eve@example.com", fabric.RecordOn, management); err != nil {
-		t.Errorf("Create with Management = %v", err)
+		t.Errorf("Create with Management = %v, want no error", err)
 	}
 
 	if err := f.APIKeys.Revoke(t.Context(), p.ID, manager.ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := update(fabric.RecordOff, management); !errors.Is(err, problem.Unauthenticated) {
-		t.Errorf("Update with a key revoked since = %v, want Unauthenticated", err)
+		t.Errorf("Update with a key that was revoked = %v, want Unauthenticated", err)
 	}
 
 	if s, err := f.Subscribers.Find(t.Context(), p.ID, id); err != nil || s.RecordCalls != fabric.RecordOn {
-		t.Errorf("after the refused changes the setting is %q, %v, want on", s.RecordCalls, err)
+		t.Errorf("after the refused changes, the setting is %q, %v, want on", s.RecordCalls, err)
 	}
 }

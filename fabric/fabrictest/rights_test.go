@@ -134,7 +134,7 @@ func TestSeenSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := f.APIKeys.RotateSeen(ctx, first, time.Hour, nil); !errors.Is(err, problem.Conflict) {
-		t.Errorf("replacing a secret that was replaced: %v", err)
+		t.Errorf("replacing a secret that was replaced: %v, want Conflict", err)
 	}
 
 	third, _, err := f.APIKeys.RotateSeen(ctx, second, time.Hour, nil)
@@ -142,9 +142,9 @@ func TestSeenSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := f.APIKeys.EndOldSecret(ctx, second); !errors.Is(err, problem.Conflict) {
-		t.Errorf("ending an old secret that was replaced: %v", err)
+		t.Errorf("ending an old secret that was replaced: %v, want Conflict", err)
 	}
 	if _, err := f.APIKeys.EndOldSecret(ctx, third); err != nil {
-		t.Errorf("ending the old secret: %v", err)
+		t.Errorf("ending the old secret: %v, want no error", err)
 	}
 }

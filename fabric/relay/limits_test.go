@@ -10,7 +10,7 @@ func TestBucket(t *testing.T) {
 	now := time.Now()
 	for i := range int(messageBurst) {
 		if got := b.take(now); got != 0 {
-			t.Fatalf("message %d of a burst waits %v", i, got)
+			t.Fatalf("message %d of a burst waits %v, want 0", i, got)
 		}
 	}
 
@@ -23,7 +23,7 @@ func TestBucket(t *testing.T) {
 		t.Errorf("the next message, after that wait, waits %v, want %v", got, want)
 	}
 	if got := b.take(now.Add(time.Minute)); got != 0 {
-		t.Errorf("a message after a minute waits %v", got)
+		t.Errorf("a message after a minute waits %v, want 0", got)
 	}
 	if b.tokens != messageBurst-1 {
 		t.Errorf("after a minute there are %v messages left, want %v", b.tokens, messageBurst-1)
@@ -42,6 +42,6 @@ func TestLimitsOrDefaults(t *testing.T) {
 	}
 	if got := (Limits{-1, -1, -1, -1, -1}).orDefaults(); got.PerCaller < 1e6 || got.PerNetwork < 1e6 ||
 		got.Silence < 1e6*time.Second {
-		t.Errorf("orDefaults of negative limits = %+v", got)
+		t.Errorf("orDefaults of negative limits = %+v, want almost no limits", got)
 	}
 }

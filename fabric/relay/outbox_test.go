@@ -52,7 +52,7 @@ func TestOutbox(t *testing.T) {
 	for i := range n {
 		_, text, err := client.Read(t.Context())
 		if err != nil || len(text) != 1+i*50 || text[0] != byte('0'+i%10) {
-			t.Fatalf("message %d is %.20q, %v", i, text, err)
+			t.Fatalf("message %d is %.20q, %v, want the one sent at this position", i, text, err)
 		}
 	}
 
@@ -82,7 +82,7 @@ func TestOutboxFull(t *testing.T) {
 		over, waiting := o.last != nil, o.bytes
 		o.mu.Unlock()
 		if waiting > maxWaitingBytes {
-			t.Fatalf("%d bytes are queued", waiting)
+			t.Fatalf("%d bytes are queued, want at most maxWaitingBytes", waiting)
 		}
 		if over {
 			break
@@ -119,7 +119,7 @@ func FuzzParse(f *testing.F) {
 				answer = response(m.ID, done, nil)
 			}
 			if !json.Valid(answer) {
-				t.Errorf("%q is answered with %s", text, answer)
+				t.Errorf("%q is answered with %s, want JSON", text, answer)
 			}
 		})
 	})

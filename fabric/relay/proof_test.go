@@ -26,7 +26,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// proof returns a proof for method in the form of browser SDKs. pairs change the proof's claims.
+// proof returns a proof for a JSON-RPC method, in the form that browser SDKs use. pairs are names
+// and values of claims, which replace the usual claims.
 func proof(t *testing.T, key *rsa.PrivateKey, method string, now time.Time, pairs ...any) string {
 	t.Helper()
 	claims := map[string]any{"jti": rand.Text(), "rpc": "request", "mth": method, "iat": now.Unix()}
@@ -52,7 +53,7 @@ func TestBoundToken(t *testing.T) {
 	const connect, again = "signalwire.connect", "signalwire.reauthenticate"
 	used := proof(t, key, connect, n.now())
 	if got := n.dial().call(connect, with(used)); got.code() != 0 {
-		t.Fatalf("with a proof: %+v", got.Error)
+		t.Fatalf("connecting with a proof: %+v, want no error", got.Error)
 	}
 
 	for name, params := range map[string]string{
@@ -66,7 +67,7 @@ func TestBoundToken(t *testing.T) {
 	} {
 		for at, node := range map[string]*node{"one node": n, "another node": second} {
 			if got := node.dial().call(connect, params); got.code() != authenticationFailed {
-				t.Errorf("%s, at %s: %+v", name, at, got.Error)
+				t.Errorf("%s, at %s: %+v, want authenticationFailed", name, at, got.Error)
 			}
 		}
 	}
@@ -77,10 +78,10 @@ func TestBoundToken(t *testing.T) {
 		return c.call(again, fmt.Sprintf(`{"authentication":{"jwt_token":%q,"dpop_token":%q}}`, bound, proof))
 	}
 	if got := renew(""); got.code() != authenticationFailed {
-		t.Errorf("renewing without a proof: %+v", got.Error)
+		t.Errorf("renewing without a proof: %+v, want authenticationFailed", got.Error)
 	}
 	if got := renew(proof(t, key, again, n.now())); got.code() != 0 {
-		t.Errorf("renewing with a proof: %+v", got.Error)
+		t.Errorf("renewing with a proof: %+v, want no error", got.Error)
 	}
 }
 
@@ -118,7 +119,7 @@ func TestCertificateBoundToken(t *testing.T) {
 	}
 
 	if got := n.dial().call("signalwire.connect", authentication(bound)+"}"); got.code() != authenticationFailed {
-		t.Errorf("without TLS: %+v", got.Error)
+		t.Errorf("without TLS: %+v, want authenticationFailed", got.Error)
 	}
 }
 

@@ -57,13 +57,13 @@ func TestMessages(t *testing.T) {
 	c.send(`{"jsonrpc":"2.0","id":"nobody asked","error":{"code":1}}`)
 	var beat struct{ Timestamp float64 }
 	if c.call("signalwire.ping", `{"timestamp":1752000000.25}`).into(t, &beat); beat.Timestamp != 1752000000.25 {
-		t.Errorf("a ping returned the timestamp %v", beat.Timestamp)
+		t.Errorf("a ping returned the timestamp %v, want that of the request", beat.Timestamp)
 	}
 	if c.call("signalwire.ping", `{}`).into(t, &beat); beat.Timestamp < 1752000000 {
 		t.Errorf("a ping without a timestamp returned %v, want the current time", beat.Timestamp)
 	}
 	if got := c.call("webrtc.verto", `{}`); !strings.Contains(got.Error.Message, "does not carry calls") {
-		t.Errorf("webrtc.verto returned %q", got.Error.Message)
+		t.Errorf("webrtc.verto returned %q, want that calls are not carried", got.Error.Message)
 	}
 }
 

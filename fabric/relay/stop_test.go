@@ -18,7 +18,7 @@ func TestTooMany(t *testing.T) {
 	n.connect(n.seal(func(t *fabric.Token) { t.ID = uuidOf("d") })) // a second token
 	third := n.dial()
 	if got := third.call("signalwire.connect", authentication(good)+"}"); got.code() != refused {
-		t.Errorf("a third socket of a subscriber returned %+v %s", got.Error, got.Result)
+		t.Errorf("a third socket of a subscriber returned %+v %s, want refused", got.Error, got.Result)
 	}
 
 	guest := func(id string) string {
@@ -37,7 +37,7 @@ func TestTooMany(t *testing.T) {
 
 	for i := range 3 {
 		if c, status := n.tryDial(); c == nil {
-			t.Fatalf("stranger %d got %d", i, status)
+			t.Fatalf("stranger %d got %d, want a socket", i, status)
 		}
 	}
 

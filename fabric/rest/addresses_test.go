@@ -31,12 +31,12 @@ func TestAddressNames(t *testing.T) {
 
 	taken := w.address(w.tokens(`{"reference":"ada.lovelace@example.org"}`).Token)
 	if !strings.HasPrefix(taken.Name, "ada.lovelace--") || len(taken.Name) != len("ada.lovelace--")+6 {
-		t.Errorf("a name that is taken became %q", taken.Name)
+		t.Errorf("a name that is taken became %q, want six characters appended", taken.Name)
 	}
 
 	none := w.address(w.tokens(`{"reference":"Ада"}`).Token)
 	if !strings.HasPrefix(none.Name, "subscriber-") {
-		t.Errorf("a reference without ASCII letters became %q", none.Name)
+		t.Errorf("a reference without ASCII letters became %q, want subscriber-…", none.Name)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestListAddresses(t *testing.T) {
 	}
 
 	if strings.Join(names, " ") != "ada bob carl" {
-		t.Errorf("all pages by name: got %v", names)
+		t.Errorf("all pages by name: got %v, want ada, bob and carl", names)
 	}
 
 	for _, tt := range []struct{ query, want string }{
@@ -174,7 +174,7 @@ func TestInfo(t *testing.T) {
 			} `json:"sat_claims"`
 		}](t, r).Claims
 		if len(claims.Scope) != 1 || claims.Cnf["jkt"] != jkt || claims.ExpiresAt == 0 {
-			t.Errorf("GET %s: sat_claims %+v", path, claims)
+			t.Errorf("GET %s: sat_claims %+v, want one scope, the thumbprint and an expiry", path, claims)
 		}
 
 		if _, has := object["app_settings"]; has {
@@ -213,7 +213,7 @@ func TestInfoOfApplication(t *testing.T) {
 		sat := w.open(got.Token, fabric.SAT)
 		if info.Claims.Cnf["jkt"] != jkt || len(info.Claims.Scope) != 1 ||
 			info.Claims.ExpiresAt != sat.ExpiresAt.Unix() || sat.ClientID != app.ID {
-			t.Errorf("sat_claims: got %+v of %+v", info.Claims, sat)
+			t.Errorf("sat_claims: got %+v of %+v, want those of the SAT", info.Claims, sat)
 		}
 		got = w.refresh(got.RefreshToken)
 	}
@@ -222,6 +222,6 @@ func TestInfoOfApplication(t *testing.T) {
 		t, w.call(bearer(w.tokens(`{"reference":"bob"}`).Token), "GET", "/subscriber/info", ""))
 	if claims := string(plain["sat_claims"]); !strings.Contains(claims, `"scope":[]`) ||
 		strings.Contains(claims, "cnf") {
-		t.Errorf("sat_claims of an unbound SAT: got %s", claims)
+		t.Errorf("sat_claims of an unbound SAT: got %s, want no scope and no cnf", claims)
 	}
 }

@@ -57,7 +57,7 @@ func TestAudit(t *testing.T) {
 		t.Errorf("there are %d events from before the project, want 0", len(p.Data))
 	}
 	if p := as[list](t, other.call(stranger, "GET", path+"?action=webhook", "")); len(p.Data) != 0 {
-		t.Errorf("another project sees %d events of webhooks", len(p.Data))
+		t.Errorf("another project sees %d events of webhooks, want none", len(p.Data))
 	}
 
 	for _, bad := range []string{"?outcome=odd", "?since=yesterday", "?until=2030-13-01T00:00:00Z"} {

@@ -38,7 +38,7 @@ func TestStandardClaims(t *testing.T) {
 		got := w.call(w.basic(), "GET", path, "").text
 		if stays := email == "Grace@example.com"; strings.Contains(got, `"email_verified":true`) != stays ||
 			!strings.Contains(got, "0000-02-29") {
-			t.Errorf("with the email %s the claims are %s", email, got)
+			t.Errorf("with the email %s, the claims are %s, want only the first verified", email, got)
 		}
 	}
 
@@ -75,6 +75,6 @@ func TestStandardClaimsRefused(t *testing.T) {
 	}
 
 	if r := w.call(w.basic(), "GET", path, ""); strings.TrimSpace(r.text) != `{"email_verified":false}` {
-		t.Errorf("after refusals the claims are %s", r.text)
+		t.Errorf("after refusals, the claims are %s, want only email_verified", r.text)
 	}
 }

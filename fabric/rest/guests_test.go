@@ -49,12 +49,12 @@ func TestGuestToken(t *testing.T) {
 		r := w.call(auth, "POST", guests, allowing(strings.ToUpper(b.ID)))
 		got := as[tokens](t, r)
 		if r.status != http.StatusCreated || got.RefreshToken == "" || header(t, got.Token)["typ"] != "SAT" {
-			t.Errorf("guest token by %s: got %d %s", name, r.status, r.text)
+			t.Errorf("guest token by %s: got %d %s, want 201 and both tokens", name, r.status, r.text)
 		}
 
 		guest := w.open(got.Token, fabric.Guest)
 		if life := guest.ExpiresAt.Sub(guest.IssuedAt).Round(time.Second); life != 7200*time.Second {
-			t.Errorf("a guest token lives for %v", life)
+			t.Errorf("a guest token lives for %v, want 2 h", life)
 		}
 
 		all := as[listed[address]](t, w.call(bearer(got.Token), "GET", "/api/fabric/addresses", ""))
@@ -175,7 +175,7 @@ func TestGuestBySubscriber(t *testing.T) {
 
 	got := w.call(bearer(ada.Token), "POST", guests, allowing(theirs)).faults(t)
 	if got != "allowed_addresses:must_belong_to_project" {
-		t.Errorf("POST of an address that the SAT no longer reaches: got %s", got)
+		t.Errorf("POST of an address that the SAT no longer reaches: got %s, want a fault", got)
 	}
 
 	all := as[listed[address]](t, w.call(bearer(guest.Token), "GET", "/api/fabric/addresses", ""))

@@ -32,12 +32,12 @@ func TestIngestKeys(t *testing.T) {
 	created := as[ingestKeyBody](t, r)
 	if r.status != http.StatusCreated || created.Name != "fs1" || !strings.HasPrefix(created.Token, "ik_") ||
 		!strings.HasPrefix(created.Token, created.Prefix) || created.ExpiresAt != nil || created.LastUsedAt != nil {
-		t.Fatalf("creating = %d %s", r.status, r.text)
+		t.Fatalf("creating = %d %s, want 201 and the fields given", r.status, r.text)
 	}
 
 	k, err := w.fabric.IngestKeys.Authenticate(context.Background(), created.Token)
 	if err != nil || k.ProjectID != w.project.ID || k.ID != created.ID {
-		t.Errorf("Authenticate = %+v, %v", k, err)
+		t.Errorf("Authenticate = %+v, %v, want the key created", k, err)
 	}
 
 	r = w.call(boss, "GET", ingestKeyPath, "")

@@ -8,8 +8,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// numberAPI serves the phone numbers of a project. Routes for phone numbers assign them to
-// resources.
+// numberAPI serves the phone numbers of a project. Phone routes assign them to resources.
 type numberAPI struct{ numbers *fabric.PhoneNumbers }
 
 func (a numberAPI) routes(by *credentials) []route {

@@ -50,7 +50,7 @@ func TestProjectRecordCalls(t *testing.T) {
 		}
 	}
 	if p, err := w.fabric.Projects.Find(t.Context(), w.project.ID); err != nil || p.RecordCalls != fabric.RecordOn {
-		t.Errorf("at the end record_calls is %q, %v, want on", p.RecordCalls, err)
+		t.Errorf("at the end, record_calls is %q, %v, want on", p.RecordCalls, err)
 	}
 }
 
@@ -77,13 +77,13 @@ func TestProjectLogos(t *testing.T) {
 	set := as[logos](t, w.call(manager, "PATCH", path,
 		`{"logo":"`+dot(color.Black)+`","dark_logo":"`+dot(color.White)+`"}`))
 	if set.Logo == nil || set.Dark == nil || *set.Logo == *set.Dark {
-		t.Fatalf("PATCH of both logos: got %+v", set)
+		t.Fatalf("PATCH of both logos: got %+v, want two that differ", set)
 	}
 
 	for _, bad := range []string{`"%%"`, `7`, `"PHN2Zy8+"`} {
 		r := w.call(manager, "PATCH", path, `{"logo":null,"dark_logo":`+bad+`}`)
 		if faults := r.faults(t); faults != "dark_logo:invalid_parameter" {
-			t.Errorf("PATCH of dark_logo to %s: got %s", bad, faults)
+			t.Errorf("PATCH of dark_logo to %s: got %s, want an invalid dark_logo", bad, faults)
 		}
 	}
 
@@ -92,7 +92,7 @@ func TestProjectLogos(t *testing.T) {
 	}
 	got := as[logos](t, w.call(manager, "PATCH", path, `{"dark_logo":null}`))
 	if got.Dark != nil || got.Logo == nil || *got.Logo != *set.Logo {
-		t.Errorf("PATCH of dark_logo to null: got %+v", got)
+		t.Errorf("PATCH of dark_logo to null: got %+v, want only it removed", got)
 	}
 }
 

@@ -46,10 +46,10 @@ func TestRefresh(t *testing.T) {
 	}
 
 	if life := w.open(three.RefreshToken, fabric.Refresh); life.ExpiresAt.Sub(life.IssuedAt) != 7500*time.Second {
-		t.Errorf("a new refresh token lives for %v", life.ExpiresAt.Sub(life.IssuedAt))
+		t.Errorf("a new refresh token lives for %v, want 2 h 5 min", life.ExpiresAt.Sub(life.IssuedAt))
 	}
 	if got := w.refused(w.basic(), one.RefreshToken); got != "refresh_token:token_invalid" {
-		t.Errorf("a used refresh token: got %s", got)
+		t.Errorf("a used refresh token: got %s, want token_invalid", got)
 	}
 
 	for _, sat := range []string{one.Token, two.Token, three.Token} {
@@ -57,7 +57,7 @@ func TestRefresh(t *testing.T) {
 	}
 
 	if got := w.refused(w.basic(), three.RefreshToken); got != "refresh_token:token_invalid" {
-		t.Errorf("the last refresh token of a revoked family: got %s", got)
+		t.Errorf("the last refresh token of a revoked family: got %s, want token_invalid", got)
 	}
 
 	w.wantInfo(w.tokens(`{"reference":"ada"}`).Token, http.StatusOK) // the subscriber remains
@@ -94,18 +94,18 @@ func TestRefreshRefusals(t *testing.T) {
 	for _, body := range []string{`{"refresh_token":null}`, `{}`} {
 		fault := w.call(w.basic(), "POST", refreshPath, body).faults(t)
 		if fault != "refresh_token:missing_required_parameter" {
-			t.Errorf("%s: got %s", body, fault)
+			t.Errorf("%s: got %s, want a missing refresh_token", body, fault)
 		}
 	}
 
 	fault := w.call(w.basic(), "POST", refreshPath, `{"refresh_token":[1]}`).faults(t)
 	if fault != "refresh_token:invalid_parameter" {
-		t.Errorf("an array: got %s", fault)
+		t.Errorf("an array: got %s, want an invalid refresh_token", fault)
 	}
 
 	w.pass(7500 * time.Second)
 	if fault := w.refused(w.basic(), got.RefreshToken); fault != "refresh_token:token_expired" {
-		t.Errorf("an expired token: got %s", fault)
+		t.Errorf("an expired token: got %s, want token_expired", fault)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestUsedTokenStaysUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if fault := w.refused(w.basic(), one.RefreshToken); fault != "refresh_token:token_invalid" {
-		t.Errorf("a used token: got %s", fault)
+		t.Errorf("a used token: got %s, want token_invalid", fault)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestRefreshAtOnce(t *testing.T) {
 				won.Add(1)
 			case http.StatusUnprocessableEntity:
 			default:
-				t.Errorf("a concurrent refresh: got %d %s", r.status, r.text)
+				t.Errorf("a concurrent refresh: got %d %s, want 201 or 422", r.status, r.text)
 			}
 		})
 	}
@@ -178,12 +178,12 @@ func TestDisabledSubscriber(t *testing.T) {
 	setDisabled(true)
 	w.wantInfo(got.Token, http.StatusUnauthorized)
 	if fault := w.refused(w.basic(), got.RefreshToken); fault != "refresh_token:token_invalid" {
-		t.Errorf("refresh: got %s", fault)
+		t.Errorf("refresh: got %s, want token_invalid", fault)
 	}
 
 	fault := w.call(w.basic(), "POST", issue, `{"reference":"ada"}`).faults(t)
 	if fault != "reference:invalid_parameter" {
-		t.Errorf("new tokens: got %s", fault)
+		t.Errorf("new tokens: got %s, want an invalid reference", fault)
 	}
 
 	if r := w.call(bearer(bob.Token), "GET", "/api/fabric/addresses/"+where.ID, ""); r.status != http.StatusNotFound {
@@ -196,7 +196,7 @@ func TestDisabledSubscriber(t *testing.T) {
 
 	fault = w.call(w.basic(), "POST", guests, `{"allowed_addresses":["`+where.ID+`"]}`).faults(t)
 	if fault != "allowed_addresses:must_belong_to_project" {
-		t.Errorf("a guest token for the subscriber's address: got %s", fault)
+		t.Errorf("a guest token for the subscriber's address: got %s, want must_belong_to_project", fault)
 	}
 
 	setDisabled(false)
@@ -213,7 +213,7 @@ func TestDeletedSubscriber(t *testing.T) {
 	}
 	w.wantInfo(got.Token, http.StatusUnauthorized)
 	if fault := w.refused(w.basic(), got.RefreshToken); fault != "refresh_token:token_invalid" {
-		t.Errorf("refresh: got %s", fault)
+		t.Errorf("refresh: got %s, want token_invalid", fault)
 	}
 	if again := w.tokens(`{"reference":"ada"}`); again.SubscriberID == got.SubscriberID {
 		t.Error("a new subscriber has the id of a deleted one")

@@ -33,11 +33,11 @@ func TestRegistrationTokens(t *testing.T) {
 	created := as[registrationTokenBody](t, r)
 	if r.status != http.StatusCreated || created.Name != "partner" || !strings.HasPrefix(created.Token, "rt_") ||
 		!strings.HasPrefix(created.Token, created.Prefix) || created.MaxUses != 3 || created.ExpiresAt == nil {
-		t.Fatalf("creating = %d %s", r.status, r.text)
+		t.Fatalf("creating = %d %s, want 201 and the fields given", r.status, r.text)
 	}
 	k, err := w.fabric.RegistrationTokens.Authenticate(t.Context(), created.Token)
 	if err != nil || k.ProjectID != w.project.ID || k.ID != created.ID {
-		t.Errorf("Authenticate = %+v, %v", k, err)
+		t.Errorf("Authenticate = %+v, %v, want the token created", k, err)
 	}
 
 	r = w.call(boss, "GET", registrationTokenPath, "")
@@ -94,8 +94,8 @@ func TestRegistrationTokenRights(t *testing.T) {
 	}
 }
 
-// TestProjectClientRegistration shows that a key with Management changes who may register clients.
-// Clients show how they were registered.
+// TestProjectClientRegistration shows that a key with Management can change who may register
+// clients. Clients show how they were registered.
 func TestProjectClientRegistration(t *testing.T) {
 	w := newWorld(t)
 	_, boss := w.newKey(time.Time{}, fabric.Management)
@@ -109,12 +109,12 @@ func TestProjectClientRegistration(t *testing.T) {
 	for _, mode := range []string{"token", "open", "off"} {
 		r := w.call(boss, "PATCH", "/api/project", `{"client_registration":"`+mode+`"}`)
 		if got := as[body](t, r); got.Clients != mode {
-			t.Errorf("PATCH to %s = %d %s", mode, r.status, r.text)
+			t.Errorf("PATCH to %s = %d %s, want the new mode", mode, r.status, r.text)
 		}
 	}
 
 	r := w.call(boss, "PATCH", "/api/project", `{"client_registration":"maybe"}`)
 	if faults := r.faults(t); faults != "client_registration:invalid_parameter" {
-		t.Errorf("PATCH to maybe = %d %s", r.status, r.text)
+		t.Errorf("PATCH to maybe = %d %s, want an invalid client_registration", r.status, r.text)
 	}
 }

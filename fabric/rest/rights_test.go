@@ -38,7 +38,7 @@ func TestRights(t *testing.T) {
 		for method, path := range map[string]string{"GET": of + "/export", "POST": of + "/erase"} {
 			if got := w.call(auth, method, path, ""); got.status == http.StatusOK ||
 				strings.Contains(got.text, "canary") {
-				t.Errorf("%s: %s %s: %d %s", name, method, path, got.status, got.text)
+				t.Errorf("%s: %s %s: %d %s, want a refusal", name, method, path, got.status, got.text)
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func TestRights(t *testing.T) {
 	if got.status != http.StatusOK || !strings.Contains(got.text, `"found":true`) ||
 		!strings.Contains(got.text, `"addresses":1`) || !strings.Contains(got.text, `"why":`) ||
 		strings.Contains(got.text, "canary") {
-		t.Errorf("the erasure: %d %s", got.status, got.text)
+		t.Errorf("the erasure: %d %s, want 200, what was found and why the rest stays", got.status, got.text)
 	}
 
 	w.wantRevoked(true, made)

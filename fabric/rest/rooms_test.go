@@ -61,7 +61,7 @@ func TestRoomSessions(t *testing.T) {
 
 	if got := as[calls.RoomDocument](t, w.call(mine, "GET", path+"/"+s.ID, "")); got.ID != s.ID ||
 		got.Status != "in-progress" || got.Address != s.Address {
-		t.Errorf("GET of the session returns %+v", got)
+		t.Errorf("GET of the session returns %+v, want it in progress", got)
 	}
 
 	members := as[struct{ Data []calls.MemberDocument }](t, w.call(mine, "GET", path+"/"+s.ID+"/members", ""))
@@ -84,6 +84,6 @@ func TestRoomSessions(t *testing.T) {
 	}
 
 	if all, err := w.rows.RunningRooms(ctx, "n"); err != nil || len(all) != 1 || !all[0].Ending {
-		t.Errorf("after the end was requested, the sessions are %v, %v", fmt.Sprint(all), err)
+		t.Errorf("after the end was requested, the sessions are %v, %v, want one ending", fmt.Sprint(all), err)
 	}
 }

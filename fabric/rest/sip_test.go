@@ -27,7 +27,7 @@ func TestSIPAddresses(t *testing.T) {
 		created.Type != "sip_address" || created.User != "*" ||
 		created.Encryption != "optional" || created.ResourceID != room || created.Handler != room ||
 		len(created.IPAuth) != 2 || strings.Contains(r.text, "hush") {
-		t.Errorf("POST = %d %s", r.status, r.text)
+		t.Errorf("POST = %d %s, want 201 and no secret", r.status, r.text)
 	}
 
 	at := sipAddresses + "/" + created.ID
@@ -37,7 +37,7 @@ func TestSIPAddresses(t *testing.T) {
 	if r := w.call(w.basic(), "PATCH", at, `{"user":"ada","encryption":"required"}`); r.status != http.StatusOK ||
 		!strings.Contains(r.text, `"uri":"sip:ada@front-desk.localhost"`) ||
 		!strings.Contains(r.text, `"ip_auth":["192.0.2.1"`) {
-		t.Errorf("PATCH = %d %s", r.status, r.text)
+		t.Errorf("PATCH = %d %s, want 200 and the user in the URI", r.status, r.text)
 	}
 
 	for body, want := range map[string]string{
@@ -55,7 +55,7 @@ func TestSIPAddresses(t *testing.T) {
 	}
 
 	if got := w.call(w.basic(), "DELETE", resources+"/"+room, "").faults(t); got != ":resource_assigned_as_handler" {
-		t.Errorf("DELETE of a resource that handles calls = %s", got)
+		t.Errorf("DELETE of a resource that handles calls = %s, want assigned", got)
 	}
 
 	// Once the address is assigned to another resource, the first resource can be deleted.
@@ -63,7 +63,7 @@ func TestSIPAddresses(t *testing.T) {
 		`{"domain_application_id":"`+created.ID+`"}`)
 	if r.status != http.StatusOK || !strings.Contains(r.text, `"calling_handler_resource_id":"`+other+`"`) ||
 		!strings.Contains(r.text, `"call_request_url":null`) {
-		t.Errorf("assigning = %d %s", r.status, r.text)
+		t.Errorf("assigning = %d %s, want 200 and the new handler", r.status, r.text)
 	}
 	if r := w.call(w.basic(), "DELETE", resources+"/"+room, ""); r.status != http.StatusNoContent {
 		t.Errorf("DELETE of a resource that no longer handles calls = %d %s, want 204",
@@ -80,7 +80,7 @@ func TestSIPAddresses(t *testing.T) {
 		t.Errorf("DELETE = %d %s, want 204", r.status, r.text)
 	}
 	if r := w.call(w.basic(), "GET", sipAddresses, ""); !strings.Contains(r.text, `"data":[]`) {
-		t.Errorf("the list after DELETE = %s", r.text)
+		t.Errorf("the list after DELETE = %s, want none", r.text)
 	}
 }
 
@@ -93,13 +93,13 @@ func TestSIPCredentials(t *testing.T) {
 	created := as[struct{ ID, Username, Encryption string }](t, r)
 	if r.status != http.StatusCreated || created.Username != "ada-desk" || created.Encryption != "default" ||
 		strings.Contains(r.text, "hush") {
-		t.Errorf("POST = %d %s", r.status, r.text)
+		t.Errorf("POST = %d %s, want 201 and no secret", r.status, r.text)
 	}
 
 	at := of(ada) + "/" + created.ID
 	r = w.call(w.basic(), "PATCH", at, `{"caller_id":"Ada","password":"new-secret"}`)
 	if r.status != http.StatusOK || !strings.Contains(r.text, `"caller_id":"Ada"`) {
-		t.Errorf("PATCH = %d %s", r.status, r.text)
+		t.Errorf("PATCH = %d %s, want 200 and the caller id", r.status, r.text)
 	}
 
 	for body, want := range map[string]string{
@@ -121,7 +121,7 @@ func TestSIPCredentials(t *testing.T) {
 	}
 
 	if r := w.call(w.basic(), "GET", of(ada), ""); !strings.Contains(r.text, created.ID) {
-		t.Errorf("the list = %s", r.text)
+		t.Errorf("the list = %s, want the endpoint", r.text)
 	}
 	if r := w.call(w.stranger(), "DELETE", at, ""); r.status != http.StatusNotFound {
 		t.Errorf("DELETE by another project = %d, want 404", r.status)
@@ -139,12 +139,12 @@ func TestAssign(t *testing.T) {
 	r := w.call(w.basic(), "POST", resources+"/"+script+"/phone_routes",
 		`{"phone_route_id":"`+number+`","handler":"calling"}`)
 	if got := as[address](t, r); r.status != http.StatusOK || got.Type != "app" || got.ResourceID != script {
-		t.Errorf("phone_routes = %d %s", r.status, r.text)
+		t.Errorf("phone_routes = %d %s, want 200 and an address of the script", r.status, r.text)
 	}
 
 	r = w.call(w.basic(), "POST", resources+"/"+script+"/sip_endpoints", `{"sip_endpoint_id":"`+endpoint+`"}`)
 	if got := as[address](t, r); r.status != http.StatusOK || got.Type != "call" || got.ResourceID != endpoint {
-		t.Errorf("sip_endpoints = %d %s", r.status, r.text)
+		t.Errorf("sip_endpoints = %d %s, want 200 and an address of the endpoint", r.status, r.text)
 	}
 	r = w.call(w.basic(), "GET", resources+"/sip_endpoints/"+endpoint, "")
 	if !strings.Contains(r.text, `"calling_handler_resource_id":"`+script+`"`) {
@@ -166,7 +166,7 @@ func TestAssign(t *testing.T) {
 
 	r = w.call(w.basic(), "POST", resources+"/"+script+"/sip_endpoints", `{"sip_endpoint_id":"`+script+`"}`)
 	if got := r.faults(t); got != "sip_endpoint_id:does_not_exist" {
-		t.Errorf("a script's id as sip_endpoint_id = %s", got)
+		t.Errorf("a script's id as sip_endpoint_id = %s, want does_not_exist", got)
 	}
 	r = w.call(w.basic(), "DELETE", resources+"/swml_scripts/"+script, "")
 	if got := r.faults(t); got != ":resource_assigned_as_handler" {
@@ -204,7 +204,7 @@ func TestSecretsAreSealed(t *testing.T) {
 	id := as[struct{ ID string }](t, r).ID
 	r = w.call(w.basic(), "PUT", resources+"/freeswitch_connectors/"+id, `{"name":"other"}`)
 	if r.status != http.StatusOK || strings.Contains(r.text, token) {
-		t.Errorf("PUT = %d %s", r.status, r.text)
+		t.Errorf("PUT = %d %s, want 200 without the token", r.status, r.text)
 	}
 
 	files, err := filepath.Glob(filepath.Join(w.dir, "selvage.db*"))
@@ -241,7 +241,7 @@ func TestGatewayPasswordStays(t *testing.T) {
 	for _, uri := range []string{"trunk@evil.example", "trunk@sip.example.org:5061", "sip:evil.example"} {
 		r := w.call(w.basic(), "PATCH", one, `{"uri":"`+uri+`"}`)
 		if got := r.faults(t); got != "password:invalid_parameter" {
-			t.Errorf("a gateway moves to %s with its old password: %s", uri, got)
+			t.Errorf("a gateway moves to %s with its old password: %s, want a fault", uri, got)
 		}
 	}
 	for _, body := range []string{`{"uri":"other@SIP.example.org","caller_id":"+4930123456"}`,

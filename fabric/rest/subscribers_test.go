@@ -61,7 +61,7 @@ func TestSubscriberLife(t *testing.T) {
 			t.Errorf("POST %s: got %d, want 201 (-want +got):\n%s", path, r.status, diff)
 		}
 		if len(got.ID) != 36 || !strings.HasSuffix(got.CreatedAt, "Z") {
-			t.Errorf("POST %s: id %q, created_at %q", path, got.ID, got.CreatedAt)
+			t.Errorf("POST %s: id %q, created_at %q, want a UUID and a UTC time", path, got.ID, got.CreatedAt)
 		}
 	}
 
@@ -164,7 +164,7 @@ func TestSubscriberRefusals(t *testing.T) {
 	}
 
 	if got := as[envelope](t, w.call(w.basic(), "GET", one, "")); got.Subscriber["email"] != "ada@example.com" {
-		t.Errorf("after refusals the email is %q", got.Subscriber["email"])
+		t.Errorf("after refusals, the email is %q, want no change", got.Subscriber["email"])
 	}
 }
 
@@ -257,10 +257,10 @@ func TestSubscriberPages(t *testing.T) {
 	for i, p := range pages {
 		if !strings.HasPrefix(p.Links["self"], subscribers+"?page_number=") ||
 			!strings.HasPrefix(p.Links["first"], subscribers+"?page_number=0&page_size=2") {
-			t.Errorf("page %d: links %v", i, p.Links)
+			t.Errorf("page %d: links %v, want self and first", i, p.Links)
 		}
 		if _, has := p.Links["prev"]; has != (i > 0) {
-			t.Errorf("page %d: prev in %v", i, p.Links)
+			t.Errorf("page %d: links %v, want prev only after the first page", i, p.Links)
 		}
 	}
 
@@ -273,7 +273,7 @@ func TestSubscriberPages(t *testing.T) {
 
 	empty := w.call(w.stranger(), "GET", subscribers, "")
 	if !strings.HasPrefix(empty.text, `{"data":[],`) {
-		t.Errorf("an empty list: got %s", empty.text)
+		t.Errorf("an empty list: got %s, want an empty array", empty.text)
 	}
 }
 

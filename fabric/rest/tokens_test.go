@@ -63,12 +63,13 @@ func TestSubscriberTokens(t *testing.T) {
 		`{"reference":"ada@example.com","first_name":"Ada","time_zone":"CET","ttl":5,"subscriber_id":"x"}`)
 	got := as[tokens](t, r)
 	if r.status != http.StatusOK || r.header.Get("Cache-Control") != "no-store" {
-		t.Errorf("POST %s: got %d, Cache-Control %q", issue, r.status, r.header.Get("Cache-Control"))
+		t.Errorf("POST %s: got %d, Cache-Control %q, want 200 and no-store",
+			issue, r.status, r.header.Get("Cache-Control"))
 	}
 
 	for token, typ := range map[string]string{got.Token: "SAT", got.RefreshToken: "Refresh"} {
 		if h := header(t, token); h["typ"] != typ || h["ch"] != host || h["alg"] != "dir" || h["enc"] != "A256GCM" {
-			t.Errorf("header of a %s: got %v", typ, h)
+			t.Errorf("header of a %s: got %v, want its typ and the host", typ, h)
 		}
 	}
 
@@ -83,7 +84,7 @@ func TestSubscriberTokens(t *testing.T) {
 	s := as[envelope](t, w.call(w.basic(), "GET", subscribers+"/"+got.SubscriberID, ""))
 	if s.Subscriber["email"] != "ada@example.com" || s.Subscriber["first_name"] != "Ada" ||
 		s.Subscriber["timezone"] != "CET" {
-		t.Errorf("the new subscriber: got %+v", s)
+		t.Errorf("the new subscriber: got %+v, want the fields given", s)
 	}
 
 	for _, reference := range []string{"ada@example.com", "ADA@Example.com"} {
@@ -180,7 +181,7 @@ func TestTokenRefusals(t *testing.T) {
 	}
 
 	if all := as[listed[envelope]](t, w.call(w.basic(), "GET", subscribers, "")); len(all.Data) != 0 {
-		t.Errorf("refused requests created %d subscribers", len(all.Data))
+		t.Errorf("refused requests created %d subscribers, want none", len(all.Data))
 	}
 }
 
@@ -227,7 +228,7 @@ func TestApplicationToken(t *testing.T) {
 			} `json:"app_settings"`
 		}](t, r).AppSettings
 		if settings.DisplayName != "Dialer" || strings.Join(settings.Scopes, " ") != "openid Voice" {
-			t.Errorf("info with an application: got %s", r.text)
+			t.Errorf("info with an application: got %s, want its settings", r.text)
 		}
 	}
 }
@@ -265,7 +266,7 @@ func TestTakeover(t *testing.T) {
 
 	noted, err := w.fabric.Audit.List(t.Context(), audit.Filter{ProjectID: w.project.ID}, page.Query{Size: 50})
 	if err != nil || !strings.Contains(fmt.Sprint(noted.Items), "lack the scope Management") {
-		t.Errorf("the refusals are recorded as %v, %v", noted.Items, err)
+		t.Errorf("the refusals are recorded as %v, %v, want the missing scope", noted.Items, err)
 	}
 }
 
@@ -289,7 +290,7 @@ func TestPasswordByToken(t *testing.T) {
 
 	got := w.call(w.basic(), "POST", issue+"/refresh", `{"refresh_token":"`+first.RefreshToken+`"}`).faults(t)
 	if got != "refresh_token:token_invalid" {
-		t.Errorf("a refresh token from before the password changed: got %s", got)
+		t.Errorf("a refresh token from before the password changed: got %s, want token_invalid", got)
 	}
 }
 

@@ -70,7 +70,7 @@ func TestAccess(t *testing.T) {
 		}
 		if challenge := a.Header.Get("WWW-Authenticate"); (challenge != "") != (tt.status == 401) ||
 			challenge != "" && !strings.Contains(challenge, `, error_description="credentials are`) {
-			t.Errorf("%s: WWW-Authenticate = %q", name, challenge)
+			t.Errorf("%s: WWW-Authenticate = %q, want it with a description for 401 only", name, challenge)
 		}
 		if cache := a.Header.Get("Cache-Control"); cache != "no-store" {
 			t.Errorf("%s: Cache-Control = %q, want no-store", name, cache)

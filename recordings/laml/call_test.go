@@ -162,7 +162,7 @@ func TestEndCall(t *testing.T) {
 	wantError(t, "an id that is no UUID", end("x", "Status=completed", s.basic), 404, 20404)
 	wantError(t, "a subscriber", end(runs.ID, "Status=completed", asSubscriber), 403, 20403)
 	if asked, err := s.store.TakeRequests(t.Context(), "n"); err != nil || len(asked) != 0 {
-		t.Fatalf("refused requests end %v, %v", asked, err)
+		t.Fatalf("refused requests end %v, %v, want none", asked, err)
 	}
 
 	for sid, status := range map[string]string{runs.ID: "completed", rings.ID: "canceled"} {

@@ -43,14 +43,14 @@ func FuzzRange(f *testing.F) {
 			case 206:
 				_, err := fmt.Sscanf(answered, "bytes %d-%d/%d", &first, &last, &of)
 				if answered != "" && (err != nil || first > last || last >= size || of != size) {
-					t.Errorf("Range %q is answered with Content-Range %q", header, answered)
+					t.Errorf("Range %q is answered with Content-Range %q, want one within the size", header, answered)
 				}
 			case 416:
 				if answered != fmt.Sprintf("bytes */%d", size) && answered != "" {
-					t.Errorf("Range %q is refused with Content-Range %q", header, answered)
+					t.Errorf("Range %q is refused with Content-Range %q, want the size", header, answered)
 				}
 			default:
-				t.Errorf("Range %q is answered with %d", header, w.Code)
+				t.Errorf("Range %q is answered with %d, want 200, 206 or 416", header, w.Code)
 			}
 			if w.Body.Len() > maxRanges*(size+512) {
 				t.Errorf("Range %q is answered with %d bytes", header, w.Body.Len())
@@ -69,7 +69,7 @@ func FuzzSid(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file string) {
 		fuzzcost.Parser.Check(t, len(file), func() {
 			if sid, ext := parseFile(file); sid+ext != file || strings.Count(ext, ".") > 1 {
-				t.Errorf("parseFile(%q) = %q, %q", file, sid, ext)
+				t.Errorf("parseFile(%q) = %q, %q, want parts that join to it, at most one dot", file, sid, ext)
 			}
 		})
 	})

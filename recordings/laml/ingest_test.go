@@ -160,7 +160,8 @@ func TestIngestOfCalls(t *testing.T) {
 	}
 	s.do(t, "DELETE", s.path("/Recordings/"+sid(one)), s.basic)
 	if media := s.do(t, "GET", s.path("/Recordings/"+sid(two)+".wav")); !bytes.Equal(media.body, wav) {
-		t.Errorf("after the other was deleted, the media = %d with %d bytes, want the upload", media.StatusCode, len(media.body))
+		t.Errorf("after the other was deleted, the media = %d with %d bytes, want the upload",
+			media.StatusCode, len(media.body))
 	}
 	if a := s.put(t, "rec.wav?CallSid=1", wav); a.StatusCode != 201 || sid(a) == sid(one) {
 		t.Errorf("the deleted recording again = %d %s, want a new one", a.StatusCode, a.body)

@@ -57,7 +57,8 @@ func TestMediaHeaders(t *testing.T) {
 				}
 
 				if varies := a.Header.Get("Vary") != ""; varies != (ext == "") {
-					t.Errorf("%s %s%s: Vary = %q, want it only without an extension", method, path, ext, a.Header.Get("Vary"))
+					t.Errorf("%s %s%s: Vary = %q, want it if no extension is given",
+						method, path, ext, a.Header.Get("Vary"))
 				}
 			}
 		}

@@ -49,7 +49,7 @@ func TestPeaks(t *testing.T) {
 				o.Length, o.PerPixel, len(o.Data), length, tt.perPixel)
 		}
 		if got := a.Header.Get("Content-Type"); got != "application/json" {
-			t.Errorf("%s: Content-Type = %q", tt.query, got)
+			t.Errorf("%s: Content-Type = %q, want application/json", tt.query, got)
 		}
 	}
 

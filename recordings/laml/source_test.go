@@ -48,7 +48,7 @@ func TestSource(t *testing.T) {
 	}
 	defer media.Close()
 	if got, err := io.ReadAll(media); err != nil || !bytes.Equal(got, wav) || media.Size != int64(len(wav)) {
-		t.Errorf("the media has %d bytes, %v, and differs", len(got), err)
+		t.Errorf("the media has %d bytes, %v, and differs from the file", len(got), err)
 	}
 
 	circle := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +100,7 @@ func TestSourceWithoutOriginal(t *testing.T) {
 
 		media, err := laml.Source{Base: service.URL}.Open(t.Context(), laml.SourceRecording{Sid: "s"})
 		if (err == nil) != (tt.want != "") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Open = %v, want an error only if no media is expected", name, err)
 		}
 		if err != nil {
 			continue

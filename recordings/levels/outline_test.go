@@ -35,7 +35,8 @@ func TestOutline(t *testing.T) {
 		t.Errorf("ParseOutline of Marshal: %v, %d pixels, want no change", err, back.Length())
 	}
 	if got := o.Waves(); len(got) != 2 || len(got[0]) != 400 || got[0][399] < 0.98 || got[1][398] > -0.98 {
-		t.Errorf("Waves = %d channels of %d, ending %v, %v", len(got), len(got[0]), got[0][399], got[1][398])
+		t.Errorf("Waves = %d channels of %d, ending %v, %v, want 2 of 400, near 1 and -1",
+			len(got), len(got[0]), got[0][399], got[1][398])
 	}
 }
 
@@ -74,7 +75,7 @@ func TestScale(t *testing.T) {
 func TestOutlineOfDays(t *testing.T) {
 	_, o := measure(t, endless{1})
 	if o.PerPixel != 400*64 || cap(o.Data) > 600_000 {
-		t.Errorf("pixels of %d frames, room for %d numbers", o.PerPixel, cap(o.Data))
+		t.Errorf("pixels of %d frames, room for %d numbers, want 25,600 and at most 600,000", o.PerPixel, cap(o.Data))
 	}
 }
 
@@ -92,7 +93,7 @@ func TestParseOutlineOfRubbish(t *testing.T) {
 		b := append([]byte{}, whole...)
 		b[random.IntN(24)] ^= byte(1 + random.IntN(255))
 		if got, err := levels.ParseOutline(b); err == nil && len(got.Data) != len(o.Data) {
-			t.Fatalf("ParseOutline of a header %v = %d numbers", b[:24], len(got.Data))
+			t.Fatalf("ParseOutline of a header %v = %d numbers, want as many as before", b[:24], len(got.Data))
 		}
 	}
 }

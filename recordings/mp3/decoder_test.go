@@ -154,7 +154,7 @@ func TestSegmentsEqualOneDecoder(t *testing.T) {
 			want = d.frame(w.frame, f.scan.at(w.at, w.frame.length), f.Channels(), want)
 		}
 		if len(f.index.marks) < 2 || !slices.Equal(got, want[int(f.skip)*f.Channels():][:len(got)]) {
-			t.Errorf("%s: %d segments differ from the audio of one decoder, or are fewer than 2", args, len(f.index.marks))
+			t.Errorf("%s: %d segments differ from one decoder's audio, or are fewer than 2", args, len(f.index.marks))
 		}
 	}
 }

@@ -45,8 +45,8 @@ type File struct {
 
 var _ Source = (*File)(nil)
 
-// Open returns the audio of a file whose frames end at position end, which is Offset + Length of its
-// [Facts]. The audio has exactly the frames that [Scan] counted. index returns the result of
+// Open returns the audio of a file whose frames end at position end, which is Offset + Length of
+// its [Facts]. The audio has exactly the frames that [Scan] counted. index returns the result of
 // [File.Index] for the same file, or nil. Open ignores a damaged index. Without an index, it reads
 // the whole file.
 func Open(r io.ReaderAt, end int64, index func() ([]byte, error)) (*File, error) {

@@ -59,7 +59,7 @@ func TestLongLengths(t *testing.T) {
 				t.Errorf("reading the last 100 bytes returned %d bytes, %v", len(tail), err)
 			}
 			if src.last != frames || src.first < frames-20000 {
-				t.Errorf("the last 100 bytes need the frames %d to %d of %d, want only the last", src.first, src.last, frames)
+				t.Errorf("the last 100 bytes need the frames %d to %d of %d, want few", src.first, src.last, frames)
 			}
 		}
 	}

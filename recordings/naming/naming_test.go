@@ -65,7 +65,7 @@ func TestParse(t *testing.T) {
 	d := recordings.Description{Metadata: recordings.Metadata{From: "given"}}
 	if !(naming.Patterns{p}).Describe("x/1000_+1555/1763633472.5.wav", &d) || d.From != "given" || d.To != "+1555" ||
 		!d.StartTime.Equal(time.UnixMilli(1763633472500)) {
-		t.Errorf("Describe = %+v", d.Metadata)
+		t.Errorf("Describe = %+v, want the given caller, the rest of the name", d.Metadata)
 	}
 
 	for _, bad := range []string{"{nothing}.wav", "{call}-{call}.wav"} {

@@ -27,7 +27,7 @@ func (s *server) listCallbacks(t *testing.T, query string) (list callbackList) {
 	t.Helper()
 	status, body := s.do(t, "GET", rest.Prefix+"/callbacks"+query, "key")
 	if err := json.Unmarshal([]byte(body), &list); err != nil || status != http.StatusOK {
-		t.Fatalf("listing callbacks = %d %s", status, body)
+		t.Fatalf("listing callbacks = %d %s, want 200", status, body)
 	}
 	return list
 }

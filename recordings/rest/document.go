@@ -25,7 +25,7 @@ type document struct {
 	Tags              []string          `json:"tags"`
 	Hold              *string           `json:"hold"` // null if the recording may be deleted
 
-	// SIPLegID is the id of the call, which the operator's switch carried.
+	// SIPLegID is the id of the call.
 	SIPLegID string `json:"relay_sip_leg_id,omitempty"`
 }
 

@@ -87,13 +87,13 @@ func TestKeeping(t *testing.T) {
 	status, body := s.send(t, "GET", "/usage?format=csv&from="+day+"&before="+s.now.AddDate(0, 0, 1).Format(
 		time.DateOnly), "", "key")
 	if status != http.StatusOK || !strings.Contains(body, "\n"+day+",1,") {
-		t.Errorf("usage as CSV = %d %q", status, body)
+		t.Errorf("usage as CSV = %d %q, want 200 and one recording on this day", status, body)
 	}
 
 	var rules struct{ Data []struct{ ID string } }
 	_, body = s.send(t, "GET", "/retention", "", "key")
 	if err := json.Unmarshal([]byte(body), &rules); err != nil || len(rules.Data) != 1 {
-		t.Fatalf("rules = %s", body)
+		t.Fatalf("rules = %s, want one", body)
 	}
 	if status, body := s.send(t, "DELETE", "/retention/"+rules.Data[0].ID, "", "key"); status != http.StatusNoContent {
 		t.Errorf("removing a rule = %d %s, want 204", status, body)
@@ -102,6 +102,6 @@ func TestKeeping(t *testing.T) {
 		t.Errorf("deleting after the hold = %d, want 204", status)
 	}
 	if _, err := s.rules.Find(t.Context(), recordings.Owner{ProjectID: s.project}, rec.Sid); problem.First(err) == nil {
-		t.Errorf("the recording still exists: %v", err)
+		t.Errorf("finding the deleted recording: %v, want a problem", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// An access describes the requests of one client within an hour.
+// An access describes the requests of one client for media in one format, within an hour.
 type access struct {
 	Actor    string            `json:"actor"`
 	Address  string            `json:"address"`

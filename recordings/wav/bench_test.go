@@ -111,7 +111,7 @@ func TestReadingAllocatesNothing(t *testing.T) {
 			})
 
 			if allocated != 0 {
-				t.Errorf("%s: %v allocations for a range", codec, allocated)
+				t.Errorf("%s: %v allocations for a range, want none", codec, allocated)
 			}
 		}
 	}
@@ -132,7 +132,7 @@ func TestReadingOnReadsOnce(t *testing.T) {
 		// With codecs whose samples are independent, a frame that is split across two reads is read
 		// from the file twice.
 		if most := len(audio.file) + len(audio.file)/50 + windowBytes; read.bytes > most {
-			t.Errorf("%s: %d bytes were read of %d", codec, read.bytes, len(audio.file))
+			t.Errorf("%s: %d bytes were read of %d, want most of them once", codec, read.bytes, len(audio.file))
 		}
 	}
 }

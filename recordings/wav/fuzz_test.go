@@ -46,7 +46,7 @@ func openAll(t *testing.T, file []byte, kind string, from, n uint16) {
 	}
 	whole := readView(t, s)
 	if most := 44 + 1024*len(file); len(whole) > most {
-		t.Errorf("%d bytes became %d", len(file), len(whole))
+		t.Errorf("%d bytes became %d, want at most 1,024 for each", len(file), len(whole))
 	}
 
 	s, err = Open(bytes.NewReader(file), facts, having(s.Index()))

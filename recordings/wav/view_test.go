@@ -123,10 +123,10 @@ func TestHeaderOfViews(t *testing.T) {
 		got, err := Parse(bytes.NewReader(head), v.Size())
 		if err != nil || got.Frames != tt.frames || got.Channels != tt.channels || got.SampleRate != 48_000 ||
 			len(got.Repairs) > 0 {
-			t.Errorf("the header of %d frames is read as %+v, %v", tt.frames, got, err)
+			t.Errorf("the header of %d frames is read as %+v, %v, want the same facts", tt.frames, got, err)
 		}
 		if tt.frames > 0 && got.Plain() != (tt.magic == "RIFF") {
-			t.Errorf("Plain of %s = %v", tt.magic, got.Plain())
+			t.Errorf("Plain of %s = %v, want it only of RIFF", tt.magic, got.Plain())
 		}
 	}
 }
