@@ -12,7 +12,7 @@ const (
 	slotsToBegin        = 3
 	pauseSlots          = 15
 	final               = pauseSlots + 1 // number of slots after which a decision is final
-	noiseWindow, window = 50, 6          // slots per window, windows: noise is the minimum over 6 s
+	noiseWindow, window = 50, 6          // slots per window, number of windows: 6 s in all
 )
 
 // A voice decides which slots of one leg are talk.
