@@ -20,7 +20,7 @@ const manyCalls = 200
 // A talk holds the cost of many simultaneous calls. Times are in milliseconds.
 type talk struct {
 	Calls    int     `json:"calls"`
-	Setup    float64 `json:"setup_ms"` // CPU time of the server for a leg, from dialing to keys
+	Setup    float64 `json:"setup_ms"` // CPU time of the server for a leg, until it has its keys
 	KiB      float64 `json:"kib"`      // memory for a leg
 	StartP50 float64 `json:"start_p50_ms"`
 	StartMax float64 `json:"start_max_ms"` // maximum over all calls, until sound can pass both ways

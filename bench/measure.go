@@ -169,7 +169,7 @@ func median(samples []sample) sample {
 	}
 }
 
-// middle returns the median of a value of all items.
+// middle calls value for each item, and returns the median of the results.
 func middle[T any](all []T, value func(T) float64) float64 {
 	values := make([]float64, len(all))
 	for i, one := range all {

@@ -121,7 +121,7 @@ func (w *world) operations(p *harness.Program) []operation {
 	return append(ops, w.mediaOperations(at, w.media, recording)...)
 }
 
-// recording is the name of our server in the names of operations.
+// recording begins the names of selvage's media operations. Those of nginx begin with nginx.
 const recording = "recording"
 
 // mediaOperations returns the operations on a recording of ten minutes, for any server.
@@ -145,7 +145,7 @@ func (w *world) mediaOperations(address, path, who string) []operation {
 	}
 }
 
-// The content types of request bodies.
+// These are the content types of request bodies.
 const (
 	form   = "application/x-www-form-urlencoded"
 	object = "application/json"

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// clockTick is the unit of times in /proc. It is USER_HZ, which is 100 everywhere.
+// clockTick is the unit of times in /proc. Its frequency, USER_HZ, is 100 everywhere.
 const clockTick = 10 * time.Millisecond
 
 // cpu returns the CPU time of a process and its descendants, including descendants that were

@@ -157,7 +157,8 @@ func (g *groupCommit) begin(s *simulation) {
 	})
 }
 
-// poisson returns the times of independent arrivals at a rate per second, for length.
+// poisson returns the times of independent arrivals before length. On average there are rate of
+// them per second.
 func poisson(r *rand.Rand, rate float64, length time.Duration) (arrivals []time.Duration) {
 	for t := 0.0; ; {
 		t += r.ExpFloat64() / rate

@@ -31,8 +31,8 @@ type hearing struct {
 	OfCore   float64 `json:"of_cpu"` // fraction of a core
 }
 
-// conferring makes many people meet in a room of a separate server. One in ten of them speaks, and
-// then all of them.
+// conferring makes many people meet in a room of a separate server. First one in ten of them
+// speaks, then all do.
 func conferring(p *harness.Program, s settings, prefix []string) *conference {
 	const name = "rooms"
 	if !s.only.MatchString(name) {

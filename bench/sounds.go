@@ -74,7 +74,8 @@ func (w *world) soundOperations(p *harness.Program) []operation {
 	}
 }
 
-// uploadGoal is the CPU time for ten minutes of speech, 9.6 MB, at 300 MB per second and core.
+// uploadGoal is the CPU time in milliseconds for ten minutes of speech, 9.6 MB, at 300 MB per
+// second and core.
 const uploadGoal = 32
 
 // upload returns a task that uploads w.speech. Each upload ends with a different sample, because the
@@ -87,7 +88,7 @@ func (w *world) upload(int) task {
 	}
 }
 
-// The names of the operations with sounds.
+// These are the names of the operations with sounds.
 const (
 	mp3Whole = "MP3 of ten minutes"
 	mp3Range = "MP3, 64 KiB in the middle of ten hours"

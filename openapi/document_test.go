@@ -35,7 +35,7 @@ func check(t *testing.T, c openapi.Config) *openapitest.Document {
 		for method, op := range item.Operations() {
 			switch {
 			case op.Summary == "" || len(op.Tags) != 1 || op.OperationID == "":
-				t.Errorf("%s %s has no summary, tag or operationId", method, path)
+				t.Errorf("%s %s needs a summary, one tag and an operationId", method, path)
 			case ids[op.OperationID] != "":
 				t.Errorf("%s %s has the operationId %s of %s", method, path, op.OperationID, ids[op.OperationID])
 			case !tags[op.Tags[0]]:
@@ -59,8 +59,8 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-// TestTakenNames shows that operators may give their kinds names that existing schemas, later areas
-// or other kinds have.
+// TestTakenNames shows that operators may give their kinds the names of existing schemas, later
+// areas or other kinds.
 func TestTakenNames(t *testing.T) {
 	const kind = `{"title":%q,"type":"object","required":["name"],
 		"properties":{"name":{"type":"string","description":"of %[2]s"}},
@@ -92,7 +92,7 @@ func TestTakenNames(t *testing.T) {
 		shown := d.Paths.Find("/api/fabric/resources/own_" +
 			tt.typ + "/{id}").Get.Responses.Value("200").Value.Content["application/json"].Schema.Value
 		if got, want := shown.Properties["name"].Value.Description, "of "+tt.typ; got != want {
-			t.Errorf("a %s is shown as something %q, want %q", tt.typ, got, want)
+			t.Errorf("the schema of %s describes name as %q, want %q", tt.typ, got, want)
 		}
 	}
 }

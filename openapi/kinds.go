@@ -70,7 +70,7 @@ func (b *builder) addKinds(all *kinds.Catalog) error {
 	return nil
 }
 
-// described returns a member that all resources have: a string or, if typ is "", the constant
+// described returns a member with its schema: a string or, if typ is "", a constant whose value is
 // about.
 func described(name, typ, format, about string) *yaml.Node {
 	if typ == "" {

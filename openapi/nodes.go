@@ -53,7 +53,7 @@ func unstyled(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// get returns the member key of a mapping, or nil.
+// get returns the value of the member named key, or nil.
 func get(m *yaml.Node, key string) *yaml.Node {
 	for i := 0; m != nil && i+1 < len(m.Content); i += 2 {
 		if m.Content[i].Value == key {
@@ -63,7 +63,8 @@ func get(m *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// take removes the member key of a mapping and returns it, or nil if it does not exist.
+// take removes the member named key from a mapping. It returns its value, or nil if it does not
+// exist.
 func take(m *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		if m.Content[i].Value == key {
@@ -75,7 +76,7 @@ func take(m *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// put sets the member key of a mapping. A new member is added at the end.
+// put sets the member named key. A new member is added at the end.
 func put(m *yaml.Node, key string, v *yaml.Node) {
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		if m.Content[i].Value == key {
@@ -86,7 +87,8 @@ func put(m *yaml.Node, key string, v *yaml.Node) {
 	m.Content = append(m.Content, textNode(key), v)
 }
 
-// sub returns the member key, which is a mapping. It creates the member if it does not exist.
+// sub returns the value of the member named key, which is a mapping. It creates the member if it
+// does not exist.
 func sub(m *yaml.Node, key string) *yaml.Node {
 	v := get(m, key)
 	if v == nil {

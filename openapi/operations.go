@@ -101,7 +101,7 @@ func (b *builder) group(name string, tags *yaml.Node) {
 	}
 }
 
-// value returns the value of the scalar member key, or "".
+// value returns the value of the scalar member named key, or "".
 func value(m *yaml.Node, key string) string {
 	if v := get(m, key); v != nil {
 		return v.Value

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// maxFonts is the most bytes that all fonts together may have.
+// maxFonts is the maximum size of all fonts together, in bytes.
 const maxFonts = 60_000
 
 // TestFonts shows that the fonts in stylesheets exist and may be cached, that they are small, and that
@@ -42,7 +42,7 @@ func TestFonts(t *testing.T) {
 		sum += n
 	}
 	if sum > maxFonts {
-		t.Errorf("the fonts have %d bytes, more than %d", sum, maxFonts)
+		t.Errorf("the fonts have %d bytes, want at most %d", sum, maxFonts)
 	}
 	if !bytes.Contains(get(t, URL("fonts.txt")).Body.Bytes(), []byte("SIL Open Font License, Version 1.1")) {
 		t.Error("the license of the fonts is not served")
@@ -55,7 +55,7 @@ func get(t *testing.T, url string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, url, nil))
 	if w.Code != http.StatusOK {
-		t.Fatalf("GET %s: status %d", url, w.Code)
+		t.Fatalf("GET %s = %d, want 200", url, w.Code)
 	}
 	return w
 }

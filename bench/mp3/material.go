@@ -76,7 +76,7 @@ func ffmpeg(rate, channels int, input ...string) (*clip, error) {
 
 func newRandom(rate int) *rand.Rand { return rand.New(rand.NewPCG(7, uint64(rate))) }
 
-// addTone adds a steady or decaying tone, which starts after at seconds.
+// addTone adds a steady or decaying tone. at is the time in seconds at which the tone starts.
 func addTone(x []float64, rate int, at, seconds, frequency, level, decay float64) {
 	from := int(at * float64(rate))
 	for i := range int(seconds * float64(rate)) {

@@ -16,8 +16,8 @@ import (
 )
 
 // logins signs in from many browsers at the same time, two per CPU. It compares the server's CPU
-// time with the CPU time of the hashes alone. The ratio of the two is the fraction of the possible
-// login rate that the server reaches, where the possible rate is limited only by hashing.
+// time with the CPU time of the hashes alone. Their ratio is the server's login rate as a fraction
+// of the rate that hashing alone would permit.
 func (w *world) logins(length time.Duration) {
 	const wanted = 0.85
 	hash := hashTime(length / 2)

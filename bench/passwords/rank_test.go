@@ -33,7 +33,7 @@ func TestMannWhitney(t *testing.T) {
 			t.Errorf("%s: p = %.4f, want %.4f", tt.name, got, tt.want)
 		}
 		if got, turned := mannWhitney(tt.a, tt.b), mannWhitney(tt.b, tt.a); math.Abs(got-turned) > 1e-9 {
-			t.Errorf("%s: p = %v, with the samples exchanged %v", tt.name, got, turned)
+			t.Errorf("%s: p = %v, with the samples exchanged %v, want the same", tt.name, got, turned)
 		}
 	}
 }

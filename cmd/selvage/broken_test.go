@@ -13,8 +13,8 @@ import (
 
 type holdKey struct{}
 
-// cmdSQL runs SQL without using selvage. It runs it in an SQLite file, which it creates if needed,
-// or in the PostgreSQL database at a URL.
+// cmdSQL runs SQL directly, not through selvage: in an SQLite file, which it creates if needed, or
+// in the PostgreSQL database at a URL.
 func cmdSQL(ts *testscript.TestScript, _ bool, args []string) {
 	driver, name := "pgx", args[0]
 	if !strings.HasPrefix(name, "postgres") {

@@ -9,8 +9,11 @@ import (
 // bucketKey is the key under which a script keeps its object store.
 type bucketKey struct{}
 
-// cmdBucket puts media into a new bucket: bucket. It stops and starts the object store: bucket
-// stop, bucket start.
+// cmdBucket controls the object store of a script:
+//
+//	bucket         makes later commands store media in a new bucket
+//	bucket stop    stops the object store
+//	bucket start   starts it again
 func cmdBucket(ts *testscript.TestScript, _ bool, args []string) {
 	t := ts.Value(scriptTKey{}).(scriptT)
 	s, ok := t.Values[bucketKey{}].(*servers.S3Server)

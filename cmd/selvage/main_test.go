@@ -43,7 +43,7 @@ func racing(t *testing.T) string {
 		}
 		for _, file := range found {
 			text, err := os.ReadFile(file)
-			t.Errorf("the race detector found (%v)\n%s", err, text)
+			t.Errorf("the race detector found a race (error reading its report: %v):\n%s", err, text)
 		}
 	})
 	return "atexit_sleep_ms=0 log_path=" + filepath.Join(dir, "race")

@@ -54,7 +54,7 @@ func TestRunbooks(t *testing.T) {
 		}
 	}
 	for section := range rows {
-		t.Errorf("docs/testing.md has a row for %s, which is missing", section)
+		t.Errorf("docs/testing.md has a row for the missing section %s", section)
 	}
 }
 

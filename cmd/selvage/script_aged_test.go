@@ -16,7 +16,8 @@ import (
 )
 
 // cmdAged creates selvage-data as if selvage had been installed some days ago. The audit trail has
-// a number of sign-ins on that day. The test cannot set the machine's clock back.
+// a number of sign-ins on that day. Scripts use it because they cannot set the machine's clock
+// back.
 func cmdAged(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: aged DAYS SIGN-INS")

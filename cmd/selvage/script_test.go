@@ -246,7 +246,8 @@ func cmdPKCE(ts *testscript.TestScript, _ bool, _ []string) {
 }
 
 // cmdDrain sends half of a WAV file, asks the server to stop and waits until /readyz fails.
-// Then it sends the other half, which must be stored.
+// Then it sends the other half, which must be stored. With force, it sends a second signal instead,
+// which ends the server.
 func cmdDrain(ts *testscript.TestScript, _ bool, args []string) {
 	basic, target, wav := args[0], args[1], ts.ReadFile(args[2])
 	u, err := url.Parse(target)

@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// These are the limits of a type. A larger one has more than one job.
+// These are the limits of a type. A larger type has more than one job.
 const (
 	maxMethods          = 60
 	maxInterfaceMethods = 20
 )
 
-// TestSizes checks the number of methods of all types and interfaces, except for those of tests.
-// An embedded interface counts as one method.
+// TestSizes checks the number of methods of all types and interfaces outside tests. An embedded
+// interface counts as one method.
 func TestSizes(t *testing.T) {
 	methods := map[string]int{}
 	for _, file := range sources(t) {

@@ -107,14 +107,14 @@ func TestRestoreForged(t *testing.T) {
 			t.Errorf("%s: restoring a forged backup = %v, want ErrForged", name, err)
 		}
 		if _, err := os.Stat(filepath.Join(to, "selvage.db")); err == nil {
-			t.Errorf("%s: a forged backup is restored", name)
+			t.Errorf("%s: restoring a forged backup created a database", name)
 		}
 	}
 
 	forged.MasterKey = "0123456789abcdef"
 	_, err := restore(t, create(t, rows, forged, id.Recipient()), id, "sqlite:selvage.db", master)
 	if err == nil || !strings.Contains(err.Error(), `a different master key: its fingerprint is "0123`) {
-		t.Errorf("restoring the backup of another installation = %v", err)
+		t.Errorf("restoring the backup of another installation = %v, want an error about the master key", err)
 	}
 }
 
@@ -128,16 +128,16 @@ func TestRestoreBrokenAudit(t *testing.T) {
 	a := create(t, rows, keyOf(t, master), id.Recipient())
 	to, err := restore(t, a, id, "sqlite:selvage.db", master)
 	if err == nil || !strings.Contains(err.Error(), "the audit trail in the backup is broken: lane 0, ") {
-		t.Errorf("restoring a broken audit trail = %v", err)
+		t.Errorf("restoring a broken audit trail = %v, want an error that names lane 0", err)
 	}
 
 	if _, err := os.Stat(filepath.Join(to, "selvage.db")); err == nil {
-		t.Error("a refused backup is restored")
+		t.Error("restoring a refused backup created a database")
 	}
 	r := restoreOf(t, a, id, "sqlite:selvage.db", master)
 	r.AcceptBrokenAudit = true
 	if _, _, err := r.Run(t.Context()); err != nil {
-		t.Errorf("restoring an accepted trail = %v", err)
+		t.Errorf("restoring an accepted trail = %v, want nil", err)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestRestoreElsewhere(t *testing.T) {
 		}
 		check(t, store.Config{Dir: dir, Audit: auditKey(t, master)})
 		if _, err := restore(t, a, id, url, master); err == nil {
-			t.Error("a database in use is restored over")
+			t.Error("a restore replaced a database in use")
 		}
 	})
 }
@@ -215,7 +215,7 @@ func TestRestoreOlderSchema(t *testing.T) {
 				t.Errorf("the restored database has schema %d, want %d", got, newest)
 			}
 			if left, err := filepath.Glob(filepath.Join(dir, ".restoring*")); len(left) > 0 || err != nil {
-				t.Errorf("left behind: %q, %v", left, err)
+				t.Errorf("the restore left %q behind (%v), want nothing", left, err)
 			}
 		})
 	}
@@ -241,14 +241,14 @@ func TestCopyOfUnfinished(t *testing.T) {
 			to := store.Config{Dir: t.TempDir()}
 			_, err = Copy(t.Context(), c, to, noProgress{})
 			if err == nil || !strings.Contains(err.Error(), "unfinished copy") {
-				t.Errorf("copying an unfinished copy = %v", err)
+				t.Errorf("copying an unfinished copy = %v, want an error about the unfinished copy", err)
 			}
 
 			if err := f.Finish(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := Copy(t.Context(), c, to, noProgress{}); err != nil {
-				t.Errorf("copying a finished copy = %v", err)
+				t.Errorf("copying a finished copy = %v, want nil", err)
 			}
 		})
 	}
@@ -288,7 +288,7 @@ func TestRestoreWithoutMedia(t *testing.T) {
 	}
 	c := store.Config{URL: url, Audit: auditKey(t, master)}
 	if _, err := store.Open(t.Context(), c); err == nil || !strings.Contains(err.Error(), "unfinished copy") {
-		t.Errorf("opening rows without their media = %v", err)
+		t.Errorf("opening rows without their media = %v, want an error about the unfinished copy", err)
 	}
 
 	if _, err := restore(t, a, id, url, master); err != nil {
@@ -340,7 +340,7 @@ func TestRestoreStops(t *testing.T) {
 	}
 
 	if entries, err := os.ReadDir(filepath.Join(target, "media")); len(entries) > 0 || err != nil {
-		t.Errorf("left behind in media: %v, %v", entries, err)
+		t.Errorf("the restore left %v behind in media (%v), want nothing", entries, err)
 	}
 
 	entries, err := os.ReadDir(target)
@@ -349,7 +349,7 @@ func TestRestoreStops(t *testing.T) {
 	}
 	for _, e := range entries {
 		if name := e.Name(); name != "master.key" && name != "serve.lock" && name != "media" {
-			t.Errorf("left behind: %s", name)
+			t.Errorf("the restore left %s behind", name)
 		}
 	}
 }

@@ -22,7 +22,7 @@ type Progress interface {
 	Steps(rows int)
 }
 
-// Copy makes the database to equal to the database from, in the state that from has when Copy is
+// Copy makes the target database equal to the source, in the state that the source has when Copy is
 // called. Then it compares the two. It does not change the source. If an earlier copy was
 // interrupted, or the source has changed after that copy, Copy writes only the rows that differ.
 func Copy(ctx context.Context, from, to store.Config, p Progress) (c Copied, err error) {

@@ -28,8 +28,8 @@ type CopiedMedia struct {
 	Damaged []string // keys of files that are missing or damaged in the source, or have damaged parts
 }
 
-// copiers is how many files are copied at a time, because each request to an object store takes
-// long to answer.
+// copiers is the number of files copied at the same time. An object store takes long to answer each
+// request.
 const copiers = 8
 
 // CopyMedia copies the media of all recordings from one storage to another. It reads each copy

@@ -85,7 +85,7 @@ func testBackupAroundMaster(t *testing.T, dir string, rows *store.Store) {
 	}
 
 	if _, err := os.Stat(file); err == nil {
-		t.Error("a backup that nobody can restore is left")
+		t.Error("a backup that cannot be restored was left behind")
 	}
 	second := create(t, rows, keyOf(t, after), id.Recipient())
 
@@ -95,7 +95,7 @@ func testBackupAroundMaster(t *testing.T, dir string, rows *store.Store) {
 	}{"before": {first, before, after}, "after": {second, after, before}} {
 		_, err := restore(t, tt.archive, id, "sqlite:selvage.db", tt.other)
 		if err == nil || !strings.Contains(err.Error(), "a different master key") {
-			t.Errorf("%s: restoring with the other key = %v", name, err)
+			t.Errorf("%s: restoring with the other key = %v, want an error about a different master key", name, err)
 		}
 		r := restoreOf(t, tt.archive, id, "sqlite:selvage.db", tt.master)
 		if _, _, err := r.Run(t.Context()); err != nil {
@@ -143,6 +143,6 @@ func wantRestored(t *testing.T, r *Restore, project, sealed string) {
 		t.Fatal(err)
 	}
 	if secret, err := ring.OpenSecret("of a test", sealed); err != nil || !bytes.Equal(secret, []byte("a secret")) {
-		t.Errorf("a secret from before the replacement = %q, %v", secret, err)
+		t.Errorf("a secret from before the replacement = %q, %v, want \"a secret\"", secret, err)
 	}
 }

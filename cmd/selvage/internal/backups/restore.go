@@ -109,8 +109,8 @@ func (r *Restore) run(ctx context.Context) (err error) {
 const patience = 10 * time.Minute
 
 // mediaTarget returns the directory to write the media to, or "" for an object store. If the media
-// directory exists, mediaTarget returns that directory, because it may be a mount. discard removes
-// what was written.
+// directory exists, mediaTarget returns that directory, because it may be a mount. Otherwise it
+// returns a new directory next to it. discard removes what was written.
 func (r *Restore) mediaTarget() (dir string, discard func() error, err error) {
 	if r.Config.Media.Shared() {
 		return "", r.emptyBucket, nil

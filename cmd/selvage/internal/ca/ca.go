@@ -26,11 +26,11 @@ const (
 	KeyFile  = "ca-key.pem" // its key, 0600
 )
 
-// The certificates expire after these times. The server's certificate is renewed in the last third
-// of its lifetime.
+// These are the lifetimes of certificates. The server's certificate is renewed in the last third of
+// its lifetime.
 const (
-	lifetime     = 10 * 365 * 24 * time.Hour
-	leafLifetime = 90 * 24 * time.Hour
+	lifetime     = 10 * 365 * 24 * time.Hour // of the authority's certificate
+	leafLifetime = 90 * 24 * time.Hour       // of the server's certificate
 	renewBefore  = 30 * 24 * time.Hour
 	clockSkew    = time.Hour
 )

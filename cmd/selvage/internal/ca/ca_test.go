@@ -18,7 +18,7 @@ func open(t *testing.T, c Config) *Authority {
 	t.Helper()
 	a, err := Open(c)
 	if err != nil {
-		t.Fatalf("Open(%+v) = %v", c, err)
+		t.Fatalf("Open(%+v) = %v, want nil", c, err)
 	}
 	return a
 }
@@ -110,7 +110,7 @@ func TestRenewal(t *testing.T) {
 		}
 		serials[cert.Leaf.SerialNumber.String()] = true
 		if left := cert.Leaf.NotAfter.Sub(now); left < renewBefore {
-			t.Errorf("day %d: the certificate expires in %v", day, left)
+			t.Errorf("day %d: the certificate expires in %v, want at least 30 days", day, left)
 		}
 	}
 

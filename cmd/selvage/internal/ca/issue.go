@@ -121,7 +121,7 @@ func single(ip net.IP) *net.IPNet {
 	return &net.IPNet{IP: ip, Mask: net.CIDRMask(128, 128)}
 }
 
-// within reports whether a name is a domain or a subdomain of it.
+// within reports whether name is the domain or a name below it. It ignores case.
 func within(name, domain string) bool {
 	name, domain = strings.ToLower(name), strings.ToLower(domain)
 	return name == domain || strings.HasSuffix(name, "."+domain)

@@ -75,7 +75,7 @@ func (c cache) tell(did, name string, err error) error {
 	return errCache
 }
 
-// Stored returns the certificate that ACME obtained for a host from the store. It returns
+// Stored returns the certificate in the store that ACME obtained for a host. It returns
 // problem.NotFound if there is none.
 func Stored(ctx context.Context, rows Store, seal Sealer, host string) (*x509.Certificate, error) {
 	sealed, err := rows.FindCertificate(ctx, host)

@@ -30,6 +30,6 @@ func TestCacheOfMalformedName(t *testing.T) {
 	}
 
 	if logged := log.take(); logged != "" {
-		t.Errorf("the log contains %s", logged)
+		t.Errorf("the log contains %s, want nothing", logged)
 	}
 }

@@ -32,9 +32,9 @@ type Files struct {
 	loaded stamp // stamp of the files when they were last read, even if they were not valid
 }
 
-// OpenFiles reads the files. If the certificate has expired, OpenFiles serves it anyway and logs
-// that, so that the server starts and other listeners work. A valid certificate replaces it as soon
-// as it is in the files.
+// OpenFiles reads the files. If the certificate has expired, OpenFiles logs an error and serves it
+// anyway, so that the server starts and other listeners work. A valid certificate replaces it as
+// soon as it is in the files.
 func OpenFiles(c FilesConfig) (*Files, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()

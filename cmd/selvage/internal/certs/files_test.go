@@ -105,7 +105,7 @@ func TestOpenFiles(t *testing.T) {
 
 	if _, err := OpenFiles(FilesConfig{Cert: "nowhere", Key: "nowhere"}); err == nil ||
 		!strings.Contains(err.Error(), "reading tls.cert: open nowhere") {
-		t.Errorf("OpenFiles of missing files = %v", err)
+		t.Errorf("OpenFiles of missing files = %v, want an error about tls.cert", err)
 	}
 }
 
@@ -130,12 +130,12 @@ func TestExpired(t *testing.T) {
 	f, err := OpenFiles(c)
 	logged := log.take()
 	if err != nil || !f.Ends().Before(now) || !strings.Contains(logged, "expired on") {
-		t.Fatalf("OpenFiles = %v, and logged %q", err, logged)
+		t.Fatalf("OpenFiles = %v, and logged %q, want nil and a log line about the expiry", err, logged)
 	}
 
 	put(chain, key)
 	if err := f.Reload(); err != nil || f.Ends().Before(now) {
-		t.Errorf("Reload of a valid certificate = %v", err)
+		t.Errorf("Reload of a valid certificate = %v, want nil and the valid one in use", err)
 	}
 
 	put(past, pastKey)

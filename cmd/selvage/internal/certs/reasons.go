@@ -19,7 +19,7 @@ type reasons struct {
 	by map[string]string // reasons by host
 }
 
-// authorization is the part of an authorization that is read (RFC 8555, section 7.1.4).
+// authorization holds the members of an ACME authorization that are used (RFC 8555, section 7.1.4).
 type authorization struct {
 	Status     string `json:"status"`
 	Identifier struct {

@@ -81,7 +81,7 @@ func exportEvents(ctx context.Context, a *app, f audit.Filter, write func(export
 	}
 }
 
-// withNames adds the names of its actor and its target to an event.
+// withNames adds to an event the names of its actor and target.
 func withNames(ctx context.Context, known *names.Lookup, e audit.Event) (exportedEvent, error) {
 	actor, err := known.Actor(ctx, e)
 	if err != nil {

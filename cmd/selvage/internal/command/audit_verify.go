@@ -41,15 +41,15 @@ func (c auditCommands) verifyAudit(ctx context.Context, a *app, cmd *cobra.Comma
 }
 
 // checkEnd checks that an event is unchanged. text is the end of a lane that an earlier verify
-// printed. If the event was changed, broken says how.
+// printed. If the event was changed or is missing, broken is the error to report.
 func checkEnd(ctx context.Context, a *app, text string) (broken, err error) {
 	want, err := parseEnd(text)
 	if err != nil {
 		return nil, err
 	}
 
-	// The event may have been pruned in the meantime. The head of the lane proves the last pruned
-	// event and all events before it.
+	// The event may have been pruned in the meantime. Of pruned events, only the hash of the last
+	// one can still be compared.
 	heads, err := a.Store.AuditHeads(ctx)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func parseEnd(text string) (auditEnd, error) {
 	return auditEnd{Lane: lane, Seq: seq, Hash: parts[2]}, nil
 }
 
-// An auditSum is the combined result of verifying all lanes, in the form that JSON output has.
+// An auditSum is the combined result of verifying all lanes, as JSON output prints it.
 type auditSum struct {
 	Whole  bool       `json:"whole"`
 	Events int64      `json:"events"`

@@ -32,8 +32,8 @@ type commands struct {
 	build Build
 }
 
-// Run runs the command line args, which do not include the program's name. Apart from e, it uses no
-// process state.
+// Run runs the command line args, which do not include the program's name. Apart from e and the
+// current user, it uses no process state.
 func Run(ctx context.Context, e *cli.Env, b Build, args []string) error {
 	root := Root(e, b)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // a shell requests completions

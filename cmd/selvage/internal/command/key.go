@@ -16,7 +16,8 @@ import (
 	"github.com/selvage/selvage/internal/suggest"
 )
 
-// An apiKey is an API key in the form that is printed. secret is set only if it was just created.
+// An apiKey is an API key in the form that is printed. secret is set only if the key was just
+// created or its secret was just rotated.
 type apiKey struct {
 	fabric.APIKey
 	secret string

@@ -12,7 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A noun builds the commands that most nouns have. T is the type of the items that are printed.
+// A noun builds the commands that most kinds of items have, such as list and delete. T is the type
+// of the items that are printed.
 type noun[T any] struct {
 	*commands
 	view  cli.View[T]

@@ -88,7 +88,7 @@ func updateNumber(ctx context.Context, a *app, cmd *cobra.Command, n fabric.Phon
 	return a.Fabric.PhoneNumbers.Find(ctx, n.ProjectID, n.ID)
 }
 
-// noTarget explains the error if the resource a number should point to does not exist.
+// noTarget replaces a NotFound error with one that names --to and the missing resource.
 func noTarget(id string, err error) error {
 	if errors.Is(err, problem.NotFound) {
 		return cli.NotFoundf("--to: no resource or subscriber %s in the project", id)

@@ -270,8 +270,7 @@ func (im *importer) importFile(ctx context.Context, file string) (importedFile, 
 	return im.store(ctx, file, f, file, func() (recordings.Description, error) { return d, unchanged(f, before) })
 }
 
-// unchanged returns errGrowing if a file has changed since before, its earlier description, was
-// read.
+// unchanged returns errGrowing if the size or modification time of f differs from that in before.
 func unchanged(f *os.File, before fs.FileInfo) error {
 	now, err := f.Stat()
 	if err == nil && (now.Size() != before.Size() || !now.ModTime().Equal(before.ModTime())) {

@@ -135,20 +135,21 @@ func TestWatchedLinks(t *testing.T) {
 	for _, name := range []string{"link.wav", "folder/secret", "pipe.wav", doneFolder} {
 		if f, err := w.open(filepath.Join(dir, name)); err == nil {
 			_ = f.Close()
-			t.Errorf("%s is read", name)
+			t.Errorf("open(%s) succeeded, want an error", name)
 		}
 	}
 
 	for folder, fault := range map[string]error{doneFolder: nil, failedFolder: errSidecar} {
 		if err := w.move(file, folder, fault); err == nil {
-			t.Errorf("a file is moved to %s, through a link", folder)
+			t.Errorf("a file was moved to %s through a link", folder)
 		}
 	}
 
 	b, err := os.ReadFile(secret)
 	entries, err2 := os.ReadDir(outside)
 	if err := errors.Join(err, err2); err != nil || string(b) != "secret" || len(entries) != 1 {
-		t.Errorf("%q and %d files are outside, %v", b, len(entries), err)
+		t.Errorf("outside are a secret of %q and %d files, error %v, want the unchanged secret and 1 file",
+			b, len(entries), err)
 	}
 }
 
@@ -159,7 +160,7 @@ func TestNamesInMessages(t *testing.T) {
 	w.importer.commands = &commands{Env: &cli.Env{Stderr: &out}}
 	w.tell("\x1b[2J.wav", fs.ErrPermission)
 	if got := out.String(); strings.Contains(got, "\x1b") || !strings.Contains(got, "[2J.wav stays") {
-		t.Errorf("tell prints %q", got)
+		t.Errorf("tell prints %q, want the name without control characters", got)
 	}
 }
 
@@ -170,7 +171,7 @@ func TestOneWatcher(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := lockWatched(dir); err == nil {
-		t.Error("a second process may watch the directory")
+		t.Error("a second process could lock the directory")
 	}
 	unlock()
 	unlock, err = lockWatched(dir)

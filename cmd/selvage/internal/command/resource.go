@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/internal/suggest"
 )
 
-// A resource is a resource together with its kind, which formats it.
+// A resource is a [fabric.Resource] together with its kind, which formats it.
 type resource struct {
 	fabric.Resource
 	kind *kinds.Kind

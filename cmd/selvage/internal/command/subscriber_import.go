@@ -206,7 +206,8 @@ func (in *subscriberImport) create(ctx context.Context, line importedSubscriber,
 	return line
 }
 
-// importColumns returns the columns with the given names.
+// importColumns returns the names in lower case. It rejects unknown and repeated names, and a list
+// without email.
 func importColumns(names []string) ([]string, error) {
 	known := append(profileColumns(), "email", "password_hash", "email_verified", "disabled",
 		"record_calls", "forward_busy", "forward_no_answer", "ring_seconds")

@@ -129,8 +129,9 @@ func (c tokenCommands) issueCommand(use, short string,
 	return cmd
 }
 
-// withIssuer is like with, but for commands that issue tokens with an issuer in them. It prints a
-// warning if the configuration does not set the issuer and no server runs in the data directory.
+// withIssuer is like with, but for commands that issue tokens with an issuer in them. With
+// PostgreSQL, it prints a warning if the configuration does not set the issuer and no server runs
+// in the data directory.
 func (c tokenCommands) withIssuer(do action) runner {
 	return c.with(func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 		_, running := datadir.ReadRunning(a.Config.Data)

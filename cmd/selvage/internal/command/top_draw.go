@@ -130,7 +130,8 @@ func (w topWatch) drawCell(row top.Row, c topColumn) string {
 	return text
 }
 
-// nameWidth returns the width of the longest row name.
+// nameWidth returns the width of the first column, which holds the names of sections and the
+// indented names of rows.
 func nameWidth() (width int) {
 	for _, row := range top.Rows {
 		width = max(width, utf8.RuneCountInString(row.Section), 2+utf8.RuneCountInString(row.Name))

@@ -83,7 +83,7 @@ func lastAnswer(p fabric.Progress) string {
 	return p.Error
 }
 
-// answerOf is like lastAnswer, but also names the address to which a delivery was not sent.
+// answerOf is like lastAnswer, but also names the address to which selvage refused to connect.
 func answerOf(d fabric.Delivery) string {
 	if d.Refused == "" {
 		return lastAnswer(d.Progress)

@@ -46,8 +46,8 @@ type (
 	headerName    string // an HTTP header in canonical form
 )
 
-// The values of recordings.offload and s3.serve. Each Offload header makes the reverse proxy send
-// whole recordings.
+// These are the values of recordings.offload and s3.serve. Except for off, each value of
+// recordings.offload is a header that makes the reverse proxy send whole recordings.
 const (
 	offloadOff  offloading = "off"
 	OffloadXAR  offloading = "x-accel-redirect"

@@ -57,14 +57,15 @@ func TestApplyLeavesTheRest(t *testing.T) {
 	app, err = p.Clients.Find(ctx, app.ID)
 	must(t, err)
 	if len(app.RedirectURIs) != 1 || app.BrandColor != "#a03060" || len(app.Scopes) != 1 {
-		t.Errorf("the client has the redirect URI %q, the color %q and the scope %q", app.RedirectURIs, app.BrandColor,
-			app.Scopes)
+		t.Errorf("the client has the redirect URIs %q, the color %q and the scopes %q, want 1, #a03060 and 1",
+			app.RedirectURIs, app.BrandColor, app.Scopes)
 	}
 
 	project, err = f.Projects.Find(ctx, project.ID)
 	must(t, err)
 	if project.MediaAuth != signed || project.Color != "#a03060" {
-		t.Errorf("the project has the media_auth %q and the color %q", project.MediaAuth, project.Color)
+		t.Errorf("the project has the media_auth %q and the color %q, want signed and #a03060",
+			project.MediaAuth, project.Color)
 	}
 }
 

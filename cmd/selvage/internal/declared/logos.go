@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/internal/brand"
 )
 
-// readLogos replaces the paths of logos in a project and its clients with the names of the logos,
-// which depend only on the pictures. The files of unchanged logos therefore differ in nothing.
+// readLogos replaces the paths of logos in a project and its clients with the names of the logos. A
+// name depends only on the picture, so an unchanged logo is not a difference.
 func (d *Declarer) readLogos(ctx context.Context, p project) error {
 	errs := []error{d.readEntryLogos(ctx, p.entry)}
 	for _, e := range p.things["clients"] {

@@ -21,7 +21,7 @@ type noun[T any] struct {
 	create func(ctx context.Context, projectID string, t T) (made, error)
 	update func(ctx context.Context, projectID string, old, t T) error
 	remove func(ctx context.Context, projectID string, t T) error
-	stays  bool                       // whether prune keeps the thing
+	stays  bool                       // whether prune keeps things of this kind
 	unsaid func(e entry, old T, t *T) // sets members that the entry implies but does not name; may be nil
 }
 
@@ -31,7 +31,7 @@ type target struct {
 	marks    []string // IDs of the things created from a file
 }
 
-// things compares the things of one kind that a project has with a file.
+// things compares a project's things of one kind with the entries of a file.
 type things[T any] struct {
 	d       *Declarer
 	n       noun[T]
@@ -130,7 +130,7 @@ func (ts *things[T]) compare(ctx context.Context, e entry) (*Step, error) {
 }
 
 // find returns the existing thing that an entry describes, found by ID or by name. It returns nil
-// if there is none yet.
+// if there is none yet. An unknown ID is an error.
 func (ts *things[T]) find(e entry, said T) (found *T, err error) {
 	name := ts.n.name(said)
 	id := e.member("id")

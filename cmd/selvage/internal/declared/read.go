@@ -50,7 +50,7 @@ func (e entry) read(fields []field, suggest func(string, []string) string, skip 
 	return errors.Join(errs...)
 }
 
-// readValue stores the value at a place in the variable that to points to.
+// readValue stores the value at a place. to is a pointer, as in a field.
 func readValue(at place, to any) error {
 	n := at.node
 	if raw, ok := to.(*json.RawMessage); ok {

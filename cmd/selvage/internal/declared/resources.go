@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// A resource is a resource in a file: its kind, and its members with the names that the kind uses.
+// A resource is the entry of a resource in a file, with the member names that its kind uses.
 type resource struct {
 	entry
 	kind   *kinds.Kind
@@ -21,8 +21,8 @@ type resource struct {
 	name   string
 }
 
-// version is a counter that this package sets. A file describes the state of a resource, not how
-// many times it changed.
+// version is the member that counts the changes of a resource. Only this package sets it, because a
+// file describes the state of a resource, not how many times it changed.
 const version = "document_version"
 
 // readResource parses the entry of a resource and checks its members.

@@ -108,8 +108,8 @@ func (d *Demo) has(name string) (bool, error) {
 	return true, nil
 }
 
-// FirstRun creates the demo if it is allowed and there is no project yet. It returns the text
-// to print, or "" if it created nothing.
+// FirstRun creates the demo if it is allowed, was not created before, and there is no project yet.
+// It returns the text to print, or "" if it created nothing.
 func (d *Demo) FirstRun(ctx context.Context) (text string, err error) {
 	if !d.Allowed {
 		return "", nil

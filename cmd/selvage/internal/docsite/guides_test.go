@@ -104,7 +104,7 @@ func TestRender(t *testing.T) {
 	}
 
 	if len(r.headings) != 2 || r.headings[0].Summary != "What x is, now" {
-		t.Errorf("headings = %+v", r.headings)
+		t.Errorf(`headings = %+v, want two, the first of them "What x is, now"`, r.headings)
 	}
 }
 

@@ -76,8 +76,9 @@ func render(source []byte) (r rendered, err error) {
 // maxWhole is the most characters of code that a table cell keeps on one line.
 const maxWhole = 32
 
-// label sets the heading of its column as data-label of each cell, for phones, where each row
-// is a list. It sets the class "whole" on cells that hold only short code, such as a key.
+// label sets data-label of each cell to the heading of its column. Phones show each row as a list
+// with these labels. label also sets the class "whole" on cells that hold only short code, such as
+// a key.
 func label(t *table.Table, source []byte) {
 	var labels []string
 	for cell := t.FirstChild().FirstChild(); cell != nil; cell = cell.NextSibling() {

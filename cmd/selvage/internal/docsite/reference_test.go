@@ -38,7 +38,7 @@ func TestPages(t *testing.T) {
 	s := docsite.New(docsite.Config{Config: openapi.Config{PublicURL: "https://calls.example.org"}})
 	index := get(t, s, "/docs")
 	if index.Code != 200 {
-		t.Fatalf("GET /docs = %d %s", index.Code, index.Body)
+		t.Fatalf("GET /docs = %d, want 200: %s", index.Code, index.Body)
 	}
 
 	shown := make(map[string]string)
@@ -53,12 +53,13 @@ func TestPages(t *testing.T) {
 		csp := page.Header().Get("Content-Security-Policy")
 		if page.Code != 200 || strings.Contains(csp, "unsafe") ||
 			!strings.Contains(csp, "default-src 'none'; script-src 'self'") || strings.Contains(body, "style=") {
-			t.Errorf("GET %s = %d with the policy %q", path, page.Code, csp)
+			t.Errorf("GET %s = %d with the policy %q, want 200, a strict policy and no inline styles",
+				path, page.Code, csp)
 		}
 
 		for _, m := range fetched.FindAllStringSubmatch(body, -1) {
 			if !strings.HasPrefix(m[1], "/") && !strings.HasPrefix(m[1], "#") && m[1] != "data:," {
-				t.Errorf("the page %s fetches or links to %s", path, m[1])
+				t.Errorf("the page %s fetches or links to %s, want only this host", path, m[1])
 			}
 		}
 
@@ -152,7 +153,7 @@ func TestOperatorsKinds(t *testing.T) {
 	}
 
 	if got := doc.Paths.Find("/oauth/token").Servers[0].URL; got != "https://id.example.org" {
-		t.Errorf("the server of /oauth/token = %s", got)
+		t.Errorf("the server of /oauth/token = %s, want https://id.example.org", got)
 	}
 	if strings.Contains(text.Body.String(), "localhost") {
 		t.Error("the document contains localhost")
@@ -160,7 +161,7 @@ func TestOperatorsKinds(t *testing.T) {
 
 	if again := get(t, s, "/docs/openapi.yaml", "If-None-Match",
 		text.Header().Get("ETag")); again.Code != 304 || again.Body.Len() != 0 {
-		t.Errorf("the same request again = %d", again.Code)
+		t.Errorf("the same request again = %d, want 304 without a body", again.Code)
 	}
 
 	body := ""

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/backup"
 )
 
-// backups checks the age of the newest backup that a server created automatically.
+// backups checks the age of the newest backup in the backup directory.
 func (e *Examination) backups(context.Context) []Finding {
 	dir := e.Config.BackupDir()
 	if dir == "" {

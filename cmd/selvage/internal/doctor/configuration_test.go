@@ -40,7 +40,7 @@ func TestReadableSecrets(t *testing.T) {
 		found := readableSecrets(tt.config, getenv, tt.from)
 		if got := len(found) == 1; got != (tt.want != "") || got &&
 			!strings.HasSuffix(found[0].Found.String(), "can read "+file+", which sets "+tt.want) {
-			t.Errorf("%v, mode %o: %+v, want a finding that names %q", tt.from, tt.mode, found, tt.want)
+			t.Errorf("%v, mode %o: %+v, want a finding that names %q (none if empty)", tt.from, tt.mode, found, tt.want)
 		}
 	}
 }

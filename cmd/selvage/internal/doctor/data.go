@@ -49,7 +49,8 @@ type folder struct {
 	path string
 }
 
-// dataDirectory checks that the data directory exists and that no other user has access to it.
+// dataDirectory checks that the data directory exists, and that only its owner and group have
+// access to it.
 func (e *Examination) dataDirectory(context.Context) []Finding {
 	dir := e.Config.Data
 	info, err := os.Stat(dir)

@@ -46,7 +46,7 @@ func TestExamine(t *testing.T) {
 			t.Errorf("examine = %s, want %s", strings.Join(got, ", "), want)
 		}
 		if took := time.Since(began); took > 10*time.Second {
-			t.Errorf("examine took %s", took)
+			t.Errorf("examine took %s, want at most 10s", took)
 		}
 	})
 }
@@ -54,7 +54,7 @@ func TestExamine(t *testing.T) {
 // TestMountOf shows that mountOf finds the mount point of /proc, on systems with a /proc.
 func TestMountOf(t *testing.T) {
 	if kind, mount := mountOf("/proc/self"); kind != "" && (kind != "proc" || mount != "/proc") {
-		t.Errorf("mountOf(/proc/self) = %q, %q", kind, mount)
+		t.Errorf("mountOf(/proc/self) = %q, %q, want proc, /proc", kind, mount)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 )
 
-// tries is the number of attempts, because a busy machine may answer too late.
+// The tests make up to tries attempts, because a busy machine may answer too late.
 const tries = 3
 
 // TestMediaUnreachable shows that doctor names the transports by which a running server does not

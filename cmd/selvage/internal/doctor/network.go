@@ -88,8 +88,7 @@ func unlistenable(address config.HostPort, flag string, err error) Finding {
 }
 
 // findRunning returns the content of run.json, and whether a server is running in the directory. It
-// tests the lock file instead of the process ID. The ID of a process in another container means
-// nothing here.
+// tests the lock file, because the process ID in run.json may belong to another container.
 func findRunning(dir string) (datadir.Running, bool) {
 	r, _ := datadir.ReadRunning(dir)
 	f, err := os.Open(filepath.Join(dir, datadir.LockFile))

@@ -77,9 +77,9 @@ func (e *Examination) discovery(ctx context.Context) []Finding {
 	return []Finding{finef("%s answers, the issuer is %s", e.where.Auth, doc.Issuer)}
 }
 
-// sameKeys reports whether the JWKS at the URL there and the local server's JWKS have a key in
-// common. It returns true if it cannot read one of them. One common key is enough, because nodes do
-// not learn of new keys at the same time.
+// sameKeys reports whether the JWKS at a URL and the local server's JWKS have a key in common. It
+// returns true if it cannot read one of them. One common key is enough, because nodes do not learn
+// of new keys at the same time.
 func (e *Examination) sameKeys(ctx context.Context, there string) bool {
 	public, err := kids(ctx, e.client(), there)
 	here, hereErr := kids(ctx, plainClient(), e.running.HTTP+"/oauth/jwks")

@@ -280,7 +280,8 @@ func (a *App) buildDeliverers(log *slog.Logger, webhook, logout, callback func(r
 }
 
 // Local reports whether only this machine can reach the server. This is the case if it listens on
-// loopback and its public URL is local. Another URL may belong to a proxy in front.
+// loopback and its public URL is local. With any other public URL, a proxy may make the server
+// reachable.
 func (a *App) Local() bool {
 	tls := a.Config.TLSAddress()
 	return a.Config.Listen.Loopback() && (tls == config.Off || tls.Loopback()) && a.Where.Local()

@@ -44,7 +44,7 @@ var (
 )
 
 // openCertificates opens the configured source of certificates. Certificates from ACME are
-// shared with other nodes through the database of a.
+// shared with other nodes through the app's database.
 func openCertificates(c config.Config, a *App, log *slog.Logger) (certificates, error) {
 	switch {
 	case c.TLS.Cert != "":

@@ -126,8 +126,8 @@ type patientConn struct {
 	*net.TCPConn
 	patience time.Duration
 
-	// renewed is the time at which the write deadline was last set to patience from then, as a
-	// time.Duration since loaded. It is 0 if the deadline was changed in another way after that.
+	// renewed is when renew last set the write deadline, as a time.Duration since loaded. It is 0
+	// if another method has changed the deadline since.
 	renewed atomic.Int64
 }
 
@@ -137,8 +137,8 @@ func (c *patientConn) SetDeadline(t time.Time) error {
 	return c.TCPConn.SetDeadline(t)
 }
 
-// SetWriteDeadline implements net.Conn. It keeps the deadline if t is zero, which net/http passes
-// after each request: each write has a deadline anyway.
+// SetWriteDeadline implements net.Conn. net/http calls it with the zero time after each request.
+// SetWriteDeadline then keeps the deadline, because each write sets its own anyway.
 func (c *patientConn) SetWriteDeadline(t time.Time) error {
 	if t.IsZero() {
 		return nil
@@ -188,9 +188,10 @@ func (c *patientConn) ReadFrom(src io.Reader) (sent int64, err error) {
 	return sent, nil
 }
 
-// patientBodies aborts reading a request body that stops arriving. It replaces the body in the
-// request, which must be a copy. net/http checks the type of the original body to decide how to
-// treat the unread rest. Without the copy, a client waiting for 100 Continue would wait forever.
+// patientBodies aborts reading a request body that stops arriving. It replaces the body of the
+// request, so the request must be a copy of net/http's. net/http checks the type of its original
+// body to decide how to treat the unread rest. Without the copy, a client waiting for 100 Continue
+// would wait forever.
 func patientBodies(next http.Handler, patience time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != nil && r.Body != http.NoBody {
@@ -287,8 +288,8 @@ func (s *server) startTLS(h http.Handler, l net.Listener, auth tls.ClientAuthTyp
 // openPorts opens all listeners. If some cannot be opened, it closes the others. The error names
 // all that cannot be opened, including those for media and SIP.
 //
-// If another program uses the default port of HTTPS or of operators, openPorts uses a free port
-// instead. It does not do so for ports that the configuration sets.
+// If another program uses the default port of listen_tls or listen_ops, openPorts uses a free port
+// instead, unless the configuration sets the port or, for HTTPS, a certificate.
 func openPorts(ctx context.Context, c Config, log *slog.Logger) (p ports, err error) {
 	conf := c.Config
 	var errs []error

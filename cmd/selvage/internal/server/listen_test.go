@@ -195,14 +195,14 @@ func TestWriteRenewed(t *testing.T) {
 	}{{"SetDeadline", conn.SetDeadline}, {"SetWriteDeadline", conn.SetWriteDeadline}} {
 		for range 2 { // the second write finds the deadline that the first one set
 			if _, err := io.WriteString(conn, "x"); err != nil {
-				t.Errorf("before %s: %v", tt.name, err)
+				t.Errorf("write before %s: %v", tt.name, err)
 			}
 		}
 		if err := tt.set(past); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.WriteString(conn, "x"); err != nil {
-			t.Errorf("after %s: %v", tt.name, err)
+			t.Errorf("write after %s: %v", tt.name, err)
 		}
 	}
 

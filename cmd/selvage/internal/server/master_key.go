@@ -89,8 +89,9 @@ func auditBy(rows *store.Store, m keys.Masters) error {
 }
 
 // promoteMaster renames the file of the next master key if that key is now in use. It keeps the
-// previous file under its fingerprint, because older backups need it. Several processes may do this
-// at the same time: the name of the master key always leads to one of the two.
+// previous file under a name with the fingerprint of its key, because older backups need it.
+// Several processes may call it at the same time, because the file of the master key always holds
+// one of the two keys.
 func promoteMaster(c config.Config, m keys.Masters) error {
 	next, err := os.ReadFile(c.NextMasterFile())
 	if errors.Is(err, fs.ErrNotExist) || c.MasterKey != "" || c.MasterKeyNext != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/bus"
 )
 
-// TestMediaNodes shows that a TURN server relays to addresses that other nodes have sent within the
+// TestMediaNodes shows that mediaNodes returns the addresses that other nodes have sent within the
 // last minute.
 func TestMediaNodes(t *testing.T) {
 	m := newMediaNodes(bus.New(bus.Config{Node: "a"}), nil)
@@ -52,6 +52,6 @@ func TestNamedMedia(t *testing.T) {
 	}
 	m := newMediaNodes(bus.New(bus.Config{Node: "a"}), own)
 	if err := m.note("b", text, time.Now()); err != nil || !slices.Equal(m.addresses(), own) {
-		t.Errorf("note(%s) = %v, and the addresses are %v", text, err, m.addresses())
+		t.Errorf("note(%s) = %v, and the addresses are %v, want nil and the same addresses", text, err, m.addresses())
 	}
 }

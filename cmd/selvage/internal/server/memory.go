@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The memory limit of the process is the memory in use and a quarter more, but at least
-// memoryFloor. Without a limit the heap could grow to five times the live memory (see package
+// The memory limit of the process is the memory in use plus memoryExtra, and a quarter more, but at
+// least memoryFloor. Without a limit the heap could grow to five times the live memory (see package
 // heap). With thousands of long-lived sockets this would waste memory.
 const (
 	memoryFloor = 192 << 20

@@ -24,7 +24,7 @@ func unmapBinary() error {
 	defer maps.Close()
 
 	var from, to uintptr
-	constant, same := false, false // whether the lines are about code or constants, as in the file
+	constant, same := false, false // whether the mapping is code or constants, and as in the file
 	lines := bufio.NewScanner(maps)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())

@@ -13,9 +13,9 @@ import (
 )
 
 // A request to /readyz waits for answers for at most answerIn. An answer is valid for askEvery.
-// Each dependency is therefore asked at most once a second, however many requests arrive. A
-// dependency that has answered before counts as busy until lostAfter. Otherwise, high load could
-// make all nodes unready at the same time.
+// Each dependency is therefore asked at most once a second, however many requests arrive. If an
+// answer takes longer, the last error counts until lostAfter. A dependency without an error counts
+// as busy, but ready. Otherwise, high load could make all nodes unready at the same time.
 const (
 	answerIn  = 500 * time.Millisecond
 	askEvery  = time.Second

@@ -200,8 +200,8 @@ func (a *App) home(w http.ResponseWriter, r *http.Request) {
 	_ = templates.Write(w, page, templates.Options{View: v}) // the template was parsed at startup
 }
 
-// view returns the theme and language of the browser that sent r, with a link to change the language
-// if this server serves POST /language.
+// view returns the theme and language of the browser that sent r. If this server serves POST
+// /language, it adds the URL to return to after changing the language.
 func (a *App) view(r *http.Request) templates.View {
 	v := viewOf(r)
 	if a.serves(config.IDP) && r.Method == http.MethodGet {

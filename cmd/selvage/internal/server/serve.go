@@ -156,7 +156,7 @@ type created struct {
 	setup string // link for the first operator
 }
 
-// create creates what the configuration requests, and what a first start creates.
+// create creates the configured owner, and the demo and the setup link of a first start.
 func (a *App) create(ctx context.Context) (c created, err error) {
 	if err := a.bootstrap(ctx); err != nil {
 		return c, err

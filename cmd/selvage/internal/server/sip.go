@@ -63,7 +63,7 @@ func listenSIPS(ctx context.Context, address config.HostPort) (net.Listener, err
 	return l, nil
 }
 
-// secureSIP configures the port for phones that use TLS with the certificate of HTTPS.
+// secureSIP makes the port for phones that use TLS present the certificate of HTTPS.
 func (s *server) secureSIP() error {
 	if s.app.Config.ListenSIPS == config.Off {
 		return nil

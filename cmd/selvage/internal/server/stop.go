@@ -43,9 +43,10 @@ func (s *server) wait(ctx context.Context) error {
 	}
 }
 
-// stop first lets the server accept requests for the time delay, while /readyz fails. Then it waits
-// at most for the time drain until calls have ended by themselves. Finally it lets requests finish
-// until the grace period ends or a second signal arrives.
+// stop keeps accepting requests for delay, while /readyz fails. Then it lets running requests
+// finish, and waits for at most drain until calls have ended by themselves. It cuts off what
+// remains after delay, drain and the grace period together, or immediately if a second signal
+// arrives.
 func (s *server) stop(delay, drain time.Duration) error {
 	s.stopping.Store(true) // /readyz fails first
 	s.log.Info("stopping", "grace", s.app.Config.Grace.String(), "drain", drain.String(), "delay", delay.String())
@@ -111,7 +112,7 @@ func (s *server) shutdown(ctx context.Context, drain time.Duration) error {
 	return errors.Join(append(errs, s.app.settle())...)
 }
 
-// stopCalls waits at most for the time drain until calls have ended by themselves. Then it ends the
+// stopCalls waits for at most drain until calls have ended by themselves. Then it ends the
 // remaining calls and closes the WebSockets. If drain is set and there are other nodes, it closes
 // the WebSockets first, so that clients connect to those nodes and control their calls from there.
 func (s *server) stopCalls(ctx context.Context, drain time.Duration) {

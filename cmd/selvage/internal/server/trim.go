@@ -35,9 +35,9 @@ func (t *trimmer) start() {
 	t.used = cpuTime()
 }
 
-// look frees memory if the process is idle. Each garbage collection reads most of the binary's
-// tables, which maps them into memory again, and the stacks that grow after it do the same.
-// Therefore look also unmaps the binary between collections.
+// look frees memory if the process is idle. A garbage collection reads most of the binary's tables,
+// and so maps them into memory again. Stacks that grow after it do the same. Therefore look also
+// unmaps the binary between collections.
 func (t *trimmer) look() {
 	before := t.used
 	t.used = cpuTime()

@@ -220,7 +220,7 @@ func rate(name string, accept ...filter) func(span) (float64, bool) {
 }
 
 // responses returns the rate of requests. A node that has served no requests has no histogram of
-// their durations.
+// their durations, so its rate is 0.
 func responses(accept ...filter) func(span) (float64, bool) {
 	return func(s span) (float64, bool) {
 		n, _ := s.rate(served, every(accept))
@@ -235,7 +235,7 @@ func every(accept []filter) filter {
 }
 
 // events returns the rate of the identity provider's events. A node without any events has no
-// counter for them.
+// counter for them, so its rate is 0.
 func events(names ...string) func(span) (float64, bool) {
 	return identity(func(event string) bool { return slices.Contains(names, event) })
 }

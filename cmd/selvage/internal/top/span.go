@@ -19,7 +19,7 @@ type span struct {
 const started = "process_start_time_seconds"
 
 // between returns the span between two readings. If the node has restarted, its counters began at
-// zero again.
+// zero again, so the span has no earlier values.
 func between(before, now reading) span {
 	s := span{before: before.samples, now: now.samples}
 	if before.err != nil || before.at.IsZero() {

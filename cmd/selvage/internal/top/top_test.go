@@ -95,6 +95,6 @@ func TestQuantile(t *testing.T) {
 	}
 
 	if got, ok := between(at(t, 0, metrics(5, 5, 5)), at(t, 1, metrics(5, 5, 5))).quantile(.5, name, every(nil)); ok {
-		t.Errorf("the quantile of nothing = %v", got)
+		t.Errorf("the quantile without observations = %v, want none", got)
 	}
 }

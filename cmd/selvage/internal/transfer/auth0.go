@@ -76,7 +76,8 @@ func (a *auth0) add(o object) error {
 }
 
 // hash reads a line of the file with hashes. A line identifies the user by the ID within a database
-// connection. If that user has not been read yet, hash also adds the user.
+// connection. If that user has not been read yet and the line has an email address, hash also adds
+// the user.
 func (a *auth0) hash(o object) {
 	var id struct {
 		OID string `json:"$oid"`
@@ -112,7 +113,7 @@ func (a *auth0) hash(o object) {
 	}
 }
 
-// addUser adds a user. If the user's hash was read before, addUser completes that user.
+// addUser adds a user. If hash has already added the user, addUser replaces that user's data.
 func (a *auth0) addUser(id string, s *Subscriber) {
 	if old := a.users[id]; old != nil && id != "" {
 		*old = *s

@@ -56,7 +56,7 @@ func FuzzForeign(f *testing.F) {
 		bound.Check(t, len(text), func() {
 			for _, read := range []func(...io.Reader) (*transfer.Foreign, error){transfer.Keycloak, transfer.Auth0} {
 				if all, err := read(strings.NewReader(text)); (all == nil) == (err == nil) {
-					t.Errorf("%q is read as %v, %v", text, all, err)
+					t.Errorf("%q is read as %v, %v, want either a result or an error", text, all, err)
 				}
 			}
 		})

@@ -91,7 +91,7 @@ func (im *Importer) Import(ctx context.Context, record any) (Outcome, error) {
 	return o, nil
 }
 
-// occupy reports, in a dry run, whether an earlier record has the same name. Otherwise it always
+// occupy reports whether an earlier record of a dry run has the same name. Without a dry run, it
 // returns false.
 func (im *Importer) occupy(parts ...string) bool {
 	if !im.Dry {

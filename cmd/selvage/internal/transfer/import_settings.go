@@ -11,7 +11,7 @@ import (
 )
 
 // create imports a record by calling add, unless the project already has something with the
-// record's ID. find returns problem.NotFound if the project does not.
+// record's ID. find looks for it, and returns problem.NotFound if there is nothing.
 func (im *Importer) create(ctx context.Context, o Outcome, projectID string, find func() error,
 	add func() error) (Outcome, error) {
 	if err := im.checkProject(ctx, projectID); err != nil {

@@ -46,7 +46,7 @@ func whoIs(getenv func(string) string) (account, error) {
 	return a, nil
 }
 
-// caller returns the account with these IDs, whose user called sudo.
+// caller returns the account of the user who called sudo, with these IDs.
 func caller(uid, gid string) (account, error) {
 	u, err := user.LookupId(uid)
 	if err != nil {

@@ -43,8 +43,8 @@ func (s system) place() Place {
 	return p
 }
 
-// file returns the file for the certificate. Its name contains part of the certificate's
-// hash.
+// file returns the file for the certificate. Its name contains part of the certificate's hash.
+// Without a certificate, file returns the pattern of all such files.
 func (s system) file() string {
 	if s.c.Cert == nil {
 		return filepath.Join(systemDir, systemFiles)

@@ -2,9 +2,9 @@
 // machine. These are Debian's store, which curl and most other programs use, Chromium's store, and
 // the stores in each Firefox profile.
 //
-// It finds the stores from the user's home directory, and changes them only with their own tools
-// (update-ca-certificates, certutil). An authority is identified by its subject. A new authority
-// replaces an older one with the same subject.
+// It finds the stores of browsers below the user's home directory, and changes all stores only with
+// their own tools (update-ca-certificates, certutil). An authority is identified by its subject. A
+// new authority replaces an older one with the same subject.
 package truststore
 
 import (

@@ -61,7 +61,7 @@ func TestHomes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := append(a.chromium(), a.firefox()...); len(got) > 0 {
-		t.Errorf("an empty home has %v", got)
+		t.Errorf("an empty home has the stores %v, want none", got)
 	}
 
 	touch(".pki/nssdb/cert9.db", ".local/share/pki/nssdb/cert9.db",
