@@ -23,9 +23,9 @@ type cost struct {
 	alone []time.Duration // durations when no other operation runs
 }
 
-// scaling measures the cost of operations at a node, PostgreSQL and Redis, and the data that they
-// leave. It checks the queueing simulation against the server. It then computes the requirements of
-// installations of several sizes.
+// scaling measures the cost of operations at a node, PostgreSQL and Redis, and the data that the
+// operations leave behind. It checks the queueing simulation against the server. It then computes
+// the requirements of installations of several sizes.
 func scaling(p *harness.Program, s settings, pinned bool, out io.Writer) {
 	b := startBackend(p)
 	w := newWorld(p, pinned, "", b.env()...)

@@ -35,8 +35,8 @@ func speechOf(p *harness.Program, seconds int) []byte {
 	return b
 }
 
-// soundOperations returns the operations that need much computation: the MP3 of ten minutes, a
-// piece from the middle of ten hours, an outline and an upload.
+// soundOperations returns the operations that need much computation: the MP3 of a ten-minute
+// recording, a piece from the middle of a ten-hour MP3, an outline and an upload.
 func (w *world) soundOperations(p *harness.Program) []operation {
 	at := strings.TrimPrefix(w.HTTP, "http://")
 	base := strings.TrimSuffix(w.media, ".wav")

@@ -14,8 +14,8 @@
 // server. The shortcuts in an operation are:
 //
 //	who: [basic, service]              accepted security schemes; "none" means no credentials
-//	scopes: [Voice]                    scopes, one of which is needed; default: any scope of the fabric
-//	also: [Voice]                      scopes that are all needed in addition
+//	scopes: [Voice]                    one of these is needed; default: any scope of the fabric
+//	also: [Voice]                      all of these are needed in addition
 //	pages: true                        adds the parameters of a paginated list
 //	takes: {schema: X, example: {…}}   the JSON body; form: true also accepts forms, optional: true allows no body
 //	form: {name: text}                 the fields of a form body; required: and example: apply to them
@@ -118,8 +118,8 @@ func (d *Document) YAML() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Placeholders in the sources for the addresses of the server. The OAuth endpoints are on the host
-// on which users sign in.
+// These are the placeholders in the sources for the addresses of the server. The OAuth endpoints
+// are on the host on which users sign in.
 const (
 	publicURL = "{public_url}"
 	authURL   = "{auth_url}"

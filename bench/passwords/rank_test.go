@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestMannWhitney compares p-values with known ones. For two samples of 500 values, one of which is
-// shifted by ten values, U differs from its mean by 4,950. Sigma is 4,567, so z = 1.084.
+// TestMannWhitney compares p-values with known ones. If two samples of 500 values differ by a shift
+// of ten values, U differs from its mean by 4,950. Sigma is 4,567, so z = 1.084.
 func TestMannWhitney(t *testing.T) {
 	ramp := func(n, from, step int) (all []time.Duration) {
 		for i := range n {

@@ -211,7 +211,7 @@ var layers = map[string][]string{
 	"test/fuzz":  nil,
 }
 
-// only lists the packages of other modules with the packages of this module that may import them.
+// These are packages of other modules, each with the packages of this module that may import it.
 var only = map[string][]string{
 	"github.com/zitadel/oidc":             {"idp/oidc"},
 	"github.com/coder/websocket":          {"fabric/relay", "test/firefox", "test/harness", "test/phone"},

@@ -291,7 +291,7 @@ func MasterKey(conf config.Config) ([]byte, error) {
 	return keys.ReadMaster(conf.MasterFile())
 }
 
-// CheckOrigin returns an error unless the backup that was read was made with the given master key.
+// CheckOrigin returns an error unless the backup was made with the given master key.
 func CheckOrigin(h backup.Header, m backup.Manifest, master []byte) error {
 	if have := keys.Fingerprint(master); h.MasterKey != have {
 		return fmt.Errorf("the backup was made with a different master key: its fingerprint is %q, "+

@@ -225,7 +225,7 @@ func flagLogos(cmd *cobra.Command) (brand.Logos, error) {
 // maxKeyFile is the maximum size of a file of public keys.
 const maxKeyFile = 1 << 20
 
-// setKeys copies --jwks and --jwks-uri to a client. Each replaces the other.
+// setKeys copies --jwks and --jwks-uri to a client. A new value of one removes the other.
 func setKeys(cmd *cobra.Command, c *idp.Client) error {
 	if file := cli.Text(cmd, "jwks"); file != nil {
 		set, err := readKeys(*file)

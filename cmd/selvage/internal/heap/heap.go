@@ -1,6 +1,7 @@
 // Package heap makes the garbage collector run less often than by default, from the start of the
 // process on. Packages build tables during initialization. With the default setting, the collector
-// would scan them three times before the first command runs. That takes longer than building them.
+// would scan them three times before the first command runs. Scanning them takes longer than
+// building them.
 package heap
 
 import (

@@ -158,8 +158,8 @@ func (p installationPages) findings() []dashboard.Finding {
 	return nil
 }
 
-// The first examination waits until a server under load has started. More examinations follow at
-// this interval.
+// The first examination takes place after firstExamination, when even a server under load has
+// started. More examinations follow at the interval examinations.
 const (
 	firstExamination = time.Minute
 	examinations     = 6 * time.Hour

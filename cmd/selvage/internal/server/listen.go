@@ -258,7 +258,7 @@ func (s *server) start(h http.Handler) {
 		s.startTLS(h, s.ports.tls, tls.NoClientCert)
 	}
 	if s.ports.mtls != nil {
-		// Accept any certificate. The settings of the OAuth client decide whether it counts.
+		// Accept any certificate. The settings of the OAuth client decide whether it is valid.
 		s.startTLS(h, s.ports.mtls, tls.RequestClientCert)
 	}
 

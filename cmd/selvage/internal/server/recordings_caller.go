@@ -107,7 +107,7 @@ func (c recordingsCallers) ingestKey(
 }
 
 // makerOf returns the identity of the caller that makes a link to media. The arguments are pairs of
-// a kind and an ID, which may be empty. The link ends when any of the identified things is revoked.
+// a kind and an ID, which may be empty. The link stops working when any of these is revoked.
 func makerOf(kindsAndIDs ...string) string { return strings.Join(kindsAndIDs, "\n") }
 
 // checkMaker returns problem.Unauthenticated if the link's maker was revoked after the link was

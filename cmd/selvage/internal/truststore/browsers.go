@@ -32,7 +32,7 @@ func (a account) chromium() []string {
 }
 
 // firstChromium returns the store to create if none exists. All versions read this store. Versions
-// that know the other directory prefer this one.
+// that know both directories prefer this one.
 func (a account) firstChromium() string { return a.home + "/.pki/nssdb" }
 
 // firefox returns the profiles of Firefox, including those of a snap and a flatpak.
