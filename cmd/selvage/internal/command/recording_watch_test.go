@@ -176,7 +176,7 @@ func TestOneWatcher(t *testing.T) {
 	unlock()
 	unlock, err = lockWatched(dir)
 	if err != nil {
-		t.Fatalf("after the first has ended: %v", err)
+		t.Fatalf("locking the directory after the first process has unlocked it: %v", err)
 	}
 	unlock()
 }

@@ -198,7 +198,7 @@ func (c Config) CertifiedHosts() []string {
 }
 
 // ownMTLSURL returns the URL for client certificates if this server listens there. It returns "" if
-// a proxy does.
+// a proxy listens there.
 func (c Config) ownMTLSURL() BaseURL {
 	if c.ListenMTLS == Off {
 		return ""
