@@ -13,7 +13,8 @@ func (r *Ring) Derive(purpose string) (secret [sha256.Size]byte) {
 }
 
 // DeriveFirst is like Derive, but the secret stays the same when the master key is replaced. It is
-// for names that others have stored. Someone who has stolen an earlier master key knows the secret.
+// for names that clients have stored, such as pairwise subjects. Someone who has stolen an earlier
+// master key knows the secret.
 func (r *Ring) DeriveFirst(purpose string) [sha256.Size]byte {
 	all := *r.roots.Load()
 	return derive(all[len(all)-1].key, purpose)

@@ -73,7 +73,8 @@ func (s *signer) head(typ string) (string, error) {
 	return head, nil
 }
 
-// sign returns a compact JWS (RFC 7515, section 7.1), signed with by, one of the signers in s.
+// sign returns a compact JWS (RFC 7515, section 7.1). The parameter by is the signer to use: s.key
+// or s.unique.
 func (s *signer) sign(by jose.OpaqueSigner, typ string, payload []byte) (string, error) {
 	head, err := s.head(typ)
 	if err != nil {

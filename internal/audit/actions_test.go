@@ -75,7 +75,7 @@ func TestEachActionHasWords(t *testing.T) {
 	}
 
 	if found < 80 {
-		t.Errorf("only %d events were found in the code", found)
+		t.Errorf("only %d events were found in the code, want at least 80", found)
 	}
 }
 

@@ -108,8 +108,8 @@ func (k *Key) SpanMac(s Span) string {
 // SealsSpan reports whether the span's Mac was made with this key.
 func (k *Key) SealsSpan(s Span) bool { return same(s.Mac, k.SpanMac(s)) }
 
-// Mac returns the authentication code for a position in a lane. what is EndOfLane for the end of
-// the lane, or PrunedUntil for its beginning after pruning.
+// Mac returns the authentication code for a position in a lane. The parameter what is EndOfLane for
+// the end of the lane, or PrunedUntil for its beginning after pruning.
 func (k *Key) Mac(what string, lane int, seq int64, hash string) string {
 	b := make([]byte, 0, 128)
 	b = appendText(b, what)

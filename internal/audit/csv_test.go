@@ -36,6 +36,6 @@ func TestCSVHasNoFormula(t *testing.T) {
 	}
 
 	if row := (Event{ID: "a=b", Action: "login"}).CSV(); row[0] != "a=b" || row[3] != "login" {
-		t.Errorf("a text that is not a formula is %q", row)
+		t.Errorf("a text that is not a formula is %q, want it unchanged", row)
 	}
 }

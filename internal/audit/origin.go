@@ -38,8 +38,9 @@ func As(ctx context.Context, kind ActorKind, id string) {
 	}
 }
 
-// Facts returns the facts that an account's owner learns about a change: when it was made, and
-// either from where, or that an operator or the server made it.
+// Facts returns the facts that an account's owner learns about a change. They contain the time and,
+// if the owner may have made the change, the browser and the address. Otherwise they say that
+// others made it.
 func (o Origin) Facts(at time.Time) map[string]string {
 	facts := map[string]string{"when": at.UTC().Format(time.RFC3339)}
 	switch o.Actor.Kind {

@@ -47,7 +47,7 @@ func (q *Queue) work() {
 	}
 }
 
-// next marks the job with the key done as ended, and returns the job to run next. If the queue is
+// next forgets the key done, whose job has ended, and returns the job to run next. If the queue is
 // empty, it becomes idle, and ok is false.
 func (q *Queue) next(done string) (j job, ok bool) {
 	q.mu.Lock()

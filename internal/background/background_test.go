@@ -28,7 +28,7 @@ func TestQueue(t *testing.T) {
 
 		synctest.Wait()
 		if held != 1 || len(done) != 0 {
-			t.Errorf("while the first job runs, it ran %d times, and %d others ran", held, len(done))
+			t.Errorf("while the first job runs, it ran %d times, and %d others ran, want 1 and 0", held, len(done))
 		}
 
 		ended, cancel := context.WithCancel(t.Context())

@@ -21,7 +21,7 @@ func TestRoundTrip(t *testing.T) {
 		id, want := newKey(t), newInstallation()
 		a, r := create(t, t.TempDir(), want, id.Recipient(), file)
 		if r.Rows != 1201 || r.Recordings != 2 || r.Added != 3 || r.Manifest.Media.Files != 3 {
-			t.Errorf("%q: report %+v", file, r)
+			t.Errorf("%q: report %+v, want 1201 rows, 2 recordings and 3 media files", file, r)
 		}
 
 		got, err := contentsOf(t, a, id)
@@ -91,7 +91,7 @@ func TestStockTools(t *testing.T) {
 
 	var m Manifest
 	if err := json.Unmarshal([]byte(entries["manifest.json"]), &m); err != nil || m.Rows() != 1201 {
-		t.Errorf("manifest: %v, %d rows", err, m.Rows())
+		t.Errorf("manifest: %v, %d rows, want 1201", err, m.Rows())
 	}
 }
 
@@ -107,7 +107,7 @@ func TestIncremental(t *testing.T) {
 	i.listed = []string{"k2", "k3"}
 	newest, r := create(t, dir, i, id.Recipient(), "")
 	if r.Added != 1 || r.AddedBytes != int64(len("sound three")) {
-		t.Errorf("the second backup adds %d files, %d bytes", r.Added, r.AddedBytes)
+		t.Errorf("the second backup adds %d files, %d bytes, want only k3", r.Added, r.AddedBytes)
 	}
 
 	// The bytes of the first recording were last used two days ago.
@@ -120,12 +120,12 @@ func TestIncremental(t *testing.T) {
 
 	removed, err := OpenDir(openFolder(t, dir)).Prune(1, newest.Name)
 	if err != nil || len(removed) != 1 {
-		t.Fatalf("Prune = %q, %v", removed, err)
+		t.Fatalf("Prune = %q, %v, want one backup removed", removed, err)
 	}
 
 	all, err := OpenDir(openFolder(t, dir)).List()
 	if err != nil || len(all) != 1 || all[0].Name != newest.Name || all[0].Rows != 1201 {
-		t.Errorf("List = %+v, %v", all, err)
+		t.Errorf("List = %+v, %v, want only the newest backup", all, err)
 	}
 
 	if _, _, err := newest.Verify(t.Context(), []age.Identity{id}, func(string) {}); err != nil {
@@ -150,7 +150,7 @@ func TestFuture(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Find(dir); err == nil || !strings.Contains(err.Error(), "dated in the future") {
-		t.Errorf("Find with only a backup dated in the future = %v", err)
+		t.Errorf("Find with only a backup dated in the future = %v, want an error that says so", err)
 	}
 
 	i.now = today
@@ -176,7 +176,8 @@ func TestFuture(t *testing.T) {
 	all, err := OpenDir(openFolder(t, dir)).List()
 	newest, found, dated := Newest(all)
 	if err != nil || !found || newest.Name != r.Name || newest.Rows != 7 || len(dated) != 1 {
-		t.Errorf("Newest = %+v, %t, %+v; %v", newest, found, dated, err)
+		t.Errorf("Newest = %+v, %t, %+v; %v, want the last backup, and one dated in the future",
+			newest, found, dated, err)
 	}
 }
 

@@ -29,7 +29,7 @@ func TestDamagedSummary(t *testing.T) {
 		}
 		all, err := OpenDir(openFolder(t, dir)).List()
 		if err != nil || len(all) != 2 || all[0].Name != newest.Name || all[1].Rows != 1201 {
-			t.Errorf("with the summary %q: List = %+v, %v", text, all, err)
+			t.Errorf("with the summary %q: List = %+v, %v, want both backups, newest first", text, all, err)
 		}
 	}
 }
@@ -62,7 +62,7 @@ func TestMediaThatDiffers(t *testing.T) {
 		t.Errorf("Create = %v, want two differences", err)
 	}
 	if r.Manifest.Media.Deleted != 1 || r.Manifest.Media.Missing != 1 || r.Recordings != 2 {
-		t.Errorf("media = %+v", r.Manifest.Media)
+		t.Errorf("media = %+v, want one deleted, one missing and two recordings", r.Manifest.Media)
 	}
 
 	a, err := Find(dir)
@@ -197,7 +197,7 @@ func TestRowOfManyValues(t *testing.T) {
 		}
 	})
 	if allocations > 1000 {
-		t.Errorf("parseRow allocates %.0f times for a row of 3 columns", allocations)
+		t.Errorf("parseRow allocates %.0f times for a row of 3 columns, want at most 1000", allocations)
 	}
 }
 

@@ -249,8 +249,8 @@ func (d Dir) summary(s Summary) (Summary, error) {
 	return read, nil
 }
 
-// Newest returns the newest backup that is not dated in the future, and all backups that are.
-// Backups made while the clock was wrong, or files from someone else, must not hide later backups.
+// Newest returns the newest backup that is not dated in the future, and all that are dated in the
+// future. Backups made while the clock was wrong, or files from someone else, must not hide others.
 func Newest(all []Summary) (newest Summary, found bool, future []Summary) {
 	for _, s := range all {
 		if s.future() {

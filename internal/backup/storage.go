@@ -23,7 +23,8 @@ type Storage interface {
 	Open(name string) (io.ReadCloser, error)
 	// Use reports whether a file exists, and records that it was used now.
 	Use(name string) (exists bool, err error)
-	// Files calls do for each file whose name begins with the folder and a slash.
+	// Files calls do for each file in the folder and its subfolders. For the folder ".", it calls
+	// do only for the files at the top level.
 	Files(folder string, do func(f File) error) error
 	// Remove deletes a file. If the file does not exist, Remove returns nil.
 	Remove(name string) error

@@ -57,8 +57,8 @@ type writer struct {
 	wrong    []error // differences between the rows and the media, which do not make the archive incomplete
 }
 
-// writeArchive writes an archive. If the media differs from what the rows describe, the error is a
-// [Mismatch], and the archive is complete.
+// writeArchive writes an archive. If the media differs from what the rows describe, the archive is
+// complete, and w.mismatch returns the differences.
 func writeArchive(
 	ctx context.Context, out io.Writer, to []age.Recipient, s Source, beside bytesStore,
 ) (w *writer, err error) {

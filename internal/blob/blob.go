@@ -170,7 +170,8 @@ func keyOf(folder, file string) (key string, ok bool) {
 	return key, err == nil && name == path.Join(folder, file)
 }
 
-// away lists the errors of a full or failing disk or mount.
+// away lists the errors of a failing disk or mount, and of a machine that has run out of file
+// descriptors or memory.
 var away = []error{
 	syscall.EROFS, syscall.EIO, syscall.EACCES, syscall.EPERM, syscall.ESTALE, syscall.ENODEV, syscall.ENXIO,
 	syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,

@@ -120,7 +120,7 @@ func TestPutAndOpen(t *testing.T) {
 	}
 
 	if left := files(t, path); len(left) != 0 {
-		t.Errorf("remaining files: %q", left)
+		t.Errorf("remaining files: %q, want none", left)
 	}
 }
 

@@ -233,7 +233,7 @@ func (b *Bucket) removeObject(ctx context.Context, name string) error {
 }
 
 // Link returns a URL at which anyone can read the bytes of a key for the given time. The response
-// has those headers in h that S3 lets a URL set.
+// has the headers in h, as far as S3 lets a URL set them.
 func (b *Bucket) Link(key string, valid time.Duration, h map[string]string) (string, error) {
 	name, err := nameOf(key)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// firstWindow is the number of bytes in the first request. Each further request is for four times
-// as many bytes as the previous request, but for at most lastWindow.
+// firstWindow is the number of bytes in the first request. A request that continues the previous
+// one is for four times as many bytes, but for at most lastWindow.
 const (
 	firstWindow = 1 << 20
 	lastWindow  = 64 << 20

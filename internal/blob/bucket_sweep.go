@@ -49,7 +49,8 @@ func (b *Bucket) Sweep(ctx context.Context, inUse InUse) error {
 }
 
 // doubt remembers removed objects, at most maxGone of them, so that confirmRemoved checks that they
-// are gone. A sweep of the whole bucket deletes other objects once they are a day old.
+// are gone. Objects beyond this number are deleted by a sweep of the whole bucket once they are a
+// day old.
 func (b *Bucket) doubt(objects []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

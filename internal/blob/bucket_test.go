@@ -121,7 +121,7 @@ func TestEveryRange(t *testing.T) {
 
 			readRanges(t, s, key, want)
 			if part, err := s.ReadPart(key, "peaks"); err != nil || !bytes.Equal(part, want[:min(size, 5)]) {
-				t.Errorf("ReadPart of a blob of %d bytes returns %q, %v", size, part, err)
+				t.Errorf("ReadPart of a blob of %d bytes returns %q, %v, want its first five bytes", size, part, err)
 			}
 		}
 	})
@@ -145,7 +145,8 @@ func readRanges(t *testing.T, s Store, key string, want []byte) {
 	}
 	whole, err := io.ReadAll(f)
 	if err != nil || !bytes.Equal(whole, want) {
-		t.Errorf("reading %d bytes returns %d, and the error %v", size, len(whole), err)
+		t.Errorf("reading %d bytes returns %d, and the error %v, want the bytes that were stored",
+			size, len(whole), err)
 	}
 
 	for _, from := range []int{0, 1, size / 3, size/2 + 1, size - 1, 65535, 65536, 131071} {
@@ -280,7 +281,8 @@ func TestBucketSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	if exists(orphan) || !exists(used) {
-		t.Errorf("after a sweep, the orphan exists: %v, and the other: %v", exists(orphan), exists(used))
+		t.Errorf("after a sweep, the orphan exists: %v, and the other: %v, want false and true",
+			exists(orphan), exists(used))
 	}
 }
 
@@ -336,7 +338,7 @@ func TestBucketLink(t *testing.T) {
 
 	got, err := io.ReadAll(res.Body)
 	if err != nil || !bytes.Equal(got, want) || res.Header.Get("Content-Type") != "audio/x-wav" {
-		t.Errorf("fetching the link returned %s with %q: %d bytes, %v",
+		t.Errorf("fetching the link returned %s with %q: %d bytes, %v, want the blob with audio/x-wav",
 			res.Status, res.Header.Get("Content-Type"), len(got), err)
 	}
 }
@@ -374,7 +376,7 @@ func TestBucketLinkInPublic(t *testing.T) {
 
 	link, err := b.Link(key, time.Minute, nil)
 	if err != nil || !strings.HasPrefix(link, proxy.URL+"/"+name+"/") {
-		t.Fatalf("Link = %q, %v, want one of %s", link, err, proxy.URL)
+		t.Fatalf("Link = %q, %v, want a link to %s", link, err, proxy.URL)
 	}
 
 	for at, status := range map[string]int{link: 200, strings.Replace(link, proxy.URL, s.Endpoint, 1): 403} {
@@ -423,7 +425,7 @@ func TestBucketCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	if copied(keys[2]) || b.cache.used != 1000 {
-		t.Errorf("after the removal of the blob, its copy exists: %v, and the copies use %d bytes",
+		t.Errorf("after the removal of the blob, its copy exists: %v, and the copies use %d bytes, want false and 1000",
 			copied(keys[2]), b.cache.used)
 	}
 }

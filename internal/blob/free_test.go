@@ -13,7 +13,7 @@ func TestReserve(t *testing.T) {
 	d, path := open(t)
 	free, err := d.Free()
 	if err != nil || free <= 0 {
-		t.Fatalf("Free = %d, %v", free, err)
+		t.Fatalf("Free = %d, %v, want more than 0", free, err)
 	}
 
 	d.Reserve(math.MaxInt64)
@@ -26,7 +26,7 @@ func TestReserve(t *testing.T) {
 		t.Errorf("Put without free space: %v, written: %v, want no_space", err, wrote)
 	}
 	if left := files(t, path); len(left) != 0 {
-		t.Errorf("files: %q", left)
+		t.Errorf("remaining files: %q, want none", left)
 	}
 
 	d.Reserve(1)

@@ -194,5 +194,5 @@ func (d *Dir) Restore(key, part string, write func(w io.Writer) error) (err erro
 	return errors.Join(write(f), f.Close())
 }
 
-// Settle makes everything that Restore has written durable.
+// Settle returns once all files that Restore has written are durable.
 func (d *Dir) Settle() { syscall.Sync() }

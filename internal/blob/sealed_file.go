@@ -14,7 +14,7 @@ type sealedReader struct {
 	file readable
 	key  []byte
 
-	decrypted io.Reader // the plaintext, at the beginning of the piece next
+	decrypted io.Reader // the plaintext, from the piece with the index next on
 	next      int64
 }
 
@@ -115,7 +115,7 @@ func (w *sealedWriter) ReadAt(p []byte, off int64) (int, error) {
 	return w.read.ReadAt(p, off)
 }
 
-// written is a File that only supports reading.
+// written makes a File readable, but only with ReadAt.
 type written struct{ File }
 
 func (written) Read([]byte) (int, error)       { return 0, errors.ErrUnsupported }

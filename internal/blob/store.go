@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// A File is a blob that is being written. It may be read only after everything was written.
+// A File is a blob that is being written. It may be read once everything has been written.
 type File = interface {
 	io.Writer
 	io.ReaderAt
@@ -37,7 +37,7 @@ type Store interface {
 	// Restore writes a file from a backup: the bytes of a key or, if part is not "", one of its
 	// parts. The store must not be in use. The file is durable after the caller has called Settle.
 	Restore(key, part string, write func(w io.Writer) error) error
-	// Settle makes everything that Restore has written durable.
+	// Settle returns once all files that Restore has written are durable.
 	Settle()
 	// Close closes the store.
 	Close() error

@@ -59,7 +59,7 @@ func sumUp(r io.ReaderAt, size int64) (sums, error) {
 // An onlyWriter hides ReadFrom and WriteTo, so that io.CopyBuffer uses its buffer.
 type onlyWriter struct{ io.Writer }
 
-// short returns io.ErrUnexpectedEOF if n bytes are fewer than wanted.
+// short returns io.ErrUnexpectedEOF if n is less than wanted.
 func short(n, wanted int64) error {
 	if n < wanted {
 		return io.ErrUnexpectedEOF

@@ -22,7 +22,7 @@ func TestContrast(t *testing.T) {
 			"on it on a dark page":  Contrast(dark, On(dark)),
 		} {
 			if got < enough {
-				t.Errorf("%s: text %s has a contrast of %.2f", c, what, got)
+				t.Errorf("%s: text %s has a contrast of %.2f, want at least 4.5", c, what, got)
 			}
 		}
 	}

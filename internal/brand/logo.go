@@ -51,10 +51,10 @@ type Logo struct {
 	PNG  []byte
 }
 
-// A Theme is the kind of page that a logo is for.
+// A Theme is the color theme of the pages that show a logo.
 type Theme string
 
-// The constants are the possible themes. Emails contain the logo for light pages.
+// The possible themes. Emails contain the logo for light pages.
 const (
 	Light Theme = "light"
 	Dark  Theme = "dark"
@@ -140,7 +140,8 @@ func MakeLogo(ctx context.Context, param string, raw []byte) (Logo, error) {
 	}
 }
 
-// checkHeader returns an error if the size or format of a picture makes decoding too costly.
+// checkHeader returns an error if the format of a picture is not supported, or if decoding it would
+// cost too much.
 func checkHeader(param string, raw []byte) error {
 	config, format, err := image.DecodeConfig(bytes.NewReader(raw))
 	if err != nil || !slices.Contains([]string{"png", "jpeg", "webp"}, format) {

@@ -98,7 +98,7 @@ func TestMakeLogo(t *testing.T) {
 		return color.NRGBA{R: uint8(noise.Uint32()), G: uint8(noise.Uint32()), B: uint8(noise.Uint32()), A: 255}
 	}, asPNG)
 	if logo, err := brand.MakeLogo(t.Context(), "logo", photo); err != nil || len(logo.PNG) > 12<<10 {
-		t.Errorf("a photograph results in %d bytes: %v", len(logo.PNG), err)
+		t.Errorf("a photograph becomes a logo of %d bytes, %v, want at most 12 KiB", len(logo.PNG), err)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestRefused(t *testing.T) {
 	for _, name := range []string{"", "x", "../../etc/passwd", strings.Repeat("0", 32),
 		strings.Repeat("0", 32) + "-0x5", strings.Repeat("0", 32) + "-5x5x"} {
 		if _, ok := brand.ParseLogo(name); ok {
-			t.Errorf("%q is the name of a logo", name)
+			t.Errorf("%q is accepted as the name of a logo", name)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func colorScans(n int) []byte {
 // TestScans shows that a small file is refused if decoding it would occupy a CPU for minutes.
 func TestScans(t *testing.T) {
 	if _, err := brand.MakeLogo(t.Context(), "logo", scans(10)); err != nil {
-		t.Errorf("a JPEG of ten scans: %v", err)
+		t.Errorf("a JPEG of ten scans: %v, want success", err)
 	}
 	logo, err := brand.MakeLogo(t.Context(), "logo", scans(500))
 	if err == nil || !strings.Contains(err.Error(), "scans") {

@@ -142,8 +142,8 @@ func (b *Bus) Handle(kind string, h Handler) { b.handlers[kind] = h }
 // Alone reports whether this is the only node, because the bus has no transports.
 func (b *Bus) Alone() bool { return len(b.transports) == 0 }
 
-// Sent and Received return how many messages were sent to other nodes, and how many of their messages
-// were handled, since the process started.
+// Sent returns how many messages were sent to other nodes since the process started. Received
+// returns how many messages from other nodes were handled.
 func (b *Bus) Sent() uint64     { return b.sent.Load() }
 func (b *Bus) Received() uint64 { return b.received.Load() }
 

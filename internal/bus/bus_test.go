@@ -92,7 +92,7 @@ func meet(t *testing.T, b *bus.Bus, other string) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("asking = %q, %v", answer, err)
+			t.Fatalf("asking = %q, %v, want hello", answer, err)
 		}
 	}
 }
@@ -152,10 +152,10 @@ func TestErrors(t *testing.T) {
 		err := a.Ask(t.Context(), name, "refuse", nil, nil)
 		want := problem.BadParam("sdp", "sdp is wrong")
 		if p := problem.First(err); p == nil || *p != *want {
-			t.Errorf("a refusal arrives as %#v", err)
+			t.Errorf("a refusal arrives as %#v, want the handler's problem", err)
 		}
 		if err := a.Ask(t.Context(), name, "fail", nil, nil); err == nil || strings.Contains(err.Error(), "secret") {
-			t.Errorf("a failure arrives as %v", err)
+			t.Errorf("a failure arrives as %v, want an error without the secret", err)
 		}
 
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -256,7 +256,7 @@ func TestBroadcast(t *testing.T) {
 			t.Errorf("the sender or a stranger gets %s", <-mine)
 		}
 		if n := b.Refused(); n > 0 {
-			t.Errorf("%d messages are refused", n)
+			t.Errorf("%d messages are refused, want none", n)
 		}
 	})
 }

@@ -65,7 +65,7 @@ func TestForged(t *testing.T) {
 		a.Send(name, "note", "first of all")
 		repeated := waitFor(t, tapped, heard)
 		if text := <-got; text != `"first of all"` {
-			t.Fatalf("the first note is %s", text)
+			t.Fatalf("the first note is %s, want the note that was sent first", text)
 		}
 
 		invented := []byte(`{"from":"` + name + `","kind":"note","body":"invented"}`)
@@ -95,13 +95,14 @@ func TestForged(t *testing.T) {
 	})
 }
 
-// waitFor returns the first tapped message whose length differs from that of than.
-func waitFor(t *testing.T, tapped <-chan []byte, than []byte) []byte {
+// waitFor returns the first tapped message whose length differs from that of the message heard
+// before.
+func waitFor(t *testing.T, tapped <-chan []byte, before []byte) []byte {
 	t.Helper()
 	for {
 		select {
 		case m := <-tapped:
-			if len(m) != len(than) {
+			if len(m) != len(before) {
 				return m
 			}
 		case <-time.After(time.Minute):

@@ -33,7 +33,7 @@ func TestSeal(t *testing.T) {
 			t.Errorf("%s: error %v, want %v", tt.name, err, tt.want)
 		}
 		if err == nil && (from != "a" || len(text) != 1) {
-			t.Errorf("%s: %q from %q", tt.name, text, from)
+			t.Errorf("%s: %q from %q, want one byte from a", tt.name, text, from)
 		}
 	}
 }
@@ -48,10 +48,10 @@ func TestSealBroadcast(t *testing.T) {
 
 	for name, by := range map[string]*sealer{"b": b, "c": c} {
 		if from, text, err := by.open(message, now); from != "a" || string(text) != "1" || err != nil {
-			t.Errorf("%s opens %q from %q, %v", name, text, from, err)
+			t.Errorf("%s opens %q from %q, %v, want 1 from a", name, text, from, err)
 		}
 		if _, _, err := by.open(message, now); !errors.Is(err, errAgain) {
-			t.Errorf("%s opens it again: %v", name, err)
+			t.Errorf("%s opens it again: %v, want errAgain", name, err)
 		}
 	}
 	disguised := append([]byte{toOne}, message[1:]...)
@@ -96,7 +96,7 @@ func TestSenders(t *testing.T) {
 	}
 
 	if n := len(b.senders); n > 3 {
-		t.Errorf("it remembers %d senders", n)
+		t.Errorf("the sealer remembers %d senders, want at most 3", n)
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package cache keeps values for 300 ms, so that a row requested a thousand times a second is read
-// from the database about four times.
+// from the database only about four times a second.
 package cache
 
 import (

@@ -22,7 +22,7 @@ func TestClaim(t *testing.T) {
 		}
 		var claim *cnf.Claim
 		if err := json.Unmarshal(got, &claim); err != nil || claim.Binding() != binding {
-			t.Errorf("the binding of %s is %q, %v", got, claim.Binding(), err)
+			t.Errorf("the binding of %s is %q, %v, want the original binding", got, claim.Binding(), err)
 		}
 		if cnf.IsCertificate(binding) != (binding == certificate) || cnf.IsKey(binding) != (binding == key) {
 			t.Errorf("%q is taken for another kind of binding", binding)

@@ -1,5 +1,5 @@
-// Package compact encodes the contents of sealed tokens. The form has fixed positions instead of
-// names. It is shorter than JSON, and several times as quick to write and to read.
+// Package compact encodes the contents of sealed tokens. Values have fixed positions instead of
+// names. The encoding is shorter than JSON, and several times as fast to write and to read.
 package compact
 
 import (
@@ -26,8 +26,8 @@ func AppendList(b []byte, list []string) []byte {
 	return b
 }
 
-// AppendText appends a text. A UUID is encoded as the byte 1 and its sixteen bytes. "" is encoded
-// as 0, and any other text as its length plus one and its bytes.
+// AppendText appends a text. A UUID in lower case is encoded as the byte 1 and its sixteen bytes.
+// "" is encoded as 0, and any other text as its length plus one and its bytes.
 func AppendText(b []byte, text string) []byte {
 	if u, ok := plainUUID(text); ok {
 		return append(append(b, 1), u[:]...)

@@ -30,22 +30,22 @@ func TestReader(t *testing.T) {
 	}
 
 	if got := r.List(); got != nil {
-		t.Errorf("an empty list is %q", got)
+		t.Errorf("an empty list is %q, want nil", got)
 	}
 	if got, zero := r.Time(), r.Time(); !got.Equal(at) || !zero.IsZero() {
-		t.Errorf("the times are %v and %v", got, zero)
+		t.Errorf("the times are %v and %v, want the appended time and zero", got, zero)
 	}
 	if !r.More() || r.Done() {
 		t.Error("the number is missing")
 	}
 
 	if n := r.Number(); n != -5 || r.More() || !r.Done() {
-		t.Errorf("the number is %d, more: %t, done: %t", n, r.More(), r.Done())
+		t.Errorf("the number is %d, more: %t, done: %t, want -5, false and true", n, r.More(), r.Done())
 	}
 }
 
-// TestTruncated shows that a Reader notices that an encoding ends too early. A long list that
-// contains nothing allocates nothing.
+// TestTruncated shows that a Reader notices that an encoding ends too early, or that it claims a
+// size that is longer than the encoding.
 func TestTruncated(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"nothing":         {},

@@ -83,7 +83,8 @@ type DB interface {
 	Read() Tx
 
 	// Watch is like Read, for the few small queries that must be answered even if the database is
-	// busy. They never wait for other queries.
+	// busy. On PostgreSQL, they have a connection of their own. On SQLite, Watch is the same as
+	// Read.
 	Watch() Tx
 
 	// Change runs do in a transaction and returns once it is committed. If do returns an error,

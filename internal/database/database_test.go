@@ -44,7 +44,7 @@ func testChange(t *testing.T, d DB) {
 				return nil
 			})
 			if (err == nil) != (i%3 == 0) {
-				t.Errorf("change %d = %v", i, err)
+				t.Errorf("change %d = %v, want success for every third change only", i, err)
 			}
 		})
 	}

@@ -22,8 +22,8 @@ var opened = struct {
 }{files: make(map[string]int)}
 
 // register records that a file is about to be opened. If this process does not have the file open
-// already, register first calls first, which may open and close the file. The caller must call
-// unregister once the file is closed.
+// yet, register calls the function first before that. This function may open and close the file.
+// The caller must call unregister once the file is closed.
 func register(file string, first func() error) (unregister func(), err error) {
 	if abs, err := filepath.Abs(file); err == nil {
 		file = abs
@@ -74,7 +74,8 @@ func withSchemaLock(ctx context.Context, file string, do func() error) error {
 
 // writerOf returns the id of the process that holds the write lock of an SQLite file. It checks for
 // half a second, during which the process must hold the lock all the time. Otherwise, or if there
-// is no /proc/locks, writerOf returns 0. It does not open the file, for the reason given at opened.
+// is no /proc/locks, writerOf returns 0. It does not open the file, for the reason given at the
+// variable opened.
 func writerOf(ctx context.Context, name string) (pid int) {
 	for i := range 5 {
 		holder := lockedBy(name+"-shm", writeByte)

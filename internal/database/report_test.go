@@ -156,7 +156,8 @@ func TestLarge(t *testing.T) {
 	update.Prepare = func(context.Context, *sql.DB, Dialect) error { prepared = true; return nil }
 	if _, err := openFile(t.Context(), update); err == nil ||
 		!strings.Contains(err.Error(), "the database is damaged") || prepared {
-		t.Errorf("opening a damaged file with an earlier schema: %v, changed: %v", err, prepared)
+		t.Errorf("opening a damaged file with an earlier schema: %v, changed: %v, want an error and no change",
+			err, prepared)
 	}
 
 	d, err := openFile(t.Context(), c)
@@ -171,7 +172,7 @@ func TestLarge(t *testing.T) {
 	}
 
 	if _, err := Look(t.Context(), c); err == nil || !strings.Contains(err.Error(), "the database is damaged") {
-		t.Errorf("Look at a damaged file = %v", err)
+		t.Errorf("Look at a damaged file = %v, want an error about the damage", err)
 	}
 }
 
@@ -184,10 +185,10 @@ func TestLook(t *testing.T) {
 
 	r, err := Look(t.Context(), config(file))
 	if err != nil || !r.Checked || r.Size == 0 || strings.Join(r.Tables, " ") != "t" {
-		t.Errorf("Look = %+v, %v", r, err)
+		t.Errorf("Look = %+v, %v, want a checked file with the table t", r, err)
 	}
 	if found, err := filepath.Glob(file + "*"); err != nil || len(found) != 1 {
-		t.Errorf("files after Look: %q, %v", found, err)
+		t.Errorf("files after Look: %q, %v, want only the database", found, err)
 	}
 
 	if _, err := Look(t.Context(), config(file+"x")); !errors.Is(err, fs.ErrNotExist) {
@@ -199,10 +200,10 @@ func TestLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := Look(t.Context(), config(file)); err != nil || r.Log == 0 {
-		t.Errorf("Look during a write = %+v, %v", r, err)
+		t.Errorf("Look during a write = %+v, %v, want the size of the log", r, err)
 	}
 	if err := d.Change(t.Context(), insert("still later")); err != nil {
-		t.Errorf("a change after Look = %v", err)
+		t.Errorf("a change after Look = %v, want nil", err)
 	}
 }
 
@@ -231,7 +232,7 @@ func TestReadOnly(t *testing.T) {
 		t.Error(err)
 	}
 	if found, err := filepath.Glob(file + "*"); err != nil || len(found) != 1 {
-		t.Errorf("files afterwards: %q, %v", found, err)
+		t.Errorf("files afterwards: %q, %v, want only the database", found, err)
 	}
 }
 

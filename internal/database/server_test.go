@@ -200,7 +200,7 @@ func TestServerPool(t *testing.T) {
 
 	time.AfterFunc(time.Millisecond, func() { _ = held[1].Close() })
 	if err := s.Close(); err != nil || s.Stats().Open != 0 {
-		t.Errorf("Close = %v, after which Stats are %+v", err, s.Stats())
+		t.Errorf("Close = %v, after which Stats are %+v, want no error and no open connection", err, s.Stats())
 	}
 }
 
@@ -234,7 +234,7 @@ func TestDeadlock(t *testing.T) {
 				return run(fmt.Sprintf(`UPDATE t SET id = id WHERE id = '%c'`, order[1]))(tx)
 			})
 			if err != nil {
-				t.Errorf("a change in the order %s = %v", order, err)
+				t.Errorf("a change in the order %s = %v, want success", order, err)
 			}
 		})
 	}
@@ -475,7 +475,7 @@ func TestServerComesBack(t *testing.T) {
 			break
 		}
 		if !errors.Is(err, problem.Unavailable) || time.Now().After(deadline) {
-			t.Fatalf("Once when the server is back = %v", err)
+			t.Fatalf("Once when the server is back = %v, want success within the deadline", err)
 		}
 	}
 

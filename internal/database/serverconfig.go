@@ -60,8 +60,8 @@ func (c Config) server() (*pgx.ConnConfig, error) {
 }
 
 // isCutPassword reports whether a part of the password was probably parsed as another part of the
-// URL, because it contains an unencoded special character. An error about that part would reveal
-// the password. Only the parameters user and password may contain an unencoded @.
+// URL, because the password contains an unencoded special character. An error about that part would
+// reveal the password. Only the parameters user and password may contain an unencoded @.
 func isCutPassword(u *url.URL) bool {
 	if strings.Contains(u.EscapedPath(), "@") || strings.Contains(u.Fragment, "@") {
 		return true

@@ -24,7 +24,7 @@ func TestCutPasswords(t *testing.T) {
 
 	for _, raw := range []string{"postgres://u:p%40h%2Fush@h:5432/db", "postgres://h/db?user=u&password=hu@sh"} {
 		if _, err := parseServer(raw); err != nil {
-			t.Errorf("parseServer(%q) = %v", raw, err)
+			t.Errorf("parseServer(%q) = %v, want nil", raw, err)
 		}
 	}
 }

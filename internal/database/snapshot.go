@@ -171,8 +171,8 @@ func each(ctx context.Context, t Tx, query string, columns int, do func(row []st
 	return rows.Err()
 }
 
-// parentsFirst sorts tables so that each comes after the tables that it references. Tables that
-// reference each other in a cycle are not supported.
+// parentsFirst sorts tables so that each comes after the tables that it references. It panics if
+// tables reference each other in a cycle.
 func parentsFirst(tables []Table) (sorted []Table) {
 	placed := make(map[string]bool)
 	for len(sorted) < len(tables) {

@@ -129,9 +129,9 @@ func fileURI(name, parameters string) string {
 }
 
 // Sizes of the page caches of a connection, in KiB. Allocated pages take twice this much memory.
-// Each of the eight readers has its own cache. It only needs to hold the inner pages of indexes,
-// because the kernel caches the file for all readers. Mapping the file would save a copy per read,
-// but then an I/O error would end the process.
+// Each of the eight readers has its own cache. This cache only needs to hold the inner pages of
+// indexes, because the kernel caches the file for all readers. Mapping the file would save a copy
+// per read, but then an I/O error would end the process.
 const (
 	writerCache = 16000
 	readerCache = 2000
@@ -142,7 +142,7 @@ const (
 const maxLogPages = 16000
 
 // readerIdle is how long an idle reader is kept. Its cache and its copy of the schema take 1 to 5
-// MiB. The sweeps of every minute need several readers at the same time.
+// MiB. The sweeps that run every minute need several readers at the same time.
 const readerIdle = 20 * time.Second
 
 // readerLife is the maximum age of a reader. Background work always keeps one reader busy. Without

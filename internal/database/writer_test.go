@@ -114,7 +114,7 @@ func TestRememberTogether(t *testing.T) {
 
 	for i, err := range errs {
 		if errors.Is(err, refusal) != (i%3 == 0) {
-			t.Errorf("change %d: %v", i, err)
+			t.Errorf("change %d: %v, want every third change refused", i, err)
 		}
 	}
 

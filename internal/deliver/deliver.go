@@ -124,7 +124,7 @@ const (
 	receivers = 16 // receivers that a node serves at the same time
 	lanes     = 4  // concurrent requests to a receiver
 	batch     = 64
-	turnFor   = 10 * time.Second // how long a turn may start new attempts
+	turnFor   = 10 * time.Second // how long new attempts may start in a turn
 	lookEvery = 500 * time.Millisecond
 	holdFor   = 15 * time.Second // how long a hold lasts without being renewed
 	clockFor  = time.Minute      // how often the queue's clock is read

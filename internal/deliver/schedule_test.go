@@ -24,7 +24,7 @@ func TestDelay(t *testing.T) {
 		t.Errorf("delay after the last attempt = %v, want none", d)
 	}
 	if d, _ := delay(1, 90*time.Second); d != 90*time.Second {
-		t.Errorf("delay with a Retry-After of 90 s = %v", d)
+		t.Errorf("delay with a Retry-After of 90 s = %v, want 90 s", d)
 	}
 	if d, _ := delay(1, 1000*time.Hour); d != longestDelay {
 		t.Errorf("delay with a Retry-After of 1000 h = %v, want %v", d, longestDelay)

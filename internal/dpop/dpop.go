@@ -371,9 +371,9 @@ func refused(err error) error {
 	return problem.New(problem.Unauthenticated, p.Code, "%s", p.Message)
 }
 
-// Challenge returns the value of WWW-Authenticate for a request that was refused with err. For a
-// request with the scheme DPoP, this is the challenge from RFC 9449, section 7.1. For other
-// requests, it is other.
+// Challenge returns the value of WWW-Authenticate for a request that was refused with err. If the
+// request has the scheme DPoP, this is the challenge from RFC 9449, section 7.1. Otherwise it is
+// the value passed as other.
 func Challenge(r *http.Request, err error, other string) string {
 	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "DPoP") {

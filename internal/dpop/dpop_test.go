@@ -169,7 +169,7 @@ func TestVerify(t *testing.T) {
 
 	for range 2 { // the second proof has a header that the verifier remembers
 		if got, err := w.Verify(t.Context(), []string{proof()}, use); got != h.thumbprint(t) {
-			t.Fatalf("a valid proof: %q, %v", got, err)
+			t.Fatalf("a valid proof: %q, %v, want the thumbprint of its key", got, err)
 		}
 	}
 
@@ -294,7 +294,7 @@ func TestOnce(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := w.Verify(t.Context(), []string{h.proof(t, w.now, "jti", "a")}, use); err != nil {
-		t.Errorf("another key with the same jti: %v", err)
+		t.Errorf("a jti that another key has used: %v, want success", err)
 	}
 }
 
@@ -347,7 +347,7 @@ func TestNonce(t *testing.T) {
 		w.now = time.Now().Add(tt.after)
 		_, err := w.Verify(t.Context(), []string{h.proof(t, w.now, "nonce", nonce)}, use)
 		if (err == nil) != tt.ok {
-			t.Errorf("after %s: %v", tt.after, err)
+			t.Errorf("Verify with a nonce from %s ago = %v", tt.after, err)
 		}
 	}
 }
@@ -372,7 +372,7 @@ func TestReplacedKey(t *testing.T) {
 	key = "second"
 	w.now = w.now.Add(time.Second)
 	if err := verify(v.Nonce()); err != nil {
-		t.Errorf("the new nonce: %v", err)
+		t.Errorf("the new nonce: %v, want success", err)
 	}
 	if err := verify(old); problem.First(err) == nil || problem.First(err).Code != "use_dpop_nonce" {
 		t.Errorf("the nonce with the old key: %v, want use_dpop_nonce", err)
@@ -431,7 +431,7 @@ func FuzzProof(f *testing.F) {
 			got, err = w.Verify(context.Background(), []string{proof}, use)
 		})
 		if err == nil && got != thumbprintIn(t, proof) {
-			t.Errorf("%q is signed with the key %q", proof, got)
+			t.Errorf("%q is accepted for the key %q, which is not the key in its header", proof, got)
 		}
 	})
 }

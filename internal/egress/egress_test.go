@@ -151,7 +151,7 @@ func TestRebind(t *testing.T) {
 
 	if ips, err := p.Resolver.LookupIP(context.Background(), "ip4", "rebound.example"); err != nil ||
 		!ips[0].Equal(net.IPv4(93, 184, 216, 34)) {
-		t.Fatalf("the first resolution returned %v, %v", ips, err)
+		t.Fatalf("the first resolution returned %v, %v, want the public address", ips, err)
 	}
 
 	_, err := p.Client().Get("http://rebound.example:" + port + "/")
@@ -173,7 +173,7 @@ func TestRefused(t *testing.T) {
 	}
 	_, err := p.Client().Get("http://inside.example:8080/?token=secret")
 	if got := egress.Refused(err); got != "10.9.8.7:8080" {
-		t.Errorf("Refused = %q", got)
+		t.Errorf("Refused = %q, want 10.9.8.7:8080", got)
 	}
 	if reason := egress.Reason(err); strings.Contains(reason, "10.9") || !strings.Contains(reason, "egress.allow") {
 		t.Errorf("Reason = %q, want the setting without the address", reason)
@@ -188,7 +188,7 @@ func TestRefused(t *testing.T) {
 	}
 
 	if got := egress.Refused(errors.New("lost")); got != "" {
-		t.Errorf("Refused of another error = %q", got)
+		t.Errorf("Refused of another error = %q, want none", got)
 	}
 }
 

@@ -14,8 +14,9 @@ const (
 	maxHosts = 20 // hosts that are logged in this time
 )
 
-// A Log logs refused addresses: each host at most once a minute, and few hosts in this time. If there
-// are more hosts, one line says that they are not logged. A nil Log discards all addresses.
+// A Log logs refused addresses: each host at most once a minute, and at most maxHosts hosts in this
+// time. If there are more, one line says that they are not logged. A nil Log discards all
+// addresses.
 type Log struct {
 	to *slog.Logger
 

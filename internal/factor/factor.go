@@ -162,7 +162,7 @@ func (f *Factors) Has(ctx context.Context, o Owner) (Set, error) {
 	return s, nil
 }
 
-// The errors for failed proofs. Their messages are shown to the user.
+// The errors whose messages are shown to the user.
 var (
 	ErrWrong   = problem.New(problem.Invalid, "wrong_code", "The code is wrong.")
 	ErrUsed    = problem.New(problem.Invalid, "code_used", "This code was already used. Wait for the next one.")
@@ -218,8 +218,7 @@ func guessKey(o Owner, at Place) session.Key {
 	return session.Key{Kind: "factor_guess", ID: session.Digest(o.String() + " " + string(at))}
 }
 
-// conflict replaces problem.Conflict with the error named instead. It returns other errors
-// unchanged.
+// conflict returns instead if err is problem.Conflict, and err otherwise.
 func conflict(err, instead error) error {
 	if errors.Is(err, problem.Conflict) {
 		return instead

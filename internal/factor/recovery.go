@@ -76,8 +76,8 @@ func (f *Factors) UseCode(ctx context.Context, o Owner, at Place, code string) e
 const recoveryCodes = "recovery codes"
 
 // hashCode returns the hash under which a code is stored. A code has only 50 bits. The master key
-// protects it: without that key, an attacker who has the rows cannot find a code by trying all of
-// them.
+// protects it: without that key, an attacker who has the rows cannot find a code by trying all
+// possible codes.
 func hashCode(key [sha256.Size]byte, o Owner, code string) string {
 	mac := hmac.New(sha256.New, key[:])
 	mac.Write([]byte(o.String() + " " + strings.ToLower(digits(code))))

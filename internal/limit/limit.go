@@ -111,7 +111,7 @@ func (l *Limiter) Return(ctx context.Context, name Name, who string) {
 	}
 }
 
-// Reset undoes every Take of who for the named limit.
+// Reset undoes every Take for who against the named limit.
 func (l *Limiter) Reset(ctx context.Context, name Name, who string) error {
 	if l == nil {
 		return nil
@@ -171,8 +171,8 @@ func (l *Limiter) ask(ctx context.Context, key session.Key, rate session.Rate, n
 	return l.meter.Allow(key, rate, n), nil
 }
 
-// refused returns err if it is not nil, and otherwise an error for callers that must wait, if wait
-// is positive.
+// refused returns err if it is not nil. Otherwise, if wait is positive, refused returns the error
+// for a caller that must wait.
 func refused(wait time.Duration, err error) error {
 	if wait <= 0 || err != nil {
 		return err

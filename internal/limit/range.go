@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Wide is how many times as many events a [Range] may have as a single network. Without a limit for
-// ranges, the owner of a /48 could use the limits of 65,536 networks.
+// A [Range] may have Wide times as many events as a single network. Without a limit for ranges, the
+// owner of a /48 could use the limits of 65,536 networks.
 const Wide = 5
 
 // ofRange returns the name under which events from the range of network are counted, and the rate

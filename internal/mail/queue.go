@@ -87,8 +87,8 @@ func New(c Config) *Post {
 // unavailable since then.
 func (p *Post) Backlog() Backlog { return *p.backlog.Load() }
 
-// Run sends letters until Shutdown is called or ctx ends. If ctx is done, running attempts are
-// aborted.
+// Run sends letters until Shutdown is called or ctx is done. If ctx is done, Run aborts the running
+// attempts.
 func (p *Post) Run(ctx context.Context) {
 	defer close(p.idle)
 	var work sync.WaitGroup

@@ -23,8 +23,8 @@ func message(to string) mail.Message {
 	}
 }
 
-// transport returns a transport that connects to s. Its configuration is a URL that consists of
-// scheme, host, the server's port and behind.
+// transport returns a transport that connects to s. It is configured with a URL that consists of
+// the scheme, the user, the host, the server's port and the text in behind.
 func transport(t *testing.T, s *inbox.Server, scheme, host, behind string) mail.SMTP {
 	t.Helper()
 	to, err := mail.ParseURL(scheme + "://" + strings.ReplaceAll(inbox.User, "@", "%40") + "@" + host + ":" +
@@ -72,7 +72,8 @@ func TestSend(t *testing.T) {
 
 			m := got[0]
 			if m.Subject != "Grüße" || m.Text != "text of it\n" || m.HTML != "<p>html of it</p>" {
-				t.Errorf("the email contains %q, %q, %q", m.Subject, m.Text, m.HTML)
+				t.Errorf("the email contains %q, %q, %q, want the subject, text and HTML that were sent",
+					m.Subject, m.Text, m.HTML)
 			}
 
 			for name, want := range map[string]string{
@@ -159,11 +160,11 @@ func TestSendInternational(t *testing.T) {
 		return by.Send(context.Background(), message(to))
 	}
 	if err := send(old, "ada@bücher.example"); err != nil || len(old.To("ada@xn--bcher-kva.example")) != 1 {
-		t.Errorf("Send to a domain that is not ASCII = %v, %v", err, old.Mails())
+		t.Errorf("Send to a domain that is not ASCII = %v, %v, want one email", err, old.Mails())
 	}
 
 	if err := send(modern, "älice@example.com"); err != nil || len(modern.To("älice@example.com")) != 1 {
-		t.Errorf("Send to an SMTPUTF8 server = %v, %v", err, modern.Mails())
+		t.Errorf("Send to an SMTPUTF8 server = %v, %v, want one email", err, modern.Mails())
 	}
 	if err := send(old, "älice@example.com"); err == nil || !mail.Refused(err) ||
 		!strings.Contains(err.Error(), "SMTPUTF8") {

@@ -52,7 +52,7 @@ const (
 		"Nothing changes unless someone uses the link."
 	linkLife = "The link can be used once and expires in {minutes} minutes."
 	signed   = "{brand} sent you this email about your account."
-	// A line without a fact is left out.
+	// A line whose fact is missing is left out.
 	facts    = "When: {when}\nDevice: {device}\nIP address: {address}\nBy: {by}"
 	opFacts  = facts + "\nBy: {maker}"
 	askOwner = "If this was not you, tell an owner of this installation immediately. " +

@@ -69,7 +69,7 @@ func TestTongues(t *testing.T) {
 		"id", Sender{Address: "no-reply@example.com"})
 	if err != nil || m.Subject != "Neues Passwort für Acme" ||
 		!strings.Contains(m.HTML, `<html lang="de">`) || strings.Contains(m.HTML, "If the button") {
-		t.Errorf("an email in German: %v, %q", err, m.Subject)
+		t.Errorf("an email in German: %v, %q, want a German subject and text", err, m.Subject)
 	}
 
 	m, err = Draft{
@@ -82,6 +82,6 @@ func TestTongues(t *testing.T) {
 	}.write("id", Sender{Address: "no-reply@example.com"})
 	if err != nil || !strings.Contains(m.Text, "Wann: 2.11.2026, 12:30 Uhr (UTC)") ||
 		!strings.Contains(m.Text, "Gerät: Firefox auf Linux") {
-		t.Errorf("an email in German about a device: %v, %s", err, m.Text)
+		t.Errorf("an email in German about a device: %v, %s, want a German date and device", err, m.Text)
 	}
 }

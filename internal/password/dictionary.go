@@ -39,8 +39,8 @@ type entry struct {
 func (d dictionary) word(e entry) string { return d.text[e.start:][:e.size] }
 
 // newDictionary returns a dictionary of the words in lists. Each list begins with the words that
-// attackers try first. A word in several lists keeps its best rank. It omits words
-// of more than 64 KiB.
+// attackers try first. A word in several lists keeps its best rank. newDictionary omits words of 64
+// KiB or more.
 func newDictionary(lists map[string][]string) (d dictionary) {
 	var text strings.Builder
 	d.lists = slices.Sorted(maps.Keys(lists))
@@ -131,8 +131,8 @@ func (d dictionary) find(password string) (found []match.Match, steps int) {
 	return found, s.steps
 }
 
-// follow continues the search with entries[low:high], whose words begin with the same depth
-// bytes.
+// follow continues the search with entries[low:high], whose words have their first depth bytes in
+// common.
 func (s *search) follow(low, high, depth int) {
 	if s.steps++; s.steps > maxSteps || low == high {
 		return

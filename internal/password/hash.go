@@ -43,7 +43,7 @@ const (
 var errForm = errors.New("its format is unknown; known are bcrypt, scrypt, PBKDF2 and argon2id")
 
 // CheckHash returns a problem that names param if a password hash cannot be imported, because its
-// form is unknown or checking it is too expensive.
+// form is unknown or invalid, or because checking it is too expensive.
 func CheckHash(param, text string) error {
 	if _, err := read(text); err != nil {
 		return problem.BadParam(param, "%s cannot be used: %v", param, err)

@@ -1,5 +1,5 @@
 // Package password hashes passwords with argon2id, and checks them. Each hash contains its
-// parameters. The number of concurrent tasks is limited, because each takes 19 MiB.
+// parameters. Only a few hashes are computed at the same time, because each takes 19 MiB.
 package password
 
 import (
@@ -34,8 +34,8 @@ const (
 	MaxLength = 72
 )
 
-// patience is how long a caller waits for its turn. queue is how many callers may wait for each of
-// the tasks that run at the same time. Additional callers are refused immediately, because their
+// patience is how long a caller waits for its turn. queue is how many callers may wait for each
+// task that can run at the same time. Additional callers are refused immediately, because their
 // turn would not come in time.
 const (
 	patience = 10 * time.Second
@@ -82,7 +82,7 @@ func Weak(parallel int) *Hasher {
 // Waiting returns how many callers are waiting for their turn.
 func (h *Hasher) Waiting() int { return int(h.waiting.Load()) }
 
-// Check returns a problem that names param if password must not be used as a password.
+// Check returns a problem that names param if password is too short, too long or not valid UTF-8.
 func Check(param, password string) error {
 	if !utf8.ValidString(password) {
 		return problem.BadParam(param, "%s is not valid UTF-8", param)
@@ -138,8 +138,8 @@ func (p params) work() work {
 	return work{fmt.Sprintf("argon2id with %d lanes", p.threads), int(p.memory) * int(p.time)}
 }
 
-// nobody returns a hash for accounts without one. It costs as much as a real hash, and no password
-// matches it.
+// nobody returns a hash for accounts without one. No password matches it, and checking it costs as
+// much as checking a real hash.
 func (h *Hasher) nobody() hash {
 	return hash{
 		derive: func(password []byte) ([]byte, error) {

@@ -19,7 +19,7 @@ func TestVerify(t *testing.T) {
 	}
 	other, err := h.Hash(t.Context(), nfc)
 	if err != nil || other == hash || !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") {
-		t.Errorf("Hash = %q, then %q, %v", hash, other, err)
+		t.Errorf("Hash = %q, then %q, %v, want two different argon2id hashes", hash, other, err)
 	}
 
 	tests := []struct {
@@ -100,6 +100,6 @@ func TestQueue(t *testing.T) {
 		}
 	}
 	if got := h.Waiting(); got != 0 {
-		t.Errorf("%d callers are still waiting", got)
+		t.Errorf("%d callers are still waiting, want none", got)
 	}
 }

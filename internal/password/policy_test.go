@@ -46,7 +46,7 @@ func TestWeak(t *testing.T) {
 	}
 
 	if err := (Policy{}).Weak(t.Context(), "password", "password"); err != nil {
-		t.Errorf("Weak of the zero Policy = %v", err)
+		t.Errorf("Weak of the zero Policy = %v, want nil", err)
 	}
 }
 
@@ -103,12 +103,12 @@ func TestWeakQueued(t *testing.T) {
 	<-h.sem
 	p := Policy{MinScore: 2, Hasher: newApartment(t, os.Args[0]).Hasher}
 	if err := p.Weak(t.Context(), "password", "fathom-lantern"); err != nil {
-		t.Errorf("Weak of a strong password = %v", err)
+		t.Errorf("Weak of a strong password = %v, want nil", err)
 	}
 
 	err := p.Weak(t.Context(), "password", "lovelace-ada", "ada.lovelace@example.com")
 	if err == nil || !strings.Contains(err.Error(), "your email address, your name") {
-		t.Errorf("Weak of a password from the email = %v", err)
+		t.Errorf("Weak of a password from the email = %v, want a problem that says so", err)
 	}
 }
 
@@ -131,7 +131,7 @@ func FuzzWeak(f *testing.F) {
 		fuzzcost.Bound{CPU: 20 * time.Millisecond, Heap: 4 << 20}.Check(t, len(password), func() {
 			guess, steps := estimate(password, []string{known})
 			if len(guess.Password) > maxRated || steps >= maxSteps || guess.Score < 0 || guess.Score > 4 {
-				t.Errorf("estimate(%q) = %d, of %d bytes in %d steps",
+				t.Errorf("estimate(%q) = %d, of %d bytes in %d steps, want a score from 0 to 4 within the limits",
 					password, guess.Score, len(guess.Password), steps)
 			}
 		})
@@ -176,7 +176,7 @@ func TestBreached(t *testing.T) {
 			p := Policy{Breached: b}
 			if err := p.Weak(t.Context(), "password", "breached-0"); !errors.Is(err, problem.Invalid) ||
 				!strings.Contains(err.Error(), "breach") {
-				t.Errorf("Weak of a breached password = %v", err)
+				t.Errorf("Weak of a breached password = %v, want a problem that names the breach", err)
 			}
 			if err := errors.Join(p.Weak(t.Context(), "password", "fathom-lantern"), b.Close()); err != nil {
 				t.Error(err)

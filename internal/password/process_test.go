@@ -107,7 +107,7 @@ func TestApartDies(t *testing.T) {
 	}
 	a.check(t)
 	if len(a.started) != 2 {
-		t.Errorf("%d processes were started, %v", len(a.started), a.broken)
+		t.Errorf("%d processes were started, want 2; broken: %v", len(a.started), a.broken)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestApartStopped(t *testing.T) {
 	a.apart.answerFor = time.Millisecond
 	a.check(t)
 	if len(a.broken) != 1 || !errors.Is(a.broken[0], errNoAnswer) || len(a.started) != 1 {
-		t.Errorf("%d processes were started, %v", len(a.started), a.broken)
+		t.Errorf("%d processes were started, want 1; broken: %v, want one timeout", len(a.started), a.broken)
 	}
 }
 
@@ -145,6 +145,6 @@ func TestApartIdle(t *testing.T) {
 	a.Close()
 	a.check(t)
 	if len(a.started) != 2 || len(a.broken) > 0 {
-		t.Errorf("%d processes were started, %v", len(a.started), a.broken)
+		t.Errorf("%d processes were started, want 2; broken: %v", len(a.started), a.broken)
 	}
 }

@@ -29,7 +29,7 @@ func (a accounts) next(_ context.Context, after string) (string, error) {
 func bcryptOf(cost, n int) string { return fmt.Sprintf("$2b$%02d$%053d", cost, n) }
 
 // TestImported shows that imported returns the most expensive hash for each algorithm, with one
-// step for each kind of hash.
+// step for each form of hashes.
 func TestImported(t *testing.T) {
 	key := strings.Repeat("ab", 32)
 	all := accounts{
@@ -85,7 +85,7 @@ func TestPace(t *testing.T) {
 }
 
 // TestWait shows that all refused logins take the same time: a quarter more than checking the
-// slowest kind of hash. It does not matter which hash was checked, or whether the account exists.
+// slowest hash. It does not matter which hash was checked, or whether the account exists.
 func TestWait(t *testing.T) {
 	const took, own = 240 * time.Millisecond, 30 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestWait(t *testing.T) {
 		}()
 		Attempt{of: h, began: began}.Wait(ctx)
 		if got := time.Since(began); got != time.Second {
-			t.Errorf("the wait in a request that ends after a second = %v", got)
+			t.Errorf("the wait in a request that ends after a second = %v, want one second", got)
 		}
 
 		// If no account has an imported hash, nothing waits.

@@ -2,8 +2,8 @@
 //
 // Revocations are numbered rows of the database. Each node keeps the rows that have not expired in
 // memory. It polls for new ones, so that a revocation takes effect on all nodes within a second. If
-// a node has not polled successfully for five seconds, it tries once more, and then refuses to
-// answer.
+// a node has not polled successfully for five seconds, it waits at most a second for the next poll,
+// and then refuses to answer.
 package revocation
 
 import (

@@ -95,7 +95,7 @@ func TestCheck(t *testing.T) {
 	}
 	sync()
 	if err := there.Check(began, revocation.Subject{Kind: revocation.Token, ID: "c"}); err != nil {
-		t.Errorf("Check after reading = %v", err)
+		t.Errorf("Check after reading = %v, want nil", err)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestInstallation(t *testing.T) {
 			t.Errorf("Check of a token from before, with %v = %v, want unauthenticated", subjects, err)
 		}
 		if err := list.Check(until.Add(time.Microsecond), subjects...); err != nil {
-			t.Errorf("Check of a token from after, with %v = %v", subjects, err)
+			t.Errorf("Check of a token from after, with %v = %v, want nil", subjects, err)
 		}
 	}
 }
@@ -194,7 +194,7 @@ func TestSuspended(t *testing.T) {
 				t.Errorf("suspended %s: Check = %v, want ok %v", name, err, tt.ok)
 			}
 			if took := time.Since(began); took == 0 || took > time.Second {
-				t.Errorf("suspended %s: Check took %v", name, took)
+				t.Errorf("suspended %s: Check took %v, want a wait of at most a second", name, took)
 			}
 
 			cancel()

@@ -11,8 +11,8 @@ import (
 )
 
 // The mark is a file with two words. The first is the id of the machine's start in which uses were
-// added, or closed if all of them are on the disk. The second is the time until which things may have
-// been used before a crash of the machine.
+// added, or "closed" if all uses are on the disk. The second is the time l.lost: things made until
+// then count as used.
 
 const (
 	markName = "mark"
@@ -20,7 +20,7 @@ const (
 )
 
 // bootID returns an id that changes when the machine starts. Without one, it returns an id that no
-// mark has, so that every crash of the process counts as one of the machine.
+// mark has, so that every crash of the process counts as a crash of the machine.
 func bootID() string {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if id := strings.TrimSpace(string(text)); err == nil && id != "" {
@@ -29,7 +29,7 @@ func bootID() string {
 	return time.Now().Format(time.RFC3339Nano)
 }
 
-// readMark sets l.lost. The parts must have been read.
+// readMark sets l.lost and l.marked. The parts must have been read.
 func (l *Log) readMark() error {
 	text, err := os.ReadFile(filepath.Join(l.c.Dir, markName))
 	if errors.Is(err, fs.ErrNotExist) && len(l.parts) == 0 {

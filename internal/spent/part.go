@@ -98,7 +98,7 @@ func appendRecord(b []byte, d digest, expires int64) []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b[begin:]))
 }
 
-// parse adds the uses in a file that expire after now.
+// parse adds the uses in a file, except those that have expired before the time now.
 func (p *part) parse(text []byte, now int64) {
 	for record := range slices.Chunk(text, recordSize) {
 		if len(record) < recordSize {

@@ -1,6 +1,6 @@
 // Package spent remembers what may be used only once, such as the proofs and assertions of clients.
-// It is for a server that shares its data with no other server, and costs a fraction of a row in a
-// database.
+// It is for a server that shares its data with no other server. Storing a use costs a fraction of
+// writing a row to a database.
 //
 // A [Log] keeps digests in memory and in files. A use is written before Add returns, so it survives
 // the process. If the machine crashes, the latest uses may be lost, because Add does not wait for the
@@ -27,7 +27,7 @@ import (
 // keeps expired uses for longer.
 const partFor = time.Minute
 
-// ahead is how far the clock of a client that makes something may be ahead.
+// ahead is how far the clock of the client that made a thing may be ahead of the server's.
 const ahead = 10 * time.Second
 
 // maxUses is the maximum number of uses in a Log. They take about 200 MiB.
@@ -40,7 +40,7 @@ type Config struct {
 	Now  func() time.Time // nil means time.Now
 }
 
-// A Use is the only use of something.
+// A Use records that something was used.
 type Use struct {
 	ID      string    // identifies the used thing
 	Made    time.Time // when the thing was made, or earlier
@@ -71,7 +71,7 @@ type Log struct {
 	begun time.Time // when the last part was begun
 	count int       // number of uses in parts
 
-	lost   time.Time // what was made until then may have been used before a crash of the machine
+	lost   time.Time // things made until then count as used, because the machine has crashed
 	marked bool      // whether the mark says that uses may be lost if the machine crashes
 }
 

@@ -370,7 +370,7 @@ func TestMaximum(t *testing.T) {
 	l.count = maxUses
 	err := l.Add(Use{"b", w.now, w.now.Add(time.Minute)})
 	if p := problem.First(err); p == nil || p.Kind != problem.Unavailable {
-		w.Errorf("Add to a full log = %v", err)
+		w.Errorf("Add to a full log = %v, want Unavailable", err)
 	}
 	w.refuse(l, "a")
 }

@@ -23,8 +23,8 @@ func Meant(name string, names []string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// MeantOr returns the suggestion from Meant followed by anyway. Without a suggestion, it returns
-// only anyway.
+// MeantOr returns the suggestion from Meant, followed by the text anyway. Without a suggestion, it
+// returns only this text.
 func MeantOr(name string, names []string, anyway string) string {
 	if near := Meant(name, names); near != "" {
 		return near + " " + strings.ToUpper(anyway[:1]) + anyway[1:]

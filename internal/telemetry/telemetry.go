@@ -7,8 +7,8 @@
 // on sessions are spans within a trace. Background work is not traced.
 //
 // Spans contain no values from requests: a query is recorded with its placeholders, a path as its
-// pattern. All methods of a nil [Tracer] return their argument unchanged, so disabled tracing has
-// no cost.
+// pattern. The methods that wrap a handler, client or store return it unchanged if the [Tracer] is
+// nil, so disabled tracing has no cost.
 package telemetry
 
 import (

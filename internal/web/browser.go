@@ -15,9 +15,10 @@ import (
 // browser's values under a digest of that id.
 const browserCookie = "selvage"
 
-// Browsers keeps browser sessions between requests. It implements a gorilla sessions store with our
-// session store as a cache of database rows. If the session store lacks an entry, Browsers reads
-// the rows. Therefore, nobody is signed out if the session store loses its entries.
+// Browsers keeps browser sessions between requests. It implements the Store interface of
+// gorilla/sessions, and uses our session store as a cache of database rows. If the session store
+// lacks an entry, Browsers reads the rows. Therefore, nobody is signed out if the session store
+// loses its entries.
 type Browsers struct {
 	Store   session.Store
 	Rows    BrowserRows
@@ -31,8 +32,8 @@ type BrowserRows interface {
 	// FindBrowser returns a browser's values and when it was last seen. The error is
 	// problem.NotFound if the browser is unknown.
 	FindBrowser(ctx context.Context, browser string) (values map[string]string, seen time.Time, err error)
-	// MoveBrowser stores values under the id to, and deletes the values under the id from. Either
-	// id may be "".
+	// MoveBrowser stores values under the digest to, and deletes the values under the digest from.
+	// Either digest may be "".
 	MoveBrowser(ctx context.Context, from, to string, values map[string]string) error
 	// SeeBrowser records that a browser has just been seen.
 	SeeBrowser(ctx context.Context, browser string) error

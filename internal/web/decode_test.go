@@ -37,7 +37,7 @@ func TestDecode(t *testing.T) {
 	in, err := web.Decode[thing](post("application/json",
 		`{"name":"a","count":2,"tags":["x"],"on":false,"other":{}}`))
 	if err != nil || in.Name != "a" || in.Count != 2 || len(in.Tags) != 1 || in.On == nil || *in.On {
-		t.Errorf("Decode = %+v, %v", in, err)
+		t.Errorf("Decode = %+v, %v, want the values in the body", in, err)
 	}
 
 	in, err = web.Decode[thing](post("application/json", `{"name":1,"count":"2","tags":{},"on":"yes"}`))
@@ -54,7 +54,7 @@ func TestDecode(t *testing.T) {
 
 	form := url.Values{"name": {"a"}}.Encode()
 	if in, err := web.Decode[thing](post("application/x-www-form-urlencoded", form)); err != nil || in.Name != "a" {
-		t.Errorf("Decode of a form = %+v, %v", in, err)
+		t.Errorf("Decode of a form = %+v, %v, want the name a", in, err)
 	}
 
 	var body bytes.Buffer
@@ -63,7 +63,7 @@ func TestDecode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if in, err := web.Decode[thing](post(m.FormDataContentType(), body.String())); err != nil || in.Name != "a" {
-		t.Errorf("Decode of a multipart form = %+v, %v", in, err)
+		t.Errorf("Decode of a multipart form = %+v, %v, want the name a", in, err)
 	}
 }
 
@@ -113,7 +113,7 @@ func members(n int) string {
 func TestDecodeTakesManyMembers(t *testing.T) {
 	if in, err := web.Decode[thing](post("application/json", `{"name":"a",`+members(255)+"}")); err != nil ||
 		in.Name != "a" {
-		t.Errorf("Decode of 256 members = %+v, %v", in, err)
+		t.Errorf("Decode of 256 members = %+v, %v, want the name a", in, err)
 	}
 }
 

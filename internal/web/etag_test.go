@@ -37,7 +37,7 @@ func TestServeDocument(t *testing.T) {
 				rec.Header().Get("ETag"), tt.status, tt.body, etag)
 		}
 		if got := rec.Header().Get("Content-Type"); tt.status == 200 && got != "application/json" {
-			t.Errorf("%s: Content-Type = %q", tt.name, got)
+			t.Errorf("%s: Content-Type = %q, want application/json", tt.name, got)
 		}
 	}
 }

@@ -27,10 +27,10 @@ func RequestID(ctx context.Context) string {
 type Observer func(route string, status int, took time.Duration)
 
 // Outer is the outermost middleware of a listener. It assigns request ids, recovers from panics,
-// and refuses the methods TRACE and CONNECT. It logs each request at debug level. The level is info
-// if an API refused the request (see [Refuse]), or if the client disconnected before the response.
-// It remains debug for errors that are part of normal operation, and for refusals beyond a limited
-// rate. It is error if the status is 5xx.
+// and refuses the methods TRACE and CONNECT. It logs each request, normally at debug level. If an
+// API refused the request (see [Refuse]), or if the client disconnected before the response, the
+// level is info. Errors that are part of normal operation, and refusals beyond a limited rate,
+// remain at debug level. If the status is 5xx, the level is error.
 func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
 	requests := newRequestLog(log)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -123,7 +123,7 @@ func LogInternal(r *http.Request, log *slog.Logger, err error) {
 }
 
 // LogPage logs that a user saw an error page with a request id, so that support can look up the id
-// that the user reports. cause is what the page does not show; it may be "".
+// that the user reports. cause is a reason that the page does not show, or "".
 func LogPage(r *http.Request, log *slog.Logger, status int, title, cause string) {
 	attrs := []any{"request_id", RequestID(r.Context()), "route", r.Pattern, "status", status, "title", title}
 	if cause != "" {

@@ -39,7 +39,7 @@ func TestRefusalFlood(t *testing.T) {
 		t.Errorf("%d refusals in an instant were logged, want %d", n, refusalBurst)
 	}
 	if strings.Count(b.String(), `cause="the cause" code=unauthorized`) != refusalBurst {
-		t.Error("lines have no cause")
+		t.Error("not every line has the cause and the code")
 	}
 
 	b.Reset()
@@ -63,7 +63,7 @@ func TestRefusalLength(t *testing.T) {
 	v.refusal = problem.NoCredentials().Because(strings.Repeat("é", maxCause))
 	cause := v.describeRefusal()[0].Value.String()
 	if len(cause) > maxCause+len("…") || !strings.HasSuffix(cause, "é…") {
-		t.Errorf("a cause of %d bytes is logged", len(cause))
+		t.Errorf("a cause of %d bytes is logged, want at most maxCause bytes and an ellipsis", len(cause))
 	}
 }
 
@@ -107,7 +107,7 @@ func TestClientLeft(t *testing.T) {
 				t.Errorf("counted %d and logged %s, want %d and %s", counted, b.String(), tt.wantStatus, tt.wantLog)
 			}
 			if failed := strings.Contains(b.String(), "ERROR"); failed != (tt.wantStatus == 500) {
-				t.Errorf("logged %s", b.String())
+				t.Errorf("logged %s, want the level ERROR only for status 500", b.String())
 			}
 			if strings.Contains(b.String(), `cause=""`) {
 				t.Errorf("logged an empty cause: %s", b.String())

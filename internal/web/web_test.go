@@ -42,7 +42,7 @@ func TestBasic(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.SetBasicAuth("a", "b:c")
 	if name, secret, ok := web.Basic(r); name != "a" || secret != "b:c" || !ok {
-		t.Errorf("Basic = %q, %q, %v", name, secret, ok)
+		t.Errorf("Basic = %q, %q, %v, want a and b:c", name, secret, ok)
 	}
 	r.Header.Add("Authorization", "Basic eDp5")
 	if _, _, ok := web.Basic(r); ok {
@@ -131,7 +131,8 @@ func TestFlowCookie(t *testing.T) {
 		set := rec.Result().Cookies()[0]
 		if set.Secure != tt.secure || strings.HasPrefix(set.Name, "__Host-") != tt.secure || !set.HttpOnly ||
 			set.SameSite != http.SameSiteLaxMode || set.Path != "/" || set.Domain != "" {
-			t.Errorf("%s with %.20s: %v", tt.public, tt.agent, set)
+			t.Errorf("the cookie at %s with %.20s is %v, want the attributes of a flow cookie",
+				tt.public, tt.agent, set)
 		}
 
 		r.AddCookie(&http.Cookie{Name: set.Name, Value: set.Value})

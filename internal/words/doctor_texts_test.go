@@ -18,7 +18,7 @@ func doctorTexts(t *testing.T) (all []string) {
 	t.Helper()
 	files, err := filepath.Glob("../../cmd/selvage/internal/doctor/*.go")
 	if err != nil || len(files) < 15 {
-		t.Fatalf("%d files, %v", len(files), err)
+		t.Fatalf("package doctor has %d files, %v, want at least 15", len(files), err)
 	}
 	add := func(from ...ast.Expr) {
 		for _, e := range from {

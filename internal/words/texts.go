@@ -10,8 +10,8 @@ import (
 // The dashboard and the demo are written in English. Each English text is its own key: the file of
 // every other language has an object "texts", which maps each English text to its translation.
 
-// separator separates the values in a text. joint separates texts of several sentences. Values
-// cannot contain either.
+// separator separates the values in a text. joint separates the texts that [Sentences] joins.
+// Values cannot contain either.
 const (
 	separator = "\x1f"
 	joint     = "\x1e"
@@ -103,8 +103,8 @@ func (w *Words) Format(at time.Time, layout string) string {
 	return strings.Replace(at.Format(layout), month, w.Text(month), 1)
 }
 
-// Number returns a number that is formatted for English, such as 1,234.5, with the separators of the
-// language. A unit may follow the number.
+// Number takes a number that is formatted for English, such as 1,234.5, and returns it with the
+// separators of the language. A unit may follow the number.
 func (w *Words) Number(english string) string {
 	return strings.NewReplacer(",", w.Say("thousands"), ".", w.Say("decimal")).Replace(english)
 }

@@ -278,7 +278,7 @@ func TestTexts(t *testing.T) {
 				continue
 			}
 			if got, want := partsOf(said), partsOf(text); !slices.Equal(got, want) {
-				t.Errorf("%s has %q in its translation of %q", w.Tag, got, text)
+				t.Errorf("%s has %q in its translation of %q, which has other values or elements", w.Tag, got, text)
 			}
 		}
 

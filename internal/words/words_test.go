@@ -176,7 +176,7 @@ func TestSay(t *testing.T) {
 		german.Say("no such key"):                           "no such key",
 	} {
 		if got != want {
-			t.Errorf("the messages are %q, want %q", got, want)
+			t.Errorf("the message is %q, want %q", got, want)
 		}
 	}
 }
@@ -198,7 +198,7 @@ func TestFormatsInGerman(t *testing.T) {
 		t.Errorf("Number = %q, want %q", got, want)
 	}
 	if got := words.English().Number("1,234.5 MB"); got != "1,234.5 MB" {
-		t.Errorf("in English, Number = %q", got)
+		t.Errorf("in English, Number = %q, want it unchanged", got)
 	}
 }
 

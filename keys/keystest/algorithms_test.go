@@ -33,7 +33,7 @@ func TestAlgorithms(t *testing.T) {
 
 		published := set.Key(jws.Signatures[0].Protected.KeyID)
 		if len(published) != 1 || published[0].Algorithm != string(alg) {
-			t.Errorf("the tokens for %s are signed with %v", alg, published)
+			t.Errorf("the tokens for %s are signed with %v, want one published key for this algorithm", alg, published)
 		}
 
 		for _, other := range keys.Algorithms() { // a key is used with only one algorithm
@@ -121,7 +121,7 @@ func TestNewAlgorithms(t *testing.T) {
 	check(t, err)
 	for _, rec := range records {
 		if delete(had, rec.Kid); rec.State != keys.Current && rec.State != keys.Next {
-			t.Errorf("the key %s is %s", rec.Kid, rec.State)
+			t.Errorf("the key %s is %s, want current or next", rec.Kid, rec.State)
 		}
 	}
 	if len(had) > 0 || len(records) != 2*len(keys.Uses()) {

@@ -159,7 +159,7 @@ func TestStoreAway(t *testing.T) {
 		check(t, rows.Close())
 		settle(25 * time.Hour) // until the sealing key is due
 		if age := time.Since(r.Status().Synced); r.Status().Err == nil || age < 25*time.Hour {
-			t.Errorf("Status without a store: %v, %s old", r.Status().Err, age)
+			t.Errorf("Status without a store: %v, %s old, want an error and at least 25 h", r.Status().Err, age)
 		}
 
 		signed, err := r.Sign(keys.RS256, "JWT", claims{"alice"})
@@ -180,7 +180,8 @@ func TestStoreAway(t *testing.T) {
 		rows.mu.Unlock()
 		settle(2 * time.Second)
 		if age := time.Since(r.Status().Synced); r.Status().Err != nil || age > time.Second {
-			t.Errorf("Status when the store is back: %v, %s old", r.Status().Err, age)
+			t.Errorf("Status when the store is back: %v, %s old, want no error and at most a second",
+				r.Status().Err, age)
 		}
 		if since := time.Since(r.Status().Since[keys.Seal]); since > 2*time.Second {
 			t.Errorf("the sealing key is %s old, want a new one", since)

@@ -41,7 +41,8 @@ func TestResponse(t *testing.T) {
 		})
 		if d.Response != want || !utf8.ValidString(d.Response) || d.Status != http.StatusTeapot || d.Took <= 0 ||
 			d.Refused != "" {
-			t.Errorf("%.40q: %q, %+v", body, d.Response, d.Progress)
+			t.Errorf("the response %.40q is kept as %q, %+v, want its beginning as plain text",
+				body, d.Response, d.Progress)
 		}
 	}
 }
@@ -60,7 +61,7 @@ func TestNoResponse(t *testing.T) {
 		_, _ = rw.Write([]byte("secret"))
 	})
 	if n := asked.Load(); d.Status != http.StatusFound || d.Response != "" || d.Took <= 0 || n != 1 {
-		t.Errorf("a redirect: %q, %+v after %d requests", d.Response, d.Progress, n)
+		t.Errorf("a redirect: %q, %+v after %d requests, want 302 without a body after 1", d.Response, d.Progress, n)
 	}
 
 	// The name 127.0.0.1 is allowed, localhost is not.
@@ -81,7 +82,8 @@ func TestNoResponse(t *testing.T) {
 	d = w.deliveries(hook)[0]
 	at, err := netip.ParseAddrPort(d.Refused)
 	if err != nil || !at.Addr().IsLoopback() || d.Status != 0 || d.Response != "" || reached.Load() {
-		t.Errorf("a refused address: %q, %+v, reached: %v", d.Refused, d.Progress, reached.Load())
+		t.Errorf("a refused address: %q, %+v, reached: %v, want a loopback address, no response and false",
+			d.Refused, d.Progress, reached.Load())
 	}
 	if strings.Contains(d.Error, at.Addr().String()) {
 		t.Errorf("the reason %q reveals the address", d.Error)

@@ -199,7 +199,7 @@ func testDeliver(t *testing.T, c store.Config) {
 		}
 
 		if r.Method != http.MethodPost || r.URL.RequestURI() != "/hook?a=b%20c" {
-			t.Errorf("%s %s", r.Method, r.URL.RequestURI())
+			t.Errorf("the request is %s %s, want POST /hook?a=b%%20c", r.Method, r.URL.RequestURI())
 		}
 
 		got.add(e.ID)
@@ -287,7 +287,7 @@ func TestRetries(t *testing.T) {
 
 	status.Store(204)
 	if n, err := w.rows.RedeliverDead(t.Context(), hook.ID, w.now()); n != 1 || err != nil {
-		t.Fatalf("RedeliverDead = %d, %v", n, err)
+		t.Fatalf("RedeliverDead = %d, %v, want 1", n, err)
 	}
 	w.await(hook, "the redelivery", func(d fabric.Delivery) bool {
 		return delivered(d) && d.Attempts == 1 && d.Status == 204

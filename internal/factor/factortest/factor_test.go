@@ -95,28 +95,28 @@ func TestTOTP(t *testing.T) {
 	must(t, err)
 	if _, err := png.Decode(bytes.NewReader(e.PNG)); err != nil ||
 		!strings.HasPrefix(e.URL, "otpauth://totp/Acme%20%20Dialer:ada@example.com?") {
-		t.Errorf("setting up an app: %v, %s", err, e.URL)
+		t.Errorf("setting up an app: %v, %s, want a PNG and an otpauth URL", err, e.URL)
 	}
 	if again, err := w.BeginTOTP(ctx, w.ada, "flow", "Acme", "ada@example.com"); err != nil ||
 		again.Secret != e.Secret {
-		t.Errorf("BeginTOTP again returned a different secret, or %v", err)
+		t.Errorf("BeginTOTP again: error %v, want the same secret", err)
 	}
 
 	if err := w.ConfirmTOTP(ctx, w.grace, false, "flow",
 		factortest.Code(e.Secret, w.now())); !errors.Is(err, factor.ErrPending) {
-		t.Errorf("confirming another's set-up: %v", err)
+		t.Errorf("confirming another's set-up: %v, want ErrPending", err)
 	}
 	if err := w.ConfirmTOTP(ctx, w.ada, false, "flow", "000000"); !errors.Is(err, factor.ErrWrong) {
-		t.Errorf("confirming with a wrong code: %v", err)
+		t.Errorf("confirming with a wrong code: %v, want ErrWrong", err)
 	}
 	if set, err := w.Has(ctx, w.ada); err != nil || set.Any() {
-		t.Errorf("before the confirmation: %+v, %v", set, err)
+		t.Errorf("before the confirmation: %+v, %v, want no factors", set, err)
 	}
 
 	confirmed := factortest.Code(e.Secret, w.now())
 	must(t, w.ConfirmTOTP(ctx, w.ada, false, "flow", confirmed))
 	if set, err := w.Has(ctx, w.ada); err != nil || !set.TOTP || set.Passkeys {
-		t.Errorf("after the confirmation: %+v, %v", set, err)
+		t.Errorf("after the confirmation: %+v, %v, want only the app", set, err)
 	}
 	if err := w.CheckTOTP(ctx, w.ada, "", confirmed); !errors.Is(err, factor.ErrUsed) {
 		t.Errorf("the code of the set-up, used again: %v, want ErrUsed", err)
@@ -142,7 +142,7 @@ func TestTOTP(t *testing.T) {
 
 	if err := w.CheckTOTP(ctx, w.grace, "",
 		factortest.Code(e.Secret, w.now().Add(30*time.Second))); !errors.Is(err, factor.ErrWrong) {
-		t.Errorf("another owner's code: %v", err)
+		t.Errorf("another owner's code: %v, want ErrWrong", err)
 	}
 }
 
@@ -155,12 +155,12 @@ func TestTOTPOnce(t *testing.T) {
 	w.pass(time.Minute)
 	code := factortest.Code(secret, w.now())
 	if won := race(func() error { return w.CheckTOTP(context.Background(), w.ada, "", code) }); won != 1 {
-		t.Errorf("%d of 50 callers succeeded with one code", won)
+		t.Errorf("%d of 50 callers succeeded with one code, want 1", won)
 	}
 	codes, err := w.NewCodes(t.Context(), w.ada)
 	must(t, err)
 	if won := race(func() error { return w.UseCode(context.Background(), w.ada, "", codes[3]) }); won != 1 {
-		t.Errorf("%d of 50 callers succeeded with one recovery code", won)
+		t.Errorf("%d of 50 callers succeeded with one recovery code, want 1", won)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestGuesses(t *testing.T) {
 	}
 
 	if err := w.UseCode(t.Context(), w.grace, "", "aaaaa-aaaaa"); !errors.Is(err, factor.ErrWrong) {
-		t.Errorf("another owner after the guesses: %v", err)
+		t.Errorf("another owner after the guesses: %v, want ErrWrong", err)
 	}
 
 	// A place that the owner is known to use has its own count, with the same limit.
@@ -264,12 +264,12 @@ func TestRecoveryCodes(t *testing.T) {
 	}
 
 	if left, err := w.RecoveryCodes(ctx, w.ada); err != nil || left.Left != 9 {
-		t.Errorf("remaining codes: %+v, %v", left, err)
+		t.Errorf("remaining codes: %+v, %v, want 9", left, err)
 	}
 
 	_, err = w.NewCodes(ctx, w.ada)
 	must(t, err)
 	if err := w.UseCode(ctx, w.ada, "", first[1]); !errors.Is(err, factor.ErrWrong) {
-		t.Errorf("a code from before the replacement: %v", err)
+		t.Errorf("a code from before the replacement: %v, want ErrWrong", err)
 	}
 }

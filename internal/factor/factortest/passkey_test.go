@@ -33,25 +33,25 @@ func TestPasskey(t *testing.T) {
 	device := &factortest.Authenticator{Origin: origin, Counts: true}
 	made := w.passkey(t, w.ada, device)
 	if made.Name != "Laptop" || made.Synced || made.AMR()[0] != "hwk" {
-		t.Errorf("the new passkey is %+v", made)
+		t.Errorf("the new passkey is %+v, want the Laptop, not synced", made)
 	}
 
 	for _, o := range []*factor.Owner{nil, &w.ada} {
 		p, err := w.logIn(t, o, device)
 		if err != nil || p.Owner != w.ada || p.ID != made.ID {
-			t.Errorf("logging in (owner named: %v) = %+v, %v", o != nil, p, err)
+			t.Errorf("logging in (owner named: %v) = %+v, %v, want ada's passkey", o != nil, p, err)
 		}
 	}
 
 	all, err := w.rows.ListPasskeys(t.Context(), w.ada)
 	must(t, err)
 	if len(all) != 1 || all[0].Count != 2 || all[0].Used.IsZero() {
-		t.Errorf("the stored passkey is %+v", all)
+		t.Errorf("the stored passkey is %+v, want one that was used twice", all)
 	}
 
 	synced := w.passkey(t, w.ada, &factortest.Authenticator{Origin: origin, Synced: true})
 	if !synced.BackedUp || synced.AMR()[0] != "swk" {
-		t.Errorf("a synced passkey: %+v", synced)
+		t.Errorf("a synced passkey: %+v, want it backed up", synced)
 	}
 }
 
@@ -103,13 +103,13 @@ func TestPasskeyRefused(t *testing.T) {
 	// A copy of the passkey with an older counter is refused. The original still works.
 	copied := *mine
 	if _, err := w.logIn(t, nil, mine); err != nil {
-		t.Fatalf("the original: %v", err)
+		t.Fatalf("the original: %v, want success", err)
 	}
 	if _, err := w.logIn(t, nil, &copied); !errors.Is(err, factor.ErrCloned) {
 		t.Errorf("a copy whose counter is behind: %v, want ErrCloned", err)
 	}
 	if _, err := w.logIn(t, nil, mine); err != nil {
-		t.Errorf("the original after the copy: %v", err)
+		t.Errorf("the original after the copy: %v, want success", err)
 	}
 }
 
@@ -125,15 +125,15 @@ func TestPasskeyChallenges(t *testing.T) {
 	_, err = w.BeginLogin(ctx, "two", nil)
 	must(t, err)
 	if _, err := w.CheckPasskey(ctx, "two", answer); !errors.Is(err, factor.ErrRefused) {
-		t.Errorf("the answer to another flow's challenge: %v", err)
+		t.Errorf("the answer to another flow's challenge: %v, want ErrRefused", err)
 	}
 
 	if won := race(
 		func() error { _, err := w.CheckPasskey(context.Background(), "one", answer); return err }); won != 1 {
-		t.Errorf("%d of 50 callers succeeded with one answer", won)
+		t.Errorf("%d of 50 callers succeeded with one answer, want 1", won)
 	}
 	if _, err := w.CheckPasskey(ctx, "one", answer); !errors.Is(err, factor.ErrStale) {
-		t.Errorf("the same answer again: %v", err)
+		t.Errorf("the same answer again: %v, want ErrStale", err)
 	}
 
 	options, err = w.BeginPasskey(ctx, w.ada, "mine", "a", "A")
@@ -141,7 +141,7 @@ func TestPasskeyChallenges(t *testing.T) {
 	other := &factortest.Authenticator{Origin: origin}
 	answer = other.Create(options)
 	if _, err := w.CreatePasskey(ctx, w.grace, false, "mine", "", answer); !errors.Is(err, factor.ErrStale) {
-		t.Errorf("a registration of another flow: %v", err)
+		t.Errorf("a registration of another flow: %v, want ErrStale", err)
 	}
 
 	options, err = w.BeginPasskey(ctx, w.ada, "mine", "a", "A")
@@ -149,7 +149,7 @@ func TestPasskeyChallenges(t *testing.T) {
 	other.Unverified = true
 	if _, err := w.CreatePasskey(ctx, w.ada, false, "mine", "",
 		other.Create(options)); !errors.Is(err, factor.ErrRefused) {
-		t.Errorf("a registration without user verification: %v", err)
+		t.Errorf("a registration without user verification: %v, want ErrRefused", err)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestListAndRemove(t *testing.T) {
 	all, err := w.List(ctx, w.ada)
 	must(t, err)
 	if len(all) != 3 || all[0].Name != "Phone" || all[1].Type != factor.TypeTOTP || all[2].Left != factor.CodeCount {
-		t.Fatalf("the list is %+v", all)
+		t.Fatalf("the list is %+v, want the passkey Phone, the app and all recovery codes", all)
 	}
 
 	for _, f := range all[:2] {
@@ -189,6 +189,6 @@ func TestNoHostName(t *testing.T) {
 		t.Error("a host without a name has passkeys")
 	}
 	if _, err := w.BeginLogin(t.Context(), "login", nil); !errors.Is(err, factor.ErrNone) {
-		t.Errorf("beginning a login: %v", err)
+		t.Errorf("beginning a login: %v, want ErrNone", err)
 	}
 }

@@ -306,7 +306,7 @@ func TestLog(t *testing.T) {
 	text := w.log.String()
 	if strings.Count(text, "\n") != 4 || strings.Count(text, "is unavailable") != 2 ||
 		strings.Count(text, "is available again") != 2 || !strings.Contains(text, "refused") {
-		t.Errorf("the log of two outages is\n%s", text)
+		t.Errorf("the log of two outages is\n%s\nwant two lines for each, with the cause", text)
 	}
 	if strings.Contains(text, "hush") || strings.Contains(text, "canary") {
 		t.Errorf("the log contains a secret:\n%s", text)

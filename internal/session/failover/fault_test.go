@@ -76,7 +76,7 @@ func outage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
 	})
 	w.put(t, "changed", "new")
 	if cause == "" || strings.Contains(cause, "stays") {
-		t.Errorf("the outage has the cause %q", cause)
+		t.Errorf("the outage has the cause %q, want a cause that names no entry", cause)
 	}
 
 	w.want(t, changed, "new")
@@ -119,10 +119,10 @@ func outage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
 	for _, k := range []session.Key{deleted, taken} {
 		if err := w.CompareAndSwap(t.Context(), k, []byte("old"), []byte("x"),
 			lasts); !errors.Is(err, problem.NotFound) {
-			t.Errorf("CompareAndSwap of a deleted entry = %v", err)
+			t.Errorf("CompareAndSwap of a deleted entry = %v, want not found", err)
 		}
 		if err := w.Add(t.Context(), k, []byte("again"), lasts); err != nil {
-			t.Errorf("Add of a deleted entry = %v", err)
+			t.Errorf("Add of a deleted entry = %v, want success", err)
 		}
 		w.want(t, k, "again")
 	}
@@ -170,7 +170,7 @@ func TestFlushed(t *testing.T) {
 	w.wantTake(t, k, "two")
 
 	if now := w.State(); now.Away || w.log.String() != "" {
-		t.Errorf("the state is %+v and the log\n%s", now, w.log)
+		t.Errorf("the state is %+v and the log\n%s\nwant no outage", now, w.log)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestEvicting(t *testing.T) {
 		t.Error("nothing was evicted")
 	}
 	if now := w.State(); now.Away {
-		t.Errorf("the state is %+v", now)
+		t.Errorf("the state is %+v, want no outage", now)
 	}
 }
 
@@ -362,6 +362,6 @@ func TestSwappedAfterwards(t *testing.T) {
 
 	w.want(t, k, "5")
 	if now := w.State().Until; now != until {
-		t.Errorf("the fallback lingers until %v, before the swaps until %v", now, until)
+		t.Errorf("after the swaps, the fallback lingers until %v, want %v as before", now, until)
 	}
 }

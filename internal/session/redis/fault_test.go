@@ -166,7 +166,7 @@ func TestPaused(t *testing.T) {
 			all.Go(func() {
 				got, err := s.Get(t.Context(), k)
 				if err == nil && string(got) != k.ID {
-					t.Errorf("Get(%s) = %q", k.ID, got)
+					t.Errorf("Get(%s) = %q, want the id or an error", k.ID, got)
 				}
 				mu.Lock()
 				defer mu.Unlock()
@@ -181,7 +181,7 @@ func TestPaused(t *testing.T) {
 
 	r.Pause(t)
 	if failed := read(); failed != len(keys) {
-		t.Errorf("%d of %d reads of a paused Redis failed", failed, len(keys))
+		t.Errorf("%d of %d reads of a paused Redis failed, want all", failed, len(keys))
 	}
 
 	r.Resume(t)

@@ -72,7 +72,7 @@ func TestAccount(t *testing.T) {
 			Patience: patient})
 		eventually(t, "the probe of a lean account", func() error { return s.Probe(t.Context()) })
 		if info, err := s.Info(t.Context()); err != nil || info.Servers[0].Save != "?" {
-			t.Errorf("Info = %+v, %v", info, err)
+			t.Errorf("Info = %+v, %v, want the times of snapshots unknown", info, err)
 		}
 	}
 
@@ -114,7 +114,7 @@ func TestInfo(t *testing.T) {
 		for _, s := range info.Servers {
 			if s.Version == "" || s.Clock.IsZero() || s.Policy != "noeviction" || !s.AOF || s.Save != "" ||
 				s.Used == 0 {
-				t.Errorf("Info = %+v", s)
+				t.Errorf("Info = %+v, want a version, a time, noeviction, AOF and no snapshots", s)
 			}
 		}
 	}

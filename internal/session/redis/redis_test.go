@@ -61,7 +61,7 @@ func TestPrefix(t *testing.T) {
 					t.Errorf("%s: Add = %v", name, err)
 				}
 				if n, err := s.Incr(ctx, count, time.Minute); n != 1 || err != nil {
-					t.Errorf("%s: Incr = %d, %v, want the first", name, n, err)
+					t.Errorf("%s: Incr = %d, %v, want 1", name, n, err)
 				}
 				if wait, err := s.Allow(ctx, rate, session.Rate{Burst: 1, Every: time.Hour}, 1); wait != 0 ||
 					err != nil {

@@ -18,7 +18,7 @@ func cancelled(t *testing.T, s session.Store) {
 	leave()
 	gone := func(doing string, err error) {
 		t.Helper()
-		wantErr(t, doing+" of a caller who left", err, context.Canceled)
+		wantErr(t, doing+" with a canceled context", err, context.Canceled)
 	}
 
 	gone("Put", s.Put(left, k, []byte("one"), time.Minute))
@@ -62,9 +62,10 @@ func leaving(t *testing.T, s session.Store) {
 
 			again, err := s.Take(t.Context(), k)
 			if err == nil && (taken == nil || string(again) != want) {
-				t.Errorf("a second Take = %q after %q", again, got)
+				t.Errorf("the second Take = %q after the first = %q, want the entry unchanged and only once",
+					again, got)
 			} else if err != nil && !errors.Is(err, problem.NotFound) {
-				t.Errorf("a second Take = %v", err)
+				t.Errorf("the second Take = %v, want success or not found", err)
 			}
 		}
 	})

@@ -11,7 +11,8 @@ import (
 )
 
 // Backends have their own clocks, so these cases wait for entries to expire. short is a lifetime
-// that is short enough to wait for. If a case must do something within the lifetime, it uses alive.
+// that is short enough to wait for. patience is how much longer than a lifetime a case waits. If a
+// case must do something within the lifetime, it uses alive.
 const (
 	short    = 700 * time.Millisecond
 	patience = time.Minute
@@ -49,7 +50,7 @@ func waitGone(t *testing.T, began time.Time, life time.Duration, check func() bo
 			return
 		}
 		if time.Since(began) > life+patience {
-			t.Fatalf("still there %v after a lifetime of %v", time.Since(began), life)
+			t.Fatalf("the entry is still there after %v, want it gone after %v", time.Since(began), life)
 		}
 	}
 }
@@ -158,7 +159,7 @@ func ttlOfNothing(t *testing.T, s session.Store) {
 			return
 		}
 		if time.Since(began) > patience {
-			t.Fatalf("still there %v after a lifetime of a nanosecond", time.Since(began))
+			t.Fatalf("the entries are still there after %v, want them gone after a nanosecond", time.Since(began))
 		}
 	}
 }

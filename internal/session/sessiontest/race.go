@@ -33,8 +33,8 @@ func together(do func(i int)) {
 	wg.Wait()
 }
 
-// oneWins calls try in all goroutines. It fails unless one call succeeds and all others return
-// loses.
+// oneWins calls try in all goroutines. It fails unless one call succeeds and all others return the
+// error loses.
 func oneWins(t *testing.T, loses error, try func(i int) error) {
 	t.Helper()
 	var won atomic.Int64
@@ -101,7 +101,7 @@ func allSwap(t *testing.T, s session.Store) {
 			value, err := s.Get(t.Context(), k)
 			n, bad := strconv.Atoi(string(value))
 			if err != nil || bad != nil {
-				t.Errorf("Get = %q, %v", value, err)
+				t.Errorf("Get = %q, %v, want a number", value, err)
 				return
 			}
 
@@ -109,7 +109,7 @@ func allSwap(t *testing.T, s session.Store) {
 				strconv.AppendInt(nil, int64(n+1), 10), time.Minute); err == nil {
 				return
 			} else if !errors.Is(err, problem.Conflict) {
-				t.Errorf("CompareAndSwap = %v", err)
+				t.Errorf("CompareAndSwap = %v, want success or a conflict", err)
 				return
 			}
 		}

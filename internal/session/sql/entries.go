@@ -132,11 +132,11 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 	err = s.db.Once(ctx, func(t database.Tx) error {
 		now, cost := s.after(0), rate.Cost(n).Microseconds()
 
-		// An entry expires when its key has recovered all events. If the entry expires no later
-		// than latest, n events are available. Normally, every entry expires no later than most. It
-		// can expire later if the clock of the node that wrote the entry is ahead of this node's
-		// clock. If the entry expires even later than ahead, a clock was set back, and n events are
-		// available, too.
+		// An entry expires when its key has recovered all events. If this is not after the time
+		// latest, n events are available. Normally, an entry expires by the time most. If the clock
+		// of the node that wrote the entry is ahead, the entry may expire up to maxSkew later. If
+		// it expires even after the time ahead, a clock was set back, and n events are available,
+		// too.
 		most := now + rate.Slack().Microseconds()
 		latest, ahead := most-cost, most+maxSkew.Microseconds()
 		err := changed(t.Exec(ctx, `
@@ -166,7 +166,7 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 // after returns the time that is ttl from now, in Unix microseconds.
 func (s *Store) after(ttl time.Duration) int64 { return s.now().Add(ttl).UnixMicro() }
 
-// bytes returns value, or an empty slice if value is nil, which would be stored as NULL.
+// bytes returns value, or an empty slice if value is nil. A nil slice would be stored as NULL.
 func bytes(value []byte) []byte {
 	if value == nil {
 		return []byte{}

@@ -3,8 +3,8 @@
 //
 // Each operation is one statement, in the SQL that SQLite and PostgreSQL share, and the database
 // decides which of several concurrent callers succeeds. An expired entry is never returned, even
-// before it is deleted. A power failure may lose the latest logins in progress, so that commits
-// need not wait for the disk.
+// before it is deleted. Commits do not wait for the disk, so a power failure may lose the latest
+// logins in progress.
 package sql
 
 import (
