@@ -190,9 +190,9 @@ func (r *Ring) record(use Use, state State, secret []byte) (rec Record, err erro
 // each add some of them.
 //
 // The keys are created concurrently, on all CPUs. An RSA key takes a tenth of a second, and the
-// first start needs four of them. On two CPUs, these take no longer than the two keys for RS256
-// would take one after the other. If the keys for PS256 were created later, discovery would name an
-// algorithm that has no key yet.
+// first start needs four of them: two for RS256, and two for PS256. On two CPUs, creating all four
+// takes only as long as creating two on one CPU. If the keys for PS256 were created later,
+// discovery would name an algorithm that has no key yet.
 func (r *Ring) complete(ctx context.Context) error {
 	var added []Record
 	s := r.latest.Load()

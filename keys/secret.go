@@ -64,7 +64,8 @@ func (r *Ring) OpenSecret(name, sealed string) ([]byte, error) {
 	return secret, nil
 }
 
-// Reseal returns a secret sealed with the newest master key. fresh is true if it already was.
+// Reseal returns a secret sealed with the newest master key. fresh is true if it was already sealed
+// with this key.
 func (r *Ring) Reseal(name, sealed string) (again string, fresh bool, err error) {
 	if _, err := r.newest().shared.open(sealed, name); err == nil {
 		return sealed, true, nil

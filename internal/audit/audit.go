@@ -96,7 +96,7 @@ func Of(action, projectID, kind, id string) Event {
 }
 
 // None takes the place of an event for changes whose author does not matter, such as leases,
-// counters, and deletions of expired rows. reason names the kind of change.
+// counters, and deletions of expired rows. The parameter reason names the kind of change.
 func None(reason string) Event { return Event{none: reason} }
 
 // With returns e with more facts, passed as alternating names and values. Facts with empty values

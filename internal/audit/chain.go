@@ -49,8 +49,8 @@ func (k *Key) of(generation int64) *Key {
 	return k.earlier[generation]
 }
 
-// Hash returns the hash of e. before is the hash of the previous event in the lane, or "" if e is
-// the first. detail is the event's DetailText.
+// Hash returns the hash of the event e, whose DetailText is detail. The parameter before is the
+// hash of the previous event in the lane, or "" if e is the first.
 func (k *Key) Hash(e Event, detail, before string) string {
 	b := make([]byte, 0, 512)
 	b = appendText(b, "event 1")

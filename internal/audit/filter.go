@@ -11,7 +11,7 @@ type Filter struct {
 	ProjectID string
 	Action    string // an action, or the part before the dot, such as "client"
 	Outcome   Outcome
-	Actor     string // an id; the search for operators is faster if their kind is set, too
+	Actor     string // an id; the search for operators is faster if ActorKind is set, too
 	ActorKind ActorKind
 	Target    string   // an id
 	Actors    []string // ids, of which one must be the actor's; nil matches all

@@ -35,8 +35,8 @@ func (b *Break) Error() string {
 	return fmt.Sprintf("lane %d, event %d (%s): %s", b.Lane, b.Seq, b.ID, b.What)
 }
 
-// Verify returns a Verifier for a lane. The caller must read head before it reads the events. spans
-// are the parts of the lane that were written with earlier keys, oldest first.
+// Verify returns a Verifier for a lane. The caller must read head before it reads the events. The
+// parameter spans lists the parts of the lane that were written with earlier keys, oldest first.
 func (k *Key) Verify(head Head, spans ...Span) (*Verifier, error) {
 	v := &Verifier{key: k, head: head, spans: spans, seq: head.PrunedSeq, hash: head.PrunedHash}
 	if err := v.checkSpans(); err != nil {
@@ -129,8 +129,8 @@ func (v *Verifier) Next(e Event) error {
 // At returns the position up to which the lane has been checked.
 func (v *Verifier) At() Head { return Head{Lane: v.head.Lane, Seq: v.seq, Hash: v.hash} }
 
-// End finishes the check. now is the head of the lane, read after the events. The checked events
-// must extend at least to the head passed to Verify, and at most to now.
+// End finishes the check. The parameter now is the head of the lane, read after the events. The
+// checked events must reach the head passed to Verify, and must not go beyond now.
 func (v *Verifier) End(now Head) error {
 	if v.seq < v.head.Seq {
 		return v.broken(v.seq+1, "", gap(v.seq+1, v.head.Seq))

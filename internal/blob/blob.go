@@ -1,7 +1,7 @@
 // Package blob stores immutable bytes in a directory. Each blob has a key, and a database row that
 // owns the key.
 //
-// A blob appears whole or not at all, and before its row is committed. [Dir.Sweep] deletes blobs
+// A blob appears only as a whole, and before its row is committed. [Dir.Sweep] deletes blobs
 // without a row. A writer holds a lock (flock) on the file from its creation until the row is
 // committed. This lets Sweep, in any process, distinguish a write in progress from the remains of a
 // crash. Keys and symbolic links cannot lead outside the directory.

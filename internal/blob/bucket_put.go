@@ -17,8 +17,8 @@ import (
 // multipart is the size in bytes of the parts in which a larger file is sent.
 const multipart = 16 << 20
 
-// Put implements [Store]. write fills a local file. Put sends the complete file to the bucket, and
-// checks that the bucket has it before it calls commit.
+// Put implements [Store]. The function write fills a local file. Put sends the complete file to the
+// bucket, and checks that the bucket has it before it calls commit.
 func (b *Bucket) Put(
 	key string,
 	write func(f File) (parts map[string][]byte, err error),

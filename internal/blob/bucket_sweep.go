@@ -143,7 +143,8 @@ func (b *Bucket) keyOf(object string) (key string, ok bool) {
 	return keyOf(path.Dir(file), path.Base(file))
 }
 
-// sweepSome deletes the objects in some that have no owner. some is sorted by key.
+// sweepSome deletes the objects that have no owner and were stored before the given time. The
+// objects must be sorted by key.
 func (b *Bucket) sweepSome(ctx context.Context, some []minio.ObjectInfo, inUse InUse, before time.Time) error {
 	if len(some) == 0 {
 		return nil

@@ -51,8 +51,8 @@ func bucketIn(t *testing.T, s *servers.S3Server, name string, cache int64) *Buck
 	return b
 }
 
-// places runs try with each kind of store. stored returns the path of the file in which the store
-// has written the blob with the given key.
+// places runs try with each kind of store. The function stored returns the path of the file that
+// contains the blob with the given key.
 func places(t *testing.T, try func(t *testing.T, s Store, stored func(key string) string)) {
 	secret := sha256.Sum256([]byte(t.Name()))
 	seal := func(s Store) Store {
@@ -145,8 +145,7 @@ func readRanges(t *testing.T, s Store, key string, want []byte) {
 	}
 	whole, err := io.ReadAll(f)
 	if err != nil || !bytes.Equal(whole, want) {
-		t.Errorf("reading %d bytes returns %d, and the error %v, want the bytes that were stored",
-			size, len(whole), err)
+		t.Errorf("reading %d bytes returns %d, and the error %v, want the stored bytes", size, len(whole), err)
 	}
 
 	for _, from := range []int{0, 1, size / 3, size/2 + 1, size - 1, 65535, 65536, 131071} {
@@ -281,8 +280,7 @@ func TestBucketSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	if exists(orphan) || !exists(used) {
-		t.Errorf("after a sweep, the orphan exists: %v, and the other: %v, want false and true",
-			exists(orphan), exists(used))
+		t.Errorf("after Sweep, the orphan exists: %v, the other: %v, want false and true", exists(orphan), exists(used))
 	}
 }
 

@@ -108,8 +108,8 @@ func (d *Dir) sweepFolder(ctx context.Context, folder string, files []string, in
 	return errors.Join(errs...)
 }
 
-// removeUnowned deletes a file if no process holds its lock and orphaned, called while holding the
-// lock, returns true.
+// removeUnowned locks a file, and deletes it if orphaned returns true. It does nothing if another
+// process has locked the file.
 func (d *Dir) removeUnowned(name string, orphaned func() (bool, error)) error {
 	f, err := d.root.OpenFile(name, os.O_RDWR, 0) // on NFS, only files open for writing can be locked (flock(2))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -67,8 +67,8 @@ func OnLight(c Color) Color { return toward(c, Color{}, lightGround) }
 // OnDark returns c, lightened if necessary to be readable on a dark page.
 func OnDark(c Color) Color { return toward(c, Color{255, 255, 255}, darkGround) }
 
-// toward mixes end into c until the result is readable as text on ground and as a background of
-// text.
+// toward mixes the color end into c until the result is readable as text on the color ground, and
+// until text on the result is readable.
 func toward(c, end, ground Color) Color {
 	for mixed, part := c, 0.0; ; part += 0.02 {
 		mixed = Color{c.r + (end.r-c.r)*part, c.g + (end.g-c.g)*part, c.b + (end.b-c.b)*part}

@@ -89,9 +89,9 @@ type question struct {
 	answer chan envelope
 }
 
-// A Handler handles the messages of one kind. from is the node that sent the message. If the
-// message is a request, the results are its answer. Handlers of other messages are called one after
-// the other, so they must not block.
+// A Handler handles the messages of one kind. The parameter from is the node that sent the message.
+// If the message is a request, the results are its answer. Handlers of other messages are called
+// one after the other, so they must not block.
 type Handler = func(ctx context.Context, from string, body json.RawMessage) (answer any, err error)
 
 // An envelope is a message in the form that transports carry.

@@ -20,8 +20,8 @@ const renewAfter = For * 5 / 6
 // maxSize is the maximum number of values that a cache from [New] keeps. A full cache is emptied.
 const maxSize = 10_000
 
-// sweepEvery is how often expired values are removed. Left in memory, they would keep most of the
-// pages that a busy time has filled.
+// sweepEvery is how often expired values are removed. Without this, the values from a busy time
+// would stay in memory.
 const sweepEvery = 10 * time.Second
 
 // A Cache keeps values for a short time. Create one with [New]. It is safe for concurrent use.
@@ -49,7 +49,7 @@ func (e *entry[V]) due(now time.Time) bool {
 	return age >= renewAfter && e.renewed.CompareAndSwap(false, true)
 }
 
-// New returns a cache that reads the time from now.
+// New returns a cache that gets the time from the function now.
 func New[V any](now func() time.Time) *Cache[V] { return NewSize[V](now, maxSize) }
 
 // NewSize is like [New], but the cache keeps at most size values. It is meant for large values.

@@ -1,5 +1,5 @@
-// Package cnf represents what a token is bound to: the key of a client's DPoP proofs (RFC 9449), or
-// the certificate that a client uses for TLS (RFC 8705).
+// Package cnf represents the binding of a token: to the key of a client's DPoP proofs (RFC 9449),
+// or to the certificate that a client uses for TLS (RFC 8705).
 //
 // A binding is a string, which tokens and grants contain. It is the thumbprint of a key, or a
 // prefix and the thumbprint of a certificate. For a token that is not bound, it is "".

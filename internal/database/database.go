@@ -9,7 +9,8 @@
 // the first and then sees its result. If a change reads a row that another change may write, it
 // first locks the row, by an UPDATE that changes nothing.
 //
-// Text is UTF-8 without NULs; anything else is problem.Malformed. Text is compared byte by byte.
+// Text arguments must be UTF-8 without NULs. For other text, a query returns problem.Malformed.
+// Text is compared byte by byte.
 //
 // If a database cannot be reached, or is full, locked or failing, a query returns
 // problem.Unavailable. Once a damaged page of a file is found, all queries return this error,
@@ -88,8 +89,8 @@ type DB interface {
 	Watch() Tx
 
 	// Change runs do in a transaction and returns once it is committed. If do returns an error,
-	// Change undoes everything do did, and returns the error. do may run more than once, so it must
-	// set the caller's variables, not append to them.
+	// Change undoes everything do did, and returns the error. The function do may run more than
+	// once, so it must set the caller's variables, not append to them.
 	Change(ctx context.Context, do func(Tx) error) error
 
 	// Once is like Change, for a function with at most one statement that changes rows. It uses no

@@ -2,14 +2,14 @@
 // For each attempt, a [Write] function produces the body again.
 //
 // Jobs wait in a [Queue] that all nodes share. A node holds a receiver while it delivers jobs to
-// it. Normally, each body is therefore sent once, and roughly in the order of the events. If a node
+// it. So each body is normally sent only once, and roughly in the order of the events. If a node
 // dies, its holds expire. A failing receiver is left alone for a while, and does not delay other
 // receivers. If a receiver does not accept a body, the job is retried with growing delays for most
 // of a day, and then becomes a dead letter.
 //
 // The HTTP client decides which addresses it connects to; see package egress. Only the status of a
-// response and its Retry-After header have an effect. The beginning of the body is kept to show it
-// to people.
+// response and its Retry-After header have an effect. The beginning of the body is kept for
+// display.
 package deliver
 
 import (

@@ -32,9 +32,9 @@ func rest(failures int) time.Duration {
 	return min(firstRest<<min(failures-restAfter, 10), longestRest)
 }
 
-// delay returns the wait after the given attempt, counted from 1. It adds or subtracts up to 20 %, so
-// that jobs that failed together are not retried together. asked is the receiver's Retry-After. ok
-// is false after the last attempt.
+// delay returns the wait after the given attempt, counted from 1. It adds or subtracts up to 20 %,
+// so that jobs that failed together are not retried together. The parameter asked is the receiver's
+// Retry-After. ok is false after the last attempt.
 func delay(attempts int, asked time.Duration) (d time.Duration, ok bool) {
 	if attempts > len(delays) {
 		return 0, false

@@ -61,8 +61,8 @@ func refuse(address string) error {
 		"requests to the host's address are not allowed, unless the host is in egress.allow"), address}
 }
 
-// Refused returns the address because of which a request failed with err, or "" if it failed for
-// another reason. Only operators of the installation may see the address.
+// Refused returns the address that the policy refused, if err is the error of such a request.
+// Otherwise it returns "". Only operators of the installation may see the address.
 func Refused(err error) string {
 	var r refusal
 	if errors.As(err, &r) {
@@ -93,13 +93,13 @@ func (p Policy) Dial(ctx context.Context, network, address string) (net.Conn, er
 	return conn, err
 }
 
-// MayReach reports whether packets may be sent to at, an address to which host resolves.
+// MayReach reports whether packets may be sent to the address at, to which host resolves.
 func (p Policy) MayReach(host string, at netip.AddrPort) bool {
 	return judge(at.String(), p.allows(host)) == nil
 }
 
-// judge returns an error if connections to address are not permitted. allowed means that the
-// operator allows the name that resolved to address.
+// judge returns an error if connections to address are not permitted. The parameter allowed is true
+// if the operator allows the name that resolved to address.
 func judge(address string, allowed bool) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {

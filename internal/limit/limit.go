@@ -85,9 +85,10 @@ func (l *Limiter) Set(rates Rates) {
 	clear(l.shares)
 }
 
-// Take counts one event of the account, network or other caller that who names, against the named
-// limit. It is exact: of any number of concurrent callers, only as many succeed as the limit
-// allows. The others get problem.RateLimited with the time to wait, and are not counted.
+// Take counts one event against the named limit. The parameter who names the caller, such as an
+// account or a network. The count is exact: of any number of concurrent callers, only as many
+// succeed as the limit allows. The others get problem.RateLimited with the time to wait, and are
+// not counted.
 func (l *Limiter) Take(ctx context.Context, name Name, who string) error {
 	rate, ok := l.rate(name)
 	if !ok {

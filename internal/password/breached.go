@@ -106,8 +106,8 @@ func (b *BreachedList) Has(password string) (bool, error) {
 // lineLength is more than the length of any line, which consists of a hash, a colon and a count.
 const lineLength = 128
 
-// line returns the hash in the first line that does not begin before the offset at. next is the
-// offset after the first byte of this line. If no line begins there, the error is io.EOF.
+// line returns the hash in the first line that does not begin before the offset at. The result next
+// is the offset after the first byte of this line. If there is no such line, the error is io.EOF.
 func (b *BreachedList) line(at int64) (hash []byte, next int64, err error) {
 	from := max(0, at-1)
 	buffer := make([]byte, 2*lineLength)

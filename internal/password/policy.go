@@ -25,9 +25,9 @@ type Policy struct {
 }
 
 // Weak returns a problem that names param if a password that Check accepts is too short for the
-// policy, is known from a breach, or is too easy to guess. known lists words that an attacker may
-// know about the user, such as the email address, names and the project. Weak uses no external
-// service.
+// policy, is known from a breach, or is too easy to guess. The parameter known lists words that an
+// attacker may know about the user, such as the email address, names and the project. Weak uses no
+// external service.
 func (p Policy) Weak(ctx context.Context, param, password string, known ...string) error {
 	password = norm.NFC.String(password)
 	if n := utf8.RuneCountInString(password); n < p.MinLength {

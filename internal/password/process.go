@@ -91,10 +91,10 @@ func (h *Hasher) Serve(conn io.ReadWriteCloser) error {
 	}
 }
 
-// Apart makes h run its tasks in a separate process. command returns the command to run, which
-// must call [Hasher.Serve] on its standard input and output. The process is started for the first
-// task, and stopped after it has been idle for a while. If it fails, tasks run in this process, and
-// broken is called with the reason.
+// Apart makes h run its tasks in a separate process. The function command returns the command to
+// run, which must call [Hasher.Serve] on its standard input and output. The process is started for
+// the first task, and stopped after it has been idle for a while. If it fails, tasks run in this
+// process, and broken is called with the reason.
 func (h *Hasher) Apart(command func() *exec.Cmd, broken func(error)) {
 	h.apart = &process{command: command, broken: broken, answerFor: answerFor}
 }
@@ -161,8 +161,8 @@ func (p *process) take() *worker {
 	return p.worker
 }
 
-// leave records that a task has ended. If the task failed because the process died, dead is the
-// process and why is the error.
+// leave records that a task has ended. If the task failed because the process died, dead is this
+// process, and why is the error.
 func (p *process) leave(dead *worker, why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 // lists at startup, which takes a tenth of a second. Their work is not limited. For example, a
 // password that consists of look-alike signs would keep them busy for minutes.
 //
-// known lists words that an attacker may know about the user. steps is the work done in the
-// dictionaries. All other work is linear in the length of the password.
+// The parameter known lists words that an attacker may know about the user. The result steps is the
+// work done in the dictionaries. All other work is linear in the length of the password.
 func recognize(password string, known []string) (found []match.Match, steps int) {
 	for _, d := range []dictionary{newDictionary(map[string][]string{"user_inputs": known}), common()} {
 		words, n := d.find(password)
@@ -113,9 +113,9 @@ func (b board) walks(password string) (found []match.Match) {
 	return found
 }
 
-// neighbour returns the direction from one key of a keyboard to another. around lists the neighbors
-// of the first key, and key is the second. direction is -1 if key is not one of the neighbors.
-// upper reports whether key requires shift.
+// neighbour returns the direction from one key of a keyboard to another. The parameter around lists
+// the neighbors of the first key, and key is the second key. If key is not a neighbor, direction is
+// -1. upper reports whether key requires shift.
 func neighbour(around []string, key string) (direction int, upper bool) {
 	for i, both := range around {
 		if at := strings.Index(both, key); at >= 0 {

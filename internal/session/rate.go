@@ -14,8 +14,9 @@ type Rate struct {
 	Every time.Duration
 }
 
-// next takes n events from a key. full is the time at which the key will have recovered all events.
-// next returns the new value of full, or how long to wait if n events are not available yet.
+// next takes n events from a key. The parameter full is the time at which the key will have
+// recovered all events. The function returns the new value of full, or how long to wait if n events
+// are not available yet.
 func (r Rate) next(now, full time.Time, n int) (next time.Time, wait time.Duration) {
 	if full.Before(now) {
 		full = now

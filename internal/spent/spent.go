@@ -1,11 +1,11 @@
-// Package spent remembers what may be used only once, such as the proofs and assertions of clients.
-// It is for a server that shares its data with no other server. Storing a use costs a fraction of
-// writing a row to a database.
+// Package spent remembers the use of things that may be used only once, such as the proofs and
+// assertions of clients. It is for a server that shares its data with no other server. Storing a
+// use costs a fraction of writing a row to a database.
 //
 // A [Log] keeps digests in memory and in files. A use is written before Add returns, so it survives
-// the process. If the machine crashes, the latest uses may be lost, because Add does not wait for the
-// disk. After such a crash, everything that was made before it counts as used. A mark in a file
-// tells whether the machine has crashed.
+// the process. If the machine crashes, the latest uses may be lost, because Add does not wait for
+// the disk. After such a crash, everything that was made before it counts as used. A mark in a file
+// shows whether the machine has crashed.
 //
 // A Log is a list of parts, each with a file. Each minute, a new part begins. A part is deleted when
 // all uses in it have expired.

@@ -71,8 +71,8 @@ type links struct {
 	Prev  string `json:"prev,omitempty"`
 }
 
-// AnswerPage writes a page of a list as JSON, in which each item is the result of show. filters
-// names the parameters of r that the links keep.
+// AnswerPage writes a page of a list as JSON, in which each item is the result of show. The
+// parameter filters lists the names of the query parameters that the links keep.
 func AnswerPage[T, U any](
 	w http.ResponseWriter, r *http.Request, asked PageRequest, p page.Page[T], show func(T) U, filters ...string,
 ) error {

@@ -1,5 +1,5 @@
-// Package web contains what the protocols share over HTTP: handlers that return errors, the reading
-// of credentials and bodies, browser sessions, and middleware.
+// Package web contains the HTTP code that the protocols share: handlers that return errors,
+// functions that read credentials and bodies, browser sessions, and middleware.
 //
 // It does not depend on any protocol. The package that serves a protocol passes an [ErrorWriter],
 // which determines the format of errors.

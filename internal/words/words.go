@@ -172,8 +172,9 @@ func Choose(wishes ...string) *Words {
 	return English()
 }
 
-// Say returns a message. values alternates names and values, such as "App", "Acme". The value
-// "Count", an integer, selects the plural form. If key is unknown, Say returns it unchanged.
+// Say returns a message. The parameter values contains alternating names and values, such as "App",
+// "Acme". The value "Count", an integer, selects the plural form. If key is unknown, Say returns it
+// unchanged.
 func (w *Words) Say(key string, values ...any) string {
 	m, ok := w.messages[key]
 	if !ok {
@@ -215,7 +216,7 @@ func (w *Words) Date(t time.Time) string {
 	return w.Say("date", "Day", t.Day(), "Month", months[t.Month()-1], "Year", t.Year())
 }
 
-// Ago formats the time from then to now, or returns "" if then is the zero time.
+// Ago describes how long before now the time then was. If then is the zero time, Ago returns "".
 func (w *Words) Ago(now, then time.Time) string {
 	past := now.Sub(then)
 	switch {

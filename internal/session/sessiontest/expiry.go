@@ -10,9 +10,9 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Backends have their own clocks, so these cases wait for entries to expire. short is a lifetime
-// that is short enough to wait for. patience is how much longer than a lifetime a case waits. If a
-// case must do something within the lifetime, it uses alive.
+// Backends have their own clocks, so these cases wait for entries to expire. The lifetime short is
+// the one that cases wait for. A case fails if an entry exists for longer than its lifetime plus
+// patience. If a case must do something within the lifetime, it uses alive.
 const (
 	short    = 700 * time.Millisecond
 	patience = time.Minute

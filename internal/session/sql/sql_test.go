@@ -61,8 +61,8 @@ func testTwoProcesses(t *testing.T, fresh func(*testing.T) Config) {
 	}
 }
 
-// TestSkewedRates shows that two nodes whose clocks differ by less than two minutes permit no more
-// events together than one of them would, no matter at which of them callers ask.
+// TestSkewedRates shows that two nodes with different clocks together permit at most the burst,
+// plus the events that recover in the time by which the clocks differ.
 func TestSkewedRates(t *testing.T) { eachDatabase(t, testSkewedRates) }
 
 func testSkewedRates(t *testing.T, fresh func(*testing.T) Config) {
