@@ -30,7 +30,7 @@ func TestCSVHasNoFormula(t *testing.T) {
 
 		for i, cell := range row {
 			if cell == evil {
-				t.Errorf("the cell of %s is %q", CSVHeader[i], cell)
+				t.Errorf("the cell of %s is %q, which is a formula", CSVHeader[i], cell)
 			}
 		}
 	}

@@ -36,7 +36,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 
 		if _, _, err := a.Verify(t.Context(), []age.Identity{id}, func(string) {}); err != nil {
-			t.Errorf("%q: Verify: %v", file, err)
+			t.Errorf("%q: Verify: %v, want success", file, err)
 		}
 		if _, err := contentsOf(t, a, newKey(t)); err == nil {
 			t.Errorf("%q: another identity opens the backup", file)
@@ -83,7 +83,7 @@ func TestStockTools(t *testing.T) {
 	}
 
 	if got := entries["rows/parents/000000.jsonl.gz"]; got != "[\"a\",1,null]\n" {
-		t.Errorf("rows of parents: %q", got)
+		t.Errorf("the rows of parents are %q, want the row of a", got)
 	}
 	if entries["rows/children/000001.jsonl.gz"] == "" || entries["media/k1.peaks"] != "peaks" {
 		t.Error("rows or media are missing")
@@ -129,7 +129,7 @@ func TestIncremental(t *testing.T) {
 	}
 
 	if _, _, err := newest.Verify(t.Context(), []age.Identity{id}, func(string) {}); err != nil {
-		t.Errorf("after Prune: %v", err)
+		t.Errorf("Verify after Prune: %v, want success", err)
 	}
 	left := 0
 	if err := openFolder(t, dir).Files("media", func(File) error { left++; return nil }); err != nil || left != 2 {
@@ -205,7 +205,7 @@ func TestOtherRecipients(t *testing.T) {
 	} {
 		_, _, err := test.a.Verify(t.Context(), []age.Identity{test.id}, func(string) {})
 		if (err == nil) != test.reads {
-			t.Errorf("%s: Verify = %v", name, err)
+			t.Errorf("backup and identity %s: Verify = %v", name, err)
 		}
 	}
 

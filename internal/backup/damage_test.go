@@ -71,7 +71,7 @@ func TestMediaThatDiffers(t *testing.T) {
 	}
 
 	if _, _, err := a.Verify(t.Context(), []age.Identity{id}, func(string) {}); err != nil {
-		t.Errorf("Verify = %v", err)
+		t.Errorf("Verify = %v, want nil", err)
 	}
 }
 

@@ -103,7 +103,7 @@ func TestPutAndOpen(t *testing.T) {
 	}
 
 	if err := d.Remove(key); err != nil {
-		t.Errorf("Remove(%s): %v", key, err)
+		t.Errorf("Remove(%s): %v, want success", key, err)
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestPutAndOpen(t *testing.T) {
 		t.Errorf("Open of a removed key: %v, want fs.ErrNotExist", err)
 	}
 	if err := d.Remove(key); err != nil {
-		t.Errorf("second Remove(%s): %v", key, err)
+		t.Errorf("second Remove(%s): %v, want success", key, err)
 	}
 
 	if left := files(t, path); len(left) != 0 {
@@ -142,7 +142,7 @@ func TestParts(t *testing.T) {
 	}
 
 	if err := d.Remove(key, "peaks", "none"); err != nil {
-		t.Errorf("Remove: %v", err)
+		t.Errorf("Remove of a part that exists and one that does not: %v, want success", err)
 	}
 	if got, want := files(t, path), []string{key + ".index"}; !slices.Equal(got, want) {
 		t.Errorf("files after Remove: %q, want the part that was not named, %q", got, want)

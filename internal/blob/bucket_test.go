@@ -309,7 +309,7 @@ func TestBucketUnavailable(t *testing.T) {
 
 	s.Start(t)
 	if err := b.Probe(); err != nil {
-		t.Errorf("Probe of a store that is back: %v", err)
+		t.Errorf("Probe of a store that is back: %v, want success", err)
 	}
 }
 

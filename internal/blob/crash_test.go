@@ -75,7 +75,7 @@ func TestSweepAfterKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		if line, err := bufio.NewReader(out).ReadString('\n'); line != "here\n" {
-			t.Fatalf("the child printed %q, %v", line, err)
+			t.Fatalf("the child printed %q, %v, want here", line, err)
 		}
 
 		if err := d.Sweep(t.Context(), using()); err != nil {

@@ -31,6 +31,6 @@ func TestReserve(t *testing.T) {
 
 	d.Reserve(1)
 	if err := d.Put(newKey(t), filling("x"), keeping(true, nil)); err != nil {
-		t.Errorf("Put with free space: %v", err)
+		t.Errorf("Put with free space: %v, want success", err)
 	}
 }

@@ -34,7 +34,8 @@ func TestSealedKeys(t *testing.T) {
 		readRanges(t, NewSealed(d, false, both), key, want)
 		file, err := os.ReadFile(path.Join(where, Name(key)))
 		if err != nil || bytes.Contains(file, []byte("secret")) != (name == "plain") {
-			t.Errorf("the file of %s has readable audio: %v, %v", name, bytes.Contains(file, []byte("secret")), err)
+			t.Errorf("the file of %s has readable audio: %v, %v, want it only in the plain blob",
+				name, bytes.Contains(file, []byte("secret")), err)
 		}
 	}
 	if _, err := use(latest).Open(keys["old"]); err == nil {
@@ -50,7 +51,7 @@ func TestSealedKeys(t *testing.T) {
 	}
 	defer f.Close()
 	if n, err := f.Read(make([]byte, 10)); err == nil {
-		t.Errorf("a blob under the name of another returns %d bytes", n)
+		t.Errorf("a blob under the name of another returns %d bytes, want an error", n)
 	}
 }
 
@@ -63,6 +64,6 @@ func TestSealedMarkRefused(t *testing.T) {
 		t.Errorf("Put returns %v, want problem.Unsupported", err)
 	}
 	if found := files(t, where); len(found) > 0 {
-		t.Errorf("%q remain", found)
+		t.Errorf("remaining files: %q, want none", found)
 	}
 }

@@ -163,7 +163,8 @@ func FuzzMake(f *testing.F) {
 		bound.Check(t, len(raw), func() {
 			logo, err := brand.MakeLogo(t.Context(), "logo", raw)
 			if _, ok := brand.ParseLogo(logo.Name); err == nil && (!ok || len(logo.PNG) > 12<<10) {
-				t.Errorf("the logo is kept as %q with %d bytes", logo.Name, len(logo.PNG))
+				t.Errorf("the logo is kept as %q with %d bytes, want a valid name and at most 12 KiB",
+					logo.Name, len(logo.PNG))
 			}
 		})
 	})

@@ -248,12 +248,12 @@ func TestBroadcast(t *testing.T) {
 
 		for i := range 20 {
 			if text := <-second; text != numbers[i] || text != strconv.Itoa(i) {
-				t.Errorf("broadcast %d arrives as %s and as %s", i, numbers[i], text)
+				t.Errorf("broadcast %d arrives as %s and as %s, want its number at both nodes", i, numbers[i], text)
 			}
 		}
 
 		if len(mine) > 0 {
-			t.Errorf("the sender or a stranger gets %s", <-mine)
+			t.Errorf("the sender or a node with another secret gets %s", <-mine)
 		}
 		if n := b.Refused(); n > 0 {
 			t.Errorf("%d messages are refused, want none", n)

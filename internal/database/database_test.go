@@ -78,7 +78,7 @@ func testChange(t *testing.T, d DB) {
 	}
 
 	if err := errors.Join(d.Close(), d.Close()); err != nil {
-		t.Errorf("Close, twice = %v", err)
+		t.Errorf("Close, twice = %v, want nil", err)
 	}
 	if err := d.Change(t.Context(), insert("after")); !errors.Is(err, problem.Unavailable) ||
 		!errors.Is(err, ErrClosed) {

@@ -143,7 +143,7 @@ func TestLarge(t *testing.T) {
 	}
 	whole.checking.Wait()
 	if err := whole.Ping(t.Context()); err != nil {
-		t.Errorf("Ping of an undamaged file = %v", err)
+		t.Errorf("Ping of an undamaged file = %v, want nil", err)
 	}
 	if err := whole.Close(); err != nil {
 		t.Error(err)

@@ -192,7 +192,7 @@ func TestServerPool(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-done; err != nil {
-		t.Errorf("a read after a connection was freed = %v", err)
+		t.Errorf("a read after a connection was freed = %v, want success", err)
 	}
 	if got := s.Stats(); got.Waits != waits+1 || got.Waited <= 0 {
 		t.Errorf("Stats = %+v, want one more wait", got)

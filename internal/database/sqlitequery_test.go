@@ -12,7 +12,7 @@ import (
 func TestPlannedOnce(t *testing.T) {
 	const query = `SELECT name FROM sqlite_schema WHERE name > $1 ORDER BY name LIMIT $2`
 	if n := plans(t, plannedOnce(query)); n != 0 {
-		t.Errorf("SQLite planned the query again %d times", n)
+		t.Errorf("SQLite planned the query again %d times, want never", n)
 	}
 	if n := plans(t, query); n == 0 {
 		t.Error("SQLite keeps the plan of a query with a LIMIT parameter, so plannedOnce is not needed")

@@ -215,7 +215,7 @@ func TestVerify(t *testing.T) {
 
 	for _, proofs := range [][]string{nil, {proof(), proof()}} {
 		if _, err := w.Verify(t.Context(), proofs, use); err == nil {
-			t.Errorf("%d proofs were accepted", len(proofs))
+			t.Errorf("%d proofs were accepted, want only exactly one", len(proofs))
 		}
 	}
 }
@@ -321,7 +321,7 @@ func TestOnceAlone(t *testing.T) {
 		proof := h.proof(t, w.now)
 		proofs = append(proofs, proof)
 		if _, err := first.Verify(t.Context(), []string{proof}, use); err != nil {
-			t.Fatalf("Verify = %v", err)
+			t.Fatalf("Verify of a new proof = %v, want success", err)
 		}
 	}
 	for age := time.Duration(0); age < time.Minute; age += 10 * time.Second {

@@ -129,7 +129,7 @@ func TestDial(t *testing.T) {
 	resp, err := egress.Policy{Resolver: names, Allow: []string{"pbx.example"}}.Client().Get(
 		"http://pbx.example:" + port + "/")
 	if err != nil {
-		t.Fatalf("an allowed name: %v", err)
+		t.Fatalf("a request to an allowed name: %v, want success", err)
 	}
 	resp.Body.Close()
 	if !reached() {

@@ -82,7 +82,7 @@ func FuzzPasskeyName(f *testing.F) {
 		fuzzcost.Parser.Check(t, len(name), func() {
 			got := PasskeyName(name)
 			if got == "" || !utf8.ValidString(got) || utf8.RuneCountInString(got) > 60 {
-				t.Errorf("PasskeyName(%q) = %q", name, got)
+				t.Errorf("PasskeyName(%q) = %q, want 1 to 60 valid characters", name, got)
 			}
 		})
 	})

@@ -59,6 +59,6 @@ func TestCheckAllows(t *testing.T) {
 	var r recorder
 	Bound{CPU: time.Second, PerByte: 1 << 10}.Check(&r, 1<<10, func() { kept = make([]byte, 1<<20) })
 	if len(r.failures) > 0 {
-		t.Errorf("Check of an input that may cost this much reports %q", r.failures)
+		t.Errorf("Check of an input that may cost this much reports %q, want no failures", r.failures)
 	}
 }

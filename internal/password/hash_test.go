@@ -39,7 +39,7 @@ func TestForeign(t *testing.T) {
 			"pbkdf2:sha256:1000$Ff3s9x$4b7bb7102836aab5018674569079d324cbb91dcfb46d3ca46de8f16108c69127", ours},
 	} {
 		if err := CheckHash("hash", tt.hash); err != nil {
-			t.Errorf("%s: CheckHash = %v", tt.name, err)
+			t.Errorf("%s: CheckHash = %v, want nil", tt.name, err)
 		}
 		for password, want := range map[string]bool{
 			tt.password:                  true,

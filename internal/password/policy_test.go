@@ -164,12 +164,12 @@ func TestBreached(t *testing.T) {
 
 			b, err := OpenBreached(breachedFile(t, end, all...))
 			if err != nil {
-				t.Fatalf("OpenBreached of %d hashes = %v", n, err)
+				t.Fatalf("OpenBreached of %d hashes = %v, want success", n, err)
 			}
 
 			for i := range n + 200 {
 				if got, err := b.Has(fmt.Sprint("breached-", i)); got != (i < n) || err != nil {
-					t.Errorf("Has(breached-%d) of %d = %v, %v", i, n, got, err)
+					t.Errorf("Has(breached-%d) of %d = %v, %v, want only the numbers below", i, n, got, err)
 				}
 			}
 

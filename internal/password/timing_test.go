@@ -120,7 +120,7 @@ func TestWait(t *testing.T) {
 		began := time.Now()
 		go func() {
 			if _, err := h.Verify(ctx, "", "fathom lantern"); err != nil {
-				t.Errorf("Verify while another caller waits = %v", err)
+				t.Errorf("Verify while another caller waits = %v, want success", err)
 			}
 		}()
 		Attempt{of: h, began: began}.Wait(ctx)
@@ -149,7 +149,7 @@ func TestWaitMeasures(t *testing.T) {
 
 	a, err := h.Try(t.Context(), "", "fathom lantern")
 	if a.OK || err != nil {
-		t.Fatalf("Try without a hash = %v, %v", a.OK, err)
+		t.Fatalf("Try without a hash = %v, %v, want false", a.OK, err)
 	}
 	a.Wait(t.Context())
 	if took, known := h.pace.of(work{"bcrypt", 1 << 6}); !known || took == 0 {

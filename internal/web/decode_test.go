@@ -164,7 +164,8 @@ func FuzzBasic(f *testing.F) {
 			_, _, basic := web.Basic(r)
 			token, bearer := web.Bearer(r)
 			if basic && bearer || bearer && strings.ContainsAny(token, " ,\t") {
-				t.Errorf("%q is parsed as Basic: %v, and as the token %q", header, basic, token)
+				t.Errorf("%q is parsed as Basic: %v, and as the token %q, want at most one, and a valid token",
+					header, basic, token)
 			}
 
 			r.Header["Authorization"] = []string{header, header}
@@ -197,10 +198,10 @@ func FuzzCookies(f *testing.F) {
 		bound.Check(t, len(header), func() {
 			r := &http.Request{Header: http.Header{"Cookie": {header}}}
 			if value := c.Device(r); value != "" && strings.Count(header, "__Host-selvage-device=") == 0 {
-				t.Errorf("the cookies %q set the device %q", header, value)
+				t.Errorf("the cookies %q set the device %q, although none has the prefix", header, value)
 			}
 			if mark := c.FlowOf(r); mark != "" && len(mark) != len(rand.Text()) {
-				t.Errorf("the cookies %q set the mark %q", header, mark)
+				t.Errorf("the cookies %q set the mark %q, which has the wrong length", header, mark)
 			}
 		})
 	})

@@ -44,10 +44,11 @@ func TestReadAll(t *testing.T) {
 		for _, length := range []int64{-1, 0, int64(size), int64(size) + 1, 1 << 40} {
 			got, err := readAll(iotest.OneByteReader(strings.NewReader(text)), length)
 			if err != nil || string(got) != text {
-				t.Errorf("readAll of %d bytes with the length %d = %d bytes, %v", size, length, len(got), err)
+				t.Errorf("readAll of %d bytes with the length %d = %d bytes, %v, want the whole text",
+					size, length, len(got), err)
 			}
 			if length == int64(size) && cap(got) > size+1 {
-				t.Errorf("readAll of %d bytes allocates %d", size, cap(got))
+				t.Errorf("readAll of %d bytes allocates %d, want at most one byte more", size, cap(got))
 			}
 		}
 	}

@@ -95,7 +95,7 @@ func FuzzProxies(f *testing.F) {
 			fuzzcost.Parser.Check(t, len(forwardedFor)+len(forwarded), func() {
 				r := &http.Request{RemoteAddr: "10.0.0.1:1", Header: h}
 				if client, ok := p.client(r); ok && !client.IsValid() {
-					t.Errorf("the client of %v is %v", h, client)
+					t.Errorf("the client of %v is %v, which is not a valid address", h, client)
 				}
 				r.RemoteAddr = "203.0.113.9:1"
 				if client, ok := p.client(r); ok {

@@ -82,7 +82,7 @@ func wantFormat(t *testing.T, file string, call *ast.CallExpr, texts int) {
 	}
 	values, rest := len(call.Args)-texts, verb.ReplaceAllString(format, "")
 	if n := len(verb.FindAllString(format, -1)); n != values || strings.Contains(rest, "%") {
-		t.Errorf("%s: %s gets %d values for %q", file, name, values, format)
+		t.Errorf("%s: %s gets %d values for %q, want one for each %%s", file, name, values, format)
 	}
 }
 
@@ -126,7 +126,7 @@ func settingTexts(t *testing.T) (all []string) {
 		}
 	}
 	if len(all) < 40 {
-		t.Fatalf("only %d settings are found", len(all))
+		t.Fatalf("only %d settings are found, want at least 40", len(all))
 	}
 	return all
 }

@@ -49,7 +49,7 @@ func codeTexts(t *testing.T) (all []string) {
 	t.Helper()
 	files, err := filepath.Glob(dashboard + "/*.go")
 	if err != nil || len(files) < 50 {
-		t.Fatalf("the dashboard has %d files, %v", len(files), err)
+		t.Fatalf("the dashboard has %d files, %v, want at least 50", len(files), err)
 	}
 
 	set := token.NewFileSet()
@@ -264,7 +264,7 @@ func TestTexts(t *testing.T) {
 	slices.Sort(all)
 	all = slices.DeleteFunc(slices.Compact(all), func(text string) bool { return text == "" })
 	if len(all) < 1000 {
-		t.Fatalf("only %d texts are found", len(all))
+		t.Fatalf("only %d texts are found, want at least 1000", len(all))
 	}
 
 	for _, w := range words.All() {

@@ -138,7 +138,7 @@ func TestUsed(t *testing.T) {
 		}
 	}
 	if n < 100 {
-		t.Errorf("only %d messages are used in the sources", n)
+		t.Errorf("only %d messages are used in the sources, want at least 100", n)
 	}
 }
 
@@ -216,7 +216,7 @@ func TestApostrophes(t *testing.T) {
 	for _, page := range []string{"../../templates/pages/*.html", "../../templates/pages/dashboard/*.html"} {
 		names, err := filepath.Glob(page)
 		if err != nil || len(names) == 0 {
-			t.Fatalf("%d pages, %v", len(names), err)
+			t.Fatalf("%d pages are found, %v, want some", len(names), err)
 		}
 		for _, name := range names {
 			raw, err := os.ReadFile(name)

@@ -82,7 +82,8 @@ func TestSignUnique(t *testing.T) {
 		another, err := tt.sign(keys.ES256, "JWT", claims{"alice"})
 		check(t, err)
 		if (one == another) != tt.same {
-			t.Errorf("two calls of %s with the same claims returned %s and %s", tt.name, one, another)
+			t.Errorf("two calls of %s with the same claims returned %s and %s, want the same only for SignUnique",
+				tt.name, one, another)
 		}
 	}
 

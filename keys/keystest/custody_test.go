@@ -206,7 +206,7 @@ func TestCustodyBlind(t *testing.T) {
 	fourth := kid(t, rows, keys.ES256, keys.Current)
 	signs(fourth)
 	if got := kid(t, rows, keys.ES256, keys.Next); got != "" {
-		t.Errorf("without the module the next key %s was created", got)
+		t.Errorf("without the module, the next key %s was created, want none", got)
 	}
 	if _, err := blind.Rotate(t.Context(), keys.ES256, true); !errors.Is(err, problem.NotFound) {
 		t.Errorf("Rotate without a next key: %v, want not found", err)

@@ -43,7 +43,7 @@ func FuzzJWE(f *testing.F) {
 		fuzzcost.Parser.Check(t, len(token), func() {
 			var claims map[string]string
 			if sealer.Open(token, &claims) && claims["sub"] != "ada" {
-				t.Errorf("%q is opened as %v", token, claims)
+				t.Errorf("%q is opened as %v, want only the claims that were sealed", token, claims)
 			}
 		})
 	})
@@ -74,7 +74,7 @@ func FuzzJWT(f *testing.F) {
 	f.Fuzz(func(t *testing.T, token string) {
 		bound.Check(t, len(token), func() {
 			if got, ok := ring.VerifyJWS(token, "JWT"); ok && string(got) != payload {
-				t.Errorf("%q is verified, and holds %s", token, got)
+				t.Errorf("%q is verified, and holds %s, want only the payload that was signed", token, got)
 			}
 		})
 	})

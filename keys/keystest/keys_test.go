@@ -182,7 +182,8 @@ func TestJWKS(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, k := range set.Keys {
 		if !k.IsPublic() || seen[k.KeyID] || k.Use != "sig" {
-			t.Errorf("key %s: public %v, duplicate %v, use %q", k.KeyID, k.IsPublic(), seen[k.KeyID], k.Use)
+			t.Errorf("key %s: public %v, duplicate %v, use %q, want true, false and sig",
+				k.KeyID, k.IsPublic(), seen[k.KeyID], k.Use)
 		}
 		seen[k.KeyID] = true
 	}
@@ -203,7 +204,7 @@ func TestOpenTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, want := r.JWKS().ETag, rings[0].JWKS().ETag; got != want {
-			t.Errorf("a node's JWKS is %s, the first one's %s", got, want)
+			t.Errorf("the ETag of a node's JWKS is %s, want %s as on the first node", got, want)
 		}
 	}
 }
@@ -229,7 +230,7 @@ func TestReadMaster(t *testing.T) {
 	wg.Wait()
 	for _, key := range got {
 		if len(key) != 32 || string(key) != string(got[0]) {
-			t.Errorf("ReadMaster returned %x, another caller got %x", key, got[0])
+			t.Errorf("ReadMaster returned %x, another caller got %x, want the same 32 bytes", key, got[0])
 		}
 	}
 

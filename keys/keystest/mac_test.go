@@ -64,7 +64,7 @@ func TestCodeOutlivesItsKey(t *testing.T) {
 
 	for _, code := range []string{old, fresh} {
 		if !other.VerifyCode("p", "m", code) { // this node has not read the new key yet
-			t.Errorf("VerifyCode(%q) after a rotation is false", code)
+			t.Errorf("VerifyCode(%q) after a rotation = false, want true", code)
 		}
 	}
 

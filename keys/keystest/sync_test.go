@@ -218,7 +218,8 @@ func testOtherMasters(t *testing.T, rows *store.Store) {
 	for i, err := range errs {
 		if (err == nil) != (errs[i%2] == nil) || err != nil &&
 			!errors.Is(err, keys.ErrMaster) {
-			t.Errorf("Open %d: %v; the first with that master key: %v", i, err, errs[i%2])
+			t.Errorf("Open %d: %v; the first one with the same master key: %v, want the same outcome",
+				i, err, errs[i%2])
 		}
 		if err == nil {
 			won++

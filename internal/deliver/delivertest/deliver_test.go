@@ -130,7 +130,7 @@ func (w *world) await(hook fabric.Webhook, what string, is func(fabric.Delivery)
 			return
 		}
 		if time.Now().After(deadline) {
-			w.t.Fatalf("waited for %s: %+v", what, all)
+			w.t.Fatalf("waited in vain for %s: the deliveries are %+v", what, all)
 		}
 		<-time.After(10 * time.Millisecond)
 	}
@@ -179,7 +179,7 @@ func testDeliver(t *testing.T, c store.Config) {
 		body, _ := io.ReadAll(r.Body)
 		var e struct{ ID, Event string }
 		if err := json.Unmarshal(body, &e); err != nil {
-			t.Errorf("body %s: %v", body, err)
+			t.Errorf("decoding the body %s: %v", body, err)
 		}
 
 		one, two := hmac.New(sha1.New, []byte(key)), hmac.New(sha256.New, []byte(key))
@@ -369,7 +369,7 @@ func TestShutdown(t *testing.T) {
 	cancel()
 	d.Shutdown(over) // over is already done, so Shutdown does not wait
 	if n := w.delivered(hook); n != 0 {
-		t.Errorf("%d deliveries succeeded before the receiver responded", n)
+		t.Errorf("%d deliveries succeeded before the receiver responded, want none", n)
 	}
 
 	close(answer)

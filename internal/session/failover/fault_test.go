@@ -89,12 +89,12 @@ func outage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
 	w.wantTake(t, taken, "")
 	if err := errors.Join(w.Add(t.Context(), jti, nil, lasts),
 		w.CompareAndSwap(t.Context(), changed, []byte("new"), []byte("newer"), lasts)); err != nil {
-		t.Errorf("Add and CompareAndSwap = %v", err)
+		t.Errorf("Add and CompareAndSwap = %v, want success", err)
 	}
 
 	for range 3 {
 		if n, err := w.Incr(t.Context(), tries, lasts); err != nil {
-			t.Errorf("Incr = %d, %v", n, err)
+			t.Errorf("Incr = %d, %v, want success", n, err)
 		}
 	}
 	written := w.put(t, "written", "new")
@@ -185,7 +185,7 @@ func TestEvicting(t *testing.T) {
 			session.Key{Kind: k.Kind, ID: fmt.Sprint(i / 2)}); errors.Is(err, problem.NotFound) {
 			gone++
 		} else if err != nil {
-			t.Fatalf("Get = %v", err)
+			t.Fatalf("Get = %v, want success or not found", err)
 		}
 	}
 

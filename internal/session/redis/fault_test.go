@@ -213,7 +213,7 @@ func TestForeignValue(t *testing.T) {
 		}
 
 		if got := r.CLI(t, "GET", k.String()); got != foreign {
-			t.Errorf("%q became %q", foreign, got)
+			t.Errorf("the foreign value %q became %q, want no change", foreign, got)
 		}
 	}
 

@@ -58,7 +58,7 @@ func TestPrefix(t *testing.T) {
 
 			for name, s := range all {
 				if err := s.Add(ctx, key, []byte(name), time.Minute); err != nil {
-					t.Errorf("%s: Add = %v", name, err)
+					t.Errorf("%s: Add = %v, want nil", name, err)
 				}
 				if n, err := s.Incr(ctx, count, time.Minute); n != 1 || err != nil {
 					t.Errorf("%s: Incr = %d, %v, want 1", name, n, err)
@@ -68,7 +68,7 @@ func TestPrefix(t *testing.T) {
 					t.Errorf("%s: Allow = %v, %v, want no wait", name, wait, err)
 				}
 				if err := s.Probe(ctx); err != nil {
-					t.Errorf("%s: Probe = %v", name, err)
+					t.Errorf("%s: Probe = %v, want nil", name, err)
 				}
 			}
 

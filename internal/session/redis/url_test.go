@@ -50,7 +50,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("parse(%q) = %+v, %v, want %+v", tt.url, got, err, tt.want)
 		}
 		if shown := got.String(); strings.Contains(shown, "hush") || strings.Contains(shown, "ann") {
-			t.Errorf("parse(%q) is shown as %s", tt.url, shown)
+			t.Errorf("parse(%q) is shown as %s, which contains credentials", tt.url, shown)
 		}
 	}
 

@@ -125,7 +125,7 @@ func noneMixedUp(t *testing.T, s session.Store) {
 			k := key(t, "code")
 			want := strings.Repeat(k.ID, 1+i*round)
 			if err := s.Put(t.Context(), k, []byte(want), time.Minute); err != nil {
-				t.Errorf("Put = %v", err)
+				t.Errorf("Put = %v, want nil", err)
 			}
 			wantValue(t, s, k, want)
 

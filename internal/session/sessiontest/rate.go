@@ -69,7 +69,7 @@ func rateExact(t *testing.T, s session.Store) {
 	together(func(int) {
 		wait, err := s.Allow(t.Context(), k, rate, 1)
 		if err != nil {
-			t.Errorf("Allow = %v", err)
+			t.Errorf("Allow = %v, want no error", err)
 		}
 		if wait == 0 {
 			allowed.Add(1)
