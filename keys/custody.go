@@ -25,8 +25,8 @@ const patience = 3 * time.Second
 // The signer's Public must return immediately, because it is called for each token that is
 // verified. Its Sign is called concurrently from many goroutines and must limit its own duration.
 // Sign gets a digest and its hash (a *rsa.PSSOptions for the PS algorithms). For EdDSA, it gets the
-// message and crypto.Hash(0). Its results have the same form as those of crypto/rsa, crypto/ecdsa
-// (ASN.1) and crypto/ed25519.
+// message and crypto.Hash(0). The results of Sign have the same form as those of crypto/rsa,
+// crypto/ecdsa (ASN.1) and crypto/ed25519.
 //
 // A Custody is not notified when a key is no longer needed. This is the case when the key is
 // revoked or deleted from the ring, or was never stored because another node was faster.

@@ -11,8 +11,8 @@ import (
 
 // Code returns an authentication code for message: an HMAC-SHA256, prefixed with the kid of the
 // ring's current sealing key. The HMAC key is derived from this sealing key and the purpose. Every
-// node can verify the code until the sealing key is revoked or deleted. It is deleted no earlier
-// than [Kept] after it was retired.
+// node can verify the code until the sealing key is revoked or deleted. The sealing key is deleted
+// no earlier than [Kept] after it was retired.
 func (r *Ring) Code(purpose, message string) (string, error) {
 	now := r.latest.Load()
 	kid := now.makers[Seal].Kid

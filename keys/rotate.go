@@ -74,9 +74,9 @@ func (r *Ring) checkClock(ctx context.Context) error {
 }
 
 // Retire revokes a key. Within two seconds, every node refuses the tokens that the key signed or
-// sealed, and the key is no longer in the JWKS. Its secret is deleted. If the key was current, the
-// next key replaces it, even if that key has not been published for long enough. If there is no
-// usable next key, Retire creates a new current key.
+// sealed, and the key is no longer in the JWKS. The key's secret is deleted. If the key was
+// current, the next key replaces it, even if that key has not been published for long enough. If
+// there is no usable next key, Retire creates a new current key.
 //
 // If the key is already revoked, Retire does nothing. If it does not exist, the error is
 // problem.NotFound.

@@ -51,8 +51,8 @@ func (r *Ring) sync(ctx context.Context) error {
 }
 
 // lookAgain reads the ring because a token has an unknown kid. Another node may have just created
-// this key. It reads at most once a second, so that invented kids do not cause queries. If there
-// are several callers at the same time, one of them reads, and the others wait for it.
+// this key. lookAgain reads at most once a second, so that invented kids do not cause queries. If
+// there are several callers at the same time, one of them reads, and the others wait for it.
 func (r *Ring) lookAgain() {
 	r.strangers.Lock()
 	defer r.strangers.Unlock()

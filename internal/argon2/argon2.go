@@ -1,9 +1,10 @@
 // Package argon2 derives keys from passwords with argon2id (RFC 9106).
 //
 // It computes the same keys as golang.org/x/crypto/argon2, in about half the time on processors
-// with AVX2. It mixes four words with one instruction. A [Deriver] reuses its memory for the next
-// key, so that neither the kernel nor the garbage collector has to prepare memory again. For
-// several lanes, and on processors without AVX2, the package calls golang.org/x/crypto/argon2.
+// with AVX2. On these processors, it mixes four words with one instruction. A [Deriver] reuses its
+// memory for the next key, so that neither the kernel nor the garbage collector has to prepare
+// memory again. For several lanes, and on processors without AVX2, the package calls
+// golang.org/x/crypto/argon2.
 package argon2
 
 import (

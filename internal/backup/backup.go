@@ -64,7 +64,8 @@ type Header struct {
 	Inside  bool      `json:"media_inside"` // whether the archive contains the bytes of the media
 	Tables  []Table   `json:"tables"`
 
-	// Recipients is part of the names of media files outside the archive; see the package comment.
+	// Recipients is the digest of the recipients in the names of media files outside the archive;
+	// see the package comment.
 	Recipients string `json:"recipients,omitempty"`
 
 	// MasterKey is the fingerprint of the master key that opens the secrets in the rows, and from

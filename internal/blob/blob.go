@@ -177,8 +177,8 @@ var away = []error{
 	syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
 }
 
-// unavailable converts errors caused by a full or failing disk to a problem, and returns other
-// errors unchanged.
+// unavailable converts the errors of a full disk, and those listed in away, to a problem. It
+// returns other errors unchanged.
 func unavailable(err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
 	p := &problem.Error{

@@ -153,8 +153,8 @@ func (s *Sealed) Restore(key, part string, write func(w io.Writer) error) error 
 // Sweep implements [Store].
 func (s *Sealed) Sweep(ctx context.Context, inUse InUse) error { return s.Store.Sweep(ctx, inUse) }
 
-// open returns the content of a stored file. name is its key, followed by the name of the part if
-// the file is a part.
+// open returns the content of a stored file. The parameter name is the file's key, followed by the
+// name of the part if the file is a part.
 func (s *Sealed) open(name string, f readable) (readable, error) {
 	head := make([]byte, headSize)
 	n, err := f.ReadAt(head, 0)

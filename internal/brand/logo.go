@@ -179,8 +179,8 @@ func pixelLimit(raw []byte, format string, model color.Model) (kind string, most
 	return "a picture", maxPixels
 }
 
-// isProgressive reports whether a JPEG is progressive: whether it has an SOF2 marker before the
-// first scan (ITU-T T.81, B.1.1.3).
+// isProgressive reports whether a JPEG is progressive, which means that it has an SOF2 marker
+// before the first scan (ITU-T T.81, B.1.1.3).
 func isProgressive(raw []byte) bool {
 	const sof2, scan = 0xc2, 0xda
 	for at := 2; at+4 <= len(raw) && raw[at] == 0xff; {

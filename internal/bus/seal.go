@@ -68,7 +68,7 @@ type sealer struct {
 	senders map[string]*sender // by name; includes every sender of the last freshFor
 }
 
-// A sender holds what a sealer remembers about another node that has sent it messages.
+// A sender is the state that a sealer keeps for another node that has sent it messages.
 type sender struct {
 	aead   cipher.AEAD
 	with   secret    // the secret that aead is derived from

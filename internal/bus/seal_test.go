@@ -39,7 +39,7 @@ func TestSeal(t *testing.T) {
 }
 
 // TestSealBroadcast shows that each node opens a message to all nodes once, and that no node
-// accepts it as a message to one node, or a message to one node as a message to all.
+// accepts a broadcast as a message to one node, or vice versa.
 func TestSealBroadcast(t *testing.T) {
 	now, secret := time.Now(), [32]byte{1}
 	a, b := newBroadcastSealer(only(secret), secret, "a"), newBroadcastSealer(only(secret), secret, "b")

@@ -9,8 +9,8 @@ import (
 const (
 	// checkpointPages is the number of pages in the log after which a checkpoint begins.
 	checkpointPages = 4000
-	// restPages is the maximum number of pages that the writer may move, because this takes only a
-	// few milliseconds.
+	// restPages is how many pages may be left for the writer to move. Moving them takes only a few
+	// milliseconds.
 	restPages = 200
 	// maxPasses is the most passes of a checkpoint before the writer moves the rest.
 	maxPasses = 4

@@ -21,9 +21,9 @@ var opened = struct {
 	files map[string]int
 }{files: make(map[string]int)}
 
-// register records that a file is about to be opened. If this process does not have the file open
-// yet, register calls the function first before that. This function may open and close the file.
-// The caller must call unregister once the file is closed.
+// register records that a file is about to be opened. Before that, if this process does not have
+// the file open yet, register calls the function first, which may open and close the file. The
+// caller must call unregister once the file is closed.
 func register(file string, first func() error) (unregister func(), err error) {
 	if abs, err := filepath.Abs(file); err == nil {
 		file = abs

@@ -202,8 +202,8 @@ func (d *file) Close() (err error) {
 func (d *file) Read() Tx  { return stmtTx{prepare: d.onReader, explain: d.explain} }
 func (d *file) Watch() Tx { return d.Read() }
 
-// Change queues the change for the writer. If ctx is done before the writer begins the change, the
-// change is abandoned. Otherwise it continues.
+// Change queues the change for the writer. If ctx is done before the queue has room, the change is
+// abandoned. Once queued, it runs even if ctx is done.
 func (d *file) Change(ctx context.Context, do func(Tx) error) error {
 	return d.change(ctx, change{do: do})
 }

@@ -21,7 +21,8 @@ const (
 )
 
 // A Box keeps messages instead of sending them, so that the developer who runs the server can read
-// them. It keeps the last fifty for a day. They are sealed, because they contain working links.
+// them. It keeps the last fifty for a day. The messages are sealed, because they contain working
+// links.
 type Box struct {
 	// Sessions holds each message under its own key, and an index of all messages.
 	Sessions session.Store

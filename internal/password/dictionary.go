@@ -19,8 +19,8 @@ import (
 	"github.com/ccojocar/zxcvbn-go/match"
 )
 
-// A dictionary holds lowercase words in byte order. They are in one string, because 90,000 strings
-// would need three times as much memory.
+// A dictionary holds lowercase words in byte order. The words are in one string, because 90,000
+// strings would need three times as much memory.
 type dictionary struct {
 	text    string
 	lists   []string // the names of the lists

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // An apartment is a Hasher that uses a separate process. Its limits are so high that callers never
-// wait for a turn, and that the process may be as slow as the machine makes it.
+// wait for a turn, and that a slow machine does not exceed them.
 type apartment struct {
 	*Hasher
 	started []*exec.Cmd

@@ -15,8 +15,8 @@ import (
 
 // recognize returns the parts of a password that attackers try first. It works like zxcvbn, with
 // the library's lists and formulas, but without the library's matchers. The matchers read their
-// lists at startup, which takes a tenth of a second. Their work is not limited. For example, a
-// password that consists of look-alike signs would keep them busy for minutes.
+// lists at startup, which takes a tenth of a second. The work of these matchers is not limited. For
+// example, a password that consists of look-alike signs would keep them busy for minutes.
 //
 // The parameter known lists words that an attacker may know about the user. The result steps is the
 // work done in the dictionaries. All other work is linear in the length of the password.

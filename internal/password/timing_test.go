@@ -84,8 +84,8 @@ func TestPace(t *testing.T) {
 	want("more work", 4000, 300*time.Millisecond, true)
 }
 
-// TestWait shows that all refused logins take the same time: a quarter more than checking the
-// slowest hash. It does not matter which hash was checked, or whether the account exists.
+// TestWait shows that all refused logins take the same time: the time of checking the slowest hash,
+// plus a quarter. It does not matter which hash was checked, or whether the account exists.
 func TestWait(t *testing.T) {
 	const took, own = 240 * time.Millisecond, 30 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {

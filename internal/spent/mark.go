@@ -51,7 +51,7 @@ func (l *Log) readMark() error {
 	return nil
 }
 
-// mark writes a mark which says that uses may be lost if the machine crashes. It is called before
+// mark writes a mark that says that uses may be lost if the machine crashes. It is called before
 // the first use is added.
 func (l *Log) mark() error {
 	if l.marked {

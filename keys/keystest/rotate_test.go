@@ -272,7 +272,7 @@ func TestClockApart(t *testing.T) {
 	}
 }
 
-// A retireWorld has two nodes that share a key ring. It tests the keys of one use.
+// A retireWorld has two nodes that share a key ring, and the use whose keys are tested.
 type retireWorld struct {
 	t           *testing.T
 	use         keys.Use

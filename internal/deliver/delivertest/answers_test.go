@@ -48,8 +48,8 @@ func TestResponse(t *testing.T) {
 }
 
 // TestNoResponse shows that a delivery keeps no body if the receiver answers with a redirect or its
-// address is not allowed. It keeps the address that was refused, but does not reveal it in the
-// reason.
+// address is not allowed. The delivery keeps the address that was refused, but does not reveal it
+// in the reason.
 func TestNoResponse(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	w.node()

@@ -20,7 +20,7 @@ func (w *world) passkey(t *testing.T, o factor.Owner, a *factortest.Authenticato
 	return p
 }
 
-// logIn uses a passkey. It must belong to o, unless o is nil.
+// logIn uses a passkey, which must belong to o unless o is nil.
 func (w *world) logIn(t *testing.T, o *factor.Owner, a *factortest.Authenticator) (factor.Passkey, error) {
 	t.Helper()
 	options, err := w.BeginLogin(t.Context(), "login", o)

@@ -18,8 +18,8 @@ func withoutArguments(err error) error {
 	return err
 }
 
-// misconfiguration explains err if the configuration caused it. Otherwise it returns nil, because
-// the server may recover at any time: it is unreachable, or cannot serve requests now.
+// misconfiguration explains err if the configuration caused it. Otherwise the server is unreachable
+// or cannot serve requests now, and may recover at any time, so misconfiguration returns nil.
 func (l location) misconfiguration(err error) error {
 	var certificate *tls.CertificateVerificationError
 	var notTLS tls.RecordHeaderError

@@ -41,8 +41,8 @@ func failing(s *Store, reason string) func() error {
 	}
 }
 
-// TestProbe shows that the probe fails while Redis accepts no writes, and succeeds when it does
-// again.
+// TestProbe shows that the probe fails while Redis accepts no writes, and succeeds once Redis
+// accepts writes again.
 func TestProbe(t *testing.T) {
 	r := servers.OwnRedis(t)
 	faults := []struct {
