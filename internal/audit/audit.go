@@ -162,7 +162,8 @@ const (
 	maxDetail = 16
 )
 
-// Clean shortens the strings of an event to their limits and replaces control characters.
+// Clean shortens the strings of an event to their limits, replaces control characters, and keeps at
+// most maxDetail facts.
 func (e *Event) Clean() {
 	for _, text := range []*string{&e.ProjectID, &e.Action, &e.Actor.ID, &e.Target.Kind, &e.Target.ID,
 		&e.Address, &e.RequestID} {

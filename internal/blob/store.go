@@ -32,7 +32,7 @@ type Store interface {
 	Remove(key string, parts ...string) error
 	// Sweep deletes blobs without an owner. It may run at any time, in several processes.
 	Sweep(ctx context.Context, inUse InUse) error
-	// Probe checks that blobs can be stored.
+	// Probe checks that the store can be used.
 	Probe() error
 	// Restore writes a file from a backup: the bytes of a key or, if part is not "", one of its
 	// parts. The store must not be in use. The file is durable after the caller has called Settle.

@@ -23,8 +23,8 @@ type Report struct {
 	Server *ServerReport // nil for SQLite
 }
 
-// Look describes a database without changing anything: it creates no file, schema or log. It uses
-// all fields of c except Prepare.
+// Look describes a database without changing anything: it creates no file, schema or log. It does
+// not use Prepare.
 //
 // If the file is missing, the error is fs.ErrNotExist. If Open would refuse the database, the error
 // is an [Unfit].

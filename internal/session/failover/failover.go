@@ -104,7 +104,7 @@ type Store struct {
 var _ session.Store = (*Store)(nil)
 
 // New returns a Store and starts watching the primary. It reads from the fallback how long the
-// fallback lingers.
+// fallback lingers. If that fails, New assumes that it lingers for c.Longest.
 func New(primary Primary, fallback session.Store, c Config) *Store {
 	if c.Log == nil {
 		c.Log = slog.Default()
