@@ -53,8 +53,8 @@ type Report struct {
 	AddedBytes int64
 }
 
-// Create writes a backup. If the media differs from what the rows describe, the error is a
-// [Mismatch], and the backup contains everything else.
+// Create writes a backup. The error is a [Mismatch] in two cases: the media differs from the rows,
+// but the backup is otherwise complete, or the archive reads back with another SHA-256.
 func (d Dir) Create(ctx context.Context, to []age.Recipient, s Source) (r Report, err error) {
 	name := archivePrefix + s.Now().UTC().Format(timeFormat) + archiveSuffix
 	beside := func(ctx context.Context, o Object, open func() (io.ReadCloser, error)) (Object, error) {
