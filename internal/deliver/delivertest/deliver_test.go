@@ -130,7 +130,7 @@ func (w *world) await(hook fabric.Webhook, what string, is func(fabric.Delivery)
 			return
 		}
 		if time.Now().After(deadline) {
-			w.t.Fatalf("waited in vain for %s: the deliveries are %+v", what, all)
+			w.t.Fatalf("timed out waiting for %s: the deliveries are %+v", what, all)
 		}
 		<-time.After(10 * time.Millisecond)
 	}
