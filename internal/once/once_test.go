@@ -1,7 +1,9 @@
 package once_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/once"
+	"github.com/selvage/selvage/internal/problem"
 )
 
 // TestUploadIsRenewed shows that a node records that it still handles an upload, so that the upload
@@ -25,8 +28,13 @@ func TestUploadIsRenewed(t *testing.T) {
 	upload := once.Form{ID: "upload", IsUpload: true, Refuse: func(once.Sent) error { return errors.New("refused") },
 		Handle: func(w http.ResponseWriter, r *http.Request) (bool, error) {
 			minutes.Store(10)
+			ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+			defer cancel()
 			for isLost := true; isLost; { // until the node has renewed it
-				sent, _ := all[1].Begin(r.Context(), "upload") // a conflict
+				sent, err := all[1].Begin(ctx, "upload")
+				if !errors.Is(err, problem.Conflict) {
+					return false, fmt.Errorf("the upload was not renewed: %w", err)
+				}
 				isLost = sent.Lost
 			}
 			w.WriteHeader(http.StatusOK)
