@@ -177,7 +177,7 @@ func TestAuditCrowd(t *testing.T) {
 		wg.Wait()
 		for i, err := range errs {
 			if (err == nil) == (i%5 == 0) {
-				t.Errorf("change %d: %v", i, err)
+				t.Errorf("change %d: error %v, want one for every fifth change only", i, err)
 			}
 		}
 		if n, broken := verified(t, nodes[0]); n != 40 || broken != nil {
@@ -205,7 +205,7 @@ func TestAuditTurns(t *testing.T) {
 				t.Fatalf("%s: %v", id, err)
 			}
 			if n, broken := verified(t, nodes[1-node]); n != int64(i)+1 || broken != nil {
-				t.Fatalf("after %s: VerifyAudit = %d events, %v", id, n, broken)
+				t.Fatalf("after %s: VerifyAudit = %d events, %v, want all and nothing broken", id, n, broken)
 			}
 		}
 	})

@@ -130,7 +130,8 @@ func unbound(key *audit.Key, ring []ringBinding, beginning string) string {
 	return ""
 }
 
-// verifyRing returns a break for the first lane to whose beginning the key ring is not bound.
+// verifyRing returns a break if the key ring is not bound to the beginning of a lane. The break
+// names the first such lane.
 func (s *Audit) verifyRing(ctx context.Context, key *audit.Key, heads []audit.Head) (broken, err error) {
 	ring, err := s.read().ring().ringBindings(ctx)
 	if err != nil {

@@ -99,7 +99,8 @@ func (t recordingTx) receiveCallbacks(
 	return id, nil
 }
 
-// ListCallbacks returns a page of a project's deliveries, newest first.
+// ListCallbacks returns a page of a project's deliveries in a state, newest first. If state is "",
+// it includes all deliveries.
 func (s *Callbacks) ListCallbacks(
 	ctx context.Context, projectID string, state deliver.State, q page.Query,
 ) (page.Page[recordings.Delivery], error) {

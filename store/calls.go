@@ -205,7 +205,7 @@ func (t recordingTx) queueRecorded(ctx context.Context, rec recordings.Recording
 }
 
 // queueRecordedOf queues the event of a completed recording. The event describes the row that meets
-// a condition. If there is no row, nothing is queued.
+// a condition. If there is no such row, or the project has no enabled webhook, nothing is queued.
 func queueRecordedOf[T any](ctx context.Context, t tx, rec recordings.Recording, of table[T], condition, id string,
 	event func(T, string, time.Duration, time.Time) (fabric.Event, error)) error {
 	var webhooks int

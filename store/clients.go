@@ -79,7 +79,7 @@ func (s *Clients) FindApplication(ctx context.Context, projectID, id string) (a 
 	return a, checkRow(err, "application")
 }
 
-// ListClients returns a page of a project's clients in the order of creation.
+// ListClients returns a page of a project's clients that match a filter, in the order of creation.
 func (s *Clients) ListClients(
 	ctx context.Context, projectID string, f idp.ClientFilter, q page.Query,
 ) (page.Page[idp.Client], error) {
@@ -159,7 +159,8 @@ func (s *Clients) SetClientSecret(ctx context.Context, c idp.Client, old string,
 	})
 }
 
-// EndOldSecret makes a client's previous secret invalid, if it still has the given hash.
+// EndOldSecret makes a client's previous secret invalid. If this secret does not have the given
+// hash, or is no longer valid, the error is problem.Conflict.
 func (s *Clients) EndOldSecret(ctx context.Context, id, hash string, now time.Time) error {
 	return s.once(ctx, audit.Of("client.old_secret_ended", "", "client", id), func(t tx) error {
 		var name string

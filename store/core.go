@@ -203,8 +203,8 @@ func requireRowOr(conflict error, res sql.Result, err error, thing string) error
 	return conflictIfMissing(conflict, requireRow(res, err, thing))
 }
 
-// requireUnchanged returns problem.Conflict if a statement changed no row, because the row has
-// changed since it was read.
+// requireUnchanged returns problem.Conflict if a statement changed no row, which means that the row
+// has changed since it was read.
 func requireUnchanged(res sql.Result, err error, thing string) error {
 	return requireRowOr(changedMeanwhile(thing), res, err, thing)
 }

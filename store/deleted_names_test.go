@@ -16,8 +16,8 @@ import (
 
 func TestDeletedNames(t *testing.T) { EachDatabase(t, testDeletedNames) }
 
-// testDeletedNames shows that the name of a deleted subscriber is kept in its project, until the
-// subscriber is erased or the time has passed.
+// testDeletedNames shows that the name of a deleted subscriber is kept in its project until the
+// subscriber is erased, or ForgetDeletedNames deletes the name.
 func testDeletedNames(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	ctx, sub := t.Context(), plantCanary(t, s)
@@ -46,7 +46,7 @@ func testDeletedNames(t *testing.T, c Config) {
 		t.Errorf("the name in another project: %v, want not found", err)
 	}
 	if ids, err := s.FindDeletedNamed(ctx, "other", "canary@example.com", 10); err != nil || len(ids) > 0 {
-		t.Errorf("by name in another project: %v, %v", ids, err)
+		t.Errorf("by name in another project: %v, %v, want none", ids, err)
 	}
 	if _, err := s.EraseSubscriber(ctx, "other", eraser(sub.ID), time.Now()); !errors.Is(err, problem.NotFound) {
 		t.Errorf("erased by another project: %v, want not found", err)
@@ -67,13 +67,13 @@ func testDeletedNames(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	if name, err := s.FindDeletedName(ctx, "p", "s"); name == "" || err != nil {
-		t.Fatalf("the name of another one: %q, %v", name, err)
+		t.Fatalf("the name of another subscriber: %q, %v, want it kept", name, err)
 	}
 	if err := s.ForgetDeletedNames(ctx, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.FindDeletedName(ctx, "p", "s"); !errors.Is(err, problem.NotFound) {
-		t.Errorf("after its time: %v, want not found", err)
+		t.Errorf("the name after ForgetDeletedNames: %v, want not found", err)
 	}
 }
 
@@ -123,8 +123,8 @@ func eraseMentions(t *testing.T, s *Store, id string) bool {
 
 func TestEraseDeleted(t *testing.T) { EachDatabase(t, testEraseDeleted) }
 
-// testEraseDeleted shows that the erasure of a subscriber that was deleted before leaves its email and
-// profile nowhere, although the event of the deletion is still to be sent.
+// testEraseDeleted shows that the erasure of a subscriber that was deleted before removes its email
+// and profile everywhere, even from the event of the deletion that has not been sent yet.
 func testEraseDeleted(t *testing.T, c Config) {
 	s := filtering(t, c)
 	hook := fabric.Webhook{ID: newID(), ProjectID: "p", URL: "https://hook.example/",
@@ -150,7 +150,7 @@ func testEraseDeleted(t *testing.T, c Config) {
 	if err := json.Unmarshal(jobs[0].Body, &event); err != nil || event.ID != jobs[0].ID ||
 		jobs[0].Event != string(fabric.SubscriberDeleted) || event.Data.Subscriber.ID != sub.ID ||
 		event.Data.CreatedAt != sub.Created.UTC().Format(time.RFC3339) {
-		t.Errorf("the event is %s, %v", jobs[0].Body, err)
+		t.Errorf("the event is %s, %v, want the deletion without the profile", jobs[0].Body, err)
 	}
 	if same, err := fabric.Nameless(jobs[0].Body); err != nil || !bytes.Equal(same, jobs[0].Body) {
 		t.Errorf("Nameless changes %s to %s, %v", jobs[0].Body, same, err)
@@ -159,8 +159,8 @@ func testEraseDeleted(t *testing.T, c Config) {
 
 func TestEraseEmailOfAnother(t *testing.T) { EachDatabase(t, testEraseEmailOfAnother) }
 
-// testEraseEmailOfAnother shows that the erasure of a deleted subscriber leaves alone what mentions an
-// email that another subscriber has now.
+// testEraseEmailOfAnother shows that the erasure of a deleted subscriber does not erase mentions of
+// an email that another subscriber has now.
 func testEraseEmailOfAnother(t *testing.T, c Config) {
 	s := filtering(t, c)
 	sub := addCanary(t, s)
@@ -173,9 +173,9 @@ func testEraseEmailOfAnother(t *testing.T, c Config) {
 
 func TestEraseSecondAccount(t *testing.T) { EachDatabase(t, testEraseSecondAccount) }
 
-// testEraseSecondAccount shows that an erasure also erases the kept names of earlier accounts with the
-// same email, whether or not the last account was deleted before, and that the earlier accounts can
-// still be erased.
+// testEraseSecondAccount shows that an erasure also erases the kept names of earlier accounts with
+// the same email. This does not depend on whether the last account was deleted before. The earlier
+// accounts can still be erased.
 func testEraseSecondAccount(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	deleteSubscriber(t, s, "s")
@@ -191,7 +191,7 @@ func testEraseSecondAccount(t *testing.T, c Config) {
 		}
 		ids, err := s.FindDeletedNamed(t.Context(), "p", "canary@example.com", 10)
 		if err != nil || len(ids) > 0 {
-			t.Errorf("the names of %v are kept, %v", ids, err)
+			t.Errorf("the names of %v are kept, %v, want none", ids, err)
 		}
 		wantNoCanary(t, s, c.URL)
 
@@ -199,18 +199,18 @@ func testEraseSecondAccount(t *testing.T, c Config) {
 			t.Errorf("the name of the first account: %q, %v, want an empty one", name, err)
 		}
 		if ids, err := s.FindDeletedNamed(t.Context(), "p", "", 10); err != nil || len(ids) > 0 {
-			t.Errorf("an empty name finds %v, %v", ids, err)
+			t.Errorf("an empty name finds %v, %v, want none", ids, err)
 		}
 		e, err := s.EraseSubscriber(t.Context(), "p", eraser(first.ID), time.Now())
 		if err != nil || e.Found || e.Deleted["names"] != 1 {
-			t.Errorf("erasing the first account: %+v, %v", e, err)
+			t.Errorf("erasing the first account: %+v, %v, want one name", e, err)
 		}
 		if _, err := s.FindDeletedName(t.Context(), "p", first.ID); !errors.Is(err, problem.NotFound) {
 			t.Errorf("the first account after its erasure: %v, want not found", err)
 		}
 	}
 	if _, err := s.FindDeletedName(t.Context(), "p", "s"); err != nil {
-		t.Errorf("the name of another deleted subscriber: %v", err)
+		t.Errorf("the name of another deleted subscriber: %v, want it kept", err)
 	}
 }
 
@@ -276,10 +276,10 @@ func testEraseRestored(t *testing.T, c Config) {
 		t.Errorf("erasing a restored subscriber: %v, want a conflict", err)
 	}
 	if _, err := s.FindSubscriber(t.Context(), "p", sub.ID); err != nil {
-		t.Errorf("the restored subscriber: %v", err)
+		t.Errorf("finding the restored subscriber: %v", err)
 	}
 	if e, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now()); err != nil || !e.Found {
-		t.Errorf("erasing it with its account: %+v, %v", e, err)
+		t.Errorf("erasing it without OnlyDeleted: %+v, %v, want it found", e, err)
 	}
 	wantNoCanary(t, s, c.URL)
 }

@@ -140,7 +140,7 @@ func ringEvent(moves []keys.Move, added []keys.Record) audit.Event {
 }
 
 // subscriberEvent returns the event for a change to a subscriber. Important changes have their own
-// actions. The event also lists all other changed fields.
+// actions. The event also lists the changed fields.
 func subscriberEvent(projectID, id string, c fabric.SubscriberChange, ends bool) audit.Event {
 	action, fields := "subscriber.updated", changedFields(c)
 	switch {
@@ -156,8 +156,8 @@ func subscriberEvent(projectID, id string, c fabric.SubscriberChange, ends bool)
 	return audit.Of(action, projectID, "subscriber", id).With("changed", fields)
 }
 
-// changedFields returns the names of the fields that a change to a subscriber writes, without their
-// values.
+// changedFields returns the names of the fields that a change to a subscriber writes. Only disabled
+// and record_calls include their new value.
 func changedFields(c fabric.SubscriberChange) string {
 	var names []string
 	for _, f := range []struct {

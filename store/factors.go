@@ -17,7 +17,7 @@ type Factors struct{ *core }
 
 var _ factor.Store = (*Store)(nil)
 
-// factorTables are the tables with rows that belong to an owner.
+// factorTables are the tables that hold the factors of owners.
 var factorTables = []string{"passkeys", "totps", "recovery_codes"}
 
 // lockOwner locks an owner. If the owner is being deleted concurrently, one of the two changes
@@ -35,8 +35,8 @@ func (t tx) lockOwner(ctx context.Context, o factor.Owner) error {
 	return t.placeOwner(ctx, o)
 }
 
-// beginFactor locks the owner of a new factor. If first is set and the owner has another factor,
-// beginFactor fails.
+// beginFactor locks the owner of a new factor. If first is set and the owner already has a factor,
+// the error is factor.ErrNotFirst.
 func (t tx) beginFactor(ctx context.Context, o factor.Owner, first bool) error {
 	if err := t.lockOwner(ctx, o); err != nil || !first {
 		return err
@@ -84,7 +84,8 @@ var passkeyTable = table[factor.Passkey]{
 	},
 }
 
-// CreatePasskey inserts a passkey unless its credential is already stored.
+// CreatePasskey inserts a passkey unless its credential is already stored. If first is set and the
+// owner already has a factor, the error is factor.ErrNotFirst.
 func (s *Factors) CreatePasskey(ctx context.Context, p factor.Passkey, first bool) error {
 	return s.change(ctx, factorEvent("factor.added", p.Owner, "passkey", p.ID), func(t tx) error {
 		if err := t.beginFactor(ctx, p.Owner, first); err != nil {
@@ -131,7 +132,7 @@ func usedMeanwhile(thing string) error {
 }
 
 // UsePasskey records a use of a passkey, unless the passkey has been used since the caller read it.
-// old is the value of its counter that the caller has seen.
+// old is the value of its counter when the caller read it.
 func (s *Factors) UsePasskey(ctx context.Context, p factor.Passkey, old uint32) error {
 	return s.once(ctx, audit.None("a use; the login has an event"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE passkeys SET record = $3, count = $4, backed_up = $5, used = $6
@@ -184,7 +185,8 @@ var totpTable = table[factor.TOTP]{
 	},
 }
 
-// CreateTOTP inserts an authenticator app. An owner can have only one.
+// CreateTOTP inserts an authenticator app. An owner can have only one. If first is set and the
+// owner already has a factor, the error is factor.ErrNotFirst.
 func (s *Factors) CreateTOTP(ctx context.Context, a factor.TOTP, first bool) error {
 	return s.change(ctx, factorEvent("factor.added", a.Owner, "totp", a.ID), func(t tx) error {
 		if err := t.beginFactor(ctx, a.Owner, first); err != nil {
@@ -298,7 +300,7 @@ func (s *Factors) TakeRecoveryCode(ctx context.Context, o factor.Owner, hash str
 	})
 }
 
-// FindRecoveryCodes returns how many recovery codes an owner has left.
+// FindRecoveryCodes returns how many recovery codes an owner has left, and when they were created.
 func (s *Factors) FindRecoveryCodes(ctx context.Context, o factor.Owner) (factor.RecoveryCodes, error) {
 	return s.read().recoveryCodes(ctx, o)
 }

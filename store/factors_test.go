@@ -37,7 +37,7 @@ func once(t *testing.T, what string, try func(i int) error, lost problem.Kind) {
 
 	all.Wait()
 	if won.Load() != 1 {
-		t.Errorf("%s: %d of 50 won", what, won.Load())
+		t.Errorf("%s: %d of 50 won, want 1", what, won.Load())
 	}
 }
 
@@ -223,7 +223,7 @@ func TestFactorsOfDeletedOwners(t *testing.T) {
 		}
 		gone(ada)
 		if set, err := s.HasFactors(context.Background(), grace); err != nil || !set.Passkeys || !set.TOTP {
-			t.Errorf("the other owner's factors: %+v, %v", set, err)
+			t.Errorf("the other owner's factors: %+v, %v, want both", set, err)
 		}
 
 		if err := s.DeleteProject(ctx, revocation.Revocation{Kind: revocation.Project, ID: "p"}); err != nil {

@@ -77,7 +77,7 @@ func TestSyncFollowsChanges(t *testing.T) {
 		addProject(t, from, "d")
 		addPerson(t, from, "d1", "d", "one")
 		if changed := syncAll(t, from, to); changed == 0 || changed > 10 {
-			t.Errorf("the second sync changes %d rows", changed)
+			t.Errorf("the second sync changes %d rows, want 1 to 10", changed)
 		}
 		requireEqual(t, contents(t, to.Store()), contents(t, from))
 	})
@@ -111,7 +111,7 @@ func TestFillGuards(t *testing.T) {
 		var unfit *database.Unfit
 		_, err = Open(t.Context(), c)
 		if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "unfinished copy") {
-			t.Errorf("opening an unfinished copy = %v", err)
+			t.Errorf("opening an unfinished copy = %v, want an Unfit error about it", err)
 		}
 
 		again := filler(t, c)

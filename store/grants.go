@@ -53,9 +53,9 @@ var codeTable = table[idp.RedeemedCode]{
 }
 
 // RedeemCode inserts the hash of a code, and its grant. If the hash is already stored, the error is
-// [problem.Conflict]. So if a code is redeemed several times concurrently, only one redemption
-// succeeds. If one of the code's Uses is already stored, the error is the Refusal of the use. If
-// the login has ended, or the consent or another row that the grant needs is missing, the error is
+// [problem.Conflict]. Therefore, only one of several concurrent redemptions of a code succeeds. If
+// one of the code's Uses is already stored, the error is the Refusal of the use. If the login has
+// ended, or the consent or another row that the grant needs is missing, the error is
 // [problem.NotFound].
 func (s *Grants) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant) error {
 	e := audit.Of("grant.created", g.ProjectID, "grant", g.ID).With("client", g.ClientID,
@@ -102,8 +102,8 @@ func (t tx) requireLogin(ctx context.Context, id string) error {
 }
 
 // requireConsent returns problem.NotFound if the subscriber has not consented to all rights. If
-// rights is nil, no consent is needed. requireConsent locks the consent. So a concurrent revocation
-// waits for this change, and then finds the new grant.
+// rights is nil, no consent is needed. requireConsent locks the consent. A concurrent revocation
+// therefore waits for this change, and then finds the new grant.
 func (t tx) requireConsent(ctx context.Context, g idp.Grant, rights []string) error {
 	if rights == nil {
 		return nil

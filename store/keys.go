@@ -42,8 +42,8 @@ func (s *Keys) CreateAPIKey(ctx context.Context, k fabric.APIKey, by *fabric.Rig
 
 // requireRights returns problem.Unauthenticated unless the credentials from which the rights were
 // read still have them. It locks the row that every change of these credentials writes: the row of
-// the API key, or the counter of revocations. So of two concurrent changes, the later one sees the
-// earlier one.
+// the API key, or the counter of revocations. Therefore, the later of two concurrent changes sees
+// the earlier one.
 func (t tx) requireRights(ctx context.Context, by *fabric.Rights, now time.Time) error {
 	if by == nil {
 		return nil
@@ -170,7 +170,8 @@ func (s *Keys) RotateAPIKey(
 	})
 }
 
-// EndOldAPIKeySecret deletes the previous secret of a key, if it is still the one that k has.
+// EndOldAPIKeySecret deletes the previous secret of a key. If this secret is not the one in k, or
+// is no longer valid, the error is errNoOldSecret.
 func (s *Keys) EndOldAPIKeySecret(
 	ctx context.Context, k fabric.APIKey, now time.Time, r revocation.Revocation,
 ) (fabric.APIKey, error) {
@@ -264,8 +265,8 @@ func (s *Keys) ListSigningKeys(ctx context.Context, projectID string) ([]fabric.
 	return signingKeyTable.gather(ctx, s.read(), `WHERE project_id = $1 ORDER BY starts`, projectID)
 }
 
-// RotateSigningKey adds a signing key, and deletes the keys that came into use before the time
-// current, at which the current key did. If alone is set, it deletes all other keys.
+// RotateSigningKey adds a signing key. It deletes the keys that are older than the current key,
+// which came into use at the time current. If alone is set, it deletes all other keys.
 func (s *Keys) RotateSigningKey(ctx context.Context, k fabric.SigningKey, current time.Time, alone bool) error {
 	e := audit.Of("signing_key.rotated", k.ProjectID, "signing_key", k.ID).With("starts", date(k.Starts))
 	return s.change(ctx, e, func(t tx) error {

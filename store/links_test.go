@@ -81,7 +81,7 @@ func TestUseLink(t *testing.T) {
 			s.t.Errorf("%d callers used a link and %d did not, want 1 and 49", won, lost)
 		}
 		if sub, err := s.FindSubscriber(s.t.Context(), "p", "s"); err != nil || !sub.Verified {
-			s.t.Errorf("after a verification link was used: %+v, %v", sub, err)
+			s.t.Errorf("after a verification link was used: %+v, %v, want it verified", sub, err)
 		}
 
 		s.create(link("reset", mail.Reset))
@@ -146,7 +146,7 @@ func TestLinkBound(t *testing.T) {
 }
 
 // TestLinkWithdrawn shows that a letter creates no link after its invitation was withdrawn, even if
-// the letter was being written at that time. Disabling the subscriber does the same.
+// the letter was being written at that time. The same is true after the subscriber was disabled.
 func TestLinkWithdrawn(t *testing.T) {
 	eachLinkStore(t, func(s linkStore) {
 		ctx := s.t.Context()
@@ -280,7 +280,7 @@ func TestSettleLetter(t *testing.T) {
 
 		if l := s.settle(mail.Result{State: mail.Dead, Error: "refused", Ended: now}); l.State != mail.Dead ||
 			l.Facts["request"] != "r" {
-			s.t.Errorf("after giving up: %+v", l)
+			s.t.Errorf("after giving up: %+v, want a dead letter with its facts", l)
 		}
 		if n, err := s.RetryDeadLetters(ctx); n != 1 || err != nil {
 			s.t.Errorf("RetryDeadLetters = %d, %v, want 1", n, err)

@@ -19,7 +19,7 @@ type selection struct {
 	from    string // the table, along with any joins
 	where   where
 	ways    []string // alternatives, each with an index in the list's order; no row may meet two
-	indexed []string // for each way, the part of its condition that its index decides; nil if it is all
+	indexed []string // for each way, the part of its condition that its index decides; nil means all of it
 	checks  []check  // conditions without an index
 	checked int      // maximum number of rows that are checked for a page; 0 means maxChecked
 	skip    int      // number of rows to skip, in each way
@@ -320,8 +320,9 @@ type check struct {
 	args      []any
 }
 
-// containing returns checks for rows in which each word of text occurs somewhere in an SQL expression,
-// ignoring the case of A to Z.
+// containing returns checks for rows in which each word of text occurs somewhere in an SQL
+// expression, ignoring the case of A to Z. If text has more than maxWords words, it must occur as a
+// whole.
 func containing(expression, text string) (all []check) {
 	words := strings.Fields(text)
 	if len(words) > maxWords {

@@ -75,7 +75,8 @@ func (s *Logins) LoginsMadeIn(ctx context.Context, mark string) ([]idp.Login, er
 	return loginTable.gather(ctx, s.read(), `WHERE mark = $1 AND mark <> '' AND ended = 0 ORDER BY id`, mark)
 }
 
-// RaiseLogin records how a login was authenticated, unless the login has ended.
+// RaiseLogin writes the authentication methods (amr) of a login. If the login has ended, the error
+// is problem.NotFound.
 func (s *Logins) RaiseLogin(ctx context.Context, l idp.Login) error {
 	amr := strings.Join(l.AMR, " ")
 	e := audit.Of("login.raised", l.ProjectID, "subscriber", l.SubscriberID).
@@ -87,7 +88,8 @@ func (s *Logins) RaiseLogin(ctx context.Context, l idp.Login) error {
 }
 
 // LoginClients returns the clients that ever had grants in the logins. It includes clients whose
-// grants were revoked, because a client's own session may outlive the grant.
+// grants were revoked, because a client's own session may outlive the grant. It returns at most
+// 200.
 func (s *Logins) LoginClients(ctx context.Context, ids []string) ([]idp.LoginClient, error) {
 	scan := func(row scanner) (u idp.LoginClient, err error) {
 		return u, row.Scan(&u.LoginID, &u.ClientID)

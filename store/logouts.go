@@ -69,7 +69,8 @@ var logoutTable = table[fabric.Logout]{
 	},
 }
 
-// ListLogouts returns a page of a client's logouts. Logouts of the newest logins come first.
+// ListLogouts returns a page of a client's logouts in a state; "" means any state. Logouts of the
+// newest logins come first.
 func (s *Logouts) ListLogouts(
 	ctx context.Context, clientID string, state fabric.DeliveryState, q page.Query,
 ) (page.Page[fabric.Logout], error) {

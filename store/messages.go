@@ -66,9 +66,9 @@ func (t tx) messages() messageTx { return messageTx{t} }
 // openConversation returns the conversation with the key of k. If there is none, it inserts k. It locks
 // the conversation until the transaction ends, so that its messages are inserted one after another.
 //
-// The id of k must be new even if the conversation exists. PostgreSQL can overlook a row that another
-// transaction is updating when it looks for a conflict. When it then finds the conflict while it
-// inserts, it tries again if the key conflicts, but fails if the id does.
+// k must always have a new id, even if the conversation exists. When PostgreSQL looks for a
+// conflict, it can overlook a row that another transaction is updating. It then finds the conflict
+// only while it inserts. If the key conflicts, it tries again; if the id conflicts, it fails.
 func (t messageTx) openConversation(ctx context.Context, k chat.Conversation, at time.Time) (chat.Conversation, error) {
 	k.Created = at
 	query, args, err := conversationTable.insertion(&k)
@@ -289,7 +289,7 @@ func (s *Messages) ListMessagesOf(
 	}
 	l := messageTable.listing(q.From)
 	l.desc = true
-	l.where.and(`project_id || '' = $%d`, projectID) // without its index
+	l.where.and(`project_id || '' = $%d`, projectID) // an expression, so that no index on project_id is used
 	l.ways = l.where.messagesOf(memberID, rooms)
 	return l.page(ctx, s.read(), q)
 }

@@ -114,28 +114,28 @@ func testMessages(t *testing.T, c Config) {
 
 	p, err := s.ListMessages(ctx, chat.Filter{ConversationID: first.ConversationID}, page.Query{Size: 2})
 	if err != nil || !slices.Equal(textsOf(p.Items), []string{"three", "two"}) || p.Next != first.ID {
-		t.Errorf("the first page is %q, %q, %v", textsOf(p.Items), p.Next, err)
+		t.Errorf("the first page is %q, %q, %v, want three and two, then one", textsOf(p.Items), p.Next, err)
 	}
 
 	p, err = s.ListMessages(ctx, chat.Filter{ConversationID: first.ConversationID}, page.Query{Size: 2, From: p.Next})
 	if err != nil || !slices.Equal(textsOf(p.Items), []string{"one"}) || p.Next != "" || p.Prev != third.ID {
-		t.Errorf("the second page is %q, %q, %q, %v", textsOf(p.Items), p.Next, p.Prev, err)
+		t.Errorf("the second page is %q, %q, %q, %v, want one, after three", textsOf(p.Items), p.Next, p.Prev, err)
 	}
 
 	middle, err := s.MessagesBetween(ctx, first.ConversationID, first.ID, third.ID, 10)
 	if err != nil || !slices.Equal(textsOf(middle), []string{"two"}) {
-		t.Errorf("between the first and the third are %q, %v", textsOf(middle), err)
+		t.Errorf("between the first and the third are %q, %v, want two", textsOf(middle), err)
 	}
 
 	for _, who := range []struct{ me, peer chat.Party }{{ada, bob}, {bob, ada}} {
 		all, err := s.ListConversations(ctx, "p", who.me.MemberID, page.Query{Size: 10})
 		if err != nil || len(all.Items) != 1 || all.Items[0].Peer != who.peer.AddressID ||
 			all.Items[0].Name != who.peer.Name || all.Items[0].LastID != third.ID {
-			t.Errorf("the conversations of %s are %+v, %v", who.me.Name, all.Items, err)
+			t.Errorf("the conversations of %s are %+v, %v, want the one", who.me.Name, all.Items, err)
 		}
 		found, err := s.FindConversationOf(ctx, "p", who.me.MemberID, who.peer.AddressID)
 		if err != nil || found.ID != first.ConversationID {
-			t.Errorf("FindConversationOf for %s returns %+v, %v", who.me.Name, found, err)
+			t.Errorf("FindConversationOf for %s returns %+v, %v, want the one", who.me.Name, found, err)
 		}
 	}
 
@@ -224,7 +224,7 @@ func testRoomMessages(t *testing.T, c Config) {
 	}
 
 	if in, err := s.IsMember(ctx, first.ConversationID, eve.MemberID); in || err != nil {
-		t.Errorf("IsMember of eve = %v, %v", in, err)
+		t.Errorf("IsMember of eve = %v, %v, want false", in, err)
 	}
 	for _, tt := range []struct {
 		who  chat.Party
@@ -240,7 +240,7 @@ func testRoomMessages(t *testing.T, c Config) {
 
 	since := chat.Filter{ConversationID: first.ConversationID, Since: time.Now().Add(time.Hour)}
 	if p, err := s.ListMessages(ctx, since, page.Query{Size: 10, From: first.ID}); err != nil || len(p.Items) > 0 {
-		t.Errorf("messages of the future: %q, %v", textsOf(p.Items), err)
+		t.Errorf("messages of the future: %q, %v, want none", textsOf(p.Items), err)
 	}
 }
 
@@ -259,7 +259,7 @@ func testRoomLimits(t *testing.T, c Config) {
 	for i := range maxRooms + 1 {
 		err := join(fmt.Sprint("room", i), ada.MemberID, ada.SubscriberID)
 		if full := i == maxRooms; errors.Is(err, problem.Invalid) != full || err != nil && !full {
-			t.Fatalf("joining room %d: %v", i, err)
+			t.Fatalf("joining room %d: %v, want Invalid for the last one only", i, err)
 		}
 	}
 
@@ -292,12 +292,12 @@ func testEraseMessages(t *testing.T, c Config) {
 	}
 	e, err := erase(ada.SubscriberID)
 	if err != nil || e.Found || e.Deleted["messages"] != 1 || e.Anonymised["messages"] != 1 {
-		t.Errorf("erasing ada returns %+v, %v", e, err)
+		t.Errorf("erasing ada returns %+v, %v, want one message deleted and one anonymized", e, err)
 	}
 
 	left, err := s.MessagesBetween(ctx, m.ConversationID, "", "g", 10)
 	if err != nil || !slices.Equal(textsOf(left), []string{"from bob"}) {
-		t.Errorf("bob keeps %q, %v", textsOf(left), err)
+		t.Errorf("bob keeps %q, %v, want his own message", textsOf(left), err)
 	}
 
 	k, err := s.FindConversationOf(ctx, "p", bob.MemberID, ada.AddressID)
@@ -307,7 +307,7 @@ func testEraseMessages(t *testing.T, c Config) {
 
 	e, err = erase(bob.SubscriberID)
 	if err != nil || !e.Found {
-		t.Errorf("erasing bob returns %+v, %v", e, err)
+		t.Errorf("erasing bob returns %+v, %v, want it found", e, err)
 	}
 	if _, err := s.FindConversation(ctx, "p", k.Key); !errors.Is(err, problem.NotFound) {
 		t.Errorf("the conversation that nobody is left in: %v, want not found", err)

@@ -162,7 +162,7 @@ func copyBefore(ctx context.Context, db *sql.DB, dialect database.Dialect, versi
 	return errors.Join(errs...)
 }
 
-// copyTo writes a copy of the database to file, with mode 0600. The file appears when it is
+// copyTo writes a copy of the database to file, with mode 0600. The file appears only once it is
 // complete.
 func copyTo(ctx context.Context, db *sql.DB, file string) (err error) {
 	part := file + ".part"

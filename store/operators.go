@@ -133,8 +133,8 @@ func (s *Operators) ListOperators(
 const countOwners = `SELECT COUNT(*) FROM operators o JOIN operator_roles r ON r.operator_id = o.id
 	WHERE r.project_id IS NULL AND r.role = 'owner' AND o.disabled = 0 AND o.password_hash <> ''`
 
-// keepOwner runs a change that may remove an owner, and fails if no owner would be left. These
-// changes wait for one another, so that each counts the owners that the previous change left.
+// keepOwner runs a change that may remove an owner, and fails if the change removes the last one.
+// These changes wait for one another, so that each counts the owners that the previous change left.
 func (s *Operators) keepOwner(ctx context.Context, e audit.Event, do func(tx) error) error {
 	return s.change(ctx, e, func(t tx) error {
 		if _, err := t.Exec(ctx, `UPDATE sequences SET value = value + 1 WHERE name = 'operators'`); err != nil {

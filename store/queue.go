@@ -40,8 +40,9 @@ func (q queue) DueReceivers(ctx context.Context, now time.Time, most int) ([]str
 			+ ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY lease, id), lease, id LIMIT $2`), micros(now), most)
 }
 
-// HoldReceiver leases a receiver, or renews its lease. If another node holds the receiver, the
-// error is problem.Conflict. A new lease removes the mark woken.
+// HoldReceiver leases a receiver, or renews its lease. If another node holds the receiver, or the
+// receiver is not active, the error is problem.Conflict. A new lease ends the receiver's rest and
+// removes the mark woken.
 func (q queue) HoldReceiver(
 	ctx context.Context, id, holder string, now, until time.Time,
 ) (r deliver.Receiver, err error) {

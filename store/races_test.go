@@ -459,6 +459,6 @@ func testConsentsAtOnce(t *testing.T, c Config) {
 
 	together(all...)
 	if agreed, err := s.FindConsent(ctx, g.SubscriberID, g.ClientID); err != nil || len(agreed) != 11 {
-		t.Errorf("agreed = %v, %v, want 11 scopes", agreed, err)
+		t.Errorf("FindConsent = %v, %v, want 11 scopes", agreed, err)
 	}
 }

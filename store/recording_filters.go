@@ -138,8 +138,7 @@ func hasWord(text, name string) bool {
 	return false
 }
 
-// sameNumber reports whether the tails belong to the same number, of which either may lack the
-// country code.
+// sameNumber reports whether two tails belong to the same number. Either may lack the country code.
 func sameNumber(a, b string) bool {
 	return a != "" && (a == b || slices.Contains(recordings.NationalTails(a), b) ||
 		slices.Contains(recordings.NationalTails(b), a))

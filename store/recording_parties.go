@@ -127,7 +127,7 @@ func valuesBeginning(column string) string {
 }
 
 // parties returns alternative conditions for rows of calls from or to a party, and the part of each
-// condition that its index decides. No row meets two of the ways.
+// condition that its index decides. No row meets two of the conditions.
 func (w *where) parties(who party) (ways, indexed []string) {
 	var names []string
 	for _, value := range who.values {

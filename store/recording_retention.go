@@ -25,7 +25,9 @@ var ruleTable = table[recordings.Rule]{
 	},
 }
 
-// AddRule inserts a retention rule, if the project has fewer rules than most.
+// AddRule inserts a retention rule. If the project already has most rules, the error is
+// problem.Invalid. If it has a rule with the same tag and subscriber, the error is
+// problem.Conflict.
 func (s *Recordings) AddRule(ctx context.Context, u recordings.Rule, most int) error {
 	e := audit.Of("retention_rule.created", u.ProjectID, "retention rule", u.ID).With(
 		"tag", u.Tag, "subscriber", u.SubscriberID, "days", strconv.Itoa(u.Days))
@@ -61,7 +63,8 @@ func (s *Recordings) DeleteRule(ctx context.Context, projectID, id string) error
 	})
 }
 
-// ListKept returns recordings that a retention rule may delete, oldest first.
+// ListKept returns at most n recordings that a retention rule may delete, oldest first. Their ids
+// are between after and before. They are not on hold, and not waiting for their media.
 func (s *Recordings) ListKept(
 	ctx context.Context, projectID, after, before string, n int,
 ) ([]recordings.Kept, error) {
@@ -188,7 +191,7 @@ const liveSQL = `CASE WHEN media_key IS NULL THEN bytes
 		WHERE o.media_key = recordings.media_key AND o.id < recordings.id AND o.deleted = 0) THEN 0
 	ELSE bytes END`
 
-// ListUsage returns the usage of a project by day.
+// ListUsage returns the usage of a project by day, in the given period.
 func (s *Recordings) ListUsage(
 	ctx context.Context, projectID string, from, before time.Time,
 ) ([]recordings.Usage, error) {

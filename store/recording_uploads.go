@@ -288,7 +288,7 @@ func (s *Recordings) AwaitsMedia(ctx context.Context, projectID string, m record
 }
 
 // GiveUpRecordings marks recordings as absent if their media should have arrived before the given
-// time.
+// time. It also queues their status for their callbacks.
 func (s *Recordings) GiveUpRecordings(ctx context.Context, until time.Time) error {
 	return s.change(ctx, audit.None("the end of a wait"), func(t tx) error {
 		given, err := gather(ctx, t, "giving up recordings", recordingTable.scan, `UPDATE recordings

@@ -138,8 +138,8 @@ func (s *Recordings) FindRecordingsBeginning(
 const last = "\U0010FFFF"
 
 // DeleteRecording reduces a recording in a project to a stub, and returns the key of its media. It
-// does not delete a recording that is on hold, or that has changed since the time how.Unchanged,
-// unless that is the zero time.
+// does not delete a recording that is on hold. If how.Unchanged is not the zero time, it does not
+// delete a recording that has changed since then either.
 func (s *Recordings) DeleteRecording(
 	ctx context.Context, projectID, sid string, how recordings.Removal,
 ) (key string, err error) {

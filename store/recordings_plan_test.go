@@ -184,7 +184,7 @@ func testBeginningPlans(t *testing.T, c Config) {
 	for _, name := range []string{plain("from_address"), plain("to_address"), "from_tail", "to_tail"} {
 		plan := strings.Join(explained(t, s, explain+valuesBeginning(name), []any{"p", "+1", "+1" + last, 31}), "\n")
 		if !column.MatchString(plan) || regexp.MustCompile(`SCAN recordings|Seq Scan on recordings`).MatchString(plan) {
-			t.Errorf("%s: the plan is\n%s", name, plan)
+			t.Errorf("%s: the plan scans recordings, or does not search the column:\n%s", name, plan)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func TestStoredPlan(t *testing.T) {
 	manyRecordings(t, c, s, "p", 100)
 	plan := strings.Join(explained(t, s, "EXPLAIN QUERY PLAN "+sumStored, []any{"p"}), "\n")
 	if !strings.Contains(plan, "SEARCH recordings USING COVERING INDEX recordings_stored (project_id=?)") {
-		t.Errorf("the plan is:\n%s", plan)
+		t.Errorf("the plan does not search the covering index:\n%s", plan)
 	}
 	if n, err := s.StoredBytes(t.Context(), "p"); err != nil || n != 90*16044 {
 		t.Errorf("StoredBytes = %d, %v, want %d", n, err, 90*16044)

@@ -207,8 +207,9 @@ func (s *Resources) DeleteResource(
 	})
 }
 
-// things lists the ids of everything that can be called, with the text in which a search looks. The
-// cast lets SQLite read both tables in the order of their indexes, because equal columns need equal types.
+// things lists the ids of everything that can be called, each with the text to search. The cast
+// gives this text the same type in both tables. Without it, SQLite would not read the tables in the
+// order of their indexes.
 const things = `(SELECT id, project_id, display_name AS sought FROM resources UNION ALL
 	SELECT id, project_id, CAST(COALESCE(email, '') || ' ' || COALESCE(reference, '') || ' ' || first_name || ' ' ||
 	last_name || ' ' || display_name AS TEXT) AS sought FROM subscribers) AS things`

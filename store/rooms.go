@@ -49,8 +49,8 @@ func (s *Rooms) OpenRoom(ctx context.Context, r calls.RoomSession) error {
 	})
 }
 
-// SaveRoom writes the changing fields of a running session. If the session has ended, or another
-// node has taken it over, the error is [calls.ErrTaken].
+// SaveRoom writes the fields of a running session that can change. If the session has ended, or
+// another node has taken it over, the error is [calls.ErrTaken].
 func (s *Rooms) SaveRoom(ctx context.Context, r calls.RoomSession) error {
 	return s.once(ctx, audit.None("the progress of room sessions"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE room_sessions SET most = $3, locked = $4, recorded = $5
@@ -64,8 +64,8 @@ func (s *Rooms) SaveRoom(ctx context.Context, r calls.RoomSession) error {
 }
 
 // TakeRoom assigns a session and the answered calls of its members to node, if the node in the
-// record still has the session. If another node has taken over the session, or the session has
-// ended, the error is [calls.ErrTaken].
+// record still has the session. It returns these calls. If another node has taken over the session,
+// or the session has ended, the error is [calls.ErrTaken].
 func (s *Rooms) TakeRoom(ctx context.Context, r calls.RoomSession, node string) (members []calls.Record, err error) {
 	err = s.once(ctx, audit.None("the progress of room sessions"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE room_sessions SET node = $3 WHERE id = $1 AND node = $2 AND ended = 0`,

@@ -117,7 +117,7 @@ type search struct {
 }
 
 // maxWords is the maximum number of words that are searched separately. A text with more words is
-// only searched as a whole.
+// searched only as a whole.
 const maxWords = 5
 
 // newSearch returns the search for a text as a whole, and by its words in any order. If there are

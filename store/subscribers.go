@@ -42,9 +42,9 @@ func personColumns() string {
 	return b.String()
 }
 
-// CreateSubscriber inserts a subscriber and its address, deletes the link that authorizes the
-// change, and queues its event. If several callers insert the same subscriber, the unique indexes
-// let only one succeed.
+// CreateSubscriber inserts a subscriber and its address, deletes the links in by, which authorize
+// the change, and queues its event. If several callers insert the same subscriber, the unique
+// indexes let only one succeed.
 func (s *Subscribers) CreateSubscriber(
 	ctx context.Context, sub fabric.Subscriber, a fabric.Address, by ...fabric.Proof,
 ) error {
@@ -206,8 +206,8 @@ func (t tx) beginUpdate(
 	return t.useLink(ctx, id, *c.Proof, now())
 }
 
-// updateSubscriber is the statement of [tx.updateSubscriber]. The values of a [fabric.Person] are the
-// last ones.
+// updateSubscriber is the statement of [tx.updateSubscriber]. Its last parameters are the fields of
+// a [fabric.Person].
 var updateSubscriber = func() string {
 	var person strings.Builder
 	for i, f := range fabric.PersonFields {

@@ -203,7 +203,7 @@ func (w *words) Scan(src any) error {
 	return err
 }
 
-// A list is like words, for types based on string. If it is empty, it is read as nil.
+// A list is like words, for types based on string. An empty list is read as nil.
 type list[E ~string] []E
 
 func listOf[E ~string](s *[]E) *list[E] { return (*list[E])(s) }
@@ -248,7 +248,7 @@ func (n nullable[S]) value() (any, error) { return null(string(*n.text)), nil }
 // asJSON is a value that is stored as JSON.
 type asJSON struct {
 	v    any
-	zero string // the stored text that leaves v unchanged; "" means no text does
+	zero string // if this text is stored, Scan leaves v unchanged; "" means never
 }
 
 func (j asJSON) Scan(src any) error {

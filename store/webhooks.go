@@ -82,7 +82,8 @@ func (s *Webhooks) FindWebhook(ctx context.Context, projectID, id string) (fabri
 	return webhookTable.find(ctx, s.read(), `id = $2 AND project_id = $1`, projectID, id)
 }
 
-// ListWebhooks returns a page of a project's webhooks.
+// ListWebhooks returns a page of a project's webhooks whose names, URLs or ids contain each word of
+// text. If text is "", all webhooks match.
 func (s *Webhooks) ListWebhooks(
 	ctx context.Context, projectID, text string, q page.Query,
 ) (page.Page[fabric.Webhook], error) {
@@ -205,7 +206,8 @@ func (s *Webhooks) QueueDelivery(
 	})
 }
 
-// ListDeliveries returns a page of a webhook's deliveries, newest first.
+// ListDeliveries returns a page of a webhook's deliveries in a state, newest first. If state is "",
+// it includes all deliveries.
 func (s *Webhooks) ListDeliveries(
 	ctx context.Context, webhookID string, state fabric.DeliveryState, q page.Query,
 ) (page.Page[fabric.Delivery], error) {

@@ -73,8 +73,9 @@ var dashboard = sync.OnceValue(func() map[*words.Words]func() *template.Template
 	})
 })
 
-// prose returns a text for people as HTML: a sentence with typographic apostrophes, in which backticks
-// mark code.
+// prose returns a text for people as HTML. It capitalizes the first word, unless that looks like
+// code, adds a missing full stop, and makes apostrophes typographic. Text between backticks becomes
+// code.
 func prose(text string) template.HTML {
 	if text == "" {
 		return ""

@@ -36,7 +36,7 @@ type NewPassword struct {
 	Note          string
 }
 
-// Confirm asks whether to do what a link in an email is for.
+// Confirm asks people to confirm the action of a link that they opened in an email.
 type Confirm struct {
 	Title, Text   string
 	Action, Token string

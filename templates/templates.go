@@ -20,8 +20,8 @@ import (
 //go:embed pages
 var pages embed.FS
 
-// parsed holds the templates for each language. They are parsed at first use, since commands show
-// no pages.
+// parsed holds the templates for each language. They are parsed at first use, because most commands
+// show no pages.
 var parsed = sync.OnceValue(func() map[*words.Words]func() *template.Template { return eachLanguage(parse) })
 
 // eachLanguage returns a function for each language. Each function parses the templates of its
@@ -50,7 +50,7 @@ func parse(w *words.Words) *template.Template {
 	}), w, "pages/*.html", "pages/shared/*.html")
 }
 
-// A Page is a page with its data.
+// A Page is one of the embedded pages, with the data that it shows.
 type Page interface {
 	name() string
 }
@@ -174,7 +174,7 @@ type Demo struct {
 	Server, Issuer, FabricHost string
 	Client                     string // the client's id
 	Email                      string // email of the demo subscriber
-	LoopbackMedia              bool   // the media of calls is on loopback, to which Firefox sends none
+	LoopbackMedia              bool   // calls use loopback for media; Firefox sends no media to it
 	StockSDK, StockIntegrity   string // URL and digest of @signalwire/js
 	StockHost                  string // host that serves it; "" means this server
 }

@@ -22,10 +22,10 @@ import (
 // happens before the matching read. The scripts on Redis send requests at the same time, to servers
 // that are built with the race detector.
 type selection struct {
-	whole  []string // packages whose tests all run under the race detector
-	partly []string // packages of which only some tests do
+	whole  []string // packages with all their tests under the race detector
+	partly []string // packages with only some of their tests under it
 	tests  []string // names of these tests
-	others []string // packages of which no test does
+	others []string // packages with none of their tests under it
 }
 
 // selectRaced makes a selection from packages of this module.

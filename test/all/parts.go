@@ -26,7 +26,7 @@ type placement struct {
 	// only is a regular expression of the tests to run; "" runs them all.
 	only string
 
-	// skip is a regular expression of tests that another backend of the suite runs; "" skips none.
+	// skip is a regular expression of tests that run only on another backend; "" skips none.
 	skip string
 }
 
@@ -80,7 +80,7 @@ var placements = []placement{
 // module begins the import paths of this module.
 const module = "github.com/selvage/selvage/"
 
-// filling matches tests that fill a database with rows to check how queries find them. It also
+// filling matches tests that fill a database with rows to check which indexes queries use. It also
 // matches a test that repeatedly starts a process to kill it. `make check` skips them.
 const filling = `^Test(Plans|GoneWebhooksPlan|RecordingPlans|RecordingPages|KilledMigrations)$`
 
@@ -107,7 +107,8 @@ var unwatched = []string{
 	"modernc.org/...", "golang.org/x/crypto/...", "crypto/internal/fips140/...", "github.com/pion/opus/...",
 }
 
-// A part is one process of a test run, with its requirements.
+// A part is a sequence of commands in a test run, with its requirements. Unless alone is set, it
+// runs at the same time as other parts.
 type part struct {
 	name    string
 	seconds int      // approximate time that the part takes; see [placement]

@@ -43,9 +43,9 @@ func compile(chosen []part) error {
 	return nil
 }
 
-// run first runs the parts that may run together, in order. The number of parts that run at the
-// same time is at most jobs. Then run runs the other parts one by one. A part starts only when its
-// prerequisites have ended. If one of them failed, the part fails without running.
+// run first runs the parts that may run together, in order, at most jobs at a time. Then it runs
+// the other parts one by one. A part starts only when its prerequisites have ended. If one of them
+// failed, the part fails without running.
 func run(chosen []part, jobs int) (results []result) {
 	ended := map[string]error{}
 	isAlone := func(p part) bool { return p.alone }
@@ -58,8 +58,7 @@ func run(chosen []part, jobs int) (results []result) {
 	return results
 }
 
-// runBeside runs the parts. The number of parts that run at the same time is at most jobs. It
-// stores the error of each part in ended.
+// runBeside runs the parts, at most jobs at a time. It stores the error of each part in ended.
 func runBeside(waiting []part, jobs int, ended map[string]error) (results []result) {
 	done := make(chan result)
 	running := 0

@@ -15,7 +15,7 @@ func (m mailed) account(t *testing.T, sub harness.Subscriber) (*harness.Browser,
 	login := b.Open(t, "/account?project="+m.ID)
 	page := b.Submit(t, login, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
 	if page.Want(t, 200); !page.Has("account-page") {
-		t.Fatalf("the login leads to %s", page.Body)
+		t.Fatalf("the login leads to %s, want the account page", page.Body)
 	}
 	return b, page
 }
@@ -46,7 +46,7 @@ func TestMailVerification(t *testing.T) {
 	sub := m.NewSubscriber(t)
 	b, page := m.account(t, sub)
 	if page = b.Submit(t, page, "address-verify", nil); !page.Has("account-notice") {
-		t.Fatalf("requesting a link = %d %s", page.Status, page.Body)
+		t.Fatalf("requesting a link = %d %s, want #account-notice", page.Status, page.Body)
 	}
 
 	// A mail scanner also opens links. Opening a link must not verify anything.
@@ -59,7 +59,7 @@ func TestMailVerification(t *testing.T) {
 	// The link works once. Afterwards nothing needs to be verified.
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 200)
 	if email, verified := m.says(t, sub); !verified || email != sub.Email {
-		t.Errorf("after the link: %q, verified %v", email, verified)
+		t.Errorf("after the link, the email is %q, verified %v, want the address of the link, verified", email, verified)
 	}
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 410)
 	if page = b.Open(t, "/account?project="+m.ID); page.Has("address-verify") {
@@ -116,7 +116,7 @@ func TestMailChangeAddress(t *testing.T) {
 	ask("not an address").Want(t, 422)
 	free, used := ask(strings.ToUpper(fresh)), ask(taken.Email)
 	if free.Status != 200 || plain(free.Answer) != plain(used.Answer) {
-		t.Errorf("the answer for an address that is taken is %d, for a free one %d", used.Status, free.Status)
+		t.Errorf("a taken address is answered with %d, a free one with %d, want the same", used.Status, free.Status)
 	}
 	if got := m.about(t, taken.Email, "was entered"); got.Link() != "" {
 		t.Errorf("the owner of the address gets the link %s", got.Link())
@@ -124,7 +124,7 @@ func TestMailChangeAddress(t *testing.T) {
 
 	link := m.link(t, fresh, 1)
 	if email, _ := m.says(t, sub); email != sub.Email {
-		t.Errorf("before the link was used the address is %q", email)
+		t.Errorf("before the link was used, the address is %q, want the old one", email)
 	}
 
 	// The token is valid only for its own purpose, and only once.
@@ -143,7 +143,7 @@ func TestMailChangeAddress(t *testing.T) {
 	old := sub
 	sub.Email = fresh
 	if email, verified := m.says(t, sub); email != fresh || !verified {
-		t.Errorf("after the link: %q, verified %v", email, verified)
+		t.Errorf("after the link, the email is %q, verified %v, want the address of the link, verified", email, verified)
 	}
 
 	// The old address no longer signs in.

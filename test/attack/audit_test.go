@@ -54,7 +54,7 @@ func TestK05Audited(t *testing.T) {
 	e := events[0]
 	if e.Outcome != "refused" || e.ActorKind != "api_key" || e.ActorID == "" || e.Address != "127.0.0.1" ||
 		e.RequestID != a.Header.Get("X-Request-Id") {
-		t.Errorf("the event is %+v", e)
+		t.Errorf("the event is %+v, want a refusal of the key with the address and request ID", e)
 	}
 }
 
@@ -97,7 +97,7 @@ func TestP06AuditedAddress(t *testing.T) {
 
 	events, text := eventsOf(t, p, "--action", "login")
 	if len(events) != 2 || events[0].Outcome != "refused" || events[1].Outcome != "done" {
-		t.Fatalf("the logins are %s", text)
+		t.Fatalf("the logins are %s, want one that was refused and one that was done", text)
 	}
 	for _, e := range events {
 		if e.Address != "127.0.0.1" || e.TargetID != sub.ID {
@@ -105,7 +105,7 @@ func TestP06AuditedAddress(t *testing.T) {
 		}
 	}
 	if got := events[0].Detail["reason"]; got != "wrong password" {
-		t.Errorf("the recorded reason is %q", got)
+		t.Errorf("the recorded reason is %q, want wrong password", got)
 	}
 }
 

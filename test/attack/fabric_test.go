@@ -77,7 +77,7 @@ func TestF05Bodies(t *testing.T) {
 			a := p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(),
 				harness.Body(tt.kind, tt.body)).Want(t, tt.status...)
 			if took := time.Since(began); took > time.Minute/2 {
-				t.Errorf("the refusal took %v", took)
+				t.Errorf("the refusal took %v, want at most half a minute", took)
 			}
 			if o := a.Object(t); o["error"] == nil && o["errors"] == nil {
 				t.Errorf("the refusal is %s, want the fabric API's format", a.Body)

@@ -223,8 +223,8 @@ func (th *things) addRoom(t *testing.T) {
 // lamlAccounts lists the prefixes of the LaML API.
 var lamlAccounts = []string{"/api/laml/2010-04-01/Accounts/", "/2010-04-01/Accounts/"}
 
-// addRecordings adds a recording of a conference and a recording of a call. It reports the callback
-// of the call's recording.
+// addRecordings adds a recording of a conference and a recording of a call. It also adds a
+// retention rule and the ID of a status callback.
 func (th *things) addRecordings(t *testing.T) {
 	t.Helper()
 	app := harness.NewReceiver(t)
@@ -338,7 +338,7 @@ func (th *things) settled(t *testing.T) (all map[string]string) {
 	harness.Eventually(t, time.Minute, "the things to settle", func() error {
 		before := all
 		if all = th.show(t); !maps.Equal(all, before) {
-			return fmt.Errorf("they change")
+			return fmt.Errorf("the responses still change")
 		}
 		for path, text := range all {
 			if pending.MatchString(text) {

@@ -32,7 +32,7 @@ func verto(t *testing.T, s *harness.Socket, method, call string, params map[stri
 	r := s.Call(t, "webrtc.verto", map[string]any{"callID": call,
 		"message": map[string]any{"jsonrpc": "2.0", "id": uuid.NewString(), "method": method, "params": params}})
 	if r.Error != nil {
-		t.Errorf("%s: error %+v, which SDKs repeat", method, r.Error)
+		t.Errorf("%s: error %+v, after which SDKs repeat the message", method, r.Error)
 	} else if err := json.Unmarshal(r.Result, &e); err != nil {
 		t.Errorf("%s: the answer is %s: %v", method, r.Result, err)
 	}
@@ -89,7 +89,7 @@ func TestHostileDescriptions(t *testing.T) {
 		"sdp":          offer(slices.Repeat([]string{candidate}, 1000)...),
 		"dialogParams": map[string]any{"destination_number": "/public/echo"}})
 	if e.Code != "400" && e.Code != "200" {
-		t.Errorf("a thousand candidates: the answer is %+v", e)
+		t.Errorf("a thousand candidates: the answer is %+v, want 400 or 200", e)
 	}
 	phone.HearBoth(from, at)
 }
@@ -177,7 +177,7 @@ func TestForeignCalls(t *testing.T) {
 				}
 				a := s.Do(t, method, victim.LaML(path), key, form)
 				if !slices.Contains([]int{401, 403, 404}, a.Status) {
-					t.Errorf("%s %s with another project's key = %d", method, path, a.Status)
+					t.Errorf("%s %s with another project's key = %d, want a refusal", method, path, a.Status)
 				}
 			}
 		}

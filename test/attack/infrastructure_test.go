@@ -150,7 +150,7 @@ func TestI10PublicPort(t *testing.T) {
 		for _, path := range []string{"/", "/oauth/token", "/api/fabric/addresses"} {
 			if a := s.Do(t, method, path, harness.Header("X-Secret", "canary")); a.Status < 400 ||
 				a.Status >= 500 || strings.Contains(string(a.Body), "canary") {
-				t.Errorf("%s %s = %d %s", method, path, a.Status, a.Body)
+				t.Errorf("%s %s = %d %s, want a refusal without the header", method, path, a.Status, a.Body)
 			}
 		}
 	}
@@ -281,7 +281,7 @@ func onlyGCM(t *testing.T, address string) {
 
 		taken++
 		if !strings.Contains(suite.Name, "_ECDHE_") || !strings.Contains(suite.Name, "_GCM_") {
-			t.Errorf("%s accepts %s", address, suite.Name)
+			t.Errorf("%s accepts %s, want only ECDHE with GCM", address, suite.Name)
 		}
 		c.Close()
 	}

@@ -40,7 +40,7 @@ func (v victim) wantTaken(t *testing.T, token string) {
 		v.Get(t, path, harness.Bearer(token)).Want(t, 200)
 	}
 	if o := v.Introspect(t, token).Want(t, 200).Object(t); o["active"] != true {
-		t.Fatalf("introspection of a valid token returns %v", o)
+		t.Fatalf("introspection of a valid token returns %v, want it active", o)
 	}
 }
 
@@ -58,7 +58,7 @@ func (v victim) wantRefused(t *testing.T, what, token string) {
 	}
 	v.Post(t, "/oauth/userinfo", harness.Bearer(token)).Want(t, 401)
 	if o := v.Introspect(t, token).Want(t, 200).Object(t); o["active"] != false {
-		t.Errorf("%s: introspection returns %v", what, o)
+		t.Errorf("%s: introspection returns %v, want it inactive", what, o)
 	}
 }
 

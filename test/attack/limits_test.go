@@ -108,7 +108,7 @@ func TestLimitsOfNetworks(t *testing.T) {
 			} {
 				for i := range 2 {
 					if a := ask(fmt.Sprintf("2001:db8::%d", i)); a.Status == http.StatusTooManyRequests {
-						t.Errorf("%s %d = %d", name, i, a.Status)
+						t.Errorf("%s %d = %d, want no 429", name, i, a.Status)
 					}
 				}
 				tooOften(t, began, time.Minute/2, "", func() harness.Answer {
@@ -135,7 +135,7 @@ func TestLimitsOfNetworks(t *testing.T) {
 }
 
 // TestLimitOfAccountPages shows that opening the account page without a login counts like an
-// authorization request, because each of them is stored.
+// authorization request, because the server stores a request for each.
 func TestLimitOfAccountPages(t *testing.T) {
 	p := limited(t, "AUTHORIZE_PER_NETWORK=2")
 	began := time.Now()
@@ -184,12 +184,12 @@ func TestLimitsOfRanges(t *testing.T) {
 	} {
 		for i := range 5 {
 			if a := ask(from(i)); a.Status == http.StatusTooManyRequests {
-				t.Errorf("%s %d = %d", name, i, a.Status)
+				t.Errorf("%s %d = %d, want no 429", name, i, a.Status)
 			}
 		}
 		wantLater(t, ask(from(5)).Answer, "")
 		if a := ask(elsewhere); a.Status == http.StatusTooManyRequests {
-			t.Errorf("%s from another range = %d", name, a.Status)
+			t.Errorf("%s from another range = %d, want no 429", name, a.Status)
 		}
 	}
 }

@@ -102,7 +102,7 @@ func TestR05Conditions(t *testing.T) {
 	two := p.Get(t, path, harness.Header("Range", "bytes=0-1,4-5"))
 	if two.Status != 206 && two.Status != 200 || two.Status == 206 &&
 		!strings.HasPrefix(two.Header.Get("Content-Type"), "multipart/byteranges") {
-		t.Errorf("two ranges = %d %s", two.Status, two.Header.Get("Content-Type"))
+		t.Errorf("two ranges = %d %s, want both ranges or the file", two.Status, two.Header.Get("Content-Type"))
 	}
 	many := p.Get(t, path, harness.Header("Range", "bytes=0-"+strings.Repeat(",0-", 1000)))
 	if len(many.Body) > 2*len(wav) || many.Status >= 500 {
@@ -111,7 +111,7 @@ func TestR05Conditions(t *testing.T) {
 
 	head := p.Do(t, "HEAD", p.LaML("/Recordings/01900000-0000-7000-8000-000000000000.mp3"))
 	if head.Status != 404 || len(head.Body) != 0 {
-		t.Errorf("HEAD of a missing .mp3 = %d", head.Status)
+		t.Errorf("HEAD of a missing .mp3 = %d, want 404 without a body", head.Status)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestR07OtherAccounts(t *testing.T) {
 	}
 	if got := mine.Get(t, mine.LaML("/Recordings"), mine.Basic()).Want(
 		t, 200).Object(t)["recordings"]; len(got.([]any)) != 0 {
-		t.Errorf("the list shows %v", got)
+		t.Errorf("the list shows %v, want no recordings", got)
 	}
 }
 

@@ -42,7 +42,7 @@ func TestRegister(t *testing.T) {
 	b.Submit(t, b.Open(t, "/register?id="+url.QueryEscape(login.URL.Query().Get("id"))), "register-submit",
 		map[string]string{"username": "grace@example.com", "new-password": "password"}).Want(t, 422)
 	if page := m.register(t, b, "Grace@Example.com", chosen); !page.Has("mail-sent") {
-		t.Fatalf("requesting an account = %d %s", page.Status, page.Body)
+		t.Fatalf("requesting an account = %d %s, want #mail-sent", page.Status, page.Body)
 	}
 
 	link := m.link(t, "grace@example.com", 1)
@@ -62,7 +62,7 @@ func TestRegister(t *testing.T) {
 
 	sub := harness.Subscriber{Email: "grace@example.com", Password: chosen}
 	if email, verified := m.says(t, sub); email != sub.Email || !verified {
-		t.Errorf("the account has the email %q, verified %v", email, verified)
+		t.Errorf("the account has the email %q, verified %v, want the new one, verified", email, verified)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestRegisterElsewhere(t *testing.T) {
 	m.Post(t, "/welcome", harness.Form(url.Values{"token": {token}})).Want(t, 422)
 	done := b.Submit(t, form, "password-submit", map[string]string{"new-password": "another-quilted-heron"})
 	if !done.Has("account-made") {
-		t.Fatalf("choosing a password = %d %s", done.Status, done.Body)
+		t.Fatalf("choosing a password = %d %s, want #account-made", done.Status, done.Body)
 	}
 
 	// The password typed in the first browser does not work.
@@ -134,8 +134,8 @@ func TestRegisterKnown(t *testing.T) {
 	b.Submit(t, b.Open(t, second), "password-submit", map[string]string{"new-password": chosen}).Want(t, 409)
 }
 
-// TestRegisterClosed shows that a project whose registration is off accepts none. The test tries
-// the page, the form, prompt=create, and a link that was sent while registration was open.
+// TestRegisterClosed shows that a project whose registration is off creates no accounts. The test
+// tries the page, the form, prompt=create, and a link that was sent while registration was open.
 func TestRegisterClosed(t *testing.T) {
 	m := newMailed(t)
 	prompts := func() []string {
@@ -163,7 +163,7 @@ func TestRegisterClosed(t *testing.T) {
 	m.Command(t, "", "project", "update", m.ID, "--registration", "open")
 	harness.WithinASecond(t, "prompt=create in discovery", func() error {
 		if !slices.Contains(prompts(), "create") {
-			return fmt.Errorf("discovery has %q", prompts())
+			return fmt.Errorf("discovery has the prompts %q, want create among them", prompts())
 		}
 		return nil
 	})
@@ -174,7 +174,7 @@ func TestRegisterClosed(t *testing.T) {
 	m.Command(t, "", "project", "update", m.ID, "--registration", "off")
 	harness.WithinASecond(t, "the link to expire", func() error {
 		if page := b.Submit(t, form, "confirm-submit", nil); page.Status != 410 {
-			return fmt.Errorf("opening the link returned %d", page.Status)
+			return fmt.Errorf("posting the form behind the link returned %d, want 410", page.Status)
 		}
 		return nil
 	})

@@ -40,7 +40,7 @@ func TestJ11RelayTokens(t *testing.T) {
 	p := project(t)
 	sat := p.NewSAT(t, "ada")
 	if code := connectWith(t, p.Server, withToken(sat.Token)); code != 0 {
-		t.Fatalf("a SAT returned %d", code)
+		t.Fatalf("a SAT returned %d, want no error", code)
 	}
 
 	service := p.NewClient(t, "service", "--scope", "Voice", "--access-token", "fabric")
@@ -111,7 +111,7 @@ func TestF11RelayForeign(t *testing.T) {
 	} {
 		r := thief.Call(t, "signalwire.reauthenticate", withToken(token))
 		if r.Code() != harness.CodeValidationFailed {
-			t.Errorf("reauthenticating with %s returned %+v %s", name, r.Error, r.Result)
+			t.Errorf("reauthenticating with %s returned %+v %s, want a failed validation", name, r.Error, r.Result)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func TestF11RelayUnauthenticated(t *testing.T) {
 	} {
 		r := socket.Call(t, method, withToken(sat.Token))
 		if r.Code() != harness.CodeAuthenticationFailed {
-			t.Errorf("%s before authentication returned %+v %s", method, r.Error, r.Result)
+			t.Errorf("%s before authentication returned %+v %s, want a refusal", method, r.Error, r.Result)
 		}
 	}
 }

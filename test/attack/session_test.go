@@ -313,7 +313,7 @@ func TestS08Headers(t *testing.T) {
 		csp := h.Get("Content-Security-Policy")
 		if strings.Contains(csp, "unsafe-inline") || strings.Contains(csp, "unsafe-eval") ||
 			!strings.Contains(csp, "frame-ancestors 'none'") || !strings.Contains(csp, "default-src") {
-			t.Errorf("%s: Content-Security-Policy = %q", name, csp)
+			t.Errorf("%s: Content-Security-Policy = %q, want nothing unsafe and no frames", name, csp)
 		}
 
 		for field, want := range map[string]string{"X-Frame-Options": "DENY",
@@ -324,7 +324,7 @@ func TestS08Headers(t *testing.T) {
 		}
 
 		if h.Get("Access-Control-Allow-Origin") != "" || h.Get("Server") != "" {
-			t.Errorf("%s: the headers are %v", name, h)
+			t.Errorf("%s: the headers are %v, want no Access-Control-Allow-Origin and no Server", name, h)
 		}
 	}
 

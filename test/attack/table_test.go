@@ -18,8 +18,8 @@ import (
 )
 
 // The OpenAPI document is the table of rights. For each operation, it lists the kinds of
-// credentials that the operation accepts (security). It also lists the scopes of which these
-// credentials need one (x-scopes). The tests in this file send each kind of credentials to each
+// credentials that the operation accepts (security). It also lists scopes (x-scopes); these
+// credentials need one of them. The tests in this file send each kind of credentials to each
 // operation and compare the result with the table.
 
 // An operation is an operation in the table.
@@ -294,7 +294,7 @@ func TestK09Rights(t *testing.T) {
 					return
 				}
 				if c.isRefused(a.Status) == c.may(o) || a.Status >= 500 {
-					t.Errorf("%s with %s = %d, in the table: %v", o, c.name, a.Status, c.may(o))
+					t.Errorf("%s with %s = %d, permitted by the table: %v", o, c.name, a.Status, c.may(o))
 				}
 			}
 		}

@@ -163,7 +163,7 @@ func TestTraces(t *testing.T) {
 	root := c.await(t, trace, "POST /api/fabric/resources/subscribers")
 	if hex.EncodeToString(root.ParentSpanId) != parent || root.Kind != tracepb.Span_SPAN_KIND_SERVER ||
 		!strings.Contains(root.String(), a.Header.Get("X-Request-Id")) {
-		t.Errorf("the span of the request is %v", root)
+		t.Errorf("the span of the request is %v, want one within the caller's, with the request ID", root)
 	}
 	insert := c.await(t, trace, "INSERT subscribers")
 	if change := c.parent(insert); change == nil || !strings.HasPrefix(change.Name, "change") ||
@@ -171,8 +171,8 @@ func TestTraces(t *testing.T) {
 		t.Errorf("the query %v is within %v, want a change within the request", insert, change)
 	}
 
-	// This request is refused. Its line in the log contains the trace's ID. A caller may also
-	// request that a request is not traced.
+	// This request is refused. Its line in the log contains the trace's ID. A caller can also
+	// exclude its request from tracing.
 	const refused, unwanted = "1af7651916cd43dd8448eb211c80319c", "2af7651916cd43dd8448eb211c80319c"
 	s.Get(t, "/api/fabric/resources/subscribers", harness.Basic(p.ID, "PThush"),
 		harness.Header("Traceparent", "00-"+unwanted+"-"+parent+"-00")).Want(t, 401)

@@ -48,7 +48,7 @@ func TestI02SmuggledBytes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			statuses, closed := answers(t, s, post+head+hidden)
 			if len(statuses) != 1 || statuses[0] < 400 || statuses[0] >= 502 || !closed {
-				t.Errorf("the answers are %v, connection closed: %v; want one refusal and its end", statuses, closed)
+				t.Errorf("the answers are %v, connection closed: %v; want one refusal, then the end", statuses, closed)
 			}
 		})
 	}
@@ -75,7 +75,7 @@ func TestRefusedUpgrades(t *testing.T) {
 		statuses, closed := answers(t, s,
 			"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+head+"\r\n"+hidden)
 		if len(statuses) != 1 || statuses[0] != 400 || !closed {
-			t.Errorf("%s: the answers are %v, connection closed: %v; want one refusal and its end",
+			t.Errorf("%s: the answers are %v, connection closed: %v; want one refusal, then the end",
 				name, statuses, closed)
 		}
 	}
@@ -312,7 +312,7 @@ func floodConnection(
 	select {
 	case <-over:
 	case <-time.After(time.Minute):
-		t.Error("the server answers nothing after the flood")
+		t.Error("the server does not answer after the flood")
 	}
 	return sent, false
 }

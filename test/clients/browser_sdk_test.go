@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A came is the outcome of a promise in the app: the value or the error that it came to.
+// A came is the outcome of a promise in the app: its value or its error.
 type came struct {
 	Value               json.RawMessage
 	Code, Hint, Message string

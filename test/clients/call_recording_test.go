@@ -45,7 +45,7 @@ func callRecord(alice, bob *phone) {
 
 	harness.Eventually(t, time.Minute, "the recording", func() error {
 		if rec = p.Get(t, item, p.Basic()).Want(t, 200).Object(t); rec["status"] != "completed" {
-			return fmt.Errorf("it is %v", rec["status"])
+			return fmt.Errorf("its status is %v", rec["status"])
 		}
 		return nil
 	})
@@ -130,7 +130,7 @@ func wantLength(t *testing.T, samples int, least, most time.Duration) {
 func wantTone(t *testing.T, what string, samples []float64, has, lacks int) {
 	t.Helper()
 	if got, other := power(samples, has), power(samples, lacks); got < 1e4 || other > got/100 {
-		t.Errorf("%s of %d samples has the power %.0f at %d Hz and %.0f at %d Hz",
+		t.Errorf("%s of %d samples has the power %.0f at %d Hz and %.0f at %d Hz, want only the first tone",
 			what, len(samples), got, has, other, lacks)
 	}
 }
@@ -175,7 +175,7 @@ func callRecordAlways(alice, bob *phone) {
 		var list struct{ Recordings []struct{ Status string } }
 		p.Get(t, p.LaML("/Calls/"+id+"/Recordings.json"), p.Basic()).Want(t, 200).Read(t, &list)
 		if len(list.Recordings) != 1 || list.Recordings[0].Status != "completed" {
-			return fmt.Errorf("the recordings are %v", list.Recordings)
+			return fmt.Errorf("the recordings are %v, want one that is completed", list.Recordings)
 		}
 		return nil
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// lostNodes starts nodes, and two phones whose calls continue after a node is lost. Each phone has
-// a version of the SDK.
+// lostNodes starts nodes, and two phones whose calls continue after a node is lost. callers and
+// callees are the phones' versions of the SDK.
 func lostNodes(t *testing.T, nodes int, callers, callees string) (n *harness.Nodes, alice, bob *phone) {
 	t.Helper()
 	if servers.BackendName(t) == "sqlite" {

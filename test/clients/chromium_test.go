@@ -182,7 +182,8 @@ func (b tab) show() {
 }
 
 // do runs each step on a page that is complete and that is not about to be left. If the next page
-// arrives during a step, do repeats the step. Such a step has not clicked or typed anything yet.
+// arrives during a step, do repeats the step. This is safe, because the step has not clicked or
+// typed anything yet.
 func (b tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	for _, step := range steps {

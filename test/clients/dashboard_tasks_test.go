@@ -81,7 +81,7 @@ func TestDashboardTasks(t *testing.T) {
 	b.follow("Rotate secret")
 	next := b.text("#secret code")
 	if a, c := try(app.Secret), try(next); a != 200 || c != 200 {
-		t.Errorf("after a rotation the old secret returns %d, the new one %d", a, c)
+		t.Errorf("after a rotation the old secret returns %d, the new one %d, want 200", a, c)
 	}
 	b.follow("Revoke the old secret")
 	b.until("the revocation", "document.querySelector('.notice')?.textContent.includes('revoked')")
@@ -90,12 +90,12 @@ func TestDashboardTasks(t *testing.T) {
 	}
 	harness.Eventually(t, patience, "the end of the old secret", func() error {
 		if got := try(app.Secret); got != 401 {
-			return fmt.Errorf("it returns %d", got)
+			return fmt.Errorf("it returns %d, want 401", got)
 		}
 		return nil
 	})
 	if got := try(next); got != 200 {
-		t.Errorf("the new secret returns %d", got)
+		t.Errorf("the new secret returns %d, want 200", got)
 	}
 
 	// The color is changed. The preview warns in advance that it is hard to read.
@@ -140,7 +140,7 @@ func TestDashboardTasks(t *testing.T) {
 	b.until("the confirmation", "document.querySelector('.notice')")
 	harness.Eventually(t, patience, "the end of its tokens", func() error {
 		if got := s.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).Status; got != 401 {
-			return fmt.Errorf("the token returns %d", got)
+			return fmt.Errorf("the token returns %d, want 401", got)
 		}
 		return nil
 	})
@@ -161,7 +161,7 @@ func TestDashboardTasks(t *testing.T) {
 	b.click("made-look")
 	b.until("what it is", "document.querySelector('#found')")
 	if found := b.text("#found"); !strings.Contains(found, "subscriber") || !strings.Contains(found, sub.Email) {
-		t.Errorf("a subscriber token is shown as %q", found)
+		t.Errorf("a subscriber token is shown as %q, want its kind and the email", found)
 	}
 
 	// A room and its address are created, and the address is listed.

@@ -214,15 +214,15 @@ func stockScript(t *testing.T) string {
 }
 
 // TestDemoSDKFromVendor shows that the demo loads the stock SDK from its vendor only when the
-// second tab is opened. The version must be the one that npm has. If the script cannot be loaded,
-// the demo explains what to do.
+// second tab is opened. The digest of the script must be that of the file in the npm package. If
+// the script cannot be loaded, the demo explains what to do.
 func TestDemoSDKFromVendor(t *testing.T) {
 	harness.NotStorage(t)
 	needNode(t)
 	s := harness.Start(t, "--no-demo=false")
 	policy := s.Get(t, "/demo").Want(t, 200).Header.Get("Content-Security-Policy")
 	if !strings.Contains(policy, "script-src 'self' https://cdn.signalwire.com;") {
-		t.Errorf("the page's Content-Security-Policy is %q", policy)
+		t.Errorf("the page's Content-Security-Policy is %q, want scripts of the vendor", policy)
 	}
 
 	b := ownTab(t, chromedp.Flag("host-resolver-rules", "MAP cdn.signalwire.com ~NOTFOUND"))

@@ -181,7 +181,7 @@ func TestPasskeyButtonInChromium(t *testing.T) {
 		case got := <-posts:
 			tokens := f.Redeem(t, got.form.Get("code")).Want(t, 200).Object(t)
 			if claims := claimsOf(t, tokens["id_token"]); claims["acr"] != "2" {
-				t.Errorf("the ID token has acr %v, amr %v", claims["acr"], claims["amr"])
+				t.Errorf("the ID token has acr %v, amr %v, want acr 2", claims["acr"], claims["amr"])
 			}
 		case <-time.After(patience):
 			t.Fatal("the app received no form")

@@ -133,8 +133,8 @@ func TestKeyboard(t *testing.T) {
 	}
 }
 
-// TestKeyboardTask creates an API key with only the keyboard: from the first Tab on the home page, past
-// the menus, to the secret, and then out.
+// TestKeyboardTask creates an API key with only the keyboard: from the first Tab on the home page,
+// past the menus, to the secret. Then it signs out.
 func TestKeyboardTask(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Start(t)
@@ -187,7 +187,7 @@ func TestKeyboardTask(t *testing.T) {
 	b.press("\r")
 	b.until("the secret", "document.getElementById('secret')")
 	if facts := b.text("dl.facts"); !strings.Contains(facts, "Voice, Video") {
-		t.Errorf("the key has the facts %q", facts)
+		t.Errorf("the key has the facts %q, want Voice, Video", facts)
 	}
 
 	b.tabTo("nav.rail #sign-out")
@@ -216,7 +216,7 @@ func TestWithoutScripts(t *testing.T) {
 	b.fill("subscriber-submit", "f-email", mail, "f-first_name", "Ada", "f-password", secret)
 	b.until("the subscriber", "document.querySelector('[role=status]')")
 	if facts := b.text("main"); !strings.Contains(facts, mail) {
-		t.Errorf("the new subscriber's page shows %s", facts)
+		t.Errorf("the new subscriber's page does not show the email: %s", facts)
 	}
 	b.do(goTo(s.PublicURL + home + "/keys/new"))
 	b.fill("key-submit", "name", "billing")
@@ -231,7 +231,7 @@ func TestWithoutScripts(t *testing.T) {
 	b.fill("profile-submit", "display-name", "Countess")
 	b.until("the notice", "document.getElementById('account-notice')")
 	if name := eval[string](b, "document.getElementById('display-name').value"); name != "Countess" {
-		t.Errorf("the saved name is %q", name)
+		t.Errorf("the saved name is %q, want Countess", name)
 	}
 	b.do(goTo(p.AuthURL + "/logout"))
 	b.click("logout-confirm")

@@ -158,7 +158,7 @@ func walkAddresses(s sdk, v visitor) {
 	var pages [][]string
 	if s.do("names({ pageSize: 3, sortBy: 'name', sortOrder: 'asc' })", &pages); len(pages) != 2 ||
 		len(pages[0]) != 3 || len(pages[1]) != 1 {
-		s.Fatalf("two pages of addresses are %v", pages)
+		s.Fatalf("the pages of addresses are %v, want a page of three and one of one", pages)
 	}
 	if s.version != "3.27.0" { // version 3.27.0 cannot sort or find by name
 		s.wantSorted(slices.Concat(pages...))
@@ -185,7 +185,7 @@ func (s sdk) wantSorted(ordered []string) {
 	var reversed [][]string
 	s.do("names({ pageSize: 50, sortBy: 'name', sortOrder: 'desc' })", &reversed)
 	if slices.Reverse(reversed[0]); !slices.IsSorted(ordered) || !slices.Equal(ordered, reversed[0]) {
-		s.Errorf("sorted by name they are %v, and reversed %v", ordered, reversed[0])
+		s.Errorf("the addresses sorted by name are %v, and in reverse %v, want opposite orders", ordered, reversed[0])
 	}
 
 	type address struct{ ID, Name string }

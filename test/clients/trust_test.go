@@ -296,7 +296,7 @@ func TestSudoTrust(t *testing.T) {
 
 	for _, dir := range []string{profile, filepath.Join(owner, ".pki/nssdb")} {
 		if table := certutil(t, dir, "-L"); !strings.Contains(table, subject(t, s)) {
-			t.Errorf("%s contains only\n%s", dir, table)
+			t.Errorf("%s does not contain the authority:\n%s", dir, table)
 		}
 	}
 	foreign, err := exec.Command("find", owner, "!", "-uid", "54321").CombinedOutput()
@@ -321,7 +321,7 @@ func TestFirefoxPassword(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(
 		string(out), "it is protected by a password: import ca.pem in the browser's settings") {
-		t.Errorf("ca install = %v\n%s", err, out)
+		t.Errorf("ca install = %v, want an error about the password\n%s", err, out)
 	}
 	if table := certutil(t, profile, "-L"); strings.Contains(table, subject(t, s)) {
 		t.Errorf("the profile contains a certificate that it does not trust:\n%s", table)

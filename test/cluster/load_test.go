@@ -27,7 +27,7 @@ const (
 	scope = "openid offline_access"
 )
 
-// A kind is a kind of operation.
+// A kind is one of the kinds of operations in a load.
 type kind int
 
 const (
@@ -58,7 +58,7 @@ type load struct {
 	faults      []string                     // responses that are never acceptable
 }
 
-// A login is a code and what clients have done with it.
+// A login is an authorization code, with the history of its use and of its refresh tokens.
 type login struct {
 	flow    *harness.Flow
 	code    string

@@ -15,9 +15,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A storm is many clients that want to sign in during an outage. After a refusal, each waits as long
-// as Retry-After requests, and up to a second more. The clients connect directly to the nodes and check
-// only what they need, because they share the CPU with them.
+// A storm is many clients that want to sign in during an outage. After a refusal, each waits as
+// long as Retry-After requests, and up to a second more. The clients connect directly to the nodes
+// and check only what they need, because they share the CPU with the nodes.
 type storm struct {
 	clients  int
 	load     *load
@@ -142,6 +142,6 @@ func (s *storm) ends(t *testing.T, mended time.Time) {
 		t.Errorf("%d of %d clients signed in after the outage", n, s.clients)
 	}
 	if long() && half > 10*time.Second {
-		t.Errorf("half of the clients signed in within %v, want 10s", half)
+		t.Errorf("half of the clients signed in within %v, want at most 10s", half)
 	}
 }

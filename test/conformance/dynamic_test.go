@@ -35,7 +35,7 @@ func newDynamicProvider(t *testing.T) *provider {
 	harness.Eventually(t, time.Minute, "the registration endpoint", func() error {
 		op.metadata = op.Get(t, "/.well-known/openid-configuration").Want(t, 200).Object(t)
 		if op.metadata["registration_endpoint"] == nil {
-			return errors.New("the metadata has none")
+			return errors.New("the metadata has no registration_endpoint")
 		}
 		return nil
 	})
@@ -45,7 +45,7 @@ func newDynamicProvider(t *testing.T) *provider {
 // members holds the members of a registration.
 type members = map[string]any
 
-// newKeyPair returns an RSA key with its own name.
+// newKeyPair returns a new RSA key with a new key ID.
 func newKeyPair(m *module) jose.JSONWebKey {
 	m.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -295,8 +295,8 @@ func jwksURI(m *module) {
 	m.request().flow()
 }
 
-// sectorURI returns a module that registers pairwise subjects with the URL of a list of redirect
-// URIs. The list contains the client's redirect URI only if good is set.
+// sectorURI returns a module that registers a client for pairwise subjects, with the URL of a list
+// of redirect URIs. The list contains the client's redirect URI only if good is set.
 func sectorURI(good bool) func(*module) {
 	return func(m *module) {
 		m.check(m.op.offers("subject_types_supported", "pairwise"), "the metadata offers no pairwise subjects")

@@ -73,8 +73,8 @@ func assertionRS256(m *module) {
 	push(401)
 }
 
-// short returns the module for another provider, in which one lifetime is a second. It also returns
-// a bank at that provider.
+// short returns the module for another provider, at which the given lifetime is one second. It also
+// returns a bank at that provider.
 func (m *module) short(lifetime string) (*module, bank) {
 	m.Helper()
 	s := harness.StartConfig(m, harness.Config{Args: trustingProxy, Env: []string{lifetime + "=1s"}})

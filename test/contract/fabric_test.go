@@ -76,7 +76,7 @@ func (w *world) succeeds(t *testing.T, op operation, see look) {
 			a = see(w.ask(t, op, w.who[name], w.subject(t, op), w.bodyFor(t, op, name)))
 		}
 		if a.Status < 200 || a.Status > 299 {
-			t.Errorf("as %s: %d %s", name, a.Status, a.Body)
+			t.Errorf("as %s: %d %s, want success", name, a.Status, a.Body)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func (w *world) hides(t *testing.T, op operation, see look) {
 				other[i] = unknown
 				a := see(w.ask(t, op, w.who[name], strings.Join(other, "/"), body)).Want(t, 404)
 				if !bytes.Equal(a.Body, foreign.Body) {
-					t.Errorf("another project's object returns %s, an unknown one %s", foreign.Body, a.Body)
+					t.Errorf("another project's object = %s, an unknown one = %s, want the same", foreign.Body, a.Body)
 				}
 			}
 		}

@@ -184,7 +184,7 @@ func (r *recordingTest) succeeds(t *testing.T) {
 	t.Helper()
 	for _, name := range r.op.schemes() {
 		if a := r.do(t, r.who[name], r.path(t)); a.Status < 200 || a.Status > 299 {
-			t.Errorf("with the credentials %s: %d %s", name, a.Status, a.Body)
+			t.Errorf("with the credentials %s: %d %s, want success", name, a.Status, a.Body)
 		}
 	}
 

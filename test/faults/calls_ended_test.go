@@ -216,11 +216,11 @@ func TestCallsLeaveNothing(t *testing.T) {
 		return after.since(before)
 	})
 	if got := causes(t, db); !maps.Equal(got, want) {
-		t.Errorf("the calls ended like this: %v, want %v", got, want)
+		t.Errorf("the records count the causes %v, want %v", got, want)
 	}
 
 	if got := after.ended; !maps.Equal(got, want) {
-		t.Errorf("the metrics count these ends of calls: %v, want %v", got, want)
+		t.Errorf("the metrics count the causes %v, want %v", got, want)
 	}
 	for _, name := range grown(rowsBefore, rows(t, db)) {
 		if !slices.Contains(keptTables, name) {

@@ -121,8 +121,8 @@ func (r residue) String() string {
 		r.goroutines, r.sockets, r.files, r.heap>>10)
 }
 
-// since returns an error that names something that was left behind after before was measured. It
-// returns nil if nothing was.
+// since returns an error that names a thing that was left behind since the measurement before. If
+// nothing was left behind, it returns nil.
 func (r residue) since(before residue) error {
 	for name, n := range r.gauges {
 		if n != before.gauges[name] {

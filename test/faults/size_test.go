@@ -56,7 +56,7 @@ func TestMoveInstallation(t *testing.T) {
 	})
 }
 
-// A place is where the data of an installation is, as URLs.
+// A place holds the URLs of an installation's database, session store and media.
 type place struct{ rows, sessions, media string }
 
 func (p place) env() []string {
@@ -190,7 +190,7 @@ func (in *installation) wantComplete(t *testing.T) {
 	t.Helper()
 	p := in.project
 	if report := p.CLI(t, "", "audit", "verify"); report["whole"] != true {
-		t.Errorf("audit verify = %v", report)
+		t.Errorf("audit verify = %v, want it whole", report)
 	}
 	p.Command(t, "", "recording", "verify", "--project", p.ID)
 	subscribers, _ := sizes()

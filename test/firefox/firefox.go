@@ -22,7 +22,8 @@ const Command = "firefox-esr"
 // FakeTone is the frequency of Firefox's fake microphone in Hz.
 const FakeTone = 700
 
-// patience limits the start, the end and each step of a Firefox. A page's promises settle earlier.
+// patience limits the start, the end and each step of a Firefox. Promises on the tests' pages
+// settle earlier.
 const patience = 2 * time.Minute
 
 // preferences make Firefox use fake devices without asking, play audio without a click, and play it

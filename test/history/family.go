@@ -20,7 +20,7 @@ const (
 
 // A Model describes what the server promises about logins.
 type Model struct {
-	Graceful bool // whether the grace period of every used refresh token must still last
+	Graceful bool // whether every used refresh token is still in its grace period
 	Lossy    bool // whether the session store may lose codes that were not redeemed
 }
 

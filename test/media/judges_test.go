@@ -228,7 +228,7 @@ func TestOriginalsAreKept(t *testing.T) {
 
 		doc := p.Get(t, p.LaML("/Recordings/"+sid+".json"), p.Basic()).Want(t, 200).Object(t)
 		if media := doc["media"].(map[string]any); media["lufs"] == nil || media["codec"] != want.Codec {
-			t.Errorf("%s: the document has %v", name, media)
+			t.Errorf("%s: the document has %v, want a loudness and the codec", name, media)
 		}
 	}
 }

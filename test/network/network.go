@@ -180,7 +180,7 @@ func (n *Network) isOver(way *net.UDPConn, client netip.AddrPort, came bool) boo
 	return false
 }
 
-// send calls send after the delay. If the packet is lost, it does not call send.
+// send calls the given function after the network's delay, unless the packet is lost.
 func (n *Network) send(send func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

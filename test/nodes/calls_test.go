@@ -43,7 +43,7 @@ func TestCallElsewhere(t *testing.T) {
 			alice, bob := phone.Talk(here, there, "/private/bob")
 			phone.HearBoth(alice, bob)
 			if alice.Node() == "" || alice.Node() != bob.Node() {
-				t.Errorf("the call is on node %q for alice and on %q for bob", alice.Node(), bob.Node())
+				t.Errorf("the call is on node %q for alice and on %q for bob, want the same node", alice.Node(), bob.Node())
 			}
 			bob.Hold(true)
 			bob.Hold(false)
@@ -108,7 +108,7 @@ func TestEndCallElsewhere(t *testing.T) {
 			n.Each[i].Post(t, p.LaML("/Calls/"+alice.ID), p.Basic(),
 				harness.Form(map[string][]string{"Status": {"completed"}})).Want(t, 200)
 			if a, b := alice.WaitEnded(), bob.WaitEnded(); a != b {
-				t.Errorf("the call ended with %s for alice and %s for bob", a, b)
+				t.Errorf("the call ended with %s for alice and %s for bob, want the same cause", a, b)
 			}
 		})
 

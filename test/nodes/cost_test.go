@@ -14,14 +14,14 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// Two nodes may need this many times what one node needs for the same load.
+// These constants limit what two nodes may need for a load, relative to one node.
 const (
 	maxDearer     = 1.1  // CPU time
 	maxStatements = 1.05 // statements in PostgreSQL
 	maxCommands   = 1.1  // commands in Redis; each node has its own cache, so some entries are read twice
 )
 
-// A pair is two nodes with databases that count what the nodes ask.
+// A pair is two nodes with databases that count the nodes' statements and commands.
 type pair struct {
 	*harness.Nodes
 	client   *login
@@ -30,10 +30,10 @@ type pair struct {
 	redis    *servers.RedisServer
 }
 
-// TestTwoNodesCost signs in, uses and refreshes tokens at one node, and then at two in turn. First
-// it compares how many statements and commands a visit causes, and then the CPU time of both nodes,
-// without what they need while nothing happens. The test runs only with LONG=1, because it needs
-// minutes, and a machine that does nothing else.
+// TestTwoNodesCost signs in, uses and refreshes tokens at one node, and then at two in turn. It
+// first compares how many statements and commands a visit causes. It then compares the CPU time,
+// less the CPU time of idle nodes. The test runs only with LONG=1, because it needs minutes, and a
+// machine that does nothing else.
 func TestTwoNodesCost(t *testing.T) {
 	if os.Getenv("LONG") != "1" {
 		t.Skip("LONG=1 compares CPU times")
@@ -42,7 +42,7 @@ func TestTwoNodesCost(t *testing.T) {
 	p := newPair(t)
 	atOne := func(int) error { return p.visit(p.Each[0]) }
 	atBoth := func(i int) error { return p.visit(p.Each[i%2]) }
-	p.costOf(t, 0, 1000, atBoth) // before this, memory and connections are new
+	p.costOf(t, 0, 1000, atBoth) // fills caches and opens connections
 
 	statements, commands := p.counts(t, atOne)
 	statements2, commands2 := p.counts(t, atBoth)
@@ -119,7 +119,7 @@ func (p *pair) visit(node *harness.Server) error {
 }
 
 // counts makes visits, and returns how many statements and commands each of them causes. The counts
-// include what the nodes ask while nothing happens.
+// include the statements and commands of idle nodes.
 func (p *pair) counts(t *testing.T, visit func(i int) error) (statements, commands float64) {
 	t.Helper()
 	const visits = 2000

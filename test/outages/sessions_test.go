@@ -52,7 +52,7 @@ var outages = []outage{
 		return s.URL, func() { s.Master.Pause(t) }, func() {
 			harness.Eventually(t, recovers, "a new master", func() error {
 				if role, err := s.Replica.TryCLI("ROLE"); err != nil || !strings.HasPrefix(role, "master") {
-					return fmt.Errorf("it is a %s: %v", role, err)
+					return fmt.Errorf("ROLE = %s, %v, want master", role, err)
 				}
 				return nil
 			})

@@ -216,7 +216,7 @@ func (c *Call) TryCommand(method string, params map[string]any) error {
 	return c.phone.try(method, params, nil)
 }
 
-// Node returns the node that carries the call. The last event about the call contained it.
+// Node returns the node that carries the call, according to the last event about the call.
 func (c *Call) Node() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

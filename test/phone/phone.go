@@ -112,7 +112,7 @@ func (p *Phone) G722() *Phone {
 	return p
 }
 
-// lightCodec returns the codec of a light phone, as descriptions name it.
+// lightCodec returns the codec of a light phone, as session descriptions name it.
 func (p *Phone) lightCodec() string {
 	if p.codec.PayloadType == g722.PayloadType {
 		return "G722/8000"

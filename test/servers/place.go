@@ -69,8 +69,8 @@ func newPlace(kind string, account *syscall.Credential) (string, error) {
 }
 
 // FreePort returns a port of 127.0.0.1 on which nothing listens. The port stays reserved while this
-// process lives: no other test gets it, and the kernel does not choose it for a connection. So it
-// is still free when its server starts late or is stopped.
+// process lives: no other test gets it, and the kernel does not choose it for a connection.
+// Therefore, it is still free when its server starts late, or after its server has stopped.
 func FreePort(t T) int {
 	t.Helper()
 	port, err := freePort()

@@ -66,7 +66,7 @@ func OwnRedis(t T, args ...string) *RedisServer {
 func (r *RedisServer) StartEmpty(t T) {
 	t.Helper()
 	if r.cmd != nil {
-		t.Fatalf("redis-server runs")
+		t.Fatalf("redis-server is still running")
 	}
 	check(t, r.empty())
 	r.Start(t)

@@ -16,7 +16,7 @@ func TestPostgres(t *testing.T) {
 	a, b := Postgres(t), Postgres(t)
 	SQL(t, a, "CREATE TABLE things (name TEXT); INSERT INTO things VALUES ('a'), ('B')")
 	if got, want := SQL(t, a, "SELECT name FROM things ORDER BY name"), "a\nB"; got != want {
-		t.Errorf("in its own order = %q, want %q", got, want)
+		t.Errorf("the names in the order of the language = %q, want %q", got, want)
 	}
 	if got := SQL(t, b, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"); got != "0" {
 		t.Errorf("a second database has %s tables, want 0", got)
@@ -67,7 +67,7 @@ func TestPostgresPair(t *testing.T) {
 func TestRedis(t *testing.T) {
 	a, b := Redis(t), Redis(t)
 	if a == b || !strings.HasPrefix(a, "redis://127.0.0.1:") {
-		t.Errorf("Redis = %s, then %s", a, b)
+		t.Errorf("Redis = %s, then %s, want two databases at 127.0.0.1", a, b)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestRedisFaults(t *testing.T) {
 	}
 
 	if !strings.HasPrefix(r.URL, "redis://:secret@") {
-		t.Errorf("URL = %s", r.URL)
+		t.Errorf("URL = %s, want the password in it", r.URL)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestSentinel(t *testing.T) {
 	s.Master.Kill(t)
 	check(t, poll("a failover", func() error { return says(s.Replica, "role:master", "INFO", "replication") }))
 	if !strings.HasPrefix(Sentinel(t), "redis-sentinel://selvage@127.0.0.1:") {
-		t.Errorf("URL = %s", Sentinel(t))
+		t.Errorf("URL = %s, want a sentinel at 127.0.0.1", Sentinel(t))
 	}
 }
 
