@@ -132,7 +132,7 @@ func TestAuditBeginning(t *testing.T) {
 		}
 
 		if now, broken := verified(t, s); now != n || broken != nil {
-			t.Errorf("VerifyAudit of the restored trail = %d, %v", now, broken)
+			t.Errorf("VerifyAudit of the restored trail = %d, %v, want all and nothing broken", now, broken)
 		}
 	})
 }

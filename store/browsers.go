@@ -52,9 +52,9 @@ func (s *Logins) FindBrowser(
 	return held, seen, nil
 }
 
-// MoveBrowser assigns logins to the browser with the id to. held lists the logins by project, in
-// the format of [idp.BrowserLogins]. All other logins of the browser with the id from then belong
-// to no browser. Either id may be "".
+// MoveBrowser assigns the logins in held to the browser whose id is to. held lists the logins by
+// project, in the format of [idp.BrowserLogins]. All other logins of the browser whose id is from
+// then belong to no browser. Either id may be "".
 func (s *Logins) MoveBrowser(ctx context.Context, from, to string, held map[string]string) error {
 	e := audit.None("which browser holds a login, whose beginning and end have events")
 	return s.change(ctx, e, func(t tx) error {

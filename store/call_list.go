@@ -91,7 +91,8 @@ func callConditions(f calls.Filter) (all []check) {
 	return all
 }
 
-// minDialed is the minimum number of digits that are also searched without the zeros before them.
+// minDialed is the minimum number of digits after leading zeros. Texts with fewer such digits are
+// searched only with their zeros.
 const minDialed = 7
 
 // hasPartyWith returns the checks for calls with a party whose name or address contains each word of

@@ -12,7 +12,7 @@ import (
 )
 
 // TestClientEvents shows that the event of a changed client names every setting that has changed,
-// and no other. A change of nothing records no event.
+// and no other. An update without changes records no event.
 func TestClientEvents(t *testing.T) { EachDatabase(t, testClientEvents) }
 
 func testClientEvents(t *testing.T, c Config) {

@@ -84,7 +84,7 @@ func testCounts(t *testing.T, c Config) {
 		// count a day twice.
 		for _, of := range []fabric.Counted{fabric.CountedActive, fabric.CountedMonthly} {
 			if got[key{day, of}] > most {
-				t.Errorf("%s on %s: %d", of, day, got[key{day, of}])
+				t.Errorf("%s on %s: %d, want nobody counted twice", of, day, got[key{day, of}])
 			}
 			delete(got, key{day, of})
 		}
@@ -98,7 +98,7 @@ func testCounts(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	if left := read(); len(left) > 0 {
-		t.Errorf("counts of a deleted project: %v", left)
+		t.Errorf("counts of a deleted project: %v, want none", left)
 	}
 }
 

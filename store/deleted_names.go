@@ -44,8 +44,8 @@ func (t tx) keepName(ctx context.Context, s fabric.Subscriber, now time.Time) er
 	return nil
 }
 
-// keptSubscriber returns a deleted subscriber with its kept email or reference. If another
-// subscriber now has the same email or reference, keptSubscriber returns the zero value.
+// keptSubscriber returns a deleted subscriber with its kept email or reference. It returns the zero
+// value if neither was kept, or if another subscriber now has the same one.
 func keptSubscriber(ctx context.Context, t tx, projectID, id string) (sub fabric.Subscriber, err error) {
 	var name, kind string
 	err = checkRow(t.Row(ctx, `SELECT name, kind FROM deleted_names WHERE id = $1 AND project_id = $2

@@ -110,8 +110,8 @@ var template struct {
 	url string
 }
 
-// lasting is a T without cleanup. What the first test creates with it exists until the server is
-// stopped.
+// lasting is a T without cleanup. A database that the first test creates with it exists until the
+// server is stopped.
 type lasting struct{ *testing.T }
 
 func (lasting) Cleanup(func()) {}

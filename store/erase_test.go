@@ -35,7 +35,7 @@ func dump(t *testing.T, s *Store, url string) map[string][]string {
 	columns, err := gather(t.Context(), s.read(), "reading the catalog",
 		func(row scanner) (c column, err error) { return c, row.Scan(&c.table, &c.name) }, catalog)
 	if err != nil || len(columns) < 100 {
-		t.Fatalf("%d columns, %v", len(columns), err)
+		t.Fatalf("%d columns, %v, want at least 100", len(columns), err)
 	}
 
 	texts := make(map[string][]string)
@@ -312,7 +312,7 @@ func testEraseSubscriber(t *testing.T, c Config) {
 			again, err)
 	}
 	if _, err := s.FindSubscriber(t.Context(), "p", "s"); err != nil {
-		t.Errorf("another subscriber: %v", err)
+		t.Errorf("finding another subscriber: %v", err)
 	}
 }
 

@@ -211,7 +211,7 @@ func testRotateFamilyRace(t *testing.T, c store.Config) {
 
 		for ; u.Generation < generation; u.Generation++ {
 			if used, err := rows.RotateFamily(context.Background(), u); !used || err != nil {
-				t.Fatalf("RotateFamily = %v, %v", used, err)
+				t.Fatalf("RotateFamily = %v, %v, want true", used, err)
 			}
 		}
 
@@ -232,7 +232,7 @@ func testSweepFamilies(t *testing.T, c store.Config) {
 	early := fabric.FamilyUse{ID: newID(), ProjectID: p.ID, Expires: time.Now().Add(-time.Hour)}
 	for _, u := range []fabric.FamilyUse{late, next, early} {
 		if used, err := rows.RotateFamily(ctx, u); !used || err != nil {
-			t.Fatalf("RotateFamily = %v, %v", used, err)
+			t.Fatalf("RotateFamily = %v, %v, want true", used, err)
 		}
 	}
 

@@ -18,7 +18,7 @@ import (
 // listens is the metadata of a client with a back-channel logout URI.
 var listens = idp.Metadata{BackchannelLogoutURI: "https://rp.example/logout"}
 
-// logoutsOf returns the pending and delivered logouts of a client.
+// logoutsOf returns all logouts of a client.
 func logoutsOf(t *testing.T, s *Store, clientID string) []fabric.Logout {
 	t.Helper()
 	p, err := s.ListLogouts(t.Context(), clientID, "", page.Query{Size: 100})
@@ -176,7 +176,7 @@ func testLogoutReceivers(t *testing.T, c Config) {
 
 	r, err := q.HoldReceiver(ctx, client.ID, "a", now, now.Add(time.Minute))
 	if err != nil || r.URL != listens.BackchannelLogoutURI || r.ProjectID != "p" {
-		t.Errorf("HoldReceiver = %+v, %v", r, err)
+		t.Errorf("HoldReceiver = %+v, %v, want the client with its URI", r, err)
 	}
 	if _, err := q.HoldReceiver(ctx, client.ID, "b", now, now.Add(time.Minute)); !errors.Is(err, problem.Conflict) {
 		t.Errorf("HoldReceiver of a held receiver = %v, want a conflict", err)
@@ -204,7 +204,7 @@ func testLogoutReceivers(t *testing.T, c Config) {
 	due(client.ID)
 	if r, err := q.HoldReceiver(ctx, client.ID, "b", now, now); err != nil ||
 		r.URL != client.BackchannelLogoutURI || r.Failures != 0 {
-		t.Errorf("HoldReceiver after a change = %+v, %v", r, err)
+		t.Errorf("HoldReceiver after a change = %+v, %v, want the new URI and no failures", r, err)
 	}
 
 	client.BackchannelLogoutURI = ""

@@ -230,7 +230,7 @@ func testReseal(t *testing.T, c Config) {
 	}
 	got, err := s.FindCertificate(t.Context(), "host00999")
 	if got != "new host00999" || err != nil {
-		t.Errorf("a secret after Reseal = %q, %v", got, err)
+		t.Errorf("a secret after Reseal = %q, %v, want the new one", got, err)
 	}
 }
 

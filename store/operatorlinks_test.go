@@ -92,7 +92,7 @@ func testWithdrawInvitation(t *testing.T, c store.Config) {
 
 	if got, err := in.WithdrawInvitation(ctx, second.ID, in.now); err != nil || got.Email != second.Email ||
 		got.Role != second.Role {
-		t.Errorf("WithdrawInvitation = %+v, %v", got, err)
+		t.Errorf("WithdrawInvitation = %+v, %v, want the second", got, err)
 	}
 	if got := in.list(t); !slices.Equal(got, []string{first.ID}) {
 		t.Errorf("after a withdrawal %v are listed, want %v", got, first.ID)

@@ -26,7 +26,7 @@ var operatorLoginTable = table[operator.Session]{
 }
 
 // CreateOperatorSession inserts a login if its operator still has the same password and is not
-// disabled. If the operator has not used the device before, it sends a notice.
+// disabled. If the operator has not used the device before, it also queues a notice.
 func (s *Operators) CreateOperatorSession(ctx context.Context, l operator.Session, passwordHash string) error {
 	l.Ended = time.Time{}
 	e := audit.Of("login", "", "operator", l.OperatorID).By(audit.Operator, l.OperatorID).

@@ -39,7 +39,8 @@ func (s *Keys) FindRegistrationTokenByHash(ctx context.Context, hash string) (fa
 	return registrationTokenTable.find(ctx, s.read(), `hash = $1`, hash)
 }
 
-// ListRegistrationTokens returns a page of a project's registration tokens.
+// ListRegistrationTokens returns a page of a project's registration tokens whose names, prefixes or
+// ids contain each word of text. If text is "", all tokens match.
 func (s *Keys) ListRegistrationTokens(
 	ctx context.Context, projectID, text string, q page.Query,
 ) (page.Page[fabric.RegistrationToken], error) {

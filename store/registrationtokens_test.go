@@ -97,7 +97,7 @@ func testRegisterClient(t *testing.T, c Config) {
 
 	found, err := s.ListRegistrationTokens(ctx, "p", "", page.Query{Size: 10})
 	if err != nil || len(found.Items) != 2 || found.Items[0].Uses != 2 || found.Items[1].Uses != 1 {
-		t.Errorf("the tokens are %+v, %v", found.Items, err)
+		t.Errorf("the tokens are %+v, %v, want one with two uses and one with one", found.Items, err)
 	}
 	if err := s.RevokeRegistrationToken(ctx, "other", k.ID, time.Now()); !errors.Is(err, problem.NotFound) {
 		t.Errorf("revoking a token of another project = %v, want not found", err)

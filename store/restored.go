@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// endingYears is how long the revocation by a restore is kept. All tokens expire earlier.
+// endingYears is how many years the revocation by a restore is kept. All tokens expire earlier.
 const endingYears = 10
 
 // EndAll ends all existing logins, grants, tokens and links, and revokes the tokens issued until

@@ -47,7 +47,8 @@ func (s *Upstreams) FindUpstream(ctx context.Context, projectID, id string) (idp
 	return upstreamTable.find(ctx, s.read(), `id = $2 AND project_id = $1`, projectID, id)
 }
 
-// ListUpstreams returns a page of a project's upstream providers.
+// ListUpstreams returns a page of a project's upstream providers whose names, issuers, client ids
+// or ids contain each word of text. If text is "", all providers match.
 func (s *Upstreams) ListUpstreams(
 	ctx context.Context, projectID, text string, q page.Query,
 ) (page.Page[idp.Upstream], error) {

@@ -77,7 +77,7 @@ func testMarkUsed(t *testing.T, c Config) {
 	}
 	sweep()
 	if err := s.MarkUsed(t.Context(), use("h")); err != nil {
-		t.Errorf("after a sweep of the expired use: %v", err)
+		t.Errorf("after a sweep of the expired use: %v, want success", err)
 	}
 }
 

@@ -211,7 +211,7 @@ func testHoldReceiver(t *testing.T, c store.Config) {
 
 	r, err := s.Webhooks.Queue().HoldReceiver(ctx, w.ID, "b", later, later.Add(time.Minute))
 	if err != nil || r.URL != w.URL || r.ProjectID != p.ID {
-		t.Errorf("HoldReceiver = %+v, %v", r, err)
+		t.Errorf("HoldReceiver = %+v, %v, want the webhook", r, err)
 	}
 	if err := s.Webhooks.Queue().ReleaseReceiver(ctx, w.ID, "a stranger", later, 9, time.Time{}); err != nil {
 		t.Error(err)
@@ -276,7 +276,7 @@ func testWoken(t *testing.T, c store.Config) {
 			t.Fatal(err)
 		}
 		if n, err := s.RedeliverDead(ctx, w.ID, now); n != 1 || err != nil {
-			t.Fatalf("RedeliverDead = %d, %v", n, err)
+			t.Fatalf("RedeliverDead = %d, %v, want 1", n, err)
 		}
 	})
 	due(1)

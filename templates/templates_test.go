@@ -132,7 +132,7 @@ func TestPages(t *testing.T) {
 		}
 		if csp := rec.Header().Get("Content-Security-Policy"); strings.Contains(csp, "unsafe") ||
 			!strings.Contains(csp, "frame-ancestors 'none'") || !strings.Contains(csp, "form-action 'self' https:") {
-			t.Errorf("page %s: Content-Security-Policy = %q", name, csp)
+			t.Errorf("page %s: Content-Security-Policy = %q, want forms to https: and nothing unsafe", name, csp)
 		}
 
 		body = strings.Replace(body, `<script src="`+static.URL("return.js")+`"></script>`, "", 1)
@@ -236,7 +236,7 @@ func TestNoLiteralText(t *testing.T) {
 	spoken := regexp.MustCompile(`(?:aria-label|placeholder|alt|title)="[^"]*[A-Za-z]`)
 	files, err := filepath.Glob("pages/*.html")
 	if err != nil || len(files) < 25 {
-		t.Fatalf("%d pages, %v", len(files), err)
+		t.Fatalf("%d pages, %v, want at least 25", len(files), err)
 	}
 
 	for _, path := range files {

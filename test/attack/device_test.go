@@ -106,7 +106,7 @@ func TestD8628Polls(t *testing.T) {
 		"in lower case": strings.ToLower(d.Device),
 	} {
 		if a := pollDevice(t, c, code); a.Status != 400 || !strings.Contains(string(a.Body), "invalid_grant") {
-			t.Errorf("%s as device code: %d %s", name, a.Status, a.Body)
+			t.Errorf("%s as device code: %d %s, want invalid_grant", name, a.Status, a.Body)
 		}
 	}
 }

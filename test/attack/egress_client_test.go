@@ -59,7 +59,7 @@ func TestI12ClientDocuments(t *testing.T) {
 		a := register(documents(at)).WantError(t, 400, "invalid_client_metadata")
 		for _, member := range []string{"logo_uri", "request_uris", "jwks_uri", "backchannel_logout_uri"} {
 			if !strings.Contains(string(a.Body), member) {
-				t.Errorf("registering %s at %s: %s", member, at, a.Body)
+				t.Errorf("registering %s at %s: %s, want an error about it", member, at, a.Body)
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func wantUnfetched(t *testing.T, c *harness.Client, hidden string) {
 	t.Helper()
 	page := c.Browser().Open(t, c.NewFlow("openid").URL())
 	if !page.Has("login-submit") || page.Has("brand-logo") {
-		t.Errorf("the login page is %d %s", page.Status, page.Body)
+		t.Errorf("the login page is %d %s, want it without a logo", page.Status, page.Body)
 	}
 
 	fetched := url.Values{
@@ -87,7 +87,7 @@ func wantUnfetched(t *testing.T, c *harness.Client, hidden string) {
 	}
 	got := c.Browser().Open(t, c.Issuer()+"login/oauth/authorize?"+fetched.Encode()).Callback(t)
 	if got.Get("error") != "invalid_request_uri" {
-		t.Errorf("with a request_uri at %s: %v", hidden, got)
+		t.Errorf("with a request_uri at %s: %v, want invalid_request_uri", hidden, got)
 	}
 
 	form := url.Values{
@@ -135,7 +135,7 @@ func TestI12Upstream(t *testing.T) {
 	for _, issuer := range shown {
 		a := p.Post(t, "/api/project/upstreams", manager(t, p), provider(issuer))
 		if a.Status != 422 || !strings.Contains(string(a.Body), "issuer") {
-			t.Errorf("a provider at %s = %d %s", issuer, a.Status, a.Body)
+			t.Errorf("a provider at %s = %d %s, want 422 about the issuer", issuer, a.Status, a.Body)
 		}
 	}
 
@@ -143,7 +143,7 @@ func TestI12Upstream(t *testing.T) {
 	b := p.Browser()
 	left := b.Submit(t, b.Open(t, p.NewClient(t, "spa").NewFlow("openid").URL()), "upstream-0", nil)
 	if left.Left != nil || left.Status < 400 {
-		t.Errorf("the button leads to %v with %d", left.Left, left.Status)
+		t.Errorf("the button leads to %v with %d, want an error page", left.Left, left.Status)
 	}
 	tr.wantNoCalls(t)
 }

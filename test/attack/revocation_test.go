@@ -85,7 +85,7 @@ func TestT17Introspect(t *testing.T) {
 			tokens, _ := c.SignIn(t, sub, loginScope)
 			if o := c.Introspect(t, tokens.AccessToken).Want(t, 200).Object(t); o["active"] != true ||
 				o["sub"] != sub.ID {
-				t.Errorf("introspection of a valid token returned %v", o)
+				t.Errorf("introspection of a valid token returned %v, want it active", o)
 			}
 
 			p.Post(t, "/oauth/introspect", harness.Form(url.Values{"token": {tokens.AccessToken}})).Want(t, 400, 401)

@@ -10,8 +10,8 @@ import (
 // sdkVersions lists the versions of the stock SDK that the tests of calls use.
 var sdkVersions = []string{"3.30.0", "3.29.2", "3.28.0", "3.27.0"}
 
-// TestCallDetails shows details of calls with each version of the stock SDK. They do not depend on
-// the backend.
+// TestCallDetails shows that features of calls that do not depend on the backend work with each
+// version of the stock SDK.
 func TestCallDetails(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.Shared(t)

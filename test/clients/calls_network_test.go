@@ -61,7 +61,7 @@ func TestCallsByNetwork(t *testing.T) {
 		net.Rebind()
 		harness.Eventually(t, patience, "media to the new addresses", func() error {
 			if n := net.Returned(); n < 500 { // more packets than the checks of addresses send
-				return fmt.Errorf("%d packets came", n)
+				return fmt.Errorf("%d packets arrived", n)
 			}
 			return nil
 		})

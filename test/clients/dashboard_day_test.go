@@ -76,7 +76,7 @@ func TestDashboardDay(t *testing.T) {
 	b.until("the recognized key", "document.querySelector('#found')")
 	if found := b.text("#found"); !strings.Contains(found, "an API key") ||
 		!strings.Contains(found, "billing backend") {
-		t.Errorf("a leaked key is shown as %q", found)
+		t.Errorf("a leaked key is shown as %q, want its kind and name", found)
 	}
 	b.click("found-more")
 	b.fill("revoke", "confirm", "billing backend")

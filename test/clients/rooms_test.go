@@ -70,7 +70,7 @@ func TestRoomGuests(t *testing.T) {
 			target["member_id"] = member
 			params := map[string]any{"target": target, "channels": []string{"audio"}, "volume": 10}
 			if err := guest.TryCommand(method, params); err == nil || !strings.Contains(err.Error(), "moderator") {
-				t.Errorf("%s of a guest for %s returns %v, want that moderators may do this", method, member, err)
+				t.Errorf("%s of a guest for %s returns %v, want an error about moderators", method, member, err)
 			}
 		}
 	}
@@ -159,7 +159,7 @@ func TestMovedCall(t *testing.T) {
 	harness.Eventually(t, time.Minute, "the recording", func() error {
 		rec = p.Get(t, p.LaML("/Recordings/"+sid+".json"), p.Basic()).Want(t, 200).Object(t)
 		if rec["status"] != "completed" {
-			return fmt.Errorf("it is %v", rec["status"])
+			return fmt.Errorf("its status is %v", rec["status"])
 		}
 		return nil
 	})

@@ -106,6 +106,6 @@ func within(t *testing.T, what string, took, want time.Duration) {
 	t.Helper()
 	t.Logf("%s: it works after %v", what, took.Round(time.Millisecond))
 	if long() && took > want {
-		t.Errorf("%s: it works only after %v, want %v", what, took, want)
+		t.Errorf("%s: it works only after %v, want at most %v", what, took, want)
 	}
 }

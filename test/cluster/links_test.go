@@ -176,6 +176,6 @@ func (l *load) timeLogins() {
 	p99 := times[n*99/100]
 	l.t.Logf("99 %% of the logins take at most %v", p99.Round(time.Millisecond))
 	if long() && p99 > bound {
-		l.t.Errorf("99 %% of the logins take up to %v, want %v", p99, bound)
+		l.t.Errorf("99 %% of the logins take up to %v, want at most %v", p99, bound)
 	}
 }

@@ -30,7 +30,7 @@ var (
 
 // readPage reads the two tables in the section "The plans" of docs/openid.md. A row of the second
 // table names modules and their state. The last column, which has the result of the Foundation's
-// suite, is ignored. Each row that begins with code must be one of both tables.
+// suite, is ignored. Each row on the page that begins with code must belong to one of these tables.
 func readPage(t *testing.T) page {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/openid.md")
@@ -91,8 +91,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// isNamed reports whether the page means a module by what it says: the name, the beginning of the
-// name with an ellipsis, or the end of the name with a hyphen.
+// isNamed reports whether said names a module. The page contains the whole name, its beginning with
+// an ellipsis, or its end with a hyphen.
 func isNamed(module, said string) bool {
 	if start, isStart := strings.CutSuffix(said, "…"); isStart {
 		return strings.HasPrefix(module, start)

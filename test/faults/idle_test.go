@@ -15,8 +15,8 @@ import (
 )
 
 // These constants limit the memory in KiB of a server that has nothing to do, right after its start
-// and after it has served many people. Collections of garbage, which are minutes apart, need more
-// for some seconds.
+// and after it has served many people. Garbage collections, which are minutes apart, need more for
+// some seconds.
 const (
 	idleMemory = 40 << 10
 	usedMemory = 60 << 10 // the goal after 100,000 tokens

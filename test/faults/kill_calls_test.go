@@ -58,7 +58,7 @@ func TestKillDuringRecordedCalls(t *testing.T) {
 	for _, r := range found {
 		began, ok := answered[r.CallSid]
 		if !ok {
-			t.Errorf("a recording of the call %q", r.CallSid)
+			t.Errorf("a recording of the unknown call %q", r.CallSid)
 		}
 		delete(answered, r.CallSid)
 		r.check(t, p, killed.Sub(began))
@@ -126,7 +126,7 @@ func (r recording) check(t *testing.T, p *harness.Project, lasted time.Duration)
 		other := aliceHz + bobHz - hz
 		mine, theirs := sound.Power(channel, hz, -1), sound.Power(channel, other, -1)
 		if mine < 1e6 || theirs > mine/100 {
-			t.Errorf("in its last second, channel %d has the power %.0f at %d Hz and %.0f at %d Hz",
+			t.Errorf("in its last second, channel %d has the power %.0f at %d Hz and %.0f at %d Hz, want the first",
 				channel, mine, hz, theirs, other)
 		}
 	}

@@ -140,7 +140,7 @@ func TestCacheNeverMixes(t *testing.T) {
 	wait.Wait()
 	harness.Eventually(t, time.Minute, "the cache to contain the media, without which nothing is tested", func() error {
 		if got := p.Get(t, url).Want(t, 200).Header.Get("X-Cache"); got != "HIT" {
-			return fmt.Errorf("it is returned as %s", got)
+			return fmt.Errorf("X-Cache = %s, want HIT", got)
 		}
 		return nil
 	})

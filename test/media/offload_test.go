@@ -100,19 +100,19 @@ func TestNginxSendsFiles(t *testing.T) {
 	etag := whole.Header.Get("ETag")
 	if a := get("GET", "", harness.Header("Range", "bytes=100-199"),
 		harness.Header("If-Range", etag)); a.Status != 206 || !bytes.Equal(a.Body, wav[100:200]) {
-		t.Errorf("a range through nginx = %d with %d bytes", a.Status, len(a.Body))
+		t.Errorf("a range through nginx = %d with %d bytes, want 206 with the range", a.Status, len(a.Body))
 	}
 
 	if a := get("GET", ".wav", harness.Header("If-None-Match", etag)); a.Status != 304 || etag == "" {
 		t.Errorf("If-None-Match %s = %d, want 304", etag, a.Status)
 	}
 	if a := get("HEAD", ".wav"); a.Status != 200 || a.Header.Get("Content-Length") != fmt.Sprint(len(wav)) {
-		t.Errorf("HEAD through nginx = %d, Content-Length %s", a.Status, a.Header.Get("Content-Length"))
+		t.Errorf("HEAD through nginx = %d, Content-Length %s, want that of the file", a.Status, a.Header.Get("Content-Length"))
 	}
 
 	if a := get("GET", ".mp3"); a.Status != 200 || a.Header.Get("Content-Type") != "audio/mpeg" ||
 		a.Header.Get("Content-Length") != fmt.Sprint(len(a.Body)) {
-		t.Errorf("MP3 through nginx = %d %s with %d bytes", a.Status, a.Header.Get("Content-Type"), len(a.Body))
+		t.Errorf("MP3 through nginx = %d %s with %d bytes, want all of an MP3", a.Status, a.Header.Get("Content-Type"), len(a.Body))
 	}
 
 	if a, err := s.TryURL("GET", front+"/selvage-media/"+sid[:6]+"/"+sid); err != nil || a.Status != 404 {

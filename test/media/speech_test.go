@@ -29,8 +29,8 @@ func speech(t *testing.T) map[string][]byte {
 	return files
 }
 
-// TestSpeechIsUnchanged shows that speech is returned unchanged under all its names. It was
-// uploaded raw or in a form, or imported with a command.
+// TestSpeechIsUnchanged shows that speech is returned unchanged under all its names. The test
+// uploads the speech raw and in a form, and imports it with a command.
 func TestSpeechIsUnchanged(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	ways := map[string]func(*testing.T, *harness.Project, string, []byte) string{

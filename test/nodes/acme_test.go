@@ -52,8 +52,8 @@ func pass(in net.Conn, address string) {
 }
 
 // TestACMETogether shows that two nodes share certificates. For each name, the authority connects
-// three times, to the nodes in turn. So the node that did not place the order must also prove
-// control of the name.
+// three times, to the nodes in turn. Therefore, the node that did not place the order must also
+// prove control of the name.
 func TestACMETogether(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)

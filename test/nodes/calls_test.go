@@ -43,7 +43,7 @@ func TestCallElsewhere(t *testing.T) {
 			alice, bob := phone.Talk(here, there, "/private/bob")
 			phone.HearBoth(alice, bob)
 			if alice.Node() == "" || alice.Node() != bob.Node() {
-				t.Errorf("the call is on node %q for alice and on %q for bob, want the same node", alice.Node(), bob.Node())
+				t.Errorf("the call is on node %q for alice and on %q for bob, want one node", alice.Node(), bob.Node())
 			}
 			bob.Hold(true)
 			bob.Hold(false)

@@ -140,7 +140,7 @@ func TestRoomMessagesElsewhere(t *testing.T) {
 	alice.writes(t, room, "second")
 	for i, s := range append(sockets, guest) {
 		if got := s.Said(t, 2); got[0].Text != "first" || got[1].Text != "second" || got[1].ConversationID != room {
-			t.Errorf("member %d gets %+v", i, got)
+			t.Errorf("member %d gets %+v, want first and second in the room", i, got)
 		}
 	}
 	t.Logf("a message reached %d members after %v", members, time.Since(began))
@@ -159,6 +159,6 @@ func TestMessagesWithoutCalls(t *testing.T) {
 	s, _ := bob.node.Connect(t, bob.Token, "")
 	alice.writes(t, bob.address, "hello")
 	if got := s.Said(t, 1); got[0].Text != "hello" || got[0].ConversationID != alice.address {
-		t.Errorf("bob gets %+v", got)
+		t.Errorf("bob gets %+v, want hello from alice", got)
 	}
 }

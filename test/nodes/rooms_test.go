@@ -28,7 +28,7 @@ func TestRoomElsewhere(t *testing.T) {
 		other = second.Dial("/public/hall")
 		other.WaitAnswered()
 		if one.Node() == "" || one.Node() != other.Node() {
-			t.Errorf("the room is on node %q for one member and on %q for the other", one.Node(), other.Node())
+			t.Errorf("one member sees the room on node %q, the other on %q, want one node", one.Node(), other.Node())
 		}
 		return one, other
 	}

@@ -101,7 +101,7 @@ func TestRollingUpgrade(t *testing.T) {
 			"--media", "dir:" + filepath.Join(old.Data, "media")},
 	})
 	if after := schemaOf(t, current); after <= before {
-		t.Errorf("the schema went from %v to %v", before, after)
+		t.Errorf("the schema went from %v to %v, want a newer one", before, after)
 	}
 
 	ofNew := account.at(current)
@@ -118,7 +118,7 @@ func TestRollingUpgrade(t *testing.T) {
 	t.Logf("%d rounds of requests to the old node", count.Load())
 
 	if report := current.CLI(t, "", "audit", "verify"); report["whole"] != true {
-		t.Errorf("the audit trail of both versions: %v", report)
+		t.Errorf("the audit trail of both versions: %v, want it whole", report)
 	}
 	if err := old.Stop(t); err != nil {
 		t.Errorf("stopping the old node: %v", err)

@@ -30,7 +30,7 @@ func TestDeliveredOnce(t *testing.T) {
 	ids := crowdOf(t, p, "first", 40)
 	harness.Eventually(t, soon, "all to be delivered", func() error { return toldOf(r, ids) })
 	if got := len(r.Told()); got != len(ids) {
-		t.Errorf("%d deliveries of %d subscribers", got, len(ids))
+		t.Errorf("%d deliveries of %d subscribers, want one for each", got, len(ids))
 	}
 
 	r.Answer(503)
