@@ -51,19 +51,19 @@ func testUpdateAPIKey(t *testing.T, c store.Config) {
 		got, err := rows.UpdateAPIKey(ctx, p.ID, k.ID, in, nil, news(k))
 		if err != nil || got.Hash != "hash" || (got.Name == name) != (i > 0) ||
 			(len(got.Scopes) == 2) != (i > 1) || (got.Expires == at) != (i > 2) {
-			t.Errorf("UpdateAPIKey(%+v) = %+v, %v", in, got, err)
+			t.Errorf("UpdateAPIKey(%+v) = %+v, %v, want only the given fields changed", in, got, err)
 		}
 	}
 
 	if got, err := rows.UpdateAPIKey(ctx, p.ID, k.ID,
 		fabric.APIKeyInput{Expires: &never}, nil, news(k)); err != nil || !got.Expires.IsZero() {
-		t.Errorf("UpdateAPIKey without an expiry = %+v, %v", got, err)
+		t.Errorf("UpdateAPIKey without an expiry = %+v, %v, want no expiry", got, err)
 	}
 	other := newProject(t, rows)
 	_, err := rows.UpdateAPIKey(ctx, other.ID, k.ID, fabric.APIKeyInput{Name: &name}, nil, news(k))
 	_, err2 := rows.FindAPIKey(ctx, other.ID, k.ID)
 	if !errors.Is(err, problem.Conflict) || !errors.Is(err2, problem.NotFound) {
-		t.Errorf("another project's key: UpdateAPIKey = %v, FindAPIKey = %v", err, err2)
+		t.Errorf("another project's key: UpdateAPIKey = %v, FindAPIKey = %v, want conflict, not found", err, err2)
 	}
 
 	if err := rows.RevokeAPIKey(ctx, p.ID, news(k), time.Now()); err != nil {
@@ -99,10 +99,10 @@ func testRotateAPIKey(t *testing.T, c store.Config) {
 	got, err := rows.FindAPIKeyByHash(ctx, "first")
 	if err != nil || got.ID != k.ID || got.OldHash != "first" || got.Hash == "first" ||
 		!slices.Equal(got.Scopes, k.Scopes) {
-		t.Errorf("FindAPIKeyByHash of the old secret = %+v, %v", got, err)
+		t.Errorf("FindAPIKeyByHash of the old secret = %+v, %v, want the key with both secrets", got, err)
 	}
 	if same, err := rows.FindAPIKeyByHash(ctx, got.Hash); err != nil || same.ID != k.ID {
-		t.Errorf("FindAPIKeyByHash of the new secret = %+v, %v", same, err)
+		t.Errorf("FindAPIKeyByHash of the new secret = %+v, %v, want the same key", same, err)
 	}
 
 	if _, err := rows.FindAPIKeyByHash(ctx, ""); !errors.Is(err, problem.NotFound) {
@@ -119,7 +119,7 @@ func testRotateAPIKey(t *testing.T, c store.Config) {
 		}
 		if touched, err := rows.FindAPIKey(ctx, p.ID, k.ID); err != nil || touched.LastUsed != at ||
 			(touched.OldUsed == at) != use.old {
-			t.Errorf("after TouchAPIKey of %q: %+v, %v", use.hash, touched, err)
+			t.Errorf("after TouchAPIKey of %q: %+v, %v, want the last use", use.hash, touched, err)
 		}
 	}
 }

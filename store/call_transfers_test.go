@@ -48,7 +48,7 @@ func testSaveTransfer(t *testing.T, c Config) {
 
 	u, err := s.OutboundUsage(ctx, "p", talks.ID)
 	if err != nil || u.Running != 1 || u.Hourly != 1 || u.Daily < 10*time.Minute || u.Daily > 20*time.Minute {
-		t.Errorf("the usage of a call of two hours that was transferred ten minutes ago is %+v, %v", u, err)
+		t.Errorf("the usage of a call transferred ten minutes ago is %+v, %v, want one call and ten minutes", u, err)
 	}
 
 	// A failed transfer changes only the cost of the call.
@@ -72,12 +72,12 @@ func testSaveTransfer(t *testing.T, c Config) {
 
 	e := trail.Items[0]
 	if e.Action != "call.transfer_failed" || e.Actor.ID != "bob" || e.Detail["reason"] != "a rule" {
-		t.Errorf("the event of the failed transfer is %+v", e)
+		t.Errorf("the event of the failed transfer is %+v, want bob's, with the reason", e)
 	}
 
 	e = trail.Items[1]
 	if e.Action != "call.transferred" || e.Actor.ID != "alice" || e.Detail["gateway"] != "g" {
-		t.Errorf("the event of the transfer is %+v", e)
+		t.Errorf("the event of the transfer is %+v, want alice's, with the gateway", e)
 	}
 
 	elsewhere := out

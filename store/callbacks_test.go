@@ -57,12 +57,12 @@ func testCallbacks(t *testing.T, c store.Config) {
 	for _, id := range receivers {
 		held, err := queue.HoldReceiver(ctx, id, "node", now, now.Add(time.Minute))
 		if err != nil || held.ProjectID != p.ID {
-			t.Errorf("HoldReceiver = %+v, %v", held, err)
+			t.Errorf("HoldReceiver = %+v, %v, want one of the project", held, err)
 		}
 
 		jobs, err := queue.DueJobs(ctx, id, now, 10)
 		if err != nil || len(jobs) == 0 {
-			t.Fatalf("DueJobs = %v, %v", jobs, err)
+			t.Fatalf("DueJobs = %v, %v, want some", jobs, err)
 		}
 
 		for _, j := range jobs {

@@ -66,7 +66,7 @@ func TestAddressesStop(t *testing.T) {
 
 			slices.Reverse(back)
 			if len(there) != 3 || pages != 3 || !slices.Equal(slices.Compact(back), there) {
-				t.Errorf("%s: %v on %d pages, backward %v", name, there, pages, back)
+				t.Errorf("%s: %v on %d pages, backward %v, want 3 on 3 pages both ways", name, there, pages, back)
 			}
 		}
 	})

@@ -94,11 +94,11 @@ func testListConsents(t *testing.T, config store.Config) {
 	found, err := c.ListConsents(ctx, c.project.ID, c.ada.ID, page.Query{Size: 2})
 	if err != nil || len(found.Items) != 2 || found.Next != c.apps[2] ||
 		found.Items[0].ClientName != "Dialer" || len(found.Items[1].Scope) != 2 || found.Items[1].Updated != c.now {
-		t.Errorf("ListConsents = %+v, %v", found, err)
+		t.Errorf("ListConsents = %+v, %v, want the first two apps", found, err)
 	}
 	if found, err := c.ListConsents(ctx, newID(), c.ada.ID, page.Query{Size: 2}); err != nil ||
 		len(found.Items) != 0 {
-		t.Errorf("ListConsents of another project = %+v, %v", found, err)
+		t.Errorf("ListConsents of another project = %+v, %v, want none", found, err)
 	}
 }
 
@@ -115,7 +115,7 @@ func testRevokeConsent(t *testing.T, config store.Config) {
 
 	for i, id := range c.grants {
 		if g, err := c.FindGrant(ctx, id); err != nil || g.Revoked.IsZero() != (i == 2) {
-			t.Errorf("grant %d after the first client's consent was revoked: %+v, %v", i, g, err)
+			t.Errorf("grant %d after the first consent was revoked: %+v, %v, want only 0 and 1 revoked", i, g, err)
 		}
 	}
 

@@ -19,7 +19,7 @@ func testDeclared(t *testing.T, c Config) {
 	ctx := t.Context()
 	projects, err := s.ListProjects(ctx, page.Query{Size: 1})
 	if err != nil || len(projects.Items) == 0 {
-		t.Fatalf("ListProjects = %v, %v", projects, err)
+		t.Fatalf("ListProjects = %v, %v, want one", projects, err)
 	}
 
 	p := projects.Items[0].ID

@@ -82,10 +82,10 @@ func testSettle(t *testing.T, c store.Config) {
 	}
 	if d := s.find(t, 2, nil); d.State != fabric.Pending || d.Error != "no" || !d.Due.After(s.now) ||
 		d.Refused != "10.0.0.1:80" || d.Took != time.Millisecond {
-		t.Errorf("after a failure: %+v", d)
+		t.Errorf("after a failure: %+v, want it pending with the error", d)
 	}
 	if d := s.find(t, 4, nil); d.Response != "out of order" || d.Took != 1500*time.Microsecond || d.Refused != "" {
-		t.Errorf("after a response: %+v", d)
+		t.Errorf("after a response: %+v, want the response kept", d)
 	}
 }
 
@@ -115,7 +115,7 @@ func testRedeliverDead(t *testing.T, c store.Config) {
 	for _, i := range []int{3, 4} {
 		if d := s.find(t, i, nil); d.State != fabric.Pending || d.Attempts != 0 || d.Status != 0 ||
 			!d.Ended.IsZero() || d.Response != "" || d.Took != 0 {
-			t.Errorf("a dead delivery that was queued again: %+v", d)
+			t.Errorf("a dead delivery that was queued again: %+v, want it pending and reset", d)
 		}
 	}
 
@@ -141,7 +141,7 @@ func testExpireDeliveries(t *testing.T, c store.Config) {
 		t.Fatal(err)
 	}
 	if d := s.find(t, 5, nil); d.State != fabric.Dead || d.Error == "" || d.Ended.IsZero() {
-		t.Errorf("after ExpireDeliveries: %+v", d)
+		t.Errorf("after ExpireDeliveries: %+v, want a dead letter", d)
 	}
 }
 

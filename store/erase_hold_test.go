@@ -59,6 +59,6 @@ func testEraseHeld(t *testing.T, c Config) {
 		t.Errorf("erasing after the hold = %+v, %v, want the recording deleted", e, err)
 	}
 	if left := list(); len(left) != 0 {
-		t.Errorf("recordings after the second erasure: %+v", left)
+		t.Errorf("recordings after the second erasure: %+v, want none", left)
 	}
 }

@@ -25,7 +25,7 @@ func testEraseResponse(t *testing.T, c Config) {
 	}
 	jobs, err := queue.DueJobs(t.Context(), receivers[0], now, 100)
 	if err != nil || len(jobs) == 0 {
-		t.Fatalf("DueJobs = %v, %v", jobs, err)
+		t.Fatalf("DueJobs = %v, %v, want some", jobs, err)
 	}
 	reporting := 0
 	for _, j := range jobs {
@@ -48,6 +48,6 @@ func testEraseResponse(t *testing.T, c Config) {
 	}
 	wantNoCanary(t, s, c.URL)
 	if left, err := queue.DueJobs(t.Context(), receivers[0], now, 100); err != nil || len(left) != len(jobs) {
-		t.Errorf("%d of %d deliveries remain, %v", len(left), len(jobs), err)
+		t.Errorf("%d of %d deliveries remain, %v, want all", len(left), len(jobs), err)
 	}
 }

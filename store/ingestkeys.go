@@ -40,7 +40,8 @@ func (s *Keys) FindIngestKeyByHash(ctx context.Context, hash string) (fabric.Ing
 	return ingestKeyTable.find(ctx, s.read(), `hash = $1`, hash)
 }
 
-// ListIngestKeys returns a page of a project's ingest keys.
+// ListIngestKeys returns a page of a project's ingest keys whose names, prefixes or ids contain
+// each word of text. If text is "", all keys match.
 func (s *Keys) ListIngestKeys(
 	ctx context.Context, projectID, text string, q page.Query,
 ) (page.Page[fabric.IngestKey], error) {

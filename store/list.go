@@ -320,9 +320,8 @@ type check struct {
 	args      []any
 }
 
-// containing returns checks for rows in which each word of text occurs somewhere in an SQL
-// expression, ignoring the case of A to Z. If text has more than maxWords words, it must occur as a
-// whole.
+// containing returns checks that each word of text occurs in an SQL expression, ignoring the case of
+// A to Z. More than maxWords words must occur as a whole.
 func containing(expression, text string) (all []check) {
 	words := strings.Fields(text)
 	if len(words) > maxWords {

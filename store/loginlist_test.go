@@ -64,7 +64,7 @@ func testListLogins(t *testing.T, c store.Config) {
 	for i := 4; i >= 0; q.From = sids[max(i, 0)] {
 		found, err := rows.ListLogins(ctx, p.ID, s.ID, q)
 		if err != nil || len(found.Items) != min(2, i+1) {
-			t.Fatalf("ListLogins(%+v) = %+v, %v", q, found, err)
+			t.Fatalf("ListLogins(%+v) = %+v, %v, want up to two", q, found, err)
 		}
 
 		for _, l := range found.Items {
@@ -90,6 +90,6 @@ func testListLogins(t *testing.T, c store.Config) {
 	}
 
 	if found, err := rows.ListLogins(ctx, newID(), s.ID, page.Query{Size: 2}); err != nil || len(found.Items) != 0 {
-		t.Errorf("ListLogins of another project = %+v, %v", found, err)
+		t.Errorf("ListLogins of another project = %+v, %v, want none", found, err)
 	}
 }

@@ -28,7 +28,7 @@ func TestNewest(t *testing.T) {
 func TestLook(t *testing.T) {
 	c := store.Config{Dir: t.TempDir(), Audit: storetest.Key()}
 	if _, known, err := store.Look(t.Context(), c); !errors.Is(err, fs.ErrNotExist) || known == 0 {
-		t.Errorf("Look without a database = schema %d, %v", known, err)
+		t.Errorf("Look without a database = schema %d, %v, want the known schema and not exist", known, err)
 	}
 
 	s, err := store.Open(t.Context(), c)
@@ -50,7 +50,7 @@ func TestLook(t *testing.T) {
 	}
 	defer s.Close()
 	if has, err := s.HasRecordings(t.Context()); err != nil || has {
-		t.Errorf("HasRecordings = %v, %v", has, err)
+		t.Errorf("HasRecordings = %v, %v, want false", has, err)
 	}
 
 	p.ID = newID()

@@ -118,7 +118,7 @@ func TestNotices(t *testing.T) {
 
 		letters, err = s.ListLetters(ctx, mail.Pending, page.Query{Size: 1})
 		if err != nil || letters.Items[0].Facts["by"] == "" || letters.Items[0].Facts["address"] != "" {
-			t.Errorf("changes by others cause %+v, %v", letters.Items, err)
+			t.Errorf("changes by others cause %+v, %v, want who made them and no address", letters.Items, err)
 		}
 	})
 }

@@ -67,7 +67,7 @@ func testOperators(t *testing.T, c store.Config) {
 	all, err := rows.ListOperators(ctx, operator.Filter{}, page.Query{Size: 1})
 	if err != nil || len(all.Items) != 1 || all.Items[0].ID != o.ID || len(all.Items[0].Roles) != 1 ||
 		all.Next != v.ID {
-		t.Errorf("ListOperators = %+v, %v", all, err)
+		t.Errorf("ListOperators = %+v, %v, want the first of two", all, err)
 	}
 
 	name := "Other"
@@ -78,7 +78,7 @@ func testOperators(t *testing.T, c store.Config) {
 				{ProjectID: p.ID, Role: operator.Viewer}},
 		}, time.Now(), "")
 	if err != nil || got.Name != name || len(got.Roles) != 2 || got.PasswordHash != "hash" {
-		t.Errorf("UpdateOperator = %+v, %v", got, err)
+		t.Errorf("UpdateOperator = %+v, %v, want the new name and roles", got, err)
 	}
 
 	owner := factor.Owner{Kind: factor.Operator, ID: v.ID}
@@ -163,7 +163,7 @@ func testOperatorSessions(t *testing.T, c store.Config) {
 	got, who, err := rows.FindOperatorSession(ctx, "one")
 	if err != nil || got.ID != s.ID || !got.Expires.Equal(s.Expires) || !got.Proven || who.ID != o.ID ||
 		len(who.Roles) != 1 {
-		t.Errorf("FindOperatorSession = %+v, %+v, %v", got, who, err)
+		t.Errorf("FindOperatorSession = %+v, %+v, %v, want the session and its operator", got, who, err)
 	}
 
 	s.AMR, s.Fresh = []string{"pwd", "otp"}, now.Add(time.Minute)
@@ -188,14 +188,14 @@ func testOperatorSessions(t *testing.T, c store.Config) {
 	}
 	if all, err := rows.ListOperatorSessions(ctx, o.ID, now); err != nil || len(all) != 2 ||
 		all[1].Seen.Equal(now) || len(all[1].AMR) != 2 {
-		t.Errorf("ListOperatorSessions = %+v, %v", all, err)
+		t.Errorf("ListOperatorSessions = %+v, %v, want both", all, err)
 	}
 
 	if err := rows.EndOperatorSession(ctx, o.ID, "", s.ID, now); err != nil {
 		t.Error(err)
 	}
 	if got, _, err := rows.FindOperatorSession(ctx, "two"); err != nil || got.Ended.IsZero() {
-		t.Errorf("a session ended with the others: FindOperatorSession = %+v, %v", got, err)
+		t.Errorf("a session ended with the others: FindOperatorSession = %+v, %v, want it ended", got, err)
 	}
 
 	hash := "new"
@@ -266,12 +266,12 @@ func testOperatorLinks(t *testing.T, c store.Config) {
 	})
 	if all, err := rows.ListOperators(ctx, operator.Filter{}, page.Query{Size: crowd}); used != 1 || len(errs) > 0 ||
 		err != nil || len(all.Items) != 2 {
-		t.Errorf("UseOperatorLink: %d of %d won with errors %v, and there are %d operators, %v", used, crowd,
+		t.Errorf("UseOperatorLink: %d of %d won, errors %v; there are %d operators, %v, want 1 and 2", used, crowd,
 			errs, len(all.Items), err)
 	}
 
 	if got, err := rows.FindOperatorLink(ctx, l.Hash); err != nil || got.Used.IsZero() || got.Role != l.Role {
-		t.Errorf("FindOperatorLink = %+v, %v", got, err)
+		t.Errorf("FindOperatorLink = %+v, %v, want it used", got, err)
 	}
 	if err := rows.SweepOperators(ctx, now.Add(2*time.Hour)); err != nil {
 		t.Error(err)

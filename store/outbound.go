@@ -10,9 +10,10 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// SaveOutbound writes the record of a call through a gateway, unless admit returns an error. If the
-// call already has a record, SaveOutbound only writes its gateway, payer and lines, and when its
-// outbound part began. It locks the project, so that concurrent calls count each other.
+// SaveOutbound writes the record of a call through a gateway, unless admit returns an error for the
+// usage by other calls; SaveOutbound then returns that error. If the call already has a record,
+// SaveOutbound only writes its gateway, payer and lines, and when its outbound part began.
+// SaveOutbound locks the project, so that concurrent calls count each other.
 func (s *Calls) SaveOutbound(ctx context.Context, r calls.Record, admit func(calls.Usage) error) error {
 	return s.change(ctx, callEvent(r), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE projects SET updated = updated WHERE id = $1`, r.ProjectID)
@@ -38,7 +39,8 @@ func (s *Calls) SaveOutbound(ctx context.Context, r calls.Record, admit func(cal
 	})
 }
 
-// OutboundUsage returns the usage of the payer and of the project of a call.
+// OutboundUsage returns the usage of the payer, the project and the gateway of a call. If there is
+// no such call, the usage is zero.
 func (s *Calls) OutboundUsage(ctx context.Context, projectID, id string) (calls.Usage, error) {
 	t := s.read()
 	r, err := callTable.find(ctx, t, `project_id = $1 AND call_id = $2`, projectID, id)
@@ -48,7 +50,8 @@ func (s *Calls) OutboundUsage(ctx context.Context, projectID, id string) (calls.
 	return t.usage(ctx, r, s.now(), "")
 }
 
-// usage adds up the calls through gateways of the last day, without the call whose key is except.
+// usage adds up a project's calls through gateways in the last day, without the call whose key is
+// except.
 func (t tx) usage(ctx context.Context, r calls.Record, now time.Time, except string) (u calls.Usage, err error) {
 	const from = `(CASE WHEN outbound_from > 0 THEN outbound_from ELSE answered END)`
 	const connected = `CASE WHEN answered = 0 THEN 0 WHEN ended = 0 THEN $5 - ` + from + `

@@ -68,7 +68,7 @@ func testOutboundUsage(t *testing.T, c Config) {
 			t.Errorf("%s: SaveOutbound saw %+v and returned %v, want %+v and %v", tt.name, got, err, tt.want, tt.admits)
 		}
 		if _, err := s.FindCall(t.Context(), "p", next.ID); (err == nil) != (tt.admits == nil) {
-			t.Errorf("%s: FindCall returned %v", tt.name, err)
+			t.Errorf("%s: FindCall returned %v, want the call only if it was admitted", tt.name, err)
 		}
 	}
 
@@ -81,7 +81,7 @@ func testOutboundUsage(t *testing.T, c Config) {
 		t.Errorf("OutboundUsage returned %+v, %v, want 3 running calls, and 6 and 7 minutes", u, err)
 	}
 	if u, err := s.OutboundUsage(t.Context(), "p", newID()); err != nil || u != (calls.Usage{}) {
-		t.Errorf("OutboundUsage of an unknown call returned %+v, %v", u, err)
+		t.Errorf("OutboundUsage of an unknown call returned %+v, %v, want none", u, err)
 	}
 }
 

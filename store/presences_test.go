@@ -18,15 +18,15 @@ func testWantsPresence(t *testing.T, c store.Config) {
 	ctx := t.Context()
 	s, p := fabricRows(t, c)
 	if wants, err := s.WantsPresence(ctx, p.ID); wants || err != nil {
-		t.Errorf("WantsPresence without a webhook = %v, %v", wants, err)
+		t.Errorf("WantsPresence without a webhook = %v, %v, want false", wants, err)
 	}
 	newWebhook(t, s, p.ID, fabric.SubscriberCreated)
 	if wants, err := s.WantsPresence(ctx, p.ID); wants || err != nil {
-		t.Errorf("WantsPresence of a webhook for other events = %v, %v", wants, err)
+		t.Errorf("WantsPresence of a webhook for other events = %v, %v, want false", wants, err)
 	}
 	newWebhook(t, s, p.ID, fabric.SubscriberOffline, fabric.SubscriberOnline)
 	if wants, err := s.WantsPresence(ctx, p.ID); !wants || err != nil {
-		t.Errorf("WantsPresence = %v, %v", wants, err)
+		t.Errorf("WantsPresence = %v, %v, want true", wants, err)
 	}
 }
 
@@ -114,6 +114,6 @@ func testDuePresences(t *testing.T, c store.Config) {
 		t.Error(err)
 	}
 	if due, err := s.DuePresences(ctx, now.Add(time.Hour), now, 10); len(due) != 0 || err != nil {
-		t.Errorf("DuePresences of an offline subscriber = %+v, %v", due, err)
+		t.Errorf("DuePresences of an offline subscriber = %+v, %v, want none", due, err)
 	}
 }

@@ -18,7 +18,8 @@ var accessTable = table[recordings.Access]{
 	},
 }
 
-// AddAccesses adds accesses. Accesses of the same client in the same hour share a row.
+// AddAccesses adds accesses. Accesses of the same actor and address in the same hour to the same
+// recording and format share a row. Accesses to unknown recordings are ignored.
 func (s *Recordings) AddAccesses(ctx context.Context, all []recordings.Access) error {
 	return s.change(ctx, audit.None("accesses to media"), func(t tx) error {
 		for _, a := range all {

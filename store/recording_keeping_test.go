@@ -39,7 +39,7 @@ func testRecordingKeeping(t *testing.T, c Config) {
 		return nil
 	}, now)
 	if err != nil || marked.Hold != "court" || !marked.Updated.After(now) {
-		t.Fatalf("MarkRecording = %+v, %v", marked, err)
+		t.Fatalf("MarkRecording = %+v, %v, want a hold and a later change", marked, err)
 	}
 
 	found, err := s.ListRecordings(ctx, recordings.Filter{
@@ -48,7 +48,7 @@ func testRecordingKeeping(t *testing.T, c Config) {
 		Held:  true,
 	}, page.Query{Size: 10})
 	if err != nil || len(found.Items) != 1 || !slices.Equal(found.Items[0].Tags, []string{"a", "b"}) {
-		t.Errorf("recordings with the tag = %+v, %v", found.Items, err)
+		t.Errorf("recordings with the tag = %+v, %v, want one with both tags", found.Items, err)
 	}
 
 	if _, err := s.DeleteRecording(ctx, "p", r.Sid, recordings.Removal{At: now}); !errors.Is(err, problem.Conflict) {
@@ -65,7 +65,7 @@ func testRecordingKeeping(t *testing.T, c Config) {
 	kept, err := s.ListKept(ctx, "p", "", uuid7.First(now.Add(time.Hour)), 10)
 	if err != nil || len(kept) != 1 || !slices.Equal(kept[0].SubscriberIDs, []string{"s"}) ||
 		!slices.Equal(kept[0].Tags, []string{"a", "b"}) || kept[0].Bytes != 1000 {
-		t.Errorf("ListKept = %+v, %v", kept, err)
+		t.Errorf("ListKept = %+v, %v, want the recording", kept, err)
 	}
 
 	access := recordings.Access{

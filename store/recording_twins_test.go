@@ -70,7 +70,7 @@ func testTwinAgainstDelete(t *testing.T, c Config) {
 
 		for i, r := range sharing {
 			if remove(r); removed != (i == len(sharing)-1) {
-				t.Errorf("the media is removed: %v, with %d recordings left", removed, len(sharing)-1-i)
+				t.Errorf("removed: %v, with %d recordings left, want it with the last", removed, len(sharing)-1-i)
 			}
 		}
 

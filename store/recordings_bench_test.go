@@ -15,9 +15,10 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// BenchmarkMillionRecordings measures a project with a million recordings, of which a tenth are stubs:
-// searches by number, usage, a batch of retention, and a sweep of the stubs. Run it with -benchtime 1x,
-// because only the first sweep finds stubs. It uses PostgreSQL if SELVAGE_TEST_BACKEND is postgres.
+// BenchmarkMillionRecordings uses a project with a million recordings; a tenth of them are stubs.
+// It measures searches by number, usage, a batch of retention, and a sweep of the stubs. Run it
+// with -benchtime 1x, because only the first sweep finds stubs. It uses PostgreSQL if
+// SELVAGE_TEST_BACKEND is postgres.
 func BenchmarkMillionRecordings(b *testing.B) {
 	c := Config{Dir: b.TempDir(), Audit: auditKey(b)}
 	if os.Getenv("SELVAGE_TEST_BACKEND") == "postgres" {

@@ -62,7 +62,9 @@ func (s *Keys) RevokeRegistrationToken(ctx context.Context, projectID, id string
 }
 
 // RegisterClient inserts a client that registers itself, and counts the use of its registration
-// token.
+// token. If the project already has most registered clients, the error is problem.Forbidden; 0
+// means no limit. If the project or the token no longer accepts the client, the error is
+// idp.ErrNoRegistration.
 func (s *Clients) RegisterClient(ctx context.Context, c idp.Client, most int) error {
 	c.SecretMade, c.Old = time.Time{}, idp.Client{}.Old
 	c.Logo, c.DarkLogo = "", ""

@@ -57,11 +57,11 @@ func testSearchSubscribers(t *testing.T, c store.Config) {
 		strings.Repeat("é", 255)} {
 		if found, err := s.SearchSubscribers(ctx, one.ID, long, page.Query{Size: crowd}); err != nil ||
 			len(found.Items) != 0 {
-			t.Errorf("subscribers with a text of %d bytes: %d rows, %v", len(long), len(found.Items), err)
+			t.Errorf("subscribers with a text of %d bytes: %d rows, %v, want none", len(long), len(found.Items), err)
 		}
 		if found, err := s.ListAddresses(ctx, one.ID, fabric.AddressFilter{DisplayName: long},
 			page.Query{Size: crowd}); err != nil || len(found.Items) != 0 {
-			t.Errorf("addresses with a text of %d bytes: %d rows, %v", len(long), len(found.Items), err)
+			t.Errorf("addresses with a text of %d bytes: %d rows, %v, want none", len(long), len(found.Items), err)
 		}
 	}
 
@@ -126,7 +126,7 @@ func testSearchPages(t *testing.T, c store.Config) {
 	for _, text := range []string{"ada", "a", "ada ada", "adams", "b", "ada bob"} {
 		whole, err := s.SearchSubscribers(ctx, p.ID, text, page.Query{Size: 100})
 		if err != nil || whole.Next != "" || len(whole.Items) == 0 {
-			t.Fatalf("%q: %+v, %v", text, whole, err)
+			t.Fatalf("%q: %+v, %v, want all rows on one page", text, whole, err)
 		}
 
 		ids := make(map[string]bool)
@@ -134,7 +134,7 @@ func testSearchPages(t *testing.T, c store.Config) {
 			ids[sub.ID] = true
 		}
 		if len(ids) != len(whole.Items) {
-			t.Errorf("%q: %d of %d rows do not match", text, len(ids), len(whole.Items))
+			t.Errorf("%q: only %d of %d rows differ from each other", text, len(ids), len(whole.Items))
 		}
 
 		var there []string

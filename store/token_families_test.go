@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// families holds ada and her two families of refresh tokens, the first of which was used twice. A
+// families holds ada and her two families of refresh tokens. The first family was used twice. A
 // guest and an unknown subscriber have one family each.
 type families struct {
 	*store.Store
@@ -84,7 +84,7 @@ func testListFamilies(t *testing.T, c store.Config) {
 
 	got, err := f.ListFamilies(t.Context(), f.project.ID, "", page.Query{Size: 10})
 	if err != nil || len(got.Items) != 0 {
-		t.Errorf("ListFamilies of an unknown subscriber = %+v, %v", got, err)
+		t.Errorf("ListFamilies of an unknown subscriber = %+v, %v, want none", got, err)
 	}
 }
 
@@ -113,7 +113,7 @@ func testRevokeFamily(t *testing.T, c store.Config) {
 		}
 	}
 	if got := f.list(t); got[0].Revoked || !got[1].Revoked {
-		t.Errorf("after one family was revoked: %+v", got)
+		t.Errorf("after one family was revoked: %+v, want only the first revoked", got)
 	}
 
 	all := revocation.Revocation{
@@ -126,6 +126,6 @@ func testRevokeFamily(t *testing.T, c store.Config) {
 		t.Fatal(err)
 	}
 	if got := f.list(t); !got[0].Revoked || !got[1].Revoked {
-		t.Errorf("after all families were revoked: %+v", got)
+		t.Errorf("after all families were revoked: %+v, want both revoked", got)
 	}
 }

@@ -54,7 +54,7 @@ func testUpstreams(t *testing.T, c store.Config) {
 	check("an update to the same name", s.UpdateUpstream(ctx, changed, changed.Updated), problem.Conflict)
 	got, err := s.FindUpstream(ctx, p.ID, u.ID)
 	if err != nil || got.Name != "New" || !got.SignUp || got.Claims["email"] != "mail" || got.Secret != "sealed" {
-		t.Errorf("found %+v, %v", got, err)
+		t.Errorf("found %+v, %v, want the changed provider", got, err)
 	}
 	_, err = s.FindUpstream(ctx, newID(), u.ID)
 	check("another project", err, problem.NotFound)
@@ -88,7 +88,7 @@ func testUpstreams(t *testing.T, c store.Config) {
 	_, err = s.FindUpstreamLink(ctx, u.ID, "https://other.example/", "1")
 	check("the same subject at another issuer", err, problem.NotFound)
 	if l, err := s.FindUpstreamLink(ctx, u.ID, u.Issuer, "1"); err != nil || l.SubscriberID != ada.ID {
-		t.Errorf("the link is %+v, %v", l, err)
+		t.Errorf("the link is %+v, %v, want ada's", l, err)
 	}
 
 	check("deleting", s.DeleteUpstream(ctx, p.ID, u.ID), nil)
@@ -96,6 +96,6 @@ func testUpstreams(t *testing.T, c store.Config) {
 	_, err = s.FindUpstreamLink(ctx, u.ID, u.Issuer, "1")
 	check("the link of a deleted provider", err, problem.NotFound)
 	if all, err := s.ListUpstreams(ctx, p.ID, "", page.Query{Size: 10}); err != nil || len(all.Items) != 1 {
-		t.Errorf("the list is %v, %v", all.Items, err)
+		t.Errorf("the list is %v, %v, want one", all.Items, err)
 	}
 }

@@ -47,7 +47,7 @@ func Await(
 
 		for _, other := range others {
 			if got.Equal(other) {
-				return errors.New("it is the previous one")
+				return errors.New("the certificate is the previous one")
 			}
 		}
 		return nil

@@ -59,7 +59,7 @@ func TestMailVerification(t *testing.T) {
 	// The link works once. Afterwards nothing needs to be verified.
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 200)
 	if email, verified := m.says(t, sub); !verified || email != sub.Email {
-		t.Errorf("after the link, the email is %q, verified %v, want the address of the link, verified", email, verified)
+		t.Errorf("after the link, the email is %q, verified %v, want that of the link, verified", email, verified)
 	}
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 410)
 	if page = b.Open(t, "/account?project="+m.ID); page.Has("address-verify") {
@@ -143,7 +143,7 @@ func TestMailChangeAddress(t *testing.T) {
 	old := sub
 	sub.Email = fresh
 	if email, verified := m.says(t, sub); email != fresh || !verified {
-		t.Errorf("after the link, the email is %q, verified %v, want the address of the link, verified", email, verified)
+		t.Errorf("after the link, the email is %q, verified %v, want that of the link, verified", email, verified)
 	}
 
 	// The old address no longer signs in.

@@ -32,7 +32,7 @@ func TestMailServerAway(t *testing.T) {
 			return err
 		}
 		if len(waiting) != 1 || waiting[0].Attempts == 0 || waiting[0].Error == "" {
-			return fmt.Errorf("the queue is %s", strings.TrimSpace(text))
+			return fmt.Errorf("the queue is %s, want one letter with an error", strings.TrimSpace(text))
 		}
 		return nil
 	})

@@ -102,7 +102,7 @@ func TestStreamNeedsFactor(t *testing.T) {
 
 	lines := bufio.NewScanner(a.Body)
 	if !lines.Scan() || a.StatusCode != http.StatusOK || a.Header.Get("Content-Type") != "text/event-stream" {
-		t.Fatalf("the stream = %d %s", a.StatusCode, a.Header.Get("Content-Type"))
+		t.Fatalf("the stream = %d %s, want 200 text/event-stream", a.StatusCode, a.Header.Get("Content-Type"))
 	}
 
 	p.CLI(t, "", "operator", "update", email, "--role", "owner@"+p.ID)
@@ -111,7 +111,7 @@ func TestStreamNeedsFactor(t *testing.T) {
 		got += lines.Text() + "\n"
 	}
 	if !strings.Contains(got, "event: end") {
-		t.Errorf("after the change the stream says %q, %v", got, lines.Err())
+		t.Errorf("after the change the stream says %q, %v, want event: end", got, lines.Err())
 	}
 	again := p.Get(t, stream, b.Cookies())
 	if again.Status != http.StatusSeeOther {

@@ -24,7 +24,7 @@ func TestMailNewDevice(t *testing.T) {
 	first, other := m.Browser(), m.Browser()
 	signIn(first)
 	if got := m.subjects(t, sub.Email); len(got) != 0 {
-		t.Errorf("the first login sends %q", got)
+		t.Errorf("the first login sends %q, want no mail", got)
 	}
 
 	signIn(first)
@@ -50,7 +50,7 @@ func TestMailNewDevice(t *testing.T) {
 
 	signIn(first)
 	if got := m.subjects(t, sub.Email); len(got) != 3 {
-		t.Errorf("after a new password an earlier device is still known: %q", got)
+		t.Errorf("after a new password and a login the mails are %q, want another about the earlier device", got)
 	}
 }
 

@@ -75,7 +75,7 @@ func TestCanaries(t *testing.T) {
 		t.Error(what)
 	}
 	if !strings.Contains(s.Log(), "/oauth/token") {
-		t.Errorf("the log does not mention requests, so that its level is not debug:\n%s", s.Log())
+		t.Errorf("the log names no request to /oauth/token, although its level is debug:\n%s", s.Log())
 	}
 	t.Logf("%d secrets, %d answers: found %d times", len(n.secrets), len(answers), len(found))
 }

@@ -40,7 +40,7 @@ func TestACMEOverTLS(t *testing.T) {
 
 	for _, host := range []string{"other.selvage.test", "selvage.test", "x.pbx.selvage.test", "localhost"} {
 		if got, err := acme.Shake(s, host, roots); err == nil {
-			t.Errorf("an unknown client, %s, gets a certificate of %v", host, got.DNSNames)
+			t.Errorf("an unknown host, %s, gets a certificate of %v", host, got.DNSNames)
 		}
 	}
 

@@ -72,7 +72,7 @@ func callsPhoneInOpus(alice, bob *phone) {
 	harness.Eventually(t, time.Minute, "the recording", func() error {
 		p.Get(t, p.LaML("/Recordings.json"), p.Basic()).Want(t, 200).Read(t, &list)
 		if len(list.Recordings) != 1 || list.Recordings[0].Status != "completed" {
-			return fmt.Errorf("there are %v", list.Recordings)
+			return fmt.Errorf("the recordings are %v, want one that is completed", list.Recordings)
 		}
 		return nil
 	})

@@ -59,7 +59,7 @@ func wantCallInTrail(t *testing.T, p *harness.Project, key harness.Option, actio
 	t.Helper()
 	a := p.Get(t, "/api/fabric/audit?action="+action, key).Want(t, 200)
 	if n := strings.Count(string(a.Body), call); n != 1 {
-		return fmt.Errorf("the trail names the call %d times: %s", n, a.Body)
+		return fmt.Errorf("the trail names the call %d times, want once: %s", n, a.Body)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func TestTab(t *testing.T) {
 		b.do(goTo(s.URL))
 		if got := eval[bool](b,
 			"document.getElementById("+quoted(id)+").click(), Boolean(window.leaving)"); got != goes {
-			t.Errorf("after a click on #%s the page is about to be left: %v, want %v", id, got, goes)
+			t.Errorf("after a click on #%s the tab leaves the page: %v, want %v", id, got, goes)
 		}
 
 		want := `by ""`

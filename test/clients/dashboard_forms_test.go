@@ -39,7 +39,7 @@ func TestDashboardForms(t *testing.T) {
 		const answer = await fetch(out.action, {method: "POST", body: new URLSearchParams(new FormData(out))});
 		return answer.status;
 	})()`); status != 200 {
-		t.Fatalf("signing out returned %d", status)
+		t.Fatalf("signing out returned %d, want 200", status)
 	}
 	b.leave("document.getElementById('webhook-submit').click()")
 	b.arrive("/dashboard/login")

@@ -44,7 +44,7 @@ func TestJoin(t *testing.T) {
 	harness.Eventually(t, patience, "the guest in the room", func() error {
 		p.Get(t, p.LaML("/Calls.json"), p.Basic()).Want(t, 200).Read(t, &calls)
 		if len(calls.Calls) != 1 || calls.Calls[0].Status != "in-progress" {
-			return fmt.Errorf("the calls are %+v", calls.Calls)
+			return fmt.Errorf("the calls are %+v, want one in progress", calls.Calls)
 		}
 		return nil
 	})
@@ -57,7 +57,7 @@ func TestJoin(t *testing.T) {
 	harness.Eventually(t, patience, "the end of the call", func() error {
 		p.Get(t, p.LaML("/Calls.json"), p.Basic()).Want(t, 200).Read(t, &calls)
 		if calls.Calls[0].Status != "completed" {
-			return fmt.Errorf("its status is %s", calls.Calls[0].Status)
+			return fmt.Errorf("the call's status is %s", calls.Calls[0].Status)
 		}
 		return nil
 	})

@@ -65,7 +65,7 @@ func TestPackage(t *testing.T) {
 		used[said[i]] = true
 	}
 	if len(said) < 5 || len(used) != len(said) {
-		t.Errorf("the README lists %v, of which the package contains %v", said, used)
+		t.Errorf("the README lists %v and the package contains %v, want the same", said, used)
 	}
 
 	app := filepath.Join(dir, "app")

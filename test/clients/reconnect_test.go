@@ -73,7 +73,7 @@ func TestSignalWireBeta(t *testing.T) {
 
 	var errs []string
 	if s.eval(t, "events", &errs); len(errs) != 0 {
-		t.Errorf("the errors so far are %q", errs)
+		t.Errorf("the errors so far are %q, want none", errs)
 	}
 	v.Command(t, token, "token", "revoke")
 	s.await("!events.length")
@@ -86,7 +86,7 @@ func (s sdk) await(expression string) {
 	harness.Eventually(s, patience, expression+" to become false", func() error {
 		var still bool
 		if s.eval(s.T, expression, &still); still {
-			return errors.New("it is still true")
+			return errors.New("the expression is still true")
 		}
 		return nil
 	})

@@ -113,7 +113,7 @@ func TestScreensOfSignIn(t *testing.T) {
 	}
 	s.stop("login-throttled")
 	if got := s.text("#login-error"); !strings.Contains(got, "Too many") {
-		t.Errorf("after many attempts the page shows %q", got)
+		t.Errorf("after many attempts the page shows %q, want Too many", got)
 	}
 
 	s.forget()

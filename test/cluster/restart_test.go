@@ -22,7 +22,7 @@ func (c *Cluster) restartNodes(t *testing.T) {
 	for range turns {
 		for _, node := range c.Each {
 			if err := node.Stop(t); err != nil {
-				t.Errorf("a stopped node: %v", err)
+				t.Errorf("stopping a node: %v", err)
 			}
 			node.Restart(t)
 			harness.Eventually(t, patience, "the node to be ready", func() error {

@@ -90,7 +90,7 @@ func TestClockJumpsLimits(t *testing.T) {
 		}
 		for range guesses {
 			if page := guess(); page.Status == 429 {
-				t.Errorf("a guess at %v = 429 with Retry-After %q, want it checked", offset, page.Header.Get("Retry-After"))
+				t.Errorf("a guess at %v = 429 with Retry-After %q, want no 429", offset, page.Header.Get("Retry-After"))
 			}
 		}
 

@@ -65,7 +65,7 @@ func TestDescriptorsExhausted(t *testing.T) {
 		t.Error("the log does not say why no connection was accepted")
 	}
 	if report := s.CLI(t, "", "audit", "verify"); report["whole"] != true {
-		t.Errorf("audit verify: %v", report)
+		t.Errorf("audit verify: %v, want it whole", report)
 	}
 }
 

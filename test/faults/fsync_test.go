@@ -74,7 +74,7 @@ func TestSyncFails(t *testing.T) {
 	}
 
 	if report := s.CLI(t, "", "audit", "verify"); report["whole"] != true {
-		t.Errorf("audit verify = %v", report)
+		t.Errorf("audit verify = %v, want it whole", report)
 	}
 }
 

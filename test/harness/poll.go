@@ -45,6 +45,6 @@ func WithinASecond(t T, what string, refused func() error) {
 
 	took -= pollEvery
 	if took > revocationBound {
-		t.Errorf("%s: refused only after %v, want %v", what, took, revocationBound)
+		t.Errorf("%s: refused only after %v, want at most %v", what, took, revocationBound)
 	}
 }

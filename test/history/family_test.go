@@ -44,7 +44,7 @@ func TestWrongHistories(t *testing.T) {
 			{Use{"b"}, ""}},
 	} {
 		if porcupine.CheckOperations(Model{Graceful: true, Lossy: true}.model(), inOrder(answers)) {
-			t.Errorf("%s: the model allows it", name)
+			t.Errorf("%s: the model accepts the history", name)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestRightHistories(t *testing.T) {
 		"a code that the session store had again": {{code, ""}, {code, "a"}},
 	} {
 		if !porcupine.CheckOperations(Model{Graceful: true, Lossy: true}.model(), inOrder(answers)) {
-			t.Errorf("%s: the model rejects it", name)
+			t.Errorf("%s: the model rejects the history", name)
 		}
 	}
 

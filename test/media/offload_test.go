@@ -107,12 +107,14 @@ func TestNginxSendsFiles(t *testing.T) {
 		t.Errorf("If-None-Match %s = %d, want 304", etag, a.Status)
 	}
 	if a := get("HEAD", ".wav"); a.Status != 200 || a.Header.Get("Content-Length") != fmt.Sprint(len(wav)) {
-		t.Errorf("HEAD through nginx = %d, Content-Length %s, want that of the file", a.Status, a.Header.Get("Content-Length"))
+		t.Errorf("HEAD through nginx = %d, Content-Length %s, want the file's length", a.Status,
+			a.Header.Get("Content-Length"))
 	}
 
 	if a := get("GET", ".mp3"); a.Status != 200 || a.Header.Get("Content-Type") != "audio/mpeg" ||
 		a.Header.Get("Content-Length") != fmt.Sprint(len(a.Body)) {
-		t.Errorf("MP3 through nginx = %d %s with %d bytes, want all of an MP3", a.Status, a.Header.Get("Content-Type"), len(a.Body))
+		t.Errorf("MP3 through nginx = %d %s with %d bytes, want an MP3", a.Status, a.Header.Get("Content-Type"),
+			len(a.Body))
 	}
 
 	if a, err := s.TryURL("GET", front+"/selvage-media/"+sid[:6]+"/"+sid); err != nil || a.Status != 404 {

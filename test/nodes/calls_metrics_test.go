@@ -56,7 +56,7 @@ func TestLostCallMetrics(t *testing.T) {
 	}
 	harness.Eventually(t, soon, "the count of lost calls", func() error {
 		if n := metric(t, n.Each[1], `selvage_calls_ended_total{cause="NODE_LOST"}`); n != 1 {
-			return fmt.Errorf("it is %v", n)
+			return fmt.Errorf("the count is %v, want 1", n)
 		}
 		return nil
 	})

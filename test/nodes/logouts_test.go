@@ -80,7 +80,7 @@ func TestLogoutNotifiedOnce(t *testing.T) {
 	end()
 	harness.Eventually(t, soon, "all logouts to be delivered", toldOf)
 	if got := len(h.Told(t)); got != len(sids) {
-		t.Errorf("%d logout tokens were delivered for %d logouts", got, len(sids))
+		t.Errorf("%d logout tokens were delivered for %d logouts, want one for each", got, len(sids))
 	}
 
 	h.Answer(503)

@@ -1,6 +1,6 @@
-// Package outages makes PostgreSQL and Redis fail under a working server. They are killed, hanging,
-// full, locked, read-only or emptied. It checks the responses during the outage, and checks that
-// the server keeps its promises afterwards.
+// Package outages makes PostgreSQL and Redis fail under a working server. They are killed, paused,
+// full, locked, read-only or emptied. The package checks the responses during the outage, and
+// checks that the server keeps its promises afterwards.
 //
 // LONG=1 checks every login instead of some.
 package outages
