@@ -51,8 +51,8 @@ func (s *Audit) SealAudit(ctx context.Context) error {
 	return nil
 }
 
-// unsealed reports whether an earlier version wrote all heads, so that they have no code, or one in
-// an older form.
+// unsealed reports whether an earlier version wrote all heads. Such heads have no code, or a code
+// in an older form.
 func unsealed(key *audit.Key, heads []audit.Head) bool {
 	return !slices.ContainsFunc(heads, func(h audit.Head) bool { return !key.Earlier(h) })
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// TestSaveTransfer shows what a transfer changes in the record of a call, that the usage of
-// gateways is counted from the transfer on, and that the transfer is audited.
+// TestSaveTransfer shows what a transfer changes in the record of a call. The usage of gateways is
+// counted from the transfer on, and the transfer is audited.
 func TestSaveTransfer(t *testing.T) { EachDatabase(t, testSaveTransfer) }
 
 func testSaveTransfer(t *testing.T, c Config) {

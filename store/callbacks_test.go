@@ -86,7 +86,7 @@ func testCallbacks(t *testing.T, c store.Config) {
 		t.Fatalf("%d dead letters, want 4", len(dead))
 	}
 
-	// The receivers are deleted, but dead deliveries to them remain. These can be queued again.
+	// The receivers are deleted, but the dead deliveries to them remain and can be queued again.
 	later := now.Add(2 * time.Hour)
 	if err := s.ForgetCallbacks(ctx, now, now.Add(-time.Hour), later); err != nil {
 		t.Fatal(err)

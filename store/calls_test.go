@@ -125,7 +125,7 @@ func testListCalls(t *testing.T, c Config) {
 }
 
 // TestCallsChecked shows that a page of a search reads at most maxCallsChecked calls, even if
-// subscribers have many calls with each other, and that the pages together have all matches.
+// subscribers have many calls with each other. The pages together have all matches.
 func TestCallsChecked(t *testing.T) { EachDatabase(t, testCallsChecked) }
 
 func testCallsChecked(t *testing.T, c Config) {

@@ -137,9 +137,8 @@ func (s *Letters) RetryDeadLetters(ctx context.Context) (int, error) {
 	})
 }
 
-// ForgetLetters deletes emails that were sent, or kept in the local mailbox, before the first of
-// the given times, emails that were given up before the second, and links that expired before the
-// third.
+// ForgetLetters deletes emails that were sent, or kept in the local mailbox, before the time sent.
+// It also deletes emails that were given up before dead, and links that expired before expired.
 func (s *Letters) ForgetLetters(ctx context.Context, sent, dead, expired time.Time) error {
 	return s.change(ctx, audit.None("what has expired"), func(t tx) error {
 		_, err := t.Exec(ctx, `DELETE FROM mails

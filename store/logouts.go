@@ -43,7 +43,7 @@ func (t tx) receiveLogouts(ctx context.Context, c idp.Client) error {
 }
 
 // queueLogouts queues the logouts for logins that a transaction has just ended. These are the
-// logins that ended at the time ended and have the given value in column, which is id or
+// logins that ended at the time ended and have the given value in the given column, id or
 // subscriber_id. A client is notified if it ever had a grant in the login, even a revoked one,
 // because the client's own session may outlive the grant.
 func (t tx) queueLogouts(ctx context.Context, column, value string, ended time.Time) error {
@@ -111,8 +111,8 @@ func (s *Logouts) ExpireLogouts(ctx context.Context, before, now time.Time) erro
 	return s.queue().expire(ctx, before, now)
 }
 
-// ForgetLogouts deletes logouts that succeeded before the first of the given times, logouts that
-// were given up before the second, and the logouts of clients that were deleted or no longer
+// ForgetLogouts deletes logouts that succeeded before the time delivered, and logouts that were
+// given up before dead. It also deletes the logouts of clients that were deleted or no longer
 // receive logouts.
 func (s *Logouts) ForgetLogouts(ctx context.Context, delivered, dead time.Time) error {
 	return s.queue().forget(ctx, delivered, dead)

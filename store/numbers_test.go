@@ -83,7 +83,7 @@ func testSearchByNumber(t *testing.T, c Config) {
 }
 
 // TestSearchByBeginning shows that the beginning of a number or an address finds it, with the plus
-// or without it, and that a search is refused if too many numbers have the beginning.
+// or without it. A search is refused if too many numbers have the beginning.
 func TestSearchByBeginning(t *testing.T) { EachDatabase(t, testSearchByBeginning) }
 
 func testSearchByBeginning(t *testing.T, c Config) {

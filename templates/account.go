@@ -45,7 +45,7 @@ type AddressSection struct {
 // DisplaySection is the form for the theme and the language of pages.
 type DisplaySection struct{ Themes, Languages []Choice }
 
-// A Choice is an option of a list, of which one is chosen.
+// A Choice is an option of a list from which people choose one.
 type Choice struct {
 	Value, Title string
 	Chosen       bool

@@ -1,5 +1,5 @@
-// Package acme runs the ACME server pebble for tests. It validates names as a public authority
-// does: it looks them up and connects to their addresses, on configurable ports. Every name
+// Package acme runs the ACME server pebble for tests. Like a public authority, pebble validates
+// names: it looks them up and connects to their addresses, on configurable ports. Every name
 // resolves to this machine.
 package acme
 

@@ -99,7 +99,7 @@ var computedIn = []string{
 const scripts = `^TestScripts$`
 
 // unwatched lists packages that the race detector skips, because they only compute and would take
-// ten times as long: SQLite, which is translated from C, cryptography, and Opus. A package that
+// ten times as long: cryptography, Opus, and SQLite, which is translated from C. A package that
 // uses sync.Map or atomic values must not be listed here. The linker keeps one copy of generic
 // code. If that copy is not instrumented, the race detector misses the synchronization in it and
 // reports races elsewhere.

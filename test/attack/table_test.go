@@ -168,8 +168,9 @@ func eachCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 	return append(append(all, boundCredentials(t, p)...), otherCredentials(t, p)...)
 }
 
-// boundCredentials returns tokens that are bound to a key. Some have the proofs that they need.
-// Others have no proof, a proof that another key signed, or a proof for another request.
+// boundCredentials returns tokens that are bound to a key. Some of the tokens come with the proof
+// that they need. Others come with no proof, a proof that another key signed, or a proof for
+// another request.
 func boundCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 	t.Helper()
 	owner, thief := harness.NewHolder(t, p.Issuer()), harness.NewHolder(t, p.Issuer())

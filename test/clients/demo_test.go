@@ -248,8 +248,8 @@ func TestDemoSDKFromVendor(t *testing.T) {
 	}
 }
 
-// TestDemoInFirefox shows that the demo explains how to start the server if its media is on
-// loopback. It does so in Firefox only.
+// TestDemoInFirefox shows that only in Firefox the demo explains how to start the server if the
+// server's media is on loopback.
 func TestDemoInFirefox(t *testing.T) {
 	harness.NotStorage(t)
 	const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"

@@ -29,7 +29,7 @@ func run(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-// TestPackage shows that the packed SDK contains the files that its README lists. It can be
+// TestPackage shows that the packed SDK contains the files that its README lists. The SDK can be
 // installed and used as a module and as CommonJS.
 func TestPackage(t *testing.T) {
 	harness.NotStorage(t)

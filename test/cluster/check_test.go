@@ -40,8 +40,8 @@ func (l *load) checkFaults() {
 	}
 }
 
-// checked is the number of logins whose tokens and codes are used again at the end. A release's run
-// uses those of all logins.
+// checked is the number of logins whose tokens and codes are used again at the end. For a release,
+// the tokens and codes of all logins are used again.
 const checked = 100
 
 // checkLogins uses the newest refresh token of some random logins, and then their codes. It checks

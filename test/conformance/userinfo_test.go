@@ -181,9 +181,9 @@ func alternateHappyFlow(m *module) {
 		"a name or an email address was returned where it was not requested")
 }
 
-// claimsEssential requests the name by the claims parameter (OpenID Connect Core, section 5.5). It
-// is requested for userinfo, so the ID token must not contain it. Without an access token, it is
-// requested for the ID token.
+// claimsEssential requests the name by the claims parameter (OpenID Connect Core, section 5.5). The
+// request is for userinfo, so the ID token must not contain the name. Without an access token, it
+// is requested for the ID token.
 func claimsEssential(m *module) {
 	where := "userinfo"
 	if m.kind == "id_token" {

@@ -181,7 +181,8 @@ func (w *world) standing(t *testing.T, op operation) (path string, body []byte) 
 	return s.path, s.body
 }
 
-// renamed returns an example with new names, because names are unique among resources of a kind.
+// renamed returns an example with new names, because resources of the same type must have different
+// names.
 func renamed(t *testing.T, text []byte) []byte {
 	t.Helper()
 	if text == nil {

@@ -37,8 +37,8 @@ func ReadWAV(t T, wav []byte) (s Sound) {
 func (s Sound) Seconds() float64 { return float64(len(s.Channels[0])) / float64(s.Rate) }
 
 // Power returns the mean power of a frequency in a channel, computed by Goertzel's algorithm over
-// blocks of a tenth of a second. from is the time at which it starts, in seconds. If from is
-// negative, it starts this many seconds before the end.
+// blocks of a tenth of a second. Power starts at the time from, in seconds. If from is negative,
+// Power starts this many seconds before the end.
 func (s Sound) Power(channel, hz int, from float64) float64 {
 	samples := s.Channels[channel]
 	start := int(from * float64(s.Rate))

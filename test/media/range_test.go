@@ -41,8 +41,8 @@ func TestRangesMakeTheWhole(t *testing.T) {
 }
 
 // TestRangeForms shows that ranges without an end and ranges that count from the end of the file
-// also work, that a range beyond the end is refused, and that ranges in unknown units are ignored.
-// HEAD returns the headers of the whole file.
+// also work. A range beyond the end is refused, and ranges in unknown units are ignored. HEAD
+// returns the headers of the whole file.
 func TestRangeForms(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	wav := harness.ReadSpeech(t)

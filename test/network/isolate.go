@@ -78,8 +78,7 @@ func Isolate(t interface {
 	return false
 }
 
-// selection returns a pattern that matches the test, and those of its subtests that this process
-// should run.
+// selection returns a pattern that matches the test, and the subtests that this process should run.
 func selection(name string) string {
 	_, subtests, some := strings.Cut(flag.Lookup("test.run").Value.String(), "/")
 	if !some {

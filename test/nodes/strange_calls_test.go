@@ -34,7 +34,8 @@ func verto(t *testing.T, s *harness.Socket, call, node, method string, dialog ma
 }
 
 // TestAttachFlood shows that a client that repeatedly attaches to unknown calls is rate-limited,
-// because each attempt searches all nodes: five attempts are answered at once, and one a second.
+// because each attempt searches all nodes. Five attempts are answered at once, and then one a
+// second.
 func TestAttachFlood(t *testing.T) {
 	n := two(t)
 	s, _ := n.Each[0].Connect(t, n.NewProject(t).NewSAT(t, "alice").Token, "")

@@ -16,8 +16,9 @@ type RedisCluster struct {
 }
 
 // Cluster returns the URL of a shared cluster of three masters. The cluster has only one database,
-// which is not emptied between tests, so a test that deletes all data uses [OwnCluster]. To
-// separate its keys from those of other tests, a test adds ?prefix= and a name, as [Backend] does.
+// which is not emptied between tests. A test that deletes all data must use [OwnCluster]. To
+// separate its keys from the keys of other tests, a test adds ?prefix= and a name, as [Backend]
+// does.
 func Cluster(t T) string {
 	t.Helper()
 	if url := os.Getenv("SELVAGE_TEST_CLUSTER"); url != "" {

@@ -39,7 +39,7 @@ func OwnPostgresPair(t T, settings ...string) *PostgresPair {
 }
 
 // Database returns the URL of a new empty database; see [Postgres]. The URL names both servers.
-// Clients use the one that is writable.
+// Clients use the writable server.
 func (p *PostgresPair) Database(t T) string {
 	t.Helper()
 	u, err := url.Parse(p.Primary.Database(t))
