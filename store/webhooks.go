@@ -56,7 +56,8 @@ func (r *rest) Scan(src any) error {
 
 func (r *rest) value() (any, error) { return micros(time.Time(*r)), nil }
 
-// CreateWebhook inserts a webhook, unless its project already has the maximum number, most.
+// CreateWebhook inserts a webhook, unless its project already has the maximum number of webhooks
+// (most).
 func (s *Webhooks) CreateWebhook(ctx context.Context, w fabric.Webhook, most int) error {
 	return s.change(ctx, webhookEvent("webhook.created", w), func(t tx) error {
 		// Concurrent changes that add a webhook to the same project wait here for one another, so

@@ -248,8 +248,8 @@ func TestDemoSDKFromVendor(t *testing.T) {
 	}
 }
 
-// TestDemoInFirefox shows that only in Firefox the demo explains how to start the server if the
-// server's media is on loopback.
+// TestDemoInFirefox shows that the demo in Firefox explains how to start the server if the server's
+// media is on loopback. In other browsers, the demo does not explain it.
 func TestDemoInFirefox(t *testing.T) {
 	harness.NotStorage(t)
 	const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
