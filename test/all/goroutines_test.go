@@ -48,7 +48,7 @@ func TestSelection(t *testing.T) {
 	}
 	if want := []string{module + "store"}; !slices.Equal(s.partly, want) ||
 		!slices.Contains(s.tests, "TestMarkUsed") || slices.Contains(s.tests, "TestPlans") {
-		t.Errorf("in part: %q, with %q", s.partly, s.tests)
+		t.Errorf("in part: %q, with %q, want store with TestMarkUsed, without TestPlans", s.partly, s.tests)
 	}
 	if want := []string{module + "recordings/opus"}; !slices.Equal(s.others, want) {
 		t.Errorf("not at all: %q, want %q", s.others, want)

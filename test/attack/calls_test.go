@@ -93,7 +93,7 @@ func TestRingAfterRevocation(t *testing.T) {
 		var call struct{ Status string }
 		p.Get(t, p.LaML("/Calls/"+echo.ID+".json"), p.Basic()).Want(t, 200).Read(t, &call)
 		if call.Status != "completed" {
-			return fmt.Errorf("its status is %s", call.Status)
+			return fmt.Errorf("the call's status is %s, want completed", call.Status)
 		}
 		return nil
 	})

@@ -174,7 +174,7 @@ func TestF08Invites(t *testing.T) {
 	for _, at := range []any{0, -1, now.Unix() - 1, now.AddDate(0, 0, 31).Unix(), 1e300, "soon", 1.5,
 		[]int{1}, "99999999999999999999"} {
 		if _, ok := faults(t, invite(map[string]any{"address_id": mine, "expires_at": at}))["expires_at"]; !ok {
-			t.Errorf("an invite with expires_at %v: the error does not name it", at)
+			t.Errorf("an invite with expires_at %v: the error does not name expires_at", at)
 		}
 	}
 

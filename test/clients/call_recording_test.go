@@ -45,7 +45,7 @@ func callRecord(alice, bob *phone) {
 
 	harness.Eventually(t, time.Minute, "the recording", func() error {
 		if rec = p.Get(t, item, p.Basic()).Want(t, 200).Object(t); rec["status"] != "completed" {
-			return fmt.Errorf("its status is %v", rec["status"])
+			return fmt.Errorf("the recording's status is %v, want completed", rec["status"])
 		}
 		return nil
 	})

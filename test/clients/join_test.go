@@ -57,7 +57,7 @@ func TestJoin(t *testing.T) {
 	harness.Eventually(t, patience, "the end of the call", func() error {
 		p.Get(t, p.LaML("/Calls.json"), p.Basic()).Want(t, 200).Read(t, &calls)
 		if calls.Calls[0].Status != "completed" {
-			return fmt.Errorf("the call's status is %s", calls.Calls[0].Status)
+			return fmt.Errorf("the call's status is %s, want completed", calls.Calls[0].Status)
 		}
 		return nil
 	})

@@ -72,7 +72,7 @@ func finished(t *testing.T, p *harness.Project, sid string) []byte {
 	harness.Eventually(t, time.Minute, "the recording", func() error {
 		rec := p.Get(t, p.LaML("/Recordings/"+sid+".json"), p.Basic()).Want(t, 200).Object(t)
 		if rec["status"] != "completed" {
-			return fmt.Errorf("its status is %v", rec["status"])
+			return fmt.Errorf("the recording's status is %v, want completed", rec["status"])
 		}
 		if fmt.Sprint(rec["channels"]) != "1" {
 			t.Fatalf("the recording has %v channels, want 1", rec["channels"])
@@ -134,7 +134,7 @@ func TestRoomRecording(t *testing.T) {
 	p.Post(t, list, p.Basic(), harness.Form(url.Values{})).Want(t, 400)
 	harness.Eventually(t, time.Minute, "the events of both recordings", func() error {
 		if got := hook.Told(); len(got) < 2 || got[0].Data.ID != session || got[1].Data.ID != session {
-			return fmt.Errorf("there are %d events", len(got))
+			return fmt.Errorf("%d events were delivered, want one of each recording", len(got))
 		}
 		return nil
 	})

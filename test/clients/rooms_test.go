@@ -159,7 +159,7 @@ func TestMovedCall(t *testing.T) {
 	harness.Eventually(t, time.Minute, "the recording", func() error {
 		rec = p.Get(t, p.LaML("/Recordings/"+sid+".json"), p.Basic()).Want(t, 200).Object(t)
 		if rec["status"] != "completed" {
-			return fmt.Errorf("its status is %v", rec["status"])
+			return fmt.Errorf("the recording's status is %v, want completed", rec["status"])
 		}
 		return nil
 	})

@@ -155,7 +155,7 @@ func waitMetric(t *testing.T, s *harness.Server, name, value string) {
 	harness.Eventually(t, time.Minute, name+" to be "+value, func() error {
 		text := string(s.Get(t, s.Ops+"/metrics").Want(t, 200).Body)
 		if !strings.Contains(text, "\n"+name+" "+value+"\n") {
-			return fmt.Errorf("the metrics lack it")
+			return fmt.Errorf("the metric does not have this value yet")
 		}
 		return nil
 	})

@@ -116,7 +116,7 @@ func (s *storm) begins(t *testing.T) {
 	t.Helper()
 	harness.Eventually(t, patience, "all clients to be refused", func() error {
 		if n := s.waiting.Load(); n < int64(s.clients) {
-			return fmt.Errorf("%d of %d were", n, s.clients)
+			return fmt.Errorf("%d of %d clients were refused", n, s.clients)
 		}
 		return nil
 	})
@@ -129,7 +129,7 @@ func (s *storm) ends(t *testing.T, mended time.Time) {
 	t.Helper()
 	harness.Eventually(t, patience, "half of the clients to sign in", func() error {
 		if n := s.signedIn.Load(); n < int64(s.clients/2) {
-			return fmt.Errorf("%d of %d have", n, s.clients)
+			return fmt.Errorf("%d of %d clients have signed in", n, s.clients)
 		}
 		return nil
 	})

@@ -75,7 +75,7 @@ func TestAbortedRequests(t *testing.T) {
 		most := was + 20 // a tenth of the requests of one kind
 		harness.Eventually(t, time.Minute, name+" to be as before", func() error {
 			if now := measureKept(t, s)[name]; now > most {
-				return fmt.Errorf("it is %v, and was %v before", now, was)
+				return fmt.Errorf("the value is %v, and was %v before", now, was)
 			}
 			return nil
 		})

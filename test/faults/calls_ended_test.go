@@ -206,7 +206,7 @@ func TestCallsLeaveNothing(t *testing.T) {
 		(SELECT count(*) FROM recordings WHERE waits <> 0)`
 	harness.Eventually(t, expiry, "calls and recordings to end", func() error {
 		if n := count(t, db, running); n > 0 {
-			return fmt.Errorf("%d still run", n)
+			return fmt.Errorf("%d calls and recordings have not ended", n)
 		}
 		return nil
 	})

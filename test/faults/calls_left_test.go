@@ -133,7 +133,7 @@ func (r residue) since(before residue) error {
 		return fmt.Errorf("the files are %q, and were %q", r.paths, before.paths)
 	}
 	if r.sockets > before.sockets || r.files > before.files || r.goroutines > before.goroutines+slack {
-		return fmt.Errorf("%v; before, %v", r, before)
+		return fmt.Errorf("the server uses %v, and used %v before", r, before)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func TestDescriptorsExhausted(t *testing.T) {
 	harness.Eventually(t, time.Minute, "the server to have as many files as it may", func() error {
 		open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.PID()))
 		if err == nil && len(open) < files {
-			err = fmt.Errorf("it has %d of %d", len(open), files)
+			err = fmt.Errorf("the server has %d of %d files open", len(open), files)
 		}
 		return err
 	})

@@ -58,7 +58,7 @@ func TestSyncFails(t *testing.T) {
 			mend()
 			harness.Eventually(t, recovers, "a change to succeed", func() error {
 				if status := write(fmt.Sprintf("after%d-%d", round, len(acknowledged))); status != 201 {
-					return fmt.Errorf("the status is %d", status)
+					return fmt.Errorf("the change = %d, want 201", status)
 				}
 				return nil
 			})

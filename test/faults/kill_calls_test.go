@@ -41,7 +41,7 @@ func TestKillDuringRecordedCalls(t *testing.T) {
 
 	harness.Eventually(t, time.Minute, "three seconds of the last call", func() error {
 		if n := last.Spoken(); n < 3*phone.PerSecond {
-			return fmt.Errorf("%d packets", n)
+			return fmt.Errorf("only %d packets were sent", n)
 		}
 		return nil
 	})

@@ -193,7 +193,7 @@ func (tab Tab) Eval(t harness.T, expression string, value any) {
 
 	err := tab.session.call("script.evaluate", params, &answer)
 	if err == nil && answer.ExceptionDetails.Text != "" {
-		err = fmt.Errorf("it throws %s", answer.ExceptionDetails.Text)
+		err = fmt.Errorf("the script throws %s", answer.ExceptionDetails.Text)
 	}
 	if err == nil {
 		err = json.Unmarshal([]byte(answer.Result.Value), value)

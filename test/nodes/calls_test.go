@@ -137,7 +137,7 @@ func TestNodeOfCallDies(t *testing.T) {
 		var call struct{ Status string }
 		n.Each[1].Get(t, p.LaML("/Calls/"+alice.ID+".json"), p.Basic()).Want(t, 200).Read(t, &call)
 		if call.Status != "completed" {
-			return fmt.Errorf("its status is %s", call.Status)
+			return fmt.Errorf("the call's status is %s, want completed", call.Status)
 		}
 		return nil
 	})

@@ -55,13 +55,13 @@ func TestFabricElsewhere(t *testing.T) {
 				t.Errorf("%s is %v at the other node after a change, want new", tt.name, got)
 			}
 			if listed := has(t, there, p, tt.path, id); !listed {
-				t.Error("the other node does not list it")
+				t.Error("the other node does not list the new object")
 			}
 
 			there.Do(t, "DELETE", at, p.Basic()).Want(t, 204)
 			here.Get(t, at, p.Basic()).Want(t, 404)
 			if has(t, here, p, tt.path, id) {
-				t.Error("it is listed after it was deleted")
+				t.Error("the object is listed after its deletion")
 			}
 		})
 	}

@@ -17,7 +17,7 @@ func wantOnline(t *testing.T, p *harness.Project, subscriber string, want bool) 
 	t.Helper()
 	harness.Eventually(t, soon, fmt.Sprintf("the subscriber to be online: %v", want), func() error {
 		if got := p.CLI(t, "", "subscriber", "show", "--project", p.ID, subscriber)["online"]; got != want {
-			return fmt.Errorf("it is %v", got)
+			return fmt.Errorf("online is %v", got)
 		}
 		return nil
 	})

@@ -93,7 +93,7 @@ func TestPresenceDelivered(t *testing.T) {
 				}
 			}
 			if len(got) < len(events) {
-				return fmt.Errorf("delivered %v", got)
+				return fmt.Errorf("only the events %v were delivered", got)
 			}
 			return nil
 		})

@@ -157,7 +157,7 @@ func newRedis(port int, dir string, args []string) (*RedisServer, error) {
 	r.ready = func() error {
 		answer, err := ask(fmt.Sprintf("127.0.0.1:%d", port), "PING")
 		if err == nil && answer != "+PONG" && !strings.HasPrefix(answer, "-NOAUTH") {
-			return fmt.Errorf("it returned %s", answer)
+			return fmt.Errorf("PING returned %s, want PONG", answer)
 		}
 		return err
 	}

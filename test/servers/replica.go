@@ -31,7 +31,7 @@ func OwnPostgresPair(t T, settings ...string) *PostgresPair {
 	check(t, poll("the replica to be synchronous", func() error {
 		state, err := psql(p.Primary.URL, "SELECT sync_state FROM pg_stat_replication")
 		if err == nil && state != "sync" {
-			err = fmt.Errorf("its state is %q", state)
+			err = fmt.Errorf("the replica's state is %q, want sync", state)
 		}
 		return err
 	}))
