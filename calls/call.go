@@ -75,7 +75,7 @@ func (k *call) waiting() *leg {
 
 // endsWith reports whether the call ends when l ends. This is the case if l is the caller's or the
 // callee's leg, and not a screen or a device. A call that was moved into a room ends only with its
-// last side. The side that transfers a call may leave.
+// last side. The side that transfers a call may leave without ending it.
 func (k *call) endsWith(l *leg) bool {
 	if l.member.Type != Person || l != k.caller() && !l.active || k.transfer != nil && l == k.transfer.by {
 		return false
@@ -261,7 +261,7 @@ func (k *call) forgetLeg(l *leg) {
 	}
 }
 
-// uncountRinging stops counting the call as ringing, once a leg has answered.
+// uncountRinging stops counting the leg as ringing. It is called when the leg has answered.
 func (k *call) uncountRinging(l *leg) {
 	c := k.calls
 	c.mu.Lock()

@@ -225,7 +225,7 @@ func (r Record) webhookDocument() Document {
 	return d
 }
 
-// A Filter selects calls. Empty fields select all.
+// A Filter selects calls. An empty field selects all calls.
 type Filter struct {
 	Subscribers []string // calls that any of these subscribers made or received; empty means all calls
 	Party       string   // text in the name or the address of a party, or digits of its number
@@ -298,8 +298,8 @@ type Store interface {
 	FindCall(ctx context.Context, projectID, id string) (Record, error)
 	// ListCalls returns a page of calls, newest first.
 	ListCalls(ctx context.Context, projectID string, f Filter, q page.Query) (page.Page[Record], error)
-	// RunningCalls returns the node's calls that have not ended, oldest first. It returns at most
-	// most calls.
+	// RunningCalls returns the node's calls that have not ended, oldest first. The parameter most
+	// limits their number.
 	RunningCalls(ctx context.Context, node string, most int) ([]Record, error)
 	// RunningNodes returns the nodes with calls or room sessions that have not ended.
 	RunningNodes(ctx context.Context) ([]string, error)
@@ -323,7 +323,7 @@ type Store interface {
 // process that carries no calls, and is safe for concurrent use.
 type Records struct{ store Store }
 
-// NewRecords returns the Records that s stores.
+// NewRecords returns Records for the calls in s.
 func NewRecords(s Store) *Records { return &Records{s} }
 
 // Find returns a call of a project. If subscriberID is set, Find only returns calls that this
@@ -367,8 +367,8 @@ func (r *Records) Mute(ctx context.Context, projectID, id string, muted bool) er
 }
 
 // Record notifies the node that carries a running call that the stored status of the call's
-// recordings has changed, so that the node's recorder follows. It returns problem.NotFound if the
-// call is unknown or has ended.
+// recordings has changed, so that the node's recorder applies it. It returns problem.NotFound if
+// the call is unknown or has ended.
 func (r *Records) Record(ctx context.Context, projectID, id string) error {
 	return r.store.AskRecord(ctx, projectID, id)
 }

@@ -7,7 +7,8 @@ type Cause struct {
 	Code int
 }
 
-// The causes of ends. A client that hangs up may also send one of the texts in causes.
+// The causes with which calls and legs end. A client that hangs up may also send one of the texts
+// in causes.
 var (
 	NormalClearing    = Cause{"NORMAL_CLEARING", 16}
 	UserBusy          = Cause{"USER_BUSY", 17}
@@ -64,7 +65,8 @@ var failures = map[string]Cause{
 	CallRejected.Text: CallRejected, Incompatible.Text: Incompatible,
 }
 
-// failureOf returns the cause for a text that a client sent.
+// failureOf returns the cause for a text that a client sent because it cannot answer. For an
+// unknown text, it returns UserNotRegistered.
 func failureOf(text string) Cause {
 	if c, ok := failures[text]; ok {
 		return c

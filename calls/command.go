@@ -74,7 +74,7 @@ type Command struct {
 
 	Cause  string `json:",omitempty"`
 	Digits string `json:",omitempty"`
-	Target string `json:",omitempty"` // the id of a member, or "all"; "" means the own member
+	Target string `json:",omitempty"` // the id of a member, or "all"; "" means the client's own member
 	Media  []Kind `json:",omitempty"`
 	Volume int    `json:",omitempty"`
 }

@@ -47,7 +47,7 @@ type Terms struct {
 	Gateway bool
 
 	// Claimed means that Phone is only the source of a UDP packet, which may be forged. Until media
-	// arrives from Phone, only few packets are sent there.
+	// arrives from Phone, only a few packets are sent there.
 	Claimed bool
 
 	// Source means that the leg is a screen or an additional device of a member.

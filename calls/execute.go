@@ -196,7 +196,7 @@ func (l *leg) hold(held bool) {
 	l.call.keepControls()
 }
 
-// maxDigits bounds the digits of one command.
+// maxDigits is the maximum number of digits in one command, and of keys that wait to be handled.
 const maxDigits = 64
 
 // sendDigits sends digits to the other side, or to the script that controls the call.
@@ -217,7 +217,8 @@ func (l *leg) sendDigits(digits string) error {
 	return nil
 }
 
-// change applies a change that the client makes to its own leg, and notifies all members.
+// change applies a change that the client makes to its own leg or to its own screen or device. It
+// notifies all members.
 func (l *leg) change(cmd Command) error {
 	if cmd.Target != "" && cmd.Target != l.member.ID && cmd.Target != "all" {
 		target := l.call.findSource(l, cmd.Target)
@@ -232,8 +233,8 @@ func (l *leg) change(cmd Command) error {
 	return nil
 }
 
-// The values of own. It states who requested a change: the leg's client, or a moderator or
-// operator.
+// The values of the parameter own, which states who requested a change: the leg's client, or a
+// moderator or operator.
 const (
 	byClient = true
 	byOthers = false
@@ -273,7 +274,7 @@ func (l *leg) apply(cmd Command, own bool) {
 	l.call.keepControls()
 }
 
-// mute returns whether the leg is muted after a request to mute or unmute it. Clients may undo any
+// mute reports whether the leg is muted after a request to mute or unmute it. Clients may undo any
 // mute of their own leg. Others may not undo the client's own mute, because SDKs turn the
 // microphone or camera on again when they are notified of an unmute.
 func (l *leg) mute(kind Kind, muted, own bool) bool {

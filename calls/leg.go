@@ -53,7 +53,8 @@ type legKey struct{ project, id string }
 
 func (l *leg) key() legKey { return legKey{l.call.project, l.id} }
 
-// newLeg returns a leg without media for a client that dials. For a client that rings, set inbound.
+// newLeg returns a leg without media for a client that dials. For a client that rings, set the
+// leg's field inbound.
 func (k *call) newLeg(id string, client Client, party Party) *leg {
 	l := &leg{
 		call: k, id: id, holder: client.Token.Caller(), client: client, party: party,

@@ -9,7 +9,7 @@ import (
 )
 
 // Limits limits what one caller may do. 0 means the default, which ends each field's comment. A
-// negative value means no limit.
+// negative number means no limit.
 type Limits struct {
 	PerHolder  int // legs of one subscriber or of one guest token of a backend or embed key; 10
 	PerEmbed   int // legs of one embed key; 100
@@ -29,17 +29,18 @@ type GatewayLimits struct {
 	PerSecond int // calls that begin within a second, after a burst of ten times as many; 10
 }
 
-// The times that a client may be unreachable before its leg ends.
+// How long a client may be unreachable before its leg ends.
 const (
 	comeBack  = 60 * time.Second // without a socket, for example while a laptop sleeps
 	goneAfter = 15 * time.Second // without a socket and without media
 	noMedia   = 30 * time.Second // without media, while the call is answered
 )
 
-// dialLimit returns the limit on how fast one account may dial: once a second, in bursts of 5.
+// dialLimit returns the limit on how fast one account may dial: once a second, in bursts of up to
+// 5.
 func dialLimit() *rate.Limiter { return rate.NewLimiter(1, 5) }
 
-// embedLimit returns the limit for an embed key: twice a second, in bursts of up to 20.
+// embedLimit is like dialLimit, for an embed key: twice a second, in bursts of up to 20.
 func embedLimit() *rate.Limiter { return rate.NewLimiter(2, 20) }
 
 // gatewayLimit returns the limit on how fast calls from one gateway may begin.
@@ -136,7 +137,7 @@ func (h *holder) addRinging(l *leg, n int) {
 	}
 }
 
-// counts limits what the holders of tokens may begin.
+// counts groups the methods that limit how many calls the holders of tokens may begin.
 type counts struct{ *Calls }
 
 func (c *Calls) counts() counts { return counts{c} }
@@ -212,7 +213,8 @@ func (c counts) check(client Client, now time.Time) error {
 }
 
 // checksPerCall is the number of holders that forgetIdle examines when a call begins. A call adds
-// at most three holders, so the map stops growing before a fifth of its holders are idle.
+// at most three holders. Once 3 of 16 holders are idle, forgetIdle removes at least as many on
+// average, so the map stops growing.
 const checksPerCall = 16
 
 // forgetIdle removes some idle holders, so that the map does not grow. The caller holds c.mu.

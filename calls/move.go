@@ -92,8 +92,8 @@ func (c *Calls) moveHere(ctx context.Context, m moveRequest) error {
 	return k.enterRoom(ctx, to, nil, "")
 }
 
-// moveByClient carries out a Move command of a leg's client. The client may move the call into rooms that
-// it may dial.
+// moveByClient carries out a Move command of a leg's client. The client may move the call only into
+// rooms that it may dial.
 func (c *Calls) moveByClient(ctx context.Context, client Client, l *leg, address string) error {
 	k := l.call
 	_, err := k.do(ctx, func() (Reply, error) {
@@ -149,7 +149,7 @@ func (k *call) enterRoom(ctx context.Context, to Party, s *script, by string) er
 	}
 
 	if _, err := k.do(ctx, func() (Reply, error) { return Reply{}, k.movable(s) }); err != nil {
-		return err // no room opens
+		return err // no room has been opened yet
 	}
 
 	const attempts = 5
@@ -230,8 +230,8 @@ func (k *call) moveTo(ctx context.Context, r *room, settings roomSettings, s *sc
 	}
 }
 
-// endIfEmpty ends the room session if it has no members. Such a session was opened for a call that
-// did not move in the end.
+// endIfEmpty ends the room session if it has no members. The session was opened for a call that
+// then did not move.
 func (r *room) endIfEmpty() {
 	if len(r.members) == 0 {
 		r.end(NormalClearing)

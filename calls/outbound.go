@@ -176,7 +176,7 @@ func (k *call) saveFirst(cause Cause) (Cause, error) {
 }
 
 // saveOutbound writes the record of a call to numbers through the gateway of a route. If the call
-// exceeds a cap, saveOutbound writes nothing and returns an overCap.
+// exceeds a cap, saveOutbound writes nothing and returns an overCap error.
 func (k *call) saveOutbound(r *route) error {
 	limits := k.calls.limits.Outbound
 	k.record.Gateway, k.record.Payer, k.record.Lines = r.gateway.ID, r.payer, r.lines()
@@ -203,8 +203,8 @@ func (k *call) saveOutbound(r *route) error {
 	return err
 }
 
-// capsEvery is how often the usage of a call through a gateway is compared with the caps on
-// minutes.
+// capsEvery is the interval at which the usage of a call through a gateway is compared with the
+// caps on minutes.
 const capsEvery = time.Minute
 
 // watchCaps ends the call within a minute once the minutes of its caller or project are used up.

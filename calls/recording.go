@@ -70,7 +70,7 @@ func (k *call) recordIfWanted() {
 	}()
 }
 
-// isWanted reports whether the parties of a record or their project chose to record the call.
+// isWanted reports whether the parties of the call in r, or their project, chose to record it.
 func (k *call) isWanted(r Record) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
@@ -114,7 +114,7 @@ func (k *call) resumeRecording() {
 	}
 }
 
-// recorded describes a recording of both sides of the call that begins at started.
+// recorded describes a recording that begins at started and contains both sides of the call.
 func (r Record) recorded(started time.Time) RecordedCall {
 	return RecordedCall{
 		Project: r.ProjectID, CallID: r.ID, From: r.From.Address, To: r.To.Address, Direction: "inbound",
@@ -130,11 +130,11 @@ func (r *recordings) start(c RecordedCall) {
 	})
 }
 
-// resume ends the recordings that a lost node was making, and begins a new one if there were any,
-// or if was is set. was reports whether, according to the database, the call or room was being
-// recorded. A restarted server may have ended this recording before the clients came back. The lost
-// node finishes the ended recordings when it runs again.
-func (r *recordings) resume(was bool, c RecordedCall) {
+// resume ends the recordings that a lost node was making. If there were any, or if expected is set,
+// it begins a new recording. expected reports whether the call or room was being recorded,
+// according to the database. A restarted server may have ended this recording before the clients
+// came back. The lost node finishes the ended recordings when it runs again.
+func (r *recordings) resume(expected bool, c RecordedCall) {
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
 	// Interrupt must not run within change. Ending a recording calls change, which would wait for
@@ -144,7 +144,7 @@ func (r *recordings) resume(was bool, c RecordedCall) {
 		r.logger().Error("closing the recording from a lost node", "error", err)
 		return
 	}
-	if recorded || was {
+	if recorded || expected {
 		r.start(c)
 	}
 }

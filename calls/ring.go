@@ -12,7 +12,8 @@ import (
 // lookUp limits how long a call waits for the list of online sockets.
 const lookUp = 5 * time.Second
 
-// maxDevices is the maximum number of a subscriber's sockets that ring, and also of its phones.
+// maxDevices is the maximum number of a subscriber's sockets that ring, and also of the
+// subscriber's phones.
 const maxDevices = 10
 
 // A ringer makes clients ring for a call, and handles their answers.

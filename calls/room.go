@@ -120,8 +120,9 @@ func (r *room) join(k *call) {
 	r.greet()
 }
 
-// greet updates the room after a call has become a member. It starts the recording of the session
-// if the room's settings require one, counts the members, and plays the chime.
+// greet updates the room after a call has become a member. With the first member, it starts the
+// recording of the session if the room's settings require one. It also counts the members, and
+// plays the chime if others are there.
 func (r *room) greet() {
 	if r.session.Most == 0 && r.settings.Record {
 		r.recordFromStart()
@@ -276,7 +277,8 @@ func (r *room) tellUpdated() {
 	}
 }
 
-// link makes the members of a call hear the others. A member that is on hold does not hear them.
+// link adds the legs of a call to the mixer, so that they hear the other members. It removes legs
+// that are on hold.
 func (r *room) link(k *call) {
 	for _, l := range k.legs {
 		switch {

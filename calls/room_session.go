@@ -27,7 +27,7 @@ type RoomSession struct {
 }
 
 // A RoomRequest holds what backends and operators have requested for a room session. The node that
-// carries it reads the requests.
+// carries the session reads them.
 type RoomRequest struct {
 	ProjectID, RoomID, Session string
 	End                        bool // end the session
@@ -39,7 +39,7 @@ type RoomStore interface {
 	// OpenRoom writes a new session and its webhook event. If the room already has a running
 	// session, OpenRoom returns problem.Conflict.
 	OpenRoom(ctx context.Context, s RoomSession) error
-	// SaveRoom writes the variable fields of a running session. If the session has ended, or
+	// SaveRoom writes the fields of a running session that can change. If the session has ended, or
 	// another node has taken it over, SaveRoom writes nothing and returns ErrTaken.
 	SaveRoom(ctx context.Context, s RoomSession) error
 	// TakeRoom changes the node that carries a session and the answered calls of its members. It
@@ -68,7 +68,7 @@ type RoomStore interface {
 	PruneRooms(ctx context.Context, before time.Time) error
 }
 
-// A RoomFilter selects room sessions. Empty fields select all.
+// A RoomFilter selects room sessions. An empty field selects all sessions.
 type RoomFilter struct {
 	RoomID  string
 	Running bool // only sessions that have not ended
@@ -160,7 +160,7 @@ func (r Record) MemberEvent() (fabric.Event, error) {
 	if !r.Ended.IsZero() {
 		name, at = fabric.MemberLeft, r.Ended
 	}
-	return fabric.NewEvent(name, r.ProjectID, r.ID, at, r.Member()) // erasures use r.ID
+	return fabric.NewEvent(name, r.ProjectID, r.ID, at, r.Member()) // an erasure finds the event by r.ID
 }
 
 // seconds returns the time between from and to, or until now if to is zero. It returns 0 if from is
@@ -187,5 +187,5 @@ func (r Record) MoveEvent(m RoomChange) (fabric.Event, error) {
 	return fabric.NewEvent(fabric.MemberLeft, r.ProjectID, r.ID, m.Left, d)
 }
 
-// movedOut is the reason of a member that left its room because its call moved out.
+// movedOut is the Reason of a member whose call was moved out of the room.
 const movedOut = "MOVED"

@@ -72,7 +72,7 @@ func (r *room) choose() {
 	r.showAll()
 }
 
-// showAll shows each person the leg that it should see, and notifies the people who now see a
+// showAll shows each person the leg that sourceFor selects, and notifies the people who now see a
 // different leg.
 func (r *room) showAll() {
 	changed := make(map[*leg][]*leg) // viewers by what they see now
@@ -151,11 +151,11 @@ func (r *room) preferred() *leg {
 	return r.other(nil)
 }
 
-// other returns the leg that sends the video of the first member with video. It skips the member to
-// whom the leg in but belongs.
-func (r *room) other(but *leg) *leg {
+// other returns the leg that sends the video of the first member with video. It skips the member
+// that the leg skipped belongs to; nil skips nobody.
+func (r *room) other(skipped *leg) *leg {
 	for _, l := range r.legs() {
-		if source := r.sourceOf(l); source != nil && (but == nil || source.owner() != but.owner()) {
+		if source := r.sourceOf(l); source != nil && (skipped == nil || source.owner() != skipped.owner()) {
 			return source
 		}
 	}
@@ -176,7 +176,8 @@ func (r *room) sourceOf(l *leg) (source *leg) {
 	return source
 }
 
-// canBeSeen reports whether a leg belongs to a member and sends video.
+// canBeSeen reports whether a leg belongs to a member, sends video, and is neither muted nor on
+// hold.
 func (r *room) canBeSeen(l *leg) bool {
 	return l != nil && l.active && !l.ended && l.media != nil && l.video && !l.member.VideoMuted &&
 		l.call.state == InCall && !l.owner().held

@@ -20,7 +20,7 @@ import (
 // ErrTaken is returned for a change to a call that another node has taken over.
 var ErrTaken = errors.New("another node carries the call")
 
-// pingEvery is how often a node pings the nodes that carry its clients' calls.
+// pingEvery is the interval at which a node pings the nodes that carry its clients' calls.
 const pingEvery = time.Second
 
 // tellFor limits how long findLost may search for a client's lost calls.
@@ -190,7 +190,7 @@ func (c *Calls) tellLost(to Socket, holder, project, leg string) {
 	c.tell(to, holder, Event{Kind: Lost, Project: project, Leg: leg, Node: c.node, At: time.Now()})
 }
 
-// maxLost is how many of a client's calls are checked when it reconnects, newest first.
+// maxLost is how many of a client's calls are checked when the client reconnects, newest first.
 const maxLost = 20
 
 // findLost sends [Lost] to a client that reopened its socket, once for each of its legs on a lost
@@ -218,8 +218,8 @@ func (c *Calls) findLost(client Client) {
 	}
 }
 
-// lacksMedia reports whether a leg has no media. lost says that the leg's node was lost. Even then,
-// this node may have taken the call over in the meantime, because the other side reconnected.
+// lacksMedia reports whether a leg has no media. lost is true if the leg's node was lost. Even
+// then, this node may have taken the call over in the meantime, because the other side reconnected.
 func (c *Calls) lacksMedia(client Client, leg string, lost bool) bool {
 	if l := c.legOf(client, leg); l != nil {
 		return l.at.Load().(Socket) == Socket{}

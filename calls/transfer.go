@@ -15,7 +15,7 @@ import (
 // account of that side pays. Until somebody answers, the two sides can still talk, and the side
 // that transfers the call may hang up. The call keeps its id and its record.
 
-// maxTransfers is the maximum number of attempts of the sides to transfer a call.
+// maxTransfers is how many times the sides of one call may try to transfer it.
 const maxTransfers = 10
 
 // The errors of transfers that cannot begin.
@@ -186,7 +186,7 @@ func (k transferring) transferToRoom(ctx context.Context, to Party, by *leg) err
 
 // bill updates the record of a call that is about to be transferred through a gateway. If the call
 // already uses a gateway, its lines are added. A record has only one gateway and one payer, so bill
-// returns an overCap if either would change.
+// returns an overCap error if either would change.
 func (t *transfer) bill(r *Record) error {
 	switch {
 	case t.before.Gateway == "":

@@ -44,8 +44,8 @@ type Party struct {
 	Gone         bool   `json:"-"`          // the reader cannot find the address; set only by lists
 }
 
-// A Document is a message as the API and events show it to a member. SDKs differ in the names of
-// the same values.
+// A Document is a message as the API and events show it to a member. Some values have several
+// names, because SDKs differ in the names that they read.
 type Document struct {
 	ID                  string   `json:"id"`
 	Type                string   `json:"type"`
@@ -58,7 +58,7 @@ type Document struct {
 	ConversationName    string   `json:"conversation_name"`
 	UserID              string   `json:"user_id"`
 	UserName            string   `json:"user_name"`
-	FromAddressID       string   `json:"from_address_id"` // "" if there is no such address
+	FromAddressID       string   `json:"from_address_id"` // "" for a guest, or if the member cannot find the address
 	FromFabricAddressID string   `json:"from_fabric_address_id"`
 	Text                string   `json:"text"`
 	Time                int64    `json:"ts"` // unix milliseconds

@@ -101,8 +101,8 @@ type delivery struct {
 }
 
 // runQueue delivers the notices of a queue until ctx is done. To avoid delivering a message twice,
-// it remembers the last delivery of each conversation for forgetAge. This is longer than the notice
-// of any earlier message can be delayed.
+// it remembers the last delivery of each conversation for forgetAge. No notice is delayed that
+// long.
 func (c *Chat) runQueue(ctx context.Context, queue <-chan *Notice) {
 	last := make(map[string]delivery)
 	tick := time.NewTicker(forgetAge)

@@ -223,8 +223,8 @@ func TestUnwrittenEnd(t *testing.T) {
 // video is the Media field of commands for a camera.
 var video = []calls.Kind{calls.Video}
 
-// TestSwitchRarely shows that a guest who mutes its camera again and again makes the room switch at
-// most twice a second. In the end, the members see the final state.
+// TestSwitchRarely shows that a guest who repeatedly mutes the camera makes the room switch at most
+// twice a second. In the end, the members see the final state.
 func TestSwitchRarely(t *testing.T) {
 	m := newMeeting(t)
 	first := m.guest().join()
@@ -290,7 +290,7 @@ func TestOwnMute(t *testing.T) {
 			}
 		}
 		if last.AudioMuted != step.muted || last.VideoMuted != step.muted {
-			t.Errorf("after step %d, %s by the member %v, the member is muted: %v and %v, want %v",
+			t.Errorf("after step %d, %s (by the member itself: %v), audio and video are muted: %v and %v, want %v",
 				i+1, step.op, step.by == ada, last.AudioMuted, last.VideoMuted, step.muted)
 		}
 	}
@@ -330,7 +330,7 @@ func TestChangeAll(t *testing.T) {
 	moderator.do(calls.Command{Op: calls.Mute, Target: "all", Media: []calls.Kind{calls.Audio}})
 	const changes = n + 1 // the moderator is a member, too
 	if got := nodes.updates.Load() - before; got != changes {
-		t.Errorf("%d changes took %d messages between nodes, want as many", changes, got)
+		t.Errorf("%d changes took %d messages between nodes, want one for each change", changes, got)
 	}
 	if got := len(m.received(calls.MemberUpdated, moderator)) - changed; got != changes {
 		t.Errorf("the moderator was notified of %d changes, want %d", got, changes)
@@ -357,13 +357,13 @@ func TestWideCommands(t *testing.T) {
 
 	seconds := 1 + int(time.Since(start)/time.Second)
 	if done < 5 || done > 5+seconds {
-		t.Errorf("%d of 60 commands were carried out in %d s, want 5 and one a second", done, seconds)
+		t.Errorf("%d of 60 commands were carried out in %d s, want 5 at once and one a second", done, seconds)
 	}
 
 	if n := len(m.received(calls.RoomUpdated, guest)); n > 1+seconds {
 		t.Errorf("a guest was notified %d times in %d s, want once a second", n, seconds)
 	}
 	if err := moderator.try(calls.Command{Op: calls.Mute}); err != nil {
-		t.Errorf("a command for the moderator itself = %v", err)
+		t.Errorf("Mute of the moderator itself = %v, want no error", err)
 	}
 }

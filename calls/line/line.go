@@ -1,6 +1,6 @@
-// Package line is the client's side of a call's audio. A line is one UDP socket with one check of
-// its path and one DTLS-SRTP handshake. A line needs much less CPU time and memory than a WebRTC
-// stack, because it supports only what a server with ICE-lite requires.
+// Package line implements the client's side of a call's audio. A line is one UDP socket with one
+// check of its path and one DTLS-SRTP handshake. A line needs much less CPU time and memory than a
+// WebRTC stack, because it supports only what a server with ICE-lite requires.
 package line
 
 import (

@@ -17,7 +17,7 @@ const (
 	unprovenChecks = 50
 
 	checkPause   = 50 * time.Millisecond  // minimum time between checks (RFC 8445, section 14.2)
-	checkRepeats = 2                      // repetitions of a check if the client sends none
+	checkRepeats = 2                      // repetitions of a check while the client sends none itself
 	repeatPause  = 400 * time.Millisecond // time before each repetition
 
 	consentInterval = 5 * time.Second  // time between checks of the path in use, plus or minus a fifth
@@ -152,8 +152,8 @@ func (t *transport) receiveCheckAnswer(m *stun.Message, from *path, now time.Tim
 	return true
 }
 
-// sendChecks sends a check to each address from which the client has sent a check and which has not
-// answered yet. It is called when the client's password becomes known.
+// sendChecks sends a check to each address from which the client has sent a check, unless the
+// client has already answered one there. It is called when the client's password becomes known.
 func (t *transport) sendChecks(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -22,8 +22,8 @@ const (
 // keys lists the digits in the order of their event codes (RFC 4733, section 3.2).
 const keys = "0123456789*#ABCD"
 
-// pressed finds the keys that a client presses in its telephone events. The caller holds the lock
-// of the client's transport.
+// pressed reads a client's telephone events, and finds the keys that the client presses. The caller
+// holds the lock of the client's transport.
 type pressed struct {
 	any  bool
 	last uint32 // timestamp of the last event

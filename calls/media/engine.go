@@ -1,14 +1,14 @@
 // Package media is the built-in engine for calls. It carries audio and video between browsers
 // without another server.
 //
-// Every media section of a leg has its own transport. It has ICE as a lite agent (RFC 8445),
-// DTLS-SRTP (RFC 5764) and one RTP stream in each direction. All transports share one UDP port. For
-// networks that block UDP, they also share the TCP port with the same number (RFC 6544). A packet
-// from a client is decrypted, rewritten to continue the stream that the linked client receives,
-// encrypted and sent. The goroutine that read the packet does all this without waiting and without
-// allocating memory.
+// Every media section of a leg has its own transport. A transport consists of an ICE lite agent
+// (RFC 8445), DTLS-SRTP (RFC 5764) and one RTP stream in each direction. All transports share one
+// UDP port. For networks that block UDP, they also share the TCP port with the same number (RFC
+// 6544). A packet from a client is decrypted, rewritten to continue the stream that the linked
+// client receives, encrypted and sent. The goroutine that read the packet does all this without
+// waiting and without allocating memory.
 //
-// Only the audio of rooms is decoded, by the goroutine of their mixer.
+// The engine decodes only the audio of rooms. The goroutine of a room's mixer does this.
 //
 // Nobody can make the engine send media to a third party. It ignores the candidates in
 // descriptions. Over UDP, it sends media, keys and reports only to addresses that answered a STUN

@@ -43,7 +43,7 @@ func isSTUN(b []byte) bool {
 // makes the source a path. The check is sent before the answer to the request, so that the client
 // answers the check before it sends anything else.
 //
-// A packet without a known user name fragment and valid integrity gets no answer. Therefore, a
+// A packet without a known username fragment and valid integrity gets no answer. Therefore, a
 // scanner learns nothing, and a spoofed address receives nothing.
 func (w *worker) receiveSTUN(b []byte, from *path, now time.Time) (t *transport) {
 	defer func() { w.engine.handlePanic(t.owner(), recover()) }()

@@ -191,8 +191,9 @@ func (l *leg) checkUsable(s *sdp.Section) error {
 	return nil
 }
 
-// preferredCodecs returns the codecs that an answer should prefer. They are the codecs in use, or
-// otherwise the codecs of the linked leg. The caller holds the engine's mu.
+// preferredCodecs returns the codecs that an answer should prefer. They are the codecs in use or,
+// for a new section, those of the linked leg. Otherwise, they are the codecs in the leg's terms.
+// The caller holds the engine's mu.
 func (l *leg) preferredCodecs(old *section, kind string) (names []string) {
 	if to := l.to[calls.Kind(kind)]; old == nil && to != nil {
 		old = to.liveSection(calls.Kind(kind), 0)

@@ -18,8 +18,8 @@ const frameTime = 20 * time.Millisecond
 // maxLate is how late a mixer may be before it skips frames.
 const maxLate = 5 * frameTime
 
-// A mixer implements calls.Mixer. Its goroutine decodes, adds and encodes a frame of all members
-// every 20 ms, without allocating memory.
+// A mixer implements calls.Mixer. Every 20 ms, its goroutine decodes, adds and encodes a frame of
+// each member, without allocating memory.
 //
 // A member that has been silent for a second hears the same audio as all other silent members. This
 // common stream is encoded once. When a member begins to speak, its own encoder continues from the
@@ -241,7 +241,7 @@ var (
 	fallingChime = newChime(880, 660)
 )
 
-// newChime returns two tones, each of 0.15 s.
+// newChime returns tones with the given pitches in Hz, each of 0.15 s.
 func newChime(pitches ...float64) []int16 {
 	const rate, length, fade = 16000, 2400, 320.0
 	var all []int16

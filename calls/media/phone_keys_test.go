@@ -142,7 +142,7 @@ func (p *securePhone) echoes(from *net.UDPConn, payload string) {
 	p.t.Fatalf("the phone did not hear %q", payload)
 }
 
-// TestSecurePhone calls with each suite. The two directions have different keys.
+// TestSecurePhone makes a call with each suite. The two directions have different keys.
 func TestSecurePhone(t *testing.T) {
 	for suite := range suites {
 		t.Run(suite, func(t *testing.T) {

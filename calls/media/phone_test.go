@@ -66,7 +66,8 @@ func (p *phone) call(e *media.Engine, offer string) {
 	p.take(answer)
 }
 
-// ring opens a leg to which the engine offers the codecs of other.
+// ring opens a leg to the phone: the engine offers the codecs of another leg, and the phone
+// accepts.
 func (p *phone) ring(e *media.Engine, other calls.Media) (offer string) {
 	p.t.Helper()
 	leg, offer, err := e.Offer(p.watch, other, calls.Terms{Phone: loopback})
@@ -167,7 +168,7 @@ func TestBrowserCallsPhone(t *testing.T) {
 	talkBoth(t, p, c)
 }
 
-// talkBoth passes packets and digits both ways between a phone and a browser.
+// talkBoth passes packets both ways between a phone and a browser, and then a digit to the phone.
 func talkBoth(t *testing.T, p *phone, c *client) {
 	t.Helper()
 	for heard := false; !heard; {

@@ -57,7 +57,7 @@ func (p *playout) put(codec string, at uint32, payload []byte) {
 	}
 }
 
-// restart begins a stream whose first packet has the timestamp at.
+// restart begins a stream. The parameter at is the timestamp of its first packet.
 func (p *playout) restart(codec string, at uint32) {
 	clear(p.there[:])
 	p.codec, p.started, p.stalled = codec, true, 0

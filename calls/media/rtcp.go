@@ -18,7 +18,8 @@ const (
 // receiveRTCP handles an SRTCP packet from a client whose address has been verified. Reports and
 // requests about media that the client receives go to the media's source, with the source's SSRCs
 // and sequence numbers. Reports about media that the client sends go to the clients that receive
-// it. The engine does not create its own reports, so a leg without a link receives none.
+// it. Outside of rooms, the engine creates no sender reports of its own, so a leg without a link
+// receives none.
 func (w *worker) receiveRTCP(t *transport, b []byte, now time.Time) {
 	packets, ok := w.decryptRTCP(t, b, now)
 	if !ok {
@@ -253,7 +254,7 @@ func (s *section) resend(e *Engine, p *rtcp.TransportLayerNack, budget *int, now
 	return []rtcp.Packet{&rtcp.TransportLayerNack{Nacks: rtcp.NackPairsFromSequenceNumbers(missing)}}
 }
 
-// sendRTCP sends the client packets about the stream that it sends.
+// sendRTCP sends packets to the client about the stream that the client sends.
 func (o *sender) sendRTCP(e *Engine, packets ...rtcp.Packet) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

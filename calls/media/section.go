@@ -18,7 +18,7 @@ type section struct {
 
 	// Guarded by the engine's mu.
 	agreed    sdp.Section // our last description of the section, without the transport
-	ufrag     string      // the client's user name fragment; a new one restarts ICE
+	ufrag     string      // the client's username fragment; a new one restarts ICE
 	offered   bool        // we sent an offer, and the client has not answered yet
 	transport *transport  // nil if the section was rejected or closed
 

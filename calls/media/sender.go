@@ -146,8 +146,8 @@ func (o *sender) count(from *section, p packet, now time.Time) int64 {
 		return count
 	}
 
-	// The client's keys accept no packet twice, so this packet is new. Its number has moved on by
-	// at least half of the range. The packets in between were lost or not forwarded.
+	// Decryption rejects repeated packets, so this packet is new. Its number has moved on by at
+	// least half of the range. The packets in between were lost or not forwarded.
 	o.beginEpoch(from, p, now)
 	return 0
 }

@@ -15,9 +15,9 @@ const maxProven = 8
 // this time, another client can claim it.
 const claimHold = 10 * time.Second
 
-// A table finds the transport that a packet belongs to. It finds STUN packets by our user name
-// fragment or by the id of our check. It finds all other packets by an address that answered such a
-// check.
+// A table finds the transport that a packet belongs to. It finds STUN packets by our username
+// fragment or by the id of our check. It finds all other packets by their source address, which
+// must have answered such a check.
 type table struct {
 	mu        sync.RWMutex
 	byName    map[string]*transport
@@ -39,7 +39,7 @@ func (t *table) init() {
 	t.checks = map[transaction]*transport{}
 }
 
-// findByName returns the transport that has the user name fragment ufrag, or nil.
+// findByName returns the transport that has the username fragment ufrag, or nil.
 func (t *table) findByName(ufrag []byte) *transport {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -91,14 +91,14 @@ func (t *table) removeCheck(id transaction) {
 	delete(t.checks, id)
 }
 
-// addName registers a user name fragment of a transport.
+// addName registers a username fragment of a transport.
 func (t *table) addName(ufrag string, to *transport) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.byName[ufrag] = to
 }
 
-// removeName forgets a user name fragment.
+// removeName forgets a username fragment.
 func (t *table) removeName(ufrag string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

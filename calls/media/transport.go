@@ -98,7 +98,7 @@ func (t *transport) owner() *leg {
 	return t.section.leg
 }
 
-// credential returns the credentials with our user name fragment ufrag, or nil.
+// credential returns the credentials with our username fragment ufrag, or nil.
 func (t *transport) credential(ufrag []byte) *credentials {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -150,8 +150,8 @@ func (t *transport) retirePrevious(c *credentials) {
 	t.engine.table.removeName(old.ufrag)
 }
 
-// setRemote sets the certificate fingerprint and the credentials that the client must use, or the
-// port at which a phone expects media.
+// setRemote sets the certificate fingerprint and the credentials that the client must use, or, for
+// a phone, its key and the port at which it expects media.
 func (t *transport) setRemote(s *sdp.Section) {
 	if t.port != nil {
 		t.setRemoteKey(s)

@@ -85,7 +85,7 @@ func (v *voice) reroute() {
 	}
 }
 
-// mixableCodec returns the first codec in which a mixer can send.
+// mixableCodec returns the first of the codecs that a mixer can encode.
 func mixableCodec(codecs []sdp.Codec) (sdp.Codec, bool) {
 	i := slices.IndexFunc(codecs, func(c sdp.Codec) bool { return slices.Contains(mixable, c.Name) })
 	if i < 0 {
@@ -121,7 +121,7 @@ func (v *voice) listen() {
 	v.heard = v.quiet < hangover
 }
 
-// decode decodes a frame.
+// decode decodes the frame in raw into pcm.
 func (v *voice) decode(codec string) {
 	if v.codec != codec {
 		d, err := wav.NewDecoder(wavNames[codec])
@@ -139,7 +139,8 @@ func (v *voice) decode(codec string) {
 	v.halves.double(&v.pcm, &v.narrow)
 }
 
-// conceal repeats the last frame, more quietly each time.
+// conceal replaces a missing frame with the last frame, more quietly each time. After three missing
+// frames, it uses silence.
 func (v *voice) conceal() {
 	v.lost++
 	if v.lost > 3 {
@@ -215,7 +216,8 @@ func (v *voice) encode(b *[frameBytes]byte, pcm *[frameSamples]int16) {
 	v.encoder.Encode(b[:], v.narrow[:])
 }
 
-// say sends an encoded frame to the client. From time to time, it also sends a sender report.
+// say sends an encoded frame to the client. It also sends a sender report every reportFrames
+// frames.
 func (v *voice) say(w *worker, b *[frameBytes]byte, now time.Time) {
 	o := &v.to.to.out
 	at := v.at

@@ -102,7 +102,7 @@ type stream struct {
 	codec   string // codec for encode
 	samples []int16
 
-	ppm       float64       // how much faster the sender's clock runs than the server's
+	ppm       float64       // how much faster the sender's clock runs than the server's, in millionths
 	jitter    time.Duration // jitter of packet delays
 	loss, dup float64
 	first     uint32 // RTP timestamp of the first packet
@@ -117,7 +117,7 @@ type stream struct {
 // A sent is a packet that a side sends.
 type sent struct {
 	calls.Packet
-	said    time.Duration // time since the start of the recording
+	said    time.Duration // when the side said it, since the start of the recording
 	arrives time.Duration
 	side    calls.Side
 	report  bool // the packet is a sender report
@@ -238,7 +238,7 @@ func envelope(samples []int16, rate int) (loud []float64) {
 }
 
 // correlate returns the best correlation of two pieces of audio, at most 1. It also returns the
-// delay of a after b with this correlation. It tries delays of up to half a second.
+// delay of a after b at which this correlation occurs, and tries delays of up to half a second.
 func correlate(a, b []float64) (best float64, behind time.Duration) {
 	most := int(500 * time.Millisecond / slot)
 	for lag := -most; lag <= most; lag++ {
@@ -277,7 +277,7 @@ func sounds(t *testing.T, what string, got []int16, rate int, want []int16, most
 	for at := 0; at+part <= min(len(a), len(b)); at += part {
 		c, behind := correlate(a[at:at+part], b[at:at+part])
 		if c < 0.75 || max(behind, -behind) > most {
-			t.Errorf("%s from %v: correlation %.2f, %v behind, want 0.75 and at most %v", what,
+			t.Errorf("%s from %v: correlation %.2f, %v behind, want at least 0.75 and at most %v", what,
 				time.Duration(at)*slot, c, behind, most)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// A spool is a file that consists of the magic and blocks. A block consists of the length of its
-// entries, a checksum and the entries. The checksum continues the previous block's checksum, so
+// A spool is a file that consists of the magic text and blocks. A block consists of the length of
+// its entries, a checksum and the entries. The checksum continues the previous block's checksum, so
 // that a block is valid only in its place. Therefore, data that a crash or a full disk leaves after
 // the last good block is ignored.
 const (
@@ -23,7 +23,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // firstSum is the checksum before the first block.
 func firstSum() uint32 { return crc32.Checksum([]byte(magic), castagnoli) }
 
-// seal fills in the head of a block, and returns its checksum.
+// seal fills in the head of a block, and returns its checksum. before is the previous block's
+// checksum.
 func seal(block []byte, before uint32) uint32 {
 	sum := crc32.Update(before, castagnoli, block[blockHead:])
 	binary.LittleEndian.PutUint32(block, uint32(len(block)-blockHead))
@@ -48,10 +49,10 @@ const (
 const (
 	entryHead  = 1 + 2 + 8
 	packetHead = 1 + 4 + 2 + 4
-	maxPayload = 8 << 10 // per packet with its entry: more than a datagram can have
+	maxPayload = 8 << 10 // the largest entry of a packet; the engine's packets are smaller
 )
 
-// A codec is a codec whose packets spools store. Files contain its numeric value.
+// A codec identifies the codec of stored packets. Spools contain its numeric value.
 type codec uint8
 
 const (

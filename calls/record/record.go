@@ -1,8 +1,8 @@
 // Package record records calls so that recordings survive a crash of the server.
 //
-// During a call, the packets of both sides are appended to a spool. A spool is a file with the
-// packets as they arrived and their times. It is synced to disk about every second. Nothing is
-// decoded until the call has ended. A full or slow disk may cost packets of the recording, but
+// During a call, the packets of both sides are appended to a spool. A spool is a file that contains
+// the packets as they arrived, each with its time. It is synced to disk about every second. Nothing
+// is decoded until the call has ended. A full or slow disk may cost packets of the recording, but
 // never delays the call. A part of the disk is left free for everything else. After the call, the
 // spool is decoded to a stereo WAV file with the caller on the left. Package recordings ingests the
 // file like any upload. The spool is deleted after the recording is safe.

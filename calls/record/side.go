@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// A sideReader reads the audio of one side as continuous samples. Their time is the time of the
-// recording including pauses. It reads the spool as needed and buffers about a second.
+// A sideReader reads the audio of one side as continuous samples. The position of a sample is its
+// time in the recording, including pauses. It reads the spool as needed and buffers about a second.
 type sideReader struct {
 	in      *reader
 	side    calls.Side
@@ -40,8 +40,8 @@ type packet struct {
 	payload []byte
 }
 
-// queued is the number of packets that wait in the queue, in case earlier packets arrive. They last
-// at least a second.
+// queued is the number of packets that wait in the queue, in case earlier packets arrive. Packets
+// usually have 20 ms, so these packets last a second.
 const queued = 50
 
 // read fills dst with the next samples. After the last packet, it returns silence.

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A timeline places the packets of one side on the time of the recording, which is the server's
-// clock.
+// A timeline converts the times of one side's packets to the time of the recording, which follows
+// the server's clock.
 //
 // Packets arrive late by varying times, but never early. The minimum delay within a window
 // therefore shows the offset of the sender's clock and, over several windows, its drift. Both sides
@@ -102,7 +102,7 @@ func (s *segment) fitLine() {
 	}
 }
 
-// breaks reports whether the line that began with window from ends before window at.
+// breaks reports whether a line that begins with the window w[from] ends before w[at].
 func (s *segment) breaks(from, at int) bool {
 	w := s.windows
 	if !w[at].leap {

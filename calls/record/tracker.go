@@ -63,7 +63,7 @@ type tracker struct {
 }
 
 // place returns the place of a packet. ok is false if the packet cannot be placed, because it was
-// sent before the sender restarted, or because its sender restarts all the time.
+// sent before the sender restarted, or because its sender restarts too often.
 func (t *tracker) place(e *entry) (p place, ok bool) {
 	seq, rtp := t.seq+int64(int16(e.seq-t.seqRaw)), t.rtp+int64(int32(e.rtp-t.rtpRaw))
 	t.leapt, t.started = false, false
@@ -95,7 +95,7 @@ func (t *tracker) continues(e *entry, seq, rtp int64) bool {
 		abs(t.drift(e, rtp)) <= maxLeap
 }
 
-// drift returns how much further than the clock the timestamps have advanced since the newest
+// drift returns how much more time has passed by the timestamps than by our clock since the newest
 // packet.
 func (t *tracker) drift(e *entry, rtp int64) time.Duration {
 	return time.Duration(toMicros(rtp-t.rtp, t.clock))*time.Microsecond - (e.at - t.arrived)

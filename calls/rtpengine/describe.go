@@ -144,8 +144,8 @@ func (l *leg) checkKeys(s *sdp.Section) error {
 	return nil
 }
 
-// clean returns a client's section in the form for rtpengine. It has only the codecs in use, and no
-// address unless the client is a phone.
+// clean returns a client's section in the form for rtpengine. It contains only the codecs in use.
+// It contains the client's address only if the client is a phone.
 func (l *leg) clean(o *sdp.Section, ours sdp.Section) sdp.Section {
 	c := *o
 	c.SetCodecs(ours.Codecs)

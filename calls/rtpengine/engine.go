@@ -5,9 +5,9 @@
 // they support. Each leg has its own session, between the client and "the switch", which is this
 // package. On the switch's side, all media is plain RTP, at ports of rtpengine's interface
 // "internal". To link two legs, this package makes rtpengine send the media of one leg to the
-// internal port of the other. Therefore, a client is answered before anybody else has answered, and
-// its session does not change when the other side changes. Media without a receiver goes to one of
-// our ports, which is never read.
+// internal port of the other. Therefore, a client's offer is answered before the other side answers
+// the call, and the client's session does not change when the other side changes. Media without a
+// receiver goes to one of our ports, which is never read.
 //
 // rtpengine never receives the original descriptions of clients. It receives them without
 // candidates, and learns a browser's address from its STUN checks. Therefore, no description can
@@ -236,11 +236,11 @@ func (e *Engine) Close() error {
 // NewMixer implements calls.Engine. The built-in engine carries rooms and the calls of scripts.
 func (e *Engine) NewMixer() calls.Mixer { return mixer{e.rooms.NewMixer()} }
 
-// A mixer is a mixer of the built-in engine.
+// A mixer wraps a mixer of the built-in engine.
 type mixer struct{ calls.Mixer }
 
-// Adopt implements calls.Mixer. Media cannot move to another engine, because only its client can
-// open new media.
+// Adopt implements calls.Mixer. It rejects the media of rtpengine: media cannot move to another
+// engine, because only its client can open new media.
 func (m mixer) Adopt(media calls.Media) error {
 	if _, ok := media.(*leg); ok {
 		return problem.New(problem.Invalid, "no_media", "rtpengine carries the call, which cannot move into rooms")

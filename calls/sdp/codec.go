@@ -39,9 +39,9 @@ var feedback = []string{"goog-remb", "ccm fir", "nack", "nack pli"}
 
 // Answer selects what an offered section can carry: one codec, telephone events for audio, and the
 // header extensions that calls forward. It uses the payload types and ids from the offer. Codecs in
-// first are preferred. If the codec is Opus, the answer also contains G.722, which the client
-// receives if the call moves into a room. If no codec is suitable, the section is rejected. The
-// caller adds the transport.
+// first are preferred. If the codec is Opus and the offer has G.722, the answer also contains
+// G.722, which the client receives if the call moves into a room. If no codec is suitable, the
+// section is rejected. The caller adds the transport.
 func (s *Section) Answer(first ...string) Section {
 	a := Section{Kind: s.Kind, Protocol: s.Protocol, Mid: s.Mid, Formats: s.Formats}
 	codecs := s.choose(first)

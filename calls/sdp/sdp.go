@@ -73,7 +73,7 @@ type Section struct {
 	Crypto  []Crypto // the author's keys for SRTP, best first; only from ParsePhone
 }
 
-// A Direction tells which side sends in a section, from the point of view of the description's
+// A Direction specifies which sides send in a section, from the point of view of the description's
 // author.
 type Direction string
 

@@ -47,18 +47,18 @@ func converse(t *testing.T, w *world) (c conversation) {
 	return c
 }
 
-// hear sends payload over RTP from one phone until the phone at receives it.
-func hear(t *testing.T, from *phone, to *net.UDPAddr, at *phone, payload string) {
+// hear sends payload over RTP from one phone until the listener receives it.
+func hear(t *testing.T, from *phone, to *net.UDPAddr, listener *phone, payload string) {
 	t.Helper()
 	b := make([]byte, 2048)
 	for seq := range uint16(1500) {
 		from.say(to, seq, payload)
-		_ = at.rtp.SetReadDeadline(time.Now().Add(40 * time.Millisecond))
-		if n, err := at.rtp.Read(b); err == nil && bytes.HasSuffix(b[:n], []byte(payload)) {
+		_ = listener.rtp.SetReadDeadline(time.Now().Add(40 * time.Millisecond))
+		if n, err := listener.rtp.Read(b); err == nil && bytes.HasSuffix(b[:n], []byte(payload)) {
 			return
 		}
 	}
-	t.Fatalf("%s did not hear %q", at.user, payload)
+	t.Fatalf("%s did not hear %q", listener.user, payload)
 }
 
 // say sends an RTP packet.
@@ -459,7 +459,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// hearsVoice reports whether a phone hears anything but silence while the phone from sends a loud
+// hearsVoice reports whether a phone hears anything but silence while another phone sends a loud
 // tone in a codec of package wav.
 func (p *phone) hearsVoice(from *phone, to *net.UDPAddr, codec string) bool {
 	p.t.Helper()

@@ -89,7 +89,7 @@ func (s *Server) remove(d *dialog) bool {
 	return had
 }
 
-// removeLeg deletes a dialog from those that take part in calls. Messages of the phone still find
+// removeLeg deletes a dialog from those that take part in calls. Messages from the phone still find
 // it.
 func (s *Server) removeLeg(d *dialog) {
 	s.mu.Lock()
@@ -97,7 +97,7 @@ func (s *Server) removeLeg(d *dialog) {
 	delete(s.legs, d.leg)
 }
 
-// accepted returns the transactions of the phone's first and latest INVITE. An ACK of the phone
+// accepted returns the transactions of the phone's first and latest INVITE. An ACK from the phone
 // may be for either.
 func (d *dialog) accepted() (all []*serverTx) {
 	d.mu.Lock()
@@ -160,7 +160,7 @@ func (d *dialog) hangUp(op calls.Op, c calls.Cause) {
 	}
 }
 
-// finish marks the dialog as over. It reports whether this is the first call of finish.
+// finish marks the dialog as over. It returns true only the first time.
 func (d *dialog) finish() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

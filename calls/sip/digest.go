@@ -138,8 +138,8 @@ type nonceUse struct {
 	until time.Time
 }
 
-// A nonceShare holds the nonces that one set of credentials has used. Nonces that were issued at
-// the time in after or earlier are not valid for these credentials.
+// A nonceShare holds the nonces that one set of credentials has used. The field after is a time: a
+// nonce that was issued by then and is not in nonces is invalid for these credentials.
 type nonceShare struct {
 	nonces [][16]byte // in the order of their first use
 	after  time.Time
@@ -176,8 +176,8 @@ func (n *nonces) open(text string, from netip.Addr) (b [16]byte, ok bool) {
 func issuedAt(b [16]byte) time.Time { return time.Unix(0, int64(binary.BigEndian.Uint64(b[:]))) }
 
 // use counts a use of a nonce by a set of credentials. It returns false if the nonce has expired,
-// if count is not higher than before, or if too many nonces are in use. If these credentials use
-// too many nonces, the oldest of them becomes invalid.
+// if count is malformed or not higher than before, or if too many nonces are in use. If these
+// credentials use too many nonces, the oldest of them becomes invalid.
 func (n *nonces) use(credential string, b [16]byte, count string, now time.Time) bool {
 	issued := issuedAt(b)
 	c, err := strconv.ParseUint(count, 16, 32)

@@ -134,7 +134,7 @@ func TestForwardEnds(t *testing.T) {
 		alice.send(alice.acknowledge(r, alice.expect("486")))
 		w.isOver()
 		if r := w.lastCall(); r.Cause.Text != "USER_BUSY" || r.Refusal != tt.refusal || r.To.Address != "/private/bob" {
-			t.Errorf("forwarded to %q, the call ended with %s, %q, want USER_BUSY, %q", tt.to, r.Cause.Text,
+			t.Errorf("forwarded to %q, the call ended with %s and %q, want USER_BUSY and %q", tt.to, r.Cause.Text,
 				r.Refusal, tt.refusal)
 		}
 	}
@@ -172,7 +172,7 @@ func TestForwardFan(t *testing.T) {
 	}
 	alice.send(alice.acknowledge(r, end))
 	if rung < 3 || rung > 10 {
-		t.Errorf("bob's phone rang %d times, want 1 to 10", rung)
+		t.Errorf("bob's phone rang %d times, want 3 to 10", rung)
 	}
 }
 

@@ -281,8 +281,8 @@ func (d *dialog) reauthorize(r *sip.Response) bool {
 	return true
 }
 
-// challenges are the response codes that request credentials. For each, it has the headers of the
-// challenge and of the answer (RFC 3261, section 22).
+// challenges contains the response codes that request credentials. Its values are the headers of
+// the challenge and of the answer (RFC 3261, section 22).
 var challenges = map[int][2]string{
 	401: {"www-authenticate", "Authorization"}, 407: {"proxy-authenticate", "Proxy-Authorization"},
 }

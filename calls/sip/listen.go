@@ -98,8 +98,8 @@ func (s *Server) admits(a netip.Addr) bool {
 	return true
 }
 
-// accept accepts connections of TCP or TLS until the listener is closed. The first message is read
-// after the handshake. A stranger's handshake may take as long as its first request.
+// accept accepts connections of TCP or TLS until the listener is closed. The TLS handshake takes
+// place when the first message is read, and counts toward strangerFor.
 func (s listener) accept(from net.Listener) {
 	for {
 		conn, err := from.Accept()
@@ -148,7 +148,7 @@ const (
 	idleFor      = 15 * time.Minute // how long a silent connection may remain
 )
 
-// A stream is a TCP connection from a phone.
+// A stream is a TCP connection, with or without TLS, to a phone or a gateway.
 type stream struct {
 	conn   net.Conn
 	queue  chan []byte
@@ -156,7 +156,7 @@ type stream struct {
 	once   sync.Once
 	proven atomic.Bool // the client has authenticated
 	kept   atomic.Bool // the client has authenticated or is in a call, so the connection may remain
-	keep   func()      // called when kept is set, and when the connection ends
+	keep   func()      // sets kept, and stops counting the connection as unproven
 	id     string      // random; the phone's bindings contain it
 }
 

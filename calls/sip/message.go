@@ -200,7 +200,7 @@ func (s *Server) newRequest(method sip.RequestMethod, to sip.Uri, f flow) *sip.R
 	return r
 }
 
-// hostFor returns the host at which the phone can reach the server.
+// hostFor returns the host at which the phone can reach the server, or 0.0.0.0 if it is unknown.
 func (s *Server) hostFor(f flow) string {
 	a := s.c.AddressFor(f.source())
 	if !a.IsValid() {
@@ -278,7 +278,8 @@ func contactOf(m sip.Message) *sip.ContactHeader {
 	return nil
 }
 
-// userOf returns the user in a party's SIP URI, which is the last part of the party's address.
+// userOf returns the user in a party's SIP URI: the last part of the party's address, escaped, or
+// "anonymous" if that is empty.
 func userOf(p calls.Party) string {
 	name := p.Address[strings.LastIndexByte(p.Address, '/')+1:]
 	if name == "" {

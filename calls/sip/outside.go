@@ -17,9 +17,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Calls from outside are of two kinds: gateways call phone numbers, and anyone calls SIP addresses.
-// Outside callers do not have a subscriber's credentials. Like the holder of a guest token, each of
-// them reaches only one address.
+// There are two kinds of calls from outside: gateways call phone numbers, and anyone may call SIP
+// addresses. Outside callers do not have a subscriber's credentials. Like the holder of a guest
+// token, each of them reaches only one address.
 
 // A caller is the sender of an INVITE that begins a call.
 type caller struct {
@@ -142,7 +142,7 @@ func (s outsiders) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (ca
 		return caller{}, false, nil
 	}
 	if f.udp != nil && !s.rates.allowAnswer(networkOf(f.source()), time.Now()) {
-		return caller{}, false, nil // strangers must not make the server query the database
+		return caller{}, false, nil // strangers may cause only a limited number of queries
 	}
 
 	a, err := s.c.Fabric.SIP.FindByHost(ctx, name, r.Recipient.User)

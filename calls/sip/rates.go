@@ -15,7 +15,7 @@ const (
 	messagesPerSecond = 1000
 	messagesAtOnce    = 3000
 
-	maxProven       = 10_000                  // the number of proven networks
+	maxProven       = 10_000                  // the maximum number of proven networks
 	provenFor       = maxExpiry + time.Minute // a network is proven while it renews registrations
 	strangerBuckets = 4096
 
@@ -109,8 +109,8 @@ func (r *rates) allowAnswer(n netip.Prefix, now time.Time) bool {
 	return r.proven[n] != nil || r.stranger(n).answers.AllowN(now, 1)
 }
 
-// allowNewGateway counts an INVITE from a network where no gateway is known, and reports whether it
-// may be looked up.
+// allowNewGateway counts an INVITE from a network where no gateway is known, and reports whether a
+// gateway may be looked up for it.
 func (r *rates) allowNewGateway(now time.Time) bool { return r.newGateways.AllowN(now, 1) }
 
 // sweep deletes networks that are no longer proven.

@@ -22,7 +22,7 @@ func (c conversation) bobRequests(method string) request {
 		from: "phone-bob"}
 }
 
-// refers sends the request r with the transfer's target in to, and returns the response.
+// refers sends r with the Refer-To header to, and returns the response.
 func (p *phone) refers(r request, to string) message {
 	p.t.Helper()
 	r.headers += "Refer-To: " + to + "\r\n"
@@ -50,7 +50,7 @@ func (p *phone) transfers(r request, user string) {
 	p.notified("SIP/2.0 100 Trying")
 }
 
-// notified expects a notification with the given status, which it answers.
+// notified expects a notification with the given status, and answers it.
 func (p *phone) notified(status string) message {
 	p.t.Helper()
 	m := p.expect("NOTIFY")
@@ -148,7 +148,7 @@ func TestCallerTransfers(t *testing.T) {
 	dave.respond(dave.expect("BYE"), "200 OK", "")
 	w.isOver()
 	if r := w.lastCall(); r.To.SubscriberID != w.subscribers["dave"] || r.Cause != calls.NormalClearing {
-		t.Errorf("at last, the record is %+v, want a call between bob and dave", r)
+		t.Errorf("at the end, the record is %+v, want a call between bob and dave", r)
 	}
 }
 

@@ -26,7 +26,7 @@ const (
 
 	// The number of registrations waiting for a response is limited, both in total and for each
 	// project. Therefore, gateways that do not respond cannot keep other projects from registering.
-	// maxRegistered is the number of registrations per project.
+	// maxRegistered is the maximum number of registrations per project.
 	maxAtRegister = 64
 	maxOfProject  = 4
 	maxRegistered = 100
@@ -98,8 +98,8 @@ func (s registrar) readGateways(ctx context.Context) error {
 	return nil
 }
 
-// isRegistrar reports whether this node registers at a gateway. With several nodes, this is the
-// first node that gets the lease.
+// isRegistrar reports whether this node registers at a gateway. With several nodes, only the node
+// that holds the lease registers.
 func (s registrar) isRegistrar(ctx context.Context, g fabric.Gateway) bool {
 	if s.c.Alone {
 		return true

@@ -55,7 +55,7 @@ type question struct {
 
 // newScripted returns a world with a webhook that controls calls to /public/menu. The webhook
 // returns the answers in order. The webhook also serves /tone.wav, which is half a second of a
-// square wave.
+// square wave, and /long.wav, which is too long to play.
 func newScripted(t *testing.T, change func(*calls.Config), answers ...string) (*world, *webhook) {
 	t.Helper()
 	h := &webhook{answers: make(chan string, 200), asked: make(chan question, 200)}
@@ -134,8 +134,7 @@ func (w *world) addScript(name string) fabric.Resource {
 			"contents": json.RawMessage(`{"sections": {"main": ["answer"]}}`)}))
 }
 
-// answeredBy makes the phone call a script, waits for the script to answer, and acknowledges the
-// answer.
+// answeredBy dials a script, waits for the script to answer, and acknowledges the answer.
 func (p *phone) answeredBy(user string) message {
 	p.t.Helper()
 	_, m := p.dial(user)
@@ -190,7 +189,7 @@ func TestScriptPlays(t *testing.T) {
 	if first.Step != 1 || first.Last != nil || first.Script.Type != "swml_script" ||
 		first.Call.From != "/private/alice" || first.Call.To != "/public/menu" ||
 		!strings.Contains(string(first.Script.Settings["contents"]), "sections") {
-		t.Errorf("the first request to the webhook was %+v", first)
+		t.Errorf("the first request to the webhook was %+v, want step 1 of alice's call to menu", first)
 	}
 	if second.Step != 2 || second.Last == nil || second.Last.Verb != "play" || second.Last.Error != "" ||
 		second.Call.State != calls.InCall {
@@ -374,6 +373,6 @@ func TestSoundOfAllowedHost(t *testing.T) {
 
 	release()
 	if len(sound) != 1600 {
-		t.Errorf("0.1 s of sound have %d samples, want 1600", len(sound))
+		t.Errorf("0.1 s of sound has %d samples, want 1600", len(sound))
 	}
 }

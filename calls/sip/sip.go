@@ -154,7 +154,7 @@ func New(c Config) *Server {
 // Ports returns the port of UDP and TCP, and the port of TLS. A port that is not served is 0.
 func (s *Server) Ports() (plain, secure int) { return s.ports.plain, s.ports.secure }
 
-// Secure makes the listener for TLS use a configuration. Call it before Run.
+// Secure makes the TLS listener use c. Call it before Run.
 func (s *Server) Secure(c *tls.Config) { s.c.TLS = tls.NewListener(s.c.TLS, c) }
 
 // Carry sets the calls that phones take part in. Call it before Run.
@@ -239,7 +239,7 @@ func (s *Server) ping(now time.Time) {
 	}
 }
 
-// counters counts what a server has done.
+// counters holds the counts behind [Stats].
 type counters struct {
 	received, malformed, limited, registered, denied, blocked atomic.Uint64
 	inbound, outbound                                         atomic.Uint64

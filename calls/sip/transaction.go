@@ -32,8 +32,8 @@ func keyOf(r *sip.Request, f flow) serverKey {
 	return serverKey{branch: branch, sender: r.Via().SentBy(), method: method, source: f.source()}
 }
 
-// A serverTx is the transaction of a received request. It stores the last response to answer
-// repeats of the request.
+// A serverTx is the transaction of a received request. It stores the last response, with which it
+// answers repeats of the request.
 type serverTx struct {
 	server *Server
 	key    serverKey
@@ -98,7 +98,7 @@ func (t *serverTx) repeat() {
 }
 
 // respond sends a response. It repeats a final response to an INVITE until acknowledge is called.
-// If acknowledge is not called in time, respond calls unread.
+// If acknowledge is not called in time, unread is called.
 func (t *serverTx) respond(r *sip.Response, unread func()) {
 	b := []byte(r.String())
 	t.mu.Lock()

@@ -222,7 +222,7 @@ func (m message) kind() string {
 	return match[1] + match[2]
 }
 
-// header returns the lines of a header.
+// header returns the values of the headers with a name.
 func (m message) header(name string) (lines []string) {
 	for line := range strings.Lines(string(m)) {
 		if found, value, ok := strings.Cut(line, ":"); ok && strings.EqualFold(found, name) {
@@ -419,7 +419,7 @@ func (p *phone) dial(to string) (request, message) {
 	return r, m
 }
 
-// dialed calls an address, and returns the answer after the ringing.
+// dialed calls an address, and returns the first response other than 100 and 180.
 func (p *phone) dialed(to string) message {
 	p.t.Helper()
 	_, m := p.dial(to)

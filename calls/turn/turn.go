@@ -131,7 +131,7 @@ func (s *Server) ICEServers(holder string, expires time.Time) []ICEServer {
 	return []ICEServer{{URLs: []string{s.config.URL}, Username: username, Credential: password}}
 }
 
-// checkEvery is how often the server is checked.
+// checkEvery is the interval between checks of the server.
 const checkEvery = time.Minute
 
 // Watch checks the server now and every minute until ctx is done. It logs when the server starts or
