@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Controls are the switches that a leg's client has set, such as mute. The record stores them, so
-// that a muted leg stays muted when another node takes the call over.
+// Controls are the switches of a leg that are on, such as mute. The record stores them, so that a
+// muted leg stays muted when another node takes the call over.
 type Controls int64
 
 // The controls that a leg can have.
@@ -18,7 +18,7 @@ const (
 	HandRaised
 )
 
-// controls returns the switches that the leg's client has set.
+// controls returns the leg's switches that are on.
 func (l *leg) controls() (c Controls) {
 	for _, s := range l.switches() {
 		if *s.on {
@@ -28,8 +28,8 @@ func (l *leg) controls() (c Controls) {
 	return c
 }
 
-// restore sets the switches that the client had set before its node was lost. Later, renew applies
-// them to the media.
+// restore sets the switches that were on before the leg's node was lost. Later, renew applies them
+// to the media.
 func (l *leg) restore(c Controls) {
 	for _, s := range l.switches() {
 		*s.on = c&s.control != 0

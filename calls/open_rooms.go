@@ -132,7 +132,7 @@ func (o *openRooms) endLost(ctx context.Context, s RoomSession) error {
 	return nil // another node was faster
 }
 
-// endLostOf closes the records of a dead node's room sessions.
+// endLostOf writes the ends of a dead node's room sessions.
 func (o *openRooms) endLostOf(ctx context.Context, node string) error {
 	left, err := o.store.RunningRooms(ctx, node)
 	if err != nil {

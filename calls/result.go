@@ -77,8 +77,7 @@ var reasons = map[string]string{
 	managerRequest.Text:    "Ended by a backend or an operator",
 }
 
-// Reason returns a description for display of why the call ended. It is "" while the call is
-// running.
+// Reason describes, for display, why the call ended. It is "" while the call is running.
 func (r Record) Reason() string {
 	reason, known := reasons[r.Cause.Text]
 	switch {
@@ -94,7 +93,7 @@ func (r Record) Reason() string {
 	return r.Cause.Text
 }
 
-// refusals maps the rules that a call through a SIP gateway can break to descriptions for display.
+// refusals maps the values of Record.Refusal to descriptions for display.
 var refusals = map[string]string{
 	fabric.ReasonOff:       "Outbound calls are off",
 	fabric.ReasonPrefix:    "The project may not call this prefix",

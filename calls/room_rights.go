@@ -8,9 +8,9 @@ import (
 )
 
 // guestRights and moderatorRights list what members of a room may do, in the SDK's terms.
-// Subscribers are moderators. Holders of guest, invite and embed tokens are guests. Positions,
-// layouts and microphone flags have no rights, because the server shows one member at a time and
-// cannot change a member's microphone.
+// Subscribers are moderators. Holders of guest, invite and embed tokens are guests. There are no
+// rights for positions, layouts and microphone flags, because the server shows one member at a time
+// and cannot change a member's microphone.
 var (
 	guestRights = []string{
 		"self.mute.audio", "self.mute.video", "self.deaf", "self.raisehand", "self.microphone.volume",
@@ -38,7 +38,8 @@ func (l *leg) isModerator() bool { return l.client.Token.Kind == fabric.SAT }
 
 var errNotModerator = problem.New(problem.Forbidden, "not_permitted", "only moderators may do this to others")
 
-// actInRoom executes a command that exists only in rooms. handled is false for other commands.
+// actInRoom executes a command that works differently in rooms, or only there. handled is false for
+// other commands.
 func (l *leg) actInRoom(cmd Command) (handled bool, err error) {
 	r := l.call.inRoom
 	switch cmd.Op {

@@ -56,8 +56,8 @@ func (o *openRooms) take(ctx context.Context, s RoomSession) (*room, error) {
 	return r, err
 }
 
-// revive adds the calls of a session that this node has taken over. Their clients have to attach to
-// them.
+// revive adds the calls of a session that this node has taken over. The clients of these calls have
+// to attach again.
 func (r *room) revive(members []Record) {
 	c := r.calls
 	r.locked = r.session.Locked

@@ -120,7 +120,7 @@ func (s *script) ringBack() {
 	}
 }
 
-// ringing is the sound of ringing. It is a tone of one second and four seconds of silence.
+// ringing returns the sound of ringing: a tone of one second, and four seconds of silence.
 var ringing = sync.OnceValue(func() []int16 {
 	const rate, pitch, fade = 16000, 425, 160.0
 	sound := make([]int16, 5*rate)

@@ -6,8 +6,9 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// Scripts decides what happens in calls to scripts. Scripts are resources such as SWML scripts and
-// AI agents, which selvage stores but does not run. It is safe for concurrent use.
+// Scripts decides what happens in calls to scripts. A script is a resource, such as a SWML script
+// or an AI agent, that selvage stores but does not run. The methods of Scripts are safe for
+// concurrent use.
 type Scripts interface {
 	// Next returns what happens next in a call. If it returns no verbs, the call ends.
 	Next(ctx context.Context, s ScriptStep) ([]Verb, error)

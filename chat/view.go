@@ -125,7 +125,7 @@ func (c *Chat) find(ctx context.Context, t fabric.Token, from, name string) (vie
 	return found, problem.IgnoreNotFound(err)
 }
 
-// findWithout returns a conversation of a subscriber whose peer has no address. The peer is a
+// findWithout returns a subscriber's conversation with a peer that has no address. The peer is a
 // guest, or a subscriber who has since been deleted or disabled.
 func (c *Chat) findWithout(ctx context.Context, t fabric.Token, me Party, peer string) (view, error) {
 	if t.Kind != fabric.SAT {
@@ -158,7 +158,7 @@ func peerIn(name, memberID string) (peer string, ok bool) {
 }
 
 // visibleSince returns the time of the oldest messages that the holder of a token may read in a
-// room. For a guest, this is the time at which its first token was issued.
+// room. For a guest, this is the time at which the guest's first token was issued.
 func visibleSince(t fabric.Token) time.Time {
 	switch {
 	case t.Kind == fabric.SAT:

@@ -12,7 +12,7 @@ import (
 // An Input is a message to send.
 type Input struct {
 	To   string // the conversation: an address or a group id
-	From string // the sender's address; "" means its first
+	From string // the id of the sender's address; "" means the first one
 	Text string
 	Key  string // repeating a request with the same key sends the message only once; may be ""
 }
@@ -26,8 +26,8 @@ func (in Input) Check() error {
 	return errors.Join(missing, checkText(in.Text), checkKey(in.Key))
 }
 
-// Send writes a message on behalf of a token's holder and sends it to the sockets of the members. It
-// makes the sender a member of a room.
+// Send writes a message on behalf of a token's holder and sends it to the sockets of the members.
+// In a room, it makes the sender a member.
 func (c *Chat) Send(ctx context.Context, t fabric.Token, in Input) (Message, error) {
 	if err := in.Check(); err != nil {
 		return Message{}, err
@@ -81,7 +81,7 @@ func (c *Chat) isOffline(ctx context.Context, m Message) (bool, error) {
 	return !p.Online(), err
 }
 
-// A Reference is the two names by which clients refer to a conversation.
+// A Reference holds the two names by which clients refer to a conversation.
 type Reference struct {
 	AddressID string // address of the other party or the room
 	GroupID   string

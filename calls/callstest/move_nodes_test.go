@@ -130,7 +130,7 @@ func TestMoveToOtherNode(t *testing.T) {
 	}
 }
 
-// TestGuestMoves shows that a guest can move its call only to the addresses in its token.
+// TestGuestMoves shows that a guest can move a call only to the addresses in the guest's token.
 func TestGuestMoves(t *testing.T) {
 	m := newMeeting(t)
 	bob := m.subscriber("bob")
@@ -152,6 +152,6 @@ func TestGuestMoves(t *testing.T) {
 		t.Errorf("bob has joined %d times, and %d rooms are open; want 1 and none", n, m.calls.Stats().Rooms)
 	}
 	if err := bob.move(lobby); err != nil {
-		t.Errorf("the other side's move = %v", err)
+		t.Errorf("the other side's move = %v, want no error", err)
 	}
 }

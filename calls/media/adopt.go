@@ -13,8 +13,9 @@ import (
 )
 
 // A call between two parties keeps its media when it moves into a room. Its clients may continue to
-// send Opus, which the engine decodes but cannot encode. They hear the room in G.722, which their
-// descriptions also contain, or in the codec of a phone.
+// send Opus, which the engine decodes but cannot encode. These clients hear the room in G.722,
+// which their descriptions contain in addition to Opus. Clients that use PCMU or PCMA, for example
+// in a call with a phone, keep this codec.
 
 // Adopt implements calls.Mixer.
 func (m *mixer) Adopt(media calls.Media) error {
@@ -52,8 +53,8 @@ func (m *mixer) Release(media calls.Media) {
 	l.voice.Store(nil)
 }
 
-// put passes the payload of a packet to the mixer. at is its RTP timestamp. Packets in other codecs
-// are dropped.
+// put passes the payload of a packet to the mixer. at is its RTP timestamp. Packets in codecs that
+// a mixer cannot decode are dropped.
 func (v *voice) put(codec string, at uint32, payload []byte) {
 	switch codec {
 	case sdp.G722, sdp.PCMU, sdp.PCMA:
@@ -72,8 +73,8 @@ func (v *voice) put(codec string, at uint32, payload []byte) {
 	}
 }
 
-// These are sizes of Opus packets. A playout has a byte for each tick of 8 kHz, but the clock of
-// Opus runs at 48 kHz (RFC 7587, section 4.1).
+// opusTicks is the number of ticks of the clock of Opus, 48 kHz (RFC 7587, section 4.1), for each
+// byte of a playout, whose clock runs at 8 kHz.
 const (
 	opusTicks   = 6
 	opusSamples = 16000 * 120 / 1000 // samples of the longest packet (RFC 6716, section 3.2.5)
@@ -81,7 +82,7 @@ const (
 
 // A transcoder converts Opus to G.722, the codec of rooms. The zero value is ready to use.
 type transcoder struct {
-	mu      sync.Mutex // held while the other members are used
+	mu      sync.Mutex // held while the other fields are used
 	decoder *opus.Decoder
 	encoder *wav.Encoder
 	pcm     [opusSamples]int16

@@ -148,7 +148,7 @@ func (b *browser) until(name, what string, wanted func(map[string]inbound) bool)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	b.t.Fatalf("%s: %s; last: %s", name, what, raw)
+	b.t.Fatalf("%s: timed out waiting until %s; the last statistics are %s", name, what, raw)
 	return nil
 }
 

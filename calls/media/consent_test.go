@@ -119,13 +119,13 @@ func TestForgedAnswers(t *testing.T) {
 		"a different id":       {victim, answerTo(stale, lightPassword)},
 		"a different password": {victim, answerTo(check, "another password")},
 		"a different address":  {other, answerTo(check, lightPassword)},
-		"the client":           {c.conn, answerTo(check, lightPassword)},
+		"the client's address": {c.conn, answerTo(check, lightPassword)},
 	} {
 		_, err := forged.from.Write(forged.answer)
 		must(t, err)
 		c.write(c.packet(name))
 		if heard := c.hear(); heard != name {
-			t.Errorf("after an answer with %s, the address received %q", name, heard)
+			t.Errorf("after an answer with %s, the client received %q, want its own packet", name, heard)
 		}
 	}
 
@@ -175,7 +175,7 @@ func TestSilentClient(t *testing.T) {
 	}
 	c.close()
 	if names, _, checks := e.Known(); names != 0 || checks != 0 {
-		t.Errorf("the engine still knows %d names and %d checks", names, checks)
+		t.Errorf("the engine still knows %d names and %d checks, want none", names, checks)
 	}
 }
 

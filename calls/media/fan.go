@@ -85,8 +85,8 @@ func (l *leg) fan(s *section, n int) []*route {
 	return all
 }
 
-// setFan sets the legs that receive the section's packets. If one of them is new, it asks the
-// client for a key frame.
+// setFan sets the legs that receive the section's packets. If one of them is new, setFan asks the
+// section's client for a key frame.
 func (s *section) setFan(fan []*route) {
 	var before []*route
 	if old := s.fan.Load(); old != nil {
@@ -146,13 +146,13 @@ func (w *worker) forwardAll(s *section, fan []*route, plain []byte, p packet, no
 const bitrateFor = 5 * time.Second
 
 // minBitrate is the lowest bandwidth, in bits per second, that a client of a room can request from
-// a source. A client with less bandwidth loses packets. Otherwise, it would spoil the video for all
-// others.
+// a source. A client with less bandwidth loses packets. Otherwise, one slow client would spoil the
+// video for all others.
 const minBitrate = 150_000
 
 // limitBitrate records the bandwidth that a client estimates for the video that it sees. It sets
 // p.Bitrate to the smallest estimate of all clients that see the same video, ignoring estimates
-// below minBitrate.
+// below minBitrate. If no estimate remains, it sets minBitrate.
 func (s *section) limitBitrate(from *section, p *rtcp.ReceiverEstimatedMaximumBitrate, now time.Time) {
 	s.out.estimate.Store(&estimate{p.Bitrate, now})
 	fan := from.fan.Load()

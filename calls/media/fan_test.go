@@ -48,8 +48,7 @@ func newVideoLegs(t *testing.T, n int) (e *Engine, legs []videoLeg) {
 	return e, legs
 }
 
-// sendVideo makes the leg's client send the packets from first to last, each of which is a key
-// frame.
+// sendVideo makes the leg's client send the packets from first to last. Each packet is a key frame.
 func (l videoLeg) sendVideo(t *testing.T, w *worker, first, last uint16) {
 	t.Helper()
 	for seq := first; seq <= last; seq++ {
@@ -228,7 +227,7 @@ func TestLowBandwidth(t *testing.T) {
 			}
 		}
 		if len(bitrates) != 1 || bitrates[0] < 0.99*tt.want || bitrates[0] > 1.01*tt.want {
-			t.Errorf("after client %d estimates %v bit/s, the source is told %v, want %v",
+			t.Errorf("after client %d estimates %v bit/s, the source receives %v, want %v",
 				tt.viewer, tt.rate, bitrates, tt.want)
 		}
 	}

@@ -127,7 +127,7 @@ func TestForwardAllocations(t *testing.T) {
 				i++
 			})
 			if allocations != 0 && !raceDetector() {
-				t.Errorf("forwarding %s with %v allocates %v times a packet, want 0", kind, profile, allocations)
+				t.Errorf("forwarding %s with %v allocates %v times per packet, want 0", kind, profile, allocations)
 			}
 			if s := p.engine.Stats(); s.Sent != warm+runs+1 || s.Dropped != 0 {
 				t.Errorf("Stats() = %+v, want all packets forwarded", s)

@@ -283,7 +283,7 @@ func TestPanic(t *testing.T) {
 	select {
 	case err := <-c.watch.failed:
 		if !strings.Contains(err.Error(), "a fault") || !strings.Contains(err.Error(), "receiveRTP") {
-			t.Errorf("Failed(%v), want the panic and where it was", err)
+			t.Errorf("Failed(%v), want the panic and where it occurred", err)
 		}
 	case <-time.After(deadline):
 		t.Fatal("Failed was not called")

@@ -58,7 +58,8 @@ func startsKeyframe(codec string, b []byte) bool {
 	return true
 }
 
-// startsVP8 reads the payload descriptor (RFC 7741, section 4.2) and the P bit that follows.
+// startsVP8 implements startsKeyframe for VP8. It reads the payload descriptor (RFC 7741, section
+// 4.2) and the P bit that follows.
 func startsVP8(b []byte) bool {
 	if len(b) < 2 || b[0]&0x17 != 0x10 { // S=1, PID=0
 		return false
@@ -80,7 +81,8 @@ func startsVP8(b []byte) bool {
 	return len(b) > i && b[i]&1 == 0
 }
 
-// startsH264 looks for a parameter set or the start of an IDR slice (RFC 6184, section 5).
+// startsH264 implements startsKeyframe for H.264. It looks for a parameter set or the start of an
+// IDR slice (RFC 6184, section 5).
 func startsH264(b []byte) bool {
 	if len(b) < 2 {
 		return false

@@ -138,7 +138,7 @@ func TestConsent(t *testing.T) {
 		heard, check = hears(at)
 		answer(check, at)
 		if !heard || check.TransactionID == last.TransactionID {
-			t.Errorf("after %v, a client that answers is heard: %v, want media, and a new check", at, heard)
+			t.Errorf("after %v, a client that answers receives media: %v, want true, and a new check", at, heard)
 		}
 		last = check
 	}
@@ -188,7 +188,7 @@ func TestClaims(t *testing.T) {
 		}
 	}
 	if table.findByAddress(p.source) != to.transport {
-		t.Error("the address does not belong to the last one that proved it")
+		t.Error("the address does not belong to the last transport that claimed it")
 	}
 	table.remove(to.transport)
 	if table.findByAddress(p.source) != nil || !table.claimAddress(p.source, from.transport, now) {

@@ -154,7 +154,7 @@ func TestMixRecord(t *testing.T) {
 	for i, p := range all.packets {
 		first := all.packets[0]
 		if p.Seq != first.Seq+uint16(i) || p.Time != first.Time+uint32(i)*frameBytes || p.Codec != sdp.G722 {
-			t.Fatalf("packet %d of the recording is %d at %d in %s", i, p.Seq, p.Time, p.Codec)
+			t.Fatalf("packet %d of the recording has number %d and time %d in %s, want the next G722 frame", i, p.Seq, p.Time, p.Codec)
 		}
 	}
 
@@ -165,7 +165,7 @@ func TestMixRecord(t *testing.T) {
 	h.mixer.Add(a.leg)
 	h.run(1, nil)
 	if next := all.packets[len(all.packets)-1]; next.Seq != last.Seq+1 || next.Time != last.Time+3*frameBytes {
-		t.Errorf("after a pause of two frames it continues at %d, want %d", next.Time, last.Time+3*frameBytes)
+		t.Errorf("after a pause of two frames, the recording continues at %d, want %d", next.Time, last.Time+3*frameBytes)
 	}
 	h.mixer.Record(nil)
 	if count := len(all.packets); count != 51 {

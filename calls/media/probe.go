@@ -12,7 +12,7 @@ import (
 )
 
 // In addition to requests from clients, the engine answers signed requests from programs that test
-// its UDP port. The limit prevents attackers from directing many answers at a third party.
+// its UDP port. probesPerSecond prevents attackers from directing many answers at a third party.
 const (
 	probesPerSecond = 10
 	probeRepeat     = 200 * time.Millisecond // time before a test repeats its request
@@ -37,8 +37,8 @@ func newProbe() *probe {
 // has its own credentials.
 func (e *Engine) Probe() string { return e.probe.ufrag + ":" + e.probe.password }
 
-// receiveProbe handles a request for a user name that no transport has. If the request is a test,
-// it answers.
+// receiveProbe handles a request with a username that no transport has. If the request is a test,
+// receiveProbe answers it.
 func (w *worker) receiveProbe(m *stun.Message, ufrag []byte, from *path, now time.Time) {
 	p := w.engine.probe
 	if from.tcp != nil || string(ufrag) != p.ufrag {

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// A client starts speaking with minLoudPackets consecutive packets that are at least as loud as
-// speech. It stops speaking after none of its packets has been that loud for longer than maxPause.
+// A client counts as speaking after minLoudPackets consecutive packets that are at least as loud as
+// speech. It counts as silent when no packet has been that loud for longer than maxPause.
 const (
 	minLevel       = 45 // in -dBov: levels of -45 dBov and above are speech
 	minLoudPackets = 3

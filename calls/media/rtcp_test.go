@@ -10,15 +10,15 @@ import (
 )
 
 // await waits for an RTCP packet for which fits returns true. Because packets may be lost, it calls
-// again every 20 ms, just as clients repeat their packets.
-func (p *part) await(t *testing.T, what string, fits func(rtcp.Packet) bool, again func()) {
+// repeat every 20 ms, just as clients repeat their packets.
+func (p *part) await(t *testing.T, what string, fits func(rtcp.Packet) bool, repeat func()) {
 	t.Helper()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for end := time.After(deadline); ; {
 		select {
 		case <-ticker.C:
-			again()
+			repeat()
 		case packets := <-p.reports:
 			if slices.ContainsFunc(packets, fits) {
 				return
@@ -85,7 +85,7 @@ func TestRepeat(t *testing.T) {
 		t.Errorf("alice's client has lost %d packets, want 1", lost)
 	}
 	if before.Sent == 0 {
-		t.Error("Quality has no packets sent")
+		t.Error("Quality().Sent is 0, want the packets to bob")
 	}
 }
 

@@ -78,7 +78,8 @@ func (m *mixer) ReadFrames(dst []int16, at int64) (n int, err error) {
 	return n, nil
 }
 
-// readSome reads frames until dst is full or a pause begins or ends.
+// readSome reads at most mixed frames. It stops earlier if dst is full, or if a pause begins or
+// ends.
 func (m *mixer) readSome(dst []int16) (n int, err error) {
 	want, inside := int64(mixed), false
 	if len(m.pauses) > 0 {

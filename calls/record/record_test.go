@@ -28,7 +28,7 @@ func TestRecording(t *testing.T) {
 	}
 	rec := w.find(t, p.Sid())
 	if rec.Status != recordings.InProgress || rec.Channels != 2 || rec.CallSid != "c" {
-		t.Errorf("announced: %s, %d channels of call %q, want in-progress, 2 of c",
+		t.Errorf("the announced recording is %s, with %d channels of call %q, want in-progress, with 2 of c",
 			rec.Status, rec.Channels, rec.CallSid)
 	}
 	if got := w.Stats(); got.Recordings != 1 {
@@ -43,24 +43,24 @@ func TestRecording(t *testing.T) {
 
 	rec = w.find(t, p.Sid())
 	if rec.Status != recordings.Completed || rec.ErrorCode != "" || rec.Channels != 2 || rec.SampleRate != 8000 {
-		t.Errorf("then: %s %q, %d channels of %d Hz, want completed, 2 of 8000", rec.Status, rec.ErrorCode,
+		t.Errorf("the finished recording is %s %q, with %d channels of %d Hz, want completed, with 2 of 8000", rec.Status, rec.ErrorCode,
 			rec.Channels, rec.SampleRate)
 	}
 	if rec.From != "/private/alice" || rec.To != "/private/bob" || rec.Direction != "inbound" ||
 		!rec.StartTime.Equal(call.Started.Truncate(time.Microsecond)) {
-		t.Errorf("it is of %q to %q, %s, at %v", rec.From, rec.To, rec.Direction, rec.StartTime)
+		t.Errorf("the recording is from %q to %q, %s, at %v, want alice's inbound call to bob", rec.From, rec.To, rec.Direction, rec.StartTime)
 	}
 
 	if d := rec.Duration(); d != 4*time.Second {
-		t.Errorf("it lasts %v, want 4 s", d)
+		t.Errorf("the recording lasts %v, want 4 s", d)
 	}
 	owner := recordings.Owner{ProjectID: w.project, SubscriberID: alice}
 	if _, err := w.recordings.Find(t.Context(), owner, p.Sid()); err != nil {
-		t.Errorf("it is not alice's: %v", err)
+		t.Errorf("alice cannot find the recording: %v", err)
 	}
 
 	if files := w.spoolFiles(t); len(files) != 0 {
-		t.Errorf("files left: %q", files)
+		t.Errorf("the spools %q are left, want none", files)
 	}
 	if _, err := w.Start(t.Context(), call); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("Start after Close: %v, want %v", err, problem.Unavailable)
@@ -76,11 +76,11 @@ func TestRoom(t *testing.T) {
 	p := w.start(t, room)
 	wanted, err := w.Wanted(t.Context(), room.Recorded())
 	if err != nil || len(wanted) != 1 || wanted[0].Sid != p.Sid() || wanted[0].RoomSession != "s" {
-		t.Errorf("the wanted recordings of the session are %+v, %v", wanted, err)
+		t.Errorf("the wanted recordings of the session are %+v, %v, want the one in progress", wanted, err)
 	}
 
 	if recorded, err := w.Interrupt(t.Context(), room.Recorded()); err != nil || recorded {
-		t.Errorf("a recording of this process is interrupted: %v, %v", recorded, err)
+		t.Errorf("Interrupt of a recording of this process = %v, %v, want false", recorded, err)
 	}
 	for i := range 200 {
 		packet := audio(p, i)
@@ -96,14 +96,14 @@ func TestRoom(t *testing.T) {
 	rec := w.find(t, p.Sid())
 	if rec.Status != recordings.Completed || rec.Channels != 1 || rec.ConferenceSid != "s" || rec.CallSid != "" ||
 		rec.Source != "StartConferenceRecording" || rec.To != "/public/lobby" {
-		t.Errorf("the recording is %+v", rec)
+		t.Errorf("the recording is %+v, want a completed one of the room with one channel", rec)
 	}
 	loudest := int16(0)
 	for _, v := range w.samples(t, p.Sid()) {
 		loudest = max(loudest, v)
 	}
 	if loudest < 7000 { // 0x20 of PCMU is 7932
-		t.Errorf("the loudest sample is %d, want the level of the room", loudest)
+		t.Errorf("the loudest sample is %d, want at least 7000", loudest)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestInterrupted(t *testing.T) {
 
 	p := w.start(t, w.call(time.Second))
 	if p.Sid() == sid {
-		t.Fatal("the recording of a dead process is not over")
+		t.Fatal("the recording of a killed process has not ended")
 	}
 	if got := w.find(t, sid).Status; got != recordings.Stopped {
 		t.Errorf("the interrupted recording is %s, want stopped", got)
@@ -137,7 +137,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestOnce shows that a spool makes only one recording, no matter when its process is killed.
+// TestOnce shows that a spool becomes only one recording, no matter when its process is killed.
 func TestOnce(t *testing.T) {
 	w := newWorld(t)
 	sid := w.interrupted(t, w.call(time.Hour), 50)
@@ -195,11 +195,11 @@ func TestSpoolOutlives(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := w.find(t, sid).Status; got != recordings.Absent {
-			t.Fatalf("after two days it is %s, want absent", got)
+			t.Fatalf("after two days, the recording is %s, want absent", got)
 		}
 		w.recover(t)
 		if got := w.find(t, sid).Status; got != recordings.Completed {
-			t.Errorf("then it is %s, want completed", got)
+			t.Errorf("after the recovery, the recording is %s, want completed", got)
 		}
 	})
 
@@ -210,7 +210,7 @@ func TestSpoolOutlives(t *testing.T) {
 		}
 		w.recover(t)
 		if files := w.spoolFiles(t); len(files) != 0 {
-			t.Errorf("files left: %q", files)
+			t.Errorf("the spools %q are left, want none", files)
 		}
 	})
 }
@@ -237,7 +237,7 @@ func TestRetry(t *testing.T) {
 	w.Spools = again
 	w.recover(t)
 	if got := w.find(t, sid).Status; got != recordings.Completed || len(w.spoolFiles(t)) != 0 {
-		t.Errorf("then it is %s, and the spools are %q, want completed and none", got, w.spoolFiles(t))
+		t.Errorf("after the retry, the recording is %s, and the spools are %q, want completed and none", got, w.spoolFiles(t))
 	}
 }
 
@@ -254,7 +254,7 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := w.find(t, p.Sid()).Status; got != recordings.InProgress {
-		t.Errorf("after another process looked, it is %s, want in-progress", got)
+		t.Errorf("after another process has looked, the recording is %s, want in-progress", got)
 	}
 
 	p.Stop()
@@ -371,7 +371,7 @@ func TestPause(t *testing.T) {
 
 		if got := time.Duration(len(left)) * time.Second / time.Duration(rate); abs(
 			got-time.Duration(len(want))*time.Second/16000) > 200*time.Millisecond {
-			t.Errorf("skip %v: the length is %v", skip, got)
+			t.Errorf("skip %v: the length is %v, want 30 s, or 20 s with skip", skip, got)
 		}
 
 		sounds(t, "left", left[:10*rate], rate, want, 100*time.Millisecond)
@@ -401,7 +401,7 @@ func TestLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !plan.whole || plan.limit(8000) || plan.frames != 8000 {
-		t.Errorf("a second of two: whole %v, %d frames, want false and 8000", plan.whole, plan.frames)
+		t.Errorf("limited to one of two seconds, the plan is whole: %v, with %d frames, want false and 8000", plan.whole, plan.frames)
 	}
 }
 
@@ -419,7 +419,7 @@ func TestStartFails(t *testing.T) {
 		t.Error("Start with a canceled context succeeds")
 	}
 	if len(w.all(t)) != 0 || len(w.spoolFiles(t)) != 0 || w.Stats().Recordings != 0 {
-		t.Errorf("left: %d recordings, spools %q, %d under way", len(w.all(t)), w.spoolFiles(t), w.Stats().Recordings)
+		t.Errorf("left are %d recordings, the spools %q, and %d in progress, want none", len(w.all(t)), w.spoolFiles(t), w.Stats().Recordings)
 	}
 
 	if err := os.RemoveAll(w.dir.Name()); err != nil {
@@ -429,6 +429,6 @@ func TestStartFails(t *testing.T) {
 		t.Error("Start without a directory succeeds")
 	}
 	if all := w.all(t); len(all) != 1 || all[0].Status != recordings.Stopped {
-		t.Errorf("without a directory there are the recordings %+v, want one that is stopped", all)
+		t.Errorf("without a directory, there are the recordings %+v, want one that is stopped", all)
 	}
 }

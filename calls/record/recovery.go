@@ -17,7 +17,7 @@ import (
 // extension is the file name extension of spools. Other files in the directory are ignored.
 const extension = ".spool"
 
-// lookEvery is how often Run searches the directory for spools that no process uses.
+// lookEvery is the interval at which Run searches the directory for spools that no process uses.
 const lookEvery = 15 * time.Second
 
 // An attempt records when to retry a spool whose rendering failed.
@@ -158,7 +158,7 @@ func (s *Spools) names(sid string, file *os.File) bool {
 	return err == nil && os.SameFile(mine, named)
 }
 
-// discard deletes a spool that contains no recording.
+// discard deletes a spool that contains no recording, and closes its file.
 func (s *Spools) discard(file *os.File, sid string) {
 	if err := s.remove(sid); err != nil {
 		s.log.Error("could not delete an empty spool", "recording", fabric.HideSid(sid), "error", err)

@@ -109,8 +109,8 @@ const (
 	wavHead    = 100 // maximum number of bytes before the audio
 )
 
-// source returns the audio of a spool in the format of its recording. The format has both sides or
-// one side, with or without the silence at the ends.
+// source returns the audio of a spool in the format of its recording. The format has both sides,
+// one side or their mix, with or without the silence at the ends.
 func (p *plan) source(file *os.File, rec recordings.Recording) (wav.Source, error) {
 	open := func() (wav.Source, error) {
 		stereo, err := newMixer(file, p)

@@ -167,7 +167,7 @@ func (w *world) interrupted(t testing.TB, c calls.RecordedCall, packets int) (si
 	return sid
 }
 
-// speak feeds G.711 packets with sound. The two sides have different square waves.
+// speak passes G.711 packets with sound to both taps. The two sides have different square waves.
 func speak(p *spool, from, to int) {
 	loud := map[bool]string{true: "\x20", false: "\xa0"}
 	for i := from; i < to; i++ {

@@ -234,7 +234,7 @@ func TestLag(t *testing.T) {
 	p := newTestSpool(t)
 	p.owner.spools[p.Sid()] = p
 	if lag := p.owner.Stats().Lag; lag > time.Minute {
-		t.Errorf("the lag of a new recording is %v", lag)
+		t.Errorf("the lag of a new recording is %v, want at most a minute", lag)
 	}
 	p.durable.Store(time.Now().Add(-time.Hour).UnixNano())
 	if lag := p.owner.Stats().Lag; lag < time.Hour {

@@ -209,8 +209,9 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// placeAll places packets on the timeline that fits them. It returns how many have no place, and how
-// far the worst place is from the time when the audio was said, plus the minimum delay.
+// placeAll places packets on the timeline that fits them. It returns how many have no place, and
+// the largest error of a place. The right place is the time when the audio was said, plus the
+// minimum delay.
 func placeAll(all []line) (lost int, worst time.Duration) {
 	var line timeline
 	for i := range all {
@@ -289,6 +290,6 @@ func TestHostileTimeline(t *testing.T) {
 		check(all[i])
 	}
 	if worst > 5*time.Minute {
-		t.Errorf("a packet is placed %v from its arrival", worst)
+		t.Errorf("a packet is placed %v from its arrival, want 5 minutes at most", worst)
 	}
 }

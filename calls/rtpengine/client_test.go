@@ -91,7 +91,7 @@ type browser struct {
 	seq  uint16
 }
 
-// frames are the packets of a tone in Opus.
+// frames returns the packets of a tone in Opus.
 func frames(t *testing.T) [][]byte {
 	t.Helper()
 	tone, err := os.ReadFile("../media/beep/opus")

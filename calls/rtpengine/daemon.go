@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// These constants determine how long the engine waits for a daemon: four seconds, because all calls
-// of a daemon end if it does not answer, and a busy machine may suspend it for a while. A repeated
-// request has the same cookie, so that the daemon repeats its reply.
+// These constants determine how long the engine waits for a daemon: four seconds. If a daemon does
+// not answer, all its calls end, but a busy machine may only have suspended it for a while. A
+// repeated request has the same cookie, so that the daemon repeats its reply.
 const (
 	repeatAfter = 250 * time.Millisecond
 	repeats     = 16
@@ -117,8 +117,8 @@ func (d *daemon) read() {
 	}
 }
 
-// request sends a command and returns the reply. After done, it sends the command once and returns
-// errClosed.
+// request sends a command and returns the reply. After done is closed, it sends the command once
+// and returns errClosed.
 func (d *daemon) request(command string, arguments dict) (dict, error) {
 	message := dict{"command": command}
 	for key, value := range arguments {

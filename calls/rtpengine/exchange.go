@@ -52,9 +52,9 @@ func (l *leg) exchange() (forClient string, err error) {
 	return withoutTrickle(forClient), nil
 }
 
-// describe sends rtpengine the description in text, which is from the side with the tag by. It
-// returns the description for the other side. Errors of rtpengine are internal, because they are
-// not the client's fault.
+// describe sends rtpengine the description of one side, and returns rtpengine's description for the
+// other side. by is the tag of the side that text describes. Errors of rtpengine are internal,
+// because they are not the client's fault.
 func (l *leg) describe(command, by, text string) (string, error) {
 	arguments := dict{
 		"call-id": l.session, "sdp": text,
@@ -93,8 +93,9 @@ func (l *leg) describe(command, by, text string) (string, error) {
 	return reply.text("sdp"), err
 }
 
-// flags returns the flags for describing the side with the tag by. On the switch's side, rtpengine
-// must not learn other addresses from packets. On a phone's side, it learns the port.
+// flags returns the flags for the description of a side. by is the tag of the side. On the switch's
+// side, rtpengine must not learn other addresses from packets. On a phone's side, it learns the
+// port.
 func (l *leg) flags(by string) (flags []string) {
 	if by == switchTag {
 		flags = append(flags, "asymmetric")

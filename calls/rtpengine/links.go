@@ -79,7 +79,7 @@ func (l *leg) destinations() map[calls.Kind]netip.AddrPort {
 	return sending
 }
 
-// sync tells rtpengine where the client's media goes if this has changed.
+// sync notifies rtpengine if the destination of the client's media has changed.
 func (l *leg) sync() {
 	l.io.Lock()
 	defer l.io.Unlock()

@@ -107,7 +107,7 @@ func TestRecording(t *testing.T) {
 	}
 }
 
-// answer makes a browser that answers an offer.
+// answer returns a browser that has answered the engine's offer.
 func answer(t *testing.T, e *rtpengine.Engine, from calls.Media) *browser {
 	t.Helper()
 	b := &browser{watcher: newWatcher(), t: t, heard: make(chan []byte, 1000)}
@@ -185,7 +185,7 @@ func TestMute(t *testing.T) {
 	hears("linked at last")
 	bob.media.Close()
 	if kinds := alice.media.Kinds(); len(kinds) != 1 || kinds[0] != calls.Audio {
-		t.Errorf("alice has %v, want audio", kinds)
+		t.Errorf("alice's kinds are %v, want audio", kinds)
 	}
 }
 

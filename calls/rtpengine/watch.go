@@ -57,7 +57,7 @@ func (l *leg) watch() {
 	}
 }
 
-// look asks rtpengine about a session, and notifies the watcher of changes.
+// look asks rtpengine about a session, notifies the watcher of changes, and returns the new state.
 func (l *leg) look(session string, state presence) presence {
 	reply, err := l.daemon.request("query", dict{"call-id": session})
 	if errors.Is(err, unknownSession) && l.isCurrent(session) {

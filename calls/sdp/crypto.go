@@ -56,7 +56,7 @@ func (s *Section) addCrypto(value string) {
 		return
 	}
 	for _, parameter := range fields[3:] {
-		if !strings.HasPrefix(parameter, "WSH=") { // the size of a window for lost packets
+		if !strings.HasPrefix(parameter, "WSH=") { // a hint for the size of the replay window
 			return
 		}
 	}

@@ -37,7 +37,7 @@ func (d *Description) finishPhone() {
 	}
 }
 
-// held maps each direction to the direction of a client that does not want to receive.
+// held maps each direction in which a client receives to the one in which it no longer does.
 var held = map[Direction]Direction{SendReceive: SendOnly, ReceiveOnly: Inactive}
 
 // AnswerPhone is like [Section.Answer], for a section that a phone offers. Only audio over RTP is
@@ -94,7 +94,7 @@ func (d *Description) Phone() string {
 	return b.String()
 }
 
-// address returns the address of the first section that has one.
+// address returns the address of the first section that has one, or 0.0.0.0.
 func (d *Description) address() netip.Addr {
 	for _, s := range d.Sections {
 		if s.Address.IsValid() {

@@ -2,8 +2,8 @@ package sip_test
 
 import "testing"
 
-// unacknowledged makes a phone call the echo, and does not acknowledge the 200. It then ends the
-// call at the server, and returns the 200.
+// unacknowledged dials the echo, and does not acknowledge the 200. It then ends the call at the
+// server, and returns the 200.
 func (p *phone) unacknowledged() message {
 	p.t.Helper()
 	_, m := p.dial("echo")

@@ -58,7 +58,7 @@ func (r *register) bind(b binding, expires time.Duration) error {
 	return nil
 }
 
-// limit removes the oldest matching bindings if more than most match.
+// limit removes the oldest matching bindings until their number is at most the parameter most.
 func (r *register) limit(most int, matches func(binding) bool) {
 	n := 0
 	for _, b := range r.Bindings {

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// inCall makes a phone call the echo, and returns the 200.
+// inCall dials the echo, acknowledges the 200, and returns it.
 func (p *phone) inCall() message {
 	p.t.Helper()
 	_, m := p.dial("echo")
@@ -39,8 +39,8 @@ func (w *world) watched() *world {
 	return w
 }
 
-// TestEndedEndpoint shows that a new password of a SIP endpoint ends the calls of its phones,
-// whether they called or were called. Deleting the endpoint has the same effect.
+// TestEndedEndpoint shows that a new password of a SIP endpoint ends a call that the endpoint's
+// phone began. Deleting the endpoint ends a call that the phone answered.
 func TestEndedEndpoint(t *testing.T) {
 	w := newWorld(t).watched()
 	r, desk := w.endpoint("desk", "")
@@ -91,7 +91,7 @@ func TestEndedCredentialsInCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.isHungUp()
-	eventually(t, "all calls except that of bob to end", func() bool { return w.calls.Stats().Calls == 1 })
+	eventually(t, "all calls except bob's to end", func() bool { return w.calls.Stats().Calls == 1 })
 }
 
 // TestEndedRegistration shows that a registration is no longer listed after its password has

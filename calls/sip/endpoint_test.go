@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// endpoint creates a SIP endpoint, with more as additional members. It also returns a phone that
-// has the endpoint's password.
+// endpoint creates a SIP endpoint, and returns it with a phone that has its password. more is the
+// JSON of additional members, each after a comma.
 func (w *world) endpoint(name, more string) (fabric.Resource, *phone) {
 	w.t.Helper()
 	members := map[string]json.RawMessage{}
@@ -24,7 +24,7 @@ func (w *world) endpoint(name, more string) (fabric.Resource, *phone) {
 }
 
 // TestEndpoint shows that a phone registers as a SIP endpoint, and calls members of the project. It
-// rings only for calls to the endpoint's address.
+// rings for calls to the endpoint's address.
 func TestEndpoint(t *testing.T) {
 	w := newWorld(t)
 	r, desk := w.endpoint("desk-12", `, "caller_id": "Front desk"`)

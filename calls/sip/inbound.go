@@ -151,8 +151,8 @@ func clientOf(c fabric.SIPCredential, at calls.Socket) calls.Client {
 		SubscriberID: c.SubscriberID, IssuedAt: time.Now()}}
 }
 
-// addressOf returns the address that user stands for. If the private address with this name exists,
-// addressOf returns it, and otherwise the public address.
+// addressOf returns the phone number or the address that user stands for. It returns a public
+// address only for the echo, or if the public address exists and the private one does not.
 func (s *Server) addressOf(ctx context.Context, projectID, user string) (string, error) {
 	if plain, err := url.PathUnescape(user); err == nil {
 		user = plain

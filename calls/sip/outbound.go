@@ -108,8 +108,8 @@ func (d *dialog) ringing() {
 	}
 }
 
-// cancel stops the phone from ringing. If the phone has not responded yet, the CANCEL waits for its
-// first response. The caller holds mu.
+// cancel stops the phone from ringing. If the phone has not responded yet, the CANCEL waits for the
+// phone's first response. The caller holds mu.
 func (d *dialog) cancel(c calls.Cause) {
 	d.reason = reasonOf(c)
 	if d.invite != nil && d.heard {

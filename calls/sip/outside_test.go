@@ -74,7 +74,7 @@ func TestGuessingSIPAddress(t *testing.T) {
 }
 
 // TestOpenSIPAddressProvesNothing shows that a call to a SIP address without a password does not
-// make its connection count as authenticated. If the network has guessed too many passwords,
+// make its connection count as authenticated. After too many wrong passwords from the network,
 // requests on the connection get no answer.
 func TestOpenSIPAddressProvesNothing(t *testing.T) {
 	w := newWorld(t)
@@ -168,12 +168,12 @@ func TestGatewayAboveItsLimits(t *testing.T) {
 		carrier.expect("503")
 	}
 	if after := w.server.Transactions(); after > before {
-		t.Errorf("after calls above the limit, the server remembers %d requests, before %d", after, before)
+		t.Errorf("after calls above the limit, the server remembers %d requests, want at most %d", after, before)
 	}
 }
 
-// TestGatewayNamesVictim shows that a gateway cannot direct the media of a call to an address that
-// has sent no media. It can do so neither at the beginning of the call nor later.
+// TestGatewayNamesVictim shows that a gateway can direct only a few packets of a running call to an
+// address that has sent no media.
 func TestGatewayNamesVictim(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.1"]`)})
@@ -230,8 +230,8 @@ func TestForgedCaller(t *testing.T) {
 	}
 }
 
-// countHeard makes a phone send media for half a minute, as fast as the server receives it. It
-// returns how many packets arrive at the socket.
+// countHeard makes a phone send half a minute of media within seconds. It returns how many packets
+// arrive at the socket.
 func countHeard(speaker *phone, to *net.UDPAddr, at *net.UDPConn) (heard int) {
 	b := make([]byte, 2048)
 	for seq := range uint16(1500) {

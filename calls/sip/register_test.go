@@ -149,7 +149,7 @@ func TestGuessing(t *testing.T) {
 }
 
 // TestGuessingNeighbor shows that wrong passwords from an address do not affect calls and
-// registered phones at this address. Other passwords from there are no longer checked.
+// registered phones at this address. The passwords of other phones there are no longer checked.
 func TestGuessingNeighbor(t *testing.T) {
 	w := newWorld(t)
 	desk, bob := w.newPhone("alice"), w.newPhone("bob")
@@ -159,7 +159,7 @@ func TestGuessingNeighbor(t *testing.T) {
 	caller := w.newPhone("alice")
 	_, answered := caller.dial("echo")
 	if answered.kind() != "200" {
-		t.Fatalf("calling the echo returned\n%s", answered)
+		t.Fatalf("calling the echo returned\n%s\nwant 200", answered)
 	}
 
 	for i := range 6 {

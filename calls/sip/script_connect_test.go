@@ -45,7 +45,7 @@ func TestScriptConnectsNobody(t *testing.T) {
 	hear(t, alice, alice.mediaOf(m), carol, "hello carol")
 	<-h.asked
 	if q := <-h.asked; q.Last == nil || q.Last.Verb != "connect" || q.Last.Error != "USER_BUSY" {
-		t.Errorf("the webhook was asked %+v, want USER_BUSY", q)
+		t.Errorf("the request to the webhook was %+v, want USER_BUSY", q)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestScriptMayNotConnect(t *testing.T) {
 
 			<-h.asked
 			if q := <-h.asked; q.Last == nil || q.Last.Error != tt.cause || q.Last.Reason != tt.reason {
-				t.Errorf("the webhook was asked %+v, want %s and %q", q.Last, tt.cause, tt.reason)
+				t.Errorf("the request to the webhook has the result %+v, want %s and %q", q.Last, tt.cause, tt.reason)
 			}
 			if m := carrier.next(silence); m != "" {
 				t.Errorf("the gateway got\n%s\nwant nothing", m)
@@ -135,7 +135,7 @@ func TestScriptConnectsNumber(t *testing.T) {
 	bob.answeredBy("menu")
 	<-h.asked
 	if q := <-h.asked; q.Last == nil || q.Last.Reason != "too_many_calls_of_caller" {
-		t.Errorf("the webhook was asked %+v, want too_many_calls_of_caller", q.Last)
+		t.Errorf("the request to the webhook has the result %+v, want too_many_calls_of_caller", q.Last)
 	}
 	if m := carrier.next(silence); m != "" {
 		t.Errorf("the gateway got\n%s\nwant nothing", m)

@@ -100,17 +100,17 @@ func cipher(t *testing.T, key string) *srtp.Context {
 		srtp.CreateContext([]byte(key[:16]), []byte(key[16:]), srtp.ProtectionProfileAes128CmHmacSha1_80))
 }
 
-// hearSecure sends payload over SRTP until a phone receives it. The sender is the phone from, the
-// target is the address to, and the receiver is the phone at.
-func hearSecure(t *testing.T, from *phone, to *net.UDPAddr, at *phone, key, payload string) {
+// hearSecure sends payload over SRTP from one phone until the listener receives it. key is the
+// server's key for its media to the listener.
+func hearSecure(t *testing.T, from *phone, to *net.UDPAddr, listener *phone, key, payload string) {
 	t.Helper()
 	out, in, b := cipher(t, phoneKey), cipher(t, key), make([]byte, 2048)
 	for seq := range uint16(1500) {
 		packet := must[[]byte](t)((&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: seq, SSRC: 9,
 			Timestamp: uint32(seq) * 160}, Payload: []byte(payload)}).Marshal())
 		must[int](t)(from.rtp.WriteToUDP(must[[]byte](t)(out.EncryptRTP(nil, packet, nil)), to))
-		_ = at.rtp.SetReadDeadline(time.Now().Add(40 * time.Millisecond))
-		n, err := at.rtp.Read(b)
+		_ = listener.rtp.SetReadDeadline(time.Now().Add(40 * time.Millisecond))
+		n, err := listener.rtp.Read(b)
 		if err != nil {
 			continue
 		}
@@ -118,7 +118,7 @@ func hearSecure(t *testing.T, from *phone, to *net.UDPAddr, at *phone, key, payl
 			return
 		}
 	}
-	t.Fatalf("the phone of %s did not receive %q", at.user, payload)
+	t.Fatalf("the phone of %s did not receive %q", listener.user, payload)
 }
 
 // TestSecurePhones makes a call between two phones whose credentials require encryption. Both

@@ -90,7 +90,7 @@ func connect(t *testing.T, address, username, password string) *pion.Client {
 	return c
 }
 
-// allocate returns the relay of a client with valid credentials.
+// allocate connects a client with valid credentials, and returns the client and its relay.
 func allocate(t *testing.T, s *turn.Server, address string) (*pion.Client, net.PacketConn) {
 	t.Helper()
 	username, password := s.Credentials("ada", time.Now().Add(time.Hour))
@@ -136,7 +136,7 @@ func TestRelay(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, _, err := stranger.ReadFromUDPAddrPort(make([]byte, 100)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("another port got %d bytes: %v", n, err)
+		t.Errorf("another port got %d bytes: %v, want nothing", n, err)
 	}
 
 	if err := c.CreatePermission(&net.UDPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80}); err == nil {
@@ -162,7 +162,7 @@ func TestCredentials(t *testing.T) {
 		"expired":              {late, latePassword},
 	} {
 		if relay, err := connect(t, address, of[0], of[1]).Allocate(); err == nil {
-			t.Errorf("%s: allocated %v", name, relay.LocalAddr())
+			t.Errorf("%s: allocated %v, want an error", name, relay.LocalAddr())
 		}
 	}
 
@@ -183,7 +183,7 @@ func TestLimits(t *testing.T) {
 	username, password := s.Credentials("ada", time.Now().Add(2*time.Hour)) // as from a later token
 	_, err := connect(t, address, username, password).Allocate()
 	if err == nil || !strings.Contains(err.Error(), "486") {
-		t.Errorf("one allocation more: %v, want 486", err)
+		t.Errorf("one allocation too many: %v, want 486", err)
 	}
 
 	if err := relays[0].Close(); err != nil {
@@ -198,7 +198,7 @@ func TestLimits(t *testing.T) {
 	}
 
 	if _, err := connect(t, address, username, password).Allocate(); err != nil {
-		t.Errorf("after another ended: %v", err)
+		t.Errorf("an allocation after another one has ended: %v, want no error", err)
 	}
 }
 
@@ -212,7 +212,7 @@ func TestUnproven(t *testing.T) {
 	}
 	defer conn.Close()
 	if b, err := io.ReadAll(conn); err != nil || len(b) > 0 {
-		t.Errorf("the connection ends with %q, %v", b, err)
+		t.Errorf("the connection ends with %q, %v, want no data and no error", b, err)
 	}
 }
 
@@ -220,20 +220,20 @@ func TestUnproven(t *testing.T) {
 func TestICEServers(t *testing.T) {
 	s, address := start(t, openMedia(t))
 	if got := s.ICEServers("ada", time.Now().Add(time.Hour)); len(got) > 0 {
-		t.Errorf("before the first check: %v", got)
+		t.Errorf("before the first check, clients get %v, want nothing", got)
 	}
 
 	s.Update(t.Context())
 	got := s.ICEServers("ada", time.Now().Add(time.Hour))
 	if len(got) != 1 {
-		t.Fatalf("after a check: %v, want one server", got)
+		t.Fatalf("after a check, clients get %v, want one server", got)
 	}
 	if got[0].URLs[0] != "turn:"+address+"?transport=tcp" {
-		t.Errorf("clients get %v", got)
+		t.Errorf("clients get %v, want the server's URL", got)
 	}
 
 	if _, err := connect(t, address, got[0].Username, got[0].Credential).Allocate(); err != nil {
-		t.Errorf("with what clients get: %v", err)
+		t.Errorf("an allocation with the credentials that clients get: %v, want no error", err)
 	}
 
 	if err := s.Close(); err != nil {
@@ -241,6 +241,6 @@ func TestICEServers(t *testing.T) {
 	}
 	s.Update(t.Context())
 	if got := s.ICEServers("ada", time.Now().Add(time.Hour)); len(got) > 0 {
-		t.Errorf("from a closed server: %v", got)
+		t.Errorf("from a closed server, clients get %v, want nothing", got)
 	}
 }

@@ -67,8 +67,8 @@ func write(t *testing.T, name, text string) string {
 	return name
 }
 
-// TestSystemd verifies the unit. It also checks that systemd rates the exposure of the service
-// below 2 of 10.
+// TestSystemd verifies the unit. It also checks that systemd rates the exposure of the service as
+// at most 2 of 10.
 func TestSystemd(t *testing.T) {
 	need(t, "systemd-analyze")
 	unit := write(t, filepath.Join(t.TempDir(), "selvage.service"),
@@ -142,7 +142,7 @@ func get(t *testing.T, client *http.Client, url string) (*http.Response, []byte)
 	}
 }
 
-// serve starts a server that lets the proxy in front send recordings. It returns the server's
+// serve starts a server that lets the proxy in front of it send recordings. It returns the server's
 // address, its media directory and the path of a recording.
 func serve(t *testing.T) (address, media, recording string) {
 	t.Helper()
@@ -190,25 +190,26 @@ func checkProxy(t *testing.T, address string, client *http.Client, url, recordin
 	resp, body := get(t, client, url+"/.well-known/openid-configuration")
 	var document struct{ Issuer string }
 	if err := json.Unmarshal(body, &document); err != nil || resp.StatusCode != 200 || document.Issuer == "" {
-		t.Fatalf("%d %s", resp.StatusCode, body)
+		t.Fatalf("the OpenID configuration through the proxy = %d %s, want 200", resp.StatusCode, body)
 	}
 
 	direct, body := get(t, http.DefaultClient, "http://"+address+recording)
 	if direct.Header.Get("X-Accel-Redirect") == "" || len(body) > 0 {
-		t.Fatalf("the server sends %d bytes itself: %v", len(body), direct.Header)
+		t.Fatalf("the server sends %d bytes itself, with %v, want only X-Accel-Redirect", len(body), direct.Header)
 	}
 	resp, body = get(t, client, url+recording)
 	if resp.StatusCode != 200 || !bytes.HasPrefix(body, []byte("RIFF")) ||
 		resp.Header.Get("X-Content-Type-Options") != "nosniff" || resp.Header.Get("X-Accel-Redirect") != "" ||
 		resp.Header.Get("Content-Type") != direct.Header.Get("Content-Type") {
-		t.Errorf("%d, %d bytes, %v", resp.StatusCode, len(body), resp.Header)
+		t.Errorf("the recording through the proxy = %d, %d bytes, %v, want a WAV file",
+			resp.StatusCode, len(body), resp.Header)
 	}
 
 	// A client cannot get a file unless the server has permitted it.
 	name := strings.TrimPrefix(direct.Header.Get("X-Accel-Redirect"), "/selvage-media/")
 	for _, path := range []string{"/selvage-media/" + name, "/" + name, "/srv/recordings/" + name} {
 		if resp, body := get(t, client, url+path); resp.StatusCode != 404 {
-			t.Errorf("GET %s = %d, %d bytes", path, resp.StatusCode, len(body))
+			t.Errorf("GET %s = %d, %d bytes, want 404", path, resp.StatusCode, len(body))
 		}
 	}
 }
