@@ -19,7 +19,7 @@ func TestFault(t *testing.T) {
 		t.Errorf("a command that met a fault returned %v, want %v", err, errFault)
 	}
 	if _, err := faulty.do(context.Background(), func() (Reply, error) { return Reply{}, nil }); err != nil {
-		t.Errorf("a command after the fault returned %v", err)
+		t.Errorf("a command after the fault returned %v, want no error", err)
 	}
 
 	if s := all.Stats(); s.Calls != 1 || s.Legs != 1 || all.calls[other.key()] != other {

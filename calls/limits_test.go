@@ -31,7 +31,7 @@ func TestAccounts(t *testing.T) {
 	} {
 		client := Client{Token: tt.token, Socket: Socket{Gateway: tt.gateway}}
 		if got := accountsOf(client); !slices.Equal(got, tt.want) {
-			t.Errorf("%s counts for %v, want %v", name, got, tt.want)
+			t.Errorf("%s counts against %v, want %v", name, got, tt.want)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func TestHoldersForgotten(t *testing.T) {
 			time.Sleep(20 * time.Millisecond) // at this rate, fifty callers dial within a second
 		}
 		if n := len(c.holders); n > 200 {
-			t.Errorf("%d accounts are known, want those of the last seconds", n)
+			t.Errorf("%d accounts are known, want at most 200", n)
 		}
 	})
 }

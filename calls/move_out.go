@@ -7,8 +7,8 @@ import (
 )
 
 // leaveRoom moves the call out of the room that it was moved into. It runs in the room's mailbox.
-// When it returns, the call has its own mailbox again, so the caller must not use the call
-// afterwards. by is the subscriber who requested the move, or "".
+// After it returns, the call has its own mailbox again, so the calling function must no longer use
+// the call. by is the subscriber who requested the move, or "".
 func (k *call) leaveRoom(ctx context.Context, by string) error {
 	r := k.inRoom
 	if r == nil || k.state != InCall || len(k.people()) != 2 {

@@ -10,8 +10,8 @@ import (
 // reapAtOnce is how many calls of a dead node are read at a time.
 const reapAtOnce = 100
 
-// RunNode renews this node's entry and closes the call records of nodes that died. It returns when
-// ctx is done.
+// RunNode renews this node's entry, and writes the ends of the calls and room sessions of nodes
+// that died. It returns when ctx is done.
 func (c *Calls) RunNode(ctx context.Context) {
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
@@ -52,7 +52,7 @@ func (c *Calls) renew(ctx context.Context) error {
 	return nil
 }
 
-// endCallsOf closes the records of a dead node's calls.
+// endCallsOf writes the ends of a dead node's calls.
 func (c *Calls) endCallsOf(ctx context.Context, node string) error {
 	for {
 		left, err := c.store.RunningCalls(ctx, node, reapAtOnce)

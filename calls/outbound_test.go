@@ -31,6 +31,6 @@ func TestCaps(t *testing.T) {
 
 	none := OutboundLimits{-1, -1, -1, -1, -1, -1, -1}.orDefaults()
 	if got := none.check(Usage{1000, 1000, 9, 1000, 1000, 1000 * time.Hour, 1000 * time.Hour}, 1, 10); got != "" {
-		t.Errorf("without limits, check = %q", got)
+		t.Errorf("without limits, check = %q, want no cap", got)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A Phone is a registered phone.
+// A Phone is a registered phone, or a connection to a gateway.
 type Phone struct {
 	Socket Socket
 	Codecs []string // the codecs that it supports, by their names in SDP

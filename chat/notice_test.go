@@ -14,7 +14,8 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// nodes let a test send what another node would send.
+// nodes collects the handlers of messages between nodes, so that a test can send messages from
+// another node.
 type nodes map[string]chat.Handler
 
 func (nodes) Alone() bool                          { return true }
@@ -35,13 +36,13 @@ func (n nodes) send(t *testing.T, notice chat.Notice) {
 	}
 }
 
-// A received receives what is delivered to sockets.
+// A received passes on the texts of the messages that are delivered to sockets.
 type received chan string
 
 func (r received) Deliver(n chat.Notice) { r <- n.Message.Text }
 
 // TestNotices shows that a node delivers messages in order and once, although their notices arrive
-// twice, late or not at all.
+// twice or out of order.
 func TestNotices(t *testing.T) {
 	rows := storetest.Rows(t)
 	now := time.Now()
@@ -101,7 +102,7 @@ func TestPlace(t *testing.T) {
 		m := chat.Message{Created: time.Now()}
 		m.Place(last)
 		if m.ID <= last.LastID || m.Previous != last.LastID || m.Created.Before(last.LastAt) {
-			t.Errorf("after %s at %v comes %s at %v", last.LastID, last.LastAt, m.ID, m.Created)
+			t.Errorf("the message after %s at %v is %s at %v, want a later one", last.LastID, last.LastAt, m.ID, m.Created)
 		}
 		if _, err := uuid.Parse(m.ID); err != nil {
 			t.Errorf("%s: %v", m.ID, err)

@@ -14,8 +14,9 @@ func (c *Chat) List(ctx context.Context, t fabric.Token, q page.Query) (page.Pag
 	return c.cfg.Store.ListConversations(ctx, t.ProjectID, MemberID(t), q)
 }
 
-// Messages returns the messages of a conversation, the newest first. It returns none to
-// callers who are not members.
+// Messages returns the messages of a conversation, the newest first. For a room, it returns no
+// messages to subscribers who are not members. A guest gets the messages since the guest's first
+// token was issued.
 func (c *Chat) Messages(
 	ctx context.Context, t fabric.Token, name string, q page.Query,
 ) (p page.Page[Message], err error) {
@@ -45,9 +46,10 @@ func (c *Chat) AllMessages(ctx context.Context, t fabric.Token, q page.Query) (p
 	return p, errors.Join(err, c.markGone(ctx, t, p.Items))
 }
 
-// markGone marks the senders whose addresses the holder of a token cannot find. These are deleted and
-// disabled subscribers and, for guests, all addresses that the token does not contain. SDK 3.29.0
-// looks up the address of each sender, and shows no messages at all if it does not find one of them.
+// markGone marks the senders whose addresses the holder of a token cannot find. These are deleted
+// and disabled subscribers and, for guests, all senders whose addresses the token does not contain.
+// SDK 3.29.0 looks up the address of each sender, and shows no messages at all if one of the
+// addresses is missing.
 func (c *Chat) markGone(ctx context.Context, t fabric.Token, all []Message) error {
 	var ids []string
 	for _, m := range all {

@@ -282,7 +282,8 @@ func TestMoveTakenOver(t *testing.T) {
 		side.do(calls.Command{Op: calls.Invite, Attach: true, SDP: offer})
 	}
 	if err := p.caller.move(""); err != nil || p.call().State != calls.InCall {
-		t.Errorf("after the takeover, the call is %s, and moving out = %v, want a running call and no error", p.call().State, err)
+		t.Errorf("after the takeover, the call is %s, and moving out = %v, want a running call and no error",
+			p.call().State, err)
 	}
 }
 

@@ -67,7 +67,8 @@ func wantNext(t *testing.T, before, p *rtp.Packet, step uint32) {
 	later := p.Timestamp - before.Timestamp
 	if p.SSRC != before.SSRC || p.SequenceNumber != before.SequenceNumber+1 || later == 0 || later > 1<<31 ||
 		step > 0 && !p.Marker && later != step {
-		t.Errorf("packet %d of %d at %d follows %d of %d at %d", p.SequenceNumber, p.SSRC, p.Timestamp,
+		t.Errorf("packet %d of source %d at time %d follows packet %d of source %d at time %d",
+			p.SequenceNumber, p.SSRC, p.Timestamp,
 			before.SequenceNumber, before.SSRC, before.Timestamp)
 	}
 }
@@ -87,14 +88,14 @@ func TestBeepSounds(t *testing.T) {
 	}
 
 	if got := crossings(len(sound), func(i int) bool { return sound[i] > 0 }); math.Abs(got-1400) > 40 {
-		t.Errorf("the tone in Opus has %.0f Hz", got)
+		t.Errorf("the tone in Opus has %.0f Hz, want 1400", got)
 	}
 	for _, codec := range []string{"PCMU", "PCMA"} {
 		b, err := os.ReadFile("beep/" + codec)
 		must(t, err)
 		positive := func(i int) bool { return b[i]&0x80 != 0 }
 		if got := crossings(len(b), positive) * 8000 / 48000; math.Abs(got-1400) > 40 {
-			t.Errorf("the tone in %s has %.0f Hz", codec, got)
+			t.Errorf("the tone in %s has %.0f Hz, want 1400", codec, got)
 		}
 	}
 }

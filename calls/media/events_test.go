@@ -40,7 +40,7 @@ func TestRecord(t *testing.T) {
 	// A leg without a link is recorded, too.
 	p := await(t, c.parts[0], "recorded", r.packets)
 	if p.Kind != calls.Audio || p.Codec != "opus" || string(p.Payload) != "recorded" || p.SSRC == 0 || p.Time == 0 {
-		t.Errorf("recorded %+v", p)
+		t.Errorf("recorded %+v, want an Opus packet with the payload recorded", p)
 	}
 
 	wall := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
@@ -61,7 +61,7 @@ func TestRecord(t *testing.T) {
 	c.leg.Record(nil)
 	for len(r.packets) > 0 {
 		if p := <-r.packets; string(p.Payload) == "muted" {
-			t.Fatal("what a muted client says was recorded")
+			t.Fatal("a packet of a muted client was recorded")
 		}
 	}
 }
@@ -79,7 +79,7 @@ func await[T any](t *testing.T, p *part, payload string, results <-chan T) T {
 		case <-ticker.C:
 			p.say(t, payload)
 		case <-end:
-			t.Fatalf("nothing came of %q", payload)
+			t.Fatalf("no result arrived after %q was sent", payload)
 		}
 	}
 }
@@ -135,7 +135,8 @@ func TestDial(t *testing.T) {
 		t.Errorf("heard the digits %v, want 7 and 11", digits)
 	}
 	if last.SSRC != before.SSRC || last.SequenceNumber == before.SequenceNumber {
-		t.Errorf("events come as %d of source %d, want the next of %d", last.SequenceNumber, last.SSRC, before.SSRC)
+		t.Errorf("the last event has number %d and source %d, want a new number and source %d",
+			last.SequenceNumber, last.SSRC, before.SSRC)
 	}
 
 	// After the digits, speech continues.

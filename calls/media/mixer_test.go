@@ -154,7 +154,8 @@ func TestMixRecord(t *testing.T) {
 	for i, p := range all.packets {
 		first := all.packets[0]
 		if p.Seq != first.Seq+uint16(i) || p.Time != first.Time+uint32(i)*frameBytes || p.Codec != sdp.G722 {
-			t.Fatalf("packet %d of the recording has number %d and time %d in %s, want the next G722 frame", i, p.Seq, p.Time, p.Codec)
+			t.Fatalf("packet %d of the recording has number %d and time %d in %s, want the next G722 frame",
+				i, p.Seq, p.Time, p.Codec)
 		}
 	}
 

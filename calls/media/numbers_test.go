@@ -51,7 +51,7 @@ func TestKeystreams(t *testing.T) {
 				stream[j] = plain[12+j] ^ p.worker.sealed[12+j]
 			}
 			if other, twice := used[stream]; twice {
-				t.Errorf("%s: packets %d and %d are encrypted alike", tt.name, other, i)
+				t.Errorf("%s: packets %d and %d have the same keystream", tt.name, other, i)
 			}
 			used[stream] = i
 		}

@@ -66,8 +66,7 @@ func (p *phone) call(e *media.Engine, offer string) {
 	p.take(answer)
 }
 
-// ring opens a leg to the phone: the engine offers the codecs of another leg, and the phone
-// accepts.
+// ring opens a leg with an offer of another leg's codecs, which the phone accepts.
 func (p *phone) ring(e *media.Engine, other calls.Media) (offer string) {
 	p.t.Helper()
 	leg, offer, err := e.Offer(p.watch, other, calls.Terms{Phone: loopback})

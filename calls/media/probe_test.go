@@ -20,7 +20,7 @@ func TestReach(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
 	if err := media.Reach(ctx, at, e.Probe()); err != nil {
-		t.Errorf("Reach = %v", err)
+		t.Errorf("Reach = %v, want no error", err)
 	}
 
 	other := newEngine(t)

@@ -132,7 +132,7 @@ func TestSwitches(t *testing.T) {
 		}
 		passed := time.Duration(after.Timestamp-before.Timestamp) * time.Second / 48000
 		if passed < least-20*time.Millisecond || passed > time.Since(began)+20*time.Millisecond {
-			t.Errorf("%s: timestamps go from %d to %d in %v to %v", tt.name, before.Timestamp, after.Timestamp,
+			t.Errorf("%s: timestamps go from %d to %d, want a step of %v to %v", tt.name, before.Timestamp, after.Timestamp,
 				least, time.Since(began))
 		}
 		if after.SSRC != before.SSRC {

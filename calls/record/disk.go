@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// minFree is how many bytes of the disk recordings leave free. The database and the rendering of
-// recordings need them. `selvage doctor` warns at the same limit.
+// minFree is the number of bytes that recordings leave free on their disk. The database and the
+// rendering of recordings need them. `selvage doctor` warns at the same limit.
 const minFree = 256 << 20
 
 // checkDisk returns an error if a file's disk has too little space for recordings. If the free

@@ -56,10 +56,10 @@ func render(t *testing.T, b []byte) {
 		t.Fatal(err)
 	}
 	if plan.frames < 0 || plan.frames > plan.toFrames(maxLength.Microseconds()) {
-		t.Fatalf("the length is %d frames", plan.frames)
+		t.Fatalf("the length is %d frames, want one that the times in the file permit", plan.frames)
 	}
 	if n := len(plan.pauses); n > 0 && plan.pauses[n-1].to > plan.toFrames(time.Hour.Microseconds()) {
-		return // removed parts must be read, too
+		return // pauses that are cut out must be read, too
 	}
 	plan.limit(int64(plan.rate) * 60)
 
@@ -82,7 +82,7 @@ func FuzzOpus(f *testing.F) {
 		var d decoder
 		for range 2 {
 			if got := d.decode(nil, opusCodec, b, 16000); len(got) > maxOpus*16 {
-				t.Errorf("a packet of %d bytes has %d samples", len(b), len(got))
+				t.Errorf("a packet of %d bytes has %d samples, want at most 120 ms", len(b), len(got))
 			}
 		}
 	})

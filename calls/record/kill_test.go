@@ -130,6 +130,6 @@ func TestKill(t *testing.T) {
 		}
 	}
 	if files := w.spoolFiles(t); len(files) != 0 {
-		t.Errorf("spool files left after recovery: %q", files)
+		t.Errorf("after the recovery, the spools %q are left, want none", files)
 	}
 }

@@ -43,12 +43,12 @@ func TestRecording(t *testing.T) {
 
 	rec = w.find(t, p.Sid())
 	if rec.Status != recordings.Completed || rec.ErrorCode != "" || rec.Channels != 2 || rec.SampleRate != 8000 {
-		t.Errorf("the finished recording is %s %q, with %d channels of %d Hz, want completed, with 2 of 8000", rec.Status, rec.ErrorCode,
+		t.Errorf("the result is %s %q, with %d channels of %d Hz, want completed, 2 of 8000", rec.Status, rec.ErrorCode,
 			rec.Channels, rec.SampleRate)
 	}
 	if rec.From != "/private/alice" || rec.To != "/private/bob" || rec.Direction != "inbound" ||
 		!rec.StartTime.Equal(call.Started.Truncate(time.Microsecond)) {
-		t.Errorf("the recording is from %q to %q, %s, at %v, want alice's inbound call to bob", rec.From, rec.To, rec.Direction, rec.StartTime)
+		t.Errorf("the recording is from %q to %q, %s, at %v, want the call's", rec.From, rec.To, rec.Direction, rec.StartTime)
 	}
 
 	if d := rec.Duration(); d != 4*time.Second {
@@ -401,7 +401,7 @@ func TestLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !plan.whole || plan.limit(8000) || plan.frames != 8000 {
-		t.Errorf("limited to one of two seconds, the plan is whole: %v, with %d frames, want false and 8000", plan.whole, plan.frames)
+		t.Errorf("a second of two is whole: %v, with %d frames, want false and 8000", plan.whole, plan.frames)
 	}
 }
 
@@ -419,7 +419,8 @@ func TestStartFails(t *testing.T) {
 		t.Error("Start with a canceled context succeeds")
 	}
 	if len(w.all(t)) != 0 || len(w.spoolFiles(t)) != 0 || w.Stats().Recordings != 0 {
-		t.Errorf("left are %d recordings, the spools %q, and %d in progress, want none", len(w.all(t)), w.spoolFiles(t), w.Stats().Recordings)
+		t.Errorf("%d recordings, the spools %q and %d running ones are left, want none",
+			len(w.all(t)), w.spoolFiles(t), w.Stats().Recordings)
 	}
 
 	if err := os.RemoveAll(w.dir.Name()); err != nil {

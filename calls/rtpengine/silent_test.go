@@ -56,7 +56,7 @@ func (d deafDaemon) listen(conn *net.UDPConn) {
 	}
 }
 
-// engineOf returns an engine for daemons. The test closes it.
+// engineOf returns an engine for daemons. It is closed at the end of the test.
 func engineOf(t *testing.T, addresses ...string) *rtpengine.Engine {
 	t.Helper()
 	rooms, err := media.New(media.Config{Listen: "127.0.0.1:0"})

@@ -3,7 +3,8 @@ package rtpengine
 import "sync"
 
 // tasks counts running goroutines. Unlike a [sync.WaitGroup], it may start goroutines while another
-// goroutine waits, as calls do that end while the engine closes. The zero value has none.
+// goroutine waits. Calls that end while the engine closes do this. The zero value has no
+// goroutines.
 type tasks struct {
 	mu      sync.Mutex
 	running int

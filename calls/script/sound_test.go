@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/recordings/mp3/mp3test"
 )
 
-// TestSoundWithLyingTag refuses five minutes of MP3 whose tag claims that it has one frame. The
-// memory of a sound depends on its real length.
+// TestSoundWithLyingTag shows that five minutes of MP3 are refused even if their tag claims that
+// they have one frame. The memory of a sound depends on its real length.
 func TestSoundWithLyingTag(t *testing.T) {
 	sound, err := decode(mp3test.Lying(int(5 * time.Minute / mp3test.FrameLength)))
 	if err == nil || !strings.Contains(err.Error(), "longer than 2m0s") {
@@ -40,7 +40,7 @@ func TestSoundFromOtherPort(t *testing.T) {
 		t.Errorf("a sound at the webhook's own port: %v, want its status 410", err)
 	}
 	if _, _, err := w.Sound(t.Context(), "p", other.URL+"/tone.wav"); err == nil || reached.Load() {
-		t.Errorf("a sound at a different port of the webhook's host: %v, reached: %v", err, reached.Load())
+		t.Errorf("a sound at another port of the host: %v, reached: %v, want an error and no request", err, reached.Load())
 	}
 }
 
@@ -68,7 +68,7 @@ func TestSoundsAreLimited(t *testing.T) {
 
 	releases[0]()
 	if _, err := c.take("another"); err != nil {
-		t.Errorf("after a release: %v", err)
+		t.Errorf("a sound after a release: %v, want no error", err)
 	}
 	c.release("another")
 	for _, release := range releases[1:] {

@@ -168,7 +168,7 @@ func FuzzParsePhone(f *testing.F) {
 			text := (&sdp.Description{Sections: []sdp.Section{a}}).Phone()
 			once, err := sdp.ParsePhone(text)
 			if err != nil || once.Sections[0].Port != a.Port || once.Sections[0].Address != a.Address {
-				t.Fatalf("reading what was written: %v\n%s", err, text)
+				t.Fatalf("parsing the written answer: error %v\n%s", err, text)
 			}
 		}
 	})

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// CheckDialogs asks phones in calls whether they are still there, and uses now as the present time.
+// CheckDialogs asks phones in calls whether they are still reachable, and uses now as the present
+// time.
 func (s *Server) CheckDialogs(now time.Time) { s.checkDialogs(now) }
 
 // ReadGateways reads all gateways, and begins the registrations that are due.

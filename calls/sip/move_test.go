@@ -17,8 +17,8 @@ func (w *world) addRoom(settings map[string]json.RawMessage) {
 	must[fabric.Resource](w.t)(w.fabric.Resources.Create(w.t.Context(), w.project, kind, members))
 }
 
-// TestMovePhones moves the calls of a phone and of a gateway with bob's phone into a room, where
-// carol hears them. After the call has moved out, its two parties hear each other as before.
+// TestMovePhones moves a call to bob, from a phone or a gateway, into a room, where carol hears the
+// caller. After the call has moved out, its two parties hear each other as before.
 func TestMovePhones(t *testing.T) {
 	for _, from := range []string{"phone", "gateway"} {
 		t.Run(from, func(t *testing.T) {

@@ -54,7 +54,7 @@ func TestAnswersToStrangers(t *testing.T) {
 	}
 	r.prove(n, now)
 	if got := count(); got != 1000 {
-		t.Errorf("a known network gets %d answers to 1000 requests", got)
+		t.Errorf("a known network gets %d answers to 1000 requests, want 1000", got)
 	}
 
 	now = now.Add(provenFor + time.Second)
@@ -123,7 +123,7 @@ func TestAccountRates(t *testing.T) {
 		}
 	}
 	if done != requestsAtOnce || !r.allow("victim", now) {
-		t.Errorf("%d requests at once were accepted, want %d and those of others", done, requestsAtOnce)
+		t.Errorf("%d requests at once were accepted, want %d, and one with other credentials", done, requestsAtOnce)
 	}
 	r.sweep(now.Add(time.Minute))
 	if len(r.all) != 0 {

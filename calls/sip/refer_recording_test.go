@@ -49,8 +49,8 @@ func TestTransferRecorded(t *testing.T) {
 	}
 }
 
-// recordsInto returns a change to the configuration of calls, after which they can be recorded. The
-// function also stores the recordings in all.
+// recordsInto returns a function that changes a configuration of calls so that they can be
+// recorded. The function also sets *all to the recordings.
 func recordsInto(t *testing.T, all **recordings.Recordings) func(*calls.Config) {
 	return func(c *calls.Config) {
 		rows := c.Store.(*store.Store)

@@ -30,8 +30,8 @@ func (p *phone) informs(m message, digit string) {
 	p.expect("200")
 }
 
-// gathering returns a webhook's answer that plays a tone until alice presses digits. more has
-// further members of the verb, and then other verbs.
+// gathering returns a webhook's answer that plays a tone until alice presses digits. more begins
+// with the number of digits, followed by further members of the verb and by other verbs.
 func gathering(more string) string {
 	return `{"verbs": [{"verb": "play", "url": "/tone.wav", "digits": ` + more + `]}`
 }
@@ -50,17 +50,17 @@ func TestScriptDigits(t *testing.T) {
 	alice.presses(m, '2', 9600)
 	alice.presses(m, 'A', 11200)
 	if q := <-h.asked; q.Last == nil || q.Last.Verb != "play" || q.Last.Digits != "522A" {
-		t.Errorf("the webhook was asked %+v, want the digits 522A", q.Last)
+		t.Errorf("the request to the webhook has the result %+v, want the digits 522A", q.Last)
 	}
 	alice.informs(m, "0")
 	alice.informs(m, "#")
 	if q := <-h.asked; q.Last == nil || q.Last.Digits != "0" {
-		t.Errorf("the webhook was asked %+v, want the digit 0", q.Last)
+		t.Errorf("the request to the webhook has the result %+v, want the digit 0", q.Last)
 	}
 
 	alice.informs(m, "#")
 	if q := <-h.asked; q.Last == nil || q.Last.Digits != "#" {
-		t.Errorf("the webhook was asked %+v, want #", q.Last)
+		t.Errorf("the request to the webhook has the result %+v, want #", q.Last)
 	}
 	alice.respond(alice.expect("BYE"), "200 OK", "")
 }
@@ -83,12 +83,12 @@ func TestScriptKeepsDigits(t *testing.T) {
 	<-h.asked
 	for _, want := range []string{strings.Repeat("7", 32), strings.Repeat("7", 32), ""} {
 		if q := <-h.asked; q.Last == nil || q.Last.Digits != want {
-			t.Errorf("the webhook was asked %+v, want the digits %q", q.Last, want)
+			t.Errorf("the request to the webhook has the result %+v, want the digits %q", q.Last, want)
 		}
 	}
 }
 
-// TestScriptWithoutDigits carries out the next verb if nobody presses a digit.
+// TestScriptWithoutDigits shows that the next verb is carried out if nobody presses a digit.
 func TestScriptWithoutDigits(t *testing.T) {
 	w, h := newScripted(t, nil, gathering(`1, "seconds": 1}, {"verb": "answer"}`))
 	alice := w.newPhone("alice")
@@ -96,7 +96,7 @@ func TestScriptWithoutDigits(t *testing.T) {
 	alice.hearsTone(m)
 	<-h.asked
 	if q := <-h.asked; q.Last == nil || q.Last.Verb != "answer" || q.Last.Digits != "" {
-		t.Errorf("the webhook was asked %+v, want the result of answer without digits", q.Last)
+		t.Errorf("the request to the webhook has the result %+v, want that of answer without digits", q.Last)
 	}
 	alice.respond(alice.expect("BYE"), "200 OK", "")
 }

@@ -32,7 +32,7 @@ func TestScriptRecords(t *testing.T) {
 		}
 	})
 	if q.Last == nil || q.Last.Verb != "record" || q.Last.Error != "" || q.Last.RecordingSid == "" {
-		t.Errorf("the webhook was asked %+v, want a recording", q.Last)
+		t.Errorf("the request to the webhook has the result %+v, want a recording", q.Last)
 	}
 	if !w.lastCall().Recorded {
 		t.Error("the recording of the whole call has ended")
@@ -61,6 +61,6 @@ func TestScriptRecordsNowhere(t *testing.T) {
 	alice.send(alice.acknowledge(r, m))
 	<-h.asked
 	if q := <-h.asked; q.Last == nil || q.Last.Error != "recordings_unavailable" {
-		t.Errorf("the webhook was asked %+v, want recordings_unavailable", q.Last)
+		t.Errorf("the request to the webhook has the result %+v, want recordings_unavailable", q.Last)
 	}
 }

@@ -52,7 +52,7 @@ func TestScriptMayNotJoin(t *testing.T) {
 			m := alice.answeredBy("menu")
 			<-h.asked
 			if q := <-h.asked; q.Last == nil || q.Last.Error != tt.cause || q.Last.Reason != tt.reason {
-				t.Errorf("the webhook was asked %+v, want %s and %q", q.Last, tt.cause, tt.reason)
+				t.Errorf("the request to the webhook has the result %+v, want %s and %q", q.Last, tt.cause, tt.reason)
 			}
 			alice.hearsTone(m)
 			alice.respond(alice.expect("BYE"), "200 OK", "")

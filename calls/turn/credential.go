@@ -11,9 +11,9 @@ import (
 	"github.com/pion/turn/v5"
 )
 
-// credentials returns a user name and password for a holder of tokens. The name begins with the
-// time of expiry, in seconds since 1970, and the password is a signature of the name. Therefore,
-// each node can check credentials by itself (draft-uberti-behave-turn-rest, section 2.2).
+// credentials returns a username and password for a holder of tokens. The name begins with the time
+// of expiry, in seconds since 1970, and the password is a signature of the name. Therefore, each
+// node can check credentials by itself (draft-uberti-behave-turn-rest, section 2.2).
 func (s *Server) credentials(holder string, expires time.Time) (username, password string) {
 	username = strconv.FormatInt(expires.Unix(), 10) + ":" + s.sign("holder", holder)[:16]
 	return username, s.sign("password", username)

@@ -8,7 +8,7 @@ import (
 // WaitForProof sets how long a connection may lack an allocation.
 func (s *Server) WaitForProof(d time.Duration) { s.proof.Store(int64(d)) }
 
-// Credentials returns the user name and password for a holder.
+// Credentials returns the username and password for a holder.
 func (s *Server) Credentials(holder string, expires time.Time) (username, password string) {
 	return s.credentials(holder, expires)
 }

@@ -87,6 +87,6 @@ func TestKubernetes(t *testing.T) {
 	}
 	if target := seen["HorizontalPodAutoscaler"].(*autoscaling.HorizontalPodAutoscaler).Spec.ScaleTargetRef; target.
 		Name != seen["Deployment"].(*apps.Deployment).Name {
-		t.Errorf("the autoscaler scales %s", target.Name)
+		t.Errorf("the autoscaler scales %s, want the Deployment", target.Name)
 	}
 }

@@ -80,7 +80,7 @@ func checkExpression(t *testing.T, names map[string]bool, where, expr string) {
 }
 
 // TestAlerts checks the rules with Prometheus' own code. It also checks that each rule has a
-// reason.
+// summary, a reason and a severity.
 func TestAlerts(t *testing.T) {
 	const file = "../prometheus/alerts.yaml"
 	groups, errs := rulefmt.ParseFile(file, false, model.UTF8Validation, parser.NewParser(parser.Options{}),
@@ -94,7 +94,7 @@ func TestAlerts(t *testing.T) {
 		for _, r := range g.Rules {
 			checkExpression(t, names, r.Alert, r.Expr)
 			if r.Annotations["reason"] == "" || r.Annotations["summary"] == "" || r.Labels["severity"] == "" {
-				t.Errorf("%s has no summary, reason or severity", r.Alert)
+				t.Errorf("%s lacks a summary, a reason or a severity", r.Alert)
 			}
 		}
 	}
