@@ -226,7 +226,8 @@ func (c *Calls) legsAt(s Socket) (all []*leg) {
 const watchEvery = 250 * time.Millisecond
 
 // Run ends legs whose token has expired or been revoked, and legs whose client does not reconnect.
-// It returns when ctx is done.
+// It also carries out the requests of backends and operators, and writes the ends of room sessions
+// that could not be written before. It returns when ctx is done.
 func (c *Calls) Run(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()

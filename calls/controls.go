@@ -49,7 +49,7 @@ func (l *leg) switches() []controlSwitch {
 		{OnHold, &l.held}, {HandRaised, &m.HandRaised}}
 }
 
-// applyControls applies the controls to new media, except for hold, which link applies.
+// applyControls applies the leg's controls to its media, except for hold, which link applies.
 func (l *leg) applyControls() {
 	l.media.Mute(Audio, l.member.AudioMuted)
 	l.media.Mute(Video, l.member.VideoMuted)

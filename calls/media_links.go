@@ -120,6 +120,6 @@ func (l *leg) addSource(client Client, cmd Command) error {
 	s.join()
 	s.tellState(InCall)
 	m := s.member
-	k.tellOthers(s, Event{Kind: MemberJoined, Member: &m}) // startScreenShare needs this event
+	k.tellOthers(s, Event{Kind: MemberJoined, Member: &m}) // startScreenShare of the stock SDK needs it
 	return nil
 }

@@ -13,7 +13,7 @@
 // Nobody can make the engine send media to a third party. It ignores the candidates in
 // descriptions. Over UDP, it sends media, keys and reports only to addresses that answered a STUN
 // check with the client's password. It repeats these checks while an address is in use (RFC 7675).
-// Any other address receives only checks, and answers to signed requests from this address.
+// Any other address receives only checks, and answers to signed requests that came from it.
 //
 // Phones do not use STUN. The engine exchanges RTP only with the address that a phone has proved by
 // authenticating to the engine's caller. Each section of a phone has its own UDP port. See

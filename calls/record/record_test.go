@@ -419,8 +419,7 @@ func TestStartFails(t *testing.T) {
 		t.Error("Start with a canceled context succeeds")
 	}
 	if len(w.all(t)) != 0 || len(w.spoolFiles(t)) != 0 || w.Stats().Recordings != 0 {
-		t.Errorf("%d recordings, the spools %q and %d running ones are left, want none",
-			len(w.all(t)), w.spoolFiles(t), w.Stats().Recordings)
+		t.Errorf("left: %d recordings, %q, %d running; want none", len(w.all(t)), w.spoolFiles(t), w.Stats().Recordings)
 	}
 
 	if err := os.RemoveAll(w.dir.Name()); err != nil {

@@ -243,8 +243,8 @@ func placeAll(all []line) (lost int, worst time.Duration) {
 	return lost, worst
 }
 
-// TestHostileTimeline shows that a sender cannot increase memory use or length with the values in
-// its packets.
+// TestHostileTimeline shows that no values in the packets of a sender create too many windows, or
+// place a packet far from its arrival.
 func TestHostileTimeline(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	var line timeline

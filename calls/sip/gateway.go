@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// The ports of SIP (RFC 3261, section 19.1.2).
+// The default ports of SIP (RFC 3261, section 19.1.2).
 const (
 	defaultPort    = 5060
 	defaultTLSPort = 5061
