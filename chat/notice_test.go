@@ -102,7 +102,8 @@ func TestPlace(t *testing.T) {
 		m := chat.Message{Created: time.Now()}
 		m.Place(last)
 		if m.ID <= last.LastID || m.Previous != last.LastID || m.Created.Before(last.LastAt) {
-			t.Errorf("the message after %s at %v is %s at %v, want a later one", last.LastID, last.LastAt, m.ID, m.Created)
+			t.Errorf("the message after %s at %v is %s at %v, want a later one", last.LastID, last.LastAt,
+				m.ID, m.Created)
 		}
 		if _, err := uuid.Parse(m.ID); err != nil {
 			t.Errorf("%s: %v", m.ID, err)

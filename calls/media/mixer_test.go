@@ -166,7 +166,7 @@ func TestMixRecord(t *testing.T) {
 	h.mixer.Add(a.leg)
 	h.run(1, nil)
 	if next := all.packets[len(all.packets)-1]; next.Seq != last.Seq+1 || next.Time != last.Time+3*frameBytes {
-		t.Errorf("after a pause of two frames, the recording continues at %d, want %d", next.Time, last.Time+3*frameBytes)
+		t.Errorf("after a pause of two frames, the recording is at %d, want %d", next.Time, last.Time+3*frameBytes)
 	}
 	h.mixer.Record(nil)
 	if count := len(all.packets); count != 51 {

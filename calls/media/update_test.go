@@ -132,8 +132,8 @@ func TestSwitches(t *testing.T) {
 		}
 		passed := time.Duration(after.Timestamp-before.Timestamp) * time.Second / 48000
 		if passed < least-20*time.Millisecond || passed > time.Since(began)+20*time.Millisecond {
-			t.Errorf("%s: timestamps go from %d to %d, want a step of %v to %v", tt.name, before.Timestamp, after.Timestamp,
-				least, time.Since(began))
+			t.Errorf("%s: timestamps go from %d to %d, want a step of %v to %v", tt.name, before.Timestamp,
+				after.Timestamp, least, time.Since(began))
 		}
 		if after.SSRC != before.SSRC {
 			t.Errorf("%s: the SSRC changed", tt.name)

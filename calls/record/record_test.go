@@ -48,7 +48,7 @@ func TestRecording(t *testing.T) {
 	}
 	if rec.From != "/private/alice" || rec.To != "/private/bob" || rec.Direction != "inbound" ||
 		!rec.StartTime.Equal(call.Started.Truncate(time.Microsecond)) {
-		t.Errorf("the recording is from %q to %q, %s, at %v, want the call's", rec.From, rec.To, rec.Direction, rec.StartTime)
+		t.Errorf("recorded from %q to %q, %s, at %v, want the call's", rec.From, rec.To, rec.Direction, rec.StartTime)
 	}
 
 	if d := rec.Duration(); d != 4*time.Second {
@@ -237,7 +237,7 @@ func TestRetry(t *testing.T) {
 	w.Spools = again
 	w.recover(t)
 	if got := w.find(t, sid).Status; got != recordings.Completed || len(w.spoolFiles(t)) != 0 {
-		t.Errorf("after the retry, the recording is %s, and the spools are %q, want completed and none", got, w.spoolFiles(t))
+		t.Errorf("after the retry, it is %s, and the spools are %q, want completed and none", got, w.spoolFiles(t))
 	}
 }
 

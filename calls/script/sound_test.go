@@ -40,7 +40,7 @@ func TestSoundFromOtherPort(t *testing.T) {
 		t.Errorf("a sound at the webhook's own port: %v, want its status 410", err)
 	}
 	if _, _, err := w.Sound(t.Context(), "p", other.URL+"/tone.wav"); err == nil || reached.Load() {
-		t.Errorf("a sound at another port of the host: %v, reached: %v, want an error and no request", err, reached.Load())
+		t.Errorf("a sound at another port: %v, reached: %v, want an error and no request", err, reached.Load())
 	}
 }
 
