@@ -50,7 +50,7 @@ func (w *world) refuse(l *Log, id string) {
 		w.Errorf("Add(%s) = %v, want an error that it was used", id, err)
 	}
 	if !l.Has(id, w.now) {
-		w.Errorf("Has(%s) = false", id)
+		w.Errorf("Has(%s) = false, want true", id)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestOnce(t *testing.T) {
 				if err == nil {
 					won.Add(1)
 				} else if err != (Repeated{0}) {
-					w.Errorf("Add = %v", err)
+					w.Errorf("Add = %v, want success or an error that it was used", err)
 				}
 			}
 		})
@@ -111,7 +111,7 @@ func TestAllOrNone(t *testing.T) {
 		}
 	}
 	if err := l.Add(Use{"b", w.now, until}, Use{"c", w.now, until}); err != nil {
-		w.Errorf("Add = %v", err)
+		w.Errorf("Add = %v, want success", err)
 	}
 	w.refuse(w.open(), "c")
 }

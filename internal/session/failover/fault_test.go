@@ -46,7 +46,7 @@ var faults = []fault{
 	}},
 }
 
-// TestFaults shows that no operation fails during any kind of outage, and that afterwards each
+// TestFaults shows that no operation fails during any outage in faults, and that afterwards each
 // entry reflects what was written, deleted, taken or added during the outage.
 func TestFaults(t *testing.T) {
 	for _, f := range faults {
@@ -81,7 +81,7 @@ func outage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
 
 	w.want(t, changed, "new")
 	if err := w.Delete(t.Context(), deleted); err != nil {
-		t.Errorf("Delete = %v", err)
+		t.Errorf("Delete = %v, want success", err)
 	}
 
 	w.put(t, "taken", "new")
@@ -237,12 +237,12 @@ func TestLostAnswers(t *testing.T) {
 
 	jti := session.Key{Kind: "jti", ID: "1"}
 	if err := w.Add(t.Context(), jti, nil, lasts); err != nil {
-		t.Errorf("Add = %v", err)
+		t.Errorf("Add = %v, want success", err)
 	}
 
 	deleted := w.put(t, "deleted", "one")
 	if err := w.Delete(t.Context(), deleted); err != nil {
-		t.Errorf("Delete = %v", err)
+		t.Errorf("Delete = %v, want success", err)
 	}
 	r.CLI(t, "SET", deleted.String(), "login:one") // simulate a command that arrives late
 
@@ -295,7 +295,7 @@ func TestTakenOnce(t *testing.T) {
 					winners++
 				}
 				if winners > 1 {
-					t.Errorf("%s was taken %d times", k.ID, winners)
+					t.Errorf("%s was taken %d times, want at most once", k.ID, winners)
 				}
 			}
 		})
@@ -337,7 +337,7 @@ func TestTwoNodes(t *testing.T) {
 	cut.back(t)
 	cut.want(t, k, "newer")
 	if err := near.Delete(t.Context(), k); err != nil {
-		t.Errorf("Delete = %v", err)
+		t.Errorf("Delete = %v, want success", err)
 	}
 	cut.want(t, k, "")
 }
