@@ -1,9 +1,9 @@
-// In low windows, the links of the rail scroll. The link of the current page is visible at first, also
-// in browsers that do not know scroll-initial-target.
+// In low windows, the links of the rail scroll. The link of the current page is visible at first.
 const places = document.querySelector(".rail .places");
 const here = places?.querySelector("[aria-current]");
-if (here && !CSS.supports("scroll-initial-target", "nearest")) {
-  places.scrollTop = here.offsetTop - places.offsetTop - places.clientHeight / 2;
+if (here) {
+  const below = here.getBoundingClientRect().bottom - places.getBoundingClientRect().bottom;
+  if (below > 0) places.scrollTop = below + 60; // with the next links
 }
 
 // Escape closes a menu.

@@ -181,6 +181,10 @@ func TestDashboard(t *testing.T) {
 		link.top >= all.getBoundingClientRect().top && link.bottom <= all.getBoundingClientRect().bottom)(
 			document.querySelector(".rail .places [aria-current]").getBoundingClientRect(),
 			document.querySelector(".rail .places"))`)
+	b.look(1280, 700, "light")
+	b.do(goTo(s.PublicURL + home + "/subscribers"))
+	b.until("the first links in a window that is a little low", `((all) => all.scrollHeight > all.clientHeight &&
+		all.scrollTop === 0)(document.querySelector(".rail .places"))`)
 	b.look(1280, 900, "light")
 
 	b.do(chromedp.Click(chromedp.CSS(".rail #sign-out")))
