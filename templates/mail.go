@@ -52,7 +52,7 @@ type Mailbox struct {
 // A Mail is an email in the list.
 type Mail struct {
 	Key, To, Subject string
-	Arrived, At      string // when it arrived: for people, and as RFC 3339
+	Arrived, At      string // when the mail arrived: for people, and as RFC 3339
 }
 
 // MailShown is one email, opened.

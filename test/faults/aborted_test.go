@@ -87,7 +87,7 @@ func TestAbortedRequests(t *testing.T) {
 	}
 }
 
-// waitForSockets waits until the server has at most that many sockets.
+// waitForSockets waits until the server has at most the given number of sockets.
 func waitForSockets(t *testing.T, s *harness.Server, most int) {
 	t.Helper()
 	harness.Eventually(t, time.Minute, "the aborted requests to end", func() error {

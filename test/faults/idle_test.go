@@ -73,8 +73,8 @@ func visit(c *harness.Client, cookies harness.Option) error {
 	return err
 }
 
-// wantIdleMemory waits until the memory of a server was below a number of KiB for most of half a
-// minute.
+// wantIdleMemory waits until the memory of a server was below most, in KiB, for at least three
+// quarters of half a minute.
 func wantIdleMemory(t *testing.T, s *harness.Server, when string, most int) {
 	t.Helper()
 	const samples = 60

@@ -11,9 +11,9 @@ import (
 	"github.com/selvage/selvage/test/network"
 )
 
-// TestOffline shows that a server connects to no machine that is not configured: it starts, signs a
+// TestOffline shows that a server connects only to configured machines. The server starts, signs a
 // subscriber in, issues tokens, stores a recording and checks itself in a network whose router does
-// not answer, and nothing asks for that router.
+// not answer. The server must not try to reach the router.
 func TestOffline(t *testing.T) {
 	harness.OneBackend(t)
 	if !network.Isolate(t) {
@@ -29,7 +29,7 @@ func TestOffline(t *testing.T) {
 		t.Errorf("the server tried to reach another machine: %s", asked)
 	}
 
-	// A connection to another machine would have been noticed.
+	// This connection shows that the test would have noticed an attempt.
 	if conn, err := net.DialTimeout("tcp", "198.51.100.1:443", time.Second); err == nil {
 		t.Fatalf("connected to %s, although no router answers", conn.RemoteAddr())
 	}
@@ -38,8 +38,8 @@ func TestOffline(t *testing.T) {
 	}
 }
 
-// router returns what the kernel knows of the router. It is empty until a process sends a packet to
-// another machine.
+// router returns the kernel's entry for the router. The entry is "" until a process sends a packet
+// to another machine.
 func router(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("ip", "neigh", "show", "to", network.Router).CombinedOutput()

@@ -13,7 +13,7 @@ import (
 )
 
 // Address and OtherAddress are the addresses in the network of [Isolate], in addition to loopback.
-// Router is the address of the default route, which never answers.
+// Router is the address of the default router, which does not exist and never answers.
 const (
 	Address      = "192.0.2.1"
 	OtherAddress = "192.0.2.2"
