@@ -58,7 +58,7 @@ func (a *flights) current(id string, now time.Time) *flight {
 }
 
 // leave ends the handling of a form. It keeps the response of a form that succeeded.
-func (a *flights) leave(id string, f *flight, now time.Time) {
+func (a *flights) leave(id string, f *flight, now func() time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	defer close(f.done)
@@ -66,11 +66,21 @@ func (a *flights) leave(id string, f *flight, now time.Time) {
 		delete(a.all, id)
 		return
 	}
-	f.until = now.Add(keptFor)
+	f.until = now().Add(keptFor)
+	a.dropLater(id, f, now)
+}
+
+// dropLater drops the response of a flight once the clock that now reads has reached f.until. In
+// tests, this clock may be slower than the timer.
+func (a *flights) dropLater(id string, f *flight, now func() time.Time) {
 	time.AfterFunc(keptFor, func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if a.all[id] == f {
+		switch {
+		case a.all[id] != f:
+		case now().Before(f.until):
+			a.dropLater(id, f, now)
+		default:
 			delete(a.all, id)
 		}
 	})

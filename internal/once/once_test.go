@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/selvage/selvage/internal/once"
@@ -47,28 +48,58 @@ func TestUploadIsRenewed(t *testing.T) {
 	}
 }
 
+// send has g handle the form with this id, which responds with status.
+func send(t *testing.T, g *once.Guard, id string, status int) {
+	t.Helper()
+	f := once.Form{ID: id, Handle: func(w http.ResponseWriter, _ *http.Request) (bool, error) {
+		w.Header().Set("Location", "/result")
+		w.WriteHeader(status)
+		return true, nil
+	}}
+	must(t, g.Serve(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", nil), f))
+}
+
 // TestReplay shows that the response to a form is sent again on request, but not the response that
 // refused it, and not to a different form.
 func TestReplay(t *testing.T) {
-	g := once.New(nodes(t, time.Now)[0], slog.New(slog.DiscardHandler))
-	send := func(id string, status int) {
-		t.Helper()
-		f := once.Form{ID: id, Handle: func(w http.ResponseWriter, _ *http.Request) (bool, error) {
-			w.Header().Set("Location", "/result")
-			w.WriteHeader(status)
-			return true, nil
-		}}
-		must(t, g.Serve(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", nil), f))
-	}
-	send("good", http.StatusSeeOther)
-	send("refused", http.StatusUnprocessableEntity)
+	synctest.Test(t, func(t *testing.T) {
+		g := once.New(once.Forms{Now: time.Now}, slog.New(slog.DiscardHandler))
+		send(t, g, "good", http.StatusSeeOther)
+		send(t, g, "refused", http.StatusUnprocessableEntity)
 
-	for id, want := range map[string]bool{"good": true, "refused": false, "other": false} {
-		w := httptest.NewRecorder()
-		ok, err := g.Replay(w, httptest.NewRequest(http.MethodPost, "/", nil), id)
-		must(t, err)
-		if ok != want || ok && (w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/result") {
-			t.Errorf("Replay of the form %s: %t, %d %v", id, ok, w.Code, w.Header())
+		for id, want := range map[string]bool{"good": true, "refused": false, "other": false} {
+			w := httptest.NewRecorder()
+			ok, err := g.Replay(w, httptest.NewRequest(http.MethodPost, "/", nil), id)
+			must(t, err)
+			if ok != want || ok && (w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/result") {
+				t.Errorf("Replay of the form %s: %t, %d %v", id, ok, w.Code, w.Header())
+			}
 		}
+	})
+}
+
+// TestResponseIsDropped shows that a response, which may contain a secret, stays in memory for three
+// seconds, as measured by the clock of the Forms.
+func TestResponseIsDropped(t *testing.T) {
+	for name, slow := range map[string]time.Duration{"timely": 1, "with a slow clock": 4} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				now := func() time.Time { return began.Add(time.Since(began) / slow) }
+				g := once.New(once.Forms{Now: now}, slog.New(slog.DiscardHandler))
+				send(t, g, "form", http.StatusSeeOther)
+
+				for _, at := range []struct {
+					after time.Duration
+					want  int
+				}{{2900 * time.Millisecond, 1}, {3 * time.Second, 0}} {
+					time.Sleep(at.after*slow - time.Since(began))
+					synctest.Wait()
+					if n := g.Kept(); n != at.want {
+						t.Errorf("after %v, %d responses are in memory, want %d", at.after, n, at.want)
+					}
+				}
+			})
+		})
 	}
 }

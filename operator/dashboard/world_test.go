@@ -66,8 +66,8 @@ type world struct {
 
 	full atomic.Bool // if true, revocations fail because the disk is full
 
-	mu    sync.Mutex
-	ahead time.Duration
+	mu sync.Mutex
+	at time.Time // see now
 }
 
 // A fullLog is a revocation log that fails while full is true.
@@ -83,10 +83,13 @@ func (l fullLog) AddRevocation(ctx context.Context, r revocation.Revocation) err
 	return l.Log.AddRevocation(ctx, r)
 }
 
+// now returns the time of a clock that advances a millisecond whenever it is read. Nothing expires
+// early on a slow machine.
 func (w *world) now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return time.Now().Add(w.ahead)
+	w.at = w.at.Add(time.Millisecond)
+	return w.at
 }
 
 // named returns the URL of the dashboard with a host name instead of an IP address, as passkeys
@@ -96,7 +99,7 @@ func (w *world) named() string { return strings.Replace(w.url, "127.0.0.1", "loc
 func (w *world) pass(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ahead += d
+	w.at = w.at.Add(d)
 }
 
 func must(t testing.TB, err error) {
@@ -119,7 +122,7 @@ func newWorldOf(w *world) *world {
 	t := w.TB
 	t.Helper()
 	ctx, dir := context.Background(), storetest.Dir(t)
-	w.dir = dir
+	w.dir, w.at = dir, time.Now()
 
 	// Open the database, the session store and the revocations.
 	rows := storetest.Open(t, dir, nil)
