@@ -17,10 +17,14 @@ func showAddress(_ *account, _ *http.Request, v visit, page *templates.AccountPa
 }
 
 // verifyAddress serves POST /account/email/verify.
-func (ac *account) verifyAddress(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
+func (ac *account) verifyAddress(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 	if v.sub.Verified || v.sub.Email == "" {
 		return backToAccount(w, v, "")
 	}
+	return ac.once(ac.askVerification)(w, r, v, form)
+}
+
+func (ac *account) askVerification(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
 	return ac.asked(w, r, v, "", ac.Accounts.AskVerification(r.Context(), v.sub, web.Network(r)))
 }
 

@@ -153,7 +153,7 @@ func (ac *account) codesPage(w http.ResponseWriter, r *http.Request, v visit, co
 
 // newCodes serves POST /account/codes. A login without two factors gets no codes, even if the
 // factor was set up a moment ago.
-func (ac *account) newCodes(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
+func (ac *account) newCodes(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 	set, err := ac.Logins.FactorsOf(r.Context(), v.SubscriberID)
 	if err != nil {
 		return err
@@ -161,6 +161,10 @@ func (ac *account) newCodes(w http.ResponseWriter, r *http.Request, v visit, _ u
 	if !set.Any() || !v.TwoFactors() {
 		return backToAccount(w, v, "")
 	}
+	return ac.once(ac.makeCodes)(w, r, v, form)
+}
+
+func (ac *account) makeCodes(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
 	codes, err := ac.Factors.NewCodes(r.Context(), idp.OwnerOf(v.SubscriberID))
 	if err != nil {
 		return err

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"time"
 
+	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/once"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/templates"
@@ -17,7 +19,7 @@ type accountHandler func(w http.ResponseWriter, r *http.Request, v visit, form u
 // These errors keep a form of the account page from being handled.
 var (
 	errAgain      = errors.New("the subscriber must sign in again")
-	errOtherLogin = errors.New("the form belongs to another login")
+	errOtherLogin = errors.New("the form belongs to another login of the subscriber")
 )
 
 // form returns a handler that calls serve if the form has the token of the current login. The token
@@ -31,7 +33,10 @@ func (ac *account) form(serve accountHandler) func(http.ResponseWriter, *http.Re
 
 		v, err := ac.visitOf(r, form.Get("project"))
 		if err == nil && !ac.signed(form, "account form", v.Login.ID) {
-			err = errOtherLogin
+			err = errForm
+			if ac.isFormOf(form, v.SubscriberID) {
+				err = errOtherLogin
+			}
 		}
 		if err == nil {
 			err = serve(w, r, v, form)
@@ -80,10 +85,17 @@ func (ac *account) sensitive(serve accountHandler) func(http.ResponseWriter, *ht
 	})
 }
 
+// formsPerHour limits how many forms the server remembers for a subscriber. Nobody needs as many.
+const formsPerHour = 60
+
 // once returns a handler for forms that create or send something. A form that is sent twice is
 // handled once.
 func (ac *account) once(serve accountHandler) accountHandler {
 	return func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
+		rate := limit.Of(formsPerHour, time.Hour)
+		if err := ac.Limits.TakeOf(r.Context(), limit.AccountForms, v.SubscriberID, rate); err != nil {
+			return err
+		}
 		return ac.forms.Serve(w, r, once.Form{
 			ID: ac.submissionID(r, form),
 			Handle: func(w http.ResponseWriter, r *http.Request) (bool, error) {

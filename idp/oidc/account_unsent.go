@@ -36,9 +36,11 @@ func (ac *account) unsent(r *http.Request, v visit, form url.Values, err error) 
 		p.Text = say.Say("unsent.other-text", "Account", v.sub.Title())
 		p.Open = ""
 	}
-	if v.ID != "" { // the form belongs to this login, because the page says whose account it changes
-		p.Fields = append(p.Fields, templates.Hidden{Name: "token", Value: ac.formToken(v.Login)})
+	token := form.Get("token") // after the next login, it shows whose form this is
+	if v.ID != "" {            // the form belongs to this login, because the page says whose account it changes
+		token = ac.formToken(v.Login)
 	}
+	p.Fields = append(p.Fields, templates.Hidden{Name: "token", Value: token})
 	return p, true
 }
 

@@ -44,10 +44,18 @@ func (pg *pages) signed(form url.Values, kind, id string) bool {
 	return false
 }
 
-// formToken returns the token for forms on the account page when it is shown to login s. It ends in a
-// random value that differs for each page; see account.once.
+// formToken returns the token for forms on the account page when it is shown to login s. It consists
+// of a part for the login, a part for the subscriber, and a random part that differs for each page; see
+// account.once.
 func (pg *pages) formToken(s idp.Login) string {
-	return pg.sign("account form", s.ID) + "." + rand.Text()
+	return pg.sign("account form", s.ID) + "." + pg.sign("account form of", s.SubscriberID) + "." + rand.Text()
+}
+
+// isFormOf reports whether a form comes from an account page that was shown to the subscriber, in any
+// login.
+func (pg *pages) isFormOf(form url.Values, subscriberID string) bool {
+	_, rest, _ := strings.Cut(form.Get("token"), ".")
+	return pg.signed(url.Values{"token": {rest}}, "account form of", subscriberID)
 }
 
 // pageToken returns the token for forms on other pages when they are shown to the browser of r.
@@ -68,7 +76,7 @@ func (pg *pages) pageForm(w http.ResponseWriter, r *http.Request) (url.Values, e
 	return form, nil
 }
 
-// sameToken reports whether a form contains token, regardless of a random value after it.
+// sameToken reports whether a form contains token, regardless of other parts after it.
 func sameToken(form url.Values, token string) bool {
 	sent, _, _ := strings.Cut(form.Get("token"), ".")
 	return hmac.Equal([]byte(sent), []byte(token))

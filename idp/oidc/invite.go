@@ -63,6 +63,9 @@ func (lp *linkPages) acceptInvitation(w http.ResponseWriter, r *http.Request) er
 		return err
 	}
 	to := url.Values{"project": {l.ProjectID}}
+	if !signedIn {
+		to.Set("sign-in", "1")
+	}
 	if asked := r.URL.Query().Get("ui_locales"); asked != "" && len(asked) <= maxLocales {
 		to.Set("ui_locales", asked)
 	}
@@ -70,8 +73,9 @@ func (lp *linkPages) acceptInvitation(w http.ResponseWriter, r *http.Request) er
 	return nil
 }
 
-// showAccepted serves GET /invite/accepted?project=, the page after an accepted invitation. It depends
-// only on whether this browser is signed in.
+// showAccepted serves GET /invite/accepted?project=, the page after an accepted invitation. It shows
+// who is signed in to this browser. With the parameter sign-in, the accepted invitation has signed in
+// nobody, and a login of this browser may be another person's.
 func (lp *linkPages) showAccepted(w http.ResponseWriter, r *http.Request) error {
 	l := idp.Link{ProjectID: r.URL.Query().Get("project")}
 	if _, err := lp.Letters.LinkProject(r.Context(), l); err != nil {
@@ -86,7 +90,7 @@ func (lp *linkPages) showAccepted(w http.ResponseWriter, r *http.Request) error 
 	say := lp.words(r)
 	page := templates.Notice{ID: "password-set", Title: say.Say("invite.done"),
 		Text: []string{say.Say("invite.done-text")}, Account: accountLink(say, l.ProjectID)}
-	if here.inUse {
+	if here.inUse && !r.URL.Query().Has("sign-in") {
 		sub, err := lp.Subscribers.FindSubscriber(r.Context(), l.ProjectID, here.all[0].SubscriberID)
 		if err != nil {
 			return convertMissing(mail.Invitation, err)

@@ -18,9 +18,9 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Name names a limit. It is a key in the section "limits" of the configuration, with three
+// A Name names a limit. It is a key in the section "limits" of the configuration, with these
 // exceptions: LoginPerDevice uses the rate of LoginPerAccount, each project sets the rate of Uploads,
-// and the rate of Exports is fixed.
+// and the rates of Exports and AccountForms are fixed.
 type Name string
 
 // The names of the limits.
@@ -43,6 +43,7 @@ const (
 	MediaMissesPerNetwork Name = "media_misses_per_network" // requests for unknown recordings from a network
 	Uploads               Name = "uploads"                  // uploads of recordings to a project
 	Exports               Name = "exports"                  // downloads of a subscriber's own data
+	AccountForms          Name = "account_forms"            // forms of a subscriber that the server remembers
 )
 
 // Rates holds the rate of each limit. Limits that have no rate, or whose rate has no Burst, are

@@ -135,7 +135,7 @@ func (g *Guard) renew(ctx context.Context, id string) (stop func()) {
 			case <-ended:
 				return
 			case <-tick.C:
-				if err := g.Renew(ctx, id); err != nil {
+				if err := g.renewOnce(ctx, id); err != nil {
 					g.log.WarnContext(ctx, "cannot record that an upload is still being handled", "error", err)
 				}
 			}
@@ -145,6 +145,13 @@ func (g *Guard) renew(ctx context.Context, id string) (stop func()) {
 		close(ended)
 		renewing.Wait()
 	}
+}
+
+// renewOnce calls Renew, but waits no longer than until the next renewal.
+func (g *Guard) renewOnce(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, renewEvery)
+	defer cancel()
+	return g.Renew(ctx, id)
 }
 
 // drop reads the rest of a form. Browsers show no response until they have sent the whole form.
