@@ -73,9 +73,9 @@ func (lp *linkPages) acceptInvitation(w http.ResponseWriter, r *http.Request) er
 	return nil
 }
 
-// showAccepted serves GET /invite/accepted?project=, the page after an accepted invitation. It shows
-// who is signed in to this browser. With the parameter sign-in, the accepted invitation has signed in
-// nobody, and a login of this browser may be another person's.
+// showAccepted serves GET /invite/accepted?project=, the page after an accepted invitation. It names
+// the person whose login this browser has. With the parameter sign-in, the accepted invitation has
+// signed in nobody, so a login of this browser may be another person's, and the page does not name them.
 func (lp *linkPages) showAccepted(w http.ResponseWriter, r *http.Request) error {
 	l := idp.Link{ProjectID: r.URL.Query().Get("project")}
 	if _, err := lp.Letters.LinkProject(r.Context(), l); err != nil {
