@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestFormAddresses shows that a browser that opens the address of a form gets a page, or is
-// redirected to one that belongs to the same project. Browsers do this when a person reloads the
-// response of a form, or changes the language there.
+// TestFormAddresses shows that a browser that opens the address of a form gets a page, after at most
+// three redirects. For a form of a project, each of them leads to the same project. Browsers do this
+// when a person reloads the response of a form, or changes the language there.
 func TestFormAddresses(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)
@@ -17,22 +17,30 @@ func TestFormAddresses(t *testing.T) {
 	tried := 0
 	for _, route := range w.api.Routes() {
 		pattern, ok := strings.CutPrefix(route, "POST ")
-		path := ids.Replace(pattern)
-		if !ok || !strings.Contains(pattern, "{project}") || strings.Contains(path, "{") {
-			continue // a page of the installation, or of something that does not exist
+		path, within := ids.Replace(pattern), "/dashboard"
+		if !ok || strings.Contains(path, "{") {
+			continue // a form about something that does not exist
 		}
-		a := b.get(path)
-		if to := a.Header.Get("Location"); a.StatusCode == http.StatusSeeOther {
-			if !strings.HasPrefix(to, "/dashboard/projects/"+w.one.ID) {
-				t.Errorf("GET %s leads to %s", pattern, to)
+		if strings.Contains(pattern, "{project}") {
+			within = "/dashboard/projects/" + w.one.ID
+		}
+
+		a, want := b.get(path), http.StatusOK
+		for i := 0; i < 3 && a.StatusCode == http.StatusSeeOther; i++ {
+			to := a.Header.Get("Location")
+			if !strings.HasPrefix(to, within) {
+				t.Errorf("GET %s leads to %s, want a page below %s", pattern, to, within)
 			}
 			a = b.get(to)
 		}
-		if tried++; a.StatusCode != http.StatusOK {
-			t.Errorf("GET %s: %s, want a page", pattern, a.Status)
+		if pattern == "/dashboard/setup" { // a link without a token
+			want = http.StatusNotFound
+		}
+		if tried++; a.StatusCode != want {
+			t.Errorf("GET %s: %s, want %d", pattern, a.Status, want)
 		}
 	}
-	if tried < 50 {
+	if tried < 80 {
 		t.Errorf("only %d addresses were tried", tried)
 	}
 }
@@ -82,6 +90,20 @@ func TestLanguageAfterForm(t *testing.T) {
 			r.Header.Set("Referer", b.url+form+"/link")
 			to := b.send(r).Header.Get("Location")
 			b.get(to).leadsTo(t, form)
+		}
+	}
+}
+
+// TestCompleteSession shows that the pages for a second factor lead a person whose session is complete
+// to the page that the person wanted, also if the form is sent again.
+func TestCompleteSession(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("owner@example.com", ofAll)
+	const wanted = "/dashboard/account"
+	for next, want := range map[string]string{"": "/dashboard", wanted: wanted, "https://evil.example/": "/dashboard"} {
+		for _, path := range []string{"/dashboard/factor", "/dashboard/enrol"} {
+			b.get(path+"?next="+url.QueryEscape(next)).leadsTo(t, want)
+			b.post(wanted, path, url.Values{"next": {next}, "code": {"123456"}}).leadsTo(t, want)
 		}
 	}
 }

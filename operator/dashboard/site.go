@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -87,6 +88,9 @@ type errorPage struct{ Text, RequestID string }
 // error and a remedy.
 func (a *site) fail(v *visit, err error) {
 	switch {
+	case errors.Is(err, errSignIn) && v.operator.ID != "": // the second factor was used before
+		_ = v.redirect(orFront(ownPath(cmp.Or(v.form.Get("next"), v.r.URL.Query().Get("next")))))
+		return
 	case a.keepUnsent(v, err), a.keepTyped(v, err):
 		return
 	case errors.Is(err, errSignIn):
