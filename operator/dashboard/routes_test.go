@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -173,6 +174,7 @@ func TestForms(t *testing.T) {
 	_, another := w.operator("another@example.com", ofAll)
 
 	token, theirs := b.token("/dashboard/account"), another.token("/dashboard/account")
+	before := w.actions()
 	for _, route := range w.api.Routes() {
 		pattern, ok := strings.CutPrefix(route, "POST ")
 		if !ok {
@@ -180,7 +182,10 @@ func TestForms(t *testing.T) {
 		}
 
 		path := ids.Replace(pattern)
-		b.get(path) // see TestFormAddresses
+		if a := b.get(path); a.StatusCode != http.StatusOK && a.StatusCode != http.StatusSeeOther &&
+			a.StatusCode != http.StatusNotFound {
+			t.Errorf("GET %s: %s, want 200, 303 or 404", path, a.Status)
+		}
 
 		// Forms from other origins are refused.
 		for name, change := range map[string]func(r *http.Request){
@@ -214,6 +219,9 @@ func TestForms(t *testing.T) {
 		}
 	}
 
+	if after := w.actions(); !maps.Equal(before, after) {
+		t.Errorf("the requests changed the audited actions from %v to %v, want no change", before, after)
+	}
 	if a := b.get("/dashboard/projects/" + w.one.ID); a.StatusCode != http.StatusOK {
 		t.Errorf("after all requests, the project's page returned %s, want 200", a.Status)
 	}
