@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"path"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/factor/factortest"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -61,27 +63,39 @@ func TestHome(t *testing.T) {
 	}
 }
 
-// TestFirstSubscriber shows that the first step is done only once a subscriber can sign in, with a
-// password or another provider. Subscribers of a larger project may get tokens from a backend instead.
+// TestFirstSubscriber shows that the first step is done only once an enabled subscriber can sign in,
+// with a password, a passkey or another provider. Subscribers of a larger project may get tokens from
+// a backend instead.
 func TestFirstSubscriber(t *testing.T) {
 	const todo, done = "First steps: 0 of 4 done", "First steps: 1 of 4 done"
-	for name, finish := range map[string]func(t *testing.T, w *world, b browser, one string){
-		"invitation": func(t *testing.T, w *world, b browser, one string) {
+	type finish func(t *testing.T, w *world, b browser, one string)
+	for name, tt := range map[string]struct {
+		finish     finish
+		ifDisabled string // the progress after the subscriber is disabled
+	}{
+		"invitation": {func(t *testing.T, w *world, b browser, one string) {
 			must(t, w.accept(t, handOver(t, b, one)))
-		},
-		"provider": func(t *testing.T, w *world, _ browser, _ string) {
+		}, todo},
+		"passkey": {func(t *testing.T, w *world, _ browser, one string) {
+			owner, key := idp.OwnerOf(path.Base(one)), &factortest.Authenticator{Origin: w.named()}
+			options, err := w.factors.BeginPasskey(t.Context(), owner, "test", "eve@example.com", "Eve")
+			must(t, err)
+			_, err = w.factors.CreatePasskey(t.Context(), owner, false, "test", "Phone", key.Create(options))
+			must(t, err)
+		}, todo},
+		"provider": {func(t *testing.T, w *world, _ browser, _ string) {
 			name, issuer, on := "acme", "https://id.example/", true
 			_, err := w.idp.Upstreams.Create(t.Context(), w.one.ID,
 				idp.UpstreamInput{Name: &name, Issuer: &issuer, ClientID: &name, Enabled: &on})
 			must(t, err)
-		},
-		"many": func(t *testing.T, w *world, _ browser, _ string) {
+		}, todo},
+		"many": {func(t *testing.T, w *world, _ browser, _ string) {
 			for i := range 10 {
 				email := fmt.Sprintf("sub-%d@example.com", i)
 				_, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &email})
 				must(t, err)
 			}
-		},
+		}, done},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -96,10 +110,20 @@ func TestFirstSubscriber(t *testing.T) {
 				}
 			}
 
-			finish(t, w, b, one)
-			if page := b.get(home).body; !strings.Contains(page, done) || strings.Contains(page, "next-hint") {
-				t.Errorf("the home page does not say %q", done)
+			says := func(when, progress string) {
+				t.Helper()
+				page := b.get(home).body
+				if !strings.Contains(page, progress) || strings.Contains(page, "next-hint") {
+					t.Errorf("%s, the home page lacks %q, or has a hint", when, progress)
+				}
 			}
+			tt.finish(t, w, b, one)
+			says("at the end", done)
+			disabled := true
+			_, err := w.fabric.Subscribers.Update(t.Context(), w.one.ID, path.Base(one),
+				fabric.SubscriberInput{Disabled: &disabled})
+			must(t, err)
+			says("without the subscriber", tt.ifDisabled)
 		})
 	}
 }

@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"slices"
+
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/page"
@@ -66,12 +68,16 @@ func (a *projectPages) subscriberStep(v *visit) (s step, err error) {
 		s.Done = true
 		return s, nil
 	}
-	if s.Done, err = a.canAnySignIn(v, found.Items); err != nil || s.Done {
+	enabled := slices.DeleteFunc(found.Items, func(s fabric.Subscriber) bool { return s.Disabled })
+	if len(enabled) == 0 {
+		return s, nil
+	}
+	if s.Done, err = a.canAnySignIn(v, enabled); err != nil || s.Done {
 		return s, err
 	}
 
 	s.Hint, s.URL = "No way to sign in yet: send an invitation.", v.base()+"/subscribers"
-	if one := found.Items[0]; len(found.Items) == 1 {
+	if one := enabled[0]; len(enabled) == 1 {
 		s.URL = v.subscriberRow(one).URL
 		if one.Email != "" {
 			s.URL += "#invitation"

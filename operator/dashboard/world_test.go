@@ -149,9 +149,12 @@ func newWorldOf(w *world) *world {
 	pass := password.Weak(2)
 	catalog, err := kinds.Load("testdata/kinds")
 	must(t, err)
+	w.factors, err = factor.New(factor.Config{Store: rows, Sessions: live, Ring: ring, AuthURL: w.named(),
+		Now: w.now})
+	must(t, err)
 	w.fabric = fabric.New(fabric.Config{
 		Stores: rows.Fabric(), Kinds: catalog, Ring: ring, Passwords: pass, Revocations: revoked, Sessions: live,
-		Host: "puc.localhost:8443", Issuer: w.url + "/", CheckURL: egress.Policy{}.Check,
+		Host: "puc.localhost:8443", Issuer: w.url + "/", CheckURL: egress.Policy{}.Check, Factors: w.factors,
 		EndLogin: func(ctx context.Context, sid string) error { return w.idp.Logins.End(ctx, sid) },
 	})
 
@@ -168,9 +171,6 @@ func newWorldOf(w *world) *world {
 	t.Cleanup(func() { _ = media.Close() })
 	w.recordings = recordings.New(recordings.Config{Store: rows, Media: media, Links: ring, MaxUpload: w.maxUpload})
 
-	w.factors, err = factor.New(factor.Config{Store: rows, Sessions: live, Ring: ring, AuthURL: w.named(),
-		Now: w.now})
-	must(t, err)
 	w.operators = operator.New(operator.Config{Store: rows, Passwords: pass, Limits: w.limits, Sessions: live,
 		Now: w.now})
 
