@@ -109,7 +109,7 @@ func TestTalking(t *testing.T) {
 	}
 }
 
-func TestDial(t *testing.T) {
+func TestSendDigits(t *testing.T) {
 	alice, bob := talk(t, newEngine(t), "audio")
 	before := hear(t, alice.parts[0], bob.parts[0], "hello")
 	alice.leg.SendDigits("7#")

@@ -116,7 +116,8 @@ func (l *leg) target() *leg {
 	return l.to[calls.Audio]
 }
 
-// Dial implements calls.Media. Digits only reach phones, because browsers have no use for them.
+// SendDigits implements calls.Media. Digits only reach phones, because browsers have no use for
+// them.
 func (l *leg) SendDigits(digits string) {
 	to := l.target()
 	if to == nil || !to.isPhone() {
