@@ -224,6 +224,8 @@ func (a *tokenPages) mintSubscriberToken(v *visit, end *int64) (fabric.TokenPair
 	})
 }
 
+// mintGuestToken issues a guest token. It also returns the room or subscriber to which the token
+// leads, if there is only one.
 func (a *tokenPages) mintGuestToken(
 	v *visit, end *int64,
 ) (tokens fabric.TokenPair, room fabric.Resource, err error) {
@@ -236,11 +238,13 @@ func (a *tokenPages) mintGuestToken(
 			return tokens, room, err
 		}
 	}
+
+	// Find the room first, so that an error leaves no token behind.
+	if room, err = a.roomOf(v, addresses); err != nil {
+		return tokens, room, err
+	}
 	tokens, err = a.Fabric.Tokens.IssueGuest(v.r.Context(), v.issuer(),
 		fabric.GuestTokenInput{AllowedAddresses: addresses, ExpireAt: end})
-	if err == nil {
-		room, err = a.roomOf(v, addresses)
-	}
 	return tokens, room, err
 }
 
