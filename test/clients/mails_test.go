@@ -34,7 +34,7 @@ func letter(t *testing.T, in *inbox.Server, to string, n int) string {
 // with a password. A person who forgot a password sets a new one, an invited person sets the first
 // one, and a new person confirms the address of the account.
 func TestMailsInChromium(t *testing.T) {
-	harness.NotStorage(t)
+	harness.OneBackend(t)
 	in := inbox.Start(t, inbox.Config{TLS: true, Auth: true})
 	n := harness.StartNodes(t, nil, harness.Config{Env: []string{
 		"SELVAGE_MAIL__URL=smtp://" + url.QueryEscape(inbox.User) + "@localhost:" +

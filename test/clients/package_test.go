@@ -32,7 +32,7 @@ func run(t *testing.T, dir, name string, args ...string) string {
 // TestPackage shows that the packed SDK contains the files that its README lists. The SDK can be
 // installed and used as a module and as CommonJS.
 func TestPackage(t *testing.T) {
-	harness.NotStorage(t)
+	harness.OneBackend(t)
 	needNode(t)
 	dir := t.TempDir()
 	var packed []struct {
@@ -77,7 +77,8 @@ func TestPackage(t *testing.T) {
 	}
 	run(t, app, "npm", "install", "--offline", "--no-audit", "--no-fund", filepath.Join(dir, packed[0].Filename))
 
-	const want = "Client Fabric FabricClient Messages Recording Recordings SelvageError createClient keepCalls version"
+	const want = "Client Fabric FabricClient Messages Recording Recordings SelvageError " +
+		"createClient keepCalls moveCall version"
 	for kind, script := range map[string]string{
 		"module": `import * as sdk from "@selvage/browser"
 			console.log(Object.keys(sdk).filter((n) => n !== "default").sort().join(" "))`,
@@ -92,7 +93,7 @@ func TestPackage(t *testing.T) {
 // TestTypes shows that the SDK's source and the examples in its README type-check, and that the
 // committed types match the source.
 func TestTypes(t *testing.T) {
-	harness.NotStorage(t)
+	harness.OneBackend(t)
 	tsc, err := filepath.Abs("../../sdk/node_modules/.bin/tsc")
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +130,7 @@ func TestTypes(t *testing.T) {
 	// Join the examples into one program. First declare the names that the examples do not declare.
 	program := `import { SignalWire } from "./stock"
 declare const button: HTMLButtonElement, audio: HTMLAudioElement
-declare const id: string, token: string, pushToken: string, address: { id: string }, room: { id: string }
+declare const id: string, token: string, pushToken: string, address: { id: string }, room: { id: string }, call: any
 declare function show(who: string, text: string): void
 `
 	for _, m := range regexp.MustCompile("(?s)```ts\n(.*?)```").FindAllSubmatch(readme, -1) {
