@@ -20,6 +20,7 @@ type unsentPage struct {
 	Link   string // text of the link to Open
 	Action string
 	Fields []unsentField
+	Typed  []unsentField // fields to show, because perhaps another operator typed them
 	Button string
 }
 
@@ -54,7 +55,7 @@ func (a *site) keepUnsent(v *visit, err error) bool {
 	case errors.Is(err, errForm) && v.operator.ID != "" && v.route.may != anyone:
 		title = "Send the form now?"
 		p.Text = "Your session began after you opened the form. Nothing was saved yet."
-		p.Button = "Send the form"
+		p.Button, p.Typed = "Send the form", typedFields(fields)
 	default:
 		return false
 	}
@@ -85,6 +86,13 @@ func (a *site) keepTyped(v *visit, err error) bool {
 	}
 	slices.SortStableFunc(all, func(a, b unsentField) int { return strings.Compare(a.Name, b.Name) })
 	return len(all) > 0 && a.page(v, http.StatusNotFound, "Not found", "gone", all) == nil
+}
+
+// typedFields returns the fields that people type and have filled in.
+func typedFields(all []unsentField) []unsentField {
+	return slices.DeleteFunc(slices.Clone(all), func(f unsentField) bool {
+		return f.Value == "" || slices.Contains(notTyped, f.Name)
+	})
 }
 
 // unsentFields returns the fields of a form that can be kept. ok is false if the form is too large,

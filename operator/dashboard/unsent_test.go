@@ -51,6 +51,9 @@ func TestUnsentForm(t *testing.T) {
 	if kept.StatusCode != http.StatusForbidden || !strings.Contains(kept.body, "Send the form now?") {
 		t.Fatalf("after the login: %s\n%s", kept.Status, kept.body)
 	}
+	if !strings.Contains(kept.body, `<dt class="mono">url</dt><dd><bdi>https://`) {
+		t.Errorf("the page does not show what was typed, perhaps by another operator: %s", kept.body)
+	}
 
 	if found := webhooksOf(w); len(found) != 0 {
 		t.Fatalf("a form with the token of another session created %+v", found)
