@@ -20,7 +20,7 @@ const lostAfter = 3 * time.Minute
 type Forms struct {
 	Sessions session.Store // nil means that nothing is remembered
 	Kind     string        // kind of the entries in Sessions
-	Kept     time.Duration // how long a form is remembered: as long as its token is valid
+	Kept     time.Duration // how long a form is remembered
 	Now      func() time.Time
 }
 

@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	// maxHandling is how long a form is handled after its browser has disconnected. A browser that
-	// sends a form twice drops the first request and shows the response to the second.
+	// maxHandling limits how long a form without an upload is handled, even if its browser has
+	// disconnected. A browser that sends a form twice drops the first request and shows the response
+	// to the second.
 	maxHandling = 30 * time.Second
 
 	// renewEvery is how often a node records that it still handles an upload, which may take hours.

@@ -130,7 +130,7 @@ func (a *auditPages) listAudit(v *visit) error {
 // A quickLink leads to the events that a common filter finds.
 type quickLink struct {
 	Title, URL string
-	Current    bool // the page shows these events
+	Current    bool // the filter of the page includes this one
 }
 
 // quickLinks returns links to the events of recent days, which keep the other filters, and links to

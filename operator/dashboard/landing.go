@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A landing is a page for browsers that open the address of a form, for example because they reload
-// its response, or because the language was changed there.
+// A landing redirects a browser that opens the address of a form to a page. Browsers do this when a
+// person reloads the form's response, or changes the language there.
 
 // projectHome is the path of a project's home page.
 const projectHome = Prefix + "/projects/{project}"

@@ -281,7 +281,7 @@ func TestMP3EndsWithItsClient(t *testing.T) {
 		w := &dropped{httptest.NewRecorder(), gone}
 		api.Handler().ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", path, nil))
 		if n := w.Body.Len(); n < 1000 || n > 20_000 {
-			t.Errorf("after the client disconnected, %d bytes were written, want little more than a thousand", n)
+			t.Errorf("after the client disconnected, %d bytes were written, want 1,000 to 20,000", n)
 		}
 	}
 

@@ -26,7 +26,7 @@ func TestLooksRunOnce(t *testing.T) {
 	}
 }
 
-// calls reports whether a function calls the function of the harness with this name.
+// calls reports whether a function mentions the function of the harness with this name.
 func calls(f *ast.FuncDecl, name string) (found bool) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		s, ok := n.(*ast.SelectorExpr)

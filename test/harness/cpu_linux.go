@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPU returns the CPU time that a process and its children have used, on Linux. It reads the CPU
+// CPU returns the CPU time that a process and its running children have used, on Linux. It reads the CPU
 // clocks of the processes (clock_getcpuclockid(3)), because they count threads that have ended, too.
 func CPU(pid int) (total time.Duration) {
 	for _, pid := range Family(pid) {
