@@ -19,11 +19,11 @@ type world struct {
 	signed  *harness.Client // service with JWT access tokens (ES256)
 	web     *harness.Client // confidential client for introspection
 	cookies string          // cookies of a signed-in browser
-	tokens  harness.Tokens  // tokens of the client in web
+	tokens  harness.Tokens  // tokens of the client web
 	jwt     harness.Tokens  // tokens of a client whose access tokens are JWTs (ES256)
 	sat     harness.SAT
 	address string
-	speech  []byte       // recording of ten minutes
+	speech  []byte       // ten-minute recording
 	media   string       // path of the recording
 	uploads atomic.Int64 // number of uploads so far
 }
@@ -32,8 +32,8 @@ type world struct {
 const loginScope = "openid offline_access"
 
 // newWorld starts a server with new data. It runs binary or, if that is "", the binary under test.
-// backends are environment variables with the database and the session store. Without them, the
-// environment of the benchmark determines both.
+// backends are environment variables that select the database and the session store. Without
+// them, the environment of the benchmark determines both.
 func newWorld(p *harness.Program, pinned bool, binary string, backends ...string) *world {
 	c := harness.Config{Prefix: serverPrefix(pinned), Env: []string{procs}, Binary: binary, Backends: backends}
 	if binary != "" {
@@ -69,8 +69,8 @@ func cookieHeader(p *harness.Program, b *harness.Browser, origin string) string 
 	return req.Header.Get("Cookie")
 }
 
-// startTime restarts the server with its data. It returns the median time until the first correct
-// response, in milliseconds.
+// startTime restarts the server repeat times with its existing data. It returns the median time
+// until the first correct response, in milliseconds.
 func (w *world) startTime(p *harness.Program, repeat int) float64 {
 	var took []float64
 	for range repeat {

@@ -6,7 +6,8 @@ import (
 )
 
 // A Socket identifies the connection through which a client receives events, and its node. If the
-// client is a phone, Phone is the address that it has proved, as in Terms.
+// client is a phone, Phone is its address. Unless Claimed is set, the phone has proved that it
+// receives packets there; see Terms.
 type Socket struct {
 	Node  string     `json:"n"`
 	ID    string     `json:"id"`
@@ -24,24 +25,25 @@ type Socket struct {
 // An EventKind names what happened.
 type EventKind string
 
-// The kinds of events. The comment of each names the fields of Event that it sets in addition to
-// Leg and Room.
+// The kinds of events. Each comment ends with the fields of Event that are specific to the kind.
+// Kind, Project, Leg, Node and At are always set. The ids of the member and the room, Inbound and
+// Created are set unless the leg is unknown to the node that sends the event.
 const (
-	Invited       EventKind = "invited"        // Leg rings: SDP, From, To
+	Invited       EventKind = "invited"        // the leg rings: SDP, From, To
 	EarlyMedia    EventKind = "early_media"    // media may flow before the answer: SDP
-	Answered      EventKind = "answered"       // Leg is connected
-	StateChanged  EventKind = "state_changed"  // State, From, To
-	Joined        EventKind = "joined"         // Leg is now a member: Room, Capabilities
-	MemberJoined  EventKind = "member_joined"  // Member
-	MemberUpdated EventKind = "member_updated" // Member, Updated
-	MemberTalking EventKind = "member_talking" // Member
-	MemberLeft    EventKind = "member_left"    // Member, Cause
-	RoomUpdated   EventKind = "room_updated"   // Room
-	Left          EventKind = "left"           // Leg is no longer a member: Cause
-	HungUp        EventKind = "hung_up"        // Leg has ended: Cause
-	LayoutChanged EventKind = "layout_changed" // Seen
+	Answered      EventKind = "answered"       // the leg is connected
+	StateChanged  EventKind = "state_changed"  // the call's state changed: State, From, To
+	Joined        EventKind = "joined"         // the leg is now a member: Room, Capabilities
+	MemberJoined  EventKind = "member_joined"  // another leg is now a member: Member
+	MemberUpdated EventKind = "member_updated" // fields of a member changed: Member, Updated
+	MemberTalking EventKind = "member_talking" // a member began or stopped talking: Member
+	MemberLeft    EventKind = "member_left"    // another leg is no longer a member: Member, Cause
+	RoomUpdated   EventKind = "room_updated"   // the room changed: Room
+	Left          EventKind = "left"           // the leg is no longer a member: Cause
+	HungUp        EventKind = "hung_up"        // the leg has ended: Cause
+	LayoutChanged EventKind = "layout_changed" // the client sees another member: Seen
 	Transferring  EventKind = "transferring"   // progress of the client's transfer: State, Cause
-	Lost          EventKind = "lost"           // the node of Leg was lost; clients may attach again
+	Lost          EventKind = "lost"           // the leg's node was lost; clients may attach again
 )
 
 // An Event is sent to the client of a leg.
@@ -90,7 +92,7 @@ type Room struct {
 	Members               []Member
 }
 
-// A MemberType is the type of a member.
+// A MemberType is what a member is: a person, a screen or a device.
 type MemberType string
 
 // The types of members.

@@ -21,9 +21,10 @@ const (
 		"and is a reversed domain name, such as com.example.app (RFC 8252, section 7.1)"
 )
 
-// FaultOfURI returns the fault of a URI that c may not register for redirects. A URI must be absolute
-// and valid (RFC 3986, section 2). It must not have a fragment (RFC 6749, section 3.1.2), a wildcard,
-// or a scheme that makes a browser run code. http is allowed only on loopback.
+// FaultOfURI reports why c may not register a URI to which browsers are sent, or returns "". The
+// URI must be absolute and valid (RFC 3986, section 2), without a fragment (RFC 6749, section 3.1.2)
+// or a wildcard. http is allowed only for loopback hosts. Other schemes are allowed only for native
+// clients and must contain a dot, so that no browser runs code from the URI.
 func (c *Client) FaultOfURI(uri string) URIFault {
 	u, err := url.Parse(uri)
 	switch {

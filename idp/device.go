@@ -48,7 +48,7 @@ func userCodeKey(code string) session.Key {
 	return session.Key{Kind: "usercode", ID: session.Digest(code)}
 }
 
-// DeviceCodes holds the codes that a device receives first (RFC 8628, section 3.2).
+// DeviceCodes is the response to a device's first request (RFC 8628, section 3.2).
 type DeviceCodes struct {
 	Device, User        string
 	ExpiresIn, Interval time.Duration

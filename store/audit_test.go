@@ -241,7 +241,7 @@ func TestAuditFailsClosed(t *testing.T) {
 					t.Errorf("ListProjects = %d, %v, want reads to succeed", len(p.Items), err)
 				}
 			})
-			if c.URL != "" { // the cases would share one database
+			if c.URL != "" { // skip the other cases, which would share this database
 				return
 			}
 

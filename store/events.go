@@ -36,7 +36,7 @@ func clientEvent(action string, c idp.Client) audit.Event {
 	return audit.Of(action, c.ProjectID, "client", c.ID).With("name", c.Name).With(clientFacts(c)...)
 }
 
-// clientFacts returns the members of a client that events contain, except the client's name.
+// clientFacts returns the settings of a client that its events contain, except its name.
 func clientFacts(c idp.Client) []string {
 	return []string{"type", string(c.Type), "profile", string(c.Profile), "auth_method", string(c.AuthMethod),
 		"first_party", strconv.FormatBool(c.FirstParty), "pkce_optional", strconv.FormatBool(c.PKCEOptional),
@@ -44,7 +44,7 @@ func clientFacts(c idp.Client) []string {
 		"scopes", strings.Join(c.Scopes, " ")}
 }
 
-// brandFacts returns the members of a client that only the events for changes contain.
+// brandFacts returns the settings of a client that only its events for changes contain.
 func brandFacts(c idp.Client) []string {
 	return []string{"brand_color", c.BrandColor, "logo", c.Logo, "dark_logo", c.DarkLogo,
 		"logout_uris", strings.Join(c.LogoutURIs, " ")}

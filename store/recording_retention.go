@@ -81,8 +81,7 @@ func (s *Recordings) ListKept(
 	return all, s.addSubscribers(ctx, all)
 }
 
-// addSubscribers fills in the subscribers to whom the recordings in all, which are sorted by id,
-// belong.
+// addSubscribers sets the subscribers that own each recording in all.
 func (s *Recordings) addSubscribers(ctx context.Context, all []recordings.Kept) error {
 	index := make(map[string]int, len(all))
 	var w where

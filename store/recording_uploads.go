@@ -33,7 +33,7 @@ func (s *Recordings) AddRecording(
 	return kept, false, err
 }
 
-// errOvertaken is the error if a concurrent change deleted or inserted the recording.
+// errOvertaken is returned if a concurrent change deleted or inserted the recording.
 var errOvertaken = problem.New(problem.Conflict, "conflict", "the recording is being changed by other requests")
 
 // errNotWaiting is the error for an upload that names a recording that is not waiting for its

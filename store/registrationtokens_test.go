@@ -39,8 +39,8 @@ func newRegistrationToken(t *testing.T, s *Store, maxUses int64) fabric.Registra
 	return k
 }
 
-// registering returns a client of the project p that registers itself.
-func registering(by string) idp.Client {
+// selfRegistered returns a client of project p that registered itself, as RegisteredBy says.
+func selfRegistered(by string) idp.Client {
 	return idp.Client{ID: newID(), ProjectID: "p", RegisteredBy: by, RegistrationHash: "hash", Created: time.Now()}
 }
 
@@ -53,7 +53,7 @@ func testRegisterClient(t *testing.T, c Config) {
 	ctx := t.Context()
 	k := newRegistrationToken(t, s, 2)
 	register := func(by string, most int) error {
-		one := registering(by)
+		one := selfRegistered(by)
 		one.Created = time.Now().Add(time.Duration(ahead.Load()))
 		return s.RegisterClient(ctx, one, most)
 	}
@@ -116,7 +116,7 @@ func testRegistrationRaces(t *testing.T, c Config) {
 		all := make([]func(), 50)
 		for i := range all {
 			all[i] = func() {
-				err := s.RegisterClient(t.Context(), registering(by), most)
+				err := s.RegisterClient(t.Context(), selfRegistered(by), most)
 				expect(t, "RegisterClient", err, problem.Unauthenticated, problem.Forbidden)
 				if err == nil {
 					n.Add(1)

@@ -101,7 +101,7 @@ func TestListFactors(t *testing.T) {
 	}
 
 	if got := l.call(l.stranger(), "GET", l.path, ""); got.status != http.StatusNotFound {
-		t.Errorf("listing by another project: %d %s, want 404", got.status, got.text)
+		t.Errorf("listing as another project: got %d %s, want 404", got.status, got.text)
 	}
 }
 

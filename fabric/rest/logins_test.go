@@ -35,7 +35,8 @@ func (w *world) families(id string) []family {
 	return as[listed[family]](w.t, w.call(w.basic(), "GET", subscribers+"/"+id+"/tokens", "")).Data
 }
 
-// wantRevoked checks for each token whether it is revoked.
+// wantRevoked checks that all access and refresh tokens are refused if dead is true. If dead is
+// false, it checks only that the access tokens are accepted.
 func (w *world) wantRevoked(dead bool, all ...tokens) {
 	w.t.Helper()
 	for i, got := range all {
@@ -46,7 +47,7 @@ func (w *world) wantRevoked(dead bool, all ...tokens) {
 		w.wantInfo(got.Token, status)
 		if dead {
 			if f := w.refused(w.basic(), got.RefreshToken); f != fault {
-				w.t.Errorf("refreshing %d: got %s, want %s", i, f, fault)
+				w.t.Errorf("refreshing with token %d: got %s, want %s", i, f, fault)
 			}
 		}
 	}
@@ -58,27 +59,27 @@ func TestRefreshTokensOfSubscriber(t *testing.T) {
 	one, other := w.tokens(`{"reference":"ada","application_id":"`+app.ID+`"}`), w.tokens(`{"reference":"ada"}`)
 	bob := w.refresh(w.tokens(`{"reference":"bob"}`).RefreshToken)
 	if all := w.families(one.SubscriberID); len(all) != 0 {
-		t.Errorf("before any refresh: got %+v, want none", all)
+		t.Errorf("refresh tokens before any refresh: got %+v, want none", all)
 	}
 
 	one.RefreshToken = w.refresh(w.refresh(one.RefreshToken).RefreshToken).RefreshToken
 	all := w.families(one.SubscriberID)
 	if len(all) != 1 || all[0].Refreshes != 2 || all[0].RefreshedAt == nil || all[0].Revoked ||
 		all[0].ClientID == nil || *all[0].ClientID != app.ID {
-		t.Fatalf("after two refreshes: got %+v, want one family with two refreshes", all)
+		t.Fatalf("refresh tokens after two refreshes: got %+v, want one family with two refreshes", all)
 	}
 
 	path := subscribers + "/" + one.SubscriberID + "/tokens/" + all[0].ID
 	for _, id := range []string{"nonsense", w.project.ID, all[0].ID} {
 		foreign := strings.Replace(path, all[0].ID, id, 1)
 		if r := w.call(w.stranger(), "DELETE", foreign, ""); r.status != http.StatusNotFound {
-			t.Errorf("DELETE of %s by another project: got %d, want 404", id, r.status)
+			t.Errorf("DELETE of refresh token %s by another project: got %d, want 404", id, r.status)
 		}
 	}
 
 	bobs := subscribers + "/" + w.open(bob.Token, fabric.SAT).SubscriberID
 	if r := w.call(w.basic(), "DELETE", bobs+"/tokens/"+all[0].ID, ""); r.status != http.StatusNotFound {
-		t.Errorf("DELETE of another subscriber's: got %d, want 404", r.status)
+		t.Errorf("DELETE of another subscriber's refresh token: got %d, want 404", r.status)
 	}
 
 	w.wantRevoked(false, one)
@@ -89,11 +90,13 @@ func TestRefreshTokensOfSubscriber(t *testing.T) {
 	w.wantRevoked(true, one)
 	w.wantRevoked(false, other, bob)
 	if all := w.families(one.SubscriberID); len(all) != 1 || !all[0].Revoked {
-		t.Errorf("after the revocation: got %+v, want it revoked", all)
+		t.Errorf("refresh tokens after the revocation: got %+v, want one revoked family", all)
 	}
 }
 
-// TestRevokeSubscriber shows that revoking a subscriber also revokes tokens that appear in no list.
+// TestRevokeSubscriber shows that revoking all tokens of a subscriber includes refresh tokens that
+// were never used, which are not listed, and the invites and guest tokens that the subscriber
+// issued. A guest token that the backend issued remains valid.
 func TestRevokeSubscriber(t *testing.T) {
 	w := newWorld(t)
 	one, two, bob := w.tokens(`{"reference":"ada"}`), w.tokens(`{"reference":"ada"}`), w.tokens(`{"reference":"bob"}`)
@@ -117,15 +120,21 @@ func TestRevokeSubscriber(t *testing.T) {
 
 	w.wantRevoked(true, one, two)
 	w.wantRevoked(false, bob)
-	for token, want := range map[string]int{invite: http.StatusUnauthorized,
-		guest.Token: http.StatusUnauthorized, free.Token: http.StatusOK} {
-		if r := w.call(bearer(token), "GET", addresses, ""); r.status != want {
-			t.Errorf("the subscriber's guest token: got %d, want %d", r.status, want)
+	for _, tt := range []struct {
+		name, token string
+		want        int
+	}{
+		{"an invite", invite, http.StatusUnauthorized},
+		{"the subscriber's guest token", guest.Token, http.StatusUnauthorized},
+		{"the backend's guest token", free.Token, http.StatusOK},
+	} {
+		if r := w.call(bearer(tt.token), "GET", addresses, ""); r.status != tt.want {
+			t.Errorf("%s after the revocation: got %d, want %d", tt.name, r.status, tt.want)
 		}
 	}
 
 	if f := w.refused(w.basic(), guest.RefreshToken); f != "refresh_token:token_invalid" {
-		t.Errorf("refreshing the subscriber's guest token: got %s, want token_invalid", f)
+		t.Errorf("refreshing with the subscriber's guest token: got %s, want token_invalid", f)
 	}
 	if families := w.families(one.SubscriberID); len(families) != 1 || !families[0].Revoked {
 		t.Errorf("the subscriber's refresh tokens: got %+v, want one revoked family", families)
@@ -133,7 +142,7 @@ func TestRevokeSubscriber(t *testing.T) {
 
 	w.wantInfo(w.tokens(`{"reference":"ada"}`).Token, http.StatusOK) // new tokens are valid immediately
 	if r := w.call(w.basic(), "DELETE", subscribers+"/"+w.project.ID+"/tokens", ""); r.status != http.StatusNotFound {
-		t.Errorf("revoking an unknown subscriber: got %d, want 404", r.status)
+		t.Errorf("revoking the tokens of an unknown subscriber: got %d, want 404", r.status)
 	}
 }
 
@@ -181,7 +190,7 @@ func TestLoginsOfSubscriber(t *testing.T) {
 		t.Fatalf("GET %s: got %+v, want both logins, the newer first", path, got)
 	}
 	if r := w.call(w.stranger(), "GET", path, ""); r.status != http.StatusNotFound {
-		t.Errorf("logins by another project: got %d, want 404", r.status)
+		t.Errorf("listing logins as another project: got %d, want 404", r.status)
 	}
 
 	for _, sid := range []string{bobs, "nonsense", "0199a000-0000-7000-8000-000000000009"} {
@@ -199,12 +208,12 @@ func TestLoginsOfSubscriber(t *testing.T) {
 	}
 	r := w.call(w.basic(), "DELETE", subscribers+"/"+ada.SubscriberID+"/tokens", "")
 	if r.status != http.StatusNoContent {
-		t.Fatalf("revoking all: got %d %s, want 204", r.status, r.text)
+		t.Fatalf("revoking all tokens: got %d %s, want 204", r.status, r.text)
 	}
 
 	for _, l := range list() {
 		if l.EndedAt == nil || l.Grants[0].RevokedAt == nil {
-			t.Errorf("after all were revoked: got %+v, want it ended and its grant revoked", l)
+			t.Errorf("login after all tokens were revoked: got %+v, want it ended and its grant revoked", l)
 		}
 	}
 }
@@ -240,7 +249,8 @@ func TestDevicesAndPresenceOfSubscriber(t *testing.T) {
 	}
 }
 
-// TestRevokeToken shows that a backend can revoke any token of its project that it knows.
+// TestRevokeToken shows that a backend can revoke the SATs, refresh tokens, guest tokens, invites
+// and embed keys of its project. API keys and service tokens are refused.
 func TestRevokeToken(t *testing.T) {
 	w := newWorld(t)
 	const path = "/api/fabric/tokens/revoke"
@@ -294,7 +304,7 @@ func TestRevokeToken(t *testing.T) {
 		if n := alive(); n != want {
 			t.Fatalf("before revoking %s, %d tokens are valid, want %d", name, n, want)
 		}
-		for range 2 { // revoking twice is no error
+		for range 2 { // revoking twice succeeds
 			if r := w.call(w.basic(), "POST", path, `{"token":"`+token+`"}`); r.status != http.StatusNoContent {
 				t.Errorf("revoking %s: got %d %s, want 204", name, r.status, r.text)
 			}
@@ -344,9 +354,9 @@ func TestTokensOfDeadTokens(t *testing.T) {
 				t.Errorf("after %s, %s issued from a dead token: got %d, want 401", name, what, r.status)
 			}
 		}
-		for what, token := range map[string]string{"a guest's": guest.Refresh, "a subscriber's": next.Refresh} {
+		for what, token := range map[string]string{"a guest's": guest.Refresh, "the subscriber's": next.Refresh} {
 			if f := w.refused(w.basic(), token); f != "refresh_token:token_invalid" {
-				t.Errorf("after %s, %s refresh token of a dead token: got %s, want token_invalid", name, what, f)
+				t.Errorf("after %s, %s refresh token issued from a dead token: got %s, want token_invalid", name, what, f)
 			}
 		}
 		w.wantInfo(w.tokens(`{"reference":"ada"}`).Token, http.StatusOK)
@@ -376,7 +386,7 @@ func TestConsentsOfSubscriber(t *testing.T) {
 		t.Errorf("GET %s: got %+v, want one consent with two scopes", path(ada.SubscriberID), got)
 	}
 	if got := list(bob.SubscriberID); len(got) != 0 {
-		t.Errorf("a subscriber without consents: got %+v, want none", got)
+		t.Errorf("consents of a subscriber without any: got %+v, want none", got)
 	}
 
 	for _, tt := range []struct {
@@ -394,7 +404,7 @@ func TestConsentsOfSubscriber(t *testing.T) {
 	}
 
 	if r := w.call(w.stranger(), "GET", path(ada.SubscriberID), ""); r.status != http.StatusNotFound {
-		t.Errorf("consents by another project: got %d, want 404", r.status)
+		t.Errorf("listing consents as another project: got %d, want 404", r.status)
 	}
 	r := w.call(w.basic(), "DELETE", path(ada.SubscriberID)+"/"+strings.ToUpper(app.ID), "")
 	if r.status != http.StatusNoContent || !w.ended[app.ID] {

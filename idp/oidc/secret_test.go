@@ -107,7 +107,7 @@ func TestRotateSecret(t *testing.T) {
 	c.try("the first after its overlap", first, 401)
 	c.try("the second after the overlap of the first", second, 200)
 
-	// Only one old secret is kept, and it can be ended.
+	// Only one old secret is kept, and it can be ended early.
 	third := c.rotate(time.Hour)
 	fourth := c.rotate(time.Hour)
 	c.try("the second, after the third replaced it without overlap", second, 401)

@@ -258,8 +258,9 @@ func upstreamReturnKey(state string) session.Key {
 	return session.Key{Kind: "upstream-logout", ID: session.Digest(state)}
 }
 
-// upstreamLogout returns the URL for signing out of the upstream provider with which one of the
-// ended logins was made, or "". Afterwards the provider redirects the browser back here, and
+// upstreamLogout returns the URL that signs the browser out at the upstream provider of one of the
+// ended logins. It returns "" if none of the logins needs this, or if the provider does not support
+// it. Afterwards the provider redirects the browser back here, and
 // finishUpstream redirects it to the URL in to. A failure is only logged, because the person is
 // already signed out here.
 func (lo *logout) upstreamLogout(r *http.Request, ended []string, to string) string {

@@ -120,7 +120,7 @@ type Picture struct {
 
 // A Draft is the content of a letter, without the words for its kind.
 type Draft struct {
-	Kind     Kind   // may differ from the Kind of the Letter
+	Kind     Kind   // usually the Kind of the Letter, which AddressTaken and Registered replace
 	Language string // a BCP 47 tag; English if unsupported
 	To       string
 	Brand    Brand

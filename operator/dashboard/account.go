@@ -18,7 +18,7 @@ type accountPages struct {
 	factors *factorPages
 }
 
-// An accountPage shows operators their own account.
+// An accountPage is the data of the page for the operator's own account.
 type accountPage struct {
 	Email, Name string
 	Roles       []roleRow

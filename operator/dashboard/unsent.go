@@ -16,7 +16,7 @@ import (
 type unsentPage struct {
 	Text   string
 	Open   string // the page for the login or the confirmation; "" if the form can be sent now
-	Return string // URL of that page, which then leads back to the form, for browsers with scripts
+	Return string // like Open, but leads back to the form afterwards; for browsers with scripts
 	Link   string // text of the link to Open
 	Action string
 	Fields []unsentField

@@ -28,7 +28,7 @@ type bystander struct {
 	wrong error           // the last verification that did not return 200
 }
 
-var standing = bystander{end: make(chan struct{})}
+var sharedBystander = bystander{end: make(chan struct{})}
 
 // watch starts the verifications when the first test needs the shared server.
 func (b *bystander) watch(t *testing.T) {
@@ -105,7 +105,7 @@ type watched struct{ *testing.M }
 
 func (w watched) Run() int {
 	code := w.M.Run()
-	if err := standing.report(); err != nil {
+	if err := sharedBystander.report(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -22,14 +22,14 @@ func TestCallInput(t *testing.T) {
 
 	id := uuid.NewString()
 	for name, tt := range map[string]struct{ id, to string }{
-		"an id with control characters": {"\n" + id + "\n", "/public/echo"},
-		"an id in braces":               {"{" + id + "}", "/public/echo"},
-		"an id in upper case":           {"URN:UUID:" + strings.ToUpper(id), "/public/echo"},
-		"a long address":                {id, "/private/" + strings.Repeat("x", 300)},
-		"an address with a line break":  {id, "/private/bob\r\nx"},
-		"an address written backwards":  {id, "/private/\u202ebob"},
-		"an address with an empty sign": {id, "/private/bob\u200b"},
-		"an address of two lines":       {id, "/private/bob\u2028x"},
+		"an id with control characters":            {"\n" + id + "\n", "/public/echo"},
+		"an id in braces":                          {"{" + id + "}", "/public/echo"},
+		"an upper-case URN":                        {"URN:UUID:" + strings.ToUpper(id), "/public/echo"},
+		"a long address":                           {id, "/private/" + strings.Repeat("x", 300)},
+		"an address with a line break":             {id, "/private/bob\r\nx"},
+		"an address with a right-to-left override": {id, "/private/\u202ebob"},
+		"an address with a zero-width space":       {id, "/private/bob\u200b"},
+		"an address with a line separator":         {id, "/private/bob\u2028x"},
 	} {
 		r := socket.Call(t, "webrtc.verto", map[string]any{
 			"callID": tt.id,
@@ -44,19 +44,19 @@ func TestCallInput(t *testing.T) {
 		var result struct{ Code, Message string }
 		if err := json.Unmarshal(r.Result, &result); err != nil || result.Code != "400" ||
 			!strings.Contains(result.Message, "must") {
-			t.Errorf("%s: the answer is %s, want 400 and what is wrong", name, r.Result)
+			t.Errorf("%s: got %s, want code 400 and a message that names the fault", name, r.Result)
 		}
 	}
 
 	var list struct{ Calls []any }
 	p.Get(t, p.LaML("/Calls.json"), p.Basic()).Want(t, 200).Read(t, &list)
 	if len(list.Calls) > 0 {
-		t.Errorf("refused calls are kept: %v", list.Calls)
+		t.Errorf("calls after all were refused: got %v, want none", list.Calls)
 	}
 }
 
-// TestMuteFlood shows that commands with many kinds of media do not make the server close the
-// sockets of the other members.
+// TestMuteFlood shows that a mute command with thousands of channels does not make the server close
+// the sockets of the call's members.
 func TestMuteFlood(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)
@@ -73,8 +73,8 @@ func TestMuteFlood(t *testing.T) {
 	phone.Hear(from, at)
 }
 
-// TestRingAfterRevocation shows that a call keeps ringing although earlier tokens of the callee
-// have been revoked. It also keeps ringing when another subscriber's token is revoked.
+// TestRingAfterRevocation shows that a call keeps ringing even if earlier tokens of the callee
+// were revoked. It also keeps ringing when another subscriber's token is revoked.
 func TestRingAfterRevocation(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)
@@ -89,7 +89,8 @@ func TestRingAfterRevocation(t *testing.T) {
 	at := bob.WaitRing()
 
 	s.Command(t, carol.Token, "token", "revoke")
-	harness.Eventually(t, time.Minute, "carol's call to end", func() error { // all legs have been checked by then
+	// When carol's call has ended, the server has checked the tokens of all legs.
+	harness.Eventually(t, time.Minute, "carol's call to end", func() error {
 		var call struct{ Status string }
 		p.Get(t, p.LaML("/Calls/"+echo.ID+".json"), p.Basic()).Want(t, 200).Read(t, &call)
 		if call.Status != "completed" {
@@ -102,8 +103,8 @@ func TestRingAfterRevocation(t *testing.T) {
 	phone.Hear(from, at)
 }
 
-// dial dials an address with an invalid description, and returns the code of the response. The code
-// is 400, or 429 above a limit.
+// dial calls an address with an invalid SDP offer, and returns the code of the response: 400, or 429
+// above a limit.
 func dial(t *testing.T, s *harness.Socket, to string) string {
 	t.Helper()
 	id := uuid.NewString()
@@ -148,7 +149,7 @@ func TestMintedCallers(t *testing.T) {
 				codes[dial(t, socket, "/private/bob")]++
 			}
 			if codes["400"] < 5 || codes["429"] < 5 {
-				t.Errorf("tokens dialed with the codes %v, want at least five times 400 and 429", codes)
+				t.Errorf("response codes: got %v, want at least five each of 400 and 429", codes)
 			}
 		})
 	}

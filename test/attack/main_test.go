@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { harness.Main(watched{m}) }
 // project returns a new project on the shared server, for a single test.
 func project(t *testing.T) *harness.Project {
 	t.Helper()
-	standing.watch(t)
+	sharedBystander.watch(t)
 	return harness.Shared(t).NewProject(t)
 }
 

@@ -100,7 +100,7 @@ var stopChromium = func() {}
 // chromiumOptions returns the options for every Chromium. Chromium keeps all its files in dir.
 func chromiumOptions(dir string, more ...chromedp.ExecAllocatorOption) []chromedp.ExecAllocatorOption {
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.UserDataDir(dir),
-		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1280, 900), // an operator's screen
+		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1280, 900), // a typical desktop window
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-features", lean))
 	return append(append(opts, more...), chromedp.Env("TMPDIR="+dir))

@@ -70,7 +70,7 @@ func (w *world) succeeds(t *testing.T, op operation, see look) {
 	for _, name := range who {
 		var a harness.Answer
 		if op.method == "GET" {
-			path, body := w.standing(t, op)
+			path, body := w.fixture(t, op)
 			a = see(w.ask(t, op, w.who[name], path, body))
 		} else {
 			a = see(w.ask(t, op, w.who[name], w.subject(t, op), w.bodyFor(t, op, name)))
@@ -90,7 +90,7 @@ func (w *world) refuses(t *testing.T, op operation, see look) {
 		return
 	}
 
-	path, body := w.standing(t, op)
+	path, body := w.fixture(t, op)
 	others := map[string]harness.Option{
 		"nobody":                  nobody(),
 		"a made-up token":         harness.Bearer("made-up"),
@@ -117,7 +117,7 @@ func (w *world) hides(t *testing.T, op operation, see look) {
 		return
 	}
 
-	path, body := w.standing(t, op)
+	path, body := w.fixture(t, op)
 	for _, name := range op.schemes() {
 		foreign := see(w.ask(t, op, w.foreign[name], path, body)).Want(t, 404)
 
@@ -145,7 +145,7 @@ func (w *world) asksForPages(t *testing.T, op operation, see look) {
 		return
 	}
 
-	path, _ := w.standing(t, op)
+	path, _ := w.fixture(t, op)
 	as := w.who[op.schemes()[0]]
 	for query, param := range map[string]string{
 		"page_size=0":    "page_size",
@@ -169,7 +169,7 @@ func (w *world) refusesBodies(t *testing.T, op operation, see look) {
 	}
 
 	as := nobody()
-	path, _ := w.standing(t, op)
+	path, _ := w.fixture(t, op)
 	if who := op.schemes(); len(who) > 0 {
 		as = w.who[who[0]]
 	}
@@ -231,7 +231,7 @@ func (w *world) refusesOther(t *testing.T, op operation, see look) {
 	case op.OperationID == "createEmbedToken":
 		see(w.ask(t, op, nobody(), op.path, []byte(`{"token":"c2c_00000000000000000000000000000000"}`))).Want(t, 403)
 	case op.Responses.Status(403) != nil && op.Tags[0] == "API keys":
-		path, body := w.standing(t, op)
+		path, body := w.fixture(t, op)
 		see(w.ask(t, op, w.small, path, body)).Want(t, 403)
 	case op.OperationID == "rotateClientSecret":
 		c := w.NewClient(t, "service", "--scope", "Voice")

@@ -28,12 +28,13 @@ type world struct {
 	foreign map[string]harness.Option            // credentials of the other project
 	weak    harness.Option                       // key whose scope permits nothing
 	small   harness.Option                       // key with only the scope Management
-	values  map[string]func(t *testing.T) string // returns a real value for a value in the examples
-	stands  map[string]standing                  // standing paths and bodies, by operation ID
+	values  map[string]func(t *testing.T) string // creates a real value, by the example value that it replaces
+	fixed   map[string]fixture                   // by operation ID
 }
 
-// A standing is the path and the body of an operation, for calls that change nothing.
-type standing struct {
+// A fixture is the path and body for calls of an operation that change nothing. It is created once,
+// and these calls share it.
+type fixture struct {
 	path string
 	body []byte
 }
@@ -43,7 +44,7 @@ var everyScope = append(slices.Clone(harness.APIScopes), "Management")
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	s := harness.Shared(t)
-	w := &world{Project: s.NewProject(t), tag: make(map[string]string), stands: make(map[string]standing)}
+	w := &world{Project: s.NewProject(t), tag: make(map[string]string), fixed: make(map[string]fixture)}
 	other := s.NewProject(t)
 	w.who, w.foreign = w.credentials(t), (&world{Project: other}).credentials(t)
 	w.weak, w.small = harness.Basic(w.ID, w.NewKey(t, "Numbers")), harness.Basic(w.ID, w.NewKey(t, "Management"))
@@ -61,7 +62,7 @@ func newWorld(t *testing.T) *world {
 			w.tag[tag.(string)] = group["name"].(string)
 		}
 	}
-	w.values = w.stand()
+	w.values = w.newValues()
 	return w
 }
 
@@ -90,8 +91,8 @@ func (w *world) credentials(t *testing.T) map[string]harness.Option {
 	}
 }
 
-// stand returns functions that create the real values for the IDs and secrets in the examples.
-func (w *world) stand() map[string]func(t *testing.T) string {
+// newValues returns functions that create real values for the example values.
+func (w *world) newValues() map[string]func(t *testing.T) string {
 	subscriber := func(t *testing.T) string { return w.NewSAT(t, "ada").SubscriberID }
 	return map[string]func(t *testing.T) string{
 		"0f6d2f34-1c55-4f0b-bb0e-5a1c6a3d7e12": func(t *testing.T) string { return w.Address(t, subscriber(t)) },
@@ -142,9 +143,9 @@ func (w *world) operations(groups ...string) (all []operation) {
 func (w *world) body(t *testing.T, op operation) []byte {
 	t.Helper()
 	text := openapitest.Example(op.Operation)
-	for value, stands := range w.values {
+	for value, create := range w.values {
 		if bytes.Contains(text, []byte(value)) {
-			text = bytes.ReplaceAll(text, []byte(value), []byte(stands(t)))
+			text = bytes.ReplaceAll(text, []byte(value), []byte(create(t)))
 		}
 	}
 
@@ -169,16 +170,16 @@ func (w *world) bodyFor(t *testing.T, op operation, scheme string) []byte {
 	return bytes.ReplaceAll(text, []byte(w.Address(t, own.SubscriberID)), []byte(w.Address(t, other.SubscriberID)))
 }
 
-// standing returns a path and a body for an operation, for calls that only read or that are
-// refused. It creates them once. Other calls use their own [world.subject].
-func (w *world) standing(t *testing.T, op operation) (path string, body []byte) {
+// fixture returns the path and body of an operation's fixture, for calls that only read or that are
+// refused. Calls that change something use a new subject; see [world.subject].
+func (w *world) fixture(t *testing.T, op operation) (path string, body []byte) {
 	t.Helper()
-	s, ok := w.stands[op.OperationID]
+	f, ok := w.fixed[op.OperationID]
 	if !ok {
-		s = standing{w.subject(t, op), w.body(t, op)}
-		w.stands[op.OperationID] = s
+		f = fixture{w.subject(t, op), w.body(t, op)}
+		w.fixed[op.OperationID] = f
 	}
-	return s.path, s.body
+	return f.path, f.body
 }
 
 // renamed returns an example with new names, because resources of the same type must have different

@@ -13,7 +13,7 @@ import (
 )
 
 // tellDeadline limits how long the next delivery may take after a start. The lease of a killed node
-// on a webhook ends after some seconds.
+// on a webhook expires after a few seconds.
 const tellDeadline = 90 * time.Second
 
 // TestKillBeforeDelivery kills the server while subscribers are created. Every acknowledged

@@ -82,7 +82,7 @@ func files(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // deleted at this moment
+			return nil // deleted during the walk
 		}
 		if err == nil && d.Type().IsRegular() {
 			names = append(names, path)

@@ -35,7 +35,7 @@ func TestTokensElsewhere(t *testing.T) {
 	n := two(t)
 	here, there := n.Each[1], n.Each[0] // commands use the data of the node there
 	p := n.NewProject(t)
-	// These functions create a token.
+	// Each of these functions creates a token.
 	sat := func(t *testing.T, g *grantee) string { return g.at(here).NewSAT(t, t.Name()).Token }
 	guest := func(t *testing.T, g *grantee) string { return g.at(here).NewGuest(t, g.address).Token }
 	invite := func(t *testing.T, g *grantee) string { return g.at(here).NewInvite(t, g.Token, g.address) }
@@ -46,7 +46,7 @@ func TestTokensElsewhere(t *testing.T) {
 		return token
 	}
 
-	// These functions end a token.
+	// Each of these functions ends a token.
 	revoke := func(t *testing.T, _ *grantee, token string) { there.Command(t, token, "token", "revoke") }
 	subscriber := func(g *grantee) string { return "/api/fabric/resources/subscribers/" + g.SubscriberID }
 	remove := func(t *testing.T, g *grantee, _ string) {

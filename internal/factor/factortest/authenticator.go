@@ -1,4 +1,4 @@
-// Package factortest provides a passkey authenticator in memory and the codes of an authenticator
+// Package factortest provides an in-memory passkey authenticator and the codes of an authenticator
 // app, for tests. Both follow the standards and share no code with the server's libraries.
 package factortest
 
@@ -128,7 +128,8 @@ func (a *Authenticator) clientData(kind, challenge string) []byte {
 	}))
 }
 
-// data returns authenticator data that contains no credential.
+// data returns the start of authenticator data: the hash of the RP ID, the flags and the counter.
+// Create appends the credential.
 func (a *Authenticator) data(rpID string, flags byte) []byte {
 	if a.RPID != "" {
 		rpID = a.RPID

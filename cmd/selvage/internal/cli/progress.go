@@ -18,7 +18,7 @@ type Progress struct {
 	started, shown time.Time
 	done           int
 	things         int   // number of things expected; 0 if unknown
-	bytes, of      int64 // bytes read, and expected in total; 0 if bytes are not counted
+	bytes, of      int64 // bytes read, and expected in total; of is 0 if unknown
 	skipped        int64 // number of skipped bytes, which took no time
 	now            func() time.Time
 }

@@ -94,7 +94,7 @@ func (c auditCommands) command() *cobra.Command {
 
 func (c auditCommands) listCommand() *cobra.Command {
 	ls := cli.Command("list", "List changes and refusals, and who caused them", c.with(c.listAudit))
-	ls.Long = `List events of the audit trail in order, the newest last: the last hundred or, with --since, all since
+	ls.Long = `List events of the audit trail in order, newest last: the last hundred or, with --since, all since
 that time. With --follow, new events are printed until the command is interrupted.`
 	ls.Flags().Bool("follow", false, "print new events as they happen")
 	ls.Flags().Int("limit", 100, "maximum `number` of events; only the newest are listed")
@@ -107,18 +107,18 @@ func (c auditCommands) verifyCommand() *cobra.Command {
 broken, the command prints where and exits with status 1.
 
 The command also prints the end of each chain. If you keep these elsewhere, a later verify with
---end LANE:SEQ:HASH checks that the event there is still the same. This detects a database that was
+--end LANE:SEQ:HASH checks that the event at that position is unchanged. This detects a database that was
 restored to an earlier state.`
 	verify.Flags().StringSlice("end", nil, "an `end`, LANE:SEQ:HASH, that an earlier verify printed; repeatable")
 	return verify
 }
 
 func (c auditCommands) exportCommand() *cobra.Command {
-	export := cli.Command("export", "Write the audit trail for other programs, the oldest first",
+	export := cli.Command("export", "Write the audit trail for other programs, oldest first",
 		c.with(c.exportAudit))
-	export.Long = `Write all events, or those that match the filters, as JSON objects, one per line, or as CSV. No
-CSV cell is taken for a formula by a spreadsheet. actor_name and target_name are the present names; the
-chain of hashes does not cover them.`
+	export.Long = `Write all events, or those that match the filters, as JSON objects, one per line, or as CSV. CSV
+cells are escaped so that spreadsheets do not treat them as formulas. actor_name and target_name are the
+current names of the actor and the target. They are not part of the hash chain.`
 	export.Flags().String("format", "jsonl", "`jsonl` or csv")
 	return export
 }
@@ -126,11 +126,11 @@ chain of hashes does not cover them.`
 // addAuditFilter adds the flags that auditFilter reads.
 func addAuditFilter(f *pflag.FlagSet) {
 	f.String("project", "", "only events of the `project` with this id")
-	f.String("action", "", "only this `action`, such as login or client.updated, or client for all of its kind")
+	f.String("action", "", "only this `action`, such as client.updated, or all actions with this prefix, such as client")
 	f.String("outcome", "", "only this `outcome`: done or refused")
-	f.String("actor", "", "only events of the actor with this `id`")
-	f.String("target", "", "only events about the thing with this `id`")
-	f.String("since", "", "from this `time` on: 2030-01-31, 2030-01-31T12:00:00Z, or how long ago, such as 2h or 7d")
+	f.String("actor", "", "only events whose actor has this `id`")
+	f.String("target", "", "only events whose target has this `id`")
+	f.String("since", "", "from this `time` on: 2030-01-31, 2030-01-31T12:00:00Z, or an age, such as 2h or 7d")
 	f.String("until", "", "before this `time`")
 }
 
@@ -145,7 +145,7 @@ func auditFilter(cmd *cobra.Command, now time.Time) (f audit.Filter, err error) 
 		Target:    get("target"),
 	}
 	if f.Outcome != "" && f.Outcome != audit.Done && f.Outcome != audit.Refused {
-		return f, cli.Usagef("--outcome needs done or refused; it is %q", f.Outcome)
+		return f, cli.Usagef("--outcome must be done or refused; it is %q", f.Outcome)
 	}
 
 	var sinceErr, untilErr error
@@ -154,7 +154,7 @@ func auditFilter(cmd *cobra.Command, now time.Time) (f audit.Filter, err error) 
 	return f, errors.Join(sinceErr, untilErr)
 }
 
-// parseTime parses the value of a flag: a time, a day, or how long ago it was.
+// parseTime parses the value of a flag: a time, a day, or an age such as 2h.
 func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -182,7 +182,7 @@ func (c auditCommands) listAudit(ctx context.Context, a *app, cmd *cobra.Command
 	}
 	limit, _ := cmd.Flags().GetInt("limit")
 	if limit < 1 {
-		return cli.Usagef("--limit needs a number from 1 on; it is %d", limit)
+		return cli.Usagef("--limit must be at least 1; it is %d", limit)
 	}
 	if !f.Since.IsZero() && !cmd.Flags().Changed("limit") {
 		limit = 1 << 30
@@ -202,7 +202,7 @@ func (c auditCommands) listAudit(ctx context.Context, a *app, cmd *cobra.Command
 	return cli.List(c.Env, eventView, events)
 }
 
-// lastEvents returns the newest events, oldest first.
+// lastEvents returns the newest events that match f, at most limit of them, oldest first.
 func lastEvents(ctx context.Context, a *app, f audit.Filter, limit int) (events []audit.Event, err error) {
 	q := page.Query{}
 	for {

@@ -50,7 +50,7 @@ func (c auditCommands) exportAudit(ctx context.Context, a *app, cmd *cobra.Comma
 		}
 		write = func(e exportedEvent) error { return w.Write(e.NamedCSV(e.actor, e.target)) }
 	default:
-		return cli.Usagef("--format needs jsonl or csv; it is %q", format)
+		return cli.Usagef("--format must be jsonl or csv; it is %q", format)
 	}
 	return exportEvents(ctx, a, f, write)
 }

@@ -80,7 +80,7 @@ type auditEnd struct {
 
 // parseEnd parses the value of --end.
 func parseEnd(text string) (auditEnd, error) {
-	invalid := cli.Usagef("--end needs LANE:SEQ:HASH; it is %q", text)
+	invalid := cli.Usagef("--end must be LANE:SEQ:HASH; it is %q", text)
 	parts := strings.Split(text, ":")
 	if len(parts) != 3 {
 		return auditEnd{}, invalid

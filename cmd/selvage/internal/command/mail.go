@@ -73,7 +73,7 @@ func listMails(ctx context.Context, a *app, cmd *cobra.Command) ([]mail.Letter, 
 	switch mail.State(state) {
 	case "", mail.Pending, mail.Sent, mail.Kept, mail.Dead:
 	default:
-		return nil, cli.Usagef("--state needs pending, sent, kept or dead; it is %q", state)
+		return nil, cli.Usagef("--state must be pending, sent, kept or dead; it is %q", state)
 	}
 	return page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[mail.Letter], error) {
 		return a.Store.ListLetters(ctx, mail.State(state), q)
@@ -101,7 +101,7 @@ func (c *commands) testMail(ctx context.Context, a *app, cmd *cobra.Command, _ [
 	}
 	to, _ := cmd.Flags().GetString("to")
 	if err := fabric.CheckEmail("to", to); err != nil {
-		return cli.Usagef("--to needs an email address; it is %q", to)
+		return cli.Usagef("--to must be an email address; it is %q", to)
 	}
 	d := mail.Draft{Kind: mail.Test, To: fabric.NormalizeEmail(to), Brand: mail.Brand{Name: "selvage"}}
 	if err := a.Post.Deliver(ctx, uuid.NewString(), d); err != nil {

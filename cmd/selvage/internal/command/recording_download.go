@@ -148,7 +148,7 @@ func flagFormat(cmd *cobra.Command, r recordings.Recording) (recordings.Format, 
 	case name == "":
 		return r.BestFormat(), nil
 	case !slices.Contains(recordings.Formats, format):
-		return "", cli.Usagef("--format needs wav, mp3 or original; it is %q", name)
+		return "", cli.Usagef("--format must be wav, mp3 or original; it is %q", name)
 	case r.HasMedia() && !r.Can(format):
 		return "", fmt.Errorf("the recording is stored as %s and cannot be converted to %s: omit --format",
 			r.Codec, name)

@@ -50,7 +50,7 @@ const (
 	exists  = "exists" // the subscriber with this email address was left unchanged
 )
 
-// An importedSubscriber is the outcome of a line, as a line of JSON.
+// An importedSubscriber is the outcome of one CSV line, printed as a line of JSON.
 type importedSubscriber struct {
 	Line   int    `json:"line"`
 	Email  string `json:"email"`

@@ -121,7 +121,8 @@ const hostile = `{"title":"<b>Recording</b>","description":"<script>alert(1)</sc
 	"properties":{"name":{"type":"string","description":"{{.}} <u>'\"","enum":["<a>","b"]},
 		"price":{"type":["integer","null"]}}}`
 
-// TestOperatorsKinds shows that an operator's kind is in the document, with its texts escaped.
+// TestOperatorsKinds shows that a kind of resource defined by an operator is in the OpenAPI document
+// and on the pages, and that the pages escape its texts.
 func TestOperatorsKinds(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "recordings.json"), []byte(hostile), 0o600); err != nil {
@@ -149,7 +150,7 @@ func TestOperatorsKinds(t *testing.T) {
 
 	if doc.Paths.Find("/api/fabric/resources/recordings_/{id}") == nil ||
 		doc.Servers[0].URL != "https://calls.example.org" {
-		t.Errorf("the document lacks the kind, or has other servers: %v", doc.Servers)
+		t.Errorf("the document lacks the kind, or has an unexpected server: %v", doc.Servers)
 	}
 
 	if got := doc.Paths.Find("/oauth/token").Servers[0].URL; got != "https://id.example.org" {

@@ -59,7 +59,7 @@ func (e *Examination) server() int {
 func (e *Examination) files(dir string) (all []Finding) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // the check of the directory reports that
+		return nil // the directory check reports this error
 	}
 
 	var strange, open []string
