@@ -13,7 +13,8 @@ import (
 	"github.com/selvage/selvage/test/phone"
 )
 
-// roomMembers is the number of participants in audio rooms that one core should be able to carry.
+// roomMembers is the number of members of the measured room. It is also the goal for the number of
+// members per core (docs/performance.md).
 const roomMembers = 150
 
 // A conference holds the cost of a room in which everybody sends G.722.
@@ -27,12 +28,13 @@ type conference struct {
 type hearing struct {
 	Speaking int     `json:"speaking"`
 	Sent     int64   `json:"sent"`
-	Heard    int64   `json:"heard"`  // packets that all members received together
+	Heard    int64   `json:"heard"`  // total packets received by all members
 	OfCore   float64 `json:"of_cpu"` // fraction of a core
 }
 
-// conferring makes many people meet in a room of a separate server. First one in ten of them
-// speaks, then all do.
+// conferring connects roomMembers light phones to a room of a separate server. It measures the room
+// with one speaker in ten, and then with all speaking. It returns nil if s does not select this
+// measurement.
 func conferring(p *harness.Program, s settings, prefix []string) *conference {
 	const name = "rooms"
 	if !s.only.MatchString(name) {
@@ -67,8 +69,8 @@ func conferring(p *harness.Program, s settings, prefix []string) *conference {
 	return c
 }
 
-// confer makes some members speak and the others send silence, in real time. speaking is the number
-// of members that speak. It returns the number of packets.
+// confer makes the first speaking members send a tone and the others silence, in real time. It
+// returns the number of packets sent.
 func confer(p *harness.Program, members []*phone.Call, speaking int, length time.Duration) int64 {
 	tone, silence := g722Second(p, 440), g722Second(p, 0)
 	soundOf := func(member, frame int) string {
@@ -125,9 +127,9 @@ func g722Second(p *harness.Program, pitch float64) []string {
 
 // print prints the measurements of a room.
 func (c *conference) print(w io.Writer) {
-	fmt.Fprintf(w, "\na room of %d that send G.722\n", c.Members)
+	fmt.Fprintf(w, "\na room with %d members that send G.722\n", c.Members)
 	for _, h := range c.Flows {
-		fmt.Fprintf(w, "%d speak: %.0f %% of a core (%.0f members in a core), %d packets sent, %d heard\n", h.Speaking,
-			100*h.OfCore, float64(c.Members)/h.OfCore, h.Sent, h.Heard)
+		fmt.Fprintf(w, "%d speaking: %.0f %% of a core (%.0f members per core), %d packets sent, %d received\n",
+			h.Speaking, 100*h.OfCore, float64(c.Members)/h.OfCore, h.Sent, h.Heard)
 	}
 }

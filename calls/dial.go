@@ -17,11 +17,11 @@ import (
 // maxDialed limits the bytes of a dialed address, because records store it.
 const maxDialed = 256
 
-// EchoAddress is an address in each project. Callers hear and see themselves there.
+// EchoAddress is an address of every project at which callers hear and see themselves.
 const EchoAddress = "/public/echo"
 
-// The values of invite's parameter anywhere. They decide whether invite joins a room that is open
-// on any node, or only a room that is open on this node.
+// The values of invite's parameter anywhere. With onAnyNode, invite joins a room on the node
+// that has it, or opens it here. With onThisNode, invite joins only rooms that are open here.
 const (
 	onAnyNode  = true
 	onThisNode = false
@@ -32,13 +32,12 @@ const (
 //   - checks the limits,
 //   - finds the address and decides whether the client may call it,
 //   - opens the caller's media, so that the SDK receives its answer immediately,
-//   - rings the clients at the address, or answers the echo itself.
+//   - connects the call: it rings the destination, joins a room, runs a script, or returns the
+//     caller's own media at EchoAddress.
 //
-// invite returns an error if the client's offer is invalid. A call that is refused for any other
-// reason begins and immediately ends with a cause. SDKs show causes to their apps, but may retry a
-// command that failed with an error.
-//
-// Unless anywhere is true, invite joins only rooms that are already open on this node.
+// invite returns an error if the command is invalid, if a limit is exceeded, if the id is in use,
+// or if the store fails. If the destination cannot be called, the call begins and immediately ends
+// with a cause. SDKs show causes to their apps, but may retry a command that failed with an error.
 func (c *Calls) invite(ctx context.Context, client Client, cmd Command, anywhere bool) (Reply, error) {
 	if !isCanonical(cmd.Leg) {
 		return Reply{}, problem.BadParam("callID", "callID must be a UUID in lower case")
@@ -107,7 +106,7 @@ func (c *Calls) checkUnused(ctx context.Context, projectID, leg string) error {
 	return problem.Taken("callID", "a call with this callID exists")
 }
 
-// newCall returns a call without legs.
+// newCall returns a call without legs, and starts its timers.
 func (c *Calls) newCall(client Client, cmd Command, from, to Party) *call {
 	now := time.Now().UTC()
 	k := &call{
@@ -149,8 +148,8 @@ func (k *call) timeLeft() time.Duration {
 	return max(left, time.Second)
 }
 
-// begin opens the caller's media and connects the call to its destination. If cause is set, begin
-// ends the call with that cause instead.
+// begin opens the caller's media. It then connects the call to its destination or, if cause is set,
+// ends it with that cause.
 func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	c := k.calls
 	l := k.newLeg(cmd.Leg, client, k.record.From)
@@ -199,7 +198,8 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	return nil
 }
 
-// openMedia answers the offer of a leg's client. In a room, it chooses audio that can be mixed.
+// openMedia answers the offer of a leg's client. In a room or a script, the mixer or the script
+// answers.
 func (k *call) openMedia(l *leg, offer string, t Terms) (Media, string, error) {
 	if k.inRoom != nil {
 		return k.inRoom.mixer.Answer(watcher{l}, offer, t)
@@ -244,7 +244,7 @@ type directory struct{ *Calls }
 func (c *Calls) directory() directory { return directory{c} }
 
 // destination returns the party at an address. If the call cannot be made, cause is set, and the
-// party contains only the known fields.
+// party has only the fields that are known.
 func (c directory) destination(ctx context.Context, client Client, dialed string) (to Party, cause Cause, err error) {
 	path, _, _ := strings.Cut(dialed, "?")
 	t, member := client.Token, client.isMember()

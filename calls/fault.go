@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// errFault is the result of a command that caused a panic.
+// errFault is the error of a command that panicked.
 var errFault = errors.New("a server error ended the call")
 
 // post runs f in the call's mailbox. If f panics, only this call ends. If the call moves before f
@@ -24,8 +24,8 @@ func (k *call) post(f func()) {
 	})
 }
 
-// handlePanic ends the call after a panic. cause is the result of recover, which is nil if nothing
-// panicked. If ending the call panics as well, handlePanic discards the call.
+// handlePanic ends the call after a panic. cause is the result of recover. If it is nil,
+// handlePanic does nothing. If ending the call panics as well, handlePanic discards the call.
 func (k *call) handlePanic(cause any) {
 	if cause == nil {
 		return
@@ -39,7 +39,8 @@ func (k *call) handlePanic(cause any) {
 	k.end(TemporaryFailure, nil)
 }
 
-// discard releases the call's resources. It sends no events and writes no record.
+// discard stops the call's timers, closes its media, and removes the call, its legs and its place
+// in a room. It sends no events and writes no record.
 func (k *call) discard() {
 	k.state = Completed
 	k.ringTimer.Stop()
@@ -60,7 +61,7 @@ func (k *call) discard() {
 	}
 }
 
-// holds reports whether the leg still exists.
+// holds reports whether l is still registered.
 func (c *Calls) holds(l *leg) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,10 +8,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Limits limits what one caller may do. 0 means the default, which ends each field's comment. A
-// negative number means no limit.
+// Limits holds the limits of callers, embed keys and projects. A zero field means the default,
+// which is at the end of the field's comment. A negative count means no limit. Ring and Most must
+// not be negative.
 type Limits struct {
-	PerHolder  int // legs of one subscriber or of one guest token of a backend or embed key; 10
+	PerHolder  int // legs of one subscriber or guest token, except ringing legs; 10
 	PerEmbed   int // legs of one embed key; 100
 	PerProject int // legs of one project; 1,000
 	Ringing    int // calls that ring one subscriber at the same time; 3
@@ -26,14 +27,14 @@ type Limits struct {
 // GatewayLimits limits the calls from each SIP gateway.
 type GatewayLimits struct {
 	Running   int // calls at a time; 200
-	PerSecond int // calls that begin within a second, after a burst of ten times as many; 10
+	PerSecond int // new calls per second, with bursts of ten times as many; 10
 }
 
 // How long a client may be unreachable before its leg ends.
 const (
 	comeBack  = 60 * time.Second // without a socket, for example while a laptop sleeps
 	goneAfter = 15 * time.Second // without a socket and without media
-	noMedia   = 30 * time.Second // without media, while the call is answered
+	noMedia   = 30 * time.Second // without media, in an answered call
 )
 
 // dialLimit returns the limit on how fast one account may dial: once a second, in bursts of up to
@@ -90,7 +91,7 @@ func (l Limits) orDefaults() Limits {
 // unlimited is a number of calls that no account reaches.
 const unlimited = 1 << 26
 
-// An account is the subject of limits: a holder of tokens, an embed key, or a gateway.
+// An account is what limits apply to: a holder of tokens, an embed key, or a gateway.
 type account struct {
 	id      string
 	embed   bool // an embed key, which many people use
@@ -99,8 +100,8 @@ type account struct {
 
 // accountsOf returns the accounts that a client counts against. Invites and guest tokens made by a
 // subscriber count against the subscriber. Guest tokens made with an embed key also count against
-// the key, since anyone who has the key can make more of them. The caller behind a gateway counts
-// against the gateway.
+// the key, since anyone who has the key can make more of them. The caller behind a gateway
+// also counts against the gateway.
 func accountsOf(client Client) []account {
 	t := client.Token
 	switch {
@@ -117,13 +118,13 @@ func accountsOf(client Client) []account {
 // A holder counts the activity of one account. It is guarded by Calls.mu.
 type holder struct {
 	legs, ringing   int
-	ringingBy       map[string]int // ringing legs by the caller's account
+	ringingBy       map[string]int // number of ringing legs, by caller
 	dials, rejected *rate.Limiter
 	wide            *rate.Limiter
 	transfers       *rate.Limiter // transfers through gateways; nil before the first transfer
 }
 
-// addRinging adds n, which may be negative, to the number of legs that ring the account.
+// addRinging adds n to the counts of ringing legs, in total and by caller. n may be negative.
 func (h *holder) addRinging(l *leg, n int) {
 	h.ringing += n
 	for _, caller := range l.callers {
@@ -204,17 +205,18 @@ func (c counts) check(client Client, now time.Time) error {
 	for _, a := range accountsOf(client) {
 		switch h := c.holderOf(a); {
 		case h.legs-h.ringing >= c.limits.legsOf(a):
-			return tooMany("too many calls with this token")
+			return tooMany("too many calls at the same time")
 		case h.dials.TokensAt(now) < 1:
-			return tooMany("too many calls were begun with this token within seconds")
+			return tooMany("too many calls started; try again in a moment")
 		}
 	}
 	return nil
 }
 
-// checksPerCall is the number of holders that forgetIdle examines when a call begins. A call adds
-// at most three holders. Once 3 of 16 holders are idle, forgetIdle removes at least as many on
-// average, so the map stops growing.
+// checksPerCall is the number of holders that forgetIdle examines when a call begins. Most
+// calls add at most three holders; a call to a ring group adds one for each member. Once three in
+// sixteen holders are idle, forgetIdle removes three per call on average. That is as many as most
+// calls add, so the map stops growing.
 const checksPerCall = 16
 
 // forgetIdle removes some idle holders, so that the map does not grow. The caller holds c.mu.
@@ -230,30 +232,30 @@ func (c counts) forgetIdle(now time.Time) {
 	}
 }
 
-// admitRejected returns an error if the holder of a token has dialed too many addresses that cannot
-// be called. Each of these calls leaves a record, and pages with an embed key have no reason to
-// dial many such addresses.
+// admitRejected counts a call that will be refused. It returns an error if the client's accounts
+// have made too many of these. Each of these calls leaves a record, and pages with an embed key
+// have no reason to dial many such addresses.
 func (c counts) admitRejected(client Client) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
 	for _, a := range accountsOf(client) {
 		if !c.holderOf(a).rejected.AllowN(now, 1) {
-			return tooMany("too many addresses that cannot be called were dialed with this token")
+			return tooMany("too many calls to addresses that cannot be called")
 		}
 	}
 	return nil
 }
 
-// admitWide returns an error if the leg's holder has sent too many commands that affect all members
-// of its room.
+// admitWide counts a command that affects all members of the leg's room. It returns an error if the
+// leg's account has sent too many of these.
 func (l *leg) admitWide() error {
 	c := l.call.calls
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.counts().holderOf(l.counted[0]).wide.Allow() {
 		return &problem.Error{Kind: problem.RateLimited, Code: "too_many_commands",
-			Message: "too many commands for the whole room within seconds", RetryAfter: time.Second}
+			Message: "too many commands for the whole room; try again in a moment", RetryAfter: time.Second}
 	}
 	return nil
 }
@@ -269,15 +271,15 @@ func (c counts) admitMove(client Client) error {
 	defer c.mu.Unlock()
 	for _, a := range accountsOf(client) {
 		if !c.holderOf(a).dials.Allow() {
-			return tooMany("calls were moved too often with this token within seconds")
+			return tooMany("too many calls moved; try again in a moment")
 		}
 	}
 	return nil
 }
 
 // admitTransfer counts an attempt to transfer a call through a gateway, and reports whether the
-// account that pays may make this attempt. The record of the call does not count attempts that
-// nobody answers.
+// account that pays may make this attempt. The hourly limit on outbound calls is computed from
+// the records of calls, which do not show transfers that nobody answered.
 func (c counts) admitTransfer(payer string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -114,7 +114,8 @@ func (k *call) resumeRecording() {
 	}
 }
 
-// recorded describes a recording that begins at started and contains both sides of the call.
+// recorded returns the description of a recording of both sides of the call. The recording begins
+// at the time in started.
 func (r Record) recorded(started time.Time) RecordedCall {
 	return RecordedCall{
 		Project: r.ProjectID, CallID: r.ID, From: r.From.Address, To: r.To.Address, Direction: "inbound",

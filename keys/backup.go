@@ -2,7 +2,7 @@ package keys
 
 import "crypto/sha256"
 
-// backups is the purpose for which the secret that authenticates backups is derived.
+// backups is the purpose passed to Derive for the secret that authenticates backups.
 const backups = "backups"
 
 // BackupKey returns the secret that authenticates backups, and the fingerprint of the master key

@@ -210,7 +210,7 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// TestBulk shows that a change in bulk affects only the matching recordings. It affects none if
+// TestBulk shows that a bulk change affects only the matching recordings. It affects none if
 // their number differs from the expected number.
 func TestBulk(t *testing.T) {
 	w := newWorld(t)

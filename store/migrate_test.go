@@ -136,8 +136,8 @@ func TestOpenAndDie(t *testing.T) {
 	}
 }
 
-// killedAt returns the schema version to which killed processes migrate. There are several
-// migrations before it, so that a process can also be killed between two of them.
+// killedAt returns the schema version to which processes migrate before they are killed. There are
+// several migrations before it, so that a process can also be killed between two of them.
 func killedAt(t testing.TB) int {
 	t.Helper()
 	files, err := fs.Glob(migrations, "migrations/*.sql")

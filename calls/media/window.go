@@ -4,7 +4,8 @@ package media
 // (RFC 3711, section 3.3.2).
 const reorder = 512
 
-// A window records which of an epoch's latest packets were sent, by their counts.
+// A window is a bit set of the packets that were sent, among the latest of an epoch. Bits are
+// indexed by the packet's count.
 type window [reorder / 64]uint64
 
 // has reports whether a packet may have been sent: it was sent, or it is too old to know. highest

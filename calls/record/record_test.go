@@ -102,7 +102,7 @@ func TestRoom(t *testing.T) {
 	for _, v := range w.samples(t, p.Sid()) {
 		loudest = max(loudest, v)
 	}
-	if loudest < 7000 { // 0x20 of PCMU is 7932
+	if loudest < 7000 { // the PCMU byte 0x20 decodes to 7932
 		t.Errorf("the loudest sample is %d, want at least 7000", loudest)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// TestBucketRoundTrips shows that the first byte of a blob takes one request to the store, and that
-// any later range takes one, too.
+// TestBucketRoundTrips shows that reading the first byte of a blob takes one request to the store,
+// and that reading any later range takes one more.
 func TestBucketRoundTrips(t *testing.T) {
 	s, name := servers.S3(t)
 	endpoint, err := url.Parse(s.Endpoint)

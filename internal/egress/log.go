@@ -11,7 +11,7 @@ import (
 // refused.
 const (
 	logEvery = time.Minute
-	maxHosts = 20 // hosts that are logged in this time
+	maxHosts = 20 // maximum number of hosts logged per logEvery
 )
 
 // A Log logs refused addresses: each host at most once a minute, and at most maxHosts hosts in this

@@ -8,12 +8,12 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A [Range] may have Wide times as many events as a single network. Without a limit for ranges, the
-// owner of a /48 could use the limits of 65,536 networks.
+// Wide is how many times the limit of a network applies to its [Range]. Without a limit for ranges,
+// the owner of a /48 could use the limits of 65,536 networks.
 const Wide = 5
 
-// ofRange returns the name under which events from the range of network are counted, and the rate
-// of the range. ok is false if the limit is disabled, or if the range is the network itself.
+// ofRange returns the caller name and the rate for counting events against the range that contains
+// the given network. ok is false if the limit is disabled, or if the range is the network itself.
 func (l *Limiter) ofRange(name Name, network string) (who string, rate session.Rate, ok bool) {
 	wide := Range(network)
 	one, limited := l.rate(name)
@@ -24,7 +24,7 @@ func (l *Limiter) ofRange(name Name, network string) (who string, rate session.R
 }
 
 // TakeNetwork is like [Limiter.Take], for a limit per network. It also counts the event against the
-// limit of the network's range.
+// limit of the network's range. If the range is over its limit, the event is not counted at all.
 func (l *Limiter) TakeNetwork(ctx context.Context, name Name, network string) error {
 	if err := l.Take(ctx, name, network); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (l *Limiter) TakeNetwork(ctx context.Context, name Name, network string) er
 }
 
 // PassNetwork is like [Limiter.Pass], for a limit per network. It also counts the event against the
-// limit of the network's range.
+// limit of the network's range. If the range is over its limit, the event is not counted at all.
 func (l *Limiter) PassNetwork(ctx context.Context, name Name, network string) error {
 	if err := l.Pass(ctx, name, network); err != nil {
 		return err
@@ -57,9 +57,9 @@ func (l *Limiter) PassNetwork(ctx context.Context, name Name, network string) er
 	return err
 }
 
-// Range returns the block of addresses that one customer may own around a network. For IPv6 this is
-// the /48 around a /64, since providers assign whole /48s. For IPv4 it is the /24 around an
-// address. Text that is not a network is returned unchanged.
+// Range returns the block of addresses that contains network and that a single customer may own.
+// For IPv6 this is a /48, since providers assign whole /48s. For IPv4 it is a /24. network is an
+// address or a prefix. Any other text is returned unchanged.
 func Range(network string) string {
 	at, err := netip.ParseAddr(network)
 	if err != nil {
@@ -78,6 +78,6 @@ func RangeOf(at netip.Addr) netip.Prefix {
 	if at.Is4() {
 		bits = 24
 	}
-	wide, _ := at.Prefix(bits) // fails only for the zero address, for which it returns the zero prefix
+	wide, _ := at.Prefix(bits) // fails only for the zero Addr, for which it returns the zero prefix
 	return wide
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// TestAddInvited shows that the form for a new subscriber also makes an invitation link, which leads
-// to the page that chooses a password.
+// TestAddInvited shows that the form for a new subscriber also makes an invitation link, which
+// leads to the page that chooses a password.
 func TestAddInvited(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -42,12 +42,12 @@ func TestAddInvited(t *testing.T) {
 	}
 }
 
-// TestAddWithoutLink shows that a subscriber remains if the link cannot be made, that the page says so,
-// and that the same form cannot add the subscriber again.
+// TestAddWithoutLink shows that a subscriber remains if the link cannot be made, that the page says
+// so, and that the same form cannot add the subscriber again.
 func TestAddWithoutLink(t *testing.T) {
 	w := newWorld(t)
 	o, b := w.operator("ann@example.com", ofAll)
-	misleading := "Ann \u202eecila" // as an earlier version accepted it
+	misleading := "Ann \u202eecila" // a name that earlier versions accepted
 	_, err := w.rows.UpdateOperator(t.Context(), o.ID, operator.Change{Name: &misleading}, w.now(), "")
 	must(t, err)
 
@@ -65,8 +65,8 @@ func TestAddWithoutLink(t *testing.T) {
 	}
 }
 
-// TestAddRoomWithLink shows that the form for a new room also makes a guest link, on a page that names
-// the room, and that the room's address is taken from its title.
+// TestAddRoomWithLink shows that the form for a new room also makes a guest link, on a page that
+// names the room, and that the room's address is taken from its title.
 func TestAddRoomWithLink(t *testing.T) {
 	p := newTokenPages(t)
 	base := strings.TrimSuffix(p.base, "/tokens")
@@ -108,7 +108,8 @@ func TestJoinedFormsAreFresh(t *testing.T) {
 	}
 }
 
-// TestAddTestedWebhook shows that the form for a new webhook also sends a test event, and leads to it.
+// TestAddTestedWebhook shows that the form for a new webhook also sends a test event, and leads to
+// it.
 func TestAddTestedWebhook(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -186,7 +186,7 @@ func TestUpload(t *testing.T) {
 		t.Errorf("the recording is %+v, %v", r, err)
 	}
 
-	// The activity on the home page names its parties, and links to it.
+	// The home page's list of activity names the recording's parties and links to the recording.
 	activity := b.get("/dashboard/projects/" + w.one.ID).body
 	if link := between(activity, `href="`+one+`"`, "</a>"); !strings.Contains(link, "15551234567") {
 		t.Errorf("the home page links to the upload with %q", link)

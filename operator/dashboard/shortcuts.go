@@ -5,7 +5,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// A shortcut is a page that the search also finds by words that are not in its title.
+// A shortcut is a link that the search finds by its title or by additional words.
 type shortcut struct {
 	title, words string
 	note         navGroup
@@ -47,7 +47,8 @@ var shortcuts = []shortcut{
 	{"Invite an operator", inviteWords, installation, "/operators/invite", operator.KeepOperators, always, false},
 }
 
-// shortcutsFor returns the shortcuts that an operator may use, with their paths in the given project.
+// shortcutsFor returns the shortcuts that an operator may use, with their paths in the given
+// project. If projectID is "", it returns only those outside of projects.
 func (a *site) shortcutsFor(v *visit, projectID string) (all []shortcut) {
 	for _, s := range shortcuts {
 		base, of := Prefix+"/projects/"+projectID, projectID
@@ -66,7 +67,7 @@ func (a *site) shortcutsFor(v *visit, projectID string) (all []shortcut) {
 	return all
 }
 
-// frequentLinks returns the shortcuts that a home page offers.
+// frequentLinks returns the shortcuts that are shown on the home page.
 func (a *site) frequentLinks(v *visit) (all []hit) {
 	for _, s := range a.shortcutsFor(v, v.project.ID) {
 		if s.frequent {

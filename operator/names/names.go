@@ -50,7 +50,7 @@ const maxKnown = 10_000
 
 type key struct{ project, kind, id string }
 
-// A Lookup finds each name only once. It must not be used concurrently.
+// A Lookup caches the names that it finds. It must not be used concurrently.
 type Lookup struct {
 	f     Finder
 	known map[key]Name
@@ -166,7 +166,8 @@ func (f Finder) find(ctx context.Context, projectID, kind, id string) (name Name
 	return name, nil
 }
 
-// subscriber returns the name of a subscriber, even after it was deleted, but not after it was erased.
+// subscriber returns the name of a subscriber, even after it was deleted, but not after it was
+// erased.
 func (f Finder) subscriber(ctx context.Context, projectID, id string) (Name, error) {
 	s, err := f.Fabric.Subscribers.Find(ctx, projectID, id)
 	if !errors.Is(err, problem.NotFound) {

@@ -126,8 +126,8 @@ func (m *scanner) dropTail() {
 	}
 }
 
-// skipID3 returns the position after the ID3v2 tags at the start. It ignores a tag that exceeds the
-// file.
+// skipID3 returns the position after the ID3v2 tags at the start. It ignores a tag that
+// extends past the end of the file.
 func (m *scanner) skipID3() (at int64) {
 	for range 4 {
 		b := m.at(at, 10)

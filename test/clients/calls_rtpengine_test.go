@@ -44,8 +44,8 @@ func callScreenRefused(alice, bob *phone) {
 	alice.do("call.hangup()", nil)
 }
 
-// callsPhoneInOpus calls bob's desk phone, which sends the audio that it receives back in PCMU. The
-// recording contains both sides.
+// callsPhoneInOpus calls bob's desk phone from a browser that sends Opus. The phone uses PCMU, and
+// sends back all audio that it receives. The recording contains both sides.
 func callsPhoneInOpus(alice, bob *phone) {
 	t, p := alice.T, alice.project
 	t.Helper()

@@ -12,11 +12,11 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// publicOrigin is the origin of a provider that the public reaches only over HTTPS.
+// publicOrigin is the public HTTPS origin of the tested provider.
 const publicOrigin = "https://op.example"
 
 // public starts a server whose public origin is publicOrigin, as if it were behind a proxy. It
-// returns a function that fetches the documents below publicOrigin, and the metadata.
+// returns the server's metadata, and get, which fetches a URL below publicOrigin.
 func (m *module) public() (get func(where string) harness.Answer, metadata map[string]any) {
 	m.Helper()
 	s := harness.Start(m, "--public-url", publicOrigin, "--auth-url", publicOrigin)
@@ -25,7 +25,7 @@ func (m *module) public() (get func(where string) harness.Answer, metadata map[s
 		m.Helper()
 		u, err := url.Parse(where)
 		if err != nil || u.Scheme+"://"+u.Host != publicOrigin {
-			m.Fatalf("%q is not below %s", where, publicOrigin)
+			m.Fatalf("%q is not a URL of %s", where, publicOrigin)
 		}
 		return s.Get(m, u.RequestURI(), harness.Header("Host", u.Host), harness.Header("X-Forwarded-Proto", "https"))
 	}
@@ -73,7 +73,8 @@ func logoutDiscovery(m *module) {
 	m.wantEndpoints(doc, "end_session_endpoint")
 }
 
-// wantEndpoints checks that the named endpoints exist and that all endpoints are HTTPS.
+// wantEndpoints checks that the named endpoints exist, and that all members named …_endpoint are
+// HTTPS URLs.
 func (m *module) wantEndpoints(doc map[string]any, names ...string) {
 	m.Helper()
 	for _, name := range names {
@@ -84,7 +85,7 @@ func (m *module) wantEndpoints(doc map[string]any, names ...string) {
 		if strings.HasSuffix(name, "_endpoint") {
 			u, err := url.Parse(where)
 			m.check(err == nil && u.Scheme == "https" && u.Host != "" && u.Fragment == "",
-				"%s = %v is not an HTTPS address", name, value)
+				"%s = %v is not an HTTPS URL without a fragment", name, value)
 		}
 	}
 }
@@ -152,7 +153,7 @@ func (m *module) wantKeys(a harness.Answer) {
 
 	var set jose.JSONWebKeySet
 	a.Read(m, &set)
-	m.check(len(set.Keys) == len(raw.Keys), "%d of %d published keys can be read", len(set.Keys), len(raw.Keys))
+	m.check(len(set.Keys) == len(raw.Keys), "read %d of %d published keys, want all", len(set.Keys), len(raw.Keys))
 
 	names := map[string]bool{}
 	for _, k := range set.Keys {
@@ -168,8 +169,8 @@ func (m *module) wantKeys(a harness.Answer) {
 	}
 }
 
-// knownMetadata lists the members that the suite knows, without those for other kinds of providers.
-// The suite warns about all other members.
+// knownMetadata lists the metadata that the OpenID Foundation's suite knows for OpenID providers.
+// The suite warns about unknown metadata.
 var knownMetadata = []string{
 	"acr_values_supported", "authorization_endpoint", "authorization_response_iss_parameter_supported",
 	"authorization_signing_alg_values_supported",

@@ -26,8 +26,8 @@ const (
 	pollEvery     = 10 * time.Millisecond
 )
 
-// A Config configures a server. The zero value is a server on free loopback ports, whose data
-// directory contains only keys at first.
+// A Config configures a server. The zero value configures a server on free loopback ports, whose
+// data directory contains only keys at first.
 type Config struct {
 	Data     string   // data directory; "" creates one with the keys of an earlier start
 	Backends []string // variables that name the database and sessions; nil means the same as Beside, or new ones

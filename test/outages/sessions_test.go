@@ -163,7 +163,7 @@ type load struct {
 	mu     sync.Mutex
 	from   time.Time // time at which the server noticed the outage; earlier logins may fail
 	done   int
-	failed []string // failures of logins that began after from
+	failed []string // failures of logins that began after the time in from
 }
 
 func newLoad(c *harness.Client, cookies harness.Option) *load {

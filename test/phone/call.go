@@ -22,7 +22,7 @@ type Call struct {
 	offer  string // the server's offer, if the call is ringing
 	pc     *webrtc.PeerConnection
 	track  *webrtc.TrackLocalStaticRTP
-	line   *line.Line  // line of a light phone; nil until it is connected
+	line   *line.Line  // the line, if the phone is light; nil until it is connected
 	heard  chan string // received payloads
 	done   chan struct{}
 	closed sync.Once

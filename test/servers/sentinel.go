@@ -20,7 +20,7 @@ type RedisSentinel struct {
 	URL             string
 }
 
-// Sentinel returns the URL of a shared master with its sentinel.
+// Sentinel returns a URL that reaches a Redis master, shared by all tests, through its sentinel.
 func Sentinel(t T) string {
 	t.Helper()
 	if url := os.Getenv("SELVAGE_TEST_SENTINEL"); url != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// asServer returns the remedy for a path that the current user cannot read.
+// asServer returns the remedy for a path to which the current user has insufficient access.
 func (e *Examination) asServer(path string) Text {
 	me, theirs := os.Geteuid(), -1
 	for dir := absolute(path); ; dir = filepath.Dir(dir) {
@@ -55,7 +55,7 @@ func (e *Examination) server() int {
 	return 0
 }
 
-// files checks the owners and modes of the files in the data directory.
+// files checks the owners and modes of the entries of the data directory.
 func (e *Examination) files(dir string) (all []Finding) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -96,7 +96,7 @@ func (e *Examination) files(dir string) (all []Finding) {
 	return all
 }
 
-// ownKinds checks that the operator's own kinds of resources can be loaded.
+// ownKinds checks that the resource kinds that the operator defined can be loaded.
 func (e *Examination) ownKinds(context.Context) []Finding {
 	dir := e.Config.KindsDir()
 	if !isDir(dir) {
@@ -108,7 +108,8 @@ func (e *Examination) ownKinds(context.Context) []Finding {
 	return []Finding{finef("all kinds in %s are valid", absolute(dir))}
 }
 
-// few joins names. If there are more than four, it joins the first three and adds their number.
+// few joins names with commas. If there are more than four, it lists the first three and the total
+// number.
 func few(all []string) string {
 	if len(all) > 4 {
 		return fmt.Sprintf("%s, … (%d)", strings.Join(all[:3], ", "), len(all))
