@@ -356,7 +356,8 @@ func TestTokensOfDeadTokens(t *testing.T) {
 		}
 		for what, token := range map[string]string{"a guest's": guest.Refresh, "the subscriber's": next.Refresh} {
 			if f := w.refused(w.basic(), token); f != "refresh_token:token_invalid" {
-				t.Errorf("after %s, %s refresh token issued from a dead token: got %s, want token_invalid", name, what, f)
+				t.Errorf("after %s, %s refresh token issued from a dead token: got %s, want token_invalid",
+					name, what, f)
 			}
 		}
 		w.wantInfo(w.tokens(`{"reference":"ada"}`).Token, http.StatusOK)

@@ -126,7 +126,8 @@ current names of the actor and the target. They are not part of the hash chain.`
 // addAuditFilter adds the flags that auditFilter reads.
 func addAuditFilter(f *pflag.FlagSet) {
 	f.String("project", "", "only events of the `project` with this id")
-	f.String("action", "", "only this `action`, such as client.updated, or all actions with this prefix, such as client")
+	f.String("action", "",
+		"only this `action`, such as client.updated, or all actions with this prefix, such as client")
 	f.String("outcome", "", "only this `outcome`: done or refused")
 	f.String("actor", "", "only events whose actor has this `id`")
 	f.String("target", "", "only events whose target has this `id`")
