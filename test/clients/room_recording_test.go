@@ -128,6 +128,11 @@ func TestRoomRecording(t *testing.T) {
 	wantTone(t, "the recording", samples, 440, 1000)
 
 	next := fmt.Sprint(p.Post(t, list+".json", p.Basic(), harness.Form(url.Values{})).Want(t, 201).Object(t)["sid"])
+	carol := telephone.Connect(t, s, p.NewSAT(t, "carol").Token, "").G711().Dial(address)
+	carol.WaitAnswered()
+	for range 25 { // she hears what is recorded now; a recording without any sound would be absent
+		carol.WaitSound(true)
+	}
 	p.Post(t, "/api/fabric/room_sessions/"+session+"/end", p.Basic()).Want(t, 204)
 	alice.WaitEnded()
 	finished(t, p, next)
