@@ -75,11 +75,11 @@ func (a *site) keepTyped(v *visit, err error) bool {
 	}
 	var all []unsentField
 	for name, values := range v.form {
-		if slices.Contains(notTyped, name) || a.maySecret(name) {
+		if a.maySecret(name) {
 			continue
 		}
 		for _, value := range values {
-			if value != "" {
+			if isTyped(name, value) {
 				all = append(all, unsentField{name, value})
 			}
 		}
@@ -88,10 +88,13 @@ func (a *site) keepTyped(v *visit, err error) bool {
 	return len(all) > 0 && a.page(v, http.StatusNotFound, "Not found", "gone", all) == nil
 }
 
+// isTyped reports whether a person has typed the value of a field.
+func isTyped(name, value string) bool { return value != "" && !slices.Contains(notTyped, name) }
+
 // typedFields returns the fields that people type and have filled in.
 func typedFields(all []unsentField) []unsentField {
 	return slices.DeleteFunc(slices.Clone(all), func(f unsentField) bool {
-		return f.Value == "" || slices.Contains(notTyped, f.Name)
+		return !isTyped(f.Name, f.Value)
 	})
 }
 
