@@ -8,7 +8,7 @@ import (
 )
 
 // findOrCreate returns the subscriber with the reference in in. If no subscriber has the reference,
-// it returns the subscriber whose email is the reference. If there is none, it creates a
+// it returns the subscriber whose email is the reference. If no email matches either, it creates a
 // subscriber. It sets the password and the profile of in, unless the subscriber is disabled. Only
 // one of several concurrent callers creates a subscriber.
 func (ss *Subscribers) findOrCreate(

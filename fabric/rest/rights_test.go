@@ -59,7 +59,8 @@ func TestRights(t *testing.T) {
 	if got.status != http.StatusOK || !strings.Contains(got.text, `"found":true`) ||
 		!strings.Contains(got.text, `"addresses":1`) || !strings.Contains(got.text, `"why":`) ||
 		strings.Contains(got.text, "canary") {
-		t.Errorf("the erasure: %d %s, want 200, what was found and why the rest stays", got.status, got.text)
+		t.Errorf("the erasure: %d %s, want 200, the data that was found, and the reason why other data stays",
+			got.status, got.text)
 	}
 
 	w.wantRevoked(true, made)

@@ -130,7 +130,7 @@ func (ts *things[T]) compare(ctx context.Context, e entry) (*Step, error) {
 }
 
 // find returns the existing thing that an entry describes, found by ID or by name. It returns nil
-// if there is none yet. An unknown ID is an error.
+// if nothing has that name yet. An unknown ID is an error.
 func (ts *things[T]) find(e entry, said T) (found *T, err error) {
 	name := ts.n.name(said)
 	id := e.member("id")
