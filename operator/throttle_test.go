@@ -29,6 +29,7 @@ type guarded struct {
 
 func (w *guarded) clock() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
+// newGuarded returns a world that limits login attempts to the given rates.
 func newGuarded(t *testing.T, rates limit.Rates) *guarded {
 	t.Helper()
 	w := &guarded{}
@@ -39,8 +40,13 @@ func newGuarded(t *testing.T, rates limit.Rates) *guarded {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = live.Close() })
-	w.Operators = operator.New(operator.Config{Store: w.rows, Passwords: password.Weak(2),
-		Limits: limit.New(live, rates), Sessions: live, Now: w.clock})
+	w.Operators = operator.New(operator.Config{
+		Store:     w.rows,
+		Passwords: password.Weak(2),
+		Limits:    limit.New(live, rates),
+		Sessions:  live,
+		Now:       w.clock,
+	})
 	return w
 }
 
@@ -52,11 +58,11 @@ func (w *guarded) refusals(t *testing.T) map[string]int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := map[string]int{}
+	counts := make(map[string]int)
 	for _, e := range found.Items {
-		n[e.Detail["reason"]+" "+e.Detail["limit"]]++
+		counts[e.Detail["reason"]+" "+e.Detail["limit"]]++
 	}
-	return n
+	return counts
 }
 
 func (w *guarded) signIn(email, secret, network string) error {
@@ -64,10 +70,11 @@ func (w *guarded) signIn(email, secret, network string) error {
 	return err
 }
 
-func is(t *testing.T, doing string, err, want error) {
+// wantError reports an error unless err is want. what says what returned err.
+func wantError(t *testing.T, what string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
-		t.Errorf("%s = %v, want %v", doing, err, want)
+		t.Errorf("%s = %v, want %v", what, err, want)
 	}
 }
 
@@ -75,51 +82,59 @@ func is(t *testing.T, doing string, err, want error) {
 // arrive at the same time. A known network is not locked out. Exceeded limits are recorded once a
 // minute.
 func TestGuesses(t *testing.T) {
-	w := newGuarded(t, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour),
-		limit.LoginPerDevice: limit.Of(4, time.Hour)})
+	w := newGuarded(t, limit.Rates{
+		limit.LoginPerAccount: limit.Of(4, time.Hour),
+		limit.LoginPerDevice:  limit.Of(4, time.Hour),
+	})
+	const known, elsewhere = "192.0.2.1", "203.0.113.9"
 
 	o := w.create(t, "ann@example.com", owner)
-	is(t, "the first login", w.signIn(o.Email, good, "192.0.2.1"), nil)
+	wantError(t, "the first login", w.signIn(o.Email, good, known), nil)
 
 	// Concurrently guess the passwords of a known and an unknown account, from many networks.
 	for _, email := range []string{o.Email, "nobody@example.com"} {
-		var looked atomic.Int64
-		var wg sync.WaitGroup
+		var checked atomic.Int64
+		var guesses sync.WaitGroup
 		for i := range 20 {
-			wg.Go(func() {
-				if errors.Is(w.signIn(email, "wrong", fmt.Sprintf("198.51.%d.7", i)), problem.Unauthenticated) {
-					looked.Add(1)
+			guesses.Go(func() {
+				err := w.signIn(email, "wrong", fmt.Sprintf("198.51.%d.7", i))
+				if errors.Is(err, problem.Unauthenticated) {
+					checked.Add(1)
 				}
 			})
 		}
-		wg.Wait()
-		if looked.Load() != 4 {
-			t.Errorf("%d guesses for %s were checked, want 4", looked.Load(), email)
+		guesses.Wait()
+		if checked.Load() != 4 {
+			t.Errorf("%d guesses for %s were checked, want 4", checked.Load(), email)
 		}
 	}
 
-	if got := w.refusals(t); got["wrong email or password "] != 8 || got["too many tries login_per_account"] != 2 {
-		t.Errorf("the audit trail has %v, want 8 guesses and one refusal per account for too many tries", got)
+	refusals := w.refusals(t)
+	if n := refusals["wrong email or password "]; n != 8 {
+		t.Errorf("the audit trail has %d guesses, want 8 in %v", n, refusals)
+	}
+	if n := refusals["too many tries login_per_account"]; n != 2 {
+		t.Errorf("the audit trail has %d refusals for too many tries, want one per account in %v", n, refusals)
 	}
 
 	// The account is locked, except for the known network.
-	is(t, "the right password from elsewhere", w.signIn(o.Email, good, "203.0.113.9"), problem.RateLimited)
-	is(t, "the right password from the known network", w.signIn(o.Email, good, "192.0.2.1"), nil)
+	wantError(t, "the right password from elsewhere", w.signIn(o.Email, good, elsewhere), problem.RateLimited)
+	wantError(t, "the right password from the known network", w.signIn(o.Email, good, known), nil)
 
 	w.ahead.Add(int64(2 * time.Minute))
-	is(t, "another attempt", w.signIn(o.Email, good, "203.0.113.9"), problem.RateLimited)
+	wantError(t, "another attempt", w.signIn(o.Email, good, elsewhere), problem.RateLimited)
 	if got := w.refusals(t)["too many tries login_per_account"]; got != 3 {
 		t.Errorf("after two minutes, the audit trail has %d refusals for too many tries, want 3", got)
 	}
 
 	// The known network has its own limit.
 	for range 4 {
-		is(t, "a wrong password there", w.signIn(o.Email, "wrong", "192.0.2.1"), problem.Unauthenticated)
+		wantError(t, "a wrong password there", w.signIn(o.Email, "wrong", known), problem.Unauthenticated)
 	}
-	is(t, "one more attempt from the known network", w.signIn(o.Email, good, "192.0.2.1"), problem.RateLimited)
+	wantError(t, "one more attempt from the known network", w.signIn(o.Email, good, known), problem.RateLimited)
 
 	w.ahead.Add(int64(15 * time.Minute))
-	is(t, "a quarter of an hour later", w.signIn(o.Email, good, "192.0.2.1"), nil)
+	wantError(t, "a quarter of an hour later", w.signIn(o.Email, good, known), nil)
 }
 
 // TestKnownPlace shows that a network becomes known only after a login from it has passed all
@@ -129,48 +144,56 @@ func TestKnownPlace(t *testing.T) {
 	o := w.create(t, "ann@example.com", owner)
 	from := operator.Visitor{Network: "192.0.2.1"}
 
-	s, _, err := w.SignIn(t.Context(), o.Email, good, from, func(operator.Operator) (bool, error) {
-		return true, nil
-	})
-	is(t, "SignIn", err, nil)
+	needsFactor := func(operator.Operator) (bool, error) { return true, nil }
+	s, _, err := w.SignIn(t.Context(), o.Email, good, from, needsFactor)
+	wantError(t, "SignIn", err, nil)
 	if w.KnowsPlace(t.Context(), o, from) {
 		t.Error("a password alone makes a network known")
 	}
 
 	_, _, err = w.Raise(t.Context(), o, s, from, "otp")
-	is(t, "Raise", err, nil)
-	if !w.KnowsPlace(t.Context(), o, from) ||
-		w.KnowsPlace(t.Context(), o, operator.Visitor{Network: "192.0.2.2"}) ||
-		w.KnowsPlace(t.Context(), o, operator.Visitor{}) {
-		t.Error("want the login's network known and no other")
+	wantError(t, "Raise", err, nil)
+	if !w.KnowsPlace(t.Context(), o, from) {
+		t.Error("a login with both factors does not make its network known")
+	}
+	for _, other := range []operator.Visitor{{Network: "192.0.2.2"}, {}} {
+		if w.KnowsPlace(t.Context(), o, other) {
+			t.Errorf("the network %q is known, want only that of the login", other.Network)
+		}
 	}
 }
 
 // TestSprayingFromRange shows that a whole IPv6 /48 or IPv4 /24 gets fewer attempts than its
 // networks would get in total.
 func TestSprayingFromRange(t *testing.T) {
-	w := newGuarded(t, limit.Rates{limit.LoginPerNetwork: limit.Of(3, time.Hour),
-		limit.LoginPerRange: limit.Of(10, time.Hour)})
+	w := newGuarded(t, limit.Rates{
+		limit.LoginPerNetwork: limit.Of(3, time.Hour),
+		limit.LoginPerRange:   limit.Of(10, time.Hour),
+	})
 
-	for _, tt := range []struct{ pattern, elsewhere string }{{"2001:db8:1:%d::/64", "2001:db8:2:1::/64"},
-		{"198.51.100.%d", "198.51.101.1"}} {
-		looked := 0
+	for _, tt := range []struct{ pattern, elsewhere string }{
+		{pattern: "2001:db8:1:%d::/64", elsewhere: "2001:db8:2:1::/64"},
+		{pattern: "198.51.100.%d", elsewhere: "198.51.101.1"},
+	} {
+		checked := 0
 		for i := range 60 {
-			if errors.Is(w.signIn(fmt.Sprintf("person%d@example.com", i), "Summer2026!",
-				fmt.Sprintf(tt.pattern, i/3)), problem.Unauthenticated) {
-				looked++
+			email, network := fmt.Sprintf("person%d@example.com", i), fmt.Sprintf(tt.pattern, i/3)
+			err := w.signIn(email, "Summer2026!", network)
+			if errors.Is(err, problem.Unauthenticated) {
+				checked++
 			}
 		}
-
-		if looked != 10 {
-			t.Errorf("%d passwords from networks like %s were checked, want 10", looked, tt.pattern)
+		if checked != 10 {
+			t.Errorf("%d passwords from networks like %s were checked, want 10", checked, tt.pattern)
 		}
-		is(t, "a guess from another range", w.signIn("ann@example.com", "wrong", tt.elsewhere),
-			problem.Unauthenticated)
+
+		err := w.signIn("ann@example.com", "wrong", tt.elsewhere)
+		wantError(t, "a guess from another range", err, problem.Unauthenticated)
 	}
 
-	if got := w.refusals(t); got["too many tries login_per_range"] != 2 {
-		t.Errorf("the audit trail has %v, want one event for each range", got)
+	refusals := w.refusals(t)
+	if n := refusals["too many tries login_per_range"]; n != 2 {
+		t.Errorf("the audit trail has %d events about a range, want one for each of 2 in %v", n, refusals)
 	}
 }
 
@@ -179,14 +202,18 @@ func TestSprayingFromRange(t *testing.T) {
 func TestRefusedFactors(t *testing.T) {
 	w := newGuarded(t, nil)
 	o := w.create(t, "ann@example.com", owner)
-
+	wrongCode := problem.New(problem.Invalid, "wrong_code", "")
+	tooMany := problem.New(problem.RateLimited, "too_many_codes", "")
 	for range 3 {
-		is(t, "RefuseFactor", w.RefuseFactor(t.Context(), o, problem.New(problem.Invalid, "wrong_code", "")), nil)
-		is(t, "RefuseFactor", w.RefuseFactor(t.Context(), o,
-			problem.New(problem.RateLimited, "too_many_codes", "")), nil)
+		wantError(t, "RefuseFactor", w.RefuseFactor(t.Context(), o, wrongCode), nil)
+		wantError(t, "RefuseFactor", w.RefuseFactor(t.Context(), o, tooMany), nil)
 	}
 
-	if got := w.refusals(t); got["wrong_code "] != 3 || got["too many tries too_many_codes"] != 1 {
-		t.Errorf("the audit trail has %v, want 3 wrong codes and one refusal for too many tries", got)
+	refusals := w.refusals(t)
+	if n := refusals["wrong_code "]; n != 3 {
+		t.Errorf("the audit trail has %d wrong codes, want 3 in %v", n, refusals)
+	}
+	if n := refusals["too many tries too_many_codes"]; n != 1 {
+		t.Errorf("the audit trail has %d refusals for too many tries, want 1 in %v", n, refusals)
 	}
 }
