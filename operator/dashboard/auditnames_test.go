@@ -1,7 +1,6 @@
 package dashboard_test
 
 import (
-	"encoding/csv"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -23,32 +22,55 @@ import (
 func TestAuditNameFilters(t *testing.T) {
 	w := newWorld(t)
 	o, b := w.operator("ann@example.com", ofAll)
-	address, keyName := "ada@example.com", "billing"
-	s, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &address})
+	email, keyName := "ada@example.com", "billing"
+	s, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &email})
 	must(t, err)
 	in := fabric.APIKeyInput{Name: &keyName, Scopes: []fabric.Scope{fabric.Voice}}
 	k, _, err := w.fabric.APIKeys.Create(t.Context(), w.one.ID, in, nil)
 	must(t, err)
-	theirs, _, err := w.fabric.APIKeys.Create(t.Context(), w.two.ID, in, nil)
+	foreign, _, err := w.fabric.APIKeys.Create(t.Context(), w.two.ID, in, nil)
 	must(t, err)
 
-	for id, kind := range map[string]audit.ActorKind{o.ID: audit.Operator, k.ID: audit.APIKey,
-		s.ID: audit.Subscriber, theirs.ID: audit.APIKey} {
-		must(t, w.rows.Record(t.Context(), audit.Of("recording.deleted", w.one.ID, "recording", "of-"+id).By(kind, id)))
+	for id, kind := range map[string]audit.ActorKind{
+		o.ID:       audit.Operator,
+		k.ID:       audit.APIKey,
+		s.ID:       audit.Subscriber,
+		foreign.ID: audit.APIKey,
+	} {
+		deleted := audit.Of("recording.deleted", w.one.ID, "recording", "of-"+id)
+		must(t, w.rows.Record(t.Context(), deleted.By(kind, id)))
 		must(t, w.rows.Record(t.Context(), audit.Of("session.ended", w.one.ID, string(kind), id)))
 	}
 
 	base := "/dashboard/projects/" + w.one.ID + "/audit/export?action="
-	for text, id := range map[string]string{"ann": o.ID, "Ann@example.com": o.ID, o.ID: o.ID, "BILL": k.ID, k.ID: k.ID,
-		"Ada": s.ID, "ada@example.com": s.ID, "nobody": ""} {
-		for query, column := range map[string]string{"recording&actor=": "actor_id", "session&target=": "target_id"} {
-			rows, err := csv.NewReader(strings.NewReader(b.get(base + query + url.QueryEscape(text)).body)).ReadAll()
-			must(t, err)
-			at := slices.Index(rows[0], column)
-			if found := len(rows) - 1; found > 1 || found == 1 && rows[1][at] != id || (found == 1) != (id != "") {
-				t.Errorf("%s%s finds %v, want the event of %q", query, text, rows[1:], id)
-			}
+	for text, id := range map[string]string{
+		"ann":             o.ID,
+		"Ann@example.com": o.ID,
+		o.ID:              o.ID,
+		"BILL":            k.ID,
+		k.ID:              k.ID,
+		"Ada":             s.ID,
+		"ada@example.com": s.ID,
+	} {
+		wantOneOf(t, b.exported(base+"recording&actor="+url.QueryEscape(text)), "actor_id", id)
+		wantOneOf(t, b.exported(base+"session&target="+url.QueryEscape(text)), "target_id", id)
+	}
+	for _, filter := range []string{"recording&actor=", "session&target="} {
+		if rows := b.exported(base + filter + "nobody"); len(rows) != 1 {
+			t.Errorf("%snobody finds %v, want no event", filter, rows[1:])
 		}
+	}
+}
+
+// wantOneOf reports an error unless an exported file has one row, with the given id in a column.
+func wantOneOf(t *testing.T, rows [][]string, column, id string) {
+	t.Helper()
+	if len(rows) != 2 {
+		t.Errorf("the filter for the %s %s finds %v, want one event", column, id, rows[1:])
+		return
+	}
+	if got := rows[1][slices.Index(rows[0], column)]; got != id {
+		t.Errorf("the filter for the %s %s finds the event of %s", column, id, got)
 	}
 }
 
@@ -71,14 +93,12 @@ func TestAuditOfOneAmongMany(t *testing.T) {
 	s := add("ada@example.com")
 	similar("b")
 
-	must(t, w.rows.Record(t.Context(), audit.Of("recording.deleted", w.one.ID, "subscriber", s.ID).By(audit.Subscriber,
-		s.ID)))
+	deleted := audit.Of("recording.deleted", w.one.ID, "subscriber", s.ID)
+	must(t, w.rows.Record(t.Context(), deleted.By(audit.Subscriber, s.ID)))
 	for _, text := range []string{"ada@example.com", strings.ToUpper(s.ID)} {
 		for _, filter := range []string{"actor", "target"} {
-			page := b.get("/dashboard/projects/" + w.one.ID + "/audit?action=recording&" + filter + "=" + text).body
-			if !strings.Contains(page, `class="table events"`) {
-				t.Errorf("the %s %s has no events", filter, text)
-			}
+			page := b.get("/dashboard/projects/" + w.one.ID + "/audit?action=recording&" + filter + "=" + text)
+			page.wantText(t, `class="table events"`)
 		}
 	}
 }
@@ -95,10 +115,15 @@ func TestAuditHidesEmails(t *testing.T) {
 	event := audit.Of("recording.deleted", w.one.ID, "operator", o.ID)
 	must(t, w.rows.Record(t.Context(), event.By(audit.Operator, o.ID)))
 
-	for text, want := range map[string]bool{"miller zoe": true, "zoe.secret@example.com": true, "zoe.s": false,
-		"miller secret": false} {
-		at := "/dashboard/projects/" + w.one.ID + "/audit?action=recording&actor=" + url.QueryEscape(text)
-		if got := strings.Contains(b.get(at).body, `class="table events"`); got != want {
+	at := "/dashboard/projects/" + w.one.ID + "/audit"
+	for text, want := range map[string]bool{
+		"miller zoe":             true,
+		"zoe.secret@example.com": true,
+		"zoe.s":                  false,
+		"miller secret":          false,
+	} {
+		page := b.get(at + "?action=recording&actor=" + url.QueryEscape(text))
+		if got := strings.Contains(page.body, `class="table events"`); got != want {
 			t.Errorf("the actor %q finds the event: %t, want %t", text, got, want)
 		}
 	}
@@ -109,15 +134,13 @@ func TestAuditHidesEmails(t *testing.T) {
 			operator.Input{Email: &email, Name: &name, Roles: []operator.Membership{ofAll}})
 		must(t, err)
 	}
-	at := "/dashboard/projects/" + w.one.ID + "/audit"
-	for text, want := range map[string]int{"secret": http.StatusOK, "miller": http.StatusUnprocessableEntity} {
-		file := b.get(at + "/export?target=" + text)
-		notice := strings.Contains(b.get(at+"?target="+text).body, "more than 20 names")
-		if file.StatusCode != want || notice != (want != http.StatusOK) {
-			t.Errorf("%q of 21 operators: the export returned %s, the page has the notice: %t",
-				text, file.Status, notice)
-		}
-	}
+
+	// The name that all of them show finds more operators than the filter covers.
+	const tooMany = "more than 20 names"
+	b.get(at+"/export?target=secret").wantStatus(t, http.StatusOK)
+	b.get(at+"?target=secret").wantNoText(t, tooMany)
+	b.get(at + "/export?target=miller").wantRefused(t)
+	b.get(at+"?target=miller").wantText(t, tooMany)
 }
 
 // TestAuditHidesDeletedNames shows that a viewer of one project does not see the names of deleted
@@ -136,23 +159,19 @@ func TestAuditHidesDeletedNames(t *testing.T) {
 
 	at := "/dashboard/projects/" + w.one.ID + "/audit"
 	for _, path := range []string{at, at + "/export"} {
-		if a := b.get(path); !strings.Contains(a.body, own) || strings.Contains(a.body, theirs) {
-			t.Errorf("%s names the wrong deleted subscribers: %s", path, a.body)
-		}
+		a := b.get(path)
+		a.wantText(t, own)
+		a.wantNoText(t, theirs)
 	}
 	for _, filter := range []string{"actor", "target"} {
 		for email, want := range map[string]int{own: 2, theirs: 1} {
-			rows, err := csv.NewReader(strings.NewReader(
-				b.get(at + "/export?action=recording&" + filter + "=" + email).body)).ReadAll()
-			must(t, err)
+			rows := b.exported(at + "/export?action=recording&" + filter + "=" + email)
 			if len(rows) != want {
 				t.Errorf("the %s %s finds %v, want %d rows with the header", filter, email, rows, want)
 			}
 		}
 	}
-	if a := b.get("/dashboard/projects/" + w.two.ID + "/audit"); a.StatusCode != http.StatusNotFound {
-		t.Errorf("the audit of the other project: %s, want 404", a.Status)
-	}
+	b.get("/dashboard/projects/"+w.two.ID+"/audit").wantStatus(t, http.StatusNotFound)
 }
 
 // TestAuditDays shows that shortcuts lead to the events of recent days, and that the page says when
@@ -160,30 +179,31 @@ func TestAuditHidesDeletedNames(t *testing.T) {
 func TestAuditDays(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
-	address := "ada@example.com"
-	s, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &address})
+	email := "ada@example.com"
+	s, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &email})
 	must(t, err)
-	must(t, w.rows.QueueLetter(t.Context(), mail.Letter{ID: "letter", ProjectID: w.one.ID, SubscriberID: s.ID,
-		Kind: mail.Invitation, To: address, Created: w.now(), Due: w.now()}))
+	must(t, w.rows.QueueLetter(t.Context(), mail.Letter{
+		ID:           "letter",
+		ProjectID:    w.one.ID,
+		SubscriberID: s.ID,
+		Kind:         mail.Invitation,
+		To:           email,
+		Created:      w.now(),
+		Due:          w.now(),
+	}))
 
 	at := "/dashboard/projects/" + w.one.ID + "/audit"
-	today, yesterday := w.now().UTC(), w.now().UTC().AddDate(0, 0, -1)
-	page := b.get(at + "?action=mail").body
+	today := w.now().UTC()
 	day := today.Format(time.DateOnly)
-	if !strings.Contains(page, `href="`+at+`?action=mail&amp;after=`+day+`&amp;before=`+day+`">Today</a>`) {
-		t.Error("no shortcut leads to the events of today")
-	}
-	if !strings.Contains(page, "<bdi>ada@example.com</bdi></a>") ||
-		!strings.Contains(page, today.Format("2 Jan 2006")) {
-		t.Errorf("the page does not say who gets a mail, and when: %s",
-			between(page, `class="table events"`, "</table>"))
-	}
+	b.get(at+"?action=mail").wantText(t,
+		`href="`+at+`?action=mail&amp;after=`+day+`&amp;before=`+day+`">Today</a>`,
+		"<bdi>ada@example.com</bdi></a>",
+		today.Format("2 Jan 2006"))
 
-	day = yesterday.Format(time.DateOnly)
-	if page := b.get(at + "?after=" + day + "&before=" + day).body; !strings.Contains(page, "Actor and Target find") ||
-		strings.Contains(page, "ada@example.com</bdi>") {
-		t.Error("the page without events does not say what would find some")
-	}
+	yesterday := today.AddDate(0, 0, -1).Format(time.DateOnly)
+	empty := b.get(at + "?after=" + yesterday + "&before=" + yesterday)
+	empty.wantText(t, "Actor and Target find")
+	empty.wantNoText(t, "ada@example.com</bdi>")
 }
 
 // TestAuditCut shows that the page says if a name matches more than its filter covers, and that the
@@ -203,32 +223,38 @@ func TestAuditCut(t *testing.T) {
 		must(t, err)
 		must(t, w.fabric.Subscribers.Delete(t.Context(), w.one.ID, s.ID))
 	}
-	wants := func(text, kind string, cut bool) {
-		t.Helper()
-		for _, filter := range []string{"actor", "target"} {
-			query := "?" + url.Values{filter: {text}}.Encode()
-			page, file := b.get(at+query), b.get(at+"/export"+query)
-			want := http.StatusOK
-			if cut {
-				want = http.StatusUnprocessableEntity
-			}
-			notice := strings.Contains(page.body, "more than 20 names among: "+kind+".")
-			if page.StatusCode != http.StatusOK || notice != cut || file.StatusCode != want {
-				t.Errorf("%s: %s, export %s, want the notice: %v", filter, page.Status, file.Status, cut)
-			}
-		}
+	// search returns the page and the export for a text in a filter.
+	search := func(filter, text string) (page, file answer) {
+		query := "?" + url.Values{filter: {text}}.Encode()
+		return b.get(at + query), b.get(at + "/export" + query)
 	}
 
-	for _, of := range []struct {
+	filters := []string{"actor", "target"}
+	for _, tt := range []struct {
 		text, kind string
 		add        func()
-	}{{name, "API keys", addKey}, {"Änne@Example.com", "Deleted subscribers", addDeleted}} {
+	}{
+		{name, "API keys", addKey},
+		{"Änne@Example.com", "Deleted subscribers", addDeleted},
+	} {
+		notice := "more than 20 names among: " + tt.kind + "."
 		for range 20 {
-			of.add()
+			tt.add()
 		}
-		wants(of.text, of.kind, false)
-		of.add()
-		wants(of.text, of.kind, true)
+		for _, filter := range filters {
+			page, file := search(filter, tt.text)
+			page.wantStatus(t, http.StatusOK)
+			page.wantNoText(t, notice)
+			file.wantStatus(t, http.StatusOK)
+		}
+
+		tt.add()
+		for _, filter := range filters {
+			page, file := search(filter, tt.text)
+			page.wantStatus(t, http.StatusOK)
+			page.wantText(t, notice)
+			file.wantRefused(t)
+		}
 	}
 }
 
@@ -246,17 +272,23 @@ func TestAuditOfRooms(t *testing.T) {
 		"Room session started": base + "/rooms/" + s.ID,
 		"token.issued":         base + "/resources/" + room.ID + `" title="` + room.ID + `"><bdi>hall</bdi>`,
 	} {
-		if page := p.get(base + "/audit?action=" + url.QueryEscape(action)).body; !strings.Contains(page, want) {
-			t.Errorf("the events %s lack %q: %s", action, want, between(page, `class="table events"`, "</table>"))
-		}
+		p.get(base+"/audit?action="+url.QueryEscape(action)).wantText(t, want)
 	}
 
-	for query, want := range map[string]string{"": "", "?action=token": "Tokens", "?action=api_key": "API keys",
-		"?action=token&outcome=refused": "", "?action=login&outcome=refused": "Failed logins"} {
+	for query, want := range map[string][]string{
+		"":                              nil,
+		"?action=token":                 {"Tokens"},
+		"?action=api_key":               {"API keys"},
+		"?action=token&outcome=refused": nil,
+		"?action=login&outcome=refused": {"Failed logins"},
+	} {
 		quick := between(p.get(base+"/audit"+query).body, `class="quick"`, "</p>")
-		marked := regexp.MustCompile(` aria-current="true">([^<]+)<`).FindAllStringSubmatch(quick, -1)
-		if len(marked) > 1 || (len(marked) == 1) != (want != "") || want != "" && marked[0][1] != want {
-			t.Errorf("%q marks %v, want %q", query, marked, want)
+		var marked []string
+		for _, m := range regexp.MustCompile(` aria-current="true">([^<]+)<`).FindAllStringSubmatch(quick, -1) {
+			marked = append(marked, m[1])
+		}
+		if !slices.Equal(marked, want) {
+			t.Errorf("%q marks %v, want %v", query, marked, want)
 		}
 	}
 }

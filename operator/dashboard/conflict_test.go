@@ -16,12 +16,6 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// shown returns the digests in the form on page, in the field in which a browser sends them.
-func (b browser) shown(page string) url.Values {
-	b.Helper()
-	return url.Values{"seen": {b.marks(page)}}
-}
-
 // marks returns the digests in the form on page.
 func (b browser) marks(page string) string {
 	b.Helper()
@@ -34,63 +28,79 @@ func (b browser) marks(page string) string {
 func TestFormsDoNotOverwrite(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
-	c, _, err := w.idp.Clients.Create(t.Context(),
-		idp.Client{ProjectID: w.one.ID, Type: idp.Web, Name: "Shop",
-			RedirectURIs: []string{"https://shop.example/cb"}})
+	c, _, err := w.idp.Clients.Create(t.Context(), idp.Client{
+		ProjectID:    w.one.ID,
+		Type:         idp.Web,
+		Name:         "Shop",
+		RedirectURIs: []string{"https://shop.example/cb"},
+	})
 	must(t, err)
 
 	// Open the form.
 	one := "/dashboard/projects/" + w.one.ID + "/clients/" + c.ID
-	edit := b.shown(one + "/edit")
-	for name, values := range map[string][]string{
-		"name": {"Shop"}, "redirect_uri": {"https://shop.example/cb"}, "profile": {"default"},
-		"scope": c.Scopes, "grant": c.Grants, "auth_method": {string(c.AuthMethod)},
-		"access_token": {string(c.AccessToken)}, "id_token_alg": {string(c.IDTokenAlg)}, "pkce": {"required"},
-		"acr": {""},
-	} {
-		edit[name] = values
+	edit := url.Values{
+		"seen":         {b.marks(one + "/edit")},
+		"name":         {"Shop"},
+		"redirect_uri": {"https://shop.example/cb"},
+		"profile":      {"default"},
+		"scope":        c.Scopes,
+		"grant":        c.Grants,
+		"auth_method":  {string(c.AuthMethod)},
+		"access_token": {string(c.AccessToken)},
+		"id_token_alg": {string(c.IDTokenAlg)},
+		"pkce":         {"required"},
+		"acr":          {""},
 	}
 
 	// Another operator changes other fields; both changes are kept.
 	must(t, w.idp.Clients.Change(t.Context(), c.ID, func(c *idp.Client) {
-		c.RedirectURIs, c.FirstParty, c.Scopes = []string{"https://new.example/cb"}, true, []string{"openid"}
+		c.RedirectURIs = []string{"https://new.example/cb"}
+		c.FirstParty = true
+		c.Scopes = []string{"openid"}
 	}))
-
 	edit.Set("name", "Market")
 	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
-	after, err := w.idp.Clients.Find(t.Context(), c.ID)
-	if err != nil || after.Name != "Market" || after.RedirectURIs[0] != "https://new.example/cb" ||
-		!after.FirstParty || len(after.Scopes) != 1 {
-		t.Errorf("after both changes, the client is %+v, %v", after, err)
+	w.wantClient(t, c.ID, "Market", "https://new.example/cb")
+	merged, err := w.idp.Clients.Find(t.Context(), c.ID)
+	must(t, err)
+	if len(merged.Scopes) != 1 {
+		t.Errorf("after both changes, the client has the scopes %q, want one", merged.Scopes)
 	}
 
 	// Now both have changed a field.
 	edit.Set("name", "Fair")
 	edit.Set("redirect_uri", "https://mine.example/cb")
-	a := b.post(one+"/edit", one+"/edit", edit)
-	for _, want := range []string{`id="f-redirect_uri-fault"`,
-		"changed by somebody else since you opened this form, to “https://new.example/cb”", "https://mine.example/cb",
-		`id="f-name-fault"`, "to “Market”"} {
-		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, want) {
-			t.Errorf("a form that conflicts with another's change: %s, want %s in it: %s", a.Status, want,
-				between(a.body, `id="faults"`, "</div>"))
-		}
-	}
-
-	if after, err = w.idp.Clients.Find(t.Context(), c.ID); err != nil || after.Name != "Market" {
-		t.Errorf("a refused form changed the client: %+v, %v", after, err)
-	}
+	conflict := b.post(one+"/edit", one+"/edit", edit)
+	conflict.wantRefused(t,
+		`id="f-redirect_uri-fault"`,
+		"changed by somebody else since you opened this form, to “https://new.example/cb”",
+		"https://mine.example/cb",
+		`id="f-name-fault"`, "to “Market”")
+	w.wantClient(t, c.ID, "Market", "https://new.example/cb") // as before
 
 	// The form that reports the conflict can be saved again, which overwrites the other change.
-	edit.Set("seen", a.find(t, `name="seen" value="([^"]+)"`))
-	if strings.Contains(a.body, `name="first_party" value="yes" checked`) {
+	edit.Set("seen", conflict.find(t, `name="seen" value="([^"]+)"`))
+	if strings.Contains(conflict.body, `name="first_party" value="yes" checked`) {
 		edit.Set("first_party", "yes")
 	}
-
 	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
-	if after, err = w.idp.Clients.Find(t.Context(), c.ID); err != nil || after.Name != "Fair" ||
-		after.RedirectURIs[0] != "https://mine.example/cb" || !after.FirstParty {
-		t.Errorf("after saving again, the client is %+v, %v", after, err)
+	w.wantClient(t, c.ID, "Fair", "https://mine.example/cb")
+}
+
+// wantClient reports an error unless a client has a name and a redirect URI, and is of the first
+// party.
+func (w *world) wantClient(t *testing.T, id, name, redirectURI string) {
+	t.Helper()
+	c, err := w.idp.Clients.Find(t.Context(), id)
+	must(t, err)
+	if c.Name != name {
+		t.Errorf("the client is named %q, want %q", c.Name, name)
+	}
+	if c.RedirectURIs[0] != redirectURI {
+		t.Errorf("the client has the redirect URI %q, want %q", c.RedirectURIs[0], redirectURI)
+	}
+	if !c.FirstParty {
+		t.Error("the client is not of the first party, want it to be")
 	}
 }
 
@@ -101,6 +111,17 @@ var ownForms = regexp.MustCompile("^/dashboard/account/|/recordings/filters/")
 // makesNew matches the pages with forms that edit nothing, although they show values.
 var makesNew = regexp.MustCompile("/new$|/kinds/|/mails$|/make/|/retention$")
 
+// isText matches fields in which text is typed.
+func isText(n *html.Node) bool {
+	switch n.Data {
+	case "textarea":
+		return true
+	case "input":
+		return slices.Contains([]string{"", "text", "url", "email"}, attribute(n, "type"))
+	}
+	return false
+}
+
 // editable returns the name of the first text input in a form that edits something, or "".
 func (f shownForm) editable() string {
 	hidden := func(n *html.Node) bool { return attribute(n, "name") == "seen" }
@@ -108,11 +129,11 @@ func (f shownForm) editable() string {
 	if !edits && makesNew.MatchString(f.page) {
 		return ""
 	}
+
 	for _, n := range f.fields {
-		name, value := attribute(n, "name"), cmp.Or(attribute(n, "value"), strings.TrimSpace(textOf(n)))
-		isText := n.Data == "textarea" || n.Data == "input" &&
-			slices.Contains([]string{"", "text", "url", "email"}, attribute(n, "type"))
-		if isText && name != "confirm" && (edits || value != "") {
+		name := attribute(n, "name")
+		value := cmp.Or(attribute(n, "value"), strings.TrimSpace(textOf(n)))
+		if isText(n) && name != "confirm" && (edits || value != "") {
 			return name
 		}
 	}
@@ -128,61 +149,75 @@ func TestEveryFormTellsTheLoser(t *testing.T) {
 	_, b := w.operator("ann@example.com", ofAll)
 	_, other := w.operator("bob@example.com", ofAll)
 
-	lastID, tried := regexp.MustCompile("[0-9a-f]{8}-[0-9a-f-]{27}|RE[0-9a-f]{32}"), 0
+	tried := 0
 	for _, f := range b.everyForm(ids) {
 		name := f.editable()
 		if name == "" || ownForms.MatchString(f.action) {
 			continue
 		}
 		tried++
-		what := "POST " + f.action
-		for _, now := range formsOf(t, f.page, b.get(f.page)) { // other forms may have changed the same row
-			if now.action == f.action {
-				f = now
-			}
+		// Other forms may have changed the same row since the form was read.
+		if now, ok := b.get(f.page).form(t, f); ok {
+			f = now
 		}
-
-		// Both change the same field.
-		theirs, mine := f.untouched(), f.untouched()
-		one, two := mine.Get(name)+"a", mine.Get(name)+"b"
-		if name == "outbound_prefixes" {
-			one, two = "+43", "+49"
-		}
-		theirs.Set("form", other.token("/dashboard/account"))
-		theirs.Set(name, one)
-		mine.Set(name, two)
-		if a := other.send(other.submit(f, theirs)); a.StatusCode != http.StatusSeeOther {
-			t.Errorf("%s with another %s: %s, want 303\n%s",
-				what, name, a.Status, between(a.body, `id="faults"`, "</div>"))
-			continue
-		}
-		lost := b.send(b.submit(f, mine))
-		if lost.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(lost.body, "by somebody else") {
-			t.Errorf("%s after another change: %s", what, lost.Status)
-			continue
-		}
-		checkRefused(t, what+" after another change", lost, []string{two})
-
-		// The form can be saved again.
-		for _, again := range formsOf(t, f.page, lost) {
-			if again.action == f.action {
-				if a := b.send(b.submit(again, again.untouched())); a.StatusCode != http.StatusSeeOther {
-					t.Errorf("%s, saved again: %s, want 303", what, a.Status)
-				}
-			}
-		}
-
-		// What the form edits has been deleted.
-		all := lastID.FindAllString(f.action, -1)
-		f.action = strings.Replace(f.action, all[len(all)-1], strings.Repeat("0", len(all[len(all)-1])), 1)
-		gone := b.send(b.submit(f, mine))
-		if gone.StatusCode != http.StatusNotFound || !strings.Contains(gone.body, `id="gone"`) ||
-			!strings.Contains(html.UnescapeString(gone.body), "<bdi>"+two) {
-			t.Errorf("%s of something deleted: %s", what, gone.Status)
-		}
+		t.Run("POST "+f.action, func(t *testing.T) { checkLoser(t, b, other, f, name) })
 	}
 	if tried < 8 {
-		t.Errorf("only %d forms were tried", tried)
+		t.Errorf("only %d forms were tried, want at least 8", tried)
+	}
+}
+
+// form returns the form on a page that has the same action as f.
+func (a answer) form(t testing.TB, f shownForm) (same shownForm, ok bool) {
+	t.Helper()
+	for _, shown := range formsOf(t, f.page, a) {
+		if shown.action == f.action {
+			same, ok = shown, true
+		}
+	}
+	return same, ok
+}
+
+var lastID = regexp.MustCompile("[0-9a-f]{8}-[0-9a-f-]{27}|RE[0-9a-f]{32}")
+
+// checkLoser sends a form that edits the named field after another operator has changed the field.
+func checkLoser(t *testing.T, b, other browser, f shownForm, name string) {
+	theirs, mine := f.untouched(), f.untouched()
+	theirText, myText := mine.Get(name)+"a", mine.Get(name)+"b"
+	if name == "outbound_prefixes" {
+		theirText, myText = "+43", "+49"
+	}
+
+	// Both change the same field.
+	theirs.Set("form", other.token("/dashboard/account"))
+	theirs.Set(name, theirText)
+	mine.Set(name, myText)
+	won := other.send(other.submit(f, theirs))
+	won.wantStatus(t, http.StatusSeeOther)
+	if t.Failed() {
+		return
+	}
+	lost := b.send(b.submit(f, mine))
+	lost.wantRefused(t, "by somebody else")
+	if t.Failed() {
+		return
+	}
+	checkRefused(t, "the form after another change", lost, []string{myText})
+
+	// The form can be saved again.
+	if again, ok := lost.form(t, f); ok {
+		b.send(b.submit(again, again.untouched())).wantStatus(t, http.StatusSeeOther)
+	}
+
+	// What the form edits has been deleted.
+	ids := lastID.FindAllString(f.action, -1)
+	id := ids[len(ids)-1]
+	f.action = strings.Replace(f.action, id, strings.Repeat("0", len(id)), 1)
+	gone := b.send(b.submit(f, mine))
+	gone.wantStatus(t, http.StatusNotFound)
+	gone.wantText(t, `id="gone"`)
+	if !strings.Contains(html.UnescapeString(gone.body), "<bdi>"+myText) {
+		t.Errorf("%s does not show the typed %q\n%s", gone, myText, gone.body)
 	}
 }
 
@@ -192,21 +227,17 @@ func TestRotatedMeanwhile(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)
 	_, b := w.operator("ann@example.com", ofAll)
-	for _, page := range []string{"keys/{id}", "clients/{id}"} {
-		page = ids.Replace("/dashboard/projects/{project}/" + page)
-		stale := url.Values{"overlap": {"week"}, "confirm": {"yes"}, "seen": {b.marks(page)}}
-		if a := b.post(page, page+"/rotate", url.Values{"overlap": {"week"}}); a.StatusCode != http.StatusOK {
-			t.Fatalf("rotating: %s, want 200", a.Status)
+	for _, kind := range []string{"keys", "clients"} {
+		page := ids.Replace("/dashboard/projects/{project}/" + kind + "/{id}")
+		outdated := url.Values{"overlap": {"week"}, "confirm": {"yes"}, "seen": {b.marks(page)}}
+		rotated := b.post(page, page+"/rotate", url.Values{"overlap": {"week"}})
+		if rotated.StatusCode != http.StatusOK {
+			t.Fatalf("%s, want 200", rotated)
 		}
-		for _, do := range []string{"/rotate", "/old-secret"} {
-			if a := b.post(page, page+do, stale); a.StatusCode != http.StatusUnprocessableEntity ||
-				!strings.Contains(a.body, "Somebody rotated the secret") {
-				t.Errorf("%s with an outdated page: %s", do, a.Status)
-			}
+		for _, action := range []string{"/rotate", "/old-secret"} {
+			b.post(page, page+action, outdated).wantRefused(t, "Somebody rotated the secret")
 		}
-		if a := b.get(page); !strings.Contains(a.body, "Valid until") {
-			t.Errorf("%s shows no old secret after the refused forms", page)
-		}
+		b.get(page).wantText(t, "Valid until") // the old secret is still listed
 	}
 }
 
@@ -221,14 +252,14 @@ func TestRoleChangedMeanwhile(t *testing.T) {
 		operator.Input{Roles: []operator.Membership{{Role: operator.Viewer, ProjectID: w.two.ID}}}, "")
 	must(t, err)
 
-	a := b.post(page, page+"/role", stale)
-	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "Somebody else changed the roles") ||
-		!strings.Contains(a.body, `value="admin" checked`) {
-		t.Errorf("changing the role with an outdated page: %s", a.Status)
+	b.post(page, page+"/role", stale).
+		wantRefused(t, "Somebody else changed the roles", `value="admin" checked`)
+	o, err := w.operators.Find(t.Context(), bob.ID)
+	must(t, err)
+	if got := o.Roles[0].ProjectID; got != w.two.ID {
+		t.Errorf("after the refused form, the role is in project %s, want %s", got, w.two.ID)
 	}
-	if o, err := w.operators.Find(t.Context(), bob.ID); err != nil || o.Roles[0].ProjectID != w.two.ID {
-		t.Errorf("the roles are %+v, %v", o.Roles, err)
-	}
+
 	b.post(page, page+"/role", url.Values{"role": {"admin"}, "project": {w.one.ID}}).leadsTo(t, page+"?done=role")
 }
 
@@ -237,38 +268,51 @@ func TestRoleChangedMeanwhile(t *testing.T) {
 func TestOtherFormsDoNotOverwrite(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
-	mail, first := "ada@example.com", "Augusta"
-	city, off := "DE", fabric.RegistrationOpen
-	s, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &mail})
+	email := "ada@example.com"
+	s, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &email})
 	must(t, err)
 
 	// Open both forms.
-	one, rules := "/dashboard/projects/"+w.one.ID+"/subscribers/"+s.ID, "/dashboard/projects/"+w.one.ID+"/rules"
-	edit, ruled := b.shown(one+"/edit"), b.shown(rules+"/edit")
-	edit.Set("email", mail)
+	one := "/dashboard/projects/" + w.one.ID + "/subscribers/" + s.ID
+	rules := "/dashboard/projects/" + w.one.ID + "/rules"
+	edit := url.Values{"seen": {b.marks(one + "/edit")}, "email": {email}, "last_name": {"King"}}
+	ruled := url.Values{
+		"seen":           {b.marks(rules + "/edit")},
+		"registration":   {"off"},
+		"require_factor": {"no"},
+		"media_auth":     {"signed"},
+	}
 
 	// Another operator changes the subscriber and the rules.
+	firstName, country := "Augusta", "DE"
 	_, err = w.fabric.Subscribers.Update(t.Context(), w.one.ID, s.ID,
-		fabric.SubscriberInput{Profile: fabric.Profile{FirstName: &first, Country: &city}})
+		fabric.SubscriberInput{Profile: fabric.Profile{FirstName: &firstName, Country: &country}})
 	must(t, err)
-	_, err = w.fabric.Projects.Update(t.Context(), w.one.ID, fabric.ProjectChange{Registration: &off})
+	registration := fabric.RegistrationOpen
+	_, err = w.fabric.Projects.Update(t.Context(), w.one.ID, fabric.ProjectChange{Registration: &registration})
 	must(t, err)
 
 	// Saving the forms keeps those changes.
-	edit.Set("last_name", "King")
 	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
 	s, err = w.fabric.Subscribers.Find(t.Context(), w.one.ID, s.ID)
-	if err != nil || s.FirstName != first || s.Country != city || s.LastName != "King" {
-		t.Errorf("after both changes the subscriber is %+v, %v", s, err)
+	must(t, err)
+	for _, tt := range []struct{ name, got, want string }{
+		{"first name", s.FirstName, firstName},
+		{"country", s.Country, country},
+		{"last name", s.LastName, "King"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("after both changes, the %s is %q, want %q", tt.name, tt.got, tt.want)
+		}
 	}
 
-	for name, value := range map[string]string{"registration": "off", "require_factor": "no",
-		"media_auth": "signed"} {
-		ruled.Set(name, value)
-	}
 	b.post(rules+"/edit", rules+"/edit", ruled).leadsTo(t, rules+"?done=changed")
-	now, err := w.fabric.Projects.Find(t.Context(), w.one.ID)
-	if err != nil || now.Registration != fabric.RegistrationOpen || now.MediaAuth != "signed" {
-		t.Errorf("after both changes the rules are %+v, %v", now, err)
+	p, err := w.fabric.Projects.Find(t.Context(), w.one.ID)
+	must(t, err)
+	if p.Registration != registration {
+		t.Errorf("after both changes, registration is %q, want %q", p.Registration, registration)
+	}
+	if p.MediaAuth != "signed" {
+		t.Errorf("after both changes, the access to media is %q, want signed", p.MediaAuth)
 	}
 }

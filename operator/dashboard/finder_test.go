@@ -1,12 +1,10 @@
 package dashboard_test
 
 import (
-	"context"
 	"encoding/csv"
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -21,43 +19,37 @@ import (
 // the URL and are expanded while they are set. The exported file contains the rows of the search.
 func TestFinder(t *testing.T) {
 	w := newWorld(t)
-	mail, other := "ada@example.com", "=1+1@example.com"
-	for _, email := range []*string{&mail, &other} {
-		_, err := w.fabric.Subscribers.Create(context.Background(), w.one.ID, fabric.SubscriberInput{Email: email})
+	for _, email := range []string{"ada@example.com", "=1+1@example.com"} {
+		_, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &email})
 		must(t, err)
 	}
 	r := w.record(w.one.ID, "a-call")
 	_, b := w.operator("boss@example.com", operator.Membership{Role: operator.Viewer})
 	base := "/dashboard/projects/" + w.one.ID
 
-	for query, found := range map[string]bool{
-		"a-ca": true, r.Sid: true, "/private/b": true, "/public/a": true, "nothing": false,
-	} {
-		a := b.get(base + "/recordings?" + url.Values{"q": {query}}.Encode())
-		if strings.Contains(a.body, base+"/recordings/"+r.Sid+`"`) != found {
-			t.Errorf("the search %q does not have the result found = %v", query, found)
-		}
+	link := base + "/recordings/" + r.Sid + `"`
+	for _, query := range []string{"a-ca", r.Sid, "/private/b", "/public/a"} {
+		b.get(base+"/recordings?"+url.Values{"q": {query}}.Encode()).wantText(t, link)
 	}
+	b.get(base+"/recordings?q=nothing").wantNoText(t, link)
 
-	folded := regexp.MustCompile(`<details class="more-filters">`)
-	if a := b.get(base + "/recordings"); !folded.MatchString(a.body) {
-		t.Error("the filters of a whole list are not folded")
-	}
-	a := b.get(base + "/recordings?flag=silent&q=a-")
-	if folded.MatchString(a.body) || !strings.Contains(a.body, `<option value="silent" selected>`) ||
-		!strings.Contains(a.body, `name="q" type="search" value="a-"`) ||
-		!strings.Contains(a.body, "/recordings/export?flag=silent&amp;q=a-") {
-		t.Errorf("a filtered list does not show its filters: %s", a.body)
-	}
+	const folded = `<details class="more-filters">`
+	b.get(base+"/recordings").wantText(t, folded)
+	filtered := b.get(base + "/recordings?flag=silent&q=a-")
+	filtered.wantText(t, `<option value="silent" selected>`, `name="q" type="search" value="a-"`,
+		"/recordings/export?flag=silent&amp;q=a-")
+	filtered.wantNoText(t, folded)
 
 	for path, want := range map[string]int{
 		"/recordings/export": 1, "/recordings/export?q=a-": 1, "/recordings/export?q=none": 0,
 		"/subscribers/export": 2, "/subscribers/export?q=ada": 1,
 	} {
-		a := b.get(base + path)
-		rows, err := csv.NewReader(strings.NewReader(a.body)).ReadAll()
-		if err != nil || len(rows) != want+1 || a.StatusCode != http.StatusOK {
-			t.Errorf("%s: status %d, %d lines (%v), want %d", path, a.StatusCode, len(rows), err, want+1)
+		file := b.get(base + path)
+		file.wantStatus(t, http.StatusOK)
+		rows, err := csv.NewReader(strings.NewReader(file.body)).ReadAll()
+		must(t, err)
+		if len(rows) != want+1 { // with the header
+			t.Errorf("%s has %d lines, want %d", path, len(rows), want+1)
 		}
 		for _, row := range rows {
 			for _, cell := range row {
@@ -76,8 +68,13 @@ func TestFinderOfManyNumbers(t *testing.T) {
 	_, b := w.operator("ann@example.com", ofAll)
 	add := func(m recordings.Metadata) recordings.Recording {
 		m.To = "/public/desk"
-		r := recordings.Recording{ID: uuid.NewString(), Sid: uuid.NewString(), ProjectID: w.one.ID, Created: w.now(),
-			Metadata: m}
+		r := recordings.Recording{
+			ID:        uuid.NewString(),
+			Sid:       uuid.NewString(),
+			ProjectID: w.one.ID,
+			Created:   w.now(),
+			Metadata:  m,
+		}
 		_, _, err := w.rows.AddRecording(t.Context(), r, recordings.Arrival{})
 		must(t, err)
 		return r
@@ -88,16 +85,14 @@ func TestFinderOfManyNumbers(t *testing.T) {
 	base := "/dashboard/projects/" + w.one.ID + "/recordings"
 	find := func(text string) answer { return b.get(base + "?q=" + text) }
 
-	if a := find("2024"); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("the beginning of 31 numbers: %s, want 422", a.Status)
-	}
+	find("2024").wantRefused(t) // the beginning of 31 numbers, and nothing else
 	for text, r := range map[string]recordings.Recording{
 		"2024": add(recordings.Metadata{From: "/public/ada", Name: "2024 review"}),
 		"202":  add(recordings.Metadata{From: "/public/ada", CallSid: "202-call"}),
 	} {
-		if a := find(text); a.StatusCode != http.StatusOK || !strings.Contains(a.body, base+"/"+r.Sid+`"`) {
-			t.Errorf("%q does not find %+v: %s", text, r.Metadata, a.Status)
-		}
+		found := find(text)
+		found.wantStatus(t, http.StatusOK)
+		found.wantText(t, base+"/"+r.Sid+`"`)
 	}
 }
 
@@ -105,7 +100,7 @@ func TestFinderOfManyNumbers(t *testing.T) {
 // these rows.
 func TestBulk(t *testing.T) {
 	w := newWorld(t)
-	ctx, base := context.Background(), "/dashboard/projects/"+w.one.ID
+	ctx, base := t.Context(), "/dashboard/projects/"+w.one.ID
 	var ids []string
 	for _, email := range []string{"a@example.com", "b@example.com", "c@example.com"} {
 		s, err := w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &email})
@@ -115,25 +110,27 @@ func TestBulk(t *testing.T) {
 
 	foreign, err := w.fabric.Subscribers.Create(ctx, w.two.ID, fabric.SubscriberInput{Email: new("d@example.com")})
 	must(t, err)
-	disabled := func() (n int) {
+	disabled := func() (count int) {
+		t.Helper()
 		for _, id := range ids {
 			s, err := w.fabric.Subscribers.Find(ctx, w.one.ID, id)
 			must(t, err)
 			if s.Disabled {
-				n++
+				count++
 			}
 		}
-		return n
+		return count
 	}
 
 	_, b := w.operator("boss@example.com", operator.Membership{Role: operator.Owner})
 	list, change := base+"/subscribers", base+"/subscribers/bulk"
 	chosen := url.Values{"id": {ids[0], ids[1], ids[1], foreign.ID}, "do": {"disable"}}
-	a := b.post(list, change, chosen)
-	if a.StatusCode != http.StatusOK || !strings.Contains(a.body, "a@example.com") ||
-		strings.Contains(a.body, "c@example.com") || strings.Contains(a.body, "d@example.com") || disabled() != 0 {
-		t.Fatalf("a change of several rows without confirmation: %d, %d changed, want 200 and none",
-			a.StatusCode, disabled())
+	asked := b.post(list, change, chosen)
+	asked.wantStatus(t, http.StatusOK)
+	asked.wantText(t, "a@example.com")
+	asked.wantNoText(t, "c@example.com", "d@example.com")
+	if n := disabled(); n != 0 {
+		t.Fatalf("%d subscribers are disabled before the confirmation, want none", n)
 	}
 
 	chosen.Set("confirm", "yes")
@@ -142,19 +139,16 @@ func TestBulk(t *testing.T) {
 		t.Errorf("%d subscribers are disabled, want 2", n)
 	}
 
-	if s, err := w.fabric.Subscribers.Find(ctx, w.two.ID, foreign.ID); err != nil || s.Disabled {
-		t.Errorf("a subscriber of another project was changed: %v", err)
+	foreign, err = w.fabric.Subscribers.Find(ctx, w.two.ID, foreign.ID)
+	must(t, err)
+	if foreign.Disabled {
+		t.Error("the subscriber of another project is disabled")
 	}
-	if a := b.get(list + "?done=subscribersdisabled&n=2&refused=1"); !strings.Contains(a.body,
-		"Subscribers disabled: 2. 1 could not be changed.") {
-		t.Error("the notice lacks the numbers of changed and refused rows")
-	}
+	b.get(list+"?done=subscribersdisabled&n=2&refused=1").
+		wantText(t, "Subscribers disabled: 2. 1 could not be changed.")
 
 	b.post(list, change, url.Values{"do": {"disable"}}).leadsTo(t, list+"?done=noneselected")
-	a = b.post(list, change, url.Values{"id": {ids[2]}, "do": {"burn"}})
-	if a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("an unknown change returned %d, want 422", a.StatusCode)
-	}
+	b.post(list, change, url.Values{"id": {ids[2]}, "do": {"burn"}}).wantRefused(t) // an unknown change
 
 	r := w.record(w.one.ID, "a-call")
 	b.post(base+"/recordings", base+"/recordings/bulk", url.Values{"id": {r.Sid}, "confirm": {"yes"}}).
@@ -171,24 +165,25 @@ func TestKindForm(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("boss@example.com", operator.Membership{Role: operator.Owner})
 	page := "/dashboard/projects/" + w.one.ID + "/kinds/conference_rooms"
-	a := b.get(page)
-	first, more, _ := strings.Cut(a.body, `<details class="more">`)
-	if !strings.Contains(first, "Maximum members") || !strings.Contains(first, `name="name"`) ||
-		strings.Contains(first, "Frames per second") || !strings.Contains(more, "Frames per second") {
-		t.Errorf("the form does not begin with the fields that the kind names: %s", a.body)
+	first, more, _ := strings.Cut(b.get(page).body, `<details class="more">`)
+	for _, want := range []string{"Maximum members", `name="name"`} {
+		if !strings.Contains(first, want) {
+			t.Errorf("the form does not begin with %s: %s", want, first)
+		}
+	}
+	if strings.Contains(first, "Frames per second") {
+		t.Errorf("the form begins with the frames per second: %s", first)
+	}
+	if !strings.Contains(more, "Frames per second") {
+		t.Errorf("the rest of the form lacks the frames per second: %s", more)
 	}
 
-	a = b.post(page, page, url.Values{"name": {"den"}, "display_name": {"Den"},
-		"remove_after_seconds_elapsed": {"-1"}})
-	if a.StatusCode != http.StatusUnprocessableEntity ||
-		!strings.Contains(a.body, `<details class="more" open>`) || !strings.Contains(a.body, `value="Den"`) ||
-		!strings.Contains(a.body, `id="f-remove_after_seconds_elapsed-fault"`) {
-		t.Errorf("a wrong folded field is not shown, or without 422: %d", a.StatusCode)
-	}
+	wrong := url.Values{"name": {"den"}, "display_name": {"Den"}, "remove_after_seconds_elapsed": {"-1"}}
+	b.post(page, page, wrong).wantRefused(t, `<details class="more" open>`, `value="Den"`,
+		`id="f-remove_after_seconds_elapsed-fault"`)
 
+	// An example is not filled in as a value.
 	agent := b.get("/dashboard/projects/" + w.one.ID + "/kinds/ai_agents")
-	if strings.Contains(agent.body, "bicycle shop.&#34;\n}</textarea>") ||
-		!strings.Contains(agent.body, "placeholder=\"{") {
-		t.Error("an example is filled in as a value")
-	}
+	agent.wantText(t, "placeholder=\"{")
+	agent.wantNoText(t, "bicycle shop.&#34;\n}</textarea>")
 }

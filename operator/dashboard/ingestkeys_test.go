@@ -1,11 +1,9 @@
 package dashboard_test
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -20,34 +18,40 @@ func TestIngestKeyPage(t *testing.T) {
 	_, b := w.operator("ann@example.com", ofAll)
 	path := "/dashboard/projects/" + w.one.ID + "/ingest-keys"
 	empty := b.get(path)
-	if empty.StatusCode != http.StatusOK || !strings.Contains(empty.body, "There are no ingest keys yet") {
-		t.Errorf("the page without keys = %d %s, want 200 with a sentence that says so", empty.StatusCode, empty.body)
-	}
+	empty.wantStatus(t, http.StatusOK)
+	empty.wantText(t, "There are no ingest keys yet")
 
 	created := b.post(path, path, url.Values{"name": {"fs1"}})
-	secret := regexp.MustCompile(`/ingest/(ik_[0-9a-f]{48})/`).FindStringSubmatch(created.body)
-	if created.StatusCode != http.StatusOK || secret == nil {
-		t.Fatalf("creating = %d %s, want 200 with a URL", created.StatusCode, created.body)
+	created.wantStatus(t, http.StatusOK)
+	secret := created.find(t, `/ingest/(ik_[0-9a-f]{48})/`)
+
+	key, err := w.fabric.IngestKeys.Authenticate(t.Context(), secret)
+	must(t, err)
+	if key.ProjectID != w.one.ID {
+		t.Errorf("the new key belongs to project %s, want %s", key.ProjectID, w.one.ID)
+	}
+	if key.Name != "fs1" {
+		t.Errorf("the new key is named %q, want fs1", key.Name)
 	}
 
-	k, err := w.fabric.IngestKeys.Authenticate(context.Background(), secret[1])
-	if err != nil || k.ProjectID != w.one.ID || k.Name != "fs1" {
-		t.Errorf("Authenticate = %+v, %v, want the key", k, err)
-	}
+	list := b.get(path)
+	list.wantText(t, "fs1")
+	list.wantNoText(t, secret)
 
-	if listed := b.get(path); strings.Contains(listed.body, secret[1]) || !strings.Contains(listed.body, "fs1") {
-		t.Error("the list shows the secret, or lacks the name")
-	}
-	if long := b.post(path, path, url.Values{"name": {strings.Repeat("x", 300)}}); long.StatusCode != 422 {
-		t.Errorf("a long name = %d, want 422", long.StatusCode)
-	}
+	longName := b.post(path, path, url.Values{"name": {strings.Repeat("x", 300)}})
+	longName.wantStatus(t, http.StatusUnprocessableEntity)
 
-	b.post(path, path+"/"+k.ID+"/revoke", nil).leadsTo(t, path+"?done=revoked")
-	if _, err := w.fabric.IngestKeys.Authenticate(context.Background(), secret[1]); !errors.Is(err, problem.NotFound) {
-		t.Errorf("Authenticate after the key was revoked = %v, want not found", err)
+	b.post(path, path+"/"+key.ID+"/revoke", nil).leadsTo(t, path+"?done=revoked")
+	_, err = w.fabric.IngestKeys.Authenticate(t.Context(), secret)
+	if !errors.Is(err, problem.NotFound) {
+		t.Errorf("Authenticate with a revoked key = %v, want not found", err)
 	}
-	all, err := w.fabric.IngestKeys.List(context.Background(), w.one.ID, page.Query{Size: 10})
-	if err != nil || len(all.Items) != 1 || all.Items[0].Revoked.IsZero() {
-		t.Errorf("List = %+v, %v, want the revoked key", all.Items, err)
+	keys, err := w.fabric.IngestKeys.List(t.Context(), w.one.ID, page.Query{Size: 10})
+	must(t, err)
+	if len(keys.Items) != 1 {
+		t.Fatalf("List returned %d keys, want 1", len(keys.Items))
+	}
+	if keys.Items[0].Revoked.IsZero() {
+		t.Error("List returned the key as valid, want it revoked")
 	}
 }

@@ -15,23 +15,15 @@ import (
 func TestAddInvited(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
-	all := "/dashboard/projects/" + w.one.ID + "/subscribers"
-	for name, chosen := range map[string]url.Values{
-		"a password": {"password": {good}}, "a generated password": {"generate": {"yes"}},
-	} {
+	list := "/dashboard/projects/" + w.one.ID + "/subscribers"
+	for _, chosen := range []url.Values{{"password": {good}}, {"generate": {"yes"}}} {
 		chosen.Set("email", adaMail)
-		a := b.post(all+"/new", all+"/link", chosen)
-		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="f-password-fault"`) {
-			t.Errorf("an invitation with %s: %s, want 422", name, a.Status)
-		}
+		b.post(list+"/new", list+"/link", chosen).wantRefused(t, `id="f-password-fault"`)
 	}
 
-	a := b.post(all+"/new", all+"/link", url.Values{"email": {adaMail}})
-	a.find(t, `id="link"><span class="copy"><code>([^<]+)<`)
-	if !strings.Contains(a.body, "\u2069” created.</p>") {
-		t.Errorf("the page does not say that the subscriber was created: %s",
-			between(a.body, `class="head"`, "<section"))
-	}
+	added := b.post(list+"/new", list+"/link", url.Values{"email": {adaMail}})
+	added.find(t, `id="link"><span class="copy"><code>([^<]+)<`)
+	added.wantText(t, "\u2069” created.</p>")
 	found, err := w.fabric.Subscribers.List(t.Context(), w.one.ID, firstPage)
 	must(t, err)
 	if len(found.Items) != 1 {
@@ -51,18 +43,19 @@ func TestAddWithoutLink(t *testing.T) {
 	_, err := w.rows.UpdateOperator(t.Context(), o.ID, operator.Change{Name: &misleading}, w.now(), "")
 	must(t, err)
 
-	all := "/dashboard/projects/" + w.one.ID + "/subscribers"
-	f := shownForm{page: all + "/new", action: all + "/link"}
+	list := "/dashboard/projects/" + w.one.ID + "/subscribers"
+	f := shownForm{page: list + "/new", action: list + "/link"}
 	sent := url.Values{"form": {b.token(f.page)}, "email": {adaMail}}
-	a := b.send(b.submit(f, sent))
-	if faults := between(a.body, `id="faults"`, "</div>"); a.StatusCode != http.StatusOK ||
-		!strings.Contains(faults, "No invitation link was made.") || strings.Contains(a.body, `id="link"`) {
-		t.Errorf("a link from a misleading name: %s %q, want 200 with the reason and no link", a.Status, faults)
+	added := b.send(b.submit(f, sent))
+	added.wantStatus(t, http.StatusOK)
+	added.wantNoText(t, `id="link"`)
+	faults := between(added.body, `id="faults"`, "</div>")
+	if want := "No invitation link was made."; !strings.Contains(faults, want) {
+		t.Errorf("a link from a misleading name has the errors %q, want %q", faults, want)
 	}
+
 	w.pass(afterwards)
-	if again := b.send(b.submit(f, sent)); again.StatusCode != http.StatusConflict {
-		t.Errorf("the form sent again: %s, want 409", again.Status)
-	}
+	b.send(b.submit(f, sent)).wantStatus(t, http.StatusConflict)
 }
 
 // TestAddRoomWithLink shows that the form for a new room also makes a guest link, on a page that
@@ -71,20 +64,17 @@ func TestAddRoomWithLink(t *testing.T) {
 	p := newTokenPages(t)
 	base := strings.TrimSuffix(p.base, "/tokens")
 	kind := base + "/kinds/conference_rooms"
-	a := p.post(kind, kind+"/link", url.Values{"display_name": {"Board meeting"}})
-	a.find(t, `id="made-link"><span class="copy"><code>([^<]+)<`)
-	room := a.find(t, `id="room" href="([^"]+)"><bdi>Board meeting<`)
-	if page := p.get(room); !strings.Contains(page.body, "/public/board-meeting<") {
-		t.Errorf("the room's page lacks its address: %s", page.Status)
-	}
-	if strings.Index(a.body, `id="for-apps"`) > strings.Index(a.body, `id="made"`) {
+	made := p.post(kind, kind+"/link", url.Values{"display_name": {"Board meeting"}})
+	made.find(t, `id="made-link"><span class="copy"><code>([^<]+)<`)
+	room := made.find(t, `id="room" href="([^"]+)"><bdi>Board meeting<`)
+	p.get(room).wantText(t, "/public/board-meeting<")
+	if strings.Index(made.body, `id="for-apps"`) > strings.Index(made.body, `id="made"`) {
 		t.Error("the token is not folded")
 	}
 
+	// A script has no guest link.
 	scripts := base + "/kinds/swml_scripts"
-	if a := p.post(scripts, scripts+"/link", url.Values{"name": {"Menu"}}); a.StatusCode != http.StatusNotFound {
-		t.Errorf("a script with a guest link: %s, want 404", a.Status)
-	}
+	p.post(scripts, scripts+"/link", url.Values{"name": {"Menu"}}).wantStatus(t, http.StatusNotFound)
 }
 
 // TestJoinedFormsAreFresh shows that a form that makes a link needs a recent confirmation, as the
@@ -99,9 +89,7 @@ func TestJoinedFormsAreFresh(t *testing.T) {
 		"/subscribers/link":            {"email": {adaMail}},
 		"/kinds/conference_rooms/link": {"display_name": {"Board meeting"}},
 	} {
-		if a := b.post(base, base+path, sent); a.StatusCode != http.StatusForbidden {
-			t.Errorf("POST %s without a recent confirmation: %s, want 403", path, a.Status)
-		}
+		b.post(base, base+path, sent).wantStatus(t, http.StatusForbidden)
 	}
 	if after := w.actions(); len(after) != len(before) {
 		t.Errorf("after the refused forms, the audit trail has %v, want %v as before", after, before)
@@ -113,23 +101,16 @@ func TestJoinedFormsAreFresh(t *testing.T) {
 func TestAddTestedWebhook(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
-	all := "/dashboard/projects/" + w.one.ID + "/webhooks"
-	wrong := b.post(all+"/new", all+"/test", url.Values{"url": {"http://10.1.2.3/"}})
+	list := "/dashboard/projects/" + w.one.ID + "/webhooks"
+	wrong := b.post(list+"/new", list+"/test", url.Values{"url": {"http://10.1.2.3/"}})
+	wrong.wantRefused(t)
 	field, _, _ := strings.Cut(wrong.body, `for="f-name"`)
-	if wrong.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(field, "to <code>egress.allow</code>") {
-		t.Errorf("a private address: %s, without the remedy at the field", wrong.Status)
+	if want := "to <code>egress.allow</code>"; !strings.Contains(field, want) {
+		t.Errorf("the field with a private address lacks the remedy %q", want)
 	}
 
-	a := b.post(all+"/new", all+"/test", url.Values{"url": {"https://hooks.example/crm"}})
-	hooks, err := w.fabric.Webhooks.List(t.Context(), w.one.ID, firstPage)
-	must(t, err)
-	if len(hooks.Items) != 1 {
-		t.Fatalf("there are %d webhooks, want 1", len(hooks.Items))
-	}
-	sent, err := w.fabric.Deliveries.List(t.Context(), w.one.ID, hooks.Items[0].ID, "", firstPage)
-	must(t, err)
-	if len(sent.Items) != 1 {
-		t.Fatalf("there are %d deliveries, want 1", len(sent.Items))
-	}
-	a.leadsTo(t, all+"/"+hooks.Items[0].ID+"/deliveries/"+sent.Items[0].ID+"?done=webhookaddedtested")
+	tested := b.post(list+"/new", list+"/test", url.Values{"url": {"https://hooks.example/crm"}})
+	hook := w.onlyWebhook()
+	sent := w.onlyDelivery(hook)
+	tested.leadsTo(t, list+"/"+hook.ID+"/deliveries/"+sent.ID+"?done=webhookaddedtested")
 }

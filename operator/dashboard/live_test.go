@@ -18,7 +18,7 @@ type follower struct {
 
 func (b browser) follow(path string) follower {
 	b.Helper()
-	resp, err := b.c.Do(b.request("GET", path, nil))
+	resp, err := b.client.Do(b.request("GET", path, nil))
 	must(b, err)
 	b.Cleanup(func() { _ = resp.Body.Close() })
 	return follower{resp, bufio.NewScanner(resp.Body)}

@@ -1,13 +1,21 @@
 package dashboard_test
 
 import (
+	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/kinds"
 )
+
+// shownNotice matches the notice on a page.
+const shownNotice = `<p class="notice" role="status">(.*?)</p>`
+
+// isolates removes the marks that isolate the direction of a name.
+var isolates = strings.NewReplacer("\u2068", "", "\u2069", "")
 
 // TestNoticesName shows that a notice names what was changed and explains the consequences. A URL
 // can only select a known notice.
@@ -16,14 +24,14 @@ func TestNoticesName(t *testing.T) {
 	_, b := w.operator("ann@example.com", ofAll)
 	base := "/dashboard/projects/" + w.one.ID
 
-	says := func(what string, a answer, want ...string) string {
+	// notice follows a redirect, checks the notice there, and returns the redirect's target.
+	notice := func(a answer, want ...string) string {
 		t.Helper()
 		at := a.Header.Get("Location")
-		page := strings.NewReplacer("\u2068", "", "\u2069",
-			"").Replace(b.get(at).find(t, `<p class="notice" role="status">(.*?)</p>`))
+		shown := isolates.Replace(b.get(at).find(t, shownNotice))
 		for _, part := range want {
-			if !strings.Contains(page, part) {
-				t.Errorf("%s: the page says %q, want %q in it", what, page, part)
+			if !strings.Contains(shown, part) {
+				t.Errorf("%s leads to the notice %q, want %q in it", a, shown, part)
 			}
 		}
 		return at
@@ -31,30 +39,30 @@ func TestNoticesName(t *testing.T) {
 
 	// Create a resource.
 	rooms := base + "/kinds/conference_rooms"
-	room := says("a room", b.post(rooms, rooms, url.Values{"name": {"Team Standup"}}),
+	room := notice(b.post(rooms, rooms, url.Values{"name": {"Team Standup"}}),
 		"“Team Standup” created", "Its address is /public/team-standup")
 	room, _, _ = strings.Cut(room, "?")
 
-	says("a person without a password", b.post(base+"/subscribers/new", base+"/subscribers",
-		url.Values{"email": {"bob@example.com"}}), "“bob@example.com” is added", "Send an invitation")
-	ada := says("a person with a password", b.post(base+"/subscribers/new", base+"/subscribers",
-		url.Values{"email": {"ada@example.com"}, "password": {good}}), "“ada@example.com” is added", "can sign in")
-	ada, _, _ = strings.Cut(ada, "?")
+	// Create subscribers without and with a password.
+	bob := url.Values{"email": {"bob@example.com"}}
+	notice(b.post(base+"/subscribers/new", base+"/subscribers", bob),
+		"“bob@example.com” is added", "Send an invitation")
+	ada := url.Values{"email": {"ada@example.com"}, "password": {good}}
+	one := notice(b.post(base+"/subscribers/new", base+"/subscribers", ada),
+		"“ada@example.com” is added", "can sign in")
+	one, _, _ = strings.Cut(one, "?")
 
 	// Change and delete rows. The name of a deleted row is shown once.
-	says("disabling", b.post(ada, ada+"/disable", nil), "“ada@example.com” is disabled")
-	list := says("deleting", b.post(room, room+"/delete", url.Values{"confirm": {"Team Standup"}}),
+	notice(b.post(one, one+"/disable", nil), "“ada@example.com” is disabled")
+	list := notice(b.post(room, room+"/delete", url.Values{"confirm": {"Team Standup"}}),
 		"Resource “Team Standup” deleted")
-
-	if again := b.get(list).body; !strings.Contains(again, "Resource deleted") ||
-		strings.Contains(again, "Team Standup") {
-		t.Error("the name of a deleted row is shown twice")
-	}
+	again := b.get(list)
+	again.wantText(t, "Resource deleted")
+	again.wantNoText(t, "Team Standup")
 
 	account := url.Values{"remove": {"account"}, "confirm": {"ada@example.com"}}
-	says("deleting a person", b.post(ada, ada+"/delete", account),
-		"Subscriber “ada@example.com” deleted")
-	says("a project", b.post("/dashboard/projects", "/dashboard/projects", url.Values{"name": {"<b>Three"}}),
+	notice(b.post(one, one+"/delete", account), "Subscriber “ada@example.com” deleted")
+	notice(b.post("/dashboard/projects", "/dashboard/projects", url.Values{"name": {"<b>Three"}}),
 		"Project “<b>Three” created", "first steps")
 
 	// Names cannot change the direction of the surrounding text, and a URL cannot supply text of
@@ -63,18 +71,14 @@ func TestNoticesName(t *testing.T) {
 	k, _, err := w.fabric.APIKeys.Create(t.Context(), w.one.ID,
 		fabric.APIKeyInput{Name: &turning, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
-
-	list = b.post(base+"/keys/"+k.ID, base+"/keys/"+k.ID+"/revoke",
-		url.Values{"confirm": {turning}}).Header.Get("Location")
-	if said := b.get(list).find(t, `<p class="notice" role="status">(.*?)</p>`); !strings.HasPrefix(said,
-		"API key “\u2068key\u2069” revoked") {
-		t.Errorf("a name changes the direction of the text after it: %+q", said)
+	key := base + "/keys/" + k.ID
+	revoked := b.post(key, key+"/revoke", url.Values{"confirm": {turning}})
+	shown := b.get(revoked.Header.Get("Location")).find(t, shownNotice)
+	if want := "API key “\u2068key\u2069” revoked"; !strings.HasPrefix(shown, want) {
+		t.Errorf("the notice about a name that changes directions is %+q, want it to begin with %+q", shown, want)
 	}
 
-	if page := b.get(base + "/clients?done=" + url.QueryEscape("You were hacked")).body; strings.Contains(page,
-		"hacked") {
-		t.Error("a URL can choose the text of a notice")
-	}
+	b.get(base+"/clients?done="+url.QueryEscape("You were hacked")).wantNoText(t, "hacked")
 }
 
 // TestAddressForeseen shows that the form for a new resource shows the address that the resource
@@ -85,10 +89,8 @@ func TestAddressForeseen(t *testing.T) {
 	base := "/dashboard/projects/" + w.one.ID
 
 	rooms, people := base+"/kinds/conference_rooms", base+"/subscribers/new"
-	if page := b.get(rooms).body; !strings.Contains(page, "A room for video calls") ||
-		!strings.Contains(page, "/public/team-standup") || !strings.Contains(page, `data-tells="`+rooms+`/address"`) {
-		t.Errorf("the form of a room does not show its address")
-	}
+	b.get(rooms).wantText(t, "A room for video calls", "/public/team-standup",
+		`data-tells="`+rooms+`/address"`)
 
 	// The address is shown while a name is typed.
 	room := b.post(rooms, rooms, url.Values{"name": {"Lobby"}}).Header.Get("Location")
@@ -96,37 +98,42 @@ func TestAddressForeseen(t *testing.T) {
 	for name, want := range map[string]string{
 		"Team Standup": "Its address will be /public/team-standup,",
 		"Größe (2)":    "Its address will be /public/grosse-2,",
-		"lobby":        "/public/lobby is already in use", "會議": "address will be /public/video_room-…", "": "",
+		"lobby":        "/public/lobby is already in use",
+		"會議":           "address will be /public/video_room-…",
 	} {
-		if a := b.post(rooms, rooms+"/address", url.Values{"name": {name}}); a.StatusCode != 200 ||
-			!strings.Contains(a.body, want) || want == "" && a.body != "" {
-			t.Errorf("a room named %q: %s %q, want %q", name, a.Status, a.body, want)
-		}
+		hint := b.post(rooms, rooms+"/address", url.Values{"name": {name}})
+		hint.wantStatus(t, http.StatusOK)
+		hint.wantText(t, want)
 	}
-
-	for mail, want := range map[string]string{"Ada@example.com": "Its address will be /private/ada,",
-		"_@example.com": "/private/subscriber-…", "no": ""} {
-		if a := b.post(people, base+"/subscribers/address", url.Values{"email": {mail}}); a.StatusCode != 200 ||
-			!strings.Contains(a.body, want) || want == "" && a.body != "" {
-			t.Errorf("a subscriber named %q: %s %q, want %q", mail, a.Status, a.body, want)
+	for email, want := range map[string]string{
+		"Ada@example.com": "Its address will be /private/ada,",
+		"_@example.com":   "/private/subscriber-…",
+	} {
+		hint := b.post(people, base+"/subscribers/address", url.Values{"email": {email}})
+		hint.wantStatus(t, http.StatusOK)
+		hint.wantText(t, want)
+	}
+	for _, none := range []answer{
+		b.post(rooms, rooms+"/address", url.Values{"name": {""}}),
+		b.post(people, base+"/subscribers/address", url.Values{"email": {"no"}}),
+	} {
+		none.wantStatus(t, http.StatusOK)
+		if none.body != "" {
+			t.Errorf("%s returned the hint %q, want none", none, none.body)
 		}
 	}
 
 	// A renamed room keeps its address.
-	if page := b.get(room + "/edit").body; !strings.Contains(page, "Its address, /public/lobby, does not change.") {
-		t.Error("an edit form does not say that the address stays")
-	}
-	_, err := w.fabric.Resources.Update(t.Context(), w.one.ID, w.fabric.Resources.Kinds().ByPath("conference_rooms"),
-		room[strings.LastIndex(room, "/")+1:], kinds.Values{"name": []byte(`"Foyer"`)})
+	b.get(room+"/edit").wantText(t, "Its address, /public/lobby, does not change.")
+	kind := w.fabric.Resources.Kinds().ByPath("conference_rooms")
+	_, err := w.fabric.Resources.Update(t.Context(), w.one.ID, kind, path.Base(room),
+		kinds.Values{"name": []byte(`"Foyer"`)})
 	must(t, err)
-	if page := b.get(room).body; !strings.Contains(page, "/public/lobby") || !strings.Contains(page, "Foyer") {
-		t.Error("a renamed room has another address")
-	}
+	b.get(room).wantText(t, "/public/lobby", "Foyer")
 
 	// A kind is found by its title or the name of its type, and subscribers are a kind.
 	b.post(people, base+"/subscribers", url.Values{"email": {"bob@example.com"}})
-	if page := b.get(base + "/resources?kind=subscribers").body; !strings.Contains(page, "bob@example.com") ||
-		strings.Contains(page, "Foyer") || !strings.Contains(page, "Conference room (video room)") {
-		t.Error("the list of subscribers lacks a subscriber, shows a room, or does not name the kinds")
-	}
+	subscribers := b.get(base + "/resources?kind=subscribers")
+	subscribers.wantText(t, "bob@example.com", "Conference room (video room)")
+	subscribers.wantNoText(t, "Foyer")
 }

@@ -149,7 +149,7 @@ func (b browser) sendTogether(f shownForm, sent url.Values, times int) []answer 
 	for i := range all {
 		r := b.submit(f, sent)
 		sending.Go(func() {
-			resp, err := b.c.Do(r)
+			resp, err := b.client.Do(r)
 			if err != nil {
 				errs[i] = err
 				return

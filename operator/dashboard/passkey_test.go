@@ -152,7 +152,7 @@ func TestPasskeyAttacks(t *testing.T) {
 
 	first.sendKey("/dashboard/login/passkey", form, used).leadsTo(t, "/dashboard")
 	again := w.browser()
-	again.c.Jar = first.c.Jar
+	again.client.Jar = first.client.Jar
 	again.post("/dashboard/account", "/dashboard/logout", nil)
 	_, next := again.get(doorway).asked(t)
 	again.sendKey("/dashboard/login/passkey", url.Values{"form": next["form"], "prompt": form["prompt"]},
@@ -339,7 +339,7 @@ func TestRequiredByRole(t *testing.T) {
 
 	// The session cannot be used for API requests either.
 	r := b.request("GET", "/dashboard", nil)
-	for _, c := range b.c.Jar.Cookies(r.URL) {
+	for _, c := range b.client.Jar.Cookies(r.URL) {
 		r.AddCookie(c)
 	}
 	if _, err := w.api.Caller(r, w.one.ID); !errors.Is(err, problem.Unauthenticated) {

@@ -1,10 +1,7 @@
 package dashboard_test
 
 import (
-	"bytes"
 	"context"
-	"io"
-	"mime/multipart"
 	"net/http"
 	"net/url"
 	"os"
@@ -17,41 +14,6 @@ import (
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/recordings"
 )
-
-// upload submits a form whose last part is a file.
-func (b browser) upload(path, file string, fields ...string) answer {
-	b.Helper()
-	return b.uploadFirst(path, fields, file)
-}
-
-// uploadFirst submits a form with fields before and after the file.
-func (b browser) uploadFirst(path string, before []string, file string, after ...string) answer {
-	b.Helper()
-	var body bytes.Buffer
-	w := multipart.NewWriter(&body)
-	write := func(fields []string) {
-		for i := 0; i < len(fields); i += 2 {
-			must(b, w.WriteField(fields[i], fields[i+1]))
-		}
-	}
-	write(before)
-	part, err := w.CreateFormFile("file", "call.wav")
-	must(b, err)
-	_, err = io.WriteString(part, file)
-	must(b, err)
-	write(after)
-	must(b, w.Close())
-	return b.multipart(path, w.FormDataContentType(), &body)
-}
-
-func (b browser) multipart(path, kind string, body io.Reader) answer {
-	b.Helper()
-	r, err := http.NewRequest("POST", b.url+path, body)
-	must(b, err)
-	r.Header.Set("Content-Type", kind)
-	r.Header.Set("Sec-Fetch-Site", "same-origin")
-	return b.send(r)
-}
 
 // stereo returns a recording with two channels, one for each leg.
 func stereo(t *testing.T) string {

@@ -18,9 +18,7 @@ func TestSavedFilters(t *testing.T) {
 	_, b := w.operator("ann@example.com", ofAll)
 	_, viewer := w.operator("viewer@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
 	at := "/dashboard/projects/" + w.one.ID + "/recordings"
-	if page := b.get(at).body; strings.Contains(page, "Save filter") || strings.Contains(page, "Saved filters") {
-		t.Error("the list without a search offers to save a filter")
-	}
+	b.get(at).wantNoText(t, "Save filter", "Saved filters")
 
 	// Only parameters that restrict the list are saved.
 	search := "after=2030-01-31&q=" + url.QueryEscape("+1 415") + "&tag=sales"
@@ -31,55 +29,44 @@ func TestSavedFilters(t *testing.T) {
 	for _, who := range []browser{b, viewer} {
 		save(who, " Late sales ", search+"&from=abc&done=password&evil=1").leadsTo(t, at+"?"+search+"&done=filtersaved")
 		page := html.UnescapeString(who.get(at).body)
-		if !strings.Contains(page, "<bdi>Late sales</bdi>") ||
-			!strings.Contains(page, `href="`+at+"?"+search+`"`) {
-			t.Error("the list has no link to the saved search")
+		for _, want := range []string{"<bdi>Late sales</bdi>", `href="` + at + "?" + search + `"`} {
+			if !strings.Contains(page, want) {
+				t.Errorf("after saving a filter, the list lacks %s", want)
+			}
 		}
 	}
-
-	if page := b.get(at + "?" + search).body; !strings.Contains(page, `aria-current="true"`) {
-		t.Error("the shown filter is not marked")
-	}
+	b.get(at+"?"+search).wantText(t, `aria-current="true"`) // marks the shown filter
 
 	// The same name replaces the filter. Other projects do not have it.
 	save(b, "Late sales", "held=yes").leadsTo(t, at+"?held=yes&done=filtersaved")
-	if page := b.get(at).body; strings.Count(page, "<bdi>Late sales<") != 1 || !strings.Contains(page, at+"?held=yes") {
-		t.Error("a filter with the same name is not replaced")
+	replaced := b.get(at)
+	replaced.wantText(t, at+"?held=yes")
+	if n := strings.Count(replaced.body, "<bdi>Late sales<"); n != 1 {
+		t.Errorf("after saving a filter with the same name, the list has %d of that name, want 1", n)
 	}
-	if page := b.get("/dashboard/projects/" + w.two.ID + "/recordings").body; strings.Contains(page, "Late sales") {
-		t.Error("another project has the filter")
-	}
+	b.get("/dashboard/projects/"+w.two.ID+"/recordings").wantNoText(t, "Late sales")
 
 	// Nobody else can rename or remove it.
 	rename := regexp.MustCompile(at + "/filters/[^/]+/rename").FindString(b.get(at).body)
-	if a := viewer.post(at, rename, url.Values{"name": {"Mine"}}); a.StatusCode != http.StatusNotFound {
-		t.Errorf("renaming the filter of another operator returned %s, want 404", a.Status)
-	}
+	viewer.post(at, rename, url.Values{"name": {"Mine"}}).wantStatus(t, http.StatusNotFound)
 
 	b.post(at, rename, url.Values{"name": {" Kept "}}).leadsTo(t, at+"?done=filterrenamed")
-	if page := b.get(at).body; !strings.Contains(page, "<bdi>Kept</bdi>") || strings.Contains(page, "Late sales") {
-		t.Error("the filter does not have its new name")
-	}
+	renamed := b.get(at)
+	renamed.wantText(t, "<bdi>Kept</bdi>")
+	renamed.wantNoText(t, "Late sales")
 
 	save(b, "Late sales", "held=yes").leadsTo(t, at+"?held=yes&done=filtersaved")
-	for name, want := range map[string]string{"Late sales": "Another filter already has this name.",
-		" ": "The filter needs a name."} {
-		a := b.post(at, rename, url.Values{"name": {name}})
-		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, want) {
-			t.Errorf("renaming a filter to %q returned %s, want 422 with %q", name, a.Status, want)
-		}
-	}
+	usedName := b.post(at, rename, url.Values{"name": {"Late sales"}})
+	usedName.wantRefused(t, "Another filter already has this name.")
+	noName := b.post(at, rename, url.Values{"name": {" "}})
+	noName.wantRefused(t, "The filter needs a name.")
 	b.post(at, strings.Replace(rename, "/rename", "/remove", 1), nil).leadsTo(t, at+"?done=filterremoved")
 
-	remove := regexp.MustCompile(at + "/filters/[^/]+/remove")
-	mine := remove.FindString(b.get(at).body)
-	if a := viewer.post(at, mine, nil); a.StatusCode != http.StatusNotFound {
-		t.Errorf("removing the filter of another operator returned %s, want 404", a.Status)
-	}
-	b.post(at, mine, nil).leadsTo(t, at+"?done=filterremoved")
-	if strings.Contains(b.get(at).body, "Late sales") || !strings.Contains(viewer.get(at).body, "Late sales") {
-		t.Error("a removed filter remains, or the filter of another operator is gone, too")
-	}
+	remove := regexp.MustCompile(at + "/filters/[^/]+/remove").FindString(b.get(at).body)
+	viewer.post(at, remove, nil).wantStatus(t, http.StatusNotFound)
+	b.post(at, remove, nil).leadsTo(t, at+"?done=filterremoved")
+	b.get(at).wantNoText(t, "Late sales")
+	viewer.get(at).wantText(t, "Late sales") // this operator's own filter
 }
 
 // TestSavedFiltersAreBounded shows which filters cannot be saved, and that their number is limited.
@@ -96,23 +83,15 @@ func TestSavedFiltersAreBounded(t *testing.T) {
 		long.Set(name, strings.Repeat("é", 120))
 	}
 
-	for want, a := range map[string]answer{
-		"The filter needs a name.":                             save(" ", "held=yes"),
-		"The name of a filter can have at most 60 characters.": save(strings.Repeat("é", 61), "held=yes"),
-		"There is no filter to save, or it is too long.":       save("all", "evil=1"),
-		"is too long.": save("long", long.Encode()),
-	} {
-		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, want) {
-			t.Errorf("got %s, want 422 with %q", a.Status, want)
-		}
-	}
+	save(" ", "held=yes").wantRefused(t, "The filter needs a name.")
+	save(strings.Repeat("é", 61), "held=yes").
+		wantRefused(t, "The name of a filter can have at most 60 characters.")
+	save("all", "evil=1").wantRefused(t, "There is no filter to save, or it is too long.")
+	save("long", long.Encode()).wantRefused(t, "is too long.")
 
 	for i := range 20 {
 		save(fmt.Sprint("filter ", i), "held=yes").leadsTo(t, at+"?held=yes&done=filtersaved")
 	}
-	if a := save("one more", "held=yes"); a.StatusCode != http.StatusUnprocessableEntity ||
-		!strings.Contains(a.body, "You can save at most 20 filters: remove one first.") {
-		t.Errorf("the 21st filter returned %s, want 422", a.Status)
-	}
+	save("one more", "held=yes").wantRefused(t, "You can save at most 20 filters: remove one first.")
 	save("filter 3", "tag=sales").leadsTo(t, at+"?tag=sales&done=filtersaved")
 }

@@ -1,12 +1,11 @@
 package dashboard_test
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"path"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -51,7 +50,10 @@ func typed(t *testing.T, k *kinds.Kind) (url.Values, kinds.Values) {
 		case f.Items != nil && f.Items.Type == "string" && !f.Items.Mixed && json.Unmarshal(raw, &list) == nil:
 			posted.Set(f.Name, strings.Join(list, "\r\n")) // one per line
 		case string(raw) == "false":
-			posted.Set(f.Name, map[bool]string{true: "", false: "false"}[f.Default != nil && !f.Nullable])
+			if f.Default == nil || f.Nullable { // not a checkbox, which would send nothing
+				text = "false"
+			}
+			posted.Set(f.Name, text)
 		default:
 			posted.Set(f.Name, string(raw))
 		}
@@ -64,66 +66,66 @@ func typed(t *testing.T, k *kinds.Kind) (url.Values, kinds.Values) {
 func TestResourceForms(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
-	base := "/dashboard/projects/" + w.one.ID
-
 	for _, k := range kinds.Builtin().All() {
-		posted, want := typed(t, k)
-		at := base + "/kinds/" + k.Path
-		if posted.Has("calling_handler_resource_id") { // the example names a missing resource
-			posted.Del("calling_handler_resource_id")
-			posted.Del("call_handler")
-		}
-
-		// The form creates the resource with these values.
-		a := b.post(at, at, posted)
-		where := a.Header.Get("Location")
-		if shown := k.Type == fabric.EndpointKind && a.StatusCode == http.StatusOK; !shown &&
-			a.StatusCode != http.StatusSeeOther {
-			t.Errorf("creating the example of %s returned %s: %s", k.Path, a.Status, a.body)
-			continue
-		}
-
-		all, err := w.fabric.Resources.List(context.Background(), w.one.ID, k, page.Query{Size: 10})
-		must(t, err)
-		created := all.Items[0]
-		for name, value := range want {
-			f := k.Field(name)
-			if f.WriteOnly || !posted.Has(name) {
-				continue
-			}
-			if got := string(created.Fields[name]); !sameJSON(t, got, string(value)) {
-				t.Errorf("%s of %s is %s, want %s", name, k.Path, got, value)
-			}
-		}
-
-		// The resource's page shows the values.
-		if k.Type == fabric.EndpointKind {
-			where = base + "/resources/" + created.ID
-		}
-		shown := b.get(strings.TrimSuffix(where, "?done=resourceadded"))
-		if !strings.Contains(shown.body, created.ID) ||
-			!strings.Contains(shown.body, "/api/fabric/resources/"+k.Path+"/"+created.ID) {
-			t.Errorf("the page of %s returned %s without its id or URL", k.Path, shown.Status)
-		}
-
-		// Saving the unedited form changes nothing.
-		edit := base + "/resources/" + created.ID + "/edit"
-		again := url.Values{}
-		for name, values := range posted {
-			if f := k.Field(name); f != nil && !f.WriteOnly {
-				again[name] = values
-			}
-		}
-		b.post(edit, edit, again).leadsTo(t, base+"/resources/"+created.ID+"?done=changed")
-
-		after, err := w.fabric.Resources.Find(context.Background(), w.one.ID, k, created.ID)
-		must(t, err)
-		if !reflect.DeepEqual(after, created) {
-			t.Errorf("saving the unedited form for %s changed the resource to %+v, want %+v", k.Path, after, created)
-		}
+		t.Run(k.Path, func(t *testing.T) { checkResourceForm(t, b, k) })
 	}
 }
 
+// checkResourceForm creates the example of a kind, and then saves it unchanged.
+func checkResourceForm(t *testing.T, b browser, k *kinds.Kind) {
+	base := "/dashboard/projects/" + b.one.ID
+	posted, want := typed(t, k)
+	if posted.Has("calling_handler_resource_id") { // the example names a missing resource
+		posted.Del("calling_handler_resource_id")
+		posted.Del("call_handler")
+	}
+
+	// The form creates the resource with these values.
+	form := base + "/kinds/" + k.Path
+	a := b.post(form, form, posted)
+	status := http.StatusSeeOther
+	if k.Type == fabric.EndpointKind {
+		status = http.StatusOK // its page, with the password
+	}
+	if a.StatusCode != status {
+		t.Fatalf("%s, want %d: %s", a, status, a.body)
+	}
+
+	found, err := b.fabric.Resources.List(t.Context(), b.one.ID, k, page.Query{Size: 10})
+	must(t, err)
+	created := found.Items[0]
+	one := base + "/resources/" + created.ID
+	if status == http.StatusSeeOther {
+		a.leadsTo(t, one+"?done=resourceadded")
+	}
+	for name, value := range want {
+		if k.Field(name).WriteOnly || !posted.Has(name) {
+			continue
+		}
+		if got := string(created.Fields[name]); !sameJSON(t, got, string(value)) {
+			t.Errorf("%s is %s, want %s", name, got, value)
+		}
+	}
+
+	// The resource's page shows its id and its URL in the API.
+	b.get(one).wantText(t, created.ID, "/api/fabric/resources/"+k.Path+"/"+created.ID)
+
+	// Saving the unedited form changes nothing.
+	again := url.Values{}
+	for name, values := range posted {
+		if f := k.Field(name); f != nil && !f.WriteOnly {
+			again[name] = values
+		}
+	}
+	b.post(one+"/edit", one+"/edit", again).leadsTo(t, one+"?done=changed")
+	after, err := b.fabric.Resources.Find(t.Context(), b.one.ID, k, created.ID)
+	must(t, err)
+	if !reflect.DeepEqual(after, created) {
+		t.Errorf("saving the unedited form changed the resource to %+v, want %+v", after, created)
+	}
+}
+
+// sameJSON reports whether two documents have the same value.
 func sameJSON(t *testing.T, a, b string) bool {
 	t.Helper()
 	var x, y any
@@ -132,79 +134,75 @@ func sameJSON(t *testing.T, a, b string) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-func between(text, before, after string) string {
-	_, text, _ = strings.Cut(text, before)
-	text, _, _ = strings.Cut(text, after)
-	return text
+// secretToken is a valid value for the secret member of a connector.
+const secretToken = "8a0a6f6e-3a3a-4d2e-9a51-5f8b4d3a2c10"
+
+// connector creates a connector named PBX through the form, and returns the path of its page.
+func (b browser) connector() string {
+	b.Helper()
+	form := "/dashboard/projects/" + b.one.ID + "/kinds/freeswitch_connectors"
+	created := b.post(form, form, url.Values{"name": {"PBX"}, "token": {secretToken}})
+	return strings.TrimSuffix(created.Header.Get("Location"), "?done=resourceadded")
 }
 
 // TestResourceFaults shows that a form reports errors next to their fields, and keeps what was
-// typed, except secrets. It does not overwrite changes by others. To delete a resource, its name
-// must be typed.
+// typed, except secrets.
 func TestResourceFaults(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	base := "/dashboard/projects/" + w.one.ID
 
-	at := base + "/kinds/freeswitch_connectors"
-	a := b.post(at, at, url.Values{"name": {"<b>PBX"}, "token": {"no uuid at all"}})
-	for _, want := range []string{`<a href="#f-token">Token must be a uuid.`, `value="&lt;b&gt;PBX"`,
-		`id="f-token-fault"`, `aria-invalid="true"`} {
-		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, want) {
-			t.Errorf("an invalid connector returned %s, want %s in the page", a.Status, want)
-		}
-	}
-
-	if strings.Contains(a.body, "no uuid at all") {
-		t.Error("the form shows the typed secret again")
-	}
+	connectors := base + "/kinds/freeswitch_connectors"
+	invalid := b.post(connectors, connectors, url.Values{"name": {"<b>PBX"}, "token": {"no uuid at all"}})
+	invalid.wantRefused(t, `<a href="#f-token">Token must be a uuid.`, `value="&lt;b&gt;PBX"`,
+		`id="f-token-fault"`, `aria-invalid="true"`)
+	invalid.wantNoText(t, "no uuid at all")
 
 	// Pages never show a stored secret.
-	const secret = "8a0a6f6e-3a3a-4d2e-9a51-5f8b4d3a2c10"
-	created := b.post(at, at, url.Values{"name": {"PBX"}, "token": {secret}})
-	one := strings.TrimSuffix(created.Header.Get("Location"), "?done=resourceadded")
-	for _, page := range []string{one, one + "/edit"} {
-		if a := b.get(page); a.StatusCode != http.StatusOK || strings.Contains(a.body, secret) {
-			t.Errorf("%s returned %s, want 200 without the secret", page, a.Status)
-		}
+	one := b.connector()
+	for _, at := range []string{one, one + "/edit"} {
+		shown := b.get(at)
+		shown.wantStatus(t, http.StatusOK)
+		shown.wantNoText(t, secretToken)
 	}
 
 	// Invalid JSON is reported with its line.
 	agents := base + "/kinds/ai_agents"
-	a = b.post(agents, agents, url.Values{"name": {"Bo"}, "prompt": {"{\n\"text\": oops\n}"}})
-	if !strings.Contains(a.body, "Prompt is not valid JSON: check the quotes, commas and brackets in line 2.") ||
-		!strings.Contains(a.body, "oops") {
-		t.Errorf("a prompt that is not JSON returned %s: %s", a.Status, a.body)
-	}
+	b.post(agents, agents, url.Values{"name": {"Bo"}, "prompt": {"{\n\"text\": oops\n}"}}).wantText(t,
+		"Prompt is not valid JSON: check the quotes, commas and brackets in line 2.", "oops")
 
+	// Plain text becomes a prompt.
 	plain := b.post(agents, agents, url.Values{"name": {"Bo"}, "prompt": {" You sell\r\nbicycles. "}})
 	bo := strings.TrimSuffix(plain.Header.Get("Location"), "?done=resourceadded")
-	if typed := b.get(bo + "/edit").body; !strings.Contains(typed, "&#34;text&#34;: &#34;You sell\\nbicycles.&#34;") {
-		t.Errorf("a prompt in plain text is stored as %s", between(typed, `<textarea id="f-prompt"`, "</textarea>"))
-	}
+	b.get(bo+"/edit").wantText(t, "&#34;text&#34;: &#34;You sell\\nbicycles.&#34;")
+}
+
+// TestResourceConflict shows that the form for a resource does not overwrite changes by others.
+func TestResourceConflict(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	one := b.connector()
+	seen := b.marks(one + "/edit")
 
 	// Another operator changes the resource while the form is open.
 	k := w.fabric.Resources.Kinds().ByPath("freeswitch_connectors")
-	seen := b.get(one+"/edit").find(t, `name="seen" value="([^"]+)"`)
-	id := one[strings.LastIndex(one, "/")+1:]
-	_, err := w.fabric.Resources.Update(context.Background(), w.one.ID, k, id, kinds.Values{"send_as": []byte(`"7"`)})
+	theirs := kinds.Values{"send_as": []byte(`"7"`)}
+	_, err := w.fabric.Resources.Update(t.Context(), w.one.ID, k, path.Base(one), theirs)
 	must(t, err)
 
-	if a := b.post(one+"/edit", one+"/edit",
-		url.Values{"seen": {seen}, "name": {"Mine"},
-			"send_as": {"8"}}); a.StatusCode != http.StatusUnprocessableEntity ||
-		!strings.Contains(a.body, "changed by somebody else") || !strings.Contains(a.body, `value="Mine"`) {
-		t.Errorf("a form that conflicts with another change returned %s: %s", a.Status, a.body)
-	}
+	mine := url.Values{"seen": {seen}, "name": {"Mine"}, "send_as": {"8"}}
+	b.post(one+"/edit", one+"/edit", mine).wantRefused(t, "changed by somebody else", `value="Mine"`)
+}
 
-	// To delete a resource, its name must be typed.
-	if a := b.post(one, one+"/delete", url.Values{"confirm": {"pbx"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("deleting with a wrong name returned %s, want 422", a.Status)
-	}
-	b.post(one, one+"/delete", url.Values{"confirm": {"PBX"}}).leadsTo(t, base+"/resources?done=resourcedeleted")
-	if a := b.get(one); a.StatusCode != http.StatusNotFound {
-		t.Errorf("the page of a deleted resource returned %s, want 404", a.Status)
-	}
+// TestDeleteResource shows that the name of a resource must be typed to delete it.
+func TestDeleteResource(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	one := b.connector()
+	b.post(one, one+"/delete", url.Values{"confirm": {"pbx"}}).wantRefused(t)
+	b.post(one, one+"/delete", url.Values{"confirm": {"PBX"}}).
+		leadsTo(t, "/dashboard/projects/"+w.one.ID+"/resources?done=resourcedeleted")
+	b.get(one).wantStatus(t, http.StatusNotFound)
 }
 
 // TestCustomKind shows that a kind defined by an operator gets a form without any code. The members of
@@ -212,30 +210,28 @@ func TestResourceFaults(t *testing.T) {
 func TestCustomKind(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
-	at := "/dashboard/projects/" + w.one.ID + "/kinds/doors"
-	if a := b.get(at); !strings.Contains(a.body, `name="lock.pin"`) || !strings.Contains(a.body, `min="1"`) ||
-		!strings.Contains(a.body, `max="9"`) {
-		t.Fatalf("the form for a custom kind returned %s: %s", a.Status, a.body)
+	form := "/dashboard/projects/" + w.one.ID + "/kinds/doors"
+	b.get(form).wantText(t, `name="lock.pin"`, `min="1"`, `max="9"`)
+
+	tooLarge := b.post(form, form, url.Values{"name": {"Front"}, "lock.pin": {"12"}})
+	tooLarge.wantText(t, `id="f-lock-pin-fault"`, `value="12"`)
+
+	created := b.post(form, form, url.Values{"name": {"Front"}, "lock.pin": {"7"}, "tags": {"a\r\n\r\n b "}})
+	if created.StatusCode != http.StatusSeeOther {
+		t.Fatalf("%s, want 303: %s", created, created.body)
 	}
 
-	if a := b.post(at, at, url.Values{"name": {"Front"}, "lock.pin": {"12"}}); !strings.Contains(a.body,
-		`id="f-lock-pin-fault"`) || !strings.Contains(a.body, `value="12"`) {
-		t.Errorf("a pin that is too large returned %s: %s", a.Status, a.body)
-	}
-
-	a := b.post(at, at, url.Values{"name": {"Front"}, "lock.pin": {"7"}, "tags": {"a\r\n\r\n b "}})
-	if a.StatusCode != http.StatusSeeOther {
-		t.Fatalf("creating a door returned %s: %s, want 303", a.Status, a.body)
-	}
-
-	all, err := w.fabric.Resources.List(context.Background(), w.one.ID, w.fabric.Resources.Kinds().ByPath("doors"),
-		page.Query{Size: 1})
+	kind := w.fabric.Resources.Kinds().ByPath("doors")
+	doors, err := w.fabric.Resources.List(t.Context(), w.one.ID, kind, page.Query{Size: 1})
 	must(t, err)
-	if got := all.Items[0].Fields; string(got["lock"]) != `{"pin":7}` || string(got["tags"]) != `["a","b"]` {
-		t.Errorf("the door has the values %s, want pin 7 and the tags a and b", got)
+	door := doors.Items[0]
+	if door.DisplayName != "Front" {
+		t.Errorf("the door is named %q, want Front", door.DisplayName)
 	}
-	if !slices.ContainsFunc(all.Items, func(r fabric.Resource) bool { return r.DisplayName == "Front" }) {
-		t.Error("no door is named Front")
+	for name, want := range map[string]string{"lock": `{"pin":7}`, "tags": `["a","b"]`} {
+		if got := string(door.Fields[name]); got != want {
+			t.Errorf("the %s of the door is %s, want %s", name, got, want)
+		}
 	}
 }
 
@@ -249,48 +245,32 @@ func TestDeploy(t *testing.T) {
 
 	flows := w.fabric.Resources.Kinds().ByPath("call_flows")
 	flow, err := w.fabric.Resources.Create(t.Context(), w.one.ID, flows,
-		map[string]json.RawMessage{"title": []byte(`"<b>Hours"`)})
+		kinds.Values{"title": []byte(`"<b>Hours"`)})
 	must(t, err)
 	at := "/dashboard/projects/" + w.one.ID + "/resources/" + flow.ID
-
-	if page := b.get(at).body; !strings.Contains(page, "No version has been deployed") {
-		t.Error("the page of a new flow does not mention versions")
-	}
+	b.get(at).wantText(t, "No version has been deployed")
 
 	// Only the document that the page shows can be deployed.
 	document := b.get(at).find(t, `name="document" value="([0-9]+)"`)
 	b.post(at, at+"/deploy", url.Values{"document": {document}}).leadsTo(t, at+"?done=deployed")
-	if a := b.post(at, at+"/deploy",
-		url.Values{"document": {"99"}}); a.StatusCode != http.StatusUnprocessableEntity ||
-		!strings.Contains(a.body, "must be "+document) {
-		t.Errorf("deploying a document that is not current returned %s, want 422 that names the current one",
-			a.Status)
-	}
+	b.post(at, at+"/deploy", url.Values{"document": {"99"}}).wantRefused(t, "must be "+document)
 
 	// An earlier version can be deployed again.
 	version := b.get(at).find(t, `name="version" value="([^"]+)"`)
 	b.post(at, at+"/deploy", url.Values{"version": {version}}).leadsTo(t, at+"?done=deployed")
 	unknown := url.Values{"version": {"0199a000-0000-7000-8000-0000000000aa"}}
-	if a := b.post(at, at+"/deploy", unknown); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("deploying an unknown version returned %s, want 422", a.Status)
-	}
+	b.post(at, at+"/deploy", unknown).wantRefused(t)
 
-	found, err := w.fabric.Resources.ListVersions(t.Context(), w.one.ID, flows, flow.ID, firstPage)
-	if err != nil || len(found.Items) != 2 {
-		t.Errorf("there are %d versions, want 2: %v", len(found.Items), err)
+	versions, err := w.fabric.Resources.ListVersions(t.Context(), w.one.ID, flows, flow.ID, firstPage)
+	must(t, err)
+	if n := len(versions.Items); n != 2 {
+		t.Errorf("there are %d versions, want 2", n)
 	}
 
 	// Viewers and kinds without versions cannot deploy.
-	if page := viewer.get(at).body; strings.Contains(page, `id="deploy"`) ||
-		strings.Contains(page, "Deploy again") || !strings.Contains(page, "Versions") {
-		t.Error("the page lets viewers deploy, or lacks the versions")
-	}
-
-	room, err := w.fabric.Resources.Create(t.Context(), w.one.ID, w.fabric.Resources.Kinds().ByPath("conference_rooms"),
-		map[string]json.RawMessage{"name": []byte(`"room"`)})
-	must(t, err)
-	other := "/dashboard/projects/" + w.one.ID + "/resources/" + room.ID
-	if a := b.post(other, other+"/deploy", url.Values{"document": {"1"}}); a.StatusCode != http.StatusNotFound {
-		t.Errorf("deploying a room returned %s, want 404", a.Status)
-	}
+	shown := viewer.get(at)
+	shown.wantText(t, "Versions")
+	shown.wantNoText(t, `id="deploy"`, "Deploy again")
+	room := "/dashboard/projects/" + w.one.ID + "/resources/" + w.room("room").ID
+	b.post(room, room+"/deploy", url.Values{"document": {"1"}}).wantStatus(t, http.StatusNotFound)
 }

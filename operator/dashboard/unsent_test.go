@@ -31,40 +31,50 @@ func TestUnsentForm(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	form := "/dashboard/projects/" + w.one.ID + "/webhooks/new"
-	typed := url.Values{"url": {"https://hooks.example/?a=1&b=\"<i>\""}, "name": {"CRM"},
-		"events": {"call.ended", "call.created"}, "form": {b.token(form)}}
+	typed := url.Values{
+		"url":    {"https://hooks.example/?a=1&b=\"<i>\""},
+		"name":   {"CRM"},
+		"events": {"call.ended", "call.created"},
+		"form":   {b.token(form)},
+	}
 
 	b.post("/dashboard/account", "/dashboard/logout", nil).leadsTo(t, "/dashboard/login")
 	r := b.request("POST", strings.TrimSuffix(form, "/new"), typed)
 	r.Header.Set("Referer", b.url+form)
 	kept := b.send(r)
-	if kept.StatusCode != http.StatusForbidden || !strings.Contains(kept.body, "Your session has ended") ||
-		!strings.Contains(kept.body, `data-return="/dashboard/login?next=`+url.QueryEscape(form)) {
-		t.Fatalf("without a session: %s\n%s", kept.Status, kept.body)
+	if kept.StatusCode != http.StatusForbidden {
+		t.Fatalf("%s without a session, want 403\n%s", kept, kept.body)
 	}
-	if again := b.sendAgain(kept); !strings.Contains(again.body, "Your session has ended") {
-		t.Errorf("still without a session: %s, want the same page", again.Status)
-	}
+	kept.wantText(t, "Your session has ended", `data-return="/dashboard/login?next=`+url.QueryEscape(form))
+	b.sendAgain(kept).wantText(t, "Your session has ended") // there is still no session
 
 	b.signIn("ann@example.com")
 	kept = b.sendAgain(kept)
-	if kept.StatusCode != http.StatusForbidden || !strings.Contains(kept.body, "Send the form now?") {
-		t.Fatalf("after the login: %s\n%s", kept.Status, kept.body)
+	if kept.StatusCode != http.StatusForbidden {
+		t.Fatalf("%s after the login, want 403\n%s", kept, kept.body)
 	}
-	if !strings.Contains(kept.body, `<dt class="mono">url</dt><dd><bdi>https://`) {
-		t.Errorf("the page does not show what was typed, perhaps by another operator: %s", kept.body)
-	}
+	kept.wantText(t, "Send the form now?",
+		`<dt class="mono">url</dt><dd><bdi>https://`) // another operator may have typed it
 
 	if found := webhooksOf(w); len(found) != 0 {
-		t.Fatalf("a form with the token of another session created %+v", found)
+		t.Fatalf("a form with the token of another session created %+v, want no webhook", found)
 	}
 	if sent := b.sendAgain(kept); sent.StatusCode != http.StatusSeeOther {
-		t.Fatalf("after the confirmation: %s, want 303\n%s", sent.Status, sent.body)
+		t.Fatalf("%s after the confirmation, want 303\n%s", sent, sent.body)
 	}
 
 	found := webhooksOf(w)
-	if len(found) != 1 || found[0].Name != "CRM" || found[0].URL != typed.Get("url") || len(found[0].Events) != 2 {
-		t.Errorf("the webhooks are %+v", found)
+	if len(found) != 1 {
+		t.Fatalf("there are %d webhooks, want 1", len(found))
+	}
+	if found[0].Name != "CRM" {
+		t.Errorf("the webhook is named %q, want CRM", found[0].Name)
+	}
+	if found[0].URL != typed.Get("url") {
+		t.Errorf("the webhook has the URL %q, want %q", found[0].URL, typed.Get("url"))
+	}
+	if n := len(found[0].Events); n != 2 {
+		t.Errorf("the webhook has %d events, want 2", n)
 	}
 }
 
@@ -83,25 +93,28 @@ func TestUnconfirmedForm(t *testing.T) {
 		return b.send(r)
 	}
 
-	send("/dashboard/account/password", "/dashboard/account", url.Values{"current": {good}, "password": {good + "2"}}).
+	newPassword := url.Values{"current": {good}, "password": {good + "2"}}
+	send("/dashboard/account/password", "/dashboard/account", newPassword).
 		leadsTo(t, "/dashboard/confirm?next=%2Fdashboard%2Faccount")
 	kept := send(base+"/keys", base+"/keys/new", url.Values{"name": {"billing"}, "scope": {"Voice", "Video"}})
 	kept.asksToConfirm(t, base+"/keys/new")
 	kept = b.sendAgain(kept)
-	if !strings.Contains(kept.body, "Nothing was saved yet.") {
-		t.Errorf("still without a confirmation: %s, want the same page", kept.Status)
-	}
+	kept.wantText(t, "Nothing was saved yet.") // there is still no confirmation
 
 	b.post("/dashboard/confirm", "/dashboard/confirm", url.Values{"password": {good}}).leadsTo(t, "/dashboard")
-	if kept = b.sendAgain(kept); strings.Contains(kept.body, "Send the form now?") {
+	kept = b.sendAgain(kept)
+	if strings.Contains(kept.body, "Send the form now?") {
 		kept = b.sendAgain(kept) // the confirmation replaced the session's cookie
 	}
+
 	keys, err := w.fabric.APIKeys.List(t.Context(), w.one.ID, firstPage)
 	must(t, err)
-	if !slices.ContainsFunc(keys.Items, func(k fabric.APIKey) bool {
+	isSent := func(k fabric.APIKey) bool {
 		return k.Name == "billing" && k.Has(fabric.Voice) && k.Has(fabric.Video)
-	}) {
-		t.Errorf("after the confirmation: %s, keys %+v\n%s", kept.Status, keys.Items, kept.body)
+	}
+	if !slices.ContainsFunc(keys.Items, isSent) {
+		t.Errorf("%s after the confirmation, and the keys are %+v, want the one from the form\n%s",
+			kept, keys.Items, kept.body)
 	}
 }
 
@@ -122,33 +135,31 @@ func TestUnsentFormRefused(t *testing.T) {
 	one := "/dashboard/projects/" + w.one.ID
 	const canary = "canary-6f1d"
 
-	for name, c := range map[string]struct {
-		path, site string
-		form       url.Values
+	for _, tt := range []struct {
+		name, path, site string
+		form             url.Values
 	}{
-		"password":    {"/dashboard/account/password", "same-origin", url.Values{"current": {canary}}},
-		"SIP secret":  {one + "/kinds/sip_gateways", "same-origin", url.Values{"name": {"x"}, "password": {canary}}},
-		"member":      {one + "/kinds/sip_gateways", "same-origin", url.Values{"trunk.password": {canary}}},
-		"OIDC secret": {one + "/upstreams", "same-origin", url.Values{"client_secret": {canary}}},
-		"own kind":    {one + "/kinds/doors", "same-origin", url.Values{"name": {"x"}, "phrase": {canary}}},
-		"fields":      {one + "/webhooks", "same-origin", url.Values{"name": slices.Repeat([]string{canary}, 1000)}},
-		"token":       {one + "/tokens/inspect", "same-origin", url.Values{"token": {canary}}},
-		"cross-site":  {one + "/webhooks", "cross-site", url.Values{"name": {canary}}},
-		"no origin":   {one + "/webhooks", "", url.Values{"name": {canary}}},
-		"large": {one + "/kinds/rooms", "same-origin",
+		{"password", "/dashboard/account/password", "same-origin", url.Values{"current": {canary}}},
+		{"SIP secret", one + "/kinds/sip_gateways", "same-origin", url.Values{"name": {"x"}, "password": {canary}}},
+		{"member", one + "/kinds/sip_gateways", "same-origin", url.Values{"trunk.password": {canary}}},
+		{"OIDC secret", one + "/upstreams", "same-origin", url.Values{"client_secret": {canary}}},
+		{"own kind", one + "/kinds/doors", "same-origin", url.Values{"name": {"x"}, "phrase": {canary}}},
+		{"fields", one + "/webhooks", "same-origin", url.Values{"name": slices.Repeat([]string{canary}, 1000)}},
+		{"token", one + "/tokens/inspect", "same-origin", url.Values{"token": {canary}}},
+		{"cross-site", one + "/webhooks", "cross-site", url.Values{"name": {canary}}},
+		{"no origin", one + "/webhooks", "", url.Values{"name": {canary}}},
+		{"large", one + "/kinds/rooms", "same-origin",
 			url.Values{"name": {canary}, "description": {strings.Repeat("x", 64<<10)}}},
-		"button": {one + "/delete", "same-origin", url.Values{"form": {canary}}},
+		{"button", one + "/delete", "same-origin", url.Values{"form": {canary}}},
 	} {
-
-		r := b.request("POST", c.path, c.form)
-		if c.site == "" {
+		t.Run(tt.name, func(t *testing.T) {
+			r := b.request("POST", tt.path, tt.form)
 			r.Header.Del("Sec-Fetch-Site")
-		} else {
-			r.Header.Set("Sec-Fetch-Site", c.site)
-		}
-		if got := b.send(r); strings.Contains(got.body, canary) || strings.Contains(got.body, "unsent-submit") {
-			t.Errorf("%s: %s keeps the form\n%s", name, got.Status, got.body)
-		}
+			if tt.site != "" {
+				r.Header.Set("Sec-Fetch-Site", tt.site)
+			}
+			b.send(r).wantNoText(t, canary, "unsent-submit")
+		})
 	}
 }
 
@@ -158,8 +169,7 @@ func TestUnsentUpload(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	at := "/dashboard/projects/" + w.one.ID + "/branding"
-	got := b.send(b.request("POST", at, url.Values{"name": {"Shop"}, "form": {"of another session"}}))
-	if got.StatusCode != http.StatusForbidden || strings.Contains(got.body, "unsent-submit") {
-		t.Errorf("an upload with the token of another session: %s\n%s", got.Status, got.body)
-	}
+	a := b.send(b.request("POST", at, url.Values{"name": {"Shop"}, "form": {"of another session"}}))
+	a.wantStatus(t, http.StatusForbidden)
+	a.wantNoText(t, "unsent-submit")
 }

@@ -4,15 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"html"
-	"io"
 	"log/slog"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
-	"net/url"
 	"os"
-	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -196,89 +191,6 @@ func newWorldOf(w *world) *world {
 	return w
 }
 
-// A browser keeps cookies and follows no redirects.
-type browser struct {
-	*world
-	c *http.Client
-}
-
-func (w *world) browser() browser {
-	jar, err := cookiejar.New(nil)
-	must(w, err)
-	return browser{w, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse
-	}}}
-}
-
-// An answer is a response with its body.
-type answer struct {
-	*http.Response
-	body string
-}
-
-func (b browser) send(r *http.Request) answer {
-	b.Helper()
-	resp, err := b.c.Do(r)
-	must(b, err)
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	must(b, err)
-	if bytes.ContainsAny(body, "\x1e\x1f") && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/") {
-		b.Errorf("%s shows a text that the template did not pass to tr", r.URL)
-	}
-	return answer{resp, string(body)}
-}
-
-func (b browser) request(method, path string, form url.Values) *http.Request {
-	b.Helper()
-	var body io.Reader
-	if form != nil {
-		body = strings.NewReader(form.Encode())
-	}
-	r, err := http.NewRequest(method, b.url+path, body)
-	must(b, err)
-	if form != nil {
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		r.Header.Set("Sec-Fetch-Site", "same-origin")
-	}
-	return r
-}
-
-func (b browser) get(path string) answer {
-	b.Helper()
-	return b.send(b.request("GET", path, nil))
-}
-
-var shownMarks = regexp.MustCompile(`name="seen" value="([^"]+)"`)
-
-var formToken = regexp.MustCompile(`name="form" value="([^"]+)"`)
-
-// token returns the form token of a page.
-func (b browser) token(path string) string {
-	b.Helper()
-	m := formToken.FindStringSubmatch(b.get(path).body)
-	if m == nil {
-		b.Fatalf("there is no form on %s", path)
-	}
-	return html.UnescapeString(m[1])
-}
-
-// post submits a form to path, with the form token of the given page. It adds the page's "seen"
-// digest unless form already has one.
-func (b browser) post(page, path string, form url.Values) answer {
-	b.Helper()
-	if form == nil {
-		form = make(url.Values)
-	}
-	form.Set("form", b.token(page))
-	if seen := shownMarks.FindStringSubmatch(b.get(page).body); seen != nil && !form.Has("seen") {
-		form.Set("seen", html.UnescapeString(seen[1]))
-	}
-	r := b.request("POST", path, form)
-	r.Header.Set("Referer", b.url+page)
-	return b.send(r)
-}
-
 // operator creates an operator and returns it with a browser that is signed in as that operator.
 func (w *world) operator(email string, roles ...operator.Membership) (operator.Operator, browser) {
 	w.Helper()
@@ -288,14 +200,6 @@ func (w *world) operator(email string, roles ...operator.Membership) (operator.O
 	b := w.browser()
 	b.signIn(email)
 	return o, b
-}
-
-func (b browser) signIn(email string) {
-	b.Helper()
-	a := b.post("/dashboard/login", "/dashboard/login", url.Values{"username": {email}, "password": {good}})
-	if a.StatusCode != http.StatusSeeOther {
-		b.Fatalf("signing in as %s returned %s: %s, want 303", email, a.Status, a.body)
-	}
 }
 
 // firstPage is the query for the first page of a list.
