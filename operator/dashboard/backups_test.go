@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -71,35 +70,23 @@ func TestBackupPages(t *testing.T) {
 	w := newWorldOf(&world{TB: t, backups: v.backups()})
 	_, b := w.operator("ann@example.com", ofAll)
 
-	body := b.get(backupsPage).body
-	for _, want := range []string{"/var/backups", "1d", oldBackup, "4711", backupsPage + "/" + oldBackup + "/check"} {
-		if !strings.Contains(body, want) {
-			t.Errorf("the page does not contain %s", want)
-		}
-	}
 	const refusing = `id="new-backup" type="submit" disabled>`
-	if strings.Contains(body, refusing) {
-		t.Error("the button is disabled although no job is running")
-	}
-	if !strings.Contains(body, "none since the server started") {
-		t.Error("the page does not say that no job has run yet")
-	}
+	idle := b.get(backupsPage)
+	idle.wantText(t, "/var/backups", "1d", oldBackup, "4711", backupsPage+"/"+oldBackup+"/check",
+		"none since the server started")
+	idle.wantNoText(t, refusing)
 
 	b.post(backupsPage, backupsPage, nil).leadsTo(t, backupsPage+"?done=backupbegan")
 	b.post(backupsPage, backupsPage+"/"+oldBackup+"/check", nil).leadsTo(t, backupsPage+"?done=checkbegan")
-	if a := b.post(backupsPage, backupsPage+"/other.age/check", nil); a.StatusCode != http.StatusNotFound {
-		t.Errorf("checking an unknown backup returned %s, want 404", a.Status)
-	}
+	b.post(backupsPage, backupsPage+"/other.age/check", nil).wantStatus(t, http.StatusNotFound)
 
 	// While a job is running, another one is refused.
 	began := time.Now()
 	v.set(dashboard.BackupJob{Began: began, Files: 12345})
-	a := b.post(backupsPage, backupsPage, nil)
-	if a.StatusCode != http.StatusConflict || !strings.Contains(a.body, "Files so far: 12,345.") ||
-		!strings.Contains(a.body, "wait until that has ended") || !strings.Contains(a.body, refusing) {
-		t.Errorf("a second job returned %s, want 409 with the progress of the first", a.Status)
-	}
-	live := b.follow(strings.ReplaceAll(between(a.body, `data-live="`, `"`), "&amp;", "&"))
+	busy := b.post(backupsPage, backupsPage, nil)
+	busy.wantStatus(t, http.StatusConflict)
+	busy.wantText(t, "Files so far: 12,345.", "wait until that has ended", refusing)
+	live := b.follow(busy.find(t, `data-live="([^"]*)"`))
 
 	for text, job := range map[string]dashboard.BackupJob{
 		"The backup failed: &lt;no&gt; space.":                    {Failed: "<no> space"},
@@ -109,9 +96,7 @@ func TestBackupPages(t *testing.T) {
 	} {
 		job.Began, job.Ended = began, time.Now()
 		v.set(job)
-		if body := b.get(backupsPage).body; !strings.Contains(body, text) {
-			t.Errorf("the page of %+v does not contain %q", job, text)
-		}
+		b.get(backupsPage).wantText(t, text)
 	}
 
 	if got := live.next(); got != "new" {
@@ -130,14 +115,12 @@ func TestBackupPages(t *testing.T) {
 func TestNoBackups(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
-	body := b.get(backupsPage).body
-	if !strings.Contains(body, "<code>backup.directory</code>") || strings.Contains(body, "new-backup") {
-		t.Error("the page offers a backup, or does not name the setting")
-	}
+	page := b.get(backupsPage)
+	page.wantText(t, "<code>backup.directory</code>")
+	page.wantNoText(t, "new-backup")
 	for _, path := range []string{backupsPage, backupsPage + "/" + oldBackup + "/check"} {
 		a := b.post("/dashboard/account", path, nil)
-		if a.StatusCode != http.StatusConflict || !strings.Contains(a.body, "backup.directory is not set") {
-			t.Errorf("POST %s returned %s, want 409 that names the setting", path, a.Status)
-		}
+		a.wantStatus(t, http.StatusConflict)
+		a.wantText(t, "backup.directory is not set")
 	}
 }

@@ -25,20 +25,27 @@ func (w *world) browser() browser {
 	return browser{world: w, client: &http.Client{Jar: jar, CheckRedirect: useLast}}
 }
 
-// send sends a request and reads the response. It reports texts that are not translated.
-func (b browser) send(r *http.Request) answer {
-	b.Helper()
+// exchange sends a request and reads the response.
+func (b browser) exchange(r *http.Request) (answer, error) {
 	resp, err := b.client.Do(r)
-	must(b, err)
+	if err != nil {
+		return answer{}, err
+	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	must(b, err)
+	return answer{Response: resp, body: string(body)}, err
+}
 
-	isText := strings.HasPrefix(resp.Header.Get("Content-Type"), "text/")
-	if isText && bytes.ContainsAny(body, "\x1e\x1f") {
+// send sends a request and returns the answer. It reports texts that are not translated.
+func (b browser) send(r *http.Request) answer {
+	b.Helper()
+	a, err := b.exchange(r)
+	must(b, err)
+	isText := strings.HasPrefix(a.Header.Get("Content-Type"), "text/")
+	if isText && strings.ContainsAny(a.body, "\x1e\x1f") {
 		b.Errorf("%s shows a text that the template did not pass to tr", r.URL)
 	}
-	return answer{Response: resp, body: string(body)}
+	return a
 }
 
 // request returns a request with the given form, as a browser sends it from a page of the

@@ -59,9 +59,13 @@ func formsOf(t testing.TB, path string, shown answer) (all []shownForm) {
 		outside := func(e *html.Node) bool {
 			return isField(e) && attribute(n, "id") != "" && attribute(e, "form") == attribute(n, "id")
 		}
-		f := shownForm{path, attribute(n, "action"), n,
-			append(elements(n, isField), elements(page, outside)...),
-			attribute(n, "enctype") == "multipart/form-data"}
+		f := shownForm{
+			page:   path,
+			action: attribute(n, "action"),
+			node:   n,
+			fields: append(elements(n, isField), elements(page, outside)...),
+			isFile: attribute(n, "enctype") == "multipart/form-data",
+		}
 		all = append(all, f)
 		for _, button := range elements(n, func(e *html.Node) bool { return has(e, "formaction") }) {
 			if f.action = attribute(button, "formaction"); !strings.HasSuffix(f.action, "/preview") {
@@ -74,11 +78,11 @@ func formsOf(t testing.TB, path string, shown answer) (all []shownForm) {
 
 // find returns the element with this id, or nil.
 func find(root *html.Node, id string) *html.Node {
-	all := elements(root, func(n *html.Node) bool { return attribute(n, "id") == id })
-	if len(all) == 0 {
+	found := elements(root, func(n *html.Node) bool { return attribute(n, "id") == id })
+	if len(found) == 0 {
 		return nil
 	}
-	return all[0]
+	return found[0]
 }
 
 // has reports whether an element has an attribute, such as "checked".
@@ -89,9 +93,9 @@ func has(n *html.Node, flag string) bool {
 // textOf returns the text below n.
 func textOf(n *html.Node) string {
 	var text strings.Builder
-	for at := range n.Descendants() {
-		if at.Type == html.TextNode {
-			text.WriteString(at.Data)
+	for below := range n.Descendants() {
+		if below.Type == html.TextNode {
+			text.WriteString(below.Data)
 		}
 	}
 	return text.String()
@@ -122,18 +126,19 @@ func (f shownForm) untouched() url.Values {
 // chosenOption returns the value of a list's selected option or, if none is selected, of its first
 // option.
 func chosenOption(list *html.Node) string {
-	all := elements(list, func(o *html.Node) bool { return o.Data == "option" })
-	for _, o := range all {
-		if has(o, "selected") {
-			return optionValue(o)
+	options := elements(list, func(o *html.Node) bool { return o.Data == "option" })
+	for _, option := range options {
+		if has(option, "selected") {
+			return optionValue(option)
 		}
 	}
-	if len(all) == 0 {
+	if len(options) == 0 {
 		return ""
 	}
-	return optionValue(all[0])
+	return optionValue(options[0])
 }
 
+// optionValue returns what a form sends for an option.
 func optionValue(o *html.Node) string {
 	if has(o, "value") {
 		return attribute(o, "value")

@@ -12,9 +12,9 @@ import (
 
 // elements returns the elements of a page below n that match.
 func elements(n *html.Node, matches func(*html.Node) bool) (all []*html.Node) {
-	for at := range n.Descendants() {
-		if at.Type == html.ElementNode && matches(at) {
-			all = append(all, at)
+	for below := range n.Descendants() {
+		if below.Type == html.ElementNode && matches(below) {
+			all = append(all, below)
 		}
 	}
 	return all
@@ -72,19 +72,19 @@ func checkRefused(t *testing.T, what string, a answer, typed []string) {
 	t.Helper()
 	page, err := html.Parse(strings.NewReader(a.body))
 	must(t, err)
-	kept := make(map[string]bool)
 	byID := make(map[string]*html.Node)
+	values := make(map[string]bool)
 	for _, n := range elements(page, func(*html.Node) bool { return true }) {
 		if id := attribute(n, "id"); id != "" {
 			byID[id] = n
 		}
-		kept[attribute(n, "value")] = true
+		values[attribute(n, "value")] = true
 		if n.Data == "textarea" && n.FirstChild != nil {
-			kept[strings.TrimPrefix(n.FirstChild.Data, "\n")] = true
+			values[strings.TrimPrefix(n.FirstChild.Data, "\n")] = true
 		}
 	}
 	for _, text := range typed {
-		if !kept[text] {
+		if !values[text] {
 			t.Errorf("%s loses %.40q", what, text)
 		}
 	}
@@ -100,9 +100,16 @@ func checkRefused(t *testing.T, what string, a answer, typed []string) {
 	}
 	for _, link := range links {
 		id := strings.TrimPrefix(attribute(link, "href"), "#")
-		if byID[id] == nil || byID[id+"-fault"] == nil ||
-			!strings.Contains(attribute(byID[id], "aria-describedby"), id+"-fault") {
-			t.Errorf("%s: the field %s is not described by its error", what, id)
+		field := byID[id]
+		if field == nil {
+			t.Errorf("%s: an error leads to %q, which is no field", what, id)
+			continue
+		}
+		if byID[id+"-fault"] == nil {
+			t.Errorf("%s: the field %s has no error", what, id)
+		}
+		if by := attribute(field, "aria-describedby"); !strings.Contains(by, id+"-fault") {
+			t.Errorf("%s: the field %s is described by %q, want its error", what, id, by)
 		}
 	}
 }
@@ -114,28 +121,33 @@ func checkExpired(t *testing.T, nobody, b browser, f shownForm, sent url.Values,
 	t.Helper()
 	kept := nobody.send(nobody.submit(f, sent))
 	if kept.StatusCode == http.StatusSeeOther {
-		isSecret := func(n *html.Node) bool {
-			return attribute(n, "type") == "password" || attribute(n, "name") == "token"
+		if !f.hasSecret() {
+			t.Errorf("%s without a session, want a page that keeps the form", kept)
 		}
-		want := "/dashboard/login?next=" + url.QueryEscape(f.page)
-		if at := kept.Header.Get("Location"); at != want || len(elements(f.node, isSecret)) == 0 {
-			t.Errorf("POST %s without a session leads to %s, and does not keep the form", f.action, at)
-		}
+		kept.wantHeader(t, "Location", "/dashboard/login?next="+url.QueryEscape(f.page))
 		return
 	}
 
-	kept = b.sendAgain(kept) // the page in another session asks before it sends the form
-	if kept.StatusCode != http.StatusForbidden || !strings.Contains(kept.body, "Send the form now?") {
-		t.Errorf("POST %s after the next login: %s, want a page that asks before it sends the form",
-			f.action, kept.Status)
+	asked := b.sendAgain(kept) // the page in another session asks before it sends the form
+	asked.wantStatus(t, http.StatusForbidden)
+	asked.wantText(t, "Send the form now?")
+	if t.Failed() {
 		return
 	}
-	a := b.sendAgain(kept)
-	if a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("POST %s, sent after the next login, returned %s, want 422", f.action, a.Status)
+	refused := b.sendAgain(asked)
+	refused.wantRefused(t)
+	if t.Failed() {
 		return
 	}
-	checkRefused(t, "POST "+f.action+" after the next login", a, typed)
+	checkRefused(t, "the form after the next login", refused, typed)
+}
+
+// hasSecret reports whether a form has a field for a password or a token.
+func (f shownForm) hasSecret() bool {
+	isSecret := func(n *html.Node) bool {
+		return attribute(n, "type") == "password" || attribute(n, "name") == "token"
+	}
+	return len(elements(f.node, isSecret)) > 0
 }
 
 // elsewhere are forms with other errors. Codes of an authenticator app and passkeys are valid once, so
@@ -158,17 +170,18 @@ func TestWrongValues(t *testing.T) {
 			continue
 		}
 		tried++
-		what := "POST " + f.action
-		a := b.send(b.submit(f, sent))
-		if a.StatusCode != http.StatusUnprocessableEntity {
-			t.Errorf("%s of %s returned %s, want 422", what, f.page, a.Status)
-			continue
-		}
-		checkRefused(t, what, a, typed)
-		checkExpired(t, nobody, b, f, sent, typed)
+		t.Run("POST "+f.action, func(t *testing.T) {
+			a := b.send(b.submit(f, sent))
+			a.wantRefused(t)
+			if t.Failed() {
+				return
+			}
+			checkRefused(t, "the form", a, typed)
+			checkExpired(t, nobody, b, f, sent, typed)
+		})
 	}
 	if tried < 20 {
-		t.Errorf("only %d forms were tried", tried)
+		t.Errorf("only %d forms were tried, want at least 20", tried)
 	}
 }
 
@@ -177,18 +190,18 @@ func TestWrongTags(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	one := "/dashboard/projects/" + w.one.ID + "/recordings/" + w.record(w.one.ID, "a-call").Sid
-	a := b.post(one, one+"/mark", url.Values{"tags": {"Complaint!, vip"}, "hold": {"a dispute"}})
-	if a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("an invalid tag returned %s, want 422", a.Status)
+	wrong := b.post(one, one+"/mark", url.Values{"tags": {"Complaint!, vip"}, "hold": {"a dispute"}})
+	wrong.wantRefused(t)
+	checkRefused(t, "an invalid tag", wrong, []string{"Complaint!, vip", "a dispute"})
+	fault := between(wrong.body, `id="tags-fault"`, "</p>")
+	if !strings.Contains(fault, "complaint!") {
+		t.Errorf("the error of the field is %q, want the tag complaint!", fault)
 	}
-	checkRefused(t, "an invalid tag", a, []string{"Complaint!, vip", "a dispute"})
-	if fault := between(a.body, `id="tags-fault"`, "</p>"); !strings.Contains(fault, "complaint!") ||
-		strings.Contains(fault, "vip") {
-		t.Errorf("the error of the field is %q, want only the invalid tag", fault)
+	if strings.Contains(fault, "vip") {
+		t.Errorf("the error of the field is %q, want no valid tag", fault)
 	}
 
+	// Tags may be typed with capitals and commas.
 	b.post(one, one+"/mark", url.Values{"tags": {"Complaint, VIP vip"}}).leadsTo(t, one+"?done=changed")
-	if page := b.get(one).body; !strings.Contains(page, `value="complaint vip"`) {
-		t.Error("the recording lacks the tags that were typed with capitals and commas")
-	}
+	b.get(one).wantText(t, `value="complaint vip"`)
 }

@@ -1,10 +1,7 @@
 package dashboard_test
 
 import (
-	"encoding/json"
-	"net/http"
 	"net/url"
-	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/fabric"
@@ -15,18 +12,8 @@ import (
 func TestLanguage(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
-	room, err := w.fabric.Resources.Create(t.Context(), w.one.ID,
-		w.fabric.Resources.Kinds().ByPath("conference_rooms"),
-		map[string]json.RawMessage{"name": json.RawMessage(`"Webhooks"`)})
-	must(t, err)
+	room := w.room("Webhooks")
 	base := "/dashboard/projects/" + w.one.ID
-
-	german := func(path string) string {
-		t.Helper()
-		r := b.request("GET", path, nil)
-		r.Header.Set("Accept-Language", "de-AT,de;q=0.9,en;q=0.1")
-		return b.send(r).body
-	}
 
 	for path, wants := range map[string][]string{
 		base: {`<html lang="de">`, ">Aufnahmen</a>", "Nächster Schritt", "Teilnehmer anlegen"},
@@ -45,25 +32,16 @@ func TestLanguage(t *testing.T) {
 		"/dashboard/projects":  {"<bdi>One</bdi>", "<td>Inhaber</td>"},
 		"/dashboard/operators": {"ann@example.com", "<bdi>allen Projekten</bdi>", "Inhaber"},
 	} {
-		body := german(path)
-		for _, want := range wants {
-			if !strings.Contains(body, want) {
-				t.Errorf("%s lacks %q", path, want)
-			}
-		}
+		r := b.request("GET", path, nil)
+		r.Header.Set("Accept-Language", "de-AT,de;q=0.9,en;q=0.1")
+		b.send(r).wantText(t, wants...)
 	}
 
-	if got := b.get(base).body; !strings.Contains(got, `<html lang="en">`) || !strings.Contains(got, "Next step") {
-		t.Error("without a preference, the page is not in English")
-	}
+	b.get(base).wantText(t, `<html lang="en">`, "Next step") // without a preference
 	b.post(base, "/dashboard/language", url.Values{"language": {"de"}}).leadsTo(t, base)
-	if got := b.get(base).body; !strings.Contains(got, `<html lang="de">`) {
-		t.Error("the browser does not remember the language")
-	}
+	b.get(base).wantText(t, `<html lang="de">`)
 	b.post(base, "/dashboard/language", url.Values{"language": {`"><script>`}}).leadsTo(t, base)
-	if got := b.get(base).body; !strings.Contains(got, `<html lang="de">`) {
-		t.Error("an unknown language replaced the chosen one")
-	}
+	b.get(base).wantText(t, `<html lang="de">`) // an unknown language is ignored
 }
 
 // TestFaultsInGerman shows that a form describes errors in the reader's language.
@@ -73,22 +51,13 @@ func TestFaultsInGerman(t *testing.T) {
 	base := "/dashboard/projects/" + w.one.ID
 	b.post(base, "/dashboard/language", url.Values{"language": {"de"}})
 
-	page := b.post(base+"/subscribers/new", base+"/subscribers", url.Values{"email": {"not an address"},
-		"password": {"short"}})
-	if page.StatusCode != http.StatusUnprocessableEntity {
-		t.Fatalf("the form returned %s, want 422", page.Status)
-	}
-	for _, want := range []string{"E-Mail ist keine E-Mail-Adresse.", "Passwort ist zu kurz (mindestens "} {
-		if !strings.Contains(page.body, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
+	wrong := url.Values{"email": {"not an address"}, "password": {"short"}}
+	b.post(base+"/subscribers/new", base+"/subscribers", wrong).
+		wantRefused(t, "E-Mail ist keine E-Mail-Adresse.", "Passwort ist zu kurz (mindestens ")
 
 	email := "ada@example.com"
 	_, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &email})
 	must(t, err)
 	b.post(base+"/subscribers", base+"/subscribers/bulk", nil)
-	if got := b.get(base + "/subscribers?done=noneselected").body; !strings.Contains(got, "Nichts ist ausgewählt.") {
-		t.Error("the notice is not in German")
-	}
+	b.get(base+"/subscribers?done=noneselected").wantText(t, "Nichts ist ausgewählt.")
 }

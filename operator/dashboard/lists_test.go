@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
@@ -31,9 +33,9 @@ func (w *world) client(projectID, name string, typ idp.ClientType) idp.Client {
 // room creates a conference room in project one.
 func (w *world) room(name string) fabric.Resource {
 	w.Helper()
-	r, err := w.fabric.Resources.Create(w.Context(), w.one.ID,
-		w.fabric.Resources.Kinds().ByPath("conference_rooms"),
-		map[string]json.RawMessage{"name": json.RawMessage(strconv.Quote(name))})
+	kind := w.fabric.Resources.Kinds().ByPath("conference_rooms")
+	r, err := w.fabric.Resources.Create(w.Context(), w.one.ID, kind,
+		kinds.Values{"name": json.RawMessage(strconv.Quote(name))})
 	must(w, err)
 	return r
 }
@@ -45,8 +47,8 @@ func TestLists(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	for _, name := range []string{"Billing backend", "Nightly export"} {
-		k, _, err := w.fabric.APIKeys.Create(ctx, w.one.ID, fabric.APIKeyInput{Name: &name,
-			Scopes: []fabric.Scope{fabric.Voice}}, nil)
+		in := fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}
+		k, _, err := w.fabric.APIKeys.Create(ctx, w.one.ID, in, nil)
 		must(t, err)
 		if name == "Nightly export" {
 			must(t, w.fabric.APIKeys.Revoke(ctx, w.one.ID, k.ID))
@@ -68,7 +70,7 @@ func TestLists(t *testing.T) {
 	base := "/dashboard/projects/" + w.one.ID
 	for _, tt := range []struct {
 		path, query string
-		rows        string // names of the found rows
+		want        string // names of the found rows
 	}{
 		{base + "/keys", "", "Billing backend, Nightly export"},
 		{base + "/keys", "q=BACK", "Billing backend"},
@@ -87,28 +89,29 @@ func TestLists(t *testing.T) {
 		{"/dashboard/operators", "disabled=yes", "old@example.com"},
 		{"/dashboard/operators", "disabled=no&q=old", ""},
 	} {
-		shown := b.get(tt.path + "?" + tt.query)
-		a := b.get(tt.path + "/export?" + tt.query)
-		rows, err := csv.NewReader(strings.NewReader(a.body)).ReadAll()
-		if err != nil || a.StatusCode != http.StatusOK || len(rows) == 0 {
-			t.Fatalf("%s?%s: status %d, %v", tt.path, tt.query, a.StatusCode, err)
-		}
-
-		names := namesIn(rows)
-		if got := strings.Join(names, ", "); got != tt.rows {
-			t.Errorf("%s?%s lists %q, want %q", tt.path, tt.query, got, tt.rows)
-		}
-
-		for _, name := range names {
-			if !strings.Contains(shown.body, "<bdi>"+name+"</bdi>") {
-				t.Errorf("%s?%s does not show %q", tt.path, tt.query, name)
+		t.Run(tt.path+"?"+tt.query, func(t *testing.T) {
+			file := b.get(tt.path + "/export?" + tt.query)
+			file.wantStatus(t, http.StatusOK)
+			rows, err := csv.NewReader(strings.NewReader(file.body)).ReadAll()
+			must(t, err)
+			if len(rows) == 0 {
+				t.Fatalf("%s is empty, want a header", file)
 			}
-		}
+			names := namesIn(rows)
+			if got := strings.Join(names, ", "); got != tt.want {
+				t.Errorf("the export has %q, want %q", got, tt.want)
+			}
 
-		if query, err := url.ParseQuery(tt.query); err != nil || query.Get("q") != "" &&
-			!strings.Contains(shown.body, `value="`+query.Get("q")+`"`) {
-			t.Errorf("%s?%s: the box does not keep the search", tt.path, tt.query)
-		}
+			shown := b.get(tt.path + "?" + tt.query)
+			for _, name := range names {
+				shown.wantText(t, "<bdi>"+name+"</bdi>")
+			}
+			query, err := url.ParseQuery(tt.query)
+			must(t, err)
+			if text := query.Get("q"); text != "" {
+				shown.wantText(t, `value="`+text+`"`) // in the search box
+			}
+		})
 	}
 }
 
@@ -145,56 +148,63 @@ func TestBulkLists(t *testing.T) {
 	other, _ := w.operator("other@example.com", operator.Membership{Role: operator.Viewer})
 	_, viewer := w.operator("viewer@example.com", operator.Membership{Role: operator.Viewer})
 
-	changed := func() (all []string) {
+	// changed returns what was changed so far.
+	changed := func() string {
+		t.Helper()
+		var names []string
 		k, err := w.fabric.APIKeys.Find(ctx, w.one.ID, key.ID)
 		must(t, err)
 		if !k.Revoked.IsZero() {
-			all = append(all, "key")
+			names = append(names, "key")
 		}
-
-		if _, err := w.idp.Clients.Find(ctx, client.ID); problem.IgnoreNotFound(err) == nil && err != nil {
-			all = append(all, "client")
+		_, err = w.idp.Clients.Find(ctx, client.ID)
+		must(t, problem.IgnoreNotFound(err))
+		if err != nil {
+			names = append(names, "client")
 		}
-		if _, err := w.fabric.Resources.FindThing(ctx, w.one.ID, room.ID); err != nil {
-			all = append(all, "resource")
+		_, err = w.fabric.Resources.FindThing(ctx, w.one.ID, room.ID)
+		must(t, problem.IgnoreNotFound(err))
+		if err != nil {
+			names = append(names, "resource")
 		}
-
-		if o, err := w.operators.Find(ctx, other.ID); err == nil && o.Disabled {
-			all = append(all, "operator")
+		o, err := w.operators.Find(ctx, other.ID)
+		must(t, err)
+		if o.Disabled {
+			names = append(names, "operator")
 		}
-		return all
+		return strings.Join(names, " ")
 	}
 
 	for _, tt := range []struct {
-		path, what, id, foreign, notice string
+		path, id, foreign, notice, want string
 	}{
-		{base + "/keys", "key", key.ID, foreignKey.ID, "keysrevoked&n=1&refused=0"},
-		{base + "/clients", "client", client.ID, foreignClient.ID, "clientsdeleted&n=1&refused=0"},
-		{base + "/resources", "resource", room.ID, sub.ID, "resourcesdeleted&n=1&refused=0"},
-		{"/dashboard/operators", "operator", other.ID, boss.ID, "operatorsdisabled&n=1&refused=1"},
+		{base + "/keys", key.ID, foreignKey.ID, "keysrevoked&n=1&refused=0", "key"},
+		{base + "/clients", client.ID, foreignClient.ID, "clientsdeleted&n=1&refused=0", "key client"},
+		{base + "/resources", room.ID, sub.ID, "resourcesdeleted&n=1&refused=0", "key client resource"},
+		{"/dashboard/operators", other.ID, boss.ID, "operatorsdisabled&n=1&refused=1",
+			"key client resource operator"},
 	} {
-		before := strings.Join(changed(), " ")
+		before := changed()
 		form := url.Values{"id": {tt.id, tt.foreign}}
-		if a := viewer.post(tt.path, tt.path+"/bulk", form); a.StatusCode < 400 {
-			t.Errorf("%s: a viewer gets status %d, want a refusal", tt.path, a.StatusCode)
+		refused := viewer.post(tt.path, tt.path+"/bulk", form)
+		if refused.StatusCode < 400 {
+			t.Errorf("%s by a viewer, want a refusal", refused)
+		}
+		asked := b.post(tt.path, tt.path+"/bulk", form)
+		asked.wantStatus(t, http.StatusOK)
+		asked.wantText(t, `id="bulk-confirm"`)
+		if got := changed(); got != before {
+			t.Errorf("%s: before the confirmation, these are changed: %q, want %q", tt.path, got, before)
 		}
 
-		if a := b.post(tt.path, tt.path+"/bulk", form); a.StatusCode != http.StatusOK ||
-			!strings.Contains(a.body, `id="bulk-confirm"`) {
-			t.Errorf("%s: no confirmation is asked for: status %d", tt.path, a.StatusCode)
-		}
-
-		if got := strings.Join(changed(), " "); got != before {
-			t.Errorf("%s: changed before the answer: %q", tt.path, got)
-		}
 		form.Set("confirm", "yes")
-		a := b.post(tt.path, tt.path+"/bulk", form)
-		if a.StatusCode != http.StatusSeeOther || !strings.HasSuffix(a.Header.Get("Location"), tt.notice) {
-			t.Errorf("%s: status %d to %s, want %s", tt.path, a.StatusCode, a.Header.Get("Location"), tt.notice)
+		confirmed := b.post(tt.path, tt.path+"/bulk", form)
+		confirmed.wantStatus(t, http.StatusSeeOther)
+		if at := confirmed.Header.Get("Location"); !strings.HasSuffix(at, tt.notice) {
+			t.Errorf("%s leads to %s, want %s", confirmed, at, tt.notice)
 		}
-
-		if got := strings.TrimSpace(before + " " + tt.what); strings.Join(changed(), " ") != got {
-			t.Errorf("%s: changed %v, want %q", tt.path, changed(), got)
+		if got := changed(); got != tt.want {
+			t.Errorf("%s: after the confirmation, these are changed: %q, want %q", tt.path, got, tt.want)
 		}
 	}
 
@@ -220,26 +230,34 @@ func TestShortLists(t *testing.T) {
 		must(t, err)
 		_, _, err = w.fabric.RegistrationTokens.Create(ctx, w.one.ID, fabric.RegistrationTokenInput{Name: name}, nil)
 		must(t, err)
-		to := "https://" + strings.ToLower(name[:3]) + ".example.com/events"
-		_, err = w.fabric.Webhooks.Create(ctx, w.one.ID, fabric.WebhookInput{Name: &name, URL: &to})
+		target := "https://" + strings.ToLower(name[:3]) + ".example.com/events"
+		_, err = w.fabric.Webhooks.Create(ctx, w.one.ID, fabric.WebhookInput{Name: &name, URL: &target})
 		must(t, err)
 		client := "selvage"
-		_, err = w.idp.Upstreams.Create(ctx, w.one.ID, idp.UpstreamInput{Name: &name, Issuer: &to, ClientID: &client})
+		_, err = w.idp.Upstreams.Create(ctx, w.one.ID, idp.UpstreamInput{Name: &name, Issuer: &target, ClientID: &client})
 		must(t, err)
 	}
 	_, b := w.operator("boss@example.com", ofAll)
 
 	for _, list := range []string{"ingest-keys", "registration-tokens", "webhooks", "upstreams"} {
-		for query, rows := range map[string]string{"": "both", "q=BERLIN+fs1": "fs1 Berlin", "q=0%25": "Partner 100%",
-			"q=nobody": ""} {
-			body := b.get("/dashboard/projects/" + w.one.ID + "/" + list + "?" + query).body
+		for query, want := range map[string][]string{
+			"":             {"fs1 Berlin", "Partner 100%"},
+			"q=BERLIN+fs1": {"fs1 Berlin"},
+			"q=0%25":       {"Partner 100%"},
+			"q=nobody":     nil,
+		} {
+			found := b.get("/dashboard/projects/" + w.one.ID + "/" + list + "?" + query)
+			var shown []string
 			for _, name := range []string{"fs1 Berlin", "Partner 100%"} {
-				if got := strings.Contains(body, "<bdi>"+name+"</bdi>"); got != (rows == name || rows == "both") {
-					t.Errorf("%s?%s shows %q: %v", list, query, name, got)
+				if strings.Contains(found.body, "<bdi>"+name+"</bdi>") {
+					shown = append(shown, name)
 				}
 			}
-			if rows == "" && !strings.Contains(body, "matches the search.") {
-				t.Errorf("%s?%s does not say that nothing matches", list, query)
+			if !slices.Equal(shown, want) {
+				t.Errorf("%s?%s shows %q, want %q", list, query, shown, want)
+			}
+			if want == nil {
+				found.wantText(t, "matches the search.")
 			}
 		}
 	}

@@ -16,6 +16,7 @@ type follower struct {
 	lines *bufio.Scanner
 }
 
+// follow opens an event stream, until the test ends.
 func (b browser) follow(path string) follower {
 	b.Helper()
 	resp, err := b.client.Do(b.request("GET", path, nil))
@@ -34,6 +35,17 @@ func (f follower) next() string {
 	return ""
 }
 
+// wantOneEvent reports an error unless the stream announces one change and ends.
+func (f follower) wantOneEvent(t *testing.T) {
+	t.Helper()
+	if got := f.next(); got != "new" {
+		t.Errorf("after a recording the event is %q, want new", got)
+	}
+	if got := f.next(); got != "" {
+		t.Errorf("after the first event there is %q, want the end", got)
+	}
+}
+
 // TestFollow shows that a page is notified of new rows until its operator signs out, and that the
 // number of streams is limited.
 func TestFollow(t *testing.T) {
@@ -43,55 +55,55 @@ func TestFollow(t *testing.T) {
 
 	base := "/dashboard/projects/" + w.one.ID
 	first := w.record(w.one.ID, "a-call")
-	page := b.get(base + "/recordings?call=a-call")
-	if !strings.Contains(page.body, base+"/recordings/live?call=a-call&amp;last="+first.Sid) ||
-		!strings.Contains(page.Header.Get("Content-Security-Policy"), "connect-src 'self'") {
-		t.Errorf("the page does not follow its list: %s", page.Status)
+	list := b.get(base + "/recordings?call=a-call")
+	list.wantText(t, base+"/recordings/live?call=a-call&amp;last="+first.Sid)
+	if policy := list.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "connect-src 'self'") {
+		t.Errorf("the page has the policy %q, want one that lets it follow its list", policy)
 	}
 
 	// Only rows of the project are announced. The stream ends after the first announcement.
-	f := b.follow(base + "/recordings/live?last=" + first.Sid)
-	if f.StatusCode != http.StatusOK || f.Header.Get("Content-Type") != "text/event-stream" ||
-		f.Header.Get("Cache-Control") != "no-store" {
-		t.Fatalf("following: %s %v, want an event stream", f.Status, f.Header)
+	stream := b.follow(base + "/recordings/live?last=" + first.Sid)
+	if stream.StatusCode != http.StatusOK {
+		t.Fatalf("following the list: %s, want 200", stream.Status)
 	}
-
+	for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-store"} {
+		if got := stream.Header.Get(name); got != want {
+			t.Fatalf("the stream has the %s %q, want %q", name, got, want)
+		}
+	}
 	w.record(w.two.ID, "a-call")
 	w.record(w.one.ID, "other")
-	if got, after := f.next(), f.next(); got != "new" || after != "" {
-		t.Errorf("after a recording the events are %q and %q, want new and the end",
-			got, after)
-	}
+	stream.wantOneEvent(t)
 
-	if again := b.follow(base + "/recordings/live?last=" + first.Sid); again.next() != "new" || again.next() != "" {
-		t.Error("a change from before the stream began is not announced exactly once")
-	}
+	// A change from before the stream began is announced, too.
+	b.follow(base + "/recordings/live?last=" + first.Sid).wantOneEvent(t)
 
 	// A session may have three streams at a time.
 	newest := between(b.get(base+"/audit").body, "last=", `"`)
-	var all []follower
+	var streams []follower
 	for range 3 {
-		f := b.follow(base + "/audit/live?last=" + newest)
-		if f.StatusCode != http.StatusOK {
-			t.Errorf("one of three streams: %s, want 200", f.Status)
+		stream := b.follow(base + "/audit/live?last=" + newest)
+		if stream.StatusCode != http.StatusOK {
+			t.Errorf("one of three streams: %s, want 200", stream.Status)
 		}
-		all = append(all, f)
+		streams = append(streams, stream)
 	}
-
-	if fourth := b.follow(base + "/audit/live?last=" + newest); fourth.StatusCode != http.StatusTooManyRequests ||
-		fourth.Header.Get("Retry-After") == "" {
-		t.Errorf("a fourth stream of a session: %s, want 429 and Retry-After", fourth.Status)
+	fourth := b.follow(base + "/audit/live?last=" + newest)
+	if fourth.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("a fourth stream of a session: %s, want 429", fourth.Status)
 	}
-
+	if fourth.Header.Get("Retry-After") == "" {
+		t.Error("the refusal of a fourth stream has no Retry-After")
+	}
 	_, other := w.operator("bob@example.com", in)
-	if f := other.follow(base + "/audit/live?last=" + newest); f.StatusCode != http.StatusOK {
-		t.Errorf("a stream of another operator: %s, want 200", f.Status)
+	if theirs := other.follow(base + "/audit/live?last=" + newest); theirs.StatusCode != http.StatusOK {
+		t.Errorf("a stream of another operator: %s, want 200", theirs.Status)
 	}
 
 	// Signing out ends the streams.
 	b.post("/dashboard/account", "/dashboard/logout", nil)
-	for _, f := range all {
-		if got := f.next(); got != "end" {
+	for _, stream := range streams {
+		if got := stream.next(); got != "end" {
 			t.Errorf("after signing out the event is %q, want end", got)
 		}
 	}
@@ -106,15 +118,15 @@ func TestFollowNeedsFactor(t *testing.T) {
 
 	base := "/dashboard/projects/" + w.one.ID
 	newest := between(b.get(base+"/audit").body, "last=", `"`)
-	f := b.follow(base + "/audit/live?last=" + newest)
-	if f.StatusCode != http.StatusOK {
-		t.Fatalf("following: %s, want 200", f.Status)
+	stream := b.follow(base + "/audit/live?last=" + newest)
+	if stream.StatusCode != http.StatusOK {
+		t.Fatalf("following the audit trail: %s, want 200", stream.Status)
 	}
 
 	owner := operator.Membership{ProjectID: w.one.ID, Role: operator.Owner}
 	_, err := w.operators.Update(t.Context(), o.ID, operator.Input{Roles: []operator.Membership{owner}}, "")
 	must(t, err)
-	if got := f.next(); got != "end" {
+	if got := stream.next(); got != "end" {
 		t.Errorf("after a role that requires a second factor the event is %q, want end", got)
 	}
 	if again := b.follow(base + "/audit/live?last=" + newest); again.StatusCode == http.StatusOK {
@@ -134,8 +146,10 @@ func TestPeek(t *testing.T) {
 	if _, _, err := w.operators.Peek(t.Context(), b.cookie()); err != nil {
 		t.Fatal(err)
 	}
-	if after, _, err := w.operators.Peek(t.Context(), b.cookie()); err != nil || !after.Seen.Equal(s.Seen) {
-		t.Errorf("Peek counts as a use of the session: %v, %v", after.Seen, err)
+	after, _, err := w.operators.Peek(t.Context(), b.cookie())
+	must(t, err)
+	if !after.Seen.Equal(s.Seen) {
+		t.Errorf("Peek sets the last use of the session to %v, want %v as before", after.Seen, s.Seen)
 	}
 
 	w.pass(40 * time.Minute)
@@ -145,9 +159,9 @@ func TestPeek(t *testing.T) {
 
 	b.signIn("ann@example.com")
 	newest := between(b.get("/dashboard/audit").body, "last=", `"`)
-	f := b.follow("/dashboard/audit/live?last=" + newest)
+	stream := b.follow("/dashboard/audit/live?last=" + newest)
 	w.api.Shutdown()
-	if got := f.next(); got != "" {
+	if got := stream.next(); got != "" {
 		t.Errorf("when the server shuts down the event is %q, want none", got)
 	}
 }

@@ -3,7 +3,6 @@ package dashboard_test
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -27,8 +26,11 @@ var valid = map[string]string{
 }
 
 // needed are fields that forms require although the browser does not enforce it.
-var needed = map[string][]string{"/tokens/make/guest$": {"allowed_addresses"},
-	"/clients$": {"name", "redirect_uri"}, "/kinds/conference_rooms": {"name"}}
+var needed = map[string][]string{
+	"/tokens/make/guest$":     {"allowed_addresses"},
+	"/clients$":               {"name", "redirect_uri"},
+	"/kinds/conference_rooms": {"name"},
+}
 
 // quoted matches the text that a field for a confirmation asks for.
 var quoted = regexp.MustCompile(`“([^”]+)”`)
@@ -104,12 +106,19 @@ var repeatable = regexp.MustCompile(
 		// They only show something. The first button of a new retention rule shows a preview.
 		`|/(signing-key|retention)$`)
 
+// deletesProject and endsSomething match forms after which others would fail.
+var (
+	deletesProject = regexp.MustCompile("/projects/[^/]+/delete$")
+	endsSomething  = regexp.MustCompile("delete|revoke|remove|withdraw|disable|old-secret")
+)
+
 // lateness orders forms so that those that delete something come last.
 func (f shownForm) lateness() int {
-	for i, words := range []string{"/projects/[^/]+/delete$", "delete|revoke|remove|withdraw|disable|old-secret"} {
-		if regexp.MustCompile(words).MatchString(f.action) {
-			return 2 - i
-		}
+	switch {
+	case deletesProject.MatchString(f.action):
+		return 2
+	case endsSomething.MatchString(f.action):
+		return 1
 	}
 	return 0
 }
@@ -121,19 +130,23 @@ var harmless = regexp.MustCompile(`\.(updated|revoked|disabled|roles_changed|end
 // once.
 func (w *world) actions() map[string]int {
 	w.Helper()
-	n, targets := make(map[string]int), make(map[string]bool)
-	for q := (page.Query{Size: page.MaxSize}); ; {
-		found, err := w.rows.ListAudit(w.Context(), audit.Filter{Outcome: audit.Done}, q)
+	counts, counted := make(map[string]int), make(map[string]bool)
+	query := page.Query{Size: page.MaxSize}
+	for {
+		found, err := w.rows.ListAudit(w.Context(), audit.Filter{Outcome: audit.Done}, query)
 		must(w, err)
 		for _, e := range found.Items {
-			if of := e.Action + " " + e.Target.ID; !harmless.MatchString(e.Action) || !targets[of] {
-				targets[of] = true
-				n[e.Action]++
+			action := e.Action + " " + e.Target.ID
+			if harmless.MatchString(e.Action) && counted[action] {
+				continue
 			}
+			counted[action] = true
+			counts[e.Action]++
 		}
-		if q.From = found.Next; q.From == "" {
-			return n
+		if found.Next == "" {
+			return counts
 		}
+		query.From = found.Next
 	}
 }
 
@@ -144,26 +157,17 @@ const afterwards = 4 * time.Second
 // sendTogether sends the same form several times at once.
 func (b browser) sendTogether(f shownForm, sent url.Values, times int) []answer {
 	b.Helper()
-	all, errs := make([]answer, times), make([]error, times)
+	answers, errs := make([]answer, times), make([]error, times)
 	var sending sync.WaitGroup
-	for i := range all {
+	for i := range times {
 		r := b.submit(f, sent)
-		sending.Go(func() {
-			resp, err := b.client.Do(r)
-			if err != nil {
-				errs[i] = err
-				return
-			}
-			defer resp.Body.Close()
-			body, err := io.ReadAll(resp.Body)
-			all[i], errs[i] = answer{resp, string(body)}, err
-		})
+		sending.Go(func() { answers[i], errs[i] = b.exchange(r) })
 	}
 	sending.Wait()
 	for _, err := range errs {
 		must(b, err)
 	}
-	return all
+	return answers
 }
 
 // TestFormsSentTwice sends each form twice at once, as a double click without scripts does, and
@@ -182,36 +186,43 @@ func TestFormsSentTwice(t *testing.T) {
 		if notTwice.MatchString(f.action) {
 			continue
 		}
-		before, sent := w.actions(), f.rightly()
-		all := b.sendTogether(f, sent, 2)
-		w.pass(afterwards)
-		all = append(all, b.send(b.submit(f, sent)))
-		what := fmt.Sprintf("POST %s of %s", f.action, f.page)
-		if all[0].StatusCode >= http.StatusBadRequest && all[1].StatusCode >= http.StatusBadRequest {
-			t.Errorf("%s with %v: %s, want a success\n%s", what, sent, all[0].Status,
-				between(all[0].body, `id="faults"`, "</div>"))
-			continue
-		}
-		tried++
-		for i, a := range all {
-			if a.StatusCode >= http.StatusInternalServerError || a.StatusCode == http.StatusForbidden {
-				t.Errorf("%s, request %d: %s", what, i, a.Status)
+		t.Run(fmt.Sprintf("POST %s of %s", f.action, f.page), func(t *testing.T) {
+			if checkSentTwice(t, b, f) {
+				tried++
 			}
-		}
-		third := all[2]
-		refused := third.StatusCode == http.StatusConflict && strings.Contains(third.body, `id="sent"`)
-		if refused == repeatable.MatchString(f.action) {
-			t.Errorf("%s, sent again later: %s, says that it was sent before: %t", what, third.Status, refused)
-		}
-		for action, n := range w.actions() {
-			if n > before[action]+1 {
-				t.Errorf("%s, sent three times, did %s %d times", what, action, n-before[action])
-			}
-		}
+		})
 	}
 	if tried < 40 {
-		t.Errorf("only %d forms were tried", tried)
+		t.Errorf("only %d forms were tried, want at least 40", tried)
 	}
+}
+
+// checkSentTwice sends a form three times, and reports whether the form was accepted.
+func checkSentTwice(t *testing.T, b browser, f shownForm) bool {
+	before, sent := b.actions(), f.rightly()
+	both := b.sendTogether(f, sent, 2)
+	b.pass(afterwards)
+	third := b.send(b.submit(f, sent))
+	if both[0].StatusCode >= http.StatusBadRequest && both[1].StatusCode >= http.StatusBadRequest {
+		t.Errorf("%s with %v, want a success\n%s", both[0], sent, between(both[0].body, `id="faults"`, "</div>"))
+		return false
+	}
+	for i, a := range append(both, third) {
+		if a.StatusCode >= http.StatusInternalServerError || a.StatusCode == http.StatusForbidden {
+			t.Errorf("request %d: %s, want neither 403 nor an error of the server", i, a)
+		}
+	}
+
+	refused := third.StatusCode == http.StatusConflict && strings.Contains(third.body, `id="sent"`)
+	if want := !repeatable.MatchString(f.action); refused != want {
+		t.Errorf("%s, sent again later, is refused as sent before: %t, want %t", third, refused, want)
+	}
+	for action, n := range b.actions() {
+		if n > before[action]+1 {
+			t.Errorf("sending the form three times did %s %d times, want at most once", action, n-before[action])
+		}
+	}
+	return true
 }
 
 // TestSecretShownTwice shows that both requests of a double click show the same new secret, that a
@@ -223,28 +234,27 @@ func TestSecretShownTwice(t *testing.T) {
 	f := shownForm{page: keys + "/new", action: keys}
 	sent := url.Values{"form": {b.token(f.page)}, "name": {"billing"}, "scope": {"Voice"}}
 
-	const secret = `id="secret"><span class="copy"><code>([^<]+)<`
-	all := b.sendTogether(f, sent, 2)
-	if one, two := all[0].find(t, secret), all[1].find(t, secret); one != two {
-		t.Errorf("a double click showed the secrets %q and %q", one, two)
+	both := b.sendTogether(f, sent, 2)
+	secret := both[0].find(t, shownSecret)
+	if second := both[1].find(t, shownSecret); second != secret {
+		t.Errorf("a double click showed the secrets %q and %q, want the same", secret, second)
 	}
+
 	w.pass(afterwards)
 	again := b.send(b.submit(f, sent))
-	if again.StatusCode != http.StatusConflict || !strings.Contains(again.body, `id="sent"`) ||
-		strings.Contains(again.body, all[0].find(t, secret)) {
-		t.Errorf("a form that was sent before: %s\n%s", again.Status, again.body)
-	}
+	again.wantStatus(t, http.StatusConflict)
+	again.wantText(t, `id="sent"`)
+	again.wantNoText(t, secret)
 	if page := again.find(t, `id="sent-form" href="([^"]+)"`); page != f.page {
 		t.Errorf("the page about a form that was sent before leads to %s, want %s", page, f.page)
 	}
 
 	sent.Set("form", b.token(f.page))
-	if a := b.send(b.submit(f, sent)); a.StatusCode != http.StatusOK {
-		t.Errorf("the form of a new page: %s, want 200", a.Status)
-	}
+	b.send(b.submit(f, sent)).wantStatus(t, http.StatusOK)
 	found, err := w.fabric.APIKeys.List(t.Context(), w.one.ID, firstPage)
-	if err != nil || len(found.Items) != 2 {
-		t.Errorf("there are %d keys, want 2: %v", len(found.Items), err)
+	must(t, err)
+	if n := len(found.Items); n != 2 {
+		t.Errorf("there are %d keys, want 2", n)
 	}
 }
 
@@ -263,9 +273,9 @@ func TestSentToTwoNodes(t *testing.T) {
 	says := func(want string) {
 		t.Helper()
 		again := b.send(b.submit(f, sent))
-		said := between(again.body, `id="sent"`, "</p>")
-		if again.StatusCode != http.StatusConflict || !strings.Contains(said, want) {
-			t.Errorf("the form sent again: %s, %q, want %q", again.Status, said, want)
+		again.wantStatus(t, http.StatusConflict)
+		if said := between(again.body, `id="sent"`, "</p>"); !strings.Contains(said, want) {
+			t.Errorf("the page about the form sent again says %q, want %q", said, want)
 		}
 	}
 	says("is still being handled: reload this page.")
@@ -283,14 +293,12 @@ func TestRefusedFormSentAgain(t *testing.T) {
 	f := shownForm{page: base + "/subscribers/new", action: base + "/subscribers"}
 	sent := url.Values{"form": {b.token(f.page)}, "email": {"not an address"}}
 	for range 2 {
-		if a := b.send(b.submit(f, sent)); a.StatusCode != http.StatusUnprocessableEntity {
-			t.Errorf("a wrong email: %s, want 422", a.Status)
-		}
+		b.send(b.submit(f, sent)).wantRefused(t)
 	}
 	sent.Set("email", "ada@example.com")
 	created := b.send(b.submit(f, sent))
 	if created.StatusCode != http.StatusSeeOther {
-		t.Fatalf("the corrected form: %s, want 303\n%s", created.Status, created.body)
+		t.Fatalf("%s, want 303\n%s", created, created.body)
 	}
 	w.pass(afterwards)
 	again := b.send(b.submit(f, sent))

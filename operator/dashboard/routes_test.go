@@ -1,11 +1,10 @@
 package dashboard_test
 
 import (
-	"context"
-	"encoding/json"
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,63 +28,85 @@ var own = []string{"/dashboard", "/dashboard/confirm", "/dashboard/enrol", "/das
 // things returns a replacer for the parameters in paths. It replaces them with the ids of existing
 // rows.
 func (w *world) things(t *testing.T) *strings.Replacer {
-	ctx := context.Background()
-	name, mail := "key", "ada@example.com"
+	t.Helper()
+	ctx, name, email := t.Context(), "key", "ada@example.com"
 	k, _, err := w.fabric.APIKeys.Create(ctx, w.one.ID,
 		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
-
-	s, err := w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail})
+	s, err := w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &email})
 	must(t, err)
 	c, _, err := w.idp.Clients.Create(ctx,
 		idp.Client{ProjectID: w.one.ID, Name: "app", Type: idp.Service, Scopes: []string{"Voice"}})
 	must(t, err)
 
 	victim := "victim@example.com"
-	o, err := w.operators.Create(ctx, operator.Input{Email: &victim,
-		Roles: []operator.Membership{{Role: operator.Viewer}}})
+	o, err := w.operators.Create(ctx,
+		operator.Input{Email: &victim, Roles: []operator.Membership{{Role: operator.Viewer}}})
 	must(t, err)
-
 	r := w.record(w.one.ID, "a-call")
-	room, err := w.fabric.Resources.Create(ctx, w.one.ID, w.fabric.Resources.Kinds().ByPath("conference_rooms"),
-		map[string]json.RawMessage{"name": []byte(`"of ada@example.com"`)})
-	must(t, err)
-
+	room := w.room("of ada@example.com")
 	ingest, _, err := w.fabric.IngestKeys.Create(ctx, w.one.ID, "switch", nil)
 	must(t, err)
-
 	token, _, err := w.fabric.RegistrationTokens.Create(ctx, w.one.ID, fabric.RegistrationTokenInput{}, nil)
 	must(t, err)
 
 	upstreamName, issuer := "Acme ID", "https://id.example/"
-	u, err := w.idp.Upstreams.Create(ctx, w.one.ID, idp.UpstreamInput{Name: &upstreamName, Issuer: &issuer,
-		ClientID: &name})
+	u, err := w.idp.Upstreams.Create(ctx, w.one.ID,
+		idp.UpstreamInput{Name: &upstreamName, Issuer: &issuer, ClientID: &name})
 	must(t, err)
-
-	to := "https://hooks.example/events"
-	hook, err := w.fabric.Webhooks.Create(ctx, w.one.ID, fabric.WebhookInput{URL: &to})
+	target := "https://hooks.example/events"
+	hook, err := w.fabric.Webhooks.Create(ctx, w.one.ID, fabric.WebhookInput{URL: &target})
 	must(t, err)
 	sent, err := w.fabric.Webhooks.Test(ctx, w.one.ID, hook.ID)
 	must(t, err)
 
 	rule, err := w.recordings.Retention().Add(ctx, recordings.Rule{ProjectID: w.one.ID, Days: 9})
 	must(t, err)
-
-	must(t, w.operators.SaveRecordingFilter(ctx, operator.RecordingFilter{OperatorID: o.ID, ProjectID: w.one.ID,
-		Name: "late", Query: "after=2030-01-31"}))
+	must(t, w.operators.SaveRecordingFilter(ctx, operator.RecordingFilter{
+		OperatorID: o.ID,
+		ProjectID:  w.one.ID,
+		Name:       "late",
+		Query:      "after=2030-01-31",
+	}))
 	filters, err := w.operators.RecordingFilters(ctx, o.ID, w.one.ID)
 	must(t, err)
 
-	return strings.NewReplacer("/webhooks/{id}", "/webhooks/"+hook.ID, "{delivery}", sent.ID,
-		"{project}", w.one.ID, "/retention/{id}", "/retention/"+rule.ID,
+	return strings.NewReplacer(
+		"{project}", w.one.ID,
+		"{sid}", r.Sid,
+		"{delivery}", sent.ID,
+		"{kind}", "conference_rooms",
+		"{what}", "guest",
+		"/webhooks/{id}", "/webhooks/"+hook.ID,
+		"/retention/{id}", "/retention/"+rule.ID,
 		"/filters/{id}", "/filters/"+filters[0].ID,
 		"/ingest-keys/{id}", "/ingest-keys/"+ingest.ID,
-		"/registration-tokens/{id}", "/registration-tokens/"+token.ID, "/upstreams/{id}", "/upstreams/"+u.ID,
-		"/keys/{id}",
-		"/keys/"+k.ID, "/subscribers/{id}",
-		"/subscribers/"+s.ID, "/clients/{id}", "/clients/"+c.ID,
-		"/operators/{id}", "/operators/"+o.ID, "{sid}", r.Sid, "/resources/{id}", "/resources/"+room.ID,
-		"{kind}", "conference_rooms", "{what}", "guest")
+		"/registration-tokens/{id}", "/registration-tokens/"+token.ID,
+		"/upstreams/{id}", "/upstreams/"+u.ID,
+		"/keys/{id}", "/keys/"+k.ID,
+		"/subscribers/{id}", "/subscribers/"+s.ID,
+		"/clients/{id}", "/clients/"+c.ID,
+		"/operators/{id}", "/operators/"+o.ID,
+		"/resources/{id}", "/resources/"+room.ID)
+}
+
+// isOwn reports whether every operator may use a route for their own account.
+func isOwn(route string) bool {
+	_, pattern, _ := strings.Cut(route, " ")
+	return strings.HasPrefix(pattern, "/dashboard/account") ||
+		slices.Contains(own, pattern) && route != "POST /dashboard/projects"
+}
+
+// formEnds lists the ends of paths that show something only to operators who may change it.
+var formEnds = []string{"/new", "/edit", "/{kind}", "/upload", "{id}/export", "/{what}"}
+
+// isForChange reports whether a route changes something, or leads to a form that does. Viewers may
+// save filters, which only they see.
+func isForChange(method, pattern string) bool {
+	if method == http.MethodPost && !strings.Contains(pattern, "/recordings/filters") {
+		return true
+	}
+	return slices.ContainsFunc(formEnds, func(end string) bool { return strings.HasSuffix(pattern, end) })
 }
 
 // TestRoutesAreRefused shows that each route is refused without a login, to viewers, to operators
@@ -93,62 +114,46 @@ func (w *world) things(t *testing.T) *strings.Replacer {
 func TestRoutesAreRefused(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)
-
-	in := func(p fabric.Project, r operator.Role) operator.Membership {
-		return operator.Membership{ProjectID: p.ID, Role: r}
-	}
-
 	w.operator("owner@example.com", ofAll)
-	_, viewer := w.operator("viewer@example.com", in(w.one, operator.Viewer))
-	_, other := w.operator("other@example.com", in(w.two, operator.Owner))
+	_, viewer := w.operator("viewer@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
+	_, other := w.operator("other@example.com", operator.Membership{ProjectID: w.two.ID, Role: operator.Owner})
 	_, admin := w.operator("admin@example.com", operator.Membership{Role: operator.Admin})
 	nobody := w.browser()
 
 	routes := w.api.Routes()
 	for _, route := range routes {
-		method, pattern, _ := strings.Cut(route, " ")
-		path := ids.Replace(pattern)
 		if open[route] {
 			continue
 		}
-
-		isOwn, ofProject := strings.HasPrefix(pattern, "/dashboard/account"), strings.Contains(pattern, "{project}")
-		for _, p := range own {
-			isOwn = isOwn || p == pattern && route != "POST /dashboard/projects"
-		}
-
-		refused := func(who string, b browser, want int) {
-			form := url.Values{"form": {b.token(
-				map[bool]string{true: "/dashboard/login", false: "/dashboard/account"}[who == "nobody"])}}
+		method, pattern, _ := strings.Cut(route, " ")
+		path := ids.Replace(pattern)
+		send := func(b browser, formPage string) answer {
 			if method == http.MethodGet {
-				form = nil
+				return b.get(path)
 			}
-			if a := b.send(b.request(method, path, form)); a.StatusCode != want ||
-				strings.Contains(a.body, "ada@example.com") {
+			return b.send(b.request(method, path, url.Values{"form": {b.token(formPage)}}))
+		}
+		refused := func(who string, b browser, want int) {
+			t.Helper()
+			a := send(b, "/dashboard/account")
+			if a.StatusCode != want {
 				t.Errorf("%s as %s returned %s, want %d", route, who, a.Status, want)
-			} else if want == http.StatusSeeOther &&
-				!strings.HasPrefix(a.Header.Get("Location"), "/dashboard/login") {
-				t.Errorf("%s as %s leads to %s, want the login page", route, who, a.Header.Get("Location"))
 			}
+			a.wantNoText(t, "ada@example.com")
 		}
 
-		refused("nobody", nobody, http.StatusSeeOther)
-		if isOwn {
-			continue
+		anonymous := send(nobody, "/dashboard/login")
+		anonymous.wantStatus(t, http.StatusSeeOther)
+		anonymous.wantNoText(t, "ada@example.com")
+		if at := anonymous.Header.Get("Location"); !strings.HasPrefix(at, "/dashboard/login") {
+			t.Errorf("%s without a login leads to %s, want the login page", route, at)
 		}
-
-		// Routes that change something, or lead to a form that does, are also refused to
-		// viewers. Viewers may save filters, which only they see.
-		changes := method == http.MethodPost && !strings.Contains(pattern, "/recordings/filters") ||
-			strings.HasSuffix(pattern, "/new") ||
-			strings.HasSuffix(pattern, "/edit") || strings.HasSuffix(pattern, "/{kind}") ||
-			strings.HasSuffix(pattern, "/upload") || strings.HasSuffix(pattern, "{id}/export") ||
-			strings.HasSuffix(pattern, "/{what}")
 
 		switch {
-		case ofProject:
+		case isOwn(route):
+		case strings.Contains(pattern, "{project}"):
 			refused("an owner of another project", other, http.StatusNotFound)
-			if changes {
+			if isForChange(method, pattern) {
 				refused("a viewer", viewer, http.StatusForbidden)
 			}
 			if method == http.MethodPost && strings.HasSuffix(pattern, "{project}/delete") {
@@ -160,10 +165,29 @@ func TestRoutesAreRefused(t *testing.T) {
 			refused("an admin of all projects", admin, http.StatusForbidden)
 		}
 	}
-
 	if len(routes) < 40 {
-		t.Errorf("there are only %d routes", len(routes))
+		t.Errorf("there are only %d routes, want at least 40", len(routes))
 	}
+}
+
+// otherOrigins lists ways in which a form can come from another origin.
+var otherOrigins = []struct {
+	name   string
+	change func(r *http.Request)
+}{
+	{"cross-site", func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }},
+	{"from a sister site", func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") }},
+	{"from a different Origin", func(r *http.Request) {
+		r.Header.Del("Sec-Fetch-Site")
+		r.Header.Set("Origin", "https://evil.example")
+	}},
+	{"from Origin null", func(r *http.Request) {
+		r.Header.Del("Sec-Fetch-Site")
+		r.Header.Set("Origin", "null")
+	}},
+	{"from https instead of http", func(r *http.Request) {
+		r.Header.Set("Origin", "https://"+r.URL.Host)
+	}},
 }
 
 // TestForms shows that a GET changes nothing, and neither does a form from another site or session.
@@ -182,47 +206,26 @@ func TestForms(t *testing.T) {
 		}
 
 		path := ids.Replace(pattern)
-		if a := b.get(path); a.StatusCode != http.StatusOK && a.StatusCode != http.StatusSeeOther &&
-			a.StatusCode != http.StatusNotFound {
-			t.Errorf("GET %s: %s, want 200, 303 or 404", path, a.Status)
+		switch a := b.get(path); a.StatusCode {
+		case http.StatusOK, http.StatusSeeOther, http.StatusNotFound:
+		default:
+			t.Errorf("%s, want 200, 303 or 404", a)
 		}
-
-		// Forms from other origins are refused.
-		for name, change := range map[string]func(r *http.Request){
-			"cross-site":         func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
-			"from a sister site": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },
-			"from a different Origin": func(r *http.Request) {
-				r.Header.Del("Sec-Fetch-Site")
-				r.Header.Set("Origin", "https://evil.example")
-			},
-			"from Origin null": func(r *http.Request) {
-				r.Header.Del("Sec-Fetch-Site")
-				r.Header.Set("Origin", "null")
-			},
-			"from http instead of https": func(r *http.Request) {
-				r.Header.Set("Origin", strings.Replace(w.url, "http:", "https:", 1))
-			},
-		} {
+		for _, tt := range otherOrigins {
 			r := b.request("POST", path, url.Values{"form": {token}, "confirm": {"One"}})
-			change(r)
+			tt.change(r)
 			if a := b.send(r); a.StatusCode != http.StatusForbidden {
-				t.Errorf("POST %s, %s: %s, want 403", path, name, a.Status)
+				t.Errorf("%s, %s, want 403", tt.name, a)
 			}
 		}
-
-		// Forms without the session's token are refused, too.
-		for name, value := range map[string]string{"without a token": "", "with another session's": theirs} {
-			if a := b.send(b.request("POST", path,
-				url.Values{"form": {value}, "confirm": {"One"}})); a.StatusCode != http.StatusForbidden {
-				t.Errorf("POST %s %s: %s, want 403", path, name, a.Status)
-			}
+		for _, wrongToken := range []string{"", theirs} {
+			form := url.Values{"form": {wrongToken}, "confirm": {"One"}}
+			b.send(b.request("POST", path, form)).wantStatus(t, http.StatusForbidden)
 		}
 	}
 
 	if after := w.actions(); !maps.Equal(before, after) {
 		t.Errorf("the requests changed the audited actions from %v to %v, want no change", before, after)
 	}
-	if a := b.get("/dashboard/projects/" + w.one.ID); a.StatusCode != http.StatusOK {
-		t.Errorf("after all requests, the project's page returned %s, want 200", a.Status)
-	}
+	b.get("/dashboard/projects/"+w.one.ID).wantStatus(t, http.StatusOK)
 }
