@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -42,25 +43,16 @@ func (a *site) bulk(v *visit, p bulkPage) error {
 	}
 
 	if v.form.Get("confirm") != "yes" {
-		for _, id := range p.IDs {
-			name, err := p.nameOf(id)
-			if problem.IgnoreNotFound(err) != nil {
-				return err
-			}
-			if err == nil {
-				p.Names = append(p.Names, name)
-			}
-		}
-		return a.page(v, http.StatusOK, p.Title, "bulk", p)
+		return a.confirmBulk(v, p)
 	}
 
-	done, refused := 0, 0
+	changed, refused := 0, 0
 	for _, id := range p.IDs {
 		err := p.change(id)
 		first := problem.First(err)
 		switch {
 		case err == nil:
-			done++
+			changed++
 		case errors.Is(err, problem.NotFound): // another operator deleted the row
 		case first != nil && (first.Kind == problem.Conflict || first.Kind == problem.Invalid):
 			refused++
@@ -68,7 +60,22 @@ func (a *site) bulk(v *visit, p bulkPage) error {
 			return err
 		}
 	}
-	return v.redirect(p.Back + "?done=" + p.changed + "&n=" + strconv.Itoa(done) + "&refused=" + strconv.Itoa(refused))
+	return v.redirect(fmt.Sprintf("%s?done=%s&n=%d&refused=%d", p.Back, p.changed, changed, refused))
+}
+
+// confirmBulk asks whether to change the rows of a page that still exist.
+func (a *site) confirmBulk(v *visit, p bulkPage) error {
+	for _, id := range p.IDs {
+		name, err := p.nameOf(id)
+		if errors.Is(err, problem.NotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		p.Names = append(p.Names, name)
+	}
+	return a.page(v, http.StatusOK, p.Title, "bulk", p)
 }
 
 // counted replaces {n} in a notice about several rows, and adds the number of rows that could not
@@ -94,12 +101,6 @@ func (a *recordingPages) bulkRecordings(v *visit) error {
 		return problem.NoSuch("page")
 	}
 	owner, ctx := recordings.Owner{ProjectID: v.project.ID}, v.r.Context()
-	p := bulkPage{Action: v.base() + "/recordings/bulk", Back: v.base() + "/recordings", Do: v.form.Get("do"),
-		nameOf: func(id string) (string, error) {
-			r, err := a.Recordings.Find(ctx, owner, id)
-			row := v.recordingRow(r)
-			return row.Title + " " + row.Who, err
-		}}
 	hold := func(reason string) func(string) error {
 		return func(id string) error {
 			_, err := a.Recordings.Mark(ctx, v.project.ID, id, recordings.MarkInput{Hold: &reason})
@@ -107,21 +108,45 @@ func (a *recordingPages) bulkRecordings(v *visit) error {
 		}
 	}
 
-	switch p.Do {
+	var p bulkPage
+	switch v.form.Get("do") {
 	case "hold":
-		p.Title, p.Button, p.changed = "Put recordings on hold", "Put on hold", "recordingsheld"
-		p.Text = "Nobody can delete these recordings until they are released. Give the reason on the page of each."
-		p.change = hold("put on hold in the dashboard")
+		p = bulkPage{
+			Do:      "hold",
+			Title:   "Put recordings on hold",
+			Button:  "Put on hold",
+			Text:    "Nobody can delete these recordings until they are released. Give the reason on the page of each.",
+			changed: "recordingsheld",
+			change:  hold("put on hold in the dashboard"),
+		}
 	case "release":
-		p.Title, p.Button, p.changed = "Release recordings", "Release", "recordingsreleased"
-		p.Text = "These recordings can be deleted again. Retention rules apply to them within an hour."
-		p.change = hold("")
+		p = bulkPage{
+			Do:      "release",
+			Title:   "Release recordings",
+			Button:  "Release",
+			Text:    "These recordings can be deleted again. Retention rules apply to them within an hour.",
+			changed: "recordingsreleased",
+			change:  hold(""),
+		}
 	default:
-		p.Do, p.Danger = "delete", true
-		p.Title, p.Button = "Delete recordings", "Delete recordings"
-		p.Text = "The media is removed within a minute. This cannot be undone. Recordings on hold are left out."
-		p.changed = "recordingsdeleted"
-		p.change = func(id string) error { return a.Recordings.Delete(ctx, v.project.ID, id) }
+		p = bulkPage{
+			Do:      "delete",
+			Title:   "Delete recordings",
+			Button:  "Delete recordings",
+			Danger:  true,
+			Text:    "The media is removed within a minute. This cannot be undone. Recordings on hold are left out.",
+			changed: "recordingsdeleted",
+			change:  func(id string) error { return a.Recordings.Delete(ctx, v.project.ID, id) },
+		}
+	}
+	p.Action, p.Back = v.base()+"/recordings/bulk", v.base()+"/recordings"
+	p.nameOf = func(id string) (string, error) {
+		r, err := a.Recordings.Find(ctx, owner, id)
+		if err != nil {
+			return "", err
+		}
+		row := v.recordingRow(r)
+		return row.Title + " " + row.Who, nil
 	}
 	return a.bulk(v, p)
 }
@@ -129,36 +154,54 @@ func (a *recordingPages) bulkRecordings(v *visit) error {
 // bulkSubscribers serves POST /dashboard/projects/{project}/subscribers/bulk. The field do names
 // the action for the selected subscribers.
 func (a *subscriberPages) bulkSubscribers(v *visit) error {
-	p := bulkPage{Action: v.base() + "/subscribers/bulk", Back: v.base() + "/subscribers", Do: v.form.Get("do")}
-	ctx, all := v.r.Context(), a.Fabric.Subscribers
-	set := func(disabled bool) func(string) error {
+	ctx, subscribers := v.r.Context(), a.Fabric.Subscribers
+	setDisabled := func(disabled bool) func(string) error {
 		return func(id string) error {
-			_, err := all.Update(ctx, v.project.ID, id, fabric.SubscriberInput{Disabled: &disabled})
+			_, err := subscribers.Update(ctx, v.project.ID, id, fabric.SubscriberInput{Disabled: &disabled})
 			return err
 		}
 	}
 
-	switch p.Do {
+	var p bulkPage
+	switch v.form.Get("do") {
 	case "disable":
-		p.Title, p.Button, p.Danger = "Disable subscribers", "Disable subscribers", true
-		p.Text = "All their sessions and tokens end. Nobody can sign in to these accounts until you enable them."
-		p.change, p.changed = set(true), "subscribersdisabled"
+		p = bulkPage{
+			Do:      "disable",
+			Title:   "Disable subscribers",
+			Button:  "Disable subscribers",
+			Danger:  true,
+			Text:    "All their sessions and tokens end. Nobody can sign in to these accounts until you enable them.",
+			changed: "subscribersdisabled",
+			change:  setDisabled(true),
+		}
 	case "enable":
-		p.Title, p.Button = "Enable subscribers", "Enable subscribers"
-		p.Text = "These subscribers can sign in again."
-		p.change, p.changed = set(false), "subscribersenabled"
+		p = bulkPage{
+			Do:      "enable",
+			Title:   "Enable subscribers",
+			Button:  "Enable subscribers",
+			Text:    "These subscribers can sign in again.",
+			changed: "subscribersenabled",
+			change:  setDisabled(false),
+		}
 	case "signout":
-		p.Title, p.Button = "Sign out subscribers", "Sign out everywhere"
-		p.Text = "All their sessions and tokens end. They can sign in again immediately."
-		p.change = func(id string) error { return all.Revoke(ctx, v.project.ID, id) }
-		p.changed = "subscriberssignedout"
+		p = bulkPage{
+			Do:      "signout",
+			Title:   "Sign out subscribers",
+			Button:  "Sign out everywhere",
+			Text:    "All their sessions and tokens end. They can sign in again immediately.",
+			changed: "subscriberssignedout",
+			change:  func(id string) error { return subscribers.Revoke(ctx, v.project.ID, id) },
+		}
 	default:
 		return problem.BadParam("do", "choose what to do with the selected subscribers")
 	}
-
+	p.Action, p.Back = v.base()+"/subscribers/bulk", v.base()+"/subscribers"
 	p.nameOf = func(id string) (string, error) {
-		s, err := all.Find(ctx, v.project.ID, id)
-		return v.subscriberRow(s).Title, err
+		s, err := subscribers.Find(ctx, v.project.ID, id)
+		if err != nil {
+			return "", err
+		}
+		return v.subscriberRow(s).Title, nil
 	}
 	return a.bulk(v, p)
 }

@@ -3,11 +3,14 @@ package dashboard
 import (
 	"cmp"
 	"encoding/csv"
+	"errors"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 )
 
@@ -74,8 +77,13 @@ func (i input) isSet() bool {
 // text in the search box. Links from earlier versions use the parameter old instead.
 func (v *visit) finder(label, hint, old string, filters ...input) finder {
 	q := v.r.URL.Query()
-	return finder{Label: label, Hint: hint, Query: plainText(cmp.Or(q.Get("q"), q.Get(old))), Filters: filters,
-		All: v.r.URL.Path}
+	return finder{
+		Label:   label,
+		Hint:    hint,
+		Query:   plainText(cmp.Or(q.Get("q"), q.Get(old))),
+		Filters: filters,
+		All:     v.r.URL.Path,
+	}
 }
 
 // textFilter returns a filter by text, with its value from the URL.
@@ -89,6 +97,32 @@ func (v *visit) dayFilter(name, label string) input {
 	return input{Kind: "text", Type: "date", Name: name, Label: label, Value: v.r.URL.Query().Get(name)}
 }
 
+// parseDays returns the time range of a filter from the text of its first and of its last day. The
+// range includes the last day. Empty text sets no limit.
+func parseDays(after, before string) (from, end time.Time, err error) {
+	from, wrongAfter := parseDay("after", after)
+	last, wrongBefore := parseDay("before", before)
+	if err := errors.Join(wrongAfter, wrongBefore); err != nil {
+		return time.Time{}, time.Time{}, err
+	}
+	if last.IsZero() {
+		return from, last, nil
+	}
+	return from, last.AddDate(0, 0, 1), nil
+}
+
+// parseDay returns the first moment of the day in a filter, or the zero time if text is empty.
+func parseDay(filter, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	day, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return time.Time{}, problem.BadParam(filter, "%s must be a day, such as 2030-01-31", filter)
+	}
+	return day, nil
+}
+
 // numberFilter returns a filter by a number that is not negative.
 func (v *visit) numberFilter(name, label string) input {
 	return input{Kind: "text", Type: "number", Min: "0", Name: name, Label: label, Value: v.r.URL.Query().Get(name)}
@@ -96,8 +130,8 @@ func (v *visit) numberFilter(name, label string) input {
 
 // choiceFilter returns a filter with a list of values, whose first value matches everything.
 func (v *visit) choiceFilter(name, label, everything string, options []choice) input {
-	all := append([]choice{{Title: everything}}, options...)
-	return input{Kind: "select", Name: name, Label: label, Options: selectChoices(all, v.r.URL.Query().Get(name))}
+	options = append([]choice{{Title: everything}}, options...)
+	return input{Kind: "select", Name: name, Label: label, Options: selectChoices(options, v.r.URL.Query().Get(name))}
 }
 
 // exportable adds a link for downloading the list as CSV.
@@ -128,16 +162,18 @@ func writeCSV[T any](
 	h.Set("X-Content-Type-Options", "nosniff")
 	out := csv.NewWriter(v.w)
 	_ = out.Write(header) // the browser may have disconnected, here and below
-	for n := 0; ; {
+	written := 0
+	for {
 		for _, one := range found.Items {
 			_ = out.Write(audit.Neutral(line(one)))
 		}
 		out.Flush()
-		n += len(found.Items)
-		if out.Error() != nil || found.Next == "" || n >= maxExported {
+		written += len(found.Items)
+		if out.Error() != nil || found.Next == "" || written >= maxExported {
 			return nil
 		}
-		if found, err = list(page.Query{Size: page.MaxSize, From: found.Next}); err != nil {
+		found, err = list(page.Query{Size: page.MaxSize, From: found.Next})
+		if err != nil {
 			web.LogInternal(v.r, a.Log, err)
 			panic(http.ErrAbortHandler) // abort, so that the browser sees that the file is incomplete
 		}

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -35,14 +34,11 @@ func (v *visit) pager(prev, next string) pager {
 		if from == "" {
 			return ""
 		}
-		q := make(url.Values)
-		for name, values := range v.r.URL.Query() {
-			q[name] = values
-		}
+		q := v.r.URL.Query()
 		q.Set("from", page.Token(from))
 		return v.r.URL.Path + "?" + q.Encode()
 	}
-	return pager{link(prev), link(next)}
+	return pager{Prev: link(prev), Next: link(next)}
 }
 
 // A list holds one page of rows for a template.
@@ -55,14 +51,25 @@ type list[R any] struct {
 
 // listOf returns found as a list, with a row for each item.
 func listOf[T, R any](v *visit, found page.Page[T], row func(T) R) list[R] {
-	l := list[R]{
-		Rows: make([]R, len(found.Items)), Pager: v.pager(found.Prev, found.Next),
-		Base: v.base(), MayMake: v.mayIn(operator.Write),
-	}
+	rows := make([]R, len(found.Items))
 	for i, item := range found.Items {
-		l.Rows[i] = row(item)
+		rows[i] = row(item)
 	}
-	return l
+	return list[R]{
+		Rows:    rows,
+		Pager:   v.pager(found.Prev, found.Next),
+		Base:    v.base(),
+		MayMake: v.mayIn(operator.Write),
+	}
+}
+
+// convert returns the page with each item converted.
+func convert[T, R any](found page.Page[T], item func(T) R) page.Page[R] {
+	converted := page.Page[R]{Next: found.Next, Prev: found.Prev}
+	for _, one := range found.Items {
+		converted.Items = append(converted.Items, item(one))
+	}
+	return converted
 }
 
 // A foundList is a list with a search.

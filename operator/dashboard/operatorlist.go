@@ -17,40 +17,52 @@ func (a *operatorPages) exportOperators(v *visit) error {
 	}
 
 	_, filter := v.operatorFinder()
-	list := func(q page.Query) (page.Page[operator.Operator], error) {
-		return a.Operators.Search(v.r.Context(), filter, q)
+	list := func(query page.Query) (page.Page[operator.Operator], error) {
+		return a.Operators.Search(v.r.Context(), filter, query)
 	}
-
-	header := []string{"id", "email", "name", "roles", "disabled", "created"}
-	return writeCSV(a.site, v, "operators", header, list, func(o operator.Operator) []string {
+	line := func(o operator.Operator) []string {
 		var roles []string
 		for _, m := range o.Roles {
 			r := roleRowOf(m, projects)
 			roles = append(roles, r.Role+" in "+r.Project)
 		}
-		return []string{o.ID, o.Email, o.Name, strings.Join(roles, ", "), strconv.FormatBool(o.Disabled),
-			csvTime(o.Created)}
-	})
+		disabled := strconv.FormatBool(o.Disabled)
+		return []string{o.ID, o.Email, o.Name, strings.Join(roles, ", "), disabled, csvTime(o.Created)}
+	}
+	header := []string{"id", "email", "name", "roles", "disabled", "created"}
+	return writeCSV(a.site, v, "operators", header, list, line)
 }
 
 // bulkOperators serves POST /dashboard/operators/bulk. The field do names the action for the
 // selected operators. Operators cannot disable their own account here.
 func (a *operatorPages) bulkOperators(v *visit) error {
 	ctx := v.r.Context()
-	p := bulkPage{Action: Prefix + "/operators/bulk", Back: Prefix + "/operators", Do: v.form.Get("do")}
-	disabled := p.Do != "enable"
-	if disabled {
-		p.Do, p.Danger, p.changed = "disable", true, "operatorsdisabled"
-		p.Title, p.Button = "Disable operators", "Disable operators"
-		p.Text = "All their sessions end. They cannot sign in until you enable them. The last owner is left out."
-	} else {
-		p.Title, p.Button, p.changed = "Enable operators", "Enable operators", "operatorsenabled"
-		p.Text = "These operators can sign in again."
+	disabled := v.form.Get("do") != "enable"
+	p := bulkPage{
+		Do:      "enable",
+		Title:   "Enable operators",
+		Button:  "Enable operators",
+		Text:    "These operators can sign in again.",
+		changed: "operatorsenabled",
 	}
+	if disabled {
+		p = bulkPage{
+			Do:      "disable",
+			Title:   "Disable operators",
+			Button:  "Disable operators",
+			Danger:  true,
+			Text:    "All their sessions end. They cannot sign in until you enable them. The last owner is left out.",
+			changed: "operatorsdisabled",
+		}
+	}
+	p.Action, p.Back = Prefix+"/operators/bulk", Prefix+"/operators"
 
 	p.nameOf = func(id string) (string, error) {
 		o, err := a.Operators.Find(ctx, id)
-		return o.Title(), err
+		if err != nil {
+			return "", err
+		}
+		return o.Title(), nil
 	}
 
 	p.change = func(id string) error {

@@ -28,12 +28,22 @@ func (a *factorPages) flow(v *visit, prompt string) string {
 	return "dashboard " + a.formMark(v) + " " + prompt
 }
 
+// prompt begins a new prompt in a form.
+func (a *factorPages) prompt(v *visit, f *passkeyForm) {
+	f.Prompt = rand.Text()
+	f.Form = a.formToken(v)
+	f.Origin = a.origin
+}
+
 // askPasskey completes a form that uses a passkey of o, or of any operator if o is nil.
 func (a *factorPages) askPasskey(v *visit, f passkeyForm, o *factor.Owner) (passkeyForm, error) {
-	f.Prompt, f.Form, f.Origin = rand.Text(), a.formToken(v), a.origin
+	a.prompt(v, &f)
 	options, err := a.Factors.BeginLogin(v.r.Context(), a.flow(v, f.Prompt), o)
+	if err != nil {
+		return passkeyForm{}, err
+	}
 	f.Options = string(options)
-	return f, err
+	return f, nil
 }
 
 // usePasskey verifies the passkey in a form and returns it.
@@ -41,22 +51,28 @@ func (a *factorPages) usePasskey(v *visit) (factor.Passkey, error) {
 	if !a.passkeys() {
 		return factor.Passkey{}, factor.ErrNone
 	}
-	key, err := a.Factors.CheckPasskey(v.r.Context(), a.flow(v, v.form.Get("prompt")),
-		[]byte(v.form.Get("credential")))
-	if err == nil && key.Owner.Kind != factor.Operator {
-		err = factor.ErrUnknown
+	flow, credential := a.flow(v, v.form.Get("prompt")), []byte(v.form.Get("credential"))
+	key, err := a.Factors.CheckPasskey(v.r.Context(), flow, credential)
+	if err != nil {
+		return factor.Passkey{}, err
 	}
-	return key, err
+	if key.Owner.Kind != factor.Operator {
+		return factor.Passkey{}, factor.ErrUnknown
+	}
+	return key, nil
 }
 
 // makePasskey completes a form that creates a passkey for the operator.
 func (a *factorPages) makePasskey(v *visit, f passkeyForm) (passkeyForm, error) {
-	f.Prompt, f.Form, f.Origin = rand.Text(), a.formToken(v), a.origin
-	f.Makes = true
+	a.prompt(v, &f)
 	options, err := a.Factors.BeginPasskey(v.r.Context(), ownerOf(v.account), a.flow(v, f.Prompt),
 		v.account.Email, v.account.Title())
+	if err != nil {
+		return passkeyForm{}, err
+	}
+	f.Makes = true
 	f.Options = string(options)
-	return f, err
+	return f, nil
 }
 
 // createPasskey creates the passkey in a form, and records in the session that two factors were
@@ -65,8 +81,9 @@ func (a *factorPages) createPasskey(v *visit) error {
 	if !a.passkeys() {
 		return factor.ErrNone
 	}
+	flow, credential := a.flow(v, v.form.Get("prompt")), []byte(v.form.Get("credential"))
 	key, err := a.Factors.CreatePasskey(v.r.Context(), ownerOf(v.account), !v.session.TwoFactors(),
-		a.flow(v, v.form.Get("prompt")), v.form.Get("name"), []byte(v.form.Get("credential")))
+		flow, v.form.Get("name"), credential)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func (a *resourcePages) chooseKind(v *visit) error {
 		Base  string
 		Kinds []choice
 	}{Base: v.base()}
-	for _, k := range inUse(a.Fabric.Resources.Kinds().All()) {
+	for _, k := range byUse(a.Fabric.Resources.Kinds().All()) {
 		p.Kinds = append(p.Kinds, choice{Value: k.Path, Title: k.Title, Why: k.Description})
 	}
 	return a.page(v, http.StatusOK, "New resource", "resource_new", p)
@@ -36,17 +36,17 @@ func (a *resourcePages) chooseKind(v *visit) error {
 var firstKinds = []string{"conference_rooms", "swml_scripts", "ring_groups", "sip_endpoints", "sip_gateways",
 	"swml_webhooks"}
 
-// inUse returns the kinds with firstKinds first.
-func inUse(all []*kinds.Kind) []*kinds.Kind {
+// byUse returns the kinds with firstKinds first.
+func byUse(catalog []*kinds.Kind) []*kinds.Kind {
 	rank := func(k *kinds.Kind) int {
-		if at := slices.Index(firstKinds, k.Path); at >= 0 {
-			return at
+		if i := slices.Index(firstKinds, k.Path); i >= 0 {
+			return i
 		}
 		return len(firstKinds)
 	}
-	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b *kinds.Kind) int { return rank(a) - rank(b) })
-	return all
+	sorted := slices.Clone(catalog)
+	slices.SortStableFunc(sorted, func(a, b *kinds.Kind) int { return rank(a) - rank(b) })
+	return sorted
 }
 
 // A resourceForm is the form that creates or changes a resource.
@@ -74,16 +74,20 @@ func (a *resourcePages) newResource(v *visit) error {
 	return a.resourceForm(v, http.StatusOK, a.resourceNew(v, k, nil))
 }
 
+// resourceNew returns the form for a new resource, with the given values.
 func (a *resourcePages) resourceNew(v *visit, k *kinds.Kind, values kinds.Values) resourceForm {
 	fields := kindForm(k, values, true)
 	fields.Inputs[0].Focus = true
-	if at := fields.find(k.AddressName); at != nil {
-		at.Required = false // it is taken from the title
+	if address := fields.find(k.AddressName); address != nil {
+		address.Required = false // it is taken from the title
 	}
 	v.addAddressHint(k, &fields)
 	p := resourceForm{
-		Base: v.base(), Action: v.base() + "/kinds/" + k.Path, Back: v.base() + "/resources/new",
-		Title: words.Textf("New %s", v.inSentence(k.Title)), About: k.Description,
+		Base:   v.base(),
+		Action: v.base() + "/kinds/" + k.Path,
+		Back:   v.base() + "/resources/new",
+		Title:  words.Textf("New %s", v.inSentence(k.Title)),
+		About:  k.Description,
 		Button: words.Textf("Add %s", v.inSentence(k.Title)),
 		Form:   fields,
 	}
@@ -101,11 +105,11 @@ func (a *resourcePages) resourceForm(v *visit, code int, p resourceForm) error {
 }
 
 // exampleOf returns the members of the first example of a kind.
-func exampleOf(k *kinds.Kind) (all kinds.Values) {
+func exampleOf(k *kinds.Kind) (members kinds.Values) {
 	if len(k.Examples) > 0 {
-		_ = json.Unmarshal(k.Examples[0], &all) // an invalid example is ignored
+		_ = json.Unmarshal(k.Examples[0], &members) // an invalid example is ignored
 	}
-	return all
+	return members
 }
 
 // createResource serves POST /dashboard/projects/{project}/kinds/{kind}.
@@ -134,9 +138,10 @@ func (a *resourcePages) addResource(v *visit, k *kinds.Kind) (r fabric.Resource,
 		}
 	}
 	sent, wrong := valuesFrom(k.Fields, "", posted, nil, true)
-	if err = errors.Join(wrong...); err == nil {
-		r, err = a.Fabric.Resources.Create(v.r.Context(), v.project.ID, k, sent)
+	if err := errors.Join(wrong...); err != nil {
+		return fabric.Resource{}, sent, err
 	}
+	r, err = a.Fabric.Resources.Create(v.r.Context(), v.project.ID, k, sent)
 	return r, sent, err
 }
 
@@ -150,17 +155,13 @@ func (a *resourcePages) resourceFault(v *visit, k *kinds.Kind, sent kinds.Values
 	return a.resourceForm(v, http.StatusUnprocessableEntity, p)
 }
 
-// resource returns the resource named in the path. It excludes subscribers, which have their own
-// pages.
+// resource returns the resource named in the path, and its kind.
 func (a *resourcePages) resource(v *visit) (fabric.Resource, *kinds.Kind, error) {
-	t, err := a.Fabric.Resources.FindThing(v.r.Context(), v.project.ID, v.r.PathValue("id"))
-	if err == nil && t.Resource == nil {
-		err = problem.NoSuch("resource")
-	}
+	r, err := a.findResource(v, v.r.PathValue("id"))
 	if err != nil {
 		return fabric.Resource{}, nil, err
 	}
-	return *t.Resource, a.Fabric.Resources.KindOf(*t.Resource), nil
+	return r, a.Fabric.Resources.KindOf(r), nil
 }
 
 // A resourcePage shows one resource.
@@ -203,17 +204,25 @@ func (a *resourcePages) pageOf(
 	}
 
 	p := resourcePage{
-		Resource: a.resourceRow(v, r), Updated: r.Updated, About: k.Description, Facts: factsOf(k, r.Fields),
-		Base: v.base(), MayChange: v.mayIn(operator.Write), Faults: wrong, Endpoint: endpoint, Guests: !a.NoCalls,
+		Resource:  a.resourceRow(v, r),
+		Updated:   r.Updated,
+		About:     k.Description,
+		Facts:     factsOf(k, r.Fields),
+		Guests:    !a.NoCalls,
 		Lifetimes: tokenLifetimes,
 		Snippets:  a.resourceSnippets(v, k, r, found.Items),
+		Base:      v.base(),
+		MayChange: v.mayIn(operator.Write),
+		Faults:    wrong,
+		Endpoint:  endpoint,
 	}
 	for _, address := range found.Items {
 		p.Addresses = append(p.Addresses, v.addressRow(address))
 		p.Answers = p.Answers || calls.CanReach(address) || endpoint != nil
 	}
 
-	if p.Deployed, err = a.versions(v, k, r); err != nil {
+	p.Deployed, err = a.versions(v, k, r)
+	if err != nil {
 		return err
 	}
 	if v.done("resourceadded") {
@@ -224,11 +233,11 @@ func (a *resourcePages) pageOf(
 
 // addressText returns a sentence about the address of a new resource. The address is derived from
 // the name, and may differ from what the operator expects.
-func addressText(all []addressRow) string {
-	if len(all) == 0 {
+func addressText(addresses []addressRow) string {
+	if len(addresses) == 0 {
 		return "It has no address."
 	}
-	return words.Textf("Its address is %s, even after it is renamed.", all[0].Path())
+	return words.Textf("Its address is %s, even after it is renamed.", addresses[0].Path())
 }
 
 // editResource serves GET /dashboard/projects/{project}/resources/{id}/edit.
@@ -237,23 +246,27 @@ func (a *resourcePages) editResource(v *visit) error {
 	if err != nil {
 		return err
 	}
-	p := v.resourceEdit(k, r, r.Fields)
+	p := v.resourceEdit(k, r)
 	found, err := a.Fabric.Resources.ListAddresses(v.r.Context(), v.project.ID, r.ID, page.Query{Size: 1})
 	if err != nil {
 		return err
 	}
-	if at := addressInput(k, &p.Form); at != nil && len(found.Items) > 0 {
-		at.Live = &liveHint{Text: words.Textf("Its address, %s, does not change.", found.Items[0].Path())}
+	if in := addressInput(k, &p.Form); in != nil && len(found.Items) > 0 {
+		in.Live = &liveHint{Text: words.Textf("Its address, %s, does not change.", found.Items[0].Path())}
 	}
 	return a.resourceForm(v, http.StatusOK, p)
 }
 
-func (v *visit) resourceEdit(k *kinds.Kind, r fabric.Resource, values kinds.Values) resourceForm {
-	at := v.base() + "/resources/" + r.ID
-	fields := kindForm(k, values, false)
+// resourceEdit returns the form that changes a resource.
+func (v *visit) resourceEdit(k *kinds.Kind, r fabric.Resource) resourceForm {
+	one := v.base() + "/resources/" + r.ID
+	fields := kindForm(k, r.Fields, false)
 	fields.mark()
 	return resourceForm{
-		Base: v.base(), Action: at + "/edit", Back: at, BackTo: r.DisplayName,
+		Base:   v.base(),
+		Action: one + "/edit",
+		Back:   one,
+		BackTo: r.DisplayName,
 		Title:  words.Textf("Edit %s", r.DisplayName),
 		Button: "Save changes",
 		Form:   fields,
@@ -268,8 +281,9 @@ func (a *resourcePages) changeResource(v *visit) error {
 		return err
 	}
 
-	p := v.resourceEdit(k, r, r.Fields)
-	if err = v.merge(p.Form.Inputs, p.Form.More); err == nil {
+	p := v.resourceEdit(k, r)
+	err = v.merge(p.Form.Inputs, p.Form.More)
+	if err == nil {
 		err = a.updateResource(v, r, k)
 	}
 	if err == nil {
@@ -300,8 +314,9 @@ func (a *resourcePages) updateResource(v *visit, r fabric.Resource, k *kinds.Kin
 	return err
 }
 
+// nextVersion returns the number of the next document of a resource with versions.
 func nextVersion(values kinds.Values) json.RawMessage {
-	n, _ := strconv.ParseInt(string(values[versionField]), 10, 64) // the server has set it, so it is always a number
+	n, _ := strconv.ParseInt(string(values[versionField]), 10, 64) // always a number: the server has set it
 	return marshal(n + 1)
 }
 
@@ -315,10 +330,11 @@ func (a *resourcePages) deleteResource(v *visit) error {
 		return a.resourcePage(v, http.StatusUnprocessableEntity, faultAt("confirm", wrongName))
 	}
 
-	if err = a.Fabric.Resources.Delete(v.r.Context(), v.project.ID, k, r.ID); err != nil {
-		if all, ok := describeFaults(err); ok {
-			return a.resourcePage(v, http.StatusUnprocessableEntity, all)
-		}
+	err = a.Fabric.Resources.Delete(v.r.Context(), v.project.ID, k, r.ID)
+	if wrong, ok := describeFaults(err); ok {
+		return a.resourcePage(v, http.StatusUnprocessableEntity, wrong)
+	}
+	if err != nil {
 		return err
 	}
 	a.rememberDeleted(v, a.resourceRow(v, r).Title)

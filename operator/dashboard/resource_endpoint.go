@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/words"
 )
 
@@ -33,16 +32,13 @@ func (a *resourcePages) newPassword(v *visit, id string) error {
 		return err
 	}
 
-	t, err := a.Fabric.Resources.FindThing(v.r.Context(), v.project.ID, id)
+	r, err := a.findResource(v, id)
 	if err != nil {
 		return err
-	}
-	if t.Resource == nil {
-		return problem.NoSuch("resource")
 	}
 
 	v.notice = words.Textf("Enter the password of %s in the phone now: it is not shown again.",
 		v.quote(made.Username()))
-	return a.pageOf(v, http.StatusOK, *t.Resource, a.Fabric.Resources.KindOf(*t.Resource), nil,
-		endpointPartOf(*t.Resource, made.Password))
+	k := a.Fabric.Resources.KindOf(r)
+	return a.pageOf(v, http.StatusOK, r, k, nil, endpointPartOf(r, made.Password))
 }

@@ -1,10 +1,8 @@
 package dashboard
 
 import (
-	"context"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,7 +10,6 @@ import (
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/operator/names"
 	"github.com/selvage/selvage/recordings"
 )
 
@@ -55,15 +52,18 @@ const maxHits = 6
 // parameter q is an id, or a name or a part of one. The second path also searches the project.
 func (a *searchPages) search(v *visit) error {
 	p := searchPage{Query: plainText(v.r.URL.Query().Get("q"))}
-	all := []func(*visit, string) (hitGroup, error){a.findPages, a.findProjects}
+	searches := []func(*visit, string) (hitGroup, error){a.findPages, a.findProjects}
 	if v.project.ID != "" && p.Query != "" {
-		all = append(all, a.findByID, a.findSubscribers, a.findAddresses, a.findClients, a.findKeys, a.findWebhooks,
-			a.findRecordings)
+		searches = append(searches, a.findByID, a.findSubscribers, a.findAddresses, a.findClients, a.findKeys,
+			a.findWebhooks, a.findRecordings)
 	}
 
-	for _, find := range all {
+	for _, find := range searches {
 		g, err := find(v, p.Query)
-		if err != nil && problem.First(err) == nil {
+		if problem.First(err) != nil {
+			continue // nothing of this kind can match the query
+		}
+		if err != nil {
 			return err
 		}
 		g.limit(v, p.Query)
@@ -76,8 +76,14 @@ func (a *searchPages) search(v *visit) error {
 
 // lists maps the title of a group of results to the path of the list that can search for the same
 // query.
-var lists = map[string]string{"Subscribers": "subscribers", "Resources": "resources", "OAuth clients": "clients",
-	"API keys": "keys", "Webhooks": "webhooks", "Recordings": "recordings"}
+var lists = map[string]string{
+	"Subscribers":   "subscribers",
+	"Resources":     "resources",
+	"OAuth clients": "clients",
+	"API keys":      "keys",
+	"Webhooks":      "webhooks",
+	"Recordings":    "recordings",
+}
 
 // limit removes all but maxHits results. If there were more, it adds a link to the list of them.
 func (g *hitGroup) limit(v *visit, query string) {
@@ -130,171 +136,115 @@ func (a *searchPages) findPages(v *visit, query string) (hitGroup, error) {
 	return g, nil
 }
 
+// findProjects finds the operator's projects by a part of the name or by id.
 func (a *searchPages) findProjects(v *visit, query string) (hitGroup, error) {
-	g := hitGroup{Title: "Projects"}
 	projects, err := a.projectsOf(v)
+	if err != nil {
+		return hitGroup{}, err
+	}
+	g := hitGroup{Title: "Projects"}
 	for _, p := range projects {
 		if matches(p.Name, query) || p.ID == query {
 			g.Hits = append(g.Hits, hit{Title: p.Name, URL: Prefix + "/projects/" + p.ID})
 		}
 	}
-	return g, err
+	return g, nil
 }
 
-// uuid matches the ids of most rows.
-var uuid = regexp.MustCompile(`(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
-
-// findByID finds the row with the given id.
-func (a *searchPages) findByID(v *visit, query string) (g hitGroup, err error) {
-	g.Title = "Id"
-	if !uuid.MatchString(query) {
-		return g, nil
+// findWebhooks finds webhooks by parts of the name or of the URL.
+func (a *searchPages) findWebhooks(v *visit, query string) (hitGroup, error) {
+	found, err := a.site.Fabric.Webhooks.List(v.r.Context(), v.project.ID, page.Query{Size: page.MaxSize})
+	if err != nil {
+		return hitGroup{}, err
 	}
-
-	id, ctx := strings.ToLower(query), v.r.Context()
-	for _, find := range []func(context.Context, *visit, string) (hit, error){
-		a.resourceWithID, a.addressWithID, a.clientWithID, a.keyWithID, a.callWithID, a.webhookWithID,
-	} {
-		one, err := find(ctx, v, id)
-		if problem.IgnoreNotFound(err) != nil {
-			return g, err
-		}
-		if err == nil && one.URL != "" {
-			g.Hits = append(g.Hits, one)
+	g := hitGroup{Title: "Webhooks"}
+	for _, w := range found.Items {
+		if matches(w.Name+" "+w.URL, query) {
+			row := v.webhookRow(w)
+			g.Hits = append(g.Hits, hit{Title: row.Title, Note: row.Host, URL: row.Path})
 		}
 	}
 	return g, nil
 }
 
-func (a *searchPages) resourceWithID(ctx context.Context, v *visit, id string) (hit, error) {
-	t, err := a.site.Fabric.Resources.FindThing(ctx, v.project.ID, id)
-	if err != nil {
-		return hit{}, err
-	}
-	if t.Resource != nil {
-		return hit{
-			Title: t.Resource.DisplayName,
-			Note:  "Resource",
-			URL:   v.thingURL(t.Resource.Type, id),
-		}, nil
-	}
-
-	return hit{
-		Title: v.subscriberRow(*t.Subscriber).Title,
-		Note:  "Subscriber",
-		URL:   v.thingURL(subscriberType, id),
-	}, nil
-}
-
-func (a *searchPages) addressWithID(ctx context.Context, v *visit, id string) (hit, error) {
-	one, err := a.site.Fabric.Addresses.Find(ctx, fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID}, id)
-	return hit{Title: one.Path(), Note: "Address", URL: v.thingURL(one.Type, one.ResourceID)}, err
-}
-
-func (a *searchPages) clientWithID(ctx context.Context, v *visit, id string) (hit, error) {
-	c, err := a.Clients.Clients.Find(ctx, id)
-	if err == nil && c.ProjectID != v.project.ID {
-		err = problem.NoSuch("client")
-	}
-	return hit{Title: c.Name, Note: "OAuth client", URL: v.base() + "/clients/" + id}, err
-}
-
-func (a *searchPages) keyWithID(ctx context.Context, v *visit, id string) (hit, error) {
-	k, err := a.site.Fabric.APIKeys.Find(ctx, v.project.ID, id)
-	return hit{Title: k.Name, Note: "API key", URL: v.base() + "/keys/" + id}, err
-}
-
-func (a *searchPages) webhookWithID(ctx context.Context, v *visit, id string) (hit, error) {
-	w, err := a.site.Fabric.Webhooks.Find(ctx, v.project.ID, id)
-	row := v.webhookRow(w)
-	return hit{Title: row.Title, Note: "Webhook", URL: row.Path}, err
-}
-
-func (a *searchPages) findWebhooks(v *visit, query string) (hitGroup, error) {
-	found, err := a.site.Fabric.Webhooks.List(v.r.Context(), v.project.ID, page.Query{Size: page.MaxSize})
-	g := hitGroup{Title: "Webhooks"}
-	for _, w := range found.Items {
-		if row := v.webhookRow(w); matches(w.Name+" "+w.URL, query) {
-			g.Hits = append(g.Hits, hit{Title: row.Title, Note: row.Host, URL: row.Path})
-		}
-	}
-	return g, err
-}
-
-func (a *searchPages) callWithID(ctx context.Context, v *visit, id string) (hit, error) {
-	if a.Calls == nil {
-		return hit{}, nil
-	}
-	r, err := a.Calls.Find(ctx, v.project.ID, "", id)
-	return hit{
-		Title: names.Between(names.Party(r.From), names.Party(r.To)),
-		Note:  "Call",
-		URL:   v.base() + "/calls/" + r.ID,
-	}, err
-}
-
 // findSubscribers finds subscribers by the beginning of an email, a reference or a name.
 func (a *searchPages) findSubscribers(v *visit, query string) (hitGroup, error) {
 	found, err := a.site.Fabric.Subscribers.Search(v.r.Context(), v.project.ID, query, page.Query{Size: maxHits + 1})
+	if err != nil {
+		return hitGroup{}, err
+	}
 	g := hitGroup{Title: "Subscribers"}
 	for _, s := range found.Items {
 		row := v.subscriberRow(s)
 		g.Hits = append(g.Hits, hit{Title: row.Title, Note: s.FullName(), URL: row.URL})
 	}
-	return g, err
+	return g, nil
 }
 
 // findAddresses finds resources by a part of the title or by the path of their address.
 func (a *searchPages) findAddresses(v *visit, query string) (hitGroup, error) {
+	found, err := a.addressesLike(v, query)
+	if err != nil {
+		return hitGroup{}, err
+	}
 	g := hitGroup{Title: "Resources"}
-	add := func(one fabric.Address) {
-		if one.Type != subscriberType {
-			g.Hits = append(g.Hits, hit{
-				Title: one.DisplayName,
-				Note:  one.Path(),
-				URL:   v.thingURL(one.Type, one.ResourceID),
-			})
+	for _, one := range found {
+		if one.Type == subscriberType {
+			continue
 		}
+		g.Hits = append(g.Hits, hit{
+			Title: one.DisplayName,
+			Note:  one.Path(),
+			URL:   v.thingURL(one.Type, one.ResourceID),
+		})
 	}
-
-	if strings.HasPrefix(query, "/") {
-		one, err := a.site.Fabric.Addresses.FindAt(v.r.Context(), v.project.ID, query)
-		if err == nil {
-			add(one)
-		}
-		return g, problem.IgnoreNotFound(err)
-	}
-
-	reaches := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID}
-	found, err := a.site.Fabric.Addresses.List(v.r.Context(), reaches, fabric.AddressFilter{DisplayName: query},
-		page.Query{Size: 2 * maxHits})
-	for _, one := range found.Items {
-		add(one)
-	}
-	return g, err
+	return g, nil
 }
 
+// addressesLike returns the address with the path query or, for any other text, the first addresses
+// with the text in their title.
+func (a *searchPages) addressesLike(v *visit, query string) ([]fabric.Address, error) {
+	if strings.HasPrefix(query, "/") {
+		one, err := a.site.Fabric.Addresses.FindAt(v.r.Context(), v.project.ID, query)
+		if err != nil {
+			return nil, problem.IgnoreNotFound(err)
+		}
+		return []fabric.Address{one}, nil
+	}
+	found, err := a.site.Fabric.Addresses.List(v.r.Context(), anyCaller(v),
+		fabric.AddressFilter{DisplayName: query}, page.Query{Size: 2 * maxHits})
+	return found.Items, err
+}
+
+// findClients finds OAuth clients by a part of the name.
 func (a *searchPages) findClients(v *visit, query string) (hitGroup, error) {
 	found, err := a.Clients.Clients.Search(v.r.Context(), v.project.ID, idp.ClientFilter{Text: query},
 		page.Query{Size: maxHits + 1})
+	if err != nil {
+		return hitGroup{}, err
+	}
 	g := hitGroup{Title: "OAuth clients"}
 	for _, c := range found.Items {
 		row := v.clientRow(c)
 		g.Hits = append(g.Hits, hit{Title: row.Title, URL: row.URL})
 	}
-	return g, err
+	return g, nil
 }
 
 // findKeys finds API keys by name, or by the beginning of the key.
 func (a *searchPages) findKeys(v *visit, query string) (hitGroup, error) {
 	found, err := a.site.Fabric.APIKeys.List(v.r.Context(), v.project.ID, page.Query{Size: page.MaxSize})
+	if err != nil {
+		return hitGroup{}, err
+	}
 	g := hitGroup{Title: "API keys"}
 	for _, k := range found.Items {
-		if matches(k.Name, query) || k.Prefix != "" && strings.HasPrefix(query, k.Prefix) {
+		isKey := k.Prefix != "" && strings.HasPrefix(query, k.Prefix)
+		if isKey || matches(k.Name, query) {
 			g.Hits = append(g.Hits, hit{Title: k.Name, Note: k.Prefix, URL: v.base() + "/keys/" + k.ID})
 		}
 	}
-	return g, err
+	return g, nil
 }
 
 // findRecordings finds recordings by their id, by the beginning of the call's id, or by a number or
@@ -310,24 +260,28 @@ func (a *searchPages) findRecordings(v *visit, query string) (hitGroup, error) {
 		return g, nil
 	}
 
-	all := []recordings.Filter{{Owner: owner, CallBegins: query}, {Owner: owner, Party: query}}
+	filters := []recordings.Filter{{Owner: owner, CallBegins: query}, {Owner: owner, Party: query}}
 	if recordings.Digits(query) != "" {
-		all = append(all, recordings.Filter{Owner: owner, PartyBegins: query})
+		filters = append(filters, recordings.Filter{Owner: owner, PartyBegins: query})
 	}
-	for _, f := range all {
-		found, err := a.Recordings.List(ctx, f, page.Query{Size: maxHits + 1})
+	for _, filter := range filters {
+		found, err := a.Recordings.List(ctx, filter, page.Query{Size: maxHits + 1})
+		if problem.First(err) != nil {
+			break // too many numbers begin with the query
+		}
 		if err != nil {
 			return g, err
 		}
 		for _, r := range found.Items {
-			if h := v.recordingHit(r); !slices.Contains(g.Hits, h) {
-				g.Hits = append(g.Hits, h)
+			if one := v.recordingHit(r); !slices.Contains(g.Hits, one) {
+				g.Hits = append(g.Hits, one)
 			}
 		}
 	}
 	return g, nil
 }
 
+// recordingHit returns a recording as a result. Its title says who called whom, if that is known.
 func (v *visit) recordingHit(r recordings.Recording) hit {
 	row := v.recordingRow(r)
 	if row.Who == "" {

@@ -1,0 +1,47 @@
+package dashboard
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// humanize returns a code such as "in-progress" as people write it: "In progress".
+func humanize(s string) string {
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + strings.ReplaceAll(s[1:], "-", " ")
+}
+
+// formatLength formats a duration as 0:07 or 1:02:03.
+func formatLength(d time.Duration) string {
+	s := int(d.Round(time.Second) / time.Second)
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
+}
+
+// formatSize formats n bytes with a unit, or returns "" if n is unknown.
+func formatSize(n int64) string {
+	switch {
+	case n <= 0:
+		return ""
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1e6:
+		return fmt.Sprintf("%d kB", n/1000)
+	case n < 1e9:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+}
+
+// csvTime formats a time for a CSV file, or returns "" for the zero time.
+func csvTime(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
+}
