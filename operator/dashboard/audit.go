@@ -32,7 +32,7 @@ func (f auditFilter) isNarrow() bool {
 	return f != auditFilter{} && f != auditFilter{Action: "login"}
 }
 
-// auditFilter reads the filter from the URL. It returns all of f even if a value is invalid.
+// auditFilter reads the filter from the URL. It returns all of f even if a day is invalid.
 func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, err error) {
 	q := v.r.URL.Query()
 	text := func(name string) string { return plainText(q.Get(name)) }
@@ -90,8 +90,13 @@ type auditPage struct {
 // installation with all its projects.
 func (a *auditPages) listAudit(v *visit) error {
 	filter, ask, err := a.auditQuery(v)
-	p := auditPage{All: v.project.ID == "", Narrow: filter.isNarrow(), Cut: ask.cut}
-	p.Finder, p.Quick = v.auditFinder(filter), v.quickLinks(filter)
+	p := auditPage{
+		Finder: v.auditFinder(filter),
+		All:    v.project.ID == "",
+		Quick:  v.quickLinks(filter),
+		Narrow: filter.isNarrow(),
+		Cut:    ask.cut,
+	}
 	title := "Audit of this project"
 	if p.All {
 		title = "Audit of everything"
@@ -112,17 +117,18 @@ func (a *auditPages) listAudit(v *visit) error {
 	if ask.Anyone != nil {
 		p.ByName = true
 	} else if filter.Account != "" && !p.All {
-		if p.Person, p.Hindrance, err = a.subscribers.hindranceOf(v, ask.Target); err != nil {
+		p.Person, p.Hindrance, err = a.subscribers.hindranceOf(v, ask.Target)
+		if err != nil {
 			return err
 		}
 	}
 
-	p.Pager = v.pager(found.Prev, found.Next)
-	if p.Events, err = a.trail.eventRows(v, found.Items); err != nil {
+	p.Events, err = a.trail.eventRows(v, found.Items)
+	if err != nil {
 		return err
 	}
-
-	p.Live = liveURL(v, found.Items, func(i audit.Event) string { return i.ID })
+	p.Pager = v.pager(found.Prev, found.Next)
+	p.Live = liveURL(v, found.Items, func(e audit.Event) string { return e.ID })
 	options.Status = http.StatusOK
 	return a.pageWith(v, options, title, "audit", p)
 }
@@ -135,20 +141,22 @@ type quickLink struct {
 
 // quickLinks returns links to the events of recent days, which keep the other filters, and links to
 // the events about common subjects.
-func (v *visit) quickLinks(f auditFilter) (all []quickLink) {
-	today := v.now.UTC()
-	for _, l := range []struct {
-		title       string
-		first, last int
-	}{{"Today", 0, 0}, {"Yesterday", -1, -1}, {"Last 7 days", -6, 0}} {
+func (v *visit) quickLinks(f auditFilter) (links []quickLink) {
+	day := func(offset int) string { return v.now.UTC().AddDate(0, 0, offset).Format(time.DateOnly) }
+	for _, days := range []struct{ title, after, before string }{
+		{"Today", day(0), day(0)},
+		{"Yesterday", day(-1), day(-1)},
+		{"Last 7 days", day(-6), day(0)},
+	} {
 		q := v.r.URL.Query()
 		q.Del("from")
-		after := today.AddDate(0, 0, l.first).Format(time.DateOnly)
-		before := today.AddDate(0, 0, l.last).Format(time.DateOnly)
-		q.Set("after", after)
-		q.Set("before", before)
-		isCurrent := f.After == after && f.Before == before
-		all = append(all, quickLink{l.title, v.r.URL.Path + "?" + q.Encode(), isCurrent})
+		q.Set("after", days.after)
+		q.Set("before", days.before)
+		links = append(links, quickLink{
+			Title:   days.title,
+			URL:     v.r.URL.Path + "?" + q.Encode(),
+			Current: f.After == days.after && f.Before == days.before,
+		})
 	}
 
 	subjects := projectSubjects
@@ -156,26 +164,38 @@ func (v *visit) quickLinks(f auditFilter) (all []quickLink) {
 		subjects = installationSubjects
 	}
 	for _, s := range subjects {
-		isCurrent := f.Action == s.action && f.Outcome == s.outcome
 		q := url.Values{"action": {s.action}}
 		if s.outcome != "" {
 			q.Set("outcome", s.outcome)
 		}
-		all = append(all, quickLink{s.title, v.r.URL.Path + "?" + q.Encode(), isCurrent})
+		links = append(links, quickLink{
+			Title:   s.title,
+			URL:     v.r.URL.Path + "?" + q.Encode(),
+			Current: f.Action == s.action && f.Outcome == s.outcome,
+		})
 	}
-	return all
+	return links
 }
 
 // An auditSubject is a filter of actions that operators often use.
 type auditSubject struct{ title, action, outcome string }
 
-var (
-	failedLogins    = auditSubject{"Failed logins", "login", string(audit.Refused)}
-	projectSubjects = []auditSubject{failedLogins, {"Tokens", "token", ""}, {"API keys", "api_key", ""},
-		{"Calls", "call", ""}, {"Recordings", "recording", ""}}
-	installationSubjects = []auditSubject{failedLogins, {"Operators", "operator", ""},
-		{"Projects", "project", ""}, {"Keys of the installation", "ring", ""}}
-)
+var failedLogins = auditSubject{title: "Failed logins", action: "login", outcome: string(audit.Refused)}
+
+var projectSubjects = []auditSubject{
+	failedLogins,
+	{title: "Tokens", action: "token"},
+	{title: "API keys", action: "api_key"},
+	{title: "Calls", action: "call"},
+	{title: "Recordings", action: "recording"},
+}
+
+var installationSubjects = []auditSubject{
+	failedLogins,
+	{title: "Operators", action: "operator"},
+	{title: "Projects", action: "project"},
+	{title: "Keys of the installation", action: "ring"},
+}
 
 // auditFinder returns the search form of an audit page. Its search box takes the email of an
 // account, or the name or id of an actor or a target.

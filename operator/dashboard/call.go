@@ -41,32 +41,37 @@ func (a *callPages) showCall(v *visit) error {
 	}
 
 	p := callPage{
-		Call: v.callRow(r), Base: v.base(), Quality: qualityFacts(v.words(), r), Snippets: a.callSnippets(r),
+		Call:      v.callRow(r),
+		Base:      v.base(),
 		MayHangUp: r.State != calls.Completed && !r.Ending && v.mayIn(operator.Write),
+		Quality:   qualityFacts(v.words(), r),
+		Snippets:  a.callSnippets(r),
 	}
 	if p.Call.Running {
 		p.Live = v.live(callMark(r))
 	}
 	if p.MayHangUp && a.Move != nil && r.State == calls.InCall {
 		p.MovedIn = !r.Joined.IsZero()
-		if p.Rooms, err = a.roomsFor(v, r); err != nil {
+		p.Rooms, err = a.roomsFor(v, r)
+		if err != nil {
 			return err
 		}
 	}
 
-	if p.Members, err = a.membersOf(v, r); err != nil {
+	p.Members, err = a.membersOf(v, r)
+	if err != nil {
 		return err
 	}
-	if p.Recordings, err = a.recordingsOf(v, r); err != nil {
+	p.Recordings, err = a.recordingsOf(v, r)
+	if err != nil {
 		return err
 	}
-
 	found, err := a.trail.audit(v, audit.Filter{ProjectID: v.project.ID, Target: r.ID}, page.Query{Size: 20})
 	if err != nil {
 		return err
 	}
-
-	if p.Events, err = a.trail.eventRows(v, found.Items); err != nil {
+	p.Events, err = a.trail.eventRows(v, found.Items)
+	if err != nil {
 		return err
 	}
 	options := templates.Options{Status: http.StatusOK, Media: true, Connect: []string{"'self'"}}
@@ -84,7 +89,10 @@ func (a *callPages) followCall(v *visit) error {
 	}
 	return a.follow(v, func(context.Context) (string, error) {
 		r, err := a.findCall(v)
-		return callMark(r), err
+		if err != nil {
+			return "", err
+		}
+		return callMark(r), nil
 	})
 }
 
@@ -95,10 +103,13 @@ func (a *callPages) membersOf(v *visit, r calls.Record) (rows []callRow, err err
 	}
 	found, err := a.Calls.List(v.r.Context(), v.project.ID, calls.Filter{RoomSession: r.RoomSession},
 		page.Query{Size: maxMembersOfCall})
+	if err != nil {
+		return nil, err
+	}
 	for _, member := range found.Items {
 		rows = append(rows, v.callRow(member))
 	}
-	return rows, err
+	return rows, nil
 }
 
 // maxMembersOfCall is the maximum number of members of a room session that the page of a call
@@ -106,16 +117,24 @@ func (a *callPages) membersOf(v *visit, r calls.Record) (rows []callRow, err err
 const maxMembersOfCall = 100
 
 // recordingsOf returns the latest recordings of a call.
-func (a *callPages) recordingsOf(v *visit, r calls.Record) (rows []recordingRow, err error) {
+func (a *callPages) recordingsOf(v *visit, r calls.Record) ([]recordingRow, error) {
+	owner := recordings.Owner{ProjectID: v.project.ID}
+	return a.latestRecordings(v, recordings.Filter{Owner: owner, CallSid: r.ID})
+}
+
+// latestRecordings returns the latest recordings that match a filter.
+func (a *callPages) latestRecordings(v *visit, filter recordings.Filter) (rows []recordingRow, err error) {
 	if a.Recordings == nil {
 		return nil, nil
 	}
-	ask := recordings.Filter{Owner: recordings.Owner{ProjectID: v.project.ID}, CallSid: r.ID}
-	found, err := a.Recordings.List(v.r.Context(), ask, page.Query{Size: maxRecordingsOfCall})
-	for _, rec := range found.Items {
-		rows = append(rows, v.recordingRow(rec))
+	found, err := a.Recordings.List(v.r.Context(), filter, page.Query{Size: maxRecordingsOfCall})
+	if err != nil {
+		return nil, err
 	}
-	return rows, err
+	for _, r := range found.Items {
+		rows = append(rows, v.recordingRow(r))
+	}
+	return rows, nil
 }
 
 // maxRecordingsOfCall is the maximum number of recordings that the page of a call shows.
@@ -136,15 +155,15 @@ func (a *callPages) hangUp(v *visit) error {
 	if err != nil {
 		return err
 	}
-	done := "hungup"
+	one := v.base() + "/calls/" + r.ID
 	err = a.Calls.HangUp(v.r.Context(), v.project.ID, r.ID)
 	if errors.Is(err, problem.NotFound) {
-		done, err = "callover", nil
+		return v.redirect(one + "?done=callover")
 	}
 	if err != nil {
 		return err
 	}
-	return v.redirect(v.base() + "/calls/" + r.ID + "?done=" + done)
+	return v.redirect(one + "?done=hungup")
 }
 
 // qualityFacts describes the media quality of an ended call.
@@ -153,13 +172,13 @@ func qualityFacts(w *words.Words, r calls.Record) []fact {
 	if q == nil {
 		return nil
 	}
-	lost := 100 * float64(q.Lost) / float64(q.Packets+q.Lost)
 	decimal := func(format string, n float64) string { return w.Number(fmt.Sprintf(format, n)) }
+	score := words.Textf("(MOS %s of 4.5)", decimal("%.2f", q.MOS))
+	packets := q.Packets + q.Lost
+	percent := decimal("%.1f %%", 100*float64(q.Lost)/float64(packets))
 	return []fact{
-		{Name: "Estimate", Text: words.Sentences(qualityOf(q.MOS),
-			words.Textf("(MOS %s of 4.5)", decimal("%.2f", q.MOS)))},
-		{Name: "Packets lost", Text: words.Textf("%s of %s (%s)", q.Lost, q.Packets+q.Lost,
-			decimal("%.1f %%", lost))},
+		{Name: "Estimate", Text: words.Sentences(qualityOf(q.MOS), score)},
+		{Name: "Packets lost", Text: words.Textf("%s of %s (%s)", q.Lost, packets, percent)},
 		{Name: "Jitter", Text: decimal("%.1f ms", q.JitterMs)},
 		{Name: "Round trip", Text: decimal("%.1f ms", q.RoundTripMs)},
 		{Name: "Transport", Text: strings.ToUpper(q.Transport)},
@@ -175,5 +194,5 @@ func (a *callPages) callSnippets(r calls.Record) []snippet {
 		api += "\ncurl -u " + r.ProjectID + ":KEY -d Status=completed " + at
 		cli += "\nselvage call hangup " + r.ID
 	}
-	return []snippet{{"curl", api}, {"Command line", cli}}
+	return []snippet{{Title: "curl", Text: api}, {Title: "Command line", Text: cli}}
 }

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode"
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/internal/page"
@@ -31,13 +29,15 @@ type callPages struct {
 // A callRow is a row in a list of calls.
 type callRow struct {
 	calls.Record
-	Title, URL string
-	From, To   callParty
-	Length     string // how long the parties were connected; "" if nobody answered
-	Why        string // why the call ended
-	Quality    string
-	Status     status
-	Running    bool
+	Title   string
+	URL     string
+	From    callParty
+	To      callParty
+	Length  string // how long the parties were connected; "" if nobody answered
+	Why     string // why the call ended
+	Quality string
+	Status  status
+	Running bool
 }
 
 // A callParty is one side of a call. Its URL is empty unless the party is a subscriber.
@@ -59,8 +59,13 @@ func (v *visit) callParty(p calls.Party) callParty {
 
 func (v *visit) callRow(r calls.Record) callRow {
 	row := callRow{
-		Record: r, Title: v.words().Format(r.Created, "2 Jan 2006, 15:04:05"), URL: v.base() + "/calls/" + r.ID,
-		From: v.callParty(r.From), To: v.callParty(r.To), Why: r.Reason(), Status: callStatus(r),
+		Record:  r,
+		Title:   v.words().Format(r.Created, "2 Jan 2006, 15:04:05"),
+		URL:     v.base() + "/calls/" + r.ID,
+		From:    v.callParty(r.From),
+		To:      v.callParty(r.To),
+		Why:     r.Reason(),
+		Status:  callStatus(r),
 		Running: r.State != calls.Completed,
 	}
 	if !r.Answered.IsZero() {
@@ -75,28 +80,35 @@ func (v *visit) callRow(r calls.Record) callRow {
 // callStatus returns the state of a running call, or the result of an ended one.
 func callStatus(r calls.Record) status {
 	if r.Ending && r.State != calls.Completed {
-		return status{"warn", "Ending"}
+		return status{Kind: "warn", Word: "Ending"}
 	}
 	switch r.State {
 	case calls.Created:
-		return status{"warn", "Connecting"}
+		return status{Kind: "warn", Word: "Connecting"}
 	case calls.Ringing:
-		return status{"warn", "Ringing"}
+		return status{Kind: "warn", Word: "Ringing"}
 	case calls.InCall:
-		return status{"good", "In call"}
+		return status{Kind: "good", Word: "In call"}
 	}
 
-	return map[calls.Result]status{
-		calls.Connected: {"good", resultTitles[calls.Connected]}, calls.Busy: {"", resultTitles[calls.Busy]},
-		calls.Missed: {"warn", resultTitles[calls.Missed]}, calls.Canceled: {"", resultTitles[calls.Canceled]},
-		calls.Failed: {"bad", resultTitles[calls.Failed]},
-	}[r.Result()]
+	result := r.Result()
+	return status{Kind: resultKinds[result], Word: resultTitles[result]}
+}
+
+// resultKinds maps the results of calls to the kinds of their status.
+var resultKinds = map[calls.Result]string{
+	calls.Connected: "good",
+	calls.Missed:    "warn",
+	calls.Failed:    "bad",
 }
 
 // resultTitles describes the results of calls in words.
 var resultTitles = map[calls.Result]string{
-	calls.Connected: "Answered", calls.Busy: "Busy", calls.Missed: "Missed", calls.Canceled: "Canceled",
-	calls.Failed: "Failed",
+	calls.Connected: "Answered",
+	calls.Busy:      "Busy",
+	calls.Missed:    "Missed",
+	calls.Canceled:  "Canceled",
+	calls.Failed:    "Failed",
 }
 
 // qualityOf describes mos, a mean opinion score, in words.
@@ -108,93 +120,6 @@ func qualityOf(mos float64) string {
 		return "Fair"
 	}
 	return "Poor"
-}
-
-// callFinder returns the search form of the list of calls.
-func (v *visit) callFinder() finder {
-	var results []choice
-	for _, r := range calls.Results() {
-		results = append(results, choice{Value: string(r), Title: resultTitles[r]})
-	}
-	return v.finder("Part of a name, number or address", "555", "",
-		v.choiceFilter("result", "Result", "Any", results),
-		v.dayFilter("after", "Began from"), v.dayFilter("before", "Began until"),
-		v.textFilter("caller", "From address", "/private/grace"), v.textFilter("callee", "To address", "/private/alan"),
-		v.textFilter("subscriber", "Subscriber", "email or id"))
-}
-
-// callFilter reads the filters from the URL, except for the search box. err describes invalid days.
-func (a *callPages) callFilter(v *visit) (ask calls.Filter, err error) {
-	q := v.r.URL.Query()
-	for _, r := range calls.Results() {
-		if string(r) == q.Get("result") {
-			ask.Result = r
-		}
-	}
-	ask.From, ask.To = plainText(q.Get("caller")), plainText(q.Get("callee"))
-	who, err := a.subscriberID(v, plainText(q.Get("subscriber")))
-	if err != nil {
-		return ask, err
-	}
-	if who != "" {
-		ask.Subscribers = []string{who}
-	}
-	ask.CreatedFrom, ask.CreatedBefore, err = parseDays(q.Get("after"), q.Get("before"))
-	return ask, err
-}
-
-// maxCallers is the maximum number of subscribers whose calls are searched at once.
-const maxCallers = 20
-
-// narrow adds the text in the search box to a filter. It looks for subscribers only if the text has
-// a letter and the filter has no subscriber. If the text finds subscribers who have calls, it
-// selects the calls of these subscribers. Otherwise, or if the URL asks for it, it selects the
-// calls with a party whose name, number or address contains the text.
-func (a *callPages) narrow(v *visit, ask *calls.Filter, text string) error {
-	if text == "" {
-		return nil
-	}
-	theirs := *ask
-	var err error
-	byParty := v.r.URL.Query().Get("by") == "party"
-	if !byParty && len(ask.Subscribers) == 0 && strings.ContainsFunc(text, unicode.IsLetter) {
-		theirs.Subscribers, err = a.callers(v, text)
-	}
-	if err != nil {
-		return err
-	}
-
-	ask.Party = text
-	if len(theirs.Subscribers) == 0 {
-		return nil
-	}
-	found, err := a.Calls.List(v.r.Context(), v.project.ID, theirs, page.Query{Size: 1})
-	if len(found.Items) > 0 {
-		*ask = theirs
-	}
-	return err
-}
-
-// callers returns the subscribers whom text identifies by an address, email or name. It returns
-// none if there are more than maxCallers.
-func (a *callPages) callers(v *visit, text string) (ids []string, err error) {
-	ctx := v.r.Context()
-	if strings.HasPrefix(text, "/") {
-		one, err := a.Fabric.Addresses.FindAt(ctx, v.project.ID, text)
-		if err == nil && one.Type == subscriberType {
-			ids = append(ids, one.ResourceID)
-		}
-		return ids, problem.IgnoreNotFound(err)
-	}
-
-	found, err := a.Fabric.Subscribers.Search(ctx, v.project.ID, text, page.Query{Size: maxCallers})
-	if found.Next != "" {
-		return nil, err
-	}
-	for _, s := range found.Items {
-		ids = append(ids, s.ID)
-	}
-	return ids, err
 }
 
 // A callsPage lists ended calls. Its first page also lists the running ones.
@@ -216,9 +141,9 @@ func (a *callPages) listCalls(v *visit) error {
 	if a.Calls == nil {
 		return problem.NoSuch("page")
 	}
-	ask, err := a.callFilter(v)
 	p := callsPage{Finder: v.callFinder().exportable(v), First: !v.r.URL.Query().Has("from")}
 	options := templates.Options{Status: http.StatusOK, Connect: []string{"'self'"}}
+	filter, err := a.callFilter(v)
 	if err != nil {
 		if !p.Finder.blame(err) {
 			return err
@@ -228,32 +153,34 @@ func (a *callPages) listCalls(v *visit) error {
 		return a.pageWith(v, options, "Calls", "calls", p)
 	}
 
-	if err := a.narrow(v, &ask, p.Finder.Query); err != nil {
+	filter, err = a.narrow(v, filter, p.Finder.Query)
+	if err != nil {
 		return err
 	}
-	if p.Finder.Query != "" && ask.Party == "" {
+	if p.Finder.Query != "" && filter.Party == "" {
 		q := v.r.URL.Query()
 		q.Del("from")
 		q.Set("by", "party")
 		p.ByParty = v.base() + "/calls?" + q.Encode()
 	}
-	running, err := a.runningCalls(v.r.Context(), v.project.ID, ask)
+	running, err := a.runningCalls(v.r.Context(), v.project.ID, filter)
+	if err != nil {
+		return err
+	}
+	filter.State = calls.Completed
+	ended, err := a.Calls.List(v.r.Context(), v.project.ID, filter, v.query())
 	if err != nil {
 		return err
 	}
 
-	ask.State = calls.Completed
-	found, err := a.Calls.List(v.r.Context(), v.project.ID, ask, v.query())
-	if err != nil {
-		return err
-	}
 	if p.First {
 		p.More = running.Next != ""
 		for _, r := range running.Items {
 			p.Running = append(p.Running, v.callRow(r))
 		}
 	}
-	p.list, p.Live = listOf(v, found, v.callRow), v.live(callsMark(running.Items, found.Items))
+	p.list = listOf(v, ended, v.callRow)
+	p.Live = v.live(callsMark(running.Items, ended.Items))
 	return a.pageWith(v, options, "Calls", "calls", p)
 }
 
@@ -262,38 +189,36 @@ func (a *callPages) exportCalls(v *visit) error {
 	if a.Calls == nil {
 		return problem.NoSuch("page")
 	}
-	ask, err := a.callFilter(v)
-	if err == nil {
-		err = a.narrow(v, &ask, v.callFinder().Query)
-	}
+	filter, err := a.wholeFilter(v)
 	if err != nil {
 		return err
 	}
 
-	list := func(q page.Query) (page.Page[calls.Record], error) {
-		return a.Calls.List(v.r.Context(), v.project.ID, ask, q)
+	list := func(query page.Query) (page.Page[calls.Record], error) {
+		return a.Calls.List(v.r.Context(), v.project.ID, filter, query)
 	}
-	header := []string{"id", "created", "from", "to", "state", "result", "reason", "seconds", "recording_sid"}
-	return writeCSV(a.site, v, "calls", header, list, func(r calls.Record) []string {
-		length := ""
+	line := func(r calls.Record) []string {
+		seconds := ""
 		if !r.Answered.IsZero() {
-			length = strconv.FormatFloat(r.Duration(v.now).Seconds(), 'f', 3, 64)
+			seconds = strconv.FormatFloat(r.Duration(v.now).Seconds(), 'f', 3, 64)
 		}
 		return []string{r.ID, csvTime(r.Created), names.Party(r.From), names.Party(r.To), string(r.State),
-			string(r.Result()), r.Reason(), length, r.RecordingSid}
-	})
+			string(r.Result()), r.Reason(), seconds, r.RecordingSid}
+	}
+	header := []string{"id", "created", "from", "to", "state", "result", "reason", "seconds", "recording_sid"}
+	return writeCSV(a.site, v, "calls", header, list, line)
 }
 
 // runningCalls returns the running calls that match a filter. No running call matches a filter by
 // result.
 func (a *callPages) runningCalls(
-	ctx context.Context, projectID string, ask calls.Filter,
-) (found page.Page[calls.Record], err error) {
-	if ask.Result != "" {
-		return found, nil
+	ctx context.Context, projectID string, filter calls.Filter,
+) (page.Page[calls.Record], error) {
+	if filter.Result != "" {
+		return page.Page[calls.Record]{}, nil
 	}
-	ask.Running = true
-	return a.Calls.List(ctx, projectID, ask, page.Query{Size: maxRunning})
+	filter.Running = true
+	return a.Calls.List(ctx, projectID, filter, page.Query{Size: maxRunning})
 }
 
 // callsMark returns a string that changes when a call begins, is answered or ends.
@@ -310,22 +235,22 @@ func (a *callPages) followCalls(v *visit) error {
 	if a.Calls == nil {
 		return problem.NoSuch("page")
 	}
-	ask, err := a.callFilter(v)
-	if err == nil {
-		err = a.narrow(v, &ask, v.callFinder().Query)
-	}
+	filter, err := a.wholeFilter(v)
 	if err != nil {
 		return err
 	}
 
 	return a.follow(v, func(ctx context.Context) (string, error) {
-		running, err := a.runningCalls(ctx, v.project.ID, ask)
+		running, err := a.runningCalls(ctx, v.project.ID, filter)
 		if err != nil {
 			return "", err
 		}
-		past := ask
+		past := filter
 		past.State = calls.Completed
 		ended, err := a.Calls.List(ctx, v.project.ID, past, page.Query{Size: 1})
-		return callsMark(running.Items, ended.Items), err
+		if err != nil {
+			return "", err
+		}
+		return callsMark(running.Items, ended.Items), nil
 	})
 }

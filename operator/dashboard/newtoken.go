@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -21,25 +20,34 @@ import (
 const JoinPath = "/join"
 
 // tokenLifetimes are the lifetimes of a token that an operator can choose.
-var tokenLifetimes = []choice{{Value: "", Title: "two hours"}, {Value: "15m", Title: "15 minutes"},
-	{Value: "24h", Title: "a day"}, {Value: "168h", Title: "a week"}, {Value: "720h", Title: "30 days"}}
+var tokenLifetimes = []choice{
+	{Value: "", Title: "two hours"},
+	{Value: "15m", Title: "15 minutes"},
+	{Value: "24h", Title: "a day"},
+	{Value: "168h", Title: "a week"},
+	{Value: "720h", Title: "30 days"},
+}
 
 // A mintPage shows the form that creates a token, or the new token.
 type mintPage struct {
-	Base, Action, Title, About string
-	Button                     string
-	Form                       form
-	New                        string // an unknown reference, for which issuing the token creates a subscriber
-	Made                       *mintedToken
+	Base   string
+	Action string
+	Title  string
+	About  string
+	Button string
+	Form   form
+	New    string       // an unknown reference, for which issuing the token creates a subscriber
+	Made   *mintedToken // nil until the token is created
 }
 
 // A mintedToken is a new token. It is shown only once.
 type mintedToken struct {
-	Token, Refresh string
-	Link           string // URL at which a guest joins; "" if there is none
-	Room           entity // the resource to which the link leads; empty if there are several
-	Expires        time.Time
-	Snippets       []snippet
+	Token    string
+	Refresh  string
+	Link     string // URL at which a guest joins; "" if there is none
+	Room     entity // the resource to which the link leads; empty if there are several
+	Expires  time.Time
+	Snippets []snippet
 }
 
 // mintPage returns the form for the kind of token in the path.
@@ -51,8 +59,10 @@ func (a *tokenPages) mintPage(v *visit) (p mintPage, err error) {
 	}
 
 	p = mintPage{
-		Base: v.base(), Action: v.base() + "/tokens/make/" + what,
-		Title: words.Textf("New %s", v.inSentence(tokenKinds[i].Title)), About: tokenKinds[i].Why,
+		Base:   v.base(),
+		Action: v.base() + "/tokens/make/" + what,
+		Title:  words.Textf("New %s", v.inSentence(tokenKinds[i].Title)),
+		About:  tokenKinds[i].Why,
 		Button: "Create token",
 	}
 	if what == "guest" && !a.NoCalls && v.r.URL.Query().Has("link") {
@@ -68,22 +78,29 @@ func (a *tokenPages) mintPage(v *visit) (p mintPage, err error) {
 	}
 
 	p.Form.Inputs = v.tokenInputs(what, value)
-	if err := a.suggest(v, p.Form.Inputs); err != nil || what == "embed" {
-		return p, err
+	if err := a.suggest(v, p.Form.Inputs); err != nil {
+		return mintPage{}, err
 	}
-
-	lifetimes := selectChoices(tokenLifetimes, value("expires"))
-	p.Form.Inputs = append(p.Form.Inputs, input{
-		Kind: "select", Name: "expires", Label: "Valid for", Options: lifetimes,
-	})
+	if what != "embed" { // an embed key does not expire
+		lifetimes := selectChoices(tokenLifetimes, value("expires"))
+		p.Form.Inputs = append(p.Form.Inputs,
+			input{Kind: "select", Name: "expires", Label: "Valid for", Options: lifetimes})
+	}
 	return p, nil
 }
 
 // tokenInputs returns the inputs for a kind of token, with the given values.
 func (v *visit) tokenInputs(what string, value func(name string) string) []input {
 	text := func(name, label, hint string, length int) input {
-		return input{Kind: "text", Type: "text", Name: name, Label: label, Hint: hint, Length: length,
-			Value: value(name)}
+		return input{
+			Kind:   "text",
+			Type:   "text",
+			Name:   name,
+			Label:  label,
+			Hint:   hint,
+			Length: length,
+			Value:  value(name),
+		}
 	}
 	address := text("address_id", "Address", "A path such as /public/lobby, a title or an id.", 255)
 	address.Required = true
@@ -100,9 +117,15 @@ func (v *visit) tokenInputs(what string, value func(name string) string) []input
 				"token must prove to hold. Usually empty.", 43),
 		}
 	case "guest":
-		return []input{{Kind: "area", Name: "allowed_addresses", Label: "Addresses",
-			Hint: "Up to ten, one per line: paths such as /public/lobby, titles or ids.", Rows: 4, Required: true,
-			Value: value("allowed_addresses")}}
+		return []input{{
+			Kind:     "area",
+			Name:     "allowed_addresses",
+			Label:    "Addresses",
+			Hint:     "Up to ten, one per line: paths such as /public/lobby, titles or ids.",
+			Rows:     4,
+			Required: true,
+			Value:    value("allowed_addresses"),
+		}}
 	case "invite":
 		return []input{address}
 	}
@@ -126,9 +149,11 @@ func (a *tokenPages) makeToken(v *visit) error {
 		return err
 	}
 
-	if isNew, err := a.isNewSubscriber(v); err != nil {
+	isNew, err := a.isNewSubscriber(v)
+	if err != nil {
 		return err
-	} else if isNew {
+	}
+	if isNew {
 		p.New = v.form.Get("reference")
 		return a.tokenForm(v, http.StatusUnprocessableEntity, p)
 	}
@@ -145,6 +170,7 @@ func (a *tokenPages) makeToken(v *visit) error {
 	return a.tokenForm(v, http.StatusOK, p)
 }
 
+// tokenForm shows the form for a new token, or the new token.
 func (a *tokenPages) tokenForm(v *visit, code int, p mintPage) error {
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, p.Title, "token_make", p)
 }
@@ -153,10 +179,12 @@ func (a *tokenPages) tokenForm(v *visit, code int, p mintPage) error {
 // reference the operator has not confirmed. As in the API, issuing the token creates the
 // subscriber. The confirmation prevents this if the reference was mistyped.
 func (a *tokenPages) isNewSubscriber(v *visit) (bool, error) {
-	reference := strings.TrimSpace(v.form.Get("reference"))
-	if v.r.PathValue("what") != "subscriber" || v.form.Get("new") == v.form.Get("reference") ||
-		a.Fabric.Tokens.CheckSubscriber(fabric.SubscriberTokenInput{Reference: reference}) != nil {
+	if v.r.PathValue("what") != "subscriber" || v.form.Get("new") == v.form.Get("reference") {
 		return false, nil
+	}
+	reference := strings.TrimSpace(v.form.Get("reference"))
+	if a.Fabric.Tokens.CheckSubscriber(fabric.SubscriberTokenInput{Reference: reference}) != nil {
+		return false, nil // issuing the token reports the error
 	}
 	_, err := a.Fabric.Subscribers.FindReferred(v.r.Context(), v.project.ID, reference)
 	if errors.Is(err, problem.NotFound) {
@@ -165,44 +193,63 @@ func (a *tokenPages) isNewSubscriber(v *visit) (bool, error) {
 	return false, err
 }
 
+// A mintedFor is the resource, subscriber or project for which a token was created.
+type mintedFor struct{ kind, id string }
+
 // mint creates the token that the form requests, and records it in the audit trail.
-func (a *tokenPages) mint(v *visit) (made mintedToken, err error) {
-	made.Expires = v.now.Add(fabric.TokenLifetime)
+func (a *tokenPages) mint(v *visit) (mintedToken, error) {
+	made := mintedToken{Expires: v.now.Add(fabric.TokenLifetime)}
 	var end *int64
 	if d, err := time.ParseDuration(v.form.Get("expires")); err == nil && d > 0 {
 		made.Expires = v.now.Add(min(d, fabric.MaxLifetime-time.Minute))
-		at := made.Expires.Unix()
-		end = &at
+		end = new(made.Expires.Unix())
 	}
 
-	kind, tokens := fabric.Guest, fabric.TokenPair{}
-	targetKind, target := "project", v.project.ID
 	switch v.r.PathValue("what") {
 	case "embed":
 		return a.mintEmbedKey(v)
+
 	case "subscriber":
-		tokens, err = a.mintSubscriberToken(v, end)
-		kind, targetKind, target = fabric.SAT, subscriberType, tokens.SubscriberID
-	case "guest":
-		var room fabric.Resource
-		if tokens, room, err = a.mintGuestToken(v, end); room.ID != "" {
-			targetKind, target = room.Type, room.ID
-			made.Room = entity{Name: room.DisplayName, URL: v.thingURL(targetKind, target)}
+		tokens, err := a.mintSubscriberToken(v, end)
+		if err != nil {
+			return mintedToken{}, err
 		}
+		return a.minted(v, made, tokens, fabric.SAT, mintedFor{subscriberType, tokens.SubscriberID})
+
 	case "invite":
-		tokens, err = a.mintInvite(v, end)
-		kind, targetKind, target = fabric.Invite, subscriberType, tokens.SubscriberID
-	}
-	if err != nil {
-		return made, err
+		tokens, err := a.mintInvite(v, end)
+		if err != nil {
+			return mintedToken{}, err
+		}
+		return a.minted(v, made, tokens, fabric.Invite, mintedFor{subscriberType, tokens.SubscriberID})
 	}
 
-	made.Token, made.Refresh, made.Snippets = tokens.Access, tokens.Refresh, a.tokenSnippets(tokens.Access)
-	if kind == fabric.Guest && !a.NoCalls {
-		made.Link = a.PublicURL + JoinPath + "#" + url.Values{"token": {made.Token},
-			"until": {strconv.FormatInt(made.Expires.Unix(), 10)}}.Encode()
+	tokens, room, err := a.mintGuestToken(v, end)
+	if err != nil {
+		return mintedToken{}, err
 	}
-	return made, a.Fabric.Audit.NoteToken(v.r.Context(), v.project.ID, kind, targetKind, target)
+	if !a.NoCalls {
+		fragment := url.Values{
+			"token": {tokens.Access},
+			"until": {strconv.FormatInt(made.Expires.Unix(), 10)},
+		}
+		made.Link = a.PublicURL + JoinPath + "#" + fragment.Encode()
+	}
+	if room.ID == "" {
+		return a.minted(v, made, tokens, fabric.Guest, mintedFor{"project", v.project.ID})
+	}
+	made.Room = entity{Name: room.DisplayName, URL: v.thingURL(room.Type, room.ID)}
+	return a.minted(v, made, tokens, fabric.Guest, mintedFor{room.Type, room.ID})
+}
+
+// minted completes a new token, and records it in the audit trail.
+func (a *tokenPages) minted(
+	v *visit, made mintedToken, tokens fabric.TokenPair, kind fabric.TokenKind, target mintedFor,
+) (mintedToken, error) {
+	made.Token = tokens.Access
+	made.Refresh = tokens.Refresh
+	made.Snippets = a.tokenSnippets(tokens.Access)
+	return made, a.Fabric.Audit.NoteToken(v.r.Context(), v.project.ID, kind, target.kind, target.id)
 }
 
 // issuer returns the operator as the issuer of tokens, so that these tokens can be revoked together
@@ -211,6 +258,7 @@ func (v *visit) issuer() fabric.Issuer {
 	return fabric.Issuer{ProjectID: v.project.ID, KeyID: v.operator.ID}
 }
 
+// mintSubscriberToken creates a subscriber token, and the subscriber if it is new.
 func (a *tokenPages) mintSubscriberToken(v *visit, end *int64) (fabric.TokenPair, error) {
 	client, err := a.clientID(v, "application_id", plainText(v.form.Get("application_id")))
 	if err != nil {
@@ -230,17 +278,16 @@ func (a *tokenPages) mintGuestToken(
 	v *visit, end *int64,
 ) (tokens fabric.TokenPair, room fabric.Resource, err error) {
 	addresses := splitLines(v.form.Get("allowed_addresses"))
-	for i, one := range addresses {
-		if i == fabric.MaxAllowed { // GuestToken rejects more addresses, so do not look up the rest
-			break
-		}
-		if addresses[i], err = a.addressID(v, "allowed_addresses", one); err != nil {
+	for i := range min(len(addresses), fabric.MaxAllowed) { // IssueGuest rejects more, so look up no others
+		addresses[i], err = a.addressID(v, "allowed_addresses", addresses[i])
+		if err != nil {
 			return tokens, room, err
 		}
 	}
 
 	// Find the room first, so that an error leaves no token behind.
-	if room, err = a.roomOf(v, addresses); err != nil {
+	room, err = a.roomOf(v, addresses)
+	if err != nil {
 		return tokens, room, err
 	}
 	tokens, err = a.Fabric.Tokens.IssueGuest(v.r.Context(), v.issuer(),
@@ -255,19 +302,25 @@ func (a *tokenPages) mintInvite(v *visit, end *int64) (tokens fabric.TokenPair, 
 		return tokens, err
 	}
 	inviter := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID, KeyID: v.operator.ID}
+	notSubscriber := problem.BadParam("address_id", "address_id must be the address of a subscriber of this project")
 	address, err := a.Fabric.Addresses.Find(v.r.Context(), inviter, id)
-	if err != nil && !isMissing(err) {
+	if isMissing(err) {
+		return tokens, notSubscriber
+	}
+	if err != nil {
 		return tokens, err
 	}
-	if err != nil || address.Type != fabric.TypeSubscriber {
-		return tokens, problem.BadParam("address_id",
-			"address_id must be the address of a subscriber of this project")
+	if address.Type != fabric.TypeSubscriber {
+		return tokens, notSubscriber
 	}
 
 	inviter.SubscriberID = address.ResourceID
 	token, err := a.Fabric.Tokens.IssueInvite(v.r.Context(), inviter,
 		fabric.InviteInput{AddressID: address.ID, ExpiresAt: end})
-	return fabric.TokenPair{Access: token, SubscriberID: address.ResourceID}, err
+	if err != nil {
+		return tokens, err
+	}
+	return fabric.TokenPair{Access: token, SubscriberID: address.ResourceID}, nil
 }
 
 // mintEmbedKey creates an embed key. The audit trail records it together with the key's row.
@@ -276,39 +329,10 @@ func (a *tokenPages) mintEmbedKey(v *visit) (made mintedToken, err error) {
 	if err != nil {
 		return made, err
 	}
-	_, made.Token, err = a.Fabric.EmbedKeys.Create(v.r.Context(), v.project.ID, id,
-		strings.TrimSpace(v.form.Get("name")))
-	made.Snippets = a.embedSnippets(made.Token)
-	return made, err
-}
-
-// tokenSnippets returns code that uses a token.
-func (a *tokenPages) tokenSnippets(token string) []snippet {
-	return []snippet{
-		{"JavaScript", fmt.Sprintf(useToken, token)},
-		{"curl", fmt.Sprintf("curl -H 'Authorization: Bearer %s' \\\n  %s/api/fabric/addresses", token, a.PublicURL)},
+	name := strings.TrimSpace(v.form.Get("name"))
+	_, token, err := a.Fabric.EmbedKeys.Create(v.r.Context(), v.project.ID, id, name)
+	if err != nil {
+		return made, err
 	}
+	return mintedToken{Token: token, Snippets: a.embedSnippets(token)}, nil
 }
-
-// embedSnippets returns code that uses an embed key.
-func (a *tokenPages) embedSnippets(key string) []snippet {
-	return []snippet{
-		{"curl", fmt.Sprintf("# a guest token for each visitor\ncurl -H 'Content-Type: application/json' "+
-			"-d '{\"token\":\"%s\"}' \\\n  %s/api/fabric/embeds/tokens", key, a.PublicURL)},
-		{"JavaScript", fmt.Sprintf(useEmbedKey, a.PublicURL, key)},
-	}
-}
-
-const useToken = `import { SignalWire } from "@signalwire/js"; // 3.27 to 3.30
-
-const client = await SignalWire({
-  token: "%s",
-});
-const { addresses } = await client.address.getAddresses();`
-
-const useEmbedKey = `const answer = await fetch("%s/api/fabric/embeds/tokens", {
-  method: "POST",
-  headers: { "Content-Type": "application/json" },
-  body: JSON.stringify({ token: "%s" }),
-});
-const { token } = await answer.json();`

@@ -53,10 +53,15 @@ func (a *roomPages) showRoom(v *visit) error {
 		return err
 	}
 
+	isRunning := s.Ended.IsZero()
 	p := roomPage{
-		Session: s, Document: s.Document(), Base: v.base(), URL: v.base() + "/rooms/" + s.ID, Running: s.Ended.IsZero(),
+		Session:   s,
+		Document:  s.Document(),
+		Base:      v.base(),
+		URL:       v.base() + "/rooms/" + s.ID,
+		Running:   isRunning,
+		MayChange: isRunning && !s.Ending && v.mayIn(operator.Write),
 	}
-	p.MayChange = p.Running && !s.Ending && v.mayIn(operator.Write)
 	if p.Running {
 		p.Live = v.live(roomMark(s, members))
 	}
@@ -74,7 +79,8 @@ func (a *roomPages) showRoom(v *visit) error {
 		})
 	}
 
-	if p.Recordings, err = a.recordingsOfRoom(v, s); err != nil {
+	p.Recordings, err = a.recordingsOfRoom(v, s)
+	if err != nil {
 		return err
 	}
 	options := templates.Options{Status: http.StatusOK, Media: true, Connect: []string{"'self'"}}
@@ -116,21 +122,17 @@ func (a *roomPages) followRoom(v *visit) error {
 			return "", err
 		}
 		members, err := a.members(v, s)
-		return roomMark(s, members), err
+		if err != nil {
+			return "", err
+		}
+		return roomMark(s, members), nil
 	})
 }
 
 // recordingsOfRoom returns the latest recordings of a room session.
-func (a *roomPages) recordingsOfRoom(v *visit, s calls.RoomSession) (rows []recordingRow, err error) {
-	if a.Recordings == nil {
-		return nil, nil
-	}
-	ask := recordings.Filter{Owner: recordings.Owner{ProjectID: v.project.ID}, ConferenceSid: s.ID}
-	found, err := a.Recordings.List(v.r.Context(), ask, page.Query{Size: maxRecordingsOfCall})
-	for _, rec := range found.Items {
-		rows = append(rows, v.recordingRow(rec))
-	}
-	return rows, err
+func (a *roomPages) recordingsOfRoom(v *visit, s calls.RoomSession) ([]recordingRow, error) {
+	owner := recordings.Owner{ProjectID: v.project.ID}
+	return a.latestRecordings(v, recordings.Filter{Owner: owner, ConferenceSid: s.ID})
 }
 
 // endRoom serves POST /dashboard/projects/{project}/rooms/{id}/end.
@@ -139,15 +141,15 @@ func (a *roomPages) endRoom(v *visit) error {
 	if err != nil {
 		return err
 	}
-	done := "roomended"
+	one := v.base() + "/rooms/" + s.ID
 	err = a.Rooms.End(v.r.Context(), v.project.ID, s.ID)
 	if errors.Is(err, problem.NotFound) {
-		done, err = "roomover", nil
+		return v.redirect(one + "?done=roomover")
 	}
 	if err != nil {
 		return err
 	}
-	return v.redirect(v.base() + "/rooms/" + s.ID + "?done=" + done)
+	return v.redirect(one + "?done=roomended")
 }
 
 // changeMember serves POST /dashboard/projects/{project}/rooms/{id}/members/{member}/{change}, where

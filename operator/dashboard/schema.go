@@ -24,23 +24,27 @@ const maxLine = 2048
 // the schema that is not read-only. The inputs contain values, or the defaults if values is nil.
 func inputsFor(
 	fields []kinds.Field, under string, values kinds.Values, examples map[string]json.RawMessage, isNew bool,
-) (all []input) {
+) (inputs []input) {
 	for _, f := range fields {
 		if f.ReadOnly || under == "" && f.Name == versionField {
 			continue
 		}
-		all = append(all, inputFor(f, under+f.Name, values[f.Name], examples[f.Name], isNew, values == nil))
+		value := values[f.Name]
+		if value == nil && isNew && values == nil {
+			value = f.Default
+		}
+		inputs = append(inputs, inputFor(f, under+f.Name, value, examples[f.Name], isNew))
 	}
-	return all
+	return inputs
 }
 
 // kindForm returns the form that creates or changes a resource. The members that the kind names for
 // its form come first. If it names none, the required members come first. The other members are
 // folded.
 func kindForm(k *kinds.Kind, values kinds.Values, isNew bool) form {
-	all := inputsFor(k.Fields, "", values, exampleOf(k), isNew)
-	for i := range all {
-		in := &all[i]
+	inputs := inputsFor(k.Fields, "", values, exampleOf(k), isNew)
+	for i := range inputs {
+		in := &inputs[i]
 		in.Label = cmp.Or(k.Form.Labels[in.Name], in.Label)
 		in.Example = cmp.Or(k.Form.Examples[in.Name], in.Example)
 		if hint := k.Form.Hints[in.Name]; hint != "" {
@@ -50,24 +54,23 @@ func kindForm(k *kinds.Kind, values kinds.Values, isNew bool) form {
 
 	first := k.Form.First
 	if first == nil {
-		for _, in := range all {
+		for _, in := range inputs {
 			if in.Required {
 				first = append(first, in.Name)
 			}
 		}
 	}
 	if first == nil {
-		return form{Inputs: all}
+		return form{Inputs: inputs}
 	}
 
 	var f form
 	for _, name := range first {
-		if at := findInput(all, name); at != nil {
-			f.Inputs = append(f.Inputs, *at)
+		if in := findInput(inputs, name); in != nil {
+			f.Inputs = append(f.Inputs, *in)
 		}
 	}
-
-	for _, in := range all {
+	for _, in := range inputs {
 		if !slices.Contains(first, in.Name) {
 			f.More = append(f.More, in)
 		}
@@ -75,16 +78,21 @@ func kindForm(k *kinds.Kind, values kinds.Values, isNew bool) form {
 	return f
 }
 
-func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew, fill bool) input {
-	in := input{Name: name, Label: kinds.Label(f.Name), Hint: f.Description, Required: f.Required, Length: f.MaxLength}
-	if value == nil && isNew && fill {
-		value = f.Default
+// inputFor returns the input for a member of the schema, with a value.
+func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew bool) input {
+	in := input{
+		Name:     name,
+		Label:    kinds.Label(f.Name),
+		Hint:     f.Description,
+		Required: f.Required,
+		Length:   f.MaxLength,
 	}
 
 	text := written(value)
 	switch {
 	case f.WriteOnly:
-		in.Kind, in.Required = "secret", f.Required && isNew
+		in.Kind = "secret"
+		in.Required = f.Required && isNew
 		if !isNew {
 			in.Hint = words.Sentences(in.Hint, "The current value is never shown. Leave empty to keep it.")
 		}
@@ -97,10 +105,14 @@ func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew,
 		_ = json.Unmarshal(example, &shown)
 		in.Members = inputsFor(f.Members, name+".", inner, shown, isNew)
 	case f.Type == "array" && f.Items != nil && f.Items.Enum != nil:
-		in.Kind, in.Ordered, in.Required = "choices", true, false
+		in.Kind = "choices"
+		in.Ordered = true
+		in.Required = false
 		in.Options = inOrder(f.Items.Enum, listed(value))
 	case f.Type == "array" && f.Items != nil && f.Items.Type == "string" && !f.Items.Mixed:
-		in.Kind, in.Rows, in.Value = "area", 4, strings.Join(listed(value), "\n")
+		in.Kind = "area"
+		in.Rows = 4
+		in.Value = strings.Join(listed(value), "\n")
 		in.Hint = words.Sentences(in.Hint, "One per line.")
 	case f.Type == "object" || f.Type == "array":
 		in.setJSON(value, example)
@@ -109,17 +121,26 @@ func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew,
 		}
 
 	case f.Enum != nil:
-		in.Kind, in.Options = "select", toChoices(f.Enum, text, f.Nullable || !f.Required && f.Default == nil)
+		in.Kind = "select"
+		in.Options = toChoices(f.Enum, text, f.Nullable || !f.Required && f.Default == nil)
 	case f.Type == "boolean" && (f.Nullable || f.Default == nil):
-		in.Kind, in.Options = "select", toChoices([]string{"true", "false"}, text, true)
+		in.Kind = "select"
+		in.Options = toChoices([]string{"true", "false"}, text, true)
 		in.Options[1].Title, in.Options[2].Title = "Yes", "No"
 	case f.Type == "boolean":
-		in.Kind, in.Checked, in.Required = "check", text == "true", false
+		in.Kind = "check"
+		in.Checked = text == "true"
+		in.Required = false
 	case f.Type == "string" && f.MaxLength > maxLine && f.Format == "":
-		in.Kind, in.Value, in.Rows = "area", text, min(16, 4+f.MaxLength/4000)
+		in.Kind = "area"
+		in.Value = text
+		in.Rows = min(16, 4+f.MaxLength/4000)
 	default:
-		in.Kind, in.Type, in.Value = "text", "text", text
-		in.Min, in.Max, in.Example = f.Minimum, f.Maximum, written(example)
+		in.Kind = "text"
+		in.Type = "text"
+		in.Value = text
+		in.Min, in.Max = f.Minimum, f.Maximum
+		in.Example = written(example)
 		in.setType(f)
 	}
 	return in
@@ -143,8 +164,11 @@ func (i *input) setType(f kinds.Field) {
 	}
 }
 
+// setJSON makes an input one for JSON.
 func (i *input) setJSON(value, example json.RawMessage) {
-	i.Kind, i.Value, i.Length = "json", pretty(value), 0
+	i.Kind = "json"
+	i.Length = 0
+	i.Value = pretty(value)
 	i.Example = pretty(example)
 	i.Rows = min(24, 3+max(strings.Count(i.Value, "\n"), strings.Count(i.Example, "\n")))
 	i.Hint = words.Sentences(i.Hint, "As JSON.")
@@ -171,38 +195,40 @@ func pretty(value json.RawMessage) string {
 
 // listed returns the strings in a JSON array.
 func listed(value json.RawMessage) []string {
-	var all []string
-	_ = json.Unmarshal(value, &all) // values other than arrays are ignored
-	return all
+	var texts []string
+	_ = json.Unmarshal(value, &texts) // values other than arrays are ignored
+	return texts
 }
 
-// inOrder returns all values as choices. The values in chosen come first, in that order.
-func inOrder(all, chosen []string) (list []choice) {
-	for _, c := range chosen {
-		list = append(list, choice{Value: c, Title: c, Chosen: true})
+// inOrder returns values as choices. The values in chosen come first, in that order.
+func inOrder(values, chosen []string) (choices []choice) {
+	for _, value := range chosen {
+		choices = append(choices, choice{Value: value, Title: value, Chosen: true})
 	}
-	for _, c := range all {
-		if !slices.Contains(chosen, c) {
-			list = append(list, choice{Value: c, Title: c})
+	for _, value := range values {
+		if !slices.Contains(chosen, value) {
+			choices = append(choices, choice{Value: value, Title: value})
 		}
 	}
-	return list
+	return choices
 }
 
-func toChoices(all []string, chosen string, orNone bool) (list []choice) {
+// toChoices returns values as choices, after one for no value if orNone is set.
+func toChoices(values []string, chosen string, orNone bool) (choices []choice) {
 	if orNone {
-		list = append(list, choice{Title: "Not set", Chosen: chosen == ""})
+		choices = append(choices, choice{Title: "Not set", Chosen: chosen == ""})
 	}
-	for _, v := range all {
-		list = append(list, choice{Value: v, Title: v, Chosen: v == chosen})
+	for _, value := range values {
+		choices = append(choices, choice{Value: value, Title: value, Chosen: value == chosen})
 	}
-	return list
+	return choices
 }
 
 // factsOf returns the members of a resource, except secrets, as facts.
-func factsOf(k *kinds.Kind, values kinds.Values) (all []fact) {
+func factsOf(k *kinds.Kind, values kinds.Values) (facts []fact) {
 	for _, f := range k.Fields {
-		text := written(values[f.Name])
+		value := values[f.Name]
+		text := written(value)
 		if f.WriteOnly || text == "" {
 			continue
 		}
@@ -212,22 +238,28 @@ func factsOf(k *kinds.Kind, values kinds.Values) (all []fact) {
 		case f.Enum != nil:
 			one.Ours = true
 		case f.Type == "boolean":
-			one.Text, one.Ours = map[string]string{"true": "Yes", "false": "No"}[text], true
+			one.Text = yesOrNo[text]
+			one.Ours = true
 		case text == "0" && k.Form.Hints[f.Name] == noLimit:
-			one.Text, one.Ours = "No limit", true
+			one.Text = "No limit"
+			one.Ours = true
 		case f.Type == "array" && f.Items != nil && f.Items.Type == "string" && !f.Items.Mixed:
-			one.Text = strings.Join(listed(values[f.Name]), ", ")
+			one.Text = strings.Join(listed(value), ", ")
 		case f.Type == "object" || f.Type == "array":
-			one.Text, one.Long = pretty(values[f.Name]), true
+			one.Text = pretty(value)
+			one.Long = true
 		case len(text) > 200 || strings.Contains(text, "\n"):
 			one.Long = true
 		}
 		if one.Text != "" && one.Text != "{}" && one.Text != "[]" {
-			all = append(all, one)
+			facts = append(facts, one)
 		}
 	}
-	return all
+	return facts
 }
+
+// yesOrNo describes booleans.
+var yesOrNo = map[string]string{"true": "Yes", "false": "No"}
 
 // A fact is a labeled value on a page.
 type fact struct {
@@ -242,8 +274,9 @@ const noLimit = "0 means no limit."
 // badJSON describes where text is not valid JSON, in words for people who may not know JSON.
 func badJSON(name, text string, err error) string {
 	line := 1
-	if at, ok := err.(*json.SyntaxError); ok {
-		line += strings.Count(text[:min(int(at.Offset), len(text))], "\n")
+	if syntax, ok := err.(*json.SyntaxError); ok {
+		before := text[:min(int(syntax.Offset), len(text))]
+		line += strings.Count(before, "\n")
 	}
 	return fmt.Sprintf("%s is not valid JSON: check the quotes, commas and brackets in line %d", name, line)
 }

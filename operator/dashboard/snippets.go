@@ -180,3 +180,34 @@ const to = client.buildAuthorizationUrl(config, {
 // Redirect the browser to it. When it returns, url is the URL that it was sent to:
 const tokens = await client.authorizationCodeGrant(config, url, { pkceCodeVerifier: verifier, expectedState: state });
 tokens.claims().sub;`
+
+// tokenSnippets returns code that uses a token.
+func (a *tokenPages) tokenSnippets(token string) []snippet {
+	return []snippet{
+		{"JavaScript", fmt.Sprintf(useToken, token)},
+		{"curl", fmt.Sprintf("curl -H 'Authorization: Bearer %s' \\\n  %s/api/fabric/addresses", token, a.PublicURL)},
+	}
+}
+
+// embedSnippets returns code that uses an embed key.
+func (a *tokenPages) embedSnippets(key string) []snippet {
+	return []snippet{
+		{"curl", fmt.Sprintf("# a guest token for each visitor\ncurl -H 'Content-Type: application/json' "+
+			"-d '{\"token\":\"%s\"}' \\\n  %s/api/fabric/embeds/tokens", key, a.PublicURL)},
+		{"JavaScript", fmt.Sprintf(useEmbedKey, a.PublicURL, key)},
+	}
+}
+
+const useToken = `import { SignalWire } from "@signalwire/js"; // 3.27 to 3.30
+
+const client = await SignalWire({
+  token: "%s",
+});
+const { addresses } = await client.address.getAddresses();`
+
+const useEmbedKey = `const answer = await fetch("%s/api/fabric/embeds/tokens", {
+  method: "POST",
+  headers: { "Content-Type": "application/json" },
+  body: JSON.stringify({ token: "%s" }),
+});
+const { token } = await answer.json();`

@@ -18,16 +18,16 @@ import (
 var suggestions = page.Query{Size: page.DefaultSize}
 
 // suggest adds suggestions to the inputs that refer to rows of the project.
-func (a *tokenPages) suggest(v *visit, all []input) error {
-	for i := range all {
+func (a *tokenPages) suggest(v *visit, inputs []input) error {
+	for i := range inputs {
 		var err error
-		switch all[i].Name {
+		switch inputs[i].Name {
 		case "reference":
-			all[i].Suggestions, err = a.suggestSubscribers(v, "")
+			inputs[i].Suggestions, err = a.suggestSubscribers(v, "")
 		case "address_id", "allowed_addresses":
-			all[i].Suggestions, err = a.suggestAddresses(v)
+			inputs[i].Suggestions, err = a.suggestAddresses(v)
 		case "application_id":
-			all[i].Suggestions, err = a.suggestClients(v)
+			inputs[i].Suggestions, err = a.suggestClients(v)
 		}
 		if err != nil {
 			return err
@@ -36,39 +36,50 @@ func (a *tokenPages) suggest(v *visit, all []input) error {
 	return nil
 }
 
-func (a *tokenPages) suggestSubscribers(v *visit, part string) (all []choice, err error) {
+// suggestSubscribers suggests the emails or references of subscribers that match a text.
+func (a *tokenPages) suggestSubscribers(v *visit, part string) (suggested []choice, err error) {
 	found, err := a.Fabric.Subscribers.Search(v.r.Context(), v.project.ID, plainText(part), suggestions)
+	if err != nil {
+		return nil, err
+	}
 	for _, s := range found.Items {
-		if by := cmp.Or(s.Email, s.Reference); by != "" {
-			all = append(all, choice{Value: by, Title: s.FullName()})
+		if name := cmp.Or(s.Email, s.Reference); name != "" {
+			suggested = append(suggested, choice{Value: name, Title: s.FullName()})
 		}
 	}
-	return all, err
+	return suggested, nil
 }
 
-func (a *tokenPages) suggestAddresses(v *visit) (all []choice, err error) {
-	reaches := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // can reach every address
-	found, err := a.Fabric.Addresses.List(v.r.Context(), reaches, fabric.AddressFilter{}, suggestions)
-	for _, one := range found.Items {
-		all = append(all, choice{Value: one.Path(), Title: one.DisplayName})
+// suggestAddresses suggests the paths of addresses.
+func (a *tokenPages) suggestAddresses(v *visit) (suggested []choice, err error) {
+	found, err := a.Fabric.Addresses.List(v.r.Context(), anyCaller(v), fabric.AddressFilter{}, suggestions)
+	if err != nil {
+		return nil, err
 	}
-	return all, err
+	for _, one := range found.Items {
+		suggested = append(suggested, choice{Value: one.Path(), Title: one.DisplayName})
+	}
+	return suggested, nil
 }
 
-func (a *tokenPages) suggestClients(v *visit) (all []choice, err error) {
+// suggestClients suggests the names of OAuth clients, or the id if a name is not unique.
+func (a *tokenPages) suggestClients(v *visit) (suggested []choice, err error) {
 	found, err := a.Clients.Clients.List(v.r.Context(), v.project.ID, suggestions)
+	if err != nil {
+		return nil, err
+	}
 	uses := make(map[string]int)
 	for _, c := range found.Items {
 		uses[strings.ToLower(c.Name)]++
 	}
 	for _, c := range found.Items {
-		if uses[strings.ToLower(c.Name)] > 1 || c.Name == "" {
-			all = append(all, choice{Value: c.ID, Title: c.Name})
+		if c.Name == "" || uses[strings.ToLower(c.Name)] > 1 {
+			suggested = append(suggested, choice{Value: c.ID, Title: c.Name})
 		} else {
-			all = append(all, choice{Value: c.Name, Title: c.ID})
+			suggested = append(suggested, choice{Value: c.Name, Title: c.ID})
 		}
 	}
-	return all, err
+	return suggested, nil
 }
 
 // findSubscriber serves POST /dashboard/projects/{project}/subscribers/find. It returns the
@@ -78,12 +89,12 @@ func (a *tokenPages) findSubscriber(v *visit) error {
 	if err != nil {
 		return err
 	}
-	all := make([][2]string, len(found))
+	pairs := make([][2]string, len(found))
 	for i, c := range found {
-		all[i] = [2]string{c.Value, c.Title}
+		pairs[i] = [2]string{c.Value, c.Title}
 	}
 	web.NoStore(v.w)
-	return web.JSON(v.w, http.StatusOK, all)
+	return web.JSON(v.w, http.StatusOK, pairs)
 }
 
 // addressID returns the id of the address whose path, title or id is the given text.
@@ -93,14 +104,16 @@ func (a *tokenPages) addressID(v *visit, param, text string) (string, error) {
 		if errors.Is(err, problem.NotFound) {
 			return "", addressNames.unknown(v, param, text)
 		}
-		return found.ID, err
+		if err != nil {
+			return "", err
+		}
+		return found.ID, nil
 	}
 	if text == "" || uuid.MatchString(text) {
 		return text, nil
 	}
 
-	reaches := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // can reach every address
-	found, err := a.Fabric.Addresses.List(v.r.Context(), reaches, fabric.AddressFilter{DisplayName: text},
+	found, err := a.Fabric.Addresses.List(v.r.Context(), anyCaller(v), fabric.AddressFilter{DisplayName: text},
 		page.Query{Size: page.MaxSize})
 	if p := problem.First(err); p != nil && p.Kind == problem.Invalid { // no address has such a name
 		return addressNames.only(v, nil, false, param, text)
@@ -148,13 +161,17 @@ func (a *tokenPages) clientID(v *visit, param, text string) (string, error) {
 // naming describes texts that do not name exactly one row of a kind.
 type naming struct{ none, several, many string }
 
-var (
-	addressNames = naming{"%s is not an address of this project.", "%s names more than one address. Enter the id.",
-		"Too many names contain %s. Enter the id of the address."}
-	clientNames = naming{"%s is not an OAuth client of this project.",
-		"%s names more than one OAuth client. Enter the id.",
-		"Too many names contain %s. Enter the id of the OAuth client."}
-)
+var addressNames = naming{
+	none:    "%s is not an address of this project.",
+	several: "%s names more than one address. Enter the id.",
+	many:    "Too many names contain %s. Enter the id of the address.",
+}
+
+var clientNames = naming{
+	none:    "%s is not an OAuth client of this project.",
+	several: "%s names more than one OAuth client. Enter the id.",
+	many:    "Too many names contain %s. Enter the id of the OAuth client.",
+}
 
 // unknown returns the error for a text that names no row.
 func (n naming) unknown(v *visit, param, text string) error {
@@ -186,16 +203,19 @@ func (a *site) subscriberID(v *visit, text string) (string, error) {
 	if text == "" {
 		return "", nil
 	}
-	id, ctx := unknownSubscriber, v.r.Context()
+	ifUnknown, ctx := unknownSubscriber, v.r.Context()
 	if uuid.MatchString(text) { // an id, or the reference of a backend whose references are UUIDs
-		id = strings.ToLower(text)
-		_, err := a.Fabric.Subscribers.Find(ctx, v.project.ID, id)
+		ifUnknown = strings.ToLower(text)
+		_, err := a.Fabric.Subscribers.Find(ctx, v.project.ID, ifUnknown)
 		if !errors.Is(err, problem.NotFound) {
-			return id, err
+			return ifUnknown, err
 		}
 	}
 	s, err := a.Fabric.Subscribers.FindReferred(ctx, v.project.ID, text)
-	return cmp.Or(s.ID, id), problem.IgnoreNotFound(err)
+	if err != nil {
+		return ifUnknown, problem.IgnoreNotFound(err)
+	}
+	return s.ID, nil
 }
 
 // offerResources replaces the input for the id of a handler with a list of resource names. If the
@@ -209,17 +229,19 @@ func (a *resourcePages) offerResources(v *visit, f *form) error {
 	if err != nil {
 		return err
 	}
-	var all []choice
+	var choices []choice
 	for _, r := range found.Items {
 		row := a.resourceRow(v, r)
 		title := row.Title + " (" + v.say(row.Kind) + ")"
-		all = append(all, choice{Value: r.ID, Title: title, Chosen: r.ID == in.Value})
+		choices = append(choices, choice{Value: r.ID, Title: title, Chosen: r.ID == in.Value})
 	}
 
-	if found.Next != "" || in.Value != "" && findChoice(all, in.Value).Title == in.Value {
-		in.Suggestions = all
+	isUnknown := in.Value != "" && findChoice(choices, in.Value).Title == in.Value
+	if found.Next != "" || isUnknown {
+		in.Suggestions = choices
 		return nil
 	}
-	in.Kind, in.Options = "select", append([]choice{{Title: "–", Chosen: in.Value == ""}}, all...)
+	in.Kind = "select"
+	in.Options = append([]choice{{Title: "–", Chosen: in.Value == ""}}, choices...)
 	return nil
 }

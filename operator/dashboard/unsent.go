@@ -24,7 +24,13 @@ type unsentPage struct {
 	Button string
 }
 
+// An unsentField is a field of such a form.
 type unsentField struct{ Name, Value string }
+
+// sortFields sorts fields by name, and keeps the order of the values of one name.
+func sortFields(fields []unsentField) {
+	slices.SortStableFunc(fields, func(a, b unsentField) int { return strings.Compare(a.Name, b.Name) })
+}
 
 // maxUnsent is the maximum size of a form that is kept, in bytes, with fieldOverhead for each field.
 const maxUnsent = maxForm
@@ -45,17 +51,22 @@ func (a *site) keepUnsent(v *visit, err error) bool {
 	switch {
 	case errors.Is(err, errSignIn):
 		p.Text = "Nothing was saved yet. Sign in in a new tab, and come back to this page to continue."
-		p.Open, p.Link, p.Button = Prefix+"/login", "Sign in", "Continue"
+		p.Open = Prefix + "/login"
 		p.Return = p.Open + nextOf(v.r)
+		p.Link = "Sign in"
+		p.Button = "Continue"
 	case errors.Is(err, errStale):
 		title = "Confirm your identity"
 		p.Text = "Nothing was saved yet. Confirm your identity in a new tab, and come back to this page to continue."
-		p.Open, p.Link, p.Button = Prefix+"/confirm", "Confirm your identity", "Continue"
+		p.Open = Prefix + "/confirm"
 		p.Return = p.Open + nextOf(v.r)
+		p.Link = "Confirm your identity"
+		p.Button = "Continue"
 	case errors.Is(err, errForm) && v.operator.ID != "" && v.route.may != anyone:
 		title = "Send the form now?"
 		p.Text = "Your session began after you opened the form. Nothing was saved yet."
-		p.Button, p.Typed = "Send the form", typedFields(fields)
+		p.Typed = typedFields(fields)
+		p.Button = "Send the form"
 	default:
 		return false
 	}
@@ -69,38 +80,43 @@ var notTyped = []string{"form", "seen", "confirm", "overlap", "do", "version", "
 // responds with a page that shows what was typed. It returns false if err has another remedy or
 // nothing was typed. The page shows no secrets.
 func (a *site) keepTyped(v *visit, err error) bool {
-	if v.r.Method != http.MethodPost || v.operator.ID == "" || !errors.Is(err, problem.NotFound) ||
-		!a.isSameOrigin(v.r) {
+	if v.r.Method != http.MethodPost || v.operator.ID == "" || !a.isSameOrigin(v.r) {
 		return false
 	}
-	var all []unsentField
+	if !errors.Is(err, problem.NotFound) {
+		return false
+	}
+	var typed []unsentField
 	for name, values := range v.form {
 		if a.maySecret(name) {
 			continue
 		}
 		for _, value := range values {
 			if isTyped(name, value) {
-				all = append(all, unsentField{name, value})
+				typed = append(typed, unsentField{Name: name, Value: value})
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b unsentField) int { return strings.Compare(a.Name, b.Name) })
-	return len(all) > 0 && a.page(v, http.StatusNotFound, "Not found", "gone", all) == nil
+	sortFields(typed)
+	return len(typed) > 0 && a.page(v, http.StatusNotFound, "Not found", "gone", typed) == nil
 }
 
 // isTyped reports whether a person has typed the value of a field.
 func isTyped(name, value string) bool { return value != "" && !slices.Contains(notTyped, name) }
 
 // typedFields returns the fields that people type and have filled in.
-func typedFields(all []unsentField) []unsentField {
-	return slices.DeleteFunc(slices.Clone(all), func(f unsentField) bool {
-		return !isTyped(f.Name, f.Value)
-	})
+func typedFields(fields []unsentField) (typed []unsentField) {
+	for _, f := range fields {
+		if isTyped(f.Name, f.Value) {
+			typed = append(typed, f)
+		}
+	}
+	return typed
 }
 
 // unsentFields returns the fields of a form that can be kept. ok is false if the form is too large,
 // contains only its token, or may contain a secret.
-func (a *site) unsentFields(form url.Values) (all []unsentField, ok bool) {
+func (a *site) unsentFields(form url.Values) (fields []unsentField, ok bool) {
 	size := 0
 	for name, values := range form {
 		if name == "form" {
@@ -111,11 +127,11 @@ func (a *site) unsentFields(form url.Values) (all []unsentField, ok bool) {
 			if size > maxUnsent || value != "" && a.maySecret(name) {
 				return nil, false
 			}
-			all = append(all, unsentField{name, value})
+			fields = append(fields, unsentField{Name: name, Value: value})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b unsentField) int { return strings.Compare(a.Name, b.Name) })
-	return all, len(all) > 0
+	sortFields(fields)
+	return fields, len(fields) > 0
 }
 
 // maySecret reports whether the input with the given name may contain a secret.
@@ -135,8 +151,8 @@ func (a *site) maySecret(name string) bool {
 
 // hasSecret reports whether one of the fields, or of their members, has the given name and contains
 // a secret.
-func hasSecret(all []kinds.Field, name string) bool {
-	return slices.ContainsFunc(all, func(f kinds.Field) bool {
+func hasSecret(fields []kinds.Field, name string) bool {
+	return slices.ContainsFunc(fields, func(f kinds.Field) bool {
 		return f.Name == name && isSecret(f) || hasSecret(f.Members, name)
 	})
 }

@@ -52,30 +52,30 @@ type key struct{ project, kind, id string }
 
 // A Lookup caches the names that it finds. It must not be used concurrently.
 type Lookup struct {
-	f     Finder
-	known map[key]Name
+	finder Finder
+	known  map[key]Name
 }
 
 // Begin returns a Lookup that knows no names yet.
-func (f Finder) Begin() *Lookup { return &Lookup{f: f, known: make(map[key]Name)} }
+func (f Finder) Begin() *Lookup { return &Lookup{finder: f, known: make(map[key]Name)} }
 
 // Find returns the name of an entity in a project.
 func (l *Lookup) Find(ctx context.Context, projectID, kind, id string) (Name, error) {
 	if id == "" {
 		return Name{}, nil
 	}
-	of := key{projectID, kind, id}
-	if name, ok := l.known[of]; ok {
+	entity := key{projectID, kind, id}
+	if name, ok := l.known[entity]; ok {
 		return name, nil
 	}
-	name, err := l.f.find(ctx, projectID, kind, id)
+	name, err := l.finder.find(ctx, projectID, kind, id)
 	if err != nil {
 		return Name{}, err
 	}
 	if len(l.known) >= maxKnown {
 		clear(l.known)
 	}
-	l.known[of] = name
+	l.known[entity] = name
 	return name, nil
 }
 
@@ -88,10 +88,13 @@ func (l *Lookup) Actor(ctx context.Context, e audit.Event) (Name, error) {
 // name or email in the details of the event.
 func (l *Lookup) Target(ctx context.Context, e audit.Event) (Name, error) {
 	name, err := l.Find(ctx, e.ProjectID, TargetKind(e), TargetID(e))
+	if err != nil {
+		return Name{}, err
+	}
 	if name.Text == "" {
 		name.Text = cmp.Or(e.Detail["name"], e.Detail["email"])
 	}
-	return name, err
+	return name, nil
 }
 
 // TargetKind returns the kind of the entity whose name stands for the target of an event. For an
@@ -113,36 +116,47 @@ func TargetID(e audit.Event) string {
 
 func isMail(e audit.Event) bool { return e.Target.Kind == "mail" && e.Detail["subscriber"] != "" }
 
-// find returns the name of an entity in a project.
-func (f Finder) find(ctx context.Context, projectID, kind, id string) (name Name, err error) {
+// find returns the name of an entity in a project. An entity that does not exist has no name.
+func (f Finder) find(ctx context.Context, projectID, kind, id string) (Name, error) {
+	if kind == "subscriber" {
+		return f.subscriber(ctx, projectID, id)
+	}
+	if kind == "recording" {
+		return f.recording(ctx, projectID, id)
+	}
+	text, err := f.text(ctx, projectID, kind, id)
+	if err != nil {
+		return Name{}, problem.IgnoreNotFound(err)
+	}
+	return Name{Text: text}, nil
+}
+
+// text returns the name of an entity that has just a name, or "" for an unknown kind.
+func (f Finder) text(ctx context.Context, projectID, kind, id string) (string, error) {
 	switch kind {
 	case string(audit.CLI):
-		name.Text = id
+		return id, nil
 
 	case "operator":
 		o, err := f.Operators.Find(ctx, id)
-		return Name{Text: o.Title()}, problem.IgnoreNotFound(err)
+		if err != nil {
+			return "", err
+		}
+		return o.Title(), nil
 
 	case "project":
 		p, err := f.Fabric.Projects.Find(ctx, id)
-		return Name{Text: p.Name}, problem.IgnoreNotFound(err)
+		return p.Name, err
 
 	case "client":
-		c, err := f.Clients.Clients.Find(ctx, id)
-		if c.ProjectID != projectID {
-			return Name{}, problem.IgnoreNotFound(err) // the reader may not see names in another project
-		}
-		return Name{Text: cmp.Or(c.Name, c.ID)}, problem.IgnoreNotFound(err)
+		return f.client(ctx, projectID, id)
 
 	case "api_key":
 		k, err := f.Fabric.APIKeys.Find(ctx, projectID, id)
-		if k.ID != "" {
-			name.Text = cmp.Or(k.Name, k.Prefix+"…")
+		if err != nil {
+			return "", err
 		}
-		return name, problem.IgnoreNotFound(err)
-
-	case "subscriber":
-		return f.subscriber(ctx, projectID, id)
+		return cmp.Or(k.Name, k.Prefix+"…"), nil
 
 	case "call":
 		return f.call(ctx, projectID, id)
@@ -150,52 +164,69 @@ func (f Finder) find(ctx context.Context, projectID, kind, id string) (name Name
 	case "room_session":
 		return f.room(ctx, projectID, id)
 
-	case "recording":
-		return f.recording(ctx, projectID, id)
-
 	case "webhook":
 		w, err := f.Fabric.Webhooks.Find(ctx, projectID, id)
-		return Name{Text: cmp.Or(w.Name, w.URL)}, problem.IgnoreNotFound(err)
-
-	default:
-		if k := f.Fabric.Resources.Kinds().ByType(kind); k != nil {
-			r, err := f.Fabric.Resources.Find(ctx, projectID, k, id)
-			return Name{Text: r.DisplayName}, problem.IgnoreNotFound(err)
-		}
+		return cmp.Or(w.Name, w.URL), err
 	}
-	return name, nil
+
+	k := f.Fabric.Resources.Kinds().ByType(kind)
+	if k == nil {
+		return "", nil
+	}
+	r, err := f.Fabric.Resources.Find(ctx, projectID, k, id)
+	return r.DisplayName, err
+}
+
+// client returns the name of an OAuth client of the project. The reader may not see the names of
+// clients of other projects.
+func (f Finder) client(ctx context.Context, projectID, id string) (string, error) {
+	c, err := f.Clients.Clients.Find(ctx, id)
+	if err != nil || c.ProjectID != projectID {
+		return "", err
+	}
+	return cmp.Or(c.Name, c.ID), nil
 }
 
 // subscriber returns the name of a subscriber, even after it was deleted, but not after it was
 // erased.
 func (f Finder) subscriber(ctx context.Context, projectID, id string) (Name, error) {
 	s, err := f.Fabric.Subscribers.Find(ctx, projectID, id)
+	if err == nil {
+		return Name{Text: cmp.Or(s.Email, s.FullName(), s.Reference)}, nil
+	}
 	if !errors.Is(err, problem.NotFound) {
-		return Name{Text: cmp.Or(s.Email, s.FullName(), s.Reference)}, err
+		return Name{}, err
 	}
-	text, err := f.Fabric.Subscribers.DeletedName(ctx, projectID, id)
-	return Name{Text: text, Deleted: err == nil}, problem.IgnoreNotFound(err)
-}
 
-// call returns the name of a call: its parties.
-func (f Finder) call(ctx context.Context, projectID, id string) (Name, error) {
-	if f.Calls == nil {
-		return Name{}, nil
-	}
-	r, err := f.Calls.Find(ctx, projectID, "", id)
+	text, err := f.Fabric.Subscribers.DeletedName(ctx, projectID, id)
 	if err != nil {
 		return Name{}, problem.IgnoreNotFound(err)
 	}
-	return Name{Text: cmp.Or(Between(Party(r.From), Party(r.To)), id)}, nil
+	return Name{Text: text, Deleted: true}, nil
+}
+
+// call returns the name of a call: its parties.
+func (f Finder) call(ctx context.Context, projectID, id string) (string, error) {
+	if f.Calls == nil {
+		return "", nil
+	}
+	r, err := f.Calls.Find(ctx, projectID, "", id)
+	if err != nil {
+		return "", err
+	}
+	return cmp.Or(Between(Party(r.From), Party(r.To)), id), nil
 }
 
 // room returns the name of a room session: that of its room when the session began.
-func (f Finder) room(ctx context.Context, projectID, id string) (Name, error) {
+func (f Finder) room(ctx context.Context, projectID, id string) (string, error) {
 	if f.Rooms == nil {
-		return Name{}, nil
+		return "", nil
 	}
 	s, err := f.Rooms.Find(ctx, projectID, id)
-	return Name{Text: cmp.Or(s.Name, s.Address)}, problem.IgnoreNotFound(err)
+	if err != nil {
+		return "", err
+	}
+	return cmp.Or(s.Name, s.Address), nil
 }
 
 // recording returns the name of a recording: its participants, file or time. Events name recordings

@@ -1,0 +1,120 @@
+package dashboard
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// callFinder returns the search form of the list of calls.
+func (v *visit) callFinder() finder {
+	var results []choice
+	for _, r := range calls.Results() {
+		results = append(results, choice{Value: string(r), Title: resultTitles[r]})
+	}
+	return v.finder("Part of a name, number or address", "555", "",
+		v.choiceFilter("result", "Result", "Any", results),
+		v.dayFilter("after", "Began from"), v.dayFilter("before", "Began until"),
+		v.textFilter("caller", "From address", "/private/grace"), v.textFilter("callee", "To address", "/private/alan"),
+		v.textFilter("subscriber", "Subscriber", "email or id"))
+}
+
+// callFilter reads the filters from the URL, except for the search box. err describes invalid days.
+func (a *callPages) callFilter(v *visit) (calls.Filter, error) {
+	q := v.r.URL.Query()
+	subscriberID, err := a.subscriberID(v, plainText(q.Get("subscriber")))
+	if err != nil {
+		return calls.Filter{}, err
+	}
+	from, before, err := parseDays(q.Get("after"), q.Get("before"))
+	if err != nil {
+		return calls.Filter{}, err
+	}
+
+	filter := calls.Filter{
+		From:          plainText(q.Get("caller")),
+		To:            plainText(q.Get("callee")),
+		CreatedFrom:   from,
+		CreatedBefore: before,
+	}
+	if subscriberID != "" {
+		filter.Subscribers = []string{subscriberID}
+	}
+	for _, result := range calls.Results() {
+		if string(result) == q.Get("result") {
+			filter.Result = result
+		}
+	}
+	return filter, nil
+}
+
+// wholeFilter reads the filters from the URL, including the search box.
+func (a *callPages) wholeFilter(v *visit) (calls.Filter, error) {
+	filter, err := a.callFilter(v)
+	if err != nil {
+		return calls.Filter{}, err
+	}
+	return a.narrow(v, filter, v.callFinder().Query)
+}
+
+// maxCallers is the maximum number of subscribers whose calls are searched at once.
+const maxCallers = 20
+
+// narrow adds the text in the search box to a filter. It looks for subscribers only if the text has
+// a letter and the filter has no subscriber. If the text finds subscribers who have calls, it
+// selects the calls of these subscribers. Otherwise, or if the URL asks for it, it selects the
+// calls with a party whose name, number or address contains the text.
+func (a *callPages) narrow(v *visit, filter calls.Filter, text string) (calls.Filter, error) {
+	if text == "" {
+		return filter, nil
+	}
+	bySubscriber := filter
+	byParty := v.r.URL.Query().Get("by") == "party"
+	if !byParty && len(filter.Subscribers) == 0 && strings.ContainsFunc(text, unicode.IsLetter) {
+		ids, err := a.callers(v, text)
+		if err != nil {
+			return calls.Filter{}, err
+		}
+		bySubscriber.Subscribers = ids
+	}
+
+	if len(bySubscriber.Subscribers) > 0 {
+		found, err := a.Calls.List(v.r.Context(), v.project.ID, bySubscriber, page.Query{Size: 1})
+		if err != nil {
+			return calls.Filter{}, err
+		}
+		if len(found.Items) > 0 {
+			return bySubscriber, nil
+		}
+	}
+	filter.Party = text
+	return filter, nil
+}
+
+// callers returns the subscribers whom text identifies by an address, email or name. It returns
+// none if there are more than maxCallers.
+func (a *callPages) callers(v *visit, text string) (ids []string, err error) {
+	ctx := v.r.Context()
+	if strings.HasPrefix(text, "/") {
+		one, err := a.Fabric.Addresses.FindAt(ctx, v.project.ID, text)
+		if err != nil {
+			return nil, problem.IgnoreNotFound(err)
+		}
+		if one.Type == subscriberType {
+			ids = append(ids, one.ResourceID)
+		}
+		return ids, nil
+	}
+
+	found, err := a.Fabric.Subscribers.Search(ctx, v.project.ID, text, page.Query{Size: maxCallers})
+	if err != nil || found.Next != "" {
+		return nil, err
+	}
+	for _, s := range found.Items {
+		ids = append(ids, s.ID)
+	}
+	return ids, nil
+}
