@@ -26,18 +26,21 @@ func (w *world) codeFlow() task {
 	}
 }
 
+// codeOf returns the authorization code in the redirect that ends a flow.
 func codeOf(a answer, f *harness.Flow) (string, error) {
-	to, err := url.Parse(a.header("Location"))
+	redirect, err := url.Parse(a.header("Location"))
 	if err != nil {
 		return "", err
 	}
-	q := to.Query()
-	if q.Get("code") == "" || q.Get("state") != f.Query.Get("state") {
-		return "", fmt.Errorf("authorize answered %d to %q", a.status, to)
+	q := redirect.Query()
+	code, state := q.Get("code"), q.Get("state")
+	if code == "" || state != f.Query.Get("state") {
+		return "", fmt.Errorf("authorize answered %d to %q", a.status, redirect)
 	}
-	return q.Get("code"), nil
+	return code, nil
 }
 
+// redeem exchanges the code of a flow for tokens.
 func (w *world) redeem(c *wire, f *harness.Flow, code string) error {
 	request := f.Form(code)
 	request.Set("client_id", w.login.ID)
@@ -62,12 +65,12 @@ func (w *world) refreshChain(p *harness.Program) task {
 	}
 
 	return func(c *wire) error {
-		a, err := c.do(w.post("/oauth/token", form,
-			url.Values{
-				"grant_type":    {"refresh_token"},
-				"refresh_token": {tokens.RefreshToken},
-				"client_id":     {w.login.ID},
-			}.Encode()))
+		body := url.Values{
+			"grant_type":    {"refresh_token"},
+			"refresh_token": {tokens.RefreshToken},
+			"client_id":     {w.login.ID},
+		}
+		a, err := c.do(w.post("/oauth/token", form, body.Encode()))
 		if err != nil {
 			return err
 		}
@@ -98,25 +101,29 @@ func (w *world) passwordLogin() task {
 		}
 
 		page, cookie := a.header("Location"), cookiesOf(a)
-		to, err := url.Parse(page)
-		if err != nil || to.Path != "/login" {
+		login, err := url.Parse(page)
+		if err != nil || login.Path != "/login" {
 			return fmt.Errorf("authorize answered %d to %q, want the login page", a.status, page)
 		}
 
-		if a, err = c.do(w.get(page, cookie)); err != nil {
+		shown, err := c.do(w.get(page, cookie))
+		if err != nil {
 			return err
 		}
-		if err := a.want(200, `id="login-submit"`); err != nil {
+		if err := shown.want(200, `id="login-submit"`); err != nil {
 			return err
 		}
 
-		fields := url.Values{"id": {to.Query().Get("id")}, "username": {w.sub.Email}, "password": {w.sub.Password}}
-		if a, err = c.do(
-			w.post("/login", form, fields.Encode(), cookie, origin, "Sec-Fetch-Site: same-origin"),
-		); err != nil {
+		fields := url.Values{
+			"id":       {login.Query().Get("id")},
+			"username": {w.sub.Email},
+			"password": {w.sub.Password},
+		}
+		signedIn, err := c.do(w.post("/login", form, fields.Encode(), cookie, origin, "Sec-Fetch-Site: same-origin"))
+		if err != nil {
 			return err
 		}
-		_, err = codeOf(a, f)
+		_, err = codeOf(signedIn, f)
 		return err
 	}
 }

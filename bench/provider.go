@@ -31,7 +31,11 @@ type provider struct {
 	cookies string // Cookie header of a signed-in browser
 
 	// These are the paths of its endpoints.
-	authorize, token, introspect, userinfo, jwks string
+	authorize  string
+	token      string
+	introspect string
+	userinfo   string
+	jwks       string
 
 	// login is the path of the login page. It is "" if the provider shows none. form is the body
 	// that the page posts, up to the request ID at its end.
@@ -46,7 +50,8 @@ func (v provider) measured(p *harness.Program) []operation {
 		return v.post(v.token, "grant_type=client_credentials", basic(id, peerServiceSecret))
 	}
 
-	one := func(name string, request []byte, parts ...string) operation {
+	// simple returns an operation that repeats one request.
+	simple := func(name string, request []byte, parts ...string) operation {
 		return operation{
 			name:        name,
 			address:     v.host,
@@ -63,9 +68,9 @@ func (v provider) measured(p *harness.Program) []operation {
 	}
 	refresh := func(int) task { return v.refreshChain(p) }
 
-	// with returns an operation with a new token for each measurement, because a store in memory
+	// withToken returns an operation with a new token for each measurement, because a store in memory
 	// may drop old tokens.
-	with := func(name string, ask func(token string) []byte, part string) operation {
+	withToken := func(name string, ask func(token string) []byte, part string) operation {
 		return operation{
 			name:        name,
 			address:     v.host,
@@ -81,16 +86,16 @@ func (v provider) measured(p *harness.Program) []operation {
 	}
 
 	return []operation{
-		one("client_credentials, sealed", service(peerService), `"access_token"`),
-		one("client_credentials, JWT ES256", service(peerSigned), `"access_token":"ey`),
-		with("introspection", func(token string) []byte {
+		simple("client_credentials, sealed", service(peerService), `"access_token"`),
+		simple("client_credentials, JWT ES256", service(peerSigned), `"access_token":"ey`),
+		withToken("introspection", func(token string) []byte {
 			return v.post(v.introspect, url.Values{"token": {token}}.Encode(), basic(peerWeb, peerWebSecret))
 		}, `"active":true`),
-		with("userinfo", func(token string) []byte {
+		withToken("userinfo", func(token string) []byte {
 			return v.get(v.userinfo, "Authorization: Bearer "+token)
 		}, `"sub"`),
-		one("JWKS", v.get(v.jwks), `"keys"`),
-		one("discovery", v.get("/.well-known/openid-configuration"), v.host),
+		simple("JWKS", v.get(v.jwks), `"keys"`),
+		simple("discovery", v.get("/.well-known/openid-configuration"), v.host),
 		{name: "code flow, no password", address: v.host, connections: 8, task: flow},
 		{name: "code flow, no password", address: v.host, connections: 64, task: flow},
 		{name: "refresh with rotation", address: v.host, connections: 8, task: refresh},
@@ -182,21 +187,23 @@ func (v provider) code(c *wire, f peerFlow) (string, error) {
 			return "", err
 		}
 
-		to, err := url.Parse(a.header("Location"))
-		switch {
-		case err != nil:
+		redirect, err := url.Parse(a.header("Location"))
+		if err != nil {
 			return "", err
-		case to.Path == v.login && v.login != "":
-			next = v.post(v.login, v.form+to.Query().Get("authRequestID"), v.cookies)
-		case strings.HasPrefix(to.String(), peerRedirect):
-			if to.Query().Get("code") == "" || to.Query().Get("state") != f.state {
-				return "", fmt.Errorf("the flow ended at %q", to)
+		}
+		q := redirect.Query()
+		switch {
+		case v.login != "" && redirect.Path == v.login:
+			next = v.post(v.login, v.form+q.Get("authRequestID"), v.cookies)
+		case strings.HasPrefix(redirect.String(), peerRedirect):
+			if q.Get("code") == "" || q.Get("state") != f.state {
+				return "", fmt.Errorf("the flow ended at %q", redirect)
 			}
-			return to.Query().Get("code"), nil
-		case to.Path == "":
+			return q.Get("code"), nil
+		case redirect.Path == "":
 			return "", fmt.Errorf("answer %d %.300s, want a redirect", a.status, a.body)
 		default:
-			next = v.get(to.RequestURI(), v.cookies)
+			next = v.get(redirect.RequestURI(), v.cookies)
 		}
 	}
 	return "", fmt.Errorf("too many redirects")
@@ -239,11 +246,15 @@ func (v provider) refreshChain(p *harness.Program) task {
 	}
 	return func(c *wire) error {
 		used := tokens.RefreshToken
-		var err error
-		tokens, err = v.redeem(c, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {used}}, peerNative, "")
-		if err == nil && (tokens.RefreshToken == used || tokens.RefreshToken == "") {
-			err = fmt.Errorf("the refresh token was not rotated")
+		body := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {used}}
+		next, err := v.redeem(c, body, peerNative, "")
+		if err != nil {
+			return err
 		}
-		return err
+		if next.RefreshToken == "" || next.RefreshToken == used {
+			return fmt.Errorf("the refresh token was not rotated")
+		}
+		tokens = next
+		return nil
 	}
 }

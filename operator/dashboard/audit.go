@@ -203,9 +203,12 @@ func (v *visit) auditFinder(set auditFilter) finder {
 	action := v.textFilter("action", "Action", "login")
 	action.Suggestions = actionChoices()
 	outcomes := []choice{{Value: string(audit.Done), Title: "Done"}, {Value: string(audit.Refused), Title: "Refused"}}
-	f := v.finder("Name, email or id", "ada@example.com", "account", action,
-		v.choiceFilter("outcome", "Outcome", "Any", outcomes), v.dayFilter("after", "From"),
-		v.dayFilter("before", "Until"), v.textFilter("actor", "Actor", "name, email or id"),
+	f := v.finder("Name, email or id", "ada@example.com", "account",
+		action,
+		v.choiceFilter("outcome", "Outcome", "Any", outcomes),
+		v.dayFilter("after", "From"),
+		v.dayFilter("before", "Until"),
+		v.textFilter("actor", "Actor", "name, email or id"),
 		v.textFilter("target", "Target", "name, email or id"))
 	f.Query = set.Account
 	return f.exportable(v)
@@ -222,15 +225,17 @@ type auditQuery struct {
 // subscriber of the project or, on the page of the installation, an operator. It replaces a name
 // with the ids of all actors and targets with that name.
 func (a *auditPages) auditQuery(v *visit) (f auditFilter, ask auditQuery, err error) {
-	if f, ask.Filter, err = v.auditFilter(); err != nil {
+	f, ask.Filter, err = v.auditFilter()
+	if err != nil {
 		return f, ask, err
 	}
+	ask.Target = "" // it may be a name
 	if f.Actor != "" {
 		if err := a.byActor(v, f.Actor, &ask); err != nil {
 			return f, ask, err
 		}
 	}
-	if ask.Target = ""; f.Target != "" {
+	if f.Target != "" {
 		if err := a.addNamed(v, f.Target, &ask, &ask.Targets); err != nil {
 			return f, ask, err
 		}
@@ -242,24 +247,41 @@ func (a *auditPages) auditQuery(v *visit) (f auditFilter, ask auditQuery, err er
 	if !strings.Contains(f.Account, "@") {
 		return f, ask, a.byName(v, f.Account, &ask)
 	}
-	if v.project.ID == "" {
-		o, err := a.Operators.Find(v.r.Context(), f.Account)
-		ask.Target = cmp.Or(o.ID, "nobody")
-		return f, ask, problem.IgnoreNotFound(err)
-	}
-	ask.Target, err = a.Clients.Attempts.AuditAccount(v.r.Context(), v.project.ID, f.Account)
+	ask.Target, err = a.accountID(v, f.Account)
 	return f, ask, err
+}
+
+// accountID returns the id of the account with an email: a subscriber of the project or, on the page
+// of the installation, an operator. The id "nobody" finds no events.
+func (a *auditPages) accountID(v *visit, email string) (string, error) {
+	if v.project.ID != "" {
+		return a.Clients.Attempts.AuditAccount(v.r.Context(), v.project.ID, email)
+	}
+	o, err := a.Operators.Find(v.r.Context(), email)
+	if errors.Is(err, problem.NotFound) {
+		return "nobody", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return o.ID, nil
 }
 
 // byName restricts ask to the events of the actors and targets that text names. On the page of a
 // project, it adds failed logins with text as the email.
 func (a *auditPages) byName(v *visit, text string, ask *auditQuery) error {
-	if err := a.addNamed(v, text, ask, &ask.Anyone); err != nil || v.project.ID == "" {
+	if err := a.addNamed(v, text, ask, &ask.Anyone); err != nil {
 		return err
 	}
+	if v.project.ID == "" {
+		return nil
+	}
 	account, err := a.Clients.Attempts.AuditAccount(v.r.Context(), v.project.ID, text)
+	if err != nil {
+		return err
+	}
 	ask.Anyone = append(ask.Anyone, account)
-	return err
+	return nil
 }
 
 // byActor restricts ask to the events of an operator, if text is an operator's email or id.
@@ -269,7 +291,8 @@ func (a *auditPages) byActor(v *visit, text string, ask *auditQuery) error {
 	ask.Actor = ""
 	o, err := a.Operators.Find(v.r.Context(), text)
 	if err == nil {
-		ask.Actor, ask.ActorKind = o.ID, audit.Operator
+		ask.Actor = o.ID
+		ask.ActorKind = audit.Operator
 		return nil
 	}
 	if !errors.Is(err, problem.NotFound) {
@@ -279,11 +302,11 @@ func (a *auditPages) byActor(v *visit, text string, ask *auditQuery) error {
 }
 
 // actionChoices returns the actions that the filter suggests, with their titles.
-func actionChoices() (all []choice) {
+func actionChoices() (choices []choice) {
 	for _, action := range audit.Actions() {
-		all = append(all, choice{Value: action, Title: audit.Say(action, audit.Done)})
+		choices = append(choices, choice{Value: action, Title: audit.Say(action, audit.Done)})
 	}
-	return all
+	return choices
 }
 
 // maxExported is the maximum number of events in one export.

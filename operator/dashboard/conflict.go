@@ -16,29 +16,30 @@ import (
 // the form is submitted, the digests show which values another operator has changed in the
 // meantime.
 func marks(groups ...[]input) string {
-	all := make(url.Values)
+	digests := make(url.Values)
 	for _, in := range flatten(groups...) {
-		all.Set(in.Name, digestOf(in.untouched()))
+		digests.Set(in.Name, digestOf(in.untouched()))
 	}
-	return all.Encode()
+	return digests.Encode()
 }
 
 // flatten returns the inputs of all groups, except secrets, whose values are never shown.
-func flatten(groups ...[]input) (all []input) {
+func flatten(groups ...[]input) (inputs []input) {
 	for _, group := range groups {
 		for _, in := range group {
 			switch in.Kind {
 			case "group":
-				all = append(all, flatten(in.Members)...)
+				inputs = append(inputs, flatten(in.Members)...)
 			case "secret":
 			default:
-				all = append(all, in)
+				inputs = append(inputs, in)
 			}
 		}
 	}
-	return all
+	return inputs
 }
 
+// digestOf returns a short digest of the values of an input.
 func digestOf(values []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(values, "\n")))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
@@ -113,10 +114,13 @@ func (v *visit) merge(inputs ...[]input) error {
 				delete(v.form, in.Name)
 			}
 		default:
+			text := words.Textf(" was changed by somebody else since you opened this form, to %s."+
+				" Save again to overwrite it.", in.current(v.words()))
 			wrong = append(wrong, &problem.Error{
-				Kind: problem.Conflict, Code: "changed_meanwhile", Param: in.Name,
-				Message: in.Name + words.Textf(" was changed by somebody else since you opened this form, to %s."+
-					" Save again to overwrite it.", in.current(v.words())),
+				Kind:    problem.Conflict,
+				Code:    "changed_meanwhile",
+				Param:   in.Name,
+				Message: in.Name + text,
 			})
 		}
 	}
@@ -128,7 +132,7 @@ func (i input) current(w *words.Words) string {
 	if i.Kind == "check" {
 		return w.Text(yesOrNo(i.Checked))
 	}
-	var all []string
+	var titles []string
 	for _, value := range i.untouched() {
 		for _, o := range i.Options {
 			if o.Value == value {
@@ -136,11 +140,11 @@ func (i input) current(w *words.Words) string {
 			}
 		}
 		if value != "" {
-			all = append(all, value)
+			titles = append(titles, value)
 		}
 	}
 
-	text := []rune(strings.Join(all, ", "))
+	text := []rune(strings.Join(titles, ", "))
 	switch {
 	case len(text) == 0:
 		return w.Text("nothing")

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"html/template"
 	"net/url"
 	"slices"
@@ -14,10 +15,12 @@ import (
 type input struct {
 	Kind        string // text, area, select, check, choices, cards, json, group, secret or color
 	Type        string // type of a text input: text, url, number, datetime-local, email, password or date
-	Name, Label string
+	Name        string
+	Label       string
 	Hint        string
 	Value       string
-	Min, Max    string
+	Min         string
+	Max         string
 	Length      int // maximum number of characters; 0 means no limit
 	Rows        int
 	Example     string // an example that is shown in an empty field
@@ -86,8 +89,8 @@ func isWrong(i input) bool { return i.Fault != "" || slices.ContainsFunc(i.Membe
 
 // find returns the input with the given name, or nil.
 func (f *form) find(name string) *input {
-	if at := findInput(f.Inputs, name); at != nil {
-		return at
+	if in := findInput(f.Inputs, name); in != nil {
+		return in
 	}
 	return findInput(f.More, name)
 }
@@ -109,20 +112,17 @@ func (f *form) blame(err error) (ok bool) {
 			return false
 		}
 		text := sentence(p.Message)
-		at := f.find(pathOf(p))
-		if at == nil {
-			at = f.find(p.Param)
-		}
-		if at == nil {
+		in := cmp.Or(f.find(pathOf(p)), f.find(p.Param))
+		if in == nil {
 			f.Faults = append(f.Faults, fault{Text: text})
 			continue
 		}
 
-		if rest, ok := strings.CutPrefix(p.Message, at.Name); ok {
-			text = words.Sentences(at.Label, lowerSentence(rest)) // replaces the name with the label
+		if rest, ok := strings.CutPrefix(p.Message, in.Name); ok {
+			text = words.Sentences(in.Label, lowerSentence(rest)) // replaces the name with the label
 		}
-		at.Fault = words.Sentences(at.Fault, text)
-		f.Faults = append(f.Faults, fault{Text: text, ID: at.ID(), Short: shortFault(at.Label, p)})
+		in.Fault = words.Sentences(in.Fault, text)
+		f.Faults = append(f.Faults, fault{Text: text, ID: in.ID(), Short: shortFault(in.Label, p)})
 	}
 	focusFault(f.More, focusFault(f.Inputs, false))
 	return len(f.Faults) > 0
@@ -130,9 +130,9 @@ func (f *form) blame(err error) (ok bool) {
 
 // focusFault moves the focus to the first input with a wrong value. It returns true if there is
 // one, or if isFound is set because an earlier input has the focus.
-func focusFault(all []input, isFound bool) bool {
-	for i := range all {
-		in := &all[i]
+func focusFault(inputs []input, isFound bool) bool {
+	for i := range inputs {
+		in := &inputs[i]
 		in.Focus = !isFound && in.Fault != ""
 		isFound = focusFault(in.Members, isFound || in.Focus)
 	}
@@ -146,13 +146,14 @@ func pathOf(p *problem.Error) string {
 }
 
 // findInput returns the input with the given name, in any group, or nil.
-func findInput(all []input, name string) *input {
-	for i := range all {
-		if all[i].Name == name {
-			return &all[i]
+func findInput(inputs []input, name string) *input {
+	for i := range inputs {
+		in := &inputs[i]
+		if in.Name == name {
+			return in
 		}
-		if at := findInput(all[i].Members, name); at != nil {
-			return at
+		if member := findInput(in.Members, name); member != nil {
+			return member
 		}
 	}
 	return nil
@@ -170,16 +171,17 @@ func sentence(text string) string {
 // lowerSentence returns text as the end of a sentence, with a period. It does not change the first
 // letter, because text follows the subject of the sentence.
 func lowerSentence(text string) string {
-	if text = strings.TrimSpace(text); words.HasValues(text) {
+	text = strings.TrimSpace(text)
+	if words.HasValues(text) {
 		return text
 	}
 	return strings.TrimSuffix(text, ".") + "."
 }
 
 // retype fills the inputs with the submitted values, except for secrets.
-func retype(all []input, posted url.Values) {
-	for i := range all {
-		in := &all[i]
+func retype(inputs []input, posted url.Values) {
+	for i := range inputs {
+		in := &inputs[i]
 		text := posted.Get(in.Name)
 		switch in.Kind {
 		case "group":
@@ -205,28 +207,30 @@ func rechosen(options []choice, values []string, ordered bool) []choice {
 	if !ordered {
 		return selectChoices(options, values...)
 	}
-	all := make([]string, len(options))
+	known := make([]string, len(options))
 	for i, o := range options {
-		all[i] = o.Value
+		known[i] = o.Value
 	}
-	isUnknown := func(value string) bool { return !slices.Contains(all, value) }
-	return inOrder(all, slices.DeleteFunc(slices.Clone(values), isUnknown))
+	isUnknown := func(value string) bool { return !slices.Contains(known, value) }
+	return inOrder(known, slices.DeleteFunc(slices.Clone(values), isUnknown))
 }
 
 // A choice is one option that can be selected.
 type choice struct {
-	Value, Title, Why string
-	Chosen            bool
-	Name              bool // the title is a name, such as a scope, which is not translated
+	Value  string
+	Title  string
+	Why    string
+	Chosen bool
+	Name   bool // the title is a name, such as a scope, which is not translated
 }
 
 // selectChoices returns a copy of options in which those with the given values are selected.
 func selectChoices(options []choice, values ...string) []choice {
-	options = slices.Clone(options)
-	for i := range options {
-		options[i].Chosen = slices.Contains(values, options[i].Value)
+	selected := slices.Clone(options)
+	for i := range selected {
+		selected[i].Chosen = slices.Contains(values, selected[i].Value)
 	}
-	return options
+	return selected
 }
 
 // inSentence returns title for use inside a sentence. In English this is lower case, except for

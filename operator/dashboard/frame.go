@@ -18,49 +18,54 @@ const maxProjects = 200
 
 // projectsOf returns the projects in which the operator has a role, sorted by name.
 func (a *site) projectsOf(v *visit) ([]fabric.Project, error) {
-	var all []fabric.Project
+	projects, err := a.unsortedProjectsOf(v)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(projects, func(x, y fabric.Project) int {
+		return strings.Compare(strings.ToLower(x.Name), strings.ToLower(y.Name))
+	})
+	return projects, nil
+}
+
+func (a *site) unsortedProjectsOf(v *visit) (projects []fabric.Project, err error) {
 	if v.operator.Sees("") {
-		p, err := a.Fabric.Projects.List(v.r.Context(), page.Query{Size: maxProjects})
+		found, err := a.Fabric.Projects.List(v.r.Context(), page.Query{Size: maxProjects})
+		return found.Items, err
+	}
+	for _, m := range v.operator.Roles {
+		p, err := a.Fabric.Projects.Find(v.r.Context(), m.ProjectID)
+		if errors.Is(err, problem.NotFound) {
+			continue // the project was deleted after the session was read
+		}
 		if err != nil {
 			return nil, err
 		}
-		all = p.Items
-	} else {
-		for _, m := range v.operator.Roles {
-			p, err := a.Fabric.Projects.Find(v.r.Context(), m.ProjectID)
-			if errors.Is(err, problem.NotFound) {
-				continue // the project was deleted after the session was read
-			}
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, p)
-		}
+		projects = append(projects, p)
 	}
-
-	slices.SortFunc(all, func(x, y fabric.Project) int {
-		return strings.Compare(strings.ToLower(x.Name), strings.ToLower(y.Name))
-	})
-	return all, nil
+	return projects, nil
 }
 
 // frame fills in the frame around a page.
 func (a *site) frame(v *visit, f *templates.Frame) error {
-	all, err := a.projectsOf(v)
+	projects, err := a.projectsOf(v)
 	if err != nil {
 		return err
 	}
 
-	f.Operator, f.Notice = v.operator.Title(), a.notice(v, f.Title)
-	current := a.current(v, all)
+	f.Operator = v.operator.Title()
+	f.Notice = a.notice(v, f.Title)
+	current := a.current(v, projects)
 	if v.project.ID != "" && a.cookies.Read(v.r, projectCookie) != current.ID {
 		a.cookies.Set(v.w, v.r, projectCookie, current.ID)
 	}
 
 	f.Project = current.Name
-	for _, p := range all {
+	for _, p := range projects {
 		f.Projects = append(f.Projects, templates.FrameLink{
-			Title: p.Name, URL: Prefix + "/projects/" + p.ID, Current: p.ID == current.ID,
+			Title:   p.Name,
+			URL:     Prefix + "/projects/" + p.ID,
+			Current: p.ID == current.ID,
 		})
 	}
 	f.MayMakeProject = v.operator.Check(operator.MakeProject, "") == nil
@@ -73,11 +78,11 @@ func (a *site) frame(v *visit, f *templates.Frame) error {
 }
 
 // current returns the project of the page, or else the project that the operator visited last.
-func (a *site) current(v *visit, all []fabric.Project) fabric.Project {
+func (a *site) current(v *visit, projects []fabric.Project) fabric.Project {
 	if v.project.ID != "" {
 		return v.project
 	}
-	return a.lastProject(v, all)
+	return a.lastProject(v, projects)
 }
 
 // A navLink is an entry of the navigation.
@@ -89,17 +94,19 @@ type navLink struct {
 }
 
 // linksOf returns the entries of the navigation, sorted by group.
-func linksOf(all []route) (links []navLink) {
-	for _, rt := range all {
-		if _, path, _ := strings.Cut(rt.pattern, " "); rt.nav != "" {
-			links = append(links, navLink{
-				title:     rt.nav,
-				path:      path,
-				group:     rt.group,
-				may:       rt.may,
-				inProject: strings.Contains(path, "{project}"),
-			})
+func linksOf(served []route) (links []navLink) {
+	for _, rt := range served {
+		if rt.nav == "" {
+			continue
 		}
+		_, path, _ := strings.Cut(rt.pattern, " ")
+		links = append(links, navLink{
+			title:     rt.nav,
+			path:      path,
+			group:     rt.group,
+			may:       rt.may,
+			inProject: strings.Contains(path, "{project}"),
+		})
 	}
 
 	slices.SortStableFunc(links, func(x, y navLink) int {
@@ -109,32 +116,38 @@ func linksOf(all []route) (links []navLink) {
 }
 
 // linksFor returns the entries that an operator may use, with their paths in the given project.
-func (a *site) linksFor(v *visit, projectID string) (all []navLink) {
+func (a *site) linksFor(v *visit, projectID string) (links []navLink) {
 	for _, l := range a.links {
-		if l.inProject && projectID == "" || l.may != signedIn && v.operator.Check(l.may, projectID) != nil {
+		if l.inProject && projectID == "" {
+			continue
+		}
+		if l.may != signedIn && v.operator.Check(l.may, projectID) != nil {
 			continue
 		}
 		l.path = strings.Replace(l.path, "{project}", projectID, 1)
-		all = append(all, l)
+		links = append(links, l)
 	}
-	return all
+	return links
 }
 
 // nav returns the navigation of an operator in a project. crumbs is the path to the current page:
 // its project, and the entry that the page belongs to. title is the title of the page. Depending on
 // the page, either the groups of the project are open, or the group of the installation.
 func (a *site) nav(
-	v *visit, in fabric.Project, title string,
-) (all []templates.FrameGroup, crumbs []templates.FrameLink) {
-	at := entryOf(v.r.URL.Path)
-	ofInstallation := in.ID == ""
-	for _, l := range a.linksFor(v, in.ID) {
-		if len(all) == 0 || all[len(all)-1].Title != string(l.group) {
-			all = append(all, templates.FrameGroup{Title: string(l.group)})
+	v *visit, p fabric.Project, title string,
+) (groups []templates.FrameGroup, crumbs []templates.FrameLink) {
+	entry := entryOf(v.r.URL.Path)
+	ofInstallation := p.ID == ""
+	for _, l := range a.linksFor(v, p.ID) {
+		if len(groups) == 0 || groups[len(groups)-1].Title != string(l.group) {
+			groups = append(groups, templates.FrameGroup{Title: string(l.group)})
 		}
-		link := templates.FrameLink{Title: l.title, URL: l.path,
-			Current: isWithin(at, l.path, l.title == "Home")}
-		last := &all[len(all)-1]
+		link := templates.FrameLink{
+			Title:   l.title,
+			URL:     l.path,
+			Current: isWithin(entry, l.path, l.title == "Home"),
+		}
+		last := &groups[len(groups)-1]
 		last.Links = append(last.Links, link)
 
 		if !link.Current || l.title == "Home" {
@@ -143,7 +156,7 @@ func (a *site) nav(
 		ofInstallation = !l.inProject
 		crumbs = []templates.FrameLink{{Title: string(installation), URL: Prefix + "/projects"}}
 		if l.inProject {
-			crumbs[0] = templates.FrameLink{Title: in.Name, URL: Prefix + "/projects/" + in.ID, Named: true}
+			crumbs[0] = templates.FrameLink{Title: p.Name, URL: Prefix + "/projects/" + p.ID, Named: true}
 		}
 		if l.path != v.r.URL.Path || l.title != title && v.r.Method == http.MethodPost {
 			crumbs = append(crumbs, link)
@@ -151,15 +164,20 @@ func (a *site) nav(
 	}
 
 	// Open only some of the groups, because all of them together are higher than most windows.
-	for i := range all {
-		all[i].Open = (all[i].Title == string(installation)) == ofInstallation
+	for i, group := range groups {
+		groups[i].Open = (group.Title == string(installation)) == ofInstallation
 	}
-	return all, crumbs
+	return groups, crumbs
 }
 
 // entries maps parts of a project's paths to the entry of the navigation that their pages belong to.
-var entries = map[string]string{"kinds": "resources", "rooms": "calls", "registration-tokens": "clients",
-	"signing-key": "webhooks", "upstreams": "clients"}
+var entries = map[string]string{
+	"kinds":               "resources",
+	"rooms":               "calls",
+	"registration-tokens": "clients",
+	"signing-key":         "webhooks",
+	"upstreams":           "clients",
+}
 
 // entryOf returns a path below the navigation entry to which the page at path belongs. For most
 // pages, this is path itself.
@@ -181,26 +199,26 @@ func isWithin(path, base string, alone bool) bool {
 }
 
 // lastProject returns the project that the operator visited last, or else the first project.
-func (a *site) lastProject(v *visit, all []fabric.Project) fabric.Project {
-	last := a.cookies.Read(v.r, projectCookie)
-	for _, p := range all {
-		if p.ID == last {
+func (a *site) lastProject(v *visit, projects []fabric.Project) fabric.Project {
+	lastID := a.cookies.Read(v.r, projectCookie)
+	for _, p := range projects {
+		if p.ID == lastID {
 			return p
 		}
 	}
-	if len(all) == 0 {
+	if len(projects) == 0 {
 		return fabric.Project{}
 	}
-	return all[0]
+	return projects[0]
 }
 
 // front serves GET /dashboard. It redirects to the home page of a project.
 func (a *projectPages) front(v *visit) error {
-	all, err := a.projectsOf(v)
+	projects, err := a.projectsOf(v)
 	if err != nil {
 		return err
 	}
-	if p := a.lastProject(v, all); p.ID != "" {
+	if p := a.lastProject(v, projects); p.ID != "" {
 		return v.redirect(Prefix + "/projects/" + p.ID)
 	}
 	return v.redirect(Prefix + "/projects")

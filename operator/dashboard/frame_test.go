@@ -16,15 +16,22 @@ func TestNavigation(t *testing.T) {
 	home := "/dashboard/projects/" + w.one.ID
 	groups := regexp.MustCompile(`<details class="nav-group"( open)?><summary>(.*?)</summary>`)
 
-	for path, isInstallation := range map[string]bool{home: false, home + "/subscribers": false,
-		"/dashboard/account": false, "/dashboard/projects": true, "/dashboard/settings/doctor": true} {
+	for path, isInstallation := range map[string]bool{
+		home:                         false,
+		home + "/subscribers":        false,
+		"/dashboard/account":         false,
+		"/dashboard/projects":        true,
+		"/dashboard/settings/doctor": true,
+	} {
 		found := groups.FindAllStringSubmatch(boss.get(path).body, -1)
 		if len(found) < 10 {
 			t.Errorf("%s has the groups %q, want at least 10", path, found)
 		}
-		for _, g := range found {
-			if open := g[1] != ""; open != ((g[2] == "Installation") == isInstallation) {
-				t.Errorf("%s has the group %s open: %v, want %v", path, g[2], open, !open)
+		for _, group := range found {
+			isOpen, title := group[1] != "", group[2]
+			want := (title == "Installation") == isInstallation
+			if isOpen != want {
+				t.Errorf("%s has the group %s open: %t, want %t", path, title, isOpen, want)
 			}
 		}
 	}

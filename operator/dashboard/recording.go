@@ -55,34 +55,52 @@ func (a *recordingPages) recordingPage(v *visit, code int, wrong faults) error {
 	}
 
 	p := recordingPage{
-		Recording: v.recordingRow(r), Base: v.base(), API: a.PublicURL, MayChange: v.mayIn(operator.Write),
-		Faults: wrong, Snippets: a.recordingSnippets(r),
-		StoredAt: v.words().Format(r.Created, "2 Jan 2006, 15:04:05"),
-		Length:   strconv.FormatFloat(r.Duration().Seconds(), 'f', 3, 64), Sound: soundFacts(v.words(), r),
-		At: startAt(v.r.URL.Query().Get("t"), r.Duration()),
+		Recording: v.recordingRow(r),
+		StoredAt:  v.words().Format(r.Created, "2 Jan 2006, 15:04:05"),
+		Length:    strconv.FormatFloat(r.Duration().Seconds(), 'f', 3, 64),
+		At:        startAt(v.r.URL.Query().Get("t"), r.Duration()),
+		Sound:     soundFacts(v.words(), r),
+		Snippets:  a.recordingSnippets(r),
+		Base:      v.base(),
+		API:       a.PublicURL,
+		MayChange: v.mayIn(operator.Write),
+		Tags:      strings.Join(r.Tags, " "),
+		Hold:      r.Hold,
+		Seen:      marks(markInputs(r)),
+		Faults:    wrong,
 	}
-
-	p.Tags, p.Hold, p.Seen = strings.Join(r.Tags, " "), r.Hold, marks(markInputs(r))
 	if wrong != nil && v.form.Has("tags") {
-		p.Tags, p.Hold = v.form.Get("tags"), v.form.Get("hold")
+		p.Tags = v.form.Get("tags")
+		p.Hold = v.form.Get("hold")
 	}
-	if p.Accesses, err = a.accessesOf(v, r.Sid); err != nil {
+	p.Accesses, err = a.accessesOf(v, r.Sid)
+	if err != nil {
 		return err
 	}
-
-	if p.CallPage, err = a.callPageOf(v, r); err != nil {
+	p.CallPage, err = a.callPageOf(v, r)
+	if err != nil {
 		return err
 	}
-	if r.HasMedia() {
-		_, outline, err := a.Recordings.Outline(v.r.Context(), owner, r.Sid)
-		switch {
-		case err == nil:
-			p.Legs = legs(outline, r.Frames)
-		case !errors.Is(err, problem.NotAcceptable) && !errors.Is(err, problem.NotFound):
-			return err
-		}
+	p.Legs, err = a.legsOf(v, owner, r)
+	if err != nil {
+		return err
 	}
 	return a.pageWith(v, templates.Options{Status: code, Media: true}, "Recording", "recording", p)
+}
+
+// legsOf returns the waveforms of a recording, or none if the recording has no audio to draw.
+func (a *recordingPages) legsOf(v *visit, owner recordings.Owner, r recordings.Recording) ([]leg, error) {
+	if !r.HasMedia() {
+		return nil, nil
+	}
+	_, outline, err := a.Recordings.Outline(v.r.Context(), owner, r.Sid)
+	if errors.Is(err, problem.NotAcceptable) || errors.Is(err, problem.NotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return legs(outline, r.Frames), nil
 }
 
 // callPageOf returns the URL of the page of a recording's call, or "" if the call has no page.
@@ -99,12 +117,11 @@ func (a *recordingPages) callPageOf(v *visit, r recordings.Recording) (string, e
 
 // recordingSnippets returns code that fetches a recording.
 func (a *recordingPages) recordingSnippets(r recordings.Recording) []snippet {
-	at := fmt.Sprintf("%s/api/laml/2010-04-01/Accounts/%s/Recordings/%s", a.PublicURL, r.ProjectID, r.Sid)
-	return []snippet{
-		{"curl", fmt.Sprintf("# KEY is an API key with the scope Voice\ncurl -u %s:KEY %s.json\n"+
-			"curl -u %s:KEY -o call.wav %s.wav", r.ProjectID, at, r.ProjectID, at)},
-		{"Command line", "selvage recording show " + r.Sid + "\nselvage recording download " + r.Sid},
-	}
+	address := fmt.Sprintf("%s/api/laml/2010-04-01/Accounts/%s/Recordings/%s", a.PublicURL, r.ProjectID, r.Sid)
+	curl := fmt.Sprintf("# KEY is an API key with the scope Voice\ncurl -u %s:KEY %s.json\n"+
+		"curl -u %s:KEY -o call.wav %s.wav", r.ProjectID, address, r.ProjectID, address)
+	cli := "selvage recording show " + r.Sid + "\nselvage recording download " + r.Sid
+	return []snippet{{Title: "curl", Text: curl}, {Title: "Command line", Text: cli}}
 }
 
 // startAt returns the start position in a link, in seconds. The link specifies it as seconds or as
@@ -130,49 +147,53 @@ const (
 	halfHigh = 24  // height of each half
 )
 
-// legs draws the waveform of each channel as an SVG path. The path follows the upper edge and then
-// returns along the lower edge.
-func legs(o levels.Outline, frames int64) (all []leg) {
+// legs draws the waveform of each channel.
+func legs(o levels.Outline, frames int64) (drawn []leg) {
 	o = o.Scale(int(min((frames+pixels-1)/pixels, math.MaxInt32)), frames)
 	names := []string{"Sound"}
 	if o.Channels > 1 {
 		names = []string{"First leg", "Second leg"}
 	}
-
-	for c := range min(o.Channels, 8) {
-		var above, below strings.Builder
-		end := "" // the last point lasts until the right edge
-		n := o.Length()
-		step := float64(pixels) / float64(max(1, n))
-		for i := range n {
-			most := int(o.Data[2*(i*o.Channels+c)+1])
-			fmt.Fprintf(&above, "L%.0f %d", float64(i)*step, halfHigh-max(1, most*halfHigh/127))
-			j := n - 1 - i
-			least := int(o.Data[2*(j*o.Channels+c)])
-			y := halfHigh + max(1, -least*halfHigh/127)
-			if i == 0 {
-				end = fmt.Sprintf("H%dV%d", pixels, y)
-			}
-			fmt.Fprintf(&below, "L%.0f %d", float64(j)*step, y)
+	for channel := range min(o.Channels, 8) {
+		name := words.Textf("Leg %s", channel+1)
+		if channel < len(names) {
+			name = names[channel]
 		}
-
-		name := words.Textf("Leg %s", c+1)
-		if c < len(names) {
-			name = names[c]
-		}
-		all = append(all, leg{name, fmt.Sprintf("M0 %d", halfHigh) + above.String() + end + below.String() + "Z"})
+		drawn = append(drawn, leg{Name: name, Path: waveform(o, channel)})
 	}
-	return all
+	return drawn
+}
+
+// waveform draws a channel as an SVG path. The path follows the upper edge and then returns along
+// the lower edge.
+func waveform(o levels.Outline, channel int) string {
+	var above, below strings.Builder
+	rightEdge := "" // the last point lasts until the right edge
+	n := o.Length()
+	step := float64(pixels) / float64(max(1, n))
+	for i := range n {
+		most := int(o.Data[2*(i*o.Channels+channel)+1])
+		fmt.Fprintf(&above, "L%.0f %d", float64(i)*step, halfHigh-max(1, most*halfHigh/127))
+
+		back := n - 1 - i
+		least := int(o.Data[2*(back*o.Channels+channel)])
+		y := halfHigh + max(1, -least*halfHigh/127)
+		if i == 0 {
+			rightEdge = fmt.Sprintf("H%dV%d", pixels, y)
+		}
+		fmt.Fprintf(&below, "L%.0f %d", float64(back)*step, y)
+	}
+	return fmt.Sprintf("M0 %d", halfHigh) + above.String() + rightEdge + below.String() + "Z"
 }
 
 // soundFacts describes the audio of a recording whose audio was measured.
-func soundFacts(w *words.Words, r recordings.Recording) (all []fact) {
+func soundFacts(w *words.Words, r recordings.Recording) (facts []fact) {
 	if r.Levels == nil {
 		return nil
 	}
 
 	l := r.Levels
-	add := func(name, text string) { all = append(all, fact{Name: name, Text: text}) }
+	add := func(name, text string) { facts = append(facts, fact{Name: name, Text: text}) }
 	if l.Loudness != nil {
 		add("Loudness", w.Number(fmt.Sprintf("%.1f LUFS", *l.Loudness)))
 	}
@@ -194,5 +215,5 @@ func soundFacts(w *words.Words, r recordings.Recording) (all []fact) {
 	for _, name := range l.Flags.Names() {
 		add("Flag", flagTitles[name])
 	}
-	return all
+	return facts
 }

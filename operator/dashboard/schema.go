@@ -30,7 +30,7 @@ func inputsFor(
 			continue
 		}
 		value := values[f.Name]
-		if value == nil && isNew && values == nil {
+		if isNew && values == nil {
 			value = f.Default
 		}
 		inputs = append(inputs, inputFor(f, under+f.Name, value, examples[f.Name], isNew))
@@ -238,7 +238,7 @@ func factsOf(k *kinds.Kind, values kinds.Values) (facts []fact) {
 		case f.Enum != nil:
 			one.Ours = true
 		case f.Type == "boolean":
-			one.Text = yesOrNo[text]
+			one.Text = booleanTitles[text]
 			one.Ours = true
 		case text == "0" && k.Form.Hints[f.Name] == noLimit:
 			one.Text = "No limit"
@@ -258,8 +258,8 @@ func factsOf(k *kinds.Kind, values kinds.Values) (facts []fact) {
 	return facts
 }
 
-// yesOrNo describes booleans.
-var yesOrNo = map[string]string{"true": "Yes", "false": "No"}
+// booleanTitles describes booleans.
+var booleanTitles = map[string]string{"true": "Yes", "false": "No"}
 
 // A fact is a labeled value on a page.
 type fact struct {

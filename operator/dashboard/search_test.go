@@ -1,7 +1,6 @@
 package dashboard_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -17,19 +16,19 @@ import (
 func TestSearch(t *testing.T) {
 	w := newWorld(t)
 	w.things(t)
-	ctx, name, mail := context.Background(), "nightly <backup>", "grace@hopper.example"
+	ctx, name, email := t.Context(), "nightly <backup>", "grace@hopper.example"
 	k, _, err := w.fabric.APIKeys.Create(ctx, w.one.ID,
 		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
-	foreign, err := w.fabric.Subscribers.Create(ctx, w.two.ID, fabric.SubscriberInput{Email: &mail})
+	foreign, err := w.fabric.Subscribers.Create(ctx, w.two.ID, fabric.SubscriberInput{Email: &email})
 	must(t, err)
 
 	_, boss := w.operator("boss@example.com", operator.Membership{Role: operator.Owner})
 	_, viewer := w.operator("viewer@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
 	base := "/dashboard/projects/" + w.one.ID
-	for _, c := range []struct {
+	for _, tt := range []struct {
 		who         browser
-		query, want string
+		query, link string
 		found       bool
 	}{
 		{boss, "resour", base + "/resources", true},
@@ -54,26 +53,25 @@ func TestSearch(t *testing.T) {
 		{boss, foreign.ID, foreign.ID + `"`, false},
 		{boss, "grace", foreign.ID, false},
 	} {
-		a := c.who.get(base + "/search?" + url.Values{"q": {c.query}}.Encode())
+		a := tt.who.get(base + "/search?" + url.Values{"q": {tt.query}}.Encode())
 		_, hits, _ := strings.Cut(a.body, `id="hits"`)
-		if found := strings.Contains(hits, `href="`+c.want); found != c.found {
-			t.Errorf("search for %q found %s: %v, want %v", c.query, c.want, found, c.found)
+		if found := strings.Contains(hits, `href="`+tt.link); found != tt.found {
+			t.Errorf("search for %q found %s: %t, want %t", tt.query, tt.link, found, tt.found)
 		}
 		if strings.Contains(hits, "<backup>") {
-			t.Errorf("search for %q does not escape names", c.query)
+			t.Errorf("search for %q does not escape names", tt.query)
 		}
 	}
 
 	for i := range 8 {
-		mail := fmt.Sprintf("many%d@example.com", i)
-		_, err := w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail})
+		email := fmt.Sprintf("many%d@example.com", i)
+		_, err := w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &email})
 		must(t, err)
-		if a := viewer.get(base + "/search?q=many"); strings.Contains(a.body, base+"/subscribers?q=many") != (i >= 6) {
-			t.Errorf("the search that finds %d subscribers links to more: %v, want %v", i+1, i < 6, i >= 6)
+		links := strings.Contains(viewer.get(base+"/search?q=many").body, base+"/subscribers?q=many")
+		if want := i >= 6; links != want {
+			t.Errorf("the search that finds %d subscribers links to more: %t, want %t", i+1, links, want)
 		}
 	}
 
-	if a := viewer.get("/dashboard/projects/" + w.two.ID + "/search?q=grace"); a.StatusCode != http.StatusNotFound {
-		t.Errorf("search in a foreign project: %d, want 404", a.StatusCode)
-	}
+	viewer.get("/dashboard/projects/"+w.two.ID+"/search?q=grace").wantStatus(t, http.StatusNotFound)
 }

@@ -12,20 +12,29 @@ import (
 // with the previous one. It visits each event once.
 func TestSecretChain(t *testing.T) {
 	const long = 100_000
-	var all []audit.Event
+	var events []audit.Event
 	for i := range long {
 		e := audit.Of("api_key.created", "p", "api_key", strconv.Itoa(i+1)).With("name", "key "+strconv.Itoa(i+1))
 		e.Actor.ID = strconv.Itoa(i)
-		all = append(all, e)
+		events = append(events, e)
 	}
-	slices.Reverse(all) // newest first, as in the audit trail
+	slices.Reverse(events) // newest first, as in the audit trail
 
-	chain := secretChain("0", all)
-	if len(chain) != long || chain[0].through != "" || chain[long-1].Target.ID != strconv.Itoa(long) ||
-		chain[long-1].through != "key "+strconv.Itoa(long-1) {
-		t.Errorf("for a chain of %d keys, secretChain returned %d, want these in order", long, len(chain))
+	chain := secretChain("0", events)
+	if len(chain) != long {
+		t.Fatalf("for a chain of %d keys, secretChain returned %d", long, len(chain))
 	}
-	if chain := secretChain("nobody", all); len(chain) != 0 {
-		t.Errorf("secretChain returned %d keys for another operator, want none", len(chain))
+	if got := chain[0].through; got != "" {
+		t.Errorf("the first key was created with %q, want no key", got)
+	}
+	last := chain[long-1]
+	if want := strconv.Itoa(long); last.Target.ID != want {
+		t.Errorf("the last key is %s, want %s", last.Target.ID, want)
+	}
+	if want := "key " + strconv.Itoa(long-1); last.through != want {
+		t.Errorf("the last key was created with %q, want %q", last.through, want)
+	}
+	if others := secretChain("nobody", events); len(others) != 0 {
+		t.Errorf("secretChain returned %d keys for another operator, want none", len(others))
 	}
 }

@@ -19,15 +19,18 @@ import (
 func (w *world) installation() dashboard.Installation {
 	return dashboard.Installation{
 		Policies: func() []dashboard.Policy {
-			return []dashboard.Policy{{Group: "limits", Key: "limits.login_per_account", Value: "7",
-				Default: "10", Means: "Passwords."},
+			return []dashboard.Policy{
+				{Group: "limits", Key: "limits.login_per_account", Value: "7", Default: "10", Means: "Passwords."},
 				{Group: "session", Key: "session.idle", Value: "12h0m0s", Default: "12h", Means: "Unused."},
-				{Group: "tokens", Key: "tokens.guest", Value: "1h", Default: "2h", Means: "Guests."}}
+				{Group: "tokens", Key: "tokens.guest", Value: "1h", Default: "2h", Means: "Guests."},
+			}
 		},
 
 		Keys: func(context.Context) ([]dashboard.RingKey, error) {
-			return []dashboard.RingKey{{Kid: "a-key", Use: "RS256", State: "current"},
-				{Kid: "b-key", Use: "ES256", State: "next"}}, nil
+			return []dashboard.RingKey{
+				{Kid: "a-key", Use: "RS256", State: "current"},
+				{Kid: "b-key", Use: "ES256", State: "next"},
+			}, nil
 		},
 		Rotate: func(_ context.Context, use string) error {
 			if use != "RS256" {
@@ -41,17 +44,20 @@ func (w *world) installation() dashboard.Installation {
 		Backups: w.backups,
 
 		Findings: func() []dashboard.Finding {
-			return []dashboard.Finding{{Group: "Data", Name: "backups", Found: "none yet", Status: "warning"},
-				{Group: "Data", Name: "space", Found: "1 MB free", Status: "failed"}}
+			return []dashboard.Finding{
+				{Group: "Data", Name: "backups", Found: "none yet", Status: "warning"},
+				{Group: "Data", Name: "space", Found: "1 MB free", Status: "failed"},
+			}
 		},
 		Examine: func(context.Context) []dashboard.Finding {
-			return []dashboard.Finding{{Group: "Data", Name: "space", Found: "1 MB free",
-				Remedy: "buy a disk", Status: "failed"},
+			return []dashboard.Finding{
+				{Group: "Data", Name: "space", Found: "1 MB free", Remedy: "buy a disk", Status: "failed"},
 				{Group: "Process", Name: "account", Found: "the server runs as root, which it does not need",
 					Remedy: "check the files", Status: "warning"},
 				{Group: "Data", Name: "space", Found: words.Textf("%s of %s free", "12 MB", "40 GB"),
 					Remedy: words.Textf("set %s", "--listen"), Status: "warning"},
-				{Group: "Data", Name: "space", Found: "12 widgets", Status: "ok"}}
+				{Group: "Data", Name: "space", Found: "12 widgets", Status: "ok"},
+			}
 		},
 	}
 }
@@ -64,46 +70,32 @@ func TestSettings(t *testing.T) {
 	_, owner := w.operator("bob@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Owner})
 
 	const at = "/dashboard/settings"
-	if a := owner.get(at); a.StatusCode != http.StatusForbidden ||
-		strings.Contains(owner.get("/dashboard/account").body, at) {
-		t.Errorf("the settings page for an owner of one project returned %s, want 403, or it is linked", a.Status)
-	}
+	owner.get(at).wantStatus(t, http.StatusForbidden)
+	owner.get("/dashboard/account").wantNoText(t, at)
 
 	// The page shows each part of the settings. A duration that equals the default does not count
 	// as changed, even if it is written differently.
-	a := b.get(at)
-	for _, want := range []string{"a-key", "tokens.guest", at + "/doctor"} {
-		if a.StatusCode != http.StatusOK || !strings.Contains(a.body, want) {
-			t.Errorf("the settings page returned %s, want %s in it", a.Status, want)
-		}
+	page := b.get(at)
+	page.wantStatus(t, http.StatusOK)
+	page.wantText(t, "a-key", "tokens.guest", at+"/doctor")
+	page.wantNoText(t, "12h0m0s", "limits.login_per_account")
+	changed, usual, _ := strings.Cut(page.body, `id="defaults"`)
+	if !strings.Contains(changed, "tokens.guest") {
+		t.Errorf("the changed settings lack tokens.guest: %s", changed)
+	}
+	if n := strings.Count(usual, ">12h<"); n != 2 {
+		t.Errorf("the settings with default values have 12h %d times, want 2: %s", n, usual)
 	}
 
-	changed, usual, _ := strings.Cut(a.body, `id="defaults"`)
-	if strings.Contains(a.body, "12h0m0s") || strings.Count(usual, ">12h<") != 2 ||
-		!strings.Contains(changed, "tokens.guest") || strings.Contains(a.body, "limits.login_per_account") {
-		t.Errorf("a default value is shown as changed: %s", a.body)
-	}
-
-	if a := b.get("/dashboard/limits"); !strings.Contains(a.body, "limits.login_per_account") ||
-		strings.Contains(a.body, "session.idle") {
-		t.Errorf("the page of limits returned %s, want the login limits alone", a.Status)
-	}
-
-	if a := b.get("/dashboard/kinds"); !strings.Contains(a.body, "/api/fabric/resources/conference_rooms") {
-		t.Errorf("the page of kinds returned %s, want the path of rooms in it", a.Status)
-	}
-
-	if a := b.get(at + "/doctor"); !strings.Contains(a.body, "Buy a disk.") ||
-		!strings.Contains(a.body, `status bad">Failed`) {
-		t.Errorf("the doctor's findings returned %s, want the failed check with its remedy", a.Status)
-	}
+	limits := b.get("/dashboard/limits")
+	limits.wantText(t, "limits.login_per_account")
+	limits.wantNoText(t, "session.idle")
+	b.get("/dashboard/kinds").wantText(t, "/api/fabric/resources/conference_rooms")
+	b.get(at+"/doctor").wantText(t, "Buy a disk.", `status bad">Failed`)
 
 	// A key can be rotated once the next one is old enough.
 	b.post(at, at+"/keys", url.Values{"use": {"RS256"}}).leadsTo(t, at+"?done=rotated")
-	if a := b.post(at, at+"/keys", url.Values{"use": {"ES256"}}); a.StatusCode != http.StatusUnprocessableEntity ||
-		!strings.Contains(a.body, "The next key is too young.") {
-		t.Errorf("rotating to a key that is too young returned %s, want 422 with the reason", a.Status)
-	}
+	b.post(at, at+"/keys", url.Values{"use": {"ES256"}}).wantRefused(t, "The next key is too young.")
 
 	// A session that is not fresh must be confirmed first.
 	w.pass(operator.Freshness)

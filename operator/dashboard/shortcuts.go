@@ -7,12 +7,13 @@ import (
 
 // A shortcut is a link that the search finds by its title or by additional words.
 type shortcut struct {
-	title, words string
-	note         navGroup
-	path         string // within the project, or within the dashboard if note is installation
-	may          operator.Action
-	needs        feature // what the server must have for the page to exist
-	frequent     bool    // offered on the home page, and by the search before anything is typed
+	title    string
+	words    string
+	note     navGroup
+	path     string // within the project, or within the dashboard if note is installation
+	may      operator.Action
+	needs    feature // what the server must have for the page to exist
+	frequent bool    // offered on the home page, and by the search before anything is typed
 }
 
 // A feature is a part of the server that may be missing.
@@ -31,6 +32,7 @@ const (
 	loginWords  = "Why can’t they sign in? Wrong passwords, refused logins"
 )
 
+// shortcuts lists all shortcuts, in the order in which they are shown.
 var shortcuts = []shortcut{
 	{"New subscriber", createWords, people, "/subscribers/new", operator.Write, always, true},
 	{"New room", createWords, calling, "/kinds/conference_rooms", operator.Write, always, true},
@@ -49,34 +51,39 @@ var shortcuts = []shortcut{
 
 // shortcutsFor returns the shortcuts that an operator may use, with their paths in the given
 // project. If projectID is "", it returns only those outside of projects.
-func (a *site) shortcutsFor(v *visit, projectID string) (all []shortcut) {
+func (a *site) shortcutsFor(v *visit, projectID string) (usable []shortcut) {
 	for _, s := range shortcuts {
-		base, of := Prefix+"/projects/"+projectID, projectID
+		base, scope := Prefix+"/projects/"+projectID, projectID
 		if s.note == installation {
-			base, of = Prefix, ""
+			base, scope = Prefix, ""
 		} else if projectID == "" {
 			continue
 		}
-		missing := s.needs == ofCalls && a.NoCalls || s.needs == ofRecordings && a.NoRecordings
-		if missing || v.operator.Check(s.may, of) != nil {
+		if a.lacks(s.needs) || v.operator.Check(s.may, scope) != nil {
 			continue
 		}
 		s.path = base + s.path
-		all = append(all, s)
+		usable = append(usable, s)
 	}
-	return all
+	return usable
+}
+
+// lacks reports whether the server does not have a feature.
+func (a *site) lacks(f feature) bool {
+	return f == ofCalls && a.NoCalls || f == ofRecordings && a.NoRecordings
 }
 
 // frequentLinks returns the shortcuts that are shown on the home page.
-func (a *site) frequentLinks(v *visit) (all []hit) {
+func (a *site) frequentLinks(v *visit) (links []hit) {
 	for _, s := range a.shortcutsFor(v, v.project.ID) {
 		if s.frequent {
-			all = append(all, s.hit(v))
+			links = append(links, s.hit(v))
 		}
 	}
-	return all
+	return links
 }
 
+// hit returns a shortcut as a result of a search.
 func (s shortcut) hit(v *visit) hit {
 	return hit{Title: v.say(s.title), Note: string(s.note), URL: s.path}
 }
@@ -85,7 +92,11 @@ func (s shortcut) hit(v *visit) hit {
 // An empty query finds the frequent ones.
 func (a *searchPages) findShortcuts(v *visit, projectID, query string) (hits []hit) {
 	for _, s := range a.shortcutsFor(v, projectID) {
-		if query == "" && s.frequent || query != "" && isFound(v.words(), query, s.title, s.words) {
+		isHit := s.frequent
+		if query != "" {
+			isHit = isFound(v.words(), query, s.title, s.words)
+		}
+		if isHit {
 			hits = append(hits, s.hit(v))
 		}
 	}
@@ -94,9 +105,9 @@ func (a *searchPages) findShortcuts(v *visit, projectID, query string) (hits []h
 
 // isFound reports whether texts match a query, in English or in the operator's language.
 func isFound(w *words.Words, query string, texts ...string) bool {
-	all := ""
+	whole := ""
 	for _, text := range texts {
-		all += " " + text + " " + w.Text(text)
+		whole += " " + text + " " + w.Text(text)
 	}
-	return matches(all, query)
+	return matches(whole, query)
 }

@@ -146,7 +146,10 @@ func (f Finder) text(ctx context.Context, projectID, kind, id string) (string, e
 
 	case "project":
 		p, err := f.Fabric.Projects.Find(ctx, id)
-		return p.Name, err
+		if err != nil {
+			return "", err
+		}
+		return p.Name, nil
 
 	case "client":
 		return f.client(ctx, projectID, id)
@@ -166,15 +169,25 @@ func (f Finder) text(ctx context.Context, projectID, kind, id string) (string, e
 
 	case "webhook":
 		w, err := f.Fabric.Webhooks.Find(ctx, projectID, id)
-		return cmp.Or(w.Name, w.URL), err
+		if err != nil {
+			return "", err
+		}
+		return cmp.Or(w.Name, w.URL), nil
 	}
+	return f.resource(ctx, projectID, kind, id)
+}
 
+// resource returns the name of a resource, or "" if kind is not the type of a resource.
+func (f Finder) resource(ctx context.Context, projectID, kind, id string) (string, error) {
 	k := f.Fabric.Resources.Kinds().ByType(kind)
 	if k == nil {
 		return "", nil
 	}
 	r, err := f.Fabric.Resources.Find(ctx, projectID, k, id)
-	return r.DisplayName, err
+	if err != nil {
+		return "", err
+	}
+	return r.DisplayName, nil
 }
 
 // client returns the name of an OAuth client of the project. The reader may not see the names of
