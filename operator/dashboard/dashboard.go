@@ -100,19 +100,32 @@ func New(c Config) (*API, error) {
 	}
 	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
 
-	s := &site{
-		Operators: c.Operators, Fabric: c.Fabric, Factors: c.Factors, RequireFactor: c.RequireFactor,
-		NoCalls: c.NoCalls, NoRecordings: c.Recordings == nil,
-		PublicURL: c.PublicURL, AuthURL: c.AuthURL, Log: c.Log, Now: c.Now,
-		origin: public.Scheme + "://" + public.Host, cookies: web.Cookies{PublicURL: public},
-		streams: streams{by: make(map[string]int), stop: make(chan struct{})},
-		forms: once.New(once.Forms{Sessions: c.Sessions, Kind: "operator-form", Kept: c.Operators.SessionLifetime(),
-			Now: c.Now}, c.Log),
+	forms := once.Forms{
+		Sessions: c.Sessions,
+		Kind:     "operator-form",
+		Kept:     c.Operators.SessionLifetime(),
+		Now:      c.Now,
 	}
-	all := routes(c, s)
-	s.links = linksOf(all)
-	all = append(all, landings(all)...)
-	return &API{s, all}, nil
+	s := &site{
+		Operators:     c.Operators,
+		Fabric:        c.Fabric,
+		Factors:       c.Factors,
+		RequireFactor: c.RequireFactor,
+		NoCalls:       c.NoCalls,
+		NoRecordings:  c.Recordings == nil,
+		PublicURL:     c.PublicURL,
+		AuthURL:       c.AuthURL,
+		Log:           c.Log,
+		Now:           c.Now,
+		origin:        public.Scheme + "://" + public.Host,
+		cookies:       web.Cookies{PublicURL: public},
+		streams:       streams{by: make(map[string]int), stop: make(chan struct{})},
+		forms:         once.New(forms, c.Log),
+	}
+	served := routes(c, s)
+	s.links = linksOf(served)
+	served = append(served, landings(served)...)
+	return &API{site: s, routes: served}, nil
 }
 
 // Prefix is the path under which the pages are served.

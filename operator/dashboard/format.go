@@ -45,3 +45,12 @@ func csvTime(at time.Time) string {
 	}
 	return at.UTC().Format(time.RFC3339)
 }
+
+// thousands formats a number with a comma between groups of three digits.
+func thousands(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}

@@ -13,28 +13,36 @@ import (
 // An invitationRow is a row in the list of open invitations.
 type invitationRow struct {
 	operator.Link
-	Title, By, URL string
-	Role           roleRow
-	Status         status
+	Title  string
+	By     string // who invited
+	URL    string
+	Role   roleRow
+	Status status
 }
 
 // invitationsOf returns all invitations that nobody has accepted. The list is not paginated,
 // because an invitation on a later page is easily overlooked. The list stays short, because each
 // invitation lasts one day.
-func (a *operatorPages) invitationsOf(v *visit, projects []fabric.Project) (all []invitationRow, err error) {
+func (a *operatorPages) invitationsOf(v *visit, projects []fabric.Project) (rows []invitationRow, err error) {
 	found, err := page.Every(v.r.Context(), a.Operators.Invitations)
-	for _, l := range found {
-		row := invitationRow{
-			Link: l, Title: cmp.Or(l.Email, "Anyone with the link"), By: cmp.Or(l.MadeBy, "Command line"),
-			URL:  Prefix + "/operators/invitations/" + l.ID,
-			Role: roleRowOf(l.Role, projects), Status: status{"warn", "Pending"},
-		}
-		if l.IsOver(v.now) {
-			row.Status = status{"bad", "Expired"}
-		}
-		all = append(all, row)
+	if err != nil {
+		return nil, err
 	}
-	return all, err
+	for _, link := range found {
+		row := invitationRow{
+			Link:   link,
+			Title:  cmp.Or(link.Email, "Anyone with the link"),
+			By:     cmp.Or(link.MadeBy, "Command line"),
+			URL:    Prefix + "/operators/invitations/" + link.ID,
+			Role:   roleRowOf(link.Role, projects),
+			Status: status{Kind: "warn", Word: "Pending"},
+		}
+		if link.IsOver(v.now) {
+			row.Status = status{Kind: "bad", Word: "Expired"}
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
 }
 
 // An inviteForm is the content of the page that invites an operator: the form or, once the
@@ -55,15 +63,18 @@ func (a *operatorPages) showInvite(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return a.inviteForm(v, http.StatusOK, inviteForm{},
-		operator.Membership{Role: operator.Viewer, ProjectID: a.lastProject(v, projects).ID})
+	weakest := operator.Membership{Role: operator.Viewer, ProjectID: a.lastProject(v, projects).ID}
+	return a.showInviteForm(v, http.StatusOK, inviteForm{}, weakest)
 }
 
-func (a *operatorPages) inviteForm(v *visit, status int, p inviteForm, m operator.Membership) (err error) {
-	p.Roles = roleChoices(string(m.Role))
-	if p.Projects, err = a.projectChoices(v, m.ProjectID); err != nil {
+// showInviteForm shows a form with the given role selected.
+func (a *operatorPages) showInviteForm(v *visit, status int, p inviteForm, m operator.Membership) error {
+	projects, err := a.projectChoices(v, m.ProjectID)
+	if err != nil {
 		return err
 	}
+	p.Roles = roleChoices(string(m.Role))
+	p.Projects = projects
 	return a.page(v, status, "Invite an operator", "operator_invite", p)
 }
 
@@ -74,30 +85,30 @@ func (a *operatorPages) invite(v *visit) error {
 	p := inviteForm{Email: v.form.Get("email")}
 	if p.Email == "" {
 		p.Faults = faultAt("email", "Email is required.")
-		return a.inviteForm(v, http.StatusUnprocessableEntity, p, m)
+		return a.showInviteForm(v, http.StatusUnprocessableEntity, p, m)
 	}
 
 	_, token, err := a.Operators.Invite(v.r.Context(), p.Email, m, v.operator.Email)
-	var ok bool
-	p.Faults, ok = describeFaults(err, "email", "role", "project")
-	if ok {
-		return a.inviteForm(v, http.StatusUnprocessableEntity, p, m)
+	if wrong, ok := describeFaults(err, "email", "role", "project"); ok {
+		p.Faults = wrong
+		return a.showInviteForm(v, http.StatusUnprocessableEntity, p, m)
 	}
 	if err != nil {
 		return err
 	}
 	p.Link = a.setupURL(token)
-	return a.inviteForm(v, http.StatusOK, p, m)
+	return a.showInviteForm(v, http.StatusOK, p, m)
 }
 
 // renewInvitation serves POST /dashboard/operators/invitations/{id}/renew. It replaces the
 // invitation's link with a new one, which is shown only once.
 func (a *operatorPages) renewInvitation(v *visit) error {
-	l, token, err := a.Operators.Renew(v.r.Context(), v.r.PathValue("id"), v.operator.Email)
+	link, token, err := a.Operators.Renew(v.r.Context(), v.r.PathValue("id"), v.operator.Email)
 	if err != nil {
 		return err
 	}
-	return a.inviteForm(v, http.StatusOK, inviteForm{Email: l.Email, Link: a.setupURL(token), Renewed: true}, l.Role)
+	p := inviteForm{Email: link.Email, Link: a.setupURL(token), Renewed: true}
+	return a.showInviteForm(v, http.StatusOK, p, link.Role)
 }
 
 // withdrawInvitation serves POST /dashboard/operators/invitations/{id}/withdraw.

@@ -15,11 +15,13 @@ import (
 // A logoField is the part of the branding form for the logo of one theme.
 type logoField struct {
 	input
-	File, Remove      string // names of the inputs for a new picture, and to remove the logo
-	IsDark, IsRemoved bool
-	Kept              *logoView // nil if the project or client has no such logo
-	Chosen            *logoView // a new logo that has not been saved yet, or nil
-	ChosenFile        string    // the picture of Chosen in base64, sent back with the form
+	File       string // name of the input for a new picture
+	Remove     string // name of the input that removes the logo
+	IsDark     bool
+	IsRemoved  bool
+	Kept       *logoView // nil if the project or client has no such logo
+	Chosen     *logoView // a new logo that has not been saved yet, or nil
+	ChosenFile string    // the picture of Chosen in base64, sent back with the form
 }
 
 // A logoView is a logo as a data URL for a page. The page cannot use the public URL, which may be
@@ -36,8 +38,8 @@ func (l *logoView) picture() templates.Picture {
 
 // viewLogo returns the view of a logo that package brand has drawn.
 func viewLogo(shown brand.ShownLogo, body []byte) *logoView {
-	return &logoView{shown, template.URL(
-		"data:image/png;base64," + base64.StdEncoding.EncodeToString(body))} // base64 of our own image
+	source := "data:image/png;base64," + base64.StdEncoding.EncodeToString(body)
+	return &logoView{ShownLogo: shown, URL: template.URL(source)} // safe: base64 of our own image
 }
 
 // logoOf returns the logo with the given name, or nil if it does not exist.
@@ -59,44 +61,58 @@ func (a *brandPages) logoOf(ctx context.Context, name string) (*logoView, error)
 // logoFields returns the fields for the logos with the names in kept, and for the chosen ones.
 func (a *brandPages) logoFields(
 	v *visit, kept map[brand.Theme]string, chosen brand.Logos,
-) (all []logoField, err error) {
+) (fields []logoField, err error) {
 	for _, theme := range brand.Themes {
-		f := logoField{input: logoInput(theme), File: fileOf(theme), Remove: "remove_" + theme.Param(),
-			IsDark: theme == brand.Dark}
-		if f.Kept, err = a.logoOf(v.r.Context(), kept[theme]); err != nil {
+		current, err := a.logoOf(v.r.Context(), kept[theme])
+		if err != nil {
 			return nil, err
 		}
-		l, isChosen := chosen[theme]
-		f.IsRemoved = isChosen && l.Name == ""
-		if shown, ok := brand.ParseLogo(l.Name); ok {
-			f.Chosen, f.ChosenFile = viewLogo(shown, l.PNG), base64.StdEncoding.EncodeToString(l.PNG)
+		logo, isChosen := chosen[theme]
+		f := logoField{
+			input:     logoInput(theme),
+			File:      fileOf(theme),
+			Remove:    "remove_" + theme.Param(),
+			IsDark:    theme == brand.Dark,
+			IsRemoved: isChosen && logo.Name == "",
+			Kept:      current,
 		}
-		all = append(all, f)
+		if shown, ok := brand.ParseLogo(logo.Name); ok {
+			f.Chosen = viewLogo(shown, logo.PNG)
+			f.ChosenFile = base64.StdEncoding.EncodeToString(logo.PNG)
+		}
+		fields = append(fields, f)
 	}
-	return all, nil
+	return fields, nil
 }
 
+// logoInput returns the label and the hint of the field for a logo.
 func logoInput(theme brand.Theme) input {
 	if theme == brand.Dark {
-		return input{Name: theme.Param(), Label: "Logo for dark pages",
-			Hint: "Leave empty to show the same logo on light and dark pages."}
+		return input{
+			Name:  theme.Param(),
+			Label: "Logo for dark pages",
+			Hint:  "Leave empty to show the same logo on light and dark pages.",
+		}
 	}
-	return input{Name: theme.Param(), Label: "Logo",
-		Hint: "PNG, JPEG or WebP up to 1 MB. It is shown at up to 200 by 48 pixels. Transparency is kept."}
+	return input{
+		Name:  theme.Param(),
+		Label: "Logo",
+		Hint:  "PNG, JPEG or WebP up to 1 MB. It is shown at up to 200 by 48 pixels. Transparency is kept.",
+	}
 }
 
 // blame assigns the parts of an error to the inputs and logos of the form. ok is false if the
 // operator cannot resolve the error there.
 func (p *brandPage) blame(err error) (ok bool) {
-	all := form{Inputs: p.Form.Inputs}
-	for _, l := range p.Logos {
-		all.More = append(all.More, l.input)
+	whole := form{Inputs: p.Form.Inputs}
+	for _, logo := range p.Logos {
+		whole.More = append(whole.More, logo.input)
 	}
-	ok = all.blame(err)
+	ok = whole.blame(err)
 	for i := range p.Logos {
-		p.Logos[i].input = all.More[i]
+		p.Logos[i].input = whole.More[i]
 	}
-	p.Form.Faults = all.Faults
+	p.Form.Faults = whole.Faults
 	return ok
 }
 
@@ -132,51 +148,53 @@ func (s *submission) typedLogos(ctx context.Context) (brand.Logos, error) {
 		return nil, err
 	}
 
-	all := make(brand.Logos)
+	logos := make(brand.Logos)
 	var errs []error
 	for _, theme := range brand.Themes {
-		raw := files[fileOf(theme)]
-		if kept := s.form.Get(theme.Param()); len(raw) == 0 && kept != "" { // chosen earlier, and sent back
-			if raw, err = base64.StdEncoding.DecodeString(kept); err != nil {
+		picture := files[fileOf(theme)]
+		sentBack := s.form.Get(theme.Param()) // chosen earlier
+		if len(picture) == 0 && sentBack != "" {
+			picture, err = base64.StdEncoding.DecodeString(sentBack)
+			if err != nil {
 				return nil, problem.New(problem.Malformed, "bad_request", "the form is invalid")
 			}
 		}
-		if len(raw) > 0 {
-			l, err := brand.MakeLogo(ctx, theme.Param(), raw)
-			if err == nil {
-				all[theme] = l
-			}
-			errs = append(errs, err)
-			continue
-		}
 
-		if s.form.Get("remove_"+theme.Param()) != "" {
-			all[theme] = brand.Logo{}
+		switch {
+		case len(picture) > 0:
+			logo, err := brand.MakeLogo(ctx, theme.Param(), picture)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			logos[theme] = logo
+		case s.form.Get("remove_"+theme.Param()) != "":
+			logos[theme] = brand.Logo{}
 		}
 	}
-	return all, errors.Join(errs...)
+	return logos, errors.Join(errs...)
 }
 
 // pictures reads the uploaded pictures, by the names of their inputs.
 func (s *submission) pictures() (map[string][]byte, error) {
-	all := make(map[string][]byte)
+	pictures := make(map[string][]byte)
 	for part := s.file; part != nil; {
 		raw, err := io.ReadAll(io.LimitReader(part, brand.MaxUpload+1))
 		if err != nil {
 			return nil, problem.New(problem.Malformed, "file", "the file did not arrive completely")
 		}
 		if isFile(part) {
-			all[part.FormName()] = raw
+			pictures[part.FormName()] = raw
 		}
 		_, _ = io.Copy(io.Discard, part) // browsers show no response until the upload is complete
 
 		part, err = s.files.NextPart()
 		if errors.Is(err, io.EOF) {
-			return all, nil
+			return pictures, nil
 		}
 		if err != nil {
 			return nil, problem.New(problem.Malformed, "file", "the file did not arrive completely")
 		}
 	}
-	return all, nil
+	return pictures, nil
 }

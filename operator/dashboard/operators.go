@@ -26,10 +26,11 @@ type operatorPages struct {
 // An operatorRow is a row in the list of operators.
 type operatorRow struct {
 	operator.Operator
-	Title, URL string
-	Roles      []roleRow
-	Status     status
-	Self       bool
+	Title  string
+	URL    string
+	Roles  []roleRow
+	Status status
+	Self   bool // the row is of the operator who reads it
 }
 
 // A roleRow is a role with the name of its project.
@@ -47,19 +48,23 @@ func roleRowOf(m operator.Membership, projects []fabric.Project) roleRow {
 	return r
 }
 
+// operatorRowOf returns the row of an operator. projects are those that the reader may see.
 func operatorRowOf(v *visit, o operator.Operator, projects []fabric.Project) operatorRow {
 	row := operatorRow{
-		Operator: o, Title: o.Title(), URL: Prefix + "/operators/" + o.ID,
-		Status: status{"good", "Active"}, Self: o.ID == v.operator.ID,
+		Operator: o,
+		Title:    o.Title(),
+		URL:      Prefix + "/operators/" + o.ID,
+		Status:   status{Kind: "good", Word: "Active"},
+		Self:     o.ID == v.operator.ID,
 	}
 	for _, m := range o.Roles {
 		row.Roles = append(row.Roles, roleRowOf(m, projects))
 	}
 	switch {
 	case o.Disabled:
-		row.Status = status{"bad", "Disabled"}
+		row.Status = status{Kind: "bad", Word: "Disabled"}
 	case o.PasswordHash == "":
-		row.Status = status{"warn", "No password yet"}
+		row.Status = status{Kind: "warn", Word: "No password yet"}
 	}
 	return row
 }
@@ -70,19 +75,25 @@ var operatorStates = []choice{{Value: "no", Title: "Enabled"}, {Value: "yes", Ti
 // operatorFinder returns the search form of the list of operators, and the filter that it
 // describes.
 func (v *visit) operatorFinder() (finder, operator.Filter) {
-	f := v.finder("Name or email", "ann@example.com", "",
-		v.choiceFilter("disabled", "State", "Any state", operatorStates)).exportable(v)
-	filter := operator.Filter{Text: f.Query}
-	if chosen := f.chosen("disabled"); chosen != "" {
+	state := v.choiceFilter("disabled", "State", "Any state", operatorStates)
+	search := v.finder("Name or email", "ann@example.com", "", state).exportable(v)
+	filter := operator.Filter{Text: search.Query}
+	if chosen := search.chosen("disabled"); chosen != "" {
 		disabled := chosen == "yes"
 		filter.Disabled = &disabled
 	}
-	return f, filter
+	return search, filter
+}
+
+// An operatorListPage is the list of operators and of open invitations.
+type operatorListPage struct {
+	foundList[operatorRow]
+	Invitations []invitationRow
 }
 
 // listOperators serves GET /dashboard/operators.
 func (a *operatorPages) listOperators(v *visit) error {
-	f, filter := v.operatorFinder()
+	search, filter := v.operatorFinder()
 	found, err := a.Operators.Search(v.r.Context(), filter, v.query())
 	if err != nil {
 		return err
@@ -92,19 +103,23 @@ func (a *operatorPages) listOperators(v *visit) error {
 		return err
 	}
 
-	p := struct {
-		foundList[operatorRow]
-		Invitations []invitationRow
-	}{foundList: foundList[operatorRow]{
-		listOf(v, found, func(o operator.Operator) operatorRow { return operatorRowOf(v, o, projects) }), f}}
-	if p.Invitations, err = a.invitationsOf(v, projects); err != nil {
+	invitations, err := a.invitationsOf(v, projects)
+	if err != nil {
 		return err
 	}
-	return a.page(v, http.StatusOK, "Operators", "operators", p)
+
+	row := func(o operator.Operator) operatorRow { return operatorRowOf(v, o, projects) }
+	return a.page(v, http.StatusOK, "Operators", "operators", operatorListPage{
+		foundList:   foundList[operatorRow]{list: listOf(v, found, row), Finder: search},
+		Invitations: invitations,
+	})
 }
 
+// roleTitles describes the roles in a word.
 var roleTitles = map[operator.Role]string{
-	operator.Owner: "Owner", operator.Admin: "Admin", operator.Viewer: "Viewer",
+	operator.Owner:  "Owner",
+	operator.Admin:  "Admin",
+	operator.Viewer: "Viewer",
 }
 
 // aboutRoles describes what each role may do.
@@ -114,25 +129,30 @@ var aboutRoles = map[operator.Role]string{
 	operator.Viewer: "Can see everything in a project except secrets and tokens, and change nothing.",
 }
 
-func roleChoices(chosen string) (all []choice) {
+// roleChoices returns the roles as options of a form.
+func roleChoices(chosen string) (choices []choice) {
 	for _, r := range operator.Roles() {
-		all = append(all, choice{
+		choices = append(choices, choice{
 			Value:  string(r),
 			Title:  roleTitles[r],
 			Why:    aboutRoles[r],
 			Chosen: string(r) == chosen,
 		})
 	}
-	return all
+	return choices
 }
 
+// projectChoices returns the scopes of a role as options of a form.
 func (a *operatorPages) projectChoices(v *visit, chosen string) ([]choice, error) {
 	projects, err := a.projectsOf(v)
-	all := []choice{{Title: "Every project and the installation", Chosen: chosen == ""}}
-	for _, p := range projects {
-		all = append(all, choice{Value: p.ID, Title: p.Name, Why: "", Chosen: p.ID == chosen})
+	if err != nil {
+		return nil, err
 	}
-	return all, err
+	choices := []choice{{Title: "Every project and the installation", Chosen: chosen == ""}}
+	for _, p := range projects {
+		choices = append(choices, choice{Value: p.ID, Title: p.Name, Chosen: p.ID == chosen})
+	}
+	return choices, nil
 }
 
 // An operatorPage shows one operator.
@@ -162,7 +182,8 @@ func (a *operatorPages) operatorPage(v *visit, status int, p operatorPage) error
 	}
 
 	p.Operator = operatorRowOf(v, o, projects)
-	if p.Known, err = a.secretsOf(v, o); err != nil {
+	p.Known, err = a.secretsOf(v, o)
+	if err != nil {
 		return err
 	}
 	var role operator.Membership
@@ -173,8 +194,10 @@ func (a *operatorPages) operatorPage(v *visit, status int, p operatorPage) error
 		role = sentRole(v.form)
 	}
 
-	p.Seen, p.Choices = rolesMark(o), roleChoices(string(role.Role))
-	if p.Projects, err = a.projectChoices(v, role.ProjectID); err != nil {
+	p.Seen = rolesMark(o)
+	p.Choices = roleChoices(string(role.Role))
+	p.Projects, err = a.projectChoices(v, role.ProjectID)
+	if err != nil {
 		return err
 	}
 	return a.page(v, status, p.Operator.Title, "operator", p)
@@ -183,11 +206,11 @@ func (a *operatorPages) operatorPage(v *visit, status int, p operatorPage) error
 // rolesMark returns a digest of an operator's roles. The form that replaces the roles contains it
 // in the field "seen".
 func rolesMark(o operator.Operator) string {
-	all := make([]string, len(o.Roles))
+	roles := make([]string, len(o.Roles))
 	for i, m := range o.Roles {
-		all[i] = string(m.Role) + " " + m.ProjectID
+		roles[i] = string(m.Role) + " " + m.ProjectID
 	}
-	return digestOf(all)
+	return digestOf(roles)
 }
 
 // sentRole returns the role in a form. The role may be unknown.
@@ -198,8 +221,8 @@ func sentRole(form url.Values) operator.Membership {
 // change updates an operator. If the change is refused, the operator's page shows the reason.
 func (a *operatorPages) change(v *visit, in operator.Input, done string) error {
 	_, err := a.Operators.Update(v.r.Context(), v.r.PathValue("id"), in, "")
-	if all, ok := describeFaults(err); ok {
-		return a.operatorPage(v, http.StatusUnprocessableEntity, operatorPage{Faults: all})
+	if wrong, ok := describeFaults(err); ok {
+		return a.operatorPage(v, http.StatusUnprocessableEntity, operatorPage{Faults: wrong})
 	}
 	if err != nil {
 		return err
@@ -217,25 +240,26 @@ func (a *operatorPages) changeRole(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if v.form.Get("seen") != rolesMark(o) && !slices.Equal(o.Roles, []operator.Membership{m}) {
-		return a.operatorPage(v, http.StatusUnprocessableEntity, operatorPage{Faults: faultAt("",
-			"Somebody else changed the roles since you opened this page. Save again to replace them.")})
+	roles := []operator.Membership{m}
+	if v.form.Get("seen") != rolesMark(o) && !slices.Equal(o.Roles, roles) {
+		wrong := faultAt("", "Somebody else changed the roles since you opened this page. Save again to replace them.")
+		return a.operatorPage(v, http.StatusUnprocessableEntity, operatorPage{Faults: wrong})
 	}
-	return a.change(v, operator.Input{Roles: []operator.Membership{m}}, "role")
+	return a.change(v, operator.Input{Roles: roles}, "role")
 }
 
 // disableOperator serves POST /dashboard/operators/{id}/disable.
 func (a *operatorPages) disableOperator(v *visit) error {
-	yes := true
+	disabled := true
 	return a.confirmEmail(v, "confirm-disable", func() error {
-		return a.change(v, operator.Input{Disabled: &yes}, "operatordisabled")
+		return a.change(v, operator.Input{Disabled: &disabled}, "operatordisabled")
 	})
 }
 
 // enableOperator serves POST /dashboard/operators/{id}/enable.
 func (a *operatorPages) enableOperator(v *visit) error {
-	no := false
-	return a.change(v, operator.Input{Disabled: &no}, "operatorenabled")
+	disabled := false
+	return a.change(v, operator.Input{Disabled: &disabled}, "operatorenabled")
 }
 
 // confirmEmail runs do if the email that was typed into the form is the operator's email. field is
@@ -246,8 +270,8 @@ func (a *operatorPages) confirmEmail(v *visit, field string, do func() error) er
 		return err
 	}
 	if v.form.Get("confirm") != o.Email {
-		return a.operatorPage(v, http.StatusUnprocessableEntity,
-			operatorPage{Faults: faultAt(field, "The email does not match. Nothing was changed.")})
+		wrong := faultAt(field, "The email does not match. Nothing was changed.")
+		return a.operatorPage(v, http.StatusUnprocessableEntity, operatorPage{Faults: wrong})
 	}
 	return do()
 }
@@ -278,8 +302,8 @@ func (a *operatorPages) deleteOperator(v *visit) error {
 		}
 
 		if errors.Is(err, problem.Conflict) {
-			all, _ := describeFaults(err)
-			return a.operatorPage(v, http.StatusUnprocessableEntity, operatorPage{Faults: all})
+			wrong, _ := describeFaults(err)
+			return a.operatorPage(v, http.StatusUnprocessableEntity, operatorPage{Faults: wrong})
 		}
 		if err != nil {
 			return err
@@ -292,8 +316,9 @@ func (a *operatorPages) deleteOperator(v *visit) error {
 // disables the operator first, so that no new secrets can be created in the meantime. If revoking
 // fails, the operator is not deleted, and the operator's page shows the remaining secrets.
 func (a *operatorPages) disableAndRevoke(v *visit, o operator.Operator) error {
-	yes := true
-	if _, err := a.Operators.Update(v.r.Context(), o.ID, operator.Input{Disabled: &yes}, ""); err != nil {
+	disabled := true
+	_, err := a.Operators.Update(v.r.Context(), o.ID, operator.Input{Disabled: &disabled}, "")
+	if err != nil {
 		return err
 	}
 	if err := a.endSecrets(v, o); err != nil {

@@ -37,12 +37,12 @@ const allTokens = "tokens"
 
 // secretsOf returns the secrets that an operator has seen, according to the audit trail.
 func (a *operatorPages) secretsOf(v *visit, o operator.Operator) (m knownSecrets, err error) {
-	all, err := a.secretsShown(v, o)
+	events, err := a.secretsShown(v, o)
 	if err != nil {
 		return m, err
 	}
 
-	for _, e := range secretChain(o.ID, all) {
+	for _, e := range secretChain(o.ID, events) {
 		row, err := a.secretRow(v, e.Event)
 		if errors.Is(err, problem.NotFound) {
 			continue
@@ -61,15 +61,22 @@ func (a *operatorPages) secretsOf(v *visit, o operator.Operator) (m knownSecrets
 // first page of the audit trail that has any, and ignores events whose tokens must have expired.
 func (a *operatorPages) tokensIssued(v *visit, o operator.Operator) (int, error) {
 	issued := audit.Filter{
-		Actor: o.ID, ActorKind: audit.Operator, Action: "token.issued", Outcome: audit.Done,
-		Since: v.now.Add(-fabric.MaxLifetime),
+		Actor:     o.ID,
+		ActorKind: audit.Operator,
+		Action:    "token.issued",
+		Outcome:   audit.Done,
+		Since:     v.now.Add(-fabric.MaxLifetime),
 	}
-	for q := (page.Query{Size: page.MaxSize}); ; { // a page may be empty even if more pages follow
-		found, err := a.trail.audit(v, issued, q)
-		if err != nil || len(found.Items) > 0 || found.Next == "" {
-			return len(found.Items), err
+	query := page.Query{Size: page.MaxSize}
+	for { // a page may be empty even if more pages follow
+		found, err := a.trail.audit(v, issued, query)
+		if err != nil {
+			return 0, err
 		}
-		q.From = found.Next
+		if len(found.Items) > 0 || found.Next == "" {
+			return len(found.Items), nil
+		}
+		query.From = found.Next
 	}
 }
 
@@ -77,18 +84,24 @@ func (a *operatorPages) tokensIssued(v *visit, o operator.Operator) (int, error)
 // whose secret the operator has seen. It reads all events, so that newer secrets cannot hide an
 // older one. If a secret was shown to the same actor several times, it returns only the first of
 // these events in the list.
-func (a *operatorPages) secretsShown(v *visit, o operator.Operator) (all []audit.Event, err error) {
+func (a *operatorPages) secretsShown(v *visit, o operator.Operator) (events []audit.Event, err error) {
 	if a.SecretsShown == nil {
 		return nil, nil
 	}
 	found, err := a.SecretsShown(v.r.Context(), o.ID)
-	shown := make(map[[2]string]bool)
+	if err != nil {
+		return nil, err
+	}
+	type showing struct{ actorID, secretID string }
+	known := make(map[showing]bool)
 	for _, e := range found {
-		if of := [2]string{e.Actor.ID, e.Target.ID}; !shown[of] {
-			shown[of], all = true, append(all, e)
+		one := showing{actorID: e.Actor.ID, secretID: e.Target.ID}
+		if !known[one] {
+			known[one] = true
+			events = append(events, e)
 		}
 	}
-	return all, err
+	return events, nil
 }
 
 // A secretEvent is an event in which a secret was shown to an operator, either directly or through
@@ -102,19 +115,25 @@ type secretEvent struct {
 // secret directly, or through a key or client whose secret the operator has seen, and so on.
 // Secrets that are no longer valid are included. secretChain visits each event once, however long
 // the chain is.
-func secretChain(operatorID string, all []audit.Event) (chain []secretEvent) {
-	by := make(map[string][]audit.Event)
-	for _, e := range all {
-		by[e.Actor.ID] = append(by[e.Actor.ID], e)
+func secretChain(operatorID string, events []audit.Event) (chain []secretEvent) {
+	byActor := make(map[string][]audit.Event)
+	for _, e := range events {
+		byActor[e.Actor.ID] = append(byActor[e.Actor.ID], e)
 	}
 
-	names := map[string]string{operatorID: ""} // names of the actors, by id
-	for left := []string{operatorID}; len(left) > 0; left = left[1:] {
-		for _, e := range by[left[0]] {
-			if _, known := names[e.Target.ID]; !known {
-				names[e.Target.ID], left = cmp.Or(e.Detail["name"], e.Target.ID), append(left, e.Target.ID)
-				chain = append(chain, secretEvent{e, names[left[0]]})
+	nameOf := map[string]string{operatorID: ""} // of each actor, by id
+	actors := []string{operatorID}              // whose events are still to be visited
+	for len(actors) > 0 {
+		actor := actors[0]
+		actors = actors[1:]
+		for _, e := range byActor[actor] {
+			secretID := e.Target.ID
+			if _, isKnown := nameOf[secretID]; isKnown {
+				continue
 			}
+			nameOf[secretID] = cmp.Or(e.Detail["name"], secretID)
+			actors = append(actors, secretID)
+			chain = append(chain, secretEvent{Event: e, through: nameOf[actor]})
 		}
 	}
 	return chain
@@ -133,14 +152,20 @@ func (a *operatorPages) secretRow(v *visit, e audit.Event) (secretRow, error) {
 	}
 
 	c, err := a.Clients.Clients.Find(v.r.Context(), e.Target.ID)
-	if err == nil && c.SecretHash == "" {
-		err = problem.NoSuch("client")
+	if err != nil {
+		return secretRow{}, err
 	}
-	row.What, row.Title, row.Value = "Secret of the OAuth client", cmp.Or(c.Name, c.ID), ""
+	if c.SecretHash == "" {
+		return secretRow{}, problem.NoSuch("client")
+	}
+	row.What = "Secret of the OAuth client"
+	row.Title = cmp.Or(c.Name, c.ID)
+	row.Value = "" // it cannot be revoked here
 	row.URL = Prefix + "/projects/" + c.ProjectID + "/clients/" + c.ID
-	return row, err
+	return row, nil
 }
 
+// addAPIKey completes the row of an API key.
 func (a *operatorPages) addAPIKey(v *visit, e audit.Event, row *secretRow) error {
 	ctx := v.r.Context()
 	k, err := a.Fabric.APIKeys.Find(ctx, e.ProjectID, e.Target.ID)
@@ -150,12 +175,14 @@ func (a *operatorPages) addAPIKey(v *visit, e audit.Event, row *secretRow) error
 	if !k.Revoked.IsZero() || !k.Expires.IsZero() && !v.now.Before(k.Expires) {
 		return problem.NoSuch("API key")
 	}
-	row.What, row.Title = "API key", cmp.Or(k.Name, k.Prefix+"…")
+	row.What = "API key"
+	row.Title = cmp.Or(k.Name, k.Prefix+"…")
 	row.URL = Prefix + "/projects/" + e.ProjectID + "/keys/" + k.ID
 	row.end = func() error { return a.Fabric.APIKeys.Revoke(ctx, k.ProjectID, k.ID) }
 	return nil
 }
 
+// addEmbedKey completes the row of an embed key.
 func (a *operatorPages) addEmbedKey(v *visit, e audit.Event, row *secretRow) error {
 	ctx := v.r.Context()
 	found, err := a.Fabric.EmbedKeys.List(ctx, e.ProjectID, page.Query{Size: 1, From: e.Target.ID})
@@ -166,7 +193,8 @@ func (a *operatorPages) addEmbedKey(v *visit, e audit.Event, row *secretRow) err
 		return problem.NoSuch("embed key")
 	}
 	k := found.Items[0]
-	row.What, row.Title = "Embed key", cmp.Or(k.Name, k.Prefix+"…")
+	row.What = "Embed key"
+	row.Title = cmp.Or(k.Name, k.Prefix+"…")
 	row.URL = Prefix + "/projects/" + e.ProjectID + "/tokens"
 	row.end = func() error { return a.Fabric.EmbedKeys.Revoke(ctx, k) }
 	return nil

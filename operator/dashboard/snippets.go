@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,30 +31,29 @@ const plainInShell = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 func (a *resourcePages) resourceSnippets(
 	v *visit, k *kinds.Kind, r fabric.Resource, addresses []fabric.Address,
 ) []snippet {
-	at := a.PublicURL + "/api/fabric/resources/" + k.Path + "/" + r.ID
+	one := a.PublicURL + "/api/fabric/resources/" + k.Path + "/" + r.ID
 	if k.Path == "" {
-		at = a.PublicURL + "/api/fabric/resources/" + r.ID
+		one = a.PublicURL + "/api/fabric/resources/" + r.ID
 	}
-	curl := fmt.Sprintf("# KEY is an API key of the project\ncurl -u %s:KEY %s", v.project.ID, at)
+	curl := fmt.Sprintf("# KEY is an API key of the project\ncurl -u %s:KEY %s", v.project.ID, one)
 	if len(k.Examples) > 1 {
+		change := quoteShell(string(plain(k.Examples[1])))
 		curl += fmt.Sprintf("\n\ncurl -u %s:KEY -X %s -H 'Content-Type: application/json' \\\n  -d %s \\\n  %s",
-			v.project.ID, k.Update, quoteShell(string(plain(k.Examples[1]))), at)
+			v.project.ID, k.Update, change, one)
 	}
-	all := []snippet{{"curl", curl}}
+	snippets := []snippet{{Title: "curl", Text: curl}}
 	if len(addresses) > 0 && calls.CanReach(addresses[0]) {
-		all = append(all, a.addressSnippet(v, addresses[0]))
+		snippets = append(snippets, a.addressSnippet(v, addresses[0]))
 	}
-	return append(all, snippet{"Command line", "selvage resource show " + r.ID + " -o json"})
+	return append(snippets, snippet{Title: "Command line", Text: "selvage resource show " + r.ID + " -o json"})
 }
 
 // addressSnippet returns code that calls an address from a web page: the backend creates a guest
 // token, and the SDK in the browser uses it.
-func (a *site) addressSnippet(v *visit, at fabric.Address) snippet {
+func (a *site) addressSnippet(v *visit, address fabric.Address) snippet {
 	channel := "audio"
-	for _, c := range at.Channels {
-		if c == "video" {
-			channel = c
-		}
+	if slices.Contains(address.Channels, "video") {
+		channel = "video"
 	}
 
 	warning := ""
@@ -61,8 +61,11 @@ func (a *site) addressSnippet(v *visit, at fabric.Address) snippet {
 		warning = "// This server carries no calls: listen_media is off, or it does not serve the relay.\n\n"
 	}
 
-	return snippet{"JavaScript", warning + fmt.Sprintf(
-		`// On your backend: a token that reaches only this address, for two hours.
+	code := fmt.Sprintf(callAddress, a.PublicURL, v.project.ID, address.ID, address.Path(), channel)
+	return snippet{Title: "JavaScript", Text: warning + code}
+}
+
+const callAddress = `// On your backend: a token that reaches only this address, for two hours.
 const answer = await fetch("%s/api/fabric/guests/tokens", {
   method: "POST",
   headers: { "Content-Type": "application/json", Authorization: "Basic " + btoa("%s:" + KEY) },
@@ -75,12 +78,11 @@ import { SignalWire } from "@signalwire/js";
 
 const client = await SignalWire({ token });
 const call = await client.dial({ to: "%s?channel=%s", rootElement: document.body });
-await call.start();`, a.PublicURL, v.project.ID, at.ID, at.Path(), channel)}
-}
+await call.start();`
 
 // clientSnippets returns code for an app that is registered as c. The code signs users in, or gets
 // a token for the app itself. clientSnippets returns no code for clients that authenticate with their own keys.
-func (a *clientPages) clientSnippets(c idp.Client) (all []snippet) {
+func (a *clientPages) clientSnippets(c idp.Client) (snippets []snippet) {
 	var credentials string // command-line arguments for curl
 	switch c.AuthMethod {
 	case idp.AuthNone:
@@ -94,20 +96,22 @@ func (a *clientPages) clientSnippets(c idp.Client) (all []snippet) {
 	}
 
 	if c.May(idp.GrantCode) && len(c.RedirectURIs) > 0 {
-		all = a.loginSnippets(c)
+		snippets = a.loginSnippets(c)
 	}
 	issuer, scope := a.AuthURL+"/", quoteShell(strings.Join(c.Scopes, " "))
 	if c.May(idp.GrantClientCredentials) {
-		all = append(all, snippet{"curl", fmt.Sprintf("# a token for the service itself\n"+
-			"curl %s -d grant_type=client_credentials \\\n  -d scope=%s %soauth/token", credentials, scope, issuer)})
+		curl := fmt.Sprintf("# a token for the service itself\n"+
+			"curl %s -d grant_type=client_credentials \\\n  -d scope=%s %soauth/token", credentials, scope, issuer)
+		snippets = append(snippets, snippet{Title: "curl", Text: curl})
 	}
 	if c.May(idp.GrantDevice) {
-		all = append(all, snippet{"curl", fmt.Sprintf("# what the device shows, then what it polls for\n"+
+		curl := fmt.Sprintf("# what the device shows, then what it polls for\n"+
 			"curl %s -d scope=%s %soauth/device_authorization\n"+
 			"curl %s -d grant_type=%s \\\n  -d device_code=CODE %soauth/token",
-			credentials, scope, issuer, credentials, idp.GrantDevice, issuer)})
+			credentials, scope, issuer, credentials, idp.GrantDevice, issuer)
+		snippets = append(snippets, snippet{Title: "curl", Text: curl})
 	}
-	return all
+	return snippets
 }
 
 // loginSnippets returns code that signs users in, for browser apps and web apps.

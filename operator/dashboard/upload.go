@@ -7,7 +7,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 
 	"github.com/selvage/selvage/internal/problem"
@@ -27,28 +26,33 @@ type submission struct {
 // openUpload reads the fields of a form up to its first file. The form token comes before the files,
 // so that it is verified before any part of a file is read.
 func (a *site) openUpload(v *visit) error {
-	kind, params, err := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
-	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
+	mediaType, params, err := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
+	if err != nil || mediaType != "multipart/form-data" || params["boundary"] == "" {
 		return v.r.ParseForm() // the form has no file
 	}
-	fields := maxForm
+	limit := maxForm
 	if v.route.large {
-		fields = maxLargeForm
+		limit = maxLargeForm
 	}
-	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, v.route.upload+int64(fields))
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, v.route.upload+int64(limit))
 
 	parts := multipart.NewReader(v.r.Body, params["boundary"])
 	v.r.PostForm = make(url.Values)
-	if v.file, err = readFields(parts, v.r.PostForm, fields); v.file != nil {
+	v.file, err = readFields(parts, v.r.PostForm, limit)
+	if err != nil {
+		return err
+	}
+	if v.file != nil {
 		v.files = parts
 	}
-	return err
+	return nil
 }
 
 // readFields reads the fields of a form into posted, up to the next file. It returns that file, or nil
 // after the last field. limit is the maximum size of the fields.
 func readFields(parts *multipart.Reader, posted url.Values, limit int) (*multipart.Part, error) {
-	for left := limit; ; {
+	left := limit
+	for {
 		part, err := parts.NextPart()
 		if errors.Is(err, io.EOF) {
 			return nil, nil
@@ -60,12 +64,13 @@ func readFields(parts *multipart.Reader, posted url.Values, limit int) (*multipa
 			return part, nil
 		}
 
+		name := part.FormName()
 		value, err := io.ReadAll(io.LimitReader(part, int64(left)))
-		left -= len(value) + len(part.FormName()) + fieldOverhead
-		if err != nil || left <= 0 || part.FormName() == "" {
+		left -= len(name) + len(value) + fieldOverhead
+		if err != nil || left <= 0 || name == "" {
 			return nil, errors.New("too many fields")
 		}
-		posted.Add(part.FormName(), string(value))
+		posted.Add(name, string(value))
 	}
 }
 
@@ -76,7 +81,8 @@ func (s *submission) readRest() error {
 		return nil
 	}
 	next, err := readFields(s.files, s.form, maxForm)
-	if s.files = nil; err != nil || next != nil {
+	s.files = nil
+	if err != nil || next != nil {
 		return problem.New(problem.Malformed, "bad_request", "the form is invalid")
 	}
 	return checkText(s.form)
@@ -93,8 +99,12 @@ const fieldOverhead = 256
 
 // An uploadPage is the form that uploads a recording.
 type uploadPage struct {
-	Base, Action, Most, API, ID string
-	Form                        form
+	Base   string
+	Action string
+	Most   string // the maximum size of a recording
+	API    string // URL of the API
+	ID     string // of the project
+	Form   form
 }
 
 // maxUpload returns the maximum size of a recording, in bytes.
@@ -107,58 +117,95 @@ func (a *recordingPages) maxUpload() int64 {
 
 // newRecording serves GET /dashboard/projects/{project}/recordings/upload.
 func (a *recordingPages) newRecording(v *visit) error {
-	return a.uploadPage(v, http.StatusOK, nil)
+	return a.showUpload(v, http.StatusOK, nil)
 }
 
-func (a *recordingPages) uploadPage(v *visit, code int, err error) error {
+// showUpload shows the form with the submitted values and, if err is not nil, what is wrong with them.
+func (a *recordingPages) showUpload(v *visit, code int, err error) error {
 	if a.Recordings == nil {
 		return problem.NoSuch("page")
 	}
-	text := func(name, label, hint string) input {
-		return input{Kind: "text", Type: "text", Name: name, Label: label, Hint: hint, Length: 255,
-			Value: v.form.Get(name)}
-	}
-
 	p := uploadPage{
-		Base: v.base(), Action: v.base() + "/recordings", Most: v.size(a.Recordings.MaxUpload()),
-		API: a.PublicURL, ID: v.project.ID,
-		Form: form{Inputs: []input{
-			text("From", "From", "The caller: a number, or an address such as /private/ada."),
-			text("To", "To", "The callee."),
-			{Kind: "text", Type: "datetime-local", Name: "StartTime", Label: "Start of the call",
-				Hint: "In UTC. Leave empty if unknown.", Value: v.form.Get("StartTime")},
-			{Kind: "select", Name: "Direction", Label: "Direction",
-				Options: toChoices(recordings.Directions, v.form.Get("Direction"), true)},
-			text("tags", "Tags", "Words separated by commas or spaces, such as: complaint, vip."),
-		}, More: []input{
-			text("CallSid", "Call", "The id of the recorded call."),
-		}},
+		Base:   v.base(),
+		Action: v.base() + "/recordings",
+		Most:   v.size(a.Recordings.MaxUpload()),
+		API:    a.PublicURL,
+		ID:     v.project.ID,
+		Form:   uploadForm(v.form),
 	}
-
 	if err != nil && !p.Form.blame(err) {
-		first := problem.First(err)
-		if first == nil || first.Kind != problem.Unsupported && first.Kind != problem.TooLarge &&
-			first.Kind != problem.Malformed {
+		text := v.aboutFile(err)
+		if text == "" {
 			return err
-		}
-		text := sentence(first.Message)
-		if first.Kind == problem.Unsupported {
-			text = words.Textf("%s is not a WAV, MP3 or Ogg file that can be played.", v.quote(v.file.FileName()))
 		}
 		p.Form.Faults = faultAt("f-file", text)
 	}
 	p.Form.Faults = p.Form.Faults.moved("", "f-file") // only a missing file has no other field
-	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, "Upload a recording",
-		"recording_upload", p)
+	options := templates.Options{Status: code, Connect: []string{"'self'"}}
+	return a.pageWith(v, options, "Upload a recording", "recording_upload", p)
+}
+
+// aboutFile returns the text of an error about the uploaded file, or "" for other errors.
+func (v *visit) aboutFile(err error) string {
+	first := problem.First(err)
+	if first == nil {
+		return ""
+	}
+	switch first.Kind {
+	case problem.Unsupported:
+		return words.Textf("%s is not a WAV, MP3 or Ogg file that can be played.", v.quote(v.file.FileName()))
+	case problem.TooLarge, problem.Malformed:
+		return sentence(first.Message)
+	}
+	return ""
+}
+
+// uploadForm returns the form that describes a recording, with the submitted values.
+func uploadForm(posted url.Values) form {
+	text := func(name, label, hint string) input {
+		return input{
+			Kind:   "text",
+			Type:   "text",
+			Name:   name,
+			Label:  label,
+			Hint:   hint,
+			Length: 255,
+			Value:  posted.Get(name),
+		}
+	}
+	start := input{
+		Kind:  "text",
+		Type:  "datetime-local",
+		Name:  "StartTime",
+		Label: "Start of the call",
+		Hint:  "In UTC. Leave empty if unknown.",
+		Value: posted.Get("StartTime"),
+	}
+	direction := input{
+		Kind:    "select",
+		Name:    "Direction",
+		Label:   "Direction",
+		Options: toChoices(recordings.Directions, posted.Get("Direction"), true),
+	}
+	return form{
+		Inputs: []input{
+			text("From", "From", "The caller: a number, or an address such as /private/ada."),
+			text("To", "To", "The callee."),
+			start,
+			direction,
+			text("tags", "Tags", "Words separated by commas or spaces, such as: complaint, vip."),
+		},
+		More: []input{text("CallSid", "Call", "The id of the recorded call.")},
+	}
 }
 
 // dateTime parses the value of a datetime-local input. Browsers omit seconds that are zero.
 func dateTime(text string) (time.Time, error) {
-	at, err := time.Parse("2006-01-02T15:04", text)
-	if err != nil {
-		at, err = time.Parse("2006-01-02T15:04:05", text)
+	t, err := time.Parse("2006-01-02T15:04", text)
+	if err == nil {
+		return t, nil
 	}
-	return at, err
+	return time.Parse("2006-01-02T15:04:05", text)
 }
 
 // uploadRecording serves POST /dashboard/projects/{project}/recordings.
@@ -172,7 +219,7 @@ func (a *recordingPages) uploadRecording(v *visit) error {
 		if wrong := v.readRest(); wrong != nil && !errors.Is(err, problem.TooLarge) {
 			return wrong
 		}
-		return a.uploadPage(v, http.StatusUnprocessableEntity, err)
+		return a.showUpload(v, http.StatusUnprocessableEntity, err)
 	}
 	done := "stored"
 	if err := a.tagUpload(v, r.Sid); err != nil {
@@ -187,11 +234,15 @@ func (a *recordingPages) storeUpload(v *visit) (recordings.Recording, error) {
 	if v.file == nil || v.file.FileName() == "" {
 		return recordings.Recording{}, problem.New(problem.Invalid, "missing_required_parameter", "choose a file")
 	}
-	hints := slices.DeleteFunc([]string{v.file.Header.Get("Content-Type"), v.file.FileName()},
-		func(s string) bool { return s == "" })
+	hints := []string{v.file.FileName()}
+	if contentType := v.file.Header.Get("Content-Type"); contentType != "" {
+		hints = []string{contentType, v.file.FileName()}
+	}
 	r, _, err := a.Recordings.Ingest(v.r.Context(), recordings.Upload{
-		ProjectID: v.project.ID, Body: v.file, Hints: hints,
-		Describe: func() (recordings.Description, error) { return v.describeUpload() },
+		ProjectID: v.project.ID,
+		Body:      v.file,
+		Hints:     hints,
+		Describe:  v.describeUpload,
 	})
 	return r, err
 }
@@ -214,17 +265,20 @@ func (s *submission) describeUpload() (recordings.Description, error) {
 	if err := recordings.CheckTags(tagsIn(s.form.Get("tags"))); err != nil {
 		return recordings.Description{}, err
 	}
-	about := recordings.Description{Metadata: recordings.Metadata{
-		CallSid: s.form.Get("CallSid"), From: s.form.Get("From"), To: s.form.Get("To"),
-		Direction: s.form.Get("Direction"), Name: s.file.FileName(),
-	}}
-
-	var err error
+	metadata := recordings.Metadata{
+		CallSid:   s.form.Get("CallSid"),
+		From:      s.form.Get("From"),
+		To:        s.form.Get("To"),
+		Direction: s.form.Get("Direction"),
+		Name:      s.file.FileName(),
+	}
 	if text := s.form.Get("StartTime"); text != "" {
-		if about.StartTime, err = dateTime(text); err != nil {
-			err = problem.BadParam("StartTime",
+		start, err := dateTime(text)
+		if err != nil {
+			return recordings.Description{}, problem.BadParam("StartTime",
 				"the start of the call must be a day and a time, such as 2030-01-31T15:04")
 		}
+		metadata.StartTime = start
 	}
-	return about, err
+	return recordings.Description{Metadata: metadata}, nil
 }
