@@ -59,7 +59,8 @@ func (a *Operators) SignIn(
 	}
 	wants := false
 	if wantsFactor != nil {
-		if wants, err = wantsFactor(o); err != nil {
+		wants, err = wantsFactor(o)
+		if err != nil {
 			return Session{}, "", err
 		}
 	}
@@ -140,14 +141,24 @@ func (a *Operators) Begin(ctx context.Context, o Operator, from Visitor, proven 
 	return a.begin(ctx, o, from, proven, false, "pwd")
 }
 
+// begin begins a session and returns its cookie. unseen says that the network is new to the operator.
 func (a *Operators) begin(
 	ctx context.Context, o Operator, from Visitor, proven, unseen bool, methods ...string,
 ) (Session, string, error) {
 	now, cookie := a.now(), newCookie()
 	s := Session{
-		ID: newID(), OperatorID: o.ID, Browser: session.Digest(cookie), Proven: proven, AMR: methods,
-		Began: now, Fresh: now, Seen: now, Expires: now.Add(a.c.Absolute),
-		UserAgent: cut(from.UserAgent, 256), Address: cut(from.Address, 64), Unseen: unseen,
+		ID:         newID(),
+		OperatorID: o.ID,
+		Browser:    session.Digest(cookie),
+		Proven:     proven,
+		AMR:        methods,
+		Began:      now,
+		Fresh:      now,
+		Seen:       now,
+		Expires:    now.Add(a.c.Absolute),
+		UserAgent:  truncate(from.UserAgent, 256),
+		Address:    truncate(from.Address, 64),
+		Unseen:     unseen,
 	}
 	if err := a.c.Store.CreateOperatorSession(ctx, s, o.PasswordHash); err != nil {
 		return Session{}, "", fmt.Errorf("creating operator's session: %w", err)
@@ -160,8 +171,8 @@ func (a *Operators) begin(
 
 func newCookie() string { return rand.Text() + rand.Text() }
 
-// cut returns at most n bytes of s, as valid UTF-8 without NUL.
-func cut(s string, n int) string {
+// truncate returns at most n bytes of s, as valid UTF-8 without NUL.
+func truncate(s string, n int) string {
 	s = strings.ToValidUTF8(s, "")
 	if len(s) > n {
 		s = strings.ToValidUTF8(s[:n], "")
@@ -174,10 +185,13 @@ func cut(s string, n int) string {
 // returns problem.Unauthenticated.
 func (a *Operators) Open(ctx context.Context, cookie string) (Session, Operator, error) {
 	s, o, err := a.Peek(ctx, cookie)
-	if now := a.now(); err == nil && now.Sub(s.Seen) >= seeEvery {
+	if err != nil {
+		return Session{}, Operator{}, err
+	}
+	if now := a.now(); now.Sub(s.Seen) >= seeEvery {
 		_ = a.c.Store.SeeOperatorSession(ctx, s.ID, now) // on failure, the next use writes it
 	}
-	return s, o, err
+	return s, o, nil
 }
 
 // Peek is like Open, but does not record a use, so it does not extend the session.
@@ -212,7 +226,8 @@ func (a *Operators) Raise(
 			s.AMR = append(slices.Clone(s.AMR), m)
 		}
 	}
-	s.Browser, s.Proven = session.Digest(cookie), true
+	s.Browser = session.Digest(cookie)
+	s.Proven = true
 	s.Fresh = a.now()
 	s.Seen = s.Fresh
 
@@ -237,8 +252,11 @@ func (a *Operators) IsFresh(s Session) bool { return s.Proven && a.now().Sub(s.F
 // Sessions returns an operator's active sessions, newest first.
 func (a *Operators) Sessions(ctx context.Context, operatorID string) ([]Session, error) {
 	now := a.now()
-	all, err := a.c.Store.ListOperatorSessions(ctx, operatorID, now)
-	return slices.DeleteFunc(all, func(s Session) bool { return now.Sub(s.Seen) >= a.c.Idle }), err
+	sessions, err := a.c.Store.ListOperatorSessions(ctx, operatorID, now)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(sessions, func(s Session) bool { return now.Sub(s.Seen) >= a.c.Idle }), nil
 }
 
 // EndSession ends one of an operator's sessions, immediately and on every node.

@@ -49,10 +49,15 @@ func (a *accountPages) accountPage(v *visit, status int, codes []string, wrong f
 	}
 
 	p := accountPage{
-		Email: v.operator.Email, Name: v.operator.Name, Roles: operatorRowOf(v, v.operator, projects).Roles,
-		Shortest: operator.MinPassword, Faults: wrong, Codes: codes,
+		Email:    v.operator.Email,
+		Name:     v.operator.Name,
+		Roles:    operatorRowOf(v, v.operator, projects).Roles,
+		Shortest: operator.MinPassword,
+		Faults:   wrong,
+		Codes:    codes,
 	}
-	if p.Factors, err = a.factorSection(v); err != nil {
+	p.Factors, err = a.factorSection(v)
+	if err != nil {
 		return err
 	}
 

@@ -15,8 +15,8 @@ import (
 // A filter by name covers at most maxNamed actors or targets of each kind.
 const maxNamed = 20
 
-// A search finds the actors or targets of one kind by id, email or part of a name.
-type search struct {
+// A nameSearch finds the actors or targets of one kind by id, email or part of a name.
+type nameSearch struct {
 	kind string // name of the kind on the page, such as “API keys”
 	find func(*visit, string, page.Query) (ids []string, more bool, err error)
 }
@@ -43,7 +43,8 @@ func (a *auditPages) named(v *visit, text string) (ids, cut []string, err error)
 			return nil, nil, err
 		}
 		if len(deleted) > maxNamed {
-			deleted, cut = deleted[:maxNamed], []string{v.say("Deleted subscribers")}
+			deleted = deleted[:maxNamed]
+			cut = []string{v.say("Deleted subscribers")}
 		}
 		ids = append(ids, deleted...)
 	}
@@ -51,15 +52,21 @@ func (a *auditPages) named(v *visit, text string) (ids, cut []string, err error)
 		return ids, cut, nil
 	}
 
-	all := []search{{"Operators", a.operatorsNamed}}
+	searches := []nameSearch{{kind: "Operators", find: a.operatorsNamed}}
 	if v.project.ID != "" {
-		all = append(all, search{"API keys", a.keysNamed}, search{"OAuth clients", a.clientsNamed},
-			search{"Subscribers and resources", a.thingsNamed}, search{"Webhooks", a.webhooksNamed})
+		searches = append(searches,
+			nameSearch{kind: "API keys", find: a.keysNamed},
+			nameSearch{kind: "OAuth clients", find: a.clientsNamed},
+			nameSearch{kind: "Subscribers and resources", find: a.thingsNamed},
+			nameSearch{kind: "Webhooks", find: a.webhooksNamed})
 	}
 
-	for _, one := range all {
+	for _, one := range searches {
 		found, more, err := one.find(v, text, page.Query{Size: maxNamed})
-		if err != nil && problem.First(err) == nil { // a problem only means that text is not valid for this kind
+		if problem.First(err) != nil {
+			continue // the text is not valid for this kind
+		}
+		if err != nil {
 			return nil, nil, err
 		}
 		ids = append(ids, found...)
@@ -82,23 +89,29 @@ func cutText(text string, cut []string) string {
 
 // addNamed restricts a filter to the actors or targets that text names. ids points to the field of
 // ask to set: Actors or Targets.
-func (a *auditPages) addNamed(v *visit, text string, ask *auditQuery, ids *[]string) (err error) {
-	var cut []string
-	if *ids, cut, err = a.named(v, text); err != nil {
+func (a *auditPages) addNamed(v *visit, text string, ask *auditQuery, ids *[]string) error {
+	found, cut, err := a.named(v, text)
+	if err != nil {
 		return err
 	}
+	*ids = found
 	if said := cutText(text, cut); said != "" {
 		ask.cut = append(ask.cut, said)
 	}
 	return nil
 }
 
-// idsOf returns the ids of the rows of a page, and whether there are more rows.
-func idsOf[T any](found page.Page[T], err error, id func(T) string) (ids []string, more bool, _ error) {
-	for _, one := range found.Items {
-		ids = append(ids, id(one))
+// idsOf returns the ids of the rows that a search returned, and whether there are more rows. err is
+// the error of the search.
+func idsOf[T any](found page.Page[T], err error, id func(T) string) ([]string, bool, error) {
+	if err != nil {
+		return nil, false, err
 	}
-	return ids, found.Next != "", err
+	ids := make([]string, len(found.Items))
+	for i, one := range found.Items {
+		ids[i] = id(one)
+	}
+	return ids, found.Next != "", nil
 }
 
 // operatorsNamed finds operators. On the page of a project, it does not search emails that the page

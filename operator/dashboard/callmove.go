@@ -18,8 +18,7 @@ func (a *callPages) roomsFor(v *visit, r calls.Record) ([]fabric.Address, error)
 	if r.RoomSession != "" || r.CalleeLeg == "" {
 		return nil, nil
 	}
-	all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID}
-	found, err := a.Fabric.Addresses.List(v.r.Context(), all,
+	found, err := a.Fabric.Addresses.List(v.r.Context(), anyCaller(v),
 		fabric.AddressFilter{Type: fabric.TypeRoom, ByName: true}, page.Query{Size: maxRoomsOfCall})
 	return found.Items, err
 }
@@ -53,6 +52,11 @@ func (a *callPages) moveCall(v *visit) error {
 
 // moveNotices maps the codes of errors that prevent a move to notices.
 var moveNotices = map[string]string{
-	"no_media": "movecodec", "no_room": "moverefused", "not_movable": "moverefused", "room_elsewhere": "moveelsewhere",
-	"room_full": "movefull", "room_locked": "movelocked", "room_not_open": "moveclosed",
+	"no_media":       "movecodec",
+	"no_room":        "moverefused",
+	"not_movable":    "moverefused",
+	"room_elsewhere": "moveelsewhere",
+	"room_full":      "movefull",
+	"room_locked":    "movelocked",
+	"room_not_open":  "moveclosed",
 }

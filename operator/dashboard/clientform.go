@@ -61,30 +61,44 @@ var (
 
 // A clientForm is the form that registers or changes a client.
 type clientForm struct {
-	Base, Action, Title, Button, Back, BackTo string
-	Form                                      form
+	Base   string
+	Action string
+	Title  string
+	Button string
+	Back   string
+	BackTo string
+	Form   form
 }
 
 // clientForm returns the form for a client. A new client has no ID.
 func (v *visit) clientForm(c idp.Client) clientForm {
 	if c.ID == "" {
-		p := clientForm{
-			Base: v.base(), Action: v.base() + "/clients", Title: "New OAuth client",
-			Button: "Register client", Back: v.base() + "/clients",
+		types := selectChoices(typeTitles, string(c.Type))
+		typ := input{Kind: "cards", Name: "type", Label: "Type", Options: types}
+		fields := clientFields(c)
+		fields.Inputs = append([]input{typ}, fields.Inputs...)
+		return clientForm{
+			Base:   v.base(),
+			Action: v.base() + "/clients",
+			Title:  "New OAuth client",
+			Button: "Register client",
+			Back:   v.base() + "/clients",
+			Form:   fields,
 		}
-		kind := input{Kind: "cards", Name: "type", Label: "Type", Options: selectChoices(typeTitles, string(c.Type))}
-		p.Form = clientFields(c)
-		p.Form.Inputs = append([]input{kind}, p.Form.Inputs...)
-		return p
 	}
 
 	row := v.clientRow(c)
-	p := clientForm{
-		Base: v.base(), Action: row.URL + "/edit", Title: words.Textf("Edit %s", row.Title),
-		Button: "Save changes", Back: row.URL, BackTo: row.Title, Form: clientFields(c),
+	fields := clientFields(c)
+	fields.mark()
+	return clientForm{
+		Base:   v.base(),
+		Action: row.URL + "/edit",
+		Title:  words.Textf("Edit %s", row.Title),
+		Button: "Save changes",
+		Back:   row.URL,
+		BackTo: row.Title,
+		Form:   fields,
 	}
-	p.Form.mark()
-	return p
 }
 
 // clientFields returns the inputs that the forms for new and for existing clients share.
@@ -287,7 +301,7 @@ func (a *clientPages) createClient(v *visit) error {
 		next = "Copy the secret now. The app needs it, its client id and the issuer."
 	}
 	v.notice = words.Sentences(v.notice, next)
-	return a.clientPage(v, made, secret, nil)
+	return a.showClientPage(v, made, secret, nil)
 }
 
 // editClient serves GET /dashboard/projects/{project}/clients/{id}/edit.

@@ -86,18 +86,24 @@ func (a *clientPages) exportClients(v *visit) error {
 // bulkClients serves POST /dashboard/projects/{project}/clients/bulk, which deletes the selected
 // clients.
 func (a *clientPages) bulkClients(v *visit) error {
-	find := func(id string) (idp.Client, error) { return a.clientWithID(v, id) }
 	return a.bulk(v, bulkPage{
-		Title: "Delete OAuth clients", Button: "Delete clients", Danger: true,
+		Title:  "Delete OAuth clients",
+		Button: "Delete clients",
+		Danger: true,
 		Text: "Nobody can sign in to these apps, and their tokens stop working within a second. " +
 			"This cannot be undone.",
-		Action: v.base() + "/clients/bulk", Back: v.base() + "/clients", changed: "clientsdeleted",
+		Action:  v.base() + "/clients/bulk",
+		Back:    v.base() + "/clients",
+		changed: "clientsdeleted",
 		nameOf: func(id string) (string, error) {
-			c, err := find(id)
-			return v.clientRow(c).Title, err
+			c, err := a.clientWithID(v, id)
+			if err != nil {
+				return "", err
+			}
+			return v.clientRow(c).Title, nil
 		},
 		change: func(id string) error {
-			c, err := find(id)
+			c, err := a.clientWithID(v, id)
 			if err != nil {
 				return err
 			}
@@ -114,10 +120,13 @@ func (a *clientPages) client(v *visit) (idp.Client, error) {
 // clientWithID returns the client with the given id, if it belongs to the project.
 func (a *clientPages) clientWithID(v *visit, id string) (idp.Client, error) {
 	c, err := a.Clients.Clients.Find(v.r.Context(), id)
-	if err == nil && c.ProjectID != v.project.ID {
-		err = problem.NoSuch("client")
+	if err != nil {
+		return idp.Client{}, err
 	}
-	return c, err
+	if c.ProjectID != v.project.ID {
+		return idp.Client{}, problem.NoSuch("client")
+	}
+	return c, nil
 }
 
 // showClient serves GET /dashboard/projects/{project}/clients/{id}.
@@ -126,21 +135,27 @@ func (a *clientPages) showClient(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return a.clientPage(v, c, "", nil)
+	return a.showClientPage(v, c, "", nil)
 }
 
-func (a *clientPages) clientPage(v *visit, c idp.Client, secret string, wrong faults) error {
-	p := struct {
-		Client       clientRow
-		Base, Secret string
-		Seen         string
-		Issuer, Try  string
-		HasSecret    bool
-		Old          idp.OldSecret
-		MayChange    bool
-		Faults       faults
-		Snippets     []snippet
-	}{
+// A clientPage shows one client.
+type clientPage struct {
+	Client    clientRow
+	Base      string
+	Secret    string // set if the secret was just created, because it is shown only once
+	Seen      string // digest of the current secret
+	Issuer    string
+	Try       string // URL of a login with the client
+	HasSecret bool
+	Old       idp.OldSecret
+	MayChange bool
+	Faults    faults
+	Snippets  []snippet
+}
+
+// showClientPage shows the page of a client. If secret is not "", the page shows it.
+func (a *clientPages) showClientPage(v *visit, c idp.Client, secret string, wrong faults) error {
+	p := clientPage{
 		Client:    v.clientRow(c),
 		Base:      v.base(),
 		Secret:    secret,
@@ -172,7 +187,7 @@ func (a *clientPages) rotateClient(v *visit) error {
 		return problem.BadParam("overlap", "unknown overlap")
 	}
 	if !v.sawSecret(c.SecretHash) {
-		return a.clientPage(v, c, "", faultAt("", rotatedMeanwhile))
+		return a.showClientPage(v, c, "", faultAt("", rotatedMeanwhile))
 	}
 	rotated, secret, err := a.Clients.Clients.RotateSeen(v.r.Context(), c, overlap, nil)
 	if errors.Is(err, problem.Conflict) {
@@ -182,7 +197,7 @@ func (a *clientPages) rotateClient(v *visit) error {
 		return err
 	}
 	v.notice = words.Textf("%s has a new secret. Give it to the app.", v.quote(v.clientRow(c).Title))
-	return a.clientPage(v, rotated, secret, nil)
+	return a.showClientPage(v, rotated, secret, nil)
 }
 
 // rotatedClient shows a client whose secret was replaced since its page was shown.
@@ -191,7 +206,7 @@ func (a *clientPages) rotatedClient(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return a.clientPage(v, c, "", faultAt("", rotatedMeanwhile))
+	return a.showClientPage(v, c, "", faultAt("", rotatedMeanwhile))
 }
 
 // endOldSecret serves POST /dashboard/projects/{project}/clients/{id}/old-secret. If the form was
@@ -202,11 +217,11 @@ func (a *clientPages) endOldSecret(v *visit) error {
 		return err
 	}
 	if !v.sawSecret(c.SecretHash) {
-		return a.clientPage(v, c, "", faultAt("", rotatedMeanwhile))
+		return a.showClientPage(v, c, "", faultAt("", rotatedMeanwhile))
 	}
 	ended, err := a.Clients.Clients.EndSeenSecret(v.r.Context(), c)
 	if p := problem.First(err); p != nil && p.Kind == problem.Conflict {
-		return a.clientPage(v, c, v.keptSecret(c), faultAt("", sentence(p.Message)))
+		return a.showClientPage(v, c, v.keptSecret(c), faultAt("", sentence(p.Message)))
 	}
 	if err != nil {
 		return err
@@ -216,7 +231,7 @@ func (a *clientPages) endOldSecret(v *visit) error {
 		return v.redirect(v.clientRow(c).URL + "?done=clientended")
 	}
 	v.notice = strings.ReplaceAll(v.say(notices["clientended"]), "{this}", v.quote(v.clientRow(c).Title))
-	return a.clientPage(v, ended, secret, nil)
+	return a.showClientPage(v, ended, secret, nil)
 }
 
 // keptSecret returns the secret that a form sent back, or "" if it is not the client's current
@@ -236,7 +251,7 @@ func (a *clientPages) deleteClient(v *visit) error {
 		return err
 	}
 	if v.form.Get("confirm") != v.clientRow(c).Title {
-		return a.clientPage(v, c, "", faultAt("confirm", wrongName))
+		return a.showClientPage(v, c, "", faultAt("confirm", wrongName))
 	}
 	if err := a.Clients.Clients.Delete(v.r.Context(), c.ID); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -55,12 +56,20 @@ func (a *webhookPages) showWebhook(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return a.webhookPage(v, http.StatusOK, w, nil)
+	return a.showWebhookPage(v, http.StatusOK, w, nil)
 }
 
-// webhookPage shows a webhook and a page of its deliveries.
-func (a *webhookPages) webhookPage(v *visit, code int, w fabric.Webhook, wrong faults) error {
-	f := v.finder("", "", "", v.choiceFilter("state", "State", "All states", deliveryStates))
+// A webhookPage shows a webhook and a page of its deliveries.
+type webhookPage struct {
+	list[deliveryRow]
+	Webhook webhookRow
+	Finder  finder
+	Faults  faults
+	Dead    bool // a delivery on this page was given up
+}
+
+func (a *webhookPages) showWebhookPage(v *visit, code int, w fabric.Webhook, wrong faults) error {
+	search := v.finder("", "", "", v.choiceFilter("state", "State", "All states", deliveryStates))
 	state, err := deliver.ParseState(v.r.URL.Query().Get("state"))
 	if err != nil {
 		state = "" // an unknown state in the URL means all states
@@ -70,24 +79,25 @@ func (a *webhookPages) webhookPage(v *visit, code int, w fabric.Webhook, wrong f
 		return err
 	}
 
-	p := struct {
-		list[deliveryRow]
-		Webhook webhookRow
-		Finder  finder
-		Faults  faults
-		Dead    bool // a delivery on this page was given up
-	}{
+	isDead := func(d fabric.Delivery) bool { return d.State == fabric.Dead }
+	p := webhookPage{
 		list:    listOf(v, found, v.deliveryRow),
 		Webhook: v.webhookRow(w),
-		Finder:  f,
+		Finder:  search,
 		Faults:  wrong,
-		Dead:    false,
+		Dead:    slices.ContainsFunc(found.Items, isDead),
 	}
-	for _, d := range found.Items {
-		p.Dead = p.Dead || d.State == fabric.Dead
-	}
-
 	return a.page(v, code, p.Webhook.Title, "webhook", p)
+}
+
+// A deliveryPage shows one delivery.
+type deliveryPage struct {
+	Delivery  deliveryRow
+	Webhook   webhookRow
+	Body      string // as indented JSON
+	Live      string // URL of the event stream for the next attempt; "" if there is none
+	Refused   string // the address that the HTTP client refused; "" if the operator may not see it
+	MayChange bool
 }
 
 // showDelivery serves GET /dashboard/projects/{project}/webhooks/{id}/deliveries/{delivery}.
@@ -101,19 +111,10 @@ func (a *webhookPages) showDelivery(v *visit) error {
 		return err
 	}
 
-	p := struct {
-		Delivery  deliveryRow
-		Webhook   webhookRow
-		Body      string
-		Live      string // URL of the event stream for the next attempt; "" if there is none
-		Refused   string // the address that the HTTP client refused; "" if the operator may not see it
-		MayChange bool
-	}{
+	p := deliveryPage{
 		Delivery:  v.deliveryRow(d),
 		Webhook:   v.webhookRow(w),
 		Body:      string(d.Body),
-		Live:      "",
-		Refused:   "",
 		MayChange: v.mayIn(operator.Write),
 	}
 	// Operators of a single project must not learn to which internal addresses host names resolve.

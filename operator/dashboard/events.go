@@ -76,20 +76,26 @@ func (a *trail) audit(v *visit, f audit.Filter, q page.Query) (page.Page[audit.E
 }
 
 // eventRows returns the rows for events.
-func (a *trail) eventRows(v *visit, events []audit.Event) (all []eventRow, err error) {
+func (a *trail) eventRows(v *visit, events []audit.Event) (rows []eventRow, err error) {
 	find := a.entities(v)
 	for _, e := range events {
 		row := eventRow{
-			Event: e, Say: v.sayAction(e), More: detailsOf(e), Status: status{"good", "Done"},
+			Event:  e,
+			Say:    v.sayAction(e),
+			More:   detailsOf(e),
+			Status: status{Kind: "good", Word: "Done"},
 		}
 		if e.Outcome == audit.Refused {
-			row.Status, row.Why = status{"bad", "Refused"}, reasonOf(e)
+			row.Status = status{Kind: "bad", Word: "Refused"}
+			row.Why = reasonOf(e)
 		}
 
-		if row.Who, err = find(e, string(e.Actor.Kind), e.Actor.ID); err != nil {
+		row.Who, err = find(e, string(e.Actor.Kind), e.Actor.ID)
+		if err != nil {
 			return nil, err
 		}
-		if row.Whom, err = find(e, names.TargetKind(e), names.TargetID(e)); err != nil {
+		row.Whom, err = find(e, names.TargetKind(e), names.TargetID(e))
+		if err != nil {
 			return nil, err
 		}
 		row.Whom.Kind = a.kindOf(e.Target.Kind)
@@ -104,9 +110,9 @@ func (a *trail) eventRows(v *visit, events []audit.Event) (all []eventRow, err e
 			}
 			row.Project = cmp.Or(project.Name, e.ProjectID)
 		}
-		all = append(all, row)
+		rows = append(rows, row)
 	}
-	return all, nil
+	return rows, nil
 }
 
 // sayAction describes the action of an event.

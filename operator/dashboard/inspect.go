@@ -66,10 +66,12 @@ func (a *tokenPages) inspect(v *visit, raw string) (*tokenInfo, error) {
 	k, err := a.Fabric.APIKeys.FindLeaked(v.r.Context(), v.project.ID, raw)
 	if err == nil {
 		row := v.keyRow(k)
-		return &tokenInfo{What: "an API key", Status: row.Status, URL: row.URL, Facts: []tokenFact{
-			{"Name", row.Title, row.URL}, {"Scopes", row.Scopes, ""},
-			{"Last used", formatTime(v.words(), k.LastUsed), ""},
-		}}, nil
+		facts := []tokenFact{
+			{Name: "Name", Text: row.Title, URL: row.URL},
+			{Name: "Scopes", Text: row.Scopes},
+			{Name: "Last used", Text: formatTime(v.words(), k.LastUsed)},
+		}
+		return &tokenInfo{What: "an API key", Status: row.Status, URL: row.URL, Facts: facts}, nil
 	}
 	if !isMissing(err) {
 		return nil, err
@@ -77,10 +79,13 @@ func (a *tokenPages) inspect(v *visit, raw string) (*tokenInfo, error) {
 
 	e, err := a.Fabric.EmbedKeys.Find(v.r.Context(), raw)
 	if err == nil && e.ProjectID == v.project.ID {
-		row := embedRowOf(e)
 		path, err := a.addressPath(v, e.AddressID)
-		return &tokenInfo{What: "an embed key", Status: row.Status, Token: raw,
-			Facts: []tokenFact{{"Name", row.Title, ""}, {"Address", path, ""}}}, err
+		if err != nil {
+			return nil, err
+		}
+		row := embedRowOf(e)
+		facts := []tokenFact{{Name: "Name", Text: row.Title}, {Name: "Address", Text: path}}
+		return &tokenInfo{What: "an embed key", Status: row.Status, Token: raw, Facts: facts}, nil
 	}
 	if err != nil && !isMissing(err) {
 		return nil, err
@@ -95,13 +100,12 @@ func (a *tokenPages) inspect(v *visit, raw string) (*tokenInfo, error) {
 
 // addressPath returns the path of a project's address, or its id if the address no longer exists.
 func (a *tokenPages) addressPath(v *visit, id string) (string, error) {
-	all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID}
-	found, err := a.Fabric.Addresses.Find(v.r.Context(), all, id)
+	found, err := a.Fabric.Addresses.Find(v.r.Context(), anyCaller(v), id)
+	if isMissing(err) {
+		return id, nil
+	}
 	if err != nil {
-		if isMissing(err) {
-			err = nil
-		}
-		return id, err
+		return "", err
 	}
 	return found.Path(), nil
 }
@@ -111,11 +115,12 @@ func (a *tokenPages) addressPath(v *visit, id string) (string, error) {
 func (a *tokenPages) openToken(v *visit, raw string) (t fabric.Token, ok bool, err error) {
 	t, ok = a.Fabric.Tokens.Inspect(raw, fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service)
 	if !ok {
-		if t, _, err = a.Clients.Tokens.Inspect(v.r.Context(), raw); err != nil {
-			if problem.First(err) != nil {
-				err = nil
-			}
-			return t, false, err
+		t, _, err = a.Clients.Tokens.Inspect(v.r.Context(), raw)
+		if problem.First(err) != nil {
+			return fabric.Token{}, false, nil
+		}
+		if err != nil {
+			return fabric.Token{}, false, err
 		}
 	}
 	return t, t.ProjectID == v.project.ID, nil
@@ -128,10 +133,14 @@ func isMissing(err error) bool {
 		p.Kind == problem.Unauthenticated)
 }
 
+// tokenTitles describes the kinds of tokens.
 var tokenTitles = map[fabric.TokenKind]string{
-	fabric.SAT: "a subscriber token", fabric.Guest: "a guest token", fabric.Invite: "an invite token",
+	fabric.SAT:     "a subscriber token",
+	fabric.Guest:   "a guest token",
+	fabric.Invite:  "an invite token",
 	fabric.Refresh: "a refresh token",
-	fabric.Service: "a service token", fabric.Access: "an access token (JWT)",
+	fabric.Service: "a service token",
+	fabric.Access:  "an access token (JWT)",
 }
 
 // tokenFacts describes a token: its state, its owner, its creator and its permissions.
@@ -190,10 +199,11 @@ func (a *tokenPages) addIssuer(v *visit, t fabric.Token, to *tokenInfo) error {
 		return err
 	}
 	key, err := a.Fabric.APIKeys.Find(v.r.Context(), v.project.ID, t.KeyID)
-	if err == nil {
-		to.add("Created with the API key", v.keyRow(key).Title, v.base()+"/keys/"+t.KeyID)
+	if err != nil {
+		return problem.IgnoreNotFound(err)
 	}
-	return problem.IgnoreNotFound(err)
+	to.add("Created with the API key", v.keyRow(key).Title, v.base()+"/keys/"+t.KeyID)
+	return nil
 }
 
 // addOwner adds the names of a token's subscriber and OAuth client, or their ids if they were
@@ -223,7 +233,8 @@ func (a *tokenPages) addOwner(v *visit, t fabric.Token, to *tokenInfo) error {
 	if err != nil {
 		return err
 	}
-	to.add("OAuth client", v.clientRow(c).Title, v.clientRow(c).URL)
+	row := v.clientRow(c)
+	to.add("OAuth client", row.Title, row.URL)
 	return nil
 }
 

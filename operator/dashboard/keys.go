@@ -29,35 +29,40 @@ type keyRow struct {
 }
 
 func (v *visit) keyRow(k fabric.APIKey) keyRow {
-	names := make([]string, len(k.Scopes))
+	scopes := make([]string, len(k.Scopes))
 	for i, s := range k.Scopes {
-		names[i] = string(s)
+		scopes[i] = string(s)
 	}
 
 	row := keyRow{
-		APIKey: k, Title: cmp.Or(k.Name, k.Prefix+"…"), URL: v.base() + "/keys/" + k.ID,
-		Scopes: strings.Join(names, ", "), Status: status{"good", "Active"},
+		APIKey: k,
+		Title:  cmp.Or(k.Name, k.Prefix+"…"),
+		URL:    v.base() + "/keys/" + k.ID,
+		Scopes: strings.Join(scopes, ", "),
+		Status: status{Kind: "good", Word: "Active"},
 	}
 	switch {
 	case !k.Revoked.IsZero():
-		row.Status = status{"bad", "Revoked"}
+		row.Status = status{Kind: "bad", Word: "Revoked"}
 	case !k.Expires.IsZero() && !v.now.Before(k.Expires):
-		row.Status = status{"", "Expired"}
+		row.Status = status{Word: "Expired"}
 	case k.OldHash != "" && v.now.Before(k.OldUntil):
-		row.Status = status{"warn", "Two secrets"}
+		row.Status = status{Kind: "warn", Word: "Two secrets"}
 	}
 	return row
 }
 
 // keyStates are the options of the filter by state.
-var keyStates = []choice{{Value: string(fabric.KeyUsable), Title: "Active"},
-	{Value: string(fabric.KeyEnded), Title: "Revoked or expired"}}
+var keyStates = []choice{
+	{Value: string(fabric.KeyUsable), Title: "Active"},
+	{Value: string(fabric.KeyEnded), Title: "Revoked or expired"},
+}
 
 // keyFinder returns the search form of the list of keys, and the filter that it describes.
 func (v *visit) keyFinder() (finder, fabric.APIKeyFilter) {
-	f := v.finder("Name or id", "backend", "",
-		v.choiceFilter("state", "State", "Any state", keyStates)).exportable(v)
-	return f, fabric.APIKeyFilter{Text: f.Query, State: fabric.KeyState(f.chosen("state"))}
+	state := v.choiceFilter("state", "State", "Any state", keyStates)
+	search := v.finder("Name or id", "backend", "", state).exportable(v)
+	return search, fabric.APIKeyFilter{Text: search.Query, State: fabric.KeyState(search.chosen("state"))}
 }
 
 // listKeys serves GET /dashboard/projects/{project}/keys.
@@ -85,17 +90,24 @@ func (a *keyPages) exportKeys(v *visit) error {
 
 // bulkKeys serves POST /dashboard/projects/{project}/keys/bulk, which revokes the selected keys.
 func (a *keyPages) bulkKeys(v *visit) error {
-	ctx, all := v.r.Context(), a.Fabric.APIKeys
+	ctx := v.r.Context()
 	return a.bulk(v, bulkPage{
-		Title: "Revoke API keys", Button: "Revoke keys", Danger: true,
+		Title:  "Revoke API keys",
+		Button: "Revoke keys",
+		Danger: true,
 		Text: "Requests with these keys, and all tokens created with them, are refused within a second. " +
 			"This cannot be undone.",
-		Action: v.base() + "/keys/bulk", Back: v.base() + "/keys", changed: "keysrevoked",
+		Action:  v.base() + "/keys/bulk",
+		Back:    v.base() + "/keys",
+		changed: "keysrevoked",
 		nameOf: func(id string) (string, error) {
-			k, err := all.Find(ctx, v.project.ID, id)
-			return v.keyRow(k).Title, err
+			k, err := a.Fabric.APIKeys.Find(ctx, v.project.ID, id)
+			if err != nil {
+				return "", err
+			}
+			return v.keyRow(k).Title, nil
 		},
-		change: func(id string) error { return all.Revoke(ctx, v.project.ID, id) },
+		change: func(id string) error { return a.Fabric.APIKeys.Revoke(ctx, v.project.ID, id) },
 	})
 }
 
@@ -149,15 +161,15 @@ func (a *keyPages) createKey(v *visit) error {
 	}
 
 	k, secret, err := a.Fabric.APIKeys.Create(v.r.Context(), v.project.ID, in, nil)
-	p.Faults, ok = describeFaults(err, "name", "scopes", "expires")
-	if ok {
+	if wrong, ok := describeFaults(err, "name", "scopes", "expires"); ok {
+		p.Faults = wrong
 		return a.keyForm(v, http.StatusUnprocessableEntity, p, v.form["scope"])
 	}
 	if err != nil {
 		return err
 	}
 	v.notice = words.Textf("API key %s created.", v.quote(v.keyRow(k).Title))
-	return a.keyPage(v, k, secret, nil)
+	return a.showKeyPage(v, k, secret, nil)
 }
 
 // showKey serves GET /dashboard/projects/{project}/keys/{id}.
@@ -166,26 +178,32 @@ func (a *keyPages) showKey(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return a.keyPage(v, k, "", nil)
+	return a.showKeyPage(v, k, "", nil)
 }
 
-func (a *keyPages) keyPage(v *visit, k fabric.APIKey, secret string, wrong faults) error {
+// A keyPage shows one API key.
+type keyPage struct {
+	Key        keyRow
+	Base       string
+	Secret     string // set if the secret was just created, because it is shown only once
+	Seen       string // digest of the current secret
+	Snippets   []snippet
+	TwoSecrets bool
+	MayChange  bool
+	Faults     faults
+}
+
+// showKeyPage shows the page of a key. If secret is not "", the page shows it.
+func (a *keyPages) showKeyPage(v *visit, k fabric.APIKey, secret string, wrong faults) error {
 	row := v.keyRow(k)
-	p := struct {
-		Key          keyRow
-		Base, Secret string
-		Seen         string
-		Snippets     []snippet
-		TwoSecrets   bool
-		MayChange    bool
-		Faults       faults
-	}{
-		Key:    row,
-		Base:   v.base(),
-		Secret: secret,
-		Seen:   secretMark(k.Hash),
-		Snippets: []snippet{{"curl", fmt.Sprintf("curl -u %s:%s %s/api/laml/2010-04-01/Accounts/%s/Recordings.json",
-			v.project.ID, secret, a.PublicURL, v.project.ID)}},
+	curl := fmt.Sprintf("curl -u %s:%s %s/api/laml/2010-04-01/Accounts/%s/Recordings.json",
+		v.project.ID, secret, a.PublicURL, v.project.ID)
+	p := keyPage{
+		Key:        row,
+		Base:       v.base(),
+		Secret:     secret,
+		Seen:       secretMark(k.Hash),
+		Snippets:   []snippet{{Title: "curl", Text: curl}},
 		TwoSecrets: row.Status.Word == "Two secrets",
 		MayChange:  v.mayIn(operator.Write) && k.Revoked.IsZero(),
 		Faults:     wrong,
@@ -223,7 +241,7 @@ func (a *keyPages) rotateKey(v *visit) error {
 	}
 	v.notice = words.Textf("%s has a new secret. Give it to the backend that uses the key.",
 		v.quote(v.keyRow(k).Title))
-	return a.keyPage(v, k, secret, nil)
+	return a.showKeyPage(v, k, secret, nil)
 }
 
 // rotatedKey shows a key whose secret was replaced since its page was shown.
@@ -232,14 +250,13 @@ func (a *keyPages) rotatedKey(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return a.keyPage(v, k, "", faultAt("", rotatedMeanwhile))
+	return a.showKeyPage(v, k, "", faultAt("", rotatedMeanwhile))
 }
 
 // endOldKeySecret serves POST /dashboard/projects/{project}/keys/{id}/old-secret. If the form was on
 // the page that shows the new secret, the response shows this secret again.
 func (a *keyPages) endOldKeySecret(v *visit) error {
-	all := a.Fabric.APIKeys
-	k, err := all.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	k, err := a.Fabric.APIKeys.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -248,11 +265,11 @@ func (a *keyPages) endOldKeySecret(v *visit) error {
 		secret = ""
 	}
 	if !v.sawSecret(k.Hash) {
-		return a.keyPage(v, k, secret, faultAt("", rotatedMeanwhile))
+		return a.showKeyPage(v, k, secret, faultAt("", rotatedMeanwhile))
 	}
-	ended, err := all.EndOldSecret(v.r.Context(), k)
+	ended, err := a.Fabric.APIKeys.EndOldSecret(v.r.Context(), k)
 	if p := problem.First(err); p != nil && p.Kind == problem.Conflict {
-		return a.keyPage(v, k, secret, faultAt("", sentence(p.Message)))
+		return a.showKeyPage(v, k, secret, faultAt("", sentence(p.Message)))
 	}
 	if err != nil {
 		return err
@@ -261,7 +278,7 @@ func (a *keyPages) endOldKeySecret(v *visit) error {
 		return v.redirect(v.keyRow(k).URL + "?done=keyended")
 	}
 	v.notice = strings.ReplaceAll(v.say(notices["keyended"]), "{this}", v.quote(v.keyRow(k).Title))
-	return a.keyPage(v, ended, secret, nil)
+	return a.showKeyPage(v, ended, secret, nil)
 }
 
 // revokeKey serves POST /dashboard/projects/{project}/keys/{id}/revoke.
@@ -271,7 +288,7 @@ func (a *keyPages) revokeKey(v *visit) error {
 		return err
 	}
 	if v.form.Get("confirm") != v.keyRow(k).Title {
-		return a.keyPage(v, k, "", faultAt("confirm", "The name does not match. Nothing was revoked."))
+		return a.showKeyPage(v, k, "", faultAt("confirm", "The name does not match. Nothing was revoked."))
 	}
 	if err := a.Fabric.APIKeys.Revoke(v.r.Context(), v.project.ID, k.ID); err != nil {
 		return err

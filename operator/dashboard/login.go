@@ -117,10 +117,12 @@ func (a *loginPages) logInByPasskey(v *visit) error {
 // it.
 func (a *loginPages) checkLogin(v *visit) (key factor.Passkey, cookie string, err error) {
 	from := visitor(v.r)
-	if err = a.Operators.CountPasskey(v.r.Context(), from); err != nil {
+	err = a.Operators.CountPasskey(v.r.Context(), from)
+	if err != nil {
 		return key, "", err
 	}
-	if key, err = a.factors.usePasskey(v); err != nil {
+	key, err = a.factors.usePasskey(v)
+	if err != nil {
 		return key, "", err
 	}
 	_, cookie, err = a.Operators.SignInByPasskey(v.r.Context(), key.Owner.ID, key.AMR(), from)
@@ -170,8 +172,13 @@ func (a *loginPages) setupPage(v *visit, token string) (setupPage, error) {
 	}
 
 	p := setupPage{
-		Token: token, Email: l.Email, Fixed: l.Email != "", Recovers: l.OperatorID != "",
-		Role: string(l.Role.Role), InvitedBy: l.MadeBy, Shortest: operator.MinPassword,
+		Token:     token,
+		Email:     l.Email,
+		Fixed:     l.Email != "",
+		Recovers:  l.OperatorID != "",
+		Role:      string(l.Role.Role),
+		InvitedBy: l.MadeBy,
+		Shortest:  operator.MinPassword,
 	}
 	if l.Role.ProjectID != "" {
 		project, err := a.Fabric.Projects.Find(v.r.Context(), l.Role.ProjectID)

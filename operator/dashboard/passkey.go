@@ -46,7 +46,8 @@ func (a *factorPages) askPasskey(v *visit, f passkeyForm, o *factor.Owner) (pass
 	return f, nil
 }
 
-// usePasskey verifies the passkey in a form and returns it.
+// usePasskey verifies the passkey in a form and returns it. If the passkey is rejected, the returned
+// one has its owner, if that is known.
 func (a *factorPages) usePasskey(v *visit) (factor.Passkey, error) {
 	if !a.passkeys() {
 		return factor.Passkey{}, factor.ErrNone
@@ -54,10 +55,10 @@ func (a *factorPages) usePasskey(v *visit) (factor.Passkey, error) {
 	flow, credential := a.flow(v, v.form.Get("prompt")), []byte(v.form.Get("credential"))
 	key, err := a.Factors.CheckPasskey(v.r.Context(), flow, credential)
 	if err != nil {
-		return factor.Passkey{}, err
+		return key, err
 	}
 	if key.Owner.Kind != factor.Operator {
-		return factor.Passkey{}, factor.ErrUnknown
+		return key, factor.ErrUnknown
 	}
 	return key, nil
 }

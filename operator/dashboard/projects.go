@@ -23,9 +23,16 @@ func (a *projectPages) showProject(v *visit) error {
 
 func (a *projectPages) projectPage(v *visit, code int, typed string, wrong faults) error {
 	return a.page(v, code, "Project settings", "project", projectPage{
-		ID: v.project.ID, API: a.PublicURL, Issuer: a.AuthURL + "/", Name: v.project.Name, Base: v.base(),
-		Typed: typed, Seen: marks(projectInputs(v.project)),
-		MayChange: v.mayIn(operator.Write), MayDelete: v.mayIn(operator.DeleteProject), Faults: wrong,
+		ID:        v.project.ID,
+		API:       a.PublicURL,
+		Issuer:    a.AuthURL + "/",
+		Name:      v.project.Name,
+		Base:      v.base(),
+		Typed:     typed,
+		Seen:      marks(projectInputs(v.project)),
+		MayChange: v.mayIn(operator.Write),
+		MayDelete: v.mayIn(operator.DeleteProject),
+		Faults:    wrong,
 	})
 }
 
@@ -39,8 +46,8 @@ func (a *projectPages) renameProject(v *visit) error {
 	if err == nil {
 		_, err = a.Fabric.Projects.Update(v.r.Context(), v.project.ID, fabric.ProjectChange{Name: &name})
 	}
-	if all, ok := describeFaults(err, "name"); ok {
-		return a.projectPage(v, http.StatusUnprocessableEntity, name, all)
+	if wrong, ok := describeFaults(err, "name"); ok {
+		return a.projectPage(v, http.StatusUnprocessableEntity, name, wrong)
 	}
 	if err != nil {
 		return err

@@ -20,12 +20,15 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
+// A resourceKindsPage offers the kinds of a new resource.
+type resourceKindsPage struct {
+	Base  string
+	Kinds []choice
+}
+
 // chooseKind serves GET /dashboard/projects/{project}/resources/new.
 func (a *resourcePages) chooseKind(v *visit) error {
-	p := struct {
-		Base  string
-		Kinds []choice
-	}{Base: v.base()}
+	p := resourceKindsPage{Base: v.base()}
 	for _, k := range byUse(a.Fabric.Resources.Kinds().All()) {
 		p.Kinds = append(p.Kinds, choice{Value: k.Path, Title: k.Title, Why: k.Description})
 	}

@@ -158,17 +158,25 @@ func (a *settingsPages) showLimits(v *visit) error {
 	return a.page(v, http.StatusOK, "Limits", "limits", limits)
 }
 
+// A doctorPage shows the findings of the checks.
+type doctorPage struct {
+	Findings []findingRow
+	Bad      int // number of findings that need attention
+}
+
 // showDoctor serves GET /dashboard/settings/doctor. It runs the checks immediately.
 func (a *settingsPages) showDoctor(v *visit) error {
 	if a.Installation.Examine == nil {
 		return problem.NoSuch("page")
 	}
-	var p struct {
-		Findings []findingRow
-		Bad      int
-	}
+	var p doctorPage
 	for _, f := range a.Installation.Examine(v.r.Context()) {
-		row := findingRow{f, verdicts[f.Status], f.page(), f.anchor()}
+		row := findingRow{
+			Finding: f,
+			Verdict: verdicts[f.Status],
+			Page:    f.page(),
+			Anchor:  f.anchor(),
+		}
 		if slices.ContainsFunc(p.Findings, func(r findingRow) bool { return r.Anchor == row.Anchor }) {
 			row.Anchor = "" // an earlier finding of the same check has this anchor
 		}
@@ -180,6 +188,7 @@ func (a *settingsPages) showDoctor(v *visit) error {
 	return a.page(v, http.StatusOK, "Doctor", "doctor", p)
 }
 
+// A findingRow is a row in the list of findings.
 type findingRow struct {
 	Finding
 	Verdict status

@@ -30,14 +30,18 @@ func (a *subscriberPages) deletedPage(v *visit, code int, wrong faults) error {
 // deletedSubscriber returns the id in the visit's path, and the name that the deleted subscriber with
 // this id had. If the name was erased with another account of the person, it returns the id as name.
 func (a *subscriberPages) deletedSubscriber(v *visit) (id, name string, err error) {
-	if id = strings.ToLower(v.r.PathValue("id")); !uuid.MatchString(id) {
+	id = strings.ToLower(v.r.PathValue("id"))
+	if !uuid.MatchString(id) {
 		return "", "", problem.NoSuch("subscriber")
 	}
 	name, err = a.Fabric.Subscribers.DeletedName(v.r.Context(), v.project.ID, id)
 	if errors.Is(err, problem.NotFound) {
-		err = problem.NoSuch("subscriber")
+		return "", "", problem.NoSuch("subscriber")
 	}
-	return id, cmp.Or(name, id), err
+	if err != nil {
+		return "", "", err
+	}
+	return id, cmp.Or(name, id), nil
 }
 
 // eraseDeleted serves POST /dashboard/projects/{project}/subscribers/{id}/erase. It erases a

@@ -128,9 +128,12 @@ func (a *subscriberPages) hindranceOf(v *visit, id string) (who entity, why stri
 	if err != nil {
 		return who, "", err
 	}
-	i, err := a.invitationPart(v, s)
+	invitation, err := a.invitationPart(v, s)
+	if err != nil {
+		return who, "", err
+	}
 	row := v.subscriberRow(s)
-	return entity{Name: row.Title, URL: row.URL}, hindrance(s, canSignIn, i), err
+	return entity{Name: row.Title, URL: row.URL}, hindrance(s, canSignIn, invitation), nil
 }
 
 // inviteSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/invite.

@@ -49,22 +49,22 @@ func (v *visit) subscriberRow(s fabric.Subscriber) subscriberRow {
 // listSubscribers serves GET /dashboard/projects/{project}/subscribers. The query
 // parameter q restricts the list to subscribers whose email, reference or name begins with it.
 func (a *subscriberPages) listSubscribers(v *visit) error {
-	f := v.finder("Email, name or reference", "ada", "email").exportable(v)
-	q := v.query()
-	if f.Query != "" {
-		q = v.searchQuery()
+	search := v.finder("Email, name or reference", "ada", "email").exportable(v)
+	query := v.query()
+	if search.Query != "" {
+		query = v.searchQuery()
 	}
-	found, err := a.findSubscribers(v, f.Query, q)
+	found, err := a.findSubscribers(v, search.Query, query)
 	if err != nil {
 		return err
 	}
-	p := struct {
-		list[subscriberRow]
-		Finder finder
-	}{listOf(v, found, v.subscriberRow), f}
-	return a.page(v, http.StatusOK, "Subscribers", "subscribers", p)
+	return a.page(v, http.StatusOK, "Subscribers", "subscribers", foundList[subscriberRow]{
+		list:   listOf(v, found, v.subscriberRow),
+		Finder: search,
+	})
 }
 
+// findSubscribers returns a page of the subscribers that match text, or of all.
 func (a *subscriberPages) findSubscribers(v *visit, text string, q page.Query) (page.Page[fabric.Subscriber], error) {
 	if text == "" {
 		return a.Fabric.Subscribers.List(v.r.Context(), v.project.ID, q)
@@ -144,11 +144,18 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong faults, once 
 	}
 
 	p := subscriberPage{
-		Subscriber: v.subscriberRow(s), Name: s.FullName(), Base: v.base(), Addresses: addresses.Items,
-		Online: presence.Online(), MayChange: v.mayIn(operator.Write), Faults: wrong,
-		Recording: findChoice(recordSettings, string(s.RecordCalls)), Forwarding: s.Forwarding,
-		Snippets: a.subscriberSnippets(v, s, addresses.Items),
-		New:      once, SignIn: a.AuthURL + "/account?project=" + url.QueryEscape(v.project.ID),
+		Subscriber: v.subscriberRow(s),
+		Name:       s.FullName(),
+		Base:       v.base(),
+		Addresses:  addresses.Items,
+		Online:     presence.Online(),
+		MayChange:  v.mayIn(operator.Write),
+		Faults:     wrong,
+		Recording:  findChoice(recordSettings, string(s.RecordCalls)),
+		Forwarding: s.Forwarding,
+		Snippets:   a.subscriberSnippets(v, s, addresses.Items),
+		New:        once,
+		SignIn:     a.AuthURL + "/account?project=" + url.QueryEscape(v.project.ID),
 	}
 	if err := a.addFactorsAndApps(v, s, &p); err != nil {
 		return err
@@ -159,7 +166,8 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong faults, once 
 	}
 	p.NoWayIn = !canSignIn
 	if s.Email != "" && s.PasswordHash == "" && !s.Disabled {
-		if p.Invitation, err = a.invitationPart(v, s); err != nil {
+		p.Invitation, err = a.invitationPart(v, s)
+		if err != nil {
 			return err
 		}
 		p.Invitation.New = once

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/selvage/selvage/idp"
@@ -52,21 +51,32 @@ type upstreamForm struct {
 	Faults                      faults
 }
 
+// upstreamForm returns the form for a provider. A new provider has no ID.
 func (a *upstreamPages) upstreamForm(v *visit, u idp.Upstream) upstreamForm {
-	p := upstreamForm{Action: v.base() + "/upstreams", Title: "New upstream provider", Button: "Create provider",
-		Back: v.base() + "/upstreams", Callback: a.AuthURL + u.Callback(),
-		LoggedOut: a.AuthURL + "/logout/upstream"}
-	p.Form.Inputs = upstreamInputs(u)
-	if u.ID != "" {
-		row := v.upstreamRow(u)
-		p.Action, p.Title, p.Button = row.URL, u.Name, "Save changes"
-		p.Form.Seen = marks(p.Form.Inputs)
-		p.Name = u.Name
-		p.Delete = row.URL + "/delete"
+	p := upstreamForm{
+		Action:    v.base() + "/upstreams",
+		Title:     "New upstream provider",
+		Button:    "Create provider",
+		Back:      v.base() + "/upstreams",
+		Callback:  a.AuthURL + u.Callback(),
+		LoggedOut: a.AuthURL + "/logout/upstream",
+		Form:      form{Inputs: upstreamInputs(u)},
 	}
+	if u.ID == "" {
+		return p
+	}
+
+	row := v.upstreamRow(u)
+	p.Action = row.URL
+	p.Title = u.Name
+	p.Button = "Save changes"
+	p.Name = u.Name
+	p.Delete = row.URL + "/delete"
+	p.Form.mark()
 	return p
 }
 
+// upstreamInputs returns the inputs of the form, with the values of a provider.
 func upstreamInputs(u idp.Upstream) []input {
 	secret := "It is not shown again. Empty for a public client."
 	if u.Secret != "" {
@@ -138,8 +148,8 @@ func (a *upstreamPages) upstreamPage(v *visit, code int, p upstreamForm) error {
 // again.
 func (a *upstreamPages) upstreamFault(v *visit, p upstreamForm, err error) error {
 	retype(p.Form.Inputs, v.form)
-	if at := slices.IndexFunc(p.Form.Inputs, func(i input) bool { return i.Name == "client_secret" }); at >= 0 {
-		p.Form.Inputs[at].Value = ""
+	if secret := p.Form.find("client_secret"); secret != nil {
+		secret.Value = ""
 	}
 	if !p.Form.blame(err) {
 		return err

@@ -71,19 +71,33 @@ type webhookForm struct {
 	Permit                string // the host to add to egress.allow before this URL is accepted, or ""
 }
 
+// webhookForm returns the form for a webhook. A new webhook has no ID.
 func (v *visit) webhookForm(w fabric.Webhook) webhookForm {
-	p := webhookForm{Action: v.base() + "/webhooks", Title: "New webhook", Button: "Create webhook",
-		Back: v.base() + "/webhooks", Test: v.base() + "/webhooks/test"}
-	p.Form.Inputs = webhookInputs(w)
-	if w.ID != "" {
-		row := v.webhookRow(w)
-		p.Action, p.Title, p.Button = row.Path+"/edit", words.Textf("Edit %s", row.Title), "Save changes"
-		p.Back, p.BackTo, p.Test = row.Path, row.Title, ""
-		p.Form.mark()
+	fields := form{Inputs: webhookInputs(w)}
+	if w.ID == "" {
+		return webhookForm{
+			Action: v.base() + "/webhooks",
+			Title:  "New webhook",
+			Button: "Create webhook",
+			Back:   v.base() + "/webhooks",
+			Test:   v.base() + "/webhooks/test",
+			Form:   fields,
+		}
 	}
-	return p
+
+	fields.mark()
+	row := v.webhookRow(w)
+	return webhookForm{
+		Action: row.Path + "/edit",
+		Title:  words.Textf("Edit %s", row.Title),
+		Button: "Save changes",
+		Back:   row.Path,
+		BackTo: row.Title,
+		Form:   fields,
+	}
 }
 
+// webhookInputs returns the inputs of the form, with the values of a webhook.
 func webhookInputs(w fabric.Webhook) []input {
 	events := make([]choice, len(fabric.EventNames()))
 	for i, name := range fabric.EventNames() {
@@ -155,7 +169,7 @@ func (a *webhookPages) createTested(v *visit) error {
 	d, err := a.Fabric.Webhooks.Test(ctx, v.project.ID, w.ID)
 	if err != nil {
 		v.notice = "Webhook created."
-		return a.webhookPage(v, http.StatusOK, w, a.halfDone(v, "The test event was not sent.", err))
+		return a.showWebhookPage(v, http.StatusOK, w, a.halfDone(v, "The test event was not sent.", err))
 	}
 	return v.redirect(v.deliveryRow(d).Path + "?done=webhookaddedtested")
 }
@@ -199,7 +213,7 @@ func (a *webhookPages) deleteWebhook(v *visit) error {
 	}
 	row := v.webhookRow(w)
 	if v.form.Get("confirm") != row.Title {
-		return a.webhookPage(v, http.StatusUnprocessableEntity, w, faultAt("confirm", wrongName))
+		return a.showWebhookPage(v, http.StatusUnprocessableEntity, w, faultAt("confirm", wrongName))
 	}
 	if err := a.Fabric.Webhooks.Delete(v.r.Context(), v.project.ID, w.ID); err != nil {
 		return err
@@ -266,21 +280,23 @@ func (a *webhookPages) rotateSigningKey(v *visit) error {
 }
 
 // webhookAttention returns the project's failing webhooks.
-func (a *site) webhookAttention(v *visit) (all []attention, err error) {
+func (a *site) webhookAttention(v *visit) (matters []attention, err error) {
 	hooks, err := a.Fabric.Webhooks.List(v.r.Context(), v.project.ID, page.Query{Size: page.DefaultSize})
 	if err != nil {
 		return nil, err
 	}
 	for _, w := range hooks.Items {
-		if row := v.webhookRow(w); w.Enabled && w.Failures > 0 {
-			all = append(all, attention{
-				Status: status{"bad", "Webhook fails"},
-				Text:   row.Title,
-				URL:    row.Path,
-			})
+		if !w.Enabled || w.Failures == 0 {
+			continue
 		}
+		row := v.webhookRow(w)
+		matters = append(matters, attention{
+			Status: status{Kind: "bad", Word: "Webhook fails"},
+			Text:   row.Title,
+			URL:    row.Path,
+		})
 	}
-	return all, nil
+	return matters, nil
 }
 
 func (a *webhookPages) routes() []route {
