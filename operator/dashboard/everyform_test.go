@@ -67,6 +67,7 @@ func formsOf(t testing.TB, path string, shown answer) (all []shownForm) {
 			isFile: attribute(n, "enctype") == "multipart/form-data",
 		}
 		all = append(all, f)
+
 		for _, button := range elements(n, func(e *html.Node) bool { return has(e, "formaction") }) {
 			if f.action = attribute(button, "formaction"); !strings.HasSuffix(f.action, "/preview") {
 				all = append(all, f)

@@ -54,7 +54,7 @@ func TestHome(t *testing.T) {
 	boss.get(home).wantText(t, "API key expires soon", "old &lt;key&gt;")
 }
 
-// A wayToSignIn gives the subscriber with the page one a way to sign in.
+// A wayToSignIn lets the subscriber with the page one sign in.
 type wayToSignIn func(t *testing.T, w *world, b browser, one string)
 
 func acceptInvitation(t *testing.T, w *world, b browser, one string) {
@@ -76,7 +76,7 @@ func addProvider(t *testing.T, w *world, _ browser, _ string) {
 	must(t, err)
 }
 
-// addMany creates ten more subscribers, who may get tokens from a backend.
+// addMany creates ten more subscribers. A backend may issue tokens to all of them.
 func addMany(t *testing.T, w *world, _ browser, _ string) {
 	for i := range 10 {
 		email := fmt.Sprintf("sub-%d@example.com", i)

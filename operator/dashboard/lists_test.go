@@ -234,7 +234,8 @@ func TestShortLists(t *testing.T) {
 		_, err = w.fabric.Webhooks.Create(ctx, w.one.ID, fabric.WebhookInput{Name: &name, URL: &target})
 		must(t, err)
 		client := "selvage"
-		_, err = w.idp.Upstreams.Create(ctx, w.one.ID, idp.UpstreamInput{Name: &name, Issuer: &target, ClientID: &client})
+		_, err = w.idp.Upstreams.Create(ctx, w.one.ID,
+			idp.UpstreamInput{Name: &name, Issuer: &target, ClientID: &client})
 		must(t, err)
 	}
 	_, b := w.operator("boss@example.com", ofAll)

@@ -50,6 +50,7 @@ func (v *visit) recordingRow(r recordings.Recording) recordingRow {
 		CallURL:   v.base() + "/recordings?" + url.Values{"call": {r.CallSid}}.Encode(),
 		Status:    recordingStatus(r.Status),
 	}
+
 	if r.ConferenceSid != "" {
 		row.Call = r.ConferenceSid
 		row.CallURL = v.base() + "/recordings?" + url.Values{"conference": {r.ConferenceSid}}.Encode()

@@ -120,6 +120,7 @@ func forwardingInputs(f fabric.Forwarding) []input {
 			Example: "/private/bob",
 		}
 	}
+
 	ring := input{
 		Kind:  "text",
 		Type:  "number",

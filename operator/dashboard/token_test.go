@@ -264,6 +264,7 @@ func TestNamesInFilters(t *testing.T) {
 		callsOf(typed).wantText(t, link(call))
 	}
 
+	p.mint("subscriber", url.Values{"reference": {adaMail}}).wantText(t, `id="made"`)
 	event := audit.Of("recording.deleted", p.w.one.ID, "recording", "")
 	must(t, p.w.rows.Record(t.Context(), event.By(audit.CLI, "nobody")))
 	for actor, found := range map[string]bool{"ann@example.com": true, "nobody@example.com": false, "nobody": true} {

@@ -120,7 +120,8 @@ func (a *recordingPages) newRecording(v *visit) error {
 	return a.showUpload(v, http.StatusOK, nil)
 }
 
-// showUpload shows the form with the submitted values and, if err is not nil, what is wrong with them.
+// showUpload shows the form with the submitted values. If err is not nil, it also shows the errors
+// in them.
 func (a *recordingPages) showUpload(v *visit, code int, err error) error {
 	if a.Recordings == nil {
 		return problem.NoSuch("page")
@@ -173,6 +174,7 @@ func uploadForm(posted url.Values) form {
 			Value:  posted.Get(name),
 		}
 	}
+
 	start := input{
 		Kind:  "text",
 		Type:  "datetime-local",
@@ -187,6 +189,7 @@ func uploadForm(posted url.Values) form {
 		Label:   "Direction",
 		Options: toChoices(recordings.Directions, posted.Get("Direction"), true),
 	}
+
 	return form{
 		Inputs: []input{
 			text("From", "From", "The caller: a number, or an address such as /private/ada."),
