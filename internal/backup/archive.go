@@ -41,15 +41,15 @@ func Find(file string) (Archive, error) {
 		return a, nil
 	}
 
-	all, err := a.dir.List()
+	backups, err := a.dir.List()
 	if err != nil {
 		return a, err
 	}
-	newest, found, future := Newest(all)
+	newest, found, future := Newest(backups)
 	switch {
 	case !found && len(future) > 0:
-		return a, fmt.Errorf("all backups in %s are dated in the future, such as %s: name one of them", file,
-			future[0].Name)
+		return a, fmt.Errorf("all backups in %s are dated in the future, such as %s: name one of them",
+			file, future[0].Name)
 	case !found:
 		return a, fmt.Errorf("%s has no backup: %w", file, fs.ErrNotExist)
 	}
@@ -94,15 +94,17 @@ func (a Archive) Bytes(h Header, o Object, identities []age.Identity, do func(io
 		return &Mismatch{[]error{fmt.Errorf("decrypting the bytes of %s: %w", o.name(), err)}}
 	}
 	if got := hex.EncodeToString(sum.hash.Sum(nil)); got != o.SHA256 || sum.n != o.Bytes {
-		return &Mismatch{[]error{fmt.Errorf("%s has %d bytes with SHA-256 %s, not %d with %s", o.name(), sum.n, got,
-			o.Bytes, o.SHA256)}}
+		err := fmt.Errorf("%s has %d bytes with SHA-256 %s, not %d with %s",
+			o.name(), sum.n, got, o.Bytes, o.SHA256)
+		return &Mismatch{[]error{err}}
 	}
 	return nil
 }
 
 // Verify reads the archive and all its media, and compares them with the manifest. It calls
 // progress for each table and each media file.
-func (a Archive) Verify(ctx context.Context, identities []age.Identity, progress func(done string),
+func (a Archive) Verify(
+	ctx context.Context, identities []age.Identity, progress func(done string),
 ) (Header, Manifest, error) {
 	var h Header
 	return a.Read(identities, Visitor{

@@ -5,42 +5,59 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"filippo.io/age"
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestRoundTrip(t *testing.T) {
-	for _, file := range []string{"", "one.age"} {
-		id, want := newKey(t), newInstallation()
-		a, r := create(t, t.TempDir(), want, id.Recipient(), file)
-		if r.Rows != 1201 || r.Recordings != 2 || r.Added != 3 || r.Manifest.Media.Files != 3 {
-			t.Errorf("%q: report %+v, want 1201 rows, 2 recordings and 3 media files", file, r)
-		}
+	t.Run("directory", func(t *testing.T) { testRoundTrip(t, "") })
+	t.Run("file", func(t *testing.T) { testRoundTrip(t, "one.age") })
+}
 
-		got, err := contentsOf(t, a, id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !reflect.DeepEqual(got.rows, want.rows) {
-			t.Errorf("%q: the rows differ", file)
-		}
-		if !reflect.DeepEqual(got.media, want.media) || !reflect.DeepEqual(got.listed, want.listed) {
-			t.Errorf("%q: the media differs", file)
-		}
+func testRoundTrip(t *testing.T, file string) {
+	id, want := newKey(t), newInstallation()
+	a, r := create(t, t.TempDir(), want, id.Recipient(), file)
+	if r.Rows != 1201 {
+		t.Errorf("the report has %d rows, want 1201", r.Rows)
+	}
+	if r.Recordings != 2 {
+		t.Errorf("the report has %d recordings, want 2", r.Recordings)
+	}
+	if r.Added != 3 {
+		t.Errorf("the report has %d added media files, want 3", r.Added)
+	}
+	if r.Manifest.Media.Files != 3 {
+		t.Errorf("the manifest has %d media files, want 3", r.Manifest.Media.Files)
+	}
 
-		if _, _, err := a.Verify(t.Context(), []age.Identity{id}, func(string) {}); err != nil {
-			t.Errorf("%q: Verify: %v, want success", file, err)
-		}
-		if _, err := contentsOf(t, a, newKey(t)); err == nil {
-			t.Errorf("%q: another identity opens the backup", file)
-		}
+	got, err := contentsOf(t, a, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.rows, got.rows); diff != "" {
+		t.Errorf("the rows differ (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want.media, got.media); diff != "" {
+		t.Errorf("the media differs (-want +got):\n%s", diff)
+	}
+	if !slices.Equal(got.listed, want.listed) {
+		t.Errorf("the listed recordings are %q, want %q", got.listed, want.listed)
+	}
+
+	if err := verify(t, a, id); err != nil {
+		t.Errorf("Verify: %v, want success", err)
+	}
+	if _, err := contentsOf(t, a, newKey(t)); err == nil {
+		t.Error("a different identity opens the backup")
 	}
 }
 
@@ -58,11 +75,34 @@ func TestStockTools(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	entries := untar(t, decrypted)
+	if got := entries["rows/parents/000000.jsonl.gz"]; got != "[\"a\",1,null]\n" {
+		t.Errorf("the rows of parents are %q, want the row of a", got)
+	}
+	if entries["rows/children/000001.jsonl.gz"] == "" {
+		t.Error("the second file with rows of children is missing or empty")
+	}
+	if got := entries["media/k1.peaks"]; got != "peaks" {
+		t.Errorf("the peaks of k1 are %q, want peaks", got)
+	}
+
+	var m Manifest
+	if err := json.Unmarshal([]byte(entries["manifest.json"]), &m); err != nil {
+		t.Fatalf("the manifest: %v", err)
+	}
+	if m.Rows() != 1201 {
+		t.Errorf("the manifest has %d rows, want 1201", m.Rows())
+	}
+}
+
+// untar returns the entries of a tar archive by name. It decompresses those whose name ends with .gz.
+func untar(t *testing.T, r io.Reader) map[string]string {
+	t.Helper()
 	entries := make(map[string]string)
-	for archive := tar.NewReader(decrypted); ; {
+	for archive := tar.NewReader(r); ; {
 		head, err := archive.Next()
 		if err == io.EOF {
-			break
+			return entries
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -81,18 +121,6 @@ func TestStockTools(t *testing.T) {
 		}
 		entries[head.Name] = string(text)
 	}
-
-	if got := entries["rows/parents/000000.jsonl.gz"]; got != "[\"a\",1,null]\n" {
-		t.Errorf("the rows of parents are %q, want the row of a", got)
-	}
-	if entries["rows/children/000001.jsonl.gz"] == "" || entries["media/k1.peaks"] != "peaks" {
-		t.Error("rows or media are missing")
-	}
-
-	var m Manifest
-	if err := json.Unmarshal([]byte(entries["manifest.json"]), &m); err != nil || m.Rows() != 1201 {
-		t.Errorf("manifest: %v, %d rows, want 1201", err, m.Rows())
-	}
 }
 
 // TestIncremental shows that a later backup writes only new media, and that Prune removes media
@@ -106,8 +134,11 @@ func TestIncremental(t *testing.T) {
 	i.media["k3"] = "sound three"
 	i.listed = []string{"k2", "k3"}
 	newest, r := create(t, dir, i, id.Recipient(), "")
-	if r.Added != 1 || r.AddedBytes != int64(len("sound three")) {
-		t.Errorf("the second backup adds %d files, %d bytes, want only k3", r.Added, r.AddedBytes)
+	if r.Added != 1 {
+		t.Errorf("the second backup adds %d media files, want 1", r.Added)
+	}
+	if want := int64(len("sound three")); r.AddedBytes != want {
+		t.Errorf("the second backup adds %d bytes, want %d", r.AddedBytes, want)
 	}
 
 	// The bytes of the first recording were last used two days ago.
@@ -123,17 +154,24 @@ func TestIncremental(t *testing.T) {
 		t.Fatalf("Prune = %q, %v, want one backup removed", removed, err)
 	}
 
-	all, err := OpenDir(openFolder(t, dir)).List()
-	if err != nil || len(all) != 1 || all[0].Name != newest.Name || all[0].Rows != 1201 {
-		t.Errorf("List = %+v, %v, want only the newest backup", all, err)
+	backups, err := OpenDir(openFolder(t, dir)).List()
+	if err != nil || len(backups) != 1 {
+		t.Fatalf("List = %+v, %v, want one backup", backups, err)
+	}
+	if backups[0].Name != newest.Name {
+		t.Errorf("the remaining backup is %s, want the newest, %s", backups[0].Name, newest.Name)
+	}
+	if backups[0].Rows != 1201 {
+		t.Errorf("the remaining backup has %d rows, want 1201", backups[0].Rows)
 	}
 
-	if _, _, err := newest.Verify(t.Context(), []age.Identity{id}, func(string) {}); err != nil {
+	if err := verify(t, newest, id); err != nil {
 		t.Errorf("Verify after Prune: %v, want success", err)
 	}
 	left := 0
-	if err := openFolder(t, dir).Files("media", func(File) error { left++; return nil }); err != nil || left != 2 {
-		t.Errorf("%d files of media are left (%v), want 2", left, err)
+	err = openFolder(t, dir).Files("media", func(File) error { left++; return nil })
+	if err != nil || left != 2 {
+		t.Errorf("%d media files are left, %v, want 2", left, err)
 	}
 }
 
@@ -158,26 +196,36 @@ func TestFuture(t *testing.T) {
 	if a.Name == inDir {
 		t.Error("Find returns the backup dated in the future")
 	}
-	if removed, err := OpenDir(openFolder(t, dir)).Prune(1, a.Name); err != nil || len(removed) > 0 {
+	removed, err := OpenDir(openFolder(t, dir)).Prune(1, a.Name)
+	if err != nil || len(removed) > 0 {
 		t.Errorf("Prune = %q, %v, want nothing removed", removed, err)
 	}
 
 	i.now = today.Add(-time.Minute) // the clock was set back
 	_, r := create(t, dir, i, id.Recipient(), "")
-	removed, err := OpenDir(openFolder(t, dir)).Prune(1, r.Name)
-	if err != nil || len(removed) != 1 || removed[0] != a.Name {
-		t.Errorf("Prune = %q, %v, want the other backup removed", removed, err)
+	removed, err = OpenDir(openFolder(t, dir)).Prune(1, r.Name)
+	if want := []string{a.Name}; err != nil || !slices.Equal(removed, want) {
+		t.Errorf("Prune = %q, %v, want %q removed", removed, err, want)
 	}
 
-	text := strings.Replace(`{"name":"x","created_at":"2099-01-01T00:00:00Z","rows":7}`, "x", r.Name, 1)
-	if err := os.WriteFile(filepath.Join(dir, r.Name+summarySuffix), []byte(text), 0o600); err != nil {
+	summary := fmt.Sprintf(`{"name":%q,"created_at":"2099-01-01T00:00:00Z","rows":7}`, r.Name)
+	if err := os.WriteFile(filepath.Join(dir, r.Name+summarySuffix), []byte(summary), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	all, err := OpenDir(openFolder(t, dir)).List()
-	newest, found, dated := Newest(all)
-	if err != nil || !found || newest.Name != r.Name || newest.Rows != 7 || len(dated) != 1 {
-		t.Errorf("Newest = %+v, %t, %+v; %v, want the last backup, and one dated in the future",
-			newest, found, dated, err)
+	backups, err := OpenDir(openFolder(t, dir)).List()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	newest, found, inFuture := Newest(backups)
+	if !found || newest.Name != r.Name {
+		t.Errorf("Newest finds %t, the backup %q, want the last backup, %q", found, newest.Name, r.Name)
+	}
+	if newest.Rows != 7 {
+		t.Errorf("the newest backup has %d rows, want the 7 of its summary", newest.Rows)
+	}
+	if len(inFuture) != 1 {
+		t.Errorf("Newest finds %d backups dated in the future, want 1: %+v", len(inFuture), inFuture)
 	}
 }
 
@@ -193,63 +241,75 @@ func TestOtherRecipients(t *testing.T) {
 		t.Errorf("the backup for other recipients writes %d media files, want 3", r.Added)
 	}
 
-	for name, test := range map[string]struct {
-		a     Archive
-		id    age.Identity
-		reads bool
-	}{
-		"first, old":  {first, old, true},
-		"first, new":  {first, fresh, false},
-		"second, new": {second, fresh, true},
-		"second, old": {second, old, false},
-	} {
-		_, _, err := test.a.Verify(t.Context(), []age.Identity{test.id}, func(string) {})
-		if (err == nil) != test.reads {
-			t.Errorf("backup and identity %s: Verify = %v", name, err)
-		}
+	if err := verify(t, first, old); err != nil {
+		t.Errorf("Verify of the first backup with its identity: %v, want success", err)
 	}
-
-	one, err := digestOf([]age.Recipient{old.Recipient(), fresh.Recipient()})
-	other, otherErr := digestOf([]age.Recipient{fresh.Recipient(), old.Recipient(), old.Recipient()})
-	if one != other || err != nil || otherErr != nil {
-		t.Errorf("the order of recipients matters: %s, %s; %v, %v", one, other, err, otherErr)
+	if err := verify(t, first, fresh); err == nil {
+		t.Error("Verify of the first backup succeeds with the new identity")
+	}
+	if err := verify(t, second, fresh); err != nil {
+		t.Errorf("Verify of the second backup with its identity: %v, want success", err)
+	}
+	if err := verify(t, second, old); err == nil {
+		t.Error("Verify of the second backup succeeds with the old identity")
 	}
 }
 
-// TestCheck shows that a backup with a changed header or manifest, or one that was made with
-// another key, is intact but not authentic.
+// TestDigestOf shows that the digest depends neither on the order of recipients nor on duplicates.
+func TestDigestOf(t *testing.T) {
+	a, b := newKey(t).Recipient(), newKey(t).Recipient()
+	want, err := digestOf([]age.Recipient{a, b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := digestOf([]age.Recipient{b, a, a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != want {
+		t.Errorf("the digest in the other order is %s, want %s", got, want)
+	}
+}
+
+// TestCheck shows that a backup with a changed header or manifest, or one that was made with a
+// different key, is intact but not authentic.
 func TestCheck(t *testing.T) {
 	id, dir := newKey(t), t.TempDir()
 	create(t, dir, newInstallation(), id.Recipient(), "one.age")
 	plain := decrypted(t, filepath.Join(dir, "one.age"), id)
 	var other Key
 	other.Secret[31] = 1
-	for name, test := range map[string]struct {
-		damage damage
+	tests := []struct {
+		name   string
+		damage mutation
 		key    Key
 		want   error
 	}{
-		"unchanged": {damage: replaced("", "", "")},
-		"other key": {damage: replaced("", "", ""), key: other, want: ErrForged},
-		"header":    {damage: replaced("header.json", `"schema": 7`, `"schema": 8`), want: ErrForged},
-		"manifest":  {damage: replaced("manifest.json", `"tables"`, `"other": 1, "tables"`), want: ErrForged},
-		"code":      {damage: renewed("manifest.hmac", strings.Repeat("0", 64)+"\n"), want: ErrForged},
-		"shorter":   {damage: renewed("manifest.hmac", "00\n"), want: ErrForged},
-		"empty":     {damage: renewed("manifest.hmac", ""), want: ErrForged},
-	} {
-		file := filepath.Join(dir, "changed.age")
-		rewrite(t, plain, file, id.Recipient(), test.damage)
-		a, err := Find(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, m, err := a.Verify(t.Context(), []age.Identity{id}, func(string) {})
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		{name: "unchanged", damage: replaced("", "", "")},
+		{name: "other key", damage: replaced("", "", ""), key: other, want: ErrForged},
+		{name: "header", damage: replaced("header.json", `"schema": 7`, `"schema": 8`), want: ErrForged},
+		{name: "manifest", damage: replaced("manifest.json", `"tables"`, `"other": 1, "tables"`), want: ErrForged},
+		{name: "code", damage: renewed("manifest.hmac", strings.Repeat("0", 64)+"\n"), want: ErrForged},
+		{name: "shorter code", damage: renewed("manifest.hmac", "00\n"), want: ErrForged},
+		{name: "empty code", damage: renewed("manifest.hmac", ""), want: ErrForged},
+	}
 
-		if err := m.Check(test.key); !errors.Is(err, test.want) {
-			t.Errorf("%s: Check = %v, want %v", name, err, test.want)
-		}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			file := filepath.Join(dir, "changed.age")
+			rewrite(t, plain, file, id.Recipient(), tt.damage)
+			a, err := Find(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, m, err := a.Verify(t.Context(), []age.Identity{id}, func(string) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			if err := m.Check(tt.key); !errors.Is(err, tt.want) {
+				t.Errorf("Check = %v, want %v", err, tt.want)
+			}
+		})
 	}
 }

@@ -23,13 +23,25 @@ func TestDamagedSummary(t *testing.T) {
 	create(t, dir, i, id.Recipient(), "")
 	i.now = i.now.Add(time.Hour)
 	newest, _ := create(t, dir, i, id.Recipient(), "")
+	summary := filepath.Join(dir, newest.Name+summarySuffix)
 	for _, text := range []string{"", "{", `{"rows":"x"}`, "\x00\x00"} {
-		if err := os.WriteFile(filepath.Join(dir, newest.Name+summarySuffix), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(summary, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		all, err := OpenDir(openFolder(t, dir)).List()
-		if err != nil || len(all) != 2 || all[0].Name != newest.Name || all[1].Rows != 1201 {
-			t.Errorf("with the summary %q: List = %+v, %v, want both backups, newest first", text, all, err)
+
+		backups, err := OpenDir(openFolder(t, dir)).List()
+		if err != nil {
+			t.Fatalf("with the summary %q: List: %v", text, err)
+		}
+		if len(backups) != 2 {
+			t.Fatalf("with the summary %q: List returns %d backups, want 2", text, len(backups))
+		}
+		if backups[0].Name != newest.Name {
+			t.Errorf("with the summary %q: the first backup is %s, want the newest, %s",
+				text, backups[0].Name, newest.Name)
+		}
+		if backups[1].Rows != 1201 {
+			t.Errorf("with the summary %q: the older backup has %d rows, want 1201", text, backups[1].Rows)
 		}
 	}
 }
@@ -58,11 +70,21 @@ func TestMediaThatDiffers(t *testing.T) {
 	dir := t.TempDir()
 	r, err := OpenDir(openFolder(t, dir)).Create(t.Context(), []age.Recipient{id.Recipient()}, s)
 	var mismatch *Mismatch
-	if !errors.As(err, &mismatch) || len(mismatch.Found) != 2 {
-		t.Errorf("Create = %v, want two differences", err)
+	if !errors.As(err, &mismatch) {
+		t.Fatalf("Create = %v, want a Mismatch", err)
 	}
-	if r.Manifest.Media.Deleted != 1 || r.Manifest.Media.Missing != 1 || r.Recordings != 2 {
-		t.Errorf("media = %+v, want one deleted, one missing and two recordings", r.Manifest.Media)
+	if len(mismatch.Found) != 2 {
+		t.Errorf("Create finds %d differences, want 2: %v", len(mismatch.Found), err)
+	}
+
+	if n := r.Manifest.Media.Deleted; n != 1 {
+		t.Errorf("%d recordings were deleted, want 1", n)
+	}
+	if n := r.Manifest.Media.Missing; n != 1 {
+		t.Errorf("the bytes of %d recordings are missing, want 1", n)
+	}
+	if r.Recordings != 2 {
+		t.Errorf("the backup has %d recordings, want 2", r.Recordings)
 	}
 
 	a, err := Find(dir)
@@ -70,7 +92,7 @@ func TestMediaThatDiffers(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if _, _, err := a.Verify(t.Context(), []age.Identity{id}, func(string) {}); err != nil {
+	if err := verify(t, a, id); err != nil {
 		t.Errorf("Verify = %v, want nil", err)
 	}
 }
@@ -82,7 +104,7 @@ func TestDamage(t *testing.T) {
 	create(t, dir, newInstallation(), id.Recipient(), "one.age")
 	plain := decrypted(t, filepath.Join(dir, "one.age"), id)
 
-	for name, damage := range map[string]func(name string, content []byte) (string, []byte){
+	for name, damage := range map[string]mutation{
 		"header":         replaced("header.json", `"schema": 7`, `"schema": "x"`),
 		"version":        replaced("header.json", `"version": 1`, `"version": 2`),
 		"column":         replaced("header.json", `"name": "id"`, `"name": "id", "integer": true`),
@@ -111,11 +133,16 @@ func TestDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := a.Verify(t.Context(), []age.Identity{id}, func(string) {}); err == nil {
+		if err := verify(t, a, id); err == nil {
 			t.Errorf("%s: damage is not found", name)
 		}
 	}
+}
 
+// TestDamagedEncryption shows that changes to the encrypted archive are found.
+func TestDamagedEncryption(t *testing.T) {
+	id, dir := newKey(t), t.TempDir()
+	create(t, dir, newInstallation(), id.Recipient(), "one.age")
 	whole, err := os.ReadFile(filepath.Join(dir, "one.age"))
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +164,7 @@ func TestDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := a.Verify(t.Context(), []age.Identity{id}, func(string) {}); err == nil {
+		if err := verify(t, a, id); err == nil {
 			t.Errorf("%s: damage is not found", name)
 		}
 	}
@@ -177,7 +204,7 @@ func TestDamagedMedia(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := a.Verify(t.Context(), []age.Identity{id}, func(string) {}); err == nil {
+		if err := verify(t, a, id); err == nil {
 			t.Errorf("%s: damage is not found", name)
 		}
 	}
@@ -201,12 +228,14 @@ func TestRowOfManyValues(t *testing.T) {
 	}
 }
 
-func flipped(content []byte, at int) []byte {
+// flipped returns content with one bit changed in the byte with the given index.
+func flipped(content []byte, index int) []byte {
 	changed := bytes.Clone(content)
-	changed[at] ^= 1
+	changed[index] ^= 1
 	return changed
 }
 
+// decrypted returns the tar archive in an encrypted file.
 func decrypted(t *testing.T, file string, id age.Identity) []byte {
 	t.Helper()
 	f, err := os.Open(file)
@@ -227,10 +256,8 @@ func decrypted(t *testing.T, file string, id age.Identity) []byte {
 	return plain
 }
 
-// rewrite writes an archive whose entries were changed by damage. Entries whose name is then empty
-// are omitted.
-func rewrite(t *testing.T, plain []byte, file string, to age.Recipient,
-	damage func(string, []byte) (string, []byte)) {
+// rewrite encrypts the tar archive plain to a file, after it has damaged each entry.
+func rewrite(t *testing.T, plain []byte, file string, to age.Recipient, damage mutation) {
 	t.Helper()
 	var out bytes.Buffer
 	encrypted, err := age.Encrypt(&out, to)
@@ -245,8 +272,11 @@ func rewrite(t *testing.T, plain []byte, file string, to age.Recipient,
 			break
 		}
 
-		content, readErr := io.ReadAll(archive)
-		if err = errors.Join(err, readErr); err != nil {
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(archive)
+		if err != nil {
 			t.Fatal(err)
 		}
 
@@ -256,11 +286,10 @@ func rewrite(t *testing.T, plain []byte, file string, to age.Recipient,
 		}
 
 		head.Name, head.Size = name, int64(len(content))
-		err = w.WriteHeader(head)
-		if err == nil {
-			_, err = w.Write(content)
+		if err := w.WriteHeader(head); err != nil {
+			t.Fatal(err)
 		}
-		if err != nil {
+		if _, err := w.Write(content); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -273,9 +302,11 @@ func rewrite(t *testing.T, plain []byte, file string, to age.Recipient,
 	}
 }
 
-type damage = func(string, []byte) (string, []byte)
+// A mutation changes the name and content of an entry. Entries whose name is then empty are omitted.
+type mutation func(name string, content []byte) (string, []byte)
 
-func renewed(entry, text string) damage {
+// renewed replaces the whole content of an entry.
+func renewed(entry, text string) mutation {
 	return func(name string, content []byte) (string, []byte) {
 		if name == entry {
 			content = []byte(text)
@@ -284,7 +315,8 @@ func renewed(entry, text string) damage {
 	}
 }
 
-func replaced(entry, old, text string) damage {
+// replaced replaces a part of the content of an entry.
+func replaced(entry, old, text string) mutation {
 	return func(name string, content []byte) (string, []byte) {
 		if name == entry {
 			content = bytes.Replace(content, []byte(old), []byte(text), 1)
@@ -293,9 +325,9 @@ func replaced(entry, old, text string) damage {
 	}
 }
 
-func removed(entry string) damage { return renamed(entry, "") }
+func removed(entry string) mutation { return renamed(entry, "") }
 
-func renamed(entry, to string) damage {
+func renamed(entry, to string) mutation {
 	return func(name string, content []byte) (string, []byte) {
 		if name == entry {
 			return to, content
@@ -304,7 +336,8 @@ func renamed(entry, to string) damage {
 	}
 }
 
-func rezipped(entry, text string) damage {
+// rezipped replaces the whole content of a compressed entry.
+func rezipped(entry, text string) mutation {
 	return func(name string, content []byte) (string, []byte) {
 		if name != entry {
 			return name, content

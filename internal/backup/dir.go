@@ -54,7 +54,7 @@ type Report struct {
 }
 
 // Create writes a backup. The error is a [Mismatch] in two cases: the media differs from the rows,
-// but the backup is otherwise complete, or the archive reads back with another SHA-256.
+// but the backup is otherwise complete, or the archive reads back with a different SHA-256.
 func (d Dir) Create(ctx context.Context, to []age.Recipient, s Source) (r Report, err error) {
 	name := archivePrefix + s.Now().UTC().Format(timeFormat) + archiveSuffix
 	beside := func(ctx context.Context, o Object, open func() (io.ReadCloser, error)) (Object, error) {
@@ -155,14 +155,19 @@ func mediaFile(sha, recipients string) string {
 
 // store stores the bytes of an object, unless an earlier backup has stored them for the same
 // recipients.
-func (d Dir) store(ctx context.Context, to []age.Recipient, o Object, open func() (io.ReadCloser, error),
-) (_ Object, added bool, err error) {
+func (d Dir) store(
+	ctx context.Context, to []age.Recipient, o Object, open func() (io.ReadCloser, error),
+) (stored Object, added bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return o, false, err
+	}
 	recipients, err := digestOf(to)
-	if err = errors.Join(err, ctx.Err()); err != nil {
+	if err != nil {
 		return o, false, err
 	}
 	if isSHA256(o.SHA256) {
-		if exists, err := d.files.Use(mediaFile(o.SHA256, recipients)); err != nil || exists {
+		exists, err := d.files.Use(mediaFile(o.SHA256, recipients))
+		if err != nil || exists {
 			return o, false, err
 		}
 	}
@@ -204,30 +209,26 @@ func isSHA256(text string) bool {
 func (d Dir) Archive(name string) Archive { return Archive{dir: d, Name: name} }
 
 // List returns the backups, newest first. Their times come from their names.
-func (d Dir) List() (all []Summary, err error) {
+func (d Dir) List() (backups []Summary, err error) {
 	err = d.files.Files(".", func(f File) error {
-		if !strings.HasPrefix(f.Name, archivePrefix) || !strings.HasSuffix(f.Name, archiveSuffix) {
-			return nil
-		}
-		at := strings.TrimSuffix(strings.TrimPrefix(f.Name, archivePrefix), archiveSuffix)
-		created, err := time.Parse(timeFormat, at)
+		created, err := time.Parse(archivePrefix+timeFormat+archiveSuffix, f.Name)
 		if err != nil {
-			return nil // not a backup of selvage
+			return nil // not a backup
 		}
-		all = append(all, Summary{Name: f.Name, Created: created, Bytes: f.Size})
+		backups = append(backups, Summary{Name: f.Name, Created: created, Bytes: f.Size})
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 
-	slices.SortFunc(all, func(a, b Summary) int { return b.Created.Compare(a.Created) })
-	for i := range all {
-		if all[i], err = d.summary(all[i]); err != nil {
+	slices.SortFunc(backups, func(a, b Summary) int { return b.Created.Compare(a.Created) })
+	for i := range backups {
+		if backups[i], err = d.summary(backups[i]); err != nil {
 			return nil, err
 		}
 	}
-	return all, nil
+	return backups, nil
 }
 
 // summary reads the summary of an archive. If it is missing or damaged, summary returns only the
@@ -241,79 +242,13 @@ func (d Dir) summary(s Summary) (Summary, error) {
 		return s, err
 	}
 	defer file.Close()
-	var read Summary
-	if err := json.NewDecoder(io.LimitReader(file, maxJSON)).Decode(&read); err != nil {
+
+	var summary Summary
+	if err := json.NewDecoder(io.LimitReader(file, maxJSON)).Decode(&summary); err != nil {
 		return s, nil
 	}
-	read.Name, read.Created = s.Name, s.Created
-	return read, nil
-}
-
-// Newest returns the newest backup that is not dated in the future, and all that are dated in the
-// future. Backups made while the clock was wrong, or files from someone else, must not hide others.
-func Newest(all []Summary) (newest Summary, found bool, future []Summary) {
-	for _, s := range all {
-		if s.future() {
-			future = append(future, s)
-		} else if newest.Created.Before(s.Created) {
-			newest, found = s, true
-		}
-	}
-	return newest, found, future
-}
-
-func (s Summary) future() bool { return s.Created.After(time.Now().Add(slack)) }
-
-// slack is how far the clock of the file system or of another machine may be ahead of the clock of
-// this machine.
-const slack = time.Hour
-
-// Prune removes old backups, and the media that only they used. The parameter keep is the number of
-// backups that remain: the newest ones, always including the one named made, which has just been
-// created. If keep is 0 or less, nothing is removed. Other backups dated in the future are neither
-// counted nor removed. Prune returns the names of the removed backups.
-func (d Dir) Prune(keep int, made string) (removed []string, err error) {
-	all, err := d.List()
-	if err != nil || keep <= 0 {
-		return nil, err
-	}
-
-	all = slices.DeleteFunc(all, func(s Summary) bool { return s.Name != made && s.future() })
-	if len(all) <= keep {
-		return nil, nil
-	}
-
-	slices.SortStableFunc(all, func(a, b Summary) int {
-		switch made {
-		case a.Name:
-			return -1
-		case b.Name:
-			return 1
-		}
-		return 0
-	})
-	for _, s := range all[keep:] {
-		if err := errors.Join(d.files.Remove(s.Name), d.files.Remove(s.Name+summarySuffix)); err != nil {
-			return removed, err
-		}
-		removed = append(removed, s.Name)
-	}
-
-	// Each backup marks the media that it uses. Media whose last use is older than the oldest
-	// remaining backup is no longer needed.
-	oldest := all[0].Created
-	for _, s := range all[:keep] {
-		if s.Created.Before(oldest) {
-			oldest = s.Created
-		}
-	}
-	oldest = oldest.Add(-slack)
-	return removed, d.files.Files(strings.TrimSuffix(mediaPrefix, "/"), func(f File) error {
-		if f.Used.Before(oldest) {
-			return d.files.Remove(f.Name)
-		}
-		return nil
-	})
+	summary.Name, summary.Created = s.Name, s.Created
+	return summary, nil
 }
 
 // CreateFile writes a backup to a new file, with the media inside.

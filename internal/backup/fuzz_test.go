@@ -14,7 +14,8 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// pack returns an archive without encryption. Names that end with .gz are compressed.
+// pack returns an archive without encryption. The entries alternate between a name and a text.
+// Entries whose name ends with .gz are compressed.
 func pack(f *testing.F, entries ...string) []byte {
 	f.Helper()
 	var b bytes.Buffer
@@ -24,11 +25,10 @@ func pack(f *testing.F, entries ...string) []byte {
 		if strings.HasSuffix(name, ".gz") {
 			var packed bytes.Buffer
 			z := gzip.NewWriter(&packed)
-			_, err := io.WriteString(z, text)
-			if err == nil {
-				err = z.Close()
+			if _, err := io.WriteString(z, text); err != nil {
+				f.Fatal(err)
 			}
-			if err != nil {
+			if err := z.Close(); err != nil {
 				f.Fatal(err)
 			}
 			text = packed.String()
@@ -52,16 +52,24 @@ func pack(f *testing.F, entries ...string) []byte {
 // table, and that a truncated archive is refused. Entries are compressed, so even a short archive
 // may expand to an entry of very long lines.
 func FuzzArchive(f *testing.F) {
-	header := fmt.Sprintf(`{"format":%q,"version":%d,"inside":true,"tables":[{"name":"a","columns":[{"name":"id"},`+
-		`{"name":"n","integer":true}]}]}`, format, version)
+	const columns = `[{"name":"id"},{"name":"n","integer":true}]`
+	header := fmt.Sprintf(`{"format":%q,"version":%d,"inside":true,"tables":[{"name":"a","columns":%s}]}`,
+		format, version, columns)
 	const rows = rowsPrefix + "a/000000.jsonl.gz"
-	f.Add(pack(f, headerName, header, rows, "[\"x\",1]\n[null,-9223372036854775808]\n", manifestName, "{}",
+	f.Add(pack(f,
+		headerName, header,
+		rows, "[\"x\",1]\n[null,-9223372036854775808]\n",
+		manifestName, "{}",
 		codeName, "00"))
 	f.Add(pack(f, headerName, header, rows, `["x",1.5]`))
 	f.Add(pack(f, headerName, header, rows, "["+strings.Repeat("1,", 50_000)+"1]"))
 	f.Add(pack(f, headerName, header, rows, strings.Repeat("[", 20_000)))
-	f.Add(pack(f, headerName, header, mediaPrefix+"../../x", "y", objectsPrefix+"000000.jsonl.gz",
-		`{"key":"../../x","bytes":1}`, manifestName, "{}", codeName, "zz"))
+	f.Add(pack(f,
+		headerName, header,
+		mediaPrefix+"../../x", "y",
+		objectsPrefix+"000000.jsonl.gz", `{"key":"../../x","bytes":1}`,
+		manifestName, "{}",
+		codeName, "zz"))
 	f.Add(pack(f, headerName, header, rowsPrefix+"a/000001.jsonl.gz", "", "unknown", ""))
 	f.Add(pack(f, headerName, `{"format":"x"}`))
 	damaged := pack(f, headerName, header, mediaPrefix+"x", "sound")

@@ -31,16 +31,21 @@ type installation struct {
 func newInstallation() *installation {
 	columns := []database.Column{{Name: "id"}, {Name: "n", Integer: true}, {Name: "note"}}
 	i := &installation{
-		tables: []database.Table{{Name: "parents", Columns: columns}, {Name: "none", Columns: columns},
-			{Name: "children", Columns: columns}},
+		tables: []database.Table{
+			{Name: "parents", Columns: columns},
+			{Name: "none", Columns: columns},
+			{Name: "children", Columns: columns},
+		},
 		rows:   map[string][][]any{"parents": {{"a", int64(1), nil}}},
 		media:  map[string]string{"k1": "sound one", "k1.peaks": "peaks", "k2": strings.Repeat("sound two", 20_000)},
 		listed: []string{"k1", "k2"},
 		now:    time.Now().UTC().Add(-24 * time.Hour),
 	}
+
+	note := strings.Repeat("ü<\u2028>\n\"", 100)
 	for n := range 1200 { // enough that the archive contains several files of rows for this table
-		i.rows["children"] = append(i.rows["children"],
-			[]any{fmt.Sprint("child ", n), int64(1)<<62 - int64(n), strings.Repeat("ü<\u2028>\n\"", 100)})
+		row := []any{fmt.Sprint("child ", n), int64(1)<<62 - int64(n), note}
+		i.rows["children"] = append(i.rows["children"], row)
 	}
 	return i
 }
@@ -164,6 +169,13 @@ func create(t *testing.T, dir string, i *installation, to age.Recipient, file st
 		t.Fatal(err)
 	}
 	return a, r
+}
+
+// verify verifies an archive with one identity.
+func verify(t *testing.T, a Archive, id age.Identity) error {
+	t.Helper()
+	_, _, err := a.Verify(t.Context(), []age.Identity{id}, func(string) {})
+	return err
 }
 
 func openFolder(t *testing.T, dir string) Storage {

@@ -289,8 +289,9 @@ func (r *reader) readObject(text json.RawMessage) error {
 	r.found.Media.add(o)
 	if r.header.Inside && !o.absent() {
 		if got := r.inside[o.name()]; got != o {
-			return &Mismatch{[]error{fmt.Errorf("%s has %d bytes with SHA-256 %q, not %d with %s", o.name(), got.Bytes,
-				got.SHA256, o.Bytes, o.SHA256)}}
+			err := fmt.Errorf("%s has %d bytes with SHA-256 %q, not %d with %s",
+				o.name(), got.Bytes, got.SHA256, o.Bytes, o.SHA256)
+			return &Mismatch{[]error{err}}
 		}
 		delete(r.inside, o.name())
 	}

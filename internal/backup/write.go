@@ -254,23 +254,23 @@ func (w *writer) addRecording(ctx context.Context, o Object, list func(Object) e
 			return err
 		}
 
-		sum := sha256.Sum256(content)
-		stored, err := w.store(ctx, Object{
-			Key:    o.Key,
-			Part:   part,
-			Bytes:  int64(len(content)),
-			SHA256: hex.EncodeToString(sum[:]),
-		},
-			func() (io.ReadCloser, error) { return memory{bytes.NewReader(content)}, nil })
+		stored, err := w.storePart(ctx, o.Key, part, content)
 		if err != nil {
 			return err
 		}
-
 		if err := list(stored); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// storePart stores a part of a recording.
+func (w *writer) storePart(ctx context.Context, key, part string, content []byte) (Object, error) {
+	sum := sha256.Sum256(content)
+	o := Object{Key: key, Part: part, Bytes: int64(len(content)), SHA256: hex.EncodeToString(sum[:])}
+	open := func() (io.ReadCloser, error) { return memory{bytes.NewReader(content)}, nil }
+	return w.store(ctx, o, open)
 }
 
 // A memory is an open file whose bytes are in memory.
