@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"maps"
 	"strings"
 	"time"
 
@@ -10,26 +11,23 @@ import (
 // values returns the draft's facts as the letter shows them in the given language. The facts "by"
 // and "what" become phrases of that language, with their own placeholders already replaced.
 func (d Draft) values(in tongue) map[string]string {
-	all := map[string]string{"brand": d.Brand.Name, "to": d.To}
+	values := map[string]string{"brand": d.Brand.Name, "to": d.To}
+	maps.Copy(values, d.Facts)
 
-	for name, value := range d.Facts {
-		all[name] = value
-	}
-
-	if at, err := time.Parse(time.RFC3339, d.Facts["when"]); err == nil {
-		all["when"] = at.UTC().Format(in.date)
+	if when, err := time.Parse(time.RFC3339, d.Facts["when"]); err == nil {
+		values["when"] = when.UTC().Format(in.date)
 	}
 	if header, ok := d.Facts["agent"]; ok {
-		all["device"] = in.device.Replace(agent.Name(header))
+		values["device"] = in.device.Replace(agent.Name(header))
 	}
 
 	if d.Facts["by"] != "" {
-		all["by"] = replace(in.others, all)
+		values["by"] = replace(in.others, values)
 	}
-	if d.Facts["what"] != "" {
-		all["what"] = replace(in.changes[d.Facts["what"]], all)
+	if what := d.Facts["what"]; what != "" {
+		values["what"] = replace(in.changes[what], values)
 	}
-	return all
+	return values
 }
 
 // replace replaces each placeholder {name} in text with values[name]. It does not replace

@@ -59,14 +59,15 @@ func (b *Box) Send(ctx context.Context, m Message) error {
 	if err := b.save(ctx, key, m); err != nil {
 		return err
 	}
-	if err := b.addToIndex(ctx, Item{
+	item := Item{
 		ID:      m.ID,
 		Key:     key.ID,
 		Kind:    m.Kind,
 		To:      m.To,
 		Subject: m.Subject,
 		Arrived: b.Now(),
-	}); err != nil {
+	}
+	if err := b.addToIndex(ctx, item); err != nil {
 		return err
 	}
 
@@ -155,7 +156,7 @@ func (b *Box) List(ctx context.Context) ([]Item, error) {
 
 // Find returns the message with the given [Item.Key].
 func (b *Box) Find(ctx context.Context, key string) (m Message, err error) {
-	if raw, bad := base64.RawURLEncoding.DecodeString(key); bad != nil || len(raw) != sha256.Size {
+	if digest, err := base64.RawURLEncoding.DecodeString(key); err != nil || len(digest) != sha256.Size {
 		return m, problem.NoSuch("mail")
 	}
 	_, err = b.load(ctx, session.Key{Kind: boxKind, ID: key}, &m)

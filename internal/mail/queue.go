@@ -31,19 +31,25 @@ type Config struct {
 	Now func() time.Time // nil means time.Now
 }
 
-// Limits on concurrent work, and intervals.
 const (
-	hands     = 4
-	lookEvery = 500 * time.Millisecond
-	countEach = 15 * time.Second
-	leaseFor  = 2 * time.Minute // must be more than sendFor
+	workers    = 4                      // how many letters are sent at the same time
+	lookEvery  = 500 * time.Millisecond // how often Run looks for due letters
+	countEvery = 15 * time.Second       // how often Run reads the backlog
+	leaseFor   = 2 * time.Minute        // must be more than sendFor
 )
 
 // delays are the waits after each failed attempt. If the attempt after the last wait also fails,
 // the letter becomes a dead letter. Together, the delays last about a day.
 var delays = [...]time.Duration{
-	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour,
-	3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
+	5 * time.Second,
+	30 * time.Second,
+	2 * time.Minute,
+	10 * time.Minute,
+	30 * time.Minute,
+	time.Hour,
+	3 * time.Hour,
+	6 * time.Hour,
+	12 * time.Hour,
 }
 
 // delay returns the wait after the given number of attempts, with up to 20 % of jitter. ok is false
@@ -59,9 +65,9 @@ func delay(attempts int) (d time.Duration, ok bool) {
 // A Post sends the letters of a queue. Create it with [New], call Run, and stop it with Shutdown.
 type Post struct {
 	c       Config
-	more    chan struct{}
-	quit    chan struct{}
-	idle    chan struct{}
+	more    chan struct{} // receives a value when an attempt has ended, so that the next begins at once
+	quit    chan struct{} // closed by Shutdown
+	idle    chan struct{} // closed when Run returns
 	once    sync.Once
 	backlog atomic.Pointer[Backlog]
 }
@@ -78,7 +84,12 @@ func New(c Config) *Post {
 		c.Now = time.Now
 	}
 
-	p := &Post{c: c, more: make(chan struct{}, 1), quit: make(chan struct{}), idle: make(chan struct{})}
+	p := &Post{
+		c:    c,
+		more: make(chan struct{}, 1),
+		quit: make(chan struct{}),
+		idle: make(chan struct{}),
+	}
 	p.backlog.Store(&Backlog{})
 	return p
 }
@@ -91,23 +102,23 @@ func (p *Post) Backlog() Backlog { return *p.backlog.Load() }
 // attempts.
 func (p *Post) Run(ctx context.Context) {
 	defer close(p.idle)
-	var work sync.WaitGroup
-	defer work.Wait()
+	var attempts sync.WaitGroup
+	defer attempts.Wait()
 
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 
-	free := make(chan struct{}, hands)
+	busy := make(chan struct{}, workers) // has one value for each attempt
 	var counted time.Time
 	for {
-		if time.Since(counted) > countEach {
+		if time.Since(counted) > countEvery {
 			if b, err := p.c.Queue.LetterBacklog(ctx); err == nil { // /readyz reports an error
 				p.backlog.Store(&b)
 				counted = time.Now()
 			}
 		}
 
-		p.start(ctx, &work, free)
+		p.start(ctx, &attempts, busy)
 		select {
 		case <-ctx.Done():
 			return
@@ -130,14 +141,14 @@ func (p *Post) Shutdown(ctx context.Context) {
 }
 
 // start takes and sends due letters, up to the number of free workers.
-func (p *Post) start(ctx context.Context, work *sync.WaitGroup, busy chan struct{}) {
-	n := hands - len(busy)
-	if n == 0 || ctx.Err() != nil {
+func (p *Post) start(ctx context.Context, attempts *sync.WaitGroup, busy chan struct{}) {
+	free := workers - len(busy)
+	if free == 0 || ctx.Err() != nil {
 		return
 	}
 
 	now := p.c.Now()
-	letters, err := p.c.Queue.TakeLetters(ctx, now, now.Add(leaseFor), n)
+	letters, err := p.c.Queue.TakeLetters(ctx, now, now.Add(leaseFor), free)
 	if err != nil {
 		if ctx.Err() == nil {
 			p.c.Log.Debug("finding due emails", "error", err)
@@ -147,7 +158,7 @@ func (p *Post) start(ctx context.Context, work *sync.WaitGroup, busy chan struct
 
 	for _, l := range letters {
 		busy <- struct{}{}
-		work.Go(func() {
+		attempts.Go(func() {
 			p.attempt(ctx, l)
 			<-busy
 			select {
@@ -218,12 +229,12 @@ func (p *Post) report(l Letter, r Result) {
 		p.c.Log.Debug("mail "+string(r.State), "mail", l.ID, "kind", string(l.Kind), "attempts", l.Attempts)
 	case r.State == Dead:
 		p.c.Observe("dead")
-		p.c.Log.Warn("gave up sending an email; `selvage mail retry` tries again", "mail", l.ID, "kind",
-			string(l.Kind), "attempts", l.Attempts, "error", r.Error)
+		p.c.Log.Warn("gave up sending an email; `selvage mail retry` tries again",
+			"mail", l.ID, "kind", string(l.Kind), "attempts", l.Attempts, "error", r.Error)
 	default:
 		p.c.Observe("failed")
-		p.c.Log.Warn("sending an email failed; it will be retried", "mail", l.ID, "kind", string(l.Kind),
-			"attempts", l.Attempts, "next", r.Due, "error", r.Error)
+		p.c.Log.Warn("sending an email failed; it will be retried",
+			"mail", l.ID, "kind", string(l.Kind), "attempts", l.Attempts, "next", r.Due, "error", r.Error)
 	}
 }
 

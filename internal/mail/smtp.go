@@ -38,37 +38,42 @@ func (s SMTP) Send(ctx context.Context, m Message) error {
 	ctx, cancel := context.WithTimeout(ctx, sendFor)
 	defer cancel()
 
-	err = s.give(ctx, c, msg)
-
-	// A 5xx response to the recipient or the content is a permanent failure.
-	var failed *gomail.SendError
-	if errors.As(err, &failed) && failed.ErrorCode() >= 500 &&
-		(failed.Reason == gomail.ErrSMTPRcptTo || failed.Reason == gomail.ErrSMTPDataClose) {
+	err = s.transmit(ctx, c, msg)
+	if isPermanent(err) {
 		return &refused{fmt.Errorf("%s: %w", s.Server.Name(), err)}
 	}
-
 	if err != nil && !msg.IsDelivered() {
 		return fmt.Errorf("%s: %w", s.Server.Name(), err)
 	}
 	return nil // accepted; a later error, such as on QUIT, does not matter
 }
 
-// give sends a message over its own connection.
-func (s SMTP) give(ctx context.Context, c *gomail.Client, msg *gomail.Msg) (err error) {
+// isPermanent reports whether the server answered the recipient or the content with a 5xx code.
+func isPermanent(err error) bool {
+	var failed *gomail.SendError
+	if !errors.As(err, &failed) || failed.ErrorCode() < 500 {
+		return false
+	}
+	return failed.Reason == gomail.ErrSMTPRcptTo || failed.Reason == gomail.ErrSMTPDataClose
+}
+
+// transmit sends a message over its own connection.
+func (s SMTP) transmit(ctx context.Context, c *gomail.Client, msg *gomail.Msg) (err error) {
 	conn, err := c.DialToSMTPClientWithContext(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.CloseWithSMTPClient(conn)) }()
 
-	to, err := msg.GetRecipients()
+	recipients, err := msg.GetRecipients()
 	if err != nil {
 		return err
 	}
 
-	if known, _ := conn.Extension("SMTPUTF8"); !known && !isASCII(to[0]) {
+	to := recipients[0]
+	if supported, _ := conn.Extension("SMTPUTF8"); !supported && !isASCII(to) {
 		return &refused{fmt.Errorf(
-			"the server accepts only ASCII addresses (it lacks SMTPUTF8, RFC 6531), which %q is not", to[0])}
+			"the server accepts only ASCII addresses (it lacks SMTPUTF8, RFC 6531), which %q is not", to)}
 	}
 	return c.SendWithSMTPClient(conn, msg)
 }
@@ -84,7 +89,8 @@ func isASCII(s string) bool {
 
 func (s SMTP) client() (*gomail.Client, error) {
 	opts := []gomail.Option{
-		gomail.WithPort(s.Server.Port), gomail.WithTimeout(sendFor),
+		gomail.WithPort(s.Server.Port),
+		gomail.WithTimeout(sendFor),
 		gomail.WithTLSConfig(&tls.Config{
 			ServerName: s.Server.Host,
 			RootCAs:    s.Server.Roots,
@@ -106,7 +112,9 @@ func (s SMTP) client() (*gomail.Client, error) {
 		if s.Server.Plain && isLocal(s.Server.Host) {
 			auth = gomail.SMTPAuthPlain // go-mail permits this only for this machine
 		}
-		opts = append(opts, gomail.WithSMTPAuth(auth), gomail.WithUsername(s.Server.User),
+		opts = append(opts,
+			gomail.WithSMTPAuth(auth),
+			gomail.WithUsername(s.Server.User),
 			gomail.WithPassword(s.Server.Password))
 	}
 	return gomail.NewClient(s.Server.Host, opts...)
@@ -159,8 +167,9 @@ func (m Message) build() (*gomail.Msg, error) {
 	msg.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
 
 	if m.Logo != nil {
-		if err := msg.EmbedReader("logo.png", bytes.NewReader(m.Logo),
-			gomail.WithFileContentID("<logo>"), gomail.WithFileContentType("image/png")); err != nil {
+		err := msg.EmbedReader("logo.png", bytes.NewReader(m.Logo),
+			gomail.WithFileContentID("<logo>"), gomail.WithFileContentType("image/png"))
+		if err != nil {
 			return nil, fmt.Errorf("adding logo: %w", err)
 		}
 	}
@@ -168,7 +177,7 @@ func (m Message) build() (*gomail.Msg, error) {
 }
 
 // asciiDomain converts the domain of an address to ASCII (RFC 5891). It leaves the local part
-// unchanged. If that is not ASCII, a server without SMTPUTF8 (RFC 6531) refuses the address.
+// unchanged. If the local part is not ASCII, only a server with SMTPUTF8 (RFC 6531) accepts it.
 func asciiDomain(address string) (string, error) {
 	at := strings.LastIndexByte(address, '@')
 	if at < 1 || !utf8.ValidString(address) || oneLine(address) != address {

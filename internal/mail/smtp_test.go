@@ -1,12 +1,15 @@
 package mail_test
 
 import (
-	"context"
 	"crypto/x509"
 	stdmail "net/mail"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/test/inbox"
@@ -23,12 +26,17 @@ func message(to string) mail.Message {
 	}
 }
 
-// transport returns a transport that connects to s. It is configured with a URL that consists of
-// the scheme, the user, the host, the server's port and the text in behind.
-func transport(t *testing.T, s *inbox.Server, scheme, host, behind string) mail.SMTP {
+// transport returns a transport that connects to s with the user and password of the inbox. The URL
+// of the server ends with the given query.
+func transport(t *testing.T, s *inbox.Server, scheme, query string) mail.SMTP {
 	t.Helper()
-	to, err := mail.ParseURL(scheme + "://" + strings.ReplaceAll(inbox.User, "@", "%40") + "@" + host + ":" +
-		s.Port() + behind)
+	address := url.URL{
+		Scheme:   scheme,
+		User:     url.User(inbox.User),
+		Host:     "localhost:" + s.Port(),
+		RawQuery: query,
+	}
+	to, err := mail.ParseURL(address.String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,35 +53,66 @@ func transport(t *testing.T, s *inbox.Server, scheme, host, behind string) mail.
 	return mail.SMTP{Server: to}
 }
 
+// anonymous returns a transport that connects to s without a user, and without TLS.
+func anonymous(t *testing.T, s *inbox.Server) mail.SMTP {
+	t.Helper()
+	to := transport(t, s, "smtp", "")
+	to.Server.User = ""
+	return to
+}
+
 // TestSend shows that emails reach a real server with a password, over TLS if it is available.
 func TestSend(t *testing.T) {
 	tests := []struct {
-		name, scheme, behind string
-		server               inbox.Config
-		secure               bool
+		name          string
+		scheme, query string
+		server        inbox.Config
+		secure        bool
 	}{
-		{"STARTTLS", "smtp", "?tls=starttls", inbox.Config{TLS: true, Auth: true}, true},
-		{"TLS", "smtps", "", inbox.Config{Full: true, Auth: true}, true},
-		{"this machine", "smtp", "", inbox.Config{Auth: true}, false},
+		{
+			name:   "STARTTLS",
+			scheme: "smtp",
+			query:  "tls=starttls",
+			server: inbox.Config{TLS: true, Auth: true},
+			secure: true,
+		},
+		{
+			name:   "TLS",
+			scheme: "smtps",
+			server: inbox.Config{Full: true, Auth: true},
+			secure: true,
+		},
+		{
+			name:   "this machine",
+			scheme: "smtp",
+			server: inbox.Config{Auth: true},
+		},
 	}
 
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := inbox.Start(t, tt.server)
-			if err := transport(t, s, tt.scheme, "localhost", tt.behind).
-				Send(t.Context(), message("ada@example.com")); err != nil {
+			sent := message("ada@example.com")
+			if err := transport(t, s, tt.scheme, tt.query).Send(t.Context(), sent); err != nil {
 				t.Fatal(err)
 			}
-			got := s.To("ada@example.com")
-			if len(got) != 1 || got[0].Secure != tt.secure || got[0].User != inbox.User ||
-				got[0].From != "no-reply@acme.example" {
-				t.Fatalf("the server has %+v, want one email from %s", got, inbox.User)
+			received := s.To("ada@example.com")
+			if len(received) != 1 {
+				t.Fatalf("the server has %d emails to ada, want 1", len(received))
 			}
 
-			m := got[0]
-			if m.Subject != "Grüße" || m.Text != "text of it\n" || m.HTML != "<p>html of it</p>" {
-				t.Errorf("the email contains %q, %q, %q, want the subject, text and HTML that were sent",
-					m.Subject, m.Text, m.HTML)
+			got := received[0]
+			want := inbox.Mail{
+				From:    "no-reply@acme.example",
+				To:      "ada@example.com",
+				User:    inbox.User,
+				Secure:  tt.secure,
+				Subject: sent.Subject,
+				Text:    sent.Text,
+				HTML:    sent.HTML,
+			}
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(inbox.Mail{}, "Raw", "Header")); diff != "" {
+				t.Errorf("the server has a different email (-want +got):\n%s", diff)
 			}
 
 			for name, want := range map[string]string{
@@ -81,8 +120,8 @@ func TestSend(t *testing.T) {
 				"Message-Id":     "<0190@acme.example>",
 				"To":             "<ada@example.com>",
 			} {
-				if m.Header.Get(name) != want {
-					t.Errorf("%s: %q, want %q", name, m.Header.Get(name), want)
+				if value := got.Header.Get(name); value != want {
+					t.Errorf("the header %s is %q, want %q", name, value, want)
 				}
 			}
 		})
@@ -94,29 +133,38 @@ func TestSend(t *testing.T) {
 func TestSendRequiresTLS(t *testing.T) {
 	t.Run("no STARTTLS", func(t *testing.T) {
 		s := inbox.Start(t, inbox.Config{Auth: true})
-		err := transport(t, s, "smtp", "localhost", "?tls=starttls").Send(t.Context(), message("ada@example.com"))
-		if err == nil || len(s.Mails()) != 0 {
-			t.Errorf("Send = %v, with %d emails, want a refusal", err, len(s.Mails()))
+		to := transport(t, s, "smtp", "tls=starttls")
+		if err := to.Send(t.Context(), message("ada@example.com")); err == nil {
+			t.Error("Send without TLS succeeds")
+		}
+		if n := len(s.Mails()); n != 0 {
+			t.Errorf("the server has %d emails, want 0", n)
 		}
 	})
 
 	t.Run("unknown certificate", func(t *testing.T) {
 		s := inbox.Start(t, inbox.Config{TLS: true, Auth: true})
-		to := transport(t, s, "smtp", "localhost", "?tls=starttls")
+		to := transport(t, s, "smtp", "tls=starttls")
 		to.Server.Roots = x509.NewCertPool()
-		if err := to.Send(t.Context(), message("ada@example.com")); err == nil ||
-			!strings.Contains(err.Error(), "certificate") {
-			t.Errorf("Send = %v, want the certificate refused", err)
+		err := to.Send(t.Context(), message("ada@example.com"))
+		if err == nil || !strings.Contains(err.Error(), "certificate") {
+			t.Errorf("Send = %v, want an error about the certificate", err)
 		}
 	})
 
 	t.Run("wrong password", func(t *testing.T) {
 		s := inbox.Start(t, inbox.Config{Auth: true})
-		to := transport(t, s, "smtp", "localhost", "")
+		to := transport(t, s, "smtp", "")
 		to.Server.Password = "wrong"
 		err := to.Send(t.Context(), message("ada@example.com"))
-		if err == nil || mail.Refused(err) || strings.Contains(err.Error(), "wrong") {
-			t.Errorf("Send = %v, want a temporary error without the password", err)
+		if err == nil {
+			t.Fatal("Send with a wrong password succeeds")
+		}
+		if mail.Refused(err) {
+			t.Errorf("Send = %v, want a temporary error", err)
+		}
+		if strings.Contains(err.Error(), "wrong") {
+			t.Errorf("Send = %v, want an error without the password", err)
 		}
 	})
 }
@@ -124,8 +172,7 @@ func TestSendRequiresTLS(t *testing.T) {
 // TestSendInjects shows that text from users cannot add a header line.
 func TestSendInjects(t *testing.T) {
 	s := inbox.Start(t, inbox.Config{})
-	to := transport(t, s, "smtp", "localhost", "")
-	to.Server.User = ""
+	to := anonymous(t, s)
 	m := message("ada@example.com")
 	m.Subject = "Hello\r\nBcc: eve@example.com\r\n\r\nother body"
 	m.From.Name = "Acme\r\nBcc: eve@example.com\u2028\u202e"
@@ -133,56 +180,81 @@ func TestSendInjects(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	got := s.Mails()
-	if len(got) != 1 || got[0].Header.Get("Bcc") != "" || got[0].To != "ada@example.com" || got[0].Text != m.Text {
-		t.Errorf("the server has %+v, want one email, to ada only", got)
+	received := s.Mails()
+	if len(received) != 1 {
+		t.Fatalf("the server has %d emails, want 1", len(received))
+	}
+	got := received[0]
+	if bcc := got.Header.Get("Bcc"); bcc != "" {
+		t.Errorf("the email has the Bcc header %q, want none", bcc)
+	}
+	if got.To != "ada@example.com" {
+		t.Errorf("the recipient is %q, want ada@example.com", got.To)
+	}
+	if got.Text != m.Text {
+		t.Errorf("the text is %q, want %q", got.Text, m.Text)
 	}
 
-	for _, address := range []string{"ada@example.com\r\nRCPT TO:<eve@example.com>",
-		"ada@example.com, eve@example.com", "<ada@example.com> <eve@example.com>", "ada", "@example.com", ""} {
-		m := message(address)
-		if err := to.Send(t.Context(), m); err == nil || !mail.Refused(err) {
+	for _, address := range []string{
+		"ada@example.com\r\nRCPT TO:<eve@example.com>",
+		"ada@example.com, eve@example.com",
+		"<ada@example.com> <eve@example.com>",
+		"ada",
+		"@example.com",
+		"",
+	} {
+		if err := to.Send(t.Context(), message(address)); !mail.Refused(err) {
 			t.Errorf("Send to %q = %v, want a permanent error", address, err)
 		}
 	}
 	if n := len(s.Mails()); n != 1 {
-		t.Errorf("the server has %d emails, want 1", n)
+		t.Errorf("after addresses that are invalid, the server has %d emails, want 1", n)
 	}
 }
 
 // TestSendInternational shows that domains are converted to ASCII, and that only a server with
 // SMTPUTF8 accepts a local part that is not ASCII.
 func TestSendInternational(t *testing.T) {
-	old, modern := inbox.Start(t, inbox.Config{}), inbox.Start(t, inbox.Config{UTF8: true})
-	send := func(s *inbox.Server, to string) error {
-		by := transport(t, s, "smtp", "localhost", "")
-		by.Server.User = ""
-		return by.Send(context.Background(), message(to))
+	ascii := inbox.Start(t, inbox.Config{})
+	unicode := inbox.Start(t, inbox.Config{UTF8: true})
+	if err := anonymous(t, ascii).Send(t.Context(), message("ada@bücher.example")); err != nil {
+		t.Errorf("Send to a domain that is not ASCII: %v, want success", err)
 	}
-	if err := send(old, "ada@bücher.example"); err != nil || len(old.To("ada@xn--bcher-kva.example")) != 1 {
-		t.Errorf("Send to a domain that is not ASCII = %v, %v, want one email", err, old.Mails())
+	if n := len(ascii.To("ada@xn--bcher-kva.example")); n != 1 {
+		t.Errorf("the server has %d emails to the ASCII form of the domain, want 1", n)
 	}
 
-	if err := send(modern, "älice@example.com"); err != nil || len(modern.To("älice@example.com")) != 1 {
-		t.Errorf("Send to an SMTPUTF8 server = %v, %v, want one email", err, modern.Mails())
+	if err := anonymous(t, unicode).Send(t.Context(), message("älice@example.com")); err != nil {
+		t.Errorf("Send to a server with SMTPUTF8: %v, want success", err)
 	}
-	if err := send(old, "älice@example.com"); err == nil || !mail.Refused(err) ||
-		!strings.Contains(err.Error(), "SMTPUTF8") {
-		t.Errorf("Send to a server without SMTPUTF8 = %v, want a permanent error", err)
+	if n := len(unicode.To("älice@example.com")); n != 1 {
+		t.Errorf("the server with SMTPUTF8 has %d emails to älice, want 1", n)
+	}
+
+	err := anonymous(t, ascii).Send(t.Context(), message("älice@example.com"))
+	if !mail.Refused(err) {
+		t.Fatalf("Send to a server without SMTPUTF8 = %v, want a permanent error", err)
+	}
+	if !strings.Contains(err.Error(), "SMTPUTF8") {
+		t.Errorf("Send to a server without SMTPUTF8 = %v, want an error that names it", err)
 	}
 }
 
 // TestSendRefused shows which failures of Send are permanent, so that the letter is not retried.
 func TestSendRefused(t *testing.T) {
 	s := inbox.Start(t, inbox.Config{})
-	to := transport(t, s, "smtp", "localhost", "")
-	to.Server.User = ""
-	for code, want := range map[int]bool{550: true, 450: false} {
-		s.Refuse(code)
-		if err := to.Send(t.Context(), message("ada@example.com")); err == nil || mail.Refused(err) != want {
-			t.Errorf("Send, answered with %d = %v, permanent: %t, want %t", code, err, mail.Refused(err), want)
-		}
+	to := anonymous(t, s)
+
+	s.Refuse(550)
+	if err := to.Send(t.Context(), message("ada@example.com")); !mail.Refused(err) {
+		t.Errorf("Send, answered with 550 = %v, want a permanent error", err)
 	}
+
+	s.Refuse(450)
+	if err := to.Send(t.Context(), message("ada@example.com")); err == nil || mail.Refused(err) {
+		t.Errorf("Send, answered with 450 = %v, want a temporary error", err)
+	}
+
 	s.Down()
 	if err := to.Send(t.Context(), message("ada@example.com")); err == nil || mail.Refused(err) {
 		t.Errorf("Send to a server that is down = %v, want a temporary error", err)
@@ -190,31 +262,33 @@ func TestSendRefused(t *testing.T) {
 }
 
 func TestParseURL(t *testing.T) {
-	tests := []struct {
-		raw  string
-		want mail.Server
-		ok   bool
-	}{
-		{"smtp://acme@mail.example", mail.Server{Host: "mail.example", Port: 587, User: "acme"}, true},
-		{"smtps://mail.example", mail.Server{Host: "mail.example", Port: 465, Implicit: true}, true},
-		{"smtp://127.0.0.1:25", mail.Server{Host: "127.0.0.1", Port: 25, Plain: true}, true},
-		{"smtp://10.0.0.3:25?tls=none", mail.Server{Host: "10.0.0.3", Port: 25, Plain: true}, true},
-		{"smtp://localhost?tls=starttls", mail.Server{Host: "localhost", Port: 587}, true},
-		{"smtp://acme:secret@mail.example", mail.Server{}, false},
-		{"smtp://mail.example?tls=maybe", mail.Server{}, false},
-		{"smtps://mail.example?tls=none", mail.Server{}, false},
-		{"smtp://mail.example/inbox", mail.Server{}, false},
-		{"http://mail.example", mail.Server{}, false},
-		{"mail.example:25", mail.Server{}, false},
-		{"", mail.Server{}, false},
-	}
-
-	for _, tt := range tests {
-		got, err := mail.ParseURL(tt.raw)
-		if (err == nil) != tt.ok || tt.ok && got != tt.want {
-			t.Errorf("ParseURL(%q) = %+v, %v, want %+v, %t", tt.raw, got, err, tt.want, tt.ok)
+	for raw, want := range map[string]mail.Server{
+		"smtp://acme@mail.example":      {Host: "mail.example", Port: 587, User: "acme"},
+		"smtps://mail.example":          {Host: "mail.example", Port: 465, Implicit: true},
+		"smtp://127.0.0.1:25":           {Host: "127.0.0.1", Port: 25, Plain: true},
+		"smtp://10.0.0.3:25?tls=none":   {Host: "10.0.0.3", Port: 25, Plain: true},
+		"smtp://localhost?tls=starttls": {Host: "localhost", Port: 587},
+	} {
+		got, err := mail.ParseURL(raw)
+		if err != nil || got != want {
+			t.Errorf("ParseURL(%q) = %+v, %v, want %+v", raw, got, err, want)
 		}
 	}
+
+	for _, raw := range []string{
+		"smtp://acme:secret@mail.example",
+		"smtp://mail.example?tls=maybe",
+		"smtps://mail.example?tls=none",
+		"smtp://mail.example/inbox",
+		"http://mail.example",
+		"mail.example:25",
+		"",
+	} {
+		if got, err := mail.ParseURL(raw); err == nil {
+			t.Errorf("ParseURL(%q) = %+v, want an error", raw, got)
+		}
+	}
+
 	if _, err := mail.ParseURL("log:"); err != mail.ErrBox {
 		t.Errorf("ParseURL(log:) = %v, want ErrBox", err)
 	}

@@ -35,11 +35,9 @@ func ParseURL(raw string) (Server, error) {
 	}
 
 	u, err := url.Parse(raw)
-	if err != nil || (u.Scheme != "smtp" && u.Scheme != "smtps") || u.Hostname() == "" || u.Path != "" &&
-		u.Path != "/" || u.Fragment != "" {
+	if err != nil || !isServer(u) {
 		return Server{}, errors.New("needs log:, smtp://USER@HOST:587 or smtps://USER@HOST:465")
 	}
-
 	if _, set := u.User.Password(); set {
 		return Server{}, errors.New("contains a password; set mail.password instead")
 	}
@@ -48,15 +46,16 @@ func ParseURL(raw string) (Server, error) {
 	if s.Implicit {
 		s.Port = 465
 	}
-	if p := u.Port(); p != "" {
-		s.Port, err = strconv.Atoi(p)
+	if port := u.Port(); port != "" {
+		s.Port, err = strconv.Atoi(port)
 		if err != nil || s.Port < 1 || s.Port > 65535 {
-			return s, fmt.Errorf("needs a port from 1 to 65535")
+			return s, errors.New("needs a port from 1 to 65535")
 		}
 	}
 
 	ip := net.ParseIP(s.Host)
-	s.Plain = !s.Implicit && (s.Host == "localhost" || ip != nil && ip.IsLoopback())
+	loopback := s.Host == "localhost" || ip != nil && ip.IsLoopback()
+	s.Plain = loopback && !s.Implicit
 
 	for name, values := range u.Query() {
 		switch {
@@ -71,6 +70,18 @@ func ParseURL(raw string) (Server, error) {
 		}
 	}
 	return s, nil
+}
+
+// isServer reports whether a URL has the scheme and host of a mail server, and no path or fragment.
+func isServer(u *url.URL) bool {
+	switch {
+	case u.Scheme != "smtp" && u.Scheme != "smtps":
+		return false
+	case u.Path != "" && u.Path != "/":
+		return false
+	default:
+		return u.Hostname() != "" && u.Fragment == ""
+	}
 }
 
 // Name returns the server's host and port, without secrets.

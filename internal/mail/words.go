@@ -108,8 +108,10 @@ var english = map[Kind]words{
 	AddressTaken: {
 		Subject: "Your email address was entered at {brand}",
 		Title:   "You already have an account with this address",
-		Text: []string{"Someone, probably you, tried to use {to} for a different account at {brand}. " +
-			"You already have an account with this address, so nothing has changed."},
+		Text: []string{
+			"Someone, probably you, tried to use {to} for a different account at {brand}. " +
+				"You already have an account with this address, so nothing has changed.",
+		},
 		Note: "If this was not you, you can ignore this email.",
 	},
 	AddressChanged: {
@@ -118,7 +120,8 @@ var english = map[Kind]words{
 		Text: []string{
 			"The email address of your account at {brand} has changed from {to} to {new}. " +
 				"Future emails about your account will go to the new address.",
-			facts},
+			facts,
+		},
 		Note: "If this was not you, contact the operators of {brand} immediately.",
 	},
 	Registration: {
@@ -135,9 +138,11 @@ var english = map[Kind]words{
 	Registered: {
 		Subject: "You already have an account at {brand}",
 		Title:   "You already have an account",
-		Text: []string{"Someone, probably you, tried to create an account at {brand} with the address {to}. " +
-			"There is already an account with this address, so you can sign in. " +
-			"If you forgot the password, choose “Forgot password?” on the sign-in page."},
+		Text: []string{
+			"Someone, probably you, tried to create an account at {brand} with the address {to}. " +
+				"There is already an account with this address, so you can sign in. " +
+				"If you forgot the password, choose “Forgot password?” on the sign-in page.",
+		},
 		Note: "If this was not you, you can ignore this email. Nothing has changed.",
 	},
 	PasswordChanged: {
@@ -146,7 +151,8 @@ var english = map[Kind]words{
 		Text: []string{
 			"The password of your account {to} at {brand} has changed. " +
 				"All other devices and apps were signed out.",
-			facts},
+			facts,
+		},
 		Note: notYou,
 	},
 	PasswordSet: {
@@ -155,13 +161,17 @@ var english = map[Kind]words{
 		Text: []string{
 			"Your account {to} at {brand} had no password, and now has one. " +
 				"All other devices and apps were signed out.",
-			facts},
+			facts,
+		},
 		Note: notYou,
 	},
 	FactorChanged: {
 		Subject: "Security notice about your account at {brand}",
 		Title:   "Security notice",
-		Text:    []string{"In your account {to} at {brand}, {what}", facts},
+		Text: []string{
+			"In your account {to} at {brand}, {what}",
+			facts,
+		},
 		Note: "If this was not you, someone may have access to your account. Set a new password with " +
 			"“Forgot password?” on the sign-in page. This signs out everyone else. " +
 			"Then remove anything you do not recognize from your account.",
@@ -171,23 +181,28 @@ var english = map[Kind]words{
 		Title:   "New sign-in on a new device",
 		Text: []string{
 			"Someone signed in to your account {to} at {brand} on a new device or in a new browser.",
-			facts},
+			facts,
+		},
 		Note: "If this was you, you do not need to do anything. " + notYou,
 	},
 	OperatorDevice: {
 		Subject: "A new sign-in to the dashboard of {brand}",
 		Title:   "New sign-in from a new network",
 		Text: []string{
-			"Someone signed in to your operator account {to} at {brand} " +
-				"from a network that you have not signed in from before.",
-			opFacts},
+			"Someone signed in to your operator account {to} at {brand} from a network that you have " +
+				"not signed in from before.",
+			opFacts,
+		},
 		Note: "If this was you, you do not need to do anything. " + askOwner,
 	},
 	OperatorFactor: {
 		Subject: "Security notice about your operator account at {brand}",
 		Title:   "Security notice",
-		Text:    []string{"In your operator account {to} at {brand}, {what}", opFacts},
-		Note:    askOwner,
+		Text: []string{
+			"In your operator account {to} at {brand}, {what}",
+			opFacts,
+		},
+		Note: askOwner,
 	},
 	OperatorPassword: {
 		Subject: "Your operator password at {brand} has changed",
@@ -195,21 +210,28 @@ var english = map[Kind]words{
 		Text: []string{
 			"The password of your operator account {to} at {brand} has changed. " +
 				"You were signed out everywhere else.",
-			opFacts},
+			opFacts,
+		},
 		Note: askOwner,
 	},
 	OperatorLink: {
 		Subject: "A link for a new operator password at {brand}",
 		Title:   "Someone created a link for a new password",
-		Text: []string{"Someone created a link that sets a new password for your operator account {to} at {brand}. " +
-			"The link can be used once and expires in a day. It is not in this email; " +
-			"get it from the person who created it.", opFacts},
+		Text: []string{
+			"Someone created a link that sets a new password for your operator account {to} at {brand}. " +
+				"The link can be used once and expires in a day. It is not in this email; " +
+				"get it from the person who created it.",
+			opFacts,
+		},
 		Note: "If you did not ask for a link, immediately tell an owner who did not create it.",
 	},
 	OperatorAdded: {
 		Subject: "A new operator at {brand}: {new}",
 		Title:   "There is a new operator",
-		Text:    []string{"{new} is now an operator of {brand} with the role {role}.", opFacts},
+		Text: []string{
+			"{new} is now an operator of {brand} with the role {role}.",
+			opFacts,
+		},
 		Note: "If you did not expect this, remove the operator under Operators in the dashboard, and " +
 			"check the audit trail.",
 	},
@@ -217,7 +239,9 @@ var english = map[Kind]words{
 		Subject: "A test email from {brand}",
 		Title:   "Email works",
 		Text: []string{
-			"The command “selvage mail test” sent this email. It arrived, so this installation can send email."},
+			"The command “selvage mail test” sent this email. " +
+				"It arrived, so this installation can send email.",
+		},
 		Note: "Check the headers of this email, too: SPF, DKIM and DMARC should pass.",
 	},
 }
