@@ -98,7 +98,7 @@ func TestPutAndOpen(t *testing.T) {
 	if _, ok := f.(*os.File); !ok {
 		t.Errorf("Open returns a %T, want an *os.File, which sendfile needs", f)
 	}
-	if got, err := io.ReadAll(f); string(got) != "hello" || err != nil {
+	if got, err := io.ReadAll(f); err != nil || string(got) != "hello" {
 		t.Errorf("reading %s = %q, %v, want hello", key, got, err)
 	}
 
@@ -108,7 +108,7 @@ func TestPutAndOpen(t *testing.T) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := io.ReadAll(f); string(got) != "hello" || err != nil {
+	if got, err := io.ReadAll(f); err != nil || string(got) != "hello" {
 		t.Errorf("reading a removed blob that is still open = %q, %v, want hello", got, err)
 	}
 
@@ -131,7 +131,7 @@ func TestParts(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if got, err := d.ReadPart(key, "peaks"); string(got) != "hello" || err != nil {
+	if got, err := d.ReadPart(key, "peaks"); err != nil || string(got) != "hello" {
 		t.Errorf("ReadPart = %q, %v, want hello", got, err)
 	}
 
@@ -152,7 +152,7 @@ func TestParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := files(t, path); len(left) != 0 {
-		t.Errorf("files after a sweep: %q", left)
+		t.Errorf("files after a sweep: %q, want none", left)
 	}
 }
 
@@ -166,12 +166,32 @@ func TestPutThatFails(t *testing.T) {
 		write  func(File) (map[string][]byte, error)
 		commit func() (bool, error)
 		want   error
-		left   int
+		left   int // number of remaining files
 	}{
-		{"write fails", refuses, keeping(true, nil), broken, 0},
-		{"a part has an invalid name", filling("x", "peaks", "../x"), keeping(true, nil), fs.ErrNotExist, 0},
-		{"not kept", filling("x", "peaks", "index"), keeping(false, nil), nil, 0},
-		{"commit fails with an unknown outcome", filling("x", "peaks"), keeping(false, broken), broken, 2},
+		{
+			name:   "write fails",
+			write:  refuses,
+			commit: keeping(true, nil),
+			want:   broken,
+		},
+		{
+			name:   "a part has an invalid name",
+			write:  filling("x", "peaks", "../x"),
+			commit: keeping(true, nil),
+			want:   fs.ErrNotExist,
+		},
+		{
+			name:   "not kept",
+			write:  filling("x", "peaks", "index"),
+			commit: keeping(false, nil),
+		},
+		{
+			name:   "commit fails with an unknown outcome",
+			write:  filling("x", "peaks"),
+			commit: keeping(false, broken),
+			want:   broken,
+			left:   2,
+		},
 	}
 
 	for _, tt := range tests {
@@ -187,7 +207,7 @@ func TestPutThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := files(t, path); len(left) != 0 {
-		t.Errorf("files after a sweep: %q", left)
+		t.Errorf("files after a sweep: %q, want none", left)
 	}
 }
 
@@ -206,20 +226,26 @@ func TestKeysReachNothingOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for _, key := range []string{"", ".", "..", "../../etc/passwd", "incoming", "/etc/passwd", "a\x00b",
-		planted, "{" + newKey(t) + "}"} {
+	if f, err := d.Open(planted); err == nil {
+		_ = f.Close()
+		t.Errorf("Open(%q), a symbolic link, succeeds, want an error", planted)
+	}
+	_ = d.Put(planted, filling("x"), keeping(true, nil)) // may replace the link, but not follow it
+
+	for _, key := range []string{
+		"", ".", "..", "../../etc/passwd", "incoming", "/etc/passwd", "a\x00b", "{" + newKey(t) + "}",
+	} {
 		if f, err := d.Open(key); err == nil {
 			_ = f.Close()
 			t.Errorf("Open(%q) succeeds, want an error", key)
 		}
-
-		if err := d.Put(key, filling("x"), keeping(true, nil)); err == nil && key != planted {
+		if err := d.Put(key, filling("x"), keeping(true, nil)); err == nil {
 			t.Errorf("Put(%q) succeeds, want an error", key)
 		}
 	}
 
-	if got, err := os.ReadFile(secret); string(got) != "secret" {
-		t.Errorf("the file outside = %q, %v, want no change", got, err)
+	if got, err := os.ReadFile(secret); err != nil || string(got) != "secret" {
+		t.Errorf("the file outside the directory is %q, %v, want secret", got, err)
 	}
 }
 
@@ -257,15 +283,14 @@ func TestSweepSparesWhatIsOwned(t *testing.T) {
 func TestSweepDuringPut(t *testing.T) {
 	d, path := open(t)
 	sweep := func() error { return d.Sweep(t.Context(), using()) }
-	key := newKey(t)
+	write := func(f File) (map[string][]byte, error) {
+		parts, err := filling("x", "peaks")(f)
+		return parts, errors.Join(err, sweep())
+	}
+	commit := func() (bool, error) { return true, sweep() }
 
-	err := d.Put(key,
-		func(f File) (map[string][]byte, error) {
-			parts, err := filling("x", "peaks")(f)
-			return parts, errors.Join(err, sweep())
-		},
-		func() (bool, error) { return true, sweep() })
-	if err != nil {
+	key := newKey(t)
+	if err := d.Put(key, write, commit); err != nil {
 		t.Fatal(err)
 	}
 

@@ -22,7 +22,7 @@ func TestBucketRemovesOthersAgain(t *testing.T) {
 	slices.Sort(keys)
 	stuck, other, used := keys[0], keys[1], keys[2]
 	s, name := servers.S3(t)
-	to, err := url.Parse(s.Endpoint)
+	endpoint, err := url.Parse(s.Endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestBucketRemovesOthersAgain(t *testing.T) {
 	var refuses atomic.Bool
 	refuses.Store(true)
 	store := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(to)
+		r.SetURL(endpoint)
 		r.Out.Host = r.In.Host // the signature covers it
 	}}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -51,22 +51,27 @@ func TestBucketRemovesOthersAgain(t *testing.T) {
 	}
 
 	b.swept = time.Now() // so that Sweep does not list the bucket, and only visits the objects passed to doubt
-	wantObjects := func(when string, want map[string]bool) {
-		t.Helper()
-		for key, there := range want {
-			if _, err := os.Stat(s.File(name, b.object(Name(key)))); (err == nil) != there {
-				t.Errorf("%s, an object: %v, want it there: %t", when, err, there)
-			}
-		}
+	type objects struct{ Stuck, Other, Used bool }
+	exists := func(key string) bool {
+		_, err := os.Stat(s.File(name, b.object(Name(key))))
+		return err == nil
+	}
+	existing := func() objects {
+		return objects{Stuck: exists(stuck), Other: exists(other), Used: exists(used)}
 	}
 
 	if err := b.Sweep(t.Context(), using(used)); err == nil {
 		t.Error("Sweep does not report that the store refuses to delete an object")
 	}
-	wantObjects("while the store refuses", map[string]bool{stuck: true, other: false, used: true})
+	if got, want := existing(), (objects{Stuck: true, Used: true}); got != want {
+		t.Errorf("while the store refuses to delete an object, these exist: %+v, want %+v", got, want)
+	}
+
 	refuses.Store(false)
 	if err := b.Sweep(t.Context(), using(used)); err != nil {
 		t.Error(err)
 	}
-	wantObjects("after it refused", map[string]bool{stuck: false, other: false, used: true})
+	if got, want := existing(), (objects{Used: true}); got != want {
+		t.Errorf("when the store deletes objects again, these exist: %+v, want %+v", got, want)
+	}
 }

@@ -104,24 +104,35 @@ func (b *Bucket) sendObject(ctx context.Context, name string, content io.ReaderA
 	if err != nil {
 		return unavailable(err)
 	}
-	_, err = b.client.Client.PutObject(ctx, b.name, name, io.NewSectionReader(content, 0, size), size,
-		minio.PutObjectOptions{
-			ContentType:  "application/octet-stream",
-			UserMetadata: map[string]string{sumsHeader: s.String()},
-			PartSize:     multipart,
-		})
-	if err != nil {
+	options := minio.PutObjectOptions{
+		ContentType:  "application/octet-stream",
+		UserMetadata: map[string]string{sumsHeader: s.String()},
+		PartSize:     multipart,
+	}
+	reader := io.NewSectionReader(content, 0, size)
+	if _, err := b.client.Client.PutObject(ctx, b.name, name, reader, size, options); err != nil {
 		return fmt.Errorf("storing blob: %w", storeError(err))
 	}
 
-	kept, err := b.client.StatObject(ctx, b.name, name, minio.StatObjectOptions{})
-	if err == nil && (kept.Size != size || kept.UserMetadata[sumsHeader] != s.String()) {
-		err = fmt.Errorf("the store has %d bytes of %d", kept.Size, size)
-	}
-	if err != nil {
+	if err := b.checkStored(ctx, name, s); err != nil {
 		return fmt.Errorf("checking blob: %w", storeError(err))
 	}
 	b.remember(name, s)
+	return nil
+}
+
+// checkStored checks that the store has an object with the given size and checksums.
+func (b *Bucket) checkStored(ctx context.Context, name string, want sums) error {
+	stored, err := b.client.StatObject(ctx, b.name, name, minio.StatObjectOptions{})
+	if err != nil {
+		return err
+	}
+	if stored.Size != want.size {
+		return fmt.Errorf("the store has %d bytes of %d", stored.Size, want.size)
+	}
+	if stored.UserMetadata[sumsHeader] != want.String() {
+		return errors.New("the store has different checksums than those that were sent")
+	}
 	return nil
 }
 

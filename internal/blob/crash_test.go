@@ -28,82 +28,89 @@ func hang(dir, key, step string) {
 		panic(err)
 	}
 
-	stay := func() {
+	block := func() {
 		_, _ = os.Stdout.WriteString("here\n")
 		_, _ = io.Copy(io.Discard, os.Stdin) // blocks: the test never closes it
 	}
-
-	_ = d.Put(key, func(f File) (map[string][]byte, error) {
+	write := func(f File) (map[string][]byte, error) {
 		if step == "write" {
-			defer stay()
+			defer block()
 		}
 		return filling("half a recording", "peaks")(f)
-	}, func() (bool, error) {
-		stay()
+	}
+	commit := func() (bool, error) {
+		block()
 		return true, nil
-	})
+	}
+	_ = d.Put(key, write, commit)
 }
 
 // TestSweepAfterKill shows that if a process is killed while writing, the next sweep in another
 // process removes its file. While the writer is alive, sweeps spare the file.
 func TestSweepAfterKill(t *testing.T) {
 	tests := []struct {
-		step string // the step in which the process is killed
-		row  bool   // whether a row owns the key
-		left bool
+		name    string
+		step    string // the step in which the process is killed
+		owned   bool   // whether a row owns the key
+		written int    // number of files while the process is alive
+		left    int    // number of files after it was killed
 	}{
-		{"write", false, false},
-		{"commit", false, false},
-		{"commit", true, true},
+		{name: "killed while writing", step: "write", written: 1, left: 0},
+		{name: "killed before the row is committed", step: "commit", written: 2, left: 0},
+		{name: "killed after the row is committed", step: "commit", owned: true, written: 2, left: 2},
 	}
 
 	for _, tt := range tests {
-		d, path := open(t)
-		key := newKey(t)
+		t.Run(tt.name, func(t *testing.T) {
+			d, path := open(t)
+			key := newKey(t)
+			both := []string{key, key + ".peaks"}
 
-		child := exec.CommandContext(t.Context(), os.Args[0])
-		child.Env = append(os.Environ(), childEnv+"="+path+" "+key+" "+tt.step)
-		out, err := child.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := child.StdinPipe(); err != nil {
-			t.Fatal(err)
-		}
+			child := startChild(t, path, key, tt.step)
+			if err := d.Sweep(t.Context(), using()); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := files(t, path), both[:tt.written]; !slices.Equal(got, want) {
+				t.Errorf("files while the child lives: %q, want %q", got, want)
+			}
 
-		if err := child.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if line, err := bufio.NewReader(out).ReadString('\n'); line != "here\n" {
-			t.Fatalf("the child printed %q, %v, want here", line, err)
-		}
+			if err := child.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = child.Wait() // killed
 
-		if err := d.Sweep(t.Context(), using()); err != nil {
-			t.Fatal(err)
-		}
-		written := []string{key}
-		if tt.step == "commit" {
-			written = append(written, key+".peaks")
-		}
-		if got := files(t, path); !slices.Equal(got, written) {
-			t.Errorf("%s: files while the child lives: %q, want %q", tt.step, got, written)
-		}
-
-		if err := child.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = child.Wait() // killed
-
-		var rows []string
-		if tt.row {
-			rows = []string{key}
-		}
-		if err := d.Sweep(t.Context(), using(rows...)); err != nil {
-			t.Fatal(err)
-		}
-
-		if left := len(files(t, path)) == 2; left != tt.left {
-			t.Errorf("killed in %s, row %v: file exists %v, want %v", tt.step, tt.row, left, tt.left)
-		}
+			var rows []string
+			if tt.owned {
+				rows = []string{key}
+			}
+			if err := d.Sweep(t.Context(), using(rows...)); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := files(t, path), both[:tt.left]; !slices.Equal(got, want) {
+				t.Errorf("files after the child was killed: %q, want %q", got, want)
+			}
+		})
 	}
+}
+
+// startChild starts a process that is in the given step of a Put.
+func startChild(t *testing.T, dir, key, step string) *exec.Cmd {
+	t.Helper()
+	child := exec.CommandContext(t.Context(), os.Args[0])
+	child.Env = append(os.Environ(), childEnv+"="+dir+" "+key+" "+step)
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := child.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "here\n" {
+		t.Fatalf("the child printed %q, %v, want here", line, err)
+	}
+	return child
 }

@@ -18,12 +18,19 @@ func TestReserve(t *testing.T) {
 
 	d.Reserve(math.MaxInt64)
 	wrote := false
-	err = d.Put(newKey(t), func(File) (map[string][]byte, error) {
+	write := func(File) (map[string][]byte, error) {
 		wrote = true
 		return nil, nil
-	}, keeping(true, nil))
-	if !errors.Is(err, problem.Unavailable) || problem.First(err).Code != "no_space" || wrote {
-		t.Errorf("Put without free space: %v, written: %v, want no_space", err, wrote)
+	}
+	err = d.Put(newKey(t), write, keeping(true, nil))
+	if !errors.Is(err, problem.Unavailable) {
+		t.Fatalf("Put without free space: %v, want problem.Unavailable", err)
+	}
+	if code := problem.First(err).Code; code != "no_space" {
+		t.Errorf("Put without free space: code %q, want no_space", code)
+	}
+	if wrote {
+		t.Error("Put without free space calls the write function")
 	}
 	if left := files(t, path); len(left) != 0 {
 		t.Errorf("remaining files: %q, want none", left)

@@ -248,9 +248,14 @@ func (s *Sealed) encrypt(name string, w io.Writer) (io.WriteCloser, error) {
 func (s *Sealed) sealPart(name string, content []byte) ([]byte, error) {
 	var sealed bytes.Buffer
 	w, err := s.encrypt(name, &sealed)
-	if err == nil {
-		_, err = w.Write(content)
-		err = errors.Join(err, w.Close())
+	if err != nil {
+		return nil, err
 	}
-	return sealed.Bytes(), err
+	if _, err := w.Write(content); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return sealed.Bytes(), nil
 }

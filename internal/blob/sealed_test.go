@@ -14,38 +14,52 @@ import (
 // TestSealedKeys shows that the files of sealed blobs are unreadable, that sealed and plain blobs
 // stay readable after a rotation of the secret, and that no blob can replace another.
 func TestSealedKeys(t *testing.T) {
-	d, where := open(t)
+	d, root := open(t)
 	old, latest := sha256.Sum256([]byte("old")), sha256.Sum256([]byte("new"))
-	use := func(secrets ...[sha256.Size]byte) Store {
-		return NewSealed(d, true, func() [][sha256.Size]byte { return secrets })
+	newSealed := func(seal bool, secrets ...[sha256.Size]byte) Store {
+		return NewSealed(d, seal, func() [][sha256.Size]byte { return secrets })
 	}
-	plain := NewSealed(d, false, func() [][sha256.Size]byte { return [][sha256.Size]byte{latest} })
+
+	blobs := []struct {
+		name     string
+		key      string
+		store    Store
+		readable bool // whether the file contains the bytes of the blob
+	}{
+		{name: "sealed with the old secret", key: newKey(t), store: newSealed(true, old)},
+		{name: "sealed with the new secret", key: newKey(t), store: newSealed(true, latest, old)},
+		{name: "plain", key: newKey(t), store: newSealed(false, latest), readable: true},
+	}
 	want := bytes.Repeat([]byte("secret audio "), 10_000)
-	keys := map[string]string{"old": newKey(t), "new": newKey(t), "plain": newKey(t)}
-	for name, s := range map[string]Store{"old": use(old), "new": use(latest, old), "plain": plain} {
-		if err := s.Put(keys[name], storing(want), keeping(true, nil)); err != nil {
+	for _, blob := range blobs {
+		if err := blob.store.Put(blob.key, storing(want), keeping(true, nil)); err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	for name, key := range keys {
-		readRanges(t, use(latest, old), key, want)
-		both := func() [][sha256.Size]byte { return [][sha256.Size]byte{latest, old} }
-		readRanges(t, NewSealed(d, false, both), key, want)
-		file, err := os.ReadFile(path.Join(where, Name(key)))
-		if err != nil || bytes.Contains(file, []byte("secret")) != (name == "plain") {
-			t.Errorf("the file of %s has readable audio: %v, %v, want it only in the plain blob",
-				name, bytes.Contains(file, []byte("secret")), err)
-		}
+	for _, blob := range blobs {
+		t.Run(blob.name, func(t *testing.T) {
+			checkRanges(t, newSealed(true, latest, old), blob.key, want)
+			checkRanges(t, newSealed(false, latest, old), blob.key, want)
+			file, err := os.ReadFile(path.Join(root, Name(blob.key)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if readable := bytes.Contains(file, []byte("secret")); readable != blob.readable {
+				t.Errorf("the file contains readable audio: %t, want %t", readable, blob.readable)
+			}
+		})
 	}
-	if _, err := use(latest).Open(keys["old"]); err == nil {
+
+	oldKey, plainKey := blobs[0].key, blobs[2].key
+	if _, err := newSealed(true, latest).Open(oldKey); err == nil {
 		t.Error("a blob is opened without its secret")
 	}
 
-	if err := os.Rename(path.Join(where, Name(keys["old"])), path.Join(where, Name(keys["plain"]))); err != nil {
+	if err := os.Rename(path.Join(root, Name(oldKey)), path.Join(root, Name(plainKey))); err != nil {
 		t.Fatal(err)
 	}
-	f, err := use(latest, old).Open(keys["plain"])
+	f, err := newSealed(true, latest, old).Open(plainKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,13 +71,13 @@ func TestSealedKeys(t *testing.T) {
 
 // TestSealedMarkRefused shows that an upload cannot pose as a sealed blob.
 func TestSealedMarkRefused(t *testing.T) {
-	d, where := open(t)
+	d, root := open(t)
 	s := NewSealed(d, false, func() [][sha256.Size]byte { return nil })
 	err := s.Put(newKey(t), storing([]byte(sealedMark+"and something else")), keeping(true, nil))
 	if !errors.Is(err, problem.Unsupported) {
 		t.Errorf("Put returns %v, want problem.Unsupported", err)
 	}
-	if found := files(t, where); len(found) > 0 {
-		t.Errorf("remaining files: %q, want none", found)
+	if left := files(t, root); len(left) > 0 {
+		t.Errorf("remaining files: %q, want none", left)
 	}
 }
