@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/selvage/selvage/internal/background"
 )
 
@@ -15,36 +17,48 @@ import (
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q background.Queue
-		held, release := 0, make(chan struct{})
+		release := make(chan struct{})
+		runs := make(map[string]int)
 		for range 1000 {
-			q.Do("key", func() { held++; <-release })
+			q.Do("first", func() {
+				runs["first"]++
+				<-release
+			})
 		}
-
-		done := map[string]int{}
 		for i := range 300 {
 			name := fmt.Sprint(i % 100)
-			q.Do(name, func() { done[name]++ })
+			q.Do(name, func() { runs[name]++ })
 		}
 
 		synctest.Wait()
-		if held != 1 || len(done) != 0 {
-			t.Errorf("while the first job runs, it ran %d times, and %d others ran, want 1 and 0", held, len(done))
+		if diff := cmp.Diff(map[string]int{"first": 1}, runs); diff != "" {
+			t.Errorf("while the first job runs, these have run (-want +got):\n%s", diff)
 		}
 
-		ended, cancel := context.WithCancel(t.Context())
+		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := q.Wait(ended); !errors.Is(err, context.Canceled) {
+		if err := q.Wait(canceled); !errors.Is(err, context.Canceled) {
 			t.Errorf("Wait with a canceled context, while a job runs = %v, want Canceled", err)
 		}
 
 		close(release)
-		if err := q.Wait(t.Context()); err != nil || held != 1 || len(done) != 100 || done["7"] != 1 {
-			t.Errorf("Wait = %v: the first job ran %d times, want 1; %d of 100 others ran", err, held, len(done))
+		if err := q.Wait(t.Context()); err != nil {
+			t.Fatalf("Wait = %v, want nil", err)
+		}
+		want := map[string]int{"first": 1}
+		for i := range 100 {
+			want[fmt.Sprint(i)] = 1
+		}
+		if diff := cmp.Diff(want, runs); diff != "" {
+			t.Errorf("after Wait, these have run (-want +got):\n%s", diff)
 		}
 
-		q.Do("key", func() { held++ })
-		if err := q.Wait(t.Context()); err != nil || held != 2 {
-			t.Errorf("queued again after the job ended: Wait = %v, the job ran %d times, want 2", err, held)
+		q.Do("first", func() { runs["first"]++ })
+		if err := q.Wait(t.Context()); err != nil {
+			t.Fatalf("Wait = %v, want nil", err)
+		}
+		if n := runs["first"]; n != 2 {
+			t.Errorf("the first job, queued again after it ended, ran %d times, want 2", n)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package cache_test
 import (
 	"errors"
 	"runtime"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,28 +27,38 @@ func TestCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := cache.New[int](time.Now)
 		s := &source{}
-		want := func(what string, value int) {
+		checkLoad := func(when string, want int) {
 			t.Helper()
-			if got, err := c.Load("a", s.read); got != value || err != nil {
-				t.Errorf("%s: Load = %d, %v, want %d", what, got, err, value)
+			if got, err := c.Load("a", s.read); err != nil || got != want {
+				t.Errorf("Load %s = %d, %v, want %d", when, got, err, want)
 			}
 		}
 
-		want("first", 1)
+		checkLoad("from an empty cache", 1)
 		time.Sleep(cache.For*5/6 - time.Nanosecond)
-		want("before the entry is renewed", 1)
+		checkLoad("before the entry is renewed", 1)
 		time.Sleep(cache.For)
-		want("after the entry has expired", 2)
+		checkLoad("after the entry has expired", 2)
 		c.Drop("a")
-		want("after Drop", 3)
+		checkLoad("after Drop", 3)
 		c.Clear()
-		want("after Clear", 4)
+		checkLoad("after Clear", 4)
+	})
+}
+
+// TestFull shows that a cache keeps its newest value even when there are more values than it holds.
+func TestFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cache.New[int](time.Now)
 		for i := range 25_000 {
-			_, _ = c.Load(string(rune(i)), (&source{}).read)
+			if _, err := c.Load(strconv.Itoa(i), (&source{}).read); err != nil {
+				t.Fatal(err)
+			}
 		}
 
-		if got, err := c.Load(string(rune(24_999)), s.read); got != 1 || err != nil {
-			t.Errorf("Load of the newest of many = %d, %v, want 1", got, err)
+		newest := &source{reads: 1}
+		if got, err := c.Load("24999", newest.read); err != nil || got != 1 {
+			t.Errorf("Load of the newest value = %d, %v, want 1, the value in the cache", got, err)
 		}
 	})
 }
@@ -65,18 +76,21 @@ func TestRenew(t *testing.T) {
 		}
 
 		time.Sleep(cache.For - time.Millisecond)
-		renewed, err := c.Load("a", func() (int, error) {
-			if old, err := c.Load("a", s.read); old != 1 || err != nil {
-				t.Errorf("Load while another caller reads = %d, %v, want 1", old, err)
+		got, err := c.Load("a", func() (int, error) {
+			if got, err := c.Load("a", s.read); err != nil || got != 1 {
+				t.Errorf("Load while another caller reads = %d, %v, want 1", got, err)
 			}
 			time.Sleep(time.Millisecond)
-			if new, err := c.Load("a", s.read); new != 2 || err != nil {
-				t.Errorf("Load when the old value has expired = %d, %v, want 2", new, err)
+			if got, err := c.Load("a", s.read); err != nil || got != 2 {
+				t.Errorf("Load when the old value has expired = %d, %v, want 2", got, err)
 			}
 			return 3, nil
 		})
-		if renewed != 3 || err != nil || s.reads != 2 {
-			t.Errorf("Load = %d, %v after %d other reads, want 3 after 2", renewed, err, s.reads)
+		if err != nil || got != 3 {
+			t.Errorf("Load by the caller that renews the value = %d, %v, want 3", got, err)
+		}
+		if s.reads != 2 {
+			t.Errorf("the other callers have read the source %d times, want 2", s.reads)
 		}
 	})
 }
@@ -84,39 +98,45 @@ func TestRenew(t *testing.T) {
 // TestLoadWhileDropped shows that a value is not kept if it was read before a change.
 func TestLoadWhileDropped(t *testing.T) {
 	c := cache.New[string](time.Now)
-	got, err := c.Load("a", func() (string, error) {
+	readOld := func() (string, error) {
 		c.Drop("a") // a change between reading and storing
 		return "old", nil
-	})
-	if got != "old" || err != nil {
-		t.Errorf("Load = %q, %v, want old", got, err)
 	}
-	if got, err = c.Load("a", func() (string, error) { return "new", nil }); got != "new" || err != nil {
+	if got, err := c.Load("a", readOld); err != nil || got != "old" {
+		t.Errorf("Load during a change = %q, %v, want old", got, err)
+	}
+
+	readNew := func() (string, error) { return "new", nil }
+	if got, err := c.Load("a", readNew); err != nil || got != "new" {
 		t.Errorf("Load after a change = %q, %v, want new", got, err)
 	}
 }
 
-// TestSweep shows that a cache that nobody reads frees its values, and keeps later ones again.
+// TestSweep shows that a cache that nobody reads frees its values, and that it keeps new values
+// after that.
 func TestSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := cache.New[*source](time.Now)
 		for range 2 {
 			var kept weak.Pointer[source]
 			reads := 0
+			read := func() (*source, error) {
+				reads++
+				s := &source{reads: reads}
+				kept = weak.Make(s)
+				return s, nil
+			}
 			for range 2 {
-				_, err := c.Load("a", func() (*source, error) {
-					reads++
-					s := &source{reads: reads}
-					kept = weak.Make(s)
-					return s, nil
-				})
-				if err != nil {
+				if _, err := c.Load("a", read); err != nil {
 					t.Fatal(err)
 				}
 			}
 			runtime.GC()
-			if reads != 1 || kept.Value() == nil {
-				t.Errorf("%d reads, value %v, want one that is kept", reads, kept.Value())
+			if reads != 1 {
+				t.Errorf("two calls of Load read %d times, want 1", reads)
+			}
+			if kept.Value() == nil {
+				t.Error("the value is no longer in memory, want it kept")
 			}
 
 			time.Sleep(11 * time.Second)
@@ -136,17 +156,19 @@ func TestClockBack(t *testing.T) {
 	c, s := cache.New[int](func() time.Time { return now }), &source{}
 	for i, step := range []time.Duration{0, -time.Hour, time.Hour} {
 		now = now.Add(step)
-		if got, err := c.Load("a", s.read); got != i+1 || err != nil {
-			t.Errorf("Load after a step of %v = %d, %v, want another read", step, got, err)
+		want := i + 1
+		if got, err := c.Load("a", s.read); err != nil || got != want {
+			t.Errorf("Load after a step of %v = %d, %v, want %d, a new value", step, got, err, want)
 		}
 	}
 }
 
+// TestLoadFails shows that an error is returned together with the value, and that it is not kept.
 func TestLoadFails(t *testing.T) {
 	c, s := cache.New[int](time.Now), &source{err: errors.New("away")}
-	for want := range 2 {
-		if got, err := c.Load("a", s.read); got != want+1 || !errors.Is(err, s.err) {
-			t.Errorf("Load = %d, %v, want %d and the error", got, err, want+1)
+	for _, want := range []int{1, 2} {
+		if got, err := c.Load("a", s.read); got != want || !errors.Is(err, s.err) {
+			t.Errorf("Load = %d, %v, want %d, %v", got, err, want, s.err)
 		}
 	}
 }

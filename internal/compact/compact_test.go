@@ -15,7 +15,15 @@ const id = "0190a6f2-7c1e-7d5a-8b1f-3f6f0a1b2c3d"
 
 // TestReader shows that a Reader returns what was appended.
 func TestReader(t *testing.T) {
-	texts := []string{"", "a", id, strings.ToUpper(id), "{" + id[:34] + "}", strings.Repeat("k", 300), "\x00é"}
+	texts := []string{
+		"",
+		"a",
+		id,
+		strings.ToUpper(id),
+		"{" + id[:34] + "}",
+		strings.Repeat("k", 300),
+		"\x00é",
+	}
 	at := time.UnixMicro(1_700_000_000_123_456).UTC()
 
 	b := compact.AppendList(nil, texts)
@@ -32,15 +40,27 @@ func TestReader(t *testing.T) {
 	if got := r.List(); got != nil {
 		t.Errorf("an empty list is %q, want nil", got)
 	}
-	if got, zero := r.Time(), r.Time(); !got.Equal(at) || !zero.IsZero() {
-		t.Errorf("the times are %v and %v, want the appended time and zero", got, zero)
+	if got := r.Time(); !got.Equal(at) {
+		t.Errorf("the time is %v, want %v", got, at)
 	}
-	if !r.More() || r.Done() {
-		t.Error("the number is missing")
+	if got := r.Time(); !got.IsZero() {
+		t.Errorf("the zero time is %v, want zero", got)
 	}
 
-	if n := r.Number(); n != -5 || r.More() || !r.Done() {
-		t.Errorf("the number is %d, more: %t, done: %t, want -5, false and true", n, r.More(), r.Done())
+	if !r.More() {
+		t.Error("More = false before the number, want true")
+	}
+	if r.Done() {
+		t.Error("Done = true before the number, want false")
+	}
+	if got := r.Number(); got != -5 {
+		t.Errorf("the number is %d, want -5", got)
+	}
+	if r.More() {
+		t.Error("More = true at the end, want false")
+	}
+	if !r.Done() {
+		t.Error("Done = false at the end, want true")
 	}
 }
 
@@ -54,12 +74,22 @@ func TestTruncated(t *testing.T) {
 		"an endless size": {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
 		"a huge size":     binary.AppendUvarint(nil, 1<<63),
 	} {
-		text, list := compact.NewReader(b), compact.NewReader(b)
-		if got := text.Text(); got != "" || text.Done() || text.More() {
-			t.Errorf("%s: the text is %q, done: %t", name, got, text.Done())
-		}
-		if list.List(); list.Done() {
-			t.Errorf("%s: the list is complete", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			r := compact.NewReader(b)
+			if got := r.Text(); got != "" {
+				t.Errorf("the text is %q, want an empty one", got)
+			}
+			if r.Done() {
+				t.Error("Done = true after an incomplete text, want false")
+			}
+			if r.More() {
+				t.Error("More = true after an incomplete text, want false")
+			}
+
+			r = compact.NewReader(b)
+			if got := r.List(); r.Done() {
+				t.Errorf("Done = true after the incomplete list %q, want false", got)
+			}
+		})
 	}
 }
