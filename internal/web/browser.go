@@ -72,12 +72,12 @@ func (b *Browser) Set(name, value string) {
 
 // Values returns all values by name.
 func (b *Browser) Values() map[string]string {
-	all := make(map[string]string, len(b.s.Values))
-	for k := range b.s.Values {
-		name, _ := k.(string)
-		all[name] = b.Value(name)
+	values := make(map[string]string, len(b.s.Values))
+	for key := range b.s.Values {
+		name, _ := key.(string)
+		values[name] = b.Value(name)
 	}
-	return all
+	return values
 }
 
 // Renew saves the browser under a new id, and invalidates the old id. It must be called whenever

@@ -28,16 +28,23 @@ func TestServeDocument(t *testing.T) {
 	}
 
 	for _, tt := range tests {
-		r := httptest.NewRequest(tt.method, "/", nil)
-		r.Header = tt.header
-		rec := httptest.NewRecorder()
-		web.ServeDocument(rec, r, "application/json", etag, body)
-		if rec.Code != tt.status || rec.Body.String() != tt.body || rec.Header().Get("ETag") != etag {
-			t.Errorf("%s: %d %q with the tag %s, want %d %q with %s", tt.name, rec.Code, rec.Body,
-				rec.Header().Get("ETag"), tt.status, tt.body, etag)
-		}
-		if got := rec.Header().Get("Content-Type"); tt.status == 200 && got != "application/json" {
-			t.Errorf("%s: Content-Type = %q, want application/json", tt.name, got)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			r := httptest.NewRequest(tt.method, "/", nil)
+			r.Header = tt.header
+			rec := httptest.NewRecorder()
+			web.ServeDocument(rec, r, "application/json", etag, body)
+			if rec.Code != tt.status {
+				t.Errorf("the status is %d, want %d", rec.Code, tt.status)
+			}
+			if got := rec.Body.String(); got != tt.body {
+				t.Errorf("the body is %q, want %q", got, tt.body)
+			}
+			if got := rec.Header().Get("ETag"); got != etag {
+				t.Errorf("the ETag is %s, want %s", got, etag)
+			}
+			if got := rec.Header().Get("Content-Type"); tt.status == 200 && got != "application/json" {
+				t.Errorf("the Content-Type is %q, want application/json", got)
+			}
+		})
 	}
 }

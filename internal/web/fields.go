@@ -51,19 +51,21 @@ func texts(name string, raw json.RawMessage) ([]string, error) {
 		list = []json.RawMessage{raw}
 	}
 
-	var all []string
+	var values []string
 	for _, item := range list {
-		var text string
-		switch item = bytes.TrimSpace(item); {
-		case json.Unmarshal(item, &text) == nil:
-		case item[0] == '{' || item[0] == '[':
+		item = bytes.TrimSpace(item)
+		if string(item) == "null" {
+			continue
+		}
+		if item[0] == '{' || item[0] == '[' {
 			return nil, problem.BadParam(name, "%s must be a string", name)
-		default:
+		}
+
+		var text string
+		if json.Unmarshal(item, &text) != nil {
 			text = string(item) // a number, true or false
 		}
-		if string(item) != "null" {
-			all = append(all, text)
-		}
+		values = append(values, text)
 	}
-	return all, nil
+	return values, nil
 }

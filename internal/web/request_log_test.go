@@ -20,8 +20,8 @@ import (
 func TestRefusalFlood(t *testing.T) {
 	var b bytes.Buffer
 	l := newRequestLog(slog.New(slog.NewTextHandler(&b, nil)))
-	at := time.Now()
-	l.now = func() time.Time { return at }
+	now := time.Now()
+	l.now = func() time.Time { return now }
 
 	refuse := func(err error) {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -38,12 +38,12 @@ func TestRefusalFlood(t *testing.T) {
 	if n := strings.Count(b.String(), "level=INFO msg=request"); n != refusalBurst {
 		t.Errorf("%d refusals in an instant were logged, want %d", n, refusalBurst)
 	}
-	if strings.Count(b.String(), `cause="the cause" code=unauthorized`) != refusalBurst {
-		t.Error("not every line has the cause and the code")
+	if n := strings.Count(b.String(), `cause="the cause" code=unauthorized`); n != refusalBurst {
+		t.Errorf("%d lines have the cause and the code, want %d", n, refusalBurst)
 	}
 
 	b.Reset()
-	at = at.Add(time.Second)
+	now = now.Add(time.Second)
 	refuse(problem.NoCredentials())
 	if !strings.Contains(b.String(), "refusals_not_logged=7") {
 		t.Errorf("after a second: %q, want a line that counts 7 refusals", b.String())
@@ -62,8 +62,11 @@ func TestRefusalLength(t *testing.T) {
 	v := newVisit(httptest.NewRequest(http.MethodGet, "/", nil))
 	v.refusal = problem.NoCredentials().Because(strings.Repeat("é", maxCause))
 	cause := v.describeRefusal()[0].Value.String()
-	if len(cause) > maxCause+len("…") || !strings.HasSuffix(cause, "é…") {
-		t.Errorf("a cause of %d bytes is logged, want at most maxCause bytes and an ellipsis", len(cause))
+	if most := maxCause + len("…"); len(cause) > most {
+		t.Errorf("the logged cause has %d bytes, want at most %d", len(cause), most)
+	}
+	if !strings.HasSuffix(cause, "é…") {
+		t.Errorf("the logged cause is %q, want a whole character and an ellipsis at the end", cause)
 	}
 }
 
@@ -72,15 +75,32 @@ func TestRefusalLength(t *testing.T) {
 // reason is still a server error.
 func TestClientLeft(t *testing.T) {
 	tests := []struct {
-		name       string
-		leaves     bool
-		err        error
-		wantStatus int
-		wantLog    string
+		name   string
+		leaves bool
+		err    error
+		status int
+		level  string
 	}{
-		{"the client leaves", true, context.Canceled, 499, "level=INFO msg=request"},
-		{"the client leaves, but something else failed", true, errors.New("no space"), 500, "level=ERROR msg=request"},
-		{"only a part of the work is canceled", false, context.Canceled, 500, "level=ERROR msg=request"},
+		{
+			name:   "the client leaves",
+			leaves: true,
+			err:    context.Canceled,
+			status: 499,
+			level:  "INFO",
+		},
+		{
+			name:   "the client leaves, but something else failed",
+			leaves: true,
+			err:    errors.New("no space"),
+			status: 500,
+			level:  "ERROR",
+		},
+		{
+			name:   "only a part of the work is canceled",
+			err:    context.Canceled,
+			status: 500,
+			level:  "ERROR",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -89,7 +109,8 @@ func TestClientLeft(t *testing.T) {
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
 			counted := 0
-			fails := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			observe := func(_ string, status int, _ time.Duration) { counted = status }
+			failing := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if tt.leaves {
 					leave()
 				}
@@ -100,17 +121,20 @@ func TestClientLeft(t *testing.T) {
 			})
 
 			r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/oauth/token", nil)
-			Outer(fails, log, func(_ string, status int, _ time.Duration) { counted = status }).
-				ServeHTTP(httptest.NewRecorder(), r)
+			Outer(failing, log, observe).ServeHTTP(httptest.NewRecorder(), r)
 
-			if counted != tt.wantStatus || !strings.Contains(b.String(), tt.wantLog) {
-				t.Errorf("counted %d and logged %s, want %d and %s", counted, b.String(), tt.wantStatus, tt.wantLog)
+			if counted != tt.status {
+				t.Errorf("the request is counted with status %d, want %d", counted, tt.status)
 			}
-			if failed := strings.Contains(b.String(), "ERROR"); failed != (tt.wantStatus == 500) {
-				t.Errorf("logged %s, want the level ERROR only for status 500", b.String())
+			logged := b.String()
+			if want := "level=" + tt.level + " msg=request"; !strings.Contains(logged, want) {
+				t.Errorf("the log is %s, want it to contain %q", logged, want)
 			}
-			if strings.Contains(b.String(), `cause=""`) {
-				t.Errorf("logged an empty cause: %s", b.String())
+			if tt.level != "ERROR" && strings.Contains(logged, "ERROR") {
+				t.Errorf("the log is %s, want it without errors", logged)
+			}
+			if strings.Contains(logged, `cause=""`) {
+				t.Errorf("the log is %s, want it without an empty cause", logged)
 			}
 		})
 	}

@@ -14,26 +14,28 @@ import (
 )
 
 func TestBearer(t *testing.T) {
-	tests := []struct {
-		headers []string
-		want    string
-	}{
-		{[]string{"Bearer abc"}, "abc"},
-		{[]string{"bearer abc"}, "abc"},
-		{[]string{"Basic abc"}, ""},
-		{[]string{"Bearer"}, ""},
-		{[]string{"Bearer "}, ""},
-		{[]string{"Bearer a b"}, ""},
-		{[]string{"Bearer a, Bearer b"}, ""},
-		{[]string{"Bearer a", "Bearer b"}, ""},
-		{nil, ""},
+	bearer := func(headers ...string) (token string, ok bool) {
+		r := httptest.NewRequest(http.MethodGet, "/?access_token=abc", nil)
+		r.Header["Authorization"] = headers
+		return web.Bearer(r)
 	}
 
-	for _, tt := range tests {
-		r := httptest.NewRequest(http.MethodGet, "/?access_token=abc", nil)
-		r.Header["Authorization"] = tt.headers
-		if got, ok := web.Bearer(r); got != tt.want || ok != (tt.want != "") {
-			t.Errorf("Bearer(%q) = %q, %v, want %q", tt.headers, got, ok, tt.want)
+	for _, header := range []string{"Bearer abc", "bearer abc"} {
+		if got, ok := bearer(header); !ok || got != "abc" {
+			t.Errorf("Bearer with %q = %q, %t, want abc", header, got, ok)
+		}
+	}
+	for _, headers := range [][]string{
+		nil,
+		{"Basic abc"},
+		{"Bearer"},
+		{"Bearer "},
+		{"Bearer a b"},
+		{"Bearer a, Bearer b"},
+		{"Bearer a", "Bearer b"},
+	} {
+		if got, ok := bearer(headers...); ok || got != "" {
+			t.Errorf("Bearer with %q = %q, %t, want no token", headers, got, ok)
 		}
 	}
 }
@@ -41,8 +43,15 @@ func TestBearer(t *testing.T) {
 func TestBasic(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.SetBasicAuth("a", "b:c")
-	if name, secret, ok := web.Basic(r); name != "a" || secret != "b:c" || !ok {
-		t.Errorf("Basic = %q, %q, %v, want a and b:c", name, secret, ok)
+	name, secret, ok := web.Basic(r)
+	if !ok {
+		t.Fatal("Basic finds no credentials")
+	}
+	if name != "a" {
+		t.Errorf("the name is %q, want a", name)
+	}
+	if secret != "b:c" {
+		t.Errorf("the secret is %q, want b:c", secret)
 	}
 	r.Header.Add("Authorization", "Basic eDp5")
 	if _, _, ok := web.Basic(r); ok {
@@ -54,9 +63,9 @@ func TestBasic(t *testing.T) {
 // that TRACE requests are refused. The response writer of the middleware has a ReadFrom method, so
 // that the kernel can still send files.
 func TestOuter(t *testing.T) {
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	var seen int
-	h := web.Outer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	var observed int
+	observe := func(_ string, status int, _ time.Duration) { observed = status }
+	handle := func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/panic":
 			panic("no")
@@ -68,31 +77,39 @@ func TestOuter(t *testing.T) {
 		if web.RequestID(r.Context()) == "" {
 			t.Error("no request id in the context")
 		}
-	}), quiet, func(_ string, status int, _ time.Duration) { seen = status })
+	}
+	h := web.Outer(http.HandlerFunc(handle), slog.New(slog.DiscardHandler), observe)
 
 	tests := []struct {
-		method, path, encoding string
-		want                   int
+		method, path string
+		encoding     string // the Content-Encoding header
+		want         int
 	}{
-		{http.MethodGet, "/sendfile", "", http.StatusOK},
-		{http.MethodGet, "/panic", "", http.StatusInternalServerError},
-		{http.MethodTrace, "/", "", http.StatusMethodNotAllowed},
-		{http.MethodPost, "/", "gzip", http.StatusOK}, // accepted here: each protocol refuses it in its own format
+		{method: http.MethodGet, path: "/sendfile", want: http.StatusOK},
+		{method: http.MethodGet, path: "/panic", want: http.StatusInternalServerError},
+		{method: http.MethodTrace, path: "/", want: http.StatusMethodNotAllowed},
+		// This one is accepted, because each protocol refuses it in its own format.
+		{method: http.MethodPost, path: "/", encoding: "gzip", want: http.StatusOK},
 	}
 
 	for _, tt := range tests {
-		r := httptest.NewRequest(tt.method, tt.path, nil)
-		if tt.encoding != "" {
-			r.Header.Set("Content-Encoding", tt.encoding)
-		}
-		rec := httptest.NewRecorder()
-		h.ServeHTTP(rec, r)
-		if rec.Code != tt.want || rec.Header().Get("X-Request-Id") == "" {
-			t.Errorf("%s %s = %d, want %d with a request id", tt.method, tt.path, rec.Code, tt.want)
-		}
-		if tt.want != http.StatusOK && seen != tt.want {
-			t.Errorf("%s %s: the observer saw %d, want %d", tt.method, tt.path, seen, tt.want)
-		}
+		t.Run(tt.method+tt.path, func(t *testing.T) {
+			r := httptest.NewRequest(tt.method, tt.path, nil)
+			if tt.encoding != "" {
+				r.Header.Set("Content-Encoding", tt.encoding)
+			}
+			rec := httptest.NewRecorder()
+			h.ServeHTTP(rec, r)
+			if rec.Code != tt.want {
+				t.Errorf("the status is %d, want %d", rec.Code, tt.want)
+			}
+			if rec.Header().Get("X-Request-Id") == "" {
+				t.Error("the response has no request id")
+			}
+			if tt.want != http.StatusOK && observed != tt.want {
+				t.Errorf("the observed status is %d, want %d", observed, tt.want)
+			}
+		})
 	}
 }
 
@@ -119,40 +136,53 @@ func TestFlowCookie(t *testing.T) {
 	}
 
 	for _, tt := range tests {
-		u, err := url.Parse(tt.public)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := web.Cookies{PublicURL: u}
-		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		r.Header.Set("User-Agent", tt.agent)
-		rec := httptest.NewRecorder()
-		mark := c.Flow(rec, r)
-		set := rec.Result().Cookies()[0]
-		if set.Secure != tt.secure || strings.HasPrefix(set.Name, "__Host-") != tt.secure || !set.HttpOnly ||
-			set.SameSite != http.SameSiteLaxMode || set.Path != "/" || set.Domain != "" {
-			t.Errorf("the cookie at %s with %.20s is %v, want the attributes of a flow cookie",
-				tt.public, tt.agent, set)
-		}
+		t.Run(tt.public+" with "+tt.agent, func(t *testing.T) {
+			u, err := url.Parse(tt.public)
+			if err != nil {
+				t.Fatal(err)
+			}
+			testFlowCookie(t, web.Cookies{PublicURL: u}, tt.agent, tt.secure)
+		})
+	}
+}
 
-		r.AddCookie(&http.Cookie{Name: set.Name, Value: set.Value})
-		if got := c.FlowOf(r); got != mark {
-			t.Errorf("%s: FlowOf = %q, want %q", tt.public, got, mark)
-		}
+func testFlowCookie(t *testing.T, cookies web.Cookies, userAgent string, secure bool) {
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Header.Set("User-Agent", userAgent)
+	rec := httptest.NewRecorder()
+	mark := cookies.Flow(rec, r)
 
-		r.AddCookie(&http.Cookie{Name: set.Name, Value: mark})
-		if got := c.FlowOf(r); got != "" {
-			t.Errorf("%s: FlowOf of two cookies = %q, want none", tt.public, got)
-		}
+	cookie := rec.Result().Cookies()[0]
+	type attributes struct {
+		Secure, HTTPOnly bool
+		SameSite         http.SameSite
+		Path, Domain     string
+	}
+	got := attributes{cookie.Secure, cookie.HttpOnly, cookie.SameSite, cookie.Path, cookie.Domain}
+	want := attributes{Secure: secure, HTTPOnly: true, SameSite: http.SameSiteLaxMode, Path: "/"}
+	if got != want {
+		t.Errorf("the cookie has the attributes %+v, want %+v", got, want)
+	}
+	if prefixed := strings.HasPrefix(cookie.Name, "__Host-"); prefixed != secure {
+		t.Errorf("the name %s begins with __Host-: %t, want %t", cookie.Name, prefixed, secure)
 	}
 
-	secure, err := url.Parse("https://id.example")
-	if err != nil {
-		t.Fatal(err)
+	r.AddCookie(&http.Cookie{Name: cookie.Name, Value: cookie.Value})
+	if got := cookies.FlowOf(r); got != mark {
+		t.Errorf("FlowOf = %q, want %q", got, mark)
 	}
+	r.AddCookie(&http.Cookie{Name: cookie.Name, Value: mark})
+	if got := cookies.FlowOf(r); got != "" {
+		t.Errorf("FlowOf with two cookies = %q, want none", got)
+	}
+}
+
+// TestFlowCookiePrefix shows that over HTTPS, a cookie without the prefix is ignored.
+func TestFlowCookiePrefix(t *testing.T) {
+	c := web.Cookies{PublicURL: &url.URL{Scheme: "https", Host: "id.example"}}
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.AddCookie(&http.Cookie{Name: "selvage-flow", Value: strings.Repeat("A", 26)})
-	if got := (web.Cookies{PublicURL: secure}).FlowOf(r); got != "" {
-		t.Errorf("over https, a cookie without the prefix was accepted: %q", got)
+	if got := c.FlowOf(r); got != "" {
+		t.Errorf("FlowOf = %q, want none", got)
 	}
 }
