@@ -51,11 +51,11 @@ func newWorld(t *testing.T, change func(*factor.Config)) *world {
 	w, dir, ctx := &world{began: time.Now()}, storetest.Dir(t), t.Context()
 	rows := storetest.Open(t, dir, w.now)
 	w.rows = rows
-	live, err := sessions.Open(ctx, sessions.Config{Dir: dir, Now: w.now})
+	sessionStore, err := sessions.Open(ctx, sessions.Config{Dir: dir, Now: w.now})
 	must(t, err)
-	t.Cleanup(func() { _ = live.Close() })
+	t.Cleanup(func() { _ = sessionStore.Close() })
 	ring := storetest.Ring(t, dir, rows, w.now)
-	c := factor.Config{Store: rows, Sessions: live, Ring: ring, AuthURL: origin, Now: w.now}
+	c := factor.Config{Store: rows, Sessions: sessionStore, Ring: ring, AuthURL: origin, Now: w.now}
 	if change != nil {
 		change(&c)
 	}
@@ -71,82 +71,89 @@ func newWorld(t *testing.T, change func(*factor.Config)) *world {
 	p, err := f.Projects.Create(ctx, "Acme")
 	must(t, err)
 
-	for email, to := range map[string]*factor.Owner{"ada@example.com": &w.ada, "grace@example.com": &w.grace} {
+	newOwner := func(email string) factor.Owner {
 		s, err := f.Subscribers.Create(ctx, p.ID, fabric.SubscriberInput{Email: &email})
 		must(t, err)
-		*to = factor.Owner{Kind: factor.Subscriber, ID: s.ID}
+		return factor.Owner{Kind: factor.Subscriber, ID: s.ID}
 	}
+	w.ada, w.grace = newOwner("ada@example.com"), newOwner("grace@example.com")
 	return w
 }
 
 // app sets up an authenticator app and returns its secret.
-func (w *world) app(t *testing.T, o factor.Owner) string {
+func (w *world) app(t *testing.T, owner factor.Owner) string {
 	t.Helper()
-	e, err := w.BeginTOTP(t.Context(), o, "flow", "Acme", "ada@example.com")
+	setup, err := w.BeginTOTP(t.Context(), owner, "flow", "Acme", "ada@example.com")
 	must(t, err)
-	must(t, w.ConfirmTOTP(t.Context(), o, false, "flow", factortest.Code(e.Secret, w.now())))
-	return e.Secret
+	must(t, w.ConfirmTOTP(t.Context(), owner, false, "flow", factortest.Code(setup.Secret, w.now())))
+	return setup.Secret
 }
 
-func TestTOTP(t *testing.T) {
-	w := newWorld(t, func(c *factor.Config) { c.Guesses = 100 })
+func TestSetUpTOTP(t *testing.T) {
+	w := newWorld(t, nil)
 	ctx := t.Context()
-	e, err := w.BeginTOTP(ctx, w.ada, "flow", "Acme: Dialer", "ada@example.com")
+	setup, err := w.BeginTOTP(ctx, w.ada, "flow", "Acme: Dialer", "ada@example.com")
 	must(t, err)
-	if _, err := png.Decode(bytes.NewReader(e.PNG)); err != nil ||
-		!strings.HasPrefix(e.URL, "otpauth://totp/Acme%20%20Dialer:ada@example.com?") {
-		t.Errorf("setting up an app: %v, %s, want a PNG and an otpauth URL", err, e.URL)
+	if _, err := png.Decode(bytes.NewReader(setup.PNG)); err != nil {
+		t.Errorf("the QR code is not a PNG: %v", err)
 	}
-	if again, err := w.BeginTOTP(ctx, w.ada, "flow", "Acme", "ada@example.com"); err != nil ||
-		again.Secret != e.Secret {
-		t.Errorf("BeginTOTP again: error %v, want the same secret", err)
+	if want := "otpauth://totp/Acme%20%20Dialer:ada@example.com?"; !strings.HasPrefix(setup.URL, want) {
+		t.Errorf("the URL is %s, want it to begin with %s", setup.URL, want)
+	}
+	again, err := w.BeginTOTP(ctx, w.ada, "flow", "Acme", "ada@example.com")
+	if err != nil || again.Secret != setup.Secret {
+		t.Errorf("BeginTOTP again returns the secret %q, %v, want %q again", again.Secret, err, setup.Secret)
 	}
 
-	if err := w.ConfirmTOTP(ctx, w.grace, false, "flow",
-		factortest.Code(e.Secret, w.now())); !errors.Is(err, factor.ErrPending) {
+	code := factortest.Code(setup.Secret, w.now())
+	if err := w.ConfirmTOTP(ctx, w.grace, false, "flow", code); !errors.Is(err, factor.ErrPending) {
 		t.Errorf("confirming another's set-up: %v, want ErrPending", err)
 	}
 	if err := w.ConfirmTOTP(ctx, w.ada, false, "flow", "000000"); !errors.Is(err, factor.ErrWrong) {
 		t.Errorf("confirming with a wrong code: %v, want ErrWrong", err)
 	}
 	if set, err := w.Has(ctx, w.ada); err != nil || set.Any() {
-		t.Errorf("before the confirmation: %+v, %v, want no factors", set, err)
+		t.Errorf("before the confirmation, ada has %+v, %v, want no factors", set, err)
 	}
 
-	confirmed := factortest.Code(e.Secret, w.now())
-	must(t, w.ConfirmTOTP(ctx, w.ada, false, "flow", confirmed))
+	must(t, w.ConfirmTOTP(ctx, w.ada, false, "flow", code))
 	if set, err := w.Has(ctx, w.ada); err != nil || !set.TOTP || set.Passkeys {
-		t.Errorf("after the confirmation: %+v, %v, want only the app", set, err)
+		t.Errorf("after the confirmation, ada has %+v, %v, want only the app", set, err)
 	}
-	if err := w.CheckTOTP(ctx, w.ada, "", confirmed); !errors.Is(err, factor.ErrUsed) {
+	if err := w.CheckTOTP(ctx, w.ada, "", code); !errors.Is(err, factor.ErrUsed) {
 		t.Errorf("the code of the set-up, used again: %v, want ErrUsed", err)
 	}
+}
 
+func TestCheckTOTP(t *testing.T) {
+	w := newWorld(t, func(c *factor.Config) { c.Guesses = 100 })
+	ctx := t.Context()
+	secret := w.app(t, w.ada)
 	w.pass(time.Minute)
+	codeIn := func(d time.Duration) string { return factortest.Code(secret, w.now().Add(d)) }
+	early := codeIn(30 * time.Second)
+
 	for _, tt := range []struct {
 		name string
 		code string
 		want error
 	}{
-		{"a code two steps late", factortest.Code(e.Secret, w.now().Add(-time.Minute)), factor.ErrWrong},
-		{"a code two steps early", factortest.Code(e.Secret, w.now().Add(time.Minute)), factor.ErrWrong},
+		{"a code two steps late", codeIn(-time.Minute), factor.ErrWrong},
+		{"a code two steps early", codeIn(time.Minute), factor.ErrWrong},
 		{"a code that is not digits", "ABCDEF", factor.ErrWrong},
 		{"empty", "", factor.ErrWrong},
-		{"a code one step early, with a space", space(factortest.Code(e.Secret, w.now().Add(30*time.Second))), nil},
-		{"the current code after that", factortest.Code(e.Secret, w.now()), factor.ErrUsed},
+		{"a code one step early, with a space", early[:3] + " " + early[3:], nil},
+		{"the current code after that", codeIn(0), factor.ErrUsed},
 	} {
 		if err := w.CheckTOTP(ctx, w.ada, "", tt.code); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
 		}
 	}
 
-	if err := w.CheckTOTP(ctx, w.grace, "",
-		factortest.Code(e.Secret, w.now().Add(30*time.Second))); !errors.Is(err, factor.ErrWrong) {
+	if err := w.CheckTOTP(ctx, w.grace, "", early); !errors.Is(err, factor.ErrWrong) {
 		t.Errorf("another owner's code: %v, want ErrWrong", err)
 	}
 }
-
-func space(code string) string { return code[:3] + " " + code[3:] }
 
 // TestTOTPOnce shows that only one of several callers that use the same code succeeds.
 func TestTOTPOnce(t *testing.T) {
@@ -165,18 +172,18 @@ func TestTOTPOnce(t *testing.T) {
 }
 
 // race runs try fifty times concurrently and returns how many of the runs succeeded.
-func race(try func() error) (won int64) {
-	var all sync.WaitGroup
-	var n atomic.Int64
+func race(try func() error) int64 {
+	var callers sync.WaitGroup
+	var succeeded atomic.Int64
 	for range 50 {
-		all.Go(func() {
+		callers.Go(func() {
 			if try() == nil {
-				n.Add(1)
+				succeeded.Add(1)
 			}
 		})
 	}
-	all.Wait()
-	return n.Load()
+	callers.Wait()
+	return succeeded.Load()
 }
 
 // TestGuesses shows that no more codes are checked than the limit allows, even if many are tried
@@ -198,11 +205,15 @@ func TestGuesses(t *testing.T) {
 		return nil
 	})
 
-	if wrong.Load() != 6 || limited.Load() != 44 {
-		t.Errorf("of 50 guesses %d were checked and %d refused, want 6 and 44", wrong.Load(), limited.Load())
+	if n := wrong.Load(); n != 6 {
+		t.Errorf("%d of 50 guesses were checked, want 6", n)
 	}
-	if err := w.CheckTOTP(t.Context(), w.ada, "",
-		factortest.Code(secret, w.now())); !errors.Is(err, problem.RateLimited) {
+	if n := limited.Load(); n != 44 {
+		t.Errorf("%d of 50 guesses were refused, want 44", n)
+	}
+
+	code := factortest.Code(secret, w.now())
+	if err := w.CheckTOTP(t.Context(), w.ada, "", code); !errors.Is(err, problem.RateLimited) {
 		t.Errorf("the right code after the guesses: %v, want RateLimited", err)
 	}
 	if err := w.UseCode(t.Context(), w.ada, "", codes[0]); !errors.Is(err, problem.RateLimited) {
@@ -214,18 +225,18 @@ func TestGuesses(t *testing.T) {
 	}
 
 	// A place that the owner is known to use has its own count, with the same limit.
-	var there atomic.Int64
+	wrong.Store(0)
 	race(func() error {
 		if errors.Is(w.CheckTOTP(context.Background(), w.ada, "device b", "000000"), factor.ErrWrong) {
-			there.Add(1)
+			wrong.Add(1)
 		}
 		return nil
 	})
-	if there.Load() != 6 {
-		t.Errorf("of 50 guesses from a known place %d were checked, want 6", there.Load())
+	if n := wrong.Load(); n != 6 {
+		t.Errorf("%d of 50 guesses from a known place were checked, want 6", n)
 	}
 
-	must(t, w.CheckTOTP(t.Context(), w.ada, "device a", factortest.Code(secret, w.now())))
+	must(t, w.CheckTOTP(t.Context(), w.ada, "device a", code))
 	if err := w.UseCode(t.Context(), w.ada, "", codes[0]); !errors.Is(err, problem.RateLimited) {
 		t.Errorf("after the owner succeeded, a guess from elsewhere: %v, want it refused", err)
 	}
@@ -244,22 +255,24 @@ func TestRecoveryCodes(t *testing.T) {
 	}
 
 	slices.Sort(first)
-	if len(slices.Compact(slices.Clone(first))) != factor.CodeCount {
-		t.Errorf("codes %v, want ten different ones", first)
+	if different := slices.Compact(slices.Clone(first)); len(different) != factor.CodeCount {
+		t.Errorf("%d of the codes %v are different, want %d", len(different), first, factor.CodeCount)
 	}
 
-	must(t, w.UseCode(ctx, w.ada, "", " "+strings.ToUpper(strings.ReplaceAll(first[0], "-", ""))))
-	for name, tt := range map[string]struct {
-		o    factor.Owner
-		code string
+	typed := " " + strings.ToUpper(strings.ReplaceAll(first[0], "-", ""))
+	must(t, w.UseCode(ctx, w.ada, "", typed))
+	for _, tt := range []struct {
+		name  string
+		owner factor.Owner
+		code  string
 	}{
-		"already used":        {w.ada, first[0]},
-		"of another owner":    {w.grace, first[1]},
-		"of an unknown owner": {w.ada, "aaaaa-aaaaa"},
-		"empty":               {w.ada, ""},
+		{name: "a code that was already used", owner: w.ada, code: first[0]},
+		{name: "another owner's code", owner: w.grace, code: first[1]},
+		{name: "an unknown code", owner: w.ada, code: "aaaaa-aaaaa"},
+		{name: "an empty code", owner: w.ada, code: ""},
 	} {
-		if err := w.UseCode(ctx, tt.o, "", tt.code); !errors.Is(err, factor.ErrWrong) {
-			t.Errorf("a code %s: %v, want ErrWrong", name, err)
+		if err := w.UseCode(ctx, tt.owner, "", tt.code); !errors.Is(err, factor.ErrWrong) {
+			t.Errorf("%s: %v, want ErrWrong", tt.name, err)
 		}
 	}
 

@@ -10,20 +10,20 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// passkey creates a passkey for o.
-func (w *world) passkey(t *testing.T, o factor.Owner, a *factortest.Authenticator) factor.Passkey {
+// passkey creates a passkey for an owner.
+func (w *world) passkey(t *testing.T, owner factor.Owner, a *factortest.Authenticator) factor.Passkey {
 	t.Helper()
-	options, err := w.BeginPasskey(t.Context(), o, "flow", "ada@example.com", "Ada")
+	options, err := w.BeginPasskey(t.Context(), owner, "flow", "ada@example.com", "Ada")
 	must(t, err)
-	p, err := w.CreatePasskey(t.Context(), o, false, "flow", " Laptop ", a.Create(options))
+	passkey, err := w.CreatePasskey(t.Context(), owner, false, "flow", " Laptop ", a.Create(options))
 	must(t, err)
-	return p
+	return passkey
 }
 
-// logIn uses a passkey, which must belong to o unless o is nil.
-func (w *world) logIn(t *testing.T, o *factor.Owner, a *factortest.Authenticator) (factor.Passkey, error) {
+// logIn logs in with a passkey. If owner is not nil, the passkey must belong to this owner.
+func (w *world) logIn(t *testing.T, owner *factor.Owner, a *factortest.Authenticator) (factor.Passkey, error) {
 	t.Helper()
-	options, err := w.BeginLogin(t.Context(), "login", o)
+	options, err := w.BeginLogin(t.Context(), "login", owner)
 	must(t, err)
 	return w.CheckPasskey(t.Context(), "login", a.Get(options))
 }
@@ -32,83 +32,104 @@ func TestPasskey(t *testing.T) {
 	w := newWorld(t, nil)
 	device := &factortest.Authenticator{Origin: origin, Counts: true}
 	made := w.passkey(t, w.ada, device)
-	if made.Name != "Laptop" || made.Synced || made.AMR()[0] != "hwk" {
-		t.Errorf("the new passkey is %+v, want the Laptop, not synced", made)
+	if made.Name != "Laptop" {
+		t.Errorf("the name is %q, want Laptop", made.Name)
+	}
+	if made.Synced {
+		t.Error("the passkey is synced, want one that is bound to the device")
+	}
+	if amr := made.AMR()[0]; amr != "hwk" {
+		t.Errorf("the first authentication method is %q, want hwk", amr)
 	}
 
-	for _, o := range []*factor.Owner{nil, &w.ada} {
-		p, err := w.logIn(t, o, device)
-		if err != nil || p.Owner != w.ada || p.ID != made.ID {
-			t.Errorf("logging in (owner named: %v) = %+v, %v, want ada's passkey", o != nil, p, err)
+	for name, owner := range map[string]*factor.Owner{"without an owner": nil, "as ada": &w.ada} {
+		used, err := w.logIn(t, owner, device)
+		if err != nil {
+			t.Fatalf("logging in %s: %v", name, err)
+		}
+		if used.Owner != w.ada {
+			t.Errorf("logging in %s returns the owner %v, want %v", name, used.Owner, w.ada)
+		}
+		if used.ID != made.ID {
+			t.Errorf("logging in %s returns the passkey %s, want %s", name, used.ID, made.ID)
 		}
 	}
 
-	all, err := w.rows.ListPasskeys(t.Context(), w.ada)
+	stored, err := w.rows.ListPasskeys(t.Context(), w.ada)
 	must(t, err)
-	if len(all) != 1 || all[0].Count != 2 || all[0].Used.IsZero() {
-		t.Errorf("the stored passkey is %+v, want one that was used twice", all)
+	if len(stored) != 1 {
+		t.Fatalf("ada has %d passkeys, want 1", len(stored))
 	}
+	if stored[0].Count != 2 {
+		t.Errorf("the stored counter is %d, want 2, one for each login", stored[0].Count)
+	}
+	if stored[0].Used.IsZero() {
+		t.Error("the stored passkey was never used, want the time of the last login")
+	}
+}
 
+func TestSyncedPasskey(t *testing.T) {
+	w := newWorld(t, nil)
 	synced := w.passkey(t, w.ada, &factortest.Authenticator{Origin: origin, Synced: true})
-	if !synced.BackedUp || synced.AMR()[0] != "swk" {
-		t.Errorf("a synced passkey: %+v, want it backed up", synced)
+	if !synced.BackedUp {
+		t.Errorf("the passkey is %+v, want it backed up", synced)
+	}
+	if amr := synced.AMR()[0]; amr != "swk" {
+		t.Errorf("the first authentication method is %q, want swk", amr)
 	}
 }
 
 func TestPasskeyRefused(t *testing.T) {
 	w := newWorld(t, nil)
-	mine, theirs := &factortest.Authenticator{Origin: origin, Counts: true}, &factortest.Authenticator{Origin: origin}
-	w.passkey(t, w.ada, mine)
-	w.passkey(t, w.grace, theirs)
+	device := &factortest.Authenticator{Origin: origin, Counts: true}
+	w.passkey(t, w.ada, device)
+
+	for name, lie := range map[string]func(a *factortest.Authenticator){
+		"a different origin": func(a *factortest.Authenticator) {
+			a.Origin = "https://id.example.evil.example"
+		},
+		"a different port":            func(a *factortest.Authenticator) { a.Origin = origin + ":8443" },
+		"without TLS":                 func(a *factortest.Authenticator) { a.Origin = "http://id.example" },
+		"a different relying party":   func(a *factortest.Authenticator) { a.RPID = "example" },
+		"no user verification":        func(a *factortest.Authenticator) { a.Unverified = true },
+		"another owner's user handle": func(a *factortest.Authenticator) { a.Handle = []byte(w.grace.String()) },
+		"no user handle":              func(a *factortest.Authenticator) { a.Handle = []byte{} },
+		"become backed up":            func(a *factortest.Authenticator) { a.Synced = true },
+	} {
+		lying := *device
+		lie(&lying)
+		if p, err := w.logIn(t, nil, &lying); !errors.Is(err, factor.ErrRefused) {
+			t.Errorf("%s: logging in = %+v, %v, want ErrRefused", name, p, err)
+		}
+	}
+
 	unknown := &factortest.Authenticator{Origin: origin}
 	unknown.Create([]byte(`{"challenge":"","user":{"id":""}}`))
-
-	tests := []struct {
-		name   string
-		owner  *factor.Owner
-		device *factortest.Authenticator
-		lie    func(a *factortest.Authenticator)
-		want   error
-	}{
-		{"a different origin", nil, mine, func(a *factortest.Authenticator) {
-			a.Origin = "https://id.example.evil.example"
-		}, factor.ErrRefused},
-		{"a different port", nil, mine, func(a *factortest.Authenticator) { a.Origin = origin + ":8443" },
-			factor.ErrRefused},
-		{"without TLS", nil, mine, func(a *factortest.Authenticator) { a.Origin = "http://id.example" },
-			factor.ErrRefused},
-		{"another relying party", nil, mine, func(a *factortest.Authenticator) { a.RPID = "example" },
-			factor.ErrRefused},
-		{"no user verification", nil, mine, func(a *factortest.Authenticator) { a.Unverified = true },
-			factor.ErrRefused},
-		{"another owner's user handle", nil, mine, func(a *factortest.Authenticator) {
-			a.Handle = []byte(w.grace.String())
-		}, factor.ErrRefused},
-		{"no user handle", nil, mine, func(a *factortest.Authenticator) { a.Handle = []byte{} }, factor.ErrRefused},
-		{"unknown here", nil, unknown, nil, factor.ErrUnknown},
-		{"another owner's", &w.ada, theirs, nil, factor.ErrRefused},
-		{"become backed up", nil, mine, func(a *factortest.Authenticator) { a.Synced = true }, factor.ErrRefused},
+	if p, err := w.logIn(t, nil, unknown); !errors.Is(err, factor.ErrUnknown) {
+		t.Errorf("logging in with an unknown passkey = %+v, %v, want ErrUnknown", p, err)
 	}
 
-	for _, tt := range tests {
-		lying := *tt.device
-		if tt.lie != nil {
-			tt.lie(&lying)
-		}
-		if p, err := w.logIn(t, tt.owner, &lying); !errors.Is(err, tt.want) {
-			t.Errorf("%s: %+v, %v, want %v", tt.name, p, err, tt.want)
-		}
+	others := &factortest.Authenticator{Origin: origin}
+	w.passkey(t, w.grace, others)
+	if p, err := w.logIn(t, &w.ada, others); !errors.Is(err, factor.ErrRefused) {
+		t.Errorf("logging in with another owner's passkey = %+v, %v, want ErrRefused", p, err)
 	}
+}
 
-	// A copy of the passkey with an older counter is refused. The original still works.
-	copied := *mine
-	if _, err := w.logIn(t, nil, mine); err != nil {
+// TestClonedPasskey shows that a copy of a passkey with an older counter is refused, and that the
+// original still works.
+func TestClonedPasskey(t *testing.T) {
+	w := newWorld(t, nil)
+	original := &factortest.Authenticator{Origin: origin, Counts: true}
+	w.passkey(t, w.ada, original)
+	clone := *original
+	if _, err := w.logIn(t, nil, original); err != nil {
 		t.Fatalf("the original: %v, want success", err)
 	}
-	if _, err := w.logIn(t, nil, &copied); !errors.Is(err, factor.ErrCloned) {
+	if _, err := w.logIn(t, nil, &clone); !errors.Is(err, factor.ErrCloned) {
 		t.Errorf("a copy whose counter is behind: %v, want ErrCloned", err)
 	}
-	if _, err := w.logIn(t, nil, mine); err != nil {
+	if _, err := w.logIn(t, nil, original); err != nil {
 		t.Errorf("the original after the copy: %v, want success", err)
 	}
 }
@@ -128,8 +149,11 @@ func TestPasskeyChallenges(t *testing.T) {
 		t.Errorf("the answer to another flow's challenge: %v, want ErrRefused", err)
 	}
 
-	if won := race(
-		func() error { _, err := w.CheckPasskey(context.Background(), "one", answer); return err }); won != 1 {
+	won := race(func() error {
+		_, err := w.CheckPasskey(context.Background(), "one", answer)
+		return err
+	})
+	if won != 1 {
 		t.Errorf("%d of 50 callers succeeded with one answer, want 1", won)
 	}
 	if _, err := w.CheckPasskey(ctx, "one", answer); !errors.Is(err, factor.ErrStale) {
@@ -141,14 +165,14 @@ func TestPasskeyChallenges(t *testing.T) {
 	other := &factortest.Authenticator{Origin: origin}
 	answer = other.Create(options)
 	if _, err := w.CreatePasskey(ctx, w.grace, false, "mine", "", answer); !errors.Is(err, factor.ErrStale) {
-		t.Errorf("a registration of another flow: %v, want ErrStale", err)
+		t.Errorf("a registration by an owner who did not begin it: %v, want ErrStale", err)
 	}
 
 	options, err = w.BeginPasskey(ctx, w.ada, "mine", "a", "A")
 	must(t, err)
 	other.Unverified = true
-	if _, err := w.CreatePasskey(ctx, w.ada, false, "mine", "",
-		other.Create(options)); !errors.Is(err, factor.ErrRefused) {
+	answer = other.Create(options)
+	if _, err := w.CreatePasskey(ctx, w.ada, false, "mine", "", answer); !errors.Is(err, factor.ErrRefused) {
 		t.Errorf("a registration without user verification: %v, want ErrRefused", err)
 	}
 }
@@ -161,13 +185,23 @@ func TestListAndRemove(t *testing.T) {
 	_, err := w.NewCodes(ctx, w.ada)
 	must(t, err)
 	must(t, w.Rename(ctx, w.ada, p.ID, "Phone"))
-	all, err := w.List(ctx, w.ada)
+	factors, err := w.List(ctx, w.ada)
 	must(t, err)
-	if len(all) != 3 || all[0].Name != "Phone" || all[1].Type != factor.TypeTOTP || all[2].Left != factor.CodeCount {
-		t.Fatalf("the list is %+v, want the passkey Phone, the app and all recovery codes", all)
+	if len(factors) != 3 {
+		t.Fatalf("ada has %d factors, want 3: %+v", len(factors), factors)
+	}
+	passkey, app, codes := factors[0], factors[1], factors[2]
+	if passkey.Name != "Phone" {
+		t.Errorf("the name of the passkey is %q, want Phone", passkey.Name)
+	}
+	if app.Type != factor.TypeTOTP {
+		t.Errorf("the type of the second factor is %s, want %s", app.Type, factor.TypeTOTP)
+	}
+	if codes.Left != factor.CodeCount {
+		t.Errorf("%d recovery codes are left, want %d", codes.Left, factor.CodeCount)
 	}
 
-	for _, f := range all[:2] {
+	for _, f := range factors[:2] {
 		if err := w.Remove(ctx, w.grace, f.ID); !errors.Is(err, problem.NotFound) {
 			t.Errorf("another owner removes a %s: %v, want NotFound", f.Type, err)
 		}
@@ -176,8 +210,8 @@ func TestListAndRemove(t *testing.T) {
 		t.Errorf("another owner renames a passkey: %v, want NotFound", err)
 	}
 
-	must(t, w.Remove(ctx, w.ada, all[0].ID))
-	must(t, w.Remove(ctx, w.ada, all[1].ID))
+	must(t, w.Remove(ctx, w.ada, passkey.ID))
+	must(t, w.Remove(ctx, w.ada, app.ID))
 	if left, err := w.List(ctx, w.ada); err != nil || len(left) != 0 {
 		t.Errorf("remaining factors: %+v, %v, want none, not even recovery codes", left, err)
 	}
