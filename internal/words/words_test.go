@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/internal/words"
 )
 
-// file reads the messages of a language. A message may have several plural forms.
-func file(t *testing.T, tag string) map[string][]string {
+// readMessages reads the messages of a language. A message may have several plural forms.
+func readMessages(t *testing.T, tag string) map[string][]string {
 	t.Helper()
 	raw, err := os.ReadFile(tag + ".json")
 	if err != nil {
@@ -26,20 +26,20 @@ func file(t *testing.T, tag string) map[string][]string {
 		t.Fatal(err)
 	}
 
-	all := make(map[string][]string)
+	forms := make(map[string][]string)
 	delete(messages, "texts") // TestTexts checks them
 	for key, message := range messages {
 		switch m := message.(type) {
 		case string:
-			all[key] = []string{m}
+			forms[key] = []string{m}
 		case map[string]any:
 			for _, form := range []string{"one", "other"} {
 				text, _ := m[form].(string)
-				all[key] = append(all[key], text)
+				forms[key] = append(forms[key], text)
 			}
 		}
 	}
-	return all
+	return forms
 }
 
 var (
@@ -49,28 +49,21 @@ var (
 
 // TestComplete shows that every language has each message, with the same values and HTML elements.
 func TestComplete(t *testing.T) {
-	english := file(t, "en")
+	english := readMessages(t, "en")
 	for _, w := range words.All() {
-		messages := file(t, w.Tag)
+		messages := readMessages(t, w.Tag)
 		for key, want := range english {
 			got, ok := messages[key]
-			if !ok || len(got) != len(want) {
-				t.Errorf("%s lacks the message %s or its plural forms", w.Tag, key)
+			if !ok {
+				t.Errorf("%s lacks the message %s", w.Tag, key)
 				continue
 			}
-
+			if len(got) != len(want) {
+				t.Errorf("%s has %d forms of the message %s, want %d as in English", w.Tag, len(got), key, len(want))
+				continue
+			}
 			for i := range got {
-				if strings.TrimSpace(got[i]) == "" {
-					t.Errorf("%s has an empty message %s", w.Tag, key)
-				}
-				for _, part := range []*regexp.Regexp{value, element} {
-					a, b := part.FindAllString(want[i], -1), part.FindAllString(got[i], -1)
-					slices.Sort(a)
-					slices.Sort(b)
-					if !slices.Equal(a, b) && key != "apps.since" {
-						t.Errorf("%s has %q in %s, and English has %q", w.Tag, b, key, a)
-					}
-				}
+				checkMessage(t, w.Tag, key, got[i], want[i])
 			}
 		}
 
@@ -82,32 +75,58 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// sources returns the sources that use messages: the templates and the Go code.
-func sources(t *testing.T) (templates, programs string) {
+// checkMessage checks that a message is not empty, and that it has the same values and HTML elements
+// as the English one.
+func checkMessage(t *testing.T, tag, key, got, english string) {
 	t.Helper()
-	var pages, code strings.Builder
+	if strings.TrimSpace(got) == "" {
+		t.Errorf("%s has an empty message %s", tag, key)
+	}
+	if key == "apps.since" {
+		return
+	}
+	for _, part := range []*regexp.Regexp{value, element} {
+		want := slices.Sorted(slices.Values(part.FindAllString(english, -1)))
+		found := slices.Sorted(slices.Values(part.FindAllString(got, -1)))
+		if !slices.Equal(found, want) {
+			t.Errorf("%s has %q in the message %s, want %q as in English", tag, found, key, want)
+		}
+	}
+}
+
+// readSources returns the sources that use messages: the templates and the Go code.
+func readSources(t *testing.T) (templates, code string) {
+	t.Helper()
+	sources := map[string]*strings.Builder{".html": {}, ".go": {}}
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() && (d.Name() == "node_modules" || d.Name() == "test" ||
-			strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2) {
-			if err != nil {
-				return err
-			}
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && isSkipped(d.Name()) {
 			return fs.SkipDir
 		}
-
-		into := map[string]*strings.Builder{".html": &pages, ".go": &code}[filepath.Ext(path)]
-		if into == nil || strings.HasSuffix(path, "_test.go") {
+		source := sources[filepath.Ext(path)]
+		if source == nil || strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
 
-		raw, err := os.ReadFile(path)
-		into.Write(raw)
-		return err
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		source.Write(text)
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pages.String(), code.String()
+	return sources[".html"].String(), sources[".go"].String()
+}
+
+// isSkipped reports whether a folder contains no sources that use messages.
+func isSkipped(folder string) bool {
+	hidden := strings.HasPrefix(folder, ".") && folder != "." && folder != ".."
+	return hidden || folder == "node_modules" || folder == "test"
 }
 
 // prefixes lists the beginnings of keys that the code composes. The code adds a word to each
@@ -116,8 +135,8 @@ var prefixes = []string{"fault.", "home.", "scope.", "passkey.cancelled-"}
 
 // TestUsed shows that each message is used, and that every message in use exists.
 func TestUsed(t *testing.T) {
-	english := file(t, "en")
-	pages, code := sources(t)
+	english := readMessages(t, "en")
+	pages, code := readSources(t)
 	for key := range english {
 		used := strings.Contains(pages, `"`+key+`"`) || strings.Contains(code, `"`+key+`"`)
 		for _, prefix := range prefixes {
@@ -130,15 +149,16 @@ func TestUsed(t *testing.T) {
 		}
 	}
 
-	said := regexp.MustCompile(`(?:\{\{(?:[^}]*\()?(?:say|rich) |[^A-Za-z](?:Say|HTML)\()"([a-z][^" ]*)"`)
-	n := 0
-	for _, m := range said.FindAllStringSubmatch(pages+code, -1) {
-		if n++; english[m[1]] == nil && !slices.Contains(prefixes, m[1]) {
-			t.Errorf("the message %s does not exist", m[1])
+	call := regexp.MustCompile(`(?:\{\{(?:[^}]*\()?(?:say|rich) |[^A-Za-z](?:Say|HTML)\()"([a-z][^" ]*)"`)
+	calls := call.FindAllStringSubmatch(pages+code, -1)
+	for _, match := range calls {
+		key := match[1]
+		if english[key] == nil && !slices.Contains(prefixes, key) {
+			t.Errorf("the message %s does not exist", key)
 		}
 	}
-	if n < 100 {
-		t.Errorf("only %d messages are used in the sources, want at least 100", n)
+	if len(calls) < 100 {
+		t.Errorf("the sources use messages only %d times, want at least 100 times", len(calls))
 	}
 }
 
@@ -147,11 +167,20 @@ func TestChoose(t *testing.T) {
 		wishes []string
 		want   string
 	}{
-		{nil, "en"}, {[]string{""}, "en"}, {[]string{"de"}, "de"}, {[]string{"de-CH"}, "de"},
-		{[]string{"fr", "de"}, "de"}, {[]string{"fr,de;q=0.2,en;q=0.1"}, "de"},
-		{[]string{"en-GB,de"}, "en"}, {[]string{"fr"}, "en"}, {[]string{"*"}, "en"},
-		{[]string{"x;;y", "de"}, "de"}, {[]string{"xx,de,en"}, "de"}, {[]string{"xx,yy;q=0.4", "de"}, "de"},
-		{[]string{strings.Repeat("fr,", 500), "de"}, "de"}, {[]string{"zh-Hant", "nl"}, "en"},
+		{nil, "en"},
+		{[]string{""}, "en"},
+		{[]string{"de"}, "de"},
+		{[]string{"de-CH"}, "de"},
+		{[]string{"fr", "de"}, "de"},
+		{[]string{"fr,de;q=0.2,en;q=0.1"}, "de"},
+		{[]string{"en-GB,de"}, "en"},
+		{[]string{"fr"}, "en"},
+		{[]string{"*"}, "en"},
+		{[]string{"x;;y", "de"}, "de"},
+		{[]string{"xx,de,en"}, "de"},
+		{[]string{"xx,yy;q=0.4", "de"}, "de"},
+		{[]string{strings.Repeat("fr,", 500), "de"}, "de"},
+		{[]string{"zh-Hant", "nl"}, "en"},
 	}
 
 	for _, tt := range tests {
@@ -162,21 +191,34 @@ func TestChoose(t *testing.T) {
 }
 
 func TestSay(t *testing.T) {
-	german, now := words.In("de"), time.Date(2026, 3, 9, 10, 0, 0, 0, time.UTC)
-	for got, want := range map[string]string{
-		words.English().Date(now):                           "9 March 2026",
-		german.Date(now):                                    "9. März 2026",
-		words.English().Ago(now, now.Add(-2*time.Minute)):   "2 minutes ago",
-		words.English().Ago(now, now.Add(-119*time.Minute)): "119 minutes ago",
-		german.Ago(now, now.Add(-50*time.Hour)):             "vor 2 Tagen",
-		german.Ago(now, now.Add(time.Minute)):               "gerade eben",
-		german.Ago(now, time.Time{}):                        "",
-		string(german.HTML("to-app", "App", `<script>"`)):   `weiter zu <strong>&lt;script&gt;&#34;</strong>`,
-		german.Say("login.submit", "App", "{{.App}}"):       "Bei {{.App}} anmelden",
-		german.Say("no such key"):                           "no such key",
-	} {
-		if got != want {
-			t.Errorf("the message is %q, want %q", got, want)
+	english, german := words.English(), words.In("de")
+	now := time.Date(2026, 3, 9, 10, 0, 0, 0, time.UTC)
+	tests := []struct {
+		name, got, want string
+	}{
+		{"Date in English", english.Date(now), "9 March 2026"},
+		{"Date in German", german.Date(now), "9. März 2026"},
+		{"Ago, two minutes", english.Ago(now, now.Add(-2*time.Minute)), "2 minutes ago"},
+		{"Ago, almost two hours", english.Ago(now, now.Add(-119*time.Minute)), "119 minutes ago"},
+		{"Ago in German", german.Ago(now, now.Add(-50*time.Hour)), "vor 2 Tagen"},
+		{"Ago in the future", german.Ago(now, now.Add(time.Minute)), "gerade eben"},
+		{"Ago, never", german.Ago(now, time.Time{}), ""},
+		{
+			name: "HTML with a value that looks like HTML",
+			got:  string(german.HTML("to-app", "App", `<script>"`)),
+			want: `weiter zu <strong>&lt;script&gt;&#34;</strong>`,
+		},
+		{
+			name: "Say with a value that looks like a placeholder",
+			got:  german.Say("login.submit", "App", "{{.App}}"),
+			want: "Bei {{.App}} anmelden",
+		},
+		{"Say with an unknown key", german.Say("no such key"), "no such key"},
+	}
+
+	for _, tt := range tests {
+		if tt.got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, tt.got, tt.want)
 		}
 	}
 }
@@ -205,7 +247,7 @@ func TestFormatsInGerman(t *testing.T) {
 // TestApostrophes shows that messages have typographic apostrophes.
 func TestApostrophes(t *testing.T) {
 	straight := regexp.MustCompile(`\pL'\pL`)
-	for key, texts := range file(t, "en") {
+	for key, texts := range readMessages(t, "en") {
 		for _, text := range texts {
 			if straight.MatchString(text) {
 				t.Errorf("%s has a straight apostrophe: %q", key, text)
@@ -216,14 +258,14 @@ func TestApostrophes(t *testing.T) {
 	for _, page := range []string{"../../templates/pages/*.html", "../../templates/pages/dashboard/*.html"} {
 		names, err := filepath.Glob(page)
 		if err != nil || len(names) == 0 {
-			t.Fatalf("%d pages are found, %v, want some", len(names), err)
+			t.Fatalf("%s matches %d files, %v, want some", page, len(names), err)
 		}
 		for _, name := range names {
-			raw, err := os.ReadFile(name)
+			text, err := os.ReadFile(name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if found := straight.FindString(string(raw)); found != "" {
+			if found := straight.FindString(string(text)); found != "" {
 				t.Errorf("%s has a straight apostrophe: %q", name, found)
 			}
 		}
