@@ -61,9 +61,16 @@ func read(text string) (hash, error) {
 		prefix string
 		read   func(string) (hash, error)
 	}{
-		{"$argon2id$", readArgon}, {"$2a$", readBcrypt}, {"$2b$", readBcrypt}, {"$2y$", readBcrypt},
-		{"$scrypt$", readScryptPHC}, {"scrypt:", readScryptWerkzeug}, {"scrypt$", readScryptDjango},
-		{"$pbkdf2", readPBKDF2Modular}, {"pbkdf2:", readPBKDF2Werkzeug}, {"pbkdf2_", readPBKDF2Django},
+		{"$argon2id$", readArgon},
+		{"$2a$", readBcrypt},
+		{"$2b$", readBcrypt},
+		{"$2y$", readBcrypt},
+		{"$scrypt$", readScryptPHC},
+		{"scrypt:", readScryptWerkzeug},
+		{"scrypt$", readScryptDjango},
+		{"$pbkdf2", readPBKDF2Modular},
+		{"pbkdf2:", readPBKDF2Werkzeug},
+		{"pbkdf2_", readPBKDF2Django},
 	} {
 		if strings.HasPrefix(text, form.prefix) {
 			return form.read(text)
@@ -105,41 +112,52 @@ func readArgon(text string) (hash, error) {
 // of names. Additional pairs are ignored.
 func parameters(text string, names ...string) ([]int, error) {
 	parts := strings.Split(text, ",")
-	all := make([]int, len(names))
+	values := make([]int, len(names))
 	for i, name := range names {
 		if i >= len(parts) {
 			return nil, errors.New("it lacks parameters")
 		}
 		value, ok := strings.CutPrefix(parts[i], name+"=")
-		n, err := number(value)
-		if !ok || err != nil {
+		if !ok {
 			return nil, errors.New("its parameters are invalid")
 		}
-		all[i] = n
+		n, err := number(value)
+		if err != nil {
+			return nil, errors.New("its parameters are invalid")
+		}
+		values[i] = n
 	}
-	return all, nil
+	return values, nil
 }
 
 // number parses a parameter of a hash. The parameter must be at least 1.
 func number(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 31)
-	if err == nil && n == 0 {
-		err = errors.New("it has a parameter that is 0")
+	if err != nil {
+		return 0, err
 	}
-	return int(n), err
+	if n == 0 {
+		return 0, errors.New("it has a parameter that is 0")
+	}
+	return int(n), nil
 }
 
-// saltAndKey decodes a salt and a key that are in base64.
+var errSaltOrKey = errors.New("its salt or key is invalid")
+
+// saltAndKey decodes a salt and a key that are in base64, and checks their lengths.
 func saltAndKey(saltText, keyText string) (salt, key []byte, err error) {
-	if salt, err = base64.RawStdEncoding.DecodeString(saltText); err == nil {
-		key, err = base64.RawStdEncoding.DecodeString(keyText)
+	if salt, err = base64.RawStdEncoding.DecodeString(saltText); err != nil {
+		return nil, nil, errSaltOrKey
 	}
-	return salt, key, sized(salt, key, err)
+	if key, err = base64.RawStdEncoding.DecodeString(keyText); err != nil {
+		return nil, nil, errSaltOrKey
+	}
+	return salt, key, checkLengths(salt, key)
 }
 
-func sized(salt, key []byte, err error) error {
-	if err != nil || len(salt) == 0 || len(salt) > maxSalt || len(key) < minKey || len(key) > maxKey {
-		return errors.New("its salt or key is invalid")
+func checkLengths(salt, key []byte) error {
+	if len(salt) == 0 || len(salt) > maxSalt || len(key) < minKey || len(key) > maxKey {
+		return errSaltOrKey
 	}
 	return nil
 }

@@ -47,7 +47,6 @@ func readBcrypt(text string) (hash, error) {
 			return right, nil
 		},
 		want: right,
-		cost: params{},
 		work: work{"bcrypt", 1 << cost},
 	}, nil
 }
@@ -69,7 +68,10 @@ func readScryptPHC(text string) (hash, error) {
 		return hash{}, errScrypt
 	}
 	salt, want, err := saltAndKey(parts[3], parts[4])
-	return newScrypt(1<<p[0], p[1], p[2], salt, want, err)
+	if err != nil {
+		return hash{}, err
+	}
+	return newScrypt(1<<p[0], p[1], p[2], salt, want)
 }
 
 // readScryptWerkzeug reads scrypt:32768:8:1$salt$key, with the salt unencoded and the key in
@@ -88,7 +90,10 @@ func readScryptWerkzeug(text string) (hash, error) {
 	}
 
 	key, err := hex.DecodeString(keyText)
-	return newScrypt(p[0], p[1], p[2], []byte(saltText), key, sized([]byte(saltText), key, err))
+	if err != nil {
+		return hash{}, errSaltOrKey
+	}
+	return newScrypt(p[0], p[1], p[2], []byte(saltText), key)
 }
 
 // readScryptDjango reads scrypt$salt$N$r$p$key, with the salt unencoded and the key in base64.
@@ -108,13 +113,16 @@ func readScryptDjango(text string) (hash, error) {
 	}
 
 	key, err := base64.StdEncoding.DecodeString(parts[5])
-	return newScrypt(p[0], p[1], p[2], salt, key, sized(salt, key, err))
+	if err != nil {
+		return hash{}, errSaltOrKey
+	}
+	return newScrypt(p[0], p[1], p[2], salt, key)
 }
 
 var errScrypt = errors.New("it is too expensive to check: scrypt may use at most 64 MiB, with one pass")
 
-func newScrypt(n, r, p int, salt, want []byte, err error) (hash, error) {
-	if err != nil {
+func newScrypt(n, r, p int, salt, want []byte) (hash, error) {
+	if err := checkLengths(salt, want); err != nil {
 		return hash{}, err
 	}
 	if n > maxScrypt || r > maxScrypt || p > maxScrypt || n*r > maxScrypt || n*r*p > maxScrypt {
@@ -129,7 +137,6 @@ func newScrypt(n, r, p int, salt, want []byte, err error) (hash, error) {
 			return scrypt.Key(password, salt, n, r, p, len(want))
 		}),
 		want: want,
-		cost: params{},
 		work: work{"scrypt", n * r * p},
 	}, nil
 }
@@ -148,17 +155,21 @@ func readPBKDF2Modular(text string) (hash, error) {
 		digest = "sha1"
 	}
 
-	n, err := number(parts[2])
-	if p, perr := parameters(parts[2], "i"); err != nil && perr == nil {
-		n, err = p[0], nil
-	}
+	rounds, err := number(parts[2])
 	if err != nil {
-		return hash{}, errors.New("its parameters are invalid")
+		values, err := parameters(parts[2], "i")
+		if err != nil {
+			return hash{}, errors.New("its parameters are invalid")
+		}
+		rounds = values[0]
 	}
 
 	plain := strings.NewReplacer(".", "+", "=", "")
 	salt, want, err := saltAndKey(plain.Replace(parts[3]), plain.Replace(parts[4]))
-	return newPBKDF2(digest, n, salt, want, err)
+	if err != nil {
+		return hash{}, err
+	}
+	return newPBKDF2(digest, rounds, salt, want)
 }
 
 // readPBKDF2Werkzeug reads pbkdf2:sha256:600000$salt$key, with the salt unencoded and the key in
@@ -171,13 +182,16 @@ func readPBKDF2Werkzeug(text string) (hash, error) {
 		return hash{}, errors.New("it is not a valid PBKDF2 hash")
 	}
 
-	n, err := number(parts[2])
+	rounds, err := number(parts[2])
 	if err != nil {
 		return hash{}, errors.New("its parameters are invalid")
 	}
 
 	key, err := hex.DecodeString(keyText)
-	return newPBKDF2(parts[1], n, []byte(saltText), key, sized([]byte(saltText), key, err))
+	if err != nil {
+		return hash{}, errSaltOrKey
+	}
+	return newPBKDF2(parts[1], rounds, []byte(saltText), key)
 }
 
 // readPBKDF2Django reads pbkdf2_sha256$600000$salt$key, with the salt unencoded and the key in
@@ -188,37 +202,46 @@ func readPBKDF2Django(text string) (hash, error) {
 		return hash{}, errors.New("it is not a valid PBKDF2 hash")
 	}
 
-	n, err := number(parts[1])
+	rounds, err := number(parts[1])
 	if err != nil {
 		return hash{}, errors.New("its parameters are invalid")
 	}
 
+	digest := strings.TrimPrefix(parts[0], "pbkdf2_")
 	salt := []byte(parts[2])
 	key, err := base64.StdEncoding.DecodeString(parts[3])
-	return newPBKDF2(strings.TrimPrefix(parts[0], "pbkdf2_"), n, salt, key, sized(salt, key, err))
+	if err != nil {
+		return hash{}, errSaltOrKey
+	}
+	return newPBKDF2(digest, rounds, salt, key)
 }
 
-func newPBKDF2(digest string, n int, salt, want []byte, err error) (hash, error) {
-	if err != nil {
+// digests has the hash functions that PBKDF2 may use.
+var digests = map[string]func() stdhash.Hash{
+	"sha1":   sha1.New,
+	"sha256": sha256.New,
+	"sha512": sha512.New,
+}
+
+func newPBKDF2(digest string, rounds int, salt, want []byte) (hash, error) {
+	if err := checkLengths(salt, want); err != nil {
 		return hash{}, err
 	}
-	digests := map[string]func() stdhash.Hash{"sha1": sha1.New, "sha256": sha256.New, "sha512": sha512.New}
-	of := digests[digest]
-	if of == nil {
+	newDigest := digests[digest]
+	if newDigest == nil {
 		return hash{}, errors.New("it is PBKDF2 with a digest other than SHA-1, SHA-256 or SHA-512")
 	}
-	if n > maxPBKDF2 {
+	if rounds > maxPBKDF2 {
 		return hash{}, fmt.Errorf("it is too expensive to check: it has %d PBKDF2 rounds, and at most %d are allowed",
-			n, maxPBKDF2)
+			rounds, maxPBKDF2)
 	}
 
 	return hash{
 		derive: padded(func(password []byte) ([]byte, error) {
-			return pbkdf2.Key(of, string(password), salt, n, len(want))
+			return pbkdf2.Key(newDigest, string(password), salt, rounds, len(want))
 		}),
 		want: want,
-		cost: params{},
-		work: work{"pbkdf2-" + digest, n * blocks(len(want), of().Size())},
+		work: work{"pbkdf2-" + digest, rounds * blocks(len(want), newDigest().Size())},
 	}, nil
 }
 
@@ -230,21 +253,24 @@ func blocks(key, digest int) int { return (key + digest - 1) / digest }
 func padded(derive func([]byte) ([]byte, error)) func([]byte) ([]byte, error) {
 	return func(password []byte) ([]byte, error) {
 		key, err := derive(password)
-		if bytes.HasSuffix(password, []byte{0}) {
+		if err != nil {
 			return nil, err
 		}
-		return key, err
+		if bytes.HasSuffix(password, []byte{0}) {
+			return nil, nil
+		}
+		return key, nil
 	}
 }
 
 func numbers(texts []string) ([]int, error) {
-	all := make([]int, len(texts))
+	values := make([]int, len(texts))
 	for i, text := range texts {
 		n, err := number(text)
 		if err != nil {
 			return nil, errors.New("its parameters are invalid")
 		}
-		all[i] = n
+		values[i] = n
 	}
-	return all, nil
+	return values, nil
 }

@@ -103,8 +103,11 @@ func Check(param, password string) error {
 
 // Hash returns the PHC string of a password, $argon2id$v=19$m=…,t=…,p=…$salt$key.
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
-	r, _, err := h.run(ctx, Task{Password: norm.NFC.String(password), Make: true})
-	return r.Hash, err
+	result, _, err := h.run(ctx, Task{Password: norm.NFC.String(password), Make: true})
+	if err != nil {
+		return "", err
+	}
+	return result.Hash, nil
 }
 
 // make returns the PHC string of a password.
@@ -112,9 +115,9 @@ func (h *Hasher) make(password string) string {
 	salt := make([]byte, saltLen)
 	rand.Read(salt)
 	key := h.cost.derive([]byte(password), salt, keyLen)
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.cost.memory, h.cost.time,
-		h.cost.threads,
-		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key))
+	cost := fmt.Sprintf("m=%d,t=%d,p=%d", h.cost.memory, h.cost.time, h.cost.threads)
+	encode := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$%s$%s$%s", argon2.Version, cost, encode(salt), encode(key))
 }
 
 // params are the cost parameters of argon2id.
@@ -161,8 +164,11 @@ func (h *Hasher) Stale(text string) bool {
 // matches, and checking it takes as long as checking one of our own hashes. Logins must use
 // [Hasher.Try] instead.
 func (h *Hasher) Verify(ctx context.Context, text, password string) (bool, error) {
-	a, err := h.Try(ctx, text, password)
-	return a.OK, err
+	attempt, err := h.Try(ctx, text, password)
+	if err != nil {
+		return false, err
+	}
+	return attempt.OK, nil
 }
 
 // rate rates a password when it is the caller's turn. It waits because any client can cause this
@@ -171,8 +177,11 @@ func (h *Hasher) rate(ctx context.Context, password string, known []string) (Rat
 	if h == nil {
 		return rate(password, known), nil
 	}
-	r, _, err := h.run(ctx, Task{Password: password, Rate: true, Known: splitWords(known)})
-	return r.Rating, err
+	result, _, err := h.run(ctx, Task{Password: password, Rate: true, Known: splitWords(known)})
+	if err != nil {
+		return Rating{}, err
+	}
+	return result.Rating, nil
 }
 
 // run runs a task when it is the caller's turn, in the separate process if possible. It also

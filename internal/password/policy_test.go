@@ -18,13 +18,20 @@ import (
 
 func TestWeak(t *testing.T) {
 	p := Policy{MinLength: 10, MinScore: 2}
-	said := []string{"ada.lovelace@example.com", "Ada Lovelace", "Analytical Engines"}
+	known := []string{"ada.lovelace@example.com", "Ada Lovelace", "Analytical Engines"}
 
-	tests := []struct{ password, want string }{
-		{"fathom-lantern", ""},
-		{"correct horse battery staple", ""},
-		{"Xk7#pQ92mz", ""},
-		{strings.Repeat("caf\u00e9 lantern ", 5), ""},
+	for _, password := range []string{
+		"fathom-lantern",
+		"correct horse battery staple",
+		"Xk7#pQ92mz",
+		strings.Repeat("caf\u00e9 lantern ", 5),
+	} {
+		if err := p.Weak(t.Context(), "password", password, known...); err != nil {
+			t.Errorf("Weak(%q) = %v, want nil", password, err)
+		}
+	}
+
+	for _, tt := range []struct{ password, want string }{
 		{"Xk7#pQ92m", "too short (minimum is 10 characters)"},
 		{"password12", "very common password"},
 		{"P4ssw0rd!!", "very common password"},
@@ -33,16 +40,9 @@ func TestWeak(t *testing.T) {
 		{"zzzzzzzzzzzzzz", "repeats itself"},
 		{"abcdefghijkl", "sequence"},
 		{strings.Repeat("a", 60) + "Xk7#pQ92mz", "repeats itself"},
-	}
-
-	for _, tt := range tests {
-		err := p.Weak(t.Context(), "password", tt.password, said...)
-		if tt.want == "" && err != nil {
-			t.Errorf("Weak(%q) = %v, want no error", tt.password, err)
-		}
-		if tt.want != "" && (!errors.Is(err, problem.Invalid) || !strings.Contains(err.Error(), tt.want)) {
-			t.Errorf("Weak(%q) = %v, want %s", tt.password, err, tt.want)
-		}
+	} {
+		err := p.Weak(t.Context(), "password", tt.password, known...)
+		wantInvalid(t, fmt.Sprintf("Weak(%q)", tt.password), err, tt.want)
 	}
 
 	if err := (Policy{}).Weak(t.Context(), "password", "password"); err != nil {
@@ -50,15 +50,37 @@ func TestWeak(t *testing.T) {
 	}
 }
 
+// wantInvalid checks that err is a problem of the kind Invalid whose text contains want.
+func wantInvalid(t *testing.T, operation string, err error, want string) {
+	t.Helper()
+	if !errors.Is(err, problem.Invalid) {
+		t.Errorf("%s = %v, want problem.Invalid", operation, err)
+		return
+	}
+	if !strings.Contains(err.Error(), want) {
+		t.Errorf("%s = %v, want an error that contains %q", operation, err, want)
+	}
+}
+
 // hostile lists passwords that are expensive to rate. Some consist of signs that may stand for the
 // letters of many words. Others have overlapping patterns.
 var hostile = []string{
 	"4@8({[<369&#!1/|0$5+7%24@8({[<36", // took minutes when the search listed every reading
-	strings.Repeat("a4@8{(<", 11), strings.Repeat("1", 72), strings.Repeat("1|7", 24), strings.Repeat("7|1$", 18),
-	strings.Repeat("1!|75", 14), strings.Repeat("pA5$", 18), strings.Repeat("12.10.1985 ", 7),
-	strings.Repeat("1.", 36), strings.Repeat("qweDSAzxc", 8), strings.Repeat("qw!aQ", 14),
-	strings.Repeat("\u0301", 72), strings.Repeat("\U0001f600", 72), strings.Repeat("\u0130", 72),
-	"\x00\x00\x00\x00\x00\x00\x00\x00", "\xff\xfe\xff\xfe\xff\xfe\xff\xfe",
+	strings.Repeat("a4@8{(<", 11),
+	strings.Repeat("1", 72),
+	strings.Repeat("1|7", 24),
+	strings.Repeat("7|1$", 18),
+	strings.Repeat("1!|75", 14),
+	strings.Repeat("pA5$", 18),
+	strings.Repeat("12.10.1985 ", 7),
+	strings.Repeat("1.", 36),
+	strings.Repeat("qweDSAzxc", 8),
+	strings.Repeat("qw!aQ", 14),
+	strings.Repeat("\u0301", 72),
+	strings.Repeat("\U0001f600", 72),
+	strings.Repeat("\u0130", 72),
+	"\x00\x00\x00\x00\x00\x00\x00\x00",
+	"\xff\xfe\xff\xfe\xff\xfe\xff\xfe",
 }
 
 // TestWeakBounded shows that only the beginning of an expensive password is rated, and that this
@@ -95,21 +117,20 @@ func TestWeakQueued(t *testing.T) {
 	h.sem <- struct{}{} // a task that never ends
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := (Policy{MinScore: 2, Hasher: h}).
-		Weak(ctx, "password", "fathom-lantern"); !errors.Is(err, context.Canceled) {
+	p := Policy{MinScore: 2, Hasher: h}
+	if err := p.Weak(ctx, "password", "fathom-lantern"); !errors.Is(err, context.Canceled) {
 		t.Errorf("Weak with a canceled context = %v, want canceled", err)
 	}
+}
 
-	<-h.sem
+// TestWeakApart shows that the separate process rates passwords, too.
+func TestWeakApart(t *testing.T) {
 	p := Policy{MinScore: 2, Hasher: newApartment(t, os.Args[0]).Hasher}
 	if err := p.Weak(t.Context(), "password", "fathom-lantern"); err != nil {
 		t.Errorf("Weak of a strong password = %v, want nil", err)
 	}
-
 	err := p.Weak(t.Context(), "password", "lovelace-ada", "ada.lovelace@example.com")
-	if err == nil || !strings.Contains(err.Error(), "your email address, your name") {
-		t.Errorf("Weak of a password from the email = %v, want a problem that says so", err)
-	}
+	wantInvalid(t, "Weak of a password from the email address", err, "your email address, your name")
 }
 
 // TestWeakReplaced shows that words are found even if signs replace several of their letters.
@@ -130,16 +151,21 @@ func FuzzWeak(f *testing.F) {
 	f.Fuzz(func(t *testing.T, password, known string) {
 		fuzzcost.Bound{CPU: 20 * time.Millisecond, Heap: 4 << 20}.Check(t, len(password), func() {
 			guess, steps := estimate(password, []string{known})
-			if len(guess.Password) > maxRated || steps >= maxSteps || guess.Score < 0 || guess.Score > 4 {
-				t.Errorf("estimate(%q) = %d, of %d bytes in %d steps, want a score from 0 to 4 within the limits",
-					password, guess.Score, len(guess.Password), steps)
+			if n := len(guess.Password); n > maxRated {
+				t.Errorf("%d bytes of %q are rated, want at most %d", n, password, maxRated)
+			}
+			if steps >= maxSteps {
+				t.Errorf("rating %q takes %d steps, want fewer than %d", password, steps, maxSteps)
+			}
+			if guess.Score < 0 || guess.Score > 4 {
+				t.Errorf("the score of %q is %d, want 0 to 4", password, guess.Score)
 			}
 		})
 	})
 }
 
 // breachedFile writes a file of hashes in the published format, and returns its name.
-func breachedFile(t *testing.T, end string, passwords ...string) string {
+func breachedFile(t *testing.T, lineEnd string, passwords ...string) string {
 	t.Helper()
 	var lines []string
 	for i, p := range passwords {
@@ -147,7 +173,7 @@ func breachedFile(t *testing.T, end string, passwords ...string) string {
 	}
 	slices.Sort(lines)
 	name := filepath.Join(t.TempDir(), "pwned.txt")
-	text := strings.Join(lines, end) + end
+	text := strings.Join(lines, lineEnd) + lineEnd
 	if err := os.WriteFile(name, []byte(strings.TrimSuffix(text, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -155,33 +181,40 @@ func breachedFile(t *testing.T, end string, passwords ...string) string {
 }
 
 func TestBreached(t *testing.T) {
-	for _, end := range []string{"\n", "\r\n"} {
+	for _, lineEnd := range []string{"\n", "\r\n"} {
 		for _, n := range []int{1, 2, 3, 1000} {
-			var all []string
-			for i := range n {
-				all = append(all, fmt.Sprint("breached-", i))
-			}
-
-			b, err := OpenBreached(breachedFile(t, end, all...))
-			if err != nil {
-				t.Fatalf("OpenBreached of %d hashes = %v, want success", n, err)
-			}
-
-			for i := range n + 200 {
-				if got, err := b.Has(fmt.Sprint("breached-", i)); got != (i < n) || err != nil {
-					t.Errorf("Has(breached-%d) of %d = %v, %v, want only the numbers below", i, n, got, err)
-				}
-			}
-
-			p := Policy{Breached: b}
-			if err := p.Weak(t.Context(), "password", "breached-0"); !errors.Is(err, problem.Invalid) ||
-				!strings.Contains(err.Error(), "breach") {
-				t.Errorf("Weak of a breached password = %v, want a problem that names the breach", err)
-			}
-			if err := errors.Join(p.Weak(t.Context(), "password", "fathom-lantern"), b.Close()); err != nil {
-				t.Error(err)
-			}
+			t.Run(fmt.Sprintf("%d lines that end with %q", n, lineEnd), func(t *testing.T) {
+				testBreached(t, lineEnd, n)
+			})
 		}
+	}
+}
+
+// testBreached shows that exactly n passwords are found in a file with their hashes.
+func testBreached(t *testing.T, lineEnd string, n int) {
+	var passwords []string
+	for i := range n {
+		passwords = append(passwords, fmt.Sprint("breached-", i))
+	}
+	b, err := OpenBreached(breachedFile(t, lineEnd, passwords...))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for i := range n + 200 {
+		want := i < n
+		if got, err := b.Has(fmt.Sprint("breached-", i)); err != nil || got != want {
+			t.Errorf("Has(breached-%d) = %v, %v, want %v", i, got, err, want)
+		}
+	}
+
+	p := Policy{Breached: b}
+	wantInvalid(t, "Weak of a breached password", p.Weak(t.Context(), "password", "breached-0"), "breach")
+	if err := p.Weak(t.Context(), "password", "fathom-lantern"); err != nil {
+		t.Errorf("Weak of a different password = %v, want nil", err)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

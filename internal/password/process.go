@@ -68,27 +68,32 @@ func (h *Hasher) Serve(conn io.ReadWriteCloser) error {
 	var sending sync.Mutex
 	for {
 		var r request
-		if err := requests.Decode(&r); err == io.EOF {
+		err := requests.Decode(&r)
+		if err == io.EOF {
 			return conn.Close()
-		} else if err != nil {
+		}
+		if err != nil {
 			return fmt.Errorf("receiving a task: %w", err)
 		}
 
 		go func() {
-			a := response{ID: r.ID}
-			result, err := h.do(r.Task)
-			if err != nil {
-				a.Error = err.Error()
-			} else {
-				a.Result = result
-			}
+			answer := h.answer(r)
 			sending.Lock()
 			defer sending.Unlock()
-			if responses.Encode(a) != nil {
+			if responses.Encode(answer) != nil {
 				_ = conn.Close() // the other process has ended, and so does this one
 			}
 		}()
 	}
+}
+
+// answer runs the task of a request.
+func (h *Hasher) answer(r request) response {
+	result, err := h.do(r.Task)
+	if err != nil {
+		return response{ID: r.ID, Error: err.Error()}
+	}
+	return response{ID: r.ID, Result: result}
 }
 
 // Apart makes h run its tasks in a separate process. The function command returns the command to

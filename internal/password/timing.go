@@ -45,15 +45,18 @@ func (h *Hasher) Try(ctx context.Context, text, password string) (Attempt, error
 		task.Password = norm.NFC.String(password)
 	}
 
-	r, began, err := h.run(ctx, task)
-	if err == nil {
-		h.pace.observe(of.work, time.Since(began))
+	result, began, err := h.run(ctx, task)
+	attempt := Attempt{of: h, began: began}
+	if err != nil {
+		return attempt, err
 	}
+	h.pace.observe(of.work, time.Since(began))
 
-	if err == nil && text != "" && unread != nil {
-		err = fmt.Errorf("reading password hash: %w", unread)
+	if text != "" && unread != nil {
+		return attempt, fmt.Errorf("reading password hash: %w", unread)
 	}
-	return Attempt{OK: r.OK && err == nil, of: h, began: began}, err
+	attempt.OK = result.OK
+	return attempt, nil
 }
 
 // Wait returns when as much time has passed since the check began as checking the slowest imported
