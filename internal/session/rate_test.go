@@ -12,19 +12,29 @@ func TestMeter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Meter
 		k, rate := Key{"limit", "1"}, Rate{Burst: 3, Every: time.Minute}
-		for i, tt := range []struct {
-			pass time.Duration
-			n    int
-			want time.Duration
+		for i, step := range []struct {
+			pass   time.Duration // before the call
+			events int
+			wait   time.Duration
 		}{
-			{0, 0, 0}, {0, -1, 0}, {0, 4, time.Minute}, {0, 2, 0}, {0, 2, time.Minute}, {0, 1, 0},
-			{0, 1, time.Minute},
-			{59 * time.Second, 1, time.Second}, {time.Second, 1, 0}, {0, 1, time.Minute}, {0, -1, 0}, {0, 1, 0},
-			{time.Hour, 3, 0}, {0, 1, time.Minute},
+			{events: 0},
+			{events: -1},
+			{events: 4, wait: time.Minute},
+			{events: 2},
+			{events: 2, wait: time.Minute},
+			{events: 1},
+			{events: 1, wait: time.Minute},
+			{pass: 59 * time.Second, events: 1, wait: time.Second},
+			{pass: time.Second, events: 1},
+			{events: 1, wait: time.Minute},
+			{events: -1},
+			{events: 1},
+			{pass: time.Hour, events: 3},
+			{events: 1, wait: time.Minute},
 		} {
-			time.Sleep(tt.pass)
-			if got := m.Allow(k, rate, tt.n); got != tt.want {
-				t.Errorf("step %d: Allow(%d) = %v, want %v", i, tt.n, got, tt.want)
+			time.Sleep(step.pass)
+			if got := m.Allow(k, rate, step.events); got != step.wait {
+				t.Errorf("step %d: Allow(%d) = %v, want %v", i, step.events, got, step.wait)
 			}
 		}
 
@@ -48,8 +58,11 @@ func TestMeterBounded(t *testing.T) {
 
 		time.Sleep(time.Minute)
 		m.Allow(Key{"limit", "more"}, long, 1)
-		if m.Allow(kept, long, 1) == 0 || len(m.full) > metered/2 {
-			t.Errorf("%d keys remain, want the two that have not recovered", len(m.full))
+		if m.Allow(kept, long, 1) == 0 {
+			t.Error("a key that has not recovered was deleted, want it refused")
+		}
+		if len(m.full) > metered/2 {
+			t.Errorf("%d keys remain, want at most %d", len(m.full), metered/2)
 		}
 
 		for i := range 3 * metered {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -36,32 +35,32 @@ type world struct {
 // waits for Redis; 0 means the default.
 func newWorld(t testing.TB, url string, patience time.Duration) *world {
 	t.Helper()
-	r, err := redis.Open(t.Context(), redis.Config{URL: url, Patience: patience})
+	primary, err := redis.Open(t.Context(), redis.Config{URL: url, Patience: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed(t, r.Close)
+	closeAtEnd(t, primary.Close)
 
-	db, err := sql.Open(t.Context(), sql.Config{Dir: t.TempDir()})
+	fallback, err := sql.Open(t.Context(), sql.Config{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed(t, db.Close)
-	return join(t, r, db)
+	closeAtEnd(t, fallback.Close)
+	return join(t, primary, fallback)
 }
 
 // join returns a new store over existing stores, as if another process had opened it.
-func join(t testing.TB, r *redis.Store, db *sql.Store) *world {
+func join(t testing.TB, primary *redis.Store, fallback *sql.Store) *world {
 	t.Helper()
 	log := &lines{}
-	s := New(r, db, Config{Log: slog.New(slog.NewTextHandler(log, nil))})
-	closed(t, s.Close)
-	return &world{s, r, db, log}
+	s := New(primary, fallback, Config{Log: slog.New(slog.NewTextHandler(log, nil))})
+	closeAtEnd(t, s.Close)
+	return &world{Store: s, redis: primary, sql: fallback, log: log}
 }
 
-func closed(t testing.TB, end func() error) {
+func closeAtEnd(t testing.TB, close func() error) {
 	t.Cleanup(func() {
-		if err := end(); err != nil {
+		if err := close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -134,17 +133,27 @@ func (w *world) put(t testing.TB, id, value string) session.Key {
 func (w *world) want(t testing.TB, k session.Key, value string) {
 	t.Helper()
 	got, err := w.Get(t.Context(), k)
-	if value == "" && !errors.Is(err, problem.NotFound) || value != "" && (err != nil || string(got) != value) {
-		t.Errorf("Get(%s) = %q, %v, want %q", k.ID, got, err, value)
-	}
+	checkEntry(t, "Get", k, got, err, value)
 }
 
 // wantTake takes an entry, and checks that it has the given value; "" means that it must be absent.
 func (w *world) wantTake(t testing.TB, k session.Key, value string) {
 	t.Helper()
 	got, err := w.Take(t.Context(), k)
-	if value == "" && !errors.Is(err, problem.NotFound) || value != "" && (err != nil || string(got) != value) {
-		t.Errorf("Take(%s) = %q, %v, want %q", k.ID, got, err, value)
+	checkEntry(t, "Take", k, got, err, value)
+}
+
+// checkEntry checks the result of reading an entry; the value "" means that it must be absent.
+func checkEntry(t testing.TB, operation string, k session.Key, got []byte, err error, want string) {
+	t.Helper()
+	if want == "" {
+		if !errors.Is(err, problem.NotFound) {
+			t.Errorf("%s(%s) = %q, %v, want NotFound", operation, k.ID, got, err)
+		}
+		return
+	}
+	if err != nil || string(got) != want {
+		t.Errorf("%s(%s) = %q, %v, want %q", operation, k.ID, got, err, want)
 	}
 }
 
@@ -154,8 +163,11 @@ func TestStore(t *testing.T) {
 	t.Run("There", func(t *testing.T) {
 		w := newWorld(t, servers.Redis(t), patient)
 		sessiontest.Run(t, func(*testing.T) session.Store { return w })
-		if w.log.String() != "" || !w.State().Until.IsZero() {
-			t.Errorf("there was no outage, but the state is %+v, and the log is\n%s", w.State(), w.log)
+		if log := w.log.String(); log != "" {
+			t.Errorf("there was no outage, but the log is\n%s", log)
+		}
+		if until := w.State().Until; !until.IsZero() {
+			t.Errorf("there was no outage, but entries linger until %v", until)
 		}
 	})
 
@@ -163,8 +175,11 @@ func TestStore(t *testing.T) {
 		w := newWorld(t, servers.Redis(t), patient)
 		w.linger(time.Hour)
 		sessiontest.Run(t, func(*testing.T) session.Store { return w })
-		if w.log.String() != "" || w.State().Until.IsZero() {
-			t.Errorf("entries linger, but the state is %+v, and the log is\n%s", w.State(), w.log)
+		if log := w.log.String(); log != "" {
+			t.Errorf("there was no outage, but the log is\n%s", log)
+		}
+		if w.State().Until.IsZero() {
+			t.Error("no entries linger, want some until the end of the hour")
 		}
 	})
 
@@ -180,91 +195,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// A wire forwards connections to a server. It can be cut, or drop all answers.
-type wire struct {
-	URL    string
-	mu     sync.Mutex
-	deaf   bool
-	cut    bool
-	ends   []net.Conn
-	listen net.Listener
-}
-
-func newWire(t testing.TB, r *servers.RedisServer) *wire {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	w := &wire{URL: "redis://" + l.Addr().String(), listen: l}
-	t.Cleanup(func() { _ = l.Close(); w.Cut() })
-
-	go func() {
-		for {
-			from, err := l.Accept()
-			if err != nil {
-				return
-			}
-			to, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", r.Port))
-			if err != nil {
-				_ = from.Close()
-				continue
-			}
-
-			w.mu.Lock()
-			if w.ends = append(w.ends, from, to); w.cut {
-				_, _ = from.Close(), to.Close()
-			}
-			w.mu.Unlock()
-
-			go w.carry(to, from, false)
-			go w.carry(from, to, true)
-		}
-	}()
-
-	return w
-}
-
-func (w *wire) carry(to, from net.Conn, back bool) {
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(buf)
-		w.mu.Lock()
-		drop := back && w.deaf
-		w.mu.Unlock()
-
-		if n > 0 && !drop {
-			_, _ = to.Write(buf[:n])
-		}
-		if err != nil {
-			_, _ = from.Close(), to.Close()
-			return
-		}
-	}
-}
-
-// Cut closes all connections, and makes new ones fail immediately.
-func (w *wire) Cut() { w.set(func() { w.cut = true }) }
-
-// Deafen makes the wire drop answers, but not commands.
-func (w *wire) Deafen() { w.set(func() { w.deaf = true }) }
-
-// Mend makes the wire work again.
-func (w *wire) Mend() { w.set(func() { w.cut, w.deaf = false, false }) }
-
-func (w *wire) set(change func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	change()
-	if w.cut {
-		for _, c := range w.ends {
-			_ = c.Close()
-		}
-		w.ends = nil
-	}
-}
-
+// count returns the number of operations that a backend has run.
 func count(w *world, backend string) (n uint64) {
 	for _, c := range w.Stats() {
 		if c.Backend == backend {
@@ -283,8 +214,11 @@ func TestHotPath(t *testing.T) {
 		w.want(t, k, "one")
 	}
 	w.wantTake(t, k, "one")
-	if there, fallen := count(w, "primary"), count(w, "fallback"); there != 12 || fallen != 0 {
-		t.Errorf("the primary ran %d operations and the fallback %d, want 12 and 0", there, fallen)
+	if n := count(w, "primary"); n != 12 {
+		t.Errorf("the primary ran %d operations, want 12", n)
+	}
+	if n := count(w, "fallback"); n != 0 {
+		t.Errorf("the fallback ran %d operations, want 0", n)
 	}
 }
 
@@ -303,13 +237,19 @@ func TestLog(t *testing.T) {
 		w.back(t)
 	}
 
-	text := w.log.String()
-	if strings.Count(text, "\n") != 4 || strings.Count(text, "is unavailable") != 2 ||
-		strings.Count(text, "is available again") != 2 || !strings.Contains(text, "refused") {
-		t.Errorf("the log of two outages is\n%s\nwant two lines for each, with the cause", text)
+	log := w.log.String()
+	for text, want := range map[string]int{"\n": 4, "is unavailable": 2, "is available again": 2} {
+		if got := strings.Count(log, text); got != want {
+			t.Errorf("the log of two outages contains %q %d times, want %d times:\n%s", text, got, want, log)
+		}
 	}
-	if strings.Contains(text, "hush") || strings.Contains(text, "canary") {
-		t.Errorf("the log contains a secret:\n%s", text)
+	if !strings.Contains(log, "refused") {
+		t.Errorf("the log does not contain the cause, a refused connection:\n%s", log)
+	}
+	for _, secret := range []string{"hush", "canary"} {
+		if strings.Contains(log, secret) {
+			t.Errorf("the log contains the secret %q:\n%s", secret, log)
+		}
 	}
 }
 
@@ -336,23 +276,28 @@ func TestProbes(t *testing.T) {
 	late := errors.New("too late")
 
 	for i, step := range []struct {
-		err  error
-		away bool
-	}{{late, false}, {nil, false}, {late, false}, {late, true}} {
+		err      error
+		away     bool
+		repeated bool
+	}{
+		{err: late, away: false, repeated: true},
+		{err: nil, away: false, repeated: false},
+		{err: late, away: false, repeated: true},
+		{err: late, away: true, repeated: false},
+	} {
 		s.probed(0, step.err)
 		if got := s.State().Away; got != step.away {
-			t.Errorf("step %d: away is %v, want %v", i, got, step.away)
+			t.Errorf("step %d: away is %t, want %t", i, got, step.away)
 		}
 
+		repeated := false
 		select {
 		case <-s.kick:
-			if step.err == nil || step.away {
-				t.Errorf("step %d: the probe is repeated immediately", i)
-			}
+			repeated = true
 		default:
-			if step.err != nil && !step.away {
-				t.Errorf("step %d: the probe is not repeated immediately", i)
-			}
+		}
+		if repeated != step.repeated {
+			t.Errorf("step %d: the probe is repeated immediately: %t, want %t", i, repeated, step.repeated)
 		}
 	}
 }

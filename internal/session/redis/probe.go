@@ -27,11 +27,11 @@ func (s *Store) Probe(ctx context.Context) error {
 	}
 
 	errs := make([]error, len(masters))
-	var all sync.WaitGroup
+	var probes sync.WaitGroup
 	for i, m := range masters {
-		all.Go(func() { errs[i] = s.probe(ctx, m) })
+		probes.Go(func() { errs[i] = s.probe(ctx, m) })
 	}
-	all.Wait()
+	probes.Wait()
 
 	for i, err := range errs {
 		if err != nil {
@@ -86,18 +86,18 @@ func (s *Store) masters(ctx context.Context) ([]master, error) {
 	}
 
 	// A key's slot determines which master stores the key. Try keys until each master has one.
-	all := make([]master, 0, len(found))
-	for i := 0; len(all) < len(found) && i < 100*len(found); i++ {
+	masters := make([]master, 0, len(found))
+	for i := 0; len(masters) < len(found) && i < 100*len(found); i++ {
 		c, err := s.cluster.MasterForKey(ctx, s.name(probeKey(i)))
 		if err != nil {
 			return nil, err
 		}
 		if m := found[c]; m != nil && m.key.ID == "" {
 			m.key = probeKey(i)
-			all = append(all, *m)
+			masters = append(masters, *m)
 		}
 	}
-	return all, nil
+	return masters, nil
 }
 
 func probeKey(i int) session.Key { return session.Key{Kind: "probe", ID: strconv.Itoa(i)} }

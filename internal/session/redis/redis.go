@@ -2,8 +2,8 @@
 //
 // Each operation is a single command, or a single script, on one key. So it is atomic wherever the
 // key is stored. Keys have the form v1:<kind>:{<id>}, after the prefix from the URL. Each value
-// begins with its kind. If a value begins with another kind, its entry counts as absent. So even if
-// a bug built wrong keys, no feature could read another feature's values. All commands are sent to
+// begins with its kind. If a value begins with a different kind, its entry counts as absent. So even
+// if a bug built wrong keys, no feature could read another feature's values. All commands are sent to
 // masters, because a replica may not know yet that an entry was deleted.
 //
 // A command is sent once, and waits at most 250 ms for its response. Without a response, it is
@@ -75,8 +75,8 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 
 	redis.SetLogger(silence{}) // the library logs every failure, but package failover logs outages
 	s := connect(at, c)
-	if wrong := s.rehearse(ctx); wrong != nil {
-		return nil, errors.Join(fmt.Errorf("connecting to Redis at %s: %w", at, wrong), s.Close())
+	if err := s.rehearse(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("connecting to Redis at %s: %w", at, err), s.Close())
 	}
 	return s, nil
 }
@@ -90,22 +90,36 @@ func (silence) Printf(context.Context, string, ...any) {}
 func connect(at location, c Config) *Store {
 	s := &Store{at: at, patience: c.Patience}
 	common := redis.UniversalOptions{
-		Addrs: at.hosts, MasterName: at.master, DB: at.database,
-		Username: at.user, Password: at.password, SentinelUsername: at.sentinelUser,
+		Addrs:            at.hosts,
+		MasterName:       at.master,
+		DB:               at.database,
+		Username:         at.user,
+		Password:         at.password,
+		SentinelUsername: at.sentinelUser,
 		SentinelPassword: at.sentinelPassword,
 		Dialer:           at.dial,
+
 		// Version 2 has no push messages. So only responses arrive, and an unexpected response ends
 		// the connection.
 		Protocol: 2,
 		// When the response to CLIENT SETINFO was lost, old clients returned it for the next
 		// command (CVE-2025-29923). This client does not send CLIENT SETINFO.
-		DisableIdentity: true,
-		MaxRetries:      -1, DialerRetries: 1,
-		DialTimeout: 2 * c.Patience, ReadTimeout: c.Patience, WriteTimeout: c.Patience, PoolTimeout: c.Patience,
-		ContextTimeoutEnabled: true, // for the deadlines of Probe and Info; callers' contexts are not passed on
-		PoolSize:              c.Pool, PipelinePoolSize: -1, ConnMaxIdleTime: 5 * time.Minute,
-		ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10,
+		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+
+		MaxRetries:            -1,
+		DialerRetries:         1,
+		DialTimeout:           2 * c.Patience,
+		ReadTimeout:           c.Patience,
+		WriteTimeout:          c.Patience,
+		PoolTimeout:           c.Patience,
+		ContextTimeoutEnabled: true, // for the deadlines of Probe and Info; callers' contexts are not passed on
+
+		PoolSize:         c.Pool,
+		PipelinePoolSize: -1,
+		ConnMaxIdleTime:  5 * time.Minute,
+		ReadBufferSize:   4 << 10,
+		WriteBufferSize:  4 << 10,
 	}
 
 	switch at.mode {

@@ -47,34 +47,35 @@ func TestStore(t *testing.T) {
 func TestPrefix(t *testing.T) {
 	for name, url := range map[string]func(servers.T) string{"Single": servers.Redis, "Cluster": servers.Cluster} {
 		t.Run(name, func(t *testing.T) {
-			ctx, at := t.Context(), url(t)
-			all := map[string]*Store{"none": open(t, Config{URL: at, Patience: patient})}
-			for _, prefix := range []string{"one", "two"} {
-				all[prefix] = open(t, Config{URL: at + "?prefix=" + prefix, Patience: patient})
+			ctx, address := t.Context(), url(t)
+			stores := map[string]*Store{
+				"none": open(t, Config{URL: address, Patience: patient}),
+				"one":  open(t, Config{URL: address + "?prefix=one", Patience: patient}),
+				"two":  open(t, Config{URL: address + "?prefix=two", Patience: patient}),
 			}
 
-			key, count, rate := session.Key{Kind: "login", ID: rand.Text()},
-				session.Key{Kind: "count", ID: rand.Text()}, session.Key{Kind: "rate", ID: rand.Text()}
-
-			for name, s := range all {
-				if err := s.Add(ctx, key, []byte(name), time.Minute); err != nil {
-					t.Errorf("%s: Add = %v, want nil", name, err)
+			entry := session.Key{Kind: "login", ID: rand.Text()}
+			count := session.Key{Kind: "count", ID: rand.Text()}
+			limit := session.Key{Kind: "rate", ID: rand.Text()}
+			rate := session.Rate{Burst: 1, Every: time.Hour}
+			for prefix, s := range stores {
+				if err := s.Add(ctx, entry, []byte(prefix), time.Minute); err != nil {
+					t.Errorf("prefix %s: Add = %v, want nil", prefix, err)
 				}
-				if n, err := s.Incr(ctx, count, time.Minute); n != 1 || err != nil {
-					t.Errorf("%s: Incr = %d, %v, want 1", name, n, err)
+				if n, err := s.Incr(ctx, count, time.Minute); err != nil || n != 1 {
+					t.Errorf("prefix %s: Incr = %d, %v, want 1", prefix, n, err)
 				}
-				if wait, err := s.Allow(ctx, rate, session.Rate{Burst: 1, Every: time.Hour}, 1); wait != 0 ||
-					err != nil {
-					t.Errorf("%s: Allow = %v, %v, want no wait", name, wait, err)
+				if wait, err := s.Allow(ctx, limit, rate, 1); err != nil || wait != 0 {
+					t.Errorf("prefix %s: Allow = %v, %v, want no wait", prefix, wait, err)
 				}
 				if err := s.Probe(ctx); err != nil {
-					t.Errorf("%s: Probe = %v, want nil", name, err)
+					t.Errorf("prefix %s: Probe = %v, want nil", prefix, err)
 				}
 			}
 
-			for name, s := range all {
-				if got, err := s.Take(ctx, key); string(got) != name || err != nil {
-					t.Errorf("%s: Take = %q, %v, want its own", name, got, err)
+			for prefix, s := range stores {
+				if got, err := s.Take(ctx, entry); err != nil || string(got) != prefix {
+					t.Errorf("prefix %s: Take = %q, %v, want %s", prefix, got, err, prefix)
 				}
 			}
 		})

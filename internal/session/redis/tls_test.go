@@ -63,15 +63,18 @@ func TestTLS(t *testing.T) {
 	cert, key := certificate(t)
 	other, _ := certificate(t)
 	port := servers.FreePort(t)
-	server := servers.OwnRedis(t, "--tls-port", fmt.Sprint(port), "--tls-cert-file", cert, "--tls-key-file",
-		key, "--tls-ca-cert-file", cert)
+	server := servers.OwnRedis(t,
+		"--tls-port", fmt.Sprint(port),
+		"--tls-cert-file", cert,
+		"--tls-key-file", key,
+		"--tls-ca-cert-file", cert)
 	url := fmt.Sprintf("rediss://127.0.0.1:%d?ca=", port)
 
 	s := open(t, Config{URL: url + cert + "&cert=" + cert + "&key=" + key, Patience: patient})
 	k := session.Key{Kind: "code", ID: "1"}
 	for range 2 {
 		if err := s.Put(t.Context(), k, []byte("one"), time.Minute); err != nil {
-			t.Errorf("Put = %v", err)
+			t.Errorf("Put = %v, want success", err)
 		}
 		// The store must not reuse the old connection after the restart.
 		server.Stop(t)
@@ -79,9 +82,9 @@ func TestTLS(t *testing.T) {
 	}
 
 	for _, foreign := range []string{url + other, strings.TrimSuffix(url, "?ca=")} {
-		if _, err := Open(t.Context(), Config{URL: foreign, Patience: patient}); err == nil ||
-			!strings.Contains(err.Error(), "not trusted") {
-			t.Errorf("Open with another authority = %v, want an error about trust", err)
+		_, err := Open(t.Context(), Config{URL: foreign, Patience: patient})
+		if err == nil || !strings.Contains(err.Error(), "not trusted") {
+			t.Errorf("Open with a different authority = %v, want an error about trust", err)
 		}
 	}
 }

@@ -63,50 +63,51 @@ func Check(raw string) error {
 // parse parses a URL. It does not use net/url, which accepts only one host, and whose errors show
 // the URL with its password.
 func parse(raw string) (l location, err error) {
-	scheme, rest, ok := strings.Cut(raw, "://")
-	var known bool
+	scheme, rest, found := strings.Cut(raw, "://")
 	plain, secure := strings.CutPrefix(scheme, "rediss")
 	if secure {
 		plain = "redis" + plain
-	} else {
-		plain = scheme
 	}
-
-	l.mode, known = modes[plain]
-	if !ok || !known {
+	mode, known := modes[plain]
+	if !found || !known {
 		return l, errors.New("a Redis URL begins with redis://, redis-cluster:// or redis-sentinel://, " +
 			"with rediss instead of redis for TLS")
 	}
 
-	l.scheme = scheme
+	l.scheme, l.mode = scheme, mode
 	rest, query, _ := strings.Cut(rest, "?")
 	authority, path, _ := strings.Cut(rest, "/")
-	credentials, hosts := "", authority
-	if i := strings.LastIndex(authority, "@"); i >= 0 {
-		credentials, hosts = authority[:i], authority[i+1:]
-	}
-	return l, errors.Join(l.parseCredentials(credentials), l.parseHosts(hosts), l.parseDatabase(path),
+	credentials, hosts := cutLast(authority)
+	return l, errors.Join(
+		l.parseCredentials(credentials),
+		l.parseHosts(hosts),
+		l.parseDatabase(path),
 		l.parseParameters(query, secure))
 }
 
-func (l *location) parseCredentials(raw string) (err error) {
+// cutLast returns the texts before and after the last @. Without an @, before is empty.
+func cutLast(text string) (before, after string) {
+	i := strings.LastIndex(text, "@")
+	return text[:max(i, 0)], text[i+1:]
+}
+
+func (l *location) parseCredentials(raw string) error {
 	if l.mode == Sentinel {
-		i := strings.LastIndex(raw, "@")
-		name := raw[i+1:]
-		raw = raw[:max(i, 0)]
-		if i < 0 { // redis-sentinel://MASTER:PASSWORD@…
+		credentials, name := cutLast(raw)
+		if !strings.Contains(raw, "@") { // redis-sentinel://MASTER:PASSWORD@…
 			var password string
-			name, password, _ = strings.Cut(name, ":")
+			name, password, _ = strings.Cut(raw, ":")
 			if password != "" {
-				raw = ":" + password
+				credentials = ":" + password
 			}
 		}
 
-		l.master, err = url.PathUnescape(name)
-		if err != nil || l.master == "" {
+		master, err := url.PathUnescape(name)
+		if err != nil || master == "" {
 			return fmt.Errorf("the Redis URL lacks the master's name in the Sentinels: "+
 				"%s://MASTER@HOST:26379%s", l.scheme, encode)
 		}
+		l.master, raw = master, credentials
 	}
 
 	user, password, both := strings.Cut(raw, ":")
@@ -115,23 +116,27 @@ func (l *location) parseCredentials(raw string) (err error) {
 			":PASSWORD@ for the default user" + encode)
 	}
 
-	var err1, err2 error
-	l.user, err1 = url.PathUnescape(user)
-	l.password, err2 = url.PathUnescape(password)
-	if err1 != nil || err2 != nil || l.user != "" && l.password == "" {
+	var errUser, errPassword error
+	l.user, errUser = url.PathUnescape(user)
+	l.password, errPassword = url.PathUnescape(password)
+	if errUser != nil || errPassword != nil || l.user != "" && l.password == "" {
 		return errors.New("the user and password in the Redis URL are invalid" + encode)
 	}
 	return nil
 }
 
+// parseHosts adds the default port to each host without one.
 func (l *location) parseHosts(raw string) error {
+	defaultPort := "6379"
+	if l.mode == Sentinel {
+		defaultPort = "26379"
+	}
 	for host := range strings.SplitSeq(raw, ",") {
 		if strings.HasSuffix(host, "]") || !strings.Contains(host, ":") {
-			host += ":" + map[Mode]string{Single: "6379", Cluster: "6379", Sentinel: "26379"}[l.mode]
+			host += ":" + defaultPort
 		}
 		name, port, err := net.SplitHostPort(host)
-		n, notNumber := strconv.Atoi(port)
-		if err != nil || notNumber != nil || n < 1 || n > 65535 || name == "" || strings.ContainsAny(name, " \t#") {
+		if err != nil || !isHost(name) || !isPort(port) {
 			return fmt.Errorf("the Redis URL needs a host, and a port from 1 to 65535 unless it is the "+
 				"default: %s://HOST:6379%s", l.scheme, encode)
 		}
@@ -143,6 +148,13 @@ func (l *location) parseHosts(raw string) error {
 			"Cluster, redis-sentinel:// if they are Sentinels")
 	}
 	return nil
+}
+
+func isHost(name string) bool { return name != "" && !strings.ContainsAny(name, " \t#") }
+
+func isPort(text string) bool {
+	n, err := strconv.Atoi(text)
+	return err == nil && n >= 1 && n <= 65535
 }
 
 func (l *location) parseDatabase(path string) error {

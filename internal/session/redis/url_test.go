@@ -11,28 +11,61 @@ func TestParse(t *testing.T) {
 		url  string
 		want location
 	}{
-		{"redis://h", location{mode: Single, hosts: []string{"h:6379"}}},
-		{"redis://h:7000/3", location{mode: Single, hosts: []string{"h:7000"}, database: 3}},
-		{"redis://h/", location{mode: Single, hosts: []string{"h:6379"}}},
-		{"redis://[::1]:7000", location{mode: Single, hosts: []string{"[::1]:7000"}}},
-		{"redis://[::1]", location{mode: Single, hosts: []string{"[::1]:6379"}}},
-		{"redis://:hush@h", location{mode: Single, password: "hush", hosts: []string{"h:6379"}}},
-		{"redis://ann:h%40%2F%3Ash@h", location{
-			mode:     Single,
-			user:     "ann",
-			password: "h@/:sh",
-			hosts:    []string{"h:6379"},
-		}},
-		{"redis://ann:hu:sh@h", location{mode: Single, user: "ann", password: "hu:sh", hosts: []string{"h:6379"}}},
-		{"redis://h?prefix=one_1-A", location{mode: Single, hosts: []string{"h:6379"}, prefix: "one_1-A:"}},
-		{"redis-cluster://a,b:7000,c", location{mode: Cluster, hosts: []string{"a:6379", "b:7000", "c:6379"}}},
-		{"redis-cluster://:hush@a:1,b:2/0", location{mode: Cluster, password: "hush", hosts: []string{"a:1", "b:2"}}},
-		{"redis-sentinel://main@a,b:7000/2",
-			location{mode: Sentinel, master: "main", hosts: []string{"a:26379", "b:7000"}, database: 2}},
-		{"redis-sentinel://main:hush@a",
-			location{mode: Sentinel, master: "main", password: "hush", hosts: []string{"a:26379"}}},
-		{"redis-sentinel://ann:hush@main@a?sentinel_password=hash&sentinel_user=bob",
-			location{
+		{
+			url:  "redis://h",
+			want: location{mode: Single, hosts: []string{"h:6379"}},
+		},
+		{
+			url:  "redis://h:7000/3",
+			want: location{mode: Single, hosts: []string{"h:7000"}, database: 3},
+		},
+		{
+			url:  "redis://h/",
+			want: location{mode: Single, hosts: []string{"h:6379"}},
+		},
+		{
+			url:  "redis://[::1]:7000",
+			want: location{mode: Single, hosts: []string{"[::1]:7000"}},
+		},
+		{
+			url:  "redis://[::1]",
+			want: location{mode: Single, hosts: []string{"[::1]:6379"}},
+		},
+		{
+			url:  "redis://:hush@h",
+			want: location{mode: Single, password: "hush", hosts: []string{"h:6379"}},
+		},
+		{
+			url:  "redis://ann:h%40%2F%3Ash@h",
+			want: location{mode: Single, user: "ann", password: "h@/:sh", hosts: []string{"h:6379"}},
+		},
+		{
+			url:  "redis://ann:hu:sh@h",
+			want: location{mode: Single, user: "ann", password: "hu:sh", hosts: []string{"h:6379"}},
+		},
+		{
+			url:  "redis://h?prefix=one_1-A",
+			want: location{mode: Single, hosts: []string{"h:6379"}, prefix: "one_1-A:"},
+		},
+		{
+			url:  "redis-cluster://a,b:7000,c",
+			want: location{mode: Cluster, hosts: []string{"a:6379", "b:7000", "c:6379"}},
+		},
+		{
+			url:  "redis-cluster://:hush@a:1,b:2/0",
+			want: location{mode: Cluster, password: "hush", hosts: []string{"a:1", "b:2"}},
+		},
+		{
+			url:  "redis-sentinel://main@a,b:7000/2",
+			want: location{mode: Sentinel, master: "main", hosts: []string{"a:26379", "b:7000"}, database: 2},
+		},
+		{
+			url:  "redis-sentinel://main:hush@a",
+			want: location{mode: Sentinel, master: "main", password: "hush", hosts: []string{"a:26379"}},
+		},
+		{
+			url: "redis-sentinel://ann:hush@main@a?sentinel_password=hash&sentinel_user=bob",
+			want: location{
 				mode:             Sentinel,
 				user:             "ann",
 				password:         "hush",
@@ -40,22 +73,29 @@ func TestParse(t *testing.T) {
 				hosts:            []string{"a:26379"},
 				sentinelUser:     "bob",
 				sentinelPassword: "hash",
-			}},
+			},
+		},
 	}
 
 	for _, tt := range tests {
-		got, err := parse(tt.url)
 		tt.want.scheme, _, _ = strings.Cut(tt.url, ":")
-		if err != nil || !reflect.DeepEqual(got, tt.want) {
-			t.Errorf("parse(%q) = %+v, %v, want %+v", tt.url, got, err, tt.want)
+		got, err := parse(tt.url)
+		if err != nil {
+			t.Errorf("parse(%q): %v", tt.url, err)
+			continue
 		}
-		if shown := got.String(); strings.Contains(shown, "hush") || strings.Contains(shown, "ann") {
-			t.Errorf("parse(%q) is shown as %s, which contains credentials", tt.url, shown)
+		if !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("parse(%q) = %+v, want %+v", tt.url, got, tt.want)
+		}
+		for _, secret := range []string{"hush", "ann"} {
+			if text := got.String(); strings.Contains(text, secret) {
+				t.Errorf("String of %q = %s, want it without %q", tt.url, text, secret)
+			}
 		}
 	}
 
 	if got, err := parse("rediss://h"); err != nil || got.tls == nil {
-		t.Errorf("rediss:// = %+v, %v, want TLS", got, err)
+		t.Errorf("parse(rediss://h) = %+v, %v, want a TLS configuration", got, err)
 	}
 }
 
@@ -96,8 +136,15 @@ func TestParseRefuses(t *testing.T) {
 
 	for _, tt := range tests {
 		_, err := parse(tt.url)
-		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hush") {
-			t.Errorf("parse(%q) = %v, want %q in it and no password", tt.url, err, tt.want)
+		if err == nil {
+			t.Errorf("parse(%q) succeeds, want an error", tt.url)
+			continue
+		}
+		if !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("parse(%q) = %v, want an error that contains %q", tt.url, err, tt.want)
+		}
+		if strings.Contains(err.Error(), "hush") {
+			t.Errorf("parse(%q) = %v, want an error without the password", tt.url, err)
 		}
 	}
 }

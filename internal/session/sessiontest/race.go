@@ -48,8 +48,8 @@ func oneWins(t *testing.T, loses error, try func(i int) error) {
 		}
 	})
 
-	if won.Load() != 1 {
-		t.Errorf("%d of %d callers won, want 1", won.Load(), callers)
+	if n := won.Load(); n != 1 {
+		t.Errorf("%d of %d callers won, want 1", n, callers)
 	}
 }
 
@@ -85,8 +85,12 @@ func allCount(t *testing.T, s session.Store) {
 	var seen sync.Map
 	together(func(i int) {
 		n, err := s.Incr(t.Context(), k, time.Minute)
-		if _, twice := seen.LoadOrStore(n, i); twice || err != nil {
-			t.Errorf("Incr = %d, %v, want a unique number", n, err)
+		if err != nil {
+			t.Errorf("Incr = %v, want success", err)
+			return
+		}
+		if other, twice := seen.LoadOrStore(n, i); twice {
+			t.Errorf("Incr = %d for caller %d, want a number that caller %v does not have", n, i, other)
 		}
 	})
 	wantCount(t, s, k, callers+1, time.Minute)
@@ -98,20 +102,25 @@ func allSwap(t *testing.T, s session.Store) {
 	mustPut(t, s, k, "0", time.Minute)
 	together(func(int) {
 		for {
-			value, err := s.Get(t.Context(), k)
-			n, bad := strconv.Atoi(string(value))
-			if err != nil || bad != nil {
-				t.Errorf("Get = %q, %v, want a number", value, err)
+			old, err := s.Get(t.Context(), k)
+			if err != nil {
+				t.Errorf("Get = %v, want success", err)
+				return
+			}
+			n, err := strconv.Atoi(string(old))
+			if err != nil {
+				t.Errorf("Get = %q, want a number", old)
 				return
 			}
 
-			if err = s.CompareAndSwap(t.Context(), k, value,
-				strconv.AppendInt(nil, int64(n+1), 10), time.Minute); err == nil {
-				return
-			} else if !errors.Is(err, problem.Conflict) {
-				t.Errorf("CompareAndSwap = %v, want success or a conflict", err)
-				return
+			err = s.CompareAndSwap(t.Context(), k, old, fmt.Append(nil, n+1), time.Minute)
+			if errors.Is(err, problem.Conflict) {
+				continue
 			}
+			if err != nil {
+				t.Errorf("CompareAndSwap = %v, want success or a conflict", err)
+			}
+			return
 		}
 	})
 	wantValue(t, s, k, strconv.Itoa(callers))
@@ -128,10 +137,7 @@ func noneMixedUp(t *testing.T, s session.Store) {
 				t.Errorf("Put = %v, want nil", err)
 			}
 			wantValue(t, s, k, want)
-
-			if got, err := s.Take(t.Context(), k); string(got) != want || err != nil {
-				t.Errorf("Take = %s, %v, want %s", brief(got), err, brief([]byte(want)))
-			}
+			wantTaken(t, s, k, want)
 		}
 	})
 }

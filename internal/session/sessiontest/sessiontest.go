@@ -24,18 +24,34 @@ type check struct {
 // time, since each case uses its own keys.
 func Run(t *testing.T, open func(t *testing.T) session.Store) {
 	checks := []check{
-		{"Put", put, false}, {"Get", get, false}, {"Take", take, false}, {"Add", add, false},
-		{"CompareAndSwap", compareAndSwap, false},
-		{"Delete", remove, false}, {"Incr", incr, false}, {"Kinds", kinds, false}, {"Values", values, false},
-		{"Rates", rates, false}, {"RateReturned", rateReturned, false}, {"RateExact", rateExact, false},
-		{"RateClockBack", rateClockBack, false},
-		{"RateRefills", rateRefills, true},
-		{"Cancelled", cancelled, false}, {"Leaving", leaving, false},
-		{"Expiry", expiry, true}, {"AddAfterExpiry", addAfterExpiry, true},
-		{"IncrAfterExpiry", incrAfterExpiry, true},
-		{"TTLRestarts", ttlRestarts, true}, {"TTLStays", ttlStays, true}, {"TTLOfNothing", ttlOfNothing, true},
-		{"OneTakes", oneTakes, false}, {"OneAdds", oneAdds, false}, {"OneSwaps", oneSwaps, false},
-		{"AllCount", allCount, false}, {"AllSwap", allSwap, false}, {"NoneMixedUp", noneMixedUp, false},
+		{name: "Put", run: put},
+		{name: "Get", run: get},
+		{name: "Take", run: take},
+		{name: "Add", run: add},
+		{name: "CompareAndSwap", run: compareAndSwap},
+		{name: "Delete", run: remove},
+		{name: "Incr", run: incr},
+		{name: "Kinds", run: kinds},
+		{name: "Values", run: values},
+		{name: "Rates", run: rates},
+		{name: "RateReturned", run: rateReturned},
+		{name: "RateExact", run: rateExact},
+		{name: "RateClockBack", run: rateClockBack},
+		{name: "RateRefills", run: rateRefills, waits: true},
+		{name: "Cancelled", run: cancelled},
+		{name: "Leaving", run: leaving},
+		{name: "Expiry", run: expiry, waits: true},
+		{name: "AddAfterExpiry", run: addAfterExpiry, waits: true},
+		{name: "IncrAfterExpiry", run: incrAfterExpiry, waits: true},
+		{name: "TTLRestarts", run: ttlRestarts, waits: true},
+		{name: "TTLStays", run: ttlStays, waits: true},
+		{name: "TTLOfNothing", run: ttlOfNothing, waits: true},
+		{name: "OneTakes", run: oneTakes},
+		{name: "OneAdds", run: oneAdds},
+		{name: "OneSwaps", run: oneSwaps},
+		{name: "AllCount", run: allCount},
+		{name: "AllSwap", run: allSwap},
+		{name: "NoneMixedUp", run: noneMixedUp},
 	}
 
 	for _, c := range checks {
@@ -71,11 +87,9 @@ func get(t *testing.T, s session.Store) {
 func take(t *testing.T, s session.Store) {
 	k := key(t, "code")
 	mustPut(t, s, k, "one", time.Minute)
-	if got, err := s.Take(t.Context(), k); string(got) != "one" || err != nil {
-		t.Errorf("Take = %q, %v, want one", got, err)
-	}
+	wantTaken(t, s, k, "one")
 	if got, err := s.Take(t.Context(), k); !errors.Is(err, problem.NotFound) || got != nil {
-		t.Errorf("second Take = %q, %v, want not found", got, err)
+		t.Errorf("second Take = %q, %v, want nil, not found", got, err)
 	}
 	wantNone(t, s, k)
 }
@@ -96,8 +110,8 @@ func compareAndSwap(t *testing.T, s session.Store) {
 	wantErr(t, "CompareAndSwap of an absent key", swap("one", "two"), problem.NotFound)
 
 	mustPut(t, s, k, "one", time.Minute)
-	wantErr(t, "CompareAndSwap with another old value", swap("zero", "two"), problem.Conflict)
-	wantErr(t, "CompareAndSwap to the current value, with another old value", swap("zero", "one"), problem.Conflict)
+	wantErr(t, "CompareAndSwap with a wrong old value", swap("zero", "two"), problem.Conflict)
+	wantErr(t, "CompareAndSwap to the current value, with a wrong old value", swap("zero", "one"), problem.Conflict)
 	wantValue(t, s, k, "one")
 
 	wantErr(t, "CompareAndSwap", swap("one", "two"), nil)
@@ -122,10 +136,10 @@ func incr(t *testing.T, s session.Store) {
 	wantCount(t, s, k, 1, time.Minute)
 }
 
-// kinds shows that an entry of one kind never appears under another, even with the same id.
+// kinds shows that an entry of one kind never appears under a different kind, even with the same id.
 func kinds(t *testing.T, s session.Store) {
-	code, login := key(t, "code"), session.Key{Kind: "login"}
-	login.ID = code.ID
+	code := key(t, "code")
+	login := session.Key{Kind: "login", ID: code.ID}
 	mustPut(t, s, code, "one", time.Minute)
 	wantNone(t, s, login)
 
@@ -150,22 +164,22 @@ func values(t *testing.T, s session.Store) {
 		big[i] = byte(i)
 	}
 
-	for _, want := range []string{"", "\x00", "\xff\xfe", "\r\n$-1\r\n", "it's {\"json\"}", "naïve", "123",
-		"-1", string(big)} {
-		put, added := key(t, "value"), key(t, "value")
+	for _, want := range []string{
+		"", "\x00", "\xff\xfe", "\r\n$-1\r\n", "it's {\"json\"}", "naïve", "123", "-1", string(big),
+	} {
+		k := key(t, "value")
+		mustPut(t, s, k, want, time.Minute)
+		wantValue(t, s, k, want)
 
-		mustPut(t, s, put, want, time.Minute)
-		wantValue(t, s, put, want)
+		longer := want + "!"
+		err := s.CompareAndSwap(t.Context(), k, []byte(want), []byte(longer), time.Minute)
+		wantErr(t, "CompareAndSwap", err, nil)
+		wantValue(t, s, k, longer)
+		err = s.CompareAndSwap(t.Context(), k, []byte(longer), []byte(want), time.Minute)
+		wantErr(t, "CompareAndSwap back", err, nil)
+		wantTaken(t, s, k, want)
 
-		wantErr(t, "CompareAndSwap", s.CompareAndSwap(t.Context(), put, []byte(want), []byte(want+"!"),
-			time.Minute), nil)
-		wantValue(t, s, put, want+"!")
-		wantErr(t, "CompareAndSwap back",
-			s.CompareAndSwap(t.Context(), put, []byte(want+"!"), []byte(want), time.Minute), nil)
-
-		if got, err := s.Take(t.Context(), put); string(got) != want || err != nil {
-			t.Errorf("Take = %s, %v, want %s", brief(got), err, brief([]byte(want)))
-		}
+		added := key(t, "value")
 		wantErr(t, "Add", s.Add(t.Context(), added, []byte(want), time.Minute), nil)
 		wantValue(t, s, added, want)
 	}
@@ -186,8 +200,15 @@ func mustPut(t *testing.T, s session.Store, k session.Key, value string, ttl tim
 
 func wantValue(t *testing.T, s session.Store, k session.Key, want string) {
 	t.Helper()
-	if got, err := s.Get(t.Context(), k); string(got) != want || err != nil {
+	if got, err := s.Get(t.Context(), k); err != nil || string(got) != want {
 		t.Errorf("Get(%v) = %s, %v, want %s", k, brief(got), err, brief([]byte(want)))
+	}
+}
+
+func wantTaken(t *testing.T, s session.Store, k session.Key, want string) {
+	t.Helper()
+	if got, err := s.Take(t.Context(), k); err != nil || string(got) != want {
+		t.Errorf("Take(%v) = %s, %v, want %s", k, brief(got), err, brief([]byte(want)))
 	}
 }
 
@@ -206,19 +227,21 @@ func wantCount(t *testing.T, s session.Store, k session.Key, want int64, ttl tim
 }
 
 func count(t *testing.T, s session.Store, k session.Key, want int64, ttl time.Duration) error {
-	if got, err := s.Incr(t.Context(), k, ttl); got != want || err != nil {
+	if got, err := s.Incr(t.Context(), k, ttl); err != nil || got != want {
 		return fmt.Errorf("Incr(%v) = %d, %v, want %d", k, got, err, want)
 	}
 	return nil
 }
 
-func wantErr(t *testing.T, doing string, got, want error) {
+// wantErr checks the error of an operation; nil means success.
+func wantErr(t *testing.T, operation string, got, want error) {
 	t.Helper()
-	if (want == nil && got != nil) || !errors.Is(got, want) {
-		t.Errorf("%s = %v, want %v", doing, got, want)
+	if !errors.Is(got, want) {
+		t.Errorf("%s = %v, want %v", operation, got, want)
 	}
 }
 
+// brief quotes a value, or the beginning of a long one.
 func brief(value []byte) string {
 	if len(value) > 40 {
 		return fmt.Sprintf("%q… (%d bytes)", value[:40], len(value))

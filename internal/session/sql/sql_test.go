@@ -55,7 +55,7 @@ func testTwoProcesses(t *testing.T, fresh func(*testing.T) Config) {
 		if err := a.Put(t.Context(), k, []byte(strconv.Itoa(i)), time.Minute); err != nil {
 			t.Fatalf("Put = %v", err)
 		}
-		if got, err := b.Take(t.Context(), k); string(got) != strconv.Itoa(i) || err != nil {
+		if got, err := b.Take(t.Context(), k); err != nil || string(got) != strconv.Itoa(i) {
 			t.Fatalf("Take = %q, %v, want %d", got, err, i)
 		}
 	}
@@ -67,11 +67,11 @@ func TestSkewedRates(t *testing.T) { eachDatabase(t, testSkewedRates) }
 
 func testSkewedRates(t *testing.T, fresh func(*testing.T) Config) {
 	c := fresh(t)
-	at := time.Now()
-	c.Now = func() time.Time { return at }
+	now := time.Now()
+	c.Now = func() time.Time { return now }
 	right := open(t, c)
 	const ahead = 90 * time.Second
-	c.Now = func() time.Time { return at.Add(ahead) }
+	c.Now = func() time.Time { return now.Add(ahead) }
 	fast := open(t, c)
 
 	rate := session.Rate{Burst: 10, Every: 10 * time.Second}
@@ -89,8 +89,9 @@ func testSkewedRates(t *testing.T, fresh func(*testing.T) Config) {
 		}
 	}
 
-	if most := rate.Burst + int(ahead/rate.Every); allowed > most || allowed < rate.Burst {
-		t.Errorf("%d events were allowed, want %d to %d", allowed, rate.Burst, most)
+	least, most := rate.Burst, rate.Burst+int(ahead/rate.Every)
+	if allowed < least || allowed > most {
+		t.Errorf("%d events were allowed, want %d to %d", allowed, least, most)
 	}
 }
 
@@ -103,16 +104,18 @@ func testReopen(t *testing.T, fresh func(*testing.T) Config) {
 		t.Fatal(err)
 	}
 
-	if err := errors.Join(s.Put(t.Context(), k, []byte("one"), time.Minute), s.Close()); err != nil {
+	if err := s.Put(t.Context(), k, []byte("one"), time.Minute); err != nil {
 		t.Fatal(err)
 	}
-
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Put(t.Context(), k, []byte("two"), time.Minute); !errors.Is(err, database.ErrClosed) {
 		t.Errorf("Put after Close = %v, want %v", err, database.ErrClosed)
 	}
 
-	if got, err := open(t, c).Get(t.Context(), k); string(got) != "one" || err != nil {
-		t.Errorf("Get = %q, %v, want one", got, err)
+	if got, err := open(t, c).Get(t.Context(), k); err != nil || string(got) != "one" {
+		t.Errorf("Get from a store that was opened again = %q, %v, want one", got, err)
 	}
 }
 
@@ -127,7 +130,8 @@ func testSweep(t *testing.T, fresh func(*testing.T) Config) {
 	s := open(t, c)
 
 	for i := range 3*sweepBatch/2 + 1 {
-		if err := s.Put(t.Context(), session.Key{Kind: "code", ID: strconv.Itoa(i)}, nil, time.Minute); err != nil {
+		k := session.Key{Kind: "code", ID: strconv.Itoa(i)}
+		if err := s.Put(t.Context(), k, nil, time.Minute); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -146,13 +150,15 @@ func testSweep(t *testing.T, fresh func(*testing.T) Config) {
 		t.Fatal(err)
 	}
 	var rows int
-	if err := s.db.Read().Row(t.Context(), `SELECT count(*) FROM selvage_sessions`).Scan(&rows); rows != 1 ||
-		err != nil {
-		t.Errorf("%d rows after the sweep, %v, want 1", rows, err)
+	if err := s.db.Read().Row(t.Context(), `SELECT count(*) FROM selvage_sessions`).Scan(&rows); err != nil {
+		t.Fatal(err)
+	}
+	if rows != 1 {
+		t.Errorf("%d rows are left after the sweep, want 1", rows)
 	}
 
-	if got, err := s.Get(t.Context(), kept); string(got) != "one" || err != nil {
-		t.Errorf("Get = %q, %v, want one", got, err)
+	if got, err := s.Get(t.Context(), kept); err != nil || string(got) != "one" {
+		t.Errorf("Get of an entry that has not expired = %q, %v, want one", got, err)
 	}
 }
 
