@@ -9,8 +9,14 @@ import (
 // delays are the waits after each failed attempt. If the attempt after the last wait also fails,
 // the job becomes a dead letter. Together the delays span most of a day.
 var delays = [...]time.Duration{
-	10 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour, 3 * time.Hour,
-	6 * time.Hour, 12 * time.Hour,
+	10 * time.Second,
+	30 * time.Second,
+	2 * time.Minute,
+	10 * time.Minute,
+	time.Hour,
+	3 * time.Hour,
+	6 * time.Hour,
+	12 * time.Hour,
 }
 
 // longestDelay is the longest Retry-After that is respected.

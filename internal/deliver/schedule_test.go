@@ -2,6 +2,7 @@ package deliver
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -9,10 +10,14 @@ import (
 
 func TestDelay(t *testing.T) {
 	var sum time.Duration
-	for n := 1; n <= len(delays); n++ {
-		d, again := delay(n, 0)
-		if !again || d < delays[n-1]*8/10 || d > delays[n-1]*12/10 {
-			t.Errorf("delay after attempt %d = %v, %v, want about %v", n, d, again, delays[n-1])
+	for i, about := range delays {
+		attempt := i + 1
+		d, again := delay(attempt, 0)
+		if !again {
+			t.Errorf("attempt %d is the last one, want another after %v", attempt, about)
+		}
+		if d < about*8/10 || d > about*12/10 {
+			t.Errorf("delay after attempt %d = %v, want %v, give or take a fifth", attempt, d, about)
 		}
 		sum += d
 	}
@@ -73,19 +78,36 @@ func TestSettled(t *testing.T) {
 
 	for _, tt := range []struct {
 		answer   answer
-		attempts int
+		attempts int // before this one
 		want     State
 	}{
-		{answer{status: 200}, 0, Delivered}, {answer{status: 299}, 8, Delivered},
-		{answer{status: 302}, 0, Pending}, {answer{status: 404}, 0, Pending},
-		{answer{status: 500}, 7, Pending}, {answer{err: "x"}, 0, Pending},
-		{answer{status: 410}, 0, Dead}, {answer{status: 500}, 8, Dead}, {answer{err: "x"}, 8, Dead},
+		{answer{status: 200}, 0, Delivered},
+		{answer{status: 299}, 8, Delivered},
+		{answer{status: 302}, 0, Pending},
+		{answer{status: 404}, 0, Pending},
+		{answer{status: 500}, 7, Pending},
+		{answer{err: "x"}, 0, Pending},
+		{answer{status: 410}, 0, Dead},
+		{answer{status: 500}, 8, Dead},
+		{answer{err: "x"}, 8, Dead},
 	} {
-		got := v.settled(Job{ID: "j", Attempts: tt.attempts}, tt.answer, now)
-		if got.State != tt.want || got.Attempts != tt.attempts+1 ||
-			got.Ended.IsZero() != (tt.want == Pending) || got.Due.After(now) != (tt.want == Pending) {
-			t.Errorf("settled %+v after %d attempts = %+v, want %s", tt.answer, tt.attempts, got, tt.want)
-		}
+		t.Run(fmt.Sprintf("%+v after %d attempts", tt.answer, tt.attempts), func(t *testing.T) {
+			got := v.settled(Job{ID: "j", Attempts: tt.attempts}, tt.answer, now)
+			if got.State != tt.want {
+				t.Errorf("the state is %s, want %s", got.State, tt.want)
+			}
+			if want := tt.attempts + 1; got.Attempts != want {
+				t.Errorf("the number of attempts is %d, want %d", got.Attempts, want)
+			}
+
+			again := tt.want == Pending
+			if ended := !got.Ended.IsZero(); ended == again {
+				t.Errorf("the delivery has ended: %t, want %t", ended, !again)
+			}
+			if due := got.Due.After(now); due != again {
+				t.Errorf("another attempt is due: %t, want %t", due, again)
+			}
+		})
 	}
 }
 
@@ -97,19 +119,22 @@ func TestReason(t *testing.T) {
 		"http://127.0.0.1:1/?token=secret": "connecting to the server failed",
 		"http://no.such.invalid/":          "the host name cannot be resolved",
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		t.Run(url, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
 
-		resp, err := client.Do(req)
-		if err == nil {
-			resp.Body.Close()
-			t.Errorf("%s returned a response", url)
-		} else if got := reason(err); got != want {
-			t.Errorf("reason of %v = %q, want %q", err, got, want)
-		}
-		cancel()
+			resp, err := client.Do(req)
+			if err == nil {
+				resp.Body.Close()
+				t.Fatalf("the server returned %s, want an error", resp.Status)
+			}
+			if got := reason(err); got != want {
+				t.Errorf("reason of %v = %q, want %q", err, got, want)
+			}
+		})
 	}
 }

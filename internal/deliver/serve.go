@@ -41,12 +41,13 @@ func (d *Deliverer) serve(ctx context.Context, id string) {
 		v.release(context.WithoutCancel(ctx))
 	}()
 
-	var err error
-	if v.write, err = d.c.Writer(ctx, r); err != nil {
+	write, err := d.c.Writer(ctx, r)
+	if err != nil {
 		d.c.Log.Error("reading the signing keys", "project", r.ProjectID, "error", err)
 		v.rests = d.now().Add(rest(restAfter))
 		return
 	}
+	v.write = write
 
 	for range maxBatches {
 		jobs, err := d.c.Queue.DueJobs(ctx, id, d.now(), batch)
@@ -81,9 +82,11 @@ func (v *visit) keep(ctx context.Context) {
 func (v *visit) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, holdFor)
 	defer cancel()
-	if err := v.d.c.Queue.ReleaseReceiver(ctx, v.receiver.ID, v.d.holder, v.d.now(), v.failures, v.rests); err != nil {
-		v.d.c.Log.Warn("releasing a receiver; its claim expires in a few seconds",
-			v.d.c.What, v.receiver.ID, "error", err)
+	d := v.d
+	err := d.c.Queue.ReleaseReceiver(ctx, v.receiver.ID, d.holder, d.now(), v.failures, v.rests)
+	if err != nil {
+		d.c.Log.Warn("releasing a receiver; its claim expires in a few seconds",
+			d.c.What, v.receiver.ID, "error", err)
 	}
 }
 
@@ -106,20 +109,20 @@ func (v *visit) send(ctx context.Context, jobs []Job) bool {
 		byLane[i] = append(byLane[i], j)
 	}
 
-	var work sync.WaitGroup
-	for _, jobs := range byLane {
-		if len(jobs) == 0 {
+	var running sync.WaitGroup
+	for _, lane := range byLane {
+		if len(lane) == 0 {
 			continue
 		}
-		work.Go(func() {
-			for _, j := range jobs {
+		running.Go(func() {
+			for _, j := range lane {
 				if v.over(ctx) || !v.attempt(ctx, j) {
 					return
 				}
 			}
 		})
 	}
-	work.Wait()
+	running.Wait()
 	return !v.over(ctx)
 }
 
@@ -151,12 +154,12 @@ func (v *visit) report(r Result) {
 		v.d.c.Observe("delivered")
 	case Dead:
 		v.d.c.Observe("dead")
-		v.d.c.Log.Warn("gave up on a delivery", v.d.c.What, r.ReceiverID, "delivery", r.JobID, "attempts",
-			r.Attempts, "status", r.Status, "error", r.Error)
+		v.d.c.Log.Warn("gave up on a delivery", v.d.c.What, r.ReceiverID, "delivery", r.JobID,
+			"attempts", r.Attempts, "status", r.Status, "error", r.Error)
 	default:
 		v.d.c.Observe("failed")
-		v.d.c.Log.Debug("delivery failed", v.d.c.What, r.ReceiverID, "delivery", r.JobID, "attempts",
-			r.Attempts, "status", r.Status, "error", r.Error)
+		v.d.c.Log.Debug("delivery failed", v.d.c.What, r.ReceiverID, "delivery", r.JobID,
+			"attempts", r.Attempts, "status", r.Status, "error", r.Error)
 	}
 }
 

@@ -29,40 +29,64 @@ func TestResponse(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	w.node()
 	long := strings.Repeat("ä", 40<<10)
-	for body, want := range map[string]string{
-		"":                              "",
-		" {\"error\":\n\t\"<b>\"} \r\n": "{\"error\":\n\t\"<b>\"}",
-		"a\x00b\x1b[31mc\x7f\u0085d\u202ee\xff\xfe": "ab[31mcde",
-		"x" + long: "x" + long[:2046], // the last character would be cut in two
+	for _, tt := range []struct{ name, body, want string }{
+		{name: "empty", body: "", want: ""},
+		{name: "spaces", body: " {\"error\":\n\t\"<b>\"} \r\n", want: "{\"error\":\n\t\"<b>\"}"},
+		{name: "control characters", body: "a\x00b\x1b[31mc\x7f\u0085d\u202ee\xff\xfe", want: "ab[31mcde"},
+		{name: "long", body: "x" + long, want: "x" + long[:2046]}, // the last character would be cut in two
 	} {
 		d := w.attempted(func(rw http.ResponseWriter, _ *http.Request) {
 			rw.WriteHeader(http.StatusTeapot)
-			_, _ = rw.Write([]byte(body))
+			_, _ = rw.Write([]byte(tt.body))
 		})
-		if d.Response != want || !utf8.ValidString(d.Response) || d.Status != http.StatusTeapot || d.Took <= 0 ||
-			d.Refused != "" {
-			t.Errorf("the response %.40q is kept as %q, %+v, want its beginning as plain text",
-				body, d.Response, d.Progress)
+		if d.Response != tt.want {
+			t.Errorf("%s: the response is kept as %q, want %q", tt.name, d.Response, tt.want)
+		}
+		if !utf8.ValidString(d.Response) {
+			t.Errorf("%s: the response is kept as %q, want valid UTF-8", tt.name, d.Response)
+		}
+		if d.Status != http.StatusTeapot {
+			t.Errorf("%s: the status is %d, want 418", tt.name, d.Status)
+		}
+		if d.Took <= 0 {
+			t.Errorf("%s: the attempt took %v, want more than 0", tt.name, d.Took)
+		}
+		if d.Refused != "" {
+			t.Errorf("%s: the address %s was refused, want it allowed", tt.name, d.Refused)
 		}
 	}
 }
 
-// TestNoResponse shows that a delivery keeps no body if the receiver answers with a redirect or its
-// address is not allowed. The delivery keeps the address that was refused, but does not reveal it
-// in the reason.
-func TestNoResponse(t *testing.T) {
+// TestRedirect shows that a delivery does not follow a redirect, and keeps no body of it.
+func TestRedirect(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	w.node()
-	var asked atomic.Int64
+	var requests atomic.Int64
 	d := w.attempted(func(rw http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
+		requests.Add(1)
 		rw.Header().Set("Location", "http://"+r.Host+"/secret")
 		rw.WriteHeader(http.StatusFound)
 		_, _ = rw.Write([]byte("secret"))
 	})
-	if n := asked.Load(); d.Status != http.StatusFound || d.Response != "" || d.Took <= 0 || n != 1 {
-		t.Errorf("a redirect: %q, %+v after %d requests, want 302 without a body after 1", d.Response, d.Progress, n)
+	if n := requests.Load(); n != 1 {
+		t.Errorf("the receiver got %d requests, want 1", n)
 	}
+	if d.Status != http.StatusFound {
+		t.Errorf("the status is %d, want 302", d.Status)
+	}
+	if d.Response != "" {
+		t.Errorf("the response is kept as %q, want nothing", d.Response)
+	}
+	if d.Took <= 0 {
+		t.Errorf("the attempt took %v, want more than 0", d.Took)
+	}
+}
+
+// TestRefusedAddress shows that nothing is sent to an address that is not allowed. The delivery keeps
+// the address, but does not reveal it in the reason.
+func TestRefusedAddress(t *testing.T) {
+	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
+	w.node()
 
 	// The name 127.0.0.1 is allowed, localhost is not.
 	var reached atomic.Bool
@@ -79,13 +103,22 @@ func TestNoResponse(t *testing.T) {
 	}
 	w.happen(1)
 	w.await(hook, "an attempt", func(d fabric.Delivery) bool { return d.Attempts > 0 })
-	d = w.deliveries(hook)[0]
-	at, err := netip.ParseAddrPort(d.Refused)
-	if err != nil || !at.Addr().IsLoopback() || d.Status != 0 || d.Response != "" || reached.Load() {
-		t.Errorf("a refused address: %q, %+v, reached: %v, want a loopback address, no response and false",
-			d.Refused, d.Progress, reached.Load())
+	if reached.Load() {
+		t.Error("the receiver got a request")
 	}
-	if strings.Contains(d.Error, at.Addr().String()) {
+
+	d := w.deliveries(hook)[0]
+	refused, err := netip.ParseAddrPort(d.Refused)
+	if err != nil || !refused.Addr().IsLoopback() {
+		t.Errorf("the refused address is %q, %v, want one on loopback", d.Refused, err)
+	}
+	if strings.Contains(d.Error, refused.Addr().String()) {
 		t.Errorf("the reason %q reveals the address", d.Error)
+	}
+	if d.Status != 0 {
+		t.Errorf("the status is %d, want 0", d.Status)
+	}
+	if d.Response != "" {
+		t.Errorf("the response is kept as %q, want nothing", d.Response)
 	}
 }
