@@ -81,8 +81,8 @@ func toward(c, end, ground Color) Color {
 // Sheet returns the style sheet that applies c to pages.
 func Sheet(c Color) string {
 	light, dark := OnLight(c), OnDark(c)
-	return fmt.Sprintf(":root { --thread: light-dark(%s, %s); --thread-ink: light-dark(%s, %s); }\n", light,
-		dark, On(light), On(dark))
+	return fmt.Sprintf(":root { --thread: light-dark(%s, %s); --thread-ink: light-dark(%s, %s); }\n",
+		light, dark, On(light), On(dark))
 }
 
 // ReadOnLight returns the contrast between c and a light page.

@@ -84,22 +84,19 @@ func Pair(light, dark string) (forAll, forDark string) {
 	return light, dark
 }
 
-// one limits memory and CPU use: only one picture is decoded at a time.
-var one = make(chan struct{}, 1)
+// decoding limits memory and CPU use: only one picture is decoded at a time.
+var decoding = make(chan struct{}, 1)
 
 // MakeLogo redraws an uploaded picture. It refuses SVG, since SVG documents may contain scripts.
 // While another picture is being decoded, MakeLogo waits, at most until ctx is done.
 func MakeLogo(ctx context.Context, param string, raw []byte) (Logo, error) {
-	bad := func(format string, args ...any) (Logo, error) {
-		return Logo{}, problem.BadParam(param, format, args...)
-	}
 	if len(raw) > MaxUpload {
-		return bad("%s must be at most %d KiB long", param, MaxUpload>>10)
+		return Logo{}, problem.BadParam(param, "%s must be at most %d KiB long", param, MaxUpload>>10)
 	}
 
 	select {
-	case one <- struct{}{}:
-		defer func() { <-one }()
+	case decoding <- struct{}{}:
+		defer func() { <-decoding }()
 	case <-ctx.Done():
 		return Logo{}, fmt.Errorf("waiting for other pictures: %w", ctx.Err())
 	}
@@ -107,36 +104,45 @@ func MakeLogo(ctx context.Context, param string, raw []byte) (Logo, error) {
 	if err := checkHeader(param, raw); err != nil {
 		return Logo{}, err
 	}
-	from, _, err := image.Decode(bytes.NewReader(raw))
+	picture, _, err := image.Decode(bytes.NewReader(raw))
 	if err != nil {
-		return bad("%s is damaged or incomplete", param)
+		return Logo{}, problem.BadParam(param, "%s is damaged or incomplete", param)
 	}
+	return encode(fit(picture))
+}
 
-	scale := min(1, float64(wide)/float64(from.Bounds().Dx()), float64(high)/float64(from.Bounds().Dy()))
+// fit scales a picture down to the size of a logo.
+func fit(picture image.Image) *image.NRGBA {
+	size := picture.Bounds().Size()
+	scale := min(1, float64(wide)/float64(size.X), float64(high)/float64(size.Y))
 	if n := int(1 / scale); n > 1 {
-		from = shrink(from, n)
+		picture = shrink(picture, n)
 		scale *= float64(n)
 	}
+	return redraw(picture, scale)
+}
 
-	first := redraw(from, scale)
-	drawn := first
+// encode returns the logo with a picture. Photographs can be too large, so encode shrinks the
+// picture until the file fits.
+func encode(picture *image.NRGBA) (Logo, error) {
+	drawn, scale := picture, 1.0
 	encoder := png.Encoder{CompressionLevel: png.BestCompression, BufferPool: &buffer{}}
-	for shrunk := 1.0; ; {
+	for {
 		var out bytes.Buffer
 		if err := encoder.Encode(&out, drawn); err != nil {
 			return Logo{}, fmt.Errorf("encoding logo: %w", err)
 		}
 		if out.Len() > maxKept {
-			// Photographs can be too large: shrink until the file fits. Its size is roughly
-			// proportional to the number of pixels.
-			shrunk *= min(0.85, 0.95*math.Sqrt(maxKept/float64(out.Len())))
-			drawn = redraw(first, shrunk)
+			// The size of the file is roughly proportional to the number of pixels.
+			scale *= min(0.85, 0.95*math.Sqrt(maxKept/float64(out.Len())))
+			drawn = redraw(picture, scale)
 			continue
 		}
 
 		sum := sha256.Sum256(out.Bytes())
-		return Logo{fmt.Sprintf("%s-%dx%d%s", hex.EncodeToString(sum[:16]), drawn.Bounds().Dx(),
-			drawn.Bounds().Dy(), plate(drawn)), out.Bytes()}, nil
+		digest, size := hex.EncodeToString(sum[:16]), drawn.Bounds().Size()
+		name := fmt.Sprintf("%s-%dx%d%s", digest, size.X, size.Y, plate(drawn))
+		return Logo{Name: name, PNG: out.Bytes()}, nil
 	}
 }
 
@@ -228,8 +234,8 @@ func shrink(from image.Image, n int) *image.RGBA {
 			}
 
 			mean := to.Pix[to.PixOffset(x, y):]
-			for i, all := range sum {
-				mean[i] = uint8(all / (rows * columns))
+			for i, total := range sum {
+				mean[i] = uint8(total / (rows * columns))
 			}
 		}
 	}
@@ -257,20 +263,20 @@ func plate(p *image.NRGBA) string {
 		return ""
 	}
 
-	var r, g, b, all float64
+	// Each pixel counts as much as it is opaque.
+	var r, g, b, opacity float64
 	for i := 0; i < len(p.Pix); i += 4 {
-		a := float64(p.Pix[i+3])
-		r += a * float64(p.Pix[i])
-		g += a * float64(p.Pix[i+1])
-		b += a * float64(p.Pix[i+2])
-		all += a
+		alpha := float64(p.Pix[i+3])
+		r += alpha * float64(p.Pix[i])
+		g += alpha * float64(p.Pix[i+1])
+		b += alpha * float64(p.Pix[i+2])
+		opacity += alpha
 	}
-
-	if all == 0 {
+	if opacity == 0 {
 		return ""
 	}
 
-	mean := Color{math.Floor(r / all), math.Floor(g / all), math.Floor(b / all)}
+	mean := Color{math.Floor(r / opacity), math.Floor(g / opacity), math.Floor(b / opacity)}
 	switch {
 	case ReadOnDark(mean) < readable:
 		return "d"

@@ -2,7 +2,6 @@ package brand_test
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"hash/crc32"
@@ -20,18 +19,37 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-func encode(
-	t *testing.T, wide, high int, at func(x, y int) color.Color, as func(*bytes.Buffer, image.Image) error,
-) []byte {
-	t.Helper()
-	p := image.NewNRGBA(image.Rect(0, 0, wide, high))
+// A paint returns the color of each pixel of a picture.
+type paint func(x, y int) color.Color
+
+// solid paints every pixel with the same color.
+func solid(c color.Color) paint { return func(int, int) color.Color { return c } }
+
+// striped paints every second column, and leaves the others transparent.
+func striped(c color.Color) paint {
+	return func(x, _ int) color.Color {
+		if x%2 == 0 {
+			return color.NRGBA{}
+		}
+		return c
+	}
+}
+
+func draw(wide, high int, p paint) image.Image {
+	picture := image.NewNRGBA(image.Rect(0, 0, wide, high))
 	for y := range high {
 		for x := range wide {
-			p.Set(x, y, at(x, y))
+			picture.Set(x, y, p(x, y))
 		}
 	}
+	return picture
+}
+
+// encode returns the file that an encoder makes of a picture.
+func encode(t *testing.T, picture image.Image, as func(*bytes.Buffer, image.Image) error) []byte {
+	t.Helper()
 	var out bytes.Buffer
-	if err := as(&out, p); err != nil {
+	if err := as(&out, picture); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -41,109 +59,123 @@ func asPNG(b *bytes.Buffer, p image.Image) error  { return png.Encode(b, p) }
 func asJPEG(b *bytes.Buffer, p image.Image) error { return jpeg.Encode(b, p, nil) }
 func asGIF(b *bytes.Buffer, p image.Image) error  { return gif.Encode(b, p, nil) }
 
-func all(c color.Color) func(x, y int) color.Color { return func(int, int) color.Color { return c } }
-
-func half(c color.Color) func(x, y int) color.Color {
-	return func(x, _ int) color.Color {
-		if x%2 == 0 {
-			return color.NRGBA{}
-		}
-		return c
-	}
-}
-
 // webp is a WebP picture of one red pixel.
 const webp = "UklGRiQAAABXRUJQVlA4IBgAAAAwAQCdASoBAAEAAwA0JaQAA3AA/vuUAAA="
 
 // TestMakeLogo shows that a picture is redrawn at a small size, and that the name of the result
 // describes how to show it.
 func TestMakeLogo(t *testing.T) {
-	noise := rand.New(rand.NewPCG(1, 2))
-	raw, err := base64.StdEncoding.DecodeString(webp)
+	smallWebP, err := base64.StdEncoding.DecodeString(webp)
 	if err != nil {
 		t.Fatal(err)
 	}
+	newPNG := func(wide, high int, p paint) []byte { return encode(t, draw(wide, high, p), asPNG) }
+	blue := color.NRGBA{R: 47, G: 75, B: 155, A: 255}
+	black := newPNG(60, 40, solid(color.Black))
 
-	for name, want := range map[string]struct {
-		raw        []byte
+	tests := []struct {
+		name       string
+		file       []byte
 		wide, high int
 		plate      string
 	}{
-		"a wide PNG": {encode(t, 1600, 200, all(color.NRGBA{R: 47, G: 75, B: 155, A: 255}), asPNG),
-			200, 25, ""},
-		"a JPEG":            {encode(t, 300, 300, all(color.White), asJPEG), 48, 48, ""},
-		"a small WebP":      {raw, 1, 1, ""},
-		"transparent black": {encode(t, 60, 40, half(color.Black), asPNG), 60, 40, "d"},
-		"transparent white": {encode(t, 60, 40, half(color.White), asPNG), 60, 40, "l"},
-		"fully transparent": {encode(t, 60, 40, all(color.NRGBA{}), asPNG), 60, 40, ""},
-		"one line":          {encode(t, 4096, 1, all(color.Black), asPNG), 200, 1, ""},
-		"a script at the end": {append(
-			encode(t, 60, 40, all(color.Black), asPNG), "<script>alert(1)</script>"...), 60, 40, ""},
-	} {
-		logo, err := brand.MakeLogo(t.Context(), "logo", want.raw)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		shown, ok := brand.ParseLogo(logo.Name)
-		if !ok || shown.Wide != want.wide || shown.High != want.high || shown.Plate != want.plate {
-			t.Errorf("%s: %s is shown as %+v, want %dx%d%s", name, logo.Name, shown, want.wide, want.high, want.plate)
-		}
-		if _, err := png.Decode(bytes.NewReader(logo.PNG)); err != nil || bytes.Contains(logo.PNG, []byte("script")) {
-			t.Errorf("%s: the result is not a clean PNG: %v", name, err)
-		}
+		{name: "a wide PNG", file: newPNG(1600, 200, solid(blue)), wide: 200, high: 25},
+		{name: "a JPEG", file: encode(t, draw(300, 300, solid(color.White)), asJPEG), wide: 48, high: 48},
+		{name: "a small WebP", file: smallWebP, wide: 1, high: 1},
+		{name: "transparent black", file: newPNG(60, 40, striped(color.Black)), wide: 60, high: 40, plate: "d"},
+		{name: "transparent white", file: newPNG(60, 40, striped(color.White)), wide: 60, high: 40, plate: "l"},
+		{name: "fully transparent", file: newPNG(60, 40, solid(color.NRGBA{})), wide: 60, high: 40},
+		{name: "one line", file: newPNG(4096, 1, solid(color.Black)), wide: 200, high: 1},
+		{name: "a script at the end", file: append(black, "<script>alert(1)</script>"...), wide: 60, high: 40},
 	}
 
-	photo := encode(t, 800, 192, func(int, int) color.Color {
-		return color.NRGBA{R: uint8(noise.Uint32()), G: uint8(noise.Uint32()), B: uint8(noise.Uint32()), A: 255}
-	}, asPNG)
-	if logo, err := brand.MakeLogo(t.Context(), "logo", photo); err != nil || len(logo.PNG) > 12<<10 {
-		t.Errorf("a photograph becomes a logo of %d bytes, %v, want at most 12 KiB", len(logo.PNG), err)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			logo, err := brand.MakeLogo(t.Context(), "logo", tt.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown, ok := brand.ParseLogo(logo.Name)
+			if !ok {
+				t.Fatalf("the name %q is not that of a logo", logo.Name)
+			}
+			if shown.Wide != tt.wide || shown.High != tt.high {
+				t.Errorf("the logo is shown with %d by %d pixels, want %d by %d",
+					shown.Wide, shown.High, tt.wide, tt.high)
+			}
+			if shown.Plate != tt.plate {
+				t.Errorf("the logo is shown on the plate %q, want %q", shown.Plate, tt.plate)
+			}
+
+			if _, err := png.Decode(bytes.NewReader(logo.PNG)); err != nil {
+				t.Errorf("the logo is not a PNG: %v", err)
+			}
+			if bytes.Contains(logo.PNG, []byte("script")) {
+				t.Error("the logo contains the script")
+			}
+		})
+	}
+}
+
+// TestPhotograph shows that even the logo of a picture that hardly compresses is small.
+func TestPhotograph(t *testing.T) {
+	noise := rand.New(rand.NewPCG(1, 2))
+	random := func() uint8 { return uint8(noise.Uint32()) }
+	photograph := draw(800, 192, func(int, int) color.Color {
+		return color.NRGBA{R: random(), G: random(), B: random(), A: 255}
+	})
+	logo, err := brand.MakeLogo(t.Context(), "logo", encode(t, photograph, asPNG))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(logo.PNG); n > 12<<10 {
+		t.Errorf("the logo has %d bytes, want at most 12 KiB", n)
 	}
 }
 
 // TestRefused shows that pictures in other formats, and pictures that are too large, are refused
 // before they are decoded.
 func TestRefused(t *testing.T) {
-	fine := encode(t, 600, 400, all(color.Black), asPNG)
-	var encoded bytes.Buffer
-	if err := png.Encode(&encoded, image.NewNRGBA64(image.Rect(0, 0, 1024, 600))); err != nil {
-		t.Fatal(err)
-	}
-
+	whole := encode(t, draw(600, 400, solid(color.Black)), asPNG)
+	deep := encode(t, image.NewNRGBA64(image.Rect(0, 0, 1024, 600)), asPNG)
 	progressive := scans(1)
 	binary.BigEndian.PutUint16(progressive[progressiveHeight:], 500)
-	bomb := bytes.Clone(fine)
+	bomb := bytes.Clone(whole)
 	copy(bomb[16:], []byte{0, 0, 0x10, 0, 0, 0, 0x10, 0}) // the header claims 4096 by 4096
 	binary.BigEndian.PutUint32(bomb[29:], crc32.ChecksumIEEE(bomb[12:29]))
-	kinds := map[string]string{
-		"16 bits a color":     "16 bits",
-		"a progressive JPEG":  "progressive",
-		"a WebP without loss": "lossless",
-		"a bomb":              "a picture may have",
-	}
-	for name, raw := range map[string][]byte{
-		"nothing":             nil,
-		"text":                []byte("<script>alert(1)</script>"),
-		"SVG":                 []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`),
-		"GIF":                 encode(t, 9, 9, all(color.Black), asGIF),
-		"half a file":         fine[:len(fine)/2],
-		"a bomb":              bomb,
-		"a large file":        make([]byte, brand.MaxUpload+1),
-		"16 bits a color":     encoded.Bytes(),
-		"a progressive JPEG":  progressive,
-		"a WebP without loss": []byte("RIFF\x12\x00\x00\x00WEBPVP8L\x06\x00\x00\x00\x2f\xff\xc3\x7f\x00\x00"),
-		"too wide":            encode(t, 4097, 1, all(color.Black), asPNG),
+	const lossless = "RIFF\x12\x00\x00\x00WEBPVP8L\x06\x00\x00\x00\x2f\xff\xc3\x7f\x00\x00"
+
+	for _, tt := range []struct {
+		name string
+		file []byte
+		want string
+	}{
+		{"nothing", nil, "logo"},
+		{"text", []byte("<script>alert(1)</script>"), "logo"},
+		{"SVG", []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`), "logo"},
+		{"GIF", encode(t, draw(9, 9, solid(color.Black)), asGIF), "logo"},
+		{"half a file", whole[:len(whole)/2], "logo"},
+		{"a bomb", bomb, "a picture may have"},
+		{"a large file", make([]byte, brand.MaxUpload+1), "logo"},
+		{"16 bits a color", deep, "16 bits"},
+		{"a progressive JPEG", progressive, "progressive"},
+		{"a WebP without loss", []byte(lossless), "lossless"},
+		{"too wide", encode(t, draw(4097, 1, solid(color.Black)), asPNG), "logo"},
 	} {
-		if logo, err := brand.MakeLogo(t.Context(), "logo", raw); err == nil {
-			t.Errorf("%s is accepted as %s", name, logo.Name)
-		} else if want := cmp.Or(kinds[name], "logo"); !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", name, err)
+		logo, err := brand.MakeLogo(t.Context(), "logo", tt.file)
+		if err == nil {
+			t.Errorf("%s: MakeLogo accepts it as %s, want an error", tt.name, logo.Name)
+			continue
+		}
+		if !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: MakeLogo = %v, want an error that contains %q", tt.name, err, tt.want)
 		}
 	}
+}
 
-	for _, name := range []string{"", "x", "../../etc/passwd", strings.Repeat("0", 32),
-		strings.Repeat("0", 32) + "-0x5", strings.Repeat("0", 32) + "-5x5x"} {
+func TestParseLogoRefuses(t *testing.T) {
+	digits := strings.Repeat("0", 32)
+	for _, name := range []string{"", "x", "../../etc/passwd", digits, digits + "-0x5", digits + "-5x5x"} {
 		if _, ok := brand.ParseLogo(name); ok {
 			t.Errorf("%q is accepted as the name of a logo", name)
 		}
@@ -162,9 +194,14 @@ func FuzzMake(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		bound.Check(t, len(raw), func() {
 			logo, err := brand.MakeLogo(t.Context(), "logo", raw)
-			if _, ok := brand.ParseLogo(logo.Name); err == nil && (!ok || len(logo.PNG) > 12<<10) {
-				t.Errorf("the logo is kept as %q with %d bytes, want a valid name and at most 12 KiB",
-					logo.Name, len(logo.PNG))
+			if err != nil {
+				return
+			}
+			if _, ok := brand.ParseLogo(logo.Name); !ok {
+				t.Errorf("the name %q is not that of a logo", logo.Name)
+			}
+			if n := len(logo.PNG); n > 12<<10 {
+				t.Errorf("the logo has %d bytes, want at most 12 KiB", n)
 			}
 		})
 	})
@@ -179,10 +216,10 @@ func scans(n int) []byte {
 	var b bytes.Buffer
 	b.WriteString("\xff\xd8\xff\xdb\x00\x43\x00" + strings.Repeat("\x01", 64)) // a quantization table
 	b.WriteString("\xff\xc2\x00\x0b\x08\x01\x90\x02\x00\x01\x01\x11\x00")      // the frame: progressive
-	b.WriteString("\xff\xc4\x00\x14\x10\x01" +
-		strings.Repeat("\x00", 15) + "\xe0") // one code: end of band for thousands of blocks
-	b.WriteString(strings.Repeat("\xff\xda\x00\x08\x01\x01\x00\x01\x3f\x00"+strings.Repeat("\x00", 8),
-		n) + "\xff\xd9")
+	// The Huffman table has one code: the end of the band for thousands of blocks.
+	b.WriteString("\xff\xc4\x00\x14\x10\x01" + strings.Repeat("\x00", 15) + "\xe0")
+	scan := "\xff\xda\x00\x08\x01\x01\x00\x01\x3f\x00" + strings.Repeat("\x00", 8)
+	b.WriteString(strings.Repeat(scan, n) + "\xff\xd9")
 	return b.Bytes()
 }
 
@@ -204,9 +241,9 @@ func TestScans(t *testing.T) {
 	if _, err := brand.MakeLogo(t.Context(), "logo", scans(10)); err != nil {
 		t.Errorf("a JPEG of ten scans: %v, want success", err)
 	}
-	logo, err := brand.MakeLogo(t.Context(), "logo", scans(500))
+	_, err := brand.MakeLogo(t.Context(), "logo", scans(500))
 	if err == nil || !strings.Contains(err.Error(), "scans") {
-		t.Errorf("a JPEG of 500 scans is accepted as %s: %v", logo.Name, err)
+		t.Errorf("a JPEG of 500 scans: %v, want an error about the scans", err)
 	}
 }
 
@@ -231,23 +268,22 @@ func TestCost(t *testing.T) {
 	twice := image.NewNRGBA(image.Rect(0, 0, 799, 191))
 	thrice := image.NewNRGBA(image.Rect(0, 0, 1199, 287))
 	bound := fuzzcost.Bound{CPU: 50 * time.Millisecond, Heap: 5 << 20}
-	for name, write := range map[string]func(b *bytes.Buffer) error{
-		"gray noise":   func(b *bytes.Buffer) error { return png.Encode(b, gray) },
-		"small noise":  func(b *bytes.Buffer) error { return png.Encode(b, small) },
-		"half drawn":   func(b *bytes.Buffer) error { return png.Encode(b, twice) },
-		"third drawn":  func(b *bytes.Buffer) error { return png.Encode(b, thrice) },
-		"16-bit color": func(b *bytes.Buffer) error { return png.Encode(b, deep) },
-		"JPEG noise":   func(b *bytes.Buffer) error { return jpeg.Encode(b, colors, &jpeg.Options{Quality: 30}) },
-		"scans":        func(b *bytes.Buffer) error { _, err := b.Write(scans(20)); return err },
-		"color scans":  func(b *bytes.Buffer) error { _, err := b.Write(colorScans(20)); return err },
+	asCoarseJPEG := func(b *bytes.Buffer, p image.Image) error {
+		return jpeg.Encode(b, p, &jpeg.Options{Quality: 30})
+	}
+	for name, file := range map[string][]byte{
+		"gray noise":   encode(t, gray, asPNG),
+		"small noise":  encode(t, small, asPNG),
+		"half drawn":   encode(t, twice, asPNG),
+		"third drawn":  encode(t, thrice, asPNG),
+		"16-bit color": encode(t, deep, asPNG),
+		"JPEG noise":   encode(t, colors, asCoarseJPEG),
+		"scans":        scans(20),
+		"color scans":  colorScans(20),
 	} {
 		t.Run(name, func(t *testing.T) {
-			var file bytes.Buffer
-			if err := write(&file); err != nil {
-				t.Fatal(err)
-			}
-			bound.Check(t, file.Len(), func() {
-				if _, err := brand.MakeLogo(t.Context(), "logo", file.Bytes()); err != nil {
+			bound.Check(t, len(file), func() {
+				if _, err := brand.MakeLogo(t.Context(), "logo", file); err != nil {
 					t.Error(err)
 				}
 			})
