@@ -186,8 +186,12 @@ func (v *Verifier) Check(proofs []string, u Use) (Proof, error) {
 	if err := v.check(c, u); err != nil {
 		return Proof{}, err
 	}
-	return Proof{Thumbprint: thumbprint, ID: session.Digest(thumbprint + " " + c.ID),
-		Made: c.IssuedAt.Time(), Expires: v.c.Now().Add(kept)}, nil
+	return Proof{
+		Thumbprint: thumbprint,
+		ID:         session.Digest(thumbprint + " " + c.ID),
+		Made:       c.IssuedAt.Time(),
+		Expires:    v.c.Now().Add(kept),
+	}, nil
 }
 
 // open verifies the signature of a proof with the key in the proof's header. It returns the
@@ -204,10 +208,11 @@ func (v *Verifier) open(proof string, rpc bool) (thumbprint string, c claims, er
 	}
 
 	h, c, err := parse(proof, accepted)
-	if err == nil {
-		v.headers.keep(encoded, h)
+	if err != nil {
+		return "", claims{}, err
 	}
-	return h.thumbprint, c, err
+	v.headers.keep(encoded, h)
+	return h.thumbprint, c, nil
 }
 
 // isStrong reports whether proofs may be signed with a key. It refuses RSA keys that are weak or
@@ -270,8 +275,11 @@ func (v *Verifier) isOurs(address, path string) bool {
 // originOf returns the origin of a URL in normal form (RFC 3986, sections 6.2.2 and 6.2.3).
 func originOf(u *url.URL) string {
 	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
-	if port := map[string]string{"https": ":443", "http": ":80"}[scheme]; port != "" {
-		host = strings.TrimSuffix(host, port)
+	switch scheme {
+	case "https":
+		host = strings.TrimSuffix(host, ":443")
+	case "http":
+		host = strings.TrimSuffix(host, ":80")
 	}
 	return scheme + "://" + host
 }
@@ -329,7 +337,8 @@ func Proofs(r *http.Request) []string { return r.Header["Dpop"] }
 // Confirm returns that error.
 func (v *Verifier) Confirm(r *http.Request, token, binding string) error {
 	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	switch proven := strings.EqualFold(scheme, "DPoP"); {
+	proven := strings.EqualFold(scheme, "DPoP")
+	switch {
 	case proven != cnf.IsKey(binding):
 		return problem.NoCredentials().Because("the scheme DPoP is for bound tokens only, which need it")
 	case proven:
