@@ -32,10 +32,7 @@ func TestCheckpoint(t *testing.T) {
 	if changes*pages < checkpointPages/2 {
 		t.Errorf("the log was begun again after %d changes, which is too early", changes)
 	}
-	var kept int
-	if err := d.Read().Row(t.Context(), `SELECT count(*) FROM t`).Scan(&kept); err != nil || kept != changes {
-		t.Errorf("the file has %d rows, %v, want %d", kept, err, changes)
-	}
+	wantRows(t, d, changes)
 }
 
 // logHead returns the header of the log, which differs after the log was begun again.

@@ -41,7 +41,7 @@ func (c *slowConn) Write(b []byte) (int, error) {
 // TestEndReads shows that no read is in progress when a connection returns to the pool, even if pgx
 // began one during a slow write. That read would exceed its deadline while the connection is idle.
 func TestEndReads(t *testing.T) {
-	config, err := at(servers.Postgres(t)).server()
+	config, err := serverConfig(servers.Postgres(t)).server()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,10 +67,13 @@ func TestEndReads(t *testing.T) {
 	if _, err := c.PgConn().Exec(t.Context(), `SELECT 1`).ReadAll(); err != nil {
 		t.Fatal(err)
 	}
-	if slow.reading.Load() != 1 {
-		t.Fatalf("%d reads after a slow write, want 1", slow.reading.Load())
+	if n := slow.reading.Load(); n != 1 {
+		t.Fatalf("%d reads are in progress after a slow write, want 1", n)
 	}
-	if !c.usable() || slow.reading.Load() != 0 {
-		t.Errorf("usable = %t with %d reads, want true with none", c.usable(), slow.reading.Load())
+	if !c.usable() {
+		t.Error("the connection is not usable after a slow write")
+	}
+	if n := slow.reading.Load(); n != 0 {
+		t.Errorf("%d reads are in progress when the connection returns to the pool, want 0", n)
 	}
 }

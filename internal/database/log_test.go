@@ -40,11 +40,11 @@ func abandoned(t *testing.T, moved bool) string {
 	}
 
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		text, err := os.ReadFile(file + suffix)
-		if err == nil {
-			err = os.WriteFile(copied+suffix, text, 0o600)
-		}
+		content, err := os.ReadFile(file + suffix)
 		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(copied+suffix, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -53,70 +53,91 @@ func abandoned(t *testing.T, moved bool) string {
 
 // TestLog shows that acknowledged changes that are missing from the log are reported.
 func TestLog(t *testing.T) {
-	wal := func(change func(name string, size int64) error) func(*testing.T, string) {
-		return func(t *testing.T, file string) {
-			info, err := os.Stat(file + "-wal")
-			if err == nil {
-				err = change(file+"-wal", info.Size())
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-
 	tests := []struct {
 		name  string
 		moved bool
-		spoil func(*testing.T, string)
-		lost  bool
+		spoil func(log string, size int64) error
 	}{
-		{"nothing", false, wal(func(string, int64) error { return nil }), false},
-		{"nothing, the log partly moved", true, wal(func(string, int64) error { return nil }), false},
-		{"the log deleted", false, wal(func(name string, _ int64) error { return os.Remove(name) }), true},
-		{"the log deleted, partly moved", true,
-			wal(func(name string, _ int64) error { return os.Remove(name) }), true},
-		{"the log emptied", false, wal(func(name string, _ int64) error { return os.Truncate(name, 0) }), true},
-		{"the log truncated", false, wal(func(name string, size int64) error {
-			return os.Truncate(name, size/2)
-		}), true},
-		{"its last byte missing", true, wal(
-			func(name string, size int64) error { return os.Truncate(name, size-1) }), true},
-		{"a page overwritten", false, wal(
-			func(name string, size int64) error { return overwrite(name, size/2) }), true},
-		{"its index deleted", false, func(t *testing.T, file string) {
-			if err := os.Remove(file + "-shm"); err != nil {
-				t.Fatal(err)
-			}
-		}, false},
+		{
+			name:  "deleted",
+			spoil: func(log string, _ int64) error { return os.Remove(log) },
+		},
+		{
+			name:  "deleted, partly moved",
+			moved: true,
+			spoil: func(log string, _ int64) error { return os.Remove(log) },
+		},
+		{
+			name:  "emptied",
+			spoil: func(log string, _ int64) error { return os.Truncate(log, 0) },
+		},
+		{
+			name:  "truncated",
+			spoil: func(log string, size int64) error { return os.Truncate(log, size/2) },
+		},
+		{
+			name:  "its last byte missing, partly moved",
+			moved: true,
+			spoil: func(log string, size int64) error { return os.Truncate(log, size-1) },
+		},
+		{
+			name:  "a page overwritten",
+			spoil: func(log string, size int64) error { return overwrite(log, size/2) },
+		},
 	}
 
 	for _, tt := range tests {
-		file := abandoned(t, tt.moved)
-		tt.spoil(t, file)
-		d, err := openFile(t.Context(), config(file))
-		var unfit *Unfit
-		if errors.As(err, &unfit) != tt.lost || (err != nil) != tt.lost {
-			t.Errorf("%s: Open = %v, want missing changes reported: %v", tt.name, err, tt.lost)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			file := abandoned(t, tt.moved)
+			log := file + "-wal"
+			info, err := os.Stat(log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tt.spoil(log, info.Size()); err != nil {
+				t.Fatal(err)
+			}
 
-		if err != nil {
-			continue
-		}
-		if n := count(t, d); n != 20 {
-			t.Errorf("%s: %d rows, want 20", tt.name, n)
-		}
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
+			_, err = openFile(t.Context(), config(file))
+			var unfit *Unfit
+			if !errors.As(err, &unfit) {
+				t.Errorf("Open = %v, want an Unfit, because changes are missing", err)
+			}
+		})
 	}
 }
 
-func overwrite(name string, at int64) error {
+// TestWholeLog shows that no change is lost if the log is whole.
+func TestWholeLog(t *testing.T) {
+	withoutIndex := abandoned(t, false)
+	if err := os.Remove(withoutIndex + "-shm"); err != nil {
+		t.Fatal(err)
+	}
+
+	for name, file := range map[string]string{
+		"not moved":         abandoned(t, false),
+		"partly moved":      abandoned(t, true),
+		"its index deleted": withoutIndex,
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, err := openFile(t.Context(), config(file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantRows(t, d, 20)
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// overwrite replaces some bytes of a file.
+func overwrite(name string, offset int64) error {
 	f, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteAt([]byte("overwritten"), at)
+	_, err = f.WriteAt([]byte("overwritten"), offset)
 	return errors.Join(err, f.Close())
 }

@@ -104,18 +104,21 @@ func (p *pool) wait(ctx context.Context, turn chan given) (*conn, error) {
 	defer p.mu.Unlock()
 	if i := slices.Index(p.waiting, turn); i >= 0 {
 		p.waiting = slices.Delete(p.waiting, i, i+1)
-	} else if g := <-turn; g.err != nil {
+		if err != nil {
+			return nil, err
+		}
+		return nil, unavailable(p.busy())
+	}
+
+	g := <-turn
+	if g.err != nil {
 		return nil, g.err
-	} else if err == nil {
-		return g.conn, nil
-	} else {
-		p.give(g.conn)
 	}
 	if err != nil {
+		p.give(g.conn)
 		return nil, err
 	}
-	err = unavailable(p.busy())
-	return nil, err
+	return g.conn, nil
 }
 
 // busy explains why no connection became free in time.

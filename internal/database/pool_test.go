@@ -19,28 +19,35 @@ func TestPoolWaits(t *testing.T) {
 		takes time.Duration
 		err   error
 	}{
-		{"soon", time.Millisecond, nil},
-		{"at the last moment", statementFor - time.Millisecond, nil},
-		{"refused", 2 * time.Second, gone},
+		{name: "soon", takes: time.Millisecond},
+		{name: "at the last moment", takes: statementFor - time.Millisecond},
+		{name: "refused", takes: 2 * time.Second, err: gone},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			p := newPool(1, statementFor, func(context.Context) (*conn, error) {
-				time.Sleep(tt.takes)
-				return &conn{}, tt.err
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPool(1, statementFor, func(context.Context) (*conn, error) {
+					time.Sleep(tt.takes)
+					return &conn{}, tt.err
+				})
+
+				began := time.Now()
+				if _, err := p.get(t.Context()); !errors.Is(err, tt.err) {
+					t.Errorf("get = %v, want %v", err, tt.err)
+				}
+				if took := time.Since(began); took != tt.takes {
+					t.Errorf("get took %v, want %v", took, tt.takes)
+				}
+
+				// Now the connection is in use, or connecting fails again.
+				began = time.Now()
+				if _, err := p.get(t.Context()); !errors.Is(err, problem.Unavailable) {
+					t.Errorf("another get = %v, want problem.Unavailable", err)
+				}
+				if took := time.Since(began); took > statementFor {
+					t.Errorf("another get took %v, want at most %v", took, statementFor)
+				}
+				time.Sleep(time.Minute)
 			})
-
-			began := time.Now()
-			_, err := p.get(t.Context())
-			if took := time.Since(began); !errors.Is(err, tt.err) || took != tt.takes {
-				t.Errorf("%s: get = %v after %s, want %v after %s", tt.name, err, took, tt.err, tt.takes)
-			}
-
-			began = time.Now()
-			_, err = p.get(t.Context()) // the connection is in use, or connecting fails again
-			if took := time.Since(began); !errors.Is(err, problem.Unavailable) || took > statementFor {
-				t.Errorf("%s: another get = %v after %s, want unavailable in %s", tt.name, err, took, statementFor)
-			}
-			time.Sleep(time.Minute)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -17,8 +18,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// closed returns a database file that has some rows and that no process has open.
-func closed(t *testing.T) string {
+// closedFile returns a database file that has some rows and that no process has open.
+func closedFile(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a.db")
 	d := open(t, file)
@@ -62,75 +63,71 @@ func scribble(t *testing.T, file string) {
 
 // TestRefused shows that a foreign or damaged file is neither used nor changed.
 func TestRefused(t *testing.T) {
-	foreign := func(t *testing.T) string {
+	t.Run("a page overwritten", func(t *testing.T) {
+		file := closedFile(t)
+		scribble(t, file)
+		testRefused(t, file, "the database is damaged (")
+	})
+
+	t.Run("truncated", func(t *testing.T) {
+		file := closedFile(t)
+		if err := os.Truncate(file, 3*4096); err != nil {
+			t.Fatal(err)
+		}
+		testRefused(t, file, "the database is damaged (")
+	})
+
+	t.Run("no database", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "a.db")
+		if err := os.WriteFile(file, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		testRefused(t, file, "not, or no longer, an SQLite database")
+	})
+
+	t.Run("another program's", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "a.db")
 		db, err := sql.Open("sqlite", "file:"+file)
-		if err == nil {
-			_, err = db.ExecContext(t.Context(),
-				`CREATE TABLE users (id TEXT); CREATE TABLE goose_db_version (id TEXT)`)
-			err = errors.Join(err, db.Close())
-		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		return file
-	}
-
-	tests := []struct {
-		name string
-		make func(*testing.T) string
-		want string
-	}{
-		{"a page overwritten", func(t *testing.T) string {
-			file := closed(t)
-			scribble(t, file)
-			return file
-		}, "the database is damaged ("},
-		{"truncated", func(t *testing.T) string {
-			file := closed(t)
-			if err := os.Truncate(file, 3*4096); err != nil {
-				t.Fatal(err)
-			}
-			return file
-		}, "the database is damaged ("},
-		{"no database", func(t *testing.T) string {
-			file := filepath.Join(t.TempDir(), "a.db")
-			if err := os.WriteFile(file, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			return file
-		}, "not, or no longer, an SQLite database"},
-		{"another program's", foreign,
-			"the database belongs to another program: it has tables goose_db_version, users, " +
-				"but none of selvage's; use another file"},
-	}
-
-	for _, tt := range tests {
-		file := tt.make(t)
-		before, err := os.ReadFile(file)
-		if err != nil {
+		const tables = `CREATE TABLE users (id TEXT); CREATE TABLE goose_db_version (id TEXT)`
+		_, err = db.ExecContext(t.Context(), tables)
+		if err := errors.Join(err, db.Close()); err != nil {
 			t.Fatal(err)
 		}
+		testRefused(t, file, "the database belongs to another program: it has tables goose_db_version, users, "+
+			"but none of selvage's; use another file")
+	})
+}
 
-		for i, do := range []func() error{
-			func() error { _, err := Look(t.Context(), config(file)); return err },
-			func() error { _, err := Open(t.Context(), config(file)); return err },
-		} {
-			if err := do(); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%s: %s = %v, want %q", tt.name, [...]string{"Look", "Open"}[i], err, tt.want)
-			}
-		}
+// testRefused shows that Look and Open refuse a file with an error that contains want.
+func testRefused(t *testing.T, file, want string) {
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
 
-		if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
-			t.Errorf("%s: the file was changed or deleted: %v", tt.name, err)
-		}
+	if _, err := Look(t.Context(), config(file)); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Look = %v, want an error that contains %q", err, want)
+	}
+	if _, err := Open(t.Context(), config(file)); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Open = %v, want an error that contains %q", err, want)
+	}
+
+	after, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("reading the refused file: %v", err)
+	}
+	if !bytes.Equal(after, before) {
+		t.Error("the refused file was changed")
 	}
 }
 
 // TestLarge shows that a large file is checked while it is in use, and that queries fail once
 // damage is found.
 func TestLarge(t *testing.T) {
-	file := closed(t)
+	file := closedFile(t)
 	c := config(file)
 	c.large = 1
 	if r, err := Look(t.Context(), c); err != nil || !r.Checked {
@@ -153,11 +150,14 @@ func TestLarge(t *testing.T) {
 
 	update, prepared := c, false
 	update.Schema++
-	update.Prepare = func(context.Context, *sql.DB, Dialect) error { prepared = true; return nil }
-	if _, err := openFile(t.Context(), update); err == nil ||
-		!strings.Contains(err.Error(), "the database is damaged") || prepared {
-		t.Errorf("opening a damaged file with an earlier schema: %v, changed: %v, want an error and no change",
-			err, prepared)
+	update.Prepare = func(context.Context, *sql.DB, Dialect) error {
+		prepared = true
+		return nil
+	}
+	_, err = openFile(t.Context(), update)
+	wantDamaged(t, "opening a damaged file with an earlier schema", err)
+	if prepared {
+		t.Error("the schema of a damaged file was changed")
 	}
 
 	d, err := openFile(t.Context(), c)
@@ -166,26 +166,43 @@ func TestLarge(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = d.Close() })
 	d.checking.Wait()
-	if err := d.Ping(t.Context()); !errors.Is(err, problem.Unavailable) ||
-		!strings.Contains(err.Error(), "the database is damaged") {
-		t.Errorf("Ping of a damaged file = %v, want unavailable", err)
+	err = d.Ping(t.Context())
+	wantDamaged(t, "Ping of a damaged file", err)
+	if !errors.Is(err, problem.Unavailable) {
+		t.Errorf("Ping of a damaged file = %v, want problem.Unavailable", err)
 	}
 
-	if _, err := Look(t.Context(), c); err == nil || !strings.Contains(err.Error(), "the database is damaged") {
-		t.Errorf("Look at a damaged file = %v, want an error about the damage", err)
+	_, err = Look(t.Context(), c)
+	wantDamaged(t, "Look at a damaged file", err)
+}
+
+// wantDamaged checks that an error says that the database is damaged.
+func wantDamaged(t *testing.T, operation string, err error) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), "the database is damaged") {
+		t.Errorf("%s = %v, want an error about the damage", operation, err)
 	}
 }
 
 // TestLook shows that Look creates nothing.
 func TestLook(t *testing.T) {
-	file := closed(t)
+	file := closedFile(t)
 	for _, suffix := range []string{"-wal", "-shm", "-schema-lock"} {
 		_ = os.Remove(file + suffix) // as if the file had been copied without its log
 	}
 
 	r, err := Look(t.Context(), config(file))
-	if err != nil || !r.Checked || r.Size == 0 || strings.Join(r.Tables, " ") != "t" {
-		t.Errorf("Look = %+v, %v, want a checked file with the table t", r, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Checked {
+		t.Error("Look did not check the whole file")
+	}
+	if r.Size == 0 {
+		t.Error("Look returns the size 0, want the size of the file")
+	}
+	if want := []string{"t"}; !slices.Equal(r.Tables, want) {
+		t.Errorf("Look returns the tables %q, want %q", r.Tables, want)
 	}
 	if found, err := filepath.Glob(file + "*"); err != nil || len(found) != 1 {
 		t.Errorf("files after Look: %q, %v, want only the database", found, err)
@@ -209,7 +226,7 @@ func TestLook(t *testing.T) {
 
 // TestReadOnly shows that opening a file read-only creates nothing and changes nothing.
 func TestReadOnly(t *testing.T) {
-	file := closed(t)
+	file := closedFile(t)
 	for _, suffix := range []string{"-wal", "-shm", "-schema-lock"} {
 		_ = os.Remove(file + suffix)
 	}
@@ -238,7 +255,7 @@ func TestReadOnly(t *testing.T) {
 
 // TestDamageMet shows that all queries fail once a query has found damage.
 func TestDamageMet(t *testing.T) {
-	file := closed(t)
+	file := closedFile(t)
 	c := config(file)
 	c.Check = 0
 	d, err := openFile(t.Context(), c)
@@ -248,9 +265,11 @@ func TestDamageMet(t *testing.T) {
 	t.Cleanup(func() { _ = d.Close() })
 
 	scribble(t, file)
-	if n, err := all(t.Context(), d); !errors.Is(err, problem.Unavailable) ||
-		!strings.Contains(err.Error(), "the database is damaged") {
-		t.Errorf("reading every row = %d, %v, want unavailable", n, err)
+	var rows int
+	err = d.Read().Row(t.Context(), `SELECT count(*) FROM t NOT INDEXED WHERE id > ''`).Scan(&rows)
+	wantDamaged(t, "reading every row", err)
+	if !errors.Is(err, problem.Unavailable) {
+		t.Errorf("reading every row = %v, want problem.Unavailable", err)
 	}
 
 	if err := d.Change(t.Context(), insert("later")); !errors.Is(err, problem.Unavailable) {
@@ -260,11 +279,6 @@ func TestDamageMet(t *testing.T) {
 		t.Errorf("reading afterwards = %v, want unavailable", err)
 	}
 	if err := d.Ping(t.Context()); err == nil {
-		t.Error("Ping afterwards: no error")
+		t.Error("Ping afterwards succeeds, want an error")
 	}
-}
-
-func all(ctx context.Context, d *file) (n int, err error) {
-	err = d.Read().Row(ctx, `SELECT count(*) FROM t NOT INDEXED WHERE id > ''`).Scan(&n)
-	return n, err
 }

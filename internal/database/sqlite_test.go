@@ -20,7 +20,9 @@ func makeTable(ctx context.Context, db *sql.DB, _ Dialect) error {
 
 func open(t *testing.T, name string) *file {
 	t.Helper()
-	d, err := openFile(t.Context(), Config{URL: "sqlite:" + name, Sync: Full, Ours: hasT, Prepare: makeTable})
+	c := config(name)
+	c.Check = 0
+	d, err := openFile(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,22 +39,14 @@ func insert(id string) func(Tx) error {
 
 // TestOpenTogether shows that if several processes start together, the schema is created once.
 func TestOpenTogether(t *testing.T) {
-	once := func(ctx context.Context, db *sql.DB, _ Dialect) error {
-		var n int
-		if err := db.QueryRowContext(ctx,
-			`SELECT count(*) FROM sqlite_master WHERE name = 't'`).Scan(&n); err != nil || n > 0 {
-			return err
-		}
-		_, err := db.ExecContext(ctx, `CREATE TABLE t (id TEXT PRIMARY KEY)`)
-		return err
-	}
-
 	for range 20 { // repeated, since most starts do not hit the races that are hard to handle
-		file := filepath.Join(t.TempDir(), "a.db")
+		c := config(filepath.Join(t.TempDir(), "a.db"))
+		c.Check = 0
+		c.Prepare = makeMissingTable
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
-				d, err := Open(t.Context(), Config{URL: "sqlite:" + file, Sync: Full, Ours: hasT, Prepare: once})
+				d, err := Open(t.Context(), c)
 				if err != nil {
 					t.Error(err)
 					return
@@ -107,11 +101,9 @@ func TestBusy(t *testing.T) {
 	}()
 
 	<-held
-	err := d.writer.exec(`PRAGMA busy_timeout = 1`)
-	if err != nil {
+	if err := d.writer.exec(`PRAGMA busy_timeout = 1`); err != nil {
 		t.Fatal(err)
 	}
-
 	if err := d.Change(t.Context(), insert("a")); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("a change while the file is locked = %v, want unavailable", err)
 	}
@@ -119,17 +111,24 @@ func TestBusy(t *testing.T) {
 }
 
 func TestPath(t *testing.T) {
-	tests := []struct{ url, want string }{
-		{"sqlite:a.db", "/data/a.db"},
-		{"sqlite:/x/a.db", "/x/a.db"},
-		{"sqlite:", ""},
-		{"postgres://u:hush@h/db", ""},
-		{"", ""},
+	for url, want := range map[string]string{
+		"sqlite:a.db":    "/data/a.db",
+		"sqlite:/x/a.db": "/x/a.db",
+	} {
+		got, err := filePath(url, "/data")
+		if err != nil || got != want {
+			t.Errorf("filePath(%q) = %q, %v, want %q", url, got, err, want)
+		}
 	}
-	for _, tt := range tests {
-		got, err := filePath(tt.url, "/data")
-		if got != tt.want || (err == nil) != (tt.want != "") || err != nil && strings.Contains(err.Error(), "hush") {
-			t.Errorf("filePath(%q) = %q, %v, want %q", tt.url, got, err, tt.want)
+
+	for _, url := range []string{"sqlite:", "postgres://u:hush@h/db", ""} {
+		got, err := filePath(url, "/data")
+		if err == nil || got != "" {
+			t.Errorf("filePath(%q) = %q, %v, want an error and no path", url, got, err)
+			continue
+		}
+		if strings.Contains(err.Error(), "hush") {
+			t.Errorf("filePath(%q) = %v, want an error without the password", url, err)
 		}
 	}
 }

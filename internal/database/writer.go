@@ -52,9 +52,14 @@ func newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	w := &writer{
-		db: db, conn: conn, stmts: make(map[string]*sql.Stmt),
-		queue: make(chan change, maxBatch), quit: make(chan struct{}), done: make(chan struct{}),
-		full: make(chan struct{}, 1), rest: make(chan struct{}, 1),
+		db:    db,
+		conn:  conn,
+		stmts: make(map[string]*sql.Stmt),
+		queue: make(chan change, maxBatch),
+		quit:  make(chan struct{}),
+		done:  make(chan struct{}),
+		full:  make(chan struct{}, 1),
+		rest:  make(chan struct{}, 1),
 	}
 	go w.run()
 	return w, nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -18,16 +19,17 @@ func TestRemember(t *testing.T) {
 	wrong := errors.New("the recalled value is wrong")
 	fails := 0
 
-	leave := func(v any, refusal error) error {
+	beforeCommit := func(Tx) error {
+		if fails > 0 {
+			fails--
+			return wrong
+		}
+		return nil
+	}
+	change := func(value any, refusal error) error {
 		return d.Change(t.Context(), func(tx Tx) error {
 			recalled = append(recalled, tx.Recall())
-			if err := tx.Remember(v, func(Tx) error {
-				if fails > 0 {
-					fails--
-					return wrong
-				}
-				return nil
-			}); err != nil {
+			if err := tx.Remember(value, beforeCommit); err != nil {
 				return err
 			}
 			return refusal
@@ -35,35 +37,29 @@ func TestRemember(t *testing.T) {
 	}
 
 	steps := []struct {
-		name    string
-		fails   int
-		refusal error
-		want    error
-		recalls []any
+		name     string // also the value to remember
+		fails    int    // how often the value turns out to be wrong
+		refusal  error
+		want     error
+		recalled []any
 	}{
-		{"the first", 0, nil, nil, []any{nil}},
-		{"the next", 0, nil, nil, []any{"the first"}},
-		{"one that is refused", 0, wrong, wrong, []any{"the next"}},
-		{"one after it", 0, nil, nil, []any{nil}},
-		{"another process has written", 1, nil, nil, []any{"one after it", nil}},
-		{"one that fails twice", 2, nil, wrong, []any{"another process has written", nil}},
-		{"one that fails with nothing recalled", 1, nil, wrong, []any{nil}},
-		{"the last", 0, nil, nil, []any{nil}},
+		{name: "the first", recalled: []any{nil}},
+		{name: "the next", recalled: []any{"the first"}},
+		{name: "one that is refused", refusal: wrong, want: wrong, recalled: []any{"the next"}},
+		{name: "one after it", recalled: []any{nil}},
+		{name: "another process has written", fails: 1, recalled: []any{"one after it", nil}},
+		{name: "one that fails twice", fails: 2, want: wrong, recalled: []any{"another process has written", nil}},
+		{name: "one that fails with nothing recalled", fails: 1, want: wrong, recalled: []any{nil}},
+		{name: "the last", recalled: []any{nil}},
 	}
 
-	for _, tt := range steps {
-		recalled, fails = nil, tt.fails
-		if err := leave(tt.name, tt.refusal); !errors.Is(err, tt.want) {
-			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+	for _, step := range steps {
+		recalled, fails = nil, step.fails
+		if err := change(step.name, step.refusal); !errors.Is(err, step.want) {
+			t.Errorf("%s: Change = %v, want %v", step.name, err, step.want)
 		}
-
-		if len(recalled) != len(tt.recalls) {
-			t.Fatalf("%s: recalled %v, want %v", tt.name, recalled, tt.recalls)
-		}
-		for i := range recalled {
-			if recalled[i] != tt.recalls[i] {
-				t.Errorf("%s: recalled %v, want %v", tt.name, recalled, tt.recalls)
-			}
+		if !slices.Equal(recalled, step.recalled) {
+			t.Fatalf("%s: recalled %v, want %v", step.name, recalled, step.recalled)
 		}
 	}
 }
@@ -88,21 +84,29 @@ func TestRememberTogether(t *testing.T) {
 
 	refusal := errors.New("refused")
 	const many = 30
-	lasts, left := 0, 0
-	errs := make([]error, many)
-
+	commits, committed := 0, 0
 	for i := range many {
-		wg.Go(func() {
-			errs[i] = d.Change(t.Context(), func(tx Tx) error {
-				n, _ := tx.Recall().(int)
-				if err := tx.Remember(n+1, func(Tx) error { lasts, left = lasts+1, n+1; return nil }); err != nil {
-					return err
-				}
-				if i%3 == 0 {
-					return refusal
-				}
+		refused := i%3 == 0
+		change := func(tx Tx) error {
+			n, _ := tx.Recall().(int)
+			beforeCommit := func(Tx) error {
+				commits++
+				committed = n + 1
 				return nil
-			})
+			}
+			if err := tx.Remember(n+1, beforeCommit); err != nil {
+				return err
+			}
+			if refused {
+				return refusal
+			}
+			return nil
+		}
+		wg.Go(func() {
+			err := d.Change(t.Context(), change)
+			if errors.Is(err, refusal) != refused {
+				t.Errorf("change %d = %v, want it refused: %t", i, err, refused)
+			}
 		})
 	}
 
@@ -112,13 +116,10 @@ func TestRememberTogether(t *testing.T) {
 	close(release)
 	wg.Wait()
 
-	for i, err := range errs {
-		if errors.Is(err, refusal) != (i%3 == 0) {
-			t.Errorf("change %d: %v, want every third change refused", i, err)
-		}
+	if commits != 1 {
+		t.Errorf("%d functions ran before the commit, want 1", commits)
 	}
-
-	if lasts != 1 || left != many*2/3 {
-		t.Errorf("%d functions ran before the commit, and the value is %d, want 1 and %d", lasts, left, many*2/3)
+	if want := many * 2 / 3; committed != want {
+		t.Errorf("the remembered value is %d, want %d", committed, want)
 	}
 }
