@@ -21,19 +21,21 @@ import (
 
 // eachTransport runs test once for each kind of transport, with two ends of it.
 func eachTransport(t *testing.T, test func(t *testing.T, a, b bus.Transport)) {
-	for name, url := range map[string]func(servers.T) string{"Redis": servers.Redis, "Cluster": servers.Cluster} {
-		t.Run(name, func(t *testing.T) {
-			at := url(t)
-			test(t, channel(t, at), channel(t, at))
-		})
-	}
+	t.Run("Redis", func(t *testing.T) {
+		url := servers.Redis(t)
+		test(t, newChannel(t, url), newChannel(t, url))
+	})
+	t.Run("Cluster", func(t *testing.T) {
+		url := servers.Cluster(t)
+		test(t, newChannel(t, url), newChannel(t, url))
+	})
 	t.Run("PostgreSQL", func(t *testing.T) {
-		at := servers.Postgres(t)
-		test(t, notifier(t, at), notifier(t, at))
+		url := servers.Postgres(t)
+		test(t, newNotifier(t, url), newNotifier(t, url))
 	})
 }
 
-func channel(t *testing.T, url string) bus.Transport {
+func newChannel(t *testing.T, url string) bus.Transport {
 	t.Helper()
 	s, err := redis.Open(t.Context(), redis.Config{URL: url, Patience: time.Minute})
 	if err != nil {
@@ -43,7 +45,7 @@ func channel(t *testing.T, url string) bus.Transport {
 	return s.Channel()
 }
 
-func notifier(t *testing.T, url string) bus.Transport {
+func newNotifier(t *testing.T, url string) bus.Transport {
 	t.Helper()
 	n := database.NewNotifier(database.Config{URL: url})
 	t.Cleanup(func() { _ = n.Close() })
@@ -57,8 +59,9 @@ func start(t *testing.T, handle map[string]bus.Handler, transports ...bus.Transp
 }
 
 // startNode is like start, but lets the caller choose the secret.
-func startNode(t *testing.T, secret [32]byte, handle map[string]bus.Handler, transports ...bus.Transport) (
-	b *bus.Bus, name string) {
+func startNode(
+	t *testing.T, secret [32]byte, handle map[string]bus.Handler, transports ...bus.Transport,
+) (b *bus.Bus, name string) {
 	t.Helper()
 	name = uuid.NewString()
 	b = bus.New(bus.Config{Node: name, Secret: secret, Transports: transports})
@@ -83,7 +86,7 @@ func startNode(t *testing.T, secret [32]byte, handle map[string]bus.Handler, tra
 // meet waits until b and the node named other can exchange messages.
 func meet(t *testing.T, b *bus.Bus, other string) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 		var answer string
 		err := b.Ask(ctx, other, "hello", nil, &answer)
@@ -91,8 +94,8 @@ func meet(t *testing.T, b *bus.Bus, other string) {
 		if err == nil && answer == "hello" {
 			return
 		}
-		if time.Now().After(end) {
-			t.Fatalf("asking = %q, %v, want hello", answer, err)
+		if time.Now().After(deadline) {
+			t.Fatalf("Ask = %q, %v, want hello", answer, err)
 		}
 	}
 }
@@ -104,31 +107,38 @@ func TestOrder(t *testing.T) {
 			Number int
 			Text   string
 		}
-		got := make(chan item, 1000)
+		received := make(chan item, 1000)
 		a, _ := start(t, nil, ta)
-		take := func(_ context.Context, _ string, body json.RawMessage) (any, error) {
+		receive := func(_ context.Context, _ string, body json.RawMessage) (any, error) {
 			var i item
 			err := json.Unmarshal(body, &i)
-			got <- i
+			received <- i
 			return nil, err
 		}
-		_, name := start(t, map[string]bus.Handler{"item": take}, tb)
+		_, name := start(t, map[string]bus.Handler{"item": receive}, tb)
 		meet(t, a, name)
 
 		const count = 100
-		length := func(i int) int { return i * i * 97 % 60_000 }
-		for i := range count {
-			a.Send(name, "item", item{i, strings.Repeat("ä€", length(i)/5)})
+		text := func(number int) string {
+			bytes := number * number * 97 % 60_000
+			return strings.Repeat("ä€", bytes/len("ä€"))
+		}
+		for number := range count {
+			a.Send(name, "item", item{number, text(number)})
 		}
 
-		for i := range count {
+		for want := range count {
 			select {
-			case it := <-got:
-				if it.Number != i || it.Text != strings.Repeat("ä€", length(i)/5) {
-					t.Fatalf("message %d is number %d with %d bytes", i, it.Number, len(it.Text))
+			case got := <-received:
+				if got.Number != want {
+					t.Fatalf("message %d arrives instead of message %d", got.Number, want)
+				}
+				if got.Text != text(want) {
+					t.Fatalf("message %d arrives with %d bytes, want the %d bytes that were sent",
+						want, len(got.Text), len(text(want)))
 				}
 			case <-time.After(time.Minute):
-				t.Fatalf("message %d did not arrive", i)
+				t.Fatalf("message %d did not arrive", want)
 			}
 		}
 	})
@@ -154,7 +164,8 @@ func TestErrors(t *testing.T) {
 		if p := problem.First(err); p == nil || *p != *want {
 			t.Errorf("a refusal arrives as %#v, want the handler's problem", err)
 		}
-		if err := a.Ask(t.Context(), name, "fail", nil, nil); err == nil || strings.Contains(err.Error(), "secret") {
+		err = a.Ask(t.Context(), name, "fail", nil, nil)
+		if err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("a failure arrives as %v, want an error without the secret", err)
 		}
 
@@ -169,10 +180,10 @@ func TestErrors(t *testing.T) {
 // TestFallback shows that a message is sent through the second transport while the first is
 // unavailable.
 func TestFallback(t *testing.T) {
-	at := servers.Postgres(t)
+	url := servers.Postgres(t)
 	const nowhere = "postgres://nobody@127.0.0.1:1/none"
-	a, _ := start(t, nil, notifier(t, nowhere), notifier(t, at))
-	_, name := start(t, nil, notifier(t, at))
+	a, _ := start(t, nil, newNotifier(t, nowhere), newNotifier(t, url))
+	_, name := start(t, nil, newNotifier(t, url))
 	meet(t, a, name)
 }
 
@@ -186,8 +197,8 @@ func TestAlone(t *testing.T) {
 		t.Errorf("Ask = %v, want unavailable", err)
 	}
 	b.Send("b", "hello", nil)
-	if b.Dropped() != 1 {
-		t.Errorf("%d messages were dropped, want 1", b.Dropped())
+	if n := b.Dropped(); n != 1 {
+		t.Errorf("%d messages were dropped, want 1", n)
 	}
 }
 
@@ -214,46 +225,50 @@ func TestSelf(t *testing.T) {
 // order, even between other messages.
 func TestBroadcast(t *testing.T) {
 	eachTransport(t, func(t *testing.T, ta, tb bus.Transport) {
-		listener := func() (bus.Handler, chan string) {
-			got := make(chan string, 1000)
-			return func(_ context.Context, _ string, body json.RawMessage) (any, error) {
-				got <- string(body)
-				return nil, nil
-			}, got
+		collect := func(received chan<- string) map[string]bus.Handler {
+			return map[string]bus.Handler{
+				"note": func(_ context.Context, _ string, body json.RawMessage) (any, error) {
+					received <- string(body)
+					return nil, nil
+				},
+			}
 		}
 
 		secret := [32]byte([]byte(uuid.NewString())) // tests share the transports
-		own, mine := listener()
-		one, first := listener()
-		other, second := listener()
-		a, _ := startNode(t, secret, map[string]bus.Handler{"note": own}, ta)
-		b, bName := startNode(t, secret, map[string]bus.Handler{"note": one}, tb)
-		_, cName := startNode(t, secret, map[string]bus.Handler{"note": other}, tb)
-		startNode(t, [32]byte{9}, map[string]bus.Handler{"note": own}, tb)
-		for _, name := range []string{bName, cName} {
-			meet(t, a, name)
-		}
+		unwanted := make(chan string, 1000)
+		receivedByB, receivedByC := make(chan string, 1000), make(chan string, 1000)
+		a, _ := startNode(t, secret, collect(unwanted), ta)
+		b, bName := startNode(t, secret, collect(receivedByB), tb)
+		_, cName := startNode(t, secret, collect(receivedByC), tb)
+		startNode(t, [32]byte{9}, collect(unwanted), tb)
+		meet(t, a, bName)
+		meet(t, a, cName)
 
+		var want []string
 		for i := range 20 {
 			a.Broadcast("note", i)
 			a.Send(bName, "note", "direct")
+			want = append(want, strconv.Itoa(i))
 		}
 
-		var numbers []string
+		var broadcastsToB, broadcastsToC []string
 		for range 40 {
-			if text := <-first; text != `"direct"` {
-				numbers = append(numbers, text)
+			if text := <-receivedByB; text != `"direct"` {
+				broadcastsToB = append(broadcastsToB, text)
 			}
 		}
-
-		for i := range 20 {
-			if text := <-second; text != numbers[i] || text != strconv.Itoa(i) {
-				t.Errorf("broadcast %d arrives as %s and as %s, want its number at both nodes", i, numbers[i], text)
-			}
+		for range 20 {
+			broadcastsToC = append(broadcastsToC, <-receivedByC)
+		}
+		if !slices.Equal(broadcastsToB, want) {
+			t.Errorf("the broadcasts that reach b are %v, want %v", broadcastsToB, want)
+		}
+		if !slices.Equal(broadcastsToC, want) {
+			t.Errorf("the broadcasts that reach c are %v, want %v", broadcastsToC, want)
 		}
 
-		if len(mine) > 0 {
-			t.Errorf("the sender or a node with another secret gets %s", <-mine)
+		if len(unwanted) > 0 {
+			t.Errorf("the sender or a node with a different secret gets %s", <-unwanted)
 		}
 		if n := b.Refused(); n > 0 {
 			t.Errorf("%d messages are refused, want none", n)

@@ -9,31 +9,40 @@ import (
 
 func TestSeal(t *testing.T) {
 	now := time.Now()
+	tooLate := now.Add(freshFor + time.Second)
 	a, b := newSealer(only([32]byte{1}), "a"), newSealer(only([32]byte{1}), "b")
-	first, second := a.seal("b", []byte("1"), now), a.seal("b", []byte("2"), now)
+	stranger := newSealer(only([32]byte{2}), "a")
+	toB := func(sent time.Time) []byte { return a.seal("b", []byte("x"), sent) }
+	first, second := toB(now), toB(now)
 
 	for _, tt := range []struct {
 		name   string
 		sealed []byte
-		now    time.Time
+		opened time.Time
 		want   error
 	}{
 		{"the second message", second, now, nil},
 		{"the same again", second, now, errAgain},
 		{"the first after the second", first, now, errAgain},
-		{"a message for another node", a.seal("c", []byte("3"), now), now, errSeal},
-		{"a message that was held back", a.seal("b", []byte("4"), now), now.Add(freshFor + time.Second), errOld},
-		{"a message of the future", a.seal("b", []byte("5"), now.Add(freshFor+time.Second)), now, errOld},
-		{"a message with another secret", newSealer(only([32]byte{2}), "a").seal("b", []byte("6"), now), now, errSeal},
-		{"a message in another's name", rename(a.seal("b", []byte("7"), now), 'x'), now, errSeal},
-		{"a message from a clock that is late", a.seal("b", []byte("8"), now.Add(time.Second-freshFor)), now, nil},
+		{"a message for another node", a.seal("c", []byte("x"), now), now, errSeal},
+		{"a message that was held back", toB(now), tooLate, errOld},
+		{"a message from the future", toB(tooLate), now, errOld},
+		{"a message with a different secret", stranger.seal("b", []byte("x"), now), now, errSeal},
+		{"a message in another's name", rename(toB(now), 'x'), now, errSeal},
+		{"a message from a clock that is late", toB(now.Add(time.Second - freshFor)), now, nil},
 	} {
-		from, text, err := b.open(tt.sealed, tt.now)
+		from, text, err := b.open(tt.sealed, tt.opened)
 		if !errors.Is(err, tt.want) {
-			t.Errorf("%s: error %v, want %v", tt.name, err, tt.want)
+			t.Errorf("%s: open = %v, want %v", tt.name, err, tt.want)
 		}
-		if err == nil && (from != "a" || len(text) != 1) {
-			t.Errorf("%s: %q from %q, want one byte from a", tt.name, text, from)
+		if err != nil {
+			continue
+		}
+		if from != "a" {
+			t.Errorf("%s: the sender is %q, want a", tt.name, from)
+		}
+		if string(text) != "x" {
+			t.Errorf("%s: the text is %q, want x", tt.name, text)
 		}
 	}
 }
@@ -46,33 +55,50 @@ func TestSealBroadcast(t *testing.T) {
 	c := newBroadcastSealer(only(secret), secret, "c")
 	message := a.seal(a.receiver, []byte("1"), now)
 
-	for name, by := range map[string]*sealer{"b": b, "c": c} {
-		if from, text, err := by.open(message, now); from != "a" || string(text) != "1" || err != nil {
-			t.Errorf("%s opens %q from %q, %v, want 1 from a", name, text, from, err)
+	for name, receiver := range map[string]*sealer{"b": b, "c": c} {
+		from, text, err := receiver.open(message, now)
+		if err != nil {
+			t.Fatalf("%s: open = %v, want success", name, err)
 		}
-		if _, _, err := by.open(message, now); !errors.Is(err, errAgain) {
+		if from != "a" || string(text) != "1" {
+			t.Errorf("%s opens %q from %q, want 1 from a", name, text, from)
+		}
+		if _, _, err := receiver.open(message, now); !errors.Is(err, errAgain) {
 			t.Errorf("%s opens it again: %v, want errAgain", name, err)
 		}
 	}
-	disguised := append([]byte{toOne}, message[1:]...)
 
-	foreign := newBroadcastSealer(only([32]byte{2}), [32]byte{2}, "b")
 	direct := newSealer(only(secret), "a").seal("b", []byte("2"), now)
-	for name, err := range map[string]error{
-		"a broadcast as a direct message":                errorOf(newSealer(only(secret), "b"), disguised, now),
-		"a direct message as a broadcast":                errorOf(b, append([]byte{toAll}, direct[1:]...), now),
-		"a broadcast of another installation":            errorOf(foreign, message, now),
-		"a broadcast that is opened by a sealer for one": errorOf(newSealer(only(secret), "b"), message, now),
+	for _, tt := range []struct {
+		name     string
+		receiver *sealer
+		sealed   []byte
+	}{
+		{
+			name:     "a broadcast as a direct message",
+			receiver: newSealer(only(secret), "b"),
+			sealed:   append([]byte{toOne}, message[1:]...),
+		},
+		{
+			name:     "a direct message as a broadcast",
+			receiver: b,
+			sealed:   append([]byte{toAll}, direct[1:]...),
+		},
+		{
+			name:     "a broadcast of another installation",
+			receiver: newBroadcastSealer(only([32]byte{2}), [32]byte{2}, "b"),
+			sealed:   message,
+		},
+		{
+			name:     "a broadcast that is opened by a sealer for one",
+			receiver: newSealer(only(secret), "b"),
+			sealed:   message,
+		},
 	} {
-		if !errors.Is(err, errSeal) {
-			t.Errorf("%s: %v, want %v", name, err, errSeal)
+		if _, _, err := tt.receiver.open(tt.sealed, now); !errors.Is(err, errSeal) {
+			t.Errorf("%s: open = %v, want %v", tt.name, err, errSeal)
 		}
 	}
-}
-
-func errorOf(s *sealer, sealed []byte, now time.Time) error {
-	_, _, err := s.open(sealed, now)
-	return err
 }
 
 // TestSenders shows that a node does not remember other nodes forever, and still opens no message
@@ -107,7 +133,8 @@ func rename(sealed []byte, letter byte) []byte {
 	return sealed
 }
 
-func only(all ...secret) func() []secret { return func() []secret { return all } }
+// only returns a function that returns the given secrets.
+func only(secrets ...secret) func() []secret { return func() []secret { return secrets } }
 
 // TestSecretReplaced shows that messages arrive while nodes change to a new secret one after the
 // other, and that a secret that is no longer trusted opens nothing.
@@ -117,26 +144,25 @@ func TestSecretReplaced(t *testing.T) {
 	a := newSealer(func() []secret { return first }, "a")
 	b := newSealer(func() []secret { return second }, "b")
 	now := time.Now()
-	arrives := func(when string, want bool) {
+	wantOpened := func(when string) {
 		t.Helper()
-		_, _, err := b.open(a.seal("b", []byte("x"), now), now)
-		if (err == nil) != want {
-			t.Errorf("%s: open = %v, want success %v", when, err, want)
+		if _, _, err := b.open(a.seal("b", []byte("x"), now), now); err != nil {
+			t.Errorf("%s: open = %v, want success", when, err)
 		}
 	}
 
-	arrives("at first", true)
+	wantOpened("at first")
 	first = []secret{next, old}
-	arrives("the sender knows the new secret, the receiver does not", true)
+	wantOpened("the sender knows the new secret, the receiver does not")
 	second = []secret{next, old}
-	arrives("both know it", true)
+	wantOpened("both know it")
 	now = now.Add(settleFor)
-	arrives("later", true)
+	wantOpened("later")
 	if a.using != next {
 		t.Error("the sender still uses the old secret")
 	}
 	second = []secret{next}
-	arrives("the receiver no longer trusts the old one", true)
+	wantOpened("the receiver no longer trusts the old one")
 
 	forged := newSealer(only(old), "a").seal("b", []byte("x"), now)
 	if _, _, err := b.open(forged, now); err == nil {
