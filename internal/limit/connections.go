@@ -12,7 +12,7 @@ type Connections struct {
 	PerNetwork int // maximum from one network, see [RangeOf]
 
 	mu       sync.Mutex
-	all      int
+	total    int
 	networks map[netip.Prefix]int
 }
 
@@ -21,15 +21,15 @@ type Connections struct {
 func (c *Connections) Add(from netip.Addr) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := RangeOf(from)
-	if c.all >= c.Most || c.networks[n] >= c.PerNetwork {
+	network := RangeOf(from)
+	if c.total >= c.Most || c.networks[network] >= c.PerNetwork {
 		return false
 	}
 	if c.networks == nil {
-		c.networks = map[netip.Prefix]int{}
+		c.networks = make(map[netip.Prefix]int)
 	}
-	c.all++
-	c.networks[n]++
+	c.total++
+	c.networks[network]++
 	return true
 }
 
@@ -37,10 +37,11 @@ func (c *Connections) Add(from netip.Addr) bool {
 func (c *Connections) Remove(from netip.Addr) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := RangeOf(from)
-	c.all--
-	if c.networks[n]--; c.networks[n] == 0 {
-		delete(c.networks, n)
+	network := RangeOf(from)
+	c.total--
+	c.networks[network]--
+	if c.networks[network] == 0 {
+		delete(c.networks, network)
 	}
 }
 

@@ -14,7 +14,13 @@ func TestConnections(t *testing.T) {
 	for i, step := range []struct {
 		from netip.Addr
 		want bool
-	}{{near, true}, {nearer, true}, {near, false}, {far, true}, {farther, false}} {
+	}{
+		{from: near, want: true},
+		{from: nearer, want: true},
+		{from: near, want: false},
+		{from: far, want: true},
+		{from: farther, want: false},
+	} {
 		if got := c.Add(step.from); got != step.want {
 			t.Errorf("connection %d from %v was accepted: %v, want %v", i, step.from, got, step.want)
 		}

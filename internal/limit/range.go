@@ -20,7 +20,8 @@ func (l *Limiter) ofRange(name Name, network string) (who string, rate session.R
 	if !limited || wide == network {
 		return "", session.Rate{}, false
 	}
-	return "range " + wide, session.Rate{Burst: Wide * one.Burst, Every: max(one.Every/Wide, time.Microsecond)}, true
+	rate = session.Rate{Burst: Wide * one.Burst, Every: max(one.Every/Wide, time.Microsecond)}
+	return "range " + wide, rate, true
 }
 
 // TakeNetwork is like [Limiter.Take], for a limit per network. It also counts the event against the
@@ -61,23 +62,23 @@ func (l *Limiter) PassNetwork(ctx context.Context, name Name, network string) er
 // For IPv6 this is a /48, since providers assign whole /48s. For IPv4 it is a /24. network is an
 // address or a prefix. Any other text is returned unchanged.
 func Range(network string) string {
-	at, err := netip.ParseAddr(network)
-	if err != nil {
-		prefix, err := netip.ParsePrefix(network)
-		if err != nil {
-			return network
-		}
-		at = prefix.Addr()
+	address, err := netip.ParseAddr(network)
+	if err == nil {
+		return RangeOf(address).String()
 	}
-	return RangeOf(at).String()
+	prefix, err := netip.ParsePrefix(network)
+	if err != nil {
+		return network
+	}
+	return RangeOf(prefix.Addr()).String()
 }
 
 // RangeOf is like Range, for an address.
-func RangeOf(at netip.Addr) netip.Prefix {
+func RangeOf(address netip.Addr) netip.Prefix {
 	bits := 48
-	if at.Is4() {
+	if address.Is4() {
 		bits = 24
 	}
-	wide, _ := at.Prefix(bits) // fails only for the zero Addr, for which it returns the zero prefix
+	wide, _ := address.Prefix(bits) // fails only for the zero Addr, for which it returns the zero prefix
 	return wide
 }

@@ -53,32 +53,39 @@ func TestTakeAll(t *testing.T) {
 // that is refused for the range is not counted for its network.
 func TestRangeOfNetworks(t *testing.T) {
 	ctx := t.Context()
-	network := func(i int) string { return fmt.Sprintf("2001:db8:1:%x::/64", i) }
-	type take = func(l *Limiter, network string) error
-	for name, of := range map[string]struct{ both, network take }{
-		"Take": {
-			func(l *Limiter, network string) error { return l.TakeNetwork(ctx, MailPerNetwork, network) },
-			func(l *Limiter, network string) error { return l.Take(ctx, MailPerNetwork, network) },
+	nth := func(i int) string { return fmt.Sprintf("2001:db8:1:%x::/64", i) }
+	for _, tt := range []struct {
+		name    string
+		both    func(l *Limiter, network string) error // counts for the network and its range
+		network func(l *Limiter, network string) error // counts only for the network
+	}{
+		{
+			name:    "Take",
+			both:    func(l *Limiter, network string) error { return l.TakeNetwork(ctx, MailPerNetwork, network) },
+			network: func(l *Limiter, network string) error { return l.Take(ctx, MailPerNetwork, network) },
 		},
-		"Pass": {
-			func(l *Limiter, network string) error { return l.PassNetwork(ctx, MailPerNetwork, network) },
-			func(l *Limiter, network string) error { return l.Pass(ctx, MailPerNetwork, network) },
+		{
+			name:    "Pass",
+			both:    func(l *Limiter, network string) error { return l.PassNetwork(ctx, MailPerNetwork, network) },
+			network: func(l *Limiter, network string) error { return l.Pass(ctx, MailPerNetwork, network) },
 		},
 	} {
-		l := New(open(t), Rates{MailPerNetwork: Of(2, time.Hour)})
+		t.Run(tt.name, func(t *testing.T) {
+			l := New(open(t), Rates{MailPerNetwork: Of(2, time.Hour)})
+			for i := range 2 * Wide {
+				wantFree(t, "an event of a network", tt.both(l, nth(i)))
+			}
 
-		for i := range 2 * Wide {
-			wantFree(t, name, of.both(l, network(i)))
-		}
-		for range 3 {
-			wantLimited(t, name+" of an exhausted range", of.both(l, network(2*Wide)))
-		}
-
-		wantFree(t, name+" of another range", of.both(l, "2001:db8:2::/64"))
-		for range 2 {
-			wantFree(t, name+" of a network that was refused", of.network(l, network(2*Wide)))
-		}
-		wantFree(t, name+" of text that is not a network", of.both(l, ""))
-		wantFree(t, name+" of a limit that is off", of.both(New(open(t), nil), network(0)))
+			refused := nth(2 * Wide)
+			for range 3 {
+				wantLimited(t, "an event of an exhausted range", tt.both(l, refused))
+			}
+			wantFree(t, "an event of a different range", tt.both(l, "2001:db8:2::/64"))
+			for range 2 {
+				wantFree(t, "an event of a network that was refused", tt.network(l, refused))
+			}
+			wantFree(t, "an event of text that is not a network", tt.both(l, ""))
+			wantFree(t, "an event of a limit that is off", tt.both(New(open(t), nil), nth(0)))
+		})
 	}
 }

@@ -54,16 +54,17 @@ func (a Forms) Begin(ctx context.Context, id string) (sent Sent, err error) {
 		return sent, err
 	}
 
-	found, missing := a.Sessions.Get(ctx, a.key(id))
-	if problem.IgnoreNotFound(missing) != nil {
-		return sent, missing
+	conflict := err
+	entry, err := a.Sessions.Get(ctx, a.key(id))
+	if problem.IgnoreNotFound(err) != nil {
+		return sent, err
 	}
-	if seconds, ok := strings.CutPrefix(string(found), formBegan); ok {
-		at, _ := strconv.ParseInt(seconds, 10, 64)
-		return Sent{Lost: a.Now().Sub(time.Unix(at, 0)) > lostAfter}, err
+	if seconds, ok := strings.CutPrefix(string(entry), formBegan); ok {
+		began, _ := strconv.ParseInt(seconds, 10, 64)
+		return Sent{Lost: a.Now().Sub(time.Unix(began, 0)) > lostAfter}, conflict
 	}
-	result, ended := strings.CutPrefix(string(found), formEnded)
-	return Sent{Ended: ended, Result: result}, err
+	result, ended := strings.CutPrefix(string(entry), formEnded)
+	return Sent{Ended: ended, Result: result}, conflict
 }
 
 // Renew records that the form is still being handled.

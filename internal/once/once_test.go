@@ -22,28 +22,35 @@ import (
 func TestUploadIsRenewed(t *testing.T) {
 	var minutes atomic.Int64
 	began := time.Now()
-	all := nodes(t, func() time.Time { return began.Add(time.Duration(minutes.Load()) * time.Minute) })
-	g := once.New(all[0], slog.New(slog.DiscardHandler))
+	now := func() time.Time { return began.Add(time.Duration(minutes.Load()) * time.Minute) }
+	forms := nodes(t, now)
+	handling, other := forms[0], forms[1]
+	g := once.New(handling, slog.New(slog.DiscardHandler))
 	g.RenewEvery(time.Millisecond)
 
-	upload := once.Form{ID: "upload", IsUpload: true, Refuse: func(once.Sent) error { return errors.New("refused") },
-		Handle: func(w http.ResponseWriter, r *http.Request) (bool, error) {
-			minutes.Store(10)
-			ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
-			defer cancel()
-			for isLost := true; isLost; { // until the node has renewed it
-				sent, err := all[1].Begin(ctx, "upload")
-				if !errors.Is(err, problem.Conflict) {
-					return false, fmt.Errorf("the upload was not renewed: %w", err)
-				}
-				isLost = sent.Lost
+	handle := func(w http.ResponseWriter, r *http.Request) (bool, error) {
+		minutes.Store(10)
+		ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+		defer cancel()
+		for isLost := true; isLost; { // until the node has renewed it
+			sent, err := other.Begin(ctx, "upload")
+			if !errors.Is(err, problem.Conflict) {
+				return false, fmt.Errorf("the upload was not renewed: %w", err)
 			}
-			w.WriteHeader(http.StatusOK)
-			return true, nil
-		}}
+			isLost = sent.Lost
+		}
+		w.WriteHeader(http.StatusOK)
+		return true, nil
+	}
+	upload := once.Form{
+		ID:       "upload",
+		IsUpload: true,
+		Refuse:   func(once.Sent) error { return errors.New("refused") },
+		Handle:   handle,
+	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader("a file"))
 	must(t, g.Serve(httptest.NewRecorder(), r, upload))
-	if sent, _ := all[1].Begin(t.Context(), "upload"); !sent.Ended {
+	if sent, _ := other.Begin(t.Context(), "upload"); !sent.Ended {
 		t.Errorf("after the upload, the form is %+v, want ended", sent)
 	}
 }
@@ -67,12 +74,25 @@ func TestReplay(t *testing.T) {
 		send(t, g, "good", http.StatusSeeOther)
 		send(t, g, "refused", http.StatusUnprocessableEntity)
 
-		for id, want := range map[string]bool{"good": true, "refused": false, "other": false} {
-			w := httptest.NewRecorder()
-			ok, err := g.Replay(w, httptest.NewRequest(http.MethodPost, "/", nil), id)
+		w := httptest.NewRecorder()
+		replayed, err := g.Replay(w, httptest.NewRequest(http.MethodPost, "/", nil), "good")
+		must(t, err)
+		if !replayed {
+			t.Error("the response is not sent again")
+		}
+		if w.Code != http.StatusSeeOther {
+			t.Errorf("the response is sent again with status %d, want 303", w.Code)
+		}
+		if location := w.Header().Get("Location"); location != "/result" {
+			t.Errorf("the response is sent again with the location %q, want /result", location)
+		}
+
+		for _, id := range []string{"refused", "other"} {
+			r := httptest.NewRequest(http.MethodPost, "/", nil)
+			replayed, err := g.Replay(httptest.NewRecorder(), r, id)
 			must(t, err)
-			if ok != want || ok && (w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/result") {
-				t.Errorf("Replay of the form %s: %t, %d %v", id, ok, w.Code, w.Header())
+			if replayed {
+				t.Errorf("a response to the form %q is sent again, want none", id)
 			}
 		}
 	})
@@ -89,15 +109,16 @@ func TestResponseIsDropped(t *testing.T) {
 				g := once.New(once.Forms{Now: now}, slog.New(slog.DiscardHandler))
 				send(t, g, "form", http.StatusSeeOther)
 
-				for _, at := range []struct {
-					after time.Duration
-					want  int
-				}{{2900 * time.Millisecond, 1}, {3 * time.Second, 0}} {
-					time.Sleep(at.after*slow - time.Since(began))
+				keptAfter := func(age time.Duration) int {
+					time.Sleep(age*slow - time.Since(began))
 					synctest.Wait()
-					if n := g.Kept(); n != at.want {
-						t.Errorf("after %v, %d responses are in memory, want %d", at.after, n, at.want)
-					}
+					return g.Kept()
+				}
+				if n := keptAfter(2900 * time.Millisecond); n != 1 {
+					t.Errorf("after 2.9 seconds, %d responses are in memory, want 1", n)
+				}
+				if n := keptAfter(3 * time.Second); n != 0 {
+					t.Errorf("after 3 seconds, %d responses are in memory, want 0", n)
 				}
 			})
 		})

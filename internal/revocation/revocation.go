@@ -66,12 +66,12 @@ type List struct {
 	now func() time.Time
 
 	mu     sync.RWMutex
-	dead   map[string]Revocation
-	heard  int64
-	seq    int64
-	failed bool          // the last poll failed, so the log may have been replaced by a backup
-	polls  bool          // whether Run is polling
-	polled chan struct{} // closed when the next poll has ended
+	dead   map[string]Revocation // by kind and id, separated by a colon
+	heard  int64                 // see [List.Heard]
+	seq    int64                 // see [List.Known]
+	failed bool                  // the last poll failed, so the log may have been replaced by a backup
+	polls  bool                  // whether Run is polling
+	polled chan struct{}         // closed when the next poll has ended
 	synced time.Time
 	pruned time.Time
 }
@@ -86,8 +86,8 @@ func New(log Log, now func() time.Time) *List {
 
 // Run polls the log until ctx is done.
 func (l *List) Run(ctx context.Context) {
-	l.poll(true)
-	defer l.poll(false)
+	l.setPolls(true)
+	defer l.setPolls(false)
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
@@ -100,10 +100,10 @@ func (l *List) Run(ctx context.Context) {
 	}
 }
 
-func (l *List) poll(on bool) {
+func (l *List) setPolls(polls bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.polls = on
+	l.polls = polls
 }
 
 // Sync reads new revocations from the log. Callers that have just written a revocation call Sync,
@@ -149,8 +149,9 @@ func (l *List) next() int64 {
 // add adds rows from the log to the list. The caller must hold the lock.
 func (l *List) add(rows []Revocation) {
 	for _, r := range rows {
-		if old, ok := l.dead[r.Kind+":"+r.ID]; !ok || r.Until.After(old.Until) {
-			l.dead[r.Kind+":"+r.ID] = r
+		key := r.Kind + ":" + r.ID
+		if old, ok := l.dead[key]; !ok || r.Until.After(old.Until) {
+			l.dead[key] = r
 			l.heard++
 		}
 	}
@@ -242,14 +243,17 @@ func (l *List) stale() bool { return l.now().Sub(l.synced) > staleness }
 func (l *List) wait() {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
-	for over := false; !over && l.polls && !l.failed && l.stale(); {
-		polled := l.polled
+	for l.polls && !l.failed && l.stale() {
+		polled, expired := l.polled, false
 		l.mu.RUnlock()
 		select {
 		case <-polled:
 		case <-timer.C:
-			over = true
+			expired = true
 		}
 		l.mu.RLock()
+		if expired {
+			return
+		}
 	}
 }

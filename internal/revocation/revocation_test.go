@@ -3,7 +3,7 @@ package revocation_test
 import (
 	"context"
 	"errors"
-	"strings"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -40,15 +40,14 @@ func TestCheck(t *testing.T) {
 	}
 
 	sync()
+	inAnHour := began.Add(time.Hour)
+	subscriber := revocation.Subject{Kind: revocation.Subscriber, ID: "a"}
+	token := revocation.Subject{Kind: revocation.Token, ID: "b"}
 	for _, r := range []revocation.Revocation{
-		{Kind: revocation.Subscriber, ID: "a", Until: began.Add(time.Hour), Expires: began.Add(3 * time.Hour)},
-		{
-			Kind:    revocation.Subscriber,
-			ID:      "a",
-			Until:   began,
-			Expires: began.Add(3 * time.Hour),
-		}, // must not replace the first, whose Until is later
-		{Kind: revocation.Token, ID: "b", Until: began.Add(time.Hour), Expires: began.Add(time.Hour)},
+		{Kind: subscriber.Kind, ID: subscriber.ID, Until: inAnHour, Expires: began.Add(3 * time.Hour)},
+		// This one must not replace the first, whose Until is later.
+		{Kind: subscriber.Kind, ID: subscriber.ID, Until: began, Expires: began.Add(3 * time.Hour)},
+		{Kind: token.Kind, ID: token.ID, Until: inAnHour, Expires: inAnHour},
 	} {
 		if err := here.Revoke(t.Context(), r); err != nil {
 			t.Fatal(err)
@@ -60,41 +59,47 @@ func TestCheck(t *testing.T) {
 	}
 	sync()
 	heard := there.Heard()
-	if sync(); heard == 0 || there.Heard() != heard {
-		t.Errorf("Heard = %d, then %d without new revocations, want the same number and not 0", heard, there.Heard())
+	if heard == 0 {
+		t.Error("Heard after reading = 0, want more")
+	}
+	sync()
+	if got := there.Heard(); got != heard {
+		t.Errorf("Heard without new revocations = %d, want %d as before", got, heard)
 	}
 
 	tests := []struct {
 		name    string
-		issued  time.Duration
+		issued  time.Time
 		subject revocation.Subject
-		ok      bool
+		want    error
 	}{
-		{"before", 0, revocation.Subject{Kind: revocation.Subscriber, ID: "a"}, false},
-		{"at the last moment", time.Hour, revocation.Subject{Kind: revocation.Subscriber, ID: "a"}, false},
-		{"after", time.Hour + time.Microsecond, revocation.Subject{Kind: revocation.Subscriber, ID: "a"}, true},
-		{"a different kind", 0, revocation.Subject{Kind: revocation.Token, ID: "a"}, true},
-		{"a different id", 0, revocation.Subject{Kind: revocation.Subscriber, ID: "c"}, true},
-		{"no id", 0, revocation.Subject{Kind: revocation.Subscriber}, true},
-		{"one token", 0, revocation.Subject{Kind: revocation.Token, ID: "b"}, false},
+		{"before", began, subscriber, problem.Unauthenticated},
+		{"at the last moment", inAnHour, subscriber, problem.Unauthenticated},
+		{"after", inAnHour.Add(time.Microsecond), subscriber, nil},
+		{"a different kind", began, revocation.Subject{Kind: token.Kind, ID: subscriber.ID}, nil},
+		{"a different id", began, revocation.Subject{Kind: subscriber.Kind, ID: "c"}, nil},
+		{"no id", began, revocation.Subject{Kind: subscriber.Kind}, nil},
+		{"one token", began, token, problem.Unauthenticated},
 	}
 
 	for _, tt := range tests {
-		for node, l := range map[string]*revocation.List{"here": here, "there": there} {
-			err := l.Check(began.Add(tt.issued), tt.subject)
-			if (err == nil) != tt.ok || err != nil && !errors.Is(err, problem.Unauthenticated) {
-				t.Errorf("%s, %s: Check = %v, want ok %v", tt.name, node, err, tt.ok)
+		t.Run(tt.name, func(t *testing.T) {
+			if err := here.Check(tt.issued, tt.subject); !errors.Is(err, tt.want) {
+				t.Errorf("Check on the node that revoked = %v, want %v", err, tt.want)
 			}
-		}
+			if err := there.Check(tt.issued, tt.subject); !errors.Is(err, tt.want) {
+				t.Errorf("Check on the other node = %v, want %v", err, tt.want)
+			}
+		})
 	}
 
 	ahead.Store(int64(6 * time.Second))
-	if err := there.Check(began,
-		revocation.Subject{Kind: revocation.Token, ID: "c"}); !errors.Is(err, problem.Unavailable) {
+	unrevoked := revocation.Subject{Kind: revocation.Token, ID: "c"}
+	if err := there.Check(began, unrevoked); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("Check on a node that has read nothing for six seconds = %v, want unavailable", err)
 	}
 	sync()
-	if err := there.Check(began, revocation.Subject{Kind: revocation.Token, ID: "c"}); err != nil {
+	if err := there.Check(began, unrevoked); err != nil {
 		t.Errorf("Check after reading = %v, want nil", err)
 	}
 }
@@ -141,8 +146,11 @@ func TestUnreachableLog(t *testing.T) {
 
 		time.Sleep(time.Minute)
 		began := time.Now()
-		if err := l.Check(began); !errors.Is(err, problem.Unavailable) || time.Since(began) != 0 {
-			t.Errorf("Check = %v after %v, want unavailable immediately", err, time.Since(began))
+		if err := l.Check(began); !errors.Is(err, problem.Unavailable) {
+			t.Errorf("Check = %v, want unavailable", err)
+		}
+		if took := time.Since(began); took != 0 {
+			t.Errorf("Check took %v, want no wait", took)
 		}
 		if err := l.Revoke(ctx, revocation.Revocation{Kind: revocation.Token, ID: "a"}); err == nil {
 			t.Error("Revoke = nil, although the log cannot be written")
@@ -169,36 +177,39 @@ func (s *slow) RevocationsSince(ctx context.Context, _ int64) ([]revocation.Revo
 // TestSuspended shows that a node whose process was suspended for a long time reads the log again
 // before it refuses. If reading takes longer than a second, the node refuses.
 func TestSuspended(t *testing.T) {
-	for name, tt := range map[string]struct {
-		stands time.Duration
-		ok     bool
+	for _, tt := range []struct {
+		name  string
+		takes time.Duration // how long reading the log takes
+		want  error
 	}{
-		"for six seconds": {6 * time.Second, true},
-		"and still does":  {time.Hour, false},
+		{name: "for six seconds", takes: 6 * time.Second},
+		{name: "for an hour", takes: time.Hour, want: problem.Unavailable},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			log := &slow{}
-			l := revocation.New(log, nil)
-			ctx, cancel := context.WithCancel(t.Context())
-			go l.Run(ctx)
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				log := &slow{}
+				l := revocation.New(log, nil)
+				ctx, cancel := context.WithCancel(t.Context())
+				go l.Run(ctx)
 
-			// Make the log slow, so that nothing is read for more than five seconds.
-			time.Sleep(time.Second)
-			log.takes.Store(int64(tt.stands))
-			time.Sleep(time.Second)
-			log.takes.Store(0)
-			time.Sleep(4500 * time.Millisecond)
+				// Make the log slow, so that nothing is read for more than five seconds.
+				time.Sleep(time.Second)
+				log.takes.Store(int64(tt.takes))
+				time.Sleep(time.Second)
+				log.takes.Store(0)
+				time.Sleep(4500 * time.Millisecond)
 
-			began := time.Now()
-			if err := l.Check(began); (err == nil) != tt.ok || err != nil && !errors.Is(err, problem.Unavailable) {
-				t.Errorf("suspended %s: Check = %v, want ok %v", name, err, tt.ok)
-			}
-			if took := time.Since(began); took == 0 || took > time.Second {
-				t.Errorf("suspended %s: Check took %v, want a wait of at most a second", name, took)
-			}
+				began := time.Now()
+				if err := l.Check(began); !errors.Is(err, tt.want) {
+					t.Errorf("Check = %v, want %v", err, tt.want)
+				}
+				if took := time.Since(began); took == 0 || took > time.Second {
+					t.Errorf("Check took %v, want a wait of at most a second", took)
+				}
 
-			cancel()
-			synctest.Wait()
+				cancel()
+				synctest.Wait()
+			})
 		})
 	}
 }
@@ -216,50 +227,64 @@ func (m *moving) RevocationsSince(ctx context.Context, seq int64) ([]revocation.
 // TestRestored shows that after a database is restored from a backup, the revocations that a node
 // has read remain in force, and that the node still reads later ones.
 func TestRestored(t *testing.T) {
-	revoke := func(s *store.Store, ids ...string) *store.Store {
-		for _, id := range ids {
-			err := s.AddRevocation(t.Context(),
-				revocation.Revocation{
-					Kind:    revocation.Token,
-					ID:      id,
-					Until:   time.Now().Add(time.Hour),
-					Expires: time.Now().Add(time.Hour),
-				})
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		return s
-	}
-
-	full, backup, further := revoke(openLog(t, nil), "a", "b"), revoke(openLog(t, nil), "c"),
-		revoke(openLog(t, nil), "c", "d", "e", "f")
-
+	full := logOf(t, "a", "b")
+	backup := logOf(t, "c")
+	further := logOf(t, "c", "d", "e", "f")
 	tests := []struct {
-		name   string
-		stages []*store.Store // nil means unreachable
-		dead   string
+		name    string
+		stages  []*store.Store // nil means unreachable
+		revoked []string
 	}{
-		{"with fewer revocations", []*store.Store{full, backup}, "abc"},
-		{"with more revocations, after it was unreachable", []*store.Store{full, nil, further}, "abcdef"},
+		{
+			name:    "with fewer revocations",
+			stages:  []*store.Store{full, backup},
+			revoked: []string{"a", "b", "c"},
+		},
+		{
+			name:    "with more revocations, after it was unreachable",
+			stages:  []*store.Store{full, nil, further},
+			revoked: []string{"a", "b", "c", "d", "e", "f"},
+		},
 	}
 
 	for _, tt := range tests {
-		log := &moving{}
-		l := revocation.New(log, nil)
-		for _, log.Store = range tt.stages {
-			for range 2 {
-				if err := l.Sync(t.Context()); (err != nil) != (log.Store == nil) {
-					t.Errorf("%s: Sync = %v", tt.name, err)
+		t.Run(tt.name, func(t *testing.T) {
+			log := &moving{}
+			list := revocation.New(log, nil)
+			for _, stage := range tt.stages {
+				log.Store = stage
+				for range 2 {
+					err := list.Sync(t.Context())
+					if stage == nil && err == nil {
+						t.Error("Sync of an unreachable log succeeds, want an error")
+					}
+					if stage != nil && err != nil {
+						t.Errorf("Sync = %v, want success", err)
+					}
 				}
 			}
-		}
 
-		for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
-			err := l.Check(time.Now(), revocation.Subject{Kind: revocation.Token, ID: id})
-			if want := strings.Contains(tt.dead, id); errors.Is(err, problem.Unauthenticated) != want {
-				t.Errorf("%s: Check(%s) = %v, want it revoked: %v", tt.name, id, err, want)
+			for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
+				err := list.Check(time.Now(), revocation.Subject{Kind: revocation.Token, ID: id})
+				revoked, want := errors.Is(err, problem.Unauthenticated), slices.Contains(tt.revoked, id)
+				if revoked != want {
+					t.Errorf("the token %s is revoked: %t, %v, want %t", id, revoked, err, want)
+				}
 			}
+		})
+	}
+}
+
+// logOf returns a new log in which the tokens with the given ids are revoked.
+func logOf(t *testing.T, ids ...string) *store.Store {
+	t.Helper()
+	log := openLog(t, nil)
+	inAnHour := time.Now().Add(time.Hour)
+	for _, id := range ids {
+		r := revocation.Revocation{Kind: revocation.Token, ID: id, Until: inAnHour, Expires: inAnHour}
+		if err := log.AddRevocation(t.Context(), r); err != nil {
+			t.Fatal(err)
 		}
 	}
+	return log
 }
