@@ -143,7 +143,8 @@ func TestSay(t *testing.T) {
 		outcome audit.Outcome
 		want    string
 	}{
-		{"login", audit.Done, "Signed in"}, {"login", audit.Refused, "Sign-in refused"},
+		{"login", audit.Done, "Signed in"},
+		{"login", audit.Refused, "Sign-in refused"},
 		{"api_key.revoked", audit.Done, "API key revoked"},
 		{"client.created", audit.Refused, "OAuth client created, refused"},
 		{"thing.of_before", audit.Done, "thing.of_before"},

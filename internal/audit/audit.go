@@ -165,8 +165,15 @@ const (
 // Clean shortens the strings of an event to their limits, replaces control characters, and keeps at
 // most maxDetail facts.
 func (e *Event) Clean() {
-	for _, text := range []*string{&e.ProjectID, &e.Action, &e.Actor.ID, &e.Target.Kind, &e.Target.ID,
-		&e.Address, &e.RequestID} {
+	for _, text := range []*string{
+		&e.ProjectID,
+		&e.Action,
+		&e.Actor.ID,
+		&e.Target.Kind,
+		&e.Target.ID,
+		&e.Address,
+		&e.RequestID,
+	} {
 		*text = clean(*text)
 	}
 
@@ -234,9 +241,14 @@ func (e Event) DetailText() string {
 
 	slices.Sort(names)
 	b := make([]byte, 0, 256)
+	b = append(b, '{')
 	for i, name := range names {
-		b = append(b, "{,"[min(i, 1)])
-		b = quote(append(quote(b, name), ':'), e.Detail[name])
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = quote(b, name)
+		b = append(b, ':')
+		b = quote(b, e.Detail[name])
 	}
 	return string(append(b, '}'))
 }
@@ -252,7 +264,9 @@ func quote(b []byte, s string) []byte {
 			return append(b, raw...)
 		}
 	}
-	return append(append(append(b, '"'), s...), '"')
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
 }
 
 // ReadDetail parses the output of DetailText. Any other text becomes one fact without a name, and

@@ -59,11 +59,19 @@ func (k *Key) Hash(e Event, detail, before string) string {
 	b = appendText(b, before)
 	b = appendText(b, e.ID)
 	b = appendNumber(b, e.At.UnixMicro())
-	for _, s := range [...]string{
-		e.ProjectID, e.Action, string(e.Outcome), string(e.Actor.Kind), e.Actor.ID, e.Target.Kind,
-		e.Target.ID, e.Address, e.RequestID, detail,
+	for _, text := range [...]string{
+		e.ProjectID,
+		e.Action,
+		string(e.Outcome),
+		string(e.Actor.Kind),
+		e.Actor.ID,
+		e.Target.Kind,
+		e.Target.ID,
+		e.Address,
+		e.RequestID,
+		detail,
 	} {
-		b = appendText(b, s)
+		b = appendText(b, text)
 	}
 	return k.sum(b)
 }
@@ -129,14 +137,16 @@ const (
 
 // Ends reports whether h was written with this key as the end of its lane.
 func (k *Key) Ends(h Head) bool {
-	return same(h.Mac, k.Mac(EndOfLane, h.Lane, h.Seq, h.Hash)) || h.Seq > 0 &&
-		same(h.Mac, k.Mac(earlierEnd, h.Lane, h.Seq, h.Hash))
+	return same(h.Mac, k.Mac(EndOfLane, h.Lane, h.Seq, h.Hash)) || k.hasEarlierMac(h)
 }
 
 // Earlier reports whether an older version wrote h: either without a Mac, or with a Mac in an older
 // form.
-func (k *Key) Earlier(h Head) bool {
-	return h.Bare() || h.Seq > 0 && same(h.Mac, k.Mac(earlierEnd, h.Lane, h.Seq, h.Hash))
+func (k *Key) Earlier(h Head) bool { return h.Bare() || k.hasEarlierMac(h) }
+
+// hasEarlierMac reports whether the Mac of h has the form that older versions wrote.
+func (k *Key) hasEarlierMac(h Head) bool {
+	return h.Seq > 0 && same(h.Mac, k.Mac(earlierEnd, h.Lane, h.Seq, h.Hash))
 }
 
 // Bare reports whether the lane has neither events nor a Mac.
@@ -150,7 +160,9 @@ func (h Head) Begun() bool { return h.PrunedSeq == 0 && h.PrunedHash != "" }
 // Bind returns the authentication code that ties a key of the ring to the beginning of a trail.
 func (k *Key) Bind(kid, beginning string) string {
 	b := make([]byte, 0, 128)
-	return k.sum(appendText(appendText(appendText(b, boundKey), kid), beginning))
+	b = appendText(b, boundKey)
+	b = appendText(b, kid)
+	return k.sum(appendText(b, beginning))
 }
 
 // Binds reports whether code is the result of Bind.
@@ -173,8 +185,8 @@ func (k *Key) sum(b []byte) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(b[:0]))
 }
 
-// appendText appends s after its length, and appendNumber appends n in 8 bytes, so that no two sequences of
-// values have the same encoding.
+// appendText appends s after its length, and appendNumber appends n in 8 bytes, so that no two
+// sequences of values have the same encoding.
 func appendText(b []byte, s string) []byte { return append(appendNumber(b, int64(len(s))), s...) }
 
 func appendNumber(b []byte, n int64) []byte { return binary.BigEndian.AppendUint64(b, uint64(n)) }

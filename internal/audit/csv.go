@@ -9,19 +9,42 @@ import (
 
 // CSVHeader holds the column names of [Event.CSV].
 var CSVHeader = []string{
-	"id", "at", "project_id", "action", "outcome", "actor_kind", "actor_id", "target_kind", "target_id",
-	"address", "request_id", "detail", "lane", "seq", "hash",
+	"id",
+	"at",
+	"project_id",
+	"action",
+	"outcome",
+	"actor_kind",
+	"actor_id",
+	"target_kind",
+	"target_id",
+	"address",
+	"request_id",
+	"detail",
+	"lane",
+	"seq",
+	"hash",
 }
 
 // CSV returns an event as the cells of a row. Spreadsheets will not treat any cell as a formula.
 func (e Event) CSV() []string {
-	row := []string{
-		e.ID, e.At.UTC().Format(time.RFC3339Nano), e.ProjectID, e.Action, string(e.Outcome),
-		string(e.Actor.Kind), e.Actor.ID,
-		e.Target.Kind, e.Target.ID, e.Address, e.RequestID, e.DetailText(), strconv.Itoa(e.Lane),
-		strconv.FormatInt(e.Seq, 10), e.Hash,
-	}
-	return Neutral(row)
+	return Neutral([]string{
+		e.ID,
+		e.At.UTC().Format(time.RFC3339Nano),
+		e.ProjectID,
+		e.Action,
+		string(e.Outcome),
+		string(e.Actor.Kind),
+		e.Actor.ID,
+		e.Target.Kind,
+		e.Target.ID,
+		e.Address,
+		e.RequestID,
+		e.DetailText(),
+		strconv.Itoa(e.Lane),
+		strconv.FormatInt(e.Seq, 10),
+		e.Hash,
+	})
 }
 
 // NamedCSVHeader holds the column names of [Event.NamedCSV].

@@ -35,7 +35,11 @@ func TestCSVHasNoFormula(t *testing.T) {
 		}
 	}
 
-	if row := (Event{ID: "a=b", Action: "login"}).CSV(); row[0] != "a=b" || row[3] != "login" {
-		t.Errorf("a text that is not a formula is %q, want it unchanged", row)
+	row := Event{ID: "a=b", Action: "login"}.CSV()
+	if row[0] != "a=b" {
+		t.Errorf("the id a=b, which is not a formula, is written as %q, want it unchanged", row[0])
+	}
+	if row[3] != "login" {
+		t.Errorf("the action login is written as %q, want it unchanged", row[3])
 	}
 }

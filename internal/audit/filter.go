@@ -23,21 +23,21 @@ type Filter struct {
 
 // Fits reports whether an event matches the filter.
 func (f Filter) Fits(e Event) bool {
-	for _, c := range [...]struct{ want, is string }{
-		{f.ProjectID, e.ProjectID}, {string(f.Outcome), string(e.Outcome)}, {f.Actor, e.Actor.ID},
-		{string(f.ActorKind), string(e.Actor.Kind)}, {f.Target, e.Target.ID},
-	} {
-		if c.want != "" && c.want != c.is {
-			return false
-		}
-	}
-	if f.Actors != nil && !slices.Contains(f.Actors, e.Actor.ID) ||
-		f.Targets != nil && !slices.Contains(f.Targets, e.Target.ID) {
+	switch {
+	case f.ProjectID != "" && f.ProjectID != e.ProjectID,
+		f.Action != "" && f.Action != e.Action && !strings.HasPrefix(e.Action, f.Action+"."),
+		f.Outcome != "" && f.Outcome != e.Outcome,
+		f.Actor != "" && f.Actor != e.Actor.ID,
+		f.ActorKind != "" && f.ActorKind != e.Actor.Kind,
+		f.Target != "" && f.Target != e.Target.ID:
+		return false
+	case f.Actors != nil && !slices.Contains(f.Actors, e.Actor.ID),
+		f.Targets != nil && !slices.Contains(f.Targets, e.Target.ID),
+		f.Anyone != nil && !slices.Contains(f.Anyone, e.Actor.ID) && !slices.Contains(f.Anyone, e.Target.ID):
+		return false
+	case !f.Since.IsZero() && e.At.Before(f.Since),
+		!f.Until.IsZero() && !e.At.Before(f.Until):
 		return false
 	}
-	if f.Anyone != nil && !slices.Contains(f.Anyone, e.Actor.ID) && !slices.Contains(f.Anyone, e.Target.ID) {
-		return false
-	}
-	return (f.Action == "" || f.Action == e.Action || strings.HasPrefix(e.Action, f.Action+".")) &&
-		(f.Since.IsZero() || !e.At.Before(f.Since)) && (f.Until.IsZero() || e.At.Before(f.Until))
+	return true
 }

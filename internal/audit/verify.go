@@ -56,7 +56,7 @@ func (k *Key) Verify(head Head, spans ...Span) (*Verifier, error) {
 // checkSpans checks that the server has written all spans, and drops those that were pruned.
 func (v *Verifier) checkSpans() error {
 	if int64(len(v.spans)) != v.key.Generation() {
-		return v.broken(max(1, v.seq), "", "the record of an earlier master key is missing, or one too many")
+		return v.broken(max(1, v.seq), "", "the record of an earlier master key is missing, or there is one too many")
 	}
 	for i, s := range v.spans {
 		if s.Generation != int64(i) || s.Lane != v.head.Lane || !v.key.SealsSpan(s) {
@@ -104,12 +104,13 @@ func (v *Verifier) checkEnd(head Head) error {
 // later. They must continue the chain, too.
 func (v *Verifier) Next(e Event) error {
 	detail, key := e.DetailText(), v.hasher()
+	tampered := key.Behind(Head{Lane: v.head.Lane, Seq: -1, Hash: v.hash})
 	switch {
 	case e.Seq > v.seq+1:
 		return v.broken(v.seq+1, "", gap(v.seq+1, e.Seq-1))
 	case e.Seq <= v.seq:
 		return v.broken(e.Seq, e.ID, "another event has this position")
-	case same(e.Hash, key.Hash(e, detail, key.Behind(Head{Lane: v.head.Lane, Seq: -1, Hash: v.hash}))):
+	case same(e.Hash, key.Hash(e, detail, tampered)):
 		return v.broken(e.Seq, e.ID, "when the event was written, the end of the lane was not "+
 			"the one this server had written: earlier events may be missing")
 	case !same(e.Hash, key.Hash(e, detail, v.hash)):
@@ -117,7 +118,8 @@ func (v *Verifier) Next(e Event) error {
 	}
 
 	v.seq, v.hash, v.Last = e.Seq, e.Hash, e.At
-	if v.Count++; v.Count == 1 {
+	v.Count++
+	if v.Count == 1 {
 		v.First = e.At
 	}
 	if e.Seq == v.head.Seq && e.Hash != v.head.Hash {
