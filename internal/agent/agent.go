@@ -4,49 +4,74 @@ package agent
 
 import "strings"
 
-// agents maps a part of a User-Agent header to the browser that sends it. Most browsers also name
-// other browsers for compatibility, so the first match counts.
-var agents = [][2]string{
-	{"Edg", "Edge"}, {"OPR/", "Opera"}, {"Opera", "Opera"}, {"SamsungBrowser/", "Samsung Internet"},
-	{"Vivaldi/", "Vivaldi"}, {"FxiOS/", "Firefox"}, {"Firefox/", "Firefox"},
-	{"CriOS/", "Chrome"}, {"HeadlessChrome/", "Chrome"}, {"Chromium/", "Chromium"}, {"; wv)", "An app"},
-	{"Chrome/", "Chrome"}, {"Safari/", "Safari"}, {"Mobile/", "An app"},
+// A rule names the browser or operating system whose User-Agent headers contain a text.
+type rule struct{ contains, name string }
+
+// browsers has the rules for browsers. Most browsers also name other browsers for compatibility, so
+// the first match counts.
+var browsers = []rule{
+	{"Edg", "Edge"},
+	{"OPR/", "Opera"},
+	{"Opera", "Opera"},
+	{"SamsungBrowser/", "Samsung Internet"},
+	{"Vivaldi/", "Vivaldi"},
+	{"FxiOS/", "Firefox"},
+	{"Firefox/", "Firefox"},
+	{"CriOS/", "Chrome"},
+	{"HeadlessChrome/", "Chrome"},
+	{"Chromium/", "Chromium"},
+	{"; wv)", "An app"},
+	{"Chrome/", "Chrome"},
+	{"Safari/", "Safari"},
+	{"Mobile/", "An app"},
 }
 
-// systems maps a part of a User-Agent header to the operating system. The first match counts.
-var systems = [][2]string{
-	{"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Android", "Android"}, {"Windows", "Windows"},
-	{"CrOS", "ChromeOS"}, {"Macintosh", "Mac"}, {"Mac OS X", "Mac"},
-	{"FreeBSD", "FreeBSD"}, {"Linux", "Linux"},
+// systems has the rules for operating systems. The first match counts.
+var systems = []rule{
+	{"iPhone", "iPhone"},
+	{"iPad", "iPad"},
+	{"Android", "Android"},
+	{"Windows", "Windows"},
+	{"CrOS", "ChromeOS"},
+	{"Macintosh", "Mac"},
+	{"Mac OS X", "Mac"},
+	{"FreeBSD", "FreeBSD"},
+	{"Linux", "Linux"},
 }
 
 // Name describes the sender of userAgent in words, such as "Firefox on Linux". Programs other than
 // browsers are described by their own name.
 func Name(userAgent string) string {
-	first := func(of [][2]string) string {
-		for _, rule := range of {
-			if strings.Contains(userAgent, rule[0]) {
-				return rule[1]
-			}
-		}
-		return ""
+	if !strings.HasPrefix(userAgent, "Mozilla/") {
+		return programName(userAgent)
 	}
 
-	product, system := first(agents), first(systems)
-	switch {
-	case !strings.HasPrefix(userAgent, "Mozilla/"):
-		name, _, _ := strings.Cut(userAgent, "/")
-		name, _, _ = strings.Cut(strings.TrimSpace(name), " ")
-		if name == "" {
-			return "An unknown device"
-		}
-		return name
-	case product == "":
-		product = "A browser"
+	browser, system := match(browsers, userAgent), match(systems, userAgent)
+	if browser == "" {
+		browser = "A browser"
 	}
-
 	if system == "" {
-		return product
+		return browser
 	}
-	return product + " on " + system
+	return browser + " on " + system
+}
+
+// match returns the name in the first rule that matches, or "".
+func match(rules []rule, userAgent string) string {
+	for _, r := range rules {
+		if strings.Contains(userAgent, r.contains) {
+			return r.name
+		}
+	}
+	return ""
+}
+
+// programName returns the name with which a User-Agent header begins, such as curl in curl/8.14.1.
+func programName(userAgent string) string {
+	name, _, _ := strings.Cut(userAgent, "/")
+	name, _, _ = strings.Cut(strings.TrimSpace(name), " ")
+	if name == "" {
+		return "An unknown device"
+	}
+	return name
 }

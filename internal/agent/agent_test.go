@@ -7,7 +7,7 @@ func TestName(t *testing.T) {
 		chromium = "AppleWebKit/537.36 (KHTML, like Gecko)"
 		webkit   = "AppleWebKit/605.1.15 (KHTML, like Gecko)"
 	)
-	for says, want := range map[string]string{
+	for userAgent, want := range map[string]string{
 		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0": "Firefox on Linux",
 
 		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) " + chromium +
@@ -29,11 +29,13 @@ func TestName(t *testing.T) {
 		"Mozilla/5.0 (Linux; Android 14; Pixel 8; wv) " + chromium +
 			" Version/4.0 Chrome/138.0 Mobile Safari/537.36": "An app on Android",
 
-		"Mozilla/5.0 (Unheard-of)": "A browser", "curl/8.14.1": "curl", "okhttp/4.12.0": "okhttp",
-		"": "An unknown device",
+		"Mozilla/5.0 (Unheard-of)": "A browser",
+		"curl/8.14.1":              "curl",
+		"okhttp/4.12.0":            "okhttp",
+		"":                         "An unknown device",
 	} {
-		if got := Name(says); got != want {
-			t.Errorf("Name(%q) = %q, want %q", says, got, want)
+		if got := Name(userAgent); got != want {
+			t.Errorf("Name(%q) = %q, want %q", userAgent, got, want)
 		}
 	}
 }

@@ -31,16 +31,17 @@ type Page[T any] struct {
 
 // Every returns all rows of a list. Use it only for lists that are small, or that are needed as a
 // whole.
-func Every[T any](ctx context.Context, list func(context.Context, Query) (Page[T], error)) (all []T, err error) {
+func Every[T any](ctx context.Context, list func(context.Context, Query) (Page[T], error)) ([]T, error) {
+	var items []T
 	q := Query{Size: MaxSize}
 	for {
 		p, err := list(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, p.Items...)
+		items = append(items, p.Items...)
 		if p.Next == "" {
-			return all, nil
+			return items, nil
 		}
 		q.From = p.Next
 	}
@@ -69,5 +70,8 @@ func ParseToken(token string) (id string, ok bool) {
 		return "", false
 	}
 	u, err := uuid.Parse(rest)
-	return u.String(), err == nil
+	if err != nil {
+		return "", false
+	}
+	return u.String(), true
 }

@@ -20,12 +20,7 @@ const Day = 24 * time.Hour
 
 // Set parses a duration, such as 90s, 36h30m or 30d.
 func (s *Span) Set(text string) error {
-	length, err := time.ParseDuration(text)
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		var n int
-		n, err = strconv.Atoi(days)
-		length = time.Duration(max(-1, min(n, 1+int(s.Most/Day)))) * Day
-	}
+	length, err := s.parse(text)
 	if err != nil || length < s.Least || length > s.Most {
 		bounds := "up to " + InDays(s.Most)
 		if s.Least > 0 {
@@ -35,6 +30,21 @@ func (s *Span) Set(text string) error {
 	}
 	s.Length = length
 	return nil
+}
+
+// parse parses a duration. A number of days that is out of bounds may become a different one, which
+// is out of bounds, too, but does not overflow.
+func (s *Span) parse(text string) (time.Duration, error) {
+	days, ok := strings.CutSuffix(text, "d")
+	if !ok {
+		return time.ParseDuration(text)
+	}
+	n, err := strconv.Atoi(days)
+	if err != nil {
+		return 0, err
+	}
+	tooMany := 1 + int(s.Most/Day)
+	return time.Duration(max(-1, min(n, tooMany))) * Day, nil
 }
 
 func (s *Span) String() string { return InDays(s.Length) }

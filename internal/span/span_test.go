@@ -6,10 +6,10 @@ import (
 )
 
 func TestSpan(t *testing.T) {
-	tests := []struct {
-		text string
-		want time.Duration // 0 if the text is refused
-		back string
+	for _, tt := range []struct {
+		text      string
+		length    time.Duration
+		formatted string
 	}{
 		{"1s", time.Second, "1s"},
 		{"90s", 90 * time.Second, "1m30s"},
@@ -18,24 +18,32 @@ func TestSpan(t *testing.T) {
 		{"36h30m", 36*time.Hour + 30*time.Minute, "36h30m"},
 		{"48h", 48 * time.Hour, "2d"},
 		{"30d", 30 * Day, "30d"},
-		{"720h1s", 0, ""},
-		{"31d", 0, ""},
-		{"99999999999d", 0, ""},
-		{"-1d", 0, ""},
-		{"-99999999999d", 0, ""},
-		{"0", 0, ""},
-		{"1.5d", 0, ""},
-		{"5", 0, ""},
-		{"", 0, ""},
-	}
-
-	for _, tt := range tests {
+	} {
 		s := Span{Least: time.Second, Most: 30 * Day}
-		err := s.Set(tt.text)
-		if (err == nil) != (tt.want > 0) || s.Length != tt.want || err == nil && s.String() != tt.back {
-			t.Errorf("Set(%q) = %v, %s, %v, want %v, %s", tt.text, s.Length, s.String(), err, tt.want, tt.back)
+		if err := s.Set(tt.text); err != nil {
+			t.Errorf("Set(%q) = %v, want success", tt.text, err)
+			continue
+		}
+		if s.Length != tt.length {
+			t.Errorf("the length of %q is %v, want %v", tt.text, s.Length, tt.length)
+		}
+		if got := s.String(); got != tt.formatted {
+			t.Errorf("String of %q = %q, want %q", tt.text, got, tt.formatted)
 		}
 	}
+
+	for _, text := range []string{
+		"720h1s", "31d", "99999999999d", "-1d", "-99999999999d", "0", "1.5d", "5", "",
+	} {
+		s := Span{Least: time.Second, Most: 30 * Day}
+		if err := s.Set(text); err == nil {
+			t.Errorf("Set(%q) succeeds, want an error", text)
+		}
+		if s.Length != 0 {
+			t.Errorf("the length after Set(%q) is %v, want 0 as before", text, s.Length)
+		}
+	}
+
 	if got := (&Span{}).String(); got != "0" {
 		t.Errorf("a missing span is %q, want 0, which the help omits", got)
 	}

@@ -11,32 +11,35 @@ import (
 func Meant(name string, names []string) string {
 	// Ignore leading hyphens. All flags have them, so they do not show how close two names are.
 	bare := func(s string) string { return strings.ToLower(strings.TrimLeft(s, "-")) }
-	best, least := "", 1+len(bare(name))/3
-	for _, n := range names {
-		if d := distance(bare(name), bare(n)); d <= least {
-			best, least = n, d-1
+	closest, limit := "", 2+len(bare(name))/3
+	for _, known := range names {
+		if d := distance(bare(name), bare(known)); d < limit {
+			closest, limit = known, d
 		}
 	}
-	if best == "" {
+	if closest == "" {
 		return ""
 	}
-	return fmt.Sprintf("; did you mean %q?", best)
+	return fmt.Sprintf("; did you mean %q?", closest)
 }
 
 // MeantOr returns the suggestion from Meant, followed by the text anyway. Without a suggestion, it
 // returns only this text.
 func MeantOr(name string, names []string, anyway string) string {
-	if near := Meant(name, names); near != "" {
-		return near + " " + strings.ToUpper(anyway[:1]) + anyway[1:]
+	suggestion := Meant(name, names)
+	if suggestion == "" {
+		return "; " + anyway
 	}
-	return "; " + anyway
+	return suggestion + " " + strings.ToUpper(anyway[:1]) + anyway[1:]
 }
 
 // distance returns the smallest number of steps that turn a into b. A step inserts, deletes or
 // replaces a letter, or swaps two neighboring letters.
 func distance(a, b string) int {
-	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
-	before, last, row := rows[0], rows[1], rows[2]
+	// row[j] is the distance from a[:i] to b[:j]. The other slices are the rows for i-1 and i-2.
+	row := make([]int, len(b)+1)
+	last := make([]int, len(b)+1)
+	before := make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j
 	}
@@ -53,7 +56,7 @@ func distance(a, b string) int {
 				row[j] = min(row[j], before[j-2]+1)
 			}
 		}
-		before, last, row = last, row, before
+		row, last, before = before, row, last
 	}
 	return last[len(b)]
 }
