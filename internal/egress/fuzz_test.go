@@ -12,11 +12,20 @@ import (
 // FuzzURL shows that no accepted URL of a webhook or document names an address that is not public.
 func FuzzURL(f *testing.F) {
 	for _, text := range []string{
-		"https://example.com/a?b", "http://127.0.0.1/", "http://[::ffff:10.0.0.1]/", "http://0x7f.1/",
+		"https://example.com/a?b",
+		"http://127.0.0.1/",
+		"http://[::ffff:10.0.0.1]/",
+		"http://0x7f.1/",
 		"http://2130706433/",
-		"http://[fe80::1%25eth0]/", "http://localhost./", "http://a@b/", "http://example.com:0/", "gopher://a/",
-		"http://" + strings.Repeat("1.", 1<<13), "http://[" + strings.Repeat(":", 1<<14) + "]/",
-		"http://a/" + strings.Repeat("%41", 1<<13), strings.Repeat("http://", 1<<12),
+		"http://[fe80::1%25eth0]/",
+		"http://localhost./",
+		"http://a@b/",
+		"http://example.com:0/",
+		"gopher://a/",
+		"http://" + strings.Repeat("1.", 1<<13),
+		"http://[" + strings.Repeat(":", 1<<14) + "]/",
+		"http://a/" + strings.Repeat("%41", 1<<13),
+		strings.Repeat("http://", 1<<12),
 	} {
 		f.Add(text)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/selvage/selvage/internal/problem"
@@ -26,21 +27,18 @@ func TestAll(t *testing.T) {
 	}
 
 	for _, tt := range tests {
-		got := problem.All(tt.err)
-		if len(got) != len(tt.want) {
+		if got := problem.All(tt.err); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: All = %v, want %v", tt.name, got, tt.want)
-			continue
-		}
-
-		for i := range got {
-			if got[i] != tt.want[i] {
-				t.Errorf("%s: All = %v, want %v", tt.name, got, tt.want)
-			}
 		}
 	}
+}
 
-	if err := fmt.Errorf("finding: %w", problem.NoSuch("thing")); !errors.Is(err, problem.NotFound) ||
-		errors.Is(err, problem.Conflict) {
-		t.Errorf("errors.Is(%v, …) does not match the kind", err)
+func TestIs(t *testing.T) {
+	err := fmt.Errorf("finding: %w", problem.NoSuch("thing"))
+	if !errors.Is(err, problem.NotFound) {
+		t.Errorf("errors.Is(%v, NotFound) = false, want true", err)
+	}
+	if errors.Is(err, problem.Conflict) {
+		t.Errorf("errors.Is(%v, Conflict) = true, want false", err)
 	}
 }

@@ -43,8 +43,10 @@ func (d *tracedDB) Once(ctx context.Context, do func(database.Tx) error) error {
 }
 
 // change runs a change in a span, which also contains the wait for other changes and the commit.
-func (d *tracedDB) change(ctx context.Context, name string,
-	run func(context.Context, func(database.Tx) error) error, do func(database.Tx) error) error {
+func (d *tracedDB) change(
+	ctx context.Context, name string,
+	run func(context.Context, func(database.Tx) error) error, do func(database.Tx) error,
+) error {
 	span, ok := d.t.start(ctx, name, d.system)
 	if !ok {
 		return run(ctx, do)
@@ -137,10 +139,10 @@ type tracedRow struct {
 func (r tracedRow) Scan(dest ...any) error {
 	err := r.Scanner.Scan(dest...)
 	if errors.Is(err, sql.ErrNoRows) {
-		end(r.span, nil)
-	} else {
-		end(r.span, err)
+		end(r.span, nil) // the absence of a row is not a failure
+		return err
 	}
+	end(r.span, err)
 	return err
 }
 

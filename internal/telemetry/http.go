@@ -46,9 +46,11 @@ func endRequest(span trace.Span, r *http.Request, status int) {
 		span.SetName(r.Method + " /" + route)
 		span.SetAttributes(attribute.String("http.route", "/"+route))
 	}
-	span.SetAttributes(attribute.String("http.request.method", r.Method),
+	span.SetAttributes(
+		attribute.String("http.request.method", r.Method),
 		attribute.Int("http.response.status_code", status),
-		attribute.String("selvage.request_id", web.RequestID(r.Context())))
+		attribute.String("selvage.request_id", web.RequestID(r.Context())),
+	)
 	if status >= http.StatusInternalServerError {
 		span.SetStatus(codes.Error, http.StatusText(status))
 	}
@@ -74,9 +76,12 @@ type transport struct {
 
 // RoundTrip sends a request within a span that ends with the header of the response.
 func (tr *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, span := tr.t.tracer.Start(r.Context(), tr.what, trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithAttributes(attribute.String("http.request.method", r.Method),
-			attribute.String("server.address", r.URL.Hostname())))
+	ctx, span := tr.t.tracer.Start(r.Context(), tr.what,
+		trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(
+			attribute.String("http.request.method", r.Method),
+			attribute.String("server.address", r.URL.Hostname()),
+		))
 	defer span.End()
 
 	r = r.Clone(ctx)

@@ -15,11 +15,15 @@ func TestOrder(t *testing.T) {
 	start := time.Date(2026, 11, 21, 10, 0, 0, 999_999_000, time.UTC)
 	var ids []string
 	for i := range 1000 {
-		one := uuid7.At(start.Add(time.Duration(i) * time.Microsecond))
-		if u, err := uuid.Parse(one); err != nil || u.Version() != 7 || u.Variant() != uuid.RFC4122 {
-			t.Fatalf("At = %s, %v, want a UUID of version 7", one, err)
+		id := uuid7.At(start.Add(time.Duration(i) * time.Microsecond))
+		u, err := uuid.Parse(id)
+		if err != nil {
+			t.Fatalf("At = %s, want a UUID: %v", id, err)
 		}
-		ids = append(ids, one)
+		if u.Version() != 7 || u.Variant() != uuid.RFC4122 {
+			t.Fatalf("At = %s, of version %d and variant %s, want version 7 of RFC 4122", id, u.Version(), u.Variant())
+		}
+		ids = append(ids, id)
 	}
 
 	if !slices.IsSorted(ids) {
