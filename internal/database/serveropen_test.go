@@ -145,7 +145,7 @@ func TestServerRefused(t *testing.T) {
 // TestDatabaseRefused shows that a database that belongs to another program, or that does not permit
 // what the server needs, is refused with an error that states the cause.
 func TestDatabaseRefused(t *testing.T) {
-	for _, tt := range []struct{ name, prepare, want string }{
+	tests := []struct{ name, prepare, want string }{
 		{
 			name: "another program's",
 			prepare: `CREATE TABLE users (id INT);
@@ -169,7 +169,9 @@ func TestDatabaseRefused(t *testing.T) {
 			prepare: `ALTER ROLE CURRENT_USER SET search_path = nowhere`,
 			want:    "can use no schema in its search_path",
 		},
-	} {
+	}
+
+	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			address := servers.Postgres(t)
 			servers.SQL(t, address, tt.prepare)

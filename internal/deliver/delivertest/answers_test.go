@@ -29,12 +29,14 @@ func TestResponse(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	w.node()
 	long := strings.Repeat("ä", 40<<10)
-	for _, tt := range []struct{ name, body, want string }{
+	tests := []struct{ name, body, want string }{
 		{name: "empty", body: "", want: ""},
 		{name: "spaces", body: " {\"error\":\n\t\"<b>\"} \r\n", want: "{\"error\":\n\t\"<b>\"}"},
 		{name: "control characters", body: "a\x00b\x1b[31mc\x7f\u0085d\u202ee\xff\xfe", want: "ab[31mcde"},
 		{name: "long", body: "x" + long, want: "x" + long[:2046]}, // the last character would be cut in two
-	} {
+	}
+
+	for _, tt := range tests {
 		d := w.attempted(func(rw http.ResponseWriter, _ *http.Request) {
 			rw.WriteHeader(http.StatusTeapot)
 			_, _ = rw.Write([]byte(tt.body))
