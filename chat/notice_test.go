@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,9 +19,9 @@ import (
 // another node.
 type nodes map[string]chat.Handler
 
-func (nodes) Alone() bool                          { return true }
-func (nodes) Broadcast(string, any)                {}
-func (n nodes) Handle(kind string, h chat.Handler) { n[kind] = h }
+func (nodes) Alone() bool                               { return true }
+func (nodes) Broadcast(string, any)                     {}
+func (n nodes) Handle(kind string, handle chat.Handler) { n[kind] = handle }
 
 // send sends a notice from another node.
 func (n nodes) send(t *testing.T, notice chat.Notice) {
@@ -39,7 +40,7 @@ func (n nodes) send(t *testing.T, notice chat.Notice) {
 // A received passes on the texts of the messages that are delivered to sockets.
 type received chan string
 
-func (r received) Deliver(n chat.Notice) { r <- n.Message.Text }
+func (r received) Deliver(notice chat.Notice) { r <- notice.Message.Text }
 
 // TestNotices shows that a node delivers messages in order and once, although their notices arrive
 // twice or out of order.
@@ -53,43 +54,39 @@ func TestNotices(t *testing.T) {
 	}
 
 	ada, bob := party("ada"), party("bob")
-	k := chat.Conversation{ID: uuid.NewString(), ProjectID: project, Key: "ada and bob"}
-	var all []chat.Notice
+	conversation := chat.Conversation{ID: uuid.NewString(), ProjectID: project, Key: "ada and bob"}
+	var notices []chat.Notice
 	for _, text := range []string{"0", "1", "2", "3", "4"} {
 		m := chat.Message{ProjectID: project, From: ada, To: bob, Text: text, Created: now.UTC()}
-		sent, err := rows.AddMessage(t.Context(), k, m, false)
+		sent, err := rows.AddMessage(t.Context(), conversation, m, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, chat.Notice{Message: sent, Keys: []string{bob.MemberID}})
+		notices = append(notices, chat.Notice{Message: sent, Keys: []string{bob.MemberID}})
 	}
 
-	c, got, others := chat.New(chat.Config{Store: rows}), make(received, 10), nodes{}
-	c.DeliverTo(got, others)
+	node, delivered, others := chat.New(chat.Config{Store: rows}), make(received, 10), nodes{}
+	node.DeliverTo(delivered, others)
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c.Run(ctx)
-	}()
+	var running sync.WaitGroup
+	running.Go(func() { node.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()
-		<-done
+		running.Wait()
 	})
 	for _, i := range []int{1, 0, 1, 3, 2, 3, 4} { // the first two are swapped, and 2 comes after 3
-		others.send(t, all[i])
+		others.send(t, notices[i])
 	}
 
 	var texts []string
-	for range all {
-		texts = append(texts, <-got)
+	for range notices {
+		texts = append(texts, <-delivered)
 	}
-
 	if want := []string{"0", "1", "2", "3", "4"}; !slices.Equal(texts, want) {
 		t.Errorf("delivered %q, want %q", texts, want)
 	}
 	select {
-	case more := <-got:
+	case more := <-delivered:
 		t.Errorf("delivered %s again", more)
 	default:
 	}
@@ -101,12 +98,17 @@ func TestPlace(t *testing.T) {
 	for range 3 {
 		m := chat.Message{Created: time.Now()}
 		m.Place(last)
-		if m.ID <= last.LastID || m.Previous != last.LastID || m.Created.Before(last.LastAt) {
-			t.Errorf("the message after %s at %v is %s at %v, want a later one", last.LastID, last.LastAt,
-				m.ID, m.Created)
+		if m.ID <= last.LastID {
+			t.Errorf("the ID is %s, want one after %s", m.ID, last.LastID)
+		}
+		if m.Previous != last.LastID {
+			t.Errorf("the previous message is %s, want %s", m.Previous, last.LastID)
+		}
+		if m.Created.Before(last.LastAt) {
+			t.Errorf("the message is from %v, want a time after %v", m.Created, last.LastAt)
 		}
 		if _, err := uuid.Parse(m.ID); err != nil {
-			t.Errorf("%s: %v", m.ID, err)
+			t.Errorf("the ID %s is not a UUID: %v", m.ID, err)
 		}
 		last.LastID, last.LastAt = m.ID, m.Created
 	}

@@ -120,9 +120,12 @@ func (c *Chat) find(ctx context.Context, t fabric.Token, from, name string) (vie
 		found.peer.MemberID, found.peer.SubscriberID = a.ResourceID, a.ResourceID
 	}
 
-	k, err := c.cfg.Store.FindConversation(ctx, t.ProjectID, found.conversation(t.ProjectID).Key)
-	found.row = k
-	return found, problem.IgnoreNotFound(err)
+	key := found.conversation(t.ProjectID).Key
+	found.row, err = c.cfg.Store.FindConversation(ctx, t.ProjectID, key)
+	if err != nil && !errors.Is(err, problem.NotFound) {
+		return view{}, err
+	}
+	return found, nil
 }
 
 // findWithout returns a subscriber's conversation with a peer that has no address. The peer is a
@@ -131,15 +134,19 @@ func (c *Chat) findWithout(ctx context.Context, t fabric.Token, me Party, peer s
 	if t.Kind != fabric.SAT {
 		return view{}, noConversation()
 	}
-	k, err := c.cfg.Store.FindConversationOf(ctx, t.ProjectID, me.MemberID, peer)
+	row, err := c.cfg.Store.FindConversationOf(ctx, t.ProjectID, me.MemberID, peer)
 	if errors.Is(err, problem.NotFound) {
 		return view{}, noConversation()
 	}
-	found := view{self: me, peer: Party{AddressID: peer}, room: k.Room, row: k, refusal: unreachable()}
-	if k.Key == keyOf(me.MemberID, peer) { // the address of a guest is its member id
+	if err != nil {
+		return view{}, err
+	}
+
+	found := view{self: me, peer: Party{AddressID: peer}, room: row.Room, row: row, refusal: unreachable()}
+	if row.Key == keyOf(me.MemberID, peer) { // the address of a guest is its member id
 		found.peer.MemberID, found.refusal = peer, nil
 	}
-	return found, err
+	return found, nil
 }
 
 // peerIn returns the address in the name of a conversation, in canonical form.
