@@ -3,19 +3,22 @@ package idp
 import (
 	"crypto/x509/pkix"
 	"encoding/asn1"
+	"strconv"
+	"strings"
 	"testing"
 )
 
 // TestDistinguishedName shows which texts match the name of a certificate's subject.
 func TestDistinguishedName(t *testing.T) {
-	set := func(pairs ...string) (set pkix.RelativeDistinguishedNameSET) {
-		for i := 0; i < len(pairs); i += 2 {
-			set = append(set, pkix.AttributeTypeAndValue{Type: oid(attributeTypes[pairs[i]]), Value: pairs[i+1]})
-		}
-		return set
+	attribute := func(name, value string) pkix.AttributeTypeAndValue {
+		return pkix.AttributeTypeAndValue{Type: oid(attributeTypes[name]), Value: value}
 	}
-	subject, err := asn1.Marshal(pkix.RDNSequence{set("C", "DE"), set("O", `Acme, "Inc"`), set("OU", "a", "L", "b"),
-		set("CN", " Jörg #1 ")})
+	subject, err := asn1.Marshal(pkix.RDNSequence{
+		{attribute("C", "DE")},
+		{attribute("O", `Acme, "Inc"`)},
+		{attribute("OU", "a"), attribute("L", "b")},
+		{attribute("CN", " Jörg #1 ")},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,13 +35,18 @@ func TestDistinguishedName(t *testing.T) {
 		`CN=\ Jörg #1\ ,OU=a+L=b,O=Acme\, \"Inc\",C=DE,CN=x`:                       false,
 	} {
 		name, err := parseDN(text)
-		if err != nil || matchesDN(name, subject) != want {
-			t.Errorf("%q: %v, want matches = %v", text, err, want)
+		if err != nil {
+			t.Errorf("parseDN(%q): %v", text, err)
+			continue
+		}
+		if matches := matchesDN(name, subject); matches != want {
+			t.Errorf("%q matches the subject: %t, want %t", text, matches, want)
 		}
 	}
 
-	for _, text := range []string{"", "app", "CN", "=x", "XX=a", "CN=a,", `CN=a\`, `CN=\zz`, `CN="a"`, "CN=#0403",
-		"1=a", "2.05.4=a", "CN=a;O=b"} {
+	for _, text := range []string{
+		"", "app", "CN", "=x", "XX=a", "CN=a,", `CN=a\`, `CN=\zz`, `CN="a"`, "CN=#0403", "1=a", "2.05.4=a", "CN=a;O=b",
+	} {
 		if name, err := parseDN(text); err == nil {
 			t.Errorf("parseDN(%q) = %v, want an error", text, name)
 		}
@@ -47,13 +55,9 @@ func TestDistinguishedName(t *testing.T) {
 
 // oid parses an object identifier.
 func oid(text string) (id asn1.ObjectIdentifier) {
-	n := 0
-	for _, c := range text + "." {
-		if c == '.' {
-			id, n = append(id, n), 0
-			continue
-		}
-		n = 10*n + int(c-'0')
+	for part := range strings.SplitSeq(text, ".") {
+		n, _ := strconv.Atoi(part)
+		id = append(id, n)
 	}
 	return id
 }

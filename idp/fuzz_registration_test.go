@@ -14,8 +14,12 @@ import (
 
 // settingsBound limits the cost of checking settings. FuzzKeySet has a higher limit for the keys of
 // a client.
-var settingsBound = fuzzcost.Bound{CPU: 100 * time.Millisecond, CPUPerByte: 10 * time.Microsecond, Heap: 8 << 20,
-	PerByte: 2 << 10}
+var settingsBound = fuzzcost.Bound{
+	CPU:        100 * time.Millisecond,
+	CPUPerByte: 10 * time.Microsecond,
+	Heap:       8 << 20,
+	PerByte:    2 << 10,
+}
 
 // FuzzMetadata shows that a client cannot register itself as first-party, whatever metadata it
 // sends. It also cannot get scopes or grants that only an operator can give.
@@ -41,13 +45,29 @@ func FuzzMetadata(f *testing.F) {
 		}
 
 		settingsBound.Check(t, len(text), func() {
-			c := Client{Profile: Default, AccessToken: JWTToken, PKCEOptional: true, RegisteredBy: RegisteredOpenly,
-				Scopes: slices.Clone(loginScopes)}
+			c := Client{
+				Profile:      Default,
+				AccessToken:  JWTToken,
+				PKCEOptional: true,
+				RegisteredBy: RegisteredOpenly,
+				Scopes:       slices.Clone(loginScopes),
+			}
 			if m.describe(&c) != nil || c.check() != nil {
 				return
 			}
-			if c.FirstParty || c.May(GrantClientCredentials) || len(c.RequireACR) > 0 || len(c.Resources) > 0 {
-				t.Errorf("%s registers %+v, want no settings that only an operator can give", text, c)
+
+			// Only an operator can give these settings.
+			if c.FirstParty {
+				t.Errorf("%s registers a first-party client", text)
+			}
+			if c.May(GrantClientCredentials) {
+				t.Errorf("%s registers a client that may use client credentials", text)
+			}
+			if c.RequireACR != "" {
+				t.Errorf("%s registers a client that requires the acr %s", text, c.RequireACR)
+			}
+			if len(c.Resources) > 0 {
+				t.Errorf("%s registers a client with the resources %q", text, c.Resources)
 			}
 			for _, scope := range c.Scopes {
 				if !strings.Contains(strings.Join(loginScopes, " "), scope) {
@@ -69,8 +89,12 @@ func FuzzDistinguishedName(f *testing.F) {
 		f.Add(text, []byte("0\x0e1\x0c0\x0a\x06\x03U\x04\x03\x0c\x03app"))
 	}
 
-	bound := fuzzcost.Bound{CPU: 10 * time.Millisecond, CPUPerByte: 2 * time.Microsecond, Heap: 1 << 20,
-		PerByte: 1 << 10}
+	bound := fuzzcost.Bound{
+		CPU:        10 * time.Millisecond,
+		CPUPerByte: 2 * time.Microsecond,
+		Heap:       1 << 20,
+		PerByte:    1 << 10,
+	}
 	f.Fuzz(func(t *testing.T, text string, subject []byte) {
 		if len(text) > maxURI || len(subject) > maxURI {
 			return
@@ -81,8 +105,11 @@ func FuzzDistinguishedName(f *testing.F) {
 				return
 			}
 			var parts []asn1.RawValue
-			if _, err := asn1.Unmarshal(subject, &parts); err != nil || len(parts) != len(name) {
-				t.Errorf("%q matches the subject %x, which has a different number of parts", text, subject)
+			if _, err := asn1.Unmarshal(subject, &parts); err != nil {
+				t.Fatalf("%q matches the subject %x, which cannot be parsed: %v", text, subject, err)
+			}
+			if len(parts) != len(name) {
+				t.Errorf("%q with %d parts matches the subject %x with %d parts", text, len(name), subject, len(parts))
 			}
 		})
 	})
@@ -115,8 +142,11 @@ func FuzzIdentity(f *testing.F) {
 				t.Errorf("%s has a verified email, although the provider does not say so", text)
 			}
 			for _, name := range []string{id.FirstName, id.LastName, id.Email} {
-				if !utf8.ValidString(name) || len(name) > 4<<10 {
-					t.Errorf("%s has the name or email %q, want a short one in UTF-8", text, name)
+				if !utf8.ValidString(name) {
+					t.Errorf("%s has the name or email %q, want UTF-8", text, name)
+				}
+				if len(name) > 4<<10 {
+					t.Errorf("%s has a name or email of %d bytes, want at most %d", text, len(name), 4<<10)
 				}
 			}
 		})

@@ -32,10 +32,19 @@ func FuzzRedirectURI(f *testing.F) {
 				return
 			}
 
+			if len(found) > 0 {
+				t.Errorf("%q is allowed, but cannot be registered: %v", uri, found)
+			}
+			if uri == "https://app.example/cb" {
+				return
+			}
 			u, err := url.Parse(uri)
-			if len(found) > 0 || err != nil || u.Path != "/cb" || u.RawQuery != "" ||
-				u.Hostname() != "127.0.0.1" && uri != "https://app.example/cb" {
-				t.Errorf("%q is allowed, but is registered neither unchanged nor with a different port", uri)
+			if err != nil {
+				t.Fatalf("%q is allowed, but is not a URL: %v", uri, err)
+			}
+			u.Host = u.Hostname()
+			if u.Host != "127.0.0.1" || u.Path != "/cb" || u.RawQuery != "" {
+				t.Errorf("%q is allowed, want only registered URIs, at most with a different port", uri)
 			}
 		})
 	})
@@ -62,8 +71,14 @@ func FuzzKeySet(f *testing.F) {
 		bound := fuzzcost.Bound{CPU: 100 * time.Millisecond, CPUPerByte: time.Microsecond, Heap: 1 << 20, PerByte: 64}
 		bound.Check(t, min(len(raw), maxKeySet), func() {
 			set, err := parseKeySet(raw)
-			if err == nil && (len(set) > maxKeys || len(raw) > maxKeySet) {
-				t.Errorf("%d keys in %d bytes are accepted", len(set), len(raw))
+			if err != nil {
+				return
+			}
+			if len(set) > maxKeys {
+				t.Errorf("%d keys are accepted, want at most %d", len(set), maxKeys)
+			}
+			if len(raw) > maxKeySet {
+				t.Errorf("%d bytes are accepted, want at most %d", len(raw), maxKeySet)
 			}
 			for _, k := range set {
 				if !k.IsPublic() {
@@ -96,12 +111,24 @@ func FuzzRequestObject(f *testing.F) {
 				return
 			}
 			c := Client{ID: "c", Metadata: Metadata{RequireObject: true}}
-			if c.checkObject(claims, "i", time.Unix(1000, 0)) == nil && (claims["iss"] != "c" || claims["exp"] == nil) {
-				t.Errorf("%s is accepted", raw)
+			if c.checkObject(claims, "i", time.Unix(1000, 0)) == nil {
+				if claims["iss"] != "c" {
+					t.Errorf("%s is accepted, want only objects with the iss c", raw)
+				}
+				if claims["exp"] == nil {
+					t.Errorf("%s is accepted, want only objects with an exp", raw)
+				}
 			}
+
 			v, err := paramsOf(c, claims)
-			if err == nil && (v.Get("client_id") != "c" || v.Has("iss") || v.Has("exp")) {
-				t.Errorf("the parameters of %s are %v", raw, v)
+			if err != nil {
+				return
+			}
+			if id := v.Get("client_id"); id != "c" {
+				t.Errorf("the client_id of %s is %q, want c", raw, id)
+			}
+			if v.Has("iss") || v.Has("exp") {
+				t.Errorf("the parameters of %s are %v, want no iss or exp", raw, v)
 			}
 		})
 	})
@@ -125,25 +152,23 @@ func FuzzClaims(f *testing.F) {
 			IDToken  map[string]any `json:"id_token"`
 		}
 		if json.Unmarshal([]byte(raw), &asked) == nil {
-			if _, has := asked.Userinfo["sub"]; has {
+			_, inUserinfo := asked.Userinfo["sub"]
+			_, inIDToken := asked.IDToken["sub"]
+			if inUserinfo || inIDToken {
 				return // resolving a subject needs the key ring
-			}
-			if _, has := asked.IDToken["sub"]; has {
-				return
 			}
 		}
 
-		fuzzcost.Bound{CPU: time.Millisecond, CPUPerByte: time.Microsecond, Heap: 128 << 10, PerByte: 256}.Check(
-			t, len(raw), func() {
-				a := AuthRequest{}
-				c := Client{Scopes: Scopes()}
-				if err := rs.parseClaims(c, &a, raw); err != nil {
-					return
-				}
-				if n := len(a.Claims.Userinfo) + len(a.Claims.IDToken); n > 2*len(claimScopes) {
-					t.Errorf("%d claims of %q are requested", n, raw)
-				}
-			})
+		bound := fuzzcost.Bound{CPU: time.Millisecond, CPUPerByte: time.Microsecond, Heap: 128 << 10, PerByte: 256}
+		bound.Check(t, len(raw), func() {
+			var req AuthRequest
+			if err := rs.parseClaims(Client{Scopes: Scopes()}, &req, raw); err != nil {
+				return
+			}
+			if n := len(req.Claims.Userinfo) + len(req.Claims.IDToken); n > 2*len(claimScopes) {
+				t.Errorf("%d claims are requested by %q, want at most %d", n, raw, 2*len(claimScopes))
+			}
+		})
 	})
 }
 
@@ -160,12 +185,17 @@ func FuzzDeviceCookie(f *testing.F) {
 
 	f.Fuzz(func(t *testing.T, text string) {
 		fuzzcost.Parser.Check(t, len(text), func() {
-			if _, codes, ok := parseDevice(text); ok && (len(codes) > deviceAccounts || len(text) > maxDeviceMark) {
-				t.Errorf("a mark of %d bytes has %d entries", len(text), len(codes))
+			_, codes, ok := parseDevice(text)
+			if ok && len(codes) > deviceAccounts {
+				t.Errorf("a mark with %d entries is accepted, want at most %d", len(codes), deviceAccounts)
 			}
-			l := ParseBrowserLogins(text)
-			if again := ParseBrowserLogins(l.String()); again.String() != l.String() {
-				t.Errorf("%q is parsed as %q, which is parsed as %q", text, l, again)
+			if ok && len(text) > maxDeviceMark {
+				t.Errorf("a mark of %d bytes is accepted, want at most %d", len(text), maxDeviceMark)
+			}
+
+			parsed := ParseBrowserLogins(text).String()
+			if again := ParseBrowserLogins(parsed).String(); again != parsed {
+				t.Errorf("%q is parsed as %q, which is parsed as %q", text, parsed, again)
 			}
 		})
 	})
@@ -173,15 +203,23 @@ func FuzzDeviceCookie(f *testing.F) {
 
 // FuzzUserCode reads user codes as people might type them.
 func FuzzUserCode(f *testing.F) {
-	for _, typed := range []string{"bcdf-ghjk", "BCDFGHJK", " b c d f g h j k ", strings.Repeat("-", 1<<16),
-		strings.Repeat("\u0130", 1<<12), "ﬀﬀﬀﬀ", "\xff\xfe"} {
+	for _, typed := range []string{
+		"bcdf-ghjk", "BCDFGHJK", " b c d f g h j k ", strings.Repeat("-", 1<<16), strings.Repeat("\u0130", 1<<12),
+		"ﬀﬀﬀﬀ", "\xff\xfe",
+	} {
 		f.Add(typed)
 	}
 
 	f.Fuzz(func(t *testing.T, typed string) {
 		fuzzcost.Parser.Check(t, len(typed), func() {
 			code, ok := ReadUserCode(typed)
-			if again, same := ReadUserCode(code); ok && (!same || again != code || len(code) != userLength+1) {
+			if !ok {
+				return
+			}
+			if len(code) != userLength+1 {
+				t.Errorf("%q is parsed as %q, want %d letters and a hyphen", typed, code, userLength)
+			}
+			if again, ok := ReadUserCode(code); !ok || again != code {
 				t.Errorf("%q is parsed as %q, which is parsed as %q", typed, code, again)
 			}
 		})
@@ -190,8 +228,10 @@ func FuzzUserCode(f *testing.F) {
 
 // FuzzScope parses the scope parameter of an authorization request.
 func FuzzScope(f *testing.F) {
-	for _, raw := range []string{"openid profile", "OPENID", "openid openid calling Voice", strings.Repeat("a ", 8000),
-		strings.Repeat("openid ", 2300), strings.Repeat("\u0130 ", 5000)} {
+	for _, raw := range []string{
+		"openid profile", "OPENID", "openid openid calling Voice", strings.Repeat("a ", 8000),
+		strings.Repeat("openid ", 2300), strings.Repeat("\u0130 ", 5000),
+	} {
 		f.Add(raw)
 	}
 
@@ -199,8 +239,11 @@ func FuzzScope(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
 		fuzzcost.Parser.Check(t, len(raw), func() {
 			scope, err := c.parseScope(raw)
-			if err == nil && (len(scope) == 0 || len(scope) > len(Scopes())) {
-				t.Errorf("the scopes of %q are %q", raw, scope)
+			if err != nil {
+				return
+			}
+			if len(scope) == 0 || len(scope) > len(Scopes()) {
+				t.Errorf("%q has %d scopes, want between 1 and %d", raw, len(scope), len(Scopes()))
 			}
 		})
 	})

@@ -3,7 +3,6 @@ package idp
 import (
 	"encoding"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"reflect"
 	"testing"
@@ -43,18 +42,15 @@ type binaryForm interface {
 	encoding.BinaryUnmarshaler
 }
 
-// checkSealed shows that encoding and decoding keep a value. Truncated data, extended data and
-// other versions are rejected. The JSON of earlier versions is still accepted.
-func checkSealed(t *testing.T, from binaryForm, empty func() binaryForm) {
+// checkSealed shows that encoding and decoding keep a value. Extended data and other versions are
+// rejected. The JSON of earlier versions is still accepted.
+func checkSealed(t *testing.T, value binaryForm, empty func() binaryForm) {
 	t.Helper()
-	raw, err := from.MarshalBinary()
-	got := empty()
-	if err != nil || got.UnmarshalBinary(raw) != nil {
-		t.Fatalf("%+v cannot be read: %v", from, err)
+	raw, err := value.MarshalBinary()
+	if err != nil {
+		t.Fatalf("encoding %+v: %v", value, err)
 	}
-	if diff := cmp.Diff(from, got); diff != "" {
-		t.Errorf("the content changed:\n%s", diff)
-	}
+	wantDecoded(t, empty(), raw, value)
 
 	if empty().UnmarshalBinary(append(raw, 0)) == nil {
 		t.Error("an additional byte is accepted")
@@ -63,16 +59,21 @@ func checkSealed(t *testing.T, from binaryForm, empty func() binaryForm) {
 		t.Error("another version is accepted")
 	}
 
-	old, err := json.Marshal(from)
+	old, err := json.Marshal(value)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got = empty()
-	if err := got.UnmarshalBinary(old); err != nil {
-		t.Fatalf("the form of earlier versions: %v", err)
+	wantDecoded(t, empty(), old, value)
+}
+
+// wantDecoded decodes data into got, which must then equal want.
+func wantDecoded(t *testing.T, got binaryForm, data []byte, want binaryForm) {
+	t.Helper()
+	if err := got.UnmarshalBinary(data); err != nil {
+		t.Fatalf("decoding %q: %v", data, err)
 	}
-	if diff := cmp.Diff(from, got); diff != "" {
-		t.Errorf("the form of earlier versions changed:\n%s", diff)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("decoding %q changes the content (-want +got):\n%s", data, diff)
 	}
 }
 
@@ -99,10 +100,13 @@ func TestSealedCode(t *testing.T) {
 // TestSealedRequest shows that a pushed request keeps its parameters.
 func TestSealedRequest(t *testing.T) {
 	empty := func() binaryForm { return new(pushedRequest) }
-	for i, signed := range []bool{false, true} {
+	for _, signed := range []bool{false, true} {
 		checkSealed(t, &pushedRequest{
-			ID: fmt.Sprint("id ", i), Expires: time.UnixMicro(1_700_000_000_123_456).UTC(), ClientID: "client",
-			Params: url.Values{"scope": {"openid profile"}, "resource": {"a", "b"}, "state": {""}}, Signed: signed,
+			ID:       "id",
+			Expires:  time.UnixMicro(1_700_000_000_123_456).UTC(),
+			ClientID: "client",
+			Params:   url.Values{"scope": {"openid profile"}, "resource": {"a", "b"}, "state": {""}},
+			Signed:   signed,
 		}, empty)
 	}
 }
