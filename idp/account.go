@@ -63,8 +63,12 @@ func (as *Accounts) ChangePassword(ctx context.Context, s Login, current, fresh 
 }
 
 // errCurrent is the error for a wrong current password.
-var errCurrent = &problem.Error{Kind: problem.Invalid, Code: "wrong_password", Param: "current",
-	Message: "The current password is wrong."}
+var errCurrent = &problem.Error{
+	Kind:    problem.Invalid,
+	Code:    "wrong_password",
+	Param:   "current",
+	Message: "The current password is wrong.",
+}
 
 // checkCurrent checks the password of a signed-in subscriber. Wrong passwords have their own limit
 // here, so that wrong passwords from strangers on the sign-in page do not count.

@@ -125,10 +125,13 @@ func (as *Assertions) findClient(ctx context.Context, a Assertion, claims jwt.Cl
 		return Client{}, refuseAssertion("its sub is not the client_id of the request")
 	}
 	c, err := as.clients.Find(ctx, claims.Subject)
-	if errors.Is(err, problem.NotFound) || err == nil && c.AuthMethod != AuthPrivateKeyJWT {
+	if err != nil && !errors.Is(err, problem.NotFound) {
+		return Client{}, err
+	}
+	if err != nil || c.AuthMethod != AuthPrivateKeyJWT {
 		return c, refuseAssertion("the client is unknown, or not registered for private_key_jwt")
 	}
-	return c, err
+	return c, nil
 }
 
 // checkSignature verifies the signature with one of the client's keys that match the header. It
@@ -206,6 +209,10 @@ func useOf(c Client, claims jwt.Claims) Use {
 	if claims.IssuedAt != nil {
 		made = claims.IssuedAt.Time()
 	}
-	return Use{Hash: session.Digest(c.ID + " " + claims.ID), Made: made, Expires: claims.Expiry.Time().Add(usedFor),
-		Refusal: refuseAssertion("it was used before; each assertion needs a unique jti")}
+	return Use{
+		Hash:    session.Digest(c.ID + " " + claims.ID),
+		Made:    made,
+		Expires: claims.Expiry.Time().Add(usedFor),
+		Refusal: refuseAssertion("it was used before; each assertion needs a unique jti"),
+	}
 }

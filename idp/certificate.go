@@ -106,8 +106,12 @@ func (as *Assertions) isTrusted(chain []*x509.Certificate, now time.Time) bool {
 	for _, c := range chain[1:] {
 		between.AddCert(c)
 	}
-	_, err := chain[0].Verify(x509.VerifyOptions{Roots: as.ClientCAs, Intermediates: between, CurrentTime: now,
-		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	_, err := chain[0].Verify(x509.VerifyOptions{
+		Roots:         as.ClientCAs,
+		Intermediates: between,
+		CurrentTime:   now,
+		KeyUsages:     []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
 	return err == nil
 }
 
@@ -118,10 +122,16 @@ func (as *Assertions) checkSelfSigned(ctx context.Context, c Client, leaf *x509.
 		return len(k.Certificates) > 0 && bytes.Equal(k.Certificates[0].Raw, leaf.Raw)
 	})
 	var why unverified
-	if errors.As(err, &why) || err == nil && len(found) == 0 {
+	if errors.As(err, &why) {
 		return errCertificate
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return errCertificate
+	}
+	return nil
 }
 
 // byCertificate reports whether clients that use the method authenticate with a certificate.

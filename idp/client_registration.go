@@ -67,25 +67,31 @@ func (rs *Registrations) Admit(ctx context.Context, token, network string) (Regi
 		return Registrar{}, err
 	}
 	if token == "" {
-		p, err := rs.Fabric.Projects.FindRegistrar(ctx)
-		if errors.Is(err, problem.NotFound) || err == nil && p.ClientRegistration != fabric.ClientsOpen {
+		open, err := rs.Fabric.Projects.FindRegistrar(ctx)
+		if err != nil && !errors.Is(err, problem.NotFound) {
+			return Registrar{}, err
+		}
+		if err != nil || open.ClientRegistration != fabric.ClientsOpen {
 			return Registrar{}, ErrNoRegistration()
 		}
-		return Registrar{ProjectID: p.ID}, err
+		return Registrar{ProjectID: open.ID}, nil
 	}
 
-	k, err := rs.Fabric.RegistrationTokens.Authenticate(ctx, token)
+	initial, err := rs.Fabric.RegistrationTokens.Authenticate(ctx, token)
 	if errors.Is(err, problem.Unauthenticated) {
 		return Registrar{}, ErrNoRegistration()
 	}
 	if err != nil {
 		return Registrar{}, err
 	}
-	p, err := rs.Fabric.Projects.Find(ctx, k.ProjectID)
-	if errors.Is(err, problem.NotFound) || err == nil && p.ClientRegistration == fabric.ClientsOff {
+	project, err := rs.Fabric.Projects.Find(ctx, initial.ProjectID)
+	if err != nil && !errors.Is(err, problem.NotFound) {
+		return Registrar{}, err
+	}
+	if err != nil || project.ClientRegistration == fabric.ClientsOff {
 		return Registrar{}, ErrNoRegistration()
 	}
-	return Registrar{ProjectID: k.ProjectID, TokenID: k.ID}, err
+	return Registrar{ProjectID: initial.ProjectID, TokenID: initial.ID}, nil
 }
 
 // Register registers a client. The registration access token and the secret in the result cannot be
@@ -129,8 +135,17 @@ func (rs *Registrations) newClient(by Registrar) (Client, error) {
 		return Client{}, fmt.Errorf("creating client id: %w", err)
 	}
 	now := rs.Now()
-	c := Client{ID: id.String(), ProjectID: by.ProjectID, Profile: Default, AccessToken: JWTToken,
-		PKCEOptional: true, Scopes: slices.Clone(loginScopes), RegisteredBy: by.TokenID, Created: now, Updated: now}
+	c := Client{
+		ID:           id.String(),
+		ProjectID:    by.ProjectID,
+		Profile:      Default,
+		AccessToken:  JWTToken,
+		PKCEOptional: true,
+		Scopes:       slices.Clone(loginScopes),
+		RegisteredBy: by.TokenID,
+		Created:      now,
+		Updated:      now,
+	}
 	if by.TokenID == "" {
 		c.RegisteredBy = RegisteredOpenly
 	}
@@ -172,10 +187,13 @@ func gone(err error) error {
 // Otherwise it returns problem.Unauthenticated.
 func (rs *Registrations) Authenticate(ctx context.Context, id, token string) (RegisteredClient, error) {
 	c, err := rs.clients.Find(ctx, id)
-	if errors.Is(err, problem.NotFound) || err == nil && !sameHash(hashSecret(token), c.RegistrationHash) {
+	if err != nil && !errors.Is(err, problem.NotFound) {
+		return RegisteredClient{}, err
+	}
+	if err != nil || !sameHash(hashSecret(token), c.RegistrationHash) {
 		return RegisteredClient{}, errNotRegistered()
 	}
-	return RegisteredClient{Client: c, AccessToken: token}, err
+	return RegisteredClient{Client: c, AccessToken: token}, nil
 }
 
 // Update replaces the settings of a registered client with the settings in m (RFC 7592, section

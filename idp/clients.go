@@ -202,10 +202,10 @@ func (c *Client) fill() {
 // network.
 func (cs *Clients) checkSettings(ctx context.Context, c *Client) error {
 	err := errors.Join(c.check(), c.checkBrand(), c.checkACR(), cs.checkBackchannel(*c), cs.checkAddresses(*c))
-	if err == nil && c.SectorURI != "" {
-		err = cs.checkSector(ctx, *c)
+	if err != nil || c.SectorURI == "" {
+		return err
 	}
-	return err
+	return cs.checkSector(ctx, *c)
 }
 
 // check returns an error that lists the problems that can be found in the settings alone, without

@@ -57,8 +57,14 @@ func digest(s string) []byte {
 }
 
 func codeOf(a AuthRequest, s Login) Code {
-	return Code{Request: a, ProjectID: s.ProjectID, SessionID: s.ID, SubjectID: s.SubscriberID,
-		AuthTime: s.AuthTime, AMR: s.AMR}
+	return Code{
+		Request:   a,
+		ProjectID: s.ProjectID,
+		SessionID: s.ID,
+		SubjectID: s.SubscriberID,
+		AuthTime:  s.AuthTime,
+		AMR:       s.AMR,
+	}
 }
 
 // An authorization code contains its data, sealed like a fabric token, with a key for this purpose
@@ -87,15 +93,24 @@ func (cs *Codes) Issue(ctx context.Context, c Client, a AuthRequest, s Login) (s
 	if c.Profile == FAPI2 {
 		life = min(life, maxFAPICode)
 	}
-	code := codeOf(a.redeemable(), s)
-	sealed, err := cs.sealer.Seal(&sealedCode{ID: rand.Text(), Expires: cs.Now().Add(life), Code: code})
-	if err == nil && len(sealed) > maxSealed {
-		sealed, err = cs.keep(ctx, code, life)
-	}
+	code, err := cs.write(ctx, codeOf(a.redeemable(), s), life)
 	if err != nil {
 		return "", fmt.Errorf("writing code: %w", err)
 	}
 	cs.Observe("code")
+	return code, nil
+}
+
+// write returns a code with this content: a sealed one, or a random one if the sealed code would be
+// too long.
+func (cs *Codes) write(ctx context.Context, content Code, life time.Duration) (string, error) {
+	sealed, err := cs.sealer.Seal(&sealedCode{ID: rand.Text(), Expires: cs.Now().Add(life), Code: content})
+	if err != nil {
+		return "", err
+	}
+	if len(sealed) > maxSealed {
+		return cs.keep(ctx, content, life)
+	}
 	return sealed, nil
 }
 
@@ -112,8 +127,14 @@ func (cs *Codes) keep(ctx context.Context, c Code, life time.Duration) (code str
 // redeemable returns a copy of a with only the fields that are needed to redeem its code.
 func (a AuthRequest) redeemable() AuthRequest {
 	return AuthRequest{
-		ClientID: a.ClientID, RedirectURI: a.RedirectURI, Nonce: a.Nonce, Challenge: a.Challenge,
-		JKT: a.JKT, Scope: a.Scope, Claims: a.Claims, Resources: a.Resources,
+		ClientID:    a.ClientID,
+		RedirectURI: a.RedirectURI,
+		Nonce:       a.Nonce,
+		Challenge:   a.Challenge,
+		JKT:         a.JKT,
+		Scope:       a.Scope,
+		Claims:      a.Claims,
+		Resources:   a.Resources,
 	}
 }
 
@@ -135,13 +156,15 @@ func (cs *Codes) find(ctx context.Context, c Client, r Redemption) (code Code, h
 	}
 
 	if errors.Is(err, problem.NotFound) {
-		return code, hash, cs.revokeReplayed(ctx, c, hash, r.Uses)
+		return Code{}, hash, cs.revokeReplayed(ctx, c, hash, r.Uses)
 	}
-
-	if err == nil && code.Request.ClientID != c.ID {
-		err = invalidGrant("the code is not valid")
+	if err != nil {
+		return Code{}, hash, err
 	}
-	return code, hash, err
+	if code.Request.ClientID != c.ID {
+		return Code{}, hash, invalidGrant("the code is not valid")
+	}
+	return code, hash, nil
 }
 
 // load reads a code's content from the session store, where keep has stored it.
@@ -179,20 +202,21 @@ func (cs *Codes) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, 
 		return TokenSet{}, err
 	}
 
-	audience, err := cs.grantedAudience(c, code.Request.Resources, r.Resources)
-	if bad := checkRedemption(c, code, r); bad != nil {
-		err = bad
-	} else if err == nil {
-		err = c.checkBinding(r.Binding)
+	if err := checkRedemption(c, code, r); err != nil {
+		return TokenSet{}, cs.refuse(ctx, c, hash, r.Uses, err)
 	}
+	audience, err := cs.grantedAudience(c, code.Request.Resources, r.Resources)
 	if err != nil {
 		return TokenSet{}, cs.refuse(ctx, c, hash, r.Uses, err)
 	}
+	if err := c.checkBinding(r.Binding); err != nil {
+		return TokenSet{}, cs.refuse(ctx, c, hash, r.Uses, err)
+	}
 
-	set, err := cs.exchange(ctx, c, code, audience, r,
-		RedeemedCode{Hash: hash, Expires: cs.Now().Add(cs.Lifetimes().Code + remembered)})
+	expires := cs.Now().Add(cs.Lifetimes().Code + remembered)
+	set, err := cs.exchange(ctx, c, code, audience, r, RedeemedCode{Hash: hash, Expires: expires})
 	if err != nil {
-		return set, err
+		return TokenSet{}, err
 	}
 	cs.Observe("token_" + GrantCode)
 	return set, nil
@@ -230,8 +254,14 @@ func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience str
 		return TokenSet{}, err
 	}
 
-	return cs.tokens.mint(c, g, sub, minting{scope: g.Scope, audience: audience, nonce: code.Request.Nonce,
-		refresh: refresh, idToken: true, binding: r.Binding})
+	return cs.tokens.mint(c, g, sub, minting{
+		scope:    g.Scope,
+		audience: audience,
+		nonce:    code.Request.Nonce,
+		refresh:  refresh,
+		idToken:  true,
+		binding:  r.Binding,
+	})
 }
 
 // checkRedemption applies the rules of the client's profile for redirect_uri and code_verifier.

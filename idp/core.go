@@ -116,17 +116,23 @@ func (co *core) project(ctx context.Context, id string) (fabric.Project, error) 
 
 // OnlyProject returns the id of the only project, or "" if there is not exactly one.
 func (co *core) OnlyProject(ctx context.Context) (string, error) {
-	some, err := co.Fabric.Projects.List(ctx, page.Query{Size: 2})
-	if err != nil || len(some.Items) != 1 {
+	projects, err := co.Fabric.Projects.List(ctx, page.Query{Size: 2})
+	if err != nil {
 		return "", err
 	}
-	return some.Items[0].ID, nil
+	if len(projects.Items) != 1 {
+		return "", nil
+	}
+	return projects.Items[0].ID, nil
 }
 
 // MayRegister reports whether people may create their own accounts in a project.
 func (co *core) MayRegister(ctx context.Context, projectID string) (bool, error) {
 	project, err := co.project(ctx, projectID)
-	return project.Registration == fabric.RegistrationOpen, err
+	if err != nil {
+		return false, err
+	}
+	return project.Registration == fabric.RegistrationOpen, nil
 }
 
 // MayRegisterSomewhere reports whether people may create their own accounts in at least one
@@ -143,14 +149,17 @@ func (co *core) MayClientsRegister(ctx context.Context) (bool, error) {
 	})
 }
 
-// checkRegistrationOpen returns problem.NotFound unless people may create their own
-// accounts in the project.
+// checkRegistrationOpen returns problem.NotFound unless people may create their own accounts in the
+// project.
 func (co *core) checkRegistrationOpen(ctx context.Context, projectID string) error {
 	open, err := co.MayRegister(ctx, projectID)
-	if err == nil && !open {
-		err = problem.NoSuch("registration")
+	if err != nil {
+		return err
 	}
-	return err
+	if !open {
+		return problem.NoSuch("registration")
+	}
+	return nil
 }
 
 // newLetter returns a letter that is dated with the current time.
@@ -159,6 +168,12 @@ func (co *core) newLetter(kind mail.Kind, projectID, to string, facts map[string
 	if err != nil {
 		return mail.Letter{}, fmt.Errorf("creating mail id: %w", err)
 	}
-	return mail.Letter{ID: id.String(), ProjectID: projectID, Kind: kind, To: to, Facts: facts,
-		Created: co.Now()}, nil
+	return mail.Letter{
+		ID:        id.String(),
+		ProjectID: projectID,
+		Kind:      kind,
+		To:        to,
+		Facts:     facts,
+		Created:   co.Now(),
+	}, nil
 }

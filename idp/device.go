@@ -171,13 +171,15 @@ func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources 
 		return TokenSet{}, err
 	}
 
+	expires := ds.Now().Add(ds.Lifetimes().Device + deviceKept + remembered)
 	set, err := ds.codes.exchange(ctx, c, granted, ds.Issuer, Redemption{Binding: binding},
-		RedeemedCode{Hash: id, Expires: ds.Now().Add(ds.Lifetimes().Device + deviceKept + remembered)})
-	if err == nil {
-		_ = ds.Sessions.Delete(ctx, deviceKey(id)) // only cleans up: the row of the code prevents a second redemption
-		ds.Observe("token_" + GrantDevice)
+		RedeemedCode{Hash: id, Expires: expires})
+	if err != nil {
+		return TokenSet{}, err
 	}
-	return set, err
+	_ = ds.Sessions.Delete(ctx, deviceKey(id)) // only cleans up: the row of the code prevents a second redemption
+	ds.Observe("token_" + GrantDevice)
+	return set, nil
 }
 
 // poll returns the code that a device may redeem, or the error with which to answer its poll.

@@ -26,10 +26,10 @@ func (ds *Devices) EnterUserCode(ctx context.Context, typed, place string) (a Au
 	}
 
 	id, err := ds.Sessions.Get(ctx, userCodeKey(code))
-	var d Device
-	if err == nil {
-		d, err = ds.findWaiting(ctx, string(id))
+	if err != nil {
+		return a, c, err
 	}
+	d, err := ds.findWaiting(ctx, string(id))
 	if err != nil {
 		return a, c, err
 	}
@@ -40,8 +40,14 @@ func (ds *Devices) EnterUserCode(ctx context.Context, typed, place string) (a Au
 
 	// Always ask for consent, because the device may belong to someone other than the person who
 	// typed the code (RFC 8628, section 5.4).
-	return AuthRequest{ID: randomToken(), ClientID: d.ClientID, Device: string(id), Scope: d.Scope,
-		Prompt: []string{"consent"}, Created: ds.Now()}, c, nil
+	return AuthRequest{
+		ID:       randomToken(),
+		ClientID: d.ClientID,
+		Device:   string(id),
+		Scope:    d.Scope,
+		Prompt:   []string{"consent"},
+		Created:  ds.Now(),
+	}, c, nil
 }
 
 // findWaiting finds a device whose request has not been answered yet.
@@ -150,9 +156,16 @@ func (ds *Devices) countGuess(ctx context.Context, place string) error {
 
 func (ds *Devices) countGuessAt(ctx context.Context, place string, most int) error {
 	n, err := ds.Sessions.Incr(ctx, session.Key{Kind: "guess", ID: session.Digest(place)}, guessWindow)
-	if err != nil || n <= int64(most) {
+	if err != nil {
 		return err
 	}
-	return &problem.Error{Kind: problem.RateLimited, Code: "rate_limit_exceeded",
-		Message: "too many device codes", RetryAfter: guessWindow}
+	if n <= int64(most) {
+		return nil
+	}
+	return &problem.Error{
+		Kind:       problem.RateLimited,
+		Code:       "rate_limit_exceeded",
+		Message:    "too many device codes",
+		RetryAfter: guessWindow,
+	}
 }

@@ -97,8 +97,11 @@ func (ls *Logins) newDeviceLetters(sub fabric.Subscriber, s Login, from Visitor)
 	if sub.Email == "" || from.known || ls.marks.find(from.Device, sub) != "" {
 		return nil, nil
 	}
-	facts := audit.Origin{Actor: audit.Actor{Kind: audit.Subscriber, ID: sub.ID}, Agent: s.UserAgent,
-		Address: s.Address}.Facts(ls.Now())
+	facts := audit.Origin{
+		Actor:   audit.Actor{Kind: audit.Subscriber, ID: sub.ID},
+		Agent:   s.UserAgent,
+		Address: s.Address,
+	}.Facts(ls.Now())
 	l, err := ls.newLetter(mail.NewDevice, sub.ProjectID, sub.Email, facts)
 	l.SubscriberID = sub.ID
 	return []mail.Letter{l}, err

@@ -59,8 +59,12 @@ func (ls *Logins) begin(ctx context.Context, sub fabric.Subscriber, began time.T
 	}
 	amr := []string{"pwd"}
 	if set.Any() {
-		return Login{}, &Unfinished{Proof{SubscriberID: sub.ID, AMR: amr, Began: began,
-			Password: session.Digest(sub.PasswordHash)}}
+		return Login{}, &Unfinished{Proof{
+			SubscriberID: sub.ID,
+			AMR:          amr,
+			Began:        began,
+			Password:     session.Digest(sub.PasswordHash),
+		}}
 	}
 	return ls.create(ctx, sub, began, amr, from)
 }
@@ -151,10 +155,10 @@ func (ls *Logins) LogInByPasskey(ctx context.Context, projectID string, key fact
 
 	s, err := ls.enter(ctx, sub, ls.Now(), key.AMR(), from)
 	if errors.Is(err, problem.Unauthenticated) {
-		err = factor.ErrUnknown
+		return Login{}, factor.ErrUnknown
 	}
 	if err != nil {
-		return s, err
+		return Login{}, err
 	}
 	ls.Limits.ReturnAll(ctx, networkCounts(from))
 	return s, nil
@@ -186,9 +190,12 @@ func (at *Attempts) RefuseFactor(ctx context.Context, projectID, subscriberID st
 
 	e := audit.Of("login", projectID, target.Kind, target.ID).Refuse(why.Code)
 	if why.Kind == problem.RateLimited {
-		said, err := at.recordedRecently(ctx, "second factor "+subscriberID)
-		if said || err != nil {
+		isRecorded, err := at.recordedRecently(ctx, "second factor "+subscriberID)
+		if err != nil {
 			return err
+		}
+		if isRecorded {
+			return nil
 		}
 		e = audit.Of("login", projectID, target.Kind, target.ID).Refuse(refusedTooMany).With("limit", why.Code)
 	}

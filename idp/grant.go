@@ -71,11 +71,19 @@ func (gs *Grants) create(c Client, code Code) (g Grant, refresh string, err erro
 
 	now, l := gs.Now(), gs.Lifetimes()
 	g = Grant{
-		ID: id.String(), ProjectID: code.ProjectID, ClientID: c.ID, SubscriberID: code.SubjectID,
-		SessionID: code.SessionID,
-		Scope:     code.Request.Scope, Claims: code.Request.Claims, Resources: code.Request.Resources,
-		AuthTime: code.AuthTime, AMR: code.AMR, Created: now,
-		IdleUntil: now.Add(l.RefreshIdle), Expires: now.Add(l.RefreshAbsolute),
+		ID:           id.String(),
+		ProjectID:    code.ProjectID,
+		ClientID:     c.ID,
+		SubscriberID: code.SubjectID,
+		SessionID:    code.SessionID,
+		Scope:        code.Request.Scope,
+		Claims:       code.Request.Claims,
+		Resources:    code.Request.Resources,
+		AuthTime:     code.AuthTime,
+		AMR:          code.AMR,
+		Created:      now,
+		IdleUntil:    now.Add(l.RefreshIdle),
+		Expires:      now.Add(l.RefreshAbsolute),
 	}
 
 	if c.mayKeepGoing(g.Scope) {

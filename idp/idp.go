@@ -144,28 +144,51 @@ func New(c Config) *Provider {
 
 	p.Clients = &Clients{core: shared, store: c.Store.Clients, recent: cache.New[Client](c.Now)}
 	p.Registrations = &Registrations{core: shared, clients: p.Clients, store: c.Store.Registrations}
-	p.Assertions = &Assertions{core: shared, clients: p.Clients,
-		local: cache.New[keySet](c.Now)}
+	p.Assertions = &Assertions{
+		core:    shared,
+		clients: p.Clients,
+		local:   cache.New[keySet](c.Now),
+	}
 	p.Subjects = &Subjects{core: shared}
 	p.Tokens = &Tokens{core: shared, clients: p.Clients, subjects: p.Subjects}
-	p.Requests = &Requests{core: shared, clients: p.Clients, subjects: p.Subjects, tokens: p.Tokens,
-		signers: p.Assertions, sealer: c.Ring.Sealer("pushed request", "pushed", "")}
+	p.Requests = &Requests{
+		core:     shared,
+		clients:  p.Clients,
+		subjects: p.Subjects,
+		tokens:   p.Tokens,
+		signers:  p.Assertions,
+		sealer:   c.Ring.Sealer("pushed request", "pushed", ""),
+	}
 
 	p.DeviceMarks = &DeviceMarks{core: shared}
 	p.Attempts = &Attempts{core: shared, store: c.Store.Logins, marks: p.DeviceMarks}
-	p.Logins = &Logins{core: shared, store: c.Store.Logins, attempts: p.Attempts, marks: p.DeviceMarks,
-		recent: cache.New[Login](c.Now)}
+	p.Logins = &Logins{
+		core:     shared,
+		store:    c.Store.Logins,
+		attempts: p.Attempts,
+		marks:    p.DeviceMarks,
+		recent:   cache.New[Login](c.Now),
+	}
 
 	p.Grants = &Grants{core: shared, store: c.Store.Grants, logins: p.Logins, tokens: p.Tokens}
-	p.Codes = &Codes{core: shared, store: c.Store.Grants, grants: p.Grants, tokens: p.Tokens,
-		sealer: c.Ring.Sealer("authorization code", "code", "")}
+	p.Codes = &Codes{
+		core:   shared,
+		store:  c.Store.Grants,
+		grants: p.Grants,
+		tokens: p.Tokens,
+		sealer: c.Ring.Sealer("authorization code", "code", ""),
+	}
 	p.Devices = &Devices{core: shared, clients: p.Clients, codes: p.Codes}
 
 	p.Letters = &Letters{core: shared, store: c.Store.Letters}
 	p.Accounts = &Accounts{core: shared, letters: p.Letters, logins: p.Logins, requests: p.Requests}
 	p.Consents = &Consents{core: shared, store: c.Store.Consents, clients: p.Clients}
-	p.Upstreams = &Upstreams{core: shared, store: c.Store.Upstreams, logins: p.Logins,
-		offered: cache.New[[]Upstream](c.Now)}
+	p.Upstreams = &Upstreams{
+		core:    shared,
+		store:   c.Store.Upstreams,
+		logins:  p.Logins,
+		offered: cache.New[[]Upstream](c.Now),
+	}
 	return p
 }
 

@@ -55,8 +55,16 @@ func (cs *Clients) Import(ctx context.Context, c Client, dry bool) (Client, erro
 // only checks them. If the project has a provider with the same name, Import returns
 // problem.Conflict.
 func (us *Upstreams) Import(ctx context.Context, u Upstream, dry bool) error {
-	in := UpstreamInput{Name: &u.Name, Issuer: &u.Issuer, ClientID: &u.ClientID, Enabled: &u.Enabled,
-		Scopes: &u.Scopes, Claims: &u.Claims, SignUp: &u.SignUp, Logout: &u.Logout}
+	in := UpstreamInput{
+		Name:     &u.Name,
+		Issuer:   &u.Issuer,
+		ClientID: &u.ClientID,
+		Enabled:  &u.Enabled,
+		Scopes:   &u.Scopes,
+		Claims:   &u.Claims,
+		SignUp:   &u.SignUp,
+		Logout:   &u.Logout,
+	}
 	err := us.Check(Upstream{}, in)
 	if id, parseErr := uuid.Parse(u.ID); parseErr != nil || id.String() != u.ID {
 		err = errors.Join(err, problem.BadParam("id", "id must be a UUID"))

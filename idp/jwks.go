@@ -69,14 +69,23 @@ func (as *Assertions) keysOf(ctx context.Context, c Client, fits fit) ([]jose.JS
 	if c.JWKSURI != "" {
 		return as.remoteKeys(ctx, c.JWKSURI, fits)
 	}
-	known, err := as.local.Load(c.ID, func() (keySet, error) { return readKeySet(c.JWKS) })
-	if err == nil && !bytes.Equal(known.raw, c.JWKS) { // the client was changed within the last 300 ms
-		known, err = readKeySet(c.JWKS)
-	}
+	set, err := as.localKeys(c)
 	if err != nil {
 		return nil, fmt.Errorf("reading the client's key set: %w", err)
 	}
-	return fitting(known.keys, fits), nil
+	return fitting(set.keys, fits), nil
+}
+
+// localKeys returns the key set that is stored with a client, from a cache.
+func (as *Assertions) localKeys(c Client) (keySet, error) {
+	cached, err := as.local.Load(c.ID, func() (keySet, error) { return readKeySet(c.JWKS) })
+	if err != nil {
+		return keySet{}, err
+	}
+	if !bytes.Equal(cached.raw, c.JWKS) { // the client was changed within the last 300 ms
+		return readKeySet(c.JWKS)
+	}
+	return cached, nil
 }
 
 // A keySet is a client's JWKS, with the keys in it.
@@ -86,8 +95,11 @@ type keySet struct {
 }
 
 func readKeySet(raw []byte) (keySet, error) {
-	set, err := parseKeySet(raw)
-	return keySet{raw, set}, err
+	keys, err := parseKeySet(raw)
+	if err != nil {
+		return keySet{}, err
+	}
+	return keySet{raw: raw, keys: keys}, nil
 }
 
 // fitting returns the keys in set that fits accepts.

@@ -123,18 +123,18 @@ func (ls *Logins) LogIn(ctx context.Context, projectID, email, password string, 
 	}
 
 	// Count first, so that the limit also applies to concurrent attempts.
-	tried, err := ls.attempts.count(ctx, projectID, email, sub, from)
+	counted, err := ls.attempts.count(ctx, projectID, email, sub, from)
 	if err != nil {
 		return Login{}, err
 	}
 
 	attempt, err := ls.Passwords.Try(ctx, sub.PasswordHash, password) // takes the same time for an unknown address
 	if err != nil {
-		tried.back(ctx)
+		counted.undo(ctx)
 		return Login{}, fmt.Errorf("checking password: %w", err)
 	}
 	if attempt.OK && !sub.Disabled {
-		tried.back(ctx)
+		counted.undo(ctx)
 	}
 
 	s, err := ls.decide(ctx, projectID, email, password, sub, attempt.OK, began, from)
@@ -185,6 +185,7 @@ func refusalOf(sub fabric.Subscriber, password bool) string {
 	return ""
 }
 
+// create writes a login of sub that began at the given time.
 func (ls *Logins) create(ctx context.Context, sub fabric.Subscriber, began time.Time, amr []string,
 	from Visitor) (Login, error) {
 	id, err := uuid.NewV7()
@@ -193,10 +194,16 @@ func (ls *Logins) create(ctx context.Context, sub fabric.Subscriber, began time.
 	}
 
 	s := Login{
-		ID: id.String(), ProjectID: sub.ProjectID, SubscriberID: sub.ID, AuthTime: began, AMR: amr,
-		UserAgent: cut(from.UserAgent, 256), Address: cut(from.Address, 64),
-		Expires: began.Add(ls.Lifetimes().BrowserAbsolute),
-		Mark:    from.Mark, Silent: from.silent,
+		ID:           id.String(),
+		ProjectID:    sub.ProjectID,
+		SubscriberID: sub.ID,
+		AuthTime:     began,
+		AMR:          amr,
+		UserAgent:    truncate(from.UserAgent, 256),
+		Address:      truncate(from.Address, 64),
+		Expires:      began.Add(ls.Lifetimes().BrowserAbsolute),
+		Mark:         from.Mark,
+		Silent:       from.silent,
 	}
 
 	notices, err := ls.newDeviceLetters(sub, s, from)
@@ -209,7 +216,8 @@ func (ls *Logins) create(ctx context.Context, sub fabric.Subscriber, began time.
 	return s, ls.cache(ctx, s, ls.Sessions.Put)
 }
 
-func cut(s string, n int) string {
+// truncate returns at most the first n bytes of s, as valid UTF-8.
+func truncate(s string, n int) string {
 	if len(s) > n {
 		s = s[:n]
 	}
@@ -224,11 +232,11 @@ func (ls *Logins) End(ctx context.Context, sids ...string) error {
 	}
 	ctx = context.WithoutCancel(ctx) // finish even if the caller has disconnected
 
-	all := make([]revocation.Revocation, len(sids))
+	revocations := make([]revocation.Revocation, len(sids))
 	for i, sid := range sids {
-		all[i] = ls.revocationOf(revocation.Session, sid)
+		revocations[i] = ls.revocationOf(revocation.Session, sid)
 	}
-	if err := ls.store.EndLogins(ctx, ls.Now(), all...); err != nil {
+	if err := ls.store.EndLogins(ctx, ls.Now(), revocations...); err != nil {
 		return fmt.Errorf("ending session: %w", err)
 	}
 
@@ -237,13 +245,18 @@ func (ls *Logins) End(ctx context.Context, sids ...string) error {
 	errs := []error{ls.Revocations.Sync(ctx)}
 	for _, sid := range sids {
 		ls.recent.Drop(sid)
-		s, err := ls.store.FindLogin(ctx, sid)
-		if err == nil {
-			err = ls.cache(ctx, s, ls.Sessions.Put)
-		}
-		errs = append(errs, problem.IgnoreNotFound(err))
+		errs = append(errs, problem.IgnoreNotFound(ls.copyRow(ctx, sid)))
 	}
 	return errors.Join(errs...)
+}
+
+// copyRow writes the row of a login to the session store.
+func (ls *Logins) copyRow(ctx context.Context, sid string) error {
+	s, err := ls.store.FindLogin(ctx, sid)
+	if err != nil {
+		return err
+	}
+	return ls.cache(ctx, s, ls.Sessions.Put)
 }
 
 // MadeIn returns the logins made in the browser with this mark (a digest) that have not ended. They
@@ -265,9 +278,10 @@ func (ls *Logins) rehash(ctx context.Context, sub fabric.Subscriber, password st
 	}
 
 	hash, err := ls.Passwords.Hash(ctx, password)
-	if err == nil {
-		err = ls.store.RehashPassword(ctx, sub.ProjectID, sub.ID, sub.PasswordHash, hash)
+	if err != nil {
+		return sub, false, fmt.Errorf("rehashing password: %w", err)
 	}
+	err = ls.store.RehashPassword(ctx, sub.ProjectID, sub.ID, sub.PasswordHash, hash)
 	if err == nil {
 		sub.PasswordHash = hash
 		return sub, true, nil
@@ -277,7 +291,7 @@ func (ls *Logins) rehash(ctx context.Context, sub fabric.Subscriber, password st
 	}
 
 	// Another request changed the hash in the meantime. Check the password against the new hash.
-	now, err := ls.Subscribers.FindSubscriber(ctx, sub.ProjectID, sub.ID)
+	changed, err := ls.Subscribers.FindSubscriber(ctx, sub.ProjectID, sub.ID)
 	if errors.Is(err, problem.NotFound) {
 		return sub, false, nil
 	}
@@ -285,11 +299,11 @@ func (ls *Logins) rehash(ctx context.Context, sub fabric.Subscriber, password st
 		return sub, false, fmt.Errorf("finding subscriber: %w", err)
 	}
 
-	ok, err := ls.Passwords.Verify(ctx, now.PasswordHash, password)
+	ok, err := ls.Passwords.Verify(ctx, changed.PasswordHash, password)
 	if err != nil {
 		return sub, false, fmt.Errorf("checking password: %w", err)
 	}
-	return now, ok, nil
+	return changed, ok, nil
 }
 
 // List returns the live logins of a subscriber, newest first.

@@ -44,10 +44,14 @@ func (ts *Tokens) LogoutToken(ctx context.Context, clientID, subscriberID, sid s
 	}
 	now := ts.Now()
 	return ts.Ring.SignUnique(c.IDTokenAlg, typLogout, logoutClaims{
-		Issuer: ts.Issuer, Subject: ts.subjects.SubjectFor(c, subscriberID), Audience: c.ID, IssuedAt: now.Unix(),
-		Expires: now.Add(logoutFor).Unix(),
-		ID:      uuid.NewString(), SessionID: ts.subjects.SessionFor(c, sid),
-		Events: map[string]struct{}{logoutEvent: {}},
+		Issuer:    ts.Issuer,
+		Subject:   ts.subjects.SubjectFor(c, subscriberID),
+		Audience:  c.ID,
+		IssuedAt:  now.Unix(),
+		Expires:   now.Add(logoutFor).Unix(),
+		ID:        uuid.NewString(),
+		SessionID: ts.subjects.SessionFor(c, sid),
+		Events:    map[string]struct{}{logoutEvent: {}},
 	})
 }
 

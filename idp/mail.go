@@ -3,6 +3,7 @@ package idp
 import (
 	"context"
 	"errors"
+	"maps"
 	"strconv"
 	"time"
 
@@ -77,8 +78,12 @@ func (ls *Letters) AskIn(ctx context.Context, language string, kind mail.Kind, p
 // Write returns problem.NotFound.
 func (ls *Letters) Write(ctx context.Context, l mail.Letter) (mail.Draft, error) {
 	if l.ProjectID == "" { // a letter to an operator about the installation
-		return mail.Draft{Kind: l.Kind, To: l.To, Brand: mail.Brand{Name: "selvage at " + hostOf(ls.Issuer)},
-			Facts: l.Facts}, nil
+		return mail.Draft{
+			Kind:  l.Kind,
+			To:    l.To,
+			Brand: mail.Brand{Name: "selvage at " + hostOf(ls.Issuer)},
+			Facts: l.Facts,
+		}, nil
 	}
 
 	project, err := ls.Fabric.Projects.Find(ctx, l.ProjectID)
@@ -86,10 +91,22 @@ func (ls *Letters) Write(ctx context.Context, l mail.Letter) (mail.Draft, error)
 		return mail.Draft{}, err
 	}
 
-	d := mail.Draft{Kind: l.Kind, Language: ls.language(ctx, l), To: l.To,
-		Brand: mail.Brand{Name: project.Name, Color: project.Color, Logo: ls.picture(ctx, project)}, Facts: l.Facts}
-	link := Link{Letter: l.ID, Purpose: l.Kind, ProjectID: l.ProjectID, SubscriberID: l.SubscriberID, Email: l.To,
-		Inviter: l.Facts["inviter"], Request: l.Facts["request"]}
+	d := mail.Draft{
+		Kind:     l.Kind,
+		Language: ls.language(ctx, l),
+		To:       l.To,
+		Brand:    mail.Brand{Name: project.Name, Color: project.Color, Logo: ls.picture(ctx, project)},
+		Facts:    l.Facts,
+	}
+	link := Link{
+		Letter:       l.ID,
+		Purpose:      l.Kind,
+		ProjectID:    l.ProjectID,
+		SubscriberID: l.SubscriberID,
+		Email:        l.To,
+		Inviter:      l.Facts["inviter"],
+		Request:      l.Facts["request"],
+	}
 
 	// Check the recipient of each kind of letter again, because its reason may no longer exist.
 	switch l.Kind {
@@ -158,15 +175,14 @@ func (ls *Letters) language(ctx context.Context, l mail.Letter) string {
 
 // addLifetimes returns facts with the lifetimes of links.
 func (ls *Letters) addLifetimes(facts map[string]string) map[string]string {
-	l := ls.Lifetimes()
-	all := map[string]string{
-		"minutes": strconv.Itoa(int(l.ResetLink.Minutes())), "hours": strconv.Itoa(int(l.VerifyLink.Hours())),
-		"days": strconv.Itoa(int(l.InviteLink.Hours() / 24)),
+	lifetimes := ls.Lifetimes()
+	extended := map[string]string{
+		"minutes": strconv.Itoa(int(lifetimes.ResetLink.Minutes())),
+		"hours":   strconv.Itoa(int(lifetimes.VerifyLink.Hours())),
+		"days":    strconv.Itoa(int(lifetimes.InviteLink.Hours() / 24)),
 	}
-	for name, value := range facts {
-		all[name] = value
-	}
-	return all
+	maps.Copy(extended, facts)
+	return extended
 }
 
 // These constants are how long finished letters are kept. Sent letters are kept as a record, and

@@ -81,9 +81,12 @@ func (ls *Letters) FindLink(ctx context.Context, purpose mail.Kind, token string
 	if l.Email != "" {
 		return l, nil
 	}
-	s, err := ls.Subscribers.FindSubscriber(ctx, l.ProjectID, l.SubscriberID)
-	l.Bound = s.Email
-	return l, err
+	sub, err := ls.Subscribers.FindSubscriber(ctx, l.ProjectID, l.SubscriberID)
+	if err != nil {
+		return Link{}, err
+	}
+	l.Bound = sub.Email
+	return l, nil
 }
 
 // Account returns the email address of the account to which an invitation leads.
@@ -96,18 +99,26 @@ func (ls *Letters) HandOver(ctx context.Context, projectID, subscriberID, invite
 	if err != nil {
 		return "", err
 	}
-	return ls.newLink(ctx, Link{Purpose: mail.Invitation, ProjectID: projectID, SubscriberID: s.ID, Bound: s.Email,
-		Inviter: inviter}, s.Claims.Locale)
+	return ls.newLink(ctx, Link{
+		Purpose:      mail.Invitation,
+		ProjectID:    projectID,
+		SubscriberID: s.ID,
+		Bound:        s.Email,
+		Inviter:      inviter,
+	}, s.Claims.Locale)
 }
 
 // linkOwner returns the subscriber of a link. If the subscriber is missing or disabled, it returns
 // problem.NotFound.
 func (as *Accounts) linkOwner(ctx context.Context, l Link) (fabric.Subscriber, error) {
-	s, err := as.Subscribers.FindSubscriber(ctx, l.ProjectID, l.SubscriberID)
-	if err == nil && s.Disabled {
-		err = problem.NoSuch("link")
+	sub, err := as.Subscribers.FindSubscriber(ctx, l.ProjectID, l.SubscriberID)
+	if err != nil {
+		return fabric.Subscriber{}, err
 	}
-	return s, err
+	if sub.Disabled {
+		return fabric.Subscriber{}, problem.NoSuch("link")
+	}
+	return sub, nil
 }
 
 // used converts the error for a link that was used concurrently into the error for an unknown link.

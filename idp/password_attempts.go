@@ -25,9 +25,9 @@ type Attempts struct {
 	marks *DeviceMarks
 }
 
-// A try is a counted attempt with a password. The attempt is counted before the password is
-// checked, so that the limit also applies to concurrent attempts.
-type try struct {
+// A countedAttempt is an attempt with a password, which is counted before the password is checked.
+// The limit therefore also applies to concurrent attempts.
+type countedAttempt struct {
 	limits *limit.Limiter
 	counts []limit.Count
 }
@@ -37,33 +37,38 @@ type try struct {
 // separately, so that strangers' guesses do not lock it out. After too many attempts, the error is
 // problem.RateLimited for every address.
 func (at *Attempts) count(ctx context.Context, projectID, email string, sub fabric.Subscriber,
-	from Visitor) (try, error) {
-	t := try{limits: at.Limits}
+	from Visitor) (countedAttempt, error) {
+	var counts []limit.Count
 	if device := at.marks.find(from.Device, sub); device != "" {
-		t.counts = []limit.Count{{Name: limit.LoginPerDevice, Who: device + " " + sub.ID}}
+		counts = []limit.Count{{Name: limit.LoginPerDevice, Who: device + " " + sub.ID}}
 	} else {
-		t.counts = append([]limit.Count{{Name: limit.LoginPerAccount, Who: accountOf(projectID, email)}},
-			networkCounts(from)...)
+		account := limit.Count{Name: limit.LoginPerAccount, Who: accountOf(projectID, email)}
+		counts = append([]limit.Count{account}, networkCounts(from)...)
 	}
 
-	over, err := at.Limits.TakeAll(ctx, t.counts)
+	exceeded, err := at.Limits.TakeAll(ctx, counts)
 	if errors.Is(err, problem.RateLimited) {
 		at.Observe("login_throttled")
-		if unsaid := at.recordThrottled(ctx, projectID, email, sub, over); unsaid != nil {
-			err = unsaid
+		if err := at.recordThrottled(ctx, projectID, email, sub, exceeded); err != nil {
+			return countedAttempt{}, err
 		}
 	}
-	return t, err
+	if err != nil {
+		return countedAttempt{}, err
+	}
+	return countedAttempt{limits: at.Limits, counts: counts}, nil
 }
 
 // networkCounts returns the counters of an attempt for the visitor's network.
 func networkCounts(from Visitor) []limit.Count {
-	return []limit.Count{{Name: limit.LoginPerNetwork, Who: from.Network},
-		{Name: limit.LoginPerRange, Who: limit.Range(from.Network)}}
+	return []limit.Count{
+		{Name: limit.LoginPerNetwork, Who: from.Network},
+		{Name: limit.LoginPerRange, Who: limit.Range(from.Network)},
+	}
 }
 
-// back undoes the count. Callers use it if the password was correct or was not checked.
-func (t try) back(ctx context.Context) { t.limits.ReturnAll(ctx, t.counts) }
+// undo undoes the count. Callers use it if the password was correct or was not checked.
+func (ca countedAttempt) undo(ctx context.Context) { ca.limits.ReturnAll(ctx, ca.counts) }
 
 // accountOf returns the name under which attempts for an email address are counted. It does not
 // depend on the spelling of the address.
@@ -102,6 +107,7 @@ func (at *Attempts) refuse(ctx context.Context, projectID, email string, sub fab
 	return errWrong
 }
 
+// record writes the audit event of a refused login. facts are names and values of more details.
 func (at *Attempts) record(ctx context.Context, projectID, email string, sub fabric.Subscriber,
 	reason string, facts ...string) error {
 	email = fabric.NormalizeEmail(email)
@@ -109,8 +115,8 @@ func (at *Attempts) record(ctx context.Context, projectID, email string, sub fab
 	if sub.ID != "" {
 		target, account = audit.Target{Kind: "subscriber", ID: sub.ID}, masked(email)
 	}
-	e := audit.Of("login", projectID, target.Kind, target.ID).Refuse(reason).With("account", account)
-	if err := at.store.Record(ctx, e.With(facts...)); err != nil {
+	event := audit.Of("login", projectID, target.Kind, target.ID).Refuse(reason).With("account", account)
+	if err := at.store.Record(ctx, event.With(facts...)); err != nil {
 		return fmt.Errorf("recording a refused login: %w", err)
 	}
 	return nil
@@ -123,12 +129,15 @@ const throttledEvery = time.Minute
 // recordThrottled records that a limit has stopped a login, unless the same limit was recorded
 // recently.
 func (at *Attempts) recordThrottled(ctx context.Context, projectID, email string,
-	sub fabric.Subscriber, over limit.Count) error {
-	said, err := at.recordedRecently(ctx, string(over.Name)+" "+over.Who)
-	if said || err != nil {
+	sub fabric.Subscriber, exceeded limit.Count) error {
+	isRecorded, err := at.recordedRecently(ctx, string(exceeded.Name)+" "+exceeded.Who)
+	if err != nil {
 		return err
 	}
-	return at.record(ctx, projectID, email, sub, refusedTooMany, "limit", string(over.Name))
+	if isRecorded {
+		return nil
+	}
+	return at.record(ctx, projectID, email, sub, refusedTooMany, "limit", string(exceeded.Name))
 }
 
 // recordedRecently reports whether a reached limit was recorded recently. If it was not,
@@ -147,9 +156,9 @@ func (at *Attempts) recordedRecently(ctx context.Context, count string) (bool, e
 // accountDigest returns a name for an account that does not reveal its email address.
 func (at *Attempts) accountDigest(projectID, email string) string {
 	key := at.Ring.Derive("audit accounts")
-	h := hmac.New(sha256.New, key[:])
-	h.Write([]byte(projectID + "\x00" + email))
-	return hex.EncodeToString(h.Sum(nil)[:8])
+	mac := hmac.New(sha256.New, key[:])
+	mac.Write([]byte(projectID + "\x00" + email))
+	return hex.EncodeToString(mac.Sum(nil)[:8])
 }
 
 // AuditAccount returns the id under which the audit trail records an email address: the id of its

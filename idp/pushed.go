@@ -84,17 +84,25 @@ func (rs *Requests) Push(ctx context.Context, c Client, v url.Values,
 	if c.Profile == FAPI2 {
 		life = min(life, maxFAPIPushed)
 	}
-	ref, err := rs.keepPushed(ctx, pushedRequest{ID: src.pushed, Expires: rs.Now().Add(life), ClientID: c.ID,
-		Params: v, Signed: src.signed}, life)
-	return pushedPrefix + ref, life, err
+	ref, err := rs.keepPushed(ctx, pushedRequest{
+		ID:       src.pushed,
+		Expires:  rs.Now().Add(life),
+		ClientID: c.ID,
+		Params:   v,
+		Signed:   src.signed,
+	}, life)
+	if err != nil {
+		return "", 0, err
+	}
+	return pushedPrefix + ref, life, nil
 }
 
 // keepPushed returns the reference to a pushed request. If the sealed request is too long, it
 // stores the request in the session store.
 func (rs *Requests) keepPushed(ctx context.Context, p pushedRequest, life time.Duration) (ref string, err error) {
-	ref, err = rs.sealer.Seal(&p)
-	if err == nil && len(ref) <= maxSealedRequest {
-		return ref, nil
+	sealed, err := rs.sealer.Seal(&p)
+	if err == nil && len(sealed) <= maxSealedRequest {
+		return sealed, nil
 	}
 	value, err := json.Marshal(p)
 	if err != nil {
@@ -108,11 +116,14 @@ func (rs *Requests) keepPushed(ctx context.Context, p pushedRequest, life time.D
 func (rs *Requests) findPushed(ctx context.Context, c Client, uri string) (url.Values, Source, error) {
 	unknown := oauth("invalid_request_uri", "the pushed request is unknown, has expired or was answered before")
 	p, err := rs.openPushed(ctx, strings.TrimPrefix(uri, pushedPrefix))
-	switch {
-	case errors.Is(err, problem.NotFound), err == nil && (p.ClientID != c.ID || !rs.Now().Before(p.Expires)):
+	if errors.Is(err, problem.NotFound) {
 		return nil, Source{}, unknown
-	case err != nil:
+	}
+	if err != nil {
 		return nil, Source{}, fmt.Errorf("reading pushed request: %w", err)
+	}
+	if p.ClientID != c.ID || !rs.Now().Before(p.Expires) {
+		return nil, Source{}, unknown
 	}
 
 	used, err := rs.wasAnswered(ctx, p)
@@ -172,8 +183,12 @@ func (rs *Requests) EndPushed(ctx context.Context, a AuthRequest) error {
 	}
 
 	uses := Uses{store: rs.Store.Uses, log: rs.Store.Used}
-	uses.Add(Use{Hash: answered(a.Pushed), Refusal: problem.NoSuch("pushed request"),
-		Made: rs.pushedAt(a.PushedUntil), Expires: until.Add(2 * rs.Lifetimes().Request)})
+	uses.Add(Use{
+		Hash:    answered(a.Pushed),
+		Refusal: problem.NoSuch("pushed request"),
+		Made:    rs.pushedAt(a.PushedUntil),
+		Expires: until.Add(2 * rs.Lifetimes().Request),
+	})
 	err := uses.Store(ctx)
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return fmt.Errorf("ending pushed request: %w", err)

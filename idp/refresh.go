@@ -98,8 +98,13 @@ func (gs *Grants) Refresh(ctx context.Context, c Client, r Refreshing) (TokenSet
 	}
 
 	gs.Observe("token_" + GrantRefresh)
-	return gs.tokens.mint(c, g, sub, minting{scope: scope, audience: audience, refresh: next, idToken: true,
-		binding: r.Binding})
+	return gs.tokens.mint(c, g, sub, minting{
+		scope:    scope,
+		audience: audience,
+		refresh:  next,
+		idToken:  true,
+		binding:  r.Binding,
+	})
 }
 
 // renew uses a refresh token and returns its successor, or "" if the client's tokens are not
@@ -175,8 +180,11 @@ func (gs *Grants) successor(g Grant, token string) (string, bool) {
 		return "", false
 	}
 	seed, err := gs.Ring.OpenSecret(SeedName(g.ID), g.Seed)
+	if err != nil {
+		return "", false
+	}
 	next := refreshAfter(token, string(seed))
-	return next, err == nil && hashSecret(next) == g.RefreshHash
+	return next, hashSecret(next) == g.RefreshHash
 }
 
 // refreshAfter returns the successor of a refresh token. It depends on both token and seed. Neither

@@ -28,8 +28,11 @@ type Registrant struct {
 }
 
 func (in Registrant) input() fabric.SubscriberInput {
-	return fabric.SubscriberInput{Email: &in.Email, Password: &in.Password,
-		Profile: fabric.Profile{FirstName: &in.FirstName, LastName: &in.LastName}}
+	return fabric.SubscriberInput{
+		Email:    &in.Email,
+		Password: &in.Password,
+		Profile:  fabric.Profile{FirstName: &in.FirstName, LastName: &in.LastName},
+	}
 }
 
 // Register stores the pending account in the request and queues an email to its address. The email
@@ -84,8 +87,12 @@ func (as *Accounts) CompleteRegistration(ctx context.Context, token string, req 
 	}
 
 	verified := true
-	in := fabric.SubscriberInput{Email: &l.Email, Verified: &verified, Password: &password,
-		Proof: &fabric.Proof{Hash: l.Hash, Purpose: string(mail.Registration)}}
+	in := fabric.SubscriberInput{
+		Email:    &l.Email,
+		Verified: &verified,
+		Password: &password,
+		Proof:    &fabric.Proof{Hash: l.Hash, Purpose: string(mail.Registration)},
+	}
 	if req.Waits(l) {
 		hash, err := as.Ring.OpenSecret(pendingName(req.ID), req.Pending.Password)
 		if err != nil {
@@ -116,15 +123,16 @@ func (ls *Letters) writeRegistration(ctx context.Context, l mail.Letter, d mail.
 		return d, err
 	}
 
-	s, err := ls.Subscribers.FindSubscriberByEmail(ctx, l.ProjectID, l.To)
-	switch {
-	case err == nil && s.Disabled:
-		return d, problem.NoSuch("recipient")
-	case err == nil:
+	existing, err := ls.Subscribers.FindSubscriberByEmail(ctx, l.ProjectID, l.To)
+	if err != nil && !errors.Is(err, problem.NotFound) {
+		return d, err
+	}
+	if err == nil {
+		if existing.Disabled {
+			return d, problem.NoSuch("recipient")
+		}
 		d.Kind = mail.Registered
 		return d, nil
-	case !errors.Is(err, problem.NotFound):
-		return d, err
 	}
 
 	d.Facts = ls.addLifetimes(l.Facts)

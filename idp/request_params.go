@@ -45,10 +45,16 @@ var requestParams = []string{
 // returns an error.
 func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, error) {
 	a := AuthRequest{
-		ID: randomToken(), ClientID: c.ID, RedirectURI: v.Get("redirect_uri"), State: v.Get("state"),
-		Nonce:     v.Get("nonce"),
-		LoginHint: v.Get("login_hint"), UILocales: v.Get("ui_locales"), Created: rs.Now(),
-		Pushed: src.pushed, PushedUntil: src.until,
+		ID:          randomToken(),
+		ClientID:    c.ID,
+		RedirectURI: v.Get("redirect_uri"),
+		State:       v.Get("state"),
+		Nonce:       v.Get("nonce"),
+		LoginHint:   v.Get("login_hint"),
+		UILocales:   v.Get("ui_locales"),
+		Created:     rs.Now(),
+		Pushed:      src.pushed,
+		PushedUntil: src.until,
 	}
 
 	// Parse the mode first, because all later errors are sent in it.
@@ -73,13 +79,14 @@ func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, erro
 		return a, err
 	}
 	if a.ResponseType != ResponseCode {
-		err = a.checkImplicit(c)
+		if err := a.checkImplicit(c); err != nil {
+			return a, err
+		}
 	}
-	if err == nil && a.Returns(ResponseCode) {
-		a.Challenge, err = parseChallenge(c, v)
-	}
-	if err != nil {
-		return a, err
+	if a.Returns(ResponseCode) {
+		if a.Challenge, err = parseChallenge(c, v); err != nil {
+			return a, err
+		}
 	}
 
 	a.JKT = v.Get("dpop_jkt")
@@ -233,10 +240,13 @@ func (rs *Requests) CheckCreate(ctx context.Context, c Client, a AuthRequest) er
 		return nil
 	}
 	open, err := rs.MayRegister(ctx, c.ProjectID)
-	if err == nil && !open {
-		err = oauth("invalid_request", "prompt=create is not supported: people cannot create their own accounts here")
+	if err != nil {
+		return err
 	}
-	return err
+	if !open {
+		return oauth("invalid_request", "prompt=create is not supported: people cannot create their own accounts here")
+	}
+	return nil
 }
 
 func parsePrompt(raw string) ([]string, error) {

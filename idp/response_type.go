@@ -133,8 +133,13 @@ func (gs *Grants) IssueDirect(ctx context.Context, c Client, a AuthRequest, s Lo
 	g.IdleUntil = g.Expires
 	// RedeemCode needs the hash of a code. There is no code here, so use the hash of a random
 	// string.
-	err = gs.store.RedeemCode(ctx, RedeemedCode{Hash: session.Digest(randomToken()), GrantID: g.ID,
-		ClientID: c.ID, Rights: rights, Expires: g.Created}, g)
+	err = gs.store.RedeemCode(ctx, RedeemedCode{
+		Hash:     session.Digest(randomToken()),
+		GrantID:  g.ID,
+		ClientID: c.ID,
+		Rights:   rights,
+		Expires:  g.Created,
+	}, g)
 	if errors.Is(err, problem.NotFound) {
 		return TokenSet{}, gone
 	}
@@ -151,10 +156,18 @@ func (ts *Tokens) mintDirect(c Client, g Grant, sub fabric.Subscriber, a AuthReq
 		now := ts.Now()
 		var err error
 		set.AccessToken, err = ts.signAccess(c, fabric.Token{
-			Kind: fabric.Access, ID: uuid.NewString(), Issuer: ts.Issuer, ProjectID: g.ProjectID,
-			SubscriberID: g.SubscriberID, ClientID: c.ID, SessionID: g.SessionID, GrantID: grantRef(g.ID),
-			Scope: m.scope, Claims: c.onlyClaims(g.left(g.Claims.Userinfo, m.scope)),
-			IssuedAt: now, ExpiresAt: now.Add(directFor),
+			Kind:         fabric.Access,
+			ID:           uuid.NewString(),
+			Issuer:       ts.Issuer,
+			ProjectID:    g.ProjectID,
+			SubscriberID: g.SubscriberID,
+			ClientID:     c.ID,
+			SessionID:    g.SessionID,
+			GrantID:      grantRef(g.ID),
+			Scope:        m.scope,
+			Claims:       c.onlyClaims(g.left(g.Claims.Userinfo, m.scope)),
+			IssuedAt:     now,
+			ExpiresAt:    now.Add(directFor),
 		}, ts.userinfoURL(), g.AuthTime, g.AMR)
 		if err != nil {
 			return set, err

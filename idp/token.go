@@ -52,9 +52,15 @@ type minting struct {
 // mint creates the tokens for a grant.
 func (ts *Tokens) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (TokenSet, error) {
 	t := fabric.Token{
-		Kind: fabric.SAT, ProjectID: g.ProjectID, SubscriberID: g.SubscriberID, ClientID: c.ID,
-		SessionID: g.SessionID, GrantID: grantRef(g.ID), Scope: m.scope,
-		Claims: c.onlyClaims(g.left(g.Claims.Userinfo, m.scope)), Binding: m.binding,
+		Kind:         fabric.SAT,
+		ProjectID:    g.ProjectID,
+		SubscriberID: g.SubscriberID,
+		ClientID:     c.ID,
+		SessionID:    g.SessionID,
+		GrantID:      grantRef(g.ID),
+		Scope:        m.scope,
+		Claims:       c.onlyClaims(g.left(g.Claims.Userinfo, m.scope)),
+		Binding:      m.binding,
 	}
 	if c.AccessToken == JWTToken {
 		t.Kind = fabric.Access
@@ -65,12 +71,20 @@ func (ts *Tokens) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (Tok
 		return TokenSet{}, err
 	}
 
-	set := TokenSet{AccessToken: access, ExpiresIn: t.ExpiresAt.Sub(t.IssuedAt), RefreshToken: m.refresh,
-		Scope: m.scope, Bound: cnf.IsKey(m.binding)}
+	set := TokenSet{
+		AccessToken:  access,
+		ExpiresIn:    t.ExpiresAt.Sub(t.IssuedAt),
+		RefreshToken: m.refresh,
+		Scope:        m.scope,
+		Bound:        cnf.IsKey(m.binding),
+	}
 	if m.idToken && slices.Contains(m.scope, "openid") {
 		set.IDToken, err = ts.idToken(c, g, sub, m, access)
+		if err != nil {
+			return TokenSet{}, err
+		}
 	}
-	return set, err
+	return set, nil
 }
 
 // ClientCredentials returns an access token for a service itself. rawScope is the requested scope;
@@ -103,8 +117,12 @@ func (ts *Tokens) ClientCredentials(_ context.Context, c Client, rawScope string
 		return TokenSet{}, err
 	}
 	ts.Observe("token_" + GrantClientCredentials)
-	return TokenSet{AccessToken: access, ExpiresIn: t.ExpiresAt.Sub(t.IssuedAt), Scope: scope,
-		Bound: cnf.IsKey(binding)}, nil
+	return TokenSet{
+		AccessToken: access,
+		ExpiresIn:   t.ExpiresAt.Sub(t.IssuedAt),
+		Scope:       scope,
+		Bound:       cnf.IsKey(binding),
+	}, nil
 }
 
 // access sets the id and times of t, and returns it as a sealed or signed access token.
@@ -124,11 +142,22 @@ func (ts *Tokens) access(c Client, t *fabric.Token, audience string, authTime ti
 func (ts *Tokens) signAccess(c Client, t fabric.Token, audience string, authTime time.Time,
 	amr []string) (string, error) {
 	claims := accessClaims{
-		Issuer: t.Issuer, Subject: ts.subjects.SubjectFor(c, t.SubscriberID), Audience: audience, ClientID: c.ID,
-		IssuedAt: t.IssuedAt.Unix(), Expires: t.ExpiresAt.Unix(), ID: t.ID,
-		Scope: strings.Join(t.Scope, " "), SessionID: ts.subjects.SessionFor(c, t.SessionID), GrantID: t.GrantID,
-		ProjectID: t.ProjectID, AuthTime: unixSeconds(authTime), ACR: acrOf(amr), AMR: amr,
-		Claims: t.Claims, Confirmation: cnf.ClaimOf(t.Binding),
+		Issuer:       t.Issuer,
+		Subject:      ts.subjects.SubjectFor(c, t.SubscriberID),
+		Audience:     audience,
+		ClientID:     c.ID,
+		IssuedAt:     t.IssuedAt.Unix(),
+		Expires:      t.ExpiresAt.Unix(),
+		ID:           t.ID,
+		Scope:        strings.Join(t.Scope, " "),
+		SessionID:    ts.subjects.SessionFor(c, t.SessionID),
+		GrantID:      t.GrantID,
+		ProjectID:    t.ProjectID,
+		AuthTime:     unixSeconds(authTime),
+		ACR:          acrOf(amr),
+		AMR:          amr,
+		Claims:       t.Claims,
+		Confirmation: cnf.ClaimOf(t.Binding),
 	}
 
 	if t.SubscriberID == "" {
@@ -206,11 +235,20 @@ func (ts *Tokens) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, a
 		names = slices.Concat(names, ClaimsOf(m.scope...)) // the client cannot request userinfo
 	}
 	return sign(c.IDTokenAlg, typID, idClaims{
-		Issuer: ts.Issuer, Subject: ts.subjects.SubjectFor(c, sub.ID), Audience: c.ID, AZP: c.ID, IssuedAt: now.Unix(),
-		Expires:  now.Add(ts.Lifetimes().IDToken).Unix(),
-		AuthTime: g.AuthTime.Unix(), Nonce: m.nonce, ACR: cmp.Or(g.Claims.ACR, acrOf(g.AMR)), AMR: g.AMR,
-		SessionID: ts.sid(c, g), AccessHash: accessHash, CodeHash: codeHash,
-		Person: PersonOf(sub, c.onlyClaims(names)),
+		Issuer:     ts.Issuer,
+		Subject:    ts.subjects.SubjectFor(c, sub.ID),
+		Audience:   c.ID,
+		AZP:        c.ID,
+		IssuedAt:   now.Unix(),
+		Expires:    now.Add(ts.Lifetimes().IDToken).Unix(),
+		AuthTime:   g.AuthTime.Unix(),
+		Nonce:      m.nonce,
+		ACR:        cmp.Or(g.Claims.ACR, acrOf(g.AMR)),
+		AMR:        g.AMR,
+		SessionID:  ts.sid(c, g),
+		AccessHash: accessHash,
+		CodeHash:   codeHash,
+		Person:     PersonOf(sub, c.onlyClaims(names)),
 	})
 }
 

@@ -34,19 +34,25 @@ func (ts *Tokens) OpenIDHint(token string) (IDHint, bool) {
 // is invalid or has another audience, Open returns problem.Unauthenticated.
 func (ts *Tokens) Open(ctx context.Context, raw string) (fabric.Token, error) {
 	t, audience, err := ts.Inspect(ctx, raw)
-	if err == nil && audience != ts.Issuer {
+	if err != nil {
+		return fabric.Token{}, err
+	}
+	if audience != ts.Issuer {
 		return fabric.Token{}, problem.NoCredentials().Because("the token is for another resource")
 	}
-	return t, err
+	return t, nil
 }
 
 // OpenForUserinfo is like Open, but also accepts tokens that are valid only at userinfo.
 func (ts *Tokens) OpenForUserinfo(ctx context.Context, raw string) (fabric.Token, error) {
 	t, audience, err := ts.Inspect(ctx, raw)
-	if err == nil && audience != ts.Issuer && audience != ts.userinfoURL() {
+	if err != nil {
+		return fabric.Token{}, err
+	}
+	if audience != ts.Issuer && audience != ts.userinfoURL() {
 		return fabric.Token{}, problem.NoCredentials().Because("the token is for another resource")
 	}
-	return t, err
+	return t, nil
 }
 
 // Inspect is like Open, but accepts a token for any of the client's resources, and also returns the
@@ -63,15 +69,22 @@ func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audi
 		return t, "", problem.NoCredentials().Because("the token is not signed with a key of this server")
 	}
 	t, err = ts.readAccess(ctx, c)
-	if err != nil || c.Audience == ts.Issuer || c.Audience == ts.userinfoURL() {
+	if err != nil {
 		return t, c.Audience, err
+	}
+	if c.Audience == ts.Issuer || c.Audience == ts.userinfoURL() {
+		return t, c.Audience, nil
 	}
 
 	client, err := ts.Client(ctx, t)
-	if err == nil && !slices.Contains(client.Resources, c.Audience) {
-		err = problem.NoCredentials().Because("the token is for a resource that the client does not have")
+	if err != nil {
+		return t, c.Audience, err
 	}
-	return t, c.Audience, err
+	if !slices.Contains(client.Resources, c.Audience) {
+		err := problem.NoCredentials().Because("the token is for a resource that the client does not have")
+		return t, c.Audience, err
+	}
+	return t, c.Audience, nil
 }
 
 // readAccess checks the claims of a JWT access token. It does not check that this server is the
@@ -79,10 +92,19 @@ func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audi
 func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token, error) {
 	now := ts.Now()
 	t := fabric.Token{
-		Kind: fabric.Access, ID: c.ID, Issuer: c.Issuer, ProjectID: c.ProjectID, SubscriberID: c.Subject,
-		ClientID:  c.ClientID,
-		SessionID: c.SessionID, GrantID: c.GrantID, Scope: strings.Fields(c.Scope), Claims: c.Claims,
-		IssuedAt: time.Unix(c.IssuedAt, 0), ExpiresAt: time.Unix(c.Expires, 0), Binding: c.Confirmation.Binding(),
+		Kind:         fabric.Access,
+		ID:           c.ID,
+		Issuer:       c.Issuer,
+		ProjectID:    c.ProjectID,
+		SubscriberID: c.Subject,
+		ClientID:     c.ClientID,
+		SessionID:    c.SessionID,
+		GrantID:      c.GrantID,
+		Scope:        strings.Fields(c.Scope),
+		Claims:       c.Claims,
+		IssuedAt:     time.Unix(c.IssuedAt, 0),
+		ExpiresAt:    time.Unix(c.Expires, 0),
+		Binding:      c.Confirmation.Binding(),
 	}
 
 	if c.GrantID == "" && c.Subject == c.ClientID {
@@ -122,8 +144,12 @@ func (ts *Tokens) Client(ctx context.Context, t fabric.Token) (Client, error) {
 
 // revoke revokes a single access token.
 func (ts *Tokens) revoke(ctx context.Context, t fabric.Token) error {
-	return ts.Revocations.Revoke(ctx, revocation.Revocation{Kind: revocation.Token, ID: t.ID,
-		Until: t.ExpiresAt, Expires: t.ExpiresAt})
+	return ts.Revocations.Revoke(ctx, revocation.Revocation{
+		Kind:    revocation.Token,
+		ID:      t.ID,
+		Until:   t.ExpiresAt,
+		Expires: t.ExpiresAt,
+	})
 }
 
 // Subscriber returns the subscriber of a token. If the subscriber has been disabled, it returns

@@ -42,8 +42,12 @@ type UpstreamSettings struct {
 
 // upstreamClaims maps each field of a subscriber that an upstream provider can set to its standard
 // claim (OpenID Connect Core, section 5.1).
-var upstreamClaims = map[string]string{"email": "email", "email_verified": "email_verified",
-	"first_name": "given_name", "last_name": "family_name"}
+var upstreamClaims = map[string]string{
+	"email":          "email",
+	"email_verified": "email_verified",
+	"first_name":     "given_name",
+	"last_name":      "family_name",
+}
 
 // UpstreamFields returns the fields of a subscriber that an upstream provider can set.
 func UpstreamFields() []string { return slices.Sorted(maps.Keys(upstreamClaims)) }
@@ -180,9 +184,12 @@ func (us *Upstreams) Check(u Upstream, in UpstreamInput) error {
 func (us *Upstreams) checkIssuer(issuer string) error {
 	var found problems
 	checkFetched(&found, "issuer", issuer)
-	if u, err := url.Parse(issuer); err == nil && (u.RawQuery != "" || u.Fragment != "") {
+	u, err := url.Parse(issuer)
+	switch {
+	case err != nil: // checkFetched has reported it
+	case u.RawQuery != "" || u.Fragment != "":
 		found.add("issuer", "%q must have no query and no fragment", issuer)
-	} else if err == nil && !isClean(u.EscapedPath()) {
+	case !isClean(u.EscapedPath()):
 		found.add("issuer", "the path of %q must have no empty segments and no dots", issuer)
 	}
 	if issuer == us.Issuer {
@@ -247,33 +254,6 @@ func (us *Upstreams) Create(ctx context.Context, projectID string, in UpstreamIn
 	}
 	defer us.offered.Drop(projectID)
 	return u, us.store.CreateUpstream(ctx, u)
-}
-
-// UpstreamSecretName returns the name that binds a sealed secret to its provider.
-func UpstreamSecretName(id string) string { return "secret of upstream " + id }
-
-// seal sets the secret of u, unless secret is nil.
-func (us *Upstreams) seal(u *Upstream, secret *string) (err error) {
-	if secret == nil {
-		return nil
-	}
-	u.Secret = ""
-	if *secret == "" {
-		return nil
-	}
-	if u.Secret, err = us.Ring.SealSecret(UpstreamSecretName(u.ID), []byte(*secret)); err != nil {
-		return fmt.Errorf("encrypting secret: %w", err)
-	}
-	return nil
-}
-
-// OpenSecret returns the secret of u, or "".
-func (us *Upstreams) OpenSecret(u Upstream) (string, error) {
-	if u.Secret == "" {
-		return "", nil
-	}
-	secret, err := us.Ring.OpenSecret(UpstreamSecretName(u.ID), u.Secret)
-	return string(secret), err
 }
 
 // Find returns an upstream provider of a project.

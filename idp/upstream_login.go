@@ -53,8 +53,16 @@ func attemptKey(state string) session.Key {
 
 // Begin begins an attempt to sign in with u, in order to answer a request.
 func (us *Upstreams) Begin(ctx context.Context, u Upstream, req AuthRequest) (UpstreamAttempt, error) {
-	a := UpstreamAttempt{State: randomToken(), RequestID: req.ID, ProjectID: u.ProjectID, UpstreamID: u.ID,
-		Nonce: randomToken(), Verifier: randomToken(), Began: us.Now(), MaxAge: req.MaxAge}
+	a := UpstreamAttempt{
+		State:      randomToken(),
+		RequestID:  req.ID,
+		ProjectID:  u.ProjectID,
+		UpstreamID: u.ID,
+		Nonce:      randomToken(),
+		Verifier:   randomToken(),
+		Began:      us.Now(),
+		MaxAge:     req.MaxAge,
+	}
 	if req.Has("login") {
 		a.MaxAge = new(int64)
 	}
@@ -95,7 +103,7 @@ type Identity struct {
 func (u Upstream) IdentityOf(subject string, claims map[string]any) Identity {
 	text := func(field string) string {
 		value, _ := claims[u.Claim(field)].(string)
-		return cut(value, 320)
+		return truncate(value, 320)
 	}
 	person := func(field string) string {
 		if name := text(field); fabric.CheckPersonName(field, name) == nil {
@@ -104,9 +112,15 @@ func (u Upstream) IdentityOf(subject string, claims map[string]any) Identity {
 		return ""
 	}
 	verified := claims[u.Claim("email_verified")]
-	return Identity{UpstreamID: u.ID, Issuer: u.Issuer, Subject: subject, Email: fabric.NormalizeEmail(text("email")),
-		Verified:  verified == true || verified == "true",
-		FirstName: person("first_name"), LastName: person("last_name")}
+	return Identity{
+		UpstreamID: u.ID,
+		Issuer:     u.Issuer,
+		Subject:    subject,
+		Email:      fabric.NormalizeEmail(text("email")),
+		Verified:   verified == true || verified == "true",
+		FirstName:  person("first_name"),
+		LastName:   person("last_name"),
+	}
 }
 
 // The sign-in page shows these errors for a refused login with an upstream provider. The audit
@@ -164,8 +178,12 @@ func (us *Upstreams) begin(ctx context.Context, sub fabric.Subscriber, began tim
 	}
 	amr := []string{UpstreamMethod}
 	if set.Any() {
-		return Login{}, &Unfinished{Proof{SubscriberID: sub.ID, AMR: amr, Began: began,
-			Password: session.Digest(sub.PasswordHash)}}
+		return Login{}, &Unfinished{Proof{
+			SubscriberID: sub.ID,
+			AMR:          amr,
+			Began:        began,
+			Password:     session.Digest(sub.PasswordHash),
+		}}
 	}
 	return us.logins.enter(ctx, sub, began, amr, from)
 }
@@ -175,14 +193,15 @@ func (us *Upstreams) logInUnlinked(ctx context.Context, u Upstream, id Identity,
 	if id.Email == "" || !id.Verified || fabric.CheckEmail("email", id.Email) != nil {
 		return Login{}, us.refuse(ctx, u, "", ErrUpstreamEmail)
 	}
-	sub, err := us.Subscribers.FindSubscriberByEmail(ctx, u.ProjectID, id.Email)
-	switch {
-	case err == nil && sub.Disabled:
-		return Login{}, us.refuse(ctx, u, sub.ID, ErrUpstreamUnknown)
-	case err == nil:
-		return Login{}, &Unlinked{id}
-	case !errors.Is(err, problem.NotFound):
+	existing, err := us.Subscribers.FindSubscriberByEmail(ctx, u.ProjectID, id.Email)
+	if err != nil && !errors.Is(err, problem.NotFound) {
 		return Login{}, fmt.Errorf("finding subscriber: %w", err)
+	}
+	if err == nil {
+		if existing.Disabled {
+			return Login{}, us.refuse(ctx, u, existing.ID, ErrUpstreamUnknown)
+		}
+		return Login{}, &Unlinked{id}
 	}
 
 	open, err := us.MayRegister(ctx, u.ProjectID)
@@ -201,8 +220,11 @@ func (us *Upstreams) register(ctx context.Context, u Upstream, id Identity, from
 		return Login{}, err
 	}
 	verified := true
-	sub, err := us.Fabric.Subscribers.Create(ctx, u.ProjectID, fabric.SubscriberInput{Email: &id.Email,
-		Verified: &verified, Profile: fabric.Profile{FirstName: &id.FirstName, LastName: &id.LastName}})
+	sub, err := us.Fabric.Subscribers.Create(ctx, u.ProjectID, fabric.SubscriberInput{
+		Email:    &id.Email,
+		Verified: &verified,
+		Profile:  fabric.Profile{FirstName: &id.FirstName, LastName: &id.LastName},
+	})
 	if errors.Is(err, problem.Conflict) { // somebody has created an account with this email in the meantime
 		return Login{}, &Unlinked{id}
 	}
@@ -236,8 +258,15 @@ func (us *Upstreams) link(ctx context.Context, u Upstream, id Identity, subscrib
 	if err != nil {
 		return fmt.Errorf("creating link id: %w", err)
 	}
-	return us.store.CreateUpstreamLink(ctx, UpstreamLink{ID: key.String(), UpstreamID: u.ID, ProjectID: u.ProjectID,
-		SubscriberID: subscriberID, Issuer: id.Issuer, Subject: id.Subject, Created: us.Now()})
+	return us.store.CreateUpstreamLink(ctx, UpstreamLink{
+		ID:           key.String(),
+		UpstreamID:   u.ID,
+		ProjectID:    u.ProjectID,
+		SubscriberID: subscriberID,
+		Issuer:       id.Issuer,
+		Subject:      id.Subject,
+		Created:      us.Now(),
+	})
 }
 
 // refuse records a refused login, and returns the given reason as the error to show.

@@ -140,8 +140,13 @@ func (c *Client) config(p *provider, u idp.Upstream) (oauth2.Config, error) {
 	if secret == "" || len(p.AuthMethods) > 0 && !slices.Contains(p.AuthMethods, "client_secret_basic") {
 		endpoint.AuthStyle = oauth2.AuthStyleInParams
 	}
-	return oauth2.Config{ClientID: u.ClientID, ClientSecret: secret, Endpoint: endpoint,
-		RedirectURL: c.AuthURL + u.Callback(), Scopes: u.AllScopes()}, nil
+	return oauth2.Config{
+		ClientID:     u.ClientID,
+		ClientSecret: secret,
+		Endpoint:     endpoint,
+		RedirectURL:  c.AuthURL + u.Callback(),
+		Scopes:       u.AllScopes(),
+	}, nil
 }
 
 // Begin begins an attempt to sign in with u, in order to answer req. It returns the URL at which
@@ -290,15 +295,19 @@ func (c *Client) addUserInfo(ctx context.Context, p *provider, tokens *oauth2.To
 // "" if u does not support this. The provider then redirects the person back with state.
 func (c *Client) LogoutURL(ctx context.Context, u idp.Upstream, idToken, state string) (string, error) {
 	p, err := c.discover(ctx, u.Issuer)
-	if err != nil || p.EndSession == "" {
+	if err != nil {
 		return "", err
+	}
+	if p.EndSession == "" {
+		return "", nil
 	}
 
 	to, err := url.Parse(p.EndSession)
-	if err == nil && to.Scheme != "https" && to.Scheme != "http" {
-		err = fmt.Errorf("end_session_endpoint has the scheme %q", to.Scheme)
-	}
 	if err != nil {
+		return "", unusable("reading the discovery document", err)
+	}
+	if to.Scheme != "https" && to.Scheme != "http" {
+		err := fmt.Errorf("end_session_endpoint has the scheme %q", to.Scheme)
 		return "", unusable("reading the discovery document", err)
 	}
 
