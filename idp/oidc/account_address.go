@@ -43,12 +43,11 @@ func (ac *account) asked(w http.ResponseWriter, r *http.Request, v visit, email 
 		return backToAccount(w, v, "link")
 	case p != nil && p.Kind == problem.RateLimited:
 		web.RetryAfter(w, p)
-		page := templates.AccountPage{Address: templates.AddressSection{
-			Error: ac.words(r).Say("address.throttled"), New: email}}
-		return ac.page(w, r, v, page, http.StatusTooManyRequests)
+		section := templates.AddressSection{Error: ac.words(r).Say("address.throttled"), New: email}
+		return ac.page(w, r, v, templates.AccountPage{Address: section}, http.StatusTooManyRequests)
 	case p != nil && p.Kind == problem.Invalid:
-		page := templates.AccountPage{Address: templates.AddressSection{Error: ac.fault(r, p), New: email}}
-		return ac.page(w, r, v, page, http.StatusUnprocessableEntity)
+		section := templates.AddressSection{Error: ac.fault(r, p), New: email}
+		return ac.page(w, r, v, templates.AccountPage{Address: section}, http.StatusUnprocessableEntity)
 	}
 	return err
 }
@@ -64,10 +63,18 @@ func (lp *linkPages) showChange(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return convertMissing(l.Purpose, err)
 	}
-	page := changeWords(lp.words(r), l.Email, project.Name, token)
-	page.Action = formAt(r, page.Action)
+	say := lp.words(r)
+	page := templates.Confirm{
+		Title:  say.Say("address.use"),
+		Text:   say.Say("address.use-text", "Project", project.Name, "Email", l.Email),
+		Action: formAt(r, "/change-address"),
+		Token:  token,
+		Button: say.Say("address.use-submit", "Email", l.Email),
+	}
 	return lp.write(w, r, page, templates.Options{})
 }
+
+var errAddressTaken = pageError(http.StatusConflict, "error.address", "error.address-text")
 
 // change serves POST /change-address, the form on the page of showChange. If the address is
 // changed, the link is used up.
@@ -84,5 +91,13 @@ func (lp *linkPages) change(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return convertMissing(mail.ChangeAddress, err)
 	}
-	return lp.write(w, r, changedWords(lp.words(r), l.Email, l.ProjectID), templates.Options{})
+
+	say := lp.words(r)
+	page := templates.Notice{
+		ID:     "address-changed",
+		Title:  say.Say("address.changed"),
+		Text:   []string{say.Say("address.changed-text", "Email", l.Email)},
+		Button: &templates.Link{Title: say.Say("account.back"), URL: accountURL(l.ProjectID)},
+	}
+	return lp.write(w, r, page, templates.Options{})
 }

@@ -5,10 +5,13 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/agent"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/templates"
 )
 
@@ -39,9 +42,12 @@ func showSessions(ac *account, r *http.Request, v visit, page *templates.Account
 	for _, of := range browsersOf(all) {
 		seen := slices.MaxFunc(of, func(a, b idp.Login) int { return a.Seen.Compare(b.Seen) }).Seen
 		row := templates.SessionRow{
-			ID: session.Digest(of[0].ID), Device: deviceOf(ac.words(r), of[0].UserAgent), Address: of[0].Address,
-			SignedIn: ac.words(r).Ago(now, of[0].AuthTime), Seen: ac.words(r).Ago(now, seen),
-			Here: sameBrowser(of[0], v.Login),
+			ID:       session.Digest(of[0].ID),
+			Device:   deviceOf(ac.words(r), of[0].UserAgent),
+			Address:  of[0].Address,
+			SignedIn: ac.words(r).Ago(now, of[0].AuthTime),
+			Seen:     ac.words(r).Ago(now, seen),
+			Here:     sameBrowser(of[0], v.Login),
 		}
 		if row.Here {
 			page.Sessions = slices.Insert(page.Sessions, 0, row)
@@ -50,6 +56,25 @@ func showSessions(ac *account, r *http.Request, v visit, page *templates.Account
 		}
 	}
 	return nil
+}
+
+// nameless maps the generic names that agent.Name returns to message keys.
+var nameless = map[string]string{
+	"A browser":         "agent.browser",
+	"An app":            "agent.app",
+	"An unknown device": "agent.none",
+}
+
+// deviceOf describes the sender of a User-Agent, such as "Firefox on Linux".
+func deviceOf(say *words.Words, userAgent string) string {
+	product, system, found := strings.Cut(agent.Name(userAgent), " on ")
+	if key, ok := nameless[product]; ok {
+		product = say.Say(key)
+	}
+	if !found {
+		return product
+	}
+	return say.Say("agent.on", "Browser", product, "System", system)
 }
 
 // endLogin serves POST /account/sessions/end.
@@ -107,8 +132,12 @@ func showApps(ac *account, r *http.Request, v visit, page *templates.AccountPage
 	}
 
 	for _, app := range apps {
-		row := templates.AppRow{ClientID: app.ClientID, Name: app.Name, Since: ac.words(r).Ago(ac.Now(), app.Since),
-			URL: app.OpenURL}
+		row := templates.AppRow{
+			ClientID: app.ClientID,
+			Name:     app.Name,
+			Since:    ac.words(r).Ago(ac.Now(), app.Since),
+			URL:      app.OpenURL,
+		}
 		if row.Name == "" {
 			row.Name = app.ClientID
 		}

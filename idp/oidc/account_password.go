@@ -13,6 +13,12 @@ func showPassword(ac *account, r *http.Request, v visit, page *templates.Account
 	return nil
 }
 
+// passwordRule returns a sentence that states how long a new password must be.
+func (pg *pages) passwordRule(r *http.Request) string {
+	least, most := pg.Fabric.Subscribers.PasswordLength()
+	return pg.words(r).Say("password.rule", "Least", least, "Most", most)
+}
+
 // changePassword serves POST /account/password. A subscriber with a password must enter it. A
 // subscriber without one must have signed in recently. A subscriber with a second factor must have
 // presented it.
@@ -27,15 +33,13 @@ func (ac *account) changePassword(w http.ResponseWriter, r *http.Request, v visi
 
 	s, err := ac.Accounts.ChangePassword(r.Context(), v.Login, form.Get("current"), form.Get("password"), ac.visitor(r))
 	if p := problem.First(err); p != nil && p.Kind == problem.RateLimited {
-		page := templates.AccountPage{Password: templates.PasswordSection{Error: ac.throttled(w, r, p),
-			ErrorIn: "current"}}
-		return ac.page(w, r, v, page, http.StatusTooManyRequests)
+		section := templates.PasswordSection{Error: ac.throttled(w, r, p), ErrorIn: "current"}
+		return ac.page(w, r, v, templates.AccountPage{Password: section}, http.StatusTooManyRequests)
 	}
 	if p := problem.First(err); p != nil && p.Kind == problem.Invalid {
-		page := templates.AccountPage{Password: templates.PasswordSection{Error: ac.fault(r, p), ErrorIn: p.Param}}
-		return ac.page(w, r, v, page, http.StatusUnprocessableEntity)
+		section := templates.PasswordSection{Error: ac.fault(r, p), ErrorIn: p.Param}
+		return ac.page(w, r, v, templates.AccountPage{Password: section}, http.StatusUnprocessableEntity)
 	}
-
 	if err != nil {
 		return err
 	}

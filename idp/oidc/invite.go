@@ -27,14 +27,21 @@ func (lp *linkPages) invitationPage(w http.ResponseWriter, r *http.Request, l id
 	if err != nil {
 		return convertMissing(mail.Invitation, err)
 	}
-	text := lp.words(r).Say("invite.text", "Project", project.Name, "Email", l.Account())
+
+	say := lp.words(r)
+	text := say.Say("invite.text", "Project", project.Name, "Email", l.Account())
 	if l.Inviter != "" {
-		text = lp.words(r).Say("invite.text-by", "Inviter", l.Inviter, "Project", project.Name, "Email", l.Account())
+		text = say.Say("invite.text-by", "Inviter", l.Inviter, "Project", project.Name, "Email", l.Account())
 	}
 	return lp.write(w, r, templates.NewPassword{
-		Title: lp.words(r).Say("invite.title", "Project", project.Name), Text: text,
-		Action: formAt(r, "/invite"), Token: token, Email: l.Account(), Rule: lp.passwordRule(r), Error: wrong,
-		Button: lp.words(r).Say("invite.submit"),
+		Title:  say.Say("invite.title", "Project", project.Name),
+		Text:   text,
+		Action: formAt(r, "/invite"),
+		Token:  token,
+		Email:  l.Account(),
+		Rule:   lp.passwordRule(r),
+		Error:  wrong,
+		Button: say.Say("invite.submit"),
 	}, templates.Options{Status: status})
 }
 
@@ -56,20 +63,20 @@ func (lp *linkPages) acceptInvitation(w http.ResponseWriter, r *http.Request) er
 	}
 
 	signedIn, err := lp.signInInvited(w, r, l)
-	if err == nil && !signedIn {
-		err = lp.logins.markDevice(w, r, l.ProjectID, l.SubscriberID, false) // as after a reset
-	}
 	if err != nil {
 		return err
 	}
-	to := url.Values{"project": {l.ProjectID}}
+	accepted := url.Values{"project": {l.ProjectID}}
 	if !signedIn {
-		to.Set("sign-in", "1")
+		if err := lp.logins.markDevice(w, r, l.ProjectID, l.SubscriberID, false); err != nil { // as after a reset
+			return err
+		}
+		accepted.Set("sign-in", "1")
 	}
 	if asked := r.URL.Query().Get("ui_locales"); asked != "" && len(asked) <= maxLocales {
-		to.Set("ui_locales", asked)
+		accepted.Set("ui_locales", asked)
 	}
-	seeOther(w, "/invite/accepted?"+to.Encode())
+	seeOther(w, "/invite/accepted?"+accepted.Encode())
 	return nil
 }
 
@@ -82,16 +89,20 @@ func (lp *linkPages) showAccepted(w http.ResponseWriter, r *http.Request) error 
 		return convertMissing(mail.Invitation, err)
 	}
 	followed(r, l)
-	here, err := lp.logins.live(r, l.ProjectID)
+	live, err := lp.logins.live(r, l.ProjectID)
 	if err != nil {
 		return err
 	}
 
 	say := lp.words(r)
-	page := templates.Notice{ID: "password-set", Title: say.Say("invite.done"),
-		Text: []string{say.Say("invite.done-text")}, Account: accountLink(say, l.ProjectID)}
-	if here.inUse && !r.URL.Query().Has("sign-in") {
-		sub, err := lp.Subscribers.FindSubscriber(r.Context(), l.ProjectID, here.all[0].SubscriberID)
+	page := templates.Notice{
+		ID:      "password-set",
+		Title:   say.Say("invite.done"),
+		Text:    []string{say.Say("invite.done-text")},
+		Account: accountLink(say, l.ProjectID),
+	}
+	if live.inUse && !r.URL.Query().Has("sign-in") {
+		sub, err := lp.Subscribers.FindSubscriber(r.Context(), l.ProjectID, live.all[0].SubscriberID)
 		if err != nil {
 			return convertMissing(mail.Invitation, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/templates"
 )
 
@@ -44,13 +45,13 @@ func (lp *linkPages) askReset(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
+	say := lp.words(r)
 	return lp.write(w, r, templates.Notice{
-		ID: "mail-sent", Title: lp.words(r).Say("forgot.sent"), Mailbox: lp.mailbox,
-		Text: []string{
-			lp.words(r).Say("forgot.sent-text"),
-			lp.words(r).Say("forgot.sent-link"),
-		},
-		Button: &templates.Link{Title: lp.words(r).Say("back-to-login"), URL: "/login?id=" + url.QueryEscape(req.ID)},
+		ID:      "mail-sent",
+		Title:   say.Say("forgot.sent"),
+		Text:    []string{say.Say("forgot.sent-text"), say.Say("forgot.sent-link")},
+		Mailbox: lp.mailbox,
+		Button:  &templates.Link{Title: say.Say("back-to-login"), URL: "/login?id=" + url.QueryEscape(req.ID)},
 	}, templates.Options{})
 }
 
@@ -115,11 +116,17 @@ func (lp *linkPages) showReset(w http.ResponseWriter, r *http.Request) error {
 
 func (lp *linkPages) resetPage(w http.ResponseWriter, r *http.Request, l idp.Link, token,
 	wrong string, status int) error {
+	say := lp.words(r)
 	return lp.write(w, r, templates.NewPassword{
-		Title: lp.words(r).Say("reset.title"), Text: lp.words(r).Say("reset.text", "Email", l.Email),
-		Action: formAt(r, "/reset"), Token: token, Email: l.Email, Rule: lp.passwordRule(r), Error: wrong,
-		Button: lp.words(r).Say("reset.submit"),
-		Note:   lp.words(r).Say("reset.note"),
+		Title:  say.Say("reset.title"),
+		Text:   say.Say("reset.text", "Email", l.Email),
+		Action: formAt(r, "/reset"),
+		Token:  token,
+		Email:  l.Email,
+		Rule:   lp.passwordRule(r),
+		Error:  wrong,
+		Button: say.Say("reset.submit"),
+		Note:   say.Say("reset.note"),
 	}, templates.Options{Status: status})
 }
 
@@ -150,17 +157,22 @@ func (lp *linkPages) passwordSet(w http.ResponseWriter, r *http.Request, l idp.L
 	if err := lp.logins.markDevice(w, r, l.ProjectID, l.SubscriberID, false); err != nil {
 		return err
 	}
-	page := templates.Notice{ID: "password-set", Title: title, Text: []string{text}}
 	button, err := lp.wayBack(r, l)
 	if err != nil {
 		return err
 	}
-	page.Button = button
+	page := templates.Notice{ID: "password-set", Title: title, Text: []string{text}, Button: button}
 	if button == nil {
 		page.Text = append(page.Text, lp.words(r).Say("reset.to-app"))
 		page.Account = accountLink(lp.words(r), l.ProjectID)
 	}
 	return lp.write(w, r, page, templates.Options{})
+}
+
+// accountLink returns a link to the account page. It is for people who open a link in an email, and
+// so cannot return to an app.
+func accountLink(say *words.Words, projectID string) *templates.Link {
+	return &templates.Link{Title: say.Say("login.submit", "App", say.Say("your-account")), URL: accountURL(projectID)}
 }
 
 // wayBack returns a link to the login in which an email was requested. It returns nil if the email
@@ -182,6 +194,8 @@ func (lp *linkPages) wayBack(r *http.Request, l idp.Link) (*templates.Link, erro
 	if err := lp.Requests.Suspend(r.Context(), req); err != nil {
 		return nil, err
 	}
-	return &templates.Link{Title: lp.words(r).Say("login.submit", "App", lp.appName(r, c, req)),
-		URL: "/login?id=" + url.QueryEscape(req.ID)}, nil
+	return &templates.Link{
+		Title: lp.words(r).Say("login.submit", "App", lp.appName(r, c, req)),
+		URL:   "/login?id=" + url.QueryEscape(req.ID),
+	}, nil
 }

@@ -20,6 +20,12 @@ type registrationPages struct {
 	links  *linkPages
 }
 
+// These are the errors if people cannot create accounts, or already have one.
+var (
+	errNoRegistration = pageError(http.StatusNotFound, "error.registration", "error.registration-text")
+	errHasAccount     = pageError(http.StatusConflict, "error.registered", "error.registered-text")
+)
+
 // showRegister serves GET /register?id=.
 func (rp *registrationPages) showRegister(w http.ResponseWriter, r *http.Request) error {
 	req, c, err := rp.resume(r, r.URL.Query().Get("id"))
@@ -51,13 +57,14 @@ func (rp *registrationPages) register(w http.ResponseWriter, r *http.Request) er
 		return err
 	}
 	in := idp.Registrant{
-		Email: typedEmail(form.Get("username")), Password: form.Get("password"),
-		FirstName: strings.TrimSpace(form.Get("first_name")), LastName: strings.TrimSpace(form.Get("last_name")),
+		Email:     typedEmail(form.Get("username")),
+		Password:  form.Get("password"),
+		FirstName: strings.TrimSpace(form.Get("first_name")),
+		LastName:  strings.TrimSpace(form.Get("last_name")),
 	}
 
 	err = rp.Accounts.Register(r.Context(), c, req, in, web.Network(r))
 	page := templates.Register{Email: in.Email, FirstName: in.FirstName, LastName: in.LastName}
-
 	p := problem.First(err)
 	switch {
 	case errors.Is(err, problem.NotFound):
@@ -73,7 +80,15 @@ func (rp *registrationPages) register(w http.ResponseWriter, r *http.Request) er
 		return err
 	}
 
-	return rp.write(w, r, registrationSent(rp.words(r), rp.mailbox), templates.Options{})
+	// The notice is the same for every address.
+	say := rp.words(r)
+	notice := templates.Notice{
+		ID:      "mail-sent",
+		Title:   say.Say("forgot.sent"),
+		Text:    []string{say.Say("register.sent-text"), say.Say("register.sent-link")},
+		Mailbox: rp.mailbox,
+	}
+	return rp.write(w, r, notice, templates.Options{})
 }
 
 // waiting returns the request in which a link was requested. If the request has ended, or another
@@ -111,16 +126,27 @@ func (rp *registrationPages) welcomePage(w http.ResponseWriter, r *http.Request,
 		return convertMissing(l.Purpose, err)
 	}
 
-	o := templates.Options{Status: status, FormAction: formAction(req.RedirectURI)}
+	say := rp.words(r)
+	options := templates.Options{Status: status, FormAction: formAction(req.RedirectURI)}
 	if req.Waits(l) {
-		page := welcomeHere(rp.words(r), l.Email, project.Name, token)
-		page.Action = formAt(r, page.Action)
-		return rp.write(w, r, page, o)
+		return rp.write(w, r, templates.Confirm{
+			Title:  say.Say("welcome.title"),
+			Text:   say.Say("welcome.here", "Project", project.Name, "Email", l.Email),
+			Action: formAt(r, "/welcome"),
+			Token:  token,
+			Button: say.Say("welcome.submit"),
+		}, options)
 	}
-
-	page := welcomeElsewhere(rp.words(r), l.Email, project.Name, token)
-	page.Action, page.Rule, page.Error = formAt(r, page.Action), rp.passwordRule(r), wrong
-	return rp.write(w, r, page, o)
+	return rp.write(w, r, templates.NewPassword{
+		Title:  say.Say("welcome.title"),
+		Text:   say.Say("welcome.elsewhere", "Project", project.Name, "Email", l.Email),
+		Action: formAt(r, "/welcome"),
+		Token:  token,
+		Email:  l.Email,
+		Rule:   rp.passwordRule(r),
+		Error:  wrong,
+		Button: say.Say("welcome.submit"),
+	}, options)
 }
 
 // welcome serves POST /welcome, the form on the page of showWelcome. It creates the account, and
@@ -160,7 +186,13 @@ func (rp *registrationPages) welcome(w http.ResponseWriter, r *http.Request) err
 		if err := rp.logins.markDevice(w, r, sub.ProjectID, sub.ID, false); err != nil {
 			return err
 		}
-		return rp.write(w, r, accountMade(rp.words(r), l.Email, l.ProjectID), templates.Options{})
+		say := rp.words(r)
+		return rp.write(w, r, templates.Notice{
+			ID:      "account-made",
+			Title:   say.Say("welcome.done"),
+			Text:    []string{say.Say("welcome.done-text", "Email", l.Email)},
+			Account: accountLink(say, l.ProjectID),
+		}, templates.Options{})
 	}
 
 	s, err := rp.Logins.LogInRegistered(r.Context(), sub, rp.visitor(r))

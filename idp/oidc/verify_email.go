@@ -15,8 +15,11 @@ func (lp *linkPages) showVerify(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return lp.write(w, r, templates.Confirm{
-		Title: lp.words(r).Say("verify.title"), Text: lp.words(r).Say("verify.text", "Email", l.Email),
-		Action: formAt(r, "/verify"), Token: token, Button: lp.words(r).Say("verify.submit"),
+		Title:  lp.words(r).Say("verify.title"),
+		Text:   lp.words(r).Say("verify.text", "Email", l.Email),
+		Action: formAt(r, "/verify"),
+		Token:  token,
+		Button: lp.words(r).Say("verify.submit"),
 	}, templates.Options{})
 }
 
@@ -33,8 +36,11 @@ func (lp *linkPages) verify(w http.ResponseWriter, r *http.Request) error {
 	}
 	followed(r, l)
 
-	page := templates.Notice{ID: "address-verified", Title: lp.words(r).Say("verify.done"),
-		Text: []string{lp.words(r).Say("verify.done-text", "Email", l.Email)}}
+	page := templates.Notice{
+		ID:    "address-verified",
+		Title: lp.words(r).Say("verify.done"),
+		Text:  []string{lp.words(r).Say("verify.done-text", "Email", l.Email)},
+	}
 	if page.Button, err = lp.wayBack(r, l); err != nil {
 		return err
 	}
