@@ -47,19 +47,18 @@ func (f *flow) authorize(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	asked := v
-	v, src, err := f.Requests.Resolve(r.Context(), c, v)
+	resolved, src, err := f.Requests.Resolve(r.Context(), c, v)
 	if err != nil {
-		return f.refuse(w, r, c, asked, err)
+		return f.refuse(w, r, c, v, err)
 	}
 
 	// After this check, the redirect URI is trusted, and errors are sent to the client.
-	if err := checkRedirect(c, v); err != nil {
+	if err := checkRedirect(c, resolved); err != nil {
 		return err
 	}
-	req, err := f.Requests.Parse(c, v, src)
-	if bad := checkParams(v); bad != nil {
-		err = bad
+	req, err := f.Requests.Parse(c, resolved, src)
+	if bad := checkParams(resolved); bad != nil {
+		return f.respondError(w, r, c, req, bad)
 	}
 	if err != nil {
 		return f.respondError(w, r, c, req, err)
@@ -160,8 +159,11 @@ func (f *flow) refuse(w http.ResponseWriter, r *http.Request, c idp.Client, v ur
 	if p == nil || p.Kind != problem.Invalid {
 		return err
 	}
-	return &shown{status: http.StatusBadRequest,
-		page: templates.Error{Title: "error.app", Text: "error.object"}, cause: p.Message}
+	return &shown{
+		status: http.StatusBadRequest,
+		page:   templates.Error{Title: "error.app", Text: "error.object"},
+		cause:  p.Message,
+	}
 }
 
 // proceed answers a request with a login of the browser. If a page is needed first, it redirects to
@@ -192,14 +194,14 @@ func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req
 	}
 
 	// Does the login need a second factor for this request?
-	page, err := f.factorPageFor(r, c, req, s)
+	path, err := f.factorPathFor(r, c, req, s)
 	switch {
 	case err != nil:
 		return f.respondError(w, r, c, req, err)
-	case page != "" && silent:
+	case path != "" && silent:
 		return f.respondError(w, r, c, req, errLoginRequired)
-	case page != "":
-		return f.askFactor(w, r, c, req, s, page)
+	case path != "":
+		return f.askFactor(w, r, c, req, s, path)
 	}
 
 	// Has the subscriber consented to everything that the request asks for?
@@ -219,12 +221,21 @@ func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req
 
 // These are the errors for prompt=none (OpenID Connect Core, section 3.1.2.6).
 var (
-	errSelectionRequired = &problem.Error{Kind: problem.Invalid, Code: "account_selection_required",
-		Message: "several accounts are signed in, and none was chosen"}
-	errLoginRequired = &problem.Error{Kind: problem.Invalid, Code: "login_required",
-		Message: "nobody is signed in, or the login is too old or lacks a required factor"}
-	errConsentRequired = &problem.Error{Kind: problem.Invalid, Code: "consent_required",
-		Message: "the subscriber has not consented to these scopes"}
+	errSelectionRequired = &problem.Error{
+		Kind:    problem.Invalid,
+		Code:    "account_selection_required",
+		Message: "several accounts are signed in, and none was chosen",
+	}
+	errLoginRequired = &problem.Error{
+		Kind:    problem.Invalid,
+		Code:    "login_required",
+		Message: "nobody is signed in, or the login is too old or lacks a required factor",
+	}
+	errConsentRequired = &problem.Error{
+		Kind:    problem.Invalid,
+		Code:    "consent_required",
+		Message: "the subscriber has not consented to these scopes",
+	}
 )
 
 // suspend stores the request, bound to this browser, and redirects to the page at path.

@@ -56,8 +56,13 @@ func (cp *consentPages) showConsent(w http.ResponseWriter, r *http.Request) erro
 	}
 	presentationOf(r).account = sub.Claims.Locale
 
-	page := templates.Consent{ID: req.ID, App: cp.appName(r, c, req), Host: req.Host(), Email: sub.Email,
-		Login: session.Digest(s.ID)}
+	page := templates.Consent{
+		ID:    req.ID,
+		App:   cp.appName(r, c, req),
+		Host:  req.Host(),
+		Email: sub.Email,
+		Login: session.Digest(s.ID),
+	}
 	for _, scope := range c.Rights(req) {
 		page.Scopes = append(page.Scopes, meaningOf(cp.words(r), scope))
 	}
@@ -98,8 +103,11 @@ func (cp *consentPages) answerConsent(w http.ResponseWriter, r *http.Request) er
 		if err := cp.flow.drop(w, r, req); err != nil {
 			return err
 		}
-		denied := &problem.Error{Kind: problem.Forbidden, Code: "access_denied",
-			Message: "the subscriber denied access"}
+		denied := &problem.Error{
+			Kind:    problem.Forbidden,
+			Code:    "access_denied",
+			Message: "the subscriber denied access",
+		}
 		return cp.flow.respondError(w, r, c, req, denied)
 	}
 	return badRequest("error.answer")
@@ -109,17 +117,21 @@ func (cp *consentPages) answerConsent(w http.ResponseWriter, r *http.Request) er
 // still needs a second factor, consentingLogin returns an error, because the consent page is shown
 // only after that factor.
 func (cp *consentPages) consentingLogin(r *http.Request, c idp.Client, req idp.AuthRequest) (idp.Login, error) {
-	l, err := cp.logins.live(r, c.ProjectID)
-	s, ok := l.answering(req)
-	if err == nil && (!ok || !req.Satisfied(s, cp.Now())) {
-		err = errStale
-	}
+	live, err := cp.logins.live(r, c.ProjectID)
 	if err != nil {
-		return s, err
+		return idp.Login{}, err
 	}
-	page, err := cp.flow.factorPageFor(r, c, req, s)
-	if err == nil && page != "" {
-		err = errStale
+	login, ok := live.answering(req)
+	if !ok || !req.Satisfied(login, cp.Now()) {
+		return idp.Login{}, errStale
 	}
-	return s, err
+
+	path, err := cp.flow.factorPathFor(r, c, req, login)
+	if err != nil {
+		return idp.Login{}, err
+	}
+	if path != "" {
+		return idp.Login{}, errStale
+	}
+	return login, nil
 }

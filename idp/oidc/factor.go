@@ -10,19 +10,18 @@ import (
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/templates"
 )
 
 // These are the paths of the page that asks for a second factor, and of the page that sets one up.
 const (
-	factorPage = "/login/factor"
-	enrolPage  = "/login/enrol"
+	factorPath = "/login/factor"
+	enrolPath  = "/login/enrol"
 )
 
-// factorPageFor returns the path of the page on which the login s must present or set up a second
+// factorPathFor returns the path of the page on which the login s must present or set up a second
 // factor for the request. It returns "" if the login is sufficient.
-func (f *flow) factorPageFor(r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) (string, error) {
+func (f *flow) factorPathFor(r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) (string, error) {
 	need, err := f.Requests.Need(r.Context(), c, req)
 	if err != nil || need == "" || s.TwoFactors() {
 		return "", err
@@ -32,30 +31,31 @@ func (f *flow) factorPageFor(r *http.Request, c idp.Client, req idp.AuthRequest,
 	case err != nil:
 		return "", err
 	case set.Any():
-		return factorPage, nil
+		return factorPath, nil
 	case need == idp.PreferTwo:
 		return "", nil
 	}
-	return enrolPage, nil
+	return enrolPath, nil
 }
 
-// askFactor suspends a request and redirects to page, where the person presents or sets up a factor
+// askFactor suspends a request and redirects to path, where the person presents or sets up a factor
 // for login s.
 func (f *flow) askFactor(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest,
-	s idp.Login, page string) error {
+	s idp.Login, path string) error {
 	req.Chosen, req.Proof = s.ID, nil
-	if page == factorPage {
+	if path == factorPath {
 		req.Proof = f.Logins.ProofOf(s)
 	}
-	return f.suspend(w, r, c, req, page)
+	return f.suspend(w, r, c, req, path)
 }
 
 // A step is a request whose login is waiting for a second factor.
 type step struct {
-	req  idp.AuthRequest
-	c    idp.Client
-	has  factor.Set
-	with string // type of factor to ask for
+	req    idp.AuthRequest
+	client idp.Client
+	has    factor.Set
+	with   string // type of factor to ask for
+	over   bool   // whether no login is waiting anymore, so that the person must sign in again
 }
 
 // factorPages serves the pages on which people present a second factor or set one up.
@@ -65,34 +65,43 @@ type factorPages struct {
 	logins *browserLogins
 }
 
-// stepOf returns the step of a request. with is the type of factor that the person chose. over
-// reports whether no login is waiting anymore, in which case the person must sign in again.
-func (fp *factorPages) stepOf(r *http.Request, req idp.AuthRequest, c idp.Client,
-	with string) (st step, over bool, err error) {
-	st.req, st.c, st.with = req, c, with
-	if !fp.Logins.Pending(st.req.Proof) {
-		return st, true, nil
+// stepOf returns the step of a request. chosen is the type of factor that the person chose. If the
+// step is over, only its request and client are set.
+func (fp *factorPages) stepOf(r *http.Request, req idp.AuthRequest, client idp.Client, chosen string) (step, error) {
+	st := step{req: req, client: client}
+	if !fp.Logins.Pending(req.Proof) {
+		st.over = true
+		return st, nil
 	}
 
-	st.has, err = fp.Logins.FactorsOf(r.Context(), st.req.Proof.SubscriberID)
-	if err != nil || !st.has.Any() {
-		return st, err == nil, err
+	has, err := fp.Logins.FactorsOf(r.Context(), req.Proof.SubscriberID)
+	if err != nil {
+		return step{}, err
 	}
-	st.has.Passkeys = st.has.Passkeys && fp.Factors.Passkeys()
+	if !has.Any() {
+		st.over = true
+		return st, nil
+	}
+	has.Passkeys = has.Passkeys && fp.Factors.Passkeys()
 
-	// If the person chose no factor, or one that the subscriber does not have, ask for the best
-	// one.
-	ways := []string{factor.TypeTOTP, factor.TypePasskey, factor.TypeRecovery}
-	if !slices.Contains(ways, st.with) || st.with == factor.TypeTOTP && !st.has.TOTP ||
-		st.with == factor.TypePasskey && !st.has.Passkeys {
-		st.with = factor.TypeRecovery
-		if st.has.TOTP {
-			st.with = factor.TypeTOTP
-		} else if st.has.Passkeys {
-			st.with = factor.TypePasskey
-		}
+	st.has, st.with = has, factorToAsk(has, chosen)
+	return st, nil
+}
+
+// factorToAsk returns the type of factor to ask for. This is the chosen one, if the subscriber has
+// it, or else the best one that the subscriber has.
+func factorToAsk(has factor.Set, chosen string) string {
+	switch {
+	case chosen == factor.TypeTOTP && has.TOTP,
+		chosen == factor.TypePasskey && has.Passkeys,
+		chosen == factor.TypeRecovery:
+		return chosen
+	case has.TOTP:
+		return factor.TypeTOTP
+	case has.Passkeys:
+		return factor.TypePasskey
 	}
-	return st, false, nil
+	return factor.TypeRecovery
 }
 
 // showFactor serves GET /login/factor?id=&with=.
@@ -101,11 +110,11 @@ func (fp *factorPages) showFactor(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	st, over, err := fp.stepOf(r, req, c, r.URL.Query().Get("with"))
+	st, err := fp.stepOf(r, req, c, r.URL.Query().Get("with"))
 	if err != nil {
 		return err
 	}
-	if over {
+	if st.over {
 		return backToLogin(w, st.req)
 	}
 	return fp.factorPage(w, r, st, "", http.StatusOK)
@@ -119,8 +128,13 @@ func backToLogin(w http.ResponseWriter, req idp.AuthRequest) error {
 
 func (fp *factorPages) factorPage(w http.ResponseWriter, r *http.Request, st step, fault string, status int) error {
 	page := templates.Factor{
-		ID: st.req.ID, App: fp.appName(r, st.c, st.req), Host: st.req.Host(), With: st.with, TOTP: st.has.TOTP,
-		Passkeys: st.has.Passkeys, Error: fault,
+		ID:       st.req.ID,
+		App:      fp.appName(r, st.client, st.req),
+		Host:     st.req.Host(),
+		With:     st.with,
+		TOTP:     st.has.TOTP,
+		Passkeys: st.has.Passkeys,
+		Error:    fault,
 	}
 	if st.with == factor.TypePasskey {
 		owner := st.req.Proof.Owner()
@@ -130,8 +144,11 @@ func (fp *factorPages) factorPage(w http.ResponseWriter, r *http.Request, st ste
 		}
 		page.Passkey = fp.passkeyForm(options)
 	}
-	return fp.write(w, r, page, templates.Options{Status: status, FormAction: formAction(st.req.RedirectURI),
-		Scripts: true})
+	return fp.write(w, r, page, templates.Options{
+		Status:     status,
+		FormAction: formAction(st.req.RedirectURI),
+		Scripts:    true,
+	})
 }
 
 func (pg *pages) passkeyForm(options []byte) templates.Passkey {
@@ -150,19 +167,18 @@ func (fp *factorPages) proveFactor(w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 
-	st, over, err := fp.stepOf(r, req, c, form.Get("with"))
+	st, err := fp.stepOf(r, req, c, form.Get("with"))
 	if err != nil {
 		return err
 	}
-	if over {
+	if st.over {
 		return backToLogin(w, st.req)
 	}
 
 	amr, err := fp.checkFactor(r, st, form)
 	if fault, status := fp.formFault(w, r, err); fault != "" {
-		subscriberID := st.req.Proof.SubscriberID
-		err := fp.Attempts.RefuseFactor(r.Context(), st.c.ProjectID, subscriberID, problem.First(err))
-		if err != nil {
+		subscriberID, refused := st.req.Proof.SubscriberID, problem.First(err)
+		if err := fp.Attempts.RefuseFactor(r.Context(), st.client.ProjectID, subscriberID, refused); err != nil {
 			return err
 		}
 		return fp.factorPage(w, r, st, fault, status)
@@ -171,29 +187,13 @@ func (fp *factorPages) proveFactor(w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 
-	return fp.finishLogin(w, r, st.c, st.req, amr)
-}
-
-// formFault returns the message and status for an error that the person can fix in the form. For
-// other errors the message is "".
-func (pg *pages) formFault(w http.ResponseWriter, r *http.Request, err error) (sentence string, status int) {
-	p := problem.First(err)
-	switch {
-	case p == nil:
-		return "", 0
-	case p.Kind == problem.Invalid:
-		return pg.fault(r, p), http.StatusUnprocessableEntity
-	case p.Kind == problem.RateLimited:
-		web.RetryAfter(w, p)
-		return pg.fault(r, p), http.StatusTooManyRequests
-	}
-	return "", 0
+	return fp.finishLogin(w, r, st.client, st.req, amr)
 }
 
 // checkFactor checks the factor in a form and returns the methods that it proves.
 func (fp *factorPages) checkFactor(r *http.Request, st step, form url.Values) (amr []string, err error) {
 	owner := st.req.Proof.Owner()
-	at, err := fp.Logins.PlaceOf(r.Context(), st.c.ProjectID, *st.req.Proof, fp.visitor(r))
+	place, err := fp.Logins.PlaceOf(r.Context(), st.client.ProjectID, *st.req.Proof, fp.visitor(r))
 	if err != nil {
 		return nil, err
 	}
@@ -201,15 +201,18 @@ func (fp *factorPages) checkFactor(r *http.Request, st step, form url.Values) (a
 	switch st.with {
 	case factor.TypePasskey:
 		key, err := fp.Factors.CheckPasskey(r.Context(), factorFlow(st.req), []byte(form.Get("credential")))
-		if err == nil && key.Owner != owner {
-			err = factor.ErrUnknown
+		if err != nil {
+			return nil, err
 		}
-		return key.AMR(), err
+		if key.Owner != owner {
+			return nil, factor.ErrUnknown
+		}
+		return key.AMR(), nil
 	case factor.TypeTOTP:
-		return []string{"otp"}, fp.Factors.CheckTOTP(r.Context(), owner, at, form.Get("code"))
+		return []string{"otp"}, fp.Factors.CheckTOTP(r.Context(), owner, place, form.Get("code"))
 	}
 	// RFC 8176 has no value for recovery codes, so the AMR only shows "mfa".
-	return nil, fp.Factors.UseCode(r.Context(), owner, at, form.Get("code"))
+	return nil, fp.Factors.UseCode(r.Context(), owner, place, form.Get("code"))
 }
 
 // finishLogin creates a login, or adds the proved factor to an existing one. It then continues the
@@ -217,11 +220,11 @@ func (fp *factorPages) checkFactor(r *http.Request, st step, form url.Values) (a
 func (fp *factorPages) finishLogin(w http.ResponseWriter, r *http.Request, c idp.Client,
 	req idp.AuthRequest, amr []string) error {
 	if sid := req.Proof.Raises; sid != "" {
-		l, err := fp.logins.live(r, c.ProjectID)
+		live, err := fp.logins.live(r, c.ProjectID)
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(l.all, func(s idp.Login) bool { return s.ID == sid }) {
+		if !slices.ContainsFunc(live.all, func(s idp.Login) bool { return s.ID == sid }) {
 			return backToLogin(w, req)
 		}
 	}
@@ -243,7 +246,7 @@ func (f *flow) enter(w http.ResponseWriter, r *http.Request, c idp.Client, req i
 	}
 	req.Chosen, req.Proof = s.ID, nil
 	if req.Link != nil {
-		return f.suspend(w, r, c, req, linkPage)
+		return f.suspend(w, r, c, req, linkPath)
 	}
 	return f.afterLogin(w, r, c, req, s)
 }

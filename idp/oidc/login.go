@@ -29,8 +29,11 @@ func (si *signIn) showLogin(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	again := r.URL.Query().Has("again")
-	return si.loginPage(w, r, c, req, templates.Login{Email: req.LoginHint, EmailFocus: req.LoginHint == "",
-		Again: again}, http.StatusOK)
+	return si.loginPage(w, r, c, req, templates.Login{
+		Email:      req.LoginHint,
+		EmailFocus: req.LoginHint == "",
+		Again:      again,
+	}, http.StatusOK)
 }
 
 func (si *signIn) loginPage(w http.ResponseWriter, r *http.Request, c idp.Client,
@@ -47,8 +50,11 @@ func (si *signIn) loginPage(w http.ResponseWriter, r *http.Request, c idp.Client
 	if err != nil {
 		return err
 	}
-	return si.write(w, r, p, templates.Options{Status: status,
-		FormAction: append(targets, formAction(req.RedirectURI)...), Scripts: p.Passkey.Options != ""})
+	return si.write(w, r, p, templates.Options{
+		Status:     status,
+		FormAction: append(targets, formAction(req.RedirectURI)...),
+		Scripts:    p.Passkey.Options != "",
+	})
 }
 
 // logIn serves POST /login, the form of the login page.
@@ -65,7 +71,6 @@ func (si *signIn) logIn(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	s, err := si.Logins.LogIn(r.Context(), c.ProjectID, email, form.Get("password"), si.visitor(r))
-
 	if errors.Is(err, problem.Unauthenticated) {
 		page := templates.Login{Email: email, Error: si.fault(r, problem.First(err))}
 		return si.loginPage(w, r, c, req, page, http.StatusUnprocessableEntity)
@@ -74,7 +79,7 @@ func (si *signIn) logIn(w http.ResponseWriter, r *http.Request) error {
 	var more *idp.Unfinished
 	if errors.As(err, &more) {
 		req.Proof = &more.Proof
-		return si.flow.suspend(w, r, c, req, factorPage)
+		return si.flow.suspend(w, r, c, req, factorPath)
 	}
 	if errors.Is(err, problem.RateLimited) {
 		page := templates.Login{Email: email, Error: si.throttled(w, r, problem.First(err))}
@@ -87,8 +92,11 @@ func (si *signIn) logIn(w http.ResponseWriter, r *http.Request) error {
 	return si.flow.enter(w, r, c, req, s)
 }
 
-var errOther = &problem.Error{Kind: problem.Invalid, Code: "login_required",
-	Message: "a different person signed in than the request requires"}
+var errOther = &problem.Error{
+	Kind:    problem.Invalid,
+	Code:    "login_required",
+	Message: "a different person signed in than the request requires",
+}
 
 // afterLogin continues a request with login s. It redirects to the next page that is needed, or
 // answers the client. If the request asks for another person, the client gets only an error (OpenID
@@ -102,10 +110,12 @@ func (f *flow) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, 
 		return f.respondError(w, r, c, req, errOther)
 	}
 
-	if page, err := f.factorPageFor(r, c, req, s); err != nil {
+	path, err := f.factorPathFor(r, c, req, s)
+	if err != nil {
 		return err
-	} else if page != "" {
-		return f.askFactor(w, r, c, req, s, page)
+	}
+	if path != "" {
+		return f.askFactor(w, r, c, req, s, path)
 	}
 
 	agreed, err := f.Consents.Covers(r.Context(), c, s.SubscriberID, c.Rights(req))
@@ -172,8 +182,13 @@ func postForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 
 // visitor describes the browser of r.
 func (pg *pages) visitor(r *http.Request) idp.Visitor {
-	return idp.Visitor{UserAgent: strings.ToValidUTF8(r.UserAgent(), ""), Address: web.Address(r),
-		Mark: pg.browserMark(r), Network: web.Network(r), Device: pg.cookies.Device(r)}
+	return idp.Visitor{
+		UserAgent: strings.ToValidUTF8(r.UserAgent(), ""),
+		Address:   web.Address(r),
+		Mark:      pg.browserMark(r),
+		Network:   web.Network(r),
+		Device:    pg.cookies.Device(r),
+	}
 }
 
 func (pg *pages) appName(r *http.Request, c idp.Client, req idp.AuthRequest) string {

@@ -1,6 +1,7 @@
 package oidc
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -19,7 +20,7 @@ import (
 const (
 	upstreamPath       = "/login/upstream"
 	upstreamLogoutPath = "/logout/upstream"
-	linkPage           = "/login/link"
+	linkPath           = "/login/link"
 )
 
 // offerUpstreams adds the project's upstream providers to the login page. It returns the form-action
@@ -137,7 +138,7 @@ func (si *signIn) enterUpstream(w http.ResponseWriter, r *http.Request, c idp.Cl
 		return si.flow.suspend(w, r, c, req, "/login")
 	case errors.As(l.err, &more):
 		req.Proof = &more.Proof
-		return si.flow.suspend(w, r, c, req, factorPage)
+		return si.flow.suspend(w, r, c, req, factorPath)
 	case l.err != nil:
 		return si.upstreamFault(w, r, c, req, u, l.err)
 	}
@@ -180,48 +181,57 @@ func (si *signIn) upstreamFault(w http.ResponseWriter, r *http.Request, c idp.Cl
 	return si.loginPage(w, r, c, req, page, status)
 }
 
-// linkRequest returns the request with this id, its login, and the provider to link with the
-// subscriber.
-func (si *signIn) linkRequest(r *http.Request, id string) (req idp.AuthRequest, c idp.Client, s idp.Login,
-	u idp.Upstream, err error) {
-	if req, c, err = si.resume(r, id); err != nil {
-		return req, c, s, u, err
-	}
-	l, err := si.logins.live(r, c.ProjectID)
+// A linkStep is a request whose login may be linked with an identity at an upstream provider.
+type linkStep struct {
+	req      idp.AuthRequest
+	client   idp.Client
+	login    idp.Login
+	upstream idp.Upstream
+}
+
+// linkStepOf returns the link step of the request with this id.
+func (si *signIn) linkStepOf(r *http.Request, id string) (linkStep, error) {
+	req, c, err := si.resume(r, id)
 	if err != nil {
-		return req, c, s, u, err
+		return linkStep{}, err
 	}
-
-	s, ok := l.answering(req)
+	live, err := si.logins.live(r, c.ProjectID)
+	if err != nil {
+		return linkStep{}, err
+	}
+	login, ok := live.answering(req)
 	if !ok || req.Link == nil || req.Chosen == "" {
-		return req, c, s, u, errStale
+		return linkStep{}, errStale
 	}
 
-	u, err = si.Upstreams.Find(r.Context(), c.ProjectID, req.Link.UpstreamID)
+	u, err := si.Upstreams.Find(r.Context(), c.ProjectID, req.Link.UpstreamID)
 	if errors.Is(err, problem.NotFound) {
-		err = errStale
+		return linkStep{}, errStale
 	}
-	return req, c, s, u, err
+	if err != nil {
+		return linkStep{}, err
+	}
+	return linkStep{req: req, client: c, login: login, upstream: u}, nil
 }
 
 // showLink serves GET /login/link?id=. It asks the person who has just signed in whether to link
 // the account. If the account's email differs from the identity's, showLink continues the request
 // without asking.
 func (si *signIn) showLink(w http.ResponseWriter, r *http.Request) error {
-	req, c, s, u, err := si.linkRequest(r, r.URL.Query().Get("id"))
+	step, err := si.linkStepOf(r, r.URL.Query().Get("id"))
 	if err != nil {
 		return err
 	}
-	sub, err := si.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
+	sub, err := si.Subscribers.FindSubscriber(r.Context(), step.login.ProjectID, step.login.SubscriberID)
 	if err != nil {
 		return err
 	}
-	if sub.Email != req.Link.Email {
-		req.Link = nil
-		return si.flow.afterLogin(w, r, c, req, s)
+	if sub.Email != step.req.Link.Email {
+		step.req.Link = nil
+		return si.flow.afterLogin(w, r, step.client, step.req, step.login)
 	}
-	return si.write(w, r, templates.LinkAccount{ID: req.ID, Provider: u.Name, Email: sub.Email},
-		templates.Options{FormAction: formAction(req.RedirectURI)})
+	page := templates.LinkAccount{ID: step.req.ID, Provider: step.upstream.Name, Email: sub.Email}
+	return si.write(w, r, page, templates.Options{FormAction: formAction(step.req.RedirectURI)})
 }
 
 // answerLink serves POST /login/link, the form on the page of showLink.
@@ -231,12 +241,12 @@ func (si *signIn) answerLink(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	req, c, s, u, err := si.linkRequest(r, form.Get("id"))
+	step, err := si.linkStepOf(r, form.Get("id"))
 	if err != nil {
 		return err
 	}
 	if form.Get("answer") == "yes" {
-		err := si.Upstreams.Link(r.Context(), u, *req.Link, s)
+		err := si.Upstreams.Link(r.Context(), step.upstream, *step.req.Link, step.login)
 		if errors.Is(err, problem.Conflict) {
 			return errStale
 		}
@@ -244,8 +254,8 @@ func (si *signIn) answerLink(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	req.Link = nil
-	return si.flow.afterLogin(w, r, c, req, s)
+	step.req.Link = nil
+	return si.flow.afterLogin(w, r, step.client, step.req, step.login)
 }
 
 // An upstreamReturn is where a person goes after signing out at an upstream provider. The session
@@ -260,21 +270,15 @@ func upstreamReturnKey(state string) session.Key {
 
 // upstreamLogout returns the URL that signs the browser out at the upstream provider of one of the
 // ended logins. It returns "" if none of the logins needs this, or if the provider does not support
-// it. Afterwards the provider redirects the browser back here, and
-// finishUpstream redirects it to the URL in to. A failure is only logged, because the person is
-// already signed out here.
+// it. Afterwards the provider redirects the browser back here, and finishUpstream redirects it to the
+// URL in to. A failure is only logged, because the person is already signed out here.
 func (lo *logout) upstreamLogout(r *http.Request, ended []string, to string) string {
 	u, idToken, ok := lo.Upstreams.Forget(r.Context(), ended...)
 	if !ok {
 		return ""
 	}
 
-	state := rand.Text()
-	leave, err := lo.rp.LogoutURL(r.Context(), u, idToken, state)
-	if err == nil && leave != "" {
-		value, _ := json.Marshal(upstreamReturn{to}) // encoding a string cannot fail
-		err = lo.Sessions.Put(r.Context(), upstreamReturnKey(state), value, lo.Lifetimes().Request)
-	}
+	leave, err := lo.beginUpstreamLogout(r.Context(), u, idToken, to)
 	if err != nil {
 		lo.log.WarnContext(r.Context(), "signing out of an upstream provider",
 			"request_id", web.RequestID(r.Context()), "upstream", u.ID, "issuer", u.Issuer, "error", err)
@@ -283,15 +287,32 @@ func (lo *logout) upstreamLogout(r *http.Request, ended []string, to string) str
 	return leave
 }
 
+// beginUpstreamLogout returns the URL that signs the browser out at u, or "" if u does not support
+// it. It stores the URL to which finishUpstream redirects.
+func (lo *logout) beginUpstreamLogout(ctx context.Context, u idp.Upstream, idToken, to string) (string, error) {
+	state := rand.Text()
+	leave, err := lo.rp.LogoutURL(ctx, u, idToken, state)
+	if err != nil || leave == "" {
+		return "", err
+	}
+	value, err := json.Marshal(upstreamReturn{to})
+	if err != nil {
+		return "", err
+	}
+	return leave, lo.Sessions.Put(ctx, upstreamReturnKey(state), value, lo.Lifetimes().Request)
+}
+
 // finishUpstream serves GET /logout/upstream, to which providers redirect after a logout.
 func (lo *logout) finishUpstream(w http.ResponseWriter, r *http.Request) error {
 	var back upstreamReturn
 	value, err := lo.Sessions.Take(r.Context(), upstreamReturnKey(r.URL.Query().Get("state")))
-	if err == nil {
-		err = json.Unmarshal(value, &back)
-	}
-	if problem.IgnoreNotFound(err) != nil {
+	if err != nil && !errors.Is(err, problem.NotFound) {
 		return err
+	}
+	if err == nil {
+		if err := json.Unmarshal(value, &back); err != nil {
+			return err
+		}
 	}
 	if _, err := url.Parse(back.To); back.To != "" && err == nil {
 		seeOther(w, back.To)
