@@ -2,11 +2,9 @@ package oidc
 
 import (
 	"errors"
-	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
@@ -22,12 +20,21 @@ type logout struct {
 // These are the pages for logout requests that are invalid, name an unknown app, or have an
 // unregistered redirect URI.
 var (
-	badLogoutRequest = templates.Error{Title: "error.logout", Text: "error.logout-request",
-		Advice: "error.logout-request-advice"}
-	badLogoutApp = templates.Error{Title: "error.logout", Text: "error.logout-app",
-		Advice: "error.logout-app-advice"}
-	badLogoutAddress = templates.Error{Title: "error.logout", Text: "error.logout-address",
-		Advice: "error.logout-address-advice"}
+	badLogoutRequest = templates.Error{
+		Title:  "error.logout",
+		Text:   "error.logout-request",
+		Advice: "error.logout-request-advice",
+	}
+	badLogoutApp = templates.Error{
+		Title:  "error.logout",
+		Text:   "error.logout-app",
+		Advice: "error.logout-app-advice",
+	}
+	badLogoutAddress = templates.Error{
+		Title:  "error.logout",
+		Text:   "error.logout-address",
+		Advice: "error.logout-address-advice",
+	}
 )
 
 func badLogout(page templates.Error, cause string) error {
@@ -52,13 +59,13 @@ func (lo *logout) endSessionByPost(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	only := make(url.Values)
+	query := make(url.Values)
 	for _, name := range []string{"id_token_hint", "client_id", "post_logout_redirect_uri", "state"} {
 		if form.Has(name) {
-			only.Set(name, form.Get(name))
+			query.Set(name, form.Get(name))
 		}
 	}
-	seeOther(w, r.URL.Path+"?"+only.Encode())
+	seeOther(w, r.URL.Path+"?"+query.Encode())
 	return nil
 }
 
@@ -116,6 +123,8 @@ func (req logoutRequest) reaches(s idp.Login) bool {
 	return req.client.ID == "" || req.client.ProjectID == s.ProjectID
 }
 
+// parse returns the logout request with these parameters. It also sets the client and the language
+// of r's presentation.
 func (lo *logout) parse(r *http.Request, v url.Values) (req logoutRequest, err error) {
 	if checkParams(v) != nil {
 		return req, badLogout(badLogoutRequest, "a parameter is repeated, or is not text")
@@ -127,7 +136,6 @@ func (lo *logout) parse(r *http.Request, v url.Values) (req logoutRequest, err e
 		if !ok {
 			return req, badLogout(badLogoutRequest, "id_token_hint is not an ID token of this server")
 		}
-
 		if clientID != "" && clientID != hint.ClientID {
 			return req, badLogout(badLogoutRequest,
 				"client_id differs from that of id_token_hint, which is "+hint.ClientID)
@@ -138,17 +146,18 @@ func (lo *logout) parse(r *http.Request, v url.Values) (req logoutRequest, err e
 		req.client, err = lo.Clients.Find(r.Context(), clientID)
 		if errors.Is(err, problem.NotFound) {
 			return req, badLogout(badLogoutApp, noClient)
-		} else if err != nil {
+		}
+		if err != nil {
 			return req, err
 		}
 		req.hint.SessionID = lo.Subjects.SessionOf(req.client, req.hint.SessionID)
 	}
 
 	req.again = home(req.client)
-	if m := presentationOf(r); v.Get("ui_locales") != "" {
-		m.locales = v.Get("ui_locales")
-	}
 	presentationOf(r).client = req.client
+	if locales := v.Get("ui_locales"); locales != "" {
+		presentationOf(r).locales = locales
+	}
 
 	req.redirectTo, req.state = v.Get("post_logout_redirect_uri"), v.Get("state")
 	if req.redirectTo != "" && req.client.ID == "" {
@@ -163,8 +172,11 @@ func (lo *logout) parse(r *http.Request, v url.Values) (req logoutRequest, err e
 
 func (lo *logout) confirmPage(w http.ResponseWriter, r *http.Request, req logoutRequest) error {
 	fields := make(map[string]string)
-	for name, value := range map[string]string{"client_id": req.client.ID,
-		"post_logout_redirect_uri": req.redirectTo, "state": req.state} {
+	for name, value := range map[string]string{
+		"client_id":                req.client.ID,
+		"post_logout_redirect_uri": req.redirectTo,
+		"state":                    req.state,
+	} {
 		if value != "" {
 			fields[name] = value
 		}
@@ -173,9 +185,9 @@ func (lo *logout) confirmPage(w http.ResponseWriter, r *http.Request, req logout
 		fields["ui_locales"] = asked
 	}
 
-	o := templates.Options{}
+	var options templates.Options
 	if req.redirectTo != "" {
-		o.FormAction = formAction(req.redirectTo)
+		options.FormAction = formAction(req.redirectTo)
 	}
 
 	page := templates.Logout{Token: lo.pageToken(w, r), App: req.client.Name, Fields: fields, Cancel: req.again}
@@ -184,32 +196,36 @@ func (lo *logout) confirmPage(w http.ResponseWriter, r *http.Request, req logout
 		if err != nil {
 			return err
 		}
+		brandUnnamed(r, projectID)
 		page.Cancel = "/"
 		if projectID != "" {
 			page.Cancel = accountURL(projectID)
 		}
 	}
-	return lo.write(w, r, page, o)
+	return lo.write(w, r, page, options)
 }
 
 // onlyProject returns the project of all logins in the browser. It returns "" if nobody is logged
-// in, or if the logins belong to several projects. If the request names no app, its pages have the
-// branding of this project.
+// in, or if the logins belong to several projects.
 func (lo *logout) onlyProject(r *http.Request) (projectID string, err error) {
-	all, err := lo.logins.all(r)
+	made, err := lo.logins.all(r)
 	if err != nil {
 		return "", err
 	}
-	for _, l := range all {
-		if projectID != "" && l.ProjectID != projectID {
+	for _, login := range made {
+		if projectID != "" && login.ProjectID != projectID {
 			return "", nil
 		}
-		projectID = l.ProjectID
-	}
-	if m := presentationOf(r); m.client.ProjectID == "" {
-		m.client.ProjectID = projectID
+		projectID = login.ProjectID
 	}
 	return projectID, nil
+}
+
+// brandUnnamed sets the project whose branding the pages of r have, if r names no app.
+func brandUnnamed(r *http.Request, projectID string) {
+	if shown := presentationOf(r); shown.client.ProjectID == "" {
+		shown.client.ProjectID = projectID
+	}
 }
 
 // showLogout serves GET /logout, the page for signing out without an app.
@@ -218,8 +234,8 @@ func (lo *logout) showLogout(w http.ResponseWriter, r *http.Request) error {
 }
 
 // logOut serves POST /logout, the confirmation page. It ends the browser's logins in the client's
-// project, no matter who made them. If no client is named, it ends all of the browser's logins. It never
-// ends a login in another browser, whatever the hint says.
+// project, no matter who made them. If no client is named, it ends all of the browser's logins. It
+// never ends a login in another browser, whatever the hint says.
 func (lo *logout) logOut(w http.ResponseWriter, r *http.Request) error {
 	form, err := lo.pageForm(w, r)
 	if err != nil {
@@ -237,6 +253,7 @@ func (lo *logout) logOut(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	brandUnnamed(r, projectID)
 	if projectID != "" && req.again == "" {
 		req.again = accountURL(projectID)
 	}
@@ -251,73 +268,17 @@ func (lo *logout) logOut(w http.ResponseWriter, r *http.Request) error {
 // home returns the URL of a web app, guessed from its redirect URIs, or "". The app starts its own
 // login there.
 func home(c idp.Client) string {
+	if c.Type == idp.Native {
+		return ""
+	}
 	for _, uri := range c.RedirectURIs {
-		if u, err := url.Parse(uri); err == nil && (u.Scheme == "https" || u.Scheme == "http") &&
-			u.Host != "" && c.Type != idp.Native {
+		u, err := url.Parse(uri)
+		if err != nil || u.Host == "" {
+			continue
+		}
+		if u.Scheme == "https" || u.Scheme == "http" {
 			return u.Scheme + "://" + u.Host + "/"
 		}
 	}
 	return ""
-}
-
-// finish removes ended logins from the browser's cookie and redirects to the app, or shows that the
-// person is signed out. If apps have a front-channel logout URI, a page loads these URIs first.
-func (lo *logout) finish(w http.ResponseWriter, r *http.Request, req logoutRequest, ended []string) error {
-	b, err := lo.browsers.Open(r)
-	if err != nil {
-		return err
-	}
-	lo.logins.removeEnded(r, b)
-	if len(b.Values()) == 0 {
-		err = b.Forget(w, r)
-	} else {
-		err = b.Renew(w, r)
-	}
-	if err != nil {
-		return err
-	}
-	lo.writeBrowserState(w, r, b)
-
-	frames, err := lo.Tokens.FrontchannelLogouts(r.Context(), ended...)
-	if err != nil {
-		return err
-	}
-
-	to := req.redirectTo
-	if to != "" && req.state != "" {
-		sep := "?"
-		if strings.Contains(to, "?") {
-			sep = "&"
-		}
-		to += sep + url.Values{"state": {req.state}}.Encode()
-	}
-
-	// A page leads to the provider, because the policy of the posted form forbids a redirect to it.
-	if upstream := lo.upstreamLogout(r, ended, to); upstream != "" {
-		return lo.showLoggedOut(w, r, req, frames, upstream)
-	}
-	if to != "" && len(frames) == 0 {
-		seeOther(w, to)
-		return nil
-	}
-	return lo.showLoggedOut(w, r, req, frames, to)
-}
-
-// showLoggedOut shows that the person is signed out, and loads the front-channel logout URIs in
-// frames. A script then follows the link to the app. Without scripts, the browser follows it after
-// a few seconds.
-func (lo *logout) showLoggedOut(w http.ResponseWriter, r *http.Request, req logoutRequest,
-	frames []string, to string) error {
-	page := templates.LoggedOut{App: req.client.Name, Again: req.again, Frames: frames,
-		Continue: template.URL(to)} // a registered URI, perhaps with the scheme of a native app
-	o := templates.Options{Scripts: to != ""}
-	for _, uri := range frames {
-		o.Frames = append(o.Frames, formAction(uri)...)
-	}
-	slices.Sort(o.Frames)
-	o.Frames = slices.Compact(o.Frames)
-	if to != "" {
-		w.Header().Set("Refresh", "6; url="+to)
-	}
-	return lo.write(w, r, page, o)
 }

@@ -213,9 +213,9 @@ func (s *server) legacyJSON(r *http.Request, body []byte) (url.Values, bool) {
 	}
 	form := make(url.Values)
 	for name, raw := range members {
-		var s string
-		if json.Unmarshal(raw, &s) == nil {
-			form.Set(name, s)
+		var value string
+		if json.Unmarshal(raw, &value) == nil {
+			form.Set(name, value)
 		}
 	}
 	c, err := s.Clients.Find(r.Context(), form.Get("client_id"))
@@ -233,78 +233,6 @@ func checkForm(r *http.Request, form url.Values) (*op.ClientCredentials, *refusa
 		return nil, invalidRequest(err.Error())
 	}
 	return readCredentials(r, form)
-}
-
-// readCredentials returns the credentials of a client. It rejects an invalid Basic header, and
-// several kinds of credentials in one request (RFC 6749, section 2.3).
-func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *refusal) {
-	headers, asserted := r.Header.Values("Authorization"), form.Has("client_assertion") ||
-		form.Has("client_assertion_type")
-	if asserted && (len(headers) > 0 || form.Has("client_secret")) {
-		return nil, invalidRequest("the client authenticates in more than one way")
-	}
-
-	cc := &op.ClientCredentials{
-		ClientID: form.Get("client_id"), ClientSecret: form.Get("client_secret"),
-		ClientAssertion: form.Get("client_assertion"), ClientAssertionType: form.Get("client_assertion_type"),
-	}
-	if asserted {
-		return cc, checkAssertionForm(form)
-	}
-
-	if len(headers) == 0 {
-		proven := form.Has("client_secret") || web.Certificates(r) != nil
-		if !form.Has("client_id") || r.URL.Path == introspectPath && !proven {
-			return nil, &refusal{
-				status: http.StatusUnauthorized,
-				code:   "invalid_client",
-				text:   "the client does not authenticate",
-			}
-		}
-		return cc, nil
-	}
-
-	id, secret, ok := web.Basic(r)
-	name, err := url.QueryUnescape(id)
-	if err == nil {
-		secret, err = url.QueryUnescape(secret)
-	}
-	if !ok || err != nil || name == "" {
-		return nil, &refusal{
-			status: http.StatusUnauthorized,
-			code:   "invalid_client",
-			text:   "the Authorization header has no valid Basic credentials",
-		}
-	}
-
-	if cc.ClientSecret != "" {
-		return nil, invalidRequest("the client authenticates in more than one way")
-	}
-	form.Del("client_secret") // some clients send an empty value, which counts as omitted (RFC 6749, section 3.2)
-	if cc.ClientID != "" && cc.ClientID != name {
-		return nil, invalidRequest("client_id is not the one of the Authorization header")
-	}
-	cc.ClientID, cc.ClientSecret = name, secret
-	return cc, nil
-}
-
-// checkAssertionForm checks that both parameters of RFC 7521, section 4.2 are present.
-func checkAssertionForm(form url.Values) *refusal {
-	switch {
-	case form.Get("client_assertion_type") != idp.AssertionType:
-		return &refusal{
-			status: http.StatusUnauthorized,
-			code:   "invalid_client",
-			text:   "client_assertion_type must be " + idp.AssertionType,
-		}
-	case form.Get("client_assertion") == "":
-		return &refusal{
-			status: http.StatusUnauthorized,
-			code:   "invalid_client",
-			text:   "client_assertion is missing",
-		}
-	}
-	return nil
 }
 
 // writeOAuth writes an error response as defined in RFC 6749, section 5.2.
