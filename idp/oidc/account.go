@@ -122,18 +122,20 @@ func (ac *account) project(r *http.Request, asked string) (string, error) {
 	if last.ID != "" {
 		return last.ProjectID, nil
 	}
-
 	only, err := ac.OnlyProject(r.Context())
-	if err == nil && only == "" {
-		err = errWhichAccount
+	if err != nil {
+		return "", err
 	}
-	return only, err
+	if only == "" {
+		return "", errWhichAccount
+	}
+	return only, nil
 }
 
 var errWhichAccount = pageError(http.StatusNotFound, "error.account", "error.account-text")
 
-// visitOf returns a visit with the browser's current login in a project. If there is none, it
-// returns problem.Unauthenticated.
+// visitOf returns a visit with the browser's current login in a project. If there is none, or its
+// subscriber was deleted, it returns problem.Unauthenticated.
 func (ac *account) visitOf(r *http.Request, projectID string) (visit, error) {
 	l, err := ac.logins.live(r, projectID)
 	if err != nil {
@@ -142,12 +144,17 @@ func (ac *account) visitOf(r *http.Request, projectID string) (visit, error) {
 	if !l.inUse {
 		return visit{}, problem.NoCredentials()
 	}
-	sub, err := ac.Subscribers.FindSubscriber(r.Context(), projectID, l.all[0].SubscriberID)
+	presentationOf(r).client.ProjectID = projectID
+	v := visit{Login: l.all[0]}
+	v.sub, err = ac.Subscribers.FindSubscriber(r.Context(), projectID, v.SubscriberID)
 	if errors.Is(err, problem.NotFound) {
-		err = problem.NoCredentials()
+		return v, problem.NoCredentials()
 	}
-	presentationOf(r).account, presentationOf(r).client.ProjectID = sub.Claims.Locale, projectID
-	return visit{l.all[0], sub}, err
+	if err != nil {
+		return v, err
+	}
+	presentationOf(r).account = v.sub.Claims.Locale
+	return v, nil
 }
 
 // logIn starts a login that leads to the account page. again is nil, or a visit whose login is too

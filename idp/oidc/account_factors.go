@@ -94,8 +94,12 @@ func (ac *account) appPage(w http.ResponseWriter, r *http.Request, v visit, faul
 	if err != nil {
 		return err
 	}
-	page := templates.AccountApp{Project: v.ProjectID, Token: ac.formToken(v.Login),
-		Account: accountURL(v.ProjectID), Authenticator: app}
+	page := templates.AccountApp{
+		Project:       v.ProjectID,
+		Token:         ac.formToken(v.Login),
+		Account:       accountURL(v.ProjectID),
+		Authenticator: app,
+	}
 	return ac.write(w, r, page, templates.Options{Status: status})
 }
 

@@ -32,17 +32,25 @@ func (ac *account) form(serve accountHandler) func(http.ResponseWriter, *http.Re
 		}
 
 		v, err := ac.visitOf(r, form.Get("project"))
-		if err == nil && !ac.signed(form, "account form", v.Login.ID) {
-			err = errForm
-			if ac.isFormOf(form, v.SubscriberID) {
-				err = errOtherLogin
-			}
+		if err != nil {
+			return ac.unhandled(w, r, v, form, err)
 		}
-		if err == nil {
-			err = serve(w, r, v, form)
+		if err := ac.checkForm(form, v); err != nil {
+			return ac.unhandled(w, r, v, form, err)
 		}
-		return ac.unhandled(w, r, v, form, err)
+		return ac.unhandled(w, r, v, form, serve(w, r, v, form))
 	}
+}
+
+// checkForm returns an error unless a form has the token of the visit's login.
+func (ac *account) checkForm(form url.Values, v visit) error {
+	switch {
+	case ac.signed(form, "account form", v.Login.ID):
+		return nil
+	case ac.isFormOf(form, v.SubscriberID):
+		return errOtherLogin
+	}
+	return errForm
 }
 
 // unhandled responds to a form that was not handled because of err. If err has no remedy, or is nil,

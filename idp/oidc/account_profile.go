@@ -14,8 +14,14 @@ import (
 // profileOf returns the section for the subscriber's names, as they are stored.
 func profileOf(say *words.Words, sub fabric.Subscriber) templates.ProfileSection {
 	name := func(id, field, fills, label, stored string) templates.ProfileName {
-		return templates.ProfileName{ID: id, Name: field, Fills: fills, Label: say.Say(label), Value: stored,
-			Was: stored}
+		return templates.ProfileName{
+			ID:    id,
+			Name:  field,
+			Fills: fills,
+			Label: say.Say(label),
+			Value: stored,
+			Was:   stored,
+		}
 	}
 	return templates.ProfileSection{
 		First:   name("first-name", "first_name", "given-name", "profile.first", sub.FirstName),

@@ -16,17 +16,24 @@ var typed = []string{"display_name", "email", "first_name", "language", "last_na
 // secrets are the fields that no page keeps.
 var secrets = []string{"code", "credential", "current", "password"}
 
-// unsent returns a page that keeps a form that could not be handled because of err, so that a browser
-// without scripts can send it after a login. The server does not store the form. ok is false if nothing
+// unsent returns a page that keeps a form that could not be handled because of err. A browser without
+// scripts can then send it after a login. The server does not store the form. ok is false if nothing
 // was typed, if the form contains a secret, or if it may come from another site.
 func (ac *account) unsent(r *http.Request, v visit, form url.Values, err error) (p templates.Unsent, ok bool) {
 	if !hasAny(form, typed) || hasAny(form, secrets) || !saysOrigin(r) {
 		return p, false
 	}
 	say := ac.words(r)
-	p = templates.Unsent{Title: say.Say("unsent.over"), Text: say.Say("unsent.text"),
-		Open: accountURL(form.Get("project")), Link: say.Say("unsent.sign-in"),
-		Action: r.URL.Path, Fields: fieldsOf(form), Button: say.Say("unsent.continue")}
+	p = templates.Unsent{
+		Title:  say.Say("unsent.over"),
+		Text:   say.Say("unsent.text"),
+		Open:   accountURL(form.Get("project")),
+		Link:   say.Say("unsent.sign-in"),
+		Action: r.URL.Path,
+		Fields: fieldsOf(form),
+		Button: say.Say("unsent.continue"),
+	}
+
 	switch {
 	case errors.Is(err, errAgain):
 		p.Title, p.Link = say.Say("unsent.again"), say.Say("unsent.again")
@@ -36,6 +43,7 @@ func (ac *account) unsent(r *http.Request, v visit, form url.Values, err error) 
 		p.Text = say.Say("unsent.other-text", "Account", v.sub.Title())
 		p.Open = ""
 	}
+
 	token := form.Get("token") // after the next login, it shows whose form this is
 	if v.ID != "" {            // the form belongs to this login, because the page says whose account it changes
 		token = ac.formToken(v.Login)
@@ -49,7 +57,7 @@ func hasAny(form url.Values, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return form.Get(name) != "" })
 }
 
-// saysOrigin reports whether the browser said that a page of this server sent the form. Without that,
+// saysOrigin reports whether the browser said that a page of this server sent the form. Otherwise
 // pages.sameOrigin accepts forms of older browsers.
 func saysOrigin(r *http.Request) bool {
 	return r.Header.Get("Sec-Fetch-Site") == "same-origin" || r.Header.Get("Origin") != ""

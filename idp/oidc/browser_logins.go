@@ -53,18 +53,18 @@ func (bl *browserLogins) live(r *http.Request, projectID string) (l logins, err 
 // a login of the subscriber whom the request names. If nobody was chosen or named, it is the
 // current login.
 func (l logins) answering(req idp.AuthRequest) (s idp.Login, ok bool) {
-	is := func(s idp.Login) bool { return s.ID == req.Chosen }
+	matches := func(s idp.Login) bool { return s.ID == req.Chosen }
 	switch {
 	case req.Chosen != "":
 	case req.Meant != nil:
-		is = req.Means
+		matches = req.Means
 	case l.inUse:
 		return l.all[0], true
 	default:
 		return s, false
 	}
 
-	i := slices.IndexFunc(l.all, is)
+	i := slices.IndexFunc(l.all, matches)
 	if i < 0 {
 		return s, false
 	}

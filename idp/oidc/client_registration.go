@@ -91,9 +91,10 @@ func (rg *registrar) manage(w http.ResponseWriter, r *http.Request) error {
 // client's ID. If it contains a secret, that must be the client's secret (RFC 7592, section 2.2).
 func (rg *registrar) replace(r *http.Request, c idp.RegisteredClient) (idp.RegisteredClient, error) {
 	in, err := readRegistration(r)
-	switch {
-	case err != nil:
+	if err != nil {
 		return c, err
+	}
+	switch {
 	case in.ClientID != c.ID:
 		return c, problem.BadParam("client_id", "client_id must be that of the client")
 	case in.ClientSecret != "" && !c.HasSecret(in.ClientSecret, rg.Now()):
@@ -174,8 +175,14 @@ type registrationResponse struct {
 }
 
 func (rg *registrar) answer(w http.ResponseWriter, status int, c idp.RegisteredClient) error {
-	body := registrationResponse{ClientID: c.ID, ClientSecret: c.Secret, IssuedAt: c.Created.Unix(),
-		AccessToken: c.AccessToken, URI: rg.authURL + registerPath + "/" + c.ID, ClientMetadata: c.Registered()}
+	body := registrationResponse{
+		ClientID:       c.ID,
+		ClientSecret:   c.Secret,
+		IssuedAt:       c.Created.Unix(),
+		AccessToken:    c.AccessToken,
+		URI:            rg.authURL + registerPath + "/" + c.ID,
+		ClientMetadata: c.Registered(),
+	}
 	if c.AuthMethod == idp.AuthBasic || c.AuthMethod == idp.AuthPost {
 		body.SecretExpires = new(int64) // 0: the secret does not expire
 	}

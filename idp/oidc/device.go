@@ -31,9 +31,12 @@ func (s *server) DeviceAuthorization(ctx context.Context,
 	}
 	page := s.authURL + "/device"
 	return op.NewResponse(&oidc.DeviceAuthorizationResponse{
-		DeviceCode: codes.Device, UserCode: codes.User, VerificationURI: page,
+		DeviceCode:              codes.Device,
+		UserCode:                codes.User,
+		VerificationURI:         page,
 		VerificationURIComplete: page + "?user_code=" + codes.User,
-		ExpiresIn:               int(codes.ExpiresIn / time.Second), Interval: int(codes.Interval / time.Second),
+		ExpiresIn:               int(codes.ExpiresIn / time.Second),
+		Interval:                int(codes.Interval / time.Second),
 	}), nil
 }
 

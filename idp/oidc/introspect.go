@@ -1,6 +1,7 @@
 package oidc
 
 import (
+	"context"
 	"errors"
 	"io"
 	"mime"
@@ -71,32 +72,50 @@ func (s *server) introspectSigned(w http.ResponseWriter, r *http.Request, c idp.
 func (s *server) about(r *http.Request, cc *op.ClientCredentials) (introspection, idp.Client, error) {
 	ctx := r.Context()
 	c, err := s.verifyClient(ctx, r.Header, web.Certificates(r), cc)
-	if err == nil && c.AuthMethod == idp.AuthNone {
-		err = refuseClient("clients without credentials may not introspect tokens")
-	}
 	if err != nil {
 		return introspection{}, c, err
+	}
+	if c.AuthMethod == idp.AuthNone {
+		return introspection{}, c, refuseClient("clients without credentials may not introspect tokens")
 	}
 
 	token := r.Form.Get("token")
 	if token == "" {
-		return introspection{}, c, &problem.Error{Kind: problem.Invalid, Code: "invalid_request",
-			Message: "token is missing"}
+		return introspection{}, c, &problem.Error{
+			Kind:    problem.Invalid,
+			Code:    "invalid_request",
+			Message: "token is missing",
+		}
 	}
 
-	t, audience, err := s.Tokens.Inspect(ctx, token)
-	if err == nil && t.SubscriberID != "" {
-		_, err = s.Tokens.Subscriber(ctx, t)
-	}
-	switch {
-	case errors.Is(err, problem.Unauthenticated), errors.Is(err, problem.NotFound), err == nil && t.ClientID != c.ID:
+	t, audience, err := s.inspectLive(ctx, token)
+	if errors.Is(err, problem.Unauthenticated) || errors.Is(err, problem.NotFound) {
 		return introspection{}, c, nil
-	case err != nil:
+	}
+	if err != nil {
 		return introspection{}, c, err
+	}
+	if t.ClientID != c.ID {
+		return introspection{}, c, nil
 	}
 
 	t.SessionID = s.Subjects.SessionFor(c, t.SessionID)
 	return introspected(t, s.Subjects.SubjectFor(c, t.SubscriberID), audience), c, nil
+}
+
+// inspectLive returns the content and the audience of a token whose subscriber, if it has one, still
+// exists.
+func (s *server) inspectLive(ctx context.Context, token string) (fabric.Token, string, error) {
+	t, audience, err := s.Tokens.Inspect(ctx, token)
+	if err != nil {
+		return fabric.Token{}, "", err
+	}
+	if t.SubscriberID != "" {
+		if _, err := s.Tokens.Subscriber(ctx, t); err != nil {
+			return fabric.Token{}, "", err
+		}
+	}
+	return t, audience, nil
 }
 
 // introspection is the response defined in RFC 7662, section 2.2.
@@ -118,10 +137,18 @@ type introspection struct {
 
 func introspected(t fabric.Token, subject, audience string) introspection {
 	in := introspection{
-		Active: true, Scope: strings.Join(t.Scope, " "), ClientID: t.ClientID, TokenType: oidc.BearerToken,
-		Expires:  t.ExpiresAt.Unix(),
-		IssuedAt: t.IssuedAt.Unix(), Subject: subject, Audience: audience, Issuer: t.Issuer, ID: t.ID,
-		SessionID: t.SessionID, Confirmation: cnf.ClaimOf(t.Binding),
+		Active:       true,
+		Scope:        strings.Join(t.Scope, " "),
+		ClientID:     t.ClientID,
+		TokenType:    oidc.BearerToken,
+		Expires:      t.ExpiresAt.Unix(),
+		IssuedAt:     t.IssuedAt.Unix(),
+		Subject:      subject,
+		Audience:     audience,
+		Issuer:       t.Issuer,
+		ID:           t.ID,
+		SessionID:    t.SessionID,
+		Confirmation: cnf.ClaimOf(t.Binding),
 	}
 	if cnf.IsKey(t.Binding) {
 		in.TokenType = dpopType

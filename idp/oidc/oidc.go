@@ -111,10 +111,20 @@ func New(c Config) (*API, error) {
 		return nil, err
 	}
 
-	shared := &core{Provider: c.Provider, proofs: c.Proofs, log: c.Log, authURL: strings.TrimSuffix(c.AuthURL, "/"),
-		certificates: c.Certificates, mtlsURL: c.MTLSURL}
-	shared.rp = rp.New(rp.Config{HTTP: c.HTTP, Provider: c.Provider,
-		AuthURL: shared.authURL, Logout: shared.authURL + upstreamLogoutPath})
+	shared := &core{
+		Provider:     c.Provider,
+		proofs:       c.Proofs,
+		log:          c.Log,
+		authURL:      strings.TrimSuffix(c.AuthURL, "/"),
+		certificates: c.Certificates,
+		mtlsURL:      c.MTLSURL,
+	}
+	shared.rp = rp.New(rp.Config{
+		HTTP:     c.HTTP,
+		Provider: c.Provider,
+		AuthURL:  shared.authURL,
+		Logout:   shared.authURL + upstreamLogoutPath,
+	})
 	d, err := newDiscovery(shared)
 	if err != nil {
 		return nil, err
@@ -210,7 +220,8 @@ func (a *API) Routes() []string { return web.Routes(a.mount) }
 func (a *API) mount(mux web.Mux) {
 	pg, s, d := a.pages, a.server, a.discovery
 	library := op.RegisterServer(s, op.Endpoints{
-		Token: op.NewEndpoint(tokenPath), Revocation: op.NewEndpoint(revokePath),
+		Token:               op.NewEndpoint(tokenPath),
+		Revocation:          op.NewEndpoint(revokePath),
 		DeviceAuthorization: op.NewEndpoint(devicePath),
 	}, op.WithServerCORSOptions(nil))
 

@@ -26,10 +26,16 @@ type pages struct {
 func newPages(shared *core, c Config, public *url.URL) *pages {
 	cookies := web.Cookies{PublicURL: public}
 	return &pages{
-		core: shared, origin: public.Scheme + "://" + public.Host, cookies: cookies, mailbox: c.Mailbox,
+		core:    shared,
+		origin:  public.Scheme + "://" + public.Host,
+		cookies: cookies,
+		mailbox: c.Mailbox,
 		browsers: &web.Browsers{
-			Store: c.Sessions, Rows: c.Browsers, Cookies: cookies, Now: c.Provider.Now,
-			Idle: func() time.Duration { return c.Provider.Lifetimes().BrowserIdle },
+			Store:   c.Sessions,
+			Rows:    c.Browsers,
+			Cookies: cookies,
+			Now:     c.Provider.Now,
+			Idle:    func() time.Duration { return c.Provider.Lifetimes().BrowserIdle },
 		},
 	}
 }
@@ -57,8 +63,11 @@ func badRequest(text string) error {
 // notProven returns the error for any unknown client or redirect URI. Its page does not redirect.
 // Only the log, and developers on this machine, see the cause.
 func notProven(cause string) error {
-	return &shown{status: http.StatusBadRequest,
-		page: templates.Error{Title: "error.app", Text: "error.app-text", Advice: "error.app-advice"}, cause: cause}
+	return &shown{
+		status: http.StatusBadRequest,
+		page:   templates.Error{Title: "error.app", Text: "error.app-text", Advice: "error.app-advice"},
+		cause:  cause,
+	}
 }
 
 // noClient is the cause in errors about an unknown client_id.
@@ -135,8 +144,10 @@ func (pg *pages) errorPage(w http.ResponseWriter, r *http.Request, err error) *s
 		web.LogInternal(r, pg.log, err)
 	}
 	if p == nil || p.Kind != problem.Unavailable && p.Kind != problem.RateLimited {
-		return &shown{status: http.StatusInternalServerError,
-			page: templates.Error{Title: "error.internal", Text: "error.internal-text"}}
+		return &shown{
+			status: http.StatusInternalServerError,
+			page:   templates.Error{Title: "error.internal", Text: "error.internal-text"},
+		}
 	}
 	web.RetryAfter(w, p)
 	status := http.StatusServiceUnavailable

@@ -32,8 +32,8 @@ func withPresentation(next http.Handler) http.Handler {
 
 // presentationOf returns the presentation of r. Without [withPresentation], changes to it are lost.
 func presentationOf(r *http.Request) *presentation {
-	if m, ok := r.Context().Value(presentationKey{}).(*presentation); ok {
-		return m
+	if shown, ok := r.Context().Value(presentationKey{}).(*presentation); ok {
+		return shown
 	}
 	return new(presentation)
 }
@@ -42,10 +42,10 @@ func presentationOf(r *http.Request) *presentation {
 // the app requests, the language of the account, the language chosen in the browser, or the
 // browser's preferred language.
 func (pg *pages) words(r *http.Request) *words.Words {
-	m := presentationOf(r)
-	asked := cmp.Or(m.locales, r.URL.Query().Get("ui_locales"))
-	return words.Choose(strings.Join(strings.Fields(asked), ","), m.account, web.Language(r),
-		r.Header.Get("Accept-Language"))
+	shown := presentationOf(r)
+	locales := cmp.Or(shown.locales, r.URL.Query().Get("ui_locales"))
+	asked := strings.Join(strings.Fields(locales), ",")
+	return words.Choose(asked, shown.account, web.Language(r), r.Header.Get("Accept-Language"))
 }
 
 // view returns the theme, language and branding of the pages for r.
@@ -77,22 +77,24 @@ func backOf(r *http.Request) string {
 	return ""
 }
 
-// linkAt returns the URL of the page of r to which the link with this token leads, even if r posts the
-// form on that page.
+// linkAt returns the URL of the page of r to which the link with this token leads, even if r posts
+// the form on that page.
 func linkAt(r *http.Request, token string) string {
-	to := formAt(r, r.URL.Path)
-	if strings.Contains(to, "?") {
-		return to + "&token=" + url.QueryEscape(token)
+	page := formAt(r, r.URL.Path)
+	if strings.Contains(page, "?") {
+		return page + "&token=" + url.QueryEscape(token)
 	}
-	return to + "?token=" + url.QueryEscape(token)
+	return page + "?token=" + url.QueryEscape(token)
 }
 
 // ownPath returns raw if it is a path on this host. Otherwise it returns "/", so that redirects
 // never lead to another site.
 func ownPath(raw string) string {
 	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/") ||
-		strings.HasPrefix(u.Path, "//") || strings.ContainsAny(raw, "\\\r\n\t") {
+	if err != nil || u.Scheme != "" || u.Host != "" {
+		return "/"
+	}
+	if !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") || strings.ContainsAny(raw, "\\\r\n\t") {
 		return "/"
 	}
 	return u.RequestURI()
@@ -105,32 +107,30 @@ func (pg *pages) changeLanguage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	to := ownPath(form.Get("back"))
+	back := ownPath(form.Get("back"))
 	chosen := words.In(form.Get("language"))
 	if chosen == nil {
-		seeOther(w, to)
+		seeOther(w, back)
 		return nil
 	}
 
 	pg.cookies.SetLanguage(w, r, chosen.Tag)
-
-	u, err := url.Parse(to)
+	u, err := url.Parse(back)
 	if err != nil {
-		seeOther(w, to)
+		seeOther(w, back)
 		return nil
 	}
 	if q := u.Query(); q.Has("ui_locales") { // for example, in the link of an email
 		q.Set("ui_locales", chosen.Tag)
 		u.RawQuery = q.Encode()
-		to = u.RequestURI()
+		back = u.RequestURI()
 	}
-
 	if id := u.Query().Get("id"); id != "" {
 		if err := pg.setRequestLanguage(r, id, chosen.Tag); err != nil {
 			return err
 		}
 	}
-	seeOther(w, to)
+	seeOther(w, back)
 	return nil
 }
 

@@ -32,15 +32,18 @@ func (s *server) pushed(r *http.Request, cc *op.ClientCredentials) (pushResponse
 	audit.As(r.Context(), audit.Client, c.ID)
 
 	r.Form.Set("client_id", c.ID) // only an assertion or a header may have named the client
-	jkt, err := s.provenKey(r, uses)
-	if used := uses.Store(r.Context()); used != nil {
-		err = used
+	jkt, proofErr := s.provenKey(r, uses)
+	if err := uses.Store(r.Context()); err != nil { // a refused request also uses up its assertion
+		return pushResponse{}, err
 	}
+	if proofErr != nil {
+		return pushResponse{}, proofErr
+	}
+	uri, life, err := s.Requests.Push(r.Context(), c, r.Form, jkt)
 	if err != nil {
 		return pushResponse{}, err
 	}
-	uri, life, err := s.Requests.Push(r.Context(), c, r.Form, jkt)
-	return pushResponse{uri, int64(life / time.Second)}, err
+	return pushResponse{RequestURI: uri, ExpiresIn: int64(life / time.Second)}, nil
 }
 
 // pushResponse is the response defined in RFC 9126, section 2.2.

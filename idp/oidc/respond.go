@@ -1,7 +1,6 @@
 package oidc
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -72,10 +71,8 @@ func (f *flow) issue(r *http.Request, c idp.Client, req idp.AuthRequest, s idp.L
 // response has the request's mode, and contains state and iss (RFC 9207). If the request was
 // pushed, respond ends it.
 func (f *flow) respond(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, v url.Values) error {
-	if err := f.Requests.EndPushed(r.Context(), req); errors.Is(err, problem.NotFound) {
-		return errStale
-	} else if err != nil {
-		return err
+	if err := f.Requests.EndPushed(r.Context(), req); err != nil {
+		return stale(err)
 	}
 	if req.State != "" {
 		v.Set("state", req.State)
@@ -96,11 +93,11 @@ func (f *flow) respond(w http.ResponseWriter, r *http.Request, c idp.Client, req
 	case idp.Fragment:
 		seeOther(w, req.RedirectURI+"#"+v.Encode())
 	default:
-		sep := "?"
+		separator := "?"
 		if strings.Contains(req.RedirectURI, "?") {
-			sep = "&"
+			separator = "&"
 		}
-		seeOther(w, req.RedirectURI+sep+v.Encode())
+		seeOther(w, req.RedirectURI+separator+v.Encode())
 	}
 	return nil
 }
@@ -113,12 +110,15 @@ func (f *flow) postBack(w http.ResponseWriter, r *http.Request, c idp.Client, re
 		fields[name] = v.Get(name)
 	}
 	page := templates.Return{App: f.appName(r, c, req), Host: req.Host(), URL: req.RedirectURI, Fields: fields}
-	o := templates.Options{FormAction: formAction(req.RedirectURI), Scripts: true,
-		Referrer: "strict-origin"} // lets the app check the Origin of the form
-	if req.Has("none") {
-		o.Framer = req.Origin() // apps may renew their tokens in a frame
+	options := templates.Options{
+		FormAction: formAction(req.RedirectURI),
+		Scripts:    true,
+		Referrer:   "strict-origin", // lets the app check the Origin of the form
 	}
-	return f.write(w, r, page, o)
+	if req.Has("none") {
+		options.Framer = req.Origin() // apps may renew their tokens in a frame
+	}
+	return f.write(w, r, page, options)
 }
 
 // respondError sends an error to the client. It logs an internal error, and sends it as
@@ -136,8 +136,10 @@ func (f *flow) respondError(w http.ResponseWriter, r *http.Request, c idp.Client
 	}
 
 	if p == nil {
-		p = &problem.Error{Code: "server_error",
-			Message: "internal error; request " + web.RequestID(r.Context())}
+		p = &problem.Error{
+			Code:    "server_error",
+			Message: "internal error; request " + web.RequestID(r.Context()),
+		}
 	}
 	if p.Kind == problem.Unavailable {
 		p = &problem.Error{Code: "temporarily_unavailable", Message: p.Message}

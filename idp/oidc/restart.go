@@ -29,12 +29,13 @@ var errRequestGone = pageError(http.StatusBadRequest, "error.over", "error.over-
 
 // rememberStart stores the URL of r in restartCookie, if an authorization request starts there.
 func (pg *pages) rememberStart(w http.ResponseWriter, r *http.Request, id string) {
-	from := r.URL.RequestURI()
-	if r.Method != http.MethodGet || len(from) > maxStart || !begins(from) {
+	start := r.URL.RequestURI()
+	if r.Method != http.MethodGet || len(start) > maxStart || !begins(start) {
 		return
 	}
-	pg.cookies.Set(w, r, restartCookie, id+"."+strconv.FormatInt(pg.Now().Unix(), 10)+"."+
-		base64.RawURLEncoding.EncodeToString([]byte(from)))
+	began := strconv.FormatInt(pg.Now().Unix(), 10)
+	encoded := base64.RawURLEncoding.EncodeToString([]byte(start))
+	pg.cookies.Set(w, r, restartCookie, id+"."+began+"."+encoded)
 }
 
 // forgetStart clears restartCookie, so that an answered request is not started over.
@@ -57,14 +58,17 @@ func (pg *pages) startOf(r *http.Request, id string) string {
 		return ""
 	}
 	began, err := strconv.ParseInt(kept[1], 10, 64)
-	if old := pg.Now().Sub(time.Unix(began, 0)); err != nil || old < restartAfter || old > restartWithin {
+	if err != nil {
 		return ""
 	}
-	from, err := base64.RawURLEncoding.DecodeString(kept[2])
-	if err != nil || len(from) > maxStart || !begins(string(from)) {
+	if age := pg.Now().Sub(time.Unix(began, 0)); age < restartAfter || age > restartWithin {
 		return ""
 	}
-	return ownPath(string(from))
+	start, err := base64.RawURLEncoding.DecodeString(kept[2])
+	if err != nil || len(start) > maxStart || !begins(string(start)) {
+		return ""
+	}
+	return ownPath(string(start))
 }
 
 // restart redirects to the URL at which the request of r started. It returns false if err is not

@@ -62,8 +62,11 @@ func (s *server) verifyClient(ctx context.Context, h http.Header, chain []*x509.
 func (s *server) authenticate(ctx context.Context, h http.Header, chain []*x509.Certificate,
 	cc *op.ClientCredentials, uses *idp.Uses) (idp.Client, error) {
 	if cc.ClientAssertion != "" {
-		return s.Assertions.Verify(ctx, idp.Assertion{JWT: cc.ClientAssertion, ClientID: cc.ClientID,
-			Audiences: s.audiences()}, uses)
+		return s.Assertions.Verify(ctx, idp.Assertion{
+			JWT:       cc.ClientAssertion,
+			ClientID:  cc.ClientID,
+			Audiences: s.audiences(),
+		}, uses)
 	}
 
 	c, err := s.Clients.Find(ctx, cc.ClientID)
@@ -114,23 +117,32 @@ func certificatesIn(ctx context.Context) []*x509.Certificate {
 // audiences returns the audiences that an assertion may name: the issuer, which RFC 7523, section 3
 // and its revision prefer, and the endpoints.
 func (s *server) audiences() []string {
-	return []string{s.Issuer, s.authURL + tokenPath, s.authURL + devicePath, s.authURL + introspectPath,
-		s.authURL + revokePath, s.authURL + parPath}
+	return []string{
+		s.Issuer,
+		s.authURL + tokenPath,
+		s.authURL + devicePath,
+		s.authURL + introspectPath,
+		s.authURL + revokePath,
+		s.authURL + parPath,
+	}
 }
 
 // Revocation implements RFC 7009. Invalid tokens and tokens of other clients get the same response
 // as valid ones. If a revocation cannot be written, Revocation returns an error.
 func (s *server) Revocation(ctx context.Context, r *op.ClientRequest[oidc.RevocationRequest]) (*op.Response, error) {
 	err := s.Grants.RevokeToken(ctx, registered(r.Client), r.Data.Token)
-	if err != nil && problem.First(err) == nil && !web.HasClientLeft(ctx, err) {
+	if err == nil {
+		return op.NewResponse(nil), nil
+	}
+	if problem.First(err) == nil && !web.HasClientLeft(ctx, err) {
 		s.log.ErrorContext(ctx, "writing revocation", "request_id", web.RequestID(ctx), "error", err)
-		err = &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
-			Message: "the revocation could not be written; try again"}
+		err = &problem.Error{
+			Kind:    problem.Unavailable,
+			Code:    "temporarily_unavailable",
+			Message: "the revocation could not be written; try again",
+		}
 	}
-	if err != nil {
-		return nil, s.status(ctx, err)
-	}
-	return op.NewResponse(nil), nil
+	return nil, s.status(ctx, err)
 }
 
 // status returns err as an error defined in RFC 6749, section 5.2, with its HTTP status.

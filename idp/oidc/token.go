@@ -67,8 +67,11 @@ func (s *server) token(library http.Handler) clientHandler {
 // granted authenticates the client and runs the requested grant.
 func (s *server) granted(r *http.Request, cc *op.ClientCredentials, grant granter) (idp.TokenSet, error) {
 	if cc.ClientID == "" && cc.ClientAssertion == "" {
-		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_request",
-			Message: "client_id or client_assertion must be provided"}
+		return idp.TokenSet{}, &problem.Error{
+			Kind:    problem.Invalid,
+			Code:    "invalid_request",
+			Message: "client_id or client_assertion must be provided",
+		}
 	}
 
 	uses := s.Assertions.Uses()
@@ -93,8 +96,11 @@ func (s *server) granted(r *http.Request, cc *op.ClientCredentials, grant grante
 func (s *server) grantTo(r *http.Request, c idp.Client, uses *idp.Uses, grant granter) (idp.TokenSet, error) {
 	kind := r.Form.Get("grant_type")
 	if !c.May(kind) {
-		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "unauthorized_client",
-			Message: fmt.Sprintf("grant_type %q not allowed", kind)}
+		return idp.TokenSet{}, &problem.Error{
+			Kind:    problem.Invalid,
+			Code:    "unauthorized_client",
+			Message: fmt.Sprintf("grant_type %q not allowed", kind),
+		}
 	}
 	jkt, err := s.provenKey(r, uses)
 	if err != nil {
@@ -135,9 +141,14 @@ func (s *server) grantCode(r *http.Request, c idp.Client, p proven) (idp.TokenSe
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
-	return s.Codes.Redeem(r.Context(), c, idp.Redemption{Code: code, RedirectURI: r.Form.Get("redirect_uri"),
-		Verifier: r.Form.Get("code_verifier"), Resources: r.Form["resource"],
-		Binding: p.binding, Uses: p.uses})
+	return s.Codes.Redeem(r.Context(), c, idp.Redemption{
+		Code:        code,
+		RedirectURI: r.Form.Get("redirect_uri"),
+		Verifier:    r.Form.Get("code_verifier"),
+		Resources:   r.Form["resource"],
+		Binding:     p.binding,
+		Uses:        p.uses,
+	})
 }
 
 // grantRefresh serves grant_type=refresh_token (RFC 6749, section 6).
@@ -146,15 +157,23 @@ func (s *server) grantRefresh(r *http.Request, c idp.Client, p proven) (idp.Toke
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
-	return s.Grants.Refresh(r.Context(), c, idp.Refreshing{Token: token, Scope: r.Form.Get("scope"),
-		Resources: r.Form["resource"], Binding: p.binding, Uses: p.uses})
+	return s.Grants.Refresh(r.Context(), c, idp.Refreshing{
+		Token:     token,
+		Scope:     r.Form.Get("scope"),
+		Resources: r.Form["resource"],
+		Binding:   p.binding,
+		Uses:      p.uses,
+	})
 }
 
 // grantClient serves grant_type=client_credentials (RFC 6749, section 4.4).
 func (s *server) grantClient(r *http.Request, c idp.Client, p proven) (idp.TokenSet, error) {
 	if c.AuthMethod == idp.AuthNone {
-		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_client",
-			Message: "client must be authenticated"}
+		return idp.TokenSet{}, &problem.Error{
+			Kind:    problem.Invalid,
+			Code:    "invalid_client",
+			Message: "client must be authenticated",
+		}
 	}
 	return s.Tokens.ClientCredentials(r.Context(), c, r.Form.Get("scope"), r.Form["resource"], p.binding)
 }
@@ -196,8 +215,11 @@ func tokensOf(set idp.TokenSet) tokens {
 		kind = dpopType
 	}
 	return tokens{
-		AccessToken: set.AccessToken, TokenType: kind, RefreshToken: set.RefreshToken,
-		ExpiresIn: int64(set.ExpiresIn / time.Second),
-		IDToken:   set.IDToken, Scope: strings.Join(set.Scope, " "),
+		AccessToken:  set.AccessToken,
+		TokenType:    kind,
+		RefreshToken: set.RefreshToken,
+		ExpiresIn:    int64(set.ExpiresIn / time.Second),
+		IDToken:      set.IDToken,
+		Scope:        strings.Join(set.Scope, " "),
 	}
 }

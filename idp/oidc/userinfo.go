@@ -19,8 +19,11 @@ import (
 type userinfo struct{ *core }
 
 // errScope is the error for a valid token without the scope openid.
-var errScope = &problem.Error{Kind: problem.Forbidden, Code: "insufficient_scope",
-	Message: "the access token does not have the scope openid"}
+var errScope = &problem.Error{
+	Kind:    problem.Forbidden,
+	Code:    "insufficient_scope",
+	Message: "the access token does not have the scope openid",
+}
 
 // serve handles GET and POST /oauth/userinfo (OpenID Connect Core, section 5.3).
 func (u *userinfo) serve(w http.ResponseWriter, r *http.Request) error {
@@ -118,8 +121,10 @@ func (u *userinfo) writeError(w http.ResponseWriter, r *http.Request, err error)
 		web.LogInternal(r, u.log, err)
 	case p.Kind == problem.Unavailable:
 		web.LogInternal(r, u.log, err)
-		body, status = &oidc.Error{ErrorType: "temporarily_unavailable",
-			Description: p.Message}, http.StatusServiceUnavailable
+		body, status = &oidc.Error{
+			ErrorType:   "temporarily_unavailable",
+			Description: p.Message,
+		}, http.StatusServiceUnavailable
 		web.RetryAfter(w, p)
 	case p.Kind == problem.Forbidden:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="selvage", error="insufficient_scope", scope="openid"`)
@@ -130,8 +135,10 @@ func (u *userinfo) writeError(w http.ResponseWriter, r *http.Request, err error)
 			challenge = web.Describe(challenge+`, error="invalid_token"`, err)
 		}
 		w.Header().Set("WWW-Authenticate", dpop.Challenge(r, err, challenge))
-		body, status = &oidc.Error{ErrorType: "invalid_token",
-			Description: "the access token is missing, wrong, expired or revoked"}, http.StatusUnauthorized
+		body, status = &oidc.Error{
+			ErrorType:   "invalid_token",
+			Description: "the access token is missing, wrong, expired or revoked",
+		}, http.StatusUnauthorized
 	}
 
 	if err := web.JSON(w, status, body); err != nil {
