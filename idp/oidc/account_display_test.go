@@ -1,9 +1,6 @@
 package oidc_test
 
-import (
-	"strings"
-	"testing"
-)
+import "testing"
 
 // TestAccountTheme shows that the browser stores the theme, so that pages before a login use it
 // too.
@@ -12,17 +9,14 @@ func TestAccountTheme(t *testing.T) {
 	b := w.browser()
 	page := b.account()
 
-	for _, tt := range []struct{ theme, want string }{
-		{"dark", `<html lang="en" data-theme="dark">`}, {"light", `<html lang="en" data-theme="light">`},
-		{"", `<html lang="en">`}, {`"><script>`, `<html lang="en">`},
+	for _, tt := range []struct{ theme, wantText string }{
+		{theme: "dark", wantText: `<html lang="en" data-theme="dark">`},
+		{theme: "light", wantText: `<html lang="en" data-theme="light">`},
+		{theme: "", wantText: `<html lang="en">`},
+		{theme: `"><script>`, wantText: `<html lang="en">`},
 	} {
 		got := b.onPage(page, "/account/display", "theme", tt.theme)
-		if !strings.Contains(got.body, tt.want) ||
-			!strings.Contains(got.body, "Your display settings are saved.") {
-			t.Errorf("the theme %q: %d, want %s and a notice in the page", tt.theme, got.status, tt.want)
-		}
-		if got := b.get("/device"); !strings.Contains(got.body, tt.want) {
-			t.Errorf("after choosing the theme %q, another page lacks %s", tt.theme, tt.want)
-		}
+		wantText(t, "choosing the theme "+tt.theme, got, tt.wantText, "Your display settings are saved.")
+		wantText(t, "another page after choosing the theme "+tt.theme, b.get("/device"), tt.wantText)
 	}
 }

@@ -14,18 +14,19 @@ import (
 // on returns a new browser that sends this User-Agent.
 func (w *world) on(userAgent string) *browser {
 	b := w.browser()
-	b.http.Transport = named{b.http.Transport, userAgent}
+	b.http.Transport = agentSetter{RoundTripper: b.http.Transport, userAgent: userAgent}
 	return b
 }
 
-type named struct {
+// An agentSetter adds a User-Agent header to requests.
+type agentSetter struct {
 	http.RoundTripper
 	userAgent string
 }
 
-func (n named) RoundTrip(r *http.Request) (*http.Response, error) {
-	r.Header.Set("User-Agent", n.userAgent)
-	return n.RoundTripper.RoundTrip(r)
+func (s agentSetter) RoundTrip(r *http.Request) (*http.Response, error) {
+	r.Header.Set("User-Agent", s.userAgent)
+	return s.RoundTripper.RoundTrip(r)
 }
 
 const (
@@ -41,8 +42,10 @@ var sessionField = regexp.MustCompile(`(?s)<span class="name">([^<]*)</span>(.*?
 func sessionsOf(page reply) (ids map[string]string, here string) {
 	ids = make(map[string]string)
 	for _, m := range sessionField.FindAllStringSubmatch(page.body, -1) {
-		if ids[m[1]] = m[3]; strings.Contains(m[2], `id="session-here"`) {
-			here = m[1]
+		device, details, id := m[1], m[2], m[3]
+		ids[device] = id
+		if strings.Contains(details, `id="session-here"`) {
+			here = device
 		}
 	}
 	return ids, here
@@ -61,22 +64,24 @@ func TestAccountSessions(t *testing.T) {
 	atDesk := w.redeem(c, desk.code(c)).json(t)
 	onPhone := w.redeem(c, phone.code(c)).json(t)
 	w.pass(3 * time.Hour)
-	atDesk, onPhone = w.refresh(c, text(atDesk["refresh_token"])).json(t), w.refresh(
-		c, text(onPhone["refresh_token"])).json(t)
+	atDesk = w.refresh(c, text(atDesk["refresh_token"])).json(t)
+	onPhone = w.refresh(c, text(onPhone["refresh_token"])).json(t)
 	newer := desk.logIn(desk.authorize(request(c, "prompt", "login")), email, secret)
 	again := w.redeem(c, newer.param("code")).json(t)
 	bob = w.refresh(c, text(bob["refresh_token"])).json(t)
 
 	page := desk.account()
 	ids, here := sessionsOf(page)
-	if len(ids) != 2 || here != "Firefox on Linux" || ids["Safari on iPhone"] == "" ||
-		!strings.Contains(page.body, "signed in 3 hours ago") || !strings.Contains(page.body, "127.0.0.1") {
-		t.Fatalf("the sessions are %v, and this browser is %q: %s", ids, here, page.body)
+	if len(ids) != 2 || ids["Safari on iPhone"] == "" {
+		t.Fatalf("the sessions are %v, want Firefox and Safari", ids)
 	}
+	if here != "Firefox on Linux" {
+		t.Fatalf("the current browser is %q, want Firefox on Linux", here)
+	}
+	wantText(t, "the account page", page, "signed in 3 hours ago", "127.0.0.1")
 	form := with(formOf(t, page, "/account/sessions/end"), "session", "unknown")
-	if got := desk.post("/account/sessions/end", form); !strings.Contains(got.body, `id="account-notice"`) {
-		t.Errorf("ending an unknown session: %d %s, want the account page with a notice", got.status, got.body)
-	}
+	unknown := desk.post("/account/sessions/end", form)
+	wantText(t, "ending an unknown session", unknown, `id="account-notice"`)
 
 	// Sessions of another subscriber cannot be ended.
 	theirs, _ := sessionsOf(stranger.get("/account"))
@@ -89,30 +94,24 @@ func TestAccountSessions(t *testing.T) {
 	desk.post("/account/sessions/end", with(form, "session", ids["Safari on iPhone"]))
 	w.lives("after ending the phone's session, the phone's", false, onPhone)
 	w.lives("after ending the phone's session, the others", true, atDesk, again, bob)
-	if phone.signedIn(c) || !desk.signedIn(c) {
-		t.Errorf("after ending the phone's session: phone signed in %v, desk signed in %v, want false, true",
-			phone.signedIn(c), desk.signedIn(c))
-	}
+	wantSignedIn(t, "the phone after its session ended", phone, c, false)
+	wantSignedIn(t, "the desk after the phone's session ended", desk, c, true)
 
 	// Ending this browser's session also ends the older login that it replaced.
-	if got := desk.post("/account/sessions/end",
-		with(form, "session", ids["Firefox on Linux"])); !strings.Contains(got.body, `id="logged-out"`) {
-		t.Errorf("ending this browser's session: %d %s, want the last page of a logout", got.status, got.body)
-	}
+	last := desk.post("/account/sessions/end", with(form, "session", ids["Firefox on Linux"]))
+	wantText(t, "ending this browser's session", last, `id="logged-out"`)
 	w.lives("after ending the desk's session, its two logins", false, atDesk, again)
 
-	all := []map[string]any{w.redeem(c, desk.code(c)).json(t), w.redeem(c, phone.code(c)).json(t)}
-	page = phone.account()
-	if got := phone.post("/account/sessions/end-all",
-		formOf(t, page, "/account/sessions/end-all")); !strings.Contains(got.body, `id="logged-out"`) {
-		t.Errorf("ending all sessions: %d %s, want the last page of a logout", got.status, got.body)
-	}
-	w.lives("after ending all sessions, ada's", false, all...)
+	atDesk = w.redeem(c, desk.code(c)).json(t)
+	onPhone = w.redeem(c, phone.code(c)).json(t)
+	form = formOf(t, phone.account(), "/account/sessions/end-all")
+	last = phone.post("/account/sessions/end-all", form)
+	wantText(t, "ending all sessions", last, `id="logged-out"`)
+	w.lives("after ending all sessions, ada's", false, atDesk, onPhone)
 	w.lives("after ending all of ada's sessions, bob's", true, bob)
-	if phone.signedIn(c) || desk.signedIn(c) || !stranger.signedIn(c) {
-		t.Errorf("after ending all sessions: phone signed in %v, desk %v, stranger %v, want false, false, true",
-			phone.signedIn(c), desk.signedIn(c), stranger.signedIn(c))
-	}
+	wantSignedIn(t, "the phone after all sessions ended", phone, c, false)
+	wantSignedIn(t, "the desk after all sessions ended", desk, c, false)
+	wantSignedIn(t, "bob after all of ada's sessions ended", stranger, c, true)
 }
 
 // TestAccountApps shows that subscribers see which apps have access, and can revoke it.
@@ -122,38 +121,29 @@ func TestAccountApps(t *testing.T) {
 	third, _ := w.client(func(n *idp.Client) { n.Name, n.FirstParty = "Third", false })
 	b := w.browser()
 	page := b.account()
-	if !strings.Contains(page.body, `id="apps-none"`) {
-		t.Errorf("the page before any app has access: %s", page.body)
-	}
+	wantText(t, "the page before any app has access", page, `id="apps-none"`)
 
 	ours := w.redeem(own, b.code(own)).json(t)
-	theirs := w.redeem(third, b.consent(
-		b.authorize(request(third, "scope", "openid email")), "allow").param("code")).json(t)
+	consent := b.authorize(request(third, "scope", "openid email"))
+	theirs := w.redeem(third, b.consent(consent, "allow").param("code")).json(t)
 	page = b.account()
-	for _, want := range []string{">Own<", ">Third<", "See your email address", `id="app-revoke-1"`} {
-		if !strings.Contains(page.body, want) {
-			t.Errorf("the list of apps lacks %s: %s", want, page.body)
-		}
-	}
+	wantText(t, "the list of apps", page, ">Own<", ">Third<", "See your email address", `id="app-revoke-1"`)
 
 	// Revoking one app's access does not affect the other app's tokens. The first app must ask
 	// again.
 	form := formOf(t, page, "/account/apps/revoke")
 	got := b.post("/account/apps/revoke", with(form, "client", third.ID))
-	if strings.Contains(got.body, ">Third<") || !strings.Contains(got.body, `id="account-notice"`) {
-		t.Errorf("after access was revoked: %d %s, want a notice and no app Third", got.status, got.body)
-	}
+	wantText(t, "after access was revoked", got, `id="account-notice"`)
+	wantNoText(t, "after access was revoked", got, ">Third<")
 	w.lives("the revoked app's", false, theirs)
 	w.lives("the other app's", true, ours)
-	if got := b.authorize(request(third, "prompt", "none")); got.param("error") != "consent_required" {
-		t.Errorf("the app that asks again gets %v, want consent_required", got.parameters())
-	}
+	silent := b.authorize(request(third, "prompt", "none"))
+	wantParam(t, "the app that asks again", silent, "error", "consent_required")
 
 	// Revoking an unknown client's access is not an error.
 	for _, client := range []string{third.ID, "nobody", ""} {
-		if got := b.post("/account/apps/revoke", with(form, "client", client)); got.status != http.StatusOK {
-			t.Errorf("revoking access of %q: %d, want 200", client, got.status)
-		}
+		got := b.post("/account/apps/revoke", with(form, "client", client))
+		wantStatus(t, "revoking access of "+client, got, http.StatusOK)
 	}
 
 	b.post("/account/apps/revoke", with(form, "client", own.ID))
@@ -180,9 +170,7 @@ func TestBrowserLimits(t *testing.T) {
 
 	// A longer absence ends the session.
 	w.pass(12*time.Hour + time.Minute)
-	if b.signedIn(c) {
-		t.Error("a browser that was away for 12 hours is still signed in")
-	}
+	wantSignedIn(t, "a browser that was away for 12 hours", b, c, false)
 
 	// After seven days the session ends despite frequent visits.
 	b.code(c)

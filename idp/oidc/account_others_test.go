@@ -14,8 +14,8 @@ func (b *browser) logInAs(email string) reply {
 	return b.logIn(b.get("/account?project="+b.w.project.ID), email, secret)
 }
 
-// TestUnsentFormOfAnother shows that a form that one subscriber left unsent cannot be sent by the next
-// person who signs in to the same browser, because they would not know what it changes.
+// TestUnsentFormOfAnother shows that the next person who signs in to a browser cannot send a form that
+// another subscriber left unsent in it. The person would not know what the form changes.
 func TestUnsentFormOfAnother(t *testing.T) {
 	w := newWorld(t)
 	grace := w.subscriber("grace@example.com")
@@ -28,40 +28,32 @@ func TestUnsentFormOfAnother(t *testing.T) {
 	b.logInAs(grace.Email)
 	left.Set("project", w.project.ID)
 	got := b.fromPage(path, left)
-	if got.status != http.StatusForbidden || strings.Contains(got.body, "eve@example.com") ||
-		strings.Contains(got.body, "Send the form now?") {
-		t.Errorf("a form of ada, sent by grace: %d %s, want a refusal that keeps nothing", got.status, got.body)
-	}
+	wantStatus(t, "a form of ada, sent by grace", got, http.StatusForbidden)
+	wantNoText(t, "a form of ada, sent by grace", got, "eve@example.com", "Send the form now?")
 
-	made := with(typed, "token", "AAAA.AAAA.AAAA")
-	if got := b.fromPage(path, made); strings.Contains(got.body, "Send the form now?") {
-		t.Errorf("a form with a made-up token: %d %s, want a refusal that keeps nothing", got.status, got.body)
-	}
+	forged := b.fromPage(path, with(typed, "token", "AAAA.AAAA.AAAA"))
+	wantNoText(t, "a form with a made-up token", forged, "Send the form now?")
 }
 
 // TestInvitationInAnothersBrowser shows that the page after an invitation names nobody if the invited
-// person must sign in, even if another person is signed in to the browser.
+// person must sign in. This is also true if another person is signed in to the browser.
 func TestInvitationInAnothersBrowser(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
 	b.account()
 	link := w.invite("grace@example.com")
-	yes := true
-	_, err := w.fabric.Projects.Update(t.Context(), w.project.ID, fabric.ProjectChange{RequireFactor: &yes})
+	_, err := w.fabric.Projects.Update(t.Context(), w.project.ID, fabric.ProjectChange{RequireFactor: new(true)})
 	must(t, err)
 
 	form := formOf(t, b.get(link), "/invite")
 	form.Set("password", "granite-otter-nine")
 	got := b.post("/invite", form)
-	if !strings.Contains(got.body, `id="notice-account"`) || strings.Contains(got.body, w.ada.Title()) ||
-		strings.Contains(got.body, email) {
-		t.Errorf("the page after grace's invitation in ada's browser: %d %s, want a link to sign in and no name",
-			got.status, got.body)
-	}
+	wantText(t, "grace's invitation in ada's browser", got, `id="notice-account"`)
+	wantNoText(t, "grace's invitation in ada's browser", got, w.ada.Title(), email)
 }
 
 // TestRememberedForms shows that a subscriber can make the server remember only a limited number of
-// forms, and none that changed nothing.
+// forms. The server does not remember forms that changed nothing.
 func TestRememberedForms(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
@@ -76,9 +68,7 @@ func TestRememberedForms(t *testing.T) {
 	}
 
 	before := count()
-	if got := b.onPage(page, "/account/codes"); got.status != http.StatusOK {
-		t.Errorf("codes without a second factor: %d %s, want the account page", got.status, got.body)
-	}
+	wantStatus(t, "codes without a second factor", b.onPage(page, "/account/codes"), http.StatusOK)
 	if n := count(); n != before {
 		t.Errorf("after a form that did nothing, %d forms are remembered, want %d", n, before)
 	}
@@ -87,7 +77,5 @@ func TestRememberedForms(t *testing.T) {
 	for range 61 {
 		last = b.onPage(page, "/account/passkeys", "credential", "{}", "name", "x")
 	}
-	if last.status != http.StatusTooManyRequests {
-		t.Errorf("the 61st form in a row: %d %s, want 429", last.status, last.body)
-	}
+	wantStatus(t, "the 61st form in a row", last, http.StatusTooManyRequests)
 }

@@ -1,6 +1,7 @@
 package oidc_test
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -21,53 +22,49 @@ func (b *browser) fromPage(path string, form url.Values) reply {
 // endLogins ends all logins of ada.
 func (w *world) endLogins() {
 	w.t.Helper()
-	all, err := w.idp.Logins.List(w.t.Context(), w.project.ID, w.ada.ID)
+	logins, err := w.idp.Logins.List(w.t.Context(), w.project.ID, w.ada.ID)
 	must(w.t, err)
-	for _, l := range all {
-		must(w.t, w.idp.Logins.End(w.t.Context(), l.ID))
+	for _, login := range logins {
+		must(w.t, w.idp.Logins.End(w.t.Context(), login.ID))
 	}
 }
 
-// TestUnsentAccountForm shows that a browser without scripts keeps a form of the account page that was
-// sent after the login ended, and can send it after the next login.
+// TestUnsentAccountForm shows that a browser without scripts keeps a form of the account page that
+// was sent after the login ended. It can send the form after the next login.
 func TestUnsentAccountForm(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
 	const path = "/account/profile"
 	typed := with(formOf(t, b.account(), path), "first_name", `Augusta "<i>"`, "last_name", "King")
-	kept := func(got reply, title string) url.Values {
+	wantKept := func(got reply, title string) url.Values {
 		t.Helper()
-		if got.status != http.StatusForbidden || !strings.Contains(got.body, title) {
-			t.Fatalf("%d %s, want the page %s", got.status, got.body, title)
-		}
+		wantStatus(t, title, got, http.StatusForbidden)
+		wantText(t, title, got, title)
 		return formOf(t, got, path)
 	}
-	name := func() string {
+	wantName := func(want string) {
 		t.Helper()
 		sub, err := w.fabric.Subscribers.Find(t.Context(), w.project.ID, w.ada.ID)
 		must(t, err)
-		return sub.FirstName
+		if sub.FirstName != want {
+			t.Errorf("the name is %q, want %q", sub.FirstName, want)
+		}
 	}
 
 	w.endLogins()
 	over := b.fromPage(path, typed)
-	form := kept(over, "Your session has ended")
-	if to := `data-return="/account?project=` + w.project.ID + `"`; !strings.Contains(over.body, to) {
-		t.Errorf("the page has no %s: %s", to, over.body)
-	}
-	form = kept(b.fromPage(path, form), "Your session has ended")
+	form := wantKept(over, "Your session has ended")
+	wantText(t, "the page after the login ended", over, `data-return="/account?project=`+w.project.ID+`"`)
+	form = wantKept(b.fromPage(path, form), "Your session has ended")
 
+	// A form from another login needs a confirmation.
 	b.account()
 	asked := b.fromPage(path, form)
-	form = kept(asked, "Send the form now?")
-	if !strings.Contains(asked.body, "The form changes the account "+w.ada.Title()) || name() != "Ada" {
-		t.Errorf("the form from another login has set the name %q, want Ada and a page that names the account: %s",
-			name(), asked.body)
-	}
-	if got := b.fromPage(path, form); !strings.Contains(got.body, "Your profile is saved.") ||
-		name() != `Augusta "<i>"` {
-		t.Errorf("after the confirmation the name is %q: %d %s, want the typed one", name(), got.status, got.body)
-	}
+	form = wantKept(asked, "Send the form now?")
+	wantText(t, "the question", asked, "The form changes the account "+w.ada.Title())
+	wantName("Ada")
+	wantText(t, "after the confirmation", b.fromPage(path, form), "Your profile is saved.")
+	wantName(`Augusta "<i>"`)
 }
 
 // TestUnconfirmedAccountForm shows that a browser without scripts keeps a form that needs a recent
@@ -80,27 +77,19 @@ func TestUnconfirmedAccountForm(t *testing.T) {
 	w.pass(11 * time.Minute)
 	page := b.fromPage(path, typed)
 	again := "/account?project=" + w.project.ID + "&again"
-	if page.status != http.StatusForbidden ||
-		!strings.Contains(page.body, `href="`+strings.Replace(again, "&", "&amp;", 1)+`"`) {
-		t.Fatalf("by an old login: %d %s, want 403 with a link to sign in again", page.status, page.body)
-	}
+	wantStatus(t, "by an old login", page, http.StatusForbidden)
+	wantText(t, "by an old login", page, `href="`+html.EscapeString(again)+`"`)
 
 	b.logIn(b.get(again), email, secret)
 	page = b.fromPage(path, formOf(t, page, path))
-	if !strings.Contains(page.body, "Send the form now?") { // another login has another token
-		t.Fatalf("the form of the earlier login: %d %s, want a question", page.status, page.body)
-	}
+	wantText(t, "the form of the earlier login", page, "Send the form now?") // another login has another token
 	page = b.fromPage(path, formOf(t, page, path))
-	if !strings.Contains(page.body, "We sent a link") {
-		t.Errorf("after a login: %d %s, want the notice", page.status, page.body)
-	}
-	if got := b.get(again); !strings.Contains(got.body, `id="account-page"`) {
-		t.Errorf("a recent login must sign in again: %d %s", got.status, got.body)
-	}
+	wantText(t, "after a login", page, "We sent a link")
+	wantText(t, "signing in again with a recent login", b.get(again), `id="account-page"`)
 }
 
-// TestUnsentSecrets shows that no page keeps a form of the account page with a secret, or one that may
-// come from another site.
+// TestUnsentSecrets shows that no page keeps a form of the account page with a secret, or one that
+// may come from another site.
 func TestUnsentSecrets(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
@@ -111,12 +100,10 @@ func TestUnsentSecrets(t *testing.T) {
 		"/account/app/confirm": {"name", "x", "code", canary},
 	} {
 		got := b.fromPage(path, with(url.Values{"project": {w.project.ID}}, pairs...))
-		if strings.Contains(got.body, canary) || !strings.Contains(got.body, `id="login-submit"`) {
-			t.Errorf("%s: %d %s, want the login page", path, got.status, got.body)
-		}
+		wantText(t, path, got, `id="login-submit"`)
+		wantNoText(t, path, got, canary)
 	}
 	got := b.post("/account/profile", url.Values{"project": {w.project.ID}, "first_name": {canary}})
-	if strings.Contains(got.body, canary) || !strings.Contains(got.body, `id="login-submit"`) {
-		t.Errorf("a form of unknown origin: %d %s, want the login page", got.status, got.body)
-	}
+	wantText(t, "a form of unknown origin", got, `id="login-submit"`)
+	wantNoText(t, "a form of unknown origin", got, canary)
 }

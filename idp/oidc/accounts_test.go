@@ -9,15 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 )
 
 // choose picks the account with this email address on the account chooser.
 func (b *browser) choose(page reply, email string) reply {
 	b.w.t.Helper()
-	account := regexp.MustCompile(
-		`name="account" value="([^"]+)">(?:<span class="name">[^<]*</span>)?<span class="why">` +
-			regexp.QuoteMeta(email) + `<`).FindStringSubmatch(page.body)
+	button := regexp.MustCompile(`name="account" value="([^"]+)">` +
+		`(?:<span class="name">[^<]*</span>)?<span class="why">` + regexp.QuoteMeta(email) + `<`)
+	account := button.FindStringSubmatch(page.body)
 	id := hiddenID.FindStringSubmatch(page.body)
 	if account == nil || id == nil {
 		b.w.t.Fatalf("the account chooser does not show %s: %d %v %s", email, page.status, page.location, page.body)
@@ -46,51 +47,47 @@ func TestAccounts(t *testing.T) {
 	b := w.browser()
 	hint := text(w.redeem(c, b.code(c)).json(t)["id_token"])
 
-	if page := b.authorize(request(c, "prompt", "select_account")); !strings.Contains(page.body, `id="account-0"`) ||
-		strings.Contains(page.body, `id="account-1"`) {
-		t.Errorf("the account chooser does not show exactly one account: %s", page.body)
-	}
+	selectAccount := func() reply { return b.authorize(request(c, "prompt", "select_account")) }
+	wantText(t, "the account chooser", selectAccount(), `id="account-0"`)
+	wantNoText(t, "the account chooser", selectAccount(), `id="account-1"`)
 
 	w.pass(time.Minute)
-	if got := w.who(c, b.logIn(b.authorize(request(c, "prompt", "select_account")), bobs, secret)); got != bob.ID {
-		t.Fatalf("bob signed in, but the tokens belong to %s", got)
+	if got := w.who(c, b.logIn(selectAccount(), bobs, secret)); got != bob.ID {
+		t.Fatalf("bob signed in, but the tokens belong to %s, want %s", got, bob.ID)
 	}
 
 	// A request is answered by the current login, or by the login that the request names. The
 	// second round reads the logins from the database.
 	for range 2 {
-		for _, tt := range []struct {
-			name  string
-			pairs []string
-			want  string
-		}{
-			{"the account in use", nil, bob.ID},
-			{"ada by a hint", []string{"id_token_hint", hint}, w.ada.ID},
-			{"ada by the claim sub", []string{"claims", `{"id_token":{"sub":{"value":"` + w.ada.ID + `"}}}`},
-				w.ada.ID},
-		} {
-			if got := w.who(c, b.authorize(request(c, append(tt.pairs, "prompt", "none")...))); got != tt.want {
-				t.Errorf("%s: the tokens belong to %s, want %s", tt.name, got, tt.want)
-			}
+		if got := w.who(c, b.authorize(request(c, "prompt", "none"))); got != bob.ID {
+			t.Errorf("the account in use: the tokens belong to %s, want %s", got, bob.ID)
+		}
+		byHint := b.authorize(request(c, "prompt", "none", "id_token_hint", hint))
+		if got := w.who(c, byHint); got != w.ada.ID {
+			t.Errorf("ada by a hint: the tokens belong to %s, want %s", got, w.ada.ID)
+		}
+		bySub := b.authorize(request(c, "prompt", "none", "claims", claimSub(w.ada.ID)))
+		if got := w.who(c, bySub); got != w.ada.ID {
+			t.Errorf("ada by the claim sub: the tokens belong to %s, want %s", got, w.ada.ID)
 		}
 		w.empty() // the database contains the same logins
 	}
 
 	// A chosen login becomes the current one.
-	if got := w.who(c, b.choose(b.authorize(request(c, "prompt", "select_account")), email)); got != w.ada.ID {
-		t.Errorf("ada was chosen, but the tokens belong to %s", got)
+	if got := w.who(c, b.choose(selectAccount(), email)); got != w.ada.ID {
+		t.Errorf("ada was chosen, but the tokens belong to %s, want %s", got, w.ada.ID)
 	}
 	if got := w.who(c, b.authorize(request(c, "prompt", "none"))); got != w.ada.ID {
-		t.Errorf("after ada was chosen, %s is the current account", got)
+		t.Errorf("after ada was chosen, the tokens belong to %s, want %s", got, w.ada.ID)
 	}
 
 	// A choice cannot override the request's hint.
 	page := b.authorize(request(c, "prompt", "select_account", "id_token_hint", hint))
-	if got := b.choose(page, bobs); got.param("error") != "login_required" {
-		t.Errorf("bob was chosen for a request with ada's hint: %d %v, want login_required",
-			got.status, got.parameters())
-	}
+	wantParam(t, "bob for a request with ada's hint", b.choose(page, bobs), "error", "login_required")
 }
+
+// claimSub returns a claims parameter that asks for the subscriber with this sub.
+func claimSub(sub string) string { return `{"id_token":{"sub":{"value":"` + sub + `"}}}` }
 
 // TestAccountsAndAge shows that a person who chooses an account must still sign in again if the
 // login is too old.
@@ -103,15 +100,14 @@ func TestAccountsAndAge(t *testing.T) {
 	b.logIn(b.authorize(request(c, "prompt", "login")), bobs, secret)
 	w.pass(time.Minute)
 
-	for _, pairs := range [][]string{{"prompt", "select_account login"},
-		{"prompt", "select_account", "max_age", "5"}} {
-		got := b.choose(b.authorize(request(c, pairs...)), email)
-		if got.location != nil || !strings.Contains(got.body, `value="`+email+`"`) ||
-			!strings.Contains(got.body, `id="login-submit"`) {
-			t.Errorf("%v: %d %v %s, want a login page with the email", pairs, got.status, got.location, got.body)
-		}
-		if got := w.who(c, b.logIn(got, email, secret)); got != w.ada.ID {
-			t.Errorf("%v: the tokens belong to %s", pairs, got)
+	for name, params := range map[string]url.Values{
+		"prompt=login": request(c, "prompt", "select_account login"),
+		"max_age":      request(c, "prompt", "select_account", "max_age", "5"),
+	} {
+		page := b.choose(b.authorize(params), email)
+		wantText(t, name, page, `value="`+email+`"`, `id="login-submit"`)
+		if got := w.who(c, b.logIn(page, email, secret)); got != w.ada.ID {
+			t.Errorf("%s: the tokens belong to %s, want %s", name, got, w.ada.ID)
 		}
 		w.pass(time.Minute)
 	}
@@ -126,29 +122,24 @@ func TestAccountsAfterLogout(t *testing.T) {
 	b.code(c)
 	got := b.logIn(b.authorize(request(c, "prompt", "login")), bobs, secret)
 	hint := text(w.redeem(c, got.param("code")).json(t)["id_token"])
-	b.get("/oauth/logout?" + url.Values{"id_token_hint": {hint}}.Encode())
+	b.endSession("id_token_hint", hint)
 
 	// The remaining login must be chosen, even after the session store was emptied.
 	for range 2 {
-		if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "account_selection_required" {
-			t.Errorf("prompt=none after the logout: %v, want account_selection_required",
-				got.parameters())
-		}
+		silent := b.authorize(request(c, "prompt", "none"))
+		wantParam(t, "prompt=none after the logout", silent, "error", "account_selection_required")
 		page := b.authorize(request(c))
-		if !strings.Contains(page.body, email) || strings.Contains(page.body, bobs) {
-			t.Errorf("after bob's logout: %d %v %s, want a choice of ada", page.status, page.parameters(), page.body)
-		}
+		wantText(t, "after bob's logout", page, email)
+		wantNoText(t, "after bob's logout", page, bobs)
 		w.empty()
 	}
 	if got := w.who(c, b.choose(b.authorize(request(c)), email)); got != w.ada.ID {
-		t.Errorf("ada was chosen, but the tokens belong to %s", got)
+		t.Errorf("ada was chosen, but the tokens belong to %s, want %s", got, w.ada.ID)
 	}
 
 	// After a logout of all logins there is nothing to choose from.
-	b.submit(b.get("/logout"))
-	if page := b.authorize(request(c)); !strings.Contains(page.body, `id="login-submit"`) {
-		t.Errorf("after a logout of all accounts: %d %s, want the login page", page.status, page.body)
-	}
+	b.signOut()
+	wantText(t, "after a logout of all accounts", b.authorize(request(c)), `id="login-submit"`)
 }
 
 // TestAccountsOfOthers shows that a choice is refused if it names an unknown login, or a login of
@@ -168,40 +159,40 @@ func TestAccountsOfOthers(t *testing.T) {
 	there, _ := w.client(nil)
 	w.project = here
 	b.code(there)
-	account := regexp.MustCompile(`name="account" value="([^"]+)"`)
-	foreign := account.FindStringSubmatch(b.authorize(request(there, "prompt", "select_account")).body)[1]
 
+	firstAccount := func(page reply) string {
+		return regexp.MustCompile(`name="account" value="([^"]+)"`).FindStringSubmatch(page.body)[1]
+	}
+	foreign := firstAccount(b.authorize(request(there, "prompt", "select_account")))
 	stranger := w.browser()
 	stranger.code(c)
-	theirs := account.FindStringSubmatch(stranger.authorize(request(c, "prompt", "select_account")).body)[1]
+	theirs := firstAccount(stranger.authorize(request(c, "prompt", "select_account")))
 	page := b.authorize(request(c, "prompt", "select_account"))
-	id, own := hiddenID.FindStringSubmatch(page.body)[1], account.FindStringSubmatch(page.body)[1]
+	id, own := hiddenID.FindStringSubmatch(page.body)[1], firstAccount(page)
 
 	// Digests of logins that are not on the page are refused.
-	for name, digest := range map[string]string{"another project's": foreign, "another browser's": theirs,
-		"none": "", "nonsense": "x"} {
-		if got := b.post("/accounts",
-			url.Values{"id": {id}, "account": {digest}}); got.status != http.StatusBadRequest ||
-			got.location != nil {
-			t.Errorf("%s: %d %v, want 400", name, got.status, got.location)
+	for name, digest := range map[string]string{
+		"another project's": foreign,
+		"another browser's": theirs,
+		"none":              "",
+		"nonsense":          "x",
+	} {
+		got := b.post("/accounts", url.Values{"id": {id}, "account": {digest}})
+		wantStatus(t, name, got, http.StatusBadRequest)
+		if got.location != nil {
+			t.Errorf("%s: a redirect to %v, want none", name, got.location)
 		}
 	}
 
 	// Choices from another browser or another site are also refused.
-	if got := stranger.post("/accounts", url.Values{"id": {id}, "account": {own}}); got.status != http.StatusForbidden {
-		t.Errorf("a page shown to another browser: %d, want 403", got.status)
-	}
-	req, err := http.NewRequest(http.MethodPost, w.url+"/accounts",
-		strings.NewReader(url.Values{"id": {id}, "account": {own}}.Encode()))
+	choice := url.Values{"id": {id}, "account": {own}}
+	wantStatus(t, "a page shown to another browser", stranger.post("/accounts", choice), http.StatusForbidden)
+	req, err := http.NewRequest(http.MethodPost, w.url+"/accounts", strings.NewReader(choice.Encode()))
 	must(t, err)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Sec-Fetch-Site", "cross-site")
-	if got := b.do(req); got.status != http.StatusForbidden {
-		t.Errorf("a choice from another site: %d, want 403", got.status)
-	}
-	if got := b.post("/accounts", url.Values{"id": {id}, "account": {own}}); got.param("code") == "" {
-		t.Errorf("the permitted choice: %d %v, want a code", got.status, got.parameters())
-	}
+	wantStatus(t, "a choice from another site", b.do(req), http.StatusForbidden)
+	wantCode(t, "the permitted choice", b.post("/accounts", choice))
 }
 
 // TestAccountsInUse shows that the chosen subscriber is asked for consent, that disabled
@@ -214,37 +205,31 @@ func TestAccountsInUse(t *testing.T) {
 	b := w.browser()
 
 	// Sign in one more time than the maximum, so that the first login is dropped.
-	b.logIn(b.authorize(request(c)), "1@example.com", secret)
+	b.logIn(b.authorize(request(c)), first.Email, secret)
 	for i := 2; i <= idp.MaxLogins+1; i++ {
-		w.subscriber(fmt.Sprintf("%d@example.com", i))
-		b.logIn(b.authorize(request(c, "prompt", "login")), fmt.Sprintf("%d@example.com", i), secret)
+		next := w.subscriber(fmt.Sprintf("%d@example.com", i))
+		b.logIn(b.authorize(request(c, "prompt", "login")), next.Email, secret)
 	}
 	page := b.authorize(request(third, "prompt", "select_account"))
-	if n := strings.Count(page.body, `name="account"`); n != idp.MaxLogins ||
-		strings.Contains(page.body, "1@example.com") {
-		t.Errorf("%d accounts are offered, want %d without the first: %s", n, idp.MaxLogins, page.body)
+	if n := strings.Count(page.body, `name="account"`); n != idp.MaxLogins {
+		t.Errorf("%d accounts are offered, want %d", n, idp.MaxLogins)
 	}
-	if hint := b.authorize(request(c, "prompt", "none",
-		"claims", `{"id_token":{"sub":{"value":"`+first.ID+`"}}}`)); hint.param("error") != "login_required" {
-		t.Errorf("the login that was dropped: %v, want login_required", hint.parameters())
-	}
+	wantNoText(t, "the account chooser", page, first.Email)
+	dropped := b.authorize(request(c, "prompt", "none", "claims", claimSub(first.ID)))
+	wantParam(t, "the login that was dropped", dropped, "error", "login_required")
 
 	// The chosen account sees the consent page.
 	consent := b.choose(page, "3@example.com")
-	if !strings.Contains(consent.body, "3@example.com") || !strings.Contains(consent.body, `id="consent-allow"`) {
-		t.Fatalf("no consent page for the chosen account: %d %s", consent.status, consent.body)
-	}
-	if got := b.consent(consent, "allow"); got.param("code") == "" {
-		t.Errorf("allowing: %d %v, want a code", got.status, got.parameters())
-	}
+	wantText(t, "the page after the choice", consent, "3@example.com", `id="consent-allow"`)
+	wantCode(t, "allowing", b.consent(consent, "allow"))
 
 	// A subscriber who was disabled in the meantime is not offered.
-	two, err := w.rows.FindSubscriberByEmail(t.Context(), w.project.ID, "2@example.com")
+	second, err := w.rows.FindSubscriberByEmail(t.Context(), w.project.ID, "2@example.com")
 	must(t, err)
-	_, err = w.fabric.Subscribers.Update(t.Context(), w.project.ID, two.ID, fabricChange(true))
+	disable := fabric.SubscriberInput{Disabled: new(true)}
+	_, err = w.fabric.Subscribers.Update(t.Context(), w.project.ID, second.ID, disable)
 	must(t, err)
-	if page := b.authorize(request(c, "prompt", "select_account")); strings.Contains(page.body, "2@example.com") ||
-		!strings.Contains(page.body, "4@example.com") {
-		t.Errorf("a disabled subscriber is offered as an account: %s", page.body)
-	}
+	page = b.authorize(request(c, "prompt", "select_account"))
+	wantText(t, "the account chooser", page, "4@example.com")
+	wantNoText(t, "the account chooser", page, "2@example.com")
 }

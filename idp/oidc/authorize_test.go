@@ -1,12 +1,14 @@
 package oidc_test
 
 import (
+	"html/template"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 )
 
@@ -17,33 +19,24 @@ func TestLogin(t *testing.T) {
 	b := w.browser()
 
 	page := b.authorize(request(c))
-	if !strings.Contains(page.body, `id="login-submit"`) {
-		t.Fatalf("authorize shows no login page: %d %s", page.status, page.body)
-	}
-
+	wantText(t, "the login page", page, `id="login-submit"`)
 	wrong := b.logIn(page, email, "not the password")
-	if wrong.status != http.StatusUnprocessableEntity ||
-		!strings.Contains(wrong.body, "Email or password is wrong.") || !strings.Contains(wrong.body, email) {
-		t.Errorf("wrong password: %d %s, want 422 with the error and the email", wrong.status, wrong.body)
-	}
+	wantStatus(t, "a wrong password", wrong, http.StatusUnprocessableEntity)
+	wantText(t, "a wrong password", wrong, "Email or password is wrong.", email)
 
 	// Case and spaces in the email address do not matter.
 	got := b.logIn(wrong, " ADA@Example.com", secret)
-	if got.status != http.StatusSeeOther || got.param("code") == "" || got.param("state") != "s" ||
-		got.param("iss") != w.url+"/" {
-		t.Errorf("login: %d to %v, want a code", got.status, got.location)
-	}
+	wantStatus(t, "the right password", got, http.StatusSeeOther)
+	wantCode(t, "the right password", got)
+	wantParam(t, "the right password", got, "state", "s")
+	wantParam(t, "the right password", got, "iss", w.url+"/")
 
 	// The browser stays signed in, and a login page can be used only once.
 	again := b.authorize(request(c, "state", "second"))
-	if again.param("code") == "" || again.param("state") != "second" {
-		t.Errorf("a second request of a signed-in browser: %d to %v, want a code", again.status, again.location)
-	}
-
+	wantCode(t, "a second request of a signed-in browser", again)
+	wantParam(t, "a second request of a signed-in browser", again, "state", "second")
 	stale := b.logIn(page, email, secret)
-	if stale.status != http.StatusBadRequest {
-		t.Errorf("the same login page once more: %d, want 400", stale.status)
-	}
+	wantStatus(t, "the same login page once more", stale, http.StatusBadRequest)
 }
 
 // TestLoginRevealsNothing shows that a failed login looks the same for existing and unknown
@@ -51,38 +44,36 @@ func TestLogin(t *testing.T) {
 func TestLoginRevealsNothing(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	disabled := true
 	bob := w.subscriber("bob@example.com")
-	if _, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, bob.ID, fabricChange(disabled)); err != nil {
-		t.Fatal(err)
-	}
+	disable := fabric.SubscriberInput{Disabled: new(true)}
+	_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, bob.ID, disable)
+	must(t, err)
 
 	b := w.browser()
 	page := b.authorize(request(c))
 	want := b.logIn(page, email, "not the password")
 	for _, tt := range []struct{ email, password string }{
-		{"nobody@example.com", secret}, {"bob@example.com", secret}, {"%", secret}, {"' OR 1=1--", secret},
-		{email, ""}, {email, secret + "\x00"},
-		{email, strings.Repeat("x", 8000)}, {strings.Repeat("x", 8000), secret},
+		{"nobody@example.com", secret},
+		{"bob@example.com", secret},
+		{"%", secret},
+		{"' OR 1=1--", secret},
+		{strings.Repeat("x", 8000), secret},
+		{email, ""},
+		{email, secret + "\x00"},
+		{email, strings.Repeat("x", 8000)},
 	} {
 		got := b.logIn(page, tt.email, tt.password)
-		if got.status != want.status || mask(got, tt.email) != mask(want, email) {
-			t.Errorf("login as %.40q: %d\n%s\nwant %d\n%s", tt.email, got.status, mask(got, tt.email),
-				want.status, mask(want, email))
+		wantStatus(t, "a login as "+tt.email, got, want.status)
+		if body, want := mask(got, tt.email), mask(want, email); body != want {
+			t.Errorf("login as %.40q: the page is\n%s\nwant\n%s", tt.email, body, want)
 		}
 	}
 }
 
-// mask replaces the parts of a response that differ intentionally: the email address and the
-// challenge.
-func mask(r reply, email string) string {
-	r.body = noChallenge(r.body)
-	i, j := strings.Index(r.body, `value="`+escaped(email)), 0
-	if i >= 0 {
-		j = i + len(`value="`) + len(escaped(email))
-		return r.body[:i] + r.body[j:]
-	}
-	return r.body
+// mask removes the parts of a page that differ intentionally: the email address and the challenge.
+func mask(page reply, email string) string {
+	field := `value="` + template.HTMLEscapeString(email)
+	return strings.Replace(noChallenge(page.body), field, "", 1)
 }
 
 // TestLoginOfAnotherBrowser shows that a login page works only in the browser that requested it.
@@ -90,9 +81,9 @@ func TestLoginOfAnotherBrowser(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	page := w.browser().authorize(request(c))
-	if got := w.browser().logIn(page, email, secret); got.status != http.StatusForbidden || got.param("code") != "" {
-		t.Errorf("a login page opened elsewhere: %d to %v, want 403", got.status, got.location)
-	}
+	got := w.browser().logIn(page, email, secret)
+	wantStatus(t, "a login page opened elsewhere", got, http.StatusForbidden)
+	wantParam(t, "a login page opened elsewhere", got, "code", "")
 }
 
 // TestLoginFromAnotherSite shows that a login form sent by another site is refused.
@@ -107,9 +98,7 @@ func TestLoginFromAnotherSite(t *testing.T) {
 		must(t, err)
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		req.Header.Set(name, value)
-		if got := b.do(req); got.status != http.StatusForbidden {
-			t.Errorf("login with %s: %s = %d, want 403", name, value, got.status)
-		}
+		wantStatus(t, "a login with "+name+": "+value, b.do(req), http.StatusForbidden)
 	}
 }
 
@@ -122,7 +111,9 @@ func TestAuthorizeUnproven(t *testing.T) {
 		n.Type, n.RedirectURIs = idp.Native, []string{"com.dialer.app://cb", "http://127.0.0.1/cb", "http://[::1]/cb"}
 	})
 	tests := []url.Values{
-		request(c, "client_id", ""), request(c, "client_id", "unknown"), request(c, "client_id", "\x00"),
+		request(c, "client_id", ""),
+		request(c, "client_id", "unknown"),
+		request(c, "client_id", "\x00"),
 		request(c, "redirect_uri", ""),
 		{"client_id": {c.ID, c.ID}, "redirect_uri": {callback}},
 	}
@@ -155,21 +146,22 @@ func TestAuthorizeUnproven(t *testing.T) {
 		tests = append(tests, request(native, "redirect_uri", uri))
 	}
 
-	for _, v := range tests {
-		got := w.browser().authorize(v)
-		if got.status != http.StatusBadRequest || got.location != nil ||
-			!strings.Contains(got.body, "redirect address is not registered") {
-			t.Errorf("authorize with %q: %d to %v, want 400 and no redirect", v.Get("redirect_uri"),
-				got.status, got.location)
+	for _, params := range tests {
+		got := w.browser().authorize(params)
+		name := "a request with the URI " + params.Get("redirect_uri")
+		wantStatus(t, name, got, http.StatusBadRequest)
+		wantText(t, name, got, "redirect address is not registered")
+		if got.location != nil {
+			t.Errorf("%s redirects to %v, want a page", name, got.location)
 		}
 	}
 
 	// These URIs match.
-	for _, uri := range []string{"http://127.0.0.1:54321/cb", "http://127.0.0.1/cb", "http://[::1]:8000/cb",
-		"com.dialer.app://cb"} {
-		if got := w.browser().authorize(request(native, "redirect_uri", uri)); got.status != http.StatusOK {
-			t.Errorf("authorize of a native client with %q: %d, want the login page", uri, got.status)
-		}
+	for _, uri := range []string{
+		"http://127.0.0.1:54321/cb", "http://127.0.0.1/cb", "http://[::1]:8000/cb", "com.dialer.app://cb",
+	} {
+		page := w.browser().authorize(request(native, "redirect_uri", uri))
+		wantStatus(t, "a native client with the URI "+uri, page, http.StatusOK)
 	}
 }
 
@@ -179,10 +171,12 @@ func TestAuthorizeErrors(t *testing.T) {
 	c, _ := w.client(nil)
 	confidential, _ := w.client(func(n *idp.Client) { n.Type, n.PKCEOptional = idp.Web, true })
 
-	tests := []struct {
-		name string
-		v    url.Values
-		want string
+	repeated := request(c)
+	repeated.Add("scope", "email")
+	for _, tt := range []struct {
+		name      string
+		params    url.Values
+		wantError string
 	}{
 		{"no challenge", request(c, "code_challenge", ""), "invalid_request"},
 		{"method plain", request(c, "code_challenge_method", "plain"), "invalid_request"},
@@ -197,7 +191,6 @@ func TestAuthorizeErrors(t *testing.T) {
 		{"no response_type", request(c, "response_type", ""), "invalid_request"},
 		{"token", request(c, "response_type", "token"), "unsupported_response_type"},
 		{"code token, not registered", request(c, "response_type", "code token"), "unsupported_response_type"},
-		{"code code", request(c, "response_type", "code code"), "unsupported_response_type"},
 		{"id_token, not registered", request(c, "response_type", "id_token", "nonce", "n"), "unauthorized_client"},
 		{"code code", request(c, "response_type", "code code"), "unsupported_response_type"},
 		{"no scope", request(c, "scope", ""), "invalid_scope"},
@@ -214,21 +207,21 @@ func TestAuthorizeErrors(t *testing.T) {
 		{"request object", request(c, "request", "x.y.z"), "request_not_supported"},
 		{"request_uri", request(c, "request_uri", "http://169.254.169.254/"), "request_uri_not_supported"},
 		{"response_mode", request(c, "response_mode", "web_message"), "invalid_request"},
-		{"repeated", url.Values{"client_id": {c.ID}, "redirect_uri": {callback}, "state": {"s"},
-			"scope": {"openid", "email"}}, "invalid_request"},
-	}
-
-	for _, tt := range tests {
-		got := w.browser().authorize(tt.v)
-		if got.location == nil || !strings.HasPrefix(got.location.String(), callback+"?") &&
-			!strings.HasPrefix(got.location.String(), callback+"#") {
-			t.Errorf("%s: %d to %v, want a redirect to the client", tt.name, got.status, got.location)
+		{"repeated", repeated, "invalid_request"},
+	} {
+		got := w.browser().authorize(tt.params)
+		if got.location == nil {
+			t.Errorf("%s: status %d, want a redirect to the client", tt.name, got.status)
 			continue
 		}
-		if got.param("error") != tt.want || got.param("state") != "s" || got.param("iss") != w.url+"/" ||
-			got.param("code") != "" {
-			t.Errorf("%s: redirect with %v, want error=%s", tt.name, got.parameters(), tt.want)
+		target := *got.location
+		target.RawQuery, target.Fragment, target.RawFragment = "", "", ""
+		if target.String() != callback {
+			t.Errorf("%s: a redirect to %v, want %s", tt.name, got.location, callback)
 		}
+		wantAnswer(t, tt.name, got, tt.wantError)
+		wantParam(t, tt.name, got, "state", "s")
+		wantParam(t, tt.name, got, "iss", w.url+"/")
 	}
 }
 
@@ -239,21 +232,18 @@ func TestAuthorizeStateIsExact(t *testing.T) {
 	b := w.browser()
 	b.code(c)
 
-	for _, state := range []string{`"><script>`, "a\r\nX-Evil: 1", "\x00", "\u202e\u2066", "a b+c%20&=",
-		strings.Repeat("s", 4096)} {
+	for _, state := range []string{
+		`"><script>`, "a\r\nX-Evil: 1", "\x00", "\u202e\u2066", "a b+c%20&=", strings.Repeat("s", 4096),
+	} {
 		got := b.authorize(request(c, "state", state))
-		if got.param("state") != state || got.header.Get("X-Evil") != "" {
-			t.Errorf("state %.20q is returned as %.20q", state, got.param("state"))
-		}
+		wantParam(t, "a state", got, "state", state)
+		wantHeader(t, "a state", got, "X-Evil", "")
 	}
 
-	if got := b.authorize(request(c, "state", strings.Repeat("s", 4097))); got.param("error") != "invalid_request" {
-		t.Errorf("a state of 4097 bytes: %v, want invalid_request", got.location)
-	}
-	if got := b.get("/login/oauth/authorize?" + strings.Repeat("x",
-		20_000)); got.status != http.StatusRequestURITooLong {
-		t.Errorf("a query of 20,000 bytes: %d, want 414", got.status)
-	}
+	long := b.authorize(request(c, "state", strings.Repeat("s", 4097)))
+	wantParam(t, "a state of 4097 bytes", long, "error", "invalid_request")
+	longer := b.get("/login/oauth/authorize?" + strings.Repeat("x", 20_000))
+	wantStatus(t, "a query of 20,000 bytes", longer, http.StatusRequestURITooLong)
 }
 
 // TestAuthorizeByPost shows that an authorization request may be sent by POST.
@@ -261,9 +251,8 @@ func TestAuthorizeByPost(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	b := w.browser()
-	if got := b.logIn(b.post("/login/oauth/authorize", request(c)), email, secret); got.param("code") == "" {
-		t.Errorf("login after a POST: %d %v, want a code", got.status, got.location)
-	}
+	page := b.post("/login/oauth/authorize", request(c))
+	wantCode(t, "a login after a POST", b.logIn(page, email, secret))
 }
 
 // TestPrompts shows that prompt and max_age require a new login, or an error with prompt=none.
@@ -273,32 +262,24 @@ func TestPrompts(t *testing.T) {
 	b := w.browser()
 	b.code(c)
 
-	if got := b.authorize(request(c, "prompt", "none")); got.param("code") == "" {
-		t.Errorf("prompt=none when signed in: %v, want a code", got.location)
-	}
+	wantCode(t, "prompt=none when signed in", b.authorize(request(c, "prompt", "none")))
 
 	// Each of these requests needs a new login although the browser is signed in.
 	w.pass(10 * time.Second)
-	for _, pair := range [][2]string{{"prompt", "login"}, {"max_age", "0"}, {"max_age", "5"},
-		{"prompt", "select_account"}} {
-		page := b.authorize(request(c, pair[0], pair[1]))
-		if page.status != http.StatusOK {
-			t.Fatalf("%v: no login page but %d to %v, want 200", pair, page.status, page.location)
-		}
+	for _, asked := range []struct{ param, value string }{
+		{"prompt", "login"}, {"prompt", "select_account"}, {"max_age", "0"}, {"max_age", "5"},
+	} {
+		page := b.authorize(request(c, asked.param, asked.value))
+		wantStatus(t, asked.param+"="+asked.value, page, http.StatusOK)
 		w.pass(10 * time.Second)
-		if got := b.logIn(page, email, secret); got.param("code") == "" {
-			t.Errorf("%v: login returns %v, want a code", pair, got.location)
-		}
+		wantCode(t, "the login for "+asked.param+"="+asked.value, b.logIn(page, email, secret))
 		w.pass(10 * time.Second)
 	}
 
 	// The last login was ten seconds ago.
-	if got := b.authorize(request(c, "max_age", "1000")); got.param("code") == "" {
-		t.Errorf("max_age=1000: %v, want a code", got.location)
-	}
-	if got := b.authorize(request(c, "prompt", "none", "max_age", "5")); got.param("error") != "login_required" {
-		t.Errorf("prompt=none with max_age=5: %v, want login_required", got.location)
-	}
+	wantCode(t, "max_age=1000", b.authorize(request(c, "max_age", "1000")))
+	silent := b.authorize(request(c, "prompt", "none", "max_age", "5"))
+	wantParam(t, "prompt=none with max_age=5", silent, "error", "login_required")
 }
 
 // TestBrowserSessionEnds shows that a browser session ends after 12 idle hours, and after seven
@@ -310,71 +291,14 @@ func TestBrowserSessionEnds(t *testing.T) {
 	b.code(c)
 	for range 13 { // each visit extends the idle limit
 		w.pass(11 * time.Hour)
-		if got := b.authorize(request(c)); got.param("code") == "" {
-			t.Fatalf("a visit within 12 hours: %d %v, want a code", got.status, got.location)
-		}
+		wantCode(t, "a visit within 12 hours", b.authorize(request(c)))
 	}
-
 	w.pass(26 * time.Hour) // 169 hours since the login
-	if got := b.authorize(request(c)); got.status != http.StatusOK {
-		t.Errorf("a visit after seven days: %d, want the login page", got.status)
-	}
+	wantStatus(t, "a visit after seven days", b.authorize(request(c)), http.StatusOK)
 
 	b.code(c)
 	w.pass(13 * time.Hour)
-	if got := b.authorize(request(c)); got.status != http.StatusOK {
-		t.Errorf("a visit after 13 idle hours: %d, want the login page", got.status)
-	}
-}
-
-// TestConsent shows when people are asked for their consent, and from which browser an answer is
-// accepted.
-func TestConsent(t *testing.T) {
-	w := newWorld(t)
-	c, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
-	b := w.browser()
-
-	page := b.logIn(b.authorize(request(c)), email, secret)
-	if !strings.Contains(page.body, `id="consent-allow"`) {
-		t.Fatalf("no consent page: %d %s", page.status, page.body)
-	}
-
-	// Only the browser that showed the page may answer.
-	if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "consent_required" {
-		t.Errorf("prompt=none before consent: %v, want consent_required", got.location)
-	}
-	if got := w.browser().consent(page, "allow"); got.status != http.StatusForbidden {
-		t.Errorf("consent in another browser: %d, want 403", got.status)
-	}
-
-	if got := b.consent(page, "deny"); got.param("error") != "access_denied" || got.param("state") != "s" {
-		t.Errorf("deny: %v, want access_denied", got.location)
-	}
-
-	// A consent covers later requests with the same scope. It does not cover requests with a wider
-	// scope or with prompt=consent.
-	page = b.authorize(request(c))
-	if got := b.consent(page, "allow"); got.param("code") == "" {
-		t.Errorf("allow: %v, want a code", got.location)
-	}
-	if got := b.authorize(request(c)); got.param("code") == "" {
-		t.Errorf("the same scope again: %d %v, want a code", got.status, got.location)
-	}
-	if got := b.authorize(request(c, "scope", "openid email")); got.status != http.StatusOK {
-		t.Errorf("a wider scope: %d %v, want the consent page", got.status, got.location)
-	}
-
-	page = b.authorize(request(c, "prompt", "consent"))
-	if page.status != http.StatusOK {
-		t.Errorf("prompt=consent: %d %v, want the consent page", page.status, page.location)
-	}
-
-	// A consent page shown to ada cannot be answered after bob has signed in using another tab.
-	w.subscriber("bob@example.com")
-	b.logIn(b.authorize(request(c, "prompt", "login")), "bob@example.com", secret)
-	if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
-		t.Errorf("ada's page answered by bob's login: %d %v, want 400", got.status, got.location)
-	}
+	wantStatus(t, "a visit after 13 idle hours", b.authorize(request(c)), http.StatusOK)
 }
 
 // TestIDTokenHint shows that a hint restricts who may answer a request.
@@ -383,34 +307,24 @@ func TestIDTokenHint(t *testing.T) {
 	c, _ := w.client(nil)
 	other, _ := w.client(nil)
 	w.subscriber("bob@example.com")
-	ada := text(w.tokens(c)["id_token"])
+	hint := text(w.tokens(c)["id_token"])
 
 	b := w.browser()
 	b.logIn(b.authorize(request(c)), "bob@example.com", secret)
+	silent := func(c idp.Client, hint string) reply {
+		return b.authorize(request(c, "prompt", "none", "id_token_hint", hint))
+	}
 
 	// Only a valid hint issued to the same client counts.
-	if got := b.authorize(request(c, "prompt", "none", "id_token_hint", ada)); got.param("error") != "login_required" {
-		t.Errorf("prompt=none with ada's hint in bob's browser: %v, want login_required",
-			got.location)
-	}
-	if got := b.authorize(request(c, "prompt", "none", "id_token_hint", "garbage")); got.param("code") == "" {
-		t.Errorf("prompt=none with an invalid hint: %v, want a code", got.location)
-	}
-	if got := b.authorize(request(other, "prompt", "none", "id_token_hint", ada)); got.param("code") == "" {
-		t.Errorf("prompt=none with another client's hint: %v, want a code", got.location)
-	}
+	wantParam(t, "ada's hint in bob's browser", silent(c, hint), "error", "login_required")
+	wantCode(t, "an invalid hint", silent(c, "garbage"))
+	wantCode(t, "another client's hint", silent(other, hint))
 
 	// A login as another subscriber fails.
-	page := b.authorize(request(c, "id_token_hint", ada))
-	if got := b.logIn(page, "bob@example.com", secret); got.param("error") != "login_required" {
-		t.Errorf("bob signs in for a request with ada's hint: %v, want login_required",
-			got.location)
-	}
-	page = b.authorize(request(c, "id_token_hint", ada))
-	if got := b.logIn(page, email, secret); got.param("code") == "" {
-		t.Errorf("ada signs in: %d %v, want a code", got.status, got.location)
-	}
-	if got := b.authorize(request(c, "prompt", "none", "id_token_hint", ada)); got.param("code") == "" {
-		t.Errorf("prompt=none with ada's hint in her browser: %v, want a code", got.location)
-	}
+	page := b.authorize(request(c, "id_token_hint", hint))
+	asBob := b.logIn(page, "bob@example.com", secret)
+	wantParam(t, "a login as bob for ada's hint", asBob, "error", "login_required")
+	page = b.authorize(request(c, "id_token_hint", hint))
+	wantCode(t, "a login as ada for ada's hint", b.logIn(page, email, secret))
+	wantCode(t, "ada's hint in her browser", silent(c, hint))
 }

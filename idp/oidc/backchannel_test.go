@@ -1,18 +1,11 @@
 package oidc_test
 
 import (
-	"context"
-	"encoding/base64"
 	"encoding/json"
-	"fmt"
-	"io"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
-	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,131 +14,23 @@ import (
 	"github.com/selvage/selvage/idp/oidc"
 	"github.com/selvage/selvage/internal/deliver"
 	"github.com/selvage/selvage/internal/egress"
-	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/keys"
 )
-
-// An rp is a client that receives back-channel logouts. It records the logout tokens.
-type rp struct {
-	w      *world
-	client idp.Client
-	secret string
-
-	mu     sync.Mutex
-	status int
-	tokens []string
-}
-
-// rp registers a client that receives logouts.
-func (w *world) rp(change func(*idp.Client)) *rp {
-	w.t.Helper()
-	r := &rp{w: w, status: http.StatusOK}
-	s := httptest.NewServer(r)
-	w.t.Cleanup(s.Close)
-	r.client, r.secret = w.client(func(c *idp.Client) {
-		withLogout(c)
-		c.Type, c.AuthMethod, c.BackchannelLogoutURI = idp.Web, idp.AuthPost, s.URL+"/logout?tenant=1"
-		if change != nil {
-			change(c)
-		}
-	})
-	return r
-}
-
-func (r *rp) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	body, err := io.ReadAll(req.Body)
-	form, ferr := url.ParseQuery(string(body))
-	if err != nil || ferr != nil || req.Method != http.MethodPost || req.RequestURI != "/logout?tenant=1" ||
-		len(form) != 1 || len(form["logout_token"]) != 1 ||
-		req.Header.Get("Content-Type") != "application/x-www-form-urlencoded" ||
-		req.Header.Get("Cookie")+req.Header.Get("Authorization") != "" {
-		r.w.t.Errorf("the client received %s %s %v %s, want a form with only the logout token", req.Method,
-			req.RequestURI, req.Header, body)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.tokens = append(r.tokens, form.Get("logout_token"))
-	w.Header().Set("Location", "http://127.0.0.1:1/") // must not be followed
-	w.WriteHeader(r.status)
-}
-
-// answer sets the status of the next responses.
-func (r *rp) answer(status int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.status = status
-}
-
-// receiveLogouts waits until the client has received want logouts, and its last response has been
-// recorded. It returns the tokens.
-func (r *rp) receiveLogouts(want int) []string {
-	r.w.t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
-		r.mu.Lock()
-		tokens, status := slices.Clone(r.tokens), r.status
-		r.mu.Unlock()
-		noted := !slices.ContainsFunc(r.logouts(), func(l fabric.Logout) bool { return l.Status != status })
-		if len(tokens) >= want && noted {
-			return tokens
-		}
-	}
-	r.w.t.Fatalf("client %s received %+v, want %d logout tokens", r.client.ID, r.logouts(), want)
-	return nil
-}
-
-func (r *rp) logouts() []fabric.Logout {
-	r.w.t.Helper()
-	p, err := r.w.fabric.Deliveries.ListLogouts(context.Background(), r.w.project.ID, r.client.ID, "",
-		page.Query{Size: page.MaxSize})
-	must(r.w.t, err)
-	return p.Items
-}
-
-// signIn signs in to the client with a browser, and returns the ID token.
-func (r *rp) signIn(b *browser, who string) string {
-	r.w.t.Helper()
-	got := b.authorize(request(r.client))
-	if got.location == nil {
-		got = b.logIn(got, who, secret)
-	}
-	set := r.w.redeem(r.client, got.param("code"), "client_secret", r.secret).json(r.w.t)
-	return text(set["id_token"])
-}
-
-// deliver runs the delivery of logouts until the test ends.
-func (w *world) deliver() {
-	d := deliver.New(deliver.Config{
-		Queue: w.rows.Logouts.Queue(), Client: egress.Policy{Allow: []string{"127.0.0.1"}}.Client(), Now: w.now,
-		Agent:  "test",
-		Writer: oidc.LogoutWriter(w.idp), Verdict: oidc.LogoutVerdict, Log: slog.New(slog.DiscardHandler),
-	})
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		d.Run(ctx)
-	}()
-	w.t.Cleanup(func() {
-		cancel()
-		<-done
-	})
-}
 
 // wantLogoutToken checks a token against OpenID Connect Back-Channel Logout, section 2.4. It also
 // checks it against idToken, the ID token of the login that has ended.
 func wantLogoutToken(t *testing.T, w *world, c idp.Client, token, idToken string) {
 	t.Helper()
-
-	head, _, _ := strings.Cut(token, ".")
-	raw, err := base64.RawURLEncoding.DecodeString(head)
-	must(t, err)
-	var h struct{ Alg, Typ, Kid string }
-	must(t, json.Unmarshal(raw, &h))
-	if h.Alg != string(c.IDTokenAlg) || h.Typ != "logout+jwt" ||
-		!strings.Contains(string(w.idp.Ring.JWKS().Body), `"`+h.Kid+`"`) {
-		t.Errorf("the header is %s, want logout+jwt and a JWKS key for %s", raw, c.IDTokenAlg)
+	head := headerOf(t, token)
+	if head["typ"] != "logout+jwt" {
+		t.Errorf("the typ is %v, want logout+jwt", head["typ"])
 	}
-
+	if head["alg"] != string(c.IDTokenAlg) {
+		t.Errorf("the alg is %v, want %s", head["alg"], c.IDTokenAlg)
+	}
+	if published := string(w.idp.Ring.JWKS().Body); !strings.Contains(published, strconv.Quote(text(head["kid"]))) {
+		t.Errorf("the kid is %v, want one in the published keys: %s", head["kid"], published)
+	}
 	if _, ok := w.idp.Ring.VerifyJWS(token, "logout+jwt"); !ok {
 		t.Error("the signature is invalid")
 	}
@@ -153,20 +38,30 @@ func wantLogoutToken(t *testing.T, w *world, c idp.Client, token, idToken string
 	// The token contains the sub and sid that the client knows.
 	got, id := payload(t, token), payload(t, idToken)
 	for _, name := range []string{"iss", "aud", "sub", "sid"} {
-		if got[name] != id[name] || got[name] == "" || got[name] == nil {
-			t.Errorf("%s = %v, want %v as in the ID token", name, got[name], id[name])
+		if got[name] == "" || got[name] == nil {
+			t.Errorf("the token has no %s, want %v", name, id[name])
+		}
+		if got[name] != id[name] {
+			t.Errorf("%s is %v, want %v as in the ID token", name, got[name], id[name])
 		}
 	}
 
 	// The token was issued just now, and expires soon.
 	iat, exp, now := got["iat"].(float64), got["exp"].(float64), float64(w.now().Unix())
-	if iat > now || iat < now-60 || exp <= now || exp-iat > 120 {
-		t.Errorf("iat = %v, exp = %v at %v, want a token issued now and valid for at most two minutes", iat, exp, now)
+	if iat > now || iat < now-60 {
+		t.Errorf("iat is %v, want the current time %v", iat, now)
+	}
+	if exp <= now || exp-iat > 120 {
+		t.Errorf("exp is %v, want at most two minutes after iat, %v", exp, iat)
 	}
 
-	events, _ := json.Marshal(got["events"])
-	if string(events) != `{"http://schemas.openid.net/event/backchannel-logout":{}}` || text(got["jti"]) == "" {
-		t.Errorf("events = %s, jti = %v, want the event of a back-channel logout and a jti", events, got["jti"])
+	events, err := json.Marshal(got["events"])
+	must(t, err)
+	if want := `{"http://schemas.openid.net/event/backchannel-logout":{}}`; string(events) != want {
+		t.Errorf("events is %s, want %s", events, want)
+	}
+	if text(got["jti"]) == "" {
+		t.Error("the jti is empty")
 	}
 	if len(got) != 8 { // a nonce is prohibited, and no other claims are needed
 		t.Errorf("the claims are %v, want the eight of section 2.4", got)
@@ -180,85 +75,83 @@ func TestBackchannelLogout(t *testing.T) {
 	w.deliver()
 	bystander := w.rp(nil)
 
-	ends := []struct {
-		name string
-		alg  keys.Use
-		end  func(b *browser, c idp.Client, s fabric.Subscriber, idToken string) error
-	}{
-		{"the app signs the browser out", keys.RS256,
-			func(b *browser, _ idp.Client, _ fabric.Subscriber, idToken string) error {
-				b.get("/oauth/logout?" + url.Values{"id_token_hint": {idToken},
-					"post_logout_redirect_uri": {goodbye}}.Encode())
-				return nil
-			}},
-		{"the person signs out on the page", keys.ES256,
-			func(b *browser, _ idp.Client, _ fabric.Subscriber, _ string) error {
-				b.signOut()
-				return nil
-			}},
-		{"the login is ended by its id", keys.PS256,
-			func(_ *browser, _ idp.Client, _ fabric.Subscriber, idToken string) error {
-				return w.idp.Logins.End(t.Context(), text(payload(t, idToken)["sid"]))
-			}},
-		{"the subscriber is disabled", keys.EdDSA, func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
-			_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, s.ID, fabricChange(true))
-			return err
-		}},
-		{"the subscriber has a new password", keys.RS256,
-			func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
-				next := "another password"
-				_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, s.ID,
-					fabric.SubscriberInput{Password: &next})
-				return err
-			}},
-		{"all tokens of the subscriber are revoked", keys.RS256,
-			func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
-				return w.fabric.Subscribers.Revoke(t.Context(), w.project.ID, s.ID)
-			}},
-		{"the subscriber is deleted", keys.RS256, func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
-			return w.fabric.Subscribers.Delete(t.Context(), w.project.ID, s.ID)
-		}},
+	// An ending is a login that is about to end.
+	type ending struct {
+		b       *browser
+		sub     fabric.Subscriber
+		idToken string
+	}
+	update := func(sub fabric.Subscriber, in fabric.SubscriberInput) error {
+		_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, sub.ID, in)
+		return err
 	}
 
-	for i, tt := range ends {
+	for _, tt := range []struct {
+		name string
+		alg  keys.Use
+		end  func(ending) error
+	}{
+		{"the app signs the browser out", keys.RS256, func(e ending) error {
+			e.b.endSession("id_token_hint", e.idToken, "post_logout_redirect_uri", goodbye)
+			return nil
+		}},
+		{"the person signs out on the page", keys.ES256, func(e ending) error {
+			e.b.signOut()
+			return nil
+		}},
+		{"the login is ended by its id", keys.PS256, func(e ending) error {
+			return w.idp.Logins.End(t.Context(), text(payload(t, e.idToken)["sid"]))
+		}},
+		{"the subscriber is disabled", keys.EdDSA, func(e ending) error {
+			return update(e.sub, fabric.SubscriberInput{Disabled: new(true)})
+		}},
+		{"the subscriber has a new password", keys.RS256, func(e ending) error {
+			return update(e.sub, fabric.SubscriberInput{Password: new("another password")})
+		}},
+		{"all tokens of the subscriber are revoked", keys.RS256, func(e ending) error {
+			return w.fabric.Subscribers.Revoke(t.Context(), w.project.ID, e.sub.ID)
+		}},
+		{"the subscriber is deleted", keys.RS256, func(e ending) error {
+			return w.fabric.Subscribers.Delete(t.Context(), w.project.ID, e.sub.ID)
+		}},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			one := w.rp(func(c *idp.Client) { c.IDTokenAlg = tt.alg })
 			two := w.rp(func(c *idp.Client) {
 				c.SubjectType, c.AccessToken, c.BackchannelLogoutSession = idp.Pairwise, idp.JWTToken, true
 			})
 
-			who := fmt.Sprintf("s%d@example.com", i)
-			s := w.subscriber(who)
+			sub := w.subscriber(strings.ReplaceAll(tt.name, " ", "-") + "@example.com")
 			b := w.browser()
-			id := one.signIn(b, who)
-			idOfTwo := two.signIn(b, who)
-			one.signIn(b, who) // another grant from the same login
+			idOfOne := one.signIn(b, sub.Email)
+			idOfTwo := two.signIn(b, sub.Email)
+			one.signIn(b, sub.Email) // another grant from the same login
 
-			must(t, tt.end(b, one.client, s, id))
+			must(t, tt.end(ending{b: b, sub: sub, idToken: idOfOne}))
 
 			// Each client gets one token, with its own subject.
-			for _, each := range []struct {
+			for _, notified := range []struct {
 				*rp
-				id string
-			}{{one, id}, {two, idOfTwo}} {
-				tokens := each.receiveLogouts(1)
+				idToken string
+			}{{one, idOfOne}, {two, idOfTwo}} {
+				tokens := notified.receiveLogouts(1)
 				if len(tokens) != 1 {
 					t.Fatalf("notified %d times, want once", len(tokens))
 				}
-				wantLogoutToken(t, w, each.client, tokens[0], each.id)
+				wantLogoutToken(t, w, notified.client, tokens[0], notified.idToken)
 			}
 
-			if a, b := payload(t, id)["sub"], payload(t, idOfTwo)["sub"]; a == b {
-				t.Errorf("both clients got the sub %v, want a different one for the pairwise client", a)
+			if public, pairwise := payload(t, idOfOne)["sub"], payload(t, idOfTwo)["sub"]; public == pairwise {
+				t.Errorf("both clients got the sub %v, want a different one for the pairwise client", public)
 			}
-			if in := b.signedIn(one.client); in {
+			if b.signedIn(one.client) {
 				t.Error("the browser is still signed in")
 			}
 		})
 	}
 
 	if got := bystander.logouts(); len(got) != 0 {
-		t.Errorf("a client without a grant received %+v", got)
+		t.Errorf("a client without a grant received %+v, want no logouts", got)
 	}
 }
 
@@ -295,10 +188,7 @@ func TestBackchannelRetry(t *testing.T) {
 		t.Errorf("three tokens have %d ids, want 3", len(seen))
 	}
 
-	if got := r.logouts(); len(got) != 1 || got[0].State != fabric.Delivered || got[0].Attempts != 3 ||
-		got[0].Status != 204 {
-		t.Errorf("the logouts are %+v, want one that was delivered at the third attempt", got)
-	}
+	r.wantLogout(fabric.Delivered, http.StatusNoContent, 3)
 }
 
 // TestBackchannelRefused shows that a 400 response ends the retries. An operator can then redeliver
@@ -313,9 +203,7 @@ func TestBackchannelRefused(t *testing.T) {
 	w.deliver()
 	b.signOut()
 	r.receiveLogouts(1)
-	if got := r.logouts(); len(got) != 1 || got[0].State != fabric.Dead || got[0].Status != 400 {
-		t.Fatalf("the logouts are %+v, want a dead letter", got)
-	}
+	r.wantLogout(fabric.Dead, http.StatusBadRequest, 1)
 
 	w.pass(48 * time.Hour)
 	r.answer(http.StatusOK)
@@ -328,10 +216,20 @@ func TestBackchannelRefused(t *testing.T) {
 // TestLogoutVerdict shows which responses to a logout end the retries.
 func TestLogoutVerdict(t *testing.T) {
 	for status, want := range map[int]deliver.State{
-		200: deliver.Delivered, 204: deliver.Delivered, 400: deliver.Dead, 410: deliver.Dead,
-		0: deliver.Pending, 201: deliver.Pending, 202: deliver.Pending, 301: deliver.Pending,
-		308: deliver.Pending, 401: deliver.Pending, 404: deliver.Pending,
-		429: deliver.Pending, 500: deliver.Pending, 504: deliver.Pending,
+		200: deliver.Delivered,
+		204: deliver.Delivered,
+		400: deliver.Dead,
+		410: deliver.Dead,
+		0:   deliver.Pending,
+		201: deliver.Pending,
+		202: deliver.Pending,
+		301: deliver.Pending,
+		308: deliver.Pending,
+		401: deliver.Pending,
+		404: deliver.Pending,
+		429: deliver.Pending,
+		500: deliver.Pending,
+		504: deliver.Pending,
 	} {
 		if got := oidc.LogoutVerdict(status); got != want {
 			t.Errorf("LogoutVerdict(%d) = %s, want %s", status, got, want)
@@ -348,13 +246,9 @@ func TestLogoutTokenAlone(t *testing.T) {
 	token, err := w.idp.Tokens.LogoutToken(t.Context(), r.client.ID, w.ada.ID, text(payload(t, id)["sid"]))
 	must(t, err)
 
-	if got := b.get("/oauth/logout?" +
-		url.Values{"id_token_hint": {token}}.Encode()); got.status != http.StatusBadRequest {
-		t.Errorf("with the logout token as an id_token_hint = %d, want 400", got.status)
-	}
-	if got := w.userinfo(token); got.status != http.StatusUnauthorized {
-		t.Errorf("with the logout token as an access token = %d, want 401", got.status)
-	}
+	hint := b.endSession("id_token_hint", token)
+	wantStatus(t, "the logout token as an id_token_hint", hint, http.StatusBadRequest)
+	wantStatus(t, "the logout token as an access token", w.userinfo(token), http.StatusUnauthorized)
 
 	form := url.Values{"token": {token}, "client_id": {r.client.ID}, "client_secret": {r.secret}}
 	if got := b.post("/oauth/introspect", form).json(t); got["active"] != false {
@@ -367,34 +261,43 @@ func TestRegisterBackchannel(t *testing.T) {
 	w := newWorld(t)
 	w.idp.CheckURL = egress.Policy{Allow: []string{"rp.internal"}}.Check
 
-	tests := []struct {
-		uri    string
-		method idp.AuthMethod
-		ok     bool
-	}{
-		{"https://rp.example/logout", idp.AuthBasic, true},
-		{"https://rp.example:8443/logout?tenant=1", idp.AuthNone, true},
-		{"http://rp.example/logout", idp.AuthBasic, true},
-		{"http://rp.internal:81/logout", idp.AuthBasic, true},
-		{"http://rp.example/logout", idp.AuthNone, false},
-		{"https://rp.example/logout#x", idp.AuthBasic, false},
-		{"https://u:p@rp.example/logout", idp.AuthBasic, false},
-		{"/logout", idp.AuthBasic, false},
-		{"com.example.app://logout", idp.AuthBasic, false},
-		{"https://localhost/logout", idp.AuthBasic, false},
-		{"https://10.0.0.1/logout", idp.AuthBasic, false},
-		{"https://[::ffff:169.254.169.254]/", idp.AuthBasic, false},
-		{"https://rp.example:22/logout", idp.AuthBasic, false},
-		{"https://rp.example/" + strings.Repeat("x", 2000), idp.AuthBasic, false},
-		{"", idp.AuthBasic, false}, // a sid needs a logout URI
+	register := func(uri string, method idp.AuthMethod) error {
+		_, _, err := w.idp.Clients.Create(t.Context(), idp.Client{
+			ProjectID:    w.project.ID,
+			Type:         idp.Web,
+			AuthMethod:   method,
+			RedirectURIs: []string{callback},
+			Metadata:     idp.Metadata{BackchannelLogoutURI: uri, BackchannelLogoutSession: true},
+		})
+		return err
 	}
 
-	for _, tt := range tests {
-		c := idp.Client{ProjectID: w.project.ID, Type: idp.Web, AuthMethod: tt.method,
-			RedirectURIs: []string{callback}}
-		c.BackchannelLogoutURI, c.BackchannelLogoutSession = tt.uri, true
-		if _, _, err := w.idp.Clients.Create(t.Context(), c); (err == nil) != tt.ok {
-			t.Errorf("registering %q with %s: %v, want success %v", tt.uri, tt.method, err, tt.ok)
+	for uri, method := range map[string]idp.AuthMethod{
+		"https://rp.example/logout":               idp.AuthBasic,
+		"https://rp.example:8443/logout?tenant=1": idp.AuthNone,
+		"http://rp.example/logout":                idp.AuthBasic,
+		"http://rp.internal:81/logout":            idp.AuthBasic,
+	} {
+		if err := register(uri, method); err != nil {
+			t.Errorf("registering %q with %s: %v, want success", uri, method, err)
+		}
+	}
+
+	for uri, method := range map[string]idp.AuthMethod{
+		"http://rp.example/logout":                        idp.AuthNone,
+		"https://rp.example/logout#x":                     idp.AuthBasic,
+		"https://u:p@rp.example/logout":                   idp.AuthBasic,
+		"/logout":                                         idp.AuthBasic,
+		"com.example.app://logout":                        idp.AuthBasic,
+		"https://localhost/logout":                        idp.AuthBasic,
+		"https://10.0.0.1/logout":                         idp.AuthBasic,
+		"https://[::ffff:169.254.169.254]/":               idp.AuthBasic,
+		"https://rp.example:22/logout":                    idp.AuthBasic,
+		"https://rp.example/" + strings.Repeat("x", 2000): idp.AuthBasic,
+		"": idp.AuthBasic, // a sid needs a logout URI
+	} {
+		if err := register(uri, method); err == nil {
+			t.Errorf("registering %q with %s succeeds, want an error", uri, method)
 		}
 	}
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,18 +12,19 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// answer passes one request to the handler directly, without a network.
+// answer passes one request to the handler directly, without a network. headers are pairs of names
+// and values.
 func (w *world) answer(method, path string, form url.Values, headers ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, w.url+path, strings.NewReader(form.Encode()))
+	req := httptest.NewRequest(method, w.url+path, strings.NewReader(form.Encode()))
 	if form != nil {
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
+	for pair := range slices.Chunk(headers, 2) {
+		req.Header.Set(pair[0], pair[1])
 	}
-	rec := httptest.NewRecorder()
-	w.handler.ServeHTTP(rec, r)
-	return rec
+	recorded := httptest.NewRecorder()
+	w.handler.ServeHTTP(recorded, req)
+	return recorded
 }
 
 // BenchmarkCodeFlow measures the code flow of a signed-in browser: authorize and token, with a
@@ -37,23 +39,22 @@ func BenchmarkCodeFlow(b *testing.B) {
 	home, err := url.Parse(w.url)
 	must(b, err)
 	var cookies []string
-	for _, ck := range br.http.Jar.Cookies(home) {
-		cookies = append(cookies, ck.Name+"="+ck.Value)
+	for _, cookie := range br.http.Jar.Cookies(home) {
+		cookies = append(cookies, cookie.Name+"="+cookie.Value)
 	}
 
-	cookie, query := strings.Join(cookies, "; "), request(c).Encode()
+	cookie, path := strings.Join(cookies, "; "), "/login/oauth/authorize?"+request(c).Encode()
 	b.SetParallelism(32)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			to, err := w.answer(http.MethodGet, "/login/oauth/authorize?"+query, nil, "Cookie",
-				cookie).Result().Location()
+			answer := w.answer(http.MethodGet, path, nil, "Cookie", cookie)
+			location, err := answer.Result().Location()
 			if err != nil {
 				b.Error(err)
 				return
 			}
 
-			form := url.Values{"grant_type": {"authorization_code"}, "client_id": {c.ID},
-				"code": {to.Query().Get("code")}, "redirect_uri": {callback}, "code_verifier": {verifier}}
+			form := redemption(c, location.Query().Get("code"))
 			if got := w.answer(http.MethodPost, "/oauth/token", form); got.Code != http.StatusOK {
 				b.Error(got.Body)
 				return
@@ -69,8 +70,8 @@ func BenchmarkUserinfo(b *testing.B) {
 	token := "Bearer " + text(w.tokens(c)["access_token"])
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if got := w.answer(http.MethodGet, "/oauth/userinfo", nil, "Authorization",
-				token); got.Code != http.StatusOK {
+			got := w.answer(http.MethodGet, "/oauth/userinfo", nil, "Authorization", token)
+			if got.Code != http.StatusOK {
 				b.Error(got.Body)
 				return
 			}
@@ -81,17 +82,17 @@ func BenchmarkUserinfo(b *testing.B) {
 // BenchmarkIntrospect measures how long a service takes to introspect its own token.
 func BenchmarkIntrospect(b *testing.B) {
 	w := newWorld(b)
-	c, secret := w.client(func(n *idp.Client) {
+	c, clientSecret := w.client(func(n *idp.Client) {
 		n.Type, n.RedirectURIs, n.AccessToken = idp.Service, nil, idp.FabricToken
 	})
-	set := w.post("/oauth/token", url.Values{"grant_type": {"client_credentials"}}, "Authorization",
-		basic(c.ID, secret)).json(b)
-	form := url.Values{"token": {text(set["access_token"])}}
+	credentials := basic(c.ID, clientSecret)
+	grant := url.Values{"grant_type": {"client_credentials"}}
+	tokens := w.post("/oauth/token", grant, "Authorization", credentials).json(b)
+	form := url.Values{"token": {text(tokens["access_token"])}}
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-
-			if got := w.answer(http.MethodPost, "/oauth/introspect", form,
-				"Authorization", basic(c.ID, secret)); got.Code != http.StatusOK {
+			got := w.answer(http.MethodPost, "/oauth/introspect", form, "Authorization", credentials)
+			if got.Code != http.StatusOK {
 				b.Error(got.Body)
 				return
 			}

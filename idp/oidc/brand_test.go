@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -34,71 +35,57 @@ func TestBrand(t *testing.T) {
 
 	b := w.browser()
 	page := b.authorize(request(own))
-	for _, want := range []string{`href="/brand/a03060.css"`, `href="https://acme.example/terms"`,
-		`href="https://acme.example/privacy"`} {
-		if !strings.Contains(page.body, want) {
-			t.Errorf("the login page of a client with a brand has no %s:\n%s", want, page.body)
-		}
-	}
-
-	if again := b.logIn(page, email, "wrong"); !strings.Contains(again.body, `href="/brand/a03060.css"`) {
-		t.Error("after a wrong password the color is missing")
-	}
+	wantText(t, "the login page of a client with a brand", page,
+		`href="/brand/a03060.css"`, `href="https://acme.example/terms"`, `href="https://acme.example/privacy"`)
+	again := b.logIn(page, email, "wrong")
+	wantText(t, "the login page after a wrong password", again, `href="/brand/a03060.css"`)
 
 	// A client without a brand has the brand of its project, if there is one.
-	if page := b.authorize(request(plain)); strings.Contains(page.body, "/brand/") {
-		t.Error("a client without a brand, in a project without one, has a color")
-	}
-	color := "#106040"
-	_, err := w.fabric.Projects.Update(context.Background(), w.project.ID,
-		fabric.ProjectChange{Color: &color})
+	wantNoText(t, "the login page in a project without a brand", b.authorize(request(plain)), "/brand/")
+	_, err := w.fabric.Projects.Update(t.Context(), w.project.ID, fabric.ProjectChange{Color: new("#106040")})
 	must(t, err)
-	for name, page := range map[string]reply{"sign-in": b.authorize(request(plain)), "account": b.account()} {
-		if !strings.Contains(page.body, `href="/brand/106040.css"`) {
-			t.Errorf("the %s page does not have the project's color", name)
-		}
-	}
+	const projectSheet = `href="/brand/106040.css"`
+	wantText(t, "the login page in a project with a brand", b.authorize(request(plain)), projectSheet)
+	wantText(t, "the account page in a project with a brand", b.account(), projectSheet)
 
 	// A page opened from a link in an email is also branded.
 	token := strings.Repeat("a", 52)
 	must(t, w.rows.CreateLink(t.Context(), idp.Link{
-		Hash: session.Digest(token), Purpose: mail.Reset, ProjectID: w.project.ID, SubscriberID: w.ada.ID,
-		Email: email, Bound: email,
-		Created: w.now(), Expires: w.now().Add(time.Hour),
+		Hash:         session.Digest(token),
+		Purpose:      mail.Reset,
+		ProjectID:    w.project.ID,
+		SubscriberID: w.ada.ID,
+		Email:        email,
+		Bound:        email,
+		Created:      w.now(),
+		Expires:      w.now().Add(time.Hour),
 	}))
 	set := w.browser().post("/reset", url.Values{"token": {token}, "password": {"granite-otter-nine"}})
-	for _, want := range []string{`id="password-set"`, `href="/brand/106040.css"`,
-		`id="notice-account" href="/account?project=` + w.project.ID + `"`} {
-		if !strings.Contains(set.body, want) {
-			t.Errorf("the page of a used link has no %s:\n%s", want, set.body)
-		}
-	}
+	wantText(t, "the page of a used link", set, `id="password-set"`, projectSheet,
+		`id="notice-account" href="/account?project=`+w.project.ID+`"`)
 
-	// A color with too little contrast is darkened. Other file names lead to no style sheet.
+	// White is unreadable on a light page and is darkened. Other file names lead to no style sheet.
 	sheet := b.get("/brand/ffffff.css")
-	if sheet.status != 200 || !strings.Contains(sheet.body, "--thread: light-dark(#") ||
-		strings.Contains(sheet.body, "--thread: light-dark(#ffffff") ||
-		sheet.header.Get("Content-Type") != "text/css; charset=utf-8" {
-		t.Errorf("white, which is unreadable on a light page: %d %s, want a darker color", sheet.status, sheet.body)
-	}
-
-	for _, bad := range []string{"/brand/red.css", "/brand/106040", "/brand/10604G.css", "/brand/106040;}.css"} {
-		if got := b.get(bad); got.status != 404 {
-			t.Errorf("%s: %d, want 404", bad, got.status)
-		}
+	wantStatus(t, "the style sheet for white", sheet, http.StatusOK)
+	wantHeader(t, "the style sheet for white", sheet, "Content-Type", "text/css; charset=utf-8")
+	wantText(t, "the style sheet for white", sheet, "--thread: light-dark(#")
+	wantNoText(t, "the style sheet for white", sheet, "--thread: light-dark(#ffffff")
+	for _, path := range []string{"/brand/red.css", "/brand/106040", "/brand/10604G.css", "/brand/106040;}.css"} {
+		wantStatus(t, path, b.get(path), http.StatusNotFound)
 	}
 }
 
 // picture returns a logo in color c, made from a file that also contains a script.
 func picture(t *testing.T, c color.Color) brand.Logo {
 	t.Helper()
-	p := image.NewNRGBA(image.Rect(0, 0, 60, 20))
-	p.Set(3, 3, c)
-	var out bytes.Buffer
-	must(t, png.Encode(&out, p))
-	l, err := brand.MakeLogo(t.Context(), "logo", append(out.Bytes(), "<script>alert(1)</script>"...))
+	drawn := image.NewNRGBA(image.Rect(0, 0, 60, 20))
+	drawn.Set(3, 3, c)
+	var file bytes.Buffer
+	must(t, png.Encode(&file, drawn))
+	file.WriteString("<script>alert(1)</script>")
+	logo, err := brand.MakeLogo(t.Context(), "logo", file.Bytes())
 	must(t, err)
-	return l
+	return logo
 }
 
 // TestLogo shows that pages and emails have the logo of the client or, if the client has none, the
@@ -106,134 +93,148 @@ func picture(t *testing.T, c color.Color) brand.Logo {
 func TestLogo(t *testing.T) {
 	w := newWorld(t)
 	own, _ := w.client(func(c *idp.Client) { c.Name = `"><script>alert(1)</script>` })
-	ctx := context.Background()
-	draw := func(c color.Color) brand.Logo { return picture(t, c) }
+	ctx := t.Context()
+	setLogo := func(logo brand.Logo) idp.Client {
+		c, err := w.idp.Clients.SetLogos(ctx, own.ID, brand.Logos{brand.Light: logo})
+		must(t, err)
+		return c
+	}
 
 	// The logo of the project is shown until the client has its own.
-	of, err := w.fabric.Projects.Update(ctx, w.project.ID,
-		fabric.ProjectChange{Logos: brand.Logos{brand.Light: draw(color.Black)}})
+	project, err := w.fabric.Projects.Update(ctx, w.project.ID,
+		fabric.ProjectChange{Logos: brand.Logos{brand.Light: picture(t, color.Black)}})
 	must(t, err)
 	b := w.browser()
-	if page := b.authorize(request(own)); !strings.Contains(page.body, `src="/brand/logo/`+of.Logo+`.png"`) ||
-		strings.Contains(page.body, "<script>alert") {
-		t.Errorf("the login page does not have the project's logo:\n%s", page.body)
-	}
+	page := b.authorize(request(own))
+	wantText(t, "the login page with the project's logo", page, `src="/brand/logo/`+project.Logo+`.png"`)
+	wantNoText(t, "the login page with the project's logo", page, "<script>alert")
 
-	c, err := w.idp.Clients.SetLogos(ctx, own.ID, brand.Logos{brand.Light: draw(color.White)})
-	must(t, err)
-	if page := b.authorize(request(own)); !strings.Contains(page.body, c.Logo) ||
-		strings.Contains(page.body, of.Logo) {
-		t.Error("the login page does not have the client's logo")
-	}
+	c := setLogo(picture(t, color.White))
+	page = b.authorize(request(own))
+	wantText(t, "the login page with the client's logo", page, c.Logo)
+	wantNoText(t, "the login page with the client's logo", page, project.Logo)
 
 	// The image is served with headers that make it harmless and cacheable.
-	got := b.get("/brand/logo/" + c.Logo + ".png")
-	if got.status != 200 || got.header.Get("Content-Type") != "image/png" ||
-		got.header.Get("X-Content-Type-Options") != "nosniff" ||
-		!strings.Contains(got.header.Get("Content-Security-Policy"), "sandbox") ||
-		strings.Contains(got.body, "script") {
-		t.Errorf("the logo: %d %v, want a PNG with safe headers", got.status, got.header)
+	path := "/brand/logo/" + c.Logo + ".png"
+	served := b.get(path)
+	wantStatus(t, "the logo", served, http.StatusOK)
+	wantHeader(t, "the logo", served, "Content-Type", "image/png")
+	wantHeader(t, "the logo", served, "X-Content-Type-Options", "nosniff")
+	wantNoText(t, "the logo", served, "script")
+	for header, want := range map[string]string{
+		"Content-Security-Policy": "sandbox",
+		"Cache-Control":           "immutable",
+	} {
+		if value := served.header.Get(header); !strings.Contains(value, want) {
+			t.Errorf("the logo has %s: %s, want %s in it", header, value, want)
+		}
 	}
-
-	if etag := got.header.Get("ETag"); etag == "" || !strings.Contains(got.header.Get("Cache-Control"), "immutable") {
-		t.Errorf("the logo has the headers %v, want an ETag and Cache-Control: immutable", got.header)
-	} else if again := w.answer("GET", "/brand/logo/"+c.Logo+".png", nil, "If-None-Match",
-		etag); again.Code != 304 || again.Body.Len() != 0 {
-		t.Errorf("the logo, requested with its ETag: %d, %d bytes, want 304", again.Code, again.Body.Len())
+	etag := served.header.Get("ETag")
+	if etag == "" {
+		t.Error("the logo has no ETag, want one")
+	}
+	cached := w.answer("GET", path, nil, "If-None-Match", etag)
+	if cached.Code != http.StatusNotModified {
+		t.Errorf("the logo, requested with its ETag: status %d, want 304", cached.Code)
+	}
+	if n := cached.Body.Len(); n != 0 {
+		t.Errorf("the logo, requested with its ETag: %d bytes, want none", n)
 	}
 
 	svg := []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`)
-	if _, err := brand.MakeLogo(t.Context(), "logo", svg); err == nil {
+	if _, err := brand.MakeLogo(ctx, "logo", svg); err == nil {
 		t.Error("an SVG is accepted")
 	}
 
 	// Emails contain the logo.
 	draft, err := w.idp.Letters.Write(ctx, mail.Letter{Kind: mail.Reset, ProjectID: w.project.ID, To: email})
-	if err != nil || len(draft.Brand.Logo.PNG) == 0 {
-		t.Errorf("an email does not contain the logo: %v", err)
+	must(t, err)
+	if len(draft.Brand.Logo.PNG) == 0 {
+		t.Error("an email contains no logo, want one")
 	}
 
 	// Without its own logo, the client uses the logo of its project again.
-	_, err = w.idp.Clients.SetLogos(ctx, own.ID, brand.Logos{brand.Light: {}})
-	must(t, err)
-	if page := b.authorize(request(own)); !strings.Contains(page.body, of.Logo) {
-		t.Error("a client whose logo was removed does not have its project's")
-	}
+	setLogo(brand.Logo{})
+	wantText(t, "the login page after the logo was removed", b.authorize(request(own)), project.Logo)
 
-	for _, bad := range []string{"/brand/logo/" + c.Logo + ".png", "/brand/logo/" + of.Logo,
-		"/brand/logo/x.png", "/brand/logo/..%2f..%2fsecret.png", "/brand/logo/%00.png"} {
-		if got := b.get(bad); got.status != 404 {
-			t.Errorf("%s: %d, want 404", bad, got.status)
-		}
+	for _, path := range []string{
+		path, "/brand/logo/" + project.Logo, "/brand/logo/x.png", "/brand/logo/..%2f..%2fsecret.png",
+		"/brand/logo/%00.png",
+	} {
+		wantStatus(t, path, b.get(path), http.StatusNotFound)
 	}
 }
 
-// TestDarkLogo shows that pages offer the browser a logo for dark pages, and that emails have the one for
-// light pages.
+// TestDarkLogo shows that pages offer the browser a logo for dark pages, and that emails have the one
+// for light pages.
 func TestDarkLogo(t *testing.T) {
 	w := newWorld(t)
-	own, _ := w.client(func(*idp.Client) {})
+	own, _ := w.client(nil)
 	light, dark := picture(t, color.Black), picture(t, color.White)
-	of, err := w.fabric.Projects.Update(t.Context(), w.project.ID,
-		fabric.ProjectChange{Logos: brand.Logos{brand.Light: light, brand.Dark: dark}})
-	must(t, err)
-	b := w.browser()
-	shown := func(name, forDark, forAll string) {
-		t.Helper()
-		page := b.authorize(request(own)).body
-		source := `<source media="(prefers-color-scheme: dark)" srcset="/brand/logo/` + forDark + `.png"`
-		if strings.Contains(page, "<source") != (forDark != "") || forDark != "" && !strings.Contains(page, source) ||
-			!strings.Contains(page, `src="/brand/logo/`+forAll+`.png"`) {
-			_, logo, _ := strings.Cut(page, `<p class="logo">`)
-			t.Errorf("%s: the page shows %.400s", name, logo)
-		}
+	setProject := func(logos brand.Logos) fabric.Project {
+		project, err := w.fabric.Projects.Update(t.Context(), w.project.ID, fabric.ProjectChange{Logos: logos})
+		must(t, err)
+		return project
+	}
+	setClient := func(logos brand.Logos) idp.Client {
+		c, err := w.idp.Clients.SetLogos(t.Context(), own.ID, logos)
+		must(t, err)
+		return c
 	}
 
-	shown("both", of.DarkLogo, of.Logo)
-	if got := b.get("/brand/logo/" + of.DarkLogo + ".png"); got.status != 200 || got.body != string(dark.PNG) {
-		t.Errorf("the logo for dark pages: %d, %d bytes, want the stored picture", got.status, len(got.body))
+	b := w.browser()
+	wantLogos := func(name, forDark, forAll string) {
+		t.Helper()
+		page := b.authorize(request(own))
+		wantText(t, name, page, `src="/brand/logo/`+forAll+`.png"`)
+		if forDark == "" {
+			wantNoText(t, name, page, "<source")
+			return
+		}
+		wantText(t, name, page,
+			`<source media="(prefers-color-scheme: dark)" srcset="/brand/logo/`+forDark+`.png"`)
+	}
+
+	project := setProject(brand.Logos{brand.Light: light, brand.Dark: dark})
+	wantLogos("the project has both", project.DarkLogo, project.Logo)
+	served := b.get("/brand/logo/" + project.DarkLogo + ".png")
+	wantStatus(t, "the logo for dark pages", served, http.StatusOK)
+	if served.body != string(dark.PNG) {
+		t.Errorf("the logo for dark pages has %d bytes, want the stored picture", len(served.body))
 	}
 	draft, err := w.idp.Letters.Write(t.Context(), mail.Letter{Kind: mail.Reset, ProjectID: w.project.ID, To: email})
-	if err != nil || !bytes.Equal(draft.Brand.Logo.PNG, light.PNG) {
-		t.Errorf("an email does not have the logo for light pages: %v", err)
+	must(t, err)
+	if !bytes.Equal(draft.Brand.Logo.PNG, light.PNG) {
+		t.Error("an email does not have the logo for light pages")
 	}
 
 	// The logos of a client replace both logos of its project.
-	c, err := w.idp.Clients.SetLogos(t.Context(), own.ID, brand.Logos{brand.Light: picture(t, color.Gray{Y: 99})})
-	must(t, err)
-	shown("the client has one for light pages", "", c.Logo)
-	_, err = w.idp.Clients.SetLogos(t.Context(), own.ID, brand.Logos{brand.Light: {}, brand.Dark: dark})
-	must(t, err)
-	shown("the client has one for dark pages", "", of.DarkLogo)
-	_, err = w.idp.Clients.SetLogos(t.Context(), own.ID, brand.Logos{brand.Dark: {}})
-	must(t, err)
-	shown("the client has none again", of.DarkLogo, of.Logo)
+	c := setClient(brand.Logos{brand.Light: picture(t, color.Gray{Y: 99})})
+	wantLogos("the client has one for light pages", "", c.Logo)
+	setClient(brand.Logos{brand.Light: {}, brand.Dark: dark})
+	wantLogos("the client has one for dark pages", "", project.DarkLogo)
+	setClient(brand.Logos{brand.Dark: {}})
+	wantLogos("the client has none again", project.DarkLogo, project.Logo)
 
-	_, err = w.fabric.Projects.Update(t.Context(), w.project.ID,
-		fabric.ProjectChange{Logos: brand.Logos{brand.Dark: {}}})
-	must(t, err)
-	shown("the project has none for dark pages", "", of.Logo)
+	setProject(brand.Logos{brand.Dark: {}})
+	wantLogos("the project has none for dark pages", "", project.Logo)
 }
 
 // TestBrandRefused shows that branding is rejected if pages cannot show it.
 func TestBrandRefused(t *testing.T) {
 	w := newWorld(t)
-	for what, change := range map[string]func(*idp.Client){
-		"a color with a second property": func(c *idp.Client) {
-			c.BrandColor = "#a03060; background: red"
-		}, "the name of a color": func(c *idp.Client) { c.BrandColor = "red" },
-		"a script": func(c *idp.Client) { c.TermsURI = "javascript:alert(1)" }, "data": func(c *idp.Client) {
-			c.PolicyURI = "data:text/html,x"
-		},
-		"a path": func(c *idp.Client) { c.PolicyURI = "/privacy" }, "a password": func(c *idp.Client) {
-			c.TermsURI = "https://a:b@acme.example/"
-		},
+	for name, change := range map[string]func(*idp.Client){
+		"a color with a second property": func(c *idp.Client) { c.BrandColor = "#a03060; background: red" },
+		"the name of a color":            func(c *idp.Client) { c.BrandColor = "red" },
+		"a script":                       func(c *idp.Client) { c.TermsURI = "javascript:alert(1)" },
+		"data":                           func(c *idp.Client) { c.PolicyURI = "data:text/html,x" },
+		"a path":                         func(c *idp.Client) { c.PolicyURI = "/privacy" },
+		"a password":                     func(c *idp.Client) { c.TermsURI = "https://a:b@acme.example/" },
 	} {
-
 		n := idp.Client{ProjectID: w.project.ID, Name: "App", Type: idp.SPA, RedirectURIs: []string{callback}}
 		change(&n)
-		if _, _, err := w.idp.Clients.Create(context.Background(), n); err == nil {
-			t.Errorf("branding with %s is accepted", what)
+		if _, _, err := w.idp.Clients.Create(t.Context(), n); err == nil {
+			t.Errorf("branding with %s is accepted", name)
 		}
 	}
 }
@@ -259,11 +260,13 @@ func TestBrandLeavesTheRest(t *testing.T) {
 		}
 	}))
 
-	now, err := w.rows.FindClient(t.Context(), c.ID)
+	changed, err := w.rows.FindClient(t.Context(), c.ID)
 	must(t, err)
-	if now.BrandColor != "#a03060" || len(now.RedirectURIs) != 1 {
-		t.Errorf("the client has the color %q and redirects to %q, want the new color and one URI",
-			now.BrandColor, now.RedirectURIs)
+	if changed.BrandColor != "#a03060" {
+		t.Errorf("the client has the color %q, want #a03060", changed.BrandColor)
+	}
+	if len(changed.RedirectURIs) != 1 {
+		t.Errorf("the client redirects to %q, want only the remaining URI", changed.RedirectURIs)
 	}
 }
 
@@ -283,29 +286,33 @@ func (c *countingStore) FindLogo(ctx context.Context, name string) ([]byte, erro
 func TestLogoIsRemembered(t *testing.T) {
 	w := newWorld(t)
 	rows := &countingStore{ProjectStore: w.rows}
-	node := fabric.New(fabric.Config{Stores: fabric.Stores{Projects: rows},
-		Ring: storetest.Ring(t, w.dir, w.rows, w.now),
-		Now:  w.now})
-	p, err := w.fabric.Projects.Update(t.Context(), w.project.ID,
+	node := fabric.New(fabric.Config{
+		Stores: fabric.Stores{Projects: rows},
+		Ring:   storetest.Ring(t, w.dir, w.rows, w.now),
+		Now:    w.now,
+	})
+	project, err := w.fabric.Projects.Update(t.Context(), w.project.ID,
 		fabric.ProjectChange{Logos: brand.Logos{brand.Light: picture(t, color.Black)}})
 	must(t, err)
 
 	began := w.now()
 	for range 500 {
-		body, err := node.Projects.FindLogo(t.Context(), p.Logo)
-		if err != nil || len(body) == 0 {
-			t.Fatalf("FindLogo = %d bytes, %v, want a logo", len(body), err)
+		body, err := node.Projects.FindLogo(t.Context(), project.Logo)
+		must(t, err)
+		if len(body) == 0 {
+			t.Fatal("the logo is empty")
 		}
 	}
-	if n, most := rows.logos.Load(), int64(w.now().Sub(began)/cache.For)+1; n > most {
-		t.Errorf("500 requests of a logo within %v read it %d times, want %d at most", w.now().Sub(began), n, most)
+	took := w.now().Sub(began)
+	if n, most := rows.logos.Load(), int64(took/cache.For)+1; n > most {
+		t.Errorf("500 requests of a logo within %v read it %d times, want %d at most", took, n, most)
 	}
 
 	_, err = w.fabric.Projects.Update(t.Context(), w.project.ID,
 		fabric.ProjectChange{Logos: brand.Logos{brand.Light: {}}})
 	must(t, err)
 	w.pass(time.Second)
-	if _, err := node.Projects.FindLogo(t.Context(), p.Logo); !errors.Is(err, problem.NotFound) {
+	if _, err := node.Projects.FindLogo(t.Context(), project.Logo); !errors.Is(err, problem.NotFound) {
 		t.Errorf("a logo removed a second ago: %v, want not found", err)
 	}
 }

@@ -3,7 +3,6 @@ package oidc_test
 import (
 	"context"
 	"database/sql"
-	"html"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
@@ -11,29 +10,33 @@ import (
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/idp/oidc"
 	"github.com/selvage/selvage/store"
 )
 
+// sessionDB opens the database of the session store.
+func (w *world) sessionDB() *sql.DB {
+	w.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "sessions.db")+"?_pragma=busy_timeout(5000)")
+	must(w.t, err)
+	w.t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
 // forget removes the entries of this kind from the session store. If kind is "", it removes all
 // entries.
 func (w *world) forget(kind string) {
 	w.t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "sessions.db")+"?_pragma=busy_timeout(5000)")
-	must(w.t, err)
-	defer db.Close()
-	_, err = db.Exec(`DELETE FROM selvage_sessions WHERE kind = $1 OR $1 = ''`, kind)
+	_, err := w.sessionDB().Exec(`DELETE FROM selvage_sessions WHERE kind = $1 OR $1 = ''`, kind)
 	must(w.t, err)
 }
 
 // entries returns the contents of the session store.
 func (w *world) entries() (values []string) {
 	w.t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "sessions.db")+"?_pragma=busy_timeout(5000)")
-	must(w.t, err)
-	defer db.Close()
-	rows, err := db.Query(`SELECT id || ' ' || CAST(value AS TEXT) FROM selvage_sessions`)
+	rows, err := w.sessionDB().Query(`SELECT id || ' ' || CAST(value AS TEXT) FROM selvage_sessions`)
 	must(w.t, err)
 	defer rows.Close()
 	for rows.Next() {
@@ -52,10 +55,19 @@ func (w *world) empty() { w.forget("") }
 func (b *browser) signedIn(c idp.Client) bool {
 	b.w.t.Helper()
 	got := b.authorize(request(c, "prompt", "none"))
-	if code, failed := got.param("code"), got.param("error"); code == "" && failed != "login_required" {
-		b.w.t.Fatalf("a request with prompt=none = %d %v", got.status, got.location)
+	if got.param("code") != "" {
+		return true
 	}
-	return got.param("code") != ""
+	wantParam(b.w.t, "a request with prompt=none and no code", got, "error", "login_required")
+	return false
+}
+
+// wantSignedIn checks whether a browser is signed in.
+func wantSignedIn(t *testing.T, name string, b *browser, c idp.Client, want bool) {
+	t.Helper()
+	if got := b.signedIn(c); got != want {
+		t.Errorf("%s is signed in: %t, want %t", name, got, want)
+	}
 }
 
 // copy returns another browser with the same cookies.
@@ -86,28 +98,20 @@ func TestSessionStoreEmptied(t *testing.T) {
 	must(t, w.idp.Logins.End(t.Context(), sid))
 
 	bob := w.subscriber("bob@example.com")
-	locked.logIn(locked.authorize(request(c)), "bob@example.com", secret)
-	_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, bob.ID, fabricChange(true))
+	locked.logIn(locked.authorize(request(c)), bob.Email, secret)
+	disable := fabric.SubscriberInput{Disabled: new(true)}
+	_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, bob.ID, disable)
 	must(t, err)
 
 	// The second round follows a sweep of expired rows.
 	for range 2 {
 		w.empty()
-		for name, tt := range map[string]struct {
-			b    *browser
-			want bool
-		}{
-			"a browser that stays":         {stays, true},
-			"a browser that signed out":    {leaves, false},
-			"its cookie from before that":  {left, false},
-			"a browser that is signed out": {ends, false},
-			"a disabled subscriber":        {locked, false},
-			"a new browser":                {w.browser(), false},
-		} {
-			if got := tt.b.signedIn(c); got != tt.want {
-				t.Errorf("%s is signed in: %v, want %v", name, got, tt.want)
-			}
-		}
+		wantSignedIn(t, "a browser that stays", stays, c, true)
+		wantSignedIn(t, "a browser that signed out", leaves, c, false)
+		wantSignedIn(t, "its cookie from before that", left, c, false)
+		wantSignedIn(t, "a browser that is signed out", ends, c, false)
+		wantSignedIn(t, "a disabled subscriber", locked, c, false)
+		wantSignedIn(t, "a new browser", w.browser(), c, false)
 		must(t, w.idp.Sweep(t.Context()))
 	}
 }
@@ -132,14 +136,10 @@ func TestEmptiedStoreKeepsLimits(t *testing.T) {
 				w.pass(time.Minute) // visits this soon after the last one are not recorded
 			}
 
-			if idle.signedIn(c) {
-				t.Error("a browser that was away for longer than the idle limit is still signed in")
-			}
+			wantSignedIn(t, "a browser that was away for longer than the idle limit", idle, c, false)
 			w.pass(8 * time.Hour) // a week since the login
 			lose(w)
-			if visits.signedIn(c) {
-				t.Error("a browser that signed in a week ago is still signed in")
-			}
+			wantSignedIn(t, "a browser that signed in a week ago", visits, c, false)
 		})
 	}
 }
@@ -154,9 +154,8 @@ func TestEmptiedStoreAndOldID(t *testing.T) {
 	b.logIn(b.authorize(request(c, "prompt", "login")), email, secret)
 	for _, lose := range []func(){func() {}, w.empty} {
 		lose()
-		if planted.signedIn(c) || !b.signedIn(c) {
-			t.Error("the id from before the login is accepted, or the one after it is not")
-		}
+		wantSignedIn(t, "the id from before the login", planted, c, false)
+		wantSignedIn(t, "the id from after the login", b, c, true)
 	}
 }
 
@@ -175,15 +174,13 @@ func TestEmptiedStoreAndTwoLogins(t *testing.T) {
 	b.code(there)
 
 	w.empty()
-	if !b.signedIn(here) || !b.signedIn(there) {
-		t.Error("a login was lost")
-	}
+	wantSignedIn(t, "the first project's login", b, here, true)
+	wantSignedIn(t, "the second project's login", b, there, true)
 
-	b.submit(b.get("/oauth/logout?client_id=" + here.ID))
+	b.submit(b.endSession("client_id", here.ID))
 	w.empty()
-	if b.signedIn(here) || !b.signedIn(there) {
-		t.Error("the logout did not end exactly one login")
-	}
+	wantSignedIn(t, "after its logout, the first project's login", b, here, false)
+	wantSignedIn(t, "after the other's logout, the second project's login", b, there, true)
 }
 
 // slowRows reads a browser, calls its function meanwhile, and only then returns the browser.
@@ -208,9 +205,12 @@ func TestEmptiedStoreDuringRenewal(t *testing.T) {
 	old := b.copy()
 	page := b.authorize(request(c, "prompt", "login"))
 
-	rows := slowRows{w.rows, func() { b.logIn(page, email, secret) }}
-	api, err := oidc.New(oidc.Config{Provider: idp.New(w.idp.Config),
-		Sessions: w.idp.Sessions, Browsers: rows, AuthURL: w.url})
+	api, err := oidc.New(oidc.Config{
+		Provider: idp.New(w.idp.Config),
+		Sessions: w.idp.Sessions,
+		Browsers: slowRows{Store: w.rows, meanwhile: func() { b.logIn(page, email, secret) }},
+		AuthURL:  w.url,
+	})
 	must(t, err)
 	second := httptest.NewServer(api.Handler())
 	t.Cleanup(second.Close)
@@ -219,9 +219,8 @@ func TestEmptiedStoreDuringRenewal(t *testing.T) {
 	res, err := old.http.Get(second.URL + "/login/oauth/authorize?" + request(c).Encode())
 	must(t, err)
 	must(t, res.Body.Close())
-	if old.signedIn(c) || !b.signedIn(c) {
-		t.Error("the id from before the login is accepted, or the one after it is not")
-	}
+	wantSignedIn(t, "the id from before the login", old, c, false)
+	wantSignedIn(t, "the id from after the login", b, c, true)
 }
 
 // TestRetiredIDs shows that the mark of a retired browser ID lasts longer than the session entry
@@ -235,27 +234,23 @@ func TestRetiredIDs(t *testing.T) {
 	b.logIn(b.authorize(request(c, "prompt", "login")), email, secret)
 	b.signOut()
 
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "sessions.db")+"?_pragma=busy_timeout(5000)")
-	must(t, err)
-	defer db.Close()
-
-	var all int
-	var first int64
-	must(t, db.QueryRow(`SELECT count(*), min(expires) FROM selvage_sessions WHERE kind = 'browser'`).
-		Scan(&all, &first))
-	if left := time.UnixMicro(first).Sub(w.now()); all != 2 || left < w.idp.Lifetimes().BrowserIdle-time.Minute {
-		t.Errorf("%d ids are retired, the first for %v, want 2, retired as long as a browser may be idle", all, left)
+	var retired int
+	var first int64 // expiry in microseconds
+	row := w.sessionDB().QueryRow(`SELECT count(*), min(expires) FROM selvage_sessions WHERE kind = 'browser'`)
+	must(t, row.Scan(&retired, &first))
+	if retired != 2 {
+		t.Errorf("%d ids are retired, want 2", retired)
+	}
+	idle := w.idp.Lifetimes().BrowserIdle
+	if left := time.UnixMicro(first).Sub(w.now()); left < idle-time.Minute {
+		t.Errorf("the first id is retired for %v, want as long as a browser may be idle, %v", left, idle)
 	}
 }
 
 // submit submits the confirmation page of a logout.
 func (b *browser) submit(page reply) reply {
 	b.w.t.Helper()
-	form := url.Values{}
-	for _, m := range hiddenField.FindAllStringSubmatch(page.body, -1) {
-		form.Set(m[1], html.UnescapeString(m[2]))
-	}
-	return b.post("/logout", form)
+	return b.post("/logout", page.hiddenFields())
 }
 
 // pageToken opens a page and returns the token of its form.

@@ -2,13 +2,16 @@ package oidc_test
 
 import (
 	"encoding/base64"
+	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/idp"
 )
 
+// basic returns an Authorization header for HTTP Basic (RFC 6749, section 2.3.1).
 func basic(id, secret string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(id)+":"+url.QueryEscape(secret)))
 }
@@ -17,95 +20,114 @@ func basic(id, secret string) string {
 // errors they get.
 func TestClientAuthentication(t *testing.T) {
 	w := newWorld(t)
-	service := func(m idp.AuthMethod) (idp.Client, string) {
+	service := func(method idp.AuthMethod) (idp.Client, string) {
 		return w.client(func(n *idp.Client) {
-			n.Type, n.AuthMethod = idp.Service, m
+			n.Type, n.AuthMethod = idp.Service, method
 			n.RedirectURIs, n.Scopes = nil, []string{"voice"}
 		})
 	}
 
-	b, bSecret := service(idp.AuthBasic)
-	p, pSecret := service(idp.AuthPost)
+	basicClient, basicSecret := service(idp.AuthBasic)
+	postClient, postSecret := service(idp.AuthPost)
 	spa, _ := w.client(nil)
-	cc := func(pairs ...string) url.Values {
+
+	// grant returns the form of a request for a token. asPost returns one with the credentials of
+	// postClient.
+	grant := func(pairs ...string) url.Values {
 		return with(url.Values{"grant_type": {"client_credentials"}}, pairs...)
 	}
-
-	tests := []struct {
-		name    string
-		form    url.Values
-		headers []string
-		status  int
-		code    string
-	}{
-		{"basic", cc(), []string{"Authorization", basic(b.ID, bSecret)}, 200, ""},
-		{"basic in lower case", cc(), []string{"Authorization", "b" + basic(b.ID, bSecret)[1:]}, 200, ""},
-		{"basic and the same client_id", cc("client_id", b.ID),
-			[]string{"Authorization", basic(b.ID, bSecret)}, 200, ""},
-		{"post", cc("client_id", p.ID, "client_secret", pSecret), nil, 200, ""},
-		{"wrong secret", cc(), []string{"Authorization", basic(b.ID, "wrong")}, 401, "invalid_client"},
-		{"unknown client", cc(), []string{"Authorization", basic("unknown", bSecret)}, 401, "invalid_client"},
-		{"another's secret", cc(), []string{"Authorization", basic(b.ID, pSecret)}, 401, "invalid_client"},
-		{"basic for post", cc(), []string{"Authorization", basic(p.ID, pSecret)}, 401, "invalid_client"},
-		{"post for basic", cc("client_id", b.ID, "client_secret", bSecret), nil, 401, "invalid_client"},
-		{"no secret", cc("client_id", p.ID), nil, 401, "invalid_client"},
-		{"no client", cc(), nil, 401, "invalid_client"},
-		{"a public client with a secret", cc("client_id", spa.ID, "client_secret", "x"), nil, 401, "invalid_client"},
-		{"a public client", cc("client_id", spa.ID), nil, 400, "unauthorized_client"},
-		{"the other method without a value", cc("client_secret", ""),
-			[]string{"Authorization", basic(b.ID, bSecret)}, 200, ""},
-		{"two ways", cc("client_secret", bSecret), []string{"Authorization", basic(b.ID, bSecret)}, 400,
-			"invalid_request"},
-		{"two clients", cc("client_id", p.ID), []string{"Authorization", basic(b.ID, bSecret)}, 400,
-			"invalid_request"},
-		{"two headers", cc(), []string{"Authorization", basic(b.ID, bSecret), "Authorization",
-			basic(b.ID, bSecret)}, 401, "invalid_client"},
-		{"bad base64", cc(), []string{"Authorization", "Basic !!!"}, 401, "invalid_client"},
-		{"no colon", cc(), []string{"Authorization",
-			"Basic " + base64.StdEncoding.EncodeToString([]byte("abc"))}, 401, "invalid_client"},
-		{"bad escape", cc(), []string{"Authorization",
-			"Basic " + base64.StdEncoding.EncodeToString([]byte("%zz:%zz"))}, 401, "invalid_client"},
-		{"assertion", cc("client_id", p.ID, "client_assertion", "x.y.z", "client_assertion_type",
-			"urn:ietf:params:oauth:client-assertion-type:jwt-bearer"), nil, 401, "invalid_client"},
-		{"scope not registered", cc("client_id", p.ID, "client_secret", pSecret, "scope", "Fax"), nil, 400,
-			"invalid_scope"},
-		{"openid", cc("client_id", p.ID, "client_secret", pSecret, "scope", "openid"), nil, 400, "invalid_scope"},
-		{"a grant of a different type", cc("client_id", p.ID, "client_secret", pSecret, "grant_type",
-			"authorization_code", "code", "x", "redirect_uri", "y"), nil, 400, "unauthorized_client"},
-		{"password grant", cc("client_id", p.ID, "client_secret", pSecret, "grant_type", "password"), nil,
-			400, "unsupported_grant_type"},
-		{"jwt-bearer", cc("client_id", p.ID, "grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer",
-			"assertion", "x"), nil, 400, "unsupported_grant_type"},
-		{"token exchange", cc("client_id", p.ID, "client_secret", pSecret, "grant_type",
-			"urn:ietf:params:oauth:grant-type:token-exchange"), nil, 400, "unauthorized_client"},
-		{"no grant_type", url.Values{"client_id": {p.ID}, "client_secret": {pSecret}}, nil, 400, "invalid_request"},
-		{"repeated", url.Values{"grant_type": {"client_credentials", "client_credentials"}}, nil, 400,
-			"invalid_request"},
+	asPost := func(pairs ...string) url.Values {
+		return with(grant("client_id", postClient.ID, "client_secret", postSecret), pairs...)
 	}
+	authorization := func(value string) []string { return []string{"Authorization", value} }
+	encoded := func(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
+	valid := basic(basicClient.ID, basicSecret)
 
-	for _, tt := range tests {
+	const grantTypes = "urn:ietf:params:oauth:grant-type:"
+	assertion := grant("client_id", postClient.ID, "client_assertion", "x.y.z",
+		"client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+	otherGrant := asPost("grant_type", "authorization_code", "code", "x", "redirect_uri", "y")
+	repeated := url.Values{"grant_type": {"client_credentials", "client_credentials"}}
+
+	for _, tt := range []struct {
+		name      string
+		headers   []string
+		form      url.Values
+		wantError string // "" means success
+	}{
+		{"basic", authorization(valid), grant(), ""},
+		{"basic in lower case", authorization("b" + valid[1:]), grant(), ""},
+		{"basic and the same client_id", authorization(valid), grant("client_id", basicClient.ID), ""},
+		{"the other method without a value", authorization(valid), grant("client_secret", ""), ""},
+		{"post", nil, asPost(), ""},
+
+		{"wrong secret", authorization(basic(basicClient.ID, "wrong")), grant(), "invalid_client"},
+		{"unknown client", authorization(basic("unknown", basicSecret)), grant(), "invalid_client"},
+		{"another's secret", authorization(basic(basicClient.ID, postSecret)), grant(), "invalid_client"},
+		{"basic for post", authorization(basic(postClient.ID, postSecret)), grant(), "invalid_client"},
+		{"post for basic", nil, grant("client_id", basicClient.ID, "client_secret", basicSecret), "invalid_client"},
+		{"no secret", nil, grant("client_id", postClient.ID), "invalid_client"},
+		{"no client", nil, grant(), "invalid_client"},
+		{"two headers", slices.Repeat(authorization(valid), 2), grant(), "invalid_client"},
+		{"bad base64", authorization("Basic !!!"), grant(), "invalid_client"},
+		{"no colon", authorization(encoded("abc")), grant(), "invalid_client"},
+		{"bad escape", authorization(encoded("%zz:%zz")), grant(), "invalid_client"},
+		{"assertion", nil, assertion, "invalid_client"},
+		{"a public client with a secret", nil, grant("client_id", spa.ID, "client_secret", "x"), "invalid_client"},
+
+		{"a public client", nil, grant("client_id", spa.ID), "unauthorized_client"},
+		{"a grant of a different type", nil, otherGrant, "unauthorized_client"},
+		{"token exchange", nil, asPost("grant_type", grantTypes+"token-exchange"), "unauthorized_client"},
+		{"password grant", nil, asPost("grant_type", "password"), "unsupported_grant_type"},
+		{
+			"jwt-bearer", nil,
+			grant("client_id", postClient.ID, "grant_type", grantTypes+"jwt-bearer", "assertion", "x"),
+			"unsupported_grant_type",
+		},
+
+		{"two ways", authorization(valid), grant("client_secret", basicSecret), "invalid_request"},
+		{"two clients", authorization(valid), grant("client_id", postClient.ID), "invalid_request"},
+		{"no grant_type", nil, asPost("grant_type", ""), "invalid_request"},
+		{"repeated", nil, repeated, "invalid_request"},
+		{"scope not registered", nil, asPost("scope", "Fax"), "invalid_scope"},
+		{"openid", nil, asPost("scope", "openid"), "invalid_scope"},
+	} {
 		got := w.post("/oauth/token", tt.form, tt.headers...)
-		if got.status != tt.status || tt.code != "" && got.json(t)["error"] != tt.code {
-			t.Errorf("%s: %d %s, want %d %s", tt.name, got.status, got.body, tt.status, tt.code)
+		wantHeader(t, tt.name, got, "Cache-Control", "no-store")
+		if kind := got.header.Get("Content-Type"); !strings.HasPrefix(kind, "application/json") {
+			t.Errorf("%s: Content-Type %q, want application/json", tt.name, kind)
 		}
 
-		if got.header.Get("Cache-Control") != "no-store" ||
-			!strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
-			t.Errorf("%s: headers %v, want JSON that is not cached", tt.name, got.header)
+		switch tt.wantError {
+		case "":
+			wantStatus(t, tt.name, got, http.StatusOK)
+			wantHeader(t, tt.name, got, "WWW-Authenticate", "")
+			continue
+		case "invalid_client":
+			wantStatus(t, tt.name, got, http.StatusUnauthorized)
+		default:
+			wantStatus(t, tt.name, got, http.StatusBadRequest)
 		}
+		wantError(t, tt.name, got, tt.wantError)
+
 		// Only a client that used the header, or did not identify itself, gets a challenge (RFC
 		// 6749, section 5.2).
-		if want := got.status == 401 && (len(tt.headers) > 0 ||
-			!tt.form.Has("client_id")); want != (got.header.Get("WWW-Authenticate") != "") {
-			t.Errorf("%s: %d with WWW-Authenticate %q, want a challenge = %v",
-				tt.name, got.status, got.header.Get("WWW-Authenticate"), want)
+		mayChallenge := len(tt.headers) > 0 || !tt.form.Has("client_id")
+		wantChallenge := tt.wantError == "invalid_client" && mayChallenge
+		challenge := got.header.Get("WWW-Authenticate")
+		if hasChallenge := challenge != ""; hasChallenge != wantChallenge {
+			t.Errorf("%s: WWW-Authenticate %q, want a challenge: %t", tt.name, challenge, wantChallenge)
 		}
 	}
 
-	set := w.post("/oauth/token", cc(), "Authorization", basic(b.ID, bSecret)).json(t)
-	access, err := w.idp.Tokens.Open(t.Context(), text(set["access_token"]))
-	if err != nil || access.ClientID != b.ID || access.SubscriberID != "" || set["scope"] != "Voice" ||
-		set["refresh_token"] != nil {
-		t.Errorf("client_credentials returns %v: %+v, %v, want the service's token", set, access, err)
+	tokens := w.post("/oauth/token", grant(), "Authorization", valid).json(t)
+	wantMembers(t, "the token response", tokens, map[string]any{"scope": "Voice", "refresh_token": nil})
+	access, err := w.idp.Tokens.Open(t.Context(), text(tokens["access_token"]))
+	must(t, err)
+	if access.ClientID != basicClient.ID {
+		t.Errorf("the token belongs to the client %s, want %s", access.ClientID, basicClient.ID)
+	}
+	if access.SubscriberID != "" {
+		t.Errorf("the token belongs to the subscriber %s, want none", access.SubscriberID)
 	}
 }

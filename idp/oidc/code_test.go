@@ -14,19 +14,17 @@ import (
 func TestSealedCode(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	br := w.browser()
-	br.code(c) // signs the browser in
+	b := w.browser()
+	b.code(c) // signs the browser in
 	before := len(w.entries())
 
-	code := br.code(c)
-	if got := len(w.entries()); got != before {
-		t.Errorf("a code adds %d entries to the session store, want none", got-before)
+	code := b.code(c)
+	if added := len(w.entries()) - before; added != 0 {
+		t.Errorf("a code adds %d entries to the session store, want none", added)
 	}
 
 	w.empty()
-	if got := w.redeem(c, code); got.status != http.StatusOK {
-		t.Errorf("redeeming: %d %s, want 200", got.status, got.body)
-	}
+	wantStatus(t, "redeeming", w.redeem(c, code), http.StatusOK)
 }
 
 // TestRewrittenCode shows that other encodings of a redeemed code count as the same code.
@@ -45,14 +43,9 @@ func TestRewrittenCode(t *testing.T) {
 		"an additional part":      code + ".",
 		"a different header":      "e30" + code[strings.Index(code, ".."):],
 	} {
-		if got := w.redeem(c, again); got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("%s: %d %s, want invalid_grant", name, got.status, got.body)
-		}
+		wantError(t, name, w.redeem(c, again), "invalid_grant")
 	}
-
-	if got := w.userinfo(text(first["access_token"])); got.status != http.StatusUnauthorized {
-		t.Errorf("the access token after the code was replayed: %d, want 401", got.status)
-	}
+	w.lives("after the code was replayed", false, first)
 }
 
 // TestReplayMisused shows that replaying a code revokes its tokens, even if the replay is late or
@@ -75,12 +68,8 @@ func TestReplayMisused(t *testing.T) {
 		code := w.browser().code(c, "scope", "openid offline_access")
 		first := w.redeem(c, code).json(t)
 
-		if got := replay(c, code); got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("%s: %d %s, want invalid_grant", name, got.status, got.body)
-		}
-		if got := w.userinfo(text(first["access_token"])); got.status != http.StatusUnauthorized {
-			t.Errorf("%s: the access token after the replay: %d, want 401", name, got.status)
-		}
+		wantError(t, name, replay(c, code), "invalid_grant")
+		w.lives("after a replay with "+name, false, first)
 	}
 }
 
@@ -91,27 +80,21 @@ func TestLongCode(t *testing.T) {
 	c, _ := w.client(nil)
 	nonce := strings.Repeat("n", 4000)
 
-	br := w.browser()
-	code := br.code(c, "nonce", nonce)
+	b := w.browser()
+	code := b.code(c, "nonce", nonce)
 	if len(code) > 128 {
 		t.Fatalf("the code has %d characters, want at most 128", len(code))
 	}
 
 	// The code can be redeemed once, and a replay revokes the tokens.
-	got := w.redeem(c, code)
-	if claims := idClaims(t, got.json(t)); claims["nonce"] != nonce {
-		t.Errorf("the nonce of the ID token is %v, want the requested one", claims["nonce"])
+	tokens := w.redeem(c, code).json(t)
+	if returned := idClaims(t, tokens)["nonce"]; returned != nonce {
+		t.Errorf("the nonce of the ID token is %v, want the requested one", returned)
 	}
-	if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("redeeming again: %d %s, want invalid_grant", got.status, got.body)
-	}
-	if got := w.userinfo(text(got.json(t)["access_token"])); got.status != http.StatusUnauthorized {
-		t.Errorf("the access token after the replay: %d, want 401", got.status)
-	}
+	wantError(t, "redeeming again", w.redeem(c, code), "invalid_grant")
+	w.lives("after the replay", false, tokens)
 
-	code = br.code(c, "nonce", nonce)
+	code = b.code(c, "nonce", nonce)
 	w.empty()
-	if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("after the store was emptied: %d %s, want invalid_grant", got.status, got.body)
-	}
+	wantError(t, "after the store was emptied", w.redeem(c, code), "invalid_grant")
 }

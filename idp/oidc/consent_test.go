@@ -10,16 +10,49 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// TestConsent shows when people are asked for their consent, and from which browser an answer is
+// accepted.
+func TestConsent(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
+	b := w.browser()
+
+	page := b.logIn(b.authorize(request(c)), email, secret)
+	wantText(t, "the consent page", page, `id="consent-allow"`)
+
+	// Only the browser that showed the page may answer.
+	silent := b.authorize(request(c, "prompt", "none"))
+	wantParam(t, "prompt=none before consent", silent, "error", "consent_required")
+	wantStatus(t, "consent in another browser", w.browser().consent(page, "allow"), http.StatusForbidden)
+
+	denied := b.consent(page, "deny")
+	wantParam(t, "denying", denied, "error", "access_denied")
+	wantParam(t, "denying", denied, "state", "s")
+
+	// A consent covers later requests with the same scope. It does not cover requests with a wider
+	// scope or with prompt=consent.
+	wantCode(t, "allowing", b.consent(b.authorize(request(c)), "allow"))
+	wantCode(t, "the same scope again", b.authorize(request(c)))
+	wantStatus(t, "a wider scope", b.authorize(request(c, "scope", "openid email")), http.StatusOK)
+	page = b.authorize(request(c, "prompt", "consent"))
+	wantStatus(t, "prompt=consent", page, http.StatusOK)
+
+	// A consent page shown to ada cannot be answered after bob has signed in using another tab.
+	w.subscriber("bob@example.com")
+	b.logIn(b.authorize(request(c, "prompt", "login")), "bob@example.com", secret)
+	wantStatus(t, "ada's page answered by bob's login", b.consent(page, "allow"), http.StatusBadRequest)
+}
+
 // TestConsentRevoked shows that revoking a consent ends all of the client's tokens and
 // unredeemed codes, and that the client must ask again. Other clients are not affected.
 func TestConsentRevoked(t *testing.T) {
 	w := newWorld(t)
-	for _, kind := range []idp.TokenFormat{idp.FabricToken, idp.JWTToken} {
-		third := func(n *idp.Client) {
-			n.FirstParty, n.AccessToken, n.ResponseTypes = false, kind, []string{"code", "id_token"}
+	for _, format := range []idp.TokenFormat{idp.FabricToken, idp.JWTToken} {
+		thirdParty := func(n *idp.Client) {
+			n.FirstParty, n.AccessToken, n.ResponseTypes = false, format, []string{"code", "id_token"}
 		}
-		c, _ := w.client(third)
-		other, _ := w.client(third)
+		c, _ := w.client(thirdParty)
+		other, _ := w.client(thirdParty)
 
 		b := w.browser()
 		allow := func(c idp.Client) map[string]any {
@@ -31,49 +64,35 @@ func TestConsentRevoked(t *testing.T) {
 			return w.redeem(c, b.consent(page, "allow").param("code")).json(t)
 		}
 
-		got, others := allow(c), allow(other)
+		tokens, others := allow(c), allow(other)
 		code := b.code(c)
 
 		// Tokens, refresh tokens and codes of the client have ended.
 		must(t, w.idp.Consents.Revoke(t.Context(), w.ada.ID, c.ID))
-		if r := w.userinfo(text(got["access_token"])); r.status != http.StatusUnauthorized {
-			t.Errorf("%s: userinfo after the consent was revoked: %d, want 401", kind, r.status)
-		}
-		if r := w.refresh(c, text(got["refresh_token"])); r.status != http.StatusBadRequest ||
-			r.json(t)["error"] != "invalid_grant" {
-			t.Errorf("%s: a refresh after the consent was revoked: %d %s, want invalid_grant", kind, r.status, r.body)
-		}
-
-		if r := w.redeem(c, code); r.status != http.StatusBadRequest || r.json(t)["error"] != "invalid_grant" {
-			t.Errorf("%s: a code from before the consent was revoked: %d %s, want invalid_grant",
-				kind, r.status, r.body)
-		}
+		w.lives(string(format)+": the client's", false, tokens)
+		refreshed := w.refresh(c, text(tokens["refresh_token"]))
+		wantStatus(t, "a refresh after the consent was revoked", refreshed, http.StatusBadRequest)
+		wantError(t, "a refresh after the consent was revoked", refreshed, "invalid_grant")
+		redeemed := w.redeem(c, code)
+		wantStatus(t, "a code from before the consent was revoked", redeemed, http.StatusBadRequest)
+		wantError(t, "a code from before the consent was revoked", redeemed, "invalid_grant")
 
 		// The client must ask for consent again, even for ID tokens.
-		if r := b.authorize(request(c, "prompt", "none")); r.param("error") != "consent_required" {
-			t.Errorf("%s: prompt=none after the consent was revoked: %v, want consent_required",
-				kind, r.parameters())
-		}
-		if r := b.authorize(implicit(c, "prompt", "none")); r.param("error") != "consent_required" {
-			t.Errorf("%s: an ID token after the consent was revoked: %v, want consent_required",
-				kind, r.parameters())
-		}
+		silent := b.authorize(request(c, "prompt", "none"))
+		wantParam(t, "a code after the consent was revoked", silent, "error", "consent_required")
+		silent = b.authorize(implicit(c, "prompt", "none"))
+		wantParam(t, "an ID token after the consent was revoked", silent, "error", "consent_required")
 
 		// The other client is not affected.
-		if r := w.userinfo(text(others["access_token"])); r.status != http.StatusOK {
-			t.Errorf("%s: another client's token: %d, want 200", kind, r.status)
-		}
-		if r := w.refresh(other, text(others["refresh_token"])); r.status != http.StatusOK {
-			t.Errorf("%s: another client's refresh: %d %s, want 200", kind, r.status, r.body)
-		}
+		w.lives(string(format)+": another client's", true, others)
+		refreshed = w.refresh(other, text(others["refresh_token"]))
+		wantStatus(t, "another client's refresh", refreshed, http.StatusOK)
 
 		// There is no consent to revoke until it is given again.
 		if err := w.idp.Consents.Revoke(t.Context(), w.ada.ID, c.ID); !errors.Is(err, problem.NotFound) {
-			t.Errorf("%s: revoking again: %v, want not found", kind, err)
+			t.Errorf("%s: revoking again: %v, want not found", format, err)
 		}
-		if again := allow(c); w.userinfo(text(again["access_token"])).status != http.StatusOK {
-			t.Errorf("%s: a token of the new consent is not accepted", kind)
-		}
+		w.lives(string(format)+": after a new consent, the client's", true, allow(c))
 	}
 }
 
@@ -82,10 +101,8 @@ func TestConsentRevoked(t *testing.T) {
 func TestConsentOfFirstParty(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	got := w.tokens(c, "scope", "openid offline_access")
+	tokens := w.tokens(c, "scope", "openid offline_access")
 	must(t, w.idp.Consents.Revoke(t.Context(), w.ada.ID, c.ID))
-	if r := w.refresh(c, text(got["refresh_token"])); r.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a refresh of a revoked grant: %d %s, want invalid_grant", r.status, r.body)
-	}
+	wantError(t, "a refresh of a revoked grant", w.refresh(c, text(tokens["refresh_token"])), "invalid_grant")
 	w.tokens(c)
 }

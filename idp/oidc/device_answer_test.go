@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
@@ -32,22 +33,23 @@ func TestDeviceAnsweredAgain(t *testing.T) {
 	store := &moody{Store: w.idp.Sessions}
 	w.idp.Sessions = store
 
-	for answer, want := range map[string]string{"allow": "", "deny": "access_denied"} {
-		d, b := w.device(w.tv()), w.browser()
+	c := w.tv()
+	for answer, wantPolled := range map[string]func(device){
+		"allow": func(d device) { d.wantsTokens("after allowing") },
+		"deny":  func(d device) { d.wantsError("after denying", "access_denied") },
+	} {
+		d, b := w.device(c), w.browser()
 		page := b.confirmation(d)
 		store.down = true
-		if got := b.consent(page, answer); got.status != http.StatusServiceUnavailable {
-			t.Errorf("%s while the store is down: %d %s, want 503", answer, got.status, got.body)
-		}
+		failed := b.consent(page, answer)
+		wantStatus(t, answer+" while the store is down", failed, http.StatusServiceUnavailable)
 
 		store.down = false
-		if got := b.consent(page, answer); got.status != http.StatusOK || !strings.Contains(got.body, `id="device-`) {
-			t.Errorf("%s again: %d %s, want the last page", answer, got.status, got.body)
-		}
-		d.wants("after "+answer, want)
-		if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
-			t.Errorf("a third answer: %d, want 400", got.status)
-		}
+		again := b.consent(page, answer)
+		wantStatus(t, answer+" again", again, http.StatusOK)
+		wantText(t, answer+" again", again, `id="device-`)
+		wantPolled(d)
+		wantStatus(t, "a third answer", b.consent(page, "allow"), http.StatusBadRequest)
 	}
 }
 
@@ -66,49 +68,37 @@ func TestDeviceConfirmation(t *testing.T) {
 	// page.
 	other := w.browser()
 	other.confirmation(w.device(c))
-	if got := other.consent(page, "allow"); got.status != http.StatusForbidden {
-		t.Errorf("the page of another browser: %d, want 403", got.status)
-	}
-
-	form := url.Values{"answer": {"allow"}}
-	for _, m := range hiddenField.FindAllStringSubmatch(page.body, -1) {
-		form.Set(m[1], m[2])
-	}
+	wantStatus(t, "the page of another browser", other.consent(page, "allow"), http.StatusForbidden)
 
 	// Other sites cannot submit the page.
-	for path, form := range map[string]url.Values{"/consent": form,
-		"/device": {"token": {b.pageToken("/device")}, "user_code": {d.user}}} {
-		for header, value := range map[string]string{"Sec-Fetch-Site": "cross-site",
-			"Origin": "https://evil.example"} {
+	consent := page.hiddenFields()
+	consent.Set("answer", "allow")
+	entered := url.Values{"token": {b.pageToken("/device")}, "user_code": {d.userCode}}
+	for path, form := range map[string]url.Values{"/consent": consent, "/device": entered} {
+		for header, value := range map[string]string{
+			"Sec-Fetch-Site": "cross-site",
+			"Origin":         "https://evil.example",
+		} {
 			req, err := http.NewRequest(http.MethodPost, w.url+path, strings.NewReader(form.Encode()))
 			must(t, err)
 			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			req.Header.Set(header, value)
-			if got := b.do(req); got.status != http.StatusForbidden {
-				t.Errorf("%s with %s %s: %d, want 403", path, header, value, got.status)
-			}
+			wantStatus(t, path+" with "+header+" "+value, b.do(req), http.StatusForbidden)
 		}
 	}
 
 	// A new login in the same browser makes the page invalid.
-	if got := b.get("/accounts?id=" + form.Get("id")); got.status != http.StatusOK ||
-		!strings.Contains(got.body, `href="/login?id=`+form.Get("id")) {
-		t.Errorf("switching to another account: %d %s, want the account chooser", got.status, got.body)
-	}
+	id := consent.Get("id")
+	chooser := b.get("/accounts?id=" + id)
+	wantStatus(t, "switching to another account", chooser, http.StatusOK)
+	wantText(t, "switching to another account", chooser, `href="/login?id=`+id)
+	b.logIn(b.get("/login?id="+id), "bob@example.com", secret)
+	wantStatus(t, "ada's page answered by bob's login", b.consent(page, "allow"), http.StatusBadRequest)
+	wantStatus(t, "a second answer", b.consent(page, "maybe"), http.StatusBadRequest)
 
-	b.logIn(b.get("/login?id="+form.Get("id")), "bob@example.com", secret)
-	if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
-		t.Errorf("ada's page answered by bob's login: %d, want 400", got.status)
-	}
-	if got := b.consent(page, "maybe"); got.status != http.StatusBadRequest {
-		t.Errorf("a second answer: %d, want 400", got.status)
-	}
-
-	d.wants("after refused answers", "authorization_pending")
-	if got := b.consent(b.get("/consent?id="+form.Get("id")), "allow"); got.status != http.StatusOK {
-		t.Fatalf("bob's page: %d %s, want 200", got.status, got.body)
-	}
-	if id := idClaims(t, d.wants("for bob's answer", "")); id["sub"] == w.ada.ID {
+	d.wantsError("after refused answers", "authorization_pending")
+	wantStatus(t, "bob's page", b.consent(b.get("/consent?id="+id), "allow"), http.StatusOK)
+	if claims := idClaims(t, d.wantsTokens("for bob's answer")); claims["sub"] == w.ada.ID {
 		t.Error("bob's device got ada's tokens")
 	}
 }
@@ -116,47 +106,58 @@ func TestDeviceConfirmation(t *testing.T) {
 // TestDeviceMeanwhile shows that a device gets no tokens if its subscriber, its client or its codes
 // are removed during the flow.
 func TestDeviceMeanwhile(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		end  func(w *world, d device)
-		// answered and polled are the errors that the device gets. For answered, end runs while the
-		// confirmation page is open. For polled, it runs after the page was submitted.
-		answered, polled string
+		// wantOpen and wantConfirmed are the errors that devices get. For wantOpen, end runs while
+		// the confirmation page is open. For wantConfirmed, it runs after the page was submitted.
+		wantOpen, wantConfirmed string
 	}{
-		{"the subscriber is disabled", func(w *world, _ device) {
-			_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, w.ada.ID, fabricChange(true))
-			must(t, err)
-		}, "authorization_pending", "invalid_grant"},
-		{"the client is deleted", func(w *world, d device) {
-			must(t, w.idp.Clients.Delete(t.Context(), d.c.ID))
-		}, "invalid_client", "invalid_client"},
-		{"the client loses the grant", func(w *world, d device) {
-			d.c.Grants = []string{idp.GrantRefresh}
-			must(t, w.rewrite(d.c))
-		}, "unauthorized_client", "unauthorized_client"},
-		{"the session store is emptied", func(w *world, _ device) { w.empty() }, "invalid_grant", "invalid_grant"},
-	}
-	for _, tt := range tests {
+		{
+			name: "the subscriber is disabled",
+			end: func(w *world, _ device) {
+				disable := fabric.SubscriberInput{Disabled: new(true)}
+				_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, w.ada.ID, disable)
+				must(t, err)
+			},
+			wantOpen:      "authorization_pending",
+			wantConfirmed: "invalid_grant",
+		},
+		{
+			name:          "the client is deleted",
+			end:           func(w *world, d device) { must(t, w.idp.Clients.Delete(t.Context(), d.c.ID)) },
+			wantOpen:      "invalid_client",
+			wantConfirmed: "invalid_client",
+		},
+		{
+			name: "the client loses the grant",
+			end: func(w *world, d device) {
+				d.c.Grants = []string{idp.GrantRefresh}
+				must(t, w.rewrite(d.c))
+			},
+			wantOpen:      "unauthorized_client",
+			wantConfirmed: "unauthorized_client",
+		},
+		{
+			name:          "the session store is emptied",
+			end:           func(w *world, _ device) { w.empty() },
+			wantOpen:      "invalid_grant",
+			wantConfirmed: "invalid_grant",
+		},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
 			c := w.tv()
-			before, after := w.device(c), w.device(c)
+			open, confirmed := w.device(c), w.device(c)
 			b := w.browser()
+			b.consent(b.confirmation(confirmed), "allow")
+			page := b.confirmation(open)
 
-			b.consent(b.confirmation(after), "allow")
-			page := b.confirmation(before)
-
-			tt.end(w, before)
+			tt.end(w, open)
 			w.pass(time.Second)
-			if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
-				t.Errorf("answering the confirmation page: %d, want 400", got.status)
-			}
-			if got := before.poll().json(t)["error"]; got != tt.answered {
-				t.Errorf("a device whose page was open gets %v, want %s", got, tt.answered)
-			}
-			if got := after.poll().json(t)["error"]; got != tt.polled {
-				t.Errorf("a confirmed device gets %v, want %s", got, tt.polled)
-			}
+			wantStatus(t, "answering the page", b.consent(page, "allow"), http.StatusBadRequest)
+			wantError(t, "a device whose page was open", open.poll(), tt.wantOpen)
+			wantError(t, "a confirmed device", confirmed.poll(), tt.wantConfirmed)
 		})
 	}
 }
@@ -171,9 +172,11 @@ func TestDeviceConsent(t *testing.T) {
 	d := w.device(c)
 	b := w.browser()
 	b.consent(b.confirmation(d), "allow")
-	d.wants("by a third-party app", "")
-	if agreed, err := w.idp.Consents.Covers(t.Context(), c, w.ada.ID,
-		[]string{"openid", "email", "offline_access"}); !agreed || err != nil {
-		t.Errorf("Covers = %v, %v, want the scopes that the device requested", agreed, err)
+	d.wantsTokens("by a third-party app")
+	requested := []string{"openid", "email", "offline_access"}
+	agreed, err := w.idp.Consents.Covers(t.Context(), c, w.ada.ID, requested)
+	must(t, err)
+	if !agreed {
+		t.Errorf("the consent does not cover %q, which the device requested", requested)
 	}
 }

@@ -1,29 +1,25 @@
 package oidc_test
 
 import (
-	"context"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/selvage/selvage/idp"
-	"github.com/selvage/selvage/idp/oidc"
-	"github.com/selvage/selvage/internal/problem"
 )
 
 // A device is an app without a browser, and the codes that it received.
 type device struct {
-	w          *world
-	c          idp.Client
-	code, user string
-	complete   string // path of the link that the device shows as a QR code
+	w        *world
+	c        idp.Client
+	code     string
+	userCode string
+	complete string // path of the link that the device shows as a QR code
 }
 
 // tv registers a client for devices.
@@ -36,36 +32,45 @@ func (w *world) tv() idp.Client {
 	return c
 }
 
+// device requests the codes for a device of the client c.
 func (w *world) device(c idp.Client) device {
 	w.t.Helper()
-	got := w.post("/oauth/device_authorization",
-		url.Values{"client_id": {c.ID}, "scope": {"openid email offline_access"}})
+	form := url.Values{"client_id": {c.ID}, "scope": {"openid email offline_access"}}
+	got := w.post("/oauth/device_authorization", form)
 	if got.status != http.StatusOK {
-		w.t.Fatalf("device authorization: %d %s, want 200", got.status, got.body)
+		w.t.Fatalf("device authorization: status %d, want 200: %s", got.status, got.body)
 	}
-	v := got.json(w.t)
-	return device{w, c, text(v["device_code"]), text(v["user_code"]),
-		strings.TrimPrefix(text(v["verification_uri_complete"]), w.url)}
+	codes := got.json(w.t)
+	return device{
+		w:        w,
+		c:        c,
+		code:     text(codes["device_code"]),
+		userCode: text(codes["user_code"]),
+		complete: strings.TrimPrefix(text(codes["verification_uri_complete"]), w.url),
+	}
 }
 
 // poll requests the tokens.
 func (d device) poll(pairs ...string) reply {
 	d.w.t.Helper()
-	return d.w.token(append([]string{"grant_type", idp.GrantDevice, "client_id", d.c.ID, "device_code",
-		d.code}, pairs...)...)
+	form := url.Values{"grant_type": {idp.GrantDevice}, "client_id": {d.c.ID}, "device_code": {d.code}}
+	return d.w.post("/oauth/token", with(form, pairs...))
 }
 
-// wants polls, and reports a test error unless the response is an error with this code. If code is
-// "", the response must be a success.
-func (d device) wants(when, code string) map[string]any {
+// wantsError polls, and checks that the response is this error.
+func (d device) wantsError(when, code string) {
 	d.w.t.Helper()
 	got := d.poll()
-	v := got.json(d.w.t)
-	if (got.status == http.StatusOK) != (code == "") || got.status != http.StatusOK &&
-		got.status != http.StatusBadRequest || code != "" && v["error"] != code {
-		d.w.t.Errorf("polling %s: %d %s, want %q", when, got.status, got.body, code)
-	}
-	return v
+	wantStatus(d.w.t, "polling "+when, got, http.StatusBadRequest)
+	wantError(d.w.t, "polling "+when, got, code)
+}
+
+// wantsTokens polls, and returns the tokens in the response.
+func (d device) wantsTokens(when string) map[string]any {
+	d.w.t.Helper()
+	got := d.poll()
+	wantStatus(d.w.t, "polling "+when, got, http.StatusOK)
+	return got.json(d.w.t)
 }
 
 // enter types a user code.
@@ -78,13 +83,12 @@ func (b *browser) enter(code string) reply {
 // page.
 func (b *browser) confirmation(d device) reply {
 	b.w.t.Helper()
-	page := b.enter(d.user)
+	page := b.enter(d.userCode)
 	if strings.Contains(page.body, `id="login-submit"`) {
 		page = b.logIn(page, email, secret)
 	}
-	if page.status != http.StatusOK || !strings.Contains(page.body, `id="device-warning"`) {
-		b.w.t.Fatalf("no confirmation page: %d %s", page.status, page.body)
-	}
+	wantStatus(b.w.t, "the confirmation page", page, http.StatusOK)
+	wantText(b.w.t, "the confirmation page", page, `id="device-warning"`)
 	return page
 }
 
@@ -95,67 +99,62 @@ func TestDevice(t *testing.T) {
 	b := w.browser()
 	d := w.device(c)
 
-	if !regexp.MustCompile(`^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$`).MatchString(d.user) ||
-		len(d.code) < 43 {
-		t.Fatalf("the codes are %q and %q", d.user, d.code)
+	pattern := regexp.MustCompile(`^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$`)
+	if !pattern.MatchString(d.userCode) {
+		t.Fatalf("the user code is %q, want two groups of four consonants", d.userCode)
+	}
+	if len(d.code) < 43 {
+		t.Fatalf("the device code is %q, want at least 43 letters", d.code)
 	}
 
 	// The link fills in the code. A code may also be typed in another form.
-	d.wants("before the code is entered", "authorization_pending")
+	d.wantsError("before the code is entered", "authorization_pending")
 	linked := b.get(d.complete)
-	if linked.status != http.StatusOK || !strings.Contains(linked.body, `value="`+d.user+`"`) {
-		t.Errorf("the link of the QR code: %d %s, want the form with the code", linked.status, linked.body)
-	}
-
-	page := b.enter(strings.ToLower(strings.ReplaceAll(d.user, "-", " ")))
-	if !strings.Contains(page.body, "to continue to <strong>TV</strong>") {
-		t.Fatalf("no login page after the code was entered: %d %s", page.status, page.body)
-	}
+	wantStatus(t, "the link of the QR code", linked, http.StatusOK)
+	wantText(t, "the link of the QR code", linked, `value="`+d.userCode+`"`)
+	page := b.enter(strings.ToLower(strings.ReplaceAll(d.userCode, "-", " ")))
+	wantText(t, "the page after the code", page, "to continue to <strong>TV</strong>")
 
 	// The confirmation page shows the app, the account and the code.
 	page = b.logIn(page, email, secret)
-	for _, want := range []string{"<strong>TV</strong>", email, d.user} {
-		if !strings.Contains(page.body, want) {
-			t.Errorf("the confirmation page does not have %s: %s", want, page.body)
-		}
-	}
+	wantText(t, "the confirmation page", page, "<strong>TV</strong>", email, d.userCode)
 
 	// The device gets its tokens after the person has consented.
 	w.pass(5 * time.Second)
-	d.wants("while the page is open", "authorization_pending")
-	if done := b.consent(page, "allow"); done.status != http.StatusOK ||
-		!strings.Contains(done.body, `id="device-done"`) {
-		t.Fatalf("allowing: %d %s, want the last page", done.status, done.body)
-	}
+	d.wantsError("while the page is open", "authorization_pending")
+	done := b.consent(page, "allow")
+	wantStatus(t, "allowing", done, http.StatusOK)
+	wantText(t, "allowing", done, `id="device-done"`)
 
-	set := d.wants("after the person consented", "")
-	if set["scope"] != "openid email offline_access" || set["refresh_token"] == nil {
-		t.Errorf("tokens of a device: %v", set)
+	tokens := d.wantsTokens("after the person consented")
+	if tokens["scope"] != "openid email offline_access" {
+		t.Errorf("the scope is %v, want openid email offline_access", tokens["scope"])
 	}
-
-	if id := idClaims(t, set); id["sub"] != w.ada.ID || id["aud"] != c.ID || id["sid"] == nil {
-		t.Errorf("ID token of a device: %v, want sub, aud and sid", id)
+	id := idClaims(t, tokens)
+	if id["sub"] != w.ada.ID {
+		t.Errorf("the sub in the ID token is %v, want %s", id["sub"], w.ada.ID)
 	}
-	if got := w.userinfo(text(set["access_token"])); got.json(t)["email"] != email {
-		t.Errorf("userinfo: %d %s, want the email", got.status, got.body)
+	if id["aud"] != c.ID {
+		t.Errorf("the aud in the ID token is %v, want %s", id["aud"], c.ID)
 	}
-	if got := w.refresh(c, text(set["refresh_token"])); got.status != http.StatusOK {
-		t.Errorf("refresh: %d %s, want 200", got.status, got.body)
+	if id["sid"] == nil {
+		t.Error("the ID token has no sid, want one")
 	}
+	if got := w.userinfo(text(tokens["access_token"])).json(t); got["email"] != email {
+		t.Errorf("the email in userinfo is %v, want %s", got["email"], email)
+	}
+	wantStatus(t, "a refresh", w.refresh(c, text(tokens["refresh_token"])), http.StatusOK)
 
 	// Each device must be confirmed, even if the browser is signed in and has already confirmed
 	// another device.
 	second := w.device(c)
-	if got := b.consent(b.confirmation(second), "allow"); got.status != http.StatusOK {
-		t.Errorf("a second device: %d %s, want 200", got.status, got.body)
-	}
-	second.wants("for the second device", "")
+	wantStatus(t, "a second device", b.consent(b.confirmation(second), "allow"), http.StatusOK)
+	second.wantsTokens("for the second device")
 
 	// A replayed device code revokes the device's tokens.
-	d.wants("after the device code was redeemed", "invalid_grant")
-	if got := w.userinfo(text(set["access_token"])); got.status != http.StatusUnauthorized {
-		t.Errorf("userinfo after the device code was replayed: %d, want 401", got.status)
-	}
+	d.wantsError("after the device code was redeemed", "invalid_grant")
+	info := w.userinfo(text(tokens["access_token"]))
+	wantStatus(t, "userinfo after the device code was replayed", info, http.StatusUnauthorized)
 }
 
 // TestDeviceAuthorizationRefuses shows that invalid requests for codes are rejected.
@@ -168,37 +167,55 @@ func TestDeviceAuthorizationRefuses(t *testing.T) {
 	})
 
 	for name, tt := range map[string]struct {
-		form   url.Values
-		status int
-		code   string
+		form       url.Values
+		wantStatus int
+		wantError  string
 	}{
-		"a client without the grant": {url.Values{"client_id": {spa.ID}, "scope": {"openid"}}, 400,
-			"unauthorized_client"},
-		"no client_id": {url.Values{"scope": {"openid"}}, 401, "invalid_client"},
-		"an unknown client": {url.Values{"client_id": {"x"}, "scope": {"openid"}}, 401,
-			"invalid_client"},
-		"a client without its secret": {url.Values{"client_id": {web.ID}, "scope": {"openid"}}, 401,
-			"invalid_client"},
-		"no scope": {url.Values{"client_id": {tv.ID}}, 400, "invalid_scope"},
-		"a scope that is not registered": {url.Values{"client_id": {tv.ID}, "scope": {"Voice"}}, 400,
-			"invalid_scope"},
-		"a duplicate parameter": {url.Values{"client_id": {tv.ID}, "scope": {"openid", "openid"}},
-			400, "invalid_request"},
+		"a client without the grant": {
+			form:       url.Values{"client_id": {spa.ID}, "scope": {"openid"}},
+			wantStatus: http.StatusBadRequest,
+			wantError:  "unauthorized_client",
+		},
+		"no client_id": {
+			form:       url.Values{"scope": {"openid"}},
+			wantStatus: http.StatusUnauthorized,
+			wantError:  "invalid_client",
+		},
+		"an unknown client": {
+			form:       url.Values{"client_id": {"x"}, "scope": {"openid"}},
+			wantStatus: http.StatusUnauthorized,
+			wantError:  "invalid_client",
+		},
+		"a client without its secret": {
+			form:       url.Values{"client_id": {web.ID}, "scope": {"openid"}},
+			wantStatus: http.StatusUnauthorized,
+			wantError:  "invalid_client",
+		},
+		"no scope": {
+			form:       url.Values{"client_id": {tv.ID}},
+			wantStatus: http.StatusBadRequest,
+			wantError:  "invalid_scope",
+		},
+		"a scope that is not registered": {
+			form:       url.Values{"client_id": {tv.ID}, "scope": {"Voice"}},
+			wantStatus: http.StatusBadRequest,
+			wantError:  "invalid_scope",
+		},
+		"a duplicate parameter": {
+			form:       url.Values{"client_id": {tv.ID}, "scope": {"openid", "openid"}},
+			wantStatus: http.StatusBadRequest,
+			wantError:  "invalid_request",
+		},
 	} {
-		if got := w.post("/oauth/device_authorization", tt.form); got.status != tt.status ||
-			got.json(t)["error"] != tt.code {
-			t.Errorf("%s: %d %s, want %d %s", name, got.status, got.body, tt.status, tt.code)
-		}
+		got := w.post("/oauth/device_authorization", tt.form)
+		wantStatus(t, name, got, tt.wantStatus)
+		wantError(t, name, got, tt.wantError)
 	}
 
-	if got := w.browser().get("/oauth/device_authorization?client_id=" +
-		tv.ID); got.status != http.StatusMethodNotAllowed {
-		t.Errorf("GET: %d, want 405", got.status)
-	}
-	if got := w.token("grant_type", idp.GrantDevice, "client_id", spa.ID, "device_code",
-		"x"); got.json(t)["error"] != "unauthorized_client" {
-		t.Errorf("polling without the grant: %d %s, want unauthorized_client", got.status, got.body)
-	}
+	got := w.browser().get("/oauth/device_authorization?client_id=" + tv.ID)
+	wantStatus(t, "GET", got, http.StatusMethodNotAllowed)
+	poll := w.token("grant_type", idp.GrantDevice, "client_id", spa.ID, "device_code", "x")
+	wantError(t, "polling without the grant", poll, "unauthorized_client")
 }
 
 // TestDevicePolls shows how frequently a device may poll, and which errors it gets.
@@ -207,29 +224,23 @@ func TestDevicePolls(t *testing.T) {
 	other := w.tv()
 
 	d := w.device(w.tv())
-	d.wants("first", "authorization_pending")
-	d.wants("again, too early", "slow_down")
+	d.wantsError("first", "authorization_pending")
+	d.wantsError("again, too early", "slow_down")
 	w.pass(6 * time.Second)
-	d.wants("after 6 seconds, slowed down once", "slow_down")
+	d.wantsError("after 6 seconds, slowed down once", "slow_down")
 	w.pass(15 * time.Second)
-	d.wants("after 15 seconds, slowed down twice", "authorization_pending")
+	d.wantsError("after 15 seconds, slowed down twice", "authorization_pending")
 
-	if got := d.poll("client_id", other.ID); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("polling by another client: %d %s, want invalid_grant", got.status, got.body)
-	}
-	for _, code := range []string{"x", strings.Repeat("x", 10_000)} {
-		if got := d.poll("device_code", code); got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("polling with the device code %.5q: %d %s, want invalid_grant", code, got.status, got.body)
-		}
-	}
-	if got := d.poll("device_code", ""); got.json(t)["error"] != "invalid_request" {
-		t.Errorf("polling without a device code: %d %s, want invalid_request", got.status, got.body)
-	}
+	wantError(t, "polling by another client", d.poll("client_id", other.ID), "invalid_grant")
+	wantError(t, "polling with an unknown code", d.poll("device_code", "x"), "invalid_grant")
+	long := d.poll("device_code", strings.Repeat("x", 10_000))
+	wantError(t, "polling with a long code", long, "invalid_grant")
+	wantError(t, "polling without a code", d.poll("device_code", ""), "invalid_request")
 
 	w.pass(10 * time.Minute)
-	d.wants("after the code expired", "expired_token")
+	d.wantsError("after the code expired", "expired_token")
 	w.pass(10 * time.Minute)
-	d.wants("long after the code expired", "invalid_grant")
+	d.wantsError("long after the code expired", "invalid_grant")
 }
 
 // TestDeviceDenied shows that a denial is final.
@@ -239,90 +250,16 @@ func TestDeviceDenied(t *testing.T) {
 	b := w.browser()
 
 	page := b.confirmation(d)
-	if got := b.consent(page, "deny"); got.status != http.StatusOK ||
-		!strings.Contains(got.body, `id="device-denied"`) {
-		t.Errorf("denying: %d %s, want the page about the denial", got.status, got.body)
-	}
-
+	denied := b.consent(page, "deny")
+	wantStatus(t, "denying", denied, http.StatusOK)
+	wantText(t, "denying", denied, `id="device-denied"`)
 	for range 2 {
-		d.wants("after the denial", "access_denied")
+		d.wantsError("after the denial", "access_denied")
 	}
 
-	if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
-		t.Errorf("answering the page again: %d, want 400", got.status)
-	}
-	if got := b.enter(d.user); got.status != http.StatusUnprocessableEntity {
-		t.Errorf("entering the code again: %d, want 422", got.status)
-	}
-	d.wants("after the denial and a late approval", "access_denied")
-}
-
-// TestDeviceAtNodes shows that each step may reach another node. Of two concurrent answers, one
-// counts. Of fifty concurrent polls, one gets tokens. The session store never contains codes.
-func TestDeviceAtNodes(t *testing.T) {
-	w := newWorld(t)
-	other := w.second()
-	api, err := oidc.New(oidc.Config{Provider: other, Sessions: other.Sessions, Browsers: w.rows, AuthURL: w.url})
-	must(t, err)
-	second := httptest.NewServer(api.Handler())
-	t.Cleanup(second.Close)
-
-	// Each step is sent to the other node.
-	first := w.url
-	c := w.tv()
-	d := w.device(c)
-	w.url = second.URL
-	b := w.browser()
-	page := b.enter(d.user)
-	w.url = first
-	page = b.logIn(page, email, secret)
-	w.url = second.URL
-
-	for _, entry := range w.entries() {
-		for _, code := range []string{d.code, d.user, strings.ReplaceAll(d.user, "-", "")} {
-			if strings.Contains(entry, code) {
-				t.Errorf("the session store contains %s: %s", code, entry)
-			}
-		}
-	}
-
-	if got := b.consent(page, "allow"); got.status != http.StatusOK {
-		t.Fatalf("allowing on another node: %d %s, want 200", got.status, got.body)
-	}
-	w.url = first
-	d.wantsOneOfMany(other)
-}
-
-// wantsOneOfMany polls fifty times concurrently, on two nodes. It checks that only one poll gets
-// tokens.
-func (d device) wantsOneOfMany(other *idp.Provider) {
-	d.w.t.Helper()
-
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	outcomes := make(map[string]int)
-
-	for i := range 50 {
-		wg.Go(func() {
-			p := d.w.idp
-			if i%2 == 1 {
-				p = other
-			}
-			_, err := p.Devices.Redeem(context.Background(), d.c, d.code, nil, "")
-			mu.Lock()
-			defer mu.Unlock()
-			if known := problem.First(err); known != nil {
-				outcomes[known.Code]++
-			} else {
-				outcomes[text(err)]++
-			}
-		})
-	}
-
-	wg.Wait()
-	if outcomes["<nil>"] != 1 || outcomes["invalid_grant"]+outcomes["slow_down"] != 49 {
-		d.w.t.Errorf("fifty concurrent polls get %v, want one with tokens", outcomes)
-	}
+	wantStatus(t, "answering the page again", b.consent(page, "allow"), http.StatusBadRequest)
+	wantStatus(t, "entering the code again", b.enter(d.userCode), http.StatusUnprocessableEntity)
+	d.wantsError("after the denial and a late approval", "access_denied")
 }
 
 // TestDeviceWithKey shows that a device may authenticate with an assertion whose audience is the
@@ -332,14 +269,15 @@ func TestDeviceWithKey(t *testing.T) {
 	p := w.party(t, jose.ES256)
 	p.c.Grants, p.c.Scopes = append(p.c.Grants, idp.GrantDevice), []string{"openid"}
 	must(t, w.rewrite(p.c))
-	for aud, want := range map[string]int{w.url + "/oauth/device_authorization": http.StatusOK,
-		w.url + "/device": http.StatusUnauthorized} {
+	for path, want := range map[string]int{
+		"/oauth/device_authorization": http.StatusOK,
+		"/device":                     http.StatusUnauthorized,
+	} {
 		got := w.post("/oauth/device_authorization", url.Values{
-			"scope": {"openid"}, "client_assertion": {p.assertion(t, "aud", aud)},
+			"scope":                 {"openid"},
+			"client_assertion":      {p.assertion(t, "aud", w.url+path)},
 			"client_assertion_type": {idp.AssertionType},
 		})
-		if got.status != want {
-			t.Errorf("an assertion for %s: %d %s, want %d", aud, got.status, got.body, want)
-		}
+		wantStatus(t, "an assertion for "+path, got, want)
 	}
 }

@@ -3,8 +3,6 @@ package oidc_test
 import (
 	"fmt"
 	"net/http"
-	"net/url"
-	"strings"
 	"testing"
 	"time"
 
@@ -28,13 +26,10 @@ func (w *world) lives(when string, want bool, sets ...map[string]any) {
 // TestDisplacedLogins shows that the tokens of a login stay valid if another login of the same
 // subscriber replaces it in a browser. They end when the subscriber signs out in that browser.
 func TestDisplacedLogins(t *testing.T) {
-	for name, out := range map[string]func(b *browser, newest string){
-		"with an ID token": func(b *browser, newest string) {
-			b.get("/oauth/logout?" + url.Values{"id_token_hint": {newest}}.Encode())
-		},
-		"on the page": func(b *browser, _ string) { b.submit(b.get("/logout")) },
+	for name, signOut := range map[string]func(b *browser, hint string){
+		"with an ID token": func(b *browser, hint string) { b.endSession("id_token_hint", hint) },
+		"on the page":      func(b *browser, _ string) { b.signOut() },
 	} {
-
 		w := newWorld(t)
 		first, second := w.rp(nil), w.rp(nil)
 		b, elsewhere := w.browser(), w.browser()
@@ -52,13 +47,12 @@ func TestDisplacedLogins(t *testing.T) {
 
 		w.lives(name+", before", true, sets...)
 		w.empty()
-		out(b, text(sets[2]["id_token"]))
+		signOut(b, text(sets[2]["id_token"]))
 		w.lives(name+", after", false, sets...)
 		w.lives(name+", of another browser", true, other)
 
-		// Each client is notified once.
-		for i, r := range []*rp{first, second} {
-			if received := r.logouts(); len(received) != 1 {
+		for i, client := range []*rp{first, second} {
+			if received := client.logouts(); len(received) != 1 {
 				t.Errorf("%s: client %d receives %d logout tokens, want 1", name, i, len(received))
 			}
 		}
@@ -74,11 +68,10 @@ func TestOneLoginTooMany(t *testing.T) {
 
 	var sets []map[string]any
 	for i := range idp.MaxLogins + 1 {
-		who := fmt.Sprintf("%d@example.com", i)
-		w.subscriber(who)
+		sub := w.subscriber(fmt.Sprintf("%d@example.com", i))
 		w.lives("before the last login", true, sets...)
-		sets = append(sets, w.redeem(c, b.logIn(
-			b.authorize(request(c, "prompt", "login")), who, secret).param("code")).json(t))
+		got := b.logIn(b.authorize(request(c, "prompt", "login")), sub.Email, secret)
+		sets = append(sets, w.redeem(c, got.param("code")).json(t))
 	}
 	w.lives("the oldest login", false, sets[0])
 	w.lives("the other logins", true, sets[1:]...)
@@ -93,36 +86,28 @@ func TestHintOfAnotherBrowser(t *testing.T) {
 	c, _ := w.client(withLogout)
 	b := w.browser()
 	ada := w.redeem(c, b.code(c)).json(t)
-	out := "/oauth/logout?" + url.Values{"id_token_hint": {text(ada["id_token"])},
-		"post_logout_redirect_uri": {goodbye}}.Encode()
-
-	if got := w.browser().get(out); got.location == nil || got.location.String() != goodbye {
-		t.Errorf("without a login: %d %v, want a redirect to the client", got.status, got.location)
+	logOut := func(b *browser) reply {
+		return b.endSession("id_token_hint", text(ada["id_token"]), "post_logout_redirect_uri", goodbye)
 	}
+
+	wantRedirect(t, "a logout without a login", logOut(w.browser()), goodbye)
 	w.lives("after a logout in another browser", true, ada)
 
 	for _, who := range []string{email, bobs} {
 		other := w.browser()
 		theirs := w.redeem(c, other.logIn(other.authorize(request(c)), who, secret).param("code")).json(t)
-		page := other.get(out)
-		if page.location != nil || !strings.Contains(page.body, `id="logout-confirm"`) {
-			t.Errorf("in a browser of %s: %d %v, want the confirmation page", who, page.status, page.location)
-		}
+		page := logOut(other)
+		wantPage(t, "a logout in a browser of "+who, page, "logout-confirm")
 		w.lives("before the confirmation in a browser of "+who, true, ada, theirs)
-		if got := other.submit(page); got.location == nil || got.location.String() != goodbye {
-			t.Errorf("after the confirmation in a browser of %s: %d %v, want a redirect to the client",
-				who, got.status, got.location)
-		}
+		wantRedirect(t, "after the confirmation in a browser of "+who, other.submit(page), goodbye)
 		w.lives("the login of that browser", false, theirs)
 		w.lives("after the confirmation in a browser of "+who, true, ada)
 	}
 
 	w.pass(13 * time.Hour) // the cookie has expired, but the app still has tokens from the login
-	ada = w.refresh(c, text(ada["refresh_token"])).json(t)
-	if got := b.get(out); got.location == nil {
-		t.Errorf("in its own browser, without the cookie: %d %s, want a redirect", got.status, got.body)
-	}
-	w.lives("after its own logout", false, ada)
+	refreshed := w.refresh(c, text(ada["refresh_token"])).json(t)
+	wantRedirect(t, "a logout in its own browser, without the cookie", logOut(b), goodbye)
+	w.lives("after its own logout", false, refreshed)
 }
 
 // TestConfirmedLogoutEndsAll shows that a confirmed logout ends all logins made in the browser in
@@ -138,9 +123,7 @@ func TestConfirmedLogoutEndsAll(t *testing.T) {
 	ada = w.refresh(c, text(ada["refresh_token"])).json(t)
 	bob := w.redeem(c, b.logIn(b.authorize(request(c)), bobs, secret).param("code")).json(t)
 
-	page := b.get("/oauth/logout?" + url.Values{"client_id": {c.ID}}.Encode())
-	if got := b.submit(page); !strings.Contains(got.body, `id="logged-out"`) {
-		t.Errorf("confirming: %d %s, want the last page", got.status, got.body)
-	}
+	page := b.endSession("client_id", c.ID)
+	wantText(t, "confirming", b.submit(page), `id="logged-out"`)
 	w.lives("after the confirmation", false, ada, bob)
 }

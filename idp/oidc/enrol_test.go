@@ -2,69 +2,84 @@ package oidc_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/factor/factortest"
 )
-
-var secretOfPage = regexp.MustCompile(`id="totp-secret">([A-Z2-7 ]+)<`)
 
 // TestEnrolDuringLogin shows that subscribers who lack a required second factor set one up during
 // the login.
 func TestEnrolDuringLogin(t *testing.T) {
-	for name, need := range map[string]func(*world, *idp.Client) []string{
-		"required by the project": func(w *world, _ *idp.Client) []string {
-			yes := true
+	for name, require := range map[string]func(w *world, c *idp.Client) url.Values{
+		"required by the project": func(w *world, _ *idp.Client) url.Values {
 			_, err := w.fabric.Projects.Update(context.Background(), w.project.ID,
-				fabric.ProjectChange{RequireFactor: &yes})
+				fabric.ProjectChange{RequireFactor: new(true)})
 			must(w.t, err)
 			return nil
 		},
-		"required by the client":  func(_ *world, c *idp.Client) []string { c.RequireACR = "2"; return nil },
-		"required by the request": func(*world, *idp.Client) []string { return []string{"acr_values", "2"} },
+		"required by the client": func(_ *world, c *idp.Client) url.Values {
+			c.RequireACR = "2"
+			return nil
+		},
+		"required by the request": func(*world, *idp.Client) url.Values {
+			return url.Values{"acr_values": {"2"}}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			var pairs []string
-			c, _ := w.client(func(c *idp.Client) { pairs = need(w, c) })
+			var more url.Values
+			c, _ := w.client(func(c *idp.Client) { more = require(w, c) })
+			params := request(c)
+			maps.Copy(params, more)
 			b := w.browser()
-			page := b.logIn(b.authorize(request(c, pairs...)), email, secret)
+			page := b.logIn(b.authorize(params), email, secret)
 
 			// The login continues with the setup.
-			m := secretOfPage.FindStringSubmatch(page.body)
-			if m == nil || !strings.Contains(page.body, "Set up a second factor") {
-				t.Fatalf("no set-up page: %d %s", page.status, page.body)
-			}
+			wantText(t, "the page after the password", page, "Set up a second factor")
+			shown := shownSecret(t, page)
 
 			// The setup cannot be skipped.
 			id := hiddenID.FindStringSubmatch(page.body)[1]
-			for _, past := range []reply{b.post("/login/continue", url.Values{"id": {id}}),
-				b.post("/consent", url.Values{"id": {id}, "answer": {"allow"}})} {
-				if past.param("code") != "" {
-					t.Errorf("skipping the set-up: %d %v, want no code", past.status, past.parameters())
-				}
-			}
+			wantParam(t, "skipping the setup", b.post("/login/continue", url.Values{"id": {id}}), "code", "")
+			consent := b.post("/consent", url.Values{"id": {id}, "answer": {"allow"}})
+			wantParam(t, "consenting before the setup", consent, "code", "")
 
-			if got := b.form(page, "/login/enrol", "code",
-				"000000"); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, m[1]) {
-				t.Errorf("a wrong code: %d %s, want 422 with the same secret", got.status, got.body)
-			}
-			codes := b.form(page, "/login/enrol", "code", factortest.Code(strings.ReplaceAll(m[1], " ", ""), w.now()))
-			if !strings.Contains(codes.body, `id="recovery-codes"`) {
-				t.Fatalf("no recovery codes: %d %s", codes.status, codes.body)
-			}
+			// After a wrong code, the page shows the same secret.
+			wrong := b.form(page, "/login/enrol", "code", "000000")
+			wantStatus(t, "a wrong code", wrong, http.StatusUnprocessableEntity)
+			wantText(t, "a wrong code", wrong, shown)
 
+			codes := b.form(page, "/login/enrol", "code", totpCode(w, shown))
+			wantText(t, "the page after the setup", codes, `id="recovery-codes"`)
 			acr, amr := w.proven(c, b.form(codes, "/login/continue"))
 			wantProven(t, name, acr, amr, "pwd", "otp", "mfa")
 		})
 	}
+}
+
+// shownSecret returns the secret for an authenticator app, as a page shows it.
+func shownSecret(t *testing.T, page reply) string {
+	t.Helper()
+	m := regexp.MustCompile(`id="totp-secret">([A-Z2-7 ]+)<`).FindStringSubmatch(page.body)
+	if m == nil {
+		t.Fatalf("the page offers no app to set up: %d %s", page.status, page.body)
+	}
+	return m[1]
+}
+
+// totpCode returns the current code of an authenticator app with a secret that a page shows.
+func totpCode(w *world, shown string) string {
+	return factortest.Code(strings.ReplaceAll(shown, " ", ""), w.now())
 }
 
 // TestAccountFactors shows that people can add passkeys and apps on their account page.
@@ -73,38 +88,25 @@ func TestAccountFactors(t *testing.T) {
 	b := w.browser()
 	page := b.account()
 
-	d := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1), Synced: true}
-	got := b.onPage(page, "/account/passkeys", "credential", string(d.Create(page.options(t))), "name", "Phone <b>")
-	if !strings.Contains(got.body, `id="recovery-codes"`) {
-		t.Fatalf("adding a passkey: %d %s, want recovery codes", got.status, got.body)
-	}
-	if page = b.account(); !strings.Contains(page.body, "Phone &lt;b&gt;") ||
-		!strings.Contains(page.body, "synced across devices") || !strings.Contains(page.body, "10 codes are left") {
-		t.Errorf("the account page does not show the passkey: %s", page.body)
-	}
+	device := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1), Synced: true}
+	credential := string(device.Create(page.options(t)))
+	got := b.onPage(page, "/account/passkeys", "credential", credential, "name", "Phone <b>")
+	wantText(t, "adding a passkey", got, `id="recovery-codes"`)
+	page = b.account()
+	wantText(t, "the account page", page, "Phone &lt;b&gt;", "synced across devices", "10 codes are left")
 
 	app := b.onPage(page, "/account/app")
-	m := secretOfPage.FindStringSubmatch(app.body)
-	if m == nil {
-		t.Fatalf("the page offers no app to set up: %d %s", app.status, app.body)
-	}
-	got = b.onPage(app, "/account/app/confirm", "code", factortest.Code(strings.ReplaceAll(m[1], " ", ""), w.now()))
-	if !strings.Contains(got.body, "Your authenticator app is set up.") {
-		t.Errorf("setting up an app: %d %s, want a notice", got.status, got.body)
-	}
-
-	if got := b.onPage(page, "/account/codes"); !strings.Contains(got.body, `id="recovery-codes"`) {
-		t.Errorf("new codes: %d %s, want recovery codes", got.status, got.body)
-	}
+	got = b.onPage(app, "/account/app/confirm", "code", totpCode(w, shownSecret(t, app)))
+	wantText(t, "setting up an app", got, "Your authenticator app is set up.")
+	wantText(t, "new codes", b.onPage(page, "/account/codes"), `id="recovery-codes"`)
 
 	// An old login may no longer change any of this. The person must sign in again first.
 	w.pass(11 * time.Minute)
 	page = b.get("/account")
-	for _, path := range []string{"/account/app", "/account/codes", "/account/passkeys",
-		"/account/factors/remove", "/account/password"} {
-		if got := b.onPage(page, path, "factor", w.appID()); !strings.Contains(got.body, `id="password"`) {
-			t.Errorf("%s by an old login: %d %s, want the login page", path, got.status, got.body)
-		}
+	for _, path := range []string{
+		"/account/app", "/account/codes", "/account/passkeys", "/account/factors/remove", "/account/password",
+	} {
+		wantText(t, path+" by an old login", b.onPage(page, path, "factor", w.appID()), `id="password"`)
 	}
 	if w.appID() == "" {
 		t.Error("an old login removed the app")
@@ -120,35 +122,33 @@ func TestFactorGuardsFactors(t *testing.T) {
 
 	stale := old.account()
 	page := own.account()
-	d := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1)}
-	theirs := &factortest.Authenticator{Origin: d.Origin}
-	answer := theirs.Create(stale.options(t)) // begun before the subscriber had a factor
-	own.onPage(page, "/account/passkeys", "credential", string(d.Create(page.options(t))), "name", "Phone")
+	device := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1)}
+	other := &factortest.Authenticator{Origin: device.Origin}
+	late := string(other.Create(stale.options(t))) // begun before the subscriber had a factor
+	own.onPage(page, "/account/passkeys", "credential", string(device.Create(page.options(t))), "name", "Phone")
 
-	all, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(w.ada.ID))
+	factors, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(w.ada.ID))
 	must(t, err)
-	for _, pairs := range [][]string{
-		{"/account/passkeys", "credential", string(answer)}, {"/account/factors/remove", "factor", all[0].ID},
-		{"/account/app"}, {"/account/codes"},
-		{"/account/password", "current", secret, "password", secret + " more"},
-		{"/account/email", "email", "mallory@example.com"},
+	for path, fields := range map[string][]string{
+		"/account/passkeys":       {"credential", late},
+		"/account/factors/remove": {"factor", factors[0].ID},
+		"/account/app":            nil,
+		"/account/codes":          nil,
+		"/account/password":       {"current", secret, "password", secret + " more"},
+		"/account/email":          {"email", "mallory@example.com"},
 	} {
-		if got := old.onPage(stale, pairs[0], pairs[1:]...); !strings.Contains(got.body, `id="login-submit"`) {
-			t.Errorf("%s by an earlier login: %d %s, want the login page", pairs[0], got.status, got.body)
-		}
+		wantText(t, path+" by an earlier login", old.onPage(stale, path, fields...), `id="login-submit"`)
 	}
 
 	// The old login cannot add factors and has changed nothing.
-	if got := old.get("/account?project=" + w.project.ID); strings.Contains(got.body, "data-options") {
-		t.Error("an earlier login is offered a form that adds a passkey")
-	}
+	again := old.get("/account?project=" + w.project.ID)
+	wantNoText(t, "the account page of an earlier login", again, "data-options")
 	after, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(w.ada.ID))
 	must(t, err)
-	if len(after) != len(all) || after[0].ID != all[0].ID {
-		t.Errorf("the factors were %v and are now %v", all, after)
+	if !slices.EqualFunc(after, factors, func(a, b factor.Factor) bool { return a.ID == b.ID }) {
+		t.Errorf("the factors are %v, want them unchanged: %v", after, factors)
 	}
 
-	if got := own.onPage(own.account(), "/account/codes"); !strings.Contains(got.body, `id="recovery-codes"`) {
-		t.Errorf("the login that set up the factor: %d %s, want recovery codes", got.status, got.body)
-	}
+	codes := own.onPage(own.account(), "/account/codes")
+	wantText(t, "the login that set up the factor", codes, `id="recovery-codes"`)
 }

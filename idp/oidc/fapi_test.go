@@ -1,7 +1,6 @@
 package oidc_test
 
 import (
-	"context"
 	"crypto"
 	"encoding/json"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/selvage/selvage/idp"
-	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/keys"
 )
 
@@ -25,6 +23,7 @@ type bank struct {
 	holder
 }
 
+// bank registers a bank. change may be nil.
 func (w *world) bank(t *testing.T, change func(*idp.Client)) bank {
 	t.Helper()
 	p := party{w: w, kid: "k1", alg: jose.ES256, key: newKey(t, jose.ES256)}
@@ -57,16 +56,14 @@ func (b bank) code(t *testing.T) string {
 	br := b.party.w.browser()
 	uri := text(pushed.json(t)["request_uri"])
 	got := br.logIn(br.authorize(reference(b.c, uri)), email, secret)
-	if got.param("code") == "" || got.param("iss") != b.party.w.url+"/" {
-		t.Fatalf("the response is %v, want a code and iss", got.parameters())
-	}
+	wantCode(t, "the pushed request", got)
+	wantParam(t, "the pushed request", got, "iss", b.party.w.url+"/")
 	return got.param("code")
 }
 
 // redemption returns the token request for a code.
 func (b bank) redemption(code string) url.Values {
-	return url.Values{"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {verifier},
-		"redirect_uri": {callback}}
+	return with(redemption(b.c, code), "client_id", "")
 }
 
 // TestFAPI shows a complete FAPI 2.0 flow. The refresh token is not rotated.
@@ -76,41 +73,42 @@ func TestFAPI(t *testing.T) {
 	code := b.code(t)
 	set := b.post(t, "/oauth/token", b.redemption(code)).json(t)
 	token := text(set["access_token"])
-	if set["token_type"] != "DPoP" || header(t, text(set["id_token"]))["alg"] != "ES256" {
-		t.Fatalf("the tokens are %v", set)
+	if set["token_type"] != "DPoP" {
+		t.Fatalf("the token_type is %v, want DPoP", set["token_type"])
+	}
+	if alg := headerOf(t, text(set["id_token"]))["alg"]; alg != "ES256" {
+		t.Fatalf("the ID token is signed with %v, want ES256", alg)
 	}
 	if sid := idClaims(t, set)["sid"]; sid != nil {
-		t.Errorf("a client without logout URIs got the sid %v", sid)
+		t.Errorf("a client without logout URIs got the sid %v, want none", sid)
 	}
-	if got := b.userinfo("DPoP", token, b.proof("GET", "/oauth/userinfo", token)); got.status != http.StatusOK {
-		t.Errorf("userinfo with a proof = %d %s, want 200", got.status, got.body)
-	}
+	info := b.userinfo("DPoP", token, b.proof("GET", "/oauth/userinfo", token))
+	wantStatus(t, "userinfo with a proof", info, http.StatusOK)
 
 	refresh := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {text(set["refresh_token"])}}
 	for range 3 {
 		w.pass(20 * 24 * time.Hour) // each use of the refresh token extends its lifetime
 		got := b.post(t, "/oauth/token", refresh).json(t)
-		if got["token_type"] != "DPoP" || got["refresh_token"] != nil {
-			t.Errorf("the refresh returned %v, want a DPoP token and no new refresh token", got)
+		if got["token_type"] != "DPoP" {
+			t.Errorf("a refresh returned the token_type %v, want DPoP", got["token_type"])
+		}
+		if got["refresh_token"] != nil {
+			t.Errorf("a refresh returned the refresh token %v, want none", got["refresh_token"])
 		}
 	}
 
 	refresh.Set("client_assertion", b.assertion(t))
-	if got := w.postProven("/oauth/token", "", refresh).json(t); got["error"] != "invalid_grant" {
-		t.Errorf("a refresh without a proof returned %v, want invalid_grant", got)
-	}
+	wantError(t, "a refresh without a proof", w.postProven("/oauth/token", "", refresh), "invalid_grant")
 
 	b.holder = w.holder() // the client's own key binds its grants
 	if got := b.post(t, "/oauth/token", refresh).json(t); got["token_type"] != "DPoP" {
 		t.Errorf("a refresh with a new key returned %v, want a DPoP token", got)
 	}
 
-	if got := b.post(t, "/oauth/token", b.redemption(code)).json(t); got["error"] != "invalid_grant" {
-		t.Errorf("redeeming the code again returned %v, want invalid_grant", got)
-	}
-	if got := b.post(t, "/oauth/token", refresh).json(t); got["error"] != "invalid_grant" {
-		t.Errorf("a refresh after the replay of the code returned %v, want invalid_grant", got)
-	}
+	again := b.post(t, "/oauth/token", b.redemption(code))
+	wantError(t, "redeeming the code again", again, "invalid_grant")
+	after := b.post(t, "/oauth/token", refresh)
+	wantError(t, "a refresh after the replay of the code", after, "invalid_grant")
 }
 
 // TestFAPIErrors shows which requests are rejected from clients with the profile, although other
@@ -129,34 +127,27 @@ func TestFAPIErrors(t *testing.T) {
 		"the issuer in other case": {"aud", strings.ToUpper(issuer)},
 	} {
 		got := b.post(t, "/oauth/par", request(b.c), pairs...)
-		if got.status != 401 || got.json(t)["error"] != "invalid_client" {
-			t.Errorf("%s: %d %s, want invalid_client", name, got.status, got.body)
-		}
+		wantStatus(t, name, got, http.StatusUnauthorized)
+		wantError(t, name, got, "invalid_client")
 	}
 
-	if got := b.post(t, "/oauth/par", request(b.c), "nbf", w.now().Add(8*time.Second).Unix()); got.status != 201 {
-		t.Errorf("an assertion with an nbf in eight seconds = %d %s, want 201", got.status, got.body)
-	}
-	if got := w.browser().authorize(request(b.c)); got.param("error") != "invalid_request" {
-		t.Errorf("a request that is not pushed: %v, want invalid_request", got.parameters())
-	}
-
-	if got := b.post(t, "/oauth/par", request(b.c, "redirect_uri", "")); got.json(t)["error"] != "invalid_request" {
-		t.Errorf("a pushed request without a redirect URI returned %s, want invalid_request", got.body)
-	}
+	soon := b.post(t, "/oauth/par", request(b.c), "nbf", w.now().Add(8*time.Second).Unix())
+	wantStatus(t, "an assertion with an nbf in eight seconds", soon, http.StatusCreated)
+	direct := w.browser().authorize(request(b.c))
+	wantParam(t, "a request that is not pushed", direct, "error", "invalid_request")
+	partial := b.post(t, "/oauth/par", request(b.c, "redirect_uri", ""))
+	wantError(t, "a pushed request without a redirect URI", partial, "invalid_request")
 
 	form := b.redemption(b.code(t))
 	form.Set("client_assertion", b.assertion(t))
 	form.Set("client_assertion_type", idp.AssertionType)
 	// The code is bound to the key of the pushed request.
-	if got := w.postProven("/oauth/token", "", form); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a token request without a proof returned %s, want invalid_grant", got.body)
-	}
-	late := b.code(t)
+	wantError(t, "a token request without a proof", w.postProven("/oauth/token", "", form), "invalid_grant")
+
+	code := b.code(t)
 	w.pass(61 * time.Second)
-	if got := b.post(t, "/oauth/token", b.redemption(late)); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("redeeming a code after 61 seconds returned %s, want invalid_grant", got.body)
-	}
+	late := b.post(t, "/oauth/token", b.redemption(code))
+	wantError(t, "redeeming a code after 61 seconds", late, "invalid_grant")
 }
 
 // TestFAPISettings shows which settings a client with the profile may not have.
@@ -177,10 +168,8 @@ func TestFAPISettings(t *testing.T) {
 		c := b.c
 		c.ID, c.SecretHash = "", ""
 		change(&c)
-		_, _, err := w.idp.Clients.Create(context.Background(), c)
-		if p := problem.First(err); p == nil || p.Param != param {
-			t.Errorf("an invalid %s: %v, want an error about it", param, err)
-		}
+		_, _, err := w.idp.Clients.Create(t.Context(), c)
+		wantProblem(t, "an invalid "+param, err, param)
 	}
 
 	// A key for RS256 is registered, but may not sign an assertion.
@@ -188,42 +177,49 @@ func TestFAPISettings(t *testing.T) {
 	old.party.alg, old.party.key = jose.RS256, newKey(t, jose.RS256)
 	old.c.JWKS = keySet(t, "", map[string]crypto.Signer{old.kid: old.party.key})
 	must(t, w.rewrite(old.c))
-	if got := old.post(t, "/oauth/par", request(old.c)); got.json(t)["error"] != "invalid_client" {
-		t.Errorf("an assertion signed with RS256 returned %s, want invalid_client", got.body)
-	}
+	wantError(t, "an assertion signed with RS256", old.post(t, "/oauth/par", request(old.c)), "invalid_client")
 	old.party.alg = jose.PS256
-	if got := old.post(t, "/oauth/par", request(old.c)); got.status != http.StatusCreated {
-		t.Errorf("an assertion signed with PS256 returned %s, want 201", got.body)
-	}
+	got := old.post(t, "/oauth/par", request(old.c))
+	wantStatus(t, "an assertion signed with PS256", got, http.StatusCreated)
 }
 
 // TestFAPIMessageSigning shows signed requests and responses.
 func TestFAPIMessageSigning(t *testing.T) {
 	w := newWorld(t)
 	b := w.bank(t, func(n *idp.Client) { n.RequireObject = true })
-	if got := b.post(t, "/oauth/par", request(b.c)); got.json(t)["error"] != "invalid_request" {
-		t.Errorf("a request that is not signed: %s, want invalid_request", got.body)
-	}
+	unsigned := b.post(t, "/oauth/par", request(b.c))
+	wantError(t, "a request that is not signed", unsigned, "invalid_request")
 
 	object := b.sign(t, b.object("response_mode", "jwt"), "typ", "oauth-authz-req+jwt")
 	pushed := b.post(t, "/oauth/par", url.Values{"request": {object}}).json(t)
 	br := w.browser()
 	got := br.logIn(br.authorize(reference(b.c, text(pushed["request_uri"]))), email, secret)
-	claims := payload(t, got.param("response"))
-	if len(got.parameters()) != 1 || claims["iss"] != w.url+"/" || header(t, got.param("response"))["alg"] != "ES256" {
-		t.Fatalf("the response is %v with %v", got.parameters(), claims)
+	if n := len(got.parameters()); n != 1 {
+		t.Fatalf("the response is %v, want one parameter", got.parameters())
 	}
-	set := b.post(t, "/oauth/token", b.redemption(text(claims["code"]))).json(t)
-	if set["token_type"] != "DPoP" {
-		t.Errorf("the tokens are %v", set)
+	response := got.param("response")
+	if alg := headerOf(t, response)["alg"]; alg != "ES256" {
+		t.Fatalf("the response is signed with %v, want ES256", alg)
+	}
+	claims := payload(t, response)
+	if claims["iss"] != w.url+"/" {
+		t.Fatalf("the iss in the response is %v, want %s/", claims["iss"], w.url)
+	}
+
+	tokens := b.post(t, "/oauth/token", b.redemption(text(claims["code"]))).json(t)
+	if tokens["token_type"] != "DPoP" {
+		t.Errorf("the token_type is %v, want DPoP", tokens["token_type"])
 	}
 }
 
 // introspect introspects a token. accept is the value of the Accept header.
 func (b bank) introspect(t *testing.T, token, accept string) reply {
 	t.Helper()
-	form := url.Values{"token": {token}, "client_assertion": {b.assertion(t)},
-		"client_assertion_type": {idp.AssertionType}}
+	form := url.Values{
+		"token":                 {token},
+		"client_assertion":      {b.assertion(t)},
+		"client_assertion_type": {idp.AssertionType},
+	}
 	w := b.party.w
 	req, err := http.NewRequest(http.MethodPost, w.url+"/oauth/introspect", strings.NewReader(form.Encode()))
 	must(t, err)
@@ -242,37 +238,65 @@ func TestSignedIntrospection(t *testing.T) {
 	const kind = "application/token-introspection+jwt"
 
 	for _, tt := range []struct {
-		asks   bank
-		accept string
-		alg    jose.SignatureAlgorithm
-		active bool
+		name       string
+		asks       bank
+		accept     string
+		wantAlg    jose.SignatureAlgorithm
+		wantActive bool
 	}{
-		{b, kind, jose.ES256, true},
-		{b, "application/json;q=0.5, Application/Token-Introspection+JWT;q=0.9", jose.ES256, true},
-		{other, kind, jose.PS256, false},
+		{name: "the client", asks: b, accept: kind, wantAlg: jose.ES256, wantActive: true},
+		{
+			name:       "a preference for a signed response",
+			asks:       b,
+			accept:     "application/json;q=0.5, Application/Token-Introspection+JWT;q=0.9",
+			wantAlg:    jose.ES256,
+			wantActive: true,
+		},
+		{name: "another client", asks: other, accept: kind, wantAlg: jose.PS256, wantActive: false},
 	} {
-		seen := tt.asks.introspect(t, token, tt.accept)
-		claims := w.verified(seen.body, tt.alg)
-		about, _ := claims["token_introspection"].(map[string]any)
-		issued, _ := claims["iat"].(float64)
-		if seen.header.Get("Content-Type") != kind || header(t, seen.body)["typ"] != "token-introspection+jwt" ||
-			claims["iss"] != w.url+"/" || claims["aud"] != tt.asks.c.ID || len(claims) != 4 ||
-			time.Since(time.Unix(int64(issued), 0)).Abs() > time.Hour {
-			t.Errorf("introspection: %v %v, want a JWT for the client", seen.header, claims)
-		}
-		if about["active"] != tt.active || tt.active != (about["cnf"] != nil) || !tt.active && len(about) != 1 {
-			t.Errorf("the token is %v, want active: %t", about, tt.active)
+		got := tt.asks.introspect(t, token, tt.accept)
+		wantHeader(t, tt.name, got, "Content-Type", kind)
+		if typ := headerOf(t, got.body)["typ"]; typ != "token-introspection+jwt" {
+			t.Errorf("%s: the typ is %v, want token-introspection+jwt", tt.name, typ)
 		}
 
-		if got := w.userinfo(seen.body); got.status != http.StatusUnauthorized {
-			t.Errorf("signed introspection as an access token: %d, want 401", got.status)
+		claims := w.verified(got.body, tt.wantAlg)
+		if len(claims) != 4 {
+			t.Errorf("%s: the claims are %v, want aud, iat, iss and token_introspection", tt.name, claims)
 		}
+		if claims["iss"] != w.url+"/" {
+			t.Errorf("%s: the iss is %v, want %s/", tt.name, claims["iss"], w.url)
+		}
+		if claims["aud"] != tt.asks.c.ID {
+			t.Errorf("%s: the aud is %v, want %s", tt.name, claims["aud"], tt.asks.c.ID)
+		}
+		issued, _ := claims["iat"].(float64)
+		if age := time.Since(time.Unix(int64(issued), 0)); age.Abs() > time.Hour {
+			t.Errorf("%s: the response was issued %v ago, want now", tt.name, age)
+		}
+
+		about, _ := claims["token_introspection"].(map[string]any)
+		if about["active"] != tt.wantActive {
+			t.Errorf("%s: active is %v, want %t", tt.name, about["active"], tt.wantActive)
+		}
+		if tt.wantActive && about["cnf"] == nil {
+			t.Errorf("%s: the token has no cnf, want one", tt.name)
+		}
+		if !tt.wantActive && len(about) != 1 {
+			t.Errorf("%s: the token is %v, want only active", tt.name, about)
+		}
+
+		info := w.userinfo(got.body)
+		wantStatus(t, "signed introspection as an access token", info, http.StatusUnauthorized)
 	}
 
 	for _, accept := range []string{"application/json", "*/*", "", kind + ";q=0"} {
-		seen := b.introspect(t, token, accept)
-		if !strings.HasPrefix(seen.header.Get("Content-Type"), "application/json") || seen.json(t)["active"] != true {
-			t.Errorf("for %q: %v %s, want JSON", accept, seen.header, seen.body)
+		got := b.introspect(t, token, accept)
+		if sent := got.header.Get("Content-Type"); !strings.HasPrefix(sent, "application/json") {
+			t.Errorf("for %q, the Content-Type is %q, want application/json", accept, sent)
+		}
+		if active := got.json(t)["active"]; active != true {
+			t.Errorf("for %q, active is %v, want true", accept, active)
 		}
 	}
 }

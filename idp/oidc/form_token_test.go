@@ -1,7 +1,6 @@
 package oidc_test
 
 import (
-	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -18,11 +17,7 @@ func formOf(t *testing.T, page reply, action string) url.Values {
 		t.Fatalf("no form that posts to %s: %d %s", action, page.status, page.body)
 	}
 	rest, _, _ = strings.Cut(rest, "</form>")
-	form := url.Values{}
-	for _, m := range hiddenField.FindAllStringSubmatch(rest, -1) {
-		form.Set(m[1], html.UnescapeString(m[2]))
-	}
-	return form
+	return reply{body: rest}.hiddenFields()
 }
 
 // TestFormTokens shows that each form that changes something is bound to the browser in which it
@@ -37,51 +32,51 @@ func TestFormTokens(t *testing.T) {
 	other.code(c)
 	d := w.device(w.tv())
 
-	forms := []struct {
-		page, action, field string
-		more                []string
+	loginPage := "/login/oauth/authorize?" + request(c, "prompt", "login").Encode()
+	chooser := "/login/oauth/authorize?" + request(c, "prompt", "select_account").Encode()
+	consentPage := "/login/oauth/authorize?" + request(third).Encode()
+	for _, tt := range []struct {
+		page, action string
+		tokenField   string
+		fields       []string
 	}{
-		{"/login/oauth/authorize?" + request(c, "prompt", "login").Encode(), "/login", "id",
-			[]string{"username", email, "password", secret}},
-		{"/login/oauth/authorize?" + request(c, "prompt", "select_account").Encode(), "/accounts", "id", nil},
-		{"/login/oauth/authorize?" + request(third).Encode(), "/consent", "id", []string{"answer", "allow"}},
-		{"/device", "/device", "token", []string{"user_code", d.user}},
+		{loginPage, "/login", "id", []string{"username", email, "password", secret}},
+		{chooser, "/accounts", "id", nil},
+		{consentPage, "/consent", "id", []string{"answer", "allow"}},
+		{"/device", "/device", "token", []string{"user_code", d.userCode}},
 		{"/logout", "/logout", "token", nil},
 		{"/account", "/account/profile", "token", []string{"first_name", "Eve"}},
 		{"/account", "/account/sessions/end", "token", nil},
 		{"/account", "/account/sessions/end-all", "token", nil},
-	}
-
-	for _, tt := range forms {
-		theirs := formOf(t, other.get(tt.page), tt.action).Get(tt.field)
-		for name, token := range map[string]string{"without a token": "",
-			"with an empty one's neighbour": "x", "with another browser's": theirs} {
-			form := with(formOf(t, b.get(tt.page), tt.action), append(tt.more, tt.field, token)...)
-			if token == "x" && tt.field == "id" {
-				continue // the response is the same as for an expired request, which may be harmless
-			}
-			got := b.post(tt.action, form)
-			if got.status != http.StatusForbidden || len(got.header["Set-Cookie"]) != 0 {
-				t.Errorf("%s %s: %d %v, want 403", tt.action, name, got.status, got.header["Set-Cookie"])
-			}
+	} {
+		tokens := map[string]string{
+			"without a token":        "",
+			"with another browser's": formOf(t, other.get(tt.page), tt.action).Get(tt.tokenField),
+		}
+		if tt.tokenField == "token" { // the response to a wrong id is the same as for an expired request
+			tokens["with a wrong token"] = "x"
+		}
+		for name, token := range tokens {
+			form := with(formOf(t, b.get(tt.page), tt.action), tt.fields...)
+			got := b.post(tt.action, with(form, tt.tokenField, token))
+			wantStatus(t, tt.action+" "+name, got, http.StatusForbidden)
+			wantHeader(t, tt.action+" "+name, got, "Set-Cookie", "")
 		}
 
-		stranger := w.browser() // without any cookies
-		if got := stranger.post(tt.action,
-			with(formOf(t, b.get(tt.page), tt.action), tt.more...)); got.status != http.StatusForbidden &&
-			!strings.HasPrefix(tt.action, "/account/") {
-			t.Errorf("%s without cookies: %d, want 403", tt.action, got.status)
+		// On the account page, a browser without cookies is asked to sign in.
+		if !strings.HasPrefix(tt.action, "/account/") {
+			form := with(formOf(t, b.get(tt.page), tt.action), tt.fields...)
+			wantStatus(t, tt.action+" without cookies", w.browser().post(tt.action, form), http.StatusForbidden)
 		}
-
-		if !b.signedIn(c) || !other.signedIn(c) {
-			t.Fatalf("%s: a login was ended", tt.action)
-		}
+		wantSignedIn(t, "the browser after "+tt.action, b, c, true)
+		wantSignedIn(t, "the other browser after "+tt.action, other, c, true)
 	}
 
 	// Nothing was changed.
-	if sub, err := w.rows.FindSubscriber(t.Context(), w.project.ID, w.ada.ID); err != nil ||
-		sub.FirstName != w.ada.FirstName {
-		t.Errorf("the subscriber is %+v, %v, want no change", sub, err)
+	sub, err := w.rows.FindSubscriber(t.Context(), w.project.ID, w.ada.ID)
+	must(t, err)
+	if sub.FirstName != w.ada.FirstName {
+		t.Errorf("the first name is %q, want %q", sub.FirstName, w.ada.FirstName)
 	}
-	d.wants("after all forms", "authorization_pending")
+	d.wantsError("after all forms", "authorization_pending")
 }

@@ -2,6 +2,7 @@ package oidc_test
 
 import (
 	"html"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -51,27 +52,28 @@ func TestFrontchannelLogout(t *testing.T) {
 	}
 	sidOf := func(c idp.Client) string { return text(idClaims(t, tokens[c.ID])["sid"]) }
 
-	got := b.get("/oauth/logout?" + url.Values{"id_token_hint": {text(tokens[plain.ID]["id_token"])},
-		"post_logout_redirect_uri": {goodbye}, "state": {"a&b"}}.Encode())
-	const to = goodbye + "?state=a%26b"
-	if got.status != 200 || got.header.Get("Refresh") != "6; url="+to || !strings.Contains(got.body, `href="`+to+`"`) {
-		t.Errorf("logout: %d, Refresh %q, want a page that leads to %s", got.status, got.header.Get("Refresh"), to)
-	}
-	if csp := got.header.Get("Content-Security-Policy"); !strings.Contains(csp, "frame-src https:;") {
-		t.Errorf("the page's policy is %q, want one that permits frames", csp)
+	hint := text(tokens[plain.ID]["id_token"])
+	got := b.endSession("id_token_hint", hint, "post_logout_redirect_uri", goodbye, "state", "a&b")
+	const target = goodbye + "?state=a%26b"
+	wantStatus(t, "the logout", got, http.StatusOK)
+	wantHeader(t, "the logout", got, "Refresh", "6; url="+target)
+	wantText(t, "the logout", got, `href="`+target+`"`)
+	if policy := got.header.Get("Content-Security-Policy"); !strings.Contains(policy, "frame-src https:;") {
+		t.Errorf("the page's policy is %q, want one that permits frames", policy)
 	}
 
-	frames := framesIn(got.body)
-	slices.Sort(frames)
+	if sidOf(chat) == sidOf(mail) {
+		t.Errorf("both apps have the sid %s, want different ones", sidOf(chat))
+	}
 	iss := url.QueryEscape(w.url + "/")
-	want := []string{"https://app.example/bye?app=mail&iss=" + iss + "&sid=" + sidOf(mail),
-		"https://app.example/bye?iss=" + iss + "&sid=" + sidOf(chat)}
-	if !slices.Equal(frames, want) || sidOf(chat) == sidOf(mail) {
+	want := []string{
+		"https://app.example/bye?app=mail&iss=" + iss + "&sid=" + sidOf(mail),
+		"https://app.example/bye?iss=" + iss + "&sid=" + sidOf(chat),
+	}
+	if frames := slices.Sorted(slices.Values(framesIn(got.body))); !slices.Equal(frames, want) {
 		t.Errorf("the page loads %q, want %q", frames, want)
 	}
-	if b.signedIn(plain) {
-		t.Error("the browser is still signed in")
-	}
+	wantSignedIn(t, "the browser after the logout", b, plain, false)
 }
 
 // TestFrontchannelWithoutRedirect shows that a confirmed logout also loads the URIs. A logout that
@@ -86,12 +88,11 @@ func TestFrontchannelWithoutRedirect(t *testing.T) {
 	w.redeem(c, b.code(c))
 
 	got := b.submit(b.get("/logout"))
-	if len(framesIn(got.body)) != 1 || got.header.Get("Refresh") != "" {
-		t.Errorf("signing out: frames %q, Refresh %q, want one frame", framesIn(got.body), got.header.Get("Refresh"))
+	wantHeader(t, "signing out", got, "Refresh", "")
+	if frames := framesIn(got.body); len(frames) != 1 {
+		t.Errorf("signing out loads %q, want one frame", frames)
 	}
 
-	again := b.get("/oauth/logout?" + url.Values{"client_id": {c.ID}, "post_logout_redirect_uri": {goodbye}}.Encode())
-	if again.location == nil || again.location.String() != goodbye {
-		t.Errorf("signing out again: %d to %v, want a redirect", again.status, again.location)
-	}
+	again := b.endSession("client_id", c.ID, "post_logout_redirect_uri", goodbye)
+	wantRedirect(t, "signing out again", again, goodbye)
 }

@@ -13,8 +13,12 @@ import (
 )
 
 // requestBound limits the cost of a whole request, including the database.
-var requestBound = fuzzcost.Bound{CPU: 20 * time.Millisecond, CPUPerByte: 2 * time.Microsecond,
-	Heap: 2 << 20, PerByte: 512}
+var requestBound = fuzzcost.Bound{
+	CPU:        20 * time.Millisecond,
+	CPUPerByte: 2 * time.Microsecond,
+	Heap:       2 << 20,
+	PerByte:    512,
+}
 
 // ask serves a request. It fails the test if the request costs too much or causes an internal
 // error.
@@ -26,18 +30,20 @@ func (w *world) ask(t *testing.T, method, path string, header http.Header, body 
 	}
 
 	requestBound.Check(t, size, func() {
-		r := httptest.NewRequest(method, "/", strings.NewReader(body))
-		r.URL.Path, r.URL.RawQuery, _ = strings.Cut(path, "?")
-		r.Header = header.Clone()
+		req := httptest.NewRequest(method, "/", strings.NewReader(body))
+		req.URL.Path, req.URL.RawQuery, _ = strings.Cut(path, "?")
+		req.Header = header.Clone()
 		res := httptest.NewRecorder()
-		w.handler.ServeHTTP(res, r)
+		w.handler.ServeHTTP(res, req)
 		if res.Code >= 500 {
-			t.Errorf("%s %q with %v and %q = %d %s, want no internal error",
+			t.Errorf("%s %q with %v and %q: status %d, want no internal error: %s",
 				method, path, header, body, res.Code, res.Body)
 		}
-		if to := res.Header().Get("Location"); strings.Contains(to, "evil.example/") &&
-			!strings.HasPrefix(to, callback+"?") && !strings.HasPrefix(to, "/") {
-			t.Errorf("%s %q is redirected to %q, want only registered redirect URIs", method, path, to)
+
+		location := res.Header().Get("Location")
+		isRegistered := strings.HasPrefix(location, callback+"?") || strings.HasPrefix(location, "/")
+		if strings.Contains(location, "evil.example/") && !isRegistered {
+			t.Errorf("%s %q is redirected to %q, want only registered redirect URIs", method, path, location)
 		}
 	})
 }
@@ -47,8 +53,7 @@ func FuzzAuthorize(f *testing.F) {
 	w := newWorld(f)
 	c, _ := w.client(nil)
 	p := w.signer(f, nil)
-	good := url.Values{"response_type": {"code"}, "client_id": {c.ID}, "redirect_uri": {callback}, "scope": {"openid"},
-		"code_challenge": {challenge}, "code_challenge_method": {"S256"}}.Encode()
+	good := request(c, "state", "").Encode()
 	for _, more := range []string{
 		"", "prompt=none", "max_age=1e9", "claims=%7B%22id_token%22%3A%7B%22sub%22%3A%7B%22value%22%3A%22x%22%7D%7D%7D",
 		"id_token_hint=" + strings.Repeat(".", 8_000), "ui_locales=" + strings.Repeat("de+", 4_000),
@@ -62,8 +67,10 @@ func FuzzAuthorize(f *testing.F) {
 		f.Add(good + "&" + more)
 	}
 
-	for _, object := range []string{p.sign(f, p.object()), "a.b.c", strings.Repeat("A", 12_000),
-		"eyJhbGciOiJub25lIn0." + strings.Repeat("W1tb", 3_000) + ".", strings.Repeat("eyJ", 4_000) + ".e30.AA"} {
+	for _, object := range []string{
+		p.sign(f, p.object()), "a.b.c", strings.Repeat("A", 12_000),
+		"eyJhbGciOiJub25lIn0." + strings.Repeat("W1tb", 3_000) + ".", strings.Repeat("eyJ", 4_000) + ".e30.AA",
+	} {
 		f.Add("client_id=" + p.c.ID + "&request=" + object)
 		f.Add("client_id=" + p.c.ID + "&request_uri=urn:ietf:params:oauth:request_uri:" + object)
 	}
@@ -79,31 +86,35 @@ func FuzzAuthorize(f *testing.F) {
 func FuzzToken(f *testing.F) {
 	const form = "application/x-www-form-urlencoded"
 	w := newWorld(f)
-	c, secret := w.client(func(c *idp.Client) { c.Type = idp.Web })
-	r := httptest.NewRequest("GET", "/", nil)
-	r.SetBasicAuth(c.ID, secret)
-	own := r.Header.Get("Authorization")
+	c, clientSecret := w.client(func(c *idp.Client) { c.Type = idp.Web })
+	own := basic(c.ID, clientSecret)
+	redirect := "&redirect_uri=" + url.QueryEscape(callback)
+	assertionType := url.QueryEscape(idp.AssertionType)
 
-	for _, seed := range [][3]string{
-		{own, form, "grant_type=authorization_code&code=a&redirect_uri=" + url.QueryEscape(callback)},
+	for _, seed := range []struct{ authorization, contentType, body string }{
+		{own, form, "grant_type=authorization_code&code=a" + redirect},
 		{own, form, "grant_type=refresh_token&refresh_token=a..b.c.d"},
-		{own, form, "response_type=code&redirect_uri=" + url.QueryEscape(callback) + "&scope=openid&code_challenge=" +
+		{own, form, "response_type=code" + redirect + "&scope=openid&code_challenge=" +
 			challenge + "&code_challenge_method=S256"},
-		{own, form, "token=" + strings.Repeat(".", 16<<10)}, {own, form, "token=" + strings.Repeat("A", 30<<10)},
-		{"Basic Og==", form, "client_id=a&client_secret=b"}, {"Basic " + strings.Repeat("JTI1", 8_000), form, ""},
+		{own, form, "token=" + strings.Repeat(".", 16<<10)},
+		{own, form, "token=" + strings.Repeat("A", 30<<10)},
+		{"Basic Og==", form, "client_id=a&client_secret=b"},
+		{"Basic " + strings.Repeat("JTI1", 8_000), form, ""},
 		{"", form, "grant_type=client_credentials&client_id=" + c.ID +
 			"&client_secret=" + strings.Repeat("%25", 9_000)},
-		{"", form, "client_assertion_type=" + url.QueryEscape(idp.AssertionType) +
-			"&client_assertion=" + strings.Repeat("a.", 12_000)},
-		{"", form, strings.Repeat("a=&", 10_000)}, {"", form, strings.Repeat("&", 30_000)},
-		{"", "application/json", `{"grant_type":"password"}`}, {"", "application/json", strings.Repeat("[", 9_000)},
-		{"", "multipart/form-data; boundary=x", "--x--"}, {"", form + strings.Repeat(";a=b", 2_000), ""},
+		{"", form, "client_assertion_type=" + assertionType + "&client_assertion=" + strings.Repeat("a.", 12_000)},
+		{"", form, strings.Repeat("a=&", 10_000)},
+		{"", form, strings.Repeat("&", 30_000)},
+		{"", "application/json", `{"grant_type":"password"}`},
+		{"", "application/json", strings.Repeat("[", 9_000)},
+		{"", "multipart/form-data; boundary=x", "--x--"},
+		{"", form + strings.Repeat(";a=b", 2_000), ""},
 	} {
-		f.Add(seed[0], seed[1], seed[2])
+		f.Add(seed.authorization, seed.contentType, seed.body)
 	}
 
-	f.Fuzz(func(t *testing.T, authorization, kind, body string) {
-		header := http.Header{"Content-Type": {kind}}
+	f.Fuzz(func(t *testing.T, authorization, contentType, body string) {
+		header := http.Header{"Content-Type": {contentType}}
 		if authorization != "" {
 			header["Authorization"] = []string{authorization}
 		}
@@ -136,8 +147,10 @@ func FuzzCookie(f *testing.F) {
 // FuzzBearer sends arbitrary access tokens to the endpoints that accept them.
 func FuzzBearer(f *testing.F) {
 	w := newWorld(f)
-	for _, token := range []string{"a", "a..b.c.d", "eyJhbGciOiJub25lIn0.e30.", strings.Repeat(".", 30_000),
-		strings.Repeat("A", 30_000), "a b", "\x00", strings.Repeat("eyJ", 5_000) + ".e30.AA"} {
+	for _, token := range []string{
+		"a", "a..b.c.d", "eyJhbGciOiJub25lIn0.e30.", strings.Repeat(".", 30_000), strings.Repeat("A", 30_000), "a b",
+		"\x00", strings.Repeat("eyJ", 5_000) + ".e30.AA",
+	} {
 		f.Add(token)
 	}
 

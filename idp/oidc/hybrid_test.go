@@ -28,51 +28,56 @@ func and(first, second func(*idp.Client)) func(*idp.Client) {
 // name of the type, and the hashes of values that come with the ID token.
 func TestHybrid(t *testing.T) {
 	w := newWorld(t)
-	for _, kind := range []string{"id_token token", "code id_token", "code token", "code id_token token",
-		"token id_token code"} {
-		c, _ := w.client(withTypes(kind))
-		b := w.browser()
-		got := b.logIn(b.authorize(request(c, "response_type", kind, "nonce", "n", "scope",
-			"openid profile offline_access")), email, secret)
-		if got.location == nil || !strings.HasPrefix(got.location.String(), callback+"#") {
-			t.Fatalf("%s: %d to %v, want a fragment", kind, got.status, got.location)
-		}
+	for _, responseType := range []string{
+		"id_token token", "code id_token", "code token", "code id_token token", "token id_token code",
+	} {
+		t.Run(responseType, func(t *testing.T) {
+			c, _ := w.client(withTypes(responseType))
+			b := w.browser()
+			page := b.authorize(request(c, "response_type", responseType, "nonce", "n",
+				"scope", "openid profile offline_access"))
+			got := b.logIn(page, email, secret)
+			if got.location == nil || !strings.HasPrefix(got.location.String(), callback+"#") {
+				t.Fatalf("status %d to %v, want the fragment of %s", got.status, got.location, callback)
+			}
 
-		parts := strings.Fields(kind)
-		has := func(part, param string) bool {
-			if (got.param(param) != "") != slices.Contains(parts, part) {
-				t.Errorf("%s: the response has %s = %q", kind, param, got.param(param))
-			}
-			return got.param(param) != ""
-		}
-		token, code := has("token", "access_token"), has("code", "code")
-		if token && (got.param("token_type") != "Bearer" || got.param("expires_in") != "600" ||
-			got.param("scope") != "openid profile") {
-			t.Errorf("%s: the response is %v", kind, got.parameters())
-		}
+			parts := strings.Fields(responseType)
+			code, token, idToken := got.param("code"), got.param("access_token"), got.param("id_token")
+			wantPart(t, "code", code, slices.Contains(parts, "code"))
+			wantPart(t, "access_token", token, slices.Contains(parts, "token"))
+			wantPart(t, "id_token", idToken, slices.Contains(parts, "id_token"))
 
-		if has("id_token", "id_token") {
-			id := payload(t, got.param("id_token"))
-			want := map[string]any{"nonce": "n", "at_hash": nil, "c_hash": nil, "given_name": nil}
-			if token {
-				want["at_hash"] = keys.RS256.HalfHash(got.param("access_token"))
+			if token != "" {
+				wantParam(t, "the response", got, "token_type", "Bearer")
+				wantParam(t, "the response", got, "expires_in", "600")
+				wantParam(t, "the response", got, "scope", "openid profile")
 			}
-			if code {
-				want["c_hash"] = keys.RS256.HalfHash(got.param("code"))
+			if idToken != "" {
+				want := map[string]any{"nonce": "n", "at_hash": nil, "c_hash": nil, "given_name": nil}
+				if token != "" {
+					want["at_hash"] = keys.RS256.HalfHash(token)
+				}
+				if code != "" {
+					want["c_hash"] = keys.RS256.HalfHash(code)
+				}
+				wantMembers(t, "the ID token", payload(t, idToken), want)
 			}
-			for name, value := range want {
-				if id[name] != value {
-					t.Errorf("%s: %s = %v in the ID token, want %v", kind, name, id[name], value)
+			if code != "" {
+				tokens := w.redeem(c, code).json(t)
+				wantMembers(t, "the ID token of the code", idClaims(t, tokens), map[string]any{"nonce": "n"})
+				if tokens["refresh_token"] == nil {
+					t.Errorf("the code was redeemed for %v, want a refresh token", tokens)
 				}
 			}
-		}
+		})
+	}
+}
 
-		if code {
-			set := w.redeem(c, got.param("code")).json(t)
-			if id := idClaims(t, set); id["nonce"] != "n" || set["refresh_token"] == nil {
-				t.Errorf("%s: the code was redeemed for %v, want the nonce and a refresh token", kind, set)
-			}
-		}
+// wantPart checks whether a response has a parameter.
+func wantPart(t *testing.T, name, value string, want bool) {
+	t.Helper()
+	if got := value != ""; got != want {
+		t.Errorf("the response has %s: %t, want %t; it is %q", name, got, want, value)
 	}
 }
 
@@ -85,25 +90,21 @@ func TestDirectToken(t *testing.T) {
 	got := b.logIn(b.authorize(request(c, "response_type", "code token", "scope", "openid email")), email, secret)
 	token := got.param("access_token")
 
-	if info := w.userinfo(token); info.status != http.StatusOK || info.json(t)["email"] != email {
-		t.Errorf("userinfo = %d %s, want the email", info.status, info.body)
-	}
+	info := w.userinfo(token)
+	wantStatus(t, "userinfo", info, http.StatusOK)
+	wantMembers(t, "userinfo", info.json(t), map[string]any{"email": email})
 	if _, err := w.idp.Tokens.Open(t.Context(), token); err == nil {
 		t.Error("the token gives access to other APIs")
 	}
 	claims := payload(t, token)
-	if claims["aud"] != w.url+"/oauth/userinfo" || claims["scope"] != "openid email" {
-		t.Errorf("the token has %v, want it only for userinfo, with the scope openid email", claims)
-	}
+	wantMembers(t, "the token", claims, map[string]any{"aud": w.url + "/oauth/userinfo", "scope": "openid email"})
 
-	set := w.redeem(c, got.param("code")).json(t)
-	if _, err := w.idp.Tokens.Open(t.Context(), text(set["access_token"])); err != nil {
+	tokens := w.redeem(c, got.param("code")).json(t)
+	if _, err := w.idp.Tokens.Open(t.Context(), text(tokens["access_token"])); err != nil {
 		t.Errorf("the token of the code: %v", err)
 	}
 	must(t, w.idp.Logins.End(t.Context(), text(claims["sid"])))
-	if info := w.userinfo(token); info.status != http.StatusUnauthorized {
-		t.Errorf("userinfo after the login has ended = %d, want 401", info.status)
-	}
+	wantStatus(t, "userinfo after the login has ended", w.userinfo(token), http.StatusUnauthorized)
 }
 
 // TestDirectTokenRevoked shows that a client can revoke an access token from an authorization
@@ -115,9 +116,7 @@ func TestDirectTokenRevoked(t *testing.T) {
 	got := b.logIn(b.authorize(implicit(c, "response_type", "id_token token")), email, secret)
 	token := got.param("access_token")
 	w.browser().post("/oauth/revoke", url.Values{"client_id": {c.ID}, "token": {token}})
-	if info := w.userinfo(token); info.status != http.StatusUnauthorized {
-		t.Errorf("userinfo with a revoked token = %d, want 401", info.status)
-	}
+	wantStatus(t, "userinfo with a revoked token", w.userinfo(token), http.StatusUnauthorized)
 }
 
 // TestHybridErrors shows that requests without the parameters that a type needs are rejected. The
@@ -125,22 +124,43 @@ func TestDirectTokenRevoked(t *testing.T) {
 func TestHybridErrors(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withTypes("code id_token", "code token", "id_token token"))
+
 	for name, tt := range map[string]struct {
-		pairs []string
-		want  string
+		params    url.Values
+		wantError string
 	}{
-		"no nonce":     {[]string{"response_type", "code id_token", "nonce", ""}, "invalid_request"},
-		"no challenge": {[]string{"response_type", "code token", "code_challenge", ""}, "invalid_request"},
-		"no openid":    {[]string{"response_type", "code token", "scope", "email"}, "invalid_scope"},
-		"in the query": {[]string{"response_type", "id_token token", "response_mode", "query"}, "invalid_request"},
-		"not registered": {[]string{"response_type", "code id_token token", "nonce", "n"},
-			"unsupported_response_type"},
-		"a token alone": {[]string{"response_type", "token"}, "unsupported_response_type"},
+		"no nonce": {
+			params:    request(c, "response_type", "code id_token", "nonce", ""),
+			wantError: "invalid_request",
+		},
+		"no challenge": {
+			params:    request(c, "response_type", "code token", "code_challenge", ""),
+			wantError: "invalid_request",
+		},
+		"no openid": {
+			params:    request(c, "response_type", "code token", "scope", "email"),
+			wantError: "invalid_scope",
+		},
+		"in the query": {
+			params:    request(c, "response_type", "id_token token", "response_mode", "query"),
+			wantError: "invalid_request",
+		},
+		"not registered": {
+			params:    request(c, "response_type", "code id_token token", "nonce", "n"),
+			wantError: "unsupported_response_type",
+		},
+		"a token alone": {
+			params:    request(c, "response_type", "token"),
+			wantError: "unsupported_response_type",
+		},
 	} {
-		got := w.browser().authorize(request(c, tt.pairs...))
-		if got.location == nil || got.location.Fragment == "" || got.param("error") != tt.want ||
-			got.param("code")+got.param("access_token")+got.param("id_token") != "" {
-			t.Errorf("%s: %d to %v, want %s in the fragment", name, got.status, got.location, tt.want)
+		got := w.browser().authorize(tt.params)
+		wantParam(t, name, got, "error", tt.wantError)
+		for _, param := range []string{"code", "access_token", "id_token"} {
+			wantParam(t, name, got, param, "")
+		}
+		if got.location == nil || got.location.Fragment == "" {
+			t.Errorf("%s: status %d to %v, want a fragment", name, got.status, got.location)
 		}
 	}
 }
@@ -148,29 +168,33 @@ func TestHybridErrors(t *testing.T) {
 // TestResponseTypes shows which response types a client may be registered for.
 func TestResponseTypes(t *testing.T) {
 	w := newWorld(t)
-	base := idp.Client{ProjectID: w.project.ID, Type: idp.SPA, RedirectURIs: []string{callback}}
+	register := func(change func(*idp.Client)) (idp.Client, error) {
+		n := idp.Client{ProjectID: w.project.ID, Type: idp.SPA, RedirectURIs: []string{callback}}
+		change(&n)
+		created, _, err := w.idp.Clients.Create(t.Context(), n)
+		return created, err
+	}
+	bound := func(n *idp.Client) { n.DPoPBound = true }
+	withoutCode := func(n *idp.Client) { n.Grants = []string{"refresh_token"} }
 
-	for name, tt := range map[string]struct {
-		change func(*idp.Client)
-		ok     bool
-	}{
-		"in any order":   {withTypes("token code id_token"), true},
-		"a token alone":  {withTypes("token"), false},
-		"none":           {withTypes("none"), false},
-		"twice the same": {withTypes("code code"), false},
-		"bound tokens":   {and(withTypes("code token"), func(n *idp.Client) { n.DPoPBound = true }), false},
-		"a code, bound":  {and(withTypes("code id_token"), func(n *idp.Client) { n.DPoPBound = true }), true},
-		"without code grant": {and(withTypes("code token"),
-			func(n *idp.Client) { n.Grants = []string{"refresh_token"} }), false},
+	anyOrder, err := register(withTypes("token code id_token"))
+	must(t, err)
+	if anyOrder.ResponseTypes[0] != "code id_token token" {
+		t.Errorf("a type in another order is registered as %q, want code id_token token", anyOrder.ResponseTypes)
+	}
+	if _, err := register(and(withTypes("code id_token"), bound)); err != nil {
+		t.Errorf("a code and an ID token with bound tokens: %v, want success", err)
+	}
+
+	for name, change := range map[string]func(*idp.Client){
+		"a token alone":      withTypes("token"),
+		"none":               withTypes("none"),
+		"twice the same":     withTypes("code code"),
+		"bound tokens":       and(withTypes("code token"), bound),
+		"without code grant": and(withTypes("code token"), withoutCode),
 	} {
-		n := base
-		tt.change(&n)
-		made, _, err := w.idp.Clients.Create(t.Context(), n)
-		if (err == nil) != tt.ok {
-			t.Errorf("%s: %v", name, err)
-		}
-		if name == "in any order" && made.ResponseTypes[0] != "code id_token token" {
-			t.Errorf("%s: registered for %q", name, made.ResponseTypes)
+		if _, err := register(change); err == nil {
+			t.Errorf("%s: registered, want an error", name)
 		}
 	}
 }

@@ -8,16 +8,16 @@ import (
 	"testing"
 
 	"github.com/selvage/selvage/idp"
-	"github.com/selvage/selvage/internal/page"
-	"github.com/selvage/selvage/internal/problem"
+	pages "github.com/selvage/selvage/internal/page"
 )
 
+// withIDToken registers a client for the implicit flow.
 func withIDToken(n *idp.Client) { n.ResponseTypes = []string{"id_token"} }
 
 // implicit returns the parameters of a valid request for an ID token without a code.
 func implicit(c idp.Client, pairs ...string) url.Values {
-	v := request(c, "response_type", "id_token", "nonce", "n", "code_challenge", "", "code_challenge_method",
-		"", "scope", "openid profile")
+	v := request(c, "response_type", "id_token", "nonce", "n", "scope", "openid profile",
+		"code_challenge", "", "code_challenge_method", "")
 	return with(v, pairs...)
 }
 
@@ -26,25 +26,37 @@ func implicit(c idp.Client, pairs ...string) url.Values {
 func TestImplicit(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withIDToken)
-	for mode, fragment := range map[string]bool{"": true, "fragment": true, "form_post": false} {
+	for mode, sentTo := range map[string]string{ // "" means a form
+		"":          callback + "#",
+		"fragment":  callback + "#",
+		"form_post": "",
+	} {
+		name := "the mode " + mode
 		b := w.browser()
-		got := b.logIn(b.authorize(implicit(
-			c, "response_mode", mode, "claims", `{"id_token":{"email":null}}`)), email, secret)
-		if fragment != (got.location != nil && strings.HasPrefix(got.location.String(), callback+"#")) ||
-			len(got.parameters()) != 4 || got.param("state") != "s" {
-			t.Fatalf("%q: %d to %v with %v, want four parameters", mode, got.status, got.location, got.parameters())
+		page := b.authorize(implicit(c, "response_mode", mode, "claims", `{"id_token":{"email":null}}`))
+		got := b.logIn(page, email, secret)
+		wantSentTo(t, name, got, sentTo)
+		if len(got.parameters()) != 4 {
+			t.Fatalf("%s: the parameters are %v, want four", name, got.parameters())
 		}
+		wantParam(t, name, got, "state", "s")
 
 		id := payload(t, got.param("id_token"))
-		if id["sub"] != w.ada.ID || id["nonce"] != "n" || id["given_name"] != "Ada" || id["email"] != email ||
-			id["at_hash"] != nil || id["sid"] == nil {
-			t.Errorf("%q: ID token %v, want the claims of the request", mode, id)
+		wantMembers(t, name, id, map[string]any{
+			"sub":        w.ada.ID,
+			"nonce":      "n",
+			"given_name": "Ada",
+			"email":      email,
+			"at_hash":    nil,
+		})
+		if id["sid"] == nil {
+			t.Errorf("%s: the ID token has no sid, want one", name)
 		}
 
-		if again := b.authorize(implicit(c, "prompt", "none", "scope", "openid")); payload(t,
-			again.param("id_token"))["given_name"] != nil {
-			t.Errorf("%q: got %v, want no claim of a scope that was not requested", mode, again.parameters())
-		}
+		// Claims of scopes that are not requested are not returned.
+		narrow := b.authorize(implicit(c, "prompt", "none", "scope", "openid"))
+		id = payload(t, narrow.param("id_token"))
+		wantMembers(t, name+" with only openid", id, map[string]any{"given_name": nil})
 	}
 }
 
@@ -52,34 +64,38 @@ func TestImplicit(t *testing.T) {
 func TestImplicitErrors(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withIDToken)
-	b := w.browser()
-	b.logIn(b.authorize(implicit(c)), email, secret)
+	signedIn := w.browser()
+	signedIn.logIn(signedIn.authorize(implicit(c)), email, secret)
+
+	code := signedIn.authorize(request(c))
+	wantParam(t, "a code, not registered", code, "error", "unauthorized_client")
+	wantParam(t, "a code, not registered", code, "state", "s")
+	if code.location.Fragment != "" {
+		t.Errorf("the error of a request for a code is sent to %v, want no fragment", code.location)
+	}
 
 	for _, tt := range []struct {
-		name string
-		v    url.Values
-		want string
+		name      string
+		b         *browser
+		params    url.Values
+		wantError string
 	}{
-		{"no nonce", implicit(c, "nonce", ""), "invalid_request"},
-		{"response_mode query", implicit(c, "response_mode", "query"), "invalid_request"},
-		{"without openid", implicit(c, "scope", "profile"), "invalid_scope"},
-		{"a code, not registered", request(c), "unauthorized_client"},
-		{"with an access token, not registered", implicit(c, "response_type", "id_token token"),
-			"unsupported_response_type"},
-		{"an access token", implicit(c, "response_type", "token"), "unsupported_response_type"},
-		{"prompt none without a login", implicit(c, "prompt", "none", "max_age", "0"), "login_required"},
+		{"no nonce", signedIn, implicit(c, "nonce", ""), "invalid_request"},
+		{"the response_mode query", signedIn, implicit(c, "response_mode", "query"), "invalid_request"},
+		{"no openid", signedIn, implicit(c, "scope", "profile"), "invalid_scope"},
+		{
+			"with an access token, not registered", signedIn, implicit(c, "response_type", "id_token token"),
+			"unsupported_response_type",
+		},
+		{"an access token", signedIn, implicit(c, "response_type", "token"), "unsupported_response_type"},
+		{"nobody is signed in", w.browser(), implicit(c, "prompt", "none", "max_age", "0"), "login_required"},
 	} {
-		if tt.name == "prompt none without a login" {
-			b = w.browser()
-		}
-
-		got := b.authorize(tt.v)
-		if got.location == nil || got.param("error") != tt.want || got.param("id_token") != "" ||
-			got.param("state") != "s" {
-			t.Errorf("%s: %d to %v, want %s", tt.name, got.status, got.location, tt.want)
-		}
-		if want := tt.v.Get("response_type") != "code"; (got.location.Fragment != "") != want {
-			t.Errorf("%s: sent to %v, want in the fragment = %v", tt.name, got.location, want)
+		got := tt.b.authorize(tt.params)
+		wantParam(t, tt.name, got, "error", tt.wantError)
+		wantParam(t, tt.name, got, "id_token", "")
+		wantParam(t, tt.name, got, "state", "s")
+		if got.location == nil || got.location.Fragment == "" {
+			t.Errorf("%s: status %d to %v, want a fragment", tt.name, got.status, got.location)
 		}
 	}
 
@@ -97,21 +113,26 @@ func TestImplicitIsAGrant(t *testing.T) {
 	b := w.browser()
 	got := b.logIn(b.authorize(implicit(c, "scope", "openid offline_access")), email, secret)
 
-	p, err := w.rows.ListLogins(t.Context(), w.project.ID, w.ada.ID, page.Query{Size: 10})
+	logins, err := w.rows.ListLogins(t.Context(), w.project.ID, w.ada.ID, pages.Query{Size: 10})
 	must(t, err)
-	if len(p.Items) != 1 || len(p.Items[0].Grants) != 1 {
-		t.Fatalf("the logins are %+v, want one with one grant", p.Items)
+	if len(logins.Items) != 1 || len(logins.Items[0].Grants) != 1 {
+		t.Fatalf("the logins are %+v, want one with one grant", logins.Items)
 	}
-	if g := p.Items[0].Grants[0]; g.ClientID != c.ID || strings.Join(g.Scope, " ") != "openid" ||
-		!g.Revoked.IsZero() {
-		t.Errorf("the grant is %+v, want openid alone, not revoked", g)
+	grant := logins.Items[0].Grants[0]
+	if grant.ClientID != c.ID {
+		t.Errorf("the grant belongs to the client %s, want %s", grant.ClientID, c.ID)
+	}
+	if scope := strings.Join(grant.Scope, " "); scope != "openid" {
+		t.Errorf("the grant has the scope %s, want openid", scope)
+	}
+	if !grant.Revoked.IsZero() {
+		t.Errorf("the grant was revoked at %v, want it in force", grant.Revoked)
 	}
 
 	sid := text(payload(t, got.param("id_token"))["sid"])
 	must(t, w.idp.Logins.End(t.Context(), sid))
-	if got := b.authorize(implicit(c, "prompt", "none")); got.param("error") != "login_required" {
-		t.Errorf("after the login was ended: %v, want login_required", got.parameters())
-	}
+	silent := b.authorize(implicit(c, "prompt", "none"))
+	wantParam(t, "after the login was ended", silent, "error", "login_required")
 }
 
 // TestGrantNames shows that grants have the same names in settings and errors as in the metadata,
@@ -147,11 +168,16 @@ func TestGrantNames(t *testing.T) {
 		t.Errorf("the metadata has %q, the settings %q, want the same", metadata.Grants, names)
 	}
 
-	_, _, err := w.idp.Clients.Create(t.Context(), idp.Client{ProjectID: w.project.ID, Type: idp.Web,
-		RedirectURIs: []string{callback}, Grants: []string{"password"}})
+	_, _, err := w.idp.Clients.Create(t.Context(), idp.Client{
+		ProjectID:    w.project.ID,
+		Type:         idp.Web,
+		RedirectURIs: []string{callback},
+		Grants:       []string{"password"},
+	})
+	wantProblem(t, "an unknown grant", err, "grant")
 	for _, name := range idp.GrantNames() {
-		if p := problem.First(err); p == nil || p.Param != "grant" || !strings.Contains(p.Message, name) {
-			t.Errorf("the error for an unknown grant does not name %s: %v", name, err)
+		if !strings.Contains(text(err), name) {
+			t.Errorf("the error for an unknown grant is %v, want it to name %s", err, name)
 		}
 	}
 }

@@ -1,9 +1,7 @@
 package oidc_test
 
 import (
-	"html"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -27,30 +25,27 @@ func TestInvitationRedirects(t *testing.T) {
 	b := w.browser()
 	form := formOf(t, b.get(w.invite("grace@example.com")), "/invite")
 	form.Set("password", "granite-otter-nine")
-	c := *b.http
-	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	sent, err := c.PostForm(w.url+"/invite?ui_locales=de", form)
+	client := *b.http
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	res, err := client.PostForm(w.url+"/invite?ui_locales=de", form)
 	must(t, err)
-	defer sent.Body.Close()
-	to := "/invite/accepted?project=" + w.project.ID + "&ui_locales=de"
-	if sent.StatusCode != http.StatusSeeOther || sent.Header.Get("Location") != to {
-		t.Fatalf("an accepted invitation: %s to %q, want 303 to %q", sent.Status, sent.Header.Get("Location"), to)
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusSeeOther {
+		t.Fatalf("an accepted invitation: status %d, want 303", res.StatusCode)
+	}
+	accepted := "/invite/accepted?project=" + w.project.ID + "&ui_locales=de"
+	if location := res.Header.Get("Location"); location != accepted {
+		t.Fatalf("an accepted invitation redirects to %q, want %q", location, accepted)
 	}
 
+	button := `id="notice-go" href="/account?project=` + w.project.ID + `"`
 	for range 2 {
-		page := b.get(to)
-		if !strings.Contains(page.body, `id="notice-go" href="/account?project=`+w.project.ID+`"`) ||
-			!strings.Contains(page.body, "grace@example.com") || !strings.Contains(page.body, inGerman) {
-			t.Errorf("the page after an invitation: %d %s, want the account in German", page.status, page.body)
-		}
+		wantText(t, "the page after an invitation", b.get(accepted), button, "grace@example.com", inGerman)
 	}
-	other := w.browser().get(to)
-	if strings.Contains(other.body, "grace@example.com") || !strings.Contains(other.body, `id="notice-account"`) {
-		t.Errorf("the same page in another browser: %d %s, want no email", other.status, other.body)
-	}
-	if got := b.get("/invite/accepted?project=unknown"); got.status != http.StatusGone {
-		t.Errorf("the page of an unknown project: %d, want 410", got.status)
-	}
+	other := w.browser().get(accepted)
+	wantText(t, "the same page in another browser", other, `id="notice-account"`)
+	wantNoText(t, "the same page in another browser", other, "grace@example.com")
+	wantStatus(t, "the page of an unknown project", b.get("/invite/accepted?project=unknown"), http.StatusGone)
 }
 
 // TestInvitationLanguage shows that the language can be changed after a password was refused.
@@ -60,14 +55,12 @@ func TestInvitationLanguage(t *testing.T) {
 	form := formOf(t, b.get(w.invite("grace@example.com")), "/invite")
 	form.Set("password", "short")
 	refused := b.post("/invite", form)
-	_, back, found := strings.Cut(refused.body, `name="back" value="`)
-	back, _, _ = strings.Cut(back, `"`)
-	if refused.status != http.StatusUnprocessableEntity || !found {
-		t.Fatalf("a short password: %d %s, want 422 with the language menu", refused.status, refused.body)
-	}
-	page := b.post("/language", url.Values{"language": {"de"}, "back": {html.UnescapeString(back)}})
-	if !strings.Contains(page.body, `id="password-submit"`) || !strings.Contains(page.body, inGerman) ||
-		formOf(t, page, "/invite").Get("token") != form.Get("token") {
-		t.Errorf("the page in German: %d %s, want the same form", page.status, page.body)
+	wantStatus(t, "a short password", refused, http.StatusUnprocessableEntity)
+	switched := formOf(t, refused, "/language")
+	switched.Set("language", "de")
+	page := b.post("/language", switched)
+	wantText(t, "the page in German", page, `id="password-submit"`, inGerman)
+	if token := formOf(t, page, "/invite").Get("token"); token != form.Get("token") {
+		t.Errorf("the page in German has the token %q, want %q", token, form.Get("token"))
 	}
 }

@@ -18,21 +18,25 @@ import (
 // passkey adds a passkey for a subscriber, and returns the device that holds it.
 func (w *world) passkey(subscriberID string) *factortest.Authenticator {
 	w.t.Helper()
-	ctx, o := context.Background(), idp.OwnerOf(subscriberID)
-	d := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1)}
-	options, err := w.idp.Factors.BeginPasskey(ctx, o, "test", email, "Ada")
+	ctx, owner := context.Background(), idp.OwnerOf(subscriberID)
+	device := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1)}
+	options, err := w.idp.Factors.BeginPasskey(ctx, owner, "test", email, "Ada")
 	must(w.t, err)
-	_, err = w.idp.Factors.CreatePasskey(ctx, o, false, "test", "Laptop", d.Create(options))
+	_, err = w.idp.Factors.CreatePasskey(ctx, owner, false, "test", "Laptop", device.Create(options))
 	must(w.t, err)
-	return d
+	return device
 }
 
-var optionsOfPage = regexp.MustCompile(`data-options="([^"]*)"`)
+// logInByPasskey submits the response of a passkey on the login page.
+func (b *browser) logInByPasskey(page reply, credential string) reply {
+	b.w.t.Helper()
+	return b.form(page, "/login/passkey", "credential", credential)
+}
 
 // options returns the passkey options that a page passes to an authenticator.
 func (r reply) options(t testing.TB) []byte {
 	t.Helper()
-	m := optionsOfPage.FindStringSubmatch(r.body)
+	m := regexp.MustCompile(`data-options="([^"]*)"`).FindStringSubmatch(r.body)
 	if m == nil {
 		t.Fatalf("the page asks for no passkey: %d %s", r.status, r.body)
 	}
@@ -43,16 +47,16 @@ func (r reply) options(t testing.TB) []byte {
 func TestLoginWithPasskey(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	d := w.passkey(w.ada.ID)
+	device := w.passkey(w.ada.ID)
 	b := w.browser()
 	page := b.authorize(request(c))
-	credential := string(d.Get(page.options(t)))
-	acr, amr := w.proven(c, b.form(page, "/login/passkey", "credential", credential))
+	credential := string(device.Get(page.options(t)))
+	acr, amr := w.proven(c, b.logInByPasskey(page, credential))
 	wantProven(t, "only a passkey", acr, amr, "hwk", "user", "pop", "mfa")
 
 	other := w.browser()
 	page = other.logIn(other.authorize(request(c)), email, secret)
-	credential = string(d.Get(page.options(t)))
+	credential = string(device.Get(page.options(t)))
 	acr, amr = w.proven(c, other.form(page, "/login/factor", "with", "passkey", "credential", credential))
 	wantProven(t, "password and passkey", acr, amr, "pwd", "hwk", "user", "pop", "mfa")
 }
@@ -70,47 +74,38 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 
 	b, other := w.browser(), w.browser()
 	page, strange := b.authorize(request(c)), other.authorize(request(c))
-	credential := func(d *factortest.Authenticator, page reply) []string {
-		return []string{"credential", string(d.Get(page.options(t)))}
+	credential := func(device *factortest.Authenticator, page reply) string {
+		return string(device.Get(page.options(t)))
 	}
 
 	lying := *mine
 	lying.Origin = "http://localhost.evil.example"
 	for name, got := range map[string]reply{
-		"the challenge of another flow": b.form(page, "/login/passkey", credential(mine, strange)...),
-		"a different origin":            other.form(strange, "/login/passkey", credential(&lying, strange)...),
+		"the challenge of another flow": b.logInByPasskey(page, credential(mine, strange)),
+		"a different origin":            other.logInByPasskey(strange, credential(&lying, strange)),
 		"nothing":                       b.form(b.authorize(request(c)), "/login/passkey"),
 	} {
-		if got.status != http.StatusUnprocessableEntity ||
-			!strings.Contains(got.body, `id="passkey-error" role="alert">`) {
-			t.Errorf("%s: %d %s, want 422 with an error", name, got.status, got.body)
-		}
+		wantStatus(t, name, got, http.StatusUnprocessableEntity)
+		wantText(t, name, got, `id="passkey-error" role="alert">`)
 	}
 
 	// A passkey is only valid in its project, and only for its own subscriber.
 	page = b.authorize(request(foreign))
-	if got := b.form(page, "/login/passkey",
-		credential(mine, page)...); got.status != http.StatusUnprocessableEntity ||
-		!strings.Contains(got.body, "unknown here") {
-		t.Errorf("a passkey of another project: %d %s, want 422", got.status, got.body)
-	}
-	page = b.logIn(b.authorize(request(c)), email, secret)
-	if got := b.form(page, "/login/factor",
-		append(credential(hers, page), "with", "passkey")...); got.status != http.StatusUnprocessableEntity {
-		t.Errorf("another subscriber's passkey as the second factor: %d %v, want 422",
-			got.status, got.parameters())
-	}
+	got := b.logInByPasskey(page, credential(mine, page))
+	wantStatus(t, "a passkey of another project", got, http.StatusUnprocessableEntity)
+	wantText(t, "a passkey of another project", got, "unknown here")
 
-	disabled := true
+	page = b.logIn(b.authorize(request(c)), email, secret)
+	got = b.form(page, "/login/factor", "credential", credential(hers, page), "with", "passkey")
+	wantStatus(t, "another subscriber's passkey as the second factor", got, http.StatusUnprocessableEntity)
+
 	_, err = w.fabric.Subscribers.Update(t.Context(), w.project.ID, grace.ID,
-		fabric.SubscriberInput{Disabled: &disabled})
+		fabric.SubscriberInput{Disabled: new(true)})
 	must(t, err)
 	page = other.authorize(request(c))
-	if got := other.form(page, "/login/passkey",
-		credential(hers, page)...); got.status != http.StatusUnprocessableEntity ||
-		!strings.Contains(got.body, "unknown here") {
-		t.Errorf("a disabled subscriber's passkey: %d %s, want 422", got.status, got.body)
-	}
+	got = other.logInByPasskey(page, credential(hers, page))
+	wantStatus(t, "a disabled subscriber's passkey", got, http.StatusUnprocessableEntity)
+	wantText(t, "a disabled subscriber's passkey", got, "unknown here")
 }
 
 // TestPasskeysAreCounted shows that refused passkeys count against the login limits, like wrong
@@ -122,37 +117,34 @@ func TestPasskeysAreCounted(t *testing.T) {
 
 	b := w.browser()
 	page := b.authorize(request(c))
-	for i, want := range []int{http.StatusUnprocessableEntity, http.StatusUnprocessableEntity,
-		http.StatusTooManyRequests} {
-		if got := b.form(page, "/login/passkey", "credential", "{}"); got.status != want {
-			t.Errorf("attempt %d: %d %s, want %d", i+1, got.status, got.parameters(), want)
-		}
+	for range 2 {
+		wantStatus(t, "a refused passkey", b.logInByPasskey(page, "{}"), http.StatusUnprocessableEntity)
 	}
+	wantStatus(t, "one attempt too many", b.logInByPasskey(page, "{}"), http.StatusTooManyRequests)
 }
 
 // TestOnlyPasskeyStays shows that the last passkey cannot be removed if its subscriber has no
 // password.
 func TestOnlyPasskeyStays(t *testing.T) {
 	w := newWorld(t)
-	address := "grace@example.com"
-	grace, err := w.fabric.Subscribers.Create(t.Context(), w.project.ID, fabric.SubscriberInput{Email: &address})
+	grace, err := w.fabric.Subscribers.Create(t.Context(), w.project.ID,
+		fabric.SubscriberInput{Email: new("grace@example.com")})
 	must(t, err)
 
-	d := w.passkey(grace.ID)
+	device := w.passkey(grace.ID)
 	b := w.browser()
 	page := b.get("/account?project=" + w.project.ID)
-	page = b.form(page, "/login/passkey", "credential", string(d.Get(page.options(t))))
-	if !strings.Contains(page.body, `id="account-page"`) {
-		t.Fatalf("a login without a password: %d %s, want the account page", page.status, page.body)
-	}
+	page = b.logInByPasskey(page, string(device.Get(page.options(t))))
+	wantText(t, "a login without a password", page, `id="account-page"`)
 
-	all, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(grace.ID))
+	factors, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(grace.ID))
 	must(t, err)
-	if got := b.onPage(page, "/account/factors/remove", "factor",
-		all[0].ID); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "the only way") {
-		t.Errorf("removing the only passkey: %d %s, want 422", got.status, got.body)
-	}
-	if left, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(grace.ID)); err != nil || len(left) != 1 {
-		t.Errorf("remaining factors: %v, %v, want one", left, err)
+	got := b.onPage(page, "/account/factors/remove", "factor", factors[0].ID)
+	wantStatus(t, "removing the only passkey", got, http.StatusUnprocessableEntity)
+	wantText(t, "removing the only passkey", got, "the only way")
+	left, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(grace.ID))
+	must(t, err)
+	if len(left) != 1 {
+		t.Errorf("the remaining factors are %v, want one", left)
 	}
 }

@@ -10,11 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/limit"
-	"github.com/selvage/selvage/internal/page"
+	pages "github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 )
@@ -25,15 +24,19 @@ func (b *browser) guesses(c idp.Client, email string, allowed int) reply {
 	b.w.t.Helper()
 	page := b.authorize(request(c))
 	for i := range allowed {
-		if page = b.logIn(page, email, fmt.Sprint("guess-", i)); page.status != http.StatusUnprocessableEntity {
-			b.w.t.Fatalf("guess %d at %s = %d, want 422", i, email, page.status)
+		page = b.logIn(page, email, fmt.Sprint("guess-", i))
+		if page.status != http.StatusUnprocessableEntity {
+			b.w.t.Fatalf("guess %d at %s: status %d, want 422", i, email, page.status)
 		}
 	}
+
 	page = b.logIn(page, email, "one-too-many")
-	if after, err := strconv.Atoi(page.header.Get("Retry-After")); page.status != http.StatusTooManyRequests ||
-		err != nil || after < 1 {
-		b.w.t.Fatalf("guess %d at %s = %d, Retry-After %q, want 429", allowed, email, page.status,
-			page.header.Get("Retry-After"))
+	if page.status != http.StatusTooManyRequests {
+		b.w.t.Fatalf("guess %d at %s: status %d, want 429", allowed, email, page.status)
+	}
+	retry := page.header.Get("Retry-After")
+	if seconds, err := strconv.Atoi(retry); err != nil || seconds < 1 {
+		b.w.t.Fatalf("guess %d at %s: Retry-After %q, want a number of seconds", allowed, email, retry)
 	}
 	return page
 }
@@ -47,31 +50,27 @@ func TestThrottled(t *testing.T) {
 
 	// Start right after a full minute, so that the displayed time is known.
 	w.pass(w.now().Truncate(time.Minute).Add(time.Minute + time.Second).Sub(w.now()))
-	at := w.now()
-	b := w.browser()
-	known := b.guesses(c, email, 3)
-	until := at.Add(5 * time.Minute).UTC().Truncate(time.Minute).Format("15:04")
-	want := `>Too many attempts. Wait until ` + until + ` UTC (4 minutes), or reset your password.<`
-	if !strings.Contains(known.body, want) || !strings.Contains(known.body, `value="`+email+`"`) {
-		t.Errorf("the page is %s, want %s and the email", known.body, want)
-	}
+	start := w.now()
+	known := w.browser().guesses(c, email, 3)
+	until := start.Add(5 * time.Minute).UTC().Truncate(time.Minute).Format("15:04")
+	wantText(t, "the page after too many guesses", known,
+		`>Too many attempts. Wait until `+until+` UTC (4 minutes), or reset your password.<`, `value="`+email+`"`)
 
 	// The response for an unknown account has the same text.
 	unknown := w.browser().guesses(c, "nobody@example.com", 3)
-	known.body, unknown.body = noChallenge(known.body), noChallenge(unknown.body)
-	id := func(r reply) string { return hiddenID.FindStringSubmatch(r.body)[1] }
-	if strings.NewReplacer(email, "X", id(known),
-		"ID").Replace(known.body) != strings.NewReplacer("nobody@example.com", "X", id(unknown),
-		"ID").Replace(unknown.body) {
-		t.Error("the answer for an unknown account differs")
+	masked := func(page reply, email string) string {
+		id := hiddenID.FindStringSubmatch(page.body)[1]
+		return strings.NewReplacer(email, "EMAIL", id, "ID").Replace(noChallenge(page.body))
+	}
+	if got, want := masked(unknown, "nobody@example.com"), masked(known, email); got != want {
+		t.Errorf("the page for an unknown account is %s, want the same as for a known one: %s", got, want)
 	}
 
 	// Other spellings of the email address count as the same account.
 	for _, spelled := range []string{email, strings.ToUpper(email), " " + email + " "} {
 		other := w.browser()
-		if got := other.logIn(other.authorize(request(c)), spelled, secret); got.status != http.StatusTooManyRequests {
-			t.Errorf("the right password of %q at a throttled account = %d, want 429", spelled, got.status)
-		}
+		got := other.logIn(other.authorize(request(c)), spelled, secret)
+		wantStatus(t, "the right password of "+spelled+" at a throttled account", got, http.StatusTooManyRequests)
 	}
 
 	// After the wait, the right password is accepted any number of times, because only wrong
@@ -88,128 +87,6 @@ func TestThrottled(t *testing.T) {
 	w.browser().guesses(c, email, 3)
 }
 
-// newKnownDevice returns a browser in which the subscriber signed in before strangers used up the
-// limits of the account and the network.
-func newKnownDevice(t *testing.T) (w *world, c idp.Client, home *browser) {
-	t.Helper()
-	w = newWorld(t)
-	w.limits.Set(limit.Rates{
-		limit.LoginPerAccount: {Burst: 3, Every: 4 * time.Minute},
-		limit.LoginPerDevice:  {Burst: 3, Every: 4 * time.Minute},
-		limit.LoginPerNetwork: {Burst: 5, Every: time.Hour},
-	})
-	c, _ = w.client(nil)
-	home = w.browser()
-	home.code(c)
-
-	w.browser().guesses(c, email, 3)
-	w.browser().guesses(c, "somebody@example.com", 2) // uses up the network's limit
-	return w, c, home
-}
-
-// loginAgain opens the login page in a browser that is signed in.
-func loginAgain(b *browser, c idp.Client) reply { return b.authorize(request(c, "prompt", "login")) }
-
-// TestKnownDevice shows that strangers' guesses do not lock out a device that signed in before. The
-// device has its own count, with the same limit as strangers, and is not locked out for long.
-func TestKnownDevice(t *testing.T) {
-	w, c, home := newKnownDevice(t)
-	login := func(b *browser, page reply) int { return b.logIn(page, email, secret).status }
-	if got := login(home, loginAgain(home, c)); got != http.StatusSeeOther {
-		t.Errorf("a login from a known device = %d, want 303", got)
-	}
-
-	page := loginAgain(home, c)
-	for range 3 {
-		page = home.logIn(page, email, "wrong-guess")
-	}
-	if got := login(home, page); got != http.StatusTooManyRequests {
-		t.Errorf("a login from a known device after three wrong passwords = %d, want 429", got)
-	}
-
-	w.pass(4 * time.Minute)
-	if got := login(home, loginAgain(home, c)); got != http.StatusSeeOther {
-		t.Errorf("a login from a known device after the wait = %d, want 303", got)
-	}
-}
-
-// TestDeviceOfOther shows that a device that signed in to another account counts as a stranger's.
-func TestDeviceOfOther(t *testing.T) {
-	w := newWorld(t)
-	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 3, Every: 4 * time.Minute}})
-	c, _ := w.client(nil)
-	other, theirs := w.subscriber("grace@example.com"), w.browser()
-	theirs.logIn(theirs.authorize(request(c)), other.Email, secret)
-
-	w.browser().guesses(c, email, 3)
-	if got := theirs.logIn(loginAgain(theirs, c), email, secret).status; got != http.StatusTooManyRequests {
-		t.Errorf("a login from a device of another account = %d, want 429", got)
-	}
-}
-
-// TestForgedMark shows that altered marks and marks of other accounts do not count.
-func TestForgedMark(t *testing.T) {
-	w, _, _ := newKnownDevice(t)
-	mark, _ := w.idp.DeviceMarks.Mark("", w.subscriber("grace@example.com"), false)
-	good, _ := w.idp.DeviceMarks.Mark("", w.ada, false)
-	id, codes, _ := strings.Cut(good, ".")
-	moved, _, _ := strings.Cut(mark, ".")
-	until, mac, _ := strings.Cut(codes, "-")
-	later, _ := strconv.ParseInt(until, 10, 64)
-	for _, made := range []string{
-		mark, "", ".", good + "x", strings.ToUpper(good), moved + "." + codes,
-		id + "." + strconv.FormatInt(later+1, 10) + "-" + mac,
-		id + "." + until + "-", id, strings.Repeat(good, 20), "\x00" + good,
-	} {
-		from := idp.Visitor{Network: "192.0.2.1", Device: made}
-		if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret, from); err == nil {
-			t.Errorf("the forged mark %q is accepted", made)
-		}
-	}
-
-	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{Device: good}); err != nil {
-		t.Errorf("a valid mark is refused: %v", err)
-	}
-}
-
-// TestMarkExpires shows that after half a year, a device counts as a stranger's again.
-func TestMarkExpires(t *testing.T) {
-	w := newWorld(t)
-	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: 200 * 24 * time.Hour}})
-	c, _ := w.client(nil)
-	edsger := w.subscriber("edsger@example.com")
-	mark, _ := w.idp.DeviceMarks.Mark("", edsger, false)
-	w.browser().guesses(c, edsger.Email, 1)
-	w.pass(181 * 24 * time.Hour)
-	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, edsger.Email, secret,
-		idp.Visitor{Device: mark}); err == nil {
-		t.Error("a mark is accepted after half a year")
-	}
-}
-
-// TestDeviceMark shows that a mark names only a few accounts, most recent first. Its size is
-// therefore limited.
-func TestDeviceMark(t *testing.T) {
-	w := newWorld(t)
-	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: time.Hour}})
-	mark := ""
-	for i := range 40 {
-		mark, _ = w.idp.DeviceMarks.Mark(mark, fabric.Subscriber{ID: fmt.Sprint("subscriber-", i%8)}, false)
-	}
-
-	mark, kept := w.idp.DeviceMarks.Mark(mark, w.ada, false)
-	again, _ := w.idp.DeviceMarks.Mark(mark, w.ada, false)
-	if len(mark) > 512 || kept < 90*24*time.Hour || len(again) != len(mark) {
-		t.Errorf("marks of %d and %d bytes are kept for %v", len(mark), len(again), kept)
-	}
-	for range 3 {
-		if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret,
-			idp.Visitor{Device: again}); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // TestParallelGuesses shows that the limit also applies to 64 concurrent guesses on several nodes.
 func TestParallelGuesses(t *testing.T) {
 	w := newWorld(t)
@@ -218,19 +95,23 @@ func TestParallelGuesses(t *testing.T) {
 
 	var mu sync.Mutex
 	answers := make(map[string]int)
-	var all sync.WaitGroup
+	var guesses sync.WaitGroup
 	for i := range 64 {
-		all.Go(func() {
-			_, err := nodes[i%2].Logins.LogIn(t.Context(), w.project.ID, email, fmt.Sprint("guess-", i), idp.Visitor{})
+		guesses.Go(func() {
+			guess := fmt.Sprint("guess-", i)
+			_, err := nodes[i%2].Logins.LogIn(t.Context(), w.project.ID, email, guess, idp.Visitor{})
 			mu.Lock()
 			defer mu.Unlock()
 			answers[fmt.Sprint(err)]++
 		})
 	}
+	guesses.Wait()
 
-	all.Wait()
-	if answers["Email or password is wrong."] != 10 || len(answers) != 2 {
-		t.Errorf("the answers to 64 concurrent guesses were %v, want 10 checked", answers)
+	if checked := answers["Email or password is wrong."]; checked != 10 {
+		t.Errorf("%d of 64 concurrent guesses were checked, want 10", checked)
+	}
+	if len(answers) != 2 {
+		t.Errorf("the answers to 64 concurrent guesses were %v, want two kinds", answers)
 	}
 }
 
@@ -242,19 +123,21 @@ func TestThrottledCurrent(t *testing.T) {
 	s, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{})
 	must(t, err)
 
-	for i, want := range []string{"current: The current password is wrong.",
-		"current: The current password is wrong.", "too many requests; try again later"} {
-		if _, err := w.idp.Accounts.ChangePassword(t.Context(), s, "wrong", "another-lantern-9",
-			idp.Visitor{}); err == nil || err.Error() != want {
-			t.Errorf("guess %d = %v, want %s", i, err, want)
+	for i, want := range []string{
+		"current: The current password is wrong.",
+		"current: The current password is wrong.",
+		"too many requests; try again later",
+	} {
+		_, err := w.idp.Accounts.ChangePassword(t.Context(), s, "wrong", "another-lantern-9", idp.Visitor{})
+		if err == nil || err.Error() != want {
+			t.Errorf("guess %d: %v, want %s", i, err, want)
 		}
 	}
 
 	b := w.browser()
 	got := b.onPage(b.account(), "/account/password", "current", secret, "password", "another-lantern-9")
-	if got.status != http.StatusTooManyRequests || !strings.Contains(got.body, "Too many attempts. Wait until") {
-		t.Errorf("POST /account/password = %d %s, want 429", got.status, got.body)
-	}
+	wantStatus(t, "the right password after wrong ones", got, http.StatusTooManyRequests)
+	wantText(t, "the right password after wrong ones", got, "Too many attempts. Wait until")
 }
 
 // TestPasswordAsEmail shows that the audit trail does not contain unknown email addresses, because
@@ -270,26 +153,35 @@ func TestPasswordAsEmail(t *testing.T) {
 	}
 	b.logIn(b.authorize(request(c)), email, "wrong")
 
-	trail, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
-		page.Query{Size: page.MaxSize})
-	if err != nil || len(trail.Items) != 3 {
-		t.Fatalf("ListAudit = %d, %v, want three refused logins", len(trail.Items), err)
+	refused := audit.Filter{Action: "login", Outcome: audit.Refused}
+	trail, err := w.rows.ListAudit(t.Context(), refused, pages.Query{Size: pages.MaxSize})
+	must(t, err)
+	if len(trail.Items) != 3 {
+		t.Fatalf("the trail has %d refused logins, want 3", len(trail.Items))
 	}
-	known, last, first := trail.Items[0], trail.Items[1], trail.Items[2]
+	known, second, first := trail.Items[0], trail.Items[1], trail.Items[2]
 
 	// The unknown address is masked, but has the same target both times.
-	for _, e := range []audit.Event{last, first} {
-		if all := strings.ToLower(fmt.Sprintf("%+v", e)); strings.Contains(all, "3horses") ||
-			e.Detail["account"] != "***" {
-			t.Errorf("the event reveals the typed text: %s", all)
+	for _, event := range []audit.Event{first, second} {
+		if account := event.Detail["account"]; account != "***" {
+			t.Errorf("the event names the account %q, want ***", account)
+		}
+		if whole := strings.ToLower(fmt.Sprintf("%+v", event)); strings.Contains(whole, "3horses") {
+			t.Errorf("the event reveals the typed text: %s", whole)
 		}
 	}
-	if last.Target != first.Target || last.Target.ID == "" {
-		t.Errorf("the targets are %v and %v, want the same", first.Target, last.Target)
+	if first.Target.ID == "" {
+		t.Error("the event of an unknown account has no target, want one")
+	}
+	if second.Target != first.Target {
+		t.Errorf("the second attempt has the target %v, want %v, as the first", second.Target, first.Target)
 	}
 
-	if known.Target.ID != w.ada.ID || !strings.HasSuffix(known.Detail["account"], "@example.com") {
-		t.Errorf("the event of an existing account is %+v", known)
+	if known.Target.ID != w.ada.ID {
+		t.Errorf("the event of an existing account has the target %v, want %s", known.Target, w.ada.ID)
+	}
+	if account := known.Detail["account"]; !strings.HasSuffix(account, "@example.com") {
+		t.Errorf("the event of an existing account names %q, want its domain", account)
 	}
 }
 
@@ -297,59 +189,36 @@ func TestPasswordAsEmail(t *testing.T) {
 // limits of its networks.
 func TestSprayingFromRange(t *testing.T) {
 	w := newWorld(t)
-	w.limits.Set(limit.Rates{limit.LoginPerAccount: limit.Of(5, time.Hour),
-		limit.LoginPerNetwork: limit.Of(5, time.Hour), limit.LoginPerRange: limit.Of(7, time.Hour)})
+	w.limits.Set(limit.Rates{
+		limit.LoginPerAccount: limit.Of(5, time.Hour),
+		limit.LoginPerNetwork: limit.Of(5, time.Hour),
+		limit.LoginPerRange:   limit.Of(7, time.Hour),
+	})
 
-	spray := func(email, network string) error {
-		_, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, "wrong", idp.Visitor{Network: network})
+	logIn := func(email, password, network string) error {
+		_, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, password, idp.Visitor{Network: network})
 		return err
 	}
 
-	looked := 0
+	checked := 0
 	for i := range 20 {
-		if errors.Is(spray(fmt.Sprintf("person%d@example.com", i), fmt.Sprintf("2001:db8:1:%d::/64", i)),
-			problem.Unauthenticated) {
-			looked++
+		person, network := fmt.Sprintf("person%d@example.com", i), fmt.Sprintf("2001:db8:1:%d::/64", i)
+		if errors.Is(logIn(person, "wrong", network), problem.Unauthenticated) {
+			checked++
 		}
 	}
-	if looked != 7 {
-		t.Errorf("%d passwords from twenty networks of a range were checked, want 7", looked)
+	if checked != 7 {
+		t.Errorf("%d passwords from twenty networks of a range were checked, want 7", checked)
 	}
 
-	if err := spray("person@example.com", "2001:db8:2::/64"); !errors.Is(err, problem.Unauthenticated) {
-		t.Errorf("a guess from another range = %v, want it to be checked", err)
+	const otherRange = "2001:db8:2::/64"
+	if err := logIn("person@example.com", "wrong", otherRange); !errors.Is(err, problem.Unauthenticated) {
+		t.Errorf("a guess from another range: %v, want it to be checked", err)
 	}
 	// The right password does not count against the limits of the range.
 	for range 9 {
-		if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret,
-			idp.Visitor{Network: "2001:db8:2::/64"}); err != nil {
-			t.Errorf("the right password from the range = %v", err)
+		if err := logIn(email, secret, otherRange); err != nil {
+			t.Errorf("the right password from the range: %v", err)
 		}
 	}
 }
-
-// TestDeviceOfAnotherPassword shows that marks from before a change of the password no longer
-// exempt a device from the limits for strangers.
-func TestDeviceOfAnotherPassword(t *testing.T) {
-	w := newWorld(t)
-	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: time.Hour}})
-	mark, _ := w.idp.DeviceMarks.Mark("", w.ada, false)
-
-	fresh := "granite-otter-nine"
-	changed, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, w.ada.ID,
-		fabric.SubscriberInput{Password: &fresh})
-	must(t, err)
-
-	w.browser().guesses(first(w.client(nil)), email, 1)
-	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, fresh,
-		idp.Visitor{Device: mark}); !errors.Is(err, problem.RateLimited) {
-		t.Errorf("a login with a mark from before the new password = %v, want it throttled", err)
-	}
-
-	mark, _ = w.idp.DeviceMarks.Mark(mark, changed, false)
-	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, fresh, idp.Visitor{Device: mark}); err != nil {
-		t.Errorf("a login with a mark from after the new password = %v, want it accepted", err)
-	}
-}
-
-func first(c idp.Client, _ string) idp.Client { return c }

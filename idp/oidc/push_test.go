@@ -1,12 +1,12 @@
 package oidc_test
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,11 +43,15 @@ func TestPush(t *testing.T) {
 	if stored := strings.Join(w.entries(), "\n"); strings.Contains(stored, "not-stored") {
 		t.Errorf("an unknown parameter is stored: %s", stored)
 	}
+	wantStatus(t, "pushing", got, http.StatusCreated)
+	wantHeader(t, "pushing", got, "Cache-Control", "no-store")
 	doc := got.json(t)
+	if doc["expires_in"] != 90.0 {
+		t.Errorf("expires_in is %v, want 90", doc["expires_in"])
+	}
 	uri := text(doc["request_uri"])
-	if got.status != http.StatusCreated || doc["expires_in"] != 90.0 || got.header.Get("Cache-Control") != "no-store" ||
-		!strings.HasPrefix(uri, "urn:ietf:params:oauth:request_uri:") {
-		t.Fatalf("pushing: %d %v %s", got.status, got.header, got.body)
+	if !strings.HasPrefix(uri, "urn:ietf:params:oauth:request_uri:") {
+		t.Fatalf("the request_uri is %s, want a URN for request URIs", uri)
 	}
 
 	b := w.browser()
@@ -55,14 +59,16 @@ func TestPush(t *testing.T) {
 	page := b.authorize(with(reference(c, uri), "state", "outside", "redirect_uri", "https://evil.example/"))
 	w.pass(2 * time.Minute) // a person may take longer than the lifetime of the request_uri
 	answer := b.logIn(page, email, secret)
-	if answer.param("state") != "pushed" || answer.param("code") == "" {
-		t.Fatalf("the response is %v, want state=pushed and a code", answer.parameters())
-	}
+	wantCode(t, "the pushed request", answer)
+	wantParam(t, "the pushed request", answer, "state", "pushed")
 	if id := idClaims(t, w.redeem(c, answer.param("code")).json(t)); id["nonce"] != "n" {
-		t.Errorf("the ID token is %v, want the nonce n", id)
+		t.Errorf("the nonce in the ID token is %v, want n", id["nonce"])
 	}
-	if again := b.authorize(reference(c, uri)); again.location != nil || !strings.Contains(again.body, "used before") {
-		t.Errorf("after its response: %d %v, want a page about it", again.status, again.location)
+
+	again := b.authorize(reference(c, uri))
+	wantText(t, "the request_uri after its response", again, "used before")
+	if again.location != nil {
+		t.Errorf("the request_uri after its response redirects to %v, want a page", again.location)
 	}
 }
 
@@ -78,26 +84,30 @@ func TestPushedOnce(t *testing.T) {
 		browsers[i].code(c) // signed in
 	}
 
-	var all sync.WaitGroup
-	codes := make([]string, len(browsers))
-	for i, b := range browsers {
-		all.Go(func() { codes[i] = b.authorize(reference(c, uri)).param("code") })
+	var requests sync.WaitGroup
+	var codes atomic.Int32
+	for _, b := range browsers {
+		requests.Go(func() {
+			if b.authorize(reference(c, uri)).param("code") != "" {
+				codes.Add(1)
+			}
+		})
 	}
-	all.Wait()
-	if n := len(strings.Fields(strings.Join(codes, " "))); n != 1 {
+	requests.Wait()
+	if n := codes.Load(); n != 1 {
 		t.Errorf("%d browsers got a code, want 1", n)
 	}
 
+	// Another node resolves the request, but only for its client.
+	uri = w.pushed(c)
+	node := w.second().Requests
+	if _, _, err := node.Resolve(t.Context(), c, reference(c, uri)); err != nil {
+		t.Errorf("another node resolves the request of the client: %v", err)
+	}
 	other, _ := w.client(nil)
-	uri, second := w.pushed(c), w.second().Requests
-	for name, tt := range map[string]struct {
-		c  idp.Client
-		ok bool
-	}{"the client": {c, true}, "another client": {other, false}} {
-		_, _, err := second.Resolve(context.Background(), tt.c, reference(tt.c, uri))
-		if first := problem.First(err); (first == nil) != tt.ok || first != nil && first.Code != "invalid_request_uri" {
-			t.Errorf("another node resolves the request of %s: %v", name, err)
-		}
+	_, _, err := node.Resolve(t.Context(), other, reference(other, uri))
+	if p := problem.First(err); p == nil || p.Code != "invalid_request_uri" {
+		t.Errorf("another node resolves the request of another client: %v, want invalid_request_uri", err)
 	}
 }
 
@@ -106,10 +116,10 @@ func TestPushedOnce(t *testing.T) {
 func TestPushErrors(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	confidential, own := w.client(func(n *idp.Client) { n.Type, n.AuthMethod = idp.Web, idp.AuthPost })
+	confidential, clientSecret := w.client(func(n *idp.Client) { n.Type, n.AuthMethod = idp.Web, idp.AuthPost })
 	for name, tt := range map[string]struct {
-		v    url.Values
-		code string
+		params    url.Values
+		wantError string
 	}{
 		"a request_uri":               {request(c, "request_uri", w.pushed(c)), "invalid_request"},
 		"an unregistered address":     {request(c, "redirect_uri", callback+"/x"), "invalid_request"},
@@ -120,46 +130,50 @@ func TestPushErrors(t *testing.T) {
 		"an unknown response type":    {request(c, "response_type", "code none"), "unsupported_response_type"},
 		"an unsigned request object":  {request(c, "request", "eyJhbGciOiJub25lIn0.e30."), "request_not_supported"},
 		"no credentials":              {request(confidential), "invalid_client"},
-		"a wrong secret":              {request(confidential, "client_secret", own+"x"), "invalid_client"},
+		"a wrong secret":              {request(confidential, "client_secret", clientSecret+"x"), "invalid_client"},
 		"a client that is not known":  {request(c, "client_id", "x"), "invalid_client"},
 		"a secret of a public client": {request(c, "client_secret", "x"), "invalid_client"},
 	} {
-		if got := w.browser().post("/oauth/par", tt.v); got.status/100 != 4 || got.json(t)["error"] != tt.code {
-			t.Errorf("%s: %d %s, want %s", name, got.status, got.body, tt.code)
+		got := w.browser().post("/oauth/par", tt.params)
+		wantError(t, name, got, tt.wantError)
+		if got.status < 400 || got.status > 499 {
+			t.Errorf("%s: status %d, want an error of the client", name, got.status)
 		}
 	}
 
 	uri := w.pushed(c)
-	for name, v := range map[string]url.Values{
-		"of another client": reference(confidential, uri), "altered": reference(c, uri[:len(uri)-1]+"1"),
-		"short": reference(c, uri[:len(uri)-1]), "with a request": with(reference(c, uri), "request", "a.b.c"),
+	for name, params := range map[string]url.Values{
+		"of another client": reference(confidential, uri),
+		"altered":           reference(c, uri[:len(uri)-1]+"1"),
+		"short":             reference(c, uri[:len(uri)-1]),
+		"with a request":    with(reference(c, uri), "request", "a.b.c"),
 	} {
-		if got := w.browser().authorize(v); got.status != 400 || !strings.Contains(got.body, `id="error-page"`) {
-			t.Errorf("%s: %d %v, want 400 and the error page", name, got.status, got.location)
-		}
+		got := w.browser().authorize(params)
+		wantStatus(t, "a request_uri "+name, got, http.StatusBadRequest)
+		wantText(t, "a request_uri "+name, got, `id="error-page"`)
 	}
 
 	w.pass(91 * time.Second)
-	if got := w.browser().authorize(reference(c, uri)); got.status != 400 || got.location != nil {
-		t.Errorf("expired: %d %v, want 400", got.status, got.location)
+	expired := w.browser().authorize(reference(c, uri))
+	wantStatus(t, "an expired request_uri", expired, http.StatusBadRequest)
+	if expired.location != nil {
+		t.Errorf("an expired request_uri redirects to %v, want a page", expired.location)
 	}
 
-	if got := w.browser().get("/oauth/par"); got.status != http.StatusMethodNotAllowed {
-		t.Errorf("GET: %d, want 405", got.status)
-	}
+	wantStatus(t, "GET", w.browser().get("/oauth/par"), http.StatusMethodNotAllowed)
 }
 
 // TestPushRequired shows that a client that must push its requests cannot send them in another way.
 func TestPushRequired(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.RequirePushed = true })
-	if got := w.browser().authorize(request(c)); got.param("error") != "invalid_request" || got.param("state") != "s" {
-		t.Errorf("not pushed: %v, want invalid_request", got.parameters())
-	}
+	direct := w.browser().authorize(request(c))
+	wantParam(t, "a request that is not pushed", direct, "error", "invalid_request")
+	wantParam(t, "a request that is not pushed", direct, "state", "s")
+
 	b := w.browser()
-	if got := b.logIn(b.authorize(reference(c, w.pushed(c))), email, secret); got.param("code") == "" {
-		t.Errorf("pushed: %v, want a code", got.parameters())
-	}
+	pushed := b.logIn(b.authorize(reference(c, w.pushed(c))), email, secret)
+	wantCode(t, "a pushed request", pushed)
 }
 
 // TestPushedLate shows that a pushed request is answered only once, even long after it has expired.

@@ -22,39 +22,35 @@ import (
 // on any node. All callers get the refresh token from this rotation.
 func TestRefreshParallel(t *testing.T) {
 	w := newWorld(t)
-	other := w.second()
 	c, _ := w.client(nil)
 	first := text(w.tokens(c)["refresh_token"])
 
+	nodes := []*idp.Provider{w.idp, w.second()}
 	var mu sync.Mutex
-	var wg sync.WaitGroup
-	given := make(map[string]int)
+	var refreshes sync.WaitGroup
+	given := make(map[string]int) // by new refresh token
 	for i := range 50 {
-		wg.Go(func() {
-			p := w.idp
-			if i%2 == 1 {
-				p = other
-			}
-			set, err := p.Grants.Refresh(t.Context(), c, idp.Refreshing{Token: first})
-			mu.Lock()
-			defer mu.Unlock()
+		refreshes.Go(func() {
+			set, err := nodes[i%2].Grants.Refresh(t.Context(), c, idp.Refreshing{Token: first})
 			if err != nil {
 				t.Errorf("a concurrent refresh failed: %v", err)
+				return
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			given[set.RefreshToken]++
 		})
 	}
-
-	wg.Wait()
+	refreshes.Wait()
 	if len(given) != 1 {
 		t.Fatalf("50 uses of one refresh token returned %d new tokens, want one: %v", len(given), given)
 	}
 
-	// The new token works.
 	for next := range given {
-		if next == first || w.refresh(c, next).status != http.StatusOK {
-			t.Error("the new refresh token is the old one, or is refused")
+		if next == first {
+			t.Error("the new refresh token is the old one")
 		}
+		wantStatus(t, "the new refresh token", w.refresh(c, next), http.StatusOK)
 	}
 }
 
@@ -64,71 +60,100 @@ func TestRefreshGrace(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	stranger, _ := w.client(nil)
+	other := w.second()
 
-	tests := []struct {
-		name string
-		// Each case uses the old token again, and then checks whether the grant is still valid.
-		again func(p *idp.Provider, used, next string) error
-		lives bool
+	// forge replaces the secret in a refresh token.
+	forge := func(token string) string { return token[:len(token)-52] + strings.Repeat("A", 52) }
+
+	for name, tt := range map[string]struct {
+		again     func(node *idp.Provider, used, next string) error // uses the old token again
+		wantEnded bool                                              // whether this ends the grant
 	}{
-		{"immediately", func(p *idp.Provider, used, next string) error {
-			return w.wantRefresh(p, c, used, next)
-		}, true},
-		{"after 2 seconds", func(p *idp.Provider, used, next string) error {
-			w.pass(2 * time.Second)
-			return w.wantRefresh(p, c, used, next)
-		}, true},
-		{"after 2 seconds and 8 more, since a use does not extend the period",
-			func(p *idp.Provider, used, next string) error {
+		"immediately": {
+			again: func(node *idp.Provider, used, next string) error {
+				return w.wantRefresh(node, c, used, next)
+			},
+		},
+		"after 2 seconds": {
+			again: func(node *idp.Provider, used, next string) error {
 				w.pass(2 * time.Second)
-				err := w.wantRefresh(p, c, used, next)
+				return w.wantRefresh(node, c, used, next)
+			},
+		},
+		"after 2 seconds and 8 more, since a use does not extend the period": {
+			again: func(node *idp.Provider, used, next string) error {
+				w.pass(2 * time.Second)
+				err := w.wantRefresh(node, c, used, next)
 				w.pass(8 * time.Second)
-				return errors.Join(err, w.wantRefresh(p, c, used, ""))
-			}, false},
-		{"after 10 seconds", func(p *idp.Provider, used, _ string) error {
-			w.pass(10 * time.Second)
-			return w.wantRefresh(p, c, used, "")
-		}, false},
-		{"by another client", func(p *idp.Provider, used, _ string) error {
-			return w.wantRefresh(p, stranger, used, "")
-		}, true},
-		{"for more than was granted", func(p *idp.Provider, used, _ string) error {
-			old := idp.Refreshing{Token: used, Scope: "openid email"}
-			if _, err := p.Grants.Refresh(t.Context(), c, old); err == nil {
-				return errors.New("a wider scope is granted")
-			}
-			return nil
-		}, true},
-		{"with a different secret", func(p *idp.Provider, used, _ string) error {
-			return w.wantRefresh(p, c, used[:len(used)-52]+strings.Repeat("A", 52), "")
-		}, false},
-		{"to revoke it", func(p *idp.Provider, used, _ string) error {
-			return p.Grants.RevokeToken(t.Context(), c, used)
-		}, false},
-		{"to revoke it after the period", func(p *idp.Provider, used, _ string) error {
-			w.pass(10 * time.Second)
-			return p.Grants.RevokeToken(t.Context(), c, used)
-		}, false},
-		{"to revoke it, with a different secret", func(p *idp.Provider, used, _ string) error {
-			return p.Grants.RevokeToken(t.Context(), c, used[:len(used)-52]+strings.Repeat("A", 52))
-		}, false},
-		{"to revoke it, by another client", func(p *idp.Provider, used, _ string) error {
-			return p.Grants.RevokeToken(t.Context(), stranger, used)
-		}, true},
-	}
-
-	for node, p := range map[string]*idp.Provider{"the same node": w.idp, "another node": w.second()} {
-		for _, tt := range tests {
+				return errors.Join(err, w.wantRefused(node, c, used))
+			},
+			wantEnded: true,
+		},
+		"after 10 seconds": {
+			again: func(node *idp.Provider, used, _ string) error {
+				w.pass(10 * time.Second)
+				return w.wantRefused(node, c, used)
+			},
+			wantEnded: true,
+		},
+		"by another client": {
+			again: func(node *idp.Provider, used, _ string) error {
+				return w.wantRefused(node, stranger, used)
+			},
+		},
+		"for more than was granted": {
+			again: func(node *idp.Provider, used, _ string) error {
+				wider := idp.Refreshing{Token: used, Scope: "openid email"}
+				if _, err := node.Grants.Refresh(t.Context(), c, wider); err == nil {
+					return errors.New("a wider scope is granted")
+				}
+				return nil
+			},
+		},
+		"with a different secret": {
+			again: func(node *idp.Provider, used, _ string) error {
+				return w.wantRefused(node, c, forge(used))
+			},
+			wantEnded: true,
+		},
+		"to revoke it": {
+			again: func(node *idp.Provider, used, _ string) error {
+				return node.Grants.RevokeToken(t.Context(), c, used)
+			},
+			wantEnded: true,
+		},
+		"to revoke it after the period": {
+			again: func(node *idp.Provider, used, _ string) error {
+				w.pass(10 * time.Second)
+				return node.Grants.RevokeToken(t.Context(), c, used)
+			},
+			wantEnded: true,
+		},
+		"to revoke it, with a different secret": {
+			again: func(node *idp.Provider, used, _ string) error {
+				return node.Grants.RevokeToken(t.Context(), c, forge(used))
+			},
+			wantEnded: true,
+		},
+		"to revoke it, by another client": {
+			again: func(node *idp.Provider, used, _ string) error {
+				return node.Grants.RevokeToken(t.Context(), stranger, used)
+			},
+		},
+	} {
+		for place, node := range map[string]*idp.Provider{"the same node": w.idp, "another node": other} {
 			used := text(w.tokens(c)["refresh_token"])
 			next := text(w.refresh(c, used).json(t)["refresh_token"])
-			if err := tt.again(p, used, next); err != nil {
-				t.Errorf("a refresh with a used token %s, at %s: %v", tt.name, node, err)
+			if err := tt.again(node, used, next); err != nil {
+				t.Errorf("a refresh with a used token %s, at %s: %v", name, place, err)
 			}
 
-			if got := w.refresh(c, next); (got.status == http.StatusOK) != tt.lives {
-				t.Errorf("the newest refresh token, after its predecessor was used %s at %s: %d %s", tt.name, node,
-					got.status, got.body)
+			want := http.StatusOK
+			if tt.wantEnded {
+				want = http.StatusBadRequest
 			}
+			wantStatus(t, "the newest token after its predecessor was used "+name+" at "+place,
+				w.refresh(c, next), want)
 		}
 	}
 }
@@ -141,18 +166,25 @@ func TestRefreshGraceRevoked(t *testing.T) {
 	used := text(w.tokens(c)["refresh_token"])
 	next := text(w.refresh(c, used).json(t)["refresh_token"])
 	must(t, w.idp.Grants.RevokeToken(t.Context(), c, next))
-	if got := w.refresh(c, used); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a refresh with the predecessor of a revoked token = %d %s, want invalid_grant",
-			got.status, got.body)
-	}
+	wantError(t, "the predecessor of a revoked token", w.refresh(c, used), "invalid_grant")
 }
 
-// wantRefresh refreshes token on node p. It returns an error unless the new refresh token is want.
-// If want is "", the refresh must be refused.
-func (w *world) wantRefresh(p *idp.Provider, c idp.Client, token, want string) error {
-	set, err := p.Grants.Refresh(context.Background(), c, idp.Refreshing{Token: token})
-	if set.RefreshToken != want || (err == nil) != (want != "") {
-		return fmt.Errorf("the refresh returned %q, %v, want %q", set.RefreshToken, err, want)
+// wantRefresh refreshes token on a node. It returns an error unless the new refresh token is want.
+func (w *world) wantRefresh(node *idp.Provider, c idp.Client, token, want string) error {
+	set, err := node.Grants.Refresh(context.Background(), c, idp.Refreshing{Token: token})
+	if err != nil {
+		return fmt.Errorf("the refresh failed: %w", err)
+	}
+	if set.RefreshToken != want {
+		return fmt.Errorf("the refresh returned the refresh token %q, want %q", set.RefreshToken, want)
+	}
+	return nil
+}
+
+// wantRefused refreshes token on a node. It returns an error unless the refresh fails.
+func (w *world) wantRefused(node *idp.Provider, c idp.Client, token string) error {
+	if _, err := node.Grants.Refresh(context.Background(), c, idp.Refreshing{Token: token}); err == nil {
+		return errors.New("the refresh succeeded, want an error")
 	}
 	return nil
 }
@@ -163,54 +195,51 @@ func TestRefresh(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	other, _ := w.client(nil)
-	refresh := func(token string, pairs ...string) reply { return w.refresh(c, token, pairs...) }
-
 	first := w.tokens(c, "scope", "openid email", "nonce", "n1")
 	old := text(first["refresh_token"])
 
 	// A wrong client or scope is refused.
-	if got := refresh(old, "client_id", other.ID); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a refresh by another client = %d %s, want invalid_grant", got.status, got.body)
-	}
-	if got := refresh(old, "scope", "openid profile"); got.json(t)["error"] != "invalid_scope" {
-		t.Errorf("a refresh with a wider scope = %d %s, want invalid_scope", got.status, got.body)
-	}
+	wantError(t, "a refresh by another client", w.refresh(c, old, "client_id", other.ID), "invalid_grant")
+	wantError(t, "a refresh with a wider scope", w.refresh(c, old, "scope", "openid profile"), "invalid_scope")
 
 	// The scope may be narrowed. The ID token still describes the same login (OpenID Connect Core,
 	// section 12.2).
-	second := refresh(old, "scope", "openid").json(t)
-	if second["scope"] != "openid" || second["refresh_token"] == old || second["refresh_token"] == nil {
-		t.Fatalf("the refresh returned %v, want the narrower scope and a new refresh token", second)
+	second := w.refresh(c, old, "scope", "openid").json(t)
+	if second["scope"] != "openid" {
+		t.Fatalf("the refresh returned the scope %v, want openid", second["scope"])
 	}
-
-	was, is := idClaims(t, first), idClaims(t, second)
-	if is["sub"] != was["sub"] || is["auth_time"] != was["auth_time"] || is["azp"] != was["azp"] ||
-		is["sid"] != was["sid"] || is["nonce"] != nil {
-		t.Errorf("the ID token has %v after the refresh, and had %v before", is, was)
+	if second["refresh_token"] == old || second["refresh_token"] == nil {
+		t.Fatalf("the refresh returned the refresh token %v, want a new one", second["refresh_token"])
 	}
+	before, after := idClaims(t, first), idClaims(t, second)
+	wantMembers(t, "the ID token after the refresh", after, map[string]any{
+		"sub":       before["sub"],
+		"auth_time": before["auth_time"],
+		"azp":       before["azp"],
+		"sid":       before["sid"],
+		"nonce":     nil,
+	})
 
-	third := refresh(text(second["refresh_token"])).json(t)
+	third := w.refresh(c, text(second["refresh_token"])).json(t)
 	if third["scope"] != "openid email" {
 		t.Errorf("a refresh without a scope, after one with a narrower scope, returned %v, want the granted scope",
 			third)
 	}
 
 	// A token from two generations ago ends the grant.
-	if got := refresh(old); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a refresh with an old token = %d %s, want invalid_grant", got.status, got.body)
-	}
-	if got := refresh(text(third["refresh_token"])); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a refresh with the newest token after that = %d %s, want invalid_grant", got.status, got.body)
-	}
-	if got := w.userinfo(text(third["access_token"])); got.status != http.StatusUnauthorized {
-		t.Errorf("userinfo with the newest access token after that = %d, want 401", got.status)
-	}
+	wantError(t, "a refresh with an old token", w.refresh(c, old), "invalid_grant")
+	newest := w.refresh(c, text(third["refresh_token"]))
+	wantError(t, "a refresh with the newest token after that", newest, "invalid_grant")
+	info := w.userinfo(text(third["access_token"]))
+	wantStatus(t, "userinfo with the newest access token after that", info, http.StatusUnauthorized)
 
-	for _, token := range []string{"", "x", strings.Repeat("x", 10_000),
-		"AAAAAAAAAAAAAAAAAAAAAA." + strings.Repeat("A", 52)} {
-		if got := refresh(token); got.status != http.StatusBadRequest {
-			t.Errorf("a refresh with the token %.20q = %d, want 400", token, got.status)
-		}
+	for name, token := range map[string]string{
+		"no token":         "",
+		"garbage":          "x",
+		"a long token":     strings.Repeat("x", 10_000),
+		"an unknown token": "AAAAAAAAAAAAAAAAAAAAAA." + strings.Repeat("A", 52),
+	} {
+		wantStatus(t, name, w.refresh(c, token), http.StatusBadRequest)
 	}
 }
 
@@ -219,31 +248,28 @@ func TestRefresh(t *testing.T) {
 func TestEndedUnheard(t *testing.T) {
 	for name, end := range map[string]func(w *world, r revocation.Revocation) error{
 		"disabled": func(w *world, r revocation.Revocation) error {
-			disabled := true
-			_, err := w.rows.UpdateSubscriber(t.Context(), w.project.ID, w.ada.ID,
-				fabric.SubscriberChange{Disabled: &disabled}, w.now(), &r)
+			change := fabric.SubscriberChange{Disabled: new(true)}
+			_, err := w.rows.UpdateSubscriber(t.Context(), w.project.ID, w.ada.ID, change, w.now(), &r)
 			return err
 		},
 		"deleted": func(w *world, r revocation.Revocation) error {
 			return w.rows.DeleteSubscriber(t.Context(), w.project.ID, r)
 		},
 	} {
-
 		w := newWorld(t)
 		c, _ := w.client(nil)
 		b := w.browser()
 		code := b.code(c)
 		refresh := text(w.redeem(c, b.code(c)).json(t)["refresh_token"])
-		must(t, end(w, revocation.Revocation{Kind: revocation.Subscriber, ID: w.ada.ID, Until: w.now(),
-			Expires: w.now().Add(time.Hour)}))
+		must(t, end(w, revocation.Revocation{
+			Kind:    revocation.Subscriber,
+			ID:      w.ada.ID,
+			Until:   w.now(),
+			Expires: w.now().Add(time.Hour),
+		}))
 
-		if got := w.refresh(c, refresh); got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("a refresh for a subscriber just %s = %d %s, want invalid_grant", name, got.status, got.body)
-		}
-		if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("redeeming the code of a subscriber just %s = %d %s, want invalid_grant",
-				name, got.status, got.body)
-		}
+		wantError(t, "a refresh for a subscriber just "+name, w.refresh(c, refresh), "invalid_grant")
+		wantError(t, "the code of a subscriber just "+name, w.redeem(c, code), "invalid_grant")
 	}
 }
 
@@ -255,25 +281,16 @@ func TestRefreshExpires(t *testing.T) {
 
 	for range 6 {
 		w.pass(29 * 24 * time.Hour)
-		got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", token)
-		if got.status != http.StatusOK {
-			t.Fatalf("a refresh within 30 days: %d %s, want 200", got.status, got.body)
-		}
+		got := w.refresh(c, token)
+		wantStatus(t, "a refresh within 30 days", got, http.StatusOK)
 		token = text(got.json(t)["refresh_token"])
 	}
-
 	w.pass(7 * 24 * time.Hour) // 181 days
-	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
-		token); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a refresh after 181 days: %d %s, want invalid_grant", got.status, got.body)
-	}
+	wantError(t, "a refresh after 181 days", w.refresh(c, token), "invalid_grant")
 
 	token = text(w.tokens(c)["refresh_token"])
 	w.pass(31 * 24 * time.Hour)
-	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
-		token); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a refresh after 31 idle days: %d %s, want invalid_grant", got.status, got.body)
-	}
+	wantError(t, "a refresh after 31 idle days", w.refresh(c, token), "invalid_grant")
 }
 
 // TestInventedRefreshToken shows that nobody can end a grant with a refresh token that was invented
@@ -290,14 +307,8 @@ func TestInventedRefreshToken(t *testing.T) {
 	}
 
 	for _, token := range invented {
-		if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
-			token); got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("a refresh with an invented token = %d %s, want invalid_grant", got.status, got.body)
-		}
+		wantError(t, "an invented token", w.refresh(c, token), "invalid_grant")
 	}
-
-	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
-		text(set["refresh_token"])); got.status != http.StatusOK {
-		t.Errorf("a refresh with the valid token afterwards = %d %s, want 200", got.status, got.body)
-	}
+	valid := w.refresh(c, text(set["refresh_token"]))
+	wantStatus(t, "the valid token afterwards", valid, http.StatusOK)
 }

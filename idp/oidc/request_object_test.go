@@ -32,18 +32,13 @@ func (w *world) signer(t testing.TB, change func(*idp.Client)) party {
 // claim.
 func (p party) object(pairs ...any) map[string]any {
 	claims := map[string]any{}
-	for name := range request(p.c) {
-		claims[name] = request(p.c).Get(name)
+	for name, values := range request(p.c) {
+		claims[name] = values[0]
 	}
 	now := p.w.now()
 	claims["iss"], claims["aud"] = p.c.ID, p.w.url+"/"
 	claims["nbf"], claims["exp"] = now.Unix(), now.Add(time.Minute).Unix()
-	for i := 0; i < len(pairs); i += 2 {
-		if claims[pairs[i].(string)] = pairs[i+1]; pairs[i+1] == nil {
-			delete(claims, pairs[i].(string))
-		}
-	}
-	return claims
+	return override(claims, pairs)
 }
 
 // TestRequestObject shows that only the parameters in a signed request object count.
@@ -51,25 +46,29 @@ func TestRequestObject(t *testing.T) {
 	w := newWorld(t)
 	p := w.signer(t, nil)
 	b := w.browser()
-	object := p.sign(t, p.object("state", "inside", "max_age", 10000, "resource", []string{w.url + "/"},
-		"claims", map[string]any{"id_token": map[string]any{"email": nil}}, "scope", "openid email"),
-		"typ", "oauth-authz-req+jwt")
-	got := b.authorize(request(p.c, "request", object, "state", "outside", "redirect_uri", "", "scope", "openid Fax"))
-	got = b.logIn(got, email, secret)
-	if got.param("state") != "inside" {
-		t.Fatalf("the response is %v", got.parameters())
-	}
+	claims := p.object(
+		"state", "inside",
+		"scope", "openid email",
+		"max_age", 10000,
+		"resource", []string{w.url + "/"},
+		"claims", map[string]any{"id_token": map[string]any{"email": nil}},
+	)
+	object := p.sign(t, claims, "typ", "oauth-authz-req+jwt")
+	page := b.authorize(request(p.c, "request", object, "state", "outside", "redirect_uri", "", "scope", "openid Fax"))
+	got := b.logIn(page, email, secret)
+	wantParam(t, "a request object", got, "state", "inside")
 
-	set := w.redeem(p.c, got.param("code")).json(t)
-	if id := idClaims(t, set); set["scope"] != "openid email" || id["email"] != email {
-		t.Errorf("scope %v, ID token %v, want openid email and the email", set["scope"], id)
+	tokens := w.redeem(p.c, got.param("code")).json(t)
+	if tokens["scope"] != "openid email" {
+		t.Errorf("the scope is %v, want openid email", tokens["scope"])
+	}
+	if id := idClaims(t, tokens); id["email"] != email {
+		t.Errorf("the email in the ID token is %v, want %s", id["email"], email)
 	}
 
 	// The same object may be pushed.
 	uri := w.pushed(p.c, "request", p.sign(t, p.object("state", "pushed")))
-	if got := b.authorize(reference(p.c, uri)); got.param("state") != "pushed" {
-		t.Errorf("a pushed object: %v, want state=pushed", got.parameters())
-	}
+	wantParam(t, "a pushed object", b.authorize(reference(p.c, uri)), "state", "pushed")
 }
 
 // TestRequestObjectErrors shows that altered, stale and other clients' request objects are refused.
@@ -81,7 +80,7 @@ func TestRequestObjectErrors(t *testing.T) {
 	unkeyed, _ := w.client(nil)
 	good, now := p.sign(t, p.object()), w.now()
 	const invalid = "invalid_request_object"
-	for name, tt := range map[string]struct{ object, code string }{
+	for name, tt := range map[string]struct{ object, wantError string }{
 		"unsigned":                 {none(t, p.object()), invalid},
 		"altered":                  {good[:len(good)-4] + "AAAA", invalid},
 		"of another client's key":  {other.sign(t, p.object()), invalid},
@@ -100,25 +99,24 @@ func TestRequestObjectErrors(t *testing.T) {
 		"without a challenge":      {p.sign(t, p.object("code_challenge", nil)), "invalid_request"},
 	} {
 		got := w.browser().authorize(request(p.c, "request", tt.object))
-		if got.param("error") != tt.code || got.param("state") != "s" {
-			t.Errorf("%s: %d %v, want %s", name, got.status, got.parameters(), tt.code)
-		}
+		wantParam(t, "an object "+name, got, "error", tt.wantError)
+		wantParam(t, "an object "+name, got, "state", "s")
 	}
 
-	if got := w.browser().authorize(request(unkeyed, "request", good)); got.param("error") != "request_not_supported" {
-		t.Errorf("a client without keys: %v, want request_not_supported", got.parameters())
-	}
+	withoutKeys := w.browser().authorize(request(unkeyed, "request", good))
+	wantParam(t, "a client without keys", withoutKeys, "error", "request_not_supported")
 
 	// The browser is not redirected if the redirect URI outside the object is missing, or if the
 	// one in the object is not registered.
-	for name, v := range map[string]string{
+	for name, object := range map[string]string{
 		"invalid, and no address outside": good[:len(good)-4] + "AAAA",
 		"a foreign address inside":        p.sign(t, p.object("redirect_uri", "https://evil.example/")),
 		"no address at all":               p.sign(t, p.object("redirect_uri", nil)),
 	} {
-		got := w.browser().authorize(request(p.c, "redirect_uri", "", "request", v))
-		if got.status != 400 || got.location != nil {
-			t.Errorf("%s: %d %v, want 400 and no redirect", name, got.status, got.location)
+		got := w.browser().authorize(request(p.c, "redirect_uri", "", "request", object))
+		wantStatus(t, name, got, http.StatusBadRequest)
+		if got.location != nil {
+			t.Errorf("%s: a redirect to %v, want none", name, got.location)
 		}
 	}
 }
@@ -136,27 +134,22 @@ func none(t *testing.T, claims map[string]any) string {
 func TestRequestObjectRequired(t *testing.T) {
 	w := newWorld(t)
 	p := w.signer(t, func(n *idp.Client) { n.RequireObject = true })
-	if got := w.browser().authorize(request(p.c)); got.param("error") != "invalid_request" {
-		t.Errorf("not signed: %v, want invalid_request", got.parameters())
-	}
-	if got := w.push(p.c); got.json(t)["error"] != "invalid_request" {
-		t.Errorf("pushed, not signed: %s, want invalid_request", got.body)
-	}
+	wantParam(t, "not signed", w.browser().authorize(request(p.c)), "error", "invalid_request")
+	wantError(t, "pushed, not signed", w.push(p.c), "invalid_request")
 
-	hour := w.now().Add(time.Hour + time.Minute).Unix()
-	for name, object := range map[string]string{
-		"no exp": p.sign(t, p.object("exp", nil)), "no nbf": p.sign(t, p.object("nbf", nil)),
-		"no aud": p.sign(t, p.object("aud", nil)), "no iss": p.sign(t, p.object("iss", nil)),
-		"valid for too long": p.sign(t, p.object("exp", hour)),
+	late := w.now().Add(time.Hour + time.Minute).Unix()
+	for name, claims := range map[string]map[string]any{
+		"no exp":             p.object("exp", nil),
+		"no nbf":             p.object("nbf", nil),
+		"no aud":             p.object("aud", nil),
+		"no iss":             p.object("iss", nil),
+		"valid for too long": p.object("exp", late),
 	} {
-		got := w.browser().authorize(request(p.c, "request", object))
-		if got.param("error") != "invalid_request_object" {
-			t.Errorf("%s: %v, want invalid_request_object", name, got.parameters())
-		}
+		got := w.browser().authorize(request(p.c, "request", p.sign(t, claims)))
+		wantParam(t, name, got, "error", "invalid_request_object")
 	}
-	if got := w.browser().authorize(request(p.c, "request", p.sign(t, p.object()))); got.status != 200 {
-		t.Errorf("complete: %d %v, want 200", got.status, got.parameters())
-	}
+	page := w.browser().authorize(request(p.c, "request", p.sign(t, p.object())))
+	wantStatus(t, "a complete object", page, http.StatusOK)
 }
 
 // TestRequestURI shows that request objects are only fetched from registered URLs.
@@ -174,22 +167,20 @@ func TestRequestURI(t *testing.T) {
 	body = p.sign(t, p.object("state", "fetched")) + "\n"
 	b := w.browser()
 	got := b.logIn(b.authorize(reference(p.c, srv.URL+"/object")), email, secret)
-	if got.param("state") != "fetched" || got.param("code") == "" {
-		t.Errorf("the response is %v", got.parameters())
-	}
+	wantCode(t, "a fetched object", got)
+	wantParam(t, "a fetched object", got, "state", "fetched")
 
 	fetched = 0
 	for _, uri := range []string{srv.URL + "/other", srv.URL + "/object#x", "http://169.254.169.254/"} {
 		got := w.browser().authorize(request(p.c, "request_uri", uri))
-		if got.param("error") != "invalid_request_uri" || fetched > 0 {
-			t.Errorf("%s: %v after %d fetches, want invalid_request_uri and no fetch", uri, got.parameters(), fetched)
-		}
+		wantParam(t, uri, got, "error", "invalid_request_uri")
+	}
+	if fetched != 0 {
+		t.Errorf("%d URLs that are not registered were fetched, want none", fetched)
 	}
 	body = strings.Repeat("x", 17<<10)
-	if got := w.browser().authorize(request(p.c, "request_uri", srv.URL+"/object")); got.param("error") !=
-		"invalid_request_uri" {
-		t.Errorf("a request object of 17 KiB: %v, want invalid_request_uri", got.parameters())
-	}
+	long := w.browser().authorize(request(p.c, "request_uri", srv.URL+"/object"))
+	wantParam(t, "a request object of 17 KiB", long, "error", "invalid_request_uri")
 }
 
 // TestSignedResponse shows that responses and errors are signed if the client asks for it.
@@ -198,46 +189,55 @@ func TestSignedResponse(t *testing.T) {
 	c, _ := w.client(func(n *idp.Client) { n.ResponseAlg = "ES256" })
 	b := w.browser()
 	b.code(c)
-	for mode, sign := range map[string]string{"jwt": "?", "query.jwt": "?", "fragment.jwt": "#", "form_post.jwt": ""} {
-		for _, v := range []string{"none", "none login"} {
-			got := b.authorize(request(c, "response_mode", mode, "prompt", v))
-			if sign == "" != (got.location == nil) ||
-				sign != "" && !strings.HasPrefix(got.location.String(), callback+sign) {
-				t.Fatalf("%s: %d %v", mode, got.status, got.location)
-			}
-
-			claims := payload(t, got.param("response"))
-			if len(got.parameters()) != 1 ||
-				claims["iss"] != w.url+"/" || claims["aud"] != c.ID || claims["state"] != "s" ||
-				(claims["code"] == nil) != (v != "none") || (claims["error"] == nil) != (v == "none") {
-				t.Errorf("%s, prompt %s: %v with %v", mode, v, got.parameters(), claims)
-			}
-
-			if life := claims["exp"].(float64) - float64(w.now().Unix()); life < 590 || life > 610 {
-				t.Errorf("%s: valid for %v seconds, want 600", mode, life)
-			}
-			if head := header(t, got.param("response")); head["alg"] != "ES256" {
-				t.Errorf("%s: header %v, want alg ES256", mode, head)
-			}
+	for mode, sentTo := range map[string]string{ // "" means a form
+		"jwt":           callback + "?",
+		"query.jwt":     callback + "?",
+		"fragment.jwt":  callback + "#",
+		"form_post.jwt": "",
+	} {
+		success := b.authorize(request(c, "response_mode", mode, "prompt", "none"))
+		claims := w.wantSigned(mode, success, c, sentTo)
+		if claims["code"] == nil || claims["error"] != nil {
+			t.Errorf("%s: the response is %v, want a code and no error", mode, claims)
+		}
+		failure := b.authorize(request(c, "response_mode", mode, "prompt", "none login"))
+		claims = w.wantSigned(mode, failure, c, sentTo)
+		if claims["code"] != nil || claims["error"] == nil {
+			t.Errorf("%s: the response is %v, want an error and no code", mode, claims)
 		}
 	}
 
 	signed := b.authorize(request(c, "response_mode", "jwt")).param("response")
 	other := w.browser().authorize(request(c, "id_token_hint", signed, "prompt", "none"))
-	if other.param("error") != "login_required" {
-		t.Errorf("a response as a hint: %v, want login_required", other.parameters())
-	}
-	token := w.redeem(c, text(payload(t, signed)["code"]))
-	if token.status != http.StatusOK {
-		t.Errorf("redeeming: %d %s, want 200", token.status, token.body)
-	}
-	if got := w.userinfo(signed); got.status != http.StatusUnauthorized {
-		t.Errorf("a response as an access token: %d, want 401", got.status)
-	}
+	wantParam(t, "a response as a hint", other, "error", "login_required")
+	wantStatus(t, "redeeming", w.redeem(c, text(payload(t, signed)["code"])), http.StatusOK)
+	wantStatus(t, "a response as an access token", w.userinfo(signed), http.StatusUnauthorized)
 }
 
-// header returns the header of a JWT.
-func header(t *testing.T, token string) (head map[string]any) {
+// wantSigned checks a signed response to the client c, which is valid for ten minutes. It returns
+// the claims. sentTo is the beginning of the redirect's target, or "" for a form.
+func (w *world) wantSigned(name string, got reply, c idp.Client, sentTo string) map[string]any {
+	t := w.t
+	t.Helper()
+	wantSentTo(t, name, got, sentTo)
+	if len(got.parameters()) != 1 {
+		t.Errorf("%s: the parameters are %v, want only response", name, got.parameters())
+	}
+
+	response := got.param("response")
+	if alg := headerOf(t, response)["alg"]; alg != "ES256" {
+		t.Errorf("%s: the response is signed with %v, want ES256", name, alg)
+	}
+	claims := payload(t, response)
+	wantMembers(t, name, claims, map[string]any{"iss": w.url + "/", "aud": c.ID, "state": "s"})
+	if life := claims["exp"].(float64) - float64(w.now().Unix()); life < 590 || life > 610 {
+		t.Errorf("%s: the response is valid for %v seconds, want 600", name, life)
+	}
+	return claims
+}
+
+// headerOf returns the header of a JWT.
+func headerOf(t testing.TB, token string) (head map[string]any) {
 	t.Helper()
 	first, _, _ := strings.Cut(token, ".")
 	raw, err := base64.RawURLEncoding.DecodeString(first)

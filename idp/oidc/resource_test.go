@@ -1,9 +1,9 @@
 package oidc_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/idp"
@@ -14,55 +14,68 @@ import (
 func TestResource(t *testing.T) {
 	w := newWorld(t)
 	const billing = "https://billing.example/"
-	c, secret := w.client(func(n *idp.Client) {
+	c, clientSecret := w.client(func(n *idp.Client) {
 		n.Type, n.AuthMethod, n.RedirectURIs = idp.Service, idp.AuthPost, nil
 		n.Scopes, n.Resources = []string{"Voice"}, []string{billing}
 	})
 
-	ask := func(resources ...string) reply {
-		return w.browser().post("/oauth/token", url.Values{
-			"grant_type": {"client_credentials"}, "client_id": {c.ID}, "client_secret": {secret},
-			"resource": resources,
-		})
+	send := func(path string, form url.Values) reply {
+		form.Set("client_id", c.ID)
+		form.Set("client_secret", clientSecret)
+		return w.browser().post(path, form)
 	}
-	about := func(path, token string) reply {
-		return w.browser().post(path, url.Values{"client_id": {c.ID}, "client_secret": {secret}, "token": {token}})
+	ask := func(resources ...string) reply {
+		return send("/oauth/token", url.Values{"grant_type": {"client_credentials"}, "resource": resources})
 	}
 
 	for _, tt := range []struct {
-		audience string
-		asked    []string
-		ours     bool
-	}{{w.url + "/", nil, true}, {w.url + "/", []string{w.url + "/"}, true}, {billing, []string{billing}, false}} {
-		got := ask(tt.asked...)
+		resources    []string
+		wantAudience string
+		wantOpened   bool // whether the issuer accepts the token
+	}{
+		{resources: nil, wantAudience: w.url + "/", wantOpened: true},
+		{resources: []string{w.url + "/"}, wantAudience: w.url + "/", wantOpened: true},
+		{resources: []string{billing}, wantAudience: billing, wantOpened: false},
+	} {
+		name := fmt.Sprint("a token for ", tt.resources)
+		got := ask(tt.resources...)
 		if got.status != http.StatusOK {
-			t.Errorf("resource %v: %d %s, want 200", tt.asked, got.status, got.body)
+			t.Errorf("%s: status %d, want 200: %s", name, got.status, got.body)
 			continue
 		}
 
 		// The audience is the requested resource, and the issuer accepts only tokens for itself.
 		token := text(got.json(t)["access_token"])
-		if aud := payload(t, token)["aud"]; aud != tt.audience {
-			t.Errorf("resource %v: the token is for %v, want %s", tt.asked, aud, tt.audience)
+		if audience := payload(t, token)["aud"]; audience != tt.wantAudience {
+			t.Errorf("%s has the audience %v, want %s", name, audience, tt.wantAudience)
 		}
-		if _, err := w.idp.Tokens.Open(t.Context(), token); (err == nil) != tt.ours {
-			t.Errorf("resource %v: the issuer accepts the token: %v, want %v", tt.asked, err, tt.ours)
+		_, err := w.idp.Tokens.Open(t.Context(), token)
+		if opened := err == nil; opened != tt.wantOpened {
+			t.Errorf("%s is accepted: %t, want %t; the error is %v", name, opened, tt.wantOpened, err)
 		}
 
-		if in := about("/oauth/introspect", token).json(t); in["active"] != true || in["aud"] != tt.audience {
-			t.Errorf("resource %v: introspection %v, want an active token for this audience", tt.asked, in)
+		live := send("/oauth/introspect", url.Values{"token": {token}}).json(t)
+		if live["active"] != true {
+			t.Errorf("introspection of %s: active %v, want true", name, live["active"])
 		}
-		if out := about("/oauth/revoke", token); out.status != http.StatusOK ||
-			about("/oauth/introspect", token).json(t)["active"] != false {
-			t.Errorf("resource %v: revocation %d, want 200 and an inactive token", tt.asked, out.status)
+		if live["aud"] != tt.wantAudience {
+			t.Errorf("introspection of %s: aud %v, want %s", name, live["aud"], tt.wantAudience)
+		}
+
+		wantStatus(t, "revoking "+name, send("/oauth/revoke", url.Values{"token": {token}}), http.StatusOK)
+		revoked := send("/oauth/introspect", url.Values{"token": {token}}).json(t)
+		if revoked["active"] != false {
+			t.Errorf("introspection of %s after its revocation: active %v, want false", name, revoked["active"])
 		}
 	}
 
-	for _, asked := range [][]string{{"https://billing.example"}, {"https://other.example/"}, {""},
-		{billing, billing}, {billing, "https://other.example/"}} {
-		if got := ask(asked...); got.status != http.StatusBadRequest || got.json(t)["error"] != "invalid_target" {
-			t.Errorf("resource %q: %d %s, want invalid_target", asked, got.status, got.body)
-		}
+	for _, resources := range [][]string{
+		{"https://billing.example"}, {"https://other.example/"}, {""}, {billing, billing},
+		{billing, "https://other.example/"},
+	} {
+		got := ask(resources...)
+		wantStatus(t, fmt.Sprint("a token for ", resources), got, http.StatusBadRequest)
+		wantError(t, fmt.Sprint("a token for ", resources), got, "invalid_target")
 	}
 }
 
@@ -71,84 +84,82 @@ func TestResource(t *testing.T) {
 func TestResourceOfGrant(t *testing.T) {
 	w := newWorld(t)
 	const billing, mail = "https://billing.example/", "https://mail.example/"
-	us := w.url + "/"
+	issuer := w.url + "/"
 	c, _ := w.client(func(n *idp.Client) { n.AccessToken, n.Resources = idp.JWTToken, []string{billing, mail} })
 
 	// audience returns the audience of the token in a response, or the error code.
-	audience := func(r reply) any {
-		if r.status != http.StatusOK {
-			return r.json(t)["error"]
+	audience := func(got reply) any {
+		if got.status != http.StatusOK {
+			return got.json(t)["error"]
 		}
-		return payload(t, text(r.json(t)["access_token"]))["aud"]
+		return payload(t, text(got.json(t)["access_token"]))["aud"]
 	}
 
 	b := w.browser()
 	b.code(c)
+	// grant returns a code for resources, and redeem requests a token for others with it.
 	grant := func(resources ...string) string {
 		v := request(c, "scope", "openid offline_access")
 		v["resource"] = resources
 		return b.authorize(v).param("code")
 	}
-	form := func(resources ...string) url.Values { return url.Values{"resource": resources} }
+	redeem := func(code string, resources ...string) reply {
+		form := redemption(c, code)
+		form["resource"] = resources
+		return w.browser().post("/oauth/token", form)
+	}
 
-	// Each case redeems its own code.
 	for _, tt := range []struct {
 		granted, asked []string
 		want           string
 	}{
-		{nil, nil, us}, {nil, []string{us}, us}, {nil, []string{billing}, "invalid_target"},
-		{[]string{billing}, nil, billing}, {[]string{billing}, []string{billing}, billing},
-		{[]string{billing}, []string{mail}, "invalid_target"},
-		{[]string{billing}, []string{us}, "invalid_target"}, {[]string{billing, mail}, nil, "invalid_target"},
-		{[]string{billing, mail}, []string{mail}, mail},
-		{[]string{billing, us}, []string{us}, us},
+		{granted: nil, asked: nil, want: issuer},
+		{granted: nil, asked: []string{issuer}, want: issuer},
+		{granted: nil, asked: []string{billing}, want: "invalid_target"},
+		{granted: []string{billing}, asked: nil, want: billing},
+		{granted: []string{billing}, asked: []string{billing}, want: billing},
+		{granted: []string{billing}, asked: []string{mail}, want: "invalid_target"},
+		{granted: []string{billing}, asked: []string{issuer}, want: "invalid_target"},
+		{granted: []string{billing, mail}, asked: nil, want: "invalid_target"},
+		{granted: []string{billing, mail}, asked: []string{mail}, want: mail},
+		{granted: []string{billing, issuer}, asked: []string{issuer}, want: issuer},
 	} {
-		code := grant(tt.granted...)
-		if got := audience(w.redeemWith(c, code, form(tt.asked...))); got != tt.want {
+		if got := audience(redeem(grant(tt.granted...), tt.asked...)); got != tt.want {
 			t.Errorf("granted %v, requested %v: the token is for %v, want %s", tt.granted, tt.asked, got, tt.want)
 		}
 	}
 
 	// A refresh token may be used for any of the granted resources.
-	refresh := text(w.redeemWith(c, grant(billing, mail), form(mail)).json(t)["refresh_token"])
-	for _, asked := range []string{us, "https://other.example/", billing, mail} {
-		got := w.browser().post("/oauth/token",
-			url.Values{"grant_type": {"refresh_token"}, "client_id": {c.ID}, "refresh_token": {refresh},
-				"resource": {asked}})
-		want := any(asked)
-		if asked != billing && asked != mail {
-			want = "invalid_target"
-		} else {
-			refresh = text(got.json(t)["refresh_token"])
+	refresh := text(redeem(grant(billing, mail), mail).json(t)["refresh_token"])
+	for _, resource := range []string{issuer, "https://other.example/"} {
+		got := w.refresh(c, refresh, "resource", resource)
+		wantError(t, "a refresh for "+resource, got, "invalid_target")
+	}
+	for _, resource := range []string{billing, mail} {
+		got := w.refresh(c, refresh, "resource", resource)
+		if aud := audience(got); aud != resource {
+			t.Errorf("a refresh for %s: the token is for %v, want the resource", resource, aud)
 		}
-		if audience(got) != want {
-			t.Errorf("a refresh for %s: %d %s, want %s", asked, got.status, got.body, want)
-		}
+		refresh = text(got.json(t)["refresh_token"])
 	}
 
-	if got := b.authorize(with(request(c), "resource",
-		"https://other.example/")); got.param("error") != "invalid_target" {
-		t.Errorf("an unregistered resource: %d %v, want invalid_target",
-			got.status, got.parameters())
-	}
+	unregistered := b.authorize(request(c, "resource", "https://other.example/"))
+	wantParam(t, "an unregistered resource", unregistered, "error", "invalid_target")
 }
 
 // TestResourceIsARight shows that consent to scopes does not include consent to a resource.
 func TestResourceIsARight(t *testing.T) {
 	w := newWorld(t)
+	const billing = "https://billing.example/"
 	c, _ := w.client(func(n *idp.Client) {
-		n.AccessToken, n.Resources, n.FirstParty = idp.JWTToken, []string{"https://billing.example/"}, false
+		n.AccessToken, n.Resources, n.FirstParty = idp.JWTToken, []string{billing}, false
 	})
 
 	b := w.browser()
 	b.consent(b.logIn(b.authorize(request(c)), email, secret), "allow")
-	page := b.authorize(request(c, "resource", "https://billing.example/"))
-	if !strings.Contains(page.body, "Act on your behalf at https://billing.example/") {
-		t.Errorf("the page does not ask for consent to the resource: %d %v %s", page.status, page.location, page.body)
-	}
+	page := b.authorize(request(c, "resource", billing))
+	wantText(t, "a request for a resource", page, "Act on your behalf at "+billing)
 
-	if b.consent(page, "allow").param("code") == "" ||
-		b.authorize(request(c, "resource", "https://billing.example/")).param("code") == "" {
-		t.Error("a subscriber who consented to the resource gets no code")
-	}
+	wantCode(t, "consenting to the resource", b.consent(page, "allow"))
+	wantCode(t, "after consenting to the resource", b.authorize(request(c, "resource", billing)))
 }

@@ -3,6 +3,7 @@ package oidc_test
 import (
 	"encoding/base64"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,34 +13,46 @@ import (
 // TestResponseModes shows that codes and errors are sent in the requested response mode.
 func TestResponseModes(t *testing.T) {
 	w := newWorld(t)
-	c, _ := w.client(func(n *idp.Client) { n.RedirectURIs = []string{callback + "?a=b"} })
+	const registered = callback + "?a=b"
+	c, _ := w.client(func(n *idp.Client) { n.RedirectURIs = []string{registered} })
 	b := w.browser()
 
-	for _, tt := range []struct{ kind, mode, want string }{
-		{"code", "", "&"}, {"code", "query", "&"}, {"code", "fragment", "#"}, {"code", "form_post", ""},
-		{"token", "", "#"}, {"code id_token", "", "#"}, {"token", "query", "#"}, {"token", "form_post", ""},
-		{"code", "web_message", "&"}, {"code", "fragment query", "&"},
+	const (
+		query    = registered + "&"
+		fragment = registered + "#"
+	)
+	for _, tt := range []struct {
+		responseType, mode string
+		sentTo             string // the beginning of the redirect's target; "" means a form
+		wantError          string // "" means a code
+	}{
+		{responseType: "code", mode: "", sentTo: query},
+		{responseType: "code", mode: "query", sentTo: query},
+		{responseType: "code", mode: "fragment", sentTo: fragment},
+		{responseType: "code", mode: "form_post", sentTo: ""},
+		{responseType: "token", mode: "", sentTo: fragment, wantError: "unsupported_response_type"},
+		{responseType: "code id_token", mode: "", sentTo: fragment, wantError: "unsupported_response_type"},
+		{responseType: "token", mode: "query", sentTo: fragment, wantError: "invalid_request"},
+		{responseType: "token", mode: "form_post", sentTo: "", wantError: "unsupported_response_type"},
+		{responseType: "code", mode: "web_message", sentTo: query, wantError: "invalid_request"},
+		{responseType: "code", mode: "fragment query", sentTo: query, wantError: "invalid_request"},
 	} {
 		for _, prompt := range []string{"", "none"} {
-
-			got := b.authorize(request(c, "response_type", tt.kind, "response_mode", tt.mode, "prompt", prompt))
+			name := tt.responseType + " in the mode " + tt.mode + " with the prompt " + prompt
+			got := b.authorize(request(c, "response_type", tt.responseType, "response_mode", tt.mode,
+				"prompt", prompt))
 			if strings.Contains(got.body, `id="login-submit"`) {
 				got = b.logIn(got, email, secret)
 			}
 
-			good := tt.kind == "code" && !strings.Contains(tt.mode, "message") && !strings.Contains(tt.mode, " ")
-			if got.param("state") != "s" || got.param("iss") != w.url+"/" ||
-				(got.param("code") != "") != good || (got.param("error") == "") != good {
-				t.Errorf("%+v, prompt %q: %d %v", tt, prompt, got.status, got.parameters())
-			}
-
-			switch {
-			case tt.want == "" && (got.location != nil || got.status != http.StatusOK ||
-				!strings.Contains(got.body, `<form method="post" action="`+callback+`?a=b">`)):
-				t.Errorf("%+v: no form for the client: %d %v %s", tt, got.status, got.location, got.body)
-			case tt.want != "" && (got.location == nil || got.status != http.StatusSeeOther ||
-				!strings.HasPrefix(got.location.String(), callback+"?a=b"+tt.want)):
-				t.Errorf("%+v: %d to %v", tt, got.status, got.location)
+			wantParam(t, name, got, "state", "s")
+			wantParam(t, name, got, "iss", w.url+"/")
+			wantAnswer(t, name, got, tt.wantError)
+			wantSentTo(t, name, got, tt.sentTo)
+			if tt.sentTo == "" {
+				wantText(t, name, got, `<form method="post" action="`+registered+`">`)
+			} else {
+				wantStatus(t, name, got, http.StatusSeeOther)
 			}
 		}
 	}
@@ -52,34 +65,60 @@ func TestRequestObjectRefused(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 
-	object := func(claims string) string {
+	unsigned := func(claims string) string {
 		return "eyJhbGciOiJub25lIn0." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + "."
 	}
+	const form, redirect = http.StatusOK, http.StatusSeeOther
+	long := strings.Repeat("s", 4097)
 
-	for _, tt := range []struct {
-		state, mode, request string
-		status               int
-		want                 string
+	for name, tt := range map[string]struct {
+		state, mode string // parameters of the request itself
+		object      string
+		wantStatus  int
+		wantState   string
 	}{
-		{"", "", object(`{"state":"o","response_mode":"form_post"}`), http.StatusOK, "o"},
-		{"", "", object(`{"state":"o"}`), http.StatusSeeOther, "o"},
-		{"s", "", object(`{"state":"o","response_mode":"form_post"}`), http.StatusOK, "s"},
-		{"s", "query", object(`{"state":"o","response_mode":"form_post"}`), http.StatusSeeOther, "s"},
-		{"", "", object(`{"state":"o","response_mode":"form_post.jws"}`), http.StatusSeeOther, "o"},
-		{"", "", object(`{"state":"a\nb","response_mode":"form_post"}`), http.StatusSeeOther, "a\nb"},
-		{"", "", object(`{"state":"` + strings.Repeat("s", 4097) + `","response_mode":"form_post"}`),
-			http.StatusSeeOther, ""},
-		{"", "", object(`{"state":1,"response_mode":"form_post"}`), http.StatusSeeOther, ""},
-		{"", "", object(`null`), http.StatusSeeOther, ""},
-		{"", "", "x.!.z", http.StatusSeeOther, ""},
-		{"", "", "x.y", http.StatusSeeOther, ""},
+		"a mode and a state": {
+			object:     unsigned(`{"state":"o","response_mode":"form_post"}`),
+			wantStatus: form, wantState: "o",
+		},
+		"a state": {
+			object:     unsigned(`{"state":"o"}`),
+			wantStatus: redirect, wantState: "o",
+		},
+		"another state in the request": {
+			state:      "s",
+			object:     unsigned(`{"state":"o","response_mode":"form_post"}`),
+			wantStatus: form, wantState: "s",
+		},
+		"another state and mode in the request": {
+			state: "s", mode: "query",
+			object:     unsigned(`{"state":"o","response_mode":"form_post"}`),
+			wantStatus: redirect, wantState: "s",
+		},
+		"an unsupported mode": {
+			object:     unsigned(`{"state":"o","response_mode":"form_post.jws"}`),
+			wantStatus: redirect, wantState: "o",
+		},
+		"a state that a form alters": {
+			object:     unsigned(`{"state":"a\nb","response_mode":"form_post"}`),
+			wantStatus: redirect, wantState: "a\nb",
+		},
+		"a long state": {
+			object:     unsigned(`{"state":"` + long + `","response_mode":"form_post"}`),
+			wantStatus: redirect,
+		},
+		"a number as the state": {
+			object:     unsigned(`{"state":1,"response_mode":"form_post"}`),
+			wantStatus: redirect,
+		},
+		"null":        {object: unsigned(`null`), wantStatus: redirect},
+		"not base64":  {object: "x.!.z", wantStatus: redirect},
+		"not a token": {object: "x.y", wantStatus: redirect},
 	} {
-
-		got := w.browser().authorize(request(c, "state", tt.state, "response_mode", tt.mode, "request", tt.request))
-		if got.status != tt.status || got.param("error") != "request_not_supported" || got.param("state") != tt.want {
-			t.Errorf("%.60s: %d %v, want request_not_supported and the state of the case",
-				tt.request, got.status, got.parameters())
-		}
+		got := w.browser().authorize(request(c, "state", tt.state, "response_mode", tt.mode, "request", tt.object))
+		wantStatus(t, name, got, tt.wantStatus)
+		wantParam(t, name, got, "error", "request_not_supported")
+		wantParam(t, name, got, "state", tt.wantState)
 	}
 }
 
@@ -91,9 +130,9 @@ func TestResponseModeOfDenial(t *testing.T) {
 		b := w.browser()
 		page := b.logIn(b.authorize(request(c, "response_mode", mode)), email, secret)
 		got := b.consent(page, "deny")
-		if got.status != want || got.param("error") != "access_denied" || got.param("state") != "s" {
-			t.Errorf("%s: the denial is sent with %d %v, want access_denied", mode, got.status, got.parameters())
-		}
+		wantStatus(t, "a denial in the mode "+mode, got, want)
+		wantParam(t, "a denial in the mode "+mode, got, "error", "access_denied")
+		wantParam(t, "a denial in the mode "+mode, got, "state", "s")
 	}
 }
 
@@ -101,37 +140,41 @@ func TestResponseModeOfDenial(t *testing.T) {
 func TestFormPostLimits(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	native, _ := w.client(func(n *idp.Client) {
-		n.Type, n.RedirectURIs = idp.Native, []string{"com.dialer.app://cb"}
-	})
-	odd, _ := w.client(func(n *idp.Client) { n.Type, n.RedirectURIs = idp.Native, []string{"http.dialer.app://cb"} })
-
 	b := w.browser()
 	b.code(c)
 
-	for _, state := range []string{`"><script>alert(1)</script>`, "\u202e", "a b+c%20&amp;",
-		strings.Repeat("s", 4096)} {
-		if got := b.authorize(request(c, "response_mode", "form_post", "state",
-			state)); got.param("state") != state || strings.Contains(got.body, "<script>") {
-			t.Errorf("state %.20q is returned as %.20q in %s", state, got.param("state"), got.body)
+	for _, state := range []string{
+		`"><script>alert(1)</script>`, "\u202e", "a b+c%20&amp;", strings.Repeat("s", 4096),
+	} {
+		got := b.authorize(request(c, "response_mode", "form_post", "state", state))
+		if returned := got.param("state"); returned != state {
+			t.Errorf("the state is returned as %.20q, want %.20q", returned, state)
+		}
+		if strings.Contains(got.body, "<script>") {
+			t.Errorf("the page for the state %.20q contains a script: %s", state, got.body)
 		}
 	}
 
 	// A form cannot contain line breaks and NUL unchanged.
 	for _, state := range []string{"a\r\nb", "a\nb", "\x00"} {
 		got := b.authorize(request(c, "response_mode", "form_post", "state", state))
-		if got.location == nil || got.param("error") != "invalid_request" || got.param("state") != state {
-			t.Errorf("state %q: %d %v, want invalid_request", state, got.status, got.parameters())
+		if got.location == nil {
+			t.Fatalf("the state %q: status %d, want a redirect", state, got.status)
 		}
+		wantParam(t, "a state with a line break or NUL", got, "error", "invalid_request")
+		wantParam(t, "a state with a line break or NUL", got, "state", state)
 	}
 
 	// A form cannot be posted to a URI with an app's private scheme.
-	for _, c := range []idp.Client{native, odd} {
-		got := b.authorize(request(c, "response_mode", "form_post"))
-		if got.location == nil || got.param("error") != "invalid_request" ||
-			!strings.HasSuffix(got.location.Scheme, ".app") {
-			t.Errorf("form_post to an app without a host: %d %v, want invalid_request by redirect",
-				got.status, got.location)
+	for _, uri := range []string{"com.dialer.app://cb", "http.dialer.app://cb"} {
+		native, _ := w.client(func(n *idp.Client) {
+			n.Type = idp.Native
+			n.RedirectURIs = []string{uri}
+		})
+		got := b.authorize(request(native, "response_mode", "form_post"))
+		wantParam(t, "form_post to "+uri, got, "error", "invalid_request")
+		if got.location == nil || !strings.HasSuffix(got.location.Scheme, ".app") {
+			t.Errorf("form_post to %s: status %d to %v, want a redirect", uri, got.status, got.location)
 		}
 	}
 }
@@ -143,35 +186,61 @@ func TestFraming(t *testing.T) {
 	c, _ := w.client(nil)
 	b := w.browser()
 
+	// Nobody is signed in for the first answer.
 	for _, answer := range []string{"error", "code"} {
-		for _, tt := range []struct{ name, prompt, framers string }{{"silent", "none", "https://app.example"},
-			{"not silent", "", "'none'"}} {
-			got := b.authorize(request(c, "response_mode", "form_post", "prompt", tt.prompt))
-			csp, other := got.header.Get("Content-Security-Policy"), got.header.Get("X-Frame-Options")
-			if !strings.Contains(csp, "frame-ancestors "+tt.framers+";") ||
-				(other == "DENY") != (tt.prompt == "") || tt.prompt != "" && got.param(answer) == "" {
-				t.Errorf("%s, %s: %d %q %q %v", answer, tt.name, got.status, csp, other, got.parameters())
-			}
-
-			if csp := got.header.Get("Content-Security-Policy"); strings.Contains(csp, "unsafe") ||
-				!strings.Contains(csp, "default-src 'none'") {
-				t.Errorf("%s, %s: Content-Security-Policy %q", answer, tt.name, csp)
-			}
+		silent := b.authorize(request(c, "response_mode", "form_post", "prompt", "none"))
+		if silent.param(answer) == "" {
+			t.Errorf("a prompt=none request returns %v, want the parameter %s", silent.parameters(), answer)
 		}
+		wantFramers(t, "the "+answer+" of a prompt=none request", silent, "https://app.example")
+		wantHeader(t, "the "+answer+" of a prompt=none request", silent, "X-Frame-Options", "")
+
+		page := b.authorize(request(c, "response_mode", "form_post"))
+		wantFramers(t, "a page", page, "'none'")
+		wantHeader(t, "a page", page, "X-Frame-Options", "DENY")
+
 		b.code(c)
 	}
 
 	// The page that sends the error of a prompt=none request may be in a frame. An error page may
 	// not.
 	bad := b.authorize(request(c, "response_mode", "form_post", "prompt", "none", "scope", "bogus"))
-	if bad.param("error") != "invalid_scope" || bad.header.Get("X-Frame-Options") != "" {
-		t.Errorf("a failed prompt=none request: %v %v, want invalid_scope and no X-Frame-Options",
-			bad.parameters(), bad.header)
-	}
+	wantParam(t, "a failed prompt=none request", bad, "error", "invalid_scope")
+	wantHeader(t, "a failed prompt=none request", bad, "X-Frame-Options", "")
+
 	unproven := b.authorize(request(c, "redirect_uri", "https://evil.example/cb", "prompt", "none"))
-	if unproven.header.Get("X-Frame-Options") != "DENY" ||
-		!strings.Contains(unproven.header.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
-		t.Errorf("the error page of an unverified redirect URI: %v, want headers that forbid frames", unproven.header)
+	wantFramers(t, "the error page of an unverified redirect URI", unproven, "'none'")
+	wantHeader(t, "the error page of an unverified redirect URI", unproven, "X-Frame-Options", "DENY")
+}
+
+// TestPageHeaders shows that pages may not be framed, cached or read by other origins.
+func TestPageHeaders(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	for name, got := range map[string]reply{
+		"the login page":                 w.browser().authorize(request(c)),
+		"the page of an unknown request": w.browser().get("/login?id=x"),
+		"the logout page":                w.browser().get("/logout"),
+		"the page of a missing client":   w.browser().get("/login/oauth/authorize"),
+	} {
+		wantFramers(t, name, got, "'none'")
+		wantHeader(t, name, got, "Cache-Control", "no-store")
+		wantHeader(t, name, got, "Access-Control-Allow-Origin", "")
+	}
+}
+
+// wantFramers checks which sites may put a page in a frame, and the rest of its content security
+// policy.
+func wantFramers(t *testing.T, name string, got reply, framers string) {
+	t.Helper()
+	policy := got.header.Get("Content-Security-Policy")
+	for _, want := range []string{"frame-ancestors " + framers, "default-src 'none'"} {
+		if !slices.Contains(strings.Split(policy, "; "), want) {
+			t.Errorf("%s: the Content-Security-Policy is %q, want %s", name, policy, want)
+		}
+	}
+	if strings.Contains(policy, "unsafe") {
+		t.Errorf("%s: the Content-Security-Policy is %q, want nothing unsafe", name, policy)
 	}
 }
 
@@ -185,15 +254,17 @@ func TestDescriptions(t *testing.T) {
 	c, _ := w.client(nil)
 	sent := w.browser().authorize(request(c, "scope", "openid \"\\é"))
 
-	for name, got := range map[string]string{
-		"a token endpoint": text(refused["error_description"]), "a redirect": sent.param("error_description"),
+	quoting := text(refused["error_description"])
+	for name, description := range map[string]string{
+		"a token endpoint": quoting,
+		"a redirect":       sent.param("error_description"),
 	} {
-		bad := func(c rune) bool { return c < ' ' || c > '~' || c == '"' || c == '\\' }
-		if got == "" || strings.ContainsFunc(got, bad) {
-			t.Errorf("%s says %q, want printable ASCII without quotes and backslashes", name, got)
+		isForbidden := func(c rune) bool { return c < ' ' || c > '~' || c == '"' || c == '\\' }
+		if description == "" || strings.ContainsFunc(description, isForbidden) {
+			t.Errorf("%s says %q, want printable ASCII without quotes and backslashes", name, description)
 		}
 	}
-	if !strings.Contains(text(refused["error_description"]), "kid 'k'") {
-		t.Errorf("the description does not quote the kid: %v", refused)
+	if !strings.Contains(quoting, "kid 'k'") {
+		t.Errorf("the description is %q, want it to quote the kid", quoting)
 	}
 }

@@ -1,7 +1,8 @@
 package oidc_test
 
 import (
-	"strings"
+	"net/http"
+	"net/url"
 	"testing"
 	"time"
 )
@@ -15,39 +16,35 @@ func TestBeginAgain(t *testing.T) {
 	b, other := w.browser(), w.browser()
 
 	page := b.authorize(request(c))
-	if strings.Contains(page.body, "login-again") {
-		t.Error("a first login says that it has started again")
-	}
+	wantNoText(t, "a first login page", page, "login-again")
 
-	stolen := hiddenID.FindStringSubmatch(page.body)[1]
+	id := hiddenID.FindStringSubmatch(page.body)[1]
 	w.empty()
-	if got := b.logIn(page, "grace@example.com", "typed"); got.status != 400 {
-		t.Errorf("a request that expires immediately: %d, want 400 instead of a redirect loop", got.status)
-	}
+	// A redirect could loop here.
+	immediate := b.logIn(page, "grace@example.com", "typed")
+	wantStatus(t, "a request that expires immediately", immediate, http.StatusBadRequest)
 
 	// Another browser or another request does not start over.
 	w.pass(time.Minute)
-	if got := other.get("/login?id=" + stolen); got.status != 400 || strings.Contains(got.body, "login-submit") {
-		t.Errorf("the page in another browser: %d, want 400", got.status)
-	}
-	if got := b.get("/login?id=another"); got.status != 400 {
-		t.Errorf("another request in the same browser: %d, want 400", got.status)
-	}
+	stolen := other.get("/login?id=" + id)
+	wantStatus(t, "the page in another browser", stolen, http.StatusBadRequest)
+	wantNoText(t, "the page in another browser", stolen, "login-submit")
+	wantStatus(t, "another request in the same browser", b.get("/login?id=another"), http.StatusBadRequest)
 
 	again := b.logIn(page, "grace@example.com", "typed")
-	if again.status != 200 || !strings.Contains(again.body, `id="login-again"`) ||
-		!strings.Contains(again.body, `value="grace@example.com"`) || strings.Contains(again.body, "typed") {
-		t.Fatalf("the login does not start again with the email: %d %s", again.status, again.body)
-	}
+	wantStatus(t, "the login that starts again", again, http.StatusOK)
+	wantText(t, "the login that starts again", again, `id="login-again"`, `value="grace@example.com"`)
+	wantNoText(t, "the login that starts again", again, "typed")
 
 	// The new request is answered once.
 	done := b.logIn(again, email, secret)
-	if done.param("code") == "" || done.param("state") != "s" {
-		t.Fatalf("the login that started again: %d %v, want a code", done.status, done.location)
-	}
+	wantCode(t, "the login that started again", done)
+	wantParam(t, "the login that started again", done, "state", "s")
 	w.pass(time.Minute)
-	if got := b.logIn(again, email, secret); got.status != 400 || got.location != nil {
-		t.Errorf("a request that was already answered: %d %v, want 400", got.status, got.location)
+	late := b.logIn(again, email, secret)
+	wantStatus(t, "a request that was already answered", late, http.StatusBadRequest)
+	if late.location != nil {
+		t.Errorf("a request that was already answered redirects to %v, want a page", late.location)
 	}
 }
 
@@ -58,10 +55,13 @@ func TestForgotKeepsEmail(t *testing.T) {
 	c, _ := w.client(nil)
 	b := w.browser()
 	id := hiddenID.FindStringSubmatch(b.authorize(request(c)).body)[1]
-	got := b.post("/login", map[string][]string{"id": {id}, "username": {email}, "password": {secret},
-		"forgot": {"yes"}})
-	if got.status != 200 || !strings.Contains(got.body, "forgot-submit") ||
-		!strings.Contains(got.body, `value="`+email+`"`) || got.param("code") != "" {
-		t.Errorf("the page for a new password: %d %s, want the form with the email", got.status, got.body)
-	}
+	got := b.post("/login", url.Values{
+		"id":       {id},
+		"username": {email},
+		"password": {secret},
+		"forgot":   {"yes"},
+	})
+	wantStatus(t, "the page for a new password", got, http.StatusOK)
+	wantText(t, "the page for a new password", got, "forgot-submit", `value="`+email+`"`)
+	wantParam(t, "the page for a new password", got, "code", "")
 }

@@ -11,16 +11,16 @@ import (
 	"testing"
 )
 
-// forged returns a JWT with the same header and claims, signed with a different key.
-func forged(t *testing.T, token string) string {
+// resigned returns a JWT with the same header and claims, signed with a different key.
+func resigned(t *testing.T, token string) string {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	must(t, err)
-	said := token[:strings.LastIndexByte(token, '.')]
-	sum := sha256.Sum256([]byte(said))
+	signed := token[:strings.LastIndexByte(token, '.')]
+	sum := sha256.Sum256([]byte(signed))
 	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
 	must(t, err)
-	return said + "." + base64.RawURLEncoding.EncodeToString(signature)
+	return signed + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 
 // TestRPInitiatedLogout has a case for each module of the RP-Initiated Logout certification plan.
@@ -30,71 +30,112 @@ func TestRPInitiatedLogout(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
 
-	tests := []struct {
-		module string
-		change func(v url.Values) // changes the hint, URI or state of the request
-		want   string             // URL to which the browser is redirected, or ID of the page
+	const plan = "oidcc-rp-initiated-logout"
+	for _, tt := range []struct {
+		module       string
+		change       func(params url.Values) // changes the hint, URI or state of the request
+		wantRedirect string                  // "" means a page
+		wantPage     string                  // ID of the page
+		wantSignedIn bool                    // whether the logout is refused
 	}{
-		{"oidcc-rp-initiated-logout", func(url.Values) {}, goodbye + "?state=a+state+of+0123"},
-		{"oidcc-rp-initiated-logout-no-state", func(v url.Values) { v.Del("state") }, goodbye},
-		{"oidcc-rp-initiated-logout-bad-post-logout-redirect-uri", func(v url.Values) {
-			v.Set("post_logout_redirect_uri", goodbye+"/0123")
-		}, "error-page"},
-		{"oidcc-rp-initiated-logout-query-added-to-post-logout-redirect-uri", func(v url.Values) {
-			v.Set("post_logout_redirect_uri", goodbye+"?foo=bar")
-		}, "error-page"},
-		{"oidcc-rp-initiated-logout-modified-id-token-hint", func(v url.Values) {
-			parts := strings.Split(v.Get("id_token_hint"), ".")
-			v.Set("id_token_hint", "eyJhbGciOiJub25lIn0."+parts[1]+".")
-		}, "error-page"},
-		{"oidcc-rp-initiated-logout-bad-id-token-hint", func(v url.Values) {
-			v.Set("id_token_hint", forged(t, v.Get("id_token_hint")))
-		}, "error-page"},
-		{"oidcc-rp-initiated-logout-no-id-token-hint", func(v url.Values) { v.Del("id_token_hint") }, "error-page"},
-		{"oidcc-rp-initiated-logout-no-params", func(v url.Values) { clear(v) }, "logout-confirm"},
-		{"oidcc-rp-initiated-logout-only-state", func(v url.Values) { clear(v); v.Set("state", state) },
-			"logout-confirm"},
-		{"oidcc-rp-initiated-logout-no-post-logout-redirect-uri", func(v url.Values) {
-			v.Del("post_logout_redirect_uri")
-			v.Del("state")
-		}, "logged-out"},
-	}
-
-	for _, tt := range tests {
-		t.Run(tt.module, func(t *testing.T) {
+		{
+			module:       "",
+			change:       func(url.Values) {},
+			wantRedirect: goodbye + "?state=a+state+of+0123",
+		},
+		{
+			module:       "-no-state",
+			change:       func(params url.Values) { params.Del("state") },
+			wantRedirect: goodbye,
+		},
+		{
+			module:       "-bad-post-logout-redirect-uri",
+			change:       func(params url.Values) { params.Set("post_logout_redirect_uri", goodbye+"/0123") },
+			wantPage:     "error-page",
+			wantSignedIn: true,
+		},
+		{
+			module:       "-query-added-to-post-logout-redirect-uri",
+			change:       func(params url.Values) { params.Set("post_logout_redirect_uri", goodbye+"?foo=bar") },
+			wantPage:     "error-page",
+			wantSignedIn: true,
+		},
+		{
+			module: "-modified-id-token-hint",
+			change: func(params url.Values) {
+				parts := strings.Split(params.Get("id_token_hint"), ".")
+				params.Set("id_token_hint", "eyJhbGciOiJub25lIn0."+parts[1]+".")
+			},
+			wantPage:     "error-page",
+			wantSignedIn: true,
+		},
+		{
+			module: "-bad-id-token-hint",
+			change: func(params url.Values) {
+				params.Set("id_token_hint", resigned(t, params.Get("id_token_hint")))
+			},
+			wantPage:     "error-page",
+			wantSignedIn: true,
+		},
+		{
+			module:       "-no-id-token-hint",
+			change:       func(params url.Values) { params.Del("id_token_hint") },
+			wantPage:     "error-page",
+			wantSignedIn: true,
+		},
+		{
+			module:   "-no-params",
+			change:   func(params url.Values) { clear(params) },
+			wantPage: "logout-confirm",
+		},
+		{
+			module:   "-only-state",
+			change:   func(params url.Values) { clear(params); params.Set("state", state) },
+			wantPage: "logout-confirm",
+		},
+		{
+			module: "-no-post-logout-redirect-uri",
+			change: func(params url.Values) {
+				params.Del("post_logout_redirect_uri")
+				params.Del("state")
+			},
+			wantPage: "logged-out",
+		},
+	} {
+		t.Run(plan+tt.module, func(t *testing.T) {
 			b := w.browser()
-			v := url.Values{"id_token_hint": {text(w.redeem(c, b.code(c)).json(t)["id_token"])},
-				"post_logout_redirect_uri": {goodbye}, "state": {state}}
-
-			// The browser is redirected or shows a page.
-			tt.change(v)
-			got := b.get("/oauth/logout?" + v.Encode())
-			if strings.HasPrefix(tt.want, "https:") {
-				if got.location == nil || got.location.String() != tt.want {
-					t.Errorf("logout: %d to %v, want %s", got.status, got.location, tt.want)
-				}
-			} else if got.location != nil || !strings.Contains(got.body, `id="`+tt.want+`"`) {
-				t.Errorf("logout: %d to %v, want a page with #%s", got.status, got.location, tt.want)
+			params := url.Values{
+				"id_token_hint":            {text(w.redeem(c, b.code(c)).json(t)["id_token"])},
+				"post_logout_redirect_uri": {goodbye},
+				"state":                    {state},
 			}
-
-			if tt.want == "logout-confirm" {
-				if got = b.submit(got); got.location != nil || !strings.Contains(got.body, `id="logged-out"`) {
-					t.Errorf("confirming: %d to %v, want the page that reports the logout", got.status, got.location)
-				}
+			tt.change(params)
+			got := b.get("/oauth/logout?" + params.Encode())
+			if tt.wantRedirect != "" {
+				wantRedirect(t, "the logout", got, tt.wantRedirect)
+			} else {
+				wantPage(t, "the logout", got, tt.wantPage)
 			}
-
-			if in := b.signedIn(c); in != (tt.want == "error-page") {
-				t.Errorf("signed in afterwards: %v, want this only after an error", in)
+			if tt.wantPage == "logout-confirm" {
+				wantPage(t, "confirming", b.submit(got), "logged-out")
 			}
+			wantSignedIn(t, "the browser afterwards", b, c, tt.wantSignedIn)
 		})
 	}
 
-	t.Run("oidcc-rp-initiated-logout-discovery-endpoint-verification", func(t *testing.T) {
-		if doc := w.browser().get("/.well-known/openid-configuration").json(
-			t); doc["end_session_endpoint"] != w.url+"/oauth/logout" {
-			t.Errorf("end_session_endpoint = %v, want /oauth/logout", doc["end_session_endpoint"])
-		}
+	t.Run(plan+"-discovery-endpoint-verification", func(t *testing.T) {
+		doc := w.browser().get("/.well-known/openid-configuration").json(t)
+		wantMembers(t, "the metadata", doc, map[string]any{"end_session_endpoint": w.url + "/oauth/logout"})
 	})
+}
+
+// wantPage checks that got is not a redirect, but a page that contains an element with this ID.
+func wantPage(t *testing.T, name string, got reply, id string) {
+	t.Helper()
+	wantText(t, name, got, `id="`+id+`"`)
+	if got.location != nil {
+		t.Errorf("%s: a redirect to %v, want a page", name, got.location)
+	}
 }
 
 // TestLogoutFault shows that the page of a refused logout names the cause: the app, its redirect
@@ -102,23 +143,42 @@ func TestRPInitiatedLogout(t *testing.T) {
 func TestLogoutFault(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
-	const app, address, request = "from an unknown app", "redirect address is not registered",
-		"The logout request is invalid"
+	const (
+		appFault     = "from an unknown app"
+		addressFault = "redirect address is not registered"
+		requestFault = "The logout request is invalid"
+	)
+
 	for name, tt := range map[string]struct {
-		v    url.Values
-		want string
+		params   url.Values
+		wantText string
 	}{
-		"an unknown client": {url.Values{"client_id": {"x"}, "post_logout_redirect_uri": {goodbye}}, app},
-		"no client":         {url.Values{"post_logout_redirect_uri": {goodbye}}, app},
-		"an unregistered address": {url.Values{"client_id": {c.ID},
-			"post_logout_redirect_uri": {goodbye + "/x"}}, address},
-		"a foreign hint":       {url.Values{"client_id": {c.ID}, "id_token_hint": {"a.b.c"}}, request},
-		"a repeated parameter": {url.Values{"client_id": {c.ID, c.ID}}, request},
+		"an unknown client": {
+			params:   url.Values{"client_id": {"x"}, "post_logout_redirect_uri": {goodbye}},
+			wantText: appFault,
+		},
+		"no client": {
+			params:   url.Values{"post_logout_redirect_uri": {goodbye}},
+			wantText: appFault,
+		},
+		"an unregistered address": {
+			params:   url.Values{"client_id": {c.ID}, "post_logout_redirect_uri": {goodbye + "/x"}},
+			wantText: addressFault,
+		},
+		"a foreign hint": {
+			params:   url.Values{"client_id": {c.ID}, "id_token_hint": {"a.b.c"}},
+			wantText: requestFault,
+		},
+		"a repeated parameter": {
+			params:   url.Values{"client_id": {c.ID, c.ID}},
+			wantText: requestFault,
+		},
 	} {
-		got := w.browser().get("/oauth/logout?" + tt.v.Encode())
-		for _, sentence := range []string{app, address, request} {
-			if strings.Contains(got.body, sentence) != (sentence == tt.want) {
-				t.Errorf("%s: %d with %q: %v", name, got.status, sentence, sentence != tt.want)
+		got := w.browser().get("/oauth/logout?" + tt.params.Encode())
+		wantText(t, name, got, tt.wantText)
+		for _, other := range []string{appFault, addressFault, requestFault} {
+			if other != tt.wantText {
+				wantNoText(t, name, got, other)
 			}
 		}
 	}
@@ -134,13 +194,7 @@ func TestLogoutOfAnOlderLogin(t *testing.T) {
 	page := b.authorize(request(c, "prompt", "login"))
 	after := w.redeem(c, b.logIn(page, email, secret).param("code")).json(t)
 
-	b.get("/oauth/logout?" + url.Values{"id_token_hint": {text(before["id_token"])}}.Encode())
-	for name, set := range map[string]map[string]any{"before": before, "after": after} {
-		if got := w.userinfo(text(set["access_token"])); got.status != 401 {
-			t.Errorf("the access token of the login %s: %d, want 401", name, got.status)
-		}
-	}
-	if b.signedIn(c) {
-		t.Error("the browser is still signed in")
-	}
+	b.endSession("id_token_hint", text(before["id_token"]))
+	w.lives("the older and the newer login", false, before, after)
+	wantSignedIn(t, "the browser", b, c, false)
 }

@@ -14,11 +14,11 @@ import (
 // browserState returns the cookie that the session iframe reads, or "".
 func (b *browser) browserState() string {
 	b.w.t.Helper()
-	u, err := url.Parse(b.w.url)
+	home, err := url.Parse(b.w.url)
 	must(b.w.t, err)
-	for _, c := range b.http.Jar.Cookies(u) {
-		if strings.HasSuffix(c.Name, "selvage-state") {
-			return c.Value
+	for _, cookie := range b.http.Jar.Cookies(home) {
+		if strings.HasSuffix(cookie.Name, "selvage-state") {
+			return cookie.Value
 		}
 	}
 	return ""
@@ -40,8 +40,7 @@ func TestSessionState(t *testing.T) {
 	c, _ := w.client(withLogout)
 	b := w.browser()
 	page := b.authorize(request(c))
-	first := b.logIn(page, email, secret)
-	state := first.param("session_state")
+	state := b.logIn(page, email, secret).param("session_state")
 	if !isUnchanged(c.ID, origin, b.browserState(), state) {
 		t.Fatalf("session_state = %q for the browser state %q, want one that matches", state, b.browserState())
 	}
@@ -49,16 +48,20 @@ func TestSessionState(t *testing.T) {
 		t.Error("the session_state holds for another origin")
 	}
 
-	silent := b.authorize(request(c, "prompt", "none"))
-	again := silent.param("session_state")
-	if again == state || !isUnchanged(c.ID, origin, b.browserState(), again) {
-		t.Errorf("a second session_state is %q, want another salt and the same browser state", again)
+	again := b.authorize(request(c, "prompt", "none")).param("session_state")
+	if again == state {
+		t.Errorf("a second session_state is %q too, want another salt", again)
+	}
+	if !isUnchanged(c.ID, origin, b.browserState(), again) {
+		t.Errorf("the second session_state %q does not match the browser state %q", again, b.browserState())
 	}
 
-	b.submit(b.get("/logout"))
-	if b.browserState() == "" || isUnchanged(c.ID, origin, b.browserState(), again) {
-		t.Errorf("after the logout, the session_state still holds for %q, want a state that does not match",
-			b.browserState())
+	b.signOut()
+	if b.browserState() == "" {
+		t.Error("after the logout, the browser has no state, want one")
+	}
+	if isUnchanged(c.ID, origin, b.browserState(), again) {
+		t.Errorf("after the logout, the session_state %q matches %q, want no match", again, b.browserState())
 	}
 }
 
@@ -72,14 +75,14 @@ func TestNoSessionState(t *testing.T) {
 	b := w.browser()
 	b.code(spa)
 
-	for name, v := range map[string]url.Values{
+	for name, params := range map[string]url.Values{
 		"a native app":      request(native, "redirect_uri", "com.example.app:/cb", "prompt", "none"),
 		"no ID token":       request(spa, "scope", "Voice", "prompt", "none"),
 		"an error response": request(spa, "prompt", "none login"),
 	} {
-		if got := b.authorize(v); got.location == nil || got.param("session_state") != "" {
-			t.Errorf("%s: %d to %v, want a redirect without session_state", name, got.status, got.location)
-		}
+		got := b.authorize(params)
+		wantSentTo(t, name, got, params.Get("redirect_uri"))
+		wantParam(t, name, got, "session_state", "")
 	}
 }
 
@@ -88,18 +91,14 @@ func TestNoSessionState(t *testing.T) {
 func TestCheckSession(t *testing.T) {
 	b := newWorld(t).browser()
 	doc := b.get("/.well-known/openid-configuration").json(t)
-	if doc["check_session_iframe"] != b.w.url+"/oauth/check-session" {
-		t.Errorf("check_session_iframe = %v, want /oauth/check-session", doc["check_session_iframe"])
-	}
+	wantMembers(t, "the metadata", doc, map[string]any{"check_session_iframe": b.w.url + "/oauth/check-session"})
 
 	got := b.get("/oauth/check-session")
-	csp := got.header.Get("Content-Security-Policy")
-	if got.status != http.StatusOK || !strings.Contains(csp, "frame-ancestors *;") ||
-		got.header.Get("X-Frame-Options") != "" || !strings.Contains(got.body, "/static/check-session.") {
-		t.Errorf("the page: %d, %q, %q, %s, want 200 and a page that any site may frame",
-			got.status, csp, got.header.Get("X-Frame-Options"), got.body)
+	wantStatus(t, "the page", got, http.StatusOK)
+	wantText(t, "the page", got, "/static/check-session.")
+	wantHeader(t, "the page", got, "X-Frame-Options", "")
+	if policy := got.header.Get("Content-Security-Policy"); !strings.Contains(policy, "frame-ancestors *;") {
+		t.Errorf("the policy of the page is %q, want one that lets any site frame it", policy)
 	}
-	if csp := b.get("/logout").header.Get("Content-Security-Policy"); !strings.Contains(csp, "frame-ancestors 'none'") {
-		t.Errorf("the logout page may be framed: %q", csp)
-	}
+	wantFramers(t, "the logout page", b.get("/logout"), "'none'")
 }

@@ -16,8 +16,11 @@ func TestParseForm(t *testing.T) {
 	} {
 		got, err := parseForm(body)
 		want, wantErr := url.ParseQuery(body)
-		if (err == nil) != (wantErr == nil) || !reflect.DeepEqual(got, want) {
-			t.Errorf("parseForm(%q) = %v, %v, want %v, %v", body, got, err, want, wantErr)
+		if failed, wantFailed := err != nil, wantErr != nil; failed != wantFailed {
+			t.Errorf("parseForm(%q) returns the error %v, want %v", body, err, wantErr)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("parseForm(%q) = %v, want %v", body, got, want)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package oidc_test
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -26,26 +25,30 @@ func TestUserCodeWrong(t *testing.T) {
 	w.pass(10 * time.Minute)
 
 	for name, code := range map[string]string{
-		"none": "", "short": "BCDF", "long": used.user + "B", "vowels": "AEIO-UAEI",
-		"no letters": "1234-5678", "unknown": "BBBB-BBBB", "huge": strings.Repeat("B", 5000),
-		"used": used.user, "expired": old.user, "markup": `"><script>`, "not in the alphabet": strings.Repeat("ǰ", 8),
+		"none":                "",
+		"short":               "BCDF",
+		"long":                used.userCode + "B",
+		"vowels":              "AEIO-UAEI",
+		"no letters":          "1234-5678",
+		"unknown":             "BBBB-BBBB",
+		"huge":                strings.Repeat("B", 5000),
+		"used":                used.userCode,
+		"expired":             old.userCode,
+		"markup":              `"><script>`,
+		"not in the alphabet": strings.Repeat("ǰ", 8),
 	} {
 		got := b.enter(code)
-		if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `id="device-error"`) ||
-			strings.Contains(got.body, "<script") {
-			t.Errorf("%s: %d %s, want 422", name, got.status, got.body)
-		}
+		wantStatus(t, name, got, http.StatusUnprocessableEntity)
+		wantText(t, name, got, `id="device-error"`)
+		wantNoText(t, name, got, "<script")
 	}
 
-	if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
-		t.Errorf("the page of an expired device: %d, want 400", got.status)
-	}
-	old.wants("after the code expired", "expired_token")
+	wantStatus(t, "the page of an expired device", b.consent(page, "allow"), http.StatusBadRequest)
+	old.wantsError("after the code expired", "expired_token")
 
-	if got := b.get("/device?user_code=" + url.QueryEscape(`"><script>`)); got.status != http.StatusOK ||
-		!strings.Contains(got.body, `value=""`) {
-		t.Errorf("a link with an unknown code: %d %s, want the form without a code", got.status, got.body)
-	}
+	got := b.get("/device?user_code=" + url.QueryEscape(`"><script>`))
+	wantStatus(t, "a link with an unknown code", got, http.StatusOK)
+	wantText(t, "a link with an unknown code", got, `value=""`)
 }
 
 // TestUserCodeGuessed shows that the number of guesses at user codes is limited.
@@ -54,19 +57,17 @@ func TestUserCodeGuessed(t *testing.T) {
 	w.idp.DeviceGuesses = 5
 	d := w.device(w.tv())
 
-	for i := range 5 {
-		if got := w.browser().enter(fmt.Sprintf("BBBB-BBB%c",
-			"BCDFG"[i])); got.status != http.StatusUnprocessableEntity {
-			t.Fatalf("guess %d: %d %s, want 422", i, got.status, got.body)
-		}
+	for _, guess := range []string{"BBBB-BBBB", "BBBB-BBBC", "BBBB-BBBD", "BBBB-BBBF", "BBBB-BBBG"} {
+		wantStatus(t, "guessing "+guess, w.browser().enter(guess), http.StatusUnprocessableEntity)
 	}
 
 	// Right codes are refused in the same way as wrong ones.
-	for _, code := range []string{d.user, "BBBB-BBBH"} {
+	for _, code := range []string{d.userCode, "BBBB-BBBH"} {
 		got := w.browser().enter(code)
-		if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" ||
-			!strings.Contains(got.body, "Too many codes") {
-			t.Errorf("%s after five guesses: %d %v %s, want 429", code, got.status, got.header, got.body)
+		wantStatus(t, code+" after five guesses", got, http.StatusTooManyRequests)
+		wantText(t, code+" after five guesses", got, "Too many codes")
+		if got.header.Get("Retry-After") == "" {
+			t.Errorf("%s after five guesses: no Retry-After, want one", code)
 		}
 	}
 
@@ -74,7 +75,7 @@ func TestUserCodeGuessed(t *testing.T) {
 	b := w.browser()
 	d = w.device(d.c)
 	b.consent(b.confirmation(d), "allow")
-	d.wants("after the limit expired", "")
+	d.wantsTokens("after the limit expired")
 }
 
 // TestUserCodesGuessedAtOnce shows that the limit also applies to concurrent guesses.
@@ -82,25 +83,29 @@ func TestUserCodesGuessedAtOnce(t *testing.T) {
 	w := newWorld(t)
 	w.idp.DeviceGuesses = 5
 
-	var looked atomic.Int64
-	var all sync.WaitGroup
+	guess := func(network string) error {
+		_, _, err := w.idp.Devices.EnterUserCode(t.Context(), "BBBB-BBBB", network)
+		return err
+	}
+
+	var checked atomic.Int64
+	var guesses sync.WaitGroup
 	for range 50 {
-		all.Go(func() {
-			if _, _, err := w.idp.Devices.EnterUserCode(t.Context(), "BBBB-BBBB", "192.0.2.1"); errors.Is(err,
-				problem.NotFound) {
-				looked.Add(1)
-			} else if !errors.Is(err, problem.RateLimited) {
+		guesses.Go(func() {
+			err := guess("192.0.2.1")
+			switch {
+			case errors.Is(err, problem.NotFound):
+				checked.Add(1)
+			case !errors.Is(err, problem.RateLimited):
 				t.Errorf("a guess: %v, want RateLimited", err)
 			}
 		})
 	}
-
-	all.Wait()
-	if looked.Load() != 5 {
-		t.Errorf("%d of 50 concurrent guesses were looked up, want 5", looked.Load())
+	guesses.Wait()
+	if n := checked.Load(); n != 5 {
+		t.Errorf("%d of 50 concurrent guesses were looked up, want 5", n)
 	}
-	if _, _, err := w.idp.Devices.EnterUserCode(t.Context(), "BBBB-BBBB", "192.0.2.2"); !errors.Is(err,
-		problem.NotFound) {
+	if err := guess("192.0.2.2"); !errors.Is(err, problem.NotFound) {
 		t.Errorf("a guess from another network: %v, want NotFound", err)
 	}
 }

@@ -2,18 +2,13 @@ package oidc_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"html"
-	"io"
 	"log/slog"
-	"maps"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,7 +25,6 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 	sessions "github.com/selvage/selvage/internal/session/sql"
 	"github.com/selvage/selvage/internal/web"
-	"github.com/selvage/selvage/openapi/openapitest"
 	"github.com/selvage/selvage/store"
 	"github.com/selvage/selvage/store/storetest"
 )
@@ -95,7 +89,8 @@ func must(t testing.TB, err error) {
 // newWorld returns a world with the project Acme and the subscriber ada.
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	ctx, dir := context.Background(), storetest.Dir(t)
+	ctx := context.Background()
+	dir := storetest.Dir(t)
 	w := &world{t: t, dir: dir, at: time.Now()}
 	w.rows = storetest.Open(t, dir, w.now)
 	live, err := sessions.Open(ctx, sessions.Config{Dir: dir, Now: w.now})
@@ -105,8 +100,9 @@ func newWorld(t testing.TB) *world {
 
 	// Start the server before its handler exists, because its URL is part of the configuration.
 	var handler http.Handler
-	srv := httptest.NewServer(http.HandlerFunc(
-		func(rw http.ResponseWriter, r *http.Request) { handler.ServeHTTP(rw, r) }))
+	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		handler.ServeHTTP(rw, r)
+	}))
 	t.Cleanup(srv.Close)
 	w.url = srv.URL
 
@@ -119,62 +115,103 @@ func newWorld(t testing.TB) *world {
 	polls.Go(func() { revoked.Run(polling) })
 	t.Cleanup(func() { stop(); polls.Wait() })
 
-	pass := password.Weak(2)
+	passwords := password.Weak(2)
 	w.fabric = fabric.New(fabric.Config{
-		Stores: w.rows.Fabric(), Ring: ring, Passwords: pass, Revocations: revoked, Host: "puc.localhost:8443",
-		Issuer: w.url + "/", Now: w.now,
-		Live: func(ctx context.Context, sid string) error { return w.idp.Logins.Live(ctx, sid) },
+		Stores:      w.rows.Fabric(),
+		Ring:        ring,
+		Passwords:   passwords,
+		Revocations: revoked,
+		Host:        "puc.localhost:8443",
+		Issuer:      w.url + "/",
+		Now:         w.now,
+		Live:        func(ctx context.Context, sid string) error { return w.idp.Logins.Live(ctx, sid) },
 	})
 
 	w.limits = limit.New(live, nil)
-	factors, err := factor.New(factor.Config{Store: w.rows, Sessions: live, Ring: ring,
-		AuthURL: strings.Replace(w.url, "127.0.0.1", "localhost", 1), Now: w.now})
+	factors, err := factor.New(factor.Config{
+		Store:    w.rows,
+		Sessions: live,
+		Ring:     ring,
+		AuthURL:  strings.Replace(w.url, "127.0.0.1", "localhost", 1),
+		Now:      w.now,
+	})
 	must(t, err)
+	local := egress.Policy{Allow: []string{"127.0.0.1"}}
 	w.idp = idp.New(idp.Config{
 		Factors: factors,
 		Limits:  w.limits,
-		Store: idp.Stores{Clients: w.rows, Logins: w.rows, Grants: w.rows, Consents: w.rows,
-			Letters: w.rows, Uses: w.rows, Registrations: w.rows, Upstreams: w.rows},
-		Subscribers: w.rows, Sessions: live, Fabric: w.fabric, Passwords: pass, Ring: ring,
-		Revocations: revoked, Issuer: w.url + "/", Now: w.now,
-		Fetch: egress.Policy{Allow: []string{"127.0.0.1"}}.Fetcher(),
+		Store: idp.Stores{
+			Clients:       w.rows,
+			Logins:        w.rows,
+			Grants:        w.rows,
+			Consents:      w.rows,
+			Letters:       w.rows,
+			Uses:          w.rows,
+			Registrations: w.rows,
+			Upstreams:     w.rows,
+		},
+		Subscribers: w.rows,
+		Sessions:    live,
+		Fabric:      w.fabric,
+		Passwords:   passwords,
+		Ring:        ring,
+		Revocations: revoked,
+		Issuer:      w.url + "/",
+		Now:         w.now,
+		Fetch:       local.Fetcher(),
 	})
 
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	proofs := dpop.New(dpop.Config{Sessions: live, Key: ring.Derive, Origins: []string{w.url}, Now: w.now})
-	api, err := oidc.New(oidc.Config{Provider: w.idp, Proofs: proofs,
-		Sessions: live, Browsers: w.rows, AuthURL: w.url, Log: log,
-		HTTP: egress.Policy{Allow: []string{"127.0.0.1"}}.Client()})
+	api, err := oidc.New(oidc.Config{
+		Provider: w.idp,
+		Proofs:   proofs,
+		Sessions: live,
+		Browsers: w.rows,
+		AuthURL:  w.url,
+		Log:      log,
+		HTTP:     local.Client(),
+	})
 	must(t, err)
 	handler = web.Outer(proofs.Offer(api.Handler()), log, nil)
-
 	w.handler = handler
+
 	w.project, err = w.fabric.Projects.Create(ctx, "Acme")
 	must(t, err)
 	w.ada = w.subscriber(email)
 	return w
 }
 
+// subscriber creates a subscriber with the first name Ada.
 func (w *world) subscriber(email string) fabric.Subscriber {
 	w.t.Helper()
-	first, pass := "Ada", secret
-	s, err := w.fabric.Subscribers.Create(context.Background(), w.project.ID,
-		fabric.SubscriberInput{Email: &email, Password: &pass, Profile: fabric.Profile{FirstName: &first}})
+	firstName, typed := "Ada", secret
+	sub, err := w.fabric.Subscribers.Create(context.Background(), w.project.ID, fabric.SubscriberInput{
+		Email:    &email,
+		Password: &typed,
+		Profile:  fabric.Profile{FirstName: &firstName},
+	})
 	must(w.t, err)
-	return s
+	return sub
 }
 
-// client registers a client. It is a first-party SPA unless change sets other values.
+// client registers a client, and returns it with its secret. It is a first-party SPA unless change
+// sets other values.
 func (w *world) client(change func(*idp.Client)) (idp.Client, string) {
 	w.t.Helper()
-	n := idp.Client{ProjectID: w.project.ID, Name: "App", Type: idp.SPA, FirstParty: true,
-		RedirectURIs: []string{callback}}
-	if change != nil {
-		change(&n)
+	settings := idp.Client{
+		ProjectID:    w.project.ID,
+		Name:         "App",
+		Type:         idp.SPA,
+		FirstParty:   true,
+		RedirectURIs: []string{callback},
 	}
-	c, secret, err := w.idp.Clients.Create(context.Background(), n)
+	if change != nil {
+		change(&settings)
+	}
+	c, clientSecret, err := w.idp.Clients.Create(context.Background(), settings)
 	must(w.t, err)
-	return c, secret
+	return c, clientSecret
 }
 
 // rewrite replaces the stored settings of the client c with the settings in c.
@@ -182,161 +219,31 @@ func (w *world) rewrite(c idp.Client) error {
 	return w.idp.Clients.Change(context.Background(), c.ID, func(to *idp.Client) { *to = c })
 }
 
-// A browser keeps cookies, and follows redirects within the provider. It checks all responses
-// against the OpenAPI documents.
-type browser struct {
-	w          *world
-	http       *http.Client
-	documented *openapitest.Transport
-}
-
-func (w *world) browser() *browser {
-	jar, err := cookiejar.New(nil)
-	must(w.t, err)
-	documented := &openapitest.Transport{}
-	return &browser{w, &http.Client{Jar: jar, Transport: documented,
-		CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-			if !strings.HasPrefix(r.URL.String(), w.url) {
-				return http.ErrUseLastResponse
-			}
-			return nil
-		}}, documented}
-}
-
-// A reply is a response with its whole body.
-type reply struct {
-	status   int
-	header   http.Header
-	body     string
-	location *url.URL // target of a redirect; nil if there is none
-}
-
-func (r reply) json(t testing.TB) map[string]any {
-	t.Helper()
-	var v map[string]any
-	if err := json.Unmarshal([]byte(r.body), &v); err != nil {
-		t.Fatalf("not JSON: %s", r.body)
-	}
-	return v
-}
-
-// parameters returns the parameters that the client receives. They come from the query or fragment
-// of a redirect, or from a form.
-func (r reply) parameters() url.Values {
-	if r.location == nil {
-		fields := url.Values{}
-		if strings.Contains(r.body, `id="return-submit"`) {
-			for _, m := range hiddenField.FindAllStringSubmatch(r.body, -1) {
-				fields.Set(m[1], html.UnescapeString(m[2]))
-			}
-		}
-		return fields
-	}
-	if r.location.Fragment != "" {
-		fields, _ := url.ParseQuery(r.location.EscapedFragment())
-		return fields
-	}
-	return r.location.Query()
-}
-
-// param returns one parameter that the client receives.
-func (r reply) param(name string) string { return r.parameters().Get(name) }
-
-var hiddenField = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
-
-func (b *browser) do(req *http.Request) reply {
-	b.w.t.Helper()
-	res, err := b.http.Do(req)
-	must(b.w.t, err)
-	for _, fault := range b.documented.Faults() {
-		b.w.t.Error(fault)
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	must(b.w.t, err)
-	location, _ := res.Location()
-	return reply{res.StatusCode, res.Header, string(body), location}
-}
-
-func (b *browser) get(path string) reply {
-	b.w.t.Helper()
-	req, err := http.NewRequest(http.MethodGet, b.w.url+path, nil)
-	must(b.w.t, err)
-	return b.do(req)
-}
-
-func (b *browser) post(path string, form url.Values) reply {
-	b.w.t.Helper()
-	req, err := http.NewRequest(http.MethodPost, b.w.url+path, strings.NewReader(form.Encode()))
-	must(b.w.t, err)
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	return b.do(req)
-}
-
 // request returns the parameters of a valid authorization request. pairs are names and values that
 // replace parameters. The value "" removes a parameter.
 func request(c idp.Client, pairs ...string) url.Values {
 	v := url.Values{
-		"client_id": {c.ID}, "redirect_uri": {c.RedirectURIs[0]}, "response_type": {"code"},
-		"scope": {"openid"}, "state": {"s"},
-		"code_challenge": {challenge}, "code_challenge_method": {"S256"},
+		"client_id":             {c.ID},
+		"redirect_uri":          {c.RedirectURIs[0]},
+		"response_type":         {"code"},
+		"scope":                 {"openid"},
+		"state":                 {"s"},
+		"code_challenge":        {challenge},
+		"code_challenge_method": {"S256"},
 	}
 	return with(v, pairs...)
 }
 
 // with sets parameters in v, and returns v. The value "" removes a parameter.
 func with(v url.Values, pairs ...string) url.Values {
-	for i := 0; i < len(pairs); i += 2 {
-		if v.Set(pairs[i], pairs[i+1]); pairs[i+1] == "" {
-			v.Del(pairs[i])
+	for pair := range slices.Chunk(pairs, 2) {
+		name, value := pair[0], pair[1]
+		v.Set(name, value)
+		if value == "" {
+			v.Del(name)
 		}
 	}
 	return v
-}
-
-func (b *browser) authorize(v url.Values) reply {
-	b.w.t.Helper()
-	return b.get("/login/oauth/authorize?" + v.Encode())
-}
-
-var passkeyOptions = regexp.MustCompile(`data-options="[^"]*"`)
-
-// noChallenge removes the passkey options from a page, which are random.
-func noChallenge(body string) string { return passkeyOptions.ReplaceAllString(body, "") }
-
-var hiddenID = regexp.MustCompile(`name="id" value="([^"]+)"`)
-
-// logIn fills in and submits the login page.
-func (b *browser) logIn(page reply, email, password string) reply {
-	b.w.t.Helper()
-	id := hiddenID.FindStringSubmatch(page.body)
-	if id == nil {
-		b.w.t.Fatalf("no login page: %d %s", page.status, page.body)
-	}
-	return b.post("/login", url.Values{"id": {id[1]}, "username": {email}, "password": {password}})
-}
-
-// consent submits a consent page with this answer.
-func (b *browser) consent(page reply, answer string) reply {
-	b.w.t.Helper()
-	form := url.Values{"answer": {answer}}
-	for _, m := range hiddenField.FindAllStringSubmatch(page.body, -1) {
-		form.Set(m[1], m[2])
-	}
-	return b.post("/consent", form)
-}
-
-// code signs ada in, and returns the authorization code.
-func (b *browser) code(c idp.Client, pairs ...string) string {
-	b.w.t.Helper()
-	got := b.authorize(request(c, pairs...))
-	if got.location == nil {
-		got = b.logIn(got, email, secret)
-	}
-	if got.param("code") == "" {
-		b.w.t.Fatalf("no code: %d %v %s", got.status, got.location, got.body)
-	}
-	return got.param("code")
 }
 
 // token posts to the token endpoint.
@@ -345,28 +252,28 @@ func (w *world) token(pairs ...string) reply {
 	return w.browser().post("/oauth/token", with(url.Values{}, pairs...))
 }
 
-// redeem redeems a code with the verifier for [request].
-func (w *world) redeem(c idp.Client, code string, pairs ...string) reply {
-	w.t.Helper()
-	v := url.Values{"grant_type": {"authorization_code"}, "client_id": {c.ID}, "code": {code},
-		"redirect_uri": {c.RedirectURIs[0]}, "code_verifier": {verifier}}
-	return w.browser().post("/oauth/token", with(v, pairs...))
+// redemption returns the form that redeems a code with the verifier for [request].
+func redemption(c idp.Client, code string) url.Values {
+	return url.Values{
+		"grant_type":    {"authorization_code"},
+		"client_id":     {c.ID},
+		"code":          {code},
+		"redirect_uri":  {c.RedirectURIs[0]},
+		"code_verifier": {verifier},
+	}
 }
 
-// redeemWith is like redeem, with fields that may be repeated.
-func (w *world) redeemWith(c idp.Client, code string, more url.Values) reply {
+// redeem redeems a code. pairs are names and values that replace fields of its [redemption].
+func (w *world) redeem(c idp.Client, code string, pairs ...string) reply {
 	w.t.Helper()
-	v := url.Values{"grant_type": {"authorization_code"}, "client_id": {c.ID}, "code": {code},
-		"redirect_uri": {c.RedirectURIs[0]}, "code_verifier": {verifier}}
-	maps.Copy(v, more)
-	return w.browser().post("/oauth/token", v)
+	return w.browser().post("/oauth/token", with(redemption(c, code), pairs...))
 }
 
 // refresh exchanges a public client's refresh token.
 func (w *world) refresh(c idp.Client, token string, pairs ...string) reply {
 	w.t.Helper()
-	return w.token(append([]string{"grant_type", "refresh_token", "client_id", c.ID, "refresh_token", token},
-		pairs...)...)
+	form := url.Values{"grant_type": {"refresh_token"}, "client_id": {c.ID}, "refresh_token": {token}}
+	return w.browser().post("/oauth/token", with(form, pairs...))
 }
 
 // second returns the provider of another node. It shares the database, session store and clock, but
@@ -388,6 +295,7 @@ func (w *world) tokens(c idp.Client, pairs ...string) map[string]any {
 	return got.json(w.t)
 }
 
+// userinfo requests the claims of an access token.
 func (w *world) userinfo(token string) reply {
 	w.t.Helper()
 	req, err := http.NewRequest(http.MethodGet, w.url+"/oauth/userinfo", nil)
@@ -396,4 +304,5 @@ func (w *world) userinfo(token string) reply {
 	return w.browser().do(req)
 }
 
+// text returns a value of a JSON object as text.
 func text(v any) string { return fmt.Sprint(v) }

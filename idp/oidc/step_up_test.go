@@ -1,0 +1,70 @@
+package oidc_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/factor/factortest"
+)
+
+// TestStepUp shows that a login with only a password can be raised by a second factor if a request
+// requires it.
+func TestStepUp(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	for _, asked := range []struct{ param, value string }{
+		{param: "acr_values", value: "2"},
+		{param: "claims", value: `{"id_token":{"acr":{"essential":true,"value":"2"}}}`},
+	} {
+		_ = w.idp.Factors.Remove(t.Context(), idp.OwnerOf(w.ada.ID), w.appID())
+		b := w.browser()
+		low := idClaims(t, w.redeem(c, b.code(c)).json(t))
+		before := b.cookie()
+		key := w.app()
+
+		// prompt=none cannot answer this request. Other requests need only one factor.
+		silent := b.authorize(request(c, asked.param, asked.value, "prompt", "none"))
+		wantParam(t, "prompt=none before the second factor", silent, "error", "login_required")
+		wantCode(t, "a request that needs only one factor", b.authorize(request(c, "acr_values", "1")))
+
+		// The person is asked only for the second factor, and cannot skip it.
+		page := b.authorize(request(c, asked.param, asked.value))
+		wantText(t, "asking for "+asked.param, page, "one-time-code")
+		wantNoText(t, "asking for "+asked.param, page, `id="password"`)
+		skipped := b.get("/consent?id=" + hiddenID.FindStringSubmatch(page.body)[1])
+		wantStatus(t, "skipping the page", skipped, http.StatusBadRequest)
+
+		// The login keeps its id and gets a new cookie.
+		got := b.enterCode(page, factortest.Code(key, w.now()))
+		high := idClaims(t, w.redeem(c, got.param("code")).json(t))
+		if high["acr"] != "2" {
+			t.Errorf("after the second factor, the acr is %v, want 2", high["acr"])
+		}
+		for _, claim := range []string{"sid", "auth_time"} {
+			if high[claim] != low[claim] {
+				t.Errorf("after the second factor, the %s is %v, want %v as before", claim, high[claim], low[claim])
+			}
+		}
+		if after := b.cookie(); after == "" || after == before {
+			t.Errorf("after the second factor, the cookie is %q, want one other than %q", after, before)
+		}
+
+		silent = b.authorize(request(c, asked.param, asked.value, "prompt", "none"))
+		wantCode(t, "prompt=none after the second factor", silent)
+	}
+}
+
+// cookie returns the browser's session cookie, or "".
+func (b *browser) cookie() string {
+	home, err := url.Parse(b.w.url)
+	must(b.w.t, err)
+	for _, cookie := range b.http.Jar.Cookies(home) {
+		if strings.HasSuffix(cookie.Name, "selvage") {
+			return cookie.Value
+		}
+	}
+	return ""
+}
