@@ -77,12 +77,20 @@ func (k *call) waiting() *leg {
 // callee's leg, and not a screen or a device. A call that was moved into a room ends only with its
 // last side. The side that transfers a call may leave without ending it.
 func (k *call) endsWith(l *leg) bool {
-	if l.member.Type != Person || l != k.caller() && !l.active || k.transfer != nil && l == k.transfer.by {
+	isSide := l.member.Type == Person && (l == k.caller() || l.active)
+	if !isSide {
 		return false
 	}
-	return k.inRoom == nil || !slices.ContainsFunc(k.legs, func(o *leg) bool {
+	if k.transfer != nil && l == k.transfer.by {
+		return false
+	}
+	if k.inRoom == nil {
+		return true
+	}
+	isOtherSide := func(o *leg) bool {
 		return o != l && o.active && !o.ended && o.member.Type == Person
-	})
+	}
+	return !slices.ContainsFunc(k.legs, isOtherSide)
 }
 
 // setState changes the state and writes the record. If the record cannot be written, the call
@@ -210,8 +218,13 @@ func (k *call) room() *Room {
 		r.Recording = r.Recording || k.recordings.any()
 		return r
 	}
-	r := &Room{ID: k.roomID, Session: k.session, Name: k.record.To.Address, DisplayName: k.record.To.Name,
-		Recording: k.recordings.any()}
+	r := &Room{
+		ID:          k.roomID,
+		Session:     k.session,
+		Name:        k.record.To.Address,
+		DisplayName: k.record.To.Name,
+		Recording:   k.recordings.any(),
+	}
 	for _, l := range k.legs {
 		if l.active && !l.ended {
 			r.Members = append(r.Members, l.member)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -85,29 +87,44 @@ type Calls struct {
 }
 
 // New returns Calls without any calls.
-func New(c Config) *Calls {
-	if c.Log == nil {
-		c.Log = slog.Default()
+func New(cfg Config) *Calls {
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
 	}
-	if c.Meter == nil {
-		c.Meter = unmetered{}
+	if cfg.Meter == nil {
+		cfg.Meter = unmetered{}
 	}
 
-	all := &Calls{
-		Records: NewRecords(c.Store), peers: newPeers(c.Node, c.Nodes, c.Sessions),
-		remote: remoteLegs{legs: make(map[legKey]remoteLeg)},
-		fabric: c.Fabric, engine: c.Engine, clients: c.Clients, store: c.Store, sessions: c.Sessions,
-		nodes: c.Nodes, phones: c.Phones, trunk: c.Trunk, scripts: c.Scripts,
-		recorder: c.Recorder, isRecorded: c.IsRecorded, recordTone: c.RecordTone,
-		node: c.Node, log: c.Log, meter: c.Meter, limits: c.Limits.orDefaults(),
-		calls: make(map[legKey]*call), legs: make(map[legKey]*leg),
-		holders: make(map[string]*holder), projects: make(map[string]int),
+	c := &Calls{
+		Records:    NewRecords(cfg.Store),
+		fabric:     cfg.Fabric,
+		engine:     cfg.Engine,
+		clients:    cfg.Clients,
+		store:      cfg.Store,
+		sessions:   cfg.Sessions,
+		nodes:      cfg.Nodes,
+		phones:     cfg.Phones,
+		trunk:      cfg.Trunk,
+		scripts:    cfg.Scripts,
+		recorder:   cfg.Recorder,
+		isRecorded: cfg.IsRecorded,
+		recordTone: cfg.RecordTone,
+		node:       cfg.Node,
+		log:        cfg.Log,
+		meter:      cfg.Meter,
+		limits:     cfg.Limits.orDefaults(),
+		peers:      newPeers(cfg.Node, cfg.Nodes, cfg.Sessions),
+		remote:     remoteLegs{legs: make(map[legKey]remoteLeg)},
+		calls:      make(map[legKey]*call),
+		legs:       make(map[legKey]*leg),
+		holders:    make(map[string]*holder),
+		projects:   make(map[string]int),
 	}
-	all.rooms = newOpenRooms(all, c.Rooms)
-	if c.Nodes != nil {
-		all.join(c.Nodes)
+	c.rooms = newOpenRooms(c, cfg.Rooms)
+	if cfg.Nodes != nil {
+		c.join(cfg.Nodes)
 	}
-	return all
+	return c
 }
 
 // Stats counts calls and legs.
@@ -123,17 +140,22 @@ type Stats struct {
 func (c *Calls) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := Stats{Calls: len(c.calls), Legs: len(c.legs), Rooms: c.rooms.count(), Elsewhere: c.remote.count(),
-		ByState: make(map[State]int)}
+	stats := Stats{
+		Calls:     len(c.calls),
+		Legs:      len(c.legs),
+		Rooms:     c.rooms.count(),
+		Elsewhere: c.remote.count(),
+		ByState:   make(map[State]int),
+	}
 	for _, k := range c.calls {
-		s.ByState[k.visible.Load().(State)]++
+		stats.ByState[k.visible.Load().(State)]++
 	}
 	for _, l := range c.legs {
 		if l.at.Load().(Socket).Phone.IsValid() {
-			s.Phones++
+			stats.Phones++
 		}
 	}
-	return s
+	return stats
 }
 
 // Do executes a client's command. A command for a leg that the client does not hold, or no longer
@@ -204,20 +226,26 @@ func (c *Calls) tellGone(client Client, cmd Command) {
 	if cmd.Node != "" && cmd.Node != c.node {
 		cause = NodeLost
 	}
-	c.tell(client.Socket, client.Token.Caller(), Event{Kind: HungUp, Project: client.Token.ProjectID, Leg: cmd.Leg,
-		Node: c.node, At: time.Now(), Cause: cause})
+	c.tell(client.Socket, client.Token.Caller(), Event{
+		Kind:    HungUp,
+		Project: client.Token.ProjectID,
+		Leg:     cmd.Leg,
+		Node:    c.node,
+		At:      time.Now(),
+		Cause:   cause,
+	})
 }
 
 // legsAt returns the legs whose client is connected through a socket.
-func (c *Calls) legsAt(s Socket) (all []*leg) {
+func (c *Calls) legsAt(s Socket) (legs []*leg) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.legs {
 		if l.at.Load().(Socket).ID == s.ID {
-			all = append(all, l)
+			legs = append(legs, l)
 		}
 	}
-	return all
+	return legs
 }
 
 // watchEvery is the interval at which Run looks for ended tokens and lost clients. A node learns of
@@ -258,23 +286,26 @@ func (c *Calls) Run(ctx context.Context) {
 
 // carryOutRequests carries out the requests of backends and operators for this node's calls.
 func (c *Calls) carryOutRequests(ctx context.Context) {
-	asked, err := c.store.TakeRequests(ctx, c.node)
+	requests, err := c.store.TakeRequests(ctx, c.node)
 	if err != nil && ctx.Err() == nil {
 		c.log.Error("finding the requests to change calls", "error", err)
 	}
+	if err != nil {
+		return
+	}
 
-	for _, a := range asked {
-		k := c.find(a.ProjectID, a.CallID)
+	for _, request := range requests {
+		k := c.find(request.ProjectID, request.CallID)
 		if k == nil {
 			continue
 		}
-		if a.Mute || a.Unmute {
-			k.post(func() { k.muteByManager(a.Mute) })
+		if request.Mute || request.Unmute {
+			k.post(func() { k.muteByManager(request.Mute) })
 		}
-		if a.HangUp {
+		if request.HangUp {
 			k.post(func() { k.end(managerRequest, nil) })
 		}
-		if a.Record && c.recorder != nil {
+		if request.Record && c.recorder != nil {
 			go k.recordings.change(nil) // it logs its own errors
 		}
 	}
@@ -290,11 +321,7 @@ func (c *Calls) find(projectID, id string) *call {
 func (c *Calls) allLegs() []*leg {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]*leg, 0, len(c.legs))
-	for _, l := range c.legs {
-		all = append(all, l)
-	}
-	return all
+	return slices.Collect(maps.Values(c.legs))
 }
 
 // Drain refuses new calls, and waits until no call is left or ctx is done.
@@ -318,13 +345,10 @@ func (c *Calls) Drain(ctx context.Context) {
 func (c *Calls) Shutdown(ctx context.Context) {
 	c.mu.Lock()
 	c.draining = true
-	all := make([]*call, 0, len(c.calls))
-	for _, k := range c.calls {
-		all = append(all, k)
-	}
+	running := slices.Collect(maps.Values(c.calls))
 	c.mu.Unlock()
 
-	for _, k := range all {
+	for _, k := range running {
 		_, _ = k.do(ctx, func() (Reply, error) {
 			k.end(NodeLost, nil)
 			return Reply{}, nil

@@ -38,15 +38,20 @@ func (l *leg) restore(c Controls) {
 	l.ownAudioMute, l.ownVideoMute = l.member.AudioMuted, l.member.VideoMuted
 }
 
+// A controlSwitch is a control with the field of a leg that says whether it is on.
 type controlSwitch struct {
 	control Controls
 	on      *bool
 }
 
 func (l *leg) switches() []controlSwitch {
-	m := &l.member
-	return []controlSwitch{{AudioMuted, &m.AudioMuted}, {VideoMuted, &m.VideoMuted}, {Deafened, &m.Deaf},
-		{OnHold, &l.held}, {HandRaised, &m.HandRaised}}
+	return []controlSwitch{
+		{AudioMuted, &l.member.AudioMuted},
+		{VideoMuted, &l.member.VideoMuted},
+		{Deafened, &l.member.Deaf},
+		{OnHold, &l.held},
+		{HandRaised, &l.member.HandRaised},
+	}
 }
 
 // applyControls applies the leg's controls to its media, except for hold, which link applies.
@@ -64,25 +69,31 @@ func (k *call) keepControls() {
 	}
 	k.controlsChanged = true
 	go func() {
-		k.controlsSaving.Lock()
-		defer k.controlsSaving.Unlock()
-		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
-		defer cancel()
-
-		var r Record
-		_, err := k.do(ctx, func() (Reply, error) {
-			k.controlsChanged = false
-			k.noteControls()
-			r = k.record
-			return Reply{}, nil
-		})
-		if err == nil {
-			err = k.calls.store.SaveControls(ctx, r)
-		}
+		err := k.saveControls()
 		if err != nil && !errors.Is(err, ErrTaken) {
 			k.calls.log.Error("writing the controls of a call", "call_id", k.id, "error", err)
 		}
 	}()
+}
+
+// saveControls writes the present controls of both sides into the record.
+func (k *call) saveControls() error {
+	k.controlsSaving.Lock()
+	defer k.controlsSaving.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+	defer cancel()
+
+	var r Record
+	_, err := k.do(ctx, func() (Reply, error) {
+		k.controlsChanged = false
+		k.noteControls()
+		r = k.record
+		return Reply{}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return k.calls.store.SaveControls(ctx, r)
 }
 
 // noteControls copies the controls of both sides into the record.

@@ -160,10 +160,11 @@ func (l *leg) renew(sdp string) (answer string, err error) {
 
 	// The media was on another node, which was lost.
 	k := l.call
-	if l.media, answer, err = k.openMedia(l, sdp, Terms{}); err != nil {
-		l.media = nil
+	media, answer, err := k.openMedia(l, sdp, Terms{})
+	if err != nil {
 		return "", err
 	}
+	l.media = media
 	l.applyControls()
 	k.link()
 	l.noteVideo()
@@ -243,7 +244,7 @@ const (
 // apply applies a change to the leg. own is byClient or byOthers.
 func (l *leg) apply(cmd Command, own bool) {
 	var names []string
-	set := func(name string, field *bool, value bool) {
+	assign := func(name string, field *bool, value bool) {
 		*field = value
 		names = append(names, name)
 	}
@@ -253,13 +254,13 @@ func (l *leg) apply(cmd Command, own bool) {
 	case Mute, Unmute:
 		for _, kind := range cmd.Media {
 			if kind == Audio {
-				set("audio_muted", &m.AudioMuted, l.mute(kind, cmd.Op == Mute, own))
+				assign("audio_muted", &m.AudioMuted, l.mute(kind, cmd.Op == Mute, own))
 			} else {
-				set("video_muted", &m.VideoMuted, l.mute(kind, cmd.Op == Mute, own))
+				assign("video_muted", &m.VideoMuted, l.mute(kind, cmd.Op == Mute, own))
 			}
 		}
 	case Deaf, Undeaf:
-		set("deaf", &m.Deaf, cmd.Op == Deaf)
+		assign("deaf", &m.Deaf, cmd.Op == Deaf)
 	case RaiseHand, LowerHand:
 		l.raiseHand(cmd.Op == RaiseHand)
 		names = append(names, "handraised")

@@ -3,6 +3,7 @@ package calls
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 )
@@ -10,9 +11,9 @@ import (
 // TestFault shows that a panic in one call discards only that call. The client whose command caused
 // the panic gets an error. The calls have no store, so they cannot end normally.
 func TestFault(t *testing.T) {
-	all := New(Config{})
-	faulty, other := newBareCall(all, "1"), newBareCall(all, "2")
-	faulty.inRoom = &room{mailbox: faulty.box.Load(), calls: all, members: []*call{faulty, other}}
+	c := New(Config{})
+	faulty, other := newBareCall(c, "1"), newBareCall(c, "2")
+	faulty.inRoom = &room{mailbox: faulty.box.Load(), calls: c, members: []*call{faulty, other}}
 
 	_, err := faulty.do(context.Background(), func() (Reply, error) { panic("a fault") })
 	if !errors.Is(err, errFault) {
@@ -22,28 +23,38 @@ func TestFault(t *testing.T) {
 		t.Errorf("a command after the fault returned %v, want no error", err)
 	}
 
-	if s := all.Stats(); s.Calls != 1 || s.Legs != 1 || all.calls[other.key()] != other {
-		t.Errorf("%d calls and %d legs are left, want those of the other call", s.Calls, s.Legs)
+	stats := c.Stats()
+	if stats.Calls != 1 {
+		t.Errorf("%d calls are left, want 1", stats.Calls)
 	}
-	if left := faulty.inRoom.members; len(left) != 1 || left[0] != other {
-		t.Errorf("%d members of the room are left, want the other call", len(left))
+	if stats.Legs != 1 {
+		t.Errorf("%d legs are left, want 1", stats.Legs)
 	}
-	if faulty.state != Completed || !faulty.legs[0].ended {
+	if c.calls[other.key()] != other {
+		t.Error("the other call is gone, want it to be left")
+	}
+	if left := faulty.inRoom.members; !slices.Equal(left, []*call{other}) {
+		t.Errorf("the members of the room are %v, want only the other call", left)
+	}
+	if faulty.state != Completed {
 		t.Errorf("the faulty call is %s, want %s", faulty.state, Completed)
+	}
+	if !faulty.legs[0].ended {
+		t.Error("the leg of the faulty call has not ended")
 	}
 }
 
 // newBareCall returns a call that has one leg and no media.
-func newBareCall(all *Calls, id string) *call {
+func newBareCall(c *Calls, id string) *call {
 	never := time.NewTimer(time.Hour)
-	k := &call{calls: all, id: id, state: InCall, ringTimer: never, endTimer: never}
+	k := &call{calls: c, id: id, state: InCall, ringTimer: never, endTimer: never}
 	k.box.Store(&mailbox{})
 	k.visible.Store(InCall)
 	l := &leg{call: k, id: id, counted: []account{{id: id}}}
 	l.at.Store(Socket{})
 	k.addLeg(l)
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	all.calls[k.key()] = k
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls[k.key()] = k
 	return k
 }

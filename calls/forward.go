@@ -94,8 +94,10 @@ func (c *Calls) join(n Nodes) {
 	n.Handle(eventsMessage, handler(func(from string, b broadcast) {
 		for _, to := range b.To {
 			e := b.Event
-			e.Leg, e.MemberID = to.Leg, to.Member
-			e.Inbound, e.Created = to.Inbound, to.Created
+			e.Leg = to.Leg
+			e.MemberID = to.Member
+			e.Inbound = to.Inbound
+			e.Created = to.Created
 			c.deliver(from, delivery{To: to.To, Holder: to.Holder, Event: e})
 		}
 	}))
@@ -150,8 +152,11 @@ func (c *Calls) tellAll(legs []*leg, e Event) {
 
 	for node, to := range elsewhere {
 		k := legs[0].call
-		e.Project, e.Node, e.At = k.project, c.node, time.Now()
-		e.RoomSession, e.RoomID = k.session, k.roomID
+		e.Project = k.project
+		e.Node = c.node
+		e.At = time.Now()
+		e.RoomSession = k.session
+		e.RoomID = k.roomID
 		for some := range slices.Chunk(to, maxRecipients) {
 			c.nodes.Send(node, eventsMessage, broadcast{some, e})
 		}

@@ -57,12 +57,23 @@ func (l *leg) key() legKey { return legKey{l.call.project, l.id} }
 // leg's field inbound.
 func (k *call) newLeg(id string, client Client, party Party) *leg {
 	l := &leg{
-		call: k, id: id, holder: client.Token.Caller(), client: client, party: party,
+		call:    k,
+		id:      id,
+		holder:  client.Token.Caller(),
+		client:  client,
+		party:   party,
 		counted: accountsOf(client),
 		heard:   k.calls.fabric.Tokens.Heard(),
-		member: Member{ID: id, Leg: id, Type: Person, Name: party.Name, SubscriberID: party.SubscriberID,
-			AddressID: party.AddressID},
-		mediaLost: time.Now(), changes: changeLimit(),
+		member: Member{
+			ID:           id,
+			Leg:          id,
+			Type:         Person,
+			Name:         party.Name,
+			SubscriberID: party.SubscriberID,
+			AddressID:    party.AddressID,
+		},
+		mediaLost: time.Now(),
+		changes:   changeLimit(),
 	}
 	l.at.Store(client.Socket)
 	return l
@@ -71,7 +82,8 @@ func (k *call) newLeg(id string, client Client, party Party) *leg {
 // rebind makes the leg use the present socket and token of its client. Later events go to this
 // socket.
 func (l *leg) rebind(to Client) {
-	l.client, l.socketLost = to, time.Time{}
+	l.client = to
+	l.socketLost = time.Time{}
 	l.heard = l.call.calls.fabric.Tokens.Heard() - 1 // check the token at the next tick
 	l.at.Store(to.Socket)
 }
@@ -82,9 +94,15 @@ func (l *leg) tell(e Event) {
 	if k.takenOver {
 		return
 	}
-	e.Project, e.Node, e.At = k.project, k.calls.node, time.Now()
-	e.Leg, e.MemberID, e.Inbound = l.id, l.member.ID, l.inbound
-	e.RoomSession, e.RoomID, e.Created = k.session, k.roomID, k.record.Created
+	e.Project = k.project
+	e.Node = k.calls.node
+	e.At = time.Now()
+	e.Leg = l.id
+	e.MemberID = l.member.ID
+	e.Inbound = l.inbound
+	e.RoomSession = k.session
+	e.RoomID = k.roomID
+	e.Created = k.record.Created
 	k.calls.tell(l.client.Socket, l.holder, e)
 }
 

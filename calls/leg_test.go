@@ -19,7 +19,10 @@ func TestPressedIsBounded(t *testing.T) {
 
 	for range 2 {
 		busy, begun := make(chan struct{}), make(chan struct{})
-		k.post(func() { close(begun); <-busy })
+		k.post(func() {
+			close(begun)
+			<-busy
+		})
 		<-begun
 		for range 10 * maxDigits {
 			w.Pressed('1')

@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"cmp"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -65,25 +66,14 @@ func (l Limits) legsOf(a account) int {
 }
 
 func (l Limits) orDefaults() Limits {
-	for _, n := range []struct {
-		limit    *int
-		standard int
-	}{{&l.PerHolder, 10}, {&l.PerEmbed, 100}, {&l.PerProject, 1000}, {&l.Ringing, 3},
-		{&l.Gateway.Running, 200}, {&l.Gateway.PerSecond, 10}} {
-		switch {
-		case *n.limit == 0:
-			*n.limit = n.standard
-		case *n.limit < 0:
-			*n.limit = unlimited
-		}
-	}
-
-	if l.Ring == 0 {
-		l.Ring = time.Minute
-	}
-	if l.Most == 0 {
-		l.Most = 4 * time.Hour
-	}
+	l.PerHolder = orDefault(l.PerHolder, 10, unlimited)
+	l.PerEmbed = orDefault(l.PerEmbed, 100, unlimited)
+	l.PerProject = orDefault(l.PerProject, 1000, unlimited)
+	l.Ringing = orDefault(l.Ringing, 3, unlimited)
+	l.Gateway.Running = orDefault(l.Gateway.Running, 200, unlimited)
+	l.Gateway.PerSecond = orDefault(l.Gateway.PerSecond, 10, unlimited)
+	l.Ring = cmp.Or(l.Ring, time.Minute)
+	l.Most = cmp.Or(l.Most, 4*time.Hour)
 	l.Outbound = l.Outbound.orDefaults()
 	return l
 }
@@ -150,7 +140,8 @@ func (c counts) holderOf(a account) *holder {
 		h = &holder{dials: dialLimit(), rejected: dialLimit(), wide: wideLimit()}
 		switch {
 		case a.gateway:
-			h.dials, h.rejected = c.limits.Gateway.gatewayLimit(), c.limits.Gateway.gatewayLimit()
+			h.dials = c.limits.Gateway.gatewayLimit()
+			h.rejected = c.limits.Gateway.gatewayLimit()
 		case a.embed:
 			h.dials = embedLimit()
 		}
@@ -169,7 +160,7 @@ func (h *holder) isIdle(now time.Time) bool {
 // isFull reports whether l has all of its tokens, as in its initial state.
 func isFull(l *rate.Limiter, now time.Time) bool { return l.TokensAt(now) >= float64(l.Burst()) }
 
-// CheckLimits returns an error if the holder of a token may not begin another call now. It counts
+// CheckLimits returns an error if the holder of a token may not begin a call now. It counts
 // nothing.
 func (c *Calls) CheckLimits(client Client) error {
 	c.mu.Lock()
@@ -196,8 +187,12 @@ func (c counts) check(client Client, now time.Time) error {
 	c.forgetIdle(now)
 	switch {
 	case c.draining:
-		return &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
-			Message: "the server is stopping; dial again in a moment", RetryAfter: time.Second}
+		return &problem.Error{
+			Kind:       problem.Unavailable,
+			Code:       "temporarily_unavailable",
+			Message:    "the server is stopping; dial again in a moment",
+			RetryAfter: time.Second,
+		}
 	case c.projects[client.Token.ProjectID] >= c.limits.PerProject:
 		return tooMany("too many calls in this project")
 	}
@@ -221,12 +216,13 @@ const checksPerCall = 16
 
 // forgetIdle removes some idle holders, so that the map does not grow. The caller holds c.mu.
 func (c counts) forgetIdle(now time.Time) {
-	looks := 0
-	for name, h := range c.holders { // the order is random
+	checked := 0
+	for id, h := range c.holders { // the order is random
 		if h.isIdle(now) {
-			delete(c.holders, name)
+			delete(c.holders, id)
 		}
-		if looks++; looks == checksPerCall {
+		checked++
+		if checked == checksPerCall {
 			return
 		}
 	}
@@ -254,8 +250,12 @@ func (l *leg) admitWide() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.counts().holderOf(l.counted[0]).wide.Allow() {
-		return &problem.Error{Kind: problem.RateLimited, Code: "too_many_commands",
-			Message: "too many commands for the whole room; try again in a moment", RetryAfter: time.Second}
+		return &problem.Error{
+			Kind:       problem.RateLimited,
+			Code:       "too_many_commands",
+			Message:    "too many commands for the whole room; try again in a moment",
+			RetryAfter: time.Second,
+		}
 	}
 	return nil
 }

@@ -17,17 +17,28 @@ func TestAccounts(t *testing.T) {
 		gateway bool
 		want    []account
 	}{
-		"a subscriber's token": {fabric.Token{Kind: fabric.SAT, ID: "1", SubscriberID: "alice"}, false,
-			[]account{{id: "alice"}}},
-		"a subscriber's invite": {fabric.Token{Kind: fabric.Invite, ID: "2", SubscriberID: "alice"}, false,
-			[]account{{id: "alice"}}},
-		"a backend's guest token": {fabric.Token{Kind: fabric.Guest, ID: "3", KeyID: "key"}, false,
-			[]account{{id: "3"}}},
-		"an embed key's guest token": {fabric.Token{Kind: fabric.Guest, ID: "4", KeyID: "embed", Embedded: true},
-			false,
-			[]account{{id: "4"}, {id: "embed", embed: true}}},
-		"a caller behind a gateway": {fabric.Token{Kind: fabric.Guest, ID: "5", KeyID: "g", Embedded: true}, true,
-			[]account{{id: "5"}, {id: "g", gateway: true}}},
+		"a subscriber's token": {
+			token: fabric.Token{Kind: fabric.SAT, ID: "1", SubscriberID: "alice"},
+			want:  []account{{id: "alice"}},
+		},
+		"a subscriber's invite": {
+			token: fabric.Token{Kind: fabric.Invite, ID: "2", SubscriberID: "alice"},
+			want:  []account{{id: "alice"}},
+		},
+
+		"a backend's guest token": {
+			token: fabric.Token{Kind: fabric.Guest, ID: "3", KeyID: "key"},
+			want:  []account{{id: "3"}},
+		},
+		"an embed key's guest token": {
+			token: fabric.Token{Kind: fabric.Guest, ID: "4", KeyID: "embed", Embedded: true},
+			want:  []account{{id: "4"}, {id: "embed", embed: true}},
+		},
+		"a caller behind a gateway": {
+			token:   fabric.Token{Kind: fabric.Guest, ID: "5", KeyID: "g", Embedded: true},
+			gateway: true,
+			want:    []account{{id: "5"}, {id: "g", gateway: true}},
+		},
 	} {
 		client := Client{Token: tt.token, Socket: Socket{Gateway: tt.gateway}}
 		if got := accountsOf(client); !slices.Equal(got, tt.want) {

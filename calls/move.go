@@ -22,8 +22,12 @@ var (
 	errNotMovable = problem.New(problem.Conflict, "not_movable",
 		"only an answered call between two parties can move")
 	errNotMovedIn = problem.New(problem.Conflict, "not_movable", "the call is not in a room, or a side of it has left")
-	errNotRoom    = &problem.Error{Kind: problem.Invalid, Code: "no_room", Param: "address",
-		Message: "address must be that of a conference room"}
+	errNotRoom    = &problem.Error{
+		Kind:    problem.Invalid,
+		Code:    "no_room",
+		Param:   "address",
+		Message: "address must be that of a conference room",
+	}
 	errRoomNotOpen   = problem.New(problem.Conflict, "room_not_open", "the room is not open now")
 	errRoomLocked    = problem.New(problem.Conflict, "room_locked", "the room is locked")
 	errRoomFull      = problem.New(problem.Conflict, "room_full", "the room has no place for both sides of the call")
@@ -112,11 +116,11 @@ func (c *Calls) moveByClient(ctx context.Context, client Client, l *leg, address
 		return err
 	}
 	to, cause, err := c.directory().destination(ctx, client, address)
-	if err == nil && cause != (Cause{}) {
-		return errNotRoom
-	}
 	if err != nil {
 		return err
+	}
+	if cause != (Cause{}) {
+		return errNotRoom
 	}
 	return k.enterRoom(ctx, to, nil, client.Token.SubscriberID)
 }
@@ -171,8 +175,9 @@ func (k *call) enterRoom(ctx context.Context, to Party, s *script, by string) er
 // movable returns an error unless the call can move into a room. s is the script that moves it, or
 // nil.
 func (k *call) movable(s *script) error {
-	if k.state != InCall || k.inRoom != nil || k.echo || k.moving || k.transfer != nil || k.script != s ||
-		len(k.people()) != k.sides() {
+	isConnected := k.state == InCall && !k.echo && len(k.people()) == k.sides()
+	isBusy := k.inRoom != nil || k.moving || k.transfer != nil || k.script != s
+	if !isConnected || isBusy {
 		return errNotMovable
 	}
 	return nil
@@ -259,8 +264,11 @@ func (r *room) take(ctx context.Context, k *call, settings roomSettings, by stri
 	}
 	k.stopScript()
 
-	k.inRoom, k.session, k.roomID = r, r.session.ID, r.session.RoomID
-	k.record.RoomSession, k.record.Joined = r.session.ID, time.Now().UTC()
+	k.inRoom = r
+	k.session = r.session.ID
+	k.roomID = r.session.RoomID
+	k.record.RoomSession = r.session.ID
+	k.record.Joined = time.Now().UTC()
 	settings.limitStay(k, k.record.Joined)
 	r.members = append(r.members, k)
 	k.link()
@@ -268,7 +276,8 @@ func (r *room) take(ctx context.Context, k *call, settings roomSettings, by stri
 	for _, l := range people {
 		l.video = r.mixer.SendsVideo(l.media)
 		if settings.joinsWithoutVideo(l) {
-			l.member.VideoMuted, l.ownVideoMute = true, true
+			l.member.VideoMuted = true
+			l.ownVideoMute = true
 			l.media.Mute(Video, true)
 		}
 		l.join()

@@ -27,15 +27,20 @@ func (k *call) leaveRoom(ctx context.Context, by string) error {
 	for _, l := range k.legs {
 		if !l.ended && l.media != nil {
 			r.mixer.Show(nil, l.media)
-			l.sees, l.member.InputVolume, l.member.OutputVolume = "", 0, 0
+			l.sees = ""
+			l.member.InputVolume = 0
+			l.member.OutputVolume = 0
 		}
 	}
 
-	k.inRoom, k.session, k.roomID = nil, newID(), newID()
-	if k.record.To.AddressID != "" {
-		k.roomID = k.record.To.AddressID
+	k.inRoom = nil
+	k.session = newID()
+	k.roomID = k.record.To.AddressID
+	if k.roomID == "" {
+		k.roomID = newID()
 	}
-	k.record.RoomSession, k.record.Joined = "", time.Time{}
+	k.record.RoomSession = ""
+	k.record.Joined = time.Time{}
 	k.endTimer.Stop()
 	k.limitLength()
 	k.link()

@@ -52,8 +52,15 @@ func (o *openRooms) open(ctx context.Context, projectID string, to Party, settin
 
 	const attempts = 3
 	for range attempts {
-		s := RoomSession{ID: uuid.Must(uuid.NewV7()).String(), ProjectID: projectID, RoomID: to.RoomID,
-			Address: to.Address, Name: to.Name, Node: o.calls.node, Started: time.Now().UTC()}
+		s := RoomSession{
+			ID:        uuid.Must(uuid.NewV7()).String(),
+			ProjectID: projectID,
+			RoomID:    to.RoomID,
+			Address:   to.Address,
+			Name:      to.Name,
+			Node:      o.calls.node,
+			Started:   time.Now().UTC(),
+		}
 		err := o.store.OpenRoom(ctx, s)
 		if err == nil {
 			return o.add(s, settings), "", nil

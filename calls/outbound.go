@@ -23,30 +23,26 @@ type OutboundLimits struct {
 }
 
 func (l OutboundLimits) orDefaults() OutboundLimits {
-	for _, n := range []struct {
-		limit    *int
-		standard int
-	}{{&l.Running, 2}, {&l.ProjectRunning, 20}, {&l.Hourly, 30}, {&l.ProjectHourly, 200}} {
-		*n.limit = orDefault(*n.limit, n.standard, 1<<30)
-	}
-	for _, d := range []struct {
-		limit    *time.Duration
-		standard time.Duration
-	}{{&l.Daily, 2 * time.Hour}, {&l.ProjectDaily, 24 * time.Hour}, {&l.Longest, time.Hour}} {
-		*d.limit = orDefault(*d.limit, d.standard, 1<<62)
-	}
+	const manyCalls, long = 1 << 30, 1 << 62
+	l.Running = orDefault(l.Running, 2, manyCalls)
+	l.ProjectRunning = orDefault(l.ProjectRunning, 20, manyCalls)
+	l.Hourly = orDefault(l.Hourly, 30, manyCalls)
+	l.ProjectHourly = orDefault(l.ProjectHourly, 200, manyCalls)
+	l.Daily = orDefault(l.Daily, 2*time.Hour, long)
+	l.ProjectDaily = orDefault(l.ProjectDaily, 24*time.Hour, long)
+	l.Longest = orDefault(l.Longest, time.Hour, long)
 	return l
 }
 
-// orDefault returns standard for 0, most for negative values, and v otherwise.
-func orDefault[T int | time.Duration](v, standard, most T) T {
+// orDefault returns standard if limit is 0, and most if limit is negative.
+func orDefault[T int | time.Duration](limit, standard, most T) T {
 	switch {
-	case v == 0:
+	case limit == 0:
 		return standard
-	case v < 0:
+	case limit < 0:
 		return most
 	}
-	return v
+	return limit
 }
 
 // Usage counts calls through gateways and their minutes. It includes running calls.
@@ -134,24 +130,31 @@ func (c *Calls) gatewayFor(
 	if err != nil {
 		return g, "", err
 	}
-	if to.AddressID == "" {
+	isNumber := to.AddressID == ""
+	if isNumber {
 		reason = p.MayCall(to.Address)
-		if reason != "" {
-			return g, reason, nil
-		}
+	} else if p.OutboundCalls != fabric.OutboundOn {
+		reason = fabric.ReasonOff
+	}
+	if reason != "" {
+		return g, reason, nil
+	}
+
+	if isNumber {
 		g, err = c.fabric.Gateways.FindFor(ctx, p.ID, to.Address)
 	} else {
-		if p.OutboundCalls != fabric.OutboundOn {
-			return g, fabric.ReasonOff, nil
-		}
-		if g, err = c.fabric.Gateways.Find(ctx, p.ID, to.GatewayID); err == nil {
-			reason = p.MayCallUser(g.User)
-		}
+		g, err = c.fabric.Gateways.Find(ctx, p.ID, to.GatewayID)
 	}
 	if errors.Is(err, problem.NotFound) {
 		return g, fabric.ReasonNoGateway, nil
 	}
-	return g, reason, err
+	if err != nil {
+		return g, "", err
+	}
+	if !isNumber {
+		reason = p.MayCallUser(g.User)
+	}
+	return g, reason, nil
 }
 
 // overCap is the error for a call that exceeds a cap.
@@ -162,14 +165,17 @@ func (o overCap) Error() string { return "the call is over a cap: " + string(o) 
 // saveFirst writes the record of a call that begins. If a call through a gateway exceeds a cap,
 // saveFirst writes it as a refused call and returns the cause.
 func (k *call) saveFirst(cause Cause) (Cause, error) {
-	k.state, k.record.State = Created, Created
+	k.state = Created
+	k.record.State = Created
 	if !k.route.isOutside() || k.route.busy != nil || k.route.noAnswer != nil || cause != (Cause{}) {
 		return cause, k.trySetState(Created)
 	}
 	err := k.saveOutbound(k.route)
 	var over overCap
 	if errors.As(err, &over) {
-		k.record.Gateway, k.record.Payer, k.record.Refusal = "", "", string(over)
+		k.record.Gateway = ""
+		k.record.Payer = ""
+		k.record.Refusal = string(over)
 		return Congestion, k.trySetState(Created)
 	}
 	return cause, err
@@ -179,7 +185,9 @@ func (k *call) saveFirst(cause Cause) (Cause, error) {
 // exceeds a cap, saveOutbound writes nothing and returns an overCap error.
 func (k *call) saveOutbound(r *route) error {
 	limits := k.calls.limits.Outbound
-	k.record.Gateway, k.record.Payer, k.record.Lines = r.gateway.ID, r.payer, r.lines()
+	k.record.Gateway = r.gateway.ID
+	k.record.Payer = r.payer
+	k.record.Lines = r.lines()
 	if k.transfer != nil {
 		if err := k.transfer.bill(&k.record); err != nil {
 			return err
@@ -197,10 +205,11 @@ func (k *call) saveOutbound(r *route) error {
 		}
 		return nil
 	})
-	if err == nil {
-		k.admitted = r
+	if err != nil {
+		return err
 	}
-	return err
+	k.admitted = r
+	return nil
 }
 
 // capsEvery is the interval at which the usage of a call through a gateway is compared with the

@@ -9,13 +9,22 @@ import (
 // allow any usage.
 func TestCaps(t *testing.T) {
 	caps := OutboundLimits{}.orDefaults()
+	belowAll := Usage{
+		Running:        1,
+		ProjectRunning: 19,
+		GatewayRunning: 9,
+		Hourly:         29,
+		ProjectHourly:  199,
+		Daily:          2*time.Hour - 1,
+		ProjectDaily:   24*time.Hour - 1,
+	}
 	for _, tt := range []struct {
 		name string
 		used Usage
 		want string
 	}{
 		{"unused", Usage{}, ""},
-		{"below all", Usage{1, 19, 9, 29, 199, 2*time.Hour - 1, 24*time.Hour - 1}, ""},
+		{"below all", belowAll, ""},
 		{"calls of the caller", Usage{Running: 2}, reasonCallerBusy},
 		{"calls of the project", Usage{ProjectRunning: 20}, reasonProjectBusy},
 		{"lines of the gateway", Usage{GatewayRunning: 10}, reasonGatewayBusy},
@@ -29,8 +38,25 @@ func TestCaps(t *testing.T) {
 		}
 	}
 
-	none := OutboundLimits{-1, -1, -1, -1, -1, -1, -1}.orDefaults()
-	if got := none.check(Usage{1000, 1000, 9, 1000, 1000, 1000 * time.Hour, 1000 * time.Hour}, 1, 10); got != "" {
-		t.Errorf("without limits, check = %q, want no cap", got)
+	noCaps := OutboundLimits{
+		Running:        -1,
+		ProjectRunning: -1,
+		Hourly:         -1,
+		ProjectHourly:  -1,
+		Daily:          -1,
+		ProjectDaily:   -1,
+		Longest:        -1,
+	}
+	heavy := Usage{
+		Running:        1000,
+		ProjectRunning: 1000,
+		GatewayRunning: 9,
+		Hourly:         1000,
+		ProjectHourly:  1000,
+		Daily:          1000 * time.Hour,
+		ProjectDaily:   1000 * time.Hour,
+	}
+	if got := noCaps.orDefaults().check(heavy, 1, 10); got != "" {
+		t.Errorf("without caps, check = %q, want no cap", got)
 	}
 }

@@ -45,8 +45,13 @@ type peers struct {
 }
 
 func newPeers(self string, nodes Nodes, sessions session.Store) *peers {
-	return &peers{self: self, nodes: nodes, sessions: sessions,
-		lastAlive: make(map[string]time.Time), lost: make(map[string]time.Time)}
+	return &peers{
+		self:      self,
+		nodes:     nodes,
+		sessions:  sessions,
+		lastAlive: make(map[string]time.Time),
+		lost:      make(map[string]time.Time),
+	}
 }
 
 func nodeKey(node string) session.Key { return session.Key{Kind: "node", ID: node} }

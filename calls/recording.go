@@ -1,15 +1,11 @@
 package calls
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
-
-	"github.com/selvage/selvage/internal/problem"
 )
 
 // recordTimeout limits how long a change to recordings may take. The call or room does not wait for
@@ -54,75 +50,6 @@ type recorded interface {
 	saveRecorded(listening bool) error
 }
 
-// recordIfWanted begins to record an answered call if its parties or their project chose to record
-// it.
-func (k *call) recordIfWanted() {
-	c := k.calls
-	if c.recorder == nil || k.echo {
-		return
-	}
-	started, r := time.Now(), k.record
-
-	go func() {
-		if k.isWanted(r) {
-			k.recordings.start(r.recorded(started))
-		}
-	}()
-}
-
-// isWanted reports whether the parties of the call in r, or their project, chose to record it.
-func (k *call) isWanted(r Record) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
-	defer cancel()
-	wanted, err := k.calls.isRecorded(ctx, r)
-	if err != nil {
-		k.calls.log.Error("deciding whether to record a call", "call_id", k.id, "error", err)
-	}
-	return wanted
-}
-
-// recordAgain ends the recordings of a call that was transferred, because the party that has left
-// the call owns them too. If the parties or their project chose to record the call, recordAgain
-// begins another recording.
-func (k *call) recordAgain() {
-	c := k.calls
-	if c.recorder == nil {
-		return
-	}
-	for _, l := range k.people() {
-		l.media.Record(nil)
-	}
-	k.recordings.stopTone()
-	started, r := time.Now(), k.record
-
-	go func() {
-		wanted := k.isWanted(r)
-		_ = k.recordings.change(func(ctx context.Context) error { // change logs its error
-			err := c.recorder.End(ctx, k.recordings.about, "")
-			if err == nil && wanted {
-				_, err = c.recorder.Start(ctx, r.recorded(started))
-			}
-			return err
-		})
-	}()
-}
-
-// resumeRecording continues recording a call that this node has taken over.
-func (k *call) resumeRecording() {
-	if k.calls.recorder != nil && !k.echo {
-		go k.recordings.resume(k.record.Recorded, k.record.recorded(time.Now()))
-	}
-}
-
-// recorded returns the description of a recording of both sides of the call. The recording begins
-// at the time in started.
-func (r Record) recorded(started time.Time) RecordedCall {
-	return RecordedCall{
-		Project: r.ProjectID, CallID: r.ID, From: r.From.Address, To: r.To.Address, Direction: "inbound",
-		Subscribers: r.Subscribers(), Started: started,
-	}
-}
-
 // start begins a new recording.
 func (r *recordings) start(c RecordedCall) {
 	_ = r.change(func(ctx context.Context) error { // change logs its error
@@ -158,17 +85,21 @@ func (r *recordings) change(before func(context.Context) error) error {
 	r.changing.Lock()
 	defer r.changing.Unlock()
 
-	var err error
-	if before != nil {
-		err = before(ctx)
-	}
-	if err == nil {
-		err = r.apply(ctx)
-	}
+	err := r.applyAfter(ctx, before)
 	if err != nil {
 		r.logger().Error("recording a call", "error", err)
 	}
 	return err
+}
+
+// applyAfter calls before, which may be nil, and then apply.
+func (r *recordings) applyAfter(ctx context.Context, before func(context.Context) error) error {
+	if before != nil {
+		if err := before(ctx); err != nil {
+			return err
+		}
+	}
+	return r.apply(ctx)
 }
 
 func (r *recordings) logger() *slog.Logger {
@@ -185,7 +116,8 @@ func (r *recordings) apply(ctx context.Context) error {
 		return err
 	}
 
-	running, listening := make(map[string]Recording, len(wanted)), false
+	running := make(map[string]Recording, len(wanted)) // by Sid
+	listening := false
 	for _, w := range wanted {
 		rec, err := r.calls.recorder.Start(ctx, w.RecordedCall)
 		if err != nil {
@@ -245,17 +177,17 @@ func (r *recordings) any() bool { return len(r.bySid) > 0 }
 // tap returns the tap that passes the packets of a side to all recordings, or nil if nothing is
 // recorded.
 func (r *recordings) tap(side Side) Tap {
-	var all taps
+	var several taps
 	for _, rec := range r.bySid {
-		all = append(all, rec.Tap(side))
+		several = append(several, rec.Tap(side))
 	}
-	switch len(all) {
+	switch len(several) {
 	case 0:
 		return nil
 	case 1:
-		return all[0]
+		return several[0]
 	}
-	return all
+	return several
 }
 
 // stop ends all recordings. Their files are made in the background.
@@ -298,18 +230,6 @@ func (r *recordings) playTone() {
 	r.tone = next
 }
 
-var _ recorded = (*call)(nil)
-
-func (k *call) canBeRecorded() bool { return k.state == InCall }
-
-func (k *call) setTaps() {
-	for _, l := range k.people() {
-		l.media.Record(k.tapOf(l))
-	}
-}
-
-func (k *call) people() []*leg { return peopleIn(k.legs) }
-
 // peopleIn returns the members among legs who have media, without their screens and devices.
 func peopleIn(legs []*leg) (people []*leg) {
 	for _, l := range legs {
@@ -318,39 +238,6 @@ func peopleIn(legs []*leg) (people []*leg) {
 		}
 	}
 	return people
-}
-
-// tapOf returns the tap that passes a leg's packets to all recordings of the call, or nil if the
-// call is not recorded.
-func (k *call) tapOf(l *leg) Tap {
-	if l == k.caller() {
-		return k.recordings.tap(CallerSide)
-	}
-	return k.recordings.tap(CalleeSide)
-}
-
-func (k *call) tellRecorded() {
-	for _, l := range k.legs {
-		if l.active && !l.ended {
-			l.tell(Event{Kind: RoomUpdated, Room: k.room()})
-		}
-	}
-}
-
-// saveRecorded notes in the record whether the call is being recorded, and its first recording.
-func (k *call) saveRecorded(listening bool) error {
-	was := k.record
-	k.record.Recorded = listening
-	for sid := range k.recordings.bySid {
-		k.record.RecordingSid = cmp.Or(was.RecordingSid, sid)
-	}
-	if k.record == was {
-		return nil
-	}
-
-	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
-	defer cancel()
-	return k.calls.store.SaveRecorded(ctx, k.record) // SaveCall would repeat the webhook event
 }
 
 // taps pass packets to several recordings.
@@ -366,25 +253,4 @@ func (t taps) Clock(kind Kind, rtp uint32, wall time.Time) {
 	for _, tap := range t {
 		tap.Clock(kind, rtp, wall)
 	}
-}
-
-// Subscribers returns the ids of the subscribers in the call.
-func (r Record) Subscribers() []string {
-	both := []string{r.From.SubscriberID, r.To.SubscriberID}
-	return slices.DeleteFunc(both, func(id string) bool { return id == "" })
-}
-
-// Record makes the recorder of a running call match the stored status of the call's recordings. If
-// this node carries the call, Record returns when the recorder matches. If another node carries the
-// call, the recorder there matches within a second. Record returns problem.NotFound if the call is
-// unknown or has ended, or if it has not been answered.
-func (c *Calls) Record(ctx context.Context, projectID, id string) error {
-	k := c.find(projectID, id)
-	if k == nil || c.recorder == nil {
-		return c.Records.Record(ctx, projectID, id)
-	}
-	if k.visible.Load().(State) != InCall {
-		return problem.NoSuch("call")
-	}
-	return k.recordings.change(nil)
 }

@@ -77,7 +77,8 @@ func (c *Calls) Moved(ctx context.Context, from Socket, to Client) {
 		return
 	}
 
-	holder, owners := to.Token.Caller(), make(map[string]bool)
+	holder := to.Token.Caller()
+	owners := make(map[string]bool) // nodes to notify; false for this node
 	moved := c.remote.take(func(_ string, a remoteLeg) bool { return a.socket.ID == from.ID && a.holder == holder })
 	for leg, a := range moved {
 		owners[a.node] = true
@@ -153,8 +154,14 @@ func (c *Calls) loseNodes(dead map[string]bool) {
 		}
 	}
 	for leg, a := range c.remote.take(func(_ string, a remoteLeg) bool { return dead[a.node] }) {
-		c.tell(a.socket, a.holder, Event{Kind: HungUp, Project: a.project, Leg: leg.id, Node: c.node, At: time.Now(),
-			Cause: NodeLost})
+		c.tell(a.socket, a.holder, Event{
+			Kind:    HungUp,
+			Project: a.project,
+			Leg:     leg.id,
+			Node:    c.node,
+			At:      time.Now(),
+			Cause:   NodeLost,
+		})
 	}
 }
 

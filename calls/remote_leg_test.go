@@ -13,7 +13,11 @@ func TestRemoteLegs(t *testing.T) {
 	}
 
 	c.remote.forget("1", "mallory")
-	if legs := c.remote.byNode(); len(legs) != 1 || len(legs["a"]) != 1 {
-		t.Errorf("the legs that are left are %v, want alice's", legs)
+	legs := c.remote.byNode()
+	if len(legs) != 1 {
+		t.Errorf("the legs that are left are %v, want those of one node", legs)
+	}
+	if len(legs["a"]) != 1 {
+		t.Errorf("the legs that are left on node a are %v, want alice's", legs["a"])
 	}
 }

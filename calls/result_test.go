@@ -7,7 +7,7 @@ import (
 
 // TestResult shows the result and the displayed reason for each cause.
 func TestResult(t *testing.T) {
-	at := time.Unix(1795255200, 0)
+	created := time.Unix(1795255200, 0)
 	tests := []struct {
 		cause    Cause
 		answered bool
@@ -29,22 +29,27 @@ func TestResult(t *testing.T) {
 		{Congestion, false, Failed, "A limit was reached"},
 		{NodeLost, true, Connected, "The server stopped"},
 		{TokenRevoked, false, Failed, "The login or token was revoked"},
-		{Cause{"NEW_CAUSE", 99}, false, Failed, "NEW_CAUSE"},
+		{Cause{Text: "NEW_CAUSE", Code: 99}, false, Failed, "NEW_CAUSE"},
 	}
 	for _, tt := range tests {
-		r := Record{Cause: tt.cause, Created: at, Ended: at.Add(time.Minute)}
+		r := Record{Cause: tt.cause, Created: created, Ended: created.Add(time.Minute)}
 		if tt.answered {
-			r.Answered = at.Add(time.Second)
+			r.Answered = created.Add(time.Second)
 		}
-		if result, reason := r.Result(), r.Reason(); result != tt.result || reason != tt.reason {
-			t.Errorf("a call with %s, answered %v = %s, %q, want %s, %q",
-				tt.cause.Text, tt.answered, result, reason, tt.result, tt.reason)
+		if got := r.Result(); got != tt.result {
+			t.Errorf("%s, answered %v: the result is %s, want %s", tt.cause.Text, tt.answered, got, tt.result)
+		}
+		if got := r.Reason(); got != tt.reason {
+			t.Errorf("%s, answered %v: the reason is %q, want %q", tt.cause.Text, tt.answered, got, tt.reason)
 		}
 	}
 
-	runs := Record{Cause: NormalClearing, Created: at}
-	if result, reason := runs.Result(), runs.Reason(); result != "" || reason != "" {
-		t.Errorf("a running call = %s, %q, want neither", result, reason)
+	running := Record{Cause: NormalClearing, Created: created}
+	if got := running.Result(); got != "" {
+		t.Errorf("the result of a running call is %s, want none", got)
+	}
+	if got := running.Reason(); got != "" {
+		t.Errorf("the reason of a running call is %q, want none", got)
 	}
 }
 

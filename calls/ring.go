@@ -19,9 +19,9 @@ const maxDevices = 10
 // A ringer makes clients ring for a call, and handles their answers.
 type ringer struct{ *call }
 
-// try rings the targets of a route at the same time. If no target can ring, try forwards or ends
-// the call.
-func (k ringer) try(r *route) {
+// ringRoute rings the targets of a route at the same time. If no target can ring, it forwards or
+// ends the call.
+func (k ringer) ringRoute(r *route) {
 	k.route = r
 	k.ringTimer.Reset(r.ring)
 	ctx, cancel := context.WithTimeout(context.Background(), lookUp)
@@ -34,7 +34,8 @@ func (k ringer) try(r *route) {
 		}
 	}
 
-	if k.outcome = outcome; !k.rings() {
+	k.outcome = outcome
+	if !k.rings() {
 		k.forwardOrEnd(outcome)
 		return
 	}
@@ -78,20 +79,20 @@ func (k ringer) ringTarget(ctx context.Context, t target) Cause {
 // socketsOf returns the connections of a target's clients: first the newest sockets, then the
 // phones.
 func (k ringer) socketsOf(ctx context.Context, t target) ([]Socket, error) {
-	var all []Socket
+	var sockets []Socket
 	if id := t.party.SubscriberID; id != "" {
 		online, err := k.calls.fabric.Presence.Sockets(ctx, k.project, id)
 		if err != nil {
 			return nil, err
 		}
 		for _, s := range online[:min(len(online), maxDevices)] {
-			all = append(all, Socket{Node: s.Node, ID: s.ID})
+			sockets = append(sockets, Socket{Node: s.Node, ID: s.ID})
 		}
 	}
 	for _, p := range t.phones {
-		all = append(all, p.Socket)
+		sockets = append(sockets, p.Socket)
 	}
-	return all, nil
+	return sockets, nil
 }
 
 // ringSocket rings one client of a party, unless too many ring already.
@@ -111,9 +112,11 @@ func (k ringer) ringSocket(s Socket, to Party) {
 	token := fabric.Token{Kind: fabric.SAT, ProjectID: k.project, SubscriberID: to.SubscriberID, IssuedAt: time.Now()}
 	switch {
 	case s.Gateway:
-		token.Kind, token.ID = fabric.Guest, k.route.gateway.ID
+		token.Kind = fabric.Guest
+		token.ID = k.route.gateway.ID
 	case s.Endpoint:
-		token.Kind, token.ID = fabric.Guest, to.EndpointID
+		token.Kind = fabric.Guest
+		token.ID = to.EndpointID
 	default:
 		token.ID = s.Credential // "" for browsers
 	}
@@ -137,13 +140,13 @@ func (k ringer) admit(r *route) (targets []target, cause Cause) {
 	if r.gateway == nil || k.admitted == r {
 		return r.targets, Cause{}
 	}
-	was := k.record
+	before := k.record
 	err := k.saveOutbound(r)
 	if err == nil {
 		return r.targets, Cause{}
 	}
 
-	k.record = was
+	k.record = before
 	var over overCap
 	if errors.As(err, &over) {
 		k.record.Refusal = string(over)
@@ -173,15 +176,16 @@ func (k ringer) forwardOrEnd(c Cause) {
 	if k.record.Refusal == "" {
 		k.record.Refusal = k.route.refusal
 	}
-	if next != nil && len(next.targets) == 0 && next.busy == nil && next.noAnswer == nil {
-		k.record.Refusal, next = next.refusal, nil
+	if next != nil && next.isDeadEnd() {
+		k.record.Refusal = next.refusal
+		next = nil
 	}
-	switch {
-	case next == nil && k.transfer != nil:
-		transferring(k).failTransfer(c)
-		return
-	case next == nil:
-		k.end(c, nil)
+	if next == nil {
+		if k.transfer != nil {
+			transferring(k).failTransfer(c)
+		} else {
+			k.end(c, nil)
+		}
 		return
 	}
 
@@ -190,7 +194,7 @@ func (k ringer) forwardOrEnd(c Cause) {
 			l.leave(OriginatorCancel)
 		}
 	}
-	k.try(next)
+	k.ringRoute(next)
 }
 
 // giveUp forwards or ends a call, or a transfer, that nobody answered in time.
@@ -210,7 +214,9 @@ func (k ringer) takenBy(l *leg) {
 	k.record.To = l.party
 	k.record.Refusal = ""
 	if !l.party.isOutside() {
-		k.record.Gateway, k.record.Payer, k.record.Lines = "", "", 1
+		k.record.Gateway = ""
+		k.record.Payer = ""
+		k.record.Lines = 1
 		return
 	}
 	k.record.Lines = 1

@@ -6,41 +6,41 @@ import "testing"
 // others. Callers with the same embed key count as one caller. A place becomes free when a call is
 // answered or has ended.
 func TestRungOut(t *testing.T) {
-	all := New(Config{Limits: Limits{Ringing: 3}})
+	c := New(Config{Limits: Limits{Ringing: 3}})
 	bob := account{id: "bob"}
 	mallory, visitor, other := account{id: "mallory"}, account{id: "visitor"}, account{id: "other visitor"}
 	embed := account{id: "embed key", embed: true}
 
 	rings := func(id string, callers ...account) *leg {
-		k := newBareCall(all, "call "+id)
+		k := newBareCall(c, "call "+id)
 		l := &leg{call: k, id: id, inbound: true, counted: []account{bob}, callers: callers}
 		k.addLeg(l)
 		return l
 	}
-	want := func(when string, out bool, callers ...account) {
+	wantBusy := func(when string, want bool, callers ...account) {
 		t.Helper()
-		if got := all.counts().isBusy("bob", 1, callers); got != out {
-			t.Errorf("%s, isBusy for %v = %v, want %v", when, callers, got, out)
+		if got := c.counts().isBusy("bob", 1, callers); got != want {
+			t.Errorf("%s, isBusy for %v = %v, want %v", when, callers, got, want)
 		}
 	}
 
-	want("with no call", false, mallory)
+	wantBusy("with no call", false, mallory)
 	rings("1", mallory)
 	second := rings("2", mallory)
-	want("with two calls from mallory", true, mallory)
-	want("with two calls from mallory", false, visitor, embed)
+	wantBusy("with two calls from mallory", true, mallory)
+	wantBusy("with two calls from mallory", false, visitor, embed)
 
 	second.call.forgetLeg(second)
-	want("with one call from mallory", false, mallory)
+	wantBusy("with one call from mallory", false, mallory)
 
 	third := rings("3", visitor, embed)
-	want("with one call from a visitor", false, other, embed)
+	wantBusy("with one call from a visitor", false, other, embed)
 	rings("4", other, embed)
-	want("with three calls", true, account{id: "alice"})
+	wantBusy("with three calls", true, account{id: "alice"})
 
 	third.call.uncountRinging(third)
 	third.active = true
-	want("with one answered", false, account{id: "alice"})
+	wantBusy("with one answered", false, account{id: "alice"})
 	third.call.forgetLeg(third)
-	want("with one answered and over", false, account{id: "alice"})
+	wantBusy("with one answered and over", false, account{id: "alice"})
 }

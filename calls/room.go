@@ -63,7 +63,8 @@ func (c *Calls) dialRoom(
 		k := c.newCall(client, cmd, from, to)
 		k.inRoom = r
 		k.box.Store(r.mailbox)
-		k.session, k.roomID = r.session.ID, r.session.RoomID
+		k.session = r.session.ID
+		k.roomID = r.session.RoomID
 		_, err = k.do(ctx, func() (Reply, error) { return Reply{}, r.admit(k, client, cmd, settings) })
 		if !errors.Is(err, errRoomOver) {
 			return Reply{}, err
@@ -104,7 +105,8 @@ func (r *room) join(k *call) {
 	k.ringTimer.Stop()
 	r.settings.limitStay(k, time.Now())
 	if r.settings.joinsWithoutVideo(l) {
-		l.member.VideoMuted, l.ownVideoMute = true, true
+		l.member.VideoMuted = true
+		l.ownVideoMute = true
 		l.media.Mute(Video, true)
 	}
 
@@ -221,15 +223,15 @@ func (r *room) run(f func()) {
 }
 
 // legs returns the legs of all members, with their screens and devices.
-func (r *room) legs() (all []*leg) {
+func (r *room) legs() (present []*leg) {
 	for _, k := range r.members {
 		for _, l := range k.legs {
 			if l.active && !l.ended {
-				all = append(all, l)
+				present = append(present, l)
 			}
 		}
 	}
-	return all
+	return present
 }
 
 // leg returns the leg with a member id, or nil.
@@ -244,8 +246,14 @@ func (r *room) leg(memberID string) *leg {
 
 // show returns the room as its members see it.
 func (r *room) show() *Room {
-	s := &Room{ID: r.session.RoomID, Session: r.session.ID, Name: r.session.Address, DisplayName: r.session.Name,
-		Locked: r.locked, Recording: r.recordings.any()}
+	s := &Room{
+		ID:          r.session.RoomID,
+		Session:     r.session.ID,
+		Name:        r.session.Address,
+		DisplayName: r.session.Name,
+		Locked:      r.locked,
+		Recording:   r.recordings.any(),
+	}
 	for _, l := range r.legs() {
 		s.Members = append(s.Members, l.member)
 	}

@@ -100,12 +100,22 @@ type RoomDocument struct {
 
 // Document returns the session's RoomDocument.
 func (s RoomSession) Document() RoomDocument {
-	d := RoomDocument{ID: s.ID, ProjectID: s.ProjectID, RoomID: s.RoomID, Address: s.Address, Name: s.Name,
-		Status: "in-progress", Most: s.Most, Locked: s.Locked, Recorded: s.Recorded, StartedAt: instant(s.Started),
-		Duration: int(s.Duration(time.Now()).Round(time.Second).Seconds())}
+	d := RoomDocument{
+		ID:        s.ID,
+		ProjectID: s.ProjectID,
+		RoomID:    s.RoomID,
+		Address:   s.Address,
+		Name:      s.Name,
+		Status:    "in-progress",
+		Most:      s.Most,
+		Locked:    s.Locked,
+		Recorded:  s.Recorded,
+		StartedAt: instant(s.Started),
+		EndedAt:   instantOrNil(s.Ended),
+		Duration:  int(s.Duration(time.Now()).Round(time.Second).Seconds()),
+	}
 	if !s.Ended.IsZero() {
-		ended := instant(s.Ended)
-		d.Status, d.EndedAt = "completed", &ended
+		d.Status = "completed"
 	}
 	return d
 }
@@ -146,8 +156,16 @@ func (r Record) HasMember() bool { return r.RoomSession != "" && !r.Answered.IsZ
 // Member returns the MemberDocument of a call to a room.
 func (r Record) Member() MemberDocument {
 	d := r.Document()
-	m := MemberDocument{ID: r.ID, RoomSession: r.RoomSession, Name: d.FromName, Address: d.From, SubscriberID: d.FromID,
-		JoinedAt: instant(r.joined()), LeftAt: d.EndedAt, Duration: seconds(r.joined(), r.Ended)}
+	m := MemberDocument{
+		ID:           r.ID,
+		RoomSession:  r.RoomSession,
+		Name:         d.FromName,
+		Address:      d.From,
+		SubscriberID: d.FromID,
+		JoinedAt:     instant(r.joined()),
+		LeftAt:       d.EndedAt,
+		Duration:     seconds(r.joined(), r.Ended),
+	}
 	if m.LeftAt != nil {
 		m.Reason = d.Cause
 	}
@@ -181,9 +199,17 @@ func (r Record) MoveEvent(m RoomChange) (fabric.Event, error) {
 		return r.MemberEvent()
 	}
 	left := instant(m.Left)
-	d := MemberDocument{ID: r.ID, RoomSession: m.Session.ID, Name: r.From.Name, Address: r.From.Address,
-		SubscriberID: r.From.SubscriberID, JoinedAt: instant(m.Joined), LeftAt: &left, Reason: movedOut,
-		Duration: seconds(m.Joined, m.Left)}
+	d := MemberDocument{
+		ID:           r.ID,
+		RoomSession:  m.Session.ID,
+		Name:         r.From.Name,
+		Address:      r.From.Address,
+		SubscriberID: r.From.SubscriberID,
+		JoinedAt:     instant(m.Joined),
+		LeftAt:       &left,
+		Reason:       movedOut,
+		Duration:     seconds(m.Joined, m.Left),
+	}
 	return fabric.NewEvent(fabric.MemberLeft, r.ProjectID, r.ID, m.Left, d)
 }
 

@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -54,15 +55,18 @@ func (r *route) next(c Cause) *route {
 	return r.noAnswer
 }
 
+// isDeadEnd reports whether the route has no targets, and no other route follows it.
+func (r *route) isDeadEnd() bool { return len(r.targets) == 0 && r.busy == nil && r.noAnswer == nil }
+
 // phones returns the phones of this route and of all routes that may follow.
-func (r *route) phones() (all []Phone) {
+func (r *route) phones() (ringing []Phone) {
 	if r == nil {
 		return nil
 	}
 	for _, t := range r.targets {
-		all = append(all, t.phones...)
+		ringing = append(ringing, t.phones...)
 	}
-	return slices.Concat(all, r.busy.phones(), r.noAnswer.phones())
+	return slices.Concat(ringing, r.busy.phones(), r.noAnswer.phones())
 }
 
 // isOutside reports whether all targets are called through a gateway.
@@ -91,17 +95,7 @@ func (p *planner) plan(ctx context.Context, to Party, by string, before []string
 	p.planned++
 	before = append(slices.Clone(before), to.key())
 	r := &route{ring: p.calls.limits.Ring, payer: by}
-	var f fabric.Forwarding
-	var err error
-	switch {
-	case to.GroupID != "":
-		f, err = p.addGroup(ctx, r, to)
-	case to.SubscriberID != "":
-		f, err = p.forwardingOf(ctx, to.SubscriberID)
-	}
-	if err == nil && to.GroupID == "" {
-		err = p.add(ctx, r, to)
-	}
+	f, err := p.addTargets(ctx, r, to)
 	if err != nil {
 		return nil, err
 	}
@@ -110,10 +104,30 @@ func (p *planner) plan(ctx context.Context, to Party, by string, before []string
 	}
 
 	forwarder := to.id()
-	if r.busy, err = p.forward(ctx, f.Busy, forwarder, before); err == nil {
-		r.noAnswer, err = p.forward(ctx, f.NoAnswer, forwarder, before)
+	r.busy, err = p.forward(ctx, f.Busy, forwarder, before)
+	if err != nil {
+		return nil, err
 	}
-	return r, err
+	r.noAnswer, err = p.forward(ctx, f.NoAnswer, forwarder, before)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// addTargets adds a party, or the members of its ring group, to a route. It returns how the party
+// forwards calls that the targets do not take.
+func (p *planner) addTargets(ctx context.Context, r *route, to Party) (f fabric.Forwarding, err error) {
+	if to.GroupID != "" {
+		return p.addGroup(ctx, r, to)
+	}
+	if to.SubscriberID != "" {
+		f, err = p.forwardingOf(ctx, to.SubscriberID)
+		if err != nil {
+			return f, err
+		}
+	}
+	return f, p.add(ctx, r, to)
 }
 
 // secondsOf returns how long a callee rings before its calls are forwarded.
@@ -128,10 +142,16 @@ func secondsOf(f fabric.Forwarding) time.Duration {
 // forwarded.
 func (p *planner) forwardingOf(ctx context.Context, id string) (f fabric.Forwarding, err error) {
 	s, err := p.calls.fabric.Subscribers.Find(ctx, p.project, id)
-	if errors.Is(err, problem.NotFound) || err == nil && s.Disabled {
+	if errors.Is(err, problem.NotFound) {
 		return f, nil
 	}
-	return s.Forwarding, err
+	if err != nil {
+		return f, err
+	}
+	if s.Disabled {
+		return f, nil
+	}
+	return s.Forwarding, nil
 }
 
 // forward plans the route to an address or phone number, or returns nil if text is "". If calls
@@ -167,14 +187,16 @@ func (p *planner) find(ctx context.Context, text string) (to Party, reason strin
 	}
 
 	to, cause, err := p.calls.directory().partyAt(ctx, a)
+	if err != nil {
+		return to, "", err
+	}
 	switch {
-	case err != nil:
 	case cause == UnallocatedNumber:
 		reason = reasonForwardGone
 	case cause != Cause{}, to.RoomID != "", to.ScriptID != "":
 		reason = reasonCannotBeRouted
 	}
-	return to, reason, err
+	return to, reason, nil
 }
 
 // addGroup adds the members of a ring group to a route, and returns the forwarding of the group.
@@ -190,23 +212,20 @@ func (p *planner) addGroup(ctx context.Context, r *route, to Party) (f fabric.Fo
 
 	g := fabric.RingGroupOf(*t.Resource)
 	r.payer = to.GroupID
-	for _, m := range g.Members {
-		member, reason, err := p.find(ctx, m)
-		switch {
-		case err != nil:
-			return f, err
-		case reason != "":
-		case member.GroupID != "":
-			reason = reasonCannotBeRouted
-		default:
-			err = p.add(ctx, r, member)
-		}
+	for _, address := range g.Members {
+		member, reason, err := p.find(ctx, address)
 		if err != nil {
 			return f, err
 		}
-
-		if r.refusal == "" {
-			r.refusal = reason
+		if reason == "" && member.GroupID != "" {
+			reason = reasonCannotBeRouted
+		}
+		if reason != "" {
+			r.refusal = cmp.Or(r.refusal, reason)
+			continue
+		}
+		if err := p.add(ctx, r, member); err != nil {
+			return f, err
 		}
 	}
 	return g.Forwarding, nil
@@ -221,10 +240,11 @@ func (p *planner) add(ctx context.Context, r *route, to Party) error {
 		return p.addOutside(ctx, r, to)
 	}
 	phones, err := p.calls.directory().phonesOf(ctx, p.project, to)
-	if err == nil {
-		r.targets = append(r.targets, target{to, phones[:min(len(phones), maxDevices)]})
+	if err != nil {
+		return err
 	}
-	return err
+	r.targets = append(r.targets, target{to, phones[:min(len(phones), maxDevices)]})
+	return nil
 }
 
 // addOutside adds a phone number or gateway to the targets of a route. If the project's rules

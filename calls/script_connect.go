@@ -37,7 +37,7 @@ func (s *script) connect(to string) VerbResult {
 		s.failed = failed
 		k.transfer = &transfer{by: s.side(), stays: k.caller(), before: k.record}
 		s.ringBack()
-		ringer{k}.try(route)
+		ringer{k}.ringRoute(route)
 	})
 	select {
 	case r := <-failed:

@@ -1,6 +1,9 @@
 package calls
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // minShown is the minimum time between two changes of the speaker.
 const minShown = 2 * time.Second
@@ -80,7 +83,8 @@ func (r *room) showAll() {
 		if viewer.member.Type != Person || viewer.media == nil {
 			continue
 		}
-		source, seen := r.sourceFor(viewer), ""
+		source := r.sourceFor(viewer)
+		seen := ""
 		if source != nil {
 			seen = source.member.ID
 		}
@@ -126,29 +130,35 @@ func (r *room) sourceFor(viewer *leg) *leg {
 
 // preferred returns the leg that the members should see, or nil.
 func (r *room) preferred() *leg {
-	legs := r.legs()
-	for i := len(legs) - 1; i >= 0; i-- {
-		if legs[i].member.Type == Screen && r.canBeSeen(legs[i]) {
-			return legs[i]
+	for _, l := range slices.Backward(r.legs()) {
+		if l.member.Type == Screen && r.canBeSeen(l) {
+			return l
 		}
 	}
-
-	var hand *leg
-	for _, l := range legs {
-		source := r.sourceOf(l)
-		first := hand == nil || l.handRaised.Before(hand.handRaised)
-		if r.settings.HandsFirst && l.member.HandRaised && source != nil && first {
-			hand = l
-		}
-	}
-
-	if hand != nil {
+	if hand := r.firstHand(); hand != nil {
 		return r.sourceOf(hand)
 	}
 	if source := r.sourceOf(r.stage.speaker); source != nil {
 		return source
 	}
 	return r.other(nil)
+}
+
+// firstHand returns the person with video who raised a hand first, or nil. It returns nil if the
+// room's settings do not prefer raised hands.
+func (r *room) firstHand() (first *leg) {
+	if !r.settings.HandsFirst {
+		return nil
+	}
+	for _, l := range r.legs() {
+		if !l.member.HandRaised || r.sourceOf(l) == nil {
+			continue
+		}
+		if first == nil || l.handRaised.Before(first.handRaised) {
+			first = l
+		}
+	}
+	return first
 }
 
 // other returns the leg that sends the video of the first member with video. It skips the member
@@ -179,8 +189,10 @@ func (r *room) sourceOf(l *leg) (source *leg) {
 // canBeSeen reports whether a leg belongs to a member, sends video, and is neither muted nor on
 // hold.
 func (r *room) canBeSeen(l *leg) bool {
-	return l != nil && l.active && !l.ended && l.media != nil && l.video && !l.member.VideoMuted &&
-		l.call.state == InCall && !l.owner().held
+	if l == nil || !l.active || l.ended || l.call.state != InCall {
+		return false
+	}
+	return l.media != nil && l.video && !l.member.VideoMuted && !l.owner().held
 }
 
 // chooseSpeaker makes the first member who is talking the speaker. It keeps the current speaker if
@@ -211,7 +223,8 @@ func (r *room) chooseSpeaker() {
 		s.waiting = time.AfterFunc(wait, func() { r.post(r.choose) })
 		return
 	}
-	s.speaker, s.since = next, time.Now()
+	s.speaker = next
+	s.since = time.Now()
 }
 
 // tellLayout sends the client the id of the member that it sees.

@@ -36,11 +36,14 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 	}
 
 	r, err := c.store.FindLeg(ctx, client.Token.ProjectID, leg)
-	if errors.Is(err, problem.NotFound) || err == nil && !r.isHeldBy(client.Token, leg) {
+	if errors.Is(err, problem.NotFound) {
 		return nil
 	}
-	if err != nil || r.Node == c.node || !c.peers.isLost(ctx, r.Node) {
+	if err != nil {
 		return err
+	}
+	if !r.isHeldBy(client.Token, leg) || r.Node == c.node || !c.peers.isLost(ctx, r.Node) {
+		return nil
 	}
 	if r.RoomSession != "" {
 		return c.rooms.takeOver(ctx, r.ProjectID, r.RoomSession)
@@ -99,8 +102,17 @@ func (c *Calls) hasLegOf(r Record) bool {
 // revive adds a call that was answered on a lost node, in a room or outside a room. The call's
 // clients have to attach to it.
 func (c *Calls) revive(r Record, in *room) *call {
-	k := &call{calls: c, id: r.ID, project: r.ProjectID, session: newID(), roomID: r.To.AddressID,
-		echo: r.To.Address == EchoAddress, inRoom: in, state: InCall, record: r}
+	k := &call{
+		calls:   c,
+		id:      r.ID,
+		project: r.ProjectID,
+		session: newID(),
+		roomID:  r.To.AddressID,
+		echo:    r.To.Address == EchoAddress,
+		inRoom:  in,
+		state:   InCall,
+		record:  r,
+	}
 	if k.roomID == "" {
 		k.roomID = newID()
 	}
@@ -108,7 +120,8 @@ func (c *Calls) revive(r Record, in *room) *call {
 	k.box.Store(&mailbox{})
 	if in != nil {
 		k.box.Store(in.mailbox)
-		k.session, k.roomID = in.session.ID, in.session.RoomID
+		k.session = in.session.ID
+		k.roomID = in.session.RoomID
 	}
 
 	k.recordings.init(c, k, Recorded{Project: k.project, CallID: k.id})
@@ -138,9 +151,11 @@ func (c *Calls) revive(r Record, in *room) *call {
 // the client's real token, which is unknown until the client reconnects. Revocations of earlier
 // tokens do not end the leg.
 func (k *call) newAbsentLeg(id string, t fabric.Token, p Party, c Controls) *leg {
-	t.ProjectID, t.IssuedAt = k.project, time.Now()
+	t.ProjectID = k.project
+	t.IssuedAt = time.Now()
 	l := k.newLeg(id, Client{Token: t}, p)
-	l.active, l.socketLost = true, time.Now()
+	l.active = true
+	l.socketLost = time.Now()
 	l.restore(c)
 	return l
 }

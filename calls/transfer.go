@@ -61,36 +61,47 @@ func (c *Calls) transferByClient(ctx context.Context, client Client, l *leg, add
 	if err := c.counts().admitMove(client); err != nil {
 		return err
 	}
-	k := l.call
-	var stays Party
-	var begun *transfer
-	_, err := k.do(ctx, func() (Reply, error) {
-		l.rebind(client)
-		err := transferring{k}.beginTransfer(l)
-		if err == nil {
-			begun, stays = k.transfer, k.transfer.stays.party
-		}
-		return Reply{}, err
-	})
+	k := transferring{l.call}
+	stays, err := k.beginByClient(ctx, client, l)
 	if err != nil {
-		k.post(func() { // ctx may have ended before the transfer began
-			if begun != nil && k.transfer == begun {
-				transferring{k}.failTransfer(TemporaryFailure)
-			}
-		})
 		return err
 	}
 
 	to, r, err := c.planTransfer(ctx, client, stays, address)
 	if err == nil && to.RoomID != "" {
-		return transferring{k}.transferToRoom(ctx, to, l)
+		return k.transferToRoom(ctx, to, l)
 	}
-	k.post(func() { transferring{k}.continueTransfer(r, err) })
+	k.post(func() { k.continueTransfer(r, err) })
 	return nil
 }
 
-// transferring transfers a call to another party.
+// transferring transfers a call to a different party.
 type transferring struct{ *call }
+
+// beginByClient begins a transfer at the request of the leg's client, and returns the party that
+// stays in the call. If ctx ends before the call has handled the request, the transfer fails.
+func (k transferring) beginByClient(ctx context.Context, client Client, l *leg) (Party, error) {
+	var stays Party
+	var begun *transfer
+	_, err := k.do(ctx, func() (Reply, error) {
+		l.rebind(client)
+		if err := k.beginTransfer(l); err != nil {
+			return Reply{}, err
+		}
+		begun = k.transfer
+		stays = begun.stays.party
+		return Reply{}, nil
+	})
+	if err != nil {
+		k.post(func() { // the call may still have handled the request
+			if begun != nil && k.transfer == begun {
+				k.failTransfer(TemporaryFailure)
+			}
+		})
+		return Party{}, err
+	}
+	return stays, nil
+}
 
 // beginTransfer notes that a transfer is in progress. It returns an error if the call cannot be
 // transferred.
@@ -134,10 +145,13 @@ func (c *Calls) planTransfer(
 		return to, r, err
 	}
 	r = &route{ring: c.limits.Ring, payer: client.Token.Caller()}
-	if err = p.addOutside(ctx, r, to); err == nil && r.refusal != "" {
-		err = refusedTransfer{CallRejected, r.refusal}
+	if err := p.addOutside(ctx, r, to); err != nil {
+		return to, nil, err
 	}
-	return to, r, err
+	if r.refusal != "" {
+		return to, nil, refusedTransfer{cause: CallRejected, reason: r.refusal}
+	}
+	return to, r, nil
 }
 
 // continueTransfer rings the targets of a route, or ends the transfer if err is not nil.
@@ -154,7 +168,7 @@ func (k transferring) continueTransfer(r *route, err error) {
 		k.calls.log.Error("transferring a call", "call_id", k.id, "error", err)
 		k.failTransfer(TemporaryFailure)
 	default:
-		ringer(k).try(r)
+		ringer(k).ringRoute(r)
 	}
 }
 
@@ -201,8 +215,11 @@ func (t *transfer) bill(r *Record) error {
 
 // restore sets the bill of a record to what it was before the transfer.
 func (t *transfer) restore(r *Record) {
-	r.Gateway, r.Payer, r.Lines = t.before.Gateway, t.before.Payer, t.before.Lines
-	r.OutboundFrom, r.Refusal = t.before.OutboundFrom, t.before.Refusal
+	r.Gateway = t.before.Gateway
+	r.Payer = t.before.Payer
+	r.Lines = t.before.Lines
+	r.OutboundFrom = t.before.OutboundFrom
+	r.Refusal = t.before.Refusal
 }
 
 // failTransfer ends a transfer that nobody has answered, for the given cause. The sides of the call
@@ -244,7 +261,7 @@ func (k transferring) replace(l *leg) {
 		t.by.leaveSources(NormalClearing)
 		t.by.leave(NormalClearing)
 	}
-	k.legs = slices.DeleteFunc(k.legs, func(o *leg) bool { return o == t.stays })
+	k.legs = slices.DeleteFunc(k.legs, func(other *leg) bool { return other == t.stays })
 	k.legs = slices.Insert(k.legs, 0, t.stays)
 }
 
@@ -253,13 +270,17 @@ func (k transferring) noteTransfer(l *leg, t *transfer) {
 	done := Transfer{By: t.by.party, Swapped: t.stays.id == k.record.CalleeLeg}
 	r := &k.record
 	if done.Swapped {
-		r.From, r.CallerLeg, r.Guest = t.stays.party, t.stays.id, ""
+		r.From = t.stays.party
+		r.CallerLeg = t.stays.id
+		r.Guest = ""
 		if t.stays.party.SubscriberID == "" {
 			r.Guest = t.stays.holder
 		}
 	}
 
-	r.To, r.CalleeLeg, r.Refusal = l.party, l.id, t.before.Refusal
+	r.To = l.party
+	r.CalleeLeg = l.id
+	r.Refusal = t.before.Refusal
 	switch {
 	case !l.party.isOutside():
 		t.restore(r)
