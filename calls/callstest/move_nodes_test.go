@@ -43,9 +43,9 @@ func (w *wire) Publish(ctx context.Context, channel string, message []byte) erro
 
 // Listen implements bus.Transport.
 func (w *wire) Listen(ctx context.Context, channels []string, receive func(message []byte)) {
-	var all sync.WaitGroup
+	var listeners sync.WaitGroup
 	for _, name := range channels {
-		all.Go(func() {
+		listeners.Go(func() {
 			for {
 				select {
 				case message := <-w.channel(name):
@@ -56,10 +56,10 @@ func (w *wire) Listen(ctx context.Context, channels []string, receive func(messa
 			}
 		})
 	}
-	all.Wait()
+	listeners.Wait()
 }
 
-// twoNodes returns a meeting, and another node with the same stores.
+// twoNodes returns a meeting, and a second node with the same stores.
 func twoNodes(t *testing.T) (m *meeting, second *calls.Calls) {
 	t.Helper()
 	joint := &wire{channels: make(map[string]chan []byte)}
@@ -92,13 +92,18 @@ func TestMoveByOtherNode(t *testing.T) {
 	if err := asked.Move(audit.With(t.Context(), &by), m.project, p.caller.leg, lobby); err != nil {
 		t.Fatalf("moving by another node: %v", err)
 	}
-	if r := p.call(); r.RoomSession == "" {
-		t.Errorf("the record is %+v, want that of a call in a room", r)
+	if p.call().RoomSession == "" {
+		t.Error("after the move, the record names no room session")
 	}
+
 	trail := must[page.Page[audit.Event]](t)(
 		m.store.ListAudit(t.Context(), audit.Filter{Action: "call.moved_in"}, page.Query{Size: 9})).Items
-	if len(trail) != 1 || trail[0].Actor != by.Actor || trail[0].Address != by.Address || trail[0].RequestID != "r" {
-		t.Errorf("the audit trail has %+v, want one event by %+v", trail, by)
+	if len(trail) != 1 {
+		t.Fatalf("the audit trail has %d moves, want 1", len(trail))
+	}
+	got := audit.Origin{Actor: trail[0].Actor, Address: trail[0].Address, RequestID: trail[0].RequestID}
+	if got != by {
+		t.Errorf("the audit trail says that the move was requested by %+v, want %+v", got, by)
 	}
 }
 
@@ -108,25 +113,30 @@ func TestMoveToOtherNode(t *testing.T) {
 	m, second := twoNodes(t)
 	host := m.guest()
 	host.Socket.Node = "second"
-	at := func(cmd calls.Command) {
+	hostDoes := func(cmd calls.Command) {
 		t.Helper()
 		cmd.Leg = host.leg
 		must[calls.Reply](t)(second.Do(t.Context(), host.Client, cmd))
 	}
-	at(calls.Command{Op: calls.Invite, To: lobby, SDP: offer})
+	hostDoes(calls.Command{Op: calls.Invite, To: lobby, SDP: offer})
 
 	p := m.talk("ada", "bob")
 	var refused *problem.Error
 	if err := p.caller.move(lobby); !errors.As(err, &refused) || refused.Code != "room_elsewhere" {
 		t.Fatalf("moving into a room on another node = %v, want room_elsewhere", err)
 	}
-	if r := p.call(); r.RoomSession != "" || !r.Ended.IsZero() {
-		t.Errorf("the record is %+v, want that of a running call", r)
-	}
-	at(calls.Command{Op: calls.Hangup})
+	p.recordHas(func(want *calls.Record) {
+		want.RoomSession = ""
+		want.Ended = time.Time{}
+	})
+
+	hostDoes(calls.Command{Op: calls.Hangup})
 	eventually(t, "the call to move", func() bool { return p.caller.move(lobby) == nil })
-	if m.calls.Stats().Rooms != 1 || second.Stats().Rooms != 0 {
-		t.Errorf("the nodes have %d and %d rooms, want 1 and none", m.calls.Stats().Rooms, second.Stats().Rooms)
+	if got := m.calls.Stats().Rooms; got != 1 {
+		t.Errorf("the node of the call has %d rooms, want 1", got)
+	}
+	if got := second.Stats().Rooms; got != 0 {
+		t.Errorf("the second node has %d rooms, want none", got)
 	}
 }
 
@@ -148,8 +158,9 @@ func TestGuestMoves(t *testing.T) {
 	if err := guest.move(lobby); !errors.Is(err, problem.Invalid) {
 		t.Errorf("moving into a room that the guest may not call = %v, want %v", err, problem.Invalid)
 	}
-	if n := len(m.received(calls.Joined, bob)); n != 1 || m.calls.Stats().Rooms != 0 {
-		t.Errorf("bob has joined %d times, and %d rooms are open; want 1 and none", n, m.calls.Stats().Rooms)
+	m.wasSent(bob, calls.Joined, 1)
+	if got := m.calls.Stats().Rooms; got != 0 {
+		t.Errorf("%d rooms are open, want none", got)
 	}
 	if err := bob.move(lobby); err != nil {
 		t.Errorf("the other side's move = %v, want no error", err)
