@@ -2,12 +2,13 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,22 +40,21 @@ func voice(seed uint64, seconds int) []int16 {
 // encode encodes 16 kHz audio with ffmpeg and returns packets of 20 ms.
 func encode(t testing.TB, codec string, samples []int16) [][]byte {
 	t.Helper()
-	args := map[string][]string{
-		"opus": {"-c:a", "libopus", "-b:a", "24k", "-application", "voip", "-frame_duration", "20", "-f", "ogg"},
-		"celt": {"-c:a", "libopus", "-b:a", "64k", "-application", "lowdelay", "-ar", "48000", "-frame_duration", "20",
-			"-f", "ogg"},
-		"G722": {"-c:a", "g722", "-f", "g722"},
-		"PCMU": {"-ar", "8000", "-f", "mulaw"},
-		"PCMA": {"-ar", "8000", "-f", "alaw"},
+	args := map[string]string{
+		"opus": "-c:a libopus -b:a 24k -application voip -frame_duration 20 -f ogg",
+		"celt": "-c:a libopus -b:a 64k -application lowdelay -ar 48000 -frame_duration 20 -f ogg",
+		"G722": "-c:a g722 -f g722",
+		"PCMU": "-ar 8000 -f mulaw",
+		"PCMA": "-ar 8000 -f alaw",
 	}[codec]
-	out := ffmpeg(t, samples, args...)
+	out := ffmpeg(t, samples, strings.Fields(args)...)
 	if codec == "opus" || codec == "celt" {
 		return oggPackets(t, out)[2:] // after the headers
 	}
 	return slices.Collect(slices.Chunk(out, 160))
 }
 
-// ffmpeg converts 16 kHz audio.
+// ffmpeg converts 16 kHz audio with the given output options.
 func ffmpeg(t testing.TB, samples []int16, args ...string) []byte {
 	t.Helper()
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
@@ -66,11 +66,12 @@ func ffmpeg(t testing.TB, samples []int16, args ...string) []byte {
 		in = binary.LittleEndian.AppendUint16(in, uint16(v))
 	}
 
-	c := exec.Command("ffmpeg", append(append([]string{"-v", "error", "-f", "s16le", "-ar", "16000", "-ac", "1",
-		"-i", "-"}, args...), "-")...)
+	input := strings.Fields("-v error -f s16le -ar 16000 -ac 1 -i -")
+	command := exec.Command("ffmpeg", slices.Concat(input, args, []string{"-"})...)
+	command.Stdin = bytes.NewReader(in)
 	var complaints bytes.Buffer
-	c.Stdin, c.Stderr = bytes.NewReader(in), &complaints
-	out, err := c.Output()
+	command.Stderr = &complaints
+	out, err := command.Output()
 	if err != nil {
 		t.Fatalf("ffmpeg: %v: %s", err, complaints.Bytes())
 	}
@@ -135,9 +136,20 @@ func (s stream) packets(t testing.TB, side calls.Side) (all []sent) {
 
 	for i, payload := range encode(t, s.codec, s.samples) {
 		said := time.Duration(float64(i) * 20e6 / (1 + s.ppm/1e6))
-		p := sent{said: said, side: side, Packet: calls.Packet{Kind: calls.Audio, Codec: name, SSRC: 7,
-			Seq: s.seq + uint16(i), Time: s.first + uint32(i)*step, Payload: payload}}
-		p.arrives = said + 40*time.Millisecond + time.Duration(random.ExpFloat64()*float64(s.jitter))
+		delay := 40*time.Millisecond + time.Duration(random.ExpFloat64()*float64(s.jitter))
+		p := sent{
+			said:    said,
+			arrives: said + delay,
+			side:    side,
+			Packet: calls.Packet{
+				Kind:    calls.Audio,
+				Codec:   name,
+				SSRC:    7,
+				Seq:     s.seq + uint16(i),
+				Time:    s.first + uint32(i)*step,
+				Payload: payload,
+			},
+		}
 		if s.at != nil && !s.at(i, &p) || random.Float64() < s.loss {
 			continue
 		}
@@ -159,21 +171,25 @@ func (s stream) packets(t testing.TB, side calls.Side) (all []sent) {
 // calls between before each packet with the packet's time of arrival.
 func spoolOf(t testing.TB, between func(p *spool, at time.Duration), sides ...[]sent) *spool {
 	t.Helper()
-	all := slices.Concat(sides...)
-	slices.SortStableFunc(all, func(a, b sent) int { return int(a.arrives - b.arrives) })
-	length := all[len(all)-1].arrives + 20*time.Millisecond
+	packets := slices.Concat(sides...)
+	slices.SortStableFunc(packets, func(a, b sent) int { return cmp.Compare(a.arrives, b.arrives) })
+	length := packets[len(packets)-1].arrives + 20*time.Millisecond
 
-	p := newSpool(openSpools(t, nil), calls.RecordedCall{Sid: fmt.Sprintf("%08d-sid", 1), Project: "p",
-		CallID: "c", Started: time.Now().Add(-length)})
+	p := newSpool(openSpools(t, nil), calls.RecordedCall{
+		Sid:     "00000001-sid",
+		Project: "p",
+		CallID:  "c",
+		Started: time.Now().Add(-length),
+	})
 	if err := p.create(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.file.Close() })
-	for i := range all {
+	for i := range packets {
 		if between != nil {
-			between(p, all[i].arrives)
+			between(p, packets[i].arrives)
 		}
-		feed(p, &all[i])
+		feed(p, &packets[i])
 		if len(p.open) > maxBuffer/2 && !p.write() {
 			t.Fatal("the spool was not written")
 		}
@@ -211,8 +227,12 @@ func rendered(t testing.TB, p *spool) (left, right []int16, rate int) {
 	}
 
 	both := make([]int16, 2*m.Frames())
-	if n, err := m.ReadFrames(both, 0); int64(n) != m.Frames() || err != nil {
-		t.Fatalf("ReadFrames = %d, %v, want %d", n, err, m.Frames())
+	n, err := m.ReadFrames(both, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if int64(n) != m.Frames() {
+		t.Fatalf("ReadFrames returned %d frames, want all %d", n, m.Frames())
 	}
 
 	for i := 0; i < len(both); i += 2 {
@@ -253,14 +273,13 @@ func correlate(a, b []float64) (best float64, behind time.Duration) {
 
 // alike returns the correlation of two series of numbers.
 func alike(x, y []float64) float64 {
-	var mx, my, xx, yy, xy float64
+	meanX, meanY := mean(x), mean(y)
+	var xx, yy, xy float64
 	for i := range x {
-		mx, my = mx+x[i], my+y[i]
-	}
-	mx, my = mx/float64(len(x)), my/float64(len(y))
-	for i := range x {
-		dx, dy := x[i]-mx, y[i]-my
-		xx, yy, xy = xx+dx*dx, yy+dy*dy, xy+dx*dy
+		dx, dy := x[i]-meanX, y[i]-meanY
+		xx += dx * dx
+		yy += dy * dy
+		xy += dx * dy
 	}
 	if xx == 0 || yy == 0 {
 		return 0
@@ -268,17 +287,28 @@ func alike(x, y []float64) float64 {
 	return xy / math.Sqrt(xx*yy)
 }
 
-// sounds checks that each ten seconds of a channel contain the wanted voice. The last argument is
-// the time by which the voice may be misplaced.
-func sounds(t *testing.T, what string, got []int16, rate int, want []int16, most time.Duration) {
+func mean(values []float64) float64 {
+	var sum float64
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// sounds checks that each ten seconds of a channel contain the wanted voice, misplaced by at most
+// the tolerance.
+func sounds(t *testing.T, channel string, got []int16, rate int, want []int16, tolerance time.Duration) {
 	t.Helper()
 	const part = 10 * int(time.Second/slot)
-	a, b := envelope(got, rate), envelope(want, 16000)
-	for at := 0; at+part <= min(len(a), len(b)); at += part {
-		c, behind := correlate(a[at:at+part], b[at:at+part])
-		if c < 0.75 || max(behind, -behind) > most {
-			t.Errorf("%s from %v: correlation %.2f, %v behind, want at least 0.75 and at most %v", what,
-				time.Duration(at)*slot, c, behind, most)
+	heard, original := envelope(got, rate), envelope(want, 16000)
+	for i := 0; i+part <= min(len(heard), len(original)); i += part {
+		correlation, behind := correlate(heard[i:i+part], original[i:i+part])
+		begin := time.Duration(i) * slot
+		if correlation < 0.75 {
+			t.Errorf("%s from %v: the correlation is %.2f, want at least 0.75", channel, begin, correlation)
+		}
+		if abs(behind) > tolerance {
+			t.Errorf("%s from %v: the voice is %v late, want at most %v", channel, begin, behind, tolerance)
 		}
 	}
 }

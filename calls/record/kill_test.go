@@ -44,8 +44,8 @@ func recordUntilKilled(dir, project string) {
 	}
 
 	began := time.Now()
-	type packets struct{ arrived, passed time.Time }
-	var all []packets
+	type tick struct{ arrived, passed time.Time } // when packets arrived, and when all taps had them
+	var ticks []tick
 	ticker := time.NewTicker(20 * time.Millisecond)
 	for i := 0; ; i++ {
 		now := <-ticker.C
@@ -59,17 +59,20 @@ func recordUntilKilled(dir, project string) {
 			}
 		}
 
-		all = append(all, packets{now, time.Now()})
+		ticks = append(ticks, tick{arrived: now, passed: time.Now()})
 		lag, lasted := s.Stats().Lag, time.Since(began)
-		if lasted < 3*time.Second || lag > time.Second && lasted < 30*time.Second {
+		tooEarly := lasted < 3*time.Second
+		tooSlow := lag > time.Second && lasted < 30*time.Second
+		if tooEarly || tooSlow {
 			continue
 		}
 
-		written, _ := slices.BinarySearchFunc(all, time.Now().Add(-lag), func(p packets, end time.Time) int {
-			return p.passed.Compare(end)
+		onDisk := time.Now().Add(-lag)
+		written, _ := slices.BinarySearchFunc(ticks, onDisk, func(t tick, end time.Time) int {
+			return t.passed.Compare(end)
 		})
 		if written > 0 {
-			fmt.Println(all[written-1].arrived.Sub(began))
+			fmt.Println(ticks[written-1].arrived.Sub(began))
 		}
 	}
 }
@@ -123,13 +126,15 @@ func TestKill(t *testing.T) {
 	w.recover(t)
 	for _, sid := range sids {
 		rec := w.find(t, sid)
-		if rec.Status != recordings.Completed || rec.ErrorCode != recordings.Incomplete ||
-			rec.Duration() < lasted {
-			t.Errorf("%s is %s %q and lasts %v, want completed, %s, at least %v", sid[:8], rec.Status,
-				rec.ErrorCode, rec.Duration(), recordings.Incomplete, lasted)
+		if rec.Status != recordings.Completed {
+			t.Errorf("recording %s is %s, want completed", sid[:8], rec.Status)
+		}
+		if rec.ErrorCode != recordings.Incomplete {
+			t.Errorf("recording %s has the error code %q, want %s", sid[:8], rec.ErrorCode, recordings.Incomplete)
+		}
+		if rec.Duration() < lasted {
+			t.Errorf("recording %s lasts %v, want at least %v", sid[:8], rec.Duration(), lasted)
 		}
 	}
-	if files := w.spoolFiles(t); len(files) != 0 {
-		t.Errorf("after the recovery, the spools %q are left, want none", files)
-	}
+	w.wantSpools(t, 0)
 }

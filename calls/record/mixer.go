@@ -149,9 +149,11 @@ type cut struct {
 
 // newCut returns the frames [from, to) of s. It reads and discards the earlier frames.
 func newCut(s wav.Source, from, to int64) (wav.Source, error) {
-	buf := make([]int16, mixed*s.Channels())
+	channels := int64(s.Channels())
+	buf := make([]int16, mixed*channels)
 	for at := int64(0); at < from; {
-		n, err := s.ReadFrames(buf[:min(int64(mixed), from-at)*int64(s.Channels())], at)
+		frames := min(mixed, from-at)
+		n, err := s.ReadFrames(buf[:frames*channels], at)
 		if err != nil {
 			return nil, err
 		}
@@ -169,8 +171,9 @@ func (c *cut) ReadFrames(dst []int16, at int64) (n int, err error) {
 	if int64(len(dst)/c.Channels()) <= room {
 		return c.Source.ReadFrames(dst, c.from+at)
 	}
-	if n, err = c.Source.ReadFrames(dst[:room*int64(c.Channels())], c.from+at); err == nil {
-		err = io.EOF
+	n, err = c.Source.ReadFrames(dst[:room*int64(c.Channels())], c.from+at)
+	if err != nil {
+		return n, err
 	}
-	return n, err
+	return n, io.EOF
 }

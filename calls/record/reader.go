@@ -26,28 +26,35 @@ var errNoSpool = errors.New("not a spool")
 // openReader reads the header of a spool, and returns a reader for the entries after it.
 func openReader(file io.ReaderAt) (*reader, calls.RecordedCall, error) {
 	r := &reader{in: bufio.NewReaderSize(io.NewSectionReader(file, 0, 1<<62), 64<<10), sum: firstSum()}
-	var start [len(magic)]byte
-	_, err := io.ReadFull(r.in, start[:])
-	if err != nil && !cutShort(err) {
-		return nil, calls.RecordedCall{}, fmt.Errorf("reading spool: %w", err)
-	}
-	if err != nil || string(start[:]) != magic {
+	call, err := r.header()
+	if errors.Is(err, io.EOF) {
 		return nil, calls.RecordedCall{}, errNoSpool
 	}
-
-	var c calls.RecordedCall
-	e, err := r.next()
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil {
 		return nil, calls.RecordedCall{}, err
 	}
-	if err != nil || e.kind != headerKind || json.Unmarshal(e.payload, &c) != nil || c.Sid == "" {
-		return nil, calls.RecordedCall{}, errNoSpool
-	}
-	return r, c, nil
+	return r, call, nil
 }
 
-// cutShort reports whether an error means that the file ended.
-func cutShort(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+// header reads the header of a spool. It returns io.EOF if the file ends before.
+func (r *reader) header() (call calls.RecordedCall, err error) {
+	var start [len(magic)]byte
+	if err := r.fill(start[:]); err != nil {
+		return calls.RecordedCall{}, err
+	}
+	if string(start[:]) != magic {
+		return calls.RecordedCall{}, errNoSpool
+	}
+
+	e, err := r.next()
+	if err != nil {
+		return calls.RecordedCall{}, err
+	}
+	if e.kind != headerKind || json.Unmarshal(e.payload, &call) != nil || call.Sid == "" {
+		return calls.RecordedCall{}, errNoSpool
+	}
+	return call, nil
+}
 
 // next returns the next entry, or io.EOF after the last complete block. The payload is valid until
 // the next call.
@@ -94,11 +101,11 @@ func (r *reader) nextBlock() error {
 // fill reads len(b) bytes. It returns io.EOF if the file has fewer.
 func (r *reader) fill(b []byte) error {
 	_, err := io.ReadFull(r.in, b)
-	if err != nil && !cutShort(err) {
-		return fmt.Errorf("reading spool: %w", err)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return io.EOF
 	}
 	if err != nil {
-		return io.EOF
+		return fmt.Errorf("reading spool: %w", err)
 	}
 	return nil
 }

@@ -66,8 +66,13 @@ func Open(c Config) (*Spools, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening spool directory: %w", err)
 	}
-	s := &Spools{recordings: c.Recordings, log: c.Log, dir: dir,
-		spools: make(map[string]*spool), delays: make(map[string]attempt)}
+	s := &Spools{
+		recordings: c.Recordings,
+		log:        c.Log,
+		dir:        dir,
+		spools:     make(map[string]*spool),
+		delays:     make(map[string]attempt),
+	}
 	s.minFree.Store(minFree)
 	return s, nil
 }
@@ -125,9 +130,18 @@ func (s *Spools) abandon(ctx context.Context, c calls.RecordedCall) error {
 // announce ends this recording before it announces a new one.
 func (s *Spools) announce(ctx context.Context, c calls.RecordedCall) (sid string, err error) {
 	d := recordings.Description{
-		Metadata: recordings.Metadata{CallSid: c.CallID, ConferenceSid: c.RoomSession, From: c.From, To: c.To,
-			Direction: c.Direction, Source: c.Source, Track: c.Track, StartTime: c.Started},
-		Subscribers: c.Subscribers, Channels: 2,
+		Metadata: recordings.Metadata{
+			CallSid:       c.CallID,
+			ConferenceSid: c.RoomSession,
+			From:          c.From,
+			To:            c.To,
+			Direction:     c.Direction,
+			Source:        c.Source,
+			Track:         c.Track,
+			StartTime:     c.Started,
+		},
+		Subscribers: c.Subscribers,
+		Channels:    2,
 	}
 	if c.Mono {
 		d.Channels = 1
@@ -149,40 +163,50 @@ func (s *Spools) announce(ctx context.Context, c calls.RecordedCall) (sid string
 }
 
 // Wanted implements [calls.Recorder].
-func (s *Spools) Wanted(ctx context.Context, of calls.Recorded) (all []calls.WantedRecording, err error) {
+func (s *Spools) Wanted(ctx context.Context, of calls.Recorded) (wanted []calls.WantedRecording, err error) {
 	found, err := s.recordingsOf(ctx, of)
 	if err != nil {
 		return nil, err
 	}
 
 	for _, rec := range found {
-		paused := rec.Status == recordings.Paused
-		if rec.Waits.IsZero() || !paused && rec.Status != recordings.InProgress {
+		if !isUnfinished(rec) {
 			continue
 		}
-		all = append(all, calls.WantedRecording{
-			RecordedCall: calls.RecordedCall{Sid: rec.Sid, Project: of.Project, CallID: of.CallID,
-				RoomSession: of.RoomSession},
-			Paused: paused, Skip: rec.PauseBehavior == "skip",
+		wanted = append(wanted, calls.WantedRecording{
+			RecordedCall: calls.RecordedCall{
+				Sid:         rec.Sid,
+				Project:     of.Project,
+				CallID:      of.CallID,
+				RoomSession: of.RoomSession,
+			},
+			Paused: rec.Status == recordings.Paused,
+			Skip:   rec.PauseBehavior == "skip",
 		})
 	}
-	return all, nil
+	return wanted, nil
+}
+
+// isUnfinished reports whether a recording waits for its media and is in progress or paused.
+func isUnfinished(rec recordings.Recording) bool {
+	running := rec.Status == recordings.InProgress || rec.Status == recordings.Paused
+	return running && !rec.Waits.IsZero()
 }
 
 // Interrupt implements [calls.Recorder].
 func (s *Spools) Interrupt(ctx context.Context, of calls.Recorded) (recorded bool, err error) {
-	return s.end(ctx, of, func(sid string) bool { return !s.has(sid) })
+	return s.endMatching(ctx, of, func(sid string) bool { return !s.has(sid) })
 }
 
 // End implements [calls.Recorder].
 func (s *Spools) End(ctx context.Context, of calls.Recorded, sid string) error {
-	_, err := s.end(ctx, of, func(found string) bool { return sid == "" || found == sid })
+	_, err := s.endMatching(ctx, of, func(found string) bool { return sid == "" || found == sid })
 	return err
 }
 
-// end ends the matching recordings of a call or room session that are in progress or paused. It
-// reports whether at least one of them was not paused.
-func (s *Spools) end(
+// endMatching ends the matching recordings of a call or room session that are in progress or
+// paused. It reports whether at least one of them was not paused.
+func (s *Spools) endMatching(
 	ctx context.Context, of calls.Recorded, matches func(sid string) bool,
 ) (recorded bool, err error) {
 	found, err := s.recordingsOf(ctx, of)
@@ -191,11 +215,12 @@ func (s *Spools) end(
 	}
 
 	for _, rec := range found {
-		running := rec.Status == recordings.InProgress || rec.Status == recordings.Paused
-		if rec.Waits.IsZero() || !running || !matches(rec.Sid) {
+		if !isUnfinished(rec) || !matches(rec.Sid) {
 			continue
 		}
-		recorded = recorded || rec.Status == recordings.InProgress
+		if rec.Status == recordings.InProgress {
+			recorded = true
+		}
 		_, err := s.recordings.Move(ctx, rec, recordings.Stopped, "")
 		if err != nil && !errors.Is(err, problem.Invalid) { // Invalid: the recording has already ended
 			return false, fmt.Errorf("ending a recording: %w", err)
@@ -206,8 +231,11 @@ func (s *Spools) end(
 
 // recordingsOf returns the newest recordings of a call or room session.
 func (s *Spools) recordingsOf(ctx context.Context, of calls.Recorded) ([]recordings.Recording, error) {
-	filter := recordings.Filter{Owner: recordings.Owner{ProjectID: of.Project}, CallSid: of.CallID,
-		ConferenceSid: of.RoomSession}
+	filter := recordings.Filter{
+		Owner:         recordings.Owner{ProjectID: of.Project},
+		CallSid:       of.CallID,
+		ConferenceSid: of.RoomSession,
+	}
 	found, err := s.recordings.List(ctx, filter, page.Query{Size: maxPerCall})
 	if err != nil {
 		return nil, fmt.Errorf("listing the recordings of a call: %w", err)
@@ -272,9 +300,10 @@ type Stats struct {
 func (s *Spools) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := Stats{Recordings: len(s.spools), Bytes: s.bytes.Load(), Lost: s.lost.Load()}
+	stats := Stats{Recordings: len(s.spools), Bytes: s.bytes.Load(), Lost: s.lost.Load()}
 	for _, p := range s.spools {
-		st.Lag = max(st.Lag, time.Since(time.Unix(0, p.durable.Load())))
+		durable := time.Unix(0, p.durable.Load())
+		stats.Lag = max(stats.Lag, time.Since(durable))
 	}
-	return st
+	return stats
 }

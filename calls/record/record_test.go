@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
@@ -26,13 +28,18 @@ func TestRecording(t *testing.T) {
 	if again := w.start(t, call); again != p {
 		t.Error("a second Start of the same call begins another recording")
 	}
-	rec := w.find(t, p.Sid())
-	if rec.Status != recordings.InProgress || rec.Channels != 2 || rec.CallSid != "c" {
-		t.Errorf("the announced recording is %s, with %d channels of call %q, want in-progress, with 2 of c",
-			rec.Status, rec.Channels, rec.CallSid)
+	announced := w.find(t, p.Sid())
+	if announced.Status != recordings.InProgress {
+		t.Errorf("the status of the announced recording is %s, want in-progress", announced.Status)
 	}
-	if got := w.Stats(); got.Recordings != 1 {
-		t.Errorf("Stats = %+v, want one recording", got)
+	if announced.Channels != 2 {
+		t.Errorf("the announced recording has %d channels, want 2", announced.Channels)
+	}
+	if announced.CallSid != "c" {
+		t.Errorf("the announced recording belongs to call %q, want c", announced.CallSid)
+	}
+	if got := w.Stats().Recordings; got != 1 {
+		t.Errorf("Stats counts %d recordings in progress, want 1", got)
 	}
 
 	speak(p, 0, 200)
@@ -41,27 +48,28 @@ func TestRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	rec = w.find(t, p.Sid())
-	if rec.Status != recordings.Completed || rec.ErrorCode != "" || rec.Channels != 2 || rec.SampleRate != 8000 {
-		t.Errorf("the result is %s %q, with %d channels of %d Hz, want completed, 2 of 8000", rec.Status, rec.ErrorCode,
-			rec.Channels, rec.SampleRate)
+	rec := w.find(t, p.Sid())
+	want := rec
+	want.Status = recordings.Completed
+	want.ErrorCode = ""
+	want.Channels = 2
+	want.SampleRate = 8000
+	want.From = "/private/alice"
+	want.To = "/private/bob"
+	want.Direction = "inbound"
+	want.StartTime = call.Started.Truncate(time.Microsecond)
+	if diff := cmp.Diff(want, rec); diff != "" {
+		t.Errorf("the finished recording differs from the call (-want +got):\n%s", diff)
 	}
-	if rec.From != "/private/alice" || rec.To != "/private/bob" || rec.Direction != "inbound" ||
-		!rec.StartTime.Equal(call.Started.Truncate(time.Microsecond)) {
-		t.Errorf("recorded from %q to %q, %s, at %v, want the call's", rec.From, rec.To, rec.Direction, rec.StartTime)
-	}
-
 	if d := rec.Duration(); d != 4*time.Second {
 		t.Errorf("the recording lasts %v, want 4 s", d)
 	}
+
 	owner := recordings.Owner{ProjectID: w.project, SubscriberID: alice}
 	if _, err := w.recordings.Find(t.Context(), owner, p.Sid()); err != nil {
 		t.Errorf("alice cannot find the recording: %v", err)
 	}
-
-	if files := w.spoolFiles(t); len(files) != 0 {
-		t.Errorf("the spools %q are left, want none", files)
-	}
+	w.wantSpools(t, 0)
 	if _, err := w.Start(t.Context(), call); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("Start after Close: %v, want %v", err, problem.Unavailable)
 	}
@@ -71,16 +79,27 @@ func TestRecording(t *testing.T) {
 // of the room. The recording can be found by the id of the session.
 func TestRoom(t *testing.T) {
 	w := newWorld(t)
-	room := calls.RecordedCall{Project: w.project, RoomSession: "s", To: "/public/lobby", Mono: true,
-		Started: time.Now().Add(-4 * time.Second)}
+	room := calls.RecordedCall{
+		Project:     w.project,
+		RoomSession: "s",
+		To:          "/public/lobby",
+		Mono:        true,
+		Started:     time.Now().Add(-4 * time.Second),
+	}
 	p := w.start(t, room)
 	wanted, err := w.Wanted(t.Context(), room.Recorded())
-	if err != nil || len(wanted) != 1 || wanted[0].Sid != p.Sid() || wanted[0].RoomSession != "s" {
-		t.Errorf("the wanted recordings of the session are %+v, %v, want the one in progress", wanted, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(wanted) != 1 {
+		t.Fatalf("the session has %d wanted recordings, want 1", len(wanted))
+	}
+	if got := wanted[0]; got.Sid != p.Sid() || got.RoomSession != "s" {
+		t.Errorf("the wanted recording is %s of session %q, want %s of s", got.Sid, got.RoomSession, p.Sid())
 	}
 
 	if recorded, err := w.Interrupt(t.Context(), room.Recorded()); err != nil || recorded {
-		t.Errorf("Interrupt of a recording of this process = %v, %v, want false", recorded, err)
+		t.Errorf("Interrupt of a recording of this process = %v, %v, want false and no error", recorded, err)
 	}
 	for i := range 200 {
 		packet := audio(p, i)
@@ -94,9 +113,15 @@ func TestRoom(t *testing.T) {
 	}
 
 	rec := w.find(t, p.Sid())
-	if rec.Status != recordings.Completed || rec.Channels != 1 || rec.ConferenceSid != "s" || rec.CallSid != "" ||
-		rec.Source != "StartConferenceRecording" || rec.To != "/public/lobby" {
-		t.Errorf("the recording is %+v, want a completed one of the room with one channel", rec)
+	want := rec
+	want.Status = recordings.Completed
+	want.Channels = 1
+	want.ConferenceSid = "s"
+	want.CallSid = ""
+	want.Source = "StartConferenceRecording"
+	want.To = "/public/lobby"
+	if diff := cmp.Diff(want, rec); diff != "" {
+		t.Errorf("the recording differs from the room session (-want +got):\n%s", diff)
 	}
 	loudest := int16(0)
 	for _, v := range w.samples(t, p.Sid()) {
@@ -123,18 +148,22 @@ func TestInterrupted(t *testing.T) {
 	w.recover(t)
 
 	rec := w.find(t, sid)
-	if rec.Status != recordings.Completed || rec.ErrorCode != recordings.Incomplete ||
-		rec.Duration() != 2980*time.Millisecond {
-		t.Errorf("the interrupted recording is %s %q of %v, want completed, %s, 2.98 s", rec.Status, rec.ErrorCode,
-			rec.Duration(), recordings.Incomplete)
+	if rec.Status != recordings.Completed {
+		t.Errorf("after the recovery, the interrupted recording is %s, want completed", rec.Status)
 	}
+	if rec.ErrorCode != recordings.Incomplete {
+		t.Errorf("the interrupted recording has the error %q, want %s", rec.ErrorCode, recordings.Incomplete)
+	}
+	if got, want := rec.Duration(), 2980*time.Millisecond; got != want {
+		t.Errorf("the interrupted recording lasts %v, want %v", got, want)
+	}
+
 	p.Stop()
 	if err := w.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(w.all(t)); n != 2 || len(w.spoolFiles(t)) != 0 {
-		t.Errorf("there are %d recordings and the spools %q, want 2 and none", n, w.spoolFiles(t))
-	}
+	w.wantRecordings(t, 2)
+	w.wantSpools(t, 0)
 }
 
 // TestOnce shows that a spool becomes only one recording, no matter when its process is killed.
@@ -167,8 +196,13 @@ func TestOnce(t *testing.T) {
 		t.Errorf("ingesting the same spool again: %v", err)
 	}
 
-	if now := w.find(t, sid); len(w.all(t)) != 1 || now.MediaKey != first.MediaKey || now.SHA256 != first.SHA256 {
-		t.Errorf("there are %d recordings, want the first one unchanged", len(w.all(t)))
+	w.wantRecordings(t, 1)
+	now := w.find(t, sid)
+	if now.MediaKey != first.MediaKey {
+		t.Errorf("the media key has changed to %q, want %q", now.MediaKey, first.MediaKey)
+	}
+	if now.SHA256 != first.SHA256 {
+		t.Errorf("the hash of the audio has changed to %s, want %s", now.SHA256, first.SHA256)
 	}
 }
 
@@ -182,9 +216,8 @@ func TestSpoolOutlives(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.recover(t)
-		if len(w.all(t)) != 0 || len(w.spoolFiles(t)) != 0 {
-			t.Errorf("there are %d recordings and the spools %q, want none", len(w.all(t)), w.spoolFiles(t))
-		}
+		w.wantRecordings(t, 0)
+		w.wantSpools(t, 0)
 	})
 
 	t.Run("given up", func(t *testing.T) {
@@ -209,9 +242,7 @@ func TestSpoolOutlives(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.recover(t)
-		if files := w.spoolFiles(t); len(files) != 0 {
-			t.Errorf("the spools %q are left, want none", files)
-		}
+		w.wantSpools(t, 0)
 	})
 }
 
@@ -223,8 +254,9 @@ func TestRetry(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.recover(t)
-	if len(w.spoolFiles(t)) != 1 || w.isDue(sid) {
-		t.Fatalf("the spools are %q, due %v, want one that waits", w.spoolFiles(t), w.isDue(sid))
+	w.wantSpools(t, 1)
+	if w.isDue(sid) {
+		t.Fatal("after a failed attempt, the spool is due at once, want it to wait")
 	}
 
 	if err := os.MkdirAll(filepath.Join(w.media, "incoming"), 0o700); err != nil {
@@ -236,9 +268,10 @@ func TestRetry(t *testing.T) {
 	}
 	w.Spools = again
 	w.recover(t)
-	if got := w.find(t, sid).Status; got != recordings.Completed || len(w.spoolFiles(t)) != 0 {
-		t.Errorf("after the retry, it is %s, and the spools are %q, want completed and none", got, w.spoolFiles(t))
+	if got := w.find(t, sid).Status; got != recordings.Completed {
+		t.Errorf("after the retry, the recording is %s, want completed", got)
 	}
+	w.wantSpools(t, 0)
 }
 
 // TestLock shows that a process does not touch the spools of other processes.
@@ -250,7 +283,10 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if err := errors.Join(other.enqueueUnlocked(t.Context()), other.renders.Wait(t.Context())); err != nil {
+	if err := other.enqueueUnlocked(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.renders.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.find(t, p.Sid()).Status; got != recordings.InProgress {
@@ -260,148 +296,6 @@ func TestLock(t *testing.T) {
 	p.Stop()
 	if err := w.Close(t.Context()); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestForms shows the format of the file for each kind of recording.
-func TestForms(t *testing.T) {
-	none, start := func(*calls.RecordedCall) {}, recordings.Start{}
-	tests := []struct {
-		name   string
-		change func(c *calls.RecordedCall)
-		start  recordings.Start
-		check  func(samples []int16) string
-	}{
-		{"two channels", none, start, func(samples []int16) string {
-			if n := len(samples); n < 2*8000 || samples[0] == samples[10] || samples[1] != samples[11] {
-				return "the caller is not left or the callee not right"
-			}
-			return ""
-		}},
-
-		{"caller", func(c *calls.RecordedCall) { c.Track = "inbound" }, start, func(samples []int16) string {
-			if samples[4] == samples[5] {
-				return "it is not the caller alone"
-			}
-			return ""
-		}},
-		{"callee", func(c *calls.RecordedCall) { c.Track = "outbound" }, start, func(samples []int16) string {
-			if samples[4] != samples[5] {
-				return "it is not the callee alone"
-			}
-			return ""
-		}},
-
-		{"mono", func(c *calls.RecordedCall) { c.Mono = true }, start, func(samples []int16) string {
-			if samples[0] == samples[5] || samples[7] != 0 {
-				return "it is not the mix"
-			}
-			return ""
-		}},
-		{"trimmed", none, recordings.Start{Channels: "dual", Trim: "trim-silence"}, func(samples []int16) string {
-			if len(samples) != 2*50*160 {
-				return "silence is left at its ends"
-			}
-			return ""
-		}},
-	}
-
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t)
-			call := w.call(2 * time.Second)
-			tt.change(&call)
-			p := w.start(t, call)
-			if tt.start.Channels != "" {
-				if _, err := w.recordings.Start(t.Context(), w.project, "c", tt.start); err != nil {
-					t.Fatal(err)
-				}
-			}
-
-			from := 0
-			if tt.start.Trim != "" {
-				from = 30
-			}
-			speak(p, from, from+50)
-			p.Stop()
-			if err := w.Close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-
-			if fault := tt.check(w.samples(t, p.Sid())); fault != "" {
-				t.Error(fault)
-			}
-		})
-	}
-}
-
-// TestPause shows that a pause is silent or cut out, and that no audio is stored during a pause.
-func TestPause(t *testing.T) {
-	for _, skip := range []bool{false, true} {
-		said := stream{codec: "PCMU", samples: voice(1, 30)}.packets(t, calls.CallerSide)
-		p := spoolOf(t, func(p *spool, at time.Duration) {
-			switch {
-			case at >= 20*time.Second:
-				p.resumeAt(20 * time.Second)
-			case at >= 10*time.Second && !p.paused:
-				p.pauseAt(10*time.Second, skip)
-			}
-		}, said)
-		left, _, rate := rendered(t, p)
-		all, err := readAll(p.file)
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		for _, e := range all {
-			if e.kind == packetKind && e.at >= 10*time.Second && e.at < 20*time.Second {
-				t.Fatalf("the spool has a packet of %v, in the pause", e.at)
-			}
-		}
-
-		want := voice(1, 30)
-		if skip {
-			want = append(want[:10*16000:10*16000], want[20*16000:]...)
-		} else {
-			clear(want[10*16000 : 20*16000])
-			if !isSilent(left[10*rate+100 : 20*rate-100]) {
-				t.Error("the pause is not silent")
-			}
-		}
-
-		if got := time.Duration(len(left)) * time.Second / time.Duration(rate); abs(
-			got-time.Duration(len(want))*time.Second/16000) > 200*time.Millisecond {
-			t.Errorf("skip %v: the length is %v, want 30 s, or 20 s with skip", skip, got)
-		}
-
-		sounds(t, "left", left[:10*rate], rate, want, 100*time.Millisecond)
-		sounds(t, "left after the pause", left[len(left)-10*rate:], rate, want[len(want)-10*16000:],
-			100*time.Millisecond)
-	}
-}
-
-func isSilent(samples []int16) bool {
-	for _, v := range samples {
-		if v != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// TestLimit shows that a recording is cut off at the maximum length of an upload, and that it is
-// marked as cut off.
-func TestLimit(t *testing.T) {
-	p := newTestSpool(t)
-	speak(p, 0, 100)
-	p.Stop()
-	p.write()
-	plan, err := survey(p.file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !plan.whole || plan.limit(8000) || plan.frames != 8000 {
-		t.Errorf("a second of two is whole: %v, with %d frames, want false and 8000", plan.whole, plan.frames)
 	}
 }
 
@@ -418,8 +312,10 @@ func TestStartFails(t *testing.T) {
 	if _, err := w.Start(ended, w.call(0)); err == nil {
 		t.Error("Start with a canceled context succeeds")
 	}
-	if len(w.all(t)) != 0 || len(w.spoolFiles(t)) != 0 || w.Stats().Recordings != 0 {
-		t.Errorf("left: %d recordings, %q, %d running; want none", len(w.all(t)), w.spoolFiles(t), w.Stats().Recordings)
+	w.wantRecordings(t, 0)
+	w.wantSpools(t, 0)
+	if got := w.Stats().Recordings; got != 0 {
+		t.Errorf("Stats counts %d recordings in progress, want 0", got)
 	}
 
 	if err := os.RemoveAll(w.dir.Name()); err != nil {
@@ -428,7 +324,8 @@ func TestStartFails(t *testing.T) {
 	if _, err := w.Start(t.Context(), w.call(0)); err == nil {
 		t.Error("Start without a directory succeeds")
 	}
-	if all := w.all(t); len(all) != 1 || all[0].Status != recordings.Stopped {
-		t.Errorf("without a directory, there are the recordings %+v, want one that is stopped", all)
+	w.wantRecordings(t, 1)
+	if got := w.all(t)[0].Status; got != recordings.Stopped {
+		t.Errorf("without a directory, the recording is %s, want stopped", got)
 	}
 }

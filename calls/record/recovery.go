@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -91,11 +90,7 @@ func (s *Spools) postpone(sid string) {
 func (s *Spools) enqueue(file *os.File, sid string) {
 	s.renders.Do(sid, func() {
 		defer file.Close()
-		err := s.render(context.Background(), file)
-		if err == nil {
-			err = s.remove(sid)
-		}
-		if err != nil {
+		if err := s.complete(file, sid); err != nil {
 			s.log.Error("making a recording failed; it will be retried", "recording", fabric.HideSid(sid), "error", err)
 			s.postpone(sid)
 			return
@@ -104,6 +99,14 @@ func (s *Spools) enqueue(file *os.File, sid string) {
 		defer s.mu.Unlock()
 		delete(s.delays, sid)
 	})
+}
+
+// complete renders a locked spool and deletes it.
+func (s *Spools) complete(file *os.File, sid string) error {
+	if err := s.render(context.Background(), file); err != nil {
+		return err
+	}
+	return s.remove(sid)
 }
 
 // createFile creates and locks the spool of a recording. If another process deletes the file before
@@ -118,7 +121,7 @@ func (s *Spools) createFile(sid string) (*os.File, error) {
 			s.discard(file, sid)
 			return nil, fmt.Errorf("locking spool: %w", err)
 		}
-		if s.names(sid, file) {
+		if s.isCurrent(sid, file) {
 			return file, s.syncDir()
 		}
 		_ = file.Close()
@@ -137,25 +140,29 @@ func (s *Spools) lockFile(sid string) (*os.File, error) {
 	}
 
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if err == nil && s.names(sid, file) {
-		return file, nil
+	if errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR) {
+		_ = file.Close()
+		return nil, nil
 	}
-
-	_ = file.Close()
-	if err != nil && !slices.Contains([]error{syscall.EWOULDBLOCK, syscall.EINTR}, err) {
+	if err != nil {
+		_ = file.Close()
 		return nil, fmt.Errorf("locking spool: %w", err)
 	}
-	return nil, nil
+	if !s.isCurrent(sid, file) {
+		_ = file.Close()
+		return nil, nil
+	}
+	return file, nil
 }
 
-// names reports whether the spool's name still refers to the open file.
-func (s *Spools) names(sid string, file *os.File) bool {
-	mine, err := file.Stat()
+// isCurrent reports whether the spool's name still refers to the open file.
+func (s *Spools) isCurrent(sid string, file *os.File) bool {
+	opened, err := file.Stat()
 	if err != nil {
 		return false
 	}
 	named, err := s.dir.Lstat(sid + extension)
-	return err == nil && os.SameFile(mine, named)
+	return err == nil && os.SameFile(opened, named)
 }
 
 // discard deletes a spool that contains no recording, and closes its file.

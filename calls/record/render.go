@@ -20,13 +20,20 @@ func (s *Spools) interrupt(ctx context.Context, file *os.File) {
 	if err != nil {
 		return // render handles this error
 	}
-	rec, err := s.find(ctx, c)
-	if err == nil && isLive(rec) {
-		_, err = s.recordings.Move(ctx, rec, recordings.Stopped, "")
-	}
+	err = s.stopLive(ctx, c)
 	if err != nil && !errors.Is(err, problem.NotFound) && !errors.Is(err, problem.Invalid) {
 		s.log.Warn("could not stop an interrupted recording", "recording", fabric.HideSid(c.Sid), "error", err)
 	}
+}
+
+// stopLive marks a recording as stopped if it is in progress or paused.
+func (s *Spools) stopLive(ctx context.Context, c calls.RecordedCall) error {
+	rec, err := s.find(ctx, c)
+	if err != nil || !isLive(rec) {
+		return err
+	}
+	_, err = s.recordings.Move(ctx, rec, recordings.Stopped, "")
+	return err
 }
 
 func (s *Spools) find(ctx context.Context, c calls.RecordedCall) (recordings.Recording, error) {
@@ -38,9 +45,20 @@ func isLive(rec recordings.Recording) bool {
 	return !rec.Waits.IsZero() && rec.Status != recordings.Stopped
 }
 
-// isMissing reports whether the media of a recording has not arrived.
-func isMissing(rec recordings.Recording) bool {
-	return !rec.Waits.IsZero() || rec.Status == recordings.Absent && rec.Bytes == 0
+// findWithoutMedia returns a recording whose media has not arrived. ok is false if the recording
+// was deleted or has its media.
+func (s *Spools) findWithoutMedia(
+	ctx context.Context, c calls.RecordedCall,
+) (rec recordings.Recording, ok bool, err error) {
+	rec, err = s.find(ctx, c)
+	if errors.Is(err, problem.NotFound) {
+		return rec, false, nil
+	}
+	if err != nil {
+		return rec, false, fmt.Errorf("finding the recording: %w", err)
+	}
+	isAbsent := rec.Status == recordings.Absent && rec.Bytes == 0
+	return rec, isAbsent || !rec.Waits.IsZero(), nil
 }
 
 // render makes a recording from a spool. When it returns nil, the spool is no longer needed. The
@@ -59,21 +77,21 @@ func (s *Spools) render(ctx context.Context, file *os.File) error {
 	}
 	s.interrupt(ctx, file)
 
-	rec, err := s.find(ctx, c)
-	if errors.Is(err, problem.NotFound) || err == nil && !isMissing(rec) {
-		return nil
-	}
+	rec, ok, err := s.findWithoutMedia(ctx, c)
 	if err != nil {
-		return fmt.Errorf("finding the recording: %w", err)
+		return err
+	}
+	if !ok {
+		return nil
 	}
 
 	err = s.ingest(ctx, file, rec)
-	if errors.Is(err, problem.Invalid) {
-		// The recording may have been deleted or completed in the meantime.
-		now, lost := s.find(ctx, c)
-		if errors.Is(lost, problem.NotFound) || lost == nil && !isMissing(now) {
-			return nil
-		}
+	if !errors.Is(err, problem.Invalid) {
+		return err
+	}
+	// The recording may have been deleted or completed in the meantime.
+	if _, ok, findErr := s.findWithoutMedia(ctx, c); findErr == nil && !ok {
+		return nil
 	}
 	return err
 }
@@ -95,8 +113,10 @@ func (s *Spools) ingest(ctx context.Context, file *os.File, rec recordings.Recor
 		d.ErrorCode = recordings.Incomplete
 	}
 	_, _, err = s.recordings.Ingest(ctx, recordings.Upload{
-		ProjectID: rec.ProjectID, Body: wav.NewView(source), Own: true,
-		Describe: func() (recordings.Description, error) { return d, nil },
+		ProjectID: rec.ProjectID,
+		Body:      wav.NewView(source),
+		Own:       true,
+		Describe:  func() (recordings.Description, error) { return d, nil },
 	})
 	if err != nil {
 		return fmt.Errorf("ingesting: %w", err)
@@ -136,7 +156,8 @@ func (p *plan) source(file *os.File, rec recordings.Recording) (wav.Source, erro
 	if err != nil {
 		return nil, err
 	}
-	if source, err = open(); err != nil {
+	source, err = open() // from the beginning again
+	if err != nil {
 		return nil, err
 	}
 	return newCut(source, from, to)

@@ -23,17 +23,25 @@ func TestRenderCodecs(t *testing.T) {
 		{"G.711", stream{codec: "PCMU"}, stream{codec: "PCMA"}, 8000},
 		{"Opus and G.711", stream{codec: "opus"}, stream{codec: "PCMU"}, 16000},
 
-		{"loss, jitter, reordering, duplicates",
-			stream{codec: "opus", loss: 0.03, jitter: 30 * time.Millisecond, dup: 0.02},
-			stream{codec: "PCMU", loss: 0.03, jitter: 30 * time.Millisecond, dup: 0.02}, 16000},
-		{"numbers and timestamps wrap",
-			stream{codec: "opus", first: 1<<32 - 48000*7, seq: 65535 - 350, jitter: 20 * time.Millisecond},
-			stream{codec: "G722", first: 1<<32 - 8000*7, seq: 65535 - 350}, 16000},
+		{
+			name:  "loss, jitter, reordering, duplicates",
+			left:  stream{codec: "opus", loss: 0.03, jitter: 30 * time.Millisecond, dup: 0.02},
+			right: stream{codec: "PCMU", loss: 0.03, jitter: 30 * time.Millisecond, dup: 0.02},
+			rate:  16000,
+		},
+		{
+			name:  "numbers and timestamps wrap",
+			left:  stream{codec: "opus", first: 1<<32 - 48000*7, seq: 65535 - 350, jitter: 20 * time.Millisecond},
+			right: stream{codec: "G722", first: 1<<32 - 8000*7, seq: 65535 - 350},
+			rate:  16000,
+		},
 	}
 
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.left.samples, tt.right.samples, tt.right.seed = alice, bob, 1
+			tt.left.samples = alice
+			tt.right.samples = bob
+			tt.right.seed = 1
 			p := spoolOf(t, nil, tt.left.packets(t, calls.CallerSide), tt.right.packets(t, calls.CalleeSide))
 			left, right, rate := rendered(t, p)
 			if rate != tt.rate {
@@ -62,18 +70,25 @@ func TestInterruptions(t *testing.T) {
 			p.Time -= uint32(packets) * 960
 		},
 		"reload": func(p *sent) {
-			p.SSRC, p.Seq, p.Time = 8, p.Seq+40_000, p.Time+1_234_567_890
+			p.SSRC = 8
+			p.Seq += 40_000
+			p.Time += 1_234_567_890
 		},
 	}
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
 			alice := voice(1, 20)
-			left := stream{codec: "opus", samples: alice, jitter: 15 * time.Millisecond, at: func(_ int, p *sent) bool {
-				if p.said >= to {
-					change(p)
-				}
-				return p.said < from || p.said >= to
-			}}
+			left := stream{
+				codec:   "opus",
+				samples: alice,
+				jitter:  15 * time.Millisecond,
+				at: func(_ int, p *sent) bool {
+					if p.said >= to {
+						change(p)
+					}
+					return p.said < from || p.said >= to
+				},
+			}
 			right := stream{codec: "opus", samples: voice(2, 20)}
 			p := spoolOf(t, nil, left.packets(t, calls.CallerSide), right.packets(t, calls.CalleeSide))
 			got, _, rate := rendered(t, p)

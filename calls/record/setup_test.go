@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -41,15 +42,25 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{media: filepath.Join(t.TempDir(), "media"), store: storetest.Open(t, storetest.Dir(t), nil)}
 	w.project = storetest.AddProject(t, w.store, time.Now())
-	w.Spools = openSpools(t, recordings.New(recordings.Config{Store: w.store, Media: storetest.Media(t, w.media),
-		SubscriberOf: w.store.SubscriberOf, Now: func() time.Time { return time.Now().Add(w.ahead) }}))
+	w.Spools = openSpools(t, recordings.New(recordings.Config{
+		Store:        w.store,
+		Media:        storetest.Media(t, w.media),
+		SubscriberOf: w.store.SubscriberOf,
+		Now:          func() time.Time { return time.Now().Add(w.ahead) },
+	}))
 	return w
 }
 
 // call returns a call that began the given time ago.
 func (w *world) call(ago time.Duration) calls.RecordedCall {
-	return calls.RecordedCall{Project: w.project, CallID: "c", From: "/private/alice", To: "/private/bob",
-		Direction: "inbound", Started: time.Now().Add(-ago)}
+	return calls.RecordedCall{
+		Project:   w.project,
+		CallID:    "c",
+		From:      "/private/alice",
+		To:        "/private/bob",
+		Direction: "inbound",
+		Started:   time.Now().Add(-ago),
+	}
 }
 
 // start starts a recording.
@@ -81,6 +92,22 @@ func (w *world) all(t testing.TB) []recordings.Recording {
 		t.Fatal(err)
 	}
 	return listed.Items
+}
+
+// wantRecordings ends the test unless the project has the given number of recordings.
+func (w *world) wantRecordings(t testing.TB, want int) {
+	t.Helper()
+	if got := len(w.all(t)); got != want {
+		t.Fatalf("the project has %d recordings, want %d", got, want)
+	}
+}
+
+// wantSpools ends the test unless the directory of spools has the given number of files.
+func (w *world) wantSpools(t testing.TB, want int) {
+	t.Helper()
+	if files := w.spoolFiles(t); len(files) != want {
+		t.Fatalf("the files in the directory of spools are %q, want %d", files, want)
+	}
 }
 
 // recover renders all spools in the same way as the next process.
@@ -169,12 +196,12 @@ func (w *world) interrupted(t testing.TB, c calls.RecordedCall, packets int) (si
 
 // speak passes G.711 packets with sound to both taps. The two sides have different square waves.
 func speak(p *spool, from, to int) {
-	loud := map[bool]string{true: "\x20", false: "\xa0"}
 	for i := from; i < to; i++ {
 		for side := range p.taps {
+			half := 5 + 5*side
+			wave := strings.Repeat("\x20", half) + strings.Repeat("\xa0", half)
 			packet := audio(p, i)
-			packet.Payload = []byte(strings.Repeat(strings.Repeat(loud[true], 5+5*side)+
-				strings.Repeat(loud[false], 5+5*side), 160/(10+10*side)))
+			packet.Payload = []byte(strings.Repeat(wave, 160/len(wave)))
 			p.Tap(calls.Side(side)).Packet(packet)
 		}
 	}
@@ -184,4 +211,55 @@ func speak(p *spool, from, to int) {
 func newWorldAt(t testing.TB, w *world) *recordings.Recordings {
 	t.Helper()
 	return recordings.New(recordings.Config{Store: w.store, Media: storetest.Media(t, w.media)})
+}
+
+// newTestSpool returns a spool with a file to which only the test writes.
+func newTestSpool(t testing.TB) *spool {
+	t.Helper()
+	p := newSpool(openSpools(t, nil), calls.RecordedCall{
+		Sid:         "12345678-sid",
+		Project:     "p",
+		CallID:      "c",
+		From:        "/private/alice",
+		Subscribers: []string{"a"},
+		Started:     time.Now(),
+	})
+	if err := p.create(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.file.Close() })
+	return p
+}
+
+// audio returns the i-th audio packet.
+func audio(p *spool, i int) calls.Packet {
+	return calls.Packet{
+		Kind:    calls.Audio,
+		Codec:   "PCMU",
+		SSRC:    7,
+		Seq:     uint16(i),
+		Time:    uint32(i * 160),
+		Arrived: p.call.Started.Add(time.Duration(i) * 20 * time.Millisecond),
+		Payload: bytes.Repeat([]byte{byte(i | 1)}, 20),
+	}
+}
+
+// readAll returns the entries of a spool after its header. Their payloads are copies.
+func readAll(file io.ReaderAt) (entries []entry, err error) {
+	r, _, err := openReader(file)
+	if err != nil {
+		return nil, err
+	}
+
+	for {
+		e, err := r.next()
+		if errors.Is(err, io.EOF) {
+			return entries, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		e.payload = bytes.Clone(e.payload)
+		entries = append(entries, e)
+	}
 }

@@ -51,10 +51,14 @@ func (l *sideReader) read(dst []int16) error {
 		case l.silence > 0:
 			n := min(int64(len(dst)), l.silence)
 			clear(dst[:n])
-			dst, l.silence, l.at = dst[n:], l.silence-n, l.at+n
+			dst = dst[n:]
+			l.silence -= n
+			l.at += n
 		case len(l.samples) > 0:
 			n := copy(dst, l.samples)
-			dst, l.samples, l.at = dst[n:], l.samples[n:], l.at+int64(n)
+			dst = dst[n:]
+			l.samples = l.samples[n:]
+			l.at += int64(n)
 		default:
 			p, ok, err := l.nextPacket()
 			if err != nil {
@@ -64,6 +68,7 @@ func (l *sideReader) read(dst []int16) error {
 				l.silence = int64(len(dst))
 				continue
 			}
+
 			l.decodePacket(p)
 			l.free = append(l.free, p.payload)
 		}

@@ -50,8 +50,14 @@ var _ calls.Recording = (*spool)(nil)
 
 // newSpool returns the spool of a call. It accepts packets immediately, even before it has a file.
 func newSpool(owner *Spools, c calls.RecordedCall) *spool {
-	p := &spool{owner: owner, call: c, stop: make(chan struct{}), done: make(chan struct{}),
-		open: make([]byte, blockHead, firstBuffer), spare: make([]byte, blockHead, firstBuffer)}
+	p := &spool{
+		owner: owner,
+		call:  c,
+		stop:  make(chan struct{}),
+		done:  make(chan struct{}),
+		open:  make([]byte, blockHead, firstBuffer),
+		spare: make([]byte, blockHead, firstBuffer),
+	}
 	for side := range p.taps {
 		p.taps[side] = tap{p, calls.Side(side)}
 	}
@@ -71,10 +77,13 @@ func (p *spool) Pause(skip bool) { p.pauseAt(p.since(time.Now()), skip) }
 func (p *spool) pauseAt(at time.Duration, skip bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.stopped && !(p.paused && p.skip == skip) {
-		p.paused, p.skip = true, skip
-		p.open = appendPause(p.open, at, skip)
+	alreadyPaused := p.paused && p.skip == skip
+	if p.stopped || alreadyPaused {
+		return
 	}
+	p.paused = true
+	p.skip = skip
+	p.open = appendPause(p.open, at, skip)
 }
 
 // Resume implements [calls.Recording].
@@ -104,4 +113,5 @@ func (p *spool) stopAt(at time.Duration) {
 	close(p.stop)
 }
 
+// since returns the time since the start of the recording.
 func (p *spool) since(t time.Time) time.Duration { return t.Sub(p.call.Started) }

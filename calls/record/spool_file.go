@@ -24,28 +24,29 @@ func (p *spool) create() error {
 	if err != nil {
 		return fmt.Errorf("writing spool: %w", err)
 	}
-	block := appendEntry(make([]byte, blockHead), headerKind, 0, len(header))
-	block = append(block, header...)
 	if len(header) > math.MaxUint16 {
 		return fmt.Errorf("writing spool: a header of %d bytes", len(header))
 	}
+	block := appendEntry(make([]byte, blockHead), headerKind, 0, len(header))
+	block = append(block, header...)
 	p.sum = seal(block, firstSum())
 
-	if p.file, err = p.owner.createFile(p.call.Sid); err != nil {
+	p.file, err = p.owner.createFile(p.call.Sid)
+	if err != nil {
 		return err
 	}
-	if err = p.owner.checkDisk(p.file); err == nil {
-		err = p.writeHeader(block)
-	}
-	if err != nil {
+	if err := p.writeHeader(block); err != nil {
 		p.owner.discard(p.file, p.call.Sid)
 		return fmt.Errorf("writing spool: %w", err)
 	}
 	return nil
 }
 
-// writeHeader writes the magic and the first block, durably.
+// writeHeader writes the magic and the first block, durably, if the disk has enough space.
 func (p *spool) writeHeader(block []byte) error {
+	if err := p.owner.checkDisk(p.file); err != nil {
+		return err
+	}
 	n, err := p.file.Write(append([]byte(magic), block...))
 	p.offset = int64(n)
 	if err != nil {
@@ -106,7 +107,8 @@ func (p *spool) write() bool {
 		}
 		p.offset += int64(len(p.sealed))
 		p.owner.bytes.Add(uint64(len(p.sealed)))
-		p.spare, p.sealed = p.sealed[:blockHead], nil
+		p.spare = p.sealed[:blockHead]
+		p.sealed = nil
 	}
 	return true
 }
@@ -123,7 +125,8 @@ func (p *spool) takeBlock() bool {
 	p.open = p.spare
 	p.mu.Unlock()
 
-	p.sealed, p.spare = block, nil
+	p.sealed = block
+	p.spare = nil
 	p.sum = seal(block, p.sum)
 	return true
 }

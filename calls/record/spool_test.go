@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,45 +15,6 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// newTestSpool returns a spool with a file to which only the test writes.
-func newTestSpool(t testing.TB) *spool {
-	t.Helper()
-	p := newSpool(openSpools(t, nil), calls.RecordedCall{Sid: "12345678-sid", Project: "p", CallID: "c",
-		From: "/private/alice", Subscribers: []string{"a"}, Started: time.Now()})
-	if err := p.create(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = p.file.Close() })
-	return p
-}
-
-// audio returns the i-th audio packet.
-func audio(p *spool, i int) calls.Packet {
-	return calls.Packet{Kind: calls.Audio, Codec: "PCMU", SSRC: 7, Seq: uint16(i), Time: uint32(i * 160),
-		Arrived: p.call.Started.Add(time.Duration(i) * 20 * time.Millisecond),
-		Payload: bytes.Repeat([]byte{byte(i | 1)}, 20)}
-}
-
-// readAll returns the entries of a spool after its header. Their payloads are copies.
-func readAll(file io.ReaderAt) (all []entry, err error) {
-	r, _, err := openReader(file)
-	if err != nil {
-		return nil, err
-	}
-
-	for {
-		e, err := r.next()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		e.payload = bytes.Clone(e.payload)
-		all = append(all, e)
-	}
-}
-
 // TestSpool shows that a spool contains exactly what the taps received, in the same order.
 func TestSpool(t *testing.T) {
 	p := newTestSpool(t)
@@ -62,8 +22,12 @@ func TestSpool(t *testing.T) {
 	p.Tap(calls.CalleeSide).Packet(audio(p, 2))
 	p.Tap(calls.CallerSide).Clock(calls.Audio, 160, time.UnixMicro(5))
 
-	video, digit, empty := audio(p, 3), audio(p, 4), audio(p, 5)
-	video.Kind, digit.Codec, empty.Payload = calls.Video, "telephone-event", nil
+	video := audio(p, 3)
+	video.Kind = calls.Video
+	digit := audio(p, 4)
+	digit.Codec = "telephone-event"
+	empty := audio(p, 5)
+	empty.Payload = nil
 	for _, packet := range []calls.Packet{video, digit, empty} {
 		p.Tap(calls.CallerSide).Packet(packet)
 	}
@@ -80,13 +44,13 @@ func TestSpool(t *testing.T) {
 	p.Tap(calls.CallerSide).Packet(audio(p, 8))
 	p.write()
 
-	all, err := readAll(p.file)
+	entries, err := readAll(p.file)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	var got string
-	for _, e := range all {
+	for _, e := range entries {
 		got += fmt.Sprintln(e.kind, e.side, e.codec, e.seq, e.rtp, e.wall, e.skip, len(e.payload))
 	}
 
@@ -125,20 +89,27 @@ func TestTornTail(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	check := func(what string, at int, b []byte) {
-		want := -1 // not a spool
-		for i := range ends {
-			if int64(at) >= ends[i] {
+	check := func(damage string, at int, damaged []byte) {
+		entries, err := readAll(bytes.NewReader(damaged))
+		if int64(at) < ends[0] {
+			if !errors.Is(err, errNoSpool) {
+				t.Errorf("%s at byte %d: error %v, want %v", damage, at, err, errNoSpool)
+			}
+			return
+		}
+		if err != nil {
+			t.Errorf("%s at byte %d: %v, want no error", damage, at, err)
+			return
+		}
+
+		want := 0
+		for i, end := range ends {
+			if int64(at) >= end {
 				want = counts[i]
 			}
 		}
-		got := -1
-		all, err := readAll(bytes.NewReader(b))
-		if err == nil {
-			got = len(all)
-		}
-		if got != want || err != nil && !errors.Is(err, errNoSpool) {
-			t.Errorf("%s at byte %d: %d entries, %v, want %d", what, at, got, err, want)
+		if len(entries) != want {
+			t.Errorf("%s at byte %d: the spool has %d entries, want %d", damage, at, len(entries), want)
 		}
 	}
 
@@ -146,9 +117,9 @@ func TestTornTail(t *testing.T) {
 		check("cut", at, whole[:at])
 		check("zeros", at, append(bytes.Clone(whole[:at]), make([]byte, len(whole)-at)...))
 		if at < len(whole) {
-			other := bytes.Clone(whole)
-			other[at] ^= 0x40
-			check("a different byte", at, other)
+			changed := bytes.Clone(whole)
+			changed[at] ^= 0x40
+			check("a different byte", at, changed)
 		}
 	}
 }
@@ -166,8 +137,12 @@ func TestStaleTail(t *testing.T) {
 	p.Tap(calls.CallerSide).Packet(audio(p, 3))
 	p.Tap(calls.CallerSide).Packet(audio(p, 4))
 	p.write()
-	if all, err := readAll(p.file); len(all) != 2 || err != nil {
-		t.Errorf("the spool has %d entries, %v, want 2", len(all), err)
+	entries, err := readAll(p.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 2 {
+		t.Errorf("the spool has %d entries, want the 2 of the shorter attempt", len(entries))
 	}
 }
 
@@ -192,7 +167,7 @@ func TestFullDisk(t *testing.T) {
 	}
 
 	if n := len(p.open) + len(p.sealed); n > 2*maxBuffer+blockHead {
-		t.Errorf("%d bytes wait, want %d at most", n, 2*maxBuffer)
+		t.Errorf("%d bytes wait to be written, want %d at most", n, 2*maxBuffer+blockHead)
 	}
 	p.file = file
 	if !p.write() {
@@ -203,13 +178,13 @@ func TestFullDisk(t *testing.T) {
 	p.Stop()
 	p.write()
 
-	all, err := readAll(file)
+	entries, err := readAll(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	kept, lost := 0, 0
-	for _, e := range all {
+	for _, e := range entries {
 		switch e.kind {
 		case packetKind:
 			kept++
@@ -218,14 +193,22 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 
-	if lost == 0 || kept+lost != packets+1 || p.owner.Stats().Lost != uint64(lost) {
-		t.Errorf("%d packets are kept and %d lost, want %d in all; Stats has %d", kept, lost, packets+1,
-			p.owner.Stats().Lost)
+	if lost == 0 {
+		t.Error("the spool says that no packets were lost, want some")
+	}
+	if kept+lost != packets+1 {
+		t.Errorf("the spool accounts for %d kept and %d lost packets, want %d together", kept, lost, packets+1)
+	}
+	if got := p.owner.Stats().Lost; got != uint64(lost) {
+		t.Errorf("Stats counts %d lost packets, want the %d of the spool", got, lost)
 	}
 
 	plan, err := survey(file)
-	if err != nil || plan.whole {
-		t.Errorf("survey = whole %v, %v, want a part missing", plan.whole, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.whole {
+		t.Error("survey says that the recording is whole, want a part missing")
 	}
 }
 
@@ -282,14 +265,17 @@ func TestLowDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	rec, all := w.find(t, p.Sid()), w.samples(t, p.Sid())
-	if rec.ErrorCode != recordings.Incomplete || w.Stats().Lost != 100 {
-		t.Errorf("the error code is %q and %d packets are lost, want %q and 100", rec.ErrorCode, w.Stats().Lost,
-			recordings.Incomplete)
+	if got := w.find(t, p.Sid()).ErrorCode; got != recordings.Incomplete {
+		t.Errorf("the error code is %q, want %q", got, recordings.Incomplete)
 	}
-	for second, want := range []bool{true, false, true} {
-		if got := !isSilent(all[second*16000+4000 : second*16000+12000]); got != want {
-			t.Errorf("second %d has sound: %v, want %v", second, got, want)
+	if got := w.Stats().Lost; got != 100 {
+		t.Errorf("%d packets are lost, want the 100 of the second without space", got)
+	}
+	samples := w.samples(t, p.Sid())
+	for second, want := range []bool{false, true, false} {
+		middle := samples[second*16000+4000 : second*16000+12000]
+		if got := isSilent(middle); got != want {
+			t.Errorf("second %d is silent: %v, want %v", second, got, want)
 		}
 	}
 }

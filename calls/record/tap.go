@@ -46,7 +46,9 @@ func (t *tap) Packet(packet calls.Packet) {
 // hasRoom reports whether a packet may be stored, and then counts its bytes.
 func (p *spool) hasRoom(side calls.Side, at time.Duration, size int) bool {
 	used := p.used[side] + int64(size)
-	if p.low || len(p.open)+size > maxBuffer || size > maxPayload || used > maxBurst+int64(at.Seconds()*maxRate) {
+	isOverRate := used > maxBurst+int64(at.Seconds()*maxRate)
+	isFull := p.low || len(p.open)+size > maxBuffer
+	if isFull || isOverRate || size > maxPayload {
 		return false
 	}
 	p.used[side] = used
@@ -56,7 +58,8 @@ func (p *spool) hasRoom(side calls.Side, at time.Duration, size int) bool {
 // noteLost appends an entry about dropped packets, if any were dropped.
 func (p *spool) noteLost(at time.Duration) {
 	if p.lost > 0 {
-		p.open, p.lost = appendLost(p.open, at, p.lost), 0
+		p.open = appendLost(p.open, at, p.lost)
+		p.lost = 0
 	}
 }
 
