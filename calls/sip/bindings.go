@@ -17,11 +17,20 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// binding returns the binding that a REGISTER requests for a contact.
-func (s *Server) binding(r *sip.Request, f flow, c fabric.SIPCredential, to contact) binding {
-	b := binding{ID: uuid.NewString(), Credential: c.ID, Secret: session.Digest(c.Secrets), Contact: to.uri,
-		CallID: r.CallID().Value(), CSeq: r.CSeq().SeqNo, Node: s.c.Node, TCP: f.tcp != nil, Remote: f.remote,
-		Until: time.Now().Add(to.expires).UnixMicro()}
+// newBinding returns the binding that a REGISTER requests for a contact.
+func (s *Server) newBinding(r *sip.Request, f flow, c fabric.SIPCredential, to contact) binding {
+	b := binding{
+		ID:         uuid.NewString(),
+		Credential: c.ID,
+		Secret:     session.Digest(c.Secrets),
+		Contact:    to.uri,
+		CallID:     r.CallID().Value(),
+		CSeq:       r.CSeq().SeqNo,
+		Node:       s.c.Node,
+		TCP:        f.tcp != nil,
+		Remote:     f.remote,
+		Until:      time.Now().Add(to.expires).UnixMicro(),
+	}
 	if domain := r.To().Address.Host; len(domain) <= maxField {
 		b.Domain = domain
 	}
@@ -37,8 +46,8 @@ var errOutdated = errors.New("a newer request has changed the binding")
 // many bindings, bind removes the oldest bindings. It returns errOutdated if a newer request has
 // changed the binding.
 func (r *register) bind(b binding, expires time.Duration) error {
-	i := slices.IndexFunc(r.Bindings, func(o binding) bool {
-		return o.Credential == b.Credential && o.Contact == b.Contact
+	i := slices.IndexFunc(r.Bindings, func(other binding) bool {
+		return other.Credential == b.Credential && other.Contact == b.Contact
 	})
 	if i >= 0 {
 		old := r.Bindings[i]
@@ -53,37 +62,37 @@ func (r *register) bind(b binding, expires time.Duration) error {
 	}
 
 	r.Bindings = append(r.Bindings, b)
-	r.limit(maxBindings, func(o binding) bool { return o.Credential == b.Credential })
+	r.limit(maxBindings, func(other binding) bool { return other.Credential == b.Credential })
 	r.limit(maxContacts, func(binding) bool { return true })
 	return nil
 }
 
 // limit removes the oldest matching bindings until their number is at most the parameter most.
 func (r *register) limit(most int, matches func(binding) bool) {
-	n := 0
+	excess := -most
 	for _, b := range r.Bindings {
 		if matches(b) {
-			n++
+			excess++
 		}
 	}
-	for ; n > most; n-- {
-		i := slices.IndexFunc(r.Bindings, matches)
-		r.Bindings = slices.Delete(r.Bindings, i, i+1)
+	for range max(excess, 0) {
+		oldest := slices.IndexFunc(r.Bindings, matches)
+		r.Bindings = slices.Delete(r.Bindings, oldest, oldest+1)
 	}
 }
 
 // headers returns a Contact header with the remaining time for each binding of the credentials.
-func (r register) headers(credential string) (all []sip.Header) {
+func (r register) headers(credential string) (contacts []sip.Header) {
 	now := time.Now()
 	for _, b := range r.Bindings {
 		if b.Credential != credential {
 			continue
 		}
 		left := time.UnixMicro(b.Until).Sub(now).Round(time.Second)
-		contact := fmt.Sprintf("<%s>;expires=%d", b.Contact, int(left.Seconds()))
-		all = append(all, sip.NewHeader("Contact", contact))
+		text := fmt.Sprintf("<%s>;expires=%d", b.Contact, int(left.Seconds()))
+		contacts = append(contacts, sip.NewHeader("Contact", text))
 	}
-	return all
+	return contacts
 }
 
 // socketID returns the id of a binding's socket. Every node can find the binding by this id.
@@ -91,7 +100,7 @@ func socketID(owner, binding string) string { return owner + "/" + binding }
 
 // Phones returns the phones that ring for a subscriber or SIP endpoint. Set it as Phones in
 // [calls.Config].
-func (s *Server) Phones(ctx context.Context, projectID, owner string) (all []calls.Phone, err error) {
+func (s *Server) Phones(ctx context.Context, projectID, owner string) (phones []calls.Phone, err error) {
 	r, _, err := s.registerOf(ctx, owner)
 	if err != nil || r.Project != projectID {
 		return nil, err
@@ -115,11 +124,19 @@ func (s *Server) Phones(ctx context.Context, projectID, owner string) (all []cal
 		if s.c.Alone {
 			node = s.c.Node // this process may have started after the registration
 		}
-		all = append(all, calls.Phone{Codecs: codecsOf(c), Socket: calls.Socket{Node: node, ID: socketID(owner, b.ID),
-			Phone: b.Remote.Addr(), Endpoint: c.EndpointID != "", Credential: c.ID,
-			SRTP: srtpOf(c.MustEncrypt(), c.Ciphers())}})
+		phones = append(phones, calls.Phone{
+			Codecs: codecsOf(c),
+			Socket: calls.Socket{
+				Node:       node,
+				ID:         socketID(owner, b.ID),
+				Phone:      b.Remote.Addr(),
+				Endpoint:   c.EndpointID != "",
+				Credential: c.ID,
+				SRTP:       srtpOf(c.MustEncrypt(), c.Ciphers()),
+			},
+		})
 	}
-	return all, nil
+	return phones, nil
 }
 
 // codecsOf returns the codecs that the credentials permit, by their names in SDP.

@@ -19,7 +19,7 @@ var errContact = errors.New("a contact cannot be used")
 
 // contactsOf returns the contacts in a request. wildcard is true if the request removes all
 // contacts.
-func contactsOf(r *sip.Request) (all []contact, wildcard bool, err error) {
+func contactsOf(r *sip.Request) (contacts []contact, wildcard bool, err error) {
 	general := maxExpiry
 	if h := r.GetHeader("expires"); h != nil {
 		general = seconds(h.Value())
@@ -29,7 +29,7 @@ func contactsOf(r *sip.Request) (all []contact, wildcard bool, err error) {
 	for _, h := range headers {
 		c, ok := h.(*sip.ContactHeader)
 		switch {
-		case !ok || len(all) == maxBindings:
+		case !ok || len(contacts) == maxBindings:
 			return nil, false, errContact
 		case c.Address.Wildcard:
 			if len(headers) > 1 || general != 0 {
@@ -38,16 +38,20 @@ func contactsOf(r *sip.Request) (all []contact, wildcard bool, err error) {
 			return nil, true, nil
 		}
 
-		one := contact{c.Address.String(), general}
+		one := contact{uri: c.Address.String(), expires: general}
 		if own, ok := c.Params.Get("expires"); ok {
 			one.expires = seconds(own)
 		}
-		if s := strings.ToLower(c.Address.Scheme); s != "sip" && s != "sips" || len(one.uri) > maxContactURI {
+		scheme := strings.ToLower(c.Address.Scheme)
+		if scheme != "sip" && scheme != "sips" {
 			return nil, false, errContact
 		}
-		all = append(all, one)
+		if len(one.uri) > maxContactURI {
+			return nil, false, errContact
+		}
+		contacts = append(contacts, one)
 	}
-	return all, false, nil
+	return contacts, false, nil
 }
 
 // seconds parses a number of seconds. If the number is larger than maxExpiry, or the text is

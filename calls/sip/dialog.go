@@ -72,7 +72,8 @@ func (s *Server) add(d *dialog) bool {
 		return false
 	}
 	d.updates = rate.NewLimiter(updatesPerSecond, updatesAtOnce)
-	s.dialogs[d.key], s.legs[d.leg] = d, d
+	s.dialogs[d.key] = d
+	s.legs[d.leg] = d
 	return true
 }
 
@@ -99,15 +100,15 @@ func (s *Server) removeLeg(d *dialog) {
 
 // accepted returns the transactions of the phone's first and latest INVITE. An ACK from the phone
 // may be for either.
-func (d *dialog) accepted() (all []*serverTx) {
+func (d *dialog) accepted() (transactions []*serverTx) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, t := range []*serverTx{d.received, d.reTx} {
 		if t != nil {
-			all = append(all, t)
+			transactions = append(transactions, t)
 		}
 	}
-	return all
+	return transactions
 }
 
 // dialogOf returns the dialog that a request belongs to. It returns nil if the dialog is unknown,
@@ -123,7 +124,9 @@ func (s *Server) dialogOf(r *sip.Request, f flow) *dialog {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.knows(f.source()) || d.flow.isSecure() && !f.isSecure() || d.remoteTag != tagOf(r.From().Params) {
+	lacksEncryption := d.flow.isSecure() && !f.isSecure()
+	isFromPhone := d.knows(f.source()) && d.remoteTag == tagOf(r.From().Params)
+	if !isFromPhone || lacksEncryption {
 		return nil
 	}
 	return d
@@ -140,7 +143,8 @@ func (d *dialog) doAs(client calls.Client, cmd calls.Command) (calls.Reply, erro
 	ctx, cancel := context.WithTimeout(context.Background(), doFor)
 	defer cancel()
 	d.mu.Lock()
-	cmd.Leg, cmd.Node = d.leg, d.node
+	cmd.Leg = d.leg
+	cmd.Node = d.node
 	d.mu.Unlock()
 	r, err := d.server.calls.Do(ctx, client, cmd)
 	if r.Node != "" {
@@ -222,9 +226,9 @@ const checkEvery = time.Minute
 // checkDialogs calls check for each phone in a call.
 func (s *Server) checkDialogs(now time.Time) {
 	s.mu.Lock()
-	all := slices.Collect(maps.Values(s.legs))
+	dialogs := slices.Collect(maps.Values(s.legs))
 	s.mu.Unlock()
-	for _, d := range all {
+	for _, d := range dialogs {
 		d.check(now)
 	}
 }

@@ -59,9 +59,19 @@ func parseDigest(header string) (c credentials, ok bool) {
 	if !strings.EqualFold(scheme, "Digest") {
 		return c, false
 	}
-	fields := map[string]*string{"username": &c.username, "realm": &c.realm, "nonce": &c.nonce, "uri": &c.uri,
-		"response": &c.response, "algorithm": &c.algorithm, "qop": &c.qop, "nc": &c.nc, "cnonce": &c.cnonce,
-		"opaque": &c.opaque}
+	fields := map[string]*string{
+		"username":  &c.username,
+		"realm":     &c.realm,
+		"nonce":     &c.nonce,
+		"uri":       &c.uri,
+		"response":  &c.response,
+		"algorithm": &c.algorithm,
+		"qop":       &c.qop,
+		"nc":        &c.nc,
+		"cnonce":    &c.cnonce,
+		"opaque":    &c.opaque,
+	}
+
 	for rest = strings.TrimSpace(rest); rest != ""; {
 		name, after, found := strings.Cut(rest, "=")
 		value, next, valid := parseField(strings.TrimSpace(after))

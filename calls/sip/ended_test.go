@@ -45,7 +45,7 @@ func TestEndedEndpoint(t *testing.T) {
 	w := newWorld(t).watched()
 	r, desk := w.endpoint("desk", "")
 	desk.inCall()
-	must[fabric.SIPAccount](t)(w.fabric.Endpoints.NewPassword(t.Context(), w.project, r.ID))
+	w.newPassword(r)
 	desk.isHungUp()
 	w.isOver()
 
@@ -76,21 +76,21 @@ func TestEndedCredentialsInCall(t *testing.T) {
 	}
 	other := must[fabric.SIPCredential](t)(w.fabric.SIP.CreateCredential(t.Context(), w.project, subscriber,
 		map[string]json.RawMessage{"username": quoted("carol-2"), "password": quoted("secret-carol-2")}))
-	p, bob := w.newPhone("carol"), w.newPhone("bob")
-	m := p.inCall()
+	carol, bob := w.newPhone("carol"), w.newPhone("bob")
+	m := carol.inCall()
 	bob.inCall()
 	change(credential, map[string]json.RawMessage{"caller_id": quoted("Carol")})
 	change(other.ID, map[string]json.RawMessage{"password": quoted("another")})
-	hear(t, p, p.mediaOf(m), p, "still here")
+	hear(t, carol, carol.mediaOf(m), carol, "still here")
 
 	change(credential, map[string]json.RawMessage{"password": quoted("another")})
-	p.isHungUp()
-	p.password = "another"
-	p.inCall()
+	carol.isHungUp()
+	carol.password = "another"
+	carol.inCall()
 	if err := w.fabric.SIP.DeleteCredential(t.Context(), w.project, subscriber, credential); err != nil {
 		t.Fatal(err)
 	}
-	p.isHungUp()
+	carol.isHungUp()
 	eventually(t, "all calls except bob's to end", func() bool { return w.calls.Stats().Calls == 1 })
 }
 
@@ -102,10 +102,11 @@ func TestEndedRegistration(t *testing.T) {
 	w.newPhone("carol").register()
 	must[fabric.SIPCredential](t)(w.fabric.SIP.UpdateCredential(t.Context(), w.project, subscriber, credential,
 		map[string]json.RawMessage{"password": quoted("another")}))
-	p := w.newPhone("carol")
-	p.password, p.callID = "another", "again"
-	if m := p.register(); len(m.header("Contact")) != 1 {
-		t.Errorf("after a change of the password, the contacts are %q, want only the new one", m.header("Contact"))
+	again := w.newPhone("carol")
+	again.password = "another"
+	again.callID = "again"
+	if contacts := again.register().header("Contact"); len(contacts) != 1 {
+		t.Errorf("after a change of the password, the contacts are %q, want only the new one", contacts)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/kinds"
 )
@@ -17,10 +18,18 @@ func (w *world) endpoint(name, more string) (fabric.Resource, *phone) {
 	if err := json.Unmarshal([]byte(`{"username": "`+name+`"`+more+`}`), &members); err != nil {
 		w.t.Fatal(err)
 	}
-	r := must[fabric.Resource](w.t)(w.fabric.Resources.Create(w.t.Context(), w.project, w.endpointKind(), members))
+	r := w.create(fabric.EndpointKind, members)
 	p := w.newPhone(name)
-	p.password = must[fabric.SIPAccount](w.t)(w.fabric.Endpoints.NewPassword(w.t.Context(), w.project, r.ID)).Password
+	p.password = w.newPassword(r)
 	return r, p
+}
+
+// newPassword makes a new password for a SIP endpoint.
+func (w *world) newPassword(endpoint fabric.Resource) string {
+	w.t.Helper()
+	account := must[fabric.SIPAccount](w.t)(
+		w.fabric.Endpoints.NewPassword(w.t.Context(), w.project, endpoint.ID))
+	return account.Password
 }
 
 // TestEndpoint shows that a phone registers as a SIP endpoint, and calls members of the project. It
@@ -48,10 +57,10 @@ func TestEndpoint(t *testing.T) {
 	bob.expect("ACK")
 	answered := desk.expect("200")
 	hear(t, desk, desk.mediaOf(answered), bob, "hello bob")
-	record := w.lastCall()
-	if record.From.Address != "/private/desk-12" || record.Guest != r.ID {
-		t.Errorf("the call is from %q of %q, want /private/desk-12 of %s", record.From.Address, record.Guest, r.ID)
-	}
+	w.recordHas(func(want *calls.Record) {
+		want.From.Address = "/private/desk-12"
+		want.Guest = r.ID
+	})
 
 	desk.send(desk.write(desk.inDialog("BYE", answered), ""))
 	desk.expect("200")
@@ -65,8 +74,7 @@ func TestEndpoint(t *testing.T) {
 	desk.respond(invite, "200 OK", desk.offer("sendrecv"))
 	desk.expect("ACK")
 	hear(t, bob, bob.mediaOf(bob.expect("200")), desk, "hello desk")
-	desk.send(desk.write(request{method: "BYE", uri: "sip:selvage@" + w.udp.String(), to: invite.header("From")[0],
-		from: "phone-desk-12", seq: 1}, ""))
+	desk.send(desk.write(desk.inAnsweredDialog("BYE", invite), ""))
 }
 
 // TestEndpointPassword shows that only the newest password of a SIP endpoint is valid. Phones that
@@ -80,16 +88,14 @@ func TestEndpointPassword(t *testing.T) {
 			t.Errorf("registering with %s returned\n%s\nwant 401", what, m)
 		}
 	}
-	kind := w.endpointKind()
-	must[fabric.Resource](t)(w.fabric.Resources.Create(t.Context(), w.project, kind,
-		map[string]json.RawMessage{"username": quoted("bare")}))
-	p := w.newPhone("bare")
-	p.password = ""
-	refused("the empty password of a new endpoint", p)
+	w.create(fabric.EndpointKind, map[string]json.RawMessage{"username": quoted("bare")})
+	bare := w.newPhone("bare")
+	bare.password = ""
+	refused("the empty password of a new endpoint", bare)
 
 	r, desk := w.endpoint("desk", "")
 	desk.register()
-	second := must[fabric.SIPAccount](t)(w.fabric.Endpoints.NewPassword(t.Context(), w.project, r.ID)).Password
+	second := w.newPassword(r)
 	if second == desk.password {
 		t.Fatal("the new password is the old one")
 	}
@@ -101,13 +107,12 @@ func TestEndpointPassword(t *testing.T) {
 
 	desk.password = second
 	desk.register()
-	if _, err := w.fabric.Resources.Update(t.Context(), w.project, kind, r.ID,
-		map[string]json.RawMessage{"caller_id": quoted("Desk")}); err != nil {
-		t.Fatal(err)
-	}
+	callerID := map[string]json.RawMessage{"caller_id": quoted("Desk")}
+	must[fabric.Resource](t)(
+		w.fabric.Resources.Update(t.Context(), w.project, w.endpointKind(), r.ID, callerID))
 	desk.register() // an update keeps the password
 
-	if err := w.fabric.Resources.Delete(t.Context(), w.project, kind, r.ID); err != nil {
+	if err := w.fabric.Resources.Delete(t.Context(), w.project, w.endpointKind(), r.ID); err != nil {
 		t.Fatal(err)
 	}
 	refused("the password of a deleted endpoint", desk)
@@ -131,8 +136,8 @@ func TestEndpointHandler(t *testing.T) {
 
 	bob := w.newPhone("bob")
 	bob.register()
-	_, hotline := w.endpoint("hotline",
-		`, "call_handler": "resource", "calling_handler_resource_id": "`+w.subscribers["bob"]+`"`)
+	toBob := `, "call_handler": "resource", "calling_handler_resource_id": "` + w.subscribers["bob"] + `"`
+	_, hotline := w.endpoint("hotline", toBob)
 	if _, m := hotline.dial("alice"); m.kind() != "180" {
 		t.Errorf("calling from an endpoint with a handler returned\n%s\nwant 180", m)
 	}
@@ -148,13 +153,17 @@ func TestForeignEndpoint(t *testing.T) {
 	w.project = must[fabric.Project](t)(w.fabric.Projects.Create(t.Context(), "two")).ID
 	r, desk := w.endpoint("desk", "")
 	if _, m := desk.dial("bob"); m.kind() != "404" {
-		t.Errorf("calling a subscriber of another project returned\n%s\nwant 404", m)
+		t.Errorf("calling a subscriber of a different project returned\n%s\nwant 404", m)
 	}
 	if _, err := w.fabric.Endpoints.NewPassword(t.Context(), own, r.ID); err == nil {
-		t.Error("a project made a password for another project's endpoint")
+		t.Error("a project made a password for an endpoint of a different project, want an error")
 	}
-	if phones, err := w.server.Phones(t.Context(), own, r.ID); err != nil || len(phones) != 0 {
-		t.Errorf("the phones of another project's endpoint are %v (%v), want none", phones, err)
+	phones, err := w.server.Phones(t.Context(), own, r.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(phones) != 0 {
+		t.Errorf("a project sees the phones %v of a different project's endpoint, want none", phones)
 	}
 }
 

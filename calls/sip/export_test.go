@@ -18,9 +18,9 @@ func (s *Server) ReadGateways(ctx context.Context) error { return registrar{s}.r
 // seconds.
 func (s *Server) TimeOutACKs() {
 	s.mu.Lock()
-	all := slices.Collect(maps.Values(s.served))
+	transactions := slices.Collect(maps.Values(s.served))
 	s.mu.Unlock()
-	for _, t := range all {
+	for _, t := range transactions {
 		t.mu.Lock()
 		t.since = t.since.Add(-timerEnd)
 		t.mu.Unlock()

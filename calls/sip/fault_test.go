@@ -21,7 +21,7 @@ func TestFault(t *testing.T) {
 		"To: <sip:c@d>;tag=2\r\nCall-ID: x\r\nCSeq: 1 INVITE\r\nContent-Length: 0\r\n\r\n"), flow{})
 
 	if !strings.Contains(log.String(), "handling a SIP message") {
-		t.Errorf("the log lacks the panic: %s", log.String())
+		t.Errorf("the log is %q, want the panic while handling a SIP message", log.String())
 	}
 
 	var fired sync.WaitGroup

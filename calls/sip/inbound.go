@@ -51,12 +51,13 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 	t.respond(response(r, 100, "Trying", nil), nil)
 
 	if c.to == "" {
-		var err error
-		if c.to, err = s.addressOf(ctx, c.client.Token.ProjectID, r.Recipient.User); err != nil {
+		to, err := s.addressOf(ctx, c.client.Token.ProjectID, r.Recipient.User)
+		if err != nil {
 			s.log.Error("finding the address that a phone dialed", "error", err)
 			t.respond(response(r, 500, "Server Internal Error", nil), nil)
 			return
 		}
+		c.to = to
 	}
 
 	d := s.inboundDialog(r, f, c, t, contact)
@@ -92,13 +93,18 @@ func (s *Server) callerOf(ctx context.Context, r *sip.Request, f flow) (c caller
 		return c, false
 	}
 
-	at := calls.Socket{Node: s.c.Node, ID: uuid.NewString(), Phone: f.source(),
-		SRTP: srtpOf(a.MustEncrypt(), a.Ciphers())}
+	at := calls.Socket{
+		Node:  s.c.Node,
+		ID:    uuid.NewString(),
+		Phone: f.source(),
+		SRTP:  srtpOf(a.MustEncrypt(), a.Ciphers()),
+	}
 	if a.EndpointID == "" {
 		return caller{client: clientOf(a.SIPCredential, at)}, true
 	}
 
-	if c, err = s.fromEndpoint(ctx, a.SIPCredential, at); err != nil {
+	c, err = s.fromEndpoint(ctx, a.SIPCredential, at)
+	if err != nil {
 		s.log.Error("finding the SIP endpoint of a phone", "error", err)
 		return c, false // the caller repeats the request
 	}
@@ -116,14 +122,20 @@ func (s *Server) fromEndpoint(
 	}
 	at.Endpoint = true
 	c.client = clientOf(cred, at)
-	c.client.Party = &calls.Party{Name: cmp.Or(cred.Fields.Text("caller_id"), own.DisplayName),
-		Address: own.Path(), AddressID: own.ID}
+	c.client.Party = &calls.Party{
+		Name:      cmp.Or(cred.Fields.Text("caller_id"), own.DisplayName),
+		Address:   own.Path(),
+		AddressID: own.ID,
+	}
 	c.client.Inside = !cred.MayCallNumbers()
 	handler, handled, err := s.c.Fabric.SIP.HandlerOf(ctx, cred)
+	if err != nil {
+		return c, err
+	}
 	if handled {
 		c.to = handler.Path()
 	}
-	return c, err
+	return c, nil
 }
 
 // inboundDialog returns the dialog that an INVITE begins.
@@ -131,11 +143,22 @@ func (s *Server) inboundDialog(
 	r *sip.Request, f flow, c caller, t *serverTx, contact *sip.ContactHeader,
 ) *dialog {
 	r.To().Params.Add("tag", newTag()) // all later responses contain the tag
-	d := &dialog{server: s, key: dialogKey{r.CallID().Value(), tagOf(r.To().Params)}, leg: uuid.NewString(), flow: f,
-		client: c.client, gateway: c.gateway,
-		uri: "<" + r.From().Address.String() + ">", remoteTag: tagOf(r.From().Params), remote: contact.Address,
-		routes: routeSet(r), theirSeq: r.CSeq().SeqNo, invite: r, received: t,
-		hosts: []string{r.Recipient.Host, r.From().Address.Host}}
+	d := &dialog{
+		server:    s,
+		key:       dialogKey{r.CallID().Value(), tagOf(r.To().Params)},
+		leg:       uuid.NewString(),
+		flow:      f,
+		client:    c.client,
+		gateway:   c.gateway,
+		uri:       "<" + r.From().Address.String() + ">",
+		remoteTag: tagOf(r.From().Params),
+		remote:    contact.Address,
+		routes:    routeSet(r),
+		theirSeq:  r.CSeq().SeqNo,
+		invite:    r,
+		received:  t,
+		hosts:     []string{r.Recipient.Host, r.From().Address.Host},
+	}
 	from := r.To().AsFrom()
 	d.from = &from
 	return d
@@ -144,11 +167,26 @@ func (s *Server) inboundDialog(
 // clientOf returns the client that represents a phone in package calls.
 func clientOf(c fabric.SIPCredential, at calls.Socket) calls.Client {
 	if c.EndpointID != "" {
-		return calls.Client{Socket: at, Token: fabric.Token{Kind: fabric.Guest, ID: c.EndpointID,
-			ProjectID: c.ProjectID, IssuedAt: time.Now()}}
+		return calls.Client{
+			Socket: at,
+			Token: fabric.Token{
+				Kind:      fabric.Guest,
+				ID:        c.EndpointID,
+				ProjectID: c.ProjectID,
+				IssuedAt:  time.Now(),
+			},
+		}
 	}
-	return calls.Client{Socket: at, Token: fabric.Token{Kind: fabric.SAT, ID: c.ID, ProjectID: c.ProjectID,
-		SubscriberID: c.SubscriberID, IssuedAt: time.Now()}}
+	return calls.Client{
+		Socket: at,
+		Token: fabric.Token{
+			Kind:         fabric.SAT,
+			ID:           c.ID,
+			ProjectID:    c.ProjectID,
+			SubscriberID: c.SubscriberID,
+			IssuedAt:     time.Now(),
+		},
+	}
 }
 
 // addressOf returns the phone number or the address that user stands for. It returns a public

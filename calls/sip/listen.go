@@ -77,8 +77,11 @@ func (s listener) readUDP() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		remote = netip.AddrPortFrom(remote.Addr().Unmap(), remote.Port())
-		if err != nil || n == len(b) || !s.admits(remote.Addr()) || isPing(b[:n]) {
+		if err != nil {
+			continue
+		}
+		remote = unmapped(remote)
+		if n == len(b) || !s.admits(remote.Addr()) || isPing(b[:n]) {
 			continue
 		}
 		s.receive(bytes.Clone(b[:n]), flow{udp: s.c.UDP, remote: remote})
@@ -111,8 +114,7 @@ func (s listener) accept(from net.Listener) {
 			continue
 		}
 
-		a, err := netip.ParseAddrPort(conn.RemoteAddr().String())
-		remote := netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+		remote, err := remoteOf(conn)
 		if err != nil || !s.admitConnection(remote.Addr()) {
 			s.counters.limited.Add(1)
 			_ = conn.Close()
@@ -127,6 +129,18 @@ func (s listener) accept(from net.Listener) {
 		go s.serveTCP(t, remote)
 	}
 }
+
+// remoteOf returns the address of a connection's client.
+func remoteOf(conn net.Conn) (netip.AddrPort, error) {
+	a, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	return unmapped(a), nil
+}
+
+// unmapped returns the IPv4 address of an IPv4-mapped IPv6 address, and other addresses unchanged.
+func unmapped(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
 
 // admitConnection counts a connection, and reports whether it may be served. Connections without
 // authentication have a separate limit, so that they do not keep phones out.
@@ -218,7 +232,8 @@ func (s listener) serveTCP(t *stream, remote netip.AddrPort) {
 
 // readStream handles the messages of a connection until it ends.
 func (s listener) readStream(t *stream, remote netip.AddrPort) {
-	f, in := flow{tcp: t, remote: remote}, bufio.NewReaderSize(t.conn, maxHead)
+	f := flow{tcp: t, remote: remote}
+	in := bufio.NewReaderSize(t.conn, maxHead)
 	for {
 		b, err := readMessage(in, func() { t.send([]byte("\r\n")) })
 		if err != nil || !s.admits(remote.Addr()) {
@@ -255,7 +270,8 @@ var errTooLong = errors.New("a SIP message is too long or has no length")
 // before the message (RFC 5626, section 3.5.1).
 func readMessage(in *bufio.Reader, pong func()) ([]byte, error) {
 	var head []byte
-	length, empty := -1, 0
+	length := -1
+	emptyLines := 0 // before the message; two of them are a ping
 	for {
 		line, err := in.ReadSlice('\n')
 		if err != nil {
@@ -263,7 +279,8 @@ func readMessage(in *bufio.Reader, pong func()) ([]byte, error) {
 		}
 		blank := len(bytes.TrimRight(line, "\r\n")) == 0
 		if blank && len(head) == 0 {
-			if empty++; empty%2 == 0 {
+			emptyLines++
+			if emptyLines%2 == 0 {
 				pong()
 			}
 			continue
@@ -284,9 +301,11 @@ func readMessage(in *bufio.Reader, pong func()) ([]byte, error) {
 	if length < 0 || length > maxBody {
 		return nil, errTooLong
 	}
-	b := append(head, make([]byte, length)...)
-	_, err := io.ReadFull(in, b[len(head):])
-	return b, err
+	message := append(head, make([]byte, length)...)
+	if _, err := io.ReadFull(in, message[len(head):]); err != nil {
+		return nil, err
+	}
+	return message, nil
 }
 
 // contentLength parses a Content-Length header or its compact form. It returns false for other

@@ -158,16 +158,16 @@ func (s *Server) challenge(r *sip.Request, f flow, stale bool) {
 		s.counters.limited.Add(1)
 		return
 	}
-	nonce, more := s.nonces.issue(f.source(), time.Now()), ""
-	if stale {
-		more = ", stale=true"
+	nonce := s.nonces.issue(f.source(), time.Now())
+	var headers []sip.Header
+	for _, algorithm := range s.c.Digests {
+		text := fmt.Sprintf(`Digest realm="%s", nonce="%s", algorithm=%s, qop="auth"`, realm, nonce, algorithm)
+		if stale {
+			text += ", stale=true"
+		}
+		headers = append(headers, sip.NewHeader("WWW-Authenticate", text))
 	}
-	var all []sip.Header
-	for _, name := range s.c.Digests {
-		all = append(all, sip.NewHeader("WWW-Authenticate", fmt.Sprintf(
-			`Digest realm="%s", nonce="%s", algorithm=%s, qop="auth"%s`, realm, nonce, name, more)))
-	}
-	s.reply(r, f, 401, "Unauthorized", all...)
+	s.reply(r, f, 401, "Unauthorized", headers...)
 }
 
 // answers returns the credentials in a request. If the request has several, it returns those with
@@ -192,9 +192,14 @@ func (c credentials) isFor(r *sip.Request) bool {
 // newRequest returns a request to a phone, without the headers that identify the dialog.
 func (s *Server) newRequest(method sip.RequestMethod, to sip.Uri, f flow) *sip.Request {
 	r := sip.NewRequest(method, to)
-	r.AppendHeader(&sip.ViaHeader{ProtocolName: "SIP", ProtocolVersion: "2.0", Transport: f.network(),
-		Host: s.hostFor(f), Port: s.portFor(f),
-		Params: sip.HeaderParams{{K: "branch", V: sip.RFC3261BranchMagicCookie + rand.Text()}, {K: "rport"}}})
+	r.AppendHeader(&sip.ViaHeader{
+		ProtocolName:    "SIP",
+		ProtocolVersion: "2.0",
+		Transport:       f.network(),
+		Host:            s.hostFor(f),
+		Port:            s.portFor(f),
+		Params:          sip.HeaderParams{{K: "branch", V: sip.RFC3261BranchMagicCookie + rand.Text()}, {K: "rport"}},
+	})
 	forwards := sip.MaxForwardsHeader(70)
 	r.AppendHeader(&forwards)
 	return r

@@ -3,6 +3,7 @@ package sip
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 
 	"github.com/emiago/sipgo/sip"
 
@@ -15,10 +16,17 @@ func (s *Server) ring(to calls.Socket, e calls.Event) {
 	owner, _, _ := cutSocket(to.ID)
 	c := fabric.SIPCredential{ID: to.Credential, ProjectID: e.Project, SubscriberID: owner}
 	if to.Endpoint {
-		c.SubscriberID, c.EndpointID = "", owner
+		c.SubscriberID = ""
+		c.EndpointID = owner
 	}
-	d := &dialog{server: s, key: dialogKey{rand.Text() + "@selvage", newTag()}, leg: e.Leg, node: e.Node, sdp: e.SDP,
-		client: clientOf(c, to)}
+	d := &dialog{
+		server: s,
+		key:    dialogKey{rand.Text() + "@selvage", newTag()},
+		leg:    e.Leg,
+		node:   e.Node,
+		sdp:    e.SDP,
+		client: clientOf(c, to),
+	}
 	if s.add(d) {
 		go func() {
 			defer s.recoverPanic()
@@ -32,14 +40,8 @@ func (d *dialog) start(socket string, e calls.Event) {
 	s := d.server
 	ctx, cancel := context.WithTimeout(context.Background(), handleFor)
 	defer cancel()
-	b, f, err := s.findBinding(ctx, socket)
-	var contact sip.Uri
-	if err == nil {
-		err = sip.ParseUri(b.Contact, &contact)
-	}
-	// The phone may be registered with another server, or its connection may have closed. It may
-	// also have registered without TLS before its credentials required encryption.
-	if err != nil || d.client.Socket.SRTP.Required && !f.isSecure() {
+	b, f, contact, err := d.findPhone(ctx, socket)
+	if err != nil {
 		if d.finish() {
 			d.hangUp(calls.Fail, calls.UserNotRegistered)
 		}
@@ -52,12 +54,34 @@ func (d *dialog) start(socket string, e calls.Event) {
 		return
 	}
 	host := s.hostFor(f)
-	d.flow, d.remote, d.uri = f, contact, "<"+contact.String()+">"
+	d.flow = f
+	d.remote = contact
+	d.uri = "<" + contact.String() + ">"
 	d.hosts = []string{b.Domain}
-	d.from = &sip.FromHeader{DisplayName: displayName(e.From.Name),
-		Address: sip.Uri{Scheme: "sip", User: userOf(e.From), Host: host},
-		Params:  sip.HeaderParams{{K: "tag", V: d.key.tag}}}
+	d.from = &sip.FromHeader{
+		DisplayName: displayName(e.From.Name),
+		Address:     sip.Uri{Scheme: "sip", User: userOf(e.From), Host: host},
+		Params:      sip.HeaderParams{{K: "tag", V: d.key.tag}},
+	}
 	d.sendInvite(nil)
+}
+
+// findPhone returns the registration of the dialog's phone, its connection and its contact. It
+// returns an error if the phone is registered with a different server, or if its connection has
+// closed. The phone may also have registered without TLS before its credentials required
+// encryption.
+func (d *dialog) findPhone(ctx context.Context, socket string) (b binding, f flow, contact sip.Uri, err error) {
+	b, f, err = d.server.findBinding(ctx, socket)
+	if err != nil {
+		return b, f, contact, err
+	}
+	if err := sip.ParseUri(b.Contact, &contact); err != nil {
+		return b, f, contact, err
+	}
+	if d.client.Socket.SRTP.Required && !f.isSecure() {
+		return b, f, contact, errors.New("the phone has registered without encryption")
+	}
+	return b, f, contact, nil
 }
 
 // sendInvite sends an INVITE. If more is not nil, it adds this header. The caller holds mu.

@@ -95,8 +95,14 @@ func (s outsiders) fromGateway(ctx context.Context, r *sip.Request, f flow) (cal
 	}
 
 	number, ok := dialedNumber(user)
-	if !ok || len(registered) == 0 && !s.isGateway(f.source()) && !s.rates.allowNewGateway(time.Now()) ||
-		f.udp != nil && !s.rates.allowAnswer(networkOf(f.source()), time.Now()) {
+	if !ok {
+		return caller{}, false, nil
+	}
+	isKnown := len(registered) > 0 || s.isGateway(f.source())
+	if !isKnown && !s.rates.allowNewGateway(time.Now()) {
+		return caller{}, false, nil
+	}
+	if f.udp != nil && !s.rates.allowAnswer(networkOf(f.source()), time.Now()) {
 		return caller{}, false, nil
 	}
 
@@ -115,7 +121,9 @@ func (s outsiders) fromGateway(ctx context.Context, r *sip.Request, f flow) (cal
 		from = calls.Party{Address: n, Name: n}
 	}
 	c := s.callerFrom(f, to, g.ID, from)
-	c.client.Socket.Gateway, c.client.Socket.SRTP, c.gateway = true, srtpOf(g.Encrypted, g.Ciphers), &g
+	c.client.Socket.Gateway = true
+	c.client.Socket.SRTP = srtpOf(g.Encrypted, g.Ciphers)
+	c.gateway = &g
 	return c, true, nil
 }
 
@@ -138,7 +146,10 @@ func dialedNumber(user string) (string, bool) {
 // responses and the media.
 func (s outsiders) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (caller, bool, error) {
 	name, domain, _ := strings.Cut(strings.ToLower(r.Recipient.Host), ".")
-	if domain == "" || domain != s.c.Fabric.SIP.Domain() || len(name) > maxField || len(r.Recipient.User) > maxField {
+	if domain == "" || domain != s.c.Fabric.SIP.Domain() {
+		return caller{}, false, nil
+	}
+	if len(name) > maxField || len(r.Recipient.User) > maxField {
 		return caller{}, false, nil
 	}
 	if f.udp != nil && !s.rates.allowAnswer(networkOf(f.source()), time.Now()) {
@@ -146,10 +157,10 @@ func (s outsiders) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (ca
 	}
 
 	a, err := s.c.Fabric.SIP.FindByHost(ctx, name, r.Recipient.User)
+	if errors.Is(err, problem.Malformed) {
+		return caller{}, false, nil
+	}
 	if err != nil {
-		if errors.Is(err, problem.Malformed) {
-			err = nil
-		}
 		return caller{}, false, problem.IgnoreNotFound(err)
 	}
 	if a.Encrypted() && !f.isSecure() {
@@ -157,14 +168,19 @@ func (s outsiders) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (ca
 	}
 
 	password, err := s.c.Fabric.SIP.Password(a)
-	open := password == "" && !a.Limited()
-	if err != nil || open && f.udp != nil || !a.Accepts(f.source()) {
+	if err != nil {
 		return caller{}, false, err
 	}
+	isOpen := password == "" && !a.Limited()
+	if isOpen && f.udp != nil || !a.Accepts(f.source()) {
+		return caller{}, false, nil
+	}
 
-	if proven, wrong := s.knowsPassword(r, f, a.ID, password); wrong {
+	proven, wrong := s.knowsPassword(r, f, a.ID, password)
+	if wrong {
 		return caller{guessed: a.ID}, false, nil
-	} else if !proven {
+	}
+	if !proven {
 		return caller{}, false, nil
 	}
 
@@ -192,9 +208,11 @@ func (s outsiders) knowsPassword(r *sip.Request, f flow, id, password string) (o
 		return true, false
 	}
 	now := time.Now()
+	if s.isBlocked(f) || s.blocked.has(blockKey{networkOf(f.source()), id}, now) {
+		return false, false
+	}
 	c, ok := answers(r)
-	if !ok || !c.isFor(r) || c.realm != realm || c.qop != "auth" || s.isBlocked(f) ||
-		s.blocked.has(blockKey{networkOf(f.source()), id}, now) {
+	if !ok || !c.isFor(r) || c.realm != realm || c.qop != "auth" {
 		return false, false
 	}
 	nonce, ok := s.nonces.open(c.nonce, f.source())
@@ -207,12 +225,22 @@ func (s outsiders) knowsPassword(r *sip.Request, f flow, id, password string) (o
 // callerFrom returns a caller that reaches only the given address. id is the id of the gateway or
 // SIP address. All callers with the same id share their limits.
 func (s outsiders) callerFrom(f flow, to fabric.Address, id string, from calls.Party) caller {
-	return caller{to: to.Path(), client: calls.Client{
-		Party:  &from,
-		Socket: calls.Socket{Node: s.c.Node, ID: uuid.NewString(), Phone: f.source()},
-		Token: fabric.Token{Kind: fabric.Guest, ID: uuid.NewString(), ProjectID: to.ProjectID,
-			KeyID: id, Embedded: true, AddressIDs: []string{to.ID}, IssuedAt: time.Now()},
-	}}
+	return caller{
+		to: to.Path(),
+		client: calls.Client{
+			Party:  &from,
+			Socket: calls.Socket{Node: s.c.Node, ID: uuid.NewString(), Phone: f.source()},
+			Token: fabric.Token{
+				Kind:       fabric.Guest,
+				ID:         uuid.NewString(),
+				ProjectID:  to.ProjectID,
+				KeyID:      id,
+				Embedded:   true,
+				AddressIDs: []string{to.ID},
+				IssuedAt:   time.Now(),
+			},
+		},
+	}
 }
 
 // maxShown is the maximum number of characters of a caller's name that other people see.

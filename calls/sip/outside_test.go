@@ -3,6 +3,7 @@ package sip_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"strings"
 	"testing"
@@ -17,10 +18,10 @@ import (
 func (w *world) newSIPAddress(more map[string]json.RawMessage) fabric.SIPAddress {
 	w.t.Helper()
 	fields := map[string]json.RawMessage{
-		"name": quoted("support"), "calling_handler_resource_id": quoted(w.subscribers["bob"])}
-	for name, value := range more {
-		fields[name] = value
+		"name":                        quoted("support"),
+		"calling_handler_resource_id": quoted(w.subscribers["bob"]),
 	}
+	maps.Copy(fields, more)
 	return must[fabric.SIPAddress](w.t)(w.fabric.SIP.CreateAddress(w.t.Context(), w.project, fields))
 }
 
@@ -47,7 +48,8 @@ func TestGuessingSIPAddress(t *testing.T) {
 	w.newSIPAddress(map[string]json.RawMessage{"password": quoted("open sesame")})
 	guess := func(user, password string, wait time.Duration) message {
 		p := w.newPhone(user)
-		p.password, p.callID = password, user+password
+		p.password = password
+		p.callID = user + password
 		r := p.toSupport()
 		p.send(p.write(r, ""))
 		challenge := p.next(deadline)
@@ -108,17 +110,17 @@ func TestManyOutsideCalls(t *testing.T) {
 	w := newWorld(t)
 	w.newSIPAddress(nil)
 	p := w.newPhone("mallory").overTCP()
-	var all strings.Builder
+	var flood strings.Builder
 	for i := range 100 { // the number of requests that the server handles at a time
 		p.callID = fmt.Sprint("flood ", i)
-		all.WriteString(p.write(p.toSupport(), ""))
+		flood.WriteString(p.write(p.toSupport(), ""))
 	}
-	p.send(all.String())
+	p.send(flood.String())
 	eventually(t, "calls to be refused", func() bool { return w.server.Stats().Limited > 0 })
 }
 
 // TestClaimedNetworks shows that a gateway's calls reach its own project, even if gateways of
-// another project claim to be in the same network.
+// a different project claim to be in the same network.
 func TestClaimedNetworks(t *testing.T) {
 	w := newWorld(t)
 	victim := w.project
@@ -138,8 +140,12 @@ func TestClaimedNetworks(t *testing.T) {
 	carrier.expect("100")
 	carrier.expect("180")
 	bob.expect("INVITE")
-	if r := w.lastCall(); r.Guest == "" || r.To.Address != "/private/bob" {
-		t.Errorf("the call through %s is %+v, want one to bob", id, r)
+	r := w.lastCall()
+	if r.Guest == "" {
+		t.Errorf("the record does not name the caller, want the gateway %s", id)
+	}
+	if r.To.Address != "/private/bob" {
+		t.Errorf("the call leads to %s, want /private/bob", r.To.Address)
 	}
 }
 
@@ -183,11 +189,10 @@ func TestGatewayNamesVictim(t *testing.T) {
 	if err := w.server.ReadGateways(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	victim := must[*net.UDPConn](t)(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 2)}))
-	t.Cleanup(func() { _ = victim.Close() })
-	at := *carrier
-	at.rtp = victim
-	toVictim := strings.Replace(at.offer("recvonly"), "c=IN IP4 127.0.0.1", "c=IN IP4 127.0.0.2", 1)
+	victim := w.newPhone("victim")
+	victim.rtp = must[*net.UDPConn](t)(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 2)}))
+	t.Cleanup(func() { _ = victim.rtp.Close() })
+	toVictim := strings.Replace(victim.offer("recvonly"), "c=IN IP4 127.0.0.1", "c=IN IP4 127.0.0.2", 1)
 
 	carrier.send(carrier.write(carrier.invitation("+49305551234"), ""))
 	carrier.expect("100")
@@ -197,14 +202,13 @@ func TestGatewayNamesVictim(t *testing.T) {
 	bob.expect("ACK")
 	answered := carrier.expect("200")
 	hear(t, carrier, carrier.mediaOf(answered), bob, "hello bob")
-	change := carrier.inDialog("INVITE", answered)
-	change.body, change.headers = toVictim, "Content-Type: application/sdp\r\n"
+	change := carrier.inDialog("INVITE", answered).with(sdpType, toVictim)
 	carrier.send(carrier.write(change, ""))
 	carrier.expect("200")
 
-	heard := countHeard(bob, bob.mediaOf(invite), victim)
+	heard := countHeard(bob, bob.mediaOf(invite), victim.rtp)
 	if heard == 0 || heard > 300 {
-		t.Errorf("the victim got %d of 1500 packets, want some, and at most 300", heard)
+		t.Errorf("the victim got %d of 1500 packets, want 1 to 300", heard)
 	}
 }
 
@@ -215,7 +219,9 @@ func TestForgedCaller(t *testing.T) {
 	bob := w.newPhone("bob")
 	bob.register()
 	w.newSIPAddress(map[string]json.RawMessage{
-		"ip_auth_enabled": json.RawMessage(`true`), "ip_auth": json.RawMessage(`["127.0.0.1"]`)})
+		"ip_auth_enabled": json.RawMessage(`true`),
+		"ip_auth":         json.RawMessage(`["127.0.0.1"]`),
+	})
 	victim := w.newPhone("mallory")
 	victim.send(victim.write(victim.toSupport(), ""))
 	victim.expect("100")
@@ -225,19 +231,20 @@ func TestForgedCaller(t *testing.T) {
 	bob.expect("ACK")
 	victim.expect("200")
 
-	if heard := countHeard(bob, bob.mediaOf(invite), victim.rtp); heard == 0 || heard > 300 {
-		t.Errorf("the victim got %d of 1500 packets, want some, and at most 300", heard)
+	heard := countHeard(bob, bob.mediaOf(invite), victim.rtp)
+	if heard == 0 || heard > 300 {
+		t.Errorf("the victim got %d of 1500 packets, want 1 to 300", heard)
 	}
 }
 
 // countHeard makes a phone send half a minute of media within seconds. It returns how many packets
-// arrive at the socket.
-func countHeard(speaker *phone, to *net.UDPAddr, at *net.UDPConn) (heard int) {
+// arrive at the listener.
+func countHeard(speaker *phone, to *net.UDPAddr, listener *net.UDPConn) (heard int) {
 	b := make([]byte, 2048)
 	for seq := range uint16(1500) {
 		speaker.say(to, seq, "noise")
-		_ = at.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
-		if _, err := at.Read(b); err == nil {
+		_ = listener.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
+		if _, err := listener.Read(b); err == nil {
 			heard++
 		}
 	}

@@ -55,8 +55,11 @@ type provenRate struct {
 type strangerRate struct{ messages, answers *rate.Limiter }
 
 func newRates() *rates {
-	return &rates{seed: maphash.MakeSeed(), proven: make(map[netip.Prefix]*provenRate),
-		newGateways: rate.NewLimiter(newGatewaysPerSecond, newGatewaysAtOnce)}
+	return &rates{
+		seed:        maphash.MakeSeed(),
+		proven:      make(map[netip.Prefix]*provenRate),
+		newGateways: rate.NewLimiter(newGatewaysPerSecond, newGatewaysAtOnce),
+	}
 }
 
 // prove records that a phone in a network has authenticated.

@@ -19,11 +19,13 @@ func TestForgedSources(t *testing.T) {
 	for i := range 100_000 {
 		r.allow(forged(i), now)
 	}
-	for n, network := range map[string]netip.Prefix{"a known network": home,
-		"a new network": networkOf(netip.MustParseAddr("203.0.113.1"))} {
+	for name, network := range map[string]netip.Prefix{
+		"a known network": home,
+		"a new network":   networkOf(netip.MustParseAddr("203.0.113.1")),
+	} {
 		for i := range 100 {
 			if !r.allow(network, now) {
-				t.Fatalf("message %d from %s was refused", i, n)
+				t.Fatalf("message %d from %s was refused, want 100 to be allowed", i+1, name)
 			}
 		}
 	}
@@ -39,10 +41,11 @@ func TestForgedSources(t *testing.T) {
 // TestAnswersToStrangers shows that an address that may be forged gets few answers until a phone
 // there has authenticated.
 func TestAnswersToStrangers(t *testing.T) {
-	r, now, n := newRates(), time.Now(), forged(1)
+	r, now := newRates(), time.Now()
+	network := forged(1)
 	count := func() (answers int) {
 		for range 1000 {
-			if r.allowAnswer(n, now) {
+			if r.allowAnswer(network, now) {
 				answers++
 			}
 		}
@@ -52,7 +55,7 @@ func TestAnswersToStrangers(t *testing.T) {
 	if got := count(); got != answersAtOnce {
 		t.Errorf("a stranger gets %d answers at once, want %d", got, answersAtOnce)
 	}
-	r.prove(n, now)
+	r.prove(network, now)
 	if got := count(); got != 1000 {
 		t.Errorf("a known network gets %d answers to 1000 requests, want 1000", got)
 	}
@@ -67,48 +70,53 @@ func TestAnswersToStrangers(t *testing.T) {
 // TestNewGateways shows that strangers who call phone numbers cannot keep the database busy, no
 // matter how many networks they use.
 func TestNewGateways(t *testing.T) {
-	r, now, found := newRates(), time.Now(), 0
+	r, now := newRates(), time.Now()
+	allowed := 0
 	for range 1000 {
 		if r.allowNewGateway(now) {
-			found++
+			allowed++
 		}
 	}
-	if found != newGatewaysAtOnce {
-		t.Errorf("%d of 1000 INVITEs are looked up at once, want %d", found, newGatewaysAtOnce)
+	if allowed != newGatewaysAtOnce {
+		t.Errorf("%d of 1000 INVITEs are looked up at once, want %d", allowed, newGatewaysAtOnce)
 	}
 }
 
 // TestNonceShare shows that one set of credentials cannot use up the nonces of all other
 // credentials. A nonce that was evicted cannot be used again.
 func TestNonceShare(t *testing.T) {
-	n, now, here := nonces{secret: []byte("secret")}, time.Now(), netip.MustParseAddr("192.0.2.1")
+	issued := nonces{secret: []byte("secret")}
+	now, address := time.Now(), netip.MustParseAddr("192.0.2.1")
 	issue := func() [16]byte {
 		now = now.Add(time.Microsecond)
-		b, _ := n.open(n.issue(here, now), here)
-		return b
+		nonce, _ := issued.open(issued.issue(address, now), address)
+		return nonce
 	}
 
 	first := issue()
-	n.use("mallory", first, "00000001", now)
+	issued.use("mallory", first, "00000001", now)
 	for range 2 * noncesEach {
-		if !n.use("mallory", issue(), "00000001", now) {
+		if !issued.use("mallory", issue(), "00000001", now) {
 			t.Fatal("a fresh nonce was refused")
 		}
 	}
 
-	if len(n.used) != noncesEach {
-		t.Errorf("%d nonces are remembered, want %d", len(n.used), noncesEach)
+	if len(issued.used) != noncesEach {
+		t.Errorf("%d nonces are remembered, want %d", len(issued.used), noncesEach)
 	}
-	if n.use("mallory", first, "00000002", now) {
+	if issued.use("mallory", first, "00000002", now) {
 		t.Error("a nonce that is no longer remembered was accepted again")
 	}
-	if !n.use("victim", issue(), "00000001", now) {
+	if !issued.use("victim", issue(), "00000001", now) {
 		t.Error("a fresh nonce of other credentials was refused")
 	}
 
-	n.sweep(now.Add(nonceFor + time.Second))
-	if len(n.used) != 0 || len(n.by) != 0 {
-		t.Errorf("%d nonces and %d shares are left, want none", len(n.used), len(n.by))
+	issued.sweep(now.Add(nonceFor + time.Second))
+	if len(issued.used) != 0 {
+		t.Errorf("after all nonces have expired, %d are remembered, want none", len(issued.used))
+	}
+	if len(issued.by) != 0 {
+		t.Errorf("after all nonces have expired, %d credentials have a share, want none", len(issued.by))
 	}
 }
 
@@ -116,14 +124,17 @@ func TestNonceShare(t *testing.T) {
 // credentials.
 func TestAccountRates(t *testing.T) {
 	var r accountRates
-	now, done := time.Now(), 0
+	now, allowed := time.Now(), 0
 	for range 1000 {
 		if r.allow("mallory", now) {
-			done++
+			allowed++
 		}
 	}
-	if done != requestsAtOnce || !r.allow("victim", now) {
-		t.Errorf("%d requests at once were accepted, want %d, and one with other credentials", done, requestsAtOnce)
+	if allowed != requestsAtOnce {
+		t.Errorf("%d requests at once were accepted, want %d", allowed, requestsAtOnce)
+	}
+	if !r.allow("victim", now) {
+		t.Error("a request with other credentials was refused")
 	}
 	r.sweep(now.Add(time.Minute))
 	if len(r.all) != 0 {

@@ -80,13 +80,13 @@ func (d *dialog) refer(r *sip.Request, t *serverTx) {
 
 // referTo returns the user in the Refer-To header of a REFER. The header must name this server.
 func (d *dialog) referTo(r *sip.Request) (user string, err error) {
-	all := append(r.GetHeaders("refer-to"), r.GetHeaders("r")...)
-	if len(all) != 1 {
+	headers := append(r.GetHeaders("refer-to"), r.GetHeaders("r")...)
+	if len(headers) != 1 {
 		return "", errors.New("a REFER needs exactly one Refer-To header")
 	}
 
 	var u sip.Uri
-	if _, err := sip.ParseAddressValue(all[0].Value(), &u, &sip.HeaderParams{}); err != nil {
+	if _, err := sip.ParseAddressValue(headers[0].Value(), &u, &sip.HeaderParams{}); err != nil {
 		return "", fmt.Errorf("parsing a Refer-To header: %w", err)
 	}
 
@@ -127,9 +127,10 @@ func (d *dialog) referrer(ctx context.Context, user string) (c caller, ok bool, 
 		if errors.Is(err, problem.NotFound) {
 			return c, false, nil
 		}
-		if err == nil {
-			c, err = d.server.fromEndpoint(ctx, cred, d.client.Socket)
+		if err != nil {
+			return c, false, err
 		}
+		c, err = d.server.fromEndpoint(ctx, cred, d.client.Socket)
 		if err != nil {
 			return c, false, err
 		}
@@ -138,10 +139,14 @@ func (d *dialog) referrer(ctx context.Context, user string) (c caller, ok bool, 
 	default:
 		return c, false, nil
 	}
+
 	if c.to == "" {
 		c.to, err = d.server.addressOf(ctx, token.ProjectID, user)
+		if err != nil {
+			return c, false, err
+		}
 	}
-	return c, err == nil, err
+	return c, true, nil
 }
 
 // beginReference notes that a transfer is in progress. It returns false if a transfer is already in

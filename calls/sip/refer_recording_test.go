@@ -15,10 +15,10 @@ import (
 )
 
 // TestTransferRecorded shows that the recording of a call ends when a party transfers the call. If
-// the settings of the new parties require a recording, another recording begins.
+// the settings of the new parties require a recording, a new recording begins.
 func TestTransferRecorded(t *testing.T) {
-	var all *recordings.Recordings
-	w := newWorld(t, recordsInto(t, &all))
+	var stored *recordings.Recordings
+	w := newWorld(t, recordsInto(t, &stored))
 	w.recordsCalls("bob")
 	carol, dave := w.registered("carol"), w.registered("dave")
 	w.recordsCalls("dave")
@@ -31,32 +31,32 @@ func TestTransferRecorded(t *testing.T) {
 	eventually(t, "the recording to end with bob", func() bool { return !w.lastCall().Recorded })
 	hear(t, c.alice, c.alice.mediaOf(c.answered), carol, "hello carol")
 
-	carol.callID = invite.header("Call-ID")[0]
-	carol.transfers(request{method: "REFER", uri: "sip:selvage@" + w.udp.String(), to: invite.header("From")[0],
-		from: "phone-carol"}, "dave")
+	carol.transfers(carol.inAnsweredDialog("REFER", invite), "dave")
 	dave.takes(dave.expect("INVITE"))
 	eventually(t, "the call with dave to be recorded", func() bool { return w.lastCall().Recorded })
 	c.alice.hangsUp(c.answered)
 
-	owned := func(user string) int {
-		of := recordings.Filter{Owner: recordings.Owner{ProjectID: w.project, SubscriberID: w.subscribers[user]}}
-		return len(must[page.Page[recordings.Recording]](t)(all.List(t.Context(), of, page.Query{Size: 9})).Items)
-	}
 	for user, want := range map[string]int{"alice": 2, "bob": 1, "carol": 0, "dave": 1} {
-		if n := owned(user); n != want {
-			t.Errorf("%s has %d recordings, want %d", user, n, want)
+		owner := recordings.Owner{ProjectID: w.project, SubscriberID: w.subscribers[user]}
+		owned := must[page.Page[recordings.Recording]](t)(
+			stored.List(t.Context(), recordings.Filter{Owner: owner}, page.Query{Size: 9})).Items
+		if len(owned) != want {
+			t.Errorf("%s has %d recordings, want %d", user, len(owned), want)
 		}
 	}
 }
 
 // recordsInto returns a function that changes a configuration of calls so that they can be
-// recorded. The function also sets *all to the recordings.
-func recordsInto(t *testing.T, all **recordings.Recordings) func(*calls.Config) {
+// recorded. The function also sets *stored to the recordings.
+func recordsInto(t *testing.T, stored **recordings.Recordings) func(*calls.Config) {
 	return func(c *calls.Config) {
 		rows := c.Store.(*store.Store)
-		*all = recordings.New(recordings.Config{Store: rows, SubscriberOf: rows.SubscriberOf,
-			Media: storetest.Media(t, filepath.Join(t.TempDir(), "media"))})
-		spools := must[*record.Spools](t)(record.Open(record.Config{Dir: t.TempDir(), Recordings: *all}))
+		*stored = recordings.New(recordings.Config{
+			Store:        rows,
+			SubscriberOf: rows.SubscriberOf,
+			Media:        storetest.Media(t, filepath.Join(t.TempDir(), "media")),
+		})
+		spools := must[*record.Spools](t)(record.Open(record.Config{Dir: t.TempDir(), Recordings: *stored}))
 		t.Cleanup(func() { _ = spools.Close(context.Background()) })
 		c.Recorder = spools
 		c.IsRecorded = func(ctx context.Context, r calls.Record) (bool, error) {

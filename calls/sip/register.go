@@ -75,7 +75,8 @@ func (s *Server) changeRegister(
 ) (r register, err error) {
 	for range maxTries {
 		var old []byte
-		if r, old, err = s.registerOf(ctx, c.Owner()); err != nil {
+		r, old, err = s.registerOf(ctx, c.Owner())
+		if err != nil {
 			return r, err
 		}
 
@@ -203,7 +204,7 @@ func (s *Server) register(ctx context.Context, r *sip.Request, f flow, c fabric.
 			return b.Credential == c.ID && (wildcard || b.Secret != secret)
 		})
 		for _, contact := range contacts {
-			if err := reg.bind(s.binding(r, f, c, contact), contact.expires); err != nil {
+			if err := reg.bind(s.newBinding(r, f, c, contact), contact.expires); err != nil {
 				return err
 			}
 		}

@@ -14,19 +14,24 @@ func TestRegister(t *testing.T) {
 	w := newWorld(t)
 	for _, algorithm := range []string{"SHA-256", "MD5"} {
 		p := w.newPhone("alice")
-		p.algorithm, p.callID = algorithm, "registration by "+algorithm
-		m := p.register()
-		all := strings.Join(m.header("Contact"), "\n")
-		if want := p.conn.LocalAddr().String() + ";transport=udp>;expires=600"; !strings.Contains(all, want) {
-			t.Errorf("registering by %s returned the contacts %s, want %s", algorithm, all, want)
+		p.algorithm = algorithm
+		p.callID = "registration by " + algorithm
+		contacts := strings.Join(p.register().header("Contact"), "\n")
+		if want := p.conn.LocalAddr().String() + ";transport=udp>;expires=600"; !strings.Contains(contacts, want) {
+			t.Errorf("registering by %s returned the contacts %s, want %s", algorithm, contacts, want)
 		}
 	}
 
 	p := w.newPhone("alice")
 	p.send(p.write(p.registration(600), ""))
-	all := p.expect("401").header("WWW-Authenticate")
-	if len(all) != 2 || !strings.Contains(all[0], "SHA-256") || !strings.Contains(all[1], "MD5") {
-		t.Errorf("the challenges are %q, want SHA-256 and then MD5", all)
+	challenges := p.expect("401").header("WWW-Authenticate")
+	if len(challenges) != 2 {
+		t.Fatalf("the challenges are %q, want 2", challenges)
+	}
+	for i, algorithm := range []string{"SHA-256", "MD5"} {
+		if !strings.Contains(challenges[i], algorithm) {
+			t.Errorf("challenge %d is %q, want %s", i+1, challenges[i], algorithm)
+		}
 	}
 }
 
@@ -56,8 +61,8 @@ func TestUnregister(t *testing.T) {
 	p.send(p.write(r, ""))
 	challenge := p.expect("401")
 	text := p.write(r, p.authorize(challenge, r.method, r.uri, 1))
-	own := strings.SplitAfter(text[strings.Index(text, "Contact:"):], "\r\n")[0]
-	p.send(strings.Replace(text, own, "Contact: *\r\n", 1))
+	contact := message(text).header("Contact")[0]
+	p.send(strings.Replace(text, "Contact: "+contact, "Contact: *", 1))
 	if m := p.expect("200"); len(m.header("Contact")) != 0 {
 		t.Errorf("unregistering all contacts returned\n%s\nwant 200 without a contact", m)
 	}
@@ -83,12 +88,13 @@ func TestWrongCredentials(t *testing.T) {
 
 	p = w.newPhone("alice")
 	r := p.registration(600)
-	p.send(p.write(r, p.authorize(message(`nonce="AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"`), r.method, r.uri, 1)))
+	madeUp := message(`nonce="` + strings.Repeat("A", 43) + `"`)
+	p.send(p.write(r, p.authorize(madeUp, r.method, r.uri, 1)))
 	if m := p.next(deadline); m.kind() != "401" {
 		t.Errorf("registering with a made-up nonce returned\n%s\nwant 401", m)
 	}
-	p.send(p.write(request{method: "REGISTER", uri: "sip:selvage.test", to: r.to, from: "x"},
-		"Authorization: Digest username=\"alice\r\n"))
+	malformed := request{method: "REGISTER", uri: "sip:selvage.test", to: r.to, from: "x"}
+	p.send(p.write(malformed, "Authorization: Digest username=\"alice\r\n"))
 	if m := p.next(deadline); m.kind() != "401" {
 		t.Errorf("registering with malformed credentials returned\n%s\nwant 401", m)
 	}
@@ -114,7 +120,7 @@ func TestReplay(t *testing.T) {
 	thief.conn = thief.from("127.0.0.2")
 	thief.send(strings.Replace(sent, "branch=z9hG4bK", "branch=z9hG4bKthief", 1))
 	if m := thief.next(deadline); m.kind() != "401" {
-		t.Errorf("a request replayed from another address returned\n%s\nwant 401", m)
+		t.Errorf("a request replayed from a different address returned\n%s\nwant 401", m)
 	}
 }
 
@@ -209,13 +215,13 @@ func TestTakenConnection(t *testing.T) {
 	p := w.newPhone("bob")
 	p.conn = conn
 	p.register()
-	at := conn.LocalAddr()
+	former := conn.LocalAddr()
 	_ = conn.(*net.TCPConn).SetLinger(0) // the address is free immediately
 	_ = conn.Close()
 	eventually(t, "the connection to end", func() bool { return w.server.Stats().Streams == 0 })
 
 	thief := w.newPhone("bob")
-	thief.conn = must[net.Conn](t)((&net.Dialer{LocalAddr: at}).Dial("tcp", w.udp.String()))
+	thief.conn = must[net.Conn](t)((&net.Dialer{LocalAddr: former}).Dial("tcp", w.udp.String()))
 	eventually(t, "the other connection", func() bool { return w.server.Stats().Streams == 1 })
 	alice := w.newPhone("alice")
 	if m := alice.dialed("bob"); m.kind() != "480" {
@@ -238,7 +244,8 @@ func TestManyStrangers(t *testing.T) {
 
 	for i := range 5 {
 		p := w.newPhone("bob")
-		p.conn, p.callID = connect(), fmt.Sprint("phone ", i)
+		p.conn = connect()
+		p.callID = fmt.Sprint("phone ", i)
 		p.register()
 	}
 
@@ -265,7 +272,7 @@ func TestExpiry(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("alice")
 	if _, m := p.ask(p.registration(30)); m.kind() != "423" || len(m.header("Min-Expires")) != 1 {
-		t.Errorf("registering for 30 s returned\n%s\nwant 423", m)
+		t.Errorf("registering for 30 s returned\n%s\nwant 423 with one Min-Expires", m)
 	}
 	if _, m := p.ask(p.registration(86400)); m.kind() != "200" || !strings.Contains(string(m), "expires=600") {
 		t.Errorf("registering for a day returned\n%s\nwant 200 with expires=600", m)
@@ -318,7 +325,8 @@ func TestEndedCredentials(t *testing.T) {
 	}
 
 	p = w.newPhone("carol")
-	p.password, p.callID = "another", "again"
+	p.password = "another"
+	p.callID = "again"
 	p.register()
 	if !rings() {
 		t.Error("a phone with the new password does not ring")
@@ -326,7 +334,8 @@ func TestEndedCredentials(t *testing.T) {
 
 	update(map[string]json.RawMessage{"encryption": quoted("required")})
 	p = w.newPhone("carol")
-	p.password, p.callID = "another", "without encryption"
+	p.password = "another"
+	p.callID = "without encryption"
 	if _, m := p.ask(p.registration(600)); m.kind() != "403" {
 		t.Errorf("registering without encryption, which is required, returned\n%s\nwant 403", m)
 	}

@@ -66,27 +66,27 @@ func (s registrar) runGateways(ctx context.Context) {
 
 // readGateways reads all gateways, and begins the registrations that are due.
 func (s registrar) readGateways(ctx context.Context) error {
-	all, err := s.c.Fabric.Gateways.All(ctx)
+	gateways, err := s.c.Fabric.Gateways.All(ctx)
 	if err != nil {
 		return err
 	}
 
 	s.mu.Lock()
-	s.gateways = all
+	s.gateways = gateways
 	waiting := make(map[string]int) // registrations by project; "" counts all
 	for id, r := range s.registrations {
 		if r.pending {
 			waiting[r.project]++
 			waiting[""]++
 		}
-		if !slices.ContainsFunc(all, func(g fabric.Gateway) bool { return g.ID == id && g.Registers }) {
+		if !slices.ContainsFunc(gateways, func(g fabric.Gateway) bool { return g.ID == id && g.Registers }) {
 			delete(s.registrations, id)
 		}
 	}
 	s.mu.Unlock()
 
-	wanted := make(map[string]int)
-	for _, g := range all {
+	wanted := make(map[string]int) // registrations by project
+	for _, g := range gateways {
 		if !g.Registers {
 			continue
 		}
@@ -104,7 +104,8 @@ func (s registrar) isRegistrar(ctx context.Context, g fabric.Gateway) bool {
 	if s.c.Alone {
 		return true
 	}
-	key, node := session.Key{Kind: "registrar", ID: g.ID}, []byte(s.c.Node)
+	key := session.Key{Kind: "registrar", ID: g.ID}
+	node := []byte(s.c.Node)
 	err := s.c.Sessions.Add(ctx, key, node, registrarFor)
 	if errors.Is(err, problem.Conflict) {
 		err = s.c.Sessions.CompareAndSwap(ctx, key, node, node, registrarFor)
@@ -122,8 +123,13 @@ func (s registrar) registerAt(ctx context.Context, g fabric.Gateway, waiting map
 	s.mu.Lock()
 	r := s.registrations[g.ID]
 	if r == nil || r.updated != g.Updated {
-		r = &enrollment{project: g.ProjectID, callID: rand.Text() + "@selvage", tag: newTag(), user: rand.Text(),
-			updated: g.Updated}
+		r = &enrollment{
+			project: g.ProjectID,
+			callID:  rand.Text() + "@selvage",
+			tag:     newTag(),
+			user:    rand.Text(),
+			updated: g.Updated,
+		}
 		s.registrations[g.ID] = r
 	}
 
@@ -146,21 +152,29 @@ func (s registrar) registerAt(ctx context.Context, g fabric.Gateway, waiting map
 func (s registrar) reachRegistrar(ctx context.Context, g fabric.Gateway, r *enrollment) {
 	ctx, cancel := context.WithTimeout(ctx, reachFor)
 	defer cancel()
-	at, err := trunks(s).resolve(ctx, g)
-	var f flow
-	if err == nil {
-		f, err = trunks(s).flowTo(ctx, g, at)
-	}
+	f, err := s.connectTo(ctx, g, r)
 	if err != nil {
 		s.log.Warn("registering at a SIP gateway", "gateway_id", g.ID, "host", addressOfGateway(g), "error", err)
 		s.registered(r, 0)
 		return
 	}
+	s.sendRegister(g, r, f, nil)
+}
 
+// connectTo returns the connection to a gateway, and notes the gateway's address in r.
+func (s registrar) connectTo(ctx context.Context, g fabric.Gateway, r *enrollment) (flow, error) {
+	at, err := trunks(s).resolve(ctx, g)
+	if err != nil {
+		return flow{}, err
+	}
+	f, err := trunks(s).flowTo(ctx, g, at)
+	if err != nil {
+		return flow{}, err
+	}
 	s.mu.Lock()
 	r.at = at
 	s.mu.Unlock()
-	s.sendRegister(g, r, f, nil)
+	return f, nil
 }
 
 // sendRegister sends a REGISTER to a gateway (RFC 3261, section 10.2).
@@ -269,7 +283,7 @@ func (s *Server) registeredAt(from netip.Addr, user string) (ids map[string]bool
 // isGateway reports whether any gateway in the latest list accepts calls from an address.
 func (s *Server) isGateway(from netip.Addr) bool {
 	s.mu.Lock()
-	all := s.gateways
+	gateways := s.gateways
 	s.mu.Unlock()
-	return slices.ContainsFunc(all, func(g fabric.Gateway) bool { return g.Accepts(from) })
+	return slices.ContainsFunc(gateways, func(g fabric.Gateway) bool { return g.Accepts(from) })
 }

@@ -20,8 +20,11 @@ func TestRegistrationsAreShared(t *testing.T) {
 	victim := w.project
 	w.project = must[fabric.Project](t)(w.fabric.Projects.Create(t.Context(), "two")).ID
 	for i := range 70 {
-		w.newCarrier(map[string]json.RawMessage{"name": quoted(fmt.Sprint("Silent ", i)),
-			"register": json.RawMessage("true"), "uri": quoted("trunk@" + silent.LocalAddr().String())})
+		w.newCarrier(map[string]json.RawMessage{
+			"name":     quoted(fmt.Sprint("Silent ", i)),
+			"register": json.RawMessage("true"),
+			"uri":      quoted("trunk@" + silent.LocalAddr().String()),
+		})
 	}
 
 	w.project = victim
@@ -41,9 +44,12 @@ func TestSilentGatewaysHoldUpNothing(t *testing.T) {
 	victim := w.project
 	w.project = must[fabric.Project](t)(w.fabric.Projects.Create(t.Context(), "two")).ID
 	for i := range 5 { // each handshake takes five seconds
-		w.newCarrier(map[string]json.RawMessage{"name": quoted(fmt.Sprint("Silent ", i)),
-			"register": json.RawMessage("true"), "transport": quoted("tls"),
-			"uri": quoted("trunk@" + silent.Addr().String())})
+		w.newCarrier(map[string]json.RawMessage{
+			"name":      quoted(fmt.Sprint("Silent ", i)),
+			"register":  json.RawMessage("true"),
+			"transport": quoted("tls"),
+			"uri":       quoted("trunk@" + silent.Addr().String()),
+		})
 	}
 
 	w.project = victim
@@ -63,6 +69,13 @@ func TestTrunksByName(t *testing.T) {
 	carrier := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
 	t.Cleanup(func() { _ = carrier.Close() })
 	opened, invited := make(chan net.Conn, 10), make(chan string, 10)
+	passInvites := func(conn net.Conn) {
+		for lines := bufio.NewScanner(conn); lines.Scan(); {
+			if strings.HasPrefix(lines.Text(), "INVITE ") {
+				invited <- lines.Text()
+			}
+		}
+	}
 	go func() {
 		for {
 			conn, err := carrier.Accept()
@@ -70,20 +83,18 @@ func TestTrunksByName(t *testing.T) {
 				return // the test has ended
 			}
 			opened <- conn
-			go func() {
-				for lines := bufio.NewScanner(conn); lines.Scan(); {
-					if strings.HasPrefix(lines.Text(), "INVITE ") {
-						invited <- lines.Text()
-					}
-				}
-			}()
+			go passInvites(conn)
 		}
 	}()
 
 	_, port, _ := net.SplitHostPort(carrier.Addr().String())
 	for prefix, host := range map[string]string{"+49": "127.0.0.1", "+1": "localhost"} {
-		w.newCarrier(map[string]json.RawMessage{"name": quoted("At " + host), "transport": quoted("tcp"),
-			"uri": quoted("trunk@" + host + ":" + port), "prefixes": json.RawMessage(`["` + prefix + `"]`)})
+		w.newCarrier(map[string]json.RawMessage{
+			"name":      quoted("At " + host),
+			"transport": quoted("tcp"),
+			"uri":       quoted("trunk@" + host + ":" + port),
+			"prefixes":  json.RawMessage(`["` + prefix + `"]`),
+		})
 	}
 
 	w.permit(fabric.OutboundOn, "+49 +1")

@@ -15,17 +15,24 @@ func (p *phone) presses(m message, digit byte, at uint32) {
 	p.t.Helper()
 	for _, rest := range []string{"\x0a\x00\xa0", "\x0a\x01\x40", "\x8a\x01\xe0", "\x8a\x01\xe0"} {
 		p.seq++
-		packet := rtp.Packet{Header: rtp.Header{Version: 2, PayloadType: 101, SequenceNumber: uint16(p.seq), SSRC: 9,
-			Timestamp: at}, Payload: append([]byte{keyOf(digit)}, rest...)}
-		must[int](p.t)(p.rtp.WriteToUDP(must[[]byte](p.t)(packet.Marshal()), p.mediaOf(m)))
+		header := rtp.Header{
+			Version:        2,
+			PayloadType:    101,
+			SequenceNumber: uint16(p.seq),
+			SSRC:           9,
+			Timestamp:      at,
+		}
+		packet := rtp.Packet{Header: header, Payload: append([]byte{keyOf(digit)}, rest...)}
+		data := must[[]byte](p.t)(packet.Marshal())
+		must[int](p.t)(p.rtp.WriteToUDP(data, p.mediaOf(m)))
 	}
 }
 
 // informs sends a digit as an INFO request.
 func (p *phone) informs(m message, digit string) {
 	p.t.Helper()
-	r := p.inDialog("INFO", m)
-	r.headers, r.body = "Content-Type: application/dtmf-relay\r\n", "Signal="+digit+"\r\nDuration=160\r\n"
+	body := "Signal=" + digit + "\r\nDuration=160\r\n"
+	r := p.inDialog("INFO", m).with("Content-Type: application/dtmf-relay\r\n", body)
 	p.send(p.write(r, ""))
 	p.expect("200")
 }
@@ -39,8 +46,10 @@ func gathering(more string) string {
 // TestScriptDigits gathers the digits that alice presses, as INFO and as telephone events.
 // Gathering ends with the last of four digits, or with a #.
 func TestScriptDigits(t *testing.T) {
-	w, h := newScripted(t, nil, gathering(`4, "seconds": 60}, {"verb": "hangup"}`),
-		gathering(`8, "seconds": 60}, {"verb": "hangup"}`), gathering(`1, "seconds": 60}`))
+	w, h := newScripted(t, nil,
+		gathering(`4, "seconds": 60}, {"verb": "hangup"}`),
+		gathering(`8, "seconds": 60}, {"verb": "hangup"}`),
+		gathering(`1, "seconds": 60}`))
 	alice := w.newPhone("alice")
 	m := alice.answeredBy("menu")
 	alice.hearsTone(m)
@@ -49,26 +58,24 @@ func TestScriptDigits(t *testing.T) {
 	alice.presses(m, '2', 8000)
 	alice.presses(m, '2', 9600)
 	alice.presses(m, 'A', 11200)
-	if q := <-h.asked; q.Last == nil || q.Last.Verb != "play" || q.Last.Digits != "522A" {
-		t.Errorf("the request to the webhook has the result %+v, want the digits 522A", q.Last)
-	}
+	h.wasTold(t, result{Verb: "play", Digits: "522A"})
+
 	alice.informs(m, "0")
 	alice.informs(m, "#")
-	if q := <-h.asked; q.Last == nil || q.Last.Digits != "0" {
-		t.Errorf("the request to the webhook has the result %+v, want the digit 0", q.Last)
-	}
+	h.wasTold(t, result{Verb: "play", Digits: "0"})
 
 	alice.informs(m, "#")
-	if q := <-h.asked; q.Last == nil || q.Last.Digits != "#" {
-		t.Errorf("the request to the webhook has the result %+v, want #", q.Last)
-	}
+	h.wasTold(t, result{Verb: "play", Digits: "#"})
 	alice.respond(alice.expect("BYE"), "200 OK", "")
 }
 
 // TestScriptKeepsDigits shows that the next verbs get the digits that alice pressed before, but no
 // more than 64 of them.
 func TestScriptKeepsDigits(t *testing.T) {
-	w, h := newScripted(t, nil, `{"verbs": [{"verb": "answer"}]}`, gathering(`32}`), gathering(`32}`),
+	w, h := newScripted(t, nil,
+		`{"verbs": [{"verb": "answer"}]}`,
+		gathering(`32}`),
+		gathering(`32}`),
 		gathering(`32, "seconds": 1}, {"verb": "answer"}`))
 	h.pause = make(chan struct{})
 	alice := w.newPhone("alice")
@@ -81,11 +88,9 @@ func TestScriptKeepsDigits(t *testing.T) {
 
 	<-h.asked
 	<-h.asked
-	for _, want := range []string{strings.Repeat("7", 32), strings.Repeat("7", 32), ""} {
-		if q := <-h.asked; q.Last == nil || q.Last.Digits != want {
-			t.Errorf("the request to the webhook has the result %+v, want the digits %q", q.Last, want)
-		}
-	}
+	h.wasTold(t, result{Verb: "play", Digits: strings.Repeat("7", 32)})
+	h.wasTold(t, result{Verb: "play", Digits: strings.Repeat("7", 32)})
+	h.wasTold(t, result{Verb: "answer"})
 }
 
 // TestScriptWithoutDigits shows that the next verb is carried out if nobody presses a digit.
@@ -95,8 +100,6 @@ func TestScriptWithoutDigits(t *testing.T) {
 	m := alice.answeredBy("menu")
 	alice.hearsTone(m)
 	<-h.asked
-	if q := <-h.asked; q.Last == nil || q.Last.Verb != "answer" || q.Last.Digits != "" {
-		t.Errorf("the request to the webhook has the result %+v, want that of answer without digits", q.Last)
-	}
+	h.wasTold(t, result{Verb: "answer"})
 	alice.respond(alice.expect("BYE"), "200 OK", "")
 }

@@ -133,14 +133,21 @@ func New(c Config) *Server {
 	_, _ = rand.Read(secret) // never fails
 
 	s := &Server{
-		c: c, log: c.Log,
-		nonces: nonces{secret: secret}, open: limit.Connections{Most: maxStreams, PerNetwork: maxPerNetwork},
-		unproven: limit.Connections{Most: maxUnproven, PerNetwork: maxUnprovenEach},
-		rates:    newRates(), workers: make(chan struct{}, maxWorkers),
-		streams: make(map[netip.AddrPort]*stream), trunks: make(map[trunk]*stream),
-		served: make(map[serverKey]*serverTx), sent: make(map[string]*clientTx),
-		dialogs: make(map[dialogKey]*dialog), legs: make(map[string]*dialog),
-		pinged: make(map[netip.AddrPort]time.Time), registrations: make(map[string]*enrollment),
+		c:             c,
+		log:           c.Log,
+		nonces:        nonces{secret: secret},
+		open:          limit.Connections{Most: maxStreams, PerNetwork: maxPerNetwork},
+		unproven:      limit.Connections{Most: maxUnproven, PerNetwork: maxUnprovenEach},
+		rates:         newRates(),
+		workers:       make(chan struct{}, maxWorkers),
+		streams:       make(map[netip.AddrPort]*stream),
+		trunks:        make(map[trunk]*stream),
+		served:        make(map[serverKey]*serverTx),
+		sent:          make(map[string]*clientTx),
+		dialogs:       make(map[dialogKey]*dialog),
+		legs:          make(map[string]*dialog),
+		pinged:        make(map[netip.AddrPort]time.Time),
+		registrations: make(map[string]*enrollment),
 	}
 	if c.UDP != nil {
 		s.ports.plain = c.UDP.LocalAddr().(*net.UDPAddr).Port
@@ -286,9 +293,18 @@ type Stats struct {
 // Stats returns the current metrics.
 func (s *Server) Stats() Stats {
 	c := &s.counters
-	st := Stats{Received: c.received.Load(), Malformed: c.malformed.Load(), Limited: c.limited.Load(),
-		Registered: c.registered.Load(), Denied: c.denied.Load(), Blocked: c.blocked.Load(),
-		Inbound: c.inbound.Load(), Outbound: c.outbound.Load(), Sent: c.sent.load(), Answered: c.answered.load()}
+	st := Stats{
+		Received:   c.received.Load(),
+		Malformed:  c.malformed.Load(),
+		Limited:    c.limited.Load(),
+		Registered: c.registered.Load(),
+		Denied:     c.denied.Load(),
+		Blocked:    c.blocked.Load(),
+		Inbound:    c.inbound.Load(),
+		Outbound:   c.outbound.Load(),
+		Sent:       c.sent.load(),
+		Answered:   c.answered.load(),
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st.Dialogs, st.Streams = len(s.legs), len(s.streams)+len(s.trunks)

@@ -36,13 +36,12 @@ func (d *dialog) tell(e calls.Event) {
 	if e.Node != "" {
 		d.node = e.Node
 	}
-
-	d.mu.Unlock()
-	switch e.Kind {
-	case calls.EarlyMedia:
-		d.mu.Lock()
+	if e.Kind == calls.EarlyMedia {
 		d.sdp = e.SDP
-		d.mu.Unlock()
+	}
+	d.mu.Unlock()
+
+	switch e.Kind {
 	case calls.StateChanged:
 		if e.State == calls.Ringing && d.received != nil {
 			d.received.respond(response(d.invite, 180, "Ringing", nil, d.server.contactFor(d.flow)), nil)
@@ -66,8 +65,8 @@ func (d *dialog) tellAnswered() {
 	sdp := d.sdp
 	d.mu.Unlock()
 	if wanted {
-		d.received.respond(response(d.invite, 200, "OK", []byte(sdp), d.server.contactFor(d.flow), allow, userAgent),
-			d.unacknowledged)
+		accepted := response(d.invite, 200, "OK", []byte(sdp), d.server.contactFor(d.flow), allow, userAgent)
+		d.received.respond(accepted, d.unacknowledged)
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pion/rtp"
 	"github.com/pion/srtp/v3"
 
 	"github.com/selvage/selvage/calls"
@@ -31,9 +30,13 @@ var certificate = sync.OnceValue(func() tls.Certificate {
 		panic(err)
 	}
 
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		DNSNames:     []string{"localhost"},
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(24 * time.Hour),
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		panic(err)
@@ -48,9 +51,9 @@ var certificate = sync.OnceValue(func() tls.Certificate {
 
 // trusted returns the certificate authorities that the phones in these tests trust.
 func trusted() *x509.CertPool {
-	all := x509.NewCertPool()
-	all.AddCert(certificate().Leaf)
-	return all
+	roots := x509.NewCertPool()
+	roots.AddCert(certificate().Leaf)
+	return roots
 }
 
 // overTLS makes the phone use a TLS connection.
@@ -66,11 +69,14 @@ func (p *phone) overTLS() *phone {
 func (w *world) requireSRTP(name string) {
 	w.t.Helper()
 	subscriber := w.subscribers[name]
-	all := must[page.Page[fabric.SIPCredential]](w.t)(
-		w.fabric.SIP.ListCredentials(w.t.Context(), w.project, subscriber, page.Query{Size: 1}))
-	must[fabric.SIPCredential](w.t)(w.fabric.SIP.UpdateCredential(w.t.Context(), w.project, subscriber, all.Items[0].ID,
-		map[string]json.RawMessage{"encryption": quoted("required"),
-			"ciphers": json.RawMessage(`["AEAD_AES_256_GCM_8","AES_CM_128_HMAC_SHA1_80"]`)}))
+	credentials := must[page.Page[fabric.SIPCredential]](w.t)(
+		w.fabric.SIP.ListCredentials(w.t.Context(), w.project, subscriber, page.Query{Size: 1})).Items
+	encryption := map[string]json.RawMessage{
+		"encryption": quoted("required"),
+		"ciphers":    json.RawMessage(`["AEAD_AES_256_GCM_8","AES_CM_128_HMAC_SHA1_80"]`),
+	}
+	must[fabric.SIPCredential](w.t)(
+		w.fabric.SIP.UpdateCredential(w.t.Context(), w.project, subscriber, credentials[0].ID, encryption))
 }
 
 // phoneKey is the key of phones in these tests.
@@ -78,8 +84,9 @@ var phoneKey = strings.Repeat("k", 30)
 
 // secureOffer returns a description of the phone's media with SRTP.
 func (p *phone) secureOffer(tag string) string {
-	return strings.Replace(p.offer("sendrecv"), "RTP/AVP", "RTP/SAVP", 1) + "a=crypto:" + tag +
-		" AES_CM_128_HMAC_SHA1_80 inline:" + base64.StdEncoding.EncodeToString([]byte(phoneKey)) + "\r\n"
+	offer := strings.Replace(p.offer("sendrecv"), "RTP/AVP", "RTP/SAVP", 1)
+	key := base64.StdEncoding.EncodeToString([]byte(phoneKey))
+	return offer + "a=crypto:" + tag + " AES_CM_128_HMAC_SHA1_80 inline:" + key + "\r\n"
 }
 
 var keyIn = regexp.MustCompile(`a=crypto:(\d+) AES_CM_128_HMAC_SHA1_80 inline:(\S+)`)
@@ -87,13 +94,17 @@ var keyIn = regexp.MustCompile(`a=crypto:(\d+) AES_CM_128_HMAC_SHA1_80 inline:(\
 // serverKey returns the tag and the key in the server's description.
 func serverKey(t *testing.T, m message) (tag, key string) {
 	t.Helper()
-	match := keyIn.FindStringSubmatch(m.body())
-	if match == nil || !strings.Contains(m.body(), "RTP/SAVP 0") {
+	if !strings.Contains(m.body(), "RTP/SAVP 0") {
 		t.Fatalf("the description is\n%s\nwant SRTP", m)
+	}
+	match := keyIn.FindStringSubmatch(m.body())
+	if match == nil {
+		t.Fatalf("the description is\n%s\nwant a key", m)
 	}
 	return match[1], string(must[[]byte](t)(base64.StdEncoding.DecodeString(match[2])))
 }
 
+// cipher returns the SRTP state for a key, which is followed by its salt.
 func cipher(t *testing.T, key string) *srtp.Context {
 	t.Helper()
 	return must[*srtp.Context](t)(
@@ -104,21 +115,29 @@ func cipher(t *testing.T, key string) *srtp.Context {
 // server's key for its media to the listener.
 func hearSecure(t *testing.T, from *phone, to *net.UDPAddr, listener *phone, key, payload string) {
 	t.Helper()
-	out, in, b := cipher(t, phoneKey), cipher(t, key), make([]byte, 2048)
+	outgoing, incoming := cipher(t, phoneKey), cipher(t, key)
 	for seq := range uint16(1500) {
-		packet := must[[]byte](t)((&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: seq, SSRC: 9,
-			Timestamp: uint32(seq) * 160}, Payload: []byte(payload)}).Marshal())
-		must[int](t)(from.rtp.WriteToUDP(must[[]byte](t)(out.EncryptRTP(nil, packet, nil)), to))
-		_ = listener.rtp.SetReadDeadline(time.Now().Add(40 * time.Millisecond))
-		n, err := listener.rtp.Read(b)
-		if err != nil {
-			continue
-		}
-		if plain, err := in.DecryptRTP(nil, b[:n], nil); err == nil && strings.HasSuffix(string(plain), payload) {
+		packet := rtpPacket(t, 0, seq, payload)
+		encrypted := must[[]byte](t)(outgoing.EncryptRTP(nil, packet, nil))
+		must[int](t)(from.rtp.WriteToUDP(encrypted, to))
+		if listener.receivesSecure(incoming, payload) {
 			return
 		}
 	}
 	t.Fatalf("the phone of %s did not receive %q", listener.user, payload)
+}
+
+// receivesSecure reports whether the next SRTP packet to the phone arrives within a short time and
+// ends in payload.
+func (p *phone) receivesSecure(incoming *srtp.Context, payload string) bool {
+	b := make([]byte, 2048)
+	_ = p.rtp.SetReadDeadline(time.Now().Add(40 * time.Millisecond))
+	n, err := p.rtp.Read(b)
+	if err != nil {
+		return false
+	}
+	plain, err := incoming.DecryptRTP(nil, b[:n], nil)
+	return err == nil && strings.HasSuffix(string(plain), payload)
 }
 
 // TestSecurePhones makes a call between two phones whose credentials require encryption. Both
@@ -138,36 +157,46 @@ func TestSecurePhones(t *testing.T) {
 	r.body = alice.secureOffer("7")
 	alice.ask(r) // the response is 100
 	invite := bob.expect("INVITE")
-	if via := invite.header("Via")[0]; !strings.HasPrefix(via, "SIP/2.0/TLS ") ||
-		!strings.Contains(invite.body(), "a=crypto:1 AEAD_AES_256_GCM inline:") {
-		t.Errorf("bob's phone got\n%s\nwant TLS, and AEAD_AES_256_GCM first", invite)
+	if via := invite.header("Via")[0]; !strings.HasPrefix(via, "SIP/2.0/TLS ") {
+		t.Errorf("bob's phone was invited by %s, want TLS", via)
+	}
+	if first := "a=crypto:1 AEAD_AES_256_GCM inline:"; !strings.Contains(invite.body(), first) {
+		t.Errorf("the offer to bob's phone is\n%s\nwant %s", invite.body(), first)
 	}
 
-	tag, bobs := serverKey(t, invite)
-	bob.respond(invite, "200 OK", bob.secureOffer(tag))
+	bobsTag, keyToBob := serverKey(t, invite)
+	bob.respond(invite, "200 OK", bob.secureOffer(bobsTag))
 	bob.expect("ACK")
 	if m := alice.next(deadline); m.kind() != "180" {
 		t.Fatalf("alice's phone got\n%s\nwant 180", m)
 	}
 
 	answered := alice.expect("200")
-	tag, alices := serverKey(t, answered)
-	if tag != "7" || alices == bobs || alices == phoneKey || bobs == phoneKey {
-		t.Error("the answer's tag differs from the offer's tag, or two descriptions have the same key")
+	alicesTag, keyToAlice := serverKey(t, answered)
+	if alicesTag != "7" {
+		t.Errorf("the answer has the tag %s, want 7 as in the offer", alicesTag)
 	}
-	hearSecure(t, alice, alice.mediaOf(answered), bob, bobs, "hello bob")
-	hearSecure(t, bob, bob.mediaOf(invite), alice, alices, "hello alice")
+	if keyToAlice == keyToBob {
+		t.Error("the server uses the same key for both phones")
+	}
+	for user, key := range map[string]string{"alice": keyToAlice, "bob": keyToBob} {
+		if key == phoneKey {
+			t.Errorf("the server's key for its media to %s is the phone's own key", user)
+		}
+	}
+	hearSecure(t, alice, alice.mediaOf(answered), bob, keyToBob, "hello bob")
+	hearSecure(t, bob, bob.mediaOf(invite), alice, keyToAlice, "hello alice")
 
-	stolen := w.newPhone("alice")
-	stolen.callID, stolen.seq = alice.callID, alice.seq
-	update := alice.inDialog("INVITE", answered)
-	update.headers, update.body = sdpType, alice.secureOffer("7")
-	stolen.send(stolen.write(update, ""))
-	if m := stolen.expect("481"); strings.Contains(string(m), "crypto") {
+	thief := w.newPhone("alice")
+	thief.callID = alice.callID
+	thief.seq = alice.seq
+	update := alice.inDialog("INVITE", answered).with(sdpType, alice.secureOffer("7"))
+	thief.send(thief.write(update, ""))
+	if m := thief.expect("481"); strings.Contains(string(m), "crypto") {
 		t.Errorf("the response over UDP is\n%s\nwant no key", m)
 	}
 	alice.send(alice.write(update, ""))
-	if _, key := serverKey(t, alice.expect("200")); key != alices {
+	if _, key := serverKey(t, alice.expect("200")); key != keyToAlice {
 		t.Error("after an update, the server has a different key")
 	}
 
@@ -188,11 +217,11 @@ func TestRequiredEncryption(t *testing.T) {
 	early := w.newPhone("bob")
 	early.register()
 	w.requireSRTP("bob")
-	for name, r := range map[string]request{"REGISTER": early.registration(600), "INVITE": early.invitation("alice")} {
+	for _, r := range []request{early.registration(600), early.invitation("alice")} {
 		p := w.newPhone("bob")
-		p.callID = name
+		p.callID = r.method
 		if _, m := p.ask(r); m.kind() != "403" {
-			t.Errorf("%s without TLS returned\n%s\nwant 403", name, m)
+			t.Errorf("%s without TLS returned\n%s\nwant 403", r.method, m)
 		}
 	}
 
@@ -222,8 +251,11 @@ func TestPlainTLS(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("alice").overTLS()
 	_, m := p.dial("echo")
-	if m.kind() != "200" || strings.Contains(m.body(), "crypto") {
-		t.Fatalf("calling echo returned\n%s\nwant 200 with RTP", m)
+	if m.kind() != "200" {
+		t.Fatalf("calling echo returned\n%s\nwant 200", m)
+	}
+	if strings.Contains(m.body(), "crypto") {
+		t.Fatalf("the answer to an offer of RTP is\n%s\nwant no key", m.body())
 	}
 	hear(t, p, p.mediaOf(m), p, "hello myself")
 
@@ -231,10 +263,11 @@ func TestPlainTLS(t *testing.T) {
 	plain.conn = must[net.Conn](t)(net.Dial("tcp", w.tls))
 	t.Cleanup(func() { _ = plain.conn.Close() })
 	plain.send(plain.write(plain.registration(600), ""))
-	b := make([]byte, 100)
+	response := make([]byte, 100)
 	_ = plain.conn.SetReadDeadline(time.Now().Add(deadline))
-	if n, err := plain.conn.Read(b); err == nil && strings.HasPrefix(string(b[:n]), "SIP") {
-		t.Errorf("a client without TLS got %q, want no response", b[:n])
+	n, err := plain.conn.Read(response)
+	if err == nil && strings.HasPrefix(string(response[:n]), "SIP") {
+		t.Errorf("a client without TLS got %q, want no SIP response", response[:n])
 	}
 }
 
@@ -243,11 +276,13 @@ func TestPlainTLS(t *testing.T) {
 func TestSecureGateway(t *testing.T) {
 	w := newWorld(t)
 	w.permit(fabric.OutboundOn, "+49")
-	carrier := must[net.Listener](t)(tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
-		Certificates: []tls.Certificate{certificate()}}))
+	serverTLS := &tls.Config{Certificates: []tls.Certificate{certificate()}}
+	carrier := must[net.Listener](t)(tls.Listen("tcp", "127.0.0.1:0", serverTLS))
 	t.Cleanup(func() { _ = carrier.Close() })
-	_, id := w.newCarrier(map[string]json.RawMessage{"encryption": quoted("required"),
-		"uri": quoted("trunk@" + carrier.Addr().String())})
+	_, id := w.newCarrier(map[string]json.RawMessage{
+		"encryption": quoted("required"),
+		"uri":        quoted("trunk@" + carrier.Addr().String()),
+	})
 	alice := w.newPhone("alice")
 	r, m := alice.dial("+4930123456")
 	if m.kind() != "500" {
@@ -255,8 +290,7 @@ func TestSecureGateway(t *testing.T) {
 	}
 	alice.send(alice.acknowledge(r, m))
 
-	must[fabric.Resource](t)(w.fabric.Resources.Update(t.Context(), w.project,
-		w.fabric.Resources.Kinds().ByType("sip_gateway"), id, map[string]json.RawMessage{"transport": quoted("tls")}))
+	w.changeGateway(id, map[string]json.RawMessage{"transport": quoted("tls")})
 	if _, m := alice.dial("+4930123456"); m.kind() != "180" {
 		t.Fatalf("calling through the gateway over TLS returned\n%s\nwant 180", m)
 	}
@@ -269,24 +303,17 @@ func TestSecureGateway(t *testing.T) {
 	trunk.respond(invite, "200 OK", trunk.secureOffer(tag))
 	trunk.expect("ACK")
 	answered := alice.expect("200")
-	out := cipher(t, key)
-	b := make([]byte, 2048)
+	incoming := cipher(t, key)
 	heard := false
-	for seq := range uint16(1500) {
+	for seq := uint16(0); seq < 1500 && !heard; seq++ {
 		alice.say(alice.mediaOf(answered), seq, "hello carrier")
-		_ = trunk.rtp.SetReadDeadline(time.Now().Add(40 * time.Millisecond))
-		if n, err := trunk.rtp.Read(b); err == nil {
-			plain, err := out.DecryptRTP(nil, b[:n], nil)
-			if heard = err == nil && strings.HasSuffix(string(plain), "hello carrier"); heard {
-				break
-			}
-		}
+		heard = trunk.receivesSecure(incoming, "hello carrier")
 	}
 
 	if !heard {
 		t.Error("the gateway did not hear the phone over SRTP")
 	}
-	if r := w.lastCall(); r.State != calls.InCall {
-		t.Errorf("the call is %s, want %s", r.State, calls.InCall)
+	if got := w.lastCall().State; got != calls.InCall {
+		t.Errorf("the call is %s, want %s", got, calls.InCall)
 	}
 }

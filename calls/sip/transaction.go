@@ -60,7 +60,8 @@ func (s *Server) serve(r *sip.Request, f flow) (t *serverTx, fresh bool) {
 	if t == nil && len(s.served) < maxTransactions && !s.closed {
 		t = &serverTx{server: s, key: key, flow: f, seq: r.CSeq().SeqNo}
 		t.timer = s.after(calledFor, t.end)
-		s.served[key], fresh = t, true
+		s.served[key] = t
+		fresh = true
 	}
 	s.mu.Unlock()
 	if t != nil && !fresh {
@@ -108,7 +109,8 @@ func (t *serverTx) respond(r *sip.Response, unread func()) {
 	}
 
 	t.server.counters.sent.add(r.StatusCode)
-	t.last, t.final = b, r.StatusCode >= 200
+	t.last = b
+	t.final = r.StatusCode >= 200
 	t.flow.write(b)
 	if !t.final {
 		return
@@ -120,13 +122,14 @@ func (t *serverTx) respond(r *sip.Response, unread func()) {
 		return
 	}
 
-	t.unread, t.awaitsACK = unread, true
-	t.pause, t.since = timerT1, time.Now()
+	t.unread = unread
+	t.awaitsACK = true
+	t.pause = timerT1
+	t.since = time.Now()
 	t.timer = t.server.after(t.pause, t.tick)
 }
 
-// tick repeats the final response to an INVITE, or ends the transaction if no ACK
-// arrives in time.
+// tick repeats the final response to an INVITE, or ends the transaction if no ACK arrives in time.
 func (t *serverTx) tick() {
 	t.mu.Lock()
 	if !t.awaitsACK { // the ACK arrived in the meantime, and set another timer
@@ -172,7 +175,8 @@ func (t *serverTx) acknowledge() {
 // holds mu.
 func (t *serverTx) settle() (then func()) {
 	then = t.then
-	t.awaitsACK, t.then = false, nil
+	t.awaitsACK = false
+	t.then = nil
 	if then == nil {
 		return func() {}
 	}
@@ -225,8 +229,16 @@ type clientTx struct {
 // within limit.
 func (s *Server) request(r *sip.Request, f flow, limit time.Duration, handle func(*sip.Response)) *clientTx {
 	branch, _ := r.Via().Params.Get("branch")
-	t := &clientTx{server: s, request: r, bytes: []byte(r.String()), flow: f, handle: handle,
-		pause: timerT1, since: time.Now(), limit: limit}
+	t := &clientTx{
+		server:  s,
+		request: r,
+		bytes:   []byte(r.String()),
+		flow:    f,
+		handle:  handle,
+		pause:   timerT1,
+		since:   time.Now(),
+		limit:   limit,
+	}
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -245,25 +257,27 @@ func (s *Server) request(r *sip.Request, f flow, limit time.Duration, handle fun
 // tick repeats the request or ends the transaction.
 func (t *clientTx) tick() {
 	t.mu.Lock()
-	over, final := time.Since(t.since) >= t.limit && !t.waits(), t.final
-	if !over && !final {
-		if t.flow.udp != nil && !t.provisional {
-			t.flow.write(t.bytes)
-		}
-		t.pause *= 2
-		if !t.request.IsInvite() {
-			t.pause = min(t.pause, timerT2)
-		}
-		t.timer = t.server.after(t.pause, t.tick)
-	}
-
-	t.mu.Unlock()
-	if over || final {
+	if t.final {
+		t.mu.Unlock()
 		t.end()
+		return
 	}
-	if over && !final {
+	if time.Since(t.since) >= t.limit && !t.waits() {
+		t.mu.Unlock()
+		t.end()
 		t.handle(nil)
+		return
 	}
+	defer t.mu.Unlock()
+
+	if t.flow.udp != nil && !t.provisional {
+		t.flow.write(t.bytes)
+	}
+	t.pause *= 2
+	if !t.request.IsInvite() {
+		t.pause = min(t.pause, timerT2)
+	}
+	t.timer = t.server.after(t.pause, t.tick)
 }
 
 // waits reports whether a response may still arrive after the limit, because the phone is ringing.
