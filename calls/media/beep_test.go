@@ -18,10 +18,12 @@ import (
 // tone.
 func TestBeep(t *testing.T) {
 	for name, tt := range map[string]struct {
-		codec   webrtc.RTPCodecParameters
-		packets int
-		step    uint32
-	}{"opus": {opus, 21, 960}, "PCMU": {pcmu, 20, 160}} {
+		codec webrtc.RTPCodecParameters
+		step  uint32 // between the timestamps of packets
+	}{
+		"opus": {codec: opus, step: 960},
+		"PCMU": {codec: pcmu, step: 160},
+	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine(t)
 			only := setup{codecs: []webrtc.RTPCodecParameters{tt.codec}}
@@ -46,7 +48,8 @@ func TestBeep(t *testing.T) {
 						continue
 					}
 					wantNext(t, last, p, tt.step)
-					last, heard = p, append(heard, p.Payload...)
+					last = p
+					heard = append(heard, p.Payload...)
 				case <-end:
 					t.Fatalf("heard %d bytes of the tone, want %d", len(heard), len(tone))
 				}
@@ -64,12 +67,18 @@ func TestBeep(t *testing.T) {
 // step. If step is 0 or p has a marker, it may increase by any amount.
 func wantNext(t *testing.T, before, p *rtp.Packet, step uint32) {
 	t.Helper()
+	if p.SSRC != before.SSRC {
+		t.Errorf("packet %d has the source %d, want %d", p.SequenceNumber, p.SSRC, before.SSRC)
+	}
+	if want := before.SequenceNumber + 1; p.SequenceNumber != want {
+		t.Errorf("packet %d follows packet %d, want %d", p.SequenceNumber, before.SequenceNumber, want)
+	}
 	later := p.Timestamp - before.Timestamp
-	if p.SSRC != before.SSRC || p.SequenceNumber != before.SequenceNumber+1 || later == 0 || later > 1<<31 ||
-		step > 0 && !p.Marker && later != step {
-		t.Errorf("packet %d of source %d at time %d follows packet %d of source %d at time %d",
-			p.SequenceNumber, p.SSRC, p.Timestamp,
-			before.SequenceNumber, before.SSRC, before.Timestamp)
+	if later == 0 || later > 1<<31 {
+		t.Errorf("packet %d has the timestamp %d, want one after %d", p.SequenceNumber, p.Timestamp, before.Timestamp)
+	}
+	if step > 0 && !p.Marker && later != step {
+		t.Errorf("the timestamp of packet %d increases by %d, want %d", p.SequenceNumber, later, step)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,13 +86,17 @@ func newBrowser(t *testing.T) *browser {
 		_, _ = w.Write([]byte(page))
 	}))
 	t.Cleanup(server.Close)
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path),
+		chromedp.NoSandbox,
+		chromedp.DisableGPU,
 		chromedp.Flag("use-fake-device-for-media-stream", true),
 		chromedp.Flag("use-fake-ui-for-media-stream", true),
 		chromedp.Flag("autoplay-policy", "no-user-gesture-required"),
 		chromedp.Flag("disable-features", "WebRtcHideLocalIpsWithMdns"),
-		chromedp.Flag("allow-loopback-in-peer-connection", true))...)
+		chromedp.Flag("allow-loopback-in-peer-connection", true),
+	)
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = context.WithTimeout(ctx, time.Minute)
 	t.Cleanup(cancel)
@@ -99,24 +104,21 @@ func newBrowser(t *testing.T) *browser {
 	t.Cleanup(cancel)
 	_, err = chromedp.Run(ctx, chromedp.Navigate(server.URL))
 	must(t, err)
-	return &browser{t, ctx}
+	return &browser{t: t, ctx: ctx}
 }
 
 // run calls a function of the page and stores its result.
 func (b *browser) run(result any, function string, arguments ...any) {
 	b.t.Helper()
-	text := ""
-	for i, a := range arguments {
-		if i > 0 {
-			text += ", "
-		}
-		j, err := json.Marshal(a)
+	var list []string
+	for _, a := range arguments {
+		text, err := json.Marshal(a)
 		must(b.t, err)
-		text += string(j)
+		list = append(list, string(text))
 	}
 
-	raw, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](
-		function+"("+text+").then(r => JSON.stringify(r ?? null))", chromedp.EvalAwaitPromise))
+	script := function + "(" + strings.Join(list, ", ") + ").then(r => JSON.stringify(r ?? null))"
+	raw, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
 	if err != nil {
 		b.t.Fatalf("%s: %v", function, err)
 	}
@@ -131,17 +133,17 @@ type inbound struct {
 	Energy, RTT                float64
 }
 
-// until polls the statistics of a peer until wanted returns true.
+// until polls the statistics of a peer, by kind, until wanted returns true.
 func (b *browser) until(name, what string, wanted func(map[string]inbound) bool) map[string]inbound {
 	b.t.Helper()
 	var raw json.RawMessage
-	all := map[string]inbound{}
+	stats := map[string]inbound{}
 	for end := time.Now().Add(deadline); time.Now().Before(end); {
 		b.run(&raw, "stats", name)
-		clear(all)
-		_ = json.Unmarshal(raw, &all) // the state of the pair is a string
-		if wanted(all) {
-			return all
+		clear(stats)
+		_ = json.Unmarshal(raw, &stats) // the state of the pair is a string
+		if wanted(stats) {
+			return stats
 		}
 		select {
 		case <-b.ctx.Done():
@@ -152,8 +154,10 @@ func (b *browser) until(name, what string, wanted func(map[string]inbound) bool)
 	return nil
 }
 
-func plays(all map[string]inbound) bool {
-	return all["audio"].Packets > 20 && all["audio"].Energy > 0 && all["video"].Frames > 10
+// plays reports whether a peer hears sound and sees pictures.
+func plays(stats map[string]inbound) bool {
+	audio, video := stats["audio"], stats["video"]
+	return audio.Packets > 20 && audio.Energy > 0 && video.Frames > 10
 }
 
 // TestChromium makes calls with Chromium: an echo, then two peers with audio and video.
@@ -195,7 +199,7 @@ func TestChromiumUpdate(t *testing.T) {
 	m.Link(calls.Audio, m)
 	m.Link(calls.Video, m)
 	b.run(nil, "accept", "one", answer)
-	b.until("one", "sound comes back", func(all map[string]inbound) bool { return all["audio"].Energy > 0 })
+	b.until("one", "sound comes back", func(stats map[string]inbound) bool { return stats["audio"].Energy > 0 })
 
 	update := func(what, name string, arguments ...any) {
 		t.Helper()
@@ -210,8 +214,8 @@ func TestChromiumUpdate(t *testing.T) {
 
 	update("sending alone", "direct", "one", "video", "sendonly")
 	update("both ways", "direct", "one", "video", "sendrecv")
-	b.until("one", "pictures come back again", func(all map[string]inbound) bool {
-		return all["video"].Frames > seen+10
+	b.until("one", "pictures come back again", func(stats map[string]inbound) bool {
+		return stats["video"].Frames > seen+10
 	})
 
 	b.run(&offer, "offer", "again", map[string]bool{"audio": true, "video": true})

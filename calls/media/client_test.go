@@ -61,15 +61,35 @@ type setup struct {
 }
 
 var (
-	opus = webrtc.RTPCodecParameters{PayloadType: 111, RTPCodecCapability: webrtc.RTPCodecCapability{
-		MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2}}
-	events = webrtc.RTPCodecParameters{PayloadType: 110, RTPCodecCapability: webrtc.RTPCodecCapability{
-		MimeType: "audio/telephone-event", ClockRate: 48000}}
-	pcmu = webrtc.RTPCodecParameters{PayloadType: 0, RTPCodecCapability: webrtc.RTPCodecCapability{
-		MimeType: webrtc.MimeTypePCMU, ClockRate: 8000}}
-	vp8 = webrtc.RTPCodecParameters{PayloadType: 96, RTPCodecCapability: webrtc.RTPCodecCapability{
-		MimeType: webrtc.MimeTypeVP8, ClockRate: 90000, RTCPFeedback: []webrtc.RTCPFeedback{
-			{Type: "goog-remb"}, {Type: "nack"}, {Type: "nack", Parameter: "pli"}, {Type: "ccm", Parameter: "fir"}}}}
+	opus = webrtc.RTPCodecParameters{
+		PayloadType: 111,
+		RTPCodecCapability: webrtc.RTPCodecCapability{
+			MimeType:  webrtc.MimeTypeOpus,
+			ClockRate: 48000,
+			Channels:  2,
+		},
+	}
+	events = webrtc.RTPCodecParameters{
+		PayloadType:        110,
+		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: "audio/telephone-event", ClockRate: 48000},
+	}
+	pcmu = webrtc.RTPCodecParameters{
+		PayloadType:        0,
+		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypePCMU, ClockRate: 8000},
+	}
+	vp8 = webrtc.RTPCodecParameters{
+		PayloadType: 96,
+		RTPCodecCapability: webrtc.RTPCodecCapability{
+			MimeType:  webrtc.MimeTypeVP8,
+			ClockRate: 90000,
+			RTCPFeedback: []webrtc.RTCPFeedback{
+				{Type: "goog-remb"},
+				{Type: "nack"},
+				{Type: "nack", Parameter: "pli"},
+				{Type: "ccm", Parameter: "fir"},
+			},
+		},
+	}
 )
 
 // newEngine returns an engine on loopback that is closed at the end of the test.
@@ -95,7 +115,7 @@ func newEngine(t *testing.T, change ...func(*media.Config)) *media.Engine {
 // newClient returns a client that sends and receives the given kinds.
 func newClient(t *testing.T, s setup, kinds ...string) *client {
 	t.Helper()
-	m, i := &webrtc.MediaEngine{}, &interceptor.Registry{}
+	m := &webrtc.MediaEngine{}
 	if s.codecs == nil {
 		s.codecs = []webrtc.RTPCodecParameters{opus, events}
 	}
@@ -103,8 +123,8 @@ func newClient(t *testing.T, s setup, kinds ...string) *client {
 		must(t, m.RegisterCodec(c, webrtc.RTPCodecTypeAudio))
 	}
 	must(t, m.RegisterCodec(vp8, webrtc.RTPCodecTypeVideo))
-	must(t, m.RegisterHeaderExtension(webrtc.RTPHeaderExtensionCapability{
-		URI: "urn:ietf:params:rtp-hdrext:ssrc-audio-level"}, webrtc.RTPCodecTypeAudio))
+	audioLevel := webrtc.RTPHeaderExtensionCapability{URI: "urn:ietf:params:rtp-hdrext:ssrc-audio-level"}
+	must(t, m.RegisterHeaderExtension(audioLevel, webrtc.RTPCodecTypeAudio))
 	if s.network == 0 {
 		s.network = webrtc.NetworkTypeUDP4
 	}
@@ -114,9 +134,12 @@ func newClient(t *testing.T, s setup, kinds ...string) *client {
 	must(t, settings.SetAnsweringDTLSRole(webrtc.DTLSRoleClient)) // as browsers do
 	settings.SetNetworkTypes([]webrtc.NetworkType{s.network})
 	settings.SetIPFilter(func(ip net.IP) bool { return ip.IsLoopback() })
-	c := &client{t: t, watch: newWatcher(), audio: s.codecs,
-		api: webrtc.NewAPI(webrtc.WithMediaEngine(m), webrtc.WithInterceptorRegistry(i),
-			webrtc.WithSettingEngine(settings))}
+	api := webrtc.NewAPI(
+		webrtc.WithMediaEngine(m),
+		webrtc.WithInterceptorRegistry(&interceptor.Registry{}),
+		webrtc.WithSettingEngine(settings),
+	)
+	c := &client{t: t, watch: newWatcher(), audio: s.codecs, api: api}
 	for _, kind := range kinds {
 		c.add(kind, true)
 	}
@@ -149,9 +172,15 @@ func (c *client) add(kind string, opens bool) *part {
 	c.t.Helper()
 	pc, err := c.api.NewPeerConnection(webrtc.Configuration{})
 	must(c.t, err)
-	p := &part{kind: kind, mid: fmt.Sprint(len(c.parts)), pc: pc, up: make(chan struct{}),
-		packets: make(chan *rtp.Packet, 4096), reports: make(chan []rtcp.Packet, 256),
-		remote: make(chan *webrtc.TrackRemote, 4)}
+	p := &part{
+		kind:    kind,
+		mid:     fmt.Sprint(len(c.parts)),
+		pc:      pc,
+		up:      make(chan struct{}),
+		packets: make(chan *rtp.Packet, 4096),
+		reports: make(chan []rtcp.Packet, 256),
+		remote:  make(chan *webrtc.TrackRemote, 4),
+	}
 
 	var once sync.Once
 	pc.OnConnectionStateChange(func(s webrtc.PeerConnectionState) {
@@ -161,7 +190,7 @@ func (c *client) add(kind string, opens bool) *part {
 	})
 	pc.OnTrack(func(t *webrtc.TrackRemote, r *webrtc.RTPReceiver) {
 		p.remote <- t
-		go p.readReports(func() ([]rtcp.Packet, error) { ps, _, err := r.ReadRTCP(); return ps, err })
+		go p.readReports(r.ReadRTCP)
 		for {
 			packet, _, err := t.ReadRTP()
 			if err != nil {
@@ -197,12 +226,13 @@ func (p *part) send(t *testing.T, codec webrtc.RTPCodecCapability) {
 	must(t, err)
 	p.sender, err = p.pc.AddTrack(p.track)
 	must(t, err)
-	go p.readReports(func() ([]rtcp.Packet, error) { ps, _, err := p.sender.ReadRTCP(); return ps, err })
+	go p.readReports(p.sender.ReadRTCP)
 }
 
-func (p *part) readReports(read func() ([]rtcp.Packet, error)) {
+// readReports passes the reports that read returns to p.reports, until the connection ends.
+func (p *part) readReports(read func() ([]rtcp.Packet, interceptor.Attributes, error)) {
 	for {
-		packets, err := read()
+		packets, _, err := read()
 		if err != nil {
 			return
 		}
@@ -231,8 +261,8 @@ func (p *part) say(t *testing.T, payload string) {
 	p.mu.Lock()
 	p.seq++
 	p.ts += 960
-	packet := &rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: p.seq, Timestamp: p.ts, Marker: true},
-		Payload: []byte(payload)}
+	header := rtp.Header{Version: 2, SequenceNumber: p.seq, Timestamp: p.ts, Marker: true}
+	packet := &rtp.Packet{Header: header, Payload: []byte(payload)}
 	if p.level != nil {
 		must(t, packet.SetExtension(levelID, p.level))
 	}
@@ -278,7 +308,12 @@ type watcher struct {
 }
 
 func newWatcher() *watcher {
-	return &watcher{make(chan calls.Path, 16), make(chan struct{}, 16), make(chan bool, 64), make(chan error, 16)}
+	return &watcher{
+		connected: make(chan calls.Path, 16),
+		lost:      make(chan struct{}, 16),
+		talking:   make(chan bool, 64),
+		failed:    make(chan error, 16),
+	}
 }
 
 func (w *watcher) Connected(p calls.Path) { w.connected <- p }

@@ -65,8 +65,11 @@ func (t *transport) receiveCheck(from *path, c *credentials, now time.Time) (req
 		p = t.addPeer(from.remote)
 	}
 	nominated := from.nominated || p.path.nominated && p.consentAt.IsZero()
-	p.path, p.path.nominated = *from, nominated
-	p.credentials, p.lastHeard, p.repeats = c, now, 0
+	p.path = *from
+	p.path.nominated = nominated
+	p.credentials = c
+	p.lastHeard = now
+	p.repeats = 0
 	if !consent && now.Sub(p.sentAt) >= checkPause {
 		request = t.buildCheck(p, now)
 	}
@@ -115,11 +118,15 @@ func (t *transport) buildCheck(p *peer, now time.Time) []byte {
 	}
 	p.sentAt = now
 
-	m, err := stun.Build(stun.BindingRequest, stun.NewTransactionIDSetter(p.check),
+	m, err := stun.Build(
+		stun.BindingRequest,
+		stun.NewTransactionIDSetter(p.check),
 		stun.NewUsername(c.clientUfrag+":"+c.ufrag),
 		stun.RawAttribute{Type: stun.AttrICEControlled, Value: t.tiebreaker[:]},
 		stun.RawAttribute{Type: stun.AttrPriority, Value: checkPriority},
-		c.clientKey, stun.Fingerprint)
+		c.clientKey,
+		stun.Fingerprint,
+	)
 	if err != nil {
 		return nil
 	}
@@ -141,7 +148,8 @@ func (t *transport) receiveCheckAnswer(m *stun.Message, from *path, now time.Tim
 		return false
 	}
 	t.engine.table.removeCheck(p.check)
-	p.check, p.consentAt = transaction{}, p.sentAt
+	p.check = transaction{}
+	p.consentAt = p.sentAt
 	chosen := p.path
 	t.mu.Unlock()
 

@@ -32,10 +32,29 @@ func receive(t *testing.T, conn *net.UDPConn, within time.Duration) []byte {
 	return b[:n]
 }
 
-// isCheck reports whether a packet is a binding request, and parses it.
-func isCheck(b []byte) (*stun.Message, bool) {
-	m := &stun.Message{Raw: b}
-	return m, m.Decode() == nil && m.Type == stun.BindingRequest
+// receiveAll returns the packets that have arrived at a socket.
+func receiveAll(t *testing.T, conn *net.UDPConn) (packets [][]byte) {
+	t.Helper()
+	for b := receive(t, conn, soon); b != nil; b = receive(t, conn, soon) {
+		packets = append(packets, b)
+	}
+	return packets
+}
+
+// isSTUN reports whether a packet begins like a STUN message, which media does not.
+func isSTUN(b []byte) bool { return len(b) >= 20 && b[0] <= 1 }
+
+// receiveCheck returns the next packet from a socket, which must be a binding request.
+func receiveCheck(t *testing.T, conn *net.UDPConn) *stun.Message {
+	t.Helper()
+	m := &stun.Message{Raw: receive(t, conn, deadline)}
+	if err := m.Decode(); err != nil {
+		t.Fatalf("decoding the first packet to a new address: %v", err)
+	}
+	if m.Type != stun.BindingRequest {
+		t.Fatalf("the first packet to a new address is %v, want a check", m)
+	}
+	return m
 }
 
 // TestSpoofedSource shows that a client cannot direct its media to an address that does not answer,
@@ -43,10 +62,10 @@ func isCheck(b []byte) (*stun.Message, bool) {
 func TestSpoofedSource(t *testing.T) {
 	e := newEngine(t)
 	c, victim := echo(t, e), stranger(t, e)
-	sent, got := 0, 0
+	spoofed := 0 // bytes that the client sent with the victim's address
 	for range 20 {
 		request := c.nominate()
-		sent += len(request)
+		spoofed += len(request)
 		_, err := victim.Write(request)
 		must(t, err)
 		c.write(c.packet("hello"))
@@ -56,15 +75,15 @@ func TestSpoofedSource(t *testing.T) {
 	}
 
 	e.Housekeep(time.Now().Add(time.Second))
-	for b := receive(t, victim, soon); b != nil; b = receive(t, victim, soon) {
-		got += len(b)
-		if len(b) < 20 || b[0] > 1 {
-			t.Errorf("the victim got a packet that begins with %x, want nothing but STUN", b[:2])
+	received := 0
+	for _, b := range receiveAll(t, victim) {
+		received += len(b)
+		if !isSTUN(b) {
+			t.Errorf("the victim got the packet %x, want nothing but STUN", b)
 		}
 	}
-
-	if got > 3*sent {
-		t.Errorf("the victim got %d bytes for %d spoofed bytes, want at most three times as many", got, sent)
+	if received > 3*spoofed {
+		t.Errorf("the victim got %d bytes for %d spoofed bytes, want at most %d", received, spoofed, 3*spoofed)
 	}
 }
 
@@ -80,15 +99,11 @@ func TestSpoofedFlood(t *testing.T) {
 		must(t, err)
 	}
 
-	packets := 0
-	for b := receive(t, victim, soon); b != nil; b = receive(t, victim, soon) {
-		packets++
-	}
-
-	most := 2 * (atOnce + rate + int(rate*time.Since(began).Seconds()))
+	packets := len(receiveAll(t, victim))
+	requests := atOnce + rate + int(rate*time.Since(began).Seconds())
+	most := 2 * requests // an answer and a check for each request
 	if packets == 0 || packets > most {
-		t.Errorf("the victim got %d packets, want more than 0 and at most %d: an answer and a check for each request",
-			packets, most)
+		t.Errorf("the victim got %d packets, want 1 to %d", packets, most)
 	}
 	c.prove() // its own address has no limit
 }
@@ -100,10 +115,7 @@ func TestForgedAnswers(t *testing.T) {
 	c, victim, other := echo(t, e), stranger(t, e), stranger(t, e)
 	_, err := victim.Write(c.nominate())
 	must(t, err)
-	check, ok := isCheck(receive(t, victim, deadline))
-	if !ok {
-		t.Fatal("the first packet to a new address is not a check")
-	}
+	check := receiveCheck(t, victim)
 	if name, _ := check.Get(stun.AttrUsername); string(name) != "abcd:"+c.ufrag {
 		t.Errorf("the check is for %q, want %q", name, "abcd:"+c.ufrag)
 	}
@@ -117,7 +129,7 @@ func TestForgedAnswers(t *testing.T) {
 		answer []byte
 	}{
 		"a different id":       {victim, answerTo(stale, lightPassword)},
-		"a different password": {victim, answerTo(check, "another password")},
+		"a different password": {victim, answerTo(check, "a wrong password")},
 		"a different address":  {other, answerTo(check, lightPassword)},
 		"the client's address": {c.conn, answerTo(check, lightPassword)},
 	} {
@@ -129,9 +141,9 @@ func TestForgedAnswers(t *testing.T) {
 		}
 	}
 
-	for b := receive(t, victim, soon); b != nil; b = receive(t, victim, soon) {
-		if len(b) < 20 || b[0] > 1 {
-			t.Error("media goes to an address that has not answered")
+	for _, b := range receiveAll(t, victim) {
+		if !isSTUN(b) {
+			t.Errorf("an address that has not answered got the packet %x, want nothing but STUN", b)
 		}
 	}
 }
@@ -142,20 +154,18 @@ func TestMove(t *testing.T) {
 	c, there := echo(t, e), stranger(t, e)
 	_, err := there.Write(c.nominate())
 	must(t, err)
-	check, ok := isCheck(receive(t, there, deadline))
-	if !ok {
-		t.Fatal("the first packet to a new address is not a check")
-	}
+	check := receiveCheck(t, there)
 
 	_, err = there.Write(answerTo(check, lightPassword))
 	must(t, err)
 	_, err = there.Write(c.packet("from there"))
 	must(t, err)
-	for b := receive(t, there, deadline); ; b = receive(t, there, deadline) {
+	for {
+		b := receive(t, there, deadline)
 		if b == nil {
 			t.Fatal("no media goes to the new address")
 		}
-		if b[0] >= 128 {
+		if isRTP := b[0] >= 128; isRTP {
 			return
 		}
 	}
@@ -170,12 +180,19 @@ func TestSilentClient(t *testing.T) {
 	c.prove()
 	c.write(append([]byte{22, 0xfe, 0xfd}, make([]byte, 40)...))
 	waitFor(t, "the client's handshake", func() bool { return e.Stats().Unknown == 1 })
-	if _, addresses, _ := e.Known(); addresses != 0 || len(c.watch.connected) > 0 || len(c.handshake.packets) > 0 {
-		t.Errorf("a client that answers no check has %d addresses, want none", addresses)
+	if got := known(e).addresses; got != 0 {
+		t.Errorf("the engine knows %d addresses of a client that answers no check, want none", got)
 	}
+	if len(c.watch.connected) > 0 {
+		t.Error("Connected was called for a client that answers no check")
+	}
+	if n := len(c.handshake.packets); n > 0 {
+		t.Errorf("a client that answers no check got %d packets of a handshake, want none", n)
+	}
+
 	c.close()
-	if names, _, checks := e.Known(); names != 0 || checks != 0 {
-		t.Errorf("the engine still knows %d names and %d checks, want none", names, checks)
+	if got := known(e); got.names != 0 || got.checks != 0 {
+		t.Errorf("after the client has left, the engine knows %+v, want no names and no checks", got)
 	}
 }
 
@@ -185,18 +202,20 @@ func TestEarlyCheck(t *testing.T) {
 	e := newEngine(t)
 	caller := echo(t, e)
 	w := newWatcher()
-	m, offer, err := e.Offer(w, caller.leg, calls.Terms{})
+	leg, offer, err := e.Offer(w, caller.leg, calls.Terms{})
 	must(t, err)
 	c := newLight(t, e, lightOffer(""))
 	t.Cleanup(c.close)
 	c.leg.Close()
-	c.leg, c.ufrag, c.password = m, attribute(offer, "ice-ufrag"), attribute(offer, "ice-pwd")
+	c.leg = leg
+	c.ufrag = attribute(offer, "ice-ufrag")
+	c.password = attribute(offer, "ice-pwd")
 
 	c.prove()
 	if c.checks.Load() > 0 {
 		t.Error("a check was sent before the client's password was known")
 	}
-	must(t, m.Accept(lightOffer("")))
+	must(t, leg.Accept(lightOffer("")))
 	waitFor(t, "a check", func() bool { return c.checks.Load() > 0 })
 	must(t, c.connect())
 	select {
@@ -206,8 +225,8 @@ func TestEarlyCheck(t *testing.T) {
 	}
 }
 
-// TestTakenAddress shows that a client cannot take over an address that another client still uses.
-// This applies even if the first client answers checks to the address.
+// TestTakenAddress shows that a client cannot take over an address that a different client still
+// uses. This applies even if the client at the address answers the thief's checks.
 func TestTakenAddress(t *testing.T) {
 	e := newEngine(t)
 	c := echo(t, e)
@@ -222,8 +241,8 @@ func TestTakenAddress(t *testing.T) {
 	if heard := c.hear(); heard != "still mine" {
 		t.Errorf("the first client received %q, want still mine", heard)
 	}
-	if q := thief.leg.Quality(); q.Path.Remote != "" || q.Path != (calls.Path{}) {
-		t.Errorf("the thief's path is %+v, want none", q.Path)
+	if path := thief.leg.Quality().Path; path != (calls.Path{}) {
+		t.Errorf("the thief's path is %+v, want none", path)
 	}
 }
 
@@ -236,17 +255,18 @@ func TestManySources(t *testing.T) {
 		other := stranger(t, e)
 		_, err := other.Write(c.nominate())
 		must(t, err)
-		check, ok := isCheck(receive(t, other, deadline))
-		if !ok {
-			t.Fatal("the first packet to a new address is not a check")
-		}
+		check := receiveCheck(t, other)
 		if bytes.Equal(check.TransactionID[:], make([]byte, stun.TransactionIDSize)) {
 			t.Error("the check has no id")
 		}
 	}
 
-	if _, addresses, checks := e.Known(); addresses != 1 || checks > 8 {
-		t.Errorf("the engine knows %d addresses and %d checks, want 1 address and at most 8 checks", addresses, checks)
+	got := known(e)
+	if got.addresses != 1 {
+		t.Errorf("the engine knows %d addresses of the client, want 1", got.addresses)
+	}
+	if got.checks > 8 {
+		t.Errorf("the engine has %d open checks, want at most 8", got.checks)
 	}
 	answered := c.checks.Load()
 	c.prove() // the engine has forgotten the client's own address, and learns it again

@@ -17,15 +17,16 @@ import (
 // times.
 func nacks(t testing.TB, ssrc uint32, last uint16) []byte {
 	t.Helper()
-	var all []rtcp.Packet
+	var packets []rtcp.Packet
 	for range 44 {
-		n := &rtcp.TransportLayerNack{SenderSSRC: 9, MediaSSRC: ssrc}
+		nack := &rtcp.TransportLayerNack{SenderSSRC: 9, MediaSSRC: ssrc}
 		for i := range uint16(8) {
-			n.Nacks = append(n.Nacks, rtcp.NackPair{PacketID: last - 17*(i%7) - 20, LostPackets: 0xffff})
+			first := last - 17*(i%7) - 20
+			nack.Nacks = append(nack.Nacks, rtcp.NackPair{PacketID: first, LostPackets: 0xffff})
 		}
-		all = append(all, n)
+		packets = append(packets, nack)
 	}
-	plain, err := rtcp.Marshal(all)
+	plain, err := rtcp.Marshal(packets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +60,8 @@ func TestRepeatBound(t *testing.T) {
 
 	at := netip.MustParseAddrPort("192.0.2.2:5000")
 	p.engine.table.claimAddress(at, to.transport, time.Now())
-	to.transport.in.ctx = contexts(t, profile)
-	client := contexts(t, profile)
+	to.transport.in.ctx = newContext(t, profile)
+	client := newContext(t, profile)
 	ask := func(now time.Time) (packets, bytes uint64) {
 		t.Helper()
 		sealed, err := client.EncryptRTCP(nil, nacks(t, to.out.ssrc, to.out.lastSeq), nil)
@@ -75,9 +76,8 @@ func TestRepeatBound(t *testing.T) {
 
 	now := time.Now()
 	if n, _ := ask(now); n == 0 || n > maxRepeated+1 {
-		t.Errorf("one datagram repeats %d packets, want some, and %d at most", n, maxRepeated+1)
+		t.Errorf("one datagram repeats %d packets, want 1 to %d", n, maxRepeated+1)
 	}
-
 	if n, _ := ask(now); n > 1 {
 		t.Errorf("the same request at the same time sends %d packets, want at most one, to the source", n)
 	}
@@ -88,7 +88,7 @@ func TestRepeatBound(t *testing.T) {
 	}
 
 	if most := uint64((burst + 3) * videoBytes / 2); sum == 0 || sum > most {
-		t.Errorf("two seconds of requests repeat %d bytes, want some, and %d at most", sum, most)
+		t.Errorf("two seconds of requests repeat %d bytes, want 1 to %d", sum, most)
 	}
 }
 

@@ -50,8 +50,10 @@ func (e *Engine) rotateCertificate(now time.Time) error {
 	}
 
 	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "selvage"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(30 * rotation),
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: "selvage"},
+		NotBefore:    now.Add(-time.Hour),
+		NotAfter:     now.Add(30 * rotation),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -127,6 +129,24 @@ func (t *transport) handshake() {
 		}
 	}()
 
+	conn, err := t.establish()
+	if err != nil {
+		if t.ctx.Err() == nil {
+			t.engine.counters.handshakeFailures.Add(1)
+			t.engine.log.Debug("media handshake failed", "error", err)
+		}
+		t.pipe.reset()
+		t.handshaking.Store(false)
+		return
+	}
+
+	t.section.connected(t)
+	<-t.ctx.Done()
+	_ = conn.Close()
+}
+
+// establish performs the handshake, derives the keys, and returns the DTLS association.
+func (t *transport) establish() (*dtls.Conn, error) {
 	conn, err := dtls.ServerWithOptions(t.pipe, &net.UDPAddr{},
 		dtls.WithCertificates(t.identity.certificate),
 		dtls.WithClientAuth(dtls.RequireAnyClientCert),
@@ -137,31 +157,21 @@ func (t *transport) handshake() {
 		dtls.WithMTU(1200),
 		dtls.WithFlightInterval(200*time.Millisecond),
 	)
-	if err == nil {
-		ctx, cancel := context.WithTimeout(t.ctx, handshakeTimeout)
-		err = conn.HandshakeContext(ctx)
-		cancel()
-	}
-	if err == nil {
-		err = t.deriveKeys(conn)
-	}
-
 	if err != nil {
-		if t.ctx.Err() == nil {
-			t.engine.counters.handshakeFailures.Add(1)
-			t.engine.log.Debug("media handshake failed", "error", err)
-		}
-		if conn != nil {
-			_ = conn.Close()
-		}
-		t.pipe.reset()
-		t.handshaking.Store(false)
-		return
+		return nil, err
 	}
 
-	t.section.connected(t)
-	<-t.ctx.Done()
-	_ = conn.Close()
+	ctx, cancel := context.WithTimeout(t.ctx, handshakeTimeout)
+	defer cancel()
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	if err := t.deriveKeys(conn); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }
 
 // deriveKeys takes the SRTP keys from the handshake (RFC 5764, section 4.2).

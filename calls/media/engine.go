@@ -101,9 +101,15 @@ func New(cfg Config) (*Engine, error) {
 
 // open returns an engine like [New], but without housekeeping.
 func open(cfg Config) (*Engine, error) {
-	e := &Engine{log: cfg.Log, legs: map[*leg]struct{}{}, streams: map[*stream]struct{}{}, done: make(chan struct{}),
-		ports: portRange{Ports: cfg.Ports}, probe: newProbe(),
-		unproven: limit.Connections{Most: maxUnproven, PerNetwork: maxPerNetwork}}
+	e := &Engine{
+		log:      cfg.Log,
+		legs:     map[*leg]struct{}{},
+		streams:  map[*stream]struct{}{},
+		done:     make(chan struct{}),
+		ports:    portRange{Ports: cfg.Ports},
+		probe:    newProbe(),
+		unproven: limit.Connections{Most: maxUnproven, PerNetwork: maxPerNetwork},
+	}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
@@ -191,13 +197,13 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	e.closed = true
-	all := make([]*leg, 0, len(e.legs))
+	open := make([]*leg, 0, len(e.legs))
 	for l := range e.legs {
-		all = append(all, l)
+		open = append(open, l)
 	}
 	e.mu.Unlock()
 
-	for _, l := range all {
+	for _, l := range open {
 		l.Close()
 	}
 	close(e.done)

@@ -17,7 +17,9 @@ type tap struct {
 	clocks  chan time.Time
 }
 
-func newTap() *tap { return &tap{make(chan calls.Packet, 1024), make(chan time.Time, 64)} }
+func newTap() *tap {
+	return &tap{packets: make(chan calls.Packet, 1024), clocks: make(chan time.Time, 64)}
+}
 
 func (r *tap) Packet(p calls.Packet) {
 	p.Payload = slices.Clone(p.Payload)
@@ -39,13 +41,26 @@ func TestRecord(t *testing.T) {
 
 	// A leg without a link is recorded, too.
 	p := await(t, c.parts[0], "recorded", r.packets)
-	if p.Kind != calls.Audio || p.Codec != "opus" || string(p.Payload) != "recorded" || p.SSRC == 0 || p.Time == 0 {
-		t.Errorf("recorded %+v, want an Opus packet with the payload recorded", p)
+	if p.Kind != calls.Audio {
+		t.Errorf("the kind of the recorded packet is %s, want %s", p.Kind, calls.Audio)
+	}
+	if p.Codec != "opus" {
+		t.Errorf("the codec of the recorded packet is %s, want opus", p.Codec)
+	}
+	if got := string(p.Payload); got != "recorded" {
+		t.Errorf("the payload of the recorded packet is %q, want recorded", got)
+	}
+	if p.SSRC == 0 {
+		t.Error("the recorded packet has no SSRC")
+	}
+	if p.Time == 0 {
+		t.Error("the recorded packet has no timestamp")
 	}
 
 	wall := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
-	const ntp = 4_004_413_200 << 32 // the NTP time of the report, in seconds since 1900
-	must(t, c.parts[0].pc.WriteRTCP([]rtcp.Packet{&rtcp.SenderReport{SSRC: p.SSRC, NTPTime: ntp, RTPTime: p.Time}}))
+	const ntp = 4_004_413_200 << 32 // the same time in seconds since 1900
+	report := &rtcp.SenderReport{SSRC: p.SSRC, NTPTime: ntp, RTPTime: p.Time}
+	must(t, c.parts[0].pc.WriteRTCP([]rtcp.Packet{report}))
 	select {
 	case got := <-r.clocks:
 		if !got.Equal(wall) {
@@ -91,21 +106,25 @@ func TestTalking(t *testing.T) {
 	c.connected()
 	p := c.parts[0]
 
-	// A whisper does not count as speech. A loud voice does, until it becomes quiet again.
-	for _, level := range []byte{100, 20, 110} {
+	const whisper, loud, faint = 100, 20, 110 // -dBov
+	speakAt := func(level byte) {
 		p.mu.Lock()
+		defer p.mu.Unlock()
 		p.level = []byte{0x80 | level}
-		p.mu.Unlock()
-		if level == 100 {
-			c.hears(p, "whisper")
-			if len(c.watch.talking) > 0 {
-				t.Fatal("Talking was called for a whisper")
-			}
-			continue
-		}
-		if got, want := await(t, p, "hello", c.watch.talking), level == 20; got != want {
-			t.Errorf("Talking(%v) at level %d, want %v", got, level, want)
-		}
+	}
+
+	speakAt(whisper)
+	c.hears(p, "whisper")
+	if len(c.watch.talking) > 0 {
+		t.Fatal("Talking was called for a whisper")
+	}
+	speakAt(loud)
+	if !await(t, p, "hello", c.watch.talking) {
+		t.Error("for a loud voice, Talking(false) was called, want true")
+	}
+	speakAt(faint)
+	if await(t, p, "hello", c.watch.talking) {
+		t.Error("for a voice that becomes quiet, Talking(true) was called, want false")
 	}
 }
 
@@ -134,9 +153,11 @@ func TestSendDigits(t *testing.T) {
 	if !slices.Equal(digits, []byte{7, 11}) {
 		t.Errorf("heard the digits %v, want 7 and 11", digits)
 	}
-	if last.SSRC != before.SSRC || last.SequenceNumber == before.SequenceNumber {
-		t.Errorf("the last event has number %d and source %d, want a new number and source %d",
-			last.SequenceNumber, last.SSRC, before.SSRC)
+	if last.SSRC != before.SSRC {
+		t.Errorf("the source of the last event is %d, want %d as before", last.SSRC, before.SSRC)
+	}
+	if last.SequenceNumber == before.SequenceNumber {
+		t.Errorf("the last event has the number %d of the audio before it, want a new number", last.SequenceNumber)
 	}
 
 	// After the digits, speech continues.

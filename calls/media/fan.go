@@ -76,13 +76,13 @@ func (l *leg) unwatch() {
 // fan returns the routes from the video section s, which has index n, to the clients that see it.
 // The caller holds the engine's mu.
 func (l *leg) fan(s *section, n int) []*route {
-	var all []*route
+	var routes []*route
 	for _, viewer := range l.watched {
 		if r := s.routeTo(viewer.liveSection(calls.Video, n)); r != nil {
-			all = append(all, r)
+			routes = append(routes, r)
 		}
 	}
-	return all
+	return routes
 }
 
 // setFan sets the legs that receive the section's packets. If one of them is new, setFan asks the

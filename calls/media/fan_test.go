@@ -29,10 +29,15 @@ func newVideoLegs(t *testing.T, n int) (e *Engine, legs []videoLeg) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
+
 	for range n {
 		l := e.newLeg(nil, calls.Terms{})
-		s := l.newSection(sdp.Section{Kind: "video", Mid: "0", Direction: sdp.SendReceive,
-			Codecs: []sdp.Codec{{Type: 96, Name: sdp.VP8, Clock: 90000}}}, nil)
+		s := l.newSection(sdp.Section{
+			Kind:      "video",
+			Mid:       "0",
+			Direction: sdp.SendReceive,
+			Codecs:    []sdp.Codec{{Type: 96, Name: sdp.VP8, Clock: 90000}},
+		}, nil)
 		l.sections = []*section{s}
 		s.transport.in.ctx = &plainCipher{}
 		s.transport.in.rtp = bucket{rate: 1e12, burst: 1e12}
@@ -43,7 +48,7 @@ func newVideoLegs(t *testing.T, n int) (e *Engine, legs []videoLeg) {
 		}
 		t.Cleanup(func() { _ = client.Close() })
 		s.transport.path.Store(&path{udp: e.udp, remote: client.LocalAddr().(*net.UDPAddr).AddrPort()})
-		legs = append(legs, videoLeg{l, s, client})
+		legs = append(legs, videoLeg{leg: l, video: s, client: client})
 	}
 	return e, legs
 }
@@ -51,9 +56,16 @@ func newVideoLegs(t *testing.T, n int) (e *Engine, legs []videoLeg) {
 // sendVideo makes the leg's client send the packets from first to last. Each packet is a key frame.
 func (l videoLeg) sendVideo(t *testing.T, w *worker, first, last uint16) {
 	t.Helper()
+	payload := append([]byte{0x10, 0}, make([]byte, 50)...)
 	for seq := first; seq <= last; seq++ {
-		b, err := (&rtp.Packet{Header: rtp.Header{Version: 2, PayloadType: 96, SSRC: 7, SequenceNumber: seq,
-			Timestamp: uint32(seq) * 3000}, Payload: append([]byte{0x10, 0}, make([]byte, 50)...)}).Marshal()
+		header := rtp.Header{
+			Version:        2,
+			PayloadType:    96,
+			SSRC:           7,
+			SequenceNumber: seq,
+			Timestamp:      uint32(seq) * 3000,
+		}
+		b, err := (&rtp.Packet{Header: header, Payload: payload}).Marshal()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,13 +83,20 @@ func (l videoLeg) sendRTCP(t *testing.T, w *worker, p rtcp.Packet, now time.Time
 	w.receiveRTCP(l.video.transport, b, now)
 }
 
+// sendNACK makes the leg's client request packets of the stream that it receives.
+func (l videoLeg) sendNACK(t *testing.T, w *worker, now time.Time, numbers ...uint16) {
+	t.Helper()
+	pairs := rtcp.NackPairsFromSequenceNumbers(numbers)
+	l.sendRTCP(t, w, &rtcp.TransportLayerNack{MediaSSRC: l.video.out.ssrc, Nacks: pairs}, now)
+}
+
 // received returns the RTCP packets that the engine has sent to the leg's client so far. It sends
-// another packet to mark their end, because sockets on loopback keep the order.
-func (l videoLeg) received(t *testing.T) (all []rtcp.Packet) {
+// one more packet to mark their end, because sockets on loopback keep the order.
+func (l videoLeg) received(t *testing.T) (packets []rtcp.Packet) {
 	t.Helper()
 	const end = "end"
-	at := l.client.LocalAddr().(*net.UDPAddr).AddrPort()
-	if _, err := l.engine.udp.WriteToUDPAddrPort([]byte(end), at); err != nil {
+	address := l.client.LocalAddr().(*net.UDPAddr).AddrPort()
+	if _, err := l.engine.udp.WriteToUDPAddrPort([]byte(end), address); err != nil {
 		t.Fatal(err)
 	}
 
@@ -85,14 +104,17 @@ func (l videoLeg) received(t *testing.T) (all []rtcp.Packet) {
 	b := make([]byte, 4096)
 	for {
 		n, err := l.client.Read(b)
-		if errors.Is(err, os.ErrDeadlineExceeded) || string(b[:n]) == end {
-			return all
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return packets
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if packets, err := rtcp.Unmarshal(b[:n]); err == nil {
-			all = append(all, packets...)
+		if string(b[:n]) == end {
+			return packets
+		}
+		if more, err := rtcp.Unmarshal(b[:n]); err == nil {
+			packets = append(packets, more...)
 		}
 	}
 }
@@ -109,8 +131,9 @@ func requested(packets []rtcp.Packet) (n int) {
 	return n
 }
 
-// TestShowMany shows that the work to show another source is proportional to the number of viewers,
-// and not to its square. It counts allocations, because each route needs one.
+// TestShowMany shows that the work to show a different source is proportional to the number of
+// viewers, and not to the square of this number. It counts allocations, because each route needs
+// one.
 func TestShowMany(t *testing.T) {
 	const n = 100
 	e, legs := newVideoLegs(t, n)
@@ -127,20 +150,24 @@ func TestShowMany(t *testing.T) {
 		next = 1 - next
 	})
 	if allocations > 10*n {
-		t.Errorf("showing another source to %d viewers takes %v allocations, want at most %d", n, allocations, 10*n)
+		t.Errorf("showing a different source to %d viewers takes %v allocations, want at most %d",
+			n, allocations, 10*n)
 	}
 
-	fan := legs[1-next].video.fan.Load()
-	if fan == nil || len(*fan) != len(viewers) {
-		t.Errorf("the source that is shown has the routes %v, want %d", fan, len(viewers))
+	shown, hidden := legs[1-next].video, legs[next].video
+	fan := shown.fan.Load()
+	if fan == nil {
+		t.Fatal("the source that is shown has no routes")
 	}
-
-	if fan := legs[next].video.fan.Load(); fan != nil {
+	if len(*fan) != len(viewers) {
+		t.Errorf("the source that is shown has %d routes, want %d", len(*fan), len(viewers))
+	}
+	if fan := hidden.fan.Load(); fan != nil {
 		t.Errorf("the source that was shown before has %d routes, want none", len(*fan))
 	}
 
 	legs[5].Close()
-	if fan := legs[1-next].video.fan.Load(); len(*fan) != len(viewers)-1 {
+	if fan := shown.fan.Load(); len(*fan) != len(viewers)-1 {
 		t.Errorf("after a viewer has left, the source has %d routes, want %d", len(*fan), len(viewers)-1)
 	}
 }
@@ -160,8 +187,7 @@ func TestOldRequests(t *testing.T) {
 		old = append(old, guest.video.out.base+i)
 	}
 	for range 20 {
-		guest.sendRTCP(t, w, &rtcp.TransportLayerNack{MediaSSRC: guest.video.out.ssrc,
-			Nacks: rtcp.NackPairsFromSequenceNumbers(old)}, now)
+		guest.sendNACK(t, w, now, old...)
 	}
 	if n := requested(source.received(t)); n != 0 {
 		t.Errorf("requests for old packets ask the source for %d packets, want none", n)
@@ -183,9 +209,7 @@ func TestSharedRequests(t *testing.T) {
 	ask := func(at time.Time) {
 		for range 5 {
 			for _, l := range legs[1:] {
-				o := &l.video.out
-				l.sendRTCP(t, w, &rtcp.TransportLayerNack{MediaSSRC: o.ssrc,
-					Nacks: rtcp.NackPairsFromSequenceNumbers([]uint16{o.base + 10})}, at)
+				l.sendNACK(t, w, at, l.video.out.base+10)
 			}
 		}
 	}
@@ -213,22 +237,35 @@ func TestLowBandwidth(t *testing.T) {
 	source.received(t)
 
 	for _, tt := range []struct {
-		viewer     int
-		rate, want float32
-	}{{1, 1, minBitrate}, {2, 1_500_000, 1_500_000}, {1, 1, 1_500_000}, {1, 400_000, 400_000},
-		{2, 1_500_000, 400_000}} {
+		viewer    int
+		estimated float32
+		want      float32 // the bitrate that the source is asked for
+	}{
+		{viewer: 1, estimated: 1, want: minBitrate},
+		{viewer: 2, estimated: 1_500_000, want: 1_500_000},
+		{viewer: 1, estimated: 1, want: 1_500_000},
+		{viewer: 1, estimated: 400_000, want: 400_000},
+		{viewer: 2, estimated: 1_500_000, want: 400_000},
+	} {
 		viewer := legs[tt.viewer]
-		viewer.sendRTCP(t, w, &rtcp.ReceiverEstimatedMaximumBitrate{Bitrate: tt.rate,
-			SSRCs: []uint32{viewer.video.out.ssrc}}, now)
+		estimate := &rtcp.ReceiverEstimatedMaximumBitrate{
+			Bitrate: tt.estimated,
+			SSRCs:   []uint32{viewer.video.out.ssrc},
+		}
+		viewer.sendRTCP(t, w, estimate, now)
 		var bitrates []float32
 		for _, p := range source.received(t) {
 			if r, ok := p.(*rtcp.ReceiverEstimatedMaximumBitrate); ok {
 				bitrates = append(bitrates, r.Bitrate)
 			}
 		}
-		if len(bitrates) != 1 || bitrates[0] < 0.99*tt.want || bitrates[0] > 1.01*tt.want {
-			t.Errorf("after client %d estimates %v bit/s, the source receives %v, want %v",
-				tt.viewer, tt.rate, bitrates, tt.want)
+		if len(bitrates) != 1 {
+			t.Fatalf("after client %d has estimated %v bit/s, the source is asked for the bitrates %v, want one",
+				tt.viewer, tt.estimated, bitrates)
+		}
+		if got := bitrates[0]; got < 0.99*tt.want || got > 1.01*tt.want {
+			t.Errorf("after client %d has estimated %v bit/s, the source is asked for %v bit/s, want about %v",
+				tt.viewer, tt.estimated, got, tt.want)
 		}
 	}
 }

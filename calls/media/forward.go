@@ -70,8 +70,15 @@ func (w *worker) forward(t *transport, b []byte, now time.Time) (loudness uint8,
 		return silence, true
 	}
 	if tap := s.leg.tap.Load(); tap != nil && p.end > p.offset {
-		(*tap).Packet(calls.Packet{Kind: s.kind, Codec: f.names[p.kind], SSRC: p.ssrc, Seq: p.seq,
-			Time: p.time, Arrived: now, Payload: plain[p.offset:p.end]})
+		(*tap).Packet(calls.Packet{
+			Kind:    s.kind,
+			Codec:   f.names[p.kind],
+			SSRC:    p.ssrc,
+			Seq:     p.seq,
+			Time:    p.time,
+			Arrived: now,
+			Payload: plain[p.offset:p.end],
+		})
 	}
 
 	if v := s.leg.voice.Load(); v != nil && s.kind == calls.Audio {

@@ -43,8 +43,13 @@ func newPair(t testing.TB, kind calls.Kind, profile srtp.ProtectionProfile) *pai
 	}
 	t.Cleanup(func() { _ = sink.Close() })
 
-	p := &pair{engine: e, worker: e.newWorker(), source: netip.MustParseAddrPort("192.0.2.1:5000"), kind: kind,
-		sink: sink}
+	p := &pair{
+		engine: e,
+		worker: e.newWorker(),
+		source: netip.MustParseAddrPort("192.0.2.1:5000"),
+		kind:   kind,
+		sink:   sink,
+	}
 	p.worker.from.udp = e.udp
 	codec := sdp.Codec{Type: 111, Name: sdp.Opus, Clock: 48000}
 	if kind == calls.Video {
@@ -54,11 +59,17 @@ func newPair(t testing.TB, kind calls.Kind, profile srtp.ProtectionProfile) *pai
 	var legs []*leg
 	for id := range uint8(2) {
 		l := e.newLeg(nil, calls.Terms{})
-		s := l.newSection(sdp.Section{Kind: string(kind), Mid: "0", Direction: sdp.SendReceive,
-			Codecs: []sdp.Codec{codec}, Extensions: []sdp.Extension{{ID: id + 1, URI: sdp.AudioLevel}}}, nil)
+		s := l.newSection(sdp.Section{
+			Kind:       string(kind),
+			Mid:        "0",
+			Direction:  sdp.SendReceive,
+			Codecs:     []sdp.Codec{codec},
+			Extensions: []sdp.Extension{{ID: id + 1, URI: sdp.AudioLevel}},
+		}, nil)
 		l.sections = []*section{s}
-		s.transport.in.ctx, p.client = contexts(t, profile), contexts(t, profile)
-		s.out.setKeys(s.transport, contexts(t, profile))
+		s.transport.in.ctx = newContext(t, profile)
+		p.client = newContext(t, profile)
+		s.out.setKeys(s.transport, newContext(t, profile))
 		to := path{udp: e.udp, remote: sink.LocalAddr().(*net.UDPAddr).AddrPort()}
 		s.transport.path.Store(&to)
 		s.transport.peers = []*peer{{path: to, consentAt: time.Now(), renewAt: time.Now().Add(time.Hour)}}
@@ -72,8 +83,8 @@ func newPair(t testing.TB, kind calls.Kind, profile srtp.ProtectionProfile) *pai
 	return p
 }
 
-// contexts returns a context whose keys are always the same.
-func contexts(t testing.TB, profile srtp.ProtectionProfile) *srtp.Context {
+// newContext returns a context whose keys are always the same.
+func newContext(t testing.TB, profile srtp.ProtectionProfile) *srtp.Context {
 	t.Helper()
 	salt, err := profile.SaltLen()
 	if err != nil {
@@ -89,48 +100,62 @@ func contexts(t testing.TB, profile srtp.ProtectionProfile) *srtp.Context {
 // packets returns n encrypted packets from the first client.
 func (p *pair) packets(t testing.TB, n, size int) [][]byte {
 	t.Helper()
-	all := make([][]byte, n)
-	for i := range all {
+	encrypted := make([][]byte, n)
+	for i := range encrypted {
 		p.seq++
-		packet := rtp.Packet{Header: rtp.Header{Version: 2, PayloadType: 111, SSRC: 7, SequenceNumber: p.seq,
-			Timestamp: uint32(p.seq) * 960}, Payload: make([]byte, size)}
+		header := rtp.Header{
+			Version:        2,
+			PayloadType:    111,
+			SSRC:           7,
+			SequenceNumber: p.seq,
+			Timestamp:      uint32(p.seq) * 960,
+		}
+		packet := rtp.Packet{Header: header, Payload: make([]byte, size)}
 		packet.Payload[0] = 0x10 // VP8: the start of a key frame
 		if err := packet.SetExtension(1, []byte{30}); err != nil {
 			t.Fatal(err)
 		}
+
 		plain, err := packet.Marshal()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if all[i], err = p.client.EncryptRTP(nil, plain, nil); err != nil {
+		encrypted[i], err = p.client.EncryptRTP(nil, plain, nil)
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	return all
+	return encrypted
 }
 
 // TestForwardAllocations shows that forwarding a packet does not allocate memory.
 func TestForwardAllocations(t *testing.T) {
-	for _, profile := range []srtp.ProtectionProfile{srtp.ProtectionProfileAeadAes128Gcm,
-		srtp.ProtectionProfileAes128CmHmacSha1_80} {
+	const warmup, runs = 300, 500
+	for _, profile := range []srtp.ProtectionProfile{
+		srtp.ProtectionProfileAeadAes128Gcm,
+		srtp.ProtectionProfileAes128CmHmacSha1_80,
+	} {
 		for _, kind := range kinds {
-			const warm, runs = 300, 500
 			p := newPair(t, kind, profile)
-			all := p.packets(t, warm+runs+1, 100)
-			for _, b := range all[:warm] {
+			packets := p.packets(t, warmup+runs+1, 100)
+			for _, b := range packets[:warmup] {
 				p.worker.receiveDatagram(b, p.source, time.Now())
 			}
 
-			i := warm
+			i := warmup
 			allocations := testing.AllocsPerRun(runs, func() {
-				p.worker.receiveDatagram(all[i], p.source, time.Now())
+				p.worker.receiveDatagram(packets[i], p.source, time.Now())
 				i++
 			})
 			if allocations != 0 && !raceDetector() {
 				t.Errorf("forwarding %s with %v allocates %v times per packet, want 0", kind, profile, allocations)
 			}
-			if s := p.engine.Stats(); s.Sent != warm+runs+1 || s.Dropped != 0 {
-				t.Errorf("Stats() = %+v, want all packets forwarded", s)
+			stats := p.engine.Stats()
+			if stats.Sent != warmup+runs+1 {
+				t.Errorf("%d packets were sent, want all %d", stats.Sent, warmup+runs+1)
+			}
+			if stats.Dropped != 0 {
+				t.Errorf("%d packets were dropped, want none", stats.Dropped)
 			}
 		}
 	}
@@ -153,14 +178,14 @@ func BenchmarkForward(b *testing.B) {
 	var cpu time.Duration
 	for done := 0; done < b.N; {
 		b.StopTimer()
-		all := p.packets(b, min(b.N-done, 10_000), 80)
+		packets := p.packets(b, min(b.N-done, 10_000), 80)
 		began := processorTime()
 		b.StartTimer()
-		for _, packet := range all {
+		for _, packet := range packets {
 			p.worker.receiveDatagram(packet, p.source, time.Now())
 		}
 		cpu += processorTime() - began
-		done += len(all)
+		done += len(packets)
 	}
 	b.ReportMetric(float64(cpu.Nanoseconds())/float64(b.N), "cpu-ns/packet")
 }
@@ -196,12 +221,14 @@ func TestEpochs(t *testing.T) {
 			t.Errorf("packet %d of source %d is sent: %v, want %v", seq, ssrc, got, want)
 			return
 		}
-
-		if out := binary.BigEndian.Uint16(plain[2:]); want && used[out] {
-			t.Errorf("number %d is used twice", out)
-		} else if want {
-			used[out] = true
+		if !want {
+			return
 		}
+		number := binary.BigEndian.Uint16(plain[2:])
+		if used[number] {
+			t.Errorf("number %d is used twice", number)
+		}
+		used[number] = true
 	}
 
 	send(from, 1, 65534, true)
@@ -209,9 +236,9 @@ func TestEpochs(t *testing.T) {
 	send(from, 1, 1, true) // packet 0 is late
 	send(from, 1, 0, true)
 	send(from, 1, 65533, false) // older than the epoch
-	send(from, 2, 100, true)    // the client begins another stream
+	send(from, 2, 100, true)    // the client begins a new stream
 	send(from, 2, 99, false)
-	send(other, 1, 2, true) // another client takes over
+	send(other, 1, 2, true) // a different client takes over
 	send(other, 1, 1, false)
 	send(from, 2, 101, true)
 	to.out.endEpoch(nil)

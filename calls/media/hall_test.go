@@ -4,6 +4,7 @@ import (
 	"math"
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -68,25 +69,36 @@ func (h *hall) enter(codec string, pitch float64) *talker {
 	}
 
 	h.t.Cleanup(func() { _ = sink.Close() })
-	n := len(h.members)
-	c := &talker{sink: sink, at: netip.AddrPortFrom(netip.MustParseAddr("192.0.2.1"), uint16(1000+n)), pitch: pitch,
-		seal: contexts(h.t, profile), open: contexts(h.t, profile), codec: sdp.Codec{Type: 9, Name: codec, Clock: 8000}}
-	if c.say, err = wav.NewEncoder(wavNames[codec]); err != nil {
+	port := uint16(1000 + len(h.members))
+	c := &talker{
+		sink:  sink,
+		at:    netip.AddrPortFrom(netip.MustParseAddr("192.0.2.1"), port),
+		pitch: pitch,
+		seal:  newContext(h.t, profile),
+		open:  newContext(h.t, profile),
+		codec: sdp.Codec{Type: 9, Name: codec, Clock: 8000},
+	}
+	c.say, err = wav.NewEncoder(wavNames[codec])
+	if err != nil {
 		h.t.Fatal(err)
 	}
-
-	if c.hear, err = wav.NewDecoder(wavNames[codec]); err != nil {
+	c.hear, err = wav.NewDecoder(wavNames[codec])
+	if err != nil {
 		h.t.Fatal(err)
 	}
 
 	l := h.engine.newLeg(nil, calls.Terms{})
 	l.voice.Store(&voice{leg: l})
-	s := l.newSection(sdp.Section{Kind: "audio", Mid: "0", Direction: sdp.SendReceive,
-		Codecs: []sdp.Codec{c.codec}}, nil)
+	s := l.newSection(sdp.Section{
+		Kind:      "audio",
+		Mid:       "0",
+		Direction: sdp.SendReceive,
+		Codecs:    []sdp.Codec{c.codec},
+	}, nil)
 	l.sections = []*section{s}
-	s.transport.in.ctx = contexts(h.t, profile)
+	s.transport.in.ctx = newContext(h.t, profile)
 	s.transport.in.rtp = bucket{rate: 1e12, burst: 1e12}
-	s.out.setKeys(s.transport, contexts(h.t, profile))
+	s.out.setKeys(s.transport, newContext(h.t, profile))
 	s.transport.path.Store(&path{udp: h.engine.udp, remote: sink.LocalAddr().(*net.UDPAddr).AddrPort()})
 	h.engine.table.claimAddress(c.at, s.transport, time.Now())
 	l.voice.Load().reroute()
@@ -100,22 +112,28 @@ func (h *hall) enter(codec string, pitch float64) *talker {
 func (c *talker) packet(t testing.TB) []byte {
 	t.Helper()
 	pcm := make([]int16, frameSamples)
-	rate, size := 16000.0, frameSamples
+	size := frameSamples
 	if c.codec.Name != sdp.G722 {
-		rate, size = 8000, frameBytes
+		size = frameBytes
 	}
 	for i := range pcm[:size] {
 		if c.pitch > 0 {
-			pcm[i] = int16(6000 * math.Sin(2*math.Pi*c.pitch*float64(c.sent*size+i)/rate))
+			seconds := float64(c.sent*size+i) / c.rate()
+			pcm[i] = int16(6000 * math.Sin(2*math.Pi*c.pitch*seconds))
 		}
 	}
 
 	payload := make([]byte, frameBytes)
 	c.say.Encode(payload, pcm)
 	c.sent++
-	p := rtp.Packet{Header: rtp.Header{Version: 2, PayloadType: 9, SSRC: 7, SequenceNumber: uint16(c.sent),
-		Timestamp: uint32(c.sent) * frameBytes}, Payload: payload}
-	plain, err := p.Marshal()
+	header := rtp.Header{
+		Version:        2,
+		PayloadType:    9,
+		SSRC:           7,
+		SequenceNumber: uint16(c.sent),
+		Timestamp:      uint32(c.sent) * frameBytes,
+	}
+	plain, err := (&rtp.Packet{Header: header, Payload: payload}).Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,6 +142,14 @@ func (c *talker) packet(t testing.TB) []byte {
 		t.Fatal(err)
 	}
 	return sealed
+}
+
+// rate returns the number of samples per second of the client's codec.
+func (c *talker) rate() float64 {
+	if c.codec.Name == sdp.G722 {
+		return 16000
+	}
+	return 8000
 }
 
 // run makes all clients send a number of frames and mixes them. Frames for which loses returns true
@@ -144,13 +170,13 @@ func (h *hall) run(frames int, loses func(frame int) bool) {
 	}
 }
 
-// receive decodes the packet that the mixer has sent to a client, if any. It sends another packet to
-// mark the end, because sockets on loopback keep the order.
+// receive decodes the packet that the mixer has sent to a client, if any. It sends one more packet
+// to mark the end, because sockets on loopback keep the order.
 func (h *hall) receive(c *talker) {
 	h.t.Helper()
 	const end = "end"
-	at := c.sink.LocalAddr().(*net.UDPAddr).AddrPort()
-	if _, err := h.engine.udp.WriteToUDPAddrPort([]byte(end), at); err != nil {
+	address := c.sink.LocalAddr().(*net.UDPAddr).AddrPort()
+	if _, err := h.engine.udp.WriteToUDPAddrPort([]byte(end), address); err != nil {
 		h.t.Fatal(err)
 	}
 
@@ -162,8 +188,8 @@ func (h *hall) receive(c *talker) {
 		if string(c.buffer[:n]) == end {
 			return
 		}
-		if c.buffer[1] >= 192 && c.buffer[1] <= 223 {
-			continue // a report
+		if isReport := c.buffer[1] >= 192 && c.buffer[1] <= 223; isReport {
+			continue
 		}
 
 		plain, err := c.open.DecryptRTP(nil, c.buffer[:n], nil)
@@ -185,14 +211,11 @@ func (h *hall) forget() {
 
 // loudness returns the amplitude of a tone in the audio that the client has received.
 func (c *talker) loudness(pitch float64) float64 {
-	rate := 16000.0
-	if c.codec.Name != sdp.G722 {
-		rate = 8000
-	}
 	var re, im float64
 	for i, s := range c.heard {
-		sin, cos := math.Sincos(2 * math.Pi * pitch * float64(i) / rate)
-		re, im = re+cos*float64(s), im+sin*float64(s)
+		sin, cos := math.Sincos(2 * math.Pi * pitch * float64(i) / c.rate())
+		re += cos * float64(s)
+		im += sin * float64(s)
 	}
 	return 2 * math.Hypot(re, im) / float64(max(len(c.heard), 1))
 }
@@ -206,10 +229,8 @@ func (h *hall) wantHears(c *talker, others ...*talker) {
 			continue
 		}
 		want := 0.0
-		for _, o := range others {
-			if o == other {
-				want = 6000
-			}
+		if slices.Contains(others, other) {
+			want = 6000
 		}
 		if got := c.loudness(other.pitch); math.Abs(got-want) > 600 {
 			h.t.Errorf("the tone of member %d is heard with an amplitude of %.0f, want %.0f", i, got, want)

@@ -18,8 +18,12 @@ func parse(b []byte) (p packet, ok bool) {
 	if len(b) < 12 {
 		return p, false
 	}
-	p = packet{kind: b[1] & 0x7f, seq: binary.BigEndian.Uint16(b[2:]), time: binary.BigEndian.Uint32(b[4:]),
-		ssrc: binary.BigEndian.Uint32(b[8:])}
+	p = packet{
+		kind: b[1] & 0x7f,
+		seq:  binary.BigEndian.Uint16(b[2:]),
+		time: binary.BigEndian.Uint32(b[4:]),
+		ssrc: binary.BigEndian.Uint32(b[8:]),
+	}
 	p.fixed = 12 + 4*int(b[0]&0x0f)
 	p.offset, p.end = p.fixed, len(b)
 	if b[0]&0x10 != 0 {

@@ -86,7 +86,8 @@ func (w *worker) receiveSTUN(b []byte, from *path, now time.Time) (t *transport)
 		return t
 	}
 
-	from.priority, from.nominated = priority(m), m.Contains(stun.AttrUseCandidate)
+	from.priority = priority(m)
+	from.nominated = m.Contains(stun.AttrUseCandidate)
 	consent := true // a TCP connection already proves a round trip
 	if from.tcp == nil {
 		request, known, ok := t.receiveCheck(from, c, now)
@@ -131,7 +132,8 @@ func (w *worker) respond(m *stun.Message, to *path, c *credentials, kind stun.Me
 		setters = append(setters, failure)
 	} else {
 		setters = append(setters, &stun.XORMappedAddress{
-			IP: net.IP(to.remote.Addr().AsSlice()), Port: int(to.remote.Port()),
+			IP:   net.IP(to.remote.Addr().AsSlice()),
+			Port: int(to.remote.Port()),
 		})
 	}
 	setters = append(setters, c.key, stun.Fingerprint)

@@ -45,8 +45,15 @@ var _ calls.Media = (*leg)(nil)
 
 // newLeg returns a leg without sections.
 func (e *Engine) newLeg(w calls.Watcher, terms calls.Terms) *leg {
-	l := &leg{engine: e, terms: terms, name: rand.Text()[:16], stream: rand.Text()[:16],
-		done: make(chan struct{}), to: map[calls.Kind]*leg{}, from: map[calls.Kind]*leg{}}
+	l := &leg{
+		engine: e,
+		terms:  terms,
+		name:   rand.Text()[:16],
+		stream: rand.Text()[:16],
+		done:   make(chan struct{}),
+		to:     map[calls.Kind]*leg{},
+		from:   map[calls.Kind]*leg{},
+	}
 	l.session = mrand.Uint64() >> 2 // RFC 8829, section 5.2.1: at most 62 bits
 	l.reporter.watcher = w
 	return l
@@ -143,10 +150,13 @@ func (l *leg) planPhone(d *sdp.Description) (steps []step, err error) {
 
 	// The port is opened last, so that no error leaves it open. At most one section is accepted.
 	for i := range steps {
-		if s := &steps[i]; s.old == nil && !s.answer.Rejected {
-			if s.port, err = l.engine.openPhonePort(l.terms); err != nil {
-				return nil, err
-			}
+		s := &steps[i]
+		if s.old != nil || s.answer.Rejected {
+			continue
+		}
+		s.port, err = l.engine.openPhonePort(l.terms)
+		if err != nil {
+			return nil, err
 		}
 	}
 	return steps, nil
@@ -172,7 +182,8 @@ func (l *leg) canUse(old *section, offer, answer *sdp.Section) bool {
 // canMix reports whether a mixer can mix an accepted section. If the leg is not for a mixer, it
 // returns true.
 func (l *leg) canMix(s sdp.Section) bool {
-	return !l.mixed || s.Rejected || s.Kind != sdp.Audio || slices.Contains(mixable, s.Codecs[0].Name)
+	isMixed := l.mixed && s.Kind == sdp.Audio && !s.Rejected
+	return !isMixed || slices.Contains(mixable, s.Codecs[0].Name)
 }
 
 // checkUsable returns an error unless a client's section has everything that a transport requires.
@@ -251,7 +262,8 @@ func (l *leg) applyStep(s step) *section {
 			result.transport.restart()
 		}
 	}
-	result.ufrag, result.offered = s.offer.Ufrag, false
+	result.ufrag = s.offer.Ufrag
+	result.offered = false
 	result.transport.setRemote(s.offer)
 	return result
 }
@@ -262,22 +274,24 @@ func (l *leg) addOffered(s *section) (err error) {
 	if l.isPhone() && (s.kind != calls.Audio || len(l.sections) > 0) {
 		return nil
 	}
+	mid := itoa(len(l.sections))
+	offer := s.agreed.Offer(mid)
 	var port *phonePort
-	o := s.agreed.Offer(itoa(len(l.sections)))
 	if l.isPhone() {
 		var suites []string
 		if l.terms.SRTP.Required {
 			suites = sdp.Suites(l.terms.SRTP.Suites)
 		}
-		o = s.agreed.OfferPhone(itoa(len(l.sections)), suites)
-		if port, err = l.engine.openPhonePort(l.terms); err != nil {
+		offer = s.agreed.OfferPhone(mid, suites)
+		port, err = l.engine.openPhonePort(l.terms)
+		if err != nil {
 			return err
 		}
 	}
 
-	n := l.newSection(o, port)
-	n.offered = true
-	l.sections = append(l.sections, n)
+	added := l.newSection(offer, port)
+	added.offered = true
+	l.sections = append(l.sections, added)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package media_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -73,8 +74,12 @@ var lightCertificate = sync.OnceValue(func() tls.Certificate {
 	if err != nil {
 		panic(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "light"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: "light"},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(time.Hour),
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		panic(err)
@@ -110,8 +115,17 @@ func newLight(t testing.TB, e *media.Engine, offer string) *light {
 		t.Fatal(err)
 	}
 
-	c := &light{t: t, leg: leg, watch: watch, conn: conn, ssrc: 0x1234, ufrag: attribute(answer, "ice-ufrag"),
-		password: attribute(answer, "ice-pwd"), stun: make(chan []byte, 64), srtp: make(chan []byte, 1024)}
+	c := &light{
+		t:        t,
+		leg:      leg,
+		watch:    watch,
+		conn:     conn,
+		ssrc:     0x1234,
+		ufrag:    attribute(answer, "ice-ufrag"),
+		password: attribute(answer, "ice-pwd"),
+		stun:     make(chan []byte, 64),
+		srtp:     make(chan []byte, 1024),
+	}
 	c.handshake = &queue{UDPConn: conn, packets: make(chan []byte, 64), closed: make(chan struct{})}
 	go c.read()
 	return c
@@ -126,21 +140,21 @@ func (c *light) read() {
 			return
 		}
 
-		if m := (&stun.Message{Raw: buffer[:n]}); n > 1 && buffer[0] == 0 && buffer[1] == 1 && m.Decode() == nil {
-			c.answer(m)
+		packet := bytes.Clone(buffer[:n])
+		if check := (&stun.Message{Raw: packet}); check.Decode() == nil && check.Type == stun.BindingRequest {
+			c.answer(check)
 			continue
 		}
 
-		to := c.srtp
-		switch b := buffer[0]; {
-		case b < 4:
-			to = c.stun
-		case b < 64:
-			to = c.handshake.packets
+		received := c.srtp
+		switch first := packet[0]; { // RFC 7983
+		case first < 4:
+			received = c.stun
+		case first < 64:
+			received = c.handshake.packets
 		}
-
 		select {
-		case to <- append([]byte(nil), buffer[:n]...):
+		case received <- packet:
 		default:
 		}
 	}
@@ -243,10 +257,12 @@ func (c *light) connect() error {
 	if err := cfg.ExtractSessionKeysFromDTLS(&state, true); err != nil {
 		return err
 	}
-	if c.out, err = srtp.CreateContext(cfg.Keys.LocalMasterKey, cfg.Keys.LocalMasterSalt, cfg.Profile); err != nil {
+	keys := cfg.Keys
+	c.out, err = srtp.CreateContext(keys.LocalMasterKey, keys.LocalMasterSalt, cfg.Profile)
+	if err != nil {
 		return err
 	}
-	c.in, err = srtp.CreateContext(cfg.Keys.RemoteMasterKey, cfg.Keys.RemoteMasterSalt, cfg.Profile)
+	c.in, err = srtp.CreateContext(keys.RemoteMasterKey, keys.RemoteMasterSalt, cfg.Profile)
 	return err
 }
 
@@ -254,9 +270,14 @@ func (c *light) connect() error {
 func (c *light) packet(payload string) []byte {
 	c.t.Helper()
 	c.seq++
-	p := rtp.Packet{Header: rtp.Header{Version: 2, PayloadType: 111, SequenceNumber: c.seq,
-		Timestamp: uint32(c.seq) * 960, SSRC: c.ssrc}, Payload: []byte(payload)}
-	plain, err := p.Marshal()
+	header := rtp.Header{
+		Version:        2,
+		PayloadType:    111,
+		SequenceNumber: c.seq,
+		Timestamp:      uint32(c.seq) * 960,
+		SSRC:           c.ssrc,
+	}
+	plain, err := (&rtp.Packet{Header: header, Payload: []byte(payload)}).Marshal()
 	if err != nil {
 		c.t.Fatal(err)
 	}

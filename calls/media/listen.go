@@ -94,26 +94,27 @@ func (e *Engine) closePorts() error {
 // resolveAdvertised returns the advertised addresses with their ports.
 func (e *Engine) resolveAdvertised(configured []netip.AddrPort) ([]netip.AddrPort, error) {
 	if len(configured) == 0 {
-		var err error
-		if configured, err = e.localAddresses(); err != nil {
+		local, err := e.localAddresses()
+		if err != nil {
 			return nil, err
 		}
+		configured = local
 	}
 
-	all := make([]netip.AddrPort, 0, len(configured))
+	resolved := make([]netip.AddrPort, 0, len(configured))
 	for _, a := range configured {
 		port := a.Port()
 		if port == 0 {
 			port = uint16(e.port)
 		}
-		all = append(all, netip.AddrPortFrom(a.Addr().Unmap(), port))
+		resolved = append(resolved, netip.AddrPortFrom(a.Addr().Unmap(), port))
 	}
-	return all, nil
+	return resolved, nil
 }
 
 // localAddresses returns the address of the sockets. If this address is unspecified, it returns the
 // addresses of this machine. Loopback addresses are included only if the machine has no others.
-func (e *Engine) localAddresses() (all []netip.AddrPort, err error) {
+func (e *Engine) localAddresses() (global []netip.AddrPort, err error) {
 	var bound net.Addr
 	if e.udp != nil {
 		bound = e.udp.LocalAddr()
@@ -131,13 +132,13 @@ func (e *Engine) localAddresses() (all []netip.AddrPort, err error) {
 	for _, a := range addresses {
 		prefix, err := netip.ParsePrefix(a.String())
 		if err == nil && prefix.Addr().IsGlobalUnicast() {
-			all = append(all, netip.AddrPortFrom(prefix.Addr(), 0))
+			global = append(global, netip.AddrPortFrom(prefix.Addr(), 0))
 		}
 	}
-	if len(all) == 0 {
-		all = append(all, netip.MustParseAddrPort("127.0.0.1:0"))
+	if len(global) == 0 {
+		global = append(global, netip.MustParseAddrPort("127.0.0.1:0"))
 	}
-	return all, nil
+	return global, nil
 }
 
 // UDP returns the addresses of the UDP port: the addresses advertised to clients, and the address
@@ -161,9 +162,11 @@ func (e *Engine) candidates() []sdp.Candidate {
 		for i, a := range e.advertise {
 			local := direction<<13 | uint32(8191-i)
 			all = append(all, sdp.Candidate{
-				Foundation: transport + strconv.Itoa(i), Transport: transport,
-				Priority: kind<<24 | local<<8 | 255,
-				Address:  a.Addr().String(), Port: int(a.Port()),
+				Foundation: transport + strconv.Itoa(i),
+				Transport:  transport,
+				Priority:   kind<<24 | local<<8 | 255,
+				Address:    a.Addr().String(),
+				Port:       int(a.Port()),
 			})
 		}
 	}

@@ -123,7 +123,8 @@ func (m *mixer) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.closed {
-		m.closed, m.voices = true, nil
+		m.closed = true
+		m.voices = nil
 		close(m.done)
 	}
 }
@@ -171,10 +172,12 @@ func (m *mixer) mix(now time.Time) {
 
 	clear(m.sum[:])
 	for _, v := range m.voices {
-		if v.listen(); v.heard {
-			for i, s := range v.pcm {
-				m.sum[i] += int32(s)
-			}
+		v.listen()
+		if !v.heard {
+			continue
+		}
+		for i, s := range v.pcm {
+			m.sum[i] += int32(s)
 		}
 	}
 	m.addSound()
@@ -209,8 +212,14 @@ func (m *mixer) record(now time.Time) {
 		return
 	}
 	m.seq++
-	m.tap.Packet(calls.Packet{Kind: calls.Audio, Codec: sdp.G722, Seq: m.seq, Time: m.at, Arrived: now,
-		Payload: m.common[:]})
+	m.tap.Packet(calls.Packet{
+		Kind:    calls.Audio,
+		Codec:   sdp.G722,
+		Seq:     m.seq,
+		Time:    m.at,
+		Arrived: now,
+		Payload: m.common[:],
+	})
 }
 
 // play sends a frame to the client of a member.
@@ -244,14 +253,14 @@ var (
 // newChime returns tones with the given pitches in Hz, each of 0.15 s.
 func newChime(pitches ...float64) []int16 {
 	const rate, length, fade = 16000, 2400, 320.0
-	var all []int16
+	var samples []int16
 	for _, pitch := range pitches {
 		for i := range length {
 			loud := min(1, float64(i)/fade, float64(length-i)/fade)
-			all = append(all, int16(3000*loud*math.Sin(2*math.Pi*pitch*float64(i)/rate)))
+			samples = append(samples, int16(3000*loud*math.Sin(2*math.Pi*pitch*float64(i)/rate)))
 		}
 	}
-	return all
+	return samples
 }
 
 // ChimeUp implements calls.Mixer.
@@ -264,7 +273,8 @@ func (m *mixer) ChimeDown() { m.Play(fallingChime, nil) }
 func (m *mixer) Play(sound []int16, done func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sound, m.played = sound, done
+	m.sound = sound
+	m.played = done
 }
 
 // addSound adds the next part of a sound. The caller holds mu.

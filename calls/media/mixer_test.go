@@ -1,6 +1,7 @@
 package media
 
 import (
+	"bytes"
 	"math"
 	"slices"
 	"testing"
@@ -31,22 +32,27 @@ func TestMixSilence(t *testing.T) {
 	h := newHall(t)
 	a, b, c := h.enter(sdp.G722, 440), h.enter(sdp.G722, 0), h.enter(sdp.G722, 0)
 	h.run(2*alone, nil)
-	if !b.leg.voice.Load().shared || !c.leg.voice.Load().shared || a.leg.voice.Load().shared {
-		t.Errorf("shared streams: %v, %v and %v, want those of both silent members",
-			a.leg.voice.Load().shared, b.leg.voice.Load().shared, c.leg.voice.Load().shared)
+	if a.leg.voice.Load().shared {
+		t.Error("the stream of the member that speaks is shared")
+	}
+	if !b.leg.voice.Load().shared {
+		t.Error("the stream of the first silent member is not shared")
+	}
+	if !c.leg.voice.Load().shared {
+		t.Error("the stream of the second silent member is not shared")
 	}
 
 	h.forget()
 	b.pitch = 1000
 	h.run(alone, nil)
 	if b.leg.voice.Load().shared {
-		t.Errorf("the stream of a member that speaks is shared")
+		t.Error("the stream of a member that begins to speak is shared")
 	}
 
 	b.pitch = 0
 	h.run(3*alone, nil)
 	if !b.leg.voice.Load().shared {
-		t.Errorf("the stream of a member that is silent again is not shared")
+		t.Error("the stream of a member that is silent again is not shared")
 	}
 
 	h.wantHears(b, a)
@@ -146,30 +152,39 @@ func TestMixRecord(t *testing.T) {
 	h := newHall(t)
 	a, b := h.enter(sdp.G722, 440), h.enter(sdp.PCMU, 1000)
 	h.run(30, nil)
-	var all tape
-	h.mixer.Record(&all)
+	var recorded tape
+	h.mixer.Record(&recorded)
 	h.run(50, nil)
 
-	all.hears(t, 440, 1000)
-	for i, p := range all.packets {
-		first := all.packets[0]
-		if p.Seq != first.Seq+uint16(i) || p.Time != first.Time+uint32(i)*frameBytes || p.Codec != sdp.G722 {
-			t.Fatalf("packet %d of the recording has number %d and time %d in %s, want the next G722 frame",
-				i, p.Seq, p.Time, p.Codec)
+	recorded.hears(t, 440, 1000)
+	first := recorded.packets[0]
+	for i, p := range recorded.packets {
+		if p.Codec != sdp.G722 {
+			t.Fatalf("packet %d of the recording is in %s, want G722", i, p.Codec)
+		}
+		if want := first.Seq + uint16(i); p.Seq != want {
+			t.Fatalf("packet %d of the recording has the number %d, want %d", i, p.Seq, want)
+		}
+		if want := first.Time + uint32(i)*frameBytes; p.Time != want {
+			t.Fatalf("packet %d of the recording has the time %d, want %d", i, p.Time, want)
 		}
 	}
 
-	last := all.packets[len(all.packets)-1]
+	last := recorded.packets[len(recorded.packets)-1]
 	h.mixer.Remove(a.leg)
 	h.mixer.Remove(b.leg)
 	h.run(2, nil)
 	h.mixer.Add(a.leg)
 	h.run(1, nil)
-	if next := all.packets[len(all.packets)-1]; next.Seq != last.Seq+1 || next.Time != last.Time+3*frameBytes {
-		t.Errorf("after a pause of two frames, the recording is at %d, want %d", next.Time, last.Time+3*frameBytes)
+	next := recorded.packets[len(recorded.packets)-1]
+	if next.Seq != last.Seq+1 {
+		t.Errorf("after an empty room, the next packet has the number %d, want %d", next.Seq, last.Seq+1)
+	}
+	if want := last.Time + 3*frameBytes; next.Time != want {
+		t.Errorf("after two frames of an empty room, the next packet has the time %d, want %d", next.Time, want)
 	}
 	h.mixer.Record(nil)
-	if count := len(all.packets); count != 51 {
+	if count := len(recorded.packets); count != 51 {
 		t.Errorf("the recording has %d packets, want 51", count)
 	}
 }
@@ -182,15 +197,15 @@ func (t *tape) hears(test *testing.T, pitches ...float64) {
 		test.Fatal(err)
 	}
 
-	all := talker{codec: sdp.Codec{Name: sdp.G722}}
+	listener := talker{codec: sdp.Codec{Name: sdp.G722}}
 	for _, p := range t.packets {
 		samples := make([]int16, d.Samples(len(p.Payload)))
 		d.Decode(samples, p.Payload)
-		all.heard = append(all.heard, samples...)
+		listener.heard = append(listener.heard, samples...)
 	}
 
 	for _, pitch := range pitches {
-		if got := all.loudness(pitch); math.Abs(got-6000) > 600 {
+		if got := listener.loudness(pitch); math.Abs(got-6000) > 600 {
 			test.Errorf("the recording has the tone of %.0f Hz with an amplitude of %.0f, want 6000", pitch, got)
 		}
 	}
@@ -205,18 +220,18 @@ func TestMixAllocations(t *testing.T) {
 	h.mixer.Record(deaf{})
 	h.run(10, nil)
 
-	var all [][]byte
+	var packets [][]byte
 	const runs = 100
 	for range runs + 1 {
 		for _, c := range h.members {
-			all = append(all, c.packet(t))
+			packets = append(packets, c.packet(t))
 		}
 	}
 
 	next := 0
 	allocations := testing.AllocsPerRun(runs, func() {
 		for _, c := range h.members {
-			h.worker.receiveDatagram(all[next], c.at, h.now)
+			h.worker.receiveDatagram(packets[next], c.at, h.now)
 			next++
 		}
 		h.now = h.now.Add(frameTime)
@@ -232,58 +247,59 @@ func TestMixAllocations(t *testing.T) {
 func TestPlayout(t *testing.T) {
 	var p playout
 	var b [frameBytes]byte
-	packet := func(n int) {
-		payload := make([]byte, frameBytes)
-		for i := range payload {
-			payload[i] = byte(n)
-		}
-		p.put(sdp.G722, uint32(n)*frameBytes, payload)
+	put := func(n int) { // each byte of frame n is the lowest byte of n
+		p.put(sdp.G722, uint32(n)*frameBytes, bytes.Repeat([]byte{byte(n)}, frameBytes))
+	}
+	take := func() (frame byte, kind audioKind) {
+		_, kind = p.take(&b)
+		return b[0], kind
 	}
 
-	take := func() (int, audioKind) {
-		_, what := p.take(&b)
-		return int(b[0]), what
-	}
-
-	if _, what := take(); what != noAudio {
-		t.Errorf("before the first packet, take returns %v, want noAudio", what)
+	if _, kind := take(); kind != noAudio {
+		t.Errorf("before the first packet, take returns %v, want noAudio", kind)
 	}
 
 	for _, n := range []int{1, 3, 2, 4} { // the second and the third are swapped
-		packet(n)
+		put(n)
 	}
-	for _, want := range []int{-1, -1, 1, 2, 3, 4} { // two frames of delay
-		if got, what := take(); want > 0 && (got != want || what != wholeFrame) {
-			t.Errorf("take returns frame %d (%v), want %d", got, what, want)
+	for range 2 { // the delay
+		take()
+	}
+	for _, want := range []byte{1, 2, 3, 4} {
+		got, kind := take()
+		if kind != wholeFrame {
+			t.Errorf("instead of frame %d, take returns %v, want wholeFrame", want, kind)
+		}
+		if got != want {
+			t.Errorf("take returns frame %d, want %d", got, want)
 		}
 	}
 
 	for range maxStall {
-		if _, what := take(); what != lateAudio {
-			t.Errorf("while a client is silent, take returns %v, want lateAudio", what)
+		if _, kind := take(); kind != lateAudio {
+			t.Errorf("while a client is silent, take returns %v, want lateAudio", kind)
 		}
 	}
 
 	take()
-	if _, what := take(); what != noAudio {
-		t.Errorf("after half a second, take returns %v, want noAudio", what)
+	if _, kind := take(); kind != noAudio {
+		t.Errorf("after half a second, take returns %v, want noAudio", kind)
 	}
 
 	// At first, packets come six frames early. Later, they come just in time.
+	const end = 1500
 	for n := 100; n < 108; n++ {
-		packet(n)
+		put(n)
 	}
-	for n := 108; n < 1500; n++ {
+	for n := 108; n < end; n++ {
 		take()
-		packet(n)
+		put(n)
 	}
-	if got, _ := take(); got != byte2(1500-3) && got != byte2(1500-2) {
-		t.Errorf("after a while, take returns frame %d, want %d or the next", got, byte2(1500-3))
+	const oldest, newest = (end - 3) & 0xff, (end - 2) & 0xff
+	if got, _ := take(); got != oldest && got != newest {
+		t.Errorf("after a while, take returns frame %d, want %d or %d", got, oldest, newest)
 	}
 }
-
-// byte2 returns the lowest byte of n.
-func byte2(n int) int { return n & 0xff }
 
 // BenchmarkRoom measures a room in which every member sends audio, while all members or one in ten
 // speak. It reports the CPU time per frame, and how many members one core can carry.
@@ -292,26 +308,26 @@ func BenchmarkRoom(b *testing.B) {
 	b.Run("all speak", func(b *testing.B) { benchmarkRoom(b, 1) })
 }
 
-// benchmarkRoom measures a room in which one in the given number of members speaks.
-func benchmarkRoom(b *testing.B, some int) {
-	const members, distinct = 150, 50
+// benchmarkRoom measures a room in which one member in each group of the given size speaks.
+func benchmarkRoom(b *testing.B, group int) {
+	const members, warmup = 150, 50
 	h := newHall(b)
 	for i := range members {
 		pitch := 0.0
-		if i%some == 0 {
+		if i%group == 0 {
 			pitch = 300 + float64(10*i)
 		}
 		h.enter(sdp.G722, pitch)
 	}
 
-	all := make([][][]byte, b.N+distinct)
-	for i := range all {
+	frames := make([][][]byte, b.N+warmup) // the packets of each frame
+	for i := range frames {
 		for _, c := range h.members {
-			all[i] = append(all[i], c.packet(b))
+			frames[i] = append(frames[i], c.packet(b))
 		}
 	}
 
-	frame := func(packets [][]byte) {
+	mixFrame := func(packets [][]byte) {
 		for i, c := range h.members {
 			h.worker.receiveDatagram(packets[i], c.at, h.now)
 		}
@@ -319,15 +335,15 @@ func benchmarkRoom(b *testing.B, some int) {
 		h.mixer.mix(h.now)
 	}
 
-	for _, packets := range all[:distinct] {
-		frame(packets)
+	for _, packets := range frames[:warmup] {
+		mixFrame(packets)
 	}
 
 	b.ResetTimer()
 	b.ReportAllocs()
 	cpu := processorTime()
-	for _, packets := range all[distinct:] {
-		frame(packets)
+	for _, packets := range frames[warmup:] {
+		mixFrame(packets)
 	}
 	used := processorTime() - cpu
 	b.ReportMetric(float64(used)/float64(time.Millisecond)/float64(b.N), "cpu-ms/frame")

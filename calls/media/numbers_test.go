@@ -24,8 +24,9 @@ func TestKeystreams(t *testing.T) {
 	}{
 		{"half of the numbers back", 1, []uint32{1, 2, jump - 1, jump, jump + 1, 1, 2, 3, jump + 2, jump + 3}},
 		{"half of the numbers on", jump - 1, []uint32{1, 2, jump - 1, jump + 10, 10, 11, jump + 11, 12}},
-		{"again and again", jump - 2, []uint32{0, jump - 1, 2*jump - 2, 3*jump - 3, 2*jump - 3, 3*jump - 3,
-			4*jump - 3, 3*jump - 3, 2*jump - 3}},
+		{"again and again", jump - 2, []uint32{
+			0, jump - 1, 2*jump - 2, 3*jump - 3, 2*jump - 3, 3*jump - 3, 4*jump - 3, 3*jump - 3, 2*jump - 3,
+		}},
 		{"once around without being forwarded", 1, []uint32{100, 101, 102, 2*jump + 101, 2*jump + 102, 2*jump + 103}},
 		{"reordered", 1, []uint32{10, 12, 11, 14, 13, 15}},
 	}
@@ -36,7 +37,8 @@ func TestKeystreams(t *testing.T) {
 		used := map[[payloadSize]byte]int{}
 		for i, seq := range tt.seqs {
 			plain := make([]byte, 12+payloadSize)
-			plain[0], plain[1] = 0x80, 111
+			plain[0] = 0x80
+			plain[1] = 111
 			binary.BigEndian.PutUint16(plain[2:], uint16(seq))
 			plain[12] = byte(i) // makes each packet different
 			header, _ := parse(plain)

@@ -65,21 +65,32 @@ func (e *Engine) openPhonePort(terms calls.Terms) (*phonePort, error) {
 		return nil, fmt.Errorf("opening a port for a phone: %w", err)
 	}
 	port := uint16(conn.LocalAddr().(*net.UDPAddr).Port)
-	p := &phonePort{conn: conn, local: netip.AddrPortFrom(local, port), proved: terms.Phone, gateway: terms.Gateway,
-		claimed: terms.Gateway || terms.Claimed}
+	p := &phonePort{
+		conn:    conn,
+		local:   netip.AddrPortFrom(local, port),
+		proved:  terms.Phone,
+		gateway: terms.Gateway,
+		claimed: terms.Gateway || terms.Claimed,
+	}
 	p.phone.Store(&terms.Phone)
 	return p, nil
 }
 
 // remoteFor returns the address to exchange packets with. described is the address in the phone's
-// description. A gateway may name a different address, because gateways often send media from
-// another machine. A private address is accepted only from a gateway that is itself at a private or
-// loopback address.
+// description. A gateway may name a different address, because gateways often send media from a
+// different machine. A private address is accepted only from a gateway that is itself at a private
+// or loopback address.
 func (p *phonePort) remoteFor(described netip.Addr) netip.Addr {
 	switch {
-	case !p.gateway, !described.IsGlobalUnicast() && !described.IsLoopback(), described.Is4() != p.proved.Is4(),
-		described.IsLoopback() && !p.proved.IsLoopback(),
-		described.IsPrivate() && !p.proved.IsPrivate() && !p.proved.IsLoopback():
+	case !p.gateway:
+		return p.proved
+	case !described.IsGlobalUnicast() && !described.IsLoopback():
+		return p.proved
+	case described.Is4() != p.proved.Is4():
+		return p.proved
+	case described.IsLoopback() && !p.proved.IsLoopback():
+		return p.proved
+	case described.IsPrivate() && !p.proved.IsPrivate() && !p.proved.IsLoopback():
 		return p.proved
 	}
 	return described
@@ -187,7 +198,8 @@ func (w *worker) receivePhone(t *transport, b []byte, remote netip.AddrPort, now
 		w.engine.counters.unknown.Add(1)
 	case t.port.secure:
 		w.decrypted = false
-		if w.dispatch(t, b, now); w.decrypted {
+		w.dispatch(t, b, now)
+		if w.decrypted {
 			t.latch(remote, now)
 		}
 	default:

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -148,9 +149,14 @@ func TestSecurePhone(t *testing.T) {
 		t.Run(suite, func(t *testing.T) {
 			e, p := newEngine(t), newSecurePhone(t, suite)
 			answer := p.dial(calls.Terms{SRTP: calls.SRTP{Required: true}}, e)
-			if !strings.Contains(answer, "RTP/SAVP 0 101\r\n") || strings.Count(answer, "a=crypto:1 "+suite+" ") != 1 ||
-				keyIn(t, answer).key == p.key {
-				t.Fatalf("the answer is\n%s\nwant another key for %s", answer, suite)
+			if !strings.Contains(answer, "RTP/SAVP 0 101\r\n") {
+				t.Fatalf("the answer is\n%s\nwant SRTP", answer)
+			}
+			if n := strings.Count(answer, "a=crypto:1 "+suite+" "); n != 1 {
+				t.Fatalf("the answer has %d keys for %s, want 1:\n%s", n, suite, answer)
+			}
+			if keyIn(t, answer).key == p.key {
+				t.Fatal("the engine's key is the phone's key, want a different one")
 			}
 			p.leg.Link(calls.Audio, p.leg)
 			p.echoes(p.conn, "hello")
@@ -179,14 +185,24 @@ func TestSecureOffer(t *testing.T) {
 	d, err := sdp.ParsePhone(first)
 	must(t, err)
 	keys := d.Sections[0].Crypto
-	if len(keys) != 2 || keys[0].Suite != "AEAD_AES_256_GCM" || keys[1].Suite != suite80 ||
-		keys[0].Tag == keys[1].Tag || strings.HasPrefix(keys[0].Key, keys[1].Key[:16]) {
-		t.Fatalf("the offer is\n%s\nwant two suites with different keys", first)
+	if len(keys) != 2 {
+		t.Fatalf("the offer has %d keys, want 2:\n%s", len(keys), first)
+	}
+	want := []string{"AEAD_AES_256_GCM", suite80}
+	if got := []string{keys[0].Suite, keys[1].Suite}; !slices.Equal(got, want) {
+		t.Fatalf("the suites of the offer are %q, want %q", got, want)
+	}
+	if keys[0].Tag == keys[1].Tag {
+		t.Errorf("both keys have the tag %d, want different tags", keys[0].Tag)
+	}
+	if strings.HasPrefix(keys[0].Key, keys[1].Key[:16]) {
+		t.Error("both suites have the same key, want different keys")
 	}
 
-	ours := secret{keys[1].Suite, keys[1].Key}
+	ours := secret{suite: keys[1].Suite, key: keys[1].Key}
 	for name, answer := range map[string]string{
-		"RTP": p.description(p.port(), "sendrecv"), "no key": p.offerWith(""),
+		"RTP":               p.description(p.port(), "sendrecv"),
+		"no key":            p.offerWith(""),
 		"our own key":       p.offerWith(ours.line()),
 		"a different suite": p.offerWith(newSecret("AES_CM_128_HMAC_SHA1_32").line()),
 		"half a key":        p.offerWith(secret{suite80, p.key[:15]}.line()),
@@ -208,18 +224,22 @@ func TestSecureOfferRefused(t *testing.T) {
 	e, p := newEngine(t), newSecurePhone(t, suite80)
 	plain := p.description(p.port(), "sendrecv")
 	required := calls.SRTP{Required: true}
-	bad := func(more string) string { return p.offerWith(strings.TrimSuffix(p.line(), "\r\n") + more + "\r\n") }
+	offerWithParameter := func(parameter string) string {
+		return p.offerWith(strings.TrimSuffix(p.line(), "\r\n") + parameter + "\r\n")
+	}
 	for _, tt := range []struct {
 		name, offer string
 		srtp        calls.SRTP
 	}{
-		{"RTP, but SRTP is required", plain, required}, {"keys, but RTP", plain + p.line(), required},
-		{"no key", p.offerWith(""), calls.SRTP{}}, {"no key, which is required", p.offerWith(""), required},
+		{"RTP, but SRTP is required", plain, required},
+		{"keys, but RTP", plain + p.line(), required},
+		{"no key", p.offerWith(""), calls.SRTP{}},
+		{"no key, which is required", p.offerWith(""), required},
 		{"a suite that is not permitted", p.offer(), calls.SRTP{Suites: "AEAD_AES_256_GCM"}},
 		{"half a key", p.offerWith(secret{suite80, p.key[:15]}.line()), calls.SRTP{}},
-		{"no encryption of SRTP", bad(" UNENCRYPTED_SRTP"), calls.SRTP{}},
-		{"no authentication", bad(" UNAUTHENTICATED_SRTP"), calls.SRTP{}},
-		{"a key identifier", bad("|2^20|1:4"), calls.SRTP{}},
+		{"no encryption of SRTP", offerWithParameter(" UNENCRYPTED_SRTP"), calls.SRTP{}},
+		{"no authentication", offerWithParameter(" UNAUTHENTICATED_SRTP"), calls.SRTP{}},
+		{"a key identifier", offerWithParameter("|2^20|1:4"), calls.SRTP{}},
 		{"DTLS", strings.Replace(p.offer(), "RTP/SAVP", "UDP/TLS/RTP/SAVP", 1), calls.SRTP{}},
 	} {
 		_, _, err := e.Answer(p.watch, tt.offer, calls.Terms{Phone: loopback, SRTP: tt.srtp})
@@ -228,18 +248,20 @@ func TestSecureOfferRefused(t *testing.T) {
 		}
 	}
 
-	if leg, answer, err := e.Answer(p.watch, bad("|2^31"), calls.Terms{Phone: loopback}); err != nil {
-		t.Errorf("Answer of a key with a lifetime = %q, %v, want no error", answer, err)
-	} else {
-		leg.Close()
+	leg, _, err := e.Answer(p.watch, offerWithParameter("|2^31"), calls.Terms{Phone: loopback})
+	if err != nil {
+		t.Fatalf("Answer of a key with a lifetime = %v, want no error", err)
 	}
+	leg.Close()
 
 	answer := p.dial(calls.Terms{}, e)
 	p.leg.Link(calls.Audio, p.leg)
 	p.echoes(p.conn, "hello")
 	for name, offer := range map[string]string{
-		"RTP": plain, "a different suite": p.offerWith(newSecret("AES_CM_128_HMAC_SHA1_32").line()),
-		"our own key": p.offerWith(keyIn(t, answer).line()), "no key": p.offerWith(""),
+		"RTP":               plain,
+		"a different suite": p.offerWith(newSecret("AES_CM_128_HMAC_SHA1_32").line()),
+		"our own key":       p.offerWith(keyIn(t, answer).line()),
+		"no key":            p.offerWith(""),
 	} {
 		if _, err := p.leg.Update(offer); !errors.Is(err, problem.Invalid) {
 			t.Errorf("Update with %s = %v, want %v", name, err, problem.Invalid)
@@ -270,8 +292,8 @@ func TestSecurePhoneChangesKey(t *testing.T) {
 
 		answer, err := p.leg.Update(p.offer())
 		must(t, err)
-		if keyIn(t, answer) != before {
-			t.Errorf("after an update, the answer is\n%s\nwant the same key", answer)
+		if got := keyIn(t, answer); got != before {
+			t.Errorf("after an update, the engine's key is %+v, want %+v as before", got, before)
 		}
 
 		p.echoes(p.conn, fmt.Sprint("updated ", changed))
@@ -316,7 +338,7 @@ func TestSecureStrangers(t *testing.T) {
 	dropped(p.conn, again)
 	p.echoes(p.conn, "still here")
 	if got := stranger.hear(50 * time.Millisecond); got != nil {
-		t.Errorf("the stranger heard %q", got.Payload)
+		t.Errorf("the stranger heard %q, want nothing", got.Payload)
 	}
 }
 
@@ -328,23 +350,20 @@ func TestSecureFFmpeg(t *testing.T) {
 		servers.Missing(t, "ffmpeg")
 	}
 
-	var samples []int16
-	for range 5 { // another program may take a port before ffmpeg opens it
-		if samples, err = toneThrough(t, ffmpeg); err == nil {
-			break
-		}
+	samples, err := toneThrough(t, ffmpeg)
+	for attempt := 1; err != nil && attempt < 5; attempt++ { // another program may have taken a port
+		samples, err = toneThrough(t, ffmpeg)
 	}
-
 	must(t, err)
-	crossings := 0
+
+	changes := 0
 	for i := range len(samples) - 1 {
 		if (samples[i] < 0) != (samples[i+1] < 0) {
-			crossings++
+			changes++
 		}
 	}
-
-	if crossings < 450 || crossings > 550 { // 500 Hz crosses zero 500 times in half a second
-		t.Errorf("the sound crosses zero %d times in half a second, want about 500", crossings)
+	if changes < 450 || changes > 550 { // 500 Hz crosses zero 500 times in half a second
+		t.Errorf("the sound crosses zero %d times in half a second, want 450 to 550", changes)
 	}
 }
 
@@ -363,12 +382,18 @@ func toneThrough(t *testing.T, ffmpeg string) ([]int16, error) {
 	text := fmt.Sprintf("v=0\no=- 1 1 IN IP4 127.0.0.1\ns=-\nc=IN IP4 127.0.0.1\nt=0 0\nm=audio %d RTP/SAVP 0\n%s",
 		to.port(), strings.ReplaceAll(keyIn(t, answer).line(), "\r\n", "\n"))
 	must(t, os.WriteFile(file, []byte(text), 0o600))
-	receiver := exec.CommandContext(t.Context(), ffmpeg, "-v", "error", "-protocol_whitelist",
-		"file,rtp,srtp,udp,crypto", "-i", file, "-f", "s16le", "-ar", "8000", "-")
+	receiver := exec.CommandContext(t.Context(), ffmpeg,
+		"-v", "error",
+		"-protocol_whitelist", "file,rtp,srtp,udp,crypto",
+		"-i", file,
+		"-f", "s16le", "-ar", "8000", "-")
 	sound, err := receiver.StdoutPipe()
 	must(t, err)
-	sender := exec.CommandContext(t.Context(), ffmpeg, "-v", "error", "-re", "-f", "lavfi", "-i",
-		"sine=frequency=500:sample_rate=8000", "-c:a", "pcm_mulaw", "-f", "rtp", "-srtp_out_suite", suite80,
+	sender := exec.CommandContext(t.Context(), ffmpeg,
+		"-v", "error",
+		"-re", "-f", "lavfi", "-i", "sine=frequency=500:sample_rate=8000",
+		"-c:a", "pcm_mulaw", "-f", "rtp",
+		"-srtp_out_suite", suite80,
 		"-srtp_out_params", base64.StdEncoding.EncodeToString([]byte(from.key)),
 		fmt.Sprintf("srtp://127.0.0.1:%d?localport=%d", from.to.Port, from.port()))
 

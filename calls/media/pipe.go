@@ -25,8 +25,13 @@ type pipe struct {
 }
 
 func newPipe(t *transport) *pipe {
-	return &pipe{transport: t, queue: make(chan []byte, queueLength), closed: make(chan struct{}),
-		expired: make(chan struct{}), rate: bucket{rate: 100, burst: 100}}
+	return &pipe{
+		transport: t,
+		queue:     make(chan []byte, queueLength),
+		closed:    make(chan struct{}),
+		expired:   make(chan struct{}),
+		rate:      bucket{rate: 100, burst: 100},
+	}
 }
 
 // push queues a copy of a packet. It returns false if the queue is full or the client sends too

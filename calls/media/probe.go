@@ -50,9 +50,9 @@ func (w *worker) receiveProbe(m *stun.Message, ufrag []byte, from *path, now tim
 	}
 
 	p.mu.Lock()
-	ok := p.rate.take(1, now)
+	allowed := p.rate.take(1, now)
 	p.mu.Unlock()
-	if !ok {
+	if !allowed {
 		w.engine.counters.limited.Add(1)
 		return
 	}
@@ -84,9 +84,14 @@ func (w *worker) receiveTestCall(m *stun.Message, offer []byte, from *path) {
 		l.Close()
 		e.probe.calls.Add(-1)
 	})
-	if w.response.Build(stun.BindingSuccess, stun.NewTransactionIDSetter(m.TransactionID),
+	err = w.response.Build(
+		stun.BindingSuccess,
+		stun.NewTransactionIDSetter(m.TransactionID),
 		stun.RawAttribute{Type: stun.AttrData, Value: []byte(withoutCandidates(description))},
-		e.probe.key, stun.Fingerprint) == nil {
+		e.probe.key,
+		stun.Fingerprint,
+	)
+	if err == nil {
 		from.write(w.response.Raw)
 	}
 }

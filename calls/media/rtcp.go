@@ -183,8 +183,11 @@ func (o *sender) sendReport(from *section, p *rtcp.SenderReport, now time.Time) 
 	}
 	o.reports.recordSent(uint32(p.NTPTime>>16), now)
 	o.sendRTCPLocked(from.leg.engine, &rtcp.SenderReport{
-		SSRC: o.ssrc, NTPTime: p.NTPTime, RTPTime: p.RTPTime + o.timeOffset,
-		PacketCount: uint32(o.sent), OctetCount: o.octets,
+		SSRC:        o.ssrc,
+		NTPTime:     p.NTPTime,
+		RTPTime:     p.RTPTime + o.timeOffset,
+		PacketCount: uint32(o.sent),
+		OctetCount:  o.octets,
 	})
 }
 
@@ -279,9 +282,10 @@ func (o *sender) sendRTCPLocked(e *Engine, packets ...rtcp.Packet) {
 		return
 	}
 	sealed, err := o.ctx.EncryptRTCP(nil, plain, nil)
-	if err == nil {
-		o.write(e, sealed)
+	if err != nil {
+		return
 	}
+	o.write(e, sealed)
 }
 
 // reports holds what a client reports about our stream.

@@ -36,18 +36,27 @@ func (p *part) sending(t *testing.T, packet rtcp.Packet) func() {
 
 func TestKeyframeRequest(t *testing.T) {
 	alice, bob := talk(t, newEngine(t), "video")
-	asks := func(p rtcp.Packet) bool { _, ok := p.(*rtcp.PictureLossIndication); return ok }
+	from, to := alice.parts[0], bob.parts[0]
+	const delta = "\x10\x01delta" // cannot be decoded without a key frame
+	isRequest := func(p rtcp.Packet) bool {
+		_, ok := p.(*rtcp.PictureLossIndication)
+		return ok
+	}
 
 	// Video that cannot be decoded by itself is held back, and the engine asks alice for a key
 	// frame.
-	alice.parts[0].await(t, "a request of the engine for a key frame", asks, func() {
-		alice.parts[0].say(t, "\x10\x01delta")
-	})
-	got := hear(t, alice.parts[0], bob.parts[0], key)
+	from.await(t, "the engine's request for a key frame", isRequest, func() { from.say(t, delta) })
+	got := hear(t, from, to, key)
 
-	alice.parts[0].await(t, "bob's request for a key frame", asks,
-		bob.parts[0].sending(t, &rtcp.PictureLossIndication{MediaSSRC: got.SSRC}))
-	hear(t, alice.parts[0], bob.parts[0], "\x10\x01delta")
+	request := &rtcp.PictureLossIndication{MediaSSRC: got.SSRC}
+	from.await(t, "bob's request for a key frame", isRequest, to.sending(t, request))
+	hear(t, from, to, delta)
+}
+
+// nack returns a request for a packet of a stream.
+func nack(ssrc uint32, number uint16) *rtcp.TransportLayerNack {
+	pairs := rtcp.NackPairsFromSequenceNumbers([]uint16{number})
+	return &rtcp.TransportLayerNack{MediaSSRC: ssrc, Nacks: pairs}
 }
 
 func TestRepeat(t *testing.T) {
@@ -57,16 +66,16 @@ func TestRepeat(t *testing.T) {
 	// Bob gets a packet again without asking alice. His client drops it as a duplicate, so the
 	// engine's count shows that it was sent.
 	before := bob.leg.Quality()
-	must(t, bob.parts[0].pc.WriteRTCP([]rtcp.Packet{&rtcp.TransportLayerNack{MediaSSRC: first.SSRC,
-		Nacks: rtcp.NackPairsFromSequenceNumbers([]uint16{first.SequenceNumber})}}))
+	again := nack(first.SSRC, first.SequenceNumber)
+	must(t, bob.parts[0].pc.WriteRTCP([]rtcp.Packet{again}))
 
 	// The engine requests a packet that it never received from alice, by her own number.
-	p := alice.parts[0]
-	p.mu.Lock()
-	p.seq++
-	missing := p.seq
-	p.mu.Unlock()
-	p.say(t, key+"after") // sent once, so that the numbers are known
+	from := alice.parts[0]
+	from.mu.Lock()
+	from.seq++
+	missing := from.seq
+	from.mu.Unlock()
+	from.say(t, key+"after") // sent once, so that the numbers are known
 	var after *rtp.Packet
 	for after == nil || string(after.Payload) != key+"after" {
 		select {
@@ -76,13 +85,14 @@ func TestRepeat(t *testing.T) {
 		}
 	}
 
-	p.await(t, "bob's request for a lost packet", func(p rtcp.Packet) bool {
-		nack, ok := p.(*rtcp.TransportLayerNack)
-		return ok && slices.Contains(nack.Nacks[0].PacketList(), missing)
-	}, bob.parts[0].sending(t, &rtcp.TransportLayerNack{MediaSSRC: first.SSRC,
-		Nacks: rtcp.NackPairsFromSequenceNumbers([]uint16{after.SequenceNumber - 1})}))
-	if lost := alice.leg.Quality().Lost; lost != 1 {
-		t.Errorf("alice's client has lost %d packets, want 1", lost)
+	namesMissing := func(p rtcp.Packet) bool {
+		request, ok := p.(*rtcp.TransportLayerNack)
+		return ok && slices.Contains(request.Nacks[0].PacketList(), missing)
+	}
+	lost := nack(first.SSRC, after.SequenceNumber-1)
+	from.await(t, "bob's request for a lost packet", namesMissing, bob.parts[0].sending(t, lost))
+	if n := alice.leg.Quality().Lost; n != 1 {
+		t.Errorf("%d packets of alice's client are lost, want 1", n)
 	}
 	if before.Sent == 0 {
 		t.Error("Quality().Sent is 0, want the packets to bob")
@@ -91,41 +101,64 @@ func TestRepeat(t *testing.T) {
 
 func TestReports(t *testing.T) {
 	alice, bob := talk(t, newEngine(t), "audio")
-	began, packet := time.Now(), hear(t, alice.parts[0], bob.parts[0], "hello")
-	source := uint32(alice.parts[0].sender.GetParameters().Encodings[0].SSRC)
+	began := time.Now()
+	from, to := alice.parts[0], bob.parts[0]
+	packet := hear(t, from, to, "hello")
+	source := uint32(from.sender.GetParameters().Encodings[0].SSRC)
 
 	// A sender report arrives with the numbers of the stream that bob receives.
 	const ntp = 0xe0000000_80000000
-	bob.parts[0].await(t, "alice's sender report", func(p rtcp.Packet) bool {
+	sent := &rtcp.SenderReport{SSRC: source, NTPTime: ntp, RTPTime: from.ts}
+	isSenderReport := func(p rtcp.Packet) bool {
 		r, ok := p.(*rtcp.SenderReport)
-		return ok && r.SSRC == packet.SSRC && r.NTPTime == ntp && r.RTPTime-packet.Timestamp < 48000*60 &&
-			r.PacketCount > 0
-	}, alice.parts[0].sending(t, &rtcp.SenderReport{SSRC: source, NTPTime: ntp, RTPTime: alice.parts[0].ts}))
+		return ok && r.SSRC == packet.SSRC && r.NTPTime == ntp && r.PacketCount > 0 &&
+			r.RTPTime-packet.Timestamp < 48000*60
+	}
+	to.await(t, "alice's sender report", isSenderReport, from.sending(t, sent))
 
 	// A receiver report arrives with the numbers of the stream that alice sends.
-	report := &rtcp.ReceiverReport{SSRC: 1, Reports: []rtcp.ReceptionReport{{
-		SSRC: packet.SSRC, FractionLost: 64, LastSequenceNumber: uint32(packet.SequenceNumber),
-		LastSenderReport: ntp >> 16 & 0xffffffff, Delay: 0}}}
-	alice.parts[0].await(t, "bob's receiver report", func(p rtcp.Packet) bool {
+	received := &rtcp.ReceiverReport{
+		SSRC: 1,
+		Reports: []rtcp.ReceptionReport{{
+			SSRC:               packet.SSRC,
+			FractionLost:       64,
+			LastSequenceNumber: uint32(packet.SequenceNumber),
+			LastSenderReport:   ntp >> 16 & 0xffffffff,
+		}},
+	}
+	isReceiverReport := func(p rtcp.Packet) bool {
 		r, ok := p.(*rtcp.ReceiverReport)
-		return ok && len(r.Reports) == 1 && r.Reports[0].SSRC == source && r.Reports[0].FractionLost == 64 &&
-			uint16(r.Reports[0].LastSequenceNumber) <= alice.parts[0].seq && r.Reports[0].LastSequenceNumber>>16 == 0
-	}, bob.parts[0].sending(t, report))
-	q := bob.leg.Quality()
-	if q.LostThere != 0.25 || q.RoundTrip <= 0 || q.RoundTrip > time.Since(began) {
-		t.Errorf("Quality() = %+v, want a loss of 0.25 and a round trip", q)
+		if !ok || len(r.Reports) != 1 {
+			return false
+		}
+		report := r.Reports[0]
+		return report.SSRC == source && report.FractionLost == 64 && report.LastSequenceNumber <= uint32(from.seq)
+	}
+	from.await(t, "bob's receiver report", isReceiverReport, to.sending(t, received))
+
+	quality := bob.leg.Quality()
+	if quality.LostThere != 0.25 {
+		t.Errorf("Quality().LostThere = %v, want 0.25", quality.LostThere)
+	}
+	if most := time.Since(began); quality.RoundTrip <= 0 || quality.RoundTrip > most {
+		t.Errorf("Quality().RoundTrip = %v, want more than 0 and at most %v", quality.RoundTrip, most)
 	}
 }
 
 func TestBandwidth(t *testing.T) {
 	alice, bob := talk(t, newEngine(t), "video")
-	packet := hear(t, alice.parts[0], bob.parts[0], key)
-	source := uint32(alice.parts[0].sender.GetParameters().Encodings[0].SSRC)
-	for _, tt := range []struct{ estimated, want float32 }{{500_000, 500_000}, {9_000_000, 1_800_000}} {
-		alice.parts[0].await(t, "bob's bandwidth", func(p rtcp.Packet) bool {
+	from, to := alice.parts[0], bob.parts[0]
+	packet := hear(t, from, to, key)
+	source := uint32(from.sender.GetParameters().Encodings[0].SSRC)
+	for _, tt := range []struct{ estimated, want float32 }{
+		{500_000, 500_000},
+		{9_000_000, 1_800_000},
+	} {
+		estimate := &rtcp.ReceiverEstimatedMaximumBitrate{Bitrate: tt.estimated, SSRCs: []uint32{packet.SSRC}}
+		isEstimate := func(p rtcp.Packet) bool {
 			r, ok := p.(*rtcp.ReceiverEstimatedMaximumBitrate)
 			return ok && slices.Equal(r.SSRCs, []uint32{source}) && r.Bitrate > tt.want*0.95 && r.Bitrate <= tt.want
-		}, bob.parts[0].sending(t, &rtcp.ReceiverEstimatedMaximumBitrate{
-			Bitrate: tt.estimated, SSRCs: []uint32{packet.SSRC}}))
+		}
+		from.await(t, "bob's bandwidth", isEstimate, to.sending(t, estimate))
 	}
 }

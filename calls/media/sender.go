@@ -81,15 +81,18 @@ func (o *sender) setFormat(agreed sdp.Section) {
 func (o *sender) setKeys(t *transport, ctx cipher) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.transport, o.ctx = t, ctx
+	o.transport = t
+	o.ctx = ctx
 }
 
 // close ends the stream.
 func (o *sender) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.ctx, o.transport = nil, nil
-	o.from, o.history = nil, nil
+	o.ctx = nil
+	o.transport = nil
+	o.from = nil
+	o.history = nil
 }
 
 // endEpoch ends the current epoch if its source is source, or if source is nil.
@@ -113,7 +116,8 @@ func (o *sender) currentSource() *section {
 func (o *sender) forward(w *worker, from *section, b []byte, p packet, codec string, now time.Time) (ask bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.ctx == nil || o.held || o.section.kind == calls.Audio && o.section.leg.deaf.Load() {
+	isDeaf := o.section.kind == calls.Audio && o.section.leg.deaf.Load()
+	if o.ctx == nil || o.held || isDeaf {
 		return false
 	}
 	count := o.count(from, p, now)
@@ -127,7 +131,8 @@ func (o *sender) forward(w *worker, from *section, b []byte, p packet, codec str
 
 	o.sentPackets.add(count, o.highest)
 	if count > o.highest {
-		o.highest, o.highestSeq = count, p.seq
+		o.highest = count
+		o.highestSeq = p.seq
 	}
 	binary.BigEndian.PutUint16(b[2:], o.base+uint16(count))
 	binary.BigEndian.PutUint32(b[4:], p.time+o.timeOffset)
@@ -155,8 +160,10 @@ func (o *sender) count(from *section, p packet, now time.Time) int64 {
 // beginEpoch starts an epoch with a packet from a source. The packet gets the next sequence number,
 // and the timestamp advances by the time that has passed.
 func (o *sender) beginEpoch(from *section, p packet, now time.Time) {
-	o.from, o.fromSSRC = from, p.ssrc
-	o.highest, o.highestSeq = -1, p.seq-1
+	o.from = from
+	o.fromSSRC = p.ssrc
+	o.highest = -1
+	o.highestSeq = p.seq - 1
 	o.sentPackets = window{}
 	o.base = o.lastSeq + 1
 	o.timeOffset = o.nextTime(now) - p.time

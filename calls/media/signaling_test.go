@@ -82,8 +82,10 @@ func (c *client) take(kind webrtc.SDPType, text string) {
 				_, ours := split(d.SDP)
 				own = attribute(ours[0], "mid")
 			}
-			must(c.t, p.pc.SetRemoteDescription(webrtc.SessionDescription{Type: kind,
-				SDP: head + "a=group:BUNDLE " + own + "\r\n" + rename(s, own)}))
+			must(c.t, p.pc.SetRemoteDescription(webrtc.SessionDescription{
+				Type: kind,
+				SDP:  head + "a=group:BUNDLE " + own + "\r\n" + rename(s, own),
+			}))
 		}
 	}
 }

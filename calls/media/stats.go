@@ -48,14 +48,24 @@ type Stats struct {
 func (e *Engine) Stats() Stats {
 	c := &e.counters
 	s := Stats{
-		Received: c.received.Load(), ReceivedBytes: c.receivedBytes.Load(),
-		Sent: c.sent.Load(), SentBytes: c.sentBytes.Load(),
-		Dropped: c.dropped.Load(), Limited: c.limited.Load(), Unsent: c.unsent.Load(),
-		Unknown: c.unknown.Load(), BadSTUN: c.badSTUN.Load(),
-		ConnectedUDP: c.connectedUDP.Load(), ConnectedTCP: c.connectedTCP.Load(),
-		HandshakeFailures: c.handshakeFailures.Load(), RefusedTCP: c.refusedTCP.Load(), Panics: c.panics.Load(),
-		ConsentLost: c.consentLost.Load(), LateFrames: c.lateFrames.Load(),
-		Unconnected: c.unconnected.Load(), Lost: c.lost.Load(),
+		Received:          c.received.Load(),
+		ReceivedBytes:     c.receivedBytes.Load(),
+		Sent:              c.sent.Load(),
+		SentBytes:         c.sentBytes.Load(),
+		Dropped:           c.dropped.Load(),
+		Limited:           c.limited.Load(),
+		Unsent:            c.unsent.Load(),
+		Unknown:           c.unknown.Load(),
+		BadSTUN:           c.badSTUN.Load(),
+		ConnectedUDP:      c.connectedUDP.Load(),
+		ConnectedTCP:      c.connectedTCP.Load(),
+		HandshakeFailures: c.handshakeFailures.Load(),
+		RefusedTCP:        c.refusedTCP.Load(),
+		Panics:            c.panics.Load(),
+		ConsentLost:       c.consentLost.Load(),
+		LateFrames:        c.lateFrames.Load(),
+		Unconnected:       c.unconnected.Load(),
+		Lost:              c.lost.Load(),
 	}
 
 	e.mu.Lock()
@@ -99,13 +109,13 @@ func (l *leg) Quality() calls.Quality {
 	defer l.engine.mu.Unlock()
 
 	var q calls.Quality
-	all := l.past
+	total := l.past
 	for _, s := range l.sections {
 		if !s.live() {
 			continue
 		}
 		r := s.measured()
-		all.count(s, &r)
+		total.count(s, &r)
 		if p := s.transport.path.Load(); p != nil && q.Path.Transport == "" {
 			q.Path = p.describe()
 		}
@@ -117,7 +127,7 @@ func (l *leg) Quality() calls.Quality {
 		}
 	}
 
-	q.Received, q.Sent = all.received, all.sent
-	q.Lost = all.expected - min(all.expected, all.received)
+	q.Received, q.Sent = total.received, total.sent
+	q.Lost = total.expected - min(total.expected, total.received)
 	return q
 }

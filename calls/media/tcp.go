@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 )
@@ -67,8 +68,9 @@ func (e *Engine) acceptTCP(l *net.TCPListener) {
 
 // serveTCP reads from a connection until it ends.
 func (e *Engine) serveTCP(s *stream) {
-	w, proven := e.newWorker(), false
+	w := e.newWorker()
 	w.from = path{tcp: s, remote: addressOf(s.conn.RemoteAddr()), local: addressOf(s.conn.LocalAddr())}
+	proven := false
 	defer func() {
 		s.close()
 		if !proven {
@@ -126,8 +128,10 @@ func (w *worker) readFrame(in *bufio.Reader) ([]byte, error) {
 	if n > len(w.raw) {
 		return nil, errors.New("a packet is too long")
 	}
-	_, err := io.ReadFull(in, w.raw[:n])
-	return w.raw[:n], err
+	if _, err := io.ReadFull(in, w.raw[:n]); err != nil {
+		return nil, err
+	}
+	return w.raw[:n], nil
 }
 
 // trackStream closes a connection when the engine closes, unless stop has been called.
@@ -175,12 +179,7 @@ func (t *transport) addStream(s *stream) bool {
 func (t *transport) removeStream(s *stream) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i, other := range t.streams {
-		if other == s {
-			t.streams = append(t.streams[:i:i], t.streams[i+1:]...)
-			return
-		}
-	}
+	t.streams = slices.DeleteFunc(t.streams, func(other *stream) bool { return other == s })
 }
 
 // enqueue queues a packet. It returns false if the connection is too slow or has ended.

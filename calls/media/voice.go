@@ -194,8 +194,12 @@ func (v *voice) ready(now time.Time) bool {
 	if err != nil {
 		return false // unreachable: reroute chooses only mixable codecs
 	}
-	v.to, v.encoder, v.down = to, encoder, halfRate{}
-	v.at, v.reports, v.shared = to.to.out.timestampAt(now), 0, false
+	v.to = to
+	v.encoder = encoder
+	v.down = halfRate{}
+	v.at = to.to.out.timestampAt(now)
+	v.reports = 0
+	v.shared = false
 	return true
 }
 
@@ -226,7 +230,8 @@ func (v *voice) say(w *worker, b *[frameBytes]byte, now time.Time) {
 		return
 	}
 	o.playMixed(w, v.to.codec, at, b[:], now)
-	if v.reports--; v.reports <= 0 {
+	v.reports--
+	if v.reports <= 0 {
 		v.reports = reportFrames
 		o.reportMixed(at, now)
 	}
@@ -260,8 +265,13 @@ func (o *sender) reportMixed(at uint32, now time.Time) {
 	}
 	wall := toNTP(now)
 	o.reports.recordSent(uint32(wall>>16), now)
-	o.sendRTCPLocked(o.section.leg.engine, &rtcp.SenderReport{SSRC: o.ssrc, NTPTime: wall, RTPTime: at,
-		PacketCount: uint32(o.sent), OctetCount: o.octets})
+	o.sendRTCPLocked(o.section.leg.engine, &rtcp.SenderReport{
+		SSRC:        o.ssrc,
+		NTPTime:     wall,
+		RTPTime:     at,
+		PacketCount: uint32(o.sent),
+		OctetCount:  o.octets,
+	})
 }
 
 // toNTP converts a time to an NTP timestamp (RFC 3550, section 4).
