@@ -142,12 +142,12 @@ func (d dict) at(path ...string) dict {
 }
 
 // dicts returns the dictionaries in the list at key.
-func (d dict) dicts(key string) (all []dict) {
+func (d dict) dicts(key string) (found []dict) {
 	list, _ := d[key].([]any)
 	for _, v := range list {
 		if item, ok := v.(dict); ok {
-			all = append(all, item)
+			found = append(found, item)
 		}
 	}
-	return all
+	return found
 }

@@ -8,18 +8,31 @@ import (
 // FuzzDecode shows that decoding never panics. A decoded value stays the same if it is encoded and
 // decoded again.
 func FuzzDecode(f *testing.F) {
-	for _, seed := range []string{"d6:result4:ponge", "d4:tagsd6:clientd6:mediasld5:indexi1eeeeee", "d1:ai-1ee", "de",
-		"d99999999999:ae", "dddddddddddddddddddd", "llllllllllllllllllllll", "i-e", "d1:a2:be"} {
+	for _, seed := range []string{
+		"d6:result4:ponge",
+		"d4:tagsd6:clientd6:mediasld5:indexi1eeeeee",
+		"d1:ai-1ee",
+		"de",
+		"d99999999999:ae",
+		"dddddddddddddddddddd",
+		"llllllllllllllllllllll",
+		"i-e",
+		"d1:a2:be",
+	} {
 		f.Add([]byte(seed))
 	}
+
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, err := decodeDict(b)
 		if err != nil || !encodable(d) {
 			return
 		}
 		again, err := decodeDict(encode(nil, d))
-		if err != nil || !reflect.DeepEqual(again, d) {
-			t.Errorf("%q decodes as %v and, encoded again, as %v (%v)", b, d, again, err)
+		if err != nil {
+			t.Fatalf("decoding %v after encoding it: %v", d, err)
+		}
+		if !reflect.DeepEqual(again, d) {
+			t.Errorf("after encoding and decoding, %v is %v, want it unchanged", d, again)
 		}
 	})
 }

@@ -34,8 +34,11 @@ func newEngine(t *testing.T) (*rtpengine.Engine, *servers.RTPEngine) {
 		t.Fatal(err)
 	}
 
-	e, err := rtpengine.New(rtpengine.Config{Addresses: []string{daemon.Address}, Rooms: rooms,
-		Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	e, err := rtpengine.New(rtpengine.Config{
+		Addresses: []string{daemon.Address},
+		Rooms:     rooms,
+		Log:       slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +61,11 @@ type watcher struct {
 }
 
 func newWatcher() *watcher {
-	return &watcher{make(chan calls.Path, 8), make(chan calls.Path, 8), make(chan error, 8)}
+	return &watcher{
+		connected: make(chan calls.Path, 8),
+		lost:      make(chan calls.Path, 8),
+		failed:    make(chan error, 8),
+	}
 }
 
 func (w *watcher) Connected(p calls.Path) { w.connected <- p }
@@ -225,12 +232,14 @@ func ring(t *testing.T, e *rtpengine.Engine, from calls.Media, terms calls.Terms
 	return p
 }
 
+// describe returns a description of the phone's media.
 func (p *phone) describe() string {
 	return fmt.Sprintf("v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n"+
 		"m=audio %d RTP/AVP 0 101\r\na=rtpmap:0 PCMU/8000\r\na=rtpmap:101 telephone-event/8000\r\n",
 		p.conn.LocalAddr().(*net.UDPAddr).Port)
 }
 
+// listen passes on the packets that the phone receives, until its socket is closed.
 func (p *phone) listen() {
 	b := make([]byte, 2000)
 	for {
@@ -247,8 +256,8 @@ func (p *phone) listen() {
 
 // speak sends a square wave from conn every 20 ms, until conn is closed.
 func (p *phone) speak(conn *net.UDPConn) {
-	to, err := net.ResolveUDPAddr("udp", addressOf.FindStringSubmatch(p.offer)[1]+":"+
-		portOf.FindStringSubmatch(p.offer)[1])
+	host, port := addressOf.FindStringSubmatch(p.offer)[1], portOf.FindStringSubmatch(p.offer)[1]
+	to, err := net.ResolveUDPAddr("udp", net.JoinHostPort(host, port))
 	if err != nil {
 		p.t.Error(err)
 		return
@@ -298,9 +307,10 @@ func waitFor(t *testing.T, what string, from <-chan []byte, is func(packet []byt
 	}
 }
 
-// isPCMU and isEvent report what a packet to the phone contains.
-func isPCMU(packet []byte) bool  { return packet[1]&0x7f == 0 && len(packet) == 172 }
-func isEvent(packet []byte) bool { return packet[1]&0x7f == 101 }
+// isPCMU, isLoudPCMU and isEvent report what a packet to the phone contains.
+func isPCMU(packet []byte) bool     { return packet[1]&0x7f == 0 && len(packet) == 172 }
+func isLoudPCMU(packet []byte) bool { return isPCMU(packet) && loud(packet) }
+func isEvent(packet []byte) bool    { return packet[1]&0x7f == 101 }
 
 // link connects two legs with each other.
 func link(a, b calls.Media) {

@@ -28,10 +28,11 @@ func (l *leg) parse(text string) (*sdp.Description, error) {
 		return sdp.ParsePhone(text)
 	}
 	d, err := sdp.Parse(text)
-	if err == nil {
-		d.Sort()
+	if err != nil {
+		return nil, err
 	}
-	return d, err
+	d.Sort()
+	return d, nil
 }
 
 // plan returns the sections for an offer from the client. before contains the previous sections,
@@ -69,27 +70,28 @@ func (l *leg) plan(offer string, before []*section) (planned []*section, err err
 // answer selects what an offered section carries. Browsers send Opus if they support it, because
 // rtpengine transcodes it for phones.
 func (l *leg) answer(o *sdp.Section, before []*section) (a sdp.Section) {
-	var first []string
+	var preferred []string
 	for _, s := range before {
 		if s.live() && string(s.kind) == o.Kind {
-			first = []string{s.ours.Codecs[0].Name}
+			preferred = []string{s.ours.Codecs[0].Name}
 		}
 	}
 
 	if l.isPhone() {
-		if len(first) == 0 {
-			first = l.terms.Codecs
+		if len(preferred) == 0 {
+			preferred = l.terms.Codecs
 		}
-		a = o.AnswerPhone(sdp.Suites(l.terms.SRTP.Suites), first...)
+		a = o.AnswerPhone(sdp.Suites(l.terms.SRTP.Suites), preferred...)
 		if l.terms.SRTP.Required && !o.IsSecure() {
 			a.Rejected = true
 		}
 		a.Crypto = nil
 	} else {
-		a = o.Answer(first...)
+		a = o.Answer(preferred...)
 	}
 
-	a.Protocol, a.Setup = l.innerProtocol(), ""
+	a.Protocol = l.innerProtocol()
+	a.Setup = ""
 	a.SetCodecs(withoutRoomCodec(a.Codecs))
 	return a
 }
@@ -149,12 +151,17 @@ func (l *leg) checkKeys(s *sdp.Section) error {
 func (l *leg) clean(o *sdp.Section, ours sdp.Section) sdp.Section {
 	c := *o
 	c.SetCodecs(ours.Codecs)
-	c.Extensions, c.Rejected = ours.Extensions, ours.Rejected
-	c.Bandwidth, c.SSRC = 0, 0
-	c.Name, c.Stream, c.Track = "", "", ""
+	c.Extensions = ours.Extensions
+	c.Rejected = ours.Rejected
+	c.Bandwidth = 0
+	c.SSRC = 0
+	c.Name = ""
+	c.Stream = ""
+	c.Track = ""
 	if !l.isPhone() {
 		drain := addressOf(l.daemon.drain)
-		c.Address, c.Port = drain.Addr(), int(drain.Port())
+		c.Address = drain.Addr()
+		c.Port = int(drain.Port())
 		return c
 	}
 
@@ -167,14 +174,20 @@ func (l *leg) clean(o *sdp.Section, ours sdp.Section) sdp.Section {
 
 // remoteFor returns the address with which packets are exchanged. described is the address in the
 // client's description. For phones, packets are exchanged with the proved address. For gateways,
-// the described address is used, unless it has another address family, or is private, loopback or
-// unusable while the proved address is not.
+// the described address is used, unless it has a different address family, or is private, loopback
+// or unusable while the proved address is not.
 func (l *leg) remoteFor(described netip.Addr) netip.Addr {
 	proved := l.terms.Phone
 	switch {
-	case !l.terms.Gateway, !described.IsGlobalUnicast() && !described.IsLoopback(), described.Is4() != proved.Is4(),
-		described.IsLoopback() && !proved.IsLoopback(),
-		described.IsPrivate() && !proved.IsPrivate() && !proved.IsLoopback():
+	case !l.terms.Gateway:
+		return proved
+	case !described.IsGlobalUnicast() && !described.IsLoopback():
+		return proved
+	case described.Is4() != proved.Is4():
+		return proved
+	case described.IsLoopback() && !proved.IsLoopback():
+		return proved
+	case described.IsPrivate() && !proved.IsPrivate() && !proved.IsLoopback():
 		return proved
 	}
 	return described
@@ -184,8 +197,13 @@ func (l *leg) remoteFor(described netip.Addr) netip.Addr {
 func (l *leg) accept(d *sdp.Description) error {
 	accepted := 0
 	for i, s := range l.sections {
-		s.client = sdp.Section{Kind: string(s.kind), Protocol: s.ours.Protocol, Mid: s.ours.Mid,
-			Formats: s.ours.Formats, Rejected: true}
+		s.client = sdp.Section{
+			Kind:     string(s.kind),
+			Protocol: s.ours.Protocol,
+			Mid:      s.ours.Mid,
+			Formats:  s.ours.Formats,
+			Rejected: true,
+		}
 		a := findAnswer(d, s.ours.Mid, i)
 		if a == nil || a.Rejected || a.Kind != string(s.kind) {
 			s.ours.Rejected = true

@@ -119,15 +119,15 @@ func (e *Engine) check(d *daemon) {
 }
 
 // legsOf returns the legs that a daemon carries.
-func (e *Engine) legsOf(d *daemon) (all []*leg) {
+func (e *Engine) legsOf(d *daemon) (carried []*leg) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for l := range e.legs {
 		if l.daemon == d {
-			all = append(all, l)
+			carried = append(carried, l)
 		}
 	}
-	return all
+	return carried
 }
 
 // Check returns an error if no rtpengine answers, in which case no calls can be made.
@@ -214,14 +214,14 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	e.closed = true
-	all := make([]*leg, 0, len(e.legs))
+	open := make([]*leg, 0, len(e.legs))
 	for l := range e.legs {
-		all = append(all, l)
+		open = append(open, l)
 	}
 	e.mu.Unlock()
 
 	close(e.done)
-	for _, l := range all {
+	for _, l := range open {
 		l.Close()
 	}
 	e.group.Wait()

@@ -21,35 +21,49 @@ func (l *leg) exchange() (forClient string, err error) {
 		theirs = l.describeClient()
 	}
 
-	var forSwitch string
-	if l.offered {
-		if !l.accepted || l.established { // otherwise, the client has just answered this offer
-			forClient, err = l.describe("offer", switchTag, ours)
-		}
-		if err == nil && l.accepted {
-			forSwitch, err = l.describe("answer", clientTag, theirs)
-		}
-	} else {
-		forSwitch, err = l.describe("offer", clientTag, theirs)
-		if err == nil {
-			forClient, err = l.describe("answer", switchTag, ours)
-		}
-	}
+	forClient, forSwitch, err := l.negotiate(ours, theirs)
 	if err != nil {
 		return "", err
 	}
-
 	inner := map[calls.Kind]netip.AddrPort{}
 	if forSwitch != "" {
-		if inner, err = readInner(forSwitch); err != nil {
+		inner, err = readInner(forSwitch)
+		if err != nil {
 			return "", err
 		}
 	}
+
 	l.established = l.accepted
 	l.engine.mu.Lock()
-	l.inner, l.sending = inner, sending
+	l.inner = inner
+	l.sending = sending
 	l.engine.mu.Unlock()
 	return withoutTrickle(forClient), nil
+}
+
+// negotiate sends rtpengine an offer of one side and, if the other side has described its media,
+// this side's answer. It returns rtpengine's descriptions for both sides.
+func (l *leg) negotiate(ours, theirs string) (forClient, forSwitch string, err error) {
+	if !l.offered {
+		forSwitch, err = l.describe("offer", clientTag, theirs)
+		if err != nil {
+			return "", "", err
+		}
+		forClient, err = l.describe("answer", switchTag, ours)
+		return forClient, forSwitch, err
+	}
+
+	isAnsweredNow := l.accepted && !l.established
+	if !isAnsweredNow {
+		forClient, err = l.describe("offer", switchTag, ours)
+		if err != nil {
+			return "", "", err
+		}
+	}
+	if l.accepted {
+		forSwitch, err = l.describe("answer", clientTag, theirs)
+	}
+	return forClient, forSwitch, err
 }
 
 // describe sends rtpengine the description of one side, and returns rtpengine's description for the
@@ -57,20 +71,23 @@ func (l *leg) exchange() (forClient string, err error) {
 // because they are not the client's fault.
 func (l *leg) describe(command, by, text string) (string, error) {
 	arguments := dict{
-		"call-id": l.session, "sdp": text,
-		"flags": append([]string{"trust-address", "port-latching"}, l.flags(by)...),
+		"call-id": l.session,
+		"sdp":     text,
+		"flags":   append([]string{"trust-address", "port-latching"}, l.flags(by)...),
 	}
 	other, mine := switchTag, []string{"external", "internal"}
 	if by == switchTag {
 		other, mine = clientTag, []string{"internal", "external"}
 	}
 	if command == "offer" {
-		arguments["from-tag"], arguments["direction"] = by, mine
+		arguments["from-tag"] = by
+		arguments["direction"] = mine
 		if l.established {
 			arguments["to-tag"] = other
 		}
 	} else {
-		arguments["from-tag"], arguments["to-tag"] = other, by
+		arguments["from-tag"] = other
+		arguments["to-tag"] = by
 	}
 	if command == "offer" && !l.isPhone() {
 		// With these flags, browsers always have the controlling role (RFC 8445, section 6.1.1).
@@ -82,8 +99,12 @@ func (l *leg) describe(command, by, text string) (string, error) {
 		maps.Copy(arguments, l.transport())
 		l.offerCodecs(command, arguments)
 	} else {
-		maps.Copy(arguments, dict{"transport-protocol": l.innerProtocol(), "ICE": "remove", "DTLS": "off",
-			"rtcp-mux": []string{"offer", "require"}})
+		maps.Copy(arguments, dict{
+			"transport-protocol": l.innerProtocol(),
+			"ICE":                "remove",
+			"DTLS":               "off",
+			"rtcp-mux":           []string{"offer", "require"},
+		})
 	}
 
 	reply, err := l.daemon.request(command, arguments)
@@ -112,11 +133,21 @@ func (l *leg) flags(by string) (flags []string) {
 func (l *leg) transport() dict {
 	switch {
 	case !l.isPhone():
-		return dict{"transport-protocol": "UDP/TLS/RTP/SAVPF", "ICE": "force", "DTLS": "passive",
-			"SDES": []string{"off"}, "rtcp-mux": []string{"offer", "require"}}
+		return dict{
+			"transport-protocol": "UDP/TLS/RTP/SAVPF",
+			"ICE":                "force",
+			"DTLS":               "passive",
+			"SDES":               []string{"off"},
+			"rtcp-mux":           []string{"offer", "require"},
+		}
 	case l.isSecure():
-		return dict{"transport-protocol": "RTP/SAVP", "ICE": "remove", "DTLS": "off", "SDES": l.otherSuites(),
-			"rtcp-mux": []string{"accept"}}
+		return dict{
+			"transport-protocol": "RTP/SAVP",
+			"ICE":                "remove",
+			"DTLS":               "off",
+			"SDES":               l.otherSuites(),
+			"rtcp-mux":           []string{"accept"},
+		}
 	}
 	return dict{"transport-protocol": "RTP/AVP", "ICE": "remove", "DTLS": "off", "rtcp-mux": []string{"accept"}}
 }

@@ -19,14 +19,12 @@ type leg struct {
 	done    chan struct{} // closed by Close
 
 	// io guards the following fields up to tap, and keeps requests in order.
-	io          sync.Mutex
-	session     string // rtpengine's call-id
+	io sync.Mutex
+	negotiation
 	version     uint64 // the version number in our descriptions
-	offered     bool   // we sent the last offer
 	accepted    bool   // the client has described its media
 	established bool   // rtpengine has the descriptions of both sides
-	sections    []*section
-	tap         *tap // nil without a recording
+	tap         *tap   // nil without a recording
 
 	// Guarded by the engine's mu.
 	to, from map[calls.Kind]*leg
@@ -37,6 +35,13 @@ type leg struct {
 	proved   bool // the client has proved its address, so media may be sent there
 	closed   bool
 	quality  calls.Quality
+}
+
+// A negotiation is the part of a leg's state that a failed update does not change.
+type negotiation struct {
+	session  string // rtpengine's call-id
+	offered  bool   // we sent the last offer
+	sections []*section
 }
 
 // A section is one media section of a leg.
@@ -50,10 +55,20 @@ type section struct {
 func (s *section) live() bool { return !s.ours.Rejected }
 
 func (e *Engine) newLeg(d *daemon, w calls.Watcher, terms calls.Terms) *leg {
-	return &leg{engine: e, daemon: d, watcher: w, terms: terms, done: make(chan struct{}), session: rand.Text(),
-		to: map[calls.Kind]*leg{}, from: map[calls.Kind]*leg{}, muted: map[calls.Kind]bool{},
-		inner: map[calls.Kind]netip.AddrPort{}, sending: map[calls.Kind]netip.AddrPort{},
-		proved: !terms.Claimed && !terms.Gateway}
+	return &leg{
+		engine:      e,
+		daemon:      d,
+		watcher:     w,
+		terms:       terms,
+		done:        make(chan struct{}),
+		negotiation: negotiation{session: rand.Text()},
+		to:          map[calls.Kind]*leg{},
+		from:        map[calls.Kind]*leg{},
+		inner:       map[calls.Kind]netip.AddrPort{},
+		sending:     map[calls.Kind]netip.AddrPort{},
+		muted:       map[calls.Kind]bool{},
+		proved:      !terms.Claimed && !terms.Gateway,
+	}
 }
 
 // isPhone reports whether the client is a phone.
@@ -63,11 +78,13 @@ func (l *leg) isPhone() bool { return l.terms.Phone.IsValid() }
 func (l *leg) begin(offer string) (answer string, err error) {
 	l.io.Lock()
 	defer l.io.Unlock()
-	if l.sections, err = l.plan(offer, nil); err != nil {
+	l.sections, err = l.plan(offer, nil)
+	if err != nil {
 		return "", err
 	}
 	l.accepted = true
-	if answer, err = l.exchange(); err != nil {
+	answer, err = l.exchange()
+	if err != nil {
 		l.engine.background(func() { l.end(l.session) })
 		return "", err
 	}
@@ -84,19 +101,21 @@ func (l *leg) ring(from *leg) (offer string, err error) {
 		if l.isPhone() && (s.Kind != sdp.Audio || len(l.sections) > 0) {
 			continue
 		}
-		o := s.Offer(itoa(len(l.sections)))
-		o.Protocol, o.Setup = l.innerProtocol(), ""
+		ours := s.Offer(itoa(len(l.sections)))
+		ours.Protocol = l.innerProtocol()
+		ours.Setup = ""
 		if l.isPhone() {
-			o.SetCodecs(phoneEvents(o.Codecs))
+			ours.SetCodecs(phoneEvents(ours.Codecs))
 		}
-		l.sections = append(l.sections, &section{kind: calls.Kind(s.Kind), ours: o})
+		l.sections = append(l.sections, &section{kind: calls.Kind(s.Kind), ours: ours})
 	}
 
 	if len(l.sections) == 0 {
 		return "", problem.New(problem.Invalid, "no_media", "the caller has no media that the callee can use")
 	}
 	l.inheritCodecs(from)
-	if offer, err = l.exchange(); err != nil {
+	offer, err = l.exchange()
+	if err != nil {
 		l.engine.background(func() { l.end(l.session) })
 		return "", err
 	}
@@ -151,10 +170,12 @@ func (l *leg) Update(offer string) (answer string, err error) {
 	if err != nil {
 		return "", err
 	}
-	before, offered := l.sections, l.offered
-	l.sections, l.offered, l.accepted = planned, false, true
-	if answer, err = l.exchange(); err != nil {
-		l.sections, l.offered = before, offered
+	before := l.negotiation
+	l.negotiation = negotiation{session: before.session, sections: planned}
+	l.accepted = true
+	answer, err = l.exchange()
+	if err != nil {
+		l.negotiation = before
 		return "", err
 	}
 	l.engine.background(l.syncSources)
@@ -170,16 +191,18 @@ func (l *leg) Renew(offer string) (answer string, err error) {
 		return "", err
 	}
 
-	before, session, offered := l.sections, l.session, l.offered
-	l.sections, l.session = planned, rand.Text()
-	l.offered, l.accepted, l.established = false, true, false
-	if answer, err = l.exchange(); err != nil {
-		l.sections, l.session = before, session
-		l.offered, l.established = offered, true
+	before := l.negotiation
+	l.negotiation = negotiation{session: rand.Text(), sections: planned}
+	l.accepted = true
+	l.established = false
+	answer, err = l.exchange()
+	if err != nil {
+		l.negotiation = before
+		l.established = true
 		return "", err
 	}
 
-	l.engine.background(func() { l.end(session) })
+	l.engine.background(func() { l.end(before.session) })
 	l.resubscribe()
 	l.engine.background(l.syncSources)
 	return answer, nil
@@ -217,7 +240,6 @@ func (l *leg) Close() {
 		delete(from.to, kind)
 		sources = append(sources, from)
 	}
-
 	for kind, to := range l.to {
 		delete(to.from, kind)
 	}

@@ -3,6 +3,7 @@ package rtpengine
 import (
 	"maps"
 	"net/netip"
+	"slices"
 
 	"github.com/selvage/selvage/calls"
 )
@@ -11,8 +12,8 @@ import (
 func (l *leg) Link(kind calls.Kind, to calls.Media) {
 	target, _ := to.(*leg)
 	if target != nil && target.daemon != l.daemon {
-		l.engine.log.Error("two sides of a call are at different rtpengines", "one", l.daemon.address,
-			"other", target.daemon.address)
+		l.engine.log.Error("two sides of a call are at different rtpengines",
+			"one", l.daemon.address, "other", target.daemon.address)
 		target = nil
 	}
 	if displaced := l.relink(kind, target); displaced != nil {
@@ -40,7 +41,8 @@ func (l *leg) relink(kind calls.Kind, target *leg) (displaced *leg) {
 	if displaced = target.from[kind]; displaced != nil {
 		delete(displaced.to, kind)
 	}
-	l.to[kind], target.from[kind] = target, l
+	l.to[kind] = target
+	target.from[kind] = l
 	return displaced
 }
 
@@ -99,12 +101,9 @@ func (l *leg) sync() {
 // syncSources calls sync for the legs whose media the client receives.
 func (l *leg) syncSources() {
 	l.engine.mu.Lock()
-	from := make([]*leg, 0, len(l.from))
-	for _, source := range l.from {
-		from = append(from, source)
-	}
+	sources := slices.Collect(maps.Values(l.from))
 	l.engine.mu.Unlock()
-	for _, source := range from {
+	for _, source := range sources {
 		source.sync()
 	}
 }
@@ -128,8 +127,13 @@ func (l *leg) SendDigits(digits string) {
 	session := to.session
 	to.io.Unlock()
 	for _, digit := range digits {
-		_, err := l.daemon.request("play DTMF", dict{"call-id": session, "from-tag": switchTag, "code": string(digit),
-			"duration": 100, "pause": 100})
+		_, err := l.daemon.request("play DTMF", dict{
+			"call-id":  session,
+			"from-tag": switchTag,
+			"code":     string(digit),
+			"duration": 100,
+			"pause":    100,
+		})
 		if err != nil {
 			l.engine.log.Warn("sending digits by rtpengine", "error", err)
 			return

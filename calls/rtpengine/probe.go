@@ -37,28 +37,30 @@ func Probe(ctx context.Context, address string) (at Place, err error) {
 	session := rand.Text()
 	defer func() { _, _ = d.request("delete", dict{"call-id": session, "delete-delay": 0}) }()
 
-	for _, step := range []struct {
-		command string
-		to      *netip.Addr
-	}{{"offer", &at.Internal}, {"answer", &at.External}} {
-		arguments := dict{"call-id": session, "from-tag": clientTag, "sdp": offer, "ICE": "remove",
-			"flags": []string{"trust-address"}}
-		if step.command == "offer" {
-			arguments["direction"] = []string{"external", "internal"}
-		} else {
-			arguments["to-tag"] = switchTag
-		}
-
-		reply, err := d.request(step.command, arguments)
+	// describe sends an offer or an answer, and returns the address in rtpengine's description.
+	describe := func(command, key string, value any) (netip.Addr, error) {
+		reply, err := d.request(command, dict{
+			"call-id":  session,
+			"from-tag": clientTag,
+			"sdp":      offer,
+			"ICE":      "remove",
+			"flags":    []string{"trust-address"},
+			key:        value,
+		})
 		if err != nil {
-			return at, err
+			return netip.Addr{}, err
 		}
-
 		ports, err := readInner(reply.text("sdp"))
 		if err != nil {
-			return at, err
+			return netip.Addr{}, err
 		}
-		*step.to = ports[calls.Audio].Addr()
+		return ports[calls.Audio].Addr(), nil
 	}
-	return at, nil
+
+	at.Internal, err = describe("offer", "direction", []string{"external", "internal"})
+	if err != nil {
+		return at, err
+	}
+	at.External, err = describe("answer", "to-tag", switchTag)
+	return at, err
 }

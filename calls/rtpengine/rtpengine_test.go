@@ -27,9 +27,9 @@ func TestTranscoding(t *testing.T) {
 	if p := wait(t, "the phone connects", desk.connected); p.Remote != desk.conn.LocalAddr().String() {
 		t.Errorf("the path to the phone is %+v, want %s", p, desk.conn.LocalAddr())
 	}
-	waitFor(t, "the phone hears the tone in PCMU", desk.heard, func(p []byte) bool { return isPCMU(p) && loud(p) })
-	waitFor(t, "the browser hears the phone in Opus", alice.heard,
-		func(p []byte) bool { return len(p) > 20 && len(p) != 160 })
+	waitFor(t, "the phone hears the tone in PCMU", desk.heard, isLoudPCMU)
+	isOpus := func(payload []byte) bool { return len(payload) > 20 && len(payload) != 160 }
+	waitFor(t, "the browser hears the phone in Opus", alice.heard, isOpus)
 
 	alice.media.SendDigits("7")
 	waitFor(t, "the phone receives the digit", desk.heard, func(p []byte) bool { return isEvent(p) && p[12] == 7 })
@@ -85,25 +85,25 @@ func TestRecording(t *testing.T) {
 	}
 
 	before := alice.line
-	for len(left) > 0 {
-		<-left
-	}
-
+	drain(left)
 	alice.renew(answer)
 	left.waitPacket(t, "opus", "")
-	for len(alice.heard) > 0 {
-		<-alice.heard
-	}
+	drain(alice.heard)
 	waitFor(t, "the browser hears the phone again", alice.heard, func(p []byte) bool { return len(p) > 20 })
 	before.Close()
 
 	alice.media.Record(nil)
-	for len(left) > 0 {
-		<-left
-	}
+	drain(left)
 	right.waitPacket(t, "PCMU", "")
 	if len(left) > 1 { // one packet may have been in transit
 		t.Errorf("%d packets arrived after the end of the recording, want 1 at most", len(left))
+	}
+}
+
+// drain discards what a channel has buffered.
+func drain[T any](buffered <-chan T) {
+	for len(buffered) > 0 {
+		<-buffered
 	}
 }
 
@@ -133,7 +133,7 @@ func TestMute(t *testing.T) {
 	recorded := make(tap, 1000)
 	alice.media.Record(recorded)
 
-	silence := func(what string) {
+	saysUnheard := func(what string) {
 		t.Helper()
 		for range 5 {
 			alice.say(what)
@@ -142,7 +142,7 @@ func TestMute(t *testing.T) {
 		recorded.waitPacket(t, "opus", what+"-last")
 	}
 
-	hears := func(what string) {
+	bobHears := func(what string) {
 		t.Helper()
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
@@ -164,28 +164,28 @@ func TestMute(t *testing.T) {
 		}
 	}
 
-	hears("linked")
+	bobHears("linked")
 	alice.media.Mute(calls.Audio, true)
-	silence("silent: muted")
+	saysUnheard("silent: muted")
 	alice.media.Mute(calls.Audio, false)
-	hears("unmuted")
+	bobHears("unmuted")
 	bob.media.Deafen(true)
-	silence("silent: deaf")
+	saysUnheard("silent: deaf")
 	bob.media.Deafen(false)
-	hears("undeafened")
+	bobHears("undeafened")
 	alice.media.Link(calls.Audio, nil)
-	silence("silent: held")
+	saysUnheard("silent: held")
 	link(alice.media, bob.media)
-	hears("linked again")
+	bobHears("linked again")
 
 	carol := answer(t, e, alice.media)
 	carol.media.Link(calls.Audio, bob.media) // replaces alice
-	silence("silent: replaced")
+	saysUnheard("silent: replaced")
 	alice.media.Link(calls.Audio, bob.media)
-	hears("linked at last")
+	bobHears("linked at last")
 	bob.media.Close()
-	if kinds := alice.media.Kinds(); len(kinds) != 1 || kinds[0] != calls.Audio {
-		t.Errorf("alice's kinds are %v, want audio", kinds)
+	if got, want := alice.media.Kinds(), []calls.Kind{calls.Audio}; !slices.Equal(got, want) {
+		t.Errorf("alice's kinds are %v, want %v", got, want)
 	}
 }
 
@@ -210,7 +210,8 @@ func TestScriptMedia(t *testing.T) {
 		t.Fatalf("Answer: %v", err)
 	}
 	defer m.Close()
-	caller.media, caller.offer = m, answer
+	caller.media = m
+	caller.offer = answer
 	go caller.listen()
 
 	sound := make([]int16, 16000)
@@ -219,14 +220,14 @@ func TestScriptMedia(t *testing.T) {
 	}
 	mixer.Add(m)
 	mixer.Play(sound, nil)
-	waitFor(t, "the caller hears the sound", caller.heard, func(p []byte) bool { return isPCMU(p) && loud(p) })
+	waitFor(t, "the caller hears the sound", caller.heard, isLoudPCMU)
 
 	mixer.Release(m)
 	desk := ring(t, e, m, atLoopback)
 	defer desk.media.Close()
 	link(m, desk.media)
 	go caller.speak(caller.conn)
-	waitFor(t, "the phone hears the caller", desk.heard, func(p []byte) bool { return isPCMU(p) && loud(p) })
+	waitFor(t, "the phone hears the caller", desk.heard, isLoudPCMU)
 
 	m.Mute(calls.Audio, true)
 	room := e.NewMixer()
@@ -253,17 +254,18 @@ func TestDeath(t *testing.T) {
 	alice.speak()
 	wait(t, "the browser connects", alice.connected)
 	if err := e.Check(); err != nil {
-		t.Errorf("Check: %v, want nil", err)
+		t.Errorf("Check = %v, want no error", err)
 	}
 
 	daemon.Kill(t)
 	wait(t, "the browser's media fails", alice.failed)
 	wait(t, "the phone's media fails", desk.failed)
-	if _, _, err := e.Answer(newWatcher(), line.Description(), calls.Terms{}); !errors.Is(err, problem.Unavailable) {
-		t.Errorf("Answer without rtpengine: %v, want problem.Unavailable", err)
+	_, _, err := e.Answer(newWatcher(), line.Description(), calls.Terms{})
+	if !errors.Is(err, problem.Unavailable) {
+		t.Errorf("without rtpengine, Answer = %v, want %v", err, problem.Unavailable)
 	}
 	if err := e.Check(); err == nil {
-		t.Error("Check without rtpengine: nil, want an error")
+		t.Error("without rtpengine, Check succeeds, want an error")
 	}
 
 	daemon.Start(t)
@@ -301,12 +303,12 @@ func TestStranger(t *testing.T) {
 	go desk.speak(stranger)
 	wait(t, "the phone's media fails", desk.failed)
 	if len(desk.heard) > 0 {
-		t.Errorf("the phone has not sent anything, but received %d packets", len(desk.heard))
+		t.Errorf("a phone that has not sent anything received %d packets, want none", len(desk.heard))
 	}
 
 	_ = stranger.SetReadDeadline(time.Now())
 	if n, err := stranger.Read(make([]byte, 2000)); err == nil {
-		t.Errorf("the stranger received a packet of %d bytes", n)
+		t.Errorf("the stranger received a packet of %d bytes, want none", n)
 	}
 }
 
@@ -315,26 +317,26 @@ func TestRefusals(t *testing.T) {
 	e, _ := newEngine(t)
 	alice := dial(t, e, calls.Terms{})
 	if err := e.NewMixer().Adopt(alice.media); !errors.Is(err, problem.Invalid) {
-		t.Errorf("moving into a room: %v, want problem.Invalid", err)
+		t.Errorf("moving into a room: %v, want %v", err, problem.Invalid)
 	}
 
 	secure := atLoopback
 	secure.SRTP.Required = true
+	const plainRTP = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 9 RTP/AVP 0\r\n"
 	for name, tt := range map[string]struct {
 		terms calls.Terms
 		offer string
 	}{
-		"no description": {calls.Terms{}, "hello"},
-		"no codec":       {calls.Terms{}, strings.ReplaceAll(line.Description(), "opus", "speex")},
-		"no ICE":         {calls.Terms{}, strings.ReplaceAll(line.Description(), "a=ice-pwd", "a=x")},
-		"no DTLS":        {calls.Terms{}, strings.ReplaceAll(line.Description(), "a=fingerprint", "a=x")},
-		"screen":         {calls.Terms{Source: true}, line.Description()},
-		"plain RTP":      {calls.Terms{}, strings.ReplaceAll(line.Description(), "UDP/TLS/RTP/SAVPF", "RTP/AVP")},
-		"RTP instead of SRTP": {secure, "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n" +
-			"m=audio 9 RTP/AVP 0\r\n"},
+		"no description":      {calls.Terms{}, "hello"},
+		"no codec":            {calls.Terms{}, strings.ReplaceAll(line.Description(), "opus", "speex")},
+		"no ICE":              {calls.Terms{}, strings.ReplaceAll(line.Description(), "a=ice-pwd", "a=x")},
+		"no DTLS":             {calls.Terms{}, strings.ReplaceAll(line.Description(), "a=fingerprint", "a=x")},
+		"screen":              {calls.Terms{Source: true}, line.Description()},
+		"plain RTP":           {calls.Terms{}, strings.ReplaceAll(line.Description(), "UDP/TLS/RTP/SAVPF", "RTP/AVP")},
+		"RTP instead of SRTP": {secure, plainRTP},
 	} {
 		if _, _, err := e.Answer(newWatcher(), tt.offer, tt.terms); !errors.Is(err, problem.Invalid) {
-			t.Errorf("%s: %v, want problem.Invalid", name, err)
+			t.Errorf("%s: Answer = %v, want %v", name, err, problem.Invalid)
 		}
 	}
 }

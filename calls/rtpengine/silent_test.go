@@ -27,22 +27,32 @@ func newDeafDaemon(t *testing.T) deafDaemon {
 		t.Fatal(err)
 	}
 	var group sync.WaitGroup
-	t.Cleanup(func() { _ = conn.Close(); group.Wait() })
-	d := deafDaemon{conn.LocalAddr().String(), make(chan struct{}, 1), make(chan struct{}, 1)}
+	t.Cleanup(func() {
+		_ = conn.Close()
+		group.Wait()
+	})
+	d := deafDaemon{
+		address: conn.LocalAddr().String(),
+		pinged:  make(chan struct{}, 1),
+		called:  make(chan struct{}, 1),
+	}
 	group.Go(func() { d.listen(conn) })
 	return d
 }
 
+// listen receives requests until conn is closed.
 func (d deafDaemon) listen(conn *net.UDPConn) {
-	b, deaf := make([]byte, 64<<10), false
+	b := make([]byte, 64<<10)
+	deaf := false
 	for {
 		n, from, err := conn.ReadFromUDP(b)
 		if err != nil {
 			return
 		}
 		reports := d.pinged
-		if !bytes.Contains(b[:n], []byte("7:command4:ping")) {
-			reports, deaf = d.called, true
+		if isPing := bytes.Contains(b[:n], []byte("7:command4:ping")); !isPing {
+			reports = d.called
+			deaf = true
 		}
 		if !deaf {
 			cookie, _, _ := bytes.Cut(b[:n], []byte(" "))
@@ -77,10 +87,10 @@ func TestSilentDaemon(t *testing.T) {
 	deaf, live := newDeafDaemon(t), servers.OwnRTPEngine(t)
 	e := engineOf(t, deaf.address, live.Address)
 	if _, _, err := e.Answer(newWatcher(), line.Description(), calls.Terms{}); err == nil {
-		t.Fatal("Answer by a daemon that does not reply: nil, want an error")
+		t.Fatal("Answer by a daemon that does not reply succeeds, want an error")
 	}
 	if _, _, err := e.Answer(newWatcher(), line.Description(), calls.Terms{}); err != nil {
-		t.Errorf("Answer after the first daemon fell silent: %v, want nil", err)
+		t.Errorf("after the first daemon fell silent, Answer = %v, want no error", err)
 	}
 }
 
@@ -96,9 +106,10 @@ func TestCloseWhileWaiting(t *testing.T) {
 	wait(t, "the request", deaf.called)
 	wait(t, "a ping after it", deaf.pinged)
 	if err := e.Close(); err != nil {
-		t.Errorf("Close: %v", err)
+		t.Errorf("Close = %v, want no error", err)
 	}
-	if err := wait(t, "the answer", answered); err == nil || err.Error() != "the media engine is closed" {
-		t.Errorf("Answer during Close: %v, want that the engine is closed", err)
+	const closed = "the media engine is closed"
+	if err := wait(t, "the answer", answered); err == nil || err.Error() != closed {
+		t.Errorf("during Close, Answer = %v, want the error %q", err, closed)
 	}
 }

@@ -24,14 +24,20 @@ func (l *leg) Record(to calls.Tap) {
 	defer l.io.Unlock()
 	l.tap.stop()
 	l.tap = nil
-	if to == nil {
-		return
+	if to != nil {
+		l.startTap(to)
 	}
-	var err error
-	if l.tap, err = l.subscribe(to); err != nil {
+}
+
+// startTap begins to pass copies of the client's packets to a recording. If rtpengine refuses, the
+// leg fails. The caller holds io.
+func (l *leg) startTap(to calls.Tap) {
+	t, err := l.subscribe(to)
+	if err != nil {
 		l.engine.log.Error("recording by rtpengine", "error", err)
 		l.engine.background(func() { l.fail(err) })
 	}
+	l.tap = t
 }
 
 // resubscribe makes the tap continue with a new session. The caller holds io.
@@ -39,20 +45,24 @@ func (l *leg) resubscribe() {
 	if l.tap == nil {
 		return
 	}
-	to := l.tap.to
 	l.tap.stop()
-	var err error
-	if l.tap, err = l.subscribe(to); err != nil {
-		l.engine.log.Error("recording by rtpengine", "error", err)
-		l.engine.background(func() { l.fail(err) })
-	}
+	l.startTap(l.tap.to)
 }
 
 // subscribe asks rtpengine for copies of the client's packets. The caller holds io.
 func (l *leg) subscribe(to calls.Tap) (*tap, error) {
-	reply, err := l.daemon.request("subscribe request", dict{"call-id": l.session, "from-tag": clientTag,
-		"to-tag": "tap", "ICE": "remove", "DTLS": "off", "SDES": []string{"off"}, "transport-protocol": "RTP/AVP",
-		"interface": "internal", "rtcp-mux": []string{"offer", "require"}, "flags": []string{"trust-address"}})
+	reply, err := l.daemon.request("subscribe request", dict{
+		"call-id":            l.session,
+		"from-tag":           clientTag,
+		"to-tag":             "tap",
+		"ICE":                "remove",
+		"DTLS":               "off",
+		"SDES":               []string{"off"},
+		"transport-protocol": "RTP/AVP",
+		"interface":          "internal",
+		"rtcp-mux":           []string{"offer", "require"},
+		"flags":              []string{"trust-address"},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +77,12 @@ func (l *leg) subscribe(to calls.Tap) (*tap, error) {
 
 	t := &tap{to: to, conn: conn}
 	s, answer := t.answer(d)
-	_, err = l.daemon.request("subscribe answer", dict{"call-id": l.session, "to-tag": reply.text("to-tag"),
-		"sdp": answer, "flags": []string{"trust-address", "allow-transcoding"}})
+	_, err = l.daemon.request("subscribe answer", dict{
+		"call-id": l.session,
+		"to-tag":  reply.text("to-tag"),
+		"sdp":     answer,
+		"flags":   []string{"trust-address", "allow-transcoding"},
+	})
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
@@ -83,8 +97,17 @@ func (t *tap) answer(d *sdp.Description) (audio sdp.Section, text string) {
 	local := addressOf(t.conn)
 	a := sdp.Description{Session: 1, Version: 1}
 	for _, s := range d.Sections {
-		ours := sdp.Section{Kind: s.Kind, Protocol: s.Protocol, Formats: s.Formats, Mid: s.Mid, Codecs: s.Codecs,
-			Direction: sdp.ReceiveOnly, Address: local.Addr(), Port: int(local.Port()), Mux: true}
+		ours := sdp.Section{
+			Kind:      s.Kind,
+			Protocol:  s.Protocol,
+			Formats:   s.Formats,
+			Mid:       s.Mid,
+			Codecs:    s.Codecs,
+			Direction: sdp.ReceiveOnly,
+			Address:   local.Addr(),
+			Port:      int(local.Port()),
+			Mux:       true,
+		}
 		if s.Kind == sdp.Audio && !s.Rejected && audio.Kind == "" {
 			audio = s
 		} else {
@@ -138,7 +161,7 @@ func (t *tap) take(b []byte, names map[byte]string) {
 	if len(b) < 12 || b[0]>>6 != 2 {
 		return
 	}
-	if b[1] >= 192 && b[1] <= 223 {
+	if isRTCP := b[1] >= 192 && b[1] <= 223; isRTCP {
 		t.takeReport(b)
 		return
 	}
@@ -149,9 +172,15 @@ func (t *tap) take(b []byte, names map[byte]string) {
 		return
 	}
 
-	t.to.Packet(calls.Packet{Kind: calls.Audio, Codec: codec, Seq: binary.BigEndian.Uint16(b[2:]),
-		Time: binary.BigEndian.Uint32(b[4:]), SSRC: binary.BigEndian.Uint32(b[8:]), Arrived: time.Now(),
-		Payload: payload})
+	t.to.Packet(calls.Packet{
+		Kind:    calls.Audio,
+		Codec:   codec,
+		Seq:     binary.BigEndian.Uint16(b[2:]),
+		Time:    binary.BigEndian.Uint32(b[4:]),
+		SSRC:    binary.BigEndian.Uint32(b[8:]),
+		Arrived: time.Now(),
+		Payload: payload,
+	})
 }
 
 // payloadOf returns the payload of an RTP packet (RFC 3550, section 5.1), or nil if it is

@@ -19,7 +19,7 @@ const (
 // audio still send a report about received packets every five seconds.
 const timeout = 2 * calls.LostAfter
 
-// errStranger ends the media of a phone if rtpengine receives the phone's media from another
+// errStranger ends the media of a phone if rtpengine receives the phone's media from a different
 // address.
 var errStranger = errors.New("media of a phone came from an address that it has not proved")
 
@@ -47,11 +47,13 @@ func (l *leg) watch() {
 
 		l.io.Lock()
 		if l.session != session { // the client has new transports
-			state, session = unconnected, l.session
+			state = unconnected
+			session = l.session
 		}
 		l.io.Unlock()
 		state = l.look(session, state)
-		if every = lookAtTimes; state == unconnected {
+		every = lookAtTimes
+		if state == unconnected {
 			every = lookOften
 		}
 	}
@@ -169,5 +171,7 @@ func endpoint(host string, port int) netip.AddrPort {
 func (l *leg) note(v view, path calls.Path) {
 	l.engine.mu.Lock()
 	defer l.engine.mu.Unlock()
-	l.quality.Received, l.quality.Sent, l.quality.Path = uint64(v.received), uint64(v.sent), path
+	l.quality.Received = uint64(v.received)
+	l.quality.Sent = uint64(v.sent)
+	l.quality.Path = path
 }
