@@ -31,8 +31,12 @@ var certificate = sync.OnceValue(func() tls.Certificate {
 	if err != nil {
 		panic(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "line"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: "line"},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(24 * time.Hour),
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		panic(err)
@@ -50,8 +54,11 @@ func Fingerprint() string {
 // with the fingerprint in the description.
 func (l *Line) handshake(ctx context.Context) error {
 	conn, err := dtls.ClientWithOptions(keyConn{l.conn, l}, l.conn.RemoteAddr(),
-		dtls.WithCertificates(certificate()), dtls.WithInsecureSkipVerify(true),
-		dtls.WithSRTPProtectionProfiles(dtls.SRTP_AEAD_AES_128_GCM), dtls.WithLoggerFactory(silent()))
+		dtls.WithCertificates(certificate()),
+		dtls.WithInsecureSkipVerify(true),
+		dtls.WithSRTPProtectionProfiles(dtls.SRTP_AEAD_AES_128_GCM),
+		dtls.WithLoggerFactory(silent()),
+	)
 	if err != nil {
 		return err
 	}
@@ -64,21 +71,27 @@ func (l *Line) handshake(ctx context.Context) error {
 	if err := cfg.ExtractSessionKeysFromDTLS(&state, true); err != nil {
 		return err
 	}
-	if l.out, err = srtp.CreateContext(cfg.Keys.LocalMasterKey, cfg.Keys.LocalMasterSalt, profile); err != nil {
+	keys := cfg.Keys
+	l.out, err = srtp.CreateContext(keys.LocalMasterKey, keys.LocalMasterSalt, profile)
+	if err != nil {
 		return err
 	}
-	in, err := srtp.CreateContext(cfg.Keys.RemoteMasterKey, cfg.Keys.RemoteMasterSalt, profile)
+	in, err := srtp.CreateContext(keys.RemoteMasterKey, keys.RemoteMasterSalt, profile)
+	if err != nil {
+		return err
+	}
 	l.in.Store(in)
-	return err
+	return nil
 }
 
+// silent returns loggers that write nothing.
 func silent() logging.LoggerFactory {
 	f := logging.NewDefaultLoggerFactory()
 	f.Writer = io.Discard
 	return f
 }
 
-// A keyConn reads the packets of the handshake.
+// A keyConn is the connection of the handshake. It reads the DTLS packets that the line received.
 type keyConn struct {
 	*net.UDPConn
 	line *Line

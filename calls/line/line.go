@@ -4,6 +4,7 @@
 package line
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -48,13 +49,25 @@ type Line struct {
 // section of Opus audio.
 func Description() string { return DescriptionFor(Fingerprint()) }
 
-// DescriptionFor is like Description, but with the SHA-256 fingerprint of another certificate (RFC
-// 8122, section 5).
+// DescriptionFor is like Description, but with the SHA-256 fingerprint of a different certificate
+// (RFC 8122, section 5).
 func DescriptionFor(fingerprint string) string {
 	return strings.Join([]string{
-		"v=0", "o=- 1 2 IN IP4 127.0.0.1", "s=-", "t=0 0", "m=audio 9 UDP/TLS/RTP/SAVPF 111", "c=IN IP4 0.0.0.0",
-		"a=mid:0", "a=sendrecv", "a=rtcp-mux", "a=rtpmap:111 opus/48000/2", "a=setup:active",
-		"a=ice-ufrag:abcd", "a=ice-pwd:" + password, "a=fingerprint:sha-256 " + fingerprint, "",
+		"v=0",
+		"o=- 1 2 IN IP4 127.0.0.1",
+		"s=-",
+		"t=0 0",
+		"m=audio 9 UDP/TLS/RTP/SAVPF 111",
+		"c=IN IP4 0.0.0.0",
+		"a=mid:0",
+		"a=sendrecv",
+		"a=rtcp-mux",
+		"a=rtpmap:111 opus/48000/2",
+		"a=setup:active",
+		"a=ice-ufrag:abcd",
+		"a=ice-pwd:" + password,
+		"a=fingerprint:sha-256 " + fingerprint,
+		"", // for the last line break
 	}, "\r\n")
 }
 
@@ -68,36 +81,47 @@ var (
 // Open connects to the first UDP candidate in the server's description. Until the line is closed,
 // it calls hear with the payload of each packet from the server. hear must not keep the payload.
 func Open(ctx context.Context, description string, hear func(payload []byte)) (*Line, error) {
-	at := candidateOf.FindStringSubmatch(description)
-	if at == nil {
+	candidate := candidateOf.FindStringSubmatch(description)
+	if candidate == nil {
 		return nil, fmt.Errorf("opening a line: the description has no UDP candidate: %q", description)
 	}
-	return OpenAt(ctx, net.JoinHostPort(at[1], at[2]), description, hear)
+	address := net.JoinHostPort(candidate[1], candidate[2])
+	return OpenAt(ctx, address, description, hear)
 }
 
 // OpenAt is like Open, but connects to the given address.
-func OpenAt(ctx context.Context, at, description string, hear func(payload []byte)) (*Line, error) {
+func OpenAt(ctx context.Context, address, description string, hear func(payload []byte)) (*Line, error) {
 	name, secret := ufragOf.FindStringSubmatch(description), passwordOf.FindStringSubmatch(description)
 	if name == nil || secret == nil {
 		return nil, fmt.Errorf("opening a line: the description has no ICE credentials: %q", description)
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, "udp", at)
+	conn, err := new(net.Dialer).DialContext(ctx, "udp", address)
 	if err != nil {
 		return nil, fmt.Errorf("opening a line: %w", err)
 	}
-	l := &Line{Ticks: 960, conn: conn.(*net.UDPConn), answers: make(chan []byte, 16), keys: make(chan []byte, 64),
-		closed: make(chan struct{}), hear: hear}
+	l := &Line{
+		Ticks:   960,
+		conn:    conn.(*net.UDPConn),
+		answers: make(chan []byte, 16),
+		keys:    make(chan []byte, 64),
+		closed:  make(chan struct{}),
+		hear:    hear,
+	}
 	go l.read()
 
-	err = l.prove(ctx, name[1], secret[1])
-	if err == nil {
-		err = l.handshake(ctx)
-	}
-	if err != nil {
+	if err := l.connect(ctx, name[1], secret[1]); err != nil {
 		l.Close()
 		return nil, fmt.Errorf("opening a line: %w", err)
 	}
 	return l, nil
+}
+
+// connect proves the server's ICE credentials and establishes the keys.
+func (l *Line) connect(ctx context.Context, ufrag, secret string) error {
+	if err := l.prove(ctx, ufrag, secret); err != nil {
+		return err
+	}
+	return l.handshake(ctx)
 }
 
 // Close closes the socket.
@@ -106,7 +130,8 @@ func (l *Line) Close() { _ = l.conn.Close() }
 // read reads packets and dispatches them by kind (RFC 7983).
 func (l *Line) read() {
 	defer close(l.closed)
-	buffer, plain, header := make([]byte, maxPacket), make([]byte, maxPacket), &rtp.Header{}
+	buffer := make([]byte, maxPacket)
+	var audio decrypter
 	for {
 		n, err := l.conn.Read(buffer)
 		if err != nil {
@@ -115,35 +140,59 @@ func (l *Line) read() {
 		b := buffer[:n]
 
 		switch {
-		case n < 12:
+		case n < 12: // too short for any of them
 		case b[0] >= 128:
-			if in := l.in.Load(); in != nil {
-				if opened, err := in.DecryptRTP(plain[:0], b, header); err == nil {
-					l.hear(opened[header.MarshalSize():])
-				}
-			}
+			l.receiveAudio(b, &audio)
 		case b[0] == 0 && b[1] == 1:
 			l.answer(b)
+		case b[0] < 4:
+			pass(l.answers, b)
 		default:
-			to := l.keys
-			if b[0] < 4 {
-				to = l.answers
-			}
-			select {
-			case to <- append([]byte(nil), b...):
-			default:
-			}
+			pass(l.keys, b)
 		}
 	}
+}
+
+// pass sends a copy of a packet to a channel. If the channel is full, the packet is dropped.
+func pass(to chan<- []byte, packet []byte) {
+	select {
+	case to <- bytes.Clone(packet):
+	default:
+	}
+}
+
+// A decrypter holds a decrypted packet. It is used again for each packet to save allocations.
+type decrypter struct {
+	plain  [maxPacket]byte
+	header rtp.Header
+}
+
+// receiveAudio decrypts a packet, and passes on its payload.
+func (l *Line) receiveAudio(b []byte, d *decrypter) {
+	in := l.in.Load()
+	if in == nil {
+		return // the handshake has not ended
+	}
+	packet, err := in.DecryptRTP(d.plain[:0], b, &d.header)
+	if err != nil {
+		return
+	}
+	l.hear(packet[d.header.MarshalSize():])
 }
 
 // answer answers a check from the server.
 func (l *Line) answer(b []byte) {
 	m := &stun.Message{Raw: b}
-	if m.Decode() == nil {
-		_, _ = l.conn.Write(stun.MustBuild(stun.BindingSuccess, stun.NewTransactionIDSetter(m.TransactionID),
-			stun.NewShortTermIntegrity(password), stun.Fingerprint).Raw) // the server repeats its check
+	if m.Decode() != nil {
+		return
 	}
+	response := stun.MustBuild(
+		stun.BindingSuccess,
+		stun.NewTransactionIDSetter(m.TransactionID),
+		stun.NewShortTermIntegrity(password),
+		stun.Fingerprint,
+	)
+	_, _ = l.conn.Write(response.Raw) // if the response is lost, the server repeats its check
 }
 
 // prove proves to the server that the line knows the server's password. It repeats the check until
@@ -152,10 +201,15 @@ func (l *Line) prove(ctx context.Context, ufrag, secret string) error {
 	tick := time.NewTicker(checkRepeat)
 	defer tick.Stop()
 	for {
-		m, err := stun.Build(stun.BindingRequest, stun.TransactionID, stun.NewUsername(ufrag+":abcd"),
+		m, err := stun.Build(
+			stun.BindingRequest,
+			stun.TransactionID,
+			stun.NewUsername(ufrag+":abcd"),
 			stun.RawAttribute{Type: stun.AttrUseCandidate},
 			stun.RawAttribute{Type: stun.AttrPriority, Value: []byte{1, 2, 3, 4}},
-			stun.NewShortTermIntegrity(secret), stun.Fingerprint)
+			stun.NewShortTermIntegrity(secret),
+			stun.Fingerprint,
+		)
 		if err != nil {
 			return err
 		}

@@ -135,8 +135,16 @@ func (w *Webhook) Next(ctx context.Context, s calls.ScriptStep) ([]calls.Verb, e
 }
 
 func (w *Webhook) next(ctx context.Context, s calls.ScriptStep) ([]calls.Verb, error) {
-	q := question{Step: s.Step, Call: s.Call, Script: described{ID: s.Script.ID, Type: s.Script.Type,
-		DisplayName: s.Script.DisplayName, Settings: s.Script.Fields}}
+	q := question{
+		Step: s.Step,
+		Call: s.Call,
+		Script: described{
+			ID:          s.Script.ID,
+			Type:        s.Script.Type,
+			DisplayName: s.Script.DisplayName,
+			Settings:    s.Script.Fields,
+		},
+	}
 	if s.Last != nil {
 		r := result(*s.Last)
 		q.Last = &r

@@ -16,32 +16,55 @@ import (
 // hangs up counts neither as answered nor as failed.
 func TestAnswered(t *testing.T) {
 	ctx, hangUp := context.WithCancel(t.Context())
-	step := calls.ScriptStep{Script: fabric.Resource{ID: "s"}}
-	answers := map[string]http.HandlerFunc{
-		"ok":     func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"verbs":[]}`)) },
-		"failed": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
-		"": func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body) // from then on, the server notices that the client leaves
-			hangUp()
-			<-r.Context().Done()
+	for _, tt := range []struct {
+		name    string
+		answer  http.HandlerFunc
+		fails   bool   // Next returns an error
+		counted string // answered, failed, or "" for neither
+	}{
+		{
+			name:    "an answer",
+			answer:  func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"verbs":[]}`)) },
+			counted: "answered",
 		},
-	}
-
-	for _, want := range []string{"ok", "failed", ""} {
-		srv := httptest.NewServer(answers[want])
-		got := ""
-		answered := func(_ time.Duration, err error) {
-			if got = "ok"; err != nil {
-				got = "failed"
+		{
+			name:    "an error",
+			answer:  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
+			fails:   true,
+			counted: "failed",
+		},
+		{
+			name: "a caller who hangs up",
+			answer: func(_ http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body) // from then on, the server notices that the client leaves
+				hangUp()
+				<-r.Context().Done()
+			},
+			fails: true,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			server := httptest.NewServer(tt.answer)
+			defer server.Close()
+			counted := ""
+			count := func(_ time.Duration, err error) {
+				counted = "answered"
+				if err != nil {
+					counted = "failed"
+				}
 			}
-		}
-		hook, err := New(Config{URL: srv.URL, Secret: "a secret for scripts", Answered: answered})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := hook.Next(ctx, step); (err == nil) != (want == "ok") || got != want {
-			t.Errorf("Next = %v, counted as %q, want %q", err, got, want)
-		}
-		srv.Close()
+			hook, err := New(Config{URL: server.URL, Secret: "a secret for scripts", Answered: count})
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			_, err = hook.Next(ctx, calls.ScriptStep{Script: fabric.Resource{ID: "s"}})
+			if failed := err != nil; failed != tt.fails {
+				t.Errorf("Next = %v, want an error: %v", err, tt.fails)
+			}
+			if counted != tt.counted {
+				t.Errorf("the request is counted as %q, want %q", counted, tt.counted)
+			}
+		})
 	}
 }

@@ -77,10 +77,12 @@ func (w *Webhook) Sound(
 		}
 	}
 
-	if release, err = w.sounds.take(projectID); err != nil {
+	release, err = w.sounds.take(projectID)
+	if err != nil {
 		return nil, nil, err
 	}
-	if sound, err = w.load(ctx, client, at.String()); err != nil {
+	sound, err = w.load(ctx, client, at.String())
+	if err != nil {
 		release()
 		return nil, nil, err
 	}

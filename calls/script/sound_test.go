@@ -15,9 +15,10 @@ import (
 // TestSoundWithLyingTag shows that five minutes of MP3 are refused even if their tag claims that
 // they have one frame. The memory of a sound depends on its real length.
 func TestSoundWithLyingTag(t *testing.T) {
-	sound, err := decode(mp3test.Lying(int(5 * time.Minute / mp3test.FrameLength)))
+	frames := int(5 * time.Minute / mp3test.FrameLength)
+	_, err := decode(mp3test.Lying(frames))
 	if err == nil || !strings.Contains(err.Error(), "longer than 2m0s") {
-		t.Errorf("decode = %d samples, %v, want an error that the sound is too long", len(sound), err)
+		t.Errorf("decode = %v, want an error with %q", err, "longer than 2m0s")
 	}
 }
 
@@ -36,45 +37,52 @@ func TestSoundFromOtherPort(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if _, _, err := w.Sound(t.Context(), "p", "/tone.wav"); err == nil || !strings.Contains(err.Error(), "410") {
-		t.Errorf("a sound at the webhook's own port: %v, want its status 410", err)
+	_, _, err = w.Sound(t.Context(), "p", "/tone.wav")
+	if err == nil || !strings.Contains(err.Error(), "410") {
+		t.Errorf("a sound at the webhook's own port: %v, want an error with its status 410", err)
 	}
-	if _, _, err := w.Sound(t.Context(), "p", other.URL+"/tone.wav"); err == nil || reached.Load() {
-		t.Errorf("a sound at another port: %v, reached: %v, want an error and no request", err, reached.Load())
+	if _, _, err := w.Sound(t.Context(), "p", other.URL+"/tone.wav"); err == nil {
+		t.Error("a sound at a different port is accepted, want an error")
+	}
+	if reached.Load() {
+		t.Error("a different port of the webhook's host got a request, want none")
 	}
 }
 
 // TestSoundsAreLimited shows that a project cannot use up the sounds of other projects, and that
 // all projects together are limited.
 func TestSoundsAreLimited(t *testing.T) {
-	var c soundCount
+	var count soundCount
 	var releases []func()
 	for i := range maxSounds {
-		release, err := c.take(fmt.Sprint("project ", i/maxProjectSounds))
+		if i >= maxProjectSounds {
+			if _, err := count.take("project 0"); err == nil {
+				t.Fatal("project 0 took more sounds than its limit, want an error")
+			}
+		}
+		release, err := count.take(fmt.Sprint("project ", i/maxProjectSounds))
 		if err != nil {
-			t.Fatalf("sound %d: %v", i, err)
+			t.Fatalf("sound %d: %v", i+1, err)
 		}
 		releases = append(releases, release)
-		if _, err := c.take("project 0"); i >= maxProjectSounds-1 && err == nil {
-			t.Fatal("a project has more sounds than its limit")
-		} else if err == nil {
-			c.release("project 0")
-		}
 	}
 
-	if _, err := c.take("another"); err == nil {
-		t.Error("all projects together have more sounds than the limit")
+	if _, err := count.take("one more project"); err == nil {
+		t.Errorf("all projects together took %d sounds, want an error because of their limit", maxSounds+1)
 	}
 
 	releases[0]()
-	if _, err := c.take("another"); err != nil {
+	if _, err := count.take("one more project"); err != nil {
 		t.Errorf("a sound after a release: %v, want no error", err)
 	}
-	c.release("another")
+	count.release("one more project")
 	for _, release := range releases[1:] {
 		release()
 	}
-	if c.all != 0 || len(c.of) != 0 {
-		t.Errorf("%d sounds of %v remain after all were released", c.all, c.of)
+	if count.all != 0 {
+		t.Errorf("after all sounds were released, %d are counted, want none", count.all)
+	}
+	if len(count.of) != 0 {
+		t.Errorf("after all sounds were released, the projects have %v, want none", count.of)
 	}
 }

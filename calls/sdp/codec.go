@@ -63,8 +63,14 @@ func (s *Section) Answer(first ...string) Section {
 
 // Offer returns a section that offers what s has agreed on, with the same payload types and ids.
 func (s *Section) Offer(mid string) Section {
-	o := Section{Kind: s.Kind, Protocol: "UDP/TLS/RTP/SAVPF", Mid: mid, Reduced: true, Setup: "actpass",
-		Extensions: slices.Clone(s.Extensions)}
+	o := Section{
+		Kind:       s.Kind,
+		Protocol:   "UDP/TLS/RTP/SAVPF",
+		Mid:        mid,
+		Reduced:    true,
+		Setup:      "actpass",
+		Extensions: slices.Clone(s.Extensions),
+	}
 	o.SetCodecs(slices.Clone(s.Codecs))
 
 	// What one client sends, the other client receives. An inactive section may become active

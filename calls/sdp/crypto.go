@@ -21,9 +21,12 @@ var suites = []string{"AEAD_AES_256_GCM", "AEAD_AES_128_GCM", "AES_256_CM_HMAC_S
 
 // keyLengths contains the number of bytes of the key and salt of each suite.
 var keyLengths = map[string]int{
-	"AEAD_AES_256_GCM": 32 + 12, "AEAD_AES_128_GCM": 16 + 12,
-	"AES_256_CM_HMAC_SHA1_80": 32 + 14, "AES_CM_128_HMAC_SHA1_80": 16 + 14,
-	"AES_256_CM_HMAC_SHA1_32": 32 + 14, "AES_CM_128_HMAC_SHA1_32": 16 + 14,
+	"AEAD_AES_256_GCM":        32 + 12,
+	"AEAD_AES_128_GCM":        16 + 12,
+	"AES_256_CM_HMAC_SHA1_80": 32 + 14,
+	"AES_CM_128_HMAC_SHA1_80": 16 + 14,
+	"AES_256_CM_HMAC_SHA1_32": 32 + 14,
+	"AES_CM_128_HMAC_SHA1_32": 16 + 14,
 }
 
 // KeyLength returns the number of bytes of the master key and salt of a suite. For an unsupported

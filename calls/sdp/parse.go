@@ -132,10 +132,18 @@ func (p *parser) media(value string) error {
 	}
 
 	p.d.Sections = append(p.d.Sections, Section{
-		Kind: fields[0], Protocol: fields[2], Formats: strings.Join(fields[3:], " "), Rejected: number == 0,
-		Direction: p.session.Direction, Reduced: p.session.Reduced,
-		Ufrag: p.session.Ufrag, Password: p.session.Password,
-		Fingerprint: p.session.Fingerprint, Setup: p.session.Setup, Address: p.session.Address, Port: int(number),
+		Kind:        fields[0],
+		Protocol:    fields[2],
+		Formats:     strings.Join(fields[3:], " "),
+		Rejected:    number == 0,
+		Direction:   p.session.Direction,
+		Reduced:     p.session.Reduced,
+		Ufrag:       p.session.Ufrag,
+		Password:    p.session.Password,
+		Fingerprint: p.session.Fingerprint,
+		Setup:       p.session.Setup,
+		Address:     p.session.Address,
+		Port:        int(number),
 	})
 	return nil
 }

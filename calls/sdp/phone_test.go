@@ -31,37 +31,78 @@ var secure = strings.Replace(deskPhone, "RTP/AVP", "RTP/SAVP", 1) +
 
 func TestAnswerPhone(t *testing.T) {
 	tests := []struct {
-		name, offer string
-		first       []string
-		want        string
+		name      string
+		offer     string
+		preferred []string // codecs
+		want      string
 	}{
-		{"a desk phone", deskPhone, nil, "0 audio G722=9 telephone-event=101 sendrecv"},
-		{"a preferred codec", deskPhone, []string{"PCMA", "PCMU"}, "0 audio PCMA=8 telephone-event=101 sendrecv"},
-		{"a softphone", softphone, nil, "0 video rejected; 1 audio opus=96 telephone-event=97 recvonly"},
-		{"hold as in RFC 2543", strings.Replace(deskPhone, "c=IN IP4 192.168.1.20", "c=IN IP4 0.0.0.0", 1), nil,
-			"0 audio G722=9 telephone-event=101 recvonly"},
-		{"no port", strings.Replace(deskPhone, "m=audio 6000", "m=audio 0", 1), nil, "0 audio rejected"},
-		{"WebRTC", strings.Replace(deskPhone, "RTP/AVP", "UDP/TLS/RTP/SAVPF", 1), nil, "0 audio rejected"},
-		{"SRTP", strings.Replace(deskPhone, "RTP/AVP", "RTP/SAVP", 1), nil, "0 audio rejected"},
-		{"SRTP with a key", secure, nil, "0 audio G722=9 telephone-event=101 sendrecv"},
-		{"SRTP with two keys in a line", strings.Replace(secure, "|2^31", "|2^31;inline:AAAA", 1), nil,
-			"0 audio G722=9 telephone-event=101 sendrecv"},
-		{"G.729 alone", "v=0\r\nm=audio 6000 RTP/AVP 18\r\na=rtpmap:18 G729/8000\r\n", nil, "0 audio rejected"},
+		{
+			name:  "a desk phone",
+			offer: deskPhone,
+			want:  "0 audio G722=9 telephone-event=101 sendrecv",
+		},
+		{
+			name:      "a preferred codec",
+			offer:     deskPhone,
+			preferred: []string{"PCMA", "PCMU"},
+			want:      "0 audio PCMA=8 telephone-event=101 sendrecv",
+		},
+		{
+			name:  "a softphone",
+			offer: softphone,
+			want:  "0 video rejected; 1 audio opus=96 telephone-event=97 recvonly",
+		},
+		{
+			name:  "hold as in RFC 2543",
+			offer: strings.Replace(deskPhone, "c=IN IP4 192.168.1.20", "c=IN IP4 0.0.0.0", 1),
+			want:  "0 audio G722=9 telephone-event=101 recvonly",
+		},
+		{
+			name:  "no port",
+			offer: strings.Replace(deskPhone, "m=audio 6000", "m=audio 0", 1),
+			want:  "0 audio rejected",
+		},
+		{
+			name:  "WebRTC",
+			offer: strings.Replace(deskPhone, "RTP/AVP", "UDP/TLS/RTP/SAVPF", 1),
+			want:  "0 audio rejected",
+		},
+		{
+			name:  "SRTP",
+			offer: strings.Replace(deskPhone, "RTP/AVP", "RTP/SAVP", 1),
+			want:  "0 audio rejected",
+		},
+		{
+			name:  "SRTP with a key",
+			offer: secure,
+			want:  "0 audio G722=9 telephone-event=101 sendrecv",
+		},
+		{
+			name:  "SRTP with two keys in a line",
+			offer: strings.Replace(secure, "|2^31", "|2^31;inline:AAAA", 1),
+			want:  "0 audio G722=9 telephone-event=101 sendrecv",
+		},
+		{
+			name:  "G.729 alone",
+			offer: "v=0\r\nm=audio 6000 RTP/AVP 18\r\na=rtpmap:18 G729/8000\r\n",
+			want:  "0 audio rejected",
+		},
 	}
 
 	for _, tt := range tests {
-		d, err := sdp.ParsePhone(tt.offer)
-		if err != nil {
-			t.Errorf("ParsePhone of %s = %v", tt.name, err)
-			continue
-		}
-		var answers []sdp.Section
-		for _, s := range d.Sections {
-			answers = append(answers, s.AnswerPhone(sdp.Suites(""), tt.first...))
-		}
-		if got := summary(answers); got != tt.want {
-			t.Errorf("the answer to %s is %s, want %s", tt.name, got, tt.want)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			d, err := sdp.ParsePhone(tt.offer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var answers []sdp.Section
+			for _, s := range d.Sections {
+				answers = append(answers, s.AnswerPhone(sdp.Suites(""), tt.preferred...))
+			}
+			if got := summary(answers); got != tt.want {
+				t.Errorf("the answer is %s, want %s", got, tt.want)
+			}
+		})
 	}
 }
 
@@ -70,11 +111,23 @@ func TestParsePhoneAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := d.Sections[1]; s.Address.String() != "2001:db8::7" || s.Port != 7000 || !s.Mux {
-		t.Errorf("ParsePhone = %v, port %d, mux %v, want 2001:db8::7, 7000, true", s.Address, s.Port, s.Mux)
+	audio := d.Sections[1]
+	if got := audio.Address.String(); got != "2001:db8::7" {
+		t.Errorf("the address of the audio section is %s, want 2001:db8::7", got)
 	}
-	if d, err = sdp.ParsePhone(deskPhone); err != nil || d.Sections[0].Address.String() != "192.168.1.20" {
-		t.Errorf("ParsePhone = %v, %v, want the address of the session", d, err)
+	if audio.Port != 7000 {
+		t.Errorf("the port of the audio section is %d, want 7000", audio.Port)
+	}
+	if !audio.Mux {
+		t.Error("the audio section has separate ports for RTP and RTCP, want one port")
+	}
+
+	d, err = sdp.ParsePhone(deskPhone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := d.Sections[0].Address.String(); got != "192.168.1.20" {
+		t.Errorf("without an address of its own, the section has %s, want 192.168.1.20 of the session", got)
 	}
 }
 
@@ -91,7 +144,8 @@ func TestPhone(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	offer.Address, offer.Port = phone.Sections[0].Address, 20000
+	offer.Address = phone.Sections[0].Address
+	offer.Port = 20000
 	got := (&sdp.Description{Session: 7, Version: 1, Sections: []sdp.Section{offer}}).Phone()
 	want := "v=0\r\no=- 7 1 IN IP4 192.168.1.20\r\ns=-\r\nt=0 0\r\n" +
 		"m=audio 20000 RTP/AVP 0 126\r\nc=IN IP4 192.168.1.20\r\na=rtpmap:0 PCMU/8000\r\n" +
@@ -101,8 +155,12 @@ func TestPhone(t *testing.T) {
 	}
 
 	accepted := offer.Accept(&phone.Sections[0])
-	if s := summary([]sdp.Section{accepted}); s != "0 audio PCMU=0 telephone-event=101 sendrecv" || accepted.Mux {
-		t.Errorf("Accept = %s, mux %v, want the phone's payload types and no mux", s, accepted.Mux)
+	wantAccepted := "0 audio PCMU=0 telephone-event=101 sendrecv" // with the phone's payload types
+	if got := summary([]sdp.Section{accepted}); got != wantAccepted {
+		t.Errorf("Accept = %s, want %s", got, wantAccepted)
+	}
+	if accepted.Mux {
+		t.Error("Accept uses one port for RTP and RTCP, want two as in the phone's answer")
 	}
 }
 
@@ -112,26 +170,61 @@ func TestCrypto(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &d.Sections[0]
-	if len(s.Crypto) != 2 || s.Crypto[0].Tag != 1 || s.Crypto[1].Suite != "AES_CM_128_HMAC_SHA1_32" ||
-		len(s.Crypto[0].Key) != sdp.KeyLength(s.Crypto[0].Suite) {
-		t.Fatalf("ParsePhone read %+v, want two keys", s.Crypto)
+	section := &d.Sections[0]
+	if len(section.Crypto) != 2 {
+		t.Fatalf("ParsePhone read %d keys, want 2", len(section.Crypto))
 	}
-	for list, want := range map[string]int{"": 1, "AES_CM_128_HMAC_SHA1_32 AES_CM_128_HMAC_SHA1_80": 2, "unknown": 0} {
-		if c, ok := s.FindCrypto(sdp.Suites(list)); c.Tag != want || ok != (want > 0) {
-			t.Errorf("FindCrypto(%q) has the tag %d, want %d", list, c.Tag, want)
-		}
+	first, second := section.Crypto[0], section.Crypto[1]
+	if first.Tag != 1 {
+		t.Errorf("the tag of the first key is %d, want 1", first.Tag)
+	}
+	if got, want := len(first.Key), sdp.KeyLength(first.Suite); got != want {
+		t.Errorf("the first key has %d bytes, want %d", got, want)
+	}
+	if second.Suite != "AES_CM_128_HMAC_SHA1_32" {
+		t.Errorf("the suite of the second key is %s, want AES_CM_128_HMAC_SHA1_32", second.Suite)
 	}
 
+	for _, tt := range []struct {
+		suites string
+		tag    int
+		found  bool
+	}{
+		{"", 1, true},
+		{"AES_CM_128_HMAC_SHA1_32 AES_CM_128_HMAC_SHA1_80", 2, true},
+		{"unknown", 0, false},
+	} {
+		c, found := section.FindCrypto(sdp.Suites(tt.suites))
+		if found != tt.found {
+			t.Errorf("FindCrypto(%q) found a key: %v, want %v", tt.suites, found, tt.found)
+		}
+		if c.Tag != tt.tag {
+			t.Errorf("FindCrypto(%q) returns the tag %d, want %d", tt.suites, c.Tag, tt.tag)
+		}
+	}
+}
+
+// TestCryptoIgnored shows which lines with keys are ignored.
+func TestCryptoIgnored(t *testing.T) {
 	const suite = "AES_CM_128_HMAC_SHA1_80"
 	key := strings.Repeat("A", 40)
-	for _, line := range []string{"1 " + suite, "1 unknown inline:", "1 " + suite + " inline:AAAA",
-		"x " + suite + " inline:" + key, "1 " + suite + " uri:" + key,
-		"1 " + suite + " inline:" + strings.Repeat("!", 40), "1 " + suite + " inline:" + key + "|2^20|1:4",
-		"1 " + suite + " inline:" + key + " KDR=1"} {
+	for name, line := range map[string]string{
+		"no key":               "1 " + suite,
+		"an unknown suite":     "1 unknown inline:",
+		"a short key":          "1 " + suite + " inline:AAAA",
+		"a malformed tag":      "x " + suite + " inline:" + key,
+		"an unknown method":    "1 " + suite + " uri:" + key,
+		"a malformed key":      "1 " + suite + " inline:" + strings.Repeat("!", 40),
+		"a key identifier":     "1 " + suite + " inline:" + key + "|2^20|1:4",
+		"an unknown parameter": "1 " + suite + " inline:" + key + " KDR=1",
+	} {
 		d, err := sdp.ParsePhone(deskPhone + "a=crypto:" + line + "\r\n")
-		if err != nil || len(d.Sections[0].Crypto) != 0 {
-			t.Errorf("ParsePhone of a=crypto:%s = %+v, %v, want no key", line, d, err)
+		if err != nil {
+			t.Errorf("%s: %v, want no error", name, err)
+			continue
+		}
+		if got := d.Sections[0].Crypto; len(got) != 0 {
+			t.Errorf("%s: ParsePhone read the keys %+v, want none", name, got)
 		}
 	}
 }
@@ -160,15 +253,21 @@ func FuzzParsePhone(f *testing.F) {
 		}
 
 		for i := range d.Sections {
-			a := d.Sections[i].AnswerPhone(sdp.Suites(""))
-			a.Address, a.Port = d.Sections[i].Address, d.Sections[i].Port
-			if !a.Address.IsValid() || a.Rejected {
+			answer := d.Sections[i].AnswerPhone(sdp.Suites(""))
+			answer.Address = d.Sections[i].Address
+			answer.Port = d.Sections[i].Port
+			if !answer.Address.IsValid() || answer.Rejected {
 				continue
 			}
-			text := (&sdp.Description{Sections: []sdp.Section{a}}).Phone()
-			once, err := sdp.ParsePhone(text)
-			if err != nil || once.Sections[0].Port != a.Port || once.Sections[0].Address != a.Address {
-				t.Fatalf("parsing the written answer: error %v\n%s", err, text)
+
+			written := (&sdp.Description{Sections: []sdp.Section{answer}}).Phone()
+			parsed, err := sdp.ParsePhone(written)
+			if err != nil {
+				t.Fatalf("parsing the written answer: %v\n%s", err, written)
+			}
+			if got := parsed.Sections[0]; got.Port != answer.Port || got.Address != answer.Address {
+				t.Fatalf("the written answer has %v port %d, want %v port %d\n%s",
+					got.Address, got.Port, answer.Address, answer.Port, written)
 			}
 		}
 	})

@@ -33,7 +33,10 @@ func (s *Server) Check(ctx context.Context) error {
 	}
 
 	client, end, err := connect(ctx, s.config.URL, s.config.Roots, turn.ClientConfig{
-		Username: username, Password: password, Realm: realm, RequestedAddressFamily: family,
+		Username:               username,
+		Password:               password,
+		Realm:                  realm,
+		RequestedAddressFamily: family,
 	})
 	if err != nil {
 		return err
@@ -81,9 +84,7 @@ func connect(
 	c.STUNServerAddr = conn.RemoteAddr().String()
 	c.TURNServerAddr = c.STUNServerAddr
 
-	if client, err = turn.NewClient(&c); err == nil {
-		err = client.Listen()
-	}
+	client, err = newClient(&c)
 	if err != nil {
 		stop()
 		closeConn()
@@ -94,6 +95,15 @@ func connect(
 		client.Close()
 		closeConn()
 	}, nil
+}
+
+// newClient returns a client that is reading from its connection.
+func newClient(c *turn.ClientConfig) (*turn.Client, error) {
+	client, err := turn.NewClient(c)
+	if err != nil {
+		return nil, err
+	}
+	return client, client.Listen()
 }
 
 // dial connects to a TURN URL.

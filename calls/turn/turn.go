@@ -78,9 +78,13 @@ type Server struct {
 // works.
 func New(c Config) (*Server, error) {
 	s := &Server{
-		config: c, allocations: map[string]int{}, networks: map[netip.Prefix]int{}, conns: map[string]*conn{},
+		config:      c,
+		allocations: map[string]int{},
+		networks:    map[netip.Prefix]int{},
+		conns:       map[string]*conn{},
 	}
 	s.proof.Store(int64(proofTimeout))
+
 	var err error
 	s.server, err = turn.NewServer(turn.ServerConfig{
 		Realm:        realm,
@@ -88,8 +92,11 @@ func New(c Config) (*Server, error) {
 		QuotaHandler: s.admit,
 		EventHandler: turn.EventHandler{OnAllocationCreated: s.created, OnAllocationDeleted: s.deleted},
 		ListenerConfigs: []turn.ListenerConfig{{
-			Listener: &listener{Listener: c.Listener, server: s,
-				unproven: limit.Connections{Most: maxUnproven, PerNetwork: maxPerNetwork}},
+			Listener: &listener{
+				Listener: c.Listener,
+				server:   s,
+				unproven: limit.Connections{Most: maxUnproven, PerNetwork: maxPerNetwork},
+			},
 			RelayAddressGenerator: relays{s},
 			PermissionHandler:     s.permits,
 		}},
@@ -106,9 +113,9 @@ func (s *Server) Close() error {
 	s.works.Store(false)
 	err := s.server.Close()
 	s.mu.Lock()
-	all := slices.Collect(maps.Values(s.conns))
+	open := slices.Collect(maps.Values(s.conns))
 	s.mu.Unlock()
-	for _, c := range all {
+	for _, c := range open {
 		_ = c.Conn.Close() // ends its reader, and thus the allocation
 	}
 	return err
@@ -183,11 +190,11 @@ func (s *Server) permits(_ net.Addr, peer net.IP) bool {
 
 // peers returns all addresses to which clients may send.
 func (s *Server) peers() []netip.AddrPort {
-	all := slices.Clone(s.config.Own)
+	addresses := slices.Clone(s.config.Own)
 	if s.config.Others != nil {
-		all = append(all, s.config.Others()...)
+		addresses = append(addresses, s.config.Others()...)
 	}
-	return all
+	return addresses
 }
 
 // admit reports whether a user may create another allocation.

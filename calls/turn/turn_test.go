@@ -30,9 +30,10 @@ func openMedia(t *testing.T) media {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	return media{c, c.LocalAddr().(*net.UDPAddr).AddrPort()}
+	return media{UDPConn: c, at: c.LocalAddr().(*net.UDPAddr).AddrPort()}
 }
 
+// echo returns each packet to its sender, until the port is closed.
 func (m media) echo() {
 	b := make([]byte, 2048)
 	for {
@@ -55,9 +56,14 @@ func start(t *testing.T, m media, others ...netip.AddrPort) (s *turn.Server, add
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err = turn.New(turn.Config{Listener: l, URL: "turn:" + l.Addr().String() + "?transport=tcp",
-		Own: []netip.AddrPort{advertised}, Local: m.at, Others: func() []netip.AddrPort { return others },
-		Log: slog.New(slog.DiscardHandler)})
+	s, err = turn.New(turn.Config{
+		Listener: l,
+		URL:      "turn:" + l.Addr().String() + "?transport=tcp",
+		Own:      []netip.AddrPort{advertised},
+		Local:    m.at,
+		Others:   func() []netip.AddrPort { return others },
+		Log:      slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,13 +79,18 @@ func connect(t *testing.T, address, username, password string) *pion.Client {
 		t.Fatal(err)
 	}
 
-	c, err := pion.NewClient(&pion.ClientConfig{Conn: pion.NewSTUNConn(conn), STUNServerAddr: address,
-		TURNServerAddr: address, Username: username, Password: password, Realm: "selvage",
-		LoggerFactory: logging.NewDefaultLoggerFactory()})
+	c, err := pion.NewClient(&pion.ClientConfig{
+		Conn:           pion.NewSTUNConn(conn),
+		STUNServerAddr: address,
+		TURNServerAddr: address,
+		Username:       username,
+		Password:       password,
+		Realm:          "selvage",
+		LoggerFactory:  logging.NewDefaultLoggerFactory(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-
 	if err := c.Listen(); err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +121,14 @@ func wantEcho(t *testing.T, relay net.PacketConn, to netip.AddrPort, text string
 	}
 	b := make([]byte, 2048)
 	n, from, err := relay.ReadFrom(b)
-	if err != nil || string(b[:n]) != text || from.String() != to.String() {
-		t.Errorf("%q came from %v: %v, want %q from %v", b[:n], from, err, text, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(b[:n]); got != text {
+		t.Errorf("the packet %q came back, want %q", got, text)
+	}
+	if from.String() != to.String() {
+		t.Errorf("the packet came from %v, want %v", from, to)
 	}
 }
 
@@ -130,17 +147,18 @@ func TestRelay(t *testing.T) {
 	if _, err := relay.WriteTo([]byte("to a stranger"), net.UDPAddrFromAddrPort(stranger.at)); err != nil {
 		t.Fatal(err)
 	}
-	wantEcho(t, relay, other.at, "to another node")
+	wantEcho(t, relay, other.at, "to a different node")
 	// A forwarded packet would have arrived by now.
 	if err := stranger.SetReadDeadline(time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if n, _, err := stranger.ReadFromUDPAddrPort(make([]byte, 100)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("another port got %d bytes: %v, want nothing", n, err)
+	_, _, err := stranger.ReadFromUDPAddrPort(make([]byte, 100))
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("reading from a port outside the deployment: %v, want %v", err, os.ErrDeadlineExceeded)
 	}
 
 	if err := c.CreatePermission(&net.UDPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80}); err == nil {
-		t.Error("a client may send to another machine")
+		t.Error("a client may send to a machine outside the deployment, want an error")
 	}
 }
 
@@ -152,22 +170,22 @@ func addrOf(c net.PacketConn) netip.AddrPort {
 func TestCredentials(t *testing.T) {
 	s, address := start(t, openMedia(t))
 	username, password := s.Credentials("ada", time.Now().Add(time.Hour))
-	late, latePassword := s.Credentials("ada", time.Now().Add(-time.Second))
+	expired, expiredPassword := s.Credentials("ada", time.Now().Add(-time.Second))
 	_, holder, _ := strings.Cut(username, ":")
-	for name, of := range map[string][2]string{
+	for name, tt := range map[string]struct{ username, password string }{
 		"no password":          {username, ""},
 		"a different password": {username, password + "x"},
 		"a different name":     {"9" + username, password},
 		"no time":              {holder, password},
-		"expired":              {late, latePassword},
+		"expired":              {expired, expiredPassword},
 	} {
-		if relay, err := connect(t, address, of[0], of[1]).Allocate(); err == nil {
-			t.Errorf("%s: allocated %v, want an error", name, relay.LocalAddr())
+		if _, err := connect(t, address, tt.username, tt.password).Allocate(); err == nil {
+			t.Errorf("%s: Allocate succeeds, want an error", name)
 		}
 	}
 
 	if _, err := connect(t, address, username, password).Allocate(); err != nil {
-		t.Error(err)
+		t.Errorf("valid credentials: Allocate = %v, want no error", err)
 	}
 }
 
@@ -183,22 +201,23 @@ func TestLimits(t *testing.T) {
 	username, password := s.Credentials("ada", time.Now().Add(2*time.Hour)) // as from a later token
 	_, err := connect(t, address, username, password).Allocate()
 	if err == nil || !strings.Contains(err.Error(), "486") {
-		t.Errorf("one allocation too many: %v, want 486", err)
+		t.Errorf("one allocation too many: Allocate = %v, want an error with 486", err)
 	}
 
 	if err := relays[0].Close(); err != nil {
 		t.Fatal(err)
 	}
-	for late := time.After(time.Minute); s.Allocations() == turn.MaxPerHolder; { // Close is asynchronous
+	deadline := time.After(time.Minute)
+	for s.Allocations() == turn.MaxPerHolder { // Close is asynchronous
 		select {
-		case <-late:
+		case <-deadline:
 			t.Fatal("the allocation did not end within a minute")
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 
 	if _, err := connect(t, address, username, password).Allocate(); err != nil {
-		t.Errorf("an allocation after another one has ended: %v, want no error", err)
+		t.Errorf("an allocation after an earlier one has ended: %v, want no error", err)
 	}
 }
 
@@ -211,8 +230,12 @@ func TestUnproven(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if b, err := io.ReadAll(conn); err != nil || len(b) > 0 {
-		t.Errorf("the connection ends with %q, %v, want no data and no error", b, err)
+	b, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatalf("reading until the connection is closed: %v", err)
+	}
+	if len(b) > 0 {
+		t.Errorf("the server sent %q, want nothing", b)
 	}
 }
 
@@ -224,15 +247,15 @@ func TestICEServers(t *testing.T) {
 	}
 
 	s.Update(t.Context())
-	got := s.ICEServers("ada", time.Now().Add(time.Hour))
-	if len(got) != 1 {
-		t.Fatalf("after a check, clients get %v, want one server", got)
+	servers := s.ICEServers("ada", time.Now().Add(time.Hour))
+	if len(servers) != 1 {
+		t.Fatalf("after a check, clients get %v, want one server", servers)
 	}
-	if got[0].URLs[0] != "turn:"+address+"?transport=tcp" {
-		t.Errorf("clients get %v, want the server's URL", got)
+	server := servers[0]
+	if want := "turn:" + address + "?transport=tcp"; server.URLs[0] != want {
+		t.Errorf("clients get the URL %s, want %s", server.URLs[0], want)
 	}
-
-	if _, err := connect(t, address, got[0].Username, got[0].Credential).Allocate(); err != nil {
+	if _, err := connect(t, address, server.Username, server.Credential).Allocate(); err != nil {
 		t.Errorf("an allocation with the credentials that clients get: %v, want no error", err)
 	}
 
