@@ -48,7 +48,7 @@ type Tracer struct {
 const flushFor = 5 * time.Second
 
 // New returns a Tracer. It does not connect to the collector yet. While the collector is
-// unavailable, a limited number of spans is kept, and the oldest spans are dropped.
+// unavailable, a limited number of spans is kept, and further spans are dropped.
 func New(ctx context.Context, c Config) (*Tracer, error) {
 	exporter, err := otlptracehttp.New(ctx,
 		otlptracehttp.WithEndpointURL(c.URL),
