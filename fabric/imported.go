@@ -60,22 +60,7 @@ func (k *Identity) named(a Address) Address {
 func (ps *Projects) Import(ctx context.Context, p Project, dry bool) error {
 	kept := Identity{ID: p.ID, Created: p.Created}
 	err := kept.normalize(ps.now())
-	change := ProjectChange{
-		Name:               &p.Name,
-		RecordRate:         &p.RecordRate,
-		MediaAuth:          &p.MediaAuth,
-		Color:              &p.Color,
-		Terms:              &p.Terms,
-		Privacy:            &p.Privacy,
-		Registration:       &p.Registration,
-		RecordCalls:        &p.RecordCalls,
-		ClientRegistration: &p.ClientRegistration,
-		OutboundCalls:      &p.OutboundCalls,
-		OutboundPrefixes:   &p.OutboundPrefixes,
-		RecordingQuota:     &p.RecordingQuota,
-		UploadRate:         &p.UploadRate,
-	}
-	if err := errors.Join(err, change.Check()); err != nil || dry {
+	if err := errors.Join(err, p.settings().Check()); err != nil || dry {
 		return err
 	}
 

@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"encoding/json"
 	"errors"
 	"net/url"
 	"slices"
@@ -19,7 +20,21 @@ const (
 )
 
 // Prefixes are the beginnings of phone numbers in E.164 format, such as +49, separated by spaces.
+// In JSON they are a list.
 type Prefixes string
+
+// MarshalJSON returns the prefixes as a list, even if there are none.
+func (p Prefixes) MarshalJSON() ([]byte, error) { return json.Marshal(append([]string{}, p.List()...)) }
+
+// UnmarshalJSON accepts a list, or a text as in a declaration file.
+func (p *Prefixes) UnmarshalJSON(raw []byte) error {
+	var all []string
+	if json.Unmarshal(raw, &all) == nil {
+		*p = JoinPrefixes(all)
+		return nil
+	}
+	return json.Unmarshal(raw, (*string)(p))
+}
 
 // List returns the prefixes as a list.
 func (p Prefixes) List() []string { return strings.Fields(string(p)) }

@@ -52,32 +52,41 @@ const DefaultRecordRate = 2500
 const MaxUploadRate = 1_000_000
 
 // A Project is a tenant. Everything else belongs to one project and is invisible to other projects.
+// Its JSON form is the one of commands and exports; see [ProjectFields].
 type Project struct {
-	ID         string
-	Name       string
-	RecordRate int64  // price per recorded minute, in millionths of a dollar
-	MediaAuth  string // media policy of the project's recordings; one of MediaAuths
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// RecordRate is the price per recorded minute, in millionths of a dollar.
+	RecordRate int64 `json:"record_rate"`
+	// MediaAuth is the media policy of the project's recordings, one of MediaAuths.
+	MediaAuth string `json:"media_auth"`
 	// RequireFactor requires two factors for every login of a subscriber.
-	RequireFactor bool
-	Color         string // color of buttons on pages and in emails, "#rrggbb"; "" means selvage's color
-	Logo          string // name of the project's logo; "" for none
-	DarkLogo      string // name of the logo for dark pages; "" if Logo is for all pages
-	Terms         string // URL of the terms for sign-in pages; "" for none
-	Privacy       string // URL of the privacy policy for sign-in pages; "" for none
+	RequireFactor bool `json:"require_factor"`
+	// Registration determines whether people can register on the project's pages.
+	Registration Registration `json:"registration"`
+	// RecordCalls is RecordOff or RecordOn.
+	RecordCalls RecordCalls `json:"record_calls"`
+	// ClientRegistration determines whether OAuth clients can register themselves.
+	ClientRegistration ClientRegistration `json:"client_registration"`
+	// OutboundCalls determines whether calls to phone numbers and gateways are permitted.
+	OutboundCalls OutboundCalls `json:"outbound_calls"`
+	// OutboundPrefixes contains the prefixes of the phone numbers that may be called.
+	OutboundPrefixes Prefixes `json:"outbound_prefixes"`
+	// RecordingQuota is the maximum size of all recordings in bytes; 0 means no limit.
+	RecordingQuota int64 `json:"recording_quota"`
+	// UploadRate is the number of uploads of recordings per minute; 0 means no limit.
+	UploadRate int64 `json:"upload_rate"`
+	// Color is the color of buttons on pages and in emails, "#rrggbb"; "" means selvage's color.
+	Color string `json:"color,omitempty"`
+	// Terms is the URL of the terms for sign-in pages; "" for none.
+	Terms string `json:"tos_uri,omitempty"`
+	// Privacy is the URL of the privacy policy for sign-in pages; "" for none.
+	Privacy string `json:"policy_uri,omitempty"`
 
-	Registration Registration // whether people can register on its pages
-	RecordCalls  RecordCalls  // RecordOff or RecordOn
-
-	ClientRegistration ClientRegistration // whether OAuth clients can register themselves
-
-	OutboundCalls    OutboundCalls // whether calls to phone numbers and gateways are permitted
-	OutboundPrefixes Prefixes      // prefixes of the phone numbers that may be called
-
-	RecordingQuota int64 // maximum size of all recordings in bytes; 0 means no limit
-	UploadRate     int64 // uploads of recordings per minute; 0 means no limit
-
-	Created time.Time
-	Updated time.Time
+	Logo     string    `json:"-"` // name of the project's logo; "" for none
+	DarkLogo string    `json:"-"` // name of the logo for dark pages; "" if Logo is for all pages
+	Created  time.Time `json:"created_at,omitzero"`
+	Updated  time.Time `json:"-"`
 }
 
 // A Registration determines who may create accounts. If it is off, only the project's backends and

@@ -19,15 +19,13 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// projectFacts returns the members of a project that events contain, with their values.
+// projectFacts returns the settings of a project that events contain, with their values.
 func projectFacts(p fabric.Project) []string {
-	return []string{"name", p.Name, "record_rate", strconv.FormatInt(p.RecordRate, 10),
-		"media_auth", p.MediaAuth, "require_factor", strconv.FormatBool(p.RequireFactor),
-		"color", p.Color, "registration", string(p.Registration), "terms_uri", p.Terms, "policy_uri", p.Privacy,
-		"record_calls", string(p.RecordCalls), "client_registration", string(p.ClientRegistration),
-		"outbound_calls", string(p.OutboundCalls), "outbound_prefixes", string(p.OutboundPrefixes),
-		"recording_quota", strconv.FormatInt(p.RecordingQuota, 10),
-		"upload_rate", strconv.FormatInt(p.UploadRate, 10), "logo", p.Logo, "dark_logo", p.DarkLogo}
+	facts := []string{"logo", p.Logo, "dark_logo", p.DarkLogo}
+	for _, f := range fabric.ProjectFields {
+		facts = append(facts, f.Column, f.Text(p))
+	}
+	return facts
 }
 
 // clientEvent returns an event for a client, with the settings that determine how users sign in

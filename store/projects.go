@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
@@ -20,16 +21,26 @@ import (
 type Projects struct{ *core }
 
 var projectTable = table[fabric.Project]{
-	name:  "projects",
-	thing: "project",
-	columns: `id, name, record_rate, media_auth, require_factor, color, registration, created, updated,
-	logo, dark_logo, terms_uri, policy_uri, record_calls, client_registration, outbound_calls, outbound_prefixes,
-	recording_quota, upload_rate`,
+	name:    "projects",
+	thing:   "project",
+	columns: "id, logo, dark_logo, created, updated" + projectColumns(", %[1]s"),
 	fields: func(p *fabric.Project) []any {
-		return []any{&p.ID, &p.Name, &p.RecordRate, &p.MediaAuth, &p.RequireFactor, &p.Color, &p.Registration,
-			&p.Created, &p.Updated, &p.Logo, &p.DarkLogo, &p.Terms, &p.Privacy, &p.RecordCalls,
-			&p.ClientRegistration, &p.OutboundCalls, &p.OutboundPrefixes, &p.RecordingQuota, &p.UploadRate}
+		fields := []any{&p.ID, &p.Logo, &p.DarkLogo, &p.Created, &p.Updated}
+		for _, f := range fabric.ProjectFields {
+			fields = append(fields, f.Value(p))
+		}
+		return fields
 	},
+}
+
+// projectColumns formats each column of [fabric.ProjectFields], followed by the number of its
+// parameter in [updateProject].
+func projectColumns(format string) string {
+	var columns strings.Builder
+	for i, f := range fabric.ProjectFields {
+		fmt.Fprintf(&columns, format, f.Column, i+3)
+	}
+	return columns.String()
 }
 
 // CreateProject inserts a project, without its logos.
@@ -82,24 +93,27 @@ func (s *Projects) UpdateProject(
 	})
 }
 
+// updateProject is the statement of [tx.writeProject].
+var updateProject = `UPDATE projects SET updated = $2` + projectColumns(`, %[1]s = COALESCE($%[2]d, %[1]s)`) +
+	` WHERE id = $1`
+
 // writeProject writes the fields of a project that are not nil, except logos.
 func (t tx) writeProject(ctx context.Context, id string, c fabric.ProjectChange, at time.Time) error {
-	_, err := t.Exec(ctx, `UPDATE projects SET name = COALESCE($2, name),
-			record_rate = COALESCE($3, record_rate), media_auth = COALESCE($4, media_auth),
-			color = COALESCE($6, color), registration = COALESCE($7, registration),
-			require_factor = COALESCE($8, require_factor),
-			terms_uri = COALESCE($9, terms_uri), policy_uri = COALESCE($10, policy_uri),
-			record_calls = COALESCE($11, record_calls),
-			client_registration = COALESCE($12, client_registration),
-			outbound_calls = COALESCE($13, outbound_calls),
-			outbound_prefixes = COALESCE($14, outbound_prefixes),
-			recording_quota = COALESCE($15, recording_quota), upload_rate = COALESCE($16, upload_rate),
-			updated = $5
-		WHERE id = $1`,
-		id, c.Name, c.RecordRate, c.MediaAuth, micros(at), c.Color,
-		(*string)(c.Registration), flagOf(c.RequireFactor), c.Terms, c.Privacy,
-		(*string)(c.RecordCalls), (*string)(c.ClientRegistration),
-		(*string)(c.OutboundCalls), (*string)(c.OutboundPrefixes), c.RecordingQuota, c.UploadRate)
+	args := []any{id, micros(at)}
+	for _, f := range fabric.ProjectFields {
+		value := f.New(c)
+		if value == nil {
+			args = append(args, nil)
+			continue
+		}
+		stored, err := storedValue(value)
+		if err != nil {
+			return fmt.Errorf("updating project: %w", err)
+		}
+		args = append(args, stored)
+	}
+
+	_, err := t.Exec(ctx, updateProject, args...)
 	if isUnique(err) {
 		return problem.Taken("client_registration", "another project already has open client registration")
 	}

@@ -17,46 +17,12 @@ var projectView = cli.View[fabric.Project]{
 	ID: func(p fabric.Project) string { return p.ID },
 	JSON: func(p fabric.Project) any {
 		return struct {
-			ID         string   `json:"id"`
-			Name       string   `json:"name"`
-			RecordRate int64    `json:"record_rate"`
-			MediaAuth  string   `json:"media_auth"`
-			Factor     bool     `json:"require_factor"`
-			Registers  string   `json:"registration"`
-			Records    string   `json:"record_calls"`
-			Clients    string   `json:"client_registration"`
-			Outbound   string   `json:"outbound_calls"`
-			Prefixes   []string `json:"outbound_prefixes"`
-			Quota      int64    `json:"recording_quota"`
-			UploadRate int64    `json:"upload_rate"`
-			Color      string   `json:"color,omitempty"`
-			Logo       string   `json:"logo,omitempty"`
-			DarkLogo   string   `json:"dark_logo,omitempty"`
-			Terms      string   `json:"tos_uri,omitempty"`
-			Privacy    string   `json:"policy_uri,omitempty"`
-			CreatedAt  cli.Time `json:"created_at"`
-			UpdatedAt  cli.Time `json:"updated_at"`
-		}{
-			ID:         p.ID,
-			Name:       p.Name,
-			RecordRate: p.RecordRate,
-			MediaAuth:  p.MediaAuth,
-			Factor:     p.RequireFactor,
-			Registers:  string(p.Registration),
-			Records:    string(p.RecordCalls),
-			Clients:    string(p.ClientRegistration),
-			Outbound:   string(p.OutboundCalls),
-			Prefixes:   append([]string{}, p.OutboundPrefixes.List()...),
-			Quota:      p.RecordingQuota,
-			UploadRate: p.UploadRate,
-			Color:      p.Color,
-			Logo:       p.Logo,
-			DarkLogo:   p.DarkLogo,
-			Terms:      p.Terms,
-			Privacy:    p.Privacy,
-			CreatedAt:  cli.UTC(p.Created),
-			UpdatedAt:  cli.UTC(p.Updated),
-		}
+			fabric.Project
+			Logo      string   `json:"logo,omitempty"`
+			DarkLogo  string   `json:"dark_logo,omitempty"`
+			CreatedAt cli.Time `json:"created_at"`
+			UpdatedAt cli.Time `json:"updated_at"`
+		}{p, p.Logo, p.DarkLogo, cli.UTC(p.Created), cli.UTC(p.Updated)}
 	},
 	Facts: []cli.Fact[fabric.Project]{
 		{Name: "ID", Value: func(p fabric.Project) string { return p.ID }},

@@ -33,15 +33,11 @@ func (d *Declarer) Plan(ctx context.Context, f *File, prune bool) (steps []Step,
 }
 
 func projectFields(p *fabric.Project) []field {
-	return []field{
-		{"name", &p.Name}, {"record_rate", &p.RecordRate}, {"media_auth", &p.MediaAuth},
-		{"require_factor", &p.RequireFactor},
-		{"color", &p.Color}, {"logo", &p.Logo}, {"dark_logo", &p.DarkLogo},
-		{"tos_uri", &p.Terms}, {"policy_uri", &p.Privacy}, {"registration", &p.Registration},
-		{"record_calls", &p.RecordCalls}, {"client_registration", &p.ClientRegistration},
-		{"outbound_calls", &p.OutboundCalls}, {"outbound_prefixes", &p.OutboundPrefixes},
-		{"recording_quota", &p.RecordingQuota}, {"upload_rate", &p.UploadRate},
+	fields := []field{{"logo", &p.Logo}, {"dark_logo", &p.DarkLogo}}
+	for _, f := range fabric.ProjectFields {
+		fields = append(fields, field{f.Name, f.Value(p)})
 	}
+	return fields
 }
 
 // freshProject returns a new project with its defaults.
@@ -83,7 +79,7 @@ func (d *Declarer) planProject(ctx context.Context, p project, all []fabric.Proj
 	}
 
 	t.name = now.Name
-	change := changeOf(was, now)
+	change := was.ChangeTo(now)
 	change.Name = &now.Name // a new project needs a name
 	if err := change.Check(); err != nil {
 		return nil, p.blame(err)
@@ -128,29 +124,6 @@ func findProject(p project, all []fabric.Project, taken map[string]place) (found
 	return found, nil
 }
 
-// changeOf returns the changes from old to p.
-func changeOf(old, p fabric.Project) fabric.ProjectChange {
-	return fabric.ProjectChange{
-		Name:          changed(old.Name, p.Name),
-		RecordRate:    changed(old.RecordRate, p.RecordRate),
-		MediaAuth:     changed(old.MediaAuth, p.MediaAuth),
-		RequireFactor: changed(old.RequireFactor, p.RequireFactor),
-		Color:         changed(old.Color, p.Color),
-		Terms:         changed(old.Terms, p.Terms),
-		Privacy:       changed(old.Privacy, p.Privacy),
-		Registration:  changed(old.Registration, p.Registration),
-		RecordCalls:   changed(old.RecordCalls, p.RecordCalls),
-
-		ClientRegistration: changed(old.ClientRegistration, p.ClientRegistration),
-
-		OutboundCalls:    changed(old.OutboundCalls, p.OutboundCalls),
-		OutboundPrefixes: changed(old.OutboundPrefixes, p.OutboundPrefixes),
-
-		RecordingQuota: changed(old.RecordingQuota, p.RecordingQuota),
-		UploadRate:     changed(old.UploadRate, p.UploadRate),
-	}
-}
-
 // projectStep returns the step for the project itself, if it differs.
 func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fabric.Project) []Step {
 	s := Step{Action: Update, Kind: "project", Project: now.Name, Name: now.Name, ID: t.id, place: p.place}
@@ -177,7 +150,7 @@ func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fa
 				return m, nil
 			}
 		}
-		change := changeOf(base, now)
+		change := base.ChangeTo(now)
 		change.Logos = d.changedLogos(logoNames(base.Logo, base.DarkLogo), logoNames(now.Logo, now.DarkLogo))
 		if _, err := d.c.Fabric.Projects.Update(ctx, t.id, change); err != nil {
 			return m, fmt.Errorf("updating project: %w", err)

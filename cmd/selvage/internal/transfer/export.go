@@ -89,25 +89,7 @@ func (e *exporter) project(_ context.Context, p fabric.Project) error {
 	if p.Logo != "" || p.DarkLogo != "" {
 		e.sum.Left["logo"]++
 	}
-	return e.write(kindProject, Project{
-		Kind:               kindProject,
-		ID:                 p.ID,
-		Name:               p.Name,
-		RecordRate:         p.RecordRate,
-		MediaAuth:          p.MediaAuth,
-		RequireFactor:      p.RequireFactor,
-		Color:              p.Color,
-		Terms:              p.Terms,
-		Privacy:            p.Privacy,
-		Registration:       p.Registration,
-		RecordCalls:        p.RecordCalls,
-		ClientRegistration: p.ClientRegistration,
-		OutboundCalls:      p.OutboundCalls,
-		OutboundPrefixes:   p.OutboundPrefixes,
-		RecordingQuota:     p.RecordingQuota,
-		UploadRate:         p.UploadRate,
-		Created:            p.Created,
-	})
+	return e.write(kindProject, Project{kindProject, p})
 }
 
 func (e *exporter) keys(ctx context.Context, p fabric.Project) error {

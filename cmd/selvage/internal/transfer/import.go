@@ -136,24 +136,7 @@ func (im *Importer) project(ctx context.Context, r *Project) (Outcome, error) {
 		return o, err
 	}
 
-	return o, im.Fabric.Projects.Import(ctx, fabric.Project{
-		ID:                 r.ID,
-		Name:               r.Name,
-		RecordRate:         r.RecordRate,
-		MediaAuth:          r.MediaAuth,
-		RequireFactor:      r.RequireFactor,
-		Color:              r.Color,
-		Terms:              r.Terms,
-		Privacy:            r.Privacy,
-		Registration:       r.Registration,
-		RecordCalls:        r.RecordCalls,
-		ClientRegistration: r.ClientRegistration,
-		OutboundCalls:      r.OutboundCalls,
-		OutboundPrefixes:   r.OutboundPrefixes,
-		RecordingQuota:     r.RecordingQuota,
-		UploadRate:         r.UploadRate,
-		Created:            r.Created,
-	}, im.Dry)
+	return o, im.Fabric.Projects.Import(ctx, r.Project, im.Dry)
 }
 
 func (im *Importer) key(ctx context.Context, r *Key) (Outcome, error) {

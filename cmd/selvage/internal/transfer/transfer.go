@@ -66,23 +66,8 @@ func Kinds() []string {
 type (
 	// A Project is the record of a [fabric.Project].
 	Project struct {
-		Kind               string                    `json:"kind"`
-		ID                 string                    `json:"id"`
-		Name               string                    `json:"name"`
-		RecordRate         int64                     `json:"record_rate"`
-		MediaAuth          string                    `json:"media_auth"`
-		RequireFactor      bool                      `json:"require_factor,omitempty"`
-		Color              string                    `json:"color,omitempty"`
-		Terms              string                    `json:"tos_uri,omitempty"`
-		Privacy            string                    `json:"policy_uri,omitempty"`
-		Registration       fabric.Registration       `json:"registration"`
-		RecordCalls        fabric.RecordCalls        `json:"record_calls"`
-		ClientRegistration fabric.ClientRegistration `json:"client_registration"`
-		OutboundCalls      fabric.OutboundCalls      `json:"outbound_calls"`
-		OutboundPrefixes   fabric.Prefixes           `json:"outbound_prefixes,omitempty"`
-		RecordingQuota     int64                     `json:"recording_quota,omitempty"`
-		UploadRate         int64                     `json:"upload_rate,omitempty"`
-		Created            time.Time                 `json:"created_at,omitzero"`
+		Kind string `json:"kind"`
+		fabric.Project
 	}
 	// A Key is the record of a [fabric.APIKey].
 	Key struct {
