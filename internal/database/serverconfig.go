@@ -84,8 +84,10 @@ func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(),
 func parseServer(raw string) (*pgx.ConnConfig, error) {
 	u, err := url.Parse(raw)
 	if err != nil || isCutPassword(u) {
-		return nil, &Unfit{"the PostgreSQL URL is invalid",
-			"write it as postgres://USER:PASSWORD@HOST:PORT/NAME, with special characters as %XX"}
+		return nil, &Unfit{
+			Found:  "the PostgreSQL URL is invalid",
+			Remedy: "write it as postgres://USER:PASSWORD@HOST:PORT/NAME, with special characters as %XX",
+		}
 	}
 	config, err := pgx.ParseConfig(raw)
 	if err == nil {
@@ -100,18 +102,21 @@ func parseServer(raw string) (*pgx.ConnConfig, error) {
 	if password, ok := u.User.Password(); ok && password != "" {
 		reason = strings.ReplaceAll(reason, password, "…")
 	}
-	return nil, &Unfit{"the PostgreSQL URL cannot be used: " + reason,
-		"write it as postgres://USER:PASSWORD@HOST:PORT/NAME"}
+	return nil, &Unfit{
+		Found:  "the PostgreSQL URL cannot be used: " + reason,
+		Remedy: "write it as postgres://USER:PASSWORD@HOST:PORT/NAME",
+	}
 }
 
 // shown returns the URL of a server without its password.
 func shown(config *pgx.ConnConfig) string {
-	return (&url.URL{
+	u := url.URL{
 		Scheme: "postgres",
 		User:   url.User(config.User),
 		Host:   host(config),
 		Path:   "/" + config.Database,
-	}).String()
+	}
+	return u.String()
 }
 
 // host returns the addresses of a server, separated by commas.
@@ -128,53 +133,81 @@ func host(config *pgx.ConnConfig) string {
 // refusal explains why a server cannot be used, and what to do about it. It does not wrap err,
 // because pgx's errors contain the password, though they do not print it.
 func refusal(config *pgx.ConnConfig, err error) *Unfit {
-	at := "PostgreSQL at " + host(config)
+	server := "PostgreSQL at " + host(config)
 	var e *pgconn.PgError
-	if !errors.As(err, &e) {
-		if errors.Is(err, errStandby) {
-			return &Unfit{at + " is a standby, or this role is read-only",
-				"use the primary; if the URL has several hosts, the writable one is used"}
-		}
-		return &Unfit{at + " cannot be reached: " + causesOf(err), "start it, or set another host in the URL"}
+	if errors.As(err, &e) {
+		return refusalOf(e, server, config.User, config.Database)
 	}
+	if errors.Is(err, errStandby) {
+		return &Unfit{
+			Found:  server + " is a standby, or this role is read-only",
+			Remedy: "use the primary; if the URL has several hosts, the writable one is used",
+		}
+	}
+	return &Unfit{
+		Found:  server + " cannot be reached: " + causesOf(err),
+		Remedy: "start it, or set another host in the URL",
+	}
+}
 
+// refusalOf explains an error that a server has returned to a role that uses a database.
+func refusalOf(e *pgconn.PgError, server, role, database string) *Unfit {
 	switch {
 	case e.Code == "28P01":
-		return &Unfit{fmt.Sprintf("%s rejects the password of role %s", at, config.User),
-			"set the correct password in the URL, or in the file named by PGPASSFILE"}
+		return &Unfit{
+			Found:  fmt.Sprintf("%s rejects the password of role %s", server, role),
+			Remedy: "set the correct password in the URL, or in the file named by PGPASSFILE",
+		}
 	case strings.HasPrefix(e.Code, "28"):
-		return &Unfit{fmt.Sprintf("%s rejects role %s: %s", at, config.User, e.Message),
-			"create the role, and admit it with a line in pg_hba.conf"}
+		return &Unfit{
+			Found:  fmt.Sprintf("%s rejects role %s: %s", server, role, e.Message),
+			Remedy: "create the role, and admit it with a line in pg_hba.conf",
+		}
 	case e.Code == "3D000":
-		return &Unfit{fmt.Sprintf("%s has no database %s", at, config.Database),
-			fmt.Sprintf("create it: CREATE DATABASE %s OWNER %s", config.Database, config.User)}
+		return &Unfit{
+			Found:  fmt.Sprintf("%s has no database %s", server, database),
+			Remedy: fmt.Sprintf("create it: CREATE DATABASE %s OWNER %s", database, role),
+		}
 	case e.Code == "42501":
-		return &Unfit{fmt.Sprintf("%s does not let role %s create tables in database %s: %s", at,
-			config.User, config.Database, e.Message),
-			fmt.Sprintf("make the role its owner: ALTER DATABASE %s OWNER TO %s; or GRANT CREATE, USAGE "+
-				"ON SCHEMA public TO %s", config.Database, config.User, config.User)}
+		return &Unfit{
+			Found: fmt.Sprintf("%s does not let role %s create tables in database %s: %s",
+				server, role, database, e.Message),
+			Remedy: fmt.Sprintf("make the role its owner: ALTER DATABASE %s OWNER TO %s; "+
+				"or GRANT CREATE, USAGE ON SCHEMA public TO %s", database, role, role),
+		}
 	case e.Code == "42P07":
-		return &Unfit{fmt.Sprintf("%s has other content in database %s: %s", at, config.Database, e.Message),
-			"use a database of its own, or a schema of its own with ?search_path=SCHEMA"}
+		return &Unfit{
+			Found:  fmt.Sprintf("%s has other content in database %s: %s", server, database, e.Message),
+			Remedy: "use a database of its own, or a schema of its own with ?search_path=SCHEMA",
+		}
+
 	case e.Code == "53300":
-		return &Unfit{at + " has no free connections: " + e.Message,
-			"raise its max_connections, or lower the pool of each node"}
+		return &Unfit{
+			Found:  server + " has no free connections: " + e.Message,
+			Remedy: "raise its max_connections, or lower the pool of each node",
+		}
 	case e.Code == "57P03":
-		return &Unfit{at + " is not ready: " + e.Message, "wait until it is"}
+		return &Unfit{
+			Found:  server + " is not ready: " + e.Message,
+			Remedy: "wait until it is",
+		}
 	}
-	return &Unfit{fmt.Sprintf("%s returned an error: %s (%s)", at, e.Message, e.Code), "check its log"}
+	return &Unfit{
+		Found:  fmt.Sprintf("%s returned an error: %s (%s)", server, e.Message, e.Code),
+		Remedy: "check its log",
+	}
 }
 
 // causesOf formats the root causes of a connection error: one for each address that was tried,
 // without duplicates.
 func causesOf(err error) string {
-	var all []string
+	var causes []string
 	for _, text := range rootCauses(err) {
-		if !slices.Contains(all, text) {
-			all = append(all, text)
+		if !slices.Contains(causes, text) {
+			causes = append(causes, text)
 		}
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(causes, ", ")
 }
 
 const noAnswer = "no response in time"

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -41,11 +42,7 @@ func lookServer(ctx context.Context, c Config) (r Report, err error) {
 
 	db := oneConnection(config)
 	defer db.Close()
-	if err = inspect(ctx, db, config, c, &r); err == nil {
-		r.Server = &ServerReport{At: host(config), Role: config.User, Name: config.Database}
-		err = r.Server.read(ctx, db, []string{"ring", Sessions, Versions})
-	}
-
+	err = r.inspectServer(ctx, db, config, c)
 	var e *pgconn.PgError
 	var connect *pgconn.ConnectError
 	if errors.As(err, &e) || errors.As(err, &connect) {
@@ -54,22 +51,48 @@ func lookServer(ctx context.Context, c Config) (r Report, err error) {
 	return r, err
 }
 
+// inspectServer reads everything that a Report contains about a server.
+func (r *Report) inspectServer(ctx context.Context, db *sql.DB, config *pgx.ConnConfig, c Config) error {
+	if err := inspect(ctx, db, config, c, r); err != nil {
+		return err
+	}
+	r.Server = &ServerReport{At: host(config), Role: config.User, Name: config.Database}
+	return r.Server.read(ctx, db, []string{"ring", Sessions, Versions})
+}
+
 func (r *ServerReport) read(ctx context.Context, db *sql.DB, ours []string) error {
-	err := db.QueryRowContext(ctx, `SELECT
-			CAST(current_setting('server_version_num') AS INTEGER),
-			split_part(current_setting('server_version'), ' ', 1),
-			CAST(current_setting('max_connections') AS INTEGER) -
-				CAST(current_setting('superuser_reserved_connections') AS INTEGER),
-			(SELECT COUNT(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
-			current_setting('synchronous_commit'), current_setting('fsync') = 'on',
-			current_setting('full_page_writes') = 'on',
-			current_setting('data_checksums') = 'on', current_setting('autovacuum') = 'on', pg_is_in_recovery(),
-			(SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
-			has_schema_privilege(current_schema(), 'CREATE'),
-			COALESCE((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), FALSE),
-			COALESCE(inet_client_addr() = inet_server_addr(), TRUE)`).Scan(
-		&r.Version, &r.Release, &r.Connections, &r.InUse, &r.SynchronousCommit, &r.Fsync, &r.FullPages,
-		&r.Checksums, &r.Autovacuum, &r.Standby, &r.Superuser, &r.Creates, &r.Encrypted, &r.Local)
+	const query = `SELECT
+		CAST(current_setting('server_version_num') AS INTEGER),
+		split_part(current_setting('server_version'), ' ', 1),
+		CAST(current_setting('max_connections') AS INTEGER) -
+			CAST(current_setting('superuser_reserved_connections') AS INTEGER),
+		(SELECT COUNT(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
+		current_setting('synchronous_commit'),
+		current_setting('fsync') = 'on',
+		current_setting('full_page_writes') = 'on',
+		current_setting('data_checksums') = 'on',
+		current_setting('autovacuum') = 'on',
+		pg_is_in_recovery(),
+		(SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
+		has_schema_privilege(current_schema(), 'CREATE'),
+		COALESCE((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), FALSE),
+		COALESCE(inet_client_addr() = inet_server_addr(), TRUE)`
+
+	err := db.QueryRowContext(ctx, query).Scan(
+		&r.Version,
+		&r.Release,
+		&r.Connections,
+		&r.InUse,
+		&r.SynchronousCommit,
+		&r.Fsync,
+		&r.FullPages,
+		&r.Checksums,
+		&r.Autovacuum,
+		&r.Standby,
+		&r.Superuser,
+		&r.Creates,
+		&r.Encrypted,
+		&r.Local)
 	if err != nil {
 		return fmt.Errorf("inspecting the server: %w", err)
 	}

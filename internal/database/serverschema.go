@@ -107,11 +107,16 @@ func inspect(ctx context.Context, db *sql.DB, config *pgx.ConnConfig, c Config, 
 
 	switch {
 	case encoding != "UTF8":
-		return &Unfit{fmt.Sprintf("the database's encoding is %s, not UTF8", encoding),
-			fmt.Sprintf("create one with: CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8'", config.Database)}
+		return &Unfit{
+			Found: fmt.Sprintf("the database's encoding is %s, not UTF8", encoding),
+			Remedy: fmt.Sprintf("create one with: CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8'",
+				config.Database),
+		}
 	case !schema.Valid:
-		return &Unfit{fmt.Sprintf("role %s can use no schema in its search_path",
-			config.User), fmt.Sprintf("GRANT CREATE, USAGE ON SCHEMA public TO %s", config.User)}
+		return &Unfit{
+			Found:  fmt.Sprintf("role %s can use no schema in its search_path", config.User),
+			Remedy: fmt.Sprintf("GRANT CREATE, USAGE ON SCHEMA public TO %s", config.User),
+		}
 	}
 
 	r := Report{}

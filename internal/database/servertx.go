@@ -58,25 +58,33 @@ func (t *serverTx) Exec(_ context.Context, query string, args ...any) (sql.Resul
 		return nil, err
 	}
 
-	var tag pgconn.CommandTag
-	var err error
 	if t.before == nil {
-		tag, err = t.conn.Exec(context.Background(), query, args...)
-	} else {
-		var batch pgx.BatchResults
-		if batch, err = t.send(query, args); err != nil {
-			return nil, err
+		tag, err := t.conn.Exec(context.Background(), query, args...)
+		if err != nil {
+			return nil, t.conn.check(err)
 		}
-		tag, err = batch.Exec()
-		if closed := batch.Close(); err == nil {
-			err = closed
-		}
+		return driver.RowsAffected(tag.RowsAffected()), nil
 	}
 
+	batch, err := t.send(query, args)
+	if err != nil {
+		return nil, err
+	}
+	tag, err := finish(batch)
 	if err != nil {
 		return nil, t.conn.check(err)
 	}
 	return driver.RowsAffected(tag.RowsAffected()), nil
+}
+
+// finish reads the last result of a batch and closes the batch.
+func finish(batch pgx.BatchResults) (pgconn.CommandTag, error) {
+	tag, err := batch.Exec()
+	if err != nil {
+		_ = batch.Close() // returns the same error
+		return tag, err
+	}
+	return tag, batch.Close()
 }
 
 // Later queues a query, which is sent together with the next query or the commit. Outside a
@@ -133,14 +141,10 @@ func (t *serverTx) commit() error {
 		return err
 	}
 
-	tag, err := batch.Exec()
-	if closed := batch.Close(); err == nil {
-		err = closed
-	}
+	tag, err := finish(batch)
 	if err == nil && tag.String() != "COMMIT" {
 		err = errors.New("the server rolled back the transaction")
 	}
-
 	if err != nil {
 		return fmt.Errorf("committing: %w", t.conn.check(err))
 	}

@@ -27,9 +27,9 @@ func foreign(tables []string) *Unfit {
 		tables = append(slices.Clone(tables[:3]), "…")
 	}
 	return &Unfit{
-		fmt.Sprintf("the database belongs to another program: it has tables %s, but none of "+
-			"selvage's", strings.Join(tables, ", ")),
-		"use another file, or an empty one",
+		Found: fmt.Sprintf("the database belongs to another program: it has tables %s, but none of selvage's",
+			strings.Join(tables, ", ")),
+		Remedy: "use another file, or an empty one",
 	}
 }
 
@@ -38,10 +38,9 @@ func foreign(tables []string) *Unfit {
 func lostChanges(name string, whole, were uint32) *Unfit {
 	name = filepath.Base(name)
 	return &Unfit{
-		fmt.Sprintf("the newest changes are missing: of %d pages in %s-wal, %d are left", were, name, whole),
-		fmt.Sprintf("restore %s-wal, or replace %s with a backup and delete -wal and -shm; to continue "+
-			"without the missing changes, delete %s-shm",
-			name, name, name),
+		Found: fmt.Sprintf("the newest changes are missing: of %d pages in %s-wal, %d are left", were, name, whole),
+		Remedy: fmt.Sprintf("restore %s-wal, or replace %s with a backup and delete -wal and -shm; "+
+			"to continue without the missing changes, delete %s-shm", name, name, name),
 	}
 }
 
@@ -50,7 +49,10 @@ func lostChanges(name string, whole, were uint32) *Unfit {
 func explainDamage(name string, sync Sync, err error) error {
 	switch code, text := codeOf(err); code {
 	case sqlite3.SQLITE_NOTADB:
-		return &Unfit{"the file is not, or no longer, an SQLite database", "use another file, or restore a backup"}
+		return &Unfit{
+			Found:  "the file is not, or no longer, an SQLite database",
+			Remedy: "use another file, or restore a backup",
+		}
 	case sqlite3.SQLITE_CORRUPT:
 		return damaged(name, sync, text)
 	}
@@ -59,14 +61,12 @@ func explainDamage(name string, sync Sync, err error) error {
 
 func damaged(name string, sync Sync, how string) *Unfit {
 	name = filepath.Base(name)
-	remedy := fmt.Sprintf("keep copies of %s, %s-wal and %s-shm, and replace them with a backup of %s", name,
-		name, name, name)
+	files := fmt.Sprintf("%s, %s-wal and %s-shm", name, name, name)
+	remedy := fmt.Sprintf("keep copies of %s, and replace them with a backup of %s", files, name)
 	if sync == Normal { // a Normal file holds sessions, and losing them is acceptable
-		remedy = fmt.Sprintf(
-			"move %s, %s-wal and %s-shm away; a new file is created, and only logins in progress are lost",
-			name, name, name)
+		remedy = "move " + files + " away; a new file is created, and only logins in progress are lost"
 	}
-	return &Unfit{fmt.Sprintf("the database is damaged (%s)", how), remedy}
+	return &Unfit{Found: fmt.Sprintf("the database is damaged (%s)", how), Remedy: remedy}
 }
 
 // diagnose converts an error from opening a file to an Unfit if it knows the cause. It returns
@@ -74,18 +74,26 @@ func damaged(name string, sync Sync, how string) *Unfit {
 func diagnose(name string, sync Sync, err error) error {
 	switch code, text := codeOf(err); code {
 	case sqlite3.SQLITE_FULL:
-		return &Unfit{"no space is left on its disk", "free some space and start again; nothing is lost"}
+		return &Unfit{
+			Found:  "no space is left on its disk",
+			Remedy: "free some space and start again; nothing is lost",
+		}
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return &Unfit{"another program has locked the database", fmt.Sprintf("stop that program; `fuser "+
-			"-v %s` shows which", name)}
+		return &Unfit{
+			Found:  "another program has locked the database",
+			Remedy: fmt.Sprintf("stop that program; `fuser -v %s` shows which", name),
+		}
 	case sqlite3.SQLITE_READONLY:
-		return &Unfit{"the database is not writable",
-			fmt.Sprintf(
-				"check `ls -l %s*` and `mount`: the file, its directory and the filesystem must be writable",
-				name)}
+		return &Unfit{
+			Found: "the database is not writable",
+			Remedy: fmt.Sprintf(
+				"check `ls -l %s*` and `mount`: the file, its directory and the filesystem must be writable", name),
+		}
 	case sqlite3.SQLITE_IOERR:
-		return &Unfit{fmt.Sprintf("the disk reports errors (%s)", text),
-			"check `dmesg`, and the free space with `df`"}
+		return &Unfit{
+			Found:  fmt.Sprintf("the disk reports errors (%s)", text),
+			Remedy: "check `dmesg`, and the free space with `df`",
+		}
 	}
 	return explainDamage(name, sync, err)
 }
@@ -111,7 +119,10 @@ func checkAccess(name string, write bool) error {
 
 	switch err := access(filepath.Dir(name), dir); {
 	case errors.Is(err, fs.ErrNotExist) && write:
-		return &Unfit{filepath.Dir(name) + " does not exist", "create the directory, or use another file"}
+		return &Unfit{
+			Found:  filepath.Dir(name) + " does not exist",
+			Remedy: "create the directory, or use another file",
+		}
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
@@ -130,26 +141,33 @@ func access(path string, mode uint32) error {
 	err := syscall.Access(path, mode)
 	switch {
 	case errors.Is(err, syscall.EROFS):
-		return &Unfit{path + " is on a read-only filesystem",
-			"remount it writable, and check `dmesg` for the reason"}
+		return &Unfit{
+			Found:  path + " is on a read-only filesystem",
+			Remedy: "remount it writable, and check `dmesg` for the reason",
+		}
 	case !errors.Is(err, syscall.EACCES):
 		return err
 	}
 
-	who, me := "another account", strconv.Itoa(os.Geteuid())
+	own := strconv.Itoa(os.Geteuid())
 	if u, err := user.Current(); err == nil {
-		me = u.Username
+		own = u.Username
 	}
-	if info, err := os.Stat(path); err == nil {
-		uid := strconv.Itoa(int(info.Sys().(*syscall.Stat_t).Uid))
-		who = "account " + uid
-		if u, err := user.LookupId(uid); err == nil {
-			who = u.Username
-		}
-	}
-
 	return &Unfit{
-		fmt.Sprintf("%s belongs to %s, but this account is %s: permission denied", path, who, me),
-		fmt.Sprintf("run this as that account, or change the owner (chown %s %s)", me, path),
+		Found:  fmt.Sprintf("%s belongs to %s, but this account is %s: permission denied", path, ownerOf(path), own),
+		Remedy: fmt.Sprintf("run this as that account, or change the owner (chown %s %s)", own, path),
 	}
+}
+
+// ownerOf describes the account that owns a file.
+func ownerOf(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "another account"
+	}
+	uid := strconv.Itoa(int(info.Sys().(*syscall.Stat_t).Uid))
+	if u, err := user.LookupId(uid); err == nil {
+		return u.Username
+	}
+	return "account " + uid
 }
