@@ -42,25 +42,43 @@ func openCopies(dir string, size int64) (*copies, error) {
 	}
 
 	c := &copies{dir: d, size: size, copying: make(map[string]bool)}
-	folders, err := d.list(".")
-	for _, folder := range folders {
-		if len(folder) != prefix {
-			continue
-		}
-		files, listed := d.list(folder)
-		err = errors.Join(err, listed)
-		for _, file := range files {
-			info, found := d.root.Stat(folder + "/" + file)
-			if key, ok := keyOf(folder, file); ok && found == nil && !strings.Contains(file, partMark) {
-				c.order, c.used = append(c.order, cachedBlob{key, info.Size()}), c.used+info.Size()
-			}
-		}
-	}
-
-	if err != nil {
+	if err := c.find(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return c, nil
+}
+
+// find adds the copies that are in the directory.
+func (c *copies) find() error {
+	folders, err := c.dir.list(".")
+	if err != nil {
+		return err
+	}
+	for _, folder := range folders {
+		if len(folder) != prefix {
+			continue // not a folder of copies
+		}
+		files, err := c.dir.list(folder)
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			key, ok := keyOf(folder, file)
+			if !ok || strings.Contains(file, partMark) {
+				continue
+			}
+			if info, err := c.dir.root.Stat(folder + "/" + file); err == nil {
+				c.insert(key, info.Size())
+			}
+		}
+	}
+	return nil
+}
+
+// insert adds a copy, which counts as the most recently used one.
+func (c *copies) insert(key string, bytes int64) {
+	c.order = append(c.order, cachedBlob{key, bytes})
+	c.used += bytes
 }
 
 func (c *copies) close() error {
@@ -103,7 +121,7 @@ func (c *copies) add(key string, bytes int64, open func() (io.ReadCloser, error)
 		defer c.mu.Unlock()
 		delete(c.copying, key)
 		if err == nil {
-			c.order, c.used = append(c.order, cachedBlob{key, bytes}), c.used+bytes
+			c.insert(key, bytes)
 			c.shrink()
 		}
 	})
@@ -111,7 +129,7 @@ func (c *copies) add(key string, bytes int64, open func() (io.ReadCloser, error)
 
 // copy writes a copy. If it fails, nothing remains, and the blob is read from the bucket.
 func (c *copies) copy(key string, bytes int64, open func() (io.ReadCloser, error)) error {
-	return c.dir.Put(key, func(f File) (map[string][]byte, error) {
+	write := func(f File) (map[string][]byte, error) {
 		from, err := open()
 		if err != nil {
 			return nil, err
@@ -121,7 +139,9 @@ func (c *copies) copy(key string, bytes int64, open func() (io.ReadCloser, error
 			return nil, fmt.Errorf("copying blob: %w", errors.Join(err, short(n, bytes)))
 		}
 		return nil, nil
-	}, func() (bool, error) { return true, nil })
+	}
+	commit := func() (bool, error) { return true, nil }
+	return c.dir.Put(key, write, commit)
 }
 
 // shrink removes copies until the rest fits.
