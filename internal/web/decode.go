@@ -70,15 +70,15 @@ var names sync.Map
 // namesOf returns the JSON names of the fields of a struct. A field without a json tag has
 // the name "".
 func namesOf(t reflect.Type) []string {
-	if all, ok := names.Load(t); ok {
-		return all.([]string)
+	if cached, ok := names.Load(t); ok {
+		return cached.([]string)
 	}
-	all := make([]string, t.NumField())
-	for i := range all {
-		all[i], _, _ = strings.Cut(t.Field(i).Tag.Get("json"), ",")
+	fields := make([]string, t.NumField())
+	for i := range fields {
+		fields[i], _, _ = strings.Cut(t.Field(i).Tag.Get("json"), ",")
 	}
-	names.Store(t, all)
-	return all
+	names.Store(t, fields)
+	return fields
 }
 
 // kindOf returns the JSON name of a Go type.
@@ -147,9 +147,9 @@ func readBody(r *http.Request, most int64) ([]byte, error) {
 	}
 
 	body, err := readAll(io.LimitReader(r.Body, most+1), r.ContentLength)
-	var max *http.MaxBytesError
+	var tooLong *http.MaxBytesError
 	switch {
-	case errors.As(err, &max), int64(len(body)) > most:
+	case errors.As(err, &tooLong), int64(len(body)) > most:
 		return nil, tooLarge(most)
 	case err != nil:
 		return nil, problem.New(problem.Malformed, "bad_request", "the body is incomplete")
@@ -218,6 +218,18 @@ func formMembers(r *http.Request, kind string, most int64) (map[string]json.RawM
 	return members, nil
 }
 
+// parseForm parses a form in either of its encodings.
+func parseForm(r *http.Request, most int64) error {
+	if err := r.ParseForm(); err != nil {
+		return err
+	}
+	err := r.ParseMultipartForm(most)
+	if errors.Is(err, http.ErrNotMultipart) {
+		return nil
+	}
+	return err
+}
+
 // form reads the fields of a form. It returns an error if the body looks like JSON.
 func form(r *http.Request, kind string, most int64) (url.Values, error) {
 	if kind != "multipart/form-data" && kind != "application/x-www-form-urlencoded" {
@@ -228,22 +240,13 @@ func form(r *http.Request, kind string, most int64) (url.Values, error) {
 	}
 	r.Body = http.MaxBytesReader(nil, r.Body, most)
 
-	err := r.ParseForm()
-	if err == nil {
-		err = r.ParseMultipartForm(most)
-		if errors.Is(err, http.ErrNotMultipart) {
-			err = nil
-		}
-	}
-
-	if err != nil {
-		var max *http.MaxBytesError
-		if errors.As(err, &max) {
+	if err := parseForm(r, most); err != nil {
+		var tooLong *http.MaxBytesError
+		if errors.As(err, &tooLong) {
 			return nil, tooLarge(most)
 		}
 		return nil, problem.New(problem.Malformed, "bad_request", "the form is invalid")
 	}
-
 	if r.MultipartForm != nil {
 		defer func() { _ = r.MultipartForm.RemoveAll() }()
 	}

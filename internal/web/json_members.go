@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/selvage/selvage/internal/problem"
@@ -73,7 +74,6 @@ func valueEnd(body []byte, at int) int {
 			continue
 		case '}', ']':
 			depth--
-
 		default:
 			if depth > 0 {
 				continue
@@ -101,9 +101,12 @@ func decodeMembers(body []byte) (map[string]json.RawMessage, error) {
 	members := make(map[string]json.RawMessage)
 	for dec.More() {
 		t, err := dec.Token()
-		name, ok := t.(string)
-		if err != nil || !ok {
+		if err != nil {
 			return nil, badJSON(err)
+		}
+		name, ok := t.(string)
+		if !ok {
+			return nil, badJSON(fmt.Errorf("a member has the name %v", t))
 		}
 
 		var raw json.RawMessage

@@ -99,8 +99,8 @@ func handlePanic(w *recorder, r *http.Request, log *slog.Logger, cause any) {
 	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(cause)
 	}
-	log.ErrorContext(r.Context(), "panic", "request_id", RequestID(r.Context()), "cause", cause, "stack",
-		string(debug.Stack()))
+	log.ErrorContext(r.Context(), "panic",
+		"request_id", RequestID(r.Context()), "cause", cause, "stack", string(debug.Stack()))
 	if w.status == 0 {
 		http.Error(w, `{"error":"Internal Server Error"}`, http.StatusInternalServerError)
 	}
@@ -138,10 +138,13 @@ func AnyOrigin(next http.Handler, methods ...string) http.Handler {
 	return cors.New(cors.Options{
 		AllowedOrigins: []string{"*"},
 		AllowedMethods: methods,
-		AllowedHeaders: []string{"Authorization", "Content-Type", "Accept", "DPoP", "Range", "If-Range",
-			"Idempotency-Key"},
-		ExposedHeaders: []string{"WWW-Authenticate", "DPoP-Nonce", "X-Request-Id", "Retry-After",
-			"Accept-Ranges", "Content-Range", "Content-Length", "ETag", "Content-Disposition"},
+		AllowedHeaders: []string{
+			"Authorization", "Content-Type", "Accept", "DPoP", "Range", "If-Range", "Idempotency-Key",
+		},
+		ExposedHeaders: []string{
+			"WWW-Authenticate", "DPoP-Nonce", "X-Request-Id", "Retry-After", "Accept-Ranges",
+			"Content-Range", "Content-Length", "ETag", "Content-Disposition",
+		},
 		MaxAge: 600,
 	}).Handler(next)
 }
