@@ -18,7 +18,7 @@ type index struct {
 // A mark is a page from which the decoder of a segment can start.
 type mark struct {
 	offset int64
-	from   int64 // position at the end of the previous page
+	start  int64 // position at the end of the previous page
 }
 
 const (
@@ -36,49 +36,76 @@ const (
 // frames returns the number of frames in the file.
 func (x *index) frames(h head) int64 { return max(0, x.end-x.start-h.skip) }
 
+// position returns the position of a frame that is played.
+func (x *index) position(h head, frame int64) int64 { return x.start + h.skip + frame }
+
 // lead returns the position at which the decoder of a segment starts.
-func (x *index) lead(h head, segmentNumber int64) int64 {
-	return x.start + h.skip + segmentNumber*segment - preroll
+func (x *index) lead(h head, segment int64) int64 {
+	return x.position(h, segment*segmentFrames) - preroll
+}
+
+// markOf returns the mark of a segment.
+func (x *index) markOf(segment int64) mark {
+	last := int64(len(x.marks)) - 1
+	return x.marks[min(segment/x.step, last)]
 }
 
 // scan computes the index of a file.
 func scan(w *window, h head) (*index, error) {
 	t := newTimeline(w, h)
-	x := &index{step: 1}
-	var candidate mark
-	var audio int64 // offset of the page after the headers
+	candidate, err := firstMark(t)
+	if err != nil {
+		return nil, err
+	}
 
-	for began := false; ; {
-		before, heads := t.at, t.heads
-		p, err := t.page()
-
-		switch {
-		case errors.Is(err, io.EOF):
-			x.mark(h, candidate, x.end)
-			if x.isSparse(w.size) {
-				return nil, ErrSparse
-			}
-			return x, nil
-		case err != nil:
-			return nil, err
-		case !t.began && heads > 0:
-			audio = p.next
-			continue
-		case !t.began: // the first packet ends on a later page
-			continue
-		case !began:
-			began = true
-			x.start, candidate = t.from, mark{audio, t.from}
-		case !p.goesOn || p.offset-candidate.offset > maxBack:
-			x.mark(h, candidate, before)
-			candidate = mark{p.offset, before}
+	x := &index{start: t.start, end: t.end, step: 1}
+	for {
+		p, err := t.nextPage()
+		if errors.Is(err, io.EOF) {
+			break
 		}
-		x.end = t.at
+		if err != nil {
+			return nil, err
+		}
+		if !p.goesOn || p.offset-candidate.offset > maxBack {
+			x.addMark(h, candidate, x.end)
+			candidate = mark{offset: p.offset, start: x.end}
+		}
+		x.end = t.end
+	}
+
+	x.addMark(h, candidate, x.end)
+	if x.isSparse(w.size) {
+		return nil, ErrSparse
+	}
+	return x, nil
+}
+
+// firstMark advances t to the first page in which a packet of audio ends. It returns a mark at the
+// page after the headers, where that packet begins. Without audio, it returns the zero mark.
+func firstMark(t *timeline) (mark, error) {
+	var offset int64
+	for {
+		inHeaders := t.heads > 0
+		p, err := t.nextPage()
+		if errors.Is(err, io.EOF) {
+			return mark{}, nil
+		}
+		if err != nil {
+			return mark{}, err
+		}
+		if t.began {
+			return mark{offset: offset, start: t.start}, nil
+		}
+		if inHeaders {
+			offset = p.next
+		}
 	}
 }
 
-// mark makes m the mark of each segment whose decoder starts before position end.
-func (x *index) mark(h head, m mark, end int64) {
+// addMark makes m the mark of each segment whose decoder starts before position end. It drops every
+// other mark when there are too many.
+func (x *index) addMark(h head, m mark, end int64) {
 	for x.lead(h, int64(len(x.marks))*x.step) < end {
 		x.marks = append(x.marks, m)
 		if len(x.marks) < maxMarks {
@@ -87,7 +114,8 @@ func (x *index) mark(h head, m mark, end int64) {
 		for i := range maxMarks / 2 {
 			x.marks[i] = x.marks[2*i]
 		}
-		x.marks, x.step = x.marks[:maxMarks/2], 2*x.step
+		x.marks = x.marks[:maxMarks/2]
+		x.step *= 2
 	}
 }
 
@@ -110,11 +138,10 @@ func (x *index) isSparse(size int64) bool {
 // A timeline is a walker that also computes the positions of packets.
 type timeline struct {
 	walker
-	began  bool  // a packet of audio has been read
-	heads  int   // header packets that have not been read
-	from   int64 // position of the page's first packet
-	at     int64 // position of the end of the page
-	frames int64 // number of frames in the packets of the page
+	began bool  // a packet of audio has been read
+	heads int   // number of header packets that have not been read
+	start int64 // position of the page's first packet
+	end   int64 // position of the end of the page
 }
 
 // newTimeline returns a timeline that begins at the start of the file.
@@ -124,41 +151,45 @@ func newTimeline(w *window, h head) *timeline {
 
 // restart goes to the page at m.
 func (t *timeline) restart(m mark) {
-	t.next, t.open = m.offset, false
-	t.began, t.at, t.heads = true, m.from, 0
+	t.next = m.offset
+	t.open = false
 	t.packets = nil
+	t.began = true
+	t.heads = 0
+	t.end = m.start
 }
 
-// page advances to the next page, and removes the headers from its packets. The page's packets lie
-// between the positions t.from and t.at. The last packet may be cut off at t.at.
-func (t *timeline) page() (page, error) {
-	p, err := t.walker.page()
+// nextPage advances to the next page, and removes the headers from its packets. The page's packets
+// lie between the positions t.start and t.end. The last packet may be cut off at t.end.
+func (t *timeline) nextPage() (page, error) {
+	p, err := t.walker.nextPage()
 	if err != nil {
 		return p, err
 	}
 	for ; t.heads > 0 && len(t.packets) > 0; t.heads-- {
 		t.packets = t.packets[1:]
 	}
-
-	t.frames = 0
-	for _, packet := range t.packets {
-		t.frames += int64(duration(packet))
-	}
-	t.from = t.at
+	previousEnd := t.end
+	t.start = previousEnd
 	if len(t.packets) == 0 {
 		return p, nil
 	}
 
+	var frames int64
+	for _, packet := range t.packets {
+		frames += int64(duration(packet))
+	}
 	end := p.granule
 	switch {
 	case end < 0 || end > maxGranule: // the page does not contain its position
-		end = t.at + t.frames
+		end = previousEnd + frames
 	case !t.began: // recording may have begun in the middle of a stream
-		t.from = max(0, end-t.frames)
+		t.start = max(0, end-frames)
 	default:
-		t.from = max(t.at, end-t.frames)
+		t.start = max(previousEnd, end-frames)
 	}
-	t.began, t.at = true, max(t.at, end)
+	t.began = true
+	t.end = max(previousEnd, end)
 	return p, nil
 }
 
@@ -172,44 +203,57 @@ const (
 // marshal returns the index of a file of the given size as bytes.
 func (x *index) marshal(size int64) []byte {
 	le := binary.LittleEndian
-	b := append(make([]byte, 0, indexHead+markSize*len(x.marks)), indexMagic...)
+	b := make([]byte, 0, indexHead+markSize*len(x.marks))
+	b = append(b, indexMagic...)
 	for _, n := range []int64{size, x.start, x.end, x.step, int64(len(x.marks))} {
 		b = le.AppendUint64(b, uint64(n))
 	}
-	b = le.AppendUint32(b, 0)
+	b = le.AppendUint32(b, 0) // the checksum
 	for _, m := range x.marks {
 		b = le.AppendUint64(b, uint64(m.offset))
-		b = le.AppendUint64(b, uint64(m.from))
+		b = le.AppendUint64(b, uint64(m.start))
 	}
-	le.PutUint32(b[indexHead-4:], sum(b))
+	le.PutUint32(b[indexHead-4:], checksum(b))
 	return b
 }
 
-// sum returns the checksum of an index.
-func sum(b []byte) uint32 {
-	s := crc32.ChecksumIEEE(b[:indexHead-4])
-	return crc32.Update(s, crc32.IEEETable, b[indexHead:])
+// checksum returns the checksum of an index, which excludes the checksum itself.
+func checksum(b []byte) uint32 {
+	head := crc32.ChecksumIEEE(b[:indexHead-4])
+	return crc32.Update(head, crc32.IEEETable, b[indexHead:])
 }
 
 // parseIndex parses an index. If the index is damaged or belongs to a file of a different size, ok
 // is false.
 func parseIndex(b []byte, size int64) (x *index, ok bool) {
 	le := binary.LittleEndian
-	if len(b) < indexHead || string(b[:len(indexMagic)]) != indexMagic || le.Uint32(b[indexHead-4:]) != sum(b) {
+	if len(b) < indexHead || string(b[:len(indexMagic)]) != indexMagic {
 		return nil, false
 	}
-	var n [5]int64
-	for i := range n {
-		n[i] = int64(le.Uint64(b[len(indexMagic)+8*i:]))
-	}
-	if n[0] != size || n[3] < 1 || n[4] < 1 || n[4]*markSize != int64(len(b)-indexHead) {
+	if le.Uint32(b[indexHead-4:]) != checksum(b) {
 		return nil, false
 	}
 
-	x = &index{start: n[1], end: n[2], step: n[3], marks: make([]mark, n[4])}
+	var numbers [5]int64
+	for i := range numbers {
+		numbers[i] = int64(le.Uint64(b[len(indexMagic)+8*i:]))
+	}
+	indexedSize, marks := numbers[0], numbers[4]
+	x = &index{start: numbers[1], end: numbers[2], step: numbers[3]}
+	if indexedSize != size || x.step < 1 {
+		return nil, false
+	}
+	if marks < 1 || marks*markSize != int64(len(b)-indexHead) {
+		return nil, false
+	}
+
+	x.marks = make([]mark, marks)
 	for i := range x.marks {
-		at := b[indexHead+markSize*i:]
-		x.marks[i] = mark{int64(le.Uint64(at)), int64(le.Uint64(at[8:]))}
+		encoded := b[indexHead+markSize*i:]
+		x.marks[i] = mark{
+			offset: int64(le.Uint64(encoded)),
+			start:  int64(le.Uint64(encoded[8:])),
+		}
 	}
 	return x, true
 }

@@ -37,11 +37,11 @@ const Version = "1"
 const Rate = 48_000
 
 const (
-	segment = 4 * Rate // frames per segment
-	preroll = Rate / 2 // number of frames that a decoder starts before its segment
+	segmentFrames = 4 * Rate
+	preroll       = Rate / 2 // number of frames that a decoder starts before its segment
 	// maxDecoded is how many frames may be decoded for a segment. In valid files, about half as
 	// many are decoded.
-	maxDecoded = 2 * (segment + preroll)
+	maxDecoded = 2 * (segmentFrames + preroll)
 )
 
 // Facts describes a stream.
@@ -62,7 +62,7 @@ func Scan(r io.ReaderAt, size int64) (Facts, error) {
 	if err != nil {
 		return Facts{}, err
 	}
-	return Facts{h.channels, x.frames(h)}, nil
+	return Facts{Channels: h.channels, Frames: x.frames(h)}, nil
 }
 
 // A head is the packet at the start of a stream (RFC 7845, section 5.1).
@@ -76,7 +76,7 @@ type head struct {
 
 // readHead reads the first page of a file.
 func readHead(w *window) (head, error) {
-	b, p, ok, err := w.page(0)
+	b, p, ok, err := w.pageAt(0)
 	if err != nil {
 		return head{}, err
 	}
@@ -89,11 +89,18 @@ func readHead(w *window) (head, error) {
 	}
 
 	le := binary.LittleEndian
-	h := head{serial: p.serial, channels: int(packet[9]), skip: int64(le.Uint16(packet[10:])), gain: 1}
+	h := head{
+		serial:   p.serial,
+		channels: int(packet[9]),
+		skip:     int64(le.Uint16(packet[10:])),
+		gain:     1,
+	}
 	if gain := int16(le.Uint16(packet[16:])); gain != 0 {
 		h.gain = math.Pow(10, float64(gain)/(20*256))
 	}
-	h.plain = (h.channels == 1 || h.channels == 2) && (packet[18] == 0 || oneStream(packet, h.channels))
+	if h.channels == 1 || h.channels == 2 {
+		h.plain = packet[18] == 0 || oneStream(packet, h.channels)
+	}
 	return h, nil
 }
 

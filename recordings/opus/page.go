@@ -38,7 +38,8 @@ func (w *window) held(offset int64) []byte {
 
 // read reads the bytes at offset. It reads at least maxPage bytes, unless the file ends earlier.
 func (w *window) read(offset int64) ([]byte, error) {
-	n, err := w.file.ReadAt(w.buf[:max(0, min(int64(cap(w.buf)), w.size-offset))], offset)
+	length := max(0, min(int64(cap(w.buf)), w.size-offset))
+	n, err := w.file.ReadAt(w.buf[:length], offset)
 	w.buf, w.offset = w.buf[:n], offset
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, failed(err)
@@ -46,15 +47,21 @@ func (w *window) read(offset int64) ([]byte, error) {
 	return w.buf, nil
 }
 
-// page returns the bytes at offset. If a page begins there, it also returns the page.
-func (w *window) page(offset int64) (b []byte, p page, ok bool, err error) {
+// pageAt returns the bytes at offset. If a page begins there, it also returns the page.
+func (w *window) pageAt(offset int64) (b []byte, p page, ok bool, err error) {
 	b = w.held(offset)
 	p, ok = parsePage(b, offset)
-	if !ok && len(b) < maxPage && w.offset+int64(len(w.buf)) < w.size || len(b) == 0 {
-		b, err = w.read(offset)
-		p, ok = parsePage(b, offset)
+	mayContinue := len(b) < maxPage && w.offset+int64(len(w.buf)) < w.size
+	if len(b) > 0 && (ok || !mayContinue) {
+		return b, p, ok, nil
 	}
-	return b, p, ok, err
+
+	b, err = w.read(offset)
+	if err != nil {
+		return nil, page{}, false, err
+	}
+	p, ok = parsePage(b, offset)
+	return b, p, ok, nil
 }
 
 // A page is a page of an Ogg file (RFC 3533, section 6).
@@ -81,7 +88,8 @@ func parsePage(b []byte, offset int64) (p page, ok bool) {
 	for _, n := range b[pageHead:p.body] {
 		length += int(n)
 	}
-	p.offset, p.next = offset, offset+int64(length)
+	p.offset = offset
+	p.next = offset + int64(length)
 	p.serial = binary.LittleEndian.Uint32(b[14:])
 	p.granule = int64(binary.LittleEndian.Uint64(b[6:]))
 	p.goesOn = b[5]&1 != 0
@@ -99,24 +107,25 @@ type walker struct {
 	packets [][]byte // packets that end in the current page
 }
 
-// page advances to the next page of the stream. At the end of the file, it returns io.EOF. It
+// nextPage advances to the next page of the stream. At the end of the file, it returns io.EOF. It
 // ignores an incomplete page, and skips bytes that are not pages.
-func (w *walker) page() (page, error) {
+func (w *walker) nextPage() (page, error) {
 	for w.next < w.window.size {
-		b, p, ok, err := w.window.page(w.next)
-		switch {
-		case err != nil:
+		b, p, ok, err := w.window.pageAt(w.next)
+		if err != nil {
 			return page{}, err
-		case len(b) == 0: // the file is shorter than w.size
+		}
+		switch {
+		case len(b) == 0: // the file is shorter than w.window.size
 			return page{}, io.EOF
-		case ok && p.serial == w.serial:
+		case !ok:
+			w.next += skip(b)
+		case p.serial != w.serial:
+			w.next = p.next
+		default:
 			w.next = p.next
 			w.split(b[:p.next-p.offset], p)
 			return p, nil
-		case ok:
-			w.next = p.next
-		default:
-			w.next += skip(b)
 		}
 	}
 	return page{}, io.EOF
@@ -133,7 +142,8 @@ func skip(b []byte) int64 {
 	return int64(len(b) - 4)
 }
 
-// split collects the packets that end in a page. The packets are valid until the next call of page.
+// split collects the packets that end in a page. The packets are valid until the next call of
+// nextPage.
 func (w *walker) split(b []byte, p page) {
 	w.packets = w.packets[:0]
 	rest := b[p.body:]
@@ -171,7 +181,8 @@ func (w *walker) split(b []byte, p page) {
 // earlier page.
 func (w *walker) keep(part []byte, follows bool) {
 	if !follows {
-		w.part, w.open = append([]byte(nil), part...), true // packets may still contain the old part
+		w.part = bytes.Clone(part) // packets may still contain the old part
+		w.open = true
 		return
 	}
 	w.open = w.open && len(w.part)+len(part) <= maxPacket

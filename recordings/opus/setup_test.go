@@ -55,8 +55,8 @@ func open(t testing.TB, b []byte) *Source {
 	return s
 }
 
-// all returns all samples of a source.
-func all(t testing.TB, s *Source) []int16 {
+// samplesOf returns all samples of a source.
+func samplesOf(t testing.TB, s *Source) []int16 {
 	t.Helper()
 	samples := make([]int16, s.Frames()*int64(s.Channels()))
 	if n, err := s.ReadFrames(samples, 0); err != nil || int64(n) != s.Frames() {
@@ -74,13 +74,16 @@ func packetsOf(t testing.TB, b []byte) (packets [][]byte) {
 		t.Fatal(err)
 	}
 
-	for walk := (walker{window: w, serial: h.serial}); ; {
-		if _, err := walk.page(); err == io.EOF {
+	pages := walker{window: w, serial: h.serial}
+	for {
+		_, err := pages.nextPage()
+		if err == io.EOF {
 			return packets
-		} else if err != nil {
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range walk.packets {
+		for _, p := range pages.packets {
 			packets = append(packets, bytes.Clone(p))
 		}
 	}
@@ -114,6 +117,7 @@ func mux(packets [][]byte, start int64, segments int) []byte {
 	return m.file.Bytes()
 }
 
+// packet writes a packet into the current page, and full pages before it.
 func (m *muxer) packet(p []byte) {
 	rest := p
 	for {
@@ -121,13 +125,15 @@ func (m *muxer) packet(p []byte) {
 			m.flush(len(rest) != len(p))
 		}
 		n := min(255, len(rest))
-		m.laces, m.body = append(m.laces, byte(n)), append(m.body, rest[:n]...)
+		m.laces = append(m.laces, byte(n))
+		m.body = append(m.body, rest[:n]...)
 		rest = rest[n:]
 		if n < 255 {
 			break
 		}
 	}
-	m.granule, m.ends = m.granule+int64(duration(p)), true
+	m.granule += int64(duration(p))
+	m.ends = true
 }
 
 // flush writes the current page. within reports whether the next page begins within a packet.

@@ -10,19 +10,24 @@ import (
 )
 
 // A Source is the audio of a file. It is not safe for concurrent use.
+//
+// Frames are numbered from the first one that is played. A position numbers frames as the pages of
+// the file do, where the first frame of the stream may have any number.
 type Source struct {
 	head  head
 	index *index
 	size  int64
 
-	timeline *timeline
-	segment  int64 // number of the segment that is being decoded, or -1
-	packet   int   // next packet of the page
-	at       int64 // position of the next packet
-	decoder  *pion.Decoder
-	budget   int64   // number of frames that may still be decoded for the segment
-	out      []int16 // decoded frames, interleaved
-	from     int64   // position of the first decoded frame
+	timeline       *timeline
+	packets        [][]byte // packets of the page that have not been decoded
+	packetPosition int64    // position of the first of these packets
+
+	segment int64 // number of the segment that is being decoded, or -1
+	decoder *pion.Decoder
+	budget  int64 // number of frames that may still be decoded for the segment
+
+	samples   []int16 // decoded frames, interleaved
+	samplesAt int64   // position of the first decoded frame
 }
 
 // Open returns the audio of a file of the given size. index returns the result of [Source.Index]
@@ -37,7 +42,13 @@ func Open(r io.ReaderAt, size int64, index func() ([]byte, error)) (*Source, err
 		return nil, ErrChannels
 	}
 
-	s := &Source{head: h, size: size, segment: -1, out: make([]int16, 0, maxFrames*h.channels)}
+	s := &Source{
+		head:     h,
+		size:     size,
+		timeline: newTimeline(w, h),
+		segment:  -1,
+		samples:  make([]int16, 0, maxFrames*h.channels),
+	}
 	if index != nil {
 		b, err := index()
 		if err != nil {
@@ -46,11 +57,11 @@ func Open(r io.ReaderAt, size int64, index func() ([]byte, error)) (*Source, err
 		s.index, _ = parseIndex(b, size)
 	}
 	if s.index == nil {
-		if s.index, err = scan(w, h); err != nil {
+		s.index, err = scan(w, h)
+		if err != nil {
 			return nil, err
 		}
 	}
-	s.timeline = newTimeline(w, h)
 	return s, nil
 }
 
@@ -90,126 +101,142 @@ func (s *Source) ReadFrames(dst []int16, at int64) (n int, err error) {
 
 // decoded returns at least one frame, beginning with the given frame, up to the end of its segment.
 func (s *Source) decoded(frame int64) ([]int16, error) {
-	position, number := s.index.start+s.head.skip+frame, frame/segment
-	if number != s.segment || position < s.from {
-		s.begin(number)
+	position := s.index.position(s.head, frame)
+	number := frame / segmentFrames
+	if number != s.segment || position < s.samplesAt {
+		s.startSegment(number)
 	}
-	for position >= s.end() {
+	for position >= s.samplesEnd() {
 		if err := s.decode(); err != nil {
 			s.segment = -1
 			return nil, err
 		}
 	}
 
-	last := s.index.start + s.head.skip + min((number+1)*segment, s.Frames())
-	skip := int(position-s.from) * s.head.channels
-	return s.out[skip:min(len(s.out), skip+int(last-position)*s.head.channels)], nil
+	segmentEnd := s.index.position(s.head, min((number+1)*segmentFrames, s.Frames()))
+	first := int(position-s.samplesAt) * s.head.channels
+	last := first + int(segmentEnd-position)*s.head.channels
+	return s.samples[first:min(last, len(s.samples))], nil
 }
 
-// end returns the position after the decoded frames.
-func (s *Source) end() int64 { return s.from + int64(len(s.out)/s.head.channels) }
+// samplesEnd returns the position after the decoded frames.
+func (s *Source) samplesEnd() int64 {
+	return s.samplesAt + int64(len(s.samples)/s.head.channels)
+}
 
-// begin starts a new decoder for a segment.
-func (s *Source) begin(number int64) {
-	s.segment, s.decoder, s.packet = number, nil, 0
+// startSegment starts a new decoder for a segment.
+func (s *Source) startSegment(number int64) {
+	s.segment = number
+	s.decoder = nil
 	s.budget = maxDecoded
-	s.from, s.out = s.index.lead(s.head, number), s.out[:0]
-	m := s.index.marks[min(number/s.index.step, int64(len(s.index.marks))-1)]
+	s.samples = s.samples[:0]
+	s.samplesAt = s.index.lead(s.head, number)
+
+	m := s.index.markOf(number)
 	s.timeline.restart(m)
-	s.at = m.from
+	s.packets = nil
+	s.packetPosition = m.start
 }
 
-// decode decodes the next packet into out. If packets are missing, it adds silence.
+// decode replaces the decoded frames with the frames that follow them. Where packets are missing,
+// these are silent.
 func (s *Source) decode() error {
-	end := s.end()
-	for {
-		packet, err := s.next()
-		if err != nil {
-			return err
-		}
-		frames := int64(maxFrames) // at the end of the file, silence follows
-		from := end
-		if packet != nil {
-			frames, from = int64(duration(packet)), s.at
-			s.at += frames
-		}
-		if packet != nil && (s.at <= end || from >= s.timeline.at) {
-			continue // not needed, or cut off
-		}
+	end := s.samplesEnd()
+	packet, err := s.packetAfter(end)
+	if err != nil {
+		return err
+	}
 
-		s.from, s.out = end, s.out[:0]
-		if gap := from - end; gap > 0 { // the packet is decoded after the silence
-			s.at -= frames
-			s.packet--
-			s.silence(min(gap, maxFrames))
-			return nil
-		}
-		if packet == nil {
-			s.silence(frames)
-			return nil
-		}
-
-		s.play(packet, int(frames))
-		s.from = from
-		s.cut()
+	s.samplesAt = end
+	if packet == nil {
+		s.silence(maxFrames)
 		return nil
 	}
-}
-
-// next returns the next packet, whose position is s.at. At the end of the file, it returns nil.
-func (s *Source) next() ([]byte, error) {
-	for s.packet >= len(s.timeline.packets) {
-		if _, err := s.timeline.page(); errors.Is(err, io.EOF) {
-			return nil, nil
-		} else if err != nil {
-			return nil, err
-		}
-		s.packet, s.at = 0, s.timeline.from
+	if gap := s.packetPosition - end; gap > 0 {
+		s.silence(min(gap, maxFrames))
+		return nil
 	}
-	s.packet++
-	return s.timeline.packets[s.packet-1], nil
+
+	s.samplesAt = s.packetPosition
+	s.decodeOrSilence(packet)
+	s.cutAtPageEnd()
+	s.dropPacket()
+	return nil
 }
 
-// cut removes decoded frames that lie after the end of the page. The last packet of a file may have
-// such frames.
-func (s *Source) cut() {
-	keep := max(0, s.timeline.at-s.from)
-	s.out = s.out[:min(int64(len(s.out)), keep*int64(s.head.channels))]
+// packetAfter returns the next packet that has frames after a position. It drops earlier packets,
+// and those that lie after the end of their page. At the end of the file, it returns nil.
+func (s *Source) packetAfter(position int64) ([]byte, error) {
+	for {
+		for len(s.packets) == 0 {
+			_, err := s.timeline.nextPage()
+			if errors.Is(err, io.EOF) {
+				return nil, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			s.packets, s.packetPosition = s.timeline.packets, s.timeline.start
+		}
+
+		packet := s.packets[0]
+		packetEnd := s.packetPosition + int64(duration(packet))
+		if packetEnd > position && s.packetPosition < s.timeline.end {
+			return packet, nil
+		}
+		s.dropPacket()
+	}
 }
 
-// silence sets out to silent frames.
+// dropPacket moves on to the packet after the first one.
+func (s *Source) dropPacket() {
+	s.packetPosition += int64(duration(s.packets[0]))
+	s.packets = s.packets[1:]
+}
+
+// cutAtPageEnd removes decoded frames that lie after the end of the page. The last packet of a file
+// may have such frames.
+func (s *Source) cutAtPageEnd() {
+	frames := max(0, s.timeline.end-s.samplesAt)
+	s.samples = s.samples[:min(int64(len(s.samples)), frames*int64(s.head.channels))]
+}
+
+// silence replaces the decoded frames with silent frames.
 func (s *Source) silence(frames int64) {
-	s.out = s.out[:frames*int64(s.head.channels)]
-	clear(s.out)
+	s.samples = s.samples[:frames*int64(s.head.channels)]
+	clear(s.samples)
 }
 
-// play decodes a packet into out. A packet that cannot be decoded, or that exceeds the budget of
-// its segment, becomes silence. The budget limits the work for a file whose pages end long before
-// their packets.
-func (s *Source) play(packet []byte, frames int) {
-	s.silence(int64(frames))
-	if s.budget -= int64(frames); s.budget < 0 {
+// decodeOrSilence replaces the decoded frames with those of a packet. A packet that cannot be
+// decoded, or that exceeds the budget of its segment, becomes silence. The budget limits the work
+// for a file whose pages end long before their packets.
+func (s *Source) decodeOrSilence(packet []byte) {
+	frames := int64(duration(packet))
+	s.silence(frames)
+	s.budget -= frames
+	if s.budget < 0 {
 		return
 	}
 
-	n, err := s.try(packet)
+	n, err := s.decodePacket(packet)
 	if err != nil {
 		s.decoder = nil
-		clear(s.out)
+		clear(s.samples)
 		return
 	}
 
-	clear(s.out[min(n*s.head.channels, len(s.out)):])
+	clear(s.samples[min(n*s.head.channels, len(s.samples)):])
 	if s.head.gain != 1 {
-		for i, v := range s.out {
+		for i, v := range s.samples {
 			louder := math.Round(float64(v) * s.head.gain)
-			s.out[i] = int16(min(max(louder, math.MinInt16), math.MaxInt16))
+			s.samples[i] = int16(min(max(louder, math.MinInt16), math.MaxInt16))
 		}
 	}
 }
 
-// try decodes a packet. Uploads may be hostile, so a panic of the decoder counts as an error.
-func (s *Source) try(packet []byte) (n int, err error) {
+// decodePacket decodes a packet and returns its number of frames. Uploads may be hostile, so a panic
+// of the decoder counts as an error.
+func (s *Source) decodePacket(packet []byte) (frames int, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("decoding Opus: %v", p)
@@ -222,5 +249,5 @@ func (s *Source) try(packet []byte) (n int, err error) {
 		}
 		s.decoder = &decoder
 	}
-	return s.decoder.DecodeToInt16(packet, s.out)
+	return s.decoder.DecodeToInt16(packet, s.samples)
 }
