@@ -3,6 +3,7 @@ package mp3
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -17,20 +18,22 @@ func TestPolyphase(t *testing.T) {
 	var got [32][18]float32
 	polyphase(&pcm, &got)
 	for slot := range 18 {
-		for sb := range 32 {
+		newest := history + 32*slot + 31
+		for subband := range 32 {
 			want := 0.0
 			for i := range 512 { // from the newest sample to the oldest
-				d := float64(window[min(i, 512-i)]) / 65536 / 32
+				weight := float64(window[min(i, 512-i)]) / 65536 / 32
 				if i > 256 && i%64 != 0 {
-					d = -d
+					weight = -weight
 				}
-				want += d * float64(pcm[history+32*slot+31-i]) * math.Cos(float64(2*sb+1)*float64(i%64-16)*math.Pi/64)
+				phase := float64(2*subband+1) * float64(i%64-16) * math.Pi / 64
+				want += weight * float64(pcm[newest-i]) * math.Cos(phase)
 			}
-			if sb&slot&1 == 1 {
+			if subband&slot&1 == 1 {
 				want = -want
 			}
-			if math.Abs(want-float64(got[sb][slot])) > 0.1 {
-				t.Fatalf("subband %d of slot %d = %f, want %f", sb, slot, got[sb][slot], want)
+			if math.Abs(want-float64(got[subband][slot])) > 0.1 {
+				t.Fatalf("subband %d of slot %d = %f, want %f", subband, slot, got[subband][slot], want)
 			}
 		}
 	}
@@ -44,14 +47,14 @@ func TestMDCT(t *testing.T) {
 		before[i], now[i] = random.Float32(), random.Float32()
 	}
 
-	z := append(append([]float32{}, before[:]...), now[:]...)
+	block := slices.Concat(before[:], now[:])
 	for _, kind := range []int{normal, start, stop} {
 		mdct36(&before, &now, &foldings[kind], &got)
 		for i := range 18 {
 			want := 0.0
 			for k := range 36 {
-				want += longWindow(kind, k) * float64(z[k]) * math.Cos(
-					math.Pi/72*float64(2*k+1+18)*float64(2*i+1)) / 9
+				phase := math.Pi / 72 * float64(2*k+1+18) * float64(2*i+1)
+				want += longWindow(kind, k) * float64(block[k]) * math.Cos(phase) / 9
 			}
 			if math.Abs(want-float64(got[i])) > 1e-5 {
 				t.Errorf("line %d with window %d = %f, want %f", i, kind, got[i], want)
@@ -61,10 +64,12 @@ func TestMDCT(t *testing.T) {
 
 	mdct12(&before, &now, &got)
 	for i := range 18 {
+		shortBlock := block[6+6*(i%3):]
 		want := 0.0
 		for k := range 12 {
-			want += math.Sin(math.Pi/12*(float64(k)+0.5)) * float64(z[6+6*(i%3)+k]) * math.Cos(
-				math.Pi/24*float64(2*k+1+6)*float64(2*(i/3)+1)) / 3
+			weight := math.Sin(math.Pi / 12 * (float64(k) + 0.5))
+			phase := math.Pi / 24 * float64(2*k+1+6) * float64(2*(i/3)+1)
+			want += weight * float64(shortBlock[k]) * math.Cos(phase) / 3
 		}
 		if math.Abs(want-float64(got[i])) > 1e-5 {
 			t.Errorf("line %d of short blocks = %f, want %f", i, got[i], want)
@@ -91,8 +96,11 @@ func TestWindowsFitTogether(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n > 2 && (last == start || last == short) != (kind == short || kind == stop) {
-				t.Fatalf("attacks %012b: window %d of granule %d after %d", pattern, kind, n, last)
+			endsShort := last == start || last == short
+			beginsShort := kind == short || kind == stop
+			if n > 2 && endsShort != beginsShort {
+				t.Fatalf("attacks %012b: granule %d has the window %d after %d, want one that fits",
+					pattern, n, kind, last)
 			}
 			last = kind
 		}
@@ -103,13 +111,15 @@ func TestWindowsFitTogether(t *testing.T) {
 func TestExact(t *testing.T) {
 	for d := 1; d < 130; d++ {
 		for n := -3 * d; n < 3*d; n++ {
-			if got, want := cosPi(n, d), math.Cos(math.Pi*float64(n)/float64(d)); math.Abs(got-want) > 1e-14 {
+			got, want := cosPi(n, d), math.Cos(math.Pi*float64(n)/float64(d))
+			if math.Abs(got-want) > 1e-14 {
 				t.Fatalf("cosPi(%d, %d) = %v, want %v", n, d, got, want)
 			}
 		}
 	}
 	for n := -500; n < 500; n++ {
-		if got, want := exp2(n), math.Pow(2, float64(n)/16); math.Abs(got/want-1) > 1e-14 {
+		got, want := exp2(n), math.Pow(2, float64(n)/16)
+		if math.Abs(got/want-1) > 1e-14 {
 			t.Fatalf("exp2(%d) = %v, want %v", n, got, want)
 		}
 	}

@@ -5,11 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -66,10 +62,11 @@ func TestIntensity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := lame(t, wave, encodings[name])
-			f := open(t, file)
 			changed := 0
-			for w := f.scan.walk(); w.next(); changed++ {
-				file[w.at+3] |= 0x50
+			frames := open(t, file).scan.walk()
+			for frames.next() {
+				file[frames.frameStart+3] |= 0x50
+				changed++
 			}
 			if changed < 200 {
 				t.Fatalf("%d frames were changed, want at least 200", changed)
@@ -83,17 +80,19 @@ func TestIntensity(t *testing.T) {
 // Correctly rounded 16-bit samples differ from it by about -100 dB.
 func judge(t *testing.T, file, reference []byte) {
 	t.Helper()
-	got := all(t, open(t, file))
+	got := samplesOf(t, open(t, file))
 	if missing := len(got) - len(reference)/2; missing < 0 || missing > 2*1152 {
 		t.Fatalf("%d samples, want %d", len(got), len(reference)/2)
 	}
-	var signal, fault float64
+	var signal, noise float64
 	for i, v := range got[:len(reference)/2] {
-		r := float64(int16(binary.LittleEndian.Uint16(reference[2*i:])))
-		signal, fault = signal+r*r, fault+(float64(v)-r)*(float64(v)-r)
+		want := float64(int16(binary.LittleEndian.Uint16(reference[2*i:])))
+		difference := float64(v) - want
+		signal += want * want
+		noise += difference * difference
 	}
-	if db := 10 * math.Log10(signal/(fault+1e-9)); db < 60 {
-		t.Errorf("the samples differ by %.1f dB, want at least 60", db)
+	if db := 10 * math.Log10(signal/(noise+1e-9)); db < 60 {
+		t.Errorf("the signal is %.1f dB above the difference, want at least 60", db)
 	}
 }
 
@@ -104,40 +103,49 @@ func TestAnyRangeEqualsTheWhole(t *testing.T) {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
 			file := lame(t, wave, args)
-			file = slices.Concat(bytes.Repeat(file, 4), make([]byte, 300), bytes.Repeat(file, 2)) // with junk in it
-			s := open(t, file)
-			whole, index := all(t, s), s.Index()
-			indexed, err := Open(bytes.NewReader(file), int64(len(file)), func() ([]byte, error) { return index, nil })
+			junk := make([]byte, 300)
+			file = slices.Concat(bytes.Repeat(file, 4), junk, bytes.Repeat(file, 2))
+			f := open(t, file)
+			whole := samplesOf(t, f)
+			savedIndex := func() ([]byte, error) { return f.Index(), nil }
+			indexed, err := Open(bytes.NewReader(file), int64(len(file)), savedIndex)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(s.index.marks) < 2 {
-				t.Fatalf("%d marks, want several", len(s.index.marks))
+			if n := len(f.index.marks); n < 2 {
+				t.Fatalf("%d marks, want at least 2", n)
 			}
 
 			random := rand.New(rand.NewPCG(1, 2))
 			for range 20 {
-				at, n := random.Int64N(s.Frames()), 1+random.IntN(5000)
+				first := random.Int64N(f.Frames())
+				n := 1 + random.IntN(5000)
 				if random.IntN(3) == 0 { // across the border of two segments
-					at = segment*int64(s.scan.first.samples()) - s.skip - int64(n/2)
+					first = segmentFrames*f.frameSamples() - f.skip - int64(n/2)
 				}
-				for _, from := range []*File{s, indexed} {
-					wantFrames(t, from, whole, at, n)
-				}
+				wantFrames(t, f, whole, first, n)
+				wantFrames(t, indexed, whole, first, n)
 			}
 		})
 	}
 }
 
-// wantFrames checks that n frames of a file, beginning with frame at, equal those in whole.
-func wantFrames(t *testing.T, f *File, whole []int16, at int64, n int) {
+// wantFrames checks that n frames of a file, from the given first frame, equal those in whole.
+func wantFrames(t *testing.T, f *File, whole []int16, first int64, n int) {
 	t.Helper()
 	got := make([]int16, n*f.Channels())
-	n, err := f.ReadFrames(got, at)
-	want := whole[at*int64(f.Channels()):]
+	want := whole[first*int64(f.Channels()):]
 	want = want[:min(len(want), len(got))]
-	if !slices.Equal(got[:n*f.Channels()], want) || (err != nil) != (len(want) < len(got)) {
-		t.Errorf("reading %d frames at %d (error %v) differs from reading the whole file", n, at, err)
+
+	n, err := f.ReadFrames(got, first)
+	if len(want) == len(got) && err != nil {
+		t.Errorf("reading frames at %d: %v, want no error before the end", first, err)
+	}
+	if len(want) < len(got) && err == nil {
+		t.Errorf("reading frames at %d, beyond the end: no error, want one", first)
+	}
+	if !slices.Equal(got[:n*f.Channels()], want) {
+		t.Errorf("reading %d frames at %d differs from reading the whole file", n, first)
 	}
 }
 
@@ -147,14 +155,21 @@ func TestSegmentsEqualOneDecoder(t *testing.T) {
 	wave := makeWave(t, 30)
 	for _, args := range []string{"-b 8 -m m --resample 24", "-b 128 -m j --resample 44.1"} {
 		f := open(t, lame(t, wave, args))
-		got := all(t, f)
-		d, w := newDecoder(), f.scan.walk()
-		var want []int16
-		for w.next() {
-			want = d.frame(w.frame, f.scan.at(w.at, w.frame.length), f.Channels(), want)
+		got := samplesOf(t, f)
+		if n := len(f.index.marks); n < 2 {
+			t.Errorf("%s: %d marks, want at least 2", args, n)
 		}
-		if len(f.index.marks) < 2 || !slices.Equal(got, want[int(f.skip)*f.Channels():][:len(got)]) {
-			t.Errorf("%s: %d segments differ from one decoder's audio, or are fewer than 2", args, len(f.index.marks))
+
+		var want []int16
+		d := newDecoder()
+		w := f.scan.walk()
+		for w.next() {
+			frame := f.scan.read(w.frameStart, w.frame.length)
+			want = d.frame(w.frame, frame, f.Channels(), want)
+		}
+		want = want[int(f.skip)*f.Channels():]
+		if !slices.Equal(got, want[:len(got)]) {
+			t.Errorf("%s: the samples of the segments differ from those of one decoder", args)
 		}
 	}
 }
@@ -162,10 +177,13 @@ func TestSegmentsEqualOneDecoder(t *testing.T) {
 // TestCutFiles shows that the audio before the cut is unchanged if a file is cut at any position.
 func TestCutFiles(t *testing.T) {
 	file := corpus(t, "speech_vbr_notag.mp3")
-	whole := all(t, open(t, file))
+	whole := samplesOf(t, open(t, file))
 	for cut := len(file) - 1; cut > 2000; cut -= 97 {
-		got := all(t, open(t, file[:cut]))
-		if len(got) >= len(whole) || !slices.Equal(got, whole[:len(got)]) {
+		got := samplesOf(t, open(t, file[:cut]))
+		if len(got) >= len(whole) {
+			t.Fatalf("cut at %d, there are %d samples, want fewer than %d", cut, len(got), len(whole))
+		}
+		if !slices.Equal(got, whole[:len(got)]) {
 			t.Fatalf("cut at %d, %d samples are not the beginning of the whole", cut, len(got))
 		}
 	}
@@ -175,28 +193,32 @@ func TestCutFiles(t *testing.T) {
 func TestLostFrames(t *testing.T) {
 	file := corpus(t, "speech_vbr_notag.mp3")
 	f := open(t, file)
-	whole := all(t, f)
+	whole := samplesOf(t, f)
 	w := f.scan.walk()
 	for range 30 {
 		w.next()
 	}
 
-	damaged := slices.Concat(file[:w.at], make([]byte, 100), file[w.at+int64(w.frame.length):])
-	got := all(t, open(t, damaged))
-	spf := f.scan.first.samples()
-	if len(got) != len(whole)-spf {
-		t.Fatalf("%d samples, want %d", len(got), len(whole)-spf)
+	damaged := slices.Concat(file[:w.frameStart], make([]byte, 100), file[w.frameStart+int64(w.frame.length):])
+	got := samplesOf(t, open(t, damaged))
+	frame := f.scan.first.samples()
+	if want := len(whole) - frame; len(got) != want {
+		t.Fatalf("%d samples, want %d", len(got), want)
 	}
-	if !slices.Equal(got[:29*spf], whole[:29*spf]) || !slices.Equal(got[60*spf:], whole[61*spf:]) {
-		t.Error("lost bytes change samples far from them")
+	if !slices.Equal(got[:29*frame], whole[:29*frame]) {
+		t.Error("the loss in frame 30 changes earlier frames")
+	}
+	if !slices.Equal(got[60*frame:], whole[61*frame:]) {
+		t.Error("the loss in frame 30 changes the frames from 61")
 	}
 }
 
 // TestDamagedIndex shows that an index is ignored if it is damaged, or belongs to another file.
 func TestDamagedIndex(t *testing.T) {
 	file := corpus(t, "speech_cbr32.mp3")
-	s := open(t, file)
-	want, index := all(t, s), s.Index()
+	f := open(t, file)
+	want := samplesOf(t, f)
+	index := f.Index()
 	for i := range index {
 		damaged := bytes.Clone(index)
 		damaged[i] ^= 0x10
@@ -205,10 +227,17 @@ func TestDamagedIndex(t *testing.T) {
 		}
 	}
 
-	other := slices.Concat(file, file)
-	f, err := Open(bytes.NewReader(other), int64(len(other)), func() ([]byte, error) { return index, nil })
-	if err != nil || f.Frames() <= s.Frames() || !slices.Equal(all(t, f)[:len(want)/2], want[:len(want)/2]) {
-		t.Errorf("Open with the index of another file = %v", err)
+	twice := slices.Concat(file, file)
+	wrongIndex := func() ([]byte, error) { return index, nil }
+	other, err := Open(bytes.NewReader(twice), int64(len(twice)), wrongIndex)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other.Frames() <= f.Frames() {
+		t.Errorf("%d frames with the index of another file, want more than its %d", other.Frames(), f.Frames())
+	}
+	if half := len(want) / 2; !slices.Equal(samplesOf(t, other)[:half], want[:half]) {
+		t.Error("the samples are different with the index of another file, want the same")
 	}
 }
 
@@ -216,16 +245,19 @@ func TestDamagedIndex(t *testing.T) {
 func TestLongIndex(t *testing.T) {
 	x := &index{step: 1}
 	for n := int64(0); n < 1<<20; n++ {
-		if x.first(int64(len(x.marks))) <= max(0, n*segment-preroll) {
-			x.add(0, &walker{at: n * 1000})
+		if x.frameOf(int64(len(x.marks))) <= max(0, n*segmentFrames-preroll) {
+			x.add(&walker{frameStart: n * 1000})
 		}
 	}
-	if len(x.marks) >= maxMarks || x.step < 8 {
-		t.Fatalf("%d marks, one for every %d segments, want fewer than maxMarks, for 8 or more", len(x.marks), x.step)
+	if n := len(x.marks); n >= maxMarks {
+		t.Errorf("%d marks, want fewer than %d", n, maxMarks)
+	}
+	if x.step < 8 {
+		t.Errorf("a mark every %d segments, want one every 8 or more", x.step)
 	}
 	for i, mark := range x.marks {
-		if mark>>1 != int64(i)*x.step*1000 {
-			t.Fatalf("mark %d is at frame %d, which is not a multiple of the step", i, mark>>1)
+		if got, want := mark>>1, int64(i)*x.step*1000; got != want {
+			t.Fatalf("mark %d is at position %d, want %d", i, got, want)
 		}
 	}
 }
@@ -253,82 +285,15 @@ func FuzzDecoder(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte, at, change uint16) {
 		file = bytes.Clone(file)
 		if n := int(at); n+1 < len(file) {
-			file[n], file[n+1] = file[n]^byte(change), file[n+1]^byte(change>>8)
+			file[n] ^= byte(change)
+			file[n+1] ^= byte(change >> 8)
 		}
 		bound.Check(t, len(file), func() {
 			s, err := Open(bytes.NewReader(file), int64(len(file)), nil)
 			if err != nil {
 				return
 			}
-			all(t, s)
+			samplesOf(t, s)
 		})
 	})
-}
-
-// corpus returns a file of the corpus.
-func corpus(t testing.TB, name string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("../testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-// open opens a file in memory.
-func open(t testing.TB, b []byte) *File {
-	t.Helper()
-	f, err := Open(bytes.NewReader(b), int64(len(b)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-// all returns all samples of a file.
-func all(t testing.TB, f *File) []int16 {
-	t.Helper()
-	samples := make([]int16, f.Frames()*int64(f.Channels()))
-	if n, err := f.ReadFrames(samples, 0); err != nil || int64(n) != f.Frames() {
-		t.Fatalf("ReadFrames = %d, %v, want %d frames", n, err, f.Frames())
-	}
-	return samples
-}
-
-// makeWave returns a WAV file of the given length, at 48 kHz with two channels.
-func makeWave(t testing.TB, seconds int) []byte {
-	t.Helper()
-	var raw bytes.Buffer
-	_ = binary.Write(&raw, binary.LittleEndian, makeClip(48000, 2, 48000*seconds).samples)
-	return ffmpeg(t, raw.Bytes(), "-f s16le -ar 48000 -ac 2 -i %in -f wav")
-}
-
-// ffmpeg returns the output of ffmpeg. In its arguments, %in stands for a file that contains in.
-func ffmpeg(t testing.TB, in []byte, args string) []byte {
-	t.Helper()
-	return program(t, "ffmpeg", in, "-v error "+args+" -")
-}
-
-// lame encodes a WAV file as MP3.
-func lame(t testing.TB, wave []byte, args string) []byte {
-	t.Helper()
-	return program(t, "lame", wave, "--quiet "+args+" %in -")
-}
-
-// program returns the output of a program. In its arguments, %in stands for a file that contains
-// in.
-func program(t testing.TB, name string, in []byte, args string) []byte {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "in")
-	if err := os.WriteFile(file, in, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c := exec.Command(tool(t, name), strings.Fields(strings.ReplaceAll(args, "%in", file))...)
-	var complaints bytes.Buffer
-	c.Stderr = &complaints
-	out, err := c.Output()
-	if err != nil {
-		t.Fatalf("%s %s: %v: %s", name, args, err, complaints.Bytes())
-	}
-	return out
 }

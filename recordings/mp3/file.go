@@ -17,8 +17,8 @@ var (
 )
 
 const (
-	// segment is the number of frames that one decoder decodes.
-	segment = 512
+	// segmentFrames is the number of frames that one decoder decodes.
+	segmentFrames = 512
 	// preroll is the number of frames before a segment at which its decoder starts. The bits of a
 	// frame may begin this many frames earlier, and its samples depend on the samples of the
 	// previous frame.
@@ -30,17 +30,19 @@ const (
 // Decoding a frame depends on earlier frames. The audio is therefore divided into segments. Each
 // segment has its own decoder, which starts some frames before the segment. Therefore, the samples
 // never depend on earlier reads.
+//
+// A position numbers samples of each channel, including those that are not played.
 type File struct {
 	scan   *scanner
 	index  *index
 	skip   int64 // samples at the start that are not played
 	frames int64 // samples that are played
 
-	segment int64 // number of the segment that is being decoded, or -1
-	walker  *walker
-	decoder *decoder
-	out     []int16 // samples of the current frame, interleaved
-	from    int64   // position of the first sample in out, counting samples that are not played
+	segment   int64 // number of the segment that is being decoded, or -1
+	walker    *walker
+	decoder   *decoder
+	samples   []int16 // samples of the current frame, interleaved
+	samplesAt int64   // position of the first of these samples
 }
 
 var _ Source = (*File)(nil)
@@ -59,7 +61,7 @@ func Open(r io.ReaderAt, end int64, index func() ([]byte, error)) (*File, error)
 		return nil, ErrNotMP3
 	}
 
-	f := &File{scan: m, segment: -1, from: 0}
+	f := &File{scan: m, segment: -1}
 	if index != nil {
 		b, err := index()
 		if err != nil {
@@ -68,10 +70,11 @@ func Open(r io.ReaderAt, end int64, index func() ([]byte, error)) (*File, error)
 		f.index = parseIndex(b, m.size)
 	}
 	if f.index == nil {
-		var err error
-		if f.index, err = newIndex(m); err != nil {
+		x, err := newIndex(m)
+		if err != nil {
 			return nil, err
 		}
+		f.index = x
 	}
 
 	if m.tag.delay > 0 || m.tag.padding > 0 {
@@ -117,44 +120,52 @@ func (f *File) ReadFrames(dst []int16, at int64) (n int, err error) {
 
 // decoded returns at least one sample, beginning at a position.
 func (f *File) decoded(position int64) ([]int16, error) {
-	spf := int64(f.scan.first.samples())
-	number := position / (segment * spf)
-	if number != f.segment || position < f.from {
-		f.begin(number)
+	number := position / (segmentFrames * f.frameSamples())
+	if number != f.segment || position < f.samplesAt {
+		f.startSegment(number)
 	}
-	for position >= f.from+int64(len(f.out)/f.Channels()) {
+	for position >= f.samplesEnd() {
 		f.decode()
 		if err := f.scan.err; err != nil {
 			f.segment = -1
 			return nil, err
 		}
 	}
-	return f.out[int(position-f.from)*f.Channels():], nil
+	return f.samples[int(position-f.samplesAt)*f.Channels():], nil
 }
 
-// begin starts a new decoder for a segment.
-func (f *File) begin(number int64) {
-	f.segment, f.decoder = number, newDecoder()
-	f.walker = f.index.walk(f.scan, number)
-	f.out = f.out[:0]
-	f.from = f.walker.frames * int64(f.scan.first.samples())
-	for f.walker.frames < number*segment-preroll && f.walker.next() {
-		f.from += int64(f.scan.first.samples())
+// frameSamples returns the number of samples of each channel in a frame of the file.
+func (f *File) frameSamples() int64 { return int64(f.scan.first.samples()) }
+
+// samplesEnd returns the position after the current frame.
+func (f *File) samplesEnd() int64 { return f.samplesAt + int64(len(f.samples)/f.Channels()) }
+
+// startSegment starts a new decoder for a segment.
+func (f *File) startSegment(number int64) {
+	f.segment = number
+	f.decoder = newDecoder()
+	f.walker = f.index.walkerBefore(f.scan, number)
+	for f.walker.frames < number*segmentFrames-preroll {
+		if !f.walker.next() {
+			break
+		}
 	}
+	f.samples = f.samples[:0]
+	f.samplesAt = f.walker.frames * f.frameSamples()
 }
 
-// decode decodes the next frame into f.out. After the end of the file, the frame is silent.
+// decode decodes the next frame. After the end of the file, the frame is silent.
 func (f *File) decode() {
-	f.from += int64(len(f.out) / f.Channels())
-	before := f.walker.after
+	f.samplesAt = f.samplesEnd()
+	previousEnd := f.walker.frameEnd
 	if !f.walker.next() {
-		f.out = f.out[:f.scan.first.samples()*f.Channels()]
-		clear(f.out)
+		f.samples = f.samples[:f.scan.first.samples()*f.Channels()]
+		clear(f.samples)
 		return
 	}
-	if f.walker.at != before {
+	if f.walker.frameStart != previousEnd {
 		f.decoder.forget()
 	}
-	frame := f.scan.at(f.walker.at, f.walker.frame.length)
-	f.out = f.decoder.frame(f.walker.frame, frame, f.Channels(), f.out[:0])
+	frame := f.scan.read(f.walker.frameStart, f.walker.frame.length)
+	f.samples = f.decoder.frame(f.walker.frame, frame, f.Channels(), f.samples[:0])
 }

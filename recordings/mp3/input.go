@@ -13,9 +13,9 @@ type input struct {
 	frames int64
 	back   int         // number of frames that remain available before the requested frame
 	block  [][]float32 // one slice per channel
-	from   int64       // first frame in block
-	have   int         // number of frames in block
-	wide   []int16     // interleaved frames from src
+	first  int64       // first frame in block
+	held   int         // number of frames in block
+	read   []int16     // interleaved frames from src
 }
 
 // blockFrames is the minimum number of frames in a block. Reading this many costs little per frame,
@@ -24,78 +24,96 @@ const blockFrames = 4096
 
 // newInput returns an input for src. A call of samples may request at most back frames.
 func newInput(src Source, back int) *input {
-	in := &input{src: src, frames: src.Frames(), back: back, block: make([][]float32, src.Channels())}
 	size := max(blockFrames, 2*back)
+	in := &input{
+		src:    src,
+		frames: src.Frames(),
+		back:   back,
+		block:  make([][]float32, src.Channels()),
+		read:   make([]int16, size*src.Channels()),
+	}
 	for ch := range in.block {
 		in.block[ch] = make([]float32, size)
 	}
-	in.wide = make([]int16, size*len(in.block))
 	return in
 }
 
 // samples returns n samples of a channel, beginning with frame at, which may be negative. They are
 // valid until the next call.
 func (in *input) samples(ch int, at int64, n int) ([]float32, error) {
-	if at < in.from || at+int64(n) > in.from+int64(in.have) {
+	if at < in.first || at+int64(n) > in.first+int64(in.held) {
 		if err := in.fetch(at); err != nil {
 			return nil, err
 		}
 	}
-	return in.block[ch][at-in.from:][:n], nil
+	return in.block[ch][at-in.first:][:n], nil
 }
 
 // fetch fills the block, which begins in.back frames before at.
 func (in *input) fetch(at int64) error {
-	from, kept := at-int64(in.back), 0
-	if end := in.from + int64(in.have); from >= in.from && from < end {
-		kept = int(end - from)
-		for _, x := range in.block {
-			copy(x, x[in.have-kept:in.have])
+	first, kept := at-int64(in.back), 0
+	if end := in.first + int64(in.held); first >= in.first && first < end {
+		kept = int(end - first)
+		for _, samples := range in.block {
+			copy(samples, samples[in.held-kept:in.held])
 		}
 	}
 
-	in.have = 0
-	if err := in.fill(from, kept); err != nil {
-		return fmt.Errorf("reading samples from frame %d: %w", max(0, from+int64(kept)), err)
+	in.held = 0 // if reading fails, the block is useless
+	if err := in.fill(first, kept); err != nil {
+		return fmt.Errorf("reading samples from frame %d: %w", max(0, first+int64(kept)), err)
 	}
-	in.from, in.have = from, len(in.block[0])
+	in.first = first
+	in.held = len(in.block[0])
 	return nil
 }
 
-// fill reads the block that begins with frame from. have is the number of frames that the block
-// already contains.
-func (in *input) fill(from int64, have int) error {
+// fill reads the block that begins with the given first frame, and that already contains kept
+// frames.
+func (in *input) fill(first int64, kept int) error {
 	size := len(in.block[0])
-	for have < size {
-		at := from + int64(have)
-		if at < 0 || at >= in.frames {
-			end := size
-			if at < 0 {
-				end = int(min(int64(size), -from))
+	for filled := kept; filled < size; {
+		at := first + int64(filled)
+		switch {
+		case at < 0:
+			filled = in.silence(filled, int(min(int64(size), -first)))
+		case at >= in.frames:
+			filled = in.silence(filled, size)
+		default:
+			n, err := in.readInto(filled, at)
+			if err != nil {
+				return err
 			}
-			for _, x := range in.block {
-				clear(x[have:end])
-			}
-			have = end
-			continue
+			filled += n
 		}
-
-		channels := len(in.block)
-		want := int(min(int64(size-have), in.frames-at))
-		n, err := in.src.ReadFrames(in.wide[:want*channels], at)
-		if n <= 0 {
-			if err == nil || errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return err
-		}
-
-		for ch, x := range in.block {
-			for i := range n {
-				x[have+i] = float32(in.wide[i*channels+ch])
-			}
-		}
-		have += n
 	}
 	return nil
+}
+
+// silence clears a part of the block, and returns its end.
+func (in *input) silence(from, to int) int {
+	for _, samples := range in.block {
+		clear(samples[from:to])
+	}
+	return to
+}
+
+// readInto reads frames from the source, beginning with frame at, into the block, beginning at
+// offset. It returns the number of frames, which is at least 1.
+func (in *input) readInto(offset int, at int64) (int, error) {
+	channels := len(in.block)
+	wanted := int(min(int64(len(in.block[0])-offset), in.frames-at))
+	n, err := in.src.ReadFrames(in.read[:wanted*channels], at)
+	if n <= 0 {
+		if err == nil || errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return 0, err
+	}
+	for ch, samples := range in.block {
+		for i := range n {
+			samples[offset+i] = float32(in.read[i*channels+ch])
+		}
+	}
+	return n, nil
 }

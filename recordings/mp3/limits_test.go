@@ -3,6 +3,7 @@ package mp3
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"testing"
@@ -32,35 +33,43 @@ func (l *long) ReadFrames(dst []int16, at int64) (int, error) {
 	if l.last == 0 {
 		l.first = at
 	}
-	l.first, l.last = min(l.first, at), max(l.last, at+int64(n))
+	l.first = min(l.first, at)
+	l.last = max(l.last, at+int64(n))
 	return n, nil
 }
 
 // TestLongLengths encodes hours and years of audio. The size must be correct, and reading the end
 // of the stream must read only the end of the source.
 func TestLongLengths(t *testing.T) {
-	for _, f := range rates {
-		for _, frames := range []int64{10 * 3600 * int64(f.rate), 1 << 40} {
-			src := &long{rate: f.rate, channels: 2, frames: frames}
-			s := newStream(t, src)
-			seconds := float64(frames) / float64(f.rate)
-			if got, want := float64(s.Size()), seconds*float64(f.stereo)*125; math.Abs(got-want) > 0.001*want {
-				t.Errorf("%d frames of %d a second are %.0f bytes, want about %.0f", frames, f.rate, got, want)
-			}
+	for _, r := range rates {
+		for _, frames := range []int64{10 * 3600 * int64(r.rate), 1 << 40} {
+			t.Run(fmt.Sprintf("%d frames at %d Hz", frames, r.rate), func(t *testing.T) {
+				src := &long{rate: r.rate, channels: 2, frames: frames}
+				s := newStream(t, src)
+				seconds := float64(frames) / float64(r.rate)
+				got, want := float64(s.Size()), seconds*float64(r.stereo)*125
+				if math.Abs(got-want) > 0.001*want {
+					t.Errorf("%.0f bytes, want about %.0f", got, want)
+				}
 
-			if _, err := s.Seek(-100, io.SeekEnd); err != nil {
-				t.Fatal(err)
-			}
-			if src.last != 0 {
-				t.Errorf("New and Seek read samples, want none")
-			}
+				if _, err := s.Seek(-100, io.SeekEnd); err != nil {
+					t.Fatal(err)
+				}
+				if src.last != 0 {
+					t.Errorf("New and Seek read samples, want none")
+				}
 
-			if tail, err := io.ReadAll(s); err != nil || len(tail) != 100 {
-				t.Errorf("reading the last 100 bytes returned %d bytes, %v", len(tail), err)
-			}
-			if src.last != frames || src.first < frames-20000 {
-				t.Errorf("the last 100 bytes need the frames %d to %d of %d, want few", src.first, src.last, frames)
-			}
+				tail, err := io.ReadAll(s)
+				if err != nil || len(tail) != 100 {
+					t.Errorf("reading the last 100 bytes returns %d bytes, %v, want 100", len(tail), err)
+				}
+				if src.last != frames {
+					t.Errorf("the last 100 bytes read up to frame %d, want %d", src.last, frames)
+				}
+				if earliest := frames - 20000; src.first < earliest {
+					t.Errorf("the last 100 bytes read from frame %d, want at least %d", src.first, earliest)
+				}
+			})
 		}
 	}
 }
@@ -70,32 +79,46 @@ func TestLongLengths(t *testing.T) {
 func TestFirstRead(t *testing.T) {
 	src := &long{rate: 8000, channels: 1, frames: 1 << 20}
 	s := newStream(t, src)
-	room := make([]byte, 1<<20)
-	if n, err := s.Read(room); n == 0 || n > len(id3)+int(s.f.size) || err != nil || src.last != 0 {
-		t.Errorf("the first read is %d bytes, %v, and reads %d frames, want one MP3 frame and none", n, err, src.last)
+	buf := make([]byte, 1<<20)
+	n, err := s.Read(buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if limit := len(id3) + int(s.f.size); n == 0 || n > limit {
+		t.Errorf("the first Read returns %d bytes, want 1 to %d", n, limit)
+	}
+	if src.last != 0 {
+		t.Errorf("the first Read reads %d frames of the source, want none", src.last)
 	}
 
 	for range 20 {
 		before := s.pos
-		if n, err := s.Read(room); err != nil || int64(n) > (maxAhead+1)*s.f.size {
-			t.Fatalf("reading at %d: %d bytes, %v, want at most maxAhead frames", before, n, err)
+		n, err := s.Read(buf)
+		if err != nil {
+			t.Fatalf("reading at %d: %v", before, err)
 		}
-		if allowed := (s.pos/s.f.size+2)*576 + 2*blockFrames; src.last > allowed {
-			t.Fatalf("%d bytes need %d frames, want at most %d", s.pos, src.last, allowed)
+		if limit := (maxAhead + 1) * s.f.size; int64(n) > limit {
+			t.Fatalf("reading at %d: %d bytes, want at most %d", before, n, limit)
+		}
+		if limit := (s.pos/s.f.size+2)*576 + 2*blockFrames; src.last > limit {
+			t.Fatalf("%d bytes need %d frames, want at most %d", s.pos, src.last, limit)
 		}
 	}
 }
 
 func TestRefused(t *testing.T) {
-	tests := []struct {
-		rate, channels int
-		frames         int64
-	}{{0, 1, 1}, {-8000, 1, 1}, {999, 1, 1}, {4 << 30, 1, 1}, {8000, 0, 1}, {8000, -1, 1}, {8000, 3, 1},
-		{8000, 1, -1}}
-	for _, tt := range tests {
-		src := &long{rate: tt.rate, channels: tt.channels, frames: tt.frames}
-		if _, err := New(src); !errors.Is(err, ErrSource) {
-			t.Errorf("New(%+v) = %v, want ErrSource", tt, err)
+	for _, src := range []long{
+		{rate: 0, channels: 1, frames: 1},
+		{rate: -8000, channels: 1, frames: 1},
+		{rate: 999, channels: 1, frames: 1},
+		{rate: 4 << 30, channels: 1, frames: 1},
+		{rate: 8000, channels: 0, frames: 1},
+		{rate: 8000, channels: -1, frames: 1},
+		{rate: 8000, channels: 3, frames: 1},
+		{rate: 8000, channels: 1, frames: -1},
+	} {
+		if _, err := New(&src); !errors.Is(err, ErrSource) {
+			t.Errorf("New(%+v) = %v, want ErrSource", src, err)
 		}
 	}
 }
@@ -117,7 +140,8 @@ func TestFailingSource(t *testing.T) {
 		}
 
 		src.err = nil
-		if n, err := io.Copy(io.Discard, s); err != nil || n == 0 {
+		n, err := io.Copy(io.Discard, s)
+		if err != nil || n == 0 {
 			t.Errorf("a recovered source at %d returns %d bytes, %v, want the rest", rate, n, err)
 		}
 	}
@@ -152,8 +176,7 @@ func FuzzStream(f *testing.F) {
 	// as long.
 	bound := fuzzcost.Bound{CPU: 30 * time.Millisecond, CPUPerByte: 10 * time.Microsecond, Heap: 8 << 20, PerByte: 64}
 	f.Fuzz(func(t *testing.T, rate, channels int, data []byte) {
-		src := &clip{rates[uint(rate)%9].rate, 1 + int(uint(channels)%2), nil}
-
+		src := &clip{rate: rates[uint(rate)%9].rate, channels: 1 + int(uint(channels)%2)}
 		for len(data) >= 2*src.channels && len(src.samples) < 1<<15 {
 			for range src.channels {
 				src.samples = append(src.samples, int16(data[0])|int16(data[1])<<8)
@@ -167,8 +190,12 @@ func FuzzStream(f *testing.F) {
 			if _, err := s.Seek(int64(len(whole)/2), io.SeekStart); err != nil {
 				t.Fatal(err)
 			}
-			if half, err := io.ReadAll(s); err != nil || !bytes.Equal(half, whole[len(whole)/2:]) {
-				t.Errorf("the second half differs: %v", err)
+			half, err := io.ReadAll(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(half, whole[len(whole)/2:]) {
+				t.Error("the second half differs from that of the whole stream")
 			}
 		})
 	})

@@ -54,7 +54,12 @@ type format struct {
 
 // rates lists the sample rates of Layer III with their bit rates. At these bit rates, telephone
 // audio sounds unchanged, and players and vendors expect them.
-var rates = []struct{ rate, mono, stereo, version, bits int }{
+var rates = []struct {
+	rate         int
+	mono, stereo int // kilobits per second
+	version      int // as in the header
+	bits         int // sampling frequency as in the header
+}{
 	{8000, 32, 64, 0, 2},
 	{11025, 40, 64, 0, 0},
 	{12000, 40, 64, 0, 1},
@@ -82,17 +87,24 @@ func formatOf(rate, channels int) (*format, error) {
 		return nil, fmt.Errorf("%w: %d channels", ErrSource, channels)
 	}
 
-	r := rates[len(rates)-1]
-	for i := range rates {
-		if rates[i].rate*100 >= rate*95 {
-			r = rates[i]
+	chosen := rates[len(rates)-1]
+	for _, r := range rates {
+		if r.rate*100 >= rate*95 {
+			chosen = r
 			break
 		}
 	}
 
-	f := &format{rate: r.rate, channels: 1, kbits: r.mono, version: r.version, rateBits: r.bits, granules: 1}
+	f := &format{
+		rate:     chosen.rate,
+		channels: channels,
+		kbits:    chosen.mono,
+		version:  chosen.version,
+		rateBits: chosen.bits,
+		granules: 1,
+	}
 	if channels == 2 {
-		f.channels, f.kbits = 2, r.stereo
+		f.kbits = chosen.stereo
 	}
 	if f.mpeg1() {
 		f.granules = 2
@@ -100,7 +112,8 @@ func formatOf(rate, channels int) (*format, error) {
 
 	f.bands = bandsOf(f.version, f.rateBits)
 	slots := int64(f.granules) * 72 * 1000 * int64(f.kbits) // ISO 11172-3, 2.4.3.1
-	f.size, f.rest = slots/int64(f.rate), slots%int64(f.rate)
+	f.size = slots / int64(f.rate)
+	f.rest = slots % int64(f.rate)
 	return f, nil
 }
 

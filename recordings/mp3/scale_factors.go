@@ -9,11 +9,6 @@ type factors struct {
 	short   int           // first band of short blocks
 }
 
-// scaleLengths holds the lengths of scale factors in MPEG-1, for the lower and the upper bands (ISO
-// 11172-3, 2.4.2.7).
-var scaleLengths = [16][2]int{{0, 0}, {0, 1}, {0, 2}, {0, 3}, {3, 0}, {1, 1}, {1, 2}, {1, 3},
-	{2, 1}, {2, 2}, {2, 3}, {3, 1}, {3, 2}, {3, 3}, {4, 2}, {4, 3}}
-
 // scaleCounts contains the number of scale factors of each length in MPEG-2, for long, short and
 // mixed blocks (ISO 13818-3, 2.4.3.2). The last three rows apply to intensity positions.
 var scaleCounts = [6][3][4]int{
@@ -50,18 +45,17 @@ func (f *factors) count() int { return f.long + 3*max(0, 12-f.short) }
 func (f *factors) read1(r *bitReader, l *layout, share uint8) {
 	f.prepare(l, true)
 	lengths := scaleLengths[l.compress]
-	if l.kind != short {
-		for group, to := range [4]int{6, 11, 16, 21} {
-			if share>>(3-group)&1 == 1 {
-				continue
-			}
-			from := [4]int{0, 6, 11, 16}[group]
-			f.take(r, from, to, lengths[group/2])
-		}
-	} else {
+	if l.kind == short {
 		lower := f.long + 3*(6-f.short)
 		f.take(r, 0, lower, lengths[0])
 		f.take(r, lower, f.count(), lengths[1])
+	} else {
+		borders := [5]int{0, 6, 11, 16, 21}
+		for group := range 4 {
+			if share>>(3-group)&1 == 0 {
+				f.take(r, borders[group], borders[group+1], lengths[group/2])
+			}
+		}
 	}
 
 	for i := range f.count() {

@@ -40,7 +40,12 @@ func Scan(r io.ReaderAt, size int64, search bool) (f Facts, ok bool, err error) 
 	if !m.begin(search) {
 		return f, false, m.err
 	}
-	f = Facts{Rate: m.first.rate, Channels: m.first.channels, Offset: m.start, Length: m.size - m.start}
+	f = Facts{
+		Rate:     m.first.rate,
+		Channels: m.first.channels,
+		Offset:   m.start,
+		Length:   m.size - m.start,
+	}
 
 	// The tag contains the number of frames. The frames are still counted, because the price
 	// depends on their number, and the tag may be wrong.
@@ -51,7 +56,8 @@ func Scan(r io.ReaderAt, size int64, search bool) (f Facts, ok bool, err error) 
 		return Facts{}, false, m.err
 	}
 
-	f.Frames, f.Junk = m.played(w.frames), w.junk
+	f.Frames = m.played(w.frames)
+	f.Junk = w.junk
 	if m.tag.covers(f.Length) && m.tag.frames != w.frames {
 		f.Claimed = m.played(m.tag.frames)
 	}
@@ -73,7 +79,7 @@ type scanner struct {
 
 	offset int64 // position of window in the file
 	window []byte
-	err    error // error from reading; after it, at returns nil
+	err    error // error from reading; after it, read returns nil
 }
 
 func newScanner(r io.ReaderAt, size int64) *scanner {
@@ -90,19 +96,19 @@ func (m *scanner) begin(search bool) bool {
 	return m.err == nil
 }
 
-// at returns the n bytes at offset. If the file has fewer or cannot be read, it returns nil.
-func (m *scanner) at(offset int64, n int) []byte {
+// read returns the n bytes at offset. If the file has fewer or cannot be read, it returns nil.
+func (m *scanner) read(offset int64, n int) []byte {
 	if m.err != nil || offset < 0 || offset+int64(n) > m.size {
 		return nil
 	}
 	if offset < m.offset || offset+int64(n) > m.offset+int64(len(m.window)) {
 		m.offset = offset
 		window := m.window[:min(windowSize, m.size-offset)]
-		read, err := m.file.ReadAt(window, offset)
+		have, err := m.file.ReadAt(window, offset)
 		if err != nil && !errors.Is(err, io.EOF) {
 			m.err = fmt.Errorf("reading MP3: %w", err)
 		}
-		m.window = window[:read]
+		m.window = window[:have]
 	}
 	if len(m.window) < n { // reading failed, or the file is shorter than m.size
 		return nil
@@ -112,10 +118,10 @@ func (m *scanner) at(offset int64, n int) []byte {
 
 // dropTail excludes an ID3v1 tag, and an APE tag before it, from m.size.
 func (m *scanner) dropTail() {
-	if b := m.at(m.size-128, 128); bytes.HasPrefix(b, []byte("TAG")) {
+	if b := m.read(m.size-128, 128); bytes.HasPrefix(b, []byte("TAG")) {
 		m.size -= 128
 	}
-	if b := m.at(m.size-32, 32); bytes.HasPrefix(b, []byte("APETAGEX")) {
+	if b := m.read(m.size-32, 32); bytes.HasPrefix(b, []byte("APETAGEX")) {
 		length := int64(binary.LittleEndian.Uint32(b[12:]))
 		if binary.LittleEndian.Uint32(b[20:])&(1<<31) != 0 {
 			length += 32 // the header of the tag
@@ -128,9 +134,10 @@ func (m *scanner) dropTail() {
 
 // skipID3 returns the position after the ID3v2 tags at the start. It ignores a tag that
 // extends past the end of the file.
-func (m *scanner) skipID3() (at int64) {
+func (m *scanner) skipID3() int64 {
+	var at int64
 	for range 4 {
-		b := m.at(at, 10)
+		b := m.read(at, 10)
 		if !bytes.HasPrefix(b, []byte("ID3")) || (b[6]|b[7]|b[8]|b[9])&0x80 != 0 {
 			break
 		}
@@ -182,109 +189,4 @@ func (m *scanner) chains(f header, at int64, n int) bool {
 }
 
 // header returns the header of the frame at a position.
-func (m *scanner) header(at int64) (header, bool) { return parseHeader(m.at(at, 4)) }
-
-// A walker visits the frames of a file, except the frame that only contains the tag.
-type walker struct {
-	*scanner
-	frame  header
-	at     int64 // position of frame
-	after  int64 // position of the end of frame
-	frames int64 // number of frames visited
-	junk   int64 // number of bytes between the frames visited
-	skip   bool  // the next frame holds the tag
-}
-
-// walk returns a walker that begins at the first frame.
-func (m *scanner) walk() *walker { return &walker{scanner: m, after: m.start, skip: m.tag.there} }
-
-// next goes to the next frame. It returns false at the end of the file, or after too many bytes
-// between frames.
-func (w *walker) next() bool {
-	at := w.after
-	for at < w.size && w.junk <= w.size/junkShare {
-		f, ok := w.header(at)
-		end := at + int64(f.length)
-		if !ok || !f.like(w.first) || end < w.size && w.junk > 0 && !w.chains(f, at, 2) {
-			next := w.sync(at + 1)
-			at, w.junk = next, w.junk+next-at
-			continue
-		}
-		if w.skip {
-			at, w.skip = end, false
-			continue
-		}
-
-		w.frame, w.at, w.after = f, at, end
-		if end > w.size { // the file was cut
-			return false
-		}
-		w.frames++
-		return true
-	}
-	w.after = w.size
-	return false
-}
-
-// sync returns the first position, beginning with at, where a frame may begin. If there is no such
-// position, it returns the size of the file.
-func (m *scanner) sync(at int64) int64 {
-	for at < m.size {
-		b := m.at(at, int(min(m.size-at, 512)))
-		if len(b) == 0 {
-			return m.size
-		}
-		if i := bytes.IndexByte(b, 0xFF); i >= 0 {
-			return at + int64(i)
-		}
-		at += int64(len(b))
-	}
-	return m.size
-}
-
-// A tag describes the whole stream. Encoders write it into the first frame.
-type tag struct {
-	there   bool
-	frames  int64 // number of frames after the tag
-	bytes   int64 // length of the stream, including the tag
-	delay   int64 // samples that the encoder added at the start
-	padding int64 // samples that it added at the end
-}
-
-// covers reports whether the stream still has the length in the tag. The tag's number of frames
-// must also fit into this length.
-func (t tag) covers(bytes int64) bool {
-	return t.there && t.bytes == bytes && t.frames > 0 && t.frames <= bytes/shortest
-}
-
-// readTag parses a tag that was written by Xing or LAME.
-func (m *scanner) readTag() (t tag) {
-	b := m.at(m.start, min(m.first.length, 200))
-	side := 4 + m.first.sideInfo()
-	if len(b) < side+8 || string(b[side:side+4]) != "Xing" && string(b[side:side+4]) != "Info" {
-		return t
-	}
-	t.there = true
-
-	fields := binary.BigEndian.Uint32(b[side+4:])
-	b = b[side+8:]
-	for _, field := range []struct {
-		bit   uint32
-		bytes int
-		to    *int64
-	}{{1, 4, &t.frames}, {2, 4, &t.bytes}, {4, 100, nil}, {8, 4, nil}} {
-		if fields&field.bit == 0 || len(b) < field.bytes {
-			continue
-		}
-		if field.to != nil {
-			*field.to = int64(binary.BigEndian.Uint32(b))
-		}
-		b = b[field.bytes:]
-	}
-
-	if len(b) >= 24 && (string(b[:4]) == "LAME" || string(b[:3]) == "Lav") {
-		both := binary.BigEndian.Uint32(b[20:]) // twelve bits each, after another field of one byte
-		t.delay, t.padding = int64(both>>12&0xFFF), int64(both&0xFFF)
-	}
-	return t
-}
+func (m *scanner) header(at int64) (header, bool) { return parseHeader(m.read(at, 4)) }

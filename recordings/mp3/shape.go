@@ -134,9 +134,9 @@ var amplifiers = func() (a [512]float32) {
 	return a
 }()
 
-// lengths1 contains the number of bits per scale factor in the first and second group in MPEG-1, by
-// scalefac_compress (ISO 11172-3, 2.4.2.7).
-var lengths1 = [16][2]int{
+// scaleLengths contains the lengths of scale factors in MPEG-1 in bits, for the lower and the upper
+// bands, by scalefac_compress (ISO 11172-3, 2.4.2.7).
+var scaleLengths = [16][2]int{
 	{0, 0}, {0, 1}, {0, 2}, {0, 3}, {3, 0}, {1, 1}, {1, 2}, {1, 3},
 	{2, 1}, {2, 2}, {2, 3}, {3, 1}, {3, 2}, {3, 3}, {4, 2}, {4, 3},
 }
@@ -147,39 +147,52 @@ type group struct{ to, length int }
 // pack finds the shortest coding of the scale factors.
 func (g *granule) pack(mpeg1 bool, scaled int) {
 	if mpeg1 {
-		first := 11
-		if g.kind == short {
-			first = 18
-		}
-		a, b := g.width(0, first), g.width(first, scaled)
-		best := 1 << 20
-		for i, l := range lengths1 {
-			if n := l[0]*first + l[1]*(scaled-first); l[0] >= a && l[1] >= b && n < best {
-				best, g.compress = n, i
-				g.groups = [4]group{{first, l[0]}, {scaled, l[1]}, {scaled, 0}, {scaled, 0}}
-			}
-		}
-		g.sfBits = best
-		return
+		g.pack1(scaled)
+	} else {
+		g.pack2()
 	}
+}
 
-	// MPEG-2 has four groups, and each has its own length.
-	g.groups = [4]group{{to: 6}, {to: 11}, {to: 16}, {to: 21}} // ISO 13818-3, 2.4.3.2
+// pack1 packs the scale factors for MPEG-1, where two groups share a list of possible lengths.
+func (g *granule) pack1(scaled int) {
+	lower := 11
 	if g.kind == short {
-		g.groups = [4]group{{to: 9}, {to: 18}, {to: 27}, {to: 36}}
+		lower = 18
+	}
+	lowerWidth := g.width(0, lower)
+	upperWidth := g.width(lower, scaled)
+
+	g.sfBits = 1 << 20
+	for i, lengths := range scaleLengths {
+		if lengths[0] < lowerWidth || lengths[1] < upperWidth {
+			continue
+		}
+		bits := lengths[0]*lower + lengths[1]*(scaled-lower)
+		if bits < g.sfBits {
+			g.sfBits = bits
+			g.compress = i
+			g.groups = [4]group{{lower, lengths[0]}, {scaled, lengths[1]}, {scaled, 0}, {scaled, 0}}
+		}
+	}
+}
+
+// pack2 packs the scale factors for MPEG-2, where each of four groups has its own length (ISO
+// 13818-3, 2.4.3.2).
+func (g *granule) pack2() {
+	borders := [5]int{0, 6, 11, 16, 21}
+	if g.kind == short {
+		borders = [5]int{0, 9, 18, 27, 36}
 	}
 
-	from := 0
+	var lengths [4]int
 	g.sfBits = 0
-	for i := range g.groups {
-		l := &g.groups[i]
-		l.length = g.width(from, l.to)
-		g.sfBits += l.length * (l.to - from)
-		from = l.to
+	for i := range lengths {
+		from, to := borders[i], borders[i+1]
+		lengths[i] = g.width(from, to)
+		g.groups[i] = group{to, lengths[i]}
+		g.sfBits += lengths[i] * (to - from)
 	}
-	l := &g.groups
-
-	g.compress = (l[0].length*5+l[1].length)<<4 | l[2].length<<2 | l[3].length
+	g.compress = (lengths[0]*5+lengths[1])<<4 | lengths[2]<<2 | lengths[3]
 }
 
 // width returns the number of bits that the largest scale factor in the range needs.

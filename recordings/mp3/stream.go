@@ -82,7 +82,7 @@ func (s *Stream) Read(p []byte) (n int, err error) {
 		return 0, io.EOF
 	}
 	for i := 0; i < s.ahead && n < len(p) && s.pos < s.size; i++ {
-		part, err := s.at(s.pos)
+		part, err := s.bytesAt(s.pos)
 		if err != nil {
 			return n, err
 		}
@@ -94,8 +94,8 @@ func (s *Stream) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// at returns the bytes from pos to the end of the frame that contains pos.
-func (s *Stream) at(pos int64) ([]byte, error) {
+// bytesAt returns the bytes from pos to the end of the frame that contains pos.
+func (s *Stream) bytesAt(pos int64) ([]byte, error) {
 	if pos < int64(len(id3)) {
 		return []byte(id3[pos:]), nil
 	}
