@@ -8,40 +8,39 @@ import (
 	"testing"
 )
 
-// audioFiles returns ten seconds of noise in each codec, with their facts.
-func audioFiles(t testing.TB) map[string]struct {
+// An audioFile is a file in memory, with its facts.
+type audioFile struct {
 	file  []byte
 	facts Facts
-} {
+}
+
+// audioFiles returns ten seconds of noise in each codec.
+func audioFiles(t testing.TB) map[string]audioFile {
 	t.Helper()
 	random := rand.New(rand.NewPCG(11, 12))
-
 	noise := make([]byte, 400_000)
 	for i := range noise {
 		noise[i] = byte(random.Uint32())
 	}
 
-	made := map[string]struct {
-		file  []byte
-		facts Facts
-	}{}
-
+	files := make(map[string]audioFile)
 	for codec, file := range longFiles(t, 10) {
-		made[codec] = struct {
-			file  []byte
-			facts Facts
-		}{file, factsOf(t, codec, file)}
+		files[codec] = audioFile{file, factsOf(t, codec, file)}
 	}
-
-	le := binary.LittleEndian
 	for codec, format := range map[string]struct{ tag, align, bits uint16 }{
-		"pcm_u8": {tagPCM, 1, 8}, "pcm_s16le": {tagPCM, 2, 16}, "pcm_s24le": {tagPCM, 3, 24},
-		"pcm_s32le": {tagPCM, 4, 32},
-		"pcm_f32le": {tagFloat, 4, 32}, "pcm_f64le": {tagFloat, 8, 64}, "mulaw": {tagMuLaw, 1, 8},
+		"pcm_u8":        {tagPCM, 1, 8},
+		"pcm_s16le":     {tagPCM, 2, 16},
+		"pcm_s24le":     {tagPCM, 3, 24},
+		"pcm_s32le":     {tagPCM, 4, 32},
+		"pcm_f32le":     {tagFloat, 4, 32},
+		"pcm_f64le":     {tagFloat, 8, 64},
+		"mulaw":         {tagMuLaw, 1, 8},
 		"alaw":          {tagALaw, 1, 8},
-		"adpcm_ima_wav": {tagIMAADPCM, 256, 4}, "adpcm_ms": {tagMSADPCM, 256, 4},
+		"adpcm_ima_wav": {tagIMAADPCM, 256, 4},
+		"adpcm_ms":      {tagMSADPCM, 256, 4},
 	} {
 		const channels, rate = 1, 8000
+		le := binary.LittleEndian
 		fmtChunk := le.AppendUint16(nil, format.tag)
 		fmtChunk = le.AppendUint16(fmtChunk, channels)
 		fmtChunk = le.AppendUint32(fmtChunk, rate)
@@ -53,16 +52,29 @@ func audioFiles(t testing.TB) map[string]struct {
 		data := noise[:blocks*int(format.align)]
 		file := []byte(riff(piece("fmt ", string(fmtChunk)), piece("data", string(data))))
 		facts, err := Parse(bytes.NewReader(file), int64(len(file)))
-		if err != nil || facts.Codec != codec {
-			t.Fatalf("%s: %+v, %v", codec, facts, err)
+		if err != nil {
+			t.Fatalf("%s: %v", codec, err)
 		}
-		made[codec] = struct {
-			file  []byte
-			facts Facts
-		}{file, facts}
+		if facts.Codec != codec {
+			t.Fatalf("the codec is %s, want %s", facts.Codec, codec)
+		}
+		files[codec] = audioFile{file, facts}
 	}
+	return files
+}
 
-	return made
+// readOnce reads a view from start to end, in pieces.
+func readOnce(t testing.TB, v *View, buf []byte) {
+	t.Helper()
+	for {
+		_, err := v.Read(buf)
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // BenchmarkView reads views from start to end. MB/s counts the bytes of the view.
@@ -79,15 +91,10 @@ func BenchmarkView(b *testing.B) {
 				if _, err := v.Seek(0, io.SeekStart); err != nil {
 					b.Fatal(err)
 				}
-				for {
-					if _, err := v.Read(buf); err == io.EOF {
-						break
-					} else if err != nil {
-						b.Fatal(err)
-					}
-				}
+				readOnce(b, v, buf)
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(int64(b.N)*s.Frames()), "ns/frame")
+			frames := int64(b.N) * s.Frames()
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(frames), "ns/frame")
 		})
 	}
 }
@@ -99,10 +106,11 @@ func TestReadingAllocatesNothing(t *testing.T) {
 		for _, source := range []Source{s, Leg(s, 1)} {
 			v := NewView(source)
 			readView(t, source)
-			buf, at := make([]byte, 10_000), int64(0)
+			buf := make([]byte, 10_000)
+			var offset int64
 			allocated := testing.AllocsPerRun(50, func() {
-				at = (at + 33_333) % (v.Size() - int64(len(buf)))
-				if _, err := v.Seek(at, io.SeekStart); err != nil {
+				offset = (offset + 33_333) % (v.Size() - int64(len(buf)))
+				if _, err := v.Seek(offset, io.SeekStart); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := io.ReadFull(v, buf); err != nil {
@@ -121,18 +129,13 @@ func TestReadingAllocatesNothing(t *testing.T) {
 func TestReadingOnReadsOnce(t *testing.T) {
 	for codec, audio := range audioFiles(t) {
 		s, read := mustOpen(t, audio.file, audio.facts, nil)
-		v := NewView(s)
-		for buf := make([]byte, 1001); ; {
-			if _, err := v.Read(buf); err == io.EOF {
-				break
-			} else if err != nil {
-				t.Fatal(err)
-			}
-		}
+		readOnce(t, NewView(s), make([]byte, 1001))
+
 		// With codecs whose samples are independent, a frame that is split across two reads is read
 		// from the file twice.
-		if most := len(audio.file) + len(audio.file)/50 + windowBytes; read.bytes > most {
-			t.Errorf("%s: %d bytes were read of %d, want most of them once", codec, read.bytes, len(audio.file))
+		limit := len(audio.file) + len(audio.file)/50 + windowBytes
+		if read.bytes > limit {
+			t.Errorf("%s: %d bytes were read, want at most %d", codec, read.bytes, limit)
 		}
 	}
 }

@@ -17,8 +17,8 @@ type blocks struct {
 	frames  int   // frames per block
 	facts   Facts
 
-	held int64 // number of the block in out, or -1
-	out  []int16
+	held    int64   // number of the block in samples, or -1
+	samples []int16 // samples of a block, over all channels
 }
 
 // newBlocks returns a reader for a codec with blocks, or nil for another codec.
@@ -35,19 +35,25 @@ func newBlocks(r io.ReaderAt, f Facts) *blocks {
 	case "gsm":
 		state = &gsm{}
 	case "g722":
-		state, b.bytes, b.frames = &g722{}, g722Block, 2*g722Block
+		state = &g722{}
+		b.bytes, b.frames = g722Block, 2*g722Block
 	default:
 		return nil
 	}
 
 	if state != nil {
+		count := (f.Length + b.bytes - 1) / b.bytes
 		b.decoder = state
-		b.marks = newMarks(state, (f.Length+b.bytes-1)/b.bytes, f.SampleRate/b.frames)
+		b.marks = newMarks(state, count, f.SampleRate/b.frames)
 	}
 
-	b.out = make([]int16, b.frames*f.Channels)
-	b.file = window{file: r, start: f.Offset, end: f.Offset + f.Length,
-		buf: make([]byte, 0, max(windowBytes, int(b.bytes)))}
+	b.samples = make([]int16, b.frames*f.Channels)
+	b.file = window{
+		file:  r,
+		start: f.Offset,
+		end:   f.Offset + f.Length,
+		buf:   make([]byte, 0, max(windowBytes, int(b.bytes))),
+	}
 	return b
 }
 
@@ -55,48 +61,57 @@ func newBlocks(r io.ReaderAt, f Facts) *blocks {
 func (b *blocks) readFrames(dst []int16, at int64) error {
 	channels, size := b.facts.Channels, int64(b.frames)
 	for len(dst) > 0 {
-		n, skip := at/size, int(at%size)*channels
-		out := b.out
-		if n != b.held {
-			// A whole block is decoded directly into dst. The last block is kept in out, because
-			// the caller may continue with its last frame.
-			direct := skip == 0 && len(dst) > len(out)
-			if direct {
-				out = dst[:len(out)]
-			} else {
-				b.held = -1
-			}
+		number, skip := at/size, int(at%size)*channels
 
-			if err := b.decode(out, n); err != nil {
+		// A whole block is decoded directly into dst. The last block is held, because the caller
+		// may continue with its last frame.
+		if number != b.held && skip == 0 && len(dst) > len(b.samples) {
+			if err := b.decode(dst[:len(b.samples)], number); err != nil {
 				return err
 			}
-			if direct {
-				dst, at = dst[len(out):], at+size
-				continue
-			}
-			b.held = n
+			dst = dst[len(b.samples):]
+			at += size
+			continue
 		}
 
-		done := copy(dst, out[skip:])
-		dst, at = dst[done:], at+int64(done/channels)
+		if err := b.hold(number); err != nil {
+			return err
+		}
+		n := copy(dst, b.samples[skip:])
+		dst = dst[n:]
+		at += int64(n / channels)
 	}
 	return nil
 }
 
-// decode decodes block n into out, which has room for a whole block. If the decoder depends on
+// hold decodes a block into b.samples, unless it is already there.
+func (b *blocks) hold(number int64) error {
+	if b.held == number {
+		return nil
+	}
+	b.held = -1
+	if err := b.decode(b.samples, number); err != nil {
+		return err
+	}
+	b.held = number
+	return nil
+}
+
+// decode decodes a block into dst, which has room for a whole block. If the decoder depends on
 // earlier blocks, decode decodes the earlier blocks first.
-func (b *blocks) decode(out []int16, n int64) error {
-	from := n
+func (b *blocks) decode(dst []int16, number int64) error {
+	first := number
 	if b.marks != nil {
-		from = b.marks.seek(n)
+		first = b.marks.seek(number)
 	}
 
-	for i := from; i <= n; i++ {
-		src, err := b.file.at(i*b.bytes, b.bytes)
+	for i := first; i <= number; i++ {
+		src, err := b.file.read(i*b.bytes, b.bytes)
 		if err != nil {
 			return err
 		}
-		b.decoder.block(out[:min(len(out), b.facts.samplesIn(len(src)))], src)
+		length := min(len(dst), b.facts.samplesIn(len(src)))
+		b.decoder.block(dst[:length], src)
 		if b.marks != nil {
 			b.marks.passed(i)
 		}
@@ -115,12 +130,13 @@ type window struct {
 	offset     int64 // position of buf, relative to start
 }
 
-// at returns n bytes at an offset from start. At the end, it returns fewer. The bytes are valid
-// until the next call of at.
-func (w *window) at(offset, n int64) ([]byte, error) {
-	n = min(n, w.end-w.start-offset)
-	if held := int64(len(w.buf)); offset < w.offset || offset+n > w.offset+held {
-		w.buf = w.buf[:min(int64(cap(w.buf)), w.end-w.start-offset)]
+// read returns n bytes at an offset from start. At the end, it returns fewer. The bytes are valid
+// until the next call of read.
+func (w *window) read(offset, n int64) ([]byte, error) {
+	left := w.end - w.start - offset
+	n = min(n, left)
+	if offset < w.offset || offset+n > w.offset+int64(len(w.buf)) {
+		w.buf = w.buf[:min(int64(cap(w.buf)), left)]
 		if err := readAt(w.file, w.buf, w.start+offset); err != nil {
 			w.buf = w.buf[:0]
 			return nil, err

@@ -23,15 +23,20 @@ func FuzzOpen(f *testing.F) {
 	}
 
 	// Each byte may contain eight frames of two channels, which are read in several ways.
-	bound := fuzzcost.Bound{CPU: 20 * time.Millisecond, CPUPerByte: 10 * time.Microsecond,
-		Heap: 4 << 20, PerByte: 16 << 10}
-	f.Fuzz(func(t *testing.T, file []byte, kind string, from, n uint16) {
-		bound.Check(t, len(file), func() { openAll(t, file, kind, from, n) })
+	bound := fuzzcost.Bound{
+		CPU:        20 * time.Millisecond,
+		CPUPerByte: 10 * time.Microsecond,
+		Heap:       4 << 20,
+		PerByte:    16 << 10,
+	}
+	f.Fuzz(func(t *testing.T, file []byte, kind string, offset, length uint16) {
+		bound.Check(t, len(file), func() { openAll(t, file, kind, int(offset), int(length)) })
 	})
 }
 
 // openAll decodes a whole file, decodes a part of it in another way, and compares the results.
-func openAll(t *testing.T, file []byte, kind string, from, n uint16) {
+func openAll(t *testing.T, file []byte, kind string, offset, length int) {
+	t.Helper()
 	facts, err := Parse(bytes.NewReader(file), int64(len(file)))
 	if err != nil {
 		facts, err = ParseRaw(kind, bytes.NewReader(file), int64(len(file)))
@@ -45,8 +50,8 @@ func openAll(t *testing.T, file []byte, kind string, from, n uint16) {
 		t.Fatalf("%s was parsed but cannot be opened: %v", facts.Codec, err)
 	}
 	whole := readView(t, s)
-	if most := 44 + 1024*len(file); len(whole) > most {
-		t.Errorf("%d bytes became %d, want at most 1,024 for each", len(file), len(whole))
+	if limit := 44 + 1024*len(file); len(whole) > limit {
+		t.Errorf("%d bytes became %d, want at most %d", len(file), len(whole), limit)
 	}
 
 	s, err = Open(bytes.NewReader(file), facts, having(s.Index()))
@@ -55,20 +60,23 @@ func openAll(t *testing.T, file []byte, kind string, from, n uint16) {
 	}
 
 	v := NewView(s)
-	want := whole[min(int(from), len(whole)):]
-	want = want[:min(int(n), len(want))]
+	want := whole[min(offset, len(whole)):]
+	want = want[:min(length, len(want))]
 	got := make([]byte, len(want))
-	if _, err := v.Seek(int64(from), io.SeekStart); err != nil {
+	if _, err := v.Seek(int64(offset), io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.ReadFull(v, got); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%d bytes from %d differ from the whole, %v", n, from, err)
+	if _, err := io.ReadFull(v, got); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%d bytes from %d differ from the whole", length, offset)
 	}
 }
 
 // FuzzParseRaw checks that no type or extension leads to implausible facts.
 func FuzzParseRaw(f *testing.F) {
-	for kind := range raw {
+	for kind := range rawExtensions {
 		f.Add("."+kind, int64(1000))
 	}
 
@@ -85,13 +93,22 @@ func FuzzParseRaw(f *testing.F) {
 		})
 		if err != nil {
 			if !errors.Is(err, ErrNotWAV) && !errors.Is(err, ErrBroken) && !errors.Is(err, io.ErrUnexpectedEOF) {
-				t.Errorf("an unexpected kind of error: %v", err)
+				t.Errorf("ParseRaw: %v, want ErrNotWAV, ErrBroken or ErrUnexpectedEOF", err)
 			}
 			return
 		}
-		if got.Check() != nil || got.BlockAlign < 1 || got.BlockFrames < 1 || got.Frames < 0 ||
-			got.Length > size || got.Duration() < 0 {
-			t.Errorf("implausible facts: %+v", got)
+
+		if err := got.Check(); err != nil {
+			t.Errorf("Check: %v", err)
+		}
+		if got.BlockAlign < 1 || got.BlockFrames < 1 {
+			t.Errorf("blocks of %d bytes and %d frames, want at least 1 of each", got.BlockAlign, got.BlockFrames)
+		}
+		if got.Length > size {
+			t.Errorf("%d bytes of audio, want at most %d", got.Length, size)
+		}
+		if got.Frames < 0 || got.Duration() < 0 {
+			t.Errorf("%d frames that take %v, want no negative values", got.Frames, got.Duration())
 		}
 	})
 }

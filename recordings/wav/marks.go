@@ -1,6 +1,7 @@
 package wav
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 )
@@ -33,23 +34,28 @@ type marks struct {
 
 func newMarks(d resumable, blocks int64, blocksPerSecond int) *marks {
 	d.reset()
-	return &marks{decoder: d, blocks: blocks, step: max(1, markSeconds*int64(blocksPerSecond)),
-		size: len(d.save(nil))}
+	return &marks{
+		decoder: d,
+		blocks:  blocks,
+		step:    max(1, markSeconds*int64(blocksPerSecond)),
+		size:    len(d.save(nil)),
+	}
 }
 
 // seek moves the decoder to the nearest block, at or before block n, where it can resume without
 // decoding anything. It returns the number of this block.
 func (m *marks) seek(n int64) int64 {
 	mark := min(n/m.step, m.count())
-	switch {
-	case m.next <= n && m.next >= mark*m.step: // the current position is nearer than the mark
-	case mark == 0:
-		m.decoder.reset()
-		m.next = 0
-	default:
-		m.decoder.restore(m.states[int(mark-1)*m.size:][:m.size])
-		m.next = mark * m.step
+	isNearer := m.next <= n && m.next >= mark*m.step // the current position, compared to the mark
+	if isNearer {
+		return m.next
 	}
+	if mark == 0 {
+		m.decoder.reset()
+	} else {
+		m.decoder.restore(m.states[int(mark-1)*m.size:][:m.size])
+	}
+	m.next = mark * m.step
 	return m.next
 }
 
@@ -72,7 +78,8 @@ func (m *marks) thin() {
 	for i := range maxMarks / 2 {
 		copy(m.states[i*m.size:], m.states[(2*i+1)*m.size:][:m.size])
 	}
-	m.states, m.step = m.states[:maxMarks/2*m.size], 2*m.step
+	m.states = m.states[:maxMarks/2*m.size]
+	m.step *= 2
 }
 
 // An index consists of a magic string, numbers that identify the audio, a checksum of 4 bytes, and
@@ -88,20 +95,23 @@ func (m *marks) index(f Facts) []byte {
 	if m.count() == 0 || m.count() != (m.blocks-1)/m.step {
 		return nil
 	}
-	b := m.head(f)
-	return append(binary.LittleEndian.AppendUint32(b, m.sum(f, b, m.states)), m.states...)
+	b := make([]byte, 0, indexHead+len(m.states))
+	b = append(b, headOfIndex(f, m.step)...)
+	b = binary.LittleEndian.AppendUint32(b, checksum(f, b, m.states))
+	return append(b, m.states...)
 }
 
-// head returns the part of an index before the checksum.
-func (m *marks) head(f Facts) []byte {
-	b := append(make([]byte, 0, indexHead+len(m.states)), indexMagic...)
-	for _, n := range []int64{f.Offset, f.Length, int64(f.BlockAlign), m.step} {
+// headOfIndex returns the part of an index before the checksum.
+func headOfIndex(f Facts, step int64) []byte {
+	b := []byte(indexMagic)
+	for _, n := range []int64{f.Offset, f.Length, int64(f.BlockAlign), step} {
 		b = binary.LittleEndian.AppendUint64(b, uint64(n))
 	}
 	return b
 }
 
-func (m *marks) sum(f Facts, head, states []byte) uint32 {
+// checksum returns the checksum of an index.
+func checksum(f Facts, head, states []byte) uint32 {
 	sum := crc32.ChecksumIEEE([]byte(f.Codec))
 	sum = crc32.Update(sum, crc32.IEEETable, head)
 	return crc32.Update(sum, crc32.IEEETable, states)
@@ -110,18 +120,22 @@ func (m *marks) sum(f Facts, head, states []byte) uint32 {
 // use replaces the marks with those in an index, if the index is intact and belongs to this audio.
 // It does not copy the states.
 func (m *marks) use(index []byte, f Facts) {
+	le := binary.LittleEndian
 	if len(index) < indexHead {
 		return
 	}
-
-	states := index[indexHead:]
-	stepped := *m
-	stepped.step = int64(binary.LittleEndian.Uint64(index[indexHead-12:]))
-
-	switch {
-	case stepped.step < m.step, int64(len(states)) != (m.blocks-1)/stepped.step*int64(m.size):
-	case string(stepped.head(f)) != string(index[:indexHead-4]):
-	case stepped.sum(f, index[:indexHead-4], states) == binary.LittleEndian.Uint32(index[indexHead-4:]):
-		m.step, m.states = stepped.step, states[:len(states):len(states)]
+	head, states := index[:indexHead-4], index[indexHead:]
+	if le.Uint32(index[indexHead-4:]) != checksum(f, head, states) {
+		return
 	}
+
+	step := int64(le.Uint64(head[len(head)-8:]))
+	if step < m.step || !bytes.Equal(head, headOfIndex(f, step)) {
+		return
+	}
+	if int64(len(states)) != (m.blocks-1)/step*int64(m.size) {
+		return
+	}
+	m.step = step
+	m.states = states[:len(states):len(states)]
 }

@@ -13,26 +13,37 @@ import (
 func longFiles(t testing.TB, seconds int) map[string][]byte {
 	t.Helper()
 	random := rand.New(rand.NewPCG(7, 8))
-	files := map[string][]byte{"g722": make([]byte, 8000*seconds), "gsm": make([]byte, 50*gsmBytes*seconds),
-		"gsm_ms": make([]byte, 25*65*seconds)}
-	for _, codec := range []string{"g722", "gsm", "gsm_ms"} {
-		for i := range files[codec] {
-			files[codec][i] = byte(random.Uint32())
+	noise := func(length int) []byte {
+		b := make([]byte, length)
+		for i := range b {
+			b[i] = byte(random.Uint32())
 		}
+		return b
 	}
-	return files
+	return map[string][]byte{
+		"g722":   noise(8000 * seconds),
+		"gsm":    noise(50 * gsmBytes * seconds),
+		"gsm_ms": noise(25 * 65 * seconds),
+	}
 }
 
 // factsOf returns the facts of one of the longFiles.
 func factsOf(t testing.TB, codec string, file []byte) Facts {
 	t.Helper()
+	length := int64(len(file))
 	if codec == "gsm_ms" {
-		f := Facts{Format: Format{Codec: codec, SampleRate: 8000, Channels: 1, BlockAlign: 65,
-			BlockFrames: 320}, Length: int64(len(file))}
+		f := Facts{
+			Format: Format{Codec: codec, SampleRate: 8000, Channels: 1, BlockAlign: 65, BlockFrames: 320},
+			Length: length,
+		}
 		f.count()
 		return f
 	}
-	f, err := Headerless(codec, map[string]int{"g722": 16000, "gsm": 8000}[codec], 1, int64(len(file)))
+	rate := 8000
+	if codec == "g722" {
+		rate = 16000
+	}
+	f, err := Headerless(codec, rate, 1, length)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,18 +90,20 @@ func TestIndex(t *testing.T) {
 		random := rand.New(rand.NewPCG(9, 10))
 
 		for range 50 {
-			at := random.IntN(len(whole) - 100)
+			first := random.IntN(len(whole) - 100)
 			got := make([]int16, 100)
-			with, read := mustOpen(t, file, facts, index)
-			if n, err := with.ReadFrames(got, int64(at)); n != 100 || err != nil ||
-				!slices.Equal(got, whole[at:at+100]) {
-				t.Fatalf("%s: 100 samples from %d with an index differ from the whole, %v",
-					codec, at, err)
+			indexed, file := mustOpen(t, file, facts, index)
+			n, err := indexed.ReadFrames(got, int64(first))
+			if err != nil || n != 100 {
+				t.Fatalf("%s: reading 100 samples from %d = %d, %v, want 100", codec, first, n, err)
 			}
-			if read.bytes > 5*windowBytes {
-				t.Errorf("%s: reading 100 samples read %d bytes, want at most five windows", codec, read.bytes)
+			if !slices.Equal(got, whole[first:first+100]) {
+				t.Fatalf("%s: 100 samples from %d with an index differ from the whole", codec, first)
 			}
-			if again := with.Index(); !bytes.Equal(again, index) {
+			if limit := 5 * windowBytes; file.bytes > limit {
+				t.Errorf("%s: reading 100 samples read %d bytes, want at most %d", codec, file.bytes, limit)
+			}
+			if !bytes.Equal(indexed.Index(), index) {
 				t.Errorf("%s: the index was changed by its use", codec)
 			}
 		}
@@ -99,35 +112,43 @@ func TestIndex(t *testing.T) {
 
 // TestIndexIsChecked shows that a wrong or damaged index is ignored.
 func TestIndexIsChecked(t *testing.T) {
-	files := longFiles(t, 10)
-	for codec, file := range files {
+	for codec, file := range longFiles(t, 10) {
 		facts := factsOf(t, codec, file)
 		s, _ := mustOpen(t, file, facts, nil)
 		whole := readView(t, s)
 		index := s.Index()
-		foreign := factsOf(t, codec, file[:len(file)-130*gsmBytes])
-		stranger, _ := mustOpen(t, file[:len(file)-130*gsmBytes], foreign, nil)
-		readView(t, stranger)
-		damaged := map[string][]byte{"cut": index[:len(index)-1], "longer": append(slices.Clone(index), 0),
-			"tiny": index[:3], "another's": stranger.Index()}
 
-		for at := range index {
-			if at < indexHead && at%4 == 0 || at%101 == 0 {
+		shorter := file[:len(file)-130*gsmBytes]
+		other, _ := mustOpen(t, shorter, factsOf(t, codec, shorter), nil)
+		readView(t, other)
+		damaged := map[string][]byte{
+			"cut":       index[:len(index)-1],
+			"longer":    append(slices.Clone(index), 0),
+			"tiny":      index[:3],
+			"another's": other.Index(),
+		}
+		for i := range index {
+			if i < indexHead && i%4 == 0 || i%101 == 0 {
 				b := slices.Clone(index)
-				b[at] ^= 0x10
-				damaged[fmt.Sprint("byte ", at)] = b
+				b[i] ^= 0x10
+				damaged[fmt.Sprint("byte ", i)] = b
 			}
 		}
 
+		first := facts.Frames - 20
+		want := whole[44+2*first:][:20]
 		for name, b := range damaged {
 			s, read := mustOpen(t, file, facts, b)
 			got := make([]int16, 10)
-			at := facts.Frames - 20
-			if _, err := s.ReadFrames(got, at); err != nil || !bytes.Equal(bytesOf(got), whole[44+2*at:][:20]) {
-				t.Errorf("%s: a damaged index (%s) changes the samples, %v", codec, name, err)
+			if _, err := s.ReadFrames(got, first); err != nil {
+				t.Fatalf("%s: with a damaged index (%s): %v", codec, name, err)
 			}
-			if read.bytes < len(file)*9/10 {
-				t.Errorf("%s: a damaged index (%s) was used", codec, name)
+			if !bytes.Equal(bytesOf(got), want) {
+				t.Errorf("%s: a damaged index (%s) changes the samples", codec, name)
+			}
+			if least := len(file) * 9 / 10; read.bytes < least {
+				t.Errorf("%s: with a damaged index (%s), %d bytes are read, want at least %d, without it",
+					codec, name, read.bytes, least)
 			}
 		}
 	}
@@ -151,10 +172,8 @@ func TestIndexIsBounded(t *testing.T) {
 			m.passed(n)
 		}
 
-		index := m.index(Facts{})
-		if len(index) == 0 || len(index) > 600_000 {
-			t.Errorf("%s: the index of %d hours has %d bytes, want some, and at most 600,000", codec, hours,
-				len(index))
+		if n := len(m.index(Facts{})); n == 0 || n > 600_000 {
+			t.Errorf("%s: the index of %d hours has %d bytes, want 1 to 600,000", codec, hours, n)
 		}
 		if apart := m.step / perSecond; apart > 32 {
 			t.Errorf("%s: marks of %d hours are %d s apart, want at most 32", codec, hours, apart)
@@ -169,16 +188,19 @@ func TestThinnedMarks(t *testing.T) {
 	s, _ := mustOpen(t, file, facts, nil)
 	s.blocks.marks.step = 1 // leads to more marks than are stored
 	whole := readView(t, s)
-	if m := s.blocks.marks; m.step != 4 || m.count() != (m.blocks-1)/4 {
-		t.Errorf("%d marks, %d blocks apart, want %d, 4 apart", m.count(), m.step, (m.blocks-1)/4)
+	m := s.blocks.marks
+	if want := (m.blocks - 1) / 4; m.step != 4 || m.count() != want {
+		t.Errorf("%d marks, %d blocks apart, want %d, 4 apart", m.count(), m.step, want)
 	}
 
-	for n := range int64(maxMarks) {
+	for i := range int64(maxMarks) {
 		var got [gsmFrame]int16
-		at := (2*n*997 + 1) % s.blocks.marks.blocks * gsmFrame
-		if _, err := s.ReadFrames(got[:], at); err != nil ||
-			!bytes.Equal(bytesOf(got[:]), whole[44+2*at:][:2*gsmFrame]) {
-			t.Fatalf("the samples from %d differ from the whole, %v", at, err)
+		first := (2*i*997 + 1) % m.blocks * gsmFrame
+		if _, err := s.ReadFrames(got[:], first); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(bytesOf(got[:]), whole[44+2*first:][:2*gsmFrame]) {
+			t.Fatalf("the samples from %d differ from the whole", first)
 		}
 	}
 }
@@ -192,23 +214,25 @@ func FuzzIndex(f *testing.F) {
 		f.Add(codec, s.Index(), int64(80_000))
 	}
 
-	f.Fuzz(func(t *testing.T, codec string, index []byte, at int64) {
+	f.Fuzz(func(t *testing.T, codec string, index []byte, first int64) {
 		file := files[codec]
 		if file == nil {
 			return
 		}
 
 		facts := factsOf(t, codec, file)
-		s, _ := mustOpen(t, file, facts, nil)
-		if m := s.blocks.marks; len(index) >= indexHead { // set the checksum, because only that is checked
-			b := slices.Clone(index)
-			binary.LittleEndian.PutUint32(b[indexHead-4:], m.sum(facts, b[:indexHead-4], b[indexHead:]))
-			index = b
+		if len(index) >= indexHead {
+			index = slices.Clone(index)
+			sum := checksum(facts, index[:indexHead-4], index[indexHead:])
+			binary.LittleEndian.PutUint32(index[indexHead-4:], sum)
 		}
 
-		s, _ = mustOpen(t, file, facts, index)
-		got := make([]int16, 500)
-		if n, err := s.ReadFrames(got, at); at >= 0 && at < facts.Frames-500 && (n != 500 || err != nil) {
+		s, _ := mustOpen(t, file, facts, index)
+		n, err := s.ReadFrames(make([]int16, 500), first)
+		if first < 0 || first >= facts.Frames-500 {
+			return
+		}
+		if err != nil || n != 500 {
 			t.Errorf("ReadFrames = %d, %v, want 500", n, err)
 		}
 	})

@@ -65,7 +65,6 @@ func signal(rate, channels int) []int16 {
 			samples = append(samples, roundFloat(shape(i)))
 		}
 	}
-
 	return samples
 }
 
@@ -111,17 +110,18 @@ func decoded(t testing.TB, path string) []byte {
 	return readView(t, s)[44:]
 }
 
-// same checks that the samples of another program, in want, begin with the samples in got. want may
-// be a little longer, because some programs ignore the fact chunk.
-func same(t *testing.T, name string, got, want []byte) {
+// wantSamples checks that the samples of another program, in want, begin with the samples in got.
+// want may be a little longer, because some programs ignore the fact chunk.
+func wantSamples(t *testing.T, name string, got, want []byte) {
 	t.Helper()
 	if len(got) > len(want) || len(want)-len(got) > 4*640 {
 		t.Errorf("%s: %d samples, want %d", name, len(got)/2, len(want)/2)
 	}
 	for i := 0; i+1 < min(len(got), len(want)); i += 2 {
-		if got, want := int16(binary.LittleEndian.Uint16(got[i:])),
-			int16(binary.LittleEndian.Uint16(want[i:])); got != want {
-			t.Errorf("%s: sample %d is %d, want %d", name, i/2, got, want)
+		g := int16(binary.LittleEndian.Uint16(got[i:]))
+		w := int16(binary.LittleEndian.Uint16(want[i:]))
+		if g != w {
+			t.Errorf("%s: sample %d is %d, want %d", name, i/2, g, w)
 			return
 		}
 	}
@@ -160,8 +160,9 @@ func TestDecodersAgree(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			in := pcmFile(t, signal(tt.rate, tt.channels), tt.rate, tt.channels)
 			out := filepath.Join(t.TempDir(), tt.file)
-			run(t, strings.Fields(strings.NewReplacer("IN", in, "OUT", out).Replace(tt.encode))...)
-			same(t, tt.name, decoded(t, out), tt.judge(t, out))
+			command := strings.NewReplacer("IN", in, "OUT", out).Replace(tt.encode)
+			run(t, strings.Fields(command)...)
+			wantSamples(t, tt.name, decoded(t, out), tt.judge(t, out))
 		})
 	}
 }
@@ -175,12 +176,13 @@ func TestDecodersAgreeOnNoise(t *testing.T) {
 		noise[i] = byte(random.Uint32())
 	}
 	path := writeFile(t, "x.g722", noise)
-	same(t, "G.722", decoded(t, path), ffmpeg(t, path))
+	wantSamples(t, "G.722", decoded(t, path), ffmpeg(t, path))
+
 	for i := 0; i < len(noise); i += gsmBytes {
 		noise[i] = noise[i]&15 | gsmMagic<<4
 	}
 	path = writeFile(t, "x.gsm", noise)
-	same(t, "GSM", decoded(t, path), sox(t, path))
+	wantSamples(t, "GSM", decoded(t, path), sox(t, path))
 }
 
 // TestCorpusAgrees compares the samples of files in the corpus with those of other programs.
@@ -212,7 +214,8 @@ func TestCorpusAgrees(t *testing.T) {
 
 	for _, tt := range tests {
 		path := filepath.Join(corpus, tt.name)
-		same(t, tt.name, decoded(t, path), tt.judge(t, path, strings.Fields(tt.raw)...))
+		want := tt.judge(t, path, strings.Fields(tt.raw)...)
+		wantSamples(t, tt.name, decoded(t, path), want)
 	}
 }
 
@@ -225,12 +228,14 @@ func TestOthersReadViews(t *testing.T) {
 		}
 		view := readView(t, s)
 		path := writeFile(t, "view.wav", view)
-		same(t, name, view[44:], sox(t, path))
-		got := string(run(t, "soxi", path))
+		wantSamples(t, name, view[44:], sox(t, path))
 
+		got := string(run(t, "soxi", path))
 		for _, field := range []string{
-			fmt.Sprintf("Channels       : %d\n", s.Channels()), fmt.Sprintf("Sample Rate    : %d\n", s.Rate()),
-			fmt.Sprintf("= %d samples", s.Frames()), "16-bit Signed Integer PCM",
+			fmt.Sprintf("Channels       : %d\n", s.Channels()),
+			fmt.Sprintf("Sample Rate    : %d\n", s.Rate()),
+			fmt.Sprintf("= %d samples", s.Frames()),
+			"16-bit Signed Integer PCM",
 		} {
 			if !strings.Contains(got, field) {
 				t.Errorf("soxi of the view of %s: %q, want %q in it", name, got, field)

@@ -9,32 +9,56 @@ import (
 	"strings"
 )
 
-// raw maps the extensions of files without a header to their codecs. Asterisk and FreeSWITCH use
-// these extensions. All of these files have one channel.
-var raw = map[string]struct {
+// A rawFormat is the codec and the sample rate of audio without a header.
+type rawFormat struct {
 	codec string
 	rate  int
-}{
-	"al": {"alaw", 8000}, "alaw": {"alaw", 8000}, "pcma": {"alaw", 8000},
-	"ul": {"mulaw", 8000}, "ulaw": {"mulaw", 8000}, "mulaw": {"mulaw", 8000}, "pcmu": {"mulaw", 8000},
-	"g722": {"g722", 16000}, "gsm": {"gsm", 8000},
-	"raw": {"pcm_s16le", 8000}, "sln": {"pcm_s16le", 8000}, "sln8": {"pcm_s16le", 8000},
-	"sln12": {"pcm_s16le", 12000},
-	"sln16": {"pcm_s16le", 16000}, "sln24": {"pcm_s16le", 24000}, "sln32": {"pcm_s16le", 32000},
-	"sln44": {"pcm_s16le", 44100},
-	"sln48": {"pcm_s16le", 48000}, "sln96": {"pcm_s16le", 96000}, "sln192": {"pcm_s16le", 192000},
-	"r8": {"pcm_s16le", 8000}, "r16": {"pcm_s16le", 16000}, "r24": {"pcm_s16le", 24000}, "r32": {"pcm_s16le", 32000},
 }
 
-// rawTypes maps audio/ subtypes to codecs. The rate is the default in RFC 3551, or 0 if the type
+// rawExtensions maps the extensions of files without a header to their formats. Asterisk and
+// FreeSWITCH use these extensions. All of these files have one channel.
+var rawExtensions = map[string]rawFormat{
+	"al":    {"alaw", 8000},
+	"alaw":  {"alaw", 8000},
+	"pcma":  {"alaw", 8000},
+	"ul":    {"mulaw", 8000},
+	"ulaw":  {"mulaw", 8000},
+	"mulaw": {"mulaw", 8000},
+	"pcmu":  {"mulaw", 8000},
+
+	"g722": {"g722", 16000},
+	"gsm":  {"gsm", 8000},
+
+	"raw":    {"pcm_s16le", 8000},
+	"sln":    {"pcm_s16le", 8000},
+	"sln8":   {"pcm_s16le", 8000},
+	"sln12":  {"pcm_s16le", 12000},
+	"sln16":  {"pcm_s16le", 16000},
+	"sln24":  {"pcm_s16le", 24000},
+	"sln32":  {"pcm_s16le", 32000},
+	"sln44":  {"pcm_s16le", 44100},
+	"sln48":  {"pcm_s16le", 48000},
+	"sln96":  {"pcm_s16le", 96000},
+	"sln192": {"pcm_s16le", 192000},
+	"r8":     {"pcm_s16le", 8000},
+	"r16":    {"pcm_s16le", 16000},
+	"r24":    {"pcm_s16le", 24000},
+	"r32":    {"pcm_s16le", 32000},
+}
+
+// rawTypes maps audio/ subtypes to formats. The rate is the default in RFC 3551, or 0 if the type
 // must contain a rate.
-var rawTypes = map[string]struct {
-	codec string
-	rate  int
-}{
-	"basic": {"mulaw", 8000}, "pcmu": {"mulaw", 8000}, "pcma": {"alaw", 8000},
-	"gsm": {"gsm", 8000}, "x-gsm": {"gsm", 8000}, "g722": {"g722", 16000},
-	"x-sln": {"pcm_s16le", 8000}, "l8": {"pcm_u8", 0}, "l16": {"pcm_s16be", 0}, "l24": {"pcm_s24be", 0},
+var rawTypes = map[string]rawFormat{
+	"basic": {"mulaw", 8000},
+	"pcmu":  {"mulaw", 8000},
+	"pcma":  {"alaw", 8000},
+	"gsm":   {"gsm", 8000},
+	"x-gsm": {"gsm", 8000},
+	"g722":  {"g722", 16000},
+	"x-sln": {"pcm_s16le", 8000},
+	"l8":    {"pcm_u8", 0},
+	"l16":   {"pcm_s16be", 0},
+	"l24":   {"pcm_s24be", 0},
 }
 
 // ParseRaw returns the facts of a file without a header. kind is an extension such as ".sln16", or
@@ -47,11 +71,13 @@ func ParseRaw(kind string, r io.ReaderAt, size int64) (Facts, error) {
 		return Facts{}, err
 	}
 	f, err := Headerless(codec, rate, channels, size)
-	if err == nil && codec == "gsm" {
-		err = checkGSM(r, f)
-	}
 	if err != nil {
 		return Facts{}, err
+	}
+	if codec == "gsm" {
+		if err := checkGSM(r, f); err != nil {
+			return Facts{}, err
+		}
 	}
 	return f, nil
 }
@@ -64,25 +90,34 @@ func IsRaw(kind string) bool {
 
 // rawKind parses an extension or a media type.
 func rawKind(kind string) (codec string, rate, channels int, err error) {
-	if found, ok := raw[strings.ToLower(strings.TrimPrefix(kind, "."))]; ok {
+	extension := strings.ToLower(strings.TrimPrefix(kind, "."))
+	if found, ok := rawExtensions[extension]; ok {
 		return found.codec, found.rate, 1, nil
 	}
 
-	whole, params, err := mime.ParseMediaType(kind)
-	subtype, audio := strings.CutPrefix(whole, "audio/")
+	unknown := fmt.Errorf("%w, and %q does not name a codec", ErrNotWAV, kind)
+	mediaType, params, err := mime.ParseMediaType(kind)
+	if err != nil {
+		return "", 0, 0, unknown
+	}
+	subtype, isAudio := strings.CutPrefix(mediaType, "audio/")
 	found, known := rawTypes[subtype]
-	if err != nil || !audio || !known {
-		return "", 0, 0, fmt.Errorf("%w, and %q does not name a codec", ErrNotWAV, kind)
+	if !isAudio || !known {
+		return "", 0, 0, unknown
+	}
+	if found.codec == "g722" || found.codec == "gsm" { // RFC 3551 gives G.722 the rate 8000
+		return found.codec, found.rate, 1, nil
 	}
 
 	rate, channels = found.rate, 1
 	for param, value := range map[string]*int{"rate": &rate, "channels": &channels} {
-		said, ok := params[param]
-		if !ok || found.codec == "g722" || found.codec == "gsm" { // RFC 3551 gives G.722 the rate 8000
+		text, ok := params[param]
+		if !ok {
 			continue
 		}
-		if *value, err = strconv.Atoi(said); err != nil {
-			return "", 0, 0, broken("%s=%s in its type is not a number", param, said)
+		*value, err = strconv.Atoi(text)
+		if err != nil {
+			return "", 0, 0, broken("%s=%s in its type is not a number", param, text)
 		}
 	}
 	return found.codec, rate, channels, nil
@@ -113,7 +148,8 @@ func Headerless(codec string, rate, channels int, size int64) (Facts, error) {
 	}
 
 	if f.BlockFrames == 1 {
-		f.ValidBits, f.BlockAlign = f.Bits, f.Channels*f.Bits/8
+		f.ValidBits = f.Bits
+		f.BlockAlign = f.Channels * f.Bits / 8
 	} else if channels != 1 {
 		return Facts{}, broken("%s has one channel, not %d", codec, channels)
 	}

@@ -63,24 +63,21 @@ func (s *Samples) ReadFrames(dst []int16, at int64) (n int, err error) {
 	if at < 0 {
 		return 0, errors.New("reading audio: negative position")
 	}
-	n = len(dst) / s.facts.Channels
-	if left := max(0, s.facts.Frames-at); int64(n) > left {
-		n, err = int(left), io.EOF
-	}
-
+	wanted := len(dst) / s.facts.Channels
+	n = int(min(int64(wanted), max(0, s.facts.Frames-at)))
 	dst = dst[:n*s.facts.Channels]
-
-	var failed error
 	if s.blocks != nil {
-		failed = s.blocks.readFrames(dst, at)
+		err = s.blocks.readFrames(dst, at)
 	} else {
-		failed = s.plain.readFrames(dst, at)
+		err = s.plain.readFrames(dst, at)
 	}
-
-	if failed != nil {
-		return 0, fmt.Errorf("reading audio: %w", failed)
+	if err != nil {
+		return 0, fmt.Errorf("reading audio: %w", err)
 	}
-	return n, err
+	if n < wanted {
+		return n, io.EOF
+	}
+	return n, nil
 }
 
 // A plain reads audio whose samples are coded independently.
@@ -97,20 +94,26 @@ func newPlain(r io.ReaderAt, f Facts) *plain {
 	if decode == nil {
 		return nil
 	}
-	return &plain{file: r, facts: f, decode: decode, buf: make([]byte, windowBytes/f.BlockAlign*f.BlockAlign)}
+	return &plain{
+		file:   r,
+		facts:  f,
+		decode: decode,
+		buf:    make([]byte, windowBytes/f.BlockAlign*f.BlockAlign),
+	}
 }
 
 // readFrames fills dst with frames, beginning with frame at. All of these frames must exist.
 func (p *plain) readFrames(dst []int16, at int64) error {
-	align := p.facts.BlockAlign
+	align, channels := p.facts.BlockAlign, p.facts.Channels
 	for len(dst) > 0 {
-		n := min(len(dst)/p.facts.Channels, len(p.buf)/align)
+		n := min(len(dst)/channels, len(p.buf)/align)
 		src := p.buf[:n*align]
 		if err := readAt(p.file, src, p.facts.Offset+at*int64(align)); err != nil {
 			return err
 		}
-		p.decode(dst[:n*p.facts.Channels], src)
-		dst, at = dst[n*p.facts.Channels:], at+int64(n)
+		p.decode(dst[:n*channels], src)
+		dst = dst[n*channels:]
+		at += int64(n)
 	}
 	return nil
 }
@@ -126,10 +129,10 @@ func (p *plain) readBytes(b []byte, from int64) (int, error) {
 // readAt fills p with the bytes at an offset in the file.
 func readAt(file io.ReaderAt, p []byte, offset int64) error {
 	n, err := file.ReadAt(p, offset)
-	switch {
-	case n == len(p):
+	if n == len(p) {
 		return nil
-	case errors.Is(err, io.EOF):
+	}
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err

@@ -25,32 +25,62 @@ func (l list) ReadFrames(dst []int16, at int64) (int, error) {
 }
 
 func TestMixAndLeg(t *testing.T) {
-	stereo := list{2, []int16{0, 0, 1, 2, 1, 3, -1, -2, -1, -4, 32767, 32767, -32768, -32768, 32767, -32768,
-		-32768, -32767}}
-	three := list{3, []int16{1, 1, 2, -1, -1, -3, 32767, 32767, 32767}}
+	one := list{1, []int16{5, 6}}
+	two := list{2, []int16{
+		0, 0,
+		1, 2,
+		1, 3,
+		-1, -2,
+		-1, -4,
+		32767, 32767,
+		-32768, -32768,
+		32767, -32768,
+		-32768, -32767,
+	}}
+	three := list{3, []int16{
+		1, 1, 2,
+		-1, -1, -3,
+		32767, 32767, 32767,
+	}}
 	tests := []struct {
-		name string
-		got  Source
-		want []int16
+		name   string
+		source Source
+		want   []int16
 	}{
-		{"mix of one", Mix(list{1, []int16{5, 6}}), []int16{5, 6}},
-		{"mix of two", Mix(stereo), []int16{0, 2, 2, -1, -2, 32767, -32768, 0, -32767}},
+		{"mix of one", Mix(one), []int16{5, 6}},
+		{"mix of two", Mix(two), []int16{0, 2, 2, -1, -2, 32767, -32768, 0, -32767}},
 		{"mix of three", Mix(three), []int16{1, -2, 32767}},
-		{"first leg", Leg(stereo, 1), []int16{0, 1, 1, -1, -1, 32767, -32768, 32767, -32768}},
-		{"second leg", Leg(stereo, 2), []int16{0, 2, 3, -2, -4, 32767, -32768, -32768, -32767}},
-		{"only leg", Leg(list{1, []int16{5, 6}}, 1), []int16{5, 6}},
+		{"first leg", Leg(two, 1), []int16{0, 1, 1, -1, -1, 32767, -32768, 32767, -32768}},
+		{"second leg", Leg(two, 2), []int16{0, 2, 3, -2, -4, 32767, -32768, -32768, -32767}},
+		{"only leg", Leg(one, 1), []int16{5, 6}},
 		{"third leg", Leg(three, 3), []int16{2, -3, 32767}},
 	}
 
 	for _, tt := range tests {
-		got := make([]int16, len(tt.want)+3)
-		n, err := tt.got.ReadFrames(got, 0)
-		if !slices.Equal(got[:n], tt.want) || err != io.EOF || tt.got.Channels() != 1 ||
-			tt.got.Frames() != int64(len(tt.want)) {
-			t.Errorf("%s = %d, %v, %d channels, want %d", tt.name, got[:n], err, tt.got.Channels(), tt.want)
-		}
-		if n, err := tt.got.ReadFrames(got[:1], 1); n != 1 || err != nil || got[0] != tt.want[1] {
-			t.Errorf("%s: second sample %d, %d, %v, want %d", tt.name, got[0], n, err, tt.want[1])
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			if n := tt.source.Channels(); n != 1 {
+				t.Errorf("%d channels, want 1", n)
+			}
+			if n := tt.source.Frames(); n != int64(len(tt.want)) {
+				t.Errorf("%d frames, want %d", n, len(tt.want))
+			}
+
+			got := make([]int16, len(tt.want)+3)
+			n, err := tt.source.ReadFrames(got, 0)
+			if err != io.EOF {
+				t.Errorf("reading beyond the end: %v, want EOF", err)
+			}
+			if !slices.Equal(got[:n], tt.want) {
+				t.Errorf("the samples are %d, want %d", got[:n], tt.want)
+			}
+
+			n, err = tt.source.ReadFrames(got[:1], 1)
+			if err != nil || n != 1 {
+				t.Fatalf("reading one frame = %d, %v, want 1", n, err)
+			}
+			if got[0] != tt.want[1] {
+				t.Errorf("the second sample is %d, want %d", got[0], tt.want[1])
+			}
+		})
 	}
 }

@@ -15,19 +15,19 @@ const viewFrames = 4096
 // an RF64 header if the size exceeds 32 bits. Reading allocates no memory. A View is not safe for
 // concurrent use.
 type View struct {
-	source Source
-	header []byte
-	frame  int64 // bytes per frame
-	size   int64
-	at     int64
-	buf    []int16
+	source     Source
+	header     []byte
+	frameBytes int64
+	size       int64
+	offset     int64 // of the next byte to read
+	buf        []int16
 }
 
 // NewView returns a view of a source.
 func NewView(s Source) *View {
-	v := &View{source: s, frame: 2 * int64(s.Channels())}
+	v := &View{source: s, frameBytes: 2 * int64(s.Channels())}
 	v.header = header(s.Rate(), s.Channels(), s.Frames())
-	v.size = int64(len(v.header)) + v.frame*s.Frames()
+	v.size = int64(len(v.header)) + v.frameBytes*s.Frames()
 	return v
 }
 
@@ -38,63 +38,61 @@ func (v *View) Size() int64 { return v.size }
 func (v *View) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
-		offset += v.at
+		offset += v.offset
 	case io.SeekEnd:
 		offset += v.size
 	}
 	if offset < 0 || whence < io.SeekStart || whence > io.SeekEnd {
 		return 0, fmt.Errorf("seeking in a WAV: no position %d from %d", offset, whence)
 	}
-	v.at = offset
+	v.offset = offset
 	return offset, nil
 }
 
 // Read implements [io.Reader].
 func (v *View) Read(p []byte) (n int, err error) {
-	if v.at >= v.size {
+	if v.offset >= v.size {
 		return 0, io.EOF
 	}
-	if v.at < int64(len(v.header)) {
-		n = copy(p, v.header[v.at:])
-		v.at += int64(n)
+	if v.offset < int64(len(v.header)) {
+		n = copy(p, v.header[v.offset:])
+		v.offset += int64(n)
 	}
 
-	for n < len(p) && v.at < v.size && err == nil {
-		var more int
-		more, err = v.readAudio(p[n:])
+	for n < len(p) && v.offset < v.size {
+		more, err := v.readAudio(p[n:])
 		n += more
-		v.at += int64(more)
+		v.offset += int64(more)
+		if err != nil {
+			return n, err
+		}
 	}
-	return n, err
+	return n, nil
 }
 
 // readAudio reads samples from the current position into p.
 func (v *View) readAudio(p []byte) (int, error) {
+	audioOffset := v.offset - int64(len(v.header))
 	if s, ok := v.source.(*Samples); ok && s.facts.Codec == "pcm_s16le" {
-		return s.plain.readBytes(p[:min(int64(len(p)), v.size-v.at)], v.at-int64(len(v.header)))
+		p = p[:min(int64(len(p)), v.size-v.offset)]
+		return s.plain.readBytes(p, audioOffset)
 	}
 
+	channels := v.source.Channels()
 	if v.buf == nil {
-		v.buf = make([]int16, max(1, viewFrames/v.source.Channels())*v.source.Channels())
+		v.buf = make([]int16, max(1, viewFrames/channels)*channels)
 	}
 
-	at, skip := v.position()
-	want := min((int64(skip+len(p))+v.frame-1)/v.frame, v.source.Frames()-at, 2*int64(len(v.buf))/v.frame)
-	samples := v.buf[:want*v.frame/2]
-	frames, err := v.source.ReadFrames(samples, at)
-	switch {
-	case int64(frames) == want:
+	frame, skip := audioOffset/v.frameBytes, int(audioOffset%v.frameBytes)
+	requested := (int64(skip+len(p)) + v.frameBytes - 1) / v.frameBytes
+	frames := min(requested, v.source.Frames()-frame, int64(len(v.buf)/channels))
+	n, err := v.source.ReadFrames(v.buf[:frames*int64(channels)], frame)
+	if int64(n) == frames {
 		err = nil
-	case err == nil || errors.Is(err, io.EOF):
+	} else if err == nil || errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF // the source has fewer frames than Frames returned
 	}
-	return put(p, samples[:int64(frames)*v.frame/2], skip), err
-}
-
-// position returns the current frame, and how many of its bytes have been read.
-func (v *View) position() (frame int64, skip int) {
-	audio := v.at - int64(len(v.header))
-	return audio / v.frame, int(audio % v.frame)
+	return put(p, v.buf[:n*channels], skip), err
 }
 
 // put writes as many samples to p as fit, beginning with byte skip of the samples. It returns the
@@ -129,15 +127,17 @@ func put(p []byte, samples []int16, skip int) int {
 // header returns the header of a WAV file of 16-bit PCM.
 func header(rate, channels int, frames int64) []byte {
 	le := binary.LittleEndian
-	frame := 2 * channels
-	data := frames * int64(frame)
+	frameBytes := 2 * channels
+	data := frames * int64(frameBytes)
+	isSmall := data+36 <= math.MaxUint32
 
-	b, small := []byte("RIFF"), data+36 <= math.MaxUint32
-	if small {
+	var b []byte
+	if isSmall {
+		b = append(b, "RIFF"...)
 		b = le.AppendUint32(b, uint32(data+36))
 		b = append(b, "WAVE"...)
 	} else { // EBU Tech 3306
-		b = append(b[:0], "RF64\xff\xff\xff\xffWAVEds64\x1c\x00\x00\x00"...)
+		b = append(b, "RF64\xff\xff\xff\xffWAVEds64\x1c\x00\x00\x00"...)
 		b = le.AppendUint64(b, uint64(data+72))
 		b = le.AppendUint64(b, uint64(data))
 		b = le.AppendUint64(b, uint64(frames))
@@ -147,10 +147,10 @@ func header(rate, channels int, frames int64) []byte {
 	b = append(b, "fmt \x10\x00\x00\x00\x01\x00"...)
 	b = le.AppendUint16(b, uint16(channels))
 	b = le.AppendUint32(b, uint32(rate))
-	b = le.AppendUint32(b, uint32(rate*frame))
-	b = le.AppendUint16(b, uint16(frame))
+	b = le.AppendUint32(b, uint32(rate*frameBytes))
+	b = le.AppendUint16(b, uint16(frameBytes))
 	b = append(b, "\x10\x00data"...)
-	if small {
+	if isSmall {
 		return le.AppendUint32(b, uint32(data))
 	}
 	return append(b, "\xff\xff\xff\xff"...)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -24,8 +25,8 @@ func riff(chunks ...string) string {
 
 // piece returns a chunk with padding.
 func piece(id, body string) string {
-	return id + string(binary.LittleEndian.AppendUint32(nil,
-		uint32(len(body)))) + body + strings.Repeat("\x00", len(body)%2)
+	length := binary.LittleEndian.AppendUint32(nil, uint32(len(body)))
+	return id + string(length) + body + strings.Repeat("\x00", len(body)%2)
 }
 
 // pcm is a format chunk for 8 kHz, 16 bits and one channel.
@@ -34,6 +35,7 @@ var pcm = piece("fmt ", "\x01\x00\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x0
 func TestParse(t *testing.T) {
 	audio := piece("data", strings.Repeat("\x01\x02", 100))
 	stream := "data\x00\x00\x00\x00" + strings.Repeat("\x01\x02", 100)
+	pcm16k := strings.Replace(pcm, "\x40\x1f", "\x80\x3e", 1)
 	tests := []struct {
 		name    string
 		file    string
@@ -42,8 +44,7 @@ func TestParse(t *testing.T) {
 		repairs int
 	}{
 		{"plain", riff(pcm, audio), 100, 44, 0},
-		{"the second format is ignored", riff(pcm, strings.Replace(pcm, "\x40\x1f", "\x80\x3e", 1), audio),
-			100, 68, 0},
+		{"the second format is ignored", riff(pcm, pcm16k, audio), 100, 68, 0},
 		{"no audio", riff(pcm, piece("data", "")), 0, 44, 0},
 		{"no audio, chunks after it", riff(pcm, piece("data", ""), piece("LIST", "INFO")), 0, 44, 0},
 		{"no audio, although announced", riff(pcm, "data\x10\x00\x00\x00"), 0, 44, 1},
@@ -56,9 +57,15 @@ func TestParse(t *testing.T) {
 
 	for _, tt := range tests {
 		got, err := Parse(strings.NewReader(tt.file), int64(len(tt.file)))
-		if err != nil || got.Frames != tt.frames || got.Offset != tt.offset || len(got.Repairs) != tt.repairs {
-			t.Errorf("%s: %d frames at %d, repairs %q, %v, want %d at %d, %d repairs",
-				tt.name, got.Frames, got.Offset, got.Repairs, err, tt.frames, tt.offset, tt.repairs)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if got.Frames != tt.frames || got.Offset != tt.offset {
+			t.Errorf("%s: %d frames at %d, want %d at %d", tt.name, got.Frames, got.Offset, tt.frames, tt.offset)
+		}
+		if len(got.Repairs) != tt.repairs {
+			t.Errorf("%s: repairs %q, want %d", tt.name, got.Repairs, tt.repairs)
 		}
 	}
 }
@@ -66,11 +73,17 @@ func TestParse(t *testing.T) {
 // extensible returns a format chunk whose tag is in a GUID.
 func extensible(tag, channels, align, bits uint16) string {
 	le := binary.LittleEndian
-	b := le.AppendUint16(le.AppendUint16(nil, tagExtensible), channels)
-	b = le.AppendUint32(le.AppendUint32(b, 8000), 8000*uint32(align))
-	b = le.AppendUint16(le.AppendUint16(b, align), bits)
-	b = append(le.AppendUint16(b, 22), "\x00\x00\x00\x00\x00\x00"...)
-	return piece("fmt ", string(append(le.AppendUint16(b, tag), subformat...)))
+	b := le.AppendUint16(nil, tagExtensible)
+	b = le.AppendUint16(b, channels)
+	b = le.AppendUint32(b, 8000)
+	b = le.AppendUint32(b, 8000*uint32(align))
+	b = le.AppendUint16(b, align)
+	b = le.AppendUint16(b, bits)
+	b = le.AppendUint16(b, 22) // length of the rest
+	b = append(b, "\x00\x00\x00\x00\x00\x00"...)
+	b = le.AppendUint16(b, tag)
+	b = append(b, subformat...)
+	return piece("fmt ", string(b))
 }
 
 func TestExtensible(t *testing.T) {
@@ -93,31 +106,45 @@ func TestExtensible(t *testing.T) {
 	}
 
 	for _, tt := range tests {
-		file := riff(extensible(tt.tag, tt.channels, tt.align, tt.bits), piece("data", strings.Repeat("\x01", 1300)))
+		format := extensible(tt.tag, tt.channels, tt.align, tt.bits)
+		wav := riff(format, piece("data", strings.Repeat("\x01", 1300)))
 
 		// A BW64 file has the same chunks after a chunk ds64 with 64-bit sizes.
-		riffSize := string(binary.LittleEndian.AppendUint64(nil, uint64(len(file)+28)))
+		riffSize := string(binary.LittleEndian.AppendUint64(nil, uint64(len(wav)+28)))
 		dataSize := "\x14\x05\x00\x00" + strings.Repeat("\x00", 16)
-		bw64 := "BW64\xff\xff\xff\xffWAVE" + piece("ds64", riffSize+dataSize) + file[12:]
+		bw64 := "BW64\xff\xff\xff\xffWAVE" + piece("ds64", riffSize+dataSize) + wav[12:]
 
-		for _, file := range []string{file, bw64} {
-			got, err := Parse(strings.NewReader(file), int64(len(file)))
-			if err != nil || got.Codec != tt.codec || got.Frames != tt.frames ||
-				got.Channels != int(tt.channels) || got.Plain() {
-				t.Errorf("%.4s, tag %#x = %+v, %v, want %s, %d frames", file, tt.tag, got, err, tt.codec, tt.frames)
-				continue
-			}
-			s, err := Open(strings.NewReader(file), got, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			readView(t, s)
+		for _, file := range []string{wav, bw64} {
+			t.Run(fmt.Sprintf("%.4s, tag %#x, channels %d", file, tt.tag, tt.channels), func(t *testing.T) {
+				got, err := Parse(strings.NewReader(file), int64(len(file)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got.Codec != tt.codec || got.Frames != tt.frames {
+					t.Errorf("%d frames of %s, want %d of %s", got.Frames, got.Codec, tt.frames, tt.codec)
+				}
+				if got.Channels != int(tt.channels) {
+					t.Errorf("%d channels, want %d", got.Channels, tt.channels)
+				}
+				if got.Plain() {
+					t.Error("Plain = true, want false")
+				}
+
+				s, err := Open(strings.NewReader(file), got, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				readView(t, s)
+			})
 		}
 	}
 }
 
 func TestParseRefuses(t *testing.T) {
 	audio := piece("data", "\x01\x02")
+	unknownSubformat := piece("fmt ",
+		"\xfe\xff\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x10\x00\x16\x00"+strings.Repeat("x", 22))
+	unknownTag := strings.Replace(pcm, "\x01\x00\x01", "\x55\x00\x01", 1)
 	tests := []struct {
 		name string
 		file string
@@ -131,10 +158,8 @@ func TestParseRefuses(t *testing.T) {
 		{"no data", riff(pcm), ErrBroken},
 		{"a chunk beyond the end", riff(pcm, "LIST\xff\xff\xff\x7f", audio), ErrBroken},
 		{"chunks without end", riff(pcm, strings.Repeat(piece("LIST", ""), 2*maxChunks), audio), ErrBroken},
-		{"an unknown subformat", riff(piece(
-			"fmt ", "\xfe\xff\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x10\x00\x16\x00"+
-				strings.Repeat("x", 22)), audio), ErrCodec},
-		{"an unknown tag", riff(strings.Replace(pcm, "\x01\x00\x01", "\x55\x00\x01", 1), audio), ErrCodec},
+		{"an unknown subformat", riff(unknownSubformat, audio), ErrCodec},
+		{"an unknown tag", riff(unknownTag, audio), ErrCodec},
 	}
 
 	for _, tt := range tests {
@@ -180,9 +205,10 @@ func FuzzParse(f *testing.F) {
 
 	// A header with many small chunks takes the most time, because maxChunks of them are read.
 	bound := fuzzcost.Bound{CPU: 2 * time.Millisecond, CPUPerByte: 100 * time.Nanosecond, Heap: 256 << 10, PerByte: 16}
-	f.Add(append([]byte("RIFF\xff\xff\xff\xffWAVE"),
-		bytes.Repeat([]byte("JUNK\x00\x00\x00\x00"), 1<<14)...), int64(1<<17))
-	f.Add(append([]byte("RF64\xff\xff\xff\xffWAVEds64\xff\xff\xff\xff"), make([]byte, 1<<12)...), int64(1<<40))
+	manyChunks := "RIFF\xff\xff\xff\xffWAVE" + strings.Repeat("JUNK\x00\x00\x00\x00", 1<<14)
+	f.Add([]byte(manyChunks), int64(1<<17))
+	longDS64 := "RF64\xff\xff\xff\xffWAVEds64\xff\xff\xff\xff" + strings.Repeat("\x00", 1<<12)
+	f.Add([]byte(longDS64), int64(1<<40))
 
 	f.Fuzz(func(t *testing.T, file []byte, size int64) {
 		var r *counted
@@ -192,23 +218,40 @@ func FuzzParse(f *testing.F) {
 			r = &counted{ReaderAt: bytes.NewReader(file)}
 			got, err = Parse(r, size) // size is arbitrary, since the file may be shorter than stated
 		})
-		if r.calls > 4*maxChunks || r.bytes > len(parser{}.head)*r.calls {
-			t.Errorf("%d reads of %d bytes, want few and short ones", r.calls, r.bytes)
+		if r.calls > 4*maxChunks {
+			t.Errorf("%d reads, want at most %d", r.calls, 4*maxChunks)
+		}
+		if limit := len(parser{}.head) * r.calls; r.bytes > limit {
+			t.Errorf("%d reads of %d bytes, want at most %d bytes", r.calls, r.bytes, limit)
 		}
 		if err != nil {
 			if !errors.Is(err, ErrNotWAV) && !errors.Is(err, ErrCodec) && !errors.Is(err, ErrBroken) {
-				t.Errorf("an unexpected kind of error: %v", err)
+				t.Errorf("Parse: %v, want ErrNotWAV, ErrCodec or ErrBroken", err)
 			}
 			return
 		}
-		if got.Codec == "" || got.SampleRate < 1 || got.Channels < 1 || got.BlockAlign < 1 || got.BlockFrames < 1 {
-			t.Errorf("an implausible format: %+v", got.Format)
+
+		if got.Codec == "" {
+			t.Error("the codec is unknown")
 		}
-		if got.Offset < 20 || got.Length < 0 || got.Offset+got.Length > size || got.Frames < 0 || got.Duration() < 0 {
-			t.Errorf("implausible facts: %+v", got)
+		for name, n := range map[string]int{
+			"SampleRate":  got.SampleRate,
+			"Channels":    got.Channels,
+			"BlockAlign":  got.BlockAlign,
+			"BlockFrames": got.BlockFrames,
+		} {
+			if n < 1 {
+				t.Errorf("%s = %d, want at least 1", name, n)
+			}
+		}
+		if got.Offset < 20 || got.Length < 0 || got.Offset+got.Length > size {
+			t.Errorf("%d bytes of audio at %d, want them within the file of %d bytes", got.Length, got.Offset, size)
+		}
+		if got.Frames < 0 || got.Duration() < 0 {
+			t.Errorf("%d frames that take %v, want no negative values", got.Frames, got.Duration())
 		}
 		if slices.Contains(got.Repairs, "") {
-			t.Errorf("an empty repair: %q", got.Repairs)
+			t.Errorf("repairs %q, want no empty text", got.Repairs)
 		}
 	})
 }
