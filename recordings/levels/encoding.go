@@ -41,6 +41,7 @@ func (f Facts) Text() string {
 	return strings.Join(words, " ")
 }
 
+// number formats a number with as many digits as it needs.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // ParseText parses the result of Text.
@@ -80,12 +81,14 @@ type reader struct {
 	err  error
 }
 
+// word returns the next word, or "" at the end.
 func (r *reader) word() string {
 	word, rest, _ := strings.Cut(r.rest, " ")
 	r.rest = rest
 	return word
 }
 
+// number parses a word.
 func (r *reader) number(word string) float64 {
 	v, err := strconv.ParseFloat(word, 64)
 	if err != nil && r.err == nil {

@@ -26,7 +26,10 @@ func FlagNames() []string { return slices.Clone(names) }
 // FlagOf returns the flag with this name. ok is false if the name is unknown.
 func FlagOf(name string) (f Flags, ok bool) {
 	i := slices.Index(names, name)
-	return 1 << max(0, i), i >= 0
+	if i < 0 {
+		return 0, false
+	}
+	return 1 << i, true
 }
 
 // Names returns the names of the flags in the set. The list is never nil.

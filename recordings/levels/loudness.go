@@ -35,14 +35,23 @@ func newWeighting(rate int) weighting {
 		vb := math.Pow(vh, 0.4996667741545416)
 		a0 := 1 + k/shelfQ + k*k
 		b0 := vh + vb*k/shelfQ + k*k
-		w.shelf = biquad{b1: 2 * (k*k - vh) / b0, b2: (vh - vb*k/shelfQ + k*k) / b0,
-			a1: 2 * (k*k - 1) / a0, a2: (1 - k/shelfQ + k*k) / a0}
+		w.shelf = biquad{
+			b1: 2 * (k*k - vh) / b0,
+			b2: (vh - vb*k/shelfQ + k*k) / b0,
+			a1: 2 * (k*k - 1) / a0,
+			a2: (1 - k/shelfQ + k*k) / a0,
+		}
 		w.gain = (b0 / a0) * (b0 / a0)
 	}
 
 	k := math.Tan(math.Pi * highAt / float64(rate))
 	a0 := 1 + k/highQ + k*k
-	w.high = biquad{b1: -2, b2: 1, a1: 2 * (k*k - 1) / a0, a2: (1 - k/highQ + k*k) / a0}
+	w.high = biquad{
+		b1: -2,
+		b2: 1,
+		a1: 2 * (k*k - 1) / a0,
+		a2: (1 - k/highQ + k*k) / a0,
+	}
 	return w
 }
 
@@ -78,13 +87,15 @@ const slotsPerHop = slotsPerSecond / 10
 // slot adds a slot with the given power, which is the sum over all channels.
 func (l *loudness) slot(power float64) {
 	l.hop += power
-	if l.slots++; l.slots < slotsPerHop {
+	l.slots++
+	if l.slots < slotsPerHop {
 		return
 	}
 
 	l.hops[l.count%len(l.hops)] = l.hop / slotsPerHop
 	l.slots, l.hop = 0, 0
-	if l.count++; l.count < len(l.hops) {
+	l.count++
+	if l.count < len(l.hops) {
 		return
 	}
 
@@ -108,10 +119,13 @@ func (l *loudness) integrated() float64 {
 func (l *loudness) from(bin int) float64 {
 	var power, n float64
 	for i := bin; i < len(l.blocks); i++ {
-		if l.blocks[i] != 0 {
-			power += float64(l.blocks[i]) * math.Pow(10, (absoluteGate+(float64(i)+0.5)/binsPerLU)/10)
-			n += float64(l.blocks[i])
+		if l.blocks[i] == 0 {
+			continue
 		}
+		count := float64(l.blocks[i])
+		lufs := absoluteGate + (float64(i)+0.5)/binsPerLU
+		power += count * math.Pow(10, lufs/10)
+		n += count
 	}
 	return 10 * math.Log10(power/n)
 }

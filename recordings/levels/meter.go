@@ -151,23 +151,25 @@ func (l *leg) clip(v int, at int64) {
 // days.
 func (m *meter) endSlot() {
 	length := float64(m.frames - m.slot.began)
-	var all float64
+	var total float64
 	for c := range m.legs {
 		l := &m.legs[c]
 		l.fold()
 		power := l.energy * l.weight.gain / length
 		m.talk.legs[c].power = power
-		all += power
+		total += power
 		l.energy = 0
 	}
 
 	m.talk.step()
-	m.loudness.slot(all)
+	m.loudness.slot(total)
 
 	m.slot.number++
-	m.slot.began, m.slot.ends = m.frames, (m.slot.number+1)*int64(m.rate)/slotsPerSecond
+	m.slot.began = m.frames
+	m.slot.ends = (m.slot.number + 1) * int64(m.rate) / slotsPerSecond
 }
 
+// fold adds the integer sums to the floating-point sums.
 func (l *leg) fold() {
 	l.total += float64(l.sum)
 	l.power += float64(l.squares)
@@ -208,7 +210,8 @@ func (m *meter) end() (f Facts, o Outline) {
 		}
 	}
 
-	f.Clipped, f.DCOffset = round(f.Clipped, 6), round(f.DCOffset, 5)
+	f.Clipped = round(f.Clipped, 6)
+	f.DCOffset = round(f.DCOffset, 5)
 	f.Peak = roundLevel(decibels(float64(largest) * float64(largest)))
 	f.RMS = roundLevel(decibels(power / float64(m.frames) / float64(m.channels)))
 	f.Loudness = roundLevel(m.loudness.integrated())
@@ -231,6 +234,7 @@ func roundLevel(db float64) *float64 {
 	return &db
 }
 
+// round rounds a number to the given number of decimals.
 func round(v float64, digits int) float64 {
 	scale := math.Pow10(digits)
 	return math.Round(v*scale)/scale + 0 // no -0

@@ -113,8 +113,10 @@ func ParseOutline(b []byte) (o Outline, err error) {
 		head[i] = int(binary.LittleEndian.Uint32(b[4*i:]))
 	}
 	o = Outline{Rate: head[2], PerPixel: head[3], Channels: head[5]}
-	if head[0] != version || head[1] != eightBits || o.Rate < 1 || o.PerPixel < 1 || o.Channels < 1 ||
-		2*head[4]*o.Channels != len(b)-headerSize {
+	length := head[4]
+	knownFormat := head[0] == version && head[1] == eightBits
+	plausible := o.Rate >= 1 && o.PerPixel >= 1 && o.Channels >= 1
+	if !knownFormat || !plausible || 2*length*o.Channels != len(b)-headerSize {
 		return Outline{}, errors.New("reading outline: invalid header")
 	}
 
@@ -144,8 +146,10 @@ func (o Outline) MarshalJSON() ([]byte, error) {
 func (o Outline) Waves() [][]float64 {
 	waves := make([][]float64, o.Channels)
 	for i := 0; i < len(o.Data); i += 2 {
-		c := i / 2 % o.Channels
-		waves[c] = append(waves[c], round(float64(o.Data[i])/128, 3), round(float64(o.Data[i+1])/128, 3))
+		channel := i / 2 % o.Channels
+		lowest := round(float64(o.Data[i])/128, 3)
+		highest := round(float64(o.Data[i+1])/128, 3)
+		waves[channel] = append(waves[channel], lowest, highest)
 	}
 	return waves
 }

@@ -1,11 +1,14 @@
 package levels_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"math/rand/v2"
 	"reflect"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/selvage/selvage/recordings/levels"
 )
@@ -23,30 +26,49 @@ func TestOutline(t *testing.T) {
 	}
 
 	for i := range o.Length() {
-		low, high := i*128/200, (i+1)*128/200
-		p := o.Data[4*i : 4*i+4]
-		if int(p[0]) < low-1 || int(p[1]) > high+1 || int(p[2]) < -high-1 || int(p[3]) > -low+1 {
-			t.Fatalf("pixel %d = %v, want the legs within %d and %d, and below zero", i, p, low, high)
+		low, high := i*128/200-1, (i+1)*128/200+1
+		pixel := o.Data[4*i : 4*i+4]
+		if int(pixel[0]) < low || int(pixel[1]) > high {
+			t.Fatalf("the first leg of pixel %d is %v, want %d to %d", i, pixel[:2], low, high)
+		}
+		if int(pixel[2]) < -high || int(pixel[3]) > -low {
+			t.Fatalf("the second leg of pixel %d is %v, want %d to %d", i, pixel[2:], -high, -low)
 		}
 	}
 
 	back, err := levels.ParseOutline(o.Marshal())
-	if err != nil || !reflect.DeepEqual(back, o) {
-		t.Errorf("ParseOutline of Marshal: %v, %d pixels, want no change", err, back.Length())
+	if err != nil {
+		t.Fatalf("ParseOutline of Marshal: %v", err)
 	}
-	if got := o.Waves(); len(got) != 2 || len(got[0]) != 400 || got[0][399] < 0.98 || got[1][398] > -0.98 {
-		t.Errorf("Waves = %d channels of %d, ending %v, %v, want 2 of 400, near 1 and -1",
-			len(got), len(got[0]), got[0][399], got[1][398])
+	if diff := cmp.Diff(o, back); diff != "" {
+		t.Errorf("ParseOutline of Marshal differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestWaves(t *testing.T) {
+	_, o := measure(t, ramp)
+	waves := o.Waves()
+	if len(waves) != 2 || len(waves[0]) != 400 {
+		t.Fatalf("Waves = %d channels of %d values, want 2 of 400", len(waves), len(waves[0]))
+	}
+	if last := waves[0][399]; last < 0.98 {
+		t.Errorf("the first wave ends with %v, want at least 0.98", last)
+	}
+	if last := waves[1][398]; last > -0.98 {
+		t.Errorf("the second wave ends with %v, want at most -0.98", last)
 	}
 }
 
 func TestOutlineAsJSON(t *testing.T) {
 	o := levels.Outline{Rate: 8000, Channels: 1, PerPixel: 400, Data: []int8{-128, 127, -1, 0}}
-	b, err := json.Marshal(o)
+	got, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := `{"version":2,"channels":1,"sample_rate":8000,"samples_per_pixel":400,"bits":8,"length":2,` +
 		`"data":[-128,127,-1,0]}`
-	if err != nil || string(b) != want {
-		t.Errorf("JSON = %s, %v, want %s", b, err, want)
+	if string(got) != want {
+		t.Errorf("JSON = %s, want %s", got, want)
 	}
 }
 
@@ -60,13 +82,15 @@ func TestScale(t *testing.T) {
 	}
 
 	for _, per := range []int{401, 453, 799, 800, 801, 1000, 79_999, 79_601, 80_000, 1_000_000} {
-		s := o.Scale(per, ramp.Frames())
-		if want := (80_000 + per - 1) / per; s.Length() != want || s.PerPixel != per {
-			t.Errorf("Scale(%d) = %d pixels of %d, want %d", per, s.Length(), s.PerPixel, want)
+		scaled := o.Scale(per, ramp.Frames())
+		want := (80_000 + per - 1) / per // rounded up
+		if scaled.Length() != want || scaled.PerPixel != per {
+			t.Errorf("Scale(%d) = %d pixels of %d frames, want %d of %d",
+				per, scaled.Length(), scaled.PerPixel, want, per)
 		}
-		last := len(s.Data) - 4
-		if s.Data[last+1] != 127 || s.Data[last+2] != -127 {
-			t.Errorf("Scale(%d) ends with %v, want full scale", per, s.Data[last:])
+		last := scaled.Data[len(scaled.Data)-4:]
+		if high, low := last[1], last[2]; high != 127 || low != -127 {
+			t.Errorf("Scale(%d) ends between %d and %d, want 127 and -127", per, high, low)
 		}
 	}
 }
@@ -74,8 +98,11 @@ func TestScale(t *testing.T) {
 // TestOutlineOfDays shows that very long audio gets a coarser outline.
 func TestOutlineOfDays(t *testing.T) {
 	_, o := measure(t, endless{1})
-	if o.PerPixel != 400*64 || cap(o.Data) > 600_000 {
-		t.Errorf("pixels of %d frames, room for %d numbers, want 25,600 and at most 600,000", o.PerPixel, cap(o.Data))
+	if o.PerPixel != 25_600 {
+		t.Errorf("a pixel has %d frames, want 25,600", o.PerPixel)
+	}
+	if cap(o.Data) > 600_000 {
+		t.Errorf("the outline has room for %d numbers, want at most 600,000", cap(o.Data))
 	}
 }
 
@@ -90,10 +117,15 @@ func TestParseOutlineOfRubbish(t *testing.T) {
 	}
 
 	for range 1000 {
-		b := append([]byte{}, whole...)
-		b[random.IntN(24)] ^= byte(1 + random.IntN(255))
-		if got, err := levels.ParseOutline(b); err == nil && len(got.Data) != len(o.Data) {
-			t.Fatalf("ParseOutline of a header %v = %d numbers, want as many as before", b[:24], len(got.Data))
+		damaged := bytes.Clone(whole)
+		damaged[random.IntN(24)] ^= byte(1 + random.IntN(255))
+		got, err := levels.ParseOutline(damaged)
+		if err != nil {
+			continue
+		}
+		if len(got.Data) != len(o.Data) {
+			t.Fatalf("ParseOutline of the header %v = %d numbers, want %d",
+				damaged[:24], len(got.Data), len(o.Data))
 		}
 	}
 }
@@ -107,8 +139,14 @@ func TestOutlinesAreBounded(t *testing.T) {
 			o.Data = append(o.Data, -128)
 		}
 		b, err := o.MarshalJSON()
-		if err != nil || len(b) > 3<<20 || !json.Valid(b) {
-			t.Errorf("the outline of %d channels is %d bytes of JSON, %v, want 3 MiB at most", channels, len(b), err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !json.Valid(b) {
+			t.Errorf("the outline of %d channels is not valid JSON", channels)
+		}
+		if len(b) > 3<<20 {
+			t.Errorf("the outline of %d channels is %d bytes of JSON, want 3 MiB at most", channels, len(b))
 		}
 	}
 }

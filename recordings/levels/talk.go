@@ -44,26 +44,45 @@ func newVoice() voice {
 func (v *voice) step() {
 	level := decibels(v.power)
 	v.history <<= 1
-	if !v.talking {
-		if level < max(v.noise+onAbove, onFrom) {
-			v.loud = 0
-		} else if v.loud++; v.loud == slotsToBegin {
-			v.talking, v.loud, v.pause = true, 0, 0
-			v.history |= 1<<slotsToBegin - 1
-		}
-	} else if level >= max(v.noise+offAbove, offFrom) {
-		v.history |= 1<<(v.pause+1) - 1
-		v.pause = 0
-	} else if v.pause++; v.pause > pauseSlots {
-		v.talking = false
+	if v.talking {
+		v.continueTalk(level)
+	} else {
+		v.beginTalk(level)
 	}
 	v.learn()
+}
+
+// beginTalk begins talk if the current slot is the last of several loud slots.
+func (v *voice) beginTalk(level float64) {
+	if level < max(v.noise+onAbove, onFrom) {
+		v.loud = 0
+		return
+	}
+	v.loud++
+	if v.loud == slotsToBegin {
+		v.talking, v.loud, v.pause = true, 0, 0
+		v.history |= 1<<slotsToBegin - 1
+	}
+}
+
+// continueTalk ends talk after a long pause. The slots of a shorter pause become talk.
+func (v *voice) continueTalk(level float64) {
+	if level >= max(v.noise+offAbove, offFrom) {
+		v.history |= 1<<(v.pause+1) - 1
+		v.pause = 0
+		return
+	}
+	v.pause++
+	if v.pause > pauseSlots {
+		v.talking = false
+	}
 }
 
 // learn estimates the noise as the quietest tenth of a second in the last windows.
 func (v *voice) learn() {
 	v.hop += v.power
-	if v.slots++; v.slots%slotsPerHop != 0 {
+	v.slots++
+	if v.slots%slotsPerHop != 0 {
 		return
 	}
 	v.least = min(v.least, v.hop/slotsPerHop)
@@ -74,7 +93,8 @@ func (v *voice) learn() {
 	}
 	v.noise = min(max(decibels(noise), minNoise), maxNoise)
 	if v.slots%noiseWindow == 0 {
-		v.windows[v.slots/noiseWindow%window], v.least = v.least, math.Inf(1)
+		v.windows[v.slots/noiseWindow%window] = v.least
+		v.least = math.Inf(1)
 	}
 }
 
@@ -100,10 +120,10 @@ func (t *talk) step() {
 
 // settle counts the slot whose decision just became final.
 func (t *talk) settle() {
-	if t.late++; t.late <= final {
+	if t.late < final {
+		t.late++
 		return
 	}
-	t.late--
 	t.slots++
 
 	talking := 0
@@ -131,7 +151,8 @@ func (t *talk) settle() {
 
 // end counts the slots whose decision is not final yet.
 func (t *talk) end() {
-	for all := t.slots + int64(t.late); t.slots < all; {
+	total := t.slots + int64(t.late)
+	for t.slots < total {
 		for i := range t.legs {
 			t.legs[i].history <<= 1
 		}
