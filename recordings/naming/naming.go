@@ -21,22 +21,52 @@ import (
 
 // fields maps the fields of patterns to the regular expressions that they match.
 var fields = map[string]string{
-	"call": `[^/]+?`, "uuid": `[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}`, "conference": `[^/]+?`,
-	"from": `[^/]*?`, "to": `[^/]*?`, "direction": `[A-Za-z]+`, "track": `[^/]+?`, "domain": `[^/]+`, "any": `[^/]*?`,
-	"random": `[0-9A-Fa-f]{8,}`, "ext": `[A-Za-z0-9]+`, "epoch": `[0-9]{9,10}(?:\.[0-9]+)?`,
-	"Y": `[0-9]{4}`, "m": `[0-9]{2}`, "b": `[A-Z][a-z]{2}`, "d": `[0-9]{2}`, "H": `[0-9]{2}`, "M": `[0-9]{2}`,
-	"S": `[0-9]{2}`,
+	"call":       `[^/]+?`,
+	"uuid":       `[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}`,
+	"conference": `[^/]+?`,
+	"from":       `[^/]*?`,
+	"to":         `[^/]*?`,
+	"direction":  `[A-Za-z]+`,
+	"track":      `[^/]+?`,
+	"domain":     `[^/]+`,
+	"any":        `[^/]*?`,
+	"random":     `[0-9A-Fa-f]{8,}`,
+	"ext":        `[A-Za-z0-9]+`,
+	"epoch":      `[0-9]{9,10}(?:\.[0-9]+)?`,
+	"Y":          `[0-9]{4}`,
+	"m":          `[0-9]{2}`,
+	"b":          `[A-Z][a-z]{2}`,
+	"d":          `[0-9]{2}`,
+	"H":          `[0-9]{2}`,
+	"M":          `[0-9]{2}`,
+	"S":          `[0-9]{2}`,
 }
 
 // presets maps the names of switches to their patterns, the most specific first.
 var presets = map[string][]string{
-	"fusionpbx": {"{domain}/archive/{Y}/{b}/{d}/{uuid}.{ext}", "{uuid}.{ext}"},
-	"asterisk-monitor": {"{direction}-{to}-{from}-{Y}{m}{d}-{H}{M}{S}-{call}.{ext}",
-		"{Y}{m}{d}-{H}{M}{S}-{call}.{ext}", "{call}.{ext}"},
-	"rtpengine": {"{call}-{random}-{track}.{ext}", "{call}-{track}.{ext}"},
-	"jambonz":   {"{Y}/{m}/{d}/{call}.{ext}", "{call}.{ext}"},
-	"kazoo":     {"call_recording_{call}.{ext}"},
-	"livekit":   {"{conference}-{Y}-{m}-{d}T{H}{M}{S}.{ext}"},
+	"fusionpbx": {
+		"{domain}/archive/{Y}/{b}/{d}/{uuid}.{ext}",
+		"{uuid}.{ext}",
+	},
+	"asterisk-monitor": {
+		"{direction}-{to}-{from}-{Y}{m}{d}-{H}{M}{S}-{call}.{ext}",
+		"{Y}{m}{d}-{H}{M}{S}-{call}.{ext}",
+		"{call}.{ext}",
+	},
+	"rtpengine": {
+		"{call}-{random}-{track}.{ext}",
+		"{call}-{track}.{ext}",
+	},
+	"jambonz": {
+		"{Y}/{m}/{d}/{call}.{ext}",
+		"{call}.{ext}",
+	},
+	"kazoo": {
+		"call_recording_{call}.{ext}",
+	},
+	"livekit": {
+		"{conference}-{Y}-{m}-{d}T{H}{M}{S}.{ext}",
+	},
 }
 
 // Presets returns the names of the presets.
@@ -46,22 +76,23 @@ func Presets() []string { return slices.Sorted(maps.Keys(presets)) }
 type Patterns []Pattern
 
 // A Pattern matches the end of a path.
-type Pattern struct{ matches *regexp.Regexp }
+type Pattern struct{ expression *regexp.Regexp }
 
 // Preset returns the patterns of a preset.
-func Preset(name string) (all Patterns, err error) {
+func Preset(name string) (Patterns, error) {
 	texts, ok := presets[name]
 	if !ok {
 		return nil, problem.BadParam("names", "unknown preset %q: use %s", name, strings.Join(Presets(), ", "))
 	}
+	var patterns Patterns
 	for _, text := range texts {
 		p, err := Parse(text)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, p)
+		patterns = append(patterns, p)
 	}
-	return all, nil
+	return patterns, nil
 }
 
 var field = regexp.MustCompile(`\{([A-Za-z]+)\}`)
@@ -70,21 +101,24 @@ var field = regexp.MustCompile(`\{([A-Za-z]+)\}`)
 func Parse(pattern string) (Pattern, error) {
 	var expression strings.Builder
 	expression.WriteString(`(?:^|/)`)
-	at, seen := 0, make(map[string]bool)
-	for _, m := range field.FindAllStringSubmatchIndex(pattern, -1) {
-		name := pattern[m[2]:m[3]]
-		matches, ok := fields[name]
+	seen := make(map[string]bool)
+	rest := 0 // the pattern has been converted up to here
+	for _, match := range field.FindAllStringSubmatchIndex(pattern, -1) {
+		start, end := match[0], match[1]
+		name := pattern[match[2]:match[3]]
+		value, ok := fields[name]
 		if !ok || seen[name] {
 			known := strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
 			return Pattern{}, problem.BadParam("pattern",
 				"the field {%s} of the pattern is unknown or repeated: use %s", name, known)
 		}
 		seen[name] = true
-		expression.WriteString(regexp.QuoteMeta(pattern[at:m[0]]) + `(?P<` + name + `>` + matches + `)`)
-		at = m[1]
+		expression.WriteString(regexp.QuoteMeta(pattern[rest:start]))
+		expression.WriteString(`(?P<` + name + `>` + value + `)`)
+		rest = end
 	}
 
-	expression.WriteString(regexp.QuoteMeta(pattern[at:]) + `$`)
+	expression.WriteString(regexp.QuoteMeta(pattern[rest:]) + `$`)
 	compiled, err := regexp.Compile(expression.String())
 	if err != nil {
 		return Pattern{}, fmt.Errorf("compiling pattern: %w", err)
@@ -94,40 +128,42 @@ func Parse(pattern string) (Pattern, error) {
 
 // Describe adds to d the values that the first matching pattern finds in path, and reports whether
 // any pattern matches. It does not change fields that are already set.
-func (all Patterns) Describe(path string, d *recordings.Description) bool {
+func (ps Patterns) Describe(path string, d *recordings.Description) bool {
 	path = filepath.ToSlash(path)
-	for _, p := range all {
-		if found := p.matches.FindStringSubmatch(path); found != nil {
-			p.fill(found, d)
+	for _, p := range ps {
+		if match := p.expression.FindStringSubmatch(path); match != nil {
+			p.fill(match, d)
 			return true
 		}
 	}
 	return false
 }
 
-func (p Pattern) fill(found []string, d *recordings.Description) {
+// fill sets the fields of d to the values in a match, unless they are already set.
+func (p Pattern) fill(match []string, d *recordings.Description) {
 	values := make(map[string]string)
-	for i, name := range p.matches.SubexpNames() {
+	for i, name := range p.expression.SubexpNames() {
 		if name != "" {
-			values[name] = found[i]
-		}
-	}
-
-	set := func(to *string, value string) {
-		if *to == "" {
-			*to = value
+			values[name] = match[i]
 		}
 	}
 
 	if d.ConferenceSid == "" && d.CallSid == "" {
-		d.CallSid, d.ConferenceSid = unescape(values["call"]+values["uuid"]), values["conference"]
+		d.CallSid = unescape(values["call"] + values["uuid"])
+		d.ConferenceSid = values["conference"]
 	}
-	set(&d.From, values["from"])
-	set(&d.To, values["to"])
-	set(&d.Direction, directions[strings.ToLower(values["direction"])])
-	set(&d.Track, tracks[strings.ToLower(values["track"])])
+	setIfEmpty(&d.From, values["from"])
+	setIfEmpty(&d.To, values["to"])
+	setIfEmpty(&d.Direction, directions[strings.ToLower(values["direction"])])
+	setIfEmpty(&d.Track, tracks[strings.ToLower(values["track"])])
 	if d.StartTime.IsZero() {
 		d.StartTime = startTime(values)
+	}
+}
+
+func setIfEmpty(field *string, value string) {
+	if *field == "" {
+		*field = value
 	}
 }
 
@@ -141,13 +177,24 @@ func unescape(call string) string {
 
 // directions maps the names that switches use to directions.
 var directions = map[string]string{
-	"in": "inbound", "inbound": "inbound", "external": "inbound", "q": "inbound", "rg": "inbound",
-	"out": "outbound", "outbound": "outbound",
+	"in":       "inbound",
+	"inbound":  "inbound",
+	"external": "inbound",
+	"q":        "inbound",
+	"rg":       "inbound",
+	"out":      "outbound",
+	"outbound": "outbound",
 }
 
 // tracks maps the names that switches use to tracks.
-var tracks = map[string]string{"mix": "both", "both": "both", "in": "inbound", "inbound": "inbound",
-	"out": "outbound", "outbound": "outbound"}
+var tracks = map[string]string{
+	"mix":      "both",
+	"both":     "both",
+	"in":       "inbound",
+	"inbound":  "inbound",
+	"out":      "outbound",
+	"outbound": "outbound",
+}
 
 // startTime returns the time in a name, or the zero time. The time is in the switch's time zone,
 // which is unknown, so it is interpreted as UTC.
@@ -167,11 +214,11 @@ func startTime(values map[string]string) time.Time {
 	if month == "" {
 		month, layout = values["b"], "2006-Jan-02 15:04:05"
 	}
-
-	at, err := time.Parse(layout, fmt.Sprintf("%s-%s-%s %s:%s:%s", values["Y"], month, values["d"], values["H"],
-		values["M"], values["S"]))
+	text := fmt.Sprintf("%s-%s-%s %s:%s:%s",
+		values["Y"], month, values["d"], values["H"], values["M"], values["S"])
+	start, err := time.Parse(layout, text)
 	if err != nil {
 		return time.Time{}
 	}
-	return at
+	return start
 }

@@ -3,7 +3,6 @@ package naming
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,33 +41,26 @@ func ReadSidecar(text []byte, d *recordings.Description) error {
 		}
 	}
 
-	of := func(field string) string {
-		i := slices.IndexFunc(members[field], func(name string) bool { return values[name] != "" })
-		if i < 0 {
-			return ""
+	best := func(field string) string {
+		for _, name := range members[field] {
+			if values[name] != "" {
+				return values[name]
+			}
 		}
-		return values[members[field][i]]
+		return ""
 	}
-
-	set := func(to *string, value string) {
-		if *to == "" {
-			*to = value
-		}
-	}
-
 	if d.CallSid == "" && d.ConferenceSid == "" {
-		d.CallSid = of("call")
+		d.CallSid = best("call")
 		if d.CallSid == "" {
-			d.ConferenceSid = of("conference")
+			d.ConferenceSid = best("conference")
 		}
 	}
-
-	set(&d.From, of("from"))
-	set(&d.To, of("to"))
-	set(&d.Direction, directions[strings.ToLower(of("direction"))])
-	set(&d.Track, tracks[strings.ToLower(of("track"))])
+	setIfEmpty(&d.From, best("from"))
+	setIfEmpty(&d.To, best("to"))
+	setIfEmpty(&d.Direction, directions[strings.ToLower(best("direction"))])
+	setIfEmpty(&d.Track, tracks[strings.ToLower(best("track"))])
 	if d.StartTime.IsZero() {
-		d.StartTime = parseTime(of("start"))
+		d.StartTime = parseTime(best("start"))
 	}
 	return nil
 }
@@ -77,16 +69,16 @@ func ReadSidecar(text []byte, d *recordings.Description) error {
 // nanoseconds since 1970.
 func parseTime(text string) time.Time {
 	for _, layout := range []string{time.RFC3339, time.RFC1123Z, "2006-01-02 15:04:05"} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at.UTC()
+		if parsed, err := time.Parse(layout, text); err == nil {
+			return parsed.UTC()
 		}
 	}
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(n > 0 && n < 1e21) { // also rejects NaN and infinity
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(seconds > 0 && seconds < 1e21) { // also rejects NaN and infinity
 		return time.Time{}
 	}
-	for n > 1e11 { // milliseconds, microseconds or nanoseconds
-		n /= 1000
+	for seconds > 1e11 { // text contains milliseconds, microseconds or nanoseconds
+		seconds /= 1000
 	}
-	return time.UnixMicro(int64(n * 1e6)).UTC()
+	return time.UnixMicro(int64(seconds * 1e6)).UTC()
 }
