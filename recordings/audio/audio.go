@@ -46,12 +46,13 @@ func Parse(r io.ReaderAt, size int64, hints ...string) (wav.Facts, error) {
 	}
 
 	other, err := looksLike(r)
-	switch {
-	case err != nil:
+	if err != nil {
 		return wav.Facts{}, err
-	case other != "":
+	}
+	if other != "" {
 		return wav.Facts{}, fmt.Errorf("%w; it looks like %s", ErrUnknown, other)
-	case raw == "":
+	}
+	if raw == "" {
 		return wav.Facts{}, ErrUnknown
 	}
 	return wav.ParseRaw(raw, r, size)
@@ -60,19 +61,25 @@ func Parse(r io.ReaderAt, size int64, hints ...string) (wav.Facts, error) {
 // parseMP3 returns the facts of an MP3. If the file is not an MP3, ok is false.
 func parseMP3(r io.ReaderAt, size int64, search bool) (f wav.Facts, ok bool, err error) {
 	found, ok, err := mp3.Scan(r, size, search)
-	if !ok {
-		return f, false, err
+	if err != nil || !ok {
+		return wav.Facts{}, ok, err
 	}
-	f.Codec, f.SampleRate, f.Channels = "mp3", found.Rate, found.Channels
-	f.Offset, f.Length, f.Frames = found.Offset, found.Length, found.Frames
+
+	f.Codec = "mp3"
+	f.SampleRate = found.Rate
+	f.Channels = found.Channels
+	f.Offset = found.Offset
+	f.Length = found.Length
+	f.Frames = found.Frames
 	if found.Claimed > 0 {
-		f.Repairs = append(f.Repairs, fmt.Sprintf("the file claims %d samples for each channel, but has %d",
-			found.Claimed, found.Frames))
+		repair := fmt.Sprintf("the file claims %d samples for each channel, but has %d", found.Claimed, found.Frames)
+		f.Repairs = append(f.Repairs, repair)
 	}
 	if found.Junk > 0 {
-		f.Repairs = append(f.Repairs, fmt.Sprintf("%d bytes between the frames are not MP3", found.Junk))
+		repair := fmt.Sprintf("%d bytes between the frames are not MP3", found.Junk)
+		f.Repairs = append(f.Repairs, repair)
 	}
-	return f, true, err
+	return f, true, nil
 }
 
 // rawHint returns the first hint that names a codec. The hint is either a Content-Type or the
@@ -100,8 +107,16 @@ func IsName(name string) bool {
 
 // others lists the first bytes of formats that are recognized but not accepted.
 var others = []struct{ start, name string }{
-	{"fLaC", "FLAC"}, {"#!AMR", "AMR"}, {"FORM", "AIFF"}, {".snd", "AU"}, {"caff", "CAF"}, {"\x1aE\xdf\xa3", "WebM"},
-	{"ID3", "MP3 without frames"}, {"RIFF", "another kind of RIFF"}, {"PK\x03\x04", "ZIP"}, {"\x1f\x8b", "gzip"},
+	{"fLaC", "FLAC"},
+	{"#!AMR", "AMR"},
+	{"FORM", "AIFF"},
+	{".snd", "AU"},
+	{"caff", "CAF"},
+	{"\x1aE\xdf\xa3", "WebM"},
+	{"ID3", "MP3 without frames"},
+	{"RIFF", "another kind of RIFF"},
+	{"PK\x03\x04", "ZIP"},
+	{"\x1f\x8b", "gzip"},
 }
 
 // looksLike returns the name of a file's format if the format is not accepted. If the format is

@@ -23,8 +23,11 @@ const (
 // Ogg, ok is false.
 func parseOgg(r io.ReaderAt, size int64) (f wav.Facts, ok bool, err error) {
 	first, err := read(r, make([]byte, 512), 0)
-	if err != nil || len(first) < oggHead+1 || string(first[:5]) != "OggS\x00" {
+	if err != nil {
 		return f, false, err
+	}
+	if len(first) < oggHead+1 || string(first[:5]) != "OggS\x00" {
+		return f, false, nil
 	}
 
 	serial := binary.LittleEndian.Uint32(first[14:])
@@ -32,9 +35,9 @@ func parseOgg(r io.ReaderAt, size int64) (f wav.Facts, ok bool, err error) {
 	if err := oggFormat(&f, packet); err != nil {
 		return f, true, err
 	}
-
 	if f.Codec == "opus" {
-		return f, true, opusFacts(&f, r, size)
+		err := opusFacts(&f, r, size)
+		return f, true, err
 	}
 
 	// The granule position at the end of the last page is the length of the stream.
@@ -45,28 +48,30 @@ func parseOgg(r io.ReaderAt, size int64) (f wav.Facts, ok bool, err error) {
 	}
 
 	end := lastGranule(tail, serial)
-	f.Frames, f.Length = max(0, end), size
 	if end < 0 {
 		return f, true, fmt.Errorf("%w: the last page is missing", wav.ErrBroken)
 	}
-	return f, true, plausible(f)
+	f.Frames = end
+	f.Length = size
+	return f, true, checkSize(f)
 }
 
 // opusFacts completes the facts of a stream with Opus.
 func opusFacts(f *wav.Facts, r io.ReaderAt, size int64) error {
 	found, err := opus.Scan(r, size)
-	switch {
-	case errors.Is(err, opus.ErrNotOpus), errors.Is(err, opus.ErrSparse):
+	if errors.Is(err, opus.ErrNotOpus) || errors.Is(err, opus.ErrSparse) {
 		return fmt.Errorf("%w: %w", wav.ErrBroken, err)
-	case err != nil:
+	}
+	if err != nil {
 		return err
 	}
-	f.Frames, f.Length = found.Frames, size
-	return plausible(*f)
+	f.Frames = found.Frames
+	f.Length = size
+	return checkSize(*f)
 }
 
-// plausible returns ErrBroken if a file has less than a byte for each second.
-func plausible(f wav.Facts) error {
+// checkSize returns ErrBroken if a file has less than a byte for each second.
+func checkSize(f wav.Facts) error {
 	if f.Frames/int64(f.SampleRate) > f.Length {
 		return fmt.Errorf("%w: it claims %d frames in %d bytes", wav.ErrBroken, f.Frames, f.Length)
 	}
@@ -92,22 +97,27 @@ func oggFormat(f *wav.Facts, packet []byte) error {
 // lastGranule returns the position at the end of a stream's last whole page. If the stream has no
 // whole page, it returns -1.
 func lastGranule(tail []byte, serial uint32) int64 {
-	for at := len(tail); ; {
-		at = bytes.LastIndex(tail[:at], []byte("OggS\x00"))
-		if at < 0 {
+	start := len(tail)
+	for {
+		start = bytes.LastIndex(tail[:start], []byte("OggS\x00"))
+		if start < 0 {
 			return -1
 		}
-		page := tail[at:]
-		if len(page) < oggHead || len(page) < oggHead+int(page[26]) ||
-			binary.LittleEndian.Uint32(page[14:]) != serial {
+		page := tail[start:]
+		if len(page) < oggHead {
+			continue
+		}
+		body := oggHead + int(page[26])
+		if len(page) < body || binary.LittleEndian.Uint32(page[14:]) != serial {
 			continue
 		}
 
-		length := oggHead + int(page[26])
-		for _, segment := range page[oggHead:length] {
+		length := body
+		for _, segment := range page[oggHead:body] {
 			length += int(segment)
 		}
-		if granule := int64(binary.LittleEndian.Uint64(page[6:])); granule >= 0 && length <= len(page) {
+		granule := int64(binary.LittleEndian.Uint64(page[6:]))
+		if granule >= 0 && length <= len(page) {
 			return granule
 		}
 	}
