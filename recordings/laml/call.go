@@ -30,13 +30,17 @@ func (a *API) listCalls(w http.ResponseWriter, r *http.Request, o recordings.Own
 		q.filter.Subscribers = []string{o.SubscriberID}
 	}
 	var found page.Page[calls.Record]
-	if !q.none {
-		if found, err = a.calls.List(r.Context(), o.ProjectID, q.filter, q.query); err != nil {
+	if !q.matchesNone {
+		found, err = a.calls.List(r.Context(), o.ProjectID, q.filter, q.query)
+		if err != nil {
 			return err
 		}
 	}
 
-	doc := callList{q.neighbors(found.Prev, found.Next), make([]callDocument, 0, len(found.Items))}
+	doc := callList{
+		paging: q.neighbors(found.Prev, found.Next),
+		Calls:  make([]callDocument, 0, len(found.Items)),
+	}
 	for _, rec := range found.Items {
 		doc.Calls = append(doc.Calls, callDocumentOf(rec))
 	}
@@ -46,8 +50,8 @@ func (a *API) listCalls(w http.ResponseWriter, r *http.Request, o recordings.Own
 // A callQuery is a parsed request for a list of calls.
 type callQuery struct {
 	pageQuery
-	filter calls.Filter
-	none   bool // the query cannot match any call
+	filter      calls.Filter
+	matchesNone bool
 }
 
 // Names of the filters of calls.
@@ -60,28 +64,32 @@ const (
 	callEnd    = "EndTime"
 )
 
-var callFilters = []string{callStatus, callFrom, callTo, callParent, callStart, callStart + "<", callStart + ">",
-	callEnd, callEnd + "<", callEnd + ">"}
+var callFilters = []string{
+	callStatus, callFrom, callTo, callParent,
+	callStart, callStart + "<", callStart + ">",
+	callEnd, callEnd + "<", callEnd + ">",
+}
 
 // parseCallQuery parses the query of a list of calls. Calls never have a parent.
 func parseCallQuery(r *http.Request) (callQuery, error) {
 	p, values, err := parsePageQuery(r, callFilters)
-	q := callQuery{pageQuery: p, none: values.Get(callParent) != ""}
 	if err != nil {
-		return q, err
+		return callQuery{}, err
 	}
+	q := callQuery{pageQuery: p, matchesNone: values.Get(callParent) != ""}
 	q.path += "/Calls"
 
 	f := &q.filter
-	f.From, f.To = values.Get(callFrom), values.Get(callTo)
+	f.From = values.Get(callFrom)
+	f.To = values.Get(callTo)
 	var badStart, badEnd error
 	f.CreatedFrom, f.CreatedBefore, badStart = parseSpan(values, callStart)
 	f.EndedFrom, f.EndedBefore, badEnd = parseSpan(values, callEnd)
-	return q, errors.Join(q.status(values), badStart, badEnd)
+	return q, errors.Join(q.parseStatus(values), badStart, badEnd)
 }
 
-// status parses the status by which to filter.
-func (q *callQuery) status(values url.Values) error {
+// parseStatus parses the status by which to filter.
+func (q *callQuery) parseStatus(values url.Values) error {
 	f := &q.filter
 	switch status := values.Get(callStatus); status {
 	case "":
@@ -136,9 +144,10 @@ func (a *API) endCall(w http.ResponseWriter, r *http.Request, o recordings.Owner
 
 	var status, document, script string
 	err = single(fields, map[string]*string{"Status": &status, "Url": &document, "Twiml": &script})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	switch {
 	case document != "" || script != "":
 		return problem.BadParam("Url", "this server does not run documents: calls can only be ended")
 	case status == "":
@@ -162,7 +171,8 @@ func (a *API) endCall(w http.ResponseWriter, r *http.Request, o recordings.Owner
 		return err
 	}
 
-	if rec, err = a.calls.Find(r.Context(), o.ProjectID, "", rec.ID); err != nil {
+	rec, err = a.calls.Find(r.Context(), o.ProjectID, "", rec.ID)
+	if err != nil {
 		return err
 	}
 	return web.JSON(w, http.StatusOK, callDocumentOf(rec))
@@ -211,22 +221,39 @@ type callDocument struct {
 func callDocumentOf(r calls.Record) callDocument {
 	details := r.Document()
 	uri := prefix + "/Accounts/" + r.ProjectID + "/Calls/" + url.PathEscape(r.ID)
+
 	return callDocument{
-		Sid: r.ID, AccountSid: r.ProjectID, APIVersion: "2010-04-01",
-		To: r.To.Address, ToFormatted: r.To.Address, FormattedTo: r.To.Address,
-		From: r.From.Address, FromFormatted: r.From.Address, FormattedFrom: r.From.Address,
-		CallerName: optional(r.From.Name), Status: callStatusOf(r), Direction: "inbound",
-		DateCreated: date(r.Created), DateUpdated: date(lastChange(r)),
-		StartTime: date(r.Created), EndTime: optional(date(r.Ended)), Duration: details.Duration, PriceUnit: "USD",
-		URI: uri + ".json", SubresourceURIs: map[string]string{"recordings": uri + "/Recordings.json"},
-		Details: details,
+		Sid:             r.ID,
+		AccountSid:      r.ProjectID,
+		APIVersion:      "2010-04-01",
+		To:              r.To.Address,
+		ToFormatted:     r.To.Address,
+		FormattedTo:     r.To.Address,
+		From:            r.From.Address,
+		FromFormatted:   r.From.Address,
+		FormattedFrom:   r.From.Address,
+		Status:          callStatusOf(r),
+		DateCreated:     date(r.Created),
+		DateUpdated:     date(lastChange(r)),
+		StartTime:       date(r.Created),
+		EndTime:         optional(date(r.Ended)),
+		Duration:        details.Duration,
+		PriceUnit:       "USD",
+		Direction:       "inbound",
+		CallerName:      optional(r.From.Name),
+		URI:             uri + ".json",
+		SubresourceURIs: map[string]string{"recordings": uri + "/Recordings.json"},
+		Details:         details,
 	}
 }
 
 // resultStatuses maps the results of ended calls to statuses.
 var resultStatuses = map[calls.Result]string{
-	calls.Connected: "completed", calls.Busy: "busy", calls.Missed: "no-answer", calls.Canceled: "canceled",
-	calls.Failed: "failed",
+	calls.Connected: "completed",
+	calls.Busy:      "busy",
+	calls.Missed:    "no-answer",
+	calls.Canceled:  "canceled",
+	calls.Failed:    "failed",
 }
 
 // callStatusOf returns the status of a call.

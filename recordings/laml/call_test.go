@@ -17,10 +17,15 @@ func (s *server) addCall(t *testing.T, at time.Time, change func(*calls.Record))
 	t.Helper()
 	key := calls.FirstKey(at)
 	r := calls.Record{
-		Key: key[:24] + uuid.NewString()[24:], ID: uuid.NewString(), ProjectID: s.project, Node: "n",
-		State: calls.Created, Created: at, Dialed: "/private/bob",
-		From: calls.Party{Name: "Alice", Address: "/private/alice", SubscriberID: s.subscriber},
-		To:   calls.Party{Name: "Bob", Address: "/private/bob", SubscriberID: uuid.NewString()},
+		Key:       key[:24] + uuid.NewString()[24:],
+		ID:        uuid.NewString(),
+		ProjectID: s.project,
+		Node:      "n",
+		State:     calls.Created,
+		Created:   at,
+		Dialed:    "/private/bob",
+		From:      calls.Party{Name: "Alice", Address: "/private/alice", SubscriberID: s.subscriber},
+		To:        calls.Party{Name: "Bob", Address: "/private/bob", SubscriberID: uuid.NewString()},
 	}
 	if change != nil {
 		change(&r)
@@ -36,7 +41,9 @@ func (s *server) addCall(t *testing.T, at time.Time, change func(*calls.Record))
 // after it was answered.
 func over(cause calls.Cause, answered bool) func(*calls.Record) {
 	return func(r *calls.Record) {
-		r.State, r.Cause, r.Ended = calls.Completed, cause, r.Created.Add(10*time.Second)
+		r.State = calls.Completed
+		r.Cause = cause
+		r.Ended = r.Created.Add(10 * time.Second)
 		if answered {
 			r.Answered = r.Created.Add(5 * time.Second)
 			r.Ended = r.Answered.Add(time.Minute)
@@ -44,27 +51,53 @@ func over(cause calls.Cause, answered bool) func(*calls.Record) {
 	}
 }
 
+func ringing(r *calls.Record) { r.State = calls.Ringing }
+
+func inCall(r *calls.Record) {
+	r.State = calls.InCall
+	r.Answered = r.Created
+}
+
 func TestCallDocument(t *testing.T) {
 	s := newServer(t)
 	r := s.addCall(t, s.clock.now(), func(r *calls.Record) {
 		over(calls.NormalClearing, true)(r)
-		r.Received, r.Jitter, r.Transport = 3000, 2*time.Millisecond, "udp"
+		r.Received = 3000
+		r.Jitter = 2 * time.Millisecond
+		r.Transport = "udp"
 	})
 	want := map[string]any{
-		"sid": r.ID, "account_sid": s.project, "status": "completed", "duration": float64(60), "direction": "inbound",
-		"from": "/private/alice", "to": "/private/bob", "caller_name": "Alice", "price": nil, "parent_call_sid": nil,
-		"start_time": "Sat, 21 Nov 2026 10:00:00 +0000", "end_time": "Sat, 21 Nov 2026 10:01:05 +0000",
-		"uri": s.path("/Calls/" + r.ID + ".json"),
+		"sid":             r.ID,
+		"account_sid":     s.project,
+		"status":          "completed",
+		"duration":        60.0,
+		"direction":       "inbound",
+		"from":            "/private/alice",
+		"to":              "/private/bob",
+		"caller_name":     "Alice",
+		"price":           nil,
+		"parent_call_sid": nil,
+		"start_time":      "Sat, 21 Nov 2026 10:00:00 +0000",
+		"end_time":        "Sat, 21 Nov 2026 10:01:05 +0000",
+		"uri":             s.path("/Calls/" + r.ID + ".json"),
 	}
 	for _, path := range []string{"/Calls/" + r.ID, "/Calls/" + r.ID + ".json"} {
-		got := read[map[string]any](t, s.do(t, "GET", s.path(path), s.basic))
-		for name, w := range want {
-			if got[name] != w {
-				t.Errorf("%s of %s = %v, want %v", name, path, got[name], w)
+		a := s.do(t, "GET", s.path(path), s.basic)
+		got := read[map[string]any](t, a)
+		for name, value := range want {
+			if got[name] != value {
+				t.Errorf("%s of %s = %v, want %v", name, path, got[name], value)
 			}
 		}
-		if q, ok := got["details"].(map[string]any)["quality"].(map[string]any); !ok || q["transport"] != "udp" {
-			t.Errorf("the details of %s = %v, want the quality over udp", path, got["details"])
+
+		doc := read[struct {
+			Details struct{ Quality *struct{ Transport string } }
+		}](t, a)
+		if doc.Details.Quality == nil {
+			t.Fatalf("the details of %s = %v, want the quality", path, got["details"])
+		}
+		if transport := doc.Details.Quality.Transport; transport != "udp" {
+			t.Errorf("the transport of %s is %q, want udp", path, transport)
 		}
 	}
 }
@@ -76,7 +109,7 @@ type callList struct {
 }
 
 func (l callList) sids() []string {
-	sids := []string{}
+	var sids []string
 	for _, c := range l.Calls {
 		sids = append(sids, c.Sid)
 	}
@@ -85,25 +118,28 @@ func (l callList) sids() []string {
 
 func TestListCalls(t *testing.T) {
 	s := newServer(t)
-	at := func(hour int) time.Time { return time.Date(2026, 11, 20, hour, 0, 0, 0, time.UTC) }
-	states := map[calls.State]func(*calls.Record){
-		calls.Created: nil, calls.Ringing: func(r *calls.Record) { r.State = calls.Ringing },
-		calls.InCall: func(r *calls.Record) { r.State, r.Answered = calls.InCall, r.Created },
+	addCall := func(hour int, change func(*calls.Record)) (sid string) {
+		began := time.Date(2026, 11, 20, hour, 0, 0, 0, time.UTC)
+		return s.addCall(t, began, change).ID
 	}
 	byStatus := map[string]string{
-		"queued":      s.addCall(t, at(1), states[calls.Created]).ID,
-		"ringing":     s.addCall(t, at(2), states[calls.Ringing]).ID,
-		"in-progress": s.addCall(t, at(3), states[calls.InCall]).ID,
-		"completed":   s.addCall(t, at(4), over(calls.NodeLost, true)).ID,
-		"busy":        s.addCall(t, at(5), over(calls.UserBusy, false)).ID,
-		"no-answer":   s.addCall(t, at(6), over(calls.UserNotRegistered, false)).ID,
-		"canceled":    s.addCall(t, at(7), over(calls.OriginatorCancel, false)).ID,
-		"failed":      s.addCall(t, at(8), over(calls.UnallocatedNumber, false)).ID,
+		"queued":      addCall(1, nil),
+		"ringing":     addCall(2, ringing),
+		"in-progress": addCall(3, inCall),
+		"completed":   addCall(4, over(calls.NodeLost, true)),
+		"busy":        addCall(5, over(calls.UserBusy, false)),
+		"no-answer":   addCall(6, over(calls.UserNotRegistered, false)),
+		"canceled":    addCall(7, over(calls.OriginatorCancel, false)),
+		"failed":      addCall(8, over(calls.UnallocatedNumber, false)),
 	}
 	for status, sid := range byStatus {
 		got := read[callList](t, s.do(t, "GET", s.path("/Calls?Status="+status), s.basic))
-		if !slices.Equal(got.sids(), []string{sid}) || got.Calls[0].Status != status {
+		if !slices.Equal(got.sids(), []string{sid}) {
 			t.Errorf("the calls with Status=%s are %+v, want %s", status, got.Calls, sid)
+			continue
+		}
+		if got.Calls[0].Status != status {
+			t.Errorf("the status of a call with Status=%s is %s", status, got.Calls[0].Status)
 		}
 	}
 
@@ -120,23 +156,23 @@ func TestListCalls(t *testing.T) {
 		"StartTime=2026-11-20&Status=completed": {byStatus["completed"]},
 	} {
 		got := read[callList](t, s.do(t, "GET", s.path("/Calls.json?"+query), s.basic)).sids()
-		if !slices.Equal(got, append([]string{}, want...)) {
+		if !slices.Equal(got, want) {
 			t.Errorf("the calls with %s are %q, want %q", query, got, want)
 		}
 	}
 
 	var paged []string
-	for uri := s.path("/Calls.json?PageSize=3"); ; {
-		p := read[callList](t, s.do(t, "GET", uri, s.basic))
+	firstPage := s.path("/Calls.json?PageSize=3")
+	for next := &firstPage; next != nil; {
+		p := read[callList](t, s.do(t, "GET", *next, s.basic))
 		paged = append(paged, p.sids()...)
-		if p.NextPageURI == nil {
-			break
-		}
-		uri = *p.NextPageURI
+		next = p.NextPageURI
 	}
-
-	if len(paged) != 8 || !slices.Equal(paged[:3], newest) {
-		t.Errorf("the pages contain %q, want 8 calls, newest first", paged)
+	if len(paged) != 8 {
+		t.Fatalf("the pages contain %d calls, want 8", len(paged))
+	}
+	if !slices.Equal(paged[:3], newest) {
+		t.Errorf("the first calls are %q, want the newest, %q", paged[:3], newest)
 	}
 	for _, query := range []string{"Status=over", "StartTime=x", "EndTime%3C=x", "Page=1", "From=a&From=b"} {
 		wantError(t, query, s.do(t, "GET", s.path("/Calls?"+query), s.basic), 400, 10000)
@@ -145,33 +181,29 @@ func TestListCalls(t *testing.T) {
 
 func TestEndCall(t *testing.T) {
 	s := newServer(t)
-	runs := s.addCall(t, s.clock.now(), func(r *calls.Record) { r.State, r.Answered = calls.InCall, r.Created })
-	rings := s.addCall(t, s.clock.now(), func(r *calls.Record) { r.State = calls.Ringing })
-	past := s.addCall(t, s.clock.now(), over(calls.NormalClearing, true))
-	form := func(text string) option { return body("application/x-www-form-urlencoded", []byte(text)) }
-	end := func(sid, text string, who option) answer {
-		return s.do(t, "POST", s.path("/Calls/"+sid+".json"), who, form(text))
+	answered := s.addCall(t, s.clock.now(), inCall).ID
+	unanswered := s.addCall(t, s.clock.now(), ringing).ID
+	past := s.addCall(t, s.clock.now(), over(calls.NormalClearing, true)).ID
+	end := func(sid, fields string, as option) answer {
+		return s.do(t, "POST", s.path("/Calls/"+sid+".json"), as, body(formType, []byte(fields)))
 	}
 
-	wantError(t, "canceling an answered call", end(runs.ID, "Status=canceled", s.basic), 400, 21220)
-	wantError(t, "ending a past call", end(past.ID, "Status=completed", s.basic), 400, 21220)
-	wantError(t, "a different status", end(runs.ID, "Status=busy", s.basic), 400, 10000)
-	wantError(t, "no status", end(runs.ID, "", s.basic), 400, 10000)
-	wantError(t, "a document", end(runs.ID, "Status=completed&Url=https://a.example", s.basic), 400, 10000)
+	wantError(t, "canceling an answered call", end(answered, "Status=canceled", s.basic), 400, 21220)
+	wantError(t, "ending a past call", end(past, "Status=completed", s.basic), 400, 21220)
+	wantError(t, "a different status", end(answered, "Status=busy", s.basic), 400, 10000)
+	wantError(t, "no status", end(answered, "", s.basic), 400, 10000)
+	wantError(t, "a document", end(answered, "Status=completed&Url=https://a.example", s.basic), 400, 10000)
 	wantError(t, "an unknown call", end(uuid.NewString(), "Status=completed", s.basic), 404, 20404)
 	wantError(t, "an id that is no UUID", end("x", "Status=completed", s.basic), 404, 20404)
-	wantError(t, "a subscriber", end(runs.ID, "Status=completed", asSubscriber), 403, 20403)
-	if asked, err := s.store.TakeRequests(t.Context(), "n"); err != nil || len(asked) != 0 {
-		t.Fatalf("refused requests end %v, %v, want none", asked, err)
+	wantError(t, "a subscriber", end(answered, "Status=completed", asSubscriber), 403, 20403)
+	if requests, err := s.store.TakeRequests(t.Context(), "n"); err != nil || len(requests) != 0 {
+		t.Fatalf("refused requests end %v, %v, want none", requests, err)
 	}
 
-	for sid, status := range map[string]string{runs.ID: "completed", rings.ID: "canceled"} {
-		if a := end(sid, "Status="+status, s.basic); a.StatusCode != 200 {
-			t.Errorf("Status=%s = %d %s, want 200", status, a.StatusCode, a.body)
-		}
-	}
-	if asked, err := s.store.TakeRequests(t.Context(), "n"); err != nil || len(asked) != 2 {
-		t.Errorf("the calls to end are %v, %v, want both", asked, err)
+	wantStatus(t, "ending a call", end(answered, "Status=completed", s.basic), 200)
+	wantStatus(t, "canceling a call", end(unanswered, "Status=canceled", s.basic), 200)
+	if requests, err := s.store.TakeRequests(t.Context(), "n"); err != nil || len(requests) != 2 {
+		t.Errorf("the calls to end are %v, %v, want both", requests, err)
 	}
 }
 
@@ -179,17 +211,14 @@ func TestCallAccess(t *testing.T) {
 	s := newServer(t)
 	own := s.addCall(t, s.clock.now(), nil)
 	others := s.addCall(t, s.clock.now(), func(r *calls.Record) { r.From.SubscriberID = uuid.NewString() })
-	for name, a := range map[string]answer{
-		"a list without credentials": s.do(t, "GET", s.path("/Calls")),
-		"a call without credentials": s.do(t, "GET", s.path("/Calls/"+own.ID)),
-	} {
-		wantError(t, name, a, 401, 20003)
-	}
+	wantError(t, "a list without credentials", s.do(t, "GET", s.path("/Calls")), 401, 20003)
+	wantError(t, "a call without credentials", s.do(t, "GET", s.path("/Calls/"+own.ID)), 401, 20003)
 
 	other := s.addProject(t)
-	wantError(t, "another project's call", s.do(t, "GET", "/2010-04-01/Accounts/"+other+"/Calls/"+own.ID,
-		func(r *http.Request) { r.SetBasicAuth(other, key) }), 404, 20404)
-	wantError(t, "another account", s.do(t, "GET", "/2010-04-01/Accounts/"+other+"/Calls", s.basic), 404, 20404)
+	otherCalls := "/2010-04-01/Accounts/" + other + "/Calls"
+	asOther := func(r *http.Request) { r.SetBasicAuth(other, key) }
+	wantError(t, "another project's call", s.do(t, "GET", otherCalls+"/"+own.ID, asOther), 404, 20404)
+	wantError(t, "another account", s.do(t, "GET", otherCalls, s.basic), 404, 20404)
 	wantError(t, "another subscriber's call", s.do(t, "GET", s.path("/Calls/"+others.ID), asSubscriber), 404, 20404)
 	wantError(t, "a different extension", s.do(t, "GET", s.path("/Calls/"+own.ID+".wav"), s.basic), 404, 20404)
 	wantError(t, "a different method", s.do(t, "DELETE", s.path("/Calls/"+own.ID), s.basic), 405, 20405)
@@ -198,7 +227,5 @@ func TestCallAccess(t *testing.T) {
 	if !slices.Equal(got, []string{own.ID}) {
 		t.Errorf("a subscriber's calls are %q, want %q", got, own.ID)
 	}
-	if a := s.do(t, "GET", s.path("/Calls/"+own.ID), asSubscriber); a.StatusCode != 200 {
-		t.Errorf("a subscriber's own call = %d, want 200", a.StatusCode)
-	}
+	wantStatus(t, "a subscriber's own call", s.do(t, "GET", s.path("/Calls/"+own.ID), asSubscriber), 200)
 }

@@ -19,13 +19,16 @@ func CallbackWriter(
 ) func(context.Context, deliver.Receiver) (deliver.Write, error) {
 	return func(ctx context.Context, r deliver.Receiver) (deliver.Write, error) {
 		secret, err := key(ctx, r.ProjectID)
+		if err != nil {
+			return nil, err
+		}
 		return func(_ context.Context, j deliver.Job) (deliver.Message, error) {
 			d, err := recordings.ParseDelivery(j.Body)
 			if err != nil {
 				return deliver.Message{}, err
 			}
 			return callbackMessage(publicURL, secret, d)
-		}, err
+		}, nil
 	}
 }
 
@@ -55,12 +58,20 @@ func callbackMessage(publicURL, secret string, d recordings.Delivery) (deliver.M
 			mark = "&"
 		}
 		address += mark + fields.Encode()
-		return deliver.Message{Method: http.MethodGet, URL: address,
-			Header: deliver.FormSignature(secret, address, nil)}, nil
+		return deliver.Message{
+			Method: http.MethodGet,
+			URL:    address,
+			Header: deliver.FormSignature(secret, address, nil),
+		}, nil
 	}
 	h := deliver.FormSignature(secret, address, fields)
 	h.Set("Content-Type", "application/x-www-form-urlencoded; charset=UTF-8")
-	return deliver.Message{Method: http.MethodPost, URL: address, Header: h, Body: []byte(fields.Encode())}, nil
+	return deliver.Message{
+		Method: http.MethodPost,
+		URL:    address,
+		Header: h,
+		Body:   []byte(fields.Encode()),
+	}, nil
 }
 
 // recordingPath returns the path of a recording, without an extension.

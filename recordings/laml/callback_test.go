@@ -2,7 +2,6 @@ package laml_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -49,14 +48,21 @@ func (s *server) newApp(t *testing.T) *app {
 		if err != nil {
 			t.Error(err)
 		}
-		c := callback{method: r.Method, url: "http://" + r.Host + r.RequestURI, header: r.Header}
-		if c.fields = r.URL.Query(); r.Method == http.MethodPost {
-			c.fields, err = url.ParseQuery(string(body))
+		fields := r.URL.Query()
+		if r.Method == http.MethodPost {
+			fields, err = url.ParseQuery(string(body))
 			if err != nil {
 				t.Error(err)
 			}
 		}
-		c.shown = s.do(t, "GET", s.path("/Recordings/"+c.fields.Get("RecordingSid")+".json"), s.basic).StatusCode
+		document := s.path("/Recordings/" + fields.Get("RecordingSid") + ".json")
+		c := callback{
+			method: r.Method,
+			url:    "http://" + r.Host + r.RequestURI,
+			fields: fields,
+			header: r.Header,
+			shown:  s.do(t, "GET", document, s.basic).StatusCode,
+		}
 
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -67,9 +73,12 @@ func (s *server) newApp(t *testing.T) *app {
 
 	key := func(context.Context, string) (string, error) { return signingKey, nil }
 	d := deliver.New(deliver.Config{
-		Queue: s.store.CallbackQueue(), Client: egress.Policy{Allow: []string{"127.0.0.1"}}.Client(),
-		Agent: "test", What: "callback", Writer: laml.CallbackWriter("https://example.com", key),
-		Log: slog.New(slog.DiscardHandler),
+		Queue:  s.store.CallbackQueue(),
+		Client: egress.Policy{Allow: []string{"127.0.0.1"}}.Client(),
+		Agent:  "test",
+		What:   "callback",
+		Writer: laml.CallbackWriter("https://example.com", key),
+		Log:    slog.New(slog.DiscardHandler),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -158,9 +167,12 @@ func TestCallbacks(t *testing.T) {
 			s := newServer(t)
 			a := s.newApp(t)
 			sid := s.announce(t, "CallSid=c").Sid
-			start := url.Values{"RecordingStatusCallback": {a.URL + "/done?a=b%20c"},
-				"RecordingStatusCallbackMethod": {method}, "RecordingChannels": {"dual"},
-				"RecordingStatusCallbackEvent": {"completed in-progress"}}
+			start := url.Values{
+				"RecordingStatusCallback":       {a.URL + "/done?a=b%20c"},
+				"RecordingStatusCallbackMethod": {method},
+				"RecordingStatusCallbackEvent":  {"completed in-progress"},
+				"RecordingChannels":             {"dual"},
+			}
 			for range 2 { // the second request changes nothing
 				if got := s.post(t, "/Calls/c/Recordings", start.Encode()); got.StatusCode != 201 {
 					t.Fatalf("Start = %d %s, want 201", got.StatusCode, got.body)
@@ -178,17 +190,32 @@ func TestCallbacks(t *testing.T) {
 				}
 			}
 
-			common := url.Values{"AccountSid": {s.project}, "CallSid": {"c"}, "RecordingSid": {sid},
-				"RecordingChannels": {"2"}, "RecordingSource": {"StartCallRecordingApi"}, "RecordingTrack": {"both"},
+			want := url.Values{
+				"AccountSid":         {s.project},
+				"CallSid":            {"c"},
+				"ConferenceSid":      {""},
+				"RecordingSid":       {sid},
+				"RecordingChannels":  {"2"},
+				"RecordingSource":    {"StartCallRecordingApi"},
+				"RecordingTrack":     {"both"},
 				"RecordingUrl":       {"https://example.com" + s.path("/Recordings/"+sid)},
-				"RecordingStartTime": {"Sat, 21 Nov 2026 10:00:00 +0000"}, "RecordingDuration": {"0"},
-				"RecordingStatus": {"in-progress"}, "ErrorCode": {""}, "ConferenceSid": {""}}
-			begun.check(t, common)
-			common.Set("RecordingStatus", "completed")
-			common.Set("RecordingDuration", fmt.Sprint(s.show(t, sid).Duration))
-			a.await(t, 2)[1].check(t, common)
-			if all := s.idle(t); len(all) != 2 || all[0].Event != "completed" || all[0].Status != 204 {
-				t.Errorf("the deliveries are %+v, want two, the newest completed with status 204", all)
+				"RecordingStartTime": {"Sat, 21 Nov 2026 10:00:00 +0000"},
+				"RecordingDuration":  {"0"},
+				"RecordingStatus":    {"in-progress"},
+				"ErrorCode":          {""},
+			}
+			begun.check(t, want)
+			want.Set("RecordingStatus", "completed")
+			want.Set("RecordingDuration", fmt.Sprint(s.show(t, sid).Duration))
+			a.await(t, 2)[1].check(t, want)
+
+			deliveries := s.idle(t)
+			if len(deliveries) != 2 {
+				t.Fatalf("%d deliveries, want 2: %+v", len(deliveries), deliveries)
+			}
+			if newest := deliveries[0]; newest.Event != "completed" || newest.Status != 204 {
+				t.Errorf("the newest delivery is %s with the status %d, want completed with 204",
+					newest.Event, newest.Status)
 			}
 		})
 	}
@@ -202,17 +229,23 @@ func TestCallbackOfUpload(t *testing.T) {
 	s.announce(t, "CallSid=c&RecordingStatusCallback="+url.QueryEscape("https://unused.example/"))
 	query := url.Values{"CallSid": {"c"}, "RecordingStatusCallback": {a.URL}}
 	for range 3 {
-		got := s.do(t, "POST", s.path("/Recordings?"+query.Encode()), s.basic,
-			body("audio/wav", corpusFile(t, "speech_s16_8k.wav")))
-		if got.StatusCode/100 != 2 {
-			t.Fatalf("upload = %d %s", got.StatusCode, got.body)
+		got := s.sendWAV(t, query.Encode(), corpusFile(t, speech))
+		if got.StatusCode != 200 && got.StatusCode != 201 {
+			t.Fatalf("upload = %d %s, want 200 or 201", got.StatusCode, got.body)
 		}
 	}
 
 	received := a.await(t, 1)[0]
 	received.check(t, url.Values{"RecordingStatus": {"completed"}})
-	if all := s.idle(t); len(all) != 1 || all[0].URL != a.URL || received.url != a.URL+"/" {
-		t.Errorf("the callback went to %s, and the deliveries are %+v, want a single one", received.url, all)
+	if want := a.URL + "/"; received.url != want {
+		t.Errorf("the callback went to %s, want %s", received.url, want)
+	}
+	deliveries := s.idle(t)
+	if len(deliveries) != 1 {
+		t.Fatalf("%d deliveries, want 1: %+v", len(deliveries), deliveries)
+	}
+	if got := deliveries[0].URL; got != a.URL {
+		t.Errorf("the delivery has the URL %s, want %s", got, a.URL)
 	}
 }
 
@@ -243,12 +276,16 @@ func TestDeadCallback(t *testing.T) {
 	s.upload(t, "speech_s16_8k.wav", url.Values{"RecordingStatusCallback": {a.URL + "/x"}}.Encode())
 	a.await(t, 1)
 	dead := s.idle(t)
-	if len(dead) != 1 || dead[0].State != deliver.Dead || dead[0].Progress.Status != http.StatusGone {
-		t.Fatalf("after the response 410, the delivery is %+v, want a dead letter", dead)
+	if len(dead) != 1 {
+		t.Fatalf("%d deliveries, want 1: %+v", len(dead), dead)
+	}
+	if dead[0].State != deliver.Dead || dead[0].Progress.Status != http.StatusGone {
+		t.Fatalf("the delivery is %s with the status %d, want dead with 410", dead[0].State, dead[0].Progress.Status)
 	}
 
 	a.answer(http.StatusOK)
-	if n, err := s.rules.Callbacks().RedeliverDead(t.Context(), s.project); n != 1 || err != nil {
+	n, err := s.rules.Callbacks().RedeliverDead(t.Context(), s.project)
+	if err != nil || n != 1 {
 		t.Errorf("RedeliverDead = %d, %v, want 1", n, err)
 	}
 	a.await(t, 2)
@@ -266,18 +303,27 @@ func TestDeadCallback(t *testing.T) {
 func TestUnsafeCallback(t *testing.T) {
 	s := newServer(t, func(_ *server, c *recordings.Config, _ *laml.Config) { c.CheckURL = egress.Policy{}.Check })
 	s.announce(t, "CallSid=c")
-	for _, bad := range []string{"http://127.0.0.1/", "http://localhost:8080/", "http://[::1]/",
-		"http://user:pw@example.com/", "ftp://example.com/", "https://example.com:22/", "https://example.com/#x",
-		"javascript:alert(1)", "/done"} {
-		wantError(t, "upload with the callback "+bad, s.do(t, "POST",
-			s.path("/Recordings?"+url.Values{"RecordingStatusCallback": {bad}}.Encode()), s.basic,
-			body("audio/wav", corpusFile(t, "speech_s16_8k.wav"))), 400, 10000)
-		wantError(t, "start with the callback "+bad,
-			s.post(t, "/Calls/c/Recordings", url.Values{"RecordingStatusCallback": {bad}}.Encode()), 400, 10000)
+	unsafe := []string{
+		"http://127.0.0.1/",
+		"http://localhost:8080/",
+		"http://[::1]/",
+		"http://user:pw@example.com/",
+		"ftp://example.com/",
+		"https://example.com:22/",
+		"https://example.com/#x",
+		"javascript:alert(1)",
+		"/done",
+	}
+	for _, callbackURL := range unsafe {
+		fields := url.Values{"RecordingStatusCallback": {callbackURL}}.Encode()
+		uploaded := s.sendWAV(t, fields, corpusFile(t, speech))
+		wantError(t, "upload with the callback "+callbackURL, uploaded, 400, 10000)
+		started := s.post(t, "/Calls/c/Recordings", fields)
+		wantError(t, "start with the callback "+callbackURL, started, 400, 10000)
 	}
 
-	all := read[struct{ Recordings []json.RawMessage }](t, s.do(t, "GET", s.path("/Recordings"), s.basic))
-	if len(all.Recordings) != 1 {
-		t.Errorf("%d recordings, want only the announced one", len(all.Recordings))
+	stored := read[list](t, s.do(t, "GET", s.path("/Recordings"), s.basic))
+	if n := len(stored.Recordings); n != 1 {
+		t.Errorf("%d recordings, want only the announced one", n)
 	}
 }

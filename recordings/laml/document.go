@@ -71,18 +71,27 @@ func (a *API) document(r recordings.Recording, urls mediaURLs) document {
 	}
 
 	d := document{
-		Sid: r.Sid, AccountSid: r.ProjectID, APIVersion: "2010-04-01",
-		CallSid: optional(r.CallSid), ConferenceSid: optional(r.ConferenceSid),
-		Channel: strconv.Itoa(r.Channels), Channels: strconv.Itoa(r.Channels),
-		DateCreated: date(r.Created), DateUpdated: date(r.Updated),
-		StartTime: optional(date(r.StartTime)), EndTime: optional(endTime(r)),
-		Duration: r.Seconds(), PriceUnit: "USD", Source: r.Source, Status: r.Status, ErrorCode: optional(r.ErrorCode),
+		Sid:             r.Sid,
+		AccountSid:      r.ProjectID,
+		APIVersion:      "2010-04-01",
+		CallSid:         optional(r.CallSid),
+		ConferenceSid:   optional(r.ConferenceSid),
+		Channel:         strconv.Itoa(r.Channels),
+		Channels:        strconv.Itoa(r.Channels),
+		DateCreated:     date(r.Created),
+		DateUpdated:     date(r.Updated),
+		StartTime:       optional(date(r.StartTime)),
+		EndTime:         optional(endTime(r)),
+		Duration:        r.Seconds(),
+		PriceUnit:       "USD",
+		Source:          r.Source,
+		Status:          r.Status,
+		ErrorCode:       optional(r.ErrorCode),
 		URI:             parent + ".json",
 		SubresourceURIs: map[string]string{"transcriptions": uri + "/Transcriptions.json"},
 		Trim:            r.Trim,
 		Media:           mediaOf(r),
 	}
-
 	if r.Status == recordings.Completed {
 		d.Price = optional(price(r.Price))
 	}
@@ -98,15 +107,25 @@ func endTime(r recordings.Recording) string {
 	return date(r.EndTime())
 }
 
+// mediaOf returns the member media of the document for a recording, without its links.
 func mediaOf(r recordings.Recording) media {
 	return media{
-		SampleRate: r.SampleRate, Codec: r.Codec, Bits: r.Bits, Bytes: r.Bytes, SHA256: optional(r.SHA256),
-		Duration: r.Duration().Seconds(),
-		Repaired: len(r.Repairs) > 0, Repairs: append([]string{}, r.Repairs...),
-		From: optional(r.From), To: optional(r.To), Direction: optional(r.Direction), Name: optional(r.Name),
-		Track: r.Track,
-		Tags:  append([]string{}, r.Tags...), Hold: optional(r.Hold),
-		sound: soundOf(r),
+		SampleRate: r.SampleRate,
+		Codec:      r.Codec,
+		Bits:       r.Bits,
+		Bytes:      r.Bytes,
+		SHA256:     optional(r.SHA256),
+		Duration:   r.Duration().Seconds(),
+		Repaired:   len(r.Repairs) > 0,
+		Repairs:    append([]string{}, r.Repairs...), // not nil, which would be null in JSON
+		From:       optional(r.From),
+		To:         optional(r.To),
+		Direction:  optional(r.Direction),
+		Name:       optional(r.Name),
+		Track:      r.Track,
+		Tags:       append([]string{}, r.Tags...),
+		Hold:       optional(r.Hold),
+		sound:      soundOf(r),
 	}
 }
 

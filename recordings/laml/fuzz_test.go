@@ -36,40 +36,60 @@ func FuzzRange(f *testing.F) {
 			w := httptest.NewRecorder()
 			http.ServeContent(w, r, "a.wav", time.Time{}, strings.NewReader(strings.Repeat("x", size)))
 
-			var first, last, of int
-			answered := w.Header().Get("Content-Range")
+			contentRange := w.Header().Get("Content-Range")
 			switch w.Code {
 			case 200:
 			case 206:
-				_, err := fmt.Sscanf(answered, "bytes %d-%d/%d", &first, &last, &of)
-				if answered != "" && (err != nil || first > last || last >= size || of != size) {
-					t.Errorf("Range %q is answered with Content-Range %q, want one within the size", header, answered)
+				if contentRange != "" {
+					wantRangeWithin(t, contentRange, size)
 				}
 			case 416:
-				if answered != fmt.Sprintf("bytes */%d", size) && answered != "" {
-					t.Errorf("Range %q is refused with Content-Range %q, want the size", header, answered)
+				if want := fmt.Sprintf("bytes */%d", size); contentRange != "" && contentRange != want {
+					t.Errorf("Range %q is refused with Content-Range %q, want %q", header, contentRange, want)
 				}
 			default:
 				t.Errorf("Range %q is answered with %d, want 200, 206 or 416", header, w.Code)
 			}
-			if w.Body.Len() > maxRanges*(size+512) {
-				t.Errorf("Range %q is answered with %d bytes", header, w.Body.Len())
+			if n, limit := w.Body.Len(), maxRanges*(size+512); n > limit {
+				t.Errorf("Range %q is answered with %d bytes, want at most %d", header, n, limit)
 			}
 		})
 	})
 }
 
+// wantRangeWithin checks that a Content-Range lies within a file of the given size.
+func wantRangeWithin(t *testing.T, contentRange string, size int) {
+	t.Helper()
+	var first, last, total int
+	if _, err := fmt.Sscanf(contentRange, "bytes %d-%d/%d", &first, &last, &total); err != nil {
+		t.Errorf("Content-Range %q: %v", contentRange, err)
+		return
+	}
+	if first > last || last >= size {
+		t.Errorf("Content-Range %q, want a range within %d bytes", contentRange, size)
+	}
+	if total != size {
+		t.Errorf("Content-Range %q has the size %d, want %d", contentRange, total, size)
+	}
+}
+
 // FuzzSid splits the last element of a path into a Sid and an extension.
 func FuzzSid(f *testing.F) {
-	for _, file := range []string{"a.wav", "a", ".mp3", "a.b.json", "..", strings.Repeat(".", 1<<15),
-		strings.Repeat("../", 1<<13), "\x00.wav", "%2e%2e.wav"} {
+	for _, file := range []string{
+		"a.wav", "a", ".mp3", "a.b.json", "..", strings.Repeat(".", 1<<15),
+		strings.Repeat("../", 1<<13), "\x00.wav", "%2e%2e.wav",
+	} {
 		f.Add(file)
 	}
 
 	f.Fuzz(func(t *testing.T, file string) {
 		fuzzcost.Parser.Check(t, len(file), func() {
-			if sid, ext := parseFile(file); sid+ext != file || strings.Count(ext, ".") > 1 {
-				t.Errorf("parseFile(%q) = %q, %q, want parts that join to it, at most one dot", file, sid, ext)
+			sid, ext := parseFile(file)
+			if sid+ext != file {
+				t.Errorf("parseFile(%q) = %q, %q, want parts that join to it", file, sid, ext)
+			}
+			if strings.Count(ext, ".") > 1 {
+				t.Errorf("parseFile(%q) has the extension %q, want at most one dot", file, ext)
 			}
 		})
 	})
@@ -91,22 +111,28 @@ func FuzzListQuery(f *testing.F) {
 	bound.PerByte = 256 // a parameter of three bytes takes a map entry, and is repeated in links
 	f.Fuzz(func(t *testing.T, query string) {
 		bound.Check(t, len(query), func() {
-			q, err := parseListQuery(&http.Request{URL: &url.URL{Path: "/", RawQuery: query}})
+			parsed, err := parseListQuery(&http.Request{URL: &url.URL{Path: "/", RawQuery: query}})
 			if err != nil {
 				return
 			}
-			if q.query.Size < 1 || q.query.Size > page.MaxSize || q.page < 0 {
-				t.Errorf("%q asks for page %d of %d items", query, q.page, q.query.Size)
+			if size := parsed.query.Size; size < 1 || size > page.MaxSize {
+				t.Errorf("%q asks for %d items, want 1 to %d", query, size, page.MaxSize)
+			}
+			if parsed.page < 0 {
+				t.Errorf("%q asks for page %d, want at least 0", query, parsed.page)
 			}
 
-			link, err := url.Parse(q.uri(q.page, q.query.From))
+			uri := parsed.uri(parsed.page, parsed.query.From)
+			link, err := url.Parse(uri)
 			if err != nil {
-				t.Fatalf("%q has the link %q", query, q.uri(q.page, q.query.From))
+				t.Fatalf("%q has the link %q: %v", query, uri, err)
 			}
-
-			if again, err := parseListQuery(&http.Request{URL: link}); err != nil || again.query != q.query {
-				t.Errorf("%q is read as %+v, and the link to the same page as %+v, %v",
-					query, q.query, again.query, err)
+			again, err := parseListQuery(&http.Request{URL: link})
+			if err != nil {
+				t.Fatalf("%q has the link %q, which is refused: %v", query, uri, err)
+			}
+			if again.query != parsed.query {
+				t.Errorf("the link %q is parsed as %+v, want %+v", uri, again.query, parsed.query)
 			}
 		})
 	})
@@ -134,9 +160,14 @@ func FuzzUpload(f *testing.F) {
 			if parts.findFile() != nil {
 				return
 			}
-			_, err := io.Copy(io.Discard, parts)
-			if err == nil && (parts.bytes > maxFields || parts.parts > maxParts) {
-				t.Errorf("%d bytes in %d fields are accepted", parts.bytes, parts.parts)
+			if _, err := io.Copy(io.Discard, parts); err != nil {
+				return
+			}
+			if parts.bytes > maxFields {
+				t.Errorf("%d bytes of fields are accepted, want at most %d", parts.bytes, maxFields)
+			}
+			if parts.parts > maxParts {
+				t.Errorf("%d fields are accepted, want at most %d", parts.parts, maxParts)
 			}
 		})
 	})
@@ -144,9 +175,13 @@ func FuzzUpload(f *testing.F) {
 
 // FuzzAccept parses Accept headers.
 func FuzzAccept(f *testing.F) {
-	for _, header := range []string{"application/json", "*/*", "text/html, Application/JSON;q=0.1",
+	for _, header := range []string{
+		"application/json",
+		"*/*",
+		"text/html, Application/JSON;q=0.1",
 		strings.Repeat(",", 1<<15),
-		strings.Repeat("a;b,", 1<<13)} {
+		strings.Repeat("a;b,", 1<<13),
+	} {
 		f.Add(header)
 	}
 

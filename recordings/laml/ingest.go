@@ -41,11 +41,9 @@ func (a *API) ingest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-
 	if err := checkIngested(about); err != nil { // before the file is read
 		return err
 	}
-
 	upload, err := a.ingestUpload(w, r, query)
 	if err != nil {
 		return err
@@ -78,7 +76,6 @@ func (a *API) ingest(w http.ResponseWriter, r *http.Request) error {
 	if added {
 		status = http.StatusCreated
 	}
-
 	return web.JSON(w, status, ingested{
 		Sid:      rec.Sid,
 		Status:   rec.Status,
@@ -92,7 +89,9 @@ func (a *API) ingest(w http.ResponseWriter, r *http.Request) error {
 // ingest key is in the configuration of a switch, and may only add recordings.
 func checkIngested(d recordings.Description) error {
 	for _, field := range []struct{ name, value string }{
-		{"RecordingStatusCallback", d.Callback.URL}, {"RecordingSid", d.Sid}, {"SubscriberId", d.SubscriberID},
+		{"RecordingStatusCallback", d.Callback.URL},
+		{"RecordingSid", d.Sid},
+		{"SubscriberId", d.SubscriberID},
 	} {
 		if field.value != "" {
 			return problem.BadParam(field.name, "%s needs an API key: see POST /Recordings", field.name)
@@ -113,8 +112,11 @@ func (a *API) ingestUpload(w http.ResponseWriter, r *http.Request, query url.Val
 		return formUpload(multipart.NewReader(body, params["boundary"]), r.Header, query)
 	}
 	u, err := a.rawUpload(r, query)
+	if err != nil {
+		return recordings.Upload{}, err
+	}
 	u.Hints = append(u.Hints, r.PathValue("path"))
-	return u, err
+	return u, nil
 }
 
 // named returns a description with the path of the URL, unless the sender gave another path. Some

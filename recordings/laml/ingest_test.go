@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -42,9 +41,9 @@ func ingesting(revoked *atomic.Bool) func(*server, *recordings.Config, *laml.Con
 	}
 }
 
-// raw sends a request from testdata byte for byte. It fills in the key, the file and the length of
-// the body.
-func (s *server) raw(t *testing.T, shape string, file []byte) (status int, got map[string]any) {
+// requestOf returns the header and the body of a request from testdata. It fills in the key, the
+// file and the length of the body.
+func requestOf(t *testing.T, shape string, file []byte) (head string, body []byte) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "ingest", shape))
 	if err != nil {
@@ -52,33 +51,39 @@ func (s *server) raw(t *testing.T, shape string, file []byte) (status int, got m
 	}
 
 	head, form, _ := strings.Cut(strings.ReplaceAll(string(text), "\n", "\r\n"), "\r\n\r\n")
-	body := file
+	body = file
 	if form != "" {
 		body = []byte(strings.ReplaceAll(form, "{file}", string(file)))
 	}
 	if strings.Contains(head, "chunked") {
 		var chunks bytes.Buffer
-		for part := range slices.Chunk(body, 16<<10) {
-			fmt.Fprintf(&chunks, "%x\r\n%s\r\n", len(part), part)
+		for chunk := range slices.Chunk(body, 16<<10) {
+			fmt.Fprintf(&chunks, "%x\r\n%s\r\n", len(chunk), chunk)
 		}
 		body = append(chunks.Bytes(), "0\r\n\r\n"...)
 	}
+	values := strings.NewReplacer("{key}", ingestKey, "{length}", fmt.Sprint(len(body)))
+	return values.Replace(head) + "\r\n\r\n", body
+}
 
+// sendRaw sends a request from testdata byte for byte.
+func (s *server) sendRaw(t *testing.T, shape string, file []byte) (status int, got map[string]any) {
+	t.Helper()
 	conn, err := net.Dial("tcp", s.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	replace := strings.NewReplacer("{key}", ingestKey, "{length}", fmt.Sprint(len(body)))
+	head, body := requestOf(t, shape, file)
 	go func() {
-		_, _ = io.WriteString(conn, replace.Replace(head)+"\r\n\r\n")
+		_, _ = io.WriteString(conn, head)
 		_, _ = conn.Write(body) // after an error, the response shows what is missing
 	}()
 
-	from := bufio.NewReader(conn)
-	res, err := http.ReadResponse(from, nil)
+	reader := bufio.NewReader(conn)
+	res, err := http.ReadResponse(reader, nil)
 	if err == nil && res.StatusCode == http.StatusContinue {
-		res, err = http.ReadResponse(from, nil)
+		res, err = http.ReadResponse(reader, nil)
 	}
 	if err != nil {
 		t.Fatalf("%s: %v", shape, err)
@@ -103,42 +108,47 @@ func (s *server) testShapes(t *testing.T) {
 	wav := corpusFile(t, speech)
 	tests := []struct {
 		shape string
-		want  map[string]string // members of the document, formatted
+		want  map[string]any // members of the document
 	}{
-		{"freeswitch_http_put.http", map[string]string{"call_sid": "6f1de2a4-0c5a-4b0c-8f57-3b9b1c7a9e10",
-			"from": "+14155550134", "to": "1000", "direction": "inbound",
-			"start_time": "Fri, 20 Nov 2026 10:11:12 +0000"}},
-		{"freeswitch_octets.http", map[string]string{"call_sid": "two", "duration": "6"}},
-		{"kazoo_put.http", map[string]string{"call_sid": "<nil>", "codec": "pcm_s16le"}},
-		{"curl_chunked.http", map[string]string{"call_sid": "1763803200.42"}},
-		{"curl_data.http", map[string]string{"call_sid": "five"}},
-		{"rtpengine_notify.http", map[string]string{"call_sid": "a84b4c76e66710@pc33.example.com",
-			"start_time": "Sat, 22 Nov 2025 09:20:00 +0000"}},
+		{"freeswitch_http_put.http", map[string]any{
+			"call_sid":   "6f1de2a4-0c5a-4b0c-8f57-3b9b1c7a9e10",
+			"from":       "+14155550134",
+			"to":         "1000",
+			"direction":  "inbound",
+			"start_time": "Fri, 20 Nov 2026 10:11:12 +0000",
+		}},
+		{"freeswitch_octets.http", map[string]any{"call_sid": "two", "duration": 6.0}},
+		{"kazoo_put.http", map[string]any{"call_sid": nil, "codec": "pcm_s16le"}},
+		{"curl_chunked.http", map[string]any{"call_sid": "1763803200.42"}},
+		{"curl_data.http", map[string]any{"call_sid": "five"}},
+		{"rtpengine_notify.http", map[string]any{
+			"call_sid":   "a84b4c76e66710@pc33.example.com",
+			"start_time": "Sat, 22 Nov 2025 09:20:00 +0000",
+		}},
 	}
 	for _, tt := range tests {
-		status, got := s.raw(t, tt.shape, wav)
-		if status != http.StatusCreated || got["status"] != "completed" || got["bytes"] != float64(len(wav)) {
-			t.Errorf("%s = %d %v, want 201", tt.shape, status, got)
-			continue
-		}
-		if again, same := s.raw(t, tt.shape, wav); again != http.StatusOK || same["sid"] != got["sid"] {
-			t.Errorf("%s again = %d %v, want 200 and the same Sid", tt.shape, again, same)
-		}
+		t.Run(tt.shape, func(t *testing.T) {
+			status, created := s.sendRaw(t, tt.shape, wav)
+			if status != http.StatusCreated {
+				t.Fatalf("status %d, want 201: %v", status, created)
+			}
+			if created["status"] != "completed" || created["bytes"] != float64(len(wav)) {
+				t.Fatalf("%v bytes are %v, want %d completed", created["bytes"], created["status"], len(wav))
+			}
 
-		sid := fmt.Sprint(got["sid"])
-		doc := read[map[string]any](t, s.do(t, "GET", s.path("/Recordings/"+sid+".json"), s.basic))
-		for name, want := range tt.want {
-			value, ok := doc[name]
-			if !ok {
-				value = doc["media"].(map[string]any)[name]
+			status, repeated := s.sendRaw(t, tt.shape, wav)
+			if status != http.StatusOK {
+				t.Errorf("status %d for the second request, want 200: %v", status, repeated)
 			}
-			if fmt.Sprint(value) != want {
-				t.Errorf("%s: %s = %v, want %s", tt.shape, name, value, want)
+			if repeated["sid"] != created["sid"] {
+				t.Errorf("the second request has the Sid %v, want %v", repeated["sid"], created["sid"])
 			}
-		}
-		if media := s.do(t, "GET", s.path("/Recordings/"+sid+".wav")); !bytes.Equal(media.body, wav) {
-			t.Errorf("%s: the media has %d bytes and differs from the upload", tt.shape, len(media.body))
-		}
+
+			path := s.path("/Recordings/" + fmt.Sprint(created["sid"]))
+			doc := read[map[string]any](t, s.do(t, "GET", path+".json", s.basic))
+			wantMembers(t, doc, tt.want)
+			wantFile(t, "the media", s.do(t, "GET", path+".wav"), wav)
+		})
 	}
 }
 
@@ -153,18 +163,24 @@ func (s *server) put(t *testing.T, path string, file []byte) answer {
 func TestIngestOfCalls(t *testing.T) {
 	s := newServer(t, ingesting(new(atomic.Bool)))
 	wav := corpusFile(t, speech)
-	sid := func(a answer) string { return read[struct{ Sid string }](t, a).Sid }
-	one, two := s.put(t, "rec.wav?CallSid=1", wav), s.put(t, "rec.wav?CallSid=2", wav)
-	if one.StatusCode != 201 || two.StatusCode != 201 || sid(one) == sid(two) {
-		t.Fatalf("two calls = %d %s, %d %s, want two recordings", one.StatusCode, one.body, two.StatusCode, two.body)
+	create := func(path string) (sid string) {
+		t.Helper()
+		a := s.put(t, path, wav)
+		if a.StatusCode != 201 {
+			t.Fatalf("PUT %s = %d %s, want 201", path, a.StatusCode, a.body)
+		}
+		return read[struct{ Sid string }](t, a).Sid
 	}
-	s.do(t, "DELETE", s.path("/Recordings/"+sid(one)), s.basic)
-	if media := s.do(t, "GET", s.path("/Recordings/"+sid(two)+".wav")); !bytes.Equal(media.body, wav) {
-		t.Errorf("after the other was deleted, the media = %d with %d bytes, want the upload",
-			media.StatusCode, len(media.body))
+
+	one := create("rec.wav?CallSid=1")
+	two := create("rec.wav?CallSid=2")
+	if one == two {
+		t.Fatalf("two calls have the Sid %s, want one each", one)
 	}
-	if a := s.put(t, "rec.wav?CallSid=1", wav); a.StatusCode != 201 || sid(a) == sid(one) {
-		t.Errorf("the deleted recording again = %d %s, want a new one", a.StatusCode, a.body)
+	s.do(t, "DELETE", s.path("/Recordings/"+one), s.basic)
+	wantFile(t, "the second call after the deletion", s.do(t, "GET", s.path("/Recordings/"+two+".wav")), wav)
+	if again := create("rec.wav?CallSid=1"); again == one {
+		t.Errorf("the deleted recording has the Sid %s again, want a new one", again)
 	}
 }
 
@@ -173,22 +189,7 @@ func TestIngestOfCalls(t *testing.T) {
 func TestIngestRaces(t *testing.T) {
 	s := newServer(t, ingesting(new(atomic.Bool)))
 	wav := corpusFile(t, speech)
-	var wait sync.WaitGroup
-	answers := make([]answer, 50)
-	for i := range answers {
-		wait.Go(func() { answers[i] = s.put(t, "a.wav?CallSid=c", wav) })
-	}
-
-	wait.Wait()
-	sids, statuses := make(map[string]int), make(map[int]int)
-	for _, a := range answers {
-		sids[read[struct{ Sid string }](t, a).Sid]++
-		statuses[a.StatusCode]++
-	}
-
-	if len(sids) != 1 || statuses[201] != 1 || statuses[200] != 49 {
-		t.Errorf("%d recordings, statuses %v, want one recording, a 201 and 200s", len(sids), statuses)
-	}
+	wantOneWinner(t, func() answer { return s.put(t, "a.wav?CallSid=c", wav) })
 }
 
 // TestIngestOfFaults shows that faulty requests from switches are either refused or create a
@@ -196,41 +197,47 @@ func TestIngestRaces(t *testing.T) {
 func TestIngestOfFaults(t *testing.T) {
 	s := newServer(t, ingesting(new(atomic.Bool)))
 	wav := corpusFile(t, speech)
-	status := func(file string, want int, is string) {
-		a := s.put(t, file+"?CallSid="+file, corpusFile(t, file))
-		if got := read[map[string]any](t, a); a.StatusCode != want || is != "" && got["status"] != is {
-			t.Errorf("%s = %d %s, want %d %s", file, a.StatusCode, a.body, want, is)
-		}
-	}
+	send := func(file string) answer { return s.put(t, file+"?CallSid="+file, corpusFile(t, file)) }
 
-	status("header_only_44.wav", 201, "absent")
-	status("silence.wav", 201, "absent")
-	status("sizes_node_wav_stream.wav", 201, "completed")
-	status("speech_wav49.WAV", 201, "completed")
-	status("speech_cbr32.mp3", 201, "completed")
-	status("text_as_wav.wav", 415, "")
-	status("zero_channels.wav", 400, "")
-
-	before := s.mediaFiles(t)
-	for path, want := range map[string]int{
-		"a.wav?Direction=up": 400, "a.wav?From=a&From=b": 400, "a.wav?From=%zz": 400, "a%00.wav": 400,
-		"a.wav?RecordingStatusCallback=https://example.com/": 400, "a.wav?SubscriberId=x": 400,
-		"a.wav?RecordingSid=x": 400, strings.Repeat("a", 5000) + ".wav": 400,
+	for file, want := range map[string]string{
+		"header_only_44.wav":        "absent",
+		"silence.wav":               "absent",
+		"sizes_node_wav_stream.wav": "completed",
+		"speech_wav49.WAV":          "completed",
+		"speech_cbr32.mp3":          "completed",
 	} {
-		if a := s.put(t, path, wav); a.StatusCode != want {
-			t.Errorf("PUT %.40s = %d %s, want %d", path, a.StatusCode, a.body, want)
+		a := send(file)
+		wantStatus(t, file, a, 201)
+		if got := read[struct{ Status string }](t, a).Status; got != want {
+			t.Errorf("the recording of %s has the status %s, want %s", file, got, want)
+		}
+	}
+	before := s.mediaFiles(t)
+	wantStatus(t, "text_as_wav.wav", send("text_as_wav.wav"), 415)
+	wantStatus(t, "zero_channels.wav", send("zero_channels.wav"), 400)
+
+	bad := []string{
+		"a.wav?Direction=up",
+		"a.wav?From=a&From=b",
+		"a.wav?From=%zz",
+		"a%00.wav",
+		"a.wav?RecordingStatusCallback=https://example.com/",
+		"a.wav?SubscriberId=x",
+		"a.wav?RecordingSid=x",
+		strings.Repeat("a", 5000) + ".wav",
+	}
+	for _, path := range bad {
+		if a := s.put(t, path, wav); a.StatusCode != 400 {
+			t.Errorf("PUT %.40s = %d %s, want 400", path, a.StatusCode, a.body)
 		}
 	}
 
-	if a := s.put(t, "a.wav", nil); a.StatusCode != 400 {
-		t.Errorf("an empty body = %d %s, want 400", a.StatusCode, a.body)
-	}
-	if a := s.put(t, "a.wav", append(bytes.Clone(wav), make([]byte, maxUpload)...)); a.StatusCode != 413 {
-		t.Errorf("a large file = %d %s, want 413", a.StatusCode, a.body)
-	}
+	wantStatus(t, "an empty body", s.put(t, "a.wav", nil), 400)
+	tooLarge := append(bytes.Clone(wav), make([]byte, maxUpload)...)
+	wantStatus(t, "a large file", s.put(t, "a.wav", tooLarge), 413)
 
 	if after := s.mediaFiles(t); after != before {
-		t.Errorf("refused uploads left %d files", after-before)
+		t.Errorf("refused uploads left %d files, want none", after-before)
 	}
 }
 
@@ -240,35 +247,37 @@ func TestIngestRights(t *testing.T) {
 	s := newServer(t, ingesting(new(atomic.Bool)))
 	wav := corpusFile(t, speech)
 	before := s.mediaFiles(t)
+	file := part{"x", "a.wav", "", string(wav)}
 	for _, name := range []string{"RecordingStatusCallback", "SubscriberId", "RecordingSid"} {
-		for where, option := range map[string]func(*http.Request){
-			"before the file": form(t, part{name, "", "", "https://example.com/"}, part{"x", "a.wav", "", string(wav)}),
-			"after the file":  form(t, part{"x", "a.wav", "", string(wav)}, part{name, "", "", "https://example.com/"}),
+		field := part{name, "", "", "https://example.com/"}
+		for where, send := range map[string]option{
+			"before the file": form(t, field, file),
+			"after the file":  form(t, file, field),
 		} {
-			a := s.do(t, "POST", "/ingest/"+ingestKey+"/a.wav", option)
-			if a.StatusCode != 400 || !bytes.Contains(a.body, []byte("API key")) {
-				t.Errorf("%s %s = %d %s, want 400", name, where, a.StatusCode, a.body)
+			a := s.do(t, "POST", "/ingest/"+ingestKey+"/a.wav", send)
+			wantStatus(t, name+" "+where, a, 400)
+			if !bytes.Contains(a.body, []byte("API key")) {
+				t.Errorf("%s %s = %s, want an error that names the API key", name, where, a.body)
 			}
 		}
 	}
 
 	for _, name := range []string{"X-Recording-SubscriberId", "X-Recording-Sid"} {
 		a := s.do(t, "PUT", "/ingest/"+ingestKey+"/a.wav", body("audio/wav", wav), header(name, "x"))
-		if a.StatusCode != 400 {
-			t.Errorf("the header %s = %d %s, want 400", name, a.StatusCode, a.body)
-		}
+		wantStatus(t, "the header "+name, a, 400)
 	}
 
 	if after := s.mediaFiles(t); after != before {
-		t.Errorf("refused uploads left %d files", after-before)
+		t.Errorf("refused uploads left %d files, want none", after-before)
 	}
 
 	kept := s.do(t, "POST", s.path("/Recordings"), s.basic, body("audio/wav", wav), header("Idempotency-Key", "k"))
 	digest := read[map[string]any](t, kept)["sha256"]
-	a := s.do(t, "PUT", "/ingest/"+ingestKey+"/b.wav", body("audio/wav", corpusFile(t, "silence.wav")),
-		header("Idempotency-Key", "k"))
-	if a.StatusCode != 409 || bytes.Contains(a.body, []byte(fmt.Sprint(digest))) {
-		t.Errorf("another file for a used key = %d %s, want 409 without %v", a.StatusCode, a.body, digest)
+	other := s.do(t, "PUT", "/ingest/"+ingestKey+"/b.wav",
+		body("audio/wav", corpusFile(t, "silence.wav")), header("Idempotency-Key", "k"))
+	wantStatus(t, "another file for a used key", other, 409)
+	if bytes.Contains(other.body, []byte(fmt.Sprint(digest))) {
+		t.Errorf("another file for a used key = %s, want an error without %v", other.body, digest)
 	}
 }
 
@@ -281,22 +290,23 @@ func TestIngestKeys(t *testing.T) {
 	wantError(t, "an unknown key", s.do(t, "PUT", "/ingest/ik_x/a.wav", body("audio/wav", wav)), 404, 20404)
 	get := s.do(t, "GET", "/ingest/"+ingestKey+"/a.wav")
 	wantError(t, "GET", get, 405, 20405)
-	if allow := get.Header.Get("Allow"); allow != "POST, PUT" {
-		t.Errorf("Allow = %q, want POST, PUT", allow)
-	}
+	wantHeader(t, "GET", get.Header, "Allow", "POST, PUT")
 
-	late := func(r *http.Request) { // revokes the key after the body was sent
+	revoke := readerFunc(func([]byte) (int, error) {
+		revoked.Store(true)
+		return 0, io.EOF
+	})
+	revokeAfterBody := func(r *http.Request) {
 		r.ContentLength = -1
-		r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(wav), readerFunc(func([]byte) (int, error) {
-			revoked.Store(true)
-			return 0, io.EOF
-		})))
+		r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(wav), revoke))
 	}
-	wantError(t, "a key revoked during the upload",
-		s.do(t, "PUT", "/ingest/"+ingestKey+"/a.wav", late), 404, 20404)
+	late := s.do(t, "PUT", "/ingest/"+ingestKey+"/a.wav", revokeAfterBody)
+	wantError(t, "a key revoked during the upload", late, 404, 20404)
 	wantError(t, "a revoked key", s.put(t, "a.wav", wav), 404, 20404)
-	if all := read[list](t, s.do(t, "GET", s.path("/Recordings"), s.basic)); len(all.Recordings) != 0 {
-		t.Errorf("%d recordings, want none", len(all.Recordings))
+
+	stored := read[list](t, s.do(t, "GET", s.path("/Recordings"), s.basic))
+	if n := len(stored.Recordings); n != 0 {
+		t.Errorf("%d recordings, want none", n)
 	}
 }
 

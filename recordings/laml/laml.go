@@ -95,10 +95,16 @@ func New(c Config) *API {
 	}
 
 	return &API{
-		recordings: c.Recordings, calls: c.Calls, credentials: c.Credentials, ingestKey: c.IngestKey,
-		miss:      c.Miss,
-		publicURL: c.PublicURL,
-		offload:   c.Offload, redirect: c.Redirect, turns: make(chan struct{}, c.Encoders), log: c.Log,
+		recordings:  c.Recordings,
+		calls:       c.Calls,
+		credentials: c.Credentials,
+		ingestKey:   c.IngestKey,
+		miss:        c.Miss,
+		publicURL:   c.PublicURL,
+		offload:     c.Offload,
+		redirect:    c.Redirect,
+		turns:       make(chan struct{}, c.Encoders),
+		log:         c.Log,
 	}
 }
 
@@ -203,14 +209,17 @@ func (a *API) documented(h documentHandler) web.Handler {
 // another method, and otherwise 404.
 func (a *API) unrouted(mux *http.ServeMux) http.Handler {
 	return web.Handle(func(w http.ResponseWriter, r *http.Request) error {
-		probe, allowed := *r, []string(nil)
-		for _, probe.Method = range []string{http.MethodDelete, http.MethodGet, http.MethodHead,
-			http.MethodOptions, http.MethodPost, http.MethodPut} {
+		var allowed []string
+		for _, method := range []string{
+			http.MethodDelete, http.MethodGet, http.MethodHead,
+			http.MethodOptions, http.MethodPost, http.MethodPut,
+		} {
+			probe := *r
+			probe.Method = method
 			if _, pattern := mux.Handler(&probe); pattern != "/" {
-				allowed = append(allowed, probe.Method)
+				allowed = append(allowed, method)
 			}
 		}
-
 		if len(allowed) == 0 {
 			return problem.NoSuch("resource")
 		}

@@ -26,19 +26,22 @@ type mediaURLs struct {
 // mediaURLs returns the mediaURLs for a caller. If the project's media needs signed links,
 // mediaURLs signs the links.
 func (a *API) mediaURLs(r *http.Request, o recordings.Owner) (mediaURLs, error) {
-	lasts, err := linkTime(r.URL.Query().Get(urlTTL))
+	lifetime, err := linkTime(r.URL.Query().Get(urlTTL))
+	if err != nil {
+		return mediaURLs{}, err
+	}
+	auth, err := a.recordings.MediaAuth(r.Context(), o.ProjectID)
 	if err != nil {
 		return mediaURLs{}, err
 	}
 
-	auth, err := a.recordings.MediaAuth(r.Context(), o.ProjectID)
 	urls := mediaURLs{public: a.publicURL}
 	if auth == recordings.Signed {
 		urls.sign = func(rec recordings.Recording, f recordings.Format) (recordings.Link, error) {
-			return a.recordings.Sign(rec, f, lasts, o.Maker)
+			return a.recordings.Sign(rec, f, lifetime, o.Maker)
 		}
 	}
-	return urls, err
+	return urls, nil
 }
 
 // linkTime parses the lifetime of links in seconds. "" means the default.
@@ -46,9 +49,10 @@ func linkTime(seconds string) (time.Duration, error) {
 	if seconds == "" {
 		return linkLasts, nil
 	}
+	limit := int(recordings.LongestLink / time.Second)
 	n, err := strconv.Atoi(seconds)
-	if most := int(recordings.LongestLink / time.Second); err != nil || n < 1 || n > most {
-		return 0, problem.BadParam(urlTTL, "%s must be a number of seconds from 1 to %d", urlTTL, most)
+	if err != nil || n < 1 || n > limit {
+		return 0, problem.BadParam(urlTTL, "%s must be a number of seconds from 1 to %d", urlTTL, limit)
 	}
 	return time.Duration(n) * time.Second, nil
 }
@@ -85,13 +89,17 @@ func (u mediaURLs) url(m *media, rec recordings.Recording, f recordings.Format, 
 // the recording has no media.
 func (a *API) MediaURLs(r *http.Request, o recordings.Owner) (func(recordings.Recording) string, error) {
 	urls, err := a.mediaURLs(r, o)
+	if err != nil {
+		return nil, err
+	}
 	return func(rec recordings.Recording) string {
 		var m media
-		if urls.put(&m, rec); m.MediaURL == nil {
+		urls.put(&m, rec)
+		if m.MediaURL == nil {
 			return ""
 		}
 		return *m.MediaURL
-	}, err
+	}, nil
 }
 
 // MediaPath returns the path of a recording's media in format f.
@@ -124,34 +132,43 @@ func (a *API) mayFetch(
 ) (o recordings.Owner, auth recordings.MediaAuth, err error) {
 	o.ProjectID = r.PathValue("AccountSid")
 	auth, err = a.recordings.MediaAuth(r.Context(), o.ProjectID)
-	if err != nil || auth == recordings.Public {
+	if err != nil {
+		return recordings.Owner{}, auth, err
+	}
+	if auth == recordings.Public {
 		o.OperatorID = a.operatorOf(r)
-		return o, auth, err
+		return o, auth, nil
 	}
 
 	query := r.URL.Query()
 	exp, sig := query["exp"], query["sig"]
-	linked := auth == recordings.Signed && len(sig) > 0
-	if linked && len(sig) == 1 && len(exp) == 1 {
+	hasLink := auth == recordings.Signed && len(sig) > 0
+	if hasLink && len(sig) == 1 && len(exp) == 1 {
 		for _, f := range formats {
 			valid, err := a.recordings.Verify(o.ProjectID, sid, f, exp[0], sig[0])
-			if valid || err != nil {
+			if err != nil {
+				return recordings.Owner{}, auth, err
+			}
+			if valid {
 				o.OperatorID = a.operatorOf(r)
-				return o, auth, err
+				return o, auth, nil
 			}
 		}
 	}
 
 	caller, err := a.credentials(r)
-	switch {
-	case unauthenticated(err) && linked && r.Header.Get("Authorization") == "":
+	if unauthenticated(err) && hasLink && r.Header.Get("Authorization") == "" {
 		// The status is not 401, so that browsers do not ask for a password when a page embeds an
 		// expired link.
 		err = problem.New(problem.Forbidden, "forbidden", "the link has expired or is invalid")
-	case err == nil && caller.ProjectID != o.ProjectID:
-		err = problem.NoSuch("recording")
 	}
-	return caller, auth, err
+	if err != nil {
+		return recordings.Owner{}, auth, err
+	}
+	if caller.ProjectID != o.ProjectID {
+		return recordings.Owner{}, auth, problem.NoSuch("recording")
+	}
+	return caller, auth, nil
 }
 
 // operatorOf returns the operator who fetches media that need no credentials, or "". The operator is

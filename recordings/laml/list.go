@@ -2,13 +2,12 @@ package laml
 
 import (
 	"errors"
+	"maps"
 	"net/http"
-	"net/mail"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
@@ -46,7 +45,10 @@ func (a *API) listRecordings(w http.ResponseWriter, r *http.Request, o recording
 		return err
 	}
 
-	doc := list{q.neighbors(found.Prev, found.Next), make([]document, 0, len(found.Items))}
+	doc := list{
+		paging:     q.neighbors(found.Prev, found.Next),
+		Recordings: make([]document, 0, len(found.Items)),
+	}
 	for _, rec := range found.Items {
 		doc.Recordings = append(doc.Recordings, a.document(rec, urls))
 	}
@@ -64,7 +66,12 @@ type pageQuery struct {
 // neighbors returns the paging members for the requested page, with links to the previous and the
 // next page. prev and next are the first ids of these pages, or "" for a missing page.
 func (q pageQuery) neighbors(prev, next string) paging {
-	p := paging{URI: q.uri(q.page, q.query.From), FirstPageURI: q.uri(0, ""), Page: q.page, PageSize: q.query.Size}
+	p := paging{
+		URI:          q.uri(q.page, q.query.From),
+		FirstPageURI: q.uri(0, ""),
+		Page:         q.page,
+		PageSize:     q.query.Size,
+	}
 	if next != "" {
 		p.NextPageURI = optional(q.uri(q.page+1, next))
 	}
@@ -76,34 +83,36 @@ func (q pageQuery) neighbors(prev, next string) paging {
 
 // uri returns a link to a page as a path.
 func (q pageQuery) uri(number int, from string) string {
-	values := url.Values{"Page": {strconv.Itoa(number)}, "PageSize": {strconv.Itoa(q.query.Size)}}
-	for name, v := range q.kept {
-		values[name] = v
-	}
+	values := maps.Clone(q.kept)
+	values.Set("Page", strconv.Itoa(number))
+	values.Set("PageSize", strconv.Itoa(q.query.Size))
 	if number > 0 {
 		values.Set("PageToken", page.Token(from))
 	}
 	return q.path + "?" + values.Encode()
 }
 
-// Names of the filters.
+// Query parameters of a list.
 const (
-	createdOn      = "DateCreated"
-	createdBefore  = "DateCreated<"
-	createdFrom    = "DateCreated>"
-	includeDeleted = "IncludeSoftDeleted"
-	flagged        = "Flag"
-	tagged         = "Tag"
-	held           = "Hold"
-	party          = "Party"
-	byName         = "Name"
-	direction      = "Direction"
-	longer         = "Duration>"
-	shorter        = "Duration<"
+	callParam       = "CallSid"
+	conferenceParam = "ConferenceSid"
+	createdParam    = "DateCreated"
+	deletedParam    = "IncludeSoftDeleted"
+	flagParam       = "Flag"
+	tagParam        = "Tag"
+	holdParam       = "Hold"
+	partyParam      = "Party"
+	nameParam       = "Name"
+	directionParam  = "Direction"
+	durationParam   = "Duration"
 )
 
-var filters = []string{"CallSid", "ConferenceSid", createdOn, createdBefore, createdFrom, includeDeleted,
-	flagged, tagged, held, party, byName, direction, longer, shorter, urlTTL}
+// listFilters contains the parameters that links to other pages repeat.
+var listFilters = []string{
+	callParam, conferenceParam, createdParam, createdParam + "<", createdParam + ">", deletedParam,
+	flagParam, tagParam, holdParam, partyParam, nameParam, directionParam,
+	durationParam + ">", durationParam + "<", urlTTL,
+}
 
 // A listQuery is a parsed request for a list of recordings.
 type listQuery struct {
@@ -113,25 +122,40 @@ type listQuery struct {
 
 // parseListQuery parses the query of a list, and the call or conference in its path.
 func parseListQuery(r *http.Request) (listQuery, error) {
-	p, values, err := parsePageQuery(r, filters)
-	q := listQuery{pageQuery: p}
+	p, values, err := parsePageQuery(r, listFilters)
 	if err != nil {
-		return q, err
+		return listQuery{}, err
 	}
 
-	q.filter.CallSid, q.filter.ConferenceSid = values.Get("CallSid"), values.Get("ConferenceSid")
+	q := listQuery{pageQuery: p}
+	q.filter.CallSid = values.Get(callParam)
+	q.filter.ConferenceSid = values.Get(conferenceParam)
 	if call := r.PathValue("CallSid"); call != "" {
-		q.path, q.filter.CallSid = q.path+"/Calls/"+url.PathEscape(call), call
+		q.path += "/Calls/" + url.PathEscape(call)
+		q.filter.CallSid = call
 	}
 	if conference := r.PathValue("ConferenceSid"); conference != "" {
-		q.path, q.filter.ConferenceSid = q.path+"/Conferences/"+url.PathEscape(conference), conference
+		q.path += "/Conferences/" + url.PathEscape(conference)
+		q.filter.ConferenceSid = conference
 	}
-
 	q.path += "/Recordings"
-	q.filter.CreatedFrom, q.filter.CreatedBefore, err = parseSpan(values, createdOn)
-	q.filter.Party, q.filter.Name = values.Get(party), values.Get(byName)
-	return q, errors.Join(err, q.deleted(values), q.flagged(values), q.marked(values), q.directed(values),
-		q.lasting(values))
+
+	q.filter.Party = values.Get(partyParam)
+	q.filter.Name = values.Get(nameParam)
+	return q, errors.Join(
+		q.parseCreated(values),
+		q.parseDeleted(values),
+		q.parseFlag(values),
+		q.parseMarks(values),
+		q.parseDirection(values),
+		q.parseDuration(values),
+	)
+}
+
+// parseCreated parses the time of creation by which to filter.
+func (q *listQuery) parseCreated(values url.Values) (err error) {
+	q.filter.CreatedFrom, q.filter.CreatedBefore, err = parseSpan(values, createdParam)
+	return err
 }
 
 // parsePageQuery parses the page in a query, and keeps the parameters named in filters. The result
@@ -145,177 +169,110 @@ func parsePageQuery(r *http.Request, filters []string) (pageQuery, url.Values, e
 	q := pageQuery{path: prefix + "/Accounts/" + r.PathValue("AccountSid"), kept: make(url.Values)}
 	for name, v := range values {
 		if len(v) > 1 {
-			return q, values, problem.BadParam(name, "%s is repeated", name)
+			return pageQuery{}, nil, problem.BadParam(name, "%s is repeated", name)
 		}
 		if slices.Contains(filters, name) && v[0] != "" {
 			q.kept[name] = v
 		}
 	}
-	return q, values, q.paging(values)
+	if err := q.parsePaging(values); err != nil {
+		return pageQuery{}, nil, err
+	}
+	return q, values, nil
 }
 
-// paging parses which page is requested. It lowers a size above the maximum, because clients send
-// the limit for a whole listing as the page size.
-func (q *pageQuery) paging(values url.Values) (err error) {
+// parsePaging parses which page is requested. It lowers a size above the maximum, because clients
+// send the limit for a whole listing as the page size.
+func (q *pageQuery) parsePaging(values url.Values) error {
 	q.query.Size = page.DefaultSize
-	if size := values.Get("PageSize"); size != "" {
-		q.query.Size, err = strconv.Atoi(size)
-		if err != nil || q.query.Size < 1 {
+	if text := values.Get("PageSize"); text != "" {
+		size, err := strconv.Atoi(text)
+		if err != nil || size < 1 {
 			return problem.BadParam("PageSize", "PageSize must be an integer from 1 to %d", page.MaxSize)
 		}
-		q.query.Size = min(q.query.Size, page.MaxSize)
+		q.query.Size = min(size, page.MaxSize)
 	}
-
-	if number := values.Get("Page"); number != "" {
-		q.page, err = strconv.Atoi(number)
-		if err != nil || q.page < 0 {
+	if text := values.Get("Page"); text != "" {
+		number, err := strconv.Atoi(text)
+		if err != nil || number < 0 {
 			return problem.BadParam("Page", "Page must be an integer from 0")
 		}
+		q.page = number
 	}
 
-	// The token in the query identifies every page except the first. The number is only for the
-	// client.
-	token, ok := "", true
-	if given := values.Get("PageToken"); given != "" {
-		token, ok = page.ParseToken(given)
+	var from string
+	if token := values.Get("PageToken"); token != "" {
+		id, ok := page.ParseToken(token)
+		if !ok {
+			return problem.BadParam("PageToken", "PageToken is not from this list")
+		}
+		from = id
 	}
-	switch {
-	case !ok:
-		return problem.BadParam("PageToken", "PageToken is not from this list")
-	case q.page > 0 && token == "":
+	// The token identifies every page except the first. The number is only for the client.
+	if q.page == 0 {
+		return nil
+	}
+	if from == "" {
 		return problem.BadParam("PageToken", "PageToken is required for every page after the first")
-	case q.page > 0:
-		q.query.From = token
 	}
+	q.query.From = from
 	return nil
 }
 
-// parseSpan parses a filter by time. The parameter name> is an inclusive lower bound, and name< an
-// exclusive upper bound. The parameter name itself is a day or a second.
-func parseSpan(values url.Values, name string) (from, before time.Time, err error) {
-	for _, bound := range []struct {
-		param string
-		at    *time.Time
-	}{{name + ">", &from}, {name + "<", &before}} {
-		text := values.Get(bound.param)
-		if text == "" {
-			continue
-		}
-		at, ok := parseDate(text)
-		if !ok {
-			return from, before, badDate(bound.param)
-		}
-		*bound.at = at
-	}
-
-	text := values.Get(name)
-	if text == "" {
-		return from, before, nil
-	}
-
-	on, ok := parseDate(text)
-	if !ok {
-		return from, before, badDate(name)
-	}
-	if from.Before(on) {
-		from = on
-	}
-
-	if end := on.Add(span(on)); before.IsZero() || before.After(end) {
-		before = end
-	}
-	return from, before, nil
-}
-
-// span returns the length of the period that a time stands for. For midnight, it is a day, because
-// clients write days as midnight. For other times, it is a second.
-func span(at time.Time) time.Duration {
-	if at.Equal(at.Truncate(24 * time.Hour)) {
-		return 24 * time.Hour
-	}
-	return time.Second
-}
-
-// parseDate parses a date in the forms of clients and documents: a day, ISO 8601 or RFC 2822.
-func parseDate(text string) (time.Time, bool) {
-	for _, layout := range []string{time.DateOnly, time.RFC3339} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t.UTC(), true
-		}
-	}
-	t, err := mail.ParseDate(text)
-	return t.UTC(), err == nil
-}
-
-func badDate(param string) error {
-	return problem.BadParam(param,
-		"%s must be a date like 2026-11-20, 2026-11-20T10:11:12Z or Fri, 20 Nov 2026 10:11:12 +0000", param)
-}
-
-// deleted parses whether the list includes the stubs of deleted recordings.
-func (q *listQuery) deleted(values url.Values) error {
-	switch values.Get(includeDeleted) {
+// parseDeleted parses whether the list includes the stubs of deleted recordings.
+func (q *listQuery) parseDeleted(values url.Values) error {
+	switch values.Get(deletedParam) {
 	case "", "false":
 		return nil
 	case "true":
 		q.filter.IncludeDeleted = true
 		return nil
 	}
-	return problem.BadParam(includeDeleted, "%s must be true or false", includeDeleted)
+	return problem.BadParam(deletedParam, "%s must be true or false", deletedParam)
 }
 
-// directed parses the direction of calls by which to filter.
-func (q *listQuery) directed(values url.Values) error {
-	q.filter.Direction = values.Get(direction)
+// parseDirection parses the direction of calls by which to filter.
+func (q *listQuery) parseDirection(values url.Values) error {
+	q.filter.Direction = values.Get(directionParam)
 	if q.filter.Direction == "" || slices.Contains(recordings.Directions, q.filter.Direction) {
 		return nil
 	}
-	return problem.BadParam(direction, "%s must be one of %s", direction, strings.Join(recordings.Directions, ", "))
+	return problem.BadParam(directionParam, "%s must be one of %s",
+		directionParam, strings.Join(recordings.Directions, ", "))
 }
 
-// maxSeconds is the maximum duration in a query: one year.
-const maxSeconds = 366 * 24 * 60 * 60
-
-// lasting parses the durations, in seconds, by which to filter.
-func (q *listQuery) lasting(values url.Values) error {
-	for _, bound := range []struct {
-		param string
-		to    *time.Duration
-	}{{longer, &q.filter.DurationFrom}, {shorter, &q.filter.DurationBefore}} {
-		text := values.Get(bound.param)
-		if text == "" {
-			continue
-		}
-		seconds, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(seconds >= 0 && seconds <= maxSeconds) {
-			return problem.BadParam(bound.param, "%s must be a number of seconds", bound.param)
-		}
-		*bound.to = time.Duration(seconds * float64(time.Second)).Round(time.Millisecond)
+// parseDuration parses the durations by which to filter.
+func (q *listQuery) parseDuration(values url.Values) (err error) {
+	q.filter.DurationFrom, err = parseSeconds(values, durationParam+">")
+	if err != nil {
+		return err
 	}
-	return nil
+	q.filter.DurationBefore, err = parseSeconds(values, durationParam+"<")
+	return err
 }
 
-// marked parses the tag by which to filter, and whether to list only recordings on hold.
-func (q *listQuery) marked(values url.Values) error {
-	q.filter.Tag = values.Get(tagged)
+// parseMarks parses the tag by which to filter, and whether to list only recordings on hold.
+func (q *listQuery) parseMarks(values url.Values) error {
+	q.filter.Tag = values.Get(tagParam)
 	if q.filter.Tag != "" {
-		if err := recordings.CheckTag(tagged, q.filter.Tag); err != nil {
+		if err := recordings.CheckTag(tagParam, q.filter.Tag); err != nil {
 			return err
 		}
 	}
-	return flag(values, held, &q.filter.Held)
+	return parseBool(values, holdParam, &q.filter.Held)
 }
 
-// flagged parses the flag by which to filter.
-func (q *listQuery) flagged(values url.Values) error {
-	name := values.Get(flagged)
+// parseFlag parses the flag by which to filter.
+func (q *listQuery) parseFlag(values url.Values) error {
+	name := values.Get(flagParam)
 	if name == "" {
 		return nil
 	}
-	var ok bool
-	q.filter.Flag, ok = levels.FlagOf(name)
+	flag, ok := levels.FlagOf(name)
 	if !ok {
-		return problem.BadParam(flagged, "%s must be one of %s", flagged, strings.Join(levels.FlagNames(), ", "))
+		return problem.BadParam(flagParam, "%s must be one of %s",
+			flagParam, strings.Join(levels.FlagNames(), ", "))
 	}
+	q.filter.Flag = flag
 	return nil
 }

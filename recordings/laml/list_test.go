@@ -2,9 +2,7 @@ package laml_test
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
-	"maps"
+	"fmt"
 	"mime/multipart"
 	"net/http"
 	"net/url"
@@ -12,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // A list is the document of a page as clients read it.
@@ -28,31 +28,46 @@ type list struct {
 }
 
 func (l list) sids() []string {
-	sids := []string{}
+	var sids []string
 	for _, r := range l.Recordings {
 		sids = append(sids, r.Sid)
 	}
 	return sids
 }
 
+// wantList checks which recordings are listed for a query.
+func wantList(t *testing.T, s *server, query url.Values, want []string) {
+	t.Helper()
+	a := s.do(t, "GET", s.path("/Recordings.json?"+query.Encode()), s.basic)
+	wantStatus(t, fmt.Sprintf("the list with %v", query), a, 200)
+	if got := read[list](t, a).sids(); !slices.Equal(got, want) {
+		t.Errorf("the list with %v = %q, want %q", query, got, want)
+	}
+}
+
 func TestListDocument(t *testing.T) {
 	s := newServer(t)
-	for _, path := range []string{"/Recordings", "/Recordings.json", "/Calls/c/Recordings",
-		"/Conferences/c/Recordings.json"} {
-		got := read[map[string]json.RawMessage](t, s.do(t, "GET", s.path(path), s.basic))
-		want := []string{"first_page_uri", "next_page_uri", "page", "page_size", "previous_page_uri",
-			"recordings", "uri"}
-		if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, want) {
-			t.Errorf("the members of %s are %q, want %q", path, names, want)
-		}
-		if string(got["recordings"]) != "[]" || string(got["next_page_uri"]) != "null" ||
-			string(got["page_size"]) != "50" {
-			t.Errorf("an empty %s = %s, want no recordings and the page size 50", path, got)
-		}
-
+	paths := []string{
+		"/Recordings",
+		"/Recordings.json",
+		"/Calls/c/Recordings",
+		"/Conferences/c/Recordings.json",
+	}
+	for _, path := range paths {
 		root := s.path(strings.TrimSuffix(path, ".json"))
-		if uri := string(got["uri"]); uri != `"`+root+`?Page=0&PageSize=50"` {
-			t.Errorf("the uri of %s = %s, want %s with Page=0&PageSize=50", path, uri, root)
+		firstPage := root + "?Page=0&PageSize=50"
+		want := map[string]any{
+			"uri":               firstPage,
+			"first_page_uri":    firstPage,
+			"next_page_uri":     nil,
+			"previous_page_uri": nil,
+			"page":              0.0,
+			"page_size":         50.0,
+			"recordings":        []any{},
+		}
+		got := read[map[string]any](t, s.do(t, "GET", s.path(path), s.basic))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("an empty %s differs (-want +got):\n%s", path, diff)
 		}
 	}
 }
@@ -67,13 +82,12 @@ func TestListPages(t *testing.T) {
 
 	slices.Reverse(want)
 	var got, pages []string
-	for uri := s.path("/Calls/a%20b%2Fc/Recordings.json?PageSize=3&DateCreated%3E=2026-11-20"); ; {
-		p := read[list](t, s.do(t, "GET", uri, s.basic))
+	first := s.path("/Calls/a%20b%2Fc/Recordings.json?PageSize=3&DateCreated%3E=2026-11-20")
+	for next := &first; next != nil; {
+		p := read[list](t, s.do(t, "GET", *next, s.basic))
 		got = append(got, p.sids()...)
-		if pages = append(pages, p.URI); p.NextPageURI == nil {
-			break
-		}
-		uri = *p.NextPageURI
+		pages = append(pages, p.URI)
+		next = p.NextPageURI
 	}
 
 	if !slices.Equal(got, want) {
@@ -85,15 +99,21 @@ func TestListPages(t *testing.T) {
 
 	for i := len(pages) - 1; i >= 0; i-- {
 		p := read[list](t, s.do(t, "GET", pages[i], s.basic))
-		if p.Page != i || p.PageSize != 3 || p.FirstPageURI != pages[0] {
-			t.Errorf("page %d has the number %d, the size %d and the first URI %s", i, p.Page, p.PageSize,
-				p.FirstPageURI)
+		if p.Page != i {
+			t.Errorf("page %d has the number %d, want its own", i, p.Page)
 		}
-		switch {
-		case i == 0 && p.PrevPageURI != nil:
-			t.Errorf("the first page has the previous page %s", *p.PrevPageURI)
-		case i > 0 && (p.PrevPageURI == nil || *p.PrevPageURI != pages[i-1]):
-			t.Errorf("the page before %d is %v, want %s", i, p.PrevPageURI, pages[i-1])
+		if p.PageSize != 3 {
+			t.Errorf("page %d has the page size %d, want 3", i, p.PageSize)
+		}
+		if p.FirstPageURI != pages[0] {
+			t.Errorf("page %d has the first page %s, want %s", i, p.FirstPageURI, pages[0])
+		}
+		var previous *string
+		if i > 0 {
+			previous = &pages[i-1]
+		}
+		if diff := cmp.Diff(previous, p.PrevPageURI); diff != "" {
+			t.Errorf("page %d has a different previous page (-want +got):\n%s", i, diff)
 		}
 	}
 }
@@ -109,42 +129,41 @@ func TestListFilters(t *testing.T) {
 		t.Fatalf("DELETE = %d, want 204", a.StatusCode)
 	}
 
+	type query = url.Values
 	tests := []struct {
-		query url.Values
+		query query
 		want  []string
 	}{
-		{url.Values{}, []string{conference, call}},
-		{url.Values{"IncludeSoftDeleted": {"true"}}, []string{gone, conference, call}},
-		{url.Values{"IncludeSoftDeleted": {"false"}}, []string{conference, call}},
-		{url.Values{"CallSid": {"c1"}}, []string{call}},
-		{url.Values{"CallSid": {"r1"}}, nil},
-		{url.Values{"ConferenceSid": {"r1"}}, []string{conference}},
-		{url.Values{"DateCreated": {"2026-11-21"}}, []string{call}},
-		{url.Values{"DateCreated": {"2026-11-21T00:00:00Z"}}, []string{call}},
-		{url.Values{"DateCreated": {"2026-11-21T10:00:01Z"}}, []string{call}},
-		{url.Values{"DateCreated": {"Sat, 21 Nov 2026 12:00:01 +0200"}}, []string{call}},
-		{url.Values{"DateCreated": {"2026-11-21T10:00:02Z"}}, nil},
-		{url.Values{"DateCreated<": {"2026-11-22"}}, []string{call}},
-		{url.Values{"DateCreated<": {"Sun, 22 Nov 2026 10:00:02 +0000"}}, []string{call}},
-		{url.Values{"DateCreated<": {"2026-11-22T10:00:03Z"}}, []string{conference, call}},
-		{url.Values{"DateCreated>": {"2026-11-22"}}, []string{conference}},
-		{url.Values{"DateCreated>": {"2026-11-22"}, "IncludeSoftDeleted": {"true"}}, []string{gone, conference}},
-		{url.Values{"DateCreated>": {"2026-11-21"}, "DateCreated<": {"2026-11-22"}}, []string{call}},
-		{url.Values{"DateCreated": {"2026-11-21"}, "DateCreated>": {"2026-11-22"}}, nil},
-		{url.Values{"DateCreated": {""}, "PageSize": {"5000"}, "Unknown": {"x"}}, []string{conference, call}},
+		{query{}, []string{conference, call}},
+		{query{"IncludeSoftDeleted": {"true"}}, []string{gone, conference, call}},
+		{query{"IncludeSoftDeleted": {"false"}}, []string{conference, call}},
+		{query{"CallSid": {"c1"}}, []string{call}},
+		{query{"CallSid": {"r1"}}, nil},
+		{query{"ConferenceSid": {"r1"}}, []string{conference}},
+		{query{"DateCreated": {"2026-11-21"}}, []string{call}},
+		{query{"DateCreated": {"2026-11-21T00:00:00Z"}}, []string{call}},
+		{query{"DateCreated": {"2026-11-21T10:00:01Z"}}, []string{call}},
+		{query{"DateCreated": {"Sat, 21 Nov 2026 12:00:01 +0200"}}, []string{call}},
+		{query{"DateCreated": {"2026-11-21T10:00:02Z"}}, nil},
+		{query{"DateCreated<": {"2026-11-22"}}, []string{call}},
+		{query{"DateCreated<": {"Sun, 22 Nov 2026 10:00:02 +0000"}}, []string{call}},
+		{query{"DateCreated<": {"2026-11-22T10:00:03Z"}}, []string{conference, call}},
+		{query{"DateCreated>": {"2026-11-22"}}, []string{conference}},
+		{query{"DateCreated>": {"2026-11-22"}, "IncludeSoftDeleted": {"true"}}, []string{gone, conference}},
+		{query{"DateCreated>": {"2026-11-21"}, "DateCreated<": {"2026-11-22"}}, []string{call}},
+		{query{"DateCreated": {"2026-11-21"}, "DateCreated>": {"2026-11-22"}}, nil},
+		{query{"DateCreated": {""}, "PageSize": {"5000"}, "Unknown": {"x"}}, []string{conference, call}},
 	}
-
 	for _, tt := range tests {
-		a := s.do(t, "GET", s.path("/Recordings.json?"+tt.query.Encode()), s.basic)
-		if got := read[list](t, a).sids(); a.StatusCode != 200 || !slices.Equal(got, append([]string{}, tt.want...)) {
-			t.Errorf("list with %v = %d %q, want %q", tt.query, a.StatusCode, got, tt.want)
-		}
+		wantList(t, s, tt.query, tt.want)
 	}
 
-	stubs := read[struct{ Recordings []map[string]any }](
-		t, s.do(t, "GET", s.path("/Recordings?IncludeSoftDeleted=true"), s.basic))
-	if url := stubs.Recordings[0]["media"].(map[string]any)["media_url"]; url != nil {
-		t.Errorf("the stub's media_url = %v, want null", url)
+	a := s.do(t, "GET", s.path("/Recordings?IncludeSoftDeleted=true"), s.basic)
+	stub := read[struct {
+		Recordings []struct{ Media map[string]any }
+	}](t, a).Recordings[0]
+	if link, ok := stub.Media["media_url"]; !ok || link != nil {
+		t.Errorf("the stub's media_url = %v, present %v, want null", link, ok)
 	}
 }
 
@@ -152,46 +171,54 @@ func TestListFilters(t *testing.T) {
 // may have any notation in the recording and the query.
 func TestListByParty(t *testing.T) {
 	s := newServer(t)
-	stored := s.upload(t, speech, url.Values{"From": {"+1 (415) 555-0134"}, "To": {"1000"},
-		"Direction": {"inbound"}}.Encode())
-	other := s.upload(t, "one_sample.wav", url.Values{"From": {"/private/alice"}, "To": {"0044 20 7946 0958"},
-		"Direction": {"outbound"}}.Encode())
+	type query = url.Values
+	inbound := s.upload(t, speech, query{
+		"From":      {"+1 (415) 555-0134"},
+		"To":        {"1000"},
+		"Direction": {"inbound"},
+	}.Encode())
+	outbound := s.upload(t, "one_sample.wav", query{
+		"From":      {"/private/alice"},
+		"To":        {"0044 20 7946 0958"},
+		"Direction": {"outbound"},
+	}.Encode())
 
-	for _, tt := range []struct {
-		query url.Values
+	tests := []struct {
+		query query
 		want  []string
 	}{
-		{url.Values{"Party": {"+1 (415) 555-0134"}}, []string{stored}},
-		{url.Values{"Party": {"4155550134"}}, []string{stored}},
-		{url.Values{"Party": {"5550134"}}, []string{stored}},
-		{url.Values{"Party": {"1000"}}, []string{stored}},
-		{url.Values{"Party": {"020 7946 0958"}}, []string{other}},
-		{url.Values{"Party": {"/private/alice"}}, []string{other}},
-		{url.Values{"Party": {"5550135"}}, nil},
-		{url.Values{"Direction": {"outbound"}}, []string{other}},
-		{url.Values{"Duration>": {"1"}}, []string{stored}},
-		{url.Values{"Duration<": {"1"}}, []string{other}},
-		{url.Values{"Duration>": {"1"}, "Party": {"0958"}}, nil},
-		{url.Values{"Duration>": {"0.5"}, "Duration<": {"60.25"}, "Party": {"1000"}, "Direction": {"inbound"}},
-			[]string{stored}},
-	} {
-		a := s.do(t, "GET", s.path("/Recordings.json?"+tt.query.Encode()), s.basic)
-		if got := read[list](t, a).sids(); a.StatusCode != 200 || !slices.Equal(got, append([]string{}, tt.want...)) {
-			t.Errorf("list with %v = %d %q, want %q", tt.query, a.StatusCode, got, tt.want)
-		}
+		{query{"Party": {"4155550134"}}, []string{inbound}},
+		{query{"Party": {"5550134"}}, []string{inbound}},
+		{query{"Party": {"1000"}}, []string{inbound}},
+		{query{"Party": {"020 7946 0958"}}, []string{outbound}},
+		{query{"Party": {"/private/alice"}}, []string{outbound}},
+		{query{"Party": {"5550135"}}, nil},
+		{query{"Direction": {"outbound"}}, []string{outbound}},
+		{query{"Duration>": {"1"}}, []string{inbound}},
+		{query{"Duration<": {"1"}}, []string{outbound}},
+		{query{"Duration>": {"1"}, "Party": {"0958"}}, nil},
+		{query{"Duration>": {"0.5"}, "Duration<": {"60.25"}, "Party": {"1000"}, "Direction": {"inbound"}},
+			[]string{inbound}},
+	}
+	for _, tt := range tests {
+		wantList(t, s, tt.query, tt.want)
 	}
 
-	for _, number := range []string{"+1 (415) 555-0134", "+14155550134", "14155550134", "0014155550134",
-		"01114155550134", "+1.415.555.0134", "tel:+1-415-555-0134", "sip:+14155550134@pbx.example.com",
-		"(415) 555-0134", "0415 555 0134"} {
-		a := s.do(t, "GET", s.path("/Recordings.json?"+url.Values{"Party": {number}}.Encode()), s.basic)
-		if got := read[list](t, a).sids(); !slices.Equal(got, []string{stored}) {
-			t.Errorf("recordings of %q = %d %q, want %q", number, a.StatusCode, got, stored)
-		}
+	notations := []string{
+		"+1 (415) 555-0134", "+14155550134", "14155550134", "0014155550134", "01114155550134",
+		"+1.415.555.0134", "tel:+1-415-555-0134", "sip:+14155550134@pbx.example.com",
+		"(415) 555-0134", "0415 555 0134",
 	}
-	for _, query := range []string{"Direction=up", "Duration%3E=-1", "Duration%3C=x", "Duration%3E=NaN",
-		"Duration%3E=1e300", "Party=1&Party=2"} {
-		wantError(t, query, s.do(t, "GET", s.path("/Recordings.json?"+query), s.basic), 400, 10000)
+	for _, number := range notations {
+		wantList(t, s, query{"Party": {number}}, []string{inbound})
+	}
+
+	bad := []string{
+		"Direction=up", "Duration%3E=-1", "Duration%3C=x", "Duration%3E=NaN", "Duration%3E=1e300",
+		"Party=1&Party=2",
+	}
+	for _, params := range bad {
+		wantError(t, params, s.do(t, "GET", s.path("/Recordings.json?"+params), s.basic), 400, 10000)
 	}
 }
 
@@ -212,27 +239,35 @@ func TestListByName(t *testing.T) {
 	raw := corpusFile(t, "one_sample.wav")
 	byHeader := send(s.path("/Recordings"), body("audio/wav", raw),
 		header("X-Recording-Full-File-Name", "/spool/Quarterly-SalesReview.wav"))
+
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
 	part, err := w.CreateFormFile("file", "Émile sales.wav")
-	if err == nil {
-		_, err = part.Write(raw)
+	if err != nil {
+		t.Fatal(err)
 	}
-
-	if err := errors.Join(err, w.Close()); err != nil {
+	if _, err := part.Write(raw); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	byForm := send(s.path("/Recordings?From=/private/lovelace"), body(w.FormDataContentType(), form.Bytes()))
 
-	for name, want := range map[string][]string{
-		"SALES": {byForm, byHeader}, "sal": {byForm, byHeader}, "sales émi": {byForm}, "wav quarter": {byHeader},
-		"Quarterly-SalesReview.wav": {byHeader}, "review": {byHeader}, "ales": nil, "LOVELACE": {byForm},
-		"spool": nil, "sales_": {byForm, byHeader},
-	} {
-		a := s.do(t, "GET", s.path("/Recordings.json?"+url.Values{"Name": {name}}.Encode()), s.basic)
-		if got := read[list](t, a).sids(); !slices.Equal(got, append([]string{}, want...)) {
-			t.Errorf("recordings named %q = %d %q, want %q", name, a.StatusCode, got, want)
-		}
+	tests := map[string][]string{
+		"SALES":                     {byForm, byHeader},
+		"sal":                       {byForm, byHeader},
+		"sales émi":                 {byForm},
+		"wav quarter":               {byHeader},
+		"Quarterly-SalesReview.wav": {byHeader},
+		"review":                    {byHeader},
+		"ales":                      nil,
+		"LOVELACE":                  {byForm},
+		"spool":                     nil,
+		"sales_":                    {byForm, byHeader},
+	}
+	for name, want := range tests {
+		wantList(t, s, url.Values{"Name": {name}}, want)
 	}
 }
 

@@ -50,10 +50,14 @@ func (a *API) startRecording(w http.ResponseWriter, r *http.Request, o recording
 		return err
 	}
 
-	start := recordings.Start{Callback: recordings.Callback{Events: events(fields["RecordingStatusCallbackEvent"])}}
+	var start recordings.Start
+	start.Callback.Events = events(fields["RecordingStatusCallbackEvent"])
 	err = single(fields, map[string]*string{
-		"RecordingChannels": &start.Channels, "RecordingTrack": &start.Track, "Trim": &start.Trim,
-		"RecordingStatusCallback": &start.Callback.URL, "RecordingStatusCallbackMethod": &start.Callback.Method,
+		"RecordingChannels":             &start.Channels,
+		"RecordingTrack":                &start.Track,
+		"Trim":                          &start.Trim,
+		"RecordingStatusCallback":       &start.Callback.URL,
+		"RecordingStatusCallbackMethod": &start.Callback.Method,
 	})
 	if err != nil {
 		return err
@@ -73,11 +77,11 @@ func (a *API) startRecording(w http.ResponseWriter, r *http.Request, o recording
 
 // events splits the events of a callback. Clients repeat the field, whereas the vendor's
 // documentation separates events with spaces.
-func events(given []string) (all []string) {
-	for _, text := range given {
-		all = append(all, strings.Fields(text)...)
+func events(fields []string) (names []string) {
+	for _, text := range fields {
+		names = append(names, strings.Fields(text)...)
 	}
-	return all
+	return names
 }
 
 // moveRecording serves POST /Calls/{CallSid}/Recordings/{file}, and the same path below
@@ -103,22 +107,9 @@ func (a *API) moveRecording(w http.ResponseWriter, r *http.Request, o recordings
 	if err != nil {
 		return err
 	}
-	if rec, err = a.recordings.Move(r.Context(), rec, recordings.Status(status), pause); err != nil {
+	rec, err = a.recordings.Move(r.Context(), rec, recordings.Status(status), pause)
+	if err != nil {
 		return err
 	}
 	return web.JSON(w, http.StatusOK, a.document(rec, urls))
-}
-
-// single reads fields that must not be repeated.
-func single(fields url.Values, into map[string]*string) error {
-	for name, to := range into {
-		switch values := fields[name]; len(values) {
-		case 0:
-		case 1:
-			*to = values[0]
-		default:
-			return problem.BadParam(name, "%s is repeated", name)
-		}
-	}
-	return nil
 }

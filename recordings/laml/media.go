@@ -85,16 +85,25 @@ func (a *API) serveMedia(w http.ResponseWriter, r *http.Request, sid string, f r
 func (a *API) noteAccess(
 	w http.ResponseWriter, r *http.Request, o recordings.Owner, media *recordings.Rendition, f recordings.Format,
 ) {
-	length, err := strconv.ParseInt(w.Header().Get("Content-Length"), 10, 64)
-	if media.Stored && (a.offload != nil || a.redirect != nil) {
-		length, err = media.Recording.Bytes, nil
-	}
-	if r.Method == http.MethodHead || err != nil { // for example a 304
+	if r.Method == http.MethodHead {
 		return
 	}
+	length := media.Recording.Bytes
+	if !media.Stored || a.offload == nil && a.redirect == nil {
+		var err error
+		length, err = strconv.ParseInt(w.Header().Get("Content-Length"), 10, 64)
+		if err != nil { // for example a 304
+			return
+		}
+	}
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
-	a.recordings.NoteAccess(r.Context(), recordings.Access{RecordingID: media.Recording.ID, Actor: o.Actor(),
-		Address: address, Format: f, Bytes: length})
+	a.recordings.NoteAccess(r.Context(), recordings.Access{
+		RecordingID: media.Recording.ID,
+		Actor:       o.Actor(),
+		Address:     address,
+		Format:      f,
+		Bytes:       length,
+	})
 }
 
 // parseWanted parses the form in which the media is requested. download reports whether the browser
@@ -109,49 +118,31 @@ func parseWanted(r *http.Request, f recordings.Format) (w recordings.Wanted, dow
 	if err != nil {
 		return w, false, problem.New(problem.Malformed, "bad_request", "the query is invalid")
 	}
-	var asIs bool
-	if err := errors.Join(flag(query, "Download", &download), flag(query, original, &asIs),
-		parseOneOrTwo(query, "RequestedChannels", &w.Channels), parseOneOrTwo(query, "Channel", &w.Leg)); err != nil {
+	var wantsOriginal bool
+	err = errors.Join(
+		parseBool(query, "Download", &download),
+		parseBool(query, original, &wantsOriginal),
+		parseOneOrTwo(query, "RequestedChannels", &w.Channels),
+		parseOneOrTwo(query, "Channel", &w.Leg),
+	)
+	if err != nil {
 		return w, false, err
 	}
 
-	switch {
-	case w.Channels > 0 && w.Leg > 0:
-		err = problem.BadParam("Channel", "set either Channel or RequestedChannels")
-	case asIs && w.Channels+w.Leg > 0:
-		err = problem.BadParam(original, "the original cannot be converted to other channels")
-	case asIs && f == recordings.MP3:
-		err = problem.BadParam(original, "request the original with .wav, whatever its format")
-	case asIs:
-		w.Format = recordings.Original
+	if w.Channels > 0 && w.Leg > 0 {
+		return w, false, problem.BadParam("Channel", "set either Channel or RequestedChannels")
 	}
-	return w, download, err
-}
-
-// flag parses a parameter whose value is true or false.
-func flag(query url.Values, name string, into *bool) error {
-	switch text := query.Get(name); {
-	case len(query[name]) > 1:
-		return problem.BadParam(name, "%s is repeated", name)
-	case strings.EqualFold(text, "true"):
-		*into = true
-	case text != "" && !strings.EqualFold(text, "false"):
-		return problem.BadParam(name, "%s must be true or false", name)
+	if !wantsOriginal {
+		return w, download, nil
 	}
-	return nil
-}
-
-// parseOneOrTwo parses a parameter whose value is 1 or 2.
-func parseOneOrTwo(query url.Values, name string, into *int) error {
-	switch text := query.Get(name); {
-	case len(query[name]) > 1:
-		return problem.BadParam(name, "%s is repeated", name)
-	case text == "1" || text == "2":
-		*into = int(text[0] - '0')
-	case text != "":
-		return problem.BadParam(name, "%s must be 1 or 2", name)
+	if w.Channels+w.Leg > 0 {
+		return w, false, problem.BadParam(original, "the original cannot be converted to other channels")
 	}
-	return nil
+	if f == recordings.MP3 {
+		return w, false, problem.BadParam(original, "request the original with .wav, whatever its format")
+	}
+	w.Format = recordings.Original
+	return w, download, nil
 }
 
 // mediaHeaders sets the headers that describe the media.
@@ -160,9 +151,9 @@ func mediaHeaders(h http.Header, m *recordings.Rendition, auth recordings.MediaA
 	if download {
 		disposition = "attachment"
 	}
+	fileName := m.Recording.Sid + m.Ext // needs no escaping
 	h.Set("Content-Type", m.Type)
-	h.Set("Content-Disposition", disposition+`; filename="`+
-		m.Recording.Sid+m.Ext+`"`) // the Sid needs no escaping
+	h.Set("Content-Disposition", disposition+`; filename="`+fileName+`"`)
 	h.Set("ETag", `"`+m.Tag+`"`)
 	setCaching(h, auth)
 }

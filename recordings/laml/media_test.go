@@ -39,29 +39,27 @@ func TestMediaHeaders(t *testing.T) {
 		"Content-Encoding":             "",
 	}
 
-	for _, path := range []string{"/api/laml/2010-04-01", "/2010-04-01"} {
-		for _, ext := range []string{"", ".wav"} {
-			for _, method := range []string{"GET", "HEAD"} {
-				a := s.do(t, method, path+"/Accounts/"+s.project+"/Recordings/"+sid+ext,
-					header("Accept-Encoding", "gzip"))
-				if a.StatusCode != 200 || method == "GET" && !bytes.Equal(a.body, file) || method == "HEAD" &&
-					len(a.body) != 0 {
-					t.Errorf("%s %s%s = %d with %d bytes, want the file", method, path, ext, a.StatusCode,
-						len(a.body))
-				}
-
-				for name, value := range want {
-					if got := a.Header.Get(name); got != value {
-						t.Errorf("%s %s%s: %s = %q, want %q", method, path, ext, name, got, value)
-					}
-				}
-
-				if varies := a.Header.Get("Vary") != ""; varies != (ext == "") {
-					t.Errorf("%s %s%s: Vary = %q, want it if no extension is given",
-						method, path, ext, a.Header.Get("Vary"))
-				}
-			}
+	wantMedia := func(method, path string, body []byte, varies bool) {
+		t.Helper()
+		name := method + " " + path
+		a := s.do(t, method, path, header("Accept-Encoding", "gzip"))
+		if a.StatusCode != 200 {
+			t.Errorf("%s = %d, want 200", name, a.StatusCode)
 		}
+		wantFile(t, name, a, body)
+		for field, value := range want {
+			wantHeader(t, name, a.Header, field, value)
+		}
+		if vary := a.Header.Get("Vary"); (vary != "") != varies {
+			t.Errorf("%s has the header Vary %q, want one: %v", name, vary, varies)
+		}
+	}
+	for _, root := range []string{"/api/laml/2010-04-01", "/2010-04-01"} {
+		path := root + "/Accounts/" + s.project + "/Recordings/" + sid
+		wantMedia("GET", path, file, true)
+		wantMedia("GET", path+".wav", file, false)
+		wantMedia("HEAD", path, nil, true)
+		wantMedia("HEAD", path+".wav", nil, false)
 	}
 }
 
@@ -69,7 +67,7 @@ func TestMediaRanges(t *testing.T) {
 	s := newServer(t)
 	path := s.path("/Recordings/" + s.upload(t, speech, "") + ".wav")
 	file := corpusFile(t, speech)
-	n := len(file)
+	size := len(file)
 	etag := s.do(t, "HEAD", path).Header.Get("ETag")
 	tests := []struct {
 		ranges  string
@@ -79,9 +77,9 @@ func TestMediaRanges(t *testing.T) {
 	}{
 		{"bytes=0-0", "", 206, file[:1]},
 		{"bytes=44-", "", 206, file[44:]},
-		{"bytes=-100", "", 206, file[n-100:]},
+		{"bytes=-100", "", 206, file[size-100:]},
 		{"bytes=0-99999999", "", 206, file},
-		{fmt.Sprintf("bytes=%d-", n), "", 416, nil},
+		{fmt.Sprintf("bytes=%d-", size), "", 416, nil},
 		{"bytes=9-1", "", 416, nil},
 		{"bytes=--1", "", 416, nil},
 		{"bytes=-0", "", 416, nil}, // the last 0 bytes (RFC 9110, section 14.1.2)
@@ -102,15 +100,20 @@ func TestMediaRanges(t *testing.T) {
 		if tt.ifRange != "" {
 			opts = append(opts, header("If-Range", tt.ifRange))
 		}
+		name := fmt.Sprintf("Range %s, If-Range %s", tt.ranges, tt.ifRange)
 		a := s.do(t, "GET", path, opts...)
-		if a.StatusCode != tt.status || tt.want != nil && !bytes.Equal(a.body, tt.want) {
-			t.Errorf("Range %s, If-Range %s = %d with %d bytes, want %d with %d", tt.ranges, tt.ifRange,
-				a.StatusCode, len(a.body), tt.status, len(tt.want))
+		if a.StatusCode != tt.status {
+			t.Errorf("%s = %d, want %d", name, a.StatusCode, tt.status)
+		}
+		if tt.want != nil {
+			wantFile(t, name, a, tt.want)
 		}
 	}
 
-	if a := s.do(t, "GET", path, header("If-None-Match", etag)); a.StatusCode != 304 || len(a.body) != 0 {
-		t.Errorf("If-None-Match = %d with %d bytes, want 304", a.StatusCode, len(a.body))
+	unchanged := s.do(t, "GET", path, header("If-None-Match", etag))
+	if unchanged.StatusCode != 304 || len(unchanged.body) != 0 {
+		t.Errorf("If-None-Match = %d with %d bytes, want 304 without a body",
+			unchanged.StatusCode, len(unchanged.body))
 	}
 }
 
@@ -119,33 +122,34 @@ func TestWhoGetsJSON(t *testing.T) {
 	path := s.path("/Recordings/" + s.upload(t, speech, ""))
 	wrong := func(r *http.Request) { r.SetBasicAuth(s.project, "wrong") }
 	foreign := func(r *http.Request) { r.SetBasicAuth(s.addProject(t), key) }
-	const document, wav = "application/json; charset=utf-8", "audio/x-wav"
+	json := header("Accept", "application/json")
 	tests := []struct {
-		name   string
-		opts   []option
-		status int
-		kind   string
+		name         string
+		opts         []option
+		status       int
+		wantDocument bool // instead of the media
 	}{
-		{"nobody", nil, 200, wav},
-		{"nobody, JSON", []option{header("Accept", "application/json")}, 200, wav},
-		{"wrong key, JSON", []option{wrong, header("Accept", "application/json")}, 200, wav},
-		{"key", []option{s.basic}, 200, wav},
-		{"key, anything", []option{s.basic, header("Accept", "audio/*;q=0.9, */*")}, 200, wav},
-		{"key, JSON", []option{s.basic, header("Accept", "text/html, Application/JSON;q=0.5")}, 200, document},
-		{"another's key, JSON", []option{foreign, header("Accept", "application/json")}, 404, document},
+		{"nobody", nil, 200, false},
+		{"nobody, JSON", []option{json}, 200, false},
+		{"wrong key, JSON", []option{wrong, json}, 200, false},
+		{"key", []option{s.basic}, 200, false},
+		{"key, anything", []option{s.basic, header("Accept", "audio/*;q=0.9, */*")}, 200, false},
+		{"key, JSON", []option{s.basic, header("Accept", "text/html, Application/JSON;q=0.5")}, 200, true},
+		{"another's key, JSON", []option{foreign, json}, 404, true},
 	}
 
 	for _, tt := range tests {
 		a := s.do(t, "GET", path, tt.opts...)
-		if a.StatusCode != tt.status || a.Header.Get("Content-Type") != tt.kind {
-			t.Errorf("%s: %d %s, want %d %s", tt.name, a.StatusCode, a.Header.Get("Content-Type"), tt.status, tt.kind)
+		if a.StatusCode != tt.status {
+			t.Errorf("%s = %d, want %d", tt.name, a.StatusCode, tt.status)
 		}
-		if vary := a.Header.Get("Vary"); vary != "Accept, Authorization" {
-			t.Errorf("%s: Vary = %q, want Accept, Authorization", tt.name, vary)
-		}
-		wantCache := map[string]string{wav: "public, max-age=300, must-revalidate", document: "no-store"}[tt.kind]
-		if cache := a.Header.Get("Cache-Control"); cache != wantCache {
-			t.Errorf("%s: Cache-Control = %q, want %q", tt.name, cache, wantCache)
+		wantHeader(t, tt.name, a.Header, "Vary", "Accept, Authorization")
+		if tt.wantDocument {
+			wantHeader(t, tt.name, a.Header, "Content-Type", "application/json; charset=utf-8")
+			wantHeader(t, tt.name, a.Header, "Cache-Control", "no-store")
+		} else {
+			wantHeader(t, tt.name, a.Header, "Content-Type", "audio/x-wav")
+			wantHeader(t, tt.name, a.Header, "Cache-Control", "public, max-age=300, must-revalidate")
 		}
 	}
 }
@@ -153,8 +157,9 @@ func TestWhoGetsJSON(t *testing.T) {
 func TestUnknownIsOneAnswer(t *testing.T) {
 	s := newServer(t)
 	deleted := s.upload(t, speech, "")
-	if a := s.do(t, "DELETE", s.path("/Recordings/"+deleted), s.basic); a.StatusCode != 204 || len(a.body) != 0 {
-		t.Fatalf("DELETE = %d %q, want 204", a.StatusCode, a.body)
+	gone := s.do(t, "DELETE", s.path("/Recordings/"+deleted), s.basic)
+	if gone.StatusCode != 204 || len(gone.body) != 0 {
+		t.Fatalf("DELETE = %d %q, want 204 without a body", gone.StatusCode, gone.body)
 	}
 
 	sid := s.upload(t, speech, "")
@@ -193,8 +198,11 @@ func TestUnknownIsOneAnswer(t *testing.T) {
 
 	for _, tt := range tests {
 		got := s.do(t, tt.method, tt.path, s.basic)
-		if got.StatusCode != 404 || !bytes.Equal(got.body, want.body) {
-			t.Errorf("%s %.120s = %d %.200s, want 404 %s", tt.method, tt.path, got.StatusCode, got.body, want.body)
+		if got.StatusCode != 404 {
+			t.Errorf("%s %.120s = %d, want 404", tt.method, tt.path, got.StatusCode)
+		}
+		if !bytes.Equal(got.body, want.body) {
+			t.Errorf("%s %.120s = %.200s, want %s", tt.method, tt.path, got.body, want.body)
 		}
 	}
 
@@ -209,10 +217,8 @@ func TestPreflight(t *testing.T) {
 	for ext, want := range map[string]string{"": "*", ".wav": "*", ".json": ""} {
 		a := s.do(t, "OPTIONS", s.path("/Recordings/"+s.project+ext), header("Origin", "https://app.example"),
 			header("Access-Control-Request-Method", "GET"))
-		if got := a.Header.Get("Access-Control-Allow-Origin"); a.StatusCode != 204 || got != want {
-			t.Errorf("preflight of %q = %d, Access-Control-Allow-Origin %q, want 204, %q", ext, a.StatusCode,
-				got, want)
-		}
+		wantStatus(t, fmt.Sprintf("preflight of %q", ext), a, 204)
+		wantHeader(t, fmt.Sprintf("preflight of %q", ext), a.Header, "Access-Control-Allow-Origin", want)
 		headers := a.Header.Get("Access-Control-Allow-Headers")
 		if want != "" && !strings.Contains(headers, "DPoP") {
 			t.Errorf("preflight of %q allows the headers %q, want DPoP among them", ext, headers)
@@ -224,11 +230,11 @@ func TestPreflight(t *testing.T) {
 // records whether ReadFrom was called.
 type readerFrom struct {
 	*httptest.ResponseRecorder
-	asked bool
+	called bool
 }
 
 func (w *readerFrom) ReadFrom(src io.Reader) (int64, error) {
-	w.asked = true
+	w.called = true
 	return io.Copy(w.ResponseRecorder, src)
 }
 
@@ -238,15 +244,15 @@ func TestMediaReachesReadFrom(t *testing.T) {
 	s := newServer(t)
 	path := s.path("/Recordings/" + s.upload(t, speech, "") + ".wav")
 	log := slog.New(slog.DiscardHandler)
-	h := web.Outer(laml.New(laml.Config{Recordings: s.rules, Log: log}).Handler(), log,
-		func(string, int, time.Duration) {})
+	api := laml.New(laml.Config{Recordings: s.rules, Log: log})
+	h := web.Outer(api.Handler(), log, func(string, int, time.Duration) {})
 	for _, ranges := range []string{"", "bytes=100-199"} {
 		w := &readerFrom{ResponseRecorder: httptest.NewRecorder()}
 		r := httptest.NewRequestWithContext(t.Context(), "GET", path, nil)
 		r.Header.Set("Range", ranges)
 		h.ServeHTTP(w, r)
-		if !w.asked {
-			t.Errorf("Range %q: the writer's ReadFrom was not used", ranges)
+		if !w.called {
+			t.Errorf("Range %q: the writer's ReadFrom was not called", ranges)
 		}
 	}
 }

@@ -59,16 +59,20 @@ func (a *API) draw(r *http.Request, o recordings.Owner, sid string) (recordings.
 		return recordings.Recording{}, nil, err
 	}
 	defer done()
+
 	rec, outline, err := a.recordings.Outline(r.Context(), o, sid)
 	if err != nil {
-		return rec, nil, err
+		return recordings.Recording{}, nil, err
 	}
-	body, err := drawn(r, rec, outline)
-	return rec, body, err
+	body, err := encodeOutline(r, rec, outline)
+	if err != nil {
+		return recordings.Recording{}, nil, err
+	}
+	return rec, body, nil
 }
 
-// drawn encodes an outline in the requested format and resolution.
-func drawn(r *http.Request, rec recordings.Recording, o levels.Outline) ([]byte, error) {
+// encodeOutline encodes an outline in the requested format and resolution.
+func encodeOutline(r *http.Request, rec recordings.Recording, o levels.Outline) ([]byte, error) {
 	query := r.URL.Query()
 	perPixel, err := pixelSize(query.Get(pixelsParam), query.Get(perPixelParam), rec, o)
 	if err != nil {
@@ -83,7 +87,10 @@ func drawn(r *http.Request, rec recordings.Recording, o levels.Outline) ([]byte,
 		return json.Marshal(struct {
 			Peaks    [][]float64 `json:"peaks"`
 			Duration float64     `json:"duration"`
-		}{o.Waves(), rec.Duration().Seconds()})
+		}{
+			Peaks:    o.Waves(),
+			Duration: rec.Duration().Seconds(),
+		})
 	}
 	return nil, problem.BadParam(formatParam, "%s must be audiowaveform or wavesurfer", formatParam)
 }

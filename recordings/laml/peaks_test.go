@@ -1,9 +1,12 @@
 package laml_test
 
 import (
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/selvage/selvage/recordings"
 )
@@ -23,7 +26,7 @@ type outline struct {
 
 func TestPeaks(t *testing.T) {
 	s := newServer(t)
-	path := s.path("/Recordings/" + s.upload(t, "speech_stereo_8k.wav", "") + ".peaks.json")
+	path := s.path("/Recordings/" + s.upload(t, stereo, "") + ".peaks.json")
 	const frames = 45235
 	tests := []struct {
 		query    string
@@ -41,26 +44,50 @@ func TestPeaks(t *testing.T) {
 
 	for _, tt := range tests {
 		a := s.do(t, "GET", path+tt.query)
-		o := read[outline](t, a)
-		length := (frames + tt.perPixel - 1) / tt.perPixel
-		if o.Version != 2 || o.Channels != 2 || o.SampleRate != 8000 || o.Bits != 8 ||
-			o.PerPixel != tt.perPixel || o.Length != length || len(o.Data) != 4*length {
-			t.Errorf("%s = %d channels, %d pixels of %d, %d numbers, want %d of %d", tt.query, o.Channels,
-				o.Length, o.PerPixel, len(o.Data), length, tt.perPixel)
+		got := read[outline](t, a)
+		length := (frames + tt.perPixel - 1) / tt.perPixel // rounded up
+		if n := len(got.Data); n != 4*length {
+			t.Errorf("GET %s = %d numbers, want %d", tt.query, n, 4*length)
 		}
-		if got := a.Header.Get("Content-Type"); got != "application/json" {
-			t.Errorf("%s: Content-Type = %q, want application/json", tt.query, got)
+		got.Data = nil
+		want := outline{
+			Version:    2,
+			Channels:   2,
+			SampleRate: 8000,
+			PerPixel:   tt.perPixel,
+			Bits:       8,
+			Length:     length,
 		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("GET %s differs (-want +got):\n%s", tt.query, diff)
+		}
+		wantHeader(t, "GET "+tt.query, a.Header, "Content-Type", "application/json")
 	}
 
-	w := read[outline](t, s.do(t, "GET", path+"?format=wavesurfer&pixels=50"))
-	if len(w.Peaks) != 2 || len(w.Peaks[0]) != 100 || w.Duration != 5.654375 {
-		t.Errorf("for wavesurfer: %d channels, %v s, want 2 of 100 numbers, 5.654375 s", len(w.Peaks), w.Duration)
+	bad := []string{
+		"?pixels=0",
+		"?pixels=x",
+		"?pixels=-1",
+		"?samples_per_pixel=399",
+		"?samples_per_pixel=x",
+		"?pixels=1&samples_per_pixel=400",
+		"?format=dat",
+		"?pixels=99999999999999999999",
 	}
+	for _, query := range bad {
+		wantError(t, "GET "+query, s.do(t, "GET", path+query), 400, 10000)
+	}
+}
 
-	for _, bad := range []string{"?pixels=0", "?pixels=x", "?pixels=-1", "?samples_per_pixel=399",
-		"?samples_per_pixel=x", "?pixels=1&samples_per_pixel=400", "?format=dat", "?pixels=99999999999999999999"} {
-		wantError(t, "GET "+bad, s.do(t, "GET", path+bad), 400, 10000)
+func TestPeaksForWavesurfer(t *testing.T) {
+	s := newServer(t)
+	path := s.path("/Recordings/" + s.upload(t, stereo, "") + ".peaks.json")
+	got := read[outline](t, s.do(t, "GET", path+"?format=wavesurfer&pixels=50"))
+	if len(got.Peaks) != 2 || len(got.Peaks[0]) != 100 {
+		t.Errorf("%d channels, want 2 of 100 numbers each", len(got.Peaks))
+	}
+	if got.Duration != 5.654375 {
+		t.Errorf("the duration is %v s, want 5.654375", got.Duration)
 	}
 }
 
@@ -69,23 +96,19 @@ func TestPeaksAreKeptByCaches(t *testing.T) {
 	path := s.path("/Recordings/" + s.upload(t, speech, "") + ".peaks.json")
 	first := s.do(t, "GET", path)
 	tag := first.Header.Get("ETag")
-	if a := s.do(t, "GET", path, header("If-None-Match", tag)); a.StatusCode != 304 || tag == "" {
-		t.Errorf("with its ETag %q = %d, want 304", tag, a.StatusCode)
+	if tag == "" {
+		t.Fatal("the outline has no ETag")
 	}
-	if a := s.do(t, "GET", path+"?pixels=10", header("If-None-Match", tag)); a.StatusCode != 200 {
-		t.Errorf("another outline with that ETag = %d, want 200", a.StatusCode)
-	}
-	if a := s.do(t, "HEAD", path); a.StatusCode != 200 ||
-		a.Header.Get("Content-Length") != strconv.Itoa(len(first.body)) {
-		t.Errorf("HEAD = %d, %s bytes, want %d", a.StatusCode, a.Header.Get("Content-Length"), len(first.body))
-	}
+	wantStatus(t, "the outline with its ETag", s.do(t, "GET", path, header("If-None-Match", tag)), 304)
+	other := s.do(t, "GET", path+"?pixels=10", header("If-None-Match", tag))
+	wantStatus(t, "another outline with that ETag", other, 200)
 
-	for name, want := range map[string]string{"Access-Control-Allow-Origin": "*",
-		"Cache-Control": "public, max-age=300, must-revalidate", "X-Content-Type-Options": "nosniff"} {
-		if got := first.Header.Get(name); got != want {
-			t.Errorf("%s = %q, want %q", name, got, want)
-		}
-	}
+	head := s.do(t, "HEAD", path)
+	wantStatus(t, "HEAD", head, 200)
+	wantHeader(t, "HEAD", head.Header, "Content-Length", strconv.Itoa(len(first.body)))
+	wantHeader(t, "GET", first.Header, "Access-Control-Allow-Origin", "*")
+	wantHeader(t, "GET", first.Header, "Cache-Control", "public, max-age=300, must-revalidate")
+	wantHeader(t, "GET", first.Header, "X-Content-Type-Options", "nosniff")
 }
 
 func TestPeaksOfWhatHasNone(t *testing.T) {
@@ -109,15 +132,16 @@ func TestPeaksOfWhatHasNone(t *testing.T) {
 func TestPeaksByLink(t *testing.T) {
 	s := newServer(t, signing(t))
 	s.setMediaAuth(t, recordings.Signed)
-	own, other := s.upload(t, speech, ""), s.upload(t, speech, "")
+	own := s.upload(t, speech, "")
+	other := s.upload(t, speech, "")
 	doc := read[struct {
 		Media struct {
 			MP3URL   *string `json:"mp3_url"`
 			PeaksURL *string `json:"peaks_url"`
 		} `json:"media"`
 	}](t, s.do(t, "GET", s.path("/Recordings/"+own+".json"), s.basic))
-	peaks, mp3 := pathOf(t, doc.Media.PeaksURL), pathOf(t, doc.Media.MP3URL)
-
+	peaks := pathOf(t, doc.Media.PeaksURL)
+	mp3 := pathOf(t, doc.Media.MP3URL)
 	for path, status := range map[string]int{
 		peaks: 200,
 		strings.Replace(mp3, ".mp3", ".peaks.json", 1): 200,
@@ -136,9 +160,6 @@ func TestListByFlag(t *testing.T) {
 	s := newServer(t)
 	s.upload(t, speech, "")
 	silent := s.upload(t, "silence.wav", "")
-	got := read[list](t, s.do(t, "GET", s.path("/Recordings?Flag=silent"), s.basic))
-	if len(got.Recordings) != 1 || got.Recordings[0].Sid != silent {
-		t.Errorf("Flag=silent returns %+v, want only %s", got.Recordings, silent)
-	}
+	wantList(t, s, url.Values{"Flag": {"silent"}}, []string{silent})
 	wantError(t, "Flag=loud", s.do(t, "GET", s.path("/Recordings?Flag=loud"), s.basic), 400, 10000)
 }

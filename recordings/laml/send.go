@@ -19,49 +19,52 @@ func sendContent(w http.ResponseWriter, r *http.Request, modified time.Time, con
 		return nil
 	}
 	late := &lateHeader{ResponseWriter: w}
-	noted := &noted{ReadSeeker: content}
-	http.ServeContent(late, r, "", modified, noted)
+	watched := &watchedContent{ReadSeeker: content}
+	http.ServeContent(late, r, "", modified, watched)
 
-	err := noted.failure()
-	switch {
-	case err == nil:
+	err := watched.readError()
+	if err == nil {
 		late.send()
 		return nil
-	case r.Context().Err() != nil:
+	}
+	if r.Context().Err() != nil {
 		return nil // the client has disconnected
-	case late.sent:
+	}
+	if late.sent {
 		panic(http.ErrAbortHandler)
 	}
-
-	for _, name := range []string{"Accept-Ranges", "Cache-Control", "Content-Disposition", "Content-Length",
-		"Content-Range", "Content-Type", "Etag", "Last-Modified"} {
+	for _, name := range []string{
+		"Accept-Ranges", "Cache-Control", "Content-Disposition", "Content-Length",
+		"Content-Range", "Content-Type", "Etag", "Last-Modified",
+	} {
 		w.Header().Del(name)
 	}
 	return err
 }
 
-// A noted is content that remembers its first read error.
-type noted struct {
+// A watchedContent is content that remembers its last read error.
+type watchedContent struct {
 	io.ReadSeeker
 	mu  sync.Mutex
 	err error
 }
 
 // Read implements [io.Reader].
-func (n *noted) Read(p []byte) (int, error) {
-	read, err := n.ReadSeeker.Read(p)
+func (c *watchedContent) Read(p []byte) (int, error) {
+	n, err := c.ReadSeeker.Read(p)
 	if err != nil && err != io.EOF {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.err = err
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.err = err
 	}
-	return read, err
+	return n, err
 }
 
-func (n *noted) failure() error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.err
+// readError returns the last read error, or nil.
+func (c *watchedContent) readError() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
 }
 
 // A lateHeader sends the header with the first bytes of the body.
@@ -93,8 +96,9 @@ func (l *lateHeader) send() {
 // redirectTo lets the client read a whole file from the object store.
 func (a *API) redirectTo(w http.ResponseWriter, r *http.Request, m *recordings.Rendition) error {
 	h := w.Header()
-	to, err := a.redirect(m.Recording.MediaKey, map[string]string{
-		"Content-Type": h.Get("Content-Type"), "Content-Disposition": h.Get("Content-Disposition"),
+	target, err := a.redirect(m.Recording.MediaKey, map[string]string{
+		"Content-Type":        h.Get("Content-Type"),
+		"Content-Disposition": h.Get("Content-Disposition"),
 	})
 	if err != nil {
 		return err
@@ -102,6 +106,6 @@ func (a *API) redirectTo(w http.ResponseWriter, r *http.Request, m *recordings.R
 	for _, name := range []string{"Content-Type", "Content-Disposition", "Etag"} {
 		h.Del(name)
 	}
-	http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+	http.Redirect(w, r, target, http.StatusTemporaryRedirect)
 	return nil
 }

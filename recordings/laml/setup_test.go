@@ -53,11 +53,20 @@ func newServer(t testing.TB, change ...func(*server, *recordings.Config, *laml.C
 	s.clock.set(time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC))
 	s.dir = storetest.Dir(t)
 	s.store = storetest.Open(t, s.dir, nil)
-	rules := recordings.Config{Store: s.store, Media: storetest.Media(t, s.media), SubscriberOf: s.store.SubscriberOf,
-		MaxUpload: maxUpload, Now: s.clock.now}
+	rules := recordings.Config{
+		Store:        s.store,
+		Media:        storetest.Media(t, s.media),
+		SubscriberOf: s.store.SubscriberOf,
+		MaxUpload:    maxUpload,
+		Now:          s.clock.now,
+	}
 	log := slog.New(slog.DiscardHandler)
-	c := laml.Config{Credentials: s.credentials, PublicURL: "https://example.com", Log: log,
-		Calls: calls.NewRecords(s.store)}
+	c := laml.Config{
+		Credentials: s.credentials,
+		PublicURL:   "https://example.com",
+		Log:         log,
+		Calls:       calls.NewRecords(s.store),
+	}
 
 	for _, f := range change {
 		f(s, &rules, &c)
@@ -89,9 +98,8 @@ func signing(t testing.TB) func(*server, *recordings.Config, *laml.Config) {
 func (s *server) setMediaAuth(t testing.TB, auth recordings.MediaAuth) {
 	t.Helper()
 	text := string(auth)
-	if _, err := s.store.UpdateProject(
-		t.Context(), s.project, fabric.ProjectChange{MediaAuth: &text}, s.clock.now(),
-	); err != nil {
+	change := fabric.ProjectChange{MediaAuth: &text}
+	if _, err := s.store.UpdateProject(t.Context(), s.project, change, s.clock.now()); err != nil {
 		t.Fatal(err)
 	}
 	s.clock.set(s.clock.now().Add(time.Second)) // so that caches expire
@@ -133,7 +141,8 @@ func asSubscriber(r *http.Request) { r.Header.Set("Authorization", "Bearer subsc
 
 func body(kind string, b []byte) option {
 	return func(r *http.Request) {
-		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
+		r.Body = io.NopCloser(bytes.NewReader(b))
+		r.ContentLength = int64(len(b))
 		if kind != "" {
 			r.Header.Set("Content-Type", kind)
 		}
@@ -162,12 +171,11 @@ func (s *server) do(t testing.TB, method, path string, opts ...option) answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-
+	defer res.Body.Close()
 	for _, fault := range documented.Faults() {
 		t.Error(fault)
 	}
 
-	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -197,9 +205,42 @@ func wantError(t testing.TB, name string, a answer, status, code int) {
 	t.Helper()
 	e := read[map[string]any](t, a)
 	message, _ := e["message"].(string)
-	if a.StatusCode != status || e["status"] != float64(status) || e["code"] != float64(code) || message == "" ||
-		!strings.HasPrefix(e["more_info"].(string), "https://") || len(e) != 4 {
-		t.Errorf("%s = %d %s, want status %d, code %d", name, a.StatusCode, a.body, status, code)
+	moreInfo, _ := e["more_info"].(string)
+	if a.StatusCode != status {
+		t.Errorf("%s = %d %s, want %d", name, a.StatusCode, a.body, status)
+	}
+	if e["status"] != float64(status) || e["code"] != float64(code) {
+		t.Errorf("%s has the error %s, want status %d, code %d", name, a.body, status, code)
+	}
+	if message == "" || !strings.HasPrefix(moreInfo, "https://") {
+		t.Errorf("%s has the error %s, want a message and a link to more", name, a.body)
+	}
+	if len(e) != 4 {
+		t.Errorf("%s has an error with %d members, want 4", name, len(e))
+	}
+}
+
+// wantStatus checks the status of a response.
+func wantStatus(t testing.TB, name string, a answer, status int) {
+	t.Helper()
+	if a.StatusCode != status {
+		t.Errorf("%s = %d %s, want %d", name, a.StatusCode, a.body, status)
+	}
+}
+
+// wantFile checks that the body of a response is this file.
+func wantFile(t testing.TB, name string, a answer, file []byte) {
+	t.Helper()
+	if !bytes.Equal(a.body, file) {
+		t.Errorf("%s = %d with %d bytes, want the file of %d bytes", name, a.StatusCode, len(a.body), len(file))
+	}
+}
+
+// wantHeader checks a header of a response.
+func wantHeader(t testing.TB, name string, h http.Header, field, want string) {
+	t.Helper()
+	if got := h.Get(field); got != want {
+		t.Errorf("%s has the header %s %q, want %q", name, field, got, want)
 	}
 }
 

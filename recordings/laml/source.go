@@ -23,8 +23,13 @@ type Source struct {
 }
 
 // sourceClient limits the wait for a response, but not the time for reading media.
-var sourceClient = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment,
-	ResponseHeaderTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second}}
+var sourceClient = &http.Client{
+	Transport: &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		ResponseHeaderTimeout: time.Minute,
+		TLSHandshakeTimeout:   10 * time.Second,
+	},
+}
 
 // A SourceRecording is a recording in a Source.
 type SourceRecording struct {
@@ -99,25 +104,26 @@ func (s Source) account() string {
 // recording converts a document. It omits values that are not allowed here.
 func (d sourceDocument) recording(account string) SourceRecording {
 	r := SourceRecording{Sid: d.Sid, Status: d.Status, path: account}
-	r.CallSid, r.ConferenceSid = d.CallSid, d.ConferenceSid
-	if r.ConferenceSid != "" {
-		r.CallSid = "" // some services set both
+	r.ConferenceSid = d.ConferenceSid
+	if r.ConferenceSid == "" { // some services set both
+		r.CallSid = d.CallSid
 	}
-	r.From, r.To = d.Media.From, d.Media.To
+	r.From = d.Media.From
+	r.To = d.Media.To
 	r.Direction = member(d.Media.Direction, recordings.Directions)
 	r.Source = member(d.Source, recordings.Sources)
 	r.Track = member(d.Media.Track+d.Track, recordings.Tracks)
-	if at, ok := parseDate(d.StartTime); ok {
-		r.StartTime = at
+	if start, ok := parseDate(d.StartTime); ok {
+		r.StartTime = start
 	}
 	return r
 }
 
-// member returns the element of all that equals text, ignoring case, or "" if there is none.
-func member(text string, all []string) string {
-	for _, one := range all {
-		if strings.EqualFold(one, text) {
-			return one
+// member returns the allowed value that equals text, ignoring case, or "" if text is not allowed.
+func member(text string, allowed []string) string {
+	for _, value := range allowed {
+		if strings.EqualFold(value, text) {
+			return value
 		}
 	}
 	return ""
@@ -148,20 +154,34 @@ type SourceMedia struct {
 // selvage. Other services ignore it. If a service rejects the parameter, or the file has neither a
 // header nor a type, Open requests the media as WAV.
 func (s Source) Open(ctx context.Context, r SourceRecording) (SourceMedia, error) {
-	res, err := s.get(ctx, s.URL(r)+"?"+original+"=true")
-	var refused *refusal
-	plain := errors.As(err, &refused) && refused.status == http.StatusBadRequest
-	if err == nil && res.Header.Get("Content-Type") == "application/octet-stream" {
-		_ = res.Body.Close()
-		plain = true
-	}
-	if plain {
+	res, err := s.getOriginal(ctx, r)
+	if errors.Is(err, errNoOriginal) {
 		res, err = s.get(ctx, s.URL(r))
 	}
 	if err != nil {
 		return SourceMedia{}, err
 	}
 	return SourceMedia{res.Body, res.Header.Get("Content-Type"), res.ContentLength}, nil
+}
+
+// errNoOriginal is the error for an original that is missing, or whose format is unknown.
+var errNoOriginal = errors.New("no usable original")
+
+// getOriginal requests the uploaded file of a recording.
+func (s Source) getOriginal(ctx context.Context, r SourceRecording) (*http.Response, error) {
+	res, err := s.get(ctx, s.URL(r)+"?"+original+"=true")
+	var refused *refusal
+	if errors.As(err, &refused) && refused.status == http.StatusBadRequest {
+		return nil, errNoOriginal
+	}
+	if err != nil {
+		return nil, err
+	}
+	if res.Header.Get("Content-Type") == "application/octet-stream" {
+		_ = res.Body.Close()
+		return nil, errNoOriginal
+	}
+	return res, nil
 }
 
 // read decodes the page at path. path is relative to the origin, like the links between pages.

@@ -21,8 +21,14 @@ import (
 func TestSource(t *testing.T) {
 	s := newServer(t)
 	wav := corpusFile(t, speech)
-	want := s.upload(t, speech, url.Values{"CallSid": {"c"}, "From": {"+14155550134"}, "To": {"1000"},
-		"Direction": {"inbound"}, "Track": {"inbound"}, "StartTime": {"2026-11-20T10:11:12Z"}}.Encode())
+	sid := s.upload(t, speech, url.Values{
+		"CallSid":   {"c"},
+		"From":      {"+14155550134"},
+		"To":        {"1000"},
+		"Direction": {"inbound"},
+		"Track":     {"inbound"},
+		"StartTime": {"2026-11-20T10:11:12Z"},
+	}.Encode())
 	for i := range 100 {
 		s.upload(t, "one_sample.wav", fmt.Sprint("ConferenceSid=r", i))
 	}
@@ -35,33 +41,39 @@ func TestSource(t *testing.T) {
 		}
 		found[r.Sid] = r
 	}
-	about := recordings.Metadata{CallSid: "c", From: "+14155550134", To: "1000", Direction: "inbound",
-		Source: "StartCallRecordingApi", Track: "inbound",
-		StartTime: time.Date(2026, 11, 20, 10, 11, 12, 0, time.UTC)}
-	if got := found[want]; len(found) != 101 || got.Metadata != about || got.Status != recordings.Completed {
-		t.Errorf("%d recordings, and the one of the call is %+v, want 101 and %+v", len(found), got.Metadata, about)
+	if len(found) != 101 {
+		t.Errorf("%d recordings, want 101", len(found))
+	}
+	want := recordings.Metadata{
+		CallSid:   "c",
+		From:      "+14155550134",
+		To:        "1000",
+		Direction: "inbound",
+		Source:    "StartCallRecordingApi",
+		Track:     "inbound",
+		StartTime: time.Date(2026, 11, 20, 10, 11, 12, 0, time.UTC),
+	}
+	if got := found[sid].Metadata; got != want {
+		t.Errorf("the recording of the call has the metadata %+v, want %+v", got, want)
+	}
+	if got := found[sid].Status; got != recordings.Completed {
+		t.Errorf("the recording of the call has the status %s, want completed", got)
 	}
 
-	media, err := source.Open(t.Context(), found[want])
+	media, err := source.Open(t.Context(), found[sid])
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer media.Close()
-	if got, err := io.ReadAll(media); err != nil || !bytes.Equal(got, wav) || media.Size != int64(len(wav)) {
-		t.Errorf("the media has %d bytes, %v, and differs from the file", len(got), err)
+	if media.Size != int64(len(wav)) {
+		t.Errorf("the size of the media is %d, want %d", media.Size, len(wav))
 	}
-
-	circle := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		page, _ := strconv.Atoi(r.FormValue("Page"))
-		fmt.Fprintf(w, `{"recordings": [], "next_page_uri": "/list?Page=%d"}`, (page+1)%3)
-	}))
-	defer circle.Close()
-	var failed error
-	for _, err := range (laml.Source{Base: circle.URL, AccountID: s.project, Token: key}).Recordings(t.Context()) {
-		failed = err
+	content, err := io.ReadAll(media)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if failed == nil || !strings.Contains(failed.Error(), "was read before") {
-		t.Errorf("pages in a circle end with %v, want an error", failed)
+	if !bytes.Equal(content, wav) {
+		t.Errorf("the media has %d bytes and differs from the file", len(content))
 	}
 
 	source.Token = "wrong"
@@ -72,42 +84,74 @@ func TestSource(t *testing.T) {
 	}
 }
 
+// TestSourceInACircle shows that a source notices if the pages of a list never end.
+func TestSourceInACircle(t *testing.T) {
+	circle := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page, _ := strconv.Atoi(r.FormValue("Page"))
+		fmt.Fprintf(w, `{"recordings": [], "next_page_uri": "/list?Page=%d"}`, (page+1)%3)
+	}))
+	defer circle.Close()
+	source := laml.Source{Base: circle.URL, AccountID: "a", Token: key}
+	var failed error
+	for _, err := range source.Recordings(t.Context()) {
+		failed = err
+	}
+	if failed == nil || !strings.Contains(failed.Error(), "was read before") {
+		t.Errorf("pages in a circle end with %v, want an error", failed)
+	}
+}
+
+// serviceWithoutOriginal returns a service that answers requests for the original with this status
+// and type, and other requests with a converted file.
+func serviceWithoutOriginal(t *testing.T, status int, mediaType string) laml.Source {
+	t.Helper()
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("Original") == "" {
+			w.Header().Set("Content-Type", "audio/x-wav")
+			fmt.Fprint(w, "converted")
+			return
+		}
+		w.Header().Set("Content-Type", mediaType)
+		w.WriteHeader(status)
+		fmt.Fprint(w, "original")
+	}))
+	t.Cleanup(service.Close)
+	return laml.Source{Base: service.URL}
+}
+
 // TestSourceWithoutOriginal shows that the media is requested as WAV if a service rejects the
 // parameter for the uploaded file, or sends a file without a header or a type. Other refusals are
 // errors.
 func TestSourceWithoutOriginal(t *testing.T) {
-	for name, tt := range map[string]struct {
-		status int
-		kind   string
-		want   string // "" for an error
+	tests := []struct {
+		name      string
+		status    int
+		mediaType string
+		want      string
 	}{
-		"the file":          {200, "audio/mpeg", "original"},
-		"a refusal":         {400, "application/json", "converted"},
-		"a file of no type": {200, "application/octet-stream", "converted"},
-		"not found":         {404, "application/json", ""},
-	} {
-		service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.FormValue("Original") == "" {
-				w.Header().Set("Content-Type", "audio/x-wav")
-				fmt.Fprint(w, "converted")
-				return
+		{"the file", 200, "audio/mpeg", "original"},
+		{"a refusal", 400, "application/json", "converted"},
+		{"a file of no type", 200, "application/octet-stream", "converted"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			source := serviceWithoutOriginal(t, tt.status, tt.mediaType)
+			media, err := source.Open(t.Context(), laml.SourceRecording{Sid: "s"})
+			if err != nil {
+				t.Fatal(err)
 			}
-			w.Header().Set("Content-Type", tt.kind)
-			w.WriteHeader(tt.status)
-			fmt.Fprint(w, "original")
-		}))
-		defer service.Close()
+			defer media.Close()
+			got, err := io.ReadAll(media)
+			if err != nil || string(got) != tt.want {
+				t.Errorf("the media is %q, %v, want %q", got, err, tt.want)
+			}
+		})
+	}
 
-		media, err := laml.Source{Base: service.URL}.Open(t.Context(), laml.SourceRecording{Sid: "s"})
-		if (err == nil) != (tt.want != "") {
-			t.Errorf("%s: Open = %v, want an error only if no media is expected", name, err)
-		}
-		if err != nil {
-			continue
-		}
-		defer media.Close()
-		if got, err := io.ReadAll(media); string(got) != tt.want || err != nil {
-			t.Errorf("%s: the media is %q, %v, want %q", name, got, err, tt.want)
-		}
+	source := serviceWithoutOriginal(t, 404, "application/json")
+	media, err := source.Open(t.Context(), laml.SourceRecording{Sid: "s"})
+	if err == nil {
+		media.Close()
+		t.Error("Open of unknown media succeeds, want an error")
 	}
 }

@@ -3,6 +3,8 @@ package laml_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -63,10 +65,11 @@ func TestCorpusEverywhere(t *testing.T) {
 				continue
 			}
 			for i := range want {
-				if got[i].StatusCode != want[i].StatusCode || !bytes.Equal(got[i].body, want[i].body) {
-					t.Errorf("%s in %s, response %d: %d with %d bytes, want %d with %d", f.Name(), where, i,
-						got[i].StatusCode, len(got[i].body), want[i].StatusCode, len(want[i].body))
+				name := fmt.Sprintf("%s in %s, response %d", f.Name(), where, i)
+				if got[i].StatusCode != want[i].StatusCode {
+					t.Errorf("%s = %d, want %d", name, got[i].StatusCode, want[i].StatusCode)
 				}
+				wantFile(t, name, got[i], want[i].body)
 			}
 		}
 	}
@@ -74,31 +77,38 @@ func TestCorpusEverywhere(t *testing.T) {
 
 // storeInAllWays stores a file in four ways, and returns the responses to requests for its media.
 // It leaves out the bodies of responses to uploads, because these contain Sids and times.
-func (s *server) storeInAllWays(t *testing.T, name string) (all []answer) {
+func (s *server) storeInAllWays(t *testing.T, name string) (responses []answer) {
 	t.Helper()
 	file := corpusFile(t, name)
-	typed := url.QueryEscape(name)
+	escaped := url.QueryEscape(name)
+	asForm := form(t, part{"ngfile", name, "application/octet-stream", string(file)})
 	for _, a := range []answer{
-		s.do(t, "POST", s.path("/Recordings?CallSid=raw-"+typed), s.basic, body("", file),
-			header("X-Recording-File-Name", name)),
-		s.do(t, "PUT", "/ingest/"+ingestKey+"/"+url.PathEscape(name)+"?CallSid=put-"+typed, body("", file)),
-		s.do(t, "POST", "/ingest/"+ingestKey+"/?CallSid=form-"+typed,
-			form(t, part{"ngfile", name, "application/octet-stream", string(file)})),
+		s.do(t, "POST", s.path("/Recordings?CallSid=raw-"+escaped),
+			s.basic, body("", file), header("X-Recording-File-Name", name)),
+		s.do(t, "PUT", "/ingest/"+ingestKey+"/"+url.PathEscape(name)+"?CallSid=put-"+escaped,
+			body("", file)),
+		s.do(t, "POST", "/ingest/"+ingestKey+"/?CallSid=form-"+escaped, asForm),
 	} {
-		all = append(all, answer{Response: a.Response})
+		responses = append(responses, answer{Response: a.Response})
 		if a.StatusCode == http.StatusCreated {
-			all = append(all, s.mediaOf(t, read[struct{ Sid string }](t, a).Sid)...)
+			sid := read[struct{ Sid string }](t, a).Sid
+			responses = append(responses, s.mediaOf(t, sid)...)
 		}
 	}
 
-	rec, _, err := s.rules.Ingest(t.Context(), recordings.Upload{ProjectID: s.project, Body: bytes.NewReader(file),
-		Hints: []string{name}, Imported: true, Describe: func() (recordings.Description, error) {
+	rec, _, err := s.rules.Ingest(t.Context(), recordings.Upload{
+		ProjectID: s.project,
+		Body:      bytes.NewReader(file),
+		Hints:     []string{name},
+		Imported:  true,
+		Describe: func() (recordings.Description, error) {
 			return recordings.Description{Path: "/var/spool/" + name}, nil
-		}})
+		},
+	})
 	if err != nil {
-		return append(all, answer{Response: new(http.Response), body: []byte(err.Error())})
+		return append(responses, answer{Response: new(http.Response), body: []byte(err.Error())})
 	}
-	return append(all, s.mediaOf(t, rec.Sid)...)
+	return append(responses, s.mediaOf(t, rec.Sid)...)
 }
 
 // mediaOf returns the responses to requests for the media of a recording.
@@ -117,49 +127,55 @@ func (s *server) mediaOf(t *testing.T, sid string) []answer {
 // TestNeverShort shows that media that cannot be completely read is never sent as if it were
 // complete. The response is an error or is aborted.
 func TestNeverShort(t *testing.T) {
-	where := filepath.Join(t.TempDir(), "media")
-	s := newServer(t, keptIn(sealed(storetest.Media(t, where))))
-	file := corpusFile(t, "speech_stereo_8k.wav")
-	sid := s.upload(t, "speech_stereo_8k.wav", "")
-	get := func() (int, []byte, error) {
+	dir := filepath.Join(t.TempDir(), "media")
+	s := newServer(t, keptIn(sealed(storetest.Media(t, dir))))
+	file := corpusFile(t, stereo)
+	sid := s.upload(t, stereo, "")
+	fetch := func() (content []byte, err error) {
 		res, err := http.Get(s.URL + s.path("/Recordings/"+sid+".wav?Original=true"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer res.Body.Close()
-		got, err := io.ReadAll(res.Body)
-		return res.StatusCode, got, err
+		if res.StatusCode != 200 {
+			return nil, errors.New(res.Status)
+		}
+		return io.ReadAll(res.Body)
 	}
 
-	if status, got, err := get(); status != 200 || err != nil || !bytes.Equal(got, file) {
-		t.Fatalf("the media = %d with %d bytes, %v, want the file", status, len(got), err)
-	}
-
-	names, err := filepath.Glob(filepath.Join(where, "*", "*"))
+	content, err := fetch()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, at := range []int64{170_000, 1000} { // the last piece, and the first
+	if !bytes.Equal(content, file) {
+		t.Fatalf("the media has %d bytes, want the file of %d", len(content), len(file))
+	}
+
+	names, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, offset := range []int{170_000, 1000} { // the last piece, and the first
 		for _, name := range names {
-			damage(t, name, at)
+			damage(t, name, offset)
 		}
-		if status, got, err := get(); status == 200 && err == nil {
-			t.Errorf("after damage at %d: 200 with %d bytes of %d, want an error", at, len(got), len(file))
+		if content, err := fetch(); err == nil {
+			t.Errorf("after damage at %d: %d bytes of %d, want an error", offset, len(content), len(file))
 		}
 	}
 }
 
 // damage changes a byte of a file, if the file is long enough.
-func damage(t *testing.T, name string, at int64) {
+func damage(t *testing.T, name string, offset int) {
 	t.Helper()
 	content, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if int64(len(content)) <= at {
+	if len(content) <= offset {
 		return
 	}
-	content[at] ^= 1
+	content[offset] ^= 1
 	if err := os.WriteFile(name, content, 0o600); err != nil {
 		t.Fatal(err)
 	}

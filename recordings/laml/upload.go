@@ -52,17 +52,23 @@ func (a *API) upload(w http.ResponseWriter, r *http.Request, query url.Values) (
 		return u, err
 	}
 
-	content := r.Header.Get("Content-Type")
-	kind, params, err := mime.ParseMediaType(content)
-	switch {
-	case content == "", err == nil && (strings.HasPrefix(kind, "audio/") || kind == "application/octet-stream"):
+	contentType := r.Header.Get("Content-Type")
+	if contentType == "" {
 		return a.rawUpload(r, query)
-	case err == nil && kind == "multipart/form-data" && params["boundary"] != "":
+	}
+	unsupported := problem.New(problem.Unsupported, "unsupported_media_type",
+		"send the file as audio/*, as application/octet-stream, or in a multipart/form-data")
+	mediaType, params, err := mime.ParseMediaType(contentType)
+	switch {
+	case err != nil:
+		return u, unsupported
+	case strings.HasPrefix(mediaType, "audio/"), mediaType == "application/octet-stream":
+		return a.rawUpload(r, query)
+	case mediaType == "multipart/form-data" && params["boundary"] != "":
 		body := http.MaxBytesReader(w, r.Body, a.recordings.MaxUpload()+maxFields)
 		return formUpload(multipart.NewReader(body, params["boundary"]), r.Header, query)
 	}
-	return u, problem.New(problem.Unsupported, "unsupported_media_type",
-		"send the file as audio/*, as application/octet-stream, or in a multipart/form-data")
+	return u, unsupported
 }
 
 // checkBody returns an error if the headers already show that the body cannot be accepted.
@@ -81,13 +87,17 @@ func (a *API) checkBody(r *http.Request) error {
 // errors are found before the file is read.
 func (a *API) rawUpload(r *http.Request, query url.Values) (recordings.Upload, error) {
 	d, err := readDescription(r.Header, query)
-	if err == nil {
-		err = a.recordings.Check(d)
+	if err != nil {
+		return recordings.Upload{}, err
 	}
-	hints := []string{r.Header.Get("Content-Type"), d.Path}
-	return recordings.Upload{Body: r.Body, Hints: hints, Describe: func() (recordings.Description, error) {
-		return d, nil
-	}}, err
+	if err := a.recordings.Check(d); err != nil {
+		return recordings.Upload{}, err
+	}
+	return recordings.Upload{
+		Body:     r.Body,
+		Hints:    []string{r.Header.Get("Content-Type"), d.Path},
+		Describe: func() (recordings.Description, error) { return d, nil },
+	}, nil
 }
 
 // formUpload takes the file from a multipart form.
@@ -96,12 +106,19 @@ func formUpload(parts *multipart.Reader, headers http.Header, query url.Values) 
 	if err := f.findFile(); err != nil {
 		return recordings.Upload{}, err
 	}
-	hints := []string{f.file.Header.Get("Content-Type"), f.file.FileName()}
-	return recordings.Upload{Body: f, Hints: hints, Describe: func() (recordings.Description, error) {
+	describe := func() (recordings.Description, error) {
 		d, err := readDescription(headers, query, f.fields)
+		if err != nil {
+			return d, err
+		}
 		d.Name = f.file.FileName()
-		return d, err
-	}}, nil
+		return d, nil
+	}
+	return recordings.Upload{
+		Body:     f,
+		Hints:    []string{f.file.Header.Get("Content-Type"), f.file.FileName()},
+		Describe: describe,
+	}, nil
 }
 
 // Limits of a form, without its file.
@@ -123,11 +140,14 @@ type form struct {
 // findFile collects the fields before the file.
 func (f *form) findFile() error {
 	file, err := f.next()
-	if err == nil && file == nil {
+	if err != nil {
+		return err
+	}
+	if file == nil {
 		return problem.New(problem.Invalid, "missing_required_parameter", "the form contains no file")
 	}
 	f.file = file
-	return err
+	return nil
 }
 
 // Read reads the file. It returns io.EOF only after the rest of the form has been read.
@@ -138,14 +158,13 @@ func (f *form) Read(p []byte) (int, error) {
 	}
 
 	second, err := f.next()
-	if err == nil && second != nil {
-		err = problem.New(problem.Invalid, "invalid_parameter", "the form contains more than one file")
-	}
 	if err != nil {
 		return n, err
 	}
-	err = io.EOF
-	return n, err
+	if second != nil {
+		return n, problem.New(problem.Invalid, "invalid_parameter", "the form contains more than one file")
+	}
+	return n, io.EOF
 }
 
 // next collects fields up to the next file, and returns this file. At the end of the form, it

@@ -12,47 +12,99 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
+type description = recordings.Description
+
 // A parameter is a value that a sender can give with an upload. It is in the query or the form
 // under its name, or in one of the headers. From the third on, the headers of a parameter are those
 // that rtpengine's recording daemon sends (notify-uri).
 type parameter struct {
 	name    string
 	headers []string
-	set     func(d *recordings.Description, value string) error
+	set     func(d *description, value string) error
 }
 
 // setText returns a set function for a parameter that is stored unchanged.
-func setText(field func(d *recordings.Description) *string) func(*recordings.Description, string) error {
-	return func(d *recordings.Description, value string) error {
+func setText(field func(d *description) *string) func(*description, string) error {
+	return func(d *description, value string) error {
 		*field(d) = value
 		return nil
 	}
 }
 
 var parameters = []parameter{
-	{"CallSid", []string{"X-Recording-CallSid", "X-Recording-Call-Sid", "X-Recording-Call-ID"},
-		setText(func(d *recordings.Description) *string { return &d.CallSid })},
-	{"ConferenceSid", []string{"X-Recording-ConferenceSid", "X-Recording-Conference-Sid"},
-		setText(func(d *recordings.Description) *string { return &d.ConferenceSid })},
-	{"From", []string{"X-Recording-From"}, setText(func(d *recordings.Description) *string { return &d.From })},
-	{"To", []string{"X-Recording-To"}, setText(func(d *recordings.Description) *string { return &d.To })},
-	{"Direction", []string{"X-Recording-Direction"},
-		setText(func(d *recordings.Description) *string { return &d.Direction })},
-	{"Source", []string{"X-Recording-Source"}, setText(func(d *recordings.Description) *string { return &d.Source })},
-	{"Track", []string{"X-Recording-Track"}, setText(func(d *recordings.Description) *string { return &d.Track })},
-	{"SubscriberId", []string{"X-Recording-SubscriberId", "X-Recording-Subscriber-Id"},
-		setText(func(d *recordings.Description) *string { return &d.SubscriberID })},
-	{"RecordingSid", []string{"X-Recording-Sid", "X-Recording-RecordingSid"},
-		setText(func(d *recordings.Description) *string { return &d.Sid })},
-	{"RecordingStatusCallback", nil, setText(func(d *recordings.Description) *string { return &d.Callback.URL })},
-	{"RecordingStatusCallbackMethod", nil, setCallbackMethod},
-	{"RecordingStatusCallbackEvent", nil, setCallbackEvents},
-	{"StartTime", []string{"X-Recording-StartTime", "X-Recording-Start-Time", "X-Recording-Stream-Start-Time",
-		"X-Recording-Call-Start-Time"},
-		setStartTime},
-	{"", []string{"Idempotency-Key"}, setText(func(d *recordings.Description) *string { return &d.IdempotencyKey })},
-	{"", []string{"X-Recording-Full-File-Name", "X-Recording-File-Name"},
-		setText(func(d *recordings.Description) *string { return &d.Path })},
+	{
+		name:    "CallSid",
+		headers: []string{"X-Recording-CallSid", "X-Recording-Call-Sid", "X-Recording-Call-ID"},
+		set:     setText(func(d *description) *string { return &d.CallSid }),
+	},
+	{
+		name:    "ConferenceSid",
+		headers: []string{"X-Recording-ConferenceSid", "X-Recording-Conference-Sid"},
+		set:     setText(func(d *description) *string { return &d.ConferenceSid }),
+	},
+	{
+		name:    "From",
+		headers: []string{"X-Recording-From"},
+		set:     setText(func(d *description) *string { return &d.From }),
+	},
+	{
+		name:    "To",
+		headers: []string{"X-Recording-To"},
+		set:     setText(func(d *description) *string { return &d.To }),
+	},
+	{
+		name:    "Direction",
+		headers: []string{"X-Recording-Direction"},
+		set:     setText(func(d *description) *string { return &d.Direction }),
+	},
+	{
+		name:    "Source",
+		headers: []string{"X-Recording-Source"},
+		set:     setText(func(d *description) *string { return &d.Source }),
+	},
+	{
+		name:    "Track",
+		headers: []string{"X-Recording-Track"},
+		set:     setText(func(d *description) *string { return &d.Track }),
+	},
+	{
+		name:    "SubscriberId",
+		headers: []string{"X-Recording-SubscriberId", "X-Recording-Subscriber-Id"},
+		set:     setText(func(d *description) *string { return &d.SubscriberID }),
+	},
+	{
+		name:    "RecordingSid",
+		headers: []string{"X-Recording-Sid", "X-Recording-RecordingSid"},
+		set:     setText(func(d *description) *string { return &d.Sid }),
+	},
+	{
+		name: "RecordingStatusCallback",
+		set:  setText(func(d *description) *string { return &d.Callback.URL }),
+	},
+	{
+		name: "RecordingStatusCallbackMethod",
+		set:  setCallbackMethod,
+	},
+	{
+		name: "RecordingStatusCallbackEvent",
+		set:  setCallbackEvents,
+	},
+	{
+		name: "StartTime",
+		headers: []string{
+			"X-Recording-StartTime", "X-Recording-Start-Time",
+			"X-Recording-Stream-Start-Time", "X-Recording-Call-Start-Time",
+		},
+		set: setStartTime,
+	},
+	{
+		headers: []string{"Idempotency-Key"},
+		set:     setText(func(d *description) *string { return &d.IdempotencyKey }),
+	},
+	{
+		headers: []string{"X-Recording-Full-File-Name", "X-Recording-File-Name"},
+		set:     setText(func(d *description) *string { return &d.Path }),
+	},
 }
 
 // readDescription reads the description of an upload from its request. Earlier elements of fields
@@ -77,39 +129,48 @@ func readDescription(headers http.Header, fields ...url.Values) (recordings.Desc
 // value returns the first value that is not empty. It looks at fields in their order, and then at
 // headers.
 func (p parameter) value(headers http.Header, fields []url.Values) (string, error) {
-	for _, f := range fields {
-		switch values := f[p.name]; {
-		case p.name == "":
-		case len(values) > 1:
-			return "", problem.BadParam(p.name, "%s is repeated", p.name)
-		case len(values) == 1 && values[0] != "":
-			return values[0], nil
+	if p.name != "" {
+		for _, f := range fields {
+			value, err := singleValue(p.name, f[p.name])
+			if err != nil || value != "" {
+				return value, err
+			}
 		}
 	}
-
 	for _, name := range p.headers {
-		switch values := headers.Values(name); {
-		case len(values) > 1:
-			return "", problem.BadParam(name, "%s is repeated", name)
-		case len(values) == 1 && values[0] != "":
-			return values[0], nil
+		value, err := singleValue(name, headers.Values(name))
+		if err != nil || value != "" {
+			return value, err
 		}
 	}
 	return "", nil
 }
 
-func setCallbackMethod(d *recordings.Description, value string) error {
+// singleValue returns the value of a field or header, or "" without one. It must not be repeated.
+func singleValue(name string, values []string) (string, error) {
+	switch len(values) {
+	case 0:
+		return "", nil
+	case 1:
+		return values[0], nil
+	}
+	return "", problem.BadParam(name, "%s is repeated", name)
+}
+
+// setCallbackMethod sets the method of the callback, which may be in lower case.
+func setCallbackMethod(d *description, value string) error {
 	d.Callback.Method = strings.ToUpper(value)
 	return nil
 }
 
-func setCallbackEvents(d *recordings.Description, value string) error {
+// setCallbackEvents sets the events of the callback, which are separated by spaces.
+func setCallbackEvents(d *description, value string) error {
 	d.Callback.Events = strings.Fields(value)
 	return nil
 }
 
 // setStartTime parses a date, or seconds since 1970 with an optional fraction.
-func setStartTime(d *recordings.Description, value string) error {
+func setStartTime(d *description, value string) error {
 	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
 		if !(seconds >= 0 && seconds < 1<<40) {
 			return problem.BadParam("StartTime", "StartTime must be between 1970 and now")
@@ -118,10 +179,10 @@ func setStartTime(d *recordings.Description, value string) error {
 		d.StartTime = time.Unix(int64(whole), int64(fraction*1e9)).UTC()
 		return nil
 	}
-	at, ok := parseDate(value)
+	start, ok := parseDate(value)
 	if !ok {
 		return badDate("StartTime")
 	}
-	d.StartTime = at
+	d.StartTime = start
 	return nil
 }
