@@ -27,11 +27,20 @@ type callback struct {
 	EndedAt     *time.Time        `json:"ended_at"`
 }
 
+// showCallback returns the document for a delivery.
 func showCallback(d recordings.Delivery) callback {
 	c := callback{
-		ID: d.ID, RecordingID: d.Sid, Event: d.Event, URL: d.URL, Method: d.Method, Fields: map[string]string{},
-		State: d.State, Attempts: d.Attempts, CreatedAt: seconds(d.Created),
-		NextAt: optionalTime(d.Due), EndedAt: optionalTime(d.Ended),
+		ID:          d.ID,
+		RecordingID: d.Sid,
+		Event:       d.Event,
+		URL:         d.URL,
+		Method:      d.Method,
+		Fields:      make(map[string]string),
+		State:       d.State,
+		Attempts:    d.Attempts,
+		CreatedAt:   seconds(d.Created),
+		NextAt:      optionalTime(d.Due),
+		EndedAt:     optionalTime(d.Ended),
 	}
 	fields, _ := url.ParseQuery(d.Fields) // cannot fail, because this program wrote them
 	for name := range fields {

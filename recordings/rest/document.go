@@ -32,16 +32,25 @@ type document struct {
 // describe returns the document for a recording. url is the URL of its media, or "".
 func describe(r recordings.Recording, url string) document {
 	d := document{
-		ID: r.Sid, ProjectID: r.ProjectID, CreatedAt: r.Created.UTC().Truncate(time.Second),
+		ID:                r.Sid,
+		ProjectID:         r.ProjectID,
+		CreatedAt:         r.Created.UTC().Truncate(time.Second),
 		UpdatedAt:         r.Updated.UTC().Truncate(time.Second),
-		DurationInSeconds: r.Seconds(), ErrorCode: r.ErrorCode, PriceUnit: "USD", Status: r.Status,
-		Stereo: r.Channels == 2, ByteSize: r.Bytes, Track: r.Track, ConferenceID: r.ConferenceSid,
-		SIPLegID: r.CallSid, Tags: append([]string{}, r.Tags...),
+		DurationInSeconds: r.Seconds(),
+		ErrorCode:         r.ErrorCode,
+		PriceUnit:         "USD",
+		Status:            r.Status,
+		Stereo:            r.Channels == 2,
+		ByteSize:          r.Bytes,
+		Track:             r.Track,
+		ConferenceID:      r.ConferenceSid,
+		SIPLegID:          r.CallSid,
+		Tags:              append([]string{}, r.Tags...), // not nil, which would be null in JSON
 	}
+
 	if r.Hold != "" {
 		d.Hold = &r.Hold
 	}
-
 	if r.Status == recordings.Completed && r.Price != 0 {
 		d.Price = -float64(r.Price) / 1e6
 	}

@@ -32,6 +32,7 @@ type marks struct {
 	Untag []string  `json:"untag"`
 }
 
+// input returns the marks as the rules expect them.
 func (m marks) input() recordings.MarkInput {
 	return recordings.MarkInput{Hold: m.Hold, Tags: m.Tags, Tag: m.Tag, Untag: m.Untag}
 }
@@ -70,34 +71,35 @@ type selection struct {
 	SubscriberID  string  `json:"subscriber_id"`
 }
 
+// filter returns the filter for the selected recordings of a project.
 func (s selection) filter(projectID string) (recordings.Filter, error) {
 	f := recordings.Filter{
-		Owner: recordings.Owner{ProjectID: projectID, SubscriberID: s.SubscriberID}, Tag: s.Tag, Held: s.Held,
-		CallSid: s.CallID, ConferenceSid: s.ConferenceID, Party: s.Party, Name: s.Name, Direction: s.Direction,
-		DurationFrom: inSeconds(s.Longer), DurationBefore: inSeconds(s.Shorter),
+		Owner:          recordings.Owner{ProjectID: projectID, SubscriberID: s.SubscriberID},
+		Tag:            s.Tag,
+		Held:           s.Held,
+		CallSid:        s.CallID,
+		ConferenceSid:  s.ConferenceID,
+		Party:          s.Party,
+		Name:           s.Name,
+		Direction:      s.Direction,
+		DurationFrom:   inSeconds(s.Longer),
+		DurationBefore: inSeconds(s.Shorter),
 	}
 
-	var errs []error
+	var badTag, badFlag, badFrom, badBefore error
 	if s.Tag != "" {
-		errs = append(errs, recordings.CheckTag("filter", s.Tag))
+		badTag = recordings.CheckTag("filter", s.Tag)
 	}
 	if s.Flag != "" {
-		var ok bool
-		f.Flag, ok = levels.FlagOf(s.Flag)
+		flag, ok := levels.FlagOf(s.Flag)
 		if !ok {
-			errs = append(errs, problem.BadParam("filter",
-				"flag must be one of %s", strings.Join(levels.FlagNames(), ", ")))
+			badFlag = problem.BadParam("filter", "flag must be one of %s", strings.Join(levels.FlagNames(), ", "))
 		}
+		f.Flag = flag
 	}
-
-	var err error
-	if f.CreatedFrom, err = parseTime("created_from", s.CreatedFrom); err != nil {
-		errs = append(errs, err)
-	}
-	if f.CreatedBefore, err = parseTime("created_before", s.CreatedBefore); err != nil {
-		errs = append(errs, err)
-	}
-	return f, errors.Join(errs...)
+	f.CreatedFrom, badFrom = parseTime("created_from", s.CreatedFrom)
+	f.CreatedBefore, badBefore = parseTime("created_before", s.CreatedBefore)
+	return f, errors.Join(badTag, badFlag, badFrom, badBefore)
 }
 
 // inSeconds returns a number of seconds as a duration, or 0 if it is out of range.
@@ -114,8 +116,9 @@ func parseTime(param, text string) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	for _, layout := range []string{time.DateOnly, time.RFC3339} {
-		if at, err := time.Parse(layout, text); err == nil && at.Year() >= 1970 && at.Year() < 10_000 {
-			return at, nil
+		parsed, err := time.Parse(layout, text)
+		if err == nil && parsed.Year() >= 1970 && parsed.Year() < 10_000 {
+			return parsed, nil
 		}
 	}
 	return time.Time{}, problem.BadParam(param, "%s must be a date like 2026-11-20 or 2026-11-20T10:11:12Z", param)
@@ -136,24 +139,34 @@ func (a *API) bulk(w http.ResponseWriter, r *http.Request, o recordings.Owner) e
 		return err
 	}
 
-	b := recordings.Bulk{Delete: in.Action == "delete", DryRun: in.DryRun, Expect: -1,
-		Mark: recordings.MarkInput{Hold: in.Hold, Tag: in.Tag, Untag: in.Untag}}
-	if b.Filter, err = in.Filter.filter(o.ProjectID); err != nil {
-		return err
-	}
-	switch {
-	case in.Action != "delete" && in.Action != "mark":
-		return problem.BadParam("action", "action must be delete or mark")
-	case in.Expect != nil:
-		b.Expect = *in.Expect
-	case !in.DryRun:
-		return problem.BadParam("expect", "expect must be the number that a request with dry_run returned as matched")
-	}
-
-	sum, err := a.c.Recordings.Change(r.Context(), b)
+	filter, err := in.Filter.filter(o.ProjectID)
 	if err != nil {
 		return err
 	}
-	return web.JSON(w, http.StatusOK, map[string]int64{"matched": sum.Matched, "bytes": sum.Bytes,
-		"changed": sum.Changed, "refused": sum.Refused})
+	if in.Action != "delete" && in.Action != "mark" {
+		return problem.BadParam("action", "action must be delete or mark")
+	}
+	expect := int64(-1)
+	if in.Expect != nil {
+		expect = *in.Expect
+	} else if !in.DryRun {
+		return problem.BadParam("expect", "expect must be the number that a request with dry_run returned as matched")
+	}
+
+	sum, err := a.c.Recordings.Change(r.Context(), recordings.Bulk{
+		Filter: filter,
+		Delete: in.Action == "delete",
+		Mark:   recordings.MarkInput{Hold: in.Hold, Tag: in.Tag, Untag: in.Untag},
+		DryRun: in.DryRun,
+		Expect: expect,
+	})
+	if err != nil {
+		return err
+	}
+	return web.JSON(w, http.StatusOK, map[string]int64{
+		"matched": sum.Matched,
+		"bytes":   sum.Bytes,
+		"changed": sum.Changed,
+		"refused": sum.Refused,
+	})
 }

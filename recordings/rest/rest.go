@@ -61,9 +61,8 @@ const Prefix = "/api/relay/rest/recordings"
 // subscriber's token.
 func (a *API) Handler() http.Handler {
 	mux := web.Mount(a.mount)
-	mux.Handle("/", web.Handle(func(http.ResponseWriter, *http.Request) error {
-		return problem.NoSuch("resource")
-	}, a.fail))
+	unknown := func(http.ResponseWriter, *http.Request) error { return problem.NoSuch("resource") }
+	mux.Handle("/", web.Handle(unknown, a.fail))
 	return web.AnyOrigin(mux, http.MethodGet)
 }
 
@@ -95,14 +94,15 @@ func (a *API) wrongMethod(allowed string) web.Handler {
 	return func(w http.ResponseWriter, _ *http.Request) error {
 		w.Header().Set("Allow", allowed)
 		web.NoStore(w)
-		return web.JSON(w, http.StatusMethodNotAllowed,
-			map[string]string{"error": http.StatusText(http.StatusMethodNotAllowed)})
+		const status = http.StatusMethodNotAllowed
+		return web.JSON(w, status, map[string]string{"error": http.StatusText(status)})
 	}
 }
 
 // An ownedHandler serves a caller whose credentials are valid.
 type ownedHandler func(w http.ResponseWriter, r *http.Request, o recordings.Owner) error
 
+// owned returns a handler that checks the credentials before it calls h.
 func (a *API) owned(h ownedHandler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		web.NoStore(w)

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,34 +41,37 @@ func newServer(t *testing.T) *server {
 	s.rules = recordings.New(recordings.Config{Store: s.store, Media: media, Now: func() time.Time { return s.now }})
 	s.project = storetest.AddProject(t, s.store, s.now)
 	api := rest.New(rest.Config{
-		Recordings: s.rules,
-		Credentials: func(r *http.Request) (recordings.Owner, error) {
-			project, key, ok := web.Basic(r)
-			if key == "away" {
-				return recordings.Owner{}, problem.New(problem.Unavailable, "unavailable", "the database is away")
-			}
-			if !ok || key != "key" && key != "subscriber" {
-				return recordings.Owner{}, problem.NoCredentials()
-			}
-			o := recordings.Owner{ProjectID: project}
-			if key == "subscriber" {
-				o.SubscriberID = uuid.NewString()
-			}
-			return o, nil
-		},
+		Recordings:  s.rules,
+		Credentials: credentials,
 		MediaURLs: func(*http.Request, recordings.Owner) (func(recordings.Recording) string, error) {
-			return func(r recordings.Recording) string {
-				if !r.HasMedia() {
-					return ""
-				}
-				return "https://example.com/" + r.Sid
-			}, nil
+			return mediaURL, nil
 		},
 	})
 	s.Server = httptest.NewServer(api.Handler())
 	t.Cleanup(s.Close)
-
 	return s
+}
+
+// credentials accepts the API key "key" of every project, and the password "subscriber" of a
+// subscriber. For the key "away", it returns the error of a missing database.
+func credentials(r *http.Request) (recordings.Owner, error) {
+	project, key, _ := web.Basic(r)
+	switch key {
+	case "key":
+		return recordings.Owner{ProjectID: project}, nil
+	case "subscriber":
+		return recordings.Owner{ProjectID: project, SubscriberID: uuid.NewString()}, nil
+	case "away":
+		return recordings.Owner{}, problem.New(problem.Unavailable, "unavailable", "the database is away")
+	}
+	return recordings.Owner{}, problem.NoCredentials()
+}
+
+func mediaURL(r recordings.Recording) string {
+	if !r.HasMedia() {
+		return ""
+	}
+	return "https://example.com/" + r.Sid
 }
 
 func (s *server) upload(t *testing.T, file string, m recordings.Metadata) recordings.Recording {
@@ -79,7 +83,9 @@ func (s *server) upload(t *testing.T, file string, m recordings.Metadata) record
 
 	s.now = s.now.Add(time.Second)
 	rec, _, err := s.rules.Ingest(t.Context(), recordings.Upload{
-		ProjectID: s.project, Body: bytes.NewReader(b), Describe: func() (recordings.Description, error) {
+		ProjectID: s.project,
+		Body:      bytes.NewReader(b),
+		Describe: func() (recordings.Description, error) {
 			return recordings.Description{Metadata: m}, nil
 		},
 	})
@@ -113,18 +119,21 @@ func (s *server) do(t *testing.T, method, path, key string) (status int, body st
 	if cache := res.Header.Get("Cache-Control"); cache != "no-store" {
 		t.Errorf("%s %s: Cache-Control = %q, want no-store", method, path, cache)
 	}
-	if retry := res.Header.Get("Retry-After"); (retry == "1") != (res.StatusCode == 503) {
-		t.Errorf("%s %s = %d: Retry-After = %q", method, path, res.StatusCode, retry)
+	retry := res.Header.Get("Retry-After")
+	if res.StatusCode == 503 && retry != "1" {
+		t.Errorf("%s %s = 503: Retry-After = %q, want 1", method, path, retry)
 	}
-
+	if res.StatusCode != 503 && retry == "1" {
+		t.Errorf("%s %s = %d: Retry-After = 1, want none", method, path, res.StatusCode)
+	}
 	return res.StatusCode, strings.TrimSpace(string(b))
 }
 
 func TestDocuments(t *testing.T) {
 	s := newServer(t)
 	call := s.upload(t, "speech_stereo_8k.wav", recordings.Metadata{CallSid: "c", Track: "both"})
-	live, _, err := s.rules.Announce(t.Context(), s.project,
-		recordings.Description{Metadata: recordings.Metadata{ConferenceSid: "room"}})
+	conference := recordings.Description{Metadata: recordings.Metadata{ConferenceSid: "room"}}
+	live, _, err := s.rules.Announce(t.Context(), s.project, conference)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +152,9 @@ func TestDocuments(t *testing.T) {
 	}
 
 	for _, tt := range tests {
-		if status, body := s.do(t, "GET", rest.Prefix+"/"+tt.sid, "key"); status != 200 || body != tt.want {
-			t.Errorf("GET = %d %s\nwant %s", status, body, tt.want)
+		status, body := s.do(t, "GET", rest.Prefix+"/"+tt.sid, "key")
+		if status != 200 || body != tt.want {
+			t.Errorf("GET = %d %s\nwant 200 %s", status, body, tt.want)
 		}
 	}
 }
@@ -153,33 +163,45 @@ func TestPages(t *testing.T) {
 	s := newServer(t)
 	var want []string
 	for range 5 {
-		want = append([]string{s.upload(t, "one_sample.wav", recordings.Metadata{}).Sid}, want...)
+		want = append(want, s.upload(t, "one_sample.wav", recordings.Metadata{}).Sid)
 	}
+	slices.Reverse(want)
 
 	var got []string
 	pages := 0
 	for path := rest.Prefix + "?page_size=2"; path != ""; pages++ {
-		var p struct {
+		status, body := s.do(t, "GET", path, "key")
+		if status != 200 {
+			t.Fatalf("GET %s = %d %s, want 200", path, status, body)
+		}
+		var page struct {
 			Links struct{ Self, First, Next, Prev string }
 			Data  []struct{ ID string }
 		}
-		status, body := s.do(t, "GET", path, "key")
-		if err := json.Unmarshal([]byte(body), &p); status != 200 || err != nil {
-			t.Fatalf("GET %s = %d %s, %v", path, status, body, err)
+		if err := json.Unmarshal([]byte(body), &page); err != nil {
+			t.Fatal(err)
 		}
 
-		for _, d := range p.Data {
-			got = append(got, d.ID)
+		for _, rec := range page.Data {
+			got = append(got, rec.ID)
 		}
-		if (p.Links.Prev == "") != (pages == 0) ||
-			!strings.HasPrefix(p.Links.First, rest.Prefix+"?page_number=0") || p.Links.Self == "" {
-			t.Errorf("page %d has the links %+v", pages, p.Links)
+		if page.Links.Self == "" {
+			t.Errorf("page %d has no link to itself", pages)
 		}
-		path = p.Links.Next
+		if first := page.Links.First; !strings.HasPrefix(first, rest.Prefix+"?page_number=0") {
+			t.Errorf("the first page of page %d is %q, want one with page_number=0", pages, first)
+		}
+		if isFirst := pages == 0; (page.Links.Prev == "") != isFirst {
+			t.Errorf("the page before page %d is %q, want one except for page 0", pages, page.Links.Prev)
+		}
+		path = page.Links.Next
 	}
 
-	if fmt.Sprint(got) != fmt.Sprint(want) || pages != 3 {
-		t.Errorf("%d pages contain %q, want three with %q", pages, got, want)
+	if pages != 3 {
+		t.Errorf("%d pages, want 3", pages)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the pages contain %q, want %q", got, want)
 	}
 }
 
@@ -224,8 +246,10 @@ func TestRefusals(t *testing.T) {
 	}
 
 	for _, tt := range tests {
-		if status, body := s.do(t, tt.method, rest.Prefix+tt.path, tt.key); status != tt.status || body != tt.body {
-			t.Errorf("%s %s by %q = %d %s, want %d %s", tt.method, tt.path, tt.key, status, body, tt.status, tt.body)
+		status, body := s.do(t, tt.method, rest.Prefix+tt.path, tt.key)
+		if status != tt.status || body != tt.body {
+			t.Errorf("%s %s by %q = %d %s, want %d %s",
+				tt.method, tt.path, tt.key, status, body, tt.status, tt.body)
 		}
 	}
 }

@@ -19,6 +19,7 @@ type rule struct {
 	CreatedAt    time.Time `json:"created_at"`
 }
 
+// showRule returns the document for a rule.
 func showRule(u recordings.Rule) rule {
 	return rule{
 		ID:           u.ID,
@@ -39,15 +40,15 @@ func optional(s string) *string {
 
 // listRules serves GET /api/relay/rest/recordings/retention, oldest first.
 func (a *API) listRules(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
-	all, err := a.c.Recordings.Retention().List(r.Context(), o.ProjectID)
+	rules, err := a.c.Recordings.Retention().List(r.Context(), o.ProjectID)
 	if err != nil {
 		return err
 	}
-	shown := make([]rule, len(all))
-	for i, u := range all {
-		shown[i] = showRule(u)
+	docs := make([]rule, len(rules))
+	for i, u := range rules {
+		docs[i] = showRule(u)
 	}
-	return web.JSON(w, http.StatusOK, map[string]any{"data": shown})
+	return web.JSON(w, http.StatusOK, map[string]any{"data": docs})
 }
 
 // addRule serves POST /api/relay/rest/recordings/retention.
@@ -64,12 +65,16 @@ func (a *API) addRule(w http.ResponseWriter, r *http.Request, o recordings.Owner
 		return problem.Missing("days")
 	}
 
-	u, err := a.c.Recordings.Retention().Add(r.Context(), recordings.Rule{ProjectID: o.ProjectID, Tag: in.Tag,
-		SubscriberID: in.SubscriberID, Days: *in.Days})
+	added, err := a.c.Recordings.Retention().Add(r.Context(), recordings.Rule{
+		ProjectID:    o.ProjectID,
+		Tag:          in.Tag,
+		SubscriberID: in.SubscriberID,
+		Days:         *in.Days,
+	})
 	if err != nil {
 		return err
 	}
-	return web.JSON(w, http.StatusCreated, showRule(u))
+	return web.JSON(w, http.StatusCreated, showRule(added))
 }
 
 // removeRule serves DELETE /api/relay/rest/recordings/retention/{rule}.
@@ -90,8 +95,12 @@ func (a *API) previewRules(w http.ResponseWriter, r *http.Request, o recordings.
 		if err != nil {
 			return problem.BadParam("days", "days must be an integer")
 		}
-		more = &recordings.Rule{ProjectID: o.ProjectID, Tag: q.Get("tag"), SubscriberID: q.Get("subscriber_id"),
-			Days: days}
+		more = &recordings.Rule{
+			ProjectID:    o.ProjectID,
+			Tag:          q.Get("tag"),
+			SubscriberID: q.Get("subscriber_id"),
+			Days:         days,
+		}
 	}
 
 	sum, err := a.c.Recordings.Retention().Preview(r.Context(), o.ProjectID, more)

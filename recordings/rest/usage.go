@@ -61,6 +61,7 @@ type dayUsage struct {
 	Price      float64 `json:"price"`
 }
 
+// showUsage returns the document for the usage of one day, or of all days.
 func showUsage(u recordings.Usage) dayUsage {
 	d := dayUsage{
 		Recordings: u.Recordings,
@@ -78,9 +79,9 @@ func showUsage(u recordings.Usage) dayUsage {
 // usage serves GET /api/relay/rest/recordings/usage, as JSON or CSV.
 func (a *API) usage(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
 	q := r.URL.Query()
-	from, err := parseTime("from", q.Get("from"))
-	before, errBefore := parseTime("before", q.Get("before"))
-	if err := errors.Join(err, errBefore); err != nil {
+	from, badFrom := parseTime("from", q.Get("from"))
+	before, badBefore := parseTime("before", q.Get("before"))
+	if err := errors.Join(badFrom, badBefore); err != nil {
 		return err
 	}
 	if before.IsZero() {
@@ -90,44 +91,57 @@ func (a *API) usage(w http.ResponseWriter, r *http.Request, o recordings.Owner) 
 		from = before.AddDate(0, 0, -30)
 	}
 
-	from, before = from.UTC().Truncate(24*time.Hour), before.UTC().Truncate(24*time.Hour)
+	from = from.UTC().Truncate(24 * time.Hour)
+	before = before.UTC().Truncate(24 * time.Hour)
 	if days := before.Sub(from) / (24 * time.Hour); days < 1 || days > maxUsageDays {
 		return problem.BadParam("from", "from must be 1 to %d days before the end", maxUsageDays)
 	}
 
-	all, err := a.c.Recordings.Usage(r.Context(), o.ProjectID, from, before)
+	usage, err := a.c.Recordings.Usage(r.Context(), o.ProjectID, from, before)
 	if err != nil {
 		return err
 	}
 	switch q.Get("format") {
 	case "", "json":
-		days := make([]dayUsage, len(all))
-		for i, u := range all {
+		days := make([]dayUsage, len(usage))
+		for i, u := range usage {
 			days[i] = showUsage(u)
 		}
 		terms, stored, err := a.c.Recordings.Stored(r.Context(), o.ProjectID)
 		if err != nil {
 			return err
 		}
-		return web.JSON(w, http.StatusOK, map[string]any{"from": from.Format(time.DateOnly),
-			"recording_quota": terms.Quota, "upload_rate": terms.UploadRate, "quota_used": stored,
-			"before": before.Format(time.DateOnly), "price_unit": "USD", "total": showUsage(recordings.SumUsage(all)),
-			"days": days})
+		return web.JSON(w, http.StatusOK, map[string]any{
+			"from":            from.Format(time.DateOnly),
+			"before":          before.Format(time.DateOnly),
+			"days":            days,
+			"total":           showUsage(recordings.SumUsage(usage)),
+			"price_unit":      "USD",
+			"recording_quota": terms.Quota,
+			"quota_used":      stored,
+			"upload_rate":     terms.UploadRate,
+		})
 	case "csv":
-		return usageCSV(w, all)
+		return usageCSV(w, usage)
 	}
 	return problem.BadParam("format", "format must be json or csv")
 }
 
-func usageCSV(w http.ResponseWriter, all []recordings.Usage) error {
+// usageCSV sends the usage of each day as a table.
+func usageCSV(w http.ResponseWriter, usage []recordings.Usage) error {
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="usage.csv"`)
-	out := csv.NewWriter(w)
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	rows := [][]string{{"day", "recordings", "seconds", "bytes", "stored_bytes", "price_usd"}}
-	for _, u := range all {
-		number := func(n int64) string { return strconv.FormatInt(n, 10) }
-		rows = append(rows, []string{u.Day.Format(time.DateOnly), number(u.Recordings), number(u.Seconds),
-			number(u.Bytes), number(u.Stored), strconv.FormatFloat(float64(u.Price)/1e6, 'f', 6, 64)})
+	for _, u := range usage {
+		rows = append(rows, []string{
+			u.Day.Format(time.DateOnly),
+			number(u.Recordings),
+			number(u.Seconds),
+			number(u.Bytes),
+			number(u.Stored),
+			strconv.FormatFloat(float64(u.Price)/1e6, 'f', 6, 64),
+		})
 	}
-	return out.WriteAll(rows)
+	return csv.NewWriter(w).WriteAll(rows)
 }
