@@ -80,7 +80,8 @@ type accessKey struct {
 // memory until [Recordings.FlushAccesses] writes it. If the process is killed earlier, the access
 // is lost.
 func (r *Recordings) NoteAccess(ctx context.Context, a Access) {
-	a.Requests, a.First = 1, r.c.Now().Truncate(time.Microsecond)
+	a.Requests = 1
+	a.First = r.c.Now().Truncate(time.Microsecond)
 	a.Last = a.First
 	if a.Actor == Anyone {
 		a.Address = networkOf(a.Address)
@@ -93,25 +94,32 @@ func (r *Recordings) NoteAccess(ctx context.Context, a Access) {
 		hour:        a.Hour(),
 	}
 
-	full := false
-	r.accesses.mu.Lock()
-	if r.accesses.pending == nil {
-		r.accesses.pending = make(map[accessKey]*Access)
-	}
-	if known := r.accesses.pending[key]; known != nil {
-		known.Requests, known.Bytes, known.Last = known.Requests+1, known.Bytes+a.Bytes, a.Last
-	} else if len(r.accesses.pending) < maxPending {
-		r.accesses.pending[key] = &a
-		full = len(r.accesses.pending)%batchSize == 0
-	}
-	r.accesses.mu.Unlock()
-
-	if !full {
+	if full := r.accesses.add(key, a); !full {
 		return
 	}
 	if err := r.FlushAccesses(context.WithoutCancel(ctx)); err != nil {
 		r.c.Log.ErrorContext(ctx, "writing accesses to recordings", "error", err)
 	}
+}
+
+// add adds a request to the pending accesses. It reports whether a batch is now full.
+func (l *accessLog) add(key accessKey, a Access) (full bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pending == nil {
+		l.pending = make(map[accessKey]*Access)
+	}
+	if known := l.pending[key]; known != nil {
+		known.Requests++
+		known.Bytes += a.Bytes
+		known.Last = a.Last
+		return false
+	}
+	if len(l.pending) >= maxPending {
+		return false
+	}
+	l.pending[key] = &a
+	return len(l.pending)%batchSize == 0
 }
 
 // networkOf returns the /64 of an IPv6 address, and other text unchanged. A client with IPv6
@@ -138,17 +146,20 @@ func (r *Recordings) FlushAccesses(ctx context.Context) error {
 		return nil
 	}
 
-	all := make([]Access, 0, len(r.accesses.pending))
+	batch := make([]Access, 0, len(r.accesses.pending))
 	for _, a := range r.accesses.pending {
 		a.ID = uuid7.At(a.First)
-		all = append(all, *a)
+		batch = append(batch, *a)
 	}
-
-	slices.SortFunc(all, func(x, y Access) int { // a fixed order prevents deadlocks between nodes
-		return cmp.Or(cmp.Compare(x.RecordingID, y.RecordingID), cmp.Compare(x.Actor, y.Actor),
-			cmp.Compare(x.Address, y.Address), cmp.Compare(x.Format, y.Format))
+	slices.SortFunc(batch, func(a, b Access) int { // a fixed order prevents deadlocks between nodes
+		return cmp.Or(
+			cmp.Compare(a.RecordingID, b.RecordingID),
+			cmp.Compare(a.Actor, b.Actor),
+			cmp.Compare(a.Address, b.Address),
+			cmp.Compare(a.Format, b.Format),
+		)
 	})
-	if err := r.c.Store.AddAccesses(ctx, all); err != nil {
+	if err := r.c.Store.AddAccesses(ctx, batch); err != nil {
 		return err
 	}
 	clear(r.accesses.pending)

@@ -45,7 +45,8 @@ func (r *Recordings) Change(ctx context.Context, b Bulk) (sum BulkResult, err er
 			return sum, err
 		}
 		for _, rec := range found.Items {
-			sum.Matched, sum.Bytes = sum.Matched+1, sum.Bytes+rec.Bytes
+			sum.Matched++
+			sum.Bytes += rec.Bytes
 			if sum.Matched <= maxBulk {
 				sids = append(sids, rec.Sid)
 			}
@@ -66,9 +67,12 @@ func (r *Recordings) Change(ctx context.Context, b Bulk) (sum BulkResult, err er
 		return sum, problem.New(problem.Conflict, "conflict",
 			"%d recordings match, %d were expected; nothing was changed", sum.Matched, b.Expect)
 	}
-	return sum, r.changeEach(ctx, b, sids, &sum)
+	err = r.changeEach(ctx, b, sids, &sum)
+	return sum, err
 }
 
+// changeEach changes the recordings with these Sids, and counts in sum how many were changed and
+// refused.
 func (r *Recordings) changeEach(ctx context.Context, b Bulk, sids []string, sum *BulkResult) error {
 	for _, sid := range sids {
 		var err error

@@ -74,14 +74,22 @@ func (r *Recordings) checkCallback(c Callback) error {
 	return errors.Join(errs...)
 }
 
+// checkCallbackURL returns an error unless text is a URL to which requests may be sent.
 func (r *Recordings) checkCallbackURL(text string) error {
 	const param = "RecordingStatusCallback"
 	if err := checkText(param, text, maxURL); err != nil {
 		return err
 	}
+	invalid := problem.BadParam(param, "RecordingStatusCallback must be an http or https URL")
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.Opaque != "" {
-		return problem.BadParam(param, "RecordingStatusCallback must be an http or https URL")
+	if err != nil {
+		return invalid
+	}
+	if u.Scheme != "https" && u.Scheme != "http" {
+		return invalid
+	}
+	if u.Hostname() == "" || u.Opaque != "" {
+		return invalid
 	}
 	return r.c.CheckURL(param, text)
 }
@@ -90,18 +98,23 @@ func (r *Recordings) checkCallbackURL(text string) error {
 // adds RecordingUrl, which depends on the server's URL.
 func (r Recording) CallbackFields() url.Values {
 	fields := url.Values{
-		"AccountSid": {r.ProjectID}, "RecordingSid": {r.Sid}, "RecordingStatus": {string(r.Status)},
-		"RecordingDuration": {strconv.FormatInt(r.Seconds(), 10)}, "RecordingChannels": {strconv.Itoa(r.Channels)},
-		"RecordingSource": {r.Source}, "RecordingTrack": {r.Track},
+		"AccountSid":        {r.ProjectID},
+		"RecordingSid":      {r.Sid},
+		"RecordingStatus":   {string(r.Status)},
+		"RecordingDuration": {strconv.FormatInt(r.Seconds(), 10)},
+		"RecordingChannels": {strconv.Itoa(r.Channels)},
+		"RecordingSource":   {r.Source},
+		"RecordingTrack":    {r.Track},
 	}
 	for name, value := range map[string]string{
-		"CallSid": r.CallSid, "ConferenceSid": r.ConferenceSid, "ErrorCode": r.ErrorCode,
+		"CallSid":       r.CallSid,
+		"ConferenceSid": r.ConferenceSid,
+		"ErrorCode":     r.ErrorCode,
 	} {
 		if value != "" {
 			fields.Set(name, value)
 		}
 	}
-
 	if !r.StartTime.IsZero() {
 		fields.Set("RecordingStartTime", r.StartTime.UTC().Format(time.RFC1123Z))
 	}

@@ -51,7 +51,9 @@ func (r *Recordings) findCall(
 		return Description{}, false, err
 	}
 
-	d.CallSid, d.ConferenceSid, d.Source = of.CallSid, of.ConferenceSid, ""
+	d.CallSid = of.CallSid
+	d.ConferenceSid = of.ConferenceSid
+	d.Source = ""
 	if carried {
 		return d, true, nil
 	}

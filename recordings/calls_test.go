@@ -47,72 +47,120 @@ func TestCarriedCall(t *testing.T) {
 	s := &switchboard{}
 	w := newWorld(t, func(c *recordings.Config) { c.Calls = s })
 	alice := w.addSubscriber(t, "alice")
-	s.call = recordings.Description{Metadata: recordings.Metadata{CallSid: "c", From: "/private/alice",
-		To: "/private/bob", Direction: "inbound"}, Subscribers: []string{alice, "deleted"}}
+	s.call = recordings.Description{
+		Metadata: recordings.Metadata{
+			CallSid:   "c",
+			From:      "/private/alice",
+			To:        "/private/bob",
+			Direction: "inbound",
+		},
+		Subscribers: []string{alice, "deleted"},
+	}
 
 	rec, err := w.Start(t.Context(), w.project, "c", recordings.Start{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rec.Status != recordings.InProgress || rec.Channels != 2 || rec.From != "/private/alice" {
-		t.Errorf("started: %s with %d channels from %q, want in-progress with 2 from /private/alice",
-			rec.Status, rec.Channels, rec.From)
+	if rec.Status != recordings.InProgress || rec.Channels != 2 {
+		t.Errorf("the recording is %s with %d channels, want in-progress with 2", rec.Status, rec.Channels)
+	}
+	if rec.From != "/private/alice" {
+		t.Errorf("the recording is from %q, want /private/alice", rec.From)
 	}
 	owner := recordings.Owner{ProjectID: w.project, SubscriberID: alice}
 	if _, err := w.Find(t.Context(), owner, rec.Sid); err != nil {
 		t.Errorf("alice's recording is not found as hers: %v", err)
 	}
 
-	for _, to := range []recordings.Status{recordings.Paused, recordings.InProgress} {
-		if rec, err = w.Move(t.Context(), rec, to, "skip"); err != nil {
+	for _, status := range []recordings.Status{recordings.Paused, recordings.InProgress} {
+		rec, err = w.Move(t.Context(), rec, status, "skip")
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	if rec, err = w.Start(t.Context(), w.project, "c", recordings.Start{Channels: "mono"}); err != nil {
+	rec, err = w.Start(t.Context(), w.project, "c", recordings.Start{Channels: "mono"})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = w.Move(t.Context(), rec, recordings.Stopped, ""); err != nil {
+	if rec.Channels != 1 {
+		t.Errorf("after a start in mono, the recording has %d channels, want 1", rec.Channels)
+	}
+	if _, err := w.Move(t.Context(), rec, recordings.Stopped, ""); err != nil {
 		t.Fatal(err)
 	}
 
-	want := []recordings.Status{recordings.InProgress, recordings.Paused, recordings.InProgress,
-		recordings.InProgress, recordings.Stopped}
-	if !slices.Equal(s.statuses, want) || rec.Channels != 1 {
-		t.Errorf("the recorder followed %q with %d channels, want %q with 1", s.statuses, rec.Channels, want)
+	want := []recordings.Status{
+		recordings.InProgress,
+		recordings.Paused,
+		recordings.InProgress,
+		recordings.InProgress,
+		recordings.Stopped,
+	}
+	if !slices.Equal(s.statuses, want) {
+		t.Errorf("the recorder followed %q, want %q", s.statuses, want)
 	}
 }
 
 // TestCarriedConference shows that a conference carried by this deployment is recorded in one
-// channel. If only one track of a call can be recorded, the recording has this track.
+// channel.
 func TestCarriedConference(t *testing.T) {
-	s := &switchboard{call: recordings.Description{Channels: 1, Metadata: recordings.Metadata{ConferenceSid: "room",
-		To: "/public/room", Track: "both"}}}
+	s := &switchboard{call: recordings.Description{
+		Channels: 1,
+		Metadata: recordings.Metadata{ConferenceSid: "room", To: "/public/room", Track: "both"},
+	}}
 	w := newWorld(t, func(c *recordings.Config) { c.Calls = s })
-	for field, start := range map[string]recordings.Start{"RecordingTrack": {Track: "inbound"},
-		"RecordingChannels": {Channels: "dual"}} {
+	for name, start := range map[string]recordings.Start{
+		"another track": {Track: "inbound"},
+		"two channels":  {Channels: "dual"},
+	} {
 		if _, err := w.StartConference(t.Context(), w.project, "room", start); !errors.Is(err, problem.Invalid) {
-			t.Errorf("starting with another %s: %v, want %v", field, err, problem.Invalid)
+			t.Errorf("starting with %s: %v, want %v", name, err, problem.Invalid)
 		}
 	}
 
 	rec, err := w.StartConference(t.Context(), w.project, "room", recordings.Start{})
-	if err != nil || rec.Channels != 1 || rec.ConferenceSid != "room" || rec.CallSid != "" ||
-		rec.Source != "StartConferenceRecording" || rec.Track != "both" || rec.To != "/public/room" {
-		t.Errorf("the recording of the conference is %+v, %v, want one channel of room", rec, err)
-	}
-
-	if _, err = w.Move(t.Context(), rec, recordings.Stopped, ""); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []recordings.Status{recordings.InProgress, recordings.Stopped}; !slices.Equal(s.statuses, want) {
-		t.Errorf("the recorder followed %q, want %q", s.statuses, want)
+	if rec.Channels != 1 {
+		t.Errorf("the recording has %d channels, want 1", rec.Channels)
+	}
+	if rec.ConferenceSid != "room" || rec.CallSid != "" || rec.To != "/public/room" {
+		t.Errorf("the recording is of conference %q, call %q, to %q, want room, none, /public/room",
+			rec.ConferenceSid, rec.CallSid, rec.To)
+	}
+	if rec.Source != "StartConferenceRecording" || rec.Track != "both" {
+		t.Errorf("the recording has the source %q and the track %q, want StartConferenceRecording and both",
+			rec.Source, rec.Track)
 	}
 
-	s.call.Metadata = recordings.Metadata{CallSid: "c", Track: "inbound"}
-	if rec, err = w.Start(t.Context(), w.project, "c", recordings.Start{}); err != nil || rec.Track != "inbound" ||
-		rec.Channels != 1 || rec.Source != "StartCallRecordingApi" {
-		t.Errorf("the recording of the member is %+v, %v, want one channel with the inbound track", rec, err)
+	if _, err := w.Move(t.Context(), rec, recordings.Stopped, ""); err != nil {
+		t.Fatal(err)
+	}
+	want := []recordings.Status{recordings.InProgress, recordings.Stopped}
+	if !slices.Equal(s.statuses, want) {
+		t.Errorf("the recorder followed %q, want %q", s.statuses, want)
+	}
+}
+
+// TestCarriedMember shows that the recording of a conference's member has the only track that can
+// be recorded.
+func TestCarriedMember(t *testing.T) {
+	s := &switchboard{call: recordings.Description{
+		Channels: 1,
+		Metadata: recordings.Metadata{CallSid: "c", Track: "inbound"},
+	}}
+	w := newWorld(t, func(c *recordings.Config) { c.Calls = s })
+	rec, err := w.Start(t.Context(), w.project, "c", recordings.Start{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec.Track != "inbound" || rec.Channels != 1 {
+		t.Errorf("the recording has the track %q and %d channels, want inbound and 1", rec.Track, rec.Channels)
+	}
+	if rec.Source != "StartCallRecordingApi" {
+		t.Errorf("the recording has the source %q, want StartCallRecordingApi", rec.Source)
 	}
 }
 
@@ -146,7 +194,11 @@ func TestLateMedia(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	d := recordings.Description{Sid: rec.Sid, IdempotencyKey: "spool:" + rec.Sid, ErrorCode: recordings.Incomplete}
+	d := recordings.Description{
+		Sid:            rec.Sid,
+		IdempotencyKey: "spool:" + rec.Sid,
+		ErrorCode:      recordings.Incomplete,
+	}
 	if _, _, err := w.ingest(t, "speech_stereo_8k.wav", d); !errors.Is(err, problem.Invalid) {
 		t.Errorf("media after the wait: %v, want %v", err, problem.Invalid)
 	}
@@ -157,10 +209,15 @@ func TestLateMedia(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if added != wantAdded || got.Sid != rec.Sid || got.Status != recordings.Completed ||
-			got.ErrorCode != recordings.Incomplete || got.CallSid != "c" {
-			t.Errorf("late media, time %d: added %v, %s %s %q of %q, want %v, %s %s %q of c", i+1, added, got.Sid,
-				got.Status, got.ErrorCode, got.CallSid, wantAdded, rec.Sid, recordings.Completed, recordings.Incomplete)
+		if added != wantAdded {
+			t.Errorf("late media, time %d: added %v, want %v", i+1, added, wantAdded)
+		}
+		if got.Sid != rec.Sid || got.CallSid != "c" {
+			t.Errorf("late media, time %d: recording %s of %q, want %s of c", i+1, got.Sid, got.CallSid, rec.Sid)
+		}
+		if got.Status != recordings.Completed || got.ErrorCode != recordings.Incomplete {
+			t.Errorf("late media, time %d: %s with the error %s, want %s with %s",
+				i+1, got.Status, got.ErrorCode, recordings.Completed, recordings.Incomplete)
 		}
 	}
 

@@ -39,7 +39,8 @@ func TestDelete(t *testing.T) {
 		t.Errorf("Delete by another project: %v, want NotFound", err)
 	}
 
-	_, open, err := w.Open(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid)
+	owner := recordings.Owner{ProjectID: w.project}
+	_, open, err := w.Open(t.Context(), owner, rec.Sid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,9 +61,7 @@ func TestDelete(t *testing.T) {
 	if err := w.Delete(t.Context(), w.project, rec.Sid); !errors.Is(err, problem.NotFound) {
 		t.Errorf("second Delete: %v, want NotFound", err)
 	}
-	if _, _, err := w.Open(
-		t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid,
-	); !errors.Is(err, problem.NotFound) {
+	if _, _, err := w.Open(t.Context(), owner, rec.Sid); !errors.Is(err, problem.NotFound) {
 		t.Errorf("Open after Delete: %v, want NotFound", err)
 	}
 
@@ -81,17 +80,20 @@ func TestStubsLiveFortyDays(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for _, tt := range []struct {
-		after time.Duration
-		want  int
-	}{{recordings.StubLife, 1}, {time.Second, 0}} {
-		w.now = w.now.Add(tt.after)
-		if err := w.Sweep(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if got := w.list(t, recordings.Filter{IncludeDeleted: true}); len(got) != tt.want {
-			t.Errorf("stubs %v later: %q, want %d", tt.after, got, tt.want)
-		}
+	w.now = w.now.Add(recordings.StubLife)
+	if err := w.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.list(t, recordings.Filter{IncludeDeleted: true}); len(got) != 1 {
+		t.Errorf("stubs after forty days: %q, want one", got)
+	}
+
+	w.now = w.now.Add(time.Second)
+	if err := w.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.list(t, recordings.Filter{IncludeDeleted: true}); len(got) != 0 {
+		t.Errorf("stubs a second later: %q, want none", got)
 	}
 }
 
@@ -110,12 +112,10 @@ func TestSweepAfterDeletedProject(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if err := w.store.DeleteProject(t.Context(), revocation.Revocation{
-		Kind: revocation.Project, ID: w.project, Until: w.now, Expires: w.now,
-	}); err != nil {
+	deletion := revocation.Revocation{Kind: revocation.Project, ID: w.project, Until: w.now, Expires: w.now}
+	if err := w.store.DeleteProject(t.Context(), deletion); err != nil {
 		t.Fatal(err)
 	}
-
 	if err := w.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,8 @@ func TestSweepAfterDeletedProject(t *testing.T) {
 
 func TestOwners(t *testing.T) {
 	w := newWorld(t)
-	alice, bob := w.addSubscriber(t, "alice"), w.addSubscriber(t, "bob")
+	alice := w.addSubscriber(t, "alice")
+	bob := w.addSubscriber(t, "bob")
 	upload := func(d recordings.Description) string {
 		t.Helper()
 		w.now = w.now.Add(time.Second)
@@ -147,9 +148,9 @@ func TestOwners(t *testing.T) {
 	}
 	both := upload(between("/private/alice", "/private/bob?channel=audio"))
 	toBob := upload(between("+15551234", "/private/bob"))
-	said := between("/private/bob", "/private/bob")
-	said.SubscriberID = alice
-	toAlice := upload(said)
+	explicit := between("/private/bob", "/private/bob")
+	explicit.SubscriberID = alice
+	toAlice := upload(explicit)
 	upload(between("/public/alice", "/private/nobody"))
 	upload(between("private/alice", "/private/alice/x"))
 
@@ -162,21 +163,20 @@ func TestOwners(t *testing.T) {
 		{"7f2c3a52-0000-4000-8000-000000000000", nil},
 	}
 	for _, tt := range tests {
-		o := recordings.Owner{ProjectID: w.project, SubscriberID: tt.subscriber}
-		if got := w.list(t, recordings.Filter{Owner: o}); !slices.Equal(got, tt.want) {
+		owner := recordings.Owner{ProjectID: w.project, SubscriberID: tt.subscriber}
+		if got := w.list(t, recordings.Filter{Owner: owner}); !slices.Equal(got, tt.want) {
 			t.Errorf("List of %s = %q, want %q", tt.subscriber, got, tt.want)
 		}
 		for _, sid := range []string{both, toBob, toAlice} {
-			_, err := w.Find(t.Context(), o, sid)
-			if found := err == nil; found != slices.Contains(tt.want, sid) {
-				t.Errorf("Find(%s, %s): %v", tt.subscriber, sid, err)
+			_, err := w.Find(t.Context(), owner, sid)
+			if want := slices.Contains(tt.want, sid); (err == nil) != want {
+				t.Errorf("Find(%s, %s): %v, want it found: %v", tt.subscriber, sid, err, want)
 			}
 		}
 	}
 
-	if err := w.store.DeleteSubscriber(t.Context(), w.project, revocation.Revocation{
-		Kind: revocation.Subscriber, ID: alice, Until: w.now, Expires: w.now,
-	}); err != nil {
+	deletion := revocation.Revocation{Kind: revocation.Subscriber, ID: alice, Until: w.now, Expires: w.now}
+	if err := w.store.DeleteSubscriber(t.Context(), w.project, deletion); err != nil {
 		t.Fatal(err)
 	}
 
@@ -193,9 +193,8 @@ func TestPriceIsFrozen(t *testing.T) {
 	}
 
 	rate := int64(9000)
-	if _, err := w.store.UpdateProject(
-		t.Context(), w.project, fabric.ProjectChange{RecordRate: &rate}, w.now,
-	); err != nil {
+	change := fabric.ProjectChange{RecordRate: &rate}
+	if _, err := w.store.UpdateProject(t.Context(), w.project, change, w.now); err != nil {
 		t.Fatal(err)
 	}
 
@@ -203,8 +202,8 @@ func TestPriceIsFrozen(t *testing.T) {
 	if err != nil || again.Price != 2500 {
 		t.Errorf("price after the rate has changed = %d, %v, want 2500", again.Price, err)
 	}
-	if dearer, _, err := w.ingest(t, "canonical_44.wav", recordings.Description{}); err != nil ||
-		dearer.Price != 9000 {
+	dearer, _, err := w.ingest(t, "canonical_44.wav", recordings.Description{})
+	if err != nil || dearer.Price != 9000 {
 		t.Errorf("price of a new recording = %d, %v, want 9000", dearer.Price, err)
 	}
 }

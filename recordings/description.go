@@ -52,36 +52,48 @@ type Description struct {
 func (r *Recordings) Check(d Description) error {
 	var errs []error
 	for _, text := range []struct{ param, value string }{
-		{"CallSid", d.CallSid}, {"ConferenceSid", d.ConferenceSid}, {"From", d.From}, {"To", d.To},
-		{"SubscriberId", d.SubscriberID}, {"RecordingSid", d.Sid}, {"Idempotency-Key", d.IdempotencyKey},
+		{"CallSid", d.CallSid},
+		{"ConferenceSid", d.ConferenceSid},
+		{"From", d.From},
+		{"To", d.To},
+		{"SubscriberId", d.SubscriberID},
+		{"RecordingSid", d.Sid},
+		{"Idempotency-Key", d.IdempotencyKey},
 	} {
 		errs = append(errs, checkText(text.param, text.value, maxText))
 	}
-	errs = append(errs, checkText("Path", d.Path, 4096),
-		checkMember("Direction", d.Direction, Directions), checkMember("Source", d.Source, Sources),
-		checkMember("Track", d.Track, Tracks))
+	errs = append(errs,
+		checkText("Path", d.Path, 4096),
+		checkMember("Direction", d.Direction, Directions),
+		checkMember("Source", d.Source, Sources),
+		checkMember("Track", d.Track, Tracks),
+		r.checkCallback(d.Callback),
+	)
 
-	errs = append(errs, r.checkCallback(d.Callback))
 	if d.CallSid != "" && d.ConferenceSid != "" {
-		errs = append(errs, problem.BadParam(
-			"ConferenceSid", "a recording belongs to a call or a conference: set CallSid or ConferenceSid"))
+		errs = append(errs, problem.BadParam("ConferenceSid",
+			"a recording belongs to a call or a conference: set CallSid or ConferenceSid"))
 	}
-	if !d.StartTime.IsZero() && (d.StartTime.Year() < 1970 || d.StartTime.After(r.c.Now().Add(24*time.Hour))) {
+	tooEarly := !d.StartTime.IsZero() && d.StartTime.Year() < 1970
+	tooLate := d.StartTime.After(r.c.Now().Add(24 * time.Hour))
+	if tooEarly || tooLate {
 		errs = append(errs, problem.BadParam("StartTime", "StartTime must be between 1970 and now"))
 	}
 	return errors.Join(errs...)
 }
 
-func checkText(param, value string, most int) error {
-	switch {
-	case len(value) > most:
-		return problem.BadParam(param, "%s must have at most %d bytes", param, most)
-	case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
+// checkText returns a problem that names param unless value is a line of at most limit bytes.
+func checkText(param, value string, limit int) error {
+	if len(value) > limit {
+		return problem.BadParam(param, "%s must have at most %d bytes", param, limit)
+	}
+	if !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl) {
 		return problem.BadParam(param, "%s must be UTF-8 without control characters", param)
 	}
 	return nil
 }
 
+// checkMember returns a problem that names param unless value is "" or one of members.
 func checkMember(param, value string, members []string) error {
 	if value == "" || slices.Contains(members, value) {
 		return nil
@@ -109,9 +121,8 @@ func (d Description) identity(content string) string {
 	switch {
 	case d.IdempotencyKey != "":
 		return "key:" + d.IdempotencyKey
-	case d.Path != "":
-		return "path:" + content + ":" + fmt.Sprintf(
-			"%x", sha256.Sum256([]byte(d.Path))) // paths are too long for an index
+	case d.Path != "": // paths are too long for an index
+		return fmt.Sprintf("path:%s:%x", content, sha256.Sum256([]byte(d.Path)))
 	case d.CallSid != "" && d.Track != "": // two silent tracks may have the same bytes
 		return "call:" + content + ":" + d.CallSid + "\n" + d.Track
 	case d.CallSid != "":

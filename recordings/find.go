@@ -58,13 +58,18 @@ func (r *Recordings) withMedia(ctx context.Context, o Owner, sid string) (Record
 	rec, err := r.recent.Load(o.ProjectID+"\n"+o.SubscriberID+"\n"+sid, func() (Recording, error) {
 		return r.Find(ctx, o, sid)
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return Recording{}, err
-	case !rec.Waits.IsZero():
-		return Recording{}, &problem.Error{Kind: problem.NotFound, Code: "not_found",
-			Message: "the recording is not complete yet", RetryAfter: unfinished}
-	case rec.Bytes == 0:
+	}
+	if !rec.Waits.IsZero() {
+		return Recording{}, &problem.Error{
+			Kind:       problem.NotFound,
+			Code:       "not_found",
+			Message:    "the recording is not complete yet",
+			RetryAfter: unfinished,
+		}
+	}
+	if rec.Bytes == 0 {
 		return Recording{}, problem.New(problem.NotFound, "not_found", "the recording has no media: none was uploaded")
 	}
 	return rec, nil
@@ -94,17 +99,23 @@ func (r *Recordings) Open(ctx context.Context, o Owner, sid string) (Recording, 
 		return Recording{}, nil, r.unlessGone(ctx, o, sid, fmt.Errorf("opening media of %s: %w", rec.ID, err))
 	}
 
-	size, err := media.Seek(0, io.SeekEnd)
-	if err == nil && size != rec.Bytes {
-		err = fmt.Errorf("it has %d bytes instead of %d", size, rec.Bytes)
-	}
-	if err == nil {
-		_, err = media.Seek(0, io.SeekStart)
-	}
-	if err != nil {
+	if err := checkSize(media, rec.Bytes); err != nil {
 		return Recording{}, nil, errors.Join(fmt.Errorf("opening media of %s: %w", rec.ID, err), media.Close())
 	}
 	return rec, media, nil
+}
+
+// checkSize returns an error unless media has this many bytes. It leaves media at its start.
+func checkSize(media io.Seeker, want int64) error {
+	size, err := media.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	if size != want {
+		return fmt.Errorf("it has %d bytes instead of %d", size, want)
+	}
+	_, err = media.Seek(0, io.SeekStart)
+	return err
 }
 
 // Delete removes the media of a project's recording. Its row remains as a stub for [StubLife]. If
@@ -123,6 +134,7 @@ type Removal struct {
 	Unchanged time.Time // when the recording was last changed; zero permits any change
 }
 
+// remove turns a recording into a stub, and removes its media.
 func (r *Recordings) remove(ctx context.Context, projectID, sid string, how Removal) error {
 	defer r.recent.Clear()
 	key, err := r.c.Store.DeleteRecording(ctx, projectID, sid, how)

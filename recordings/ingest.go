@@ -46,81 +46,123 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 	if err != nil {
 		return Recording{}, false, err
 	}
-	rec := r.begin(u.ProjectID)
 
-	var about Description
-	var subscribers []string
-	var twin Twin
-	settle := func(int64) {}
-	write := func(f File) (parts map[string][]byte, err error) {
-		facts, err := r.receive(f, u, &rec)
+	in := &ingestion{
+		Recordings: r,
+		upload:     u,
+		terms:      terms,
+		rec:        r.begin(u.ProjectID),
+		settle:     func(int64) {},
+	}
+	err = r.c.Media.Put(in.rec.ID,
+		func(f File) (map[string][]byte, error) { return in.write(ctx, f) },
+		func() (bool, error) { return in.commit(ctx) },
+	)
+	if err != nil {
+		in.settle(0)
+		return Recording{}, false, err
+	}
+	if in.added {
+		in.settle(in.rec.Bytes)
+		return in.kept, true, nil
+	}
+
+	in.settle(0)
+	if in.kept.SHA256 != in.rec.SHA256 {
+		return Recording{}, false, problem.New(problem.Conflict, "conflict",
+			"Idempotency-Key was used before for a different file: SHA-256 was %s, now %s",
+			in.kept.SHA256, in.rec.SHA256)
+	}
+	return in.kept, false, nil
+}
+
+// An ingestion is an upload that is being stored.
+type ingestion struct {
+	*Recordings
+	upload Upload
+	terms  Terms
+	rec    Recording
+
+	// These fields are set by write.
+	about       Description
+	subscribers []string
+	twin        Twin
+	settle      func(added int64) // ends the reservation of the quota
+
+	// These fields are set by commit.
+	kept  Recording // the recording in the store, which may be an earlier one
+	added bool      // kept is new
+}
+
+// write receives the file, and returns the parts to store with it.
+func (in *ingestion) write(ctx context.Context, f File) (parts map[string][]byte, err error) {
+	facts, err := in.receive(f, in.upload, &in.rec)
+	if err != nil {
+		return nil, err
+	}
+	in.about, err = in.describe(in.upload)
+	if err != nil {
+		return nil, err
+	}
+	in.subscribers, err = in.Recordings.subscribers(ctx, in.rec.ProjectID, in.about)
+	if err != nil {
+		return nil, err
+	}
+
+	parts = in.measure(f, facts, &in.rec)
+	in.twin, err = in.findTwin(ctx, in.rec, f)
+	if err != nil {
+		return nil, err
+	}
+	if in.twin == (Twin{}) { // otherwise, no more bytes are stored
+		in.settle, err = in.reserve(ctx, in.rec.ProjectID, in.terms.Quota, in.rec.Bytes)
 		if err != nil {
 			return nil, err
 		}
-
-		if about, err = r.describe(u); err != nil {
-			return nil, err
-		}
-		if subscribers, err = r.subscribers(ctx, u.ProjectID, about); err != nil {
-			return nil, err
-		}
-
-		parts = r.measure(f, facts, &rec)
-		if twin, err = r.findTwin(ctx, rec, f); err != nil || twin != (Twin{}) {
-			return parts, err
-		}
-		settle, err = r.reserve(ctx, rec.ProjectID, terms.Quota, rec.Bytes)
-		return parts, err
 	}
-
-	// Complete the recording only after write, because its price depends on the duration.
-	commit := func() (_ bool, err error) {
-		rec.Status, rec.ErrorCode = heard(rec)
-		if rec.Status == Completed {
-			rec.ErrorCode = about.ErrorCode
-		}
-
-		rec.Callback = about.Callback.withDefaults()
-		rec.Metadata, rec.Price = about.Metadata.withDefaults(), price(rec.Seconds(), terms.RecordRate)
-		kept, added, err = r.c.Store.AddRecording(
-			ctx, rec, Arrival{
-				Identity:      about.identity(rec.SHA256),
-				SubscriberIDs: subscribers,
-				Given:         about.Metadata,
-				Sid:           about.Sid,
-				Late:          about.Late,
-				Twin:          twin,
-			})
-		return added && kept.MediaKey == rec.MediaKey, err
-	}
-
-	err = r.c.Media.Put(rec.ID, write, commit)
-	settle(bytesIf(added && err == nil, rec))
-	if err != nil {
-		return Recording{}, false, err
-	}
-
-	if !added && kept.SHA256 != rec.SHA256 {
-		return Recording{}, false, problem.New(problem.Conflict, "conflict",
-			"Idempotency-Key was used before for a different file: SHA-256 was %s, now %s", kept.SHA256, rec.SHA256)
-	}
-	return kept, added, nil
+	return parts, nil
 }
 
-// bytesIf returns the size of a recording if it was added, and otherwise 0.
-func bytesIf(added bool, r Recording) int64 {
-	if !added {
-		return 0
+// commit completes the recording and adds it to the store. It reports whether the received file
+// belongs to the stored recording. commit runs after write, because the price depends on the
+// duration.
+func (in *ingestion) commit(ctx context.Context) (keep bool, err error) {
+	rec := &in.rec
+	rec.Status, rec.ErrorCode = heard(*rec)
+	if rec.Status == Completed {
+		rec.ErrorCode = in.about.ErrorCode
 	}
-	return r.Bytes
+	rec.Callback = in.about.Callback.withDefaults()
+	rec.Metadata = in.about.Metadata.withDefaults()
+	rec.Price = price(rec.Seconds(), in.terms.RecordRate)
+
+	in.kept, in.added, err = in.c.Store.AddRecording(ctx, *rec, Arrival{
+		Identity:      in.about.identity(rec.SHA256),
+		SubscriberIDs: in.subscribers,
+		Given:         in.about.Metadata,
+		Sid:           in.about.Sid,
+		Late:          in.about.Late,
+		Twin:          in.twin,
+	})
+	if err != nil {
+		return false, err
+	}
+	return in.added && in.kept.MediaKey == rec.MediaKey, nil
 }
 
 // begin returns a new recording of a project without its description.
 func (r *Recordings) begin(projectID string) Recording {
 	now := r.c.Now()
 	id := uuid7.At(now)
-	return Recording{ID: id, MediaKey: id, Sid: uuid.NewString(), ProjectID: projectID, Created: now,
-		Updated: now, Live: Live{Trim: Trims[0]}}
+	return Recording{
+		ID:        id,
+		MediaKey:  id,
+		Sid:       uuid.NewString(),
+		ProjectID: projectID,
+		Created:   now,
+		Updated:   now,
+		Live:      Live{Trim: Trims[0]},
+	}
 }
 
 // describe returns and checks the description of an upload.
@@ -130,27 +172,34 @@ func (r *Recordings) describe(u Upload) (Description, error) {
 		return Description{}, err
 	}
 	d.Name = fileName(cmp.Or(d.Name, d.Path))
-	return d, r.Check(d)
+	if err := r.Check(d); err != nil {
+		return Description{}, err
+	}
+	return d, nil
 }
 
 // receive copies an upload into f and hashes it. It stores the facts of the audio in rec.
 func (r *Recordings) receive(f File, u Upload, rec *Recording) (wav.Facts, error) {
 	hash := sha256.New()
-	size, err := io.CopyBuffer(io.MultiWriter(f, hash), &source{body: u.Body, left: r.c.MaxUpload},
-		make([]byte, 64<<10)) // small, because many uploads run at once
+	body := &source{body: u.Body, left: r.c.MaxUpload}
+	buf := make([]byte, 64<<10) // small, because many uploads run at once
+	size, err := io.CopyBuffer(io.MultiWriter(f, hash), body, buf)
 	if err != nil {
 		return wav.Facts{}, fmt.Errorf("receiving upload: %w", err)
 	}
-
 	facts, err := audio.Parse(f, size, u.Hints...)
 	if err != nil {
 		return wav.Facts{}, refuse(err, size)
 	}
 
-	rec.Bytes, rec.SHA256 = size, hex.EncodeToString(hash.Sum(nil))
-	rec.Codec, rec.SampleRate = facts.Codec, facts.SampleRate
-	rec.Channels, rec.Bits = facts.Channels, facts.Bits
-	rec.Frames, rec.Repairs = facts.Frames, facts.Repairs
+	rec.Bytes = size
+	rec.SHA256 = hex.EncodeToString(hash.Sum(nil))
+	rec.Codec = facts.Codec
+	rec.SampleRate = facts.SampleRate
+	rec.Channels = facts.Channels
+	rec.Bits = facts.Bits
+	rec.Frames = facts.Frames
+	rec.Repairs = facts.Repairs
 	return facts, nil
 }
 
@@ -168,10 +217,13 @@ func heard(rec Recording) (status Status, errorCode string) {
 func (r *Recordings) subscribers(ctx context.Context, projectID string, d Description) ([]string, error) {
 	if d.SubscriberID != "" {
 		known, err := r.c.Store.HasSubscriber(ctx, projectID, d.SubscriberID)
-		if err == nil && !known {
-			err = problem.BadParam("SubscriberId", "the project has no subscriber with this SubscriberId")
+		if err != nil {
+			return nil, err
 		}
-		return []string{d.SubscriberID}, err
+		if !known {
+			return nil, problem.BadParam("SubscriberId", "the project has no subscriber with this SubscriberId")
+		}
+		return []string{d.SubscriberID}, nil
 	}
 	if len(d.Subscribers) > 0 {
 		return r.existing(ctx, projectID, d.Subscribers)

@@ -23,8 +23,10 @@ func TestIngestCorpus(t *testing.T) {
 	for name, want := range verdicts(t) {
 		file := corpusFile(t, name)
 		rec, added, err := w.Ingest(t.Context(), recordings.Upload{
-			ProjectID: w.project, Body: bytes.NewReader(file), Describe: saying(recordings.Description{}),
-			Hints: []string{name},
+			ProjectID: w.project,
+			Body:      bytes.NewReader(file),
+			Describe:  saying(recordings.Description{}),
+			Hints:     []string{name},
 		})
 		if want.Result == "err" && !want.Absent {
 			if !errors.Is(err, problem.Invalid) && !errors.Is(err, problem.Unsupported) {
@@ -38,22 +40,15 @@ func TestIngestCorpus(t *testing.T) {
 		}
 
 		stored++
-		if status := statusOf(want); rec.Status != status || len(rec.Repairs) > 0 != (want.Result == "repair") {
-			t.Errorf("Ingest(%s) = %s, repairs %q, want %s, %s", name, rec.Status, rec.Repairs, status, want.Result)
-		}
-
-		if off := math.Abs(rec.Duration().Seconds() - want.Duration); rec.Codec != want.Codec &&
-			!want.Absent || off > max(want.Tolerance, 1e-6) {
-			t.Errorf("Ingest(%s) = %s, %v, want %s, %v s", name, rec.Codec, rec.Duration(), want.Codec, want.Duration)
-		}
-		if rec.SHA256 != want.SHA256 || rec.Bytes != int64(len(file)) {
-			t.Errorf("Ingest(%s) = %d bytes, SHA-256 %s, want %d, %s", name, rec.Bytes, rec.SHA256, len(file),
-				want.SHA256)
-		}
-
-		if got := w.read(t, rec.Sid); !bytes.Equal(got, file) {
-			t.Errorf("the media of %s differs from the upload", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			wantVerdict(t, rec, want)
+			if rec.Bytes != int64(len(file)) {
+				t.Errorf("%d bytes, want %d", rec.Bytes, len(file))
+			}
+			if got := w.read(t, rec.Sid); !bytes.Equal(got, file) {
+				t.Error("the media differs from the upload")
+			}
+		})
 	}
 
 	if got := len(w.keys(t)); got != stored {
@@ -61,11 +56,29 @@ func TestIngestCorpus(t *testing.T) {
 	}
 }
 
-func statusOf(v verdict) recordings.Status {
-	if v.Absent || v.Silent {
-		return recordings.Absent
+// wantVerdict compares a recording with the expected result for its file.
+func wantVerdict(t *testing.T, rec recordings.Recording, want verdict) {
+	t.Helper()
+	status := recordings.Completed
+	if want.Absent || want.Silent {
+		status = recordings.Absent
 	}
-	return recordings.Completed
+	if rec.Status != status {
+		t.Errorf("status %s, want %s", rec.Status, status)
+	}
+	if repaired := len(rec.Repairs) > 0; repaired != (want.Result == "repair") {
+		t.Errorf("repairs %q, want %s", rec.Repairs, want.Result)
+	}
+	if rec.Codec != want.Codec && !want.Absent {
+		t.Errorf("codec %s, want %s", rec.Codec, want.Codec)
+	}
+	tolerance := max(want.Tolerance, 1e-6)
+	if seconds := rec.Duration().Seconds(); math.Abs(seconds-want.Duration) > tolerance {
+		t.Errorf("duration %v s, want %v within %v", seconds, want.Duration, tolerance)
+	}
+	if rec.SHA256 != want.SHA256 {
+		t.Errorf("SHA-256 %s, want %s", rec.SHA256, want.SHA256)
+	}
 }
 
 func (w *world) read(t *testing.T, sid string) []byte {
@@ -85,8 +98,9 @@ func (w *world) read(t *testing.T, sid string) []byte {
 func TestIngestFacts(t *testing.T) {
 	w := newWorld(t)
 	began := w.now.Add(-time.Minute)
-	rec, _, err := w.ingest(t, "speech_stereo_8k.wav",
-		recordings.Description{Metadata: recordings.Metadata{ConferenceSid: "room", StartTime: began}})
+	rec, _, err := w.ingest(t, "speech_stereo_8k.wav", recordings.Description{
+		Metadata: recordings.Metadata{ConferenceSid: "room", StartTime: began},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,10 +109,11 @@ func TestIngestFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	got := fmt.Sprintf("%s %d Hz %d channels %d bits, %d s, %d, %s %s, ends %s", found.Codec,
-		found.SampleRate, found.Channels, found.Bits,
-		found.Seconds(), found.Price, found.Source, found.Track, found.EndTime().Sub(began))
-	want := "pcm_s16le 8000 Hz 2 channels 16 bits, 6 s, 2500, StartConferenceRecording both, ends 6s"
+	got := fmt.Sprintf("%s %d Hz %d channels %d bits, %d s, price %d, %s %s, ends after %s",
+		found.Codec, found.SampleRate, found.Channels, found.Bits,
+		found.Seconds(), found.Price,
+		found.Source, found.Track, found.EndTime().Sub(began))
+	want := "pcm_s16le 8000 Hz 2 channels 16 bits, 6 s, price 2500, StartConferenceRecording both, ends after 6s"
 	if got != want {
 		t.Errorf("the recording is %s\nwant %s", got, want)
 	}
@@ -114,60 +129,76 @@ func TestIngestWithoutAudio(t *testing.T) {
 	if err != nil || !added {
 		t.Fatalf("Ingest = %v, %v, want a recording", added, err)
 	}
-	if rec.Status != recordings.Absent || rec.ErrorCode != recordings.NoAudio || rec.Price != 0 ||
-		rec.Seconds() != 0 {
-		t.Errorf("got %s, error %s, price %d, %d s, want absent", rec.Status, rec.ErrorCode, rec.Price, rec.Seconds())
+	if rec.Status != recordings.Absent || rec.ErrorCode != recordings.NoAudio {
+		t.Errorf("status %s with the error %s, want absent and no audio", rec.Status, rec.ErrorCode)
+	}
+	if rec.Seconds() != 0 || rec.Price != 0 {
+		t.Errorf("%d s at the price %d, want 0 and 0", rec.Seconds(), rec.Price)
 	}
 }
 
 func TestIngestIdentity(t *testing.T) {
-	const a, b = "canonical_44.wav", "fmt18.wav"
+	const file, otherFile = "canonical_44.wav", "fmt18.wav"
+	none := recordings.Description{}
 	key := recordings.Description{IdempotencyKey: "k", Metadata: recordings.Metadata{CallSid: "c"}}
 	path := recordings.Description{Path: "/var/spool/1.wav"}
 	call := recordings.Description{Metadata: recordings.Metadata{CallSid: "c"}}
 	tests := []struct {
 		name          string
 		first, second recordings.Description
-		file          string // the file of the second upload
-		same          bool
-		conflict      bool
+		secondFile    string // the first upload sends file
+		same          bool   // the second upload is the first recording again
+		files         int    // equal bytes are stored once
 	}{
-		{"no identity", recordings.Description{}, recordings.Description{}, a, false, false},
-		{"same key", key, key, a, true, false},
-		{"same key, other bytes", key, key, b, false, true},
-		{"same path", path, path, a, true, false},
-		{"same path, other bytes", path, path, b, false, false},
-		{"same call", call, call, a, true, false},
-		{"same call, other bytes", call, call, b, false, false},
-		{"key, then call", key, call, a, false, false},
+		{"no identity", none, none, file, false, 1},
+		{"same key", key, key, file, true, 1},
+		{"same path", path, path, file, true, 1},
+		{"same path, other bytes", path, path, otherFile, false, 2},
+		{"same call", call, call, file, true, 1},
+		{"same call, other bytes", call, call, otherFile, false, 2},
+		{"key, then call", key, call, file, false, 1},
 	}
 
 	for _, tt := range tests {
-		w := newWorld(t)
-		first, added, err := w.ingest(t, a, tt.first)
-		if err != nil || !added {
-			t.Fatalf("%s: first Ingest = %v, %v, want it added", tt.name, added, err)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			first, added, err := w.ingest(t, file, tt.first)
+			if err != nil || !added {
+				t.Fatalf("first Ingest: added %v, %v, want it added", added, err)
+			}
 
-		second, added, err := w.ingest(t, tt.file, tt.second)
-		if conflict := errors.Is(err, problem.Conflict); conflict != tt.conflict || err != nil && !conflict {
-			t.Errorf("%s: second Ingest: %v, want conflict %v", tt.name, err, tt.conflict)
-		}
-		if tt.conflict && !strings.Contains(err.Error(), first.SHA256) {
-			t.Errorf("%s: %q does not name %s", tt.name, err, first.SHA256)
-		}
+			second, added, err := w.ingest(t, tt.secondFile, tt.second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if added == tt.same {
+				t.Errorf("second Ingest: added %v, want %v", added, !tt.same)
+			}
+			if same := second.Sid == first.Sid; same != tt.same {
+				t.Errorf("the second upload is the first recording: %v, want %v", same, tt.same)
+			}
+			if got := len(w.keys(t)); got != tt.files {
+				t.Errorf("%d files, want %d", got, tt.files)
+			}
+		})
+	}
+}
 
-		if same := err == nil && !added && second.Sid == first.Sid; same != tt.same {
-			t.Errorf("%s: the same recording %v, want %v", tt.name, same, tt.same)
-		}
-		files := 1 // equal bytes are stored once
-		if tt.file != a && !tt.conflict {
-			files = 2
-		}
-
-		if got := len(w.keys(t)); got != files {
-			t.Errorf("%s: %d files, want %d", tt.name, got, files)
-		}
+// TestKeyOfAnotherFile shows that an idempotency key cannot be used for different bytes. The error
+// names the digest of the first file.
+func TestKeyOfAnotherFile(t *testing.T) {
+	w := newWorld(t)
+	key := recordings.Description{IdempotencyKey: "k"}
+	first, _, err := w.ingest(t, "canonical_44.wav", key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = w.ingest(t, "fmt18.wav", key)
+	if !errors.Is(err, problem.Conflict) || !strings.Contains(err.Error(), first.SHA256) {
+		t.Errorf("Ingest of another file: %v, want a conflict that names %s", err, first.SHA256)
+	}
+	if n := len(w.keys(t)); n != 1 {
+		t.Errorf("%d files, want 1", n)
 	}
 }
 
@@ -198,25 +229,27 @@ func TestIdentityEndsWithItsRecording(t *testing.T) {
 func TestParallelIngestHasOneWinner(t *testing.T) {
 	w := newWorld(t)
 	file := string(corpusFile(t, "canonical_44.wav"))
-	var wait sync.WaitGroup
+	var uploads sync.WaitGroup
 	var mu sync.Mutex
-
-	sids, winners := make(map[string]bool), 0
+	sids := make(map[string]bool)
+	winners := 0
 	for range 50 {
-		wait.Go(func() {
+		uploads.Go(func() {
 			rec, added, err := w.upload(t.Context(), file, recordings.Description{IdempotencyKey: "k"})
-			mu.Lock()
-			defer mu.Unlock()
 			if err != nil {
 				t.Errorf("Ingest: %v", err)
+				return
 			}
-			if sids[rec.Sid] = true; added {
+			mu.Lock()
+			defer mu.Unlock()
+			sids[rec.Sid] = true
+			if added {
 				winners++
 			}
 		})
 	}
+	uploads.Wait()
 
-	wait.Wait()
 	if len(sids) != 1 || winners != 1 {
 		t.Errorf("%d recordings, %d added, want 1 and 1", len(sids), winners)
 	}
@@ -229,27 +262,31 @@ func TestIngestThatFailsLeavesNothing(t *testing.T) {
 	file := string(corpusFile(t, "speech_s16_8k.wav"))
 	w := newWorld(t, func(c *recordings.Config) { c.MaxUpload = int64(len(file)) })
 	const nobody = "7f2c3a52-0000-4000-8000-000000000000"
+	brokenOff := io.MultiReader(strings.NewReader(file[:5000]), iotest.ErrReader(io.ErrUnexpectedEOF))
+	none := recordings.Description{}
+	badTrack := recordings.Description{Metadata: recordings.Metadata{Track: "x"}}
+	badSubscriber := recordings.Description{SubscriberID: nobody}
 	tests := []struct {
-		name    string
-		project string
-		body    io.Reader
-		d       recordings.Description
-		want    problem.Kind
+		name     string
+		project  string
+		body     io.Reader
+		describe recordings.Description
+		want     problem.Kind
 	}{
-		{"broken off", w.project, io.MultiReader(strings.NewReader(file[:5000]),
-			iotest.ErrReader(io.ErrUnexpectedEOF)), recordings.Description{}, problem.Malformed},
-		{"too large", w.project, strings.NewReader(file + "x"), recordings.Description{}, problem.TooLarge},
-		{"empty", w.project, strings.NewReader(""), recordings.Description{}, problem.Invalid},
-		{"wrong description", w.project, strings.NewReader(file),
-			recordings.Description{Metadata: recordings.Metadata{Track: "x"}}, problem.Invalid},
-		{"unknown subscriber", w.project, strings.NewReader(file),
-			recordings.Description{SubscriberID: nobody}, problem.Invalid},
-		{"unknown project", nobody, strings.NewReader(file), recordings.Description{}, problem.NotFound},
+		{"broken off", w.project, brokenOff, none, problem.Malformed},
+		{"too large", w.project, strings.NewReader(file + "x"), none, problem.TooLarge},
+		{"empty", w.project, strings.NewReader(""), none, problem.Invalid},
+		{"wrong description", w.project, strings.NewReader(file), badTrack, problem.Invalid},
+		{"unknown subscriber", w.project, strings.NewReader(file), badSubscriber, problem.Invalid},
+		{"unknown project", nobody, strings.NewReader(file), none, problem.NotFound},
 	}
 
 	for _, tt := range tests {
-		_, _, err := w.Ingest(t.Context(),
-			recordings.Upload{ProjectID: tt.project, Body: tt.body, Describe: saying(tt.d)})
+		_, _, err := w.Ingest(t.Context(), recordings.Upload{
+			ProjectID: tt.project,
+			Body:      tt.body,
+			Describe:  saying(tt.describe),
+		})
 		if !errors.Is(err, tt.want) {
 			t.Errorf("%s: Ingest: %v, want %v", tt.name, err, tt.want)
 		}
@@ -258,10 +295,13 @@ func TestIngestThatFailsLeavesNothing(t *testing.T) {
 		}
 	}
 
-	all, err := w.List(t.Context(), recordings.Filter{Owner: recordings.Owner{ProjectID: w.project},
-		IncludeDeleted: true}, page.Query{Size: 10})
-	if err != nil || len(all.Items) != 0 {
-		t.Errorf("List = %d recordings, %v, want none", len(all.Items), err)
+	everything := recordings.Filter{Owner: recordings.Owner{ProjectID: w.project}, IncludeDeleted: true}
+	stored, err := w.List(t.Context(), everything, page.Query{Size: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(stored.Items); n != 0 {
+		t.Errorf("List = %d recordings, want none", n)
 	}
 	if _, _, err := w.upload(t.Context(), file, recordings.Description{}); err != nil {
 		t.Errorf("Ingest of exactly the limit: %v, want no error", err)

@@ -49,45 +49,56 @@ func (r *Recordings) MediaAuth(ctx context.Context, projectID string) (MediaAuth
 	}
 	auth, err := r.auth.Load(projectID, func() (MediaAuth, error) { return r.c.Store.MediaAuth(ctx, projectID) })
 	if errors.Is(err, problem.NotFound) {
-		err = problem.NoSuch("recording")
+		return "", problem.NoSuch("recording")
 	}
-	return auth, err
+	if err != nil {
+		return "", err
+	}
+	return auth, nil
 }
 
 // Sign creates a link to a recording in format f. The link is valid for the given time, unless its
 // maker is revoked earlier; see [Owner].
-func (r *Recordings) Sign(rec Recording, f Format, lasts time.Duration, maker string) (Link, error) {
+func (r *Recordings) Sign(rec Recording, f Format, lifetime time.Duration, maker string) (Link, error) {
 	if r.c.Links == nil {
 		return Link{}, errors.New("signing link: no key is configured")
 	}
 	now := r.c.Now()
-	expires := now.Add(lasts).Truncate(time.Second)
+	expires := now.Add(lifetime).Truncate(time.Second)
 	made := ""
 	if maker != "" {
 		made = strconv.FormatInt(now.UnixMicro(), 10) + "\n" + maker
 	}
-	code, err := r.c.Links.Code(linkPurpose(rec.ProjectID), signedText(rec.Sid, f, expires.Unix(), made))
-	if made != "" {
-		code += "." + base64.RawURLEncoding.EncodeToString([]byte(made))
+	message := signedText(rec.Sid, f, expires.Unix(), made)
+	signature, err := r.c.Links.Code(linkPurpose(rec.ProjectID), message)
+	if err != nil {
+		return Link{}, err
 	}
-	return Link{expires, code}, err
+	if made != "" {
+		signature += "." + base64.RawURLEncoding.EncodeToString([]byte(made))
+	}
+	return Link{expires, signature}, nil
 }
 
 // Verify reports whether a link to a recording in format f is valid. exp and sig are the link's
 // parameters. If this node currently cannot know whether the link's maker was revoked, Verify
 // returns an error.
 func (r *Recordings) Verify(projectID, sid string, f Format, exp, sig string) (bool, error) {
-	expires, err := strconv.ParseInt(exp, 10, 64)
-	if err != nil || r.c.Links == nil || strconv.FormatInt(expires, 10) != exp || sig == "" {
+	if r.c.Links == nil || sig == "" {
 		return false, nil
 	}
-	now := r.c.Now()
-	if at := time.Unix(expires, 0); !now.Before(at) || at.After(now.Add(LongestLink+time.Minute)) {
+	seconds, err := strconv.ParseInt(exp, 10, 64)
+	if err != nil || strconv.FormatInt(seconds, 10) != exp {
+		return false, nil
+	}
+	now, expires := r.c.Now(), time.Unix(seconds, 0)
+	if !now.Before(expires) || expires.After(now.Add(LongestLink+time.Minute)) {
 		return false, nil
 	}
 
 	code, made := cutMaker(sig)
-	if !r.c.Links.VerifyCode(linkPurpose(projectID), signedText(sid, f, expires, made), code) {
+	message := signedText(sid, f, seconds, made)
+	if !r.c.Links.VerifyCode(linkPurpose(projectID), message, code) {
 		return false, nil
 	}
 	return r.isMakerLive(made)
@@ -113,8 +124,8 @@ func (r *Recordings) isMakerLive(made string) (bool, error) {
 	if made == "" {
 		return true, nil
 	}
-	at, maker, _ := strings.Cut(made, "\n")
-	micros, err := strconv.ParseInt(at, 10, 64)
+	created, maker, _ := strings.Cut(made, "\n")
+	micros, err := strconv.ParseInt(created, 10, 64)
 	if err != nil || r.c.CheckMaker == nil {
 		return false, nil
 	}
@@ -122,11 +133,17 @@ func (r *Recordings) isMakerLive(made string) (bool, error) {
 	if errors.Is(err, problem.Unauthenticated) {
 		return false, nil
 	}
-	return err == nil, err
+	if err != nil {
+		return false, err
+	}
+	return true, nil
 }
 
+// linkPurpose returns the purpose of the codes in links to a project's media.
 func linkPurpose(projectID string) string { return "media link " + projectID }
 
+// signedText returns the message that a link signs. made contains the maker and the time of
+// creation, or is "".
 func signedText(sid string, f Format, expires int64, made string) string {
 	text := sid + "\n" + string(f) + "\n" + strconv.FormatInt(expires, 10)
 	if made != "" {

@@ -48,19 +48,25 @@ func (r *Recordings) Announce(
 	}
 
 	rec := r.begin(projectID)
-	rec.Metadata, rec.Channels = d.Metadata.withDefaults(), max(1, d.Channels)
+	rec.Metadata = d.Metadata.withDefaults()
+	rec.Channels = max(1, d.Channels)
 	rec.Callback = d.Callback.withDefaults()
 	return r.addLive(ctx, rec, subscribers)
 }
 
+// addLive adds a recording that is in progress and waits for its media.
 func (r *Recordings) addLive(
 	ctx context.Context, rec Recording, subscribers []string,
 ) (kept Recording, added bool, err error) {
-	rec.Status, rec.Waits = InProgress, rec.Created.Add(r.c.Wait)
+	rec.Status = InProgress
+	rec.Waits = rec.Created.Add(r.c.Wait)
 	if rec.StartTime.IsZero() {
 		rec.StartTime = rec.Created.Truncate(time.Second)
 	}
-	return r.c.Store.AddRecording(ctx, rec, Arrival{Identity: liveIdentity(rec.Metadata), SubscriberIDs: subscribers})
+	return r.c.Store.AddRecording(ctx, rec, Arrival{
+		Identity:      liveIdentity(rec.Metadata),
+		SubscriberIDs: subscribers,
+	})
 }
 
 // liveIdentity returns the identity of a recording in progress. Each track of a call can have only
@@ -80,28 +86,29 @@ type Start struct {
 	Callback Callback
 }
 
+// checkStart returns an error that lists all faults of the parameters.
 func (r *Recordings) checkStart(s Start) error {
-	errs := []error{
+	return errors.Join(
 		checkMember("RecordingChannels", s.Channels, []string{"mono", "dual"}),
 		checkMember("RecordingTrack", s.Track, Tracks),
 		withCode(CodeBadTrim, checkMember("Trim", s.Trim, Trims)),
 		r.checkCallback(s.Callback),
-	}
-	return errors.Join(errs...)
+	)
 }
 
 // fit applies the parameters to the known facts about a call that this deployment carries.
 func (s *Start) fit(call *Description) error {
-	only, mono := call.Track, call.Channels == 1
-	switch {
-	case only != "" && s.Track != "" && s.Track != only:
-		return problem.BadParam("RecordingTrack", "RecordingTrack must be %s here", only)
-	case mono && s.Channels == "dual":
+	onlyTrack, isMono := call.Track, call.Channels == 1
+	if onlyTrack != "" && s.Track != "" && s.Track != onlyTrack {
+		return problem.BadParam("RecordingTrack", "RecordingTrack must be %s here", onlyTrack)
+	}
+	if isMono && s.Channels == "dual" {
 		return problem.BadParam("RecordingChannels", "RecordingChannels must be mono here")
-	case !mono && s.Channels == "":
+	}
+	if !isMono && s.Channels == "" {
 		s.Channels = "dual" // both sides are recorded, and can be mixed on request
 	}
-	if only == "" {
+	if onlyTrack == "" {
 		call.Track = s.Track
 	}
 	return nil
@@ -146,12 +153,11 @@ func (r *Recordings) start(ctx context.Context, projectID string, of Metadata, s
 		return Recording{}, err
 	}
 	if carried {
-		err = s.fit(&call)
+		if err := s.fit(&call); err != nil {
+			return Recording{}, err
+		}
 	} else {
 		call.Track = s.Track
-	}
-	if err != nil {
-		return Recording{}, err
 	}
 
 	subscribers, err := r.subscribers(ctx, projectID, call)
@@ -164,12 +170,13 @@ func (r *Recordings) start(ctx context.Context, projectID string, of Metadata, s
 	s.apply(&rec)
 
 	kept, added, err := r.addLive(ctx, rec, subscribers)
-	switch {
-	case err != nil:
+	if err != nil {
 		return Recording{}, err
-	case added && carried:
+	}
+	if added && carried {
 		return kept, r.mustFollow(ctx, kept)
-	case added:
+	}
+	if added {
 		return kept, nil
 	}
 
@@ -187,6 +194,7 @@ func (r *Recordings) start(ctx context.Context, projectID string, of Metadata, s
 	return kept, r.follow(ctx, kept)
 }
 
+// apply sets the parameters of a recording.
 func (s Start) apply(rec *Recording) {
 	rec.Channels = 1
 	if s.Channels == "dual" {
@@ -201,13 +209,12 @@ func (s Start) apply(rec *Recording) {
 // Move pauses, resumes or stops a recording that is waiting for its media. A stopped recording
 // cannot be resumed.
 func (r *Recordings) Move(ctx context.Context, rec Recording, to Status, pauseBehavior string) (Recording, error) {
-	moves := []Status{Paused, InProgress, Stopped}
-	var errs []error
-	if !slices.Contains(moves, to) {
-		errs = append(errs, problem.BadParam("Status", "Status must be one of paused, in-progress, stopped"))
+	var badStatus error
+	if !slices.Contains([]Status{Paused, InProgress, Stopped}, to) {
+		badStatus = problem.BadParam("Status", "Status must be one of paused, in-progress, stopped")
 	}
-	errs = append(errs, checkMember("PauseBehavior", pauseBehavior, PauseBehaviors))
-	if err := errors.Join(errs...); err != nil {
+	badPause := checkMember("PauseBehavior", pauseBehavior, PauseBehaviors)
+	if err := errors.Join(badStatus, badPause); err != nil {
 		return Recording{}, err
 	}
 
@@ -252,10 +259,14 @@ func (r *Recordings) change(ctx context.Context, rec Recording, change func(*Rec
 		}
 
 		err := r.c.Store.UpdateRecording(ctx, rec, identity, old)
-		if !errors.Is(err, problem.Conflict) {
-			return rec, err
+		if err == nil {
+			return rec, nil
 		}
-		if rec, err = r.c.Store.FindRecording(ctx, Owner{ProjectID: rec.ProjectID}, rec.Sid); err != nil {
+		if !errors.Is(err, problem.Conflict) {
+			return Recording{}, err
+		}
+		rec, err = r.c.Store.FindRecording(ctx, Owner{ProjectID: rec.ProjectID}, rec.Sid)
+		if err != nil {
 			return Recording{}, err
 		}
 	}

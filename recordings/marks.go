@@ -35,11 +35,11 @@ type MarkInput struct {
 // Check returns problem.Invalid if the input has an invalid tag or reason.
 func (in MarkInput) Check() error {
 	var errs []error
-	all := slices.Concat(in.Tag, in.Untag)
+	tags := slices.Concat(in.Tag, in.Untag)
 	if in.Tags != nil {
-		all = append(all, *in.Tags...)
+		tags = append(tags, *in.Tags...)
 	}
-	for _, tag := range all {
+	for _, tag := range tags {
 		errs = append(errs, CheckTag("tags", tag))
 	}
 	if in.Hold != nil {
@@ -51,11 +51,13 @@ func (in MarkInput) Check() error {
 // CheckTag returns a problem that names param unless tag is valid. A tag has 1 to 64 lowercase
 // letters, digits, and characters in "-_.:".
 func CheckTag(param, tag string) error {
-	valid := func(c rune) bool {
-		return unicode.IsDigit(c) || unicode.IsLetter(c) && unicode.ToLower(c) == c || strings.ContainsRune("-_.:", c)
+	forbidden := func(c rune) bool {
+		lower := unicode.IsLetter(c) && unicode.ToLower(c) == c
+		return !lower && !unicode.IsDigit(c) && !strings.ContainsRune("-_.:", c)
 	}
-	if tag == "" || !utf8.ValidString(tag) || utf8.RuneCountInString(tag) > maxTag ||
-		strings.ContainsFunc(tag, func(c rune) bool { return !valid(c) }) {
+	length := utf8.RuneCountInString(tag)
+	validLength := length >= 1 && length <= maxTag
+	if !validLength || !utf8.ValidString(tag) || strings.ContainsFunc(tag, forbidden) {
 		return problem.BadParam(param,
 			"a tag must be 1 to %d lowercase letters, digits, or characters in “-_.:”", maxTag)
 	}
@@ -72,9 +74,10 @@ func CheckTags(tags []string) error {
 	return MarkInput{Tags: &tags}.apply(&Marks{})
 }
 
+// checkReason returns a problem unless reason is one line, and not too long.
 func checkReason(reason string) error {
-	if !utf8.ValidString(reason) || utf8.RuneCountInString(reason) > maxReason ||
-		strings.ContainsFunc(reason, unicode.IsControl) {
+	tooLong := utf8.RuneCountInString(reason) > maxReason
+	if tooLong || !utf8.ValidString(reason) || strings.ContainsFunc(reason, unicode.IsControl) {
 		return problem.BadParam("hold", "the reason of a hold must be at most %d characters in one line", maxReason)
 	}
 	return nil

@@ -45,34 +45,42 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 	defer func() { // after a panic, only the levels are lost
 		<-turns
 		if fault := recover(); fault != nil {
-			r.c.Log.Error("measuring a recording", "sha256", rec.SHA256, "panic", fmt.Sprint(fault),
-				"stack", string(debug.Stack()))
-			rec.Levels, parts = nil, nil
+			r.c.Log.Error("measuring a recording", "sha256", rec.SHA256,
+				"panic", fmt.Sprint(fault), "stack", string(debug.Stack()))
+			parts = nil
 		}
 	}()
 
-	samples, err := audio.Open(f, facts, nil)
-	if errors.Is(err, wav.ErrCodec) {
-		return nil
-	}
-	if err == nil && audio.IsSlow(facts) && facts.Duration() > maxSlow {
-		return indexOf(samples)
-	}
-
-	var found levels.Facts
-	var outline levels.Outline
-	if err == nil {
-		found, outline, err = levels.Measure(samples)
-	}
+	measured, parts, err := measureAudio(f, facts)
 	if err != nil {
 		r.c.Log.Error("measuring a recording", "sha256", rec.SHA256, "error", err)
 		return nil
 	}
-
-	rec.Levels = &found
-	parts = indexOf(samples)
-	parts[peaksPart] = outline.Marshal()
+	rec.Levels = measured
 	return parts
+}
+
+// measureAudio returns the levels of a file, or nil if the file cannot be converted or would take
+// too long to measure. It also returns the parts to store with the file.
+func measureAudio(f io.ReaderAt, facts wav.Facts) (*levels.Facts, map[string][]byte, error) {
+	samples, err := audio.Open(f, facts, nil)
+	if errors.Is(err, wav.ErrCodec) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if audio.IsSlow(facts) && facts.Duration() > maxSlow {
+		return nil, indexOf(samples), nil
+	}
+
+	measured, outline, err := levels.Measure(samples)
+	if err != nil {
+		return nil, nil, err
+	}
+	parts := indexOf(samples)
+	parts[peaksPart] = outline.Marshal()
+	return &measured, parts, nil
 }
 
 // indexOf returns the index of a recording's audio as a part. Without an index, it returns no

@@ -3,12 +3,12 @@ package recordings_test
 import (
 	"errors"
 	"math"
-	"reflect"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/selvage/selvage/internal/page"
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/recordings/levels"
@@ -26,35 +26,63 @@ func TestIngestMeasures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := found.Levels; l == nil || !reflect.DeepEqual(l, rec.Levels) || l.Peak == nil ||
-		*l.Peak != -3.23 || len(l.Talk) != 2 || l.Talk[0] <= l.Talk[1] {
-		t.Errorf("the row has the levels %+v, the upload %+v, want the same, with a peak of -3.23",
-			found.Levels, rec.Levels)
+	if diff := cmp.Diff(rec.Levels, found.Levels); diff != "" {
+		t.Errorf("the stored levels differ from those of the upload (-upload +stored):\n%s", diff)
+	}
+	measured := found.Levels
+	if measured == nil || measured.Peak == nil || len(measured.Talk) != 2 {
+		t.Fatalf("levels %+v, want a peak and the talk time of two legs", measured)
+	}
+	if *measured.Peak != -3.23 {
+		t.Errorf("peak %v, want -3.23", *measured.Peak)
+	}
+	if measured.Talk[0] <= measured.Talk[1] {
+		t.Errorf("talk times %v, want the first leg to talk more", measured.Talk)
+	}
+}
+
+func TestOutline(t *testing.T) {
+	w := newWorld(t)
+	rec, _, err := w.ingest(t, "speech_stereo_8k.wav", recordings.Description{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outline := w.outline(t, rec.Sid)
+	if outline.Channels != 2 || outline.PerPixel != 400 {
+		t.Errorf("%d channels with %d frames per pixel, want 2 with 400", outline.Channels, outline.PerPixel)
+	}
+	if want := int(rec.Frames+399) / 400; outline.Length() != want {
+		t.Errorf("%d pixels, want %d", outline.Length(), want)
 	}
 
-	got, outline, err := w.Outline(t.Context(), owner, rec.Sid)
-	if err != nil || got.Sid != rec.Sid || outline.Channels != 2 || outline.PerPixel != 400 ||
-		outline.Length() != int(rec.Frames+399)/400 {
-		t.Errorf("Outline = %d channels, %d pixels of %d, %v, want 2 and 400", outline.Channels, outline.Length(),
-			outline.PerPixel, err)
-	}
-
-	if _, _, err := w.Outline(
-		t.Context(), recordings.Owner{ProjectID: w.addProject(t)}, rec.Sid,
-	); !errors.Is(err, problem.NotFound) {
+	stranger := recordings.Owner{ProjectID: w.addProject(t)}
+	if _, _, err := w.Outline(t.Context(), stranger, rec.Sid); !errors.Is(err, problem.NotFound) {
 		t.Errorf("Outline of another project's recording: %v, want NotFound", err)
 	}
 
 	if err := w.Delete(t.Context(), w.project, rec.Sid); err != nil {
 		t.Fatal(err)
 	}
+	owner := recordings.Owner{ProjectID: w.project}
 	if _, _, err := w.Outline(t.Context(), owner, rec.Sid); !errors.Is(err, problem.NotFound) {
 		t.Errorf("Outline of a deleted recording: %v, want NotFound", err)
 	}
-
 	if left := w.mediaFiles(t); len(left) != 0 {
 		t.Errorf("remaining files: %q, want none", left)
 	}
+}
+
+// outline returns the outline of a recording of the project.
+func (w *world) outline(t *testing.T, sid string) levels.Outline {
+	t.Helper()
+	rec, outline, err := w.Outline(t.Context(), recordings.Owner{ProjectID: w.project}, sid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec.Sid != sid {
+		t.Errorf("Outline of %s returns the recording %s", sid, rec.Sid)
+	}
+	return outline
 }
 
 // TestOpusIsMeasured shows that Opus has levels and an outline, and that silence in it is absent.
@@ -67,10 +95,12 @@ func TestOpusIsMeasured(t *testing.T) {
 	if rec.Status != recordings.Completed || rec.Levels == nil || rec.Levels.Loudness == nil {
 		t.Fatalf("got %s with the levels %+v, want completed with a loudness", rec.Status, rec.Levels)
 	}
-	got, outline, err := w.Outline(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid)
-	if err != nil || outline.Channels != 1 || outline.Length() != int(got.Frames+2399)/2400 {
-		t.Errorf("Outline = %d channels, %d pixels of %d, %v, want 1 and 2400", outline.Channels, outline.Length(),
-			outline.PerPixel, err)
+	outline := w.outline(t, rec.Sid)
+	if outline.Channels != 1 {
+		t.Errorf("the outline has %d channels, want 1", outline.Channels)
+	}
+	if want := int(rec.Frames+2399) / 2400; outline.Length() != want {
+		t.Errorf("the outline has %d pixels, want %d", outline.Length(), want)
 	}
 }
 
@@ -85,18 +115,28 @@ func TestMP3IsMeasured(t *testing.T) {
 
 	for name, lost := range map[string]float64{"speech_cbr32.mp3": 0.45, "speech_vbr_notag.mp3": 0} {
 		rec, _, err := w.ingest(t, name, recordings.Description{})
-		if err != nil || rec.Status != recordings.Completed || rec.Levels == nil {
-			t.Fatalf("%s: %s with the levels %+v, %v, want completed with levels", name, rec.Status, rec.Levels, err)
+		if err != nil {
+			t.Fatal(err)
 		}
-		got, want := rec.Levels, wave.Levels
-		if math.Abs(*got.RMS+lost-*want.RMS) > 0.2 || math.Abs(*got.Loudness+lost-*want.Loudness) > 0.2 ||
-			math.Abs(*got.Peak-*want.Peak) > 1 || math.Abs(got.Talk[0]-want.Talk[0]) > 0.3 {
-			t.Errorf("%s has RMS %v, %v LUFS, peak %v and talk %v, want about %v, %v, %v and %v", name, *got.RMS,
-				*got.Loudness, *got.Peak, got.Talk, *want.RMS, *want.Loudness, *want.Peak, want.Talk)
+		if rec.Status != recordings.Completed || rec.Levels == nil {
+			t.Fatalf("%s: %s with the levels %+v, want completed with levels", name, rec.Status, rec.Levels)
 		}
-		if _, outline, err := w.Outline(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid); err != nil ||
-			outline.Length() != int(rec.Frames+399)/400 {
-			t.Errorf("Outline of %s = %d pixels, %v, want one per 400 frames", name, outline.Length(), err)
+		mp3, wav := rec.Levels, wave.Levels
+		for _, level := range []struct {
+			name              string
+			got, want, within float64
+		}{
+			{"RMS", *mp3.RMS, *wav.RMS - lost, 0.2},
+			{"loudness", *mp3.Loudness, *wav.Loudness - lost, 0.2},
+			{"peak", *mp3.Peak, *wav.Peak, 1},
+			{"talk time", mp3.Talk[0], wav.Talk[0], 0.3},
+		} {
+			if math.Abs(level.got-level.want) > level.within {
+				t.Errorf("%s: %s %v, want %v within %v", name, level.name, level.got, level.want, level.within)
+			}
+		}
+		if got, want := w.outline(t, rec.Sid).Length(), int(rec.Frames+399)/400; got != want {
+			t.Errorf("%s: the outline has %d pixels, want %d", name, got, want)
 		}
 	}
 }
@@ -107,8 +147,14 @@ func TestLengthInTagIsCorrected(t *testing.T) {
 	file := mp3test.Lying(int(5 * time.Minute / mp3test.FrameLength))
 	w := newWorld(t)
 	rec, _, err := w.upload(t.Context(), string(file), recordings.Description{})
-	if err != nil || rec.Seconds() != 300 || len(rec.Repairs) != 1 {
-		t.Errorf("an MP3 of 300 s that claims one frame has %d s, the repairs %q, %v", rec.Seconds(), rec.Repairs, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec.Seconds() != 300 {
+		t.Errorf("an MP3 that claims one frame has %d s, want 300", rec.Seconds())
+	}
+	if len(rec.Repairs) != 1 {
+		t.Errorf("repairs %q, want one", rec.Repairs)
 	}
 }
 
@@ -118,8 +164,12 @@ func TestOpusDelaysNoOthers(t *testing.T) {
 	w := newWorld(t)
 	end := w.DecodeAll()
 	defer end()
-	if rec, _, err := w.ingest(t, "speech_stereo_8k.wav", recordings.Description{}); err != nil || rec.Levels == nil {
-		t.Errorf("while Opus is measured, a WAV has the levels %+v, %v, want some", rec.Levels, err)
+	rec, _, err := w.ingest(t, "speech_stereo_8k.wav", recordings.Description{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec.Levels == nil {
+		t.Error("while Opus is measured, a WAV has no levels, want some")
 	}
 }
 
@@ -130,10 +180,12 @@ func TestOutlineOfNoAudio(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := w.Outline(
-		t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid,
-	); rec.Levels != nil || !errors.Is(err, problem.NotAcceptable) {
-		t.Errorf("levels %v, Outline: %v, want none and NotAcceptable", rec.Levels, err)
+	if rec.Levels != nil {
+		t.Errorf("levels %+v, want none", rec.Levels)
+	}
+	owner := recordings.Owner{ProjectID: w.project}
+	if _, _, err := w.Outline(t.Context(), owner, rec.Sid); !errors.Is(err, problem.NotAcceptable) {
+		t.Errorf("Outline: %v, want NotAcceptable", err)
 	}
 }
 
@@ -143,13 +195,17 @@ func TestSilenceIsAbsent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rec.Status != recordings.Absent || rec.ErrorCode != recordings.NoAudio || rec.Seconds() != 3 ||
-		!slices.Equal(rec.Levels.Flags.Names(), []string{"silent"}) {
-		t.Errorf("got %s, error %s, %d s, %+v, want absent and silent, 3 s", rec.Status, rec.ErrorCode,
-			rec.Seconds(), rec.Levels)
+	if rec.Status != recordings.Absent || rec.ErrorCode != recordings.NoAudio {
+		t.Errorf("status %s with the error %s, want absent and no audio", rec.Status, rec.ErrorCode)
+	}
+	if rec.Seconds() != 3 {
+		t.Errorf("%d s, want 3", rec.Seconds())
+	}
+	if flags := rec.Levels.Flags.Names(); !slices.Equal(flags, []string{"silent"}) {
+		t.Errorf("flags %q, want only silent", flags)
 	}
 	if got := w.read(t, rec.Sid); int64(len(got)) != rec.Bytes {
-		t.Errorf("%d bytes of the silence are stored, of %d", len(got), rec.Bytes)
+		t.Errorf("%d bytes of the silence are stored, want %d", len(got), rec.Bytes)
 	}
 }
 
@@ -162,10 +218,8 @@ func TestListByFlag(t *testing.T) {
 		}
 	}
 	for flag, want := range map[levels.Flags]int{0: 4, levels.Silent: 1, levels.Clipped: 1, levels.OneWay: 0} {
-		found, err := w.List(t.Context(),
-			recordings.Filter{Owner: recordings.Owner{ProjectID: w.project}, Flag: flag}, page.Query{Size: 10})
-		if err != nil || len(found.Items) != want {
-			t.Errorf("List of flag %v = %d recordings, %v, want %d", flag.Names(), len(found.Items), err, want)
+		if got := len(w.list(t, recordings.Filter{Flag: flag})); got != want {
+			t.Errorf("%d recordings have the flag %v, want %d", got, flag.Names(), want)
 		}
 	}
 }

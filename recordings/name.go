@@ -17,11 +17,11 @@ const (
 )
 
 // Words splits text into the words that a search compares: letters and digits in lowercase.
-func Words(text string) (all []string) {
+func Words(text string) (words []string) {
 	for _, word := range split(text) {
-		all = append(all, lowerWord(word))
+		words = append(words, lowerWord(word))
 	}
-	return all
+	return words
 }
 
 // split splits text at all characters that are neither letters, digits nor accents.
@@ -50,7 +50,7 @@ func cut(text string, n int) string {
 // Words returns the words by which a recording is found. They come from its file name, its
 // conference, and its parties, except for numbers, which are found by their digits. A capital
 // letter inside a word begins another word, so that "review" also finds "MonthlyReview".
-func (m Metadata) Words() (all []string) {
+func (m Metadata) Words() (words []string) {
 	texts := []string{m.Name, m.ConferenceSid}
 	for _, party := range []string{m.From, m.To} {
 		if Digits(party) == "" {
@@ -60,28 +60,29 @@ func (m Metadata) Words() (all []string) {
 
 	for _, text := range texts {
 		for _, word := range split(text) {
-			for _, w := range withInner(word) {
-				if w = lowerWord(w); !slices.Contains(all, w) && len(all) < maxWords {
-					all = append(all, w)
+			for _, part := range withInner(word) {
+				lower := lowerWord(part)
+				if len(words) < maxWords && !slices.Contains(words, lower) {
+					words = append(words, lower)
 				}
 			}
 		}
 	}
-	return all
+	return words
 }
 
 // withInner returns a word, and each part that begins with a capital letter after a lowercase
 // letter.
 func withInner(word string) []string {
-	all := []string{word}
-	small := false
+	words := []string{word}
+	afterLower := false
 	for i, r := range word {
-		if small && unicode.IsUpper(r) {
-			all = append(all, word[i:])
+		if afterLower && unicode.IsUpper(r) {
+			words = append(words, word[i:])
 		}
-		small = unicode.IsLower(r)
+		afterLower = unicode.IsLower(r)
 	}
-	return all
+	return words
 }
 
 // fileName returns the last element of the path of a file, without characters that cannot be

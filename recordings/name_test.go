@@ -28,10 +28,17 @@ func TestNameWords(t *testing.T) {
 	}
 
 	long := strings.Repeat("é", 50)
-	if got := (Metadata{Name: long}).Words(); len(got) != 1 || !slices.Equal(got, Words(long)) ||
-		len(got[0]) > maxWordBytes {
-		t.Errorf("a long word becomes %q, and in a search %q", got, Words(long))
+	stored := (Metadata{Name: long}).Words()
+	if len(stored) != 1 {
+		t.Fatalf("a long word becomes %q, want one word", stored)
 	}
+	if n := len(stored[0]); n > maxWordBytes {
+		t.Errorf("a long word becomes one of %d bytes, want at most %d", n, maxWordBytes)
+	}
+	if searched := Words(long); !slices.Equal(searched, stored) {
+		t.Errorf("a search for a long word looks for %q, want %q", searched, stored)
+	}
+
 	letters := strings.Join(strings.Split("abcdefghijklmnopqrstuvwxyz0123456789", ""), " ")
 	if n := len((Metadata{Name: letters}).Words()); n != maxWords {
 		t.Errorf("36 words become %d, want %d", n, maxWords)
@@ -41,8 +48,13 @@ func TestNameWords(t *testing.T) {
 // TestFileName shows the names that are stored for paths.
 func TestFileName(t *testing.T) {
 	for path, want := range map[string]string{
-		"": "", "call.wav": "call.wav", "/var/spool/a b.wav": "a b.wav", `C:\calls\one.wav`: "one.wav", "dir/": "",
-		"a\x00\n\xffb.wav": "ab.wav", strings.Repeat("é", 200): strings.Repeat("é", 127),
+		"":                       "",
+		"call.wav":               "call.wav",
+		"/var/spool/a b.wav":     "a b.wav",
+		`C:\calls\one.wav`:       "one.wav",
+		"dir/":                   "",
+		"a\x00\n\xffb.wav":       "ab.wav",
+		strings.Repeat("é", 200): strings.Repeat("é", 127),
 	} {
 		if got := fileName(path); got != want {
 			t.Errorf("fileName(%q) = %q, want %q", path, got, want)

@@ -1,6 +1,9 @@
 package recordings
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // maxDigits is the maximum number of digits of a telephone number. E.164 numbers have at most 15
 // digits, and dial plans put some more in front.
@@ -44,8 +47,9 @@ func bareNumber(party string) string {
 
 	lower, _, _ = strings.Cut(lower, ";") // parameters of a URI
 	for _, extension := range []string{"ext", "x"} {
-		if number, after, ok := strings.Cut(lower, extension); ok && number != "" &&
-			strings.Trim(after, " .:0123456789") == "" {
+		number, after, ok := strings.Cut(lower, extension)
+		onlyDigits := strings.Trim(after, " .:0123456789") == ""
+		if ok && number != "" && onlyDigits {
 			lower = number
 		}
 	}
@@ -71,9 +75,7 @@ func bareNumber(party string) string {
 // same end next to each other. It returns "" if party is not a number.
 func Tail(party string) string {
 	digits := []byte(Digits(party))
-	for i, j := 0, len(digits)-1; i < j; i, j = i+1, j-1 {
-		digits[i], digits[j] = digits[j], digits[i]
-	}
+	slices.Reverse(digits)
 	return string(digits)
 }
 

@@ -52,8 +52,8 @@ func TestTail(t *testing.T) {
 	if tail != "43105555141" {
 		t.Errorf("Tail = %q, want the digits in reverse", tail)
 	}
-	if got, want := recordings.NationalTails(tail), []string{"43105555", "431055551", "4310555514"}; !slices.Equal(
-		got, want) {
+	want := []string{"43105555", "431055551", "4310555514"}
+	if got := recordings.NationalTails(tail); !slices.Equal(got, want) {
 		t.Errorf("NationalTails = %q, want %q", got, want)
 	}
 	if got := recordings.NationalTails("0001"); got != nil {

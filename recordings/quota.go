@@ -69,7 +69,8 @@ func (r *Recordings) reserve(
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, life := range []time.Duration{sumLife, refusalLife} {
-		if now := r.c.Now(); u.summed.IsZero() || now.Sub(u.summed) >= life {
+		now := r.c.Now()
+		if u.summed.IsZero() || now.Sub(u.summed) >= life {
 			sum, err := r.c.Store.StoredBytes(ctx, projectID)
 			if err != nil {
 				return nothing, err
@@ -90,11 +91,15 @@ func (r *Recordings) reserve(
 // Stored returns a project's terms for uploads, and the bytes that its recordings use. Recordings
 // that share their media count once.
 func (r *Recordings) Stored(ctx context.Context, projectID string) (terms Terms, bytes int64, err error) {
-	if terms, err = r.c.Store.Terms(ctx, projectID); err != nil {
-		return terms, 0, err
+	terms, err = r.c.Store.Terms(ctx, projectID)
+	if err != nil {
+		return Terms{}, 0, err
 	}
 	bytes, err = r.c.Store.StoredBytes(ctx, projectID)
-	return terms, bytes, err
+	if err != nil {
+		return Terms{}, 0, err
+	}
+	return terms, bytes, nil
 }
 
 // used returns all bytes in use.
@@ -113,15 +118,20 @@ func (u *usedBytes) settle(reserved, added int64) {
 // body is read.
 func (r *Recordings) admit(ctx context.Context, u Upload) (Terms, error) {
 	terms, err := r.c.Store.Terms(ctx, u.ProjectID)
-	if err != nil || u.Own {
+	if err != nil {
+		return Terms{}, err
+	}
+	if u.Own {
 		terms.Quota = 0
-		return terms, err
+		return terms, nil
 	}
 	if terms.UploadRate > 0 && !u.Imported {
 		if err := r.c.CountUpload(ctx, u.ProjectID, terms.UploadRate); err != nil {
 			return Terms{}, err
 		}
 	}
-	_, err = r.reserve(ctx, u.ProjectID, terms.Quota, 0)
-	return terms, err
+	if _, err := r.reserve(ctx, u.ProjectID, terms.Quota, 0); err != nil {
+		return Terms{}, err
+	}
+	return terms, nil
 }

@@ -3,6 +3,7 @@ package recordings_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,30 +39,27 @@ func TestQuota(t *testing.T) {
 	everyMedia(t, func(t *testing.T, w *world, _ blob.Store, _ string) {
 		size := int64(len(distinct(t, 0)))
 		w.limitTo(t, 2*size+1, 0)
-		var first recordings.Recording
+		var last recordings.Recording
 		for n := range byte(2) {
 			rec, _, err := w.upload(t.Context(), distinct(t, n), recordings.Description{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			first = rec
+			last = rec
 		}
 
-		refused := func(name string) {
-			t.Helper()
-			_, _, err := w.upload(t.Context(), distinct(t, 9), recordings.Description{})
-			if p := problem.First(err); p == nil || p.Kind != problem.Forbidden || p.Code != "quota_exceeded" {
-				t.Errorf("%s: %v, want quota_exceeded", name, err)
-			}
-			w.wantUsage(t, 2*size, 2*size)
+		_, _, err := w.upload(t.Context(), distinct(t, 9), recordings.Description{})
+		if p := problem.First(err); p == nil || p.Kind != problem.Forbidden || p.Code != "quota_exceeded" {
+			t.Errorf("over the quota: %v, want Forbidden with the code quota_exceeded", err)
 		}
+		w.wantUsage(t, 2*size, 2*size)
 
-		refused("over the quota")
-		if _, added, err := w.upload(t.Context(), distinct(t, 0), recordings.Description{}); err != nil || !added {
+		_, added, err := w.upload(t.Context(), distinct(t, 0), recordings.Description{})
+		if err != nil || !added {
 			t.Errorf("an equal file: added %v, %v, want it added", added, err)
 		}
 
-		if err := w.Delete(t.Context(), w.project, first.Sid); err != nil {
+		if err := w.Delete(t.Context(), w.project, last.Sid); err != nil {
 			t.Fatal(err)
 		}
 		w.now = w.now.Add(6 * time.Second)
@@ -77,11 +75,12 @@ func TestQuotaAtOnce(t *testing.T) {
 	const fit, uploads = 3, 12
 	w.limitTo(t, fit*int64(len(distinct(t, 0))), 0)
 	var added, refused atomic.Int64
-	var all sync.WaitGroup
+	var uploading sync.WaitGroup
 	for n := range byte(uploads) {
 		file := distinct(t, n)
-		all.Go(func() {
-			switch _, _, err := w.upload(context.Background(), file, recordings.Description{}); {
+		uploading.Go(func() {
+			_, _, err := w.upload(context.Background(), file, recordings.Description{})
+			switch {
 			case err == nil:
 				added.Add(1)
 			case errors.Is(err, problem.Forbidden):
@@ -91,7 +90,7 @@ func TestQuotaAtOnce(t *testing.T) {
 			}
 		})
 	}
-	all.Wait()
+	uploading.Wait()
 
 	if added.Load() != fit || refused.Load() != uploads-fit {
 		t.Errorf("%d were stored and %d refused, want %d and %d", added.Load(), refused.Load(), fit, uploads-fit)
@@ -106,8 +105,12 @@ func TestQuotaAtOnce(t *testing.T) {
 func TestFullQuota(t *testing.T) {
 	w := newWorld(t)
 	w.limitTo(t, 1, 0)
-	own := recordings.Upload{ProjectID: w.project, Body: strings.NewReader(distinct(t, 0)), Own: true,
-		Describe: saying(recordings.Description{})}
+	own := recordings.Upload{
+		ProjectID: w.project,
+		Body:      strings.NewReader(distinct(t, 0)),
+		Own:       true,
+		Describe:  saying(recordings.Description{}),
+	}
 	if _, added, err := w.Ingest(t.Context(), own); err != nil || !added {
 		t.Fatalf("a call of this deployment: added %v, %v, want it added", added, err)
 	}
@@ -126,8 +129,11 @@ func TestRepeatAtFullQuota(t *testing.T) {
 	}
 
 	again, added, err := w.upload(t.Context(), distinct(t, 0), about)
-	if err != nil || added || again.Sid != first.Sid {
-		t.Errorf("the same upload again: %s, added %v, %v, want %s", again.Sid, added, err, first.Sid)
+	if err != nil || added {
+		t.Fatalf("the same upload again: added %v, %v, want it not added", added, err)
+	}
+	if again.Sid != first.Sid {
+		t.Errorf("the same upload again has the Sid %s, want %s", again.Sid, first.Sid)
 	}
 
 	_, _, err = w.upload(t.Context(), distinct(t, 1), recordings.Description{})
@@ -140,11 +146,16 @@ func TestRepeatAtFullQuota(t *testing.T) {
 func (w *world) wantUnread(t *testing.T, want problem.Kind) {
 	t.Helper()
 	body := strings.NewReader(distinct(t, 1))
-	_, _, err := w.Ingest(t.Context(), recordings.Upload{ProjectID: w.project, Body: body,
-		Describe: saying(recordings.Description{})})
-	if !errors.Is(err, want) || body.Len() != int(body.Size()) {
-		t.Errorf("Ingest = %v, with %d bytes of %d left, want %v before the body is read", err, body.Len(),
-			body.Size(), want)
+	_, _, err := w.Ingest(t.Context(), recordings.Upload{
+		ProjectID: w.project,
+		Body:      body,
+		Describe:  saying(recordings.Description{}),
+	})
+	if !errors.Is(err, want) {
+		t.Errorf("Ingest: %v, want %v", err, want)
+	}
+	if read := int(body.Size()) - body.Len(); read != 0 {
+		t.Errorf("Ingest read %d bytes of the body, want 0", read)
 	}
 }
 
@@ -155,14 +166,18 @@ func TestUploadRate(t *testing.T) {
 	tooMany := problem.New(problem.RateLimited, "rate_limit_exceeded", "too many requests")
 	w := newWorld(t, func(c *recordings.Config) {
 		c.CountUpload = func(_ context.Context, projectID string, perMinute int64) error {
-			if counted = append(counted, projectID); int64(len(counted)) > perMinute {
+			counted = append(counted, projectID)
+			if int64(len(counted)) > perMinute {
 				return tooMany
 			}
 			return nil
 		}
 	})
-	if _, _, err := w.upload(t.Context(), distinct(t, 0), recordings.Description{}); err != nil || counted != nil {
-		t.Fatalf("without a rate: %v, counted %v", err, counted)
+	if _, _, err := w.upload(t.Context(), distinct(t, 0), recordings.Description{}); err != nil {
+		t.Fatal(err)
+	}
+	if len(counted) != 0 {
+		t.Fatalf("without a rate, uploads of %q are counted, want none", counted)
 	}
 
 	w.limitTo(t, 0, 1)
@@ -170,15 +185,20 @@ func TestUploadRate(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.wantUnread(t, problem.RateLimited)
-	if len(counted) != 2 || counted[0] != w.project {
-		t.Errorf("counted %v, want two of %s", counted, w.project)
+	if want := []string{w.project, w.project}; !slices.Equal(counted, want) {
+		t.Errorf("uploads of %q are counted, want %q", counted, want)
 	}
 
 	_, _, err := w.Ingest(t.Context(), recordings.Upload{
-		ProjectID: w.project, Body: strings.NewReader(distinct(t, 1)), Imported: true,
-		Describe: saying(recordings.Description{}),
+		ProjectID: w.project,
+		Body:      strings.NewReader(distinct(t, 1)),
+		Imported:  true,
+		Describe:  saying(recordings.Description{}),
 	})
-	if err != nil || len(counted) != 2 {
-		t.Errorf("an import by an operator = %v, counted %v, want no rate for it", err, counted)
+	if err != nil {
+		t.Errorf("an import by an operator: %v, want no error", err)
+	}
+	if len(counted) != 2 {
+		t.Errorf("%d uploads are counted after an import, want 2", len(counted))
 	}
 }

@@ -72,9 +72,8 @@ type Metadata struct {
 
 // Duration returns the length of the audio.
 func (r Recording) Duration() time.Duration {
-	var f wav.Facts
-	f.SampleRate, f.Frames = r.SampleRate, r.Frames
-	return f.Duration()
+	facts := wav.Facts{Format: wav.Format{SampleRate: r.SampleRate}, Frames: r.Frames}
+	return facts.Duration()
 }
 
 // Seconds returns the duration rounded to whole seconds. If the recording has any audio, it is at

@@ -64,11 +64,12 @@ func (r *Recordings) Render(ctx context.Context, o Owner, sid string, w Wanted) 
 
 	// The original and an MP3 with all its channels need no conversion.
 	n.Type, n.Ext = container(rec.Codec)
-	switch {
-	case w.Format == Original:
+	if w.Format == Original {
 		n.original()
 		return n, nil
-	case w.Format == MP3 && rec.Codec == "mp3" && w.Leg == 0 && (w.Channels == 0 || w.Channels == rec.Channels):
+	}
+	allChannels := w.Leg == 0 && (w.Channels == 0 || w.Channels == rec.Channels)
+	if w.Format == MP3 && rec.Codec == "mp3" && allChannels {
 		return n, nil
 	}
 
@@ -114,9 +115,10 @@ func (r *Recordings) convert(ctx context.Context, n *Rendition, w Wanted) error 
 		return notConverted(rec, w.Format, err)
 	}
 
-	mixed := w.Channels == 1 && rec.Channels > 1 || w.Format == MP3 && w.Leg == 0 &&
-		rec.Channels > 2 // Layer III has at most two channels
-	if w.Format == WAV && facts.Plain() && !mixed && (w.Leg == 0 || rec.Channels == 1) {
+	oneLeg := w.Leg > 0 && rec.Channels > 1
+	tooMany := w.Format == MP3 && w.Leg == 0 && rec.Channels > 2 // Layer III has at most two channels
+	mixed := tooMany || w.Channels == 1 && rec.Channels > 1
+	if w.Format == WAV && facts.Plain() && !mixed && !oneLeg {
 		n.Type, n.Ext = "audio/x-wav", ".wav"
 		return nil
 	}
@@ -125,19 +127,23 @@ func (r *Recordings) convert(ctx context.Context, n *Rendition, w Wanted) error 
 	if err != nil {
 		return notConverted(rec, w.Format, err)
 	}
-	n.Whole, n.Encoded = false, audio.IsSlow(facts)
+	n.Whole = false
+	n.Encoded = audio.IsSlow(facts)
 	n.Tag += "-pcm" + viewVersion
 	if version := audio.Version(facts.Codec); version != "" {
 		n.Tag += "-" + version
 	}
 	if mixed {
-		source, n.Tag = wav.Mix(source), n.Tag+"-mix"
-	} else if w.Leg > 0 && rec.Channels > 1 {
-		source, n.Tag = wav.Leg(source, w.Leg), fmt.Sprint(n.Tag, "-leg", w.Leg)
+		source = wav.Mix(source)
+		n.Tag += "-mix"
+	} else if oneLeg {
+		source = wav.Leg(source, w.Leg)
+		n.Tag += fmt.Sprint("-leg", w.Leg)
 	}
 
 	if w.Format == WAV {
-		n.Content, n.Type, n.Ext = wav.NewView(source), "audio/x-wav", ".wav"
+		n.Content = wav.NewView(source)
+		n.Type, n.Ext = "audio/x-wav", ".wav"
 		return nil
 	}
 
@@ -145,7 +151,8 @@ func (r *Recordings) convert(ctx context.Context, n *Rendition, w Wanted) error 
 	if err != nil {
 		return notConverted(rec, w.Format, err)
 	}
-	n.Content, n.Encoded = stream, true
+	n.Content = stream
+	n.Encoded = true
 	n.Type, n.Ext = "audio/mpeg", ".mp3"
 	n.Tag += "-mp3-" + mp3.Version
 	return nil

@@ -36,6 +36,7 @@ type Rule struct {
 	Created      time.Time
 }
 
+// check returns an error that lists all faults of a rule.
 func (u Rule) check() error {
 	var errs []error
 	if u.Tag != "" {
@@ -125,8 +126,12 @@ func (r Retention) Add(ctx context.Context, u Rule) (Rule, error) {
 	if err != nil {
 		return Rule{}, err
 	}
-	u.ID, u.Created = id.String(), r.c.Now().Truncate(time.Microsecond)
-	return u, r.Import(ctx, u, false)
+	u.ID = id.String()
+	u.Created = r.c.Now().Truncate(time.Microsecond)
+	if err := r.Import(ctx, u, false); err != nil {
+		return Rule{}, err
+	}
+	return u, nil
 }
 
 // Import adds a retention rule with its id and time of creation. If dry is set, Import only checks
@@ -200,7 +205,8 @@ func (r Retention) Preview(ctx context.Context, projectID string, more *Rule) (s
 	}
 
 	err = r.eachExpired(ctx, projectID, rules, func(k Kept) error {
-		sum.Recordings, sum.Bytes = sum.Recordings+1, sum.Bytes+k.Bytes
+		sum.Recordings++
+		sum.Bytes += k.Bytes
 		return nil
 	})
 	return sum, err
@@ -209,24 +215,26 @@ func (r Retention) Preview(ctx context.Context, projectID string, more *Rule) (s
 // Apply deletes the recordings of all projects whose time has expired. If a recording changes in
 // the meantime, Apply leaves it to the next run.
 func (r Retention) Apply(ctx context.Context) error {
-	all, err := r.c.Store.ListRules(ctx, "")
+	rules, err := r.c.Store.ListRules(ctx, "")
 	if err != nil {
 		return err
 	}
 	byProject := make(map[string][]Rule)
-	for _, u := range all {
+	for _, u := range rules {
 		byProject[u.ProjectID] = append(byProject[u.ProjectID], u)
 	}
 
 	var errs []error
 	for projectID, rules := range byProject {
-		errs = append(errs, r.eachExpired(ctx, projectID, rules, func(k Kept) error {
-			err := r.remove(ctx, projectID, k.Sid, Removal{At: r.c.Now(), Why: "retention", Unchanged: k.Updated})
+		remove := func(k Kept) error {
+			how := Removal{At: r.c.Now(), Why: "retention", Unchanged: k.Updated}
+			err := r.remove(ctx, projectID, k.Sid, how)
 			if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Conflict) {
 				return nil
 			}
 			return err
-		}))
+		}
+		errs = append(errs, r.eachExpired(ctx, projectID, rules, remove))
 	}
 	return errors.Join(errs...)
 }
@@ -252,11 +260,11 @@ func (r Retention) eachExpired(
 	now := r.c.Now()
 	after, before := "", uuid7.First(now.AddDate(0, 0, -shortest).Add(time.Millisecond))
 	for {
-		some, err := r.c.Store.ListKept(ctx, projectID, after, before, keptBatch)
-		if err != nil || len(some) == 0 {
+		batch, err := r.c.Store.ListKept(ctx, projectID, after, before, keptBatch)
+		if err != nil || len(batch) == 0 {
 			return err
 		}
-		for _, k := range some {
+		for _, k := range batch {
 			i := slices.IndexFunc(rules, func(u Rule) bool { return u.applies(k) })
 			if i < 0 || !rules[i].expired(k.Created, now) {
 				continue
@@ -265,7 +273,7 @@ func (r Retention) eachExpired(
 				return err
 			}
 		}
-		after = some[len(some)-1].ID
+		after = batch[len(batch)-1].ID
 	}
 }
 

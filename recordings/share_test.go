@@ -17,23 +17,23 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// everyMedia calls try with each kind of storage. The argument where is the path of a directory, or
+// everyMedia runs a test with each kind of storage. The argument dir is the path of a directory, or
 // "" for other kinds of storage.
-func everyMedia(t *testing.T, try func(t *testing.T, w *world, media blob.Store, where string)) {
+func everyMedia(t *testing.T, test func(t *testing.T, w *world, media blob.Store, dir string)) {
 	secret := sha256.Sum256([]byte(t.Name()))
 	seal := func(s blob.Store) blob.Store {
 		return blob.NewSealed(s, true, func() [][sha256.Size]byte { return [][sha256.Size]byte{secret} })
 	}
 
-	run := func(name, where string, media blob.Store) {
+	run := func(name, dir string, media blob.Store) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, func(c *recordings.Config) { c.Media = media })
-			try(t, w, media, where)
+			test(t, w, media, dir)
 		})
 	}
 
-	dir := func() string { return filepath.Join(t.TempDir(), "media") }
-	plain, encrypted := dir(), dir()
+	plain := filepath.Join(t.TempDir(), "media")
+	encrypted := filepath.Join(t.TempDir(), "media")
 	run("directory", plain, storetest.Media(t, plain))
 	run("encrypted directory", encrypted, seal(storetest.Media(t, encrypted)))
 	run("bucket", "", storetest.Bucket(t))
@@ -72,10 +72,18 @@ func isMissing(t *testing.T, media blob.Store, key string) bool {
 func TestStoredOnce(t *testing.T) {
 	everyMedia(t, func(t *testing.T, w *world, media blob.Store, _ string) {
 		want := string(corpusFile(t, sharedFile))
-		first, second := w.storeCall(t, "one"), w.storeCall(t, "two")
-		if first.Sid == second.Sid || first.MediaKey != second.MediaKey || !isMissing(t, media, second.ID) {
-			t.Errorf("two calls are %+v and %+v, want two recordings with the same media", first, second)
+		first := w.storeCall(t, "one")
+		second := w.storeCall(t, "two")
+		if first.Sid == second.Sid {
+			t.Errorf("two calls have the Sid %s, want one each", first.Sid)
 		}
+		if first.MediaKey != second.MediaKey {
+			t.Errorf("two calls have the media %s and %s, want the same", first.MediaKey, second.MediaKey)
+		}
+		if !isMissing(t, media, second.ID) {
+			t.Error("the second call has media of its own, want none")
+		}
+
 		own := w.project
 		w.project = w.addProject(t)
 		if third := w.storeCall(t, "three"); third.MediaKey == first.MediaKey {
@@ -122,24 +130,24 @@ func TestStoredOnce(t *testing.T) {
 func (w *world) wantUsage(t *testing.T, uploaded, stored int64) {
 	t.Helper()
 	day := w.now.Truncate(24 * time.Hour)
-	all, err := w.Usage(t.Context(), w.project, day, day.AddDate(0, 0, 1))
+	days, err := w.Usage(t.Context(), w.project, day, day.AddDate(0, 0, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := recordings.SumUsage(all); got.Bytes != uploaded || got.Stored != stored {
-		t.Errorf("usage is %d bytes uploaded and %d stored, want %d and %d", got.Bytes, got.Stored, uploaded, stored)
+	if sum := recordings.SumUsage(days); sum.Bytes != uploaded || sum.Stored != stored {
+		t.Errorf("usage is %d bytes uploaded and %d stored, want %d and %d", sum.Bytes, sum.Stored, uploaded, stored)
 	}
 }
 
 // TestDamagedTwin shows that an upload is stored if the stored file with the same digest is
 // damaged.
 func TestDamagedTwin(t *testing.T) {
-	everyMedia(t, func(t *testing.T, w *world, _ blob.Store, where string) {
-		if where == "" {
+	everyMedia(t, func(t *testing.T, w *world, _ blob.Store, dir string) {
+		if dir == "" {
 			return // TestBucketDamage shows that reading a damaged object fails
 		}
 		first := w.storeCall(t, "one")
-		name := filepath.Join(where, blob.Name(first.MediaKey))
+		name := filepath.Join(dir, blob.Name(first.MediaKey))
 		content, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -166,15 +174,22 @@ func TestSameBytesOtherFormat(t *testing.T) {
 	sound := corpusFile(t, sharedFile)[44:][:16_000]
 	var keys []string
 	for _, name := range []string{"a.ulaw", "b.ulaw", "c.alaw"} {
-		rec, _, err := w.Ingest(t.Context(), recordings.Upload{ProjectID: w.project, Hints: []string{name},
-			Body: bytes.NewReader(sound), Describe: saying(recordings.Description{Path: name})})
+		rec, _, err := w.Ingest(t.Context(), recordings.Upload{
+			ProjectID: w.project,
+			Hints:     []string{name},
+			Body:      bytes.NewReader(sound),
+			Describe:  saying(recordings.Description{Path: name}),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		keys = append(keys, rec.MediaKey)
 	}
-	if keys[0] != keys[1] || keys[1] == keys[2] {
-		t.Errorf("keys of a.ulaw, b.ulaw and c.alaw: %v, want the first two equal", keys)
+	if keys[0] != keys[1] {
+		t.Errorf("a.ulaw and b.ulaw have the keys %s and %s, want the same", keys[0], keys[1])
+	}
+	if keys[1] == keys[2] {
+		t.Errorf("b.ulaw and c.alaw have the key %s, want different keys", keys[1])
 	}
 }
 
@@ -185,31 +200,35 @@ func TestShareAgainstDelete(t *testing.T) {
 	want := string(corpusFile(t, sharedFile))
 	var mu sync.Mutex
 	var left []string
-	var all sync.WaitGroup
+	uploadOrDelete := func(keep bool) error {
+		rec, _, err := w.upload(context.Background(), want, recordings.Description{})
+		if err != nil {
+			return err
+		}
+		if !keep {
+			return w.Delete(context.Background(), w.project, rec.Sid)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		left = append(left, rec.Sid)
+		return nil
+	}
+
+	var workers sync.WaitGroup
 	for range 4 {
-		all.Go(func() {
+		workers.Go(func() {
 			for i := range 12 {
-				rec, _, err := w.upload(context.Background(), want, recordings.Description{})
-				if err == nil && i%3 != 0 {
-					err = w.Delete(context.Background(), w.project, rec.Sid)
-				}
-				if err != nil {
+				if err := uploadOrDelete(i%3 == 0); err != nil {
 					t.Error(err)
 					return
 				}
-				if i%3 == 0 {
-					mu.Lock()
-					left = append(left, rec.Sid)
-					mu.Unlock()
-				}
-
 				if err := w.Sweep(context.Background()); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
-	all.Wait()
+	workers.Wait()
 
 	for _, sid := range left {
 		if got := string(w.read(t, sid)); got != want {

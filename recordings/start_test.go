@@ -46,12 +46,11 @@ func TestStartRevivesNothing(t *testing.T) {
 		}
 	}
 
-	if got, err := w.Start(t.Context(), w.project, "c", recordings.Start{}); !errors.Is(err, problem.Invalid) {
-		t.Errorf("Start of a stopped recording = %s, %v, want %v", got.Status, err, problem.Invalid)
+	if _, err := w.Start(t.Context(), w.project, "c", recordings.Start{}); !errors.Is(err, problem.Invalid) {
+		t.Errorf("Start of a stopped recording: %v, want %v", err, problem.Invalid)
 	}
-	if got, err := w.Find(
-		t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid,
-	); got.Status != recordings.Stopped || err != nil {
+	got, err := w.Find(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid)
+	if err != nil || got.Status != recordings.Stopped {
 		t.Errorf("afterwards, the recording is %s, %v, want %s", got.Status, err, recordings.Stopped)
 	}
 }
@@ -64,8 +63,8 @@ func TestStartLosesNothing(t *testing.T) {
 		busy = &busyStore{Store: c.Store}
 		c.Store = busy
 	})
-	rec, _, err := w.Announce(t.Context(), w.project,
-		recordings.Description{Metadata: recordings.Metadata{CallSid: "c"}})
+	call := recordings.Description{Metadata: recordings.Metadata{CallSid: "c"}}
+	rec, _, err := w.Announce(t.Context(), w.project, call)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,24 +80,34 @@ func TestStartLosesNothing(t *testing.T) {
 	}
 
 	got, err := w.Find(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid)
-	if got.Trim != "trim-silence" || got.Channels != 2 || err != nil {
-		t.Errorf("afterwards, the recording is %q with %d channels, %v, want trim-silence and 2",
-			got.Trim, got.Channels, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Trim != "trim-silence" {
+		t.Errorf("the recording has the trim %q, want trim-silence", got.Trim)
+	}
+	if got.Channels != 2 {
+		t.Errorf("the recording has %d channels, want 2", got.Channels)
 	}
 }
 
 // TestStartKeepsEventsOnce shows that an event that is given several times is stored once.
 func TestStartKeepsEventsOnce(t *testing.T) {
 	w := newWorld(t)
-	if _, _, err := w.Announce(
-		t.Context(), w.project, recordings.Description{Metadata: recordings.Metadata{CallSid: "c"}},
-	); err != nil {
+	call := recordings.Description{Metadata: recordings.Metadata{CallSid: "c"}}
+	if _, _, err := w.Announce(t.Context(), w.project, call); err != nil {
 		t.Fatal(err)
 	}
-	events := strings.Fields(strings.Repeat("completed absent ", 1000))
-	rec, err := w.Start(t.Context(), w.project, "c",
-		recordings.Start{Callback: recordings.Callback{URL: "https://x.example/", Events: events}})
-	if want := []string{"completed", "absent"}; err != nil || !slices.Equal(rec.Callback.Events, want) {
-		t.Errorf("%d events, %v, want %q", len(rec.Callback.Events), err, want)
+	rec, err := w.Start(t.Context(), w.project, "c", recordings.Start{
+		Callback: recordings.Callback{
+			URL:    "https://x.example/",
+			Events: strings.Fields(strings.Repeat("completed absent ", 1000)),
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"completed", "absent"}; !slices.Equal(rec.Callback.Events, want) {
+		t.Errorf("%d events, want %q", len(rec.Callback.Events), want)
 	}
 }

@@ -19,6 +19,7 @@ func (r *Recordings) findTwin(ctx context.Context, rec Recording, f io.ReaderAt)
 	same, err := r.hasBytes(ctx, twin.MediaKey, io.NewSectionReader(f, 0, rec.Bytes))
 	if err != nil {
 		r.c.Log.WarnContext(ctx, "comparing an upload with a stored file", "key", twin.MediaKey, "error", err)
+		return Twin{}, nil
 	}
 	if !same {
 		return Twin{}, nil
@@ -37,26 +38,30 @@ func (r *Recordings) hasBytes(ctx context.Context, key string, wanted io.Reader)
 	defer media.Close()
 	stored := canceled{media, ctx}
 
-	a, b := make([]byte, 128<<10), make([]byte, 128<<10)
+	storedBuf, wantedBuf := make([]byte, 128<<10), make([]byte, 128<<10)
 	for {
-		n, errA := io.ReadFull(stored, a)
-		m, errB := io.ReadFull(wanted, b)
-		if err := errors.Join(unlessEnd(errA), unlessEnd(errB)); err != nil {
+		storedPiece, err := readPiece(stored, storedBuf)
+		if err != nil {
 			return false, fmt.Errorf("comparing media: %w", err)
 		}
-		if !bytes.Equal(a[:n], b[:m]) {
+		wantedPiece, err := readPiece(wanted, wantedBuf)
+		if err != nil {
+			return false, fmt.Errorf("comparing media: %w", err)
+		}
+		if !bytes.Equal(storedPiece, wantedPiece) {
 			return false, nil
 		}
-		if errA != nil {
-			return true, nil // otherwise, b would be full
+		if len(storedPiece) < len(storedBuf) { // both end here
+			return true, nil
 		}
 	}
 }
 
-// unlessEnd returns the error of io.ReadFull, or nil if the error means that the file ends.
-func unlessEnd(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil
+// readPiece fills buf, and returns what it has read. At the end, the piece is shorter than buf.
+func readPiece(r io.Reader, buf []byte) ([]byte, error) {
+	n, err := io.ReadFull(r, buf)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
 	}
-	return err
+	return buf[:n], nil
 }

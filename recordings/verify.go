@@ -30,10 +30,16 @@ func (r *Recordings) VerifyMedia(
 
 	// The row is read again, because the media may have been deleted while it was read.
 	now, err := r.Find(ctx, Owner{ProjectID: rec.ProjectID}, rec.Sid)
-	if errors.Is(err, problem.NotFound) || err == nil && now.MediaKey != rec.MediaKey {
+	if errors.Is(err, problem.NotFound) {
 		return "", nil
 	}
-	return damage, err
+	if err != nil {
+		return "", err
+	}
+	if now.MediaKey != rec.MediaKey {
+		return "", nil
+	}
+	return damage, nil
 }
 
 // compare returns how the media of a recording differs from the uploaded bytes, or "".
@@ -54,12 +60,13 @@ func (r *Recordings) compare(ctx context.Context, rec Recording, count func(io.R
 
 	hash := sha256.New()
 	size, err := io.CopyBuffer(hash, content, make([]byte, 256<<10))
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Sprintf("the media cannot be read: %v", err)
-	case size != rec.Bytes:
+	}
+	if size != rec.Bytes {
 		return fmt.Sprintf("the media has %d bytes instead of %d", size, rec.Bytes)
-	case hex.EncodeToString(hash.Sum(nil)) != rec.SHA256:
+	}
+	if hex.EncodeToString(hash.Sum(nil)) != rec.SHA256 {
 		return "the media has changed"
 	}
 	return ""
