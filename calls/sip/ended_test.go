@@ -3,7 +3,6 @@ package sip_test
 import (
 	"context"
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/fabric"
@@ -24,9 +23,7 @@ func (p *phone) inCall() message {
 func (p *phone) isHungUp() {
 	p.t.Helper()
 	bye := p.expect("BYE")
-	if reason := bye.header("Reason"); len(reason) != 1 || !strings.Contains(reason[0], "TOKEN_REVOKED") {
-		p.t.Errorf("the BYE has the reason %q, want TOKEN_REVOKED", reason)
-	}
+	p.hasReason(bye, "TOKEN_REVOKED")
 	p.respond(bye, "200 OK", "")
 }
 

@@ -38,8 +38,10 @@ func parse(b []byte) (sip.Message, error) {
 		return nil, errIncomplete
 	}
 	branch, _ := via.Params.Get("branch")
-	if branch == "" || len(branch) > maxField || tagOf(from.Params) == "" || len(tagOf(from.Params)) > maxField {
-		return nil, errIncomplete
+	for _, identifier := range []string{branch, tagOf(from.Params)} {
+		if identifier == "" || len(identifier) > maxField {
+			return nil, errIncomplete
+		}
 	}
 	return m, nil
 }

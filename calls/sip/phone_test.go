@@ -157,6 +157,18 @@ type request struct {
 	branch          string // "" means a new branch
 }
 
+// hasReason checks that a message to the phone has one Reason header, which contains a text.
+func (p *phone) hasReason(m message, text string) {
+	p.t.Helper()
+	reasons := m.header("Reason")
+	if len(reasons) != 1 {
+		p.t.Fatalf("the %s to %s has the reasons %q, want one", m.kind(), p.user, reasons)
+	}
+	if !strings.Contains(reasons[0], text) {
+		p.t.Errorf("the %s to %s has the reason %q, want %q", m.kind(), p.user, reasons[0], text)
+	}
+}
+
 // with returns the request with different headers and a different body.
 func (r request) with(headers, body string) request {
 	r.headers = headers
