@@ -24,8 +24,11 @@ func TestEcho(t *testing.T) {
 	hear(t, c.parts[1], c.parts[1], key)
 	select {
 	case p := <-c.watch.connected:
-		if p.Transport != "udp" || p.Remote == "" {
-			t.Errorf("Connected(%+v), want a path over UDP", p)
+		if p.Transport != "udp" {
+			t.Errorf("the transport of the path is %s, want udp", p.Transport)
+		}
+		if p.Remote == "" {
+			t.Error("the path names no remote address")
 		}
 	case <-time.After(deadline):
 		t.Error("Connected was not called")

@@ -94,8 +94,11 @@ func TestRoom(t *testing.T) {
 	if len(wanted) != 1 {
 		t.Fatalf("the session has %d wanted recordings, want 1", len(wanted))
 	}
-	if got := wanted[0]; got.Sid != p.Sid() || got.RoomSession != "s" {
-		t.Errorf("the wanted recording is %s of session %q, want %s of s", got.Sid, got.RoomSession, p.Sid())
+	if got := wanted[0].Sid; got != p.Sid() {
+		t.Errorf("the wanted recording is %s, want %s", got, p.Sid())
+	}
+	if got := wanted[0].RoomSession; got != "s" {
+		t.Errorf("the session of the wanted recording is %q, want s", got)
 	}
 
 	if recorded, err := w.Interrupt(t.Context(), room.Recorded()); err != nil || recorded {
