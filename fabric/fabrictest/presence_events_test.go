@@ -28,7 +28,8 @@ type pair struct {
 
 func newPair(t *testing.T) *pair {
 	t.Helper()
-	ctx, dir := t.Context(), storetest.Dir(t)
+	ctx := t.Context()
+	dir := storetest.Dir(t)
 	var ahead atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	rows := storetest.Open(t, dir, nil)
@@ -36,9 +37,9 @@ func newPair(t *testing.T) *pair {
 	if err != nil {
 		t.Fatal(err)
 	}
-
 	t.Cleanup(func() { _ = sessions.Close() })
-	c := fabric.Config{
+
+	config := fabric.Config{
 		Stores:      rows.Fabric(),
 		Ring:        storetest.Ring(t, dir, rows, nil),
 		Passwords:   password.Weak(1),
@@ -46,42 +47,57 @@ func newPair(t *testing.T) *pair {
 		Sessions:    sessions,
 		Now:         now,
 	}
-	p := &pair{t: t, one: fabric.New(c), two: fabric.New(c), pass: func(d time.Duration) { ahead.Add(int64(d)) }}
-	project, err := p.one.Projects.Create(ctx, "p")
+	one := fabric.New(config)
+	project, err := one.Projects.Create(ctx, "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	email := "ada@example.com"
+	subscriber, err := one.Subscribers.Create(ctx, project.ID, fabric.SubscriberInput{Email: &email})
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "https://example.com/"
+	events := []string{"subscriber.online", "subscriber.offline"}
+	webhook, err := one.Webhooks.Create(ctx, project.ID, fabric.WebhookInput{URL: &url, Events: &events})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	url, email := "https://example.com/", "ada@example.com"
-	events := []string{"subscriber.online", "subscriber.offline"}
-	s, serr := p.one.Subscribers.Create(ctx, project.ID, fabric.SubscriberInput{Email: &email})
-	p.webhook, err = p.one.Webhooks.Create(ctx, project.ID, fabric.WebhookInput{URL: &url, Events: &events})
-	if err != nil || serr != nil {
-		t.Fatal(err, serr)
+	return &pair{
+		t:       t,
+		one:     one,
+		two:     fabric.New(config),
+		webhook: webhook,
+		token: fabric.Token{
+			Kind:         fabric.SAT,
+			ProjectID:    project.ID,
+			SubscriberID: subscriber.ID,
+			ExpiresAt:    now().Add(24 * time.Hour),
+		},
+		pass: func(d time.Duration) { ahead.Add(int64(d)) },
 	}
+}
 
-	p.token = fabric.Token{
-		Kind:         fabric.SAT,
-		ProjectID:    project.ID,
-		SubscriberID: s.ID,
-		ExpiresAt:    now().Add(24 * time.Hour),
+// deliveries returns the events that were sent, newest first.
+func (p *pair) deliveries() []fabric.Delivery {
+	p.t.Helper()
+	query := page.Query{Size: page.MaxSize}
+	sent, err := p.one.Deliveries.List(p.t.Context(), p.token.ProjectID, p.webhook.ID, "", query)
+	if err != nil {
+		p.t.Fatal(err)
 	}
-	return p
+	return sent.Items
 }
 
 // want fails the test unless exactly these events were sent, oldest first.
 func (p *pair) want(when string, events ...string) {
 	p.t.Helper()
-	all, err := p.one.Deliveries.List(p.t.Context(), p.token.ProjectID, p.webhook.ID, "", page.Query{Size: 100})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-
 	var got []string
-	for _, d := range slices.Backward(all.Items) {
+	for _, d := range slices.Backward(p.deliveries()) {
 		got = append(got, strings.TrimPrefix(string(d.Event), "subscriber."))
 		if !strings.Contains(string(d.Body), `"email":"ada@example.com"`) {
-			p.t.Errorf("%s was sent, which is not about the subscriber", d.Body)
+			p.t.Errorf("%s was sent, want an event about the subscriber", d.Body)
 		}
 	}
 
@@ -90,10 +106,20 @@ func (p *pair) want(when string, events ...string) {
 	}
 }
 
+// do fails the test if one of the errors is not nil.
 func (p *pair) do(errs ...error) {
 	p.t.Helper()
 	if err := errors.Join(errs...); err != nil {
 		p.t.Fatal(err)
+	}
+}
+
+// resume fails the test unless a socket takes the place of a lost one on the given node.
+func (p *pair) resume(node *fabric.Fabric, lost, socket string) {
+	p.t.Helper()
+	resumed, err := node.Presence.Resume(p.t.Context(), p.token, lost, socket)
+	if err != nil || !resumed {
+		p.t.Fatalf("Resume of %s as %s = %v, %v, want true", lost, socket, resumed, err)
 	}
 }
 
@@ -112,10 +138,7 @@ func TestAnnounce(t *testing.T) {
 	p.do(p.two.Presence.Online(ctx, p.token, "c"))
 	p.want("back again", "online", "offline", "online")
 	p.pass(50 * time.Second)
-	if resumed, err := p.one.Presence.Resume(ctx, p.token, "c", "d"); err != nil || !resumed {
-		t.Fatalf("Resume = %v, %v", resumed, err)
-	}
-
+	p.resume(p.one, "c", "d")
 	p.do(p.two.Presence.CheckStale(ctx))
 	p.want("on another node", "online", "offline", "online")
 }
@@ -134,10 +157,7 @@ func TestAnnounceLost(t *testing.T) {
 	p.pass(40 * time.Second)
 	p.do(p.two.Presence.CheckStale(ctx), p.one.Presence.CheckStale(ctx))
 	p.want("lost", "online", "offline")
-	if resumed, err := p.two.Presence.Resume(ctx, p.token, "a", "b"); err != nil || !resumed {
-		t.Fatalf("Resume = %v, %v", resumed, err)
-	}
-
+	p.resume(p.two, "a", "b")
 	p.want("resumed", "online", "offline", "online")
 }
 
@@ -145,19 +165,19 @@ func TestAnnounceLost(t *testing.T) {
 // the subscriber.
 func TestAnnounceLater(t *testing.T) {
 	p := newPair(t)
-	ctx, off, on := t.Context(), false, true
-	update := func(enabled *bool) {
+	ctx := t.Context()
+	enable := func(enabled bool) {
 		t.Helper()
-		_, err := p.one.Webhooks.Update(ctx, p.token.ProjectID, p.webhook.ID, fabric.WebhookInput{Enabled: enabled})
-		if err != nil {
+		change := fabric.WebhookInput{Enabled: &enabled}
+		if _, err := p.one.Webhooks.Update(ctx, p.token.ProjectID, p.webhook.ID, change); err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	update(&off)
+	enable(false)
 	p.do(p.one.Presence.Online(ctx, p.token, "a"))
 	p.want("no webhook wants it")
-	update(&on)
+	enable(true)
 	p.do(p.one.Presence.Online(ctx, p.token, "a"))
 	p.want("a webhook wants it", "online")
 	p.do(p.one.Presence.Online(ctx, p.token, "a"))
@@ -171,35 +191,34 @@ func TestAnnounceRace(t *testing.T) {
 	ctx := t.Context()
 	var work sync.WaitGroup
 	for i := range 12 {
-		f := []*fabric.Fabric{p.one, p.two}[i%2]
+		node := []*fabric.Fabric{p.one, p.two}[i%2]
+		socket := string(rune('a' + i))
 		work.Go(func() {
-			id := string(rune('a' + i))
 			for range 4 {
-				err := errors.Join(f.Presence.Online(ctx, p.token, id), f.Presence.Offline(ctx, p.token, id))
-				if err != nil {
+				if err := node.Presence.Online(ctx, p.token, socket); err != nil {
+					t.Error(err)
+				}
+				if err := node.Presence.Offline(ctx, p.token, socket); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
-
 	work.Wait()
-	all, err := p.one.Deliveries.List(ctx, p.token.ProjectID, p.webhook.ID, "", page.Query{Size: 1000})
-	if err != nil || len(all.Items) == 0 {
-		t.Fatalf("%d events were sent, %v", len(all.Items), err)
-	}
 
-	for i, d := range slices.Backward(all.Items) {
-		want := fabric.SubscriberOnline
-		if (len(all.Items)-1-i)%2 == 1 {
-			want = fabric.SubscriberOffline
-		}
+	sent := p.deliveries()
+	if len(sent) == 0 {
+		t.Fatal("no events were sent, want some")
+	}
+	want, next := fabric.SubscriberOnline, fabric.SubscriberOffline
+	for _, d := range slices.Backward(sent) {
 		if d.Event != want {
-			t.Errorf("event %d of %d is %s, want %s", len(all.Items)-i, len(all.Items), d.Event, want)
+			t.Errorf("the event %s is %s, want %s", d.ID, d.Event, want)
 		}
+		want, next = next, want
 	}
 
-	if last := all.Items[0].Event; last != fabric.SubscriberOffline {
-		t.Errorf("the last event says that the subscriber is %s, want offline", last)
+	if last := sent[0].Event; last != fabric.SubscriberOffline {
+		t.Errorf("the last event is %s, want %s", last, fabric.SubscriberOffline)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// nodes returns two nodes on the same stores. pass advances their clock.
+// nodes returns two nodes on the same stores. Calling pass advances their clock.
 func nodes(t *testing.T) (one, two *fabric.Fabric, pass func(time.Duration)) {
 	t.Helper()
 	dir := storetest.Dir(t)
@@ -27,16 +27,18 @@ func nodes(t *testing.T) (one, two *fabric.Fabric, pass func(time.Duration)) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sessions.Close() })
-	c := fabric.Config{
+	config := fabric.Config{
 		Stores:      rows.Fabric(),
 		Ring:        storetest.Ring(t, dir, rows, nil),
 		Revocations: revocation.New(rows, now),
 		Sessions:    sessions,
 		Now:         now,
 	}
-	return fabric.New(c), fabric.New(c), func(d time.Duration) { ahead.Add(int64(d)) }
+	pass = func(d time.Duration) { ahead.Add(int64(d)) }
+	return fabric.New(config), fabric.New(config), pass
 }
 
+// sat returns the token of a subscriber.
 func sat(subscriber string) fabric.Token {
 	return fabric.Token{
 		Kind:         fabric.SAT,
@@ -50,15 +52,22 @@ func sat(subscriber string) fabric.Token {
 func wantSockets(t *testing.T, f *fabric.Fabric, when, subscriber string, want int) fabric.Presence {
 	t.Helper()
 	got, err := f.Presence.Find(t.Context(), "p", subscriber)
-	if err != nil || got.Sockets != want || got.Online() != (want > 0) {
-		t.Errorf("%s: Presence = %+v, %v, want %d sockets", when, got, err, want)
+	if err != nil {
+		t.Fatalf("%s: Presence.Find: %v", when, err)
+	}
+	if got.Sockets != want {
+		t.Errorf("%s: %s has %d sockets, want %d", when, subscriber, got.Sockets, want)
+	}
+	if online := want > 0; got.Online() != online {
+		t.Errorf("%s: %s is online: %v, want %v", when, subscriber, got.Online(), online)
 	}
 	return got
 }
 
 func TestPresence(t *testing.T) {
 	one, two, pass := nodes(t)
-	ctx, ada := t.Context(), sat("ada")
+	ctx := t.Context()
+	ada := sat("ada")
 	do := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -71,8 +80,9 @@ func TestPresence(t *testing.T) {
 	do(one.Presence.Online(ctx, ada, "a"))
 	since := wantSockets(t, two, "one socket", "ada", 1).Since
 	wantSockets(t, two, "another subscriber", "bob", 0)
-	if p, err := two.Presence.Find(ctx, "q", "ada"); err != nil || p.Online() {
-		t.Errorf("Presence requested by another project = %+v, %v, want none", p, err)
+	elsewhere, err := two.Presence.Find(ctx, "q", "ada")
+	if err != nil || elsewhere.Online() {
+		t.Errorf("Presence requested by another project = %+v, %v, want none", elsewhere, err)
 	}
 
 	pass(40 * time.Second)
@@ -103,8 +113,8 @@ func TestPresenceRefused(t *testing.T) {
 		if err := one.Presence.Online(t.Context(), token, "a"); !errors.Is(err, problem.Forbidden) {
 			t.Errorf("Online with a %s = %v, want forbidden", kind, err)
 		}
-		if online, err := one.Presence.Resume(t.Context(), token, "a", "b"); online || err != nil {
-			t.Errorf("Resume with a %s = %v, %v, want false", kind, online, err)
+		if resumed, err := one.Presence.Resume(t.Context(), token, "a", "b"); err != nil || resumed {
+			t.Errorf("Resume with a %s = %v, %v, want false", kind, resumed, err)
 		}
 	}
 
@@ -121,14 +131,15 @@ func TestPresenceRefused(t *testing.T) {
 
 func TestResume(t *testing.T) {
 	one, two, pass := nodes(t)
-	ctx, ada := t.Context(), sat("ada")
+	ctx := t.Context()
+	ada := sat("ada")
 	if err := one.Presence.Online(ctx, ada, "a"); err != nil {
 		t.Fatal(err)
 	}
 
 	resume := func(f *fabric.Fabric, token fabric.Token, lost, socket string, want bool) {
 		t.Helper()
-		if got, err := f.Presence.Resume(ctx, token, lost, socket); got != want || err != nil {
+		if got, err := f.Presence.Resume(ctx, token, lost, socket); err != nil || got != want {
 			t.Errorf("Resume of %s as %s = %v, %v, want %v", lost, socket, got, err, want)
 		}
 	}
@@ -152,12 +163,13 @@ func TestResume(t *testing.T) {
 func TestPresenceRace(t *testing.T) {
 	one, two, _ := nodes(t)
 	ada := sat("ada")
-	each := func(do func(f *fabric.Fabric, socket string) error) {
+	onEach := func(do func(node *fabric.Fabric, socket string) error) {
 		t.Helper()
+		both := []*fabric.Fabric{one, two}
 		var work sync.WaitGroup
 		for i := range 50 {
 			work.Go(func() {
-				if err := do([]*fabric.Fabric{one, two}[i%2], fmt.Sprint(i)); err != nil {
+				if err := do(both[i%2], fmt.Sprint(i)); err != nil {
 					t.Errorf("socket %d: %v", i, err)
 				}
 			})
@@ -165,9 +177,13 @@ func TestPresenceRace(t *testing.T) {
 		work.Wait()
 	}
 
-	each(func(f *fabric.Fabric, socket string) error { return f.Presence.Online(t.Context(), ada, socket) })
+	onEach(func(node *fabric.Fabric, socket string) error {
+		return node.Presence.Online(t.Context(), ada, socket)
+	})
 	wantSockets(t, one, "after all went online", "ada", 50)
-	each(func(f *fabric.Fabric, socket string) error { return f.Presence.Offline(t.Context(), ada, socket) })
+	onEach(func(node *fabric.Fabric, socket string) error {
+		return node.Presence.Offline(t.Context(), ada, socket)
+	})
 	wantSockets(t, one, "after all went offline", "ada", 0)
 }
 

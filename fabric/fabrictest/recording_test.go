@@ -13,10 +13,13 @@ import (
 // newRecorded creates a subscriber whose RecordCalls is set.
 func newRecorded(t *testing.T, f *fabric.Fabric, projectID, email string, set fabric.RecordCalls) string {
 	t.Helper()
-	s, err := f.Subscribers.Create(t.Context(), projectID,
-		fabric.SubscriberInput{Email: &email, RecordCalls: &set})
-	if err != nil || s.RecordCalls != set {
-		t.Fatalf("Create = %q, %v, want %q", s.RecordCalls, err, set)
+	in := fabric.SubscriberInput{Email: &email, RecordCalls: &set}
+	s, err := f.Subscribers.Create(t.Context(), projectID, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.RecordCalls != set {
+		t.Fatalf("a subscriber created with RecordCalls %q has %q", set, s.RecordCalls)
 	}
 	return s.ID
 }
@@ -36,8 +39,8 @@ func TestRecordsCall(t *testing.T) {
 	tests := []struct {
 		name        string
 		subscribers []string
-		projectOff  bool // wanted result if the project's setting is off
-		projectOn   bool // wanted result if the project's setting is on
+		wantIfOff   bool // whether to record if the project's setting is off
+		wantIfOn    bool // whether to record if the project's setting is on
 	}{
 		{"nobody", nil, false, true},
 		{"inherit", []string{inherit}, false, true},
@@ -55,25 +58,35 @@ func TestRecordsCall(t *testing.T) {
 		{"off and unknown", []string{off, unknown}, false, true},
 		{"of another project", []string{foreign}, false, true},
 	}
-	for _, set := range []fabric.RecordCalls{fabric.RecordOff, fabric.RecordOn} {
+	setProject := func(set fabric.RecordCalls) {
+		t.Helper()
 		if _, err := f.Projects.Update(t.Context(), p.ID, fabric.ProjectChange{RecordCalls: &set}); err != nil {
 			t.Fatal(err)
 		}
-		for _, tt := range tests {
-			want := tt.projectOff
-			if set == fabric.RecordOn {
-				want = tt.projectOn
-			}
-			got, err := f.RecordsCall(t.Context(), p.ID, tt.subscribers...)
-			if got != want || err != nil {
-				t.Errorf("RecordsCall of %s in a project with %s = %v, %v, want %v", tt.name, set, got, err, want)
-			}
+	}
+
+	setProject(fabric.RecordOff)
+	for _, tt := range tests {
+		got, err := f.RecordsCall(t.Context(), p.ID, tt.subscribers...)
+		if err != nil || got != tt.wantIfOff {
+			t.Errorf("off in the project, %s: RecordsCall = %v, %v, want %v", tt.name, got, err, tt.wantIfOff)
+		}
+	}
+	setProject(fabric.RecordOn)
+	for _, tt := range tests {
+		got, err := f.RecordsCall(t.Context(), p.ID, tt.subscribers...)
+		if err != nil || got != tt.wantIfOn {
+			t.Errorf("on in the project, %s: RecordsCall = %v, %v, want %v", tt.name, got, err, tt.wantIfOn)
 		}
 	}
 
 	for _, id := range []string{"", unknown} {
-		if got, err := f.RecordsCall(t.Context(), id, on); got || !errors.Is(err, problem.NotFound) {
-			t.Errorf("RecordsCall in the project %q = %v, %v, want NotFound", id, got, err)
+		got, err := f.RecordsCall(t.Context(), id, on)
+		if !errors.Is(err, problem.NotFound) {
+			t.Errorf("RecordsCall in the project %q: got %v, want NotFound", id, err)
+		}
+		if got {
+			t.Errorf("RecordsCall in the project %q = true, want false", id)
 		}
 	}
 }
@@ -81,9 +94,11 @@ func TestRecordsCall(t *testing.T) {
 // TestRecordCallsDefaults shows that calls are not recorded by default.
 func TestRecordCallsDefaults(t *testing.T) {
 	f, p := projectOf(t)
-	if found, err := f.Projects.Find(t.Context(), p.ID); err != nil || found.RecordCalls != fabric.RecordOff {
+	found, err := f.Projects.Find(t.Context(), p.ID)
+	if err != nil || found.RecordCalls != fabric.RecordOff {
 		t.Errorf("a new project has %q, %v, want off", found.RecordCalls, err)
 	}
+
 	email := "ada@example.com"
 	s, err := f.Subscribers.Create(t.Context(), p.ID, fabric.SubscriberInput{Email: &email})
 	if err != nil || s.RecordCalls != fabric.RecordInherit {
@@ -113,24 +128,26 @@ func TestRecordCallsCheck(t *testing.T) {
 func TestRecordCallsRights(t *testing.T) {
 	f, p := projectOf(t)
 	id := newRecorded(t, f, p.ID, "ada@example.com", fabric.RecordOff)
-	key := func(scopes ...fabric.Scope) (fabric.APIKey, *fabric.Rights) {
-		k, secret, err := f.APIKeys.Create(t.Context(), p.ID, fabric.APIKeyInput{Scopes: scopes}, nil)
+	newKey := func(scope fabric.Scope) (fabric.APIKey, *fabric.Rights) {
+		t.Helper()
+		in := fabric.APIKeyInput{Scopes: []fabric.Scope{scope}}
+		key, secret, err := f.APIKeys.Create(t.Context(), p.ID, in, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return k, k.Rights(secret)
+		return key, key.Rights(secret)
 	}
 
-	_, voice := key(fabric.Voice)
-	manager, management := key(fabric.Management)
+	_, voice := newKey(fabric.Voice)
+	manager, management := newKey(fabric.Management)
 	update := func(set fabric.RecordCalls, by *fabric.Rights) error {
-		_, err := f.Subscribers.Update(t.Context(), p.ID, id, fabric.SubscriberInput{RecordCalls: &set, Rights: by})
+		in := fabric.SubscriberInput{RecordCalls: &set, Rights: by}
+		_, err := f.Subscribers.Update(t.Context(), p.ID, id, in)
 		return err
 	}
-
 	create := func(email string, set fabric.RecordCalls, by *fabric.Rights) error {
-		_, err := f.Subscribers.Create(t.Context(), p.ID,
-			fabric.SubscriberInput{Email: &email, RecordCalls: &set, Rights: by})
+		in := fabric.SubscriberInput{Email: &email, RecordCalls: &set, Rights: by}
+		_, err := f.Subscribers.Create(t.Context(), p.ID, in)
 		return err
 	}
 
@@ -167,7 +184,8 @@ func TestRecordCallsRights(t *testing.T) {
 		t.Errorf("Update with a key that was revoked = %v, want Unauthenticated", err)
 	}
 
-	if s, err := f.Subscribers.Find(t.Context(), p.ID, id); err != nil || s.RecordCalls != fabric.RecordOn {
+	s, err := f.Subscribers.Find(t.Context(), p.ID, id)
+	if err != nil || s.RecordCalls != fabric.RecordOn {
 		t.Errorf("after the refused changes, the setting is %q, %v, want on", s.RecordCalls, err)
 	}
 }

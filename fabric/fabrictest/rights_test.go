@@ -79,16 +79,6 @@ func TestRightsLost(t *testing.T) {
 	})
 }
 
-func projectOf(t *testing.T) (*fabric.Fabric, fabric.Project) {
-	t.Helper()
-	f, _ := newFabric(t)
-	p, err := f.Projects.Create(t.Context(), "one")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f, p
-}
-
 // wantPassed makes each change that passes rights on, and checks the errors.
 func wantPassed(t *testing.T, f *fabric.Fabric, p fabric.Project, by *fabric.Rights, want error) {
 	t.Helper()
@@ -118,33 +108,5 @@ func wantPassed(t *testing.T, f *fabric.Fabric, p fabric.Project, by *fabric.Rig
 		if !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", what, err, want)
 		}
-	}
-}
-
-// TestSeenSecrets shows that a caller replaces or ends only the secrets that it has read.
-func TestSeenSecrets(t *testing.T) {
-	f, p := projectOf(t)
-	ctx, in := t.Context(), fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Voice}}
-	first, _, err := f.APIKeys.Create(ctx, p.ID, in, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, _, err := f.APIKeys.RotateSeen(ctx, first, time.Hour, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := f.APIKeys.RotateSeen(ctx, first, time.Hour, nil); !errors.Is(err, problem.Conflict) {
-		t.Errorf("replacing a secret that was replaced: %v, want Conflict", err)
-	}
-
-	third, _, err := f.APIKeys.RotateSeen(ctx, second, time.Hour, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.APIKeys.EndOldSecret(ctx, second); !errors.Is(err, problem.Conflict) {
-		t.Errorf("ending an old secret that was replaced: %v, want Conflict", err)
-	}
-	if _, err := f.APIKeys.EndOldSecret(ctx, third); err != nil {
-		t.Errorf("ending the old secret: %v, want no error", err)
 	}
 }
