@@ -2,10 +2,9 @@ package rest_test
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
-	"time"
-
-	"github.com/selvage/selvage/fabric"
 )
 
 // TestAudit shows that credentials with Management can list the audit trail of a project page by
@@ -17,57 +16,60 @@ func TestAudit(t *testing.T) {
 		ProjectID           string `json:"project_id"`
 	}
 
-	type list struct {
-		Data  []event
-		Links struct{ Next string }
-	}
-
 	const path = "/api/fabric/audit"
 	w, other := newWorld(t), newWorld(t)
-	boss, stranger := w.manager(), other.manager()
+	boss := w.manager()
 	for range 3 {
 		w.webhook(boss, `{"url":"https://example.com/a?secret=canary"}`)
 	}
 
 	var got []event
-	for at := path + "?action=webhook&page_size=2"; at != ""; {
-		r := w.call(boss, "GET", at, "")
-		if r.status != http.StatusOK {
-			t.Fatalf("GET %s: got %d %s, want 200", at, r.status, r.text)
-		}
-		p := as[list](t, r)
-		got, at = append(got, p.Data...), p.Links.Next
+	for next := path + "?action=webhook&page_size=2"; next != ""; {
+		r := w.call(boss, "GET", next, "")
+		r.wantStatus(t, "GET "+next, http.StatusOK)
+		page := as[listed[event]](t, r)
+		got = append(got, page.Data...)
+		next = page.Links["next"]
 	}
-
 	if len(got) != 3 {
 		t.Fatalf("there are %d events of webhooks, want 3", len(got))
 	}
 
 	for i, e := range got {
-		if e.Action != "webhook.created" || e.Outcome != "done" || e.ProjectID != w.project.ID || i > 0 &&
-			e.ID >= got[i-1].ID {
-			t.Errorf("event %d is %+v, want webhook.created, the newest first", i, e)
+		want := event{
+			ID:        e.ID,
+			Action:    "webhook.created",
+			Outcome:   "done",
+			TargetID:  e.TargetID,
+			ProjectID: w.project.ID,
+		}
+		if e != want {
+			t.Errorf("event %d is %+v, want %+v", i, e, want)
+		}
+	}
+	newestFirst := func(a, b event) int { return strings.Compare(b.ID, a.ID) }
+	if !slices.IsSortedFunc(got, newestFirst) {
+		t.Errorf("the events are %+v, want the newest first", got)
+	}
+
+	for _, tt := range []struct {
+		what  string
+		reply reply
+		want  int
+	}{
+		{"of one target", w.call(boss, "GET", path+"?target_id="+got[0].TargetID, ""), 1},
+		{"from before the project", w.call(boss, "GET", path+"?until=2020-01-01T00:00:00Z", ""), 0},
+		{"of webhooks for another project", other.call(other.manager(), "GET", path+"?action=webhook", ""), 0},
+	} {
+		if n := len(as[listed[event]](t, tt.reply).Data); n != tt.want {
+			t.Errorf("there are %d events %s, want %d", n, tt.what, tt.want)
 		}
 	}
 
-	if p := as[list](t, w.call(boss, "GET", path+"?target_id="+got[0].TargetID, "")); len(p.Data) != 1 {
-		t.Errorf("there are %d events of one target, want 1", len(p.Data))
+	for _, query := range []string{"?outcome=odd", "?since=yesterday", "?until=2030-13-01T00:00:00Z"} {
+		r := w.call(boss, "GET", path+query, "")
+		r.wantStatus(t, "GET "+path+query, http.StatusUnprocessableEntity)
 	}
-	if p := as[list](t, w.call(boss, "GET", path+"?until=2020-01-01T00:00:00Z", "")); len(p.Data) != 0 {
-		t.Errorf("there are %d events from before the project, want 0", len(p.Data))
-	}
-	if p := as[list](t, other.call(stranger, "GET", path+"?action=webhook", "")); len(p.Data) != 0 {
-		t.Errorf("another project sees %d events of webhooks, want none", len(p.Data))
-	}
-
-	for _, bad := range []string{"?outcome=odd", "?since=yesterday", "?until=2030-13-01T00:00:00Z"} {
-		if r := w.call(boss, "GET", path+bad, ""); r.status != http.StatusUnprocessableEntity {
-			t.Errorf("GET %s%s: got %d %s, want 422", path, bad, r.status, r.text)
-		}
-	}
-
-	_, voice := w.newKey(time.Time{}, fabric.Voice)
-	if r := w.call(voice, "GET", path, ""); r.status != http.StatusUnauthorized {
-		t.Errorf("GET %s without Management: got %d, want 401", path, r.status)
-	}
+	r := w.call(w.basic(), "GET", path, "")
+	r.wantStatus(t, "GET without Management", http.StatusUnauthorized)
 }

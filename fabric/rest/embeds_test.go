@@ -1,65 +1,64 @@
 package rest_test
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/selvage/selvage/fabric"
 )
 
 const embeds = "/api/fabric/embeds/tokens"
+
+// embedKey creates an embed key for an address, and returns its secret.
+func (w *world) embedKey(addressID string) string {
+	w.t.Helper()
+	_, secret, err := w.fabric.EmbedKeys.Create(w.t.Context(), w.project.ID, addressID, "shop")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return secret
+}
 
 // TestEmbeds shows that an embed key gets tokens only for its own address, until it is revoked.
 // Revoking the key also revokes these tokens.
 func TestEmbeds(t *testing.T) {
 	w := newWorld(t)
-	sat := w.tokens(`{"reference":"ada"}`).Token
-	other := w.address(w.tokens(`{"reference":"grace"}`).Token)
-	a := w.address(sat)
-	k, secret, err := w.fabric.EmbedKeys.Create(t.Context(), w.project.ID, a.ID, "shop")
+	ada := w.address(w.tokens(`{"reference":"ada"}`).Token).ID
+	grace := w.address(w.tokens(`{"reference":"grace"}`).Token).ID
+	key, secret, err := w.fabric.EmbedKeys.Create(t.Context(), w.project.ID, ada, "shop")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !strings.HasPrefix(secret, "c2c_") {
+		t.Fatalf("the embed key is %.8s…, want c2c_…", secret)
 	}
 
 	body := `{"token":"` + secret + `","subscriber_id":"x","ttl":1}`
 	r := w.call(nobody, "POST", embeds, body)
-	if r.status != http.StatusCreated || !strings.HasPrefix(secret, "c2c_") {
-		t.Fatalf("POST with %.8s… = %d %s, want 201", secret, r.status, r.text)
-	}
+	r.wantStatus(t, "POST", http.StatusCreated)
+	token := as[tokens](t, r).Token
+	guest := bearer(token)
+	w.wantReach("the guest", token, ada)
+	r = w.call(guest, "GET", addresses+"/"+grace, "")
+	r.wantStatus(t, "GET of another address by the guest", http.StatusNotFound)
+	r = w.call(guest, "GET", "/subscriber/info", "")
+	r.wantStatus(t, "GET of subscriber info by the guest", http.StatusUnauthorized)
 
-	guest := bearer(as[tokens](t, r).Token)
-	list := as[struct{ Data []address }](t, w.call(guest, "GET", "/api/fabric/addresses", ""))
-	if len(list.Data) != 1 || list.Data[0].ID != a.ID {
-		t.Errorf("the guest sees %v, want %s alone", list.Data, a.ID)
-	}
-
-	if r := w.call(guest, "GET", "/api/fabric/addresses/"+other.ID, ""); r.status != http.StatusNotFound {
-		t.Errorf("another address = %d, want 404", r.status)
-	}
-	if r := w.call(guest, "GET", "/subscriber/info", ""); r.status != http.StatusUnauthorized {
-		t.Errorf("subscriber info by a guest = %d, want 401", r.status)
-	}
-
-	if err := w.fabric.EmbedKeys.Revoke(t.Context(), k); err != nil {
+	if err := w.fabric.EmbedKeys.Revoke(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	if r := w.call(nobody, "POST", embeds, body); r.status != http.StatusForbidden ||
-		strings.TrimSpace(r.text) != `{"error":"Forbidden"}` {
-		t.Errorf("POST after revocation = %d %s, want 403", r.status, r.text)
-	}
-
-	if r := w.call(guest, "GET", "/api/fabric/addresses", ""); r.status != http.StatusUnauthorized {
-		t.Errorf("a guest token of a revoked key = %d, want 401", r.status)
-	}
+	r = w.call(nobody, "POST", embeds, body)
+	r.wantError(t, "POST after the revocation", http.StatusForbidden)
+	r = w.call(guest, "GET", addresses, "")
+	r.wantStatus(t, "GET with a guest token of a revoked key", http.StatusUnauthorized)
 }
 
 func TestEmbedFaults(t *testing.T) {
 	w := newWorld(t)
-	sat := w.tokens(`{"reference":"ada"}`)
-	a := w.address(sat.Token)
+	ada := w.tokens(`{"reference":"ada"}`)
+	id := w.address(ada.Token).ID
 	for body, want := range map[string]string{
 		`{}`:              "token:missing_required_parameter",
 		`{"token":" "}`:   "token:missing_required_parameter",
@@ -70,72 +69,60 @@ func TestEmbedFaults(t *testing.T) {
 		}
 	}
 
-	for _, secret := range []string{"c2c_0", "c2c_" + strings.Repeat("0", 48), sat.Token, w.key,
-		"c2c_\\u0000", "c2c_" + strings.Repeat("x", 5000)} {
-		if r := w.call(nobody, "POST", embeds, `{"token":"`+secret+`"}`); r.status != http.StatusForbidden {
-			t.Errorf("POST with %.12s… = %d %s, want 403", secret, r.status, r.text)
-		}
+	for _, secret := range []string{
+		"c2c_0",
+		"c2c_" + strings.Repeat("0", 48),
+		ada.Token,
+		w.key,
+		`c2c_\u0000`,
+		"c2c_" + strings.Repeat("x", 5000),
+	} {
+		r := w.call(nobody, "POST", embeds, `{"token":"`+secret+`"}`)
+		r.wantStatus(t, fmt.Sprintf("POST with %.12s…", secret), http.StatusForbidden)
 	}
 
 	for _, id := range []string{"", "x", w.project.ID} {
 		if _, _, err := w.fabric.EmbedKeys.Create(t.Context(), w.project.ID, id, ""); err == nil {
-			t.Errorf("EmbedKeys.Create for the address %q: no error", id)
+			t.Errorf("EmbedKeys.Create for the address %q: got nil, want an error", id)
 		}
 	}
-	if _, _, err := w.fabric.EmbedKeys.Create(t.Context(), w.other.ID, a.ID, ""); err == nil {
-		t.Error("EmbedKeys.Create for another project's address: no error")
+	if _, _, err := w.fabric.EmbedKeys.Create(t.Context(), w.other.ID, id, ""); err == nil {
+		t.Error("EmbedKeys.Create for another project's address: got nil, want an error")
 	}
 
 	// A disabled subscriber cannot be reached.
-	_, secret, err := w.fabric.EmbedKeys.Create(t.Context(), w.project.ID, a.ID, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	disabled := true
-	_, err = w.fabric.Subscribers.Update(t.Context(), w.project.ID, sat.SubscriberID,
-		fabric.SubscriberInput{Disabled: &disabled})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := w.call(nobody, "POST", embeds, `{"token":"`+secret+`"}`); r.status != http.StatusForbidden {
-		t.Errorf("POST for a disabled subscriber = %d %s, want 403", r.status, r.text)
-	}
+	secret := w.embedKey(id)
+	w.setDisabled(ada.SubscriberID, true)
+	r := w.call(nobody, "POST", embeds, `{"token":"`+secret+`"}`)
+	r.wantStatus(t, "POST for a disabled subscriber", http.StatusForbidden)
 }
 
 // TestEmbedLimit shows that the limit per minute applies to each embed key separately. It starts
 // again with the next minute.
 func TestEmbedLimit(t *testing.T) {
 	w := newWorld(t)
-	a := w.address(w.tokens(`{"reference":"ada"}`).Token)
-	w.pass(w.now().Truncate(time.Minute).Add(time.Minute + time.Second).Sub(w.now())) // start a new minute
-	var bodies [2]string
-	for i := range bodies {
-		_, secret, err := w.fabric.EmbedKeys.Create(t.Context(), w.project.ID, a.ID, "shop")
-		if err != nil {
-			t.Fatal(err)
-		}
-		bodies[i] = `{"token":"` + secret + `"}`
+	id := w.address(w.tokens(`{"reference":"ada"}`).Token).ID
+	nextMinute := w.now().Truncate(time.Minute).Add(time.Minute + time.Second)
+	w.pass(nextMinute.Sub(w.now()))
+	one, two := `{"token":"`+w.embedKey(id)+`"}`, `{"token":"`+w.embedKey(id)+`"}`
+	for range embedLimit {
+		r := w.call(nobody, "POST", embeds, one)
+		r.wantStatus(t, "POST within the limit", http.StatusCreated)
 	}
 
-	for i := range embedLimit {
-		if r := w.call(nobody, "POST", embeds, bodies[0]); r.status != http.StatusCreated {
-			t.Fatalf("token %d: got %d %s, want 201", i, r.status, r.text)
-		}
+	r := w.call(nobody, "POST", embeds, one)
+	r.wantError(t, "POST over the limit", http.StatusTooManyRequests)
+	seconds, err := strconv.Atoi(r.header.Get("Retry-After"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	if seconds < 1 || seconds > 60 {
+		t.Errorf("POST over the limit: Retry-After is %d, want 1 to 60 seconds", seconds)
+	}
+	r = w.call(nobody, "POST", embeds, two)
+	r.wantStatus(t, "POST with another key", http.StatusCreated)
 
-	r := w.call(nobody, "POST", embeds, bodies[0])
-	after, err := strconv.Atoi(r.header.Get("Retry-After"))
-	if r.status != http.StatusTooManyRequests ||
-		strings.TrimSpace(r.text) != `{"error":"Too Many Requests"}` || err != nil || after < 1 || after > 60 {
-		t.Errorf("over the limit: got %d %s, Retry-After %q, want 429", r.status, r.text, r.header.Get("Retry-After"))
-	}
-	if r := w.call(nobody, "POST", embeds, bodies[1]); r.status != http.StatusCreated {
-		t.Errorf("another key: got %d, want 201", r.status)
-	}
-
-	w.pass(time.Duration(after) * time.Second)
-	if r := w.call(nobody, "POST", embeds, bodies[0]); r.status != http.StatusCreated {
-		t.Errorf("after Retry-After: got %d, want 201", r.status)
-	}
+	w.pass(time.Duration(seconds) * time.Second)
+	r = w.call(nobody, "POST", embeds, one)
+	r.wantStatus(t, "POST after Retry-After", http.StatusCreated)
 }

@@ -1,13 +1,12 @@
 package rest_test
 
 import (
-	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/factor/factortest"
 	"github.com/selvage/selvage/internal/page"
@@ -17,17 +16,31 @@ import (
 // the secrets that no response may contain.
 func (w *world) factorsOf(id string) (secrets []string) {
 	w.t.Helper()
-	ctx, o := w.t.Context(), factor.Owner{Kind: factor.Subscriber, ID: id}
+	ctx := w.t.Context()
+	owner := factor.Owner{Kind: factor.Subscriber, ID: id}
 	key := &factortest.Authenticator{Origin: "http://localhost:8080"}
-	options := must[[]byte](w.t)(w.factors.BeginPasskey(ctx, o, "test", "ada", "Ada"))
-	p := must[factor.Passkey](w.t)(w.factors.CreatePasskey(
-		ctx, o, false, "test", "Ada's laptop", key.Create(options)))
-	e := must[factor.Enrollment](w.t)(w.factors.BeginTOTP(ctx, o, "test", "Acme", "ada"))
-	if err := w.factors.ConfirmTOTP(ctx, o, false, "test", factortest.Code(e.Secret, w.now())); err != nil {
+	options, err := w.factors.BeginPasskey(ctx, owner, "test", "ada", "Ada")
+	if err != nil {
 		w.t.Fatal(err)
 	}
-	codes := must[[]string](w.t)(w.factors.NewCodes(ctx, o))
-	return append(codes, e.Secret, p.Credential, "publicKey", "sealed", "hash")
+	passkey, err := w.factors.CreatePasskey(ctx, owner, false, "test", "Ada's laptop", key.Create(options))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+
+	app, err := w.factors.BeginTOTP(ctx, owner, "test", "Acme", "ada")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	code := factortest.Code(app.Secret, w.now())
+	if err := w.factors.ConfirmTOTP(ctx, owner, false, "test", code); err != nil {
+		w.t.Fatal(err)
+	}
+	codes, err := w.factors.NewCodes(ctx, owner)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return append(codes, app.Secret, passkey.Credential, "publicKey", "sealed", "hash")
 }
 
 // A factorList is the list of a subscriber's factors.
@@ -41,68 +54,60 @@ type factorList struct {
 
 func newFactorList(t *testing.T) (l factorList, subscriberID string) {
 	w := newWorld(t)
-	_, managing, err := w.fabric.APIKeys.Create(t.Context(), w.project.ID,
-		fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Management, fabric.Voice}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-
 	id := w.tokens(`{"reference":"ada@example.com"}`).SubscriberID
 	return factorList{
 		world:   w,
 		path:    subscribers + "/" + id + "/factors",
-		ids:     map[string]string{},
-		reader:  func(r *http.Request) { r.SetBasicAuth(w.project.ID, w.key) },
-		manager: func(r *http.Request) { r.SetBasicAuth(w.project.ID, managing) },
+		ids:     make(map[string]string),
+		reader:  w.basic(),
+		manager: w.administrator(),
 	}, id
 }
 
 // want checks the types of the listed factors, and records their ids.
 func (l factorList) want(types ...string) reply {
 	l.t.Helper()
-	got := l.call(l.reader, "GET", l.path, "")
-	data := as[struct{ Data []map[string]any }](l.t, got).Data
-	if got.status != http.StatusOK || len(data) != len(types) {
-		l.t.Fatalf("GET %s: %d %s, want %v", l.path, got.status, got.text, types)
+	r := l.call(l.reader, "GET", l.path, "")
+	r.wantStatus(l.t, "GET "+l.path, http.StatusOK)
+	type body struct {
+		ID, Type string
+		Created  time.Time  `json:"created_at"`
+		Used     *time.Time `json:"used_at"`
+	}
+	factors := as[listed[body]](l.t, r).Data
+	if len(factors) != len(types) {
+		l.t.Fatalf("GET %s: got %s, want %v", l.path, r.text, types)
 	}
 
-	for i, f := range data {
-		if f["type"] != types[i] {
-			l.t.Errorf("factor %d is %v, want a %s", i, f, types[i])
+	for i, f := range factors {
+		if f.Type != types[i] {
+			l.t.Errorf("factor %d is a %s, want a %s", i, f.Type, types[i])
 		}
-		at, err := time.Parse(time.RFC3339, fmt.Sprint(f["created_at"]))
-		if err != nil || time.Since(at).Abs() > time.Hour || f["used_at"] != nil && f["type"] == "passkey" {
-			l.t.Errorf("factor %d was created at %v and used at %v, want it new", i, f["created_at"], f["used_at"])
+		if time.Since(f.Created).Abs() > time.Hour {
+			l.t.Errorf("the %s was created at %v, want it new", f.Type, f.Created)
 		}
-		l.ids[types[i]] = fmt.Sprint(f["id"])
+		if f.Type == "passkey" && f.Used != nil {
+			l.t.Errorf("the passkey was used at %v, want it unused", *f.Used)
+		}
+		l.ids[types[i]] = f.ID
 	}
-	return got
+	return r
 }
 
 // TestListFactors shows that second factors are listed without their secrets, and only for their
 // project.
 func TestListFactors(t *testing.T) {
 	l, id := newFactorList(t)
-	got := l.call(l.reader, "GET", l.path, "")
-	if got.status != http.StatusOK || !strings.Contains(got.text, `"data":[]`) {
-		t.Errorf("the factors of a subscriber without any: %d %s, want an empty list", got.status, got.text)
-	}
+	r := l.call(l.reader, "GET", l.path, "")
+	r.wantStatus(t, "GET for a subscriber without factors", http.StatusOK)
+	r.wantText(t, "GET for a subscriber without factors", `"data":[]`)
 
 	secrets := l.factorsOf(id)
-	got = l.want("passkey", "totp", "recovery_codes")
-	if !strings.Contains(got.text, `"name":"Ada's laptop"`) || !strings.Contains(got.text, `"left":10`) ||
-		!strings.Contains(got.text, `"backed_up":false`) {
-		t.Errorf("the list is %s, want the laptop and ten recovery codes", got.text)
-	}
-	for _, secret := range secrets {
-		if strings.Contains(got.text, secret) {
-			t.Errorf("the list contains %q", secret)
-		}
-	}
-
-	if got := l.call(l.stranger(), "GET", l.path, ""); got.status != http.StatusNotFound {
-		t.Errorf("listing as another project: got %d %s, want 404", got.status, got.text)
-	}
+	r = l.want("passkey", "totp", "recovery_codes")
+	r.wantText(t, "GET", `"name":"Ada's laptop"`, `"left":10`, `"backed_up":false`)
+	r.wantNoText(t, "GET", secrets...)
+	r = l.call(l.stranger(), "GET", l.path, "")
+	r.wantStatus(t, "GET by another project", http.StatusNotFound)
 }
 
 // TestRemoveFactors shows that credentials with Management can remove a subscriber's factors one by
@@ -111,12 +116,15 @@ func TestRemoveFactors(t *testing.T) {
 	l, id := newFactorList(t)
 	l.factorsOf(id)
 	l.want("passkey", "totp", "recovery_codes")
-	for name, auth := range map[string]authorization{"another project": l.stranger(),
-		"a key without Management": l.reader} {
+	refusals := []int{http.StatusUnauthorized, http.StatusNotFound}
+	for name, auth := range map[string]authorization{
+		"another project":          l.stranger(),
+		"a key without Management": l.reader,
+	} {
 		for _, id := range l.ids {
-			if got := l.call(auth, "DELETE", l.path+"/"+id, ""); got.status != http.StatusUnauthorized &&
-				got.status != http.StatusNotFound {
-				t.Errorf("%s: DELETE %s: %d %s, want 401 or 404", name, id, got.status, got.text)
+			r := l.call(auth, "DELETE", l.path+"/"+id, "")
+			if !slices.Contains(refusals, r.status) {
+				t.Errorf("%s: DELETE %s: got %d %s, want one of %v", name, id, r.status, r.text, refusals)
 			}
 		}
 	}
@@ -124,9 +132,8 @@ func TestRemoveFactors(t *testing.T) {
 	other := l.tokens(`{"reference":"bob@example.com"}`).SubscriberID
 	remove := func(path string, want int) {
 		t.Helper()
-		if got := l.call(l.manager, "DELETE", path, ""); got.status != want {
-			t.Errorf("DELETE %s: %d %s, want %d", path, got.status, got.text, want)
-		}
+		r := l.call(l.manager, "DELETE", path, "")
+		r.wantStatus(t, "DELETE "+path, want)
 	}
 	remove(subscribers+"/"+other+"/factors/"+l.ids["passkey"], http.StatusNotFound)
 	remove(l.path+"/nothing", http.StatusNotFound)

@@ -19,10 +19,12 @@ const (
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
+// allowing returns the body of a request for a guest token with these addresses.
 func allowing(ids ...string) string {
 	return `{"allowed_addresses":["` + strings.Join(ids, `","`) + `"]}`
 }
 
+// guest requests a guest token for the given addresses.
 func (w *world) guest(ids ...string) tokens {
 	w.t.Helper()
 	r := w.call(w.basic(), "POST", guests, allowing(ids...))
@@ -32,6 +34,7 @@ func (w *world) guest(ids ...string) tokens {
 	return as[tokens](w.t, r)
 }
 
+// invite requests an invite to an address with the SAT of a subscriber.
 func (w *world) invite(sat, addressID string) string {
 	w.t.Helper()
 	r := w.call(bearer(sat), "POST", invites, `{"address_id":"`+addressID+`"}`)
@@ -41,33 +44,39 @@ func (w *world) invite(sat, addressID string) string {
 	return as[tokens](w.t, r).Token
 }
 
+// wantReach fails the test unless the holder of a token sees exactly one address.
+func (w *world) wantReach(holder, token, addressID string) {
+	w.t.Helper()
+	got := as[listed[address]](w.t, w.call(bearer(token), "GET", addresses, "")).Data
+	if len(got) != 1 || got[0].ID != addressID {
+		w.t.Errorf("%s sees the addresses %+v, want only %s", holder, got, addressID)
+	}
+}
+
 func TestGuestToken(t *testing.T) {
 	w := newWorld(t)
 	ada, bob := w.tokens(`{"reference":"ada"}`), w.tokens(`{"reference":"bob"}`)
-	a, b := w.address(ada.Token), w.address(bob.Token)
+	adas, bobs := w.address(ada.Token).ID, w.address(bob.Token).ID
 	for name, auth := range map[string]authorization{"Basic": w.basic(), "Bearer SAT": bearer(ada.Token)} {
-		r := w.call(auth, "POST", guests, allowing(strings.ToUpper(b.ID)))
+		r := w.call(auth, "POST", guests, allowing(strings.ToUpper(bobs)))
+		r.wantStatus(t, "POST by "+name, http.StatusCreated)
 		got := as[tokens](t, r)
-		if r.status != http.StatusCreated || got.RefreshToken == "" || header(t, got.Token)["typ"] != "SAT" {
-			t.Errorf("guest token by %s: got %d %s, want 201 and both tokens", name, r.status, r.text)
+		if got.RefreshToken == "" {
+			t.Errorf("POST by %s: there is no refresh token", name)
+		}
+		if typ := header(t, got.Token)["typ"]; typ != "SAT" {
+			t.Errorf("POST by %s: the token has the typ %q, want SAT", name, typ)
+		}
+		if life := lifetime(w.open(got.Token, fabric.Guest)); life != 2*time.Hour {
+			t.Errorf("POST by %s: the token lives for %v, want 2 h", name, life)
 		}
 
-		guest := w.open(got.Token, fabric.Guest)
-		if life := guest.ExpiresAt.Sub(guest.IssuedAt).Round(time.Second); life != 7200*time.Second {
-			t.Errorf("a guest token lives for %v, want 2 h", life)
-		}
-
-		all := as[listed[address]](t, w.call(bearer(got.Token), "GET", "/api/fabric/addresses", ""))
-		if len(all.Data) != 1 || all.Data[0].ID != b.ID {
-			t.Errorf("guest by %s sees %+v, want only %s", name, all.Data, b.ID)
-		}
-
-		if r := w.call(bearer(got.Token), "GET", "/api/fabric/addresses/"+b.ID, ""); r.status != http.StatusOK {
-			t.Errorf("guest by %s at its address: got %d, want 200", name, r.status)
-		}
-		if r := w.call(bearer(got.Token), "GET", "/api/fabric/addresses/"+a.ID, ""); r.status != http.StatusNotFound {
-			t.Errorf("guest by %s at another address: got %d, want 404", name, r.status)
-		}
+		guest := bearer(got.Token)
+		w.wantReach("the guest by "+name, got.Token, bobs)
+		r = w.call(guest, "GET", addresses+"/"+bobs, "")
+		r.wantStatus(t, "GET of its address by the guest by "+name, http.StatusOK)
+		r = w.call(guest, "GET", addresses+"/"+adas, "")
+		r.wantStatus(t, "GET of another address by the guest by "+name, http.StatusNotFound)
 	}
 }
 
@@ -93,11 +102,15 @@ func TestGuestRefusals(t *testing.T) {
 		{allowing(eleven...), "allowed_addresses:allowed_address_limit_exceeded"},
 		{allowing(eleven[:10]...), "allowed_addresses:must_belong_to_project"},
 		{allowing(id, foreign), "allowed_addresses:must_belong_to_project"},
-		{`{"expire_at":1,"ch":"evil.example","region":"moon"}`,
+		{
+			`{"expire_at":1,"ch":"evil.example","region":"moon"}`,
 			"allowed_addresses:missing_required_parameter expire_at:invalid_parameter " +
-				"ch:invalid_parameter region:invalid_parameter"},
-		{`{"allowed_addresses":{},"expire_at":"x"}`,
-			"allowed_addresses:invalid_parameter expire_at:invalid_parameter"},
+				"ch:invalid_parameter region:invalid_parameter",
+		},
+		{
+			`{"allowed_addresses":{},"expire_at":"x"}`,
+			"allowed_addresses:invalid_parameter expire_at:invalid_parameter",
+		},
 	}
 
 	for _, tt := range tests {
@@ -110,41 +123,34 @@ func TestGuestRefusals(t *testing.T) {
 func TestInvite(t *testing.T) {
 	w := newWorld(t)
 	ada, bob := w.tokens(`{"reference":"ada"}`), w.tokens(`{"reference":"bob"}`)
-	a, b := w.address(ada.Token), w.address(bob.Token)
-	r := w.call(bearer(ada.Token), "POST", invites,
-		`{"address_id":"`+a.ID+`","expires_at":`+itoa(time.Now().Add(time.Hour).Unix())+`}`)
-	if r.status != http.StatusCreated || strings.Contains(r.text, "refresh_token") {
-		t.Errorf("POST %s: got %d %s, want 201 and no refresh token", invites, r.status, r.text)
-	}
-
-	invite := as[tokens](t, r).Token
-	all := as[listed[address]](t, w.call(bearer(invite), "GET", "/api/fabric/addresses", ""))
-	if len(all.Data) != 1 || all.Data[0].ID != a.ID {
-		t.Errorf("an invite sees %+v, want only %s", all.Data, a.ID)
-	}
-
 	eve := as[tokens](t, w.call(w.stranger(), "POST", issue, `{"reference":"eve"}`))
+	adas, bobs, eves := w.address(ada.Token).ID, w.address(bob.Token).ID, w.address(eve.Token).ID
+	r := w.call(bearer(ada.Token), "POST", invites,
+		`{"address_id":"`+adas+`","expires_at":`+itoa(time.Now().Add(time.Hour).Unix())+`}`)
+	r.wantStatus(t, "POST", http.StatusCreated)
+	r.wantNoText(t, "POST", "refresh_token")
+	invite := as[tokens](t, r).Token
+	w.wantReach("the holder of the invite", invite, adas)
+
 	for _, tt := range []struct{ body, want string }{
 		{`{}`, "address_id:missing_required_parameter"},
 		{`{"address_id":"x"}`, "address_id:invalid_parameter"},
-		{`{"address_id":["` + a.ID + `"]}`, "address_id:invalid_parameter"},
-		{`{"address_id":"` + b.ID + `"}`, "address_id:invalid_parameter"},
-		{`{"address_id":"` + w.address(eve.Token).ID + `"}`, "address_id:invalid_parameter"},
-		{`{"address_id":"` + a.ID + `","expires_at":1}`, "expires_at:invalid_parameter"},
-		{`{"address_id":"` + a.ID + `","expires_at":"never"}`, "expires_at:invalid_parameter"},
-		{`{"address_id":"` + a.ID + `","expires_at":99999999999999}`, "expires_at:invalid_parameter"},
+		{`{"address_id":["` + adas + `"]}`, "address_id:invalid_parameter"},
+		{`{"address_id":"` + bobs + `"}`, "address_id:invalid_parameter"},
+		{`{"address_id":"` + eves + `"}`, "address_id:invalid_parameter"},
+		{`{"address_id":"` + adas + `","expires_at":1}`, "expires_at:invalid_parameter"},
+		{`{"address_id":"` + adas + `","expires_at":"never"}`, "expires_at:invalid_parameter"},
+		{`{"address_id":"` + adas + `","expires_at":99999999999999}`, "expires_at:invalid_parameter"},
 	} {
 		if got := w.call(bearer(ada.Token), "POST", invites, tt.body).faults(t); got != tt.want {
 			t.Errorf("POST %s: got %s, want %s", tt.body, got, tt.want)
 		}
 	}
 
-	if r := w.call(w.basic(), "DELETE", subscribers+"/"+ada.SubscriberID, ""); r.status != http.StatusNoContent {
-		t.Fatalf("DELETE: got %d, want 204", r.status)
-	}
-	if r := w.call(bearer(invite), "GET", "/api/fabric/addresses", ""); r.status != http.StatusUnauthorized {
-		t.Errorf("an invite of a deleted subscriber: got %d, want 401", r.status)
-	}
+	r = w.call(w.basic(), "DELETE", subscribers+"/"+ada.SubscriberID, "")
+	r.wantStatus(t, "DELETE of the subscriber", http.StatusNoContent)
+	r = w.call(bearer(invite), "GET", addresses, "")
+	r.wantStatus(t, "GET with the invite of a deleted subscriber", http.StatusUnauthorized)
 }
 
 // TestGuestBySubscriber shows that a subscriber can issue guest tokens for the addresses that it
@@ -166,28 +172,18 @@ func TestGuestBySubscriber(t *testing.T) {
 	}
 
 	guest := as[tokens](t, w.call(bearer(ada.Token), "POST", guests, allowing(mine, theirs)))
-	disabled := true
-	_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, bob.SubscriberID,
-		fabric.SubscriberInput{Disabled: &disabled})
-	if err != nil {
-		t.Fatal(err)
-	}
-
+	w.setDisabled(bob.SubscriberID, true)
 	got := w.call(bearer(ada.Token), "POST", guests, allowing(theirs)).faults(t)
 	if got != "allowed_addresses:must_belong_to_project" {
 		t.Errorf("POST of an address that the SAT no longer reaches: got %s, want a fault", got)
 	}
 
-	all := as[listed[address]](t, w.call(bearer(guest.Token), "GET", "/api/fabric/addresses", ""))
-	if len(all.Data) != 1 || all.Data[0].ID != mine {
-		t.Errorf("the guest sees %+v, want %s alone", all.Data, mine)
-	}
-
+	w.wantReach("the guest", guest.Token, mine)
 	for name, token := range map[string]string{
 		"a guest":         guest.Token,
 		"an invite":       w.invite(ada.Token, mine),
 		"a refresh token": ada.RefreshToken,
 	} {
-		wantUnauthorized(t, name, [2]string{"POST", guests}, w.call(bearer(token), "POST", guests, allowing(mine)))
+		w.wantUnauthorized(name, bearer(token), "POST", guests, allowing(mine))
 	}
 }

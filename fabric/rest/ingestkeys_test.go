@@ -1,12 +1,13 @@
 package rest_test
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
@@ -27,41 +28,55 @@ type ingestKeyBody struct {
 // TestIngestKeys shows that an ingest key is created, used, listed without its secret, and revoked.
 func TestIngestKeys(t *testing.T) {
 	w := newWorld(t)
-	_, boss := w.newKey(time.Time{}, fabric.Management, fabric.Voice)
+	boss := w.administrator()
 	r := w.call(boss, "POST", ingestKeyPath, `{"name":"fs1"}`)
+	r.wantStatus(t, "POST", http.StatusCreated)
 	created := as[ingestKeyBody](t, r)
-	if r.status != http.StatusCreated || created.Name != "fs1" || !strings.HasPrefix(created.Token, "ik_") ||
-		!strings.HasPrefix(created.Token, created.Prefix) || created.ExpiresAt != nil || created.LastUsedAt != nil {
-		t.Fatalf("creating = %d %s, want 201 and the fields given", r.status, r.text)
+	if !strings.HasPrefix(created.Token, "ik_") {
+		t.Fatalf("POST: the secret is %q, want ik_…", created.Token)
+	}
+	if !strings.HasPrefix(created.Token, created.Prefix) {
+		t.Fatalf("POST: the secret is %q, want it to begin with %q", created.Token, created.Prefix)
+	}
+	want := ingestKeyBody{ID: created.ID, Name: "fs1", Token: created.Token, Prefix: created.Prefix}
+	if diff := cmp.Diff(want, created); diff != "" {
+		t.Fatalf("POST (-want +got):\n%s", diff)
 	}
 
-	k, err := w.fabric.IngestKeys.Authenticate(context.Background(), created.Token)
-	if err != nil || k.ProjectID != w.project.ID || k.ID != created.ID {
-		t.Errorf("Authenticate = %+v, %v, want the key created", k, err)
+	key, err := w.fabric.IngestKeys.Authenticate(t.Context(), created.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key.ID != created.ID {
+		t.Errorf("Authenticate returns the key %s, want %s", key.ID, created.ID)
+	}
+	if key.ProjectID != w.project.ID {
+		t.Errorf("Authenticate returns a key of the project %s, want %s", key.ProjectID, w.project.ID)
 	}
 
 	r = w.call(boss, "GET", ingestKeyPath, "")
-	if listed := as[struct{ Data []ingestKeyBody }](t, r).Data; len(listed) != 1 || listed[0].LastUsedAt == nil ||
-		strings.Contains(r.text, created.Token) {
-		t.Errorf("listing = %d %s, want the used key without its secret", r.status, r.text)
+	r.wantNoText(t, "GET", created.Token)
+	found := as[listed[ingestKeyBody]](t, r).Data
+	if len(found) != 1 {
+		t.Fatalf("GET: got %s, want one key", r.text)
+	}
+	if found[0].LastUsedAt == nil {
+		t.Error("GET: a key that was used has no last_used_at")
 	}
 
-	if r := w.call(boss, "DELETE", ingestKeyPath+"/"+created.ID, ""); r.status != http.StatusNoContent {
-		t.Errorf("revoking = %d %s, want 204", r.status, r.text)
-	}
+	r = w.call(boss, "DELETE", ingestKeyPath+"/"+created.ID, "")
+	r.wantStatus(t, "DELETE", http.StatusNoContent)
 	long := strings.Repeat("ik_", 99)
 	for _, secret := range []string{created.Token, created.Token + "0", "ik_", "", "PT" + created.Token, long} {
-		if _, err := w.fabric.IngestKeys.Authenticate(context.Background(), secret); !errors.Is(err, problem.NotFound) {
+		if _, err := w.fabric.IngestKeys.Authenticate(t.Context(), secret); !errors.Is(err, problem.NotFound) {
 			t.Errorf("Authenticate(%.20q) = %v, want not found", secret, err)
 		}
 	}
 
-	if r := w.call(boss, "DELETE", ingestKeyPath+"/x", ""); r.status != http.StatusNotFound {
-		t.Errorf("revoking an unknown key = %d, want 404", r.status)
-	}
-	if r := w.call(boss, "POST", ingestKeyPath, `{"name":"`+strings.Repeat("x", 300)+`"}`); r.status != 422 {
-		t.Errorf("a long name = %d, want 422", r.status)
-	}
+	r = w.call(boss, "DELETE", ingestKeyPath+"/x", "")
+	r.wantStatus(t, "DELETE of an unknown key", http.StatusNotFound)
+	r = w.call(boss, "POST", ingestKeyPath, `{"name":"`+strings.Repeat("x", 300)+`"}`)
+	r.wantStatus(t, "POST with a long name", http.StatusUnprocessableEntity)
 }
 
 // TestIngestKeyRights shows that only a key with Management and Voice can create ingest keys. An
@@ -69,18 +84,16 @@ func TestIngestKeys(t *testing.T) {
 func TestIngestKeyRights(t *testing.T) {
 	w := newWorld(t)
 	_, voice := w.newKey(time.Time{}, fabric.Voice)
-	_, management := w.newKey(time.Time{}, fabric.Management)
-	for _, auth := range []authorization{voice, management} {
-		if r := w.call(auth, "POST", ingestKeyPath, `{}`); r.status != http.StatusUnauthorized {
-			t.Errorf("creating with one scope = %d, want 401", r.status)
-		}
-	}
-	if r := w.call(voice, "GET", ingestKeyPath, ""); r.status != http.StatusUnauthorized {
-		t.Errorf("listing with Voice = %d, want 401", r.status)
-	}
+	r := w.call(voice, "POST", ingestKeyPath, `{}`)
+	r.wantStatus(t, "POST with Voice", http.StatusUnauthorized)
+	r = w.call(w.manager(), "POST", ingestKeyPath, `{}`)
+	r.wantStatus(t, "POST with Management", http.StatusUnauthorized)
+	r = w.call(voice, "GET", ingestKeyPath, "")
+	r.wantStatus(t, "GET with Voice", http.StatusUnauthorized)
 
 	_, brief := w.newKey(time.Now().Add(time.Hour), fabric.Management, fabric.Voice)
-	if r := w.call(brief, "POST", ingestKeyPath, `{}`); as[ingestKeyBody](t, r).ExpiresAt == nil {
+	r = w.call(brief, "POST", ingestKeyPath, `{}`)
+	if as[ingestKeyBody](t, r).ExpiresAt == nil {
 		t.Errorf("the ingest key of a key that expires = %s, want one that expires", r.text)
 	}
 }

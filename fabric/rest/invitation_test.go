@@ -3,7 +3,6 @@ package rest_test
 import (
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/selvage/selvage/fabric"
 )
@@ -12,42 +11,32 @@ import (
 // only while it is pending.
 func TestWithdrawInvitation(t *testing.T) {
 	w := newWorld(t)
-	created := w.call(w.basic(), "POST", subscribers, `{"email":"alan@example.com"}`)
-	id := as[struct{ ID string }](t, created).ID
+	id := w.create(`{"email":"alan@example.com"}`).ID
 	path := subscribers + "/" + id + "/invitation"
-	_, weak := w.newKey(time.Time{}, fabric.Voice)
 	boss := w.manager()
-	_, secret, err := w.fabric.APIKeys.Create(t.Context(), w.other.ID,
-		fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Management}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := func(r *http.Request) { r.SetBasicAuth(w.other.ID, secret) }
-
-	withdraw := func(who string, auth authorization, want int) {
-		t.Helper()
-		if r := w.call(auth, "DELETE", path, ""); r.status != want {
-			t.Errorf("withdrawn by %s: %d %s, want %d", who, r.status, r.text, want)
-		}
-	}
-	pending := func() bool {
+	third, secret, _ := w.newProject("three", fabric.Management)
+	find := func() error {
 		_, err := w.fabric.Subscribers.FindInvitation(t.Context(), w.project.ID, id)
-		return err == nil
+		return err
 	}
 
-	withdraw("a manager, before it exists", boss, http.StatusNotFound)
-	if r := w.call(boss, "POST", path, ""); r.status != http.StatusAccepted {
-		t.Fatalf("inviting: %d %s, want 202", r.status, r.text)
-	}
-	withdraw("a key without Management", weak, http.StatusUnauthorized)
-	withdraw("another project", other, http.StatusNotFound)
-	if !pending() {
-		t.Fatal("others have withdrawn the invitation")
+	r := w.call(boss, "DELETE", path, "")
+	r.wantStatus(t, "DELETE before the invitation", http.StatusNotFound)
+	r = w.call(boss, "POST", path, "")
+	r.wantStatus(t, "POST", http.StatusAccepted)
+	r = w.call(w.basic(), "DELETE", path, "")
+	r.wantStatus(t, "DELETE by a key without Management", http.StatusUnauthorized)
+	r = w.call(basicAuth(third.ID, secret), "DELETE", path, "")
+	r.wantStatus(t, "DELETE by another project", http.StatusNotFound)
+	if err := find(); err != nil {
+		t.Fatalf("after the refused requests: %v, want the invitation to be pending", err)
 	}
 
-	withdraw("a manager", boss, http.StatusNoContent)
-	if pending() {
-		t.Error("the invitation is still pending")
+	r = w.call(boss, "DELETE", path, "")
+	r.wantStatus(t, "DELETE", http.StatusNoContent)
+	if err := find(); err == nil {
+		t.Error("after DELETE, the invitation is still pending")
 	}
-	withdraw("a manager, again", boss, http.StatusNotFound)
+	r = w.call(boss, "DELETE", path, "")
+	r.wantStatus(t, "DELETE again", http.StatusNotFound)
 }

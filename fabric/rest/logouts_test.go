@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/selvage/selvage/fabric"
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/selvage/selvage/idp"
 )
 
@@ -20,8 +20,6 @@ type logoutBody struct {
 	EndedAt      *string `json:"ended_at"`
 }
 
-const firstLogin, secondLogin = "0199a000-0000-7000-8000-000000000001", "0199a000-0000-7000-8000-000000000002"
-
 // A logoutWorld has an OAuth client that receives logout notifications, and a subscriber with two
 // logins in which the client received tokens.
 type logoutWorld struct {
@@ -34,48 +32,29 @@ type logoutWorld struct {
 
 func newLogoutWorld(t *testing.T) logoutWorld {
 	t.Helper()
-	ctx := t.Context()
 	w := newWorld(t)
 	app := idp.Client{
 		ID:        "0199a000-0000-7000-8000-0000000000aa",
 		ProjectID: w.project.ID,
 		Metadata:  idp.Metadata{BackchannelLogoutURI: "https://rp.example/"},
 	}
-	if err := w.rows.CreateClient(ctx, app); err != nil {
+	if err := w.rows.CreateClient(t.Context(), app); err != nil {
 		t.Fatal(err)
 	}
 
 	ada := w.tokens(`{"reference":"ada"}`).SubscriberID
-	hash := must[fabric.Subscriber](t)(w.fabric.Subscribers.Find(ctx, w.project.ID, ada)).PasswordHash
-	for _, sid := range []string{firstLogin, secondLogin} {
-		s := idp.Login{
-			ID:           sid,
-			ProjectID:    w.project.ID,
-			SubscriberID: ada,
-			AuthTime:     w.now(),
-			Expires:      w.now().Add(time.Hour),
-		}
-		if err := w.rows.CreateLogin(ctx, s, hash); err != nil {
-			t.Fatal(err)
-		}
-
-		g := idp.Grant{
-			ID:           sid,
-			ProjectID:    w.project.ID,
-			ClientID:     app.ID,
-			SubscriberID: ada,
-			SessionID:    sid,
-			Expires:      w.now().Add(time.Hour),
-		}
-		code := idp.RedeemedCode{Hash: sid, GrantID: sid, ClientID: app.ID, Expires: w.now().Add(time.Hour)}
-		if err := w.rows.RedeemCode(ctx, code, g); err != nil {
-			t.Fatal(err)
-		}
+	w.signIn(app.ID, ada, firstLogin)
+	w.signIn(app.ID, ada, secondLogin)
+	return logoutWorld{
+		world: w,
+		boss:  w.manager(),
+		ada:   ada,
+		app:   app,
+		path:  "/api/fabric/clients/" + app.ID + "/logouts",
 	}
-
-	return logoutWorld{w, w.manager(), ada, app, "/api/fabric/clients/" + app.ID + "/logouts"}
 }
 
+// list lists the logouts of the client. The query begins with a question mark, or is empty.
 func (w logoutWorld) list(query string) []logoutBody {
 	w.t.Helper()
 	return as[listed[logoutBody]](w.t, w.call(w.boss, "GET", w.path+query, "")).Data
@@ -84,9 +63,8 @@ func (w logoutWorld) list(query string) []logoutBody {
 // end ends both logins.
 func (w logoutWorld) end() {
 	w.t.Helper()
-	if r := w.call(w.basic(), "DELETE", subscribers+"/"+w.ada+"/tokens", ""); r.status != http.StatusNoContent {
-		w.t.Fatalf("revoking all: got %d %s, want 204", r.status, r.text)
-	}
+	r := w.call(w.basic(), "DELETE", subscribers+"/"+w.ada+"/tokens", "")
+	r.wantStatus(w.t, "revoking all tokens", http.StatusNoContent)
 }
 
 // TestLogouts shows that each login that ends is listed as a logout of the client that had tokens
@@ -98,15 +76,14 @@ func TestLogouts(t *testing.T) {
 	}
 
 	w.end()
-	got := w.list("")
-	if len(got) != 2 || got[0].SessionID != secondLogin || got[1].SessionID != firstLogin ||
-		got[0].ClientID != w.app.ID || got[0].SubscriberID != w.ada || got[0].State != "pending" ||
-		got[0].EndedAt != nil {
-		t.Fatalf("GET %s: got %+v, want both logouts", w.path, got)
+	second := logoutBody{SessionID: secondLogin, ClientID: w.app.ID, SubscriberID: w.ada, State: "pending"}
+	first := second
+	first.SessionID = firstLogin
+	if diff := cmp.Diff([]logoutBody{second, first}, w.list("")); diff != "" {
+		t.Fatalf("GET (-want +got):\n%s", diff)
 	}
-	if r := w.call(w.boss, "GET", w.path+"?state=lost", ""); r.status != http.StatusUnprocessableEntity {
-		t.Errorf("GET with an unknown state: got %d, want 422", r.status)
-	}
+	r := w.call(w.boss, "GET", w.path+"?state=lost", "")
+	r.wantStatus(t, "GET with an unknown state", http.StatusUnprocessableEntity)
 }
 
 // TestRedeliverLogouts shows that dead logouts become pending again on request, one at a time or
@@ -114,23 +91,39 @@ func TestLogouts(t *testing.T) {
 func TestRedeliverLogouts(t *testing.T) {
 	w := newLogoutWorld(t)
 	w.end()
-	for i, sid := range []string{firstLogin, secondLogin} {
-		w.dies(w.rows.Logouts.Queue(), w.app.ID, sid, 1, 400+i)
+	w.dies(w.rows.Logouts.Queue(), w.app.ID, firstLogin, 1, 400)
+	w.dies(w.rows.Logouts.Queue(), w.app.ID, secondLogin, 1, 401)
+	dead := w.list("?state=dead")
+	if len(dead) != 2 {
+		t.Fatalf("the dead letters are %+v, want two", dead)
 	}
-
-	if got := w.list("?state=dead"); len(got) != 2 || *got[1].Status != 400 || got[1].Attempts != 1 ||
-		got[1].EndedAt == nil {
-		t.Errorf("dead letters: got %+v, want two, the last with the status 400 after one attempt", got)
+	if *dead[1].Status != 400 {
+		t.Errorf("the first logout has the status %d, want 400", *dead[1].Status)
+	}
+	if dead[1].Attempts != 1 {
+		t.Errorf("the first logout was attempted %d times, want once", dead[1].Attempts)
+	}
+	if dead[1].EndedAt == nil {
+		t.Error("the first logout has no time of its end")
 	}
 
 	r := w.call(w.boss, "POST", w.path+"/"+firstLogin+"/redeliver", "")
-	if got := as[logoutBody](t, r); r.status != http.StatusAccepted || got.State != "pending" ||
-		got.Attempts != 0 || got.Status != nil {
-		t.Errorf("redeliver: got %d %s, want 202 with a pending logout without attempts", r.status, r.text)
+	r.wantStatus(t, "POST of redeliver", http.StatusAccepted)
+	got := as[logoutBody](t, r)
+	if got.State != "pending" {
+		t.Errorf("after redeliver, the state is %s, want pending", got.State)
 	}
-	if r := w.call(w.boss, "POST", w.path+"/redeliver", ""); r.status != http.StatusAccepted ||
-		strings.TrimSpace(r.text) != `{"redelivered":1}` {
-		t.Errorf("redeliver all: got %d %s, want 202 and one redelivered", r.status, r.text)
+	if got.Attempts != 0 {
+		t.Errorf("after redeliver, there are %d attempts, want 0", got.Attempts)
+	}
+	if got.Status != nil {
+		t.Errorf("after redeliver, the status is %d, want null", *got.Status)
+	}
+
+	r = w.call(w.boss, "POST", w.path+"/redeliver", "")
+	r.wantStatus(t, "POST of redeliver for all dead letters", http.StatusAccepted)
+	if got := strings.TrimSpace(r.text); got != `{"redelivered":1}` {
+		t.Errorf("POST of redeliver for all dead letters: got %s, want one redelivered", got)
 	}
 }
 
@@ -138,19 +131,20 @@ func TestRedeliverLogouts(t *testing.T) {
 func TestLogoutsNotFound(t *testing.T) {
 	w := newLogoutWorld(t)
 	w.end()
-	for _, id := range []string{w.application(w.other.ID).ID, "nonsense"} {
-		for _, what := range []string{"GET ", "POST /redeliver", "POST /" + firstLogin + "/redeliver"} {
-			method, rest, _ := strings.Cut(what, " ")
-			path := strings.Replace(w.path, w.app.ID, id, 1) + rest
-			if r := w.call(w.boss, method, path, ""); r.status != http.StatusNotFound {
-				t.Errorf("%s %s: got %d, want 404", method, path, r.status)
-			}
+	for _, clientID := range []string{w.application(w.other.ID).ID, "nonsense"} {
+		for _, request := range []struct{ method, path string }{
+			{"GET", ""},
+			{"POST", "/redeliver"},
+			{"POST", "/" + firstLogin + "/redeliver"},
+		} {
+			path := "/api/fabric/clients/" + clientID + "/logouts" + request.path
+			r := w.call(w.boss, request.method, path, "")
+			r.wantStatus(t, request.method+" "+path, http.StatusNotFound)
 		}
 	}
 
 	for _, sid := range []string{"nonsense", "0199a000-0000-7000-8000-000000000009"} {
-		if r := w.call(w.boss, "POST", w.path+"/"+sid+"/redeliver", ""); r.status != http.StatusNotFound {
-			t.Errorf("redeliver %s: got %d, want 404", sid, r.status)
-		}
+		r := w.call(w.boss, "POST", w.path+"/"+sid+"/redeliver", "")
+		r.wantStatus(t, "redeliver "+sid, http.StatusNotFound)
 	}
 }

@@ -5,11 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
-
-	"github.com/selvage/selvage/fabric"
 )
 
 const (
@@ -41,13 +38,19 @@ type person struct {
 func (w *world) person(name string) person {
 	w.t.Helper()
 	sat := w.tokens(`{"reference":"` + name + `"}`)
-	return person{bearer(sat.Token), sat.SubscriberID, w.address(sat.Token).ID}
+	return person{auth: bearer(sat.Token), id: sat.SubscriberID, address: w.address(sat.Token).ID}
 }
 
-// sends sends a message and returns it.
+// send sends a message.
+func (w *world) send(p person, to, text string) reply {
+	w.t.Helper()
+	return w.call(p.auth, "POST", messages, `{"conversation_id":"`+to+`","text":"`+text+`"}`)
+}
+
+// sends sends a message, which must be accepted, and returns it.
 func (w *world) sends(p person, to, text string) message {
 	w.t.Helper()
-	r := w.call(p.auth, "POST", messages, `{"conversation_id":"`+to+`","text":"`+text+`"}`)
+	r := w.send(p, to, text)
 	if r.status != http.StatusCreated {
 		w.t.Fatalf("sending to %s = %d %s, want 201", to, r.status, r.text)
 	}
@@ -65,13 +68,6 @@ func (w *world) reads(p person, path string) (texts []string) {
 
 func messagesOf(conversation string) string { return conversations + "/" + conversation + "/messages" }
 
-// room creates a conference room and returns its address.
-func (w *world) room(t *testing.T, name string) string {
-	t.Helper()
-	w.call(w.basic(), "POST", resources+"/conference_rooms", `{"name":"`+name+`"}`)
-	return must[fabric.Address](t)(w.fabric.Addresses.FindAt(t.Context(), w.project.ID, "/public/"+name)).ID
-}
-
 // TestMessages shows that two subscribers can write to each other with both generations of SDKs,
 // and can page through their messages.
 func TestMessages(t *testing.T) {
@@ -79,54 +75,56 @@ func TestMessages(t *testing.T) {
 	ada, bob := w.person("ada"), w.person("bob")
 	w.sends(ada, bob.address, "one")
 	two := w.sends(bob, ada.address, "two")
-	if two.ConversationID != ada.address || two.UserID != bob.id || two.From != bob.address ||
-		two.Found != bob.address {
-		t.Errorf("bob sent %+v, want it from bob to ada", two)
+	want := two
+	want.ConversationID = ada.address
+	want.UserID = bob.id
+	want.From = bob.address
+	want.Found = bob.address
+	if two != want {
+		t.Errorf("bob sent %+v, want %+v", two, want)
 	}
 
+	// The other generation of SDKs joins a conversation, and sends to its group.
 	joined := as[message](t, w.call(ada.auth, "POST", conversations+"/join",
 		`{"from_fabric_address_id":"`+ada.address+`","fabric_address_ids":["`+bob.address+`","`+ada.address+`"]}`))
-	if joined.GroupID != ada.id+"_"+bob.address || joined.ConversationID != bob.address {
-		t.Errorf("join returns %+v, want ada's conversation with bob", joined)
+	if want := ada.id + "_" + bob.address; joined.GroupID != want {
+		t.Errorf("join returns the group %s, want %s", joined.GroupID, want)
 	}
-	r := w.call(ada.auth, "POST", messages, `{"group_id":"`+joined.GroupID+`","from_fabric_address_id":"`+
-		ada.address+`","text":"three"}`)
-	if three := as[message](t, r); three.GroupID != joined.GroupID || three.ID <= two.ID {
-		t.Errorf("ada sent %+v, want it in the group %s, with a later id", three, joined.GroupID)
+	if joined.ConversationID != bob.address {
+		t.Errorf("join returns the conversation %s, want %s", joined.ConversationID, bob.address)
+	}
+	three := as[message](t, w.call(ada.auth, "POST", messages,
+		`{"group_id":"`+joined.GroupID+`","from_fabric_address_id":"`+ada.address+`","text":"three"}`))
+	if three.GroupID != joined.GroupID {
+		t.Errorf("the third message is in the group %s, want %s", three.GroupID, joined.GroupID)
+	}
+	if three.ID <= two.ID {
+		t.Errorf("the third message has the id %s, want one after %s", three.ID, two.ID)
 	}
 
+	texts := []string{"three", "two", "one"}
 	for _, path := range []string{messagesOf(joined.GroupID), messagesOf(strings.ToUpper(bob.address)), messages} {
-		if got := w.reads(ada, path); !slices.Equal(got, []string{"three", "two", "one"}) {
-			t.Errorf("ada reads %q at %s, want three, two, one", got, path)
+		if got := w.reads(ada, path); !slices.Equal(got, texts) {
+			t.Errorf("ada reads %q at %s, want %q", got, path, texts)
 		}
 	}
 
-	var texts []string
+	var paged []string
 	for next := messagesOf(ada.address) + "?page_size=2"; next != ""; {
-		p := as[listed[message]](t, w.call(bob.auth, "GET", next, ""))
-		for _, m := range p.Data {
-			if m.ConversationID != ada.address || m.GroupID != bob.id+"_"+ada.address {
-				t.Errorf("bob reads %+v, want it in his conversation with ada", m)
+		page := as[listed[message]](t, w.call(bob.auth, "GET", next, ""))
+		for _, m := range page.Data {
+			if m.ConversationID != ada.address {
+				t.Errorf("bob reads a message of the conversation %s, want %s", m.ConversationID, ada.address)
 			}
-			texts = append(texts, m.Text)
+			if want := bob.id + "_" + ada.address; m.GroupID != want {
+				t.Errorf("bob reads a message of the group %s, want %s", m.GroupID, want)
+			}
+			paged = append(paged, m.Text)
 		}
-		next = p.Links["next"]
+		next = page.Links["next"]
 	}
-
-	if !slices.Equal(texts, []string{"three", "two", "one"}) {
-		t.Errorf("bob pages through %q, want three, two, one", texts)
-	}
-
-	all := as[listed[struct {
-		ID        string
-		AddressID string `json:"address_id"`
-		GroupID   string `json:"group_id"`
-		From      string `json:"from_fabric_address_id"`
-		Name      string
-	}]](t, w.call(bob.auth, "GET", conversations, "")).Data
-	if len(all) != 1 || all[0].ID != ada.address || all[0].AddressID != ada.address || all[0].From != bob.address ||
-		all[0].GroupID != bob.id+"_"+ada.address || all[0].Name == "" {
-		t.Errorf("bob's conversations are %+v, want only the one with ada", all)
+	if !slices.Equal(paged, texts) {
+		t.Errorf("bob pages through %q, want %q", paged, texts)
 	}
 }
 
@@ -137,53 +135,75 @@ func TestMessageRefusals(t *testing.T) {
 	ada, bob, eve := w.person("ada"), w.person("bob"), w.person("eve")
 	secret := w.sends(ada, bob.address, "secret")
 	foreign := as[tokens](t, w.call(w.stranger(), "POST", issue, `{"reference":"mallory"}`))
-	mallory := person{bearer(foreign.Token), foreign.SubscriberID, w.address(foreign.Token).ID}
+	mallory := person{
+		auth:    bearer(foreign.Token),
+		id:      foreign.SubscriberID,
+		address: w.address(foreign.Token).ID,
+	}
 	script := w.make(t, w.fabric.Resources.Kinds().ByType("swml_script"), "script")
-	at := as[listed[address]](t, w.call(ada.auth, "GET", "/api/fabric/addresses?name=script", "")).Data
-	if len(at) != 1 || at[0].ResourceID != script {
-		t.Fatalf("the script is at %+v, want one address", at)
+	found := as[listed[address]](t, w.call(ada.auth, "GET", addresses+"?name=script", "")).Data
+	if len(found) != 1 || found[0].ResourceID != script {
+		t.Fatalf("the addresses named script are %+v, want one, of the resource %s", found, script)
 	}
 
-	to := func(id, more string) string { return `{"conversation_id":"` + id + `"` + more + `}` }
-	for body, want := range map[string]string{
-		`{}`:                           "conversation_id:missing_required_parameter text:missing_required_parameter",
-		to(bob.address, `,"text":7`):   "text:invalid_parameter",
-		to(bob.address, `,"text":" "`): "text:missing_required_parameter",
-		to(bob.address, `,"text":"`+strings.Repeat("é", 4001)+`"`):         "text:invalid_parameter",
-		to(bob.address, `,"text":"a\u0000b"`):                              "text:invalid_parameter",
-		to(bob.address, `,"text":"a","key":"`+strings.Repeat("k", 65)+`"`): "key:invalid_parameter",
-		to(ada.address, `,"text":"me"`):                                    "conversation_id:invalid_parameter",
-		to(at[0].ID, `,"text":"script"`):                                   "conversation_id:invalid_parameter",
-		to(bob.address, `,"text":"a","from_fabric_address_id":"`+
-			bob.address+`"`): "from_fabric_address_id:invalid_parameter",
+	const badID, badText = "conversation_id:invalid_parameter", "text:invalid_parameter"
+	tooLong, longKey := strings.Repeat("é", 4001), strings.Repeat("k", 65)
+	for _, tt := range []struct{ to, members, want string }{
+		{bob.address, `"text":7`, badText},
+		{bob.address, `"text":" "`, "text:missing_required_parameter"},
+		{bob.address, `"text":"` + tooLong + `"`, badText},
+		{bob.address, `"text":"a\u0000b"`, badText},
+		{bob.address, `"text":"a","key":"` + longKey + `"`, "key:invalid_parameter"},
+		{ada.address, `"text":"me"`, badID},
+		{found[0].ID, `"text":"script"`, badID},
+		{
+			bob.address,
+			`"text":"a","from_fabric_address_id":"` + bob.address + `"`,
+			"from_fabric_address_id:invalid_parameter",
+		},
 	} {
-		if got := w.call(ada.auth, "POST", messages, body).faults(t); got != want {
-			t.Errorf("POST %.100s = %s, want %s", body, got, want)
+		body := `{"conversation_id":"` + tt.to + `",` + tt.members + `}`
+		if got := w.call(ada.auth, "POST", messages, body).faults(t); got != tt.want {
+			t.Errorf("POST %.100s = %s, want %s", body, got, tt.want)
 		}
 	}
+	const missing = "conversation_id:missing_required_parameter text:missing_required_parameter"
+	if got := w.call(ada.auth, "POST", messages, `{}`).faults(t); got != missing {
+		t.Errorf("POST {} = %s, want %s", got, missing)
+	}
 
-	for _, id := range []string{uuid.NewString(), mallory.address, "x", bob.id, eve.id + "_" + bob.address,
-		"_" + bob.address} {
-		if got := w.call(ada.auth, "POST", messages, to(id, `,"text":"a"`)).faults(t); got != nobodyThere {
+	for _, id := range []string{
+		uuid.NewString(), mallory.address, "x", bob.id, eve.id + "_" + bob.address, "_" + bob.address,
+	} {
+		if got := w.send(ada, id, "a").faults(t); got != nobodyThere {
 			t.Errorf("sending to %s = %s, want %s", id, got, nobodyThere)
 		}
-		if r := w.call(ada.auth, "GET", messagesOf(id), ""); r.status != http.StatusNotFound {
-			t.Errorf("reading %s = %d %s, want 404", id, r.status, r.text)
-		}
+		r := w.call(ada.auth, "GET", messagesOf(id), "")
+		r.wantStatus(t, "reading "+id, http.StatusNotFound)
 	}
 
 	long := strings.Repeat("é", 4000)
 	if got := w.sends(ada, bob.address, long); got.Text != long {
-		t.Error("a text of 4,000 characters is changed")
+		t.Errorf("a text of 4,000 characters becomes %q", got.Text)
 	}
 
 	for name, other := range map[string]person{"eve": eve, "mallory": mallory} {
-		for _, path := range []string{messages, conversations, messagesOf(bob.address), messagesOf(ada.address),
-			messagesOf(ada.id + "_" + bob.address), messages + "?page_token=PA" + secret.ID,
-			messagesOf(bob.address) + "?page_token=PA" + secret.ID} {
-			if r := w.call(other.auth, "GET", path, ""); strings.Contains(r.text, "secret") ||
-				r.status != http.StatusNotFound && len(as[listed[message]](t, r).Data) > 0 {
-				t.Errorf("%s reads %s at %s", name, r.text, path)
+		for _, path := range []string{
+			messages,
+			conversations,
+			messagesOf(bob.address),
+			messagesOf(ada.address),
+			messagesOf(ada.id + "_" + bob.address),
+			messages + "?page_token=PA" + secret.ID,
+			messagesOf(bob.address) + "?page_token=PA" + secret.ID,
+		} {
+			r := w.call(other.auth, "GET", path, "")
+			r.wantNoText(t, name+" reading "+path, "secret")
+			if r.status == http.StatusNotFound {
+				continue
+			}
+			if seen := as[listed[message]](t, r).Data; len(seen) > 0 {
+				t.Errorf("%s reads %+v at %s, want nothing", name, seen, path)
 			}
 		}
 	}
@@ -194,14 +214,24 @@ func TestRepeatedMessage(t *testing.T) {
 	w := newWorld(t)
 	ada, bob := w.person("ada"), w.person("bob")
 	body := `{"conversation_id":"` + bob.address + `","text":"once","key":"k1"}`
-	first, second := w.call(ada.auth, "POST", messages, body), w.call(ada.auth, "POST", messages, body)
-	if a, b := as[message](t, first), as[message](t, second); a != b || a.Key != "k1" {
-		t.Errorf("the same request returned %+v and %+v, want one message with the key", a, b)
+	first := as[message](t, w.call(ada.auth, "POST", messages, body))
+	if first.Key != "k1" {
+		t.Errorf("the message has the key %q, want k1", first.Key)
 	}
+	if second := as[message](t, w.call(ada.auth, "POST", messages, body)); second != first {
+		t.Errorf("the repeated request returned %+v, want %+v", second, first)
+	}
+
 	w.call(bob.auth, "POST", messages, `{"conversation_id":"`+ada.address+`","text":"mine","key":"k1"}`)
-	all := as[listed[message]](t, w.call(bob.auth, "GET", messages, "")).Data
-	if len(all) != 2 || all[0].Text != "mine" || all[1].Key != "" {
-		t.Errorf("bob reads %+v, want both messages and only his key", all)
+	got := as[listed[message]](t, w.call(bob.auth, "GET", messages, "")).Data
+	if len(got) != 2 {
+		t.Fatalf("bob reads %+v, want two messages", got)
+	}
+	if got[0].Text != "mine" {
+		t.Errorf("bob's newest message is %q, want mine", got[0].Text)
+	}
+	if got[1].Key != "" {
+		t.Errorf("bob reads the key %q of ada's message, want none", got[1].Key)
 	}
 }
 
@@ -213,98 +243,39 @@ func TestGuestMessages(t *testing.T) {
 	token := w.guest(ada.address)
 	guest := person{auth: bearer(token.Token)}
 	asked := w.sends(guest, ada.address, "hello?")
-
-	if got := w.call(guest.auth, "POST", messages, `{"conversation_id":"`+bob.address+`","text":"a"}`).faults(t); got !=
-		nobodyThere {
+	if got := w.send(guest, bob.address, "a").faults(t); got != nobodyThere {
 		t.Errorf("a guest that writes to another address = %s, want %s", got, nobodyThere)
 	}
+
 	got := as[listed[message]](t, w.call(ada.auth, "GET", messages, "")).Data
-	if len(got) != 1 || got[0].UserName != "Guest" || got[0].Found != "" || got[0].ConversationID != asked.UserID {
-		t.Fatalf("ada reads %+v, want one message from a guest", got)
+	if len(got) != 1 {
+		t.Fatalf("ada reads %+v, want one message", got)
+	}
+	if got[0].UserName != "Guest" {
+		t.Errorf("the sender is named %q, want Guest", got[0].UserName)
+	}
+	if got[0].Found != "" {
+		t.Errorf("the sender is at the address %s, want none", got[0].Found)
+	}
+	if got[0].ConversationID != asked.UserID {
+		t.Fatalf("the conversation is %s, want the guest %s", got[0].ConversationID, asked.UserID)
 	}
 	w.sends(ada, got[0].ConversationID, "hello!")
 
-	fresh := as[tokens](t, w.call(w.basic(), "POST", "/api/fabric/subscribers/tokens/refresh",
-		`{"refresh_token":"`+token.RefreshToken+`"}`))
-	again := person{auth: bearer(fresh.Token)}
-	if got := w.reads(again, messagesOf(ada.address)); !slices.Equal(got, []string{"hello!", "hello?"}) {
-		t.Errorf("with a refreshed token, the guest reads %q, want both messages", got)
+	refreshed := person{auth: bearer(w.refresh(token.RefreshToken).Token)}
+	texts := []string{"hello!", "hello?"}
+	if got := w.reads(refreshed, messagesOf(ada.address)); !slices.Equal(got, texts) {
+		t.Errorf("with a refreshed token, the guest reads %q, want %q", got, texts)
 	}
 
 	other := person{auth: bearer(w.guest(ada.address).Token)}
 	for _, path := range []string{messagesOf(ada.address), messages, conversations} {
 		if got := w.reads(other, path); len(got) > 0 {
-			t.Errorf("another guest reads %q at %s", got, path)
+			t.Errorf("another guest reads %q at %s, want nothing", got, path)
 		}
 	}
 
-	if got := w.call(bob.auth, "POST", messages, `{"conversation_id":"`+asked.UserID+`","text":"a"}`).faults(t); got !=
-		nobodyThere {
+	if got := w.send(bob, asked.UserID, "a").faults(t); got != nobodyThere {
 		t.Errorf("somebody else who writes to the guest = %s, want %s", got, nobodyThere)
-	}
-}
-
-// TestRoomMessages shows that members read all messages in a room, and that others read none. A
-// guest reads only messages that came after its token.
-func TestRoomMessages(t *testing.T) {
-	w := newWorld(t)
-	room := w.room(t, "hall")
-	ada, bob, eve := w.person("ada"), w.person("bob"), w.person("eve")
-	w.sends(ada, room, "hello")
-	w.pass(time.Minute)
-	guest := person{auth: bearer(w.guest(room).Token)}
-	r := w.call(bob.auth, "POST", conversations+"/join", `{"conversation_id":"`+room+`"}`)
-	if r.status != http.StatusOK {
-		t.Fatalf("joining = %d %s, want 200", r.status, r.text)
-	}
-	w.sends(guest, room, "from a guest")
-
-	for name, tt := range map[string]struct {
-		who  person
-		want []string
-	}{
-		"ada":       {ada, []string{"from a guest", "hello"}},
-		"bob":       {bob, []string{"from a guest", "hello"}},
-		"eve":       {eve, nil},
-		"the guest": {guest, []string{"from a guest"}},
-	} {
-		if got := w.reads(tt.who, messagesOf(room)); !slices.Equal(got, tt.want) {
-			t.Errorf("%s reads %q, want %q", name, got, tt.want)
-		}
-	}
-
-	if r := w.call(ada.auth, "POST", conversations+"/join", `{"fabric_address_ids":["`+room+`","`+
-		uuid.NewString()+`"]}`); r.faults(t) != "fabric_address_ids:invalid_parameter" {
-		t.Errorf("joining three = %d %s, want fabric_address_ids:invalid_parameter", r.status, r.text)
-	}
-}
-
-// TestDeletedPeer shows that the messages of a deleted or disabled subscriber can be read, but not
-// answered.
-func TestDeletedPeer(t *testing.T) {
-	w := newWorld(t)
-	ada, bob, eve := w.person("ada"), w.person("bob"), w.person("eve")
-	for _, other := range []person{bob, eve} {
-		w.sends(other, ada.address, "remember me")
-	}
-
-	of := "/api/fabric/resources/subscribers/"
-	w.call(w.basic(), "DELETE", of+bob.id, "")
-	disabled := true
-	if _, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, eve.id,
-		fabric.SubscriberInput{Disabled: &disabled}); err != nil {
-		t.Fatal(err)
-	}
-
-	for _, other := range []person{bob, eve} {
-		got := as[listed[message]](t, w.call(ada.auth, "GET", messagesOf(other.address), "")).Data
-		if len(got) != 1 || got[0].Text != "remember me" || got[0].From != other.address || got[0].Found != "" {
-			t.Errorf("ada reads %+v, want a message whose sender is not found", got)
-		}
-	}
-
-	if got := w.call(ada.auth, "POST", messages, `{"conversation_id":"`+bob.address+`","text":"a"}`).faults(t); got !=
-		nobodyThere {
-		t.Errorf("answering somebody who was deleted = %s, want %s", got, nobodyThere)
 	}
 }

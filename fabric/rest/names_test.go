@@ -1,7 +1,6 @@
 package rest_test
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -16,9 +15,10 @@ import (
 
 // spoofs are names that look like other names.
 var spoofs = []string{
-	"../x", `..\\x`, "/private/x", "x/../../y", "%2e%2e", "%2E%2e%2f", "ad\u200da", "ad\u200ba", "ada\ufeff",
-	"\u202eevil", "ada\u2066x",
-	"Supp\u043ert", "\u0391dmin", "ada\u3164", strings.Repeat("long ", 2048),
+	"../x", `..\\x`, "/private/x", "x/../../y", "%2e%2e", "%2E%2e%2f",
+	"ad\u200da", "ad\u200ba", "ada\ufeff", "\u202eevil", "ada\u2066x", "ada\u3164",
+	"Supp\u043ert", "\u0391dmin",
+	strings.Repeat("long ", 2048),
 }
 
 // TestSpoofedNames shows that deceptive names are refused in every request with a name, and that
@@ -35,17 +35,17 @@ func TestSpoofedNames(t *testing.T) {
 		{"POST", resources + "/ai_agents", "name", `,"prompt":{"text":"x"}`},
 		{"POST", resources + "/call_flows", "title", ``},
 		{"POST", resources + "/swml_scripts", "display_name", `,"contents":{"a":1}`},
-		{"POST", resources + "/subscribers", "display_name", `,"email":"b@example.com"`},
-		{"PUT", resources + "/subscribers/" + subscriber, "display_name", ``},
+		{"POST", subscribers, "display_name", `,"email":"b@example.com"`},
+		{"PUT", subscribers + "/" + subscriber, "display_name", ``},
 		{"POST", issue, "display_name", `,"reference":"b"`},
 		{"POST", resources + "/sip_endpoints", "username", ``},
-		{"POST", resources + "/subscribers/" + subscriber + "/sip_endpoints", "username",
-			`,"password":"fathom-lantern"`},
-		{"POST", "/api/fabric/sip_addresses", "user", `,"name":"a","calling_handler_resource_id":"` + room + `"`},
-		{"POST", "/api/fabric/sip_addresses", "name", `,"calling_handler_resource_id":"` + room + `"`},
+		{"POST", subscribers + "/" + subscriber + "/sip_endpoints", "username", `,"password":"fathom-lantern"`},
+		{"POST", sipAddresses, "user", `,"name":"a","calling_handler_resource_id":"` + room + `"`},
+		{"POST", sipAddresses, "name", `,"calling_handler_resource_id":"` + room + `"`},
 	} {
 		for _, name := range spoofs {
-			got := w.call(w.basic(), tt.method, tt.path, `{"`+tt.member+`":"`+name+`"`+tt.rest+`}`).faults(t)
+			body := `{"` + tt.member + `":"` + name + `"` + tt.rest + `}`
+			got := w.call(w.basic(), tt.method, tt.path, body).faults(t)
 			if got != tt.member+":invalid_parameter" {
 				t.Errorf("%s %s with %s %.40q: got %s, want it invalid", tt.method, tt.path, tt.member, name, got)
 			}
@@ -53,7 +53,7 @@ func TestSpoofedNames(t *testing.T) {
 	}
 
 	for _, email := range []string{"ad\u200da@example.com", "\u0430da@example.com", "ada@ex\u00adample.com"} {
-		got := w.call(w.basic(), "POST", resources+"/subscribers", `{"email":"`+email+`"}`).faults(t)
+		got := w.call(w.basic(), "POST", subscribers, `{"email":"`+email+`"}`).faults(t)
 		if got != "email:invalid_parameter" {
 			t.Errorf("POST with the email %q: got %s, want it invalid", email, got)
 		}
@@ -75,39 +75,51 @@ func TestEqualNames(t *testing.T) {
 			`{"title":"`+name+`","name":"`+name+`","primary_request_url":"https://a.example"}`)
 	}
 
-	created := post(w.basic(), rooms, "Caf\u00e9 Zwei")
-	for _, name := range []string{"Caf\u00e9 Zwei", "Cafe\u0301 Zwei", "CAF\u00c9 ZWEI",
-		" caf\u00e9\u00a0zwei ", "Ｃafé Zwei"} {
+	// Each of these names is free, and the resource gets an address with a plain name.
+	const ours, theirs = "ours", "theirs"
+	projects := map[string]authorization{ours: w.basic(), theirs: w.stranger()}
+	names := map[string]map[string]bool{ours: {}, theirs: {}}
+	for _, tt := range []struct {
+		what                string
+		project, path, name string
+		wantPrefix          string
+	}{
+		{"the first room", ours, rooms, "Caf\u00e9 Zwei", "cafe-zwei"},
+		{"a different name", ours, rooms, "Cafe Zwei", "cafe-zwei"},
+		{"a different kind", ours, resources + "/call_flows", "Caf\u00e9 Zwei", "cafe-zwei"},
+		{"another project", theirs, rooms, "Caf\u00e9 Zwei", "cafe-zwei"},
+		{"a name without ASCII letters", ours, rooms, "\u6771\u4eac", ""},
+	} {
+		auth := projects[tt.project]
+		r := post(auth, tt.path, tt.name)
+		if r.status != http.StatusCreated {
+			t.Fatalf("POST of %s = %d %s, want 201", tt.what, r.status, r.text)
+		}
+		path := resources + "/" + as[struct{ ID string }](t, r).ID + "/addresses"
+		name := as[listed[address]](t, w.call(auth, "GET", path, "")).Data[0].Name
+		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") != "" {
+			t.Errorf("the address of %s is named %q, want plain characters", tt.what, name)
+		}
+		if !strings.HasPrefix(name, tt.wantPrefix) {
+			t.Errorf("the address of %s is named %q, want %s…", tt.what, name, tt.wantPrefix)
+		}
+		if names[tt.project][name] {
+			t.Errorf("the address of %s is named %q, which is taken", tt.what, name)
+		}
+		names[tt.project][name] = true
+	}
+
+	for _, name := range []string{
+		"Caf\u00e9 Zwei", "Cafe\u0301 Zwei", "CAF\u00c9 ZWEI", " caf\u00e9\u00a0zwei ", "Ｃafé Zwei",
+	} {
 		if got := post(w.basic(), rooms, name).faults(t); got != "name:not_unique_within_project" {
 			t.Errorf("POST of %s, which is taken: got %s, want name:not_unique_within_project", name, got)
 		}
 	}
 
-	names := make(map[string]bool)
-	for i, r := range []reply{
-		created, post(w.basic(), rooms, "Cafe Zwei"), post(w.basic(), resources+"/call_flows", "Caf\u00e9 Zwei"),
-		post(w.stranger(), rooms, "Caf\u00e9 Zwei"), post(w.basic(), rooms, "\u6771\u4eac"),
-	} {
-		if r.status != http.StatusCreated {
-			t.Fatalf("POST %d = %d %s, want 201", i, r.status, r.text)
-		}
-		auth, id := w.basic(), as[struct{ ID string }](t, r).ID
-		if i == 3 {
-			auth = w.stranger()
-		}
-		name := as[struct{ Data []address }](t, w.call(auth, "GET", resources+"/"+id+"/addresses", "")).Data[0].Name
-		if names[name] && i != 3 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") != "" ||
-			i < 4 && !strings.HasPrefix(name, "cafe-zwei") {
-			t.Errorf("the address of %s is named %q, want a new name of plain characters", r.text, name)
-		}
-		names[name] = true
-	}
-
 	for range 2 { // resources without a name do not conflict
 		r := w.call(w.basic(), "POST", resources+"/swml_webhooks", `{"primary_request_url":"https://a.example"}`)
-		if r.status != http.StatusCreated {
-			t.Errorf("POST without a name = %d %s, want 201", r.status, r.text)
-		}
+		r.wantStatus(t, "POST without a name", http.StatusCreated)
 	}
 }
 
@@ -117,33 +129,38 @@ func TestRename(t *testing.T) {
 	w := newWorld(t)
 	k := w.fabric.Resources.Kinds().ByPath("ai_agents")
 	one, two := w.make(t, k, "One"), w.make(t, k, "Two")
-	at := resources + "/ai_agents/"
-	for _, tt := range []struct{ id, name, want string }{
-		{two, "ONE", "name:not_unique_within_project"},
-		{two, "TWO", ""},
-		{one, "Uno", ""},
-		{two, "one", ""},
-		{one, "One", "name:not_unique_within_project"},
-	} {
-		r := w.call(w.basic(), "PATCH", at+tt.id, fmt.Sprintf(`{"name":%q}`, tt.name))
-		if tt.want == "" && r.status != http.StatusOK || tt.want != "" && r.faults(t) != tt.want {
-			t.Errorf("PATCH with the name %s = %d %s, want %s", tt.name, r.status, r.text, tt.want)
+	rename := func(id, name string) reply {
+		return w.call(w.basic(), "PATCH", resources+"/ai_agents/"+id, `{"name":"`+name+`"}`)
+	}
+	wantTaken := func(id, name string) {
+		t.Helper()
+		if got := rename(id, name).faults(t); got != "name:not_unique_within_project" {
+			t.Errorf("PATCH with the taken name %s: got %s, want name:not_unique_within_project", name, got)
 		}
 	}
+	wantFree := func(id, name string) {
+		t.Helper()
+		rename(id, name).wantStatus(t, "PATCH with the free name "+name, http.StatusOK)
+	}
+
+	wantTaken(two, "ONE")
+	wantFree(two, "TWO")
+	wantFree(one, "Uno")
+	wantFree(two, "one")
+	wantTaken(one, "One")
 }
 
 // TestOldNames shows that resources with older, invalid names remain and can be updated.
 func TestOldNames(t *testing.T) {
 	w := newWorld(t)
 	k := w.fabric.Resources.Kinds().ByPath("ai_agents")
-	for i := range 2 {
-		old := w.resource(k, kinds.Values{"name": []byte(`"../old"`), "prompt": []byte(`{"text":"x"}`)},
-			fmt.Sprintf("old-%d", i))
+	values := kinds.Values{"name": []byte(`"../old"`), "prompt": []byte(`{"text":"x"}`)}
+	for _, address := range []string{"old-0", "old-1"} {
+		path := resources + "/ai_agents/" + w.resource(k, values, address)
 		for _, body := range []string{`{"prompt":{"text":"y"}}`, `{"name":"../old","prompt":{"text":"z"}}`} {
-			r := w.call(w.basic(), "PATCH", resources+"/ai_agents/"+old, body)
-			if r.status != http.StatusOK || !strings.Contains(r.text, "../old") {
-				t.Errorf("PATCH %s = %d %s, want 200", body, r.status, r.text)
-			}
+			r := w.call(w.basic(), "PATCH", path, body)
+			r.wantStatus(t, "PATCH "+body, http.StatusOK)
+			r.wantText(t, "PATCH "+body, "../old")
 		}
 	}
 }
@@ -181,14 +198,16 @@ func newID(t testing.TB) string { return must[uuid.UUID](t)(uuid.NewV7()).String
 // TestNameRace shows that only one of many concurrent requests for a name succeeds.
 func TestNameRace(t *testing.T) {
 	w := newWorld(t)
-	var won atomic.Int64
-	var all sync.WaitGroup
+	names := []string{"Café", "CAFÉ", "Cafe\u0301"}
+	var created atomic.Int64
+	var requests sync.WaitGroup
 	for i := range 50 {
-		all.Go(func() {
-			name := [...]string{"Café", "CAFÉ", "Cafe\u0301"}[i%3]
-			switch r := w.call(w.basic(), "POST", resources+"/conference_rooms", `{"name":"`+name+`"}`); r.status {
+		body := `{"name":"` + names[i%len(names)] + `"}`
+		requests.Go(func() {
+			r := w.call(w.basic(), "POST", resources+"/conference_rooms", body)
+			switch r.status {
 			case http.StatusCreated:
-				won.Add(1)
+				created.Add(1)
 			case http.StatusUnprocessableEntity:
 			default:
 				t.Errorf("POST = %d %s, want 201 or 422", r.status, r.text)
@@ -196,8 +215,8 @@ func TestNameRace(t *testing.T) {
 		})
 	}
 
-	all.Wait()
-	if won.Load() != 1 {
-		t.Errorf("%d rooms with one name were created, want 1", won.Load())
+	requests.Wait()
+	if n := created.Load(); n != 1 {
+		t.Errorf("%d rooms with one name were created, want 1", n)
 	}
 }

@@ -3,6 +3,7 @@ package rest_test
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 
 const refreshPath = issue + "/refresh"
 
+// refresh uses a refresh token, which must be accepted.
 func (w *world) refresh(token string) tokens {
 	w.t.Helper()
 	r := w.call(w.basic(), "POST", refreshPath, `{"refresh_token":"`+token+`"}`)
@@ -29,11 +31,11 @@ func (w *world) refused(auth authorization, token string) string {
 	return w.call(auth, "POST", refreshPath, `{"refresh_token":"`+token+`"}`).faults(w.t)
 }
 
-func (w *world) wantInfo(sat string, want int) {
+// wantInfo checks the status of a request for subscriber info with a SAT.
+func (w *world) wantInfo(sat string, status int) {
 	w.t.Helper()
-	if r := w.call(bearer(sat), "GET", "/subscriber/info", ""); r.status != want {
-		w.t.Errorf("subscriber info: got %d %s, want %d", r.status, r.text, want)
-	}
+	r := w.call(bearer(sat), "GET", "/subscriber/info", "")
+	r.wantStatus(w.t, "GET of subscriber info", status)
 }
 
 func TestRefresh(t *testing.T) {
@@ -45,8 +47,9 @@ func TestRefresh(t *testing.T) {
 		w.wantInfo(sat, http.StatusOK)
 	}
 
-	if life := w.open(three.RefreshToken, fabric.Refresh); life.ExpiresAt.Sub(life.IssuedAt) != 7500*time.Second {
-		t.Errorf("a new refresh token lives for %v, want 2 h 5 min", life.ExpiresAt.Sub(life.IssuedAt))
+	newest := w.open(three.RefreshToken, fabric.Refresh)
+	if life := newest.ExpiresAt.Sub(newest.IssuedAt); life != 2*time.Hour+5*time.Minute {
+		t.Errorf("a new refresh token lives for %v, want 2 h 5 min", life)
 	}
 	if got := w.refused(w.basic(), one.RefreshToken); got != "refresh_token:token_invalid" {
 		t.Errorf("a used refresh token: got %s, want token_invalid", got)
@@ -70,7 +73,6 @@ func TestRefreshRefusals(t *testing.T) {
 	invite := w.invite(got.Token, w.address(got.Token).ID)
 	elsewhere := newWorld(t).tokens(`{"reference":"ada"}`)
 	foreign := as[tokens](t, w.call(w.stranger(), "POST", issue, `{"reference":"eve"}`))
-	changed := altered(got.RefreshToken)
 	tests := []struct{ name, token, want string }{
 		{"none", "", "missing_required_parameter"},
 		{"a word", "nonsense", "invalid_token_format"},
@@ -81,7 +83,7 @@ func TestRefreshRefusals(t *testing.T) {
 		{"an invite", invite, "not_a_refresh_token"},
 		{"another ring's", elsewhere.RefreshToken, "token_invalid"},
 		{"another project's", foreign.RefreshToken, "token_invalid"},
-		{"changed", changed, "token_invalid"},
+		{"changed", altered(got.RefreshToken), "token_invalid"},
 		{"cut off", got.RefreshToken[:len(got.RefreshToken)-10], "token_invalid"},
 	}
 
@@ -128,13 +130,15 @@ func TestUsedTokenStaysUsed(t *testing.T) {
 func TestRefreshAtOnce(t *testing.T) {
 	w := newWorld(t)
 	got := w.tokens(`{"reference":"ada"}`)
-	var won atomic.Int32
-	var wait sync.WaitGroup
+	body := `{"refresh_token":"` + got.RefreshToken + `"}`
+	var successors atomic.Int32
+	var requests sync.WaitGroup
 	for range 50 {
-		wait.Go(func() {
-			switch r := w.call(w.basic(), "POST", refreshPath, `{"refresh_token":"`+got.RefreshToken+`"}`); r.status {
+		requests.Go(func() {
+			r := w.call(w.basic(), "POST", refreshPath, body)
+			switch r.status {
 			case http.StatusCreated:
-				won.Add(1)
+				successors.Add(1)
 			case http.StatusUnprocessableEntity:
 			default:
 				t.Errorf("a concurrent refresh: got %d %s, want 201 or 422", r.status, r.text)
@@ -142,8 +146,8 @@ func TestRefreshAtOnce(t *testing.T) {
 		})
 	}
 
-	wait.Wait()
-	if n := won.Load(); n != 1 {
+	requests.Wait()
+	if n := successors.Load(); n != 1 {
 		t.Errorf("one refresh token returned %d successors, want 1", n)
 	}
 }
@@ -152,8 +156,8 @@ func TestRefreshOfGuest(t *testing.T) {
 	w := newWorld(t)
 	id := w.address(w.tokens(`{"reference":"ada"}`).Token).ID
 	next := w.refresh(w.guest(id).RefreshToken)
-	if got := w.open(next.Token, fabric.Guest); len(got.AddressIDs) != 1 || got.AddressIDs[0] != id {
-		t.Errorf("a refreshed guest token reaches %v, want %s", got.AddressIDs, id)
+	if got := w.open(next.Token, fabric.Guest).AddressIDs; !slices.Equal(got, []string{id}) {
+		t.Errorf("a refreshed guest token reaches %v, want %s", got, id)
 	}
 	if next.SubscriberID != "" {
 		t.Errorf("refreshing a guest token revealed the subscriber %s", next.SubscriberID)
@@ -161,23 +165,13 @@ func TestRefreshOfGuest(t *testing.T) {
 }
 
 func TestDisabledSubscriber(t *testing.T) {
-	ctx := context.Background()
 	w := newWorld(t)
-	got := w.tokens(`{"reference":"ada"}`)
+	ada := w.tokens(`{"reference":"ada"}`)
 	bob := w.tokens(`{"reference":"bob"}`)
-	where := w.address(got.Token)
-	setDisabled := func(disabled bool) {
-		t.Helper()
-		_, err := w.fabric.Subscribers.Update(ctx, w.project.ID, got.SubscriberID,
-			fabric.SubscriberInput{Disabled: &disabled})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-
-	setDisabled(true)
-	w.wantInfo(got.Token, http.StatusUnauthorized)
-	if fault := w.refused(w.basic(), got.RefreshToken); fault != "refresh_token:token_invalid" {
+	adas, bobs := w.address(ada.Token).ID, w.address(bob.Token).ID
+	w.setDisabled(ada.SubscriberID, true)
+	w.wantInfo(ada.Token, http.StatusUnauthorized)
+	if fault := w.refused(w.basic(), ada.RefreshToken); fault != "refresh_token:token_invalid" {
 		t.Errorf("refresh: got %s, want token_invalid", fault)
 	}
 
@@ -186,21 +180,17 @@ func TestDisabledSubscriber(t *testing.T) {
 		t.Errorf("new tokens: got %s, want an invalid reference", fault)
 	}
 
-	if r := w.call(bearer(bob.Token), "GET", "/api/fabric/addresses/"+where.ID, ""); r.status != http.StatusNotFound {
-		t.Errorf("the subscriber's address: got %d, want 404", r.status)
-	}
-	all := as[listed[address]](t, w.call(bearer(bob.Token), "GET", "/api/fabric/addresses", ""))
-	if len(all.Data) != 1 {
-		t.Errorf("addresses seen by others: got %+v, want only bob's", all.Data)
-	}
+	r := w.call(bearer(bob.Token), "GET", addresses+"/"+adas, "")
+	r.wantStatus(t, "GET of the subscriber's address", http.StatusNotFound)
+	w.wantReach("another subscriber", bob.Token, bobs)
 
-	fault = w.call(w.basic(), "POST", guests, `{"allowed_addresses":["`+where.ID+`"]}`).faults(t)
+	fault = w.call(w.basic(), "POST", guests, allowing(adas)).faults(t)
 	if fault != "allowed_addresses:must_belong_to_project" {
 		t.Errorf("a guest token for the subscriber's address: got %s, want must_belong_to_project", fault)
 	}
 
-	setDisabled(false)
-	w.wantInfo(got.Token, http.StatusUnauthorized) // a revocation is final
+	w.setDisabled(ada.SubscriberID, false)
+	w.wantInfo(ada.Token, http.StatusUnauthorized) // a revocation is final
 	w.pass(time.Minute)
 	w.wantInfo(w.tokens(`{"reference":"ada"}`).Token, http.StatusOK)
 }
@@ -208,9 +198,8 @@ func TestDisabledSubscriber(t *testing.T) {
 func TestDeletedSubscriber(t *testing.T) {
 	w := newWorld(t)
 	got := w.tokens(`{"reference":"ada"}`)
-	if r := w.call(w.basic(), "DELETE", subscribers+"/"+got.SubscriberID, ""); r.status != http.StatusNoContent {
-		t.Fatalf("DELETE: got %d, want 204", r.status)
-	}
+	r := w.call(w.basic(), "DELETE", subscribers+"/"+got.SubscriberID, "")
+	r.wantStatus(t, "DELETE", http.StatusNoContent)
 	w.wantInfo(got.Token, http.StatusUnauthorized)
 	if fault := w.refused(w.basic(), got.RefreshToken); fault != "refresh_token:token_invalid" {
 		t.Errorf("refresh: got %s, want token_invalid", fault)

@@ -28,27 +28,45 @@ type registrationTokenBody struct {
 // and revoked. Another project cannot revoke it.
 func TestRegistrationTokens(t *testing.T) {
 	w := newWorld(t)
-	_, boss := w.newKey(time.Time{}, fabric.Management)
+	boss := w.manager()
 	r := w.call(boss, "POST", registrationTokenPath, `{"name":"partner","max_uses":3}`)
+	r.wantStatus(t, "POST", http.StatusCreated)
 	created := as[registrationTokenBody](t, r)
-	if r.status != http.StatusCreated || created.Name != "partner" || !strings.HasPrefix(created.Token, "rt_") ||
-		!strings.HasPrefix(created.Token, created.Prefix) || created.MaxUses != 3 || created.ExpiresAt == nil {
-		t.Fatalf("creating = %d %s, want 201 and the fields given", r.status, r.text)
+	if !strings.HasPrefix(created.Token, "rt_") {
+		t.Fatalf("POST: the secret is %q, want rt_…", created.Token)
 	}
-	k, err := w.fabric.RegistrationTokens.Authenticate(t.Context(), created.Token)
-	if err != nil || k.ProjectID != w.project.ID || k.ID != created.ID {
-		t.Errorf("Authenticate = %+v, %v, want the token created", k, err)
+	if !strings.HasPrefix(created.Token, created.Prefix) {
+		t.Fatalf("POST: the secret is %q, want it to begin with %q", created.Token, created.Prefix)
+	}
+	if created.Name != "partner" {
+		t.Fatalf("POST: the name is %q, want partner", created.Name)
+	}
+	if created.MaxUses != 3 {
+		t.Fatalf("POST: the maximum is %d uses, want 3", created.MaxUses)
+	}
+	if created.ExpiresAt == nil {
+		t.Fatal("POST: the token never expires")
+	}
+
+	token, err := w.fabric.RegistrationTokens.Authenticate(t.Context(), created.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token.ID != created.ID {
+		t.Errorf("Authenticate returns the token %s, want %s", token.ID, created.ID)
+	}
+	if token.ProjectID != w.project.ID {
+		t.Errorf("Authenticate returns a token of the project %s, want %s", token.ProjectID, w.project.ID)
 	}
 
 	r = w.call(boss, "GET", registrationTokenPath, "")
-	if listed := as[struct{ Data []registrationTokenBody }](t, r).Data; len(listed) != 1 ||
-		strings.Contains(r.text, created.Token) {
-		t.Errorf("listing = %d %s, want the token without its secret", r.status, r.text)
+	r.wantNoText(t, "GET", created.Token)
+	if found := as[listed[registrationTokenBody]](t, r).Data; len(found) != 1 {
+		t.Errorf("GET: got %s, want one token", r.text)
 	}
 
-	if r := w.call(boss, "DELETE", registrationTokenPath+"/"+created.ID, ""); r.status != http.StatusNoContent {
-		t.Errorf("revoking = %d %s, want 204", r.status, r.text)
-	}
+	r = w.call(boss, "DELETE", registrationTokenPath+"/"+created.ID, "")
+	r.wantStatus(t, "DELETE", http.StatusNoContent)
 	for _, secret := range []string{created.Token, created.Token + "0", "rt_", "", strings.Repeat("rt_", 99)} {
 		_, err := w.fabric.RegistrationTokens.Authenticate(t.Context(), secret)
 		if !errors.Is(err, problem.Unauthenticated) {
@@ -56,9 +74,8 @@ func TestRegistrationTokens(t *testing.T) {
 		}
 	}
 
-	if r := w.call(boss, "DELETE", registrationTokenPath+"/x", ""); r.status != http.StatusNotFound {
-		t.Errorf("revoking an unknown token = %d, want 404", r.status)
-	}
+	r = w.call(boss, "DELETE", registrationTokenPath+"/x", "")
+	r.wantStatus(t, "DELETE of an unknown token", http.StatusNotFound)
 }
 
 // TestRegistrationTokenRights shows who may create tokens and for how long, and which values are
@@ -67,30 +84,32 @@ func TestRegistrationTokenRights(t *testing.T) {
 	w := newWorld(t)
 	_, voice := w.newKey(time.Time{}, fabric.Voice)
 	for _, method := range []string{"GET", "POST"} {
-		if r := w.call(voice, method, registrationTokenPath, `{}`); r.status != http.StatusUnauthorized {
-			t.Errorf("%s with Voice = %d, want 401", method, r.status)
-		}
+		r := w.call(voice, method, registrationTokenPath, `{}`)
+		r.wantStatus(t, method+" with Voice", http.StatusUnauthorized)
 	}
 
 	end := time.Now().Add(time.Hour)
 	_, brief := w.newKey(end, fabric.Management)
 	r := w.call(brief, "POST", registrationTokenPath, `{}`)
-	if at := as[registrationTokenBody](t, r).ExpiresAt; at == nil || at.After(end) {
-		t.Errorf("the token of a key that expires = %s, want one that expires with it", r.text)
+	expiry := as[registrationTokenBody](t, r).ExpiresAt
+	if expiry == nil {
+		t.Fatal("the token of a key that expires never expires")
 	}
+	if expiry.After(end) {
+		t.Errorf("the token of a key that expires at %s expires at %s", end, expiry)
+	}
+	r = w.call(brief, "POST", registrationTokenPath, `{"expires_at":"2099-01-01T00:00:00Z"}`)
+	r.wantStatus(t, "POST of a token that outlives its key", http.StatusUnprocessableEntity)
 
-	_, boss := w.newKey(time.Time{}, fabric.Management)
-	for body, fault := range map[string]string{
+	boss := w.manager()
+	for body, want := range map[string]string{
 		`{"max_uses":-1}`:                       "max_uses:invalid_parameter",
 		`{"max_uses":"many"}`:                   "max_uses:invalid_parameter",
 		`{"expires_at":"2001-01-01T00:00:00Z"}`: "expires_at:invalid_parameter",
 	} {
-		if r := w.call(boss, "POST", registrationTokenPath, body); r.faults(t) != fault {
-			t.Errorf("%s = %d %s, want %s", body, r.status, r.text, fault)
+		if got := w.call(boss, "POST", registrationTokenPath, body).faults(t); got != want {
+			t.Errorf("POST %s: got %s, want %s", body, got, want)
 		}
-	}
-	if r := w.call(brief, "POST", registrationTokenPath, `{"expires_at":"2099-01-01T00:00:00Z"}`); r.status != 422 {
-		t.Errorf("a token that outlives its key = %d %s, want 422", r.status, r.text)
 	}
 }
 
@@ -98,23 +117,22 @@ func TestRegistrationTokenRights(t *testing.T) {
 // clients. Clients show how they were registered.
 func TestProjectClientRegistration(t *testing.T) {
 	w := newWorld(t)
-	_, boss := w.newKey(time.Time{}, fabric.Management)
+	boss := w.manager()
 	type body struct {
-		Clients string `json:"client_registration"`
+		Mode string `json:"client_registration"`
 	}
-	if got := as[body](t, w.call(boss, "GET", "/api/project", "")); got.Clients != "off" {
-		t.Errorf("a new project has client_registration %q, want off", got.Clients)
+	if got := as[body](t, w.call(boss, "GET", projectPath, "")); got.Mode != "off" {
+		t.Errorf("a new project has client_registration %q, want off", got.Mode)
 	}
 
 	for _, mode := range []string{"token", "open", "off"} {
-		r := w.call(boss, "PATCH", "/api/project", `{"client_registration":"`+mode+`"}`)
-		if got := as[body](t, r); got.Clients != mode {
-			t.Errorf("PATCH to %s = %d %s, want the new mode", mode, r.status, r.text)
+		r := w.call(boss, "PATCH", projectPath, `{"client_registration":"`+mode+`"}`)
+		if got := as[body](t, r); got.Mode != mode {
+			t.Errorf("PATCH to %s: client_registration is %q", mode, got.Mode)
 		}
 	}
-
-	r := w.call(boss, "PATCH", "/api/project", `{"client_registration":"maybe"}`)
-	if faults := r.faults(t); faults != "client_registration:invalid_parameter" {
-		t.Errorf("PATCH to maybe = %d %s, want an invalid client_registration", r.status, r.text)
+	got := w.call(boss, "PATCH", projectPath, `{"client_registration":"maybe"}`).faults(t)
+	if got != "client_registration:invalid_parameter" {
+		t.Errorf("PATCH to maybe: got %s, want an invalid client_registration", got)
 	}
 }

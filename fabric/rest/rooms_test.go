@@ -1,8 +1,7 @@
 package rest_test
 
 import (
-	"context"
-	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -15,7 +14,8 @@ import (
 // and end the sessions. They cannot do this for other projects.
 func TestRoomSessions(t *testing.T) {
 	w := newWorld(t)
-	ctx, started := context.Background(), time.Now().UTC().Truncate(time.Second)
+	ctx := t.Context()
+	started := time.Now().UTC().Truncate(time.Second)
 	s := calls.RoomSession{
 		ID:        uuid.NewString(),
 		ProjectID: w.project.ID,
@@ -47,43 +47,65 @@ func TestRoomSessions(t *testing.T) {
 
 	const path = "/api/fabric/room_sessions"
 	mine, others := w.basic(), w.stranger()
-	type sessions struct{ Data []calls.RoomDocument }
 	for query, want := range map[string]int{
 		"":                             1,
 		"?state=in-progress":           1,
 		"?room_id=" + s.RoomID:         1,
 		"?room_id=" + uuid.NewString(): 0,
 	} {
-		if got := as[sessions](t, w.call(mine, "GET", path+query, "")); len(got.Data) != want {
-			t.Errorf("GET %s lists %+v, want %d sessions", path+query, got.Data, want)
+		got := as[listed[calls.RoomDocument]](t, w.call(mine, "GET", path+query, "")).Data
+		if len(got) != want {
+			t.Errorf("GET %s lists %+v, want %d sessions", path+query, got, want)
 		}
 	}
 
-	if got := as[calls.RoomDocument](t, w.call(mine, "GET", path+"/"+s.ID, "")); got.ID != s.ID ||
-		got.Status != "in-progress" || got.Address != s.Address {
-		t.Errorf("GET of the session returns %+v, want it in progress", got)
+	session := as[calls.RoomDocument](t, w.call(mine, "GET", path+"/"+s.ID, ""))
+	if session.ID != s.ID {
+		t.Errorf("GET of the session %s returns the session %s", s.ID, session.ID)
+	}
+	if session.Status != "in-progress" {
+		t.Errorf("the session is %s, want in-progress", session.Status)
+	}
+	if session.Address != s.Address {
+		t.Errorf("the session is at %s, want %s", session.Address, s.Address)
 	}
 
-	members := as[struct{ Data []calls.MemberDocument }](t, w.call(mine, "GET", path+"/"+s.ID+"/members", ""))
-	if len(members.Data) != 1 || members.Data[0].ID != member.ID || members.Data[0].Name != "Grace" {
-		t.Errorf("the members are %+v, want Grace", members.Data)
+	members := as[listed[calls.MemberDocument]](t, w.call(mine, "GET", path+"/"+s.ID+"/members", "")).Data
+	if len(members) != 1 {
+		t.Fatalf("the members are %+v, want one", members)
+	}
+	if members[0].ID != member.ID {
+		t.Errorf("the member is %s, want %s", members[0].ID, member.ID)
+	}
+	if members[0].Name != "Grace" {
+		t.Errorf("the member is named %q, want Grace", members[0].Name)
 	}
 
 	for _, tt := range []struct {
-		by           authorization
+		auth         authorization
 		method, path string
 		want         int
 	}{
-		{others, "GET", "/" + s.ID, 404}, {others, "GET", "/" + s.ID + "/members", 404},
-		{others, "POST", "/" + s.ID + "/end", 404}, {mine, "GET", "/" + uuid.NewString(), 404},
-		{mine, "GET", "/lobby", 404}, {mine, "GET", "?state=over", 422}, {mine, "POST", "/" + s.ID + "/end", 204},
+		{others, "GET", "/" + s.ID, http.StatusNotFound},
+		{others, "GET", "/" + s.ID + "/members", http.StatusNotFound},
+		{others, "POST", "/" + s.ID + "/end", http.StatusNotFound},
+		{mine, "GET", "/" + uuid.NewString(), http.StatusNotFound},
+		{mine, "GET", "/lobby", http.StatusNotFound},
+		{mine, "GET", "?state=over", http.StatusUnprocessableEntity},
+		{mine, "POST", "/" + s.ID + "/end", http.StatusNoContent},
 	} {
-		if got := w.call(tt.by, tt.method, path+tt.path, ""); got.status != tt.want {
-			t.Errorf("%s %s = %d %s, want %d", tt.method, path+tt.path, got.status, got.text, tt.want)
-		}
+		r := w.call(tt.auth, tt.method, path+tt.path, "")
+		r.wantStatus(t, tt.method+" "+path+tt.path, tt.want)
 	}
 
-	if all, err := w.rows.RunningRooms(ctx, "n"); err != nil || len(all) != 1 || !all[0].Ending {
-		t.Errorf("after the end was requested, the sessions are %v, %v, want one ending", fmt.Sprint(all), err)
+	running, err := w.rows.RunningRooms(ctx, "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(running) != 1 {
+		t.Fatalf("after the end was requested, the sessions are %v, want one", running)
+	}
+	if !running[0].Ending {
+		t.Error("after the end was requested, the session is not ending")
 	}
 }

@@ -15,44 +15,44 @@ import (
 // 401.
 func TestScopes(t *testing.T) {
 	w := newWorld(t)
-	by := make(map[fabric.Scope][]authorization)
-	for _, s := range fabric.Scopes() {
-		_, key := w.newKey(time.Time{}, s)
-		service := must[string](t)(w.fabric.Tokens.Seal(
-			fabric.Token{
-				Kind:      fabric.Service,
-				ProjectID: w.project.ID,
-				Scope:     []string{strings.ToUpper(string(s))},
-				ExpiresAt: w.now().Add(time.Hour),
-			}))
-		by[s] = []authorization{key, bearer(service)}
+	type credentials struct {
+		name  string
+		scope fabric.Scope
+		auth  authorization
+	}
+	var all []credentials
+	for _, scope := range fabric.Scopes() {
+		_, key := w.newKey(time.Time{}, scope)
+		service := w.service(strings.ToUpper(string(scope)))
+		all = append(all,
+			credentials{"a key with " + string(scope), scope, key},
+			credentials{"a service with " + string(scope), scope, bearer(service)},
+		)
 	}
 
 	routes := w.api.Routes()
 	if len(routes) < 80 {
 		t.Fatalf("there are %d routes, want all of them", len(routes))
 	}
-
-	for _, rt := range routes {
-		method, path, _ := strings.Cut(rt, " ")
-		what := map[string]string{http.MethodGet: "addresses", http.MethodPost: "phone_routes"}[method]
-		path = strings.NewReplacer("{id}", "x", "{subscriber}", "x", "{what}", what).Replace(path)
-		op := openapitest.Ours().Operation(method, path)
-		if op == nil {
-			t.Errorf("%s is not in the document", rt)
+	assignments := map[string]string{http.MethodGet: "addresses", http.MethodPost: "phone_routes"}
+	for _, route := range routes {
+		method, pattern, _ := strings.Cut(route, " ")
+		ids := strings.NewReplacer("{id}", "x", "{subscriber}", "x", "{what}", assignments[method])
+		path := ids.Replace(pattern)
+		operation := openapitest.Ours().Operation(method, path)
+		if operation == nil {
+			t.Errorf("%s is not in the document", route)
 			continue
 		}
 
-		for s, auths := range by {
-			for i, auth := range auths {
-				r := w.call(auth, method, path, "{}")
-				open := path == embeds || openapitest.MayUse(op, string(s)) // embeds needs no credentials
-				if open == (r.status == http.StatusUnauthorized) {
-					t.Errorf("%s with %s (%s): got %d, want success %v", rt, s,
-						[]string{"Basic", "service"}[i], r.status, open)
-				} else if !open {
-					wantUnauthorized(t, string(s), [2]string{method, path}, r)
-				}
+		for _, c := range all {
+			if path != embeds && !openapitest.MayUse(operation, string(c.scope)) {
+				w.wantUnauthorized(c.name, c.auth, method, path, "{}")
+				continue
+			}
+			// The route of embeds needs no credentials.
+			if r := w.call(c.auth, method, path, "{}"); r.status == http.StatusUnauthorized {
+				t.Errorf("%s with %s: got 401, want it accepted", route, c.name)
 			}
 		}
 	}

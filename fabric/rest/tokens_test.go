@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
@@ -27,13 +29,17 @@ func header(t *testing.T, token string) map[string]string {
 	if err != nil {
 		t.Fatalf("reading token %q: %v", token, err)
 	}
-	var h map[string]string
-	if err := json.Unmarshal(raw, &h); err != nil {
+	var members map[string]string
+	if err := json.Unmarshal(raw, &members); err != nil {
 		t.Fatalf("reading token %q: %v", token, err)
 	}
-	return h
+	return members
 }
 
+// lifetime returns how long a token is valid, to the second.
+func lifetime(t fabric.Token) time.Duration { return t.ExpiresAt.Sub(t.IssuedAt).Round(time.Second) }
+
+// open opens a token, which must be of the given kind.
 func (w *world) open(token string, kind fabric.TokenKind) fabric.Token {
 	w.t.Helper()
 	t, err := w.fabric.Tokens.Open(context.Background(), token, kind)
@@ -43,6 +49,7 @@ func (w *world) open(token string, kind fabric.TokenKind) fabric.Token {
 	return t
 }
 
+// application creates an OAuth client.
 func (w *world) application(projectID string) idp.Client {
 	w.t.Helper()
 	c := idp.Client{
@@ -59,70 +66,82 @@ func (w *world) application(projectID string) idp.Client {
 
 func TestSubscriberTokens(t *testing.T) {
 	w := newWorld(t)
-	r := w.call(w.basic(), "POST", issue,
-		`{"reference":"ada@example.com","first_name":"Ada","time_zone":"CET","ttl":5,"subscriber_id":"x"}`)
-	got := as[tokens](t, r)
-	if r.status != http.StatusOK || r.header.Get("Cache-Control") != "no-store" {
-		t.Errorf("POST %s: got %d, Cache-Control %q, want 200 and no-store",
-			issue, r.status, r.header.Get("Cache-Control"))
+	r := w.call(w.basic(), "POST", issue, `{"reference":"ada@example.com","ttl":5,"subscriber_id":"x"}`)
+	r.wantStatus(t, "POST", http.StatusOK)
+	if got := r.header.Get("Cache-Control"); got != "no-store" {
+		t.Errorf("POST: Cache-Control is %q, want no-store", got)
 	}
 
+	got := as[tokens](t, r)
 	for token, typ := range map[string]string{got.Token: "SAT", got.RefreshToken: "Refresh"} {
-		if h := header(t, token); h["typ"] != typ || h["ch"] != host || h["alg"] != "dir" || h["enc"] != "A256GCM" {
-			t.Errorf("header of a %s: got %v, want its typ and the host", typ, h)
+		members := header(t, token)
+		for member, want := range map[string]string{"typ": typ, "ch": host, "alg": "dir", "enc": "A256GCM"} {
+			if members[member] != want {
+				t.Errorf("the header of a %s has the %s %q, want %q", typ, member, members[member], want)
+			}
 		}
 	}
-
-	sat, refresh := w.open(got.Token, fabric.SAT), w.open(got.RefreshToken, fabric.Refresh)
-	if life := sat.ExpiresAt.Sub(sat.IssuedAt).Round(time.Second); life != 7200*time.Second {
+	if life := lifetime(w.open(got.Token, fabric.SAT)); life != 2*time.Hour {
 		t.Errorf("a SAT lives for %v, want 2 h", life)
 	}
-	if life := refresh.ExpiresAt.Sub(refresh.IssuedAt).Round(time.Second); life != 7500*time.Second {
+	if life := lifetime(w.open(got.RefreshToken, fabric.Refresh)); life != 2*time.Hour+5*time.Minute {
 		t.Errorf("a refresh token lives for %v, want 2 h 5 min", life)
 	}
+}
 
-	s := as[envelope](t, w.call(w.basic(), "GET", subscribers+"/"+got.SubscriberID, ""))
-	if s.Subscriber["email"] != "ada@example.com" || s.Subscriber["first_name"] != "Ada" ||
-		s.Subscriber["timezone"] != "CET" {
-		t.Errorf("the new subscriber: got %+v, want the fields given", s)
+// TestReferences shows that a reference creates a subscriber if none has it, and that a known
+// subscriber's profile is changed.
+func TestReferences(t *testing.T) {
+	w := newWorld(t)
+	ada := w.tokens(`{"reference":"ada@example.com","first_name":"Ada","time_zone":"CET"}`).SubscriberID
+	got := as[envelope](t, w.call(w.basic(), "GET", subscribers+"/"+ada, "")).Subscriber
+	for member, want := range map[string]string{
+		"email":      "ada@example.com",
+		"first_name": "Ada",
+		"timezone":   "CET",
+	} {
+		if got[member] != want {
+			t.Errorf("the new subscriber has the %s %q, want %q", member, got[member], want)
+		}
 	}
 
 	for _, reference := range []string{"ada@example.com", "ADA@Example.com"} {
-		if again := w.tokens(`{"reference":"` + reference + `"}`); again.SubscriberID != got.SubscriberID {
-			t.Errorf("reference %s: got another subscriber", reference)
+		if again := w.tokens(`{"reference":"` + reference + `"}`).SubscriberID; again != ada {
+			t.Errorf("the reference %s returns the subscriber %s, want %s", reference, again, ada)
 		}
 	}
 
-	created := w.create(`{"email":"bob@example.com"}`)
-	if bob := w.tokens(`{"reference":"bob@example.com","last_name":"B"}`); bob.SubscriberID != created.ID {
-		t.Errorf("a reference that is an email: got another subscriber")
+	created := w.create(`{"email":"bob@example.com"}`).ID
+	if bob := w.tokens(`{"reference":"bob@example.com","last_name":"B"}`).SubscriberID; bob != created {
+		t.Errorf("a reference that is an email returns the subscriber %s, want %s", bob, created)
 	}
-	path := subscribers + "/" + created.ID
-	if s := as[envelope](t, w.call(w.basic(), "GET", path, "")); s.Subscriber["last_name"] != "B" {
-		t.Errorf("the profile of a known subscriber: got %+v, want it changed", s)
+	got = as[envelope](t, w.call(w.basic(), "GET", subscribers+"/"+created, "")).Subscriber
+	if got["last_name"] != "B" {
+		t.Errorf("a known subscriber has the last_name %q, want B", got["last_name"])
 	}
 }
 
 func TestKnownSubscriberIsNotWritten(t *testing.T) {
 	w := newWorld(t)
 	body := `{"reference":"ada","password":"correct horse","first_name":"Ada","country":"UK"}`
-	before := w.tokens(body).SubscriberID
-	was := as[envelope](t, w.call(w.basic(), "GET", subscribers+"/"+before, ""))
+	path := subscribers + "/" + w.tokens(body).SubscriberID
+	before := as[envelope](t, w.call(w.basic(), "GET", path, ""))
 	w.pass(time.Minute)
 	w.tokens(body)
-	if is := as[envelope](t, w.call(w.basic(), "GET", subscribers+"/"+before, "")); is.UpdatedAt != was.UpdatedAt {
-		t.Errorf("tokens of an unchanged subscriber: updated_at went from %s to %s", was.UpdatedAt, is.UpdatedAt)
+	after := as[envelope](t, w.call(w.basic(), "GET", path, ""))
+	if after.UpdatedAt != before.UpdatedAt {
+		t.Errorf("updated_at of an unchanged subscriber is %s, want %s", after.UpdatedAt, before.UpdatedAt)
 	}
 }
 
 func TestTokenForms(t *testing.T) {
 	w := newWorld(t)
-	at := time.Now().Add(time.Hour).Unix()
+	expiry := time.Now().Add(time.Hour).Unix()
 	multipart := "--x\r\nContent-Disposition: form-data; name=\"reference\"\r\n\r\nada\r\n" +
-		"--x\r\nContent-Disposition: form-data; name=\"expire_at\"\r\n\r\n" + fmt.Sprint(at) + "\r\n--x--\r\n"
+		"--x\r\nContent-Disposition: form-data; name=\"expire_at\"\r\n\r\n" + fmt.Sprint(expiry) + "\r\n--x--\r\n"
 	for _, tt := range []struct{ kind, body string }{
-		{"application/json", fmt.Sprintf(`{"reference":"ada","expire_at":%d}`, at)},
-		{"application/x-www-form-urlencoded", fmt.Sprintf("reference=ada&expire_at=%d", at)},
+		{"application/json", fmt.Sprintf(`{"reference":"ada","expire_at":%d}`, expiry)},
+		{"application/x-www-form-urlencoded", fmt.Sprintf("reference=ada&expire_at=%d", expiry)},
 		{"multipart/form-data; boundary=x", multipart},
 	} {
 		r := w.callAs(w.basic(), "POST", issue, tt.kind, tt.body)
@@ -130,8 +149,8 @@ func TestTokenForms(t *testing.T) {
 			t.Errorf("POST %s: got %d %s, want 200", tt.kind, r.status, r.text)
 			continue
 		}
-		if sat := w.open(as[tokens](t, r).Token, fabric.SAT); sat.ExpiresAt.Unix() != at {
-			t.Errorf("POST %s: expires at %d, want %d", tt.kind, sat.ExpiresAt.Unix(), at)
+		if sat := w.open(as[tokens](t, r).Token, fabric.SAT); sat.ExpiresAt.Unix() != expiry {
+			t.Errorf("POST %s: expires at %d, want %d", tt.kind, sat.ExpiresAt.Unix(), expiry)
 		}
 	}
 }
@@ -153,8 +172,10 @@ func TestTokenRefusals(t *testing.T) {
 		{fmt.Sprintf(`{"reference":"ada","expire_at":%d}`, now-1), "expire_at:invalid_parameter"},
 		{fmt.Sprintf(`{"reference":"ada","expire_at":%d}`, now+31*24*3600), "expire_at:invalid_parameter"},
 		{`{"reference":"ada","application_id":"x"}`, "application_id:invalid_parameter"},
-		{`{"reference":"ada","application_id":"0199a000-0000-7000-8000-000000000000"}`,
-			"application_id:does_not_exist"},
+		{
+			`{"reference":"ada","application_id":"0199a000-0000-7000-8000-000000000000"}`,
+			"application_id:does_not_exist",
+		},
 		{`{"reference":"ada","application_id":"` + foreign + `"}`, "application_id:does_not_exist"},
 		{`{"reference":"ada","password":"short"}`, "password:invalid_parameter"},
 		{`{"reference":"ada","fingerprint":"` + strings.Repeat("a", 42) + `"}`, "fingerprint:invalid_parameter"},
@@ -187,30 +208,30 @@ func TestTokenRefusals(t *testing.T) {
 
 func TestRefreshingScope(t *testing.T) {
 	w := newWorld(t)
-	jkt := strings.Repeat("aB3_-", 9)[:43]
+	thumbprint := strings.Repeat("aB3_-", 9)[:43]
 	tests := []struct {
-		members  string
-		lifetime time.Duration
+		members      string
+		wantLifetime time.Duration
 	}{
 		{`"scope":"sat:refresh"`, time.Minute},
 		{`"scope":["sat:refresh"]`, time.Minute},
-		{`"scope":"sat:refresh","fingerprint":"` + jkt + `"`, 2 * time.Hour},
+		{`"scope":"sat:refresh","fingerprint":"` + thumbprint + `"`, 2 * time.Hour},
 		{`"scope":""`, 2 * time.Hour},
 		{`"fingerprint":null,"scope":null`, 2 * time.Hour},
 	}
 
 	for _, tt := range tests {
-		got := w.tokens(`{"reference":"ada",` + tt.members + `}`)
-		sat := w.open(got.Token, fabric.SAT)
-		if life := sat.ExpiresAt.Sub(sat.IssuedAt).Round(time.Second); life != tt.lifetime {
-			t.Errorf("%s: the SAT lives for %v, want %v", tt.members, life, tt.lifetime)
+		issued := w.tokens(`{"reference":"ada",` + tt.members + `}`)
+		first := w.open(issued.Token, fabric.SAT)
+		if life := lifetime(first); life != tt.wantLifetime {
+			t.Errorf("%s: the SAT lives for %v, want %v", tt.members, life, tt.wantLifetime)
 		}
-		next := w.refresh(got.RefreshToken)
-		again := w.open(next.Token, fabric.SAT)
-		if life := again.ExpiresAt.Sub(again.IssuedAt).Round(time.Second); life != tt.lifetime ||
-			again.Binding != sat.Binding {
-			t.Errorf("%s, refreshed: the SAT lives for %v with key %q, want %v, %q", tt.members, life,
-				again.Binding, tt.lifetime, sat.Binding)
+		second := w.open(w.refresh(issued.RefreshToken).Token, fabric.SAT)
+		if life := lifetime(second); life != tt.wantLifetime {
+			t.Errorf("%s: the refreshed SAT lives for %v, want %v", tt.members, life, tt.wantLifetime)
+		}
+		if second.Binding != first.Binding {
+			t.Errorf("%s: the refreshed SAT has the key %q, want %q", tt.members, second.Binding, first.Binding)
 		}
 	}
 }
@@ -220,15 +241,10 @@ func TestApplicationToken(t *testing.T) {
 	app := w.application(w.project.ID)
 	got := w.tokens(`{"reference":"ada","application_id":"` + strings.ToUpper(app.ID) + `"}`)
 	for _, token := range []string{got.Token, w.refresh(got.RefreshToken).Token} {
-		r := w.call(bearer(token), "GET", "/subscriber/info", "")
-		settings := as[struct {
-			AppSettings struct {
-				DisplayName string   `json:"display_name"`
-				Scopes      []string `json:"scopes"`
-			} `json:"app_settings"`
-		}](t, r).AppSettings
-		if settings.DisplayName != "Dialer" || strings.Join(settings.Scopes, " ") != "openid Voice" {
-			t.Errorf("info with an application: got %s, want its settings", r.text)
+		info := as[satInfo](t, w.call(bearer(token), "GET", "/subscriber/info", ""))
+		want := &appSettings{DisplayName: "Dialer", Scopes: []string{"openid", "Voice"}}
+		if diff := cmp.Diff(want, info.App); diff != "" {
+			t.Errorf("app_settings (-want +got):\n%s", diff)
 		}
 	}
 }
@@ -240,33 +256,35 @@ func TestTakeover(t *testing.T) {
 	w.tokens(`{"reference":"ada@example.com","password":"correct horse"}`)
 	w.tokens(`{"reference":"grace"}`)
 	ada := subscribers + "/" + as[listed[envelope]](t, w.call(w.basic(), "GET", subscribers, "")).Data[0].ID
-	tests := []struct {
-		method, path, body string
-		change             bool
-	}{
-		{"POST", issue, `{"reference":"ada@example.com","password":"battery staple"}`, true},
-		{"POST", issue, `{"reference":"grace","password":"battery staple"}`, true},
-		{"PATCH", ada, `{"password":"battery staple"}`, true},
-		{"PUT", ada, `{"email":"mallory@example.com"}`, true},
-		{"POST", issue, `{"reference":"ada@example.com","password":"correct horse"}`, false},
-		{"PUT", ada, `{"email":"Ada@example.com","first_name":"Ada","password":"correct horse"}`, false},
+	type request struct{ method, path, body string }
+	changes := []request{
+		{"POST", issue, `{"reference":"ada@example.com","password":"battery staple"}`},
+		{"POST", issue, `{"reference":"grace","password":"battery staple"}`},
+		{"PATCH", ada, `{"password":"battery staple"}`},
+		{"PUT", ada, `{"email":"mallory@example.com"}`},
+	}
+	repetitions := []request{
+		{"POST", issue, `{"reference":"ada@example.com","password":"correct horse"}`},
+		{"PUT", ada, `{"email":"Ada@example.com","first_name":"Ada","password":"correct horse"}`},
 	}
 
 	for _, scope := range []fabric.Scope{fabric.Voice, fabric.Messaging, fabric.Fax, fabric.Video} {
 		_, auth := w.newKey(time.Time{}, scope)
-		for _, tt := range tests {
-			r := w.call(auth, tt.method, tt.path, tt.body)
-			if tt.change {
-				wantUnauthorized(t, string(scope), [2]string{tt.method, tt.path}, r)
-			} else if r.status != http.StatusOK {
-				t.Errorf("%s: %s %s with %s: got %d %s, want 200", scope, tt.method, tt.path, tt.body, r.status, r.text)
-			}
+		for _, change := range changes {
+			w.wantUnauthorized(string(scope), auth, change.method, change.path, change.body)
+		}
+		for _, same := range repetitions {
+			r := w.call(auth, same.method, same.path, same.body)
+			r.wantStatus(t, same.method+" "+same.path+" by "+string(scope), http.StatusOK)
 		}
 	}
 
-	noted, err := w.fabric.Audit.List(t.Context(), audit.Filter{ProjectID: w.project.ID}, page.Query{Size: 50})
-	if err != nil || !strings.Contains(fmt.Sprint(noted.Items), "lack the scope Management") {
-		t.Errorf("the refusals are recorded as %v, %v, want the missing scope", noted.Items, err)
+	recorded, err := w.fabric.Audit.List(t.Context(), audit.Filter{ProjectID: w.project.ID}, page.Query{Size: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if events := fmt.Sprint(recorded.Items); !strings.Contains(events, "lack the scope Management") {
+		t.Errorf("the refusals are recorded as %s, want the missing scope", events)
 	}
 }
 
@@ -283,13 +301,9 @@ func TestPasswordByToken(t *testing.T) {
 	changed := as[tokens](t, r)
 	w.address(changed.Token)
 	for _, sat := range []string{first.Token, same.Token, blank.Token} {
-		if r := w.call(bearer(sat), "GET", "/subscriber/info", ""); r.status != http.StatusUnauthorized {
-			t.Errorf("a SAT from before the password changed: got %d, want 401", r.status)
-		}
+		w.wantInfo(sat, http.StatusUnauthorized)
 	}
-
-	got := w.call(w.basic(), "POST", issue+"/refresh", `{"refresh_token":"`+first.RefreshToken+`"}`).faults(t)
-	if got != "refresh_token:token_invalid" {
+	if got := w.refused(w.basic(), first.RefreshToken); got != "refresh_token:token_invalid" {
 		t.Errorf("a refresh token from before the password changed: got %s, want token_invalid", got)
 	}
 }

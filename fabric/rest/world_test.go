@@ -3,12 +3,10 @@ package rest_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -31,7 +29,10 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-const host = "puc.localhost:8443"
+const (
+	host   = "puc.localhost:8443"
+	issuer = "http://localhost:8080/"
+)
 
 // A world is the API on real storage, with two projects, an API key for each, and a clock that
 // tests set.
@@ -87,20 +88,41 @@ func openWorld(t testing.TB, dir string) *world {
 	w.poll()
 	sessions := must[*sessionsql.Store](t)(sessionsql.Open(ctx, sessionsql.Config{Dir: dir}))
 	t.Cleanup(func() { _ = sessions.Close() })
-	w.factors = must[*factor.Factors](t)(
-		factor.New(factor.Config{Store: w.rows, Sessions: sessions, Ring: w.ring,
-			AuthURL: "http://localhost:8080", Now: w.now}))
+	w.factors = must[*factor.Factors](t)(factor.New(factor.Config{
+		Store:    w.rows,
+		Sessions: sessions,
+		Ring:     w.ring,
+		AuthURL:  "http://localhost:8080",
+		Now:      w.now,
+	}))
 	w.fabric = fabric.New(fabric.Config{
-		Stores: w.rows.Fabric(), Ring: w.ring, Passwords: password.Weak(2), Revocations: w.revoked, Factors: w.factors,
-		Host: host, Issuer: "http://localhost:8080/", Now: w.now, Live: w.live, EndLogin: w.endLogin,
+		Stores:        w.rows.Fabric(),
+		Ring:          w.ring,
+		Passwords:     password.Weak(2),
+		Revocations:   w.revoked,
+		Factors:       w.factors,
+		Host:          host,
+		Issuer:        issuer,
+		Now:           w.now,
+		Live:          w.live,
+		EndLogin:      w.endLogin,
 		RevokeConsent: w.revokeConsent,
-		Sessions:      sessions, EmbedLimits: fabric.EmbedLimits{Tokens: embedLimit}, CheckURL: egress.Policy{}.Check,
+		Sessions:      sessions,
+		EmbedLimits:   fabric.EmbedLimits{Tokens: embedLimit},
+		CheckURL:      egress.Policy{}.Check,
 	})
 
-	clients := idp.New(idp.Config{Issuer: "http://localhost:8080/", Now: w.now,
-		Store: idp.Stores{Clients: w.rows, Upstreams: w.rows}})
-	w.api = rest.New(rest.Config{Fabric: w.fabric, Clients: clients, Rooms: calls.NewRooms(w.rows, w.rows),
-		Chat: chat.New(chat.Config{Fabric: w.fabric, Store: w.rows, Now: w.now}), Log: slog.New(slog.DiscardHandler)})
+	w.api = rest.New(rest.Config{
+		Fabric: w.fabric,
+		Clients: idp.New(idp.Config{
+			Issuer: issuer,
+			Now:    w.now,
+			Store:  idp.Stores{Clients: w.rows, Upstreams: w.rows},
+		}),
+		Rooms: calls.NewRooms(w.rows, w.rows),
+		Chat:  chat.New(chat.Config{Fabric: w.fabric, Store: w.rows, Now: w.now}),
+		Log:   slog.New(slog.DiscardHandler),
+	})
 	w.handler = w.api.Handler()
 	w.project, w.key, w.keyID = w.newProject("one", fabric.Voice)
 	w.other, w.foreign, _ = w.newProject("two", fabric.Messaging)
@@ -114,8 +136,15 @@ func (w *world) deafNode() *fabric.Fabric {
 	if err := revoked.Sync(context.Background()); err != nil {
 		w.t.Fatal(err)
 	}
-	return fabric.New(fabric.Config{Stores: w.rows.Fabric(), Ring: w.ring, Passwords: password.Weak(2),
-		Revocations: revoked, Host: host, Issuer: "http://localhost:8080/", Now: w.now})
+	return fabric.New(fabric.Config{
+		Stores:      w.rows.Fabric(),
+		Ring:        w.ring,
+		Passwords:   password.Weak(2),
+		Revocations: revoked,
+		Host:        host,
+		Issuer:      issuer,
+		Now:         w.now,
+	})
 }
 
 // A deafLog is a revocation log that returns no revocations.
@@ -125,14 +154,16 @@ func (deafLog) RevocationsSince(context.Context, int64) ([]revocation.Revocation
 	return nil, 0, nil
 }
 
-func (w *world) newProject(name string, scopes ...fabric.Scope) (fabric.Project, string, string) {
+// newProject creates a project and an API key with the given scopes.
+func (w *world) newProject(name string, scopes ...fabric.Scope) (p fabric.Project, secret, keyID string) {
 	w.t.Helper()
-	p := must[fabric.Project](w.t)(w.fabric.Projects.Create(context.Background(), name))
-	k, secret, err := w.fabric.APIKeys.Create(context.Background(), p.ID, fabric.APIKeyInput{Scopes: scopes}, nil)
+	ctx := context.Background()
+	p = must[fabric.Project](w.t)(w.fabric.Projects.Create(ctx, name))
+	key, secret, err := w.fabric.APIKeys.Create(ctx, p.ID, fabric.APIKeyInput{Scopes: scopes}, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return p, secret, k.ID
+	return p, secret, key.ID
 }
 
 func (w *world) now() time.Time {
@@ -158,10 +189,19 @@ func (w *world) dies(q deliver.Queue, receiver, id string, attempts, status int)
 	if i < 0 {
 		w.t.Fatalf("delivery %s is not pending for receiver %s", id, receiver)
 	}
-	r := deliver.Result{ReceiverID: receiver, JobID: id, Queued: jobs[i].Queued, State: deliver.Dead,
-		Attempts: attempts, Status: status, Ended: w.now(), Took: 214 * time.Millisecond,
-		Response: "<unknown>", Refused: "10.9.8.7:80"}
-	if err := q.Settle(ctx, r); err != nil {
+	result := deliver.Result{
+		ReceiverID: receiver,
+		JobID:      id,
+		Queued:     jobs[i].Queued,
+		State:      deliver.Dead,
+		Attempts:   attempts,
+		Status:     status,
+		Ended:      w.now(),
+		Took:       214 * time.Millisecond,
+		Response:   "<unknown>",
+		Refused:    "10.9.8.7:80",
+	}
+	if err := q.Settle(ctx, result); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -209,86 +249,13 @@ func (w *world) revokeConsent(_ context.Context, subscriberID, clientID string) 
 	return nil
 }
 
-// A reply is a response from the API.
-type reply struct {
-	status int
-	header http.Header
-	text   string
-}
-
-// as decodes the JSON of a reply.
-func as[T any](t testing.TB, r reply) (v T) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(r.text), &v); err != nil {
-		t.Fatalf("reading %d %s: %v", r.status, r.text, err)
-	}
-	return v
-}
-
-// faults returns the errors of a 422 as "attribute:code", in order.
-func (r reply) faults(t testing.TB) string {
-	t.Helper()
-	if r.status != http.StatusUnprocessableEntity {
-		t.Fatalf("got %d %s, want 422", r.status, r.text)
-	}
-
-	body := as[struct {
-		Errors []struct{ Type, Code, Message, Attribute, URL string }
-	}](t, r)
-
-	var all []string
-	for _, e := range body.Errors {
-		if e.Type != "validation_error" || e.Message == "" ||
-			e.URL != "https://signalwire.com/docs/apis/error-codes" {
-			t.Errorf("error %+v lacks a member", e)
-		}
-		all = append(all, e.Attribute+":"+e.Code)
-	}
-
-	return strings.Join(all, " ")
-}
-
-// An authorization adds credentials to a request.
-type authorization func(*http.Request)
-
-func nobody(*http.Request) {}
-
-// altered returns a token that differs from the given token in the last characters. Some bits of
-// the last character have no meaning, so altered changes more than this character.
-func altered(token string) string {
-	if strings.HasSuffix(token, "AA") {
-		return token[:len(token)-2] + "QA"
-	}
-	return token[:len(token)-2] + "AA"
-}
-
-func bearer(token string) authorization {
-	return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
-}
-
-// basic returns the credentials of the world's first project.
-func (w *world) basic() authorization {
-	return func(r *http.Request) { r.SetBasicAuth(w.project.ID, w.key) }
-}
-
-// administrator returns credentials with the scope Management and the scopes that the other routes
-// require.
-func (w *world) administrator() authorization {
-	w.t.Helper()
-	_, auth := w.newKey(time.Time{}, fabric.Voice, fabric.Management)
-	return auth
-}
-
-func (w *world) stranger() authorization {
-	return func(r *http.Request) { r.SetBasicAuth(w.other.ID, w.foreign) }
-}
-
 // call sends a request. If body is not empty, it is sent as JSON.
 func (w *world) call(auth authorization, method, path, body string) reply {
 	w.t.Helper()
 	return w.callAs(auth, method, path, "application/json", body)
 }
 
+// callAs sends a request with a body of any content type. No request may cause a server error.
 func (w *world) callAs(auth authorization, method, path, kind, body string) reply {
 	w.t.Helper()
 	got := w.do(auth, method, path, kind, body)
@@ -298,7 +265,8 @@ func (w *world) callAs(auth authorization, method, path, kind, body string) repl
 	return got
 }
 
-// do sends a request with a body of any content type, and checks it against the API's schema.
+// do sends a request like callAs, but permits server errors. It checks the request and its response
+// against the API's schema.
 func (w *world) do(auth authorization, method, path, kind, body string) reply {
 	r := httptest.NewRequest(method, path, bytes.NewBufferString(body))
 	if body != "" {
