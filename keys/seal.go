@@ -25,20 +25,20 @@ type Sealer struct {
 	purpose string
 	typ, ch string
 
-	kept atomic.Pointer[ends]
+	derived atomic.Pointer[tokenKeys]
 }
 
-// ends holds the keys that a Sealer derives from a snapshot of the ring. It is dropped together
+// tokenKeys holds the keys that a Sealer derives from a snapshot of the ring. It is dropped together
 // with the snapshot, so that no key derived from a revoked key remains.
-type ends struct {
-	from   *snapshot
-	byKid  sync.Map // kid to *end
-	byHead sync.Map // encoded header of a valid token to *end
-	opened tokenCache
+type tokenKeys struct {
+	snapshot *snapshot
+	byKid    sync.Map // kid to *tokenKey
+	byHead   sync.Map // encoded header of a valid token to *tokenKey
+	opened   tokenCache
 }
 
-// An end seals and opens tokens with one ring key.
-type end struct {
+// A tokenKey seals and opens tokens with a key derived from one ring key.
+type tokenKey struct {
 	kid  string
 	head string      // the encoded header of the tokens that it seals
 	aead cipher.AEAD // generates the nonces
@@ -68,22 +68,22 @@ func (s *Sealer) Seal(claims any) (string, error) {
 		return "", fmt.Errorf("encoding claims: %w", err)
 	}
 
-	now := s.ends()
-	e, err := s.end(now, now.from.makers[Seal].Kid)
+	current := s.keys()
+	key, err := s.derive(current, current.snapshot.makers[Seal].Kid)
 	if err != nil {
 		return "", err
 	}
-	return e.seal(payload), nil
+	return key.seal(payload), nil
 }
 
 // seal returns a token in compact form (RFC 7516, section 7.1). With the alg dir, the second part
 // of a JWE, the encrypted key, is empty.
-func (e *end) seal(payload []byte) string {
-	sealed := e.aead.Seal(nil, nil, payload, []byte(e.head))
+func (k *tokenKey) seal(payload []byte) string {
+	sealed := k.aead.Seal(nil, nil, payload, []byte(k.head))
 	tag := len(sealed) - tagSize
-	token := make([]byte, 0, len(e.head)+5+base64.RawURLEncoding.EncodedLen(len(sealed)+2))
+	token := make([]byte, 0, len(k.head)+5+base64.RawURLEncoding.EncodedLen(len(sealed)+2))
 
-	token = append(append(token, e.head...), "."...)
+	token = append(append(token, k.head...), "."...)
 	for _, part := range [][]byte{sealed[:nonceSize], sealed[nonceSize:tag], sealed[tag:]} {
 		token = base64.RawURLEncoding.AppendEncode(append(token, '.'), part)
 	}
@@ -92,7 +92,7 @@ func (e *end) seal(payload []byte) string {
 
 // open decrypts parts, the parts of a token that follow its header. It also authenticates the
 // header.
-func (e *end) open(head string, parts []string) (payload []byte, ok bool) {
+func (k *tokenKey) open(head string, parts []string) (payload []byte, ok bool) {
 	sealed := make([]byte, 0, len(parts[0])+len(parts[1])+len(parts[2]))
 	var err error
 	for i, size := range []int{nonceSize, -1, tagSize} {
@@ -102,7 +102,7 @@ func (e *end) open(head string, parts []string) (payload []byte, ok bool) {
 			return nil, false
 		}
 	}
-	payload, err = e.aead.Open(nil, nil, sealed, []byte(head))
+	payload, err = k.aead.Open(nil, nil, sealed, []byte(head))
 	return payload, err == nil
 }
 
@@ -117,69 +117,70 @@ func (s *Sealer) Open(token string, claims any) (ok bool) {
 // OpenBy is like Open, and also returns the kid of the key that sealed the token. Callers that rely
 // on the token for a long time must check [Ring.Trusts] for this kid again.
 func (s *Sealer) OpenBy(token string, claims any) (kid string, ok bool) {
-	_, e, payload := s.payload(token)
-	if e == nil {
+	_, key, payload := s.payload(token)
+	if key == nil {
 		return "", false
 	}
 	if own, ok := claims.(encoding.BinaryUnmarshaler); ok {
-		return e.kid, own.UnmarshalBinary(payload) == nil
+		return key.kid, own.UnmarshalBinary(payload) == nil
 	}
-	return e.kid, json.Unmarshal(payload, claims) == nil
+	return key.kid, json.Unmarshal(payload, claims) == nil
 }
 
-// payload opens a token. It also returns the end e that opened the token, and the ends to which e
-// belongs. e is nil if the token is not valid.
-func (s *Sealer) payload(token string) (now *ends, e *end, payload []byte) {
+// payload opens a token. It also returns the key that opened the token, and the keys to which it
+// belongs. The key is nil if the token is not valid.
+func (s *Sealer) payload(token string) (current *tokenKeys, key *tokenKey, payload []byte) {
 	head, rest, found := strings.Cut(token, "..")
 	if !found || len(token) > maxToken || strings.Count(rest, ".") != 2 {
 		return nil, nil, nil
 	}
 
-	now, e = s.opener(head)
-	if e == nil {
+	current, key = s.find(head)
+	if key == nil {
 		return nil, nil, nil
 	}
-
-	payload, ok := e.open(head, strings.Split(rest, "."))
+	payload, ok := key.open(head, strings.Split(rest, "."))
 	if !ok {
 		return nil, nil, nil
 	}
 
-	if _, known := now.byHead.Load(head); !known {
-		now.byHead.Store(head, e) // there are few valid headers: one for each ring key and ch
+	if _, known := current.byHead.Load(head); !known {
+		current.byHead.Store(head, key) // there are few valid headers: one for each ring key and ch
 	}
-	return now, e, payload
+	return current, key, payload
 }
 
-// ends returns the keys derived from the current snapshot of the ring.
-func (s *Sealer) ends() *ends {
-	from := s.ring.latest.Load()
-	if kept := s.kept.Load(); kept != nil && kept.from == from {
-		return kept
+// keys returns the keys derived from the current snapshot of the ring.
+func (s *Sealer) keys() *tokenKeys {
+	latest := s.ring.latest.Load()
+	if derived := s.derived.Load(); derived != nil && derived.snapshot == latest {
+		return derived
 	}
-	e := &ends{from: from}
-	s.kept.Store(e)
-	return e
+	derived := &tokenKeys{snapshot: latest}
+	s.derived.Store(derived)
+	return derived
 }
 
-// opener returns the end that opens tokens with the given encoded header, or nil if there is none.
-func (s *Sealer) opener(head string) (*ends, *end) {
-	now := s.ends()
-	if e, ok := now.byHead.Load(head); ok {
-		return now, e.(*end)
+// find returns the key that opens tokens with the given encoded header, or nil if there is none.
+func (s *Sealer) find(head string) (*tokenKeys, *tokenKey) {
+	current := s.keys()
+	if key, ok := current.byHead.Load(head); ok {
+		return current, key.(*tokenKey)
 	}
-
 	kid, ok := s.kid(head)
 	if !ok {
-		return now, nil
+		return current, nil
 	}
 
-	if now.from.roots[kid] == nil {
+	if current.snapshot.roots[kid] == nil {
 		s.ring.lookAgain()
-		now = s.ends()
+		current = s.keys()
 	}
-	e, _ := s.end(now, kid) // nil if the key is unknown
-	return now, e
+	key, err := s.derive(current, kid)
+	if err != nil {
+		return current, nil // the ring key is unknown
+	}
+	return current, key
 }
 
 // A header is the header of a token (RFC 7516, section 4.1; RFC 7515, section 4.1), with the
@@ -209,24 +210,22 @@ func (s *Sealer) kid(head string) (string, bool) {
 	return h.Kid, true
 }
 
-// end returns the end for the ring key with the given kid. The end is derived once for each
+// derive returns the key derived from the ring key with the given kid. It is derived once for each
 // snapshot of the ring.
-func (s *Sealer) end(now *ends, kid string) (*end, error) {
-	if e, ok := now.byKid.Load(kid); ok {
-		return e.(*end), nil
+func (s *Sealer) derive(current *tokenKeys, kid string) (*tokenKey, error) {
+	if key, ok := current.byKid.Load(kid); ok {
+		return key.(*tokenKey), nil
 	}
 
-	root := now.from.roots[kid]
+	root := current.snapshot.roots[kid]
 	if root == nil {
 		return nil, fmt.Errorf("unknown ring key %s", kid)
 	}
-
-	key, err := hkdf.Key(sha256.New, root, nil, "selvage token "+s.purpose, 32)
+	secret, err := hkdf.Key(sha256.New, root, nil, "selvage token "+s.purpose, 32)
 	if err != nil {
 		return nil, fmt.Errorf("deriving key: %w", err)
 	}
-
-	block, err := aes.NewCipher(key)
+	block, err := aes.NewCipher(secret)
 	if err != nil {
 		return nil, fmt.Errorf("preparing cipher: %w", err)
 	}
@@ -239,7 +238,7 @@ func (s *Sealer) end(now *ends, kid string) (*end, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding header: %w", err)
 	}
-	e := &end{kid: kid, head: base64.RawURLEncoding.EncodeToString(head), aead: aead}
-	now.byKid.Store(kid, e)
-	return e, nil
+	key := &tokenKey{kid: kid, head: base64.RawURLEncoding.EncodeToString(head), aead: aead}
+	current.byKid.Store(kid, key)
+	return key, nil
 }

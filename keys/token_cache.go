@@ -20,39 +20,40 @@ type tokenContent struct {
 	v   any
 }
 
-func (o *tokenCache) find(token string) (tokenContent, bool) {
-	o.mu.RLock()
-	defer o.mu.RUnlock()
-	s, ok := o.m[token]
-	return s, ok
+// find returns the content of a token that is remembered.
+func (c *tokenCache) find(token string) (tokenContent, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	content, ok := c.m[token]
+	return content, ok
 }
 
-func (o *tokenCache) keep(token string, s tokenContent) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.m == nil || len(o.m) >= maxOpened {
-		o.m = make(map[string]tokenContent)
+// keep remembers the content of a token.
+func (c *tokenCache) keep(token string, content tokenContent) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.m == nil || len(c.m) >= maxOpened {
+		c.m = make(map[string]tokenContent)
 	}
-	o.m[token] = s
+	c.m[token] = content
 }
 
 // Remembered is like [Sealer.OpenBy], but calls read to parse the claims, and remembers the result
 // until the ring changes. The result is shared, so callers must not change it. Callers must check
 // on each call whether the token has become invalid for other reasons, such as its own expiry.
 func (s *Sealer) Remembered(token string, read func(payload []byte) (any, error)) (v any, kid string, ok bool) {
-	if known, ok := s.ends().opened.find(token); ok {
+	if known, ok := s.keys().opened.find(token); ok {
 		return known.v, known.kid, true
 	}
 
-	now, e, payload := s.payload(token)
-	if e == nil {
+	current, key, payload := s.payload(token)
+	if key == nil {
 		return nil, "", false
 	}
-
 	v, err := read(payload)
 	if err != nil {
 		return nil, "", false
 	}
-	now.opened.keep(token, tokenContent{e.kid, v})
-	return v, e.kid, true
+	current.opened.keep(token, tokenContent{key.kid, v})
+	return v, key.kid, true
 }

@@ -16,14 +16,16 @@ import (
 // if the token is valid.
 func TestRemembered(t *testing.T) {
 	now := time.Now()
-	ring := &Ring{c: Config{Now: func() time.Time { return now }},
-		asked: now} // prevents reads of the store
+	ring := &Ring{
+		c:     Config{Now: func() time.Time { return now }},
+		asked: now, // prevents reads of the store
+	}
 	key := func(b byte) []byte { return bytes.Repeat([]byte{b}, 32) }
-	is := func(maker string, roots map[string][]byte) {
-		ring.latest.Store(&snapshot{roots: roots, makers: map[Use]Record{Seal: {Kid: maker}}})
+	setRing := func(current string, roots map[string][]byte) {
+		ring.latest.Store(&snapshot{roots: roots, makers: map[Use]Record{Seal: {Kid: current}}})
 	}
 
-	is("k1", map[string][]byte{"k1": key(1), "k2": key(2)})
+	setRing("k1", map[string][]byte{"k1": key(1), "k2": key(2)})
 	sealer := ring.Sealer("sat", "SAT", "puc.localhost:8443")
 	token, err := sealer.Seal("alice")
 	if err != nil {
@@ -35,34 +37,57 @@ func TestRemembered(t *testing.T) {
 		return string(payload), nil
 	}
 
-	want := func(what, token, said string, count int) {
+	wantReads := func(when string, want int) {
+		t.Helper()
+		if reads != want {
+			t.Errorf("%s: %d payloads were read, want %d", when, reads, want)
+		}
+	}
+	wantAlice := func(when string) {
 		t.Helper()
 		v, kid, ok := sealer.Remembered(token, read)
-		if ok != (said != "") || ok && (v != said || kid != "k1") || reads != count {
-			t.Errorf("%s: %v, %q, %v after %d reads, want %q after %d", what, v, kid, ok, reads, said, count)
+		if !ok {
+			t.Fatalf("%s: the token is refused", when)
+		}
+		if v != `"alice"` {
+			t.Errorf("%s: the content is %v, want \"alice\"", when, v)
+		}
+		if kid != "k1" {
+			t.Errorf("%s: the kid is %q, want k1", when, kid)
+		}
+	}
+	wantRefused := func(when, token string) {
+		t.Helper()
+		if v, _, ok := sealer.Remembered(token, read); ok {
+			t.Errorf("%s: the token is accepted, with %v", when, v)
 		}
 	}
 
-	want("the first time", token, `"alice"`, 1)
-	want("again", token, `"alice"`, 1)
+	wantAlice("the first time")
+	wantReads("the first time", 1)
+	wantAlice("again")
+	wantReads("again", 1)
 	changed := token[:len(token)-2] + "AA"
 	if changed == token {
 		changed = token[:len(token)-2] + "QA"
 	}
-	want("a changed token", changed, "", 1)
-	want("a changed token again", changed, "", 1)
-	if _, _, ok := sealer.Remembered(token+".", func([]byte) (any, error) {
-		return nil, errors.New("unreadable")
-	}); ok {
+	wantRefused("a changed token", changed)
+	wantRefused("a changed token again", changed)
+	wantReads("a changed token again", 1)
+	unreadable := func([]byte) (any, error) { return nil, errors.New("unreadable") }
+	if _, _, ok := sealer.Remembered(token+".", unreadable); ok {
 		t.Error("a token with an additional part is accepted")
 	}
 
-	is("k2", map[string][]byte{"k1": key(1), "k2": key(2)})
-	want("after a rotation", token, `"alice"`, 2)
-	is("k2", map[string][]byte{"k2": key(2)})
-	want("after its key was revoked", token, "", 2)
-	is("k2", map[string][]byte{"k1": key(3), "k2": key(2)})
-	want("under a different key of the same name", token, "", 2)
+	setRing("k2", map[string][]byte{"k1": key(1), "k2": key(2)})
+	wantAlice("after a rotation")
+	wantReads("after a rotation", 2)
+	setRing("k2", map[string][]byte{"k2": key(2)})
+	wantRefused("after its key was revoked", token)
+	wantReads("after its key was revoked", 2)
+	setRing("k2", map[string][]byte{"k1": key(3), "k2": key(2)})
+	wantRefused("under a different key of the same name", token)
+	wantReads("under a different key of the same name", 2)
 
 	for i := range maxOpened + 10 {
 		other, err := sealer.Seal(fmt.Sprint(i))
@@ -74,7 +99,7 @@ func TestRemembered(t *testing.T) {
 		}
 	}
 
-	if n := len(sealer.ends().opened.m); n > maxOpened {
+	if n := len(sealer.keys().opened.m); n > maxOpened {
 		t.Errorf("%d tokens are cached, want at most %d", n, maxOpened)
 	}
 }
@@ -83,10 +108,13 @@ func TestRemembered(t *testing.T) {
 // only under its typ, and only if its signature is valid.
 func TestRememberedSignature(t *testing.T) {
 	now := time.Now()
-	ring := &Ring{c: Config{Now: func() time.Time { return now }},
-		asked: now} // prevents reads of the store
-	is := func(kids ...string) {
-		s := &snapshot{signers: make(map[string]*signer), makers: map[Use]Record{ES256: {Kid: kids[0]}}}
+	ring := &Ring{
+		c:     Config{Now: func() time.Time { return now }},
+		asked: now, // prevents reads of the store
+	}
+	setRing := func(current string, others ...string) {
+		s := &snapshot{signers: make(map[string]*signer), makers: map[Use]Record{ES256: {Kid: current}}}
+		kids := append([]string{current}, others...)
 		for _, kid := range kids {
 			key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 			if err != nil {
@@ -97,33 +125,54 @@ func TestRememberedSignature(t *testing.T) {
 		ring.latest.Store(s)
 	}
 
-	is("k1")
+	setRing("k1")
 	token, err := ring.Sign(ES256, "at+jwt", "alice")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := func(what, token, typ string, ok bool, remembered int) {
+	wantRemembered := func(when string, want int) {
 		t.Helper()
-		payload, got := ring.VerifyJWS(token, typ)
-		n := len(ring.latest.Load().verified.m)
-		if got != ok || ok && string(payload) != `"alice"` || n != remembered {
-			t.Errorf("%s: %q, %v with %d remembered, want %v with %d", what, payload, got, n, ok, remembered)
+		if n := len(ring.latest.Load().verified.m); n != want {
+			t.Errorf("%s: %d tokens are remembered, want %d", when, n, want)
+		}
+	}
+	wantAlice := func(when string) {
+		t.Helper()
+		payload, ok := ring.VerifyJWS(token, "at+jwt")
+		if !ok {
+			t.Fatalf("%s: the token is refused", when)
+		}
+		if string(payload) != `"alice"` {
+			t.Errorf("%s: the payload is %s, want \"alice\"", when, payload)
+		}
+	}
+	wantRefused := func(when, token, typ string) {
+		t.Helper()
+		if payload, ok := ring.VerifyJWS(token, typ); ok {
+			t.Errorf("%s: the token is accepted, with %s", when, payload)
 		}
 	}
 
-	want("a different typ", token, "JWT", false, 0)
-	want("the first time", token, "at+jwt", true, 1)
-	want("again", token, "at+jwt", true, 1)
-	want("a different typ again", token, "JWT", false, 1)
+	wantRefused("a different typ", token, "JWT")
+	wantRemembered("a different typ", 0)
+	wantAlice("the first time")
+	wantRemembered("the first time", 1)
+	wantAlice("again")
+	wantRemembered("again", 1)
+	wantRefused("a different typ again", token, "JWT")
 	changed := strings.Replace(token, ".", ".A", 1)
-	want("a changed token", changed, "at+jwt", false, 1)
-	want("a changed token again", changed, "at+jwt", false, 1)
+	wantRefused("a changed token", changed, "at+jwt")
+	wantRefused("a changed token again", changed, "at+jwt")
+	wantRemembered("a changed token again", 1)
 
-	kept := ring.latest.Load().signers["k1"]
-	is("k2", "k1")
-	want("under a different key of the same name", token, "at+jwt", false, 0)
-	ring.latest.Load().signers["k1"] = kept
-	want("under its key", token, "at+jwt", true, 1)
-	is("k2")
-	want("after its key was revoked", token, "at+jwt", false, 0)
+	key := ring.latest.Load().signers["k1"]
+	setRing("k2", "k1")
+	wantRefused("under a different key of the same name", token, "at+jwt")
+	wantRemembered("under a different key of the same name", 0)
+	ring.latest.Load().signers["k1"] = key
+	wantAlice("under its key")
+	wantRemembered("under its key", 1)
+	setRing("k2")
+	wantRefused("after its key was revoked", token, "at+jwt")
+	wantRemembered("after its key was revoked", 0)
 }

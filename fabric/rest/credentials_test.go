@@ -11,11 +11,11 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// A route is the method and the path of a request.
-type route struct{ method, path string }
+// An apiRoute is the method and the path of a request.
+type apiRoute struct{ method, path string }
 
 // projectRoutes are requests that need an API key or a service token.
-var projectRoutes = []route{
+var projectRoutes = []apiRoute{
 	{"POST", guests},
 	{"GET", subscribers},
 	{"POST", subscribers},
@@ -30,7 +30,7 @@ var projectRoutes = []route{
 }
 
 // satRoutes are requests that need a SAT.
-var satRoutes = []route{
+var satRoutes = []apiRoute{
 	{"GET", addresses},
 	{"GET", addresses + "/x"},
 	{"GET", "/subscriber/info"},
@@ -206,7 +206,7 @@ func TestRevokedKey(t *testing.T) {
 
 	// Keys of other projects and unknown keys cannot be revoked.
 	for _, id := range []string{"nonsense", w.project.ID} {
-		if err := w.fabric.APIKeys.Revoke(context.Background(), w.project.ID, id); err == nil {
+		if err := w.fabric.APIKeys.Revoke(t.Context(), w.project.ID, id); err == nil {
 			t.Errorf("Revoke(%s): got nil, want an error", id)
 		}
 	}

@@ -51,9 +51,12 @@ func (m *module) Make(_ context.Context, use keys.Use) ([]byte, error) {
 		key, err = rsa.GenerateKey(rand.Reader, 2048)
 	}
 
+	if err != nil {
+		return nil, err
+	}
 	name := fmt.Sprintf("module/%d", len(m.keys))
 	m.keys[name] = key
-	return []byte(name), err
+	return []byte(name), nil
 }
 
 func (m *module) Open(ctx context.Context, use keys.Use, handle []byte) (crypto.Signer, error) {
@@ -66,22 +69,22 @@ func (m *module) Open(ctx context.Context, use keys.Use, handle []byte) (crypto.
 	if m.away || key == nil {
 		return nil, fmt.Errorf("the module has no key %s", handle)
 	}
-	return inside{m, string(handle), key.Public()}, nil
+	return moduleKey{m, string(handle), key.Public()}, nil
 }
 
-// inside is the signer for a key in a module.
-type inside struct {
-	m      *module
+// A moduleKey is the signer for a key in a module.
+type moduleKey struct {
+	module *module
 	name   string
 	public crypto.PublicKey
 }
 
-func (k inside) Public() crypto.PublicKey { return k.public }
+func (k moduleKey) Public() crypto.PublicKey { return k.public }
 
-func (k inside) Sign(random io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {
-	k.m.mu.Lock()
-	defer k.m.mu.Unlock()
-	return k.m.keys[k.name].Sign(random, digest, opts)
+func (k moduleKey) Sign(random io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {
+	k.module.mu.Lock()
+	defer k.module.mu.Unlock()
+	return k.module.keys[k.name].Sign(random, digest, opts)
 }
 
 // TestCustody shows that a ring whose keys are in memory can be moved to a module.
@@ -91,10 +94,10 @@ func TestCustody(t *testing.T) {
 	token, err := open(t, plain).Sign(keys.RS256, "JWT", claims{"alice"})
 	check(t, err)
 
-	with := plain
+	moved := plain
 	m := &module{keys: make(map[string]crypto.Signer)}
-	with.Custody = m
-	r, other := open(t, with), open(t, with)
+	moved.Custody = m
+	r, other := open(t, moved), open(t, moved)
 	for range 2 { // the next keys were created before the module was used
 		for _, use := range keys.Algorithms() {
 			_, err := r.Rotate(t.Context(), use, true)
@@ -103,8 +106,8 @@ func TestCustody(t *testing.T) {
 	}
 
 	check(t, other.Sync(t.Context()))
-	if got := len(m.keys); got != 2*len(keys.Algorithms()) {
-		t.Errorf("the module has %d keys, want one current and one next of each algorithm", got)
+	if got, want := len(m.keys), 2*len(keys.Algorithms()); got != want { // current and next keys
+		t.Errorf("the module has %d keys, want %d", got, want)
 	}
 	if _, ok := other.VerifyJWS(token, "JWT"); !ok {
 		t.Error("a signature from before the module is refused")
@@ -141,22 +144,28 @@ func TestCustodyAway(t *testing.T) {
 
 	m.away = true
 	clock.pass(720 * time.Hour)
-	if err := r.Tend(t.Context()); err == nil || r.Status().Err == nil {
-		t.Error("Tend without the module: no error")
+	if err := r.Tend(t.Context()); err == nil {
+		t.Error("Tend without the module: got nil, want an error")
 	}
-	if _, err := r.Sign(keys.ES256, "JWT", claims{"alice"}); err != nil ||
-		kid(t, rows, keys.ES256, keys.Current) != current {
+	if r.Status().Err == nil {
+		t.Error("Status without the module reports no error")
+	}
+	if _, err := r.Sign(keys.ES256, "JWT", claims{"alice"}); err != nil {
 		t.Errorf("Sign with the overdue key: %v, want success", err)
 	}
+	wantCurrent(t, rows, keys.ES256, "without the module", current)
 
+	// A step that failed is not tried again at once.
 	m.away = false
-	if err := r.Tend(t.Context()); err == nil || kid(t, rows, keys.ES256, keys.Current) != current {
-		t.Error("a failed step is tried again too early")
+	if err := r.Tend(t.Context()); err == nil {
+		t.Error("Tend right after the module's return: got nil, want an error")
 	}
+	wantCurrent(t, rows, keys.ES256, "right after the module's return", current)
 
 	clock.pass(10 * time.Second)
-	if err := r.Tend(t.Context()); err != nil || kid(t, rows, keys.ES256, keys.Current) == current {
-		t.Errorf("Tend ten seconds after the module's return: %v, want another current key", err)
+	check(t, r.Tend(t.Context()))
+	if kid(t, rows, keys.ES256, keys.Current) == current {
+		t.Error("ten seconds after the module's return, the current key is the same")
 	}
 }
 
@@ -164,57 +173,62 @@ func TestCustodyAway(t *testing.T) {
 // another node rotates keys.
 func TestCustodyBlind(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
-	m := &module{keys: make(map[string]crypto.Signer)}
-	m2 := &module{keys: m.keys}
-	c, c2 := clock.node(rows), clock.node(rows)
-	c.Custody, c2.Custody = m, m2
-	r, blind := open(t, c), open(t, c2)
-	m2.away = true
-	signs := func(want string) {
+	near := &module{keys: make(map[string]crypto.Signer)}
+	far := &module{keys: near.keys} // the same module, as the blind node reaches it
+	nearConfig, farConfig := clock.node(rows), clock.node(rows)
+	nearConfig.Custody, farConfig.Custody = near, far
+	node, blind := open(t, nearConfig), open(t, farConfig)
+	wantSignedBy := func(want string) {
 		t.Helper()
 		token, err := blind.Sign(keys.ES256, "JWT", claims{"alice"})
 		check(t, err)
-		if _, ok := r.VerifyJWS(token, "JWT"); !ok || !strings.Contains(head(t, token), want) {
-			t.Errorf("the blind node signs with %s, want a valid token by %s", head(t, token), want)
+		if _, ok := node.VerifyJWS(token, "JWT"); !ok {
+			t.Error("the other node refuses a token of the blind node")
+		}
+		if header := head(t, token); !strings.Contains(header, want) {
+			t.Errorf("the blind node signs with %s, want the key %s", header, want)
 		}
 	}
-
-	turn := func() string {
+	rotate := func() string {
 		t.Helper()
-		rec, err := r.Rotate(t.Context(), keys.ES256, true)
-		check(t, errors.Join(err, blind.Sync(t.Context())))
+		rec, err := node.Rotate(t.Context(), keys.ES256, true)
+		check(t, err)
+		check(t, blind.Sync(t.Context()))
 		return rec.Kid
 	}
 
-	second := turn()
-	signs(second) // this node opened the key when it was the next key
-	if err := blind.Status().Err; err == nil || !strings.Contains(err.Error(), kid(t, rows, keys.ES256, keys.Next)) {
-		t.Errorf("Status of the blind node: %v, want an error that names the next key", err)
+	far.away = true
+	second := rotate()
+	wantSignedBy(second) // this node opened the key when it was the next key
+	next := kid(t, rows, keys.ES256, keys.Next)
+	if err := blind.Status().Err; err == nil || !strings.Contains(err.Error(), next) {
+		t.Errorf("Status of the blind node: %v, want an error that names the next key %s", err, next)
 	}
 	if _, err := blind.Rotate(t.Context(), keys.ES256, true); err == nil {
-		t.Error("Rotate to a key that cannot be opened: no error")
+		t.Error("Rotate to a key that cannot be opened: got nil, want an error")
 	}
 
-	third := turn()
-	signs(second) // the key is retired, but it is the newest key that this node could open
-	m2.away = false
+	third := rotate()
+	wantSignedBy(second) // the key is retired, but it is the newest key that this node could open
+	far.away = false
 	check(t, blind.Tend(t.Context()))
-	signs(third)
+	wantSignedBy(third)
 
-	m.away = true
-	check(t, errors.Join(r.Retire(t.Context(), third), blind.Sync(t.Context())))
+	near.away = true
+	check(t, node.Retire(t.Context(), third))
+	check(t, blind.Sync(t.Context()))
 	fourth := kid(t, rows, keys.ES256, keys.Current)
-	signs(fourth)
+	wantSignedBy(fourth)
 	if got := kid(t, rows, keys.ES256, keys.Next); got != "" {
 		t.Errorf("without the module, the next key %s was created, want none", got)
 	}
 	if _, err := blind.Rotate(t.Context(), keys.ES256, true); !errors.Is(err, problem.NotFound) {
-		t.Errorf("Rotate without a next key: %v, want not found", err)
+		t.Errorf("Rotate without a next key: got %v, want NotFound", err)
 	}
-
-	if err := r.Retire(t.Context(), fourth); err == nil || kid(t, rows, keys.ES256, keys.Current) != fourth {
-		t.Errorf("Retire without a replacement: %v, want an error", err)
+	if err := node.Retire(t.Context(), fourth); err == nil {
+		t.Error("Retire without a replacement: got nil, want an error")
 	}
+	wantCurrent(t, rows, keys.ES256, "after Retire without a replacement", fourth)
 
 	check(t, blind.Tend(t.Context()))
 	if got := kid(t, rows, keys.ES256, keys.Next); got == "" {

@@ -2,9 +2,10 @@
 package keystest
 
 import (
-	"context"
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,18 +19,16 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
+// openStore opens an empty store.
 func openStore(t testing.TB) *store.Store {
 	t.Helper()
 	return storetest.Rows(t)
 }
 
+// openRing opens a ring that uses the clock of the machine.
 func openRing(t testing.TB, s keys.Store) *keys.Ring {
 	t.Helper()
-	r, err := keys.Open(context.Background(), keys.Config{Store: s, Master: make([]byte, 32), Custody: spared{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return open(t, keys.Config{Store: s, Master: make([]byte, 32)})
 }
 
 type claims struct {
@@ -60,51 +59,52 @@ func TestSealOpen(t *testing.T) {
 		}
 	}
 
-	second := openRing(t, rows) // another node that uses the same rows
+	node := openRing(t, rows).Sealer("sat", "SAT", "elsewhere:1") // on the same rows
+	for name, sealer := range map[string]*keys.Sealer{"this": sat, "another": node} {
+		var got claims
+		if ok := sealer.Open(token, &got); !ok || got.Sub != "alice" {
+			t.Errorf("Open on %s node = %v, %q, want alice", name, ok, got.Sub)
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	ring := openRing(t, openStore(t))
+	sat := ring.Sealer("sat", "SAT", "puc.localhost:8443")
+	token, err := sat.Seal(claims{"alice"})
+	check(t, err)
+	var header map[string]any
+	check(t, json.Unmarshal([]byte(head(t, token)), &header))
+	with := func(member string, value any) string { // the token with another header
+		changed := maps.Clone(header)
+		changed[member] = value
+		return rehead(t, token, changed)
+	}
 	other := openRing(t, openStore(t))
 
 	tests := []struct {
 		name   string
 		sealer *keys.Sealer
 		token  string
-		ok     bool
 	}{
-		{"unchanged", sat, token, true},
-		{"another node", second.Sealer("sat", "SAT", "elsewhere:1"), token, true},
-		{"a different purpose", ring.Sealer("guest", "SAT", "puc.localhost:8443"), token, false},
-		{"a different typ", ring.Sealer("sat", "Refresh", "puc.localhost:8443"), token, false},
-		{"a different ring", other.Sealer("sat", "SAT", "puc.localhost:8443"), token, false},
-		{"truncated", sat, token[:len(token)-1], false},
-		{"changed", sat, token[:len(token)-2] + flip(token[len(token)-2:]), false},
-		{"changed header", sat, rehead(t, token,
-			map[string]any{"alg": "dir", "enc": "A256GCM", "kid": header["kid"], "typ": "SAT", "ch": "evil"}), false},
-		{"zip", sat, rehead(t, token, map[string]any{
-			"alg": "dir",
-			"enc": "A256GCM",
-			"kid": header["kid"],
-			"typ": "SAT",
-			"zip": "DEF",
-		}), false},
-		{"crit", sat, rehead(t, token, map[string]any{
-			"alg":  "dir",
-			"enc":  "A256GCM",
-			"kid":  header["kid"],
-			"typ":  "SAT",
-			"crit": []string{"x"},
-		}), false},
-		{"kid of a file", sat, rehead(t, token,
-			map[string]any{"alg": "dir", "enc": "A256GCM", "kid": "../../dev/null", "typ": "SAT"}), false},
-		{"kid a number", sat, rehead(t, token,
-			map[string]any{"alg": "dir", "enc": "A256GCM", "kid": 1, "typ": "SAT"}), false},
-		{"empty", sat, "", false},
-		{"dots", sat, "....", false},
-		{"huge", sat, strings.Repeat("a", 1<<20), false},
+		{"a different purpose", ring.Sealer("guest", "SAT", "puc.localhost:8443"), token},
+		{"a different typ", ring.Sealer("sat", "Refresh", "puc.localhost:8443"), token},
+		{"a different ring", other.Sealer("sat", "SAT", "puc.localhost:8443"), token},
+		{"truncated", sat, token[:len(token)-1]},
+		{"changed", sat, token[:len(token)-2] + flip(token[len(token)-2:])},
+		{"changed header", sat, with("ch", "evil")},
+		{"zip", sat, with("zip", "DEF")},
+		{"crit", sat, with("crit", []string{"x"})},
+		{"kid of a file", sat, with("kid", "../../dev/null")},
+		{"kid a number", sat, with("kid", 1)},
+		{"empty", sat, ""},
+		{"dots", sat, "...."},
+		{"huge", sat, strings.Repeat("a", 1<<20)},
 	}
-
 	for _, tt := range tests {
 		var got claims
-		if ok := tt.sealer.Open(tt.token, &got); ok != tt.ok || ok && got.Sub != "alice" {
-			t.Errorf("%s: Open = %v, %q, want %v", tt.name, ok, got.Sub, tt.ok)
+		if tt.sealer.Open(tt.token, &got) {
+			t.Errorf("%s: Open = true, %q, want false", tt.name, got.Sub)
 		}
 	}
 }
@@ -120,6 +120,7 @@ func head(t *testing.T, token string) string {
 	return string(raw)
 }
 
+// flip returns text with another first character.
 func flip(s string) string {
 	if s[0] == 'A' {
 		return "B" + s[1:]
@@ -127,6 +128,7 @@ func flip(s string) string {
 	return "A" + s[1:]
 }
 
+// rehead returns a token with another header.
 func rehead(t *testing.T, token string, header map[string]any) string {
 	t.Helper()
 	raw, err := json.Marshal(header)
@@ -141,31 +143,28 @@ func TestVerifyJWS(t *testing.T) {
 	ring, other := openRing(t, openStore(t)), openRing(t, openStore(t))
 	for _, alg := range []keys.Use{keys.RS256, keys.ES256} {
 		token, err := ring.Sign(alg, "at+jwt", claims{"alice"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		parts := strings.Split(token, ".")
-		none := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","typ":"at+jwt"}`))
+		header, payload, signature := parts[0], parts[1], parts[2]
+		none := encoded(`{"alg":"none","typ":"at+jwt"}`)
+		bob := encoded(`{"sub":"bob"}`)
 
 		tests := []struct {
 			name, token, typ string
 			ring             *keys.Ring
-			ok               bool
+			want             bool
 		}{
 			{"unchanged", token, "at+jwt", ring, true},
 			{"a different typ", token, "JWT", ring, false},
 			{"a different ring", token, "at+jwt", other, false},
-			{"no signature", parts[0] + "." + parts[1] + ".", "at+jwt", ring, false},
-			{"alg none", none + "." + parts[1] + ".", "at+jwt", ring, false},
-			{"changed payload", parts[0] + "." +
-				base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"bob"}`)) + "." + parts[2], "at+jwt",
-				ring, false},
+			{"no signature", header + "." + payload + ".", "at+jwt", ring, false},
+			{"alg none", none + "." + payload + ".", "at+jwt", ring, false},
+			{"changed payload", header + "." + bob + "." + signature, "at+jwt", ring, false},
 			{"not a token", "x", "at+jwt", ring, false},
 		}
-
 		for _, tt := range tests {
-			if _, ok := tt.ring.VerifyJWS(tt.token, tt.typ); ok != tt.ok {
-				t.Errorf("%s, %s: VerifyJWS = %v, want %v", alg, tt.name, ok, tt.ok)
+			if _, ok := tt.ring.VerifyJWS(tt.token, tt.typ); ok != tt.want {
+				t.Errorf("%s, %s: VerifyJWS = %v, want %v", alg, tt.name, ok, tt.want)
 			}
 		}
 	}
@@ -181,9 +180,14 @@ func TestJWKS(t *testing.T) {
 	}
 	seen := make(map[string]bool)
 	for _, k := range set.Keys {
-		if !k.IsPublic() || seen[k.KeyID] || k.Use != "sig" {
-			t.Errorf("key %s: public %v, duplicate %v, use %q, want true, false and sig",
-				k.KeyID, k.IsPublic(), seen[k.KeyID], k.Use)
+		if !k.IsPublic() {
+			t.Errorf("the key %s is private, want a public key", k.KeyID)
+		}
+		if k.Use != "sig" {
+			t.Errorf("the key %s has the use %q, want sig", k.KeyID, k.Use)
+		}
+		if seen[k.KeyID] {
+			t.Errorf("the key %s is in the JWKS twice", k.KeyID)
 		}
 		seen[k.KeyID] = true
 	}
@@ -200,7 +204,7 @@ func TestOpenTogether(t *testing.T) {
 
 	wg.Wait()
 	for _, r := range rings {
-		if err := r.Sync(context.Background()); err != nil {
+		if err := r.Sync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := r.JWKS().ETag, rings[0].JWKS().ETag; got != want {
@@ -212,25 +216,33 @@ func TestOpenTogether(t *testing.T) {
 func TestOpenWithAnotherMaster(t *testing.T) {
 	rows := openStore(t)
 	openRing(t, rows)
-	other := []byte(strings.Repeat("k", 32))
-	if _, err := keys.Open(context.Background(), keys.Config{Store: rows, Master: other}); err == nil ||
-		!strings.Contains(err.Error(), "master key") {
+	other := bytes.Repeat([]byte("k"), 32)
+	_, err := keys.Open(t.Context(), keys.Config{Store: rows, Master: other})
+	if err == nil || !strings.Contains(err.Error(), "master key") {
 		t.Errorf("Open with a different master key: %v, want an error that names it", err)
 	}
 }
 
 func TestReadMaster(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "master.key")
-	got := make([][]byte, 8)
+	read := make([][]byte, 8)
 	var wg sync.WaitGroup
-	for i := range got {
-		wg.Go(func() { got[i], _ = keys.ReadMaster(file) })
+	for i := range read {
+		wg.Go(func() {
+			var err error
+			if read[i], err = keys.ReadMaster(file); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 
 	wg.Wait()
-	for _, key := range got {
-		if len(key) != 32 || string(key) != string(got[0]) {
-			t.Errorf("ReadMaster returned %x, another caller got %x, want the same 32 bytes", key, got[0])
+	if len(read[0]) != 32 {
+		t.Errorf("ReadMaster returned %d bytes, want 32", len(read[0]))
+	}
+	for _, key := range read[1:] {
+		if !bytes.Equal(key, read[0]) {
+			t.Errorf("ReadMaster returned %x, another caller got %x, want the same key", key, read[0])
 		}
 	}
 
@@ -246,7 +258,7 @@ func TestReadMaster(t *testing.T) {
 	}
 
 	if _, err := keys.ReadMaster(file); err == nil {
-		t.Error("ReadMaster of a short key: no error")
+		t.Error("ReadMaster of a short key: got nil, want an error")
 	}
 }
 
@@ -268,7 +280,7 @@ func BenchmarkOpen(b *testing.B) {
 	for b.Loop() {
 		var got claims
 		if !sat.Open(token, &got) {
-			b.Fatal("not opened")
+			b.Fatal("Open = false, want true")
 		}
 	}
 }

@@ -12,7 +12,7 @@ func TestCode(t *testing.T) {
 	r, other := open(t, clock.node(rows)), open(t, clock.node(rows))
 	code, err := r.Code("links of one", "message")
 	check(t, err)
-	kid, mac, _ := strings.Cut(code, ".")
+	keyID, mac, _ := strings.Cut(code, ".")
 
 	tests := []struct {
 		name                   string
@@ -23,8 +23,8 @@ func TestCode(t *testing.T) {
 		{"a different purpose", "links of two", "message", code, false},
 		{"a different message", "links of one", "massage", code, false},
 		{"none", "links of one", "message", "", false},
-		{"the kid alone", "links of one", "message", kid, false},
-		{"no code", "links of one", "message", kid + ".", false},
+		{"the kid alone", "links of one", "message", keyID, false},
+		{"no code", "links of one", "message", keyID + ".", false},
 		{"an unknown key", "links of one", "message", "nobody." + mac, false},
 		{"no key", "links of one", "message", "." + mac, false},
 		{"longer", "links of one", "message", code + "AA", false},

@@ -1,8 +1,7 @@
 package keystest
 
 import (
-	"context"
-	"strings"
+	"bytes"
 	"testing"
 
 	"github.com/selvage/selvage/keys"
@@ -10,42 +9,31 @@ import (
 
 func TestSecret(t *testing.T) {
 	rows := openStore(t)
-	ring, node := openRing(t, rows), openRing(t, rows)
+	ring := openRing(t, rows)
 	sealed, err := ring.SealSecret("certificate a.test", []byte("key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := keys.Open(context.Background(),
-		keys.Config{Store: openStore(t), Master: []byte(strings.Repeat("k", 32)), Custody: spared{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	for _, tt := range []struct {
-		what   string
-		ring   *keys.Ring
-		name   string
-		sealed string
-		ok     bool
-	}{
-		{"unchanged", ring, "certificate a.test", sealed, true},
-		{"another node", node, "certificate a.test", sealed, true},
-		{"a different name", ring, "certificate b.test", sealed, false},
-		{"a different master key", other, "certificate a.test", sealed, false},
-		{"changed", ring, "certificate a.test", flip(sealed), false},
-		{"empty", ring, "certificate a.test", "", false},
-	} {
-		got, err := tt.ring.OpenSecret(tt.name, tt.sealed)
-		if (err == nil) != tt.ok || tt.ok && string(got) != "key" {
-			t.Errorf("%s: OpenSecret = %q, %v, want success %v", tt.what, got, err, tt.ok)
+	check(t, err)
+	for name, node := range map[string]*keys.Ring{"this": ring, "another": openRing(t, rows)} {
+		got, err := node.OpenSecret("certificate a.test", sealed)
+		if err != nil || string(got) != "key" {
+			t.Errorf("OpenSecret on %s node = %q, %v, want key", name, got, err)
 		}
 	}
 
-	records, err := rows.RingKeys(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ring.OpenSecret(records[0].Kid, records[0].Sealed); err == nil {
-		t.Error("a key of the ring can be opened as a secret")
+	config := keys.Config{Store: openStore(t), Master: bytes.Repeat([]byte("k"), 32)}
+	stored := records(t, rows)[0]
+	for _, tt := range []struct {
+		what         string
+		ring         *keys.Ring
+		name, sealed string
+	}{
+		{"a different name", ring, "certificate b.test", sealed},
+		{"a different master key", open(t, config), "certificate a.test", sealed},
+		{"changed", ring, "certificate a.test", flip(sealed)},
+		{"empty", ring, "certificate a.test", ""},
+		{"a key of the ring", ring, stored.Kid, stored.Sealed},
+	} {
+		if got, err := tt.ring.OpenSecret(tt.name, tt.sealed); err == nil {
+			t.Errorf("OpenSecret, %s: got %q, want an error", tt.what, got)
+		}
 	}
 }

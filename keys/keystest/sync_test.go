@@ -58,12 +58,12 @@ func TestUnknownKid(t *testing.T) {
 		t.Error("a token that a key from another node signed is refused")
 	}
 
-	var got claims
-	if !slow.Sealer("sat", "SAT", "x").Open(sealed, &got) {
+	var opened claims
+	if !slow.Sealer("sat", "SAT", "x").Open(sealed, &opened) {
 		t.Error("a token that a key from another node sealed is refused")
 	}
 
-	flood := func() (asked int64) {
+	flood := func() (asked int64) { // sends a thousand tokens with unknown kids
 		before := count.asked.Load()
 		var wg sync.WaitGroup
 		for range 50 {
@@ -104,6 +104,7 @@ type hanging struct {
 	asked atomic.Int64
 }
 
+// RingVersion does not answer while the store hangs.
 func (h *hanging) RingVersion(ctx context.Context) (int64, error) {
 	if h.hangs.Load() {
 		h.asked.Add(1)
@@ -158,20 +159,26 @@ func TestStoreAway(t *testing.T) {
 
 		check(t, rows.Close())
 		settle(25 * time.Hour) // until the sealing key is due
-		if age := time.Since(r.Status().Synced); r.Status().Err == nil || age < 25*time.Hour {
-			t.Errorf("Status without a store: %v, %s old, want an error and at least 25 h", r.Status().Err, age)
+		if r.Status().Err == nil {
+			t.Error("Status without a store reports no error")
+		}
+		if age := time.Since(r.Status().Synced); age < 25*time.Hour {
+			t.Errorf("without a store, the ring is %s old, want at least 25 h", age)
 		}
 
 		signed, err := r.Sign(keys.RS256, "JWT", claims{"alice"})
 		check(t, err)
 		sealed, err := r.Sealer("sat", "SAT", "x").Seal(claims{"alice"})
 		check(t, err)
-		var got claims
-		if _, ok := r.VerifyJWS(signed, "JWT"); !ok || !r.Sealer("sat", "SAT", "x").Open(sealed, &got) {
-			t.Error("without a store, a token of the ring is refused")
+		if _, ok := r.VerifyJWS(signed, "JWT"); !ok {
+			t.Error("without a store, a token that the ring signed is refused")
+		}
+		var opened claims
+		if !r.Sealer("sat", "SAT", "x").Open(sealed, &opened) {
+			t.Error("without a store, a token that the ring sealed is refused")
 		}
 		if _, err := r.Rotate(t.Context(), keys.ES256, true); err == nil {
-			t.Error("Rotate without a store: no error")
+			t.Error("Rotate without a store: got nil, want an error")
 		}
 
 		again := openRows()
@@ -179,9 +186,9 @@ func TestStoreAway(t *testing.T) {
 		rows.Store = again
 		rows.mu.Unlock()
 		settle(2 * time.Second)
-		if age := time.Since(r.Status().Synced); r.Status().Err != nil || age > time.Second {
-			t.Errorf("Status when the store is back: %v, %s old, want no error and at most a second",
-				r.Status().Err, age)
+		check(t, r.Status().Err)
+		if age := time.Since(r.Status().Synced); age > time.Second {
+			t.Errorf("when the store is back, the ring is %s old, want at most a second", age)
 		}
 		if since := time.Since(r.Status().Since[keys.Seal]); since > 2*time.Second {
 			t.Errorf("the sealing key is %s old, want a new one", since)
@@ -190,9 +197,9 @@ func TestStoreAway(t *testing.T) {
 		stop()
 		work.Wait()
 		check(t, again.Close())
-		for what, want := range map[string]int{"level=ERROR": 1, "works again": 1, "a new key is in use": 1} {
-			if got := strings.Count(log.String(), what); got != want {
-				t.Errorf("the log has %q %d times, want %d:\n%s", what, got, want, log.String())
+		for _, part := range []string{"level=ERROR", "works again", "a new key is in use"} {
+			if n := strings.Count(log.String(), part); n != 1 {
+				t.Errorf("the log has %q %d times, want once:\n%s", part, n, log.String())
 			}
 		}
 	})
@@ -204,29 +211,34 @@ func TestStoreAway(t *testing.T) {
 func TestOpenTogetherWithOtherMasters(t *testing.T) { eachStore(t, testOtherMasters) }
 
 func testOtherMasters(t *testing.T, rows *store.Store) {
-	errs := make([]error, 8)
+	masters := [2][]byte{bytes.Repeat([]byte{0}, 32), bytes.Repeat([]byte{1}, 32)}
+	var errs [2][4]error // the results of opening a ring, by master key
 	var wg sync.WaitGroup
-	for i := range errs {
-		wg.Go(func() {
-			_, errs[i] = keys.Open(context.Background(),
-				keys.Config{Store: rows, Master: bytes.Repeat([]byte{byte(i % 2)}, 32), Custody: spared{}})
-		})
+	for m := range errs {
+		for i := range errs[m] {
+			wg.Go(func() {
+				config := keys.Config{Store: rows, Master: masters[m], Custody: spared{}}
+				_, errs[m][i] = keys.Open(context.Background(), config)
+			})
+		}
 	}
-
 	wg.Wait()
-	won := 0
-	for i, err := range errs {
-		if (err == nil) != (errs[i%2] == nil) || err != nil &&
-			!errors.Is(err, keys.ErrMaster) {
-			t.Errorf("Open %d: %v; the first one with the same master key: %v, want the same outcome",
-				i, err, errs[i%2])
-		}
-		if err == nil {
-			won++
+
+	winner, loser := 0, 1
+	if errs[winner][0] != nil {
+		winner, loser = 1, 0
+	}
+	for _, err := range errs[winner] {
+		if err != nil {
+			t.Errorf("Open with master key %d, which won: %v", winner, err)
 		}
 	}
-
-	if want := 2 * len(keys.Uses()); won != 4 || len(records(t, rows)) != want {
-		t.Errorf("%d rings of 8 opened and there are %d keys, want 4 and %d", won, len(records(t, rows)), want)
+	for _, err := range errs[loser] {
+		if !errors.Is(err, keys.ErrMaster) {
+			t.Errorf("Open with master key %d, which lost: got %v, want ErrMaster", loser, err)
+		}
+	}
+	if n, want := len(records(t, rows)), 2*len(keys.Uses()); n != want { // current and next keys
+		t.Errorf("there are %d keys, want %d", n, want)
 	}
 }
