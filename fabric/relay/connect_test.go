@@ -33,26 +33,48 @@ func TestConnect(t *testing.T) {
 	for _, kind := range []fabric.TokenKind{fabric.SAT, fabric.Guest, fabric.Invite} {
 		t.Run(string(kind), func(t *testing.T) {
 			token := n.token(func(t *fabric.Token) {
-				if t.Kind = kind; kind == fabric.Guest {
+				t.Kind = kind
+				if kind == fabric.Guest {
 					t.SubscriberID, t.ClientID = "", ""
 				}
 			})
 			_, got := n.connect(must[string](t)(n.fabric.Tokens.Seal(token)))
-			a := got.Authorization
-			if a.JTI != token.ID || a.ProjectID != token.ProjectID ||
-				a.Subscriber.ProjectID != token.ProjectID || a.Subscriber.SubscriberID != token.SubscriberID ||
-				a.Subscriber.ApplicationID != token.ClientID ||
-				a.Subscriber.ExpiresAt != token.ExpiresAt.Unix() || a.Subscriber.Version != 1 {
-				t.Errorf("connecting with %+v returned %+v, want its claims", token, a)
+			want := authorized{
+				JTI:       token.ID,
+				ProjectID: token.ProjectID,
+				Subscriber: authorizedSubscriber{
+					Version:       1,
+					SubscriberID:  token.SubscriberID,
+					ApplicationID: token.ClientID,
+					ProjectID:     token.ProjectID,
+					SpaceID:       got.Authorization.Subscriber.SpaceID,
+					ExpiresAt:     token.ExpiresAt.Unix(),
+				},
 			}
-
-			if parts := strings.Split(got.Protocol, "_"); len(parts) != 3 || parts[1] != token.ID ||
-				got.Identity == "" || got.ICEServers == nil {
-				t.Errorf("connecting returned the protocol %q, the identity %q, the ICE servers %v",
-					got.Protocol, got.Identity, got.ICEServers)
+			if got.Authorization != want {
+				t.Errorf("the authorization is %+v, want %+v", got.Authorization, want)
+			}
+			if id := protocolToken(t, got.Protocol); id != token.ID {
+				t.Errorf("the protocol is %q, want the token's id %s in it", got.Protocol, token.ID)
+			}
+			if got.Identity == "" {
+				t.Error("there is no identity")
+			}
+			if got.ICEServers == nil {
+				t.Error("there is no list of ICE servers")
 			}
 		})
 	}
+}
+
+// protocolToken returns the id of the token in a protocol, which is its second of three parts.
+func protocolToken(t *testing.T, protocol string) string {
+	t.Helper()
+	parts := strings.Split(protocol, "_")
+	if len(parts) != 3 {
+		t.Fatalf("the protocol is %q, want three parts", protocol)
+	}
+	return parts[1]
 }
 
 // TestConnectRefused connects with invalid parameters and tokens. The same socket then connects
@@ -72,47 +94,52 @@ func TestConnectRefused(t *testing.T) {
 		tail = "QA"
 	}
 
+	expired := n.seal(func(t *fabric.Token) { t.ExpiresAt = n.now().Add(-time.Second) })
+	revoked := must[string](t)(n.fabric.Tokens.Seal(ended))
+	foreign := n.seal(func(t *fabric.Token) { t.Issuer = "http://elsewhere/" })
+	project := `"project":"` + uuidOf("9") + `","jwt_token"`
 	tests := []struct {
 		name, params string
-		code         int
-		message      string
+		want         int
 	}{
-		{"no params", `null`, invalidParams, ""},
-		{"a list", `[]`, invalidParams, ""},
-		{"no authentication", `{}`, invalidParams, ""},
-		{"no token", `{"authentication":{"project":"p","token":"secret"}}`, invalidParams, ""},
-		{"a number", `{"authentication":{"jwt_token":7}}`, invalidParams, ""},
-		{"garbage", with("garbage"), authenticationFailed, ""},
-		{"altered", with(good[:len(good)-2] + tail), authenticationFailed, ""},
-		{"a service's", kind(fabric.Service), authenticationFailed, ""},
-		{"a refresh token", kind(fabric.Refresh), authenticationFailed, ""},
-		{"expired", with(n.seal(func(t *fabric.Token) { t.ExpiresAt = n.now().Add(-time.Second) })),
-			authenticationFailed, ""},
-		{"revoked", with(must[string](t)(n.fabric.Tokens.Seal(ended))), authenticationFailed, ""},
-		{"of a different issuer", with(n.seal(func(t *fabric.Token) { t.Issuer = "http://elsewhere/" })),
-			authenticationFailed, ""},
-		{"of another project", strings.Replace(with(good), `"jwt_token"`,
-			`"project":"`+uuidOf("9")+`","jwt_token"`, 1), authenticationFailed, ""},
-		{"a protocol of another server", authentication(good) + `,"protocol":"signalwire_a_b_c"}`,
-			validationFailed, "Requester validation failed"},
-		{"a state of another server", authentication(good) + `,"authorization_state":"abc"}`,
-			validationFailed, "Requester validation failed"},
+		{"no params", `null`, invalidParams},
+		{"a list", `[]`, invalidParams},
+		{"no authentication", `{}`, invalidParams},
+		{"no token", `{"authentication":{"project":"p","token":"secret"}}`, invalidParams},
+		{"a number", `{"authentication":{"jwt_token":7}}`, invalidParams},
+		{"garbage", with("garbage"), authenticationFailed},
+		{"altered", with(good[:len(good)-2] + tail), authenticationFailed},
+		{"a service's", kind(fabric.Service), authenticationFailed},
+		{"a refresh token", kind(fabric.Refresh), authenticationFailed},
+		{"expired", with(expired), authenticationFailed},
+		{"revoked", with(revoked), authenticationFailed},
+		{"of a different issuer", with(foreign), authenticationFailed},
+		{"of another project", strings.Replace(with(good), `"jwt_token"`, project, 1), authenticationFailed},
+		{
+			"a protocol of another server",
+			authentication(good) + `,"protocol":"signalwire_a_b_c"}`,
+			validationFailed,
+		},
+		{
+			"a state of another server",
+			authentication(good) + `,"authorization_state":"abc"}`,
+			validationFailed,
+		},
 	}
 
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := n.dial()
 			got := c.call("signalwire.connect", tt.params)
-			if got.code() != tt.code || tt.message != "" && got.Error.Message != tt.message {
-				t.Errorf("connecting returned %+v %s, want the code %d", got.Error, got.Result, tt.code)
+			got.wantCode(t, "connecting", tt.want)
+			if tt.want == validationFailed && got.Error.Message != "Requester validation failed" {
+				t.Errorf("the message is %q, want Requester validation failed", got.Error.Message)
 			}
-			if got := c.call("subscriber.online", `{}`); got.code() != authenticationFailed {
-				t.Errorf("subscriber.online after it returned %+v %s, want authenticationFailed", got.Error, got.Result)
-			}
+
+			c.call("subscriber.online", `{}`).wantCode(t, "subscriber.online after it", authenticationFailed)
 			c.connect(good)
-			if got := c.call("signalwire.connect", authentication(good)+"}"); got.code() != invalidRequest {
-				t.Errorf("connecting twice returned %+v %s, want invalidRequest", got.Error, got.Result)
-			}
+			again := c.call("signalwire.connect", authentication(good)+"}")
+			again.wantCode(t, "connecting twice", invalidRequest)
 		})
 	}
 }
@@ -125,69 +152,61 @@ func TestConnectLater(t *testing.T) {
 	before, _ := n.connect(good)
 	n.ahead.Store(int64(time.Minute)) // the revocations have not been polled yet
 	n.ends()
-	eventually(t, "the node to trust no token", func() bool { return n.fabric.Tokens.Revoked(n.token(nil)) != nil })
+	eventually(t, "the node to trust no token", func() bool {
+		return n.fabric.Tokens.Revoked(n.token(nil)) != nil
+	})
 	c := n.dial()
 	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"signalwire.connect","params":%s}}`, authentication(good)))
 	if code, reason := c.closed(); code != 1013 {
 		t.Errorf("the socket is closed with %d %q, want 1013", code, reason)
 	}
-	if got := before.call("subscriber.online", `{}`); got.code() != refused {
-		t.Errorf("subscriber.online in the meantime returned %+v %s, want refused", got.Error, got.Result)
-	}
+	before.call("subscriber.online", `{}`).wantCode(t, "subscriber.online in the meantime", refused)
 }
 
 func TestReauthenticate(t *testing.T) {
-	w := newWorld(t)
-	n := w.node(relay.Limits{})
-	for _, kind := range []fabric.TokenKind{fabric.SAT, fabric.Guest} {
-		make := func(change func(*fabric.Token)) string {
-			return n.seal(func(t *fabric.Token) {
-				t.Kind, t.ExpiresAt = kind, t.ExpiresAt.Add(time.Minute)
-				t.ID = ""
-				if change != nil {
-					change(t)
-				}
-			})
-		}
+	n := newWorld(t).node(relay.Limits{})
+	n.dial().reauthenticate(n.seal(nil)).wantCode(t, "reauthenticating before connecting", authenticationFailed)
+	t.Run("SAT", func(t *testing.T) { testReauthenticate(t, n, fabric.SAT, fabric.Guest) })
+	t.Run("guest", func(t *testing.T) { testReauthenticate(t, n, fabric.Guest, fabric.SAT) })
+}
 
-		other := fabric.Guest
-		if kind == fabric.Guest {
-			other = fabric.SAT
-		}
-
-		c, first := n.connect(make(nil))
-		for name, tt := range map[string]struct {
-			token string
-			code  int
-		}{
-			"garbage": {"garbage", authenticationFailed},
-			"expired": {make(func(t *fabric.Token) { t.ExpiresAt = w.now().Add(-time.Second) }),
-				authenticationFailed},
-			"another subscriber":    {make(func(t *fabric.Token) { t.SubscriberID = uuidOf("6") }), validationFailed},
-			"another project":       {make(func(t *fabric.Token) { t.ProjectID = uuidOf("6") }), validationFailed},
-			"another kind of token": {make(func(t *fabric.Token) { t.Kind = other }), validationFailed},
-		} {
-			body := fmt.Sprintf(`{"authentication":{"jwt_token":%q}}`, tt.token)
-			if got := c.call("signalwire.reauthenticate", body); got.code() != tt.code {
-				t.Errorf("%s, %s: got %+v %s, want the code %d", kind, name, got.Error, got.Result, tt.code)
-			}
-		}
-
-		var second connected
-		token := make(func(t *fabric.Token) { t.ExpiresAt = t.ExpiresAt.Add(time.Hour) })
-		c.call("signalwire.reauthenticate",
-			fmt.Sprintf(`{"authentication":{"project":%q,"jwt_token":%q}}`, first.Authorization.ProjectID,
-				token)).into(t, &second)
-		longer := second.Authorization.Subscriber.ExpiresAt - first.Authorization.Subscriber.ExpiresAt // in seconds
-		if second.Authorization.JTI == first.Authorization.JTI || second.Identity != first.Identity ||
-			longer < 3600 || longer > 3660 || strings.Split(second.Protocol, "_")[1] != second.Authorization.JTI {
-			t.Errorf("%s: a new token returned %+v after %+v", kind, second, first)
-		}
+func testReauthenticate(t *testing.T, n *node, kind, other fabric.TokenKind) {
+	seal := func(change func(*fabric.Token)) string {
+		return n.seal(func(t *fabric.Token) {
+			t.Kind = kind
+			t.ExpiresAt = t.ExpiresAt.Add(time.Minute)
+			t.ID = ""
+			change(t)
+		})
 	}
+	c, first := n.connect(seal(func(*fabric.Token) {}))
 
-	body := fmt.Sprintf(`{"authentication":{"jwt_token":%q}}`, n.seal(nil))
-	if got := n.dial().call("signalwire.reauthenticate", body); got.code() != authenticationFailed {
-		t.Errorf("reauthenticating before connecting returned %+v %s, want authenticationFailed", got.Error, got.Result)
+	expired := seal(func(t *fabric.Token) { t.ExpiresAt = n.now().Add(-time.Second) })
+	subscriber := seal(func(t *fabric.Token) { t.SubscriberID = uuidOf("6") })
+	project := seal(func(t *fabric.Token) { t.ProjectID = uuidOf("6") })
+	otherKind := seal(func(t *fabric.Token) { t.Kind = other })
+	c.reauthenticate("garbage").wantCode(t, "garbage", authenticationFailed)
+	c.reauthenticate(expired).wantCode(t, "an expired token", authenticationFailed)
+	c.reauthenticate(subscriber).wantCode(t, "a token of another subscriber", validationFailed)
+	c.reauthenticate(project).wantCode(t, "a token of another project", validationFailed)
+	c.reauthenticate(otherKind).wantCode(t, "another kind of token", validationFailed)
+
+	longer := seal(func(t *fabric.Token) { t.ExpiresAt = t.ExpiresAt.Add(time.Hour) })
+	params := fmt.Sprintf(`{"authentication":{"project":%q,"jwt_token":%q}}`, first.Authorization.ProjectID, longer)
+	var second connected
+	c.call("signalwire.reauthenticate", params).into(t, &second)
+	if second.Authorization.JTI == first.Authorization.JTI {
+		t.Errorf("the new token has the id %s of the old one", first.Authorization.JTI)
+	}
+	if second.Identity != first.Identity {
+		t.Errorf("the identity is %s, want %s", second.Identity, first.Identity)
+	}
+	if id := protocolToken(t, second.Protocol); id != second.Authorization.JTI {
+		t.Errorf("the protocol is %q, want the new token's id %s in it", second.Protocol, second.Authorization.JTI)
+	}
+	expiresLater := second.Authorization.Subscriber.ExpiresAt - first.Authorization.Subscriber.ExpiresAt
+	if expiresLater < 3600 || expiresLater > 3660 {
+		t.Errorf("the new token expires %d seconds later, want 3600 to 3660", expiresLater)
 	}
 }
 
@@ -196,28 +215,32 @@ func TestOldTokenRevoked(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	old := n.token(func(t *fabric.Token) { t.ID = uuidOf("a") })
 	c, _ := n.connect(must[string](t)(n.fabric.Tokens.Seal(old)))
-	var r connected
-	c.call("signalwire.reauthenticate", fmt.Sprintf(
-		`{"authentication":{"jwt_token":%q}}`, n.seal(func(t *fabric.Token) { t.ID = uuidOf("b") }))).into(t, &r)
-	for _, id := range []string{old.ID, uuidOf("b")} {
+	present := n.token(func(t *fabric.Token) { t.ID = uuidOf("b") })
+	c.reauthenticate(must[string](t)(n.fabric.Tokens.Seal(present))).wantCode(t, "reauthenticating", 0)
+	revoke := func(token fabric.Token) {
+		t.Helper()
 		r := revocation.Revocation{
 			Kind:    revocation.Token,
-			ID:      id,
+			ID:      token.ID,
 			Until:   n.now().Add(time.Hour),
 			Expires: n.now().Add(2 * time.Hour),
 		}
 		if err := n.revoked.Revoke(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
-		if id == old.ID {
-			c.call("signalwire.ping", `{}`)
-			if got := c.call("subscriber.online", `{}`); got.Error != nil {
-				t.Errorf("after the old token was revoked, subscriber.online returned %+v, want no error", got.Error)
-			}
-		}
 	}
 
+	revoke(old)
+	c.call("signalwire.ping", `{}`)
+	c.call("subscriber.online", `{}`).wantCode(t, "subscriber.online after the old token was revoked", 0)
+	revoke(present)
 	if code, reason := c.closed(); code != tokenDead {
 		t.Errorf("after its own token was revoked, the socket is closed with %d %q, want 4401", code, reason)
 	}
+}
+
+// reauthenticate sends another token on a socket.
+func (c *client) reauthenticate(token string) frame {
+	c.t.Helper()
+	return c.call("signalwire.reauthenticate", fmt.Sprintf(`{"authentication":{"jwt_token":%q}}`, token))
 }

@@ -13,12 +13,16 @@ import (
 // limit, across all nodes. Other sockets do not count against it.
 func TestEmbedSockets(t *testing.T) {
 	w := newWorld(t)
-	w.ahead.Store(int64(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)))) // start a new minute
+	nextMinute := time.Now().Truncate(time.Minute).Add(time.Minute)
+	w.ahead.Store(int64(time.Until(nextMinute)))
 	nodes := []*node{w.node(relay.Limits{}), w.node(relay.Limits{})}
 	embedded := func(key string, i int) func(*fabric.Token) {
 		return func(t *fabric.Token) {
-			t.ID, t.Kind, t.SubscriberID = fmt.Sprint(key, i), fabric.Guest, ""
-			t.KeyID, t.Embedded = key, true
+			t.ID = fmt.Sprint(key, i)
+			t.Kind = fabric.Guest
+			t.SubscriberID = ""
+			t.KeyID = key
+			t.Embedded = true
 		}
 	}
 
@@ -29,18 +33,25 @@ func TestEmbedSockets(t *testing.T) {
 	}
 
 	for i, n := range nodes {
-		got := n.dial().call("signalwire.connect", authentication(n.seal(embedded(key, embedLimit+i)))+"}")
-		if got.code() != refused {
-			t.Errorf("one socket too many at node %d: got code %d, want %d", i, got.code(), refused)
-		}
+		token := n.seal(embedded(key, embedLimit+i))
+		got := n.dial().call("signalwire.connect", authentication(token)+"}")
+		got.wantCode(t, fmt.Sprintf("one socket too many at node %d", i), refused)
 		n.connect(n.seal(embedded(other, i)))
 
 		// A socket of another key cannot move to this key by presenting a new token.
-		c, _ := n.connect(n.seal(func(t *fabric.Token) { t.Kind, t.SubscriberID = fabric.Guest, "" }))
-		if got := c.call("signalwire.reauthenticate", authentication(n.seal(embedded(key, 10+i)))+"}"); got.code() !=
-			refused {
-			t.Errorf("a token of the key for another socket: got code %d, want %d", got.code(), refused)
-		}
-		n.connect(n.seal(func(t *fabric.Token) { t.Kind, t.SubscriberID, t.KeyID = fabric.Guest, "", key }))
+		c, _ := n.connect(n.seal(func(t *fabric.Token) {
+			t.Kind = fabric.Guest
+			t.SubscriberID = ""
+		}))
+		token = n.seal(embedded(key, 10+i))
+		got = c.call("signalwire.reauthenticate", authentication(token)+"}")
+		got.wantCode(t, "a token of the key for another socket", refused)
+
+		// Guest tokens that were not issued with an embed key do not count.
+		n.connect(n.seal(func(t *fabric.Token) {
+			t.Kind = fabric.Guest
+			t.SubscriberID = ""
+			t.KeyID = key
+		}))
 	}
 }

@@ -19,33 +19,29 @@ type Limits struct {
 // never is longer than the lifetime of any socket.
 const never = 10 * 365 * 24 * time.Hour
 
+// many is more than the number of sockets that a node can have.
+const many = 1 << 30
+
+// orDefaults replaces 0 by the defaults, and negative values by limits that are never reached.
 func (l Limits) orDefaults() Limits {
-	const many = 1 << 30
-	for _, n := range []struct {
-		limit    *int
-		standard int
-	}{{&l.PerCaller, 100}, {&l.PerNetwork, 200}} {
-		switch {
-		case *n.limit == 0:
-			*n.limit = n.standard
-		case *n.limit < 0:
-			*n.limit = many
-		}
+	return Limits{
+		PerCaller:    orDefault(l.PerCaller, 100, many),
+		PerNetwork:   orDefault(l.PerNetwork, 200, many),
+		Authenticate: orDefault(l.Authenticate, 10*time.Second, never),
+		Ping:         orDefault(l.Ping, 10*time.Second, never),
+		Silence:      orDefault(l.Silence, 45*time.Second, never),
 	}
+}
 
-	for _, d := range []struct {
-		limit    *time.Duration
-		standard time.Duration
-	}{{&l.Authenticate, 10 * time.Second}, {&l.Ping, 10 * time.Second}, {&l.Silence, 45 * time.Second}} {
-		switch {
-		case *d.limit == 0:
-			*d.limit = d.standard
-		case *d.limit < 0:
-			*d.limit = never
-		}
+// orDefault returns a limit, its default if the limit is 0, or unlimited if it is negative.
+func orDefault[T int | time.Duration](limit, standard, unlimited T) T {
+	switch {
+	case limit == 0:
+		return standard
+	case limit < 0:
+		return unlimited
 	}
-
-	return l
+	return limit
 }
 
 // The maximum sizes of a client's messages. The longest messages are offers with a media

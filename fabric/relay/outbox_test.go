@@ -20,20 +20,25 @@ func pair(t *testing.T) (server, client *websocket.Conn) {
 	t.Helper()
 	accepted := make(chan *websocket.Conn, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c, err := websocket.Accept(slim{w}, r, nil); err == nil {
-			accepted <- c
+		conn, err := websocket.Accept(slim{w}, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
 		}
+		accepted <- conn
 	}))
-
 	t.Cleanup(srv.Close)
+
 	client, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(srv.URL, "http"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-
 	client.SetReadLimit(1 << 20)
 	server = <-accepted
-	t.Cleanup(func() { _, _ = client.CloseNow(), server.CloseNow() })
+	t.Cleanup(func() {
+		_ = client.CloseNow()
+		_ = server.CloseNow()
+	})
 	return server, client
 }
 
@@ -42,8 +47,9 @@ func TestOutbox(t *testing.T) {
 	server, client := pair(t)
 	var o outbox
 	const n = 50
+	message := func(i int) []byte { return bytes.Repeat([]byte{byte('0' + i%10)}, 1+i*50) }
 	for i := range n {
-		o.send(server, bytes.Repeat([]byte{byte('0' + i%10)}, 1+i*50))
+		o.send(server, message(i))
 	}
 
 	o.close(server, farewell{code: 4401, reason: "enough"})
@@ -51,13 +57,15 @@ func TestOutbox(t *testing.T) {
 	go func() { _, _, _ = server.Read(t.Context()) }() // read, as a socket's goroutine does
 	for i := range n {
 		_, text, err := client.Read(t.Context())
-		if err != nil || len(text) != 1+i*50 || text[0] != byte('0'+i%10) {
-			t.Fatalf("message %d is %.20q, %v, want the one sent at this position", i, text, err)
+		if err != nil {
+			t.Fatalf("reading message %d: %v", i, err)
+		}
+		if !bytes.Equal(text, message(i)) {
+			t.Fatalf("message %d is %.20q, want %.20q", i, text, message(i))
 		}
 	}
 
-	_, text, err := client.Read(t.Context())
-	if websocket.CloseStatus(err) != 4401 {
+	if _, text, err := client.Read(t.Context()); websocket.CloseStatus(err) != 4401 {
 		t.Errorf("at the end there is %q, %v, want a farewell", text, err)
 	}
 }
@@ -76,51 +84,59 @@ func TestOutboxFull(t *testing.T) {
 	large := bytes.Repeat([]byte("x"), 60<<10)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(time.Minute); ; <-tick.C {
+	deadline := time.Now().Add(time.Minute)
+	for closing := false; !closing; <-tick.C {
 		o.send(server, large)
 		o.mu.Lock()
-		over, waiting := o.last != nil, o.bytes
+		closing = o.last != nil
+		waiting := o.bytes
 		o.mu.Unlock()
 		if waiting > maxWaitingBytes {
-			t.Fatalf("%d bytes are queued, want at most maxWaitingBytes", waiting)
+			t.Fatalf("%d bytes are queued, want at most %d", waiting, maxWaitingBytes)
 		}
-		if over {
-			break
-		}
-		if time.Now().After(end) {
+		if time.Now().After(deadline) {
 			t.Fatal("messages are still sent to a client that does not read")
 		}
 	}
-
 	<-gone
 }
 
 // FuzzParse shows that parse returns either a message or a fault for any input. The response must
 // be valid JSON.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{`{"jsonrpc":"2.0","id":"1","method":"signalwire.ping","params":{}}`,
-		`{"jsonrpc":"2.0","id":-0,"result":{}}`, `[]`, `{"id":"\ud800"}`, "\x00",
-		`{"params":` + strings.Repeat("[", 9_000), `{"jsonrpc":"2.0","id":"` + strings.Repeat(`\u0000`, 1<<13) + `"}`,
-		"{" + strings.Repeat(`"id":1,`, 1<<13) + `"id":1}`} {
+	seeds := []string{
+		`{"jsonrpc":"2.0","id":"1","method":"signalwire.ping","params":{}}`,
+		`{"jsonrpc":"2.0","id":-0,"result":{}}`,
+		`[]`,
+		`{"id":"\ud800"}`,
+		"\x00",
+		`{"params":` + strings.Repeat("[", 9_000),
+		`{"jsonrpc":"2.0","id":"` + strings.Repeat(`\u0000`, 1<<13) + `"}`,
+		"{" + strings.Repeat(`"id":1,`, 1<<13) + `"id":1}`,
+	}
+	for _, seed := range seeds {
 		f.Add(seed)
 	}
 
 	f.Fuzz(func(t *testing.T, text string) {
 		fuzzcost.Parser.Check(t, len(text), func() {
-			m, err := parse([]byte(text))
-			var answer []byte
-			if err != nil {
-				fault, known := faultOf(err)
-				if !known {
-					t.Fatalf("parse(%q) returned the internal error %v", text, err)
-				}
-				answer = response(nil, nil, fault)
-			} else {
-				answer = response(m.ID, done, nil)
-			}
+			answer := answerTo(t, text)
 			if !json.Valid(answer) {
 				t.Errorf("%q is answered with %s, want JSON", text, answer)
 			}
 		})
 	})
+}
+
+// answerTo parses a message, and returns a response to it or to the fault in it.
+func answerTo(t *testing.T, text string) []byte {
+	m, err := parse([]byte(text))
+	if err == nil {
+		return response(m.ID, done, nil)
+	}
+	fault, known := faultOf(err)
+	if !known {
+		t.Fatalf("parse(%q) returned the internal error %v", text, err)
+	}
+	return response(nil, nil, fault)
 }

@@ -15,57 +15,62 @@ import (
 // another node.
 func (n *node) online() int {
 	n.t.Helper()
-	return must[fabric.Presence](n.t)(n.fabric.Presence.Find(n.t.Context(), n.project.ID, uuidOf("5"))).Sockets
+	presence, err := n.fabric.Presence.Find(n.t.Context(), n.project.ID, uuidOf("5"))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return presence.Sockets
 }
 
+// must sends a request without parameters, which must succeed.
 func (c *client) must(method string) {
 	c.t.Helper()
-	var r struct{ Code, Message string }
-	if c.call(method, `{}`).into(c.t, &r); r.Code != "200" || r.Message != "OK" {
-		c.t.Fatalf("%s returned %+v", method, r)
+	type result struct{ Code, Message string }
+	var got result
+	c.call(method, `{}`).into(c.t, &got)
+	if want := (result{"200", "OK"}); got != want {
+		c.t.Fatalf("%s returned %+v, want %+v", method, got, want)
 	}
 }
 
 func TestOnline(t *testing.T) {
 	w := newWorld(t)
 	here, there := w.node(relay.Limits{}), w.node(relay.Limits{})
-	want := func(when string, sockets int) {
+	wantOnline := func(what string, sockets int) {
 		t.Helper()
-		eventually(t, when, func() bool { return here.online() == sockets && there.online() == sockets })
+		eventually(t, what, func() bool { return here.online() == sockets && there.online() == sockets })
 	}
 
 	a, _ := here.connect(here.seal(nil))
 	b, _ := there.connect(there.seal(nil))
-	want("nobody to be online", 0)
+	wantOnline("nobody to be online", 0)
 	a.must("subscriber.online")
-	want("one to be online", 1)
+	wantOnline("one to be online", 1)
 	b.must("subscriber.online")
 	a.must("subscriber.online")
-	want("both to be online", 2)
+	wantOnline("both to be online", 2)
 	if got := here.relay.Stats(); got != (relay.Stats{Sockets: 1, Connected: 1, Online: 1}) {
 		t.Errorf("Stats = %+v, want one socket, connected and online", got)
 	}
 
 	b.must("subscriber.offline")
 	b.must("subscriber.offline")
-	want("one to be offline", 1)
+	wantOnline("one to be offline", 1)
 	b.must("subscriber.online")
 	if err := b.conn.Close(websocket.StatusGoingAway, ""); err != nil { // as when the user leaves the page
 		t.Fatal(err)
 	}
 
-	want("the closed socket to be offline", 1)
+	wantOnline("the closed socket to be offline", 1)
 	if err := a.conn.Close(websocket.StatusNoStatusRcvd, ""); err != nil { // as SDKs disconnect
 		t.Fatal(err)
 	}
 
-	want("nobody to be online anymore", 0)
+	wantOnline("nobody to be online anymore", 0)
 	eventually(t, "the sockets to be uncounted", func() bool { return here.relay.Stats() == relay.Stats{} })
 
 	guest, _ := here.connect(here.seal(func(t *fabric.Token) { t.Kind = fabric.Guest }))
-	if got := guest.call("subscriber.online", `{}`); got.code() != refused {
-		t.Errorf("a guest goes online: %+v %s, want refused", got.Error, got.Result)
-	}
+	guest.call("subscriber.online", `{}`).wantCode(t, "subscriber.online by a guest", refused)
 }
 
 // TestReconnect loses a socket and reconnects to another node. The subscriber is then online if and
@@ -84,13 +89,16 @@ func TestReconnect(t *testing.T) {
 	stranger := there.seal(func(t *fabric.Token) { t.SubscriberID = uuidOf("6") })
 	there.connect(stranger, `,"protocol":"`+first.Protocol+`"`)
 	if got := there.relay.Stats(); got.Online != 0 {
-		t.Fatalf("another subscriber took the place of a socket: %+v", got)
+		t.Fatalf("after another subscriber has reconnected, %d sockets are online, want none", got.Online)
 	}
 
-	again, second := there.connect(there.seal(func(t *fabric.Token) { t.ID = uuidOf("b") }),
-		`,"protocol":"`+first.Protocol+`"`)
-	if got := there.relay.Stats(); got.Online != 1 || there.online() != 1 {
-		t.Errorf("back on another node: %+v, online %d times, want once", got, there.online())
+	token := there.seal(func(t *fabric.Token) { t.ID = uuidOf("b") })
+	again, second := there.connect(token, `,"protocol":"`+first.Protocol+`"`)
+	if got := there.relay.Stats(); got.Online != 1 {
+		t.Errorf("back on another node, %d of its sockets are online, want 1", got.Online)
+	}
+	if got := there.online(); got != 1 {
+		t.Errorf("back on another node, the subscriber is online %d times, want once", got)
 	}
 
 	again.must("subscriber.offline")

@@ -34,9 +34,19 @@ func proof(t *testing.T, key *rsa.PrivateKey, method string, now time.Time, pair
 	for i := 0; i < len(pairs); i += 2 {
 		claims[pairs[i].(string)] = pairs[i+1]
 	}
-	signer := must[jose.Signer](t)(jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: key},
-		(&jose.SignerOptions{EmbedJWK: true}).WithType("dpop+jwt")))
-	jws := must[*jose.JSONWebSignature](t)(signer.Sign(must[[]byte](t)(json.Marshal(claims))))
+	opts := (&jose.SignerOptions{EmbedJWK: true}).WithType("dpop+jwt")
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: key}, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jws, err := signer.Sign(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return must[string](t)(jws.CompactSerialize())
 }
 
@@ -52,10 +62,7 @@ func TestBoundToken(t *testing.T) {
 
 	const connect, again = "signalwire.connect", "signalwire.reauthenticate"
 	used := proof(t, key, connect, n.now())
-	if got := n.dial().call(connect, with(used)); got.code() != 0 {
-		t.Fatalf("connecting with a proof: %+v, want no error", got.Error)
-	}
-
+	n.dial().call(connect, with(used)).wantCode(t, "connecting with a proof", 0)
 	for name, params := range map[string]string{
 		"no proof":               authentication(bound) + "}",
 		"an empty proof":         with(""),
@@ -65,11 +72,8 @@ func TestBoundToken(t *testing.T) {
 		"of an hour ago":         with(proof(t, key, connect, n.now().Add(-time.Hour))),
 		"an unknown nonce":       with(proof(t, key, connect, n.now(), "nonce", "x")),
 	} {
-		for at, node := range map[string]*node{"one node": n, "another node": second} {
-			if got := node.dial().call(connect, params); got.code() != authenticationFailed {
-				t.Errorf("%s, at %s: %+v, want authenticationFailed", name, at, got.Error)
-			}
-		}
+		n.dial().call(connect, params).wantCode(t, name+", at one node", authenticationFailed)
+		second.dial().call(connect, params).wantCode(t, name+", at another node", authenticationFailed)
 	}
 
 	c := n.dial()
@@ -77,12 +81,8 @@ func TestBoundToken(t *testing.T) {
 	renew := func(proof string) frame {
 		return c.call(again, fmt.Sprintf(`{"authentication":{"jwt_token":%q,"dpop_token":%q}}`, bound, proof))
 	}
-	if got := renew(""); got.code() != authenticationFailed {
-		t.Errorf("renewing without a proof: %+v, want authenticationFailed", got.Error)
-	}
-	if got := renew(proof(t, key, again, n.now())); got.code() != 0 {
-		t.Errorf("renewing with a proof: %+v, want no error", got.Error)
-	}
+	renew("").wantCode(t, "renewing without a proof", authenticationFailed)
+	renew(proof(t, key, again, n.now())).wantCode(t, "renewing with a proof", 0)
 }
 
 // TestCertificateBoundToken shows that a token bound to a certificate connects only on a socket
@@ -106,21 +106,20 @@ func TestCertificateBoundToken(t *testing.T) {
 	} {
 		transport := srv.Client().Transport.(*http.Transport).Clone()
 		transport.TLSClientConfig.Certificates = tt.certificates
-		conn, _, err := websocket.Dial(t.Context(), "wss"+strings.TrimPrefix(srv.URL, "https")+"/",
-			&websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}})
+		opts := &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}}
+		url := "wss" + strings.TrimPrefix(srv.URL, "https") + "/"
+		conn, _, err := websocket.Dial(t.Context(), url, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = conn.CloseNow() })
 		c := &client{t: t, conn: conn}
-		if got := c.call("signalwire.connect", authentication(bound)+"}"); got.code() != tt.want {
-			t.Errorf("with %s: %+v, want %d", name, got.Error, tt.want)
-		}
+		got := c.call("signalwire.connect", authentication(bound)+"}")
+		got.wantCode(t, "with "+name, tt.want)
 	}
 
-	if got := n.dial().call("signalwire.connect", authentication(bound)+"}"); got.code() != authenticationFailed {
-		t.Errorf("without TLS: %+v, want authenticationFailed", got.Error)
-	}
+	got := n.dial().call("signalwire.connect", authentication(bound)+"}")
+	got.wantCode(t, "without TLS", authenticationFailed)
 }
 
 // newCertificate returns a certificate that signs itself.

@@ -17,9 +17,9 @@ func TestMessages(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	c, _ := n.connect(n.seal(nil))
 	tests := []struct {
-		text string
-		id   string
-		code int
+		text     string
+		wantID   string
+		wantCode int
 	}{
 		{`{`, `null`, parseError},
 		{``, `null`, parseError},
@@ -36,8 +36,11 @@ func TestMessages(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":null,"method":"signalwire.ping","params":{"timestamp":{}}}`, `null`, 0},
 		{`{"jsonrpc":"2.0","id":1,"method":"signalwire.ping","params":[]}`, `1`, invalidParams},
 		{`{"jsonrpc":"2.0","id":1,"method":"calling.dial","params":{}}`, `1`, methodNotFound},
-		{`{"jsonrpc":"2.0","id":1,"method":"webrtc.verto","params":{"message":{"method":"verto.invite"}}}`,
-			`1`, methodNotFound},
+		{
+			`{"jsonrpc":"2.0","id":1,"method":"webrtc.verto","params":{"message":{"method":"verto.invite"}}}`,
+			`1`,
+			methodNotFound,
+		},
 	}
 
 	for _, tt := range tests {
@@ -46,21 +49,24 @@ func TestMessages(t *testing.T) {
 		if err != nil {
 			t.Fatalf("after %.80s: %v", tt.text, err)
 		}
-		if string(got.ID) != tt.id || got.code() != tt.code {
-			t.Errorf("%.80s returned %s with the id %s and the error %+v, want %s and %d", tt.text, got.Result,
-				got.ID, got.Error, tt.id, tt.code)
+		got.wantCode(t, fmt.Sprintf("%.80s", tt.text), tt.wantCode)
+		if string(got.ID) != tt.wantID {
+			t.Errorf("%.80s: the id is %s, want %s", tt.text, got.ID, tt.wantID)
 		}
 	}
 
 	c.send(`{"jsonrpc":"2.0","method":"signalwire.ping"}`) // a notification
 	c.send(`{"jsonrpc":"2.0","id":"nobody asked","result":{}}`)
 	c.send(`{"jsonrpc":"2.0","id":"nobody asked","error":{"code":1}}`)
-	var beat struct{ Timestamp float64 }
-	if c.call("signalwire.ping", `{"timestamp":1752000000.25}`).into(t, &beat); beat.Timestamp != 1752000000.25 {
-		t.Errorf("a ping returned the timestamp %v, want that of the request", beat.Timestamp)
+	const sent = 1752000000.25
+	var pong struct{ Timestamp float64 }
+	c.call("signalwire.ping", `{"timestamp":1752000000.25}`).into(t, &pong)
+	if pong.Timestamp != sent {
+		t.Errorf("a ping returned the timestamp %v, want %v", pong.Timestamp, sent)
 	}
-	if c.call("signalwire.ping", `{}`).into(t, &beat); beat.Timestamp < 1752000000 {
-		t.Errorf("a ping without a timestamp returned %v, want the current time", beat.Timestamp)
+	c.call("signalwire.ping", `{}`).into(t, &pong)
+	if pong.Timestamp < 1752000000 {
+		t.Errorf("a ping without a timestamp returned %v, want the current time", pong.Timestamp)
 	}
 	if got := c.call("webrtc.verto", `{}`); !strings.Contains(got.Error.Message, "does not carry calls") {
 		t.Errorf("webrtc.verto returned %q, want that calls are not carried", got.Error.Message)
@@ -79,7 +85,7 @@ func TestFrames(t *testing.T) {
 		connected bool
 		kind      websocket.MessageType
 		text      string
-		code      int
+		wantCode  int
 	}{
 		{"binary", true, websocket.MessageBinary, "{}", 1003},
 		{"not UTF-8", true, websocket.MessageText, "\"\xff\"", 1007},
@@ -97,8 +103,8 @@ func TestFrames(t *testing.T) {
 			if err := c.conn.Write(t.Context(), tt.kind, []byte(tt.text)); err != nil {
 				t.Fatal(err)
 			}
-			if code, reason := c.closed(); code != tt.code {
-				t.Errorf("the socket is closed with %d %q, want %d", code, reason, tt.code)
+			if code, reason := c.closed(); code != tt.wantCode {
+				t.Errorf("the socket is closed with %d %q, want %d", code, reason, tt.wantCode)
 			}
 		})
 	}
@@ -110,18 +116,16 @@ func TestFrames(t *testing.T) {
 func TestHandshake(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	tests := []struct {
-		name           string
-		header         http.Header
-		wanted         bool
-		method         string
-		status         int
-		alsoCompressed bool
+		name       string
+		header     http.Header
+		isWanted   bool // whether Wanted reports that the request is for a relay
+		wantStatus int
 	}{
-		{name: "no upgrade", header: http.Header{}, status: http.StatusUpgradeRequired},
+		{name: "no upgrade", header: http.Header{}, wantStatus: http.StatusUpgradeRequired},
 		{
-			name:   "another protocol",
-			header: http.Header{"Upgrade": {"h2c"}, "Connection": {"Upgrade"}},
-			status: http.StatusUpgradeRequired,
+			name:       "another protocol",
+			header:     http.Header{"Upgrade": {"h2c"}, "Connection": {"Upgrade"}},
+			wantStatus: http.StatusUpgradeRequired,
 		},
 		{
 			name: "an old version",
@@ -130,8 +134,8 @@ func TestHandshake(t *testing.T) {
 				"Connection":            {"Upgrade"},
 				"Sec-Websocket-Version": {"8"},
 			},
-			wanted: true,
-			status: http.StatusBadRequest,
+			isWanted:   true,
+			wantStatus: http.StatusBadRequest,
 		},
 		{
 			name: "no key",
@@ -140,31 +144,38 @@ func TestHandshake(t *testing.T) {
 				"Connection":            {"Upgrade"},
 				"Sec-Websocket-Version": {"13"},
 			},
-			wanted: true,
-			status: http.StatusBadRequest,
+			isWanted:   true,
+			wantStatus: http.StatusBadRequest,
 		},
 	}
 
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			req := must[*http.Request](t)(
-				http.NewRequestWithContext(t.Context(), http.MethodGet, "http"+strings.TrimPrefix(n.url, "ws"), nil))
-			req.Header = tt.header
-			if got := relay.Wanted(req); got != tt.wanted {
-				t.Errorf("Wanted = %v, want %v", got, tt.wanted)
+			url := "http" + strings.TrimPrefix(n.url, "ws")
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+			if err != nil {
+				t.Fatal(err)
 			}
-			resp := must[*http.Response](t)(http.DefaultClient.Do(req))
+			req.Header = tt.header
+			if got := relay.Wanted(req); got != tt.isWanted {
+				t.Errorf("Wanted = %v, want %v", got, tt.isWanted)
+			}
+
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
 			_ = resp.Body.Close()
-			if resp.StatusCode != tt.status {
-				t.Errorf("got %d, want %d", resp.StatusCode, tt.status)
+			if resp.StatusCode != tt.wantStatus {
+				t.Errorf("got %d, want %d", resp.StatusCode, tt.wantStatus)
 			}
 		})
 	}
 
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
-	conn, resp, err := websocket.Dial(ctx, n.url,
-		&websocket.DialOptions{CompressionMode: websocket.CompressionContextTakeover})
+	opts := &websocket.DialOptions{CompressionMode: websocket.CompressionContextTakeover}
+	conn, resp, err := websocket.Dial(ctx, n.url, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

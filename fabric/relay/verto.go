@@ -81,7 +81,7 @@ func verto(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 		in.CallID = in.Message.Params.Dialog.CallID
 	}
 
-	cmd, outcome, ok := in.command()
+	cmd, confirmation, ok := in.command()
 	if !ok { // a response, a pong, or a message of a later SDK
 		return vertoReply(in, s.relay.node, vertoOutcome{CallID: in.CallID, Message: "OK"}), nil
 	}
@@ -93,9 +93,11 @@ func verto(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 		return nil, err
 	}
 
-	outcome.CallID = in.CallID
+	outcome := vertoOutcome{CallID: in.CallID, Message: confirmation}
 	if cmd.Op == calls.Update || cmd.Op == calls.Hold || cmd.Op == calls.Unhold {
-		outcome.Action, outcome.SDP, outcome.HoldState = in.Message.Params.Action, reply.SDP, "active"
+		outcome.Action = in.Message.Params.Action
+		outcome.SDP = reply.SDP
+		outcome.HoldState = "active"
 		if reply.Held {
 			outcome.HoldState = "held"
 		}
@@ -127,44 +129,48 @@ func refusalCode(p *problem.Error) string {
 	return "400"
 }
 
-// command returns the command in the message, and an outcome with the known fields. ok is false if
-// the message contains no command.
-func (v vertoParams) command() (cmd calls.Command, o vertoOutcome, ok bool) {
-	p := v.Message.Params
-	cmd = calls.Command{Leg: v.CallID, Node: v.NodeID, SDP: p.SDP}
-
-	text := ""
+// command returns the command in the message, and the text with which its success is confirmed. ok
+// is false if the message contains no command.
+func (v vertoParams) command() (cmd calls.Command, confirmation string, ok bool) {
+	params := v.Message.Params
+	cmd = calls.Command{Leg: v.CallID, Node: v.NodeID, SDP: params.SDP}
 	switch v.Message.Method {
 	case "verto.invite":
+		cmd.Op = calls.Invite
 		v.readInvite(&cmd)
-		text = "CALL CREATED"
+		return cmd, "CALL CREATED", true
 	case "verto.answer":
-		cmd.Op, text = calls.Answer, "CALL ANSWERED"
+		cmd.Op = calls.Answer
+		return cmd, "CALL ANSWERED", true
 	case "verto.bye":
-		cmd.Op, cmd.Cause, text = calls.Hangup, p.Cause, "CALL ENDED"
+		cmd.Op = calls.Hangup
+		cmd.Cause = params.Cause
+		return cmd, "CALL ENDED", true
 	case "verto.info":
-		cmd.Op, cmd.Digits, text = calls.Digits, p.DTMF, "SENT"
+		cmd.Op = calls.Digits
+		cmd.Digits = params.DTMF
+		return cmd, "SENT", true
 	case "verto.subscribe":
-		cmd.Op, text = calls.Subscribe, "OK"
+		cmd.Op = calls.Subscribe
+		return cmd, "OK", true
 	case "verto.modify":
-		cmd.Op, ok = modifications[p.Action]
-		if ok {
-			text = "OK"
-		}
+		cmd.Op, ok = modifications[params.Action]
+		return cmd, "OK", ok
 	}
-	return cmd, vertoOutcome{Message: text}, text != ""
+	return cmd, "", false
 }
 
 // readInvite copies the parameters of verto.invite to cmd.
 func (v vertoParams) readInvite(cmd *calls.Command) {
-	d := v.Message.Params.Dialog
-	cmd.Op, cmd.To, cmd.From = calls.Invite, d.To, d.FromAddress
-	cmd.Attach = d.Attach || d.Reattaching
-	cmd.Parent = d.UserVariable.MemberID
+	dialog := v.Message.Params.Dialog
+	cmd.To = dialog.To
+	cmd.From = dialog.FromAddress
+	cmd.Attach = dialog.Attach || dialog.Reattaching
+	cmd.Parent = dialog.UserVariable.MemberID
 	switch {
-	case d.ScreenShare:
+	case dialog.ScreenShare:
 		cmd.Type = calls.Screen
-	case d.Device:
+	case dialog.Device:
 		cmd.Type = calls.Device
 	}
 }
