@@ -12,26 +12,23 @@ import (
 // TestNames checks which names are never allowed, allowed only as names of people, and always
 // allowed.
 func TestNames(t *testing.T) {
-	const nowhere, shown, anywhere = 0, 1, 2
-	tests := []struct {
-		name string
-		want int
-	}{
+	const nowhere, people, anywhere = "nowhere", "people", "anywhere" // where a name is allowed
+	tests := []struct{ name, want string }{
 		{"", anywhere},
 		{"Front desk", anywhere},
 		{"24/7 Support", anywhere},
 		{"R&D (Zürich) #3 – 100 %", anywhere},
 		{"v1.2...", anywhere},
-		{"../x", shown},
-		{`..\x`, shown},
-		{"x/../y", shown},
-		{"x/ .. /y", shown},
-		{"..", shown},
-		{".", shown},
-		{"/private/x", shown},
-		{"／private／x", shown},
-		{"%2e%2e", shown},
-		{"a%2Fb", shown},
+		{"../x", people},
+		{`..\x`, people},
+		{"x/../y", people},
+		{"x/ .. /y", people},
+		{"..", people},
+		{".", people},
+		{"/private/x", people},
+		{"／private／x", people},
+		{"%2e%2e", people},
+		{"a%2Fb", people},
 		// Invisible characters.
 		{"ad\u200da", nowhere},
 		{"ad\u200ca", nowhere},
@@ -74,19 +71,31 @@ func TestNames(t *testing.T) {
 
 	for _, tt := range tests {
 		got := anywhere
-		if checkName("name", tt.name) != nil {
-			got = shown
+		if err := checkName("name", tt.name); err != nil {
+			got = people
 		}
 		if err := checkShown("name", tt.name); err != nil {
 			got = nowhere
-			if p := problem.First(err); p.Kind != problem.Invalid || p.Param != "name" ||
-				p.Code != "invalid_parameter" {
-				t.Errorf("checkShown(%+q) = %+v, want an invalid_parameter on name", tt.name, p)
-			}
+			wantInvalidName(t, tt.name, err)
 		}
 		if got != tt.want {
-			t.Errorf("%+q may be a name at level %d, want %d", tt.name, got, tt.want)
+			t.Errorf("%+q is allowed: %s, want %s", tt.name, got, tt.want)
 		}
+	}
+}
+
+// wantInvalidName fails the test unless an error says that the parameter name is invalid.
+func wantInvalidName(t *testing.T, name string, err error) {
+	t.Helper()
+	p := problem.First(err)
+	if p.Kind != problem.Invalid {
+		t.Errorf("checkShown(%+q) returned a problem of the kind %v, want Invalid", name, p.Kind)
+	}
+	if p.Param != "name" {
+		t.Errorf("checkShown(%+q) returned a problem with the parameter %q, want name", name, p.Param)
+	}
+	if p.Code != "invalid_parameter" {
+		t.Errorf("checkShown(%+q) returned a problem with the code %q, want invalid_parameter", name, p.Code)
 	}
 }
 
@@ -99,19 +108,27 @@ func TestNameDigest(t *testing.T) {
 		{"ﬁx", "FIX"},
 		{"می\u200cخواهم", "میخواهم"},
 		{"Ὀδυσσεύς", "ὈΔΥΣΣΕΎΣ"},
-		{"Cafe"}, {"Поддержка"}, {"东京"}, {"24/7"}, {"24-7"},
+		{"Cafe"},
+		{"Поддержка"},
+		{"东京"},
+		{"24/7"},
+		{"24-7"},
 	}
 
-	seen := make(map[string]int)
-	for i, names := range same {
-		for _, name := range names {
-			d := nameDigest(name)
-			if was, ok := seen[d]; ok && was != i || len(d) != 64 {
-				t.Errorf("nameDigest(%q) = %q, the same as that of %q", name, d, same[was][0])
-			} else if !ok && name != names[0] {
-				t.Errorf("nameDigest(%q) differs from that of %q", name, names[0])
+	seen := make(map[string]string) // the first name with each digest
+	for _, names := range same {
+		digest := nameDigest(names[0])
+		if len(digest) != 64 {
+			t.Errorf("nameDigest(%q) = %q, want 64 characters", names[0], digest)
+		}
+		if other, ok := seen[digest]; ok {
+			t.Errorf("nameDigest(%q) = %q, the same as that of %q", names[0], digest, other)
+		}
+		seen[digest] = names[0]
+		for _, name := range names[1:] {
+			if got := nameDigest(name); got != digest {
+				t.Errorf("nameDigest(%q) = %q, want that of %q, %q", name, got, names[0], digest)
 			}
-			seen[d] = i
 		}
 	}
 
@@ -146,9 +163,16 @@ func TestSlug(t *testing.T) {
 // FuzzNames derives names, slugs and digests from arbitrary text. The slug of a slug must be the
 // same slug. Text of any length must take at most 10 ms.
 func FuzzNames(f *testing.F) {
-	for _, seed := range []string{"Front desk", "../x", "\xff", "e\u0301", "ﷺ", "ad\u200da", "--a--",
-		strings.Repeat("a\u0301", 1<<12), "a" + strings.Repeat("\u0301\u0316", 1<<12), strings.Repeat("\ufdfa", 1<<12),
-		strings.Repeat("-", 1<<15), strings.Repeat("\u0430a\u05d0", 1<<12), strings.Repeat("../", 1<<13)} {
+	seeds := []string{
+		"Front desk", "../x", "\xff", "e\u0301", "ﷺ", "ad\u200da", "--a--",
+		strings.Repeat("a\u0301", 1<<12),
+		"a" + strings.Repeat("\u0301\u0316", 1<<12),
+		strings.Repeat("\ufdfa", 1<<12),
+		strings.Repeat("-", 1<<15),
+		strings.Repeat("\u0430a\u05d0", 1<<12),
+		strings.Repeat("../", 1<<13),
+	}
+	for _, seed := range seeds {
 		f.Add(seed)
 	}
 
@@ -157,8 +181,14 @@ func FuzzNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		bound.Check(t, len(text), func() {
 			name := slug(text)
-			if slug(name) != name || len(name) > 50 || checkName("name", name) != nil {
-				t.Errorf("slug(%q) = %q, whose slug is %q", text, name, slug(name))
+			if again := slug(name); again != name {
+				t.Errorf("slug(%q) = %q, whose slug is %q, want the same", text, name, again)
+			}
+			if len(name) > 50 {
+				t.Errorf("slug(%q) = %q has %d bytes, want at most 50", text, name, len(name))
+			}
+			if err := checkName("name", name); err != nil {
+				t.Errorf("slug(%q) = %q, which is not a name: %v", text, name, err)
 			}
 			_ = checkName("name", text)
 			if len(text) > 4*maxText {

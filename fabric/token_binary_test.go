@@ -19,18 +19,20 @@ func whole(t *testing.T) Token {
 	var token Token
 	v := reflect.ValueOf(&token).Elem()
 	for i := range v.NumField() {
-		switch f := v.Field(i); {
-		case !v.Type().Field(i).IsExported():
-		case f.Kind() == reflect.String:
-			f.SetString(fmt.Sprintf("member %d", i))
-		case f.Kind() == reflect.Int64:
-			f.SetInt(int64(i))
-		case f.Kind() == reflect.Bool:
-			f.SetBool(true)
-		case f.Type() == reflect.TypeFor[[]string]():
-			f.Set(reflect.ValueOf([]string{newID(), "", fmt.Sprint(i)}))
-		case f.Type() == reflect.TypeFor[time.Time]():
-			f.Set(reflect.ValueOf(time.UnixMicro(int64(i)).UTC()))
+		if !v.Type().Field(i).IsExported() {
+			continue
+		}
+		switch field := v.Field(i); field.Interface().(type) {
+		case string, TokenKind:
+			field.SetString(fmt.Sprintf("member %d", i))
+		case int64:
+			field.SetInt(int64(i))
+		case bool:
+			field.SetBool(true)
+		case []string:
+			field.Set(reflect.ValueOf([]string{newID(), "", fmt.Sprint(i)}))
+		case time.Time:
+			field.Set(reflect.ValueOf(time.UnixMicro(int64(i)).UTC()))
 		default:
 			t.Fatalf("no value for the member %s", v.Type().Field(i).Name)
 		}
@@ -51,46 +53,58 @@ func TestClaims(t *testing.T) {
 	}
 	for _, token := range []Token{whole(t), ids, {}} {
 		raw, err := (&claims{token}).MarshalBinary()
+		if err != nil {
+			t.Fatalf("writing %+v: %v", token, err)
+		}
 		var got claims
-		if err != nil || got.UnmarshalBinary(raw) != nil {
-			t.Fatalf("%+v cannot be read: %v", token, err)
+		if err := got.UnmarshalBinary(raw); err != nil {
+			t.Fatalf("reading %+v: %v", token, err)
 		}
 
 		if diff := cmp.Diff(token, got.Token, cmp.AllowUnexported(Token{})); diff != "" {
 			t.Errorf("claims changed:\n%s", diff)
 		}
 		for n := range raw {
-			if new(claims).UnmarshalBinary(raw[:n]) == nil {
-				t.Errorf("the first %d of %d bytes are accepted", n, len(raw))
+			if err := new(claims).UnmarshalBinary(raw[:n]); err == nil {
+				t.Errorf("reading the first %d of %d bytes: got nil, want an error", n, len(raw))
 			}
 		}
-
-		if new(claims).UnmarshalBinary(append(raw, 0)) == nil {
-			t.Error("an additional byte is accepted")
+		if err := new(claims).UnmarshalBinary(append(raw, 0)); err == nil {
+			t.Error("reading an additional byte: got nil, want an error")
 		}
 	}
 }
 
 func FuzzClaims(f *testing.F) {
-	raw, _ := (&claims{Token{Kind: SAT, ID: newID(), Scope: []string{"a"}}}).MarshalBinary()
+	seed := claims{Token{Kind: SAT, ID: newID(), Scope: []string{"a"}}}
+	raw, err := seed.MarshalBinary()
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Add(raw)
 	f.Add([]byte{claimsVersion, 1, 1, 0xff, 0xff, 0xff, 0xff, 0xff})
 	f.Add(bytes.Repeat([]byte{claimsVersion, 1, 1, 0xff}, 1<<12))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		var c, again claims
+		var first claims
 		var err error
 		fuzzcost.Parser.Check(t, len(raw), func() {
-			c = claims{}
-			err = c.UnmarshalBinary(raw)
+			first = claims{}
+			err = first.UnmarshalBinary(raw)
 		})
 		if err != nil {
 			return
 		}
 
-		written, err := c.MarshalBinary()
-		if err != nil || again.UnmarshalBinary(written) != nil ||
-			!cmp.Equal(c.Token, again.Token, cmp.AllowUnexported(Token{})) {
-			t.Errorf("%x is read as %+v, which is read as %+v", raw, c.Token, again.Token)
+		written, err := first.MarshalBinary()
+		if err != nil {
+			t.Fatalf("writing %+v, read from %x: %v", first.Token, raw, err)
+		}
+		var second claims
+		if err := second.UnmarshalBinary(written); err != nil {
+			t.Fatalf("reading what was written for %+v: %v", first.Token, err)
+		}
+		if diff := cmp.Diff(first.Token, second.Token, cmp.AllowUnexported(Token{})); diff != "" {
+			t.Errorf("%x was read, written and read again (-first +second):\n%s", raw, diff)
 		}
 	})
 }

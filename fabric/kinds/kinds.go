@@ -122,7 +122,11 @@ var Builtin = sync.OnceValue(func() *Catalog {
 // Load returns the built-in kinds, and the kinds that the *.json files in dir define. If dir is ""
 // or does not exist, Load returns only the built-in kinds.
 func Load(dir string) (*Catalog, error) {
-	c := &Catalog{byPath: make(map[string]*Kind), byType: make(map[string]*Kind), parts: make(map[string]*Kind)}
+	c := &Catalog{
+		byPath: make(map[string]*Kind),
+		byType: make(map[string]*Kind),
+		parts:  make(map[string]*Kind),
+	}
 	if err := errors.Join(c.read(builtin, false), c.readParts()); err != nil {
 		return nil, err
 	}
@@ -140,31 +144,30 @@ func Load(dir string) (*Catalog, error) {
 	return c, nil
 }
 
-// read adds the kinds in a folder. If try is set, read immediately compiles each schema and checks
-// its defaults. Load sets try for operators' kinds. Tests check the built-in kinds.
-func (c *Catalog) read(files fs.FS, try bool) error {
+// read adds the kinds in a folder. If checked is set, read immediately compiles each schema and
+// checks its defaults. Load does this for operators' kinds. Tests check the built-in kinds.
+func (c *Catalog) read(files fs.FS, checked bool) error {
 	names, err := fs.Glob(files, "*.json")
 	if err != nil {
 		return fmt.Errorf("listing kinds: %w", err)
 	}
 
 	for _, name := range names {
-		text, err := fs.ReadFile(files, name)
+		k, err := readKind(files, name)
 		if err != nil {
-			return fmt.Errorf("reading kind: %w", err)
+			return err
 		}
-		k, err := parse(text)
-		if err == nil && try {
-			err = k.try()
-		}
-		if err != nil {
-			return fmt.Errorf("reading kind %s: %w", name, err)
+		if checked {
+			if err := k.checkSchema(); err != nil {
+				return fmt.Errorf("reading kind %s: %w", name, err)
+			}
 		}
 		if c.byPath[k.Path] != nil || c.byType[k.Type] != nil || taken[k.Path] {
 			return fmt.Errorf("reading kind %s: the kind %s already exists", name, k.Type)
 		}
 
-		c.byPath[k.Path], c.byType[k.Type] = k, k
+		c.byPath[k.Path] = k
+		c.byType[k.Type] = k
 		c.all = append(c.all, k)
 	}
 
@@ -176,18 +179,30 @@ func (c *Catalog) read(files fs.FS, try bool) error {
 // not resources.
 func (c *Catalog) readParts() error {
 	names, err := fs.Glob(builtin, "parts/*.json")
+	if err != nil {
+		return err
+	}
 	for _, name := range names {
-		text, err := builtin.ReadFile(name)
+		k, err := readKind(builtin, name)
 		if err != nil {
-			return fmt.Errorf("reading kind: %w", err)
-		}
-		k, err := parse(text)
-		if err != nil {
-			return fmt.Errorf("reading kind %s: %w", name, err)
+			return err
 		}
 		c.parts[k.Type] = k
 	}
-	return err
+	return nil
+}
+
+// readKind reads the file that defines a kind.
+func readKind(files fs.FS, name string) (*Kind, error) {
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil, fmt.Errorf("reading kind: %w", err)
+	}
+	k, err := parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("reading kind %s: %w", name, err)
+	}
+	return k, nil
 }
 
 // Part returns a schema that belongs to resources but is not a resource: "sip_address" or

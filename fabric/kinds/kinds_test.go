@@ -3,8 +3,7 @@ package kinds
 import (
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -15,15 +14,6 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 	"github.com/selvage/selvage/internal/problem"
 )
-
-func load(t *testing.T, dir string) *Catalog {
-	t.Helper()
-	c, err := Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
 
 // good returns a valid value for a field.
 func good(t *testing.T, f Field) json.RawMessage {
@@ -69,41 +59,37 @@ func whole(t *testing.T, k *Kind) Values {
 	return v
 }
 
-// TestBuiltin compiles the built-in kinds and checks their defaults, which Load skips.
-func TestBuiltin(t *testing.T) {
-	all := load(t, "").All()
-	if len(all) != 14 {
-		t.Errorf("there are %d kinds, want 14 in addition to subscribers", len(all))
-	}
-	c := load(t, "")
-	for _, k := range append(all, c.Part("sip_address"), c.Part("sip_credential")) {
-		if err := k.try(); err != nil {
-			t.Errorf("%s: %v", k.Type, err)
-		}
-	}
-}
-
 // TestNew shows that every kind accepts a complete document and returns it unchanged.
 func TestNew(t *testing.T) {
 	for _, k := range load(t, "").All() {
-		sent := whole(t, k)
-		got, err := k.New(sent)
-		if diff := cmp.Diff(sent, got); diff != "" || err != nil {
-			t.Errorf("%s: New of a complete document: %v\n%s", k.Type, err, diff)
+		complete := whole(t, k)
+		values, err := k.New(complete)
+		if err != nil {
+			t.Fatalf("%s: New of a complete document: %v", k.Type, err)
 		}
-		if k.DisplayName(got) == "" {
+		if diff := cmp.Diff(complete, values); diff != "" {
+			t.Errorf("%s: New of a complete document (-want +got):\n%s", k.Type, diff)
+		}
+		if k.DisplayName(values) == "" {
 			t.Errorf("%s has no display name", k.Type)
 		}
 
-		sent["id"], sent["project_id"], sent["no_such"] = []byte(`"x"`), []byte(`"y"`), []byte(`{}`)
+		// Members that callers cannot set are ignored.
+		more := maps.Clone(complete)
+		more["id"] = []byte(`"x"`)
+		more["project_id"] = []byte(`"y"`)
+		more["no_such"] = []byte(`{}`)
 		for _, f := range k.Fields {
 			if f.ReadOnly {
-				sent[f.Name] = []byte(`"ours"`)
+				more[f.Name] = []byte(`"ours"`)
 			}
 		}
-
-		if ignored, err := k.New(sent); cmp.Diff(got, ignored) != "" || err != nil {
-			t.Errorf("%s: New with members that cannot be set = %v, %v, want them ignored", k.Type, ignored, err)
+		got, err := k.New(more)
+		if err != nil {
+			t.Fatalf("%s: New with members that cannot be set: %v", k.Type, err)
+		}
+		if diff := cmp.Diff(values, got); diff != "" {
+			t.Errorf("%s: New with members that cannot be set (-want +got):\n%s", k.Type, diff)
 		}
 	}
 }
@@ -111,21 +97,24 @@ func TestNew(t *testing.T) {
 // TestWrongTypes shows that one error reports every field with a wrong type.
 func TestWrongTypes(t *testing.T) {
 	for _, k := range load(t, "").All() {
-		sent, want := make(Values), []string(nil)
+		sent := make(Values)
+		var want []string
 		for _, f := range k.Fields {
-			if f.ReadOnly {
-				continue
+			if !f.ReadOnly {
+				sent[f.Name] = []byte(`17.5`)
+				want = append(want, f.Name)
 			}
-			want = append(want, f.Name)
-			sent[f.Name] = []byte(`17.5`)
 		}
 
 		_, err := k.New(sent)
 		var got []string
 		for _, p := range problem.All(err) {
 			got = append(got, p.Param)
-			if p.Kind != problem.Invalid || p.Code != "invalid_parameter" {
-				t.Errorf("%s: %v is %s %s, want Invalid with invalid_parameter", k.Type, p, p.Kind, p.Code)
+			if p.Kind != problem.Invalid {
+				t.Errorf("%s: %v has the kind %s, want Invalid", k.Type, p, p.Kind)
+			}
+			if p.Code != "invalid_parameter" {
+				t.Errorf("%s: %v has the code %s, want invalid_parameter", k.Type, p, p.Code)
 			}
 		}
 
@@ -144,14 +133,19 @@ func TestChange(t *testing.T) {
 				continue
 			}
 			got, err := k.Change(old, Values{f.Name: old[f.Name]})
-			if diff := cmp.Diff(old, got); diff != "" || err != nil {
-				t.Errorf("%s: Change of %s: %v\n%s", k.Type, f.Name, err, diff)
+			if err != nil {
+				t.Fatalf("%s: Change of %s: %v", k.Type, f.Name, err)
 			}
-			if f.Required {
-				if _, err := k.Change(old, Values{f.Name: []byte("null")}); problem.First(err) == nil ||
-					problem.First(err).Code != "missing_required_parameter" {
-					t.Errorf("%s: Change of %s to null = %v, want an error about a missing member", k.Type, f.Name, err)
-				}
+			if diff := cmp.Diff(old, got); diff != "" {
+				t.Errorf("%s: Change of %s (-want +got):\n%s", k.Type, f.Name, diff)
+			}
+			if !f.Required {
+				continue
+			}
+			_, err = k.Change(old, Values{f.Name: []byte("null")})
+			if p := problem.First(err); p == nil || p.Code != "missing_required_parameter" {
+				t.Errorf("%s: Change of %s to null: got %v, want an error about a missing member",
+					k.Type, f.Name, err)
 			}
 		}
 	}
@@ -159,53 +153,97 @@ func TestChange(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	c := load(t, "")
+	const missing, invalid, notHTTP = "missing_required_parameter", "invalid_parameter", "not_an_http_url"
 	tests := []struct {
-		path, sent, param, code, message string
+		path, sent                       string
+		wantParam, wantCode, wantMessage string
 	}{
-		{"swml_scripts", `{}`, "display_name", "missing_required_parameter", "display_name is required"},
-		{"swml_scripts", `{"name":" ","contents":{}}`, "display_name", "missing_required_parameter", "is required"},
-		{"swml_scripts", `{"name":"a","contents":"x"}`, "contents", "invalid_parameter",
-			"contents must be an object"},
-		{"cxml_webhooks", `{"primary_request_url":"javascript:alert(1)"}`, "primary_request_url",
-			"not_an_http_url", "http or https"},
-		{"cxml_webhooks", `{"primary_request_url":"https://a:b@c.example"}`, "primary_request_url",
-			"not_an_http_url", "http or https"},
-		{"cxml_webhooks", `{"primary_request_url":"https://c.example","used_for":"faxes"}`, "used_for",
-			"invalid_parameter", "one of calling, messaging"},
-		{"conference_rooms", `{"name":"a","max_members":301}`, "max_members", "invalid_parameter", "300"},
-		{"conference_rooms", `{"name":"a\u0000b"}`, "name", "invalid_parameter", "control characters"},
-		{"conference_rooms", `{"name":"` + strings.Repeat("ü", 256) + `"}`, "name", "invalid_parameter",
-			"too long (maximum is 255"},
-		{"ring_groups", `{"name":"a","members":["/private/a"],"ring_seconds":61}`, "ring_seconds",
-			"invalid_parameter", "60"},
-		{"sip_gateways", `{"name":"a","uri":"b","encryption":"default","ciphers":["x"],"codecs":[]}`,
-			"ciphers", "invalid_parameter", "ciphers.0"},
+		{
+			"swml_scripts", `{}`,
+			"display_name", missing, "display_name is required",
+		},
+		{
+			"swml_scripts", `{"name":" ","contents":{}}`,
+			"display_name", missing, "is required",
+		},
+		{
+			"swml_scripts", `{"name":"a","contents":"x"}`,
+			"contents", invalid, "contents must be an object",
+		},
+		{
+			"cxml_webhooks", `{"primary_request_url":"javascript:alert(1)"}`,
+			"primary_request_url", notHTTP, "http or https",
+		},
+		{
+			"cxml_webhooks", `{"primary_request_url":"https://a:b@c.example"}`,
+			"primary_request_url", notHTTP, "http or https",
+		},
+		{
+			"cxml_webhooks", `{"primary_request_url":"https://c.example","used_for":"faxes"}`,
+			"used_for", invalid, "one of calling, messaging",
+		},
+		{
+			"conference_rooms", `{"name":"a","max_members":301}`,
+			"max_members", invalid, "300",
+		},
+		{
+			"conference_rooms", `{"name":"a\u0000b"}`,
+			"name", invalid, "control characters",
+		},
+		{
+			"conference_rooms", `{"name":"` + strings.Repeat("ü", 256) + `"}`,
+			"name", invalid, "too long (maximum is 255",
+		},
+		{
+			"ring_groups", `{"name":"a","members":["/private/a"],"ring_seconds":61}`,
+			"ring_seconds", invalid, "60",
+		},
+		{
+			"sip_gateways", `{"name":"a","uri":"b","encryption":"default","ciphers":["x"],"codecs":[]}`,
+			"ciphers", invalid, "ciphers.0",
+		},
 	}
 
 	for _, tt := range tests {
-		var sent map[string]json.RawMessage
+		var sent Values
 		if err := json.Unmarshal([]byte(tt.sent), &sent); err != nil {
 			t.Fatal(err)
 		}
 		_, err := c.ByPath(tt.path).New(sent)
 		p := problem.First(err)
-		if p == nil || p.Param != tt.param || p.Code != tt.code || !strings.Contains(p.Message, tt.message) {
-			t.Errorf("New(%s) = %+v, want %s on %s with %q", tt.sent, p, tt.code, tt.param, tt.message)
+		if p == nil {
+			t.Fatalf("New(%s): got %v, want a problem", tt.sent, err)
+		}
+		if p.Param != tt.wantParam {
+			t.Errorf("New(%s): the parameter is %q, want %q", tt.sent, p.Param, tt.wantParam)
+		}
+		if p.Code != tt.wantCode {
+			t.Errorf("New(%s): the code is %q, want %q", tt.sent, p.Code, tt.wantCode)
+		}
+		if !strings.Contains(p.Message, tt.wantMessage) {
+			t.Errorf("New(%s): the message is %q, want %q in it", tt.sent, p.Message, tt.wantMessage)
 		}
 	}
 }
 
 // TestNumbers shows that numbers that are short to write but slow to process are rejected.
 func TestNumbers(t *testing.T) {
+	slow := []string{
+		"1e999999",
+		"1E-999999",
+		"1e99999999999999999999",
+		strings.Repeat("9", 401),
+		"[1e999999,2e999999,3e999999]",
+		`{"a":[{"b":1e999999}]}`,
+	}
 	for _, k := range load(t, "").All() {
 		for _, f := range k.Fields {
-			for _, raw := range []string{
-				"1e999999", "1E-999999", "1e99999999999999999999", strings.Repeat("9", 401),
-				"[1e999999,2e999999,3e999999]", `{"a":[{"b":1e999999}]}`,
-			} {
-				if err := k.checkField(f, json.RawMessage(raw)); problem.First(err) == nil ||
-					!strings.Contains(err.Error(), "a number that long or large") {
-					t.Errorf("%s: %s = %.30s: %v, want an error about the number", k.Type, f.Name, raw, err)
+			for _, raw := range slow {
+				p := problem.First(k.checkField(f, json.RawMessage(raw)))
+				if p == nil {
+					t.Errorf("%s: checkField(%s, %.30s): got no problem, want one", k.Type, f.Name, raw)
+				} else if !strings.Contains(p.Error(), "a number that long or large") {
+					t.Errorf("%s: checkField(%s, %.30s) = %v, want it to name the number", k.Type, f.Name, raw, p)
 				}
 			}
 		}
@@ -220,53 +258,16 @@ func TestNumbers(t *testing.T) {
 
 func TestDocument(t *testing.T) {
 	k := load(t, "").ByType("freeswitch_connector")
-	v, err := k.New(Values{"name": []byte(`"pbx"`), "token": []byte(`"5f3c1d52-8d1c-4d6e-9d4e-0d2a0e1b2c3d"`)})
+	v, err := k.New(Values{
+		"name":  []byte(`"pbx"`),
+		"token": []byte(`"5f3c1d52-8d1c-4d6e-9d4e-0d2a0e1b2c3d"`),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := string(k.Document([]Member{{"id", []byte(`"1"`)}}, v))
 	if want := `{"id":"1","name":"pbx","caller_id":null,"send_as":null}`; got != want {
 		t.Errorf("Document = %s, want %s", got, want)
-	}
-}
-
-// TestLoad shows that operators can add kinds as files. An invalid file is refused with the reason.
-func TestLoad(t *testing.T) {
-	const fax = `{"title":"Fax",
-		"x-kind":{"type":"fax_line","path":"fax_lines","key":"fax_line","update":"PUT",
-			"name":["name"],"address":"app","channels":["audio"]},
-		"type":"object","required":["name"],"properties":{"name":{"type":"string","default":"fax"}}}`
-	tests := []struct{ name, text, want string }{
-		{"good", fax, ""},
-		{"not JSON", `{`, "unexpected end"},
-		{"taken", strings.Replace(fax, `"fax_lines"`, `"subscribers"`, 1), "already"},
-		{"a type that exists", strings.Replace(fax, `"fax_line",`, `"ai_agent",`, 1), "already"},
-		{"path", strings.Replace(fax, `"fax_lines"`, `"../x"`, 1), "x-kind.path"},
-		{"method", strings.Replace(fax, `"PUT"`, `"POST"`, 1), "x-kind.update"},
-		{"default", strings.Replace(fax, `"default":"fax"`, `"default":7`, 1), "the default of name"},
-		{"type", strings.Replace(fax, `"string"`, `"number"`, 1), "unknown type"},
-		{"required", strings.Replace(fax, `["name"],"properties"`, `["nome"],"properties"`, 1), "not a property"},
-		{"elsewhere", strings.Replace(fax, `"type":"string",`, `"type":"string","$ref":"file:///etc/passwd",`,
-			1), "cannot refer"},
-	}
-
-	for _, tt := range tests {
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "fax.json"), []byte(tt.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		c, err := Load(dir)
-		switch {
-		case tt.want == "" && (err != nil || c.ByPath("fax_lines") == nil):
-			t.Errorf("%s: Load = %v, want the kind", tt.name, err)
-		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) ||
-			!strings.Contains(err.Error(), "fax.json")):
-			t.Errorf("%s: Load = %v, want fax.json and %q", tt.name, err, tt.want)
-		}
-	}
-
-	if _, err := Load(filepath.Join(t.TempDir(), "none")); err != nil {
-		t.Errorf("Load of a missing directory = %v, want no error", err)
 	}
 }
 
@@ -297,21 +298,16 @@ func FuzzNew(f *testing.F) {
 		bound.Check(t, len(text), func() {
 			for _, k := range c.All() {
 				v, err := k.New(sent)
-				if err != nil && !errors.Is(err, problem.Invalid) {
-					t.Errorf("%s: New = %v, want problem.Invalid", k.Type, err)
+				if err != nil {
+					if !errors.Is(err, problem.Invalid) {
+						t.Errorf("%s: New = %v, want Invalid", k.Type, err)
+					}
+					continue
 				}
-				if err == nil && !json.Valid(k.Document(nil, v)) {
-					t.Errorf("%s: Document of %s is not JSON", k.Type, text)
+				if doc := k.Document(nil, v); !json.Valid(doc) {
+					t.Errorf("%s: Document = %s, want JSON", k.Type, doc)
 				}
 			}
 		})
 	})
-}
-
-func BenchmarkLoad(b *testing.B) {
-	for b.Loop() {
-		if _, err := Load(""); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

@@ -54,8 +54,8 @@ func (k *Kind) compile(text []byte) (map[string]*jsonschema.Schema, error) {
 	return whole.Properties, nil
 }
 
-// try compiles the schema and validates the defaults.
-func (k *Kind) try() error {
+// checkSchema compiles the schema and validates the defaults.
+func (k *Kind) checkSchema() error {
 	if _, err := k.schemas(); err != nil {
 		return err
 	}
