@@ -15,10 +15,10 @@ import (
 func check(t *testing.T, c openapi.Config) *openapitest.Document {
 	t.Helper()
 	d, err := openapitest.New(c)
-	if err == nil {
-		err = d.Valid()
-	}
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Valid(); err != nil {
 		t.Fatal(err)
 	}
 
@@ -33,13 +33,22 @@ func check(t *testing.T, c openapi.Config) *openapitest.Document {
 	ids := make(map[string]string)
 	for path, item := range d.Paths.Map() {
 		for method, op := range item.Operations() {
-			switch {
-			case op.Summary == "" || len(op.Tags) != 1 || op.OperationID == "":
-				t.Errorf("%s %s needs a summary, one tag and an operationId", method, path)
-			case ids[op.OperationID] != "":
-				t.Errorf("%s %s has the operationId %s of %s", method, path, op.OperationID, ids[op.OperationID])
-			case !tags[op.Tags[0]]:
-				t.Errorf("%s %s has the tag %s, which is not described", method, path, op.Tags[0])
+			if op.Summary == "" {
+				t.Errorf("%s %s has no summary", method, path)
+			}
+			if len(op.Tags) != 1 {
+				t.Errorf("%s %s has the tags %v, want one", method, path, op.Tags)
+			}
+			for _, tag := range op.Tags {
+				if !tags[tag] {
+					t.Errorf("%s %s has the tag %s, which is not described", method, path, tag)
+				}
+			}
+			if op.OperationID == "" {
+				t.Errorf("%s %s has no operationId", method, path)
+			}
+			if other, ok := ids[op.OperationID]; ok {
+				t.Errorf("%s %s has the operationId %s of %s", method, path, op.OperationID, other)
 			}
 			ids[op.OperationID] = method + " " + path
 		}
@@ -67,31 +76,42 @@ func TestTakenNames(t *testing.T) {
 		"x-kind":{"type":%[2]q,"path":"own_%[2]s","key":%[2]q,"update":"PUT","name":["name"],"address":"app",
 			"channels":["audio"],"versions":true,"flat":true}}`
 	tests := []struct{ title, typ string }{
-		{"Webhook", "webhook"}, {"Delivery", "delivery"}, {"API key", "key"}, {"Key", "api_key"},
-		{"Recording", "recording"}, {"Recording", "call_recording"},
-		{"SIP credential", "sip_credential"}, {"SIP credential", "sip_credential_update_request"},
-		{"Resource", "resource"}, {"Error", "error"}, {"Link", "links"},
-		{"Thing", "thing"}, {"Thing", "thing_version"}, {"Thing", "thing_resource"}, {"Thing", "thing_kind"},
+		{"Webhook", "webhook"},
+		{"Delivery", "delivery"},
+		{"API key", "key"},
+		{"Key", "api_key"},
+		{"Recording", "recording"},
+		{"Recording", "call_recording"},
+		{"SIP credential", "sip_credential"},
+		{"SIP credential", "sip_credential_update_request"},
+		{"Resource", "resource"},
+		{"Error", "error"},
+		{"Link", "links"},
+		{"Thing", "thing"},
+		{"Thing", "thing_version"},
+		{"Thing", "thing_resource"},
+		{"Thing", "thing_kind"},
 		{"Call flow", "call_flow_"},
 	}
 
 	dir := t.TempDir()
 	for _, tt := range tests {
-		if err := os.WriteFile(filepath.Join(dir, tt.typ+".json"),
-			fmt.Appendf(nil, kind, tt.title, tt.typ), 0o600); err != nil {
+		file := filepath.Join(dir, tt.typ+".json")
+		if err := os.WriteFile(file, fmt.Appendf(nil, kind, tt.title, tt.typ), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	all, err := kinds.Load(dir)
+	catalog, err := kinds.Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	d := check(t, openapi.Config{Kinds: all})
+	d := check(t, openapi.Config{Kinds: catalog})
 	for _, tt := range tests {
-		shown := d.Paths.Find("/api/fabric/resources/own_" +
-			tt.typ + "/{id}").Get.Responses.Value("200").Value.Content["application/json"].Schema.Value
-		if got, want := shown.Properties["name"].Value.Description, "of "+tt.typ; got != want {
+		get := d.Paths.Find("/api/fabric/resources/own_" + tt.typ + "/{id}").Get
+		response := get.Responses.Value("200").Value
+		schema := response.Content["application/json"].Schema.Value
+		if got, want := schema.Properties["name"].Value.Description, "of "+tt.typ; got != want {
 			t.Errorf("the schema of %s describes name as %q, want %q", tt.typ, got, want)
 		}
 	}

@@ -61,7 +61,10 @@ func Load(text []byte) (*Document, error) {
 	}
 	d := &Document{T: t, compiled: make(map[string]*jsonschema.Schema)}
 	d.findPaths()
-	return d, d.prepare()
+	if err := d.prepare(); err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // Valid returns an error if the document, or an example in it, is not valid.
@@ -93,8 +96,9 @@ func (d *Document) prepare() error {
 func closeObjects(v any) {
 	switch v := v.(type) {
 	case map[string]any:
-		_, described := v["properties"].(map[string]any)
-		if _, said := v["additionalProperties"]; described && !said && v["type"] == "object" {
+		_, hasProperties := v["properties"].(map[string]any)
+		_, isExplicit := v["additionalProperties"]
+		if v["type"] == "object" && hasProperties && !isExplicit {
 			v["additionalProperties"] = false
 		}
 		for _, member := range v {
@@ -130,28 +134,27 @@ func (d *Document) Check(method, target string, status int, header http.Header, 
 		return nil
 	}
 
-	wanted := method
+	documented := method // the document does not describe HEAD
 	if method == http.MethodHead {
-		wanted = http.MethodGet
+		documented = http.MethodGet
 	}
 
-	op := found.item.GetOperation(wanted)
+	op := found.item.GetOperation(documented)
 	switch {
 	case status == http.StatusMethodNotAllowed:
 		return nil
 	case op == nil && (status == http.StatusUnauthorized || status == http.StatusNotFound):
 		return nil // treated like any unknown path
 	case op == nil:
-		return fmt.Errorf("%s %s answered %d, and the document has no such operation of %s", method, target,
-			status, found.name)
+		return fmt.Errorf("%s %s answered %d, and the document has no such operation of %s",
+			method, target, status, found.name)
 	}
 
 	response := op.Responses.Status(status)
 	if response == nil {
-		return fmt.Errorf("%s (%s) answered %d, which is not documented: %.300s", op.OperationID, target,
-			status, body)
+		return fmt.Errorf("%s (%s) answered %d, which is not documented: %.300s",
+			op.OperationID, target, status, body)
 	}
-
 	if err := checkHeaders(response.Value, header); err != nil {
 		return fmt.Errorf("%s (%s) answered %d: %w", op.OperationID, target, status, err)
 	}
@@ -159,14 +162,15 @@ func (d *Document) Check(method, target string, status int, header http.Header, 
 		return nil
 	}
 
-	if err := d.checkBody(pointerTo(found.name, wanted, status, response.Ref), response.Value, header,
-		body); err != nil {
+	pointer := pointerTo(found.name, documented, status, response.Ref)
+	if err := d.checkBody(pointer, response.Value, header, body); err != nil {
 		return fmt.Errorf("%s (%s) answered %d with a body that is not documented: %w: %.600s",
 			op.OperationID, target, status, err, body)
 	}
 	return nil
 }
 
+// pointerTo returns the JSON Pointer to a response of an operation, or to what the response refers to.
 func pointerTo(path, method string, status int, ref string) string {
 	if ref != "" {
 		return strings.TrimPrefix(ref, "#")
@@ -175,10 +179,11 @@ func pointerTo(path, method string, status int, ref string) string {
 }
 
 // escape escapes a key for a JSON Pointer in the fragment of a URL.
-func escape(key string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D", "+", "%2B", " ", "%20").Replace(key)
-}
+func escape(key string) string { return pointerEscapes.Replace(key) }
 
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D", "+", "%2B", " ", "%20")
+
+// checkHeaders returns an error if a required header is missing.
 func checkHeaders(r *openapi3.Response, header http.Header) error {
 	for name, h := range r.Headers {
 		if h.Value.Required && header.Get(name) == "" {
