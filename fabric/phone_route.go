@@ -38,14 +38,14 @@ type PhoneRoute struct {
 
 // first returns the first address of a resource or subscriber.
 func (as *Addresses) first(ctx context.Context, projectID, id string) (Address, error) {
-	p, err := as.store.ListAddresses(ctx, projectID, AddressFilter{ResourceID: id}, page.Query{Size: 1})
-	if err == nil && len(p.Items) == 0 {
-		err = problem.NoSuch("address")
-	}
+	found, err := as.store.ListAddresses(ctx, projectID, AddressFilter{ResourceID: id}, page.Query{Size: 1})
 	if err != nil {
 		return Address{}, err
 	}
-	return p.Items[0], nil
+	if len(found.Items) == 0 {
+		return Address{}, problem.NoSuch("address")
+	}
+	return found.Items[0], nil
 }
 
 // AssignPhone assigns a number's calls or messages to a resource and returns the
@@ -77,11 +77,16 @@ func (rs *Routes) AssignPhone(ctx context.Context, projectID, id, routeID, handl
 		return Address{}, err
 	}
 
-	r := PhoneRoute{ID: route, ProjectID: projectID, Handler: handler, ResourceID: t.ID(), Assigned: rs.now()}
-	if err := rs.store.PutPhoneRoute(ctx, r); err != nil {
+	err = rs.store.PutPhoneRoute(ctx, PhoneRoute{
+		ID:         route,
+		ProjectID:  projectID,
+		Handler:    handler,
+		ResourceID: t.ID(),
+		Assigned:   rs.now(),
+	})
+	if err != nil {
 		return Address{}, err
 	}
-
 	return rs.addresses.first(ctx, projectID, t.ID())
 }
 
@@ -94,9 +99,12 @@ func (rs *Routes) AssignSIPAddress(
 	if err != nil {
 		return SIPAddress{}, err
 	}
-	a, err := rs.sip.UpdateAddress(ctx, projectID, sipAddressID,
-		map[string]json.RawMessage{handlerField: quoted(t.ID())})
-	return a, assignable(param, sipAddressID, err)
+	change := map[string]json.RawMessage{handlerField: quoted(t.ID())}
+	a, err := rs.sip.UpdateAddress(ctx, projectID, sipAddressID, change)
+	if err := assignable(param, sipAddressID, err); err != nil {
+		return SIPAddress{}, err
+	}
+	return a, nil
 }
 
 // AssignSIPEndpoint assigns the calls of a SIP endpoint to a resource, and returns the
@@ -108,16 +116,16 @@ func (rs *Routes) AssignSIPEndpoint(ctx context.Context, projectID, id, endpoint
 		return Address{}, err
 	}
 
-	_, err = rs.resources.Update(ctx, projectID, rs.c.Kinds.ByType("sip_endpoint"), endpointID,
-		map[string]json.RawMessage{
-			"call_handler": quoted("resource"),
-			handlerField:   quoted(t.ID()),
-		})
+	kind := rs.c.Kinds.ByType("sip_endpoint")
+	change := map[string]json.RawMessage{
+		"call_handler": quoted("resource"),
+		handlerField:   quoted(t.ID()),
+	}
+	endpoint, err := rs.resources.Update(ctx, projectID, kind, endpointID, change)
 	if err := assignable(param, endpointID, err); err != nil {
 		return Address{}, err
 	}
-	canon, _ := canonical(endpointID)
-	return rs.addresses.first(ctx, projectID, canon)
+	return rs.addresses.first(ctx, projectID, endpoint.ID)
 }
 
 // assignable converts the error from updating an object whose id was sent in a parameter. If the id
@@ -138,6 +146,7 @@ func assignable(param, id string, err error) error {
 	return err
 }
 
+// quoted returns text as JSON.
 func quoted(text string) json.RawMessage {
 	raw, _ := json.Marshal(text) // a string can always be encoded
 	return raw

@@ -65,14 +65,15 @@ func isEmail(text string) bool {
 	if len(text) > maxEmail {
 		return false
 	}
-
 	parsed, err := mail.ParseAddress(text)
+	if err != nil || parsed.Address != text || strings.ContainsAny(text, " \"[]<>,;:\\") {
+		return false
+	}
 	host := text[strings.LastIndexByte(text, '@')+1:]
 	if norm.NFKC.String(host) != host || strings.ContainsRune(host, '\u3002') {
 		return false
 	}
-	return err == nil && parsed.Address == text &&
-		!strings.ContainsAny(text, " \"[]<>,;:\\") && checkShown("email", text) == nil
+	return checkShown("email", text) == nil
 }
 
 // maxEmail is the maximum length of an email address in bytes (RFC 5321, section 4.5.3.1.3).
@@ -131,20 +132,17 @@ var phoneSyntax = regexp.MustCompile(`^\+[1-9][0-9]{1,14}(;ext=[0-9]{1,10})?$`)
 
 // check returns everything that is wrong with the claims.
 func (c StandardClaims) check() error {
-	var errs []error
-	bad := func(param, what string) { errs = append(errs, problem.BadParam(param, "%s must be %s", param, what)) }
-	for _, f := range []struct{ param, said string }{
-		{"middle_name", c.MiddleName}, {"nickname", c.Nickname}, {"preferred_username", c.PreferredUsername},
-		{"gender", c.Gender},
-	} {
-		errs = append(errs, CheckPersonName(f.param, f.said))
+	errs := []error{
+		CheckPersonName("middle_name", c.MiddleName),
+		CheckPersonName("nickname", c.Nickname),
+		CheckPersonName("preferred_username", c.PreferredUsername),
+		CheckPersonName("gender", c.Gender),
+		checkWebPage("profile", c.ProfilePage),
+		checkWebPage("picture", c.Picture),
+		checkWebPage("website", c.Website),
 	}
-
-	for _, f := range []struct{ param, said string }{{"profile", c.ProfilePage}, {"picture", c.Picture},
-		{"website", c.Website}} {
-		if !isWebPage(f.said) {
-			bad(f.param, "an http or https URL")
-		}
+	bad := func(param, what string) {
+		errs = append(errs, problem.BadParam(param, "%s must be %s", param, what))
 	}
 
 	if !isBirthdate(c.Birthdate) {
@@ -163,34 +161,57 @@ func (c StandardClaims) check() error {
 	return errors.Join(append(errs, c.Address.check())...)
 }
 
-func isWebPage(said string) bool {
-	u, err := url.Parse(said)
-	return said == "" || err == nil && len(said) <= 2000 && checkText("", said[:min(len(said), maxText)]) == nil &&
-		(u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil
-}
-
-func isBirthdate(said string) bool {
-	if len(said) == len("0000-01-02") && said[:5] == "0000-" {
-		said = "2000" + said[4:] // 2000 is a leap year, so February 29 is valid
+// checkWebPage returns an error on param for text that is neither empty nor the URL of a web page.
+func checkWebPage(param, text string) error {
+	if text == "" || isWebPage(text) {
+		return nil
 	}
-	_, day := time.Parse(time.DateOnly, said)
-	_, year := time.Parse("2006", said)
-	return said == "" || day == nil || year == nil
+	return problem.BadParam(param, "%s must be an http or https URL", param)
 }
 
+// maxWebPage is the maximum length in bytes of the URL of a web page.
+const maxWebPage = 2000
+
+func isWebPage(text string) bool {
+	if len(text) > maxWebPage || checkText("", text[:min(len(text), maxText)]) != nil {
+		return false
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return false
+	}
+	return (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil
+}
+
+// isBirthdate reports whether text is empty, a day, a day without a year, or a year.
+func isBirthdate(text string) bool {
+	if text == "" {
+		return true
+	}
+	if day, ok := strings.CutPrefix(text, "0000-"); ok {
+		text = "2000-" + day // 2000 is a leap year, so February 29 is valid
+	}
+	if _, err := time.Parse(time.DateOnly, text); err == nil {
+		return true
+	}
+	_, err := time.Parse("2006", text)
+	return err == nil
+}
+
+// check returns everything that is wrong with the address.
 func (p *Postal) check() error {
 	if p == nil {
 		return nil
 	}
-	var errs []error
-	for _, f := range []struct{ param, said string }{
-		{"address.formatted", p.Formatted}, {"address.street_address", p.StreetAddress},
-		{"address.locality", p.Locality},
-		{"address.region", p.Region}, {"address.postal_code", p.PostalCode}, {"address.country", p.Country},
-	} {
-		errs = append(errs, checkText(f.param, lineBreaks.Replace(f.said)))
-	}
-	return errors.Join(errs...)
+	check := func(param, text string) error { return checkText(param, lineBreaks.Replace(text)) }
+	return errors.Join(
+		check("address.formatted", p.Formatted),
+		check("address.street_address", p.StreetAddress),
+		check("address.locality", p.Locality),
+		check("address.region", p.Region),
+		check("address.postal_code", p.PostalCode),
+		check("address.country", p.Country),
+	)
 }
 
 // lineBreaks replaces line breaks, which are allowed in addresses (OpenID Connect Core, section

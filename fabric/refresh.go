@@ -48,8 +48,9 @@ func (ts *Tokens) Refresh(ctx context.Context, by Issuer, raw string) (TokenPair
 		return TokenPair{}, err
 	}
 
-	t := old.successor(by)
-	t.IssuedAt, t.ExpiresAt = began, began.Add(TokenLifetime)
+	next := old.successor(by)
+	next.IssuedAt = began
+	next.ExpiresAt = began.Add(TokenLifetime)
 	used, err := ts.store.RotateFamily(ctx, FamilyUse{
 		ID:           old.FamilyID,
 		ProjectID:    old.ProjectID,
@@ -58,7 +59,7 @@ func (ts *Tokens) Refresh(ctx context.Context, by Issuer, raw string) (TokenPair
 		Generation:   old.Generation,
 		Created:      old.IssuedAt,
 		Used:         began,
-		Expires:      later(old.ExpiresAt, t.ExpiresAt.Add(refreshMargin)),
+		Expires:      later(old.ExpiresAt, next.ExpiresAt.Add(refreshMargin)),
 		Revocation:   permanentRevocation(revocation.Family, old.FamilyID, began),
 	})
 	if err != nil {
@@ -69,17 +70,19 @@ func (ts *Tokens) Refresh(ctx context.Context, by Issuer, raw string) (TokenPair
 		return TokenPair{}, errors.Join(err, ts.c.Revocations.Sync(ctx))
 	}
 
-	return ts.issue(t)
+	return ts.issue(next)
 }
 
 // successor returns the token that replaces the refresh token t, one generation later. It is
 // revoked together with the issuer that requested the refresh, but not with the previous issuer.
 func (t Token) successor(by Issuer) Token {
-	t.ID, t.Kind = "", SAT
-	t.KeyID, t.IssuerID = by.KeyID, by.ClientID
+	t.ID = ""
+	t.Kind = SAT
 	if len(t.AddressIDs) > 0 {
 		t.Kind = Guest
 	}
+	t.KeyID = by.KeyID
+	t.IssuerID = by.ClientID
 	t.Generation++
 	t.RootedAt = t.root()
 	return t
@@ -106,10 +109,13 @@ func (ts *Tokens) openRefresh(ctx context.Context, projectID, raw string) (Token
 	if errors.Is(err, problem.Unauthenticated) {
 		return Token{}, badRefresh("token_invalid", "was revoked")
 	}
-
-	return t, err
+	if err != nil {
+		return Token{}, err
+	}
+	return t, nil
 }
 
+// whyNoRefresh returns the reason why raw is not a refresh token.
 func (ts *Tokens) whyNoRefresh(raw string) error {
 	if _, ok := ts.Inspect(raw, SAT, Guest, Invite, Service); ok {
 		return badRefresh("not_a_refresh_token", "is a different kind of token")
@@ -125,12 +131,16 @@ func (ts *Tokens) checkHolder(ctx context.Context, t Token) error {
 	if t.SubscriberID == "" {
 		return nil
 	}
+	inactive := badRefresh("token_invalid", "belongs to no active subscriber")
 	s, err := ts.subscribers.Find(ctx, t.ProjectID, t.SubscriberID)
-	if err != nil && !errors.Is(err, problem.NotFound) {
+	if errors.Is(err, problem.NotFound) {
+		return inactive
+	}
+	if err != nil {
 		return fmt.Errorf("finding subscriber: %w", err)
 	}
-	if err != nil || s.Disabled {
-		return badRefresh("token_invalid", "belongs to no active subscriber")
+	if s.Disabled {
+		return inactive
 	}
 	return nil
 }
@@ -157,12 +167,15 @@ func (ts *Tokens) ListFamilies(
 // RevokeFamily revokes a subscriber's used refresh token, and all tokens that came from it.
 func (ts *Tokens) RevokeFamily(ctx context.Context, projectID, subscriberID, id string) error {
 	subscriberID, ok := canonical(subscriberID)
-	id, ok2 := canonical(id)
-	if !ok || !ok2 {
+	if !ok {
 		return problem.NoSuch("token")
 	}
-	end := permanentRevocation(revocation.Family, id, ts.now())
-	if err := ts.store.RevokeFamily(ctx, projectID, subscriberID, end); err != nil {
+	id, ok = canonical(id)
+	if !ok {
+		return problem.NoSuch("token")
+	}
+	revoked := permanentRevocation(revocation.Family, id, ts.now())
+	if err := ts.store.RevokeFamily(ctx, projectID, subscriberID, revoked); err != nil {
 		return err
 	}
 	return ts.c.Revocations.Sync(ctx)

@@ -61,20 +61,6 @@ type Resource struct {
 	Updated     time.Time
 }
 
-// A Thing is either a resource or a subscriber. The other field is nil.
-type Thing struct {
-	Resource   *Resource
-	Subscriber *Subscriber
-}
-
-// ID returns the id of the resource or subscriber.
-func (t Thing) ID() string {
-	if t.Subscriber != nil {
-		return t.Subscriber.ID
-	}
-	return t.Resource.ID
-}
-
 // Kinds returns the kinds of resources.
 func (rs *Resources) Kinds() *kinds.Catalog { return rs.c.Kinds }
 
@@ -83,9 +69,9 @@ func (rs *Resources) Kinds() *kinds.Catalog { return rs.c.Kinds }
 func (rs *Resources) Create(
 	ctx context.Context, projectID string, k *kinds.Kind, sent map[string]json.RawMessage,
 ) (Resource, error) {
-	values, err := k.New(sent)
-	return rs.create(ctx, projectID, k, Identity{ID: newID(), Created: rs.now()}, values,
-		joinNames(err, k, values, nil))
+	values, invalid := k.New(sent)
+	identity := Identity{ID: newID(), Created: rs.now()}
+	return rs.create(ctx, projectID, k, identity, values, joinNames(invalid, k, values, nil))
 }
 
 // create creates a resource with these values. It returns an error if any of errs is not nil, or if
@@ -97,15 +83,28 @@ func (rs *Resources) create(
 	if err != nil {
 		return Resource{}, err
 	}
-	r := Resource{ID: kept.ID, ProjectID: projectID, Type: k.Type, Fields: values, Created: kept.Created}
-	r.Updated, r.DisplayName, r.NameDigest = r.Created, titleOf(k, values), nameDigest(k.DisplayName(values))
+	r := Resource{
+		ID:          kept.ID,
+		ProjectID:   projectID,
+		Type:        k.Type,
+		DisplayName: titleOf(k, values),
+		NameDigest:  nameDigest(k.DisplayName(values)),
+		Fields:      values,
+		Created:     kept.Created,
+		Updated:     kept.Created,
+	}
 	if r.Secrets, err = rs.sealSecrets(k, r.Fields, r.ID, ""); err != nil {
 		return Resource{}, err
 	}
 	tell := rs.event(ResourceCreated, r.Created)
-	return r, insertNamed(kept.named(resourceAddress(k, r)), func(a Address) error {
-		return nameTaken(k, r, handlerGone(r, rs.store.CreateResource(ctx, r, a, tell)))
+	err = insertNamed(kept.named(resourceAddress(k, r)), func(a Address) error {
+		err := rs.store.CreateResource(ctx, r, a, tell)
+		return nameTaken(k, r, handlerGone(r, err))
 	})
+	if err != nil {
+		return Resource{}, err
+	}
+	return r, nil
 }
 
 // joinNames adds errors for invalid names in values to err. It does not check names that are the
@@ -125,10 +124,12 @@ func nameTaken(k *kinds.Kind, r Resource, err error) error {
 	if p == nil || p.Kind != problem.Conflict || p.Param != "name" {
 		return err
 	}
-	by := k.NamedBy(r.Fields)
+	member := k.NamedBy(r.Fields)
 	return &problem.Error{
-		Kind: problem.Conflict, Code: "not_unique_within_project", Param: by,
-		Message: by + " has already been taken by another " + k.Title + " of the project",
+		Kind:    problem.Conflict,
+		Code:    "not_unique_within_project",
+		Param:   member,
+		Message: member + " has already been taken by another " + k.Title + " of the project",
 	}
 }
 
@@ -149,10 +150,11 @@ func (rs *Resources) checkMembers(ctx context.Context, projectID string, k *kind
 	}
 
 	t, err := rs.FindThing(ctx, projectID, id)
-	if err == nil {
-		values[handlerField] = quoted(t.ID())
+	if err != nil {
+		return noHandler(err)
 	}
-	return noHandler(err)
+	values[handlerField] = quoted(t.ID())
+	return nil
 }
 
 // handlerGone converts the error for a missing row to an error on the handler. The handler was
@@ -193,36 +195,57 @@ func (rs *Resources) List(
 // them.
 func (rs *Resources) Update(
 	ctx context.Context, projectID string, k *kinds.Kind, id string, sent map[string]json.RawMessage,
-) (r Resource, err error) {
+) (Resource, error) {
 	defer rs.caches.forget()
-	err = again(func() error {
-		if r, err = rs.Find(ctx, projectID, k, id); err != nil {
+	var updated Resource
+	err := again(func() error {
+		old, err := rs.Find(ctx, projectID, k, id)
+		if err != nil {
 			return err
 		}
-		old, fields := r.Updated, r.Fields
-		r.Fields, err = mergeChange(k, r.Fields, sent)
-		if err := errors.Join(
-			joinNames(err, k, r.Fields, fields), rs.checkMembers(ctx, projectID, k, r.Fields),
-		); err != nil {
-			return err
-		}
-
-		if k.Type == GatewayKind {
-			if err := checkDestination(Resource{Fields: fields, Secrets: r.Secrets}, r.Fields); err != nil {
-				return err
-			}
-		}
-		if name := k.DisplayName(r.Fields); name != k.DisplayName(fields) {
-			r.NameDigest = nameDigest(name)
-		}
-		if r.Secrets, err = rs.sealSecrets(k, r.Fields, r.ID, r.Secrets); err != nil {
-			return err
-		}
-		r.DisplayName, r.Updated = titleOf(k, r.Fields), later(rs.now(), old.Add(time.Microsecond))
-		return nameTaken(k, r, handlerGone(
-			r, rs.store.UpdateResource(ctx, r, old, rs.event(ResourceUpdated, r.Updated))))
+		updated, err = rs.updateOnce(ctx, k, old, sent)
+		return err
 	})
-	return r, err
+	if err != nil {
+		return Resource{}, err
+	}
+	return updated, nil
+}
+
+// updateOnce changes the members of old that were sent. It returns problem.Conflict if the resource
+// was changed after old was read.
+func (rs *Resources) updateOnce(
+	ctx context.Context, k *kinds.Kind, old Resource, sent map[string]json.RawMessage,
+) (Resource, error) {
+	fields, invalid := mergeChange(k, old.Fields, sent)
+	err := errors.Join(
+		joinNames(invalid, k, fields, old.Fields),
+		rs.checkMembers(ctx, old.ProjectID, k, fields),
+	)
+	if err != nil {
+		return Resource{}, err
+	}
+	if k.Type == GatewayKind {
+		if err := checkDestination(old, fields); err != nil {
+			return Resource{}, err
+		}
+	}
+
+	r := old
+	r.Fields = fields
+	r.DisplayName = titleOf(k, fields)
+	r.Updated = later(rs.now(), old.Updated.Add(time.Microsecond))
+	if name := k.DisplayName(fields); name != k.DisplayName(old.Fields) {
+		r.NameDigest = nameDigest(name)
+	}
+	if r.Secrets, err = rs.sealSecrets(k, fields, r.ID, old.Secrets); err != nil {
+		return Resource{}, err
+	}
+	err = rs.store.UpdateResource(ctx, r, old.Updated, rs.event(ResourceUpdated, r.Updated))
+	if err := nameTaken(k, r, handlerGone(r, err)); err != nil {
+		return Resource{}, err
+	}
+	return r, nil
 }
 
 // tries is the maximum number of attempts at a change that conflicts with concurrent changes.
@@ -237,8 +260,10 @@ func again(change func() error) error {
 		}
 	}
 	return &problem.Error{
-		Kind: problem.Unavailable, Code: "temporarily_unavailable",
-		Message: "the resource is changed by too many requests at once", RetryAfter: time.Second,
+		Kind:       problem.Unavailable,
+		Code:       "temporarily_unavailable",
+		Message:    "the resource is changed by too many requests at once",
+		RetryAfter: time.Second,
 	}
 }
 
@@ -260,17 +285,19 @@ func mergeChange(k *kinds.Kind, old kinds.Values, sent map[string]json.RawMessag
 		return values, err
 	}
 
-	var was, is int64
-	if err := json.Unmarshal(old[versionField], &was); err != nil {
+	var current, named int64
+	if err := json.Unmarshal(old[versionField], &current); err != nil {
 		return nil, fmt.Errorf("reading version: %w", err)
 	}
 	if _, ok := sent[versionField]; !ok {
 		return nil, problem.Missing(versionField)
 	}
-	if err := json.Unmarshal(values[versionField], &is); err != nil || is != was+1 {
+	if err := json.Unmarshal(values[versionField], &named); err != nil || named != current+1 {
 		return nil, &problem.Error{
-			Kind: problem.Invalid, Code: "document_version_mismatch", Param: versionField,
-			Message: fmt.Sprintf("%s must be %d, the next after the current one", versionField, was+1),
+			Kind:    problem.Invalid,
+			Code:    "document_version_mismatch",
+			Param:   versionField,
+			Message: fmt.Sprintf("%s must be %d, the next after the current one", versionField, current+1),
 		}
 	}
 
@@ -286,70 +313,28 @@ func (rs *Resources) Delete(ctx context.Context, projectID string, k *kinds.Kind
 	return rs.delete(ctx, projectID, k.Type, id)
 }
 
+// delete deletes a resource of a type, and revokes the tokens that depend on it.
 func (rs *Resources) delete(ctx context.Context, projectID, typ, id string) error {
 	defer rs.caches.forget()
-	var end revocation.Revocation
+	var dependent revocation.Revocation // of the tokens that depend on the resource
 	switch typ {
 	case EndpointKind:
 		// Tokens for the phones of the endpoint have the endpoint's id as their ID.
-		end = permanentRevocation(revocation.Token, id, rs.now())
+		dependent = permanentRevocation(revocation.Token, id, rs.now())
 	case GatewayKind:
 		// Tokens for the calls of the gateway have its id as KeyID.
-		end = permanentRevocation(revocation.Key, id, rs.now())
+		dependent = permanentRevocation(revocation.Key, id, rs.now())
 	}
 
-	err := rs.store.DeleteResource(ctx, projectID, typ, id, end, rs.event(ResourceDeleted, rs.now()))
-	switch {
-	case errors.Is(err, problem.Conflict):
+	err := rs.store.DeleteResource(ctx, projectID, typ, id, dependent, rs.event(ResourceDeleted, rs.now()))
+	if errors.Is(err, problem.Conflict) {
 		return errAssigned()
-	case err != nil || end.ID == "":
+	}
+	if err != nil {
 		return err
+	}
+	if dependent.ID == "" {
+		return nil
 	}
 	return rs.c.Revocations.Sync(ctx)
-}
-
-// FindThing returns the resource or subscriber with an id.
-func (rs *Resources) FindThing(ctx context.Context, projectID, id string) (Thing, error) {
-	id, ok := canonical(id)
-	if !ok {
-		return Thing{}, problem.NoSuch("resource")
-	}
-	all, err := rs.store.FindThings(ctx, projectID, []string{id})
-	if err == nil && len(all) == 0 {
-		err = problem.NoSuch("resource")
-	}
-	if err != nil {
-		return Thing{}, err
-	}
-	return all[0], nil
-}
-
-// ListThings returns a page of a project's resources and subscribers.
-func (rs *Resources) ListThings(
-	ctx context.Context, projectID string, q page.Query,
-) (page.Page[Thing], error) {
-	return rs.Search(ctx, projectID, ThingFilter{}, q)
-}
-
-// DeleteThing deletes the resource or subscriber with an id.
-func (rs *Resources) DeleteThing(ctx context.Context, projectID, id string) error {
-	t, err := rs.FindThing(ctx, projectID, id)
-	switch {
-	case err != nil:
-		return err
-	case t.Subscriber != nil:
-		return rs.subscribers.Delete(ctx, projectID, t.Subscriber.ID)
-	}
-	return rs.delete(ctx, projectID, t.Resource.Type, t.Resource.ID)
-}
-
-// ListAddresses returns a page of the addresses of a resource or subscriber in a project.
-func (rs *Resources) ListAddresses(
-	ctx context.Context, projectID, id string, q page.Query,
-) (page.Page[Address], error) {
-	t, err := rs.FindThing(ctx, projectID, id)
-	if err != nil {
-		return page.Page[Address]{}, err
-	}
-	return rs.addresses.store.ListAddresses(ctx, projectID, AddressFilter{ResourceID: t.ID()}, q)
 }

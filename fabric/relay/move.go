@@ -36,16 +36,20 @@ func moveCall(ctx context.Context, s *socket, raw json.RawMessage) (any, error) 
 		return nil, err
 	}
 
-	_, err := s.relay.calls.Do(ctx, s.client(), calls.Command{
+	move := calls.Command{
 		Op:   calls.Move,
 		Leg:  in.Self.CallID,
 		Node: in.Self.NodeID,
 		To:   in.Address,
-	})
+	}
 	result := moveResult{Code: "200", Message: "OK"}
-	if p := problem.First(err); p != nil {
-		result.Refusal = &moveRefusal{p.Code, p.Message}
+	_, err := s.relay.calls.Do(ctx, s.client(), move)
+	if refusal := problem.First(err); refusal != nil {
+		result.Refusal = &moveRefusal{refusal.Code, refusal.Message}
 		return result, nil
 	}
-	return result, err
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
 }

@@ -67,9 +67,12 @@ func (a ingestKeyAPI) create(r *http.Request, by fabric.Issuer) (body ingestKeyR
 		return body, err
 	}
 	k, secret, err := a.keys.Create(r.Context(), by.ProjectID, in.Name, by.Rights)
+	if err != nil {
+		return body, err
+	}
 	body = showIngestKey(k)
 	body.Token = secret
-	return body, err
+	return body, nil
 }
 
 // revoke serves DELETE /api/project/ingest_keys/{id}.

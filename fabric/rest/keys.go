@@ -32,13 +32,13 @@ func (in keyRequest) input(projectID string) (out fabric.APIKeyInput, err error)
 	}
 
 	for _, name := range in.Permissions {
-		s, ok := fabric.ParseScope(name)
+		scope, ok := fabric.ParseScope(name)
 		if !ok {
-			errs = append(errs, problem.BadParam(
-				"permissions", "permissions must only contain %s", strings.Join(identifiers(fabric.Scopes()), ", ")))
+			known := strings.Join(identifiers(fabric.Scopes()), ", ")
+			errs = append(errs, problem.BadParam("permissions", "permissions must only contain %s", known))
 			break
 		}
-		out.Scopes = append(out.Scopes, s)
+		out.Scopes = append(out.Scopes, scope)
 	}
 
 	if out.Expires, err = readInstant("expires_at", in.ExpiresAt); err != nil {
@@ -55,26 +55,26 @@ func (in keyRequest) input(projectID string) (out fabric.APIKeyInput, err error)
 // readInstant reads a time in this API's format or in Unix seconds. If the member was not sent, it
 // returns nil. If the member is null or empty, it returns the zero time.
 func readInstant(param string, raw json.RawMessage) (*time.Time, error) {
-	var at time.Time
+	var instant time.Time
 	var unix seconds
 	switch {
 	case raw == nil:
 		return nil, nil
 	case string(raw) == "null", string(raw) == `""`:
-		return &at, nil
+		return &instant, nil
 	case unix.UnmarshalJSON(raw) == nil:
-		at = time.Unix(int64(unix), 0).UTC()
+		instant = time.Unix(int64(unix), 0).UTC()
 	default:
-		_ = json.Unmarshal(raw, &at) // an invalid time stays zero and is rejected below
+		_ = json.Unmarshal(raw, &instant) // an invalid time stays zero and is rejected below
 	}
 
-	if at.Year() < 1970 || at.Year() > 9999 {
+	if instant.Year() < 1970 || instant.Year() > 9999 {
 		return nil, problem.BadParam(param, "%s must be a time such as 2030-01-31T12:00:00Z, or null", param)
 	}
-
-	return &at, nil
+	return &instant, nil
 }
 
+// identifiers returns the names of scopes in this API.
 func identifiers(scopes []fabric.Scope) []string {
 	names := make([]string, len(scopes))
 	for i, s := range scopes {
@@ -121,6 +121,13 @@ func showKey(k fabric.APIKey) keyResponse {
 	return body
 }
 
+// showSecret is like showKey, but includes the secret of the key.
+func showSecret(k fabric.APIKey, secret string) keyResponse {
+	body := showKey(k)
+	body.Token = secret
+	return body
+}
+
 // keyFault renames the parameter scopes in err to permissions, which is its name in this API.
 func keyFault(err error) error { return respelled(err, "scopes", "permissions") }
 
@@ -158,9 +165,10 @@ func (a keyAPI) create(r *http.Request, by fabric.Issuer) (body keyResponse, err
 	}
 
 	k, secret, err := a.keys.Create(r.Context(), by.ProjectID, in, by.Rights)
-	body = showKey(k)
-	body.Token = secret
-	return body, keyFault(err)
+	if err != nil {
+		return body, keyFault(err)
+	}
+	return showSecret(k, secret), nil
 }
 
 // find serves GET /api/project/tokens/{id}.
@@ -170,8 +178,8 @@ func (a keyAPI) find(r *http.Request, by fabric.Issuer) (fabric.APIKey, error) {
 
 // update serves PATCH and PUT /api/project/tokens/{id}. Members that are not sent remain unchanged.
 func (a keyAPI) update(r *http.Request, by fabric.Issuer) (fabric.APIKey, error) {
-	if k, err := a.find(r, by); err != nil {
-		return k, err
+	if _, err := a.find(r, by); err != nil {
+		return fabric.APIKey{}, err
 	}
 	sent, err := web.Decode[keyRequest](r)
 	in, wrong := sent.input(by.ProjectID)
@@ -198,9 +206,10 @@ func (a keyAPI) rotate(r *http.Request, by fabric.Issuer) (body keyResponse, err
 	}
 
 	k, secret, err := a.keys.Rotate(r.Context(), by.ProjectID, r.PathValue("id"), overlap, by.Rights)
-	body = showKey(k)
-	body.Token = secret
-	return body, err
+	if err != nil {
+		return body, err
+	}
+	return showSecret(k, secret), nil
 }
 
 // endOldSecret serves DELETE /api/project/tokens/{id}/secret/previous.
@@ -222,8 +231,11 @@ func readOverlap(r *http.Request) (time.Duration, error) {
 	in, err := web.Decode[struct {
 		Overlap *seconds `json:"overlap"`
 	}](r)
-	if err != nil || in.Overlap == nil {
-		return fabric.UsualOverlap, err
+	if err != nil {
+		return 0, err
+	}
+	if in.Overlap == nil {
+		return fabric.UsualOverlap, nil
 	}
 
 	// Package fabric rejects values out of range. Clamping only prevents an overflow.
