@@ -38,7 +38,8 @@ func (k *Identity) normalize(now time.Time) error {
 	if k.Created.IsZero() || k.Created.After(now) {
 		k.Created = now
 	}
-	k.ID, k.Created = id, k.Created.UTC().Truncate(time.Microsecond)
+	k.ID = id
+	k.Created = k.Created.UTC().Truncate(time.Microsecond)
 	return errors.Join(errs...)
 }
 
@@ -59,33 +60,45 @@ func (k *Identity) named(a Address) Address {
 // checks the fields.
 func (ps *Projects) Import(ctx context.Context, p Project, dry bool) error {
 	kept := Identity{ID: p.ID, Created: p.Created}
-	err := kept.normalize(ps.now())
-	if err := errors.Join(err, p.settings().Check()); err != nil || dry {
+	if err := errors.Join(kept.normalize(ps.now()), p.settings().Check()); err != nil || dry {
 		return err
 	}
 
-	p.ID, p.Logo, p.DarkLogo = kept.ID, "", ""
-	p.Created, p.Updated = kept.Created, ps.now()
+	p.ID = kept.ID
+	p.Created = kept.Created
+	p.Updated = ps.now()
+	p.Logo = ""
+	p.DarkLogo = ""
 	return ps.store.CreateProject(ctx, p)
 }
 
 // hexDigest matches SHA-256 digests in hexadecimal.
 var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
+// checkImportedSecret returns an error if a key cannot have a secret with this digest and prefix.
+func checkImportedSecret(digest, prefix string) error {
+	var errs []error
+	if !hexDigest.MatchString(digest) {
+		errs = append(errs, problem.BadParam("hash", "hash must be a SHA-256 digest in hexadecimal"))
+	}
+	if len(prefix) > 16 {
+		errs = append(errs, problem.BadParam("prefix", "prefix must have at most 16 characters"))
+	}
+	return errors.Join(errs...)
+}
+
 // Import creates an API key with the fields of k, so that its secret stays valid. If dry is set,
 // Import only checks the fields.
 func (ks *APIKeys) Import(ctx context.Context, k APIKey, dry bool) error {
 	kept := Identity{ID: k.ID, Created: k.Created}
 	in := APIKeyInput{Name: &k.Name, Scopes: k.Scopes, Expires: &k.Expires}
-	errs := []error{kept.normalize(ks.now()), ks.Check(in, true)}
-	if !hexDigest.MatchString(k.Hash) {
-		errs = append(errs, problem.BadParam("hash", "hash must be a SHA-256 digest in hexadecimal"))
-	}
-	if len(k.Prefix) > 16 {
-		errs = append(errs, problem.BadParam("prefix", "prefix must have at most 16 characters"))
-	}
-
-	if err := errors.Join(append(errs, checkText("prefix", k.Prefix))...); err != nil || dry {
+	err := errors.Join(
+		kept.normalize(ks.now()),
+		ks.Check(in, true),
+		checkImportedSecret(k.Hash, k.Prefix),
+		checkText("prefix", k.Prefix),
+	)
+	if err != nil || dry {
 		return err
 	}
 	return ks.store.CreateAPIKey(ctx, APIKey{
@@ -125,7 +138,9 @@ func (ss *Subscribers) Import(
 	if err != nil || dry {
 		return s, err
 	}
-	s.ID, s.Reference, s.Created = in.ID, in.Reference, in.Created
+	s.ID = in.ID
+	s.Reference = in.Reference
+	s.Created = in.Created
 	return s, insertNamed(in.named(subscriberAddress(s)), func(a Address) error {
 		return ss.store.CreateSubscriber(ctx, s, a)
 	})
@@ -137,9 +152,9 @@ func (ss *Subscribers) Import(
 func (rs *Resources) Import(ctx context.Context, projectID string, k *kinds.Kind, kept Identity,
 	sent map[string]json.RawMessage, dry bool,
 ) (Resource, error) {
-	err := kept.normalize(rs.now())
 	values, invalid := k.New(sent)
-	if err := errors.Join(err, joinNames(invalid, k, values, nil)); err != nil || dry {
+	err := errors.Join(kept.normalize(rs.now()), joinNames(invalid, k, values, nil))
+	if err != nil || dry {
 		return Resource{}, err
 	}
 	return rs.create(ctx, projectID, k, kept, values)
@@ -171,31 +186,33 @@ func (ws *Webhooks) Import(ctx context.Context, w Webhook, dry bool) error {
 // dry is set, Import only checks the fields.
 func (ns *PhoneNumbers) Import(ctx context.Context, n PhoneNumber, dry bool) error {
 	kept := Identity{ID: n.ID, Created: n.Created}
-	number, ok := ParseNumber(n.Number)
 	err := kept.normalize(ns.now())
+	number, ok := ParseNumber(n.Number)
 	if !ok {
 		err = errors.Join(err, problem.BadParam("number", "number must be a phone number such as +4930123456"))
 	}
 	if err != nil || dry {
 		return err
 	}
-	return ns.store.CreateNumber(ctx,
-		PhoneNumber{ID: kept.ID, ProjectID: n.ProjectID, Number: number, Created: kept.Created})
+	return ns.store.CreateNumber(ctx, PhoneNumber{
+		ID:        kept.ID,
+		ProjectID: n.ProjectID,
+		Number:    number,
+		Created:   kept.Created,
+	})
 }
 
 // Import creates an ingest key with the fields of k. The secret part of the key's URL stays the
 // same, so switches only need a new host. If dry is set, Import only checks the fields.
 func (ks *IngestKeys) Import(ctx context.Context, k IngestKey, dry bool) error {
 	kept := Identity{ID: k.ID, Created: k.Created}
-	errs := []error{kept.normalize(ks.now()), checkText("name", k.Name), checkText("prefix", k.Prefix)}
-	if !hexDigest.MatchString(k.Hash) {
-		errs = append(errs, problem.BadParam("hash", "hash must be a SHA-256 digest in hexadecimal"))
-	}
-	if len(k.Prefix) > 16 {
-		errs = append(errs, problem.BadParam("prefix", "prefix must have at most 16 characters"))
-	}
-
-	if err := errors.Join(errs...); err != nil || dry {
+	err := errors.Join(
+		kept.normalize(ks.now()),
+		checkText("name", k.Name),
+		checkText("prefix", k.Prefix),
+		checkImportedSecret(k.Hash, k.Prefix),
+	)
+	if err != nil || dry {
 		return err
 	}
 	return ks.store.CreateIngestKey(ctx, IngestKey{

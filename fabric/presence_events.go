@@ -54,7 +54,8 @@ func (ps *Presences) announce(ctx context.Context, t Token) error {
 
 // wanted reports whether any webhook of a project receives presence events.
 func (ps *Presences) wanted(ctx context.Context, projectID string) (bool, error) {
-	return ps.caches.wants.Load(projectID, func() (bool, error) { return ps.store.WantsPresence(ctx, projectID) })
+	load := func() (bool, error) { return ps.store.WantsPresence(ctx, projectID) }
+	return ps.caches.wants.Load(projectID, load)
 }
 
 // report sends a subscriber's presence to webhooks, unless it equals the presence that they last
@@ -72,9 +73,9 @@ func (ps *Presences) report(ctx context.Context, projectID, subscriberID string)
 		}
 
 		now := ps.now()
-		var e *Event
+		var event *Event
 		if last.Version == 0 || last.Online != p.Online() {
-			if e, err = ps.event(ctx, projectID, subscriberID, p.Online(), now); err != nil {
+			if event, err = ps.event(ctx, projectID, subscriberID, p.Online(), now); err != nil {
 				return false, err
 			}
 		}
@@ -85,9 +86,9 @@ func (ps *Presences) report(ctx context.Context, projectID, subscriberID string)
 			Online:       p.Online(),
 			Version:      last.Version + 1,
 		}
-		err = ps.store.ReportPresence(ctx, next, now.Add(onlineFor), e)
+		err = ps.store.ReportPresence(ctx, next, now.Add(onlineFor), event)
 		if !errors.Is(err, problem.Conflict) {
-			// The subscriber was deleted. Its deletion has its own event.
+			// If the subscriber is not found, it was deleted, and its deletion has its own event.
 			return p.Online(), problem.IgnoreNotFound(err)
 		}
 	}
@@ -100,6 +101,8 @@ func (ps *Presences) report(ctx context.Context, projectID, subscriberID string)
 	}
 }
 
+// event returns the event about a subscriber that went online or offline, or nil if the subscriber
+// was deleted.
 func (ps *Presences) event(
 	ctx context.Context, projectID, subscriberID string, online bool, at time.Time,
 ) (*Event, error) {
@@ -112,7 +115,10 @@ func (ps *Presences) event(
 		name = SubscriberOnline
 	}
 	e, err := SubscriberEvent(name, s, at)
-	return &e, err
+	if err != nil {
+		return nil, err
+	}
+	return &e, nil
 }
 
 // Watch finds subscribers whose sockets were lost without an event, and reports them as offline. It
@@ -151,6 +157,7 @@ func (ps *Presences) CheckStale(ctx context.Context) error {
 	}
 }
 
+// check reports a subscriber as offline if none of its sockets is left.
 func (ps *Presences) check(ctx context.Context, t ReportedPresence) error {
 	wants, err := ps.wanted(ctx, t.ProjectID)
 	if err != nil {

@@ -146,7 +146,8 @@ func (ks *APIKeys) Update(
 
 // permitChange returns an error if a change adds rights to a key that exceed r.
 func (r *Rights) permitChange(k APIKey, in APIKeyInput) error {
-	added := slices.DeleteFunc(slices.Clone(in.Scopes), func(s Scope) bool { return slices.Contains(k.Scopes, s) })
+	hadScope := func(s Scope) bool { return slices.Contains(k.Scopes, s) }
+	added := slices.DeleteFunc(slices.Clone(in.Scopes), hadScope)
 	expires := r.end()
 	if in.Expires != nil && isLater(*in.Expires, k.Expires) {
 		expires = *in.Expires
@@ -194,15 +195,19 @@ func (ks *APIKeys) RotateSeen(
 			"overlap", "overlap must be from 0 to %d seconds", int(MaxOverlap.Seconds()))
 	}
 
-	now, old := ks.now(), k.Hash
+	now, replaced := ks.now(), k.Hash
 	k.Rotated = now
-	k.OldHash, k.OldUntil, k.OldUsed = old, now.Add(overlap), k.LastUsed
-	if overlap == 0 {
-		k.OldHash, k.OldUntil, k.OldUsed = "", time.Time{}, time.Time{}
+	k.OldHash = ""
+	k.OldUntil = time.Time{}
+	k.OldUsed = time.Time{}
+	if overlap > 0 {
+		k.OldHash = replaced
+		k.OldUntil = now.Add(overlap)
+		k.OldUsed = k.LastUsed
 	}
 
 	secret := k.renew()
-	if err := ks.store.RotateAPIKey(ctx, k, old, by, changed(k.ID, now)); err != nil {
+	if err := ks.store.RotateAPIKey(ctx, k, replaced, by, changed(k.ID, now)); err != nil {
 		return APIKey{}, "", fmt.Errorf("rotating API key: %w", err)
 	}
 	return k, secret, ks.c.Revocations.Sync(ctx)

@@ -76,7 +76,8 @@ func show(e calls.Event) (kind string, content any) {
 	if e.Member == nil {
 		return "", nil // only later versions know this kind of event
 	}
-	return memberEvents[e.Kind], inRoom{roomRef: refOf(e), Member: showMember(*e.Member, e.Updated, refOf(e), e.Node)}
+	member := showMember(*e.Member, e.Updated, refOf(e), e.Node)
+	return memberEvents[e.Kind], inRoom{roomRef: refOf(e), Member: member}
 }
 
 // memberEvents are the names of events about one member.
@@ -162,7 +163,9 @@ func showState(e calls.Event) stateJSON {
 	if e.Inbound {
 		s.Direction = "inbound"
 	}
-	s.Device.Type, s.Device.Params.From, s.Device.Params.To = "webrtc", e.From.Address, e.To.Address
+	s.Device.Type = "webrtc"
+	s.Device.Params.From = e.From.Address
+	s.Device.Params.To = e.To.Address
 	return s
 }
 
@@ -198,7 +201,13 @@ type leftJSON struct {
 }
 
 func showLeft(e calls.Event) leftJSON {
-	return leftJSON{roomRef: refOf(e), CallID: e.Leg, OriginCallID: e.Leg, MemberID: e.MemberID, Reason: e.Cause.Text}
+	return leftJSON{
+		roomRef:      refOf(e),
+		CallID:       e.Leg,
+		OriginCallID: e.Leg,
+		MemberID:     e.MemberID,
+		Reason:       e.Cause.Text,
+	}
 }
 
 type roomJSON struct {
@@ -262,14 +271,17 @@ type layerJSON struct {
 	Reservation *string `json:"reservation"`
 }
 
-func showLayout(e calls.Event) (l layoutJSON) {
-	l.roomRef, l.Layout.roomRef = refOf(e), refOf(e)
-	l.Layout.ID, l.Layout.Name, l.Layout.Layers = layoutName, layoutName, []layerJSON{}
+func showLayout(e calls.Event) (shown layoutJSON) {
+	shown.roomRef = refOf(e)
+	shown.Layout.roomRef = refOf(e)
+	shown.Layout.ID = layoutName
+	shown.Layout.Name = layoutName
+	shown.Layout.Layers = []layerJSON{}
 	if e.Seen != "" {
-		l.Layout.Layers = append(l.Layout.Layers,
-			layerJSON{MemberID: e.Seen, Width: 100, Height: 100, Visible: true, Position: "auto"})
+		whole := layerJSON{MemberID: e.Seen, Width: 100, Height: 100, Visible: true, Position: "auto"}
+		shown.Layout.Layers = append(shown.Layout.Layers, whole)
 	}
-	return l
+	return shown
 }
 
 // A memberJSON is a member in the form that SDKs expect. The sensitivity is the default of SDKs.

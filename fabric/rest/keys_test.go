@@ -113,7 +113,7 @@ func TestKeys(t *testing.T) {
 
 func TestRevokeKey(t *testing.T) {
 	w := newWorld(t)
-	_, boss := w.newKey(time.Time{}, fabric.Management)
+	boss := w.administrator()
 	key, revoked := w.newKey(time.Time{}, fabric.Voice)
 	w.wants(revoked, http.StatusOK, "a new key")
 	w.settle()
