@@ -24,20 +24,22 @@ func TestComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	here := make(map[string]bool)
+	documented := make(map[string]bool)
 	for path, item := range openapitest.Ours().Paths.Map() {
 		for method := range item.Operations() {
-			here[method+" "+parameter.ReplaceAllString(path, "{}")] = true
+			documented[method+" "+parameter.ReplaceAllString(path, "{}")] = true
 		}
 	}
 
-	all := strings.Split(strings.TrimSpace(string(listed)), "\n")
-	if len(all) < 100 {
-		t.Fatalf("vendor.txt lists %d operations, want at least 100", len(all))
+	operations := strings.Split(strings.TrimSpace(string(listed)), "\n")
+	if len(operations) < 100 {
+		t.Fatalf("vendor.txt lists %d operations, want at least 100", len(operations))
 	}
-
-	for _, op := range all {
-		if !here[parameter.ReplaceAllString(op, "{}")] && !strings.Contains(string(divergences), "`"+op+"`") {
+	for _, op := range operations {
+		if documented[parameter.ReplaceAllString(op, "{}")] {
+			continue
+		}
+		if !strings.Contains(string(divergences), "`"+op+"`") {
 			t.Errorf("%s is not in the document, and docs/divergences.md does not say why", op)
 		}
 	}

@@ -13,6 +13,7 @@ var update = flag.Bool("update", false, "write docs/openapi.yaml")
 // committed is the path of the document's copy in the repository.
 const committed = "../docs/openapi.yaml"
 
+// build returns the document as YAML.
 func build(t testing.TB, c Config) []byte {
 	t.Helper()
 	d, err := Build(c)
@@ -35,8 +36,10 @@ func TestCommitted(t *testing.T) {
 		}
 	}
 	got, err := os.ReadFile(filepath.FromSlash(committed))
-	if err != nil || !bytes.Equal(got, want) {
-		t.Fatalf(
-			"docs/openapi.yaml differs from the sources and kinds (%v); run\n\n\tgo test ./openapi -update", err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Fatal("docs/openapi.yaml differs from the sources and kinds; run\n\n\tgo test ./openapi -update")
 	}
 }

@@ -49,20 +49,27 @@ func namesIn(src *yaml.Node) (all []string) {
 // URL of the area's page.
 func areaOf(name string) string { return "area " + strings.ToLower(name) }
 
-// add adds the operations and schemas of an area to the document.
-func (b *builder) add(src *yaml.Node) (err error) {
+// add adds the operations and schemas of an area to the document. It returns the first error.
+func (b *builder) add(src *yaml.Node) error {
+	var firstErr error
+	fail := func(err error) {
+		if firstErr == nil {
+			firstErr = err
+		}
+	}
+
 	a := area{errors: value(src, "errors"), servers: value(src, "servers"), ids: get(src, "ids")}
-	tags := get(b.root, "tags")
-	if tag := get(src, "tags"); tag != nil {
+	if added := get(src, "tags"); added != nil {
+		tags := get(b.root, "tags")
 		tags.Style = 0
-		tags.Content = append(tags.Content, tag.Content...)
-		b.group(value(src, "group"), tag)
+		tags.Content = append(tags.Content, added.Content...)
+		b.group(value(src, "group"), added)
 	}
 
 	eachMember(get(src, "paths"), func(path string, item *yaml.Node) {
 		eachMember(item, func(method string, op *yaml.Node) {
-			if e := b.expand(a, path, op); e != nil && err == nil {
-				err = fmt.Errorf("%s %s: %w", method, path, e)
+			if err := b.expand(a, path, op); err != nil {
+				fail(fmt.Errorf("%s %s: %w", method, path, err))
 			}
 		})
 		if servers := a.serverList(); servers != nil {
@@ -73,15 +80,15 @@ func (b *builder) add(src *yaml.Node) (err error) {
 
 	schemas := sub(sub(b.root, "components"), "schemas")
 	eachMember(get(src, "schemas"), func(name string, schema *yaml.Node) {
-		if get(schemas, name) != nil && err == nil {
-			err = fmt.Errorf("there is a schema %s already", name)
+		if get(schemas, name) != nil {
+			fail(fmt.Errorf("there is a schema %s already", name))
 		}
 		put(schemas, name, schema)
 	})
-
-	return err
+	return firstErr
 }
 
+// put sets a member of a section of the document.
 func (b *builder) put(section, key string, v *yaml.Node) {
 	m := get(b.root, section)
 	m.Style = 0
@@ -131,33 +138,16 @@ func (b *builder) expand(a area, path string, op *yaml.Node) error {
 	}
 
 	who, scopes := words(take(op, "who")), take(op, "scopes")
-	if slices.Contains(who, "basic") || slices.Contains(who, "service") || scopes != nil {
-		if scopes == nil {
-			scopes = plain(anyScope)
-		}
+	if scopes == nil && (slices.Contains(who, "basic") || slices.Contains(who, "service")) {
+		scopes = plain(anyScope)
+	}
+	if scopes != nil {
 		put(op, "x-scopes", scopes)
 	}
 	if also := take(op, "also"); also != nil {
 		put(op, "x-also-scopes", also)
 	}
-
-	// An empty requirement ({}) allows requests without credentials.
-	security := &yaml.Node{Kind: yaml.SequenceNode}
-	for _, name := range who {
-		if name == "none" {
-			security.Content = append(security.Content, &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle})
-			continue
-		}
-		m := mapping(name, list())
-		m.Style = yaml.FlowStyle
-		security.Content = append(security.Content, m)
-	}
-
-	if len(who) == 0 {
-		security.Style = yaml.FlowStyle
-	}
-
-	put(op, "security", security)
+	put(op, "security", securityOf(who))
 	if err := addParameters(path, op, ids); err != nil {
 		return err
 	}
@@ -177,33 +167,57 @@ func (b *builder) expand(a area, path string, op *yaml.Node) error {
 	return nil
 }
 
-var inPath = regexp.MustCompile(`\{(\w+)\}`)
+// securityOf returns the security requirements of an operation that accepts these credentials.
+func securityOf(who []string) *yaml.Node {
+	security := &yaml.Node{Kind: yaml.SequenceNode}
+	if len(who) == 0 {
+		security.Style = yaml.FlowStyle
+	}
+	for _, name := range who {
+		requirement := mapping()
+		if name != "none" { // an empty requirement allows requests without credentials
+			put(requirement, name, list())
+		}
+		requirement.Style = yaml.FlowStyle
+		security.Content = append(security.Content, requirement)
+	}
+	return security
+}
+
+// pathParameter matches a parameter in a path.
+var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 
 // addParameters adds the parameters in the path, and those for pagination.
 func addParameters(path string, op, ids *yaml.Node) error {
-	all := &yaml.Node{Kind: yaml.SequenceNode}
-	for _, found := range inPath.FindAllStringSubmatch(path, -1) {
-		name := found[1]
+	parameters := &yaml.Node{Kind: yaml.SequenceNode}
+	add := func(nodes ...*yaml.Node) { parameters.Content = append(parameters.Content, nodes...) }
+	for _, match := range pathParameter.FindAllStringSubmatch(path, -1) {
+		name := match[1]
 		about := value(ids, name)
 		if about == "" {
 			return fmt.Errorf("the path parameter {%s} is not described", name)
 		}
-		all.Content = append(all.Content,
-			mapping("name", name, "in", "path", "required", yes(), "description", about, "schema",
-				mapping("type", "string")))
+		add(mapping(
+			"name", name,
+			"in", "path",
+			"required", yes(),
+			"description", about,
+			"schema", mapping("type", "string"),
+		))
 	}
 
 	if own := take(op, "parameters"); own != nil {
-		all.Content = append(all.Content, own.Content...)
+		add(own.Content...)
 	}
-
 	if take(op, "pages") != nil {
-		all.Content = append(all.Content, ref("parameters", "page_size"), ref("parameters", "page_number"),
-			ref("parameters", "page_token"))
+		add(
+			ref("parameters", "page_size"),
+			ref("parameters", "page_number"),
+			ref("parameters", "page_token"),
+		)
 	}
-
-	if len(all.Content) > 0 {
-		put(op, "parameters", all)
+	if len(parameters.Content) > 0 {
+		put(op, "parameters", parameters)
 	}
 	return nil
 }
@@ -220,51 +234,63 @@ func asks(op *yaml.Node) bool {
 func addBody(op *yaml.Node) bool {
 	content, required := mapping(), yes()
 	if takes := take(op, "takes"); takes != nil {
-		media := mapping("schema", ref("schemas", value(takes, "schema")))
-		if example := get(takes, "example"); example != nil {
-			put(media, "example", example)
-		}
+		addJSON(content, takes)
 		if get(takes, "optional") != nil {
 			required.Value = "false"
 		}
-		put(content, "application/json", media)
-		if get(takes, "form") != nil {
-			put(content, "application/x-www-form-urlencoded",
-				mapping("schema", ref("schemas", value(takes, "schema"))))
-			put(content, "multipart/form-data", mapping("schema", ref("schemas", value(takes, "schema"))))
-		}
 	}
-
 	if form := take(op, "form"); form != nil {
-		properties := mapping()
-		eachMember(form, func(name string, about *yaml.Node) {
-			put(properties, name, mapping("type", "string", "description", about.Value))
-		})
-		schema := mapping("type", "object", "properties", properties)
-		if required := take(op, "required"); required != nil {
-			put(schema, "required", required)
-		}
-		media := mapping("schema", schema)
-		if example := take(op, "example"); example != nil {
-			put(media, "example", example)
-		}
-		put(content, "application/x-www-form-urlencoded", media)
+		addForm(content, op, form)
 	}
-
 	if take(op, "uploads") != nil {
-		binary := mapping("type", "string", "format", "binary")
-		put(content, "audio/*", mapping("schema", binary))
-		put(content, "application/octet-stream", mapping("schema", plain(binary)))
-		form := mapping("type", "object", "properties", mapping("file", plain(binary)))
-		put(content, "multipart/form-data", mapping("schema", form))
+		addUpload(content)
 	}
 
 	if len(content.Content) == 0 {
 		return false
 	}
-
 	put(op, "requestBody", mapping("required", required, "content", content))
 	return true
+}
+
+// addJSON adds JSON to the content of a request, and forms with the same members if takes says so.
+func addJSON(content, takes *yaml.Node) {
+	withSchema := func() *yaml.Node { return mapping("schema", ref("schemas", value(takes, "schema"))) }
+	media := withSchema()
+	if example := get(takes, "example"); example != nil {
+		put(media, "example", example)
+	}
+	put(content, "application/json", media)
+	if get(takes, "form") != nil {
+		put(content, "application/x-www-form-urlencoded", withSchema())
+		put(content, "multipart/form-data", withSchema())
+	}
+}
+
+// addForm adds a form to the content of a request. form describes its fields.
+func addForm(content, op, form *yaml.Node) {
+	properties := mapping()
+	eachMember(form, func(name string, about *yaml.Node) {
+		put(properties, name, mapping("type", "string", "description", about.Value))
+	})
+	schema := mapping("type", "object", "properties", properties)
+	if required := take(op, "required"); required != nil {
+		put(schema, "required", required)
+	}
+	media := mapping("schema", schema)
+	if example := take(op, "example"); example != nil {
+		put(media, "example", example)
+	}
+	put(content, "application/x-www-form-urlencoded", media)
+}
+
+// addUpload adds a file to the content of a request.
+func addUpload(content *yaml.Node) {
+	binary := mapping("type", "string", "format", "binary")
+	put(content, "audio/*", mapping("schema", binary))
+	put(content, "application/octet-stream", mapping("schema", plain(binary)))
+	form := mapping("type", "object", "properties", mapping("file", plain(binary)))
+	put(content, "multipart/form-data", mapping("schema", form))
 }
 
 // expandResponse replaces the shortcuts in a response with OpenAPI.

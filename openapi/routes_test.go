@@ -16,13 +16,19 @@ import (
 )
 
 // pages are the routes for browsers rather than programs.
-var pages = []string{"/account", "/accounts", "/brand", "/consent", "/device", "/language", "/login",
-	"/logout", "/change-address", "/forgot", "/invite", "/register", "/reset", "/verify", "/welcome"}
+var pages = []string{
+	"/account", "/accounts", "/brand", "/change-address", "/consent", "/device", "/forgot", "/invite",
+	"/language", "/login", "/logout", "/register", "/reset", "/verify", "/welcome",
+}
 
 // isPage reports whether a route serves a page or accepts a page's form.
 func isPage(path string) bool {
-	return slices.Contains(pages, path) || path != "/login/oauth/authorize" &&
-		slices.ContainsFunc(pages, func(page string) bool { return strings.HasPrefix(path, page+"/") })
+	if path == "/login/oauth/authorize" {
+		return false
+	}
+	return slices.ContainsFunc(pages, func(page string) bool {
+		return path == page || strings.HasPrefix(path, page+"/")
+	})
 }
 
 // mounted returns all routes of the APIs, as "METHOD /path" or "/path".
@@ -34,67 +40,72 @@ func mounted(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.Concat(rest.New(rest.Config{Fabric: f, Clients: provider}).Routes(), laml.New(laml.Config{}).Routes(),
-		relayrest.New(relayrest.Config{}).Routes(), login.Routes())
+	return slices.Concat(
+		rest.New(rest.Config{Fabric: f, Clients: provider}).Routes(),
+		laml.New(laml.Config{}).Routes(),
+		relayrest.New(relayrest.Config{}).Routes(),
+		login.Routes(),
+	)
 }
 
 // TestRoutes shows that the document contains every route, and nothing else.
 func TestRoutes(t *testing.T) {
-	documented := documented(t)
-	used := make(map[string]bool)
+	operations := documented(t)
+	served := make(map[operation]bool)
 	for _, route := range mounted(t) {
 		method, path, ok := strings.Cut(route, " ")
 		if !ok {
-			method, path = "", route
+			method, path = "", route // a route for any method
 		}
 		if isPage(path) || method == http.MethodOptions {
 			continue
 		}
 
 		found := false
-		for _, op := range documented {
-			if m, p, _ := strings.Cut(op, " "); (method == "" || m == method) && serves(path, p) {
-				found, used[op] = true, true
+		for _, op := range operations {
+			if (method == "" || method == op.method) && serves(path, op.path) {
+				found = true
+				served[op] = true
 			}
 		}
-
 		if !found {
 			t.Errorf("%s is not in the document: add it to its area in openapi/source", route)
 		}
 	}
 
-	for _, op := range documented {
-		if !used[op] {
-			t.Errorf("%s is in the document, but is not a route", op)
+	for _, op := range operations {
+		if !served[op] {
+			t.Errorf("%s %s is in the document, but is not a route", op.method, op.path)
 		}
 	}
 }
 
+type operation struct{ method, path string }
+
 // documented returns all operations in the document, once for each of their servers.
-func documented(t *testing.T) (all []string) {
+func documented(t *testing.T) (operations []operation) {
 	t.Helper()
 	for path, item := range openapitest.Ours().Paths.Map() {
 		for method := range item.Operations() {
 			for _, prefix := range openapitest.Prefixes(item) {
-				all = append(all, method+" "+prefix+path)
+				operations = append(operations, operation{method, prefix + path})
 			}
 		}
 	}
-	return all
+	return operations
 }
 
 // serves reports whether a route serves a path in the document. A wildcard in the route must be a
 // parameter in the path. The exception is {what}, which stands for several operations.
 func serves(route, path string) bool {
-	a, b := strings.Split(route, "/"), strings.Split(path, "/")
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		open := strings.HasPrefix(a[i], "{")
-		if a[i] != "{what}" && (open && !strings.HasPrefix(b[i], "{") || !open && a[i] != b[i]) {
-			return false
+	served, wanted := strings.Split(route, "/"), strings.Split(path, "/")
+	return slices.EqualFunc(served, wanted, func(served, wanted string) bool {
+		if served == "{what}" {
+			return true
 		}
-	}
-	return true
+		if strings.HasPrefix(served, "{") {
+			return strings.HasPrefix(wanted, "{")
+		}
+		return served == wanted
+	})
 }
