@@ -83,6 +83,7 @@ func (rs *Resources) create(
 	if err != nil {
 		return Resource{}, err
 	}
+
 	r := Resource{
 		ID:          kept.ID,
 		ProjectID:   projectID,

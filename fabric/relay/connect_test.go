@@ -38,6 +38,7 @@ func TestConnect(t *testing.T) {
 					t.SubscriberID, t.ClientID = "", ""
 				}
 			})
+
 			_, got := n.connect(must[string](t)(n.fabric.Tokens.Seal(token)))
 			want := authorized{
 				JTI:       token.ID,

@@ -134,6 +134,7 @@ func refusalCode(p *problem.Error) string {
 func (v vertoParams) command() (cmd calls.Command, confirmation string, ok bool) {
 	params := v.Message.Params
 	cmd = calls.Command{Leg: v.CallID, Node: v.NodeID, SDP: params.SDP}
+
 	switch v.Message.Method {
 	case "verto.invite":
 		cmd.Op = calls.Invite

@@ -92,6 +92,7 @@ func TestListAddresses(t *testing.T) {
 	w := newWorld(t)
 	sat := w.threeAddresses()
 	w.call(w.stranger(), "POST", issue, `{"reference":"eve"}`)
+
 	for _, tt := range []struct{ query, want string }{
 		{"", "carl ada bob"},
 		{"?sort_by=name", "ada bob carl"},

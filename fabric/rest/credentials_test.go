@@ -48,6 +48,7 @@ func TestChallenge(t *testing.T) {
 		needsSAT = "an API key was sent, but this operation needs a token"
 		noScope  = "the credentials lack the scope Voice or Messaging or Fax or Video"
 	)
+
 	for _, tt := range []struct {
 		name string
 		auth authorization

@@ -18,6 +18,7 @@ const resources = "/api/fabric/resources"
 func document(t *testing.T, k *kinds.Kind, name string) map[string]json.RawMessage {
 	t.Helper()
 	doc := make(map[string]json.RawMessage)
+
 	for _, f := range k.Fields {
 		var v any
 		switch {

@@ -58,6 +58,7 @@ func TestCreateSubscriber(t *testing.T) {
 			`{"email":"`+tt.email+`","password":"correct horse","first_name":"Ada","timezone":"PST",
 			"id":"mine","project_id":"theirs","created_at":"1970","nothing":{"of":["ours"]}}`)
 		r.wantStatus(t, "POST "+tt.path, http.StatusCreated)
+
 		got := as[envelope](t, r)
 		want := envelope{
 			ID:          got.ID,
