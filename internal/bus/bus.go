@@ -158,13 +158,15 @@ func (b *Bus) Refused() uint64 { return b.refused.Load() }
 // no room for the message, the message is dropped and counted.
 func (b *Bus) Send(node, kind string, v any) {
 	body, err := json.Marshal(v)
-	if err == nil && len(b.out) >= maxEvents {
-		err = errFull // the rest of the queue is reserved for requests and answers
-	}
-	if err == nil {
-		err = b.enqueue(node, envelope{Kind: kind, Body: body})
-	}
 	if err != nil {
+		b.drop(kind, err)
+		return
+	}
+	if len(b.out) >= maxEvents {
+		b.drop(kind, errFull) // the rest of the queue is reserved for requests and answers
+		return
+	}
+	if err := b.enqueue(node, envelope{Kind: kind, Body: body}); err != nil {
 		b.drop(kind, err)
 	}
 }
@@ -259,11 +261,12 @@ func (b *Bus) drop(kind string, err error) {
 
 // Run sends and receives until ctx is done.
 func (b *Bus) Run(ctx context.Context) {
-	var work sync.WaitGroup
-	defer work.Wait()
+	var listeners sync.WaitGroup
+	defer listeners.Wait()
+	channels := []string{b.node, b.broadcasts.receiver}
 	for _, t := range b.transports {
-		work.Go(func() {
-			t.Listen(ctx, []string{b.node, b.broadcasts.receiver}, func(text []byte) { b.receive(ctx, text) })
+		listeners.Go(func() {
+			t.Listen(ctx, channels, func(message []byte) { b.receive(ctx, message) })
 		})
 	}
 
@@ -281,11 +284,11 @@ func (b *Bus) Run(ctx context.Context) {
 
 // publish seals a message and sends it through the first transport that accepts it.
 func (b *Bus) publish(ctx context.Context, m queuedMessage) (err error) {
-	by := b.sealer
+	sealing := b.sealer
 	if m.node == b.broadcasts.receiver {
-		by = b.broadcasts
+		sealing = b.broadcasts
 	}
-	m.text = by.seal(m.node, m.text, time.Now())
+	m.text = sealing.seal(m.node, m.text, time.Now())
 	for _, t := range b.transports {
 		if err = b.publishBy(ctx, t, m); err == nil {
 			b.sent.Add(1)

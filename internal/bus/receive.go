@@ -12,18 +12,19 @@ import (
 func (b *Bus) receive(ctx context.Context, sealed []byte) {
 	b.receiving.Lock() // transports call receive concurrently
 	defer b.receiving.Unlock()
-	by := b.sealer
-	if len(sealed) > 0 && sealed[0] == toAll {
-		by = b.broadcasts
+	isBroadcast := len(sealed) > 0 && sealed[0] == toAll
+	opening := b.sealer
+	if isBroadcast {
+		opening = b.broadcasts
 	}
 
-	from, text, err := by.open(sealed, time.Now())
+	from, text, err := opening.open(sealed, time.Now())
 	if err != nil {
 		b.refuse(err)
 		return
 	}
-	if from == b.node && by == b.broadcasts {
-		return
+	if isBroadcast && from == b.node {
+		return // this node has sent it
 	}
 
 	e := envelope{From: from}
