@@ -69,7 +69,7 @@ func (f schemaFile) Read(b []byte) (int, error) { return f.ddl.Read(b) }
 
 // HasTable reports whether a table exists. Unlike CREATE TABLE IF NOT EXISTS, it works without the
 // right to create tables.
-func (d Dialect) HasTable(ctx context.Context, db *sql.DB, name string) (there bool, err error) {
+func (d Dialect) HasTable(ctx context.Context, db *sql.DB, name string) (bool, error) {
 	query := `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = $1`
 	if d == Postgres {
 		query = `SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = $1`

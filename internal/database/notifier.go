@@ -89,7 +89,8 @@ func cut(message []byte) ([]string, error) {
 	id := uuid.NewString()
 	parts := make([]string, count)
 	for i := range parts {
-		parts[i] = fmt.Sprintf("%s %d %d %s", id, i, count, text[i*maxPart:min(len(text), (i+1)*maxPart)])
+		part := text[i*maxPart : min(len(text), (i+1)*maxPart)]
+		parts[i] = fmt.Sprintf("%s %d %d %s", id, i, count, part)
 	}
 	return parts, nil
 }
@@ -146,13 +147,13 @@ func (n *Notifier) listen(ctx context.Context, channels []string, receive func(m
 		}
 	}
 
-	var all assembly
+	var parts assembly
 	for {
 		part, err := c.WaitForNotification(ctx)
 		if err != nil {
 			return err
 		}
-		if message := all.add(part.Payload); message != nil {
+		if message := parts.add(part.Payload); message != nil {
 			receive(message)
 		}
 	}
@@ -172,20 +173,23 @@ func (a *assembly) add(payload string) []byte {
 	if len(fields) != 4 {
 		return nil
 	}
-	i, err1 := strconv.Atoi(fields[1])
-	count, err2 := strconv.Atoi(fields[2])
-	if err1 != nil || err2 != nil || count > maxParts {
+	id, text := fields[0], fields[3]
+	index, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return nil
+	}
+	count, err := strconv.Atoi(fields[2])
+	if err != nil || count > maxParts {
 		return nil
 	}
 
-	if i == 0 {
-		a.id, a.parts = fields[0], nil
+	if index == 0 {
+		a.id, a.parts = id, nil
 	}
-	if fields[0] != a.id || i != len(a.parts) {
+	if id != a.id || index != len(a.parts) {
 		return nil
 	}
-
-	a.parts = append(a.parts, fields[3])
+	a.parts = append(a.parts, text)
 	if len(a.parts) < count {
 		return nil
 	}

@@ -26,15 +26,16 @@ func (s *Snapshot) Tables(ctx context.Context) ([]Table, error) {
 }
 
 // Has reports whether a table exists, even if it does not belong to the schema.
-func (s *Snapshot) Has(ctx context.Context, table string) (there bool, err error) {
-	err = each(ctx, s.Tx, s.catalog.columns, 3, func(row []string) error {
-		there = there || row[0] == table
+func (s *Snapshot) Has(ctx context.Context, table string) (bool, error) {
+	exists := false
+	err := each(ctx, s.Tx, s.catalog.columns, 3, func(row []string) error {
+		exists = exists || row[0] == table
 		return nil
 	})
 	if err != nil {
 		return false, fmt.Errorf("looking for table %s: %w", table, err)
 	}
-	return there, nil
+	return exists, nil
 }
 
 // A Table describes a table in a form that is the same for SQLite and PostgreSQL.

@@ -1,6 +1,7 @@
 package spent
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,8 +53,8 @@ func TestDiskFails(t *testing.T) {
 	last.file = broken
 	for range 3 {
 		w.now = w.now.Add(partFor)
-		err = l.Add(Use{"b", w.now, w.now.Add(time.Minute)})
-		if p := problem.First(err); p == nil || p.Kind != problem.Unavailable {
+		err := l.Add(Use{"b", w.now, w.now.Add(time.Minute)})
+		if !errors.Is(err, problem.Unavailable) {
 			t.Errorf("Add while the disk fails = %v, want Unavailable", err)
 		}
 	}
@@ -135,14 +136,14 @@ func TestFull(t *testing.T) {
 	if err != nil {
 		t.Skipf("there is no full disk: %v", err)
 	}
-	p := l.parts[0]
-	good := p.file
-	p.file = full
+	part := l.parts[0]
+	good := part.file
+	part.file = full
 	err = l.Add(Use{"lost", w.now, w.now.Add(time.Minute)})
-	if p := problem.First(err); p == nil || p.Kind != problem.Unavailable {
+	if !errors.Is(err, problem.Unavailable) {
 		t.Errorf("Add to a full disk = %v, want Unavailable", err)
 	}
-	p.file = good
+	part.file = good
 	w.refuse(l, "lost")
 	w.use(l, "after", time.Minute)
 	again := w.open()

@@ -1,6 +1,7 @@
 package spent
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -183,7 +184,7 @@ func TestMaximum(t *testing.T) {
 	w.use(l, "a", time.Minute)
 	l.count = maxUses
 	err := l.Add(Use{"b", w.now, w.now.Add(time.Minute)})
-	if p := problem.First(err); p == nil || p.Kind != problem.Unavailable {
+	if !errors.Is(err, problem.Unavailable) {
 		w.Errorf("Add to a full log = %v, want Unavailable", err)
 	}
 	w.refuse(l, "a")

@@ -70,7 +70,7 @@ func (s *Store) answered(ctx context.Context, era uint64, err error) bool {
 		return true
 	}
 
-	if left := ctx.Err(); left != nil && errors.Is(err, left) {
+	if done := ctx.Err(); done != nil && errors.Is(err, done) {
 		return true // the caller's context is done, so the primary is not to blame
 	}
 	s.failed(era, err)
@@ -89,7 +89,8 @@ func (s *Store) failed(era uint64, err error) {
 		b.failures, b.began = 0, now
 	}
 
-	if b.failures++; b.failures >= tolerated {
+	b.failures++
+	if b.failures >= tolerated {
 		s.open(err)
 	}
 	s.probe()
@@ -119,7 +120,8 @@ func (s *Store) probed(era uint64, err error) {
 	switch {
 	case s.era.Load() != era:
 	case up && err != nil:
-		if b.bad++; b.bad < fewBad {
+		b.bad++
+		if b.bad < fewBad {
 			s.probe()
 			return
 		}
@@ -129,7 +131,8 @@ func (s *Store) probed(era uint64, err error) {
 	case err != nil:
 		b.good = 0
 	default:
-		if b.good++; b.good < b.needed {
+		b.good++
+		if b.good < b.needed {
 			return
 		}
 		b.closed = time.Now()

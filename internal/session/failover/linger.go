@@ -35,12 +35,12 @@ func (s *Store) linger(ttl time.Duration) {
 // raise makes the fallback linger at least until the given time. It reports whether this changed
 // anything.
 func (s *Store) raise(until time.Time) bool {
-	for to := until.UnixMicro(); ; {
-		from := s.until.Load()
-		if from >= to {
+	for later := until.UnixMicro(); ; {
+		current := s.until.Load()
+		if current >= later {
 			return false
 		}
-		if s.until.CompareAndSwap(from, to) {
+		if s.until.CompareAndSwap(current, later) {
 			return true
 		}
 	}

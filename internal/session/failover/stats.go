@@ -34,17 +34,17 @@ type Count struct {
 
 // Stats returns the counts since the Store was created.
 func (s *Store) Stats() []Count {
-	all := make([]Count, 0, backends*results)
-	for b := range s.counts {
-		for r := range s.counts[b] {
-			all = append(all, Count{
-				Backend: backendNames[b],
-				Result:  resultNames[r],
-				N:       s.counts[b][r].Load(),
+	counts := make([]Count, 0, backends*results)
+	for backend := range s.counts {
+		for result := range s.counts[backend] {
+			counts = append(counts, Count{
+				Backend: backendNames[backend],
+				Result:  resultNames[result],
+				N:       s.counts[backend][result].Load(),
 			})
 		}
 	}
-	return all
+	return counts
 }
 
 func resultOf(err error) int {
