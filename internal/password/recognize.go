@@ -50,13 +50,13 @@ type board struct {
 // them again for each walk.
 var boards = sync.OnceValue(func() (all []board) {
 	for _, name := range []string{"qwerty", "dvorak", "keypad", "macKeypad"} {
-		graph, of := adjacency.GraphMap[name], "keypad"
+		similar := "keypad"
 		if name == "qwerty" || name == "dvorak" {
-			of = "qwerty" // as in the library
+			similar = "qwerty" // as in the library
 		}
-		stats := adjacency.GraphMap[of]
+		stats := adjacency.GraphMap[similar]
 		all = append(all, board{
-			Graph:  graph,
+			Graph:  adjacency.GraphMap[name],
 			keys:   float64(len(stats.Graph)),
 			degree: stats.CalculateAvgDegree(),
 		})
@@ -155,18 +155,18 @@ func repeats(password string) (found []match.Match) {
 func sequences(password string) (found []match.Match) {
 	for i := 0; i < len(password); {
 		j := i + 1
-		for _, all := range []string{"abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"} {
-			step := stride(all, password[i:])
+		for _, signs := range []string{"abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"} {
+			step := stride(signs, password[i:])
 			if step != 1 && step != -1 {
 				continue
 			}
 
-			for j < len(password) && stride(all, password[j-1:]) == step {
+			for j < len(password) && stride(signs, password[j-1:]) == step {
 				j++
 			}
 			if j-i > 2 {
-				m := match.Match{Pattern: "sequence", DictionaryName: all[:1], I: i, J: j - 1, Token: password[i:j]}
-				m.Entropy = entropy.SequenceEntropy(m, len(all), step == 1)
+				m := match.Match{Pattern: "sequence", DictionaryName: signs[:1], I: i, J: j - 1, Token: password[i:j]}
+				m.Entropy = entropy.SequenceEntropy(m, len(signs), step == 1)
 				found = append(found, m)
 			}
 		}
@@ -175,14 +175,14 @@ func sequences(password string) (found []match.Match) {
 	return found
 }
 
-// stride returns the distance between the first two characters of text in the sequence all. It
+// stride returns the distance between the first two characters of text in a sequence of signs. It
 // returns 0 if the sequence lacks one of these characters.
-func stride(all, text string) int {
+func stride(signs, text string) int {
 	if len(text) < 2 {
 		return 0
 	}
 
-	a, b := strings.IndexByte(all, text[0]), strings.IndexByte(all, text[1])
+	a, b := strings.IndexByte(signs, text[0]), strings.IndexByte(signs, text[1])
 	if a < 0 || b < 0 {
 		return 0
 	}

@@ -111,11 +111,14 @@ func (b *Browsers) read(ctx context.Context, id string) (kept browserValue, err 
 // restore reads a browser from the rows if its entry is missing or the session store is
 // unavailable. It then adds the entry to the session store.
 func (b *Browsers) restore(ctx context.Context, id string) (kept browserValue, value []byte, err error) {
-	if kept.Values, kept.Seen, err = b.Rows.FindBrowser(ctx, digest(id)); err != nil {
-		return kept, nil, err
+	values, seen, err := b.Rows.FindBrowser(ctx, digest(id))
+	if err != nil {
+		return browserValue{}, nil, err
 	}
-	if value, err = json.Marshal(kept); err != nil {
-		return kept, nil, err
+	kept = browserValue{Seen: seen, Values: values}
+	value, err = json.Marshal(kept)
+	if err != nil {
+		return browserValue{}, nil, err
 	}
 	if left := b.Idle() - b.now().Sub(kept.Seen); left > 0 {
 		// Use Add, not Put: if the id was renewed in the meantime, an entry records this. If Add
@@ -130,9 +133,10 @@ func (b *Browsers) restore(ctx context.Context, id string) (kept browserValue, v
 func (b *Browsers) touch(ctx context.Context, id string, kept browserValue, old []byte) {
 	kept.Seen = b.now()
 	value, err := json.Marshal(kept)
-	if err == nil {
-		err = b.Store.CompareAndSwap(ctx, browserKey(id), old, value, b.Idle())
+	if err != nil {
+		return // cannot happen: an entry consists of a time and texts
 	}
+	err = b.Store.CompareAndSwap(ctx, browserKey(id), old, value, b.Idle())
 	if !errors.Is(err, problem.Conflict) {
 		_ = b.Rows.SeeBrowser(ctx, digest(id))
 	}
