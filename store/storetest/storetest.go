@@ -52,11 +52,11 @@ func Key() *audit.Key {
 func copied(t testing.TB, prepare func() (map[string][]byte, error)) string {
 	t.Helper()
 	files, err := prepare()
+	check(t, err)
 	dir := t.TempDir()
 	for name, content := range files {
-		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), content, 0o600))
+		check(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
-	check(t, err)
 	return dir
 }
 
@@ -77,6 +77,7 @@ func Ring(t testing.TB, dir string, rows *store.Store, now func() time.Time) *ke
 	return ring
 }
 
+// openRing opens the key ring in a directory, and makes the audit trail use its master key.
 func openRing(dir string, rows *store.Store, now func() time.Time) (*keys.Ring, error) {
 	master, err := keys.ReadMaster(filepath.Join(dir, "master.key"))
 	if err != nil {
@@ -119,21 +120,27 @@ func prepareFiles(do func(dir string, rows *store.Store) error) (map[string][]by
 	if err != nil {
 		return nil, err
 	}
-	if err = errors.Join(do(dir, rows), rows.Close()); err != nil {
+	if err := errors.Join(do(dir, rows), rows.Close()); err != nil {
 		return nil, err
 	}
 	return readFiles(dir)
 }
 
+// readFiles returns the files in a directory by name.
 func readFiles(dir string) (map[string][]byte, error) {
-	names, err := filepath.Glob(filepath.Join(dir, "*"))
-	files := make(map[string][]byte)
-	for _, name := range names {
-		content, readErr := os.ReadFile(name)
-		files[filepath.Base(name)] = content
-		err = errors.Join(err, readErr)
+	paths, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		return nil, err
 	}
-	return files, err
+	files := make(map[string][]byte)
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		files[filepath.Base(path)] = content
+	}
+	return files, nil
 }
 
 func check(t testing.TB, err error) {
@@ -161,43 +168,43 @@ func AddProject(t testing.TB, rows *store.Store, now time.Time) string {
 // AddSubscriber adds a subscriber with the address /private/name, and returns its id.
 func AddSubscriber(t testing.TB, rows *store.Store, project, name string, now time.Time) string {
 	t.Helper()
-	s := fabric.Subscriber{
+	sub := fabric.Subscriber{
 		ID:        uuid.NewString(),
 		ProjectID: project,
 		Email:     name + "@example.com",
 		Created:   now,
 		Updated:   now,
 	}
-	a := fabric.Address{
+	address := fabric.Address{
 		ID:         uuid.NewString(),
 		ProjectID:  project,
-		ResourceID: s.ID,
+		ResourceID: sub.ID,
 		Type:       "subscriber",
 		Context:    "private",
 		Name:       name,
 		Created:    now,
 	}
-	check(t, rows.CreateSubscriber(t.Context(), s, a))
-	return s.ID
+	check(t, rows.CreateSubscriber(t.Context(), sub, address))
+	return sub.ID
 }
 
 // Bucket opens a new bucket of an S3 server for media until the test ends.
 func Bucket(t testing.TB) *blob.Bucket {
 	t.Helper()
-	s, name := servers.S3(t)
-	endpoint, err := url.Parse(s.Endpoint)
+	server, name := servers.S3(t)
+	endpoint, err := url.Parse(server.Endpoint)
 	check(t, err)
-	b, err := blob.OpenBucket(blob.BucketConfig{
+	bucket, err := blob.OpenBucket(blob.BucketConfig{
 		Endpoint:  *endpoint,
 		Name:      name,
 		Region:    "us-east-1",
-		AccessKey: s.Access,
-		SecretKey: s.Secret,
+		AccessKey: server.Access,
+		SecretKey: server.Secret,
 		Spool:     t.TempDir(),
 	})
 	check(t, err)
-	t.Cleanup(func() { _ = b.Close() })
-	return b
+	t.Cleanup(func() { _ = bucket.Close() })
+	return bucket
 }
 
 // Media opens a directory for media until the test ends. It creates the directory if it does not
