@@ -50,22 +50,32 @@ func (t tx) requireRights(ctx context.Context, by *fabric.Rights, now time.Time)
 	}
 
 	if by.KeyID != "" {
+		revoked := problem.NoCredentials().Because("the API key was revoked in the meantime")
 		k, err := apiKeyTable.scan(t.Row(ctx, `UPDATE api_keys SET name = name WHERE id = $1
 			RETURNING `+apiKeyTable.columns, by.KeyID))
-		if err == nil && !by.HeldBy(k, now) || errors.Is(err, problem.NotFound) {
-			return problem.NoCredentials().Because("the API key was revoked in the meantime")
+		if errors.Is(err, problem.NotFound) {
+			return revoked
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		if !by.HeldBy(k, now) {
+			return revoked
+		}
+		return nil
 	}
 
 	if _, err := t.Exec(ctx, `UPDATE sequences SET value = value WHERE name = 'revocations'`); err != nil {
 		return fmt.Errorf("locking revocations: %w", err)
 	}
 	ended, _, err := t.revocationsSince(ctx, by.Since, now)
-	if err == nil && slices.ContainsFunc(ended, by.EndedBy) {
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(ended, by.EndedBy) {
 		return problem.NoCredentials().Because("the token was revoked in the meantime")
 	}
-	return err
+	return nil
 }
 
 // FindAPIKey finds a key by its id, whether revoked or not.
@@ -196,87 +206,6 @@ func (s *Keys) TouchAPIKey(ctx context.Context, id, hash string, at time.Time) e
 			WHERE id = $1`, id, micros(at), hash)
 		if err != nil {
 			return fmt.Errorf("touching API key: %w", err)
-		}
-		return nil
-	})
-}
-
-var embedKeyTable = table[fabric.EmbedKey]{
-	name:    "embed_keys",
-	thing:   "embed key",
-	columns: `id, project_id, address_id, name, prefix, hash, created, revoked`,
-	fields: func(k *fabric.EmbedKey) []any {
-		return []any{&k.ID, &k.ProjectID, &k.AddressID, &k.Name, &k.Prefix, &k.Hash, &k.Created, &k.Revoked}
-	},
-}
-
-// CreateEmbedKey inserts an embed key.
-func (s *Keys) CreateEmbedKey(ctx context.Context, k fabric.EmbedKey) error {
-	e := audit.Of("embed_key.created", k.ProjectID, "embed_key", k.ID).With("name", k.Name, "address", k.AddressID)
-	return s.once(ctx, e, func(t tx) error { return embedKeyTable.insert(ctx, t, &k, "address") })
-}
-
-// FindEmbedKeyByHash finds an embed key by the hash of its secret, whether revoked or not.
-func (s *Keys) FindEmbedKeyByHash(ctx context.Context, hash string) (fabric.EmbedKey, error) {
-	return embedKeyTable.find(ctx, s.read(), `hash = $1`, hash)
-}
-
-// ListEmbedKeys returns a page of a project's embed keys.
-func (s *Keys) ListEmbedKeys(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.EmbedKey], error) {
-	l := embedKeyTable.listing(q.From)
-	l.where.and(`project_id = $%d`, projectID)
-	return l.page(ctx, s.read(), q)
-}
-
-// RevokeEmbedKey revokes an embed key and the tokens that were created with it.
-func (s *Keys) RevokeEmbedKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error {
-	return s.change(ctx, audit.Of("embed_key.revoked", projectID, "embed_key", r.ID), func(t tx) error {
-		res, err := t.Exec(ctx, `UPDATE embed_keys SET revoked = CASE WHEN revoked = 0 THEN $3 ELSE revoked END
-			WHERE id = $1 AND project_id = $2`, r.ID, projectID, micros(at))
-		if err := requireRow(res, err, "embed key"); err != nil {
-			return err
-		}
-		return t.revoke(ctx, s.ending(r))
-	})
-}
-
-var signingKeyTable = table[fabric.SigningKey]{
-	name:    "signing_keys",
-	thing:   "signing key",
-	columns: `id, project_id, sealed, created, starts`,
-	fields:  func(k *fabric.SigningKey) []any { return []any{&k.ID, &k.ProjectID, &k.Sealed, &k.Created, &k.Starts} },
-}
-
-// CreateSigningKey inserts a signing key. If several callers insert the same key, the unique index
-// lets one of them succeed.
-func (s *Keys) CreateSigningKey(ctx context.Context, k fabric.SigningKey) error {
-	return s.once(ctx, audit.Of("signing_key.created", k.ProjectID, "signing_key", k.ID), func(t tx) error {
-		return t.insertSigningKey(ctx, k)
-	})
-}
-
-func (t tx) insertSigningKey(ctx context.Context, k fabric.SigningKey) error {
-	return signingKeyTable.insertNew(ctx, t, &k, "project",
-		problem.New(problem.Conflict, "conflict", "the project already has this signing key"))
-}
-
-// ListSigningKeys returns a project's signing keys in the order in which they come into use.
-func (s *Keys) ListSigningKeys(ctx context.Context, projectID string) ([]fabric.SigningKey, error) {
-	return signingKeyTable.gather(ctx, s.read(), `WHERE project_id = $1 ORDER BY starts`, projectID)
-}
-
-// RotateSigningKey adds a signing key. It deletes the keys that are older than the current key,
-// which came into use at the time current. If alone is set, it deletes all other keys.
-func (s *Keys) RotateSigningKey(ctx context.Context, k fabric.SigningKey, current time.Time, alone bool) error {
-	e := audit.Of("signing_key.rotated", k.ProjectID, "signing_key", k.ID).With("starts", date(k.Starts))
-	return s.change(ctx, e, func(t tx) error {
-		if err := t.insertSigningKey(ctx, k); err != nil {
-			return err
-		}
-		err := t.Later(ctx, `DELETE FROM signing_keys WHERE project_id = $1 AND id <> $2 AND (starts < $3 OR $4 = 1)`,
-			k.ProjectID, k.ID, micros(current), flag(alone))
-		if err != nil {
-			return fmt.Errorf("deleting old signing keys: %w", err)
 		}
 		return nil
 	})
