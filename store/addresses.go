@@ -43,7 +43,8 @@ func (s *Resources) ListAddresses(
 		return p, nil
 	}
 	l := addressTable.listing(q.From)
-	l.where, l.desc = filtered(projectID, f), f.Descending
+	l.where = filtered(projectID, f)
+	l.desc = f.Descending
 	if pattern := contains(f.DisplayName); pattern != "" {
 		l.checks = []check{{`LOWER(display_name) LIKE $%d ESCAPE '\'`, []any{pattern}}}
 	}
@@ -116,14 +117,16 @@ func (s *Resources) startAtName(ctx context.Context, projectID, id string) ([]an
 	}
 	var name string
 	err := s.read().Row(ctx, `SELECT name FROM addresses WHERE id = $2 AND project_id = $1`, projectID, id).Scan(&name)
-	if err := checkRow(err, "address"); errors.Is(err, problem.NotFound) {
+	err = checkRow(err, "address")
+	if errors.Is(err, problem.NotFound) {
 		return nil, &problem.Error{
 			Kind:    problem.Invalid,
 			Code:    "page_token_is_invalid",
 			Param:   "page_token",
 			Message: "page_token is invalid",
 		}
-	} else if err != nil {
+	}
+	if err != nil {
 		return nil, err
 	}
 	return []any{name, id}, nil
@@ -160,23 +163,24 @@ var withAddresses = `SELECT ` + qualified("s", subscriberTable.columns) + `,
 // SubscriberWithAddresses finds a subscriber together with its addresses, in one query.
 func (s *Resources) SubscriberWithAddresses(
 	ctx context.Context, projectID, id string,
-) (sub fabric.Subscriber, all []fabric.Address, err error) {
+) (sub fabric.Subscriber, addresses []fabric.Address, err error) {
 	scan := func(row scanner) (a fabric.Address, err error) {
-		a.ProjectID, a.ResourceID = projectID, id
+		a.ProjectID = projectID
+		a.ResourceID = id
 		sub, err = subscriberTable.scanWith(row, &a.ID, &a.Type, &a.Context, &a.Name, &a.DisplayName,
 			scanTarget(&a.Channels), scanTarget(&a.Created))
 		return a, err
 	}
 
-	all, err = gather(ctx, s.read(), "reading subscriber", scan, withAddresses, projectID, id)
+	addresses, err = gather(ctx, s.read(), "reading subscriber", scan, withAddresses, projectID, id)
 	if err != nil {
 		return sub, nil, err
 	}
-	if len(all) == 0 {
+	if len(addresses) == 0 {
 		return sub, nil, problem.NoSuch("subscriber")
 	}
-	if all[0].ID == "" { // the subscriber has no address
-		all = nil
+	if addresses[0].ID == "" { // the subscriber has no address
+		addresses = nil
 	}
-	return sub, all, nil
+	return sub, addresses, nil
 }

@@ -23,8 +23,11 @@ import (
 func (s *Audit) SealAudit(ctx context.Context) error {
 	key := s.auditKey.Load()
 	heads, err := s.AuditHeads(ctx)
-	if err != nil || key == nil || !unsealed(key, heads) {
+	if err != nil {
 		return err
+	}
+	if key == nil || !unsealed(key, heads) {
+		return nil
 	}
 
 	err = s.change(ctx, audit.None("codes of empty lanes"), func(t tx) error {
@@ -33,15 +36,21 @@ func (s *Audit) SealAudit(ctx context.Context) error {
 		}
 
 		heads, err := t.auditHeads(ctx) // read again, since they are locked now
-		if err != nil || !unsealed(key, heads) {
+		if err != nil {
 			return err
+		}
+		if !unsealed(key, heads) {
+			return nil
 		}
 		if slices.ContainsFunc(heads, func(h audit.Head) bool { return !h.Bare() }) {
 			return t.ring().sealEarlier(ctx, key, heads)
 		}
 		ring, err := t.ring().ringBindings(ctx)
-		if err != nil || len(ring) > 0 {
+		if err != nil {
 			return err
+		}
+		if len(ring) > 0 {
+			return nil
 		}
 		return t.ring().begin(ctx, key, heads)
 	})
@@ -89,7 +98,10 @@ func (t ringTx) begin(ctx context.Context, key *audit.Key, heads []audit.Head) e
 type ringBinding struct{ kid, bound string }
 
 func (t ringTx) ringBindings(ctx context.Context) ([]ringBinding, error) {
-	scan := func(row scanner) (k ringBinding, err error) { return k, row.Scan(&k.kid, &k.bound) }
+	scan := func(row scanner) (k ringBinding, err error) {
+		err = row.Scan(&k.kid, &k.bound)
+		return k, err
+	}
 	return gather(ctx, t.tx, "reading what the ring is bound to", scan, `SELECT kid, bound FROM ring ORDER BY kid`)
 }
 
@@ -114,8 +126,11 @@ func (c *core) binder(ctx context.Context, t tx) (bind func(kid string) string, 
 	}
 
 	ring, err := t.ring().ringBindings(ctx)
-	if err != nil || unbound(key, ring, beginning) != "" {
-		return nothing, err
+	if err != nil {
+		return nil, err
+	}
+	if unbound(key, ring, beginning) != "" {
+		return nothing, nil
 	}
 	return func(kid string) string { return key.Bind(kid, beginning) }, nil
 }

@@ -42,12 +42,15 @@ var spanTable = table[audit.Span]{
 
 // auditSpans returns the parts of all lanes that were written with earlier master keys.
 func (t tx) auditSpans(ctx context.Context) (map[int][]audit.Span, error) {
-	all, err := spanTable.gather(ctx, t, `ORDER BY lane, generation`)
+	spans, err := spanTable.gather(ctx, t, `ORDER BY lane, generation`)
+	if err != nil {
+		return nil, err
+	}
 	byLane := make(map[int][]audit.Span)
-	for _, s := range all {
+	for _, s := range spans {
 		byLane[s.Lane] = append(byLane[s.Lane], s)
 	}
-	return byLane, err
+	return byLane, nil
 }
 
 func (t tx) auditHeads(ctx context.Context) ([]audit.Head, error) {
@@ -72,9 +75,12 @@ type AuditReport struct {
 // VerifyAudit verifies all lanes. It returns an error only if reading them fails.
 func (s *Audit) VerifyAudit(ctx context.Context) (AuditReport, error) {
 	for {
-		r, key, err := s.verifyAudit(ctx)
-		if err != nil || len(r.Broken) == 0 || !s.rekeyed(ctx, key) {
-			return r, err
+		report, key, err := s.verifyAudit(ctx)
+		if err != nil {
+			return report, err
+		}
+		if len(report.Broken) == 0 || !s.rekeyed(ctx, key) {
+			return report, nil
 		}
 	}
 }
@@ -87,6 +93,7 @@ func (s *Audit) rekeyed(ctx context.Context, key *audit.Key) bool {
 	return s.auditKey.Load() != key
 }
 
+// verifyAudit verifies all lanes once. It also returns the key with which it verified them.
 func (s *Audit) verifyAudit(ctx context.Context) (r AuditReport, key *audit.Key, err error) {
 	key = s.auditKey.Load()
 	if key == nil {
@@ -122,10 +129,13 @@ func (s *Audit) verifyAudit(ctx context.Context) (r AuditReport, key *audit.Key,
 	}
 
 	broken, err := s.verifyRing(ctx, key, heads)
+	if err != nil {
+		return r, key, err
+	}
 	if broken != nil {
 		r.Broken = append(r.Broken, broken)
 	}
-	return r, key, err
+	return r, key, nil
 }
 
 // verifyLane verifies a lane. If events are pruned during the verification, it starts again.
@@ -142,8 +152,11 @@ func (s *Audit) verifyLane(
 		}
 
 		now, err := s.auditHead(ctx, head.Lane)
-		if err != nil || now.PrunedSeq <= head.PrunedSeq {
+		if err != nil {
 			return v, broken, err
+		}
+		if now.PrunedSeq <= head.PrunedSeq {
+			return v, broken, nil
 		}
 		head = now
 	}
@@ -152,14 +165,14 @@ func (s *Audit) verifyLane(
 // verifyEvents passes the events of a lane to v. If two events have the same position, v gets both.
 func (s *Audit) verifyEvents(ctx context.Context, v *audit.Verifier, head audit.Head) (broken, err error) {
 	// Begin at the position of the last pruned event, where there should be no event.
-	from, id := head.PrunedSeq, "~"
-	if from == 0 {
-		from = -1 << 62
+	seq, id := head.PrunedSeq, "~"
+	if seq == 0 {
+		seq = -1 << 62
 	}
 
 	for {
 		events, err := gather(ctx, s.read(), "reading audit trail", scanEvent, `SELECT `+auditColumns+` FROM audit
-			WHERE lane = $1 AND (seq, id) > ($2, $3) ORDER BY lane, seq, id LIMIT $4`, head.Lane, from, id, auditBatch)
+			WHERE lane = $1 AND (seq, id) > ($2, $3) ORDER BY lane, seq, id LIMIT $4`, head.Lane, seq, id, auditBatch)
 		if err != nil {
 			return nil, err
 		}
@@ -168,12 +181,15 @@ func (s *Audit) verifyEvents(ctx context.Context, v *audit.Verifier, head audit.
 			if broken := v.Next(e); broken != nil {
 				return broken, nil
 			}
-			from, id = e.Seq, e.ID
+			seq, id = e.Seq, e.ID
 		}
 
 		if len(events) < auditBatch {
 			now, err := s.auditHead(ctx, head.Lane)
-			return v.End(now), err
+			if err != nil {
+				return nil, err
+			}
+			return v.End(now), nil
 		}
 	}
 }

@@ -24,30 +24,32 @@ func (s *Logins) FindBrowser(
 		place       int
 	}
 	scan := func(row scanner) (l login, err error) {
-		return l, row.Scan(&l.project, &l.id, scanTarget(&l.seen), &l.place)
+		err = row.Scan(&l.project, &l.id, scanTarget(&l.seen), &l.place)
+		return l, err
 	}
 
-	all, err := gather(ctx, s.read(), "finding browser", scan, `SELECT project_id, id, seen, place FROM login_sessions
+	logins, err := gather(ctx, s.read(), "finding browser", scan, `SELECT project_id, id, seen, place
+		FROM login_sessions
 		WHERE browser = $1 AND browser <> '' AND ended = 0 AND expires > $2 ORDER BY place, id`,
 		browser, micros(s.now()))
 	if err != nil {
 		return nil, seen, err
 	}
-	if len(all) == 0 {
+	if len(logins) == 0 {
 		return nil, seen, problem.NoSuch("browser")
 	}
 
-	logins := make(map[string]idp.BrowserLogins, len(all))
-	for _, l := range all {
-		if len(logins[l.project]) == 0 && l.place > 0 {
-			logins[l.project] = idp.BrowserLogins{""} // the browser's current login has ended
+	byProject := make(map[string]idp.BrowserLogins)
+	for _, l := range logins {
+		if len(byProject[l.project]) == 0 && l.place > 0 {
+			byProject[l.project] = idp.BrowserLogins{""} // the browser's current login has ended
 		}
-		logins[l.project] = append(logins[l.project], l.id)
+		byProject[l.project] = append(byProject[l.project], l.id)
 		seen = later(seen, l.seen)
 	}
-	held = make(map[string]string, len(logins))
-	for project, l := range logins {
-		held[project] = l.String()
+	held = make(map[string]string, len(byProject))
+	for project, ids := range byProject {
+		held[project] = ids.String()
 	}
 	return held, seen, nil
 }

@@ -52,8 +52,8 @@ func callsWithin(f calls.Filter) (s span) {
 }
 
 // callConditions returns the conditions of a filter for which there is no index.
-func callConditions(f calls.Filter) (all []check) {
-	add := func(condition string, args ...any) { all = append(all, check{condition, args}) }
+func callConditions(f calls.Filter) (checks []check) {
+	add := func(condition string, args ...any) { checks = append(checks, check{condition, args}) }
 	switch f.State {
 	case "":
 	case calls.Completed:
@@ -63,7 +63,7 @@ func callConditions(f calls.Filter) (all []check) {
 	}
 
 	if f.Party != "" {
-		all = append(all, hasPartyWith(f.Party)...)
+		checks = append(checks, hasPartyWith(f.Party)...)
 	}
 	if f.Guest != "" {
 		add(`guest = $%d`, f.Guest)
@@ -86,9 +86,9 @@ func callConditions(f calls.Filter) (all []check) {
 	case calls.Connected:
 		add(`ended <> $%d AND answered <> 0`, int64(0))
 	default:
-		all = append(all, unansweredFor(f.Result))
+		checks = append(checks, unansweredFor(f.Result))
 	}
-	return all
+	return checks
 }
 
 // minDialed is the minimum number of digits after leading zeros. Texts with fewer such digits are

@@ -43,6 +43,7 @@ func (s *Calls) AskMute(ctx context.Context, projectID, id string, muted bool) e
 	})
 }
 
+// ask sets the bits what in the column asked of a running call.
 func (s *Calls) ask(ctx context.Context, e audit.Event, projectID, id string, what int64) error {
 	return s.once(ctx, e, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE calls SET asked = asked | $3
@@ -54,28 +55,32 @@ func (s *Calls) ask(ctx context.Context, e audit.Event, projectID, id string, wh
 // TakeRequests returns the marked calls of a node, and deletes their marks, except for marks of
 // calls that should end. Marks of other kinds that are set in the meantime remain.
 func (s *Calls) TakeRequests(ctx context.Context, node string) ([]calls.Request, error) {
-	all, err := gather(ctx, s.read(), "listing requests for calls", scanRequest,
+	requests, err := gather(ctx, s.read(), "listing requests for calls", scanRequest,
 		`SELECT project_id, call_id, asked FROM calls WHERE node = $1 AND asked <> 0 AND ended = 0`, node)
-	if err != nil || !slices.ContainsFunc(all, func(a calls.Request) bool { return askedOnce(a) != 0 }) {
-		return all, err
+	if err != nil {
+		return nil, err
+	}
+	isOnce := func(r calls.Request) bool { return askedOnce(r) != 0 }
+	if !slices.ContainsFunc(requests, isOnce) {
+		return requests, nil
 	}
 
 	err = s.once(ctx, audit.None("the progress of calls"), func(t tx) error {
-		for _, a := range all {
+		for _, r := range requests {
 			_, err := t.Exec(ctx, `UPDATE calls SET asked = asked & $3 WHERE project_id = $1 AND call_id = $2`,
-				a.ProjectID, a.CallID, ^askedOnce(a))
+				r.ProjectID, r.CallID, ^askedOnce(r))
 			if err != nil {
 				return fmt.Errorf("deleting the requests for a call: %w", err)
 			}
 		}
 		return nil
 	})
-	return all, err
+	return requests, err
 }
 
-// askedOnce returns the bits of the requests in a that are carried out only once.
-func askedOnce(a calls.Request) (bits int64) {
-	for bit, set := range map[int64]bool{askedRecord: a.Record, askedMute: a.Mute, askedUnmute: a.Unmute} {
+// askedOnce returns the bits of the requests in r that are carried out only once.
+func askedOnce(r calls.Request) (bits int64) {
+	for bit, set := range map[int64]bool{askedRecord: r.Record, askedMute: r.Mute, askedUnmute: r.Unmute} {
 		if set {
 			bits |= bit
 		}
@@ -83,10 +88,12 @@ func askedOnce(a calls.Request) (bits int64) {
 	return bits
 }
 
-func scanRequest(row scanner) (a calls.Request, err error) {
+func scanRequest(row scanner) (r calls.Request, err error) {
 	var bits int64
-	err = row.Scan(&a.ProjectID, &a.CallID, &bits)
-	a.HangUp, a.Record = bits&askedHangUp != 0, bits&askedRecord != 0
-	a.Mute, a.Unmute = bits&askedMute != 0, bits&askedUnmute != 0
-	return a, err
+	err = row.Scan(&r.ProjectID, &r.CallID, &bits)
+	r.HangUp = bits&askedHangUp != 0
+	r.Record = bits&askedRecord != 0
+	r.Mute = bits&askedMute != 0
+	r.Unmute = bits&askedUnmute != 0
+	return r, err
 }

@@ -120,7 +120,8 @@ func (s *Callbacks) RedeliverCallback(
 	e := audit.Of("callback.redelivered", projectID, "callback", id)
 	err = s.change(ctx, e, func(t tx) error {
 		q := queue{s.core, callbacksOf}
-		if d, err = callbackTable.scan(q.requeue(ctx, t, projectID, id, now, callbackTable.columns)); err != nil {
+		row := q.requeue(ctx, t, projectID, id, now, callbackTable.columns)
+		if d, err = callbackTable.scan(row); err != nil {
 			return err
 		}
 		return s.wakeReceiver(ctx, t, projectID, d.URL, now)

@@ -167,10 +167,13 @@ func (s *Calls) SaveControls(ctx context.Context, r calls.Record) error {
 // over the call, and nil if the call has ended.
 func unsavedCall(ctx context.Context, t tx, r calls.Record) error {
 	was, err := callTable.find(ctx, t, `id = $1`, r.Key)
-	if err == nil && was.Node != r.Node {
+	if err != nil {
+		return err
+	}
+	if was.Node != r.Node {
 		return calls.ErrTaken
 	}
-	return err
+	return nil
 }
 
 // FindLeg returns the answered call in a project that has the given leg, unless the call has ended.

@@ -51,6 +51,7 @@ type array []string
 
 func (a *array) Scan(src any) error { return asJSON{v: (*[]string)(a)}.Scan(src) }
 
+// value never returns null, which a nil slice would become.
 func (a *array) value() (any, error) { return jsonText(append([]string{}, *a...)) }
 
 // CreateClient inserts a client.
@@ -171,8 +172,11 @@ func (s *Clients) EndOldSecret(ctx context.Context, id, hash string, now time.Ti
 		if errors.Is(err, sql.ErrNoRows) {
 			return problem.New(problem.Conflict, "no_old_secret", "the client has no old secret that is still valid")
 		}
+		if err := checkRow(err, "client"); err != nil {
+			return err
+		}
 		t.event.Add("name", name)
-		return checkRow(err, "client")
+		return nil
 	})
 }
 
@@ -189,7 +193,7 @@ func (s *Clients) TouchOldSecret(ctx context.Context, id, hash string, at time.T
 }
 
 // SetClientLogos sets logos of a client.
-func (s *Clients) SetClientLogos(ctx context.Context, id string, all brand.Logos, at time.Time) error {
+func (s *Clients) SetClientLogos(ctx context.Context, id string, logos brand.Logos, at time.Time) error {
 	return s.change(ctx, audit.Of("client.updated", "", "client", id), func(t tx) error {
 		var name string
 		err := t.Row(ctx, `UPDATE clients SET updated = $2 WHERE id = $1 RETURNING project_id, name`,
@@ -198,10 +202,10 @@ func (s *Clients) SetClientLogos(ctx context.Context, id string, all brand.Logos
 			return err
 		}
 		t.event.Add("name", name)
-		for theme, l := range all {
-			t.event.Add(theme.Param(), cmp.Or(l.Name, "none"))
+		for theme, logo := range logos {
+			t.event.Add(theme.Param(), cmp.Or(logo.Name, "none"))
 		}
-		return t.setLogos(ctx, t.event.ProjectID, &id, all)
+		return t.setLogos(ctx, t.event.ProjectID, &id, logos)
 	})
 }
 

@@ -184,10 +184,13 @@ func countChanged(res sql.Result, err error, thing string) (int64, error) {
 // requireRow returns problem.NotFound if a statement changed no row.
 func requireRow(res sql.Result, err error, thing string) error {
 	n, err := countChanged(res, err, thing)
-	if err == nil && n == 0 {
+	if err != nil {
+		return err
+	}
+	if n == 0 {
 		return problem.NoSuch(thing)
 	}
-	return err
+	return nil
 }
 
 // conflictIfMissing returns conflict if err is problem.NotFound, and err otherwise.

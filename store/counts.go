@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -88,8 +89,8 @@ func dayOf(at time.Time) int64 { return at.Unix() / secondsPerDay }
 
 // monthOf returns the number of months from 1970 to a day.
 func monthOf(day int64) int64 {
-	at := time.Unix(day*secondsPerDay, 0).UTC()
-	return int64(at.Year()-1970)*12 + int64(at.Month()) - 1
+	date := time.Unix(day*secondsPerDay, 0).UTC()
+	return int64(date.Year()-1970)*12 + int64(date.Month()) - 1
 }
 
 // CountToken counts a token that was issued in a project.
@@ -103,10 +104,7 @@ func (s *Counts) FlushCounts(ctx context.Context) error {
 	}
 
 	err := s.change(ctx, audit.None("counts for people to look at"), func(t tx) error {
-		sums := make(map[countKey]int64, len(counts))
-		for k, n := range counts {
-			sums[k] = n
-		}
+		sums := maps.Clone(counts)
 		if err := countActive(ctx, t, active, sums); err != nil {
 			return err
 		}
@@ -131,10 +129,7 @@ func (s *Counts) FlushCounts(ctx context.Context) error {
 // countActive counts subscribers who have signed in for the first time on a day or in a month, and
 // adds their numbers to sums.
 func countActive(ctx context.Context, t tx, active map[activeKey]bool, sums map[countKey]int64) error {
-	keys := make([]activeKey, 0, len(active))
-	for k := range active {
-		keys = append(keys, k)
-	}
+	keys := slices.Collect(maps.Keys(active))
 	slices.SortFunc(keys, func(x, y activeKey) int { // a fixed order, so that nodes do not deadlock
 		return strings.Compare(x.subscriber, y.subscriber)
 	})
@@ -171,10 +166,7 @@ func countActive(ctx context.Context, t tx, active map[activeKey]bool, sums map[
 
 // sortedKeys returns the keys in a fixed order, so that nodes do not deadlock.
 func sortedKeys(sums map[countKey]int64) []countKey {
-	keys := make([]countKey, 0, len(sums))
-	for k := range sums {
-		keys = append(keys, k)
-	}
+	keys := slices.Collect(maps.Keys(sums))
 	slices.SortFunc(keys, func(x, y countKey) int {
 		return strings.Compare(fmt.Sprint(x.project, x.day, x.of), fmt.Sprint(y.project, y.day, y.of))
 	})
@@ -186,9 +178,11 @@ func (s *Counts) ListCounts(ctx context.Context, projectID string, from time.Tim
 	scan := func(row scanner) (fabric.DailyCount, error) {
 		var day int64
 		c := fabric.DailyCount{ProjectID: projectID}
-		err := row.Scan(&day, &c.Of, &c.N)
+		if err := row.Scan(&day, &c.Of, &c.N); err != nil {
+			return c, err
+		}
 		c.Day = time.Unix(day*secondsPerDay, 0).UTC()
-		return c, err
+		return c, nil
 	}
 	return gather(ctx, s.read(), "listing daily counts", scan, `SELECT day, what, n FROM daily_counts
 		WHERE project_id = $1 AND day >= $2 ORDER BY day, what`, projectID, dayOf(from))

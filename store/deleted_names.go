@@ -81,10 +81,13 @@ func eraseNames(ctx context.Context, t tx, projectID, id, email string, e *fabri
 	res, err = t.Exec(ctx, `UPDATE deleted_names SET name = '', kind = ''
 		WHERE project_id = $1 AND LOWER(name) = LOWER($2)`, projectID, email)
 	n, err = countChanged(res, err, "names")
+	if err != nil {
+		return err
+	}
 	if n > 0 {
 		e.Anonymised["names"] = n
 	}
-	return err
+	return nil
 }
 
 // FindDeletedName returns the name of a deleted subscriber: its email, name or reference. The name is

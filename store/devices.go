@@ -56,8 +56,11 @@ func (t tx) putDevice(ctx context.Context, d *fabric.Device) error {
 	renamed, err := t.findRow(ctx, "device", `UPDATE devices SET type = $3, name = $4
 			WHERE subscriber_id = $1 AND token_hash = $2 RETURNING id, sealed, created`,
 		[]any{d.SubscriberID, d.TokenHash, d.Type, d.Name}, &d.ID, &d.Sealed, scanTarget(&d.Created))
-	if err != nil || renamed {
+	if err != nil {
 		return err
+	}
+	if renamed {
+		return nil
 	}
 	return deviceTable.insert(ctx, t, d, "subscriber")
 }

@@ -62,29 +62,34 @@ func CheckDowngrade(ctx context.Context, c Config) (d Downgrade, err error) {
 		if d.Lost, err = eventsAfter(ctx, c, last.id); err != nil {
 			return d, err
 		}
-		d.Schema, d.Until = older.Schema, last.at
+		d.Schema = older.Schema
+		d.Until = last.at
 	}
 
-	all := c.migrations
-	if all == nil {
-		all = migrations
+	files := c.migrations
+	if files == nil {
+		files = migrations
 	}
-	d.Breaking, err = breaking(all, d.Schema, d.Current)
+	d.Breaking, err = breaking(files, d.Schema, d.Current)
 	return d, err
 }
 
-type event struct {
+// A trailEvent is an event of the audit trail.
+type trailEvent struct {
 	id string
 	at time.Time
 }
 
 // lastEvent returns the last event of a database's audit trail.
-func lastEvent(ctx context.Context, c Config) (e event, err error) {
+func lastEvent(ctx context.Context, c Config) (e trailEvent, err error) {
 	err = readOnly(ctx, c, func(s *Snapshot) error {
 		var at int64
 		err := s.Row(ctx, `SELECT COALESCE(MAX(id), ''), COALESCE(MAX(at), 0) FROM audit`).Scan(&e.id, &at)
+		if err != nil {
+			return err
+		}
 		e.at = time.UnixMicro(at).UTC()
-		return err
+		return nil
 	})
 	return e, err
 }
@@ -117,8 +122,8 @@ var additive = regexp.MustCompile(`(?is)^(CREATE TABLE|CREATE INDEX|INSERT INTO|
 var uniqueOn = regexp.MustCompile(`(?is)^CREATE UNIQUE INDEX \S+ ON (\S+)`)
 
 // breaking returns the statements between two versions of the schema that are not additive.
-func breaking(all fs.FS, from, to int64) (found []string, err error) {
-	files, err := fs.Glob(all, "migrations/*.sql")
+func breaking(dir fs.FS, from, to int64) (found []string, err error) {
+	files, err := fs.Glob(dir, "migrations/*.sql")
 	if err != nil {
 		return nil, fmt.Errorf("reading migrations: %w", err)
 	}
@@ -131,7 +136,7 @@ func breaking(all fs.FS, from, to int64) (found []string, err error) {
 		if version <= from || version > to {
 			continue
 		}
-		text, err := fs.ReadFile(all, file)
+		text, err := fs.ReadFile(dir, file)
 		if err != nil {
 			return nil, fmt.Errorf("reading migrations: %w", err)
 		}
@@ -155,11 +160,11 @@ func breaking(all fs.FS, from, to int64) (found []string, err error) {
 var comment = regexp.MustCompile(`--[^\n]*`)
 
 // statements returns the statements of a migration on one line each, without comments.
-func statements(text string) (all []string) {
+func statements(text string) (found []string) {
 	for part := range strings.SplitSeq(comment.ReplaceAllString(text, ""), ";") {
-		if s := strings.Join(strings.Fields(part), " "); s != "" {
-			all = append(all, s)
+		if statement := strings.Join(strings.Fields(part), " "); statement != "" {
+			found = append(found, statement)
 		}
 	}
-	return slices.Clip(all)
+	return slices.Clip(found)
 }

@@ -161,8 +161,11 @@ func eraseDeliveries(ctx context.Context, t tx, projectID, id string, e *fabric.
 				WHERE w.id = webhook_deliveries.webhook_id AND w.project_id <> $2)`,
 		id, projectID, string(fabric.SubscriberDeleted))
 	n, err := countChanged(res, err, "webhook deliveries")
+	if err != nil {
+		return err
+	}
 	e.Deleted["webhook_deliveries"] += n
-	return err
+	return nil
 }
 
 // anonymizeDeliveries anonymizes the deliveries about a subscriber that remain. If the subscriber
@@ -207,12 +210,12 @@ type erasedRecording struct {
 func eraseRecordings(
 	ctx context.Context, t tx, projectID, id string, names []string, now time.Time, e *fabric.Erasure,
 ) error {
-	all, err := recordingsToErase(ctx, t, projectID, id, names)
+	found, err := recordingsToErase(ctx, t, projectID, id, names)
 	if err != nil {
 		return err
 	}
 
-	for _, r := range all {
+	for _, r := range found {
 		if r.held {
 			continue
 		}

@@ -78,12 +78,15 @@ func changedSettings(was, now idp.Client) (string, error) {
 		return "", err
 	}
 
-	all := maps.Clone(before)
-	maps.Copy(all, after)
-	maps.DeleteFunc(all, func(name string, _ any) bool { return reflect.DeepEqual(before[name], after[name]) })
-	return strings.Join(slices.Sorted(maps.Keys(all)), " "), nil
+	changed := maps.Clone(before)
+	maps.Copy(changed, after)
+	maps.DeleteFunc(changed, func(name string, _ any) bool {
+		return reflect.DeepEqual(before[name], after[name])
+	})
+	return strings.Join(slices.Sorted(maps.Keys(changed)), " "), nil
 }
 
+// settingsOf returns the settings of a client by name, except its color.
 func settingsOf(c idp.Client) (map[string]any, error) {
 	text, err := jsonText(c.Metadata)
 	if err != nil {
@@ -94,7 +97,8 @@ func settingsOf(c idp.Client) (map[string]any, error) {
 		return nil, fmt.Errorf("reading the settings of a client: %w", err)
 	}
 	delete(settings, "brand_color")
-	settings["access_token"], settings["id_token_alg"] = c.AccessToken, c.IDTokenAlg
+	settings["access_token"] = c.AccessToken
+	settings["id_token_alg"] = c.IDTokenAlg
 	return settings, nil
 }
 
@@ -232,9 +236,9 @@ func linkEvent(action string, l operator.Link) audit.Event {
 
 // rolesText formats roles as role@project, or as the role alone if it applies to the whole
 // installation.
-func rolesText(all []operator.Membership) string {
-	names := make([]string, len(all))
-	for i, m := range all {
+func rolesText(roles []operator.Membership) string {
+	names := make([]string, len(roles))
+	for i, m := range roles {
 		names[i] = string(m.Role)
 		if m.ProjectID != "" {
 			names[i] += "@" + m.ProjectID

@@ -38,13 +38,20 @@ func (t tx) lockOwner(ctx context.Context, o factor.Owner) error {
 // beginFactor locks the owner of a new factor. If first is set and the owner already has a factor,
 // the error is factor.ErrNotFirst.
 func (t tx) beginFactor(ctx context.Context, o factor.Owner, first bool) error {
-	if err := t.lockOwner(ctx, o); err != nil || !first {
+	if err := t.lockOwner(ctx, o); err != nil {
 		return err
 	}
-	if set, err := t.factorsOf(ctx, o); err != nil || !set.Any() {
+	if !first {
+		return nil
+	}
+	set, err := t.factorsOf(ctx, o)
+	if err != nil {
 		return err
 	}
-	return factor.ErrNotFirst
+	if set.Any() {
+		return factor.ErrNotFirst
+	}
+	return nil
 }
 
 // deleteFactors deletes the factors whose owner_id meets the SQL condition in owners.
@@ -264,7 +271,8 @@ func (t tx) insertCodes(ctx context.Context, o factor.Owner, hashes []string, at
 	if len(hashes) == 0 {
 		return nil
 	}
-	args, rows := []any{o.ID, string(o.Kind), micros(at)}, make([]string, len(hashes))
+	args := []any{o.ID, string(o.Kind), micros(at)}
+	rows := make([]string, len(hashes))
 	for i, hash := range hashes {
 		rows[i] = fmt.Sprintf("($1, $2, $%d, $3)", i+4)
 		args = append(args, hash)

@@ -83,8 +83,11 @@ func (f *Filler) do(ctx context.Context, statements ...string) error {
 // checkFilled records that it is in use.
 func checkFilled(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
 	marked, err := dialect.HasTable(ctx, db, fillTable)
-	if err != nil || !marked {
+	if err != nil {
 		return err
+	}
+	if !marked {
+		return nil
 	}
 
 	state, err := fillState(ctx, db)
@@ -110,8 +113,11 @@ var errUnfinished = &database.Unfit{
 // databases that were opened with ReadOnly; [Open] checks all others.
 func (s *Snapshot) CheckWhole(ctx context.Context) error {
 	marked, err := s.Has(ctx, fillTable)
-	if err != nil || !marked {
+	if err != nil {
 		return err
+	}
+	if !marked {
+		return nil
 	}
 	var n int
 	err = s.Row(ctx, `SELECT COUNT(*) FROM `+fillTable+` WHERE state = $1`, unfinished).Scan(&n)

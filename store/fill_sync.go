@@ -113,27 +113,31 @@ func compare(t database.Table, left, right iter.Seq2[Row, error], do func(left, 
 			which = order(l, r)
 		}
 
-		switch {
-		case which < 0:
-			err = do(l, nil)
-		case which > 0:
-			err = do(nil, r)
-		default:
-			err = do(l, r)
+		var left, right Row // the rows with the next key
+		if which <= 0 {
+			left = l
 		}
-		if err == nil && which <= 0 {
-			l, err = pull(nextLeft)
+		if which >= 0 {
+			right = r
 		}
-		if err == nil && which >= 0 {
-			r, err = pull(nextRight)
-		}
-		if err != nil {
+		if err := do(left, right); err != nil {
 			return err
+		}
+		if left != nil {
+			if l, err = pull(nextLeft); err != nil {
+				return err
+			}
+		}
+		if right != nil {
+			if r, err = pull(nextRight); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
+// pull returns the next row, or nil after the last one.
 func pull(next func() (Row, error, bool)) (Row, error) {
 	row, err, ok := next()
 	if !ok {
@@ -144,12 +148,12 @@ func pull(next func() (Row, error, bool)) (Row, error) {
 
 // orderOf returns a function that compares rows by the columns that identify them.
 func orderOf(t database.Table) func(a, b Row) int {
-	var at []int
+	var columns []int
 	for _, name := range identityColumns(t) {
-		at = append(at, slices.Index(t.Names(), name))
+		columns = append(columns, slices.Index(t.Names(), name))
 	}
 	return func(a, b Row) int {
-		for _, i := range at {
+		for _, i := range columns {
 			if c := compareValues(a[i], b[i]); c != 0 {
 				return c
 			}

@@ -56,8 +56,11 @@ func (t mailTx) queueLetters(ctx context.Context, letters ...mail.Letter) error 
 func (s *Letters) TakeLetters(ctx context.Context, now, lease time.Time, most int) ([]mail.Letter, error) {
 	due, err := gather(ctx, s.read(), "finding mails", scanID,
 		`SELECT id FROM mails WHERE state = 'pending' AND due <= $1 ORDER BY due, id LIMIT $2`, micros(now), most)
-	if err != nil || len(due) == 0 {
+	if err != nil {
 		return nil, err
+	}
+	if len(due) == 0 {
+		return nil, nil
 	}
 	w := where{args: []any{micros(now), micros(lease)}}
 	w.in(`id`, due)
@@ -133,7 +136,10 @@ func (s *Letters) RetryDeadLetters(ctx context.Context) (int, error) {
 			return 0, fmt.Errorf("queueing dead letters: %w", err)
 		}
 		count, err := res.RowsAffected()
-		return int(count), err
+		if err != nil {
+			return 0, err
+		}
+		return int(count), nil
 	})
 }
 

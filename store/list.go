@@ -59,7 +59,8 @@ func (l *listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[
 
 	p.Next = idOf(rows.until)
 	if len(p.Items) > q.Size {
-		p.Items, p.Next = p.Items[:q.Size], l.id(p.Items[q.Size])
+		p.Next = l.id(p.Items[q.Size])
+		p.Items = p.Items[:q.Size]
 	}
 	if l.start == nil {
 		return p, nil
@@ -81,11 +82,14 @@ func (s *selection) before(ctx context.Context, t tx, n int) (id string, err err
 	}
 	q := ids.query(n, backward)
 	found, err := gather(ctx, t, s.doing(), scanID, q.sql, q.args...)
+	if err != nil {
+		return "", err
+	}
 	id = idOf(ids.until)
 	if len(found) == n || id == "" && len(found) > 0 {
 		id = found[len(found)-1]
 	}
-	return id, err
+	return id, nil
 }
 
 // maxChecked is the maximum number of rows that are read for one page of a listing with checks. A
@@ -100,30 +104,37 @@ func (s *selection) end(ctx context.Context, t tx, dir direction) ([]any, error)
 		return nil, nil
 	}
 	keys := *s
-	keys.checks, keys.columns = nil, strings.Join(s.key, ", ")
+	keys.checks = nil
+	keys.columns = strings.Join(s.key, ", ")
 	if s.indexed != nil {
 		keys.ways = s.indexed
 	}
 	keys.skip = cmp.Or(s.checked, maxChecked) / max(1, len(s.ways))
 	q := keys.query(1, dir)
 	found, err := gather(ctx, t, s.doing(), s.scanKey, q.sql, q.args...)
-	if err != nil || len(found) == 0 {
+	if err != nil {
 		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, nil
 	}
 	return found[0], nil
 }
 
 // scanKey reads the key of a row.
 func (s *selection) scanKey(row scanner) (key []any, err error) {
-	texts, into := make([]string, len(s.key)), make([]any, len(s.key))
+	texts := make([]string, len(s.key))
+	into := make([]any, len(s.key))
 	for i := range texts {
 		into[i] = &texts[i]
 	}
-	err = row.Scan(into...)
+	if err := row.Scan(into...); err != nil {
+		return nil, err
+	}
 	for _, text := range texts {
 		key = append(key, text)
 	}
-	return key, err
+	return key, nil
 }
 
 // idOf returns the id at the end of a key, or "" if the key is nil.
@@ -162,6 +173,7 @@ func (s *selection) bound(w *where, dir direction) {
 	}
 }
 
+// A query is an SQL query and its arguments.
 type query struct {
 	sql  string
 	args []any
@@ -244,8 +256,11 @@ func gather[T any](
 	var found []T
 	err := each(ctx, t, doing, func(row scanner) error {
 		item, err := scan(row)
+		if err != nil {
+			return err
+		}
 		found = append(found, item)
-		return err
+		return nil
 	}, sql, args)
 	if err != nil {
 		return nil, err
@@ -322,15 +337,15 @@ type check struct {
 
 // containing returns checks that each word of text occurs in an SQL expression, ignoring the case of
 // A to Z. More than maxWords words must occur as a whole.
-func containing(expression, text string) (all []check) {
+func containing(expression, text string) (checks []check) {
 	words := strings.Fields(text)
 	if len(words) > maxWords {
 		words = []string{strings.Join(words, " ")}
 	}
 	for _, word := range words {
-		all = append(all, check{`LOWER(` + expression + `) LIKE $%d ESCAPE '\'`, []any{contains(word)}})
+		checks = append(checks, check{`LOWER(` + expression + `) LIKE $%d ESCAPE '\'`, []any{contains(word)}})
 	}
-	return all
+	return checks
 }
 
 // check adds a check as a condition.

@@ -92,7 +92,8 @@ func (s *Logins) RaiseLogin(ctx context.Context, l idp.Login) error {
 // 200.
 func (s *Logins) LoginClients(ctx context.Context, ids []string) ([]idp.LoginClient, error) {
 	scan := func(row scanner) (u idp.LoginClient, err error) {
-		return u, row.Scan(&u.LoginID, &u.ClientID)
+		err = row.Scan(&u.LoginID, &u.ClientID)
+		return u, err
 	}
 	var w where
 	w.in(`session_id`, ids)
@@ -102,20 +103,20 @@ func (s *Logins) LoginClients(ctx context.Context, ids []string) ([]idp.LoginCli
 
 // EndLogins ends logins and their grants, revokes their tokens and notifies their clients. It skips
 // unknown logins, and logins that have already ended.
-func (s *Logins) EndLogins(ctx context.Context, now time.Time, all ...revocation.Revocation) error {
+func (s *Logins) EndLogins(ctx context.Context, now time.Time, ends ...revocation.Revocation) error {
 	// All changes lock logins in the order of their ids, so that they cannot deadlock.
-	all = slices.SortedFunc(slices.Values(all), func(a, b revocation.Revocation) int {
+	ends = slices.SortedFunc(slices.Values(ends), func(a, b revocation.Revocation) int {
 		return strings.Compare(a.ID, b.ID)
 	})
 	return s.change(ctx, audit.Of("session.ended", "", "session", ""), func(t tx) error {
 		t.event.Drop() // each login has its own event
 		var ended []revocation.Revocation
-		for _, r := range all {
-			ends, err := t.endLogin(ctx, r.ID, now)
+		for _, r := range ends {
+			isEnded, err := t.endLogin(ctx, r.ID, now)
 			if err != nil {
 				return err
 			}
-			if ends {
+			if isEnded {
 				ended = append(ended, r)
 			}
 		}
@@ -135,8 +136,11 @@ func (t tx) endLogin(ctx context.Context, id string, now time.Time) (ends bool, 
 	var project, subscriber string
 	ends, err = t.findRow(ctx, "session", `UPDATE login_sessions SET ended = $2 WHERE id = $1 AND ended = 0
 		RETURNING project_id, subscriber_id`, []any{id, micros(now)}, &project, &subscriber)
-	if err != nil || !ends {
+	if err != nil {
 		return false, err
+	}
+	if !ends {
+		return false, nil
 	}
 	t.addEvent(sessionEnded(ctx, project, subscriber, id))
 	err = t.Later(ctx, `UPDATE grants SET revoked = $2 WHERE session_id = $1 AND revoked = 0`, id, micros(now))
@@ -157,8 +161,11 @@ func (s *Logins) LiveLogins(
 	scan := func(row scanner) (l idp.Login, err error) {
 		var seen time.Time
 		l, err = loginTable.scanWith(row, scanTarget(&seen))
+		if err != nil {
+			return l, err
+		}
 		l.Seen = later(seen, l.AuthTime)
-		return l, err
+		return l, nil
 	}
 	return gather(ctx, s.read(), "finding sessions", scan, `SELECT `+loginTable.columns+`, seen FROM login_sessions
 			WHERE subscriber_id = $2 AND project_id = $1 AND ended = 0
@@ -190,8 +197,12 @@ func (s *Logins) ListLogins(
 	ctx context.Context, projectID, subscriberID string, q page.Query,
 ) (page.Page[fabric.Login], error) {
 	logins := selection{
-		thing: "logins", columns: `id, auth_time, amr, user_agent, address, expires, ended`, from: "login_sessions",
-		key: []string{"id"}, start: startAt(q.From), desc: true,
+		thing:   "logins",
+		columns: `id, auth_time, amr, user_agent, address, expires, ended`,
+		from:    "login_sessions",
+		key:     []string{"id"},
+		start:   startAt(q.From),
+		desc:    true,
 	}
 	l := listing[fabric.Login]{
 		selection: logins,
@@ -204,9 +215,13 @@ func (s *Logins) ListLogins(
 	}
 	l.where.and(`project_id = $%d`, projectID)
 	l.where.and(`subscriber_id = $%d`, subscriberID)
+
 	p, err := l.page(ctx, s.read(), q)
-	if err != nil || len(p.Items) == 0 {
+	if err != nil {
 		return p, err
+	}
+	if len(p.Items) == 0 {
+		return p, nil
 	}
 	return p, s.addGrants(ctx, p.Items)
 }

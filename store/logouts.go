@@ -30,14 +30,18 @@ var logoutQueue = strings.NewReplacer("{receivers}", "logout_receivers", "{on}",
 // receiveLogouts stores the URL at which a client wants to be notified of logouts, or deletes it if
 // the client has none.
 func (t tx) receiveLogouts(ctx context.Context, c idp.Client) error {
+	const doing = "writing receiver of logouts: %w"
 	err := t.Later(ctx, `DELETE FROM logout_receivers WHERE id = $1 AND url <> $2`, c.ID, c.BackchannelLogoutURI)
-	if err == nil && c.BackchannelLogoutURI != "" {
-		err = t.Later(ctx, `INSERT INTO logout_receivers (id, project_id, url) VALUES ($1, $2, $3)
-			ON CONFLICT DO NOTHING`,
-			c.ID, c.ProjectID, c.BackchannelLogoutURI)
-	}
 	if err != nil {
-		return fmt.Errorf("writing receiver of logouts: %w", err)
+		return fmt.Errorf(doing, err)
+	}
+	if c.BackchannelLogoutURI == "" {
+		return nil
+	}
+	err = t.Later(ctx, `INSERT INTO logout_receivers (id, project_id, url) VALUES ($1, $2, $3)
+		ON CONFLICT DO NOTHING`, c.ID, c.ProjectID, c.BackchannelLogoutURI)
+	if err != nil {
+		return fmt.Errorf(doing, err)
 	}
 	return nil
 }

@@ -90,19 +90,25 @@ func (t mailTx) notifyOperators(
 	}
 
 	addFacts(facts, more)
-	to, err := gather(ctx, t.tx, "finding operators", scanID,
+	recipients, err := gather(ctx, t.tx, "finding operators", scanID,
 		`SELECT email FROM operators WHERE `+condition+` ORDER BY id`, id)
 	if err != nil {
 		return err
 	}
 
 	var letters []mail.Letter
-	for _, email := range to {
-		letter, err := uuid.NewV7()
+	for _, email := range recipients {
+		letterID, err := uuid.NewV7()
 		if err != nil {
 			return fmt.Errorf("creating mail id: %w", err)
 		}
-		letters = append(letters, mail.Letter{ID: letter.String(), Kind: kind, To: email, Facts: facts, Created: at})
+		letters = append(letters, mail.Letter{
+			ID:      letterID.String(),
+			Kind:    kind,
+			To:      email,
+			Facts:   facts,
+			Created: at,
+		})
 	}
 	return t.queueLetters(ctx, letters...)
 }
@@ -110,17 +116,21 @@ func (t mailTx) notifyOperators(
 // operatorFacts returns facts about the origin of a change to an operator. If another operator made
 // the change, the facts name that operator.
 func (t mailTx) operatorFacts(ctx context.Context, at time.Time, id string) (map[string]string, error) {
-	from := audit.From(ctx)
-	facts := from.Facts(at)
-	if from.Actor.Kind != audit.Operator {
+	origin := audit.From(ctx)
+	facts := origin.Facts(at)
+	if origin.Actor.Kind != audit.Operator {
 		return facts, nil
 	}
 	delete(facts, "by")
-	facts["agent"], facts["address"] = from.Agent, from.Address
-	if from.Actor.ID == id {
+	facts["agent"] = origin.Agent
+	facts["address"] = origin.Address
+	if origin.Actor.ID == id {
 		return facts, nil
 	}
-	by, err := findOperator(ctx, t.tx, `o.id = $1`, from.Actor.ID)
+	by, err := findOperator(ctx, t.tx, `o.id = $1`, origin.Actor.ID)
+	if err != nil {
+		return nil, err
+	}
 	facts["maker"] = by.Email
-	return facts, err
+	return facts, nil
 }

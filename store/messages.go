@@ -140,8 +140,14 @@ func (t messageTx) insertMessage(ctx context.Context, m chat.Message, offline bo
 
 // addMembers makes the sender and the recipient of a message members of its conversation.
 func (t messageTx) addMembers(ctx context.Context, m chat.Message) error {
-	sender := chat.Member{ConversationID: m.ConversationID, ID: m.From.MemberID, SubscriberID: m.From.SubscriberID,
-		AddressID: m.From.AddressID, Peer: m.To.AddressID, Joined: m.Created}
+	sender := chat.Member{
+		ConversationID: m.ConversationID,
+		ID:             m.From.MemberID,
+		SubscriberID:   m.From.SubscriberID,
+		AddressID:      m.From.AddressID,
+		Peer:           m.To.AddressID,
+		Joined:         m.Created,
+	}
 	if m.Room {
 		if sender.SubscriberID == "" {
 			return nil // the guest's token makes the guest a member
@@ -149,8 +155,14 @@ func (t messageTx) addMembers(ctx context.Context, m chat.Message) error {
 		return t.joinRoom(ctx, sender)
 	}
 
-	receiver := chat.Member{ConversationID: m.ConversationID, ID: m.To.MemberID, SubscriberID: m.To.SubscriberID,
-		AddressID: m.To.AddressID, Peer: m.From.AddressID, Joined: m.Created}
+	receiver := chat.Member{
+		ConversationID: m.ConversationID,
+		ID:             m.To.MemberID,
+		SubscriberID:   m.To.SubscriberID,
+		AddressID:      m.To.AddressID,
+		Peer:           m.From.AddressID,
+		Joined:         m.Created,
+	}
 	for _, member := range []chat.Member{sender, receiver} {
 		if _, err := t.addMember(ctx, member); err != nil {
 			return err
@@ -177,8 +189,11 @@ func (t messageTx) addMember(ctx context.Context, m chat.Member) (added bool, er
 // too many rooms, the error is problem.Invalid. The caller must have locked the conversation.
 func (t messageTx) joinRoom(ctx context.Context, m chat.Member) error {
 	added, err := t.addMember(ctx, m)
-	if err != nil || !added {
+	if err != nil {
 		return err
+	}
+	if !added {
+		return nil
 	}
 
 	var members, rooms int
@@ -233,9 +248,15 @@ func (s *Messages) ListConversations(
 			qualified("m", conversationMemberTable.columns) + `, COALESCE(a.display_name, '')`,
 		from: `conversation_members m JOIN conversations c ON c.id = m.conversation_id
 			LEFT JOIN addresses a ON a.id = m.peer`,
-		key: []string{"m.conversation_id"}, start: startAt(q.From), desc: true,
+		key:   []string{"m.conversation_id"},
+		start: startAt(q.From),
+		desc:  true,
 	}
-	l := listing[chat.Entry]{conversations, scanEntry, func(e chat.Entry) string { return e.Conversation.ID }}
+	l := listing[chat.Entry]{
+		selection: conversations,
+		scan:      scanEntry,
+		id:        func(e chat.Entry) string { return e.Conversation.ID },
+	}
 	l.where.and(`m.member_id = $%d`, memberID)
 	l.where.and(`c.project_id = $%d`, projectID)
 	return l.page(ctx, s.read(), q)

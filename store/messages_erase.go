@@ -35,10 +35,13 @@ func eraseMessages(ctx context.Context, t tx, projectID, id string, e *fabric.Er
 	res, err = t.Exec(ctx, `UPDATE messages SET to_member = '' WHERE project_id = $1 AND to_member = $2
 		AND to_member <> ''`, projectID, id)
 	n, err = countChanged(res, err, "messages")
+	if err != nil {
+		return err
+	}
 	if n > 0 {
 		e.Anonymised["messages"] = n
 	}
-	return err
+	return nil
 }
 
 // leaveConversations removes a subscriber that is being deleted from its conversations. The other

@@ -31,8 +31,8 @@ var gooseDialects = map[database.Dialect]goose.Dialect{
 
 // migrate updates the schema to the version target. It returns an error if the schema is newer. An
 // SQLite file is copied before its schema is changed.
-func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect, all fs.FS, target int64) error {
-	dir, err := fs.Sub(all, "migrations")
+func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect, files fs.FS, target int64) error {
+	dir, err := fs.Sub(files, "migrations")
 	if err != nil {
 		return fmt.Errorf("reading migrations: %w", err)
 	}
@@ -72,14 +72,18 @@ func newer(current, known int64) *database.Unfit {
 }
 
 // newestSchema returns the version of the schema after all migrations.
-func newestSchema(all fs.FS) (known int64, err error) {
-	files, err := fs.Glob(all, "migrations/*.sql")
-	for _, file := range files {
-		version, versionErr := goose.NumericComponent(file)
-		err = errors.Join(err, versionErr)
+func newestSchema(files fs.FS) (known int64, err error) {
+	names, err := fs.Glob(files, "migrations/*.sql")
+	if err != nil {
+		return 0, fmt.Errorf("reading migrations: %w", err)
+	}
+	var errs []error
+	for _, name := range names {
+		version, err := goose.NumericComponent(name)
+		errs = append(errs, err)
 		known = max(known, version)
 	}
-	if err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return 0, fmt.Errorf("reading migrations: %w", err)
 	}
 	return known, nil

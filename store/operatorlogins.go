@@ -65,9 +65,8 @@ func (s *Operators) FindOperatorSession(
 	if err != nil {
 		return operator.Session{}, o, err
 	}
-	all := []operator.Operator{o}
-	err = addRoles(ctx, t, all)
-	return l, all[0], err
+	o, err = withRoles(ctx, t, o)
+	return l, o, err
 }
 
 // RaiseOperatorSession records how a login was authenticated, and moves it to the browser
@@ -134,9 +133,12 @@ func (s *Operators) EndOperatorSession(ctx context.Context, operatorID, id, keep
 				WHERE operator_id = $1 AND ended = 0 AND (id = $2 OR $2 = '' AND id <> $3)`,
 			operatorID, id, keep, micros(at))
 		n, err := countChanged(res, err, "an operator's session")
-		if err == nil && n == 0 {
+		if err != nil {
+			return err
+		}
+		if n == 0 {
 			t.event.Drop()
 		}
-		return err
+		return nil
 	})
 }

@@ -77,36 +77,50 @@ func findOperator(ctx context.Context, t tx, condition, arg string) (operator.Op
 	if err != nil {
 		return o, err
 	}
-	all := []operator.Operator{o}
-	err = addRoles(ctx, t, all)
-	return all[0], err
+	return withRoles(ctx, t, o)
+}
+
+// withRoles returns an operator with its roles.
+func withRoles(ctx context.Context, t tx, o operator.Operator) (operator.Operator, error) {
+	operators := []operator.Operator{o}
+	if err := addRoles(ctx, t, operators); err != nil {
+		return o, err
+	}
+	return operators[0], nil
 }
 
 // addRoles fills in the roles of each operator.
-func addRoles(ctx context.Context, t tx, all []operator.Operator) error {
-	if len(all) == 0 {
+func addRoles(ctx context.Context, t tx, operators []operator.Operator) error {
+	if len(operators) == 0 {
 		return nil
 	}
 	type role struct {
 		id string
 		operator.Membership
 	}
-	scan := func(row scanner) (r role, err error) { return r, row.Scan(&r.id, &r.ProjectID, &r.Role) }
+	scan := func(row scanner) (r role, err error) {
+		err = row.Scan(&r.id, &r.ProjectID, &r.Role)
+		return r, err
+	}
 
-	byID := make(map[string]*operator.Operator, len(all))
-	ids := make([]string, len(all))
-	for i := range all {
-		ids[i] = all[i].ID
-		byID[ids[i]] = &all[i]
+	byID := make(map[string]*operator.Operator, len(operators))
+	var ids []string
+	for i := range operators {
+		o := &operators[i]
+		byID[o.ID] = o
+		ids = append(ids, o.ID)
 	}
 	var w where
 	w.in(`operator_id`, ids)
 	roles, err := gather(ctx, t, "listing roles", scan, `SELECT operator_id, COALESCE(project_id, ''), role
 		FROM operator_roles WHERE `+w.String()+` ORDER BY COALESCE(project_id, '')`, w.args...)
+	if err != nil {
+		return err
+	}
 	for _, r := range roles {
 		byID[r.id].Roles = append(byID[r.id].Roles, r.Membership)
 	}
-	return err
+	return nil
 }
 
 // ListOperators returns a page of the operators that match a filter.
@@ -192,8 +206,11 @@ func (s *Operators) UpdateOperator(
 		// If the operator may no longer create invitations, the invitations that it created become
 		// invalid.
 		o, err = findOperator(ctx, t, `o.id = $1`, id)
-		if err != nil || o.Check(operator.KeepOperators, "") == nil {
+		if err != nil {
 			return o, err
+		}
+		if o.Check(operator.KeepOperators, "") == nil {
+			return o, nil
 		}
 		return o, endLinksOf(ctx, t, o.Email, at)
 	})
@@ -212,10 +229,13 @@ func replaceRoles(ctx context.Context, t tx, id string, roles []operator.Members
 func endLinksOf(ctx context.Context, t tx, email string, at time.Time) error {
 	res, err := t.Exec(ctx, `UPDATE operator_links SET used = $2 WHERE made_by = $1 AND used = 0`, email, micros(at))
 	n, err := countChanged(res, err, "an operator's links")
+	if err != nil {
+		return err
+	}
 	if n > 0 {
 		t.event.Add("links_ended", strconv.FormatInt(n, 10))
 	}
-	return err
+	return nil
 }
 
 // endOperator ends the logins of an operator, except the login with the id keep, and makes the

@@ -47,8 +47,8 @@ func projectColumns(format string) string {
 func (s *Projects) CreateProject(ctx context.Context, p fabric.Project) error {
 	p.Logo, p.DarkLogo = "", ""
 	return s.once(ctx, audit.Of("project.created", p.ID, "project", p.ID).With("name", p.Name), func(t tx) error {
-		return projectTable.insertNew(ctx, t, &p, "", problem.Taken("id",
-			"another project has this id, or open client registration"))
+		conflict := problem.Taken("id", "another project has this id, or open client registration")
+		return projectTable.insertNew(ctx, t, &p, "", conflict)
 	})
 }
 
@@ -82,7 +82,8 @@ func (s *Projects) UpdateProject(
 			return p, err
 		}
 
-		if p, err = projectTable.find(ctx, t, `id = $1`, id); err != nil {
+		p, err = projectTable.find(ctx, t, `id = $1`, id)
+		if err != nil {
 			return p, err
 		}
 		t.event.AddChanges(projectFacts(was), projectFacts(p))
@@ -156,13 +157,13 @@ func (s *Projects) FindRegistrar(ctx context.Context) (fabric.Project, error) {
 }
 
 // AnyRegistration reports whether any project allows users to create their own accounts.
-func (s *Projects) AnyRegistration(ctx context.Context) (any bool, err error) {
+func (s *Projects) AnyRegistration(ctx context.Context) (found bool, err error) {
 	err = s.read().Row(ctx, `SELECT EXISTS (SELECT 1 FROM projects WHERE registration = $1)`,
-		string(fabric.RegistrationOpen)).Scan(&any)
+		string(fabric.RegistrationOpen)).Scan(&found)
 	if err != nil {
 		return false, fmt.Errorf("finding registration: %w", err)
 	}
-	return any, nil
+	return found, nil
 }
 
 // FindRecordCalls returns the recording setting of a project, and the settings of its subscribers
@@ -170,7 +171,8 @@ func (s *Projects) AnyRegistration(ctx context.Context) (any bool, err error) {
 func (s *Projects) FindRecordCalls(
 	ctx context.Context, projectID string, ids []string,
 ) (project fabric.RecordCalls, subscribers map[string]fabric.RecordCalls, err error) {
-	query, args := `SELECT id, record_calls FROM projects WHERE id = $1`, []any{projectID}
+	query := `SELECT id, record_calls FROM projects WHERE id = $1`
+	args := []any{projectID}
 	if len(ids) > 0 {
 		query += ` UNION ALL SELECT id, record_calls FROM subscribers
 			WHERE project_id = $1 AND id IN (` + params(len(args), len(ids)) + `)`
@@ -180,12 +182,15 @@ func (s *Projects) FindRecordCalls(
 	}
 
 	subscribers = make(map[string]fabric.RecordCalls)
-	_, err = gather(ctx, s.read(), "finding the recording of calls", func(row scanner) (id string, err error) {
+	err = each(ctx, s.read(), "finding the recording of calls", func(row scanner) error {
+		var id string
 		var set fabric.RecordCalls
-		err = row.Scan(&id, &set)
+		if err := row.Scan(&id, &set); err != nil {
+			return err
+		}
 		subscribers[id] = set
-		return id, err
-	}, query, args...)
+		return nil
+	}, query, args)
 	if err != nil {
 		return "", nil, err
 	}
@@ -199,28 +204,33 @@ func (s *Projects) FindRecordCalls(
 }
 
 // setLogos sets logos of a client or, if clientID is nil, of a project.
-func (t tx) setLogos(ctx context.Context, projectID string, clientID *string, all brand.Logos) error {
-	thing, owner := "clients", "client_id = $1"
+func (t tx) setLogos(ctx context.Context, projectID string, clientID *string, logos brand.Logos) error {
 	id := clientID
+	owners := "clients"
+	ofOwner := "client_id = $1"
 	if clientID == nil {
-		thing, owner, id = "projects", "project_id = $1 AND client_id IS NULL", &projectID
+		id = &projectID
+		owners = "projects"
+		ofOwner = "project_id = $1 AND client_id IS NULL"
 	}
 
-	for theme, l := range all {
-		column := theme.Param() // the table of pictures is named like the column, in the plural
-		if _, err := t.Exec(ctx, `UPDATE `+thing+` SET `+column+` = $2 WHERE id = $1`, id, l.Name); err != nil {
+	for theme, logo := range logos {
+		column := theme.Param()
+		pictures := column + "s" // the table that holds them
+		if _, err := t.Exec(ctx, `UPDATE `+owners+` SET `+column+` = $2 WHERE id = $1`, id, logo.Name); err != nil {
 			return fmt.Errorf("naming logo: %w", err)
 		}
 
-		if _, err := t.Exec(ctx, `DELETE FROM `+column+`s WHERE `+owner, id); err != nil {
+		if _, err := t.Exec(ctx, `DELETE FROM `+pictures+` WHERE `+ofOwner, id); err != nil {
 			return fmt.Errorf("removing logo: %w", err)
 		}
-		if l.Name == "" {
+		if logo.Name == "" {
 			continue
 		}
 
-		_, err := t.Exec(ctx, `INSERT INTO `+column+`s (project_id, client_id, name, body)
-			VALUES ($1, $2, $3, $4)`, projectID, clientID, l.Name, base64.StdEncoding.EncodeToString(l.PNG))
+		_, err := t.Exec(ctx, `INSERT INTO `+pictures+` (project_id, client_id, name, body)
+			VALUES ($1, $2, $3, $4)`,
+			projectID, clientID, logo.Name, base64.StdEncoding.EncodeToString(logo.PNG))
 		if err != nil {
 			return fmt.Errorf("inserting logo: %w", err)
 		}

@@ -73,8 +73,10 @@ func (q queue) DueJobs(ctx context.Context, receiverID string, now time.Time, mo
 // Settle writes the result of an attempt. If the delivery was queued again during the attempt, it
 // remains pending.
 func (q queue) Settle(ctx context.Context, r deliver.Result) error {
-	args := []any{r.ReceiverID, r.JobID, string(r.State), r.Attempts, r.Status, r.Error, micros(r.Due),
-		micros(r.Ended), micros(r.Queued)}
+	args := []any{
+		r.ReceiverID, r.JobID, string(r.State), r.Attempts, r.Status, r.Error,
+		micros(r.Due), micros(r.Ended), micros(r.Queued),
+	}
 	answer := ""
 	if q.keepsAnswers() {
 		answer = `, took = $10, response = $11, refused = $12`
@@ -193,16 +195,20 @@ func (q queue) forget(ctx context.Context, delivered, dead time.Time) error {
 
 	// Deleting a receiver does not delete its deliveries, because there may be many.
 	deleted, err := gather(ctx, q.read(), "listing deleted receivers", scanID, q.names.Replace(deletedReceivers))
+	if err != nil {
+		return fmt.Errorf("deleting deliveries without a receiver: %w", err)
+	}
 	var errs []error
 	for _, id := range deleted {
 		errs = append(errs, q.forgetWhere(ctx, `{receiver} = $1`, id))
 	}
-	if err = errors.Join(append(errs, err)...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("deleting deliveries without a receiver: %w", err)
 	}
 	return nil
 }
 
+// forgetWhere deletes the deliveries that meet a condition.
 func (q queue) forgetWhere(ctx context.Context, condition string, args ...any) error {
 	return q.once(ctx, audit.None("deliveries that have ended"), func(t tx) error {
 		_, err := t.Exec(ctx, q.names.Replace(`DELETE FROM {deliveries} WHERE `+condition), args...)

@@ -81,12 +81,13 @@ func (s *Operators) RenameRecordingFilter(ctx context.Context, operatorID, proje
 // eraseFilters deletes the saved searches of a project that contain a subscriber's id or one of its
 // names. The name of the filter counts, too.
 func eraseFilters(ctx context.Context, t tx, projectID, id string, names []string, e *fabric.Erasure) error {
-	all, err := recordingFilterTable.gather(ctx, t, `WHERE project_id = $1`, projectID)
+	saved, err := recordingFilterTable.gather(ctx, t, `WHERE project_id = $1`, projectID)
 	if err != nil {
 		return err
 	}
-	for _, f := range all {
-		if !searchesFor(f, append(names[:len(names):len(names)], id)) {
+	identifiers := append(slices.Clone(names), id)
+	for _, f := range saved {
+		if !searchesFor(f, identifiers) {
 			continue
 		}
 		if err := t.Later(ctx, `DELETE FROM recording_filters WHERE id = $1`, f.ID); err != nil {
@@ -123,19 +124,21 @@ func hasWord(text, name string) bool {
 	inWord := func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_'
 	}
-	for at := 0; name != ""; at++ {
-		next := strings.Index(text[at:], name)
+	if name == "" {
+		return false
+	}
+	for start := 0; ; start++ {
+		next := strings.Index(text[start:], name)
 		if next < 0 {
-			break
+			return false
 		}
-		at += next
-		before, _ := utf8.DecodeLastRuneInString(text[:at])
-		after, _ := utf8.DecodeRuneInString(text[at+len(name):])
+		start += next
+		before, _ := utf8.DecodeLastRuneInString(text[:start])
+		after, _ := utf8.DecodeRuneInString(text[start+len(name):])
 		if !inWord(before) && !inWord(after) {
 			return true
 		}
 	}
-	return false
 }
 
 // sameNumber reports whether two tails belong to the same number. Either may lack the country code.

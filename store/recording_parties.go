@@ -23,14 +23,20 @@ type party struct {
 // partyOf returns the party that a filter asks for.
 func (s *Recordings) partyOf(ctx context.Context, f recordings.Filter) (party, error) {
 	if f.PartyBegins != "" {
-		found, err := s.addressesBeginning(ctx, f.ProjectID, f.PartyBegins)
-		return party{plain("from_address"), plain("to_address"), found}, err
+		addresses, err := s.addressesBeginning(ctx, f.ProjectID, f.PartyBegins)
+		if err != nil {
+			return party{}, err
+		}
+		return party{plain("from_address"), plain("to_address"), addresses}, nil
 	}
 	tails, err := s.tailsOf(ctx, f)
-	if len(tails) > 0 {
-		return party{"from_tail", "to_tail", tails}, err
+	if err != nil {
+		return party{}, err
 	}
-	return party{"from_address", "to_address", []string{f.Party}}, err
+	if len(tails) > 0 {
+		return party{"from_tail", "to_tail", tails}, nil
+	}
+	return party{"from_address", "to_address", []string{f.Party}}, nil
 }
 
 // separators are the characters that people write between the digits of a number, and the zero that
@@ -137,8 +143,10 @@ func (w *where) parties(who party) (ways, indexed []string) {
 	from, to := who.from, who.to
 	for _, name := range names {
 		// must contain the conditions of the indexes
-		isFrom, isTo := from+` = `+name+` AND `+from+` <> ''`, to+` = `+name+` AND `+to+` <> ''`
-		ways = append(ways, isFrom, isTo+` AND `+from+` NOT IN (`+strings.Join(names, ", ")+`)`)
+		isFrom := from + ` = ` + name + ` AND ` + from + ` <> ''`
+		isTo := to + ` = ` + name + ` AND ` + to + ` <> ''`
+		onlyTo := isTo + ` AND ` + from + ` NOT IN (` + strings.Join(names, ", ") + `)`
+		ways = append(ways, isFrom, onlyTo)
 		indexed = append(indexed, isFrom, isTo)
 	}
 	return ways, indexed

@@ -72,35 +72,46 @@ func (s *Recordings) ListKept(
 		err = row.Scan(&k.ID, &k.Sid, scanTarget(&k.Tags), &k.Bytes, scanTarget(&k.Created), scanTarget(&k.Updated))
 		return k, err
 	}
-	all, err := gather(ctx, s.read(), "listing recordings to keep", scan, `SELECT id, sid, tags, bytes, created, updated
+	kept, err := gather(ctx, s.read(), "listing recordings to keep", scan, `SELECT id, sid, tags, bytes,
+			created, updated
 		FROM recordings WHERE project_id = $1 AND deleted = 0 AND id > $2 AND id < $3 AND waits = 0 AND hold = ''
 		ORDER BY id LIMIT $4`, projectID, after, before, n)
-	if err != nil || len(all) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	return all, s.addSubscribers(ctx, all)
+	if len(kept) == 0 {
+		return nil, nil
+	}
+	return kept, s.addSubscribers(ctx, kept)
 }
 
-// addSubscribers sets the subscribers that own each recording in all.
-func (s *Recordings) addSubscribers(ctx context.Context, all []recordings.Kept) error {
-	index := make(map[string]int, len(all))
+// addSubscribers sets the subscribers that own each recording.
+func (s *Recordings) addSubscribers(ctx context.Context, kept []recordings.Kept) error {
+	byID := make(map[string]*recordings.Kept, len(kept))
 	var w where
-	ids := make([]string, len(all))
-	for i, k := range all {
-		index[k.ID], ids[i] = i, k.ID
+	var ids []string
+	for i := range kept {
+		k := &kept[i]
+		byID[k.ID] = k
+		ids = append(ids, k.ID)
 	}
 	w.in("recording_id", ids)
 
 	type tie struct{ recording, subscriber string }
-	ties, err := gather(ctx, s.read(), "listing owners of recordings", func(row scanner) (t tie, err error) {
+	scan := func(row scanner) (t tie, err error) {
 		err = row.Scan(&t.recording, &t.subscriber)
 		return t, err
-	}, `SELECT recording_id, subscriber_id FROM recording_subscribers WHERE `+w.String(), w.args...)
-	for _, t := range ties {
-		i := index[t.recording]
-		all[i].SubscriberIDs = append(all[i].SubscriberIDs, t.subscriber)
 	}
-	return err
+	ties, err := gather(ctx, s.read(), "listing owners of recordings", scan,
+		`SELECT recording_id, subscriber_id FROM recording_subscribers WHERE `+w.String(), w.args...)
+	if err != nil {
+		return err
+	}
+	for _, t := range ties {
+		k := byID[t.recording]
+		k.SubscriberIDs = append(k.SubscriberIDs, t.subscriber)
+	}
+	return nil
 }
 
 // stubBatch is the maximum number of stubs that SweepRecordings deletes in one transaction. A stub is
@@ -116,8 +127,11 @@ func (s *Recordings) SweepRecordings(ctx context.Context, before time.Time) erro
 			n, err = t.recordings().sweepStubs(ctx, before)
 			return err
 		})
-		if err != nil || n < stubBatch {
+		if err != nil {
 			return err
+		}
+		if n < stubBatch {
+			return nil
 		}
 	}
 }
@@ -132,18 +146,19 @@ func (t recordingTx) sweepStubs(ctx context.Context, before time.Time) (n int, e
 		project string
 		usage   recordings.Usage
 	}
-	all, err := gather(ctx, t.tx, "deleting stubs", func(row scanner) (u stub, err error) {
+	scan := func(row scanner) (u stub, err error) {
 		err = row.Scan(&u.project, scanTarget(&u.usage.Day), &u.usage.Seconds, &u.usage.Bytes, &u.usage.Price)
 		return u, err
-	}, `DELETE FROM recordings WHERE id IN (SELECT id FROM recordings
-			WHERE deleted <> 0 AND deleted < $1 ORDER BY deleted LIMIT $2)
+	}
+	stubs, err := gather(ctx, t.tx, "deleting stubs", scan, `DELETE FROM recordings WHERE id IN (
+			SELECT id FROM recordings WHERE deleted <> 0 AND deleted < $1 ORDER BY deleted LIMIT $2)
 		RETURNING project_id, created, `+secondsSQL+`, bytes, `+priceSQL, micros(before), stubBatch)
 	if err != nil {
 		return 0, err
 	}
 
 	sums := make(map[key][]recordings.Usage)
-	for _, u := range all {
+	for _, u := range stubs {
 		if u.usage.Bytes > 0 {
 			k := key{u.project, dayOf(u.usage.Day)}
 			u.usage.Recordings = 1
@@ -152,9 +167,10 @@ func (t recordingTx) sweepStubs(ctx context.Context, before time.Time) (n int, e
 	}
 
 	// Concurrent sweeps lock the rows in the same order, so that they do not block each other.
-	for _, k := range slices.SortedFunc(maps.Keys(sums), func(a, b key) int {
+	byProjectAndDay := func(a, b key) int {
 		return cmp.Or(strings.Compare(a.project, b.project), cmp.Compare(a.day, b.day))
-	}) {
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(sums), byProjectAndDay) {
 		sum := recordings.SumUsage(sums[k])
 		err := t.Later(ctx, `INSERT INTO recording_usage (project_id, day, recordings, seconds, bytes, price)
 			VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (project_id, day) DO UPDATE SET
@@ -166,7 +182,7 @@ func (t recordingTx) sweepStubs(ctx context.Context, before time.Time) (n int, e
 			return 0, fmt.Errorf("adding up usage: %w", err)
 		}
 	}
-	return len(all), nil
+	return len(stubs), nil
 }
 
 // SQL for the seconds and the price of a recording, as [recordings.Recording] computes them.
@@ -204,8 +220,10 @@ func (s *Recordings) ListUsage(
 	perDay := strconv.FormatInt(secondsPerDay*1_000_000, 10)
 	// PostgreSQL sums up BIGINT as NUMERIC.
 	sum := func(of string) string { return `CAST(SUM(` + of + `) AS BIGINT)` }
-	return gather(ctx, s.read(), "adding up usage", scan, `SELECT day, `+strings.Join([]string{
-		sum("recordings"), sum("seconds"), sum("bytes"), sum("price"), sum("stored")}, ", ")+`
+	columns := strings.Join([]string{
+		sum("recordings"), sum("seconds"), sum("bytes"), sum("price"), sum("stored"),
+	}, ", ")
+	return gather(ctx, s.read(), "adding up usage", scan, `SELECT day, `+columns+`
 		FROM (SELECT created / `+perDay+` AS day, 1 AS recordings, `+secondsSQL+` AS seconds, bytes,
 				`+priceSQL+` AS price, `+storedSQL+` AS stored
 			FROM recordings WHERE project_id = $1 AND id >= $2 AND id < $3 AND bytes > 0

@@ -40,6 +40,7 @@ var errOvertaken = problem.New(problem.Conflict, "conflict", "the recording is b
 // media.
 var errNotWaiting = problem.BadParam("RecordingSid", "no recording with this RecordingSid waits for its media")
 
+// addRecording is like AddRecording, but returns errOvertaken if a concurrent change interferes.
 func (s *Recordings) addRecording(
 	ctx context.Context, r recordings.Recording, a recordings.Arrival,
 ) (kept recordings.Recording, added bool, err error) {
@@ -59,9 +60,12 @@ func (s *Recordings) addRecording(
 		}
 
 		kept, added, err = t.recordings().settleRecording(ctx, r, a)
-		if err != nil || !added {
-			t.event.Drop()
+		if err != nil {
 			return err
+		}
+		if !added {
+			t.event.Drop()
+			return nil
 		}
 
 		if err := t.recordings().indexAdded(ctx, kept, r); err != nil {
@@ -69,8 +73,8 @@ func (s *Recordings) addRecording(
 		}
 
 		t.event.Target.ID = kept.ID
-		t.event.Add("call", kept.CallSid, "conference", kept.ConferenceSid,
-			"status", string(kept.Status), "sid", fabric.HideSid(kept.Sid), "seconds", fmt.Sprint(kept.Seconds()))
+		t.event.Add("call", kept.CallSid, "conference", kept.ConferenceSid, "status", string(kept.Status),
+			"sid", fabric.HideSid(kept.Sid), "seconds", fmt.Sprint(kept.Seconds()))
 		if kept.ID != r.ID && kept.Status == recordings.Completed {
 			if err := t.recordings().queueRecorded(ctx, kept); err != nil {
 				return err
@@ -108,20 +112,27 @@ func (t recordingTx) settleRecording(
 	ctx context.Context, r recordings.Recording, a recordings.Arrival,
 ) (kept recordings.Recording, added bool, err error) {
 	kept, err = t.completeRecording(ctx, r, a)
-	if !errors.Is(err, problem.NotFound) {
-		return kept, err == nil, err
+	if err == nil {
+		return kept, true, nil
 	}
-	missing := errOvertaken
-	if a.Sid != "" {
-		missing = errNotWaiting
-	} else if added, err = t.insertRecording(ctx, r, a.Identity); added || err != nil {
-		return r, added, err
+	if !errors.Is(err, problem.NotFound) {
+		return kept, false, err
+	}
+
+	missing := errNotWaiting
+	if a.Sid == "" {
+		missing = errOvertaken
+		added, err = t.insertRecording(ctx, r, a.Identity)
+		if added || err != nil {
+			return r, added, err
+		}
 	}
 	kept, err = recordingTable.find(ctx, t.tx, `project_id = $1 AND identity = $2 AND deleted = 0`,
 		r.ProjectID, a.Identity)
 	return kept, false, conflictIfMissing(missing, err)
 }
 
+// insertRecording inserts r, unless the project already has a recording with this identity.
 func (t recordingTx) insertRecording(
 	ctx context.Context, r recordings.Recording, identity string,
 ) (added bool, err error) {

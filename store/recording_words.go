@@ -58,13 +58,16 @@ const indexBatch = 200
 // long.
 func (s *Recordings) IndexRecordings(ctx context.Context) error {
 	for {
-		all, err := recordingTable.gather(ctx, s.read(), `WHERE words IS NULL ORDER BY id LIMIT $1`, indexBatch)
-		if err != nil || len(all) == 0 {
+		unindexed, err := recordingTable.gather(ctx, s.read(), `WHERE words IS NULL ORDER BY id LIMIT $1`, indexBatch)
+		if err != nil {
 			return err
+		}
+		if len(unindexed) == 0 {
+			return nil
 		}
 
 		err = s.change(ctx, audit.None("the index of numbers and names"), func(t tx) error {
-			for _, r := range all {
+			for _, r := range unindexed {
 				res, err := t.Exec(ctx, `UPDATE recordings SET from_tail = $2, to_tail = $3, words = $4
 					WHERE id = $1 AND from_address = $5 AND to_address = $6 AND name = $7 AND words IS NULL`,
 					r.ID, recordings.Tail(r.From), recordings.Tail(r.To), wordsOf(r.Metadata), r.From, r.To, r.Name)
@@ -120,7 +123,8 @@ func (s *Recordings) wordsFor(ctx context.Context, f recordings.Filter) (ws word
 			return ws, fmt.Errorf("counting words: %w", err)
 		}
 		if n < least {
-			least, ws.few = n, true
+			least = n
+			ws.few = true
 			ws.begins[0], ws.begins[i] = ws.begins[i], ws.begins[0]
 		}
 	}
@@ -129,15 +133,16 @@ func (s *Recordings) wordsFor(ctx context.Context, f recordings.Filter) (ws word
 		return ws, nil
 	}
 
-	var first, end string
+	var first, final string // of the words with the first beginning
 	const in = `FROM recording_words WHERE project = $1 AND word >= $2 AND word < $3`
 	err = s.read().Row(ctx, // each of these reads one index entry
 		`SELECT COALESCE((SELECT MIN(word) `+in+`), ''), COALESCE((SELECT MAX(word) `+in+`), '')`,
-		f.ProjectID, ws.begins[0], ws.begins[0]+last).Scan(&first, &end)
+		f.ProjectID, ws.begins[0], ws.begins[0]+last).Scan(&first, &final)
 	if err != nil {
 		return ws, fmt.Errorf("finding words: %w", err)
 	}
-	if ws.whole = first == end; ws.whole {
+	ws.whole = first == final
+	if ws.whole {
 		ws.begins[0] = first
 	}
 	return ws, nil

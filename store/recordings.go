@@ -70,11 +70,14 @@ type lines []string
 
 func (l *lines) Scan(src any) error {
 	text, err := textOf(src)
+	if err != nil {
+		return err
+	}
 	*l = nil
 	if text != "" {
 		*l = strings.Split(text, "\n")
 	}
-	return err
+	return nil
 }
 
 func (l *lines) value() (any, error) { return strings.Join(*l, "\n"), nil }
@@ -84,12 +87,18 @@ type measured struct{ r *recordings.Recording }
 
 func (m measured) Scan(src any) error {
 	text, err := textOf(src)
-	if err != nil || text == "" {
+	if err != nil {
 		return err
 	}
+	if text == "" {
+		return nil
+	}
 	found, err := levels.ParseText(text)
+	if err != nil {
+		return err
+	}
 	m.r.Levels = &found
-	return err
+	return nil
 }
 
 func (m measured) value() (any, error) { return levelsOf(*m.r), nil }

@@ -81,7 +81,8 @@ func (s *Ring) sealedRows(ctx context.Context, c SecretColumn, after []string) (
 		for i := range r.key {
 			dest = append(dest, &r.key[i])
 		}
-		return r, row.Scan(append(dest, &r.sealed)...)
+		err = row.Scan(append(dest, &r.sealed)...)
+		return r, err
 	}, query, args...)
 }
 

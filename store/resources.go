@@ -200,8 +200,11 @@ func (s *Resources) DeleteResource(
 		if err := t.Later(ctx, `DELETE FROM addresses WHERE resource_id = $1`, id); err != nil {
 			return fmt.Errorf("deleting addresses: %w", err)
 		}
-		if err := queueEventOf(ctx, t, webhooks, r, tell); err != nil || end.ID == "" {
+		if err := queueEventOf(ctx, t, webhooks, r, tell); err != nil {
 			return err
+		}
+		if end.ID == "" {
+			return nil
 		}
 		return t.revoke(ctx, s.ending(end))
 	})
@@ -220,8 +223,15 @@ func (s *Resources) ListThings(
 	ctx context.Context, projectID string, f fabric.ThingFilter, q page.Query,
 ) (p page.Page[fabric.Thing], err error) {
 	l := listing[string]{
-		selection{thing: "resources", columns: "id", from: things, key: []string{"id"}, start: startAt(q.From)},
-		scanID, func(id string) string { return id },
+		selection: selection{
+			thing:   "resources",
+			columns: "id",
+			from:    things,
+			key:     []string{"id"},
+			start:   startAt(q.From),
+		},
+		scan: scanID,
+		id:   func(id string) string { return id },
 	}
 	l.where.and(`project_id = $%d`, projectID)
 	l.checks = containing(`sought || ' ' || id`, f.Text)
@@ -243,7 +253,7 @@ func (s *Resources) ListThings(
 
 // FindThings returns the resources and subscribers with the given ids, in the order of the ids. It
 // leaves out unknown ids.
-func (s *Resources) FindThings(ctx context.Context, projectID string, ids []string) (all []fabric.Thing, err error) {
+func (s *Resources) FindThings(ctx context.Context, projectID string, ids []string) (found []fabric.Thing, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -267,11 +277,11 @@ func (s *Resources) FindThings(ctx context.Context, projectID string, ids []stri
 		byID[subscribers[i].ID] = fabric.Thing{Subscriber: &subscribers[i]}
 	}
 	for _, id := range ids {
-		if t, ok := byID[id]; ok {
-			all = append(all, t)
+		if thing, ok := byID[id]; ok {
+			found = append(found, thing)
 		}
 	}
-	return all, nil
+	return found, nil
 }
 
 var versionTable = table[fabric.Version]{

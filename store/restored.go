@@ -23,7 +23,7 @@ func (s *Store) EndAll(ctx context.Context, until time.Time) error {
 	now := micros(until)
 	e := audit.Of("installation.restored", "", "installation", "")
 	return s.change(ctx, e, func(t tx) error {
-		for _, end := range []statement{
+		for _, st := range []statement{
 			{`UPDATE login_sessions SET ended = $1 WHERE ended = 0`, []any{now}},
 			{`UPDATE grants SET revoked = $1 WHERE revoked = 0`, []any{now}},
 			{`UPDATE families SET revoked = 1 WHERE revoked = 0`, nil},
@@ -36,12 +36,16 @@ func (s *Store) EndAll(ctx context.Context, until time.Time) error {
 			// The codes of authenticator apps can be used only once.
 			{`UPDATE totps SET step = $1 WHERE step < $1`, []any{until.Unix() / totpSeconds}},
 		} {
-			if err := t.Later(ctx, end.query, end.args...); err != nil {
+			if err := t.Later(ctx, st.query, st.args...); err != nil {
 				return fmt.Errorf("ending logins and tokens: %w", err)
 			}
 		}
+
 		return t.revoke(ctx, revocation.Revocation{
-			Kind: revocation.Installation, Until: until, Expires: until.AddDate(endingYears, 0, 0)})
+			Kind:    revocation.Installation,
+			Until:   until,
+			Expires: until.AddDate(endingYears, 0, 0),
+		})
 	})
 }
 

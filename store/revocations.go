@@ -67,7 +67,8 @@ func (t tx) revocationsSince(
 		seq int64
 	}
 	scan := func(row scanner) (r numbered, err error) {
-		return r, row.Scan(&last, &r.seq, &r.Kind, &r.ID, scanTarget(&r.Until), scanTarget(&r.Expires))
+		err = row.Scan(&last, &r.seq, &r.Kind, &r.ID, scanTarget(&r.Until), scanTarget(&r.Expires))
+		return r, err
 	}
 
 	rows, err := gather(ctx, t, "looking", scan, `SELECT s.value, COALESCE(r.seq, 0), COALESCE(r.kind, ''),

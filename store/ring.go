@@ -80,6 +80,7 @@ func (s *Ring) ChangeRing(ctx context.Context, moves []keys.Move, added []keys.R
 	return err
 }
 
+// countRing increments the version of the ring.
 func (t ringTx) countRing(ctx context.Context) error {
 	if err := t.Later(ctx, `UPDATE sequences SET value = value + 1 WHERE name = 'ring'`); err != nil {
 		return fmt.Errorf("incrementing version of ring: %w", err)
@@ -87,6 +88,7 @@ func (t ringTx) countRing(ctx context.Context) error {
 	return nil
 }
 
+// errRingChanged is the error for a change of a ring that another node has changed.
 var errRingChanged = problem.New(problem.Conflict, "ring_changed",
 	"another node has just changed the key ring; retry")
 

@@ -153,6 +153,7 @@ func (s *Rooms) AskRecordRoom(ctx context.Context, projectID, id string) error {
 	return s.askRoom(ctx, audit.None("the change of the recording is audited"), projectID, id, askedRecord)
 }
 
+// askRoom sets the bits what in the column asked of a running session.
 func (s *Rooms) askRoom(ctx context.Context, e audit.Event, projectID, id string, what int64) error {
 	return s.once(ctx, e, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE room_sessions SET asked = asked | $3
@@ -164,11 +165,16 @@ func (s *Rooms) askRoom(ctx context.Context, e audit.Event, projectID, id string
 // TakeRoomRequests returns the marked sessions of a node. It deletes the marks for changed recordings.
 func (s *Rooms) TakeRoomRequests(ctx context.Context, node string) ([]calls.RoomRequest, error) {
 	const asked = ` node = $1 AND asked <> 0 AND ended = 0`
-	all, err := gather(ctx, s.read(), "listing requests for room sessions", scanRoomRequest,
+	requests, err := gather(ctx, s.read(), "listing requests for room sessions", scanRoomRequest,
 		`SELECT project_id, room_id, id, asked FROM room_sessions WHERE`+asked, node)
-	if err != nil || !slices.ContainsFunc(all, func(a calls.RoomRequest) bool { return a.Record }) {
-		return all, err
+	if err != nil {
+		return nil, err
 	}
+	isRecord := func(r calls.RoomRequest) bool { return r.Record }
+	if !slices.ContainsFunc(requests, isRecord) {
+		return requests, nil
+	}
+
 	err = s.once(ctx, audit.None("the progress of room sessions"), func(t tx) error {
 		_, err := t.Exec(ctx, `UPDATE room_sessions SET asked = asked & $2 WHERE`+asked, node, ^askedRecord)
 		if err != nil {
@@ -176,14 +182,15 @@ func (s *Rooms) TakeRoomRequests(ctx context.Context, node string) ([]calls.Room
 		}
 		return nil
 	})
-	return all, err
+	return requests, err
 }
 
-func scanRoomRequest(row scanner) (a calls.RoomRequest, err error) {
+func scanRoomRequest(row scanner) (r calls.RoomRequest, err error) {
 	var bits int64
-	err = row.Scan(&a.ProjectID, &a.RoomID, &a.Session, &bits)
-	a.End, a.Record = bits&askedHangUp != 0, bits&askedRecord != 0
-	return a, err
+	err = row.Scan(&r.ProjectID, &r.RoomID, &r.Session, &bits)
+	r.End = bits&askedHangUp != 0
+	r.Record = bits&askedRecord != 0
+	return r, err
 }
 
 // PruneRooms deletes the sessions that ended before the given time, in short transactions.

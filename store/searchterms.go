@@ -30,22 +30,60 @@ const (
 
 // searchKeys lists the keys in the order in which they are searched.
 var searchKeys = []searchKey{
-	{"email", []string{"email"}, "", func(s fabric.Subscriber) string { return s.Email },
-		func(text string) []string { return []string{fabric.NormalizeEmail(text)} }},
-	{byFirst, []string{byFirst, "id"}, `first_name <> ''`,
-		func(s fabric.Subscriber) string { return twoNames(s.FirstName, s.LastName) }, spellings},
-	{byLast, []string{byLast, "id"}, `last_name <> ''`,
-		func(s fabric.Subscriber) string { return twoNames(s.LastName, s.FirstName) }, spellings},
-	{byDisplay, []string{byDisplay, "id"}, `display_name <> ''`,
-		func(s fabric.Subscriber) string { return lower(s.DisplayName) }, spellings},
-	{byWord, []string{byWord, "id"}, `display_name <> REPLACE(display_name, ' ', '')`,
-		func(s fabric.Subscriber) string { return lastWord(s.DisplayName) }, spellings},
-	{"reference", []string{"reference"}, "", func(s fabric.Subscriber) string { return s.Reference },
-		func(text string) []string { return distinct(text, strings.ToLower(text), strings.ToUpper(text)) }},
+	{
+		value:     "email",
+		order:     []string{"email"},
+		of:        func(s fabric.Subscriber) string { return s.Email },
+		spellings: normalized,
+	},
+	{
+		value:     byFirst,
+		order:     []string{byFirst, "id"},
+		condition: `first_name <> ''`,
+		of:        func(s fabric.Subscriber) string { return twoNames(s.FirstName, s.LastName) },
+		spellings: spellings,
+	},
+	{
+		value:     byLast,
+		order:     []string{byLast, "id"},
+		condition: `last_name <> ''`,
+		of:        func(s fabric.Subscriber) string { return twoNames(s.LastName, s.FirstName) },
+		spellings: spellings,
+	},
+	{
+		value:     byDisplay,
+		order:     []string{byDisplay, "id"},
+		condition: `display_name <> ''`,
+		of:        func(s fabric.Subscriber) string { return lower(s.DisplayName) },
+		spellings: spellings,
+	},
+	{
+		value:     byWord,
+		order:     []string{byWord, "id"},
+		condition: `display_name <> REPLACE(display_name, ' ', '')`,
+		of:        func(s fabric.Subscriber) string { return lastWord(s.DisplayName) },
+		spellings: spellings,
+	},
+	{
+		value: "reference",
+		order: []string{"reference"},
+		of:    func(s fabric.Subscriber) string { return s.Reference },
+		spellings: func(text string) []string {
+			return distinct(text, strings.ToLower(text), strings.ToUpper(text))
+		},
+	},
 	// The host is searched last, because all subscribers may have the same one.
-	{byHost, []string{byHost, "id"}, `email <> ''`, func(s fabric.Subscriber) string { return mailHost(s.Email) },
-		func(text string) []string { return []string{fabric.NormalizeEmail(text)} }},
+	{
+		value:     byHost,
+		order:     []string{byHost, "id"},
+		condition: `email <> ''`,
+		of:        func(s fabric.Subscriber) string { return mailHost(s.Email) },
+		spellings: normalized,
+	},
 }
+
+// normalized returns a part of an email address as it is stored.
+func normalized(text string) []string { return []string{fabric.NormalizeEmail(text)} }
 
 // twoNames joins two names, or returns "" if the first is missing.
 func twoNames(name, after string) string {
@@ -83,9 +121,10 @@ func spellings(text string) []string {
 	return distinct(lower(text), strings.ToLower(text), lower(title), lower(strings.ToUpper(text)))
 }
 
-func distinct(all ...string) []string {
-	slices.Sort(all)
-	return slices.Compact(all)
+// distinct returns the texts without duplicates.
+func distinct(texts ...string) []string {
+	slices.Sort(texts)
+	return slices.Compact(texts)
 }
 
 // A searchTerm matches subscribers whose key begins with one spelling of a text.
@@ -95,19 +134,20 @@ type searchTerm struct {
 	words bool // the subscriber must also match each word of the search
 }
 
+// matches reports whether the term finds a subscriber.
 func (b searchTerm) matches(s fabric.Subscriber) bool {
 	value := b.of(s)
 	return value != "" && strings.HasPrefix(value, b.text)
 }
 
 // termsOf returns a term for each key and each spelling of a text.
-func termsOf(text string, words bool) (all []searchTerm) {
-	for _, c := range searchKeys {
-		for _, spelling := range c.spellings(text) {
-			all = append(all, searchTerm{searchKey: c, text: spelling, words: words})
+func termsOf(text string, words bool) (terms []searchTerm) {
+	for _, key := range searchKeys {
+		for _, spelling := range key.spellings(text) {
+			terms = append(terms, searchTerm{searchKey: key, text: spelling, words: words})
 		}
 	}
-	return all
+	return terms
 }
 
 // A search finds subscribers who match any of its terms.
@@ -157,6 +197,7 @@ func (f search) isFirst(term int, s fabric.Subscriber) bool {
 	return false
 }
 
+// matchesWords reports whether a subscriber matches each word of the text.
 func (f search) matchesWords(s fabric.Subscriber) bool {
 	for _, word := range f.words {
 		if !slices.ContainsFunc(word, func(b searchTerm) bool { return b.matches(s) }) {

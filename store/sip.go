@@ -168,8 +168,11 @@ func (s *Resources) UpdateSIPCredential(
 		if isUnique(err) {
 			return usernameTaken()
 		}
-		if err := requireUnchanged(res, err, "SIP credentials"); err != nil || end.ID == "" {
+		if err := requireUnchanged(res, err, "SIP credentials"); err != nil {
 			return err
+		}
+		if end.ID == "" {
+			return nil
 		}
 		return t.revoke(ctx, s.ending(end))
 	})

@@ -86,6 +86,7 @@ func ordering(t database.Table) string {
 	return strings.Join(columns, ", ")
 }
 
+// isInteger reports whether a column of a table holds numbers.
 func isInteger(t database.Table, column string) bool {
 	for _, c := range t.Columns {
 		if c.Name == column {
@@ -114,18 +115,8 @@ func (s *Snapshot) rows(ctx context.Context, t database.Table, query string, do 
 			return err
 		}
 		for i, column := range t.Columns {
-			switch row[i].(type) {
-			case nil:
-			case int64:
-				if !column.Integer {
-					return fmt.Errorf("column %s holds a number", column.Name)
-				}
-			case string:
-				if column.Integer {
-					return fmt.Errorf("column %s holds a text", column.Name)
-				}
-			default:
-				return fmt.Errorf("column %s holds a %T", column.Name, row[i])
+			if err := checkType(column, row[i]); err != nil {
+				return err
 			}
 		}
 
@@ -134,6 +125,24 @@ func (s *Snapshot) rows(ctx context.Context, t database.Table, query string, do 
 		}
 	}
 	return found.Err()
+}
+
+// checkType returns an error unless a value has the type of its column, or is NULL.
+func checkType(column database.Column, value any) error {
+	switch value.(type) {
+	case nil:
+	case int64:
+		if !column.Integer {
+			return fmt.Errorf("column %s holds a number", column.Name)
+		}
+	case string:
+		if column.Integer {
+			return fmt.Errorf("column %s holds a text", column.Name)
+		}
+	default:
+		return fmt.Errorf("column %s holds a %T", column.Name, value)
+	}
+	return nil
 }
 
 // MasterKey returns the fingerprint of the newest master key, or "" if it was never replaced.

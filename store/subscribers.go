@@ -151,8 +151,8 @@ func (s *Subscribers) UpdateSubscriber(
 			return fabric.Subscriber{}, err
 		}
 
-		at := later(at, s.now())
-		sub, webhooks, err := t.updateSubscriber(ctx, projectID, id, c, at)
+		changed := later(at, s.now())
+		sub, webhooks, err := t.updateSubscriber(ctx, projectID, id, c, changed)
 		if err != nil {
 			return sub, err
 		}
@@ -173,17 +173,20 @@ func (s *Subscribers) UpdateSubscriber(
 		if err := t.mails().queueLetters(ctx, c.Letters...); err != nil {
 			return sub, err
 		}
-		err = t.queueSubscriberEvent(ctx, webhooks, fabric.SubscriberUpdated, sub, at)
-		if err != nil || r == nil {
+		err = t.queueSubscriberEvent(ctx, webhooks, fabric.SubscriberUpdated, sub, changed)
+		if err != nil {
 			return sub, err
+		}
+		if r == nil {
+			return sub, nil
 		}
 
-		if err := t.endLogins(ctx, id, at); err != nil {
+		if err := t.endLogins(ctx, id, changed); err != nil {
 			return sub, err
 		}
-		end := *r
-		end.Until = later(end.Until, at)
-		return sub, t.revoke(ctx, end)
+		ended := *r
+		ended.Until = later(ended.Until, changed)
+		return sub, t.revoke(ctx, ended)
 	})
 }
 
@@ -309,7 +312,7 @@ func (c *core) deleteSubscriber(
 		return err
 	}
 
-	end := c.ending(r)
+	ended := c.ending(r)
 	if nameless {
 		sub = fabric.Subscriber{ID: sub.ID, ProjectID: sub.ProjectID, Created: sub.Created, Updated: sub.Updated}
 	} else if err := t.keepName(ctx, sub, c.now()); err != nil {
@@ -318,7 +321,7 @@ func (c *core) deleteSubscriber(
 	if err := t.queueSubscriberEvent(ctx, webhooks, fabric.SubscriberDeleted, sub, c.now()); err != nil {
 		return err
 	}
-	return t.revoke(ctx, end)
+	return t.revoke(ctx, ended)
 }
 
 // deleteRowsOf deletes the row of a subscriber, and rows that no foreign key deletes:

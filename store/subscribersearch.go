@@ -89,10 +89,16 @@ func (f finder) startAt(ctx context.Context, from string) (*foundSubscriber, err
 		return nil, nil
 	}
 	sub, err := subscriberTable.find(ctx, f.tx, `id = $2 AND project_id = $1`, f.project, id)
-	if errors.Is(err, problem.NotFound) || err == nil && !f.terms[term].matches(sub) {
+	if errors.Is(err, problem.NotFound) {
 		return nil, nil
 	}
-	return &foundSubscriber{sub, term}, err
+	if err != nil {
+		return nil, err
+	}
+	if !f.terms[term].matches(sub) {
+		return nil, nil
+	}
+	return &foundSubscriber{sub, term}, nil
 }
 
 const (
@@ -107,19 +113,19 @@ func (f finder) walk(
 	ctx context.Context, from *foundSubscriber, n int, dir direction,
 ) (found []foundSubscriber, more *foundSubscriber, err error) {
 	left := maxRead
-	for one, err := range f.rowsOfTerms(ctx, from, n, dir) {
+	for row, err := range f.rowsOfTerms(ctx, from, n, dir) {
 		if err != nil {
 			return nil, nil, err
 		}
 		if left == 0 && dir == forward {
-			return found, &one, nil
+			return found, &row, nil
 		}
 		left--
-		if f.isFirst(one.term, one.Subscriber) {
-			found = append(found, one)
+		if f.isFirst(row.term, row.Subscriber) {
+			found = append(found, row)
 		}
 		if len(found) == n || left == 0 && dir == backward {
-			return found, &one, nil
+			return found, &row, nil
 		}
 	}
 	return found, nil, nil
@@ -140,8 +146,8 @@ func (f finder) rowsOfTerms(
 		}
 
 		for ; term >= 0 && term < len(f.terms); term += step {
-			for one, err := range f.rowsOfTerm(ctx, term, from, n, dir) {
-				if !yield(one, err) || err != nil {
+			for row, err := range f.rowsOfTerm(ctx, term, from, n, dir) {
+				if !yield(row, err) || err != nil {
 					return
 				}
 			}
@@ -193,22 +199,26 @@ func (f finder) read(
 	ctx context.Context, term int, from *foundSubscriber, n int, dir direction,
 ) (rows []fabric.Subscriber, err error) {
 	by := f.terms[term]
-	low, high, above := by.text, by.text+last, ">="
+	low, high := by.text, by.text+last
+	above := ">="
 	unique := len(by.order) == 1
 	if from != nil {
-		at := by.of(from.Subscriber)
+		value := by.of(from.Subscriber)
 		switch {
 		case dir == backward:
-			high = at
+			high = value
 		case unique:
-			low = at
+			low = value
 		default:
-			low, above = at, ">"
+			low, above = value, ">"
 		}
 		if !unique {
-			rows, err = f.rowsWithValue(ctx, by, at, from.ID, n, dir)
-			if err != nil || len(rows) == n {
-				return rows, err
+			rows, err = f.rowsWithValue(ctx, by, value, from.ID, n, dir)
+			if err != nil {
+				return nil, err
+			}
+			if len(rows) == n {
+				return rows, nil
 			}
 		}
 	}
@@ -217,7 +227,10 @@ func (f finder) read(
 	others.and(by.value+` `+above+` $%d`, low)
 	others.and(by.value+` < $%d`, high)
 	more, err := f.rows(ctx, others, by.order, n-len(rows), dir)
-	return slices.Concat(rows, more), err
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(rows, more), nil
 }
 
 // rowsWithValue returns the rows of a term that have the given value, from the given id on or,

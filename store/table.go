@@ -33,7 +33,8 @@ func (tb *table[T]) scan(row scanner) (T, error) { return tb.scanWith(row) }
 
 // scanWith is like scan, for a query that selects additional columns after those of the table.
 func (tb *table[T]) scanWith(row scanner, more ...any) (v T, err error) {
-	return v, scanFields(row, tb.thing, tb.fields(&v), more)
+	err = scanFields(row, tb.thing, tb.fields(&v), more)
+	return v, err
 }
 
 // find reads the only row that meets a condition.
@@ -49,8 +50,15 @@ func (tb *table[T]) gather(ctx context.Context, t tx, end string, args ...any) (
 
 // listing returns the listing of all rows by id. It begins with the row whose id is from.
 func (tb *table[T]) listing(from string) listing[T] {
-	all := selection{thing: tb.name, columns: tb.columns, from: tb.name, key: []string{"id"}, start: startAt(from)}
-	return listing[T]{all, tb.scan, func(v T) string { return *tb.fields(&v)[0].(*string) }}
+	rows := selection{
+		thing:   tb.name,
+		columns: tb.columns,
+		from:    tb.name,
+		key:     []string{"id"},
+		start:   startAt(from),
+	}
+	id := func(v T) string { return *tb.fields(&v)[0].(*string) }
+	return listing[T]{selection: rows, scan: tb.scan, id: id}
 }
 
 // insertion returns the statement that inserts a row, and its arguments.
@@ -199,8 +207,11 @@ type words []string
 
 func (w *words) Scan(src any) error {
 	text, err := textOf(src)
+	if err != nil {
+		return err
+	}
 	*w = strings.Fields(text)
-	return err
+	return nil
 }
 
 // A list is like words, for types based on string. An empty list is read as nil.
@@ -210,20 +221,23 @@ func listOf[E ~string](s *[]E) *list[E] { return (*list[E])(s) }
 
 func (l *list[E]) Scan(src any) error {
 	text, err := textOf(src)
+	if err != nil {
+		return err
+	}
 	*l = nil
 	for _, word := range strings.Fields(text) {
 		*l = append(*l, E(word))
 	}
-	return err
+	return nil
 }
 
 func (l *list[E]) value() (any, error) { return join(*l), nil }
 
 // join joins strings with spaces.
-func join[E ~string](all []E) string {
-	texts := make([]string, len(all))
-	for i, e := range all {
-		texts[i] = string(e)
+func join[E ~string](values []E) string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = string(v)
 	}
 	return strings.Join(texts, " ")
 }
@@ -239,8 +253,11 @@ func (n nullable[S]) Scan(src any) error {
 		return nil
 	}
 	text, err := textOf(src)
+	if err != nil {
+		return err
+	}
 	*n.text = S(text)
-	return err
+	return nil
 }
 
 func (n nullable[S]) value() (any, error) { return null(string(*n.text)), nil }
@@ -253,8 +270,11 @@ type asJSON struct {
 
 func (j asJSON) Scan(src any) error {
 	text, err := textOf(src)
-	if err != nil || j.zero != "" && text == j.zero {
+	if err != nil {
 		return err
+	}
+	if j.zero != "" && text == j.zero {
+		return nil
 	}
 	return json.Unmarshal([]byte(text), j.v)
 }
@@ -270,6 +290,7 @@ func jsonText(v any) (string, error) {
 	return string(raw), nil
 }
 
+// textOf returns a text as the driver of either database returns it.
 func textOf(src any) (string, error) {
 	switch src := src.(type) {
 	case string:
