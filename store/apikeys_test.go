@@ -1,12 +1,13 @@
 package store_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
@@ -14,9 +15,9 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-func apiKey(t *testing.T, rows *store.Store, p fabric.Project, hash string) fabric.APIKey {
+func newAPIKey(t *testing.T, rows *store.Store, p fabric.Project, hash string) fabric.APIKey {
 	t.Helper()
-	k := fabric.APIKey{
+	key := fabric.APIKey{
 		ID:        newID(),
 		ProjectID: p.ID,
 		Name:      "key",
@@ -24,16 +25,17 @@ func apiKey(t *testing.T, rows *store.Store, p fabric.Project, hash string) fabr
 		Scopes:    []fabric.Scope{fabric.Voice},
 		Created:   time.Now().Truncate(time.Microsecond),
 	}
-	if err := rows.CreateAPIKey(context.Background(), k, nil); err != nil {
+	if err := rows.CreateAPIKey(t.Context(), key, nil); err != nil {
 		t.Fatal(err)
 	}
-	return k
+	return key
 }
 
-func news(k fabric.APIKey) revocation.Revocation {
+// changeOf returns the notice that a key has changed.
+func changeOf(key fabric.APIKey) revocation.Revocation {
 	return revocation.Revocation{
 		Kind:    revocation.KeyChange,
-		ID:      k.ID,
+		ID:      key.ID,
 		Until:   time.Now(),
 		Expires: time.Now().Add(time.Hour),
 	}
@@ -41,85 +43,132 @@ func news(k fabric.APIKey) revocation.Revocation {
 
 func TestUpdateAPIKey(t *testing.T) { store.EachDatabase(t, testUpdateAPIKey) }
 
+// testUpdateAPIKey shows that an update changes only the given fields.
 func testUpdateAPIKey(t *testing.T, c store.Config) {
-	ctx := context.Background()
+	ctx := t.Context()
 	rows, p := fabricRows(t, c)
-	k := apiKey(t, rows, p, "hash")
-	name, at, never := "other", time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC(), time.Time{}
-	for i, in := range []fabric.APIKeyInput{{}, {Name: &name},
-		{Scopes: []fabric.Scope{fabric.Fax, fabric.Video}}, {Expires: &at}} {
-		got, err := rows.UpdateAPIKey(ctx, p.ID, k.ID, in, nil, news(k))
-		if err != nil || got.Hash != "hash" || (got.Name == name) != (i > 0) ||
-			(len(got.Scopes) == 2) != (i > 1) || (got.Expires == at) != (i > 2) {
-			t.Errorf("UpdateAPIKey(%+v) = %+v, %v, want only the given fields changed", in, got, err)
+	key := newAPIKey(t, rows, p, "hash")
+	update := func(in fabric.APIKeyInput) fabric.APIKey {
+		t.Helper()
+		updated, err := rows.UpdateAPIKey(ctx, p.ID, key.ID, in, nil, changeOf(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return updated
+	}
+
+	name := "other"
+	expires := time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
+	scopes := []fabric.Scope{fabric.Fax, fabric.Video}
+	want := key
+	for _, tt := range []struct {
+		what string
+		in   fabric.APIKeyInput
+		set  func()
+	}{
+		{what: "nothing", set: func() {}},
+		{what: "the name", in: fabric.APIKeyInput{Name: &name}, set: func() { want.Name = name }},
+		{what: "the scopes", in: fabric.APIKeyInput{Scopes: scopes}, set: func() { want.Scopes = scopes }},
+		{what: "the expiry", in: fabric.APIKeyInput{Expires: &expires}, set: func() { want.Expires = expires }},
+	} {
+		tt.set()
+		if diff := cmp.Diff(want, update(tt.in)); diff != "" {
+			t.Errorf("UpdateAPIKey of %s (-want +got):\n%s", tt.what, diff)
 		}
 	}
 
-	if got, err := rows.UpdateAPIKey(ctx, p.ID, k.ID,
-		fabric.APIKeyInput{Expires: &never}, nil, news(k)); err != nil || !got.Expires.IsZero() {
-		t.Errorf("UpdateAPIKey without an expiry = %+v, %v, want no expiry", got, err)
-	}
-	other := newProject(t, rows)
-	_, err := rows.UpdateAPIKey(ctx, other.ID, k.ID, fabric.APIKeyInput{Name: &name}, nil, news(k))
-	_, err2 := rows.FindAPIKey(ctx, other.ID, k.ID)
-	if !errors.Is(err, problem.Conflict) || !errors.Is(err2, problem.NotFound) {
-		t.Errorf("another project's key: UpdateAPIKey = %v, FindAPIKey = %v, want conflict, not found", err, err2)
+	never := time.Time{}
+	if got := update(fabric.APIKeyInput{Expires: &never}); !got.Expires.IsZero() {
+		t.Errorf("UpdateAPIKey to no expiry = %v, want none", got.Expires)
 	}
 
-	if err := rows.RevokeAPIKey(ctx, p.ID, news(k), time.Now()); err != nil {
+	other := newProject(t, rows)
+	rename := fabric.APIKeyInput{Name: &name}
+	_, err := rows.UpdateAPIKey(ctx, other.ID, key.ID, rename, nil, changeOf(key))
+	if !errors.Is(err, problem.Conflict) {
+		t.Errorf("UpdateAPIKey of another project's key = %v, want a conflict", err)
+	}
+	if _, err := rows.FindAPIKey(ctx, other.ID, key.ID); !errors.Is(err, problem.NotFound) {
+		t.Errorf("FindAPIKey of another project's key = %v, want not found", err)
+	}
+
+	if err := rows.RevokeAPIKey(ctx, p.ID, changeOf(key), time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rows.UpdateAPIKey(ctx, p.ID, k.ID,
-		fabric.APIKeyInput{Name: &name}, nil, news(k)); !errors.Is(err, problem.Conflict) {
+	_, err = rows.UpdateAPIKey(ctx, p.ID, key.ID, rename, nil, changeOf(key))
+	if !errors.Is(err, problem.Conflict) {
 		t.Errorf("UpdateAPIKey of a revoked key = %v, want a conflict", err)
 	}
 }
 
 func TestRotateAPIKey(t *testing.T) { store.EachDatabase(t, testRotateAPIKey) }
 
+// testRotateAPIKey shows that of several rotations one succeeds, and that the old and the new secret
+// find the same key and record when they are used.
 func testRotateAPIKey(t *testing.T, c store.Config) {
-	ctx := context.Background()
+	ctx := t.Context()
 	rows, p := fabricRows(t, c)
-	k := apiKey(t, rows, p, "first")
-	apiKey(t, rows, p, "another")
-	won, errs := race(func(i int) (bool, error) {
-		next := k
-		next.Hash, next.Rotated = fmt.Sprint("next", i), time.Now()
-		next.OldHash, next.OldUntil = k.Hash, time.Now().Add(time.Hour)
-		err := rows.RotateAPIKey(ctx, next, "first", nil, news(k))
-		if errors.Is(err, problem.Conflict) {
-			return false, nil
-		}
-		return err == nil, err
+	key := newAPIKey(t, rows, p, "first")
+	newAPIKey(t, rows, p, "another")
+	won := race(t, problem.Conflict, func(i int) error {
+		next := key
+		next.Hash = fmt.Sprint("next", i)
+		next.Rotated = time.Now()
+		next.OldHash = key.Hash
+		next.OldUntil = time.Now().Add(time.Hour)
+		return rows.RotateAPIKey(ctx, next, "first", nil, changeOf(key))
 	})
-	if won != 1 || len(errs) > 0 {
-		t.Errorf("RotateAPIKey: %d of %d won with errors %v, want 1", won, crowd, errs)
+	if won != 1 {
+		t.Errorf("RotateAPIKey: %d of %d won, want 1", won, crowd)
 	}
 
-	got, err := rows.FindAPIKeyByHash(ctx, "first")
-	if err != nil || got.ID != k.ID || got.OldHash != "first" || got.Hash == "first" ||
-		!slices.Equal(got.Scopes, k.Scopes) {
-		t.Errorf("FindAPIKeyByHash of the old secret = %+v, %v, want the key with both secrets", got, err)
+	rotated, err := rows.FindAPIKeyByHash(ctx, "first")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if same, err := rows.FindAPIKeyByHash(ctx, got.Hash); err != nil || same.ID != k.ID {
-		t.Errorf("FindAPIKeyByHash of the new secret = %+v, %v, want the same key", same, err)
+	if rotated.ID != key.ID {
+		t.Errorf("the old secret finds the key %s, want %s", rotated.ID, key.ID)
 	}
-
+	if rotated.OldHash != "first" {
+		t.Errorf("the hash of the old secret is %q, want first", rotated.OldHash)
+	}
+	if rotated.Hash == "first" {
+		t.Error("the hash of the new secret is that of the old one")
+	}
+	if !slices.Equal(rotated.Scopes, key.Scopes) {
+		t.Errorf("the scopes are %v, want %v", rotated.Scopes, key.Scopes)
+	}
+	same, err := rows.FindAPIKeyByHash(ctx, rotated.Hash)
+	if err != nil || same.ID != key.ID {
+		t.Errorf("the new secret finds the key %q, %v, want %s", same.ID, err, key.ID)
+	}
 	if _, err := rows.FindAPIKeyByHash(ctx, ""); !errors.Is(err, problem.NotFound) {
 		t.Errorf("FindAPIKeyByHash of an unknown secret = %v, want not found", err)
 	}
-	at := time.Now().Add(time.Minute).Truncate(time.Microsecond).UTC()
-	for _, use := range []struct {
-		hash string
-		at   time.Time
-		old  bool
-	}{{got.Hash, at, false}, {"first", at, true}, {"first", at.Add(-time.Hour), true}} {
-		if err := rows.TouchAPIKey(ctx, k.ID, use.hash, use.at); err != nil {
+
+	now := time.Now().Add(time.Minute).Truncate(time.Microsecond).UTC()
+	for _, tt := range []struct {
+		name    string
+		hash    string
+		used    time.Time
+		oldUsed time.Time // when the old secret was last used
+	}{
+		{name: "the new secret", hash: rotated.Hash, used: now},
+		{name: "the old secret", hash: "first", used: now, oldUsed: now},
+		{name: "the old secret, reported late", hash: "first", used: now.Add(-time.Hour), oldUsed: now},
+	} {
+		if err := rows.TouchAPIKey(ctx, key.ID, tt.hash, tt.used); err != nil {
 			t.Fatal(err)
 		}
-		if touched, err := rows.FindAPIKey(ctx, p.ID, k.ID); err != nil || touched.LastUsed != at ||
-			(touched.OldUsed == at) != use.old {
-			t.Errorf("after TouchAPIKey of %q: %+v, %v, want the last use", use.hash, touched, err)
+		touched, err := rows.FindAPIKey(ctx, p.ID, key.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if touched.LastUsed != now {
+			t.Errorf("after a use of %s the last use is %v, want %v", tt.name, touched.LastUsed, now)
+		}
+		if touched.OldUsed != tt.oldUsed {
+			t.Errorf("after a use of %s the old secret was used %v, want %v", tt.name, touched.OldUsed, tt.oldUsed)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -41,18 +40,20 @@ func TestPruneAudit(t *testing.T) {
 		}
 
 		prune(began)
-		if n, broken := verified(t, s); n != 8 || broken != nil {
-			t.Errorf("without old events VerifyAudit = %d events, %v, want 8", n, broken)
-		}
+		wantIntact(t, s, 8) // no event is old
 
 		prune(began.Add(time.Minute))
-		if n, broken := verified(t, s); n != 4 || broken != nil {
-			t.Errorf("after pruning VerifyAudit = %d events, %v, want the three later and the pruning", n, broken)
-		}
+		wantIntact(t, s, 4) // the three later events and the pruning
 
 		head, err := s.auditHead(t.Context(), 0)
-		if err != nil || head.PrunedSeq != 5 || head.Seq != 9 {
-			t.Errorf("the lane is %+v, %v, want it pruned up to 5", head, err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if head.PrunedSeq != 5 {
+			t.Errorf("the lane is pruned up to %d, want 5", head.PrunedSeq)
+		}
+		if head.Seq != 9 {
+			t.Errorf("the last event of the lane is %d, want 9", head.Seq)
 		}
 
 		for _, sql := range []string{
@@ -65,16 +66,12 @@ func TestPruneAudit(t *testing.T) {
 		} {
 			keepTrail(t, s)
 			tamper(t, s, sql)
-			if _, broken := verified(t, s); broken == nil {
-				t.Errorf("after %s: VerifyAudit found nothing", sql)
-			}
+			wantBroken(t, s, sql)
 			restoreTrail(t, s)
 		}
 
 		prune(began.Add(90 * time.Minute))
-		if n, broken := verified(t, s); n != 2 || broken != nil {
-			t.Errorf("after a second pruning VerifyAudit = %d events, %v, want the 2 of the prunings", n, broken)
-		}
+		wantIntact(t, s, 2) // the two prunings
 	})
 }
 
@@ -84,12 +81,13 @@ func TestPruneBrokenAudit(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := trail(t, c)
 		tamper(t, s, `UPDATE audit SET actor_id = 'x' WHERE seq = 3`)
-		var b *audit.Break
-		if err := s.PruneAudit(t.Context(), time.Now().Add(time.Hour)); !errors.As(err, &b) || b.Seq != 3 {
-			t.Errorf("PruneAudit = %v, want a break at 3", err)
+		err := s.PruneAudit(t.Context(), time.Now().Add(time.Hour))
+		wantBreak(t, "PruneAudit", err, 3)
+
+		_, broken := verified(t, s)
+		if len(broken) != 1 {
+			t.Fatalf("VerifyAudit after it = %v, want one break", broken)
 		}
-		if _, broken := verified(t, s); len(broken) != 1 || !errors.As(broken[0], &b) || b.Seq != 3 {
-			t.Errorf("VerifyAudit after it = %v, want a break at 3", broken)
-		}
+		wantBreak(t, "VerifyAudit after it", broken[0], 3)
 	})
 }

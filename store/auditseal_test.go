@@ -80,35 +80,38 @@ func TestAuditBeginsWithRing(t *testing.T) {
 				meanwhile(t, again)
 				tamper(t, s, restoredRing)
 				wantRingBreak(t, again)
-				if err := s.Record(t.Context(),
-					audit.Of("login", "", "subscriber", "s")); err != nil { // this process was never stopped
+
+				login := audit.Of("login", "", "subscriber", "s")
+				if err := s.Record(t.Context(), login); err != nil { // this process was never stopped
 					t.Fatal(err)
 				}
-
-				if err := s.ChangeRing(t.Context(), nil, []keys.Record{{
+				later := keys.Record{
 					Kid:     "later",
 					Use:     keys.ES256,
 					State:   keys.Current,
 					Created: time.Now(),
-				}}); err != nil {
+				}
+				if err := s.ChangeRing(t.Context(), nil, []keys.Record{later}); err != nil {
 					t.Fatal(err)
 				}
 
 				tamper(t, s, `DELETE FROM ring WHERE kid <> 'later'`) // as if the key had expired
-				if _, broken := verified(t, again); len(broken) == 0 {
-					t.Error("VerifyAudit after key rotations found nothing")
-				}
+				wantBroken(t, again, "key rotations")
 			})
 		})
 	}
 }
 
+// wantRingBreak fails the test unless verification finds a ring that does not belong to the trail.
 func wantRingBreak(t *testing.T, s *Store) {
 	t.Helper()
 	_, broken := verified(t, s)
+	if len(broken) == 0 {
+		t.Fatal("VerifyAudit found nothing, want a ring that does not belong to the trail")
+	}
 	var b *audit.Break
-	if len(broken) == 0 || !errors.As(broken[len(broken)-1], &b) || !strings.Contains(b.What, "of the ring") {
-		t.Errorf("VerifyAudit = %v, want a ring that does not belong to the trail", broken)
+	if last := broken[len(broken)-1]; !errors.As(last, &b) || !strings.Contains(b.What, "of the ring") {
+		t.Errorf("VerifyAudit found %v last, want a ring that does not belong to the trail", last)
 	}
 }
 
@@ -116,7 +119,7 @@ func wantRingBreak(t *testing.T, s *Store) {
 func TestAuditBeginning(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := founded(t, c)
-		n, _ := verified(t, s)
+		count, _ := verified(t, s)
 
 		for _, sql := range []string{
 			`UPDATE audit_heads SET pruned_hash = 'x' WHERE lane = 0`,
@@ -125,15 +128,11 @@ func TestAuditBeginning(t *testing.T) {
 		} {
 			keepTrail(t, s)
 			tamper(t, s, sql)
-			if _, broken := verified(t, s); len(broken) == 0 {
-				t.Errorf("after %s VerifyAudit found nothing", sql)
-			}
+			wantBroken(t, s, sql)
 			restoreTrail(t, s)
 		}
 
-		if now, broken := verified(t, s); now != n || broken != nil {
-			t.Errorf("VerifyAudit of the restored trail = %d, %v, want all and nothing broken", now, broken)
-		}
+		wantIntact(t, s, count)
 	})
 }
 
@@ -144,11 +143,14 @@ func TestEmptiedAudit(t *testing.T) {
 		tamper(t, s, `DELETE FROM audit; UPDATE ring SET bound = '';
 			UPDATE audit_heads SET seq = 0, hash = '', mac = '', pruned_seq = 0, pruned_hash = '', pruned_mac = ''`)
 		again := opened(t, c)
-		if _, broken := verified(t, again); len(broken) == 0 {
-			t.Error("VerifyAudit of an emptied trail found nothing")
+		wantBroken(t, again, "the trail was emptied,")
+
+		heads, err := again.AuditHeads(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
-		if heads, err := again.AuditHeads(t.Context()); err != nil || !heads[0].Bare() {
-			t.Errorf("the end of the lane is %+v, %v, want no code", heads[0], err)
+		if !heads[0].Bare() {
+			t.Errorf("the end of the lane is %+v, want no code", heads[0])
 		}
 	})
 }

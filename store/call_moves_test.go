@@ -14,25 +14,32 @@ func TestSaveMove(t *testing.T) { EachDatabase(t, testSaveMove) }
 
 func testSaveMove(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
-	ctx, at := t.Context(), time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	ctx := t.Context()
+	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 	talks := callAt("p", at)
-	talks.State, talks.Answered, talks.CalleeLeg = calls.InCall, at.Add(time.Second), newID()
+	talks.State, talks.Answered = calls.InCall, at.Add(time.Second)
+	talks.CalleeLeg = newID()
 	saveCalls(t, s, talks)
 	session := calls.RoomSession{ID: newID(), ProjectID: "p", RoomID: "r", Node: "n", Started: at}
 
 	in := talks
-	in.RoomSession, in.Joined, in.To.Name = session.ID, at.Add(time.Minute), "not written"
+	in.RoomSession = session.ID
+	in.Joined = at.Add(time.Minute)
+	in.To.Name = "not written"
 	if err := s.SaveMove(ctx, in, calls.RoomChange{Session: session, By: "alice"}); err != nil {
 		t.Fatalf("moving in: %v", err)
 	}
-	want := talks
-	want.RoomSession, want.Joined = in.RoomSession, in.Joined
-	if got, err := s.FindCall(ctx, "p", talks.ID); err != nil || got != want {
-		t.Errorf("after the move, the call is %+v, %v, want %+v", got, err, want)
-	}
+	moved := talks
+	moved.RoomSession = in.RoomSession
+	moved.Joined = in.Joined
+	wantCall(t, s, "after the move", moved)
+
 	members, err := s.TakeRoom(ctx, session, "other")
-	if !errors.Is(err, calls.ErrTaken) || len(members) != 0 {
-		t.Errorf("taking a session without a row = %v, %v, want %v", members, err, calls.ErrTaken)
+	if !errors.Is(err, calls.ErrTaken) {
+		t.Errorf("taking a session without a row = %v, want %v", err, calls.ErrTaken)
+	}
+	if len(members) != 0 {
+		t.Errorf("taking a session without a row returns the calls %+v, want none", members)
 	}
 
 	elsewhere := talks
@@ -53,7 +60,5 @@ func testSaveMove(t *testing.T, c Config) {
 		t.Errorf("moving a call that has ended = %v, want nothing to happen", err)
 	}
 
-	if got, err := s.FindCall(ctx, "p", talks.ID); err != nil || got != over {
-		t.Errorf("at last, the call is %+v, %v, want %+v", got, err, over)
-	}
+	wantCall(t, s, "at last", over)
 }

@@ -16,16 +16,19 @@ func TestSaveTransfer(t *testing.T) { EachDatabase(t, testSaveTransfer) }
 
 func testSaveTransfer(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
-	ctx, at := t.Context(), time.Now().UTC().Truncate(time.Second).Add(-2*time.Hour)
-	talks := callAt("p", at)
-	talks.State, talks.Answered, talks.CalleeLeg = calls.InCall, at, newID()
-	talks.From.SubscriberID, talks.To.SubscriberID = "alice", "bob"
+	ctx := t.Context()
+	answered := time.Now().UTC().Truncate(time.Second).Add(-2 * time.Hour)
+	talks := callAt("p", answered)
+	talks.State, talks.Answered = calls.InCall, answered
+	talks.CalleeLeg = newID()
 	saveCalls(t, s, talks)
 
 	// Alice, who dialed, transfers bob to a number at her cost.
 	out := talks
-	out.Gateway, out.Payer, out.Lines = "g", "alice", 1
-	out.OutboundFrom = at.Add(110 * time.Minute)
+	out.Gateway = "g"
+	out.Payer = "alice"
+	out.Lines = 1
+	out.OutboundFrom = answered.Add(110 * time.Minute)
 	if err := s.SaveOutbound(ctx, out, func(calls.Usage) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -37,58 +40,91 @@ func testSaveTransfer(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 
-	if got, err := s.FindCall(ctx, "p", talks.ID); err != nil || got != out {
-		t.Errorf("after the transfer, the call is %+v, %v, want %+v", got, err, out)
-	}
+	wantCall(t, s, "after the transfer", out)
 	for _, leg := range []string{out.ID, out.CallerLeg, out.CalleeLeg} {
-		if got, err := s.FindLeg(ctx, "p", leg); err != nil || got != out {
-			t.Errorf("the call with the leg %s is %+v, %v, want %+v", leg, got, err, out)
+		got, err := s.FindLeg(ctx, "p", leg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != out {
+			t.Errorf("the call with the leg %s is %+v, want %+v", leg, got, out)
 		}
 	}
 
-	u, err := s.OutboundUsage(ctx, "p", talks.ID)
-	if err != nil || u.Running != 1 || u.Hourly != 1 || u.Daily < 10*time.Minute || u.Daily > 20*time.Minute {
-		t.Errorf("the usage of a call transferred ten minutes ago is %+v, %v, want one call and ten minutes", u, err)
+	usage, err := s.OutboundUsage(ctx, "p", talks.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if usage.Running != 1 {
+		t.Errorf("%d calls are running, want 1", usage.Running)
+	}
+	if usage.Hourly != 1 {
+		t.Errorf("%d calls began in the last hour, want 1", usage.Hourly)
+	}
+	if usage.Daily < 10*time.Minute || usage.Daily > 20*time.Minute {
+		t.Errorf("a call transferred ten minutes ago counts as %v, want ten to twenty minutes", usage.Daily)
 	}
 
 	// A failed transfer changes only the cost of the call.
-	failed := talks
-	failed.To.Name = "not written"
-	nobody := calls.Transfer{By: talks.To, Cause: calls.UserBusy, Refusal: "a rule"}
-	if err := s.SaveTransfer(ctx, failed, nobody); err != nil {
+	unwritten := talks
+	unwritten.To.Name = "not written"
+	failure := calls.Transfer{By: talks.To, Cause: calls.UserBusy, Refusal: "a rule"}
+	if err := s.SaveTransfer(ctx, unwritten, failure); err != nil {
 		t.Fatal(err)
 	}
 
-	want := out
-	want.Gateway, want.Payer, want.OutboundFrom = "", "", time.Time{}
-	if got, err := s.FindCall(ctx, "p", talks.ID); err != nil || got != want {
-		t.Errorf("after a failed transfer, the call is %+v, %v, want %+v", got, err, want)
-	}
+	free := out
+	free.Gateway = ""
+	free.Payer = ""
+	free.OutboundFrom = time.Time{}
+	wantCall(t, s, "after a failed transfer", free)
 
 	trail, err := s.ListAudit(ctx, audit.Filter{Target: talks.ID}, page.Query{Size: 9})
-	if err != nil || len(trail.Items) != 2 {
-		t.Fatalf("the audit trail has %+v, %v, want both transfers", trail.Items, err)
+	if err != nil {
+		t.Fatal(err)
 	}
-
-	e := trail.Items[0]
-	if e.Action != "call.transfer_failed" || e.Actor.ID != "bob" || e.Detail["reason"] != "a rule" {
-		t.Errorf("the event of the failed transfer is %+v, want bob's, with the reason", e)
+	if n := len(trail.Items); n != 2 {
+		t.Fatalf("the audit trail has %d events, want those of both transfers: %+v", n, trail.Items)
 	}
-
-	e = trail.Items[1]
-	if e.Action != "call.transferred" || e.Actor.ID != "alice" || e.Detail["gateway"] != "g" {
-		t.Errorf("the event of the transfer is %+v, want alice's, with the gateway", e)
-	}
+	newest, oldest := trail.Items[0], trail.Items[1]
+	wantTransferEvent(t, newest, "call.transfer_failed", "bob", "reason", "a rule")
+	wantTransferEvent(t, oldest, "call.transferred", "alice", "gateway", "g")
 
 	elsewhere := out
 	elsewhere.Node = "other"
 	if err := s.SaveTransfer(ctx, elsewhere, calls.Transfer{By: talks.To}); !errors.Is(err, calls.ErrTaken) {
 		t.Errorf("a transfer by another node = %v, want %v", err, calls.ErrTaken)
 	}
-	over := ended(want, calls.NormalClearing, true)
-	over.Answered = want.Answered
+	over := ended(free, calls.NormalClearing, true)
+	over.Answered = free.Answered
 	saveCalls(t, s, over)
 	if err := s.SaveTransfer(ctx, out, calls.Transfer{By: talks.To}); err != nil {
 		t.Errorf("transferring a call that has ended = %v, want nothing to happen", err)
+	}
+}
+
+// wantCall fails the test unless the record of a call is want.
+func wantCall(t *testing.T, s *Store, when string, want calls.Record) {
+	t.Helper()
+	got, err := s.FindCall(t.Context(), "p", want.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != want {
+		t.Errorf("%s, the call is %+v, want %+v", when, got, want)
+	}
+}
+
+// wantTransferEvent fails the test unless an event of the audit trail has these properties.
+func wantTransferEvent(t *testing.T, e audit.Event, action, actor, detail, value string) {
+	t.Helper()
+	if e.Action != action {
+		t.Errorf("the action is %q, want %q", e.Action, action)
+	}
+	if e.Actor.ID != actor {
+		t.Errorf("the actor of %s is %q, want %q", action, e.Actor.ID, actor)
+	}
+	if got := e.Detail[detail]; got != value {
+		t.Errorf("the %s of %s is %q, want %q", detail, action, got, value)
 	}
 }

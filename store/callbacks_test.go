@@ -24,18 +24,19 @@ func addCalledBack(t *testing.T, s *store.Store, projectID, url string, now time
 		Updated:   now,
 	}
 	r.Callback = recordings.Callback{URL: url, Method: "POST", Events: []string{"completed"}}
-	if _, added, err := s.AddRecording(t.Context(), r, recordings.Arrival{}); err != nil || !added {
-		t.Fatalf("AddRecording = %v, %v", added, err)
+	_, added, err := s.AddRecording(t.Context(), r, recordings.Arrival{})
+	if err != nil || !added {
+		t.Fatalf("AddRecording = %v, %v, want true", added, err)
 	}
 }
 
 func listCallbacks(t *testing.T, s *store.Store, projectID string, state deliver.State) []recordings.Delivery {
 	t.Helper()
-	p, err := s.ListCallbacks(t.Context(), projectID, state, page.Query{Size: 100})
+	found, err := s.ListCallbacks(t.Context(), projectID, state, page.Query{Size: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p.Items
+	return found.Items
 }
 
 func TestCallbacks(t *testing.T) { store.EachDatabase(t, testCallbacks) }
@@ -44,7 +45,9 @@ func TestCallbacks(t *testing.T) { store.EachDatabase(t, testCallbacks) }
 // once it has no pending deliveries, and created again with the next delivery.
 func testCallbacks(t *testing.T, c store.Config) {
 	s, p := fabricRows(t, c)
-	ctx, now, queue := t.Context(), time.Now(), s.CallbackQueue()
+	ctx := t.Context()
+	now := time.Now()
+	queue := s.CallbackQueue()
 	for i := range 3 {
 		addCalledBack(t, s, p.ID, fmt.Sprintf("https://Example.com/%d?a=b", i), now)
 	}
@@ -55,33 +58,8 @@ func testCallbacks(t *testing.T, c store.Config) {
 	}
 
 	for _, id := range receivers {
-		held, err := queue.HoldReceiver(ctx, id, "node", now, now.Add(time.Minute))
-		if err != nil || held.ProjectID != p.ID {
-			t.Errorf("HoldReceiver = %+v, %v, want one of the project", held, err)
-		}
-
-		jobs, err := queue.DueJobs(ctx, id, now, 10)
-		if err != nil || len(jobs) == 0 {
-			t.Fatalf("DueJobs = %v, %v, want some", jobs, err)
-		}
-
-		for _, j := range jobs {
-			if d, err := recordings.ParseDelivery(j.Body); err != nil || d.Method != "POST" || d.Fields == "" {
-				t.Errorf("ParseDelivery(%q) = %+v, %v", j.Body, d, err)
-			}
-			if err := queue.Settle(ctx, deliver.Result{
-				ReceiverID: id,
-				JobID:      j.ID,
-				Queued:     j.Queued,
-				State:      deliver.Dead,
-				Attempts:   9,
-				Ended:      now,
-			}); err != nil {
-				t.Fatal(err)
-			}
-		}
+		giveUp(t, queue, id, p.ID, now)
 	}
-
 	if dead := listCallbacks(t, s, p.ID, deliver.Dead); len(dead) != 4 {
 		t.Fatalf("%d dead letters, want 4", len(dead))
 	}
@@ -92,14 +70,17 @@ func testCallbacks(t *testing.T, c store.Config) {
 		t.Fatal(err)
 	}
 
-	if _, err := queue.HoldReceiver(ctx, receivers[0], "node", later, later.Add(time.Minute)); err == nil {
+	_, err = queue.HoldReceiver(ctx, receivers[0], "node", later, later.Add(time.Minute))
+	if err == nil {
 		t.Error("a receiver for which nothing waits was not forgotten")
 	}
-	if n, err := s.RedeliverDeadCallbacks(ctx, p.ID, later); n != 4 || err != nil {
+	n, err := s.RedeliverDeadCallbacks(ctx, p.ID, later)
+	if err != nil || n != 4 {
 		t.Errorf("RedeliverDeadCallbacks = %d, %v, want 4", n, err)
 	}
 
-	if again, err := queue.DueReceivers(ctx, later, 10); len(again) != 2 || err != nil {
+	again, err := queue.DueReceivers(ctx, later, 10)
+	if err != nil || len(again) != 2 {
 		t.Errorf("DueReceivers after dead letters were queued again = %v, %v, want 2", again, err)
 	}
 	if err := s.ForgetCallbacks(ctx, later, later, later.Add(2*time.Hour)); err != nil {
@@ -119,7 +100,47 @@ func testCallbacks(t *testing.T, c store.Config) {
 	if left := listCallbacks(t, s, p.ID, ""); len(left) != 0 {
 		t.Errorf("%d callbacks are left after they expired, want none", len(left))
 	}
-	if n, err := s.RedeliverDeadCallbacks(ctx, p.ID, later); n != 0 || err != nil {
+	n, err = s.RedeliverDeadCallbacks(ctx, p.ID, later)
+	if err != nil || n != 0 {
 		t.Errorf("RedeliverDeadCallbacks of nothing = %d, %v, want 0", n, err)
+	}
+}
+
+// giveUp holds a receiver of a project, and makes a dead letter of each of its jobs.
+func giveUp(t *testing.T, queue deliver.Queue, receiverID, projectID string, now time.Time) {
+	t.Helper()
+	ctx := t.Context()
+	held, err := queue.HoldReceiver(ctx, receiverID, "node", now, now.Add(time.Minute))
+	if err != nil || held.ProjectID != projectID {
+		t.Errorf("HoldReceiver = %+v, %v, want one of the project %s", held, err, projectID)
+	}
+
+	jobs, err := queue.DueJobs(ctx, receiverID, now, 10)
+	if err != nil || len(jobs) == 0 {
+		t.Fatalf("DueJobs = %v, %v, want some", jobs, err)
+	}
+	for _, job := range jobs {
+		delivery, err := recordings.ParseDelivery(job.Body)
+		if err != nil {
+			t.Errorf("ParseDelivery(%q) = %v", job.Body, err)
+		}
+		if delivery.Method != "POST" {
+			t.Errorf("the method in %q is %q, want POST", job.Body, delivery.Method)
+		}
+		if delivery.Fields == "" {
+			t.Errorf("%q has no fields", job.Body)
+		}
+
+		dead := deliver.Result{
+			ReceiverID: receiverID,
+			JobID:      job.ID,
+			Queued:     job.Queued,
+			State:      deliver.Dead,
+			Attempts:   9,
+			Ended:      now,
+		}
+		if err := queue.Settle(ctx, dead); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -33,43 +33,56 @@ func TestAddressesStop(t *testing.T) {
 			"by name, backward": {DisplayName: "lobb", ByName: true, Descending: true},
 			"of a type":         {DisplayName: "lobb", Type: fabric.TypeRoom, ByName: true},
 		} {
-			list := func(q page.Query) page.Page[fabric.Address] {
-				t.Helper()
-				found, err := s.ListAddresses(t.Context(), one, f, q)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return found
-			}
-
-			var there, back []string
-			pages, q := 1, page.Query{Size: 50}
-			found := list(q)
-			for ; ; found = list(q) {
-				for _, a := range found.Items {
-					there = append(there, a.ID)
-				}
-				if found.Next == "" {
-					break
-				}
-				q.From, pages = found.Next, pages+1
-			}
-
-			for ; ; found = list(page.Query{Size: 50, From: found.Prev}) {
-				for _, a := range slices.Backward(found.Items) {
-					back = append(back, a.ID)
-				}
-				if found.Prev == "" {
-					break
-				}
-			}
-
-			slices.Reverse(back)
-			if len(there) != 3 || pages != 3 || !slices.Equal(slices.Compact(back), there) {
-				t.Errorf("%s: %v on %d pages, backward %v, want 3 on 3 pages both ways", name, there, pages, back)
-			}
+			t.Run(name, func(t *testing.T) { testAddressesStop(t, s, f) })
 		}
 	})
+}
+
+// testAddressesStop shows that three addresses are on three pages, forward and backward.
+func testAddressesStop(t *testing.T, s *Store, f fabric.AddressFilter) {
+	t.Helper()
+	list := func(from string) page.Page[fabric.Address] {
+		t.Helper()
+		found, err := s.ListAddresses(t.Context(), one, f, page.Query{Size: 50, From: from})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+
+	var there, back []string
+	pages := 1
+	found := list("")
+	for {
+		for _, a := range found.Items {
+			there = append(there, a.ID)
+		}
+		if found.Next == "" {
+			break
+		}
+		found = list(found.Next)
+		pages++
+	}
+	for {
+		for _, a := range slices.Backward(found.Items) {
+			back = append(back, a.ID)
+		}
+		if found.Prev == "" {
+			break
+		}
+		found = list(found.Prev)
+	}
+
+	if len(there) != 3 {
+		t.Errorf("the pages have %q, want 3 addresses", there)
+	}
+	if pages != 3 {
+		t.Errorf("there are %d pages, want 3", pages)
+	}
+	slices.Reverse(back)
+	if back = slices.Compact(back); !slices.Equal(back, there) {
+		t.Errorf("the pages have %q backward, want %q", back, there)
+	}
 }
 
 // TestRecordingsStop shows that a search reads a limited number of recordings per page, even if
@@ -80,34 +93,67 @@ func TestRecordingsStop(t *testing.T) {
 		manyRecordings(t, c, s, "p", 12_000)
 		owner := recordings.Owner{ProjectID: "p"}
 
-		for name, l := range map[string]struct {
-			filter      recordings.Filter
-			want, pages int
+		for _, tt := range []struct {
+			name   string
+			filter recordings.Filter
+			want   int // recordings
+			pages  int
 		}{
-			"party":     {recordings.Filter{Owner: owner, CallBegins: "call-", Party: "+1999"}, 0, 3},
-			"flag":      {recordings.Filter{Owner: owner, CallBegins: "call-", Flag: levels.OneWay}, 10, 3},
-			"direction": {recordings.Filter{Owner: owner, CallBegins: "call-", Direction: "outbound"}, 0, 3},
-			"time": {recordings.Filter{
-				Owner:       owner,
-				CallBegins:  "call-",
-				CreatedFrom: time.UnixMilli(0x019000000001),
-			}, 0, 3},
-			"tied": {recordings.Filter{Owner: recordings.Owner{ProjectID: "p", SubscriberID: "nobody"},
-				CallBegins: "call-"}, 0, 3},
-			"both": {recordings.Filter{Owner: owner, Direction: "inbound", Flag: levels.OneWay}, 10, 3},
+			{
+				name:   "party",
+				filter: recordings.Filter{Owner: owner, CallBegins: "call-", Party: "+1999"},
+				want:   0,
+				pages:  3,
+			},
+			{
+				name:   "flag",
+				filter: recordings.Filter{Owner: owner, CallBegins: "call-", Flag: levels.OneWay},
+				want:   10,
+				pages:  3,
+			},
+			{
+				name:   "direction",
+				filter: recordings.Filter{Owner: owner, CallBegins: "call-", Direction: "outbound"},
+				want:   0,
+				pages:  3,
+			},
+			{
+				name: "time",
+				filter: recordings.Filter{
+					Owner:       owner,
+					CallBegins:  "call-",
+					CreatedFrom: time.UnixMilli(0x019000000001),
+				},
+				want:  0,
+				pages: 3,
+			},
+			{
+				name: "tied",
+				filter: recordings.Filter{
+					Owner:      recordings.Owner{ProjectID: "p", SubscriberID: "nobody"},
+					CallBegins: "call-",
+				},
+				want:  0,
+				pages: 3,
+			},
+			{
+				name:   "both",
+				filter: recordings.Filter{Owner: owner, Direction: "inbound", Flag: levels.OneWay},
+				want:   10,
+				pages:  3,
+			},
 		} {
-
 			n, pages := 0, 0
 			for q := (page.Query{Size: 50}); pages == 0 || q.From != ""; pages++ {
-				found, err := s.ListRecordings(t.Context(), l.filter, q)
-				if err != nil {
-					t.Fatal(err)
-				}
-				n, q.From = n+len(found.Items), found.Next
+				found := listRecordings(t, s, tt.filter, q)
+				n += len(found.Items)
+				q.From = found.Next
 			}
-
-			if n != l.want || pages != l.pages {
-				t.Errorf("%s: %d on %d pages, want %d on %d", name, n, pages, l.want, l.pages)
+			if n != tt.want {
+				t.Errorf("%s: %d recordings, want %d", tt.name, n, tt.want)
+			}
+			if pages != tt.pages {
+				t.Errorf("%s: %d pages, want %d", tt.name, pages, tt.pages)
 			}
 		}
 	})

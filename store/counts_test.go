@@ -19,7 +19,8 @@ func TestCounts(t *testing.T) { EachDatabase(t, testCounts) }
 func testCounts(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
 	other := opened(t, c)
-	ctx, today := t.Context(), time.Unix(dayOf(s.now())*secondsPerDay, 0).UTC()
+	ctx := t.Context()
+	today := time.Unix(dayOf(s.now())*secondsPerDay, 0).UTC()
 	signIn(t, s, g) // commits an event of a login
 	for range 3 {
 		s.CountToken("p")
@@ -29,6 +30,7 @@ func testCounts(t *testing.T, c Config) {
 	event := func(action, subscriber string) audit.Event {
 		return audit.Event{ProjectID: "p", Action: action, Outcome: audit.Done, Target: audit.Target{ID: subscriber}}
 	}
+
 	s.tally.note(event("login", "s"), at(time.March, 1))
 	other.tally.note(event("login", "s"), at(time.March, 1))
 	other.tally.note(event("login", "s"), at(time.March, 2))
@@ -41,9 +43,9 @@ func testCounts(t *testing.T, c Config) {
 	s.tally.note(audit.Event{Action: "login", Outcome: audit.Done}, at(time.April, 3)) // an operator
 
 	var flushes sync.WaitGroup
-	for _, one := range []*Store{s, other} {
+	for _, node := range []*Store{s, other} {
 		flushes.Go(func() {
-			if err := one.FlushCounts(ctx); err != nil {
+			if err := node.FlushCounts(ctx); err != nil {
 				t.Error(err)
 			}
 		})
@@ -58,13 +60,14 @@ func testCounts(t *testing.T, c Config) {
 		of  fabric.Counted
 	}
 	read := func() map[key]int64 {
-		all, err := s.ListCounts(ctx, "p", today)
+		t.Helper()
+		counts, err := s.ListCounts(ctx, "p", today)
 		if err != nil {
 			t.Fatal(err)
 		}
 		found := make(map[key]int64)
-		for _, one := range all {
-			found[key{one.Day.Format(time.DateOnly), one.Of}] = one.N
+		for _, count := range counts {
+			found[key{count.Day.Format(time.DateOnly), count.Of}] = count.N
 		}
 		return found
 	}
@@ -79,12 +82,12 @@ func testCounts(t *testing.T, c Config) {
 		{"2030-04-02", fabric.CountedCalls}:   1,
 	}
 	got := read()
-	for day, most := range map[string]int64{now: 1, "2030-03-01": 1, "2030-03-02": 1, "2030-04-02": 1} {
-		// Two nodes that write concurrently may count a later day before an earlier day, but never
-		// count a day twice.
+	// Two nodes that write concurrently may count a later day before an earlier day, but never count
+	// a day twice.
+	for _, day := range []string{now, "2030-03-01", "2030-03-02", "2030-04-02"} {
 		for _, of := range []fabric.Counted{fabric.CountedActive, fabric.CountedMonthly} {
-			if got[key{day, of}] > most {
-				t.Errorf("%s on %s: %d, want nobody counted twice", of, day, got[key{day, of}])
+			if n := got[key{day, of}]; n > 1 {
+				t.Errorf("%s on %s: %d, want nobody counted twice", of, day, n)
 			}
 			delete(got, key{day, of})
 		}
@@ -107,27 +110,28 @@ func TestCountsActive(t *testing.T) { EachDatabase(t, testCountsActive) }
 
 func testCountsActive(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
-	ctx, sums := t.Context(), make(map[fabric.Counted]int64)
+	ctx := t.Context()
 	first := time.Date(2030, time.March, 30, 12, 0, 0, 0, time.UTC)
 	for _, days := range []int{0, 0, 1, 2, 2, 3, 0} { // the last flush comes from a late node
-		s.tally.note(audit.Event{
+		login := audit.Event{
 			ProjectID: "p",
 			Action:    "login",
 			Outcome:   audit.Done,
 			Target:    audit.Target{ID: "s"},
-		}, first.AddDate(0, 0, days))
+		}
+		s.tally.note(login, first.AddDate(0, 0, days))
 		if err := s.FlushCounts(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	all, err := s.ListCounts(ctx, "p", first)
+	counts, err := s.ListCounts(ctx, "p", first)
 	if err != nil {
 		t.Fatal(err)
 	}
-
-	for _, one := range all {
-		sums[one.Of] += one.N
+	sums := make(map[fabric.Counted]int64)
+	for _, count := range counts {
+		sums[count.Of] += count.N
 	}
 	want := map[fabric.Counted]int64{fabric.CountedSignIns: 7, fabric.CountedActive: 4, fabric.CountedMonthly: 2}
 	if !maps.Equal(sums, want) {

@@ -22,9 +22,16 @@ func testDeclared(t *testing.T, c Config) {
 		t.Fatalf("ListProjects = %v, %v, want one", projects, err)
 	}
 
-	p := projects.Items[0].ID
+	project := projects.Items[0].ID
+	wantDeclared := func(want ...string) {
+		t.Helper()
+		got, err := s.ListDeclared(ctx, project)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("ListDeclared = %q, %v, want %q", got, err, want)
+		}
+	}
 	for _, id := range []string{"b", "a", "a", "c"} {
-		if err := s.MarkDeclared(ctx, p, id); err != nil {
+		if err := s.MarkDeclared(ctx, project, id); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -37,14 +44,10 @@ func testDeclared(t *testing.T, c Config) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := s.ListDeclared(ctx, p); err != nil || !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("ListDeclared = %v, %v, want a and b", got, err)
-	}
+	wantDeclared("a", "b")
 
-	if err := s.DeleteProject(ctx, revocation.Revocation{Kind: revocation.Project, ID: p}); err != nil {
+	if err := s.DeleteProject(ctx, revocation.Revocation{Kind: revocation.Project, ID: project}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.ListDeclared(ctx, p); err != nil || len(got) != 0 {
-		t.Errorf("after DeleteProject ListDeclared = %v, %v, want none", got, err)
-	}
+	wantDeclared()
 }

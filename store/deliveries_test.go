@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -16,89 +15,169 @@ import (
 // settled holds a webhook with six deliveries. All but the last have been attempted.
 type settled struct {
 	*store.Store
-	w    fabric.Webhook
-	jobs []deliver.Job
-	now  time.Time
+	hook  fabric.Webhook
+	queue deliver.Queue
+	jobs  []deliver.Job
+	now   time.Time
 }
 
 func newSettled(t *testing.T, c store.Config) settled {
 	t.Helper()
-	ctx, now := t.Context(), time.Now()
-	s, p := fabricRows(t, c)
-	w := newWebhook(t, s, p.ID, fabric.AnyEvent)
-	change(t, s, p)
-	jobs, err := s.Webhooks.Queue().DueJobs(ctx, w.ID, now, 100)
-	if err != nil || len(jobs) != 6 || jobs[0].Event != string(fabric.SubscriberCreated) ||
-		jobs[5].Event != string(fabric.ResourceDeleted) {
-		t.Fatalf("DueJobs = %+v, %v, want six in order", jobs, err)
+	now := time.Now()
+	rows, project := fabricRows(t, c)
+	s := settled{
+		Store: rows,
+		hook:  newWebhook(t, rows, project.ID, fabric.AnyEvent),
+		queue: rows.Webhooks.Queue(),
+		now:   now,
+	}
+	causeEvents(t, rows, project)
+	s.jobs = s.due(t)
+	if len(s.jobs) != 6 {
+		t.Fatalf("DueJobs = %+v, want six", s.jobs)
+	}
+	if got := s.jobs[0].Event; got != string(fabric.SubscriberCreated) {
+		t.Fatalf("the first event is %q, want %q", got, fabric.SubscriberCreated)
+	}
+	if got := s.jobs[5].Event; got != string(fabric.ResourceDeleted) {
+		t.Fatalf("the last event is %q, want %q", got, fabric.ResourceDeleted)
 	}
 
-	for i, r := range []deliver.Result{
-		{State: deliver.Delivered, Status: 204, Ended: now.Add(-48 * time.Hour)},
+	const day = 24 * time.Hour
+	for i, result := range []deliver.Result{
+		{State: deliver.Delivered, Status: 204, Ended: now.Add(-2 * day)},
 		{State: deliver.Delivered, Status: 200, Ended: now},
-		{State: deliver.Pending, Error: "no", Due: now.Add(time.Minute), Refused: "10.0.0.1:80",
-			Took: time.Millisecond},
-		{State: deliver.Dead, Status: 410, Ended: now.Add(-31 * 24 * time.Hour)},
-		{State: deliver.Dead, Status: 500, Ended: now, Response: "out of order", Took: 1500 * time.Microsecond},
+		{
+			State:   deliver.Pending,
+			Error:   "no",
+			Due:     now.Add(time.Minute),
+			Refused: "10.0.0.1:80",
+			Took:    time.Millisecond,
+		},
+		{State: deliver.Dead, Status: 410, Ended: now.Add(-31 * day)},
+		{
+			State:    deliver.Dead,
+			Status:   500,
+			Ended:    now,
+			Response: "out of order",
+			Took:     1500 * time.Microsecond,
+		},
 	} {
-		r.ReceiverID, r.JobID = w.ID, jobs[i].ID
-		r.Queued, r.Attempts = jobs[i].Queued, 1
-		if err := s.Webhooks.Queue().Settle(ctx, r); err != nil {
-			t.Fatal(err)
-		}
+		result.Attempts = 1
+		s.settle(t, i, result)
 	}
-	return settled{s, w, jobs, now}
+	return s
 }
 
-// find fails the test if err is not nil. Otherwise it returns the delivery of job i.
-func (s settled) find(t *testing.T, i int, err error) fabric.Delivery {
+// due returns the jobs that are due at s.now.
+func (s settled) due(t *testing.T) []deliver.Job {
 	t.Helper()
-	return delivery(t, s.Store, s.w, s.jobs[i].ID, err)
+	jobs, err := s.queue.DueJobs(t.Context(), s.hook.ID, s.now, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return jobs
+}
+
+// settle records the result of job i.
+func (s settled) settle(t *testing.T, i int, result deliver.Result) {
+	t.Helper()
+	result.ReceiverID = s.hook.ID
+	result.JobID = s.jobs[i].ID
+	result.Queued = s.jobs[i].Queued
+	if err := s.queue.Settle(t.Context(), result); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// find returns the delivery of job i.
+func (s settled) find(t *testing.T, i int) fabric.Delivery {
+	t.Helper()
+	d, err := s.FindDelivery(t.Context(), s.hook.ID, s.jobs[i].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 func TestSettle(t *testing.T) { store.EachDatabase(t, testSettle) }
 
 // testSettle shows that a settled job is not due, and that only its first result counts.
 func testSettle(t *testing.T, c store.Config) {
-	s, ctx := newSettled(t, c), t.Context()
-	if n, oldest, err := s.Webhooks.Queue().Backlog(ctx); n != 2 || oldest.IsZero() || err != nil {
-		t.Errorf("Backlog = %d, %v, %v, want 2", n, oldest, err)
+	s := newSettled(t, c)
+	n, oldest, err := s.queue.Backlog(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if left, err := s.Webhooks.Queue().DueJobs(ctx, s.w.ID, s.now, 100); err != nil || len(left) != 1 ||
-		left[0].ID != s.jobs[5].ID {
-		t.Errorf("DueJobs = %+v, %v, want the unsettled one", left, err)
+	if n != 2 {
+		t.Errorf("Backlog = %d jobs, want 2", n)
+	}
+	if oldest.IsZero() {
+		t.Error("Backlog returns no time of the oldest job")
 	}
 
-	late := deliver.Result{
-		ReceiverID: s.w.ID,
-		JobID:      s.jobs[1].ID,
-		Queued:     s.jobs[1].Queued,
-		State:      deliver.Dead,
-		Ended:      s.now,
+	left := s.due(t)
+	if len(left) != 1 {
+		t.Fatalf("DueJobs = %+v, want one", left)
 	}
-	if d := s.find(t, 1, s.Webhooks.Queue().Settle(ctx, late)); d.State != fabric.Delivered ||
-		d.Status != 200 || d.Attempts != 1 {
-		t.Errorf("settled twice: %+v, want no change", d)
+	if left[0].ID != s.jobs[5].ID {
+		t.Errorf("DueJobs returns %s, want the unsettled %s", left[0].ID, s.jobs[5].ID)
 	}
-	if d := s.find(t, 2, nil); d.State != fabric.Pending || d.Error != "no" || !d.Due.After(s.now) ||
-		d.Refused != "10.0.0.1:80" || d.Took != time.Millisecond {
-		t.Errorf("after a failure: %+v, want it pending with the error", d)
+
+	s.settle(t, 1, deliver.Result{State: deliver.Dead, Ended: s.now})
+	settledTwice := s.find(t, 1)
+	if settledTwice.State != fabric.Delivered {
+		t.Errorf("a second result changes the state to %s", settledTwice.State)
 	}
-	if d := s.find(t, 4, nil); d.Response != "out of order" || d.Took != 1500*time.Microsecond || d.Refused != "" {
-		t.Errorf("after a response: %+v, want the response kept", d)
+	if settledTwice.Status != 200 {
+		t.Errorf("a second result changes the status to %d, want 200", settledTwice.Status)
+	}
+	if settledTwice.Attempts != 1 {
+		t.Errorf("a second result changes the attempts to %d, want 1", settledTwice.Attempts)
+	}
+
+	failed := s.find(t, 2)
+	if failed.State != fabric.Pending {
+		t.Errorf("after a failure the delivery is %s, want %s", failed.State, fabric.Pending)
+	}
+	if failed.Error != "no" {
+		t.Errorf("after a failure the error is %q, want %q", failed.Error, "no")
+	}
+	if !failed.Due.After(s.now) {
+		t.Errorf("after a failure the delivery is due at %v, want later than %v", failed.Due, s.now)
+	}
+	if failed.Refused != "10.0.0.1:80" {
+		t.Errorf("after a failure the refused address is %q, want 10.0.0.1:80", failed.Refused)
+	}
+	if failed.Took != time.Millisecond {
+		t.Errorf("the failed attempt took %v, want 1ms", failed.Took)
+	}
+
+	answered := s.find(t, 4)
+	if answered.Response != "out of order" {
+		t.Errorf("the response is %q, want %q", answered.Response, "out of order")
+	}
+	if answered.Took != 1500*time.Microsecond {
+		t.Errorf("the answered attempt took %v, want 1.5ms", answered.Took)
+	}
+	if answered.Refused != "" {
+		t.Errorf("after a response the refused address is %q, want none", answered.Refused)
 	}
 }
-
 func TestForgetDeliveries(t *testing.T) { store.EachDatabase(t, testForgetDeliveries) }
 
 func testForgetDeliveries(t *testing.T, c store.Config) {
-	s, ctx := newSettled(t, c), t.Context()
-	if err := s.ForgetDeliveries(ctx, s.now.Add(-24*time.Hour), s.now.Add(-30*24*time.Hour)); err != nil {
+	s := newSettled(t, c)
+	const day = 24 * time.Hour
+	if err := s.ForgetDeliveries(t.Context(), s.now.Add(-day), s.now.Add(-30*day)); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []bool{false, true, true, false, true, true} {
-		if _, err := s.FindDelivery(ctx, s.w.ID, s.jobs[i].ID); (err == nil) != want {
-			t.Errorf("after ForgetDeliveries FindDelivery %d = %v, want success %v", i, err, want)
+	for _, i := range []int{1, 2, 4, 5} {
+		s.find(t, i)
+	}
+	for _, i := range []int{0, 3} {
+		if _, err := s.FindDelivery(t.Context(), s.hook.ID, s.jobs[i].ID); err == nil {
+			t.Errorf("FindDelivery finds the old delivery %d after ForgetDeliveries", i)
 		}
 	}
 }
@@ -108,50 +187,60 @@ func TestRedeliverDead(t *testing.T) { store.EachDatabase(t, testRedeliverDead) 
 // testRedeliverDead shows that dead deliveries are queued again. If an attempt is running at that
 // time, its result does not count.
 func testRedeliverDead(t *testing.T, c store.Config) {
-	s, ctx := newSettled(t, c), t.Context()
-	if n, err := s.RedeliverDead(ctx, s.w.ID, s.now); n != 2 || err != nil {
+	s := newSettled(t, c)
+	n, err := s.RedeliverDead(t.Context(), s.hook.ID, s.now)
+	if err != nil || n != 2 {
 		t.Errorf("RedeliverDead = %d, %v, want 2", n, err)
 	}
 	for _, i := range []int{3, 4} {
-		if d := s.find(t, i, nil); d.State != fabric.Pending || d.Attempts != 0 || d.Status != 0 ||
-			!d.Ended.IsZero() || d.Response != "" || d.Took != 0 {
-			t.Errorf("a dead delivery that was queued again: %+v, want it pending and reset", d)
+		again := s.find(t, i)
+		if again.State != fabric.Pending {
+			t.Errorf("the requeued delivery %d is %s, want %s", i, again.State, fabric.Pending)
+		}
+		if again.Attempts != 0 {
+			t.Errorf("the requeued delivery %d has %d attempts, want 0", i, again.Attempts)
+		}
+		if again.Status != 0 {
+			t.Errorf("the requeued delivery %d has the status %d, want 0", i, again.Status)
+		}
+		if !again.Ended.IsZero() {
+			t.Errorf("the requeued delivery %d ended at %v, want no time", i, again.Ended)
+		}
+		if again.Response != "" {
+			t.Errorf("the requeued delivery %d has the response %q, want none", i, again.Response)
+		}
+		if again.Took != 0 {
+			t.Errorf("the requeued delivery %d took %v, want 0", i, again.Took)
 		}
 	}
 
-	sent := deliver.Result{
-		ReceiverID: s.w.ID,
-		JobID:      s.jobs[4].ID,
-		Queued:     s.jobs[4].Queued,
-		State:      deliver.Delivered,
-		Status:     200,
-		Attempts:   1,
-		Ended:      s.now,
+	s.settle(t, 4, deliver.Result{State: deliver.Delivered, Status: 200, Attempts: 1, Ended: s.now})
+	requeued := s.find(t, 4)
+	if requeued.State != fabric.Pending {
+		t.Errorf("a delivery requeued while it was sent is %s, want %s", requeued.State, fabric.Pending)
 	}
-	if d := s.find(t, 4, s.Webhooks.Queue().Settle(ctx, sent)); d.State != fabric.Pending || d.Attempts != 0 {
-		t.Errorf("a delivery queued again while it was sent: %+v, want it to stay pending", d)
+	if requeued.Attempts != 0 {
+		t.Errorf("a delivery requeued while it was sent has %d attempts, want 0", requeued.Attempts)
 	}
 }
 
 func TestExpireDeliveries(t *testing.T) { store.EachDatabase(t, testExpireDeliveries) }
 
 func testExpireDeliveries(t *testing.T, c store.Config) {
-	s, ctx := newSettled(t, c), t.Context()
-	if err := s.ExpireDeliveries(ctx, s.now.Add(time.Hour), s.now); err != nil {
+	s := newSettled(t, c)
+	if err := s.ExpireDeliveries(t.Context(), s.now.Add(time.Hour), s.now); err != nil {
 		t.Fatal(err)
 	}
-	if d := s.find(t, 5, nil); d.State != fabric.Dead || d.Error == "" || d.Ended.IsZero() {
-		t.Errorf("after ExpireDeliveries: %+v, want a dead letter", d)
+	expired := s.find(t, 5)
+	if expired.State != fabric.Dead {
+		t.Errorf("the expired delivery is %s, want %s", expired.State, fabric.Dead)
 	}
-}
-
-func delivery(t *testing.T, s *store.Store, w fabric.Webhook, id string, err error) fabric.Delivery {
-	t.Helper()
-	d, ferr := s.FindDelivery(t.Context(), w.ID, id)
-	if err := errors.Join(err, ferr); err != nil {
-		t.Fatal(err)
+	if expired.Error == "" {
+		t.Error("the expired delivery has no error")
 	}
-	return d
+	if expired.Ended.IsZero() {
+		t.Error("the expired delivery has no time of its end")
+	}
 }
 
 // TestWebhookGone shows that after a webhook or project is deleted, none of its rows remain.
@@ -160,17 +249,20 @@ func TestWebhookGone(t *testing.T) { store.EachDatabase(t, testWebhookGone) }
 func testWebhookGone(t *testing.T, c store.Config) {
 	ctx := t.Context()
 	s, p := fabricRows(t, c)
-	w, other := newWebhook(t, s, p.ID, fabric.AnyEvent), newWebhook(t, s, p.ID, fabric.AnyEvent)
-	change(t, s, p)
-	if err := s.DeleteWebhook(ctx, p.ID, w.ID); err != nil {
+	deleted := newWebhook(t, s, p.ID, fabric.AnyEvent)
+	other := newWebhook(t, s, p.ID, fabric.AnyEvent)
+	causeEvents(t, s, p)
+	if err := s.DeleteWebhook(ctx, p.ID, deleted.ID); err != nil {
 		t.Fatal(err)
 	}
-	if n, _, err := s.Webhooks.Queue().Backlog(ctx); n != 6 || err != nil {
+	queue := s.Webhooks.Queue()
+	n, _, err := queue.Backlog(ctx)
+	if err != nil || n != 6 {
 		t.Errorf("Backlog = %d, %v, want the six of the other webhook", n, err)
 	}
 
-	if _, err := s.Webhooks.Queue().HoldReceiver(ctx, w.ID,
-		"a", time.Now(), time.Now()); !errors.Is(err, problem.Conflict) {
+	_, err = queue.HoldReceiver(ctx, deleted.ID, "a", time.Now(), time.Now())
+	if !errors.Is(err, problem.Conflict) {
 		t.Errorf("HoldReceiver of a deleted webhook = %v, want a conflict", err)
 	}
 	if err := s.DeleteProject(ctx, revocation.Revocation{ID: p.ID}); err != nil {
@@ -179,37 +271,8 @@ func testWebhookGone(t *testing.T, c store.Config) {
 	if err := s.ForgetDeliveries(ctx, time.Time{}, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	if n, _, err := s.Webhooks.Queue().Backlog(ctx); n != 0 || err != nil {
+	n, _, err = queue.Backlog(ctx)
+	if err != nil || n != 0 {
 		t.Errorf("Backlog = %d, %v, want nothing of %s", n, err, other.ID)
-	}
-}
-
-func TestSigningKeyRace(t *testing.T) { store.EachDatabase(t, testSigningKeyRace) }
-
-func testSigningKeyRace(t *testing.T, c store.Config) {
-	s, p := fabricRows(t, c)
-	won, _ := race(func(int) (bool, error) {
-		err := s.CreateSigningKey(context.Background(),
-			fabric.SigningKey{ID: newID(), ProjectID: p.ID, Sealed: "x", Created: time.Now()})
-		return err == nil, nil
-	})
-	if won != 1 {
-		t.Errorf("CreateSigningKey: %d of %d won, want 1", won, crowd)
-	}
-
-	next := fabric.SigningKey{ID: newID(), ProjectID: p.ID, Sealed: "y", Starts: time.Now()}
-	if err := s.RotateSigningKey(t.Context(), next, time.Time{}, false); err != nil {
-		t.Fatal(err)
-	}
-	if all, err := s.ListSigningKeys(t.Context(), p.ID); err != nil || len(all) != 2 || all[1].ID != next.ID {
-		t.Errorf("ListSigningKeys = %+v, %v, want the old key and the next", all, err)
-	}
-
-	alone := fabric.SigningKey{ID: newID(), ProjectID: p.ID, Sealed: "z", Starts: time.Now()}
-	if err := s.RotateSigningKey(t.Context(), alone, time.Time{}, true); err != nil {
-		t.Fatal(err)
-	}
-	if all, err := s.ListSigningKeys(t.Context(), p.ID); err != nil || len(all) != 1 || all[0].ID != alone.ID {
-		t.Errorf("ListSigningKeys = %+v, %v, want the new key alone", all, err)
 	}
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +12,7 @@ import (
 
 // TestBreaking shows which statements of migrations may disturb a running older version.
 func TestBreaking(t *testing.T) {
-	all := fstest.MapFS{
+	files := fstest.MapFS{
 		"migrations/00001_schema.sql": {Data: []byte("-- +goose Up\nDROP TABLE a;")},
 		"migrations/00002_add.sql": {Data: []byte(`-- +goose Up
 			CREATE TABLE b (id TEXT PRIMARY KEY); -- DROP TABLE in a comment; too
@@ -29,12 +28,20 @@ func TestBreaking(t *testing.T) {
 			DROP INDEX c_id;`)},
 		"migrations/00004_later.sql": {Data: []byte("-- +goose Up\nDROP TABLE c;")},
 	}
-	got, err := breaking(all, 1, 3)
-	want := []string{"schema 3: ALTER TABLE c ADD COLUMN new TEXT NOT NULL",
-		"schema 3: CREATE UNIQUE INDEX c_name ON c (name)", "schema 3: ALTER TABLE c RENAME COLUMN at TO since",
-		"schema 3: UPDATE c SET name = ''", "schema 3: DROP INDEX c_id"}
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("breaking = %q, %v, want %q", got, err, want)
+
+	got, err := breaking(files, 1, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"schema 3: ALTER TABLE c ADD COLUMN new TEXT NOT NULL",
+		"schema 3: CREATE UNIQUE INDEX c_name ON c (name)",
+		"schema 3: ALTER TABLE c RENAME COLUMN at TO since",
+		"schema 3: UPDATE c SET name = ''",
+		"schema 3: DROP INDEX c_id",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("breaking = %q, want %q", got, want)
 	}
 }
 
@@ -45,7 +52,8 @@ var expected = []string{
 	"CREATE UNIQUE INDEX projects_open",
 	// An older version writes links without an issuer. The newer version fills in the issuer at the
 	// next login.
-	"UPDATE upstream_links SET issuer", "DROP INDEX upstream_links_subject",
+	"UPDATE upstream_links SET issuer",
+	"DROP INDEX upstream_links_subject",
 	"CREATE UNIQUE INDEX upstream_links_subject",
 	// An older version never writes a media_key twice. It must not delete recordings during the
 	// update, because it would delete a file that several recordings share.
@@ -81,22 +89,46 @@ func TestCheckDowngrade(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := fabric.Project{ID: newID(), Name: "Acme", ClientRegistration: fabric.ClientsOff}
-		if err := errors.Join(s.CreateProject(t.Context(), p), s.Close()); err != nil {
+		if err := s.CreateProject(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
 		return s.known
 	}
 
 	known := create()
-	if d, err := CheckDowngrade(t.Context(), c); err != nil || d.Copy != "" || d.Current != known {
-		t.Errorf("CheckDowngrade before the update = %+v, %v, want schema %d and no copy", d, err, known)
+	before, err := CheckDowngrade(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before.Copy != "" {
+		t.Errorf("before the update the copy is %s, want none", before.Copy)
+	}
+	if before.Current != known {
+		t.Errorf("before the update the current schema is %d, want %d", before.Current, known)
 	}
 
 	c.migrations = laterMigrations(t, int(known+1))
 	create()
-	d, err := CheckDowngrade(t.Context(), c)
-	if err != nil || d.Current != known+1 || d.Schema != known || d.Lost != 1 || len(d.Breaking) > 0 ||
-		!strings.HasSuffix(d.Copy, fmt.Sprint("selvage.db.schema-", known)) {
-		t.Errorf("CheckDowngrade = %+v, %v, want the copy of schema %d, and one change that is lost", d, err, known)
+	after, err := CheckDowngrade(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.Current != known+1 {
+		t.Errorf("after the update the current schema is %d, want %d", after.Current, known+1)
+	}
+	if after.Schema != known {
+		t.Errorf("the copy has the schema %d, want %d", after.Schema, known)
+	}
+	if after.Lost != 1 {
+		t.Errorf("%d changes are lost, want 1", after.Lost)
+	}
+	if len(after.Breaking) > 0 {
+		t.Errorf("the breaking statements are %q, want none", after.Breaking)
+	}
+	if want := fmt.Sprint("selvage.db.schema-", known); !strings.HasSuffix(after.Copy, want) {
+		t.Errorf("the copy is %s, want a name that ends with %s", after.Copy, want)
 	}
 }

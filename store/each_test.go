@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,8 +19,11 @@ import (
 func EachDatabase(t *testing.T, test func(t *testing.T, c Config)) {
 	t.Run("sqlite", func(t *testing.T) {
 		file, err := prepared()
+		if err != nil {
+			t.Fatal(err)
+		}
 		dir := t.TempDir()
-		if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "selvage.db"), file, 0o600)); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "selvage.db"), file, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		test(t, Config{Dir: dir, Audit: auditKey(t)})
@@ -50,10 +52,13 @@ func filled(t testing.TB, c Config, s *Store, statements ...string) {
 		servers.SQL(t, c.URL, strings.Join(statements, ";\n")+";\n")
 		return
 	}
-	for _, sql := range statements {
-		if err := s.once(t.Context(), audit.None("a test"),
-			func(tx tx) error { _, err := tx.Exec(t.Context(), sql); return err }); err != nil {
-			t.Fatalf("%v of %s", err, sql)
+	for _, statement := range statements {
+		err := s.once(t.Context(), audit.None("a test"), func(tx tx) error {
+			_, err := tx.Exec(t.Context(), statement)
+			return err
+		})
+		if err != nil {
+			t.Fatalf("%v of %s", err, statement)
 		}
 	}
 }
@@ -90,10 +95,10 @@ func preparedServer(t *testing.T) string {
 	template.Do(func() {
 		url := servers.Postgres(lasting{t})
 		s, err := Open(context.Background(), Config{URL: url, Patience: time.Minute})
-		if err == nil {
-			err = s.Close()
-		}
 		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
 		template.url = url
@@ -105,6 +110,7 @@ func preparedServer(t *testing.T) string {
 	return servers.PostgresLike(t, template.url)
 }
 
+// template is the database that preparedServer copies.
 var template struct {
 	sync.Once
 	url string

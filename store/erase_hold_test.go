@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/recordings"
 )
@@ -16,49 +17,72 @@ func TestEraseHeld(t *testing.T) { EachDatabase(t, testEraseHeld) }
 func testEraseHeld(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	sub := plantCanary(t, s)
-	owned := recordings.Filter{Owner: recordings.Owner{ProjectID: "p", SubscriberID: sub.ID}}
-	list := func() []recordings.Recording {
+	owned := func() []recordings.Recording {
 		t.Helper()
-		p, err := s.ListRecordings(t.Context(), owned, page.Query{Size: 10})
+		filter := recordings.Filter{Owner: recordings.Owner{ProjectID: "p", SubscriberID: sub.ID}}
+		found, err := s.ListRecordings(t.Context(), filter, page.Query{Size: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return p.Items
+		return found.Items
 	}
 
-	before := list()
-	i := slices.IndexFunc(before, func(r recordings.Recording) bool { return r.To == "+15550100000" })
-	if i < 0 {
+	before := owned()
+	alone := slices.IndexFunc(before, func(r recordings.Recording) bool { return r.To == "+15550100000" })
+	if alone < 0 {
 		t.Fatalf("no recording of the subscriber alone: %+v", before)
 	}
-	held := before[i]
+	held := before[alone]
 
 	mark := func(hold string) {
 		t.Helper()
-		_, err := s.MarkRecording(t.Context(), "p", held.Sid, func(m *recordings.Marks) error {
+		setHold := func(m *recordings.Marks) error {
 			m.Hold = hold
 			return nil
-		}, time.Now())
+		}
+		_, err := s.MarkRecording(t.Context(), "p", held.Sid, setHold, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	mark("court")
-	e, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now())
-	if err != nil || len(e.Media) != 0 || e.Deleted["recordings"] != 0 {
-		t.Errorf("erasing during the hold = %+v, %v, want no deleted recording", e, err)
+	erase := func() fabric.Erasure {
+		t.Helper()
+		erasure, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return erasure
 	}
-	if left := list(); len(left) != 1 || left[0].Sid != held.Sid || left[0].From != held.From {
-		t.Errorf("the recordings after the erasure: %+v, want the one on hold, unchanged", left)
+
+	mark("court")
+	erasure := erase()
+	if len(erasure.Media) != 0 {
+		t.Errorf("erasing during the hold deletes the media %q, want none", erasure.Media)
+	}
+	if n := erasure.Deleted["recordings"]; n != 0 {
+		t.Errorf("erasing during the hold deletes %d recordings, want none", n)
+	}
+	left := owned()
+	if len(left) != 1 {
+		t.Fatalf("the recordings after the erasure: %+v, want the one on hold", left)
+	}
+	if left[0].Sid != held.Sid {
+		t.Errorf("the recording %s remains, want the one on hold, %s", left[0].Sid, held.Sid)
+	}
+	if left[0].From != held.From {
+		t.Errorf("the recording on hold is from %q, want %q", left[0].From, held.From)
 	}
 
 	mark("")
-	e, err = s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now())
-	if err != nil || !slices.Equal(e.Media, []string{held.ID}) || e.Deleted["recordings"] != 1 {
-		t.Errorf("erasing after the hold = %+v, %v, want the recording deleted", e, err)
+	erasure = erase()
+	if !slices.Equal(erasure.Media, []string{held.ID}) {
+		t.Errorf("erasing after the hold deletes the media %q, want that of %s", erasure.Media, held.ID)
 	}
-	if left := list(); len(left) != 0 {
+	if n := erasure.Deleted["recordings"]; n != 1 {
+		t.Errorf("erasing after the hold deletes %d recordings, want 1", n)
+	}
+	if left := owned(); len(left) != 0 {
 		t.Errorf("recordings after the second erasure: %+v, want none", left)
 	}
 }

@@ -18,36 +18,58 @@ func testEraseResponse(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 
-	queue, now := s.Webhooks.Queue(), time.Now()
+	now := time.Now()
+	queue := s.Webhooks.Queue()
 	receivers, err := queue.DueReceivers(t.Context(), now, 10)
 	if err != nil || len(receivers) != 1 {
 		t.Fatalf("DueReceivers = %v, %v, want one", receivers, err)
 	}
-	jobs, err := queue.DueJobs(t.Context(), receivers[0], now, 100)
-	if err != nil || len(jobs) == 0 {
-		t.Fatalf("DueJobs = %v, %v, want some", jobs, err)
+	dueJobs := func() []deliver.Job {
+		t.Helper()
+		jobs, err := queue.DueJobs(t.Context(), receivers[0], now, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return jobs
 	}
-	reporting := 0
-	for _, j := range jobs {
-		if j.Subject != sub.ID {
+
+	jobs := dueJobs()
+	var responses int64
+	for _, job := range jobs {
+		if job.Subject != sub.ID {
 			continue
 		}
-		reporting++
-		if err := queue.Settle(t.Context(), deliver.Result{ReceiverID: receivers[0], JobID: j.ID, Queued: j.Queued,
-			State: deliver.Pending, Attempts: 1, Status: 500, Response: "no canary here", Due: now}); err != nil {
+		responses++
+		result := deliver.Result{
+			ReceiverID: receivers[0],
+			JobID:      job.ID,
+			Queued:     job.Queued,
+			State:      deliver.Pending,
+			Attempts:   1,
+			Status:     500,
+			Response:   "no canary here",
+			Due:        now,
+		}
+		if err := queue.Settle(t.Context(), result); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if reporting == 0 {
+	if responses == 0 {
 		t.Fatal("no delivery is about the deletion")
 	}
 
-	e, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now())
-	if err != nil || e.Found || e.Anonymised["webhook_deliveries"] != int64(reporting) {
-		t.Errorf("EraseSubscriber = %+v, %v, want %d anonymized deliveries", e, err, reporting)
+	erasure, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if erasure.Found {
+		t.Error("EraseSubscriber finds a subscriber that was deleted before")
+	}
+	if n := erasure.Anonymised["webhook_deliveries"]; n != responses {
+		t.Errorf("EraseSubscriber anonymizes %d deliveries, want %d", n, responses)
 	}
 	wantNoCanary(t, s, c.URL)
-	if left, err := queue.DueJobs(t.Context(), receivers[0], now, 100); err != nil || len(left) != len(jobs) {
-		t.Errorf("%d of %d deliveries remain, %v, want all", len(left), len(jobs), err)
+	if n := len(dueJobs()); n != len(jobs) {
+		t.Errorf("%d deliveries remain, want all %d", n, len(jobs))
 	}
 }

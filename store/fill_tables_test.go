@@ -31,14 +31,7 @@ func fillEveryTable(t *testing.T, s *Store) int {
 	err = s.db.Change(t.Context(), func(tx database.Tx) error {
 		for _, table := range tables {
 			for number := range 3 {
-				row := make(Row, len(table.Columns))
-				for i, column := range table.Columns {
-					if number == 2 && nullable[table.Name+"."+column.Name] {
-						continue
-					}
-					row[i] = exampleValue(column, number)
-				}
-
+				row := exampleRow(table, number, nullable)
 				insert := (&Filler{s}).writer(table, func(int) {}).insertSQL
 				if _, err := tx.Exec(t.Context(), insert, row...); err != nil {
 					return fmt.Errorf("%s: %w", insert, err)
@@ -51,6 +44,18 @@ func fillEveryTable(t *testing.T, s *Store) int {
 		t.Fatal(err)
 	}
 	return len(tables)
+}
+
+// exampleRow returns the row with the given number, from 0 to 2.
+func exampleRow(table database.Table, number int, nullable map[string]bool) Row {
+	row := make(Row, len(table.Columns))
+	for i, column := range table.Columns {
+		if number == 2 && nullable[table.Name+"."+column.Name] {
+			continue
+		}
+		row[i] = exampleValue(column, number)
+	}
+	return row
 }
 
 // exampleValue returns the value of a column in the row with the given number. All columns with ids
@@ -66,6 +71,7 @@ func exampleValue(column database.Column, number int) any {
 	}
 }
 
+// runSQL runs a statement that writes no event.
 func runSQL(t *testing.T, s *Store, query string, args ...any) {
 	t.Helper()
 	err := s.once(t.Context(), audit.None("a test"), func(tx tx) error {
@@ -103,8 +109,7 @@ func tablesOf(t *testing.T, s *Snapshot) []database.Table {
 func nullableColumns(t *testing.T) map[string]bool {
 	t.Helper()
 	s := opened(t, Config{Dir: t.TempDir()})
-	scan := func(row scanner) (name string, err error) { return name, row.Scan(&name) }
-	names, err := gather(t.Context(), s.read(), "listing columns", scan, `SELECT m.name || '.' || c.name
+	names, err := gather(t.Context(), s.read(), "listing columns", scanID, `SELECT m.name || '.' || c.name
 		FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' AND c."notnull" = 0 AND c.pk = 0`)
 	if err != nil {
 		t.Fatal(err)
@@ -119,14 +124,14 @@ func nullableColumns(t *testing.T) map[string]bool {
 // contents returns all rows of all tables as text.
 func contents(t *testing.T, s *Store) map[string]string {
 	t.Helper()
-	all := make(map[string]string)
+	tables := make(map[string]string)
 	err := s.Snapshot(t.Context(), func(snapshot *Snapshot) error {
 		for _, table := range tablesOf(t, snapshot) {
 			for row, err := range snapshot.Rows(t.Context(), table) {
 				if err != nil {
 					return err
 				}
-				all[table.Name] += fmt.Sprintf("%q\n", row)
+				tables[table.Name] += fmt.Sprintf("%q\n", row)
 			}
 		}
 		return nil
@@ -134,9 +139,10 @@ func contents(t *testing.T, s *Store) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all
+	return tables
 }
 
+// requireEqual fails the test unless two databases have the same contents.
 func requireEqual(t *testing.T, got, want map[string]string) {
 	t.Helper()
 	for table, rows := range want {
@@ -168,6 +174,7 @@ func syncAll(t *testing.T, from *Store, to *Filler) (changed int) {
 	return changed
 }
 
+// filler opens a database to fill it, and closes it at the end of the test.
 func filler(t *testing.T, c Config) *Filler {
 	t.Helper()
 	f, err := OpenFiller(t.Context(), FillConfig{Config: c})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -39,7 +38,8 @@ func TestFillEveryTable(t *testing.T) {
 			f := filler(t, target)
 			err := from.Snapshot(t.Context(), func(snapshot *Snapshot) error {
 				for _, table := range tablesOf(t, snapshot) {
-					if err := f.Load(t.Context(), table, snapshot.Rows(t.Context(), table), func(int) {}); err != nil {
+					rows := snapshot.Rows(t.Context(), table)
+					if err := f.Load(t.Context(), table, rows, func(int) {}); err != nil {
 						return err
 					}
 				}
@@ -57,7 +57,8 @@ func TestFillEveryTable(t *testing.T) {
 // and deleted, and unique values that rows have exchanged.
 func TestSyncFollowsChanges(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
-		from, to := opened(t, Config{Dir: t.TempDir()}), filler(t, c)
+		from := opened(t, Config{Dir: t.TempDir()})
+		to := filler(t, c)
 		for _, id := range []string{"a", "b", "c"} {
 			addProject(t, from, id)
 			addPerson(t, from, id+"1", id, "one")
@@ -108,14 +109,14 @@ func TestFillGuards(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		var unfit *database.Unfit
 		_, err = Open(t.Context(), c)
-		if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "unfinished copy") {
-			t.Errorf("opening an unfinished copy = %v, want an Unfit error about it", err)
-		}
+		wantUnfit(t, err, "unfinished copy")
 
 		again := filler(t, c)
-		if err := errors.Join(again.Finish(t.Context()), again.Close()); err != nil {
+		if err := again.Finish(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := again.Close(); err != nil {
 			t.Fatal(err)
 		}
 		s := opened(t, c)
@@ -163,17 +164,10 @@ func TestSnapshotIsStable(t *testing.T) {
 			addProject(t, s, "b")
 			projects := 0
 			for _, table := range tablesOf(t, snapshot) {
-				if table.Name != "projects" {
-					continue
-				}
-				for _, err := range snapshot.Rows(t.Context(), table) {
-					if err != nil {
-						return err
-					}
-					projects++
+				if table.Name == "projects" {
+					projects = countRows(t, snapshot, table)
 				}
 			}
-
 			if projects != 1 {
 				t.Errorf("the snapshot has %d projects, want 1", projects)
 			}
@@ -183,6 +177,18 @@ func TestSnapshotIsStable(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// countRows returns the number of rows that a table has in a snapshot.
+func countRows(t *testing.T, s *Snapshot, table database.Table) (n int) {
+	t.Helper()
+	for _, err := range s.Rows(t.Context(), table) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	return n
 }
 
 // TestSnapshotCanceled shows that a snapshot returns an error if its context is canceled while its
@@ -216,14 +222,17 @@ func TestEndAll(t *testing.T) {
 		s := opened(t, c)
 		fillEveryTable(t, s)
 		for _, query := range []string{
-			`UPDATE login_sessions SET ended = 0`, `UPDATE grants SET revoked = 0`, `UPDATE families SET revoked = 0`,
-			`UPDATE operator_sessions SET ended = 0`, `UPDATE totps SET step = 0`,
+			`UPDATE login_sessions SET ended = 0`,
+			`UPDATE grants SET revoked = 0`,
+			`UPDATE families SET revoked = 0`,
+			`UPDATE operator_sessions SET ended = 0`,
+			`UPDATE totps SET step = 0`,
+			`DELETE FROM revocations`,
+			`DELETE FROM audit`,
+			`UPDATE sequences SET value = 0`,
 		} {
 			runSQL(t, s, query)
 		}
-		runSQL(t, s, `DELETE FROM revocations`)
-		runSQL(t, s, `DELETE FROM audit`)
-		runSQL(t, s, `UPDATE sequences SET value = 0`)
 
 		until := time.UnixMicro(1_800_000_000_000_000)
 		if err := s.EndAll(t.Context(), until); err != nil {
@@ -235,7 +244,8 @@ func TestEndAll(t *testing.T) {
 			`SELECT COUNT(*) FROM grants WHERE revoked = 0`,
 			`SELECT COUNT(*) FROM families WHERE revoked = 0`,
 			`SELECT COUNT(*) FROM operator_sessions WHERE ended = 0`,
-			`SELECT COUNT(*) FROM mail_links`, `SELECT COUNT(*) FROM operator_links`,
+			`SELECT COUNT(*) FROM mail_links`,
+			`SELECT COUNT(*) FROM operator_links`,
 			`SELECT COUNT(*) FROM totps WHERE step <> 60000000`,
 			`SELECT COUNT(*) FROM subscribers WHERE epoch <> 1800000000000000`,
 			`SELECT 1 - COUNT(*) FROM revocations WHERE kind = 'installation' AND until = 1800000000000000`,

@@ -16,26 +16,39 @@ func testForwardedCalls(t *testing.T, c Config) {
 	r.State = calls.Ringing
 	saveCalls(t, s, r)
 	for range 2 { // the second time replaces the first
-		r.Gateway, r.Payer, r.Lines = "g", g.SubscriberID, 2
-		err := s.SaveOutbound(t.Context(), r, func(u calls.Usage) error {
+		r.Gateway = "g"
+		r.Payer = g.SubscriberID
+		r.Lines = 2
+		wantNone := func(u calls.Usage) error {
 			if u != (calls.Usage{}) {
 				t.Errorf("SaveOutbound saw %+v, want nothing", u)
 			}
 			return nil
-		})
-		if err != nil {
+		}
+		if err := s.SaveOutbound(t.Context(), r, wantNone); err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	u, err := s.OutboundUsage(t.Context(), "p", r.ID)
-	if err != nil || u.Running != 2 || u.ProjectRunning != 2 || u.GatewayRunning != 2 {
-		t.Errorf("OutboundUsage returned %+v, %v, want two lines", u, err)
+	usage, err := s.OutboundUsage(t.Context(), "p", r.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if usage.Running != 2 {
+		t.Errorf("the payer has %d lines, want 2", usage.Running)
+	}
+	if usage.ProjectRunning != 2 {
+		t.Errorf("the project has %d lines, want 2", usage.ProjectRunning)
+	}
+	if usage.GatewayRunning != 2 {
+		t.Errorf("the gateway has %d lines, want 2", usage.GatewayRunning)
 	}
 
 	dialed := r.To
-	r.State, r.Answered, r.Lines = calls.InCall, s.now(), 1
-	r.To = calls.Party{Name: "+4930123456", Address: "+4930123456"}
+	number := calls.Party{Name: "+4930123456", Address: "+4930123456"}
+	r.State, r.Answered = calls.InCall, s.now()
+	r.Lines = 1
+	r.To = number
 	saveCalls(t, s, r)
 	found := func() calls.Record {
 		t.Helper()
@@ -46,19 +59,34 @@ func testForwardedCalls(t *testing.T, c Config) {
 		return f
 	}
 
-	if f := found(); f.To != r.To || f.Lines != 1 || f.Payer != g.SubscriberID || f.Dialed != r.Dialed {
-		t.Errorf("once it was answered, the record is %+v, want one to %+v", f, r.To)
+	answered := found()
+	if answered.To != number {
+		t.Errorf("once it was answered, the call is to %+v, want %+v", answered.To, number)
 	}
+	if answered.Lines != 1 {
+		t.Errorf("once it was answered, the call has %d lines, want 1", answered.Lines)
+	}
+	if answered.Payer != g.SubscriberID {
+		t.Errorf("once it was answered, the payer is %q, want %q", answered.Payer, g.SubscriberID)
+	}
+	if answered.Dialed != r.Dialed {
+		t.Errorf("once it was answered, the dialed address is %q, want %q", answered.Dialed, r.Dialed)
+	}
+
 	r.To = dialed
 	saveCalls(t, s, r)
-	if f := found(); f.To.Address != "+4930123456" {
-		t.Errorf("the record of an answered call is to %+v, want no change", f.To)
+	if to := found().To; to.Address != number.Address {
+		t.Errorf("the record of an answered call is to %+v, want no change", to)
 	}
 
 	if _, err := s.EraseSubscriber(t.Context(), "p", eraser(g.SubscriberID), s.now()); err != nil {
 		t.Fatal(err)
 	}
-	if f := found(); f.Payer != "" || f.Gateway != "g" {
-		t.Errorf("after the erasure, the record is %+v, want no payer", f)
+	erased := found()
+	if erased.Payer != "" {
+		t.Errorf("after the erasure, the payer is %q, want none", erased.Payer)
+	}
+	if erased.Gateway != "g" {
+		t.Errorf("after the erasure, the gateway is %q, want g", erased.Gateway)
 	}
 }

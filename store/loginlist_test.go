@@ -1,10 +1,10 @@
 package store_test
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
@@ -15,21 +15,24 @@ import (
 func TestListLogins(t *testing.T) { store.EachDatabase(t, testListLogins) }
 
 func testListLogins(t *testing.T, c store.Config) {
-	ctx := context.Background()
+	ctx := t.Context()
 	rows, p := fabricRows(t, c)
-	s, a := subscriber(p, "ada@example.com", "", "ada")
+	sub, address := subscriber(p, "ada@example.com", "", "ada")
+	if err := rows.CreateSubscriber(ctx, sub, address); err != nil {
+		t.Fatal(err)
+	}
 	app := idp.Client{ID: newID(), ProjectID: p.ID, Name: "Dialer", Created: time.Now()}
-	if err := errors.Join(rows.CreateSubscriber(ctx, s, a), rows.CreateClient(ctx, app)); err != nil {
+	if err := rows.CreateClient(ctx, app); err != nil {
 		t.Fatal(err)
 	}
 
 	now := time.Now().Truncate(time.Microsecond).UTC()
 	var sids []string
-	for i := range 5 {
+	for number := range 5 { // each login has as many grants as its number
 		l := idp.Login{
 			ID:           newID(),
 			ProjectID:    p.ID,
-			SubscriberID: s.ID,
+			SubscriberID: sub.ID,
 			AuthTime:     now,
 			AMR:          []string{"pwd", "otp"},
 			UserAgent:    "Firefox",
@@ -41,55 +44,76 @@ func testListLogins(t *testing.T, c store.Config) {
 			t.Fatal(err)
 		}
 
-		for range i {
+		for range number {
 			g := idp.Grant{
 				ID:           newID(),
 				ProjectID:    p.ID,
 				ClientID:     app.ID,
-				SubscriberID: s.ID,
+				SubscriberID: sub.ID,
 				SessionID:    l.ID,
 				Scope:        []string{"openid", "Voice"},
 				Created:      now,
 				IdleUntil:    now.Add(time.Minute),
 				Expires:      now.Add(time.Hour),
 			}
-			if err := rows.RedeemCode(ctx,
-				idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: app.ID, Expires: now}, g); err != nil {
+			code := idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: app.ID, Expires: now}
+			if err := rows.RedeemCode(ctx, code, g); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 
-	q := page.Query{Size: 2}
-	for i := 4; i >= 0; q.From = sids[max(i, 0)] {
-		found, err := rows.ListLogins(ctx, p.ID, s.ID, q)
-		if err != nil || len(found.Items) != min(2, i+1) {
-			t.Fatalf("ListLogins(%+v) = %+v, %v, want up to two", q, found, err)
+	var listed []fabric.Login
+	for q := (page.Query{Size: 2}); ; {
+		found, err := rows.ListLogins(ctx, p.ID, sub.ID, q)
+		if err != nil {
+			t.Fatal(err)
 		}
-
-		for _, l := range found.Items {
-			if l.ID != sids[i] || len(l.Grants) != i || l.UserAgent != "Firefox" || len(l.AMR) != 2 ||
-				!l.Ended.IsZero() {
-				t.Errorf("login %d is %+v", i, l)
+		if len(found.Items) == 0 || len(found.Items) > 2 {
+			t.Fatalf("ListLogins(%+v) = %+v, want one or two logins", q, found.Items)
+		}
+		listed = append(listed, found.Items...)
+		if found.Next == "" {
+			break
+		}
+		q.From = found.Next
+	}
+	if len(listed) != len(sids) {
+		t.Fatalf("the pages have %d logins, want %d", len(listed), len(sids))
+	}
+	grant := fabric.Grant{
+		ClientID:   app.ID,
+		ClientName: "Dialer",
+		Scope:      []string{"openid", "Voice"},
+		Created:    now,
+		Expires:    now.Add(time.Minute),
+	}
+	for number := range sids {
+		got := listed[len(sids)-1-number] // the newest login is first
+		if got.ID != sids[number] {
+			t.Errorf("login %d is %s, want %s", number, got.ID, sids[number])
+		}
+		if got.UserAgent != "Firefox" {
+			t.Errorf("the user agent of login %d is %q, want Firefox", number, got.UserAgent)
+		}
+		if len(got.AMR) != 2 {
+			t.Errorf("the methods of login %d are %q, want two", number, got.AMR)
+		}
+		if !got.Ended.IsZero() {
+			t.Errorf("login %d ended at %v, want no time", number, got.Ended)
+		}
+		if len(got.Grants) != number {
+			t.Errorf("login %d has %d grants, want %d", number, len(got.Grants), number)
+		}
+		for _, g := range got.Grants {
+			if diff := cmp.Diff(grant, g); diff != "" {
+				t.Errorf("a grant of login %d (-want +got):\n%s", number, diff)
 			}
-
-			if want := (fabric.Grant{
-				ClientID:   app.ID,
-				ClientName: "Dialer",
-				Created:    now,
-				Expires:    now.Add(time.Minute),
-			}); i > 0 {
-				got := l.Grants[0]
-				if len(got.Scope) != 2 || got.ClientID != want.ClientID ||
-					got.ClientName != want.ClientName || got.Expires != want.Expires || !got.Revoked.IsZero() {
-					t.Errorf("a grant of login %d is %+v, want %+v", i, got, want)
-				}
-			}
-			i--
 		}
 	}
 
-	if found, err := rows.ListLogins(ctx, newID(), s.ID, page.Query{Size: 2}); err != nil || len(found.Items) != 0 {
-		t.Errorf("ListLogins of another project = %+v, %v, want none", found, err)
+	elsewhere, err := rows.ListLogins(ctx, newID(), sub.ID, page.Query{Size: 2})
+	if err != nil || len(elsewhere.Items) != 0 {
+		t.Errorf("ListLogins of another project = %+v, %v, want none", elsewhere.Items, err)
 	}
 }

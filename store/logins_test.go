@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -73,108 +72,56 @@ func newID() string { return uuid.Must(uuid.NewV7()).String() }
 // returned a conflict.
 func crowd(t *testing.T, do func() error) (won, lost int64) {
 	t.Helper()
-	var wg sync.WaitGroup
-	var w, l atomic.Int64
+	var calling sync.WaitGroup
+	var succeeded, conflicts atomic.Int64
 	for range 50 {
-		wg.Go(func() {
+		calling.Go(func() {
 			switch err := do(); {
 			case err == nil:
-				w.Add(1)
+				succeeded.Add(1)
 			case errors.Is(err, problem.Conflict):
-				l.Add(1)
+				conflicts.Add(1)
 			default:
 				t.Error(err)
 			}
 		})
 	}
-
-	wg.Wait()
-	return w.Load(), l.Load()
-}
-
-func TestRedeemCodeOnce(t *testing.T) { EachDatabase(t, testRedeemCodeOnce) }
-
-func testRedeemCodeOnce(t *testing.T, c Config) {
-	s, g, _ := grantRows(t, c)
-	signIn(t, s, g)
-	won, lost := crowd(t, func() error {
-		g := g
-		g.ID = newID()
-		return s.RedeemCode(context.Background(),
-			idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c", Expires: time.Now().Add(time.Hour)}, g)
-	})
-	if won != 1 || lost != 49 {
-		t.Errorf("%d redemptions of one code won and %d lost, want 1 and 49", won, lost)
-	}
-
-	first, err := s.FindRedeemedCode(t.Context(), "h")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.FindGrant(t.Context(), first.GrantID); err != nil {
-		t.Errorf("the winner's grant: %v", err)
-	}
-}
-
-func TestRotateGrantOnce(t *testing.T) { EachDatabase(t, testRotateGrantOnce) }
-
-func testRotateGrantOnce(t *testing.T, c Config) {
-	s, g, _ := grantRows(t, c)
-	signIn(t, s, g)
-	g.ID = newID()
-	if err := s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}, g); err != nil {
-		t.Fatal(err)
-	}
-
-	next := func(hash string) idp.Grant {
-		return idp.Grant{
-			ID:          g.ID,
-			RefreshHash: hash,
-			Seed:        "sealed " + hash,
-			Rotated:     time.UnixMicro(5).UTC(),
-			IdleUntil:   time.UnixMicro(7).UTC(),
-		}
-	}
-
-	won, lost := crowd(t, func() error { return s.RotateGrant(context.Background(), next(newID()), "first") })
-	if won != 1 || lost != 49 {
-		t.Errorf("%d rotations of one token won and %d lost, want 1 and 49", won, lost)
-	}
-
-	got, err := s.FindGrant(t.Context(), g.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := next(got.RefreshHash); got.RefreshHash == "first" || got.Seed != want.Seed ||
-		got.Rotated != want.Rotated || got.IdleUntil != want.IdleUntil {
-		t.Errorf("FindGrant after a rotation = %+v, want one complete rotation", got)
-	}
+	calling.Wait()
+	return succeeded.Load(), conflicts.Load()
 }
 
 func TestEndSession(t *testing.T) { EachDatabase(t, testEndSession) }
 
 func testEndSession(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
-	g.ID = newID()
-	err := errors.Join(s.CreateLogin(t.Context(), login(g), "hash"),
-		s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}, g))
-	if err != nil {
-		t.Fatal(err)
-	}
-
+	signIn(t, s, g)
+	storeGrant(t, s, &g)
 	r := revocation.Revocation{Kind: revocation.Session, ID: g.SessionID, Expires: time.Now().Add(time.Hour)}
 	for range 2 {
 		if err := s.EndLogins(t.Context(), time.Now(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, err := s.FindGrant(t.Context(), g.ID); err != nil || got.Revoked.IsZero() {
-		t.Errorf("the grant of an ended login: %+v, %v, want it revoked", got, err)
+	grant, err := s.FindGrant(t.Context(), g.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if grant.Revoked.IsZero() {
+		t.Error("the grant of an ended login is not revoked")
 	}
 
 	revoked, _, err := s.RevocationsSince(t.Context(), 0)
-	if err != nil || len(revoked) != 1 || revoked[0].Kind != revocation.Session || revoked[0].ID != g.SessionID {
-		t.Errorf("revocations = %+v, %v, want one of the login", revoked, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(revoked) != 1 {
+		t.Fatalf("revocations = %+v, want one", revoked)
+	}
+	if revoked[0].Kind != revocation.Session {
+		t.Errorf("the revocation is of a %s, want a %s", revoked[0].Kind, revocation.Session)
+	}
+	if revoked[0].ID != g.SessionID {
+		t.Errorf("the revocation is of %s, want the login %s", revoked[0].ID, g.SessionID)
 	}
 }
 
@@ -196,18 +143,14 @@ func TestSweepLogins(t *testing.T) { EachDatabase(t, testSweepLogins) }
 
 func testSweepLogins(t *testing.T, c Config) {
 	s, g, ahead := grantRows(t, c)
-	g.ID = newID()
-	code := idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c", Expires: time.Now().Add(time.Hour)}
-	if err := errors.Join(s.CreateLogin(t.Context(), login(g), "hash"),
-		s.RedeemCode(t.Context(), code, g)); err != nil {
-		t.Fatal(err)
-	}
-
-	there := func() (n int) {
-		_, code := s.FindRedeemedCode(t.Context(), "h")
-		_, grant := s.FindGrant(t.Context(), g.ID)
-		_, login := s.FindLogin(t.Context(), g.SessionID)
-		for _, err := range []error{code, grant, login} {
+	signIn(t, s, g)
+	storeGrant(t, s, &g)
+	countRows := func() (n int) {
+		t.Helper()
+		_, codeErr := s.FindRedeemedCode(t.Context(), "h")
+		_, grantErr := s.FindGrant(t.Context(), g.ID)
+		_, loginErr := s.FindLogin(t.Context(), g.SessionID)
+		for _, err := range []error{codeErr, grantErr, loginErr} {
 			if err == nil {
 				n++
 			}
@@ -222,15 +165,35 @@ func testSweepLogins(t *testing.T, c Config) {
 		began, expired time.Time
 		left           int
 	}{
-		{"nothing is old enough", 0, now.Add(-time.Minute), now.Add(100 * time.Hour), 3},
-		{"the code has expired, and the grant has not", 2 * time.Hour, now.Add(time.Minute), now, 2},
-		{"all", 2 * time.Hour, now.Add(time.Minute), now.Add(100 * time.Hour), 0},
+		{
+			name:    "nothing is old enough",
+			began:   now.Add(-time.Minute),
+			expired: now.Add(100 * time.Hour),
+			left:    3,
+		},
+		{
+			name:    "the code has expired, and the grant has not",
+			ahead:   2 * time.Hour,
+			began:   now.Add(time.Minute),
+			expired: now,
+			left:    2,
+		},
+		{
+			name:    "all",
+			ahead:   2 * time.Hour,
+			began:   now.Add(time.Minute),
+			expired: now.Add(100 * time.Hour),
+			left:    0,
+		},
 	}
 
 	for _, tt := range tests {
 		ahead.Store(int64(tt.ahead))
-		if err := s.SweepLogins(t.Context(), tt.began, tt.expired); err != nil || there() != tt.left {
-			t.Errorf("%s: a sweep leaves %d rows, want %d; %v", tt.name, there(), tt.left, err)
+		if err := s.SweepLogins(t.Context(), tt.began, tt.expired); err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		if n := countRows(); n != tt.left {
+			t.Errorf("%s: a sweep leaves %d rows, want %d", tt.name, n, tt.left)
 		}
 	}
 }
@@ -253,14 +216,15 @@ func testRehashPassword(t *testing.T, c Config) {
 		t.Errorf("RehashPassword = %v", err)
 	}
 
-	for _, err := range []error{rehash(sub.ProjectID, sub.PasswordHash, "two"), rehash(newID(), "one", "three")} {
-		if !errors.Is(err, problem.NotFound) {
-			t.Errorf("RehashPassword of another hash or project = %v, want problem.NotFound", err)
-		}
+	if err := rehash(sub.ProjectID, sub.PasswordHash, "two"); !errors.Is(err, problem.NotFound) {
+		t.Errorf("RehashPassword of another hash = %v, want problem.NotFound", err)
 	}
-	if got, err := s.FindSubscriber(t.Context(), g.ProjectID, g.SubscriberID); got.PasswordHash != "one" ||
-		err != nil {
-		t.Errorf("the hash is %q, %v, want \"one\"", got.PasswordHash, err)
+	if err := rehash(newID(), "one", "three"); !errors.Is(err, problem.NotFound) {
+		t.Errorf("RehashPassword in another project = %v, want problem.NotFound", err)
+	}
+	rehashed, err := s.FindSubscriber(t.Context(), g.ProjectID, g.SubscriberID)
+	if err != nil || rehashed.PasswordHash != "one" {
+		t.Errorf("the hash is %q, %v, want %q", rehashed.PasswordHash, err, "one")
 	}
 }
 
@@ -271,11 +235,13 @@ func TestLiveLogins(t *testing.T) { EachDatabase(t, testLiveLogins) }
 func testLiveLogins(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
 	now := time.Now()
-	signIn := func(expires time.Duration, mark string) string {
+	logIn := func(expires time.Duration, mark string) string {
 		t.Helper()
 		l := login(g)
-		l.ID, l.Mark = newID(), mark
-		l.AuthTime, l.Expires = now, now.Add(expires)
+		l.ID = newID()
+		l.Mark = mark
+		l.AuthTime = now
+		l.Expires = now.Add(expires)
 		if err := s.CreateLogin(t.Context(), l, "hash"); err != nil {
 			t.Fatal(err)
 		}
@@ -284,46 +250,86 @@ func testLiveLogins(t *testing.T, c Config) {
 
 	grant := func(sid string, lives time.Duration) {
 		t.Helper()
-		n := g
-		n.ID, n.SessionID, n.Scope = newID(), sid, []string{"openid"}
-		n.Created, n.IdleUntil, n.Expires = now, now.Add(lives), now.Add(lives)
-		if err := s.RedeemCode(t.Context(),
-			idp.RedeemedCode{Hash: n.ID, GrantID: n.ID, ClientID: "c", Expires: now}, n); err != nil {
+		stored := g
+		stored.ID = newID()
+		stored.SessionID = sid
+		stored.Scope = []string{"openid"}
+		stored.Created = now
+		stored.IdleUntil = now.Add(lives)
+		stored.Expires = now.Add(lives)
+		code := idp.RedeemedCode{Hash: stored.ID, GrantID: stored.ID, ClientID: "c", Expires: now}
+		if err := s.RedeemCode(t.Context(), code, stored); err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	wantApps := func(when string, want int) {
+	listApps := func() []idp.App {
 		t.Helper()
 		apps, err := s.ListApps(t.Context(), "p", "s", now)
-		if err != nil || len(apps) != want || want == 1 &&
-			(apps[0].ClientID != "c" || len(apps[0].Scopes) != 1 || apps[0].Since.IsZero()) {
-			t.Errorf("%s: the apps are %+v, %v, want %d", when, apps, err, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return apps
+	}
+	wantOneApp := func(when string) {
+		t.Helper()
+		apps := listApps()
+		if len(apps) != 1 {
+			t.Fatalf("%s: the apps are %+v, want one", when, apps)
+		}
+		if apps[0].ClientID != "c" {
+			t.Errorf("%s: the app is %q, want c", when, apps[0].ClientID)
+		}
+		if len(apps[0].Scopes) != 1 {
+			t.Errorf("%s: the scopes of the app are %q, want one", when, apps[0].Scopes)
+		}
+		if apps[0].Since.IsZero() {
+			t.Errorf("%s: the app has no beginning", when)
 		}
 	}
 
-	expired := signIn(-time.Hour, "a")
+	expired := logIn(-time.Hour, "a")
 	grant(expired, -time.Minute)
-	wantApps("with only an expired grant", 0)
-	kept, good, ended := signIn(-time.Hour, "a"), signIn(time.Hour, "b"), signIn(time.Hour, "c")
+	if apps := listApps(); len(apps) != 0 {
+		t.Errorf("with only an expired grant the apps are %+v, want none", apps)
+	}
+
+	kept := logIn(-time.Hour, "a")
+	good := logIn(time.Hour, "b")
+	over := logIn(time.Hour, "c")
 	grant(kept, time.Hour)
-	if err := s.EndLogins(t.Context(), now,
-		revocation.Revocation{Kind: revocation.Session, ID: ended, Until: now, Expires: now}); err != nil {
+	r := revocation.Revocation{Kind: revocation.Session, ID: over, Until: now, Expires: now}
+	if err := s.EndLogins(t.Context(), now, r); err != nil {
 		t.Fatal(err)
 	}
 
-	all, err := s.LiveLogins(t.Context(), "p", "s", now)
-	if err != nil || len(all) != 2 || all[0].ID != good || all[1].ID != kept || all[0].Mark != "b" ||
-		all[0].Seen.IsZero() {
-		t.Errorf("LiveLogins = %+v, %v, want %s and %s", all, err, good, kept)
+	live, err := s.LiveLogins(t.Context(), "p", "s", now)
+	if err != nil {
+		t.Fatal(err)
 	}
-	wantApps("with a live grant", 1)
-	if all, err := s.LiveLogins(t.Context(), "other", "s", now); err != nil || len(all) != 0 {
-		t.Errorf("LiveLogins of another project = %+v, %v, want none", all, err)
+	if len(live) != 2 {
+		t.Fatalf("LiveLogins = %+v, want two", live)
+	}
+	if live[0].ID != good {
+		t.Errorf("the first live login is %s, want %s", live[0].ID, good)
+	}
+	if live[1].ID != kept {
+		t.Errorf("the second live login is %s, want %s", live[1].ID, kept)
+	}
+	if live[0].Mark != "b" {
+		t.Errorf("the mark of the first live login is %q, want b", live[0].Mark)
+	}
+	if live[0].Seen.IsZero() {
+		t.Error("the first live login has never been seen")
+	}
+	wantOneApp("with a live grant")
+	elsewhere, err := s.LiveLogins(t.Context(), "other", "s", now)
+	if err != nil || len(elsewhere) != 0 {
+		t.Errorf("LiveLogins of another project = %+v, %v, want none", elsewhere, err)
 	}
 
 	if err := s.AddConsent(t.Context(), "s", "c", []string{"email"}, now); err != nil {
 		t.Fatal(err)
 	}
-	wantApps("with a live grant and a consent", 1)
+	wantOneApp("with a live grant and a consent")
 }

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"testing"
@@ -16,19 +15,27 @@ func TestNewest(t *testing.T) {
 	s, p := fabricRows(t, store.Config{Dir: t.TempDir()})
 	before := time.Now().Add(-time.Second)
 	sub, address := subscriber(p, "ada@example.com", "", "ada")
-	if err := s.CreateSubscriber(context.Background(), sub, address); err != nil {
+	if err := s.CreateSubscriber(t.Context(), sub, address); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.Newest(t.Context()); err != nil || got.Before(before) || got.After(time.Now()) {
-		t.Errorf("Newest = %v, %v, want the last second", got, err)
+	newest, err := s.Newest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if newest.Before(before) || newest.After(time.Now()) {
+		t.Errorf("Newest = %v, want a time after %v that has passed", newest, before)
 	}
 }
 
 // TestLook shows that Look creates no database, and that opening one read-only changes nothing.
 func TestLook(t *testing.T) {
 	c := store.Config{Dir: t.TempDir(), Audit: storetest.Key()}
-	if _, known, err := store.Look(t.Context(), c); !errors.Is(err, fs.ErrNotExist) || known == 0 {
-		t.Errorf("Look without a database = schema %d, %v, want the known schema and not exist", known, err)
+	_, known, err := store.Look(t.Context(), c)
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Look without a database = %v, want %v", err, fs.ErrNotExist)
+	}
+	if known == 0 {
+		t.Error("Look without a database does not return the known schema")
 	}
 
 	s, err := store.Open(t.Context(), c)
@@ -40,8 +47,9 @@ func TestLook(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r, known, err := store.Look(t.Context(), c); err != nil || r.Schema != known {
-		t.Errorf("Look = %+v, %v, want schema %d", r, err, known)
+	report, known, err := store.Look(t.Context(), c)
+	if err != nil || report.Schema != known {
+		t.Errorf("Look = schema %d, %v, want %d", report.Schema, err, known)
 	}
 
 	c.ReadOnly = true
@@ -49,7 +57,8 @@ func TestLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if has, err := s.HasRecordings(t.Context()); err != nil || has {
+	has, err := s.HasRecordings(t.Context())
+	if err != nil || has {
 		t.Errorf("HasRecordings = %v, %v, want false", has, err)
 	}
 

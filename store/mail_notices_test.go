@@ -16,22 +16,38 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// waiting returns the kinds of the pending letters, the oldest first. For changes to factors, it
+// noticesOf returns the kinds of the pending letters, the oldest first. For changes to factors, it
 // adds the change and the number of recovery codes that are left.
-func waiting(t *testing.T, s *Store) (all []string) {
+func noticesOf(t *testing.T, s *Store) (notices []string) {
 	t.Helper()
 	letters, err := s.ListLetters(t.Context(), mail.Pending, page.Query{Size: page.MaxSize})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range letters.Items {
-		if l.To != "a@example.com" || l.ProjectID != "p" || l.SubscriberID != "s" {
-			t.Errorf("a letter to %q, of %q in %q", l.To, l.SubscriberID, l.ProjectID)
+	for _, l := range slices.Backward(letters.Items) {
+		if l.To != "a@example.com" {
+			t.Errorf("a letter is to %q, want a@example.com", l.To)
 		}
-		all = append(all, strings.Trim(string(l.Kind)+" "+l.Facts["what"]+" "+l.Facts["left"], " "))
+		if l.ProjectID != "p" {
+			t.Errorf("a letter is of the project %q, want p", l.ProjectID)
+		}
+		if l.SubscriberID != "s" {
+			t.Errorf("a letter is to the subscriber %q, want s", l.SubscriberID)
+		}
+		notice := string(l.Kind) + " " + l.Facts["what"] + " " + l.Facts["left"]
+		notices = append(notices, strings.TrimSpace(notice))
 	}
-	slices.Reverse(all)
-	return all
+	return notices
+}
+
+// newestLetter returns the letter that was queued last.
+func newestLetter(t *testing.T, s *Store) mail.Letter {
+	t.Helper()
+	letters, err := s.ListLetters(t.Context(), mail.Pending, page.Query{Size: 1})
+	if err != nil || len(letters.Items) != 1 {
+		t.Fatalf("the pending letters are %+v, %v, want one on the page", letters.Items, err)
+	}
+	return letters.Items[0]
 }
 
 // TestNotices shows that the owner of an account is notified of changes to passwords and factors,
@@ -44,10 +60,10 @@ func TestNotices(t *testing.T) {
 			Address: "192.0.2.7",
 			Agent:   "Mozilla/5.0 (X11; Linux) Firefox/140.0",
 		})
-		want := func(kinds ...string) {
+		want := func(notices ...string) {
 			t.Helper()
-			if got := waiting(t, s); !slices.Equal(got, kinds) {
-				t.Errorf("the owner is notified of %q, want %q", got, kinds)
+			if got := noticesOf(t, s); !slices.Equal(got, notices) {
+				t.Errorf("the owner is notified of %q, want %q", got, notices)
 			}
 		}
 
@@ -81,11 +97,14 @@ func TestNotices(t *testing.T) {
 		app := factor.TOTP{ID: newID(), Owner: ada, Sealed: "x"}
 		key := factor.Passkey{ID: newID(), Owner: ada, Credential: "c", Name: "Phone", Record: []byte("{}")}
 		err := errors.Join(
-			s.CreateTOTP(ctx, app, false), s.CreatePasskey(ctx, key, false), s.ReplaceRecoveryCodes(
-				ctx, ada, []string{"x"}, time.Now()),
+			s.CreateTOTP(ctx, app, false),
+			s.CreatePasskey(ctx, key, false),
+			s.ReplaceRecoveryCodes(ctx, ada, []string{"x"}, time.Now()),
 			s.ReplaceRecoveryCodes(ctx, ada, []string{"1", "2"}, time.Now()),
-			s.TakeRecoveryCode(ctx, ada, "1"), s.TakeRecoveryCode(ctx, ada, "2"),
-			s.DeleteTOTP(ctx, ada, app.ID), s.DeletePasskey(ctx, ada, key.ID, false),
+			s.TakeRecoveryCode(ctx, ada, "1"),
+			s.TakeRecoveryCode(ctx, ada, "2"),
+			s.DeleteTOTP(ctx, ada, app.ID),
+			s.DeletePasskey(ctx, ada, key.ID, false),
 		)
 		if err != nil {
 			t.Fatal(err)
@@ -101,14 +120,26 @@ func TestNotices(t *testing.T) {
 			}
 		}
 
-		want("new_device", "new_device", "factor_changed totp_added", "factor_changed passkey_added",
+		want(
+			"new_device",
+			"new_device",
+			"factor_changed totp_added",
+			"factor_changed passkey_added",
 			"factor_changed codes_replaced",
-			"factor_changed code_used 1", "factor_changed codes_used_up", "factor_changed totp_removed",
-			"factor_changed passkey_removed")
-		letters, err := s.ListLetters(ctx, mail.Pending, page.Query{Size: 1})
-		if err != nil || letters.Items[0].Facts["name"] != "Phone" ||
-			letters.Items[0].Facts["address"] != "192.0.2.7" || letters.Items[0].Facts["by"] != "" {
-			t.Errorf("the last letter = %+v, %v", letters.Items, err)
+			"factor_changed code_used 1",
+			"factor_changed codes_used_up",
+			"factor_changed totp_removed",
+			"factor_changed passkey_removed",
+		)
+		facts := newestLetter(t, s).Facts
+		if facts["name"] != "Phone" {
+			t.Errorf("the removed passkey is called %q, want Phone", facts["name"])
+		}
+		if facts["address"] != "192.0.2.7" {
+			t.Errorf("it was removed from the address %q, want 192.0.2.7", facts["address"])
+		}
+		if facts["by"] != "" {
+			t.Errorf("it was removed by %q, want the owner", facts["by"])
 		}
 
 		others := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.APIKey}, Address: "192.0.2.9"})
@@ -116,9 +147,12 @@ func TestNotices(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		letters, err = s.ListLetters(ctx, mail.Pending, page.Query{Size: 1})
-		if err != nil || letters.Items[0].Facts["by"] == "" || letters.Items[0].Facts["address"] != "" {
-			t.Errorf("changes by others cause %+v, %v, want who made them and no address", letters.Items, err)
+		facts = newestLetter(t, s).Facts
+		if facts["by"] == "" {
+			t.Error("the notice of a change by others does not say who made it")
+		}
+		if facts["address"] != "" {
+			t.Errorf("the notice of a change by others has the address %q, want none", facts["address"])
 		}
 	})
 }
@@ -127,24 +161,24 @@ func TestNotices(t *testing.T) {
 func TestEpoch(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)
-		change := func(c fabric.SubscriberChange) int64 {
+		epochAfter := func(change fabric.SubscriberChange) int64 {
 			t.Helper()
-			sub, err := s.UpdateSubscriber(t.Context(), "p", "s", c, time.Now(), nil)
+			changed, err := s.UpdateSubscriber(t.Context(), "p", "s", change, time.Now(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := s.FindSubscriber(t.Context(), "p", "s")
-			if err != nil || again.Epoch != sub.Epoch {
-				t.Errorf("after reading again the epoch is %d, %v, want %d", again.Epoch, err, sub.Epoch)
+			found, err := s.FindSubscriber(t.Context(), "p", "s")
+			if err != nil || found.Epoch != changed.Epoch {
+				t.Errorf("after reading again the epoch is %d, %v, want %d", found.Epoch, err, changed.Epoch)
 			}
-			return sub.Epoch
+			return changed.Epoch
 		}
 
 		name, hash := "Ada", "another hash"
-		if got := change(fabric.SubscriberChange{Profile: fabric.Profile{FirstName: &name}}); got != 0 {
+		if got := epochAfter(fabric.SubscriberChange{Profile: fabric.Profile{FirstName: &name}}); got != 0 {
 			t.Errorf("after a change of the name: epoch %d, want 0", got)
 		}
-		if got := change(fabric.SubscriberChange{PasswordHash: &hash}); got != 1 {
+		if got := epochAfter(fabric.SubscriberChange{PasswordHash: &hash}); got != 1 {
 			t.Errorf("after a new password: epoch %d, want 1", got)
 		}
 
@@ -162,11 +196,8 @@ func TestEpoch(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if got := change(fabric.SubscriberChange{Proof: &fabric.Proof{
-			Hash:    "h",
-			Purpose: string(mail.Reset),
-			Ends:    true,
-		}}); got != 2 {
+		proof := &fabric.Proof{Hash: "h", Purpose: string(mail.Reset), Ends: true}
+		if got := epochAfter(fabric.SubscriberChange{Proof: proof}); got != 2 {
 			t.Errorf("after a link that sets the same password: epoch %d, want 2", got)
 		}
 	})

@@ -10,9 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/keys"
@@ -66,16 +64,16 @@ func testReplaceMaster(t *testing.T, c Config) {
 	node.OnReplacedMaster(func(ctx context.Context) error { return other.Sync(ctx) })
 
 	var made atomic.Int64
-	project := func() error {
-		n, at := made.Add(1), time.Now()
-		return node.CreateProject(t.Context(),
-			fabric.Project{ID: fmt.Sprint("p-", n), Name: fmt.Sprint(n), Created: at, Updated: at})
+	createProject := func() error {
+		name := fmt.Sprint("p-", made.Add(1))
+		return node.CreateProject(t.Context(), projectNow(name, name))
 	}
 
-	stop, done := make(chan struct{}), new(sync.WaitGroup)
+	stop := make(chan struct{})
+	var done sync.WaitGroup
 	done.Go(func() {
 		for {
-			if err := project(); err != nil {
+			if err := createProject(); err != nil {
 				t.Errorf("a change during the rotation: %v", err)
 			}
 			select {
@@ -96,17 +94,19 @@ func testReplaceMaster(t *testing.T, c Config) {
 
 	close(stop)
 	done.Wait()
-	if err := project(); err != nil {
+	if err := createProject(); err != nil {
 		t.Fatal(err)
 	}
 
 	count, broken := verified(t, s)
-	if broken != nil || count < made.Load()+3 {
-		t.Fatalf("VerifyAudit = %d events, %v, want at least %d", count, broken, made.Load()+3)
+	if broken != nil {
+		t.Fatalf("VerifyAudit found %v, want nothing broken", broken)
 	}
-
+	if want := made.Load() + 3; count < want {
+		t.Fatalf("VerifyAudit = %d events, want at least %d", count, want)
+	}
 	if _, broken := verified(t, node); broken != nil {
-		t.Errorf("VerifyAudit by the other process = %v", broken)
+		t.Errorf("VerifyAudit by the other process found %v, want nothing broken", broken)
 	}
 
 	for _, sql := range []string{
@@ -118,32 +118,27 @@ func testReplaceMaster(t *testing.T, c Config) {
 		`DELETE FROM audit_spans`,
 		`UPDATE audit_heads SET mac = ''`,
 	} {
-		err := undone(t, s, sql, func(now *Store) {
-			if _, broken := verified(t, now); broken == nil {
-				t.Errorf("after %s VerifyAudit found nothing", sql)
-			}
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		wantUndone(t, s, sql)
 	}
 }
 
-// undone runs sql, calls do, and restores the tables of the audit trail.
-func undone(t *testing.T, s *Store, sql string, do func(*Store)) error {
+// wantUndone changes the trail with sql and then restores it. The test fails unless verification
+// finds the change, and nothing broken after it.
+func wantUndone(t *testing.T, s *Store, sql string) {
 	t.Helper()
 	saved := []string{"audit", "audit_heads", "audit_spans"}
 	for _, table := range saved {
 		tamper(t, s, `CREATE TABLE saved_`+table+` AS SELECT * FROM `+table)
 	}
 	tamper(t, s, sql)
-	do(s)
+	wantBroken(t, s, sql)
 	for _, table := range saved {
 		tamper(t, s, `DELETE FROM `+table+`; INSERT INTO `+table+` SELECT * FROM saved_`+table+
 			`; DROP TABLE saved_`+table)
 	}
-	_, broken := verified(t, s)
-	return errors.Join(broken...)
+	if _, broken := verified(t, s); broken != nil {
+		t.Fatalf("after the trail was restored, VerifyAudit found %v", broken)
+	}
 }
 
 // TestReplaceMasterOnce shows that only one of two concurrent rotations succeeds, and that a
@@ -154,7 +149,7 @@ func testReplaceMasterOnce(t *testing.T, c Config) {
 	first, second := make([]byte, 32), bytes.Repeat([]byte("1"), 32)
 	s := opened(t, c)
 	ring := ringOf(t, s, first)
-	p, err := ring.Replace(t.Context(), second, false)
+	replacement, err := ring.Replace(t.Context(), second, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,23 +159,24 @@ func testReplaceMasterOnce(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 
-	if err := s.ReplaceMaster(t.Context(), p, key); err != nil {
+	if err := s.ReplaceMaster(t.Context(), replacement, key); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.ReplaceMaster(t.Context(), p, key); !errors.Is(err, problem.Conflict) &&
-		!errors.Is(err, errReplaced) {
+	err = s.ReplaceMaster(t.Context(), replacement, key)
+	if !errors.Is(err, problem.Conflict) && !errors.Is(err, errReplaced) {
 		t.Errorf("the same replacement again = %v, want a conflict", err)
 	}
 
-	err = s.CreateProject(t.Context(), fabric.Project{ID: "p", Name: "p", Created: time.Now(), Updated: time.Now()})
+	err = s.CreateProject(t.Context(), projectNow("p", "p"))
 	if !errors.Is(err, problem.Unavailable) {
 		t.Errorf("a change by a process without the new key = %v, want unavailable", err)
 	}
 	if err := ring.Sync(t.Context()); !errors.Is(err, keys.ErrMaster) {
 		t.Errorf("Sync without the new key = %v, want %v", err, keys.ErrMaster)
 	}
-	if token, err := ring.Sealer("test", "t", "").Seal("x"); err != nil || token == "" {
-		t.Errorf("a process without the new key no longer seals: %v", err)
+	token, err := ring.Sealer("test", "t", "").Seal("x")
+	if err != nil || token == "" {
+		t.Errorf("sealing by a process without the new key = %q, %v, want a token", token, err)
 	}
 
 	_, err = keys.Open(t.Context(), keys.Config{Store: s, Master: first})
@@ -222,15 +218,25 @@ func testReseal(t *testing.T, c Config) {
 		return "new " + name, strings.HasPrefix(sealed, "new "), nil
 	}
 
-	if n, err := s.Reseal(t.Context(), column, again); n != 2*resealBatch || !errors.Is(err, bad) {
-		t.Errorf("Reseal = %d, %v, want %d and the unreadable one", n, err, 2*resealBatch)
+	n, err := s.Reseal(t.Context(), column, again)
+	if n != 2*resealBatch {
+		t.Errorf("Reseal = %d secrets, want %d", n, 2*resealBatch)
 	}
-	if n, err := s.Reseal(t.Context(), column, again); n != 0 || !errors.Is(err, bad) {
-		t.Errorf("Reseal again = %d, %v, want nothing to do", n, err)
+	if !errors.Is(err, bad) {
+		t.Errorf("Reseal = %v, want the error of the unreadable secret", err)
 	}
-	got, err := s.FindCertificate(t.Context(), "host00999")
-	if got != "new host00999" || err != nil {
-		t.Errorf("a secret after Reseal = %q, %v, want the new one", got, err)
+
+	n, err = s.Reseal(t.Context(), column, again)
+	if n != 0 {
+		t.Errorf("Reseal again = %d secrets, want none", n)
+	}
+	if !errors.Is(err, bad) {
+		t.Errorf("Reseal again = %v, want the error of the unreadable secret", err)
+	}
+
+	sealed, err := s.FindCertificate(t.Context(), "host00999")
+	if err != nil || sealed != "new host00999" {
+		t.Errorf("a secret after Reseal = %q, %v, want %q", sealed, err, "new host00999")
 	}
 }
 
@@ -244,9 +250,13 @@ func testSealedColumns(t *testing.T, c Config) {
 		"ring.sealed", "signing_keys.sealed", "sip_addresses.secrets", "sip_credentials.secrets", "totps.sealed",
 		"upstreams.secret",
 	}
+
 	var got []string
 	err := opened(t, c).Snapshot(t.Context(), func(s *Snapshot) error {
 		tables, err := s.Tables(t.Context())
+		if err != nil {
+			return err
+		}
 		for _, table := range tables {
 			for _, name := range table.Names() {
 				if slices.Contains([]string{"sealed", "secret", "secrets", "seed"}, name) {
@@ -254,10 +264,13 @@ func testSealedColumns(t *testing.T, c Config) {
 				}
 			}
 		}
-		return err
+		return nil
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	slices.Sort(got)
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("columns with secrets are %q, %v, want %q", got, err, want)
+	if !slices.Equal(got, want) {
+		t.Errorf("columns with secrets are %q, want %q", got, want)
 	}
 }

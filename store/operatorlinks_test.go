@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -26,7 +25,12 @@ func newInvitations(t *testing.T, c store.Config) invitations {
 	t.Helper()
 	rows, p := fabricRows(t, c)
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	return invitations{rows, p, newOperator(t, rows, "ann@example.com", ownerOfAll), now}
+	return invitations{
+		Store:   rows,
+		project: p,
+		ann:     newOperator(t, rows, "ann@example.com", ownerOfAll),
+		now:     now,
+	}
 }
 
 // create creates a link. It is an invitation if operatorID is "", and otherwise sets the password
@@ -65,14 +69,86 @@ func (in invitations) renew(old operator.Link) operator.Link {
 // list returns the ids of the listed invitations.
 func (in invitations) list(t *testing.T) (ids []string) {
 	t.Helper()
-	all, err := page.Every(t.Context(), in.ListInvitations)
+	invited, err := page.Every(t.Context(), in.ListInvitations)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range all {
+	for _, l := range invited {
 		ids = append(ids, l.ID)
 	}
 	return ids
+}
+
+func TestOperatorLinks(t *testing.T) { store.EachDatabase(t, testOperatorLinks) }
+
+func testOperatorLinks(t *testing.T, c store.Config) {
+	ctx := t.Context()
+	rows, _ := fabricRows(t, c)
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	newLink := func() operator.Link {
+		return operator.Link{ID: newID(), Hash: newID(), Role: ownerOfAll, Created: now, Expires: now.Add(time.Hour)}
+	}
+
+	created := race(t, problem.Conflict, func(int) error {
+		return rows.CreateOperatorLink(ctx, newLink(), true)
+	})
+	if created != 1 {
+		t.Errorf("%d of %d links for the first operator were created, want 1", created, crowd)
+	}
+
+	link := newLink()
+	if err := rows.CreateOperatorLink(ctx, link, false); err != nil {
+		t.Fatal(err)
+	}
+
+	newOne := func() operator.Operator {
+		return operator.Operator{
+			ID:           newID(),
+			Email:        newID() + "@example.com",
+			PasswordHash: "hash",
+			Roles:        []operator.Membership{link.Role},
+			Created:      now,
+			Updated:      now,
+		}
+	}
+
+	taken := newOne()
+	taken.Email = newOperator(t, rows, "ann@example.com").Email
+	if _, err := rows.UseOperatorLink(ctx, link.Hash, taken, now); !errors.Is(err, problem.Conflict) {
+		t.Errorf("UseOperatorLink with an email in use = %v, want a conflict", err)
+	}
+	if _, err := rows.UseOperatorLink(ctx, link.Hash, newOne(), link.Expires); !errors.Is(err, problem.NotFound) {
+		t.Errorf("UseOperatorLink of an expired link = %v, want not found", err)
+	}
+
+	used := race(t, problem.NotFound, func(int) error {
+		_, err := rows.UseOperatorLink(ctx, link.Hash, newOne(), now)
+		return err
+	})
+	if used != 1 {
+		t.Errorf("UseOperatorLink: %d of %d won, want 1", used, crowd)
+	}
+	operators, err := rows.ListOperators(ctx, operator.Filter{}, page.Query{Size: crowd})
+	if err != nil || len(operators.Items) != 2 {
+		t.Errorf("there are %d operators, %v, want 2", len(operators.Items), err)
+	}
+
+	found, err := rows.FindOperatorLink(ctx, link.Hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Used.IsZero() {
+		t.Error("FindOperatorLink returns a used link as unused")
+	}
+	if found.Role != link.Role {
+		t.Errorf("FindOperatorLink returns the role %+v, want %+v", found.Role, link.Role)
+	}
+	if err := rows.SweepOperators(ctx, now.Add(2*time.Hour)); err != nil {
+		t.Error(err)
+	}
+	if _, err := rows.FindOperatorLink(ctx, link.Hash); !errors.Is(err, problem.NotFound) {
+		t.Errorf("a swept link: FindOperatorLink = %v, want not found", err)
+	}
 }
 
 func TestWithdrawInvitation(t *testing.T) { store.EachDatabase(t, testWithdrawInvitation) }
@@ -80,8 +156,10 @@ func TestWithdrawInvitation(t *testing.T) { store.EachDatabase(t, testWithdrawIn
 // testWithdrawInvitation shows that a withdrawn invitation can no longer be used, and is no longer
 // listed.
 func testWithdrawInvitation(t *testing.T, c store.Config) {
-	in, ctx := newInvitations(t, c), t.Context()
-	first, second := in.create(t, "bob@example.com", ""), in.create(t, "eve@example.com", "")
+	ctx := t.Context()
+	in := newInvitations(t, c)
+	first := in.create(t, "bob@example.com", "")
+	second := in.create(t, "eve@example.com", "")
 	password := in.create(t, in.ann.Email, in.ann.ID)
 	if got := in.list(t); !slices.Equal(got, []string{second.ID, first.ID}) {
 		t.Errorf("ListInvitations = %v, want the second %v and the first %v", got, second.ID, first.ID)
@@ -90,9 +168,15 @@ func testWithdrawInvitation(t *testing.T, c store.Config) {
 		t.Errorf("WithdrawInvitation of a link for a password = %v, want not found", err)
 	}
 
-	if got, err := in.WithdrawInvitation(ctx, second.ID, in.now); err != nil || got.Email != second.Email ||
-		got.Role != second.Role {
-		t.Errorf("WithdrawInvitation = %+v, %v, want the second", got, err)
+	withdrawn, err := in.WithdrawInvitation(ctx, second.ID, in.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if withdrawn.Email != second.Email {
+		t.Errorf("WithdrawInvitation returns that of %q, want %q", withdrawn.Email, second.Email)
+	}
+	if withdrawn.Role != second.Role {
+		t.Errorf("WithdrawInvitation returns the role %+v, want %+v", withdrawn.Role, second.Role)
 	}
 	if got := in.list(t); !slices.Equal(got, []string{first.ID}) {
 		t.Errorf("after a withdrawal %v are listed, want %v", got, first.ID)
@@ -116,23 +200,31 @@ func TestRenewInvitation(t *testing.T) { store.EachDatabase(t, testRenewInvitati
 // testRenewInvitation shows that renewing an invitation makes the old link invalid, that concurrent
 // renewals create only one link, and that an unknown operator cannot renew an invitation.
 func testRenewInvitation(t *testing.T, c store.Config) {
-	in, ctx := newInvitations(t, c), t.Context()
+	ctx := t.Context()
+	in := newInvitations(t, c)
 	first := in.create(t, "bob@example.com", "")
-	renewed, errs := race(func(int) (bool, error) {
+	renewed := race(t, problem.NotFound, func(int) error {
 		_, err := in.RenewInvitation(ctx, first.ID, in.renew)
-		if errors.Is(err, problem.NotFound) {
-			return false, nil
-		}
-		return err == nil, err
+		return err
 	})
-	got := in.list(t)
-	if renewed != 1 || len(errs) > 0 || len(got) != 1 || got[0] == first.ID {
-		t.Fatalf("RenewInvitation: %d of %d won with errors %v, and %v are listed", renewed, crowd, errs, got)
+	if renewed != 1 {
+		t.Fatalf("RenewInvitation: %d of %d won, want 1", renewed, crowd)
+	}
+	listed := in.list(t)
+	if len(listed) != 1 {
+		t.Fatalf("after the renewal %v are listed, want one", listed)
+	}
+	if listed[0] == first.ID {
+		t.Fatalf("after the renewal the old invitation %s is listed", first.ID)
 	}
 
-	last := got[0]
-	by := func(l operator.Link) operator.Link { l = in.renew(l); l.MadeBy = "nobody@example.com"; return l }
-	if _, err := in.RenewInvitation(ctx, last, by); !errors.Is(err, problem.NotFound) {
+	last := listed[0]
+	byNobody := func(old operator.Link) operator.Link {
+		link := in.renew(old)
+		link.MadeBy = "nobody@example.com"
+		return link
+	}
+	if _, err := in.RenewInvitation(ctx, last, byNobody); !errors.Is(err, problem.NotFound) {
 		t.Errorf("RenewInvitation by an unknown operator = %v, want not found", err)
 	}
 	if got := in.list(t); !slices.Equal(got, []string{last}) {
@@ -145,7 +237,7 @@ func TestLinksOfOperators(t *testing.T) { store.EachDatabase(t, testLinksOfOpera
 // testLinksOfOperators shows that when operators lose the right to create links, the links that
 // they have created become invalid, and they cannot create new ones.
 func testLinksOfOperators(t *testing.T, c store.Config) {
-	ctx := context.Background()
+	ctx := t.Context()
 	rows, p := fabricRows(t, c)
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	newOperator(t, rows, "stays@example.com", ownerOfAll)
@@ -162,16 +254,23 @@ func testLinksOfOperators(t *testing.T, c store.Config) {
 		}
 	}
 
-	good := func(l operator.Link) bool {
-		got, err := rows.FindOperatorLink(ctx, l.Hash)
+	isValid := func(l operator.Link) bool {
+		t.Helper()
+		found, err := rows.FindOperatorLink(ctx, l.Hash)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return got.Used.IsZero()
+		return found.Used.IsZero()
 	}
 
 	update := func(c operator.Change) func(string) error {
-		return func(id string) error { _, err := rows.UpdateOperator(ctx, id, c, now, ""); return err }
+		return func(id string) error {
+			_, err := rows.UpdateOperator(ctx, id, c, now, "")
+			return err
+		}
+	}
+	roles := func(roles ...operator.Membership) func(string) error {
+		return update(operator.Change{Roles: roles})
 	}
 	name, yes := "Other", true
 	for _, tt := range []struct {
@@ -181,11 +280,10 @@ func testLinksOfOperators(t *testing.T, c store.Config) {
 	}{
 		{"deleted", func(id string) error { return rows.DeleteOperator(ctx, id) }, false},
 		{"disabled", update(operator.Change{Disabled: &yes}), false},
-		{"made an admin", update(operator.Change{Roles: []operator.Membership{{Role: operator.Admin}}}), false},
-		{"made the owner of a project", update(
-			operator.Change{Roles: []operator.Membership{{ProjectID: p.ID, Role: operator.Owner}}}), false},
+		{"made an admin", roles(operator.Membership{Role: operator.Admin}), false},
+		{"made the owner of a project", roles(operator.Membership{ProjectID: p.ID, Role: operator.Owner}), false},
 		{"given another name", update(operator.Change{Name: &name}), true},
-		{"made an owner again", update(operator.Change{Roles: []operator.Membership{ownerOfAll}}), true},
+		{"made an owner again", roles(ownerOfAll), true},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			by := newOperator(t, rows, newID()+"@example.com", ownerOfAll)
@@ -201,18 +299,22 @@ func testLinksOfOperators(t *testing.T, c store.Config) {
 			}
 
 			for _, l := range made {
-				if good(l) != tt.stays {
-					t.Errorf("a link of an operator who was %s is valid: %v, want %v", tt.what, !tt.stays, tt.stays)
+				if valid := isValid(l); valid != tt.stays {
+					t.Errorf("a link of an operator who was %s is valid: %v, want %v", tt.what, valid, tt.stays)
 				}
 			}
 
 			for _, l := range others {
-				if !good(l) {
+				if !isValid(l) {
 					t.Errorf("a link of another operator (%q) ended", l.MadeBy)
 				}
 			}
-			if err := rows.CreateOperatorLink(ctx, link(by.Email, ""), false); (err == nil) != tt.stays {
+			err := rows.CreateOperatorLink(ctx, link(by.Email, ""), false)
+			if tt.stays && err != nil {
 				t.Errorf("CreateOperatorLink by an operator who was %s = %v", tt.what, err)
+			}
+			if !tt.stays && err == nil {
+				t.Errorf("CreateOperatorLink by an operator who was %s succeeds", tt.what)
 			}
 		})
 	}

@@ -18,14 +18,19 @@ func testOutboundUsage(t *testing.T, c Config) {
 	now := time.Now().UTC()
 	through := func(gateway string, ago time.Duration) calls.Record {
 		r := callAt("p", now.Add(-ago))
-		r.Gateway, r.Payer, r.Lines = gateway, r.From.SubscriberID, 1
+		r.Gateway = gateway
+		r.Payer = r.From.SubscriberID
+		r.Lines = 1
 		return r
 	}
 
 	other := through("g", 90*time.Minute)
-	other.From.SubscriberID, other.Payer = "carol", "carol"
+	other.From.SubscriberID = "carol"
+	other.Payer = "carol"
 	guest := through("h", time.Minute)
-	guest.From, guest.Guest, guest.Payer = calls.Party{Name: "Guest"}, "token", "token"
+	guest.From = calls.Party{Name: "Guest"}
+	guest.Guest = "token"
+	guest.Payer = "token"
 	saveCalls(t, s,
 		ended(through("g", 2*time.Hour), calls.NormalClearing, true), // counts one minute
 		ended(through("g", 30*time.Minute), calls.NoAnswer, false),
@@ -40,23 +45,32 @@ func testOutboundUsage(t *testing.T, c Config) {
 		admits  error
 		want    calls.Usage
 	}{
-		{"refused", "g", errors.New("over"), calls.Usage{
-			Running:        1,
-			ProjectRunning: 2,
-			Hourly:         2,
-			ProjectHourly:  3,
-			Daily:          time.Minute,
-			ProjectDaily:   2 * time.Minute,
-		}},
-		{"through the busy gateway", "h", nil, calls.Usage{
-			Running:        1,
-			ProjectRunning: 2,
-			GatewayRunning: 2,
-			Hourly:         2,
-			ProjectHourly:  3,
-			Daily:          time.Minute,
-			ProjectDaily:   2 * time.Minute,
-		}},
+		{
+			name:    "refused",
+			gateway: "g",
+			admits:  errors.New("over"),
+			want: calls.Usage{
+				Running:        1,
+				ProjectRunning: 2,
+				Hourly:         2,
+				ProjectHourly:  3,
+				Daily:          time.Minute,
+				ProjectDaily:   2 * time.Minute,
+			},
+		},
+		{
+			name:    "through the busy gateway",
+			gateway: "h",
+			want: calls.Usage{
+				Running:        1,
+				ProjectRunning: 2,
+				GatewayRunning: 2,
+				Hourly:         2,
+				ProjectHourly:  3,
+				Daily:          time.Minute,
+				ProjectDaily:   2 * time.Minute,
+			},
+		},
 	} {
 		next.Gateway = tt.gateway
 		var got calls.Usage
@@ -64,11 +78,19 @@ func testOutboundUsage(t *testing.T, c Config) {
 			got = u
 			return tt.admits
 		})
-		if got != tt.want || !errors.Is(err, tt.admits) {
-			t.Errorf("%s: SaveOutbound saw %+v and returned %v, want %+v and %v", tt.name, got, err, tt.want, tt.admits)
+		if got != tt.want {
+			t.Errorf("%s: SaveOutbound saw %+v, want %+v", tt.name, got, tt.want)
 		}
-		if _, err := s.FindCall(t.Context(), "p", next.ID); (err == nil) != (tt.admits == nil) {
-			t.Errorf("%s: FindCall returned %v, want the call only if it was admitted", tt.name, err)
+		if !errors.Is(err, tt.admits) {
+			t.Errorf("%s: SaveOutbound = %v, want %v", tt.name, err, tt.admits)
+		}
+
+		_, err = s.FindCall(t.Context(), "p", next.ID)
+		if tt.admits == nil && err != nil {
+			t.Errorf("%s: FindCall of an admitted call = %v", tt.name, err)
+		}
+		if tt.admits != nil && err == nil {
+			t.Errorf("%s: FindCall finds a call that was not admitted", tt.name)
 		}
 	}
 
@@ -76,12 +98,23 @@ func testOutboundUsage(t *testing.T, c Config) {
 	talking := through("g", 10*time.Minute)
 	talking.State, talking.Answered = calls.InCall, now.Add(-5*time.Minute)
 	saveCalls(t, s, talking)
-	u, err := s.OutboundUsage(t.Context(), "p", talking.ID)
-	if err != nil || u.Daily < 6*time.Minute || u.ProjectDaily < 7*time.Minute || u.Running != 3 {
-		t.Errorf("OutboundUsage returned %+v, %v, want 3 running calls, and 6 and 7 minutes", u, err)
+	usage, err := s.OutboundUsage(t.Context(), "p", talking.ID)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if u, err := s.OutboundUsage(t.Context(), "p", newID()); err != nil || u != (calls.Usage{}) {
-		t.Errorf("OutboundUsage of an unknown call returned %+v, %v, want none", u, err)
+	if usage.Running != 3 {
+		t.Errorf("%d calls of the caller are running, want 3", usage.Running)
+	}
+	if usage.Daily < 6*time.Minute {
+		t.Errorf("the caller has talked %v, want at least 6 minutes", usage.Daily)
+	}
+	if usage.ProjectDaily < 7*time.Minute {
+		t.Errorf("the project has talked %v, want at least 7 minutes", usage.ProjectDaily)
+	}
+
+	none, err := s.OutboundUsage(t.Context(), "p", newID())
+	if err != nil || none != (calls.Usage{}) {
+		t.Errorf("OutboundUsage of an unknown call = %+v, %v, want none", none, err)
 	}
 }
 
@@ -92,27 +125,28 @@ func testOutboundTogether(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	over := errors.New("over")
 	var admitted atomic.Int64
-	var all sync.WaitGroup
+	var calling sync.WaitGroup
+	admit := func(u calls.Usage) error {
+		if u.ProjectRunning >= 3 {
+			return over
+		}
+		return nil
+	}
+
 	for range 12 {
-		all.Go(func() {
+		calling.Go(func() {
 			r := callAt("p", time.Now().UTC())
 			r.Gateway = "g"
-
-			err := s.SaveOutbound(t.Context(), r, func(u calls.Usage) error {
-				if u.ProjectRunning >= 3 {
-					return over
-				}
-				return nil
-			})
-			if err == nil {
+			err := s.SaveOutbound(t.Context(), r, admit)
+			switch {
+			case err == nil:
 				admitted.Add(1)
-			} else if !errors.Is(err, over) {
+			case !errors.Is(err, over):
 				t.Error(err)
 			}
 		})
 	}
-
-	all.Wait()
+	calling.Wait()
 	if n := admitted.Load(); n != 3 {
 		t.Errorf("%d calls began, want 3", n)
 	}

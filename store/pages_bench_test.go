@@ -2,10 +2,7 @@ package store
 
 import (
 	"fmt"
-	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/selvage/selvage/internal/page"
 )
@@ -20,14 +17,17 @@ func BenchmarkPages(b *testing.B) {
 	fill(b, c, s, 1_350_000, 1) // a quarter of them are hidden
 	for _, l := range lists() {
 		order := "id"
-		if strings.Contains(l.name, "by name") {
+		if l.byName {
 			order = "name"
 		}
 
 		for _, at := range []struct {
 			page string
-			rows int
-		}{{"page 2", 50}, {"page 20,000", 999_950}} {
+			rows int // the number of rows before the page
+		}{
+			{page: "page 2", rows: 50},
+			{page: "page 20,000", rows: 999_950},
+		} {
 			var from string
 			sql := `SELECT id FROM addresses WHERE hidden = 0 ORDER BY ` + order + ` LIMIT 1 OFFSET $1`
 			if err := s.read().Row(b.Context(), sql, at.rows).Scan(&from); err != nil {
@@ -35,23 +35,15 @@ func BenchmarkPages(b *testing.B) {
 			}
 
 			b.Run(fmt.Sprintf("%s/%s", l.name, at.page), func(b *testing.B) {
-				before := processorTime(b)
+				began := processor(b)
 				for b.Loop() {
 					if _, err := l.list(s, page.Query{Size: 50, From: from}); err != nil {
 						b.Fatal(err)
 					}
 				}
-				b.ReportMetric(float64((processorTime(b)-before).Microseconds())/float64(b.N), "cpu-us/op")
+				took := processor(b) - began
+				b.ReportMetric(float64(took.Microseconds())/float64(b.N), "cpu-us/op")
 			})
 		}
 	}
-}
-
-// processorTime returns the CPU time that this process has used so far.
-func processorTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -17,17 +17,19 @@ func TestWantsPresence(t *testing.T) { store.EachDatabase(t, testWantsPresence) 
 func testWantsPresence(t *testing.T, c store.Config) {
 	ctx := t.Context()
 	s, p := fabricRows(t, c)
-	if wants, err := s.WantsPresence(ctx, p.ID); wants || err != nil {
-		t.Errorf("WantsPresence without a webhook = %v, %v, want false", wants, err)
+	wantPresence := func(when string, want bool) {
+		t.Helper()
+		got, err := s.WantsPresence(ctx, p.ID)
+		if err != nil || got != want {
+			t.Errorf("WantsPresence %s = %v, %v, want %v", when, got, err, want)
+		}
 	}
+
+	wantPresence("without a webhook", false)
 	newWebhook(t, s, p.ID, fabric.SubscriberCreated)
-	if wants, err := s.WantsPresence(ctx, p.ID); wants || err != nil {
-		t.Errorf("WantsPresence of a webhook for other events = %v, %v, want false", wants, err)
-	}
+	wantPresence("with a webhook for other events", false)
 	newWebhook(t, s, p.ID, fabric.SubscriberOffline, fabric.SubscriberOnline)
-	if wants, err := s.WantsPresence(ctx, p.ID); !wants || err != nil {
-		t.Errorf("WantsPresence = %v, %v, want true", wants, err)
-	}
+	wantPresence("with a webhook for its events", true)
 }
 
 func TestReportPresence(t *testing.T) { store.EachDatabase(t, testReportPresence) }
@@ -45,34 +47,34 @@ func testReportPresence(t *testing.T, c store.Config) {
 
 	online := event(fabric.SubscriberOnline, p.ID, ada.ID)
 	reported := fabric.ReportedPresence{SubscriberID: ada.ID, ProjectID: p.ID, Online: true, Version: 1}
-	won, errs := race(func(int) (bool, error) {
+	won := race(t, problem.Conflict, func(int) error {
 		e := online
 		e.ID = newID()
-		err := s.ReportPresence(ctx, reported, time.Now(), &e)
-		return err == nil, err
+		return s.ReportPresence(ctx, reported, time.Now(), &e)
 	})
 	if won != 1 {
 		t.Errorf("ReportPresence: %d of %d won, want 1", won, crowd)
 	}
 
-	for _, err := range errs {
-		if !errors.Is(err, problem.Conflict) {
-			t.Errorf("ReportPresence = %v, want a conflict", err)
-		}
+	sent, err := s.ListDeliveries(ctx, w.ID, "", page.Query{Size: 10})
+	if err != nil || len(sent.Items) != 1 {
+		t.Errorf("%d deliveries, %v, want the winner's", len(sent.Items), err)
 	}
 
-	if d, err := s.ListDeliveries(ctx, w.ID, "", page.Query{Size: 10}); err != nil || len(d.Items) != 1 {
-		t.Errorf("%d deliveries, %v, want the winner's", len(d.Items), err)
-	}
-
-	if got, err := s.FindReported(ctx, ada.ID); got != reported || err != nil {
-		t.Errorf("FindReported = %+v, %v, want %+v", got, err, reported)
-	}
+	wantReported(t, s, ada.ID, reported)
 	if err := s.ForgetPresences(ctx, p.ID); err != nil {
 		t.Error(err)
 	}
-	if got, err := s.FindReported(ctx, ada.ID); got != (fabric.ReportedPresence{}) || err != nil {
-		t.Errorf("FindReported after ForgetPresences = %+v, %v, want nothing", got, err)
+	wantReported(t, s, ada.ID, fabric.ReportedPresence{})
+}
+
+// wantReported fails the test unless the last report about a subscriber is want. The zero value
+// means that nothing was reported.
+func wantReported(t *testing.T, s *store.Store, subscriberID string, want fabric.ReportedPresence) {
+	t.Helper()
+	got, err := s.FindReported(t.Context(), subscriberID)
+	if err != nil || got != want {
+		t.Errorf("FindReported = %+v, %v, want %+v", got, err, want)
 	}
 }
 
@@ -81,9 +83,7 @@ func TestPresenceOfUnknown(t *testing.T) { store.EachDatabase(t, testPresenceOfU
 func testPresenceOfUnknown(t *testing.T, c store.Config) {
 	ctx := t.Context()
 	s, p := fabricRows(t, c)
-	if got, err := s.FindReported(ctx, newID()); got != (fabric.ReportedPresence{}) || err != nil {
-		t.Errorf("FindReported of an unknown subscriber = %+v, %v, want nothing", got, err)
-	}
+	wantReported(t, s, newID(), fabric.ReportedPresence{})
 	stranger := fabric.ReportedPresence{SubscriberID: newID(), ProjectID: p.ID, Version: 1}
 	if err := s.ReportPresence(ctx, stranger, time.Now(), nil); !errors.Is(err, problem.NotFound) {
 		t.Errorf("ReportPresence of an unknown subscriber = %v, want not found", err)
@@ -95,25 +95,32 @@ func TestDuePresences(t *testing.T) { store.EachDatabase(t, testDuePresences) }
 // testDuePresences shows that online subscribers are checked periodically, and offline subscribers
 // never.
 func testDuePresences(t *testing.T, c store.Config) {
-	ctx, now := t.Context(), time.Now()
+	ctx := t.Context()
+	now := time.Now()
 	s, p := fabricRows(t, c)
 	ada, a := subscriber(p, "ada@example.com", "", "ada")
 	reported := fabric.ReportedPresence{SubscriberID: ada.ID, ProjectID: p.ID, Online: true, Version: 1}
-	if err := errors.Join(s.CreateSubscriber(ctx, ada, a), s.ReportPresence(ctx, reported, now, nil)); err != nil {
+	if err := s.CreateSubscriber(ctx, ada, a); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ReportPresence(ctx, reported, now, nil); err != nil {
 		t.Fatal(err)
 	}
 
 	for _, want := range []int{1, 0} { // the first call postpones the next check
-		if due, err := s.DuePresences(ctx, now, now.Add(time.Minute), 10); len(due) != want || err != nil {
+		due, err := s.DuePresences(ctx, now, now.Add(time.Minute), 10)
+		if err != nil || len(due) != want {
 			t.Errorf("DuePresences = %+v, %v, want %d", due, err, want)
 		}
 	}
 
-	reported.Online, reported.Version = false, 2
+	reported.Online = false
+	reported.Version = 2
 	if err := s.ReportPresence(ctx, reported, now, nil); err != nil {
 		t.Error(err)
 	}
-	if due, err := s.DuePresences(ctx, now.Add(time.Hour), now, 10); len(due) != 0 || err != nil {
+	due, err := s.DuePresences(ctx, now.Add(time.Hour), now, 10)
+	if err != nil || len(due) != 0 {
 		t.Errorf("DuePresences of an offline subscriber = %+v, %v, want none", due, err)
 	}
 }

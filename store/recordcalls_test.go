@@ -30,31 +30,52 @@ func testFindRecordCalls(t *testing.T, c store.Config) {
 	bob := created(p, "bob", fabric.RecordOff)
 	eve := created(foreign, "eve", fabric.RecordOn)
 
-	on, now := fabric.RecordOn, time.Now()
-	if got, err := s.UpdateProject(t.Context(), p.ID, fabric.ProjectChange{RecordCalls: &on}, now); err != nil ||
-		got.RecordCalls != on {
-		t.Errorf("UpdateProject = %q, %v, want on", got.RecordCalls, err)
+	on := fabric.RecordOn
+	now := time.Now()
+	change := fabric.ProjectChange{RecordCalls: &on}
+	project, err := s.UpdateProject(t.Context(), p.ID, change, now)
+	if err != nil || project.RecordCalls != on {
+		t.Errorf("UpdateProject = %q, %v, want %q", project.RecordCalls, err, on)
 	}
 
-	if got, err := s.UpdateSubscriber(t.Context(), p.ID, ada, fabric.SubscriberChange{RecordCalls: &on}, now,
-		nil); err != nil || got.RecordCalls != on {
-		t.Errorf("UpdateSubscriber = %q, %v, want on", got.RecordCalls, err)
+	updated := func(id string, change fabric.SubscriberChange) fabric.RecordCalls {
+		t.Helper()
+		sub, err := s.UpdateSubscriber(t.Context(), p.ID, id, change, now, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sub.RecordCalls
+	}
+	if got := updated(ada, fabric.SubscriberChange{RecordCalls: &on}); got != on {
+		t.Errorf("UpdateSubscriber = %q, want %q", got, on)
+	}
+	name := "Bob"
+	anotherField := fabric.SubscriberChange{Profile: fabric.Profile{FirstName: &name}}
+	if got := updated(bob, anotherField); got != fabric.RecordOff {
+		t.Errorf("UpdateSubscriber of the name = %q, want %q, unchanged", got, fabric.RecordOff)
 	}
 
-	name := "Bob" // a change of another field does not affect the setting
-	if got, err := s.UpdateSubscriber(t.Context(), p.ID, bob,
-		fabric.SubscriberChange{Profile: fabric.Profile{FirstName: &name}}, now, nil); err != nil ||
-		got.RecordCalls != fabric.RecordOff {
-		t.Errorf("UpdateSubscriber of the name = %q, %v, want off", got.RecordCalls, err)
+	ofProject, ofSubscribers, err := s.FindRecordCalls(t.Context(), p.ID, []string{ada, bob, bob, eve, newID()})
+	if err != nil {
+		t.Fatal(err)
 	}
-
-	project, got, err := s.FindRecordCalls(t.Context(), p.ID, []string{ada, bob, bob, eve, newID()})
+	if ofProject != on {
+		t.Errorf("FindRecordCalls returns %q of the project, want %q", ofProject, on)
+	}
 	want := map[string]fabric.RecordCalls{ada: fabric.RecordOn, bob: fabric.RecordOff}
-	if project != on || !maps.Equal(got, want) || err != nil {
-		t.Errorf("FindRecordCalls = %q, %v, %v, want on, %v", project, got, err, want)
+	if !maps.Equal(ofSubscribers, want) {
+		t.Errorf("FindRecordCalls returns %v of subscribers, want %v", ofSubscribers, want)
 	}
-	if project, got, err = s.FindRecordCalls(t.Context(), p.ID, nil); project != on || len(got) > 0 || err != nil {
-		t.Errorf("FindRecordCalls without subscribers = %q, %v, %v, want on", project, got, err)
+
+	ofProject, ofSubscribers, err = s.FindRecordCalls(t.Context(), p.ID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ofProject != on {
+		t.Errorf("FindRecordCalls without subscribers returns %q of the project, want %q", ofProject, on)
+	}
+	if len(ofSubscribers) > 0 {
+		t.Errorf("FindRecordCalls without subscribers returns %v of subscribers, want none", ofSubscribers)
 	}
 	if _, _, err := s.FindRecordCalls(t.Context(), newID(), []string{ada}); !errors.Is(err, problem.NotFound) {
 		t.Errorf("FindRecordCalls of an unknown project = %v, want NotFound", err)

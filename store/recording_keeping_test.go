@@ -17,7 +17,8 @@ func TestRecordingKeeping(t *testing.T) { EachDatabase(t, testRecordingKeeping) 
 
 func testRecordingKeeping(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
-	ctx, now := t.Context(), time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	ctx := t.Context()
+	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	r := recordings.Recording{
 		ID:         uuid7.First(now),
 		Sid:        newID(),
@@ -35,37 +36,60 @@ func testRecordingKeeping(t *testing.T, c Config) {
 	}
 
 	marked, err := s.MarkRecording(ctx, "p", r.Sid, func(m *recordings.Marks) error {
-		m.Hold, m.Tags = "court", []string{"a", "b"}
+		m.Hold = "court"
+		m.Tags = []string{"a", "b"}
 		return nil
 	}, now)
-	if err != nil || marked.Hold != "court" || !marked.Updated.After(now) {
-		t.Fatalf("MarkRecording = %+v, %v, want a hold and a later change", marked, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if marked.Hold != "court" {
+		t.Fatalf("MarkRecording returns the hold %q, want %q", marked.Hold, "court")
+	}
+	if !marked.Updated.After(now) {
+		t.Fatalf("MarkRecording returns the time of change %v, want one after %v", marked.Updated, now)
 	}
 
-	found, err := s.ListRecordings(ctx, recordings.Filter{
+	heldWithTag := recordings.Filter{
 		Owner: recordings.Owner{ProjectID: "p"},
 		Tag:   "b",
 		Held:  true,
-	}, page.Query{Size: 10})
-	if err != nil || len(found.Items) != 1 || !slices.Equal(found.Items[0].Tags, []string{"a", "b"}) {
-		t.Errorf("recordings with the tag = %+v, %v, want one with both tags", found.Items, err)
+	}
+	found, err := s.ListRecordings(ctx, heldWithTag, page.Query{Size: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(found.Items); n != 1 {
+		t.Fatalf("%d recordings are on hold and have the tag, want 1", n)
+	}
+	if got := found.Items[0].Tags; !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("the tags are %q, want a and b", got)
 	}
 
-	if _, err := s.DeleteRecording(ctx, "p", r.Sid, recordings.Removal{At: now}); !errors.Is(err, problem.Conflict) {
+	_, err = s.DeleteRecording(ctx, "p", r.Sid, recordings.Removal{At: now})
+	if !errors.Is(err, problem.Conflict) {
 		t.Errorf("deleting a recording on hold: %v, want Conflict", err)
 	}
-	if kept, err := s.ListKept(ctx, "p", "", uuid7.First(now.Add(time.Hour)), 10); err != nil || len(kept) != 0 {
-		t.Errorf("a rule may delete %+v, %v, want none on hold", kept, err)
+	if kept := listKept(t, s, now.Add(time.Hour)); len(kept) != 0 {
+		t.Errorf("a rule may delete %+v, want none on hold", kept)
 	}
 
 	release := func(m *recordings.Marks) error { m.Hold = ""; return nil }
 	if marked, err = s.MarkRecording(ctx, "p", r.Sid, release, now); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := s.ListKept(ctx, "p", "", uuid7.First(now.Add(time.Hour)), 10)
-	if err != nil || len(kept) != 1 || !slices.Equal(kept[0].SubscriberIDs, []string{"s"}) ||
-		!slices.Equal(kept[0].Tags, []string{"a", "b"}) || kept[0].Bytes != 1000 {
-		t.Errorf("ListKept = %+v, %v, want the recording", kept, err)
+	kept := listKept(t, s, now.Add(time.Hour))
+	if len(kept) != 1 {
+		t.Fatalf("a rule may delete %+v, want one recording", kept)
+	}
+	if got := kept[0].SubscriberIDs; !slices.Equal(got, []string{"s"}) {
+		t.Errorf("the subscribers of the recording are %q, want s", got)
+	}
+	if got := kept[0].Tags; !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("the tags of the recording are %q, want a and b", got)
+	}
+	if got := kept[0].Bytes; got != 1000 {
+		t.Errorf("the recording has %d bytes, want 1000", got)
 	}
 
 	access := recordings.Access{
@@ -88,17 +112,38 @@ func testRecordingKeeping(t *testing.T, c Config) {
 	}
 
 	accesses, err := s.ListAccesses(ctx, r.ID, page.Query{Size: 10})
-	if err != nil || len(accesses.Items) != 1 || accesses.Items[0].Requests != 4 || accesses.Items[0].Bytes != 14 {
-		t.Errorf("accesses = %+v, %v, want one with 4 requests", accesses.Items, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(accesses.Items); n != 1 {
+		t.Fatalf("the recording has %d accesses, want 1", n)
+	}
+	if got := accesses.Items[0].Requests; got != 4 {
+		t.Errorf("the access has %d requests, want 4", got)
+	}
+	if got := accesses.Items[0].Bytes; got != 14 {
+		t.Errorf("the access has %d bytes, want 14", got)
 	}
 	testRemoval(t, s, r, marked)
+}
+
+// listKept returns the recordings of the project p from before a time that a retention rule may
+// delete.
+func listKept(t *testing.T, s *Store, before time.Time) []recordings.Kept {
+	t.Helper()
+	kept, err := s.ListKept(t.Context(), "p", "", uuid7.First(before), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kept
 }
 
 // testRemoval shows that a rule deletes only an unchanged recording, and that the recording's usage
 // remains.
 func testRemoval(t *testing.T, s *Store, r, marked recordings.Recording) {
 	t.Helper()
-	ctx, now := t.Context(), r.Created
+	ctx := t.Context()
+	now := r.Created
 	rule := recordings.Rule{ID: newID(), ProjectID: "p", Days: 3, Created: now}
 	if err := s.AddRule(ctx, rule, 1); err != nil {
 		t.Fatal(err)
@@ -114,8 +159,12 @@ func testRemoval(t *testing.T, s *Store, r, marked recordings.Recording) {
 		t.Errorf("a rule for the same recordings: %v, want Conflict", err)
 	}
 
-	if all, err := s.ListRules(ctx, ""); err != nil || len(all) != 1 || all[0] != rule {
-		t.Errorf("rules = %+v, %v, want %+v", all, err, rule)
+	rules, err := s.ListRules(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(rules, []recordings.Rule{rule}) {
+		t.Errorf("the rules are %+v, want only %+v", rules, rule)
 	}
 
 	how := recordings.Removal{At: now, Why: "retention", Unchanged: now}
@@ -128,11 +177,14 @@ func testRemoval(t *testing.T, s *Store, r, marked recordings.Recording) {
 	}
 
 	day := now.Truncate(24 * time.Hour)
+	want := recordings.Usage{Day: day, Recordings: 1, Seconds: 90, Bytes: 1000, Price: 5000}
 	for _, name := range []string{"a stub", "the sum"} {
-		all, err := s.ListUsage(ctx, "p", day, day.AddDate(0, 0, 1))
-		want := recordings.Usage{Day: day, Recordings: 1, Seconds: 90, Bytes: 1000, Price: 5000}
-		if err != nil || len(all) != 1 || all[0] != want {
-			t.Errorf("the usage of %s = %+v, %v, want %+v", name, all, err, want)
+		days, err := s.ListUsage(ctx, "p", day, day.AddDate(0, 0, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(days, []recordings.Usage{want}) {
+			t.Errorf("the usage of %s = %+v, want %+v", name, days, want)
 		}
 		if err := s.SweepRecordings(ctx, now.Add(time.Hour)); err != nil {
 			t.Fatal(err)

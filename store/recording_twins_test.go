@@ -27,18 +27,22 @@ func testTwinAgainstDelete(t *testing.T, c Config) {
 			SHA256:    "same",
 		}
 		r.MediaKey = r.ID
-		got, added, err := s.AddRecording(ctx, r, recordings.Arrival{Identity: r.ID, Twin: twin})
-		if expect(t, "AddRecording", err); !added {
+		kept, added, err := s.AddRecording(ctx, r, recordings.Arrival{Identity: r.ID, Twin: twin})
+		expect(t, "AddRecording", err)
+		if !added {
 			t.Errorf("recording %s was not added", r.ID)
 		}
-		return got
+		return kept
 	}
 
 	for range rounds {
 		first := add(recordings.Twin{})
 		twin, err := s.FindTwin(ctx, first)
-		if err != nil || twin != (recordings.Twin{ID: first.ID, MediaKey: first.ID}) {
-			t.Fatalf("FindTwin = %+v, %v, want %s", twin, err, first.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := (recordings.Twin{ID: first.ID, MediaKey: first.ID}); twin != want {
+			t.Fatalf("FindTwin = %+v, want %+v", twin, want)
 		}
 
 		var mu sync.Mutex
@@ -69,18 +73,18 @@ func testTwinAgainstDelete(t *testing.T, c Config) {
 		}
 
 		for i, r := range sharing {
-			if remove(r); removed != (i == len(sharing)-1) {
-				t.Errorf("removed: %v, with %d recordings left, want it with the last", removed, len(sharing)-1-i)
+			remove(r)
+			left := len(sharing) - 1 - i
+			if removed && left > 0 {
+				t.Errorf("the media was removed while %d recordings had it", left)
 			}
 		}
-
 		if !removed {
 			t.Error("the media remains without a recording")
 		}
-		mine := recordings.Filter{Owner: recordings.Owner{ProjectID: "p"}}
-		all, err := s.ListRecordings(ctx, mine, page.Query{Size: 50})
-		expect(t, "ListRecordings", err)
-		for _, r := range all.Items {
+		ofProject := recordings.Filter{Owner: recordings.Owner{ProjectID: "p"}}
+		left := listRecordings(t, s, ofProject, page.Query{Size: 50})
+		for _, r := range left.Items {
 			remove(r)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -14,6 +16,29 @@ import (
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/test/servers"
 )
+
+// BenchmarkListRecordings reads the first page of fifty from a million recordings, and a page from
+// the middle.
+func BenchmarkListRecordings(b *testing.B) {
+	c := Config{Dir: b.TempDir(), Audit: auditKey(b)}
+	s := opened(b, c)
+	if err := s.CreateProject(b.Context(), fabric.Project{ID: "p", MediaAuth: "public"}); err != nil {
+		b.Fatal(err)
+	}
+
+	manyRecordings(b, c, s, "p", 1_000_000)
+	for _, l := range recordingLists("p") {
+		for where, from := range map[string]string{"first": "", "middle": "01900000-0000-7000-8000-100000500001"} {
+			b.Run(strings.ReplaceAll(l.name, " ", "_")+"/"+where, func(b *testing.B) {
+				b.ReportAllocs()
+				timed(b, func() error {
+					_, err := s.ListRecordings(b.Context(), l.filter, page.Query{Size: 50, From: from})
+					return err
+				})
+			})
+		}
+	}
+}
 
 // BenchmarkMillionRecordings uses a project with a million recordings; a tenth of them are stubs.
 // It measures searches by number, usage, a batch of retention, and a sweep of the stubs. Run it
@@ -128,4 +153,14 @@ func timed(b *testing.B, do func() error) {
 		}
 	}
 	b.ReportMetric(float64(processor(b)-began)/float64(b.N), "cpu-ns/op")
+}
+
+// processor returns the CPU time that this process has used so far.
+func processor(b *testing.B) time.Duration {
+	b.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

@@ -24,59 +24,97 @@ func testChangeRing(t *testing.T, c store.Config) {
 	key := func(kid string, state keys.State) keys.Record {
 		return keys.Record{Kid: kid, Use: keys.ES256, State: state, Sealed: "sealed", Created: now}
 	}
-	if err := s.ChangeRing(t.Context(), nil, []keys.Record{key("a", keys.Current), key("b", keys.Next)}); err != nil {
+	first := []keys.Record{key("a", keys.Current), key("b", keys.Next)}
+	if err := s.ChangeRing(t.Context(), nil, first); err != nil {
 		t.Fatal(err)
 	}
 
-	version, err := s.RingVersion(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	version := ringVersion(t, s)
 
-	down, up := key("a", keys.Retired), key("b", keys.Current)
-	down.Retired, up.Activated = now, now
+	retired := key("a", keys.Retired)
+	retired.Retired = now
+	activated := key("b", keys.Current)
+	activated.Activated = now
+	step := []keys.Move{
+		{From: keys.Current, To: retired},
+		{From: keys.Next, To: activated},
+	}
 	var won atomic.Int64
 	var wg sync.WaitGroup
 	for i := range 50 {
+		next := key(fmt.Sprintf("c%d", i), keys.Next)
 		wg.Go(func() {
-			err := s.ChangeRing(context.Background(),
-				[]keys.Move{{From: keys.Current, To: down}, {From: keys.Next, To: up}},
-				[]keys.Record{key(fmt.Sprintf("c%d", i), keys.Next)})
-			if err == nil {
+			err := s.ChangeRing(context.Background(), step, []keys.Record{next})
+			switch {
+			case err == nil:
 				won.Add(1)
-			} else if !errors.Is(err, problem.Conflict) {
+			case !errors.Is(err, problem.Conflict):
 				t.Errorf("ChangeRing = %v, want a conflict", err)
 			}
 		})
 	}
-
 	wg.Wait()
-	all, err := s.RingKeys(t.Context())
-	if err != nil || won.Load() != 1 || len(all) != 3 || all[0] != down || all[1] != up || all[2].State != keys.Next {
-		t.Errorf("%d of 50 took the step and left %v, %v, want one, and %v, %v and a next key", won.Load(),
-			all, err, down, up)
+
+	if n := won.Load(); n != 1 {
+		t.Errorf("%d of 50 took the step, want one", n)
 	}
-	if got, err := s.RingVersion(t.Context()); err != nil || got != version+1 {
-		t.Errorf("RingVersion = %d, %v, want %d: failed changes do not count", got, err, version+1)
+	ring := ringKeys(t, s)
+	if len(ring) != 3 {
+		t.Fatalf("the step left %+v, want three keys", ring)
+	}
+	if ring[0] != retired {
+		t.Errorf("the first key is %+v, want %+v", ring[0], retired)
+	}
+	if ring[1] != activated {
+		t.Errorf("the second key is %+v, want %+v", ring[1], activated)
+	}
+	if ring[2].State != keys.Next {
+		t.Errorf("the state of the third key is %v, want %v", ring[2].State, keys.Next)
+	}
+	if got, want := ringVersion(t, s), version+1; got != want {
+		t.Errorf("RingVersion = %d, want %d: failed changes do not count", got, want)
 	}
 
-	if err := s.ChangeRing(t.Context(), nil, []keys.Record{key("d", keys.Current)}); !errors.Is(err, problem.Conflict) {
+	second := []keys.Record{key("d", keys.Current)}
+	if err := s.ChangeRing(t.Context(), nil, second); !errors.Is(err, problem.Conflict) {
 		t.Errorf("ChangeRing to a second current key = %v, want a conflict", err)
 	}
 	if err := s.SweepRing(t.Context(), now); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := s.RingKeys(t.Context()); err != nil || len(all) != 3 {
-		t.Errorf("SweepRing before the key was retired leaves %v, %v, want three", all, err)
+	if ring := ringKeys(t, s); len(ring) != 3 {
+		t.Errorf("SweepRing before the key was retired leaves %+v, want three keys", ring)
 	}
 
 	if err := s.SweepRing(t.Context(), now.Add(time.Microsecond)); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := s.RingKeys(t.Context()); err != nil || len(all) != 2 || all[0] != up {
-		t.Errorf("SweepRing after it was retired leaves %v, %v, want two", all, err)
+	ring = ringKeys(t, s)
+	if len(ring) != 2 {
+		t.Fatalf("SweepRing after the key was retired leaves %+v, want two keys", ring)
 	}
-	if got, err := s.RingVersion(t.Context()); err != nil || got <= version+1 {
-		t.Errorf("RingVersion = %d, %v, want more than %d", got, err, version+1)
+	if ring[0] != activated {
+		t.Errorf("SweepRing leaves %+v first, want %+v", ring[0], activated)
 	}
+	if got := ringVersion(t, s); got <= version+1 {
+		t.Errorf("RingVersion = %d, want more than %d", got, version+1)
+	}
+}
+
+func ringKeys(t *testing.T, s *store.Store) []keys.Record {
+	t.Helper()
+	ring, err := s.RingKeys(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ring
+}
+
+func ringVersion(t *testing.T, s *store.Store) int64 {
+	t.Helper()
+	version, err := s.RingVersion(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return version
 }

@@ -18,7 +18,8 @@ func TestRoomSessions(t *testing.T) { EachDatabase(t, testRoomSessions) }
 // calls, and which webhook events they cause.
 func testRoomSessions(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
-	ctx, at := t.Context(), time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
+	ctx := t.Context()
+	at := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
 	hook := fabric.Webhook{
 		ID:        newID(),
 		ProjectID: "p",
@@ -40,7 +41,8 @@ func testRoomSessions(t *testing.T, c Config) {
 		Started:   at,
 	}
 	second := first
-	second.ID, second.Node = newID(), "other"
+	second.ID = newID()
+	second.Node = "other"
 	if err := s.OpenRoom(ctx, first); err != nil {
 		t.Fatal(err)
 	}
@@ -48,44 +50,61 @@ func testRoomSessions(t *testing.T, c Config) {
 	if err := s.OpenRoom(ctx, second); !errors.Is(err, problem.Conflict) {
 		t.Errorf("a second session of an open room returns %v, want a conflict", err)
 	}
-	if got, err := s.FindOpenRoom(ctx, "p", "r"); err != nil || got != first {
-		t.Errorf("FindOpenRoom returns %+v, %v, want %+v", got, err, first)
+	open, err := s.FindOpenRoom(ctx, "p", "r")
+	if err != nil || open != first {
+		t.Errorf("FindOpenRoom returns %+v, %v, want %+v", open, err, first)
 	}
 
-	if nodes, err := s.RunningNodes(ctx); err != nil || !slices.Contains(nodes, "n") {
-		t.Errorf("RunningNodes returns %q, %v, want the node of the session", nodes, err)
+	nodes, err := s.RunningNodes(ctx)
+	if err != nil || !slices.Contains(nodes, "n") {
+		t.Errorf("RunningNodes returns %q, %v, want the node %q of the session", nodes, err, "n")
 	}
 
 	member := callAt("p", at.Add(time.Second))
 	saveCalls(t, s, member)
-	member.State, member.Answered, member.RoomSession = calls.InCall, at.Add(2*time.Second), first.ID
-	saveCalls(t, s, member, ended(member, calls.NormalClearing, true), ended(callAt("p", at), calls.UserBusy, false))
+	member.State, member.Answered = calls.InCall, at.Add(2*time.Second)
+	member.RoomSession = first.ID
+	elsewhere := callAt("p", at)
+	saveCalls(t, s, member, ended(member, calls.NormalClearing, true), ended(elsewhere, calls.UserBusy, false))
 	members, err := s.ListCalls(ctx, "p", calls.Filter{RoomSession: first.ID}, page.Query{Size: 10})
-	if err != nil || len(members.Items) != 1 || members.Items[0].ID != member.ID {
-		t.Errorf("the members of the session are %+v, %v, want the call", members.Items, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := callIDs(members.Items), []string{member.ID}; !slices.Equal(got, want) {
+		t.Errorf("the members of the session are the calls %q, want %q", got, want)
 	}
 
-	first.Recorded, first.Locked = true, true
+	first.Recorded = true
+	first.Locked = true
 	if err := s.SaveRoom(ctx, first); err != nil {
 		t.Fatal(err)
 	}
 
-	if got, err := s.FindRoom(ctx, "p", first.ID); err != nil || got != first {
-		t.Errorf("a saved session is %+v, %v, want %+v", got, err, first)
+	saved, err := s.FindRoom(ctx, "p", first.ID)
+	if err != nil || saved != first {
+		t.Errorf("a saved session is %+v, %v, want %+v", saved, err, first)
 	}
-	elsewhere := first
-	elsewhere.Node = "other"
-	if err := s.SaveRoom(ctx, elsewhere); !errors.Is(err, calls.ErrTaken) {
+	ofAnother := first
+	ofAnother.Node = "other"
+	if err := s.SaveRoom(ctx, ofAnother); !errors.Is(err, calls.ErrTaken) {
 		t.Errorf("saving a session of another node returns %v, want ErrTaken", err)
 	}
 
 	askOfRoom(t, s, first)
 	first = moveRoom(t, s, first)
-	if all, err := s.RunningRooms(ctx, first.Node); err != nil || len(all) != 1 || !all[0].Ending {
-		t.Errorf("RunningRooms returns %+v, %v, want the session, which is to end", all, err)
+	running, err := s.RunningRooms(ctx, first.Node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(running) != 1 {
+		t.Fatalf("RunningRooms returns %+v, want only the session", running)
+	}
+	if !running[0].Ending {
+		t.Error("RunningRooms returns the session as one that is not to end")
 	}
 
-	first.Ended, first.Most = at.Add(time.Hour), 1
+	first.Ended = at.Add(time.Hour)
+	first.Most = 1
 	if err := s.EndRoom(ctx, first); err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +122,14 @@ func testRoomSessions(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	left, err := s.ListRooms(ctx, "p", calls.RoomFilter{}, page.Query{Size: 10})
-	if err != nil || len(left.Items) != 1 || left.Items[0].ID != second.ID {
-		t.Errorf("after PruneRooms %+v, %v remain, want the running session", left.Items, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left.Items) != 1 {
+		t.Fatalf("after PruneRooms %+v remain, want the running session", left.Items)
+	}
+	if got := left.Items[0].ID; got != second.ID {
+		t.Errorf("after PruneRooms the session %s remains, want the running one, %s", got, second.ID)
 	}
 }
 
@@ -113,23 +138,27 @@ func testRoomSessions(t *testing.T, c Config) {
 func askOfRoom(t *testing.T, s *Store, r calls.RoomSession) {
 	t.Helper()
 	ctx := t.Context()
-	want := calls.RoomRequest{ProjectID: r.ProjectID, RoomID: r.RoomID, Session: r.ID, Record: true}
-	for _, ask := range []func() error{
-		func() error { return s.AskRecordRoom(ctx, r.ProjectID, r.ID) },
-		func() error { return s.AskEndRoom(ctx, r.ProjectID, r.ID) },
-	} {
-		if err := ask(); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := s.TakeRoomRequests(ctx, r.Node); err != nil || !slices.Equal(got, []calls.RoomRequest{want}) {
+	request := calls.RoomRequest{ProjectID: r.ProjectID, RoomID: r.RoomID, Session: r.ID}
+	toRecord, toEnd := request, request
+	toRecord.Record = true
+	toEnd.End = true
+	wantRequest := func(want calls.RoomRequest) {
+		t.Helper()
+		got, err := s.TakeRoomRequests(ctx, r.Node)
+		if err != nil || !slices.Equal(got, []calls.RoomRequest{want}) {
 			t.Errorf("TakeRoomRequests returns %+v, %v, want %+v", got, err, want)
 		}
-		want.Record, want.End = false, true
 	}
 
-	if got, err := s.TakeRoomRequests(ctx, r.Node); err != nil || !slices.Equal(got, []calls.RoomRequest{want}) {
-		t.Errorf("a second time, TakeRoomRequests returns %+v, %v, want %+v", got, err, want)
+	if err := s.AskRecordRoom(ctx, r.ProjectID, r.ID); err != nil {
+		t.Fatal(err)
 	}
+	wantRequest(toRecord)
+	if err := s.AskEndRoom(ctx, r.ProjectID, r.ID); err != nil {
+		t.Fatal(err)
+	}
+	wantRequest(toEnd)
+	wantRequest(toEnd)
 	if err := s.AskRecordRoom(ctx, r.ProjectID, newID()); !errors.Is(err, problem.NotFound) {
 		t.Errorf("a request for an unknown session returns %v, want problem.NotFound", err)
 	}
@@ -142,12 +171,14 @@ func moveRoom(t *testing.T, s *Store, r calls.RoomSession) calls.RoomSession {
 	t.Helper()
 	ctx := t.Context()
 	member := callAt("p", r.Started)
-	member.State, member.Answered, member.RoomSession = calls.InCall, r.Started.Add(time.Minute), r.ID
+	member.State, member.Answered = calls.InCall, r.Started.Add(time.Minute)
+	member.RoomSession = r.ID
 	saveCalls(t, s, member)
 	there := member
 	there.Node = "other"
-	if got, err := s.TakeRoom(ctx, r, there.Node); err != nil || !slices.Equal(got, []calls.Record{there}) {
-		t.Errorf("TakeRoom returns %+v, %v, want the running call %+v", got, err, there)
+	taken, err := s.TakeRoom(ctx, r, there.Node)
+	if err != nil || !slices.Equal(taken, []calls.Record{there}) {
+		t.Errorf("TakeRoom returns %+v, %v, want the running call %+v", taken, err, there)
 	}
 
 	if _, err := s.TakeRoom(ctx, r, "third"); !errors.Is(err, calls.ErrTaken) {
@@ -169,14 +200,14 @@ func moveRoom(t *testing.T, s *Store, r calls.RoomSession) calls.RoomSession {
 // wantEvents fails the test unless these events are queued for a webhook, in any order.
 func wantEvents(t *testing.T, s *Store, webhook string, want ...fabric.EventName) {
 	t.Helper()
-	rows, err := gather(t.Context(), s.read(), "listing events", scanID,
+	names, err := gather(t.Context(), s.read(), "listing events", scanID,
 		`SELECT event FROM webhook_deliveries WHERE webhook_id = $1 ORDER BY queued, created`, webhook)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	var got []fabric.EventName
-	for _, name := range rows {
+	for _, name := range names {
 		got = append(got, fabric.EventName(name))
 	}
 

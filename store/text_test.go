@@ -19,7 +19,7 @@ func TestMalformedText(t *testing.T) { store.EachDatabase(t, testMalformedText) 
 
 func testMalformedText(t *testing.T, c store.Config) {
 	s, p := fabricRows(t, c)
-	ctx := context.Background()
+	ctx := t.Context()
 	malformed := []string{
 		"a\x00b",       // NUL, which PostgreSQL cannot store
 		"\xff",         // never part of UTF-8
@@ -27,17 +27,25 @@ func testMalformedText(t *testing.T, c store.Config) {
 		"\xed\xa0\x80", // a surrogate
 	}
 	for _, text := range malformed {
-		_, find := s.FindSubscriberByReference(ctx, p.ID, text)
-		_, update := s.UpdateProject(ctx, p.ID, fabric.ProjectChange{Name: &text}, time.Now())
-		sub, a := subscriber(p, "", text, "ada")
-		_, list := s.ListAddresses(ctx, p.ID, fabric.AddressFilter{DisplayName: text}, page.Query{Size: 1})
-		for call, err := range map[string]error{
-			"FindSubscriberByReference": find,
-			"UpdateProject":             update,
-			"CreateSubscriber":          s.CreateSubscriber(ctx, sub, a),
-			"ListAddresses":             list,
-			"AddConsent":                s.AddConsent(ctx, text, "c", nil, time.Now()),
+		sub, address := subscriber(p, "", text, "ada")
+		for call, do := range map[string]func() error{
+			"FindSubscriberByReference": func() error {
+				_, err := s.FindSubscriberByReference(ctx, p.ID, text)
+				return err
+			},
+			"UpdateProject": func() error {
+				_, err := s.UpdateProject(ctx, p.ID, fabric.ProjectChange{Name: &text}, time.Now())
+				return err
+			},
+			"CreateSubscriber": func() error { return s.CreateSubscriber(ctx, sub, address) },
+			"ListAddresses": func() error {
+				byName := fabric.AddressFilter{DisplayName: text}
+				_, err := s.ListAddresses(ctx, p.ID, byName, page.Query{Size: 1})
+				return err
+			},
+			"AddConsent": func() error { return s.AddConsent(ctx, text, "c", nil, time.Now()) },
 		} {
+			err := do()
 			if !errors.Is(err, problem.Malformed) {
 				t.Errorf("%s with %q = %v, want problem.Malformed", call, text, err)
 			}
@@ -55,8 +63,9 @@ func testMalformedText(t *testing.T, c store.Config) {
 		if _, err := s.UpdateProject(ctx, p.ID, fabric.ProjectChange{Name: &text}, time.Now()); err != nil {
 			t.Errorf("UpdateProject(%q) = %v", text, err)
 		}
-		if got, err := s.FindProject(ctx, p.ID); err != nil || got.Name != text {
-			t.Errorf("FindProject = %q, %v, want %q", got.Name, err, text)
+		found, err := s.FindProject(ctx, p.ID)
+		if err != nil || found.Name != text {
+			t.Errorf("FindProject = %q, %v, want %q", found.Name, err, text)
 		}
 	}
 }
@@ -67,30 +76,29 @@ func TestTextByBytes(t *testing.T) { store.EachDatabase(t, testTextByBytes) }
 
 func testTextByBytes(t *testing.T, c store.Config) {
 	s, p := fabricRows(t, c)
-	ctx := context.Background()
+	ctx := t.Context()
 	// These are capital letters, digits, combining and precomposed letters, and wildcards.
 	names := []string{"-b", "A", "Z", "a", "a-c", "ab", "a\u0301", "ä", "Ä", "ß", "ss", "é", "_", "10", "9", "%"}
 	for _, name := range names {
-		sub, a := subscriber(p, "", name, name)
-		if err := s.CreateSubscriber(ctx, sub, a); err != nil {
+		sub, address := subscriber(p, "", name, name)
+		if err := s.CreateSubscriber(ctx, sub, address); err != nil {
 			t.Fatalf("CreateSubscriber(%q) = %v", name, err)
 		}
 	}
 
 	list := func(f fabric.AddressFilter) (found []string) {
-		at := ""
-		for {
-			all, err := s.ListAddresses(ctx, p.ID, f, page.Query{Size: 3, From: at})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, a := range all.Items {
-				found = append(found, a.Name)
-			}
-			if at = all.Next; at == "" {
-				return found
-			}
+		t.Helper()
+		addresses, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Address], error) {
+			q.Size = 3
+			return s.ListAddresses(ctx, p.ID, f, q)
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
+		for _, a := range addresses {
+			found = append(found, a.Name)
+		}
+		return found
 	}
 
 	slices.Sort(names) // by bytes

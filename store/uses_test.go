@@ -25,19 +25,19 @@ func testMarkUsed(t *testing.T, c Config) {
 	}
 
 	var won atomic.Int64
-	var all sync.WaitGroup
+	var marking sync.WaitGroup
 	for i := range 50 {
-		all.Go(func() {
+		marking.Go(func() {
 			err := s.MarkUsed(t.Context(), use("h"), use(strconv.Itoa(i)))
-			if err == nil {
+			switch {
+			case err == nil:
 				won.Add(1)
-			} else if err != refusal {
+			case err != refusal:
 				t.Errorf("MarkUsed = %v, want the refusal of the use", err)
 			}
 		})
 	}
-
-	all.Wait()
+	marking.Wait()
 	if won.Load() != 1 {
 		t.Errorf("%d of 50 callers stored a use, want 1", won.Load())
 	}
@@ -45,9 +45,11 @@ func testMarkUsed(t *testing.T, c Config) {
 	// The callers that failed have stored nothing.
 	stored := 0
 	for i := range 50 {
-		if was, err := s.WasUsed(t.Context(), strconv.Itoa(i)); err != nil {
+		used, err := s.WasUsed(t.Context(), strconv.Itoa(i))
+		if err != nil {
 			t.Fatal(err)
-		} else if was {
+		}
+		if used {
 			stored++
 		}
 	}
@@ -57,7 +59,8 @@ func testMarkUsed(t *testing.T, c Config) {
 
 	sweep := func() {
 		t.Helper()
-		if err := s.SweepLogins(t.Context(), time.Now().Add(-time.Hour), time.Now().Add(-time.Hour)); err != nil {
+		hourAgo := time.Now().Add(-time.Hour)
+		if err := s.SweepLogins(t.Context(), hourAgo, hourAgo); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -67,14 +70,17 @@ func testMarkUsed(t *testing.T, c Config) {
 		t.Errorf("after an early sweep: %v, want the refusal of the use", err)
 	}
 
-	if live, err := s.LiveUses(t.Context()); err != nil || len(live) != 2 {
-		t.Errorf("LiveUses = %v, %v, want h and the other use of its caller", live, err)
+	wantLive := func(want int) {
+		t.Helper()
+		live, err := s.LiveUses(t.Context())
+		if err != nil || len(live) != want {
+			t.Errorf("LiveUses = %v, %v, want %d", live, err, want)
+		}
 	}
+	wantLive(2) // h and the other use of its caller
 
 	ahead.Store(int64(2 * time.Minute))
-	if live, err := s.LiveUses(t.Context()); err != nil || len(live) != 0 {
-		t.Errorf("LiveUses after they have expired = %v, %v, want none", live, err)
-	}
+	wantLive(0) // both have expired
 	sweep()
 	if err := s.MarkUsed(t.Context(), use("h")); err != nil {
 		t.Errorf("after a sweep of the expired use: %v, want success", err)
@@ -90,29 +96,35 @@ func testRedeemCodeUses(t *testing.T, c Config) {
 	signIn(t, s, g)
 	refusal := errors.New("used before")
 	redeem := func(code string, hashes ...string) (grantID string, err error) {
-		g := g
-		g.ID = newID()
-		c := idp.RedeemedCode{Hash: code, ClientID: "c", GrantID: g.ID, Expires: time.Now().Add(time.Hour)}
-		for _, hash := range hashes {
-			c.Uses = append(c.Uses, idp.Use{Hash: hash, Expires: c.Expires, Refusal: refusal})
+		grant := g
+		grant.ID = newID()
+		redeemed := idp.RedeemedCode{
+			Hash:     code,
+			ClientID: "c",
+			GrantID:  grant.ID,
+			Expires:  time.Now().Add(time.Hour),
 		}
-		return g.ID, s.RedeemCode(t.Context(), c, g)
+		for _, hash := range hashes {
+			use := idp.Use{Hash: hash, Expires: redeemed.Expires, Refusal: refusal}
+			redeemed.Uses = append(redeemed.Uses, use)
+		}
+		return grant.ID, s.RedeemCode(t.Context(), redeemed, grant)
 	}
 
 	var won atomic.Int64
-	var all sync.WaitGroup
+	var redeeming sync.WaitGroup
 	for i := range 20 {
-		all.Go(func() {
+		redeeming.Go(func() {
 			_, err := redeem(strconv.Itoa(i), "a")
-			if err == nil {
+			switch {
+			case err == nil:
 				won.Add(1)
-			} else if err != refusal {
+			case err != refusal:
 				t.Errorf("RedeemCode = %v, want the refusal of the use", err)
 			}
 		})
 	}
-
-	all.Wait()
+	redeeming.Wait()
 	if won.Load() != 1 {
 		t.Errorf("%d of 20 redemptions succeeded with the same use, want 1", won.Load())
 	}
@@ -125,9 +137,14 @@ func testRedeemCodeUses(t *testing.T, c Config) {
 		uses       []string
 		want       error
 	}{
-		{"another code with a stored use", "y", []string{"c", "p"}, refusal},
-		{"the same request", "x", []string{"b", "p"}, refusal},
-		{"the same code", "x", []string{"d", "e"}, problem.Conflict},
+		{
+			name: "another code with a stored use",
+			code: "y",
+			uses: []string{"c", "p"},
+			want: refusal,
+		},
+		{name: "the same request", code: "x", uses: []string{"b", "p"}, want: refusal},
+		{name: "the same code", code: "x", uses: []string{"d", "e"}, want: problem.Conflict},
 	} {
 		grant, err := redeem(tt.code, tt.uses...)
 		if !errors.Is(err, tt.want) {
@@ -139,9 +156,16 @@ func testRedeemCodeUses(t *testing.T, c Config) {
 	}
 
 	for _, hash := range []string{"c", "d", "e"} {
-		if was, err := s.WasUsed(t.Context(), hash); was || err != nil {
-			t.Errorf("a use of a refused redemption is stored: %v, %v", was, err)
-		}
+		wantUnused(t, s, hash)
+	}
+}
+
+// wantUnused fails the test unless a value of a refused request is not stored as used.
+func wantUnused(t *testing.T, s *Store, hash string) {
+	t.Helper()
+	used, err := s.WasUsed(t.Context(), hash)
+	if err != nil || used {
+		t.Errorf("WasUsed(%q) after a refused request = %v, %v, want false", hash, used, err)
 	}
 }
 
@@ -155,7 +179,8 @@ func testMarkedSessions(t *testing.T, c Config) {
 	for i, mark := range marks {
 		l := login(g)
 		l.ID, l.Mark = newID(), mark
-		if ids[i] = l.ID; i == 0 {
+		ids[i] = l.ID
+		if i == 0 {
 			g.SessionID = l.ID
 		}
 		if err := s.CreateLogin(t.Context(), l, "hash"); err != nil {
@@ -165,24 +190,26 @@ func testMarkedSessions(t *testing.T, c Config) {
 
 	count := func(mark string) int {
 		t.Helper()
-		all, err := s.LoginsMadeIn(t.Context(), mark)
+		logins, err := s.LoginsMadeIn(t.Context(), mark)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, one := range all {
-			if one.Mark != mark {
-				t.Errorf("a login of the mark %q has the mark %q", mark, one.Mark)
+		for _, l := range logins {
+			if l.Mark != mark {
+				t.Errorf("a login of the mark %q has the mark %q", mark, l.Mark)
 			}
 		}
-		return len(all)
+		return len(logins)
 	}
 
-	if a, b, none := count("a"), count("b"), count(""); a != 2 || b != 1 || none != 0 {
-		t.Errorf("%d, %d and %d logins, want 2, 1 and 0", a, b, none)
+	for mark, want := range map[string]int{"a": 2, "b": 1, "": 0} {
+		if n := count(mark); n != want {
+			t.Errorf("%d logins have the mark %q, want %d", n, mark, want)
+		}
 	}
-	var all []revocation.Revocation
+	var ends []revocation.Revocation
 	for _, id := range append(ids[:2], newID()) {
-		all = append(all, revocation.Revocation{
+		ends = append(ends, revocation.Revocation{
 			Kind:    revocation.Session,
 			ID:      id,
 			Until:   time.Now().Add(time.Hour),
@@ -190,7 +217,7 @@ func testMarkedSessions(t *testing.T, c Config) {
 		})
 	}
 
-	if err := s.EndLogins(t.Context(), time.Now(), all...); err != nil {
+	if err := s.EndLogins(t.Context(), time.Now(), ends...); err != nil {
 		t.Fatal(err)
 	}
 
@@ -198,8 +225,10 @@ func testMarkedSessions(t *testing.T, c Config) {
 	if err != nil || len(found) != 2 {
 		t.Errorf("%d revocations, %v, want those of the two logins", len(found), err)
 	}
-	if a, b := count("a"), count("b"); a != 0 || b != 1 {
-		t.Errorf("%d and %d logins after the end, want 0 and 1", a, b)
+	for mark, want := range map[string]int{"a": 0, "b": 1} {
+		if n := count(mark); n != want {
+			t.Errorf("after the end %d logins have the mark %q, want %d", n, mark, want)
+		}
 	}
 }
 
@@ -211,14 +240,15 @@ func testRotateGrantUses(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
 	signIn(t, s, g)
 	g.ID = newID()
-	if err := s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}, g); err != nil {
+	code := idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}
+	if err := s.RedeemCode(t.Context(), code, g); err != nil {
 		t.Fatal(err)
 	}
 
 	refusal := errors.New("used before")
-	rotate := func(old, next, use string) error {
-		return s.RotateGrant(t.Context(), idp.Grant{ID: g.ID, RefreshHash: next}, old,
-			idp.Use{Hash: use, Expires: time.Now().Add(time.Minute), Refusal: refusal})
+	rotate := func(old, next, hash string) error {
+		use := idp.Use{Hash: hash, Expires: time.Now().Add(time.Minute), Refusal: refusal}
+		return s.RotateGrant(t.Context(), idp.Grant{ID: g.ID, RefreshHash: next}, old, use)
 	}
 
 	if err := rotate("first", "second", "a"); err != nil {
@@ -231,11 +261,10 @@ func testRotateGrantUses(t *testing.T, c Config) {
 	if err := rotate("first", "third", "b"); !errors.Is(err, problem.Conflict) {
 		t.Errorf("rotating an old token: %v, want a conflict", err)
 	}
-	if was, err := s.WasUsed(t.Context(), "b"); err != nil || was {
-		t.Errorf("the use of a refused rotation is stored: %v, %v", was, err)
-	}
+	wantUnused(t, s, "b")
 
-	if got, err := s.FindGrant(t.Context(), g.ID); err != nil || got.RefreshHash != "second" {
-		t.Errorf("the token is %q, %v, want the second", got.RefreshHash, err)
+	grant, err := s.FindGrant(t.Context(), g.ID)
+	if err != nil || grant.RefreshHash != "second" {
+		t.Errorf("the token is %q, %v, want the second", grant.RefreshHash, err)
 	}
 }

@@ -1,0 +1,173 @@
+package store
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+// TestLoginsAgainstEnds shows that if new logins begin while the logins of a subscriber are ended,
+// the new logins are either ended or prevented.
+func TestLoginsAgainstEnds(t *testing.T) { EachDatabase(t, testLoginsAgainstEnds) }
+
+func testLoginsAgainstEnds(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	ctx := t.Context()
+	hash := "hash"
+	off, on := true, false
+	for round := range rounds {
+		next := fmt.Sprint("hash", round)
+		change := fabric.SubscriberChange{PasswordHash: &next}
+		if round%2 == 1 {
+			change = fabric.SubscriberChange{Disabled: &off}
+		}
+
+		var begun []idp.Login
+		var mu sync.Mutex
+		logIn := func() {
+			l := login(idp.Grant{SessionID: newID()})
+			if err := s.CreateLogin(ctx, l, hash); err != nil {
+				expect(t, "CreateLogin", err, problem.Conflict)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			begun = append(begun, l)
+		}
+		endLogins := func() {
+			r := end(revocation.Subscriber, "s")
+			_, err := s.UpdateSubscriber(ctx, "p", "s", change, time.Now(), &r)
+			expect(t, "UpdateSubscriber", err)
+		}
+
+		together(logIn, logIn, logIn, logIn, endLogins, logIn, logIn, logIn, logIn)
+		for _, l := range begun {
+			found, err := s.FindLogin(ctx, l.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found.Ended.IsZero() {
+				t.Errorf("round %d: the login %s, which started while all were ended, has not ended", round, l.ID)
+			}
+		}
+
+		enable := fabric.SubscriberChange{Disabled: &on}
+		if _, err := s.UpdateSubscriber(ctx, "p", "s", enable, time.Now(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if round%2 == 0 {
+			hash = next
+		}
+	}
+}
+
+// TestRedeemAgainstEnds shows that if a code is redeemed while its login, client, consent or
+// subscriber ends, the result is a revoked grant or no grant. If the login has ended, the client
+// gets one logout if it had a grant, and otherwise none.
+func TestRedeemAgainstEnds(t *testing.T) { EachDatabase(t, testRedeemAgainstEnds) }
+
+func testRedeemAgainstEnds(t *testing.T, c Config) {
+	s, g, _ := grantRows(t, c)
+	ctx := t.Context()
+	ends := []struct {
+		name string
+		do   func(g idp.Grant) error
+	}{
+		{
+			name: "EndSession",
+			do: func(g idp.Grant) error {
+				return s.EndLogins(ctx, time.Now(), end(revocation.Session, g.SessionID))
+			},
+		},
+		{
+			name: "UpdateSubscriber",
+			do: func(idp.Grant) error {
+				hash, email := "hash", newID()+"@example.com"
+				change := fabric.SubscriberChange{PasswordHash: &hash, Email: &email}
+				r := end(revocation.Subscriber, "s")
+				_, err := s.UpdateSubscriber(ctx, "p", "s", change, time.Now(), &r)
+				return err
+			},
+		},
+		{
+			name: "RevokeConsent",
+			do: func(g idp.Grant) error {
+				revoke := func(id string) revocation.Revocation { return end(revocation.Grant, id) }
+				return s.RevokeConsent(ctx, "s", g.ClientID, time.Now(), revoke)
+			},
+		},
+		{
+			name: "DeleteClient",
+			do:   func(g idp.Grant) error { return s.DeleteClient(ctx, end(revocation.Client, g.ClientID)) },
+		},
+		{
+			name: "DeleteSubscriber",
+			do: func(idp.Grant) error {
+				return s.DeleteSubscriber(ctx, "p", end(revocation.Subscriber, "s"))
+			},
+		},
+	}
+
+	for _, e := range ends {
+		for round := range rounds {
+			if e.name == "DeleteSubscriber" && round > 0 {
+				break
+			}
+
+			g.SessionID = newID()
+			g.ClientID = newID()
+			signIn(t, s, g)
+			client := idp.Client{ID: g.ClientID, ProjectID: "p", Created: time.Now(), Metadata: listens}
+			if err := s.CreateClient(ctx, client); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.AddConsent(ctx, "s", g.ClientID, []string{"openid"}, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+
+			var mu sync.Mutex
+			var given []string
+			redeem := func() {
+				grant := g
+				grant.ID = newID()
+				code := idp.RedeemedCode{
+					Hash:     newID(),
+					GrantID:  grant.ID,
+					ClientID: grant.ClientID,
+					Rights:   []string{"openid"},
+				}
+				if err := s.RedeemCode(ctx, code, grant); err != nil {
+					expect(t, "RedeemCode against "+e.name, err, problem.NotFound)
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				given = append(given, grant.ID)
+			}
+			endGrants := func() { expect(t, e.name, e.do(g)) }
+
+			together(redeem, redeem, redeem, endGrants, redeem, redeem, redeem)
+			for _, id := range given {
+				found, err := s.FindGrant(ctx, id)
+				if err == nil && found.Revoked.IsZero() {
+					t.Errorf("a grant redeemed during %s is still valid: %+v", e.name, found)
+				}
+				expect(t, "FindGrant", err, problem.NotFound)
+			}
+
+			switch e.name {
+			case "DeleteClient":
+			case "RevokeConsent":
+				wantLogouts(t, s, g.ClientID, 0) // the login continues
+			default:
+				wantLogouts(t, s, g.ClientID, min(len(given), 1))
+			}
+		}
+	}
+}

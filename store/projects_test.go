@@ -1,0 +1,56 @@
+package store_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/store"
+)
+
+func TestDeleteProjectTakesAll(t *testing.T) { store.EachDatabase(t, testDeleteProjectTakesAll) }
+
+func testDeleteProjectTakesAll(t *testing.T, c store.Config) {
+	ctx := t.Context()
+	now := time.Now()
+	rows, p := fabricRows(t, c)
+	sub, address := subscriber(p, "ada@example.com", "", "ada")
+	if err := rows.CreateSubscriber(ctx, sub, address); err != nil {
+		t.Fatal(err)
+	}
+	key := fabric.APIKey{
+		ID:        newID(),
+		ProjectID: p.ID,
+		Hash:      "hash",
+		Scopes:    []fabric.Scope{fabric.Voice},
+		Created:   now,
+	}
+	if err := rows.CreateAPIKey(ctx, key, nil); err != nil {
+		t.Fatal(err)
+	}
+
+	end := revocation.Revocation{
+		Kind:    revocation.Project,
+		ID:      p.ID,
+		Until:   now,
+		Expires: now.Add(time.Hour),
+	}
+	if err := rows.DeleteProject(ctx, end); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rows.FindSubscriber(ctx, p.ID, sub.ID); !errors.Is(err, problem.NotFound) {
+		t.Errorf("FindSubscriber after DeleteProject = %v, want not found", err)
+	}
+	if _, err := rows.FindAddress(ctx, p.ID, address.ID); !errors.Is(err, problem.NotFound) {
+		t.Errorf("FindAddress after DeleteProject = %v, want not found", err)
+	}
+	if _, err := rows.FindAPIKeyByHash(ctx, "hash"); !errors.Is(err, problem.NotFound) {
+		t.Errorf("FindAPIKeyByHash after DeleteProject = %v, want not found", err)
+	}
+	if err := rows.DeleteProject(ctx, end); !errors.Is(err, problem.NotFound) {
+		t.Errorf("DeleteProject again = %v, want not found", err)
+	}
+}

@@ -1,0 +1,192 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/deliver"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/store"
+)
+
+// TestHoldReceiver shows that only one of many nodes holds a webhook, until the node releases the
+// webhook or its lease ends.
+func TestHoldReceiver(t *testing.T) { store.EachDatabase(t, testHoldReceiver) }
+
+func testHoldReceiver(t *testing.T, c store.Config) {
+	ctx := t.Context()
+	s, p := fabricRows(t, c)
+	w := newWebhook(t, s, p.ID, fabric.AnyEvent)
+	queue := s.Webhooks.Queue()
+	now := time.Now()
+	causeEvents(t, s, p)
+	won := race(t, problem.Conflict, func(i int) error {
+		_, err := queue.HoldReceiver(ctx, w.ID, fmt.Sprint(i), now, now.Add(time.Minute))
+		return err
+	})
+	if won != 1 {
+		t.Errorf("HoldReceiver: %d of %d hold it, want 1", won, crowd)
+	}
+
+	due := func(now time.Time) int {
+		t.Helper()
+		ids, err := queue.DueReceivers(ctx, now, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(ids)
+	}
+	if n := due(now); n != 0 {
+		t.Errorf("DueReceivers while one is held = %d, want 0", n)
+	}
+
+	later := now.Add(2 * time.Minute)
+	if n := due(later); n != 1 {
+		t.Errorf("DueReceivers after the holder's lease ended = %d, want 1", n)
+	}
+
+	held, err := queue.HoldReceiver(ctx, w.ID, "b", later, later.Add(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if held.URL != w.URL {
+		t.Errorf("HoldReceiver returns the URL %q, want %s", held.URL, w.URL)
+	}
+	if held.ProjectID != p.ID {
+		t.Errorf("HoldReceiver returns the project %q, want %s", held.ProjectID, p.ID)
+	}
+
+	if err := queue.ReleaseReceiver(ctx, w.ID, "a stranger", later, 9, time.Time{}); err != nil {
+		t.Error(err)
+	}
+	if n := due(later); n != 0 {
+		t.Errorf("DueReceivers after a release by another node = %d, want 0", n)
+	}
+	if err := queue.ReleaseReceiver(ctx, w.ID, "b", later, 3, later.Add(time.Minute)); err != nil {
+		t.Error(err)
+	}
+	if n := due(later); n != 0 {
+		t.Errorf("DueReceivers of a resting webhook = %d, want 0", n)
+	}
+	if n := due(later.Add(2 * time.Minute)); n != 1 {
+		t.Errorf("DueReceivers after the rest = %d, want 1", n)
+	}
+}
+
+// TestWoken shows that a delivery that was queued again is due immediately, even if the turn in
+// which it failed has not ended yet.
+func TestWoken(t *testing.T) { store.EachDatabase(t, testWoken) }
+
+func testWoken(t *testing.T, c store.Config) {
+	ctx := t.Context()
+	s, p := fabricRows(t, c)
+	w := newWebhook(t, s, p.ID, fabric.AnyEvent)
+	causeEvents(t, s, p)
+	queue := s.Webhooks.Queue()
+	now := time.Now()
+	wantDue := func(want int) {
+		t.Helper()
+		ids, err := queue.DueReceivers(ctx, now, 10)
+		if err != nil || len(ids) != want {
+			t.Errorf("DueReceivers = %d, %v, want %d", len(ids), err, want)
+		}
+	}
+	hold := func() {
+		t.Helper()
+		if _, err := queue.HoldReceiver(ctx, w.ID, "a", now, now.Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// turn calls send while the webhook is held. Then the webhook rests for an hour.
+	turn := func(send func()) {
+		t.Helper()
+		hold()
+		send()
+		hold() // renews the lease
+		if err := queue.ReleaseReceiver(ctx, w.ID, "a", now, 9, now.Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	jobs, err := queue.DueJobs(ctx, w.ID, now, 10)
+	if err != nil || len(jobs) == 0 {
+		t.Fatalf("DueJobs = %d, %v, want some", len(jobs), err)
+	}
+
+	turn(func() {
+		dead := deliver.Result{
+			ReceiverID: w.ID,
+			JobID:      jobs[0].ID,
+			Queued:     jobs[0].Queued,
+			State:      deliver.Dead,
+			Attempts:   9,
+			Ended:      now,
+		}
+		if err := queue.Settle(ctx, dead); err != nil {
+			t.Fatal(err)
+		}
+		n, err := s.RedeliverDead(ctx, w.ID, now)
+		if err != nil || n != 1 {
+			t.Fatalf("RedeliverDead = %d, %v, want 1", n, err)
+		}
+	})
+	wantDue(1)
+
+	turn(func() {})
+	wantDue(0) // the webhook rests, because nothing was queued again
+}
+
+// TestProjectsTakeTurns shows that a project with many new webhooks does not delay the webhooks of
+// other projects.
+func TestProjectsTakeTurns(t *testing.T) { store.EachDatabase(t, testProjectsTakeTurns) }
+
+func testProjectsTakeTurns(t *testing.T, c store.Config) {
+	ctx := t.Context()
+	s, crowded := fabricRows(t, c)
+	quiet := fabric.Project{ID: newID(), Name: "quiet", Created: time.Now(), Updated: time.Now()}
+	if err := s.CreateProject(ctx, quiet); err != nil {
+		t.Fatal(err)
+	}
+
+	queue := s.Webhooks.Queue()
+	now := time.Now()
+	served := newWebhook(t, s, quiet.ID, fabric.AnyEvent)
+	if _, err := queue.HoldReceiver(ctx, served.ID, "a", now.Add(-time.Minute), now); err != nil {
+		t.Fatal(err)
+	}
+	if err := queue.ReleaseReceiver(ctx, served.ID, "a", now, 0, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+
+	held := newWebhook(t, s, crowded.ID, fabric.AnyEvent)
+	for range 20 {
+		newWebhook(t, s, crowded.ID, fabric.AnyEvent) // the new webhook was never held
+	}
+
+	causeEvents(t, s, crowded)
+	causeEvents(t, s, quiet)
+	first := func(most int) []string {
+		t.Helper()
+		ids, err := queue.DueReceivers(ctx, now, most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ids
+	}
+	if ids := first(2); !slices.Contains(ids, served.ID) {
+		t.Errorf("DueReceivers = %v, want one of each project first", ids)
+	}
+
+	if _, err := queue.HoldReceiver(ctx, held.ID, "a", now, now.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if ids := first(1); !slices.Contains(ids, served.ID) {
+		t.Errorf("DueReceivers = %v, want that of the project without a held webhook", ids)
+	}
+	if ids := first(50); len(ids) != 21 {
+		t.Errorf("DueReceivers returned %d, want all 21", len(ids))
+	}
+}
