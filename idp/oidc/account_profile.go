@@ -3,6 +3,7 @@ package oidc
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/selvage/selvage/fabric"
@@ -40,40 +41,51 @@ func showProfile(ac *account, r *http.Request, v visit, page *templates.AccountP
 // changeProfile serves POST /account/profile. It writes only the names changed in the form. If
 // somebody else has changed one of them since the page was shown, the page says so.
 func (ac *account) changeProfile(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
-	say, in := ac.words(r), fabric.Profile{}
-	shown, wrong := profileOf(say, v.sub), false
-	fields := map[*templates.ProfileName]**string{
-		&shown.First: &in.FirstName, &shown.Last: &in.LastName, &shown.Display: &in.DisplayName}
-	for f, change := range fields {
-		text, was := strings.TrimSpace(form.Get(f.Name)), strings.TrimSpace(form.Get("was_"+f.Name))
-		stored := strings.TrimSpace(f.Was) // REST and other providers may have stored spaces around it
-		isTheirs := form.Has("was_"+f.Name) && was != stored
-		if text == stored || isTheirs && text == was {
-			continue
-		}
-		f.Value, *change = text, &text
-		if isTheirs {
-			f.Error, wrong = say.Say("profile.changed", "Text", f.Was), true
-		}
+	say := ac.words(r)
+	shown := profileOf(say, v.sub)
+	change := fabric.Profile{
+		FirstName:   readName(say, form, &shown.First),
+		LastName:    readName(say, form, &shown.Last),
+		DisplayName: readName(say, form, &shown.Display),
+	}
+	fields := []*templates.ProfileName{&shown.First, &shown.Last, &shown.Display}
+	isWrong := func(field *templates.ProfileName) bool { return field.Error != "" }
+	if slices.ContainsFunc(fields, isWrong) {
+		return ac.page(w, r, v, templates.AccountPage{Profile: shown}, http.StatusUnprocessableEntity)
 	}
 
-	var err error
-	if !wrong {
-		_, err = ac.Fabric.Subscribers.Update(r.Context(), v.ProjectID, v.SubscriberID,
-			fabric.SubscriberInput{Profile: in})
-	}
+	_, err := ac.Fabric.Subscribers.Update(r.Context(), v.ProjectID, v.SubscriberID,
+		fabric.SubscriberInput{Profile: change})
 	for _, p := range problem.All(err) {
-		for f := range fields {
-			if p.Kind == problem.Invalid && p.Param == f.Name {
-				f.Error, wrong = ac.fault(r, p), true
+		for _, field := range fields {
+			if p.Kind == problem.Invalid && p.Param == field.Name {
+				field.Error = ac.fault(r, p)
 			}
 		}
 	}
-	if wrong {
+	if slices.ContainsFunc(fields, isWrong) {
 		return ac.page(w, r, v, templates.AccountPage{Profile: shown}, http.StatusUnprocessableEntity)
 	}
 	if err != nil {
 		return err
 	}
 	return backToAccount(w, v, "profile")
+}
+
+// readName reads a name from a form into the field with which the page shows it again. It returns
+// nil if the form does not change the name. If somebody else has changed the name since the page was
+// shown, readName sets the field's Error.
+func readName(say *words.Words, form url.Values, field *templates.ProfileName) *string {
+	name, was := strings.TrimSpace(form.Get(field.Name)), strings.TrimSpace(form.Get("was_"+field.Name))
+	stored := strings.TrimSpace(field.Was) // REST and other providers may have stored spaces around it
+	isTheirs := form.Has("was_"+field.Name) && was != stored
+	if name == stored || isTheirs && name == was {
+		return nil
+	}
+
+	field.Value = name
+	if isTheirs {
+		field.Error = say.Say("profile.changed", "Text", field.Was)
+	}
+	return &name
 }
