@@ -11,15 +11,18 @@ import (
 )
 
 func showDisplay(ac *account, r *http.Request, _ visit, page *templates.AccountPage) error {
-	for _, o := range []templates.Choice{{Value: "", Title: ac.words(r).Say("display.auto")},
-		{Value: "light", Title: ac.words(r).Say("display.light")},
-		{Value: "dark", Title: ac.words(r).Say("display.dark")}} {
-		o.Chosen = o.Value == web.Theme(r)
-		page.Display.Themes = append(page.Display.Themes, o)
+	say := ac.words(r)
+	for _, theme := range []templates.Choice{
+		{Value: "", Title: say.Say("display.auto")},
+		{Value: "light", Title: say.Say("display.light")},
+		{Value: "dark", Title: say.Say("display.dark")},
+	} {
+		theme.Chosen = theme.Value == web.Theme(r)
+		page.Display.Themes = append(page.Display.Themes, theme)
 	}
-	for _, one := range words.All() {
-		page.Display.Languages = append(
-			page.Display.Languages, templates.Choice{Value: one.Tag, Title: one.Name, Chosen: one == ac.words(r)})
+	for _, language := range words.All() {
+		choice := templates.Choice{Value: language.Tag, Title: language.Name, Chosen: language == say}
+		page.Display.Languages = append(page.Display.Languages, choice)
 	}
 	return nil
 }

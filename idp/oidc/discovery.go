@@ -44,6 +44,7 @@ func newDiscovery(c *core) (*discovery, error) {
 	return d, nil
 }
 
+// newMetadata encodes the document for who may register.
 func (d *discovery) newMetadata(open openTo) (metadata, error) {
 	provenMethods := []oidc.AuthMethod{oidc.AuthMethodBasic, oidc.AuthMethodPost, oidc.AuthMethodPrivateKeyJWT}
 	if d.certificates && d.ClientCAs != nil {
@@ -71,10 +72,16 @@ func (d *discovery) newMetadata(open openTo) (metadata, error) {
 		FrontLogout        bool `json:"frontchannel_logout_supported"`
 		FrontLogoutSession bool `json:"frontchannel_logout_session_supported"`
 	}{
-		CertificateBound: d.certificates, Aliases: d.aliases(),
-		ProofAlgs: dpop.Algorithms(), ResponseIss: true, Prompts: idp.Prompts(open.people),
-		PushedEndpoint: d.authURL + parPath, ResponseAlgs: algorithms(),
-		IntrospectAlgs: algorithms(), FrontLogout: true, FrontLogoutSession: true,
+		ResponseIss:        true,
+		Prompts:            idp.Prompts(open.people),
+		PushedEndpoint:     d.authURL + parPath,
+		ResponseAlgs:       algorithms(),
+		IntrospectAlgs:     algorithms(),
+		ProofAlgs:          dpop.Algorithms(),
+		CertificateBound:   d.certificates,
+		Aliases:            d.aliases(),
+		FrontLogout:        true,
+		FrontLogoutSession: true,
 		DiscoveryConfiguration: oidc.DiscoveryConfiguration{
 			Issuer:                      d.Issuer,
 			AuthorizationEndpoint:       d.authURL + "/login/oauth/authorize",
@@ -89,9 +96,13 @@ func (d *discovery) newMetadata(open openTo) (metadata, error) {
 			ScopesSupported:             idp.Scopes(),
 			ResponseTypesSupported:      idp.ResponseTypes(),
 			ResponseModesSupported:      idp.ResponseModes(),
-			GrantTypesSupported: []oidc.GrantType{oidc.GrantTypeCode,
-				oidc.GrantTypeRefreshToken, oidc.GrantTypeClientCredentials, oidc.GrantTypeImplicit,
-				oidc.GrantTypeDeviceCode},
+			GrantTypesSupported: []oidc.GrantType{
+				oidc.GrantTypeCode,
+				oidc.GrantTypeRefreshToken,
+				oidc.GrantTypeClientCredentials,
+				oidc.GrantTypeImplicit,
+				oidc.GrantTypeDeviceCode,
+			},
 			SubjectTypesSupported:                     []string{string(idp.Public), string(idp.Pairwise)},
 			IDTokenSigningAlgValuesSupported:          algorithms(),
 			TokenEndpointAuthMethodsSupported:         allMethods,
@@ -157,9 +168,12 @@ func algorithms() (names []string) {
 // one project, the document lists prompt=create. If clients may register themselves, it contains
 // the registration endpoint.
 func (d *discovery) serveMetadata(w http.ResponseWriter, r *http.Request) {
-	people, err := d.MayRegisterSomewhere(r.Context())
+	people, peopleErr := d.MayRegisterSomewhere(r.Context())
 	clients, clientsErr := d.MayClientsRegister(r.Context())
-	open := openTo{err == nil && people, clientsErr == nil && clients}
+	open := openTo{
+		people:  people && peopleErr == nil,
+		clients: clients && clientsErr == nil,
+	}
 	serveDocument(w, r, keys.Document(d.metadata[open]), "application/json")
 }
 

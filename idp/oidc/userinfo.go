@@ -61,8 +61,8 @@ func (u *userinfo) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	claims := userClaims{u.Subjects.SubjectFor(c, sub.ID),
-		idp.PersonOf(sub, slices.Concat(idp.ClaimsOf(t.Scope...), t.Claims))}
+	requested := slices.Concat(idp.ClaimsOf(t.Scope...), t.Claims)
+	claims := userClaims{Subject: u.Subjects.SubjectFor(c, sub.ID), Person: idp.PersonOf(sub, requested)}
 	if c.UserinfoAlg != "" {
 		return u.serveSigned(w, c, claims)
 	}
@@ -93,8 +93,7 @@ func bearer(w http.ResponseWriter, r *http.Request) (string, error) {
 		return raw, nil
 	}
 	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	if r.Method != http.MethodPost || len(r.Header.Values("Authorization")) > 0 ||
-		kind != "application/x-www-form-urlencoded" {
+	if r.Method != http.MethodPost || len(r.Header.Values("Authorization")) > 0 || kind != formType {
 		return "", problem.NoCredentials().Telling("no token was sent")
 	}
 	form, err := postForm(w, r)
@@ -114,31 +113,32 @@ type userClaims struct {
 func (u *userinfo) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	web.Refuse(r.Context(), err)
 	p := problem.First(err)
-	body, status := oidc.ErrServerError().WithDescription("internal error"), http.StatusInternalServerError
+	status := http.StatusInternalServerError
+	body := oidc.ErrServerError().WithDescription("internal error")
 
 	switch {
 	case p == nil:
 		web.LogInternal(r, u.log, err)
 	case p.Kind == problem.Unavailable:
 		web.LogInternal(r, u.log, err)
-		body, status = &oidc.Error{
-			ErrorType:   "temporarily_unavailable",
-			Description: p.Message,
-		}, http.StatusServiceUnavailable
+		status = http.StatusServiceUnavailable
+		body = &oidc.Error{ErrorType: "temporarily_unavailable", Description: p.Message}
 		web.RetryAfter(w, p)
 	case p.Kind == problem.Forbidden:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="selvage", error="insufficient_scope", scope="openid"`)
-		body, status = &oidc.Error{ErrorType: "insufficient_scope", Description: p.Message}, http.StatusForbidden
+		status = http.StatusForbidden
+		body = &oidc.Error{ErrorType: "insufficient_scope", Description: p.Message}
 	default:
 		challenge := `Bearer realm="selvage"`
 		if len(r.Header.Values("Authorization")) > 0 {
 			challenge = web.Describe(challenge+`, error="invalid_token"`, err)
 		}
 		w.Header().Set("WWW-Authenticate", dpop.Challenge(r, err, challenge))
-		body, status = &oidc.Error{
+		status = http.StatusUnauthorized
+		body = &oidc.Error{
 			ErrorType:   "invalid_token",
 			Description: "the access token is missing, wrong, expired or revoked",
-		}, http.StatusUnauthorized
+		}
 	}
 
 	if err := web.JSON(w, status, body); err != nil {
