@@ -44,7 +44,8 @@ const (
 // wantACR sets a.Want from the requested classes, the preferred one first (OpenID Connect Core,
 // section 3.1.2.1). Unknown classes are ignored.
 func (a *AuthRequest) wantACR(values []string) {
-	known := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !slices.Contains(ACRValues(), v) })
+	isUnknown := func(class string) bool { return !slices.Contains(ACRValues(), class) }
+	known := slices.DeleteFunc(slices.Clone(values), isUnknown)
 	switch {
 	case len(known) == 0 || known[0] != acrTwo:
 	case slices.Contains(known, acrOne):

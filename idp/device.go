@@ -71,15 +71,16 @@ func (ds *Devices) Begin(ctx context.Context, c Client, rawScope string, resourc
 	life := ds.Lifetimes().Device
 	codes := DeviceCodes{Device: randomToken(), ExpiresIn: life, Interval: devicePoll}
 	id := session.Digest(codes.Device)
-	if codes.User, err = ds.newUserCode(ctx, id, life); err != nil {
+	codes.User, err = ds.newUserCode(ctx, id, life)
+	if err != nil {
 		return DeviceCodes{}, err
 	}
 
 	d := Device{ClientID: c.ID, Scope: scope, Expires: ds.Now().Add(life), Interval: devicePoll}
-	if d.UserCode, err = ds.Ring.SealSecret(userCodeOf(id), []byte(codes.User)); err != nil {
+	d.UserCode, err = ds.Ring.SealSecret(userCodeOf(id), []byte(codes.User))
+	if err != nil {
 		return DeviceCodes{}, err
 	}
-
 	value, err := json.Marshal(d)
 	if err != nil {
 		return DeviceCodes{}, fmt.Errorf("writing device: %w", err)
@@ -87,6 +88,7 @@ func (ds *Devices) Begin(ctx context.Context, c Client, rawScope string, resourc
 	return codes, ds.Sessions.Put(ctx, deviceKey(id), value, life+deviceKept)
 }
 
+// userCodeOf returns the name that binds a sealed user code to its device.
 func userCodeOf(device string) string { return "user code of " + device }
 
 // userLetters and userLength define the format of user codes. There are 20⁸ codes.
@@ -102,7 +104,8 @@ const (
 func (ds *Devices) newUserCode(ctx context.Context, device string, life time.Duration) (string, error) {
 	for {
 		code := randomUserCode()
-		if err := ds.Sessions.Add(ctx, userCodeKey(code), []byte(device), life); !errors.Is(err, problem.Conflict) {
+		err := ds.Sessions.Add(ctx, userCodeKey(code), []byte(device), life)
+		if !errors.Is(err, problem.Conflict) {
 			return code, err
 		}
 	}
@@ -204,10 +207,8 @@ func (ds *Devices) poll(ctx context.Context, c Client, id string) (granted Code,
 		d.Polled = now
 		return nil
 	})
-
 	if err != nil {
-		return granted, err
+		return Code{}, err
 	}
-	err = answer
-	return granted, err
+	return granted, answer
 }

@@ -69,7 +69,7 @@ func (gs *Grants) create(c Client, code Code) (g Grant, refresh string, err erro
 		return g, "", fmt.Errorf("creating grant id: %w", err)
 	}
 
-	now, l := gs.Now(), gs.Lifetimes()
+	now, lifetimes := gs.Now(), gs.Lifetimes()
 	g = Grant{
 		ID:           id.String(),
 		ProjectID:    code.ProjectID,
@@ -82,8 +82,8 @@ func (gs *Grants) create(c Client, code Code) (g Grant, refresh string, err erro
 		AuthTime:     code.AuthTime,
 		AMR:          code.AMR,
 		Created:      now,
-		IdleUntil:    now.Add(l.RefreshIdle),
-		Expires:      now.Add(l.RefreshAbsolute),
+		IdleUntil:    now.Add(lifetimes.RefreshIdle),
+		Expires:      now.Add(lifetimes.RefreshAbsolute),
 	}
 
 	if c.mayKeepGoing(g.Scope) {
@@ -109,13 +109,14 @@ var errDead = invalidGrant("the subscriber is disabled, has signed out, or has r
 // the login has ended, it returns errDead.
 func (gs *Grants) findSubscriber(ctx context.Context, projectID, subscriberID, sid string) (fabric.Subscriber, error) {
 	sub, err := gs.Subscribers.FindSubscriber(ctx, projectID, subscriberID)
-	switch {
-	case errors.Is(err, problem.NotFound):
-		return sub, errDead
-	case err != nil:
-		return sub, fmt.Errorf("finding subscriber: %w", err)
-	case sub.Disabled:
-		return sub, errDead
+	if errors.Is(err, problem.NotFound) {
+		return fabric.Subscriber{}, errDead
+	}
+	if err != nil {
+		return fabric.Subscriber{}, fmt.Errorf("finding subscriber: %w", err)
+	}
+	if sub.Disabled {
+		return fabric.Subscriber{}, errDead
 	}
 	return sub, gs.checkLogin(ctx, sid)
 }
@@ -142,7 +143,8 @@ func (gs *Grants) findHolder(ctx context.Context, g Grant) (fabric.Subscriber, e
 // Revoke ends a grant, with its refresh token and its access tokens.
 func (gs *Grants) Revoke(ctx context.Context, id string) error {
 	ctx = context.WithoutCancel(ctx) // revoke even if the client disconnects
-	if err := gs.store.RevokeGrant(ctx, id, gs.Now(), gs.revocationOf(revocation.Grant, grantRef(id))); err != nil {
+	tokens := gs.revocationOf(revocation.Grant, grantRef(id))
+	if err := gs.store.RevokeGrant(ctx, id, gs.Now(), tokens); err != nil {
 		return fmt.Errorf("revoking grant: %w", err)
 	}
 	return gs.Revocations.Sync(ctx)

@@ -44,7 +44,7 @@ func newDiscovery(c *core) (*discovery, error) {
 	return d, nil
 }
 
-// newMetadata encodes the document for who may register.
+// newMetadata encodes the discovery document for open.
 func (d *discovery) newMetadata(open openTo) (metadata, error) {
 	provenMethods := []oidc.AuthMethod{oidc.AuthMethodBasic, oidc.AuthMethodPost, oidc.AuthMethodPrivateKeyJWT}
 	if d.certificates && d.ClientCAs != nil {
