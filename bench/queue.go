@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"container/heap"
 	"math/rand/v2"
 	"slices"
@@ -28,16 +29,17 @@ type visit struct {
 // operations that are waiting when it begins, like PostgreSQL's group commit.
 func simulate(c cluster, arrivals []time.Duration, cost func() visit) []time.Duration {
 	s := &simulation{}
-	database, disk := &station{cores: c.database}, &groupCommit{flush: c.flush}
+	database := &station{cores: c.database}
+	disk := &groupCommit{flush: c.flush}
 	nodes := make([]*station, c.nodes)
 	for i := range nodes {
 		nodes[i] = &station{cores: c.cores}
 	}
 
 	took := make([]time.Duration, len(arrivals))
-	for i, at := range arrivals {
+	for i, arrival := range arrivals {
 		v, node := cost(), nodes[i%len(nodes)]
-		finish := func() { took[i] = s.now - at + v.pause }
+		finish := func() { took[i] = s.now - arrival + v.pause }
 		respond := func() { node.serve(s, v.node-v.node/2, finish) }
 		commit := func() {
 			if !v.commits {
@@ -47,7 +49,7 @@ func simulate(c cluster, arrivals []time.Duration, cost func() visit) []time.Dur
 			disk.wait(s, respond)
 		}
 		query := func() { database.serve(s, v.database, commit) }
-		s.at(at, func() { node.serve(s, v.node/2, query) })
+		s.schedule(arrival, func() { node.serve(s, v.node/2, query) })
 	}
 
 	s.run()
@@ -62,29 +64,32 @@ type simulation struct {
 }
 
 type event struct {
-	at     time.Duration
+	time   time.Duration
 	serial int // keeps simultaneous events in order
 	do     func()
 }
 
-func (s *simulation) at(t time.Duration, do func()) {
+// schedule makes the simulation run do at a time.
+func (s *simulation) schedule(t time.Duration, do func()) {
 	s.serial++
-	heap.Push(&s.events, event{t, s.serial, do})
+	heap.Push(&s.events, event{time: t, serial: s.serial, do: do})
 }
 
+// run runs all events in the order of their times.
 func (s *simulation) run() {
 	for len(s.events) > 0 {
 		e := heap.Pop(&s.events).(event)
-		s.now = e.at
+		s.now = e.time
 		e.do()
 	}
 }
 
+// An eventHeap implements [heap.Interface]. The earliest event comes first.
 type eventHeap []event
 
 func (h eventHeap) Len() int { return len(h) }
 func (h eventHeap) Less(i, j int) bool {
-	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].serial < h[j].serial
+	return cmp.Or(cmp.Compare(h[i].time, h[j].time), cmp.Compare(h[i].serial, h[j].serial)) < 0
 }
 func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 func (h *eventHeap) Push(x any)   { *h = append(*h, x.(event)) }
@@ -104,7 +109,7 @@ type station struct {
 // serve runs done after a core has worked for d.
 func (st *station) serve(s *simulation, d time.Duration, done func()) {
 	work := func() {
-		s.at(s.now+d, func() {
+		s.schedule(s.now+d, func() {
 			st.release()
 			done()
 		})
@@ -143,13 +148,15 @@ func (g *groupCommit) wait(s *simulation, done func()) {
 	}
 }
 
+// begin flushes the waiting transactions, if there are any, and then those that arrive meanwhile.
 func (g *groupCommit) begin(s *simulation) {
 	served := g.waiting
-	g.waiting, g.busy = nil, len(served) > 0
+	g.waiting = nil
+	g.busy = len(served) > 0
 	if !g.busy {
 		return
 	}
-	s.at(s.now+g.flush, func() {
+	s.schedule(s.now+g.flush, func() {
 		for _, done := range served {
 			done()
 		}
@@ -160,19 +167,21 @@ func (g *groupCommit) begin(s *simulation) {
 // poisson returns the times of independent arrivals before length. On average there are rate of
 // them per second.
 func poisson(r *rand.Rand, rate float64, length time.Duration) (arrivals []time.Duration) {
-	for t := 0.0; ; {
-		t += r.ExpFloat64() / rate
-		at := time.Duration(t * float64(time.Second))
-		if at >= length {
+	seconds := 0.0
+	for {
+		seconds += r.ExpFloat64() / rate
+		arrival := time.Duration(seconds * float64(time.Second))
+		if arrival >= length {
 			return arrivals
 		}
-		arrivals = append(arrivals, at)
+		arrivals = append(arrivals, arrival)
 	}
 }
 
 // percentile returns the value below which the given share of the durations lies. It sorts the
 // durations.
-func percentile(all []time.Duration, share float64) time.Duration {
-	slices.Sort(all)
-	return all[min(len(all)-1, int(share*float64(len(all))))]
+func percentile(durations []time.Duration, share float64) time.Duration {
+	slices.Sort(durations)
+	n := len(durations)
+	return durations[min(n-1, int(share*float64(n)))]
 }

@@ -43,19 +43,20 @@ func speech(rate int) (*clip, error) {
 // prompts joins recorded prompts until they have the given length in seconds.
 func prompts(seconds int) (*clip, error) {
 	files, _ := filepath.Glob(sounds + "/*.wav")
-	all := &clip{rate: 8000, channels: 1}
-	for i := 0; len(all.samples) < seconds*8000; i++ {
-		if len(files) == 0 {
-			return nil, fmt.Errorf("no sounds in %s: install asterisk-core-sounds-en-wav", sounds)
-		}
-		c, err := ffmpeg(8000, 1, "-i", files[i*7%len(files)])
+	if len(files) == 0 {
+		return nil, fmt.Errorf("no sounds in %s: install asterisk-core-sounds-en-wav", sounds)
+	}
+	const rate = 8000
+	joined := &clip{rate: rate, channels: 1}
+	for i := 0; len(joined.samples) < seconds*rate; i++ {
+		prompt, err := ffmpeg(rate, 1, "-i", files[i*7%len(files)])
 		if err != nil {
 			return nil, err
 		}
-		all.samples = append(all.samples, c.samples...)
+		joined.samples = append(joined.samples, prompt.samples...)
 	}
-	all.samples = all.samples[:seconds*8000]
-	return all, nil
+	joined.samples = joined.samples[:seconds*rate]
+	return joined, nil
 }
 
 // ffmpeg returns a clip that ffmpeg decodes or synthesizes.
@@ -69,22 +70,23 @@ func ffmpeg(rate, channels int, input ...string) (*clip, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ffmpeg: %w: %s", err, stderr.String())
 	}
-	c := &clip{rate: rate, channels: channels, samples: make([]int16, len(out)/2)}
-	_, err = binary.Decode(out, binary.LittleEndian, c.samples)
-	return c, err
+	decoded := &clip{rate: rate, channels: channels, samples: make([]int16, len(out)/2)}
+	_, err = binary.Decode(out, binary.LittleEndian, decoded.samples)
+	return decoded, err
 }
 
+// newRandom returns a generator that is seeded with the rate, so that sounds are reproducible.
 func newRandom(rate int) *rand.Rand { return rand.New(rand.NewPCG(7, uint64(rate))) }
 
-// addTone adds a steady or decaying tone. at is the time in seconds at which the tone starts.
-func addTone(x []float64, rate int, at, seconds, frequency, level, decay float64) {
-	from := int(at * float64(rate))
+// addTone adds a steady or decaying tone. start is the time in seconds at which the tone starts.
+func addTone(x []float64, rate int, start, seconds, frequency, level, decay float64) {
+	first := int(start * float64(rate))
 	for i := range int(seconds * float64(rate)) {
-		if from+i >= len(x) {
+		if first+i >= len(x) {
 			return
 		}
 		s := float64(i) / float64(rate)
-		x[from+i] += level * math.Sin(2*math.Pi*frequency*s) * math.Exp(-s*decay)
+		x[first+i] += level * math.Sin(2*math.Pi*frequency*s) * math.Exp(-s*decay)
 	}
 }
 
@@ -113,9 +115,9 @@ func clicks(rate int) []float64 {
 	random := newRandom(rate)
 	x := background(rate, 10, random)
 	for t := 0.2; t < 9.7; t += 0.1 + 0.3*random.Float64() {
-		from := int(t * float64(rate))
+		first := int(t * float64(rate))
 		for i := range rate / 12 {
-			x[from+i] += 0.3 * random.NormFloat64() * math.Exp(-float64(i)/float64(rate)/0.006)
+			x[first+i] += 0.3 * random.NormFloat64() * math.Exp(-float64(i)/float64(rate)/0.006)
 		}
 		addTone(x, rate, t, 0.08, min(2200, 0.3*float64(rate)), 0.4, 160)
 	}
@@ -133,9 +135,9 @@ func music(rate int) []float64 {
 			pluck(x, rate, t, notes[random.IntN(len(notes))], 0.1+0.15*random.Float64(), random)
 		}
 		if random.IntN(5) < 2 {
-			from := int(t * float64(rate))
+			first := int(t * float64(rate))
 			for i := range rate / 16 {
-				x[from+i] += 0.15 * random.NormFloat64() * math.Exp(-float64(i)/float64(rate)/0.012)
+				x[first+i] += 0.15 * random.NormFloat64() * math.Exp(-float64(i)/float64(rate)/0.012)
 			}
 		}
 	}
@@ -147,15 +149,15 @@ func music(rate int) []float64 {
 }
 
 // pluck adds a plucked string, after Karplus and Strong.
-func pluck(x []float64, rate int, at, frequency, level float64, random *rand.Rand) {
+func pluck(x []float64, rate int, start, frequency, level float64, random *rand.Rand) {
 	ring := make([]float64, int(float64(rate)/frequency))
 	for i := range ring {
 		ring[i] = level * (2*random.Float64() - 1)
 	}
-	from := int(at * float64(rate))
+	first := int(start * float64(rate))
 	for i := range int(2.5 * float64(rate)) {
 		k, next := i%len(ring), (i+1)%len(ring)
-		x[from+i] += ring[k] * math.Exp(-float64(i)/float64(rate)/0.8)
+		x[first+i] += ring[k] * math.Exp(-float64(i)/float64(rate)/0.8)
 		ring[k] = 0.498 * (ring[k] + ring[next])
 	}
 }

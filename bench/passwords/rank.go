@@ -10,39 +10,38 @@ import (
 // mannWhitney returns the two-sided p-value of the hypothesis that two samples come from the same
 // distribution. It uses the normal approximation of U, corrected for ties and continuity.
 func mannWhitney(a, b []time.Duration) float64 {
-	type one struct {
-		took  time.Duration
-		first bool
+	type value struct {
+		took time.Duration
+		ofA  bool
 	}
+	values := make([]value, 0, len(a)+len(b))
+	for _, took := range a {
+		values = append(values, value{took: took, ofA: true})
+	}
+	for _, took := range b {
+		values = append(values, value{took: took})
+	}
+	slices.SortFunc(values, func(x, y value) int { return cmp.Compare(x.took, y.took) })
 
-	all := make([]one, 0, len(a)+len(b))
-	for _, d := range a {
-		all = append(all, one{d, true})
-	}
-	for _, d := range b {
-		all = append(all, one{d, false})
-	}
-
-	slices.SortFunc(all, func(x, y one) int { return cmp.Compare(x.took, y.took) })
-	var ranks, ties float64 // ranks is the sum of the ranks of the values in a
-	for i := 0; i < len(all); {
-		j := i
-		for j < len(all) && all[j].took == all[i].took {
-			j++
+	var ranksOfA, ties float64 // sums
+	for first := 0; first < len(values); {
+		end := first // of the values that are equal to the first one
+		for end < len(values) && values[end].took == values[first].took {
+			end++
 		}
-		shared := float64(i+1+j) / 2
-		for _, o := range all[i:j] {
-			if o.first {
-				ranks += shared
+		rank := float64(first+1+end) / 2 // equal values share the mean of their ranks
+		for _, v := range values[first:end] {
+			if v.ofA {
+				ranksOfA += rank
 			}
 		}
-		n := float64(j - i)
-		ties += n*n*n - n
-		i = j
+		equal := float64(end - first)
+		ties += equal*equal*equal - equal
+		first = end
 	}
 
 	n, m := float64(len(a)), float64(len(b))
-	u := ranks - n*(n+1)/2
+	u := ranksOfA - n*(n+1)/2
 	spread := math.Sqrt(n * m / 12 * (n + m + 1 - ties/((n+m)*(n+m-1))))
 	if spread == 0 {
 		return 1
@@ -51,11 +50,11 @@ func mannWhitney(a, b []time.Duration) float64 {
 	return math.Erfc(z / math.Sqrt2)
 }
 
-// fastest returns the smallest of all values, sorted. share is the fraction of the values to
+// fastest returns the smallest values of a sample, sorted. share is the fraction of the values to
 // return.
-func fastest(all []time.Duration, share float64) []time.Duration {
-	all = slices.Sorted(slices.Values(all))
-	return all[:int(math.Ceil(float64(len(all))*share))]
+func fastest(sample []time.Duration, share float64) []time.Duration {
+	sorted := slices.Sorted(slices.Values(sample))
+	return sorted[:int(math.Ceil(float64(len(sorted))*share))]
 }
 
 // quantile returns the value of a sorted sample below which this share of the values lies.

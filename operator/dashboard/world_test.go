@@ -26,6 +26,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/internal/session"
 	sessions "github.com/selvage/selvage/internal/session/sql"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/operator"
@@ -114,81 +115,144 @@ func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 
 // newWorldOf completes w, whose options are already set, and returns it.
 func newWorldOf(w *world) *world {
-	t := w.TB
-	t.Helper()
-	ctx, dir := context.Background(), storetest.Dir(t)
-	w.dir, w.at = dir, time.Now()
-
-	// Open the database, the session store and the revocations.
-	rows := storetest.Open(t, dir, nil)
-	w.rows = rows
-	live, err := sessions.Open(ctx, sessions.Config{Dir: dir})
-	must(t, err)
-	t.Cleanup(func() { _ = live.Close() })
-	ring := storetest.Ring(t, dir, rows, nil)
-	revoked := revocation.New(fullLog{rows, &w.full}, nil)
-	must(t, revoked.Sync(ctx))
-	polling, stop := context.WithCancel(ctx)
-	var polls sync.WaitGroup
-	polls.Go(func() { revoked.Run(polling) })
-	t.Cleanup(func() { stop(); polls.Wait() })
+	w.Helper()
+	ctx := w.Context()
+	w.dir, w.at = storetest.Dir(w), time.Now()
+	w.rows = storetest.Open(w, w.dir, nil)
+	live, err := sessions.Open(context.Background(), sessions.Config{Dir: w.dir})
+	must(w, err)
+	w.Cleanup(func() { _ = live.Close() })
+	w.limits = limit.New(live, limit.Rates{
+		limit.LoginPerAccount: limit.Of(4, time.Hour),
+		limit.LoginPerDevice:  limit.Of(4, time.Hour),
+	})
 
 	// Start the server before its handler exists, since its address is part of the configuration.
 	var handler http.Handler
-	srv := httptest.NewServer(http.HandlerFunc(
-		func(rw http.ResponseWriter, r *http.Request) { handler.ServeHTTP(rw, r) }))
-	t.Cleanup(srv.Close)
-	w.url = srv.URL
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		handler.ServeHTTP(rw, r)
+	}))
+	w.Cleanup(server.Close)
+	w.url = server.URL
 
-	// Create the packages that the dashboard uses.
-	pass := password.Weak(2)
-	catalog, err := kinds.Load("testdata/kinds")
-	must(t, err)
-	w.factors, err = factor.New(factor.Config{Store: rows, Sessions: live, Ring: ring, AuthURL: w.named(),
-		Now: w.now})
-	must(t, err)
-	w.fabric = fabric.New(fabric.Config{
-		Stores: rows.Fabric(), Kinds: catalog, Ring: ring, Passwords: pass, Revocations: revoked, Sessions: live,
-		Host: "puc.localhost:8443", Issuer: w.url + "/", CheckURL: egress.Policy{}.Check, Factors: w.factors,
-		EndLogin: func(ctx context.Context, sid string) error { return w.idp.Logins.End(ctx, sid) },
-	})
-
-	w.limits = limit.New(live, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour),
-		limit.LoginPerDevice: limit.Of(4, time.Hour)})
-	w.idp = idp.New(idp.Config{
-		Store: idp.Stores{Clients: rows, Logins: rows, Grants: rows, Consents: rows, Letters: rows,
-			Uses: rows, Registrations: rows, Upstreams: rows},
-		Subscribers: rows, Sessions: live, Fabric: w.fabric,
-		Passwords: pass, Ring: ring, Revocations: revoked, Issuer: w.url + "/", Limits: w.limits})
-
-	media, err := blob.OpenDir(t.TempDir())
-	must(t, err)
-	t.Cleanup(func() { _ = media.Close() })
-	w.recordings = recordings.New(recordings.Config{Store: rows, Media: media, Links: ring, MaxUpload: w.maxUpload})
-
-	w.operators = operator.New(operator.Config{Store: rows, Passwords: pass, Limits: w.limits, Sessions: live,
-		Now: w.now})
-
+	w.openServices(live)
 	w.forms = once.Forms{Sessions: live, Kind: "operator-form", Kept: time.Hour, Now: w.now}
-	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	log := slog.New(slog.NewTextHandler(w.Output(), nil))
 	w.api, err = dashboard.New(dashboard.Config{
-		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings,
-		Calls: calls.NewRecords(rows), Rooms: calls.NewRooms(rows, rows), NoCalls: w.noCalls, Sessions: live,
-		PublicURL: w.url, AuthURL: w.url, Log: log, Now: w.now, Audit: rows.ListAudit, SecretsShown: rows.SecretsShown,
-		Factors: w.factors, RequireFactor: w.requires, Counts: rows.ListCounts,
-		Installation: w.installation(),
+		Operators:     w.operators,
+		Fabric:        w.fabric,
+		Clients:       w.idp,
+		Recordings:    w.recordings,
+		Calls:         calls.NewRecords(w.rows),
+		Rooms:         calls.NewRooms(w.rows, w.rows),
+		NoCalls:       w.noCalls,
+		Sessions:      live,
+		PublicURL:     w.url,
+		AuthURL:       w.url,
+		Log:           log,
+		Now:           w.now,
+		Audit:         w.rows.ListAudit,
+		SecretsShown:  w.rows.SecretsShown,
+		Factors:       w.factors,
+		RequireFactor: w.requires,
+		Counts:        w.rows.ListCounts,
+		Installation:  w.installation(),
 		Health: func(context.Context) []dashboard.Health {
 			return []dashboard.Health{{Name: "store", OK: true}}
 		},
 	})
-	must(t, err)
+	must(w, err)
 	handler = web.Outer(w.api.Handler(), log, nil)
 
 	w.one, err = w.fabric.Projects.Create(ctx, "One")
-	must(t, err)
+	must(w, err)
 	w.two, err = w.fabric.Projects.Create(ctx, "Two")
-	must(t, err)
+	must(w, err)
 	return w
+}
+
+// openServices creates the services that the dashboard uses.
+func (w *world) openServices(live session.Store) {
+	w.Helper()
+	ring := storetest.Ring(w, w.dir, w.rows, nil)
+	revoked := w.revocations()
+	passwords := password.Weak(2)
+	catalog, err := kinds.Load("testdata/kinds")
+	must(w, err)
+	w.factors, err = factor.New(factor.Config{
+		Store:    w.rows,
+		Sessions: live,
+		Ring:     ring,
+		AuthURL:  w.named(),
+		Now:      w.now,
+	})
+	must(w, err)
+
+	w.fabric = fabric.New(fabric.Config{
+		Stores:      w.rows.Fabric(),
+		Kinds:       catalog,
+		Ring:        ring,
+		Passwords:   passwords,
+		Revocations: revoked,
+		Sessions:    live,
+		Host:        "puc.localhost:8443",
+		Issuer:      w.url + "/",
+		CheckURL:    egress.Policy{}.Check,
+		Factors:     w.factors,
+		EndLogin:    func(ctx context.Context, sid string) error { return w.idp.Logins.End(ctx, sid) },
+	})
+	w.idp = idp.New(idp.Config{
+		Store: idp.Stores{
+			Clients:       w.rows,
+			Logins:        w.rows,
+			Grants:        w.rows,
+			Consents:      w.rows,
+			Letters:       w.rows,
+			Uses:          w.rows,
+			Registrations: w.rows,
+			Upstreams:     w.rows,
+		},
+		Subscribers: w.rows,
+		Sessions:    live,
+		Fabric:      w.fabric,
+		Passwords:   passwords,
+		Ring:        ring,
+		Revocations: revoked,
+		Issuer:      w.url + "/",
+		Limits:      w.limits,
+	})
+
+	media, err := blob.OpenDir(w.TempDir())
+	must(w, err)
+	w.Cleanup(func() { _ = media.Close() })
+	w.recordings = recordings.New(recordings.Config{
+		Store:     w.rows,
+		Media:     media,
+		Links:     ring,
+		MaxUpload: w.maxUpload,
+	})
+	w.operators = operator.New(operator.Config{
+		Store:     w.rows,
+		Passwords: passwords,
+		Limits:    w.limits,
+		Sessions:  live,
+		Now:       w.now,
+	})
+}
+
+// revocations returns the revocations of the database, and follows them until the test ends.
+func (w *world) revocations() *revocation.List {
+	w.Helper()
+	revoked := revocation.New(fullLog{Log: w.rows, full: &w.full}, nil)
+	must(w, revoked.Sync(w.Context()))
+	following, stop := context.WithCancel(context.Background())
+	var follower sync.WaitGroup
+	follower.Go(func() { revoked.Run(following) })
+	w.Cleanup(func() {
+		stop()
+		follower.Wait()
+	})
+	return revoked
 }
 
 // operator creates an operator and returns it with a browser that is signed in as that operator.
