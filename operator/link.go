@@ -64,6 +64,8 @@ func (a *Operators) Recover(ctx context.Context, id, by string) (Link, string, e
 	return a.createLink(ctx, l, false)
 }
 
+// createLink creates a link and returns its token. If alone is set, there must be no operator and no
+// valid invitation.
 func (a *Operators) createLink(ctx context.Context, l Link, alone bool) (Link, string, error) {
 	if err := checkRoles([]Membership{l.Role}); err != nil {
 		return Link{}, "", err
@@ -78,7 +80,8 @@ func (a *Operators) createLink(ctx context.Context, l Link, alone bool) (Link, s
 // withToken returns l with a new token and expiry.
 func (a *Operators) withToken(l Link) (Link, string) {
 	token := strings.ToLower(rand.Text() + rand.Text())
-	l.ID, l.Hash = newID(), hashToken(token)
+	l.ID = newID()
+	l.Hash = hashToken(token)
 	l.Created = a.now()
 	l.Expires = l.Created.Add(LinkLife)
 	return l, token
@@ -109,6 +112,7 @@ func (a *Operators) Renew(ctx context.Context, id, by string) (l Link, token str
 	return l, token, err
 }
 
+// hashToken returns what is stored of a token.
 func hashToken(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
@@ -147,7 +151,8 @@ func (a *Operators) Use(ctx context.Context, token string, in Input) (Operator, 
 		in.Email = &l.Email
 	}
 
-	in.Roles, in.Disabled = []Membership{l.Role}, nil
+	in.Roles = []Membership{l.Role}
+	in.Disabled = nil
 	o, err := a.build(ctx, in)
 	if err != nil {
 		return Operator{}, err

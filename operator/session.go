@@ -79,7 +79,7 @@ func (a *Operators) checkPasswordOf(ctx context.Context, email, secret string, f
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return o, fmt.Errorf("finding operator: %w", err)
 	}
-	counts, err := a.try(ctx, email, o, from)
+	counts, err := a.countAttempt(ctx, email, o, from)
 	if err != nil {
 		return o, err
 	}

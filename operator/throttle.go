@@ -17,12 +17,14 @@ import (
 // knownFor is how long a network is remembered after a login from it.
 const knownFor = 90 * 24 * time.Hour
 
-// try counts a login attempt before the password is checked, so that concurrent attempts are also
+// countAttempt counts a login attempt before the password is checked, so that concurrent attempts are also
 // counted. It returns the counts that it took. Attempts for unknown accounts are counted in the
 // same way, by normalized email. A network from which the operator has signed in before has its own
-// count. Guesses from other networks therefore do not lock the operator out in that network. try
-// records exceeded limits once a minute.
-func (a *Operators) try(ctx context.Context, email string, o Operator, from Visitor) ([]limit.Count, error) {
+// count. Guesses from other networks therefore do not lock the operator out in that network.
+// Exceeded limits are recorded once a minute.
+func (a *Operators) countAttempt(
+	ctx context.Context, email string, o Operator, from Visitor,
+) ([]limit.Count, error) {
 	account := limit.Count{Name: limit.LoginPerAccount, Who: "operator\n" + fabric.NormalizeEmail(email)}
 	if a.KnowsPlace(ctx, o, from) {
 		who := strings.Join([]string{"operator", o.ID, from.Network}, "\n")
@@ -112,8 +114,8 @@ func (a *Operators) RefuseFactor(ctx context.Context, o Operator, why error) err
 // placeKey returns the key for a network from which an operator has signed in. It depends on the
 // current password, so that a new password forgets all networks.
 func placeKey(o Operator, from Visitor, shown string) session.Key {
-	return session.Key{Kind: "operator-place",
-		ID: session.Digest(strings.Join([]string{o.ID, session.Digest(o.PasswordHash), from.Network, shown}, " "))}
+	place := strings.Join([]string{o.ID, session.Digest(o.PasswordHash), from.Network, shown}, " ")
+	return session.Key{Kind: "operator-place", ID: session.Digest(place)}
 }
 
 // allAsked and twoFactors describe what an operator showed when signing in from a network.
@@ -135,6 +137,8 @@ func (a *Operators) ProvenPlace(ctx context.Context, o Operator, from Visitor) b
 	return a.knows(ctx, o, from, twoFactors)
 }
 
+// knows reports whether an operator has recently shown what shown describes when signing in from a
+// network.
 func (a *Operators) knows(ctx context.Context, o Operator, from Visitor, shown string) bool {
 	if a.c.Sessions == nil || from.Network == "" {
 		return false
@@ -173,19 +177,17 @@ func (a *Operators) isNewPlace(ctx context.Context, o Operator, from Visitor) bo
 
 // Prove checks the password of a signed-in operator. A wrong password counts against the limits.
 func (a *Operators) Prove(ctx context.Context, o Operator, secret string, from Visitor) error {
-	counts, err := a.try(ctx, o.Email, o, from)
+	counts, err := a.countAttempt(ctx, o.Email, o, from)
 	if err != nil {
 		return err
 	}
 	ok, err := a.c.Passwords.Verify(ctx, o.PasswordHash, secret)
 	if ok || err != nil {
 		a.c.Limits.ReturnAll(ctx, counts)
+		return err
 	}
-	if err == nil && !ok {
-		err = errors.Join(problem.New(problem.Unauthenticated, "wrong_credentials", "The password is wrong."),
-			a.refused(ctx, o, "wrong password"))
-	}
-	return err
+	wrong := problem.New(problem.Unauthenticated, "wrong_credentials", "The password is wrong.")
+	return errors.Join(wrong, a.refused(ctx, o, "wrong password"))
 }
 
 // SetPassword changes an operator's password if the current password is right. It ends all the

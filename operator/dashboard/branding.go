@@ -26,12 +26,16 @@ type brandPages struct {
 
 // A brandPage shows the branding of a project or of a client: what people see when they sign in.
 type brandPage struct {
-	Base, Action, Back, BackTo, Title string
-	Client                            bool
-	Form                              form
-	Logos                             []logoField
-	Preview                           preview
-	MayChange                         bool
+	Base      string
+	Action    string
+	Back      string
+	BackTo    string
+	Title     string
+	Client    bool // the branding is of a client
+	Form      form
+	Logos     []logoField
+	Preview   preview
+	MayChange bool
 }
 
 // showBranding serves GET /dashboard/projects/{project}/branding. It also serves POST for the
@@ -42,9 +46,9 @@ func (a *brandPages) showBranding(v *visit) error { return a.previewForm(v, nil)
 func (a *brandPages) previewForm(v *visit, c *idp.Client) error {
 	chosen, err := v.typedLogos(v.r.Context())
 	if err != nil {
-		return a.brandPage(v, http.StatusUnprocessableEntity, c, chosen, err)
+		return a.showBrandPage(v, http.StatusUnprocessableEntity, c, chosen, err)
 	}
-	return a.brandPage(v, http.StatusOK, c, chosen, nil)
+	return a.showBrandPage(v, http.StatusOK, c, chosen, nil)
 }
 
 // showClientBranding does the same as showBranding for a client, below
@@ -69,34 +73,57 @@ func (v *visit) brandForm(c *idp.Client) form {
 		fallback = "Leave empty for the project’s color."
 	}
 
+	title := input{
+		Kind:   "text",
+		Type:   "text",
+		Name:   "name",
+		Label:  "Name",
+		Hint:   hint,
+		Length: 100,
+		Value:  name,
+		Focus:  true,
+	}
+	color := input{
+		Kind:    "color",
+		Name:    "color",
+		Label:   "Color",
+		Hint:    words.Sentences("For buttons and links: # and six hexadecimal digits, such as #2f4b9b.", fallback),
+		Length:  7,
+		Value:   own.Color,
+		Example: "#2f4b9b",
+	}
 	inputs := []input{
-		{Kind: "text", Type: "text", Name: "name", Label: "Name", Hint: hint, Length: 100, Value: name,
-			Focus: true},
-		{Kind: "color", Name: "color", Label: "Color",
-			Hint: words.Sentences("For buttons and links: # and six hexadecimal digits, such as #2f4b9b.",
-				fallback), Length: 7, Value: own.Color, Example: "#2f4b9b"},
-		{Kind: "text", Type: "url", Name: "tos_uri", Label: "Terms of service",
-			Hint: "The URL, linked below the login form.", Length: 2000, Value: own.Terms},
-		{Kind: "text", Type: "url", Name: "policy_uri", Label: "Privacy policy", Length: 2000, Value: own.Privacy},
+		title,
+		color,
+		urlInput("tos_uri", "Terms of service", "The URL, linked below the login form.", own.Terms),
+		urlInput("policy_uri", "Privacy policy", "", own.Privacy),
 	}
 	return form{Inputs: inputs, Seen: marks(inputs)}
 }
 
-// brandPage shows the form and a preview, for a client or, if c is nil, for the project. The form
+// showBrandPage shows the form and a preview, for a client or, if c is nil, for the project. The form
 // keeps chosen logos until they are saved.
-func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, chosen brand.Logos, wrong error) error {
-	project := v.project
-	p := brandPage{Base: v.base(), Action: v.base() + "/branding", Title: "Branding",
-		MayChange: v.mayIn(operator.Write), Form: v.brandForm(c)}
-	kept, fallback := map[brand.Theme]string{brand.Light: project.Logo, brand.Dark: project.DarkLogo}, ""
-	p.Preview.Real = a.AuthURL + "/account?project=" + project.ID
+func (a *brandPages) showBrandPage(v *visit, code int, c *idp.Client, chosen brand.Logos, wrong error) error {
+	p := brandPage{
+		Base:      v.base(),
+		Action:    v.base() + "/branding",
+		Title:     "Branding",
+		Form:      v.brandForm(c),
+		Preview:   preview{Real: a.AuthURL + "/account?project=" + v.project.ID},
+		MayChange: v.mayIn(operator.Write),
+	}
+	kept := map[brand.Theme]string{brand.Light: v.project.Logo, brand.Dark: v.project.DarkLogo}
+	fallback := "" // the color if the form has none
 	if c != nil {
 		row := v.clientRow(*c)
 		p.Client = true
-		p.Action, p.Title = row.URL+"/branding", words.Textf("Branding of %s", row.Title)
-		p.Back, p.BackTo = row.URL, row.Title
+		p.Action = row.URL + "/branding"
+		p.Title = words.Textf("Branding of %s", row.Title)
+		p.Back = row.URL
+		p.BackTo = row.Title
 		p.Preview.Real = a.clients.tryURL(*c)
-		kept, fallback = map[brand.Theme]string{brand.Light: c.Logo, brand.Dark: c.DarkLogo}, project.Color
+		kept = map[brand.Theme]string{brand.Light: c.Logo, brand.Dark: c.DarkLogo}
+		fallback = v.project.Color
 	}
 
 	if v.form != nil {
@@ -106,10 +133,11 @@ func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, chosen brand.L
 		// A preview keeps the form's digests, so that saving detects changes by others.
 		p.Form.Seen = v.form.Get("seen")
 	}
-	var err error
-	if p.Logos, err = a.logoFields(v, kept, chosen); err != nil {
+	logos, err := a.logoFields(v, kept, chosen)
+	if err != nil {
 		return err
 	}
+	p.Logos = logos
 	if wrong != nil && !p.blame(relabel(wrong)) {
 		return wrong
 	}
@@ -121,16 +149,18 @@ func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, chosen brand.L
 
 	p.Preview.Page = p.Action + "/preview?" + look.Encode()
 	if slices.ContainsFunc(p.Logos, func(f logoField) bool { return f.Chosen != nil }) {
-		if p.Preview.Documents, err = a.renderBothThemes(v, c, look, p.Logos); err != nil {
+		p.Preview.Documents, err = a.renderBothThemes(v, c, look, p.Logos)
+		if err != nil {
 			return err
 		}
 	}
-
-	if chosen, ok := brand.ParseColor(strings.TrimPrefix(cmp.Or(colorOf(look), fallback), "#")); ok {
-		p.Preview.Verdicts = readingsOf(v.words(), chosen)
+	digits := strings.TrimPrefix(cmp.Or(colorOf(look), fallback), "#")
+	if color, ok := brand.ParseColor(digits); ok {
+		p.Preview.Verdicts = readingsOf(v.words(), color)
 	}
-	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"},
-		Frames: []string{"'self'"}}, p.Title, "branding", p)
+	self := []string{"'self'"}
+	options := templates.Options{Status: code, Connect: self, Frames: self}
+	return a.pageWith(v, options, p.Title, "branding", p)
 }
 
 // colorOf returns the color in a form or query.
@@ -140,18 +170,19 @@ func colorOf(posted url.Values) string {
 
 // relabel changes errors about a client's brand_color so that they name the input, color.
 func relabel(err error) error {
-	var all []error
+	var relabeled []error
 	for _, p := range problem.All(err) {
 		q := *p
 		if rest, ok := strings.CutPrefix(q.Message, "brand_color"); ok {
-			q.Param, q.Message = "color", "color"+rest
+			q.Param = "color"
+			q.Message = "color" + rest
 		}
-		all = append(all, &q)
+		relabeled = append(relabeled, &q)
 	}
-	if all == nil {
+	if relabeled == nil {
 		return err
 	}
-	return errors.Join(all...)
+	return errors.Join(relabeled...)
 }
 
 // saveBranding serves POST /dashboard/projects/{project}/branding. It writes only the fields that
@@ -168,11 +199,16 @@ func (a *brandPages) saveBranding(v *visit) error {
 
 	v.form.Set("color", colorOf(v.form))
 	p := v.project
-	change := fabric.ProjectChange{Name: text("name", p.Name), Color: text("color", p.Color),
-		Terms: text("tos_uri", p.Terms), Privacy: text("policy_uri", p.Privacy), Logos: logos}
+	change := fabric.ProjectChange{
+		Name:    text("name", p.Name),
+		Color:   text("color", p.Color),
+		Terms:   text("tos_uri", p.Terms),
+		Privacy: text("policy_uri", p.Privacy),
+		Logos:   logos,
+	}
 	wrong = errors.Join(wrong, change.Check(), err)
 	if wrong != nil {
-		return a.brandPage(v, http.StatusUnprocessableEntity, nil, logos, wrong)
+		return a.showBrandPage(v, http.StatusUnprocessableEntity, nil, logos, wrong)
 	}
 
 	if _, err := a.Fabric.Projects.Update(v.r.Context(), p.ID, change); err != nil {
@@ -207,7 +243,7 @@ func (a *brandPages) saveClientBranding(v *visit) error {
 	}
 
 	if wrong != nil {
-		return a.brandPage(v, http.StatusUnprocessableEntity, &c, logos, wrong)
+		return a.showBrandPage(v, http.StatusUnprocessableEntity, &c, logos, wrong)
 	}
 	return v.redirect(v.clientRow(c).URL + "/branding?done=changed")
 }

@@ -1,11 +1,8 @@
 package dashboard
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/selvage/selvage/idp"
@@ -108,16 +105,22 @@ func clientFields(c idp.Client) form {
 
 // clientInputs returns the inputs for the settings that every client needs.
 func clientInputs(c idp.Client) []input {
+	name := input{
+		Kind:   "text",
+		Type:   "text",
+		Name:   "name",
+		Label:  "Name",
+		Hint:   "People see it when they sign in.",
+		Length: 100,
+		Value:  c.Name,
+	}
 	return []input{
-		{Kind: "text", Type: "text", Name: "name", Label: "Name",
-			Hint: "People see it when they sign in.", Length: 100, Value: c.Name},
-		{Kind: "area", Name: "redirect_uri", Label: "Redirect URIs", Rows: 3,
-			Value: strings.Join(c.RedirectURIs, "\n"),
-			Hint:  "One per line, compared character by character: https, or http on localhost. Services need none."},
-		{Kind: "area", Name: "post_logout_redirect_uri", Label: "Redirect URIs after signing out", Rows: 2,
-			Value: strings.Join(c.LogoutURIs, "\n")},
-		{Kind: "check", Name: "first_party",
-			Label: "First-party app: people are not asked for consent", Checked: c.FirstParty},
+		name,
+		linesInput("redirect_uri", "Redirect URIs",
+			"One per line, compared character by character: https, or http on localhost. Services need none.",
+			3, c.RedirectURIs),
+		linesInput("post_logout_redirect_uri", "Redirect URIs after signing out", "", 2, c.LogoutURIs),
+		checkInput("first_party", "First-party app: people are not asked for consent", c.FirstParty),
 	}
 }
 
@@ -129,10 +132,9 @@ func clientSettings(c idp.Client) []input {
 	}
 
 	var algs, scopes []choice
-	for _, a := range keys.Algorithms() {
-		algs = append(algs, choice{Value: string(a), Title: string(a)})
+	for _, alg := range keys.Algorithms() {
+		algs = append(algs, choice{Value: string(alg), Title: string(alg)})
 	}
-
 	for _, s := range idp.Scopes() {
 		scopes = append(scopes, choice{Value: s, Title: s, Name: true})
 	}
@@ -142,36 +144,37 @@ func clientSettings(c idp.Client) []input {
 		grantHint = words.Sentences(grantHint, "Select none for the default of its type.")
 	}
 
+	jwks := input{
+		Kind:   "json",
+		Name:   "jwks",
+		Label:  "JWKS",
+		Hint:   `Instead of a URL: the public keys themselves, {"keys":[…]}.`,
+		Rows:   4,
+		Value:  string(c.JWKS),
+		Length: maxKeySet,
+	}
+
 	inputs := []input{
 		{Kind: "cards", Name: "profile", Label: "Profile", Options: selectChoices(profileTitles, string(c.Profile))},
 		{Kind: "choices", Name: "scope", Label: "Scopes", Hint: scopeHint, Options: selectChoices(scopes, c.Scopes...)},
 		{Kind: "choices", Name: "grant", Label: "Grants", Hint: grantHint,
 			Options: selectChoices(grantTitles, c.Grants...)},
-		{Kind: "select", Name: "auth_method", Label: "Client authentication",
-			Options: selectChoices(authTitles, string(c.AuthMethod))},
-		{Kind: "text", Type: "url", Name: "jwks_uri", Label: "JWKS URL",
-			Hint: "For signed assertions and requests: where the client publishes its public keys. They are read " +
-				"again when they change.", Value: c.JWKSURI, Length: 2000},
-		{Kind: "json", Name: "jwks", Label: "JWKS",
-			Hint: `Instead of a URL: the public keys themselves, {"keys":[…]}.`, Rows: 4, Value: string(c.JWKS),
-			Length: maxKeySet},
-		{Kind: "select", Name: "access_token", Label: "Access tokens",
-			Options: selectChoices(formatTitles, string(c.AccessToken))},
-		{Kind: "check", Name: "dpop_bound_access_tokens",
-			Label: "Tokens are bound to a key of the app (DPoP)", Checked: c.DPoPBound},
-		{Kind: "select", Name: "id_token_alg", Label: "Signature of ID tokens",
-			Options: selectChoices(algs, string(c.IDTokenAlg))},
-		{Kind: "select", Name: "requests", Label: "Authorization requests",
-			Options: selectChoices(requestTitles, requestsOf(c))},
-		{Kind: "area", Name: "request_uri", Label: "Request URIs", Rows: 2,
-			Hint:  "One per line: where the client’s signed requests may be read.",
-			Value: strings.Join(c.RequestURIs, "\n")},
+		selectInput("auth_method", "Client authentication", selectChoices(authTitles, string(c.AuthMethod))),
+		urlInput("jwks_uri", "JWKS URL", "For signed assertions and requests: where the client publishes its "+
+			"public keys. They are read again when they change.", c.JWKSURI),
+		jwks,
+		selectInput("access_token", "Access tokens", selectChoices(formatTitles, string(c.AccessToken))),
+		checkInput("dpop_bound_access_tokens", "Tokens are bound to a key of the app (DPoP)", c.DPoPBound),
+		selectInput("id_token_alg", "Signature of ID tokens", selectChoices(algs, string(c.IDTokenAlg))),
+		selectInput("requests", "Authorization requests", selectChoices(requestTitles, requestsOf(c))),
+		linesInput("request_uri", "Request URIs", "One per line: where the client’s signed requests may be read.",
+			2, c.RequestURIs),
 		{Kind: "select", Name: "pkce", Label: "PKCE", Options: selectChoices(pkceTitles, pkce)},
-		{Kind: "select", Name: "acr", Label: "People sign in with", Options: selectChoices(acrTitles, c.RequireACR)},
-		{Kind: "text", Type: "url", Name: "backchannel_logout_uri", Label: "Back-channel logout URI",
-			Hint: "Receives a logout token when a login ends.", Value: c.BackchannelLogoutURI, Length: 2000},
-		{Kind: "text", Type: "url", Name: "frontchannel_logout_uri", Label: "Front-channel logout URI",
-			Hint: "Loaded in a frame by the page after a logout.", Value: c.FrontchannelLogoutURI, Length: 2000},
+		selectInput("acr", "People sign in with", selectChoices(acrTitles, c.RequireACR)),
+		urlInput("backchannel_logout_uri", "Back-channel logout URI",
+			"Receives a logout token when a login ends.", c.BackchannelLogoutURI),
+		urlInput("frontchannel_logout_uri", "Front-channel logout URI",
+			"Loaded in a frame by the page after a logout.", c.FrontchannelLogoutURI),
 	}
 	return append(inputs, certificateInputs(c)...)
 }
@@ -183,8 +186,8 @@ func certificateInputs(c idp.Client) []input {
 		return input{Kind: "text", Type: "text", Name: name, Label: label, Hint: hint, Value: value, Length: 2000}
 	}
 	return []input{
-		{Kind: "check", Name: "tls_client_certificate_bound_access_tokens",
-			Label: "Tokens are bound to the certificate of the app (mutual TLS)", Checked: c.CertificateBound},
+		checkInput("tls_client_certificate_bound_access_tokens",
+			"Tokens are bound to the certificate of the app (mutual TLS)", c.CertificateBound),
 		text("tls_client_auth_subject_dn", "Subject of its certificate",
 			"For tls_client_auth: the distinguished name, such as CN=app,O=Acme, or one of the following.", s.DN),
 		text("tls_client_auth_san_dns", "DNS name in its certificate", "", s.DNS),
@@ -201,6 +204,7 @@ const (
 	requestsBoth   = "both"
 )
 
+// requestsOf returns how a client must send its authorization requests, or "" if it may choose.
 func requestsOf(c idp.Client) string {
 	switch {
 	case c.RequirePushed && c.RequireObject:
@@ -211,64 +215,6 @@ func requestsOf(c idp.Client) string {
 		return requestsSigned
 	}
 	return ""
-}
-
-// maxKeySet is the maximum length of a client's set of public keys in bytes.
-const maxKeySet = 16 << 10
-
-// keySet returns JSON without white space. It turns any other text into a JSON string, which
-// validation rejects because it is not a set of keys.
-func keySet(typed string) json.RawMessage {
-	var compact bytes.Buffer
-	if json.Compact(&compact, []byte(typed)) == nil {
-		return compact.Bytes()
-	}
-	raw, _ := json.Marshal(typed) // cannot fail: every string can be encoded
-	return raw
-}
-
-// clientOf returns c with the settings of a form. If the form names no authentication method or
-// token format, an existing client keeps its own.
-func clientOf(posted url.Values, c idp.Client) idp.Client {
-	text := func(name string) string { return strings.TrimSpace(posted.Get(name)) }
-	if c.ID == "" {
-		c.Type = idp.ClientType(text("type"))
-	}
-	c.Name = text("name")
-	c.FirstParty = text("first_party") != ""
-	c.RedirectURIs = splitLines(posted.Get("redirect_uri"))
-	c.LogoutURIs = splitLines(posted.Get("post_logout_redirect_uri"))
-
-	c.Scopes = posted["scope"]
-	c.Grants = posted["grant"]
-	c.Profile = idp.Profile(text("profile"))
-	c.IDTokenAlg = keys.Use(text("id_token_alg"))
-	c.PKCEOptional = text("pkce") == "optional"
-	if m := idp.AuthMethod(text("auth_method")); m != "" || c.ID == "" {
-		c.AuthMethod = m
-	}
-
-	if f := idp.TokenFormat(text("access_token")); f != "" || c.ID == "" {
-		c.AccessToken = f
-	}
-	c.JWKS = nil
-	if set := text("jwks"); set != "" {
-		c.JWKS = keySet(set)
-	}
-
-	c.JWKSURI = text("jwks_uri")
-	c.DPoPBound = text("dpop_bound_access_tokens") != ""
-	c.CertificateBound = text("tls_client_certificate_bound_access_tokens") != ""
-	c.CertificateSubject = idp.CertificateSubject{DN: text("tls_client_auth_subject_dn"),
-		DNS: text("tls_client_auth_san_dns"), URI: text("tls_client_auth_san_uri"),
-		IP: text("tls_client_auth_san_ip"), Email: text("tls_client_auth_san_email")}
-	c.RequirePushed = slices.Contains([]string{requestsPushed, requestsBoth}, text("requests"))
-	c.RequireObject = slices.Contains([]string{requestsSigned, requestsBoth}, text("requests"))
-	c.RequestURIs = splitLines(posted.Get("request_uri"))
-	c.RequireACR = text("acr")
-	c.BackchannelLogoutURI = text("backchannel_logout_uri")
-	c.FrontchannelLogoutURI = text("frontchannel_logout_uri")
-	return c
 }
 
 // clientFault shows the form again, with the errors next to their inputs.

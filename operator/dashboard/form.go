@@ -36,6 +36,27 @@ type input struct {
 	Fault       string    // describes what is wrong with the value
 }
 
+// selectInput returns an input that selects one of the options.
+func selectInput(name, label string, options []choice) input {
+	return input{Kind: "select", Name: name, Label: label, Options: options}
+}
+
+// checkInput returns a check box.
+func checkInput(name, label string, checked bool) input {
+	return input{Kind: "check", Name: name, Label: label, Checked: checked}
+}
+
+// urlInput returns an input for a URL.
+func urlInput(name, label, hint, value string) input {
+	return input{Kind: "text", Type: "url", Name: name, Label: label, Hint: hint, Value: value, Length: 2000}
+}
+
+// linesInput returns an input for several values, one per line.
+func linesInput(name, label, hint string, rows int, values []string) input {
+	text := strings.Join(values, "\n")
+	return input{Kind: "area", Name: name, Label: label, Hint: hint, Rows: rows, Value: text}
+}
+
 // ID returns the id of the input's element.
 func (i input) ID() string { return "f-" + strings.ReplaceAll(i.Name, ".", "-") }
 

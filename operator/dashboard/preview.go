@@ -36,9 +36,10 @@ func readingsOf(w *messages.Words, c brand.Color) []reading {
 	describe := func(ground string, contrast float64, shown brand.Color, change string) reading {
 		ratio := w.Number(fmt.Sprintf("%.1f", contrast))
 		if shown == c {
-			return reading{ground, messages.Textf("Contrast %s to 1: readable, shown unchanged.", ratio), "good"}
+			text := messages.Textf("Contrast %s to 1: readable, shown unchanged.", ratio)
+			return reading{Ground: ground, Text: text, Kind: "good"}
 		}
-		return reading{ground, messages.Textf(change, ratio, shown), "warn"}
+		return reading{Ground: ground, Text: messages.Textf(change, ratio, shown), Kind: "warn"}
 	}
 	return []reading{
 		describe("Light pages", brand.ReadOnLight(c), brand.OnLight(c),
@@ -63,8 +64,9 @@ func (a *brandPages) showClientPreview(v *visit) error {
 
 // renderBothThemes returns the login page for each theme, with the branding in q and with the logos
 // that have not been saved yet.
-func (a *brandPages) renderBothThemes(v *visit, c *idp.Client, q url.Values,
-	logos []logoField) (map[string]string, error) {
+func (a *brandPages) renderBothThemes(
+	v *visit, c *idp.Client, q url.Values, logos []logoField,
+) (map[string]string, error) {
 	page, view, err := a.sampleLogin(v, c, q)
 	if err != nil {
 		return nil, err
@@ -85,14 +87,15 @@ func (a *brandPages) renderBothThemes(v *visit, c *idp.Client, q url.Values,
 		view.Brand.DarkLogo = unsaved[1]
 	}
 
-	all := make(map[string]string)
+	documents := make(map[string]string)
 	for _, theme := range []string{"light", "dark"} {
 		view.Theme = theme
-		if all[theme], err = templates.Render(page, view); err != nil {
+		documents[theme], err = templates.Render(page, view)
+		if err != nil {
 			return nil, err
 		}
 	}
-	return all, nil
+	return documents, nil
 }
 
 // writePreview responds with the login page and the branding in the query.
@@ -107,12 +110,16 @@ func (a *brandPages) writePreview(v *visit, c *idp.Client) error {
 
 // sampleLogin returns the login page of a client, or of the project if c is nil, with the branding
 // in q. For values that q lacks, it uses those to which the branding falls back.
-func (a *brandPages) sampleLogin(v *visit, c *idp.Client, q url.Values) (page templates.Login, view templates.View,
-	err error) {
+func (a *brandPages) sampleLogin(
+	v *visit, c *idp.Client, q url.Values,
+) (page templates.Login, view templates.View, err error) {
 	english := messages.English()
 	client := idp.Client{ProjectID: v.project.ID}
-	page = templates.Login{App: english.Say("your-account"), EmailFocus: true,
-		Register: v.project.Registration == fabric.RegistrationOpen}
+	page = templates.Login{
+		App:        english.Say("your-account"),
+		EmailFocus: true,
+		Register:   v.project.Registration == fabric.RegistrationOpen,
+	}
 	if c != nil {
 		client = *c
 		page.Host = firstHost(c.RedirectURIs)
@@ -130,16 +137,18 @@ func (a *brandPages) sampleLogin(v *visit, c *idp.Client, q url.Values) (page te
 		b = idp.Brand{Logo: b.Logo, DarkLogo: b.DarkLogo}
 	}
 
-	view = templates.View{Brand: templates.Brand{
-		Name: page.App, Terms: cmp.Or(strings.TrimSpace(q.Get("tos_uri")), b.Terms),
-		Privacy: cmp.Or(strings.TrimSpace(q.Get("policy_uri")), b.Privacy),
-	}}
+	view.Brand = templates.Brand{
+		Name:     page.App,
+		Terms:    cmp.Or(strings.TrimSpace(q.Get("tos_uri")), b.Terms),
+		Privacy:  cmp.Or(strings.TrimSpace(q.Get("policy_uri")), b.Privacy),
+		Logo:     templates.PictureOf(b.Logo),
+		DarkLogo: templates.PictureOf(b.DarkLogo),
+	}
 	if digits := strings.TrimPrefix(cmp.Or(colorOf(q), b.Color), "#"); digits != "" {
 		if _, ok := brand.ParseColor(digits); ok {
 			view.Brand.Color = digits
 		}
 	}
-	view.Brand.Logo, view.Brand.DarkLogo = templates.PictureOf(b.Logo), templates.PictureOf(b.DarkLogo)
 	if theme := q.Get("theme"); theme == "light" || theme == "dark" {
 		view.Theme = theme
 	}
